@@ -1,0 +1,175 @@
+//! The trait itself.
+use crate::{AtomicAdd, AtomicMax, GlobalMut, GlobalPtr, Scalar, SharedPtr, Word};
+
+/// Threads in a warp.
+pub const WARP: u32 = 32;
+/// The mask that names every lane of a warp.
+pub const FULL_WARP: u32 = u32::MAX;
+
+/// One thread of a running kernel, and all that it may do outside its registers.
+///
+/// Memory operations move `[T; N]` in one instruction: `N` is 1, 2, 4 or 8, at most 16 bytes in all, and the
+/// address is a multiple of that size. Lane masks name the lanes that take part; every named lane that has not
+/// exited must reach the same call, and the caller must be named.
+///
+/// # Safety of the unsafe methods
+/// The caller promises that the whole access lies inside live memory, is aligned to its own size, and does not
+/// race with another thread's. The simulator checks these promises; a GPU does not.
+pub trait Gpu: Copy {
+    /// Index of this thread in its block, along x.
+    fn thread_idx_x(self) -> u32;
+    /// Index of this thread in its block, along y.
+    fn thread_idx_y(self) -> u32;
+    /// Index of this thread in its block, along z.
+    fn thread_idx_z(self) -> u32;
+    /// Index of this block in the grid, along x.
+    fn block_idx_x(self) -> u32;
+    /// Index of this block in the grid, along y.
+    fn block_idx_y(self) -> u32;
+    /// Index of this block in the grid, along z.
+    fn block_idx_z(self) -> u32;
+    /// Threads of a block, along x.
+    fn block_dim_x(self) -> u32;
+    /// Threads of a block, along y.
+    fn block_dim_y(self) -> u32;
+    /// Threads of a block, along z.
+    fn block_dim_z(self) -> u32;
+    /// Blocks of the grid, along x.
+    fn grid_dim_x(self) -> u32;
+    /// Blocks of the grid, along y.
+    fn grid_dim_y(self) -> u32;
+    /// Blocks of the grid, along z.
+    fn grid_dim_z(self) -> u32;
+    /// Index of this thread in its warp.
+    fn lane_id(self) -> u32;
+
+    /// Waits until every thread of the block that has not exited is here; orders memory among them.
+    #[track_caller]
+    fn sync_threads(self);
+    /// As [`sync_threads`](Gpu::sync_threads), and tells whether `predicate` holds for any thread.
+    #[track_caller]
+    fn sync_threads_or(self, predicate: bool) -> bool;
+    /// As [`sync_threads`](Gpu::sync_threads), and tells for how many threads `predicate` holds.
+    #[track_caller]
+    fn sync_threads_count(self, predicate: bool) -> u32;
+    /// Waits until the lanes of `mask` are here; orders memory among them.
+    #[track_caller]
+    fn sync_warp(self, mask: u32);
+    /// Makes this thread's writes so far visible to the whole GPU before its later writes.
+    #[track_caller]
+    fn thread_fence(self);
+
+    /// The value of lane `lane` of the caller's segment of `width` lanes (a power of two, at most 32).
+    #[track_caller]
+    fn warp_shuffle_idx<T: Word>(self, mask: u32, value: T, lane: u32, width: u32) -> T;
+    /// The value of the lane `delta` above; the caller's own where that leaves its segment of `width` lanes.
+    #[track_caller]
+    fn warp_shuffle_down<T: Word>(self, mask: u32, value: T, delta: u32, width: u32) -> T;
+    /// The value of the lane `delta` below; the caller's own where that leaves its segment of `width` lanes.
+    #[track_caller]
+    fn warp_shuffle_up<T: Word>(self, mask: u32, value: T, delta: u32, width: u32) -> T;
+    /// The value of the lane whose index differs by exclusive or with `lanes`, less than `width`.
+    #[track_caller]
+    fn warp_shuffle_xor<T: Word>(self, mask: u32, value: T, lanes: u32, width: u32) -> T;
+    /// Whether `predicate` holds for every lane of `mask`.
+    #[track_caller]
+    fn warp_all(self, mask: u32, predicate: bool) -> bool;
+    /// Whether `predicate` holds for any lane of `mask`.
+    #[track_caller]
+    fn warp_any(self, mask: u32, predicate: bool) -> bool;
+    /// The lanes of `mask` for which `predicate` holds, a bit each.
+    #[track_caller]
+    fn warp_ballot(self, mask: u32, predicate: bool) -> u32;
+
+    /// Reads memory that the kernel itself may write.
+    ///
+    /// # Safety
+    /// See the trait.
+    #[track_caller]
+    unsafe fn load<T: Scalar, const N: usize>(self, from: GlobalMut<T>) -> [T; N];
+    /// Reads through the read-only path; kept in L1 and L2.
+    ///
+    /// # Safety
+    /// See the trait; nobody writes this memory while the kernel runs.
+    #[track_caller]
+    unsafe fn load_readonly<T: Scalar, const N: usize>(self, from: GlobalPtr<T>) -> [T; N];
+    /// Reads through the read-only path what will not be read again by this SM: it does not displace L1.
+    ///
+    /// # Safety
+    /// See the trait; nobody writes this memory while the kernel runs.
+    #[track_caller]
+    unsafe fn load_streaming<T: Scalar, const N: usize>(self, from: GlobalPtr<T>) -> [T; N];
+    /// Writes.
+    ///
+    /// # Safety
+    /// See the trait.
+    #[track_caller]
+    unsafe fn store<T: Scalar, const N: usize>(self, to: GlobalMut<T>, value: [T; N]);
+    /// Writes what this kernel will not read again: first to leave the caches.
+    ///
+    /// # Safety
+    /// See the trait.
+    #[track_caller]
+    unsafe fn store_streaming<T: Scalar, const N: usize>(self, to: GlobalMut<T>, value: [T; N]);
+    /// Reads shared memory.
+    ///
+    /// # Safety
+    /// See the trait.
+    #[track_caller]
+    unsafe fn shared_load<T: Scalar, const N: usize>(self, from: SharedPtr<T>) -> [T; N];
+    /// Writes shared memory.
+    ///
+    /// # Safety
+    /// See the trait.
+    #[track_caller]
+    unsafe fn shared_store<T: Scalar, const N: usize>(self, to: SharedPtr<T>, value: [T; N]);
+
+    /// Starts copying `N` elements (4, 8 or 16 bytes in all) from global to shared memory. They may be read after
+    /// [`copy_async_wait`](Gpu::copy_async_wait), and by other threads after a barrier that follows it. sm_80.
+    ///
+    /// # Safety
+    /// See the trait; nobody touches the destination until the wait, nor writes the source.
+    #[track_caller]
+    unsafe fn copy_async<T: Scalar, const N: usize>(self, to: SharedPtr<T>, from: GlobalPtr<T>);
+    /// Closes the group of this thread's copies since the last commit. sm_80.
+    #[track_caller]
+    fn copy_async_commit(self);
+    /// Waits until at most `PENDING` of this thread's groups are still under way. sm_80.
+    #[track_caller]
+    fn copy_async_wait<const PENDING: u32>(self);
+
+    /// Adds to global memory, and gives the old value. The order among threads is not defined.
+    ///
+    /// # Safety
+    /// See the trait; atomics do not race with each other.
+    #[track_caller]
+    unsafe fn atomic_add<T: AtomicAdd>(self, to: GlobalMut<T>, value: T) -> T;
+    /// Raises global memory to at least `value`, and gives the old value.
+    ///
+    /// # Safety
+    /// See the trait; atomics do not race with each other.
+    #[track_caller]
+    unsafe fn atomic_max<T: AtomicMax>(self, to: GlobalMut<T>, value: T) -> T;
+    /// Adds to shared memory, and gives the old value.
+    ///
+    /// # Safety
+    /// See the trait; atomics do not race with each other.
+    #[track_caller]
+    unsafe fn shared_atomic_add<T: AtomicAdd>(self, to: SharedPtr<T>, value: T) -> T;
+    /// Raises shared memory to at least `value`, and gives the old value.
+    ///
+    /// # Safety
+    /// See the trait; atomics do not race with each other.
+    #[track_caller]
+    unsafe fn shared_atomic_max<T: AtomicMax>(self, to: SharedPtr<T>, value: T) -> T;
+
+    /// `a · b + c`, rounded once.
+    #[track_caller]
+    fn fma(self, a: f32, b: f32, c: f32) -> f32;
+    /// 2 to the power `x`, to 2 ulp; subnormal results are kept.
+    #[track_caller]
+    fn exp2_approx(self, x: f32) -> f32;
+    /// 1 / `x`, to 1 ulp.
+    #[track_caller]
+    fn rcp_approx(self, x: f32) -> f32;
+}

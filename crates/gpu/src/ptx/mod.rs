@@ -1,0 +1,218 @@
+//! `Gpu` on an NVIDIA GPU: each method is one instruction.
+//!
+//! Operations at which threads converge go through LLVM's intrinsics, which carry the `convergent` mark; inline
+//! assembly does not, and a barrier written in it may be copied into one arm of a branch. Memory operations are
+//! inline assembly, because that alone fixes their width and cache hints.
+mod intrinsics;
+mod memory;
+
+use core::arch::{asm, nvptx};
+
+use self::intrinsics as llvm;
+use crate::{AtomicAdd, AtomicMax, AtomicOp, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, Word};
+
+/// A thread on an NVIDIA GPU.
+#[derive(Clone, Copy, Debug)]
+pub struct Ptx;
+
+impl Ptx {
+    /// Ends the kernel with an error: what a panic becomes.
+    pub fn trap() -> ! {
+        // SAFETY: the instruction has no precondition.
+        unsafe { nvptx::trap() }
+    }
+}
+
+macro_rules! indices {
+    ($($name:ident = $intrinsic:ident;)*) => {$(
+        #[inline(always)]
+        fn $name(self) -> u32 {
+            // SAFETY: reads a special register.
+            unsafe { nvptx::$intrinsic() as u32 }
+        }
+    )*};
+}
+
+/// The third operand of `shfl`: the segment's mask above, the last lane that may be read below.
+#[inline(always)]
+fn clamp(width: u32, last: u32) -> u32 {
+    ((32 - width) << 8) | last
+}
+
+macro_rules! shuffles {
+    ($($name:ident = $intrinsic:ident, $last:literal;)*) => {$(
+        #[inline(always)]
+        fn $name<T: Word>(self, mask: u32, value: T, lane: u32, width: u32) -> T {
+            // SAFETY: touches no memory; the trait's contract puts every lane of the mask here.
+            T::from_bits(unsafe { llvm::$intrinsic(mask, value.to_bits(), lane, clamp(width, $last)) })
+        }
+    )*};
+}
+
+impl Gpu for Ptx {
+    indices! {
+        thread_idx_x = _thread_idx_x;
+        thread_idx_y = _thread_idx_y;
+        thread_idx_z = _thread_idx_z;
+        block_idx_x = _block_idx_x;
+        block_idx_y = _block_idx_y;
+        block_idx_z = _block_idx_z;
+        block_dim_x = _block_dim_x;
+        block_dim_y = _block_dim_y;
+        block_dim_z = _block_dim_z;
+        grid_dim_x = _grid_dim_x;
+        grid_dim_y = _grid_dim_y;
+        grid_dim_z = _grid_dim_z;
+    }
+
+    #[inline(always)]
+    fn lane_id(self) -> u32 {
+        // SAFETY: reads a special register.
+        unsafe { llvm::lane_id() }
+    }
+
+    #[inline(always)]
+    fn sync_threads(self) {
+        // SAFETY: the trait's contract brings every thread of the block here.
+        unsafe { llvm::barrier(0) }
+    }
+    #[inline(always)]
+    fn sync_threads_or(self, predicate: bool) -> bool {
+        // SAFETY: as for `sync_threads`.
+        unsafe { llvm::barrier_or(0, predicate) }
+    }
+    #[inline(always)]
+    fn sync_threads_count(self, predicate: bool) -> u32 {
+        // SAFETY: as for `sync_threads`.
+        unsafe { llvm::barrier_count(0, predicate) }
+    }
+    #[inline(always)]
+    fn sync_warp(self, mask: u32) {
+        // SAFETY: the trait's contract brings every lane of the mask here.
+        unsafe { llvm::barrier_warp(mask) }
+    }
+    #[inline(always)]
+    fn thread_fence(self) {
+        // SAFETY: a fence has no precondition.
+        unsafe { llvm::membar_gl() }
+    }
+
+    shuffles! {
+        warp_shuffle_idx = shuffle_idx, 31;
+        warp_shuffle_down = shuffle_down, 31;
+        warp_shuffle_up = shuffle_up, 0;
+        warp_shuffle_xor = shuffle_xor, 31;
+    }
+    #[inline(always)]
+    fn warp_all(self, mask: u32, predicate: bool) -> bool {
+        // SAFETY: touches no memory; the trait's contract puts every lane of the mask here.
+        unsafe { llvm::vote_all(mask, predicate) }
+    }
+    #[inline(always)]
+    fn warp_any(self, mask: u32, predicate: bool) -> bool {
+        // SAFETY: as for `warp_all`.
+        unsafe { llvm::vote_any(mask, predicate) }
+    }
+    #[inline(always)]
+    fn warp_ballot(self, mask: u32, predicate: bool) -> u32 {
+        // SAFETY: as for `warp_all`.
+        unsafe { llvm::vote_ballot(mask, predicate) }
+    }
+
+    #[inline(always)]
+    unsafe fn load<T: Scalar, const N: usize>(self, from: GlobalMut<T>) -> [T; N] {
+        // SAFETY: passed on to the caller.
+        unsafe { memory::load(from.address()) }
+    }
+    #[inline(always)]
+    unsafe fn load_readonly<T: Scalar, const N: usize>(self, from: GlobalPtr<T>) -> [T; N] {
+        // SAFETY: passed on to the caller.
+        unsafe { memory::load_readonly(from.address()) }
+    }
+    #[inline(always)]
+    unsafe fn load_streaming<T: Scalar, const N: usize>(self, from: GlobalPtr<T>) -> [T; N] {
+        // SAFETY: passed on to the caller.
+        unsafe { memory::load_streaming(from.address()) }
+    }
+    #[inline(always)]
+    unsafe fn store<T: Scalar, const N: usize>(self, to: GlobalMut<T>, value: [T; N]) {
+        // SAFETY: passed on to the caller.
+        unsafe { memory::store(to.address(), value) }
+    }
+    #[inline(always)]
+    unsafe fn store_streaming<T: Scalar, const N: usize>(self, to: GlobalMut<T>, value: [T; N]) {
+        // SAFETY: passed on to the caller.
+        unsafe { memory::store_streaming(to.address(), value) }
+    }
+    #[inline(always)]
+    unsafe fn shared_load<T: Scalar, const N: usize>(self, from: SharedPtr<T>) -> [T; N] {
+        // SAFETY: passed on to the caller.
+        unsafe { memory::shared_load(memory::shared_address(from.offset())) }
+    }
+    #[inline(always)]
+    unsafe fn shared_store<T: Scalar, const N: usize>(self, to: SharedPtr<T>, value: [T; N]) {
+        // SAFETY: passed on to the caller.
+        unsafe { memory::shared_store(memory::shared_address(to.offset()), value) }
+    }
+
+    #[inline(always)]
+    unsafe fn copy_async<T: Scalar, const N: usize>(self, to: SharedPtr<T>, from: GlobalPtr<T>) {
+        // SAFETY: passed on to the caller.
+        unsafe { memory::copy_async::<T, N>(memory::shared_address(to.offset()), from.address()) }
+    }
+    #[inline(always)]
+    fn copy_async_commit(self) {
+        // SAFETY: has no precondition.
+        unsafe { asm!("cp.async.commit_group;", options(nostack)) }
+    }
+    #[inline(always)]
+    fn copy_async_wait<const PENDING: u32>(self) {
+        // SAFETY: has no precondition.
+        unsafe { asm!("cp.async.wait_group {};", const PENDING, options(nostack)) }
+    }
+
+    #[inline(always)]
+    unsafe fn atomic_add<T: AtomicAdd>(self, to: GlobalMut<T>, value: T) -> T {
+        // SAFETY: passed on to the caller.
+        unsafe { memory::atomic(AtomicOp::Add, to.address(), value) }
+    }
+    #[inline(always)]
+    unsafe fn atomic_max<T: AtomicMax>(self, to: GlobalMut<T>, value: T) -> T {
+        // SAFETY: passed on to the caller.
+        unsafe { memory::atomic(AtomicOp::Max, to.address(), value) }
+    }
+    #[inline(always)]
+    unsafe fn shared_atomic_add<T: AtomicAdd>(self, to: SharedPtr<T>, value: T) -> T {
+        // SAFETY: passed on to the caller.
+        unsafe { memory::shared_atomic(AtomicOp::Add, memory::shared_address(to.offset()), value) }
+    }
+    #[inline(always)]
+    unsafe fn shared_atomic_max<T: AtomicMax>(self, to: SharedPtr<T>, value: T) -> T {
+        // SAFETY: passed on to the caller.
+        unsafe { memory::shared_atomic(AtomicOp::Max, memory::shared_address(to.offset()), value) }
+    }
+
+    #[inline(always)]
+    fn fma(self, a: f32, b: f32, c: f32) -> f32 {
+        // SAFETY: arithmetic.
+        unsafe { llvm::fma(a, b, c) }
+    }
+    #[inline(always)]
+    fn exp2_approx(self, x: f32) -> f32 {
+        let y;
+        // SAFETY: arithmetic.
+        unsafe {
+            asm!("ex2.approx.f32 {0}, {1};", out(reg32) y, in(reg32) x, options(pure, nomem, nostack));
+        }
+        y
+    }
+    #[inline(always)]
+    fn rcp_approx(self, x: f32) -> f32 {
+        let y;
+        // SAFETY: arithmetic.
+        unsafe {
+            asm!("rcp.approx.f32 {0}, {1};", out(reg32) y, in(reg32) x, options(pure, nomem, nostack));
+        }
+        y
+    }
+}

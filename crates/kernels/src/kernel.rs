@@ -1,0 +1,71 @@
+//! What every kernel states about itself.
+use lacuna_gpu::Gpu;
+
+/// A kernel with all its constants fixed: what one entry point runs.
+pub trait Kernel: 'static {
+    /// The one parameter of the entry point: a `#[repr(C)]` struct of numbers and device pointers.
+    type Args: Copy + Send + Sync + 'static;
+    /// What the operation's chooser needs to know of this kernel's shape.
+    type Tile: Copy + Send + Sync + 'static;
+
+    /// The constants, for the host.
+    const TILE: Self::Tile;
+    /// Threads of a block (x only).
+    const THREADS: u32;
+    /// Bytes of dynamic shared memory of a block.
+    const SHARED_BYTES: u32;
+    /// Blocks that must fit on an SM together: caps the registers.
+    const MIN_BLOCKS: u32;
+    /// Lowest target that can run it, as in `sm_70`.
+    const MIN_SM: u32 = 70;
+
+    /// The body, run by every thread of the grid.
+    ///
+    /// # Safety
+    /// The arguments describe live device memory as the operation's `Args` requires; the grid is the one its
+    /// host side computes, with blocks of [`THREADS`](Kernel::THREADS) threads.
+    unsafe fn run<G: Gpu>(gpu: G, args: Self::Args);
+}
+
+/// A line of the host's table of entry points.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<Tile> {
+    /// Name of the entry point in the PTX.
+    pub name: &'static str,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Bytes of dynamic shared memory of a block.
+    pub shared_bytes: u32,
+    /// Blocks that must fit on an SM together.
+    pub min_blocks: u32,
+    /// Lowest target that can run it, as in `sm_70`.
+    pub min_sm: u32,
+    /// The constants of the kernel.
+    pub tile: Tile,
+}
+
+impl<Tile: Copy> Entry<Tile> {
+    /// The line of kernel `K`.
+    pub const fn of<K: Kernel<Tile = Tile>>(name: &'static str) -> Self {
+        Self {
+            name,
+            threads: K::THREADS,
+            shared_bytes: K::SHARED_BYTES,
+            min_blocks: K::MIN_BLOCKS,
+            min_sm: K::MIN_SM,
+            tile: K::TILE,
+        }
+    }
+
+    /// The line without its tile.
+    pub const fn erased(&self) -> Entry<()> {
+        Entry {
+            name: self.name,
+            threads: self.threads,
+            shared_bytes: self.shared_bytes,
+            min_blocks: self.min_blocks,
+            min_sm: self.min_sm,
+            tile: (),
+        }
+    }
+}

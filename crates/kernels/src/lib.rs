@@ -1,0 +1,16 @@
+//! Every kernel of Lacuna, generic over [`lacuna_gpu::Gpu`], a folder an operation.
+//!
+//! [`list`](crate::for_each_kernel) names each entry point once. From it come the PTX entry points (in this crate,
+//! on that target), the host's table [`entries`], and the simulator's dispatch.
+#![no_std]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
+
+pub mod entries;
+mod kernel;
+mod list;
+pub mod spmm;
+
+#[cfg(target_arch = "nvptx64")]
+mod ptx;
+
+pub use kernel::{Entry, Kernel};

@@ -1,0 +1,42 @@
+//! The list of entry points. Everything that must know them all is made from it.
+
+/// Calls `$callback!` with the whole list: `operation { name: kernel; … } …`.
+///
+/// The name is the entry point's in the PTX; the kernel is a type that implements
+/// [`Kernel`](crate::Kernel). An operation is a module of this crate that defines `Args` and `Tile`.
+#[macro_export]
+macro_rules! for_each_kernel {
+    ($($callback:ident)::+) => {
+        $($callback)::+! {
+            spmm {
+                // Columns a lane, lanes, teams, warps: see spmm/config.rs.
+                spmm_f32_v4_l32_s1_w8: $crate::spmm::RowSplit<4, 32, 1, 8>;
+                spmm_f32_v4_l32_s1_w32: $crate::spmm::RowSplit<4, 32, 1, 32>;
+                spmm_f32_v4_l16_s1_w8: $crate::spmm::RowSplit<4, 16, 1, 8>;
+                spmm_f32_v4_l16_s2_w8: $crate::spmm::RowSplit<4, 16, 2, 8>;
+                spmm_f32_v4_l8_s1_w8: $crate::spmm::RowSplit<4, 8, 1, 8>;
+                spmm_f32_v4_l8_s2_w8: $crate::spmm::RowSplit<4, 8, 2, 8>;
+                spmm_f32_v4_l8_s4_w8: $crate::spmm::RowSplit<4, 8, 4, 8>;
+                spmm_f32_v4_l4_s2_w8: $crate::spmm::RowSplit<4, 4, 2, 8>;
+                spmm_f32_v4_l4_s4_w8: $crate::spmm::RowSplit<4, 4, 4, 8>;
+                spmm_f32_v4_l4_s8_w8: $crate::spmm::RowSplit<4, 4, 8, 8>;
+                spmm_f32_v4_l2_s16_w8: $crate::spmm::RowSplit<4, 2, 16, 8>;
+                spmm_f32_v4_l1_s32_w8: $crate::spmm::RowSplit<4, 1, 32, 8>;
+                spmm_f32_v2_l32_s1_w8: $crate::spmm::RowSplit<2, 32, 1, 8>;
+                spmm_f32_v2_l16_s1_w8: $crate::spmm::RowSplit<2, 16, 1, 8>;
+                spmm_f32_v2_l8_s4_w8: $crate::spmm::RowSplit<2, 8, 4, 8>;
+                spmm_f32_v2_l4_s8_w8: $crate::spmm::RowSplit<2, 4, 8, 8>;
+                spmm_f32_v2_l1_s32_w8: $crate::spmm::RowSplit<2, 1, 32, 8>;
+                spmm_f32_v1_l32_s1_w8: $crate::spmm::RowSplit<1, 32, 1, 8>;
+                spmm_f32_v1_l16_s1_w8: $crate::spmm::RowSplit<1, 16, 1, 8>;
+                spmm_f32_v1_l16_s2_w8: $crate::spmm::RowSplit<1, 16, 2, 8>;
+                spmm_f32_v1_l8_s4_w8: $crate::spmm::RowSplit<1, 8, 4, 8>;
+                spmm_f32_v1_l8_s1_w8: $crate::spmm::RowSplit<1, 8, 1, 8>;
+                spmm_f32_v1_l4_s8_w8: $crate::spmm::RowSplit<1, 4, 8, 8>;
+                spmm_f32_v1_l2_s16_w8: $crate::spmm::RowSplit<1, 2, 16, 8>;
+                spmm_f32_v1_l1_s32_w8: $crate::spmm::RowSplit<1, 1, 32, 8>;
+                spmm_f32_v1_l1_s8_w8: $crate::spmm::RowSplit<1, 1, 8, 8>;
+            }
+        }
+    };
+}

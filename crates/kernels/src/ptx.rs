@@ -1,0 +1,20 @@
+//! The entry points of the PTX module, one for each line of the list.
+use lacuna_gpu::Ptx;
+
+use crate::Kernel;
+
+macro_rules! entry_points {
+    ($($op:ident { $($name:ident: $kernel:ty;)* })*) => {$($(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "ptx-kernel" fn $name(args: <$kernel as Kernel>::Args) {
+            // SAFETY: whoever launches keeps the kernel's contract, as `Kernel::run` states it.
+            unsafe { <$kernel as Kernel>::run(Ptx, args) }
+        }
+    )*)*};
+}
+crate::for_each_kernel!(entry_points);
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    Ptx::trap()
+}

@@ -1,0 +1,64 @@
+//! The constants of an SpMM kernel, and the proof that they fit together.
+use lacuna_gpu::WARP;
+
+/// Nonzeros that a lane loads at once, and whose products it has under way together: one 16-byte access.
+pub const QUAD: u32 = 4;
+
+/// SpMM by rows: a group of `LANES · SPLIT` lanes computes one row of C, `LANES · V` columns wide.
+///
+/// - `V`: columns of B that a lane loads at once (1, 2 or 4).
+/// - `LANES`: lanes side by side along the columns (the paper's subwarp).
+/// - `SPLIT`: teams of such lanes that share the nonzeros of the row, and add up their sums at the end.
+/// - `WARPS`: warps of a block. They never wait for each other.
+#[derive(Debug)]
+pub struct RowSplit<const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32>;
+
+/// The constants as numbers, for the chooser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// Columns of B that a lane loads at once; N, and B's and C's addresses in elements, are multiples of it.
+    pub vector: u32,
+    /// Lanes side by side along the columns.
+    pub lanes: u32,
+    /// Teams of lanes that share a row's nonzeros.
+    pub split: u32,
+    /// Rows of C that a block computes.
+    pub block_rows: u32,
+    /// Columns of C that a block computes.
+    pub block_columns: u32,
+}
+
+impl<const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32> RowSplit<V, LANES, SPLIT, WARPS> {
+    /// Lanes that work on one row.
+    pub(super) const GROUP: u32 = LANES * SPLIT;
+    /// Nonzeros staged at a time: a quad a lane.
+    pub(super) const STAGE: u32 = Self::GROUP * QUAD;
+    /// Rows of a warp.
+    pub(super) const WARP_ROWS: u32 = WARP / Self::GROUP;
+    /// Rows of a block.
+    pub(super) const BLOCK_ROWS: u32 = Self::WARP_ROWS * WARPS;
+    /// Columns of a block.
+    pub(super) const BLOCK_COLUMNS: u32 = LANES * V as u32;
+    /// Bytes from one group's staging area to the next: the values, then the columns, then 16 bytes that put
+    /// neighbouring groups into different banks.
+    pub(super) const STAGE_BYTES: u32 = Self::STAGE * 8 + if Self::WARP_ROWS > 1 { 16 } else { 0 };
+    /// Threads of a block.
+    pub(super) const BLOCK_THREADS: u32 = WARPS * WARP;
+
+    /// The constants as numbers.
+    pub(super) const NUMBERS: Tile = {
+        assert!(V == 1 || V == 2 || V == 4, "a lane loads 1, 2 or 4 columns");
+        assert!(LANES.is_power_of_two() && SPLIT.is_power_of_two(), "lanes pair up in shuffles");
+        assert!(Self::GROUP <= WARP, "a row's lanes lie in one warp");
+        assert!(WARPS >= 1 && Self::BLOCK_THREADS <= 1024, "a block has at most 1024 threads");
+        assert!(Self::STAGE_BYTES.is_multiple_of(16), "vector accesses to shared memory are aligned");
+        assert!(Self::STAGE_BYTES * Self::BLOCK_ROWS <= 48 * 1024, "shared memory without opting in");
+        Tile {
+            vector: V as u32,
+            lanes: LANES,
+            split: SPLIT,
+            block_rows: Self::BLOCK_ROWS,
+            block_columns: Self::BLOCK_COLUMNS,
+        }
+    };
+}

@@ -1,0 +1,60 @@
+//! C = A·B with A sparse (CSR, M×K), B dense (K×N, row-major), C dense (M×N, row-major).
+//!
+//! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section V.
+mod config;
+mod products;
+mod row_split;
+mod stage;
+
+use lacuna_gpu::{GlobalMut, GlobalPtr};
+
+pub use config::{QUAD, RowSplit, Tile};
+
+/// What every SpMM entry point takes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Args {
+    /// `rows` records of [`RowRecord`] words, in the order in which the rows are to be worked on.
+    pub row_table: GlobalPtr<u32>,
+    /// Values of A, row by row; 16-byte aligned, and padded to a multiple of [`QUAD`].
+    pub values: GlobalPtr<f32>,
+    /// Column of each value; aligned and padded likewise.
+    pub columns: GlobalPtr<u32>,
+    /// B, K×N.
+    pub b: GlobalPtr<f32>,
+    /// C, M×N.
+    pub c: GlobalMut<f32>,
+    /// Rows in the table.
+    pub rows: u32,
+    /// Columns of B and C that this launch computes.
+    pub n: u32,
+    /// Elements from one row of B, and of C, to the next; below 2³⁰.
+    pub stride: u32,
+}
+
+/// Where one row of A lies: the row swizzle and the row offsets in one 16-byte record, so that a warp finds its
+/// nonzeros after one load instead of two that wait for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowRecord {
+    /// The row, in A and C.
+    pub row: u32,
+    /// Index of its first nonzero.
+    pub start: u32,
+    /// Index after its last nonzero.
+    pub end: u32,
+}
+
+impl RowRecord {
+    /// Words of a record in memory.
+    pub const WORDS: usize = 4;
+
+    /// The record as memory holds it.
+    pub const fn to_words(self) -> [u32; Self::WORDS] {
+        [self.row, self.start, self.end, 0]
+    }
+    /// The record that memory holds.
+    #[inline(always)]
+    pub const fn from_words([row, start, end, _]: [u32; Self::WORDS]) -> Self {
+        Self { row, start, end }
+    }
+}

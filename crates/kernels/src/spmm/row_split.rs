@@ -1,0 +1,167 @@
+//! The kernel.
+//!
+//! ```text
+//!             B  K×N                 A group of LANES·SPLIT lanes owns one row of C over LANES·V columns
+//!            ┌────┬──────┬────┐      (1-D tiling; several groups in a warp are the paper's subwarps). It walks
+//!            │    │▒▒▒▒▒▒│    │      the row's nonzeros a stage at a time:
+//!            │    │▒▒▒▒▒▒│    │        1. every lane loads four of them, while the stage before is multiplied;
+//!   A  M×K   └────┴──────┴────┘        2. they go to shared memory, where all lanes of the group see them;
+//!  ┌───────┐ ┌────┬──────┬────┐        3. quad by quad, each lane loads its V columns of four rows of B and
+//!  │ x  x x│ │    │██████│    │           adds the products to V sums in registers; team t of SPLIT takes
+//!  └───────┘ └────┴──────┴────┘           the quads t, t + SPLIT, …
+//!                C  M×N              The teams then add up by shuffles, always in the same order. Rows come by
+//!             ◄─ LANES·V ─►          falling length (row swizzle), so a block's rows are of about one length.
+//! ```
+use lacuna_gpu::{Gpu, WARP};
+
+use super::products::{Columns, add_part, add_whole};
+use super::stage::{RowNonzeros, Stage};
+use super::{Args, QUAD, RowRecord, RowSplit, Tile};
+use crate::Kernel;
+
+/// Whole quads in one turn of the inner loop.
+const UNROLL: u32 = 2;
+
+impl<const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32> Kernel
+    for RowSplit<V, LANES, SPLIT, WARPS>
+{
+    type Args = Args;
+    type Tile = Tile;
+
+    const TILE: Tile = Self::NUMBERS;
+    const THREADS: u32 = Self::BLOCK_THREADS;
+    const SHARED_BYTES: u32 = Self::STAGE_BYTES * Self::BLOCK_ROWS;
+    const MIN_BLOCKS: u32 = 1;
+
+    #[inline(always)]
+    unsafe fn run<G: Gpu>(gpu: G, args: Args) {
+        let group = gpu.thread_idx_x() / Self::GROUP;
+        let lane = gpu.thread_idx_x() % Self::GROUP;
+        let index = gpu.block_idx_x() * Self::BLOCK_ROWS + group;
+        if index >= args.rows {
+            return;
+        }
+        // SAFETY: the table has a record for each of `args.rows`.
+        let record = unsafe { gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS)) };
+        let record = RowRecord::from_words(record);
+
+        // Lanes past the last column load the last one again: that costs no traffic, and no test in the loop.
+        let column = gpu.block_idx_y() * Self::BLOCK_COLUMNS + lane % LANES * V as u32;
+        let loaded = if column < args.n { column } else { args.n - V as u32 };
+        let row = GroupRow {
+            nonzeros: RowNonzeros {
+                values: args.values,
+                columns: args.columns,
+                start: record.start,
+                end: record.end,
+            },
+            stage: Stage::at(group * Self::STAGE_BYTES, Self::STAGE),
+            b: Columns { first: args.b.add(loaded as usize), stride_bytes: args.stride * 4 },
+            lane,
+            team: lane / LANES,
+            mask: Self::group_mask(group),
+        };
+        let mut sums = [0.0; V];
+        // SAFETY: the arguments describe the matrices; the stage is this group's own.
+        unsafe { Self::sum_row(gpu, &row, &mut sums) };
+
+        let mut distance = LANES;
+        while distance < Self::GROUP {
+            for sum in &mut sums {
+                *sum += gpu.warp_shuffle_xor(row.mask, *sum, distance, WARP);
+            }
+            distance *= 2;
+        }
+        if row.team == 0 && column < args.n {
+            let c = args.c.add(record.row as usize * args.stride as usize + column as usize);
+            // SAFETY: the lane's columns lie in C, and no other lane has them.
+            unsafe { gpu.store(c, sums) };
+        }
+    }
+}
+
+/// What a lane knows of the row that its group works on.
+struct GroupRow {
+    nonzeros: RowNonzeros,
+    stage: Stage,
+    b: Columns,
+    /// The lane, in its group.
+    lane: u32,
+    /// The team, in its group.
+    team: u32,
+    /// The lanes of the group, in their warp.
+    mask: u32,
+}
+
+impl<const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32> RowSplit<V, LANES, SPLIT, WARPS> {
+    #[inline(always)]
+    fn group_mask(group: u32) -> u32 {
+        if Self::WARP_ROWS == 1 {
+            u32::MAX
+        } else {
+            ((1 << Self::GROUP) - 1) << (group % Self::WARP_ROWS * Self::GROUP)
+        }
+    }
+
+    /// Adds up a team's share of a row.
+    ///
+    /// # Safety
+    /// The nonzeros and B are live; the stage belongs to this group of lanes.
+    #[inline(always)]
+    unsafe fn sum_row<G: Gpu>(gpu: G, row: &GroupRow, sums: &mut [f32; V]) {
+        let mut base = row.nonzeros.aligned_start();
+        let mut early = row.nonzeros.start - base;
+        let own = row.lane * QUAD;
+        // SAFETY: a stage is put between two barriers of the group, and read after the second.
+        unsafe {
+            let mut fetched = row.nonzeros.fetch(gpu, base + own);
+            while base < row.nonzeros.end {
+                row.stage.put(gpu, row.lane, fetched);
+                gpu.sync_warp(row.mask);
+                let next = base + Self::STAGE;
+                fetched = row.nonzeros.fetch(gpu, next + own);
+                let left = row.nonzeros.end - base;
+                let staged = if left < Self::STAGE { left } else { Self::STAGE };
+                Self::multiply(gpu, row, early, staged, sums);
+                gpu.sync_warp(row.mask);
+                base = next;
+                early = 0;
+            }
+        }
+    }
+
+    /// Multiplies a team's quads of a stage that holds the elements `early..staged` of the row.
+    ///
+    /// Residue handling (paper, section V-B.3): only the first and the last quad may be partial, so only they test
+    /// their elements. The others go through an unrolled loop, and what the unrolling leaves through a short one.
+    ///
+    /// # Safety
+    /// The stage is filled, and B is live.
+    #[inline(always)]
+    unsafe fn multiply<G: Gpu>(gpu: G, row: &GroupRow, early: u32, staged: u32, sums: &mut [f32; V]) {
+        let GroupRow { stage, b, .. } = *row;
+        let whole = staged / QUAD;
+        let mut quad = row.team;
+        // SAFETY: quads below `staged / QUAD`, rounded up, are staged; those from 0 (1 if `early`) to `whole` hold
+        // elements of the row alone.
+        unsafe {
+            if early > 0 && row.team == 0 {
+                add_part(gpu, stage.get(gpu, 0), b, sums);
+                quad += SPLIT;
+            }
+            while quad + (UNROLL - 1) * SPLIT < whole {
+                for i in 0..UNROLL {
+                    add_whole(gpu, stage.get(gpu, quad + i * SPLIT), b, sums);
+                }
+                quad += UNROLL * SPLIT;
+            }
+            while quad < whole {
+                add_whole(gpu, stage.get(gpu, quad), b, sums);
+                quad += SPLIT;
+            }
+            if quad * QUAD < staged {
+                add_part(gpu, stage.get(gpu, quad), b, sums);
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Bringing a row's nonzeros to where all its lanes can read them.
+//!
+//! *Reverse-offset memory alignment* (paper, section V-B.2): a row starts at any index, but a vector load needs an
+//! aligned one. So a row's first load starts up to three elements early, in the row before; what was read too
+//! much, there and after the end, is marked [`ABSENT`] and never multiplied.
+use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr};
+
+use super::QUAD;
+
+/// The column of a staged element that does not belong to the row. No matrix has it: columns are below 2³² − 1.
+pub(super) const ABSENT: u32 = u32::MAX;
+
+const N: usize = QUAD as usize;
+
+/// The nonzeros of one row.
+#[derive(Clone, Copy)]
+pub(super) struct RowNonzeros {
+    pub values: GlobalPtr<f32>,
+    pub columns: GlobalPtr<u32>,
+    pub start: u32,
+    pub end: u32,
+}
+
+/// Four neighbouring nonzeros.
+#[derive(Clone, Copy)]
+pub(super) struct Quad {
+    pub values: [f32; N],
+    pub columns: [u32; N],
+}
+
+impl RowNonzeros {
+    /// Index of the first element that is loaded: the row's start, moved back to a whole quad.
+    #[inline(always)]
+    pub(super) fn aligned_start(self) -> u32 {
+        self.start & !(QUAD - 1)
+    }
+
+    /// Loads the quad from index `at`, a multiple of [`QUAD`].
+    ///
+    /// # Safety
+    /// The row's arrays are live, 16-byte aligned, and padded to whole quads.
+    #[inline(always)]
+    pub(super) unsafe fn fetch<G: Gpu>(self, gpu: G, at: u32) -> Quad {
+        let mut quad = Quad { values: [0.0; N], columns: [ABSENT; N] };
+        if at < self.end {
+            // SAFETY: the quad at `at` begins before `end`, so it lies in the arrays or their padding.
+            unsafe {
+                quad.values = gpu.load_streaming(self.values.add(at as usize));
+                quad.columns = gpu.load_streaming(self.columns.add(at as usize));
+            }
+            for (i, column) in quad.columns.iter_mut().enumerate() {
+                let index = at + i as u32;
+                if index < self.start || index >= self.end {
+                    *column = ABSENT;
+                }
+            }
+        }
+        quad
+    }
+}
+
+/// Where a group of lanes keeps the nonzeros it is working on.
+#[derive(Clone, Copy)]
+pub(super) struct Stage {
+    values: SharedPtr<f32>,
+    columns: SharedPtr<u32>,
+}
+
+impl Stage {
+    /// The stage of `capacity` nonzeros at `offset` bytes of the block's shared memory.
+    #[inline(always)]
+    pub(super) fn at(offset: u32, capacity: u32) -> Self {
+        Self {
+            values: SharedPtr::from_offset(offset),
+            columns: SharedPtr::from_offset(offset + capacity * 4),
+        }
+    }
+
+    /// Puts the quad in place `index`.
+    ///
+    /// # Safety
+    /// The stage has this place, and no other lane reads or writes it until the next barrier.
+    #[inline(always)]
+    pub(super) unsafe fn put<G: Gpu>(self, gpu: G, index: u32, quad: Quad) {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            gpu.shared_store(self.values.add(index * QUAD), quad.values);
+            gpu.shared_store(self.columns.add(index * QUAD), quad.columns);
+        }
+    }
+
+    /// Gets the quad in place `index`.
+    ///
+    /// # Safety
+    /// It has been put, and a barrier passed since.
+    #[inline(always)]
+    pub(super) unsafe fn get<G: Gpu>(self, gpu: G, index: u32) -> Quad {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            Quad {
+                values: gpu.shared_load(self.values.add(index * QUAD)),
+                columns: gpu.shared_load(self.columns.add(index * QUAD)),
+            }
+        }
+    }
+}
