@@ -1,0 +1,150 @@
+//! NVIDIA GPUs, through `cust` and the driver API. Nothing outside this module knows either.
+mod driver;
+mod modules;
+mod stream;
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use cust::context::{Context, CurrentContext};
+use cust::device::{Device, DeviceAttribute};
+use cust::sys;
+
+use self::driver::check;
+use self::modules::Modules;
+use self::stream::CudaStream;
+use super::{Backend, BackendStream};
+use crate::{DeviceInfo, Error, Result};
+
+/// A GPU and its primary context.
+#[derive(Debug)]
+pub(crate) struct CudaDevice {
+    shared: Arc<Shared>,
+}
+
+/// What a device and its streams share.
+#[derive(Debug)]
+struct Shared {
+    info: DeviceInfo,
+    context: Context,
+    modules: Modules,
+}
+
+impl Shared {
+    /// Makes the context current on this thread. Every call to the driver comes after it.
+    fn enter(&self) -> Result<()> {
+        CurrentContext::set_current(&self.context)
+            .map_err(|error| driver::cust_error("cuCtxSetCurrent", error))
+    }
+}
+
+impl CudaDevice {
+    pub(crate) fn new(index: usize) -> Result<Self> {
+        let no_driver = |error: cust::error::CudaError| Error::NoDriver { why: driver::name_of(error) };
+        cust::init(cust::CudaFlags::empty()).map_err(no_driver)?;
+        let count = Device::num_devices().map_err(no_driver)? as usize;
+        if index >= count {
+            return Err(Error::NoDevice { index, count });
+        }
+        let failed = |call| move |error| driver::cust_error(call, error);
+        let device = Device::get_device(index as u32).map_err(failed("cuDeviceGet"))?;
+        let attribute = |attribute| device.get_attribute(attribute).map_err(failed("cuDeviceGetAttribute"));
+        let major = attribute(DeviceAttribute::ComputeCapabilityMajor)? as u32;
+        let minor = attribute(DeviceAttribute::ComputeCapabilityMinor)? as u32;
+        let name = device.name().map_err(failed("cuDeviceGetName"))?;
+        let driver = cust::CudaApiVersion::get().map_err(failed("cuDriverGetVersion"))?;
+        let info = DeviceInfo {
+            sm: major * 10 + minor,
+            multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)? as u32,
+            memory_bytes: device.total_memory().map_err(failed("cuDeviceTotalMem"))? as u64,
+            driver: format!("{}.{}", driver.major(), driver.minor()),
+            name: name.clone(),
+        };
+        let modules = Modules::for_gpu(info.sm).ok_or_else(|| Error::OldGpu {
+            name,
+            major,
+            minor,
+            needed: Modules::oldest_target(),
+        })?;
+        let context = Context::new(device).map_err(failed("cuDevicePrimaryCtxRetain"))?;
+        Ok(Self { shared: Arc::new(Shared { info, context, modules }) })
+    }
+
+    fn out_of_memory(&self, asked: usize) -> Error {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: both pointers are live; the context is current.
+        if check("cuMemGetInfo", unsafe { sys::cuMemGetInfo_v2(&mut free, &mut total) }).is_err() {
+            (free, total) = (0, 0);
+        }
+        Error::OutOfMemory {
+            device: self.shared.info.name.clone(),
+            asked: asked as u64,
+            free: free as u64,
+            total: total as u64,
+        }
+    }
+}
+
+impl Backend for CudaDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.shared.info
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        self.shared.enter()?;
+        let mut address = 0;
+        // SAFETY: the pointer is live; the context is current.
+        let status = unsafe { sys::cuMemAlloc_v2(&mut address, bytes) };
+        if status == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+            return Err(self.out_of_memory(bytes));
+        }
+        check("cuMemAlloc", status)?;
+        Ok(address)
+    }
+
+    fn free(&self, address: u64) {
+        // A failure here is one of earlier work, which its stream reports, or of a context that is gone, and the
+        // memory with it.
+        if self.shared.enter().is_ok() {
+            // SAFETY: the address came from `allocate`, and its buffer is being dropped.
+            let _ = unsafe { sys::cuMemFree_v2(address) };
+        }
+    }
+
+    fn upload(&self, to: u64, from: &[u8]) -> Result<()> {
+        self.wait_for_all()?;
+        // SAFETY: the buffer checked its length, and nothing on the device uses it now.
+        check("cuMemcpyHtoD", unsafe {
+            sys::cuMemcpyHtoD_v2(to, from.as_ptr().cast::<c_void>(), from.len())
+        })?;
+        // The call may return before a small copy has arrived; streams of ours do not wait for it by themselves.
+        self.wait_for_all()
+    }
+
+    fn download(&self, from: u64, to: &mut [u8]) -> Result<()> {
+        self.wait_for_all()?;
+        // SAFETY: the buffer checked its length.
+        check("cuMemcpyDtoH", unsafe {
+            sys::cuMemcpyDtoH_v2(to.as_mut_ptr().cast::<c_void>(), from, to.len())
+        })
+    }
+
+    fn fill_zero(&self, address: u64, bytes: usize) -> Result<()> {
+        self.wait_for_all()?;
+        // SAFETY: the buffer checked its length.
+        check("cuMemsetD8", unsafe { sys::cuMemsetD8_v2(address, 0, bytes) })?;
+        self.wait_for_all()
+    }
+
+    fn stream(&self) -> Result<Box<dyn BackendStream>> {
+        Ok(Box::new(CudaStream::new(Arc::clone(&self.shared))?))
+    }
+}
+
+impl CudaDevice {
+    fn wait_for_all(&self) -> Result<()> {
+        self.shared.enter()?;
+        // SAFETY: the context is current.
+        check("cuCtxSynchronize", unsafe { sys::cuCtxSynchronize() })
+    }
+}

@@ -1,0 +1,102 @@
+//! The kernels' PTX, and what the driver made of it: an entry is loaded when it is first launched.
+use std::collections::HashMap;
+use std::ffi::{CString, c_void};
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use cust::sys::{self, CUfunction, CUjit_option, CUmodule};
+
+use super::driver::{check, explain};
+use crate::{DeviceInfo, Error, Result};
+
+/// Entry point, target, PTX.
+static EMBEDDED: &[(&str, u32, &str)] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+
+/// Bytes for what the driver's compiler has to say.
+const LOG_BYTES: usize = 4096;
+
+/// The entries of one target.
+#[derive(Debug)]
+pub(super) struct Modules {
+    target: u32,
+    loaded: Mutex<HashMap<&'static str, Loaded>>,
+}
+
+/// A module with its one entry. It stays loaded as long as the process: the driver frees it with the context.
+#[derive(Clone, Copy, Debug)]
+struct Loaded {
+    function: CUfunction,
+}
+
+// SAFETY: the driver's handles may be used from any thread.
+unsafe impl Send for Loaded {}
+
+impl Modules {
+    /// The newest target that a GPU of compute capability `sm` runs.
+    pub(super) fn for_gpu(sm: u32) -> Option<Self> {
+        let target = EMBEDDED.iter().map(|&(_, target, _)| target).filter(|&target| target <= sm).max()?;
+        Some(Self { target, loaded: Mutex::default() })
+    }
+
+    /// The oldest target, as a compute capability.
+    pub(super) fn oldest_target() -> String {
+        let oldest = EMBEDDED.iter().map(|&(_, target, _)| target).min().unwrap_or_default();
+        format!("{}.{}", oldest / 10, oldest % 10)
+    }
+
+    /// The function of an entry. The context is current.
+    pub(super) fn function(&self, entry: &'static str, info: &DeviceInfo) -> Result<CUfunction> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = loaded.get(entry) {
+            return Ok(known.function);
+        }
+        let ptx = EMBEDDED.iter().find(|&&(name, target, _)| name == entry && target == self.target);
+        let &(_, _, ptx) =
+            ptx.ok_or_else(|| self.refused(entry, "", info, "it is not built for this target".into()))?;
+        let function = load(entry, ptx).map_err(|why| self.refused(entry, ptx, info, why))?;
+        loaded.insert(entry, Loaded { function });
+        Ok(function)
+    }
+
+    fn refused(&self, entry: &str, ptx: &str, info: &DeviceInfo, why: String) -> Error {
+        let version = ptx.lines().find_map(|line| line.strip_prefix(".version "));
+        Error::Ptx {
+            entry: entry.into(),
+            target: self.target,
+            ptx: version.unwrap_or("unknown").trim().into(),
+            driver: info.driver.clone(),
+            why,
+        }
+    }
+}
+
+/// Compiles PTX with the driver, and finds its entry. An error is what the driver said.
+fn load(entry: &str, ptx: &str) -> std::result::Result<CUfunction, String> {
+    let image = CString::new(ptx).map_err(|_| String::from("the PTX holds a zero byte"))?;
+    let name = CString::new(entry).map_err(|_| String::from("the name holds a zero byte"))?;
+    let mut log = vec![0_u8; LOG_BYTES];
+    let mut options =
+        [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+    let mut values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(LOG_BYTES)];
+    let mut module: CUmodule = ptr::null_mut();
+    // SAFETY: the image ends with a zero; options and values are as many as said, and live.
+    let status = unsafe {
+        sys::cuModuleLoadDataEx(
+            &mut module,
+            image.as_ptr().cast(),
+            options.len() as u32,
+            options.as_mut_ptr(),
+            values.as_mut_ptr(),
+        )
+    };
+    if status != sys::CUresult::CUDA_SUCCESS {
+        let log = String::from_utf8_lossy(&log);
+        let log = log.trim_matches(['\0', '\n', ' ']);
+        return Err([explain(status as u32), log.to_string()].join(" ").trim().to_string());
+    }
+    let mut function: CUfunction = ptr::null_mut();
+    // SAFETY: the module was just loaded; the name ends with a zero.
+    check("cuModuleGetFunction", unsafe { sys::cuModuleGetFunction(&mut function, module, name.as_ptr()) })
+        .map_err(|error| error.to_string())?;
+    Ok(function)
+}

@@ -1,0 +1,73 @@
+//! What a device must be able to do. Everything above this module is the same for all devices.
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
+pub(crate) mod simulator;
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::fmt::Debug;
+
+use crate::{DeviceInfo, Result};
+
+/// A launch, checked by the operation that asks for it.
+pub(crate) struct Launch<'a> {
+    pub(crate) entry: &'static str,
+    pub(crate) grid: [u32; 3],
+    pub(crate) threads: u32,
+    #[cfg_attr(
+        not(feature = "cuda"),
+        expect(dead_code, reason = "the simulator knows its kernels' shared memory")
+    )]
+    pub(crate) shared_bytes: u32,
+    /// The kernel's one argument, with its type.
+    pub(crate) args: &'a dyn Any,
+    /// The same argument, for a driver that copies its bytes.
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "the simulator takes the typed argument"))]
+    pub(crate) args_pointer: *const c_void,
+}
+
+/// A device. Addresses are device addresses; streams belong to the device that made them.
+pub(crate) trait Backend: Debug + Send + Sync {
+    fn info(&self) -> &DeviceInfo;
+    /// Room for `bytes` bytes (not 0), aligned to 256.
+    fn allocate(&self, bytes: usize) -> Result<u64>;
+    /// Gives back what `allocate` gave.
+    fn free(&self, address: u64);
+    /// Writes host bytes to the device, after all work given to the device so far.
+    fn upload(&self, to: u64, from: &[u8]) -> Result<()>;
+    /// Reads device bytes, after all work given to the device so far.
+    fn download(&self, from: u64, to: &mut [u8]) -> Result<()>;
+    fn fill_zero(&self, address: u64, bytes: usize) -> Result<()>;
+    fn stream(&self) -> Result<Box<dyn BackendStream>>;
+    /// The simulator behind this device, where it is one.
+    fn as_simulator(&self) -> Option<&simulator::SimulatorDevice> {
+        None
+    }
+}
+
+/// A queue of work on a device.
+pub(crate) trait BackendStream: Debug + Send + Sync {
+    fn launch(&self, launch: &Launch<'_>) -> Result<()>;
+    fn synchronize(&self) -> Result<()>;
+    /// Marks a point in the stream.
+    fn event(&self) -> Result<Box<dyn BackendEvent>>;
+    /// The driver's handle, null where there is none.
+    fn raw(&self) -> *mut c_void;
+    /// Starts recording what is given to the stream.
+    fn begin_capture(&self) -> Result<()>;
+    /// Ends recording.
+    fn end_capture(&self) -> Result<Box<dyn BackendGraph>>;
+}
+
+/// A point in a stream.
+pub(crate) trait BackendEvent: Debug + Send + Sync {
+    fn synchronize(&self) -> Result<()>;
+    /// Microseconds from `earlier`, an event of the same device, to this.
+    fn microseconds_since(&self, earlier: &dyn BackendEvent) -> Result<f64>;
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// Recorded work.
+pub(crate) trait BackendGraph: Debug + Send + Sync {
+    fn replay(&self, stream: &dyn BackendStream) -> Result<()>;
+}

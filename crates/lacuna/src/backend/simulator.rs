@@ -1,0 +1,137 @@
+//! The simulator as a device. Its streams work at once: a call returns when its work is done.
+use std::any::Any;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use lacuna_sim::Simulator;
+
+use super::{Backend, BackendEvent, BackendGraph, BackendStream, Launch};
+use crate::{DeviceInfo, Error, Result, SimulatedLaunch};
+
+#[derive(Debug)]
+pub(crate) struct SimulatorDevice {
+    info: DeviceInfo,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    simulator: Simulator,
+    /// What was launched since recording began; none while nobody records.
+    record: Mutex<Option<Vec<SimulatedLaunch>>>,
+}
+
+impl SimulatorDevice {
+    pub(crate) fn new() -> Self {
+        let info = DeviceInfo {
+            name: "simulator".into(),
+            sm: 90,
+            multiprocessors: 132,
+            memory_bytes: 0,
+            driver: "none".into(),
+        };
+        Self { info, shared: Arc::new(Shared { simulator: Simulator::new(), record: Mutex::new(None) }) }
+    }
+
+    /// Begins a record of launches.
+    pub(crate) fn start_record(&self) {
+        *self.shared.record.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
+    }
+
+    /// Ends the record, and gives it.
+    pub(crate) fn take_record(&self) -> Vec<SimulatedLaunch> {
+        self.shared.record.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
+    }
+}
+
+impl Backend for SimulatorDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        Ok(self.shared.simulator.alloc(bytes as u64)?)
+    }
+    fn free(&self, address: u64) {
+        let freed = self.shared.simulator.free(address);
+        debug_assert!(freed.is_ok(), "a buffer frees what it allocated");
+    }
+    fn upload(&self, to: u64, from: &[u8]) -> Result<()> {
+        Ok(self.shared.simulator.write(to, from)?)
+    }
+    fn download(&self, from: u64, to: &mut [u8]) -> Result<()> {
+        Ok(self.shared.simulator.read(from, to)?)
+    }
+    fn fill_zero(&self, address: u64, bytes: usize) -> Result<()> {
+        Ok(self.shared.simulator.fill(address, bytes as u64, 0)?)
+    }
+    fn stream(&self) -> Result<Box<dyn BackendStream>> {
+        Ok(Box::new(SimulatorStream { shared: Arc::clone(&self.shared) }))
+    }
+    fn as_simulator(&self) -> Option<&SimulatorDevice> {
+        Some(self)
+    }
+}
+
+#[derive(Debug)]
+struct SimulatorStream {
+    shared: Arc<Shared>,
+}
+
+impl BackendStream for SimulatorStream {
+    fn launch(&self, launch: &Launch<'_>) -> Result<()> {
+        let kernel = lacuna_sim::find(launch.entry).ok_or_else(|| Error::Launch {
+            entry: launch.entry.into(),
+            grid: launch.grid,
+            threads: launch.threads,
+            why: "the simulator has no kernel of this name".into(),
+        })?;
+        let report = kernel.launch(&self.shared.simulator, launch.grid, launch.args)?;
+        if let Some(record) = &mut *self.shared.record.lock().unwrap_or_else(PoisonError::into_inner) {
+            record.push(SimulatedLaunch { entry: launch.entry, report });
+        }
+        Ok(())
+    }
+    fn synchronize(&self) -> Result<()> {
+        Ok(())
+    }
+    fn event(&self) -> Result<Box<dyn BackendEvent>> {
+        Ok(Box::new(SimulatorEvent(Instant::now())))
+    }
+    fn raw(&self) -> *mut c_void {
+        ptr::null_mut()
+    }
+    fn begin_capture(&self) -> Result<()> {
+        Err(no_graphs())
+    }
+    fn end_capture(&self) -> Result<Box<dyn BackendGraph>> {
+        Err(no_graphs())
+    }
+}
+
+fn no_graphs() -> Error {
+    Error::Unsupported { device: "the simulator".into(), what: "graphs", instead: "call the plan again" }
+}
+
+/// The host's clock: on the simulator it tells how long simulating took.
+#[derive(Debug)]
+struct SimulatorEvent(Instant);
+
+impl BackendEvent for SimulatorEvent {
+    fn synchronize(&self) -> Result<()> {
+        Ok(())
+    }
+    fn microseconds_since(&self, earlier: &dyn BackendEvent) -> Result<f64> {
+        let earlier = earlier.as_any().downcast_ref::<Self>().ok_or(Error::OtherDevice {
+            operation: "elapsed time",
+            what: "the earlier event",
+            expected: "the simulator".into(),
+            got: "a GPU".into(),
+        })?;
+        Ok(self.0.saturating_duration_since(earlier.0).as_secs_f64() * 1e6)
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

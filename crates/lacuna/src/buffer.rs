@@ -1,0 +1,209 @@
+//! Memory of a device.
+use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
+
+use crate::{Device, Element, Error, Result, Stream};
+
+/// Elements in a device's memory, freed when dropped. Addresses are multiples of 256 bytes.
+#[derive(Debug)]
+pub struct Buffer<T: Element> {
+    device: Device,
+    /// Address of the first element; dangling where there is none.
+    address: u64,
+    len: usize,
+    elements: PhantomData<T>,
+}
+
+impl<T: Element> Buffer<T> {
+    pub(crate) fn new(device: Device, len: usize) -> Result<Self> {
+        let too_large =
+            Error::TooLarge { what: "a buffer, in elements,", limit: isize::MAX as u64, got: len as u64 };
+        let bytes =
+            len.checked_mul(size_of::<T>()).filter(|&bytes| bytes <= isize::MAX as usize).ok_or(too_large)?;
+        let address = if bytes == 0 { 256 } else { device.backend().allocate(bytes)? };
+        Ok(Self { device, address, len, elements: PhantomData })
+    }
+
+    /// The device that holds it.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// All of it.
+    pub fn as_slice(&self) -> Slice<'_, T> {
+        Slice { device: &self.device, address: self.address, len: self.len, elements: PhantomData }
+    }
+    /// All of it, to write.
+    pub fn as_slice_mut(&mut self) -> SliceMut<'_, T> {
+        SliceMut {
+            slice: Slice {
+                device: &self.device,
+                address: self.address,
+                len: self.len,
+                elements: PhantomData,
+            },
+        }
+    }
+    /// A part of it.
+    ///
+    /// # Errors
+    /// [`Error::Range`] where the range is not inside.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'_, T>> {
+        self.as_slice().part(range)
+    }
+    /// A part of it, to write.
+    ///
+    /// # Errors
+    /// [`Error::Range`] where the range is not inside.
+    pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<SliceMut<'_, T>> {
+        Ok(SliceMut { slice: self.as_slice().part(range)? })
+    }
+
+    /// Replaces the contents, after all work given to the device so far.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where `contents` is not as long as the buffer.
+    pub fn upload(&mut self, contents: &[T]) -> Result<()> {
+        self.as_slice_mut().upload(contents)
+    }
+
+    /// The contents, after the work given to `stream` so far.
+    ///
+    /// # Errors
+    /// What that work failed with, and what the driver says.
+    pub fn download(&self, stream: &Stream) -> Result<Vec<T>> {
+        self.as_slice().download(stream)
+    }
+}
+
+impl<T: Element> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        if self.len > 0 {
+            self.device.backend().free(self.address);
+        }
+    }
+}
+
+/// A part of a buffer, to read.
+#[derive(Clone, Copy, Debug)]
+pub struct Slice<'b, T: Element> {
+    device: &'b Device,
+    address: u64,
+    len: usize,
+    elements: PhantomData<T>,
+}
+
+impl<'b, T: Element> Slice<'b, T> {
+    /// The device that holds it.
+    pub fn device(&self) -> &'b Device {
+        self.device
+    }
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    /// The device's address of the first element, for other libraries on the same GPU.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// A part of it.
+    ///
+    /// # Errors
+    /// [`Error::Range`] where the range is not inside.
+    pub fn part(&self, range: impl RangeBounds<usize>) -> Result<Self> {
+        let start = match range.start_bound() {
+            Bound::Included(&start) => start,
+            Bound::Excluded(&before) => before.saturating_add(1),
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&last) => last.saturating_add(1),
+            Bound::Excluded(&end) => end,
+            Bound::Unbounded => self.len,
+        };
+        if start > end || end > self.len {
+            return Err(Error::Range { start, end, len: self.len });
+        }
+        Ok(Self { address: self.address + (start * size_of::<T>()) as u64, len: end - start, ..*self })
+    }
+
+    /// The contents, after the work given to `stream` so far.
+    ///
+    /// # Errors
+    /// What that work failed with, and what the driver says.
+    pub fn download(&self, stream: &Stream) -> Result<Vec<T>> {
+        self.device.expect_same("download", "the stream", stream.device())?;
+        stream.synchronize()?;
+        let mut contents = vec![T::zeroed(); self.len];
+        if self.len > 0 {
+            self.device.backend().download(self.address, bytemuck::cast_slice_mut(&mut contents))?;
+        }
+        Ok(contents)
+    }
+}
+
+/// A part of a buffer, to write.
+#[derive(Debug)]
+pub struct SliceMut<'b, T: Element> {
+    slice: Slice<'b, T>,
+}
+
+impl<'b, T: Element> SliceMut<'b, T> {
+    /// The same part, to read.
+    pub fn as_slice(&self) -> Slice<'_, T> {
+        self.slice
+    }
+    /// The device that holds it.
+    pub fn device(&self) -> &'b Device {
+        self.slice.device
+    }
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.slice.len
+    }
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.slice.is_empty()
+    }
+    /// The device's address of the first element.
+    pub fn address(&self) -> u64 {
+        self.slice.address
+    }
+    /// The same part, for a shorter time.
+    pub fn reborrow(&mut self) -> SliceMut<'_, T> {
+        SliceMut { slice: self.slice }
+    }
+
+    /// Replaces the contents, after all work given to the device so far.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where `contents` is not as long as the slice.
+    pub fn upload(&mut self, contents: &[T]) -> Result<()> {
+        if contents.len() != self.len() {
+            return Err(Error::Length {
+                operation: "upload",
+                what: "the host's slice",
+                shape: "as long as the device's".into(),
+                expected: self.len(),
+                got: contents.len(),
+            });
+        }
+        if contents.is_empty() {
+            return Ok(());
+        }
+        self.slice.device.backend().upload(self.slice.address, bytemuck::cast_slice(contents))
+    }
+}

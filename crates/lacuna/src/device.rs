@@ -1,0 +1,161 @@
+//! Devices.
+use std::sync::Arc;
+
+use crate::backend::Backend;
+use crate::backend::simulator::SimulatorDevice;
+use crate::{Buffer, Element, Error, Result, Stream};
+
+/// A GPU, or the simulator. Clones are the same device.
+#[derive(Clone, Debug)]
+pub struct Device {
+    backend: Arc<dyn Backend>,
+}
+
+/// What a device is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// Its name, as the driver gives it.
+    pub name: String,
+    /// Compute capability as one number: 90 is 9.0. The simulator has the newest that kernels are built for.
+    pub sm: u32,
+    /// Streaming multiprocessors; on the simulator those of the GPU it stands for.
+    pub multiprocessors: u32,
+    /// Bytes of memory; 0 on the simulator.
+    pub memory_bytes: u64,
+    /// The newest CUDA that the driver offers, as in `13.0`; `none` on the simulator.
+    pub driver: String,
+}
+
+/// What the simulator counted in one launch.
+#[derive(Clone, Debug)]
+pub struct SimulatedLaunch {
+    /// The entry point.
+    pub entry: &'static str,
+    /// Its counters.
+    pub report: lacuna_sim::Report,
+}
+
+impl Device {
+    /// A GPU, by the driver's index.
+    ///
+    /// # Errors
+    /// [`Error::NoCuda`] in a build without feature `cuda`; [`Error::NoDriver`], [`Error::NoDevice`] and
+    /// [`Error::OldGpu`] for what is missing.
+    pub fn cuda(index: usize) -> Result<Self> {
+        #[cfg(feature = "cuda")]
+        {
+            Ok(Self { backend: Arc::new(crate::backend::cuda::CudaDevice::new(index)?) })
+        }
+        #[cfg(not(feature = "cuda"))]
+        {
+            let _ = index;
+            Err(Error::NoCuda)
+        }
+    }
+
+    /// A new simulator with memory of its own.
+    pub fn simulator() -> Self {
+        Self { backend: Arc::new(SimulatorDevice::new()) }
+    }
+
+    /// The first GPU, or else the simulator.
+    ///
+    /// # Errors
+    /// A GPU that is there but cannot be used is an error; only its absence leads to the simulator.
+    pub fn best() -> Result<Self> {
+        match Self::cuda(0) {
+            Err(Error::NoCuda | Error::NoDriver { .. } | Error::NoDevice { .. }) => Ok(Self::simulator()),
+            other => other,
+        }
+    }
+
+    /// What this device is.
+    pub fn info(&self) -> &DeviceInfo {
+        self.backend.info()
+    }
+
+    /// Whether this is the simulator.
+    pub fn is_simulator(&self) -> bool {
+        self.backend.as_simulator().is_some()
+    }
+
+    /// A new stream.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn stream(&self) -> Result<Stream> {
+        Ok(Stream::new(self.clone(), self.backend.stream()?))
+    }
+
+    /// A new buffer with these contents.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], or what the driver says.
+    pub fn upload<T: Element>(&self, contents: &[T]) -> Result<Buffer<T>> {
+        let mut buffer = self.uninitialized(contents.len())?;
+        buffer.upload(contents)?;
+        Ok(buffer)
+    }
+
+    /// A new buffer of `len` zeros.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], or what the driver says.
+    pub fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
+        let buffer = self.uninitialized::<T>(len)?;
+        if len > 0 {
+            self.backend.fill_zero(buffer.as_slice().address(), len * size_of::<T>())?;
+        }
+        Ok(buffer)
+    }
+
+    /// A new buffer of `len` elements with any contents. Reading them before they are written gives any value, and
+    /// on the simulator a finding.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], or what the driver says.
+    pub fn uninitialized<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
+        Buffer::new(self.clone(), len)
+    }
+
+    /// Runs `work`, and gives what the simulator counted in each launch; nothing on a GPU.
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub fn record<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<(R, Vec<SimulatedLaunch>)> {
+        let Some(simulator) = self.backend.as_simulator() else {
+            return Ok((work()?, Vec::new()));
+        };
+        simulator.start_record();
+        let result = work();
+        let launches = simulator.take_record();
+        Ok((result?, launches))
+    }
+
+    /// Whether both are the same device.
+    pub(crate) fn same_as(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.backend, &other.backend)
+    }
+
+    /// An error unless `other` is this device.
+    pub(crate) fn expect_same(
+        &self,
+        operation: &'static str,
+        what: &'static str,
+        other: &Self,
+    ) -> Result<()> {
+        if self.same_as(other) {
+            return Ok(());
+        }
+        let name = |device: &Self| device.info().name.clone();
+        let (expected, mut got) = (name(self), name(other));
+        if expected == got {
+            got = format!("another {got}");
+        }
+        Err(Error::OtherDevice { operation, what, expected, got })
+    }
+
+    pub(crate) fn backend(&self) -> &dyn Backend {
+        &*self.backend
+    }
+}

@@ -1,0 +1,186 @@
+//! What can go wrong, and what to do about it.
+use lacuna_sim::LaunchError;
+
+/// A result of this library.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a call was refused, or failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A buffer has not the length that the shapes ask for.
+    #[error("{operation}: {what} has {got} elements, but {expected} are expected ({shape})")]
+    Length {
+        /// The operation that was asked for.
+        operation: &'static str,
+        /// Which operand.
+        what: &'static str,
+        /// Its shape, in words.
+        shape: String,
+        /// Elements that the shape asks for.
+        expected: usize,
+        /// Elements that there are.
+        got: usize,
+    },
+    /// A plan was run on a matrix of another pattern than it was made for.
+    #[error(
+        "{operation}: the plan was made for another matrix; plan again for this one, or replace the values of that one"
+    )]
+    OtherPattern {
+        /// The operation that was asked for.
+        operation: &'static str,
+    },
+    /// Operands live on different devices.
+    #[error("{operation}: {what} is on {got}, but {expected} is used; make it on the same device")]
+    OtherDevice {
+        /// The operation that was asked for.
+        operation: &'static str,
+        /// Which operand, or the stream.
+        what: &'static str,
+        /// The device of the others.
+        expected: String,
+        /// The operand's device.
+        got: String,
+    },
+    /// A size is past what the kernels can count.
+    #[error("{what} is {got}, but at most {limit} can be handled; split the problem")]
+    TooLarge {
+        /// Which size.
+        what: &'static str,
+        /// The most that can be handled.
+        limit: u64,
+        /// What was asked for.
+        got: u64,
+    },
+    /// The algorithm asked for cannot do this problem.
+    #[error(
+        "{operation}: `{algorithm}` cannot be used: {why}; leave the choice to the library, or take one of {legal}"
+    )]
+    Illegal {
+        /// The operation that was asked for.
+        operation: &'static str,
+        /// The algorithm's name.
+        algorithm: String,
+        /// What stands against it.
+        why: String,
+        /// Those that could.
+        legal: String,
+    },
+    /// A range lies outside its buffer.
+    #[error("elements {start}..{end} of a buffer of {len}: choose a range inside it")]
+    Range {
+        /// First element of the range.
+        start: usize,
+        /// Element after the last.
+        end: usize,
+        /// Elements of the buffer.
+        len: usize,
+    },
+    /// A host matrix is not well formed.
+    #[error(transparent)]
+    Format(#[from] lacuna_matrix::FormatError),
+    /// This build has no CUDA support.
+    #[error(
+        "this program was built without CUDA; build it with lacuna's feature `cuda`, or use Device::simulator()"
+    )]
+    NoCuda,
+    /// There is no usable NVIDIA driver.
+    #[error(
+        "no NVIDIA driver can be used ({why}); install one (nvidia-smi shows it), or use Device::simulator()"
+    )]
+    NoDriver {
+        /// What the driver said.
+        why: String,
+    },
+    /// There is no such GPU.
+    #[error(
+        "there is no GPU {index}: the driver shows {count}; choose one below that (CUDA_VISIBLE_DEVICES may hide some)"
+    )]
+    NoDevice {
+        /// The index asked for.
+        index: usize,
+        /// GPUs that there are.
+        count: usize,
+    },
+    /// The GPU is older than every target the kernels are built for.
+    #[error(
+        "{name} has compute capability {major}.{minor}, but the kernels need at least {needed}; use a newer GPU"
+    )]
+    OldGpu {
+        /// The GPU's name.
+        name: String,
+        /// Compute capability, major.
+        major: u32,
+        /// Compute capability, minor.
+        minor: u32,
+        /// The oldest target, as in `7.0`.
+        needed: String,
+    },
+    /// The driver does not take the kernels' PTX.
+    #[error(
+        "the driver (CUDA {driver}) does not load kernel `{entry}`, PTX {ptx} for sm_{target}: {why}; \
+         update the driver, or build the kernels for an older target"
+    )]
+    Ptx {
+        /// The entry point.
+        entry: String,
+        /// The target it was built for.
+        target: u32,
+        /// The PTX version it is written in.
+        ptx: String,
+        /// The newest CUDA that the driver offers.
+        driver: String,
+        /// What the driver said.
+        why: String,
+    },
+    /// Device memory is used up.
+    #[error(
+        "{device} has no room for {asked} bytes ({free} of {total} are free); free buffers, or split the problem"
+    )]
+    OutOfMemory {
+        /// The device.
+        device: String,
+        /// Bytes asked for.
+        asked: u64,
+        /// Bytes free.
+        free: u64,
+        /// Bytes in all.
+        total: u64,
+    },
+    /// A kernel could not be launched, or failed while it ran.
+    #[error("kernel `{entry}` with grid {grid:?} and {threads} threads a block: {why}")]
+    Launch {
+        /// The entry point.
+        entry: String,
+        /// Blocks along x, y and z.
+        grid: [u32; 3],
+        /// Threads of a block.
+        threads: u32,
+        /// What the driver said, and what to do.
+        why: String,
+    },
+    /// Another call to the driver failed.
+    #[error("{call} failed: {why}")]
+    Cuda {
+        /// The driver's function.
+        call: &'static str,
+        /// What the driver said, and what to do.
+        why: String,
+    },
+    /// The simulator found a fault in a kernel.
+    #[error(transparent)]
+    Simulator(#[from] LaunchError),
+    /// The simulator's memory refused an access.
+    #[error("the simulator's memory: {0}")]
+    SimulatorMemory(#[from] lacuna_sim::MemoryError),
+    /// The device cannot do this.
+    #[error("{device} cannot do {what}; {instead}")]
+    Unsupported {
+        /// The device.
+        device: String,
+        /// What was asked for.
+        what: &'static str,
+        /// What to do instead.
+        instead: &'static str,
+    },
+}

@@ -1,0 +1,27 @@
+//! C = A·B with A sparse. Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020).
+mod choose;
+mod plan;
+
+pub use choose::{Choice, Problem, SpmmAlgorithm, choose};
+pub use plan::{Spmm, SpmmOptions};
+
+use lacuna_matrix::Csr;
+
+use crate::{CsrMatrix, Device, Result};
+
+/// C = A·B once, on the best device: `b` is K×`n` and the result M×`n`, both row by row.
+///
+/// It moves everything to the device and back. Those who multiply often keep the matrix there, and a [`Spmm`] plan.
+///
+/// # Errors
+/// Those of [`Device::best`], [`CsrMatrix::new`], [`Spmm::plan`] and [`Spmm::run`].
+pub fn spmm(a: &Csr<f32>, b: &[f32], n: usize) -> Result<Vec<f32>> {
+    let device = Device::best()?;
+    let stream = device.stream()?;
+    let a = CsrMatrix::new(&device, a)?;
+    let plan = Spmm::plan(&a, n)?;
+    let b = device.upload(b)?;
+    let mut c = device.uninitialized(plan.output_len())?;
+    plan.run(&stream, &a, b.as_slice(), c.as_slice_mut())?;
+    c.download(&stream)
+}

@@ -1,0 +1,28 @@
+//! The C functions of cuBLAS, as `cublas_api.h` has declared them since CUDA 11.4.
+
+use std::ffi::{c_int, c_void};
+
+use crate::api::api;
+use crate::status::Vendor;
+
+/// `cublasHandle_t`.
+pub(crate) type RawHandle = *mut c_void;
+
+/// `CUBLAS_OP_N`.
+pub(crate) const NON_TRANSPOSE: c_int = 0;
+
+api! {
+    Vendor::CuBlas;
+
+    fn get_property = "cublasGetProperty"(property: c_int, value: *mut c_int);
+    fn create = "cublasCreate_v2"(handle: *mut RawHandle);
+    fn destroy = "cublasDestroy_v2"(handle: RawHandle);
+    fn set_stream = "cublasSetStream_v2"(handle: RawHandle, stream: *mut c_void);
+    fn set_workspace = "cublasSetWorkspace_v2"(handle: RawHandle, workspace: *mut c_void, bytes: usize);
+    fn set_math_mode = "cublasSetMathMode"(handle: RawHandle, mode: c_int);
+    fn sgemm = "cublasSgemm_v2"(
+        handle: RawHandle, op_a: c_int, op_b: c_int, m: c_int, n: c_int, k: c_int,
+        alpha: *const f32, a: *const f32, leading_a: c_int, b: *const f32, leading_b: c_int,
+        beta: *const f32, c: *mut f32, leading_c: c_int,
+    );
+}

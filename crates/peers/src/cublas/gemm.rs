@@ -1,0 +1,166 @@
+//! Dense × dense: C = A·B, all row-major.
+
+use std::error::Error as StdError;
+use std::ffi::{c_int, c_void};
+use std::fmt;
+
+use super::Handle;
+use super::api::NON_TRANSPOSE;
+use crate::check::{self, Array};
+use crate::error::Error;
+use crate::workspace::Workspace;
+
+/// The workspace of a GEMM: what NVIDIA advises for Hopper, and more than enough before it.
+///
+/// With a workspace of its own a GEMM can be captured in a CUDA graph, and no other can disturb it.
+pub const WORKSPACE_BYTES: usize = 32 << 20;
+
+/// The arithmetic of the products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Math {
+    /// Full fp32, on the FMA units: cuBLAS's default mode, with every fp32 kernel it has.
+    ///
+    /// From CUDA 12.9 on the variable `CUBLAS_EMULATE_SINGLE_PRECISION` can change that; leave it unset.
+    Fp32,
+    /// Inputs rounded to TF32 (10 bits of mantissa), on tensor cores where the GPU has them.
+    Tf32,
+}
+
+impl Math {
+    /// A short name for records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fp32 => "fp32",
+            Self::Tf32 => "tf32",
+        }
+    }
+
+    /// The number in `cublasMath_t`.
+    fn raw(self) -> c_int {
+        match self {
+            Self::Fp32 => 0,
+            Self::Tf32 => 3,
+        }
+    }
+}
+
+/// C = A·B in fp32: A is m × k, B is k × n and C is m × n, all row-major without gaps.
+///
+/// Addresses are device addresses.
+#[derive(Clone, Copy, Debug)]
+pub struct GemmProblem {
+    /// Rows of A and C.
+    pub m: usize,
+    /// Columns of A, rows of B.
+    pub k: usize,
+    /// Columns of B and C.
+    pub n: usize,
+    /// `m · k` values of A.
+    pub a: u64,
+    /// `k · n` values of B.
+    pub b: u64,
+    /// `m · n` values of C, overwritten.
+    pub c: u64,
+    /// The `CUstream` to run in; null is the default stream.
+    pub stream: *mut c_void,
+}
+
+/// A problem bound to a math mode and a workspace. Stays on its thread.
+pub struct Gemm {
+    handle: Handle,
+    m: c_int,
+    k: c_int,
+    n: c_int,
+    a: Array,
+    b: Array,
+    c: Array,
+    math: Math,
+    stream: *mut c_void,
+    workspace: Option<Workspace>,
+}
+
+impl Handle {
+    /// Binds `problem` to `math`; `allocate` gives a workspace of [`WORKSPACE_BYTES`].
+    ///
+    /// # Errors
+    /// A size that is 0 or past 2³¹ − 1, an impossible address, an output over an input, or a failed allocation.
+    ///
+    /// # Safety
+    /// As long as the returned value lives, and until the work that it put in the stream is done:
+    /// - the arrays are device memory of this handle's context, with the lengths that [`GemmProblem`] states;
+    /// - the workspace is device memory of the bytes asked for, with no other user;
+    /// - the stream belongs to this handle's context, and that context is current at every call
+    ///   and at the drop.
+    pub unsafe fn gemm<E: Into<Box<dyn StdError + Send + Sync>>>(
+        &self,
+        problem: &GemmProblem,
+        math: Math,
+        allocate: impl FnOnce(usize) -> Result<Workspace, E>,
+    ) -> Result<Gemm, Error> {
+        let m = check::size("m", problem.m)?;
+        let k = check::size("k", problem.k)?;
+        let n = check::size("n", problem.n)?;
+        let a = Array::new("a", problem.a, m, k)?;
+        let b = Array::new("b", problem.b, k, n)?;
+        let c = Array::new("c", problem.c, m, n)?;
+        c.disjoint_from(&[&a, &b])?;
+        let workspace = Workspace::obtain(WORKSPACE_BYTES, allocate)?;
+        Ok(Gemm { handle: self.clone(), m, k, n, a, b, c, math, stream: problem.stream, workspace })
+    }
+}
+
+impl Gemm {
+    /// The math mode that it is bound to.
+    pub fn math(&self) -> Math {
+        self.math
+    }
+
+    /// Puts C = A·B in the stream and returns at once. May be captured in a CUDA graph.
+    ///
+    /// # Errors
+    /// [`Error::Call`] with the library's status. A fault in the kernel shows at the next wait for the stream.
+    pub fn run(&self) -> Result<(), Error> {
+        let (api, handle) = (&self.handle.0.api, self.handle.0.raw);
+        // The handle is shared, so its settings are made anew. The workspace comes after the stream, which
+        // resets it.
+        // SAFETY: the handle is alive, and `Handle::gemm`'s caller answers for the stream.
+        unsafe { api.set_stream(handle, self.stream) }?;
+        // SAFETY: the same caller answers for the workspace, which is of this size.
+        unsafe { api.set_workspace(handle, Workspace::pointer(&self.workspace), WORKSPACE_BYTES) }?;
+        // SAFETY: the handle is alive, and the mode is one of the library's.
+        unsafe { api.set_math_mode(handle, self.math.raw()) }?;
+
+        // cuBLAS is column-major, where our row-major matrices read as their transposes: so Cᵀ = Bᵀ·Aᵀ.
+        // SAFETY: the scalars are on the host, and the caller of `Handle::gemm` answers for the device
+        // memory.
+        unsafe {
+            api.sgemm(
+                handle,
+                NON_TRANSPOSE,
+                NON_TRANSPOSE,
+                self.n,
+                self.m,
+                self.k,
+                &1.0,
+                self.b.pointer().cast(),
+                self.n,
+                self.a.pointer().cast(),
+                self.k,
+                &0.0,
+                self.c.pointer().cast(),
+                self.n,
+            )
+        }
+    }
+}
+
+impl fmt::Debug for Gemm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gemm")
+            .field("m", &self.m)
+            .field("k", &self.k)
+            .field("n", &self.n)
+            .field("math", &self.math)
+            .finish_non_exhaustive()
+    }
+}

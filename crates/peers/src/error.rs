@@ -1,0 +1,69 @@
+//! What can go wrong with a peer that is there.
+
+use crate::status::Status;
+
+/// Why a comparison could not be set up or run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A size is 0: no vendor's time means anything then.
+    #[error("{what} is 0: there is nothing to compare; skip this case")]
+    Empty {
+        /// The size.
+        what: &'static str,
+    },
+    /// A size does not fit the vendor's interface.
+    #[error("{what} is {got}, and the vendor's interface takes {limit} at most; take a smaller problem")]
+    TooLarge {
+        /// The size.
+        what: &'static str,
+        /// What was asked.
+        got: usize,
+        /// The largest that fits.
+        limit: usize,
+    },
+    /// An address is null, not a multiple of what it must be, or too near the end of the address space.
+    #[error(
+        "{what}: device address {address:#x} cannot hold {bytes} bytes aligned to {alignment}; pass the address \
+         of a device array of that size"
+    )]
+    Address {
+        /// The array.
+        what: &'static str,
+        /// The address given.
+        address: u64,
+        /// The bytes that the array needs.
+        bytes: u64,
+        /// The alignment that it needs, in bytes.
+        alignment: u64,
+    },
+    /// The output shares memory with an input.
+    #[error("c overlaps {what} in device memory; give the output an array of its own")]
+    Overlap {
+        /// The input.
+        what: &'static str,
+    },
+    /// The caller's allocator gave no workspace.
+    #[error("no workspace of {bytes} bytes on the GPU: {source}")]
+    Allocation {
+        /// The bytes asked for.
+        bytes: usize,
+        /// The allocator's reason.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A vendor's function failed.
+    #[error("{function} returned {status}: {}", .status.advice())]
+    Call {
+        /// The function, as in the vendor's header.
+        function: &'static str,
+        /// What it returned.
+        status: Status,
+    },
+}
+
+impl Error {
+    /// Whether the library has no such operation for this problem or this GPU: the caller should skip it.
+    pub fn is_unsupported(&self) -> bool {
+        matches!(self, Error::Call { status, .. } if status.is_unsupported())
+    }
+}

@@ -1,0 +1,72 @@
+//! Vendor libraries, loaded at run time, to compare Lacuna's kernels with.
+//!
+//! Two peers: cuSPARSE's SpMM ([`cusparse`]) and cuBLAS's fp32 GEMM ([`cublas`]). Benchmarks use them; the
+//! library does not. Nothing is linked: the crate builds and its programs start with no CUDA on the machine,
+//! and a peer that is not there is a value, [`Missing`], that names what was looked for, where, and the fix.
+//!
+//! Addresses are raw device addresses and streams raw `CUstream` pointers, so that the crate depends on no
+//! binding of the driver. Handles live in the CUDA context that is current when they are made.
+//!
+//! ```
+//! use std::error::Error;
+//!
+//! use lacuna_peers::cusparse::{SpmmAlgorithm, SpmmProblem};
+//! use lacuna_peers::{Peers, Search, Workspace};
+//!
+//! /// Runs `problem`, whose arrays are device arrays of the sizes it states, with each algorithm that can.
+//! unsafe fn compare(
+//!     problem: &SpmmProblem,
+//!     allocate: impl Fn(usize) -> Result<Workspace, std::io::Error>,
+//! ) -> Result<(), Box<dyn Error>> {
+//!     let handle = Peers::load(&Search::from_env()).cusparse?.handle()?;
+//!     for algorithm in SpmmAlgorithm::ALL {
+//!         // SAFETY: the caller answers for the arrays, which outlive `spmm`.
+//!         let spmm = match unsafe { handle.spmm(problem, algorithm, &allocate) } {
+//!             Err(error) if error.is_unsupported() => continue,
+//!             other => other?,
+//!         };
+//!         spmm.preprocess()?;
+//!         spmm.run()?;
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Why not a binding crate
+//! About twenty functions are needed, and their C interface has not changed since CUDA 11.4. Declared here, they
+//! work with every CUDA since; bindings made for one CUDA version refuse to build, or to load, beside another.
+
+mod api;
+mod check;
+pub mod cublas;
+pub mod cusparse;
+mod error;
+mod library;
+mod search;
+mod status;
+mod workspace;
+
+pub use error::Error;
+pub use library::{LoadFailure, Missing, Version};
+pub use search::Search;
+pub use status::{Status, Vendor};
+pub use workspace::Workspace;
+
+use cublas::CuBlas;
+use cusparse::CuSparse;
+
+/// What was found of the peers; each may be missing on its own.
+#[derive(Debug)]
+pub struct Peers {
+    /// cuSPARSE, or why it is not there.
+    pub cusparse: Result<CuSparse, Missing>,
+    /// cuBLAS, or why it is not there.
+    pub cublas: Result<CuBlas, Missing>,
+}
+
+impl Peers {
+    /// Looks for every peer. Needs neither a GPU nor a driver.
+    pub fn load(search: &Search) -> Self {
+        Self { cusparse: CuSparse::load(search), cublas: CuBlas::load(search) }
+    }
+}

@@ -1,0 +1,93 @@
+//! cuBLAS: row-major products through a column-major library, settings before each run, and errors.
+
+use lacuna_peers::cublas::{CuBlas, Gemm, GemmProblem, Handle, Math};
+use lacuna_peers::{Error, Version};
+
+use crate::fake::{Fake, STREAM, address, address_mut, allocate};
+
+const A: [f32; 6] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+const B: [f32; 12] = [1.0, 0.0, 2.0, 1.0, 0.0, 1.0, 1.0, 2.0, 3.0, 1.0, 0.0, 1.0];
+const PRODUCT: [f32; 8] = [10.0, 5.0, 4.0, 8.0, 22.0, 11.0, 13.0, 20.0];
+
+fn fake() -> (Fake, Handle) {
+    let fake = Fake::build("cublas.c", "libcublas.so.13");
+    let handle = CuBlas::load(&fake.search()).unwrap().handle().unwrap();
+    (fake, handle)
+}
+
+fn problem(c: &mut [f32; 8]) -> GemmProblem {
+    GemmProblem { m: 2, k: 3, n: 4, a: address(&A), b: address(&B), c: address_mut(c), stream: STREAM }
+}
+
+fn bind(handle: &Handle, problem: &GemmProblem, math: Math) -> Result<Gemm, Error> {
+    // SAFETY: the arrays are live host arrays, in which the fake computes.
+    unsafe { handle.gemm(problem, math, allocate) }
+}
+
+#[test]
+fn the_library_tells_its_version_without_a_handle() {
+    let fake = Fake::build("cublas.c", "libcublas.so.13");
+    let cublas = CuBlas::load(&fake.search()).unwrap();
+    assert_eq!(cublas.version().unwrap(), Version { major: 13, minor: 1, patch: 2 });
+    assert_eq!(fake.live(), 0);
+}
+
+#[test]
+fn a_row_major_product_comes_out_row_major() {
+    let (_fake, handle) = fake();
+    let mut c = [f32::NAN; 8];
+    let gemm = bind(&handle, &problem(&mut c), Math::Fp32).unwrap();
+    gemm.run().unwrap();
+    assert_eq!(c, PRODUCT);
+}
+
+#[test]
+fn each_run_makes_its_own_settings() {
+    let (fake, handle) = fake();
+    let (mut c, mut d) = ([0.0; 8], [0.0; 8]);
+    let full = bind(&handle, &problem(&mut c), Math::Fp32).unwrap();
+    let rounded = bind(&handle, &problem(&mut d), Math::Tf32).unwrap();
+    drop(handle);
+    fake.journal();
+    for (gemm, mode) in [(&full, "default"), (&rounded, "tf32"), (&full, "default")] {
+        gemm.run().unwrap();
+        let mode = format!("cublasSetMathMode({mode})");
+        assert_eq!(fake.journal(), ["cublasSetStream_v2", "cublasSetWorkspace_v2", &mode, "cublasSgemm_v2"]);
+    }
+    drop((full, rounded));
+    assert_eq!(fake.journal(), ["cublasDestroy_v2"]);
+    assert_eq!(fake.live(), 0);
+}
+
+#[test]
+fn a_failed_run_names_its_function() {
+    let (fake, handle) = fake();
+    let mut c = [0.0; 8];
+    let gemm = bind(&handle, &problem(&mut c), Math::Fp32).unwrap();
+    fake.fail("cublasSgemm_v2", 13);
+    let error = gemm.run().unwrap_err();
+    assert!(
+        error.to_string().starts_with("cublasSgemm_v2 returned CUBLAS_STATUS_EXECUTION_FAILED (13)"),
+        "{error}"
+    );
+}
+
+#[test]
+fn impossible_problems_never_reach_the_library() {
+    let (fake, handle) = fake();
+    fake.journal();
+    let mut c = [0.0; 8];
+    let good = problem(&mut c);
+    let refused = [
+        (GemmProblem { k: 0, ..good }, "k is 0"),
+        (GemmProblem { n: 1 << 31, ..good }, "n is 2147483648"),
+        (GemmProblem { a: 0, ..good }, "a: device address 0x0"),
+        (GemmProblem { b: u64::MAX - 7, ..good }, "b: device address"),
+        (GemmProblem { c: good.a, ..good }, "c overlaps a"),
+    ];
+    for (problem, message) in refused {
+        let error = bind(&handle, &problem, Math::Fp32).unwrap_err();
+        assert!(error.to_string().starts_with(message), "{error}");
+    }
+    assert_eq!(fake.journal(), [""; 0]);
+}

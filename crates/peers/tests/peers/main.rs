@@ -1,0 +1,7 @@
+//! The peers without a GPU: against fake libraries that compute on the host and keep a journal of their
+//! calls.
+
+mod cublas;
+mod cusparse;
+mod fake;
+mod search;
