@@ -1,0 +1,184 @@
+//! `.npy`, NumPy's array files: dense matrices of `f32`.
+//!
+//! Read are arrays of two dimensions and little-endian `f32` (`'<f4'`), in versions 1 to 3 of the format, in C or
+//! Fortran order; the matrix is row-major either way. Written is version 1 in C order.
+
+mod header;
+
+use super::error::{Place, ReadError, WriteError};
+use super::scan::shorten;
+use super::{MAX_HINT, read_file, write_file};
+use crate::Dense;
+use header::Header;
+use std::io::{self, BufRead, Read, Write};
+use std::path::Path;
+
+const MAGIC: &[u8] = b"\x93NUMPY";
+const SUPPORTED: &str = "versions 1 to 3, '<f4', two dimensions";
+
+/// The longest header taken. NumPy writes less than 1 KiB for such arrays.
+const MAX_HEADER: u64 = 1 << 16;
+
+/// Data starts at a multiple of this many bytes.
+const ALIGNMENT: usize = 64;
+
+/// Reads a matrix, and all of the file.
+///
+/// # Errors
+/// If reading fails, or the bytes are not of the format, or are of a kind that is not supported.
+pub fn read(reader: impl BufRead) -> Result<Dense<f32>, ReadError> {
+    let mut source = Source { reader, at: 0 };
+    let (rows, cols, fortran_order) = read_header(&mut source)?;
+    let elements = rows as u128 * cols as u128;
+    let place = source.place();
+    let mut values = Vec::new();
+    while (values.len() as u128) < elements {
+        let missing = (elements - values.len() as u128).min(MAX_HINT.into()) as u64;
+        let bytes = source.up_to(missing * 4)?;
+        values.extend(bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])));
+        if (bytes.len() as u64) < missing * 4 {
+            let expected = u64::try_from(elements).unwrap_or(u64::MAX);
+            return Err(ReadError::Count {
+                place,
+                what: "elements",
+                expected,
+                got: values.len().to_string(),
+            });
+        }
+    }
+    let place = source.place();
+    let extra = source.up_to(1)?;
+    if !extra.is_empty() {
+        return Err(ReadError::Syntax {
+            place,
+            expected: "the end of the file".into(),
+            got: shorten(&extra),
+        });
+    }
+    if fortran_order {
+        values = transposed(&values, rows, cols);
+    }
+    Dense::new(rows, cols, values).map_err(|source| ReadError::Format { place, source })
+}
+
+/// The elements of a column-major matrix in row-major order.
+fn transposed(values: &[f32], rows: usize, cols: usize) -> Vec<f32> {
+    (0..values.len()).map(|at| values[at % cols * rows + at / cols]).collect()
+}
+
+/// Rows, columns, and whether the data stands column by column.
+fn read_header<R: BufRead>(source: &mut Source<R>) -> Result<(usize, usize, bool), ReadError> {
+    let start = source.up_to(8)?;
+    if start.len() < 8 || !start.starts_with(MAGIC) {
+        let expected = "the start of an .npy file, `\\x93NUMPY` and a version".into();
+        return Err(ReadError::Syntax { place: Place::Byte(0), expected, got: shorten(&start) });
+    }
+    let place = source.place();
+    let len_bytes = match start[6] {
+        1 => source.exactly(2)?,
+        2 | 3 => source.exactly(4)?,
+        version => {
+            let got = format!("version {version}");
+            return Err(ReadError::Unsupported { place: Place::Byte(6), got, supported: SUPPORTED });
+        }
+    };
+    let len = len_bytes.iter().rfold(0, |len, &byte| len << 8 | u64::from(byte));
+    if len > MAX_HEADER {
+        let expected = format!("a header of at most {MAX_HEADER} bytes");
+        return Err(ReadError::Syntax { place, expected, got: len.to_string() });
+    }
+    let place = source.place();
+    let text = source.exactly(len)?;
+    let header =
+        header::parse(&text).map_err(|(expected, got)| ReadError::Syntax { place, expected, got })?;
+    supported(&header, place)
+}
+
+/// Rows, columns and order of the kind of array that [`read`] takes.
+fn supported(header: &Header, place: Place) -> Result<(usize, usize, bool), ReadError> {
+    let missing = |key: &str| {
+        let (expected, got) = (format!("an entry '{key}'"), "a header without it".into());
+        ReadError::Syntax { place, expected, got }
+    };
+    let unsupported = |got| ReadError::Unsupported { place, got, supported: SUPPORTED };
+    let descr = header.descr.as_deref().ok_or_else(|| missing("descr"))?;
+    let fortran_order = header.fortran_order.ok_or_else(|| missing("fortran_order"))?;
+    let shape = header.shape.as_deref().ok_or_else(|| missing("shape"))?;
+    if descr != "<f4" {
+        return Err(unsupported(format!("element type {}", shorten(descr.as_bytes()))));
+    }
+    match *shape {
+        [rows, cols] => match (usize::try_from(rows), usize::try_from(cols)) {
+            (Ok(rows), Ok(cols)) => Ok((rows, cols, fortran_order)),
+            _ => Err(unsupported(format!("the shape {rows} × {cols}"))),
+        },
+        _ => Err(unsupported(format!("an array of {} dimensions", shape.len()))),
+    }
+}
+
+/// A reader that knows how far it has come.
+struct Source<R> {
+    reader: R,
+    at: u64,
+}
+
+impl<R: BufRead> Source<R> {
+    fn place(&self) -> Place {
+        Place::Byte(self.at)
+    }
+
+    /// The next `len` bytes, or fewer at the end of the file.
+    fn up_to(&mut self, len: u64) -> Result<Vec<u8>, ReadError> {
+        let mut bytes = Vec::new();
+        let place = Some(self.place());
+        let read = self.reader.by_ref().take(len).read_to_end(&mut bytes);
+        read.map_err(|source| ReadError::Io { place, source })?;
+        self.at += bytes.len() as u64;
+        Ok(bytes)
+    }
+
+    /// The next `len` bytes of the header.
+    fn exactly(&mut self, len: u64) -> Result<Vec<u8>, ReadError> {
+        let place = self.place();
+        let bytes = self.up_to(len)?;
+        if bytes.len() as u64 == len {
+            return Ok(bytes);
+        }
+        let (what, got) = ("bytes of header", bytes.len().to_string());
+        Err(ReadError::Count { place, what, expected: len, got })
+    }
+}
+
+/// Reads the matrix in a file.
+///
+/// # Errors
+/// As [`read`], with the path.
+pub fn read_path(path: impl AsRef<Path>) -> Result<Dense<f32>, ReadError> {
+    read_file(path.as_ref(), read)
+}
+
+/// Writes a matrix. Small writes are many: give a buffered writer.
+///
+/// # Errors
+/// If the writer fails.
+pub fn write(matrix: &Dense<f32>, mut writer: impl Write) -> io::Result<()> {
+    let (rows, cols) = (matrix.rows(), matrix.cols());
+    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {cols}), }}");
+    // The magic, two bytes of version, two of length and a newline stand beside the text.
+    let unpadded = MAGIC.len() + 2 + 2 + header.len() + 1;
+    header.extend(std::iter::repeat_n(' ', unpadded.next_multiple_of(ALIGNMENT) - unpadded));
+    header.push('\n');
+    writer.write_all(MAGIC)?;
+    writer.write_all(&[1, 0])?;
+    writer.write_all(&(header.len() as u16).to_le_bytes())?;
+    writer.write_all(header.as_bytes())?;
+    matrix.values().iter().try_for_each(|value| writer.write_all(&value.to_le_bytes()))
+}
+
+/// Writes a matrix into a file.
+///
+/// # Errors
+/// If the file cannot be made or written.
+pub fn write_path(matrix: &Dense<f32>, path: impl AsRef<Path>) -> Result<(), WriteError> {
+    write_file(path.as_ref(), |writer| write(matrix, writer))
+}

@@ -1,0 +1,23 @@
+//! The oracle: every operation of Lacuna in plain Rust with `f64` sums, and the check of a result against it.
+//!
+//! A result passes by a componentwise bound that follows from how floating-point sums err ([`bound`]), never by
+//! a flat tolerance: each element may be off by what its own terms allow, and no more.
+//!
+//! ```
+//! use lacuna_matrix::Csr;
+//! use lacuna_reference::spmm;
+//!
+//! let a = Csr::new(1, 2, vec![0, 2], vec![0, 1], vec![0.1f32, 0.2])?;
+//! let b = [1.0f32, 3.0]; // 2 × 1
+//! let reference = spmm(&a, &b, 1)?;
+//! let report = reference.check(&[0.1 * 1.0 + 0.2 * 3.0])?;
+//! assert!(report.worst_over_bound <= 1.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod bound;
+mod error;
+mod spmm;
+
+pub use error::{Mismatch, ReferenceError};
+pub use spmm::{ErrorReport, SpmmReference, spmm, spmm_rows};
