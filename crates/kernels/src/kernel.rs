@@ -14,8 +14,8 @@ pub trait Kernel: 'static {
     const THREADS: u32;
     /// Bytes of dynamic shared memory of a block.
     const SHARED_BYTES: u32;
-    /// Blocks that must fit on an SM together: caps the registers.
-    const MIN_BLOCKS: u32;
+    /// What ptxas may rely on when it gives out registers.
+    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 0 };
     /// Lowest target that can run it, as in `sm_70`.
     const MIN_SM: u32 = 70;
 
@@ -27,6 +27,16 @@ pub trait Kernel: 'static {
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args);
 }
 
+/// What ptxas may rely on when it gives out registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Threads of a block at most. With more than the kernel has, ptxas is freer: it aims at less occupancy.
+    pub max_threads: u32,
+    /// Blocks of `max_threads` that must fit on an SM together; 0 asks for nothing. With a number, ptxas takes as many
+    /// registers as that leaves; without, it keeps to few by itself.
+    pub min_blocks: u32,
+}
+
 /// A line of the host's table of entry points.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<Tile> {
@@ -36,8 +46,8 @@ pub struct Entry<Tile> {
     pub threads: u32,
     /// Bytes of dynamic shared memory of a block.
     pub shared_bytes: u32,
-    /// Blocks that must fit on an SM together.
-    pub min_blocks: u32,
+    /// What ptxas may rely on.
+    pub bounds: Bounds,
     /// Lowest target that can run it, as in `sm_70`.
     pub min_sm: u32,
     /// The constants of the kernel.
@@ -51,7 +61,7 @@ impl<Tile: Copy> Entry<Tile> {
             name,
             threads: K::THREADS,
             shared_bytes: K::SHARED_BYTES,
-            min_blocks: K::MIN_BLOCKS,
+            bounds: K::BOUNDS,
             min_sm: K::MIN_SM,
             tile: K::TILE,
         }
@@ -63,7 +73,7 @@ impl<Tile: Copy> Entry<Tile> {
             name: self.name,
             threads: self.threads,
             shared_bytes: self.shared_bytes,
-            min_blocks: self.min_blocks,
+            bounds: self.bounds,
             min_sm: self.min_sm,
             tile: (),
         }

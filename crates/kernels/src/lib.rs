@@ -13,4 +13,4 @@ pub mod spmm;
 #[cfg(target_arch = "nvptx64")]
 mod ptx;
 
-pub use kernel::{Entry, Kernel};
+pub use kernel::{Bounds, Entry, Kernel};

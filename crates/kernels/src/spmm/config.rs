@@ -1,6 +1,8 @@
 //! The constants of an SpMM kernel, and the proof that they fit together.
 use lacuna_gpu::WARP;
 
+use crate::Bounds;
+
 /// Nonzeros that a lane loads at once, and whose products it has under way together: one 16-byte access.
 pub const QUAD: u32 = 4;
 
@@ -44,6 +46,14 @@ impl<const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32> RowSp
     pub(super) const STAGE_BYTES: u32 = Self::STAGE * 8 + if Self::WARP_ROWS > 1 { 16 } else { 0 };
     /// Threads of a block.
     pub(super) const BLOCK_THREADS: u32 = WARPS * WARP;
+
+    /// Teams that share a row serve problems with few rows or columns, which wait for memory: three blocks an SM leave
+    /// a thread 80 registers, for more loads under way. The others live by their many warps, at about 55 registers.
+    pub(super) const REGISTER_BOUNDS: Bounds = if SPLIT > 1 && Self::GROUP == WARP && LANES >= 4 {
+        Bounds { max_threads: Self::BLOCK_THREADS, min_blocks: 24 / WARPS }
+    } else {
+        Bounds { max_threads: 1024, min_blocks: 0 }
+    };
 
     /// The constants as numbers.
     pub(super) const NUMBERS: Tile = {

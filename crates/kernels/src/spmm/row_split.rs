@@ -17,7 +17,7 @@ use lacuna_gpu::{Gpu, WARP};
 use super::products::{Columns, add_part, add_whole};
 use super::stage::{RowNonzeros, Stage};
 use super::{Args, QUAD, RowRecord, RowSplit, Tile};
-use crate::Kernel;
+use crate::{Bounds, Kernel};
 
 /// Whole quads in one turn of the inner loop.
 const UNROLL: u32 = 2;
@@ -31,7 +31,7 @@ impl<const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32> Kerne
     const TILE: Tile = Self::NUMBERS;
     const THREADS: u32 = Self::BLOCK_THREADS;
     const SHARED_BYTES: u32 = Self::STAGE_BYTES * Self::BLOCK_ROWS;
-    const MIN_BLOCKS: u32 = 1;
+    const BOUNDS: Bounds = Self::REGISTER_BOUNDS;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Args) {

@@ -10,7 +10,7 @@ use super::driver::{check, explain};
 use crate::{DeviceInfo, Error, Result};
 
 /// Entry point, target, PTX.
-static EMBEDDED: &[(&str, u32, &str)] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+static EMBEDDED: &[(&str, u32, &str)] = &include!(concat!(env!("OUT_DIR"), "/index.rs"));
 
 /// Bytes for what the driver's compiler has to say.
 const LOG_BYTES: usize = 4096;

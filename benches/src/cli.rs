@@ -1,0 +1,135 @@
+//! The command line.
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Measures Lacuna's kernels on a GPU, or models them on the simulator.
+#[derive(Debug, Parser)]
+#[command(
+    name = "lacuna-bench",
+    version,
+    after_help = "Exit codes: 0 good, 1 a failure found, 2 bad usage, 3 something missing on the machine."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Measures one operation on one matrix.
+    Run(RunOptions),
+    /// Measures a suite of problems.
+    Sweep(SweepOptions),
+    /// Describes the patterns of matrices (sparsity, row lengths and how they vary).
+    Stats(StatsOptions),
+    /// Compares two files of records, case by case.
+    Compare(CompareOptions),
+    /// Draws a plot of a file of records, as SVG.
+    Plot(PlotOptions),
+}
+
+/// The operations that can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Op {
+    /// C = A·B with A sparse.
+    Spmm,
+}
+
+/// The types of values that can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Dtype {
+    /// 32-bit floating point.
+    F32,
+}
+
+/// Where and how a measurement runs.
+#[derive(Args, Clone, Debug)]
+pub struct Measure {
+    /// `cuda:INDEX`, `sim`, or `auto`: the first GPU, or else the simulator.
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// Measures cuSPARSE and cuBLAS too, where they are installed.
+    #[arg(long)]
+    pub peers: bool,
+    /// Prints JSON lines instead of a table.
+    #[arg(long)]
+    pub json: bool,
+    /// The seed of generated patterns and values.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Measures every legal kernel, not only the library's choice.
+    #[arg(long)]
+    pub all_algorithms: bool,
+    /// Times each kernel this often; the median, minimum and maximum are reported.
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub samples: u32,
+}
+
+/// `run`.
+#[derive(Args, Debug)]
+pub struct RunOptions {
+    /// The operation.
+    pub op: Op,
+    /// The sparse matrix: `.smtx` (values are drawn) or `.mtx`.
+    #[arg(long)]
+    pub matrix: PathBuf,
+    /// Columns of the dense operand.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub n: u32,
+    /// The type of the values.
+    #[arg(long, default_value = "f32")]
+    pub dtype: Dtype,
+    /// Where and how.
+    #[command(flatten)]
+    pub measure: Measure,
+}
+
+/// `sweep`.
+#[derive(Args, Debug)]
+pub struct SweepOptions {
+    /// The suite; `--suite help` lists them.
+    #[arg(long)]
+    pub suite: String,
+    /// Where and how.
+    #[command(flatten)]
+    pub measure: Measure,
+    /// Also writes the records to this file, as JSON lines.
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+}
+
+/// `stats`.
+#[derive(Args, Debug)]
+pub struct StatsOptions {
+    /// Matrices, or folders that are searched for `.smtx` and `.mtx`.
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Prints JSON lines instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `compare`.
+#[derive(Args, Debug)]
+pub struct CompareOptions {
+    /// The records to compare with.
+    pub base: PathBuf,
+    /// The records to judge.
+    pub new: PathBuf,
+    /// A case slower than the base by more than this fraction is a failure.
+    #[arg(long, default_value_t = 0.1)]
+    pub tolerance: f64,
+}
+
+/// `plot`.
+#[derive(Args, Debug)]
+pub struct PlotOptions {
+    /// The records, JSON lines.
+    pub records: PathBuf,
+    /// The picture to write.
+    #[arg(long)]
+    pub out: PathBuf,
+}

@@ -1,0 +1,62 @@
+//! `compare`: two files of records, case by case.
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use comfy_table::Table;
+use comfy_table::presets::ASCII_MARKDOWN;
+
+use crate::cli::CompareOptions;
+use crate::exit::{Outcome, Usage};
+use crate::record::{Record, geometric_mean};
+
+/// What makes two records the same case.
+type Key = (String, String, String, usize, u64);
+
+fn key(record: &Record) -> Key {
+    (record.op.clone(), record.dtype.clone(), record.case.clone(), record.n, record.seed)
+}
+
+/// The measured median, or the model on the newest machine.
+fn microseconds(record: &Record) -> Option<f64> {
+    record.median_us().or_else(|| record.model_us.get("H200").copied())
+}
+
+/// Compares two files of records. Where a peer stands in both, times are first set against that peer's, because the
+/// clocks of two runs differ.
+///
+/// # Errors
+/// Files that cannot be read, or have no case in common.
+pub fn compare(options: &CompareOptions) -> Result<Outcome> {
+    let base: BTreeMap<Key, Record> =
+        Record::read_lines(&options.base)?.into_iter().map(|record| (key(&record), record)).collect();
+    let mut table = Table::new();
+    table.load_style(ASCII_MARKDOWN);
+    table.set_header(["case", "N", "base us", "new us", "speedup", "against the peer"]);
+    let mut ratios = Vec::new();
+    let mut slower = 0;
+    for record in Record::read_lines(&options.new)? {
+        let Some(before) = base.get(&key(&record)) else { continue };
+        let (Some(old), Some(new)) = (microseconds(before), microseconds(&record)) else { continue };
+        let against_peer =
+            before.speedup("cusparse").zip(record.speedup("cusparse")).map(|(old, new)| new / old);
+        let ratio = against_peer.unwrap_or(old / new);
+        slower += usize::from(ratio < 1.0 - options.tolerance);
+        ratios.push(ratio);
+        table.add_row([
+            record.case.clone(),
+            record.n.to_string(),
+            format!("{old:.2}"),
+            format!("{new:.2}"),
+            format!("{:.3}", old / new),
+            against_peer.map_or_else(|| "–".into(), |ratio| format!("{ratio:.3}")),
+        ]);
+    }
+    let mean = geometric_mean(ratios.iter().copied())
+        .ok_or_else(|| Usage("the two files have no measured case in common".into()))?;
+    println!(
+        "{table}\n{mean:.3}× in geometric mean; {slower} of {} slower by more than {}",
+        ratios.len(),
+        options.tolerance
+    );
+    Ok(if slower == 0 { Outcome::Good } else { Outcome::Failure })
+}

@@ -1,0 +1,12 @@
+//! A file a command.
+mod compare;
+mod plot;
+mod run;
+mod stats;
+mod sweep;
+
+pub use compare::compare;
+pub use plot::plot;
+pub use run::run;
+pub use stats::stats;
+pub use sweep::sweep;

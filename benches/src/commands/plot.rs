@@ -1,0 +1,59 @@
+//! `plot`: speedup over each peer, by sparsity, as SVG.
+use anyhow::{Result, anyhow};
+use plotters::prelude::*;
+
+use crate::cli::PlotOptions;
+use crate::exit::{Outcome, Usage};
+use crate::record::{Record, geometric_mean};
+
+const SIZE: (u32, u32) = (900, 560);
+/// A peer's name in records, its title, and its colour.
+const PEERS: [(&str, &str, RGBColor); 2] = [
+    ("cusparse", "over cuSPARSE", RGBColor(0, 110, 180)),
+    ("cublas_f32", "over dense cuBLAS f32", RGBColor(200, 80, 0)),
+];
+
+/// Draws the speedups of a file of records.
+///
+/// # Errors
+/// Records without peers, or a picture that cannot be written.
+pub fn plot(options: &PlotOptions) -> Result<Outcome> {
+    let records = Record::read_lines(&options.records)?;
+    let all: Vec<f64> =
+        PEERS.iter().flat_map(|&(peer, ..)| records.iter().filter_map(move |r| r.speedup(peer))).collect();
+    let (low, high) = all.iter().fold((1.0_f64, 1.0_f64), |(low, high), &x| (low.min(x), high.max(x)));
+    let Some(first) = records.first().filter(|_| !all.is_empty()) else {
+        return Err(Usage(format!("{}: no record with a peer's time", options.records.display())).into());
+    };
+    let x_range = {
+        let sparsities = records.iter().map(|record| record.sparsity);
+        let (from, to) = sparsities.fold((1.0_f64, 0.0_f64), |(from, to), x| (from.min(x), to.max(x)));
+        from - 0.02..to + 0.02
+    };
+    let root = SVGBackend::new(&options.out, SIZE).into_drawing_area();
+    let draw = || -> Result<(), Box<dyn std::error::Error>> {
+        root.fill(&WHITE)?;
+        let title = format!("SpMM, {}, suite {}: speedup by sparsity", first.machine.device, first.suite);
+        let mut chart = ChartBuilder::on(&root)
+            .caption(title, ("sans-serif", 20))
+            .margin(12)
+            .x_label_area_size(40)
+            .y_label_area_size(50)
+            .build_cartesian_2d(x_range, (low * 0.8..high * 1.25).log_scale())?;
+        chart.configure_mesh().x_desc("sparsity of A").y_desc("times faster").draw()?;
+        for (peer, title, colour) in PEERS {
+            let points: Vec<(f64, f64)> =
+                records.iter().filter_map(|record| Some((record.sparsity, record.speedup(peer)?))).collect();
+            let Some(mean) = geometric_mean(points.iter().map(|&(_, y)| y)) else { continue };
+            chart
+                .draw_series(points.iter().map(|&point| Circle::new(point, 4, colour.mix(0.6).filled())))?
+                .label(format!("{title}: {mean:.2}× in geometric mean"))
+                .legend(move |(x, y)| Circle::new((x + 8, y), 4, colour.filled()));
+        }
+        chart.configure_series_labels().border_style(BLACK).background_style(WHITE.mix(0.9)).draw()?;
+        root.present()?;
+        Ok(())
+    };
+    draw().map_err(|error| anyhow!("{} cannot be drawn: {error}", options.out.display()))?;
+    Ok(Outcome::Good)
+}

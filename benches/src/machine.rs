@@ -1,0 +1,59 @@
+//! What the measurements ran on.
+use std::process::Command;
+
+use anyhow::Result;
+use lacuna::Device;
+use serde::{Deserialize, Serialize};
+
+use crate::exit::Usage;
+
+/// The device by its name on the command line.
+///
+/// # Errors
+/// [`Usage`] for another name; the library's error for a device that is not there.
+pub fn device(name: &str) -> Result<Device> {
+    match name {
+        "auto" => Ok(Device::best()?),
+        "sim" => Ok(Device::simulator()),
+        _ => {
+            let index = name.strip_prefix("cuda:").and_then(|index| index.parse().ok());
+            let index = index.ok_or_else(|| {
+                Usage(format!("there is no device `{name}`: expected `auto`, `sim` or `cuda:0`, `cuda:1`, …"))
+            })?;
+            Ok(Device::cuda(index)?)
+        }
+    }
+}
+
+/// The machine, as every record names it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct MachineRecord {
+    /// The device's name.
+    pub device: String,
+    /// The newest CUDA that the driver offers.
+    pub driver: String,
+    /// SM and memory clocks as the driver shows them at the start, and their limits; none without `nvidia-smi`.
+    pub clocks: Option<String>,
+    /// The git revision of the program.
+    pub revision: String,
+}
+
+impl MachineRecord {
+    /// The machine that `device` is part of.
+    pub fn of(device: &Device) -> Self {
+        let info = device.info();
+        Self {
+            device: info.name.clone(),
+            driver: info.driver.clone(),
+            clocks: if device.is_simulator() { None } else { clocks() },
+            revision: env!("LACUNA_REVISION").into(),
+        }
+    }
+}
+
+fn clocks() -> Option<String> {
+    let query = "--query-gpu=clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem";
+    let output = Command::new("nvidia-smi").args([query, "--format=csv,noheader"]).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    Some(text.lines().next()?.trim().to_string())
+}

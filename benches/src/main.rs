@@ -1,0 +1,23 @@
+//! `lacuna-bench`: see `--help`, and docs/benchmarks.md.
+use std::process::ExitCode;
+
+use clap::Parser;
+use lacuna_bench::cli::{Cli, Command};
+use lacuna_bench::{commands, exit};
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Run(options) => commands::run(&options),
+        Command::Sweep(options) => commands::sweep(&options),
+        Command::Stats(options) => commands::stats(&options),
+        Command::Compare(options) => commands::compare(&options),
+        Command::Plot(options) => commands::plot(&options),
+    };
+    match result {
+        Ok(outcome) => outcome.into(),
+        Err(error) => {
+            eprintln!("lacuna-bench: {error:#}");
+            exit::code_of(&error)
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! One measurement, as a JSON object.
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::machine::MachineRecord;
+use crate::timing::Timing;
+
+/// One case, measured on a GPU or modelled on the simulator.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Record {
+    /// The suite, or `run`.
+    pub suite: String,
+    /// The operation.
+    pub op: String,
+    /// The problem's name, where it has one: a file, or a row of a table.
+    pub case: String,
+    /// The kernel's entry point.
+    pub algorithm: String,
+    /// The type of the values.
+    pub dtype: String,
+    /// Rows of A.
+    pub m: usize,
+    /// Columns of A.
+    pub k: usize,
+    /// Columns of B.
+    pub n: usize,
+    /// Nonzeros of A.
+    pub nnz: usize,
+    /// The part of A that is zero.
+    pub sparsity: f64,
+    /// The seed of what was drawn.
+    pub seed: u64,
+    /// The measured time; none on the simulator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_us: Option<Timing>,
+    /// The modelled time by machine; none on a GPU. A model, never a measurement.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub model_us: BTreeMap<String, f64>,
+    /// What the simulator counted; none on a GPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counts: Option<Counts>,
+    /// Operations of the work model: 2·nnz·N.
+    pub flops: u64,
+    /// Bytes of the work model: A, B and C once each.
+    pub bytes: u64,
+    /// The largest error over its bound; at most 1 in a good result.
+    pub error_over_bound: f64,
+    /// Rows that were checked, of `m`.
+    pub checked_rows: usize,
+    /// The peers, measured in the same run on the same input.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub peers: BTreeMap<String, PeerRecord>,
+    /// What it ran on.
+    #[serde(flatten)]
+    pub machine: MachineRecord,
+}
+
+/// A peer's measurement.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct PeerRecord {
+    /// Its time.
+    #[serde(flatten)]
+    pub time: Timing,
+    /// Which of its algorithms: the fastest.
+    pub algorithm: String,
+    /// The library's version.
+    pub version: String,
+    /// Its largest error over our bound.
+    pub error_over_bound: Option<f64>,
+}
+
+/// What the simulator counted in one product.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub struct Counts {
+    /// Warp requests to global memory.
+    pub requests: u64,
+    /// 32-byte sectors that these touched.
+    pub sectors: u64,
+    /// Distinct sectors read and written: what must pass device memory.
+    pub distinct_sectors: u64,
+    /// Passes through shared memory.
+    pub shared_wavefronts: u64,
+    /// Fused multiply-adds.
+    pub fmas: u64,
+}
+
+impl Record {
+    /// The measured median, or else nothing.
+    pub fn median_us(&self) -> Option<f64> {
+        self.time_us.as_ref().map(|time| time.median)
+    }
+
+    /// Tera-operations a second at the median.
+    pub fn tflops(&self) -> Option<f64> {
+        self.median_us().map(|us| self.flops as f64 / us / 1e6)
+    }
+
+    /// How many times faster than a peer.
+    pub fn speedup(&self, peer: &str) -> Option<f64> {
+        Some(self.peers.get(peer)?.time.median / self.median_us()?)
+    }
+
+    /// Whether the result is within its bound.
+    pub fn is_right(&self) -> bool {
+        self.error_over_bound <= 1.0
+    }
+
+    /// Reads a file of JSON lines.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or a line that is no record, with its number.
+    pub fn read_lines(path: &Path) -> Result<Vec<Self>> {
+        let file = File::open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
+        let mut records = Vec::new();
+        for (index, line) in BufReader::new(file).lines().enumerate() {
+            let line = line.with_context(|| format!("{} cannot be read", path.display()))?;
+            if !line.trim().is_empty() {
+                let record = serde_json::from_str(&line);
+                records.push(
+                    record
+                        .with_context(|| format!("{}, line {}: not a record", path.display(), index + 1))?,
+                );
+            }
+        }
+        Ok(records)
+    }
+}
+
+/// The geometric mean of positive numbers; none of none.
+pub fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0_usize);
+    for value in values {
+        sum += value.ln();
+        count += 1;
+    }
+    (count > 0).then(|| (sum / count as f64).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn geometric_means() {
+        assert_eq!(geometric_mean([]), None);
+        let mean = geometric_mean([1.0, 4.0]).unwrap();
+        assert!((mean - 2.0).abs() < 1e-12);
+    }
+}

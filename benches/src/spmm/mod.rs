@@ -1,0 +1,8 @@
+//! Measuring C = A·B with A sparse.
+mod measure;
+mod model;
+mod peers;
+mod problem;
+
+pub use measure::{Options, measure};
+pub use problem::Problem;

@@ -1,0 +1,139 @@
+//! The vendor's libraries on the same problem, in the same run.
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use lacuna::{Buffer, Device, Stream};
+use lacuna_peers::cublas::{self, CuBlas, Gemm, GemmProblem, Math};
+use lacuna_peers::cusparse::{self, CuSparse, SpmmAlgorithm, SpmmProblem};
+use lacuna_peers::{Peers, Workspace};
+
+use super::Problem;
+use super::measure::Operands;
+use crate::record::PeerRecord;
+use crate::timing::{Timing, time};
+
+/// Dense matrices above this many bytes are not made.
+const MOST_DENSE_BYTES: usize = 8 << 30;
+
+/// Measures the libraries that are there. None on the simulator, nor for problems without work.
+pub(super) fn measure(
+    peers: &Peers,
+    device: &Device,
+    problem: &Problem,
+    operands: &Operands,
+    samples: u32,
+) -> Result<BTreeMap<String, PeerRecord>> {
+    let mut records = BTreeMap::new();
+    if device.is_simulator() || problem.a.nnz() == 0 || problem.n == 0 {
+        return Ok(records);
+    }
+    if let Ok(library) = &peers.cusparse {
+        let record = measure_cusparse(library, device, problem, operands, samples).context("cuSPARSE")?;
+        records.insert("cusparse".into(), record);
+    }
+    let dense_bytes = problem.a.rows() * problem.a.cols() * size_of::<f32>();
+    if let Ok(library) = &peers.cublas
+        && dense_bytes <= MOST_DENSE_BYTES
+    {
+        let record = measure_cublas(library, device, problem, operands, samples).context("cuBLAS")?;
+        records.insert("cublas_f32".into(), record);
+    }
+    Ok(records)
+}
+
+/// A workspace of the device.
+fn workspace(device: &Device, bytes: usize) -> lacuna::Result<Workspace> {
+    let buffer: Buffer<u32> = device.uninitialized(bytes.div_ceil(size_of::<u32>()))?;
+    Ok(Workspace::new(buffer.as_slice().address(), buffer))
+}
+
+/// The fastest of cuSPARSE's algorithms.
+fn measure_cusparse(
+    library: &CuSparse,
+    device: &Device,
+    problem: &Problem,
+    operands: &Operands,
+    samples: u32,
+) -> Result<PeerRecord> {
+    let handle: cusparse::Handle = library.handle()?;
+    let row_offsets = device.upload(problem.a.row_offsets())?;
+    let col_indices = device.upload(problem.a.col_indices())?;
+    let values = device.upload(problem.a.values())?;
+    let c: Buffer<f32> = device.zeros(problem.a.rows() * problem.n)?;
+    let stream = &operands.stream;
+    let described = SpmmProblem {
+        m: problem.a.rows(),
+        k: problem.a.cols(),
+        n: problem.n,
+        nnz: problem.a.nnz(),
+        row_offsets: row_offsets.as_slice().address(),
+        col_indices: col_indices.as_slice().address(),
+        values: values.as_slice().address(),
+        b: operands.b.as_slice().address(),
+        c: c.as_slice().address(),
+        stream: stream.as_raw(),
+    };
+    let mut best: Option<(Timing, SpmmAlgorithm)> = None;
+    for algorithm in SpmmAlgorithm::ALL {
+        // SAFETY: the buffers outlive the product, have the stated lengths, and the matrix was checked when made; the
+        // stream is of this device, whose context is current after the uploads above.
+        let product = unsafe { handle.spmm(&described, algorithm, |bytes| workspace(device, bytes)) };
+        let product = match product {
+            Ok(product) => product,
+            Err(error) if error.is_unsupported() => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let timed =
+            product.preprocess().and_then(|()| product.run()).map_err(anyhow::Error::from).and_then(|()| {
+                stream.synchronize()?;
+                time(stream, samples, |_: &Stream| Ok(product.run()?))
+            });
+        let timing = timed.with_context(|| algorithm.name())?;
+        if best.is_none_or(|(fastest, _)| timing.median < fastest.median) {
+            best = Some((timing, algorithm));
+        }
+    }
+    let (time, algorithm) = best.context("no algorithm takes this problem")?;
+    let result = operands.reference.check(&c.download(stream)?);
+    Ok(PeerRecord {
+        time,
+        algorithm: algorithm.name().into(),
+        version: library.version()?.to_string(),
+        error_over_bound: result.ok().map(|report| report.worst_over_bound),
+    })
+}
+
+/// The dense product, in full fp32.
+fn measure_cublas(
+    library: &CuBlas,
+    device: &Device,
+    problem: &Problem,
+    operands: &Operands,
+    samples: u32,
+) -> Result<PeerRecord> {
+    let handle: cublas::Handle = library.handle()?;
+    let stream = &operands.stream;
+    let a = device.upload(&problem.a.to_dense()?)?;
+    let c: Buffer<f32> = device.zeros(problem.a.rows() * problem.n)?;
+    let described = GemmProblem {
+        m: problem.a.rows(),
+        k: problem.a.cols(),
+        n: problem.n,
+        a: a.as_slice().address(),
+        b: operands.b.as_slice().address(),
+        c: c.as_slice().address(),
+        stream: stream.as_raw(),
+    };
+    // SAFETY: as for cuSPARSE.
+    let gemm: Gemm = unsafe { handle.gemm(&described, Math::Fp32, |bytes| workspace(device, bytes))? };
+    gemm.run()?;
+    stream.synchronize()?;
+    let time = time(stream, samples, |_: &Stream| Ok(gemm.run()?))?;
+    let result = operands.reference.check(&c.download(stream)?);
+    Ok(PeerRecord {
+        time,
+        algorithm: Math::Fp32.name().into(),
+        version: library.version()?.to_string(),
+        error_over_bound: result.ok().map(|report| report.worst_over_bound),
+    })
+}

@@ -1,0 +1,119 @@
+//! Records as a table for people.
+use comfy_table::presets::ASCII_MARKDOWN;
+use comfy_table::{CellAlignment, Table};
+
+use crate::record::{Record, geometric_mean};
+
+/// A table of records: measured times and speedups, or modelled times and counts.
+pub fn of(records: &[Record]) -> String {
+    let measured = records.iter().any(|record| record.time_us.is_some());
+    let (mut table, first_number) = if measured { measured_table(records) } else { modelled_table(records) };
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_cell_alignment(if index >= first_number {
+            CellAlignment::Right
+        } else {
+            CellAlignment::Left
+        });
+    }
+    let mut text = table.to_string();
+    if measured {
+        text.push_str(&means(records));
+    } else if !records.is_empty() {
+        text.push_str("\n\nTimes are the simulator's model (perfect caches, peak rates), not measurements.");
+    }
+    text
+}
+
+fn new_table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(ASCII_MARKDOWN).set_header(header.iter().copied());
+    table
+}
+
+fn measured_table(records: &[Record]) -> (Table, usize) {
+    let mut table = new_table(&[
+        "case",
+        "kernel",
+        "us",
+        "TFLOP/s",
+        "GB/s",
+        "cuSPARSE us",
+        "speedup",
+        "cuBLAS f32 us",
+        "speedup",
+        "error/bound",
+    ]);
+    for record in records {
+        let peer = |name: &str| {
+            record.peers.get(name).map_or_else(|| "–".into(), |peer| format!("{:.1}", peer.time.median))
+        };
+        let speedup = |name: &str| record.speedup(name).map_or_else(|| "–".into(), |x| format!("{x:.2}"));
+        let us = record.median_us().unwrap_or(f64::NAN);
+        table.add_row([
+            record.case.clone(),
+            record.algorithm.clone(),
+            format!("{us:.1}"),
+            format!("{:.2}", record.tflops().unwrap_or(f64::NAN)),
+            format!("{:.0}", record.bytes as f64 / us / 1e3),
+            peer("cusparse"),
+            speedup("cusparse"),
+            peer("cublas_f32"),
+            speedup("cublas_f32"),
+            error(record),
+        ]);
+    }
+    (table, 2)
+}
+
+fn modelled_table(records: &[Record]) -> (Table, usize) {
+    let mut table = new_table(&[
+        "case",
+        "M",
+        "K",
+        "N",
+        "nonzeros",
+        "kernel",
+        "requests",
+        "sectors",
+        "FMAs",
+        "V100 model us",
+        "A100 model us",
+        "H200 model us",
+        "error/bound",
+    ]);
+    for record in records {
+        let counts = record.counts.unwrap_or_default();
+        let model =
+            |machine: &str| record.model_us.get(machine).map_or_else(|| "–".into(), |us| format!("{us:.2}"));
+        table.add_row([
+            record.case.clone(),
+            record.m.to_string(),
+            record.k.to_string(),
+            record.n.to_string(),
+            record.nnz.to_string(),
+            record.algorithm.clone(),
+            counts.requests.to_string(),
+            counts.sectors.to_string(),
+            counts.fmas.to_string(),
+            model("V100"),
+            model("A100"),
+            model("H200"),
+            error(record),
+        ]);
+    }
+    (table, 1)
+}
+
+fn error(record: &Record) -> String {
+    if record.is_right() { format!("{:.3}", record.error_over_bound) } else { "WRONG".into() }
+}
+
+fn means(records: &[Record]) -> String {
+    let mut text = String::new();
+    for (peer, title) in [("cusparse", "cuSPARSE"), ("cublas_f32", "dense cuBLAS f32")] {
+        if let Some(mean) = geometric_mean(records.iter().filter_map(|record| record.speedup(peer))) {
+            text.push_str(&format!("\n{mean:.2}× {title} in geometric mean"));
+        }
+    }
+    text
+}

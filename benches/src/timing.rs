@@ -1,0 +1,77 @@
+//! Timing on a GPU: graph replays between two events.
+use anyhow::Result;
+use lacuna::Stream;
+use serde::{Deserialize, Serialize};
+
+/// Times of one piece of work, in microseconds.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Timing {
+    /// The middle of the samples.
+    pub median: f64,
+    /// The shortest sample.
+    pub min: f64,
+    /// The longest sample.
+    pub max: f64,
+}
+
+/// One sample takes at least this long, in microseconds, so that the events' resolution does not matter.
+const SAMPLE_US: f64 = 200.0;
+/// The most repetitions in one graph.
+const MOST_REPEATS: u32 = 64;
+
+impl Timing {
+    /// The times of `samples` samples.
+    ///
+    /// # Panics
+    /// Without samples.
+    pub fn of(mut samples: Vec<f64>) -> Self {
+        samples.sort_by(f64::total_cmp);
+        let middle = samples.len() / 2;
+        let median = if samples.len() % 2 == 1 {
+            samples[middle]
+        } else {
+            f64::midpoint(samples[middle - 1], samples[middle])
+        };
+        Self { median, min: samples[0], max: samples[samples.len() - 1] }
+    }
+}
+
+/// Times `work`, which gives work to the stream and does not wait for it.
+///
+/// The work is recorded as often as fills a sample, so that launches cost what they cost in a graph, on every library
+/// alike. Caches are warm: every repetition uses the same operands.
+///
+/// # Errors
+/// Those of `work`, and what the driver says of the recording.
+pub fn time(stream: &Stream, samples: u32, mut work: impl FnMut(&Stream) -> Result<()>) -> Result<Timing> {
+    let mut once = |repeats: u32| -> Result<lacuna::Graph> {
+        stream.capture(|stream| (0..repeats).try_for_each(|_| work(stream)))
+    };
+    let sample = |graph: &lacuna::Graph| -> Result<f64> {
+        let start = stream.event()?;
+        // SAFETY: the operands are alive in the caller, and nothing else uses them.
+        unsafe { graph.replay(stream)? };
+        let end = stream.event()?;
+        end.synchronize()?;
+        Ok(end.microseconds_since(&start)?)
+    };
+    let probe = once(4)?;
+    sample(&probe)?;
+    let rough = sample(&probe)?.max(1.0) / 4.0;
+    let repeats = ((SAMPLE_US / rough).ceil() as u32).clamp(4, MOST_REPEATS);
+    let graph = once(repeats)?;
+    sample(&graph)?;
+    let times: Result<Vec<f64>> = (0..samples).map(|_| Ok(sample(&graph)? / f64::from(repeats))).collect();
+    Ok(Timing::of(times?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_of_odd_and_even_counts() {
+        assert_eq!(Timing::of(vec![3.0, 1.0, 2.0]), Timing { median: 2.0, min: 1.0, max: 3.0 });
+        assert_eq!(Timing::of(vec![4.0, 1.0, 2.0, 3.0]).median, 2.5);
+    }
+}

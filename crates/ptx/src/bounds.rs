@@ -1,0 +1,54 @@
+//! Launch bounds: what an entry promises of its launches, so that ptxas can give it registers.
+use crate::BuildError;
+
+/// What every launch of an entry keeps to. Rust has no attribute for it; the builder writes it into the PTX.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaunchBounds {
+    /// Threads of a block at most, 1 to 1024, as ptxas is told. Blocks lie along x.
+    pub max_threads: u32,
+    /// Blocks that must fit on an SM together; 0 asks for nothing.
+    pub min_blocks: u32,
+    /// Threads of a block as it is launched. Not written into the PTX; the occupancy counts it.
+    pub threads: u32,
+    /// Bytes of dynamic shared memory of a block. Not written into the PTX; the occupancy counts it.
+    pub shared_bytes: u32,
+}
+
+impl LaunchBounds {
+    /// Blocks of up to so many threads, and nothing else.
+    pub const fn threads(max_threads: u32) -> Self {
+        Self { max_threads, min_blocks: 0, threads: max_threads, shared_bytes: 0 }
+    }
+
+    /// The directives that stand between an entry's parameters and its body.
+    pub(crate) fn directives(&self, entry: &str) -> Result<String, BuildError> {
+        if !(1..=1024).contains(&self.max_threads) {
+            return Err(BuildError::Bounds { entry: entry.into(), max_threads: self.max_threads });
+        }
+        let mut text = format!(".maxntid {}, 1, 1\n", self.max_threads);
+        if self.min_blocks > 0 {
+            text += &format!(".minnctapersm {}\n", self.min_blocks);
+        }
+        Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zero_blocks_ask_for_nothing() {
+        assert_eq!(LaunchBounds::threads(128).directives("k").unwrap(), ".maxntid 128, 1, 1\n");
+        let bounds = LaunchBounds { max_threads: 64, min_blocks: 8, threads: 64, shared_bytes: 512 };
+        assert_eq!(bounds.directives("k").unwrap(), ".maxntid 64, 1, 1\n.minnctapersm 8\n");
+    }
+
+    #[test]
+    fn impossible_blocks_are_refused() {
+        for threads in [0, 1025] {
+            let error = LaunchBounds::threads(threads).directives("k").unwrap_err();
+            assert!(matches!(error, BuildError::Bounds { max_threads, .. } if max_threads == threads));
+        }
+    }
+}

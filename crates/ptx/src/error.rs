@@ -1,0 +1,185 @@
+//! What can go wrong in a build, and what to do about it.
+use std::io;
+use std::path::PathBuf;
+
+use crate::Target;
+
+/// Why a build failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// No compiler for device code on this machine.
+    #[error(
+        "no device compiler: kernels need rustc {minimum} or newer with its library sources.\n\
+         looked at:\n{searched}\n\
+         to get one, run `cargo xtask setup` in Lacuna's repository, or `rustup toolchain install stable \
+         --component rust-src`, or (Debian) `apt-get install rustc-web cargo-web rust-web-src`; \
+         or name a rustc in LACUNA_DEVICE_RUSTC"
+    )]
+    NoCompiler {
+        /// The lowest version that will do.
+        minimum: &'static str,
+        /// Each place that was looked at and what was found there, a line each.
+        searched: String,
+    },
+    /// `LACUNA_DEVICE_RUSTC` names something that cannot build device code.
+    #[error(
+        "LACUNA_DEVICE_RUSTC names `{path}`, which cannot build device code: {reason}; name another, or unset it"
+    )]
+    UnusableCompiler {
+        /// The path as given.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// `LACUNA_PTXAS` names something that does not run as `ptxas`.
+    #[error("LACUNA_PTXAS names `{path}`, which does not run as ptxas: {reason}; name another, or unset it")]
+    UnusablePtxas {
+        /// The path as given.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// No environment variable says where the cache lies.
+    #[error(
+        "no cache directory: neither LACUNA_CACHE_DIR, XDG_CACHE_HOME nor HOME is set; set LACUNA_CACHE_DIR"
+    )]
+    NoCacheDir,
+    /// The cache cannot be written.
+    #[error("cannot write the cache at `{path}`: {source}; set LACUNA_CACHE_DIR to a writable directory")]
+    Cache {
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// Another file operation, or a program that did not start.
+    #[error("cannot {action} `{path}`: {source}")]
+    Io {
+        /// What was tried: `read`, `write`, `run`.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The directory given holds no crate that cargo can read.
+    #[error("no crate at `{path}`: {reason}; give `Builder::new` the folder of a crate's Cargo.toml")]
+    NotACrate {
+        /// The folder.
+        path: PathBuf,
+        /// cargo's answer.
+        reason: String,
+    },
+    /// `Builder::targets` was given an empty list.
+    #[error("no target to build for: give `Builder::targets` at least one")]
+    NoTarget,
+    /// The compiler refused the crate.
+    #[error("{target}: the device compiler {compiler} refused the crate:\n{output}")]
+    Compile {
+        /// The target built for.
+        target: Target,
+        /// The compiler's version.
+        compiler: String,
+        /// What it printed.
+        output: String,
+    },
+    /// The compiler's PTX is not what this crate understands.
+    #[error("{target}: cannot take the PTX apart at line {line}: {reason}")]
+    Malformed {
+        /// The target built for.
+        target: Target,
+        /// Line of the module, from 1.
+        line: usize,
+        /// What was expected there.
+        reason: &'static str,
+    },
+    /// The module has no kernel.
+    #[error("{target}: the crate has no `extern \"ptx-kernel\"` function marked `#[unsafe(no_mangle)]`")]
+    NoEntry {
+        /// The target built for.
+        target: Target,
+    },
+    /// A call that link-time optimisation could not resolve: the driver would refuse the module.
+    #[error(
+        "{target}: `{function}` is called but defined nowhere (`.extern .func`): \
+         a panic path, formatting or a host function got into device code"
+    )]
+    ExternFunction {
+        /// The target built for.
+        target: Target,
+        /// The missing function, mangled.
+        function: String,
+    },
+    /// An entry keeps variables in local memory, which is as slow as global memory.
+    #[error(
+        "{target}: entry `{entry}` keeps variables in local memory (`__local_depot`): \
+         index arrays with constants only, in loops that unroll"
+    )]
+    LocalMemory {
+        /// The target built for.
+        target: Target,
+        /// The entry, or a function it calls.
+        entry: String,
+    },
+    /// The compiler copied or lost barriers.
+    #[error(
+        "{target}: entry `{entry}` should have {expected} barrier instructions and has {found}: \
+         an optimisation copied or removed one, and threads would wait at different places"
+    )]
+    Barriers {
+        /// The target built for.
+        target: Target,
+        /// The entry.
+        entry: String,
+        /// How many were declared.
+        expected: u32,
+        /// How many there are, block and warp barriers together.
+        found: u32,
+    },
+    /// Launch bounds that no GPU can keep.
+    #[error("entry `{entry}`: launch bounds of {max_threads} threads: a block has 1 to 1024")]
+    Bounds {
+        /// The entry.
+        entry: String,
+        /// The threads asked for.
+        max_threads: u32,
+    },
+    /// ptxas refused a module.
+    #[error("{target}: ptxas {version} refused the module:\n{output}")]
+    PtxasRefused {
+        /// The target built for.
+        target: Target,
+        /// Version of ptxas.
+        version: String,
+        /// What it printed.
+        output: String,
+    },
+    /// An entry needs more registers than its launch bounds leave it.
+    #[error(
+        "{target}: entry `{entry}` spills registers ({stores} bytes stored, {loads} loaded): \
+         lower its minimum of blocks or its threads, or give each thread less to hold"
+    )]
+    Spill {
+        /// The target built for.
+        target: Target,
+        /// The entry.
+        entry: String,
+        /// Bytes of spill stores.
+        stores: u32,
+        /// Bytes of spill loads.
+        loads: u32,
+    },
+}
+
+impl BuildError {
+    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { action, path, source }
+    }
+
+    pub(crate) fn cache(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Cache { path, source }
+    }
+}

@@ -1,0 +1,155 @@
+//! A roofline model of a launch. It is a model: it orders variants and names limits, and is no measurement.
+use serde::Serialize;
+
+use crate::machine::Machine;
+use crate::marks::SECTOR;
+use crate::operation::Operation;
+use crate::report::Report;
+
+/// Registers are given to warps in pieces of this many.
+const REGISTER_PIECE: u32 = 256;
+/// Bytes of one pass through the banks of shared memory.
+const WAVEFRONT_BYTES: u64 = 128;
+
+/// What keeps more blocks from an SM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limiter {
+    /// The limit on resident blocks.
+    Blocks,
+    /// The limit on resident threads.
+    Threads,
+    /// Registers.
+    Registers,
+    /// Shared memory.
+    SharedMemory,
+}
+
+/// How many blocks an SM holds at once.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Occupancy {
+    /// Resident blocks of an SM; 0 means that the kernel cannot run there.
+    pub blocks_per_sm: u32,
+    /// Resident threads as a part of the most there can be, 0 to 1.
+    pub occupancy: f64,
+    /// What keeps it from more.
+    pub limiter: Limiter,
+}
+
+impl Occupancy {
+    /// Of blocks of `threads` threads with `registers` registers each and `shared_bytes` of shared memory.
+    pub fn of(machine: &Machine, threads: u32, registers: u32, shared_bytes: u32) -> Self {
+        let warps = threads.div_ceil(32).max(1);
+        let registers_per_warp = (registers.max(1) * 32).next_multiple_of(REGISTER_PIECE);
+        let shared = shared_bytes + machine.shared_reserved;
+        let limits = [
+            (machine.max_blocks, Limiter::Blocks),
+            (machine.max_threads / 32 / warps, Limiter::Threads),
+            (machine.registers / registers_per_warp / warps, Limiter::Registers),
+            (machine.shared_bytes.checked_div(shared).unwrap_or(u32::MAX), Limiter::SharedMemory),
+        ];
+        let (blocks_per_sm, limiter) =
+            limits.into_iter().min_by_key(|&(blocks, _)| blocks).unwrap_or((0, Limiter::Blocks));
+        let occupancy = f64::from(blocks_per_sm * warps * 32) / f64::from(machine.max_threads);
+        Self { blocks_per_sm, occupancy, limiter }
+    }
+}
+
+/// Modelled times of a launch on one machine, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The machine.
+    pub machine: &'static str,
+    /// Blocks that an SM holds at once.
+    #[serde(flatten)]
+    pub residency: Occupancy,
+    /// Every sector that the launch touches, once through device memory.
+    pub dram_us: f64,
+    /// Every sector that each block touches, once through L2, and all that is written.
+    pub l2_us: f64,
+    /// All sectors of global loads through L1.
+    pub l1_us: f64,
+    /// All wavefronts of shared memory; they share L1's path.
+    pub shared_us: f64,
+    /// All fused multiply-adds.
+    pub fma_us: f64,
+    /// All special functions.
+    pub special_us: f64,
+    /// A launch, and one load's wait for each wave of blocks.
+    pub latency_us: f64,
+    /// By how much the busiest SM has more blocks than the average: the terms of SMs are stretched by it.
+    pub imbalance: f64,
+    /// The modelled time: latency, plus the largest of dram, l2, l1 + shared, fma and special, the last three stretched.
+    pub model_us: f64,
+}
+
+impl Report {
+    /// The modelled time on a machine, for a kernel that uses `registers` registers a thread there.
+    ///
+    /// Each resource is taken at its peak rate and all work as overlapped, so the time is a lower bound for most
+    /// kernels. Caches are taken as perfect within a block (L1) and across the launch (L2). Blocks are taken as equal.
+    pub fn estimate(&self, machine: &Machine, registers: u32) -> Estimate {
+        let residency = Occupancy::of(machine, self.threads, registers, self.shared_bytes);
+        let loads = self.total(Operation::reads_global).sectors * SECTOR;
+        let written = self.total(Operation::writes_global).sectors * SECTOR;
+        let wavefronts = self.total(Operation::is_shared).wavefronts;
+        let specials = self.total(|operation| operation == Operation::Special).executions;
+
+        let clocks_a_us = machine.clock_ghz * 1e3;
+        let on_sms =
+            |work: u64, rate: u32| work as f64 / (f64::from(rate) * f64::from(machine.sms) * clocks_a_us);
+        let dram_bytes = (self.sectors_read + self.sectors_written) * SECTOR;
+        let dram_us = dram_bytes as f64 / (machine.dram_gb_per_s * 1e3);
+        let l2_bytes = self.block_sectors_read * SECTOR + written;
+        let l2_us = l2_bytes as f64 / (f64::from(machine.l2_bytes_per_clock) * clocks_a_us);
+        let l1_us = on_sms(loads, machine.l1_bytes_per_clock);
+        let shared_us = on_sms(wavefronts * WAVEFRONT_BYTES, machine.l1_bytes_per_clock);
+        let fma_us = on_sms(self.fmas(), machine.fmas_per_clock);
+        let special_us = on_sms(specials, machine.specials_per_clock);
+
+        let (blocks, sms) = (self.blocks(), u64::from(machine.sms));
+        let imbalance = (blocks.div_ceil(sms) * sms) as f64 / blocks.max(1) as f64;
+        let resident = u64::from(residency.blocks_per_sm.max(1)) * sms;
+        let latency_us = machine.launch_us + blocks.div_ceil(resident) as f64 * machine.latency_us;
+        let sm_us = (l1_us + shared_us).max(fma_us).max(special_us) * imbalance;
+        let model_us = latency_us + sm_us.max(dram_us).max(l2_us);
+        Estimate {
+            machine: machine.name,
+            residency,
+            dram_us,
+            l2_us,
+            l1_us,
+            shared_us,
+            fma_us,
+            special_us,
+            latency_us,
+            imbalance,
+            model_us,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn occupancy_names_its_limit() {
+        let of = |threads, registers, shared| Occupancy::of(&Machine::A100, threads, registers, shared);
+        assert_eq!(of(32, 16, 0).limiter, Limiter::Blocks);
+        assert_eq!(of(256, 32, 0), Occupancy { blocks_per_sm: 8, occupancy: 1.0, limiter: Limiter::Threads });
+        assert_eq!(
+            of(256, 64, 0),
+            Occupancy { blocks_per_sm: 4, occupancy: 0.5, limiter: Limiter::Registers }
+        );
+        assert_eq!(of(128, 32, 40 * 1024).blocks_per_sm, 4);
+        assert_eq!(of(128, 32, 40 * 1024).limiter, Limiter::SharedMemory);
+        assert_eq!(Occupancy::of(&Machine::V100, 32, 32, 100 * 1024).blocks_per_sm, 0);
+    }
+
+    #[test]
+    fn machines_are_found_by_name() {
+        assert_eq!(Machine::find("h200"), Some(Machine::H200));
+        assert_eq!(Machine::find("K80"), None);
+    }
+}

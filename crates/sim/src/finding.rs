@@ -1,0 +1,209 @@
+//! What the simulator finds wrong with a kernel.
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
+
+use serde::Serialize;
+
+/// A place in a kernel's source.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Source {
+    /// The file, as the compiler names it.
+    pub file: Cow<'static, str>,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1.
+    pub column: u32,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+impl From<&'static std::panic::Location<'static>> for Source {
+    fn from(location: &'static std::panic::Location<'static>) -> Self {
+        Self { file: location.file().into(), line: location.line(), column: location.column() }
+    }
+}
+
+/// Classes of findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// An access outside every buffer, or past the end of the block's shared memory.
+    OutOfBounds,
+    /// An access at an address that is not a multiple of its own size.
+    Misaligned,
+    /// An access to a buffer that was freed.
+    UseAfterFree,
+    /// A read of memory that nobody ever wrote.
+    Uninitialised,
+    /// Two unordered accesses to one place, at least one a write, by threads of one block.
+    Race,
+    /// As [`Race`](FindingKind::Race), by different blocks. Nothing orders blocks of one launch here: a hand-over by
+    /// fence and atomic is reported too.
+    RaceBetweenBlocks,
+    /// A read-only or streaming load, or an asynchronous copy, of memory that the same launch writes.
+    ReadonlyWritten,
+    /// Threads of a block passed one block barrier at different source lines.
+    DivergentBarrier,
+    /// Threads wait for each other for ever.
+    Deadlock,
+    /// Lanes that name each other wait at different warp operations or with different masks.
+    MismatchedWarpOperation,
+    /// A warp operation whose mask does not name its caller.
+    CallerNotInMask,
+    /// A shuffle that reads a lane that is not in the mask or has exited.
+    AbsentLane,
+    /// An access to shared memory that an asynchronous copy is still filling.
+    CopyInFlight,
+    /// A thread exited before it waited for its asynchronous copies.
+    CopyNotWaited,
+    /// An argument that the operation does not accept.
+    BadArgument,
+    /// The kernel panicked: on a GPU a trap, which ends the launch.
+    Trap,
+    /// A thread passed the limit on memory and synchronisation operations: it probably loops for ever.
+    StepLimit,
+}
+
+impl fmt::Display for FindingKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OutOfBounds => "access out of bounds",
+            Self::Misaligned => "misaligned access",
+            Self::UseAfterFree => "access to freed memory",
+            Self::Uninitialised => "read of memory never written",
+            Self::Race => "race within a block",
+            Self::RaceBetweenBlocks => "race between blocks",
+            Self::ReadonlyWritten => "read-only load of memory that the launch writes",
+            Self::DivergentBarrier => "block barrier reached at different lines",
+            Self::Deadlock => "deadlock",
+            Self::MismatchedWarpOperation => "mismatched warp operations",
+            Self::CallerNotInMask => "warp operation whose mask does not name its caller",
+            Self::AbsentLane => "shuffle from an absent lane",
+            Self::CopyInFlight => "access to the target of an asynchronous copy in flight",
+            Self::CopyNotWaited => "exit without waiting for asynchronous copies",
+            Self::BadArgument => "argument that the operation does not accept",
+            Self::Trap => "trap",
+            Self::StepLimit => "step limit passed",
+        })
+    }
+}
+
+/// The memory that a finding is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The nearest buffer's name, or `shared memory`.
+    pub buffer: String,
+    /// Bytes from the start of the buffer; negative before it.
+    pub offset: i64,
+    /// Index of the access's first element in the buffer, in elements of the accessed type; rounded down.
+    pub element: i64,
+    /// Size of the access in bytes.
+    pub bytes: u32,
+    /// Length of the buffer in bytes.
+    pub buffer_bytes: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { buffer, offset, element, bytes, buffer_bytes } = self;
+        write!(f, "{buffer}[{element}], {bytes} bytes at byte {offset} of {buffer_bytes}")?;
+        let end = i128::from(*offset) + i128::from(*bytes);
+        if *offset < 0 {
+            write!(f, ", {} bytes before its start", offset.unsigned_abs())?;
+        } else if end > i128::from(*buffer_bytes) {
+            write!(f, ", {} bytes past its end", end - i128::from(*buffer_bytes))?;
+        }
+        Ok(())
+    }
+}
+
+/// One fault, at one source line; its first case stands for all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What is wrong.
+    pub kind: FindingKind,
+    /// The source line at fault; none where the kernel had not called the device yet.
+    pub source: Option<Source>,
+    /// The other party's source line, where there is one.
+    pub other: Option<Source>,
+    /// Index of the block in the grid.
+    pub block: [u32; 3],
+    /// Index of the thread in its block; none where whole blocks are at odds.
+    pub thread: Option<u32>,
+    /// The memory in question, for faults of memory.
+    pub place: Option<Place>,
+    /// More, in words; may be empty.
+    pub detail: String,
+    /// How often it was seen: accesses, or for faults between blocks, places in memory.
+    pub count: u64,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.kind)?;
+        if let Some(source) = &self.source {
+            write!(f, " at {source}")?;
+        }
+        write!(f, " (block {:?}", self.block)?;
+        if let Some(thread) = self.thread {
+            write!(f, ", thread {thread}")?;
+        }
+        write!(f, ")")?;
+        if let Some(place) = &self.place {
+            write!(f, ": {place}")?;
+        }
+        if let Some(other) = &self.other {
+            write!(f, "; against {other}")?;
+        }
+        if !self.detail.is_empty() {
+            write!(f, "; {}", self.detail)?;
+        }
+        if self.count > 1 {
+            write!(f, " [{} times]", self.count)?;
+        }
+        Ok(())
+    }
+}
+
+/// Findings by class and line, each with its first case in the order of blocks.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    cases: BTreeMap<(Option<Source>, FindingKind), (u64, Finding)>,
+}
+
+impl Findings {
+    /// Adds a case seen in the block with this linear index.
+    pub(crate) fn add(&mut self, block: u64, finding: Finding) {
+        match self.cases.entry((finding.source.clone(), finding.kind)) {
+            Entry::Vacant(free) => {
+                free.insert((block, finding));
+            }
+            Entry::Occupied(mut held) => {
+                let (first, known) = held.get_mut();
+                let count = known.count + finding.count;
+                if block < *first {
+                    (*first, *known) = (block, finding);
+                }
+                known.count = count;
+            }
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (block, finding) in other.cases.into_values() {
+            self.add(block, finding);
+        }
+    }
+
+    /// All, in the order of their lines.
+    pub(crate) fn into_sorted(self) -> Vec<Finding> {
+        self.cases.into_values().map(|(_, finding)| finding).collect()
+    }
+}

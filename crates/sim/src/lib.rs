@@ -1,0 +1,59 @@
+//! The SIMT simulator: runs kernels written against [`lacuna_gpu::Gpu`] on the host, with every step checked.
+//!
+//! Each GPU thread is a coroutine; the threads of a block take turns on one host thread, and blocks run in parallel.
+//! Warp operations and barriers do what they do on a GPU. Results, counters and findings are the same on every run.
+//!
+//! ```text
+//!   Simulator ──launch──► Launch ──a block──► Worker ◄──every step── SimThread (a coroutine)
+//!      Memory             View, Marks          SharedMemory, GlobalPath: bounds, written?, races
+//!                         Sites                Clocks: who comes before whom
+//!                                              WarpRequests → Counters: sectors, wavefronts
+//!                                              Schedule: who waits for what
+//! ```
+//!
+//! A launch gives a [`Report`]: costs by source line, or, as an error, what is wrong with the kernel
+//! ([`FindingKind`]). [`Report::estimate`] turns the costs into a modelled time on a [`Machine`]; it is a model and
+//! not a measurement.
+
+mod bits;
+mod block;
+mod clock;
+mod copies;
+mod counters;
+mod error;
+mod estimate;
+mod finding;
+mod global;
+mod hash;
+mod launch;
+mod machine;
+mod marks;
+mod memory;
+mod operation;
+mod race;
+mod report;
+mod request;
+mod schedule;
+mod shared;
+mod shared_path;
+mod simulator;
+mod site;
+mod storage;
+mod sync;
+mod table;
+mod thread;
+mod transactions;
+mod trap;
+mod worker;
+mod zeros;
+
+pub use counters::{Counts, LineCounters};
+pub use error::LaunchError;
+pub use estimate::{Estimate, Limiter, Occupancy};
+pub use finding::{Finding, FindingKind, Place, Source};
+pub use machine::Machine;
+pub use memory::MemoryError;
+pub use operation::Operation;
+pub use report::Report;
+pub use simulator::{Limits, Simulator};
+pub use table::{SimKernel, find, kernels};

@@ -1,0 +1,263 @@
+//! What the blocks of a launch did to a buffer: enough to tell afterwards which of them raced.
+//!
+//! Marks only ever grow, and by operations whose order does not matter, so the verdict is the same however the blocks
+//! were spread over the host's threads. Tables appear when first needed.
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use crate::race::Access;
+use crate::site::SiteId;
+use crate::zeros::{zeros_32, zeros_64};
+
+/// Cells for every 4 bytes, and for every byte where accesses of less than 4 bytes occur.
+#[derive(Debug)]
+struct Resolution<T> {
+    granules: OnceLock<Box<[T]>>,
+    bytes: OnceLock<Box<[T]>>,
+}
+
+impl<T> Default for Resolution<T> {
+    fn default() -> Self {
+        Self { granules: OnceLock::new(), bytes: OnceLock::new() }
+    }
+}
+
+impl<T> Resolution<T> {
+    /// The cells of an aligned access to a buffer of `len` bytes.
+    #[inline]
+    fn cells(&self, len: u64, offset: u64, bytes: u32, zeros: fn(usize) -> Box<[T]>) -> &[T] {
+        let (cells, first, count) = if bytes >= 4 {
+            (self.granules.get_or_init(|| zeros(len.div_ceil(4) as usize)), offset >> 2, bytes >> 2)
+        } else {
+            (self.bytes.get_or_init(|| zeros(len as usize)), offset, bytes)
+        };
+        &cells[first as usize..first as usize + count as usize]
+    }
+
+    /// The cells that speak about one byte.
+    fn at(&self, byte: u64) -> impl Iterator<Item = &T> {
+        let granule = self.granules.get().and_then(|cells| cells.get((byte >> 2) as usize));
+        granule.into_iter().chain(self.bytes.get().and_then(|cells| cells.get(byte as usize)))
+    }
+}
+
+/// A block by its linear index, and a line of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Party {
+    pub(crate) block: u32,
+    pub(crate) site: SiteId,
+}
+
+/// The first and the last block that made one kind of access.
+#[derive(Debug, Default)]
+struct Extremes {
+    last: Resolution<AtomicU64>,
+    first: Resolution<AtomicU64>,
+}
+
+/// Raises the cell to the block in the upper half of `value`; a block's first line stays.
+#[inline]
+fn raise(cell: &AtomicU64, value: u64) {
+    let mut seen = cell.load(Relaxed);
+    while seen >> 32 < value >> 32 {
+        match cell.compare_exchange_weak(seen, value, Relaxed, Relaxed) {
+            Ok(_) => return,
+            Err(now) => seen = now,
+        }
+    }
+}
+
+impl Extremes {
+    fn mark(&self, len: u64, offset: u64, bytes: u32, party: Party) {
+        // One-based, so that zero means nobody.
+        let block = party.block + 1;
+        let up = u64::from(block) << 32 | u64::from(party.site);
+        let down = u64::from(!block) << 32 | u64::from(party.site);
+        for cell in self.last.cells(len, offset, bytes, zeros_64) {
+            raise(cell, up);
+        }
+        for cell in self.first.cells(len, offset, bytes, zeros_64) {
+            raise(cell, down);
+        }
+    }
+
+    /// First and last block that accessed this byte.
+    fn at(&self, byte: u64) -> Option<(Party, Party)> {
+        let highest = |side: &Resolution<AtomicU64>| {
+            side.at(byte)
+                .map(|cell| cell.load(Relaxed))
+                .filter(|&value| value != 0)
+                .max_by_key(|value| value >> 32)
+        };
+        let last = highest(&self.last)?;
+        let first = highest(&self.first)?;
+        let party = |block: u32, value: u64| Party { block: block - 1, site: value as SiteId };
+        Some((party(!((first >> 32) as u32), first), party((last >> 32) as u32, last)))
+    }
+
+    fn has_bytes(&self) -> bool {
+        self.last.bytes.get().is_some()
+    }
+}
+
+/// Lines of read-only loads beyond this many share the last bit of a mark.
+pub(crate) const READONLY_BITS: u32 = 32;
+
+/// A verdict on one byte or granule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Two blocks that raced; the first wrote.
+    Race(Party, Party),
+    /// A block that wrote what lines with these read-only bits read.
+    ReadonlyWritten(Party, u32),
+}
+
+/// The marks on one buffer.
+#[derive(Debug, Default)]
+pub(crate) struct Marks {
+    readonly: Resolution<AtomicU32>,
+    written: Extremes,
+    read: Extremes,
+    atomic: Extremes,
+    /// Bits for each 32-byte sector, 64 to the word.
+    sectors_read: OnceLock<Box<[AtomicU64]>>,
+    sectors_written: OnceLock<Box<[AtomicU64]>>,
+}
+
+/// Bytes of a sector: what the caches move.
+pub(crate) const SECTOR: u64 = 32;
+/// Bytes that one word of sector bits covers.
+pub(crate) const SECTOR_PAGE: u64 = SECTOR * 64;
+
+impl Marks {
+    /// A read-only load by the line with this bit.
+    #[inline]
+    pub(crate) fn readonly(&self, len: u64, offset: u64, bytes: u32, bit: u32) {
+        for cell in self.readonly.cells(len, offset, bytes, zeros_32) {
+            if cell.load(Relaxed) & bit == 0 {
+                cell.fetch_or(bit, Relaxed);
+            }
+        }
+    }
+
+    pub(crate) fn access(&self, len: u64, offset: u64, bytes: u32, access: Access, party: Party) {
+        let extremes = match access {
+            Access::Read => &self.read,
+            Access::Write => &self.written,
+            Access::Atomic => &self.atomic,
+        };
+        extremes.mark(len, offset, bytes, party);
+    }
+
+    /// The sectors of page `page` of a buffer of `len` bytes that a block has touched.
+    pub(crate) fn sectors(&self, len: u64, page: u64, read: u64, written: u64) {
+        for (table, bits) in [(&self.sectors_read, read), (&self.sectors_written, written)] {
+            if bits != 0 {
+                let words = table.get_or_init(|| zeros_64(len.div_ceil(SECTOR_PAGE) as usize));
+                words[page as usize].fetch_or(bits, Relaxed);
+            }
+        }
+    }
+
+    /// Distinct sectors read and written.
+    pub(crate) fn distinct_sectors(&self) -> (u64, u64) {
+        let count = |table: &OnceLock<Box<[AtomicU64]>>| {
+            let words = table.get().map_or(&[][..], |words| words);
+            words.iter().map(|word| u64::from(word.load(Relaxed).count_ones())).sum()
+        };
+        (count(&self.sectors_read), count(&self.sectors_written))
+    }
+
+    /// Judges every place that was written: calls `report(offset, bytes, verdict)`.
+    pub(crate) fn judge(&self, len: u64, mut report: impl FnMut(u64, u32, Verdict)) {
+        let Some(words) = self.sectors_written.get() else { return };
+        let apart = self.readonly.bytes.get().is_some()
+            || [&self.written, &self.read, &self.atomic].iter().any(|extremes| extremes.has_bytes());
+        let step = if apart { 1 } else { 4 };
+        for (page, word) in words.iter().enumerate() {
+            let bits = word.load(Relaxed);
+            for sector in (0..64).filter(|sector| bits >> sector & 1 != 0) {
+                let start = page as u64 * SECTOR_PAGE + sector * SECTOR;
+                for byte in (start..(start + SECTOR).min(len)).step_by(step as usize) {
+                    self.judge_byte(byte, |verdict| report(byte, step, verdict));
+                }
+            }
+        }
+    }
+
+    fn judge_byte(&self, byte: u64, mut report: impl FnMut(Verdict)) {
+        let written = self.written.at(byte);
+        let atomic = self.atomic.at(byte);
+        let Some(writers) = written.or(atomic) else { return };
+        let bits = self.readonly.at(byte).fold(0, |bits, cell| bits | cell.load(Relaxed));
+        if bits != 0 {
+            report(Verdict::ReadonlyWritten(writers.0, bits));
+        }
+        let rival = written.and_then(|writers| rival_of(writers, writers));
+        let rival = rival.or_else(|| rival_of(written?, atomic?));
+        if let Some((a, b)) = rival.or_else(|| rival_of(writers, self.read.at(byte)?)) {
+            report(Verdict::Race(a, b));
+        }
+    }
+}
+
+/// Two parties of different blocks, one from each range of blocks.
+fn rival_of(writers: (Party, Party), others: (Party, Party)) -> Option<(Party, Party)> {
+    let pairs = [(writers.0, others.1), (writers.1, others.0), (writers.0, others.0)];
+    pairs.into_iter().find(|(a, b)| a.block != b.block)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEN: u64 = 64;
+
+    fn verdicts(marks: &Marks) -> Vec<(u64, Verdict)> {
+        let mut all = Vec::new();
+        marks.sectors(LEN, 0, 0, u64::MAX);
+        marks.judge(LEN, |at, _, verdict| all.push((at, verdict)));
+        all
+    }
+    fn party(block: u32) -> Party {
+        Party { block, site: 10 + block }
+    }
+
+    #[test]
+    fn one_block_alone_never_races_with_itself() {
+        let marks = Marks::default();
+        for access in [Access::Write, Access::Read, Access::Atomic] {
+            marks.access(LEN, 0, 16, access, party(3));
+        }
+        assert_eq!(verdicts(&marks), []);
+    }
+
+    #[test]
+    fn any_order_of_blocks_gives_the_same_pair() {
+        for order in [[1, 5, 3], [5, 3, 1], [3, 1, 5]] {
+            let marks = Marks::default();
+            order.into_iter().for_each(|block| marks.access(LEN, 8, 4, Access::Write, party(block)));
+            assert_eq!(verdicts(&marks), [(8, Verdict::Race(party(1), party(5)))]);
+        }
+    }
+
+    #[test]
+    fn atomics_race_with_plain_accesses_of_other_blocks() {
+        let marks = Marks::default();
+        marks.access(LEN, 0, 4, Access::Atomic, party(0));
+        marks.access(LEN, 0, 4, Access::Atomic, party(1));
+        assert_eq!(verdicts(&marks), []);
+        marks.access(LEN, 0, 4, Access::Read, party(1));
+        assert_eq!(verdicts(&marks), [(0, Verdict::Race(party(0), party(1)))]);
+    }
+
+    #[test]
+    fn neighbouring_bytes_are_apart() {
+        let marks = Marks::default();
+        marks.access(LEN, 0, 2, Access::Write, party(0));
+        marks.access(LEN, 2, 2, Access::Write, party(1));
+        assert_eq!(verdicts(&marks), []);
+        marks.readonly(LEN, 0, 4, 1);
+        assert_eq!(verdicts(&marks).len(), 4);
+    }
+}

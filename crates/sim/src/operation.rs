@@ -1,0 +1,68 @@
+//! The operations that the simulator tells apart.
+use serde::Serialize;
+
+/// What a source line asks of the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// `load`
+    Load,
+    /// `load_readonly`
+    ReadonlyLoad,
+    /// `load_streaming`
+    StreamingLoad,
+    /// `store`
+    Store,
+    /// `store_streaming`
+    StreamingStore,
+    /// Atomics on global memory.
+    Atomic,
+    /// The global side of `copy_async`.
+    CopyAsync,
+    /// The shared side of `copy_async`.
+    CopyAsyncWrite,
+    /// `shared_load`
+    SharedLoad,
+    /// `shared_store`
+    SharedStore,
+    /// Atomics on shared memory.
+    SharedAtomic,
+    /// `copy_async_commit` and `copy_async_wait`.
+    CopyControl,
+    /// Warp shuffles.
+    Shuffle,
+    /// Warp votes.
+    Vote,
+    /// `sync_warp`
+    WarpBarrier,
+    /// `sync_threads` and its reductions.
+    BlockBarrier,
+    /// `thread_fence`
+    Fence,
+    /// `fma`
+    Fma,
+    /// `exp2_approx` and `rcp_approx`.
+    Special,
+}
+
+impl Operation {
+    /// Whether it goes to global memory.
+    pub const fn is_global(self) -> bool {
+        self.reads_global() || self.writes_global()
+    }
+
+    /// Whether it reads global memory through the caches.
+    pub const fn reads_global(self) -> bool {
+        matches!(self, Self::Load | Self::ReadonlyLoad | Self::StreamingLoad | Self::CopyAsync)
+    }
+
+    /// Whether it changes global memory.
+    pub const fn writes_global(self) -> bool {
+        matches!(self, Self::Store | Self::StreamingStore | Self::Atomic)
+    }
+
+    /// Whether it goes to shared memory.
+    pub const fn is_shared(self) -> bool {
+        matches!(self, Self::SharedLoad | Self::SharedStore | Self::SharedAtomic | Self::CopyAsyncWrite)
+    }
+}

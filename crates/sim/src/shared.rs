@@ -1,0 +1,118 @@
+//! The shared memory of the block that a worker is running.
+use crate::bits::{Words, low_bits};
+use crate::race::{Access, Granule, Races, Who, granules};
+use crate::site::SiteId;
+
+/// Four bytes, and what is known of them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cell {
+    /// The block that this is about; anything older counts as fresh.
+    block: u64,
+    races: Granule,
+    /// A bit for each byte that was written.
+    written: u8,
+    /// The copy in flight that will fill it: thread and line.
+    flight: Option<(u32, SiteId)>,
+}
+
+/// What is wrong with an access that is in bounds and aligned.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Faults {
+    pub(crate) uninitialised: bool,
+    /// The line of the unordered access.
+    pub(crate) race: Option<SiteId>,
+    /// The line of the copy in flight.
+    pub(crate) flight: Option<SiteId>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct SharedMemory {
+    block: u64,
+    words: Vec<u64>,
+    cells: Vec<Cell>,
+    races: Races,
+    bytes: u32,
+}
+
+impl SharedMemory {
+    /// Starts a block with `bytes` of memory, none of it written.
+    pub(crate) fn start(&mut self, bytes: u32) {
+        self.block += 1;
+        self.bytes = bytes;
+        self.words.resize(bytes.div_ceil(8) as usize, 0);
+        self.cells.resize(bytes.div_ceil(4) as usize, Cell::default());
+        self.races.clear();
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.bytes
+    }
+
+    /// Records an access and gives its faults.
+    #[inline]
+    pub(crate) fn visit(&mut self, offset: u32, bytes: u32, access: Access, who: &Who<'_>) -> Faults {
+        let mut faults = Faults::default();
+        for (index, mask) in granules(u64::from(offset), bytes) {
+            let cell = &mut self.cells[index as usize];
+            if cell.block != self.block {
+                *cell = Cell { block: self.block, ..Cell::default() };
+            }
+            if let Some((_, site)) = cell.flight {
+                faults.flight = Some(site);
+            }
+            if access != Access::Write && cell.written & mask != mask {
+                faults.uninitialised = true;
+            }
+            if access != Access::Read {
+                cell.written |= mask;
+            }
+            let rival = self.races.visit(&mut cell.races, index, mask, access, who);
+            faults.race = faults.race.or(rival);
+        }
+        if faults.flight.is_some() {
+            // A place that a copy is filling is neither unwritten nor raced for: the missing wait is the fault.
+            Faults { flight: faults.flight, ..Faults::default() }
+        } else {
+            faults
+        }
+    }
+
+    /// Marks the target of a copy that thread `thread` has started.
+    pub(crate) fn set_flight(&mut self, offset: u32, bytes: u32, thread: u32, site: SiteId) {
+        for (index, _) in granules(u64::from(offset), bytes) {
+            self.cells[index as usize].flight = Some((thread, site));
+        }
+    }
+
+    /// The copy of thread `thread` has landed.
+    pub(crate) fn clear_flight(&mut self, offset: u32, bytes: u32, thread: u32) {
+        for (index, _) in granules(u64::from(offset), bytes) {
+            let cell = &mut self.cells[index as usize];
+            if cell.flight.is_some_and(|(owner, _)| owner == thread) {
+                cell.flight = None;
+            }
+        }
+    }
+
+    /// An aligned load of 1 to 16 bytes, in bounds.
+    #[inline]
+    pub(crate) fn load(&self, offset: u32, bytes: u32) -> Words {
+        let first = (offset >> 3) as usize;
+        match bytes {
+            16 => [self.words[first], self.words[first + 1]],
+            _ => [(self.words[first] >> ((offset & 7) * 8)) & low_bits(bytes * 8), 0],
+        }
+    }
+
+    /// An aligned store of 1 to 16 bytes, in bounds.
+    #[inline]
+    pub(crate) fn store(&mut self, offset: u32, bytes: u32, value: Words) {
+        let first = (offset >> 3) as usize;
+        if bytes == 16 {
+            self.words[first..first + 2].copy_from_slice(&value);
+        } else {
+            let (shift, mask) = ((offset & 7) * 8, low_bits(bytes * 8));
+            self.words[first] = (self.words[first] & !(mask << shift)) | ((value[0] & mask) << shift);
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! The thread handle: [`Gpu`] on the host.
+use std::cell::RefCell;
+use std::mem;
+use std::panic::{Location, resume_unwind};
+
+use corosensei::Yielder;
+use lacuna_gpu::{AtomicAdd, AtomicMax, AtomicOp, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, WARP, Word};
+
+use crate::bits::{from_words, to_words};
+use crate::global::GlobalAccess;
+use crate::operation::Operation;
+use crate::schedule::{BarrierKind, WarpCall, WarpOperation};
+use crate::shared_path::SharedAccess;
+use crate::site::Caller;
+use crate::worker::{Pause, Worker};
+
+/// One simulated GPU thread, as its kernel sees it. Every step goes through the worker that runs its block.
+#[derive(Clone, Copy)]
+pub(crate) struct SimThread<'a, 'l> {
+    worker: &'a RefCell<Worker<'l>>,
+    yielder: &'a Yielder<(), ()>,
+    thread: u32,
+    block: [u32; 3],
+}
+
+/// Unwinds a thread whose block is given up; carries nothing.
+struct Stopped;
+
+impl<'a, 'l> SimThread<'a, 'l> {
+    pub(crate) fn new(worker: &'a RefCell<Worker<'l>>, yielder: &'a Yielder<(), ()>, thread: u32) -> Self {
+        let block = {
+            let worker = worker.borrow();
+            worker.launch.geometry.block(worker.block)
+        };
+        Self { worker, yielder, thread, block }
+    }
+
+    /// Runs a step on the worker, and then what it asks of this thread.
+    #[inline]
+    fn step<R>(self, step: impl FnOnce(&mut Worker<'l>) -> R) -> R {
+        let (result, pause) = {
+            let mut worker = self.worker.borrow_mut();
+            let result = step(&mut worker);
+            (result, mem::take(&mut worker.pause))
+        };
+        match pause {
+            Pause::None => {}
+            Pause::GiveWay => self.yielder.suspend(()),
+            Pause::Stop => resume_unwind(Box::new(Stopped)),
+        }
+        result
+    }
+
+    #[inline]
+    fn global<T: Scalar, const N: usize>(
+        self,
+        caller: Caller,
+        operation: Operation,
+        address: u64,
+    ) -> GlobalAccess {
+        let (bytes, element) = (size_of::<[T; N]>() as u32, size_of::<T>() as u32);
+        GlobalAccess { thread: self.thread, caller, operation, address, bytes, element }
+    }
+
+    #[inline]
+    fn shared<T: Scalar, const N: usize>(
+        self,
+        caller: Caller,
+        operation: Operation,
+        at: SharedPtr<T>,
+    ) -> SharedAccess {
+        let (bytes, element) = (size_of::<[T; N]>() as u32, size_of::<T>() as u32);
+        SharedAccess { thread: self.thread, caller, operation, offset: at.offset(), bytes, element }
+    }
+
+    fn barrier(self, caller: Caller, kind: BarrierKind, predicate: bool) -> u32 {
+        self.step(|worker| worker.reach_barrier(self.thread, caller, kind, predicate));
+        self.yielder.suspend(());
+        self.worker.borrow().schedule.result(self.thread)
+    }
+
+    fn warp(
+        self,
+        caller: Caller,
+        operation: WarpOperation,
+        mask: u32,
+        value: u32,
+        lane: u32,
+        width: u32,
+    ) -> u32 {
+        let call = WarpCall { operation, site: 0, mask, value, lane, width };
+        if !self.step(|worker| worker.reach_warp(self.thread, caller, call)) {
+            return value;
+        }
+        self.yielder.suspend(());
+        self.worker.borrow().schedule.result(self.thread)
+    }
+
+    fn vote(self, caller: Caller, operation: WarpOperation, mask: u32, predicate: bool) -> u32 {
+        self.warp(caller, operation, mask, predicate.into(), 0, WARP)
+    }
+
+    /// Counts an operation that only computes.
+    #[inline]
+    fn count(self, caller: Caller, operation: Operation) {
+        let mut worker = self.worker.borrow_mut();
+        let site = worker.sites.of(caller, operation);
+        worker.counters.of(site).executions += 1;
+    }
+}
+
+// The safety contract of the unsafe methods is the kernel's towards the device. Here nothing depends on it: each
+// access is checked, and a broken promise is a finding.
+impl Gpu for SimThread<'_, '_> {
+    fn thread_idx_x(self) -> u32 {
+        self.thread
+    }
+    fn thread_idx_y(self) -> u32 {
+        0
+    }
+    fn thread_idx_z(self) -> u32 {
+        0
+    }
+    fn block_idx_x(self) -> u32 {
+        self.block[0]
+    }
+    fn block_idx_y(self) -> u32 {
+        self.block[1]
+    }
+    fn block_idx_z(self) -> u32 {
+        self.block[2]
+    }
+    fn block_dim_x(self) -> u32 {
+        self.worker.borrow().launch.geometry.threads
+    }
+    fn block_dim_y(self) -> u32 {
+        1
+    }
+    fn block_dim_z(self) -> u32 {
+        1
+    }
+    fn grid_dim_x(self) -> u32 {
+        self.worker.borrow().launch.geometry.grid[0]
+    }
+    fn grid_dim_y(self) -> u32 {
+        self.worker.borrow().launch.geometry.grid[1]
+    }
+    fn grid_dim_z(self) -> u32 {
+        self.worker.borrow().launch.geometry.grid[2]
+    }
+    fn lane_id(self) -> u32 {
+        self.thread % WARP
+    }
+
+    fn sync_threads(self) {
+        self.barrier(Location::caller(), BarrierKind::Plain, false);
+    }
+    fn sync_threads_or(self, predicate: bool) -> bool {
+        self.barrier(Location::caller(), BarrierKind::Or, predicate) != 0
+    }
+    fn sync_threads_count(self, predicate: bool) -> u32 {
+        self.barrier(Location::caller(), BarrierKind::Count, predicate)
+    }
+    fn sync_warp(self, mask: u32) {
+        self.warp(Location::caller(), WarpOperation::Sync, mask, 0, 0, WARP);
+    }
+    fn thread_fence(self) {
+        let caller = Location::caller();
+        self.step(|worker| worker.step(self.thread, caller, Operation::Fence));
+    }
+
+    fn warp_shuffle_idx<T: Word>(self, mask: u32, value: T, lane: u32, width: u32) -> T {
+        T::from_bits(self.warp(
+            Location::caller(),
+            WarpOperation::ShuffleIdx,
+            mask,
+            value.to_bits(),
+            lane,
+            width,
+        ))
+    }
+    fn warp_shuffle_down<T: Word>(self, mask: u32, value: T, delta: u32, width: u32) -> T {
+        let operation = WarpOperation::ShuffleDown;
+        T::from_bits(self.warp(Location::caller(), operation, mask, value.to_bits(), delta, width))
+    }
+    fn warp_shuffle_up<T: Word>(self, mask: u32, value: T, delta: u32, width: u32) -> T {
+        T::from_bits(self.warp(
+            Location::caller(),
+            WarpOperation::ShuffleUp,
+            mask,
+            value.to_bits(),
+            delta,
+            width,
+        ))
+    }
+    fn warp_shuffle_xor<T: Word>(self, mask: u32, value: T, lanes: u32, width: u32) -> T {
+        T::from_bits(self.warp(
+            Location::caller(),
+            WarpOperation::ShuffleXor,
+            mask,
+            value.to_bits(),
+            lanes,
+            width,
+        ))
+    }
+    fn warp_all(self, mask: u32, predicate: bool) -> bool {
+        self.vote(Location::caller(), WarpOperation::All, mask, predicate) != 0
+    }
+    fn warp_any(self, mask: u32, predicate: bool) -> bool {
+        self.vote(Location::caller(), WarpOperation::Any, mask, predicate) != 0
+    }
+    fn warp_ballot(self, mask: u32, predicate: bool) -> u32 {
+        self.vote(Location::caller(), WarpOperation::Ballot, mask, predicate)
+    }
+
+    unsafe fn load<T: Scalar, const N: usize>(self, from: GlobalMut<T>) -> [T; N] {
+        let access = self.global::<T, N>(Location::caller(), Operation::Load, from.address());
+        from_words(self.step(|worker| worker.global_load(access)))
+    }
+    unsafe fn load_readonly<T: Scalar, const N: usize>(self, from: GlobalPtr<T>) -> [T; N] {
+        let access = self.global::<T, N>(Location::caller(), Operation::ReadonlyLoad, from.address());
+        from_words(self.step(|worker| worker.global_load(access)))
+    }
+    unsafe fn load_streaming<T: Scalar, const N: usize>(self, from: GlobalPtr<T>) -> [T; N] {
+        let access = self.global::<T, N>(Location::caller(), Operation::StreamingLoad, from.address());
+        from_words(self.step(|worker| worker.global_load(access)))
+    }
+    unsafe fn store<T: Scalar, const N: usize>(self, to: GlobalMut<T>, value: [T; N]) {
+        let access = self.global::<T, N>(Location::caller(), Operation::Store, to.address());
+        self.step(|worker| worker.global_store(access, to_words(value)));
+    }
+    unsafe fn store_streaming<T: Scalar, const N: usize>(self, to: GlobalMut<T>, value: [T; N]) {
+        let access = self.global::<T, N>(Location::caller(), Operation::StreamingStore, to.address());
+        self.step(|worker| worker.global_store(access, to_words(value)));
+    }
+    unsafe fn shared_load<T: Scalar, const N: usize>(self, from: SharedPtr<T>) -> [T; N] {
+        let access = self.shared::<T, N>(Location::caller(), Operation::SharedLoad, from);
+        from_words(self.step(|worker| worker.shared_load(access)))
+    }
+    unsafe fn shared_store<T: Scalar, const N: usize>(self, to: SharedPtr<T>, value: [T; N]) {
+        let access = self.shared::<T, N>(Location::caller(), Operation::SharedStore, to);
+        self.step(|worker| worker.shared_store(access, to_words(value)));
+    }
+
+    unsafe fn copy_async<T: Scalar, const N: usize>(self, to: SharedPtr<T>, from: GlobalPtr<T>) {
+        const {
+            assert!(matches!(size_of::<[T; N]>(), 4 | 8 | 16), "an asynchronous copy moves 4, 8 or 16 bytes");
+        }
+        let to = self.shared::<T, N>(Location::caller(), Operation::CopyAsyncWrite, to);
+        self.step(|worker| worker.copy_async(to, from.address()));
+    }
+    fn copy_async_commit(self) {
+        let caller = Location::caller();
+        self.step(|worker| worker.commit_copies(self.thread, caller));
+    }
+    fn copy_async_wait<const PENDING: u32>(self) {
+        let caller = Location::caller();
+        self.step(|worker| worker.wait_for_copies(self.thread, caller, PENDING));
+    }
+
+    unsafe fn atomic_add<T: AtomicAdd>(self, to: GlobalMut<T>, value: T) -> T {
+        let access = self.global::<T, 1>(Location::caller(), Operation::Atomic, to.address());
+        self.step(|worker| worker.global_atomic(access, AtomicOp::Add, value))
+    }
+    unsafe fn atomic_max<T: AtomicMax>(self, to: GlobalMut<T>, value: T) -> T {
+        let access = self.global::<T, 1>(Location::caller(), Operation::Atomic, to.address());
+        self.step(|worker| worker.global_atomic(access, AtomicOp::Max, value))
+    }
+    unsafe fn shared_atomic_add<T: AtomicAdd>(self, to: SharedPtr<T>, value: T) -> T {
+        let access = self.shared::<T, 1>(Location::caller(), Operation::SharedAtomic, to);
+        self.step(|worker| worker.shared_atomic(access, AtomicOp::Add, value))
+    }
+    unsafe fn shared_atomic_max<T: AtomicMax>(self, to: SharedPtr<T>, value: T) -> T {
+        let access = self.shared::<T, 1>(Location::caller(), Operation::SharedAtomic, to);
+        self.step(|worker| worker.shared_atomic(access, AtomicOp::Max, value))
+    }
+
+    #[inline]
+    fn fma(self, a: f32, b: f32, c: f32) -> f32 {
+        self.count(Location::caller(), Operation::Fma);
+        a.mul_add(b, c)
+    }
+    fn exp2_approx(self, x: f32) -> f32 {
+        self.count(Location::caller(), Operation::Special);
+        x.exp2()
+    }
+    fn rcp_approx(self, x: f32) -> f32 {
+        self.count(Location::caller(), Operation::Special);
+        x.recip()
+    }
+}

@@ -1,0 +1,193 @@
+//! One host thread's state while it runs blocks, one after the other.
+use crate::clock::Clocks;
+use crate::copies::Copies;
+use crate::counters::Counters;
+use crate::finding::{Finding, FindingKind, Findings, Place};
+use crate::global::GlobalPath;
+use crate::launch::Launch;
+use crate::operation::Operation;
+use crate::request::WarpRequests;
+use crate::schedule::Schedule;
+use crate::shared::SharedMemory;
+use crate::site::{Caller, SiteCache, SiteId};
+use crate::trap::Panic;
+
+/// What a thread must do before it goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Pause {
+    #[default]
+    None,
+    /// Let the other lanes of its warp catch up.
+    GiveWay,
+    /// End here: the block is given up.
+    Stop,
+}
+
+pub(crate) struct Worker<'l> {
+    pub(crate) launch: &'l Launch<'l>,
+    /// Linear index of the block.
+    pub(crate) block: u64,
+    pub(crate) sites: SiteCache<'l>,
+    pub(crate) counters: Counters,
+    requests: Vec<WarpRequests>,
+    pub(crate) clocks: Clocks,
+    pub(crate) shared: SharedMemory,
+    pub(crate) global: GlobalPath<'l>,
+    pub(crate) copies: Vec<Copies>,
+    pub(crate) schedule: Schedule,
+    steps: Vec<u64>,
+    pub(crate) findings: Findings,
+    pub(crate) pause: Pause,
+    /// The block is given up: its threads end without further findings.
+    pub(crate) aborted: bool,
+    /// Distinct sectors of each block, summed.
+    pub(crate) block_sectors: u64,
+}
+
+impl<'l> Worker<'l> {
+    pub(crate) fn new(launch: &'l Launch<'l>) -> Self {
+        let mut requests = Vec::new();
+        requests.resize_with(launch.geometry.threads.div_ceil(32) as usize, WarpRequests::default);
+        Self {
+            launch,
+            block: 0,
+            sites: SiteCache::new(&launch.sites),
+            counters: Counters::default(),
+            requests,
+            clocks: Clocks::default(),
+            shared: SharedMemory::default(),
+            global: GlobalPath::default(),
+            copies: Vec::new(),
+            schedule: Schedule::default(),
+            steps: Vec::new(),
+            findings: Findings::default(),
+            pause: Pause::None,
+            aborted: false,
+            block_sectors: 0,
+        }
+    }
+
+    pub(crate) fn start_block(&mut self, block: u64) {
+        let threads = self.launch.geometry.threads as usize;
+        self.block = block;
+        self.aborted = false;
+        self.pause = Pause::None;
+        self.clocks.start(threads);
+        self.shared.start(self.launch.geometry.shared_bytes);
+        self.global.start();
+        self.copies.clear();
+        self.copies.resize_with(threads, Copies::default);
+        self.schedule.start(threads);
+        self.steps.clear();
+        self.steps.resize(threads, 0);
+    }
+
+    pub(crate) fn finish_block(&mut self) {
+        for warp in 0..self.requests.len() {
+            let Self { requests, counters, global, .. } = self;
+            requests[warp].finish(|site, request| {
+                counters.request(site, request, |sector| global.touch(request.operation, sector));
+            });
+        }
+        self.block_sectors += self.global.finish(self.launch);
+    }
+
+    /// Counts a step of a thread, and gives the number of its line.
+    #[inline]
+    pub(crate) fn step(&mut self, thread: u32, caller: Caller, operation: Operation) -> SiteId {
+        let site = self.sites.of(caller, operation);
+        self.counters.of(site).executions += 1;
+        let steps = &mut self.steps[thread as usize];
+        *steps += 1;
+        if *steps > self.launch.limits.steps_per_thread {
+            self.pass_step_limit(thread, site);
+        }
+        site
+    }
+
+    #[cold]
+    fn pass_step_limit(&mut self, thread: u32, site: SiteId) {
+        let limit = self.launch.limits.steps_per_thread;
+        let detail = format!(
+            "more than {limit} memory and synchronisation operations; if that is right, raise \
+             `Limits::steps_per_thread`"
+        );
+        self.report(FindingKind::StepLimit, site, thread, None, None, detail);
+        self.aborted = true;
+        self.pause = Pause::Stop;
+    }
+
+    /// Counts the access of one lane as part of its warp's request.
+    #[inline]
+    pub(crate) fn request(
+        &mut self,
+        thread: u32,
+        site: SiteId,
+        operation: Operation,
+        address: u64,
+        bytes: u32,
+    ) {
+        let (warp, lane) = ((thread / 32) as usize, thread % 32);
+        self.counters.of(site).bytes += u64::from(bytes);
+        let live = self.schedule.live(warp);
+        let Self { requests, counters, global, .. } = self;
+        let ahead = requests[warp].record((site, operation), (lane, live), (address, bytes), |request| {
+            counters.request(site, request, |sector| global.touch(operation, sector));
+        });
+        if ahead && self.pause == Pause::None {
+            self.pause = Pause::GiveWay;
+        }
+    }
+
+    /// A thread has left the kernel.
+    pub(crate) fn exit(&mut self, thread: u32, outcome: Result<(), Panic>) {
+        self.schedule.exit(thread);
+        if self.aborted {
+            return;
+        }
+        match outcome {
+            Ok(()) => self.check_copies_at_exit(thread),
+            Err(panic) => {
+                self.aborted = true;
+                self.add(Finding {
+                    kind: FindingKind::Trap,
+                    source: panic.source,
+                    other: None,
+                    block: self.launch.geometry.block(self.block),
+                    thread: Some(thread),
+                    place: None,
+                    detail: panic.message,
+                    count: 1,
+                });
+            }
+        }
+    }
+
+    #[cold]
+    pub(crate) fn report(
+        &mut self,
+        kind: FindingKind,
+        site: SiteId,
+        thread: u32,
+        place: Option<Place>,
+        other: Option<SiteId>,
+        detail: String,
+    ) {
+        self.add(Finding {
+            kind,
+            source: Some(self.launch.sites.get(site).0),
+            other: other.map(|site| self.launch.sites.get(site).0),
+            block: self.launch.geometry.block(self.block),
+            thread: Some(thread),
+            place,
+            detail,
+            count: 1,
+        });
+    }
+
+    fn add(&mut self, finding: Finding) {
+        if !self.aborted || finding.kind == FindingKind::Trap {
+            self.findings.add(self.block, finding);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The simulator's own tests. `litmus`: for every class of finding a kernel with the fault and its twin without.
+mod counters;
+mod dispatch;
+mod limits;
+mod litmus;
+mod semantics;
+mod support;

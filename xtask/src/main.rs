@@ -1,0 +1,45 @@
+//! Lacuna's commands. `cargo xtask help` lists them.
+//!
+//! Exit codes: 0 good, 1 a failure found, 2 bad usage, 3 something missing on the machine, with how to get it.
+mod build;
+mod doctor;
+mod outcome;
+mod paths;
+mod setup;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Sets up a machine for Lacuna, looks at it, and builds the kernels.
+#[derive(Parser)]
+#[command(name = "cargo xtask", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Installs what this machine lacks: the device compiler, ptxas, and a link library for the CUDA driver
+    Setup,
+    /// Reports what is there and the fix for what is not; changes nothing
+    Doctor,
+    /// Builds the kernels' PTX and compares what they take of a GPU with docs/resources.txt
+    Build(build::Arguments),
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Setup => setup::run(),
+        Command::Doctor => doctor::run(),
+        Command::Build(arguments) => build::run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            outcome::exit_code(&error)
+        }
+    }
+}
