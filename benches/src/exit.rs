@@ -45,3 +45,40 @@ pub fn code_of(error: &anyhow::Error) -> ExitCode {
     };
     ExitCode::from(code)
 }
+
+/// An error with its causes, less those whose words it holds already.
+pub fn describe(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context as _;
+
+    use super::*;
+
+    #[test]
+    fn causes_are_said_once() {
+        let error = anyhow::anyhow!("no such file").context("cannot read a: no such file").context("run");
+        assert_eq!(describe(&error), "run: cannot read a: no such file");
+    }
+
+    #[test]
+    fn codes_of_the_contract() {
+        let code = |error: anyhow::Error| format!("{:?}", code_of(&error));
+        let of = |number: u8| format!("{:?}", ExitCode::from(number));
+        assert_eq!(code(Usage("no".into()).into()), of(2));
+        assert_eq!(code(anyhow::Error::from(lacuna::Error::NoCuda).context("case")), of(3));
+        assert_eq!(code(lacuna::Error::OtherPattern { operation: "SpMM" }.into()), of(1));
+        let missing: anyhow::Result<()> = Err(lacuna::Error::NoCuda).context("device");
+        assert_eq!(code(missing.unwrap_err()), of(3));
+    }
+}

@@ -16,7 +16,7 @@ fn main() -> ExitCode {
     match result {
         Ok(outcome) => outcome.into(),
         Err(error) => {
-            eprintln!("lacuna-bench: {error:#}");
+            eprintln!("lacuna-bench: {}", exit::describe(&error));
             exit::code_of(&error)
         }
     }

@@ -15,7 +15,7 @@ use crate::{paths, setup};
 const GOLDEN: &str = "docs/resources.txt";
 
 /// What `build` is told.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub(crate) struct Arguments {
     /// Build for this target only; may be repeated [default: all]
     #[arg(long = "target", value_name = "sm_NN")]

@@ -45,6 +45,11 @@ pub(crate) fn run() -> anyhow::Result<()> {
     Err(Missing(format!("this machine lacks: {}; the fixes stand above", lacking.join(", "))).into())
 }
 
+/// Whether there is a GPU that the driver shows.
+pub(crate) fn has_gpu() -> bool {
+    cuda::driver().is_ok()
+}
+
 fn findings() -> Vec<Finding> {
     let cache = Cache::of_user();
     let needed = |what, state| Finding { what, state, needed: true };

@@ -1,17 +1,22 @@
 //! Lacuna's commands. `cargo xtask help` lists them.
 //!
 //! Exit codes: 0 good, 1 a failure found, 2 bad usage, 3 something missing on the machine, with how to get it.
+mod bench;
 mod build;
+mod cargo;
+mod dist;
 mod doctor;
+mod layout;
 mod outcome;
 mod paths;
 mod setup;
+mod verify;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Sets up a machine for Lacuna, looks at it, and builds the kernels.
+/// Sets up a machine for Lacuna, looks at it, builds, checks and measures.
 #[derive(Parser)]
 #[command(name = "cargo xtask", version)]
 struct Arguments {
@@ -27,6 +32,12 @@ enum Command {
     Doctor,
     /// Builds the kernels' PTX and compares what they take of a GPU with docs/resources.txt
     Build(build::Arguments),
+    /// Runs every check: tests, the kernels' build, lints, and the conformance suite
+    Verify,
+    /// Runs the benchmarks on the GPU, or else on the simulator
+    Bench(bench::Arguments),
+    /// Packs the programs for a GPU node that has no Rust
+    Dist(dist::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -34,6 +45,9 @@ fn main() -> ExitCode {
         Command::Setup => setup::run(),
         Command::Doctor => doctor::run(),
         Command::Build(arguments) => build::run(&arguments),
+        Command::Verify => verify::run(),
+        Command::Bench(arguments) => bench::run(&arguments),
+        Command::Dist(arguments) => dist::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -13,12 +13,23 @@ pub(crate) struct Missing(pub(crate) String);
 #[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
 
+/// A program of ours ended with this exit code, and has said why.
+#[derive(Debug, thiserror::Error)]
+#[error("the program ended with {code:?}")]
+pub(crate) struct Failed {
+    /// Its exit code; none if a signal ended it.
+    pub(crate) code: Option<i32>,
+}
+
 /// 1 for a failure found, 2 for bad usage, 3 for something missing on the machine.
 pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
     code(error).into()
 }
 
 fn code(error: &anyhow::Error) -> u8 {
+    if let Some(Failed { code: Some(code) }) = error.downcast_ref() {
+        return u8::try_from(*code).unwrap_or(1);
+    }
     let of_build = error.chain().find_map(|cause| cause.downcast_ref::<BuildError>());
     let missing_for_build = matches!(
         of_build,
@@ -53,5 +64,7 @@ mod tests {
         let no_cache: anyhow::Result<()> = Err(BuildError::NoCacheDir).context("while building");
         assert_eq!(code(&no_cache.unwrap_err()), 3);
         assert_eq!(code(&BuildError::NoTarget.into()), 1);
+        assert_eq!(code(&Failed { code: Some(3) }.into()), 3);
+        assert_eq!(code(&Failed { code: None }.into()), 1);
     }
 }

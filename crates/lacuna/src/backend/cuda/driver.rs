@@ -17,11 +17,6 @@ pub(super) fn cust_error(call: &'static str, error: CudaError) -> Error {
     Error::Cuda { call, why: explain(error as u32) }
 }
 
-/// A code of `cust` in words.
-pub(super) fn name_of(error: CudaError) -> String {
-    explain(error as u32)
-}
-
 /// A status in words, with what to do where something can be done.
 pub(super) fn explain(code: u32) -> String {
     let (name, advice) = match code {

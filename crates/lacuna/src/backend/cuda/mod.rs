@@ -40,9 +40,17 @@ impl Shared {
 
 impl CudaDevice {
     pub(crate) fn new(index: usize) -> Result<Self> {
-        let no_driver = |error: cust::error::CudaError| Error::NoDriver { why: driver::name_of(error) };
-        cust::init(cust::CudaFlags::empty()).map_err(no_driver)?;
-        let count = Device::num_devices().map_err(no_driver)? as usize;
+        // SAFETY: the driver's initialiser has no precondition. `cust::init` would hide what the driver answers.
+        let status = unsafe { sys::cuInit(0) } as u32;
+        match status {
+            0 => {}
+            // The driver is there, and shows no GPU.
+            100 => return Err(Error::NoDevice { index, count: 0 }),
+            _ => return Err(Error::NoDriver { why: driver::explain(status) }),
+        }
+        let no_devices =
+            |error: cust::error::CudaError| Error::NoDriver { why: driver::explain(error as u32) };
+        let count = Device::num_devices().map_err(no_devices)? as usize;
         if index >= count {
             return Err(Error::NoDevice { index, count });
         }

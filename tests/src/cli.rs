@@ -1,0 +1,187 @@
+//! The command line.
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::case::{Case, Effort};
+use crate::data::Data;
+use crate::exit::{self, Usage};
+use crate::report::{self, Counts};
+use crate::run::{self, Record};
+use crate::target::{self, DeviceName};
+use crate::{Options, cases};
+
+/// Checks Lacuna on GPUs and on the simulator, against an oracle.
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "lacuna-verify",
+    version,
+    after_help = "Exit codes: 0 good, 1 a failure found, 2 bad usage, 3 something missing on the machine."
+)]
+pub struct Cli {
+    /// Runs on this device: `sim`, `cuda:INDEX`, or `all` that are there. May be given more than once.
+    #[arg(long = "device", value_name = "DEVICE", default_value = "all")]
+    pub devices: Vec<DeviceName>,
+    /// Runs the case of this name; if there is none, the cases whose name contains it.
+    #[arg(long, value_name = "NAME")]
+    pub only: Option<String>,
+    /// Real matrices: a folder with `dlmc` and `graphs`, as folders or as .tar.xz. Else the folder that LACUNA_DATA
+    /// names, or `data` beside this program.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// The seed of all inputs that are drawn.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Draws this many random problems.
+    #[arg(long, value_name = "COUNT")]
+    pub random: Option<usize>,
+    /// Lists the cases, and runs none.
+    #[arg(long)]
+    pub list: bool,
+    /// Prints a JSON object a case instead of the table.
+    #[arg(long)]
+    pub json: bool,
+    /// Leaves out the cases that the list marks: for runs under compute-sanitizer.
+    #[arg(long)]
+    pub quick: bool,
+}
+
+/// Does what the command line asks for; gives the program's exit code.
+pub fn main(cli: &Cli) -> ExitCode {
+    match run(cli) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("lacuna-verify: {error:#}");
+            ExitCode::from(exit::code_of(&error))
+        }
+    }
+}
+
+/// Gives the number of failures.
+fn run(cli: &Cli) -> anyhow::Result<usize> {
+    let mut data = Data::find(cli.data.as_deref())?;
+    data.unpack()?;
+    let cases = cases(Options { random: cli.random }, &data)?;
+    let cases = select(&cases, cli)?;
+    if cli.list {
+        print(&list(&cases))?;
+        return Ok(0);
+    }
+    let targets = target::open(&cli.devices)?;
+    let progress = ProgressBar::new((cases.len() * targets.len()) as u64)
+        .with_style(ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?);
+    let mut records = Vec::new();
+    for target in &targets {
+        let device = format!("{} ({})", target.name, target.device.info().name);
+        records.extend(run::run(cases.iter().copied(), target, cli.seed, |case| {
+            progress.inc(1);
+            progress.set_message(format!("{device}: {}", case.name()));
+        })?);
+    }
+    progress.finish_and_clear();
+    let text = if cli.json {
+        report::json(&records)
+    } else {
+        report::text(&records, |record| repeat_command(cli, record))
+    };
+    print(&text)?;
+    Ok(Counts::of(&records).failed)
+}
+
+/// The cases that the command line asks for.
+fn select<'c>(cases: &'c [Case], cli: &Cli) -> Result<Vec<&'c Case>, Usage> {
+    let exact = cases.iter().any(|case| Some(case.name()) == cli.only.as_deref());
+    let named = |case: &&Case| match &cli.only {
+        Some(only) if exact => case.name() == only,
+        Some(only) => case.name().contains(only),
+        None => true,
+    };
+    let quick = |case: &&Case| !cli.quick || case.needs() == Effort::Quick;
+    let selected: Vec<&Case> = cases.iter().filter(named).filter(quick).collect();
+    if selected.is_empty() {
+        let only = cli.only.as_deref().unwrap_or_default();
+        let quick = if cli.quick { " that is quick" } else { "" };
+        return Err(Usage(format!("there is no case `{only}`{quick}; --list shows the names")));
+    }
+    Ok(selected)
+}
+
+fn list(cases: &[&Case]) -> String {
+    let width = cases.iter().map(|case| case.name().len()).max().unwrap_or(0);
+    let mut list = String::new();
+    for case in cases {
+        let mark = match case.needs() {
+            Effort::Quick => "",
+            Effort::Slow => " [not quick]",
+            Effort::Gpu => " [GPU only]",
+        };
+        let _ = writeln!(list, "{:width$}  {}{mark}", case.name(), case.about());
+    }
+    list
+}
+
+/// The command that runs a case again with the same inputs.
+fn repeat_command(cli: &Cli, record: &Record) -> String {
+    let mut command =
+        format!("lacuna-verify --device {} --only {} --seed {}", record.device, record.case, cli.seed);
+    if let Some(random) = cli.random {
+        let _ = write!(command, " --random {random}");
+    }
+    if let Some(data) = &cli.data {
+        let _ = write!(command, " --data {}", data.display());
+    }
+    command
+}
+
+/// Prints to stdout. A reader that has seen enough is no error.
+fn print(text: &str) -> io::Result<()> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Outcome;
+
+    fn names(arguments: &[&str]) -> Result<Vec<String>, Usage> {
+        let cli = Cli::parse_from(["lacuna-verify"].iter().chain(arguments));
+        let cases = [
+            Case::new("op/n/n1", "", |_| Ok(0.0)),
+            Case::new("op/n/n17", "", |_| Ok(0.0)).effort(Effort::Slow),
+            Case::new("op/m/m1", "", |_| Ok(0.0)).effort(Effort::Gpu),
+        ];
+        Ok(select(&cases, &cli)?.into_iter().map(|case| case.name().to_owned()).collect())
+    }
+
+    #[test]
+    fn a_whole_name_means_that_case_and_a_part_all_that_have_it() {
+        assert_eq!(names(&["--only", "op/n/n1"]).unwrap(), ["op/n/n1"]);
+        assert_eq!(names(&["--only", "n/n1"]).unwrap(), ["op/n/n1", "op/n/n17"]);
+        assert_eq!(names(&["--quick"]).unwrap(), ["op/n/n1"]);
+        assert_eq!(names(&[]).unwrap().len(), 3);
+        assert!(names(&["--only", "m1", "--quick"]).unwrap_err().to_string().contains("--list"));
+    }
+
+    #[test]
+    fn the_command_to_repeat_has_all_that_inputs_depend_on() {
+        let cli = Cli::parse_from(["lacuna-verify", "--seed", "7", "--random", "50", "--data", "d"]);
+        let record = Record {
+            case: "op/random/3".into(),
+            device: "cuda:1".into(),
+            outcome: Outcome::Failed { why: String::new() },
+            seconds: 0.0,
+        };
+        assert_eq!(
+            repeat_command(&cli, &record),
+            "lacuna-verify --device cuda:1 --only op/random/3 --seed 7 --random 50 --data d"
+        );
+    }
+}

@@ -1,0 +1,58 @@
+//! The conformance suite: one set of cases, run on every device.
+//!
+//! A [`Case`] makes its inputs from a seed, does its work on a device and checks what comes out. Results are judged by
+//! the oracle's componentwise bound, never by a flat tolerance. A folder holds the cases of one operation.
+//!
+//! | module | cases of |
+//! | --- | --- |
+//! | [`device`] | memory, streams, and what a device must refuse |
+//! | [`spmm`] | sparse × dense |
+pub mod case;
+pub mod cli;
+pub mod data;
+pub mod device;
+pub mod exit;
+mod expect;
+pub mod report;
+pub mod run;
+pub mod spmm;
+pub mod target;
+
+pub use case::{Case, Context, Effort};
+
+use data::Data;
+use exit::Missing;
+
+/// What the suite consists of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// How many random problems to draw; `None` for some on the simulator, and more on a GPU.
+    pub random: Option<usize>,
+}
+
+/// All cases, with those on real data if there is any.
+///
+/// # Errors
+/// If data is there but cannot be unpacked.
+pub fn cases(options: Options, data: &Data) -> Result<Vec<Case>, Missing> {
+    let mut cases = device::cases();
+    cases.extend(spmm::cases(options, data)?);
+    Ok(cases)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_have_three_parts() {
+        let cases = cases(Options::default(), &Data::none()).unwrap();
+        let mut names = HashSet::new();
+        for case in &cases {
+            assert!(names.insert(case.name()), "{} is there twice", case.name());
+            assert!(case.name().split('/').count() >= 3, "{}", case.name());
+        }
+    }
+}

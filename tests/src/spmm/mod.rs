@@ -1,0 +1,50 @@
+//! SpMM: C = A·B with A sparse.
+//!
+//! [`conform()`] is the check that nearly all cases share; the other modules make problems for it.
+mod api;
+mod columns;
+mod conform;
+mod guarded;
+mod huge;
+mod problem;
+mod random;
+mod real;
+mod refusals;
+mod rows;
+mod shapes;
+mod values;
+
+pub use conform::conform;
+pub use guarded::Placement;
+pub use problem::Problem;
+
+use crate::data::Data;
+use crate::exit::Missing;
+use crate::{Case, Effort, Options};
+
+/// All cases of SpMM.
+///
+/// # Errors
+/// If real data is there but cannot be read.
+pub(crate) fn cases(options: Options, data: &Data) -> Result<Vec<Case>, Missing> {
+    let mut cases = columns::cases();
+    cases.extend(rows::cases());
+    cases.extend(values::cases());
+    cases.extend(shapes::cases());
+    cases.extend(huge::cases());
+    cases.extend(refusals::cases());
+    cases.extend(api::cases());
+    cases.extend(random::cases(options));
+    cases.extend(real::cases(data)?);
+    Ok(cases)
+}
+
+/// A case that makes a problem from a seed and checks it everywhere that [`Placement::USUAL`] names.
+fn case(
+    name: String,
+    about: String,
+    effort: Effort,
+    make: impl Fn(u64) -> anyhow::Result<Problem> + Send + Sync + 'static,
+) -> Case {
+    Case::new(name, about, move |cx| conform(cx, &make(cx.seed)?, &Placement::USUAL)).effort(effort)
+}

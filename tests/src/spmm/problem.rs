@@ -1,0 +1,58 @@
+//! Inputs of an SpMM.
+use anyhow::Result;
+use lacuna::matrix::{Csr, Pattern, generate};
+
+/// A of M×K and B of K×`n`, row by row.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// The sparse operand.
+    pub a: Csr<f32>,
+    /// The dense operand.
+    pub b: Vec<f32>,
+    /// Columns of B.
+    pub n: usize,
+}
+
+impl Problem {
+    /// A problem of this pattern, with values uniform in [-1, 1).
+    ///
+    /// # Errors
+    /// None that a valid pattern can cause.
+    pub fn draw(pattern: Pattern, n: usize, seed: u64) -> Result<Self> {
+        let values = generate::random_values(pattern.nnz(), seed ^ 1);
+        let b = generate::random_values(pattern.cols() * n, seed ^ 2);
+        Ok(Self { a: Csr::with_values(pattern, values)?, b, n })
+    }
+
+    /// As [`draw`](Self::draw), for a pattern given by each row's columns, in any order.
+    ///
+    /// # Errors
+    /// If a column is not below `cols`, or stands twice in a row.
+    pub fn of_rows(cols: usize, rows: &[Vec<u32>], n: usize, seed: u64) -> Result<Self> {
+        let mut offsets = vec![0];
+        let mut columns = Vec::new();
+        for row in rows {
+            columns.extend(row);
+            offsets.push(u32::try_from(columns.len())?);
+        }
+        Self::draw(Pattern::from_unsorted(rows.len(), cols, offsets, columns)?, n, seed)
+    }
+
+    /// A problem of a generated pattern.
+    ///
+    /// # Errors
+    /// What the generator says.
+    pub fn generated(pattern: Result<Pattern, generate::GenerateError>, n: usize, seed: u64) -> Result<Self> {
+        Self::draw(pattern?, n, seed)
+    }
+
+    /// Products to be added up: nonzeros times columns of B.
+    pub fn products(&self) -> usize {
+        self.a.nnz() * self.n
+    }
+}
+
+/// `len` columns spread evenly over `cols`, the last of them the last.
+pub(super) fn spread(len: usize, cols: usize) -> Vec<u32> {
+    (1..=len).map(|i| (i * cols / len - 1) as u32).collect()
+}

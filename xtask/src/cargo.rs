@@ -1,0 +1,50 @@
+//! Running cargo on the workspace.
+use std::env;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use lacuna_ptx::Cache;
+use xshell::{Shell, cmd};
+
+use crate::{paths, setup};
+
+/// A shell in the repository's root.
+pub(crate) fn shell() -> anyhow::Result<Shell> {
+    let shell = Shell::new()?;
+    shell.change_dir(paths::root());
+    Ok(shell)
+}
+
+/// Lets what `shell` runs from now on build with feature `cuda`, installing what that needs.
+pub(crate) fn enable_cuda(shell: &Shell) -> anyhow::Result<()> {
+    let cache = Cache::of_user()?;
+    setup::compiler(&cache)?;
+    shell.set_var("CUDA_LIBRARY_PATH", setup::cuda_library_path(&cache)?);
+    Ok(())
+}
+
+/// The cargo that runs this.
+fn cargo() -> String {
+    env::var("CARGO").unwrap_or_else(|_| "cargo".into())
+}
+
+/// Runs cargo with these arguments, shown first.
+pub(crate) fn run(shell: &Shell, arguments: &[&str]) -> anyhow::Result<()> {
+    let cargo = cargo();
+    eprintln!("$ cargo {}", arguments.join(" "));
+    cmd!(shell, "{cargo} {arguments...}").quiet().run().with_context(|| format!("cargo {}", arguments[0]))
+}
+
+/// Builds a program in release, and tells where it lies.
+pub(crate) fn program(shell: &Shell, package: &str, cuda: bool) -> anyhow::Result<PathBuf> {
+    let mut arguments = vec!["build", "--release", "--package", package];
+    if cuda {
+        arguments.extend(["--features", "cuda"]);
+    }
+    run(shell, &arguments)?;
+    let cargo = cargo();
+    let metadata = cmd!(shell, "{cargo} metadata --no-deps --format-version 1").quiet().read()?;
+    let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
+    let target = metadata["target_directory"].as_str().context("cargo metadata names no target folder")?;
+    Ok([target, "release", package].iter().collect())
+}

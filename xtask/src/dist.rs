@@ -1,0 +1,63 @@
+//! `cargo xtask dist`: one folder for a GPU node, which needs neither Rust nor this repository.
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+use xshell::cmd;
+
+use crate::outcome::Missing;
+use crate::{cargo, paths};
+
+const PROGRAMS: [&str; 2] = ["lacuna-bench", "lacuna-verify"];
+
+/// What `dist` is told.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The folder to write
+    #[arg(long, value_name = "DIR", default_value = "dist")]
+    out: PathBuf,
+    /// Also pack the data folder (LACUNA_DATA)
+    #[arg(long)]
+    data: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let shell = cargo::shell()?;
+    cargo::enable_cuda(&shell)?;
+    let out = paths::root().join(&arguments.out);
+    fs::create_dir_all(&out).with_context(|| format!("{} cannot be made", out.display()))?;
+    for name in PROGRAMS {
+        let built = cargo::program(&shell, name, true)?;
+        let packed = out.join(name);
+        copy(&built, &packed)?;
+        // Line tables make programs four times as large; a node that cannot build has no use for them.
+        if cmd!(shell, "strip {packed}").quiet().run().is_err() {
+            eprintln!("note: there is no `strip`; {name} keeps its line tables");
+        }
+    }
+    copy(&paths::root().join("docs/gpu-node.md"), &out.join("README.md"))?;
+    if arguments.data {
+        let data = paths::data().ok_or_else(|| {
+            Missing("there is no data folder to pack: set LACUNA_DATA to the folder with dlmc.tar.xz".into())
+        })?;
+        copy_folder(&data, &out.join("data"))?;
+    }
+    println!("{}", out.display());
+    Ok(())
+}
+
+fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    fs::copy(from, to).with_context(|| format!("{} cannot be copied to {}", from.display(), to.display()))?;
+    Ok(())
+}
+
+fn copy_folder(from: &Path, to: &Path) -> anyhow::Result<()> {
+    ensure!(!to.starts_with(from), "{} lies in the data folder itself", to.display());
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from).with_context(|| format!("{} cannot be read", from.display()))? {
+        let path = entry?.path();
+        let target = to.join(path.file_name().context("an entry has a name")?);
+        if path.is_dir() { copy_folder(&path, &target)? } else { copy(&path, &target)? }
+    }
+    Ok(())
+}
