@@ -148,7 +148,6 @@ mod tests {
     #[test]
     fn geometric_means() {
         assert_eq!(geometric_mean([]), None);
-        let mean = geometric_mean([1.0, 4.0]).unwrap();
-        assert!((mean - 2.0).abs() < 1e-12);
+        approx::assert_relative_eq!(geometric_mean([1.0, 4.0]).unwrap(), 2.0);
     }
 }

@@ -1,6 +1,6 @@
 //! Records as a table for people.
 use comfy_table::presets::ASCII_MARKDOWN;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::{Cell, CellAlignment, Table};
 
 use crate::record::{Record, geometric_mean};
 
@@ -24,49 +24,48 @@ pub fn of(records: &[Record]) -> String {
     text
 }
 
-fn new_table(header: &[&str]) -> Table {
+fn new_table<T: Into<Cell>>(header: impl IntoIterator<Item = T>) -> Table {
     let mut table = Table::new();
-    table.load_style(ASCII_MARKDOWN).set_header(header.iter().copied());
+    table.load_style(ASCII_MARKDOWN).set_header(header);
     table
 }
 
+/// The peers of the table: name in records, and title.
+const PEERS: [(&str, &str); 3] = [
+    ("cusparse_default", "cuSPARSE default"),
+    ("cusparse", "cuSPARSE best"),
+    ("cublas_f32", "dense cuBLAS f32"),
+];
+
 fn measured_table(records: &[Record]) -> (Table, usize) {
-    let mut table = new_table(&[
-        "case",
-        "kernel",
-        "us",
-        "TFLOP/s",
-        "GB/s",
-        "cuSPARSE us",
-        "speedup",
-        "cuBLAS f32 us",
-        "speedup",
-        "error/bound",
-    ]);
+    let mut header: Vec<String> =
+        ["case", "kernel", "us", "TFLOP/s", "GB/s", "error/bound"].map(String::from).into();
+    for (_, title) in PEERS {
+        header.extend([format!("{title} us"), "speedup".into()]);
+    }
+    let mut table = new_table(header);
     for record in records {
-        let peer = |name: &str| {
-            record.peers.get(name).map_or_else(|| "–".into(), |peer| format!("{:.1}", peer.time.median))
-        };
-        let speedup = |name: &str| record.speedup(name).map_or_else(|| "–".into(), |x| format!("{x:.2}"));
         let us = record.median_us().unwrap_or(f64::NAN);
-        table.add_row([
+        let mut row = vec![
             record.case.clone(),
             record.algorithm.clone(),
             format!("{us:.1}"),
             format!("{:.2}", record.tflops().unwrap_or(f64::NAN)),
             format!("{:.0}", record.bytes as f64 / us / 1e3),
-            peer("cusparse"),
-            speedup("cusparse"),
-            peer("cublas_f32"),
-            speedup("cublas_f32"),
             error(record),
-        ]);
+        ];
+        for (peer, _) in PEERS {
+            let time = record.peers.get(peer).map(|peer| format!("{:.1}", peer.time.median));
+            let speedup = record.speedup(peer).map(|speedup| format!("{speedup:.2}"));
+            row.extend([time, speedup].map(|cell| cell.unwrap_or_else(|| "–".into())));
+        }
+        table.add_row(row);
     }
     (table, 2)
 }
 
 fn modelled_table(records: &[Record]) -> (Table, usize) {
-    let mut table = new_table(&[
+    let mut table = new_table([
         "case",
         "M",
         "K",
@@ -110,7 +109,7 @@ fn error(record: &Record) -> String {
 
 fn means(records: &[Record]) -> String {
     let mut text = String::new();
-    for (peer, title) in [("cusparse", "cuSPARSE"), ("cublas_f32", "dense cuBLAS f32")] {
+    for (peer, title) in PEERS {
         if let Some(mean) = geometric_mean(records.iter().filter_map(|record| record.speedup(peer))) {
             text.push_str(&format!("\n{mean:.2}× {title} in geometric mean"));
         }

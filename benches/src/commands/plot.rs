@@ -8,8 +8,9 @@ use crate::record::{Record, geometric_mean};
 
 const SIZE: (u32, u32) = (900, 560);
 /// A peer's name in records, its title, and its colour.
-const PEERS: [(&str, &str, RGBColor); 2] = [
-    ("cusparse", "over cuSPARSE", RGBColor(0, 110, 180)),
+const PEERS: [(&str, &str, RGBColor); 3] = [
+    ("cusparse_default", "over cuSPARSE, default algorithm", RGBColor(90, 160, 60)),
+    ("cusparse", "over cuSPARSE, best algorithm", RGBColor(0, 110, 180)),
     ("cublas_f32", "over dense cuBLAS f32", RGBColor(200, 80, 0)),
 ];
 

@@ -42,7 +42,14 @@ pub(super) struct Operands {
 /// What the library, the reference or a peer says. A result out of its bound is no error: the record tells it.
 pub fn measure(device: &Device, problem: &Problem, options: &Options<'_>) -> Result<Vec<Record>> {
     let mut operands = Operands::new(device, problem)?;
-    let algorithms = if options.all_algorithms { legal(device, problem) } else { vec![SpmmAlgorithm::Auto] };
+    let algorithms = if options.all_algorithms {
+        choose(&lacuna::Problem::of(&operands.a, problem.n, 4))
+            .iter()
+            .map(|choice| choice.algorithm)
+            .collect()
+    } else {
+        vec![SpmmAlgorithm::Auto]
+    };
     let mut records = Vec::new();
     for algorithm in algorithms {
         let plan = Spmm::plan_with(&operands.a, problem.n, SpmmOptions::default().algorithm(algorithm))?;
@@ -78,18 +85,6 @@ impl Operands {
     pub(super) fn check(&self) -> Result<Result<ErrorReport, Mismatch>> {
         Ok(self.reference.check(&self.c.download(&self.stream)?))
     }
-}
-
-fn legal(device: &Device, problem: &Problem) -> Vec<SpmmAlgorithm> {
-    let vector = [4, 2, 1].into_iter().find(|&vector| problem.n.is_multiple_of(vector)).unwrap_or(1);
-    let described = lacuna::Problem {
-        rows: problem.a.rows(),
-        nnz: problem.a.nnz(),
-        n: problem.n,
-        vector: vector as u32,
-        multiprocessors: device.info().multiprocessors,
-    };
-    choose(&described).into_iter().map(|choice| choice.algorithm).collect()
 }
 
 fn measure_plan(

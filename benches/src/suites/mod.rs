@@ -1,5 +1,6 @@
 //! Suites: lists of problems under a name.
 mod rnn;
+mod shapes;
 mod smoke;
 mod table;
 
@@ -47,9 +48,10 @@ pub enum PatternKind {
 /// Name, what it is for, and its cases.
 type Suite = (&'static str, &'static str, fn() -> Vec<Case>);
 
-const SUITES: [Suite; 3] = [
+const SUITES: [Suite; 4] = [
     ("smoke", "small problems of every kind, for the simulator: under two minutes", smoke::cases),
     ("rnn", "weights of recurrent networks, hidden sizes 1k to 8k (SC 2020, Fig. 10): for a GPU", rnn::cases),
+    ("shapes", "problems of every shape, to which the chooser's model is fitted: for a GPU", shapes::cases),
     ("table", "fourteen uniform problems from 1024 to 16,384 rows: for a GPU", table::cases),
 ];
 

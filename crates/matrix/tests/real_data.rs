@@ -1,4 +1,4 @@
-//! Real matrices, where the environment variable `LACUNA_DATA_DIR` names a folder that holds the Deep Learning
+//! Real matrices, where the environment variable `LACUNA_DATA` names a folder that holds the Deep Learning
 //! Matrix Collection as `dlmc/` and Matrix Market graphs as `graphs/`. Without it these tests say so and pass.
 
 use lacuna_matrix::io::{mtx, smtx};
@@ -6,13 +6,18 @@ use std::path::{Path, PathBuf};
 
 /// The files below a folder of the data with this extension; none, with a word why, where there is no data.
 fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
-    let Some(data) = std::env::var_os("LACUNA_DATA_DIR") else {
-        eprintln!("skipped: LACUNA_DATA_DIR is not set");
+    let Some(data) = std::env::var_os("LACUNA_DATA") else {
+        eprintln!("skipped: LACUNA_DATA is not set");
         return Vec::new();
     };
+    let folder = Path::new(&data).join(folder);
+    if !folder.is_dir() {
+        eprintln!("skipped: {} is not there; unpack it", folder.display());
+        return Vec::new();
+    }
     let mut found = Vec::new();
-    collect(&Path::new(&data).join(folder), extension, &mut found);
-    assert!(!found.is_empty(), "no .{extension} file in {folder} of LACUNA_DATA_DIR");
+    collect(&folder, extension, &mut found);
+    assert!(!found.is_empty(), "no .{extension} file in {}", folder.display());
     found
 }
 

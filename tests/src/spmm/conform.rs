@@ -56,10 +56,14 @@ pub(super) fn conform_by(cx: &Context<'_>, problem: &Problem, choice: &Choice) -
 
 /// Every algorithm that the problem's N allows, the cheapest first.
 pub(super) fn legal(cx: &Context<'_>, problem: &Problem) -> Vec<Choice> {
-    let (rows, nnz, n) = (problem.a.rows(), problem.a.nnz(), problem.n);
-    let vector = [4, 2, 1].into_iter().find(|&vector| n.is_multiple_of(vector as usize)).unwrap_or(1);
-    let multiprocessors = cx.device.info().multiprocessors;
-    choose(&lacuna::Problem { rows, nnz, n, vector, multiprocessors })
+    choose(&lacuna::Problem {
+        rows: problem.a.rows(),
+        nnz: problem.a.nnz(),
+        longest_row: problem.a.row_lengths().max().unwrap_or(0) as usize,
+        n: problem.n,
+        vector: 4,
+        multiprocessors: cx.device.info().multiprocessors,
+    })
 }
 
 struct Subject<'a> {

@@ -132,7 +132,7 @@ impl<const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32> RowSp
 
     /// Multiplies a team's quads of a stage that holds the elements `early..staged` of the row.
     ///
-    /// Residue handling (paper, section V-B.3): only the first and the last quad may be partial, so only they test
+    /// Residue handling (paper, section V-D.2): only the first and the last quad may be partial, so only they test
     /// their elements. The others go through an unrolled loop, and what the unrolling leaves through a short one.
     ///
     /// # Safety

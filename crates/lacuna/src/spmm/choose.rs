@@ -2,6 +2,8 @@
 use lacuna_kernels::entries;
 use lacuna_kernels::spmm::{QUAD, Tile};
 
+use crate::CsrMatrix;
+
 /// What the chooser looks at.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Problem {
@@ -9,12 +11,28 @@ pub struct Problem {
     pub rows: usize,
     /// Nonzeros of A.
     pub nnz: usize,
+    /// Nonzeros of A's longest row.
+    pub longest_row: usize,
     /// Columns of B.
     pub n: usize,
-    /// Columns that may be loaded at once (1, 2 or 4): a divisor of N, and of B's and C's addresses in elements.
+    /// Columns that B's and C's addresses allow to load at once (1, 2 or 4), as whole buffers allow 4.
     pub vector: u32,
     /// Streaming multiprocessors of the GPU.
     pub multiprocessors: u32,
+}
+
+impl Problem {
+    /// The problem of multiplying `a` with `n` columns, whose addresses allow vectors of `vector`.
+    pub fn of(a: &CsrMatrix, n: usize, vector: u32) -> Self {
+        Self {
+            rows: a.rows(),
+            nnz: a.nnz(),
+            longest_row: a.stats().max_row_length as usize,
+            n,
+            vector,
+            multiprocessors: a.device().info().multiprocessors,
+        }
+    }
 }
 
 /// How SpMM is computed.
@@ -59,7 +77,10 @@ pub struct Choice {
 pub fn choose(problem: &Problem) -> Vec<Choice> {
     let mut choices: Vec<Choice> = entries::spmm()
         .iter()
-        .filter(|entry| problem.vector.is_multiple_of(entry.tile.vector))
+        .filter(|entry| {
+            let vector = entry.tile.vector;
+            problem.vector.is_multiple_of(vector) && problem.n.is_multiple_of(vector as usize)
+        })
         .map(|entry| Choice {
             entry: entry.name,
             algorithm: SpmmAlgorithm::RowSplit {
@@ -78,16 +99,18 @@ pub fn choose(problem: &Problem) -> Vec<Choice> {
     choices
 }
 
-/// Cycles from a load of B to the product, a quad.
-const QUAD_LATENCY: f64 = 364.0;
+/// Cycles from a load of B to the product, a quad, among many warps.
+const QUAD_LATENCY: f64 = 450.0;
+/// The same for a row so long that its warp runs alone in the end: its loads then overlap.
+const LONE_QUAD: f64 = 60.0;
 /// Cycles until a row's first nonzero is there.
-const ROW_LATENCY: f64 = 397.0;
+const ROW_LATENCY: f64 = 330.0;
 /// Warps of a multiprocessor among which these latencies are hidden.
-const RESIDENT_WARPS: f64 = 28.0;
+const RESIDENT_WARPS: f64 = 24.0;
 /// Cycles of the L1 cache a cache line that a request touches, against one for 128 bytes of data.
-const LINE_COST: f64 = 0.1;
+const LINE_COST: f64 = 0.5;
 /// Cycles of a multiprocessor a 128 bytes of A that L2 must bring again for each tile of columns.
-const A_TRAFFIC: f64 = 3.0 * 128.0 / 24.0;
+const A_TRAFFIC: f64 = 32.0;
 
 /// The time of a kernel on a problem, in cycles of a multiprocessor up to a common factor: the larger of what keeps the
 /// L1 cache busy and what its warps wait, and a part of the smaller. The constants are a fit to measurements on an H200
@@ -98,20 +121,23 @@ fn cost(problem: &Problem, tile: &Tile, block_warps: f64) -> f64 {
     let sms = f64::from(problem.multiprocessors);
     let column_tiles = (problem.n as f64 / (lanes * vector)).ceil();
     let mean_length = if problem.rows == 0 { 0.0 } else { problem.nnz as f64 / rows };
-    let quads = mean_length / f64::from(QUAD) / split;
+    let team_quads = |length: f64| length / f64::from(QUAD) / split;
 
     let warps = (rows * lanes * split / 32.0).ceil() * column_tiles;
     let lines = 32.0 / lanes * (lanes * vector / 32.0).max(1.0);
     let request = vector.max(LINE_COST * lines);
     let a_bytes = problem.nnz as f64 * 8.0 * column_tiles;
-    let traffic = (warps * quads * f64::from(QUAD) * request + a_bytes / 128.0 * A_TRAFFIC) / sms;
+    let traffic =
+        (warps * team_quads(mean_length) * f64::from(QUAD) * request + a_bytes / 128.0 * A_TRAFFIC) / sms;
     let blocks_per_sm = (warps / block_warps).ceil() / sms;
     let imbalance = (blocks_per_sm.ceil() / blocks_per_sm.max(f64::MIN_POSITIVE)).min(4.0);
     let busy = traffic * imbalance;
 
     let rounds = (warps / (sms * RESIDENT_WARPS)).max(1.0);
     let joining = if split > 1.0 { 0.5 } else { 0.0 };
-    let waiting = (QUAD_LATENCY * (quads.ceil() + joining) + ROW_LATENCY) * rounds;
+    let average_row = QUAD_LATENCY * (team_quads(mean_length).ceil() + joining) + ROW_LATENCY;
+    let longest_row = LONE_QUAD * team_quads(problem.longest_row as f64).ceil() + ROW_LATENCY;
+    let waiting = (average_row * rounds).max(longest_row);
     busy.max(waiting) + 0.3 * busy.min(waiting)
 }
 
@@ -119,8 +145,12 @@ fn cost(problem: &Problem, tile: &Tile, block_warps: f64) -> f64 {
 mod tests {
     use super::*;
 
+    fn problem(rows: usize, nnz: usize, n: usize, vector: u32) -> Problem {
+        Problem { rows, nnz, longest_row: nnz.div_ceil(rows.max(1)), n, vector, multiprocessors: 132 }
+    }
+
     fn best(rows: usize, nnz: usize, n: usize, vector: u32) -> Choice {
-        choose(&Problem { rows, nnz, n, vector, multiprocessors: 132 })[0]
+        choose(&problem(rows, nnz, n, vector))[0]
     }
 
     #[test]
@@ -138,11 +168,19 @@ mod tests {
     }
 
     #[test]
+    fn one_long_row_is_shared_among_teams() {
+        let even = Problem { longest_row: 6, ..problem(20_000, 100_000, 32, 4) };
+        let uneven = Problem { longest_row: 6400, ..even };
+        assert_eq!(choose(&even)[0].tile.split, 1);
+        assert!(choose(&uneven)[0].tile.split >= 4);
+    }
+
+    #[test]
     fn only_legal_vectors_are_offered() {
-        for (vector, most) in [(1, 1), (2, 2), (4, 4)] {
-            let choices = choose(&Problem { rows: 64, nnz: 640, n: 64, vector, multiprocessors: 132 });
-            assert!(choices.iter().all(|choice| choice.tile.vector <= most));
-            assert!(choices.iter().any(|choice| choice.tile.vector == most));
+        for vector in [1, 2, 4] {
+            let choices = choose(&problem(64, 640, 64, vector));
+            assert!(choices.iter().all(|choice| choice.tile.vector <= vector));
+            assert!(choices.iter().any(|choice| choice.tile.vector == vector));
         }
     }
 
@@ -151,7 +189,7 @@ mod tests {
         for rows in [0, 1, u32::MAX as usize] {
             for nnz in [0, u32::MAX as usize - 5000] {
                 for n in [1, (1 << 30) - 1] {
-                    let choices = choose(&Problem { rows, nnz, n, vector: 1, multiprocessors: 1 });
+                    let choices = choose(&Problem { multiprocessors: 1, ..problem(rows, nnz, n, 1) });
                     assert!(choices.iter().all(|choice| choice.cost.is_finite()), "{rows} {nnz} {n}");
                 }
             }

@@ -13,6 +13,8 @@ use crate::{CsrMatrix, Error, Result, Slice, SliceMut, Stream};
 const OPERATION: &str = "SpMM";
 /// The kernels count a row's bytes in 32 bits.
 const MAX_N: usize = (1 << 30) - 1;
+/// Columns that addresses may allow to load at once.
+const VECTORS: [u32; 3] = [4, 2, 1];
 /// CUDA's limit on blocks along y: tiles of columns in one launch.
 const MAX_COLUMN_TILES: usize = 65_535;
 
@@ -43,8 +45,8 @@ impl SpmmOptions {
 pub struct Spmm {
     pattern: Arc<DevicePattern>,
     n: usize,
-    /// The choice where addresses allow vectors of 4, of 2, and of 1.
-    choices: [Option<Choice>; 3],
+    /// The choice for each of [`VECTORS`].
+    choices: [Option<Choice>; VECTORS.len()],
     algorithm: SpmmAlgorithm,
 }
 
@@ -65,17 +67,18 @@ impl Spmm {
         if n > MAX_N {
             return Err(Error::TooLarge { what: "N", limit: MAX_N as u64, got: n as u64 });
         }
-        let multiprocessors = a.device().info().multiprocessors;
-        let choices = [4, 2, 1].map(|vector| {
-            let problem = Problem { rows: a.rows(), nnz: a.nnz(), n, vector, multiprocessors };
-            let legal = n.is_multiple_of(vector as usize);
-            choose(&problem).into_iter().find(|choice| {
-                legal && (options.algorithm == SpmmAlgorithm::Auto || options.algorithm == choice.algorithm)
-            })
-        });
-        let plan = Self { pattern: Arc::clone(a.pattern()), n, choices, algorithm: options.algorithm };
+        let algorithm = options.algorithm;
+        let wanted = |choice: &Choice| algorithm == SpmmAlgorithm::Auto || algorithm == choice.algorithm;
+        let choices = VECTORS.map(|vector| choose(&Problem::of(a, n, vector)).into_iter().find(wanted));
+        let plan = Self { pattern: Arc::clone(a.pattern()), n, choices, algorithm };
         if plan.choices.iter().all(Option::is_none) {
-            return Err(plan.illegal(format!("no kernel has these numbers with N = {n}"), 4));
+            return Err(illegal(
+                algorithm,
+                format!("no kernel has these numbers with N = {n}"),
+                a,
+                n,
+                VECTORS[0],
+            ));
         }
         Ok(plan)
     }
@@ -105,7 +108,7 @@ impl Spmm {
         if self.output_len() == 0 {
             return Ok(());
         }
-        let choice = self.choice_at(b.address() | c.address())?;
+        let choice = self.choice_at(b.address() | c.address(), a)?;
         let args = Args {
             row_table: GlobalPtr::from_address(self.pattern.row_table.as_slice().address()),
             values: GlobalPtr::from_address(a.values_address()),
@@ -157,26 +160,17 @@ impl Spmm {
     }
 
     /// The choice for addresses whose bits are in `addresses`.
-    fn choice_at(&self, addresses: u64) -> Result<&Choice> {
-        let vector =
-            [4, 2, 1].into_iter().position(|vector| addresses.is_multiple_of(vector * 4)).unwrap_or(2);
-        let choice = self.choices[vector..].iter().flatten().next();
-        choice.ok_or_else(|| {
+    fn choice_at(&self, addresses: u64, a: &CsrMatrix) -> Result<&Choice> {
+        let allowed = VECTORS.into_iter().position(|vector| addresses.is_multiple_of(4 * u64::from(vector)));
+        let allowed = allowed.unwrap_or(VECTORS.len() - 1);
+        self.choices[allowed..].iter().flatten().next().ok_or_else(|| {
             let why = "B and C are not aligned for its vectors";
-            self.illegal(why.into(), [4, 2, 1][vector])
+            illegal(self.algorithm, why.into(), a, self.n, VECTORS[allowed])
         })
     }
+}
 
-    fn illegal(&self, why: String, vector: u32) -> Error {
-        let legal =
-            choose(&Problem { rows: self.pattern.rows, nnz: 0, n: self.n, vector, multiprocessors: 1 });
-        let legal = legal.iter().filter(|choice| self.n.is_multiple_of(choice.tile.vector as usize));
-        let legal: Vec<&str> = legal.map(|choice| choice.entry).collect();
-        Error::Illegal {
-            operation: OPERATION,
-            algorithm: format!("{:?}", self.algorithm),
-            why,
-            legal: legal.join(", "),
-        }
-    }
+fn illegal(algorithm: SpmmAlgorithm, why: String, a: &CsrMatrix, n: usize, vector: u32) -> Error {
+    let legal: Vec<&str> = choose(&Problem::of(a, n, vector)).iter().map(|choice| choice.entry).collect();
+    Error::Illegal { operation: OPERATION, algorithm: format!("{algorithm:?}"), why, legal: legal.join(", ") }
 }

@@ -1,0 +1,163 @@
+//! The command line's contract, through the built program, on the simulator.
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn bench(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lacuna-bench")).args(arguments).output().expect("the program starts")
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a temporary path is text")
+}
+
+/// A 3×4 pattern with an empty row.
+fn small_matrix(folder: &TempDir) -> PathBuf {
+    let path = folder.path().join("small.smtx");
+    fs::write(&path, "3, 4, 5\n0 3 3 5\n0 2 3 1 3\n").unwrap();
+    path
+}
+
+fn run_json(matrix: &Path, more: &[&str]) -> Vec<Value> {
+    let mut arguments =
+        vec!["run", "spmm", "--matrix", text(matrix), "--n", "5", "--device", "sim", "--json"];
+    arguments.extend(more);
+    let output = bench(&arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn run_prints_the_fields_of_the_contract() {
+    let folder = TempDir::new().unwrap();
+    let records = run_json(&small_matrix(&folder), &[]);
+    assert_eq!(records.len(), 1);
+    let record = &records[0];
+    assert_eq!(
+        (&record["suite"], &record["op"], &record["dtype"]),
+        (&"run".into(), &"spmm".into(), &"f32".into())
+    );
+    assert_eq!((&record["m"], &record["k"], &record["n"]), (&3.into(), &4.into(), &5.into()));
+    assert_eq!((&record["nnz"], &record["seed"], &record["flops"]), (&5.into(), &1.into(), &50.into()));
+    assert_eq!(record["bytes"], 5 * 8 + 3 * 16 + (4 + 3) * 5 * 4);
+    assert_eq!(record["device"], "simulator");
+    // Lanes past the last column repeat it.
+    assert!(record["counts"]["fmas"].as_u64().unwrap() >= 25);
+    assert!(record.get("time_us").is_none(), "the simulator measures nothing");
+    for machine in ["V100", "A100", "H100", "H200"] {
+        assert!(record["model_us"][machine].as_f64().unwrap() > 0.0, "{machine}");
+    }
+    assert!(record["error_over_bound"].as_f64().unwrap() <= 1.0);
+    assert_eq!(record["checked_rows"], 3);
+}
+
+#[test]
+fn every_legal_kernel_is_measured_when_asked() {
+    let folder = TempDir::new().unwrap();
+    let records = run_json(&small_matrix(&folder), &["--all-algorithms"]);
+    let mut names: Vec<&str> = records.iter().map(|record| record["algorithm"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), records.len());
+    assert!(names.len() > 5 && names.iter().all(|name| name.starts_with("spmm_f32_v1_")), "{names:?}");
+}
+
+#[test]
+fn matrix_market_files_run_too() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("small.mtx");
+    fs::write(&path, "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 0.5\n2 2 -3\n").unwrap();
+    assert_eq!(run_json(&path, &[])[0]["nnz"], 2);
+}
+
+#[test]
+fn bad_usage_exits_with_2_and_says_why() {
+    let folder = TempDir::new().unwrap();
+    let matrix = small_matrix(&folder);
+    let truncated = folder.path().join("truncated.smtx");
+    fs::write(&truncated, "3, 4, 5\n0 3 3 5\n0 2\n").unwrap();
+    let cases: [(&[&str], &str); 6] = [
+        (&["run", "spmm", "--matrix", "nowhere.smtx", "--n", "4", "--device", "sim"], "nowhere.smtx"),
+        (&["run", "spmm", "--matrix", text(&truncated), "--n", "4", "--device", "sim"], "line 3"),
+        (&["run", "spmm", "--matrix", text(&matrix), "--n", "4", "--device", "tpu"], "`tpu`"),
+        (&["run", "spmm", "--matrix", text(&matrix), "--n", "0", "--device", "sim"], "--n"),
+        (&["run", "gemm", "--matrix", text(&matrix), "--n", "4"], "gemm"),
+        (&["sweep", "--suite", "help"], "smoke"),
+    ];
+    for (arguments, word) in cases {
+        let output = bench(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(word), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn a_gpu_that_is_not_there_exits_with_3() {
+    let folder = TempDir::new().unwrap();
+    let matrix = small_matrix(&folder);
+    let output = bench(&["run", "spmm", "--matrix", text(&matrix), "--n", "4", "--device", "cuda:1000"]);
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn stats_describe_a_pattern() {
+    let folder = TempDir::new().unwrap();
+    small_matrix(&folder);
+    let output = bench(&["stats", "--json", text(folder.path())]);
+    assert_eq!(output.status.code(), Some(0));
+    let line: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&line["rows"], &line["nnz"], &line["empty_rows"]), (&3.into(), &5.into(), &1.into()));
+    assert!((line["mean_row_length"].as_f64().unwrap() - 5.0 / 3.0).abs() < 1e-12);
+}
+
+/// A record with a measured time and a peer's, made from a simulated one.
+fn measured(folder: &TempDir, name: &str, median: f64, peer: f64) -> PathBuf {
+    let mut record = run_json(&small_matrix(folder), &[]).remove(0);
+    let timing = |us: f64| serde_json::json!({ "median": us, "min": us, "max": us });
+    record["time_us"] = timing(median);
+    record["peers"]["cusparse"] = timing(peer);
+    record["peers"]["cusparse"]["algorithm"] = "csr_alg2".into();
+    record["peers"]["cusparse"]["version"] = "12.0".into();
+    let path = folder.path().join(name);
+    fs::write(&path, format!("{record}\n")).unwrap();
+    path
+}
+
+#[test]
+fn compare_finds_what_became_slower() {
+    let folder = TempDir::new().unwrap();
+    let base = measured(&folder, "base.jsonl", 10.0, 20.0);
+    let same = measured(&folder, "same.jsonl", 20.0, 40.0);
+    let slower = measured(&folder, "slower.jsonl", 12.0, 20.0);
+    // Twice as slow beside a peer that is twice as slow too: another clock, not another kernel.
+    assert_eq!(bench(&["compare", text(&base), text(&same)]).status.code(), Some(0));
+    assert_eq!(bench(&["compare", text(&base), text(&slower)]).status.code(), Some(1));
+    assert_eq!(bench(&["compare", text(&base), text(&slower), "--tolerance", "0.5"]).status.code(), Some(0));
+}
+
+#[test]
+fn compare_names_the_line_that_is_no_record() {
+    let folder = TempDir::new().unwrap();
+    let base = measured(&folder, "base.jsonl", 10.0, 20.0);
+    let broken = folder.path().join("broken.jsonl");
+    fs::write(&broken, format!("{}{{\"suite\":", fs::read_to_string(&base).unwrap())).unwrap();
+    let output = bench(&["compare", text(&base), text(&broken)]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("line 2"));
+}
+
+#[test]
+fn plot_draws_a_picture() {
+    let folder = TempDir::new().unwrap();
+    let records = measured(&folder, "records.jsonl", 10.0, 20.0);
+    let picture = folder.path().join("plot.svg");
+    let output = bench(&["plot", text(&records), "--out", text(&picture)]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let svg = fs::read_to_string(picture).unwrap();
+    assert!(svg.contains("<svg") && svg.contains("2.00× in geometric mean"), "{svg}");
+}
