@@ -67,7 +67,6 @@ impl<S: Step> Kernel for Loop<S> {
     const TILE: () = ();
     const THREADS: u32 = THREADS;
     const SHARED_BYTES: u32 = S::SHARED_BYTES;
-    const MIN_BLOCKS: u32 = 1;
     unsafe fn run<G: Gpu>(gpu: G, args: Args) {
         let thread = gpu.thread_idx_x() as usize;
         let first = gpu.block_idx_x() as usize * THREADS as usize * STEPS;

@@ -58,6 +58,7 @@ pub(super) fn conform_by(cx: &Context<'_>, problem: &Problem, choice: &Choice) -
 pub(super) fn legal(cx: &Context<'_>, problem: &Problem) -> Vec<Choice> {
     choose(&lacuna::Problem {
         rows: problem.a.rows(),
+        cols: problem.a.cols(),
         nnz: problem.a.nnz(),
         longest_row: problem.a.row_lengths().max().unwrap_or(0) as usize,
         n: problem.n,

@@ -9,6 +9,8 @@ use crate::CsrMatrix;
 pub struct Problem {
     /// Rows of A.
     pub rows: usize,
+    /// Columns of A.
+    pub cols: usize,
     /// Nonzeros of A.
     pub nnz: usize,
     /// Nonzeros of A's longest row.
@@ -26,6 +28,7 @@ impl Problem {
     pub fn of(a: &CsrMatrix, n: usize, vector: u32) -> Self {
         Self {
             rows: a.rows(),
+            cols: a.cols(),
             nnz: a.nnz(),
             longest_row: a.stats().max_row_length as usize,
             n,
@@ -100,45 +103,89 @@ pub fn choose(problem: &Problem) -> Vec<Choice> {
 }
 
 /// Cycles from a load of B to the product, a quad, among many warps.
-const QUAD_LATENCY: f64 = 450.0;
+const QUAD_LATENCY: f64 = 510.0;
 /// The same for a row so long that its warp runs alone in the end: its loads then overlap.
-const LONE_QUAD: f64 = 60.0;
+const LONE_QUAD: f64 = 33.0;
 /// Cycles until a row's first nonzero is there.
-const ROW_LATENCY: f64 = 330.0;
+const ROW_LATENCY: f64 = 500.0;
 /// Warps of a multiprocessor among which these latencies are hidden.
-const RESIDENT_WARPS: f64 = 24.0;
+const RESIDENT_WARPS: f64 = 32.0;
 /// Cycles of the L1 cache a cache line that a request touches, against one for 128 bytes of data.
 const LINE_COST: f64 = 0.5;
 /// Cycles of a multiprocessor a 128 bytes of A that L2 must bring again for each tile of columns.
-const A_TRAFFIC: f64 = 32.0;
+const A_TRAFFIC: f64 = 30.0;
+/// Cycles of a multiprocessor a 128 bytes of B that L2 brings to rows which cannot share them in L1.
+const B_TRAFFIC: f64 = 1.0;
 
 /// The time of a kernel on a problem, in cycles of a multiprocessor up to a common factor: the larger of what keeps the
 /// L1 cache busy and what its warps wait, and a part of the smaller. The constants are a fit to measurements on an H200
 /// (docs/spmm.md, "The chooser").
 fn cost(problem: &Problem, tile: &Tile, block_warps: f64) -> f64 {
-    let [vector, lanes, split] = [tile.vector, tile.lanes, tile.split].map(f64::from);
-    let rows = problem.rows as f64;
-    let sms = f64::from(problem.multiprocessors);
-    let column_tiles = (problem.n as f64 / (lanes * vector)).ceil();
-    let mean_length = if problem.rows == 0 { 0.0 } else { problem.nnz as f64 / rows };
-    let team_quads = |length: f64| length / f64::from(QUAD) / split;
+    let waiting = waiting(problem, tile);
+    let busy = busy(problem, tile, block_warps);
+    busy.max(waiting) + 0.3 * busy.min(waiting)
+}
 
-    let warps = (rows * lanes * split / 32.0).ceil() * column_tiles;
+/// Tiles of columns.
+fn column_tiles(problem: &Problem, tile: &Tile) -> f64 {
+    (problem.n as f64 / f64::from(tile.block_columns)).ceil()
+}
+
+/// Warps that the problem makes.
+fn warps(problem: &Problem, tile: &Tile) -> f64 {
+    let group = f64::from(tile.lanes * tile.split);
+    (problem.rows as f64 * group / 32.0).ceil() * column_tiles(problem, tile)
+}
+
+/// Nonzeros of an average row.
+fn mean_length(problem: &Problem) -> f64 {
+    problem.nnz as f64 / problem.rows.max(1) as f64
+}
+
+/// Quads of a team in a row of this length.
+fn team_quads(tile: &Tile, length: f64) -> f64 {
+    length / f64::from(QUAD * tile.split)
+}
+
+/// Cycles in which L1 is busy: loads of B, A again for each tile of columns, and B again for rows apart.
+fn busy(problem: &Problem, tile: &Tile, block_warps: f64) -> f64 {
+    let [vector, lanes] = [tile.vector, tile.lanes].map(f64::from);
+    let sms = f64::from(problem.multiprocessors);
+    let warps = warps(problem, tile);
     let lines = 32.0 / lanes * (lanes * vector / 32.0).max(1.0);
     let request = vector.max(LINE_COST * lines);
-    let a_bytes = problem.nnz as f64 * 8.0 * column_tiles;
-    let traffic =
-        (warps * team_quads(mean_length) * f64::from(QUAD) * request + a_bytes / 128.0 * A_TRAFFIC) / sms;
+    let loads = warps * team_quads(tile, mean_length(problem)) * f64::from(QUAD) * request;
+    let a_lines = problem.nnz as f64 * 8.0 * column_tiles(problem, tile) / 128.0;
+    let traffic = loads + a_lines * A_TRAFFIC + b_lines(problem, tile, block_warps) * B_TRAFFIC;
+
     let blocks_per_sm = (warps / block_warps).ceil() / sms;
     let imbalance = (blocks_per_sm.ceil() / blocks_per_sm.max(f64::MIN_POSITIVE)).min(4.0);
-    let busy = traffic * imbalance;
+    traffic / sms * imbalance
+}
 
-    let rounds = (warps / (sms * RESIDENT_WARPS)).max(1.0);
-    let joining = if split > 1.0 { 0.5 } else { 0.0 };
-    let average_row = QUAD_LATENCY * (team_quads(mean_length).ceil() + joining) + ROW_LATENCY;
-    let longest_row = LONE_QUAD * team_quads(problem.longest_row as f64).ceil() + ROW_LATENCY;
-    let waiting = (average_row * rounds).max(longest_row);
-    busy.max(waiting) + 0.3 * busy.min(waiting)
+/// Lines of B from L2 to L1. Rows that run on one SM at the same time, over the same columns, share them: those of a
+/// block, and of all resident blocks unless several tiles of columns run at once.
+fn b_lines(problem: &Problem, tile: &Tile, block_warps: f64) -> f64 {
+    let [rows, cols] = [problem.rows.max(1), problem.cols.max(1)].map(|count| count as f64);
+    let block_rows = f64::from(tile.block_rows);
+    let column_tiles = column_tiles(problem, tile);
+    let resident_blocks = (RESIDENT_WARPS / block_warps).max(1.0);
+    let mixed =
+        column_tiles > 1.0 && rows / block_rows < f64::from(problem.multiprocessors) * resident_blocks;
+    let sharing = if mixed { block_rows } else { block_rows * resident_blocks }.min(rows);
+    let density = (mean_length(problem) / cols).min(1.0);
+    let distinct = cols * (1.0 - (1.0 - density).powf(sharing));
+    let width = f64::from(tile.block_columns).min(problem.n as f64);
+    rows / sharing * column_tiles * distinct * width * 4.0 / 128.0
+}
+
+/// Cycles that warps wait for chains of loads, by the average row or by the longest.
+fn waiting(problem: &Problem, tile: &Tile) -> f64 {
+    let rounds = warps(problem, tile) / (f64::from(problem.multiprocessors) * RESIDENT_WARPS);
+    let joining = if tile.split > 1 { 0.5 } else { 0.0 };
+    let average = QUAD_LATENCY * (team_quads(tile, mean_length(problem)).ceil() + joining) + ROW_LATENCY;
+    let longest = LONE_QUAD * team_quads(tile, problem.longest_row as f64).ceil() + ROW_LATENCY;
+    (average * rounds.max(1.0)).max(longest)
 }
 
 #[cfg(test)]
@@ -146,7 +193,8 @@ mod tests {
     use super::*;
 
     fn problem(rows: usize, nnz: usize, n: usize, vector: u32) -> Problem {
-        Problem { rows, nnz, longest_row: nnz.div_ceil(rows.max(1)), n, vector, multiprocessors: 132 }
+        let longest_row = nnz.div_ceil(rows.max(1));
+        Problem { rows, cols: 2048, nnz, longest_row, n, vector, multiprocessors: 132 }
     }
 
     fn best(rows: usize, nnz: usize, n: usize, vector: u32) -> Choice {
@@ -168,8 +216,14 @@ mod tests {
     }
 
     #[test]
+    fn many_tiles_of_columns_ask_for_large_blocks() {
+        let choice = best(512, 512 * 205, 1568, 4);
+        assert_eq!((choice.tile.lanes, choice.threads), (32, 1024));
+    }
+
+    #[test]
     fn one_long_row_is_shared_among_teams() {
-        let even = Problem { longest_row: 6, ..problem(20_000, 100_000, 32, 4) };
+        let even = Problem { cols: 20_000, longest_row: 6, ..problem(20_000, 100_000, 32, 4) };
         let uneven = Problem { longest_row: 6400, ..even };
         assert_eq!(choose(&even)[0].tile.split, 1);
         assert!(choose(&uneven)[0].tile.split >= 4);
@@ -188,8 +242,8 @@ mod tests {
     fn costs_are_numbers_at_the_limits() {
         for rows in [0, 1, u32::MAX as usize] {
             for nnz in [0, u32::MAX as usize - 5000] {
-                for n in [1, (1 << 30) - 1] {
-                    let choices = choose(&Problem { multiprocessors: 1, ..problem(rows, nnz, n, 1) });
+                for (cols, n) in [(0, 1), (1, (1 << 30) - 1)] {
+                    let choices = choose(&Problem { cols, multiprocessors: 1, ..problem(rows, nnz, n, 1) });
                     assert!(choices.iter().all(|choice| choice.cost.is_finite()), "{rows} {nnz} {n}");
                 }
             }

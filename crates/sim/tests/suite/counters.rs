@@ -54,7 +54,6 @@ impl<const BYTES_APART: u32> Kernel for Bank<BYTES_APART> {
     const TILE: () = ();
     const THREADS: u32 = 32;
     const SHARED_BYTES: u32 = 32 * 128 + 16;
-    const MIN_BLOCKS: u32 = 1;
     unsafe fn run<G: Gpu>(gpu: G, _: Args) {
         let at = gpu.lane_id() * BYTES_APART;
         // SAFETY: lanes are at most 128 bytes apart, and each has its own place or writes the same value as others.

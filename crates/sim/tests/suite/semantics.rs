@@ -19,7 +19,6 @@ impl<const MODE: u32, const WIDTH: u32, const BY: u32> Kernel for Shuffle<MODE, 
     const TILE: () = ();
     const THREADS: u32 = 32;
     const SHARED_BYTES: u32 = 0;
-    const MIN_BLOCKS: u32 = 1;
     unsafe fn run<G: Gpu>(gpu: G, args: Args) {
         let value = 100 + gpu.lane_id();
         let got = match MODE {

@@ -25,7 +25,6 @@ macro_rules! kernel {
             const TILE: () = ();
             const THREADS: u32 = $threads;
             const SHARED_BYTES: u32 = $shared;
-            const MIN_BLOCKS: u32 = 1;
             unsafe fn run<G: lacuna_gpu::Gpu>($gpu: G, $args: Self::Args) {
                 // Not every body needs it.
                 #[allow(unused_unsafe)]
