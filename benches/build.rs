@@ -11,6 +11,7 @@ fn main() {
         revision.push_str("-dirty");
     }
     println!("cargo::rustc-env=LACUNA_REVISION={revision}");
-    println!("cargo::rerun-if-changed=../.git/HEAD");
-    println!("cargo::rerun-if-changed=../.git/index");
+    for path in ["../.git/HEAD", "../.git/index", "../crates", "../Cargo.lock", "src"] {
+        println!("cargo::rerun-if-changed={path}");
+    }
 }

@@ -77,7 +77,7 @@ pub struct RunOptions {
     #[arg(long)]
     pub matrix: PathBuf,
     /// Columns of the dense operand.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     pub n: u32,
     /// The type of the values.
     #[arg(long, default_value = "f32")]

@@ -32,16 +32,14 @@ impl std::error::Error for Usage {}
 
 /// The exit code of a command that could not do its work.
 pub fn code_of(error: &anyhow::Error) -> ExitCode {
-    use lacuna::Error;
-    let code = if error.is::<Usage>() {
+    use lacuna::matrix::io::ReadError;
+    let library = error.downcast_ref::<lacuna::Error>();
+    let code = if library.is_some_and(lacuna::Error::is_missing) {
+        3
+    } else if error.is::<Usage>() || error.is::<ReadError>() || library.is_some_and(lacuna::Error::is_usage) {
         2
     } else {
-        match error.downcast_ref::<Error>() {
-            Some(Error::NoCuda | Error::NoDriver { .. } | Error::NoDevice { .. } | Error::OldGpu { .. }) => 3,
-            Some(Error::Ptx { .. } | Error::OutOfMemory { .. }) => 3,
-            Some(_) => 1,
-            None => 2,
-        }
+        1
     };
     ExitCode::from(code)
 }
@@ -77,7 +75,9 @@ mod tests {
         let of = |number: u8| format!("{:?}", ExitCode::from(number));
         assert_eq!(code(Usage("no".into()).into()), of(2));
         assert_eq!(code(anyhow::Error::from(lacuna::Error::NoCuda).context("case")), of(3));
-        assert_eq!(code(lacuna::Error::OtherPattern { operation: "SpMM" }.into()), of(1));
+        assert_eq!(code(lacuna::Error::OtherPattern { operation: "SpMM" }.into()), of(2));
+        assert_eq!(code(lacuna::Error::BrokenDriver { why: "803".into() }.into()), of(3));
+        assert_eq!(code(anyhow::anyhow!("cuSPARSE failed")), of(1));
         let missing: anyhow::Result<()> = Err(lacuna::Error::NoCuda).context("device");
         assert_eq!(code(missing.unwrap_err()), of(3));
     }

@@ -1,5 +1,6 @@
 //! What the measurements ran on.
 use std::process::Command;
+use std::sync::LazyLock;
 
 use anyhow::Result;
 use lacuna::Device;
@@ -32,7 +33,7 @@ pub struct MachineRecord {
     pub device: String,
     /// The newest CUDA that the driver offers.
     pub driver: String,
-    /// SM and memory clocks as the driver shows them at the start, and their limits; none without `nvidia-smi`.
+    /// SM and memory clocks of the first GPU as `nvidia-smi` shows them at the start, and their limits; none without it.
     pub clocks: Option<String>,
     /// The git revision of the program.
     pub revision: String,
@@ -45,15 +46,21 @@ impl MachineRecord {
         Self {
             device: info.name.clone(),
             driver: info.driver.clone(),
-            clocks: if device.is_simulator() { None } else { clocks() },
+            clocks: if device.is_simulator() { None } else { CLOCKS.clone() },
             revision: env!("LACUNA_REVISION").into(),
         }
     }
 }
 
+/// The clocks when the first record was begun.
+static CLOCKS: LazyLock<Option<String>> = LazyLock::new(clocks);
+
 fn clocks() -> Option<String> {
     let query = "--query-gpu=clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem";
     let output = Command::new("nvidia-smi").args([query, "--format=csv,noheader"]).output().ok()?;
+    if !output.status.success() {
+        return None;
+    }
     let text = String::from_utf8(output.stdout).ok()?;
     Some(text.lines().next()?.trim().to_string())
 }

@@ -7,8 +7,16 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::exit::Usage;
 use crate::machine::MachineRecord;
 use crate::timing::Timing;
+
+/// The peers that tables and plots show: name in records, and title.
+pub const PEERS: [(&str, &str); 3] = [
+    ("cusparse_default", "cuSPARSE default"),
+    ("cusparse", "cuSPARSE best"),
+    ("cublas_f32", "dense cuBLAS f32"),
+];
 
 /// One case, measured on a GPU or modelled on the simulator.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -70,7 +78,7 @@ pub struct PeerRecord {
     pub algorithm: String,
     /// The library's version.
     pub version: String,
-    /// Its largest error over our bound.
+    /// Its largest error over our bound; none where its result is out of it.
     pub error_over_bound: Option<f64>,
 }
 
@@ -113,8 +121,12 @@ impl Record {
     /// Reads a file of JSON lines.
     ///
     /// # Errors
-    /// A file that cannot be read, or a line that is no record, with its number.
+    /// [`Usage`]: a file that cannot be read, or a line that is no record, with its number.
     pub fn read_lines(path: &Path) -> Result<Vec<Self>> {
+        Self::parse_lines(path).map_err(|error| Usage(format!("{error:#}")).into())
+    }
+
+    fn parse_lines(path: &Path) -> Result<Vec<Self>> {
         let file = File::open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
         let mut records = Vec::new();
         for (index, line) in BufReader::new(file).lines().enumerate() {

@@ -2,7 +2,7 @@
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{Cell, CellAlignment, Table};
 
-use crate::record::{Record, geometric_mean};
+use crate::record::{PEERS, Record, geometric_mean};
 
 /// A table of records: measured times and speedups, or modelled times and counts.
 pub fn of(records: &[Record]) -> String {
@@ -29,13 +29,6 @@ fn new_table<T: Into<Cell>>(header: impl IntoIterator<Item = T>) -> Table {
     table.load_style(ASCII_MARKDOWN).set_header(header);
     table
 }
-
-/// The peers of the table: name in records, and title.
-const PEERS: [(&str, &str); 3] = [
-    ("cusparse_default", "cuSPARSE default"),
-    ("cusparse", "cuSPARSE best"),
-    ("cublas_f32", "dense cuBLAS f32"),
-];
 
 fn measured_table(records: &[Record]) -> (Table, usize) {
     let mut header: Vec<String> =

@@ -14,7 +14,8 @@ pub struct Timing {
     pub max: f64,
 }
 
-/// One sample takes at least this long, in microseconds, so that the events' resolution does not matter.
+/// What one sample should take, in microseconds, so that the events' resolution does not matter; less for very short
+/// work, which is repeated [`MOST_REPEATS`] times.
 const SAMPLE_US: f64 = 200.0;
 /// The most repetitions in one graph.
 const MOST_REPEATS: u32 = 64;
@@ -47,7 +48,7 @@ pub fn time(stream: &Stream, samples: u32, mut work: impl FnMut(&Stream) -> Resu
     let mut once = |repeats: u32| -> Result<lacuna::Graph> {
         stream.capture(|stream| (0..repeats).try_for_each(|_| work(stream)))
     };
-    let sample = |graph: &lacuna::Graph| -> Result<f64> {
+    let sample = |graph: &mut lacuna::Graph| -> Result<f64> {
         let start = stream.event()?;
         // SAFETY: the operands are alive in the caller, and nothing else uses them.
         unsafe { graph.replay(stream)? };
@@ -55,13 +56,14 @@ pub fn time(stream: &Stream, samples: u32, mut work: impl FnMut(&Stream) -> Resu
         end.synchronize()?;
         Ok(end.microseconds_since(&start)?)
     };
-    let probe = once(4)?;
-    sample(&probe)?;
-    let rough = sample(&probe)?.max(1.0) / 4.0;
+    let mut probe = once(4)?;
+    sample(&mut probe)?;
+    let rough = sample(&mut probe)?.max(1.0) / 4.0;
     let repeats = ((SAMPLE_US / rough).ceil() as u32).clamp(4, MOST_REPEATS);
-    let graph = once(repeats)?;
-    sample(&graph)?;
-    let times: Result<Vec<f64>> = (0..samples).map(|_| Ok(sample(&graph)? / f64::from(repeats))).collect();
+    let mut graph = once(repeats)?;
+    sample(&mut graph)?;
+    let times: Result<Vec<f64>> =
+        (0..samples).map(|_| Ok(sample(&mut graph)? / f64::from(repeats))).collect();
     Ok(Timing::of(times?))
 }
 

@@ -80,11 +80,12 @@ fn bad_usage_exits_with_2_and_says_why() {
     let matrix = small_matrix(&folder);
     let truncated = folder.path().join("truncated.smtx");
     fs::write(&truncated, "3, 4, 5\n0 3 3 5\n0 2\n").unwrap();
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 7] = [
         (&["run", "spmm", "--matrix", "nowhere.smtx", "--n", "4", "--device", "sim"], "nowhere.smtx"),
         (&["run", "spmm", "--matrix", text(&truncated), "--n", "4", "--device", "sim"], "line 3"),
         (&["run", "spmm", "--matrix", text(&matrix), "--n", "4", "--device", "tpu"], "`tpu`"),
         (&["run", "spmm", "--matrix", text(&matrix), "--n", "0", "--device", "sim"], "--n"),
+        (&["run", "spmm", "--matrix", text(&matrix), "--n", "4294967295", "--device", "sim"], "--n"),
         (&["run", "gemm", "--matrix", text(&matrix), "--n", "4"], "gemm"),
         (&["sweep", "--suite", "help"], "smoke"),
     ];
@@ -138,6 +139,31 @@ fn compare_finds_what_became_slower() {
     assert_eq!(bench(&["compare", text(&base), text(&same)]).status.code(), Some(0));
     assert_eq!(bench(&["compare", text(&base), text(&slower)]).status.code(), Some(1));
     assert_eq!(bench(&["compare", text(&base), text(&slower), "--tolerance", "0.5"]).status.code(), Some(0));
+}
+
+/// The record of `path`, changed by `change`, under another name.
+fn changed(path: &Path, name: &str, change: impl FnOnce(&mut Value)) -> PathBuf {
+    let mut record: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    change(&mut record);
+    let changed = path.with_file_name(name);
+    fs::write(&changed, format!("{record}\n")).unwrap();
+    changed
+}
+
+#[test]
+fn compare_passes_no_wrong_missing_or_foreign_case() {
+    let folder = TempDir::new().unwrap();
+    let base = measured(&folder, "base.jsonl", 10.0, 20.0);
+    let code = |other: &Path, more: &[&str]| {
+        bench(&[&["compare", text(&base), text(other)], more].concat()).status.code()
+    };
+    assert_eq!(code(&changed(&base, "wrong.jsonl", |r| r["error_over_bound"] = 1.5.into()), &[]), Some(1));
+    assert_eq!(code(&changed(&base, "device.jsonl", |r| r["device"] = "another".into()), &[]), Some(2));
+    assert_eq!(code(&base, &["--tolerance", "nan"]), Some(2));
+    let two = folder.path().join("two.jsonl");
+    let other = changed(&base, "other.jsonl", |r| r["case"] = "other".into());
+    fs::write(&two, [fs::read(&base).unwrap(), fs::read(&other).unwrap()].concat()).unwrap();
+    assert_eq!(bench(&["compare", text(&two), text(&base)]).status.code(), Some(1));
 }
 
 #[test]

@@ -1,9 +1,4 @@
 //! `cargo xtask bench`: the main job. On a machine with a GPU it measures there, elsewhere on the simulator.
-use std::process::Command;
-
-use anyhow::Context as _;
-
-use crate::outcome::Failed;
 use crate::{cargo, doctor};
 
 /// What `bench` is told.
@@ -23,12 +18,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let program = cargo::program(&shell, "lacuna-bench", gpu)?;
     let default: &[&str] =
         if gpu { &["sweep", "--suite", "table", "--peers"] } else { &["sweep", "--suite", "smoke"] };
-    let mut command = Command::new(&program);
-    if arguments.arguments.is_empty() {
-        command.args(default);
-    } else {
-        command.args(&arguments.arguments);
-    }
-    let status = command.status().with_context(|| format!("{} cannot be run", program.display()))?;
-    if status.success() { Ok(()) } else { Err(Failed { code: status.code() }.into()) }
+    let given = arguments.arguments.iter().map(String::as_str);
+    let arguments: Vec<&str> =
+        if arguments.arguments.is_empty() { default.to_vec() } else { given.collect() };
+    cargo::run_program(&shell, &program, arguments)
 }

@@ -1,11 +1,14 @@
 //! Running cargo on the workspace.
 use std::env;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::Context as _;
 use lacuna_ptx::Cache;
 use xshell::{Shell, cmd};
 
+use crate::outcome::Failed;
 use crate::{paths, setup};
 
 /// A shell in the repository's root.
@@ -47,4 +50,15 @@ pub(crate) fn program(shell: &Shell, package: &str, cuda: bool) -> anyhow::Resul
     let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
     let target = metadata["target_directory"].as_str().context("cargo metadata names no target folder")?;
     Ok([target, "release", package].iter().collect())
+}
+
+/// Runs a program of ours in the repository's root, and passes its failure on.
+pub(crate) fn run_program<A: AsRef<OsStr>>(
+    shell: &Shell,
+    program: &Path,
+    arguments: impl IntoIterator<Item = A>,
+) -> anyhow::Result<()> {
+    let status = Command::new(program).args(arguments).current_dir(shell.current_dir()).status();
+    let status = status.with_context(|| format!("{} cannot be run", program.display()))?;
+    if status.success() { Ok(()) } else { Err(Failed { code: status.code() }.into()) }
 }

@@ -13,7 +13,7 @@ const PROGRAMS: [&str; 2] = ["lacuna-bench", "lacuna-verify"];
 /// What `dist` is told.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The folder to write
+    /// The folder to write, from the repository's root
     #[arg(long, value_name = "DIR", default_value = "dist")]
     out: PathBuf,
     /// Also pack the data folder (LACUNA_DATA)

@@ -3,6 +3,7 @@ mod cuda;
 
 use std::process::Command;
 
+use lacuna_peers::{Peers, Search};
 use lacuna_ptx::{Cache, DeviceCompiler, Ptxas};
 
 use crate::outcome::Missing;
@@ -65,7 +66,7 @@ fn findings() -> Vec<Finding> {
         findings.push(optional("CUDA link library", link_library(cache)));
     }
     findings.push(optional("CUDA driver", cuda::driver()));
-    findings.extend(cuda::peers().map(|(what, state)| optional(what, state)));
+    findings.extend(peers().map(|(what, state)| optional(what, state)));
     findings.push(optional("data", data()));
     findings
 }
@@ -121,10 +122,24 @@ fn link_library(cache: &Cache) -> Result<String, Fix> {
     }
 }
 
+/// The libraries that `lacuna-bench --peers` compares with, where it looks for them.
+fn peers() -> impl Iterator<Item = (&'static str, Result<String, Fix>)> {
+    let fix = "install the CUDA toolkit, or set LACUNA_PEERS_PATH to the folders of its libraries";
+    let lacking = |name: &str| Fix { wrong: format!("{name} is not there: no comparison with it"), fix };
+    let peers = Peers::load(&Search::from_env());
+    let cusparse = peers.cusparse.map(|library| library.path().display().to_string());
+    let cublas = peers.cublas.map(|library| library.path().display().to_string());
+    [
+        ("cuSPARSE", cusparse.map_err(|_| lacking("cuSPARSE"))),
+        ("cuBLAS", cublas.map_err(|_| lacking("cuBLAS"))),
+    ]
+    .into_iter()
+}
+
 fn data() -> Result<String, Fix> {
     paths::data().map(|folder| folder.display().to_string()).ok_or_else(|| Fix {
         wrong: "no real matrices: only generated ones are used".into(),
-        fix: "set LACUNA_DATA to a folder of .smtx or .mtx files",
+        fix: "set LACUNA_DATA to a folder with dlmc/ and graphs/, or dlmc.tar.xz and graphs.tar.xz",
     })
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct Usage(pub(crate) String);
 
 /// A program of ours ended with this exit code, and has said why.
 #[derive(Debug, thiserror::Error)]
-#[error("the program ended with {code:?}")]
+#[error("the program ended with {}", code.map_or_else(|| "a signal".into(), |code| format!("exit code {code}")))]
 pub(crate) struct Failed {
     /// Its exit code; none if a signal ended it.
     pub(crate) code: Option<i32>,

@@ -35,41 +35,57 @@ fn fastest(path: &Path) -> Result<BTreeMap<Key, Record>> {
     Ok(fastest)
 }
 
-/// Compares the fastest kernels of two files of records, case by case. Where a peer stands in both, times are first set against that peer's, because the
-/// clocks of two runs differ.
+/// Compares the fastest kernels of two files of records, case by case. Where a peer stands in both, times are first set
+/// against that peer's, because the clocks of two runs differ. A case that became slower, or wrong, or is missing fails.
 ///
 /// # Errors
-/// Files that cannot be read, or have no case in common.
+/// Files that cannot be read, have no case in common, or come from different devices.
 pub fn compare(options: &CompareOptions) -> Result<Outcome> {
+    if !(options.tolerance.is_finite() && options.tolerance >= 0.0) {
+        return Err(
+            Usage(format!("--tolerance is {}: expected a number of 0 or more", options.tolerance)).into()
+        );
+    }
     let base = fastest(&options.base)?;
+    let mut new = fastest(&options.new)?;
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN);
-    table.set_header(["case", "N", "base us", "new us", "speedup", "against the peer"]);
+    table.set_header(["case", "N", "base us", "new us", "speedup", "against the peer", "verdict"]);
     let mut ratios = Vec::new();
-    let mut slower = 0;
-    for (key, record) in fastest(&options.new)? {
-        let Some(before) = base.get(&key) else { continue };
-        let (Some(old), Some(new)) = (microseconds(before), microseconds(&record)) else { continue };
+    let mut failures = 0;
+    for (key, before) in &base {
+        let Some(record) = new.remove(key) else {
+            failures += 1;
+            table.add_row([before.case.as_str(), &before.n.to_string(), "", "", "", "", "missing"]);
+            continue;
+        };
+        if before.machine.device != record.machine.device {
+            let (base, new) = (&before.machine.device, &record.machine.device);
+            return Err(Usage(format!("{}: `{base}` and `{new}` cannot be compared", record.case)).into());
+        }
+        let (Some(old), Some(now)) = (microseconds(before), microseconds(&record)) else { continue };
         let against_peer =
             before.speedup("cusparse").zip(record.speedup("cusparse")).map(|(old, new)| new / old);
-        let ratio = against_peer.unwrap_or(old / new);
-        slower += usize::from(ratio < 1.0 - options.tolerance);
+        let ratio = against_peer.unwrap_or(old / now);
+        let verdict = match () {
+            () if !record.is_right() => "WRONG",
+            () if ratio < 1.0 - options.tolerance => "slower",
+            () => "",
+        };
+        failures += usize::from(!verdict.is_empty());
         ratios.push(ratio);
         table.add_row([
             record.case.clone(),
             record.n.to_string(),
             format!("{old:.2}"),
-            format!("{new:.2}"),
-            format!("{:.3}", old / new),
+            format!("{now:.2}"),
+            format!("{:.3}", old / now),
             against_peer.map_or_else(|| "–".into(), |ratio| format!("{ratio:.3}")),
+            verdict.into(),
         ]);
     }
     let mean = geometric_mean(ratios.iter().copied())
         .ok_or_else(|| Usage("the two files have no measured case in common".into()))?;
-    println!(
-        "{table}\n{mean:.3}× in geometric mean; {slower} of {} slower by more than {}",
-        ratios.len(),
-        options.tolerance
-    );
-    Ok(if slower == 0 { Outcome::Good } else { Outcome::Failure })
+    println!("{table}\n{mean:.3}× in geometric mean; {failures} of {} cases failed", base.len());
+    Ok(if failures == 0 { Outcome::Good } else { Outcome::Failure })
 }

@@ -4,15 +4,11 @@ use plotters::prelude::*;
 
 use crate::cli::PlotOptions;
 use crate::exit::{Outcome, Usage};
-use crate::record::{Record, geometric_mean};
+use crate::record::{PEERS, Record, geometric_mean};
 
 const SIZE: (u32, u32) = (900, 560);
-/// A peer's name in records, its title, and its colour.
-const PEERS: [(&str, &str, RGBColor); 3] = [
-    ("cusparse_default", "over cuSPARSE, default algorithm", RGBColor(90, 160, 60)),
-    ("cusparse", "over cuSPARSE, best algorithm", RGBColor(0, 110, 180)),
-    ("cublas_f32", "over dense cuBLAS f32", RGBColor(200, 80, 0)),
-];
+/// The colours of [`PEERS`].
+const COLOURS: [RGBColor; PEERS.len()] = [RGBColor(90, 160, 60), RGBColor(0, 110, 180), RGBColor(200, 80, 0)];
 
 /// Draws the speedups of a file of records.
 ///
@@ -42,13 +38,13 @@ pub fn plot(options: &PlotOptions) -> Result<Outcome> {
             .y_label_area_size(50)
             .build_cartesian_2d(x_range, (low * 0.8..high * 1.25).log_scale())?;
         chart.configure_mesh().x_desc("sparsity of A").y_desc("times faster").draw()?;
-        for (peer, title, colour) in PEERS {
+        for ((peer, title), colour) in PEERS.into_iter().zip(COLOURS) {
             let points: Vec<(f64, f64)> =
                 records.iter().filter_map(|record| Some((record.sparsity, record.speedup(peer)?))).collect();
             let Some(mean) = geometric_mean(points.iter().map(|&(_, y)| y)) else { continue };
             chart
                 .draw_series(points.iter().map(|&point| Circle::new(point, 4, colour.mix(0.6).filled())))?
-                .label(format!("{title}: {mean:.2}× in geometric mean"))
+                .label(format!("over {title}: {mean:.2}× in geometric mean"))
                 .legend(move |(x, y)| Circle::new((x + 8, y), 4, colour.filled()));
         }
         chart.configure_series_labels().border_style(BLACK).background_style(WHITE.mix(0.9)).draw()?;

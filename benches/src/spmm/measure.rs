@@ -39,7 +39,7 @@ pub(super) struct Operands {
 /// Measures a problem: one record for the library's choice, or for every kernel.
 ///
 /// # Errors
-/// What the library, the reference or a peer says. A result out of its bound is no error: the record tells it.
+/// What the library or the reference says. A result out of its bound is no error: the record tells it.
 pub fn measure(device: &Device, problem: &Problem, options: &Options<'_>) -> Result<Vec<Record>> {
     let mut operands = Operands::new(device, problem)?;
     let algorithms = if options.all_algorithms {
@@ -56,7 +56,7 @@ pub fn measure(device: &Device, problem: &Problem, options: &Options<'_>) -> Res
         records.push(measure_plan(device, problem, options, &mut operands, &plan)?);
     }
     if let Some(libraries) = options.peers {
-        let peers = peers::measure(libraries, device, problem, &operands, options.samples)?;
+        let peers = peers::measure(libraries, device, problem, &operands, options.samples);
         for record in &mut records {
             record.peers.clone_from(&peers);
         }
@@ -66,7 +66,7 @@ pub fn measure(device: &Device, problem: &Problem, options: &Options<'_>) -> Res
 
 impl Operands {
     fn new(device: &Device, problem: &Problem) -> Result<Self> {
-        let b = problem.b();
+        let b = problem.b()?;
         let rows = problem.a.rows();
         let checked =
             (MOST_CHECKED * rows.max(1) / (problem.a.nnz() * problem.n).max(1)).clamp(1, rows.max(1));
@@ -76,7 +76,7 @@ impl Operands {
             stream: device.stream()?,
             a: CsrMatrix::new(device, &problem.a)?,
             b: device.upload(&b)?,
-            c: device.upload(&vec![f32::NAN; rows * problem.n])?,
+            c: device.upload(&problem.unwritten_c()?)?,
             reference,
         })
     }
@@ -94,7 +94,7 @@ fn measure_plan(
     operands: &mut Operands,
     plan: &Spmm,
 ) -> Result<Record> {
-    operands.c.upload(&vec![f32::NAN; plan.output_len()])?;
+    operands.c.upload(&problem.unwritten_c()?)?;
     let Operands { stream, a, b, c, .. } = operands;
     let (_, launches) = device.record(|| plan.run(stream, a, b.as_slice(), c.as_slice_mut()))?;
     let error_over_bound = match operands.check()? {

@@ -3,7 +3,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use lacuna::matrix::{Csr, Pattern, generate, io};
+use lacuna::matrix::{Csr, Dense, Pattern, generate, io};
 
 use crate::exit::Usage;
 use crate::suites::{Case, PatternKind};
@@ -57,8 +57,24 @@ impl Problem {
     }
 
     /// B, drawn.
-    pub fn b(&self) -> Vec<f32> {
-        generate::random_values(self.a.cols() * self.n, self.seed ^ 0xb)
+    ///
+    /// # Errors
+    /// [`Usage`] where this machine has no room for it.
+    pub fn b(&self) -> Result<Vec<f32>> {
+        let drawn = generate::random_dense(self.a.cols(), self.n, self.seed ^ 0xb);
+        drawn.map(Dense::into_values).map_err(|error| Usage(format!("B: {error}; take a smaller N")).into())
+    }
+
+    /// Something to write C over: NaN, so that what is not written shows.
+    ///
+    /// # Errors
+    /// [`Usage`] where this machine has no room for it.
+    pub fn unwritten_c(&self) -> Result<Vec<f32>> {
+        let len = self.a.rows().saturating_mul(self.n);
+        let mut c = Vec::new();
+        c.try_reserve_exact(len).map_err(|error| Usage(format!("C: {error}; take a smaller N")))?;
+        c.resize(len, f32::NAN);
+        Ok(c)
     }
 
     /// Operations: a product and a sum for each nonzero and column.

@@ -52,7 +52,7 @@ const SUITES: [Suite; 4] = [
     ("smoke", "small problems of every kind, for the simulator: under two minutes", smoke::cases),
     ("rnn", "weights of recurrent networks, hidden sizes 1k to 8k (SC 2020, Fig. 10): for a GPU", rnn::cases),
     ("shapes", "problems of every shape, to which the chooser's model is fitted: for a GPU", shapes::cases),
-    ("table", "fourteen uniform problems from 1024 to 16,384 rows: for a GPU", table::cases),
+    ("table", "fourteen uniform problems from 512 to 16,384 rows: for a GPU", table::cases),
 ];
 
 /// The cases of a suite.

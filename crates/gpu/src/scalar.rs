@@ -73,7 +73,10 @@ pub enum AtomicKind {
 }
 
 /// A value that atomics of the hardware can work on.
-pub trait AtomicBits: Scalar {
+///
+/// # Safety
+/// `KIND` names the type itself: the device's instructions go by it.
+pub unsafe trait AtomicBits: Scalar {
     /// Which type this is.
     const KIND: AtomicKind;
     /// What an atomic leaves in memory that held `old`: the meaning of `op` on this type.
@@ -82,7 +85,8 @@ pub trait AtomicBits: Scalar {
 
 macro_rules! atomics {
     ($($t:ty: $kind:ident, |$a:ident, $b:ident| $add:expr;)*) => {$(
-        impl AtomicBits for $t {
+        // SAFETY: each line below names its own type.
+        unsafe impl AtomicBits for $t {
             const KIND: AtomicKind = AtomicKind::$kind;
             #[inline(always)]
             fn apply(op: AtomicOp, $a: Self, $b: Self) -> Self {

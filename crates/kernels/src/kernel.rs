@@ -23,7 +23,8 @@ pub trait Kernel: 'static {
     ///
     /// # Safety
     /// The arguments describe live device memory as the operation's `Args` requires; the grid is the one its
-    /// host side computes, with blocks of [`THREADS`](Kernel::THREADS) threads.
+    /// host side computes, with blocks of [`THREADS`](Kernel::THREADS) threads. An implementation may rely on this only
+    /// for accesses through `gpu`: the simulator, which checks those, runs kernels on any arguments.
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args);
 }
 

@@ -36,11 +36,12 @@ pub struct SimulatedLaunch {
 }
 
 impl Device {
-    /// A GPU, by the driver's index.
+    /// A GPU, by the driver's index. Each call makes a device of its own, and buffers of one cannot be used with another:
+    /// clone a device to share it.
     ///
     /// # Errors
-    /// [`Error::NoCuda`] in a build without feature `cuda`; [`Error::NoDriver`], [`Error::NoDevice`] and
-    /// [`Error::OldGpu`] for what is missing.
+    /// [`Error::NoCuda`] in a build without feature `cuda`; [`Error::NoDriver`], [`Error::BrokenDriver`],
+    /// [`Error::NoDevice`] and [`Error::OldGpu`] for what is missing.
     pub fn cuda(index: usize) -> Result<Self> {
         #[cfg(feature = "cuda")]
         {
@@ -58,7 +59,7 @@ impl Device {
         Self { backend: Arc::new(SimulatorDevice::new()) }
     }
 
-    /// The first GPU, or else the simulator.
+    /// The first GPU, or else the simulator; a new device each time, as for [`cuda`](Device::cuda).
     ///
     /// # Errors
     /// A GPU that is there but cannot be used is an error; only its absence leads to the simulator.
@@ -118,7 +119,8 @@ impl Device {
         Buffer::new(self.clone(), len)
     }
 
-    /// Runs `work`, and gives what the simulator counted in each launch; nothing on a GPU.
+    /// Runs `work`, and gives what the simulator counted in each launch; nothing on a GPU. A device keeps one record: a
+    /// call within another, or at the same time, ends the first one's.
     ///
     /// # Errors
     /// Those of `work`.

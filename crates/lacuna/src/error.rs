@@ -76,7 +76,7 @@ pub enum Error {
         /// Elements of the buffer.
         len: usize,
     },
-    /// A host matrix is not well formed.
+    /// A host matrix is not well formed. Nothing here returns it: it lets callers use `?` on both.
     #[error(transparent)]
     Format(#[from] lacuna_matrix::FormatError),
     /// This build has no CUDA support.
@@ -92,9 +92,15 @@ pub enum Error {
         /// What the driver said.
         why: String,
     },
+    /// There is an NVIDIA driver, and it does not work.
+    #[error("the NVIDIA driver does not work: {why}")]
+    BrokenDriver {
+        /// What the driver said, and what to do.
+        why: String,
+    },
     /// There is no such GPU.
     #[error(
-        "there is no GPU {index}: the driver shows {count}; choose one below that (CUDA_VISIBLE_DEVICES may hide some)"
+        "there is no GPU {index}: the driver shows {count} (nvidia-smi lists them; CUDA_VISIBLE_DEVICES may hide some)"
     )]
     NoDevice {
         /// The index asked for.
@@ -183,4 +189,35 @@ pub enum Error {
         /// What to do instead.
         instead: &'static str,
     },
+}
+
+impl Error {
+    /// Whether the machine lacks something (a driver, a GPU, memory), rather than the call being wrong.
+    pub fn is_missing(&self) -> bool {
+        matches!(
+            self,
+            Self::NoCuda
+                | Self::NoDriver { .. }
+                | Self::BrokenDriver { .. }
+                | Self::NoDevice { .. }
+                | Self::OldGpu { .. }
+                | Self::Ptx { .. }
+                | Self::OutOfMemory { .. }
+        )
+    }
+
+    /// Whether the call asked for what cannot be: other shapes, sizes or algorithms would do.
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::Length { .. }
+                | Self::OtherPattern { .. }
+                | Self::OtherDevice { .. }
+                | Self::TooLarge { .. }
+                | Self::Illegal { .. }
+                | Self::Range { .. }
+                | Self::Format(_)
+                | Self::Unsupported { .. }
+        )
+    }
 }

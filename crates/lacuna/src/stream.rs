@@ -5,10 +5,15 @@ use crate::backend::{BackendEvent, BackendGraph, BackendStream, Launch};
 use crate::{Device, Result};
 
 /// A queue of work on a device: what is given to one stream is done in order.
+///
+/// Two streams are not ordered. Work on one stream that uses what work on another writes must wait for it, by
+/// [`wait_for`](Stream::wait_for) or [`synchronize`](Stream::synchronize): the borrow of a buffer ends when its work has
+/// been given to the stream, not when it is done.
 #[derive(Debug)]
 pub struct Stream {
-    device: Device,
+    /// Dropped first: it belongs to the device's context.
     inner: Box<dyn BackendStream>,
+    device: Device,
 }
 
 impl Stream {
@@ -34,7 +39,17 @@ impl Stream {
     /// # Errors
     /// What the driver says.
     pub fn event(&self) -> Result<Event> {
-        Ok(Event { inner: self.inner.event()? })
+        Ok(Event { device: self.device.clone(), inner: self.inner.event()? })
+    }
+
+    /// Lets all work given to this stream from now on wait until `event`, of another stream of the same device, has been
+    /// passed. Returns at once.
+    ///
+    /// # Errors
+    /// [`Error::OtherDevice`](crate::Error::OtherDevice) for an event of another device; what the driver says.
+    pub fn wait_for(&self, event: &Event) -> Result<()> {
+        self.device.expect_same("wait", "the event", &event.device)?;
+        self.inner.wait_for(&*event.inner)
     }
 
     /// The driver's handle, for other libraries on the same GPU; null on the simulator.
@@ -43,7 +58,8 @@ impl Stream {
     }
 
     /// Records the work that `work` gives to this stream instead of doing it. What that work needs (buffers, plans)
-    /// must outlive every replay; sizes and addresses are those of the recording.
+    /// must outlive every replay; sizes and addresses are those of the recording. Run a plan once before recording it:
+    /// its kernel is then loaded. `work` must neither make nor drop buffers, which the driver refuses while it records.
     ///
     /// # Errors
     /// Those of `work`; [`Error::Unsupported`](crate::Error::Unsupported) on the simulator; what the driver says of
@@ -52,11 +68,23 @@ impl Stream {
         &self,
         work: impl FnOnce(&Self) -> std::result::Result<(), E>,
     ) -> std::result::Result<Graph, E> {
+        /// Ends a recording that a panic cuts short, so that the stream can be used again.
+        struct Recording<'s>(Option<&'s dyn BackendStream>);
+        impl Drop for Recording<'_> {
+            fn drop(&mut self) {
+                if let Some(stream) = self.0.take() {
+                    drop(stream.end_capture());
+                }
+            }
+        }
+
         self.inner.begin_capture()?;
+        let mut recording = Recording(Some(&*self.inner));
         let result = work(self);
+        recording.0 = None;
         let graph = self.inner.end_capture();
         result?;
-        Ok(Graph { inner: graph? })
+        Ok(Graph { inner: graph?, device: self.device.clone() })
     }
 
     pub(crate) fn launch(&self, launch: &Launch<'_>) -> Result<()> {
@@ -67,7 +95,9 @@ impl Stream {
 /// A point in a stream.
 #[derive(Debug)]
 pub struct Event {
+    /// Dropped first: it belongs to the device's context.
     inner: Box<dyn BackendEvent>,
+    device: Device,
 }
 
 impl Event {
@@ -91,7 +121,9 @@ impl Event {
 /// Recorded work.
 #[derive(Debug)]
 pub struct Graph {
+    /// Dropped first: it belongs to the device's context.
     inner: Box<dyn BackendGraph>,
+    device: Device,
 }
 
 impl Graph {
@@ -102,8 +134,9 @@ impl Graph {
     /// has done it.
     ///
     /// # Errors
-    /// What the driver says.
-    pub unsafe fn replay(&self, stream: &Stream) -> Result<()> {
+    /// [`Error::OtherDevice`](crate::Error::OtherDevice) for a stream of another device; what the driver says.
+    pub unsafe fn replay(&mut self, stream: &Stream) -> Result<()> {
+        self.device.expect_same("replay", "the stream", &stream.device)?;
         self.inner.replay(&*stream.inner)
     }
 }

@@ -65,17 +65,3 @@ impl Driver {
 fn check(name: &str, code: c_int) -> Result<(), String> {
     if code == 0 { Ok(()) } else { Err(format!("{name} fails with CUDA error {code}")) }
 }
-
-/// The libraries that `--peers` compares with.
-pub(super) fn peers() -> impl Iterator<Item = (&'static str, Result<String, Fix>)> {
-    [("cuSPARSE", "libcusparse.so"), ("cuBLAS", "libcublas.so")].into_iter().map(|(what, stem)| {
-        let names = ["", ".13", ".12", ".11"].map(|release| format!("{stem}{release}"));
-        // SAFETY: the libraries' initialisers have no precondition.
-        let found = names.iter().find(|name| unsafe { Library::new(name.as_str()) }.is_ok());
-        let state = found.cloned().ok_or_else(|| Fix {
-            wrong: format!("{stem}.12 is not there: no comparison with it"),
-            fix: "install the CUDA toolkit, or set LD_LIBRARY_PATH to its libraries",
-        });
-        (what, state)
-    })
-}

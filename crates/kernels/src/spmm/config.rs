@@ -12,6 +12,19 @@ pub const QUAD: u32 = 4;
 /// - `LANES`: lanes side by side along the columns (the paper's subwarp).
 /// - `SPLIT`: teams of such lanes that share the nonzeros of the row, and add up their sums at the end.
 /// - `WARPS`: warps of a block. They never wait for each other.
+///
+/// Constants that do not fit together are refused when the kernel is named, not when it runs:
+///
+/// ```
+/// use lacuna_kernels::Kernel;
+/// use lacuna_kernels::spmm::RowSplit;
+/// assert_eq!(<RowSplit<4, 8, 4, 8> as Kernel>::TILE.block_columns, 32);
+/// ```
+/// ```compile_fail,E0080
+/// # use lacuna_kernels::Kernel;
+/// # use lacuna_kernels::spmm::RowSplit;
+/// let _ = <RowSplit<4, 16, 4, 8> as Kernel>::TILE; // 64 lanes a row: more than a warp
+/// ```
 #[derive(Debug)]
 pub struct RowSplit<const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32>;
 

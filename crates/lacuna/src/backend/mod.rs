@@ -51,6 +51,8 @@ pub(crate) trait BackendStream: Debug + Send + Sync {
     fn synchronize(&self) -> Result<()>;
     /// Marks a point in the stream.
     fn event(&self) -> Result<Box<dyn BackendEvent>>;
+    /// Lets later work of this stream wait until `event`, of the same device, has been passed.
+    fn wait_for(&self, event: &dyn BackendEvent) -> Result<()>;
     /// The driver's handle, null where there is none.
     fn raw(&self) -> *mut c_void;
     /// Starts recording what is given to the stream.
@@ -69,5 +71,5 @@ pub(crate) trait BackendEvent: Debug + Send + Sync {
 
 /// Recorded work.
 pub(crate) trait BackendGraph: Debug + Send + Sync {
-    fn replay(&self, stream: &dyn BackendStream) -> Result<()>;
+    fn replay(&mut self, stream: &dyn BackendStream) -> Result<()>;
 }

@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use lacuna_sim::Simulator;
+use lacuna_sim::{MemoryError, Simulator};
 
 use super::{Backend, BackendEvent, BackendGraph, BackendStream, Launch};
 use crate::{DeviceInfo, Error, Result, SimulatedLaunch};
@@ -51,7 +51,14 @@ impl Backend for SimulatorDevice {
         &self.info
     }
     fn allocate(&self, bytes: usize) -> Result<u64> {
-        Ok(self.shared.simulator.alloc(bytes as u64)?)
+        self.shared.simulator.alloc(bytes as u64).map_err(|error| match error {
+            MemoryError::OutOfMemory { .. } => {
+                let total = self.shared.simulator.limits().memory_bytes;
+                let free = total.saturating_sub(self.shared.simulator.used_bytes());
+                Error::OutOfMemory { device: self.info.name.clone(), asked: bytes as u64, free, total }
+            }
+            other => other.into(),
+        })
     }
     fn free(&self, address: u64) {
         let freed = self.shared.simulator.free(address);
@@ -98,6 +105,10 @@ impl BackendStream for SimulatorStream {
     }
     fn event(&self) -> Result<Box<dyn BackendEvent>> {
         Ok(Box::new(SimulatorEvent(Instant::now())))
+    }
+    fn wait_for(&self, _event: &dyn BackendEvent) -> Result<()> {
+        // Every event has been passed when it exists: streams work at once.
+        Ok(())
     }
     fn raw(&self) -> *mut c_void {
         ptr::null_mut()

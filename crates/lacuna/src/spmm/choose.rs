@@ -21,6 +21,8 @@ pub struct Problem {
     pub vector: u32,
     /// Streaming multiprocessors of the GPU.
     pub multiprocessors: u32,
+    /// The GPU's compute capability, 90 for 9.0.
+    pub sm: u32,
 }
 
 impl Problem {
@@ -34,6 +36,7 @@ impl Problem {
             n,
             vector,
             multiprocessors: a.device().info().multiprocessors,
+            sm: a.device().info().sm,
         }
     }
 }
@@ -82,7 +85,8 @@ pub fn choose(problem: &Problem) -> Vec<Choice> {
         .iter()
         .filter(|entry| {
             let vector = entry.tile.vector;
-            problem.vector.is_multiple_of(vector) && problem.n.is_multiple_of(vector as usize)
+            let fits = problem.vector.is_multiple_of(vector) && problem.n.is_multiple_of(vector as usize);
+            fits && entry.min_sm <= problem.sm
         })
         .map(|entry| Choice {
             entry: entry.name,
@@ -194,7 +198,7 @@ mod tests {
 
     fn problem(rows: usize, nnz: usize, n: usize, vector: u32) -> Problem {
         let longest_row = nnz.div_ceil(rows.max(1));
-        Problem { rows, cols: 2048, nnz, longest_row, n, vector, multiprocessors: 132 }
+        Problem { rows, cols: 2048, nnz, longest_row, n, vector, multiprocessors: 132, sm: 90 }
     }
 
     fn best(rows: usize, nnz: usize, n: usize, vector: u32) -> Choice {

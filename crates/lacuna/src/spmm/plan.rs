@@ -98,7 +98,8 @@ impl Spmm {
         self.pattern.rows * self.n
     }
 
-    /// Gives C = A·B to the stream. `a` has the pattern that was planned for.
+    /// Gives C = A·B to the stream, and returns at once. `a` has the pattern that was planned for. Work on other streams
+    /// that uses A, B or C meanwhile must be ordered with this: see [`Stream`].
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::OtherPattern`], [`Error::OtherDevice`] for operands that do not fit; [`Error::Illegal`]
@@ -145,12 +146,9 @@ impl Spmm {
         device.expect_same(OPERATION, "the stream", stream.device())?;
         device.expect_same(OPERATION, "B", b.device())?;
         device.expect_same(OPERATION, "C", c.device())?;
-        for (what, rows, got) in [("B", self.pattern.cols, b.len()), ("C", self.pattern.rows, c.len())] {
-            let expected = rows.checked_mul(self.n).ok_or(Error::TooLarge {
-                what: "the number of elements",
-                limit: u64::MAX,
-                got: rows as u64,
-            })?;
+        let b = ("B", self.pattern.cols, self.input_len(), b.len());
+        let c = ("C", self.pattern.rows, self.output_len(), c.len());
+        for (what, rows, expected, got) in [b, c] {
             if got != expected {
                 let shape = format!("{rows}×{}", self.n);
                 return Err(Error::Length { operation: OPERATION, what, shape, expected, got });
@@ -171,6 +169,7 @@ impl Spmm {
 }
 
 fn illegal(algorithm: SpmmAlgorithm, why: String, a: &CsrMatrix, n: usize, vector: u32) -> Error {
-    let legal: Vec<&str> = choose(&Problem::of(a, n, vector)).iter().map(|choice| choice.entry).collect();
+    let legal = choose(&Problem::of(a, n, vector));
+    let legal: Vec<String> = legal.iter().map(|choice| format!("{:?}", choice.algorithm)).collect();
     Error::Illegal { operation: OPERATION, algorithm: format!("{algorithm:?}"), why, legal: legal.join(", ") }
 }

@@ -1,24 +1,23 @@
 //! The driver's status codes as errors that say what to do.
-use cust::error::CudaError;
-use cust::sys::CUresult;
+use std::ffi::c_int;
 
+use cust::error::CudaError;
+
+use super::ffi;
 use crate::{Error, Result};
 
 /// An error unless `status` is success.
-pub(super) fn check(call: &'static str, status: CUresult) -> Result<()> {
-    if status == CUresult::CUDA_SUCCESS {
-        return Ok(());
-    }
-    Err(Error::Cuda { call, why: explain(status as u32) })
+pub(super) fn check(call: &'static str, status: c_int) -> Result<()> {
+    if status == ffi::SUCCESS { Ok(()) } else { Err(Error::Cuda { call, why: explain(status) }) }
 }
 
 /// The error of a call made through `cust`.
 pub(super) fn cust_error(call: &'static str, error: CudaError) -> Error {
-    Error::Cuda { call, why: explain(error as u32) }
+    Error::Cuda { call, why: explain(error as c_int) }
 }
 
 /// A status in words, with what to do where something can be done.
-pub(super) fn explain(code: u32) -> String {
+pub(super) fn explain(code: c_int) -> String {
     let (name, advice) = match code {
         1 => ("invalid value", "a bug in this library or in an address that was passed to it"),
         2 => ("out of memory", "free buffers, or split the problem"),
@@ -32,6 +31,7 @@ pub(super) fn explain(code: u32) -> String {
         214 => ("uncorrectable memory error", "the GPU needs service; see nvidia-smi -q -d ECC"),
         222 => ("the driver is older than the kernel's PTX", "update the driver"),
         500 => ("not found", "the module lacks this entry point; rebuild the kernels"),
+        600 => ("not ready", "synchronize before asking for the time between events"),
         700 => (
             "illegal address",
             "a kernel left its buffers; run the same call on Device::simulator() to see where",
@@ -60,8 +60,8 @@ mod tests {
 
     #[test]
     fn errors_name_the_call_the_code_and_the_cure() {
-        assert!(check("cuInit", CUresult::CUDA_SUCCESS).is_ok());
-        let error = check("cuMemAlloc", CUresult::CUDA_ERROR_ILLEGAL_ADDRESS).unwrap_err().to_string();
+        assert!(check("cuInit", ffi::SUCCESS).is_ok());
+        let error = check("cuMemAlloc", 700).unwrap_err().to_string();
         assert!(
             error.contains("cuMemAlloc") && error.contains("700") && error.contains("simulator"),
             "{error}"

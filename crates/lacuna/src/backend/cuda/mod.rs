@@ -1,5 +1,6 @@
 //! NVIDIA GPUs, through `cust` and the driver API. Nothing outside this module knows either.
 mod driver;
+mod ffi;
 mod modules;
 mod stream;
 
@@ -8,7 +9,6 @@ use std::sync::Arc;
 
 use cust::context::{Context, CurrentContext};
 use cust::device::{Device, DeviceAttribute};
-use cust::sys;
 
 use self::driver::check;
 use self::modules::Modules;
@@ -41,16 +41,15 @@ impl Shared {
 impl CudaDevice {
     pub(crate) fn new(index: usize) -> Result<Self> {
         // SAFETY: the driver's initialiser has no precondition. `cust::init` would hide what the driver answers.
-        let status = unsafe { sys::cuInit(0) } as u32;
-        match status {
-            0 => {}
-            // The driver is there, and shows no GPU.
-            100 => return Err(Error::NoDevice { index, count: 0 }),
-            _ => return Err(Error::NoDriver { why: driver::explain(status) }),
+        match unsafe { ffi::cuInit(0) } {
+            ffi::SUCCESS => {}
+            ffi::NO_DEVICE => return Err(Error::NoDevice { index, count: 0 }),
+            ffi::STUB_LIBRARY => return Err(Error::NoDriver { why: driver::explain(ffi::STUB_LIBRARY) }),
+            status => return Err(Error::BrokenDriver { why: driver::explain(status) }),
         }
-        let no_devices =
-            |error: cust::error::CudaError| Error::NoDriver { why: driver::explain(error as u32) };
-        let count = Device::num_devices().map_err(no_devices)? as usize;
+        let broken =
+            |error: cust::error::CudaError| Error::BrokenDriver { why: driver::explain(error as i32) };
+        let count = Device::num_devices().map_err(broken)? as usize;
         if index >= count {
             return Err(Error::NoDevice { index, count });
         }
@@ -81,7 +80,7 @@ impl CudaDevice {
     fn out_of_memory(&self, asked: usize) -> Error {
         let (mut free, mut total) = (0, 0);
         // SAFETY: both pointers are live; the context is current.
-        if check("cuMemGetInfo", unsafe { sys::cuMemGetInfo_v2(&mut free, &mut total) }).is_err() {
+        if check("cuMemGetInfo", unsafe { ffi::cuMemGetInfo_v2(&mut free, &mut total) }).is_err() {
             (free, total) = (0, 0);
         }
         Error::OutOfMemory {
@@ -102,8 +101,8 @@ impl Backend for CudaDevice {
         self.shared.enter()?;
         let mut address = 0;
         // SAFETY: the pointer is live; the context is current.
-        let status = unsafe { sys::cuMemAlloc_v2(&mut address, bytes) };
-        if status == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+        let status = unsafe { ffi::cuMemAlloc_v2(&mut address, bytes) };
+        if status == ffi::OUT_OF_MEMORY {
             return Err(self.out_of_memory(bytes));
         }
         check("cuMemAlloc", status)?;
@@ -115,7 +114,7 @@ impl Backend for CudaDevice {
         // memory with it.
         if self.shared.enter().is_ok() {
             // SAFETY: the address came from `allocate`, and its buffer is being dropped.
-            let _ = unsafe { sys::cuMemFree_v2(address) };
+            let _ = unsafe { ffi::cuMemFree_v2(address) };
         }
     }
 
@@ -123,7 +122,7 @@ impl Backend for CudaDevice {
         self.wait_for_all()?;
         // SAFETY: the buffer checked its length, and nothing on the device uses it now.
         check("cuMemcpyHtoD", unsafe {
-            sys::cuMemcpyHtoD_v2(to, from.as_ptr().cast::<c_void>(), from.len())
+            ffi::cuMemcpyHtoD_v2(to, from.as_ptr().cast::<c_void>(), from.len())
         })?;
         // The call may return before a small copy has arrived; streams of ours do not wait for it by themselves.
         self.wait_for_all()
@@ -133,14 +132,14 @@ impl Backend for CudaDevice {
         self.wait_for_all()?;
         // SAFETY: the buffer checked its length.
         check("cuMemcpyDtoH", unsafe {
-            sys::cuMemcpyDtoH_v2(to.as_mut_ptr().cast::<c_void>(), from, to.len())
+            ffi::cuMemcpyDtoH_v2(to.as_mut_ptr().cast::<c_void>(), from, to.len())
         })
     }
 
     fn fill_zero(&self, address: u64, bytes: usize) -> Result<()> {
         self.wait_for_all()?;
         // SAFETY: the buffer checked its length.
-        check("cuMemsetD8", unsafe { sys::cuMemsetD8_v2(address, 0, bytes) })?;
+        check("cuMemsetD8", unsafe { ffi::cuMemsetD8_v2(address, 0, bytes) })?;
         self.wait_for_all()
     }
 
@@ -153,6 +152,6 @@ impl CudaDevice {
     fn wait_for_all(&self) -> Result<()> {
         self.shared.enter()?;
         // SAFETY: the context is current.
-        check("cuCtxSynchronize", unsafe { sys::cuCtxSynchronize() })
+        check("cuCtxSynchronize", unsafe { ffi::cuCtxSynchronize() })
     }
 }

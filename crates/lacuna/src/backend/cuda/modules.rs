@@ -4,9 +4,10 @@ use std::ffi::{CString, c_void};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
-use cust::sys::{self, CUfunction, CUjit_option, CUmodule};
+use cust::sys::{CUfunction, CUjit_option, CUmodule};
 
 use super::driver::{check, explain};
+use super::ffi;
 use crate::{DeviceInfo, Error, Result};
 
 /// Entry point, target, PTX.
@@ -81,7 +82,7 @@ fn load(entry: &str, ptx: &str) -> std::result::Result<CUfunction, String> {
     let mut module: CUmodule = ptr::null_mut();
     // SAFETY: the image ends with a zero; options and values are as many as said, and live.
     let status = unsafe {
-        sys::cuModuleLoadDataEx(
+        ffi::cuModuleLoadDataEx(
             &mut module,
             image.as_ptr().cast(),
             options.len() as u32,
@@ -89,14 +90,14 @@ fn load(entry: &str, ptx: &str) -> std::result::Result<CUfunction, String> {
             values.as_mut_ptr(),
         )
     };
-    if status != sys::CUresult::CUDA_SUCCESS {
+    if status != ffi::SUCCESS {
         let log = String::from_utf8_lossy(&log);
         let log = log.trim_matches(['\0', '\n', ' ']);
-        return Err([explain(status as u32), log.to_string()].join(" ").trim().to_string());
+        return Err([explain(status), log.to_string()].join(" ").trim().to_string());
     }
     let mut function: CUfunction = ptr::null_mut();
     // SAFETY: the module was just loaded; the name ends with a zero.
-    check("cuModuleGetFunction", unsafe { sys::cuModuleGetFunction(&mut function, module, name.as_ptr()) })
+    check("cuModuleGetFunction", unsafe { ffi::cuModuleGetFunction(&mut function, module, name.as_ptr()) })
         .map_err(|error| error.to_string())?;
     Ok(function)
 }

@@ -4,19 +4,20 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
-use cust::event::{Event, EventFlags};
 use cust::stream::{Stream, StreamFlags};
-use cust::sys::{self, CUgraph, CUgraphExec, CUstreamCaptureMode};
+use cust::sys::{CUevent, CUgraph, CUgraphExec};
 
 use super::Shared;
 use super::driver::{check, cust_error, explain};
+use super::ffi;
 use crate::backend::{BackendEvent, BackendGraph, BackendStream, Launch};
 use crate::{Error, Result};
 
 #[derive(Debug)]
 pub(super) struct CudaStream {
-    shared: Arc<Shared>,
+    /// Dropped before `shared`, which holds the context it belongs to.
     inner: Stream,
+    shared: Arc<Shared>,
 }
 
 // SAFETY: the driver's streams may be used from any thread; each call makes the context current first.
@@ -42,7 +43,7 @@ impl BackendStream for CudaStream {
         // SAFETY: the operation checked the shapes and built the argument of the entry's type, which the driver copies
         // now; the buffers behind it are borrowed by the call, and their `Drop` waits for the device.
         let status = unsafe {
-            sys::cuLaunchKernel(
+            ffi::cuLaunchKernel(
                 function,
                 x,
                 y,
@@ -56,27 +57,39 @@ impl BackendStream for CudaStream {
                 ptr::null_mut(),
             )
         };
-        if status == sys::CUresult::CUDA_SUCCESS {
+        if status == ffi::SUCCESS {
             return Ok(());
         }
         Err(Error::Launch {
             entry: launch.entry.into(),
             grid: launch.grid,
             threads: launch.threads,
-            why: explain(status as u32),
+            why: explain(status),
         })
     }
 
     fn synchronize(&self) -> Result<()> {
         self.shared.enter()?;
-        self.inner.synchronize().map_err(|error| cust_error("cuStreamSynchronize", error))
+        // SAFETY: the stream is live.
+        check("cuStreamSynchronize", unsafe { ffi::cuStreamSynchronize(self.inner.as_inner()) })
     }
 
     fn event(&self) -> Result<Box<dyn BackendEvent>> {
         self.shared.enter()?;
-        let event = Event::new(EventFlags::DEFAULT).map_err(|error| cust_error("cuEventCreate", error))?;
-        event.record(&self.inner).map_err(|error| cust_error("cuEventRecord", error))?;
-        Ok(Box::new(CudaEvent { shared: Arc::clone(&self.shared), inner: event }))
+        let mut event = CudaEvent { handle: ptr::null_mut(), shared: Arc::clone(&self.shared) };
+        // SAFETY: the pointer is live; the context is current.
+        check("cuEventCreate", unsafe { ffi::cuEventCreate(&mut event.handle, 0) })?;
+        // SAFETY: both handles are live.
+        check("cuEventRecord", unsafe { ffi::cuEventRecord(event.handle, self.inner.as_inner()) })?;
+        Ok(Box::new(event))
+    }
+
+    fn wait_for(&self, event: &dyn BackendEvent) -> Result<()> {
+        self.shared.enter()?;
+        let event = event.as_any().downcast_ref::<CudaEvent>().ok_or_else(|| other_device(&self.shared))?;
+        // SAFETY: both handles are live.
+        let status = unsafe { ffi::cuStreamWaitEvent(self.inner.as_inner(), event.handle, 0) };
+        check("cuStreamWaitEvent", status)
     }
 
     fn raw(&self) -> *mut c_void {
@@ -85,27 +98,37 @@ impl BackendStream for CudaStream {
 
     fn begin_capture(&self) -> Result<()> {
         self.shared.enter()?;
-        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        let mode = ffi::CAPTURE_THREAD_LOCAL;
         // SAFETY: the stream is live.
-        check("cuStreamBeginCapture", unsafe { sys::cuStreamBeginCapture_v2(self.inner.as_inner(), mode) })
+        check("cuStreamBeginCapture", unsafe { ffi::cuStreamBeginCapture_v2(self.inner.as_inner(), mode) })
     }
 
     fn end_capture(&self) -> Result<Box<dyn BackendGraph>> {
+        self.shared.enter()?;
         let mut graph = Graph(ptr::null_mut());
         // SAFETY: the stream is live; the pointer too.
-        let status = unsafe { sys::cuStreamEndCapture(self.inner.as_inner(), &mut graph.0) };
+        let status = unsafe { ffi::cuStreamEndCapture(self.inner.as_inner(), &mut graph.0) };
         check("cuStreamEndCapture", status)?;
         let mut exec: CUgraphExec = ptr::null_mut();
         // SAFETY: the graph was just made.
-        check("cuGraphInstantiate", unsafe { sys::cuGraphInstantiateWithFlags(&mut exec, graph.0, 0) })?;
+        check("cuGraphInstantiate", unsafe { ffi::cuGraphInstantiateWithFlags(&mut exec, graph.0, 0) })?;
         Ok(Box::new(CudaGraph { shared: Arc::clone(&self.shared), exec }))
+    }
+}
+
+fn other_device(expected: &Shared) -> Error {
+    Error::OtherDevice {
+        operation: "events",
+        what: "the event",
+        expected: expected.info.name.clone(),
+        got: "another kind of device".into(),
     }
 }
 
 #[derive(Debug)]
 struct CudaEvent {
+    handle: CUevent,
     shared: Arc<Shared>,
-    inner: Event,
 }
 
 // SAFETY: the driver's events may be used from any thread; each call makes the context current first.
@@ -113,22 +136,29 @@ unsafe impl Send for CudaEvent {}
 // SAFETY: as above; the driver locks.
 unsafe impl Sync for CudaEvent {}
 
+impl Drop for CudaEvent {
+    fn drop(&mut self) {
+        if !self.handle.is_null() && self.shared.enter().is_ok() {
+            // SAFETY: the event is ours alone.
+            let _ = unsafe { ffi::cuEventDestroy_v2(self.handle) };
+        }
+    }
+}
+
 impl BackendEvent for CudaEvent {
     fn synchronize(&self) -> Result<()> {
         self.shared.enter()?;
-        self.inner.synchronize().map_err(|error| cust_error("cuEventSynchronize", error))
+        // SAFETY: the event is live.
+        check("cuEventSynchronize", unsafe { ffi::cuEventSynchronize(self.handle) })
     }
 
     fn microseconds_since(&self, earlier: &dyn BackendEvent) -> Result<f64> {
         self.shared.enter()?;
-        let earlier = earlier.as_any().downcast_ref::<Self>().ok_or_else(|| Error::OtherDevice {
-            operation: "elapsed time",
-            what: "the earlier event",
-            expected: self.shared.info.name.clone(),
-            got: "another kind of device".into(),
-        })?;
-        let milliseconds = self.inner.elapsed_time_f32(&earlier.inner);
-        let milliseconds = milliseconds.map_err(|error| cust_error("cuEventElapsedTime", error))?;
+        let earlier = earlier.as_any().downcast_ref::<Self>().ok_or_else(|| other_device(&self.shared))?;
+        let mut milliseconds = 0.0;
+        // SAFETY: both events are live; the pointer too.
+        let status = unsafe { ffi::cuEventElapsedTime(&mut milliseconds, earlier.handle, self.handle) };
+        check("cuEventElapsedTime", status)?;
         Ok(f64::from(milliseconds) * 1e3)
     }
 
@@ -144,7 +174,7 @@ impl Drop for Graph {
     fn drop(&mut self) {
         if !self.0.is_null() {
             // SAFETY: the graph is ours alone.
-            let _ = unsafe { sys::cuGraphDestroy(self.0) };
+            let _ = unsafe { ffi::cuGraphDestroy(self.0) };
         }
     }
 }
@@ -155,16 +185,16 @@ struct CudaGraph {
     exec: CUgraphExec,
 }
 
-// SAFETY: the driver's graphs may be used from any thread, one at a time, and `replay` only reads the handle.
+// SAFETY: the driver's graphs may be used from any thread, one at a time: `replay` takes the graph mutably.
 unsafe impl Send for CudaGraph {}
-// SAFETY: as above.
+// SAFETY: as above; there is nothing to do with a shared reference.
 unsafe impl Sync for CudaGraph {}
 
 impl BackendGraph for CudaGraph {
-    fn replay(&self, stream: &dyn BackendStream) -> Result<()> {
+    fn replay(&mut self, stream: &dyn BackendStream) -> Result<()> {
         self.shared.enter()?;
-        // SAFETY: both handles are live; `Stream::capture`'s caller keeps what the work uses alive.
-        check("cuGraphLaunch", unsafe { sys::cuGraphLaunch(self.exec, stream.raw().cast()) })
+        // SAFETY: both handles are live; the caller of `Graph::replay` keeps what the work uses alive.
+        check("cuGraphLaunch", unsafe { ffi::cuGraphLaunch(self.exec, stream.raw().cast()) })
     }
 }
 
@@ -172,7 +202,7 @@ impl Drop for CudaGraph {
     fn drop(&mut self) {
         if self.shared.enter().is_ok() {
             // SAFETY: the graph is ours alone.
-            let _ = unsafe { sys::cuGraphExecDestroy(self.exec) };
+            let _ = unsafe { ffi::cuGraphExecDestroy(self.exec) };
         }
     }
 }

@@ -1,0 +1,76 @@
+//! The driver's functions that are called directly, each with a number as its result.
+//!
+//! `cust` declares them too, but with a Rust enum of the results that CUDA 11 knew: a newer driver's new result would
+//! not be a value of it, which Rust does not allow.
+use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
+
+use cust::sys::{CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUjit_option, CUmodule, CUstream};
+
+/// Success.
+pub(super) const SUCCESS: c_int = 0;
+/// Device memory is used up.
+pub(super) const OUT_OF_MEMORY: c_int = 2;
+/// There is no driver: what the link library of `cargo xtask setup` answers.
+pub(super) const STUB_LIBRARY: c_int = 34;
+/// The driver shows no GPU.
+pub(super) const NO_DEVICE: c_int = 100;
+/// Captures of this thread alone are bound by what may not be recorded.
+pub(super) const CAPTURE_THREAD_LOCAL: c_int = 1;
+
+unsafe extern "C" {
+    pub(super) fn cuInit(flags: c_uint) -> c_int;
+    pub(super) fn cuCtxSynchronize() -> c_int;
+
+    pub(super) fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> c_int;
+    pub(super) fn cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize) -> c_int;
+    pub(super) fn cuMemFree_v2(address: CUdeviceptr) -> c_int;
+    pub(super) fn cuMemcpyHtoD_v2(to: CUdeviceptr, from: *const c_void, bytes: usize) -> c_int;
+    pub(super) fn cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize) -> c_int;
+    pub(super) fn cuMemsetD8_v2(address: CUdeviceptr, value: u8, bytes: usize) -> c_int;
+
+    pub(super) fn cuModuleLoadDataEx(
+        module: *mut CUmodule,
+        image: *const c_void,
+        count: c_uint,
+        options: *mut CUjit_option,
+        values: *mut *mut c_void,
+    ) -> c_int;
+    pub(super) fn cuModuleGetFunction(
+        function: *mut CUfunction,
+        module: CUmodule,
+        name: *const c_char,
+    ) -> c_int;
+    pub(super) fn cuLaunchKernel(
+        function: CUfunction,
+        grid_x: c_uint,
+        grid_y: c_uint,
+        grid_z: c_uint,
+        block_x: c_uint,
+        block_y: c_uint,
+        block_z: c_uint,
+        shared_bytes: c_uint,
+        stream: CUstream,
+        parameters: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) -> c_int;
+
+    pub(super) fn cuStreamSynchronize(stream: CUstream) -> c_int;
+    pub(super) fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint) -> c_int;
+    pub(super) fn cuStreamBeginCapture_v2(stream: CUstream, mode: c_int) -> c_int;
+    pub(super) fn cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph) -> c_int;
+
+    pub(super) fn cuEventCreate(event: *mut CUevent, flags: c_uint) -> c_int;
+    pub(super) fn cuEventRecord(event: CUevent, stream: CUstream) -> c_int;
+    pub(super) fn cuEventSynchronize(event: CUevent) -> c_int;
+    pub(super) fn cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent) -> c_int;
+    pub(super) fn cuEventDestroy_v2(event: CUevent) -> c_int;
+
+    pub(super) fn cuGraphInstantiateWithFlags(
+        exec: *mut CUgraphExec,
+        graph: CUgraph,
+        flags: c_ulonglong,
+    ) -> c_int;
+    pub(super) fn cuGraphLaunch(exec: CUgraphExec, stream: CUstream) -> c_int;
+    pub(super) fn cuGraphExecDestroy(exec: CUgraphExec) -> c_int;
+    pub(super) fn cuGraphDestroy(graph: CUgraph) -> c_int;
+}
