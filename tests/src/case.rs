@@ -41,6 +41,8 @@ enum Body {
     Check(Box<Check>),
     /// The case cannot run: why.
     Missing(String),
+    /// The case stands for those of a data folder that is still packed.
+    Packed(&'static str),
 }
 
 impl Case {
@@ -67,6 +69,11 @@ impl Case {
             effort: Effort::Quick,
             body: Body::Missing(why.into()),
         }
+    }
+
+    /// A case that stands for others on the data of `folder` until that is unpacked. It is no quick one: nor are they.
+    pub fn packed(name: impl Into<String>, about: impl Into<String>, folder: &'static str) -> Self {
+        Self { name: name.into(), about: about.into(), effort: Effort::Slow, body: Body::Packed(folder) }
     }
 
     /// The same case, marked with its effort.
@@ -96,10 +103,19 @@ impl Case {
         self.effort
     }
 
+    /// The data folder to unpack for the cases that this one stands for.
+    pub fn needs_unpacked(&self) -> Option<&'static str> {
+        match self.body {
+            Body::Packed(folder) => Some(folder),
+            _ => None,
+        }
+    }
+
     /// Why it does not run on `device`; `None` if it does.
     pub fn skipped_on(&self, device: &Device) -> Option<&str> {
         match &self.body {
             Body::Missing(why) => Some(why),
+            Body::Packed(_) => Some("its data is packed"),
             Body::Check(_) if self.effort == Effort::Gpu && device.is_simulator() => Some("for a GPU only"),
             Body::Check(_) => None,
         }
@@ -113,6 +129,7 @@ impl Case {
         match &self.body {
             Body::Check(check) => check(context),
             Body::Missing(why) => Err(anyhow::anyhow!("cannot run: {why}")),
+            Body::Packed(folder) => Err(anyhow::anyhow!("cannot run: {folder} is packed")),
         }
     }
 

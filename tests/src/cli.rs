@@ -8,7 +8,7 @@ use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::case::{Case, Effort};
-use crate::data::Data;
+use crate::data::{Data, FOLDERS};
 use crate::exit::{self, Usage};
 use crate::report::{self, Counts};
 use crate::run::{self, Record};
@@ -26,7 +26,8 @@ pub struct Cli {
     /// Runs on this device: `sim`, `cuda:INDEX`, or `all` that are there. May be given more than once.
     #[arg(long = "device", value_name = "DEVICE", default_value = "all")]
     pub devices: Vec<DeviceName>,
-    /// Runs the case of this name; if there is none, the cases whose name contains it.
+    /// Runs the case of this name; if there is none, the cases whose name contains it. Packed data is unpacked only for a
+    /// name that is nowhere else.
     #[arg(long, value_name = "NAME")]
     pub only: Option<String>,
     /// Real matrices: a folder with `dlmc` and `graphs`, as folders or as .tar.xz. Else the folder that LACUNA_DATA
@@ -36,9 +37,9 @@ pub struct Cli {
     /// The seed of all inputs that are drawn.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Draws this many random problems.
-    #[arg(long, value_name = "COUNT")]
-    pub random: Option<usize>,
+    /// Draws this many random problems, at most a million.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    pub random: Option<u32>,
     /// Lists the cases, and runs none.
     #[arg(long)]
     pub list: bool,
@@ -65,8 +66,7 @@ pub fn main(cli: &Cli) -> ExitCode {
 /// Gives the number of failures.
 fn run(cli: &Cli) -> anyhow::Result<usize> {
     let mut data = Data::find(cli.data.as_deref())?;
-    data.unpack()?;
-    let cases = cases(Options { random: cli.random }, &data)?;
+    let cases = gather(cli, &mut data);
     let cases = select(&cases, cli)?;
     if cli.list {
         print(&list(&cases))?;
@@ -91,6 +91,25 @@ fn run(cli: &Cli) -> anyhow::Result<usize> {
     };
     print(&text)?;
     Ok(Counts::of(&records).failed)
+}
+
+/// All cases. Data is unpacked only for cases that are to run, or if the name asked for may be among those on it.
+fn gather(cli: &Cli, data: &mut Data) -> Vec<Case> {
+    let options = Options { random: cli.random.map(|count| count as usize) };
+    let gathered = cases(options, data);
+    let wanted: Vec<&'static str> = match select(&gathered, cli) {
+        Ok(_) if cli.list => Vec::new(),
+        Ok(selected) => selected.into_iter().filter_map(Case::needs_unpacked).collect(),
+        Err(_) if cli.quick => Vec::new(),
+        Err(_) => FOLDERS.to_vec(),
+    };
+    if wanted.is_empty() {
+        return gathered;
+    }
+    for folder in wanted {
+        data.unpack(folder);
+    }
+    cases(options, data)
 }
 
 /// The cases that the command line asks for.

@@ -1,11 +1,12 @@
 //! Real matrices, where there are any: the Deep Learning Matrix Collection and graphs.
+use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::exit::{Missing, Usage};
+use crate::exit::Usage;
 
 /// The folder names that the suite knows, also as archives: `NAME/` or `NAME.tar.xz`.
 pub const FOLDERS: [&str; 2] = ["dlmc", "graphs"];
@@ -14,25 +15,38 @@ pub const FOLDERS: [&str; 2] = ["dlmc", "graphs"];
 pub const VARIABLE: &str = "LACUNA_DATA";
 
 /// A folder of real data, or none. What is packed is unpacked into a place of its own that goes when this is dropped.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Data {
     root: Option<PathBuf>,
     unpacked: Option<TempDir>,
+    /// The folders that could not be unpacked, and why.
+    failed: BTreeMap<&'static str, String>,
+}
+
+/// The state of a folder of data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Folder {
+    /// It lies here.
+    At(PathBuf),
+    /// There is an archive of it: see [`Data::unpack`].
+    Packed,
+    /// There is none: why, and what to do.
+    Missing(String),
 }
 
 impl Data {
     /// No data.
     pub fn none() -> Self {
-        Self { root: None, unpacked: None }
+        Self::default()
     }
 
     /// The data in `named`, else in the folder that [`VARIABLE`] names, else where it usually lies: in `data` beside
-    /// the program, or in `../shared/data` beside the workspace.
+    /// the program, or in `../shared/data` beside the workspace. Unpacks nothing.
     ///
     /// # Errors
     /// If a folder that was named holds none of [`FOLDERS`].
     pub fn find(named: Option<&Path>) -> Result<Self, Usage> {
-        let variable = || env::var_os(VARIABLE).map(PathBuf::from);
+        let variable = || env::var_os(VARIABLE).filter(|root| !root.is_empty()).map(PathBuf::from);
         if let Some(root) = named.map(Path::to_owned).or_else(variable) {
             if !holds_data(&root) {
                 let [first, second] = FOLDERS;
@@ -41,51 +55,52 @@ impl Data {
                     root.display()
                 )));
             }
-            return Ok(Self { root: Some(root), unpacked: None });
+            return Ok(Self { root: Some(root), ..Self::default() });
         }
-        Ok(Self { root: usual_places().into_iter().find(|root| holds_data(root)), unpacked: None })
+        Ok(Self { root: usual_places().into_iter().find(|root| holds_data(root)), ..Self::default() })
     }
 
-    /// Unpacks what is packed.
-    ///
-    /// # Errors
-    /// If `tar` or `xz` is not installed, or the archive is broken.
-    pub fn unpack(&mut self) -> Result<(), Missing> {
-        let Some(root) = &self.root else { return Ok(()) };
-        for name in FOLDERS {
-            let archive = archive(root, name);
-            if root.join(name).is_dir() || !archive.is_file() {
-                continue;
-            }
-            let failed = |why: String| {
-                Missing(format!(
-                    "cannot unpack {}: {why}; install `tar` and `xz`, or unpack it there by hand",
-                    archive.display()
-                ))
-            };
-            let to = match &self.unpacked {
-                Some(folder) => folder,
-                None => self.unpacked.insert(TempDir::new().map_err(|error| failed(error.to_string()))?),
-            };
-            let output = Command::new("tar").arg("-xJf").arg(&archive).arg("-C").arg(to.path()).output();
-            let output = output.map_err(|error| failed(error.to_string()))?;
-            if !output.status.success() {
-                return Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
-            }
+    /// Unpacks the folder `name`, one of [`FOLDERS`], if it is packed. If that fails, it counts as missing from then on.
+    pub fn unpack(&mut self, name: &'static str) {
+        let Some(root) = self.root.as_deref().filter(|_| self.folder(name) == Folder::Packed) else { return };
+        let archive = archive(root, name);
+        if let Err(why) = self.unpack_archive(&archive, name) {
+            let archive = archive.display();
+            let why =
+                format!("cannot unpack {archive}: {why}; install `tar` and `xz`, or unpack it there by hand");
+            self.failed.insert(name, why);
         }
-        Ok(())
     }
 
-    /// The folder `name`, one of [`FOLDERS`], if it is there and needs no more unpacking.
-    pub fn folder(&self, name: &str) -> Option<PathBuf> {
+    fn unpack_archive(&mut self, archive: &Path, name: &str) -> Result<(), String> {
+        let to = match &self.unpacked {
+            Some(folder) => folder.path(),
+            None => self.unpacked.insert(TempDir::new().map_err(|error| error.to_string())?).path(),
+        };
+        let output = Command::new("tar").arg("-xJf").arg(archive).arg("-C").arg(to).output();
+        let output = output.map_err(|error| error.to_string())?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+        }
+        if to.join(name).is_dir() { Ok(()) } else { Err(format!("there is no folder {name}/ in it")) }
+    }
+
+    /// How it stands with the folder `name`, one of [`FOLDERS`].
+    pub fn folder(&self, name: &str) -> Folder {
+        if let Some(why) = self.failed.get(name) {
+            return Folder::Missing(why.clone());
+        }
         let roots = [self.root.as_deref(), self.unpacked.as_ref().map(TempDir::path)];
-        roots.into_iter().flatten().map(|root| root.join(name)).find(|folder| folder.is_dir())
+        if let Some(at) = roots.into_iter().flatten().map(|root| root.join(name)).find(|at| at.is_dir()) {
+            return Folder::At(at);
+        }
+        if self.root.as_deref().is_some_and(|root| archive(root, name).is_file()) {
+            return Folder::Packed;
+        }
+        Folder::Missing(format!(
+            "no data: give a folder that holds {name}/ or {name}.tar.xz by --data or {VARIABLE}"
+        ))
     }
-}
-
-/// Why cases on real data are skipped.
-pub(crate) fn why_missing(name: &str) -> String {
-    format!("no data: give a folder that holds {name}/ or {name}.tar.xz by --data or {VARIABLE}")
 }
 
 /// The files below `folder` with this extension, by name.
@@ -143,18 +158,21 @@ mod tests {
         fs::write(root.path().join("dlmc/deep/b.smtx"), "").unwrap();
         fs::write(root.path().join("dlmc/a.smtx"), "").unwrap();
         fs::write(root.path().join("dlmc/sizes.txt"), "").unwrap();
-        let mut data = Data::find(Some(root.path())).unwrap();
-        data.unpack().unwrap();
-        let folder = data.folder("dlmc").unwrap();
+        let data = Data::find(Some(root.path())).unwrap();
+        let folder = root.path().join("dlmc");
+        assert_eq!(data.folder("dlmc"), Folder::At(folder.clone()));
         assert_eq!(files(&folder, "smtx").unwrap(), [folder.join("a.smtx"), folder.join("deep/b.smtx")]);
-        assert_eq!(data.folder("graphs"), None);
+        assert!(matches!(data.folder("graphs"), Folder::Missing(why) if why.contains("--data")));
     }
 
     #[test]
     fn a_broken_archive_says_what_to_do() {
         let root = TempDir::new().unwrap();
         fs::write(root.path().join("graphs.tar.xz"), "not an archive").unwrap();
-        let error = Data::find(Some(root.path())).unwrap().unpack().unwrap_err().to_string();
-        assert!(error.contains("graphs.tar.xz") && error.contains("install"), "{error}");
+        let mut data = Data::find(Some(root.path())).unwrap();
+        assert_eq!(data.folder("graphs"), Folder::Packed);
+        data.unpack("graphs");
+        let Folder::Missing(why) = data.folder("graphs") else { panic!("it is there") };
+        assert!(why.contains("graphs.tar.xz") && why.contains("install"), "{why}");
     }
 }

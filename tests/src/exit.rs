@@ -7,10 +7,6 @@ use lacuna::Error;
 #[derive(Debug)]
 pub struct Usage(pub String);
 
-/// The machine lacks something. The text says what, and how to get it.
-#[derive(Debug)]
-pub struct Missing(pub String);
-
 impl fmt::Display for Usage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -18,29 +14,14 @@ impl fmt::Display for Usage {
 }
 impl std::error::Error for Usage {}
 
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-impl std::error::Error for Missing {}
-
 /// The exit code of a run that could not do its work.
 pub fn code_of(error: &anyhow::Error) -> u8 {
-    if error.is::<Usage>() {
-        return 2;
+    match error.downcast_ref::<Error>() {
+        Some(error) if error.is_missing() => 3,
+        Some(error) if error.is_usage() => 2,
+        None if error.is::<Usage>() => 2,
+        _ => 1,
     }
-    let lacking = matches!(
-        error.downcast_ref::<Error>(),
-        Some(
-            Error::NoCuda
-                | Error::NoDriver { .. }
-                | Error::NoDevice { .. }
-                | Error::OldGpu { .. }
-                | Error::Ptx { .. }
-        )
-    );
-    if lacking || error.is::<Missing>() { 3 } else { 1 }
 }
 
 #[cfg(test)]
@@ -50,9 +31,15 @@ mod tests {
     #[test]
     fn codes_of_the_contract() {
         assert_eq!(code_of(&anyhow::anyhow!("a check failed")), 1);
+        assert_eq!(code_of(&Error::Cuda { call: "cuLaunchKernel", why: String::new() }.into()), 1);
         assert_eq!(code_of(&Usage("no".into()).into()), 2);
-        assert_eq!(code_of(&Missing("no".into()).into()), 3);
-        assert_eq!(code_of(&Error::NoCuda.into()), 3);
-        assert_eq!(code_of(&Error::NoDevice { index: 1, count: 1 }.into()), 3);
+        assert_eq!(code_of(&Error::Range { start: 2, end: 1, len: 3 }.into()), 2);
+        for missing in [
+            Error::NoCuda,
+            Error::NoDevice { index: 1, count: 1 },
+            Error::BrokenDriver { why: String::new() },
+        ] {
+            assert_eq!(code_of(&anyhow::Error::from(missing).context("while starting")), 3);
+        }
     }
 }

@@ -51,14 +51,15 @@ impl Target {
 /// Opens the devices of these names, each once.
 ///
 /// # Errors
-/// Those of [`Device::cuda`]. For [`DeviceName::All`] the lack of a driver or of GPUs is none.
+/// Those of [`Device::cuda`]. For [`DeviceName::All`] the lack of a driver or of GPUs is none, and a GPU that is too old
+/// gives a note on stderr.
 pub fn open(names: &[DeviceName]) -> lacuna::Result<Vec<Target>> {
     let mut targets: Vec<Target> = Vec::new();
     for name in names {
         let found = match *name {
             DeviceName::Simulator => vec![Target::simulator()],
             DeviceName::Cuda(index) => vec![Target::cuda(index)?],
-            DeviceName::All => all()?,
+            DeviceName::All => all(Target::cuda, |note| eprintln!("lacuna-verify: {note}"))?,
         };
         for target in found {
             if targets.iter().all(|opened| opened.name != target.name) {
@@ -69,11 +70,14 @@ pub fn open(names: &[DeviceName]) -> lacuna::Result<Vec<Target>> {
     Ok(targets)
 }
 
-fn all() -> lacuna::Result<Vec<Target>> {
+/// The simulator, and the GPUs that `open` gives for one index after another. A GPU that is too old is left out, with a
+/// word to `note`; a driver that is there and does not work is an error.
+fn all(open: impl Fn(usize) -> lacuna::Result<Target>, note: impl Fn(&str)) -> lacuna::Result<Vec<Target>> {
     let mut targets = vec![Target::simulator()];
     for index in 0.. {
-        match Target::cuda(index) {
+        match open(index) {
             Ok(target) => targets.push(target),
+            Err(error @ Error::OldGpu { .. }) => note(&format!("cuda:{index} is left out: {error}")),
             Err(Error::NoCuda | Error::NoDriver { .. } | Error::NoDevice { .. }) => break,
             Err(error) => return Err(error),
         }
@@ -83,6 +87,8 @@ fn all() -> lacuna::Result<Vec<Target>> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
 
     #[test]
@@ -93,6 +99,32 @@ mod tests {
         for bad in ["", "cuda", "cuda:", "cuda:-1", "gpu", "cuda:0x"] {
             assert!(bad.parse::<DeviceName>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn all_are_those_that_can_be_used() {
+        let names = |open: fn(usize) -> lacuna::Result<Target>, notes: &RefCell<Vec<String>>| {
+            let targets = all(open, |note| notes.borrow_mut().push(note.into()))?;
+            Ok::<_, Error>(targets.into_iter().map(|target| target.name).collect::<Vec<_>>())
+        };
+        let none = RefCell::default();
+        assert_eq!(names(|_| Err(Error::NoCuda), &none).unwrap(), ["sim"]);
+        assert_eq!(names(|_| Err(Error::NoDriver { why: "none".into() }), &none).unwrap(), ["sim"]);
+        assert_eq!(names(|index| Err(Error::NoDevice { index, count: 0 }), &none).unwrap(), ["sim"]);
+        let broken = names(|_| Err(Error::BrokenDriver { why: "reset it".into() }), &none);
+        assert!(matches!(broken, Err(Error::BrokenDriver { .. })));
+        assert!(none.borrow().is_empty());
+
+        // An old GPU, a good one, and no more.
+        let mixed = |index| match index {
+            0 => Err(Error::OldGpu { name: "K80".into(), major: 3, minor: 7, needed: "7.0".into() }),
+            1 => Ok(Target { name: "cuda:1".into(), device: Device::simulator() }),
+            _ => Err(Error::NoDevice { index, count: 2 }),
+        };
+        let notes = RefCell::default();
+        assert_eq!(names(mixed, &notes).unwrap(), ["sim", "cuda:1"]);
+        let notes = notes.into_inner();
+        assert!(notes.len() == 1 && notes[0].contains("cuda:0") && notes[0].contains("K80"), "{notes:?}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The whole suite on the simulator.
-use lacuna_verify::data::Data;
+use lacuna_verify::data::{Data, FOLDERS};
 use lacuna_verify::report;
 use lacuna_verify::run::run;
 use lacuna_verify::target::Target;
@@ -8,8 +8,10 @@ use lacuna_verify::{Options, cases};
 #[test]
 fn every_case_holds() {
     let mut data = Data::find(None).unwrap();
-    data.unpack().unwrap();
-    let cases = cases(Options::default(), &data).unwrap();
+    for folder in FOLDERS {
+        data.unpack(folder);
+    }
+    let cases = cases(Options::default(), &data);
     let records = run(&cases, &Target::simulator(), 1, |_| {}).unwrap();
     let text = report::text(&records, |record| format!("lacuna-verify --device sim --only {}", record.case));
     println!("{text}");

@@ -112,8 +112,10 @@ impl Event {
     /// Microseconds from `earlier` to this, both passed. On the simulator: time spent simulating.
     ///
     /// # Errors
-    /// What the driver says, for example that one has not been passed.
+    /// [`Error::OtherDevice`](crate::Error::OtherDevice) for events of two devices; what the driver says, for example that
+    /// one has not been passed.
     pub fn microseconds_since(&self, earlier: &Self) -> Result<f64> {
+        self.device.expect_same("elapsed time", "the earlier event", &earlier.device)?;
         self.inner.microseconds_since(&*earlier.inner)
     }
 }

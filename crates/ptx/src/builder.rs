@@ -34,7 +34,7 @@ pub struct Build {
     pub compiler: DeviceCompiler,
     /// The targets that were compiled now; the others came from the cache.
     pub compiled: Vec<Target>,
-    /// The Rust files and manifests that the PTX depends on.
+    /// The sources, manifests and lock files that the PTX depends on.
     pub sources: Vec<PathBuf>,
 }
 
@@ -176,9 +176,7 @@ impl Builder {
         }
         if let Some(ptxas) = ptxas.filter(|ptxas| ptxas.supports(target)) {
             for entry in &module.entries {
-                let usage = ptxas.usage(cache, target, &entry.ptx)?;
-                let usage = usage.get(&entry.name).copied().unwrap_or_default();
-                resources.push(Resources::new(target, entry, usage)?);
+                resources.push(Resources::new(target, entry, ptxas.usage(cache, target, entry)?)?);
             }
         }
         Ok((module, compiled, resources))

@@ -8,7 +8,7 @@ use crate::sources::Sources;
 use crate::{BuildError, Cache, DeviceCompiler, Target, cache};
 
 /// Part of every key: raise it when the same inputs come to give other PTX.
-const FORMAT: &str = "1";
+const FORMAT: &str = "2";
 
 /// The crate's PTX for a target, from the cache or the compiler; and whether it was compiled now.
 pub(crate) fn module(

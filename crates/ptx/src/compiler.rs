@@ -1,6 +1,6 @@
 //! Finds a rustc that builds device code.
-use std::env;
-use std::ffi::OsString;
+use std::env::{self, JoinPathsError};
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -48,7 +48,7 @@ pub struct DeviceCompiler {
     /// Where it came from.
     pub source: Source,
     /// Folders of shared libraries that it needs and the system does not look into.
-    libraries: Vec<PathBuf>,
+    pub(crate) libraries: Vec<PathBuf>,
 }
 
 impl DeviceCompiler {
@@ -158,16 +158,18 @@ fn library_folders(root: &Path) -> Vec<PathBuf> {
 
 fn command(program: &Path, libraries: &[PathBuf]) -> Command {
     let mut command = Command::new(program);
-    if !libraries.is_empty() {
-        let mut value = OsString::new();
-        for folder in libraries {
-            value.push(folder);
-            value.push(":");
-        }
-        value.push(env::var_os("LD_LIBRARY_PATH").unwrap_or_default());
-        command.env("LD_LIBRARY_PATH", value);
+    let own = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    // A folder with a colon in its name cannot stand there; the program then says which library it lacks.
+    if let (false, Ok(path)) = (libraries.is_empty(), library_path(libraries, &own)) {
+        command.env("LD_LIBRARY_PATH", path);
     }
     command
+}
+
+/// These folders, then the user's own. An empty entry would mean the current directory.
+fn library_path(libraries: &[PathBuf], own: &OsStr) -> Result<OsString, JoinPathsError> {
+    let own = env::split_paths(own).filter(|folder| !folder.as_os_str().is_empty());
+    env::join_paths(libraries.iter().cloned().chain(own))
 }
 
 /// (1, 96) of `rustc 1.96.0 (…)`.
@@ -187,6 +189,15 @@ mod tests {
         assert_eq!(version_number("rustc 2.0-dev"), Some((2, 0)));
         assert_eq!(version_number("gcc 12.2.0"), None);
         assert_eq!(version_number("rustc"), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_library_path_has_no_empty_entry() {
+        let path = |own: &str| library_path(&["/a".into(), "/b".into()], own.as_ref()).unwrap();
+        assert_eq!(path(""), "/a:/b");
+        assert_eq!(path("/c::/d:"), "/a:/b:/c:/d");
+        assert!(library_path(&["/a:b".into()], "".as_ref()).is_err());
     }
 
     #[cfg(unix)]
@@ -240,9 +251,12 @@ mod tests {
             let error = DeviceCompiler::first_of(places(&[&old])).unwrap_err();
             assert!(matches!(error, BuildError::NoCompiler { .. }));
             let text = error.to_string();
-            for part in
-                ["rustc 1.95.0, older than 1.96", "cargo xtask setup", "rust-src", "LACUNA_DEVICE_RUSTC"]
-            {
+            for part in [
+                "rustc 1.95.0, older than 1.96",
+                "cargo xtask setup",
+                "install 1.96.0 --component rust-src",
+                "LACUNA_DEVICE_RUSTC",
+            ] {
                 assert!(text.contains(part), "no `{part}` in {text}");
             }
         }

@@ -12,7 +12,7 @@ pub enum BuildError {
     #[error(
         "no device compiler: kernels need rustc {minimum} or newer with its library sources.\n\
          looked at:\n{searched}\n\
-         to get one, run `cargo xtask setup` in Lacuna's repository, or `rustup toolchain install stable \
+         to get one, run `cargo xtask setup` in Lacuna's repository, or `rustup toolchain install {minimum}.0 \
          --component rust-src`, or (Debian) `apt-get install rustc-web cargo-web rust-web-src`; \
          or name a rustc in LACUNA_DEVICE_RUSTC"
     )]
@@ -152,6 +152,21 @@ pub enum BuildError {
         target: Target,
         /// Version of ptxas.
         version: String,
+        /// What it printed.
+        output: String,
+    },
+    /// ptxas accepted a module, and its report leaves out what an entry takes.
+    #[error(
+        "{target}: ptxas {version} does not report the registers of entry `{entry}`: \
+         name another ptxas in LACUNA_PTXAS; it printed:\n{output}"
+    )]
+    PtxasReport {
+        /// The target built for.
+        target: Target,
+        /// Version of ptxas.
+        version: String,
+        /// The entry.
+        entry: String,
         /// What it printed.
         output: String,
     },

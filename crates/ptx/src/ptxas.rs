@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{BuildError, Cache, Target, cache};
+use crate::{BuildError, Cache, EntryPtx, Target, cache};
 
 /// A ptxas on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,23 +67,23 @@ impl Ptxas {
         target >= Target::Sm80 || release.is_some_and(|release: u32| release < 13)
     }
 
-    /// Assembles a module of several entries and tells what each takes.
-    pub(crate) fn usage(
-        &self,
-        cache: &Cache,
-        target: Target,
-        ptx: &str,
-    ) -> Result<BTreeMap<String, Usage>, BuildError> {
-        let key = cache::digest([&*self.version, target.name(), ptx]);
-        let report = match cache.get("reports", &key) {
-            Some(report) => report,
-            None => {
-                let report = self.run(target, ptx)?;
-                cache.put("reports", &key, &report)?;
-                report
-            }
-        };
-        Ok(parse_report(&report))
+    /// Assembles the module of an entry and tells what the entry takes. A report that does not tell it is an error: it
+    /// would hide a spill.
+    pub(crate) fn usage(&self, cache: &Cache, target: Target, entry: &EntryPtx) -> Result<Usage, BuildError> {
+        let key = cache::digest([&*self.version, target.name(), &entry.ptx]);
+        let kept = cache.get("reports", &key);
+        if let Some(usage) = kept.and_then(|report| usage_of(&entry.name, &report)) {
+            return Ok(usage);
+        }
+        let report = self.run(target, &entry.ptx)?;
+        let usage = usage_of(&entry.name, &report).ok_or_else(|| BuildError::PtxasReport {
+            target,
+            version: self.version.clone(),
+            entry: entry.name.clone(),
+            output: report.trim().to_owned(),
+        })?;
+        cache.put("reports", &key, &report)?;
+        Ok(usage)
     }
 
     fn run(&self, target: Target, ptx: &str) -> Result<String, BuildError> {
@@ -104,6 +104,11 @@ impl Ptxas {
         let output = format!("{}{report}", String::from_utf8_lossy(&output.stdout)).trim().to_owned();
         Err(BuildError::PtxasRefused { target, version: self.version.clone(), output })
     }
+}
+
+/// What a report says of an entry; nothing if it leaves the entry or its registers out.
+fn usage_of(entry: &str, report: &str) -> Option<Usage> {
+    parse_report(report).remove(entry).filter(|usage| usage.registers > 0)
 }
 
 /// Reads the lines of `ptxas -v`. What the report leaves out is 0.
@@ -164,6 +169,26 @@ ptxas info    : Used 12 registers, used 0 barriers, 408 bytes cmem[0]
     #[test]
     fn other_text_is_no_report() {
         assert!(parse_report("Used 12 registers\n'").is_empty());
+    }
+
+    #[test]
+    fn a_report_must_name_the_entry_and_its_registers() {
+        assert_eq!(usage_of("narrow", REPORT).map(|usage| usage.registers), Some(12));
+        assert_eq!(usage_of("other", REPORT), None);
+        assert_eq!(usage_of("narrow", &REPORT.replace("Used 12 registers", "Used many")), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_ptxas_that_reports_nothing_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let silent = Ptxas { path: "true".into(), version: "12.9".into() };
+        let entry = EntryPtx { name: "k".into(), ptx: String::new(), bounds: None };
+        // The second time, too: such a report is not kept.
+        for _ in 0..2 {
+            let error = silent.usage(&Cache::at(dir.path()), Target::Sm80, &entry).unwrap_err();
+            assert!(matches!(&error, BuildError::PtxasReport { entry, .. } if entry == "k"), "{error}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 use std::fmt;
 
 use crate::ptxas::Usage;
-use crate::{BuildError, EntryPtx, Occupancy, Target};
+use crate::{BuildError, EntryPtx, Occupancy, Target, count_barriers};
 
 /// What one entry takes on one target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct Resources {
     pub stack_bytes: u32,
     /// Threads of a block and the occupancy; unknown for an entry without launch bounds.
     pub launch: Option<(u32, Occupancy)>,
+    /// Barrier instructions in the PTX, of block and warp together: a compiler that copies one changes the table.
+    pub barriers: u32,
 }
 
 impl Resources {
@@ -44,6 +46,7 @@ impl Resources {
             shared_bytes,
             stack_bytes: usage.stack,
             launch,
+            barriers: count_barriers(&entry.ptx).total(),
         })
     }
 }
@@ -75,8 +78,17 @@ impl ResourceTable {
 
 impl fmt::Display for ResourceTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const HEAD: [&str; 8] =
-            ["entry", "target", "registers", "shared B", "stack B", "threads", "blocks/SM", "occupancy"];
+        const HEAD: [&str; 9] = [
+            "entry",
+            "target",
+            "registers",
+            "shared B",
+            "stack B",
+            "threads",
+            "blocks/SM",
+            "occupancy",
+            "barriers",
+        ];
         let mut lines = vec![HEAD.map(str::to_owned)];
         for row in &self.rows {
             let (threads, blocks, occupancy) = match row.launch {
@@ -96,6 +108,7 @@ impl fmt::Display for ResourceTable {
                 threads,
                 blocks,
                 occupancy,
+                row.barriers.to_string(),
             ]);
         }
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
@@ -119,7 +132,7 @@ mod tests {
     use crate::LaunchBounds;
 
     fn entry(name: &str, bounds: Option<LaunchBounds>) -> EntryPtx {
-        EntryPtx { name: name.into(), ptx: String::new(), bounds }
+        EntryPtx { name: name.into(), ptx: "bar.sync 0;\nbar.warp.sync -1;\n".into(), bounds }
     }
 
     #[test]
@@ -135,10 +148,10 @@ mod tests {
         let expected = "\
 What each entry takes. rustc 1.96.0, ptxas 12.9; no entry spills.
 
-entry  target  registers  shared B  stack B  threads  blocks/SM  occupancy
-add    sm_70          64      1040        0      128          8       50 %
-add    sm_90          64      1040        0      128          8       50 %
-scale  sm_90          64        16        0        -          -          -
+entry  target  registers  shared B  stack B  threads  blocks/SM  occupancy  barriers
+add    sm_70          64      1040        0      128          8       50 %         2
+add    sm_90          64      1040        0      128          8       50 %         2
+scale  sm_90          64        16        0        -          -          -         2
 ";
         assert_eq!(table.to_string(), expected);
         assert_eq!(table.row("add", Target::Sm70).unwrap().shared_bytes, 1040);

@@ -2,7 +2,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use lacuna_ptx::{BuildError, Builder, Cache, DeviceCompiler, LaunchBounds, Target, count_barriers};
+use lacuna_ptx::{
+    Barriers, BuildError, Builder, Cache, DeviceCompiler, LaunchBounds, Target, count_barriers,
+};
 
 /// The user's cache: it may hold `core` built for the target already, which takes most of the time.
 fn cache_with_compiler() -> Option<Cache> {
@@ -33,22 +35,24 @@ fn crate_with(source: &str) -> tempfile::TempDir {
 }
 
 #[test]
-fn a_barrier_after_a_divergent_branch_stays_one() {
+fn barriers_between_divergent_branches_stay_single() {
     let Some(cache) = cache_with_compiler() else { return };
     let bounds = LaunchBounds { max_threads: 64, min_blocks: 2, threads: 64, shared_bytes: 0 };
     let build = Builder::new(canary())
-        .targets(&[Target::Sm80])
         .launch_bounds(move |entry| (entry == "canary").then_some(bounds))
-        .expect_barriers(|entry| Some(u32::from(entry == "canary")))
+        .expect_barriers(|entry| Some(if entry == "canary" { 2 } else { 0 }))
         .cache(cache)
         .build()
         .unwrap();
-    let entry = build.modules[0].entry("canary").unwrap();
-    assert_eq!(count_barriers(&entry.ptx).block, 1, "{}", entry.ptx);
-    assert!(entry.ptx.contains(".maxntid 64, 1, 1\n.minnctapersm 2\n{"), "{}", entry.ptx);
-    if let Some(table) = build.resources {
-        let row = table.row("canary", Target::Sm80).unwrap();
-        assert!((1..=32).contains(&row.registers), "{row:?}");
+    assert_eq!(build.modules.len(), Target::ALL.len());
+    for module in &build.modules {
+        let entry = module.entry("canary").unwrap();
+        assert_eq!(count_barriers(&entry.ptx), Barriers { block: 1, warp: 1 }, "{}", entry.ptx);
+        assert!(entry.ptx.contains(".maxntid 64, 1, 1\n.minnctapersm 2\n{"), "{}", entry.ptx);
+        if let Some(row) = build.resources.as_ref().and_then(|table| table.row("canary", module.target)) {
+            assert!((1..=32).contains(&row.registers), "{row:?}");
+            assert_eq!(row.barriers, 2);
+        }
     }
     assert!(build.sources.iter().any(|file| file.ends_with("gpu/src/device.rs")), "{:?}", build.sources);
 }
@@ -80,11 +84,11 @@ fn a_wrong_number_of_barriers_is_refused() {
     let Some(cache) = cache_with_compiler() else { return };
     let error = Builder::new(canary())
         .targets(&[Target::Sm80])
-        .expect_barriers(|entry| (entry == "canary").then_some(2))
+        .expect_barriers(|entry| (entry == "canary").then_some(3))
         .cache(cache)
         .build()
         .unwrap_err();
-    assert!(matches!(error, BuildError::Barriers { expected: 2, found: 1, .. }), "{error}");
+    assert!(matches!(error, BuildError::Barriers { expected: 3, found: 2, .. }), "{error}");
 }
 
 #[test]

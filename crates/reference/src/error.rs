@@ -24,6 +24,16 @@ pub enum ReferenceError {
         /// Rows of A.
         rows: usize,
     },
+    /// The result does not fit into this machine's memory.
+    #[error(
+        "C: expected a result that fits into memory, got {rows} × {cols} elements of 16 bytes; compute a part of it"
+    )]
+    ResultTooLarge {
+        /// Rows of C to compute.
+        rows: usize,
+        /// Columns of C.
+        cols: usize,
+    },
     /// A sum has too many terms for its error to be bounded.
     #[error(
         "row {row} has {terms} nonzeros: expected at most {max}, beyond which an f32 sum has no useful bound"

@@ -35,7 +35,8 @@ pub struct ErrorReport {
 /// Only the nonzeros of A count: a NaN in a row of B that no nonzero meets does not show.
 ///
 /// # Errors
-/// If `b` has not `a.cols() × n` elements, or a row of A has more than [`MAX_TERMS`] nonzeros.
+/// If `b` has not `a.cols() × n` elements, a row of A has more than [`MAX_TERMS`] nonzeros, or C does not fit into
+/// memory.
 pub fn spmm(a: &Csr<f32>, b: &[f32], n: usize) -> Result<SpmmReference, ReferenceError> {
     spmm_rows(a, b, n, 0..a.rows())
 }
@@ -65,13 +66,22 @@ pub fn spmm_rows(
         }
         terms.push(length as u32);
     }
-    let mut value = vec![0.0; computed.len() * n];
-    let mut magnitude = vec![0.0; computed.len() * n];
+    let (mut value, mut magnitude) = (zeros(computed.len(), n)?, zeros(computed.len(), n)?);
     if n > 0 {
         let outputs = value.par_chunks_mut(n).zip(magnitude.par_chunks_mut(n));
         outputs.zip(&computed).for_each(|((value, magnitude), &row)| sum_row(a, b, row, value, magnitude));
     }
     Ok(SpmmReference { rows: a.rows(), n, computed, terms, value, magnitude })
+}
+
+/// `rows × cols` zeros. With no columns in A, B is empty for any `cols`, so that a product too large to hold can get here.
+fn zeros(rows: usize, cols: usize) -> Result<Vec<f64>, ReferenceError> {
+    let too_large = || ReferenceError::ResultTooLarge { rows, cols };
+    let len = rows.checked_mul(cols).ok_or_else(too_large)?;
+    let mut zeros = Vec::new();
+    zeros.try_reserve_exact(len).map_err(|_| too_large())?;
+    zeros.resize(len, 0.0);
+    Ok(zeros)
 }
 
 /// One row of C: its sums and, of the products that are finite, the sums of absolute values.

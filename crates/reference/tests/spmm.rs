@@ -154,6 +154,16 @@ fn inputs_are_checked() {
 }
 
 #[test]
+fn results_that_fit_nowhere_are_refused() {
+    // B is empty whatever N is.
+    let a = sparse(3, 0, 0.0, 1);
+    for n in [usize::MAX, usize::MAX / 3, isize::MAX as usize / 16] {
+        assert_eq!(spmm(&a, &[], n).unwrap_err(), ReferenceError::ResultTooLarge { rows: 3, cols: n });
+    }
+    assert_eq!(spmm(&a, &[], 2).unwrap().value(), [0.0; 6]);
+}
+
+#[test]
 fn too_long_sums_are_refused() {
     let terms = (1 << 22) + 1;
     let columns = (0..terms as u32).collect();

@@ -9,8 +9,8 @@ const LANES: usize = lacuna_gpu::WARP as usize;
 /// A lane's knowledge of its warp: the last clock of each lane whose accesses come before its own.
 pub(crate) type Seen = [u32; LANES];
 
-/// The present moment of one thread.
-#[derive(Clone, Copy, Debug)]
+/// A moment of one thread. The default one lies before all epochs.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moment {
     pub(crate) epoch: u32,
     pub(crate) warp: u32,

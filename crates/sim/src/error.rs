@@ -57,6 +57,15 @@ pub enum LaunchError {
         /// What the system said.
         source: io::Error,
     },
+    /// The host has no memory to remember which blocks touched what. What the kernel wrote is in memory.
+    #[error(
+        "{kernel}: the host has no memory for its checks; they take several times the memory that the \
+         kernel accesses; use smaller buffers or a larger host"
+    )]
+    HostMemory {
+        /// The kernel.
+        kernel: String,
+    },
     /// The kernel did something wrong.
     #[error("{0}")]
     Findings(Box<Report>),

@@ -67,7 +67,9 @@ pub enum FindingKind {
     BadArgument,
     /// The kernel panicked: on a GPU a trap, which ends the launch.
     Trap,
-    /// A thread passed the limit on memory and synchronisation operations: it probably loops for ever.
+    /// A thread passed the limit on memory and synchronisation operations: it probably loops for ever. So does one that
+    /// waits in a loop for another warp of its block: a warp runs until all its lanes are at a barrier or have exited.
+    /// Blocks that have not started are skipped.
     StepLimit,
 }
 

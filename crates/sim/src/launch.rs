@@ -1,4 +1,5 @@
 //! One launch of a kernel: what its blocks share.
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::finding::{Finding, FindingKind, Findings, Place};
@@ -42,6 +43,8 @@ pub(crate) struct Launch<'l> {
     pub(crate) geometry: Geometry,
     pub(crate) limits: Limits,
     pub(crate) sites: Sites,
+    /// A thread has passed the step limit: blocks that have not started are skipped, so that the launch ends soon.
+    pub(crate) stopped: AtomicBool,
     memory: &'l Mutex<Memory>,
     views: Vec<View>,
     /// The view whose slot of addresses this is.
@@ -68,7 +71,21 @@ impl<'l> Launch<'l> {
                 slots.insert(slot, index);
             }
         }
-        Self { geometry, limits, sites: Sites::default(), memory, views, slots, readonly: Mutex::default() }
+        Self {
+            geometry,
+            limits,
+            sites: Sites::default(),
+            stopped: AtomicBool::new(false),
+            memory,
+            views,
+            slots,
+            readonly: Mutex::default(),
+        }
+    }
+
+    /// Whether the host had no memory for what must be remembered of the blocks.
+    pub(crate) fn is_starved(&self) -> bool {
+        self.views.iter().any(|view| view.marks.is_starved())
     }
 
     /// The buffer that owns the slot of an address.

@@ -1,7 +1,17 @@
 //! The SIMT simulator: runs kernels written against [`lacuna_gpu::Gpu`] on the host, with every step checked.
 //!
 //! Each GPU thread is a coroutine; the threads of a block take turns on one host thread, and blocks run in parallel.
-//! Warp operations and barriers do what they do on a GPU. Results, counters and findings are the same on every run.
+//! Warp operations and barriers do what they do on a GPU.
+//!
+//! Results, counters and findings are the same on every run, as far as the blocks of a launch are independent. What may
+//! differ between runs, since blocks run in parallel:
+//!
+//! - sums of `f32` by atomics of several blocks, in their last bits, and the old values that atomics give;
+//! - the data that blocks race for, and all that follows from it; the race itself is always found;
+//! - [`FindingKind::Uninitialised`] where another block writes the place in the same launch (a finding in itself, but for
+//!   atomics that meet atomics);
+//! - which lines [`FindingKind::ReadonlyWritten`] names, in a kernel with more than 32 lines of read-only loads;
+//! - everything about other blocks after [`FindingKind::StepLimit`], which skips those that have not started.
 //!
 //! ```text
 //!   Simulator ──launch──► Launch ──a block──► Worker ◄──every step── SimThread (a coroutine)

@@ -24,7 +24,9 @@ pub struct Machine {
     pub shared_bytes: u32,
     /// Shared memory that the system takes from each block, in bytes.
     pub shared_reserved: u32,
-    /// 32-bit registers of an SM.
+    /// Shared memory is handed out in multiples of this many bytes; at least 1.
+    pub shared_granularity: u32,
+    /// 32-bit registers of an SM, spread evenly over its four schedulers.
     pub registers: u32,
     /// Most resident threads of an SM.
     pub max_threads: u32,
@@ -49,6 +51,7 @@ impl Machine {
         dram_gb_per_s: 900.0,
         shared_bytes: 96 * 1024,
         shared_reserved: 0,
+        shared_granularity: 256,
         registers: 65_536,
         max_threads: 2048,
         max_blocks: 32,
@@ -64,6 +67,7 @@ impl Machine {
         dram_gb_per_s: 2039.0,
         shared_bytes: 164 * 1024,
         shared_reserved: 1024,
+        shared_granularity: 128,
         ..Self::V100
     };
     /// NVIDIA H100, SXM5, 80 GB.

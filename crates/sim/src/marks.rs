@@ -1,13 +1,25 @@
 //! What the blocks of a launch did to a buffer: enough to tell afterwards which of them raced.
 //!
 //! Marks only ever grow, and by operations whose order does not matter, so the verdict is the same however the blocks
-//! were spread over the host's threads. Tables appear when first needed.
+//! were spread over the host's threads. Tables appear when first needed; one that the host has no memory for stays empty,
+//! and the launch fails.
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::race::Access;
 use crate::site::SiteId;
-use crate::zeros::{zeros_32, zeros_64};
+use crate::zeros::{Zero, zeros};
+
+/// The table, made with `count` cells (1 or more) when it is first needed; empty if the host has no memory for it.
+#[inline]
+fn table<T: Zero>(table: &OnceLock<Box<[T]>>, count: u64) -> &[T] {
+    table.get_or_init(|| zeros(count as usize).unwrap_or_default())
+}
+
+/// Whether the host had no memory for the table.
+fn is_starved<T>(table: &OnceLock<Box<[T]>>) -> bool {
+    table.get().is_some_and(|cells| cells.is_empty())
+}
 
 /// Cells for every 4 bytes, and for every byte where accesses of less than 4 bytes occur.
 #[derive(Debug)]
@@ -23,15 +35,22 @@ impl<T> Default for Resolution<T> {
 }
 
 impl<T> Resolution<T> {
-    /// The cells of an aligned access to a buffer of `len` bytes.
+    /// The cells of an aligned access to a buffer of `len` bytes; none without memory.
     #[inline]
-    fn cells(&self, len: u64, offset: u64, bytes: u32, zeros: fn(usize) -> Box<[T]>) -> &[T] {
+    fn cells(&self, len: u64, offset: u64, bytes: u32) -> &[T]
+    where
+        T: Zero,
+    {
         let (cells, first, count) = if bytes >= 4 {
-            (self.granules.get_or_init(|| zeros(len.div_ceil(4) as usize)), offset >> 2, bytes >> 2)
+            (table(&self.granules, len.div_ceil(4)), offset >> 2, bytes >> 2)
         } else {
-            (self.bytes.get_or_init(|| zeros(len as usize)), offset, bytes)
+            (table(&self.bytes, len), offset, bytes)
         };
-        &cells[first as usize..first as usize + count as usize]
+        cells.get(first as usize..first as usize + count as usize).unwrap_or_default()
+    }
+
+    fn is_starved(&self) -> bool {
+        is_starved(&self.granules) || is_starved(&self.bytes)
     }
 
     /// The cells that speak about one byte.
@@ -73,10 +92,10 @@ impl Extremes {
         let block = party.block + 1;
         let up = u64::from(block) << 32 | u64::from(party.site);
         let down = u64::from(!block) << 32 | u64::from(party.site);
-        for cell in self.last.cells(len, offset, bytes, zeros_64) {
+        for cell in self.last.cells(len, offset, bytes) {
             raise(cell, up);
         }
-        for cell in self.first.cells(len, offset, bytes, zeros_64) {
+        for cell in self.first.cells(len, offset, bytes) {
             raise(cell, down);
         }
     }
@@ -133,7 +152,7 @@ impl Marks {
     /// A read-only load by the line with this bit.
     #[inline]
     pub(crate) fn readonly(&self, len: u64, offset: u64, bytes: u32, bit: u32) {
-        for cell in self.readonly.cells(len, offset, bytes, zeros_32) {
+        for cell in self.readonly.cells(len, offset, bytes) {
             if cell.load(Relaxed) & bit == 0 {
                 cell.fetch_or(bit, Relaxed);
             }
@@ -151,12 +170,23 @@ impl Marks {
 
     /// The sectors of page `page` of a buffer of `len` bytes that a block has touched.
     pub(crate) fn sectors(&self, len: u64, page: u64, read: u64, written: u64) {
-        for (table, bits) in [(&self.sectors_read, read), (&self.sectors_written, written)] {
+        for (sectors, bits) in [(&self.sectors_read, read), (&self.sectors_written, written)] {
             if bits != 0 {
-                let words = table.get_or_init(|| zeros_64(len.div_ceil(SECTOR_PAGE) as usize));
-                words[page as usize].fetch_or(bits, Relaxed);
+                let cells = table(sectors, len.div_ceil(SECTOR_PAGE));
+                if let Some(word) = cells.get(page as usize) {
+                    word.fetch_or(bits, Relaxed);
+                }
             }
         }
+    }
+
+    /// Whether marks are missing because the host had no memory for them.
+    pub(crate) fn is_starved(&self) -> bool {
+        let extremes = [&self.written, &self.read, &self.atomic];
+        self.readonly.is_starved()
+            || extremes.into_iter().any(|extremes| extremes.last.is_starved() || extremes.first.is_starved())
+            || is_starved(&self.sectors_read)
+            || is_starved(&self.sectors_written)
     }
 
     /// Distinct sectors read and written.
@@ -249,6 +279,18 @@ mod tests {
         assert_eq!(verdicts(&marks), []);
         marks.access(LEN, 0, 4, Access::Read, party(1));
         assert_eq!(verdicts(&marks), [(0, Verdict::Race(party(0), party(1)))]);
+    }
+
+    #[test]
+    fn a_table_that_the_host_cannot_hold_is_noticed() {
+        let marks = Marks::default();
+        marks.access(LEN, 0, 4, Access::Write, party(0));
+        assert!(!marks.is_starved());
+        marks.readonly(1 << 60, 1 << 50, 4, 1);
+        assert!(marks.is_starved());
+        let marks = Marks::default();
+        marks.sectors(u64::MAX, 0, 0, 1);
+        assert!(marks.is_starved() && marks.distinct_sectors() == (0, 0));
     }
 
     #[test]

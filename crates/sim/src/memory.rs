@@ -29,6 +29,15 @@ pub enum MemoryError {
         /// The limit in bytes.
         limit: u64,
     },
+    /// The host has no memory for it.
+    #[error(
+        "the host has no memory for {requested} bytes of simulated device memory; it spends 9 bytes for every 8: \
+         use smaller buffers or a larger host"
+    )]
+    HostMemory {
+        /// Bytes asked for.
+        requested: u64,
+    },
     /// No run of addresses is left that is long enough.
     #[error("no device addresses left for {requested} bytes; create a new `Simulator`")]
     OutOfAddresses {
@@ -111,6 +120,7 @@ impl Memory {
             let (used, limit) = (self.used, self.limit);
             return Err(MemoryError::OutOfMemory { requested: bytes, used, limit });
         }
+        let storage = Storage::new(bytes).ok_or(MemoryError::HostMemory { requested: bytes })?;
         let base = self.address_for(bytes).ok_or(MemoryError::OutOfAddresses { requested: bytes })?;
         let name = match name {
             Some(name) => Arc::from(name),
@@ -119,7 +129,7 @@ impl Memory {
         self.created += 1;
         self.used += bytes;
         self.freed.remove(&base);
-        self.live.insert(base, Arc::new(Allocation { base, name, storage: Storage::new(bytes) }));
+        self.live.insert(base, Arc::new(Allocation { base, name, storage }));
         Ok(base)
     }
 
@@ -187,6 +197,15 @@ mod tests {
         assert_eq!(memory.used(), 400);
         assert_eq!(memory.freed_at(a + 599).map(|freed| freed.base), Some(a));
         assert!(memory.freed_at(a + 600).is_none());
+    }
+
+    #[test]
+    fn what_the_host_cannot_hold_is_refused() {
+        let mut memory = Memory::new(u64::MAX);
+        for requested in [1 << 60, u64::MAX] {
+            assert_eq!(memory.alloc(requested, None), Err(MemoryError::HostMemory { requested }));
+        }
+        assert_eq!((memory.used(), memory.next), (0, FIRST_ADDRESS));
     }
 
     #[test]

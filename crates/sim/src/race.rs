@@ -1,7 +1,8 @@
 //! Races within a block, by happens-before.
 //!
-//! Each 4-byte granule of memory remembers its last writers and the readers since. Only accesses of the present epoch
-//! can race. Readers of several warps need no detail: nothing orders warps inside an epoch, so any later write races.
+//! Each 4-byte granule of memory remembers its last plain write, and the atomics and plain reads since. Only accesses of
+//! the present epoch can race. Groups of several warps need no detail: nothing orders warps inside an epoch, so any
+//! later access of a rival kind races.
 use crate::clock::{Moment, Seen};
 use crate::hash::AddressMap;
 use crate::site::SiteId;
@@ -84,40 +85,60 @@ impl Group {
     }
 }
 
+/// A plain write.
+#[derive(Clone, Copy, Debug, Default)]
+struct Write {
+    at: Moment,
+    site: SiteId,
+}
+
+impl Write {
+    /// Whether the write does not come before the present access.
+    #[inline]
+    fn is_unordered(&self, now: &Moment, seen: &Seen) -> bool {
+        let Moment { epoch, warp, lane, clock } = self.at;
+        epoch == now.epoch && (warp != now.warp || (lane != now.lane && clock > seen[lane as usize]))
+    }
+}
+
 /// The accesses to four bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Granule {
-    writers: Group,
+    /// The last plain write.
+    write: Write,
+    /// Atomics since then.
+    atomics: Group,
+    /// Plain reads since then.
     readers: Group,
-    /// Whether the writers are atomics.
-    atomic: bool,
     /// The epoch in which the bytes went separate ways; their states stand in [`Races`].
     split: u32,
 }
 
 impl Granule {
+    /// Records an access. Only a plain write forgets the others: it has met them all, so whoever comes after it either
+    /// comes after them too, or after a race that was found.
     #[inline]
     fn visit(&mut self, who: &Who<'_>, access: Access, key: u64, tables: &mut Tables) -> Option<SiteId> {
         let Who { now, seen, site } = *who;
-        let written = self.writers.is_unordered(now, seen, key, &tables.writers);
-        if access == Access::Read {
-            let rival = (written).then_some(self.writers.site);
-            self.readers.join(now, seen, site, key, &mut tables.readers);
-            return rival;
-        }
-        let both_atomic = access == Access::Atomic && self.atomic && self.writers.epoch == now.epoch;
-        let rival = if written && !both_atomic {
-            Some(self.writers.site)
+        let (meets_readers, meets_atomics) = (access != Access::Read, access != Access::Atomic);
+        let rival = if self.write.is_unordered(now, seen) {
+            Some(self.write.site)
+        } else if meets_atomics && self.atomics.is_unordered(now, seen, key, &tables.atomics) {
+            Some(self.atomics.site)
+        } else if meets_readers && self.readers.is_unordered(now, seen, key, &tables.readers) {
+            Some(self.readers.site)
         } else {
-            self.readers.is_unordered(now, seen, key, &tables.readers).then_some(self.readers.site)
+            None
         };
-        if both_atomic {
-            self.writers.join(now, seen, site, key, &mut tables.writers);
-        } else {
-            self.writers = Group::single(now, site);
-            self.atomic = access == Access::Atomic;
+        match access {
+            Access::Read => self.readers.join(now, seen, site, key, &mut tables.readers),
+            Access::Atomic => self.atomics.join(now, seen, site, key, &mut tables.atomics),
+            Access::Write => {
+                self.write = Write { at: *now, site };
+                self.atomics = Group::default();
+                self.readers = Group::default();
+            }
         }
-        self.readers = Group::default();
         rival
     }
 }
@@ -132,7 +153,7 @@ pub(crate) struct Who<'a> {
 
 #[derive(Debug, Default)]
 struct Tables {
-    writers: Details,
+    atomics: Details,
     readers: Details,
 }
 
@@ -147,7 +168,7 @@ pub(crate) struct Races {
 impl Races {
     /// Forgets everything: a new block starts.
     pub(crate) fn clear(&mut self) {
-        self.tables.writers.clear();
+        self.tables.atomics.clear();
         self.tables.readers.clear();
         self.bytes.clear();
     }
@@ -169,7 +190,7 @@ impl Races {
         }
         if granule.split != who.now.epoch {
             granule.split = who.now.epoch;
-            for table in [&mut self.tables.writers, &mut self.tables.readers] {
+            for table in [&mut self.tables.atomics, &mut self.tables.readers] {
                 if let Some(&clocks) = table.get(&(index << 2)) {
                     table.extend((1..4).map(|byte| (index << 2 | byte, clocks)));
                 }
@@ -279,6 +300,33 @@ mod tests {
         bench.clocks.block_barrier();
         assert!(!bench.races(1, Access::Write));
         assert!(bench.races(2, Access::Atomic));
+    }
+
+    #[test]
+    fn a_writer_s_own_atomic_does_not_hide_its_write() {
+        let mut bench = Bench::new();
+        assert!(!bench.races(0, Access::Write));
+        assert!(!bench.races(0, Access::Atomic));
+        assert!(bench.races(1, Access::Atomic));
+        assert!(bench.races(40, Access::Atomic));
+    }
+
+    #[test]
+    fn an_atomic_does_not_hide_earlier_readers() {
+        let mut bench = Bench::new();
+        assert!(!bench.races(0, Access::Read));
+        assert!(!bench.races(0, Access::Atomic));
+        assert!(bench.races(1, Access::Atomic));
+    }
+
+    #[test]
+    fn atomics_with_different_clocks_are_all_remembered() {
+        let mut bench = Bench::new();
+        bench.races(0, Access::Atomic);
+        bench.clocks.warp_barrier(0, 0b1100);
+        bench.races(2, Access::Atomic);
+        bench.clocks.warp_barrier(0, 0b0110);
+        assert!(bench.races(1, Access::Write), "lane 0 was at neither barrier");
     }
 
     #[test]

@@ -56,6 +56,9 @@ impl SharedMemory {
             let cell = &mut self.cells[index as usize];
             if cell.block != self.block {
                 *cell = Cell { block: self.block, ..Cell::default() };
+                // What the last block left must not be seen, whatever fault lets a read through.
+                let shift = (index & 1) * 32;
+                self.words[(index >> 1) as usize] &= !(low_bits(32) << shift);
             }
             if let Some((_, site)) = cell.flight {
                 faults.flight = Some(site);

@@ -1,6 +1,7 @@
 //! The simulator itself: a device with memory, on which kernels are launched.
 use std::any::type_name;
 use std::cell::RefCell;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use corosensei::stack::DefaultStack;
@@ -21,6 +22,8 @@ const MAX_THREADS: u32 = 1024;
 const MAX_SHARED_BYTES: u32 = 227 * 1024;
 /// Most blocks of a grid along x, y and z.
 const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
+/// Bytes that a copy within device memory moves at once.
+const COPY_CHUNK: u64 = 64 * 1024;
 /// Most blocks in all: they are numbered with 32 bits.
 const MAX_BLOCKS: u64 = u32::MAX as u64 - 1;
 
@@ -29,8 +32,9 @@ const MAX_BLOCKS: u64 = u32::MAX as u64 - 1;
 pub struct Limits {
     /// Bytes of device memory. The host spends 9 bytes for every 8, and more while a kernel runs.
     pub memory_bytes: u64,
-    /// Memory and synchronisation operations of one thread in one launch. A thread that passes it probably loops for
-    /// ever. A loop that never calls the device cannot be seen.
+    /// Memory and synchronisation operations of one thread in one launch; arithmetic ([`fma`](lacuna_gpu::Gpu::fma)
+    /// and the approximate functions) does not count. A thread that passes it probably loops for ever: its block ends,
+    /// and blocks that have not started are skipped. A loop without such operations cannot be seen.
     pub steps_per_thread: u64,
 }
 
@@ -85,7 +89,8 @@ impl Simulator {
     /// Allocates `bytes` bytes, never written; gives their address, a multiple of 256.
     ///
     /// # Errors
-    /// [`MemoryError::OutOfMemory`] past the limit, [`MemoryError::OutOfAddresses`] when no addresses are left.
+    /// [`MemoryError::OutOfMemory`] past the limit, [`MemoryError::HostMemory`] when the host cannot hold it,
+    /// [`MemoryError::OutOfAddresses`] when no addresses are left.
     pub fn alloc(&self, bytes: u64) -> Result<u64, MemoryError> {
         self.memory().alloc(bytes, None)
     }
@@ -148,9 +153,16 @@ impl Simulator {
     pub fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<(), MemoryError> {
         let (source, source_offset) = self.range(from, bytes)?;
         let (target, target_offset) = self.range(to, bytes)?;
-        let mut through = vec![0; bytes as usize];
-        source.storage.read(source_offset, &mut through);
-        target.storage.write(target_offset, &through);
+        let mut through = vec![0; bytes.min(COPY_CHUNK) as usize];
+        let chunks = bytes.div_ceil(COPY_CHUNK);
+        for step in 0..chunks {
+            // Towards higher addresses from the end, so that an overlap is read before it is overwritten.
+            let chunk = if to > from { chunks - 1 - step } else { step };
+            let start = chunk * COPY_CHUNK;
+            let through = &mut through[..(bytes - start).min(COPY_CHUNK) as usize];
+            source.storage.read(source_offset + start, through);
+            target.storage.write(target_offset + start, through);
+        }
         Ok(())
     }
 
@@ -162,7 +174,8 @@ impl Simulator {
 
     /// Runs kernel `K` with a grid of `grid` blocks (x, y, z) of [`Kernel::THREADS`] threads, and waits for it.
     ///
-    /// Blocks run in parallel on rayon's current thread pool; the report does not depend on how many threads it has.
+    /// Blocks run in parallel on rayon's current thread pool. The report does not depend on how many threads it has, nor
+    /// on their speed, with the exceptions that the [crate's documentation](crate) lists.
     ///
     /// # Errors
     /// A geometry that no GPU would launch, no memory on the host, or [`LaunchError::Findings`] with the report if the
@@ -183,8 +196,8 @@ impl Simulator {
     ) -> Result<Report, LaunchError> {
         let geometry = Geometry { grid, threads: K::THREADS, shared_bytes: K::SHARED_BYTES };
         check(name, &geometry)?;
-        // SAFETY: the contract is about live memory, alignment, races and the grid. Each access of a `SimThread` is
-        // checked, so a broken contract becomes a finding.
+        // SAFETY: whether the contract holds is not known here. `Kernel::run` lets an implementation rely on it only for
+        // accesses through `gpu`; a `SimThread` checks each of those, and a broken promise is a finding.
         let body = move |thread: crate::thread::SimThread<'_, '_>| unsafe { K::run(thread, args) };
         self.run(name, geometry, &body)
     }
@@ -197,6 +210,9 @@ impl Simulator {
         let idle: Mutex<Vec<(Worker<'_>, Vec<DefaultStack>)>> = Mutex::default();
         let lend = || idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         (0..blocks as u32).into_par_iter().try_for_each(|block| {
+            if launch.stopped.load(Relaxed) {
+                return Ok(());
+            }
             let lent = lend().pop();
             let (worker, mut stacks) = lent.unwrap_or_else(|| (Worker::new(&launch), Vec::new()));
             let worker = RefCell::new(worker);
@@ -204,6 +220,9 @@ impl Simulator {
             lend().push((worker.into_inner(), stacks));
             result.map_err(|source| LaunchError::NoStack { kernel: name.to_owned(), source })
         })?;
+        if launch.is_starved() {
+            return Err(LaunchError::HostMemory { kernel: name.to_owned() });
+        }
         let workers = idle.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
         let report = Report::new(name, &launch, workers.into_iter().map(|(worker, _)| worker));
         if report.findings.is_empty() { Ok(report) } else { Err(LaunchError::Findings(Box::new(report))) }

@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use crate::bits::{Words, low_bits};
-use crate::zeros::{zeros_8, zeros_64};
+use crate::zeros::zeros;
 
 #[derive(Debug)]
 pub(crate) struct Storage {
@@ -16,9 +16,10 @@ pub(crate) struct Storage {
 }
 
 impl Storage {
-    pub(crate) fn new(len: u64) -> Self {
-        let words = len.div_ceil(8) as usize;
-        Self { len, words: zeros_64(words), written: zeros_8(words) }
+    /// `len` bytes, none of them written, or nothing where the host has no memory for them.
+    pub(crate) fn new(len: u64) -> Option<Self> {
+        let words = usize::try_from(len.div_ceil(8)).ok()?;
+        Some(Self { len, words: zeros(words)?, written: zeros(words)? })
     }
 
     pub(crate) fn len(&self) -> u64 {
@@ -145,7 +146,7 @@ mod tests {
 
     #[test]
     fn odd_ranges_go_in_and_out_unharmed() {
-        let storage = Storage::new(37);
+        let storage = Storage::new(37).unwrap();
         let bytes: Vec<u8> = (0..30).collect();
         storage.write(3, &bytes);
         let mut back = vec![0xee; 37];
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn narrow_stores_leave_their_neighbours_alone() {
-        let storage = Storage::new(16);
+        let storage = Storage::new(16).unwrap();
         storage.store(0, 16, [u64::MAX, u64::MAX]);
         storage.store(10, 2, [0x1234, 0]);
         assert_eq!(storage.load(8, 8)[0], 0xffff_ffff_1234_ffff);
@@ -170,7 +171,7 @@ mod tests {
 
     #[test]
     fn fill_covers_exactly_its_range() {
-        let storage = Storage::new(20);
+        let storage = Storage::new(20).unwrap();
         storage.fill(1, 18, 0xab);
         let mut back = [0; 20];
         storage.read(0, &mut back);

@@ -1,4 +1,6 @@
 //! One host thread's state while it runs blocks, one after the other.
+use std::sync::atomic::Ordering::Relaxed;
+
 use crate::clock::Clocks;
 use crate::copies::Copies;
 use crate::counters::Counters;
@@ -110,9 +112,10 @@ impl<'l> Worker<'l> {
         let limit = self.launch.limits.steps_per_thread;
         let detail = format!(
             "more than {limit} memory and synchronisation operations; if that is right, raise \
-             `Limits::steps_per_thread`"
+             `Limits::steps_per_thread`; blocks that had not started were skipped"
         );
         self.report(FindingKind::StepLimit, site, thread, None, None, detail);
+        self.launch.stopped.store(true, Relaxed);
         self.aborted = true;
         self.pause = Pause::Stop;
     }

@@ -1,6 +1,7 @@
-//! Devices: memory, and what must be refused.
+//! Devices: memory, streams, and what must be refused.
 mod memory;
 mod refusals;
+mod streams;
 
 use crate::Case;
 
@@ -8,5 +9,6 @@ use crate::Case;
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = memory::cases();
     cases.extend(refusals::cases());
+    cases.extend(streams::cases());
     cases
 }

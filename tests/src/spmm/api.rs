@@ -19,7 +19,6 @@ pub(super) fn cases() -> Vec<Case> {
         Case::new("spmm/api/record", "the simulator tells of each launch, a GPU of none", record),
         Case::new("spmm/api/events", "events pass in order", events),
         Case::new("spmm/api/threads", "plans and matrices are used from several threads", threads),
-        Case::new("spmm/api/graph", "recorded work gives the same result", graph),
     ]
 }
 
@@ -144,25 +143,4 @@ fn threads(cx: &Context<'_>) -> Result<f64> {
         same_bits("two threads", &results[0].1, c, problem.n)?;
     }
     Ok(results[0].0)
-}
-
-/// On the simulator, which has no graphs, a case of `device/refusals` checks that it says so.
-fn graph(cx: &Context<'_>) -> Result<f64> {
-    if cx.device.is_simulator() {
-        return Ok(0.0);
-    }
-    let problem = problem(cx.seed)?;
-    let a = CsrMatrix::new(cx.device, &problem.a)?;
-    let plan = Spmm::plan(&a, problem.n)?;
-    let (_, planned) = checked(cx, &plan, &a, &problem)?;
-    let b = cx.device.upload(&problem.b)?;
-    let mut c = cx.device.zeros(plan.output_len())?;
-    let graph = cx.stream.capture(|stream| plan.run(stream, &a, b.as_slice(), c.as_slice_mut()))?;
-    ensure!(c.download(cx.stream)?.iter().all(|&value| value == 0.0), "recording did the work");
-    for _ in 0..2 {
-        // SAFETY: the plan, A, B and C live to the end of this function, and only this stream uses them.
-        unsafe { graph.replay(cx.stream)? };
-    }
-    same_bits("planned, then replayed", &planned, &c.download(cx.stream)?, problem.n)?;
-    Ok(0.0)
 }

@@ -9,7 +9,7 @@ const N: [usize; 18] = [0, 1, 2, 3, 4, 5, 6, 8, 12, 17, 20, 32, 33, 63, 64, 66, 
 /// Columns of A where peers go wrong: K%32 ≠ 0 with K%4 = 0, fewer than a warp's lanes, one, and primes.
 const K: [usize; 7] = [1, 4, 28, 36, 97, 100, 132];
 
-/// Just above what 15, 16 and (times 4 bytes times N) 31 bits can count is in `huge`.
+/// Columns of A just above what 15 and 16 bits can count, and well above. What 31 bits cannot count is in `huge`.
 const WIDE: [usize; 3] = [32_769, 65_537, 70_000];
 
 pub(super) fn cases() -> Vec<Case> {

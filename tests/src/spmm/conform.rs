@@ -64,6 +64,7 @@ pub(super) fn legal(cx: &Context<'_>, problem: &Problem) -> Vec<Choice> {
         n: problem.n,
         vector: 4,
         multiprocessors: cx.device.info().multiprocessors,
+        sm: cx.device.info().sm,
     })
 }
 

@@ -8,8 +8,7 @@ use lacuna::matrix::generate;
 use lacuna::matrix::io::{mtx, smtx};
 
 use super::{Problem, case};
-use crate::data::{self, Data};
-use crate::exit::Missing;
+use crate::data::{self, Data, Folder};
 use crate::{Case, Effort};
 
 /// Matrices of the collection that are small enough for the simulator.
@@ -30,24 +29,29 @@ const TRANSFORMER_N: usize = 256;
 /// N of graphs.
 const GRAPH_N: usize = 64;
 
-/// Cases for the data that there is; for what is lacking, one case each that is skipped.
-pub(super) fn cases(data: &Data) -> Result<Vec<Case>, Missing> {
-    let mut cases = match data.folder("dlmc") {
-        Some(folder) => dlmc(&folder)?,
-        None => vec![missing("dlmc", "the Deep Learning Matrix Collection")],
+/// Cases for the data that there is; for what is packed or lacking, one case each that stands for them.
+pub(super) fn cases(data: &Data) -> Vec<Case> {
+    let mut cases = of_folder(data, "dlmc", "the Deep Learning Matrix Collection", dlmc);
+    cases.extend(of_folder(data, "graphs", "graphs as Matrix Market files", graphs));
+    cases
+}
+
+fn of_folder(
+    data: &Data,
+    name: &'static str,
+    about: &str,
+    read: impl Fn(&Path) -> Result<Vec<Case>, String>,
+) -> Vec<Case> {
+    let all = format!("spmm/{name}/all");
+    let read = match data.folder(name) {
+        Folder::At(folder) => read(&folder),
+        Folder::Packed => return vec![Case::packed(all, format!("{about}, packed"), name)],
+        Folder::Missing(why) => Err(why),
     };
-    match data.folder("graphs") {
-        Some(folder) => cases.extend(graphs(&folder)?),
-        None => cases.push(missing("graphs", "graphs as Matrix Market files")),
-    }
-    Ok(cases)
+    read.unwrap_or_else(|why| vec![Case::missing(all, about, why)])
 }
 
-fn missing(name: &str, about: &str) -> Case {
-    Case::missing(format!("spmm/{name}/all"), about, data::why_missing(name))
-}
-
-fn dlmc(folder: &Path) -> Result<Vec<Case>, Missing> {
+fn dlmc(folder: &Path) -> Result<Vec<Case>, String> {
     let batch_sizes = Arc::new(batch_sizes(&folder.join(BATCH_SIZES))?);
     let cases = files(folder, "smtx")?.into_iter().map(|(name, path)| {
         let simulated = SIMULATED.contains(&name.as_str());
@@ -69,7 +73,7 @@ fn dlmc(folder: &Path) -> Result<Vec<Case>, Missing> {
     Ok(cases.collect())
 }
 
-fn graphs(folder: &Path) -> Result<Vec<Case>, Missing> {
+fn graphs(folder: &Path) -> Result<Vec<Case>, String> {
     let cases = files(folder, "mtx")?.into_iter().map(|(name, path)| {
         let effort = if name == "cora" { Effort::Slow } else { Effort::Gpu };
         let make = move |seed| {
@@ -83,7 +87,7 @@ fn graphs(folder: &Path) -> Result<Vec<Case>, Missing> {
 }
 
 /// The files below `folder` with this extension: their paths inside it without the extension, and whole.
-fn files(folder: &Path, extension: &str) -> Result<Vec<(String, PathBuf)>, Missing> {
+fn files(folder: &Path, extension: &str) -> Result<Vec<(String, PathBuf)>, String> {
     let files = data::files(folder, extension).map_err(|error| unreadable(folder, &error))?;
     let named = files.into_iter().map(|path| {
         let inside = path.strip_prefix(folder).unwrap_or(&path);
@@ -95,7 +99,7 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<(String, PathBuf)>, Missi
 }
 
 /// Lines of the form `layer,N`.
-fn batch_sizes(path: &Path) -> Result<HashMap<String, usize>, Missing> {
+fn batch_sizes(path: &Path) -> Result<HashMap<String, usize>, String> {
     let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
     let size = |line: &str| {
         let (layer, n) = line.split_once(',')?;
@@ -104,6 +108,6 @@ fn batch_sizes(path: &Path) -> Result<HashMap<String, usize>, Missing> {
     Ok(text.lines().filter_map(size).collect())
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Missing {
-    Missing(format!("cannot read {}: {error}; unpack the data again", path.display()))
+fn unreadable(path: &Path, error: &std::io::Error) -> String {
+    format!("cannot read {}: {error}; unpack the data again", path.display())
 }

@@ -114,10 +114,15 @@ fn algorithms(cx: &Context<'_>) -> Result<f64> {
     for (n, vector) in [(7, 4), (7, 2), (6, 4)] {
         let plan = Spmm::plan_with(&a, n, row_split(vector, 32, 1, 8));
         let (asked, n) = (format!("vector: {vector}"), format!("N = {n}"));
-        refused("vectors that do not divide N", plan, is_illegal, &[&asked, &n, "spmm_f32_v1"])?;
+        refused("vectors that do not divide N", plan, is_illegal, &[&asked, &n, "RowSplit { vector: 1"])?;
     }
     let plan = Spmm::plan_with(&a, 8, row_split(3, 5, 7, 0));
-    refused("numbers of no kernel", plan, is_illegal, &["vector: 3", "spmm_f32_v4", "spmm_f32_v1"])?;
+    refused(
+        "numbers of no kernel",
+        plan,
+        is_illegal,
+        &["vector: 3", "RowSplit { vector: 4", "RowSplit { vector: 1"],
+    )?;
     Ok(0.0)
 }
 
@@ -129,7 +134,7 @@ fn alignment(cx: &Context<'_>) -> Result<f64> {
     for (vector, offset) in [(4, 1), (4, 2), (4, 3), (2, 1), (2, 3)] {
         let plan = Spmm::plan_with(&a, N, row_split(vector, 32, 1, 8))?;
         let asked = format!("vector: {vector}");
-        let says = [asked.as_str(), "aligned", "spmm_f32_v1"];
+        let says = [asked.as_str(), "aligned", "RowSplit { vector: 1"];
         let (part_b, part_c) = (offset..offset + K * N, offset..offset + M * N);
         let result = plan.run(cx.stream, &a, b.slice(part_b.clone())?, c.slice_mut(..M * N)?);
         refused("B not aligned", result, is_illegal, &says)?;

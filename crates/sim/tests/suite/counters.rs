@@ -179,8 +179,54 @@ fn the_model_adds_up() {
     assert!((estimate.l1_us - l1_us).abs() < 1e-9);
     assert!((estimate.dram_us - 33.0 * 32.0 / 2.039e6).abs() < 1e-9);
     assert!((estimate.imbalance - 216.0 / 200.0).abs() < 1e-9);
+    // 200 blocks fit at once on 108 SMs: one wave. The stores of 8 lanes of the first block write one sector.
+    assert_eq!(estimate.latency_us, 2.0 + 0.5);
+    let l2_us = (200.0 * 32.0 + 1.0) * 32.0 / (5120.0 * 1410.0);
+    assert!((estimate.l2_us - l2_us).abs() < 1e-9);
+    assert_eq!((estimate.shared_us, estimate.fma_us, estimate.special_us), (0.0, 0.0, 0.0));
+    let model_us = 2.5 + (l1_us * 216.0 / 200.0).max(l2_us).max(33.0 * 32.0 / 2.039e6);
+    assert!((estimate.model_us - model_us).abs() < 1e-9, "{estimate:?}");
     let json = serde_json::to_value(estimate).unwrap();
-    assert!(json["model_us"].as_f64().unwrap() >= json["latency_us"].as_f64().unwrap());
+    assert_eq!(json["model_us"].as_f64(), Some(estimate.model_us));
     assert_eq!(json["limiter"], "blocks");
     assert!(serde_json::to_value(&report).unwrap()["lines"][0]["sectors"].is_u64());
+}
+
+kernel!(Heavy, 32, 1024, |gpu, _args| {
+    for place in 0..8 {
+        gpu.shared_store(SharedPtr::from_offset(4 * (gpu.lane_id() + 32 * place)), [0u32]);
+    }
+    let mut sum = 1.0;
+    for _ in 0..500 {
+        sum = gpu.fma(sum, 0.5, 1.0);
+    }
+    for _ in 0..50 {
+        sum = gpu.exp2_approx(-sum);
+    }
+});
+
+#[test]
+fn the_model_takes_the_largest_term_of_an_sm() {
+    let (blocks, machine) = (1000.0, Machine::V100);
+    let estimate = Bench::new().run::<Heavy>(1000).estimate(&machine, 32);
+    let per_us = 80.0 * 1530.0;
+    let expected = [
+        ("shared", estimate.shared_us, blocks * 8.0 * 128.0 / (128.0 * per_us)),
+        ("fma", estimate.fma_us, blocks * 32.0 * 500.0 / (64.0 * per_us)),
+        ("special", estimate.special_us, blocks * 32.0 * 50.0 / (16.0 * per_us)),
+        ("imbalance", estimate.imbalance, 13.0 * 80.0 / 1000.0),
+        ("model", estimate.model_us, 2.5 + estimate.fma_us * 1.04),
+    ];
+    for (name, got, expected) in expected {
+        assert!((got - expected).abs() < 1e-9, "{name}: {got}, expected {expected}");
+    }
+    assert_eq!((estimate.dram_us, estimate.l2_us, estimate.l1_us), (0.0, 0.0, 0.0));
+}
+
+#[test]
+fn a_block_that_does_not_fit_takes_for_ever() {
+    let estimate =
+        Bench::new().run::<Heavy>(1).estimate(&Machine { shared_bytes: 1000, ..Machine::V100 }, 32);
+    assert_eq!((estimate.residency.blocks_per_sm, estimate.model_us), (0, f64::INFINITY));
+    assert!(serde_json::to_value(estimate).unwrap()["model_us"].is_null());
 }

@@ -1,7 +1,7 @@
 //! Operations give what a GPU gives.
 use lacuna_gpu::{FULL_WARP, GlobalMut, Gpu, SharedPtr};
 use lacuna_kernels::Kernel;
-use lacuna_sim::{Limits, Simulator};
+use lacuna_sim::{Limits, MemoryError, Simulator};
 
 use crate::support::{Args, Bench, LEN, kernel};
 
@@ -245,8 +245,25 @@ fn memory_is_written_filled_and_copied() {
     simulator.read(b + 1, &mut text).unwrap();
     assert_eq!(&text, b"lacuna!!");
     assert!(simulator.clone().is_same(&simulator) && !Simulator::new().is_same(&simulator));
-    assert!(simulator.alloc(21).is_err());
+    assert_eq!(simulator.alloc(21), Err(MemoryError::OutOfMemory { requested: 21, used: 80, limit: 100 }));
     simulator.free(a).unwrap();
     assert!(simulator.write(a, b"x").is_err());
     assert_eq!(simulator.used_bytes(), 40);
+}
+
+#[test]
+fn copies_within_a_buffer_may_overlap() {
+    const LEN: usize = 200_001;
+    let before: Vec<u8> = (0..LEN).map(|index| (index * 7 / 3) as u8).collect();
+    for (to, from, bytes) in [(3, 0, LEN - 3), (0, 3, LEN - 3), (100_000, 0, 100_001), (5, 5, 70_000)] {
+        let simulator = Simulator::new();
+        let base = simulator.alloc(LEN as u64).unwrap();
+        simulator.write(base, &before).unwrap();
+        simulator.copy(base + to as u64, base + from as u64, bytes as u64).unwrap();
+        let mut expected = before.clone();
+        expected.copy_within(from..from + bytes, to);
+        let mut after = vec![0; LEN];
+        simulator.read(base, &mut after).unwrap();
+        assert!(after == expected, "{bytes} bytes from {from} to {to}");
+    }
 }

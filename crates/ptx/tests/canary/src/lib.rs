@@ -1,10 +1,11 @@
-//! A kernel whose barrier must survive the compiler.
+//! A kernel whose barriers must survive the compiler.
 #![no_std]
 #![feature(abi_ptx)]
 
 use lacuna_gpu::{GlobalMut, Gpu, Ptx};
 
-/// One barrier between two branches on the same condition: the shape that jump threading turns into two barriers.
+/// A barrier of the block and one of the warp, each between two branches on the same condition: the shape that jump
+/// threading turns into two barriers.
 #[unsafe(no_mangle)]
 pub unsafe extern "ptx-kernel" fn canary(out: u64, split: u32) {
     let out = GlobalMut::<u32>::from_address(out);
@@ -22,6 +23,11 @@ pub unsafe extern "ptx-kernel" fn canary(out: u64, split: u32) {
             Ptx.store(to.add(thread as usize), [x + 1]);
         } else {
             Ptx.store(to.add(thread as usize), [7]);
+        }
+        Ptx.sync_warp(u32::MAX);
+        if lower {
+            let [x] = Ptx.load::<u32, 1>(from.add(thread as usize));
+            Ptx.store(to.add(thread as usize + 64), [x]);
         }
     }
 }

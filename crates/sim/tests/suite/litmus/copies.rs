@@ -34,6 +34,33 @@ fn a_read_before_the_wait() {
     assert_eq!(u32::from_le_bytes(bytes), 0, "the data had not landed");
 }
 
+kernel!(ReadTooEarlyInBlocks, 32, 128, |gpu, args| {
+    let lane = gpu.lane_id();
+    let index = (gpu.block_idx_x() * 32 + lane) as usize;
+    gpu.copy_async::<u32, 1>(word(lane), args.input.add(index));
+    gpu.copy_async_commit();
+    if !args.fault {
+        gpu.copy_async_wait::<0>();
+    }
+    let [value] = gpu.shared_load::<u32, 1>(word(lane)); // blame: too early in blocks
+    gpu.copy_async_wait::<0>();
+    gpu.store(args.output.add(index), [value]);
+});
+
+#[test]
+fn a_read_before_the_wait_sees_nothing_of_earlier_blocks() {
+    let bench = Bench::new();
+    let (simulator, output) = (bench.simulator.clone(), bench.args.output.address());
+    // One host thread, so that all blocks use the same shared memory.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let finding = pool.install(|| bench.fault::<ReadTooEarlyInBlocks>(4));
+    assert_eq!((finding.kind, blamed(&finding)), (CopyInFlight, line(FILE, "too early in blocks")));
+    assert_eq!(finding.count, 4 * 32);
+    let mut bytes = [1; 4 * 128];
+    simulator.read(output, &mut bytes).unwrap();
+    assert_eq!(bytes, [0; 4 * 128]);
+}
+
 kernel!(WriteTooEarly, 1, 16, |gpu, args| {
     gpu.copy_async::<u32, 4>(word(0), args.input);
     gpu.copy_async_commit();

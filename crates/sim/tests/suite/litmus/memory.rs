@@ -121,6 +121,37 @@ fn a_load_of_shared_memory_never_written() {
     assert_eq!(finding.place.unwrap().element, 2);
 }
 
+kernel!(AtomicUnwritten, 1, 0, |gpu, args| {
+    gpu.store(args.output, [7]);
+    let index = if args.fault { 1 } else { 0 };
+    gpu.atomic_add(args.output.add(index), 1); // blame: atomic unwritten
+});
+
+#[test]
+fn an_atomic_on_global_memory_never_written() {
+    let bench = Bench::new();
+    let (simulator, output) = (bench.simulator.clone(), bench.args.output.address());
+    let finding = bench.fault::<AtomicUnwritten>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (Uninitialised, line(FILE, "atomic unwritten")));
+    assert_eq!(finding.place.unwrap().element, 1);
+    let mut sum = [9; 4];
+    simulator.read(output + 4, &mut sum).unwrap();
+    assert_eq!(u32::from_le_bytes(sum), 1, "it counted from zero");
+}
+
+kernel!(SharedAtomicUnwritten, 1, 8, |gpu, args| {
+    gpu.shared_store(SharedPtr::from_offset(0), [7u32]);
+    let at = SharedPtr::<u32>::from_offset(if args.fault { 4 } else { 0 });
+    gpu.shared_atomic_max(at, 1); // blame: shared atomic unwritten
+});
+
+#[test]
+fn an_atomic_on_shared_memory_never_written() {
+    let finding = Bench::new().fault::<SharedAtomicUnwritten>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (Uninitialised, line(FILE, "shared atomic unwritten")));
+    assert_eq!(finding.place.unwrap().element, 1);
+}
+
 kernel!(SharedPastTheEnd, 1, 60, |gpu, args| {
     let offset = if args.fault { 56 } else { 48 };
     gpu.shared_store(SharedPtr::from_offset(offset), [1u32, 2]); // blame: shared end

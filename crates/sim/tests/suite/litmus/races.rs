@@ -155,6 +155,101 @@ fn a_plain_load_beside_shared_atomics() {
     assert_eq!(lines, ["shared atomic", "shared plain"].map(|name| (Race, line(FILE, name))));
 }
 
+kernel!(StoreThenSharedAtomics, 32, 4, |gpu, args| {
+    if gpu.lane_id() == 0 {
+        gpu.shared_store(word(0), [0u32]); // blame: shared reset
+    }
+    if !args.fault {
+        gpu.sync_warp(FULL_WARP);
+    }
+    gpu.shared_atomic_add(word(0), 1); // blame: shared sum
+});
+
+#[test]
+fn a_shared_store_before_everybody_s_atomics() {
+    let finding = Bench::new().fault::<StoreThenSharedAtomics>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (Race, line(FILE, "shared sum")));
+    assert_eq!((other(&finding), finding.count), (line(FILE, "shared reset"), 31));
+}
+
+kernel!(StoreThenGlobalAtomics, 64, 0, |gpu, args| {
+    if gpu.thread_idx_x() == 0 {
+        gpu.store(args.output, [0]); // blame: global reset
+    }
+    if !args.fault {
+        gpu.sync_threads();
+    }
+    gpu.atomic_add(args.output, 1); // blame: global sum
+});
+
+#[test]
+fn a_global_store_before_everybody_s_atomics() {
+    let finding = Bench::zeroed().fault::<StoreThenGlobalAtomics>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (Race, line(FILE, "global sum")));
+    assert_eq!((other(&finding), finding.count), (line(FILE, "global reset"), 63));
+}
+
+kernel!(LoadThenSharedAtomics, 2, 4, |gpu, args| {
+    let lane = gpu.lane_id();
+    if lane == 0 {
+        gpu.shared_store(word(0), [0u32]);
+    }
+    gpu.sync_threads();
+    if lane == 0 {
+        gpu.shared_load::<u32, 1>(word(0)); // blame: shared look
+        gpu.shared_atomic_add(word(0), 1);
+    }
+    if !args.fault {
+        gpu.sync_warp(0b11);
+    }
+    if lane == 1 {
+        gpu.shared_atomic_add(word(0), 1); // blame: shared atomic of another
+    }
+});
+
+#[test]
+fn a_shared_load_before_another_s_atomic() {
+    let finding = Bench::new().fault::<LoadThenSharedAtomics>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (Race, line(FILE, "shared atomic of another")));
+    assert_eq!(other(&finding), line(FILE, "shared look"));
+}
+
+kernel!(LoadThenGlobalAtomics, 64, 0, |gpu, args| {
+    let thread = gpu.thread_idx_x();
+    if thread == 0 {
+        gpu.load::<u32, 1>(args.output); // blame: global look
+        gpu.atomic_add(args.output, 1);
+    }
+    if !args.fault {
+        gpu.sync_threads();
+    }
+    if thread == 32 {
+        gpu.atomic_add(args.output, 1); // blame: global atomic of another
+    }
+});
+
+#[test]
+fn a_global_load_before_another_s_atomic() {
+    let finding = Bench::zeroed().fault::<LoadThenGlobalAtomics>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (Race, line(FILE, "global atomic of another")));
+    assert_eq!(other(&finding), line(FILE, "global look"));
+}
+
+kernel!(CopyOfWritten, 1, 16, |gpu, args| {
+    gpu.store(args.output, [1]); // blame: writes source
+    let from = if args.fault { args.output } else { args.output.add(4) };
+    gpu.copy_async::<u32, 1>(word(0), GlobalPtr::from_address(from.address())); // blame: copies
+    gpu.copy_async_commit();
+    gpu.copy_async_wait::<0>();
+});
+
+#[test]
+fn asynchronous_copies_of_what_the_launch_writes() {
+    let finding = Bench::zeroed().fault::<CopyOfWritten>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (ReadonlyWritten, line(FILE, "copies")));
+    assert_eq!(other(&finding), line(FILE, "writes source"));
+}
+
 kernel!(ReadonlyOfWritten, 1, 0, |gpu, args| {
     gpu.store(args.output.add(gpu.block_idx_x() as usize), [1]); // blame: writes
     let index = if args.fault { 0 } else { 10 };

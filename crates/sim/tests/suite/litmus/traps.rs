@@ -29,14 +29,20 @@ kernel!(SpinsForEver, 32, 0, |gpu, args| {
     }
 });
 
-#[test]
-fn a_loop_without_end_is_stopped() {
+/// A bench whose threads may take 1000 steps.
+fn limited() -> Bench {
     let mut bench = Bench::zeroed();
     let limited = Simulator::with_limits(Limits { steps_per_thread: 1000, ..Limits::default() });
     let output = limited.alloc(4).unwrap();
     limited.fill(output, 4, 0).unwrap();
     bench.args.output = lacuna_gpu::GlobalMut::from_address(output);
     bench.simulator = limited;
+    bench
+}
+
+#[test]
+fn a_loop_without_end_is_stopped() {
+    let mut bench = limited();
     bench.run::<SpinsForEver>(1);
     bench.args.fault = true;
     let Err(LaunchError::Findings(report)) = bench.launch::<SpinsForEver>(1) else { panic!("not found") };
@@ -44,4 +50,16 @@ fn a_loop_without_end_is_stopped() {
     let finding = &report.findings[0];
     assert_eq!((finding.kind, blamed(finding)), (StepLimit, line(FILE, "spin")));
     assert!(finding.detail.contains("1000"));
+}
+
+#[test]
+fn blocks_that_have_not_started_are_skipped_after_the_step_limit() {
+    let mut bench = limited();
+    bench.args.fault = true;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+    let result = pool.install(|| bench.launch::<SpinsForEver>(1 << 20));
+    let Err(LaunchError::Findings(report)) = result else { panic!("not found") };
+    assert_eq!(report.findings.len(), 1);
+    // At most one block a host thread had started.
+    assert!((1..=2).contains(&report.findings[0].count), "{report}");
 }

@@ -1,0 +1,20 @@
+//! Arithmetic. One block of 64 threads, four floats of input each: a, b, c and x.
+use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu};
+
+use crate::results::Results;
+
+/// `a · b + c`, 2 to the power `x`, and 1 / `x`.
+///
+/// # Safety
+/// The launch and the buffers are as said.
+pub unsafe fn all<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<f32>) {
+    let thread = gpu.thread_idx_x();
+    let mut results = Results::of(gpu, out, thread);
+    // SAFETY: indices are below 64.
+    unsafe {
+        let [a, b, c, x] = gpu.load_readonly::<f32, 4>(input.add(4 * thread as usize));
+        results.put(gpu.fma(a, b, c));
+        results.put(gpu.exp2_approx(x));
+        results.put(gpu.rcp_approx(x));
+    }
+}

@@ -1,0 +1,140 @@
+//! Loads, stores and asynchronous copies of every width, by every route.
+//!
+//! One block of 64 threads copies a region of 1 KiB for each type, the thread's elements at the thread's place.
+//! Routes through shared memory swap the places of neighbours. Such a launch needs [`BYTES`] of shared memory.
+use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr};
+
+/// Bytes from one region to the next: 64 threads of 16 bytes.
+const REGION: u32 = 1024;
+
+/// A way from input to output.
+pub trait Route<G: Gpu> {
+    /// Copies what lies `own` bytes from the start; `other` is the same place of the neighbouring thread.
+    ///
+    /// # Safety
+    /// Both places lie in both buffers, and in shared memory.
+    unsafe fn copy<T: Scalar, const N: usize>(
+        gpu: G,
+        out: GlobalMut<u32>,
+        input: GlobalPtr<u32>,
+        own: u32,
+        other: u32,
+    );
+}
+
+/// `own` or `other` of the output, as a `T`.
+#[inline(always)]
+fn at<T>(out: GlobalMut<u32>, bytes: u32) -> GlobalMut<T> {
+    GlobalMut::from_address(out.add_bytes(bytes.into()).address())
+}
+
+/// The same of the input.
+#[inline(always)]
+fn from<T>(input: GlobalPtr<u32>, bytes: u32) -> GlobalPtr<T> {
+    GlobalPtr::from_address(input.add_bytes(bytes.into()).address())
+}
+
+macro_rules! routes {
+    ($($(#[$doc:meta])* $name:ident: |$gpu:ident, $out:ident, $input:ident, $own:ident, $other:ident| $copy:expr;)*) => {$(
+        $(#[$doc])*
+        pub struct $name;
+
+        impl<G: Gpu> Route<G> for $name {
+            #[inline(always)]
+            unsafe fn copy<T: Scalar, const N: usize>(
+                $gpu: G,
+                $out: GlobalMut<u32>,
+                $input: GlobalPtr<u32>,
+                $own: u32,
+                $other: u32,
+            ) {
+                // SAFETY: passed on to the caller.
+                unsafe { $copy }
+            }
+        }
+    )*};
+}
+routes! {
+    /// Plain loads, from what the kernel has written itself.
+    Global: |gpu, out, input, own, _other| {
+        gpu.store(at::<T>(out, own), gpu.load_readonly::<T, N>(from(input, own)));
+        let value = gpu.load::<T, N>(at(out, own));
+        gpu.store(at::<T>(out, own), value)
+    };
+    /// The read-only path.
+    ReadOnly: |gpu, out, input, own, _other| {
+        gpu.store(at::<T>(out, own), gpu.load_readonly::<T, N>(from(input, own)))
+    };
+    /// Both streaming hints.
+    Streaming: |gpu, out, input, own, _other| {
+        gpu.store_streaming(at::<T>(out, own), gpu.load_streaming::<T, N>(from(input, own)))
+    };
+    /// Through shared memory.
+    Shared: |gpu, out, input, own, other| {
+        gpu.shared_store(SharedPtr::<T>::from_offset(own), gpu.load_readonly::<T, N>(from(input, own)));
+        gpu.sync_threads();
+        gpu.store(at::<T>(out, own), gpu.shared_load::<T, N>(SharedPtr::from_offset(other)))
+    };
+    /// Through shared memory, without passing through registers on the way in.
+    Async: |gpu, out, input, own, other| {
+        gpu.copy_async::<T, N>(SharedPtr::from_offset(own), from(input, own));
+        gpu.copy_async_commit();
+        gpu.copy_async_wait::<0>();
+        gpu.sync_threads();
+        gpu.store(at::<T>(out, own), gpu.shared_load::<T, N>(SharedPtr::from_offset(other)))
+    };
+}
+
+macro_rules! copies {
+    ($route:ty, $gpu:ident, $out:ident, $input:ident: $($region:literal $t:ty, $n:literal;)*) => {$({
+        let (thread, bytes) = ($gpu.thread_idx_x(), size_of::<[$t; $n]>() as u32);
+        let start = $region * REGION;
+        // SAFETY: the regions lie in the buffers, says the caller.
+        unsafe {
+            <$route>::copy::<$t, $n>($gpu, $out, $input, start + thread * bytes, start + (thread ^ 1) * bytes)
+        }
+    })*};
+}
+
+/// Every type by one route: 17 regions.
+///
+/// # Safety
+/// The launch is as said; both buffers hold 17 KiB.
+pub unsafe fn all<R: Route<G>, G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<u32>) {
+    copies! { R, gpu, out, input:
+        0 u8, 1; 1 u8, 2; 2 u8, 4; 3 u8, 8;
+        4 u16, 1; 5 u16, 2; 6 u16, 4; 7 u16, 8;
+        8 u32, 1; 9 u32, 2; 10 u32, 4;
+        11 i32, 1;
+        12 f32, 1; 13 f32, 2; 14 f32, 4;
+        15 u64, 1; 16 u64, 2;
+    }
+}
+
+/// Asynchronous copies of each width, and two groups under way at once: 9 regions.
+///
+/// # Safety
+/// The launch is as said; both buffers hold 9 KiB.
+pub unsafe fn asynchronous<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<u32>) {
+    copies! { Async, gpu, out, input:
+        0 u8, 4; 1 u16, 4; 2 u32, 1; 3 f32, 2; 4 f32, 4; 5 u64, 1; 6 u64, 2;
+    }
+    let place = |region: u32, thread: u32| region * REGION + 16 * thread;
+    let (thread, other) = (gpu.thread_idx_x(), gpu.thread_idx_x() ^ 1);
+    // SAFETY: the regions lie in the buffers; a wait and a barrier stand before each read.
+    unsafe {
+        for region in [7, 8] {
+            let own = place(region, thread);
+            gpu.copy_async::<f32, 4>(SharedPtr::from_offset(own), from(input, own));
+            gpu.copy_async_commit();
+        }
+        gpu.copy_async_wait::<1>();
+        gpu.sync_threads();
+        let first = gpu.shared_load::<f32, 4>(SharedPtr::from_offset(place(7, other)));
+        gpu.store(at(out, place(7, thread)), first);
+        gpu.copy_async_wait::<0>();
+        gpu.sync_threads();
+        let second = gpu.shared_load::<f32, 4>(SharedPtr::from_offset(place(8, other)));
+        gpu.store(at(out, place(8, thread)), second);
+    }
+}

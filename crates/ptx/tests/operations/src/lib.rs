@@ -1,0 +1,47 @@
+//! Kernels that between them use every method of `Gpu`, and whose results can be told beforehand.
+//!
+//! Every entry takes the address of its output and that of its input. Bodies are generic over `Gpu`, as kernels
+//! are; the list below makes the device's entries of them.
+#![no_std]
+#![feature(abi_ptx)]
+
+mod arithmetic;
+mod atomics;
+mod copies;
+mod results;
+mod threads;
+mod warps;
+
+use lacuna_gpu::{GlobalMut, GlobalPtr, Ptx};
+
+macro_rules! entries {
+    ($($(#[$meta:meta])* $name:ident: $body:expr;)*) => {$(
+        $(#[$meta])*
+        #[unsafe(no_mangle)]
+        pub unsafe extern "ptx-kernel" fn $name(out: u64, input: u64) {
+            // SAFETY: passed on to the launch.
+            unsafe { $body(Ptx, GlobalMut::from_address(out), GlobalPtr::from_address(input)) }
+        }
+    )*};
+}
+entries! {
+    indices: threads::indices;
+    barriers: threads::barriers;
+    fence: threads::fence;
+    shuffles: warps::shuffles;
+    votes: warps::votes;
+    copies_global: copies::all::<copies::Global, Ptx>;
+    copies_readonly: copies::all::<copies::ReadOnly, Ptx>;
+    copies_streaming: copies::all::<copies::Streaming, Ptx>;
+    copies_shared: copies::all::<copies::Shared, Ptx>;
+    #[cfg(lacuna_sm = "80")]
+    copies_async: copies::asynchronous;
+    atomics_global: atomics::all::<atomics::Global, Ptx>;
+    atomics_shared: atomics::all::<atomics::Shared, Ptx>;
+    arithmetic: arithmetic::all;
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    Ptx::trap()
+}

@@ -1,0 +1,84 @@
+//! Indices, barriers and the fence.
+use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, SharedPtr};
+
+use crate::results::Results;
+
+/// Every index and dimension. For any grid and block; a row of results for each thread of the grid.
+///
+/// # Safety
+/// `out` has the rows.
+pub unsafe fn indices<G: Gpu>(gpu: G, out: GlobalMut<u32>, _: GlobalPtr<u32>) {
+    let thread = (gpu.thread_idx_z() * gpu.block_dim_y() + gpu.thread_idx_y()) * gpu.block_dim_x()
+        + gpu.thread_idx_x();
+    let block =
+        (gpu.block_idx_z() * gpu.grid_dim_y() + gpu.block_idx_y()) * gpu.grid_dim_x() + gpu.block_idx_x();
+    let threads = gpu.block_dim_x() * gpu.block_dim_y() * gpu.block_dim_z();
+    let mut results = Results::of(gpu, out, block * threads + thread);
+    // SAFETY: passed on to the caller.
+    unsafe {
+        results.put(gpu.thread_idx_x());
+        results.put(gpu.thread_idx_y());
+        results.put(gpu.thread_idx_z());
+        results.put(gpu.block_idx_x());
+        results.put(gpu.block_idx_y());
+        results.put(gpu.block_idx_z());
+        results.put(gpu.block_dim_x());
+        results.put(gpu.block_dim_y());
+        results.put(gpu.block_dim_z());
+        results.put(gpu.grid_dim_x());
+        results.put(gpu.grid_dim_y());
+        results.put(gpu.grid_dim_z());
+        results.put(gpu.lane_id());
+    }
+}
+
+/// Values that cross a barrier through shared memory, and the predicates that barriers gather. One block of 64
+/// threads, a word of input each; 256 bytes of shared memory.
+///
+/// # Safety
+/// The launch and the buffers are as said.
+pub unsafe fn barriers<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<u32>) {
+    let thread = gpu.thread_idx_x();
+    let shared = SharedPtr::<u32>::from_offset(0);
+    let mut results = Results::of(gpu, out, thread);
+    // SAFETY: indices are below 64; a barrier stands between accesses of different threads to one word.
+    unsafe {
+        let [word] = gpu.load_readonly::<u32, 1>(input.add(thread as usize));
+        gpu.shared_store(shared.add(thread), [word]);
+        gpu.sync_threads();
+        let [opposite] = gpu.shared_load::<u32, 1>(shared.add(63 - thread));
+        results.put(opposite);
+
+        results.put(u32::from(gpu.sync_threads_or(thread == 37 && word != 0)));
+        results.put(u32::from(gpu.sync_threads_or(word == 0)));
+        results.put(gpu.sync_threads_count(word & 1 == 1));
+
+        gpu.shared_store(shared.add(thread), [word + 1]);
+        gpu.sync_warp(FULL_WARP);
+        let [neighbour] = gpu.shared_load::<u32, 1>(shared.add(thread ^ 1));
+        results.put(neighbour);
+    }
+}
+
+/// The block that finishes last adds up what all have written: out[0] counts blocks and begins as 0, out[1] gets
+/// the sum, and block `i` writes `input[i]` to `out[2 + i]`. Blocks of one thread.
+///
+/// # Safety
+/// `input` has a word a block, `out` two more.
+pub unsafe fn fence<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<u32>) {
+    let block = gpu.block_idx_x() as usize;
+    // SAFETY: each block writes its own word; the last one reads them after the fence of each.
+    unsafe {
+        gpu.store(out.add(2 + block), gpu.load_readonly::<u32, 1>(input.add(block)));
+        gpu.thread_fence();
+        if gpu.atomic_add(out, 1) + 1 == gpu.grid_dim_x() {
+            gpu.thread_fence();
+            let mut sum = 0;
+            for i in 0..gpu.grid_dim_x() as usize {
+                let [word] = gpu.load::<u32, 1>(out.add(2 + i));
+                sum += word;
+            }
+            gpu.store(out.add(1), [sum]);
+        }
+    }
+}
