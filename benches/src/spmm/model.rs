@@ -23,7 +23,9 @@ pub(super) fn times(launches: &[SimulatedLaunch]) -> BTreeMap<String, f64> {
         });
         times.sum()
     };
-    Machine::ALL.iter().map(|machine| (machine.name.to_string(), model(machine))).collect()
+    let times = Machine::ALL.iter().map(|machine| (machine.name.to_string(), model(machine)));
+    // A machine on which the kernel cannot run has no time.
+    times.filter(|(_, time)| time.is_finite()).collect()
 }
 
 /// What the launches did, in all.

@@ -52,7 +52,7 @@ impl Backend for SimulatorDevice {
     }
     fn allocate(&self, bytes: usize) -> Result<u64> {
         self.shared.simulator.alloc(bytes as u64).map_err(|error| match error {
-            MemoryError::OutOfMemory { .. } => {
+            MemoryError::OutOfMemory { .. } | MemoryError::HostMemory { .. } => {
                 let total = self.shared.simulator.limits().memory_bytes;
                 let free = total.saturating_sub(self.shared.simulator.used_bytes());
                 Error::OutOfMemory { device: self.info.name.clone(), asked: bytes as u64, free, total }
