@@ -7,6 +7,8 @@ use crate::exit::{Outcome, Usage};
 use crate::record::{PEERS, Record, geometric_mean};
 
 const SIZE: (u32, u32) = (900, 560);
+/// How far beside its sparsity a peer's points stand.
+const BESIDE: f64 = 0.004;
 /// The colours of [`PEERS`].
 const COLOURS: [RGBColor; PEERS.len()] = [RGBColor(90, 160, 60), RGBColor(0, 110, 180), RGBColor(200, 80, 0)];
 
@@ -38,16 +40,25 @@ pub fn plot(options: &PlotOptions) -> Result<Outcome> {
             .y_label_area_size(50)
             .build_cartesian_2d(x_range, (low * 0.8..high * 1.25).log_scale())?;
         chart.configure_mesh().x_desc("sparsity of A").y_desc("times faster").draw()?;
-        for ((peer, title), colour) in PEERS.into_iter().zip(COLOURS) {
-            let points: Vec<(f64, f64)> =
-                records.iter().filter_map(|record| Some((record.sparsity, record.speedup(peer)?))).collect();
+        for (index, ((peer, title), colour)) in PEERS.into_iter().zip(COLOURS).enumerate() {
+            // Suites have few sparsities: the peers stand beside each other, not on each other.
+            let aside = (index as f64 - 1.0) * BESIDE;
+            let points: Vec<(f64, f64)> = records
+                .iter()
+                .filter_map(|record| Some((record.sparsity + aside, record.speedup(peer)?)))
+                .collect();
             let Some(mean) = geometric_mean(points.iter().map(|&(_, y)| y)) else { continue };
             chart
                 .draw_series(points.iter().map(|&point| Circle::new(point, 4, colour.mix(0.6).filled())))?
                 .label(format!("over {title}: {mean:.2}× in geometric mean"))
                 .legend(move |(x, y)| Circle::new((x + 8, y), 4, colour.filled()));
         }
-        chart.configure_series_labels().border_style(BLACK).background_style(WHITE.mix(0.9)).draw()?;
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::LowerRight)
+            .border_style(BLACK)
+            .background_style(WHITE.mix(0.9))
+            .draw()?;
         root.present()?;
         Ok(())
     };
