@@ -1,5 +1,5 @@
 //! The trait itself.
-use crate::{AtomicAdd, AtomicMax, GlobalMut, GlobalPtr, Scalar, SharedPtr, Word};
+use crate::{AtomicAdd, AtomicMax, F16, GlobalMut, GlobalPtr, Scalar, SharedPtr, Word};
 
 /// Threads in a warp.
 pub const WARP: u32 = 32;
@@ -131,6 +131,17 @@ pub trait Gpu: Copy {
     /// See the trait; nobody touches the destination until the wait, nor writes the source.
     #[track_caller]
     unsafe fn copy_async<T: Scalar, const N: usize>(self, to: SharedPtr<T>, from: GlobalPtr<T>);
+    /// As [`copy_async`](Gpu::copy_async) where `valid`; otherwise starts writing zeros, and reads nothing. sm_80.
+    ///
+    /// # Safety
+    /// As for `copy_async`; `from` need not be live where not `valid`.
+    #[track_caller]
+    unsafe fn copy_async_or_zero<T: Scalar, const N: usize>(
+        self,
+        to: SharedPtr<T>,
+        from: GlobalPtr<T>,
+        valid: bool,
+    );
     /// Closes the group of this thread's copies since the last commit. sm_80.
     #[track_caller]
     fn copy_async_commit(self);
@@ -172,4 +183,34 @@ pub trait Gpu: Copy {
     /// 1 / `x`, to 1 ulp.
     #[track_caller]
     fn rcp_approx(self, x: f32) -> f32;
+
+    /// The number that a half holds; exact.
+    #[track_caller]
+    fn f16_to_f32(self, x: F16) -> f32;
+    /// The nearest half, ties to even; infinite from 65,520 on.
+    #[track_caller]
+    fn f32_to_f16(self, x: f32) -> F16;
+
+    /// `A·B + C` on tensor cores, by the whole warp: A 16×8 and B 8×8 in TF32 (of each `f32` the sign, 8 exponent and 10
+    /// mantissa bits count), sums in f32. With `g = lane / 4` and `t = lane % 4` a lane holds of A (g, t), (g+8, t),
+    /// (g, t+4), (g+8, t+4); of B (t, g), (t+4, g); of C and the result (g, 2t), (g, 2t+1), (g+8, 2t), (g+8, 2t+1). sm_80.
+    #[track_caller]
+    fn mma_tf32(self, a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4];
+    /// `A·B + C` on tensor cores, by the whole warp: A 16×16 and B 16×8 in halves, sums in f32. With `g = lane / 4` and
+    /// `t = lane % 4` a lane holds pairs, the lower index in the lower bits: of A (g, 2t), (g+8, 2t), (g, 2t+8),
+    /// (g+8, 2t+8), each with its right neighbour; of B (2t, g), (2t+8, g), each with its lower neighbour; of C as
+    /// [`mma_tf32`](Gpu::mma_tf32). sm_80.
+    #[track_caller]
+    fn mma_f16(self, a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4];
+    /// As [`mma_f16`](Gpu::mma_f16), with bfloat16. sm_80.
+    #[track_caller]
+    fn mma_bf16(self, a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4];
+    /// Loads four 8×8 matrices of 16-bit elements from shared memory, by the whole warp. Lane `8·i + r` gives the address
+    /// of row `r` of matrix `i`, 16 bytes; lane `l` receives, of matrix `i` in word `i`, the elements (l/4, 2·(l%4)) and
+    /// its right neighbour; of the transposed matrix where `TRANSPOSED`.
+    ///
+    /// # Safety
+    /// See the trait, for the 16 bytes at each lane's address.
+    #[track_caller]
+    unsafe fn shared_load_matrices<const TRANSPOSED: bool>(self, row: SharedPtr<u16>) -> [u32; 4];
 }

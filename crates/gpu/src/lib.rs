@@ -14,6 +14,7 @@
 
 mod device;
 mod pointer;
+mod real;
 mod scalar;
 
 #[cfg(target_arch = "nvptx64")]
@@ -23,4 +24,5 @@ pub use device::{FULL_WARP, Gpu, WARP};
 pub use pointer::{GlobalMut, GlobalPtr, SharedPtr};
 #[cfg(target_arch = "nvptx64")]
 pub use ptx::Ptx;
+pub use real::{Bf16, F16, Real};
 pub use scalar::{AtomicAdd, AtomicBits, AtomicKind, AtomicMax, AtomicOp, Scalar, Word};

@@ -2,7 +2,7 @@
 use crate::Entry;
 
 macro_rules! tables {
-    ($($op:ident { $($name:ident: $kernel:ty;)* })*) => {
+    ($($op:ident { $($(#[$attribute:meta])* $name:ident: $kernel:ty;)* })*) => {
         $(
             #[doc = concat!("Entry points of `", stringify!($op), "`.")]
             pub fn $op() -> &'static [Entry<crate::$op::Tile>] {

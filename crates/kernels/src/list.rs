@@ -3,7 +3,8 @@
 /// Calls `$callback!` with the whole list: `operation { name: kernel; … } …`.
 ///
 /// The name is the entry point's in the PTX; the kernel is a type that implements
-/// [`Kernel`](crate::Kernel). An operation is a module of this crate that defines `Args` and `Tile`.
+/// [`Kernel`](crate::Kernel). Attributes before a name are the PTX entry point's: `#[cfg(lacuna_sm = "80")]` keeps it out
+/// of older targets, as its kernel's `MIN_SM` says. An operation is a module of this crate that defines `Args` and `Tile`.
 #[macro_export]
 macro_rules! for_each_kernel {
     ($($callback:ident)::+) => {

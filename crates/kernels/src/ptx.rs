@@ -4,7 +4,8 @@ use lacuna_gpu::Ptx;
 use crate::Kernel;
 
 macro_rules! entry_points {
-    ($($op:ident { $($name:ident: $kernel:ty;)* })*) => {$($(
+    ($($op:ident { $($(#[$attribute:meta])* $name:ident: $kernel:ty;)* })*) => {$($(
+        $(#[$attribute])*
         #[unsafe(no_mangle)]
         pub unsafe extern "ptx-kernel" fn $name(args: <$kernel as Kernel>::Args) {
             // SAFETY: whoever launches keeps the kernel's contract, as `Kernel::run` states it.

@@ -43,6 +43,8 @@ pub enum Operation {
     Fma,
     /// `exp2_approx` and `rcp_approx`.
     Special,
+    /// Conversions between `f32` and halves.
+    Convert,
 }
 
 impl Operation {

@@ -52,7 +52,7 @@ fn run<K: Kernel>(
 }
 
 macro_rules! table {
-    ($($operation:ident { $($name:ident: $kernel:ty;)* })*) => {
+    ($($operation:ident { $($(#[$attribute:meta])* $name:ident: $kernel:ty;)* })*) => {
         static KERNELS: &[SimKernel] = &[$($(SimKernel::of::<$kernel>(stringify!($name)),)*)*];
     };
 }

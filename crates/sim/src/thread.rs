@@ -4,7 +4,9 @@ use std::mem;
 use std::panic::{Location, resume_unwind};
 
 use corosensei::Yielder;
-use lacuna_gpu::{AtomicAdd, AtomicMax, AtomicOp, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, WARP, Word};
+use lacuna_gpu::{
+    AtomicAdd, AtomicMax, AtomicOp, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, WARP, Word,
+};
 
 use crate::bits::{from_words, to_words};
 use crate::global::GlobalAccess;
@@ -249,6 +251,14 @@ impl Gpu for SimThread<'_, '_> {
         let to = self.shared::<T, N>(Location::caller(), Operation::CopyAsyncWrite, to);
         self.step(|worker| worker.copy_async(to, from.address()));
     }
+    unsafe fn copy_async_or_zero<T: Scalar, const N: usize>(
+        self,
+        _to: SharedPtr<T>,
+        _from: GlobalPtr<T>,
+        _valid: bool,
+    ) {
+        unimplemented!()
+    }
     fn copy_async_commit(self) {
         let caller = Location::caller();
         self.step(|worker| worker.commit_copies(self.thread, caller));
@@ -287,5 +297,27 @@ impl Gpu for SimThread<'_, '_> {
     fn rcp_approx(self, x: f32) -> f32 {
         self.count(Location::caller(), Operation::Special);
         x.recip()
+    }
+
+    fn f16_to_f32(self, x: F16) -> f32 {
+        self.count(Location::caller(), Operation::Convert);
+        half::f16::from_bits(x.0).to_f32()
+    }
+    fn f32_to_f16(self, x: f32) -> F16 {
+        self.count(Location::caller(), Operation::Convert);
+        F16(half::f16::from_f32(x).to_bits())
+    }
+
+    fn mma_tf32(self, _a: [f32; 4], _b: [f32; 2], _c: [f32; 4]) -> [f32; 4] {
+        unimplemented!()
+    }
+    fn mma_f16(self, _a: [u32; 4], _b: [u32; 2], _c: [f32; 4]) -> [f32; 4] {
+        unimplemented!()
+    }
+    fn mma_bf16(self, _a: [u32; 4], _b: [u32; 2], _c: [f32; 4]) -> [f32; 4] {
+        unimplemented!()
+    }
+    unsafe fn shared_load_matrices<const TRANSPOSED: bool>(self, _row: SharedPtr<u16>) -> [u32; 4] {
+        unimplemented!()
     }
 }

@@ -84,14 +84,10 @@ struct Apt {
 }
 
 impl Apt {
-    /// The system's apt, its lists brought up to date when it does not know the packages.
+    /// The system's apt, its lists brought up to date: old ones may know an older compiler.
     fn known_to_all(shell: &Shell) -> anyhow::Result<Self> {
-        let apt = Self { options: Vec::new() };
-        if apt.knows_packages(shell) {
-            return Ok(apt);
-        }
         cmd!(shell, "apt-get --quiet=2 update").quiet().ignore_stdout().ignore_stderr().run()?;
-        apt.checked(shell)
+        Self { options: Vec::new() }.checked(shell)
     }
 
     /// apt with lists of its own, for a user who may not write the system's.

@@ -130,6 +130,28 @@ pub(super) unsafe fn copy_async<T: Scalar, const N: usize>(to: u32, from: u64) {
     }
 }
 
+/// As [`copy_async`], or starts writing zeros.
+///
+/// # Safety
+/// See `Gpu::copy_async_or_zero`.
+#[inline(always)]
+pub(super) unsafe fn copy_async_or_zero<T: Scalar, const N: usize>(to: u32, from: u64, valid: bool) {
+    const { assert!(matches!(size_of::<[T; N]>(), 4 | 8 | 16), "4, 8 or 16 bytes") }
+    // Bytes to read; what is left of the width becomes zero.
+    let bytes = if valid { size_of::<[T; N]>() as u32 } else { 0 };
+    // SAFETY: the caller keeps the contract of `Gpu`.
+    unsafe {
+        match size_of::<[T; N]>() {
+            4 => asm!("cp.async.ca.shared.global [{0}], [{1}], 4, {2};", in(reg32) to, in(reg64) from,
+                in(reg32) bytes, options(nostack)),
+            8 => asm!("cp.async.ca.shared.global [{0}], [{1}], 8, {2};", in(reg32) to, in(reg64) from,
+                in(reg32) bytes, options(nostack)),
+            _ => asm!("cp.async.cg.shared.global [{0}], [{1}], 16, {2};", in(reg32) to, in(reg64) from,
+                in(reg32) bytes, options(nostack)),
+        }
+    }
+}
+
 /// Writes an atomic on one address space.
 macro_rules! atomics {
     ($($name:ident: $space:literal, $address:ty, $reg:ident;)*) => {$(

@@ -4,12 +4,13 @@
 //! assembly does not, and a barrier written in it may be copied into one arm of a branch. Memory operations are
 //! inline assembly, because that alone fixes their width and cache hints.
 mod intrinsics;
+mod matrix;
 mod memory;
 
 use core::arch::{asm, nvptx};
 
 use self::intrinsics as llvm;
-use crate::{AtomicAdd, AtomicMax, AtomicOp, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, Word};
+use crate::{AtomicAdd, AtomicMax, AtomicOp, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, Word};
 
 /// A thread on an NVIDIA GPU.
 #[derive(Clone, Copy, Debug)]
@@ -161,6 +162,18 @@ impl Gpu for Ptx {
         unsafe { memory::copy_async::<T, N>(memory::shared_address(to.offset()), from.address()) }
     }
     #[inline(always)]
+    unsafe fn copy_async_or_zero<T: Scalar, const N: usize>(
+        self,
+        to: SharedPtr<T>,
+        from: GlobalPtr<T>,
+        valid: bool,
+    ) {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            memory::copy_async_or_zero::<T, N>(memory::shared_address(to.offset()), from.address(), valid);
+        }
+    }
+    #[inline(always)]
     fn copy_async_commit(self) {
         // SAFETY: has no precondition.
         unsafe { asm!("cp.async.commit_group;", options(nostack)) }
@@ -214,5 +227,49 @@ impl Gpu for Ptx {
             asm!("rcp.approx.f32 {0}, {1};", out(reg32) y, in(reg32) x, options(pure, nomem, nostack));
         }
         y
+    }
+
+    #[inline(always)]
+    fn f16_to_f32(self, x: F16) -> f32 {
+        let y;
+        // SAFETY: arithmetic.
+        unsafe {
+            asm!("cvt.f32.f16 {0}, {1};", out(reg32) y, in(reg16) x.0, options(pure, nomem, nostack));
+        }
+        y
+    }
+    #[inline(always)]
+    fn f32_to_f16(self, x: f32) -> F16 {
+        let y;
+        // SAFETY: arithmetic.
+        unsafe {
+            asm!("cvt.rn.f16.f32 {0}, {1};", out(reg16) y, in(reg32) x, options(pure, nomem, nostack));
+        }
+        F16(y)
+    }
+
+    #[inline(always)]
+    fn mma_tf32(self, a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4] {
+        matrix::mma_tf32(a.map(f32::to_bits), b.map(f32::to_bits), c)
+    }
+    #[inline(always)]
+    fn mma_f16(self, a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+        matrix::mma_f16(a, b, c)
+    }
+    #[inline(always)]
+    fn mma_bf16(self, a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+        matrix::mma_bf16(a, b, c)
+    }
+    #[inline(always)]
+    unsafe fn shared_load_matrices<const TRANSPOSED: bool>(self, row: SharedPtr<u16>) -> [u32; 4] {
+        let address = memory::shared_address(row.offset());
+        // SAFETY: passed on to the caller.
+        unsafe {
+            if TRANSPOSED {
+                matrix::load_transposed_matrices(address)
+            } else {
+                matrix::load_matrices(address)
+            }
+        }
     }
 }
