@@ -30,11 +30,17 @@ pub(crate) struct Copies {
 }
 
 impl Worker<'_> {
-    pub(crate) fn copy_async(&mut self, to: SharedAccess, from: u64) {
+    /// Starts a copy, or of zeros where there is no source.
+    pub(crate) fn copy_async(&mut self, to: SharedAccess, from: Option<u64>) {
         let SharedAccess { thread, caller, bytes, element, .. } = to;
         let operation = Operation::CopyAsync;
-        let value =
-            self.global_load(GlobalAccess { thread, caller, operation, address: from, bytes, element });
+        let value = if let Some(address) = from {
+            self.global_load(GlobalAccess { thread, caller, operation, address, bytes, element })
+        } else {
+            let site = self.sites.of(caller, operation);
+            self.request(thread, site, operation, None, bytes);
+            [0; 2]
+        };
         if let Some(site) = self.locate_shared(&to) {
             self.visit_shared(&to, site, Access::Write);
             self.shared.set_flight(to.offset, bytes, thread, site);

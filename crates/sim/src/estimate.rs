@@ -83,12 +83,14 @@ pub struct Estimate {
     pub fma_us: f64,
     /// All special functions.
     pub special_us: f64,
+    /// All products on tensor cores. Infinite where there are products and the machine has no such cores.
+    pub tensor_us: f64,
     /// A launch, and one load's wait for each wave of blocks. Infinite where no block fits on an SM.
     pub latency_us: f64,
     /// By how much the busiest SM has more blocks than the average: the terms of SMs are stretched by it.
     pub imbalance: f64,
-    /// The modelled time: latency, plus the largest of dram, l2, l1 + shared, fma and special, the last three stretched.
-    /// Infinite where no block fits on an SM; JSON, which has no infinity, then says null.
+    /// The modelled time: latency, plus the largest of dram, l2, l1 + shared, fma, special and tensor, the last four
+    /// stretched. Infinite where the machine cannot run the kernel; JSON, which has no infinity, then says null.
     pub model_us: f64,
 }
 
@@ -115,6 +117,12 @@ impl Report {
         let shared_us = on_sms(wavefronts.saturating_mul(WAVEFRONT_BYTES), machine.l1_bytes_per_clock);
         let fma_us = on_sms(self.fmas(), machine.fmas_per_clock);
         let special_us = on_sms(specials, machine.specials_per_clock);
+        let products = |operation| self.total(|other| other == operation).executions;
+        // One of TF32 has half the multiply-adds, at half the rate.
+        let tensor_us = match products(Operation::Mma) + products(Operation::MmaTf32) {
+            0 => 0.0,
+            count => on_sms(count * Operation::Mma.tensor_fmas(), machine.tensor_fmas_per_clock),
+        };
 
         let (blocks, sms) = (self.blocks(), u64::from(machine.sms.max(1)));
         let imbalance = blocks.div_ceil(sms).saturating_mul(sms) as f64 / blocks.max(1) as f64;
@@ -123,7 +131,7 @@ impl Report {
             resident => blocks.div_ceil(resident) as f64,
         };
         let latency_us = machine.launch_us + waves * machine.latency_us;
-        let sm_us = (l1_us + shared_us).max(fma_us).max(special_us) * imbalance;
+        let sm_us = (l1_us + shared_us).max(fma_us).max(special_us).max(tensor_us) * imbalance;
         let model_us = latency_us + sm_us.max(dram_us).max(l2_us);
         Estimate {
             machine: machine.name,
@@ -134,6 +142,7 @@ impl Report {
             shared_us,
             fma_us,
             special_us,
+            tensor_us,
             latency_us,
             imbalance,
             model_us,

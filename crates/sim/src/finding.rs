@@ -53,11 +53,13 @@ pub enum FindingKind {
     DivergentBarrier,
     /// Threads wait for each other for ever.
     Deadlock,
-    /// Lanes that name each other wait at different warp operations or with different masks.
+    /// Lanes that name each other wait at different warp operations or with different masks; at operations of the whole
+    /// warp, at different lines.
     MismatchedWarpOperation,
     /// A warp operation whose mask does not name its caller.
     CallerNotInMask,
-    /// A shuffle that reads a lane that is not in the mask or has exited.
+    /// A shuffle that reads a lane that is not in the mask or has exited, or an operation of the whole warp without all
+    /// of its lanes.
     AbsentLane,
     /// An access to shared memory that an asynchronous copy is still filling.
     CopyInFlight,
@@ -87,7 +89,7 @@ impl fmt::Display for FindingKind {
             Self::Deadlock => "deadlock",
             Self::MismatchedWarpOperation => "mismatched warp operations",
             Self::CallerNotInMask => "warp operation whose mask does not name its caller",
-            Self::AbsentLane => "shuffle from an absent lane",
+            Self::AbsentLane => "warp operation that needs an absent lane",
             Self::CopyInFlight => "access to the target of an asynchronous copy in flight",
             Self::CopyNotWaited => "exit without waiting for asynchronous copies",
             Self::BadArgument => "argument that the operation does not accept",

@@ -120,7 +120,7 @@ impl<'l> Worker<'l> {
                 } else if offset + u64::from(bytes) > view.allocation.len() {
                     FindingKind::OutOfBounds
                 } else {
-                    self.request(thread, site, access.operation, address, bytes);
+                    self.request(thread, site, access.operation, Some(address), bytes);
                     return (site, Some((view, offset)));
                 }
             }

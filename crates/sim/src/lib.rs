@@ -51,6 +51,7 @@ mod site;
 mod storage;
 mod sync;
 mod table;
+mod tensor;
 mod thread;
 mod transactions;
 mod trap;

@@ -12,6 +12,10 @@ pub struct Machine {
     pub clock_ghz: f64,
     /// `f32` fused multiply-adds a clock, each SM.
     pub fmas_per_clock: u32,
+    /// Fused multiply-adds a clock on tensor cores, each SM: of halves, through `mma.sync`; of TF32 it is half as many. 0
+    /// where there are none that `Gpu` can use. For H100 and H200 it is what they were measured to reach, some 62 % of the
+    /// vendor's peak, which needs other instructions.
+    pub tensor_fmas_per_clock: u32,
     /// Special functions (exp2, rcp) a clock, each SM.
     pub specials_per_clock: u32,
     /// Bytes a clock from L1 or shared memory, each SM; both share one path.
@@ -45,6 +49,7 @@ impl Machine {
         sms: 80,
         clock_ghz: 1.53,
         fmas_per_clock: 64,
+        tensor_fmas_per_clock: 0,
         specials_per_clock: 16,
         l1_bytes_per_clock: 128,
         l2_bytes_per_clock: 2048,
@@ -63,6 +68,7 @@ impl Machine {
         name: "A100",
         sms: 108,
         clock_ghz: 1.41,
+        tensor_fmas_per_clock: 1024,
         l2_bytes_per_clock: 5120,
         dram_gb_per_s: 2039.0,
         shared_bytes: 164 * 1024,
@@ -76,6 +82,7 @@ impl Machine {
         sms: 132,
         clock_ghz: 1.98,
         fmas_per_clock: 128,
+        tensor_fmas_per_clock: 1280,
         dram_gb_per_s: 3352.0,
         shared_bytes: 228 * 1024,
         ..Self::A100

@@ -1,6 +1,8 @@
 //! The operations that the simulator tells apart.
 use serde::Serialize;
 
+use crate::tensor::Factors;
+
 /// What a source line asks of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -17,14 +19,16 @@ pub enum Operation {
     StreamingStore,
     /// Atomics on global memory.
     Atomic,
-    /// The global side of `copy_async`.
+    /// The global side of `copy_async` and `copy_async_or_zero`.
     CopyAsync,
-    /// The shared side of `copy_async`.
+    /// The shared side of `copy_async` and `copy_async_or_zero`.
     CopyAsyncWrite,
     /// `shared_load`
     SharedLoad,
     /// `shared_store`
     SharedStore,
+    /// `shared_load_matrices`
+    SharedLoadMatrices,
     /// Atomics on shared memory.
     SharedAtomic,
     /// `copy_async_commit` and `copy_async_wait`.
@@ -45,6 +49,10 @@ pub enum Operation {
     Special,
     /// Conversions between `f32` and halves.
     Convert,
+    /// `mma_f16` and `mma_bf16`.
+    Mma,
+    /// `mma_tf32`
+    MmaTf32,
 }
 
 impl Operation {
@@ -65,6 +73,29 @@ impl Operation {
 
     /// Whether it goes to shared memory.
     pub const fn is_shared(self) -> bool {
-        matches!(self, Self::SharedLoad | Self::SharedStore | Self::SharedAtomic | Self::CopyAsyncWrite)
+        matches!(
+            self,
+            Self::SharedLoad
+                | Self::SharedLoadMatrices
+                | Self::SharedStore
+                | Self::SharedAtomic
+                | Self::CopyAsyncWrite
+        )
+    }
+
+    /// Fused multiply-adds of one execution by a warp, on tensor cores.
+    pub const fn tensor_fmas(self) -> u64 {
+        match self {
+            Self::Mma => 16 * 8 * 16,
+            Self::MmaTf32 => 16 * 8 * 8,
+            _ => 0,
+        }
+    }
+
+    pub(crate) const fn of_product(factors: Factors) -> Self {
+        match factors {
+            Factors::Tf32 => Self::MmaTf32,
+            Factors::F16 | Factors::Bf16 => Self::Mma,
+        }
     }
 }

@@ -86,6 +86,12 @@ impl Report {
     pub fn fmas(&self) -> u64 {
         self.total(|operation| operation == Operation::Fma).executions
     }
+
+    /// Fused multiply-adds on tensor cores.
+    pub fn tensor_fmas(&self) -> u64 {
+        let fmas = |operation| self.total(|other| other == operation).executions * operation.tensor_fmas();
+        fmas(Operation::Mma) + fmas(Operation::MmaTf32)
+    }
 }
 
 impl fmt::Display for Report {

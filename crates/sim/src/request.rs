@@ -15,6 +15,8 @@ pub(crate) struct Request {
     pub(crate) operation: Operation,
     /// The lanes that took part.
     pub(crate) lanes: u32,
+    /// The lanes that were there and accessed nothing.
+    passed: u32,
     /// Bytes that each lane moves.
     pub(crate) bytes: u32,
     /// The lanes' addresses.
@@ -22,6 +24,20 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// Whether a lane has come.
+    fn is_open(&self) -> bool {
+        self.lanes | self.passed != 0
+    }
+
+    /// Ends the request: it goes to `done`, if it accesses anything.
+    #[inline]
+    fn close(&mut self, done: impl FnOnce(&Self)) {
+        if self.lanes != 0 {
+            done(self);
+        }
+        (self.lanes, self.passed) = (0, 0);
+    }
+
     /// The addresses of the lanes that took part, by lane.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = (u32, u64)> + Clone {
         (0..32).filter(|lane| self.lanes >> lane & 1 != 0).map(|lane| (lane, self.addresses[lane as usize]))
@@ -42,14 +58,14 @@ pub(crate) struct WarpRequests {
 }
 
 impl WarpRequests {
-    /// Adds a lane's access. `live` are the lanes of the warp that have not exited: when all have joined, the request
+    /// Adds a lane's access, or without an address, a lane that accesses nothing. `live` are the lanes of the warp that have not exited: when all have joined, the request
     /// goes to `done`. Gives whether the lane has run so far ahead that it should let the others catch up.
     #[inline]
     pub(crate) fn record(
         &mut self,
         (site, operation): (SiteId, Operation),
         (lane, live): (u32, u32),
-        (address, bytes): (u64, u32),
+        (address, bytes): (Option<u64>, u32),
         mut done: impl FnMut(&Request),
     ) -> bool {
         if self.lines.len() <= site as usize {
@@ -60,26 +76,29 @@ impl WarpRequests {
         line.executions[lane as usize] += 1;
         let index = (execution % RING) as usize;
         if index >= line.ring.len() {
-            let unused = Request { execution, operation, lanes: 0, bytes, addresses: [0; 32] };
+            let unused = Request { execution, operation, lanes: 0, passed: 0, bytes, addresses: [0; 32] };
             line.ring.resize(index + 1, unused);
         }
         let slot = &mut line.ring[index];
-        if slot.lanes != 0 && slot.execution != execution {
-            done(slot);
-            slot.lanes = 0;
+        if slot.is_open() && slot.execution != execution {
+            slot.close(&mut done);
         }
         slot.execution = execution;
         slot.operation = operation;
         slot.bytes = bytes;
-        slot.addresses[lane as usize] = address;
-        slot.lanes |= 1 << lane;
-        if slot.lanes & live == live {
-            done(slot);
-            slot.lanes = 0;
+        match address {
+            Some(address) => {
+                slot.addresses[lane as usize] = address;
+                slot.lanes |= 1 << lane;
+            }
+            None => slot.passed |= 1 << lane,
+        }
+        if (slot.lanes | slot.passed) & live == live {
+            slot.close(&mut done);
         }
         line.ring
             .get(((execution + 1) % RING) as usize)
-            .is_some_and(|next| next.lanes != 0 && next.execution < execution)
+            .is_some_and(|next| next.is_open() && next.execution < execution)
     }
 
     /// Ends the warp: its incomplete requests go to `done` with their line.
@@ -91,10 +110,7 @@ impl WarpRequests {
             line.executions = [0; 32];
             line.ring.sort_unstable_by_key(|request| request.execution);
             for request in &mut line.ring {
-                if request.lanes != 0 {
-                    done(site as SiteId, request);
-                    request.lanes = 0;
-                }
+                request.close(|request| done(site as SiteId, request));
             }
         }
     }
@@ -111,7 +127,7 @@ mod tests {
         for lane in 0..32 {
             for execution in 0..3 {
                 let address = u64::from(100 * execution + lane);
-                requests.record((0, Operation::Load), (lane, u32::MAX), (address, 4), |request| {
+                requests.record((0, Operation::Load), (lane, u32::MAX), (Some(address), 4), |request| {
                     seen.push((request.lanes, request.addresses[31]));
                 });
             }
@@ -125,7 +141,7 @@ mod tests {
         let mut requests = WarpRequests::default();
         let mut alone = 0;
         let ahead: Vec<bool> = (0..RING + 1)
-            .map(|_| requests.record((0, Operation::Load), (0, 0b11), (0, 4), |_| alone += 1))
+            .map(|_| requests.record((0, Operation::Load), (0, 0b11), (Some(0), 4), |_| alone += 1))
             .collect();
         assert_eq!(ahead.iter().position(|&ahead| ahead), Some(RING as usize - 1));
         assert_eq!(alone, 1);

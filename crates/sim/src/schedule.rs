@@ -1,5 +1,6 @@
 //! Which threads of a block can run, and what the others wait for.
 use crate::site::SiteId;
+use crate::tensor::Factors;
 
 /// What the lanes of a warp do together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,11 +13,18 @@ pub(crate) enum WarpOperation {
     All,
     Any,
     Ballot,
+    Multiply(Factors),
+    LoadMatrices { transposed: bool },
 }
 
 impl WarpOperation {
     pub(crate) const fn is_shuffle(self) -> bool {
         matches!(self, Self::ShuffleIdx | Self::ShuffleDown | Self::ShuffleUp | Self::ShuffleXor)
+    }
+
+    /// Whether the whole warp must be there, at one instruction.
+    pub(crate) const fn is_aligned(self) -> bool {
+        matches!(self, Self::Multiply(_) | Self::LoadMatrices { .. })
     }
 
     pub(crate) const fn name(self) -> &'static str {
@@ -29,6 +37,10 @@ impl WarpOperation {
             Self::All => "warp_all",
             Self::Any => "warp_any",
             Self::Ballot => "warp_ballot",
+            Self::Multiply(Factors::Tf32) => "mma_tf32",
+            Self::Multiply(Factors::F16) => "mma_f16",
+            Self::Multiply(Factors::Bf16) => "mma_bf16",
+            Self::LoadMatrices { .. } => "shared_load_matrices",
         }
     }
 }
@@ -45,6 +57,14 @@ pub(crate) struct WarpCall {
     pub(crate) lane: u32,
     /// Segment of a shuffle, in lanes.
     pub(crate) width: u32,
+}
+
+impl WarpCall {
+    /// Whether lanes with these calls are at one operation.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        let aligned = self.operation.is_aligned();
+        self.operation == other.operation && self.mask == other.mask && (!aligned || self.site == other.site)
+    }
 }
 
 /// What a block barrier gives back.

@@ -56,7 +56,7 @@ impl Worker<'_> {
             self.report_shared(FindingKind::OutOfBounds, site, access, None);
             None
         } else {
-            self.request(thread, site, operation, u64::from(offset), bytes);
+            self.request(thread, site, operation, Some(u64::from(offset)), bytes);
             Some(site)
         }
     }

@@ -1,10 +1,13 @@
 //! Completing the operations that threads do together, and seeing when they never will.
 use std::fmt::Write as _;
 
+use lacuna_gpu::{FULL_WARP, WARP};
+
 use crate::finding::FindingKind;
 use crate::operation::Operation;
 use crate::schedule::{BarrierCall, BarrierKind, State, WarpCall, WarpOperation, lanes};
 use crate::site::{Caller, SiteId};
+use crate::tensor::{self, Parcel};
 use crate::worker::Worker;
 
 impl Worker<'_> {
@@ -30,6 +33,24 @@ impl Worker<'_> {
         true
     }
 
+    /// A thread reaches an operation of the whole warp, with the words that it gives to it.
+    pub(crate) fn reach_aligned(
+        &mut self,
+        thread: u32,
+        caller: Caller,
+        operation: WarpOperation,
+        parcel: Parcel,
+    ) {
+        let counted = match operation {
+            WarpOperation::Multiply(factors) => Operation::of_product(factors),
+            _ => Operation::SharedLoadMatrices,
+        };
+        let site = self.tick(thread, caller, counted);
+        self.exchange.give(thread, parcel);
+        let call = WarpCall { operation, site, mask: FULL_WARP, value: 0, lane: 0, width: WARP };
+        self.schedule.wait(thread, State::Warp(call));
+    }
+
     fn warp_call(&self, warp: usize, lane: u32) -> Option<WarpCall> {
         match self.schedule.states().get(warp * 32 + lane as usize) {
             Some(&State::Warp(call)) => Some(call),
@@ -44,14 +65,17 @@ impl Worker<'_> {
             let first = open.trailing_zeros();
             open &= open - 1;
             let Some(call) = self.warp_call(warp, first) else { continue };
-            let same = |other: WarpCall| other.operation == call.operation && other.mask == call.mask;
             let wanted = call.mask & self.schedule.live(warp);
             let present = lanes(wanted)
-                .filter(|&lane| self.warp_call(warp, lane).is_some_and(same))
+                .filter(|&lane| self.warp_call(warp, lane).is_some_and(|other| other.meets(&call)))
                 .fold(0, |bits, lane| bits | 1 << lane);
             open &= !present;
             if present == wanted {
-                self.complete(warp, present, call.operation);
+                if call.operation.is_aligned() {
+                    self.complete_aligned(warp, present, &call);
+                } else {
+                    self.complete(warp, present, call.operation);
+                }
             }
         }
     }
@@ -82,6 +106,31 @@ impl Worker<'_> {
                 }
             };
             self.schedule.wake(thread, result);
+        }
+    }
+
+    fn complete_aligned(&mut self, warp: usize, present: u32, call: &WarpCall) {
+        let parcels = self.exchange.warp(warp);
+        if present == FULL_WARP {
+            match call.operation {
+                WarpOperation::Multiply(factors) => {
+                    tensor::multiply(factors, parcels);
+                    self.counters.of(call.site).executions += 1;
+                }
+                WarpOperation::LoadMatrices { transposed } => tensor::distribute(transposed, parcels),
+                _ => {}
+            }
+        } else {
+            parcels.fill(Parcel::default());
+            let detail = format!(
+                "{} needs all {WARP} lanes, and only {present:#010x} are there: the result is undefined",
+                call.operation.name()
+            );
+            let first = warp as u32 * WARP + present.trailing_zeros();
+            self.report(FindingKind::AbsentLane, call.site, first, None, None, detail);
+        }
+        for lane in lanes(present) {
+            self.schedule.wake(warp * 32 + lane as usize, 0);
         }
     }
 
@@ -143,7 +192,7 @@ impl Worker<'_> {
             let (warp, live) = (thread / 32, self.schedule.live(thread / 32));
             lanes(call.mask & live)
                 .filter_map(|lane| self.warp_call(warp, lane))
-                .find(|other| other.operation != call.operation || other.mask != call.mask)
+                .find(|other| !other.meets(&call))
         };
         let rival = at_odds((thread, call)).or_else(|| stuck.find_map(at_odds));
         let kind = match rival {

@@ -14,6 +14,7 @@ use crate::operation::Operation;
 use crate::schedule::{BarrierKind, WarpCall, WarpOperation};
 use crate::shared_path::SharedAccess;
 use crate::site::Caller;
+use crate::tensor::{Factors, Parcel};
 use crate::worker::{Pause, Worker};
 
 /// One simulated GPU thread, as its kernel sees it. Every step goes through the worker that runs its block.
@@ -100,6 +101,26 @@ impl<'a, 'l> SimThread<'a, 'l> {
 
     fn vote(self, caller: Caller, operation: WarpOperation, mask: u32, predicate: bool) -> u32 {
         self.warp(caller, operation, mask, predicate.into(), 0, WARP)
+    }
+
+    /// An operation of the whole warp: gives words to it and gets words back.
+    fn aligned(self, caller: Caller, operation: WarpOperation, parcel: Parcel) -> [u32; 4] {
+        self.step(|worker| worker.reach_aligned(self.thread, caller, operation, parcel));
+        self.yielder.suspend(());
+        self.worker.borrow().exchange.result(self.thread)
+    }
+
+    fn multiply(
+        self,
+        caller: Caller,
+        factors: Factors,
+        [a0, a1, a2, a3]: [u32; 4],
+        [b0, b1]: [u32; 2],
+        c: [f32; 4],
+    ) -> [f32; 4] {
+        let [c0, c1, c2, c3] = c.map(f32::to_bits);
+        let parcel = [a0, a1, a2, a3, b0, b1, c0, c1, c2, c3];
+        self.aligned(caller, WarpOperation::Multiply(factors), parcel).map(f32::from_bits)
     }
 
     /// Counts an operation that only computes.
@@ -249,15 +270,19 @@ impl Gpu for SimThread<'_, '_> {
             assert!(matches!(size_of::<[T; N]>(), 4 | 8 | 16), "an asynchronous copy moves 4, 8 or 16 bytes");
         }
         let to = self.shared::<T, N>(Location::caller(), Operation::CopyAsyncWrite, to);
-        self.step(|worker| worker.copy_async(to, from.address()));
+        self.step(|worker| worker.copy_async(to, Some(from.address())));
     }
     unsafe fn copy_async_or_zero<T: Scalar, const N: usize>(
         self,
-        _to: SharedPtr<T>,
-        _from: GlobalPtr<T>,
-        _valid: bool,
+        to: SharedPtr<T>,
+        from: GlobalPtr<T>,
+        valid: bool,
     ) {
-        unimplemented!()
+        const {
+            assert!(matches!(size_of::<[T; N]>(), 4 | 8 | 16), "an asynchronous copy moves 4, 8 or 16 bytes");
+        }
+        let to = self.shared::<T, N>(Location::caller(), Operation::CopyAsyncWrite, to);
+        self.step(|worker| worker.copy_async(to, valid.then_some(from.address())));
     }
     fn copy_async_commit(self) {
         let caller = Location::caller();
@@ -308,16 +333,21 @@ impl Gpu for SimThread<'_, '_> {
         F16(half::f16::from_f32(x).to_bits())
     }
 
-    fn mma_tf32(self, _a: [f32; 4], _b: [f32; 2], _c: [f32; 4]) -> [f32; 4] {
-        unimplemented!()
+    fn mma_tf32(self, a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4] {
+        let (a, b) = (a.map(f32::to_bits), b.map(f32::to_bits));
+        self.multiply(Location::caller(), Factors::Tf32, a, b, c)
     }
-    fn mma_f16(self, _a: [u32; 4], _b: [u32; 2], _c: [f32; 4]) -> [f32; 4] {
-        unimplemented!()
+    fn mma_f16(self, a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+        self.multiply(Location::caller(), Factors::F16, a, b, c)
     }
-    fn mma_bf16(self, _a: [u32; 4], _b: [u32; 2], _c: [f32; 4]) -> [f32; 4] {
-        unimplemented!()
+    fn mma_bf16(self, a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+        self.multiply(Location::caller(), Factors::Bf16, a, b, c)
     }
-    unsafe fn shared_load_matrices<const TRANSPOSED: bool>(self, _row: SharedPtr<u16>) -> [u32; 4] {
-        unimplemented!()
+    unsafe fn shared_load_matrices<const TRANSPOSED: bool>(self, row: SharedPtr<u16>) -> [u32; 4] {
+        let caller = Location::caller();
+        let access = self.shared::<u16, 8>(caller, Operation::SharedLoadMatrices, row);
+        let [x, y, z, w] = from_words(self.step(|worker| worker.shared_load(access)));
+        let operation = WarpOperation::LoadMatrices { transposed: TRANSPOSED };
+        self.aligned(caller, operation, [x, y, z, w, 0, 0, 0, 0, 0, 0])
     }
 }

@@ -1,5 +1,6 @@
 //! What a warp's memory request costs the hardware.
 use crate::marks::SECTOR;
+use crate::operation::Operation;
 use crate::request::Request;
 
 /// A small sorted set without allocation: an aligned request of 32 lanes touches at most 32 sectors,
@@ -51,7 +52,8 @@ pub(crate) fn sectors(request: &Request, mut touch: impl FnMut(u64)) -> u64 {
 /// Passes that the request needs through the 32 banks of 4 bytes of shared memory.
 ///
 /// 8-byte accesses go in two halves of the warp and 16-byte accesses in four quarters. In a pass every bank gives one
-/// word, to all lanes that want it; neighbouring parts that get along without a conflict share a pass.
+/// word, to all lanes that want it; neighbouring parts that get along without a conflict share a pass. Matrices go one
+/// after the other, a quarter each, and share none.
 pub(crate) fn wavefronts(request: &Request) -> u64 {
     let words = u64::from(request.bytes.div_ceil(4));
     let parts = words as u32;
@@ -63,7 +65,8 @@ pub(crate) fn wavefronts(request: &Request) -> u64 {
         if wanted.clone().next().is_none() {
             continue;
         }
-        if let Some(shared) = open.and_then(|banks| banks.with(wanted.clone())) {
+        let shared = open.filter(|_| request.operation != Operation::SharedLoadMatrices);
+        if let Some(shared) = shared.and_then(|banks| banks.with(wanted.clone())) {
             open = Some(shared);
         } else {
             open = Banks::IDLE.with(wanted.clone());

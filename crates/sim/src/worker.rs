@@ -12,6 +12,7 @@ use crate::request::WarpRequests;
 use crate::schedule::Schedule;
 use crate::shared::SharedMemory;
 use crate::site::{Caller, SiteCache, SiteId};
+use crate::tensor::Exchange;
 use crate::trap::Panic;
 
 /// What a thread must do before it goes on.
@@ -37,6 +38,7 @@ pub(crate) struct Worker<'l> {
     pub(crate) global: GlobalPath<'l>,
     pub(crate) copies: Vec<Copies>,
     pub(crate) schedule: Schedule,
+    pub(crate) exchange: Exchange,
     steps: Vec<u64>,
     pub(crate) findings: Findings,
     pub(crate) pause: Pause,
@@ -61,6 +63,7 @@ impl<'l> Worker<'l> {
             global: GlobalPath::default(),
             copies: Vec::new(),
             schedule: Schedule::default(),
+            exchange: Exchange::default(),
             steps: Vec::new(),
             findings: Findings::default(),
             pause: Pause::None,
@@ -97,8 +100,15 @@ impl<'l> Worker<'l> {
     /// Counts a step of a thread, and gives the number of its line.
     #[inline]
     pub(crate) fn step(&mut self, thread: u32, caller: Caller, operation: Operation) -> SiteId {
-        let site = self.sites.of(caller, operation);
+        let site = self.tick(thread, caller, operation);
         self.counters.of(site).executions += 1;
+        site
+    }
+
+    /// As [`step`](Self::step) for what is not counted, or not by threads.
+    #[inline]
+    pub(crate) fn tick(&mut self, thread: u32, caller: Caller, operation: Operation) -> SiteId {
+        let site = self.sites.of(caller, operation);
         let steps = &mut self.steps[thread as usize];
         *steps += 1;
         if *steps > self.launch.limits.steps_per_thread {
@@ -120,18 +130,18 @@ impl<'l> Worker<'l> {
         self.pause = Pause::Stop;
     }
 
-    /// Counts the access of one lane as part of its warp's request.
+    /// Counts the access of one lane as part of its warp's request. Without an address the lane lets the request pass.
     #[inline]
     pub(crate) fn request(
         &mut self,
         thread: u32,
         site: SiteId,
         operation: Operation,
-        address: u64,
+        address: Option<u64>,
         bytes: u32,
     ) {
         let (warp, lane) = ((thread / 32) as usize, thread % 32);
-        self.counters.of(site).bytes += u64::from(bytes);
+        self.counters.of(site).bytes += if address.is_some() { u64::from(bytes) } else { 0 };
         let live = self.schedule.live(warp);
         let Self { requests, counters, global, .. } = self;
         let ahead = requests[warp].record((site, operation), (lane, live), (address, bytes), |request| {

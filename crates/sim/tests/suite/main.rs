@@ -5,3 +5,4 @@ mod limits;
 mod litmus;
 mod semantics;
 mod support;
+mod tensor;
