@@ -3,5 +3,6 @@ mod barriers;
 mod copies;
 mod memory;
 mod races;
+mod tensor;
 mod traps;
 mod warps;
