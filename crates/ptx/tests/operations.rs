@@ -140,22 +140,52 @@ const EVERYWHERE: &[Expected] = &[
             "atom.shared.max.u64 …",
         ],
     ),
-    ("arithmetic", 0, &["fma.rn.f32 …", "ex2.approx.f32 …", "rcp.approx.f32 …"]),
+    (
+        "arithmetic",
+        0,
+        &["fma.rn.f32 …", "ex2.approx.f32 …", "rcp.approx.f32 …", "cvt.rn.f16.f32 …", "cvt.f32.f16 …"],
+    ),
 ];
 
 /// From sm_80 on.
-const ASYNC: Expected = (
-    "copies_async",
-    9,
-    &[
-        "cp.async.ca.shared.global … 4",
-        "cp.async.ca.shared.global … 8",
-        "cp.async.cg.shared.global … 16",
-        "cp.async.commit_group",
-        "cp.async.wait_group 0",
-        "cp.async.wait_group 1",
-    ],
-);
+const NEWER: &[Expected] = &[
+    (
+        "copies_async",
+        9,
+        &[
+            "cp.async.ca.shared.global … 4",
+            "cp.async.ca.shared.global … 8",
+            "cp.async.cg.shared.global … 16",
+            "cp.async.commit_group",
+            "cp.async.wait_group 0",
+            "cp.async.wait_group 1",
+        ],
+    ),
+    (
+        "copies_async_or_zero",
+        3,
+        // The width, and how much of it is read.
+        &[
+            "cp.async.ca.shared.global … 4, …",
+            "cp.async.ca.shared.global … 8, …",
+            "cp.async.cg.shared.global … 16, …",
+        ],
+    ),
+    (
+        "products",
+        0,
+        &[
+            "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 …",
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 …",
+            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 …",
+        ],
+    ),
+    (
+        "matrices",
+        1,
+        &["ldmatrix.sync.aligned.m8n8.x4.shared.b16 …", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 …"],
+    ),
+];
 
 fn operations() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/operations")
@@ -169,7 +199,7 @@ fn build() -> Option<Build> {
         return None;
     }
     let barriers = |name: &str| {
-        EVERYWHERE.iter().chain([&ASYNC]).find(|(entry, ..)| *entry == name).map(|(_, barriers, _)| *barriers)
+        EVERYWHERE.iter().chain(NEWER).find(|(entry, ..)| *entry == name).map(|(_, barriers, _)| *barriers)
     };
     let build =
         Builder::new(operations()).targets(&Target::ALL).expect_barriers(barriers).cache(cache).build();
@@ -178,13 +208,18 @@ fn build() -> Option<Build> {
 
 /// Whether a line of the PTX is this instruction.
 fn has(ptx: &str, instruction: &str) -> bool {
-    let (head, tail) = instruction.split_once(" …").unwrap_or((instruction, ""));
+    let (head, operands) = instruction.split_once(" …").unwrap_or((instruction, ""));
+    // An operand at the end that does not matter, behind one that does.
+    let (operand, open) = operands.strip_suffix(", …").map_or((operands, false), |operand| (operand, true));
     ptx.lines().any(|line| {
         let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
         let Some(code) = line.strip_suffix(';') else { return false };
         code == instruction
             || instruction.contains('…')
-                && code.strip_prefix(head).is_some_and(|rest| rest.starts_with(' ') && rest.ends_with(tail))
+                && code.strip_prefix(head).is_some_and(|rest| {
+                    let rest = if open { rest.rsplit_once(", ").map_or("", |(rest, _)| rest) } else { rest };
+                    rest.starts_with(' ') && rest.ends_with(operand)
+                })
     })
 }
 
@@ -193,7 +228,7 @@ fn every_operation_is_its_instruction() {
     let Some(build) = build() else { return };
     for module in &build.modules {
         let target = module.target;
-        let newer = (target >= Target::Sm80).then_some(&ASYNC);
+        let newer = if target >= Target::Sm80 { NEWER } else { &[] };
         let expected: Vec<_> = EVERYWHERE.iter().chain(newer).collect();
         assert_eq!(module.entries.len(), expected.len(), "{target}");
         for (name, _, instructions) in expected {
@@ -246,8 +281,12 @@ fn the_kernels_use_every_method_of_the_trait() {
 
 #[test]
 fn instructions_are_told_apart() {
-    let ptx = "\tbar.sync \t0;\n\tshfl.sync.up.b32 \t%r1, %r2, 3, 6144, -1;\n// membar.gl\n";
+    let ptx = "\tcp.async.cg [%r1], [%rd1], 16, %r2;\n\tbar.sync \t0;\n\tshfl.sync.up.b32 \t%r1, %r2, 3, 6144, -1;\n// membar.gl\n";
     assert!(has(ptx, "bar.sync 0") && has(ptx, "shfl.sync.up.b32 … 3, 6144, -1"));
+    assert!(has(ptx, "cp.async.cg … 16, …") && has(ptx, "cp.async.cg …"));
+    for absent in ["cp.async.cg … 16", "cp.async.cg … 8, …"] {
+        assert!(!has(ptx, absent), "{absent}");
+    }
     for absent in ["bar.sync 1", "bar.sync", "shfl.sync.up.b32 … 0, -1", "shfl.sync.up …", "membar.gl"] {
         assert!(!has(ptx, absent), "{absent}");
     }

@@ -1,9 +1,9 @@
 //! Arithmetic. One block of 64 threads, four floats of input each: a, b, c and x.
-use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu};
+use lacuna_gpu::{F16, GlobalMut, GlobalPtr, Gpu};
 
 use crate::results::Results;
 
-/// `a · b + c`, 2 to the power `x`, and 1 / `x`.
+/// `a · b + c`, 2 to the power `x`, 1 / `x`, the half nearest to `x`, and the number of the half in the lower bits of `a`.
 ///
 /// # Safety
 /// The launch and the buffers are as said.
@@ -16,5 +16,7 @@ pub unsafe fn all<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<f32>) {
         results.put(gpu.fma(a, b, c));
         results.put(gpu.exp2_approx(x));
         results.put(gpu.rcp_approx(x));
+        results.put(u32::from(gpu.f32_to_f16(x).0));
+        results.put(gpu.f16_to_f32(F16(a.to_bits() as u16)));
     }
 }

@@ -83,6 +83,15 @@ routes! {
         gpu.sync_threads();
         gpu.store(at::<T>(out, own), gpu.shared_load::<T, N>(SharedPtr::from_offset(other)))
     };
+    /// The same, with zeros in place of what every third lane would copy.
+    AsyncOrZero: |gpu, out, input, own, other| {
+        let valid = gpu.lane_id() % 3 != 0;
+        gpu.copy_async_or_zero::<T, N>(SharedPtr::from_offset(own), from(input, own), valid);
+        gpu.copy_async_commit();
+        gpu.copy_async_wait::<0>();
+        gpu.sync_threads();
+        gpu.store(at::<T>(out, own), gpu.shared_load::<T, N>(SharedPtr::from_offset(other)))
+    };
 }
 
 macro_rules! copies {
@@ -136,5 +145,15 @@ pub unsafe fn asynchronous<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr
         gpu.sync_threads();
         let second = gpu.shared_load::<f32, 4>(SharedPtr::from_offset(place(8, other)));
         gpu.store(at(out, place(8, thread)), second);
+    }
+}
+
+/// Asynchronous copies of each width, some of them of zeros: 3 regions.
+///
+/// # Safety
+/// The launch is as said; both buffers hold 3 KiB.
+pub unsafe fn asynchronous_or_zero<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<u32>) {
+    copies! { AsyncOrZero, gpu, out, input:
+        0 u16, 2; 1 f32, 2; 2 u64, 2;
     }
 }

@@ -8,6 +8,7 @@
 mod arithmetic;
 mod atomics;
 mod copies;
+mod matrices;
 mod results;
 mod threads;
 mod warps;
@@ -36,6 +37,12 @@ entries! {
     copies_shared: copies::all::<copies::Shared, Ptx>;
     #[cfg(lacuna_sm = "80")]
     copies_async: copies::asynchronous;
+    #[cfg(lacuna_sm = "80")]
+    copies_async_or_zero: copies::asynchronous_or_zero;
+    #[cfg(lacuna_sm = "80")]
+    products: matrices::products;
+    #[cfg(lacuna_sm = "80")]
+    matrices: matrices::loads;
     atomics_global: atomics::all::<atomics::Global, Ptx>;
     atomics_shared: atomics::all::<atomics::Shared, Ptx>;
     arithmetic: arithmetic::all;
