@@ -44,8 +44,8 @@ pub enum FindingKind {
     Uninitialised,
     /// Two unordered accesses to one place, at least one a write, by threads of one block.
     Race,
-    /// As [`Race`](FindingKind::Race), by different blocks. Nothing orders blocks of one launch here: a hand-over by
-    /// fence and atomic is reported too.
+    /// As [`Race`](FindingKind::Race), by different blocks. Only a hand-over orders blocks of one launch: write, fence,
+    /// atomic; then, in the other block, atomic, fence or barrier, read.
     RaceBetweenBlocks,
     /// A read-only or streaming load, or an asynchronous copy, of memory that the same launch writes.
     ReadonlyWritten,

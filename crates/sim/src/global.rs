@@ -148,12 +148,37 @@ impl<'l> Worker<'l> {
     /// Records an access to memory that the launch may write, and reports the races of the block.
     fn order(&mut self, access: &GlobalAccess, site: SiteId, (view, offset): (&View, u64), kind: Access) {
         let GlobalAccess { thread, address, bytes, .. } = *access;
-        let party = Party { block: self.block as u32, site };
-        view.marks.access(view.allocation.len(), offset, bytes, kind, party);
         let now = self.clocks.now(thread);
+        let party = Party { block: self.block as u32, site, phase: self.handover.phase() };
+        if kind == Access::Read && self.handover.has_acquired() {
+            self.mark_handed(thread, (view, offset), bytes, party);
+        } else {
+            view.marks.access(view.allocation.len(), offset, bytes, kind, party);
+        }
+        if kind == Access::Write {
+            self.handover.write(thread, now);
+        }
         let who = Who { now: &now, seen: self.clocks.seen(thread), site };
         if let Some(rival) = self.global.visit(address, bytes, kind, &who) {
             self.report_at(FindingKind::Race, site, access, Some(rival));
+        }
+    }
+
+    /// Marks a read of what other blocks may have handed over, 4 bytes at a time.
+    #[cold]
+    fn mark_handed(&mut self, thread: u32, (view, offset): (&View, u64), bytes: u32, party: Party) {
+        let Self { handover, clocks, launch, .. } = self;
+        let (len, piece) = (view.allocation.len(), bytes.min(4));
+        for at in (offset..offset + u64::from(bytes)).step_by(piece as usize) {
+            let writer = view.marks.writer(at, piece).filter(|writer| {
+                let written = (writer.block, writer.phase);
+                writer.block != party.block
+                    && handover.is_after(written, thread, clocks, &launch.announcements)
+            });
+            match writer {
+                Some(Party { phase, .. }) => view.marks.handed(len, at, piece, Party { phase, ..party }),
+                None => view.marks.access(len, at, piece, Access::Read, party),
+            }
         }
     }
 
@@ -194,9 +219,11 @@ impl<'l> Worker<'l> {
             self.report_at(FindingKind::Uninitialised, site, &access, None);
         }
         self.order(&access, site, (view, offset), Access::Atomic);
-        let old = storage.update(offset, access.bytes, |old| {
-            let [old] = from_words::<T, 1>([old, 0]);
-            to_words([T::apply(op, old, operand)])[0]
+        let old = self.hand_over(access.thread, access.address, || {
+            storage.update(offset, access.bytes, |old| {
+                let [old] = from_words::<T, 1>([old, 0]);
+                to_words([T::apply(op, old, operand)])[0]
+            })
         });
         let [old] = from_words::<T, 1>([old, 0]);
         old

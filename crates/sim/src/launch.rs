@@ -3,6 +3,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::finding::{Finding, FindingKind, Findings, Place};
+use crate::handover::Announcements;
 use crate::hash::AddressMap;
 use crate::marks::{Marks, READONLY_BITS, Verdict};
 use crate::memory::{Allocation, Freed, Memory, SLOT_SHIFT};
@@ -45,6 +46,7 @@ pub(crate) struct Launch<'l> {
     pub(crate) sites: Sites,
     /// A thread has passed the step limit: blocks that have not started are skipped, so that the launch ends soon.
     pub(crate) stopped: AtomicBool,
+    pub(crate) announcements: Announcements,
     memory: &'l Mutex<Memory>,
     views: Vec<View>,
     /// The view whose slot of addresses this is.
@@ -76,6 +78,7 @@ impl<'l> Launch<'l> {
             limits,
             sites: Sites::default(),
             stopped: AtomicBool::new(false),
+            announcements: Announcements::default(),
             memory,
             views,
             slots,

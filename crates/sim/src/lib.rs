@@ -34,6 +34,7 @@ mod error;
 mod estimate;
 mod finding;
 mod global;
+mod handover;
 mod hash;
 mod launch;
 mod machine;

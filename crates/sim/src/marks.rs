@@ -60,11 +60,13 @@ impl<T> Resolution<T> {
     }
 }
 
-/// A block by its linear index, and a line of its own.
+/// A block by its linear index, a line of its own, and the phase of its hand-overs: of a write, the one that it is part
+/// of; of a read that was handed what it reads, the writer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Party {
     pub(crate) block: u32,
     pub(crate) site: SiteId,
+    pub(crate) phase: u8,
 }
 
 /// The first and the last block that made one kind of access.
@@ -74,11 +76,15 @@ struct Extremes {
     first: Resolution<AtomicU64>,
 }
 
-/// Raises the cell to the block in the upper half of `value`; a block's first line stays.
+/// Bits of a mark below the block: phase and line.
+const LINE_BITS: u32 = 24;
+const PARTY_BITS: u32 = 32;
+
+/// Raises the cell to what stands in `value` from bit `from` on; of equals, the first stays.
 #[inline]
-fn raise(cell: &AtomicU64, value: u64) {
+fn raise(cell: &AtomicU64, value: u64, from: u32) {
     let mut seen = cell.load(Relaxed);
-    while seen >> 32 < value >> 32 {
+    while seen >> from < value >> from {
         match cell.compare_exchange_weak(seen, value, Relaxed, Relaxed) {
             Ok(_) => return,
             Err(now) => seen = now,
@@ -87,16 +93,18 @@ fn raise(cell: &AtomicU64, value: u64) {
 }
 
 impl Extremes {
-    fn mark(&self, len: u64, offset: u64, bytes: u32, party: Party) {
+    /// Of a block's lines the first stays: the first at all, or from `LINE_BITS`, of its last phase.
+    fn mark(&self, len: u64, offset: u64, bytes: u32, party: Party, from: u32) {
         // One-based, so that zero means nobody.
         let block = party.block + 1;
-        let up = u64::from(block) << 32 | u64::from(party.site);
-        let down = u64::from(!block) << 32 | u64::from(party.site);
+        let line = u64::from(party.phase) << LINE_BITS | u64::from(party.site);
+        let up = u64::from(block) << PARTY_BITS | line;
+        let down = u64::from(!block) << PARTY_BITS | line;
         for cell in self.last.cells(len, offset, bytes) {
-            raise(cell, up);
+            raise(cell, up, from);
         }
         for cell in self.first.cells(len, offset, bytes) {
-            raise(cell, down);
+            raise(cell, down, from);
         }
     }
 
@@ -110,7 +118,10 @@ impl Extremes {
         };
         let last = highest(&self.last)?;
         let first = highest(&self.first)?;
-        let party = |block: u32, value: u64| Party { block: block - 1, site: value as SiteId };
+        let party = |block: u32, value: u64| {
+            let (phase, site) = ((value >> LINE_BITS) as u8, value as SiteId & ((1 << LINE_BITS) - 1));
+            Party { block: block - 1, site, phase }
+        };
         Some((party(!((first >> 32) as u32), first), party((last >> 32) as u32, last)))
     }
 
@@ -137,6 +148,8 @@ pub(crate) struct Marks {
     readonly: Resolution<AtomicU32>,
     written: Extremes,
     read: Extremes,
+    /// Reads that were handed what they read.
+    handed: Extremes,
     atomic: Extremes,
     /// Bits for each 32-byte sector, 64 to the word.
     sectors_read: OnceLock<Box<[AtomicU64]>>,
@@ -160,12 +173,28 @@ impl Marks {
     }
 
     pub(crate) fn access(&self, len: u64, offset: u64, bytes: u32, access: Access, party: Party) {
-        let extremes = match access {
-            Access::Read => &self.read,
-            Access::Write => &self.written,
-            Access::Atomic => &self.atomic,
+        let (extremes, from) = match access {
+            Access::Read => (&self.read, PARTY_BITS),
+            Access::Write => (&self.written, LINE_BITS),
+            Access::Atomic => (&self.atomic, PARTY_BITS),
         };
-        extremes.mark(len, offset, bytes, party);
+        extremes.mark(len, offset, bytes, party, from);
+    }
+
+    /// A read of what another block has handed over in the phase that `party` names.
+    pub(crate) fn handed(&self, len: u64, offset: u64, bytes: u32, party: Party) {
+        self.handed.mark(len, offset, bytes, party, PARTY_BITS);
+    }
+
+    /// The block that alone has written these bytes, and all of them in one phase.
+    pub(crate) fn writer(&self, offset: u64, bytes: u32) -> Option<Party> {
+        let mut writers = (offset..offset + u64::from(bytes)).map(|byte| {
+            let (first, last) = self.written.at(byte)?;
+            ((first.block, first.phase) == (last.block, last.phase)).then_some(first)
+        });
+        let first = writers.next()??;
+        let is_same = |other: Party| (other.block, other.phase) == (first.block, first.phase);
+        writers.all(|other| other.is_some_and(is_same)).then_some(first)
     }
 
     /// The sectors of page `page` of a buffer of `len` bytes that a block has touched.
@@ -182,7 +211,7 @@ impl Marks {
 
     /// Whether marks are missing because the host had no memory for them.
     pub(crate) fn is_starved(&self) -> bool {
-        let extremes = [&self.written, &self.read, &self.atomic];
+        let extremes = [&self.written, &self.read, &self.handed, &self.atomic];
         self.readonly.is_starved()
             || extremes.into_iter().any(|extremes| extremes.last.is_starved() || extremes.first.is_starved())
             || is_starved(&self.sectors_read)
@@ -202,7 +231,9 @@ impl Marks {
     pub(crate) fn judge(&self, len: u64, mut report: impl FnMut(u64, u32, Verdict)) {
         let Some(words) = self.sectors_written.get() else { return };
         let apart = self.readonly.bytes.get().is_some()
-            || [&self.written, &self.read, &self.atomic].iter().any(|extremes| extremes.has_bytes());
+            || [&self.written, &self.read, &self.handed, &self.atomic]
+                .iter()
+                .any(|extremes| extremes.has_bytes());
         let step = if apart { 1 } else { 4 };
         for (page, word) in words.iter().enumerate() {
             let bits = word.load(Relaxed);
@@ -225,9 +256,16 @@ impl Marks {
         }
         let rival = written.and_then(|writers| rival_of(writers, writers));
         let rival = rival.or_else(|| rival_of(written?, atomic?));
-        if let Some((a, b)) = rival.or_else(|| rival_of(writers, self.read.at(byte)?)) {
+        let rival = rival.or_else(|| rival_of(writers, self.read.at(byte)?));
+        if let Some((a, b)) = rival.or_else(|| self.overwritten(writers.1, byte)) {
             report(Verdict::Race(a, b));
         }
+    }
+    /// The last writer, and a block that was handed what it wrote in an earlier phase. Each read was judged when it was
+    /// made; this finds the write that came too late.
+    fn overwritten(&self, writer: Party, byte: u64) -> Option<(Party, Party)> {
+        let (first, last) = self.handed.at(byte)?;
+        [first, last].into_iter().find(|reader| reader.phase != writer.phase).map(|reader| (writer, reader))
     }
 }
 
@@ -250,7 +288,7 @@ mod tests {
         all
     }
     fn party(block: u32) -> Party {
-        Party { block, site: 10 + block }
+        Party { block, site: 10 + block, phase: 0 }
     }
 
     #[test]

@@ -189,7 +189,10 @@ impl Gpu for SimThread<'_, '_> {
     }
     fn thread_fence(self) {
         let caller = Location::caller();
-        self.step(|worker| worker.step(self.thread, caller, Operation::Fence));
+        self.step(|worker| {
+            worker.step(self.thread, caller, Operation::Fence);
+            worker.fence(self.thread);
+        });
     }
 
     fn warp_shuffle_idx<T: Word>(self, mask: u32, value: T, lane: u32, width: u32) -> T {

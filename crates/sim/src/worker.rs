@@ -6,6 +6,7 @@ use crate::copies::Copies;
 use crate::counters::Counters;
 use crate::finding::{Finding, FindingKind, Findings, Place};
 use crate::global::GlobalPath;
+use crate::handover::Handover;
 use crate::launch::Launch;
 use crate::operation::Operation;
 use crate::request::WarpRequests;
@@ -36,6 +37,7 @@ pub(crate) struct Worker<'l> {
     pub(crate) clocks: Clocks,
     pub(crate) shared: SharedMemory,
     pub(crate) global: GlobalPath<'l>,
+    pub(crate) handover: Handover,
     pub(crate) copies: Vec<Copies>,
     pub(crate) schedule: Schedule,
     pub(crate) exchange: Exchange,
@@ -61,6 +63,7 @@ impl<'l> Worker<'l> {
             clocks: Clocks::default(),
             shared: SharedMemory::default(),
             global: GlobalPath::default(),
+            handover: Handover::default(),
             copies: Vec::new(),
             schedule: Schedule::default(),
             exchange: Exchange::default(),
@@ -80,6 +83,7 @@ impl<'l> Worker<'l> {
         self.clocks.start(threads);
         self.shared.start(self.launch.geometry.shared_bytes);
         self.global.start();
+        self.handover.start(threads);
         self.copies.clear();
         self.copies.resize_with(threads, Copies::default);
         self.schedule.start(threads);
