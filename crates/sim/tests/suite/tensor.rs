@@ -1,14 +1,14 @@
-//! Tensor cores, loads of matrices, and copies that may give zeros, do what a GPU does.
+//! Tensor cores, loads of matrices, copies that may give zeros, and conversions do what a GPU does.
 use half::{bf16, f16};
-use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr};
+use lacuna_gpu::{Bf16, F16, FULL_WARP, GlobalPtr, Gpu, Real, SharedPtr};
 use lacuna_kernels::Kernel;
 use lacuna_sim::{Machine, Operation};
 
 use crate::support::{Args, Bench, kernel};
 
 const TF32: u32 = 0;
-const F16: u32 = 1;
-const BF16: u32 = 2;
+const HALF: u32 = 1;
+const BRAIN: u32 = 2;
 
 /// Small whole numbers, exact in every type.
 fn a(row: u32, depth: u32) -> f32 {
@@ -23,7 +23,7 @@ fn c(row: u32, column: u32) -> f32 {
 
 /// Two numbers in a word.
 fn pair(kind: u32, lower: f32, upper: f32) -> u32 {
-    let bits = |x| if kind == F16 { f16::from_f32(x).to_bits() } else { bf16::from_f32(x).to_bits() };
+    let bits = |x| if kind == HALF { f16::from_f32(x).to_bits() } else { bf16::from_f32(x).to_bits() };
     u32::from(bits(lower)) | u32::from(bits(upper)) << 16
 }
 
@@ -46,7 +46,7 @@ impl<const KIND: u32> Kernel for Product<KIND> {
             let down = |depth, column| pair(KIND, b(depth, column), b(depth + 1, column));
             let left = [along(g, 2 * t), along(g + 8, 2 * t), along(g, 2 * t + 8), along(g + 8, 2 * t + 8)];
             let right = [down(2 * t, g), down(2 * t + 8, g)];
-            if KIND == F16 { gpu.mma_f16(left, right, sums) } else { gpu.mma_bf16(left, right, sums) }
+            if KIND == HALF { gpu.mma_f16(left, right, sums) } else { gpu.mma_bf16(left, right, sums) }
         };
         for (word, sum) in (0..).zip(sums) {
             let (row, column) = (g + word / 2 * 8, 2 * t + word % 2);
@@ -74,8 +74,8 @@ fn check_product<const KIND: u32>(depth: u32) {
 #[test]
 fn products_of_whole_numbers_are_exact() {
     check_product::<TF32>(8);
-    check_product::<F16>(16);
-    check_product::<BF16>(16);
+    check_product::<HALF>(16);
+    check_product::<BRAIN>(16);
 }
 
 #[test]
@@ -84,14 +84,14 @@ fn products_are_counted_by_warps() {
     let of = |kind| report.total(|operation| operation == kind).executions;
     assert_eq!((of(Operation::MmaTf32), of(Operation::Mma)), (3, 0));
     assert_eq!(report.tensor_fmas(), 3 * 16 * 8 * 8);
-    assert_eq!(Bench::zeroed().run::<Product<BF16>>(2).tensor_fmas(), 2 * 16 * 8 * 16);
+    assert_eq!(Bench::zeroed().run::<Product<BRAIN>>(2).tensor_fmas(), 2 * 16 * 8 * 16);
 }
 
 #[test]
 fn the_model_has_a_term_for_tensor_cores() {
     let us = |machine| {
         let tf32 = Bench::zeroed().run::<Product<TF32>>(50).estimate(machine, 32);
-        let f16 = Bench::zeroed().run::<Product<F16>>(50).estimate(machine, 32);
+        let f16 = Bench::zeroed().run::<Product<HALF>>(50).estimate(machine, 32);
         assert_eq!(tf32.tensor_us, f16.tensor_us, "half the work at half the rate");
         f16
     };
@@ -237,4 +237,50 @@ fn copies_without_a_source_give_zeros() {
     assert_eq!(global.sectors, 16 + 16);
     let shared = report.total(|operation| operation == Operation::CopyAsyncWrite);
     assert_eq!((shared.executions, shared.requests, shared.bytes), (64, 2, 64 * 16));
+}
+
+/// Numbers, their nearest halves and their nearest bfloat16s.
+const CONVERSIONS: [(u32, u16, u16); 12] = [
+    (0x0000_0000, 0x0000, 0x0000),
+    (0x8000_0000, 0x8000, 0x8000),
+    (0x3f80_0000, 0x3c00, 0x3f80),
+    // 1 + 2⁻¹¹ lies half-way between halves, 1 + 3 · 2⁻¹¹ too: ties go to the even one.
+    (0x3f80_1000, 0x3c00, 0x3f80),
+    (0x3f80_3000, 0x3c02, 0x3f80),
+    // 1 + 2⁻⁸ and 1 + 3 · 2⁻⁸, the same for bfloat16.
+    (0x3f80_8000, 0x3c04, 0x3f80),
+    (0x3f81_8000, 0x3c0c, 0x3f82),
+    // 65,519.996 and 65,520: the largest half, and the first number beyond.
+    (0x477f_efff, 0x7bff, 0x4780),
+    (0x477f_f000, 0x7c00, 0x4780),
+    // 2⁻²⁴, the least half; half of it is a tie with zero.
+    (0x3380_0000, 0x0001, 0x3380),
+    (0x3300_0000, 0x0000, 0x3300),
+    // The largest number: infinite in both.
+    (0x7f7f_ffff, 0x7c00, 0x7f80),
+];
+
+kernel!(Conversions, 1, 0, |gpu, args| {
+    for (index, (bits, ..)) in CONVERSIONS.into_iter().enumerate() {
+        let x = f32::from_bits(bits);
+        let (half, brain) = (F16::from_f32(gpu, x), Bf16::from_f32(gpu, x));
+        let back = [half.to_f32(gpu).to_bits(), brain.to_f32(gpu).to_bits()];
+        gpu.store(args.output.add(4 * index), [half.0.into(), brain.0.into(), back[0], back[1]]);
+    }
+    let nan = f32::from_bits(0x7f80_0001);
+    let nans = [F16::from_f32(gpu, nan).to_f32(gpu), Bf16::from_f32(gpu, nan).to_f32(gpu)];
+    gpu.store(args.output.add(240), nans.map(|x| u32::from(x.is_nan())));
+});
+
+#[test]
+fn conversions_round_to_the_nearest() {
+    let bench = Bench::zeroed();
+    bench.run::<Conversions>(1);
+    let output = bench.output();
+    for (got, (bits, half, brain)) in output.chunks(4).zip(CONVERSIONS) {
+        assert_eq!(got[..2], [u32::from(half), u32::from(brain)], "{bits:#010x}");
+        let numbers = [f16::from_bits(half).to_f32(), bf16::from_bits(brain).to_f32()];
+        assert_eq!(got[2..], numbers.map(f32::to_bits), "{bits:#010x}");
+    }
+    assert_eq!(output[240..242], [1, 1], "a NaN stays one");
 }
