@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use lacuna::{Buffer, Device, Stream};
 use lacuna_peers::cublas::{self, CuBlas, Gemm, GemmProblem, Math};
 use lacuna_peers::cusparse::{self, CuSparse, SpmmAlgorithm, SpmmProblem};
-use lacuna_peers::{Peers, Workspace};
+use lacuna_peers::{DataType, Peers, Workspace};
 
 use super::Problem;
 use super::measure::Operands;
@@ -78,6 +78,7 @@ fn measure_cusparse(
     let mut c = device.upload(&problem.unwritten_c()?)?;
     let stream = &operands.stream;
     let described = SpmmProblem {
+        data_type: DataType::F32,
         m: problem.a.rows(),
         k: problem.a.cols(),
         n: problem.n,
@@ -134,6 +135,7 @@ fn measure_cublas(
     let a = device.upload(&problem.a.to_dense()?)?;
     let c = device.upload(&problem.unwritten_c()?)?;
     let described = GemmProblem {
+        data_type: DataType::F32,
         m: problem.a.rows(),
         k: problem.a.cols(),
         n: problem.n,

@@ -115,6 +115,11 @@ impl<V> Csr<V> {
 }
 
 impl<V: Copy> Csr<V> {
+    /// The matrix of the same pattern, which is shared, with each value converted: `a.map_values(f16::from_f32)`.
+    pub fn map_values<U>(&self, convert: impl FnMut(V) -> U) -> Csr<U> {
+        Csr { pattern: self.pattern.clone(), values: self.values.iter().copied().map(convert).collect() }
+    }
+
     /// The transposed matrix.
     pub fn transpose(&self) -> Self {
         let (pattern, order) = self.pattern.transpose_with_order();

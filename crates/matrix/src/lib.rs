@@ -8,7 +8,8 @@
 //! - [`generate`] draws seeded random matrices, [`PatternStats`] describes a pattern in a few numbers.
 //!
 //! Rows, columns and nonzeros are counted in `usize` and must each fit `u32`, because the kernels index with
-//! 32 bits. Indices start at 0.
+//! 32 bits. Indices start at 0. The columns of a row always ascend strictly: none stands twice, whatever the
+//! pattern was made from.
 //!
 //! ```
 //! use lacuna_matrix::Csr;
@@ -21,6 +22,7 @@
 //! # Ok::<(), lacuna_matrix::FormatError>(())
 //! ```
 
+mod block_diagonal;
 mod coo;
 mod csr;
 mod dense;

@@ -145,7 +145,9 @@ impl Pattern {
     }
 
     /// The transposed pattern, and for each of its nonzeros the position of that nonzero in `self`.
-    pub(crate) fn transpose_with_order(&self) -> (Self, Vec<u32>) {
+    ///
+    /// So the values of the transposed matrix are `order.iter().map(|&position| values[position as usize])`.
+    pub fn transpose_with_order(&self) -> (Self, Vec<u32>) {
         let mut row_offsets = vec![0u32; self.cols + 1];
         for &column in &self.col_indices {
             row_offsets[column as usize + 1] += 1;

@@ -1,5 +1,6 @@
 //! Construction, its errors, and conversion.
 
+use half::f16;
 use lacuna_matrix::{Coo, Csr, Dense, FormatError, Pattern};
 
 /// A pattern of 3 × 4 with an empty row.
@@ -90,6 +91,47 @@ fn transposes() {
     assert_eq!(t.col_indices(), [2, 0, 2, 2, 0]);
     assert_eq!(t.values(), [3.0, 1.0, 4.0, 5.0, 2.0]);
     assert_eq!(t.pattern().as_ref(), &pattern().transpose());
+}
+
+#[test]
+fn the_order_of_a_transposed_pattern_gathers_its_values() {
+    let (transposed, order) = pattern().transpose_with_order();
+    assert_eq!(order, [2, 0, 3, 4, 1]);
+    let values: Vec<f32> = order.iter().map(|&position| matrix().values()[position as usize]).collect();
+    assert_eq!(Csr::with_values(transposed, values).unwrap(), matrix().transpose());
+}
+
+#[test]
+fn converted_values_share_the_pattern() {
+    let a = matrix();
+    let halves = a.map_values(f16::from_f32);
+    assert!(std::sync::Arc::ptr_eq(a.pattern(), halves.pattern()));
+    assert_eq!(halves.map_values(f16::to_f32), a);
+}
+
+#[test]
+fn blocks_stand_on_the_diagonal() {
+    let (a, b) = (matrix(), Csr::new(1, 2, vec![0, 1], vec![1], vec![6.0]).unwrap());
+    let without_columns = Csr::new(1, 0, vec![0, 0], vec![], vec![]).unwrap();
+    let all = Csr::block_diagonal(&[&b, &without_columns, &a, &b]).unwrap();
+    assert_eq!((all.rows(), all.cols()), (6, 8));
+    assert_eq!(all.row_offsets(), [0, 1, 1, 3, 3, 6, 7]);
+    assert_eq!(all.col_indices(), [1, 3, 5, 2, 3, 4, 7]);
+    assert_eq!(all.values(), [6.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    assert_eq!(Csr::block_diagonal(&[&a]).unwrap(), a);
+    let none = Csr::<f32>::block_diagonal(&[]).unwrap();
+    assert_eq!((none.rows(), none.cols(), none.row_offsets()), (0, 0, &[0][..]));
+}
+
+#[test]
+fn too_many_blocks_are_refused() {
+    let wide = Pattern::new(0, u32::MAX as usize, vec![0], vec![]).unwrap();
+    assert_eq!(Pattern::block_diagonal(&[&wide]).unwrap(), wide);
+    let got = Pattern::block_diagonal(&[&wide, &wide]).unwrap_err();
+    assert_eq!(got, FormatError::TooLarge { what: "columns", got: 2 * u64::from(u32::MAX) });
+    let long = Pattern::new(1 << 24, 1, vec![0; (1 << 24) + 1], vec![]).unwrap();
+    let got = Pattern::block_diagonal(&[&long; 256]).unwrap_err();
+    assert_eq!(got, FormatError::TooLarge { what: "rows", got: 1 << 32 });
 }
 
 #[test]

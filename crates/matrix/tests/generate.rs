@@ -1,7 +1,8 @@
 //! Random matrices are what they claim to be, and the same for the same seed.
 
 use lacuna_matrix::generate::{
-    GenerateError, band_random, power_law, random_dense, random_values, uniform, uniform_nnz, with_row_cov,
+    GenerateError, band_random, power_law, random_dense, random_values, random_values_as, uniform,
+    uniform_nnz, with_row_cov,
 };
 use lacuna_matrix::{FormatError, Pattern};
 
@@ -128,6 +129,14 @@ fn values_fill_their_range() {
     let mean = values.iter().sum::<f32>() / 10_000.0;
     assert!(mean.abs() < 0.03, "{mean}");
     assert!(values.iter().any(|&v| v > 0.99) && values.iter().any(|&v| v < -0.99));
+}
+
+#[test]
+fn values_of_narrow_types_are_the_same_values_rounded() {
+    let narrow = random_values_as(1000, 11, half::bf16::from_f32);
+    let expected: Vec<half::bf16> = random_values(1000, 11).into_iter().map(half::bf16::from_f32).collect();
+    assert_eq!(narrow, expected);
+    assert!(narrow.iter().all(|value| value.to_f32().abs() <= 1.0));
 }
 
 #[test]

@@ -114,6 +114,39 @@ proptest! {
         }
     }
 
+    /// Kernels count on it.
+    #[test]
+    fn columns_of_a_row_ascend_strictly(a in matrices(), b in matrices()) {
+        let joined = Csr::block_diagonal(&[&a, &b, &a.transpose()]).unwrap();
+        let unsorted = a.col_indices().iter().rev().copied().collect();
+        let one_row = Pattern::from_unsorted(1, a.cols().max(1), vec![0, a.nnz() as u32], unsorted).ok();
+        let summed = a.to_coo().to_csr_summing().unwrap();
+        let patterns = [a.pattern(), joined.pattern(), summed.pattern()].map(|pattern| (**pattern).clone());
+        for pattern in patterns.into_iter().chain([a.pattern().transpose()]).chain(one_row) {
+            for row in 0..pattern.rows() {
+                prop_assert!(pattern.row_columns(row).windows(2).all(|pair| pair[0] < pair[1]));
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_lie_where_they_should(a in matrices(), b in matrices()) {
+        let joined = Csr::block_diagonal(&[&a, &b]).unwrap();
+        let (whole, cols) = (joined.to_dense().unwrap(), a.cols() + b.cols());
+        prop_assert_eq!((joined.rows(), joined.cols()), (a.rows() + b.rows(), cols));
+        let (a_dense, b_dense) = (a.to_dense().unwrap(), b.to_dense().unwrap());
+        for (at, &value) in whole.iter().enumerate() {
+            let expected = match (at / cols, at % cols) {
+                (row, column) if row < a.rows() && column < a.cols() => a_dense[row * a.cols() + column],
+                (row, column) if row >= a.rows() && column >= a.cols() => {
+                    b_dense[(row - a.rows()) * b.cols() + column - a.cols()]
+                }
+                _ => 0.0,
+            };
+            prop_assert_eq!(value, expected);
+        }
+    }
+
     #[test]
     fn row_order_descends_and_is_complete(a in matrices()) {
         let lengths: Vec<u32> = a.row_lengths().collect();

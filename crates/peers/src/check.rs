@@ -6,8 +6,8 @@ use std::ffi::c_void;
 
 use crate::error::Error;
 
-/// Bytes of an element; the peers know `f32` and 32-bit indices only.
-const ELEMENT: u64 = 4;
+/// Bytes of an index or an offset of a sparse matrix.
+pub(crate) const INDEX_BYTES: usize = 4;
 
 /// A size that must be positive and fit a C `int`.
 pub(crate) fn size(what: &'static str, got: usize) -> Result<i32, Error> {
@@ -19,7 +19,7 @@ pub(crate) fn size(what: &'static str, got: usize) -> Result<i32, Error> {
     }
 }
 
-/// A checked array of 4-byte elements in device memory.
+/// A checked array in device memory.
 pub(crate) struct Array {
     what: &'static str,
     address: u64,
@@ -27,10 +27,16 @@ pub(crate) struct Array {
 }
 
 impl Array {
-    /// `rows · columns` elements at `address`. Both come from [`size`], so that the bytes cannot overflow.
-    pub(crate) fn new(what: &'static str, address: u64, rows: i32, columns: i32) -> Result<Self, Error> {
-        let bytes = u64::from(rows.unsigned_abs()) * u64::from(columns.unsigned_abs()) * ELEMENT;
-        let end = end(what, address, bytes, ELEMENT)?;
+    /// `rows · columns` elements of `element` bytes, at most 4, at `address`. Rows and columns come from [`size`], so
+    /// that the bytes cannot overflow.
+    pub(crate) fn new(
+        what: &'static str,
+        address: u64,
+        (rows, columns): (i32, i32),
+        element: usize,
+    ) -> Result<Self, Error> {
+        let bytes = u64::from(rows.unsigned_abs()) * u64::from(columns.unsigned_abs()) * element as u64;
+        let end = end(what, address, bytes, element as u64)?;
         Ok(Self { what, address, end })
     }
 
@@ -78,22 +84,30 @@ mod tests {
     fn addresses_are_aligned_not_null_and_leave_room() {
         let far = 1 << 40;
         assert!(
-            Array::new("b", far, i32::MAX, i32::MAX).is_err(),
+            Array::new("b", far, (i32::MAX, i32::MAX), 4).is_err(),
             "it runs past the end of the address space"
         );
         for address in [0, 18, u64::MAX - 3] {
-            let result = Array::new("b", address, 2, 3);
+            let result = Array::new("b", address, (2, 3), 4);
             assert!(matches!(result, Err(Error::Address { what: "b", bytes: 24, .. })), "{address:#x}");
         }
     }
 
     #[test]
+    fn narrow_elements_need_less_room_and_alignment() {
+        let result = Array::new("b", 17, (2, 3), 2);
+        assert!(matches!(result, Err(Error::Address { bytes: 12, alignment: 2, .. })));
+        let (c, b) = (Array::new("c", 1018, (1, 3), 2).unwrap(), Array::new("b", 1024, (1, 1), 2).unwrap());
+        assert!(c.disjoint_from(&[&b]).is_ok());
+    }
+
+    #[test]
     fn an_output_may_touch_an_input_but_not_share_it() {
-        let c = Array::new("c", 1024, 4, 4).unwrap();
-        let before = Array::new("a", 1024 - 16, 2, 2).unwrap();
-        let after = Array::new("b", 1024 + 64, 2, 2).unwrap();
+        let c = Array::new("c", 1024, (4, 4), 4).unwrap();
+        let before = Array::new("a", 1024 - 16, (2, 2), 4).unwrap();
+        let after = Array::new("b", 1024 + 64, (2, 2), 4).unwrap();
         assert!(c.disjoint_from(&[&before, &after]).is_ok());
-        let inside = Array::new("b", 1024 + 60, 1, 1).unwrap();
+        let inside = Array::new("b", 1024 + 60, (1, 1), 4).unwrap();
         assert!(matches!(c.disjoint_from(&[&before, &inside]), Err(Error::Overlap { what: "b" })));
     }
 }

@@ -1,5 +1,7 @@
 //! What can go wrong with a peer that is there.
 
+use crate::cublas::Math;
+use crate::data_type::DataType;
 use crate::status::Status;
 
 /// Why a comparison could not be set up or run.
@@ -42,6 +44,14 @@ pub enum Error {
     Overlap {
         /// The input.
         what: &'static str,
+    },
+    /// The arithmetic is not one for values of this type.
+    #[error("{} is for values of f32, and these are {data_type}; take {}", .math.name(), Math::Fp32.name())]
+    Math {
+        /// The arithmetic asked for.
+        math: Math,
+        /// The type of the values.
+        data_type: DataType,
     },
     /// The caller's allocator gave no workspace.
     #[error("no workspace of {bytes} bytes on the GPU: {source}")]

@@ -1,6 +1,6 @@
 //! Vendor libraries, loaded at run time, to compare Lacuna's kernels with.
 //!
-//! Two peers: cuSPARSE's SpMM ([`cusparse`]) and cuBLAS's fp32 GEMM ([`cublas`]). Benchmarks use them; the
+//! Two peers: cuSPARSE's SpMM ([`cusparse`]) and cuBLAS's GEMM ([`cublas`]), in each [`DataType`]. Benchmarks use them; the
 //! library does not. Nothing is linked: the crate builds and its programs start with no CUDA on the machine,
 //! and a peer that is not there is a value, [`Missing`], that names what was looked for, where, and the fix.
 //!
@@ -40,20 +40,26 @@ mod api;
 mod check;
 pub mod cublas;
 pub mod cusparse;
+mod data_type;
 mod error;
 mod library;
+mod loaded;
+mod scalar;
 mod search;
 mod status;
 mod workspace;
 
+pub use data_type::DataType;
 pub use error::Error;
 pub use library::{LoadFailure, Missing, Version};
+pub use loaded::{Handle, Loaded, VendorApi};
 pub use search::Search;
 pub use status::{Status, Vendor};
 pub use workspace::Workspace;
 
 use cublas::CuBlas;
 use cusparse::CuSparse;
+use loaded::RawHandle;
 
 /// What was found of the peers; each may be missing on its own.
 #[derive(Debug)]

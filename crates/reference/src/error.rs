@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 /// The oracle cannot compute a reference of these inputs.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ReferenceError {
     /// The dense operand has the wrong number of elements.
@@ -36,7 +36,7 @@ pub enum ReferenceError {
     },
     /// A sum has too many terms for its error to be bounded.
     #[error(
-        "row {row} has {terms} nonzeros: expected at most {max}, beyond which an f32 sum has no useful bound"
+        "row {row} has {terms} nonzeros: expected at most {max}, beyond which such a sum has no useful bound"
     )]
     TooManyTerms {
         /// The row.
@@ -46,12 +46,33 @@ pub enum ReferenceError {
         /// The most that can be checked.
         max: u32,
     },
+    /// What C held before, or the bias, has the wrong number of elements.
+    #[error("{what}: expected {expected} elements, got {got}")]
+    EpilogueLength {
+        /// Which of them, and how it is counted.
+        what: &'static str,
+        /// Elements that it must have.
+        expected: u128,
+        /// Elements given.
+        got: usize,
+    },
+    /// The ends of the clamp are not a range.
+    #[error("clamp: expected lo at most hi, neither of them NaN, got lo = {lo}, hi = {hi}")]
+    Clamp {
+        /// The smallest result, as given.
+        lo: f32,
+        /// The largest result, as given.
+        hi: f32,
+    },
 }
 
 /// A result differs from the reference by more than rounding explains.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum Mismatch {
+    /// There is no reference to compare with.
+    #[error(transparent)]
+    Reference(#[from] ReferenceError),
     /// The result has the wrong number of elements.
     #[error("result: expected {rows} × {cols} elements, row-major, got {got}")]
     Length {
@@ -65,7 +86,7 @@ pub enum Mismatch {
     /// Elements are wrong; the worst of them is told.
     #[error(
         "{failures} of {checked} elements are wrong; the worst is row {row}, column {column}, a sum of {terms} \
-         products: expected {expected:e} ± {bound:e}, got {got:e}, off by {ratio:.3} times the bound"
+         products: expected {expected:e} ± {bound:e}, as {dtype}, got {got:e}, off by {ratio:.3} times the bound"
     )]
     Elements {
         /// Elements that are wrong.
@@ -78,13 +99,16 @@ pub enum Mismatch {
         column: usize,
         /// Products in its sum.
         terms: u32,
+        /// The type of the result.
+        dtype: &'static str,
         /// What it is.
         got: f32,
         /// What it should be.
         expected: f64,
-        /// How far it may be off.
+        /// How far it may be off before it is rounded to `dtype`.
         bound: f64,
-        /// How far it is off, over the bound; infinite where NaN, an infinity or its lack is the fault.
+        /// How far it is off, but for that rounding, over the bound; infinite where NaN, an infinity, its lack or the
+        /// sign of a zero is the fault.
         ratio: f64,
     },
 }

@@ -1,6 +1,7 @@
 //! The oracle: every operation of Lacuna in plain Rust with `f64` sums, and the check of a result against it.
 //!
-//! A result passes by a componentwise bound that follows from how floating-point sums err ([`bound`]), never by
+//! Operands and results are `f32`, [`half::f16`] or [`half::bf16`] ([`Value`]). Products are summed in `f64`, of the
+//! numbers that the operands hold. A result passes by a componentwise bound that follows from how floating-point sums err ([`bound`]), never by
 //! a flat tolerance: each element may be off by what its own terms allow, and no more.
 //!
 //! ```
@@ -18,6 +19,9 @@
 pub mod bound;
 mod error;
 mod spmm;
+mod value;
 
+pub use bound::Precision;
 pub use error::{Mismatch, ReferenceError};
-pub use spmm::{ErrorReport, SpmmReference, spmm, spmm_rows};
+pub use spmm::{Epilogue, ErrorReport, SpmmReference, spmm, spmm_rows};
+pub use value::Value;

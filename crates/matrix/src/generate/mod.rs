@@ -11,7 +11,7 @@
 //! | [`with_row_cov`] | of lengths that vary by a given amount | uniform over the row |
 //! | [`power_law`] | few long, many short | uniform over the row |
 //! | [`band_random`] | growing, causal | a dense band, and ever fewer away from it |
-//! | [`random_values`], [`random_dense`] | | values in [-1, 1) |
+//! | [`random_values`], [`random_values_as`], [`random_dense`] | | values in [-1, 1) |
 
 mod band;
 mod lengths;
@@ -22,7 +22,7 @@ mod values;
 pub use band::band_random;
 pub use lengths::{power_law, with_row_cov};
 pub use uniform::{uniform, uniform_nnz};
-pub use values::{random_dense, random_values};
+pub use values::{random_dense, random_values, random_values_as};
 
 use crate::FormatError;
 use thiserror::Error;

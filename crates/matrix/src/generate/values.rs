@@ -7,8 +7,15 @@ use crate::error::try_filled;
 
 /// `len` values, uniform in [-1, 1).
 pub fn random_values(len: usize, seed: u64) -> Vec<f32> {
+    random_values_as(len, seed, |value| value)
+}
+
+/// The same values, converted: `random_values_as(len, seed, f16::from_f32)`.
+///
+/// A narrower type rounds them, so that 1 may be among them.
+pub fn random_values_as<T>(len: usize, seed: u64, convert: impl FnMut(f32) -> T) -> Vec<T> {
     let mut random = Random::new(seed);
-    (0..len).map(|_| random.value()).collect()
+    std::iter::repeat_with(|| random.value()).take(len).map(convert).collect()
 }
 
 /// A dense matrix of values uniform in [-1, 1).

@@ -3,13 +3,15 @@
 use std::ffi::{c_int, c_void};
 
 use crate::api::api;
+use crate::loaded::RawHandle;
 use crate::status::Vendor;
-
-/// `cublasHandle_t`.
-pub(crate) type RawHandle = *mut c_void;
 
 /// `CUBLAS_OP_N`.
 pub(crate) const NON_TRANSPOSE: c_int = 0;
+/// `CUBLAS_COMPUTE_32F`.
+pub(crate) const COMPUTE_32F: c_int = 68;
+/// `CUBLAS_GEMM_DEFAULT`.
+pub(crate) const GEMM_DEFAULT: c_int = -1;
 
 api! {
     Vendor::CuBlas;
@@ -24,5 +26,12 @@ api! {
         handle: RawHandle, op_a: c_int, op_b: c_int, m: c_int, n: c_int, k: c_int,
         alpha: *const f32, a: *const f32, leading_a: c_int, b: *const f32, leading_b: c_int,
         beta: *const f32, c: *mut f32, leading_c: c_int,
+    );
+    fn gemm_ex = "cublasGemmEx"(
+        handle: RawHandle, op_a: c_int, op_b: c_int, m: c_int, n: c_int, k: c_int,
+        alpha: *const c_void, a: *const c_void, type_a: c_int, leading_a: c_int,
+        b: *const c_void, type_b: c_int, leading_b: c_int,
+        beta: *const c_void, c: *mut c_void, type_c: c_int, leading_c: c_int,
+        compute_type: c_int, algorithm: c_int,
     );
 }

@@ -5,9 +5,11 @@ use std::ffi::{c_int, c_void};
 use std::fmt;
 
 use super::Handle;
-use super::api::NON_TRANSPOSE;
+use super::api::{COMPUTE_32F, GEMM_DEFAULT, NON_TRANSPOSE};
 use crate::check::{self, Array};
+use crate::data_type::DataType;
 use crate::error::Error;
+use crate::scalar::{ONE, ZERO, scalar};
 use crate::workspace::Workspace;
 
 /// The workspace of a GEMM: what NVIDIA advises for Hopper, and more than enough before it.
@@ -18,11 +20,12 @@ pub const WORKSPACE_BYTES: usize = 32 << 20;
 /// The arithmetic of the products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Math {
-    /// Full fp32, on the FMA units: cuBLAS's default mode, with every fp32 kernel it has.
+    /// Full fp32: cuBLAS's default mode, with every kernel it has. Products of fp32 values run on the FMA units, those
+    /// of 16-bit values on tensor cores where the GPU has them, exactly and summed in fp32.
     ///
     /// From CUDA 12.9 on the variable `CUBLAS_EMULATE_SINGLE_PRECISION` can change that; leave it unset.
     Fp32,
-    /// Inputs rounded to TF32 (10 bits of mantissa), on tensor cores where the GPU has them.
+    /// Inputs of fp32 rounded to TF32 (10 bits of mantissa), on tensor cores where the GPU has them.
     Tf32,
 }
 
@@ -44,11 +47,13 @@ impl Math {
     }
 }
 
-/// C = A·B in fp32: A is m × k, B is k × n and C is m × n, all row-major without gaps.
+/// C = A·B with sums in fp32: A is m × k, B is k × n and C is m × n, all row-major without gaps.
 ///
 /// Addresses are device addresses.
 #[derive(Clone, Copy, Debug)]
 pub struct GemmProblem {
+    /// The type of the values of A, B and C.
+    pub data_type: DataType,
     /// Rows of A and C.
     pub m: usize,
     /// Columns of A, rows of B.
@@ -68,6 +73,7 @@ pub struct GemmProblem {
 /// A problem bound to a math mode and a workspace. Stays on its thread.
 pub struct Gemm {
     handle: Handle,
+    data_type: DataType,
     m: c_int,
     k: c_int,
     n: c_int,
@@ -83,7 +89,8 @@ impl Handle {
     /// Binds `problem` to `math`; `allocate` gives a workspace of [`WORKSPACE_BYTES`].
     ///
     /// # Errors
-    /// A size that is 0 or past 2³¹ − 1, an impossible address, an output over an input, or a failed allocation.
+    /// A size that is 0 or past 2³¹ − 1, an impossible address, an output over an input, [`Math::Tf32`] for values that
+    /// are not fp32, or a failed allocation.
     ///
     /// # Safety
     /// As long as the returned value lives, and until the work that it put in the stream is done:
@@ -100,12 +107,18 @@ impl Handle {
         let m = check::size("m", problem.m)?;
         let k = check::size("k", problem.k)?;
         let n = check::size("n", problem.n)?;
-        let a = Array::new("a", problem.a, m, k)?;
-        let b = Array::new("b", problem.b, k, n)?;
-        let c = Array::new("c", problem.c, m, n)?;
+        let data_type = problem.data_type;
+        if math == Math::Tf32 && data_type != DataType::F32 {
+            return Err(Error::Math { math, data_type });
+        }
+        let bytes = data_type.bytes();
+        let a = Array::new("a", problem.a, (m, k), bytes)?;
+        let b = Array::new("b", problem.b, (k, n), bytes)?;
+        let c = Array::new("c", problem.c, (m, n), bytes)?;
         c.disjoint_from(&[&a, &b])?;
         let workspace = Workspace::obtain(WORKSPACE_BYTES, allocate)?;
-        Ok(Gemm { handle: self.clone(), m, k, n, a, b, c, math, stream: problem.stream, workspace })
+        let (handle, stream) = (self.clone(), problem.stream);
+        Ok(Gemm { handle, data_type, m, k, n, a, b, c, math, stream, workspace })
     }
 }
 
@@ -120,7 +133,7 @@ impl Gemm {
     /// # Errors
     /// [`Error::Call`] with the library's status. A fault in the kernel shows at the next wait for the stream.
     pub fn run(&self) -> Result<(), Error> {
-        let (api, handle) = (&self.handle.0.api, self.handle.0.raw);
+        let (api, handle) = (self.handle.api(), self.handle.raw());
         // The handle is shared, so its settings are made anew. The workspace comes after the stream, which
         // resets it.
         // SAFETY: the handle is alive, and `Handle::gemm`'s caller answers for the stream.
@@ -131,25 +144,42 @@ impl Gemm {
         unsafe { api.set_math_mode(handle, self.math.raw()) }?;
 
         // cuBLAS is column-major, where our row-major matrices read as their transposes: so Cᵀ = Bᵀ·Aᵀ.
-        // SAFETY: the scalars are on the host, and the caller of `Handle::gemm` answers for the device
-        // memory.
-        unsafe {
-            api.sgemm(
-                handle,
-                NON_TRANSPOSE,
-                NON_TRANSPOSE,
-                self.n,
-                self.m,
-                self.k,
-                &1.0,
-                self.b.pointer().cast(),
-                self.n,
-                self.a.pointer().cast(),
-                self.k,
-                &0.0,
-                self.c.pointer().cast(),
-                self.n,
-            )
+        let (n, m, k) = (self.n, self.m, self.k);
+        let (a, b, c) = (self.a.pointer(), self.b.pointer(), self.c.pointer());
+        let (none, data_type) = (NON_TRANSPOSE, self.data_type.raw());
+        match self.data_type {
+            // SAFETY: the scalars are on the host, and the caller of `Handle::gemm` answers for the device memory.
+            DataType::F32 => unsafe {
+                let (a, b, c) = (a.cast(), b.cast(), c.cast());
+                api.sgemm(handle, none, none, n, m, k, &ONE, b, n, a, k, &ZERO, c, n)
+            },
+            DataType::F16 | DataType::Bf16 => {
+                let (one, zero) = (scalar(&ONE), scalar(&ZERO));
+                // SAFETY: as above; the scalars are fp32, as the computation is.
+                unsafe {
+                    api.gemm_ex(
+                        handle,
+                        none,
+                        none,
+                        n,
+                        m,
+                        k,
+                        one,
+                        b,
+                        data_type,
+                        n,
+                        a,
+                        data_type,
+                        k,
+                        zero,
+                        c,
+                        data_type,
+                        n,
+                        COMPUTE_32F,
+                        GEMM_DEFAULT,
+                    )
+                }
+            }
         }
     }
 }
@@ -157,6 +187,7 @@ impl Gemm {
 impl fmt::Debug for Gemm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gemm")
+            .field("data_type", &self.data_type)
             .field("m", &self.m)
             .field("k", &self.k)
             .field("n", &self.n)

@@ -3,10 +3,9 @@
 use std::ffi::{c_int, c_void};
 
 use crate::api::api;
+use crate::loaded::RawHandle;
 use crate::status::Vendor;
 
-/// `cusparseHandle_t`.
-pub(crate) type RawHandle = *mut c_void;
 /// `cusparseSpMatDescr_t`, or its const twin of later versions.
 pub(crate) type RawSparse = *mut c_void;
 /// `cusparseDnMatDescr_t`, or its const twin of later versions.
@@ -20,8 +19,6 @@ pub(crate) const ORDER_ROW: c_int = 2;
 pub(crate) const INDEX_I32: c_int = 2;
 /// `CUSPARSE_INDEX_BASE_ZERO`.
 pub(crate) const BASE_ZERO: c_int = 0;
-/// `CUDA_R_32F`.
-pub(crate) const R_32F: c_int = 0;
 
 api! {
     Vendor::CuSparse;

@@ -2,20 +2,22 @@
 
 use std::sync::Arc;
 
-use super::api::{Api, BASE_ZERO, INDEX_I32, ORDER_ROW, R_32F, RawDense, RawSparse};
+use super::api::{Api, BASE_ZERO, INDEX_I32, ORDER_ROW, RawDense, RawSparse};
 use crate::check::Array;
+use crate::data_type::DataType;
 use crate::error::Error;
 
-/// A CSR matrix with 32-bit offsets and indices and fp32 values.
+/// A CSR matrix with 32-bit offsets and indices.
 pub(super) struct Csr {
     api: Arc<Api>,
     pub(super) raw: RawSparse,
 }
 
 impl Csr {
-    /// Describes a matrix of `shape` (rows, columns) with `nnz` nonzeros in the three arrays.
+    /// Describes a matrix of `shape` (rows, columns) with `nnz` nonzeros in the three arrays, of values of `data_type`.
     pub(super) fn new(
         api: &Arc<Api>,
+        data_type: DataType,
         shape: (i32, i32),
         nnz: i32,
         row_offsets: &Array,
@@ -36,7 +38,7 @@ impl Csr {
                 INDEX_I32,
                 INDEX_I32,
                 BASE_ZERO,
-                R_32F,
+                data_type.raw(),
             )
         }?;
         Ok(Self { api: api.clone(), raw })
@@ -50,15 +52,21 @@ impl Drop for Csr {
     }
 }
 
-/// A dense fp32 matrix in row-major order without gaps.
+/// A dense matrix in row-major order without gaps.
 pub(super) struct Dense {
     api: Arc<Api>,
     pub(super) raw: RawDense,
 }
 
 impl Dense {
-    /// Describes `values` as `rows` × `columns`.
-    pub(super) fn new(api: &Arc<Api>, rows: i32, columns: i32, values: &Array) -> Result<Self, Error> {
+    /// Describes `values`, of `data_type`, as `rows` × `columns`.
+    pub(super) fn new(
+        api: &Arc<Api>,
+        data_type: DataType,
+        rows: i32,
+        columns: i32,
+        values: &Array,
+    ) -> Result<Self, Error> {
         let mut raw: RawDense = std::ptr::null_mut();
         let leading = columns.into();
         // SAFETY: `raw` is a place for the descriptor; making one reads no device memory.
@@ -69,7 +77,7 @@ impl Dense {
                 columns.into(),
                 leading,
                 values.pointer(),
-                R_32F,
+                data_type.raw(),
                 ORDER_ROW,
             )
         }?;

@@ -5,14 +5,13 @@ use std::ffi::{c_int, c_void};
 use std::fmt;
 
 use super::Handle;
-use super::api::{NON_TRANSPOSE, R_32F};
+use super::api::NON_TRANSPOSE;
 use super::descriptor::{Csr, Dense};
-use crate::check::{self, Array};
+use crate::check::{self, Array, INDEX_BYTES};
+use crate::data_type::DataType;
 use crate::error::Error;
+use crate::scalar::{ONE, ZERO, scalar};
 use crate::workspace::Workspace;
-
-const ONE: f32 = 1.0;
-const ZERO: f32 = 0.0;
 
 /// cuSPARSE's algorithms for CSR matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,11 +51,13 @@ impl SpmmAlgorithm {
     }
 }
 
-/// C = A·B in fp32: A is m × k in CSR, B is k × n and C is m × n, both row-major without gaps.
+/// C = A·B with sums in fp32: A is m × k in CSR, B is k × n and C is m × n, both row-major without gaps.
 ///
 /// Addresses are device addresses.
 #[derive(Clone, Copy, Debug)]
 pub struct SpmmProblem {
+    /// The type of the values of A, B and C.
+    pub data_type: DataType,
     /// Rows of A and C.
     pub m: usize,
     /// Columns of A, rows of B.
@@ -120,18 +121,20 @@ impl Handle {
         let n = check::size("n", problem.n)?;
         let nnz = check::size("nnz", problem.nnz)?;
         let offsets = check::size("m + 1", problem.m + 1)?;
-        let row_offsets = Array::new("row_offsets", problem.row_offsets, offsets, 1)?;
-        let col_indices = Array::new("col_indices", problem.col_indices, nnz, 1)?;
-        let values = Array::new("values", problem.values, nnz, 1)?;
-        let b = Array::new("b", problem.b, k, n)?;
-        let c = Array::new("c", problem.c, m, n)?;
+        let data_type = problem.data_type;
+        let bytes = data_type.bytes();
+        let row_offsets = Array::new("row_offsets", problem.row_offsets, (offsets, 1), INDEX_BYTES)?;
+        let col_indices = Array::new("col_indices", problem.col_indices, (nnz, 1), INDEX_BYTES)?;
+        let values = Array::new("values", problem.values, (nnz, 1), bytes)?;
+        let b = Array::new("b", problem.b, (k, n), bytes)?;
+        let c = Array::new("c", problem.c, (m, n), bytes)?;
         c.disjoint_from(&[&row_offsets, &col_indices, &values, &b])?;
 
-        let api = &self.0.api;
+        let api = self.api();
         let mut spmm = Spmm {
-            a: Csr::new(api, (m, k), nnz, &row_offsets, &col_indices, &values)?,
-            b: Dense::new(api, k, n, &b)?,
-            c: Dense::new(api, m, n, &c)?,
+            a: Csr::new(api, data_type, (m, k), nnz, &row_offsets, &col_indices, &values)?,
+            b: Dense::new(api, data_type, k, n, &b)?,
+            c: Dense::new(api, data_type, m, n, &c)?,
             workspace: None,
             workspace_bytes: 0,
             algorithm,
@@ -165,8 +168,8 @@ impl Spmm {
         // SAFETY: handle and descriptors are alive, `ONE` and `ZERO` are host scalars, and `Handle::spmm`'s
         // caller answers for the device memory.
         unsafe {
-            self.handle.0.api.spmm_preprocess(
-                self.handle.0.raw,
+            self.handle.api().spmm_preprocess(
+                self.handle.raw(),
                 NON_TRANSPOSE,
                 NON_TRANSPOSE,
                 scalar(&ONE),
@@ -174,7 +177,7 @@ impl Spmm {
                 self.b.raw,
                 scalar(&ZERO),
                 self.c.raw,
-                R_32F,
+                DataType::F32.raw(),
                 self.algorithm.raw(),
                 Workspace::pointer(&self.workspace),
             )
@@ -189,8 +192,8 @@ impl Spmm {
         self.use_stream()?;
         // SAFETY: as in `preprocess`.
         unsafe {
-            self.handle.0.api.spmm(
-                self.handle.0.raw,
+            self.handle.api().spmm(
+                self.handle.raw(),
                 NON_TRANSPOSE,
                 NON_TRANSPOSE,
                 scalar(&ONE),
@@ -198,7 +201,7 @@ impl Spmm {
                 self.b.raw,
                 scalar(&ZERO),
                 self.c.raw,
-                R_32F,
+                DataType::F32.raw(),
                 self.algorithm.raw(),
                 Workspace::pointer(&self.workspace),
             )
@@ -210,8 +213,8 @@ impl Spmm {
         let mut bytes = 0;
         // SAFETY: as in `preprocess`, and `bytes` is a place for the answer.
         unsafe {
-            self.handle.0.api.spmm_buffer_size(
-                self.handle.0.raw,
+            self.handle.api().spmm_buffer_size(
+                self.handle.raw(),
                 NON_TRANSPOSE,
                 NON_TRANSPOSE,
                 scalar(&ONE),
@@ -219,7 +222,7 @@ impl Spmm {
                 self.b.raw,
                 scalar(&ZERO),
                 self.c.raw,
-                R_32F,
+                DataType::F32.raw(),
                 self.algorithm.raw(),
                 &mut bytes,
             )
@@ -230,7 +233,7 @@ impl Spmm {
     /// The handle is shared, so that another problem may have left it on another stream.
     fn use_stream(&self) -> Result<(), Error> {
         // SAFETY: the handle is alive, and `Handle::spmm`'s caller answers for the stream.
-        unsafe { self.handle.0.api.set_stream(self.handle.0.raw, self.stream) }
+        unsafe { self.handle.api().set_stream(self.handle.raw(), self.stream) }
     }
 }
 
@@ -241,8 +244,4 @@ impl fmt::Debug for Spmm {
             .field("workspace_bytes", &self.workspace_bytes)
             .finish_non_exhaustive()
     }
-}
-
-fn scalar(value: &'static f32) -> *const c_void {
-    std::ptr::from_ref(value).cast()
 }

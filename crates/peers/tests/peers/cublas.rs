@@ -1,7 +1,8 @@
 //! cuBLAS: row-major products through a column-major library, settings before each run, and errors.
 
+use half::{bf16, f16};
 use lacuna_peers::cublas::{CuBlas, Gemm, GemmProblem, Handle, Math};
-use lacuna_peers::{Error, Version};
+use lacuna_peers::{DataType, Error, Version};
 
 use crate::fake::{Fake, STREAM, address, address_mut, allocate};
 
@@ -16,7 +17,12 @@ fn fake() -> (Fake, Handle) {
 }
 
 fn problem(c: &mut [f32; 8]) -> GemmProblem {
-    GemmProblem { m: 2, k: 3, n: 4, a: address(&A), b: address(&B), c: address_mut(c), stream: STREAM }
+    arrays(DataType::F32, &A, &B, c)
+}
+
+fn arrays<T>(data_type: DataType, a: &[T], b: &[T], c: &mut [T]) -> GemmProblem {
+    let (a, b, c) = (address(a), address(b), address_mut(c));
+    GemmProblem { data_type, m: 2, k: 3, n: 4, a, b, c, stream: STREAM }
 }
 
 fn bind(handle: &Handle, problem: &GemmProblem, math: Math) -> Result<Gemm, Error> {
@@ -39,6 +45,34 @@ fn a_row_major_product_comes_out_row_major() {
     let gemm = bind(&handle, &problem(&mut c), Math::Fp32).unwrap();
     gemm.run().unwrap();
     assert_eq!(c, PRODUCT);
+}
+
+/// Multiplies in a type of 16 bits.
+fn narrow_product<T: Copy + Default>(data_type: DataType, from: fn(f32) -> T, to: fn(T) -> f32) {
+    let (fake, handle) = fake();
+    let (a, b, mut c) = (A.map(from), B.map(from), [T::default(); 8]);
+    let problem = arrays(data_type, &a, &b, &mut c);
+    let gemm = bind(&handle, &problem, Math::Fp32).unwrap();
+    fake.journal();
+    gemm.run().unwrap();
+    let call = format!("cublasGemmEx({data_type})");
+    let expected = ["cublasSetStream_v2", "cublasSetWorkspace_v2", "cublasSetMathMode(default)", &call];
+    assert_eq!(fake.journal(), expected);
+    assert_eq!(c.map(to), PRODUCT);
+    let error = bind(&handle, &problem, Math::Tf32).unwrap_err();
+    let expected = format!("tf32 is for values of f32, and these are {data_type}; take fp32");
+    assert_eq!(error.to_string(), expected);
+    // The arrays are half as long as those of fp32: B may start where A ends.
+    let beside = GemmProblem { b: problem.a + 12, c: problem.a + 36, ..problem };
+    assert!(bind(&handle, &beside, Math::Fp32).is_ok());
+    let error = bind(&handle, &GemmProblem { c: beside.c - 2, ..beside }, Math::Fp32).unwrap_err();
+    assert!(error.to_string().starts_with("c overlaps b"), "{error}");
+}
+
+#[test]
+fn halves_and_bfloat16_are_multiplied_with_sums_in_fp32() {
+    narrow_product(DataType::F16, f16::from_f32, f16::to_f32);
+    narrow_product(DataType::Bf16, bf16::from_f32, bf16::to_f32);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! cuSPARSE: the sequence of calls, their arguments, and errors.
 
+use half::{bf16, f16};
 use lacuna_peers::cusparse::{CuSparse, Handle, Spmm, SpmmAlgorithm, SpmmProblem};
-use lacuna_peers::{Error, Version, Workspace};
+use lacuna_peers::{DataType, Error, Version, Workspace};
 
 use crate::fake::{Fake, STREAM, address, address_mut, allocate};
 
@@ -19,15 +20,20 @@ fn fake() -> (Fake, Handle) {
 }
 
 fn problem(c: &mut [f32; 6]) -> SpmmProblem {
+    arrays(DataType::F32, &VALUES, &B, c)
+}
+
+fn arrays<T>(data_type: DataType, values: &[T], b: &[T], c: &mut [T]) -> SpmmProblem {
     SpmmProblem {
+        data_type,
         m: 3,
         k: 4,
         n: 2,
         nnz: 3,
         row_offsets: address(&ROW_OFFSETS),
         col_indices: address(&COL_INDICES),
-        values: address(&VALUES),
-        b: address(&B),
+        values: address(values),
+        b: address(b),
         c: address_mut(c),
         stream: STREAM,
     }
@@ -64,6 +70,23 @@ fn every_algorithm_multiplies_and_leaves_nothing_behind() {
     assert_eq!(fake.live(), 1, "the handle");
     drop(handle);
     assert_eq!(fake.live(), 0);
+}
+
+/// Multiplies in a type of 16 bits.
+fn narrow_product<T: Copy + Default>(data_type: DataType, from: fn(f32) -> T, to: fn(T) -> f32) {
+    let (_fake, handle) = fake();
+    for algorithm in SpmmAlgorithm::ALL {
+        let (values, b, mut c) = (VALUES.map(from), B.map(from), [T::default(); 6]);
+        let spmm = bind(&handle, &arrays(data_type, &values, &b, &mut c), algorithm).unwrap();
+        spmm.run().unwrap();
+        assert_eq!(c.map(to), PRODUCT, "{data_type} {algorithm:?}");
+    }
+}
+
+#[test]
+fn halves_and_bfloat16_are_multiplied_with_sums_in_fp32() {
+    narrow_product(DataType::F16, f16::from_f32, f16::to_f32);
+    narrow_product(DataType::Bf16, bf16::from_f32, bf16::to_f32);
 }
 
 #[test]

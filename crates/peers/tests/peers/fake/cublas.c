@@ -1,6 +1,7 @@
 /* A cuBLAS that computes on the host, so that addresses may be host addresses. Functions and numbers as in
    cublas_api.h; statuses: 0 good, 7 invalid value. */
 #include "journal.h"
+#include "values.h"
 
 typedef struct { void *stream, *workspace; size_t bytes; int mode; } Handle;
 
@@ -47,17 +48,34 @@ int cublasSetMathMode(Handle *handle, int mode) {
     return 0;
 }
 
-int cublasSgemm_v2(Handle *handle, int op_a, int op_b, int m, int n, int k, const float *alpha, const float *a,
-                   int leading_a, const float *b, int leading_b, const float *beta, float *c, int leading_c) {
-    NOTE();
+static int multiply(Handle *handle, int op_a, int op_b, int m, int n, int k, float alpha, const void *a, int leading_a,
+                    const void *b, int leading_b, float beta, void *c, int leading_c, int type) {
     if (op_a || op_b || handle->stream != (void *)0x57) return 7;
     if (!handle->workspace || handle->bytes < (4u << 20)) return 7;
     if (leading_a < m || leading_b < k || leading_c < m) return 7;
     for (int j = 0; j < n; j++)
         for (int i = 0; i < m; i++) {
-            float sum = 0, *out = &c[(size_t)j * leading_c + i];
-            for (int p = 0; p < k; p++) sum += a[(size_t)p * leading_a + i] * b[(size_t)j * leading_b + p];
-            *out = *alpha * sum + (*beta == 0 ? 0 : *beta * *out);
+            int64_t out = (int64_t)j * leading_c + i;
+            float sum = 0;
+            for (int p = 0; p < k; p++)
+                sum += load(a, type, (int64_t)p * leading_a + i) * load(b, type, (int64_t)j * leading_b + p);
+            store(c, type, out, alpha * sum + (beta == 0 ? 0 : beta * load(c, type, out)));
         }
     return 0;
+}
+
+int cublasSgemm_v2(Handle *handle, int op_a, int op_b, int m, int n, int k, const float *alpha, const float *a,
+                   int leading_a, const float *b, int leading_b, const float *beta, float *c, int leading_c) {
+    NOTE();
+    return multiply(handle, op_a, op_b, m, n, k, *alpha, a, leading_a, b, leading_b, *beta, c, leading_c, 0);
+}
+
+/* With sums in fp32 (68) and the library's choice of a kernel (-1) only. */
+int cublasGemmEx(Handle *handle, int op_a, int op_b, int m, int n, int k, const void *alpha, const void *a, int type_a,
+                 int leading_a, const void *b, int type_b, int leading_b, const void *beta, void *c, int type_c,
+                 int leading_c, int compute_type, int algorithm) {
+    NOTE_WITH(type_a == 0 ? "f32" : type_a == 2 ? "f16" : type_a == 14 ? "bf16" : "?");
+    if (!known_type(type_a) || type_a != type_b || type_b != type_c || compute_type != 68 || algorithm != -1) return 7;
+    return multiply(handle, op_a, op_b, m, n, k, *(const float *)alpha, a, leading_a, b, leading_b, *(const float *)beta,
+                    c, leading_c, type_a);
 }

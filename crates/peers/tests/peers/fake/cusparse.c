@@ -1,10 +1,11 @@
 /* A cuSPARSE that computes on the host, so that addresses may be host addresses. Functions and numbers as in
    cusparse.h; statuses: 0 good, 3 invalid value. */
 #include "journal.h"
+#include "values.h"
 
 typedef struct { void *stream; } Handle;
-typedef struct { int64_t rows, columns, nonzeros; int *offsets, *indices; float *values; } Csr;
-typedef struct { int64_t rows, columns, leading; float *values; } Dense;
+typedef struct { int64_t rows, columns, nonzeros; int *offsets, *indices, type; void *values; } Csr;
+typedef struct { int64_t rows, columns, leading; int type; void *values; } Dense;
 
 int cusparseGetProperty(int property, int *value) {
     static const int version[3] = {12, 5, 10};
@@ -37,9 +38,9 @@ int cusparseSetStream(Handle *handle, void *stream) {
 int cusparseCreateCsr(Csr **matrix, int64_t rows, int64_t columns, int64_t nonzeros, void *offsets, void *indices,
                       void *values, int offset_type, int index_type, int base, int value_type) {
     NOTE();
-    if (offset_type != 2 || index_type != 2 || base != 0 || value_type != 0) return 3;
+    if (offset_type != 2 || index_type != 2 || base != 0 || !known_type(value_type)) return 3;
     *matrix = malloc(sizeof **matrix);
-    **matrix = (Csr){rows, columns, nonzeros, offsets, indices, values};
+    **matrix = (Csr){rows, columns, nonzeros, offsets, indices, value_type, values};
     live++;
     return 0;
 }
@@ -54,9 +55,9 @@ int cusparseDestroySpMat(Csr *matrix) {
 int cusparseCreateDnMat(Dense **matrix, int64_t rows, int64_t columns, int64_t leading, void *values, int value_type,
                         int order) {
     NOTE();
-    if (value_type != 0 || order != 2 || leading < columns) return 3;
+    if (!known_type(value_type) || order != 2 || leading < columns) return 3;
     *matrix = malloc(sizeof **matrix);
-    **matrix = (Dense){rows, columns, leading, values};
+    **matrix = (Dense){rows, columns, leading, value_type, values};
     live++;
     return 0;
 }
@@ -91,13 +92,15 @@ int cusparseSpMM(Handle *handle, int op_a, int op_b, const float *alpha, Csr *a,
     if (op_a || op_b || compute_type || handle->stream != (void *)0x57) return 3;
     if ((algorithm == 0) != (workspace == NULL)) return 3;
     if (a->columns != b->rows || a->rows != c->rows || b->columns != c->columns) return 3;
+    if (a->type != b->type || b->type != c->type) return 3;
     if (a->offsets[a->rows] != a->nonzeros) return 3;
     for (int64_t i = 0; i < c->rows; i++)
         for (int64_t j = 0; j < c->columns; j++) {
-            float sum = 0, *out = &c->values[i * c->leading + j];
+            int64_t out = i * c->leading + j;
+            float sum = 0;
             for (int p = a->offsets[i]; p < a->offsets[i + 1]; p++)
-                sum += a->values[p] * b->values[a->indices[p] * b->leading + j];
-            *out = *alpha * sum + (*beta == 0 ? 0 : *beta * *out);
+                sum += load(a->values, a->type, p) * load(b->values, b->type, a->indices[p] * b->leading + j);
+            store(c->values, c->type, out, *alpha * sum + (*beta == 0 ? 0 : *beta * load(c->values, c->type, out)));
         }
     return 0;
 }

@@ -1,0 +1,84 @@
+//! How far each kind of arithmetic may be from the exact sum.
+
+use super::{Sum, U32, U64, UNDERFLOW, gamma};
+
+/// The smallest normal number of `f32`, 2⁻¹²⁶.
+const SMALLEST: f64 = f32::MIN_POSITIVE as f64;
+
+/// What one addition in a tensor core may err by, relatively: 2⁻²².
+const STEP: f64 = 1.0 / (1u64 << 22) as f64;
+
+/// What TF32 leaves of a number's precision when it cuts or rounds: 2⁻¹⁰.
+const CUT: f64 = 1.0 / 1024.0;
+
+/// The arithmetic of a sum of products.
+///
+/// In what follows m = Σ |aᵢbᵢ| over n products, and γₙ(u) = nu / (1 - nu).
+///
+/// # On tensor cores
+/// A tensor core multiplies exactly: two halves, two bfloat16 or two TF32 numbers have a product that `f32` holds. It
+/// brings some products and the sum so far to one exponent, the largest of them, cuts what falls below the last place,
+/// adds, and cuts again. If j of the products are not zero, at most j of the j + 1 numbers are cut at alignment, by one
+/// place each, and the result once more, at most 2⁻²³ of the magnitude each: j + 1 cuts, which are no more than 2j. So
+/// each product that is not zero counts as a step with a relative error of w = 2⁻²², four times what `f32` rounding
+/// takes. Zeros are added exactly and do not count. The rest is as for `f32`: of k steps γₖ(w).
+///
+/// Numbers below the smallest normal `f32`, 2⁻¹²⁶, may be taken for zero: products and sums, by at most 2⁻¹²⁶ each, and
+/// inputs, by at most 2⁻¹²⁶ of the other factor each. [`Sum::tiny`] counts the latter.
+///
+/// Inputs that are not finite are no exception to the rules of IEEE 754: a kernel has to go round the tensor cores where
+/// they would not keep them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Precision {
+    /// `f32` arithmetic, rounded to nearest, subnormals kept: γₙ(2⁻²⁴) m; see [`bound`](crate::bound).
+    #[default]
+    Fp32,
+    /// Tensor cores with inputs that they take as they are, halves or bfloat16: γₙ(w) m.
+    Tensor,
+    /// Tensor cores with `f32` inputs in two parts each.
+    ///
+    /// a = a₁ + a₂, where a₁ is a with the lower 13 bits of the mantissa cleared, so that |a₂| < 2⁻¹⁰ |a|. The hardware
+    /// cuts a₂ to TF32, by at most 2⁻¹⁰ |a₂| ≤ 2⁻²⁰ |a|. The products a₁b₁ + a₁b₂ + a₂b₁ are summed: what the cuts of b₂
+    /// and a₂ take away, and a₂b₂, which is left out, are at most 2⁻²⁰ |ab| each. The three have the sign of ab, and sum
+    /// up to (1 + 2⁻⁹) |ab| at most. In all (3·2⁻²⁰ + γ₃ₙ(w) (1 + 2⁻⁹)) m.
+    ThreeTf32,
+    /// Tensor cores with `f32` inputs cut or rounded to TF32, by at most 2⁻¹⁰ each.
+    ///
+    /// A product errs by (1 + 2⁻¹⁰)² - 1 = 2⁻⁹ + 2⁻²⁰ relatively: in all (2⁻⁹ + 2⁻²⁰ + γₙ(w) (1 + 2⁻⁹ + 2⁻²⁰)) m.
+    Tf32,
+}
+
+impl Precision {
+    /// The most products of a sum that can be checked: steps times the error of one are 1/4 at most.
+    pub const fn max_terms(self) -> u32 {
+        match self {
+            Self::Fp32 => 1 << 22,
+            Self::Tensor | Self::Tf32 => 1 << 20,
+            Self::ThreeTf32 => (1 << 20) / 3,
+        }
+    }
+
+    /// How far a right sum may be from the reference.
+    pub(super) fn error(self, sum: &Sum) -> f64 {
+        // Where all products are zero none is rounded.
+        if sum.magnitude == 0.0 {
+            return 0.0;
+        }
+        let n = f64::from(sum.terms);
+        let reference = 2.0 * gamma(n + 4.0, U64);
+        let (cut, growth, steps) = match self {
+            Self::Fp32 => {
+                let relative = gamma(n, U32) + reference;
+                return relative * sum.magnitude + n * UNDERFLOW * (1.0 + relative);
+            }
+            Self::Tensor => (0.0, 1.0, n),
+            Self::ThreeTf32 => (3.0 * CUT * CUT, 1.0 + 2.0 * CUT, 3.0 * n),
+            Self::Tf32 => (CUT * (2.0 + CUT), (1.0 + CUT) * (1.0 + CUT), n),
+        };
+        let summing = gamma(steps, STEP);
+        let relative = cut + summing * growth + reference;
+        // A product and the sum after it, for each step; of an input both parts.
+        let flushed = SMALLEST * (2.0 * steps + 4.0 * sum.tiny) * (1.0 + summing);
+        relative * sum.magnitude + flushed
+    }
+}
