@@ -30,6 +30,9 @@ pub(crate) struct DevicePattern<I: Index> {
     pub(crate) columns: Buffer<I>,
 }
 
+/// What errors call this.
+const OPERATION: &str = "a sparse matrix";
+
 /// The most nonzeros: the kernels' 32-bit indices run up to one block's stage past the last.
 const MAX_NNZ: usize = u32::MAX as usize - 4096;
 
@@ -94,7 +97,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
         let padded_len = padded(nnz).checked_mul(batch).ok_or(too_large)?;
         if values.len() != nnz * batch {
             return Err(Error::Length {
-                operation: "a sparse matrix",
+                operation: OPERATION,
                 what: "the slice of values",
                 shape: if batch == 1 {
                     format!("{nnz} nonzeros")
@@ -120,7 +123,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     /// The values, row by row, to replace: plans for this matrix stay good. Those of the first of a batch.
     ///
     /// # Errors
-    /// [`Error::Range`] for a batch of none.
+    /// [`Error::Parameter`] for a batch of none.
     pub fn values_mut(&mut self) -> Result<SliceMut<'_, T>> {
         self.batch_values_mut(0)
     }
@@ -128,10 +131,15 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     /// The values of matrix `which` of the batch, row by row, to replace.
     ///
     /// # Errors
-    /// [`Error::Range`] where the batch has no such matrix.
+    /// [`Error::Parameter`] where the batch has no such matrix.
     pub fn batch_values_mut(&mut self, which: usize) -> Result<SliceMut<'_, T>> {
         if which >= self.batch {
-            return Err(Error::Range { start: which, end: which.saturating_add(1), len: self.batch });
+            return Err(Error::Parameter {
+                operation: OPERATION,
+                what: "the matrix of the batch",
+                expected: format!("below {}, the matrices there are", self.batch),
+                got: which.to_string(),
+            });
         }
         let start = which * padded(self.nnz());
         self.values.slice_mut(start..start + self.pattern.nnz)

@@ -10,8 +10,6 @@ use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
 pub struct Output<T> {
     /// C.
     pub c: GlobalMut<T>,
-    /// Elements from one row of C to the next.
-    pub c_stride: u64,
     /// Elements from one C of the batch to the next.
     pub c_batch: u64,
     /// A value for each row of C, the same for the whole batch; address 0 where there is none.
@@ -24,15 +22,11 @@ pub struct Output<T> {
     pub lo: f32,
     /// The greatest result; +∞ for no limit.
     pub hi: f32,
+    /// Bytes from one row of C to the next.
+    pub c_stride_bytes: u32,
 }
 
 impl<T: Real> Output<T> {
-    /// The plain product in `c`.
-    pub const fn plain(c: GlobalMut<T>, c_stride: u64) -> Self {
-        let (bias, c_batch) = (GlobalPtr::from_address(0), 0);
-        Self { c, c_stride, c_batch, bias, alpha: 1.0, beta: 0.0, lo: f32::NEG_INFINITY, hi: f32::INFINITY }
-    }
-
     /// Finishes the sums of `V` neighbouring elements, and writes them.
     ///
     /// # Safety
@@ -47,8 +41,8 @@ impl<T: Real> Output<T> {
         batch: u32,
         mut sums: [f32; V],
     ) {
-        let place = u64::from(batch) * self.c_batch + u64::from(row) * self.c_stride + u64::from(column);
-        let c = self.c.add(place as usize);
+        let matrix = self.c.add((u64::from(batch) * self.c_batch) as usize);
+        let c = matrix.add_rows(row, self.c_stride_bytes).add(column as usize);
         if !self.is_plain() {
             // SAFETY: as promised by the caller.
             unsafe { self.finish(gpu, c, row, &mut sums) };

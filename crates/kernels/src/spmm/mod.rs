@@ -24,8 +24,6 @@ pub struct Args<T, I> {
     pub row_table: GlobalPtr<u32>,
     /// Values of A, row by row; 16-byte aligned, and padded to a multiple of [`QUAD`].
     pub values: GlobalPtr<T>,
-    /// Elements from the values of one A of the batch to the next; a multiple of [`QUAD`].
-    pub values_batch: u64,
     /// Column of each value; aligned and padded likewise.
     pub columns: GlobalPtr<I>,
     /// B, K×N.
@@ -40,6 +38,8 @@ pub struct Args<T, I> {
     pub n: u32,
     /// Bytes from one row of B to the next.
     pub b_stride_bytes: u32,
+    /// Elements from the values of one A of the batch to the next; a multiple of [`QUAD`]. Times the batch, it has 32 bits.
+    pub values_batch: u32,
 }
 
 /// Where one row of A lies: the row swizzle and the row offsets in one 16-byte record, so that a warp finds its

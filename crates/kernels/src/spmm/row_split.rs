@@ -52,10 +52,11 @@ impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: u32, const SPL
         let b = args.b.add((u64::from(batch) * args.b_batch) as usize);
         let row = GroupRow {
             nonzeros: RowNonzeros {
-                values: args.values.add((u64::from(batch) * args.values_batch) as usize),
+                values: args.values,
                 columns: args.columns,
                 start: record.start,
                 end: record.end,
+                values_skip: batch * args.values_batch,
             },
             stage: Stage::at(group * Self::STAGE_BYTES, Self::STAGE),
             b: Columns { first: b.add(loaded as usize), stride_bytes: args.b_stride_bytes },

@@ -23,6 +23,9 @@ pub(super) struct RowNonzeros<T, I> {
     pub columns: GlobalPtr<I>,
     pub start: u32,
     pub end: u32,
+    /// Elements from `values` to the values of this matrix of the batch. A number of 32 bits, and not another pointer:
+    /// registers are short in the loop.
+    pub values_skip: u32,
 }
 
 /// Four neighbouring nonzeros, as the matrix holds their values.
@@ -56,7 +59,7 @@ impl<T: Real, I: DeviceIndex> RowNonzeros<T, I> {
         if at < self.end {
             // SAFETY: the quad at `at` begins before `end`, so it lies in the arrays or their padding.
             let columns: [I; N] = unsafe {
-                quad.values = gpu.load_streaming(self.values.add(at as usize));
+                quad.values = gpu.load_streaming(self.values.add((at + self.values_skip) as usize));
                 gpu.load_streaming(self.columns.add(at as usize))
             };
             for (i, (marked, column)) in quad.columns.iter_mut().zip(&columns).enumerate() {

@@ -127,7 +127,7 @@ const QUAD_LATENCY: f64 = 540.0;
 const LONE_QUAD: f64 = 70.0;
 /// Cycles until a row's first nonzero is there.
 const ROW_LATENCY: f64 = 145.0;
-/// Resident warps of a multiprocessor, for kernels that leave their registers to ptxas.
+/// Resident warps of a multiprocessor, for kernels that do not ask for fewer, to have more registers.
 const RESIDENT_WARPS: f64 = 32.0;
 /// Cycles of the L1 cache a cache line that a request touches, against one for 128 bytes of data.
 const LINE_COST: f64 = 0.4;
@@ -143,7 +143,7 @@ fn cost(problem: &Problem, entry: &Entry<Tile>) -> f64 {
     let block_warps = f64::from(entry.threads / 32);
     let resident_warps = match entry.bounds.min_blocks {
         0 => RESIDENT_WARPS.max(block_warps),
-        blocks => f64::from(blocks) * block_warps,
+        blocks => (f64::from(blocks) * block_warps).min(RESIDENT_WARPS),
     };
     let Scheme::RowSplit { lanes, split } = entry.tile.scheme;
     let kernel = RowSplit { tile: entry.tile, lanes, split };

@@ -10,6 +10,8 @@ pub(super) struct Layout {
     batch: usize,
     /// Elements from one row to the next.
     pub(super) stride: usize,
+    /// The same in bytes.
+    pub(super) stride_bytes: u32,
     /// Elements from one matrix to the next.
     pub(super) batch_stride: usize,
     /// Elements up to the last of the last matrix.
@@ -31,7 +33,8 @@ impl Layout {
     /// The layout of matrices of `rows` rows and `n` columns, of elements of `bytes` bytes.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a stride below `n`; [`Error::TooLarge`] where no buffer can hold the elements.
+    /// [`Error::Parameter`] for a stride below `n`; [`Error::TooLarge`] for one of 4 GiB, which the kernels cannot count,
+    /// and where no buffer can hold the elements.
     pub(super) fn new(rows: usize, n: usize, bytes: u32, strides: Strides) -> Result<Self> {
         let Strides { len_what, stride_what, stride, batch, batch_stride } = strides;
         let stride = stride.unwrap_or(n);
@@ -43,6 +46,12 @@ impl Layout {
                 got: stride.to_string(),
             });
         }
+        let stride_bytes = (stride as u64).saturating_mul(bytes.into());
+        let stride_bytes = u32::try_from(stride_bytes).map_err(|_| Error::TooLarge {
+            what: stride_what,
+            limit: u64::from(u32::MAX / bytes),
+            got: stride as u64,
+        })?;
         let limit = isize::MAX as usize / bytes as usize;
         let extents = || {
             let matrix = rows.checked_mul(stride)?;
@@ -57,7 +66,7 @@ impl Layout {
         let extents = extents().filter(|&(_, least, _)| least <= limit);
         let too_large = Error::TooLarge { what: len_what, limit: limit as u64, got: u64::MAX };
         let (batch_stride, least, most) = extents.ok_or(too_large)?;
-        Ok(Self { rows, n, batch, stride, batch_stride, least, most })
+        Ok(Self { rows, n, batch, stride, stride_bytes, batch_stride, least, most })
     }
 
     /// The least number of elements that the operand must have.

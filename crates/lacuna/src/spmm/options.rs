@@ -2,6 +2,7 @@
 use lacuna_gpu::{GlobalMut, GlobalPtr, Real};
 use lacuna_kernels::spmm::Output;
 
+use super::layout::Layout;
 use super::{OPERATION, SpmmAlgorithm};
 use crate::{Error, Result};
 
@@ -128,14 +129,9 @@ impl SpmmOptions {
     }
 
     /// These options as the kernels take them.
-    pub(super) fn output<T: Real>(
-        &self,
-        c: GlobalMut<T>,
-        strides: [usize; 2],
-        bias: GlobalPtr<T>,
-    ) -> Output<T> {
-        let [c_stride, c_batch] = strides.map(|stride| stride as u64);
+    pub(super) fn output<T: Real>(&self, c: GlobalMut<T>, layout: &Layout, bias: GlobalPtr<T>) -> Output<T> {
         let Self { alpha, beta, lo, hi, .. } = *self;
-        Output { c, c_stride, c_batch, bias, alpha, beta, lo, hi }
+        let (c_batch, c_stride_bytes) = (layout.batch_stride as u64, layout.stride_bytes);
+        Output { c, c_batch, bias, alpha, beta, lo, hi, c_stride_bytes }
     }
 }

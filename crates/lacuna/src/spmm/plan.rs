@@ -15,8 +15,6 @@ use crate::{CsrMatrix, Error, Index, Result, Slice, SliceMut, Stream, Value};
 
 /// The most columns of B.
 const MAX_N: usize = (1 << 30) - 1;
-/// The kernels count the bytes of a row of B in 32 bits.
-const MAX_B_STRIDE_BYTES: u64 = u32::MAX as u64;
 /// Columns that addresses may allow to load at once.
 const VECTORS: [u32; 4] = [8, 4, 2, 1];
 /// CUDA's limit on blocks along y and z: tiles of columns, and products, in one launch.
@@ -65,7 +63,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
     /// As [`plan`](Spmm::plan), with options.
     ///
     /// # Errors
-    /// As `plan`, and [`Error::TooLarge`] for a stride of B of 4 GiB; [`Error::Parameter`] for limits of a clamp that are
+    /// As `plan`, and [`Error::TooLarge`] for a stride of 4 GiB; [`Error::Parameter`] for limits of a clamp that are
     /// not in order, strides below N, and batch strides that let matrices of C overlap; [`Error::Illegal`] for an
     /// algorithm that cannot do this problem.
     pub fn plan_with(a: &CsrMatrix<T, I>, n: usize, options: SpmmOptions) -> Result<Self> {
@@ -83,11 +81,6 @@ impl<T: Value, I: Index> Spmm<T, I> {
             batch_stride: options.b_batch_stride,
         };
         let b = Layout::new(a.cols(), n, bytes, b)?;
-        let stride_bytes = (b.stride as u64).saturating_mul(bytes.into());
-        if stride_bytes > MAX_B_STRIDE_BYTES {
-            let what = "the stride of B, in bytes,";
-            return Err(Error::TooLarge { what, limit: MAX_B_STRIDE_BYTES, got: stride_bytes });
-        }
         let c = Strides {
             len_what: "the number of elements of C",
             stride_what: "the stride of C",
@@ -164,22 +157,21 @@ impl<T: Value, I: Index> Spmm<T, I> {
         let SpmmOperands { a, b, c, bias } = operands;
         let choice = self.choice_at(b.address() | c.address(), a)?;
         let bias = bias.map_or(0, |bias| bias.address());
-        let strides = [self.c.stride, self.c.batch_stride];
         let args = Args {
             row_table: GlobalPtr::from_address(self.pattern.row_table.as_slice().address()),
             values: GlobalPtr::<T::Device>::from_address(a.values_address()),
-            values_batch: if a.batch() == 1 { 0 } else { a.values_stride() as u64 },
             columns: GlobalPtr::<I::Device>::from_address(self.pattern.columns.as_slice().address()),
             b: GlobalPtr::from_address(b.address()),
             b_batch: self.b.batch_stride as u64,
             output: self.options.output(
                 GlobalMut::from_address(c.address()),
-                strides,
+                &self.c,
                 GlobalPtr::from_address(bias),
             ),
             rows: self.pattern.rows as u32,
             n: self.n as u32,
-            b_stride_bytes: (self.b.stride * size_of::<T>()) as u32,
+            b_stride_bytes: self.b.stride_bytes,
+            values_batch: if a.batch() == 1 { 0 } else { a.values_stride() as u32 },
         };
         self.launch(stream, choice, args)
     }
@@ -189,15 +181,17 @@ impl<T: Value, I: Index> Spmm<T, I> {
         let row_blocks = args.rows.div_ceil(choice.tile.block_rows);
         let tile_columns = choice.tile.block_columns as usize;
         let launch_columns = MAX_GRID_YZ * tile_columns;
-        for first_product in (0..self.options.batch).step_by(MAX_GRID_YZ) {
-            let products = MAX_GRID_YZ.min(self.options.batch - first_product);
-            let skip = |stride: u64| (first_product as u64).wrapping_mul(stride) as usize;
-            for first in (0..self.n).step_by(launch_columns) {
-                let columns = launch_columns.min(self.n - first);
+        // A launch counts the values of its products in 32 bits.
+        let countable = u32::MAX.checked_div(args.values_batch).map_or(usize::MAX, |count| count as usize);
+        let launch_products = MAX_GRID_YZ.min(countable);
+        for product in (0..self.options.batch).step_by(launch_products) {
+            let products = launch_products.min(self.options.batch - product);
+            for column in (0..self.n).step_by(launch_columns) {
+                let columns = launch_columns.min(self.n - column);
                 let mut args = args;
-                args.values = args.values.add(skip(args.values_batch));
-                args.b = args.b.add(skip(args.b_batch) + first);
-                args.output.c = args.output.c.add(skip(args.output.c_batch) + first);
+                args.values = args.values.add(product * args.values_batch as usize);
+                args.b = args.b.add(product * self.b.batch_stride + column);
+                args.output.c = args.output.c.add(product * self.c.batch_stride + column);
                 args.n = columns as u32;
                 stream.launch(&Launch {
                     entry: choice.entry,
