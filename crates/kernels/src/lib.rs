@@ -9,8 +9,11 @@ pub mod entries;
 mod kernel;
 mod list;
 pub mod spmm;
+mod types;
 
 #[cfg(target_arch = "nvptx64")]
 mod ptx;
 
 pub use kernel::{Bounds, Entry, Kernel};
+pub use lacuna_gpu::{Bf16, F16};
+pub use types::{DeviceIndex, DeviceValue, IndexType, ValueType};

@@ -4,39 +4,98 @@
 ///
 /// The name is the entry point's in the PTX; the kernel is a type that implements
 /// [`Kernel`](crate::Kernel). Attributes before a name are the PTX entry point's: `#[cfg(lacuna_sm = "80")]` keeps it out
-/// of older targets, as its kernel's `MIN_SM` says. An operation is a module of this crate that defines `Args` and `Tile`.
+/// of older targets, as its kernel's `MIN_SM` says. An operation is a module of this crate that defines `Tile`.
 #[macro_export]
 macro_rules! for_each_kernel {
     ($($callback:ident)::+) => {
         $($callback)::+! {
             spmm {
-                // Columns a lane, lanes, teams, warps: see spmm/config.rs.
-                spmm_f32_v4_l32_s1_w8: $crate::spmm::RowSplit<4, 32, 1, 8>;
-                spmm_f32_v4_l32_s1_w32: $crate::spmm::RowSplit<4, 32, 1, 32>;
-                spmm_f32_v4_l16_s1_w8: $crate::spmm::RowSplit<4, 16, 1, 8>;
-                spmm_f32_v4_l16_s2_w8: $crate::spmm::RowSplit<4, 16, 2, 8>;
-                spmm_f32_v4_l8_s1_w8: $crate::spmm::RowSplit<4, 8, 1, 8>;
-                spmm_f32_v4_l8_s2_w8: $crate::spmm::RowSplit<4, 8, 2, 8>;
-                spmm_f32_v4_l8_s4_w8: $crate::spmm::RowSplit<4, 8, 4, 8>;
-                spmm_f32_v4_l4_s2_w8: $crate::spmm::RowSplit<4, 4, 2, 8>;
-                spmm_f32_v4_l4_s4_w8: $crate::spmm::RowSplit<4, 4, 4, 8>;
-                spmm_f32_v4_l4_s8_w8: $crate::spmm::RowSplit<4, 4, 8, 8>;
-                spmm_f32_v4_l2_s16_w8: $crate::spmm::RowSplit<4, 2, 16, 8>;
-                spmm_f32_v4_l1_s32_w8: $crate::spmm::RowSplit<4, 1, 32, 8>;
-                spmm_f32_v2_l32_s1_w8: $crate::spmm::RowSplit<2, 32, 1, 8>;
-                spmm_f32_v2_l16_s1_w8: $crate::spmm::RowSplit<2, 16, 1, 8>;
-                spmm_f32_v2_l8_s4_w8: $crate::spmm::RowSplit<2, 8, 4, 8>;
-                spmm_f32_v2_l4_s8_w8: $crate::spmm::RowSplit<2, 4, 8, 8>;
-                spmm_f32_v2_l1_s32_w8: $crate::spmm::RowSplit<2, 1, 32, 8>;
-                spmm_f32_v1_l32_s1_w8: $crate::spmm::RowSplit<1, 32, 1, 8>;
-                spmm_f32_v1_l16_s1_w8: $crate::spmm::RowSplit<1, 16, 1, 8>;
-                spmm_f32_v1_l16_s2_w8: $crate::spmm::RowSplit<1, 16, 2, 8>;
-                spmm_f32_v1_l8_s4_w8: $crate::spmm::RowSplit<1, 8, 4, 8>;
-                spmm_f32_v1_l8_s1_w8: $crate::spmm::RowSplit<1, 8, 1, 8>;
-                spmm_f32_v1_l4_s8_w8: $crate::spmm::RowSplit<1, 4, 8, 8>;
-                spmm_f32_v1_l2_s16_w8: $crate::spmm::RowSplit<1, 2, 16, 8>;
-                spmm_f32_v1_l1_s32_w8: $crate::spmm::RowSplit<1, 1, 32, 8>;
-                spmm_f32_v1_l1_s8_w8: $crate::spmm::RowSplit<1, 1, 8, 8>;
+                // Type of values, of indices (where not u32), columns a lane, lanes, teams, warps: see spmm/config.rs.
+                spmm_f32_v4_l32_s1_w8: $crate::spmm::RowSplit<f32, u32, 4, 32, 1, 8>;
+                spmm_f32_v4_l32_s1_w32: $crate::spmm::RowSplit<f32, u32, 4, 32, 1, 32>;
+                spmm_f32_v4_l16_s1_w8: $crate::spmm::RowSplit<f32, u32, 4, 16, 1, 8>;
+                spmm_f32_v4_l16_s2_w8: $crate::spmm::RowSplit<f32, u32, 4, 16, 2, 8>;
+                spmm_f32_v4_l8_s1_w8: $crate::spmm::RowSplit<f32, u32, 4, 8, 1, 8>;
+                spmm_f32_v4_l8_s2_w8: $crate::spmm::RowSplit<f32, u32, 4, 8, 2, 8>;
+                spmm_f32_v4_l8_s4_w8: $crate::spmm::RowSplit<f32, u32, 4, 8, 4, 8>;
+                spmm_f32_v4_l4_s2_w8: $crate::spmm::RowSplit<f32, u32, 4, 4, 2, 8>;
+                spmm_f32_v4_l4_s4_w8: $crate::spmm::RowSplit<f32, u32, 4, 4, 4, 8>;
+                spmm_f32_v4_l4_s8_w8: $crate::spmm::RowSplit<f32, u32, 4, 4, 8, 8>;
+                spmm_f32_v4_l2_s16_w8: $crate::spmm::RowSplit<f32, u32, 4, 2, 16, 8>;
+                spmm_f32_v4_l1_s32_w8: $crate::spmm::RowSplit<f32, u32, 4, 1, 32, 8>;
+                spmm_f32_v2_l32_s1_w8: $crate::spmm::RowSplit<f32, u32, 2, 32, 1, 8>;
+                spmm_f32_v2_l16_s1_w8: $crate::spmm::RowSplit<f32, u32, 2, 16, 1, 8>;
+                spmm_f32_v2_l8_s4_w8: $crate::spmm::RowSplit<f32, u32, 2, 8, 4, 8>;
+                spmm_f32_v2_l4_s8_w8: $crate::spmm::RowSplit<f32, u32, 2, 4, 8, 8>;
+                spmm_f32_v2_l1_s32_w8: $crate::spmm::RowSplit<f32, u32, 2, 1, 32, 8>;
+                spmm_f32_v1_l32_s1_w8: $crate::spmm::RowSplit<f32, u32, 1, 32, 1, 8>;
+                spmm_f32_v1_l16_s1_w8: $crate::spmm::RowSplit<f32, u32, 1, 16, 1, 8>;
+                spmm_f32_v1_l16_s2_w8: $crate::spmm::RowSplit<f32, u32, 1, 16, 2, 8>;
+                spmm_f32_v1_l8_s4_w8: $crate::spmm::RowSplit<f32, u32, 1, 8, 4, 8>;
+                spmm_f32_v1_l8_s1_w8: $crate::spmm::RowSplit<f32, u32, 1, 8, 1, 8>;
+                spmm_f32_v1_l4_s8_w8: $crate::spmm::RowSplit<f32, u32, 1, 4, 8, 8>;
+                spmm_f32_v1_l2_s16_w8: $crate::spmm::RowSplit<f32, u32, 1, 2, 16, 8>;
+                spmm_f32_v1_l1_s32_w8: $crate::spmm::RowSplit<f32, u32, 1, 1, 32, 8>;
+                spmm_f32_v1_l1_s8_w8: $crate::spmm::RowSplit<f32, u32, 1, 1, 8, 8>;
+
+                spmm_f16_v8_l32_s1_w8: $crate::spmm::RowSplit<$crate::F16, u32, 8, 32, 1, 8>;
+                spmm_f16_v8_l16_s1_w8: $crate::spmm::RowSplit<$crate::F16, u32, 8, 16, 1, 8>;
+                spmm_f16_v8_l16_s1_w32: $crate::spmm::RowSplit<$crate::F16, u32, 8, 16, 1, 32>;
+                spmm_f16_v8_l16_s2_w8: $crate::spmm::RowSplit<$crate::F16, u32, 8, 16, 2, 8>;
+                spmm_f16_v8_l8_s4_w8: $crate::spmm::RowSplit<$crate::F16, u32, 8, 8, 4, 8>;
+                spmm_f16_v8_l4_s8_w8: $crate::spmm::RowSplit<$crate::F16, u32, 8, 4, 8, 8>;
+                spmm_f16_v4_l8_s4_w8: $crate::spmm::RowSplit<$crate::F16, u32, 4, 8, 4, 8>;
+                spmm_f16_v2_l16_s2_w8: $crate::spmm::RowSplit<$crate::F16, u32, 2, 16, 2, 8>;
+                spmm_f16_v1_l32_s1_w8: $crate::spmm::RowSplit<$crate::F16, u32, 1, 32, 1, 8>;
+                spmm_f16_v1_l8_s4_w8: $crate::spmm::RowSplit<$crate::F16, u32, 1, 8, 4, 8>;
+                spmm_f16_v1_l1_s32_w8: $crate::spmm::RowSplit<$crate::F16, u32, 1, 1, 32, 8>;
+
+                spmm_bf16_v8_l32_s1_w8: $crate::spmm::RowSplit<$crate::Bf16, u32, 8, 32, 1, 8>;
+                spmm_bf16_v8_l16_s1_w8: $crate::spmm::RowSplit<$crate::Bf16, u32, 8, 16, 1, 8>;
+                spmm_bf16_v8_l16_s1_w32: $crate::spmm::RowSplit<$crate::Bf16, u32, 8, 16, 1, 32>;
+                spmm_bf16_v8_l16_s2_w8: $crate::spmm::RowSplit<$crate::Bf16, u32, 8, 16, 2, 8>;
+                spmm_bf16_v8_l8_s4_w8: $crate::spmm::RowSplit<$crate::Bf16, u32, 8, 8, 4, 8>;
+                spmm_bf16_v8_l4_s8_w8: $crate::spmm::RowSplit<$crate::Bf16, u32, 8, 4, 8, 8>;
+                spmm_bf16_v4_l8_s4_w8: $crate::spmm::RowSplit<$crate::Bf16, u32, 4, 8, 4, 8>;
+                spmm_bf16_v2_l16_s2_w8: $crate::spmm::RowSplit<$crate::Bf16, u32, 2, 16, 2, 8>;
+                spmm_bf16_v1_l32_s1_w8: $crate::spmm::RowSplit<$crate::Bf16, u32, 1, 32, 1, 8>;
+                spmm_bf16_v1_l8_s4_w8: $crate::spmm::RowSplit<$crate::Bf16, u32, 1, 8, 4, 8>;
+                spmm_bf16_v1_l1_s32_w8: $crate::spmm::RowSplit<$crate::Bf16, u32, 1, 1, 32, 8>;
+
+                spmm_f32_u16_v4_l32_s1_w8: $crate::spmm::RowSplit<f32, u16, 4, 32, 1, 8>;
+                spmm_f32_u16_v4_l32_s1_w32: $crate::spmm::RowSplit<f32, u16, 4, 32, 1, 32>;
+                spmm_f32_u16_v4_l16_s1_w8: $crate::spmm::RowSplit<f32, u16, 4, 16, 1, 8>;
+                spmm_f32_u16_v4_l8_s1_w8: $crate::spmm::RowSplit<f32, u16, 4, 8, 1, 8>;
+                spmm_f32_u16_v4_l8_s4_w8: $crate::spmm::RowSplit<f32, u16, 4, 8, 4, 8>;
+                spmm_f32_u16_v4_l4_s8_w8: $crate::spmm::RowSplit<f32, u16, 4, 4, 8, 8>;
+                spmm_f32_u16_v2_l16_s1_w8: $crate::spmm::RowSplit<f32, u16, 2, 16, 1, 8>;
+                spmm_f32_u16_v1_l32_s1_w8: $crate::spmm::RowSplit<f32, u16, 1, 32, 1, 8>;
+                spmm_f32_u16_v1_l8_s4_w8: $crate::spmm::RowSplit<f32, u16, 1, 8, 4, 8>;
+                spmm_f32_u16_v1_l1_s32_w8: $crate::spmm::RowSplit<f32, u16, 1, 1, 32, 8>;
+
+                spmm_f16_u16_v8_l32_s1_w8: $crate::spmm::RowSplit<$crate::F16, u16, 8, 32, 1, 8>;
+                spmm_f16_u16_v8_l16_s1_w8: $crate::spmm::RowSplit<$crate::F16, u16, 8, 16, 1, 8>;
+                spmm_f16_u16_v8_l16_s1_w32: $crate::spmm::RowSplit<$crate::F16, u16, 8, 16, 1, 32>;
+                spmm_f16_u16_v8_l16_s2_w8: $crate::spmm::RowSplit<$crate::F16, u16, 8, 16, 2, 8>;
+                spmm_f16_u16_v8_l8_s4_w8: $crate::spmm::RowSplit<$crate::F16, u16, 8, 8, 4, 8>;
+                spmm_f16_u16_v8_l4_s8_w8: $crate::spmm::RowSplit<$crate::F16, u16, 8, 4, 8, 8>;
+                spmm_f16_u16_v4_l8_s4_w8: $crate::spmm::RowSplit<$crate::F16, u16, 4, 8, 4, 8>;
+                spmm_f16_u16_v2_l16_s2_w8: $crate::spmm::RowSplit<$crate::F16, u16, 2, 16, 2, 8>;
+                spmm_f16_u16_v1_l32_s1_w8: $crate::spmm::RowSplit<$crate::F16, u16, 1, 32, 1, 8>;
+                spmm_f16_u16_v1_l8_s4_w8: $crate::spmm::RowSplit<$crate::F16, u16, 1, 8, 4, 8>;
+                spmm_f16_u16_v1_l1_s32_w8: $crate::spmm::RowSplit<$crate::F16, u16, 1, 1, 32, 8>;
+
+                spmm_bf16_u16_v8_l32_s1_w8: $crate::spmm::RowSplit<$crate::Bf16, u16, 8, 32, 1, 8>;
+                spmm_bf16_u16_v8_l16_s1_w8: $crate::spmm::RowSplit<$crate::Bf16, u16, 8, 16, 1, 8>;
+                spmm_bf16_u16_v8_l16_s1_w32: $crate::spmm::RowSplit<$crate::Bf16, u16, 8, 16, 1, 32>;
+                spmm_bf16_u16_v8_l16_s2_w8: $crate::spmm::RowSplit<$crate::Bf16, u16, 8, 16, 2, 8>;
+                spmm_bf16_u16_v8_l8_s4_w8: $crate::spmm::RowSplit<$crate::Bf16, u16, 8, 8, 4, 8>;
+                spmm_bf16_u16_v8_l4_s8_w8: $crate::spmm::RowSplit<$crate::Bf16, u16, 8, 4, 8, 8>;
+                spmm_bf16_u16_v4_l8_s4_w8: $crate::spmm::RowSplit<$crate::Bf16, u16, 4, 8, 4, 8>;
+                spmm_bf16_u16_v2_l16_s2_w8: $crate::spmm::RowSplit<$crate::Bf16, u16, 2, 16, 2, 8>;
+                spmm_bf16_u16_v1_l32_s1_w8: $crate::spmm::RowSplit<$crate::Bf16, u16, 1, 32, 1, 8>;
+                spmm_bf16_u16_v1_l8_s4_w8: $crate::spmm::RowSplit<$crate::Bf16, u16, 1, 8, 4, 8>;
+                spmm_bf16_u16_v1_l1_s32_w8: $crate::spmm::RowSplit<$crate::Bf16, u16, 1, 1, 32, 8>;
             }
         }
     };

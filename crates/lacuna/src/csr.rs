@@ -4,20 +4,22 @@ use std::sync::Arc;
 use lacuna_kernels::spmm::{QUAD, RowRecord};
 use lacuna_matrix::{Csr, Pattern, PatternStats};
 
-use crate::{Buffer, Device, Error, Result, SliceMut};
+use crate::{Buffer, Device, Error, Index, Result, SliceMut, Value};
 
-/// A CSR matrix on a device. The pattern, with what was worked out from it once, is apart from the values: clones made
-/// by [`with_values`](CsrMatrix::with_values) share it, and plans are made for it.
+/// A CSR matrix on a device, or a batch of them with one pattern. The pattern, with what was worked out from it once, is
+/// apart from the values: matrices made by [`with_values`](CsrMatrix::with_values) and
+/// [`with_value_batch`](CsrMatrix::with_value_batch) share it, and plans are made for it.
 #[derive(Debug)]
-pub struct CsrMatrix {
-    pattern: Arc<DevicePattern>,
-    /// The values, then zeros up to whole quads.
-    values: Buffer<f32>,
+pub struct CsrMatrix<T: Value = f32, I: Index = u32> {
+    pattern: Arc<DevicePattern<I>>,
+    batch: usize,
+    /// The values of each matrix, then zeros up to whole quads.
+    values: Buffer<T>,
 }
 
 /// Where the nonzeros of a matrix are.
 #[derive(Debug)]
-pub(crate) struct DevicePattern {
+pub(crate) struct DevicePattern<I: Index> {
     pub(crate) rows: usize,
     pub(crate) cols: usize,
     pub(crate) nnz: usize,
@@ -25,41 +27,122 @@ pub(crate) struct DevicePattern {
     /// [`RowRecord`]s, longest row first.
     pub(crate) row_table: Buffer<u32>,
     /// The columns, then zeros up to whole quads.
-    pub(crate) columns: Buffer<u32>,
+    pub(crate) columns: Buffer<I>,
 }
+
+/// What errors call this.
+const OPERATION: &str = "a sparse matrix";
 
 /// The most nonzeros: the kernels' 32-bit indices run up to one block's stage past the last.
 const MAX_NNZ: usize = u32::MAX as usize - 4096;
 
-impl CsrMatrix {
-    /// Puts a matrix on a device.
+impl<T: Value> CsrMatrix<T> {
+    /// Puts a matrix on a device, with 32-bit column indices.
     ///
     /// # Errors
     /// [`Error::TooLarge`] above 2³² − 4097 nonzeros, [`Error::OutOfMemory`], or what the driver says.
-    pub fn new(device: &Device, matrix: &Csr<f32>) -> Result<Self> {
+    pub fn new(device: &Device, matrix: &Csr<T>) -> Result<Self> {
+        Self::with_index(device, matrix)
+    }
+}
+
+impl<T: Value, I: Index> CsrMatrix<T, I> {
+    /// Puts a matrix on a device, with column indices of type `I`.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let a = lacuna::matrix::Csr::new(1, 300, vec![0, 2], vec![7, 299], vec![1.0, 2.0])?;
+    /// let device = lacuna::Device::simulator();
+    /// let a = lacuna::CsrMatrix::<f32, u16>::with_index(&device, &a)?;
+    /// assert_eq!((a.cols(), a.nnz()), (300, 2));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] above 2³² − 4097 nonzeros, or above 65,535 columns with `u16`; [`Error::OutOfMemory`], or
+    /// what the driver says.
+    pub fn with_index(device: &Device, matrix: &Csr<T>) -> Result<Self> {
         let pattern = Arc::new(DevicePattern::new(device, matrix.pattern())?);
-        let mut values = device.zeros(padded(matrix.nnz()))?;
-        values.slice_mut(..matrix.nnz())?.upload(matrix.values())?;
-        Ok(Self { pattern, values })
+        Self::of_pattern(device, pattern, 1, matrix.values())
     }
 
     /// A matrix of the same pattern with other values, row by row.
     ///
     /// # Errors
     /// [`Error::Length`] where `values` are not as many as nonzeros; [`Error::OutOfMemory`].
-    pub fn with_values(&self, values: &[f32]) -> Result<Self> {
-        let buffer = self.device().zeros(padded(self.nnz()))?;
-        let mut matrix = Self { pattern: Arc::clone(&self.pattern), values: buffer };
-        matrix.values_mut()?.upload(values)?;
-        Ok(matrix)
+    pub fn with_values(&self, values: &[T]) -> Result<Self> {
+        self.with_value_batch(1, values)
     }
 
-    /// The values, row by row, to replace: plans for this matrix stay good.
+    /// `batch` matrices of the same pattern, whose values may be of another type: `values` are those of the first, row
+    /// by row, then those of the second, and so on. A plan with as large a batch multiplies them in one launch.
     ///
     /// # Errors
-    /// None that a matrix made by this library can cause.
-    pub fn values_mut(&mut self) -> Result<SliceMut<'_, f32>> {
-        self.values.slice_mut(..self.pattern.nnz)
+    /// [`Error::Length`] where `values` are not `batch` times as many as nonzeros; [`Error::TooLarge`] where no buffer
+    /// can hold them; [`Error::OutOfMemory`].
+    pub fn with_value_batch<U: Value>(&self, batch: usize, values: &[U]) -> Result<CsrMatrix<U, I>> {
+        CsrMatrix::of_pattern(self.device(), Arc::clone(&self.pattern), batch, values)
+    }
+
+    fn of_pattern(
+        device: &Device,
+        pattern: Arc<DevicePattern<I>>,
+        batch: usize,
+        values: &[T],
+    ) -> Result<Self> {
+        let nnz = pattern.nnz;
+        let too_large =
+            Error::TooLarge { what: "the number of values", limit: isize::MAX as u64, got: u64::MAX };
+        let padded_len = padded(nnz).checked_mul(batch).ok_or(too_large)?;
+        if values.len() != nnz * batch {
+            return Err(Error::Length {
+                operation: OPERATION,
+                what: "the slice of values",
+                shape: if batch == 1 {
+                    format!("{nnz} nonzeros")
+                } else {
+                    format!("{batch} matrices of {nnz} nonzeros")
+                },
+                expected: nnz * batch,
+                got: values.len(),
+            });
+        }
+        let buffer = if padded_len == values.len() {
+            device.upload(values)?
+        } else {
+            let mut contents = vec![T::zeroed(); padded_len];
+            for (place, values) in contents.chunks_mut(padded(nnz)).zip(values.chunks(nnz)) {
+                place[..nnz].copy_from_slice(values);
+            }
+            device.upload(&contents)?
+        };
+        Ok(Self { pattern, batch, values: buffer })
+    }
+
+    /// The values, row by row, to replace: plans for this matrix stay good. Those of the first of a batch.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a batch of none.
+    pub fn values_mut(&mut self) -> Result<SliceMut<'_, T>> {
+        self.batch_values_mut(0)
+    }
+
+    /// The values of matrix `which` of the batch, row by row, to replace.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] where the batch has no such matrix.
+    pub fn batch_values_mut(&mut self, which: usize) -> Result<SliceMut<'_, T>> {
+        if which >= self.batch {
+            return Err(Error::Parameter {
+                operation: OPERATION,
+                what: "the matrix of the batch",
+                expected: format!("below {}, the matrices there are", self.batch),
+                got: which.to_string(),
+            });
+        }
+        let start = which * padded(self.nnz());
+        self.values.slice_mut(start..start + self.pattern.nnz)
     }
 
     /// Rows.
@@ -70,9 +153,13 @@ impl CsrMatrix {
     pub fn cols(&self) -> usize {
         self.pattern.cols
     }
-    /// Nonzeros: stored elements.
+    /// Nonzeros: stored elements of one matrix.
     pub fn nnz(&self) -> usize {
         self.pattern.nnz
+    }
+    /// Matrices of this pattern: 1 unless made by [`with_value_batch`](CsrMatrix::with_value_batch).
+    pub fn batch(&self) -> usize {
+        self.batch
     }
     /// What the pattern looks like.
     pub fn stats(&self) -> &PatternStats {
@@ -83,24 +170,27 @@ impl CsrMatrix {
         self.values.device()
     }
 
-    pub(crate) fn pattern(&self) -> &Arc<DevicePattern> {
+    pub(crate) fn pattern(&self) -> &Arc<DevicePattern<I>> {
         &self.pattern
     }
     pub(crate) fn values_address(&self) -> u64 {
         self.values.as_slice().address()
     }
+    /// Elements from the values of one matrix to those of the next.
+    pub(crate) fn values_stride(&self) -> usize {
+        padded(self.pattern.nnz)
+    }
 }
 
-impl DevicePattern {
+impl<I: Index> DevicePattern<I> {
     fn new(device: &Device, pattern: &Pattern) -> Result<Self> {
         let nnz = pattern.nnz();
-        if nnz > MAX_NNZ {
-            return Err(Error::TooLarge {
-                what: "the number of nonzeros",
-                limit: MAX_NNZ as u64,
-                got: nnz as u64,
-            });
-        }
+        expect_at_most("the number of nonzeros", MAX_NNZ, nnz)?;
+        let columns_what = match I::TYPE {
+            lacuna_kernels::IndexType::U32 => "the number of columns",
+            lacuna_kernels::IndexType::U16 => "the number of columns with 16-bit indices",
+        };
+        expect_at_most(columns_what, I::TYPE.max_columns() as usize, pattern.cols())?;
         let offsets = pattern.row_offsets();
         let table: Vec<[u32; RowRecord::WORDS]> = pattern
             .rows_by_length()
@@ -110,17 +200,25 @@ impl DevicePattern {
                 RowRecord { row, start, end }.to_words()
             })
             .collect();
-        let mut columns = device.zeros(padded(nnz))?;
-        columns.slice_mut(..nnz)?.upload(pattern.col_indices())?;
+        let mut columns: Vec<I> =
+            pattern.col_indices().iter().map(|&column| I::from_column(column)).collect();
+        columns.resize(padded(nnz), I::zeroed());
         Ok(Self {
             rows: pattern.rows(),
             cols: pattern.cols(),
             nnz,
             stats: pattern.stats(),
             row_table: device.upload(table.as_flattened())?,
-            columns,
+            columns: device.upload(&columns)?,
         })
     }
+}
+
+fn expect_at_most(what: &'static str, limit: usize, got: usize) -> Result<()> {
+    if got <= limit {
+        return Ok(());
+    }
+    Err(Error::TooLarge { what, limit: limit as u64, got: got as u64 })
 }
 
 /// Elements of an array whose last quad is whole.

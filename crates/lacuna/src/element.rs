@@ -1,9 +1,11 @@
 //! What a buffer can hold.
-use lacuna_gpu::Scalar;
+use std::fmt::Debug;
 
 /// A number that buffers on a device hold.
-pub trait Element: Scalar + bytemuck::Pod {}
+pub trait Element: bytemuck::Pod + PartialEq + Debug + Send + Sync {}
 impl Element for f32 {}
+impl Element for half::f16 {}
+impl Element for half::bf16 {}
 impl Element for u32 {}
 impl Element for u16 {}
 impl Element for u64 {}

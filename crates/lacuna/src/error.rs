@@ -52,6 +52,18 @@ pub enum Error {
         /// What was asked for.
         got: u64,
     },
+    /// An option has a value that means nothing.
+    #[error("{operation}: {what} is {got}, but it must be {expected}")]
+    Parameter {
+        /// The operation that was asked for.
+        operation: &'static str,
+        /// Which option.
+        what: &'static str,
+        /// What it may be.
+        expected: String,
+        /// What was asked for.
+        got: String,
+    },
     /// The algorithm asked for cannot do this problem.
     #[error(
         "{operation}: `{algorithm}` cannot be used: {why}; leave the choice to the library, or take one of {legal}"
@@ -214,6 +226,7 @@ impl Error {
                 | Self::OtherPattern { .. }
                 | Self::OtherDevice { .. }
                 | Self::TooLarge { .. }
+                | Self::Parameter { .. }
                 | Self::Illegal { .. }
                 | Self::Range { .. }
                 | Self::Format(_)

@@ -38,13 +38,17 @@ mod element;
 mod error;
 mod spmm;
 mod stream;
+mod value;
 
 pub use buffer::{Buffer, Slice, SliceMut};
 pub use csr::CsrMatrix;
 pub use device::{Device, DeviceInfo, SimulatedLaunch};
 pub use element::Element;
 pub use error::{Error, Result};
+pub use lacuna_kernels::spmm::{Scheme, Tile};
+pub use lacuna_kernels::{IndexType, ValueType};
 pub use lacuna_matrix as matrix;
 pub use lacuna_sim as sim;
-pub use spmm::{Choice, Problem, Spmm, SpmmAlgorithm, SpmmOptions, choose, spmm};
+pub use spmm::{Choice, Problem, Spmm, SpmmAlgorithm, SpmmOperands, SpmmOptions, choose, spmm};
 pub use stream::{Event, Graph, Stream};
+pub use value::{Index, Value};

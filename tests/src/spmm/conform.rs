@@ -63,6 +63,9 @@ pub(super) fn legal(cx: &Context<'_>, problem: &Problem) -> Vec<Choice> {
         longest_row: problem.a.row_lengths().max().unwrap_or(0) as usize,
         n: problem.n,
         vector: 4,
+        batch: 1,
+        value: lacuna::ValueType::F32,
+        index: lacuna::IndexType::U32,
         multiprocessors: cx.device.info().multiprocessors,
         sm: cx.device.info().sm,
     })

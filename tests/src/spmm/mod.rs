@@ -4,6 +4,7 @@
 mod api;
 mod columns;
 mod conform;
+mod epilogue;
 mod guarded;
 mod huge;
 mod problem;
@@ -27,6 +28,7 @@ pub(crate) fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(rows::cases());
     cases.extend(values::cases());
     cases.extend(shapes::cases());
+    cases.extend(epilogue::cases());
     cases.extend(huge::cases());
     cases.extend(refusals::cases());
     cases.extend(api::cases());

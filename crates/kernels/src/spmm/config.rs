@@ -1,14 +1,19 @@
 //! The constants of an SpMM kernel, and the proof that they fit together.
+use core::marker::PhantomData;
+
 use lacuna_gpu::WARP;
 
-use crate::Bounds;
+use super::tile::{Scheme, Tile};
+use crate::{Bounds, DeviceIndex, DeviceValue};
 
-/// Nonzeros that a lane loads at once, and whose products it has under way together: one 16-byte access.
+/// Nonzeros that a lane loads at once, and whose products it has under way together: one access of 16 bytes of values of
+/// four bytes, or of 8 of shorter ones.
 pub const QUAD: u32 = 4;
 
 /// SpMM by rows: a group of `LANES · SPLIT` lanes computes one row of C, `LANES · V` columns wide.
 ///
-/// - `V`: columns of B that a lane loads at once (1, 2 or 4).
+/// - `T`, `I`: types of A's, B's and C's values, and of A's column indices. Sums are `f32`.
+/// - `V`: columns of B that a lane loads at once (1, 2, 4 or 8; 16 bytes at most).
 /// - `LANES`: lanes side by side along the columns (the paper's subwarp).
 /// - `SPLIT`: teams of such lanes that share the nonzeros of the row, and add up their sums at the end.
 /// - `WARPS`: warps of a block. They never wait for each other.
@@ -18,32 +23,21 @@ pub const QUAD: u32 = 4;
 /// ```
 /// use lacuna_kernels::Kernel;
 /// use lacuna_kernels::spmm::RowSplit;
-/// assert_eq!(<RowSplit<4, 8, 4, 8> as Kernel>::TILE.block_columns, 32);
+/// assert_eq!(<RowSplit<f32, u32, 4, 8, 4, 8> as Kernel>::TILE.block_columns, 32);
 /// ```
 /// ```compile_fail,E0080
 /// # use lacuna_kernels::Kernel;
 /// # use lacuna_kernels::spmm::RowSplit;
-/// let _ = <RowSplit<4, 16, 4, 8> as Kernel>::TILE; // 64 lanes a row: more than a warp
+/// let _ = <RowSplit<f32, u32, 4, 16, 4, 8> as Kernel>::TILE; // 64 lanes a row: more than a warp
 /// ```
 #[derive(Debug)]
-pub struct RowSplit<const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32>;
+pub struct RowSplit<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32>(
+    PhantomData<(T, I)>,
+);
 
-/// The constants as numbers, for the chooser.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tile {
-    /// Columns of B that a lane loads at once; N, and B's and C's addresses in elements, are multiples of it.
-    pub vector: u32,
-    /// Lanes side by side along the columns.
-    pub lanes: u32,
-    /// Teams of lanes that share a row's nonzeros.
-    pub split: u32,
-    /// Rows of C that a block computes.
-    pub block_rows: u32,
-    /// Columns of C that a block computes.
-    pub block_columns: u32,
-}
-
-impl<const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32> RowSplit<V, LANES, SPLIT, WARPS> {
+impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32>
+    RowSplit<T, I, V, LANES, SPLIT, WARPS>
+{
     /// Lanes that work on one row.
     pub(super) const GROUP: u32 = LANES * SPLIT;
     /// Nonzeros staged at a time: a quad a lane.
@@ -61,27 +55,34 @@ impl<const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32> RowSp
     pub(super) const BLOCK_THREADS: u32 = WARPS * WARP;
 
     /// Teams that share a row serve problems with few rows or columns, which wait for memory: three blocks an SM leave
-    /// a thread 80 registers, for more loads under way. The others live by their many warps, at about 55 registers.
+    /// a thread 80 registers, for more loads under way. The others live by their many warps, at about 55 registers. Those
+    /// of one column a lane are told how many warps, 40 (48 registers) or 48 (40): by itself ptxas may aim at 64, and spill.
     pub(super) const REGISTER_BOUNDS: Bounds = if SPLIT > 1 && Self::GROUP == WARP && LANES >= 4 {
         Bounds { max_threads: Self::BLOCK_THREADS, min_blocks: 24 / WARPS }
+    } else if V == 1 {
+        Bounds { max_threads: Self::BLOCK_THREADS, min_blocks: if LANES == 1 { 48 } else { 40 } / WARPS }
     } else {
         Bounds { max_threads: 1024, min_blocks: 0 }
     };
 
     /// The constants as numbers.
     pub(super) const NUMBERS: Tile = {
-        assert!(V == 1 || V == 2 || V == 4, "a lane loads 1, 2 or 4 columns");
+        assert!(
+            V.is_power_of_two() && V * size_of::<T>() <= 16,
+            "a lane loads 1, 2, 4 or 8 columns in 16 bytes"
+        );
         assert!(LANES.is_power_of_two() && SPLIT.is_power_of_two(), "lanes pair up in shuffles");
         assert!(Self::GROUP <= WARP, "a row's lanes lie in one warp");
         assert!(WARPS >= 1 && Self::BLOCK_THREADS <= 1024, "a block has at most 1024 threads");
         assert!(Self::STAGE_BYTES.is_multiple_of(16), "vector accesses to shared memory are aligned");
         assert!(Self::STAGE_BYTES * Self::BLOCK_ROWS <= 48 * 1024, "shared memory without opting in");
         Tile {
+            value: T::TYPE,
+            index: I::TYPE,
             vector: V as u32,
-            lanes: LANES,
-            split: SPLIT,
             block_rows: Self::BLOCK_ROWS,
             block_columns: Self::BLOCK_COLUMNS,
+            scheme: Scheme::RowSplit { lanes: LANES, split: SPLIT },
         }
     };
 }

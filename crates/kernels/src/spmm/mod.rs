@@ -1,35 +1,45 @@
-//! C = A·B with A sparse (CSR, M×K), B dense (K×N, row-major), C dense (M×N, row-major).
+//! C = clamp(alpha·A·B + beta·C + bias) with A sparse (CSR, M×K), B dense (K×N, row-major), C dense (M×N, row-major).
 //!
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section V.
 mod config;
+mod epilogue;
 mod products;
 mod row_split;
 mod stage;
+mod tile;
 
-use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_gpu::GlobalPtr;
 
-pub use config::{QUAD, RowSplit, Tile};
+pub use config::{QUAD, RowSplit};
+pub use epilogue::Output;
+pub use tile::{Scheme, Tile};
 
-/// What every SpMM entry point takes.
+/// What the entry points of [`RowSplit`] take, for values of `T` and column indices of `I`.
+///
+/// The grid's z is the batch: products of matrices of one pattern. A batch stride of 0 is one operand for all of them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Args {
+pub struct Args<T, I> {
     /// `rows` records of [`RowRecord`] words, in the order in which the rows are to be worked on.
     pub row_table: GlobalPtr<u32>,
     /// Values of A, row by row; 16-byte aligned, and padded to a multiple of [`QUAD`].
-    pub values: GlobalPtr<f32>,
+    pub values: GlobalPtr<T>,
     /// Column of each value; aligned and padded likewise.
-    pub columns: GlobalPtr<u32>,
+    pub columns: GlobalPtr<I>,
     /// B, K×N.
-    pub b: GlobalPtr<f32>,
-    /// C, M×N.
-    pub c: GlobalMut<f32>,
+    pub b: GlobalPtr<T>,
+    /// Elements from one B of the batch to the next.
+    pub b_batch: u64,
+    /// C, M×N, and what is done to the sums.
+    pub output: Output<T>,
     /// Rows in the table.
     pub rows: u32,
     /// Columns of B and C that this launch computes.
     pub n: u32,
-    /// Elements from one row of B, and of C, to the next; below 2³⁰.
-    pub stride: u32,
+    /// Bytes from one row of B to the next.
+    pub b_stride_bytes: u32,
+    /// Elements from the values of one A of the batch to the next; a multiple of [`QUAD`]. Times the batch, it has 32 bits.
+    pub values_batch: u32,
 }
 
 /// Where one row of A lies: the row swizzle and the row offsets in one 16-byte record, so that a warp finds its

@@ -1,23 +1,31 @@
 //! Multiplying staged nonzeros with rows of B.
-use lacuna_gpu::{GlobalPtr, Gpu};
+use lacuna_gpu::{GlobalPtr, Gpu, Real};
 
 use super::QUAD;
 use super::stage::{ABSENT, Quad};
 
 /// A lane's columns of B.
 #[derive(Clone, Copy)]
-pub(super) struct Columns {
+pub(super) struct Columns<T> {
     /// The lane's first column, in row 0.
-    pub first: GlobalPtr<f32>,
+    pub first: GlobalPtr<T>,
     /// Bytes from one row to the next.
     pub stride_bytes: u32,
 }
 
-impl Columns {
+impl<T: Real> Columns<T> {
     /// The lane's part of row `k`.
     #[inline(always)]
-    fn row(self, k: u32) -> GlobalPtr<f32> {
+    fn row(self, k: u32) -> GlobalPtr<T> {
         self.first.add_rows(k, self.stride_bytes)
+    }
+}
+
+/// Adds the products of a value with a lane's part of a row of B.
+#[inline(always)]
+fn add<G: Gpu, T: Real, const V: usize>(gpu: G, value: f32, row: &[T; V], sums: &mut [f32; V]) {
+    for (sum, x) in sums.iter_mut().zip(row) {
+        *sum = gpu.fma(value, x.to_f32(gpu), *sum);
     }
 }
 
@@ -27,16 +35,19 @@ impl Columns {
 /// # Safety
 /// The quad's columns are rows of B, and the lane's part of each is live.
 #[inline(always)]
-pub(super) unsafe fn add_whole<G: Gpu, const V: usize>(gpu: G, quad: Quad, b: Columns, sums: &mut [f32; V]) {
-    let mut rows = [[0.0; V]; QUAD as usize];
+pub(super) unsafe fn add_whole<G: Gpu, T: Real, const V: usize>(
+    gpu: G,
+    quad: Quad,
+    b: Columns<T>,
+    sums: &mut [f32; V],
+) {
+    let mut rows = [[T::default(); V]; QUAD as usize];
     for (row, &k) in rows.iter_mut().zip(&quad.columns) {
         // SAFETY: as promised by the caller.
         *row = unsafe { gpu.load_readonly(b.row(k)) };
     }
     for (row, &value) in rows.iter().zip(&quad.values) {
-        for (sum, &x) in sums.iter_mut().zip(row) {
-            *sum = gpu.fma(value, x, *sum);
-        }
+        add(gpu, value, row, sums);
     }
 }
 
@@ -46,14 +57,17 @@ pub(super) unsafe fn add_whole<G: Gpu, const V: usize>(gpu: G, quad: Quad, b: Co
 /// # Safety
 /// As for [`add_whole`], for the elements that belong to the row.
 #[inline(always)]
-pub(super) unsafe fn add_part<G: Gpu, const V: usize>(gpu: G, quad: Quad, b: Columns, sums: &mut [f32; V]) {
+pub(super) unsafe fn add_part<G: Gpu, T: Real, const V: usize>(
+    gpu: G,
+    quad: Quad,
+    b: Columns<T>,
+    sums: &mut [f32; V],
+) {
     for (&value, &k) in quad.values.iter().zip(&quad.columns) {
         if k != ABSENT {
             // SAFETY: as promised by the caller.
-            let row: [f32; V] = unsafe { gpu.load_readonly(b.row(k)) };
-            for (sum, &x) in sums.iter_mut().zip(&row) {
-                *sum = gpu.fma(value, x, *sum);
-            }
+            let row: [T; V] = unsafe { gpu.load_readonly(b.row(k)) };
+            add(gpu, value, &row, sums);
         }
     }
 }

@@ -17,15 +17,15 @@ use lacuna_gpu::{Gpu, WARP};
 use super::products::{Columns, add_part, add_whole};
 use super::stage::{RowNonzeros, Stage};
 use super::{Args, QUAD, RowRecord, RowSplit, Tile};
-use crate::{Bounds, Kernel};
+use crate::{Bounds, DeviceIndex, DeviceValue, Kernel};
 
 /// Whole quads in one turn of the inner loop.
 const UNROLL: u32 = 2;
 
-impl<const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32> Kernel
-    for RowSplit<V, LANES, SPLIT, WARPS>
+impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32>
+    Kernel for RowSplit<T, I, V, LANES, SPLIT, WARPS>
 {
-    type Args = Args;
+    type Args = Args<T, I>;
     type Tile = Tile;
 
     const TILE: Tile = Self::NUMBERS;
@@ -34,7 +34,7 @@ impl<const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32> Kerne
     const BOUNDS: Bounds = Self::REGISTER_BOUNDS;
 
     #[inline(always)]
-    unsafe fn run<G: Gpu>(gpu: G, args: Args) {
+    unsafe fn run<G: Gpu>(gpu: G, args: Args<T, I>) {
         let group = gpu.thread_idx_x() / Self::GROUP;
         let lane = gpu.thread_idx_x() % Self::GROUP;
         let index = gpu.block_idx_x() * Self::BLOCK_ROWS + group;
@@ -48,15 +48,18 @@ impl<const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32> Kerne
         // Lanes past the last column load the last one again: that costs no traffic, and no test in the loop.
         let column = gpu.block_idx_y() * Self::BLOCK_COLUMNS + lane % LANES * V as u32;
         let loaded = if column < args.n { column } else { args.n - V as u32 };
+        let batch = gpu.block_idx_z();
+        let b = args.b.add((u64::from(batch) * args.b_batch) as usize);
         let row = GroupRow {
             nonzeros: RowNonzeros {
                 values: args.values,
                 columns: args.columns,
                 start: record.start,
                 end: record.end,
+                values_skip: batch * args.values_batch,
             },
             stage: Stage::at(group * Self::STAGE_BYTES, Self::STAGE),
-            b: Columns { first: args.b.add(loaded as usize), stride_bytes: args.stride * 4 },
+            b: Columns { first: b.add(loaded as usize), stride_bytes: args.b_stride_bytes },
             lane,
             team: lane / LANES,
             mask: Self::group_mask(group),
@@ -73,18 +76,17 @@ impl<const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32> Kerne
             distance *= 2;
         }
         if row.team == 0 && column < args.n {
-            let c = args.c.add(record.row as usize * args.stride as usize + column as usize);
             // SAFETY: the lane's columns lie in C, and no other lane has them.
-            unsafe { gpu.store(c, sums) };
+            unsafe { args.output.store(gpu, record.row, column, batch, sums) };
         }
     }
 }
 
 /// What a lane knows of the row that its group works on.
-struct GroupRow {
-    nonzeros: RowNonzeros,
+struct GroupRow<T, I> {
+    nonzeros: RowNonzeros<T, I>,
     stage: Stage,
-    b: Columns,
+    b: Columns<T>,
     /// The lane, in its group.
     lane: u32,
     /// The team, in its group.
@@ -93,7 +95,9 @@ struct GroupRow {
     mask: u32,
 }
 
-impl<const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32> RowSplit<V, LANES, SPLIT, WARPS> {
+impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32>
+    RowSplit<T, I, V, LANES, SPLIT, WARPS>
+{
     #[inline(always)]
     fn group_mask(group: u32) -> u32 {
         if Self::WARP_ROWS == 1 {
@@ -108,7 +112,7 @@ impl<const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32> RowSp
     /// # Safety
     /// The nonzeros and B are live; the stage belongs to this group of lanes.
     #[inline(always)]
-    unsafe fn sum_row<G: Gpu>(gpu: G, row: &GroupRow, sums: &mut [f32; V]) {
+    unsafe fn sum_row<G: Gpu>(gpu: G, row: &GroupRow<T, I>, sums: &mut [f32; V]) {
         let mut base = row.nonzeros.aligned_start();
         let mut early = row.nonzeros.start - base;
         let own = row.lane * QUAD;
@@ -138,7 +142,7 @@ impl<const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32> RowSp
     /// # Safety
     /// The stage is filled, and B is live.
     #[inline(always)]
-    unsafe fn multiply<G: Gpu>(gpu: G, row: &GroupRow, early: u32, staged: u32, sums: &mut [f32; V]) {
+    unsafe fn multiply<G: Gpu>(gpu: G, row: &GroupRow<T, I>, early: u32, staged: u32, sums: &mut [f32; V]) {
         let GroupRow { stage, b, .. } = *row;
         let whole = staged / QUAD;
         let mut quad = row.team;

@@ -3,9 +3,13 @@
 //! *Reverse-offset memory alignment* (paper, section V-B.2): a row starts at any index, but a vector load needs an
 //! aligned one. So a row's first load starts up to three elements early, in the row before; what was read too
 //! much, there and after the end, is marked [`ABSENT`] and never multiplied.
-use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr};
+//!
+//! A stage holds `f32` and `u32` whatever the matrix holds: a nonzero is converted once, and all lanes of the group
+//! multiply with it.
+use lacuna_gpu::{GlobalPtr, Gpu, Real, SharedPtr};
 
 use super::QUAD;
+use crate::DeviceIndex;
 
 /// The column of a staged element that does not belong to the row. No matrix has it: columns are below 2³² − 1.
 pub(super) const ABSENT: u32 = u32::MAX;
@@ -14,21 +18,31 @@ const N: usize = QUAD as usize;
 
 /// The nonzeros of one row.
 #[derive(Clone, Copy)]
-pub(super) struct RowNonzeros {
-    pub values: GlobalPtr<f32>,
-    pub columns: GlobalPtr<u32>,
+pub(super) struct RowNonzeros<T, I> {
+    pub values: GlobalPtr<T>,
+    pub columns: GlobalPtr<I>,
     pub start: u32,
     pub end: u32,
+    /// Elements from `values` to the values of this matrix of the batch. A number of 32 bits, and not another pointer:
+    /// registers are short in the loop.
+    pub values_skip: u32,
 }
 
-/// Four neighbouring nonzeros.
+/// Four neighbouring nonzeros, as the matrix holds their values.
+#[derive(Clone, Copy)]
+pub(super) struct Fetched<T> {
+    values: [T; N],
+    columns: [u32; N],
+}
+
+/// Four neighbouring nonzeros, to be multiplied.
 #[derive(Clone, Copy)]
 pub(super) struct Quad {
     pub values: [f32; N],
     pub columns: [u32; N],
 }
 
-impl RowNonzeros {
+impl<T: Real, I: DeviceIndex> RowNonzeros<T, I> {
     /// Index of the first element that is loaded: the row's start, moved back to a whole quad.
     #[inline(always)]
     pub(super) fn aligned_start(self) -> u32 {
@@ -38,21 +52,19 @@ impl RowNonzeros {
     /// Loads the quad from index `at`, a multiple of [`QUAD`].
     ///
     /// # Safety
-    /// The row's arrays are live, 16-byte aligned, and padded to whole quads.
+    /// The row's arrays are live, aligned to a quad, and padded to whole quads.
     #[inline(always)]
-    pub(super) unsafe fn fetch<G: Gpu>(self, gpu: G, at: u32) -> Quad {
-        let mut quad = Quad { values: [0.0; N], columns: [ABSENT; N] };
+    pub(super) unsafe fn fetch<G: Gpu>(self, gpu: G, at: u32) -> Fetched<T> {
+        let mut quad = Fetched { values: [T::default(); N], columns: [ABSENT; N] };
         if at < self.end {
             // SAFETY: the quad at `at` begins before `end`, so it lies in the arrays or their padding.
-            unsafe {
-                quad.values = gpu.load_streaming(self.values.add(at as usize));
-                quad.columns = gpu.load_streaming(self.columns.add(at as usize));
-            }
-            for (i, column) in quad.columns.iter_mut().enumerate() {
+            let columns: [I; N] = unsafe {
+                quad.values = gpu.load_streaming(self.values.add((at + self.values_skip) as usize));
+                gpu.load_streaming(self.columns.add(at as usize))
+            };
+            for (i, (marked, column)) in quad.columns.iter_mut().zip(&columns).enumerate() {
                 let index = at + i as u32;
-                if index < self.start || index >= self.end {
-                    *column = ABSENT;
-                }
+                *marked = if index < self.start || index >= self.end { ABSENT } else { column.widen() };
             }
         }
         quad
@@ -81,10 +93,14 @@ impl Stage {
     /// # Safety
     /// The stage has this place, and no other lane reads or writes it until the next barrier.
     #[inline(always)]
-    pub(super) unsafe fn put<G: Gpu>(self, gpu: G, index: u32, quad: Quad) {
+    pub(super) unsafe fn put<G: Gpu, T: Real>(self, gpu: G, index: u32, quad: Fetched<T>) {
+        let mut values = [0.0; N];
+        for (value, fetched) in values.iter_mut().zip(&quad.values) {
+            *value = fetched.to_f32(gpu);
+        }
         // SAFETY: as promised by the caller.
         unsafe {
-            gpu.shared_store(self.values.add(index * QUAD), quad.values);
+            gpu.shared_store(self.values.add(index * QUAD), values);
             gpu.shared_store(self.columns.add(index * QUAD), quad.columns);
         }
     }

@@ -1,13 +1,21 @@
-//! C = A·B with A sparse. Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020).
+//! C = clamp(alpha·A·B + beta·C + bias) with A sparse.
+//!
+//! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020).
 mod choose;
+mod layout;
+mod options;
 mod plan;
 
 pub use choose::{Choice, Problem, SpmmAlgorithm, choose};
-pub use plan::{Spmm, SpmmOptions};
+pub use options::SpmmOptions;
+pub use plan::{Spmm, SpmmOperands};
 
 use lacuna_matrix::Csr;
 
-use crate::{CsrMatrix, Device, Result};
+use crate::{CsrMatrix, Device, Result, Value};
+
+/// What errors call this operation.
+const OPERATION: &str = "SpMM";
 
 /// C = A·B once, on the best device: `b` is K×`n` and the result M×`n`, both row by row.
 ///
@@ -15,7 +23,7 @@ use crate::{CsrMatrix, Device, Result};
 ///
 /// # Errors
 /// Those of [`Device::best`], [`CsrMatrix::new`], [`Spmm::plan`] and [`Spmm::run`].
-pub fn spmm(a: &Csr<f32>, b: &[f32], n: usize) -> Result<Vec<f32>> {
+pub fn spmm<T: Value>(a: &Csr<T>, b: &[T], n: usize) -> Result<Vec<T>> {
     let device = Device::best()?;
     let stream = device.stream()?;
     let a = CsrMatrix::new(&device, a)?;

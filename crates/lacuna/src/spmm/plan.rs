@@ -1,4 +1,5 @@
 //! Plans: what is worked out once for a pattern and a number of columns.
+use std::marker::PhantomData;
 use std::ptr;
 use std::sync::Arc;
 
@@ -6,77 +7,101 @@ use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::spmm::Args;
 
 use super::choose::{Choice, Problem, SpmmAlgorithm, choose};
+use super::layout::{Layout, Strides};
+use super::{OPERATION, SpmmOptions};
 use crate::backend::Launch;
 use crate::csr::DevicePattern;
-use crate::{CsrMatrix, Error, Result, Slice, SliceMut, Stream};
+use crate::{CsrMatrix, Error, Index, Result, Slice, SliceMut, Stream, Value};
 
-const OPERATION: &str = "SpMM";
-/// The kernels count a row's bytes in 32 bits.
+/// The most columns of B.
 const MAX_N: usize = (1 << 30) - 1;
 /// Columns that addresses may allow to load at once.
-const VECTORS: [u32; 3] = [4, 2, 1];
-/// CUDA's limit on blocks along y: tiles of columns in one launch.
-const MAX_COLUMN_TILES: usize = 65_535;
+const VECTORS: [u32; 4] = [8, 4, 2, 1];
+/// CUDA's limit on blocks along y and z: tiles of columns, and products, in one launch.
+const MAX_GRID_YZ: usize = 65_535;
 
-/// What may be asked of SpMM.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SpmmOptions {
-    /// The algorithm, if not the library's choice. It must be legal for N; where B's or C's address does not allow its
-    /// vectors, the run is refused.
-    pub algorithm: SpmmAlgorithm,
-}
-
-impl SpmmOptions {
-    /// With this algorithm.
-    #[must_use]
-    pub fn algorithm(mut self, algorithm: SpmmAlgorithm) -> Self {
-        self.algorithm = algorithm;
-        self
-    }
-}
-
-/// C = A·B for one pattern of A (M×K) and one N, with f32 values and sums.
+/// C = clamp(alpha·A·B + beta·C + bias, lo, hi) for one pattern of A (M×K) and one N, with values of `T` and sums in f32.
 ///
-/// B is K×N and C is M×N, row by row without gaps. Each element of C is the sum over the row's nonzeros alone, in an
-/// order that depends on nothing but the plan and the addresses' alignment: results are the same in every run. Values
-/// that are not finite flow as IEEE 754 says, and only into the rows whose nonzeros they meet.
+/// B is K×N and C is M×N, row by row; without other [options](SpmmOptions) C = A·B, and there are no gaps. Each sum runs
+/// over the row's nonzeros alone, in an order that depends on nothing but the plan and the addresses' alignment: results
+/// are the same in every run. Values that are not finite flow as IEEE 754 says, and only into the rows whose nonzeros
+/// they meet.
 #[derive(Clone, Debug)]
-pub struct Spmm {
-    pattern: Arc<DevicePattern>,
+pub struct Spmm<T: Value = f32, I: Index = u32> {
+    pattern: Arc<DevicePattern<I>>,
     n: usize,
+    options: SpmmOptions,
+    b: Layout,
+    c: Layout,
     /// The choice for each of [`VECTORS`].
     choices: [Option<Choice>; VECTORS.len()],
-    algorithm: SpmmAlgorithm,
+    values: PhantomData<T>,
 }
 
-impl Spmm {
+/// What a run works on.
+#[derive(Debug)]
+pub struct SpmmOperands<'o, T: Value = f32, I: Index = u32> {
+    /// The matrix, of the pattern that was planned for; or as many as the plan's batch.
+    pub a: &'o CsrMatrix<T, I>,
+    /// B: [`input_len`](Spmm::input_len) elements.
+    pub b: Slice<'o, T>,
+    /// C: [`output_len`](Spmm::output_len) elements.
+    pub c: SliceMut<'o, T>,
+    /// What is added to each row of C: M elements, the same for the whole batch.
+    pub bias: Option<Slice<'o, T>>,
+}
+
+impl<T: Value, I: Index> Spmm<T, I> {
     /// A plan for `a` and B's `n` columns.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] from 2³⁰ columns on.
-    pub fn plan(a: &CsrMatrix, n: usize) -> Result<Self> {
-        Self::plan_with(a, n, SpmmOptions::default())
+    /// [`Error::TooLarge`] from 2³⁰ columns on, or where no buffer can hold B or C.
+    pub fn plan(a: &CsrMatrix<T, I>, n: usize) -> Result<Self> {
+        Self::plan_with(a, n, SpmmOptions::default().batch(a.batch()))
     }
 
     /// As [`plan`](Spmm::plan), with options.
     ///
     /// # Errors
-    /// As `plan`; [`Error::Illegal`] for an algorithm that cannot do this problem.
-    pub fn plan_with(a: &CsrMatrix, n: usize, options: SpmmOptions) -> Result<Self> {
+    /// As `plan`, and [`Error::TooLarge`] for a stride of 4 GiB; [`Error::Parameter`] for limits of a clamp that are
+    /// not in order, strides below N, and batch strides that let matrices of C overlap; [`Error::Illegal`] for an
+    /// algorithm that cannot do this problem.
+    pub fn plan_with(a: &CsrMatrix<T, I>, n: usize, options: SpmmOptions) -> Result<Self> {
         if n > MAX_N {
             return Err(Error::TooLarge { what: "N", limit: MAX_N as u64, got: n as u64 });
         }
+        options.check()?;
+        let bytes = T::TYPE.bytes();
+        let batch = options.batch;
+        let b = Strides {
+            len_what: "the number of elements of B",
+            stride_what: "the stride of B",
+            stride: options.b_stride,
+            batch,
+            batch_stride: options.b_batch_stride,
+        };
+        let b = Layout::new(a.cols(), n, bytes, b)?;
+        let c = Strides {
+            len_what: "the number of elements of C",
+            stride_what: "the stride of C",
+            stride: options.c_stride,
+            batch,
+            batch_stride: options.c_batch_stride,
+        };
+        let c = Layout::new(a.rows(), n, bytes, c)?;
+        c.expect_disjoint("the batch stride of C")?;
+
+        let pattern = Arc::clone(a.pattern());
+        let values = PhantomData;
+        let mut plan = Self { pattern, n, options, b, c, choices: [None; VECTORS.len()], values };
         let algorithm = options.algorithm;
         let wanted = |choice: &Choice| algorithm == SpmmAlgorithm::Auto || algorithm == choice.algorithm;
-        let choices = VECTORS.map(|vector| choose(&Problem::of(a, n, vector)).into_iter().find(wanted));
-        let plan = Self { pattern: Arc::clone(a.pattern()), n, choices, algorithm };
+        plan.choices = VECTORS.map(|vector| choose(&plan.problem(a, vector)).into_iter().find(wanted));
         if plan.choices.iter().all(Option::is_none) {
-            return Err(illegal(
-                algorithm,
-                format!("no kernel has these numbers with N = {n}"),
+            let strides = if b.stride == n && c.stride == n { "" } else { " and these strides" };
+            return Err(plan.illegal(
+                format!("no kernel has these numbers with N = {n}{strides}"),
                 a,
-                n,
                 VECTORS[0],
             ));
         }
@@ -88,57 +113,101 @@ impl Spmm {
         self.choices.iter().flatten().next().expect("a plan has at least one choice")
     }
 
-    /// Elements that B must have: K·N.
+    /// The options that were planned with.
+    pub fn options(&self) -> &SpmmOptions {
+        &self.options
+    }
+
+    /// Elements that B must have, up to the last of the last row: K·N without gaps. The gap after it may be there too.
     pub fn input_len(&self) -> usize {
-        self.pattern.cols * self.n
+        self.b.len()
     }
 
-    /// Elements that C must have: M·N.
+    /// Elements that C must have, up to the last of the last row: M·N without gaps. The gap after it may be there too.
     pub fn output_len(&self) -> usize {
-        self.pattern.rows * self.n
+        self.c.len()
     }
 
-    /// Gives C = A·B to the stream, and returns at once. `a` has the pattern that was planned for. Work on other streams
-    /// that uses A, B or C meanwhile must be ordered with this: see [`Stream`].
+    /// As [`run_with`](Spmm::run_with), without a bias.
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::OtherPattern`], [`Error::OtherDevice`] for operands that do not fit; [`Error::Illegal`]
-    /// where the algorithm asked for needs other alignment; [`Error::Launch`] or, on the simulator, its findings.
-    pub fn run(&self, stream: &Stream, a: &CsrMatrix, b: Slice<'_, f32>, c: SliceMut<'_, f32>) -> Result<()> {
-        self.check(stream, a, b, &c)?;
+    /// As `run_with`.
+    pub fn run(
+        &self,
+        stream: &Stream,
+        a: &CsrMatrix<T, I>,
+        b: Slice<'_, T>,
+        c: SliceMut<'_, T>,
+    ) -> Result<()> {
+        self.run_with(stream, SpmmOperands { a, b, c, bias: None })
+    }
+
+    /// Gives the product to the stream, and returns at once. Work on other streams that uses the operands meanwhile must
+    /// be ordered with this: see [`Stream`].
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::OtherPattern`], [`Error::OtherDevice`], [`Error::Parameter`] (for A's batch) for
+    /// operands that do not fit; [`Error::Illegal`] where the algorithm asked for needs other alignment;
+    /// [`Error::Launch`] or, on the simulator, its findings.
+    pub fn run_with(&self, stream: &Stream, operands: SpmmOperands<'_, T, I>) -> Result<()> {
+        self.check(stream, &operands)?;
         if self.output_len() == 0 {
             return Ok(());
         }
+        let SpmmOperands { a, b, c, bias } = operands;
         let choice = self.choice_at(b.address() | c.address(), a)?;
+        let bias = bias.map_or(0, |bias| bias.address());
         let args = Args {
             row_table: GlobalPtr::from_address(self.pattern.row_table.as_slice().address()),
-            values: GlobalPtr::from_address(a.values_address()),
-            columns: GlobalPtr::from_address(self.pattern.columns.as_slice().address()),
+            values: GlobalPtr::<T::Device>::from_address(a.values_address()),
+            columns: GlobalPtr::<I::Device>::from_address(self.pattern.columns.as_slice().address()),
             b: GlobalPtr::from_address(b.address()),
-            c: GlobalMut::from_address(c.address()),
+            b_batch: self.b.batch_stride as u64,
+            output: self.options.output(
+                GlobalMut::from_address(c.address()),
+                &self.c,
+                GlobalPtr::from_address(bias),
+            ),
             rows: self.pattern.rows as u32,
             n: self.n as u32,
-            stride: self.n as u32,
+            b_stride_bytes: self.b.stride_bytes,
+            values_batch: if a.batch() == 1 { 0 } else { a.values_stride() as u32 },
         };
+        self.launch(stream, choice, args)
+    }
+
+    /// Launches the kernel, as often as its grid's limits ask for.
+    fn launch(&self, stream: &Stream, choice: &Choice, args: Args<T::Device, I::Device>) -> Result<()> {
         let row_blocks = args.rows.div_ceil(choice.tile.block_rows);
         let tile_columns = choice.tile.block_columns as usize;
-        let launch_columns = MAX_COLUMN_TILES * tile_columns;
-        for first in (0..self.n).step_by(launch_columns) {
-            let columns = launch_columns.min(self.n - first);
-            let args = Args { b: args.b.add(first), c: args.c.add(first), n: columns as u32, ..args };
-            stream.launch(&Launch {
-                entry: choice.entry,
-                grid: [row_blocks, columns.div_ceil(tile_columns) as u32, 1],
-                threads: choice.threads,
-                shared_bytes: choice.shared_bytes,
-                args: &args,
-                args_pointer: ptr::from_ref(&args).cast(),
-            })?;
+        let launch_columns = MAX_GRID_YZ * tile_columns;
+        // A launch counts the values of its products in 32 bits.
+        let countable = u32::MAX.checked_div(args.values_batch).map_or(usize::MAX, |count| count as usize);
+        let launch_products = MAX_GRID_YZ.min(countable);
+        for product in (0..self.options.batch).step_by(launch_products) {
+            let products = launch_products.min(self.options.batch - product);
+            for column in (0..self.n).step_by(launch_columns) {
+                let columns = launch_columns.min(self.n - column);
+                let mut args = args;
+                args.values = args.values.add(product * args.values_batch as usize);
+                args.b = args.b.add(product * self.b.batch_stride + column);
+                args.output.c = args.output.c.add(product * self.c.batch_stride + column);
+                args.n = columns as u32;
+                stream.launch(&Launch {
+                    entry: choice.entry,
+                    grid: [row_blocks, columns.div_ceil(tile_columns) as u32, products as u32],
+                    threads: choice.threads,
+                    shared_bytes: choice.shared_bytes,
+                    args: &args,
+                    args_pointer: ptr::from_ref(&args).cast(),
+                })?;
+            }
         }
         Ok(())
     }
 
-    fn check(&self, stream: &Stream, a: &CsrMatrix, b: Slice<'_, f32>, c: &SliceMut<'_, f32>) -> Result<()> {
+    fn check(&self, stream: &Stream, operands: &SpmmOperands<'_, T, I>) -> Result<()> {
+        let SpmmOperands { a, b, c, bias } = operands;
         if !Arc::ptr_eq(&self.pattern, a.pattern()) {
             return Err(Error::OtherPattern { operation: OPERATION });
         }
@@ -146,30 +215,49 @@ impl Spmm {
         device.expect_same(OPERATION, "the stream", stream.device())?;
         device.expect_same(OPERATION, "B", b.device())?;
         device.expect_same(OPERATION, "C", c.device())?;
-        let b = ("B", self.pattern.cols, self.input_len(), b.len());
-        let c = ("C", self.pattern.rows, self.output_len(), c.len());
-        for (what, rows, expected, got) in [b, c] {
+        if a.batch() != 1 && a.batch() != self.options.batch {
+            return Err(Error::Parameter {
+                operation: OPERATION,
+                what: "the batch of A",
+                expected: format!("1 or the plan's, {}", self.options.batch),
+                got: a.batch().to_string(),
+            });
+        }
+        self.b.check("B", b.len())?;
+        self.c.check("C", c.len())?;
+        if let Some(bias) = bias {
+            device.expect_same(OPERATION, "the bias", bias.device())?;
+            let (expected, got) = (self.pattern.rows, bias.len());
             if got != expected {
-                let shape = format!("{rows}×{}", self.n);
-                return Err(Error::Length { operation: OPERATION, what, shape, expected, got });
+                let shape = "one for each row of C".into();
+                return Err(Error::Length { operation: OPERATION, what: "the bias", shape, expected, got });
             }
         }
         Ok(())
     }
 
+    /// The problem, where addresses allow vectors of `vector`.
+    fn problem(&self, a: &CsrMatrix<T, I>, vector: u32) -> Problem {
+        let allowed = |&allowed: &u32| allowed <= vector && self.b.allows(allowed) && self.c.allows(allowed);
+        let vector = VECTORS.into_iter().find(allowed).unwrap_or(1);
+        Problem { batch: self.options.batch, ..Problem::of(a, self.n, vector) }
+    }
+
     /// The choice for addresses whose bits are in `addresses`.
-    fn choice_at(&self, addresses: u64, a: &CsrMatrix) -> Result<&Choice> {
-        let allowed = VECTORS.into_iter().position(|vector| addresses.is_multiple_of(4 * u64::from(vector)));
+    fn choice_at(&self, addresses: u64, a: &CsrMatrix<T, I>) -> Result<&Choice> {
+        let bytes = u64::from(T::TYPE.bytes());
+        let allowed =
+            VECTORS.into_iter().position(|vector| addresses.is_multiple_of(bytes * u64::from(vector)));
         let allowed = allowed.unwrap_or(VECTORS.len() - 1);
         self.choices[allowed..].iter().flatten().next().ok_or_else(|| {
-            let why = "B and C are not aligned for its vectors";
-            illegal(self.algorithm, why.into(), a, self.n, VECTORS[allowed])
+            self.illegal("B and C are not aligned for its vectors".into(), a, VECTORS[allowed])
         })
     }
-}
 
-fn illegal(algorithm: SpmmAlgorithm, why: String, a: &CsrMatrix, n: usize, vector: u32) -> Error {
-    let legal = choose(&Problem::of(a, n, vector));
-    let legal: Vec<String> = legal.iter().map(|choice| format!("{:?}", choice.algorithm)).collect();
-    Error::Illegal { operation: OPERATION, algorithm: format!("{algorithm:?}"), why, legal: legal.join(", ") }
+    fn illegal(&self, why: String, a: &CsrMatrix<T, I>, vector: u32) -> Error {
+        let legal = choose(&self.problem(a, vector));
+        let legal: Vec<String> = legal.iter().map(|choice| format!("{:?}", choice.algorithm)).collect();
+        let algorithm = format!("{:?}", self.options.algorithm);
+        Error::Illegal { operation: OPERATION, algorithm, why, legal: legal.join(", ") }
+    }
 }

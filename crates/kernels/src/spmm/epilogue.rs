@@ -1,0 +1,96 @@
+//! What is done to a sum on its way into C.
+use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
+
+/// C, and how sums are finished: C = clamp(alpha · sum + beta · C + bias, lo, hi).
+///
+/// Everything is computed in f32, in this order, and rounded to `T` once. With beta = 0, C is not read. A clamp leaves
+/// NaN as it is, and -0 beside a limit of +0. The plain product, alpha = 1 and nothing else, is the sum to the last bit.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Output<T> {
+    /// C.
+    pub c: GlobalMut<T>,
+    /// Elements from one C of the batch to the next.
+    pub c_batch: u64,
+    /// A value for each row of C, the same for the whole batch; address 0 where there is none.
+    pub bias: GlobalPtr<T>,
+    /// Multiplies the sums.
+    pub alpha: f32,
+    /// Multiplies what C holds.
+    pub beta: f32,
+    /// The least result; -∞ for no limit.
+    pub lo: f32,
+    /// The greatest result; +∞ for no limit.
+    pub hi: f32,
+    /// Bytes from one row of C to the next.
+    pub c_stride_bytes: u32,
+}
+
+impl<T: Real> Output<T> {
+    /// Finishes the sums of `V` neighbouring elements, and writes them.
+    ///
+    /// # Safety
+    /// `row`, `batch` and the columns from `column` on lie in C, and in `bias` where there is one; they are this lane's
+    /// alone, and their address is a multiple of their size together.
+    #[inline(always)]
+    pub unsafe fn store<G: Gpu, const V: usize>(
+        &self,
+        gpu: G,
+        row: u32,
+        column: u32,
+        batch: u32,
+        mut sums: [f32; V],
+    ) {
+        let matrix = self.c.add((u64::from(batch) * self.c_batch) as usize);
+        let c = matrix.add_rows(row, self.c_stride_bytes).add(column as usize);
+        if !self.is_plain() {
+            // SAFETY: as promised by the caller.
+            unsafe { self.finish(gpu, c, row, &mut sums) };
+        }
+        let mut rounded = [T::default(); V];
+        for (rounded, &sum) in rounded.iter_mut().zip(&sums) {
+            *rounded = T::from_f32(gpu, sum);
+        }
+        // SAFETY: as promised by the caller.
+        unsafe { gpu.store(c, rounded) };
+    }
+
+    /// Whether sums go to C as they are: the same for all threads of a launch.
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        let unlimited = self.lo == f32::NEG_INFINITY && self.hi == f32::INFINITY;
+        self.alpha == 1.0 && self.beta == 0.0 && self.bias.address() == 0 && unlimited
+    }
+
+    /// # Safety
+    /// As for [`store`](Self::store), with `c` the address of the elements.
+    #[inline(always)]
+    unsafe fn finish<G: Gpu, const V: usize>(&self, gpu: G, c: GlobalMut<T>, row: u32, sums: &mut [f32; V]) {
+        for sum in sums.iter_mut() {
+            *sum *= self.alpha;
+        }
+        if self.beta != 0.0 {
+            // SAFETY: as promised by the caller.
+            let old: [T; V] = unsafe { gpu.load(c) };
+            for (sum, &old) in sums.iter_mut().zip(&old) {
+                *sum = gpu.fma(self.beta, old.to_f32(gpu), *sum);
+            }
+        }
+        if self.bias.address() != 0 {
+            // SAFETY: as promised by the caller.
+            let [bias] = unsafe { gpu.load_readonly::<T, 1>(self.bias.add(row as usize)) };
+            let bias = bias.to_f32(gpu);
+            for sum in sums.iter_mut() {
+                *sum += bias;
+            }
+        }
+        for sum in sums.iter_mut() {
+            // Comparisons with NaN are false: it passes.
+            if *sum < self.lo {
+                *sum = self.lo;
+            } else if *sum > self.hi {
+                *sum = self.hi;
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What matrices are made of.
+use half::{bf16, f16};
+use lacuna_kernels::{Bf16, DeviceIndex, DeviceValue, F16, IndexType, ValueType};
+
+use crate::Element;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A value of a matrix: `f32`, `half::f16` or `half::bf16`. Sums of any of them are computed in `f32`.
+pub trait Value: Element + sealed::Sealed {
+    /// The same number in a kernel.
+    #[doc(hidden)]
+    type Device: DeviceValue;
+    /// Which type this is.
+    const TYPE: ValueType = <Self::Device as DeviceValue>::TYPE;
+    /// The nearest number of this type, ties to even.
+    fn from_f32(x: f32) -> Self;
+    /// Its value; exact.
+    fn to_f32(self) -> f32;
+}
+
+/// A column index of a sparse matrix on a device: `u32`, or `u16` for matrices of at most 65,535 columns.
+pub trait Index: Element + sealed::Sealed {
+    /// The same index in a kernel.
+    #[doc(hidden)]
+    type Device: DeviceIndex;
+    /// Which type this is.
+    const TYPE: IndexType = <Self::Device as DeviceIndex>::TYPE;
+    /// The index of a column below the type's limit.
+    #[doc(hidden)]
+    fn from_column(column: u32) -> Self;
+}
+
+impl sealed::Sealed for f32 {}
+impl Value for f32 {
+    type Device = f32;
+    fn from_f32(x: f32) -> Self {
+        x
+    }
+    fn to_f32(self) -> f32 {
+        self
+    }
+}
+
+impl sealed::Sealed for f16 {}
+impl Value for f16 {
+    type Device = F16;
+    fn from_f32(x: f32) -> Self {
+        Self::from_f32(x)
+    }
+    fn to_f32(self) -> f32 {
+        self.to_f32()
+    }
+}
+
+impl sealed::Sealed for bf16 {}
+impl Value for bf16 {
+    type Device = Bf16;
+    fn from_f32(x: f32) -> Self {
+        Self::from_f32(x)
+    }
+    fn to_f32(self) -> f32 {
+        self.to_f32()
+    }
+}
+
+impl sealed::Sealed for u32 {}
+impl Index for u32 {
+    type Device = u32;
+    fn from_column(column: u32) -> Self {
+        column
+    }
+}
+
+impl sealed::Sealed for u16 {}
+impl Index for u16 {
+    type Device = u16;
+    fn from_column(column: u32) -> Self {
+        column as u16
+    }
+}
