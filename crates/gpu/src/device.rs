@@ -52,6 +52,14 @@ pub trait Gpu: Copy {
     /// As [`sync_threads`](Gpu::sync_threads), and tells for how many threads `predicate` holds.
     #[track_caller]
     fn sync_threads_count(self, predicate: bool) -> u32;
+    /// Waits at the block's barrier `id` (1 to 15) until `threads` threads, a multiple of 32, have come to it, by this call
+    /// or by [`barrier_arrive`](Gpu::barrier_arrive); orders memory among them. Whole warps come.
+    #[track_caller]
+    fn barrier_sync(self, id: u32, threads: u32);
+    /// Comes to the block's barrier `id`, as [`barrier_sync`](Gpu::barrier_sync), and goes on at once: what this thread has
+    /// done is ordered before what the waiting threads do next.
+    #[track_caller]
+    fn barrier_arrive(self, id: u32, threads: u32);
     /// Waits until the lanes of `mask` are here; orders memory among them.
     #[track_caller]
     fn sync_warp(self, mask: u32);
@@ -190,6 +198,10 @@ pub trait Gpu: Copy {
     /// The nearest half, ties to even; infinite from 65,520 on.
     #[track_caller]
     fn f32_to_f16(self, x: f32) -> F16;
+
+    /// Two numbers as bfloat16, each the nearest, ties to even: `low` in the lower half of the word. sm_80.
+    #[track_caller]
+    fn pack_bf16(self, low: f32, high: f32) -> u32;
 
     /// `A·B + C` on tensor cores, by the whole warp: A 16×8 and B 8×8 in TF32 (of each `f32` the sign, 8 exponent and 10
     /// mantissa bits count), sums in f32. With `g = lane / 4` and `t = lane % 4` a lane holds of A (g, t), (g+8, t),

@@ -184,6 +184,12 @@ impl Gpu for SimThread<'_, '_> {
     fn sync_threads_count(self, predicate: bool) -> u32 {
         self.barrier(Location::caller(), BarrierKind::Count, predicate)
     }
+    fn barrier_sync(self, _id: u32, _threads: u32) {
+        unimplemented!()
+    }
+    fn barrier_arrive(self, _id: u32, _threads: u32) {
+        unimplemented!()
+    }
     fn sync_warp(self, mask: u32) {
         self.warp(Location::caller(), WarpOperation::Sync, mask, 0, 0, WARP);
     }
@@ -336,6 +342,9 @@ impl Gpu for SimThread<'_, '_> {
         F16(half::f16::from_f32(x).to_bits())
     }
 
+    fn pack_bf16(self, _low: f32, _high: f32) -> u32 {
+        unimplemented!()
+    }
     fn mma_tf32(self, a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4] {
         let (a, b) = (a.map(f32::to_bits), b.map(f32::to_bits));
         self.multiply(Location::caller(), Factors::Tf32, a, b, c)

@@ -10,6 +10,10 @@ unsafe extern "C" {
     pub(super) fn barrier_or(barrier: u32, predicate: bool) -> bool;
     #[link_name = "llvm.nvvm.barrier.cta.red.popc.aligned.all"]
     pub(super) fn barrier_count(barrier: u32, predicate: bool) -> u32;
+    #[link_name = "llvm.nvvm.barrier.cta.sync.aligned.count"]
+    pub(super) fn barrier_sync(barrier: u32, threads: u32);
+    #[link_name = "llvm.nvvm.barrier.cta.arrive.aligned.count"]
+    pub(super) fn barrier_arrive(barrier: u32, threads: u32);
     #[link_name = "llvm.nvvm.bar.warp.sync"]
     pub(super) fn barrier_warp(mask: u32);
     #[link_name = "llvm.nvvm.membar.gl"]

@@ -88,6 +88,16 @@ impl Gpu for Ptx {
         unsafe { llvm::barrier_count(0, predicate) }
     }
     #[inline(always)]
+    fn barrier_sync(self, id: u32, threads: u32) {
+        // SAFETY: the trait's contract brings as many threads here or to `barrier_arrive`.
+        unsafe { llvm::barrier_sync(id, threads) }
+    }
+    #[inline(always)]
+    fn barrier_arrive(self, id: u32, threads: u32) {
+        // SAFETY: as for `barrier_sync`.
+        unsafe { llvm::barrier_arrive(id, threads) }
+    }
+    #[inline(always)]
     fn sync_warp(self, mask: u32) {
         // SAFETY: the trait's contract brings every lane of the mask here.
         unsafe { llvm::barrier_warp(mask) }
@@ -246,6 +256,17 @@ impl Gpu for Ptx {
             asm!("cvt.rn.f16.f32 {0}, {1};", out(reg16) y, in(reg32) x, options(pure, nomem, nostack));
         }
         F16(y)
+    }
+
+    #[inline(always)]
+    fn pack_bf16(self, low: f32, high: f32) -> u32 {
+        let packed;
+        // SAFETY: arithmetic.
+        unsafe {
+            asm!("cvt.rn.bf16x2.f32 {0}, {1}, {2};", out(reg32) packed, in(reg32) high, in(reg32) low,
+                options(pure, nomem, nostack));
+        }
+        packed
     }
 
     #[inline(always)]
