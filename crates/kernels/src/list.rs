@@ -96,6 +96,78 @@ macro_rules! for_each_kernel {
                 spmm_bf16_u16_v1_l32_s1_w8: $crate::spmm::RowSplit<$crate::Bf16, u16, 1, 32, 1, 8>;
                 spmm_bf16_u16_v1_l8_s4_w8: $crate::spmm::RowSplit<$crate::Bf16, u16, 1, 8, 4, 8>;
                 spmm_bf16_u16_v1_l1_s32_w8: $crate::spmm::RowSplit<$crate::Bf16, u16, 1, 1, 32, 8>;
+
+                // Masks of a pattern, for the tiles below.
+                spmm_masks_u32: $crate::spmm::Masks<u32>;
+                spmm_masks_u16: $crate::spmm::Masks<u16>;
+
+                // Products, rows and columns of a tile, slices of a step along K: see spmm/tiles/shape.rs.
+                #[cfg(lacuna_sm = "80")]
+                spmm_f32_split_128x128_k1: $crate::spmm::SingleTiles<$crate::spmm::Split, 8, 4, 2, 2, 1, 4, 4>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f32_split_64x128_k2: $crate::spmm::SingleTiles<$crate::spmm::Split, 8, 4, 1, 2, 2, 4, 4>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f32_split_32x128_k2: $crate::spmm::SingleTiles<$crate::spmm::Split, 4, 4, 1, 2, 2, 4, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f32_split_64x64_k2: $crate::spmm::SingleTiles<$crate::spmm::Split, 4, 4, 2, 1, 2, 4, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f32_split_32x64_k2: $crate::spmm::SingleTiles<$crate::spmm::Split, 4, 2, 1, 2, 2, 4, 4>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f32_split_16x64_k4: $crate::spmm::SingleTiles<$crate::spmm::Split, 2, 2, 1, 2, 4, 4, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f32_split_64x32_k4: $crate::spmm::SingleTiles<$crate::spmm::Split, 8, 2, 1, 1, 4, 8, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f32_split_32x32_k8: $crate::spmm::SingleTiles<$crate::spmm::Split, 4, 2, 1, 1, 8, 8, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f32_split_32x32_k4: $crate::spmm::SingleTiles<$crate::spmm::Split, 4, 2, 1, 1, 4, 4, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f32_split_16x32_k8: $crate::spmm::SingleTiles<$crate::spmm::Split, 2, 2, 1, 1, 8, 8, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f32_split_16x32_k4: $crate::spmm::SingleTiles<$crate::spmm::Split, 2, 2, 1, 1, 4, 4, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f32_split_8x32_k8: $crate::spmm::SingleTiles<$crate::spmm::Split, 1, 2, 1, 1, 8, 8, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f32_tf32_128x128_k1: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 8, 4, 2, 2, 1, 4, 4>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f32_tf32_64x128_k2: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 8, 4, 1, 2, 2, 4, 4>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f32_tf32_64x64_k2: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 4, 4, 2, 1, 2, 4, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f32_tf32_64x32_k4: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 8, 2, 1, 1, 4, 8, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f32_tf32_32x32_k8: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 4, 2, 1, 1, 8, 8, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f32_tf32_16x32_k8: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 2, 2, 1, 1, 8, 8, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f32_tf32_8x32_k8: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 1, 2, 1, 1, 8, 8, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f16_tile_64x128_k1: $crate::spmm::HalfTiles<$crate::F16, 4, 4, 4, 2, 2, 1, 8, 4>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f16_tile_64x64_k1: $crate::spmm::HalfTiles<$crate::F16, 4, 4, 2, 2, 2, 1, 8, 4>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f16_tile_16x64_k4: $crate::spmm::HalfTiles<$crate::F16, 4, 2, 2, 1, 2, 4, 8, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f16_tile_64x32_k2: $crate::spmm::HalfTiles<$crate::F16, 4, 4, 2, 2, 1, 2, 16, 4>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f16_tile_32x32_k4: $crate::spmm::HalfTiles<$crate::F16, 4, 2, 2, 2, 1, 4, 16, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f16_tile_16x32_k8: $crate::spmm::HalfTiles<$crate::F16, 4, 2, 2, 1, 1, 8, 16, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_f16_tile_8x32_k8: $crate::spmm::HalfTiles<$crate::F16, 4, 1, 2, 1, 1, 8, 8, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_bf16_tile_64x128_k1: $crate::spmm::HalfTiles<$crate::Bf16, 4, 4, 4, 2, 2, 1, 8, 4>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_bf16_tile_64x64_k1: $crate::spmm::HalfTiles<$crate::Bf16, 4, 4, 2, 2, 2, 1, 8, 4>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_bf16_tile_16x64_k4: $crate::spmm::HalfTiles<$crate::Bf16, 4, 2, 2, 1, 2, 4, 8, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_bf16_tile_64x32_k2: $crate::spmm::HalfTiles<$crate::Bf16, 4, 4, 2, 2, 1, 2, 16, 4>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_bf16_tile_32x32_k4: $crate::spmm::HalfTiles<$crate::Bf16, 4, 2, 2, 2, 1, 4, 16, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_bf16_tile_16x32_k8: $crate::spmm::HalfTiles<$crate::Bf16, 4, 2, 2, 1, 1, 8, 16, 3>;
+                #[cfg(lacuna_sm = "80")]
+                spmm_bf16_tile_8x32_k8: $crate::spmm::HalfTiles<$crate::Bf16, 4, 1, 2, 1, 1, 8, 8, 3>;
             }
         }
     };

@@ -47,6 +47,8 @@ fn flags(target: Target) -> Vec<String> {
         "-Cpanic=immediate-abort".into(),
         // This pass copies a barrier into both arms of a divergent branch (before rustc 1.97).
         "-Zmir-enable-passes=-JumpThreading".into(),
+        // Kernels keep arrays in registers; a loop over one that is not unrolled puts it into memory.
+        "-Cllvm-args=-unroll-threshold=20000".into(),
         // Only our checks are wanted; the host build shows the lints.
         "--cap-lints=warn".into(),
     ];

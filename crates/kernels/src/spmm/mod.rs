@@ -7,12 +7,14 @@ mod products;
 mod row_split;
 mod stage;
 mod tile;
+mod tiles;
 
 use lacuna_gpu::GlobalPtr;
 
 pub use config::{QUAD, RowSplit};
 pub use epilogue::Output;
-pub use tile::{Scheme, Tile};
+pub use tile::{Arithmetic, Scheme, Tile};
+pub use tiles::{HalfTiles, MaskArgs, Masks, RowMask, SingleTiles, Split, Tf32, TileArgs};
 
 /// What the entry points of [`RowSplit`] take, for values of `T` and column indices of `I`.
 ///

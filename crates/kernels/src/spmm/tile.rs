@@ -29,4 +29,26 @@ pub enum Scheme {
         /// Teams of such lanes that share a row's nonzeros.
         split: u32,
     },
+    /// Blocks take a tile each, on tensor cores: [`SingleTiles`](super::SingleTiles), [`HalfTiles`](super::HalfTiles).
+    Tiles {
+        /// Parts of a step along K, for other warps each.
+        slices: u32,
+        /// Warps that fill stages of shared memory.
+        producers: u32,
+        /// What a product is.
+        arithmetic: Arithmetic,
+    },
+    /// No product: makes the masks that tiles are filled by, [`Masks`](super::Masks).
+    Masks,
+}
+
+/// What tensor cores multiply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// 16-bit values as they are; sums in `f32`.
+    Half,
+    /// `f32` in three products: [`Split`](super::Split).
+    Split,
+    /// `f32` in one product: [`Tf32`](super::Tf32).
+    Tf32,
 }

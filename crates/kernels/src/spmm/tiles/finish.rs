@@ -1,0 +1,55 @@
+//! From the consumers' sums to C.
+use lacuna_gpu::{Gpu, SharedPtr, WARP};
+
+/// A consumer warp's sums: of Cᵀ, for each 8 rows and 16 columns of C what mma gives a lane.
+pub(super) type Sums<const RT: usize, const NT: usize> = [[[f32; 4]; NT]; RT];
+
+/// Adds the sums of the warps that share a part of C into those of the first, warp after warp. All threads come here.
+///
+/// # Safety
+/// Nothing else uses shared memory any more once all threads of the block are here; it has room for all sums.
+#[inline(always)]
+pub(super) unsafe fn join<G: Gpu, const RT: usize, const NT: usize, const SHARING: u32>(
+    gpu: G,
+    sums: &mut Sums<RT, NT>,
+    warp: u32,
+    consumers: u32,
+) {
+    gpu.sync_threads();
+    if SHARING == 1 {
+        return;
+    }
+    let parts = consumers / SHARING;
+    let lane = gpu.lane_id();
+    let place = |warp: u32| SharedPtr::<f32>::from_offset((warp * (RT * NT) as u32 * WARP + lane) * 16);
+    // SAFETY: each warp has its own place, written before the barrier and read after it.
+    unsafe {
+        if warp >= parts && warp < consumers {
+            for (i, sum) in sums.as_flattened().iter().enumerate() {
+                gpu.shared_store(place(warp).add(i as u32 * WARP * 4), *sum);
+            }
+        }
+        gpu.sync_threads();
+        if warp < parts {
+            for other in 1..SHARING {
+                for (i, sum) in sums.as_flattened_mut().iter_mut().enumerate() {
+                    let more: [f32; 4] =
+                        gpu.shared_load(place(warp + other * parts).add(i as u32 * WARP * 4));
+                    for (sum, more) in sum.iter_mut().zip(&more) {
+                        *sum += more;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether all sums are finite.
+#[inline(always)]
+pub(super) fn are_finite<const RT: usize, const NT: usize>(sums: &Sums<RT, NT>) -> bool {
+    let mut finite = true;
+    for sum in sums.as_flattened().as_flattened() {
+        finite &= sum.is_finite();
+    }
+    finite
+}

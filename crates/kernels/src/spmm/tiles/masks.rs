@@ -1,0 +1,129 @@
+//! The pattern of A as masks: what producers read in place of column indices.
+use core::marker::PhantomData;
+
+use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
+
+use crate::spmm::{Scheme, Tile};
+use crate::{DeviceIndex, Kernel, ValueType};
+
+/// Where the nonzeros of a chunk are: 32 columns of one row.
+///
+/// In memory, chunks of eight neighbouring rows lie together: chunk `c` of row `r` is record
+/// `(r / 8 · chunks + c) · 8 + r % 8`. The last eight rows are filled up with empty chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowMask {
+    /// A bit for each column that has a nonzero, the first column's lowest.
+    pub mask: u32,
+    /// Index of the chunk's first value.
+    pub first: u32,
+}
+
+impl RowMask {
+    /// Columns of a chunk.
+    pub const COLUMNS: u32 = 32;
+    /// Rows whose chunks lie together.
+    pub const ROWS: u32 = 8;
+    /// Words of a record.
+    pub const WORDS: usize = 2;
+
+    /// Chunks of a row.
+    pub const fn chunks(cols: u32) -> u32 {
+        cols.div_ceil(Self::COLUMNS)
+    }
+
+    /// Records of a matrix.
+    pub const fn count(rows: usize, cols: usize) -> usize {
+        rows.next_multiple_of(Self::ROWS as usize) * cols.div_ceil(Self::COLUMNS as usize)
+    }
+
+    /// The index of a record.
+    #[inline(always)]
+    pub const fn index(row: u32, chunk: u32, chunks: u32) -> usize {
+        let (group, rows) = ((row / Self::ROWS) as usize, Self::ROWS as usize);
+        (group * chunks as usize + chunk as usize) * rows + (row % Self::ROWS) as usize
+    }
+
+    /// Columns from one group of rows' chunk to the same rows' next, in records.
+    pub(super) const NEXT_CHUNK: usize = Self::ROWS as usize;
+}
+
+/// What the entry points of [`Masks`] take. The grid is groups of [`RowMask::ROWS`] rows, tiles of 32 chunks.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct MaskArgs<I> {
+    /// Index of each row's first nonzero, and after the last row's end: rows + 1 of them.
+    pub offsets: GlobalPtr<u32>,
+    /// Column of each nonzero, rising in each row.
+    pub columns: GlobalPtr<I>,
+    /// [`RowMask::count`] records.
+    pub masks: GlobalMut<u32>,
+    /// Rows of A.
+    pub rows: u32,
+    /// Columns of A.
+    pub cols: u32,
+}
+
+/// Makes the masks of a pattern, a thread each: it looks for the chunk's first nonzero by bisection, and collects bits.
+#[derive(Debug)]
+pub struct Masks<I>(PhantomData<I>);
+
+/// Chunks of a block: a warp for each row of a group.
+const BLOCK_CHUNKS: u32 = WARP;
+
+impl<I: DeviceIndex> Kernel for Masks<I> {
+    type Args = MaskArgs<I>;
+    type Tile = Tile;
+
+    const TILE: Tile = Tile {
+        value: ValueType::F32,
+        index: I::TYPE,
+        vector: 1,
+        block_rows: RowMask::ROWS,
+        block_columns: BLOCK_CHUNKS,
+        scheme: Scheme::Masks,
+    };
+    const THREADS: u32 = RowMask::ROWS * BLOCK_CHUNKS;
+    const SHARED_BYTES: u32 = 0;
+
+    #[inline(always)]
+    unsafe fn run<G: Gpu>(gpu: G, args: MaskArgs<I>) {
+        // Neighbouring threads take the rows of a group: their records are neighbours.
+        let thread = gpu.thread_idx_x();
+        let row = gpu.block_idx_x() * RowMask::ROWS + thread % RowMask::ROWS;
+        let chunk = gpu.block_idx_y() * BLOCK_CHUNKS + thread / RowMask::ROWS;
+        let chunks = RowMask::chunks(args.cols);
+        if chunk >= chunks {
+            return;
+        }
+        let begin = chunk * RowMask::COLUMNS;
+        let mut record = RowMask { mask: 0, first: 0 };
+        if row < args.rows {
+            // SAFETY: there are rows + 1 offsets, and a column for each index below the last.
+            unsafe {
+                let [start] = gpu.load_readonly::<u32, 1>(args.offsets.add(row as usize));
+                let [end] = gpu.load_readonly::<u32, 1>(args.offsets.add(row as usize + 1));
+                let column = |index: u32| -> u32 {
+                    let [column] = gpu.load_readonly::<I, 1>(args.columns.add(index as usize));
+                    column.widen()
+                };
+                let (mut low, mut high) = (start, end);
+                while low < high {
+                    let middle = low + (high - low) / 2;
+                    if column(middle) < begin {
+                        low = middle + 1;
+                    } else {
+                        high = middle;
+                    }
+                }
+                record.first = low;
+                while low < end && column(low) - begin < RowMask::COLUMNS {
+                    record.mask |= 1 << (column(low) - begin);
+                    low += 1;
+                }
+            }
+        }
+        let at = RowMask::index(row, chunk, chunks) * RowMask::WORDS;
+        // SAFETY: the record lies in the masks, and is this thread's alone.
+        unsafe { gpu.store(args.masks.add(at), [record.mask, record.first]) };
+    }
+}

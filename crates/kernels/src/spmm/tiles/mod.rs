@@ -1,0 +1,74 @@
+//! SpMM on tensor cores: load as sparse, compute as dense.
+//!
+//! ```text
+//!   K ──►  chunk     chunk                    A block owns BM×BN elements of C and walks along K, a step of WK
+//!        ┌────────┬────────┐  B  BM×BN       chunks at a time. Its warps have two trades:
+//!        │ k × BN │        │                   - producers fill stages of shared memory: rows of B by asynchronous
+//!        └────────┴────────┘                     copies, and A's chunks as dense pieces, zeros included. A chunk of
+//!  ┌─────────┐ ┌───────────┐                     32 columns of a row is a mask and the place of its first value
+//!  │ BM × k  │ │     C     │                     ([`RowMask`]): a lane's value is at the place plus the number of
+//!  │ x..xx.x │ │  BM × BN  │                     set bits below its own. No column index is read at all;
+//!  └─────────┘ └───────────┘                   - consumers multiply a stage on tensor cores, Cᵀ += Bᵀ·Aᵀ, so that
+//!       A                                        registers come from shared memory in the order mma wants them.
+//! ```
+//!
+//! A ring of stages with two named barriers each, full and empty, couples them. With WK > 1, warps take different
+//! chunks of a step and add up at the end, always in the same order.
+//!
+//! Zeros are multiplied, so a NaN or an infinity of B would reach rows that have no nonzero there. Such a sum is not
+//! finite: the block then computes its tile again by plain products ([`again`]), which IEEE 754 governs.
+//!
+//! Source of the idea: the SC 2020 paper's outlook (section VIII) asks for dedicated matrix hardware; the masks are ours.
+mod again;
+mod finish;
+mod half;
+mod masks;
+mod ring;
+mod shape;
+mod single;
+mod split;
+
+use lacuna_gpu::GlobalPtr;
+
+pub use self::half::HalfTiles;
+pub use masks::{MaskArgs, Masks, RowMask};
+pub use single::SingleTiles;
+pub use split::{Split, Tf32};
+
+use super::Output;
+
+/// What the entry points of [`SingleTiles`] and [`HalfTiles`] take. The grid is tiles of rows, tiles of columns, batch.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct TileArgs<T> {
+    /// A's pattern: [`RowMask`]s.
+    pub masks: GlobalPtr<u32>,
+    /// Values of A, row by row, with at least 8 bytes of padding.
+    pub values: GlobalPtr<T>,
+    /// B, K×N; its rows are 16-byte aligned.
+    pub b: GlobalPtr<T>,
+    /// Elements from one B of the batch to the next.
+    pub b_batch: u64,
+    /// C, M×N, and what is done to the sums.
+    pub output: Output<T>,
+    /// Rows of A and C.
+    pub rows: u32,
+    /// Columns of A, rows of B.
+    pub cols: u32,
+    /// Columns of B and C that this launch computes; a multiple of 16 bytes of them.
+    pub n: u32,
+    /// Bytes from one row of B to the next.
+    pub b_stride_bytes: u32,
+    /// Elements from the values of one A of the batch to the next. Times the batch, it has 32 bits.
+    pub values_batch: u32,
+}
+
+impl<T> TileArgs<T> {
+    /// The arguments of one product of the batch.
+    #[inline(always)]
+    fn of_product(mut self, batch: u32) -> Self {
+        self.values = self.values.add((batch * self.values_batch) as usize);
+        self.b = self.b.add((u64::from(batch) * self.b_batch) as usize);
+        self
+    }
+}

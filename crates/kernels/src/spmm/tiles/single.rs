@@ -1,0 +1,411 @@
+//! Tiles of `f32`.
+//!
+//! A stage holds, for each of its WK chunks, BM rows of 32 values of A and 32 rows of BN values of B. Both are swizzled:
+//! the 16-byte piece that a lane reads first is another for each row, so that the lanes of an access lie in different
+//! banks. A consumer takes K in the order in which its registers come: of 16 columns, lane `t` of four has the columns
+//! 4t to 4t+3. mma sums over K, so any order will do if A and B agree.
+use core::marker::PhantomData;
+
+use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
+
+use super::finish::{Sums, are_finite, join};
+use super::ring::Ring;
+use super::shape::{Consumer, Shape};
+use super::split::{Products, pack, pack_lo};
+use super::{RowMask, TileArgs, again};
+use crate::spmm::{Arithmetic, Scheme, Tile};
+use crate::{Bounds, IndexType, Kernel, ValueType};
+
+/// Columns of A in a chunk.
+const CHUNK: u32 = RowMask::COLUMNS;
+/// Columns of B in a copy: 16 bytes.
+const COPY: u32 = 4;
+
+/// SpMM by tiles of `f32`, with products `P`. The other constants are those of a [shape](super::shape::Shape).
+#[derive(Debug)]
+pub struct SingleTiles<
+    P,
+    const RT: usize,
+    const NT: usize,
+    const WM: u32,
+    const WN: u32,
+    const WK: u32,
+    const PRODUCERS: u32,
+    const STAGES: u32,
+>(PhantomData<P>);
+
+impl<
+    P: Products,
+    const RT: usize,
+    const NT: usize,
+    const WM: u32,
+    const WN: u32,
+    const WK: u32,
+    const PRODUCERS: u32,
+    const STAGES: u32,
+> Kernel for SingleTiles<P, RT, NT, WM, WN, WK, PRODUCERS, STAGES>
+{
+    type Args = TileArgs<f32>;
+    type Tile = Tile;
+
+    const TILE: Tile = {
+        Shape::<RT, NT, WM, WN, WK, PRODUCERS, STAGES>::check(
+            Self::STAGE_BYTES,
+            WK * CHUNK * Self::BN / COPY,
+        );
+        Tile {
+            value: ValueType::F32,
+            index: IndexType::U32,
+            vector: COPY,
+            block_rows: Self::BM,
+            block_columns: Self::BN,
+            scheme: Scheme::Tiles {
+                slices: WK,
+                producers: PRODUCERS,
+                arithmetic: if P::SPLIT { Arithmetic::Split } else { Arithmetic::Tf32 },
+            },
+        }
+    };
+    const THREADS: u32 = Shape::<RT, NT, WM, WN, WK, PRODUCERS, STAGES>::THREADS;
+    const SHARED_BYTES: u32 = STAGES * Self::STAGE_BYTES;
+    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
+    const MIN_SM: u32 = 80;
+
+    #[inline(always)]
+    unsafe fn run<G: Gpu>(gpu: G, args: TileArgs<f32>) {
+        let batch = gpu.block_idx_z();
+        let args = args.of_product(batch);
+        let warp = gpu.thread_idx_x() / WARP;
+        let row = gpu.block_idx_x() * Self::BM;
+        let column = gpu.block_idx_y() * Self::BN;
+        let mut sums = [[[0.0; 4]; NT]; RT];
+        // SAFETY: the arguments describe the matrices. Stages are shared as the ring says, and free after it; each warp
+        // stores its own part of C, which lies in it where row and column do.
+        unsafe {
+            if warp >= Self::CONSUMERS {
+                Self::produce(gpu, &args, row, column);
+            } else {
+                Self::consume(gpu, &args, Consumer::of::<WM, WN>(warp), &mut sums);
+            }
+            join::<G, RT, NT, WK>(gpu, &mut sums, warp, Self::CONSUMERS);
+            let stores = warp < WM * WN;
+            if gpu.sync_threads_or(stores && !are_finite(&sums)) {
+                again::again(gpu, &args, batch, [row, column], [Self::BM, Self::BN]);
+            } else if stores {
+                let at = Consumer::of::<WM, WN>(warp);
+                let row = row + at.m * RT as u32 * 8;
+                let column = column + at.n * NT as u32 * 16;
+                Self::store(gpu, &args, batch, [row, column], &sums);
+            }
+        }
+    }
+}
+
+/// What a producer lane needs to fill a stage.
+struct Source {
+    /// The record of the lane's row, in the next chunk to fill.
+    masks: GlobalPtr<u32>,
+    /// Whether there is such a row.
+    has_row: bool,
+    /// Chunks that are left from there on.
+    chunks: u32,
+    /// The lane's column, as a bit.
+    bit: u32,
+    /// The lane's place in its warp's first row of A, in a stage.
+    place: u32,
+    /// B, at the lane's first row of the next step to fill and its columns.
+    b: GlobalPtr<f32>,
+    /// The lane's first row of B, in a step, and its first column.
+    k: u32,
+    column: u32,
+    /// Rows of B that are left; 0 for columns outside.
+    rows: u32,
+}
+
+impl<
+    P: Products,
+    const RT: usize,
+    const NT: usize,
+    const WM: u32,
+    const WN: u32,
+    const WK: u32,
+    const PRODUCERS: u32,
+    const STAGES: u32,
+> SingleTiles<P, RT, NT, WM, WN, WK, PRODUCERS, STAGES>
+{
+    const BM: u32 = Shape::<RT, NT, WM, WN, WK, PRODUCERS, STAGES>::BM;
+    const BN: u32 = Shape::<RT, NT, WM, WN, WK, PRODUCERS, STAGES>::BN;
+    const CONSUMERS: u32 = Shape::<RT, NT, WM, WN, WK, PRODUCERS, STAGES>::CONSUMERS;
+    const ROWS: u32 = Shape::<RT, NT, WM, WN, WK, PRODUCERS, STAGES>::ROWS;
+    const A_BYTES: u32 = WK * Self::BM * CHUNK * 4;
+    const STAGE_BYTES: u32 = Self::A_BYTES + WK * CHUNK * Self::BN * 4;
+    /// Rows of B that the producers copy at once.
+    const COPY_ROWS: u32 = PRODUCERS * WARP * COPY / Self::BN;
+
+    /// Fills all stages, one after the other.
+    ///
+    /// # Safety
+    /// The arguments describe live memory; all producer warps are here.
+    #[inline(always)]
+    unsafe fn produce<G: Gpu>(gpu: G, args: &TileArgs<f32>, row: u32, column: u32) {
+        let thread = gpu.thread_idx_x() - Self::CONSUMERS * WARP;
+        let (warp, lane) = (thread / WARP, thread % WARP);
+        let chunks = RowMask::chunks(args.cols);
+        let first = warp * Self::ROWS;
+        let (own_row, own_chunk) = (row + first % Self::BM + lane, first / Self::BM);
+        let own_column = thread % (Self::BN / COPY) * COPY;
+        let k = thread / (Self::BN / COPY);
+        let mut source = Source {
+            masks: args.masks.add(RowMask::index(own_row, own_chunk, chunks) * RowMask::WORDS),
+            has_row: lane < Self::ROWS && own_row < args.rows,
+            chunks: chunks.saturating_sub(own_chunk),
+            bit: 1 << lane,
+            place: first * CHUNK + (lane ^ (first % 2 * 16)),
+            b: args.b.add_rows(k, args.b_stride_bytes).add((column + own_column) as usize),
+            k,
+            column: own_column,
+            rows: if column + own_column < args.n { args.cols } else { 0 },
+        };
+        let mut ring = Ring::<STAGES>::new(chunks.div_ceil(WK), Self::THREADS);
+        // SAFETY: records are read where there are some; a stage is filled while it is empty.
+        unsafe {
+            let mut record = source.record(gpu);
+            while !ring.is_done() {
+                ring.wait_empty(gpu);
+                let filled = record;
+                source.masks = source.masks.add(WK as usize * RowMask::NEXT_CHUNK * RowMask::WORDS);
+                source.chunks = source.chunks.saturating_sub(WK);
+                record = source.record(gpu);
+                Self::fill_a(gpu, args, &source, ring.stage, filled);
+                Self::fill_b(gpu, args, &source, ring.stage);
+                source.b = source.b.add_rows(WK * CHUNK, args.b_stride_bytes);
+                source.rows = source.rows.saturating_sub(WK * CHUNK);
+                ring.started(gpu);
+            }
+            ring.drain(gpu);
+        }
+    }
+
+    /// Starts copying the warp's rows of A: each lane a column, the rows one after the other.
+    ///
+    /// # Safety
+    /// The stage is empty; the records are those of the warp's rows, a lane each.
+    #[inline(always)]
+    unsafe fn fill_a<G: Gpu>(
+        gpu: G,
+        args: &TileArgs<f32>,
+        source: &Source,
+        stage: u32,
+        [mask, first]: [u32; 2],
+    ) {
+        let a = SharedPtr::<f32>::from_offset(stage * Self::STAGE_BYTES);
+        let places = [a.add(source.place), a.add(source.place ^ 16)];
+        for row in 0..Self::ROWS {
+            let mask = gpu.warp_shuffle_idx(FULL_WARP, mask, row, WARP);
+            let first = gpu.warp_shuffle_idx(FULL_WARP, first, row, WARP);
+            let value = first + (mask & (source.bit - 1)).count_ones();
+            let to = places[(row % 2) as usize].add(row * CHUNK);
+            // SAFETY: a set bit stands for a value; the place is this lane's in the stage.
+            unsafe {
+                let from = args.values.add(value as usize);
+                gpu.copy_async_or_zero::<f32, 1>(to, from, mask & source.bit != 0);
+            }
+        }
+    }
+
+    /// Starts copying the thread's part of B.
+    ///
+    /// # Safety
+    /// The stage is empty.
+    #[inline(always)]
+    unsafe fn fill_b<G: Gpu>(gpu: G, args: &TileArgs<f32>, source: &Source, stage: u32) {
+        let b = SharedPtr::<f32>::from_offset(stage * Self::STAGE_BYTES + Self::A_BYTES);
+        for i in 0..WK * CHUNK / Self::COPY_ROWS {
+            let k = source.k + i * Self::COPY_ROWS;
+            let from = source.b.add_rows(i * Self::COPY_ROWS, args.b_stride_bytes);
+            let to = b.add(k * Self::BN + (source.column ^ (k / 4 % 4 * 8)));
+            // SAFETY: rows and columns inside are live; the place is this thread's in the stage.
+            unsafe { gpu.copy_async_or_zero::<f32, { COPY as usize }>(to, from, k < source.rows) };
+        }
+    }
+
+    /// Multiplies all stages, one after the other. What a step needs first is loaded before the last products of the step
+    /// before.
+    ///
+    /// # Safety
+    /// All consumer warps are here.
+    #[inline(always)]
+    unsafe fn consume<G: Gpu>(gpu: G, args: &TileArgs<f32>, at: Consumer, sums: &mut Sums<RT, NT>) {
+        let (g, t) = (gpu.lane_id() / 4, gpu.lane_id() % 4);
+        let a = (at.k * Self::BM + at.m * RT as u32 * 8 + g) * CHUNK;
+        let b = (at.k * CHUNK + 4 * t) * Self::BN;
+        let column = at.n * NT as u32 * 16 + 2 * g;
+        let lane = Lane {
+            a: [a + (4 * t ^ (g % 2 * 16)), a + ((4 * t + 16) ^ (g % 2 * 16))],
+            b: [b + (column ^ (t * 8)), b + ((column + 16) ^ (t * 8))],
+        };
+        let mut ring = Ring::<STAGES>::new(RowMask::chunks(args.cols).div_ceil(WK), Self::THREADS);
+        if ring.is_done() {
+            return;
+        }
+        ring.wait_full(gpu);
+        // SAFETY: a stage is read while it is full.
+        unsafe {
+            let mut x = Self::load_a(gpu, &lane, ring.stage, 0);
+            let mut w = Self::load_b(gpu, &lane, ring.stage, 0);
+            loop {
+                let stage = ring.stage;
+                let w1 = Self::load_b(gpu, &lane, stage, 1);
+                Self::multiply(gpu, &x, &w, 0, sums);
+                let x1 = Self::load_a(gpu, &lane, stage, 1);
+                let w2 = Self::load_b(gpu, &lane, stage, 2);
+                Self::multiply(gpu, &x, &w1, 1, sums);
+                Self::correct(gpu, &x, [&w, &w1], sums);
+                let w3 = Self::load_b(gpu, &lane, stage, 3);
+                Self::multiply(gpu, &x1, &w2, 0, sums);
+                Self::multiply(gpu, &x1, &w3, 1, sums);
+                ring.next(gpu);
+                x = Self::load_a(gpu, &lane, ring.stage, 0);
+                w = Self::load_b(gpu, &lane, ring.stage, 0);
+                ring.release(gpu, stage);
+                Self::correct(gpu, &x1, [&w2, &w3], sums);
+                if ring.is_done() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A lane's part of 16 columns of A, `half` of a chunk: of each row, the columns 4t to 4t+3.
+    ///
+    /// # Safety
+    /// The stage is full.
+    #[inline(always)]
+    unsafe fn load_a<G: Gpu>(gpu: G, lane: &Lane, stage: u32, half: usize) -> [[f32; 4]; RT] {
+        let a = SharedPtr::<f32>::from_offset(stage * Self::STAGE_BYTES).add(lane.a[half]);
+        let mut x = [[0.0; 4]; RT];
+        for (r, x) in x.iter_mut().enumerate() {
+            // SAFETY: the rows lie in the stage.
+            *x = unsafe { gpu.shared_load(a.add(r as u32 * 8 * CHUNK)) };
+        }
+        x
+    }
+
+    /// A lane's part of 8 rows of B, `quarter` of a chunk: two neighbouring rows, and of each 16 columns two neighbours.
+    ///
+    /// # Safety
+    /// The stage is full.
+    #[inline(always)]
+    unsafe fn load_b<G: Gpu>(gpu: G, lane: &Lane, stage: u32, quarter: u32) -> [[f32; 4]; NT] {
+        let b = SharedPtr::<f32>::from_offset(stage * Self::STAGE_BYTES + Self::A_BYTES)
+            .add((quarter / 2 * 16 + quarter % 2 * 2) * Self::BN);
+        let mut w = [[0.0; 4]; NT];
+        for (n, w) in w.iter_mut().enumerate() {
+            let from = b.add(lane.b[n % 2] + n as u32 / 2 * 32);
+            // SAFETY: the rows lie in the stage.
+            unsafe {
+                let [u0, u1] = gpu.shared_load(from);
+                let [v0, v1] = gpu.shared_load(from.add(Self::BN));
+                *w = [u0, u1, v0, v1];
+            }
+        }
+        w
+    }
+
+    /// Adds the products in TF32 of 8 columns of A, `half` of those in `x`.
+    #[inline(always)]
+    fn multiply<G: Gpu>(
+        gpu: G,
+        x: &[[f32; 4]; RT],
+        w: &[[f32; 4]; NT],
+        half: usize,
+        sums: &mut Sums<RT, NT>,
+    ) {
+        for n in 0..NT {
+            for r in 0..RT {
+                sums[r][n] = gpu.mma_tf32(w[n], [x[r][2 * half], x[r][2 * half + 1]], sums[r][n]);
+            }
+        }
+    }
+
+    /// Adds what the products in TF32 of 16 columns left out.
+    #[inline(always)]
+    fn correct<G: Gpu>(gpu: G, x: &[[f32; 4]; RT], w: [&[[f32; 4]; NT]; 2], sums: &mut Sums<RT, NT>) {
+        if !P::SPLIT {
+            return;
+        }
+        let mut whole = [[0; 2]; RT];
+        let mut left = [[0; 2]; RT];
+        for (r, x) in x.iter().enumerate() {
+            whole[r] = [pack(gpu, x[0], x[1]), pack(gpu, x[2], x[3])];
+            left[r] = [pack_lo(gpu, x[0], x[1]), pack_lo(gpu, x[2], x[3])];
+        }
+        for n in 0..NT {
+            let (p, q) = (&w[0][n], &w[1][n]);
+            let lo = [
+                pack_lo(gpu, p[0], p[2]),
+                pack_lo(gpu, p[1], p[3]),
+                pack_lo(gpu, q[0], q[2]),
+                pack_lo(gpu, q[1], q[3]),
+            ];
+            for r in 0..RT {
+                sums[r][n] = gpu.mma_bf16(lo, whole[r], sums[r][n]);
+            }
+            let hi =
+                [pack(gpu, p[0], p[2]), pack(gpu, p[1], p[3]), pack(gpu, q[0], q[2]), pack(gpu, q[1], q[3])];
+            for r in 0..RT {
+                sums[r][n] = gpu.mma_bf16(hi, left[r], sums[r][n]);
+            }
+        }
+    }
+
+    /// Writes a warp's part of C: a lane has, of each 8 rows, two, and of each 16 columns two neighbours.
+    ///
+    /// # Safety
+    /// The part is this warp's alone; what lies in C of it is live.
+    #[inline(always)]
+    unsafe fn store<G: Gpu>(
+        gpu: G,
+        args: &TileArgs<f32>,
+        batch: u32,
+        [row, column]: [u32; 2],
+        sums: &Sums<RT, NT>,
+    ) {
+        let (g, t) = (gpu.lane_id() / 4, gpu.lane_id() % 4);
+        for (r, sums) in sums.iter().enumerate() {
+            for odd in 0..2 {
+                let row = row + r as u32 * 8 + 2 * t + odd as u32;
+                for (n, sum) in sums.iter().enumerate() {
+                    let column = column + n as u32 * 16 + 2 * g;
+                    if row < args.rows && column < args.n {
+                        // SAFETY: as promised by the caller.
+                        unsafe { args.output.store(gpu, row, column, batch, [sum[odd], sum[odd + 2]]) };
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A consumer lane's places in a stage, in elements: in its first row of A, for either half of a chunk; in its first row of
+/// B, for even and odd 16 columns.
+struct Lane {
+    a: [u32; 2],
+    b: [u32; 2],
+}
+
+impl Source {
+    /// The mask of the lane's row in the next chunk, and where its values begin; empty where there is no row or chunk.
+    ///
+    /// # Safety
+    /// The masks are live.
+    #[inline(always)]
+    unsafe fn record<G: Gpu>(&self, gpu: G) -> [u32; 2] {
+        if self.has_row && self.chunks > 0 {
+            // SAFETY: there is a record.
+            unsafe { gpu.load_readonly(self.masks) }
+        } else {
+            [0; 2]
+        }
+    }
+}

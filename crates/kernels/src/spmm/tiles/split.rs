@@ -1,0 +1,49 @@
+//! Products of `f32` numbers on tensor cores, which multiply shorter ones.
+use lacuna_gpu::Gpu;
+
+/// How many products stand for one.
+pub trait Products: Send + Sync + 'static {
+    /// Whether the parts that TF32 leaves out are multiplied, too.
+    const SPLIT: bool;
+}
+
+/// Three products: a·b ≈ hi(a)·hi(b) in TF32, + a·lo(b) + lo(a)·b in bfloat16, with x = hi(x) + lo(x) exactly.
+///
+/// hi is x with the lower 13 bits of its mantissa cleared: what the hardware takes of it. So |lo(x)| < 2⁻¹⁰·|x|, and
+/// with two roundings to 8 bits, of 2⁻⁹ each, a product is within 2⁻¹⁷·|a·b|. Bfloat16 has the exponents of f32, so this
+/// holds for all magnitudes; a third product in TF32 would halve the error of a product, but not that of the sum, and
+/// take twice the time of both corrections.
+#[derive(Debug)]
+pub struct Split;
+
+/// One product in TF32: within 2⁻⁹·|a·b|. Only for those who ask for it.
+#[derive(Debug)]
+pub struct Tf32;
+
+impl Products for Split {
+    const SPLIT: bool = true;
+}
+impl Products for Tf32 {
+    const SPLIT: bool = false;
+}
+
+/// Bits of an `f32` that TF32 leaves out.
+const LEFT_OUT: u32 = 0x1fff;
+
+/// What TF32 leaves out of a number.
+#[inline(always)]
+fn lo(x: f32) -> f32 {
+    x - f32::from_bits(x.to_bits() & !LEFT_OUT)
+}
+
+/// Two numbers in bfloat16.
+#[inline(always)]
+pub(super) fn pack<G: Gpu>(gpu: G, x: f32, y: f32) -> u32 {
+    gpu.pack_bf16(x, y)
+}
+
+/// What TF32 leaves out of two numbers, in bfloat16.
+#[inline(always)]
+pub(super) fn pack_lo<G: Gpu>(gpu: G, x: f32, y: f32) -> u32 {
+    gpu.pack_bf16(lo(x), lo(y))
+}
