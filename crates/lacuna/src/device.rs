@@ -20,6 +20,8 @@ pub struct DeviceInfo {
     pub sm: u32,
     /// Streaming multiprocessors; on the simulator those of the GPU it stands for.
     pub multiprocessors: u32,
+    /// The most bytes of shared memory that a block may have.
+    pub block_shared_bytes: u32,
     /// Bytes of memory; 0 on the simulator.
     pub memory_bytes: u64,
     /// The newest CUDA that the driver offers, as in `13.0`; `none` on the simulator.

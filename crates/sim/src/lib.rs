@@ -67,5 +67,5 @@ pub use machine::Machine;
 pub use memory::MemoryError;
 pub use operation::Operation;
 pub use report::Report;
-pub use simulator::{Limits, Simulator};
+pub use simulator::{Limits, MAX_SHARED_BYTES, Simulator};
 pub use table::{SimKernel, find, kernels};

@@ -19,7 +19,7 @@ use crate::worker::Worker;
 /// Most threads of a block.
 const MAX_THREADS: u32 = 1024;
 /// Most shared memory of a block in bytes: that of the largest device, Hopper.
-const MAX_SHARED_BYTES: u32 = 227 * 1024;
+pub const MAX_SHARED_BYTES: u32 = 227 * 1024;
 /// Most blocks of a grid along x, y and z.
 const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
 /// Bytes that a copy within device memory moves at once.

@@ -29,6 +29,7 @@ impl SimulatorDevice {
             name: "simulator".into(),
             sm: 90,
             multiprocessors: 132,
+            block_shared_bytes: lacuna_sim::MAX_SHARED_BYTES,
             memory_bytes: 0,
             driver: "none".into(),
         };

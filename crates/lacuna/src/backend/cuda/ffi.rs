@@ -4,7 +4,7 @@
 //! not be a value of it, which Rust does not allow.
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 
-use cust::sys::{CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUjit_option, CUmodule, CUstream};
+use cust::sys::{CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUjit_option, CUmodule, CUstream};
 
 /// Success.
 pub(super) const SUCCESS: c_int = 0;
@@ -16,11 +16,16 @@ pub(super) const STUB_LIBRARY: c_int = 34;
 pub(super) const NO_DEVICE: c_int = 100;
 /// Captures of this thread alone are bound by what may not be recorded.
 pub(super) const CAPTURE_THREAD_LOCAL: c_int = 1;
+/// An attribute of a function: the dynamic shared memory that a launch of it may ask for.
+pub(super) const MAX_DYNAMIC_SHARED_BYTES: c_int = 8;
+/// An attribute of a device: the most shared memory that a block may opt in to.
+pub(super) const MAX_SHARED_BYTES_PER_BLOCK: c_int = 97;
 
 unsafe extern "C" {
     pub(super) fn cuInit(flags: c_uint) -> c_int;
     pub(super) fn cuCtxSynchronize() -> c_int;
 
+    pub(super) fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: CUdevice) -> c_int;
     pub(super) fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> c_int;
     pub(super) fn cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize) -> c_int;
     pub(super) fn cuMemFree_v2(address: CUdeviceptr) -> c_int;
@@ -40,6 +45,7 @@ unsafe extern "C" {
         module: CUmodule,
         name: *const c_char,
     ) -> c_int;
+    pub(super) fn cuFuncSetAttribute(function: CUfunction, attribute: c_int, value: c_int) -> c_int;
     pub(super) fn cuLaunchKernel(
         function: CUfunction,
         grid_x: c_uint,

@@ -58,11 +58,21 @@ impl CudaDevice {
         let attribute = |attribute| device.get_attribute(attribute).map_err(failed("cuDeviceGetAttribute"));
         let major = attribute(DeviceAttribute::ComputeCapabilityMajor)? as u32;
         let minor = attribute(DeviceAttribute::ComputeCapabilityMinor)? as u32;
+        let mut block_shared_bytes = 0;
+        // SAFETY: the driver is initialised, the device its own, and the place live.
+        check("cuDeviceGetAttribute", unsafe {
+            ffi::cuDeviceGetAttribute(
+                &mut block_shared_bytes,
+                ffi::MAX_SHARED_BYTES_PER_BLOCK,
+                device.as_raw(),
+            )
+        })?;
         let name = device.name().map_err(failed("cuDeviceGetName"))?;
         let driver = cust::CudaApiVersion::get().map_err(failed("cuDriverGetVersion"))?;
         let info = DeviceInfo {
             sm: major * 10 + minor,
             multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)? as u32,
+            block_shared_bytes: block_shared_bytes as u32,
             memory_bytes: device.total_memory().map_err(failed("cuDeviceTotalMem"))? as u64,
             driver: format!("{}.{}", driver.major(), driver.minor()),
             name: name.clone(),

@@ -1,10 +1,11 @@
 //! The kernels' PTX, and what the driver made of it: an entry is loaded when it is first launched.
 use std::collections::HashMap;
-use std::ffi::{CString, c_void};
+use std::ffi::{CString, c_int, c_void};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use cust::sys::{CUfunction, CUjit_option, CUmodule};
+use lacuna_kernels::entries;
 
 use super::driver::{check, explain};
 use super::ffi;
@@ -12,6 +13,9 @@ use crate::{DeviceInfo, Error, Result};
 
 /// Entry point, target, PTX.
 static EMBEDDED: &[(&str, u32, &str)] = &include!(concat!(env!("OUT_DIR"), "/index.rs"));
+
+/// Shared memory that a block may have without asking for it.
+const SHARED_BYTES_FOR_ALL: u32 = 48 * 1024;
 
 /// Bytes for what the driver's compiler has to say.
 const LOG_BYTES: usize = 4096;
@@ -99,5 +103,13 @@ fn load(entry: &str, ptx: &str) -> std::result::Result<CUfunction, String> {
     // SAFETY: the module was just loaded; the name ends with a zero.
     check("cuModuleGetFunction", unsafe { ffi::cuModuleGetFunction(&mut function, module, name.as_ptr()) })
         .map_err(|error| error.to_string())?;
+    let entry_shared = entries::all().find(|known| known.name == entry).map_or(0, |entry| entry.shared_bytes);
+    if entry_shared > SHARED_BYTES_FOR_ALL {
+        // SAFETY: the function was just found.
+        let status = unsafe {
+            ffi::cuFuncSetAttribute(function, ffi::MAX_DYNAMIC_SHARED_BYTES, entry_shared as c_int)
+        };
+        check("cuFuncSetAttribute", status).map_err(|error| error.to_string())?;
+    }
     Ok(function)
 }
