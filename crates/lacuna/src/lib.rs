@@ -46,5 +46,5 @@ pub use element::Element;
 pub use error::{Error, Result};
 pub use lacuna_matrix as matrix;
 pub use lacuna_sim as sim;
-pub use spmm::{Choice, Problem, Spmm, SpmmAlgorithm, SpmmOptions, choose, spmm};
+pub use spmm::{Choice, CostModel, Problem, Spmm, SpmmAlgorithm, SpmmOptions, choose, choose_by, spmm};
 pub use stream::{Event, Graph, Stream};

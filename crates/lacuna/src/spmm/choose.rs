@@ -1,7 +1,8 @@
 //! Which SpMM kernel suits a problem: a pure function, so that it can be tested and printed without a GPU.
-use lacuna_kernels::spmm::{QUAD, Tile};
-use lacuna_kernels::{Entry, entries};
+use lacuna_kernels::entries;
+use lacuna_kernels::spmm::Tile;
 
+use super::cost::CostModel;
 use crate::CsrMatrix;
 
 /// What the chooser looks at.
@@ -81,6 +82,11 @@ pub struct Choice {
 
 /// All kernels that may be used on `problem`, cheapest first. Never empty: one column at a time is always legal.
 pub fn choose(problem: &Problem) -> Vec<Choice> {
+    choose_by(problem, &CostModel::H200)
+}
+
+/// As [`choose`], by a model with other constants: for fitting them to measurements.
+pub fn choose_by(problem: &Problem, model: &CostModel) -> Vec<Choice> {
     let mut choices: Vec<Choice> = entries::spmm()
         .iter()
         .filter(|entry| {
@@ -99,103 +105,11 @@ pub fn choose(problem: &Problem) -> Vec<Choice> {
             threads: entry.threads,
             shared_bytes: entry.shared_bytes,
             tile: entry.tile,
-            cost: cost(problem, entry),
+            cost: model.cost(problem, entry),
         })
         .collect();
     choices.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     choices
-}
-
-/// Cycles from a load of B to the product, a quad, among many warps.
-const QUAD_LATENCY: f64 = 540.0;
-/// The same for a row so long that its warp runs alone in the end: its loads then overlap.
-const LONE_QUAD: f64 = 70.0;
-/// Cycles until a row's first nonzero is there.
-const ROW_LATENCY: f64 = 145.0;
-/// Resident warps of a multiprocessor, for kernels that leave their registers to ptxas.
-const RESIDENT_WARPS: f64 = 32.0;
-/// Cycles of the L1 cache a cache line that a request touches, against one for 128 bytes of data.
-const LINE_COST: f64 = 0.4;
-/// Cycles of a multiprocessor a 128 bytes of A that L2 must bring again for each tile of columns.
-const A_TRAFFIC: f64 = 32.0;
-/// Cycles of a multiprocessor a 128 bytes of B that L2 brings to rows which cannot share them in L1.
-const B_TRAFFIC: f64 = 0.6;
-
-/// The time of a kernel on a problem, in cycles of a multiprocessor up to a common factor: the larger of what keeps the
-/// L1 cache busy and what its warps wait, and a part of the smaller. The constants are a fit to measurements on an H200
-/// (docs/spmm.md, "The chooser").
-fn cost(problem: &Problem, entry: &Entry<Tile>) -> f64 {
-    let block_warps = f64::from(entry.threads / 32);
-    let resident_warps = match entry.bounds.min_blocks {
-        0 => RESIDENT_WARPS.max(block_warps),
-        blocks => f64::from(blocks) * block_warps,
-    };
-    let waiting = waiting(problem, &entry.tile, resident_warps);
-    let busy = busy(problem, &entry.tile, block_warps, resident_warps);
-    busy.max(waiting) + 0.5 * busy.min(waiting)
-}
-
-/// Tiles of columns.
-fn column_tiles(problem: &Problem, tile: &Tile) -> f64 {
-    (problem.n as f64 / f64::from(tile.block_columns)).ceil()
-}
-
-/// Warps that the problem makes.
-fn warps(problem: &Problem, tile: &Tile) -> f64 {
-    let group = f64::from(tile.lanes * tile.split);
-    (problem.rows as f64 * group / 32.0).ceil() * column_tiles(problem, tile)
-}
-
-/// Nonzeros of an average row.
-fn mean_length(problem: &Problem) -> f64 {
-    problem.nnz as f64 / problem.rows.max(1) as f64
-}
-
-/// Quads of a team in a row of this length.
-fn team_quads(tile: &Tile, length: f64) -> f64 {
-    length / f64::from(QUAD * tile.split)
-}
-
-/// Cycles in which L1 is busy: loads of B, A again for each tile of columns, and B again for rows apart.
-fn busy(problem: &Problem, tile: &Tile, block_warps: f64, resident_warps: f64) -> f64 {
-    let [vector, lanes] = [tile.vector, tile.lanes].map(f64::from);
-    let sms = f64::from(problem.multiprocessors);
-    let warps = warps(problem, tile);
-    let lines = 32.0 / lanes * (lanes * vector / 32.0).max(1.0);
-    let request = vector.max(LINE_COST * lines);
-    let loads = warps * team_quads(tile, mean_length(problem)) * f64::from(QUAD) * request;
-    let a_lines = problem.nnz as f64 * 8.0 * column_tiles(problem, tile) / 128.0;
-    let traffic =
-        loads + a_lines * A_TRAFFIC + b_lines(problem, tile, resident_warps / block_warps) * B_TRAFFIC;
-
-    let blocks_per_sm = (warps / block_warps).ceil() / sms;
-    let imbalance = (blocks_per_sm.ceil() / blocks_per_sm.max(f64::MIN_POSITIVE)).min(4.0);
-    traffic / sms * imbalance
-}
-
-/// Lines of B from L2 to L1. Rows that run on one SM at the same time, over the same columns, share them: those of a
-/// block, and of all resident blocks unless several tiles of columns run at once.
-fn b_lines(problem: &Problem, tile: &Tile, resident_blocks: f64) -> f64 {
-    let [rows, cols] = [problem.rows.max(1), problem.cols.max(1)].map(|count| count as f64);
-    let block_rows = f64::from(tile.block_rows);
-    let column_tiles = column_tiles(problem, tile);
-    let mixed =
-        column_tiles > 1.0 && rows / block_rows < f64::from(problem.multiprocessors) * resident_blocks;
-    let sharing = if mixed { block_rows } else { block_rows * resident_blocks }.min(rows);
-    let density = (mean_length(problem) / cols).min(1.0);
-    let distinct = cols * (1.0 - (1.0 - density).powf(sharing));
-    let width = f64::from(tile.block_columns).min(problem.n as f64);
-    rows / sharing * column_tiles * distinct * width * 4.0 / 128.0
-}
-
-/// Cycles that warps wait for chains of loads: one for each wave of resident warps, because rows are about equally
-/// long; or the chain of the longest row.
-fn waiting(problem: &Problem, tile: &Tile, resident_warps: f64) -> f64 {
-    let waves = (warps(problem, tile) / (f64::from(problem.multiprocessors) * resident_warps)).ceil();
-    let joining = if tile.split > 1 { 0.5 } else { 0.0 };
-    let average = QUAD_LATENCY * (team_quads(tile, mean_length(problem)).ceil() + joining) + ROW_LATENCY;
-    let longest = LONE_QUAD * team_quads(tile, problem.longest_row as f64).ceil() + ROW_LATENCY;
-    (average * waves).max(longest)
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! C = A·B with A sparse. Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020).
 mod choose;
+mod cost;
 mod plan;
 
-pub use choose::{Choice, Problem, SpmmAlgorithm, choose};
+pub use choose::{Choice, Problem, SpmmAlgorithm, choose, choose_by};
+pub use cost::CostModel;
 pub use plan::{Spmm, SpmmOptions};
 
 use lacuna_matrix::Csr;
