@@ -38,6 +38,7 @@ mod element;
 mod error;
 mod spmm;
 mod stream;
+mod tune;
 
 pub use buffer::{Buffer, Slice, SliceMut};
 pub use csr::CsrMatrix;
@@ -48,3 +49,4 @@ pub use lacuna_matrix as matrix;
 pub use lacuna_sim as sim;
 pub use spmm::{Choice, CostModel, Problem, Spmm, SpmmAlgorithm, SpmmOptions, choose, choose_by, spmm};
 pub use stream::{Event, Graph, Stream};
+pub use tune::{Autotuner, TuneWarning};

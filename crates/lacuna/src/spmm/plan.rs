@@ -88,6 +88,21 @@ impl Spmm {
         self.choices.iter().flatten().next().expect("a plan has at least one choice")
     }
 
+    /// All kernels for whole buffers, cheapest by the cost model first.
+    pub(crate) fn candidates(&self, a: &CsrMatrix) -> Vec<Choice> {
+        choose(&Problem::of(a, self.n, VECTORS[0]))
+    }
+
+    /// This plan with, for each alignment, the first of `entries` that is legal there. Where none is, the choice stays.
+    pub(crate) fn preferring(mut self, a: &CsrMatrix, entries: &[&str]) -> Self {
+        for (choice, vector) in self.choices.iter_mut().zip(VECTORS) {
+            let legal = choose(&Problem::of(a, self.n, vector));
+            let preferred = |entry: &&str| legal.iter().find(|choice| choice.entry == *entry);
+            *choice = entries.iter().find_map(preferred).copied().or(*choice);
+        }
+        self
+    }
+
     /// Elements that B must have: K·N.
     pub fn input_len(&self) -> usize {
         self.pattern.cols * self.n
