@@ -41,6 +41,9 @@ pub struct Record {
     pub nnz: usize,
     /// The part of A that is zero.
     pub sparsity: f64,
+    /// Nonzeros of A's longest row; none in records of before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_row: Option<usize>,
     /// The seed of what was drawn.
     pub seed: u64,
     /// The measured time; none on the simulator.
