@@ -78,15 +78,17 @@ fn damage(cx: &Context<'_>) -> Result<f64> {
     let a = CsrMatrix::new(cx.device, &problem.a)?;
     let mut worst: f64 = 0.0;
     let contents: [&[u8]; 4] = [b"", b"\xff\0", br#"{"format": 1, "rankings": {"#, br#"{"format": 99}"#];
-    for bytes in contents {
+    for (index, bytes) in contents.into_iter().enumerate() {
         fs::write(&path, bytes)?;
         let tuner = Autotuner::open(&path);
         ensure!(tuner.warnings().len() == 1, "{bytes:?}: {:?}", tuner.warnings());
         let plan = tuner.plan(cx.stream, &a, problem.n, SpmmOptions::default())?;
         let (error, _) = checked(cx, &plan, &a, &problem, 0).with_context(|| format!("{bytes:?}"))?;
         worst = worst.max(error);
+        // What is not ours stays; on a GPU the choice replaces what is damaged.
+        let stays = index % 2 == 1 || cx.device.is_simulator();
+        ensure!((fs::read(&path)? == bytes) == stays, "{bytes:?}: the file was replaced, or was not");
     }
-    ensure!(fs::read(&path)? == contents[3], "another version's file was changed");
     Ok(worst)
 }
 

@@ -30,6 +30,7 @@ pub(super) fn load(path: &Path) -> Result<Rankings, TuneWarning> {
     format::read(&bytes).map_err(|unusable| match unusable {
         Unusable::Foreign(got) => TuneWarning::Foreign { path: path.into(), expected: FORMAT, got },
         Unusable::Corrupt(why) => TuneWarning::Corrupt { path: path.into(), why },
+        Unusable::Strange => TuneWarning::Strange { path: path.into() },
     })
 }
 
@@ -121,9 +122,13 @@ mod tests {
     }
 
     #[test]
-    fn another_format_is_left_alone() {
+    fn another_format_and_other_files_are_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tune.json");
+        fs::write(&path, "%%MatrixMarket").unwrap();
+        let strange = TuneWarning::Strange { path: path.clone() };
+        assert_eq!((load(&path), store(&path, &one("a", "x"))), (Err(strange.clone()), Err(strange)));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "%%MatrixMarket");
         let text = r#"{"format": 7, "plans": 3}"#;
         fs::write(&path, text).unwrap();
         let foreign = TuneWarning::Foreign { path: path.clone(), expected: FORMAT, got: 7 };

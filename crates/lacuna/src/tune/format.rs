@@ -32,8 +32,10 @@ pub(super) type Rankings = BTreeMap<String, Vec<Measured>>;
 pub(super) enum Unusable {
     /// They are of another format.
     Foreign(u64),
-    /// They are damaged.
+    /// They begin as choices do, but are damaged.
     Corrupt(String),
+    /// They never were choices: some other file.
+    Strange,
 }
 
 /// What is read before the rest, to tell another format from damage.
@@ -55,6 +57,9 @@ struct File<'a> {
 
 /// The choices in a file's bytes. Any bytes are an answer or a refusal.
 pub(super) fn read(bytes: &[u8]) -> Result<Rankings, Unusable> {
+    if !begins_as_ours(bytes) {
+        return Err(Unusable::Strange);
+    }
     let corrupt = |error: serde_json::Error| Unusable::Corrupt(error.to_string());
     let Header { format } = serde_json::from_slice(bytes).map_err(corrupt)?;
     if format != FORMAT {
@@ -73,6 +78,14 @@ pub(super) fn read(bytes: &[u8]) -> Result<Rankings, Unusable> {
         }
     }
     Ok(rankings)
+}
+
+/// Whether bytes, however short, begin as every format of choices does. What does not must never be replaced: it may be
+/// anything, opened by a wrong path.
+fn begins_as_ours(bytes: &[u8]) -> bool {
+    const BEGINNING: &[u8] = b"{\"format\":";
+    let bytes = bytes.iter().filter(|byte| !byte.is_ascii_whitespace());
+    bytes.zip(BEGINNING).all(|(a, b)| a == b)
 }
 
 /// The file's bytes.
@@ -107,10 +120,18 @@ mod tests {
     fn other_formats_are_told_from_damage() {
         assert_eq!(read(br#"{"format": 2, "plans": []}"#), Err(Unusable::Foreign(2)));
         assert_eq!(read(br#"{"format": 1, "rankings": {}}"#), Ok(Rankings::new()));
-        for damaged in ["", "{", "[]", "{\"format\": 1}", "{\"format\": -1, \"rankings\": {}}", "\0"] {
+        for damaged in ["", "{", "{\n  \"for", "{\"format\": 1}", "{\"format\": -1, \"rankings\": {}}"] {
             assert!(is_corrupt(damaged.as_bytes()), "{damaged}");
         }
-        assert!(is_corrupt("[".repeat(1 << 20).as_bytes()), "nesting is limited");
+        let nested = format!("{{\"format\": 1, \"rankings\": {}", "[".repeat(1 << 20));
+        assert!(is_corrupt(nested.as_bytes()), "nesting is limited");
+    }
+
+    #[test]
+    fn other_files_are_told_from_damage() {
+        for other in ["[]", "\0", "{\"name\": \"model\"}", "\u{7f}ELF", "%%MatrixMarket"] {
+            assert_eq!(read(other.as_bytes()), Err(Unusable::Strange), "{other}");
+        }
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl Autotuner {
                 .collect();
             let plans = plans?;
             let ranking = rank(&plans, time)?.into_iter();
-            Ok(ranking.map(|(index, us)| Measured::new(plans[index].choice().entry, us)).collect())
+            Ok(best_of_vectors(ranking.map(|(index, us)| (plans[index].choice(), us))))
         };
         match self.ranking(&key_of(a, n), |ranking| ranking.iter().any(is_legal), measure) {
             Ok(ranking) => {
@@ -96,6 +96,20 @@ fn key_of(a: &CsrMatrix, n: usize) -> String {
 fn worth_measuring(candidates: &[Choice]) -> impl Iterator<Item = &Choice> {
     let most = candidates.first().map_or(0.0, |choice| choice.cost * WORTH_MEASURING);
     candidates.iter().take_while(move |choice| choice.cost <= most)
+}
+
+/// Of a ranking, fastest first, those that any alignment of B and C can make the best. A kernel is legal wherever one with
+/// wider vectors is, so behind a faster kernel only one with narrower vectors counts.
+fn best_of_vectors<'c>(ranking: impl Iterator<Item = (&'c Choice, f64)>) -> Vec<Measured> {
+    let mut narrowest = u32::MAX;
+    let mut best = Vec::new();
+    for (choice, us) in ranking {
+        if choice.tile.vector < narrowest {
+            narrowest = choice.tile.vector;
+            best.push(Measured::new(choice.entry, us));
+        }
+    }
+    best
 }
 
 /// B and C to measure with. B has values of both signs and all sizes below 1, since multiplying zeros takes less power
@@ -217,6 +231,19 @@ mod tests {
         let worth = worth_measuring(&candidates).count();
         assert!(worth >= 2 && worth < candidates.len(), "{worth} of {}", candidates.len());
         assert_eq!(worth_measuring(&[]).count(), 0);
+    }
+
+    #[test]
+    fn only_kernels_that_an_alignment_can_make_the_best_are_kept() {
+        let a = matrix(&Device::simulator(), 1);
+        let choices = choose(&Problem::of(&a, 32, 4));
+        let with = |vector: u32, nth: usize| {
+            choices.iter().filter(|choice| choice.tile.vector == vector).nth(nth).unwrap()
+        };
+        let ranking = [with(2, 0), with(4, 0), with(2, 1), with(1, 0), with(4, 1), with(1, 1)];
+        let kept = best_of_vectors(ranking.into_iter().zip([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]));
+        let expected = [Measured::new(with(2, 0).entry, 1.0), Measured::new(with(1, 0).entry, 4.0)];
+        assert_eq!(kept, expected);
     }
 
     #[test]

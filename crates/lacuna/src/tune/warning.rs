@@ -20,12 +20,18 @@ pub enum TuneWarning {
         why: String,
     },
     /// The file is damaged. The next choice that is kept replaces it.
-    #[error("{} is not a file of choices, and will be replaced: {why}", path.display())]
+    #[error("{} is damaged, and will be replaced: {why}", path.display())]
     Corrupt {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
+    },
+    /// The file never was one of choices. It is left as it is.
+    #[error("{} is no file of choices: it is left alone, and choices stay in memory; open another", path.display())]
+    Strange {
+        /// The file.
+        path: PathBuf,
     },
     /// Another version of the library wrote the file in a format of its own. It is left as it is.
     #[error("{} has format {got}, not {expected}: it is left alone, and choices stay in memory", path.display())]
