@@ -29,6 +29,8 @@ pub enum Command {
     Compare(CompareOptions),
     /// Draws a plot of a file of records, as SVG.
     Plot(PlotOptions),
+    /// Fits the chooser's constants to records of `sweep --all-algorithms`.
+    Fit(FitOptions),
 }
 
 /// The operations that can be measured.
@@ -132,4 +134,12 @@ pub struct PlotOptions {
     /// The picture to write.
     #[arg(long)]
     pub out: PathBuf,
+}
+
+/// `fit`.
+#[derive(Args, Debug)]
+pub struct FitOptions {
+    /// Files of records of one GPU, JSON lines.
+    #[arg(long, required = true, num_args = 1..)]
+    pub records: Vec<PathBuf>,
 }

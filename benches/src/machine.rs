@@ -31,6 +31,12 @@ pub fn device(name: &str) -> Result<Device> {
 pub struct MachineRecord {
     /// The device's name.
     pub device: String,
+    /// Its compute capability, 90 for 9.0; none in records of before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sm: Option<u32>,
+    /// Its multiprocessors; none in records of before they were kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub multiprocessors: Option<u32>,
     /// The newest CUDA that the driver offers.
     pub driver: String,
     /// SM and memory clocks of the first GPU as `nvidia-smi` shows them at the start, and their limits; none without it.
@@ -45,6 +51,8 @@ impl MachineRecord {
         let info = device.info();
         Self {
             device: info.name.clone(),
+            sm: Some(info.sm),
+            multiprocessors: Some(info.multiprocessors),
             driver: info.driver.clone(),
             clocks: if device.is_simulator() { None } else { CLOCKS.clone() },
             revision: env!("LACUNA_REVISION").into(),

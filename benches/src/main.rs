@@ -12,6 +12,7 @@ fn main() -> ExitCode {
         Command::Stats(options) => commands::stats(&options),
         Command::Compare(options) => commands::compare(&options),
         Command::Plot(options) => commands::plot(&options),
+        Command::Fit(options) => commands::fit(&options),
     };
     match result {
         Ok(outcome) => outcome.into(),

@@ -31,6 +31,9 @@ pub struct Record {
     pub algorithm: String,
     /// The type of the values.
     pub dtype: String,
+    /// The type of the column indices.
+    #[serde(default = "u32_index")]
+    pub index: String,
     /// Rows of A.
     pub m: usize,
     /// Columns of A.
@@ -41,6 +44,9 @@ pub struct Record {
     pub nnz: usize,
     /// The part of A that is zero.
     pub sparsity: f64,
+    /// Nonzeros of A's longest row; none in records of before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_row: Option<usize>,
     /// The seed of what was drawn.
     pub seed: u64,
     /// The measured time; none on the simulator.
@@ -66,6 +72,10 @@ pub struct Record {
     /// What it ran on.
     #[serde(flatten)]
     pub machine: MachineRecord,
+}
+
+fn u32_index() -> String {
+    "u32".into()
 }
 
 /// A peer's measurement.

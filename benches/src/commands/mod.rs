@@ -1,11 +1,13 @@
 //! A file a command.
 mod compare;
+mod fit;
 mod plot;
 mod run;
 mod stats;
 mod sweep;
 
 pub use compare::compare;
+pub use fit::fit;
 pub use plot::plot;
 pub use run::run;
 pub use stats::stats;

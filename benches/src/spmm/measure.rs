@@ -111,17 +111,20 @@ fn measure_plan(
         let run = |stream: &Stream| Ok(plan.run(stream, a, b.as_slice(), c.as_slice_mut())?);
         Some(time(stream, options.samples, run)?)
     };
+    let stats = operands.a.stats();
     Ok(Record {
         suite: options.suite.into(),
         op: "spmm".into(),
         case: problem.name.clone(),
         algorithm: plan.choice().entry.into(),
         dtype: "f32".into(),
+        index: "u32".into(),
         m: problem.a.rows(),
         k: problem.a.cols(),
         n: problem.n,
         nnz: problem.a.nnz(),
-        sparsity: problem.a.pattern().stats().sparsity,
+        sparsity: stats.sparsity,
+        longest_row: Some(stats.max_row_length as usize),
         seed: problem.seed,
         time_us,
         model_us: model::times(&launches),

@@ -38,6 +38,7 @@ mod element;
 mod error;
 mod spmm;
 mod stream;
+mod tune;
 mod value;
 
 pub use buffer::{Buffer, Slice, SliceMut};
@@ -49,6 +50,9 @@ pub use lacuna_kernels::spmm::{Scheme, Tile};
 pub use lacuna_kernels::{IndexType, ValueType};
 pub use lacuna_matrix as matrix;
 pub use lacuna_sim as sim;
-pub use spmm::{Choice, Problem, Spmm, SpmmAlgorithm, SpmmOperands, SpmmOptions, choose, spmm};
+pub use spmm::{
+    Choice, CostModel, Problem, Spmm, SpmmAlgorithm, SpmmOperands, SpmmOptions, choose, choose_by, spmm,
+};
 pub use stream::{Event, Graph, Stream};
+pub use tune::{Autotuner, TuneWarning};
 pub use value::{Index, Value};

@@ -13,6 +13,7 @@ mod real;
 mod refusals;
 mod rows;
 mod shapes;
+mod tuned;
 mod values;
 
 pub use conform::conform;
@@ -32,6 +33,7 @@ pub(crate) fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(huge::cases());
     cases.extend(refusals::cases());
     cases.extend(api::cases());
+    cases.extend(tuned::cases());
     cases.extend(random::cases(options));
     cases.extend(real::cases(data));
     cases

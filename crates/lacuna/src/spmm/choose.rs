@@ -1,7 +1,8 @@
 //! Which SpMM kernel suits a problem: a pure function, so that it can be tested and printed without a GPU.
-use lacuna_kernels::spmm::{QUAD, Scheme, Tile};
+use lacuna_kernels::spmm::{Scheme, Tile};
 use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 
+use super::cost::CostModel;
 use crate::{CsrMatrix, Index, Value};
 
 /// What the chooser looks at.
@@ -91,6 +92,11 @@ pub struct Choice {
 
 /// All kernels that may be used on `problem`, cheapest first. Never empty: one column at a time is always legal.
 pub fn choose(problem: &Problem) -> Vec<Choice> {
+    choose_by(problem, &CostModel::H200)
+}
+
+/// As [`choose`], by a model with other constants: for fitting them to measurements.
+pub fn choose_by(problem: &Problem, model: &CostModel) -> Vec<Choice> {
     let mut choices: Vec<Choice> = entries::spmm()
         .iter()
         .filter(|entry| {
@@ -104,7 +110,7 @@ pub fn choose(problem: &Problem) -> Vec<Choice> {
             threads: entry.threads,
             shared_bytes: entry.shared_bytes,
             tile: entry.tile,
-            cost: cost(problem, entry),
+            cost: model.cost(problem, entry),
         })
         .collect();
     choices.sort_by(|a, b| a.cost.total_cmp(&b.cost));
@@ -118,112 +124,6 @@ fn algorithm(entry: &Entry<Tile>) -> SpmmAlgorithm {
         Scheme::RowSplit { lanes, split } => {
             SpmmAlgorithm::RowSplit { vector, lanes, split, warps: entry.threads / 32 }
         }
-    }
-}
-
-/// Cycles from a load of B to the product, a quad, among many warps.
-const QUAD_LATENCY: f64 = 540.0;
-/// The same for a row so long that its warp runs alone in the end: its loads then overlap.
-const LONE_QUAD: f64 = 70.0;
-/// Cycles until a row's first nonzero is there.
-const ROW_LATENCY: f64 = 145.0;
-/// Resident warps of a multiprocessor, for kernels that do not ask for fewer, to have more registers.
-const RESIDENT_WARPS: f64 = 32.0;
-/// Cycles of the L1 cache a cache line that a request touches, against one for 128 bytes of data.
-const LINE_COST: f64 = 0.4;
-/// Cycles of a multiprocessor a 128 bytes of A that L2 must bring again for each tile of columns.
-const A_TRAFFIC: f64 = 32.0;
-/// Cycles of a multiprocessor a 128 bytes of B that L2 brings to rows which cannot share them in L1.
-const B_TRAFFIC: f64 = 0.6;
-
-/// The time of a kernel on a problem, in cycles of a multiprocessor up to a common factor: the larger of what keeps the
-/// L1 cache busy and what its warps wait, and a part of the smaller. The constants are a fit to measurements on an H200
-/// (docs/spmm.md, "The chooser").
-fn cost(problem: &Problem, entry: &Entry<Tile>) -> f64 {
-    let block_warps = f64::from(entry.threads / 32);
-    let resident_warps = match entry.bounds.min_blocks {
-        0 => RESIDENT_WARPS.max(block_warps),
-        blocks => (f64::from(blocks) * block_warps).min(RESIDENT_WARPS),
-    };
-    let Scheme::RowSplit { lanes, split } = entry.tile.scheme;
-    let kernel = RowSplit { tile: entry.tile, lanes, split };
-    let waiting = kernel.waiting(problem, resident_warps);
-    let busy = kernel.busy(problem, block_warps, resident_warps);
-    busy.max(waiting) + 0.5 * busy.min(waiting)
-}
-
-/// Nonzeros of an average row.
-fn mean_length(problem: &Problem) -> f64 {
-    problem.nnz as f64 / problem.rows.max(1) as f64
-}
-
-/// A kernel of the row-split scheme, as the model sees it.
-struct RowSplit {
-    tile: Tile,
-    lanes: u32,
-    split: u32,
-}
-
-impl RowSplit {
-    /// Tiles of columns, those of all products together: a batch is like one B as wide as all of them.
-    fn column_tiles(&self, problem: &Problem) -> f64 {
-        (problem.n as f64 / f64::from(self.tile.block_columns)).ceil() * problem.batch as f64
-    }
-
-    /// Warps that the problem makes.
-    fn warps(&self, problem: &Problem) -> f64 {
-        let group = f64::from(self.lanes * self.split);
-        (problem.rows as f64 * group / 32.0).ceil() * self.column_tiles(problem)
-    }
-
-    /// Quads of a team in a row of this length.
-    fn team_quads(&self, length: f64) -> f64 {
-        length / f64::from(QUAD * self.split)
-    }
-
-    /// Cycles in which L1 is busy: loads of B, A again for each tile of columns, and B again for rows apart.
-    fn busy(&self, problem: &Problem, block_warps: f64, resident_warps: f64) -> f64 {
-        let [vector, lanes] = [self.tile.vector, self.lanes].map(f64::from);
-        let sms = f64::from(problem.multiprocessors);
-        let warps = self.warps(problem);
-        // A lane's part of a row of B, in words of four bytes.
-        let words = vector * f64::from(problem.value.bytes()) / 4.0;
-        let lines = 32.0 / lanes * (lanes * words / 32.0).max(1.0);
-        let request = words.max(LINE_COST * lines);
-        let loads = warps * self.team_quads(mean_length(problem)) * f64::from(QUAD) * request;
-        let nonzero_bytes = f64::from(problem.value.bytes() + problem.index.bytes());
-        let a_lines = problem.nnz as f64 * nonzero_bytes * self.column_tiles(problem) / 128.0;
-        let b_lines = self.b_lines(problem, resident_warps / block_warps);
-        let traffic = loads + a_lines * A_TRAFFIC + b_lines * B_TRAFFIC;
-
-        let blocks_per_sm = (warps / block_warps).ceil() / sms;
-        let imbalance = (blocks_per_sm.ceil() / blocks_per_sm.max(f64::MIN_POSITIVE)).min(4.0);
-        traffic / sms * imbalance
-    }
-
-    /// Lines of B from L2 to L1. Rows that run on one SM at the same time, over the same columns, share them: those of a
-    /// block, and of all resident blocks unless several tiles of columns run at once.
-    fn b_lines(&self, problem: &Problem, resident_blocks: f64) -> f64 {
-        let [rows, cols] = [problem.rows.max(1), problem.cols.max(1)].map(|count| count as f64);
-        let block_rows = f64::from(self.tile.block_rows);
-        let column_tiles = self.column_tiles(problem);
-        let mixed =
-            column_tiles > 1.0 && rows / block_rows < f64::from(problem.multiprocessors) * resident_blocks;
-        let sharing = if mixed { block_rows } else { block_rows * resident_blocks }.min(rows);
-        let density = (mean_length(problem) / cols).min(1.0);
-        let distinct = cols * (1.0 - (1.0 - density).powf(sharing));
-        let width = f64::from(self.tile.block_columns).min(problem.n as f64);
-        rows / sharing * column_tiles * distinct * width * f64::from(problem.value.bytes()) / 128.0
-    }
-
-    /// Cycles that warps wait for chains of loads: one for each wave of resident warps, because rows are about equally
-    /// long; or the chain of the longest row.
-    fn waiting(&self, problem: &Problem, resident_warps: f64) -> f64 {
-        let waves = (self.warps(problem) / (f64::from(problem.multiprocessors) * resident_warps)).ceil();
-        let joining = if self.split > 1 { 0.5 } else { 0.0 };
-        let average = QUAD_LATENCY * (self.team_quads(mean_length(problem)).ceil() + joining) + ROW_LATENCY;
-        let longest = LONE_QUAD * self.team_quads(problem.longest_row as f64).ceil() + ROW_LATENCY;
-        (average * waves).max(longest)
     }
 }
 
@@ -253,7 +153,9 @@ mod tests {
     }
 
     fn scheme(choice: &Choice) -> (u32, u32) {
-        let Scheme::RowSplit { lanes, split } = choice.tile.scheme;
+        let SpmmAlgorithm::RowSplit { lanes, split, .. } = choice.algorithm else {
+            panic!("{:?}", choice.algorithm)
+        };
         (lanes, split)
     }
 

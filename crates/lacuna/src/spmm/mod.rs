@@ -2,11 +2,13 @@
 //!
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020).
 mod choose;
+mod cost;
 mod layout;
 mod options;
 mod plan;
 
-pub use choose::{Choice, Problem, SpmmAlgorithm, choose};
+pub use choose::{Choice, Problem, SpmmAlgorithm, choose, choose_by};
+pub use cost::CostModel;
 pub use options::SpmmOptions;
 pub use plan::{Spmm, SpmmOperands};
 

@@ -118,6 +118,27 @@ impl<T: Value, I: Index> Spmm<T, I> {
         &self.options
     }
 
+    /// The problem for operands whose addresses allow everything, as those of whole buffers do.
+    pub(crate) fn aligned_problem(&self, a: &CsrMatrix<T, I>) -> Problem {
+        self.problem(a, VECTORS[0])
+    }
+
+    /// The kernels that are legal for each alignment of B's and C's addresses, the best alignment first; each list in the
+    /// order of the cost model.
+    pub(crate) fn legal(&self, a: &CsrMatrix<T, I>) -> [Vec<Choice>; VECTORS.len()] {
+        VECTORS.map(|vector| choose(&self.problem(a, vector)))
+    }
+
+    /// This plan with, for each alignment, the first of `entries` that is [legal](Self::legal) there. Where none is, the
+    /// choice stays.
+    pub(crate) fn preferring(mut self, legal: &[Vec<Choice>], entries: &[&str]) -> Self {
+        for (choice, legal) in self.choices.iter_mut().zip(legal) {
+            let preferred = |entry: &&str| legal.iter().find(|choice| choice.entry == *entry);
+            *choice = entries.iter().find_map(preferred).copied().or(*choice);
+        }
+        self
+    }
+
     /// Elements that B must have, up to the last of the last row: K·N without gaps. The gap after it may be there too.
     pub fn input_len(&self) -> usize {
         self.b.len()

@@ -1,0 +1,171 @@
+//! What a kernel costs on a problem: the chooser's model, and its constants.
+use lacuna_kernels::Entry;
+use lacuna_kernels::spmm::{QUAD, Scheme, Tile};
+
+use super::choose::Problem;
+
+/// Defines the model's constants once, and from them the struct, its values in order, and its text.
+macro_rules! constants {
+    ($($(#[$about:meta])* $name:ident: $h200:expr,)*) => {
+        /// The constants of the chooser's cost model. They belong to a GPU; `lacuna-bench fit` finds them from
+        /// measurements.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub struct CostModel {
+            $($(#[$about])* pub $name: f64,)*
+        }
+
+        impl CostModel {
+            /// Fitted to an H200 (docs/spmm.md, "The chooser").
+            pub const H200: Self = Self { $($name: $h200,)* };
+            /// The constants' names, in the order of [`values`](Self::values).
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name),)*];
+
+            /// The constants, in the order of [`NAMES`](Self::NAMES).
+            pub fn values(&self) -> Vec<f64> {
+                vec![$(self.$name,)*]
+            }
+
+            /// The constants, in the order of [`NAMES`](Self::NAMES), to change.
+            pub fn values_mut(&mut self) -> Vec<&mut f64> {
+                vec![$(&mut self.$name,)*]
+            }
+        }
+    };
+}
+constants! {
+    /// Cycles from a load of B to the product, a quad, among many warps.
+    quad_latency: 540.0,
+    /// The same for a row so long that its warp runs alone in the end: its loads then overlap.
+    lone_quad: 70.0,
+    /// Cycles until a row's first nonzero is there.
+    row_latency: 145.0,
+    /// Joining the sums of teams, in quads.
+    joining: 0.5,
+    /// Resident warps of a multiprocessor, for kernels that do not ask for fewer, to have more registers.
+    resident_warps: 32.0,
+    /// Cycles of the L1 cache a cache line that a request touches, against one for 128 bytes of data.
+    line_cost: 0.4,
+    /// Cycles of a multiprocessor a 128 bytes of A that L2 must bring again for each tile of columns.
+    a_traffic: 32.0,
+    /// Cycles of a multiprocessor a 128 bytes of B that L2 brings to rows which cannot share them in L1.
+    b_traffic: 0.6,
+    /// How much uneven blocks on the multiprocessors can stretch the work, at most.
+    most_imbalance: 4.0,
+    /// The part of the smaller of working and waiting that is not hidden behind the larger.
+    not_hidden: 0.5,
+}
+
+impl CostModel {
+    /// The time of a kernel on a problem, in cycles of a multiprocessor up to a common factor: the larger of what keeps
+    /// the L1 cache busy and what its warps wait, and a part of the smaller.
+    pub(super) fn cost(&self, problem: &Problem, entry: &Entry<Tile>) -> f64 {
+        let block_warps = f64::from(entry.threads / 32);
+        let resident_warps = match entry.bounds.min_blocks {
+            0 => self.resident_warps.max(block_warps),
+            blocks => (f64::from(blocks) * block_warps).min(self.resident_warps),
+        };
+        let (busy, waiting) = match entry.tile.scheme {
+            Scheme::RowSplit { lanes, split } => {
+                let kernel = RowSplit { model: self, problem, tile: &entry.tile, lanes, split };
+                (kernel.busy(block_warps, resident_warps), kernel.waiting(resident_warps))
+            }
+        };
+        busy.max(waiting) + self.not_hidden * busy.min(waiting)
+    }
+}
+
+/// Nonzeros of an average row.
+fn mean_length(problem: &Problem) -> f64 {
+    problem.nnz as f64 / problem.rows.max(1) as f64
+}
+
+/// A kernel of the row-split scheme on a problem.
+struct RowSplit<'a> {
+    model: &'a CostModel,
+    problem: &'a Problem,
+    tile: &'a Tile,
+    lanes: u32,
+    split: u32,
+}
+
+impl RowSplit<'_> {
+    /// Cycles in which L1 is busy: loads of B, A again for each tile of columns, and B again for rows apart.
+    fn busy(&self, block_warps: f64, resident_warps: f64) -> f64 {
+        let Self { model, problem, .. } = *self;
+        let [vector, lanes] = [self.tile.vector, self.lanes].map(f64::from);
+        let sms = f64::from(problem.multiprocessors);
+        let warps = self.warps();
+        // A lane's part of a row of B, in words of four bytes.
+        let words = vector * f64::from(problem.value.bytes()) / 4.0;
+        let lines = 32.0 / lanes * (lanes * words / 32.0).max(1.0);
+        let request = words.max(model.line_cost * lines);
+        let loads = warps * self.team_quads(mean_length(problem)) * f64::from(QUAD) * request;
+        let nonzero_bytes = f64::from(problem.value.bytes() + problem.index.bytes());
+        let a_lines = problem.nnz as f64 * nonzero_bytes * self.column_tiles() / 128.0;
+        let b_lines = self.b_lines(resident_warps / block_warps);
+        let traffic = loads + a_lines * model.a_traffic + b_lines * model.b_traffic;
+
+        let blocks_per_sm = (warps / block_warps).ceil() / sms;
+        let imbalance = blocks_per_sm.ceil() / blocks_per_sm.max(f64::MIN_POSITIVE);
+        traffic / sms * imbalance.min(model.most_imbalance)
+    }
+
+    /// Cycles that warps wait for chains of loads: one for each wave of resident warps, because rows are about equally
+    /// long; or the chain of the longest row.
+    fn waiting(&self, resident_warps: f64) -> f64 {
+        let Self { model, problem, .. } = *self;
+        let waves = (self.warps() / (f64::from(problem.multiprocessors) * resident_warps)).ceil();
+        let joining = if self.split > 1 { model.joining } else { 0.0 };
+        let quads = self.team_quads(mean_length(problem)).ceil() + joining;
+        let average = model.quad_latency * quads + model.row_latency;
+        let longest_quads = self.team_quads(problem.longest_row as f64).ceil();
+        let longest = model.lone_quad * longest_quads + model.row_latency;
+        (average * waves).max(longest)
+    }
+
+    /// Lines of B from L2 to L1. Rows that run on one SM at the same time, over the same columns, share them: those of a
+    /// block, and of all resident blocks unless several tiles of columns run at once.
+    fn b_lines(&self, resident_blocks: f64) -> f64 {
+        let Self { problem, tile, .. } = *self;
+        let [rows, cols] = [problem.rows.max(1), problem.cols.max(1)].map(|count| count as f64);
+        let block_rows = f64::from(tile.block_rows);
+        let column_tiles = self.column_tiles();
+        let mixed =
+            column_tiles > 1.0 && rows / block_rows < f64::from(problem.multiprocessors) * resident_blocks;
+        let sharing = if mixed { block_rows } else { block_rows * resident_blocks }.min(rows);
+        let density = (mean_length(problem) / cols).min(1.0);
+        let distinct = cols * (1.0 - (1.0 - density).powf(sharing));
+        let width = f64::from(tile.block_columns).min(problem.n as f64);
+        rows / sharing * column_tiles * distinct * width * f64::from(problem.value.bytes()) / 128.0
+    }
+
+    /// Tiles of columns, those of all products together: a batch is like one B as wide as all of them.
+    fn column_tiles(&self) -> f64 {
+        (self.problem.n as f64 / f64::from(self.tile.block_columns)).ceil() * self.problem.batch as f64
+    }
+
+    /// Warps that the problem makes.
+    fn warps(&self) -> f64 {
+        let group = f64::from(self.lanes * self.split);
+        (self.problem.rows as f64 * group / 32.0).ceil() * self.column_tiles()
+    }
+
+    /// Quads of a team in a row of this length.
+    fn team_quads(&self, length: f64) -> f64 {
+        length / f64::from(QUAD * self.split)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_values_go_together() {
+        let mut model = CostModel::H200;
+        *model.values_mut()[3] *= 2.0;
+        assert_eq!(CostModel::NAMES.len(), model.values().len());
+        assert_eq!((CostModel::NAMES[3], model.values()[3]), ("joining", 2.0 * CostModel::H200.joining));
+    }
+}

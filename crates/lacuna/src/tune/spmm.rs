@@ -1,0 +1,344 @@
+//! Tuned plans of SpMM.
+use lacuna_kernels::entries;
+
+use super::format::Measured;
+use super::rank::rank;
+use super::{Autotuner, TuneWarning, key, stopwatch};
+use crate::{
+    Buffer, Choice, CsrMatrix, Device, Error, Index, Problem, Result, Spmm, SpmmAlgorithm, SpmmOptions,
+    Stream, Value,
+};
+
+/// Kernels whose modelled cost is more than this many times the lowest are not measured. The model's own choice is
+/// seldom a fifth slower than the best, and there are kernels that would take a hundred times as long.
+const WORTH_MEASURING: f64 = 4.0;
+/// Elements of B that are drawn; more repeat them.
+const DRAWN: usize = 1 << 20;
+
+/// B and C to measure with.
+type Scratch<T> = (Buffer<T>, Buffer<T>);
+
+impl Autotuner {
+    /// As [`Spmm::plan_with`], with the kernel that was measured to be the fastest.
+    ///
+    /// For a problem without a known choice it times, on `stream` and with B and C of its own (as large as the plan's, with
+    /// their strides and batch), each kernel that is legal for whole buffers and whose modelled cost is at most four times the lowest: some tens of milliseconds, and longer where the
+    /// driver has to compile kernels first. One measurement serves all alignments: where B's or C's address does not
+    /// allow the fastest kernel, the fastest of those that it allows runs, or else the cost model's choice. What is measured
+    /// is the plain product: the choice serves every alpha, beta, bias and clamp.
+    ///
+    /// The cost model alone chooses on the simulator, which has no time; for products without elements; and where the
+    /// device has no room for B and C ([`TuneWarning::NoRoom`]). Then nothing is kept. An algorithm asked for in
+    /// `options` is taken without measuring.
+    ///
+    /// The call waits for the stream when it measures, and must not be made while the stream is recorded.
+    ///
+    /// # Errors
+    /// Those of [`Spmm::plan_with`]; [`Error::OtherDevice`] for a stream of another device; what running a kernel fails
+    /// with.
+    pub fn plan<T: Value, I: Index>(
+        &self,
+        stream: &Stream,
+        a: &CsrMatrix<T, I>,
+        n: usize,
+        options: SpmmOptions,
+    ) -> Result<Spmm<T, I>> {
+        a.device().expect_same("tuning SpMM", "the stream", stream.device())?;
+        if a.device().is_simulator() {
+            return Spmm::plan_with(a, n, options);
+        }
+        let mut operands = None;
+        self.plan_by(a, n, options, |plan| {
+            let (b, c) = match &mut operands {
+                Some(operands) => operands,
+                none => none.insert(scratch(a.device(), plan)?),
+            };
+            stopwatch::time(stream, |stream| plan.run(stream, a, b.as_slice(), c.as_slice_mut()))
+        })
+    }
+
+    /// The same, with `time` to tell the microseconds that a plan takes.
+    fn plan_by<T: Value, I: Index>(
+        &self,
+        a: &CsrMatrix<T, I>,
+        n: usize,
+        options: SpmmOptions,
+        time: impl FnMut(&Spmm<T, I>) -> Result<f64>,
+    ) -> Result<Spmm<T, I>> {
+        let plan = Spmm::plan_with(a, n, options)?;
+        let legal = plan.legal(a);
+        let candidates = &legal[0];
+        if options.algorithm != SpmmAlgorithm::Auto || plan.output_len() == 0 || candidates.len() < 2 {
+            return Ok(plan);
+        }
+        let is_legal = |kernel: &Measured| candidates.iter().any(|choice| choice.entry == kernel.entry);
+        let measure = || {
+            let plans: Result<Vec<Spmm<T, I>>> = worth_measuring(candidates)
+                .map(|choice| Spmm::plan_with(a, n, plain(options).algorithm(choice.algorithm)))
+                .collect();
+            let plans = plans?;
+            let ranking = rank(&plans, time)?.into_iter();
+            let ranking: Vec<_> =
+                ranking.map(|(index, us)| Measured::new(plans[index].choice().entry, us)).collect();
+            Ok(best_of_alignments(&ranking, &legal))
+        };
+        match self.ranking(&key_of(a, &plan), |ranking| ranking.iter().any(is_legal), measure) {
+            Ok(ranking) => {
+                let entries: Vec<&str> = ranking.iter().map(|kernel| kernel.entry.as_str()).collect();
+                Ok(plan.preferring(&legal, &entries))
+            }
+            Err(error @ Error::OutOfMemory { .. }) => {
+                self.state().warn(TuneWarning::NoRoom { why: error.to_string() });
+                Ok(plan)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// These options without an epilogue: what is measured, so that choices do not depend on it, and repeated products do not
+/// grow in C.
+fn plain(options: SpmmOptions) -> SpmmOptions {
+    options.alpha(1.0).beta(0.0).clamp(f32::NEG_INFINITY, f32::INFINITY)
+}
+
+/// What a choice for this product belongs to.
+fn key_of<T: Value, I: Index>(a: &CsrMatrix<T, I>, plan: &Spmm<T, I>) -> String {
+    let surroundings = key::surroundings(a.device().info(), entries::spmm());
+    let Problem { rows, cols, nnz, n, vector, batch, value, index, .. } = plan.aligned_problem(a);
+    let rows_class = key::row_class(a.stats());
+    let matrices = a.batch();
+    // All products may share one B, which caches then hold.
+    let shared = if batch > 1 && plan.options().b_batch_stride == Some(0) { ", one B" } else { "" };
+    format!(
+        "{surroundings}; spmm {value} {index} {rows}×{cols}, {nnz} nonzeros, {rows_class}; n {n}, vectors of {vector}, \
+         batch {batch} of {matrices} A{shared}"
+    )
+}
+
+/// Those that may turn out to be the fastest, of kernels in the order of their costs.
+fn worth_measuring(candidates: &[Choice]) -> impl Iterator<Item = &Choice> {
+    let most = candidates.first().map_or(0.0, |choice| choice.cost * WORTH_MEASURING);
+    candidates.iter().take_while(move |choice| choice.cost <= most)
+}
+
+/// Of a ranking, fastest first, those that are the best for an alignment of B and C, by the kernels that are legal for each.
+fn best_of_alignments(ranking: &[Measured], legal: &[Vec<Choice>]) -> Vec<Measured> {
+    let is_legal =
+        |kernel: &Measured, legal: &[Choice]| legal.iter().any(|choice| choice.entry == kernel.entry);
+    let mut best: Vec<usize> =
+        legal.iter().filter_map(|legal| ranking.iter().position(|kernel| is_legal(kernel, legal))).collect();
+    best.sort_unstable();
+    best.dedup();
+    best.into_iter().map(|index| ranking[index].clone()).collect()
+}
+
+/// B and C to measure with. B has values of both signs and all sizes below 1, since multiplying zeros takes less power
+/// and so may take less time.
+fn scratch<T: Value, I: Index>(device: &Device, plan: &Spmm<T, I>) -> Result<Scratch<T>> {
+    let len = plan.input_len();
+    let c = device.zeros(plan.output_len())?;
+    let mut b = device.uninitialized(len)?;
+    let mut state = 1_u32;
+    let mut draw = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        T::from_f32((state >> 8) as f32 / (1 << 23) as f32 - 1.0)
+    };
+    let drawn: Vec<T> = (0..DRAWN.min(len)).map(|_| draw()).collect();
+    for start in (0..len).step_by(DRAWN) {
+        let end = len.min(start + DRAWN);
+        b.slice_mut(start..end)?.upload(&drawn[..end - start])?;
+    }
+    Ok((b, c))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::sync::Arc;
+
+    use lacuna_matrix::{Csr, generate};
+
+    use super::*;
+    use crate::choose;
+
+    fn matrix(device: &Device, seed: u64) -> CsrMatrix {
+        let pattern = generate::uniform(40, 60, 0.8, seed).unwrap();
+        let values = generate::random_values(pattern.nnz(), seed);
+        CsrMatrix::new(device, &Csr::with_values(Arc::new(pattern), values).unwrap()).unwrap()
+    }
+
+    /// A time for each plan: the later in the model's order the shorter, so that the model is wrong as can be.
+    fn backwards(timed: &RefCell<Vec<&'static str>>) -> impl FnMut(&Spmm) -> Result<f64> {
+        move |plan| {
+            timed.borrow_mut().push(plan.choice().entry);
+            Ok(1000.0 - timed.borrow().len() as f64)
+        }
+    }
+
+    #[test]
+    fn the_fastest_is_taken_and_measured_once() {
+        let (tuner, a) = (Autotuner::in_memory(), matrix(&Device::simulator(), 1));
+        let timed = RefCell::default();
+        let options = SpmmOptions::default();
+        let plan = tuner.plan_by(&a, 32, options, backwards(&timed)).unwrap();
+        let count = timed.borrow().len();
+        assert!(count >= 2 && plan.choice().entry == timed.borrow()[count - 1], "{:?}", timed.borrow());
+        assert_ne!(plan.choice().entry, Spmm::plan(&a, 32).unwrap().choice().entry);
+        // Another matrix of the same kind has the same choice; another N is another problem.
+        let again = tuner.plan_by(&matrix(a.device(), 1), 32, options, backwards(&timed)).unwrap();
+        assert_eq!((again.choice().entry, timed.borrow().len()), (plan.choice().entry, count));
+        tuner.plan_by(&a, 64, options, backwards(&timed)).unwrap();
+        assert!(timed.borrow().len() > count && tuner.problems() == 2);
+    }
+
+    #[test]
+    fn tuned_plans_run_at_every_alignment() {
+        let device = Device::simulator();
+        let (tuner, a, stream) = (Autotuner::in_memory(), matrix(&device, 1), device.stream().unwrap());
+        let plan = tuner.plan_by(&a, 8, SpmmOptions::default(), backwards(&RefCell::default())).unwrap();
+        let ones = device.upload(&vec![1.0_f32; plan.input_len() + 4]).unwrap();
+        let mut results = Vec::new();
+        for offset in 0..4 {
+            let mut c = device.zeros(plan.output_len() + 4).unwrap();
+            let b = ones.slice(offset..offset + plan.input_len()).unwrap();
+            plan.run(&stream, &a, b, c.slice_mut(offset..offset + plan.output_len()).unwrap()).unwrap();
+            results.push(c.slice(offset..offset + plan.output_len()).unwrap().download(&stream).unwrap());
+        }
+        for result in &results {
+            for (got, expected) in result.iter().zip(&results[0]) {
+                assert!((got - expected).abs() < 1e-4, "{got} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_algorithm_asked_for_is_not_measured() {
+        let (tuner, a) = (Autotuner::in_memory(), matrix(&Device::simulator(), 1));
+        let algorithm = SpmmAlgorithm::RowSplit { vector: 4, lanes: 32, split: 1, warps: 32 };
+        let options = SpmmOptions::default().algorithm(algorithm);
+        let plan = tuner.plan_by(&a, 32, options, |_| unreachable!("nothing to choose")).unwrap();
+        assert_eq!(plan.choice().algorithm, algorithm);
+        let none = tuner.plan_by(&a, 0, SpmmOptions::default(), |_| unreachable!("nothing to do")).unwrap();
+        assert_eq!((none.output_len(), tuner.problems()), (0, 0));
+    }
+
+    #[test]
+    fn without_room_the_model_chooses_and_without_times_too() {
+        let (tuner, a) = (Autotuner::in_memory(), matrix(&Device::simulator(), 1));
+        let full = |_: &Spmm| Err(Error::OutOfMemory { device: "GPU".into(), asked: 9, free: 1, total: 8 });
+        let model = Spmm::plan(&a, 32).unwrap().choice().entry;
+        let plan = tuner.plan_by(&a, 32, SpmmOptions::default(), full).unwrap();
+        assert_eq!((plan.choice().entry, tuner.problems()), (model, 0));
+        assert!(matches!(&tuner.warnings()[..], [TuneWarning::NoRoom { why }] if why.contains("9 bytes")));
+        let plan = tuner.plan_by(&a, 32, SpmmOptions::default(), |_| Ok(f64::NAN)).unwrap();
+        assert_eq!((plan.choice().entry, tuner.problems()), (model, 0));
+    }
+
+    #[test]
+    fn other_failures_are_errors() {
+        let (tuner, a) = (Autotuner::in_memory(), matrix(&Device::simulator(), 1));
+        let failing = |_: &Spmm| Err(Error::Cuda { call: "cuLaunchKernel", why: "lost".into() });
+        let error = tuner.plan_by(&a, 32, SpmmOptions::default(), failing).unwrap_err();
+        assert!(matches!(error, Error::Cuda { .. }), "{error}");
+    }
+
+    #[test]
+    fn hopeless_kernels_are_not_measured() {
+        let a = matrix(&Device::simulator(), 1);
+        let small = Problem::of(&a, 128, 8);
+        let large = Problem { rows: 8192, cols: 2048, nnz: 8192 * 512, longest_row: 600, ..small };
+        let candidates = choose(&large);
+        let worth = worth_measuring(&candidates).count();
+        assert!(worth >= 2 && worth < candidates.len(), "{worth} of {}", candidates.len());
+        assert_eq!(worth_measuring(&[]).count(), 0);
+    }
+
+    #[test]
+    fn only_kernels_that_are_the_best_for_an_alignment_are_kept() {
+        let a = matrix(&Device::simulator(), 1);
+        let legal = Spmm::plan(&a, 32).unwrap().legal(&a);
+        let measured = |vector: u32, nth: usize, us: f64| {
+            let of_vector = |choice: &&Choice| choice.tile.vector == vector;
+            Measured::new(legal[0].iter().filter(of_vector).nth(nth).unwrap().entry, us)
+        };
+        let ranking = [
+            measured(2, 0, 1.0),
+            measured(4, 0, 2.0),
+            measured(2, 1, 3.0),
+            measured(1, 0, 4.0),
+            measured(4, 1, 5.0),
+            measured(1, 1, 6.0),
+        ];
+        assert_eq!(best_of_alignments(&ranking, &legal), [ranking[0].clone(), ranking[3].clone()]);
+        // No kernel was measured that narrow operands may use: they keep the model's choice.
+        assert_eq!(best_of_alignments(&ranking[..3], &legal), [ranking[0].clone()]);
+        assert_eq!(best_of_alignments(&[], &legal), []);
+    }
+
+    #[test]
+    fn types_batches_and_strides_are_problems_of_their_own() {
+        let device = Device::simulator();
+        let pattern = Arc::new(generate::uniform(40, 60, 0.8, 1).unwrap());
+        let values = vec![half::f16::ONE; pattern.nnz()];
+        let host = Csr::with_values(pattern, values.clone()).unwrap();
+        let halves = CsrMatrix::<half::f16, u16>::with_index(&device, &host).unwrap();
+        let wide = CsrMatrix::new(&device, &host).unwrap();
+        let two = halves.with_value_batch(2, &[values.clone(), values].concat()).unwrap();
+        let (one, batch) = (SpmmOptions::default(), SpmmOptions::default().batch(2));
+        fn key<T: Value, I: Index>(a: &CsrMatrix<T, I>, options: SpmmOptions) -> String {
+            key_of(a, &Spmm::plan_with(a, 32, options).unwrap())
+        }
+        let keys = [
+            key(&matrix(&device, 1), one),
+            key(&halves, one),
+            key(&wide, one),
+            key(&halves, batch),
+            key(&two, batch),
+            key(&halves, batch.b_batch_stride(0)),
+            key(&halves, one.b_stride(36)),
+            key(&halves, one.c_stride(33)),
+        ];
+        for (index, key) in keys.iter().enumerate() {
+            assert!(!keys[..index].contains(key), "{key}");
+        }
+        assert_eq!(key(&halves, one.alpha(3.0).beta(1.0).relu()), keys[1], "epilogues share a choice");
+        assert_eq!(key(&halves, one.b_stride(40)), keys[1], "strides that allow the same share a choice");
+    }
+
+    #[test]
+    fn halves_are_tuned_without_their_epilogue() {
+        let device = Device::simulator();
+        let pattern = Arc::new(generate::uniform(40, 60, 0.8, 1).unwrap());
+        let host = Csr::with_values(Arc::clone(&pattern), vec![half::f16::ONE; pattern.nnz()]).unwrap();
+        let a = CsrMatrix::<half::f16, u16>::with_index(&device, &host).unwrap();
+        let options = SpmmOptions::default().beta(1.0).relu().b_stride(36);
+        let (tuner, mut timed) = (Autotuner::in_memory(), Vec::new());
+        let plan = tuner
+            .plan_by(&a, 32, options, |plan| {
+                let SpmmOptions { beta, lo, b_stride, .. } = *plan.options();
+                assert_eq!((beta, lo, b_stride), (0.0, f32::NEG_INFINITY, Some(36)));
+                timed.push(plan.choice().entry);
+                Ok(1000.0 - timed.len() as f64)
+            })
+            .unwrap();
+        assert!(timed.len() >= 2 && plan.choice().entry == *timed.last().unwrap(), "{timed:?}");
+        assert!(timed.iter().all(|entry| entry.starts_with("spmm_f16_u16_")), "{timed:?}");
+        assert_eq!(*plan.options(), options);
+    }
+
+    #[test]
+    fn scratch_repeats_what_was_drawn() {
+        let device = Device::simulator();
+        let stream = device.stream().unwrap();
+        let pattern = generate::uniform(1, 300, 0.9, 1).unwrap();
+        let a = Csr::with_values(Arc::new(pattern.clone()), vec![1.0; pattern.nnz()]).unwrap();
+        let plan = Spmm::plan(&CsrMatrix::new(&device, &a).unwrap(), 4000).unwrap();
+        let (b, c) = scratch(&device, &plan).unwrap();
+        assert_eq!((b.len(), c.len()), (1_200_000, 4000));
+        let b = b.download(&stream).unwrap();
+        assert_eq!(b[..100], b[DRAWN..DRAWN + 100]);
+        assert!(b.iter().all(|value| value.abs() <= 1.0));
+        assert!(b.iter().any(|&value| value < -0.5) && b.iter().any(|&value| value > 0.5));
+    }
+}

@@ -1,0 +1,115 @@
+//! Plans by measurement, and the file that keeps them.
+use std::fs;
+
+use anyhow::{Context as _, Result, ensure};
+use lacuna::matrix::generate;
+use lacuna::{Autotuner, CsrMatrix, Device, Error, Spmm, SpmmOptions};
+
+use super::problem::Problem;
+use crate::expect::{refused, same_bits};
+use crate::{Case, Context};
+
+pub(super) fn cases() -> Vec<Case> {
+    vec![
+        Case::new("spmm/tuned/file", "a measured plan is right, and found again in its file", file),
+        Case::new("spmm/tuned/damage", "a file of any bytes is a warning, and no more", damage),
+        Case::new("spmm/tuned/alignment", "a measured plan runs at every alignment", alignment),
+        Case::new("spmm/tuned/refusals", "another device's stream, and too many columns", refusals),
+    ]
+}
+
+fn problem(seed: u64) -> Result<Problem> {
+    Problem::generated(generate::uniform(61, 83, 0.7, seed), 24, seed)
+}
+
+/// Problems that a tuner knows after one measurement: none on the simulator, which has no time.
+fn measured(device: &Device) -> usize {
+    usize::from(!device.is_simulator())
+}
+
+/// C by a plan, at an offset into larger buffers: the largest error over its bound, and C.
+fn checked(
+    cx: &Context<'_>,
+    plan: &Spmm,
+    a: &CsrMatrix,
+    problem: &Problem,
+    offset: usize,
+) -> Result<(f64, Vec<f32>)> {
+    let b = cx.device.upload(&[vec![f32::NAN; offset], problem.b.clone()].concat())?;
+    let mut c = cx.device.uninitialized(offset + plan.output_len())?;
+    plan.run(cx.stream, a, b.slice(offset..)?, c.slice_mut(offset..)?)?;
+    let c = c.slice(offset..)?.download(cx.stream)?;
+    let report = lacuna_reference::spmm(&problem.a, &problem.b, problem.n)?.check(&c)?;
+    Ok((report.worst_over_bound, c))
+}
+
+fn file(cx: &Context<'_>) -> Result<f64> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("tune.json");
+    let problem = problem(cx.seed)?;
+    let a = CsrMatrix::new(cx.device, &problem.a)?;
+    let tuner = Autotuner::open(&path);
+    let plan = tuner.plan(cx.stream, &a, problem.n, SpmmOptions::default())?;
+    let (error, c) = checked(cx, &plan, &a, &problem, 0)?;
+    ensure!(tuner.problems() == measured(cx.device), "{} problems are known", tuner.problems());
+    ensure!(tuner.warnings().is_empty(), "{:?}", tuner.warnings());
+    ensure!(
+        path.exists() != cx.device.is_simulator(),
+        "the file is there where nothing was measured, or not"
+    );
+
+    let later = Autotuner::open(&path);
+    ensure!(later.problems() == measured(cx.device), "{} problems are in the file", later.problems());
+    let again = later.plan(cx.stream, &a, problem.n, SpmmOptions::default())?;
+    ensure!(
+        again.choice() == plan.choice(),
+        "{} was kept, and {} found",
+        plan.choice().entry,
+        again.choice().entry
+    );
+    same_bits("measured, then found", &c, &checked(cx, &again, &a, &problem, 0)?.1, problem.n)?;
+    Ok(error)
+}
+
+fn damage(cx: &Context<'_>) -> Result<f64> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("tune.json");
+    let problem = problem(cx.seed)?;
+    let a = CsrMatrix::new(cx.device, &problem.a)?;
+    let mut worst: f64 = 0.0;
+    let contents: [&[u8]; 4] = [b"", b"\xff\0", br#"{"format": 1, "rankings": {"#, br#"{"format": 99}"#];
+    for (index, bytes) in contents.into_iter().enumerate() {
+        fs::write(&path, bytes)?;
+        let tuner = Autotuner::open(&path);
+        ensure!(tuner.warnings().len() == 1, "{bytes:?}: {:?}", tuner.warnings());
+        let plan = tuner.plan(cx.stream, &a, problem.n, SpmmOptions::default())?;
+        let (error, _) = checked(cx, &plan, &a, &problem, 0).with_context(|| format!("{bytes:?}"))?;
+        worst = worst.max(error);
+        // What is not ours stays; on a GPU the choice replaces what is damaged.
+        let stays = index % 2 == 1 || cx.device.is_simulator();
+        ensure!((fs::read(&path)? == bytes) == stays, "{bytes:?}: the file was replaced, or was not");
+    }
+    Ok(worst)
+}
+
+fn alignment(cx: &Context<'_>) -> Result<f64> {
+    let problem = problem(cx.seed)?;
+    let a = CsrMatrix::new(cx.device, &problem.a)?;
+    let plan = Autotuner::in_memory().plan(cx.stream, &a, problem.n, SpmmOptions::default())?;
+    let errors: Result<Vec<f64>> =
+        (0..4).map(|offset| Ok(checked(cx, &plan, &a, &problem, offset)?.0)).collect();
+    Ok(errors?.into_iter().fold(0.0, f64::max))
+}
+
+fn refusals(cx: &Context<'_>) -> Result<f64> {
+    let a = CsrMatrix::new(cx.device, &problem(cx.seed)?.a)?;
+    let tuner = Autotuner::in_memory();
+    let elsewhere = Device::simulator().stream()?;
+    let result = tuner.plan(&elsewhere, &a, 8, SpmmOptions::default());
+    let is_other = |error: &Error| matches!(error, Error::OtherDevice { .. });
+    refused("a stream elsewhere", result, is_other, &["the stream is on", "simulator"])?;
+    let result = tuner.plan(cx.stream, &a, usize::MAX, SpmmOptions::default());
+    let is_large = |error: &Error| matches!(error, Error::TooLarge { .. });
+    refused("too many columns", result, is_large, &[&usize::MAX.to_string()])?;
+    Ok(0.0)
+}
