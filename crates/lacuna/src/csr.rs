@@ -1,7 +1,7 @@
 //! Sparse matrices on a device.
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use lacuna_kernels::spmm::{QUAD, RowRecord};
+use lacuna_kernels::spmm::{QUAD, RowRecord, SPARE};
 use lacuna_matrix::{Csr, Pattern, PatternStats};
 
 use crate::{Buffer, Device, Error, Index, Result, SliceMut, Value};
@@ -13,7 +13,7 @@ use crate::{Buffer, Device, Error, Index, Result, SliceMut, Value};
 pub struct CsrMatrix<T: Value = f32, I: Index = u32> {
     pattern: Arc<DevicePattern<I>>,
     batch: usize,
-    /// The values of each matrix, then zeros up to whole quads.
+    /// The values of each matrix, then zeros to spare.
     values: Buffer<T>,
 }
 
@@ -26,8 +26,10 @@ pub(crate) struct DevicePattern<I: Index> {
     pub(crate) stats: PatternStats,
     /// [`RowRecord`]s, longest row first.
     pub(crate) row_table: Buffer<u32>,
-    /// The columns, then zeros up to whole quads.
+    /// The columns, then zeros to spare.
     pub(crate) columns: Buffer<I>,
+    /// [`RowMask`]s, made when the first plan wants them.
+    pub(crate) masks: OnceLock<Buffer<u32>>,
 }
 
 /// What errors call this.
@@ -112,7 +114,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
             device.upload(values)?
         } else {
             let mut contents = vec![T::zeroed(); padded_len];
-            for (place, values) in contents.chunks_mut(padded(nnz)).zip(values.chunks(nnz)) {
+            for (place, values) in contents.chunks_mut(padded(nnz)).zip(values.chunks(nnz.max(1))) {
                 place[..nnz].copy_from_slice(values);
             }
             device.upload(&contents)?
@@ -210,6 +212,7 @@ impl<I: Index> DevicePattern<I> {
             stats: pattern.stats(),
             row_table: device.upload(table.as_flattened())?,
             columns: device.upload(&columns)?,
+            masks: OnceLock::new(),
         })
     }
 }
@@ -221,7 +224,7 @@ fn expect_at_most(what: &'static str, limit: usize, got: usize) -> Result<()> {
     Err(Error::TooLarge { what, limit: limit as u64, got: got as u64 })
 }
 
-/// Elements of an array whose last quad is whole.
+/// Elements of an array of as many nonzeros as kernels want it: some to spare, and the last quad whole.
 fn padded(nnz: usize) -> usize {
-    nnz.next_multiple_of(QUAD as usize)
+    (nnz + SPARE).next_multiple_of(QUAD as usize)
 }

@@ -46,12 +46,13 @@ pub use csr::CsrMatrix;
 pub use device::{Device, DeviceInfo, SimulatedLaunch};
 pub use element::Element;
 pub use error::{Error, Result};
-pub use lacuna_kernels::spmm::{Scheme, Tile};
+pub use lacuna_kernels::spmm::{Arithmetic, Scheme, Tile};
 pub use lacuna_kernels::{IndexType, ValueType};
 pub use lacuna_matrix as matrix;
 pub use lacuna_sim as sim;
 pub use spmm::{
-    Choice, CostModel, Problem, Spmm, SpmmAlgorithm, SpmmOperands, SpmmOptions, choose, choose_by, spmm,
+    Choice, CostModel, LONG_ROWS, Precision, Problem, Spmm, SpmmAlgorithm, SpmmOperands, SpmmOptions, choose,
+    choose_by, spmm,
 };
 pub use stream::{Event, Graph, Stream};
 pub use tune::{Autotuner, TuneWarning};

@@ -10,6 +10,9 @@ use crate::{Bounds, DeviceIndex, DeviceValue};
 /// four bytes, or of 8 of shorter ones.
 pub const QUAD: u32 = 4;
 
+/// Elements that the arrays of nonzeros have to spare at least: lanes load a few more than they use.
+pub const SPARE: usize = 6;
+
 /// SpMM by rows: a group of `LANES · SPLIT` lanes computes one row of C, `LANES · V` columns wide.
 ///
 /// - `T`, `I`: types of A's, B's and C's values, and of A's column indices. Sums are `f32`.

@@ -11,7 +11,7 @@ mod tiles;
 
 use lacuna_gpu::GlobalPtr;
 
-pub use config::{QUAD, RowSplit};
+pub use config::{QUAD, RowSplit, SPARE};
 pub use epilogue::Output;
 pub use tile::{Arithmetic, Scheme, Tile};
 pub use tiles::{HalfTiles, MaskArgs, Masks, RowMask, SingleTiles, Split, Tf32, TileArgs};
@@ -24,7 +24,7 @@ pub use tiles::{HalfTiles, MaskArgs, Masks, RowMask, SingleTiles, Split, Tf32, T
 pub struct Args<T, I> {
     /// `rows` records of [`RowRecord`] words, in the order in which the rows are to be worked on.
     pub row_table: GlobalPtr<u32>,
-    /// Values of A, row by row; 16-byte aligned, and padded to a multiple of [`QUAD`].
+    /// Values of A, row by row; 16-byte aligned, and padded by [`SPARE`], and to a multiple of [`QUAD`].
     pub values: GlobalPtr<T>,
     /// Column of each value; aligned and padded likewise.
     pub columns: GlobalPtr<I>,

@@ -1,8 +1,10 @@
 //! Which SpMM kernel suits a problem: a pure function, so that it can be tested and printed without a GPU.
-use lacuna_kernels::spmm::{Scheme, Tile};
+use lacuna_kernels::spmm::{Arithmetic, Scheme, Tile};
 use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 
 use super::cost::CostModel;
+use super::masks;
+use super::options::{LONG_ROWS, Precision};
 use crate::{CsrMatrix, Index, Value};
 
 /// What the chooser looks at.
@@ -27,8 +29,12 @@ pub struct Problem {
     pub value: ValueType,
     /// Type of A's column indices.
     pub index: IndexType,
+    /// How exactly it is to be computed.
+    pub precision: Precision,
     /// Streaming multiprocessors of the GPU.
     pub multiprocessors: u32,
+    /// The most bytes of shared memory that a block may have there.
+    pub block_shared_bytes: u32,
     /// The GPU's compute capability, 90 for 9.0.
     pub sm: u32,
 }
@@ -46,7 +52,9 @@ impl Problem {
             batch: a.batch(),
             value: T::TYPE,
             index: I::TYPE,
+            precision: Precision::Single,
             multiprocessors: a.device().info().multiprocessors,
+            block_shared_bytes: a.device().info().block_shared_bytes,
             sm: a.device().info().sm,
         }
     }
@@ -71,6 +79,15 @@ pub enum SpmmAlgorithm {
         /// Warps a block.
         warps: u32,
     },
+    /// Blocks take a tile of C each, on tensor cores; zeros of A are multiplied, too. From compute capability 8.0 on.
+    Tiles {
+        /// Rows of a tile.
+        rows: u32,
+        /// Columns of a tile.
+        columns: u32,
+        /// Parts of a step along K, which different warps multiply.
+        slices: u32,
+    },
 }
 
 /// A kernel, and how the chooser thinks of it.
@@ -90,6 +107,13 @@ pub struct Choice {
     pub cost: f64,
 }
 
+impl Choice {
+    /// Whether it reads the pattern as masks.
+    pub(super) fn is_by_tiles(&self) -> bool {
+        matches!(self.tile.scheme, Scheme::Tiles { .. })
+    }
+}
+
 /// All kernels that may be used on `problem`, cheapest first. Never empty: one column at a time is always legal.
 pub fn choose(problem: &Problem) -> Vec<Choice> {
     choose_by(problem, &CostModel::H200)
@@ -100,9 +124,10 @@ pub fn choose_by(problem: &Problem, model: &CostModel) -> Vec<Choice> {
     let mut choices: Vec<Choice> = entries::spmm()
         .iter()
         .filter(|entry| {
-            let Tile { value, index, vector, .. } = entry.tile;
+            let Tile { value, vector, .. } = entry.tile;
             let fits = problem.vector.is_multiple_of(vector) && problem.n.is_multiple_of(vector as usize);
-            fits && (value, index) == (problem.value, problem.index) && entry.min_sm <= problem.sm
+            let runs = entry.min_sm <= problem.sm && entry.shared_bytes <= problem.block_shared_bytes;
+            fits && runs && value == problem.value && is_meant(problem, &entry.tile)
         })
         .map(|entry| Choice {
             entry: entry.name,
@@ -117,13 +142,34 @@ pub fn choose_by(problem: &Problem, model: &CostModel) -> Vec<Choice> {
     choices
 }
 
+/// Whether a kernel's scheme is for this problem.
+fn is_meant(problem: &Problem, tile: &Tile) -> bool {
+    match tile.scheme {
+        Scheme::RowSplit { .. } => tile.index == problem.index,
+        Scheme::Tiles { arithmetic, .. } => {
+            let exact_enough = match (arithmetic, problem.precision) {
+                (_, Precision::Fma) | (Arithmetic::Tf32, Precision::Single) => false,
+                (Arithmetic::Split, Precision::Single) => problem.nnz >= LONG_ROWS * problem.rows,
+                (Arithmetic::Split, Precision::Tf32) => false,
+                (Arithmetic::Tf32, Precision::Tf32) | (Arithmetic::Half, _) => true,
+            };
+            exact_enough && masks::bytes(problem).is_some()
+        }
+        Scheme::Masks => false,
+    }
+}
+
 /// The algorithm that an entry is.
 fn algorithm(entry: &Entry<Tile>) -> SpmmAlgorithm {
-    let Tile { vector, scheme, .. } = entry.tile;
+    let Tile { vector, block_rows, block_columns, scheme, .. } = entry.tile;
     match scheme {
         Scheme::RowSplit { lanes, split } => {
             SpmmAlgorithm::RowSplit { vector, lanes, split, warps: entry.threads / 32 }
         }
+        Scheme::Tiles { slices, .. } => {
+            SpmmAlgorithm::Tiles { rows: block_rows, columns: block_columns, slices }
+        }
+        Scheme::Masks => SpmmAlgorithm::Auto,
     }
 }
 
@@ -143,7 +189,9 @@ mod tests {
             batch: 1,
             value: ValueType::F32,
             index: IndexType::U32,
+            precision: Precision::Single,
             multiprocessors: 132,
+            block_shared_bytes: 227 * 1024,
             sm: 90,
         }
     }

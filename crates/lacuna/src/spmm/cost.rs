@@ -1,6 +1,6 @@
 //! What a kernel costs on a problem: the chooser's model, and its constants.
 use lacuna_kernels::Entry;
-use lacuna_kernels::spmm::{QUAD, Scheme, Tile};
+use lacuna_kernels::spmm::{Arithmetic, QUAD, Scheme, Tile};
 
 use super::choose::Problem;
 
@@ -52,6 +52,18 @@ constants! {
     b_traffic: 0.6,
     /// How much uneven blocks on the multiprocessors can stretch the work, at most.
     most_imbalance: 4.0,
+    /// Of tiles: cycles from a block's start to its first product and from its last product to its end.
+    tile_start: 6000.0,
+    /// Cycles that a step's barriers cost.
+    tile_step: 150.0,
+    /// Cycles of a multiprocessor a product of 16×8×8 on tensor cores, those in bfloat16 and halves as half of one.
+    tile_product: 1.6,
+    /// Cycles of a multiprocessor a row of a chunk, 32 columns, that producers fill.
+    tile_row: 12.0,
+    /// Cycles of a multiprocessor a 128 bytes of B that producers copy.
+    tile_line: 5.0,
+    /// Cycles of tiles to those of rows.
+    tile_scale: 1.0,
     /// The part of the smaller of working and waiting that is not hidden behind the larger.
     not_hidden: 0.5,
 }
@@ -65,13 +77,41 @@ impl CostModel {
             0 => self.resident_warps.max(block_warps),
             blocks => (f64::from(blocks) * block_warps).min(self.resident_warps),
         };
-        let (busy, waiting) = match entry.tile.scheme {
+        match entry.tile.scheme {
             Scheme::RowSplit { lanes, split } => {
                 let kernel = RowSplit { model: self, problem, tile: &entry.tile, lanes, split };
-                (kernel.busy(block_warps, resident_warps), kernel.waiting(resident_warps))
+                let (busy, waiting) =
+                    (kernel.busy(block_warps, resident_warps), kernel.waiting(resident_warps));
+                busy.max(waiting) + self.not_hidden * busy.min(waiting)
             }
+            Scheme::Tiles { slices, arithmetic, .. } => {
+                self.tile_scale * self.tiles(problem, &entry.tile, slices, arithmetic)
+            }
+            Scheme::Masks => f64::INFINITY,
+        }
+    }
+
+    /// Cycles of a kernel of the tiles scheme: each multiprocessor takes its blocks one after the other, and a block its
+    /// steps; a step takes what its products or its filling take, and a part of the smaller.
+    fn tiles(&self, problem: &Problem, tile: &Tile, slices: u32, arithmetic: Arithmetic) -> f64 {
+        let [rows, columns, slices] = [tile.block_rows, tile.block_columns, slices].map(f64::from);
+        let count = |whole: usize, part: f64| (whole as f64 / part).ceil();
+        let blocks = count(problem.rows, rows) * count(problem.n, columns) * problem.batch as f64;
+        let rounds = (blocks / f64::from(problem.multiprocessors)).ceil();
+        let chunks = if arithmetic == Arithmetic::Half { 2.0 } else { 1.0 };
+        let steps = count(problem.cols, 32.0 * chunks * slices);
+
+        let products = match arithmetic {
+            Arithmetic::Half => 0.5,
+            Arithmetic::Split => 2.0,
+            Arithmetic::Tf32 => 1.0,
         };
-        busy.max(waiting) + self.not_hidden * busy.min(waiting)
+        let pieces = chunks * slices * (rows / 8.0) * (columns / 16.0) * 4.0;
+        let multiplying = self.tile_product * products * pieces;
+        let line_bytes = chunks * 32.0 * slices * columns * f64::from(problem.value.bytes());
+        let filling = self.tile_row * chunks * slices * rows + self.tile_line * line_bytes / 128.0;
+        let step = multiplying.max(filling) + self.not_hidden * multiplying.min(filling) + self.tile_step;
+        rounds * (self.tile_start + steps * step)
     }
 }
 

@@ -4,12 +4,13 @@
 mod choose;
 mod cost;
 mod layout;
+mod masks;
 mod options;
 mod plan;
 
 pub use choose::{Choice, Problem, SpmmAlgorithm, choose, choose_by};
 pub use cost::CostModel;
-pub use options::SpmmOptions;
+pub use options::{LONG_ROWS, Precision, SpmmOptions};
 pub use plan::{Spmm, SpmmOperands};
 
 use lacuna_matrix::Csr;

@@ -6,6 +6,24 @@ use super::layout::Layout;
 use super::{OPERATION, SpmmAlgorithm};
 use crate::{Error, Result};
 
+/// How exactly products of `f32` and their sums are computed. Halves and bfloat16 have exact products in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Precision {
+    /// As exactly as sums in `f32` are: by fused multiply-adds; or on tensor cores in three products each, where rows of A
+    /// are so long that the error bound of these is no larger than that of a sum in `f32` ([`LONG_ROWS`]).
+    #[default]
+    Single,
+    /// By fused multiply-adds in `f32`, for 16-bit values too.
+    Fma,
+    /// On tensor cores with `f32` cut to TF32 (10 bits of mantissa) where that is faster: errors up to 2⁻⁹ of each product.
+    Tf32,
+}
+
+/// Nonzeros of an average row from which on [`Precision::Single`] allows products on tensor cores: of n products in `f32` the
+/// sum is within n·2⁻²⁴ of their magnitudes, the three products of the tiles are within 2⁻¹⁷.
+pub const LONG_ROWS: usize = 128;
+
 /// What may be asked of SpMM: C = clamp(alpha·A·B + beta·C + bias, lo, hi), for a batch of operands with any strides.
 ///
 /// The default is C = A·B of operands without gaps. Each sum is finished in `f32` and then rounded once to the type of C:
@@ -24,6 +42,8 @@ pub struct SpmmOptions {
     /// The algorithm, if not the library's choice. It must be legal for N and the strides; where B's or C's address does
     /// not allow its vectors, the run is refused.
     pub algorithm: SpmmAlgorithm,
+    /// How exactly it is computed.
+    pub precision: Precision,
     /// Multiplies A·B.
     pub alpha: f32,
     /// Multiplies what C holds. With 0, C is not read: it may hold anything, NaN too.
@@ -48,6 +68,7 @@ impl Default for SpmmOptions {
     fn default() -> Self {
         Self {
             algorithm: SpmmAlgorithm::Auto,
+            precision: Precision::Single,
             alpha: 1.0,
             beta: 0.0,
             lo: f32::NEG_INFINITY,
@@ -66,6 +87,11 @@ impl SpmmOptions {
     #[must_use]
     pub fn algorithm(self, algorithm: SpmmAlgorithm) -> Self {
         Self { algorithm, ..self }
+    }
+    /// Computed this exactly.
+    #[must_use]
+    pub fn precision(self, precision: Precision) -> Self {
+        Self { precision, ..self }
     }
     /// With A·B multiplied by `alpha`.
     #[must_use]

@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
-use lacuna_kernels::spmm::Args;
+use lacuna_kernels::spmm::{Args, Output, TileArgs};
 
 use super::choose::{Choice, Problem, SpmmAlgorithm, choose};
 use super::layout::{Layout, Strides};
@@ -49,6 +49,14 @@ pub struct SpmmOperands<'o, T: Value = f32, I: Index = u32> {
     pub c: SliceMut<'o, T>,
     /// What is added to each row of C: M elements, the same for the whole batch.
     pub bias: Option<Slice<'o, T>>,
+}
+
+/// Products `product..` of the batch, columns `column..` of each: what one launch does.
+struct Part {
+    product: usize,
+    products: usize,
+    column: usize,
+    columns: usize,
 }
 
 impl<T: Value, I: Index> Spmm<T, I> {
@@ -105,7 +113,15 @@ impl<T: Value, I: Index> Spmm<T, I> {
                 VECTORS[0],
             ));
         }
-        Ok(plan)
+        plan.prepared()
+    }
+
+    /// This plan, once what its kernels need of the pattern is there.
+    fn prepared(self) -> Result<Self> {
+        if self.choices.iter().flatten().any(Choice::is_by_tiles) {
+            self.pattern.masks()?;
+        }
+        Ok(self)
     }
 
     /// The kernel that runs where B and C are aligned to 16 bytes, as whole buffers are.
@@ -131,12 +147,12 @@ impl<T: Value, I: Index> Spmm<T, I> {
 
     /// This plan with, for each alignment, the first of `entries` that is [legal](Self::legal) there. Where none is, the
     /// choice stays.
-    pub(crate) fn preferring(mut self, legal: &[Vec<Choice>], entries: &[&str]) -> Self {
+    pub(crate) fn preferring(mut self, legal: &[Vec<Choice>], entries: &[&str]) -> Result<Self> {
         for (choice, legal) in self.choices.iter_mut().zip(legal) {
             let preferred = |entry: &&str| legal.iter().find(|choice| choice.entry == *entry);
             *choice = entries.iter().find_map(preferred).copied().or(*choice);
         }
-        self
+        self.prepared()
     }
 
     /// Elements that B must have, up to the last of the last row: K·N without gaps. The gap after it may be there too.
@@ -177,54 +193,91 @@ impl<T: Value, I: Index> Spmm<T, I> {
         }
         let SpmmOperands { a, b, c, bias } = operands;
         let choice = self.choice_at(b.address() | c.address(), a)?;
-        let bias = bias.map_or(0, |bias| bias.address());
-        let args = Args {
-            row_table: GlobalPtr::from_address(self.pattern.row_table.as_slice().address()),
-            values: GlobalPtr::<T::Device>::from_address(a.values_address()),
-            columns: GlobalPtr::<I::Device>::from_address(self.pattern.columns.as_slice().address()),
-            b: GlobalPtr::from_address(b.address()),
-            b_batch: self.b.batch_stride as u64,
-            output: self.options.output(
-                GlobalMut::from_address(c.address()),
-                &self.c,
-                GlobalPtr::from_address(bias),
-            ),
-            rows: self.pattern.rows as u32,
-            n: self.n as u32,
-            b_stride_bytes: self.b.stride_bytes,
-            values_batch: if a.batch() == 1 { 0 } else { a.values_stride() as u32 },
-        };
-        self.launch(stream, choice, args)
+        let bias = GlobalPtr::<T::Device>::from_address(bias.map_or(0, |bias| bias.address()));
+        let (b, c) = (GlobalPtr::from_address(b.address()), GlobalMut::from_address(c.address()));
+        let values = GlobalPtr::from_address(a.values_address());
+        let output = self.options.output(c, &self.c, bias);
+        let values_batch = if a.batch() == 1 { 0 } else { a.values_stride() as u32 };
+        let masks = if choice.is_by_tiles() { self.pattern.masks()? } else { 0 };
+        self.parts(choice.tile.block_columns, values_batch, |part| {
+            let values = values.add(part.product * values_batch as usize);
+            let b = b.add(part.product * self.b.batch_stride + part.column);
+            let c = output.c.add(part.product * self.c.batch_stride + part.column);
+            let (output, n, rows) = (Output { c, ..output }, part.columns as u32, self.pattern.rows as u32);
+            let (b_batch, b_stride_bytes) = (self.b.batch_stride as u64, self.b.stride_bytes);
+            if choice.is_by_tiles() {
+                let masks = GlobalPtr::from_address(masks);
+                let cols = self.pattern.cols as u32;
+                let args = TileArgs {
+                    masks,
+                    values,
+                    b,
+                    b_batch,
+                    output,
+                    rows,
+                    cols,
+                    n,
+                    b_stride_bytes,
+                    values_batch,
+                };
+                return self.launch(stream, choice, &part, &args);
+            }
+            let row_table = GlobalPtr::from_address(self.pattern.row_table.as_slice().address());
+            let columns = GlobalPtr::<I::Device>::from_address(self.pattern.columns.as_slice().address());
+            let args = Args {
+                row_table,
+                values,
+                columns,
+                b,
+                b_batch,
+                output,
+                rows,
+                n,
+                b_stride_bytes,
+                values_batch,
+            };
+            self.launch(stream, choice, &part, &args)
+        })
     }
 
-    /// Launches the kernel, as often as its grid's limits ask for.
-    fn launch(&self, stream: &Stream, choice: &Choice, args: Args<T::Device, I::Device>) -> Result<()> {
-        let row_blocks = args.rows.div_ceil(choice.tile.block_rows);
-        let tile_columns = choice.tile.block_columns as usize;
-        let launch_columns = MAX_GRID_YZ * tile_columns;
+    /// Cuts the product into what one launch can do, for tiles of so many columns.
+    fn parts(
+        &self,
+        tile_columns: u32,
+        values_batch: u32,
+        mut launch: impl FnMut(Part) -> Result<()>,
+    ) -> Result<()> {
+        let launch_columns = MAX_GRID_YZ * tile_columns as usize;
         // A launch counts the values of its products in 32 bits.
-        let countable = u32::MAX.checked_div(args.values_batch).map_or(usize::MAX, |count| count as usize);
+        let countable = u32::MAX.checked_div(values_batch).map_or(usize::MAX, |count| count as usize);
         let launch_products = MAX_GRID_YZ.min(countable);
         for product in (0..self.options.batch).step_by(launch_products) {
             let products = launch_products.min(self.options.batch - product);
             for column in (0..self.n).step_by(launch_columns) {
                 let columns = launch_columns.min(self.n - column);
-                let mut args = args;
-                args.values = args.values.add(product * args.values_batch as usize);
-                args.b = args.b.add(product * self.b.batch_stride + column);
-                args.output.c = args.output.c.add(product * self.c.batch_stride + column);
-                args.n = columns as u32;
-                stream.launch(&Launch {
-                    entry: choice.entry,
-                    grid: [row_blocks, columns.div_ceil(tile_columns) as u32, products as u32],
-                    threads: choice.threads,
-                    shared_bytes: choice.shared_bytes,
-                    args: &args,
-                    args_pointer: ptr::from_ref(&args).cast(),
-                })?;
+                launch(Part { product, products, column, columns })?;
             }
         }
         Ok(())
+    }
+
+    fn launch<A: Copy + 'static>(
+        &self,
+        stream: &Stream,
+        choice: &Choice,
+        part: &Part,
+        args: &A,
+    ) -> Result<()> {
+        let row_blocks = (self.pattern.rows as u32).div_ceil(choice.tile.block_rows);
+        let column_blocks = part.columns.div_ceil(choice.tile.block_columns as usize) as u32;
+        stream.launch(&Launch {
+            entry: choice.entry,
+            grid: [row_blocks, column_blocks, part.products as u32],
+            threads: choice.threads,
+            shared_bytes: choice.shared_bytes,
+            args,
+            args_pointer: ptr::from_ref(args).cast(),
+        })
     }
 
     fn check(&self, stream: &Stream, operands: &SpmmOperands<'_, T, I>) -> Result<()> {
@@ -261,7 +314,8 @@ impl<T: Value, I: Index> Spmm<T, I> {
     fn problem(&self, a: &CsrMatrix<T, I>, vector: u32) -> Problem {
         let allowed = |&allowed: &u32| allowed <= vector && self.b.allows(allowed) && self.c.allows(allowed);
         let vector = VECTORS.into_iter().find(allowed).unwrap_or(1);
-        Problem { batch: self.options.batch, ..Problem::of(a, self.n, vector) }
+        let SpmmOptions { batch, precision, .. } = self.options;
+        Problem { batch, precision, ..Problem::of(a, self.n, vector) }
     }
 
     /// The choice for addresses whose bits are in `addresses`.

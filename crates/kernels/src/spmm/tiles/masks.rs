@@ -3,7 +3,7 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 
-use crate::spmm::{Scheme, Tile};
+use crate::spmm::{RowRecord, Scheme, Tile};
 use crate::{DeviceIndex, Kernel, ValueType};
 
 /// Where the nonzeros of a chunk are: 32 columns of one row.
@@ -47,15 +47,15 @@ impl RowMask {
     pub(super) const NEXT_CHUNK: usize = Self::ROWS as usize;
 }
 
-/// What the entry points of [`Masks`] take. The grid is groups of [`RowMask::ROWS`] rows, tiles of 32 chunks.
+/// What the entry points of [`Masks`] take. The grid is [`Tile::block_rows`] rows by [`Tile::block_columns`] chunks.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct MaskArgs<I> {
-    /// Index of each row's first nonzero, and after the last row's end: rows + 1 of them.
-    pub offsets: GlobalPtr<u32>,
+    /// `rows` [`RowRecord`]s, in any order.
+    pub row_table: GlobalPtr<u32>,
     /// Column of each nonzero, rising in each row.
     pub columns: GlobalPtr<I>,
-    /// [`RowMask::count`] records.
+    /// [`RowMask::count`] records; those of rows that A does not have stay as they are.
     pub masks: GlobalMut<u32>,
     /// Rows of A.
     pub rows: u32,
@@ -87,41 +87,38 @@ impl<I: DeviceIndex> Kernel for Masks<I> {
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: MaskArgs<I>) {
-        // Neighbouring threads take the rows of a group: their records are neighbours.
         let thread = gpu.thread_idx_x();
-        let row = gpu.block_idx_x() * RowMask::ROWS + thread % RowMask::ROWS;
-        let chunk = gpu.block_idx_y() * BLOCK_CHUNKS + thread / RowMask::ROWS;
+        let index = gpu.block_idx_x() * RowMask::ROWS + thread / BLOCK_CHUNKS;
+        let chunk = gpu.block_idx_y() * BLOCK_CHUNKS + thread % BLOCK_CHUNKS;
         let chunks = RowMask::chunks(args.cols);
-        if chunk >= chunks {
+        if index >= args.rows || chunk >= chunks {
             return;
         }
         let begin = chunk * RowMask::COLUMNS;
-        let mut record = RowMask { mask: 0, first: 0 };
-        if row < args.rows {
-            // SAFETY: there are rows + 1 offsets, and a column for each index below the last.
-            unsafe {
-                let [start] = gpu.load_readonly::<u32, 1>(args.offsets.add(row as usize));
-                let [end] = gpu.load_readonly::<u32, 1>(args.offsets.add(row as usize + 1));
-                let column = |index: u32| -> u32 {
-                    let [column] = gpu.load_readonly::<I, 1>(args.columns.add(index as usize));
-                    column.widen()
-                };
-                let (mut low, mut high) = (start, end);
-                while low < high {
-                    let middle = low + (high - low) / 2;
-                    if column(middle) < begin {
-                        low = middle + 1;
-                    } else {
-                        high = middle;
-                    }
-                }
-                record.first = low;
-                while low < end && column(low) - begin < RowMask::COLUMNS {
-                    record.mask |= 1 << (column(low) - begin);
-                    low += 1;
+        // SAFETY: the table has a record for each row, and its indices are those of columns.
+        let (row, record) = unsafe {
+            let row = gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS));
+            let row = RowRecord::from_words(row);
+            let column = |index: u32| -> u32 {
+                let [column] = gpu.load_readonly::<I, 1>(args.columns.add(index as usize));
+                column.widen()
+            };
+            let (mut low, mut high) = (row.start, row.end);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                if column(middle) < begin {
+                    low = middle + 1;
+                } else {
+                    high = middle;
                 }
             }
-        }
+            let mut record = RowMask { mask: 0, first: low };
+            while low < row.end && column(low) - begin < RowMask::COLUMNS {
+                record.mask |= 1 << (column(low) - begin);
+                low += 1;
+            }
+            (row.row, record)
+        };
         let at = RowMask::index(row, chunk, chunks) * RowMask::WORDS;
         // SAFETY: the record lies in the masks, and is this thread's alone.
         unsafe { gpu.store(args.masks.add(at), [record.mask, record.first]) };

@@ -43,7 +43,7 @@ use super::Output;
 pub struct TileArgs<T> {
     /// A's pattern: [`RowMask`]s.
     pub masks: GlobalPtr<u32>,
-    /// Values of A, row by row, with at least 8 bytes of padding.
+    /// Values of A, row by row, with [`SPARE`](super::SPARE) more after the last.
     pub values: GlobalPtr<T>,
     /// B, K×N; its rows are 16-byte aligned.
     pub b: GlobalPtr<T>,

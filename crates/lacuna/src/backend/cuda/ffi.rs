@@ -4,7 +4,9 @@
 //! not be a value of it, which Rust does not allow.
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 
-use cust::sys::{CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUjit_option, CUmodule, CUstream};
+use cust::sys::{
+    CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUjit_option, CUmodule, CUstream,
+};
 
 /// Success.
 pub(super) const SUCCESS: c_int = 0;
