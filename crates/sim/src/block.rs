@@ -66,7 +66,7 @@ impl Threads<'_, '_> {
     fn run_warp(&mut self, warp: usize) -> io::Result<()> {
         loop {
             let ready = self.worker.borrow().schedule.ready(warp);
-            if ready == 0 {
+            if ready == 0 || self.worker.borrow().aborted {
                 return Ok(());
             }
             for lane in lanes(ready) {

@@ -1,13 +1,22 @@
 //! Who has seen what: the order that barriers give to the accesses of a block.
 //!
-//! Block barriers cut a block's run into epochs. Inside an epoch only the lanes of a warp can be ordered, by
-//! `sync_warp`: each lane has a clock that moves at every such barrier, and remembers the clocks of the lanes it met.
+//! Block barriers cut a block's run into epochs. Inside an epoch the lanes of a warp are ordered by `sync_warp`: each lane
+//! has a clock that moves at every such barrier, and remembers the clocks of the lanes it met. Warps are ordered by named
+//! barriers, to which they come whole: a warp that arrives leaves its clock and all that it knows of other warps, and one
+//! that has waited takes over what all have left.
 
 /// Lanes of a warp.
 const LANES: usize = lacuna_gpu::WARP as usize;
 
 /// A lane's knowledge of its warp: the last clock of each lane whose accesses come before its own.
 pub(crate) type Seen = [u32; LANES];
+
+/// Warps of a block, at most.
+const WARPS: usize = 32;
+
+/// A warp's knowledge of its block: of each warp the last clock up to which all its accesses come before. Zero stands for
+/// none in this epoch.
+pub(crate) type Known = [u32; WARPS];
 
 /// A moment of one thread. The default one lies before all epochs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,6 +34,9 @@ pub(crate) struct Clocks {
     clocks: Vec<u32>,
     seen: Vec<Seen>,
     latest: Vec<u32>,
+    known: Vec<Known>,
+    /// Whether a warp has come to a named barrier in this epoch.
+    named: bool,
 }
 
 impl Clocks {
@@ -37,11 +49,18 @@ impl Clocks {
         self.seen.resize(threads, [0; LANES]);
         self.latest.clear();
         self.latest.resize(threads.div_ceil(LANES), 1);
+        self.known.clear();
+        self.known.resize(threads.div_ceil(LANES), [0; WARPS]);
+        self.named = false;
     }
 
     /// Every thread has passed a block barrier.
     pub(crate) fn block_barrier(&mut self) {
         self.epoch += 1;
+        if self.named {
+            self.known.fill([0; WARPS]);
+            self.named = false;
+        }
     }
 
     /// The lanes of `mask` have passed a barrier of their warp.
@@ -57,17 +76,48 @@ impl Clocks {
         for lane in lanes() {
             known[lane] = self.clocks[first + lane];
         }
-        self.latest[warp] += 1;
         for lane in lanes() {
             self.seen[first + lane] = known;
-            self.clocks[first + lane] = self.latest[warp];
         }
+        self.advance(warp, mask);
+    }
+
+    /// What the lanes of `mask` do from now on is told apart from what they have done.
+    fn advance(&mut self, warp: usize, mask: u32) {
+        self.latest[warp] += 1;
+        for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0) {
+            self.clocks[warp * LANES + lane] = self.latest[warp];
+        }
+    }
+
+    /// A warp comes to a named barrier with the lanes of `mask`, all that it has, and leaves there what it knows.
+    pub(crate) fn release(&mut self, warp: usize, mask: u32, barrier: &mut Known) {
+        self.named = true;
+        for (left, known) in barrier.iter_mut().zip(&self.known[warp]) {
+            *left = (*left).max(*known);
+        }
+        barrier[warp] = self.latest[warp];
+        self.advance(warp, mask);
+    }
+
+    /// A warp that has waited at a named barrier takes over what was left there.
+    pub(crate) fn acquire(&mut self, warp: usize, mask: u32, barrier: &Known) {
+        for (known, left) in self.known[warp].iter_mut().zip(barrier) {
+            *known = (*known).max(*left);
+        }
+        self.warp_barrier(warp, mask);
     }
 
     #[inline]
     pub(crate) fn now(&self, thread: u32) -> Moment {
         let (warp, lane) = (thread / LANES as u32, thread % LANES as u32);
         Moment { epoch: self.epoch, warp, lane, clock: self.clocks[thread as usize] }
+    }
+
+    /// What the thread knows of other warps; nothing where no warp has come to a named barrier in this epoch.
+    #[inline]
+    pub(crate) fn known(&self, thread: u32) -> Option<&Known> {
+        self.named.then(|| &self.known[thread as usize / LANES])
     }
 
     #[inline]

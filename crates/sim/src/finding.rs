@@ -53,6 +53,10 @@ pub enum FindingKind {
     DivergentBarrier,
     /// Threads wait for each other for ever.
     Deadlock,
+    /// Warps that come to one named barrier ask for different numbers of threads, or a warp comes twice before it is full.
+    MismatchedBarrier,
+    /// Threads came to a named barrier, and all threads of the block exited before it was full.
+    UnfinishedBarrier,
     /// Lanes that name each other wait at different warp operations or with different masks; at operations of the whole
     /// warp, at different lines.
     MismatchedWarpOperation,
@@ -87,6 +91,8 @@ impl fmt::Display for FindingKind {
             Self::ReadonlyWritten => "read-only load of memory that the launch writes",
             Self::DivergentBarrier => "block barrier reached at different lines",
             Self::Deadlock => "deadlock",
+            Self::MismatchedBarrier => "warps at odds about a named barrier",
+            Self::UnfinishedBarrier => "named barrier never full",
             Self::MismatchedWarpOperation => "mismatched warp operations",
             Self::CallerNotInMask => "warp operation whose mask does not name its caller",
             Self::AbsentLane => "warp operation that needs an absent lane",

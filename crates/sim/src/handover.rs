@@ -154,8 +154,9 @@ impl Handover {
         let (now, seen) = (clocks.now(thread), clocks.seen(thread));
         self.acquired.iter_mut().any(|acquire| {
             let by_itself = acquire.thread == thread;
-            // The thread of the atomic needs a fence or a barrier too: its loads may otherwise run ahead.
-            let passed = acquire.at.epoch < now.epoch || acquire.at.clock < now.clock;
+            // The thread of the atomic needs a fence or a barrier too: its loads may otherwise run ahead. Arriving at a
+            // named barrier moves its clock, and does not do.
+            let passed = acquire.at.epoch < now.epoch || acquire.at.clock <= seen[acquire.at.lane as usize];
             if by_itself && !acquire.fenced && !passed || !precedes(&acquire.at, &now, seen) {
                 return false;
             }

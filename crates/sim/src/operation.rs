@@ -41,13 +41,15 @@ pub enum Operation {
     WarpBarrier,
     /// `sync_threads` and its reductions.
     BlockBarrier,
+    /// `barrier_sync` and `barrier_arrive`
+    NamedBarrier,
     /// `thread_fence`
     Fence,
     /// `fma`
     Fma,
     /// `exp2_approx` and `rcp_approx`.
     Special,
-    /// Conversions between `f32` and halves.
+    /// Conversions between `f32` and halves, and to bfloat16.
     Convert,
     /// `mma_f16` and `mma_bf16`.
     Mma,

@@ -1,9 +1,9 @@
 //! Races within a block, by happens-before.
 //!
 //! Each 4-byte granule of memory remembers its last plain write, and the atomics and plain reads since. Only accesses of
-//! the present epoch can race. Groups of several warps need no detail: nothing orders warps inside an epoch, so any
-//! later access of a rival kind races.
-use crate::clock::{Moment, Seen};
+//! the present epoch can race.
+use crate::clock::{Known, Moment, Seen};
+use crate::group::{Details, Group};
 use crate::hash::AddressMap;
 use crate::site::SiteId;
 
@@ -16,75 +16,6 @@ pub(crate) enum Access {
     Atomic,
 }
 
-/// Threads of which none comes after another, that made one kind of access in one epoch.
-#[derive(Clone, Copy, Debug, Default)]
-struct Group {
-    epoch: u32,
-    /// A bit for each warp.
-    warps: u32,
-    /// A bit for each lane, while there is one warp.
-    lanes: u32,
-    /// The clock of all these lanes, or [`MIXED`].
-    clock: u32,
-    site: SiteId,
-}
-
-/// The lanes' clocks differ and stand in [`Details`].
-const MIXED: u32 = u32::MAX;
-
-/// The clocks of the lanes of mixed groups, by granule.
-type Details = AddressMap<Seen>;
-
-impl Group {
-    fn single(now: &Moment, site: SiteId) -> Self {
-        Self { epoch: now.epoch, warps: 1 << now.warp, lanes: 1 << now.lane, clock: now.clock, site }
-    }
-
-    /// Whether some access of the group does not come before the present one.
-    #[inline]
-    fn is_unordered(&self, now: &Moment, seen: &Seen, key: u64, details: &Details) -> bool {
-        if self.epoch != now.epoch || self.warps == 0 {
-            return false;
-        }
-        if self.warps != 1 << now.warp {
-            return true;
-        }
-        let others = self.lanes & !(1 << now.lane);
-        others != 0 && self.has_unseen(others, seen, key, details)
-    }
-
-    fn has_unseen(&self, others: u32, seen: &Seen, key: u64, details: &Details) -> bool {
-        let clocks = if self.clock == MIXED { details.get(&key) } else { None };
-        (0..32).filter(|lane| others >> lane & 1 != 0).any(|lane| {
-            let clock = clocks.map_or(self.clock, |clocks| clocks[lane]);
-            clock > seen[lane]
-        })
-    }
-
-    /// Adds the present access.
-    #[inline]
-    fn join(&mut self, now: &Moment, seen: &Seen, site: SiteId, key: u64, details: &mut Details) {
-        if self.epoch != now.epoch || self.warps == 0 {
-            *self = Self::single(now, site);
-        } else if self.warps != 1 << now.warp {
-            self.warps |= 1 << now.warp;
-        } else if self.clock == now.clock {
-            self.lanes |= 1 << now.lane;
-        } else if !self.has_unseen(self.lanes & !(1 << now.lane), seen, key, details) {
-            *self = Self::single(now, site);
-        } else {
-            let mut clocks = match details.get(&key) {
-                Some(clocks) if self.clock == MIXED => *clocks,
-                _ => [self.clock; 32],
-            };
-            clocks[now.lane as usize] = now.clock;
-            details.insert(key, clocks);
-            self.clock = MIXED;
-            self.lanes |= 1 << now.lane;
-        }
-    }
-}
-
 /// A plain write.
 #[derive(Clone, Copy, Debug, Default)]
 struct Write {
@@ -95,9 +26,15 @@ struct Write {
 impl Write {
     /// Whether the write does not come before the present access.
     #[inline]
-    fn is_unordered(&self, now: &Moment, seen: &Seen) -> bool {
+    fn is_unordered(&self, who: &Who<'_>) -> bool {
+        let Who { now, seen, known, .. } = *who;
         let Moment { epoch, warp, lane, clock } = self.at;
-        epoch == now.epoch && (warp != now.warp || (lane != now.lane && clock > seen[lane as usize]))
+        epoch == now.epoch
+            && if warp == now.warp {
+                lane != now.lane && clock > seen[lane as usize]
+            } else {
+                known.is_none_or(|known| clock > known[warp as usize])
+            }
     }
 }
 
@@ -119,20 +56,20 @@ impl Granule {
     /// comes after them too, or after a race that was found.
     #[inline]
     fn visit(&mut self, who: &Who<'_>, access: Access, key: u64, tables: &mut Tables) -> Option<SiteId> {
-        let Who { now, seen, site } = *who;
+        let Who { now, site, .. } = *who;
         let (meets_readers, meets_atomics) = (access != Access::Read, access != Access::Atomic);
-        let rival = if self.write.is_unordered(now, seen) {
+        let rival = if self.write.is_unordered(who) {
             Some(self.write.site)
-        } else if meets_atomics && self.atomics.is_unordered(now, seen, key, &tables.atomics) {
+        } else if meets_atomics && self.atomics.is_unordered(who, key, &tables.atomics) {
             Some(self.atomics.site)
-        } else if meets_readers && self.readers.is_unordered(now, seen, key, &tables.readers) {
+        } else if meets_readers && self.readers.is_unordered(who, key, &tables.readers) {
             Some(self.readers.site)
         } else {
             None
         };
         match access {
-            Access::Read => self.readers.join(now, seen, site, key, &mut tables.readers),
-            Access::Atomic => self.atomics.join(now, seen, site, key, &mut tables.atomics),
+            Access::Read => self.readers.join(who, key, &mut tables.readers),
+            Access::Atomic => self.atomics.join(who, key, &mut tables.atomics),
             Access::Write => {
                 self.write = Write { at: *now, site };
                 self.atomics = Group::default();
@@ -148,6 +85,7 @@ impl Granule {
 pub(crate) struct Who<'a> {
     pub(crate) now: &'a Moment,
     pub(crate) seen: &'a Seen,
+    pub(crate) known: Option<&'a Known>,
     pub(crate) site: SiteId,
 }
 
@@ -191,9 +129,7 @@ impl Races {
         if granule.split != who.now.epoch {
             granule.split = who.now.epoch;
             for table in [&mut self.tables.atomics, &mut self.tables.readers] {
-                if let Some(&clocks) = table.get(&(index << 2)) {
-                    table.extend((1..4).map(|byte| (index << 2 | byte, clocks)));
-                }
+                table.spread(index << 2);
             }
             self.bytes.insert(index, [*granule; 4]);
         }
@@ -235,7 +171,12 @@ mod tests {
         }
         fn part(&mut self, thread: u32, access: Access, mask: u8) -> bool {
             let now = self.clocks.now(thread);
-            let who = Who { now: &now, seen: self.clocks.seen(thread), site: thread };
+            let who = Who {
+                now: &now,
+                seen: self.clocks.seen(thread),
+                known: self.clocks.known(thread),
+                site: thread,
+            };
             self.races.visit(&mut self.granule, 0, mask, access, &who).is_some()
         }
         fn races(&mut self, thread: u32, access: Access) -> bool {

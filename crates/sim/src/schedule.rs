@@ -1,4 +1,5 @@
 //! Which threads of a block can run, and what the others wait for.
+use crate::named::NamedCall;
 use crate::site::SiteId;
 use crate::tensor::Factors;
 
@@ -15,6 +16,7 @@ pub(crate) enum WarpOperation {
     Ballot,
     Multiply(Factors),
     LoadMatrices { transposed: bool },
+    Barrier(NamedCall),
 }
 
 impl WarpOperation {
@@ -24,7 +26,7 @@ impl WarpOperation {
 
     /// Whether the whole warp must be there, at one instruction.
     pub(crate) const fn is_aligned(self) -> bool {
-        matches!(self, Self::Multiply(_) | Self::LoadMatrices { .. })
+        matches!(self, Self::Multiply(_) | Self::LoadMatrices { .. } | Self::Barrier(_))
     }
 
     pub(crate) const fn name(self) -> &'static str {
@@ -41,6 +43,7 @@ impl WarpOperation {
             Self::Multiply(Factors::F16) => "mma_f16",
             Self::Multiply(Factors::Bf16) => "mma_bf16",
             Self::LoadMatrices { .. } => "shared_load_matrices",
+            Self::Barrier(call) => call.name(),
         }
     }
 }
@@ -99,6 +102,8 @@ pub(crate) enum State {
     Ready,
     Warp(WarpCall),
     Barrier(BarrierCall),
+    /// Its warp has come to a named barrier, and others have not.
+    Named(NamedCall, SiteId),
     Exited,
 }
 
@@ -138,6 +143,11 @@ impl Schedule {
     /// Lanes of a warp that can run.
     pub(crate) fn ready(&self, warp: usize) -> u32 {
         self.ready[warp]
+    }
+
+    /// Whether any thread can run.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.ready.iter().any(|&ready| ready != 0)
     }
 
     pub(crate) fn states(&self) -> &[State] {

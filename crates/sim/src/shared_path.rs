@@ -65,7 +65,12 @@ impl Worker<'_> {
     #[inline]
     pub(crate) fn visit_shared(&mut self, access: &SharedAccess, site: SiteId, kind: Access) -> bool {
         let now = self.clocks.now(access.thread);
-        let who = Who { now: &now, seen: self.clocks.seen(access.thread), site };
+        let who = Who {
+            now: &now,
+            seen: self.clocks.seen(access.thread),
+            known: self.clocks.known(access.thread),
+            site,
+        };
         let faults = self.shared.visit(access.offset, access.bytes, kind, &who);
         if faults.uninitialised {
             self.report_shared(FindingKind::Uninitialised, site, access, None);

@@ -110,24 +110,26 @@ impl Worker<'_> {
     }
 
     fn complete_aligned(&mut self, warp: usize, present: u32, call: &WarpCall) {
-        let parcels = self.exchange.warp(warp);
-        if present == FULL_WARP {
-            match call.operation {
-                WarpOperation::Multiply(factors) => {
-                    tensor::multiply(factors, parcels);
-                    self.counters.of(call.site).executions += 1;
-                }
-                WarpOperation::LoadMatrices { transposed } => tensor::distribute(transposed, parcels),
-                _ => {}
-            }
-        } else {
-            parcels.fill(Parcel::default());
+        let whole = present == FULL_WARP;
+        if !whole {
             let detail = format!(
                 "{} needs all {WARP} lanes, and only {present:#010x} are there: the result is undefined",
                 call.operation.name()
             );
             let first = warp as u32 * WARP + present.trailing_zeros();
             self.report(FindingKind::AbsentLane, call.site, first, None, None, detail);
+        }
+        match call.operation {
+            WarpOperation::Barrier(named) => return self.come_to_named(warp, present, named, call.site),
+            _ if !whole => self.exchange.warp(warp).fill(Parcel::default()),
+            WarpOperation::Multiply(factors) => {
+                tensor::multiply(factors, self.exchange.warp(warp));
+                self.counters.of(call.site).executions += 1;
+            }
+            WarpOperation::LoadMatrices { transposed } => {
+                tensor::distribute(transposed, self.exchange.warp(warp));
+            }
+            _ => {}
         }
         for lane in lanes(present) {
             self.schedule.wake(warp * 32 + lane as usize, 0);
@@ -148,20 +150,28 @@ impl Worker<'_> {
         0
     }
 
-    /// When no thread can run: completes the block barrier, or reports a deadlock. Gives whether threads can run now.
+    /// When no warp can run on by itself: completes the block barrier, or reports a deadlock. Gives whether threads can
+    /// run now.
     pub(crate) fn resolve_block(&mut self) -> bool {
+        if self.schedule.is_ready() {
+            // A later warp has filled the named barrier of an earlier one.
+            return true;
+        }
         let mut waiting: Vec<(usize, BarrierCall)> = Vec::new();
         for (thread, state) in self.schedule.states().iter().enumerate() {
             match *state {
                 State::Exited => {}
                 State::Barrier(call) => waiting.push((thread, call)),
-                State::Ready | State::Warp(_) => {
+                State::Ready | State::Warp(_) | State::Named(..) => {
                     self.report_deadlock();
                     return false;
                 }
             }
         }
-        let Some(&(_, first)) = waiting.first() else { return false };
+        let Some(&(_, first)) = waiting.first() else {
+            self.check_named_at_exit();
+            return false;
+        };
         if let Some(&(thread, other)) = waiting.iter().find(|(_, call)| call.site != first.site) {
             let detail = self.describe_waits();
             let (kind, rival) = (FindingKind::DivergentBarrier, Some(first.site));
@@ -169,6 +179,7 @@ impl Worker<'_> {
         }
         let count = waiting.iter().filter(|(_, call)| call.predicate).count() as u32;
         self.clocks.block_barrier();
+        self.named.block_barrier();
         for (thread, call) in waiting {
             let result = match call.kind {
                 BarrierKind::Plain => 0,
@@ -187,7 +198,7 @@ impl Worker<'_> {
             State::Warp(call) => Some((thread, call)),
             _ => None,
         });
-        let Some((thread, call)) = stuck.next() else { return };
+        let Some((thread, call)) = stuck.next() else { return self.report_named_deadlock() };
         let at_odds = |(thread, call): (usize, WarpCall)| {
             let (warp, live) = (thread / 32, self.schedule.live(thread / 32));
             lanes(call.mask & live)
@@ -205,7 +216,7 @@ impl Worker<'_> {
     }
 
     /// Who waits where, a group of neighbours at a time.
-    fn describe_waits(&self) -> String {
+    pub(crate) fn describe_waits(&self) -> String {
         let mut groups: Vec<(usize, usize, String)> = Vec::new();
         for (thread, state) in self.schedule.states().iter().enumerate() {
             let line = |site: SiteId| self.launch.sites.get(site).0;
@@ -213,6 +224,13 @@ impl Worker<'_> {
                 State::Ready => continue,
                 State::Exited => "exited".to_owned(),
                 State::Barrier(call) => format!("wait at {} ({})", call.kind.name(), line(call.site)),
+                State::Named(call, site) => {
+                    let came = self.named.came(call.id);
+                    format!("wait at {call} ({}), to which {came} of {} have come", line(site), call.threads)
+                }
+                State::Warp(WarpCall { operation: WarpOperation::Barrier(call), site, .. }) => {
+                    format!("wait for their warp at {call} ({})", line(site))
+                }
                 State::Warp(call) => {
                     format!("wait at {}({:#010x}) ({})", call.operation.name(), call.mask, line(call.site))
                 }

@@ -10,6 +10,7 @@ use lacuna_gpu::{
 
 use crate::bits::{from_words, to_words};
 use crate::global::GlobalAccess;
+use crate::named::NamedCall;
 use crate::operation::Operation;
 use crate::schedule::{BarrierKind, WarpCall, WarpOperation};
 use crate::shared_path::SharedAccess;
@@ -80,6 +81,12 @@ impl<'a, 'l> SimThread<'a, 'l> {
         self.step(|worker| worker.reach_barrier(self.thread, caller, kind, predicate));
         self.yielder.suspend(());
         self.worker.borrow().schedule.result(self.thread)
+    }
+
+    fn named_barrier(self, caller: Caller, call: NamedCall) {
+        if self.step(|worker| worker.reach_named(self.thread, caller, call)) {
+            self.yielder.suspend(());
+        }
     }
 
     fn warp(
@@ -184,11 +191,11 @@ impl Gpu for SimThread<'_, '_> {
     fn sync_threads_count(self, predicate: bool) -> u32 {
         self.barrier(Location::caller(), BarrierKind::Count, predicate)
     }
-    fn barrier_sync(self, _id: u32, _threads: u32) {
-        unimplemented!()
+    fn barrier_sync(self, id: u32, threads: u32) {
+        self.named_barrier(Location::caller(), NamedCall { id, threads, waits: true });
     }
-    fn barrier_arrive(self, _id: u32, _threads: u32) {
-        unimplemented!()
+    fn barrier_arrive(self, id: u32, threads: u32) {
+        self.named_barrier(Location::caller(), NamedCall { id, threads, waits: false });
     }
     fn sync_warp(self, mask: u32) {
         self.warp(Location::caller(), WarpOperation::Sync, mask, 0, 0, WARP);
@@ -342,8 +349,10 @@ impl Gpu for SimThread<'_, '_> {
         F16(half::f16::from_f32(x).to_bits())
     }
 
-    fn pack_bf16(self, _low: f32, _high: f32) -> u32 {
-        unimplemented!()
+    fn pack_bf16(self, low: f32, high: f32) -> u32 {
+        self.count(Location::caller(), Operation::Convert);
+        let [low, high] = [low, high].map(|x| u32::from(half::bf16::from_f32(x).to_bits()));
+        high << 16 | low
     }
     fn mma_tf32(self, a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4] {
         let (a, b) = (a.map(f32::to_bits), b.map(f32::to_bits));

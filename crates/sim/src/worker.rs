@@ -8,6 +8,7 @@ use crate::finding::{Finding, FindingKind, Findings, Place};
 use crate::global::GlobalPath;
 use crate::handover::Handover;
 use crate::launch::Launch;
+use crate::named::NamedBarriers;
 use crate::operation::Operation;
 use crate::request::WarpRequests;
 use crate::schedule::Schedule;
@@ -41,6 +42,7 @@ pub(crate) struct Worker<'l> {
     pub(crate) copies: Vec<Copies>,
     pub(crate) schedule: Schedule,
     pub(crate) exchange: Exchange,
+    pub(crate) named: NamedBarriers,
     steps: Vec<u64>,
     pub(crate) findings: Findings,
     pub(crate) pause: Pause,
@@ -67,6 +69,7 @@ impl<'l> Worker<'l> {
             copies: Vec::new(),
             schedule: Schedule::default(),
             exchange: Exchange::default(),
+            named: NamedBarriers::default(),
             steps: Vec::new(),
             findings: Findings::default(),
             pause: Pause::None,
@@ -87,6 +90,7 @@ impl<'l> Worker<'l> {
         self.copies.clear();
         self.copies.resize_with(threads, Copies::default);
         self.schedule.start(threads);
+        self.named.start();
         self.steps.clear();
         self.steps.resize(threads, 0);
     }

@@ -3,6 +3,7 @@ mod counters;
 mod dispatch;
 mod limits;
 mod litmus;
+mod ring;
 mod semantics;
 mod support;
 mod tensor;

@@ -3,6 +3,7 @@ mod barriers;
 mod copies;
 mod handover;
 mod memory;
+mod named;
 mod races;
 mod tensor;
 mod traps;
