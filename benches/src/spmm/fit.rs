@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use anyhow::Result;
-use lacuna::{CostModel, IndexType, Problem, ValueType, choose, choose_by};
+use lacuna::{CostModel, IndexType, Precision, Problem, ValueType, choose, choose_by};
 
 use crate::exit::Usage;
 use crate::record::{Record, geometric_mean};
@@ -89,7 +89,9 @@ pub fn samples(records: &[Record]) -> Result<Vec<Sample>> {
             batch: 1,
             value,
             index: column,
+            precision: Precision::Single,
             multiprocessors,
+            block_shared_bytes: 227 * 1024,
             sm,
         };
         let shape = [rows, cols, nnz, longest_row, n];

@@ -66,7 +66,9 @@ pub(super) fn legal(cx: &Context<'_>, problem: &Problem) -> Vec<Choice> {
         batch: 1,
         value: lacuna::ValueType::F32,
         index: lacuna::IndexType::U32,
+        precision: lacuna::Precision::Single,
         multiprocessors: cx.device.info().multiprocessors,
+        block_shared_bytes: cx.device.info().block_shared_bytes,
         sm: cx.device.info().sm,
     })
 }
