@@ -32,7 +32,9 @@ impl Profile {
     pub fn named(name: &str) -> Result<Self, Usage> {
         let found = PROFILES.into_iter().find(|profile| profile.name.eq_ignore_ascii_case(name));
         found.ok_or_else(|| {
-            Usage(format!("there is no profile `{name}`: expected `v100`, `a100`, `h200` or `auto`"))
+            Usage(format!(
+                "there is no profile `{name}`: expected `v100`, `a100`, `h200` or, to measure, `auto`"
+            ))
         })
     }
 

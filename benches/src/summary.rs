@@ -51,7 +51,8 @@ pub(crate) fn of(records: &[Record], machine: &str) -> String {
     let chosen = Chosen::of(records, machine);
     let Some(first) = chosen.records.first() else { return String::new() };
     let measured = first.time_us.is_some();
-    let ours = if measured { first.machine.device.clone() } else { format!("model of {machine}") };
+    let ours =
+        if measured { first.machine.device.clone() } else { format!("model of {machine}, this sample") };
     let mut text = format!("\nGeometric means, {ours}:\n\n{}", means(&chosen));
     if let Some(losses) = losses(&chosen) {
         text.push_str(&format!("\n\n{losses}"));
@@ -92,7 +93,8 @@ fn means(chosen: &Chosen<'_>) -> String {
 
 /// The parts of a suite, where there are several: by sparsity, by N, and by group.
 fn parts<'a>(chosen: &Chosen<'a>) -> Vec<(String, Chosen<'a>)> {
-    let by_sparsity = split(chosen, |record| (record.sparsity * 100.0).round() as usize);
+    let by_sparsity =
+        split(chosen, |record| (record.level.unwrap_or(record.sparsity) * 100.0).round() as usize);
     let by_n = split(chosen, |record| record.n);
     let by_group = split(chosen, |record| record.group.as_str());
     let mut parts = Vec::new();
@@ -159,6 +161,7 @@ pub(crate) mod tests {
             op: "spmm".into(),
             case: case.into(),
             group: String::new(),
+            level: None,
             algorithm: "kernel".into(),
             chosen: true,
             dtype: "f32".into(),

@@ -52,6 +52,8 @@ const COMPLETE: Prepare = |device, problem| {
     let plan = Spmm::plan(&a, problem.n)?;
     Ok((a, plan))
 };
+/// Products that the simulator does with each variant: less than in a sweep, because variants are slow.
+const SIMULATED_PRODUCTS: f64 = 0.3e9;
 /// The suite of the complete kernels' records.
 const SUITE: &str = "ablation";
 
@@ -62,7 +64,7 @@ const SUITE: &str = "ablation";
 pub fn ablation(options: &AblationOptions) -> Result<Outcome> {
     let session = Session::open(&options.measure)?;
     let setup = sweep::setup(&options.setup, &session)?;
-    let cases = sweep::cases("dlmc", &setup, &session)?;
+    let cases = sweep::cases("dlmc", &setup, &session, SIMULATED_PRODUCTS)?;
     let mut variants = vec![(SUITE.to_string(), COMPLETE)];
     variants.extend(ABLATIONS.iter().filter_map(|ablation| Some((suite(ablation), ablation.without?))));
     let records =

@@ -15,6 +15,9 @@ use crate::spmm::{self, Problem};
 use crate::suites::{self, Case, Setup};
 use crate::summary;
 
+/// Products that the simulator does in a sweep: a minute or so on two cores.
+const SIMULATED_PRODUCTS: f64 = 1.2e9;
+
 /// Measures a suite.
 ///
 /// # Errors
@@ -22,7 +25,7 @@ use crate::summary;
 pub fn sweep(options: &SweepOptions) -> Result<Outcome> {
     let mut session = Session::open(&options.measure)?;
     let setup = setup(&options.setup, &session)?;
-    let cases = cases(&options.suite, &setup, &session)?;
+    let cases = cases(&options.suite, &setup, &session, SIMULATED_PRODUCTS)?;
     let mut out = match &options.out {
         Some(path) => {
             let file = File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
@@ -53,13 +56,13 @@ pub(super) fn setup(options: &SetupOptions, session: &Session) -> Result<Setup> 
     Ok(Setup { profile: Profile::find(&options.profile, &session.device)?, data: options.data.clone() })
 }
 
-/// The cases of a suite; on the simulator a sample of them, said on stderr.
-pub(super) fn cases(suite: &str, setup: &Setup, session: &Session) -> Result<Vec<Case>> {
+/// The cases of a suite; on the simulator a sample of them, of `products` together, said on stderr.
+pub(super) fn cases(suite: &str, setup: &Setup, session: &Session, products: f64) -> Result<Vec<Case>> {
     let cases = suites::find(suite, setup)?;
     if !session.device.is_simulator() {
         return Ok(cases);
     }
-    let sample = suites::for_simulator(cases)?;
+    let sample = suites::for_simulator(cases, products)?;
     if sample.cut > 0 || sample.cases.len() < sample.of {
         let (taken, of, cut) = (sample.cases.len(), sample.of, sample.cut);
         eprintln!(

@@ -122,6 +122,7 @@ fn measure_plan(
         op: "spmm".into(),
         case: problem.name.clone(),
         group: problem.group.clone(),
+        level: problem.level,
         algorithm: plan.choice().entry.into(),
         chosen: true,
         dtype: session.types.dtype_name().into(),

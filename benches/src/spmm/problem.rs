@@ -21,6 +21,8 @@ pub struct Problem {
     pub seed: u64,
     /// The part of the suite that it is summed up with, or nothing.
     pub group: String,
+    /// The part of zeros that the suite means, where it names one.
+    pub level: Option<f64>,
 }
 
 impl Problem {
@@ -40,7 +42,7 @@ impl Problem {
         };
         let pattern = pattern.with_context(|| format!("the pattern of `{}` cannot be drawn", case.name))?;
         let problem = Self::with_pattern(case.name.clone(), pattern, case.n, seed)?;
-        Ok(Self { group: case.group.clone(), ..problem })
+        Ok(Self { group: case.group.clone(), level: case.level(), ..problem })
     }
 
     /// The problem of a matrix in a file: `.smtx`, whose values are drawn, or `.mtx`.
@@ -52,7 +54,9 @@ impl Problem {
             path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into());
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("smtx") => Self::with_pattern(name, io::smtx::read_path(path)?, n, seed),
-            Some("mtx") => Ok(Self { name, a: io::mtx::read_path(path)?, n, seed, group: String::new() }),
+            Some("mtx") => {
+                Ok(Self { name, a: io::mtx::read_path(path)?, n, seed, group: String::new(), level: None })
+            }
             _ => Err(Usage(format!("{}: expected a file named *.smtx or *.mtx", path.display())).into()),
         }
     }
@@ -61,7 +65,7 @@ impl Problem {
         let pattern = pattern.into();
         let values = generate::random_values(pattern.nnz(), seed ^ 0xa);
         let a = Csr::with_values(pattern, values)?;
-        Ok(Self { name, a, n, seed, group: String::new() })
+        Ok(Self { name, a, n, seed, group: String::new(), level: None })
     }
 
     /// B, drawn.

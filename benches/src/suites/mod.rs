@@ -38,6 +38,17 @@ pub struct Case {
 }
 
 impl Case {
+    /// The part of zeros that the suite means, as far as it names one: a drawn matrix has it up to chance.
+    pub fn level(&self) -> Option<f64> {
+        let percent = |sparsity: f64| (sparsity * 100.0).round() / 100.0;
+        match &self.pattern {
+            PatternKind::Uniform { sparsity } => Some(*sparsity),
+            PatternKind::Varied { mean, .. } => Some(percent(1.0 - mean / self.k as f64)),
+            PatternKind::Given(pattern) => Some(percent(pattern.stats().sparsity)),
+            PatternKind::PowerLaw { .. } => None,
+        }
+    }
+
     /// Nonzeros that A will have, up to rounding and chance.
     fn nonzeros(&self) -> f64 {
         let rows = self.m as f64;

@@ -4,7 +4,7 @@ mod layers;
 
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result};
 use lacuna::matrix::io::smtx;
 use lacuna_verify::data::{Data, Folder};
 use lacuna_verify::dlmc::{Weights, weights};
@@ -25,11 +25,11 @@ pub(super) fn cases(setup: &Setup) -> Result<Vec<Case>> {
     data.unpack(FOLDER);
     match data.folder(FOLDER) {
         Folder::At(folder) => {
-            let weights = weights(&folder).map_err(|why| anyhow!(why))?;
+            let weights = weights(&folder).map_err(Usage)?;
             let cases: Result<Vec<_>> = weights.into_iter().map(real).collect();
             Ok(cases?.concat())
         }
-        Folder::Packed => Err(anyhow!("the folder {FOLDER} is still packed")),
+        Folder::Packed => Err(Usage(format!("{FOLDER}.tar.xz cannot be unpacked: unpack it by hand")).into()),
         Folder::Missing(why) => {
             if setup.data.is_some() {
                 return Err(Usage(why).into());
