@@ -3,6 +3,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::types::{Dtype, Index};
+
 /// Measures Lacuna's kernels on a GPU, or models them on the simulator.
 #[derive(Debug, Parser)]
 #[command(
@@ -27,6 +29,10 @@ pub enum Command {
     Stats(StatsOptions),
     /// Compares two files of records, case by case.
     Compare(CompareOptions),
+    /// Measures what each idea of the SC 2020 paper brings, on its matrices (Table II).
+    Ablation(AblationOptions),
+    /// Sets the library's choice of kernels against the fastest ones, in records of `sweep --all-algorithms`.
+    Oracle(OracleOptions),
     /// Draws a plot of a file of records, as SVG.
     Plot(PlotOptions),
     /// Fits the chooser's constants to records of `sweep --all-algorithms`.
@@ -40,19 +46,18 @@ pub enum Op {
     Spmm,
 }
 
-/// The types of values that can be measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Dtype {
-    /// 32-bit floating point.
-    F32,
-}
-
 /// Where and how a measurement runs.
 #[derive(Args, Clone, Debug)]
 pub struct Measure {
     /// `cuda:INDEX`, `sim`, or `auto`: the first GPU, or else the simulator.
     #[arg(long, default_value = "auto")]
     pub device: String,
+    /// The type of the values.
+    #[arg(long, default_value = "f32")]
+    pub dtype: Dtype,
+    /// The type of the column indices.
+    #[arg(long, default_value = "u32")]
+    pub index: Index,
     /// Measures cuSPARSE and cuBLAS too, where they are installed.
     #[arg(long)]
     pub peers: bool,
@@ -81,12 +86,21 @@ pub struct RunOptions {
     /// Columns of the dense operand.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     pub n: u32,
-    /// The type of the values.
-    #[arg(long, default_value = "f32")]
-    pub dtype: Dtype,
     /// Where and how.
     #[command(flatten)]
     pub measure: Measure,
+}
+
+/// What a suite is made for.
+#[derive(Args, Clone, Debug)]
+pub struct SetupOptions {
+    /// `v100`, `a100`, `h200`, or `auto`: sizes for this GPU; on the simulator the machine whose model is summed up.
+    #[arg(long, default_value = "auto")]
+    pub profile: String,
+    /// Real matrices for suite `dlmc`: a folder with `dlmc`, as a folder or as .tar.xz. Else the folder that LACUNA_DATA
+    /// names, or `data` beside this program; without any, matrices are drawn with the same statistics.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
 }
 
 /// `sweep`.
@@ -95,12 +109,37 @@ pub struct SweepOptions {
     /// The suite; `--suite help` lists them.
     #[arg(long)]
     pub suite: String,
+    /// What the suite is made for.
+    #[command(flatten)]
+    pub setup: SetupOptions,
     /// Where and how.
     #[command(flatten)]
     pub measure: Measure,
     /// Also writes the records to this file, as JSON lines.
     #[arg(long)]
     pub out: Option<PathBuf>,
+}
+
+/// `ablation`.
+#[derive(Args, Debug)]
+pub struct AblationOptions {
+    /// What the matrices are made for.
+    #[command(flatten)]
+    pub setup: SetupOptions,
+    /// Where and how.
+    #[command(flatten)]
+    pub measure: Measure,
+}
+
+/// `oracle`.
+#[derive(Args, Debug)]
+pub struct OracleOptions {
+    /// Files of records, JSON lines.
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    pub records: Vec<PathBuf>,
+    /// The machine whose model counts, in records of the simulator.
+    #[arg(long, default_value = "h200")]
+    pub profile: String,
 }
 
 /// `stats`.

@@ -1,13 +1,18 @@
 //! The benchmarks as a library: what the program `lacuna-bench` is made of.
 //!
 //! A [`suites`] lists problems; [`spmm`] measures one on a device, beside the vendor's libraries, or models it on the
-//! simulator; the result is a [`record::Record`], one JSON object a line.
+//! simulator; the result is a [`record::Record`], one JSON object a line. A summary sets them beside the papers' numbers.
 pub mod cli;
 pub mod commands;
 pub mod exit;
 pub mod machine;
+mod papers;
+pub mod profile;
 pub mod record;
+pub mod session;
 pub mod spmm;
 pub mod suites;
+mod summary;
 pub mod table;
 pub mod timing;
+pub mod types;

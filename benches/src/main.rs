@@ -11,6 +11,8 @@ fn main() -> ExitCode {
         Command::Sweep(options) => commands::sweep(&options),
         Command::Stats(options) => commands::stats(&options),
         Command::Compare(options) => commands::compare(&options),
+        Command::Ablation(options) => commands::ablation(&options),
+        Command::Oracle(options) => commands::oracle(&options),
         Command::Plot(options) => commands::plot(&options),
         Command::Fit(options) => commands::fit(&options),
     };

@@ -12,10 +12,11 @@ use crate::machine::MachineRecord;
 use crate::timing::Timing;
 
 /// The peers that tables and plots show: name in records, and title.
-pub const PEERS: [(&str, &str); 3] = [
+pub const PEERS: [(&str, &str); 4] = [
     ("cusparse_default", "cuSPARSE default"),
     ("cusparse", "cuSPARSE best"),
     ("cublas_f32", "dense cuBLAS f32"),
+    ("cublas_tf32", "dense cuBLAS TF32"),
 ];
 
 /// One case, measured on a GPU or modelled on the simulator.
@@ -27,8 +28,17 @@ pub struct Record {
     pub op: String,
     /// The problem's name, where it has one: a file, or a row of a table.
     pub case: String,
+    /// The part of the suite that it is summed up with, where it has one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// The part of zeros that the suite means, where it names one; `sparsity` is what the matrix has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<f64>,
     /// The kernel's entry point.
     pub algorithm: String,
+    /// Whether the library's chooser takes this kernel. Records made before this field was there have one kernel a case.
+    #[serde(default = "yes")]
+    pub chosen: bool,
     /// The type of the values.
     pub dtype: String,
     /// The type of the column indices.
@@ -74,6 +84,10 @@ pub struct Record {
     pub machine: MachineRecord,
 }
 
+fn yes() -> bool {
+    true
+}
+
 fn u32_index() -> String {
     "u32".into()
 }
@@ -90,6 +104,12 @@ pub struct PeerRecord {
     pub version: String,
     /// Its largest error over our bound; none where its result is out of it.
     pub error_over_bound: Option<f64>,
+    /// What it worked out about A beforehand, in microseconds by the host's clock: not in `time`. None where it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preprocess_us: Option<f64>,
+    /// The case in which a dense product of this shape was measured, where that was an earlier one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_in: Option<String>,
 }
 
 /// What the simulator counted in one product.
@@ -111,6 +131,11 @@ impl Record {
     /// The measured median, or else nothing.
     pub fn median_us(&self) -> Option<f64> {
         self.time_us.as_ref().map(|time| time.median)
+    }
+
+    /// The measured median, or else the model of a machine.
+    pub fn us_on(&self, machine: &str) -> Option<f64> {
+        self.median_us().or_else(|| self.model_us.get(machine).copied())
     }
 
     /// Tera-operations a second at the median.

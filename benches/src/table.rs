@@ -2,7 +2,7 @@
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{Cell, CellAlignment, Table};
 
-use crate::record::{PEERS, Record, geometric_mean};
+use crate::record::{PEERS, Record};
 
 /// A table of records: measured times and speedups, or modelled times and counts.
 pub fn of(records: &[Record]) -> String {
@@ -16,15 +16,13 @@ pub fn of(records: &[Record]) -> String {
         });
     }
     let mut text = table.to_string();
-    if measured {
-        text.push_str(&means(records));
-    } else if !records.is_empty() {
+    if !measured && !records.is_empty() {
         text.push_str("\n\nTimes are the simulator's model (perfect caches, peak rates), not measurements.");
     }
     text
 }
 
-fn new_table<T: Into<Cell>>(header: impl IntoIterator<Item = T>) -> Table {
+pub(crate) fn new_table<T: Into<Cell>>(header: impl IntoIterator<Item = T>) -> Table {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN).set_header(header);
     table
@@ -98,14 +96,4 @@ fn modelled_table(records: &[Record]) -> (Table, usize) {
 
 fn error(record: &Record) -> String {
     if record.is_right() { format!("{:.3}", record.error_over_bound) } else { "WRONG".into() }
-}
-
-fn means(records: &[Record]) -> String {
-    let mut text = String::new();
-    for (peer, title) in PEERS {
-        if let Some(mean) = geometric_mean(records.iter().filter_map(|record| record.speedup(peer))) {
-            text.push_str(&format!("\n{mean:.2}× {title} in geometric mean"));
-        }
-    }
-    text
 }

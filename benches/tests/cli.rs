@@ -80,14 +80,18 @@ fn bad_usage_exits_with_2_and_says_why() {
     let matrix = small_matrix(&folder);
     let truncated = folder.path().join("truncated.smtx");
     fs::write(&truncated, "3, 4, 5\n0 3 3 5\n0 2\n").unwrap();
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 11] = [
         (&["run", "spmm", "--matrix", "nowhere.smtx", "--n", "4", "--device", "sim"], "nowhere.smtx"),
         (&["run", "spmm", "--matrix", text(&truncated), "--n", "4", "--device", "sim"], "line 3"),
         (&["run", "spmm", "--matrix", text(&matrix), "--n", "4", "--device", "tpu"], "`tpu`"),
         (&["run", "spmm", "--matrix", text(&matrix), "--n", "0", "--device", "sim"], "--n"),
         (&["run", "spmm", "--matrix", text(&matrix), "--n", "4294967295", "--device", "sim"], "--n"),
         (&["run", "gemm", "--matrix", text(&matrix), "--n", "4"], "gemm"),
-        (&["sweep", "--suite", "help"], "smoke"),
+        (&["sweep", "--suite", "help", "--device", "sim"], "smoke"),
+        (&["sweep", "--suite", "rnn", "--device", "sim", "--profile", "tpu"], "h200"),
+        (&["sweep", "--suite", "rnn", "--device", "sim", "--dtype", "bf16"], "bf16"),
+        (&["run", "spmm", "--matrix", text(&matrix), "--n", "4", "--device", "sim", "--index", "u16"], "u16"),
+        (&["sweep", "--suite", "dlmc", "--device", "sim", "--data", text(folder.path())], "dlmc.tar.xz"),
     ];
     for (arguments, word) in cases {
         let output = bench(arguments);
@@ -114,6 +118,94 @@ fn stats_describe_a_pattern() {
     let line: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&line["rows"], &line["nnz"], &line["empty_rows"]), (&3.into(), &5.into(), &1.into()));
     assert!((line["mean_row_length"].as_f64().unwrap() - 5.0 / 3.0).abs() < 1e-12);
+}
+
+/// A folder of data with one layer of ResNet-50 and one of the Transformer.
+fn data() -> TempDir {
+    let data = TempDir::new().unwrap();
+    let dlmc = data.path().join("dlmc");
+    for (network, rest) in [("rn50", "layer"), ("transformer", "ffn")] {
+        let folder = dlmc.join(network).join("magnitude_pruning/0.7");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(format!("{rest}.smtx")), "3, 4, 5\n0 3 3 5\n0 2 3 1 3\n").unwrap();
+    }
+    fs::write(dlmc.join("rn50_batchsizes.txt"), "layer,49\n").unwrap();
+    data
+}
+
+#[test]
+fn real_weights_are_swept_with_the_papers_columns() {
+    let data = data();
+    let arguments = ["sweep", "--suite", "dlmc", "--device", "sim", "--json", "--data", text(data.path())];
+    let output = bench(&arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let records: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let found: Vec<_> =
+        records.iter().map(|r| (r["case"].as_str().unwrap(), r["n"].as_u64().unwrap())).collect();
+    let layers = [("rn50/0.7/layer", 52), ("rn50/0.7/layer", 392)];
+    assert_eq!(found, [&layers[..], &[("transformer/0.7/ffn", 256), ("transformer/0.7/ffn", 2048)]].concat());
+    assert!(records.iter().all(|record| record["chosen"] == true && record["index"] == "u32"));
+    assert_eq!((&records[1]["group"], &records[1]["m"]), (&"rn50, batch 8".into(), &3.into()));
+}
+
+#[test]
+fn a_sweep_ends_with_means_beside_what_was_published() {
+    let data = data();
+    let arguments =
+        ["sweep", "--suite", "dlmc", "--device", "sim", "--profile", "v100", "--data", text(data.path())];
+    let output = bench(&arguments);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    for part in ["model of V100", "N = 392", "transformer, batch 8", "3.58×", "Table I"] {
+        assert!(said.contains(part), "{part} is not in\n{said}");
+    }
+}
+
+#[test]
+fn a_batch_size_that_is_not_there_is_named() {
+    let data = data();
+    fs::write(data.path().join("dlmc/rn50_batchsizes.txt"), "other,49\n").unwrap();
+    let output = bench(&["sweep", "--suite", "dlmc", "--device", "sim", "--data", text(data.path())]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no line for layer"));
+}
+
+#[test]
+fn ablations_stand_beside_the_papers() {
+    let data = data();
+    let arguments = ["ablation", "--device", "sim", "--data", text(data.path())];
+    let output = bench(&arguments);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let line = said.lines().find(|line| line.contains("vector instructions")).unwrap();
+    let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+    let percent = |cell: &str| cell.trim_end_matches(" %").parse::<f64>().unwrap();
+    // The paper's and ours, for each network and batch.
+    assert_eq!(percent(cells[2]), 100.1);
+    assert!([3, 5, 7, 9].iter().all(|&ours| percent(cells[ours]) > 0.0), "{line}");
+    let json = bench(&[&arguments[..], &["--json"]].concat());
+    let json = String::from_utf8(json.stdout).unwrap();
+    assert_eq!(json.lines().filter(|line| line.contains("ablation: no vector instructions")).count(), 4);
+}
+
+#[test]
+fn the_choice_is_set_against_the_fastest_kernel() {
+    let folder = TempDir::new().unwrap();
+    let records = run_json(&small_matrix(&folder), &["--all-algorithms"]);
+    assert_eq!(records.iter().filter(|record| record["chosen"] == true).count(), 1);
+    let path = folder.path().join("all.jsonl");
+    let lines: Vec<String> = records.iter().map(Value::to_string).collect();
+    fs::write(&path, lines.join("\n")).unwrap();
+    let output = bench(&["oracle", "--records", text(&path)]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("| run   |     1 |") && said.contains("model of H200"), "{said}");
+
+    fs::write(&path, &lines[0]).unwrap();
+    let output = bench(&["oracle", "--records", text(&path)]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--all-algorithms"));
 }
 
 /// A record with a measured time and a peer's, made from a simulated one.

@@ -44,6 +44,8 @@ fn records(truth: &CostModel) -> Vec<Value> {
                         batch: 1,
                         value,
                         index,
+                        precision: lacuna::Precision::Single,
+                        block_shared_bytes: 227 * 1024,
                         multiprocessors: 132,
                         sm: 90,
                     };

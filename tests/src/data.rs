@@ -103,11 +103,22 @@ impl Data {
     }
 }
 
-/// The files below `folder` with this extension, by name.
+/// The files below `folder` with this extension, by name: their paths inside it without the extension, and whole.
 ///
 /// # Errors
-/// What the file system says.
-pub(crate) fn files(folder: &Path, extension: &str) -> std::io::Result<Vec<PathBuf>> {
+/// What the file system says, and what to do.
+pub fn named_files(folder: &Path, extension: &str) -> Result<Vec<(String, PathBuf)>, String> {
+    let files = files(folder, extension).map_err(|error| unreadable(folder, &error))?;
+    let named = files.into_iter().map(|path| {
+        let inside = path.strip_prefix(folder).unwrap_or(&path);
+        // Sparsities have a point, too: cut off the extension alone.
+        let name = inside.with_extension("").to_string_lossy().replace('\\', "/");
+        (name, path)
+    });
+    Ok(named.collect())
+}
+
+fn files(folder: &Path, extension: &str) -> std::io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in folder.read_dir()? {
         let path = entry?.path();
@@ -119,6 +130,11 @@ pub(crate) fn files(folder: &Path, extension: &str) -> std::io::Result<Vec<PathB
     }
     found.sort();
     Ok(found)
+}
+
+/// Why data cannot be read, and what to do.
+pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> String {
+    format!("cannot read {}: {error}; unpack the data again", path.display())
 }
 
 fn archive(root: &Path, name: &str) -> PathBuf {
@@ -161,7 +177,8 @@ mod tests {
         let data = Data::find(Some(root.path())).unwrap();
         let folder = root.path().join("dlmc");
         assert_eq!(data.folder("dlmc"), Folder::At(folder.clone()));
-        assert_eq!(files(&folder, "smtx").unwrap(), [folder.join("a.smtx"), folder.join("deep/b.smtx")]);
+        let named = [("a".into(), folder.join("a.smtx")), ("deep/b".into(), folder.join("deep/b.smtx"))];
+        assert_eq!(named_files(&folder, "smtx").unwrap(), named);
         assert!(matches!(data.folder("graphs"), Folder::Missing(why) if why.contains("--data")));
     }
 

@@ -11,6 +11,7 @@ pub mod case;
 pub mod cli;
 pub mod data;
 pub mod device;
+pub mod dlmc;
 pub mod exit;
 mod expect;
 pub mod report;

@@ -11,15 +11,16 @@ use crate::exit::{Outcome, Usage};
 use crate::record::{Record, geometric_mean};
 
 /// What makes two records the same case.
-type Key = (String, String, String, usize, u64);
+type Key = (String, String, String, String, usize, u64);
 
 fn key(record: &Record) -> Key {
-    (record.op.clone(), record.dtype.clone(), record.case.clone(), record.n, record.seed)
+    let Record { op, dtype, index, case, n, seed, .. } = record;
+    (op.clone(), dtype.clone(), index.clone(), case.clone(), *n, *seed)
 }
 
 /// The measured median, or the model on the newest machine.
 fn microseconds(record: &Record) -> Option<f64> {
-    record.median_us().or_else(|| record.model_us.get("H200").copied())
+    record.us_on("H200")
 }
 
 /// The fastest record of each case of a file: a file may hold several kernels.

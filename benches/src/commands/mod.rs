@@ -1,13 +1,17 @@
 //! A file a command.
+mod ablation;
 mod compare;
 mod fit;
+mod oracle;
 mod plot;
 mod run;
 mod stats;
 mod sweep;
 
+pub use ablation::ablation;
 pub use compare::compare;
 pub use fit::fit;
+pub use oracle::oracle;
 pub use plot::plot;
 pub use run::run;
 pub use stats::stats;

@@ -10,7 +10,8 @@ const SIZE: (u32, u32) = (900, 560);
 /// How far beside its sparsity a peer's points stand.
 const BESIDE: f64 = 0.004;
 /// The colours of [`PEERS`].
-const COLOURS: [RGBColor; PEERS.len()] = [RGBColor(90, 160, 60), RGBColor(0, 110, 180), RGBColor(200, 80, 0)];
+const COLOURS: [RGBColor; PEERS.len()] =
+    [RGBColor(90, 160, 60), RGBColor(0, 110, 180), RGBColor(200, 80, 0), RGBColor(130, 60, 160)];
 
 /// Draws the speedups of a file of records.
 ///
@@ -42,7 +43,7 @@ pub fn plot(options: &PlotOptions) -> Result<Outcome> {
         chart.configure_mesh().x_desc("sparsity of A").y_desc("times faster").draw()?;
         for (index, ((peer, title), colour)) in PEERS.into_iter().zip(COLOURS).enumerate() {
             // Suites have few sparsities: the peers stand beside each other, not on each other.
-            let aside = (index as f64 - 1.0) * BESIDE;
+            let aside = (index as f64 - 0.5 * (PEERS.len() - 1) as f64) * BESIDE;
             let points: Vec<(f64, f64)> = records
                 .iter()
                 .filter_map(|record| Some((record.sparsity + aside, record.speedup(peer)?)))

@@ -1,12 +1,12 @@
 //! `run`: one operation on one matrix.
 use anyhow::Result;
-use lacuna_peers::{Peers, Search};
 
-use crate::cli::{Dtype, Measure, Op, RunOptions};
+use crate::cli::{Op, RunOptions};
 use crate::exit::Outcome;
 use crate::record::Record;
-use crate::spmm::{self, Options, Problem};
-use crate::{machine, table};
+use crate::session::Session;
+use crate::spmm::{self, Problem};
+use crate::table;
 
 /// Measures one operation on one matrix.
 ///
@@ -14,31 +14,14 @@ use crate::{machine, table};
 /// A matrix or a device that cannot be used.
 pub fn run(options: &RunOptions) -> Result<Outcome> {
     let Op::Spmm = options.op;
-    let Dtype::F32 = options.dtype;
     let problem = Problem::read(&options.matrix, options.n as usize, options.measure.seed)?;
-    let device = machine::device(&options.measure.device)?;
-    let peers = load_peers(&options.measure);
-    let how = Options {
-        suite: "run",
-        samples: options.measure.samples,
-        all_algorithms: options.measure.all_algorithms,
-        peers: peers.as_ref(),
-    };
-    let records = spmm::measure(&device, &problem, &how)?;
+    let mut session = Session::open(&options.measure)?;
+    let records = spmm::measure(&mut session, "run", &problem)?;
     print(&records, options.measure.json)?;
     Ok(outcome(&records))
 }
 
-/// The vendor's libraries, if they are wanted; tells which are not there.
-pub(super) fn load_peers(measure: &Measure) -> Option<Peers> {
-    let peers = measure.peers.then(|| Peers::load(&Search::from_env()))?;
-    let missing = [peers.cusparse.as_ref().err(), peers.cublas.as_ref().err()];
-    for missing in missing.into_iter().flatten() {
-        eprintln!("lacuna-bench: {missing}");
-    }
-    Some(peers)
-}
-
+/// Prints records as a table, or as JSON lines.
 pub(super) fn print(records: &[Record], json: bool) -> Result<()> {
     if json {
         for record in records {

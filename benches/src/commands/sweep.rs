@@ -5,26 +5,27 @@ use std::io::{BufWriter, Write};
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::run::{load_peers, outcome, print};
-use crate::cli::SweepOptions;
+use super::run::{outcome, print};
+use crate::cli::{SetupOptions, SweepOptions};
 use crate::exit::Outcome;
-use crate::spmm::{self, Options, Problem};
-use crate::{machine, suites};
+use crate::profile::Profile;
+use crate::record::Record;
+use crate::session::Session;
+use crate::spmm::{self, Problem};
+use crate::suites::{self, Case, Setup};
+use crate::summary;
+
+/// Products that the simulator does in a sweep: a minute or so on two cores.
+const SIMULATED_PRODUCTS: f64 = 1.2e9;
 
 /// Measures a suite.
 ///
 /// # Errors
 /// A suite or a device that is not there, or a file that cannot be written. Records of the cases before stay written.
 pub fn sweep(options: &SweepOptions) -> Result<Outcome> {
-    let cases = suites::find(&options.suite)?;
-    let device = machine::device(&options.measure.device)?;
-    let peers = load_peers(&options.measure);
-    let how = Options {
-        suite: &options.suite,
-        samples: options.measure.samples,
-        all_algorithms: options.measure.all_algorithms,
-        peers: peers.as_ref(),
-    };
+    let mut session = Session::open(&options.measure)?;
+    let setup = setup(&options.setup, &session)?;
+    let cases = cases(&options.suite, &setup, &session, SIMULATED_PRODUCTS)?;
     let mut out = match &options.out {
         Some(path) => {
             let file = File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
@@ -32,14 +33,8 @@ pub fn sweep(options: &SweepOptions) -> Result<Outcome> {
         }
         None => None,
     };
-    // indicatif draws on stderr, and only where that is a terminal.
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
-    let progress = ProgressBar::new(cases.len() as u64).with_style(style);
-    let mut records = Vec::new();
-    for case in &cases {
-        progress.set_message(case.name.clone());
-        let problem = Problem::generate(case, options.measure.seed)?;
-        let measured = spmm::measure(&device, &problem, &how).with_context(|| case.name.clone())?;
+    let records = over(&cases, options.measure.seed, |problem| {
+        let measured = spmm::measure(&mut session, &options.suite, problem)?;
         if let Some(out) = &mut out {
             for record in &measured {
                 serde_json::to_writer(&mut *out, record)?;
@@ -47,10 +42,52 @@ pub fn sweep(options: &SweepOptions) -> Result<Outcome> {
             }
             out.flush()?;
         }
-        records.extend(measured);
+        Ok(measured)
+    })?;
+    print(&records, options.measure.json)?;
+    if !options.measure.json {
+        println!("{}", summary::of(&records, setup.profile.name()));
+    }
+    Ok(outcome(&records))
+}
+
+/// What the options and the device make of a suite.
+pub(super) fn setup(options: &SetupOptions, session: &Session) -> Result<Setup> {
+    Ok(Setup { profile: Profile::find(&options.profile, &session.device)?, data: options.data.clone() })
+}
+
+/// The cases of a suite; on the simulator a sample of them, of `products` together, said on stderr.
+pub(super) fn cases(suite: &str, setup: &Setup, session: &Session, products: f64) -> Result<Vec<Case>> {
+    let cases = suites::find(suite, setup)?;
+    if !session.device.is_simulator() {
+        return Ok(cases);
+    }
+    let sample = suites::for_simulator(cases, products)?;
+    if sample.cut > 0 || sample.cases.len() < sample.of {
+        let (taken, of, cut) = (sample.cases.len(), sample.of, sample.cut);
+        eprintln!(
+            "lacuna-bench: on the simulator {taken} of {of} cases run, {cut} of them cut to a smaller size"
+        );
+    }
+    Ok(sample.cases)
+}
+
+/// Makes the problem of each case and measures it, with progress.
+pub(super) fn over(
+    cases: &[Case],
+    seed: u64,
+    mut measure: impl FnMut(&Problem) -> Result<Vec<Record>>,
+) -> Result<Vec<Record>> {
+    // indicatif draws on stderr, and only where that is a terminal.
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
+    let progress = ProgressBar::new(cases.len() as u64).with_style(style);
+    let mut records = Vec::new();
+    for case in cases {
+        progress.set_message(case.name.clone());
+        let problem = Problem::generate(case, seed)?;
+        records.extend(measure(&problem).with_context(|| case.name.clone())?);
         progress.inc(1);
     }
     progress.finish_and_clear();
-    print(&records, options.measure.json)?;
-    Ok(outcome(&records))
+    Ok(records)
 }

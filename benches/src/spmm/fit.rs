@@ -218,6 +218,8 @@ mod tests {
             batch: 1,
             value: ValueType::F32,
             index: IndexType::U32,
+            precision: Precision::Single,
+            block_shared_bytes: 227 * 1024,
             multiprocessors: 132,
             sm: 90,
         };

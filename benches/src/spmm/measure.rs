@@ -3,65 +3,70 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use lacuna::{Buffer, CsrMatrix, Device, Spmm, SpmmAlgorithm, SpmmOptions, Stream, choose};
-use lacuna_peers::Peers;
 use lacuna_reference::{ErrorReport, Mismatch, SpmmReference, spmm_rows};
 
-use super::{Problem, model, peers};
+use super::{Problem, model};
 use crate::machine::MachineRecord;
 use crate::record::Record;
+use crate::session::Session;
 use crate::timing::time;
-
-/// How to measure.
-#[derive(Debug)]
-pub struct Options<'a> {
-    /// The suite's name, for the records.
-    pub suite: &'a str,
-    /// Samples of each timing.
-    pub samples: u32,
-    /// Measure every legal kernel.
-    pub all_algorithms: bool,
-    /// The vendor's libraries, where they are to be measured.
-    pub peers: Option<&'a Peers>,
-}
 
 /// Products above which only some rows are checked, so that checking takes a second or two.
 const MOST_CHECKED: usize = 400_000_000;
 
-/// A problem on a device.
+/// Puts A on a device in some way, and plans the product in some way.
+pub type Prepare = fn(&Device, &Problem) -> lacuna::Result<(CsrMatrix, Spmm)>;
+
+/// A problem on a device, but for A.
 pub(super) struct Operands {
     pub(super) stream: Stream,
-    pub(super) a: CsrMatrix,
     pub(super) b: Buffer<f32>,
     pub(super) c: Buffer<f32>,
     pub(super) reference: SpmmReference,
 }
 
-/// Measures a problem: one record for the library's choice, or for every kernel.
+/// Measures a problem: one record for the library's choice, or for every kernel, the choice first.
 ///
 /// # Errors
 /// What the library or the reference says. A result out of its bound is no error: the record tells it.
-pub fn measure(device: &Device, problem: &Problem, options: &Options<'_>) -> Result<Vec<Record>> {
-    let mut operands = Operands::new(device, problem)?;
-    let algorithms = if options.all_algorithms {
-        choose(&lacuna::Problem::of(&operands.a, problem.n, 4))
-            .iter()
-            .map(|choice| choice.algorithm)
-            .collect()
+pub fn measure(session: &mut Session, suite: &str, problem: &Problem) -> Result<Vec<Record>> {
+    let mut operands = Operands::new(&session.device, problem)?;
+    let a = CsrMatrix::new(&session.device, &problem.a)?;
+    let algorithms = if session.all_algorithms {
+        choose(&lacuna::Problem::of(&a, problem.n, 4)).iter().map(|choice| choice.algorithm).collect()
     } else {
         vec![SpmmAlgorithm::Auto]
     };
     let mut records = Vec::new();
-    for algorithm in algorithms {
-        let plan = Spmm::plan_with(&operands.a, problem.n, SpmmOptions::default().algorithm(algorithm))?;
-        records.push(measure_plan(device, problem, options, &mut operands, &plan)?);
+    for (index, algorithm) in algorithms.into_iter().enumerate() {
+        let plan = Spmm::plan_with(&a, problem.n, SpmmOptions::default().algorithm(algorithm))?;
+        let record = measure_plan(session, suite, problem, &mut operands, &a, &plan)?;
+        records.push(Record { chosen: index == 0, ..record });
     }
-    if let Some(libraries) = options.peers {
-        let peers = peers::measure(libraries, device, problem, &operands, options.samples);
+    if let Some(peers) = &mut session.peers {
+        let peers = peers.measure(&session.device, problem, &operands, session.samples);
         for record in &mut records {
             record.peers.clone_from(&peers);
         }
     }
     Ok(records)
+}
+
+/// Measures a problem in several ways, each with the name of its suite, on the same B: a record each, without peers.
+///
+/// # Errors
+/// As [`measure`].
+pub fn measure_variants(
+    session: &Session,
+    problem: &Problem,
+    variants: &[(String, Prepare)],
+) -> Result<Vec<Record>> {
+    let mut operands = Operands::new(&session.device, problem)?;
+    let measure = |(suite, prepare): &(String, Prepare)| {
+        let (a, plan) = prepare(&session.device, problem)?;
+        measure_plan(session, suite, problem, &mut operands, &a, &plan)
+    };
+    variants.iter().map(measure).collect()
 }
 
 impl Operands {
@@ -74,7 +79,6 @@ impl Operands {
         let reference = spmm_rows(&problem.a, &b, problem.n, (0..rows).step_by(step))?;
         Ok(Self {
             stream: device.stream()?,
-            a: CsrMatrix::new(device, &problem.a)?,
             b: device.upload(&b)?,
             c: device.upload(&problem.unwritten_c()?)?,
             reference,
@@ -88,14 +92,16 @@ impl Operands {
 }
 
 fn measure_plan(
-    device: &Device,
+    session: &Session,
+    suite: &str,
     problem: &Problem,
-    options: &Options<'_>,
     operands: &mut Operands,
+    a: &CsrMatrix,
     plan: &Spmm,
 ) -> Result<Record> {
+    let device = &session.device;
     operands.c.upload(&problem.unwritten_c()?)?;
-    let Operands { stream, a, b, c, .. } = operands;
+    let Operands { stream, b, c, .. } = operands;
     let (_, launches) = device.record(|| plan.run(stream, a, b.as_slice(), c.as_slice_mut()))?;
     let error_over_bound = match operands.check()? {
         Ok(report) => report.worst_over_bound,
@@ -104,21 +110,24 @@ fn measure_plan(
             f64::MAX
         }
     };
-    let Operands { stream, a, b, c, .. } = operands;
+    let Operands { stream, b, c, .. } = operands;
     let time_us = if device.is_simulator() {
         None
     } else {
         let run = |stream: &Stream| Ok(plan.run(stream, a, b.as_slice(), c.as_slice_mut())?);
-        Some(time(stream, options.samples, run)?)
+        Some(time(stream, session.samples, run)?)
     };
-    let stats = operands.a.stats();
+    let stats = a.stats();
     Ok(Record {
-        suite: options.suite.into(),
+        suite: suite.into(),
         op: "spmm".into(),
         case: problem.name.clone(),
+        group: problem.group.clone(),
+        level: problem.level,
         algorithm: plan.choice().entry.into(),
-        dtype: "f32".into(),
-        index: "u32".into(),
+        chosen: true,
+        dtype: session.types.dtype_name().into(),
+        index: session.types.index_name().into(),
         m: problem.a.rows(),
         k: problem.a.cols(),
         n: problem.n,

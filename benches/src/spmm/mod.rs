@@ -5,5 +5,6 @@ mod model;
 mod peers;
 mod problem;
 
-pub use measure::{Options, measure};
+pub use measure::{Prepare, measure, measure_variants};
+pub(crate) use peers::PeerSession;
 pub use problem::Problem;

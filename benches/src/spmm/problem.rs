@@ -19,6 +19,10 @@ pub struct Problem {
     pub n: usize,
     /// The seed of what is drawn.
     pub seed: u64,
+    /// The part of the suite that it is summed up with, or nothing.
+    pub group: String,
+    /// The part of zeros that the suite means, where it names one.
+    pub level: Option<f64>,
 }
 
 impl Problem {
@@ -29,12 +33,16 @@ impl Problem {
     pub fn generate(case: &Case, seed: u64) -> Result<Self> {
         let (m, k) = (case.m, case.k);
         let pattern = match case.pattern {
-            PatternKind::Uniform { sparsity } => generate::uniform(m, k, sparsity, seed),
-            PatternKind::Varied { mean, cov } => generate::with_row_cov(m, k, mean, cov, seed),
-            PatternKind::PowerLaw { mean, exponent } => generate::power_law(m, k, mean, exponent, seed),
+            PatternKind::Given(ref pattern) => Ok(Arc::clone(pattern)),
+            PatternKind::Uniform { sparsity } => generate::uniform(m, k, sparsity, seed).map(Arc::new),
+            PatternKind::Varied { mean, cov } => generate::with_row_cov(m, k, mean, cov, seed).map(Arc::new),
+            PatternKind::PowerLaw { mean, exponent } => {
+                generate::power_law(m, k, mean, exponent, seed).map(Arc::new)
+            }
         };
         let pattern = pattern.with_context(|| format!("the pattern of `{}` cannot be drawn", case.name))?;
-        Self::with_pattern(case.name.clone(), pattern, case.n, seed)
+        let problem = Self::with_pattern(case.name.clone(), pattern, case.n, seed)?;
+        Ok(Self { group: case.group.clone(), level: case.level(), ..problem })
     }
 
     /// The problem of a matrix in a file: `.smtx`, whose values are drawn, or `.mtx`.
@@ -46,14 +54,18 @@ impl Problem {
             path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into());
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("smtx") => Self::with_pattern(name, io::smtx::read_path(path)?, n, seed),
-            Some("mtx") => Ok(Self { name, a: io::mtx::read_path(path)?, n, seed }),
+            Some("mtx") => {
+                Ok(Self { name, a: io::mtx::read_path(path)?, n, seed, group: String::new(), level: None })
+            }
             _ => Err(Usage(format!("{}: expected a file named *.smtx or *.mtx", path.display())).into()),
         }
     }
 
-    fn with_pattern(name: String, pattern: Pattern, n: usize, seed: u64) -> Result<Self> {
+    fn with_pattern(name: String, pattern: impl Into<Arc<Pattern>>, n: usize, seed: u64) -> Result<Self> {
+        let pattern = pattern.into();
         let values = generate::random_values(pattern.nnz(), seed ^ 0xa);
-        Ok(Self { name, a: Csr::with_values(Arc::new(pattern), values)?, n, seed })
+        let a = Csr::with_values(pattern, values)?;
+        Ok(Self { name, a, n, seed, group: String::new(), level: None })
     }
 
     /// B, drawn.

@@ -1,10 +1,24 @@
 //! Suites: lists of problems under a name.
+mod crossover;
+mod cut;
+mod dlmc;
+mod imbalance;
+pub(crate) mod mobilenet;
 mod rnn;
 mod shapes;
 mod smoke;
 mod table;
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Result;
+use lacuna::matrix::Pattern;
+
+pub use cut::{Sample, for_simulator};
+
 use crate::exit::Usage;
+use crate::profile::Profile;
 
 /// A problem of a suite: a matrix to generate, and N.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,11 +33,49 @@ pub struct Case {
     pub n: usize,
     /// The pattern of A.
     pub pattern: PatternKind,
+    /// The part of the suite that it is summed up with, or nothing.
+    pub group: String,
 }
 
-/// How a pattern is drawn.
-#[derive(Clone, Copy, Debug, PartialEq)]
+impl Case {
+    /// The part of zeros that the suite means, as far as it names one: a drawn matrix has it up to chance.
+    pub fn level(&self) -> Option<f64> {
+        let percent = |sparsity: f64| (sparsity * 100.0).round() / 100.0;
+        match &self.pattern {
+            PatternKind::Uniform { sparsity } => Some(*sparsity),
+            PatternKind::Varied { mean, .. } => Some(percent(1.0 - mean / self.k as f64)),
+            PatternKind::Given(pattern) => Some(percent(pattern.stats().sparsity)),
+            PatternKind::PowerLaw { .. } => None,
+        }
+    }
+
+    /// Nonzeros that A will have, up to rounding and chance.
+    fn nonzeros(&self) -> f64 {
+        let rows = self.m as f64;
+        match &self.pattern {
+            PatternKind::Uniform { sparsity } => (1.0 - sparsity) * rows * self.k as f64,
+            PatternKind::Varied { mean, .. } | PatternKind::PowerLaw { mean, .. } => mean * rows,
+            PatternKind::Given(pattern) => pattern.nnz() as f64,
+        }
+    }
+
+    /// Products: nonzeros times N.
+    fn products(&self) -> f64 {
+        self.nonzeros() * self.n as f64
+    }
+
+    /// Bytes of A, B and C in f32, and of A without its sparsity, as the dense peers need it.
+    fn bytes(&self) -> f64 {
+        let [m, k, n] = [self.m, self.k, self.n].map(|size| size as f64);
+        8.0 * self.nonzeros() + 4.0 * (m * k + k * n + 2.0 * m * n)
+    }
+}
+
+/// Where a pattern comes from.
+#[derive(Clone, Debug, PartialEq)]
 pub enum PatternKind {
+    /// This one.
+    Given(Arc<Pattern>),
     /// Positions uniform over the matrix.
     Uniform {
         /// The part that is zero.
@@ -45,50 +97,126 @@ pub enum PatternKind {
     },
 }
 
-/// Name, what it is for, and its cases.
-type Suite = (&'static str, &'static str, fn() -> Vec<Case>);
+/// What a suite is made for.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The machine.
+    pub profile: Profile,
+    /// The folder of real matrices, where one was named.
+    pub data: Option<PathBuf>,
+}
 
-const SUITES: [Suite; 4] = [
-    ("smoke", "small problems of every kind, for the simulator: under two minutes", smoke::cases),
-    ("rnn", "weights of recurrent networks, hidden sizes 1k to 8k (SC 2020, Fig. 10): for a GPU", rnn::cases),
-    ("shapes", "problems of every shape, to which the chooser's model is fitted: for a GPU", shapes::cases),
-    ("table", "fourteen uniform problems from 512 to 16,384 rows: for a GPU", table::cases),
+/// A list of problems.
+struct Suite {
+    name: &'static str,
+    about: &'static str,
+    cases: fn(&Setup) -> Result<Vec<Case>>,
+}
+
+const SUITES: [Suite; 8] = [
+    Suite {
+        name: "smoke",
+        about: "small problems of every kind, for the simulator: under two minutes",
+        cases: |_| Ok(smoke::cases()),
+    },
+    Suite {
+        name: "rnn",
+        about: "weights of recurrent networks, hidden sizes 1k to 8k (SC 2020, Fig. 10)",
+        cases: |_| Ok(rnn::cases()),
+    },
+    Suite {
+        name: "dlmc",
+        about: "weights of ResNet-50 and a Transformer, real with --data (SC 2020, Fig. 9, Table I)",
+        cases: dlmc::cases,
+    },
+    Suite {
+        name: "imbalance",
+        about: "an LSTM's weights with more and more uneven rows (SC 2020, Fig. 7)",
+        cases: |setup| Ok(imbalance::cases(setup)),
+    },
+    Suite {
+        name: "crossover",
+        about: "an LSTM's weights from 50 % to 99 % zeros (SC 2020, Fig. 1)",
+        cases: |setup| Ok(crossover::cases(setup)),
+    },
+    Suite {
+        name: "mobilenet",
+        about: "1×1 convolutions of MobileNetV1, widths 1.3 to 1.8 (SC 2020, Table IV)",
+        cases: |_| Ok(mobilenet::cases()),
+    },
+    Suite {
+        name: "shapes",
+        about: "problems of every shape, to which the chooser's model is fitted",
+        cases: |_| Ok(shapes::cases()),
+    },
+    Suite {
+        name: "table",
+        about: "fourteen uniform problems from 512 to 16,384 rows",
+        cases: |_| Ok(table::cases()),
+    },
 ];
 
-/// The cases of a suite.
+/// The cases of a suite that fit the machine's memory; what does not is named on stderr.
 ///
 /// # Errors
-/// [`Usage`] for a name that is none, with a list of those that are.
-pub fn find(name: &str) -> Result<Vec<Case>, Usage> {
-    match SUITES.iter().find(|suite| suite.0 == name) {
-        Some((_, _, cases)) => Ok(cases()),
-        None => {
-            let list: Vec<String> =
-                SUITES.iter().map(|(name, about, _)| format!("  {name:8} {about}")).collect();
-            Err(Usage(format!("there is no suite `{name}`; there are:\n{}", list.join("\n"))))
+/// [`Usage`] for a name that is none, with a list of those that are; data that cannot be read.
+pub fn find(name: &str, setup: &Setup) -> Result<Vec<Case>> {
+    let Some(suite) = SUITES.iter().find(|suite| suite.name == name) else {
+        let list: Vec<String> =
+            SUITES.iter().map(|suite| format!("  {:10} {}", suite.name, suite.about)).collect();
+        return Err(Usage(format!("there is no suite `{name}`; there are:\n{}", list.join("\n"))).into());
+    };
+    let mut cases = (suite.cases)(setup)?;
+    cases.retain(|case| {
+        let fits = case.bytes() <= setup.profile.usable_bytes();
+        if !fits {
+            eprintln!("lacuna-bench: {} does not fit the memory of {}", case.name, setup.profile.name());
         }
-    }
+        fits
+    });
+    Ok(cases)
 }
 
 /// A uniform case, named by its numbers.
 fn uniform(m: usize, k: usize, n: usize, sparsity: f64) -> Case {
-    Case { name: format!("{m} {k} {n} {sparsity}"), m, k, n, pattern: PatternKind::Uniform { sparsity } }
+    let pattern = PatternKind::Uniform { sparsity };
+    Case { name: format!("{m} {k} {n} {sparsity}"), m, k, n, pattern, group: String::new() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn setup(profile: &str) -> Setup {
+        Setup { profile: Profile::named(profile).unwrap(), data: None }
+    }
+
     #[test]
     fn suites_have_their_cases() {
-        assert_eq!(find("rnn").unwrap().len(), 72);
-        assert_eq!(find("table").unwrap().len(), 14);
-        assert!(find("smoke").unwrap().len() >= 10);
+        let count = |name, profile| find(name, &setup(profile)).unwrap().len();
+        assert_eq!(count("rnn", "h200"), 72);
+        assert_eq!(count("rnn", "v100"), 72);
+        assert_eq!(count("table", "a100"), 14);
+        assert!(count("smoke", "v100") >= 10);
+        assert_eq!(count("imbalance", "v100") * 2, count("imbalance", "h200"));
+        assert_eq!(count("crossover", "v100") * 2, count("crossover", "a100"));
+        assert_eq!(count("mobilenet", "v100"), 72);
+    }
+
+    #[test]
+    fn names_tell_cases_apart() {
+        for name in ["rnn", "imbalance", "crossover", "mobilenet", "shapes", "table", "smoke"] {
+            let cases = find(name, &setup("h200")).unwrap();
+            let mut keys: Vec<_> = cases.iter().map(|case| (&case.name, case.n)).collect();
+            keys.sort();
+            keys.dedup();
+            assert_eq!(keys.len(), cases.len(), "{name}");
+        }
     }
 
     #[test]
     fn another_name_lists_the_suites() {
-        let error = find("help").unwrap_err().to_string();
-        assert!(error.contains("smoke") && error.contains("rnn"), "{error}");
+        let error = find("help", &setup("h200")).unwrap_err().to_string();
+        assert!(SUITES.iter().all(|suite| error.contains(suite.name)), "{error}");
     }
 }

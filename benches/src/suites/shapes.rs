@@ -30,7 +30,8 @@ pub(super) fn cases() -> Vec<Case> {
     }
     for n in [1, 4, 16, 32, 128] {
         let pattern = PatternKind::PowerLaw { mean: 5.0, exponent: 2.2 };
-        cases.push(Case { name: format!("graph 20000 {n}"), m: 20_000, k: 20_000, n, pattern });
+        let name = format!("graph 20000 {n}");
+        cases.push(Case { name, m: 20_000, k: 20_000, n, pattern, group: String::new() });
     }
     cases
 }

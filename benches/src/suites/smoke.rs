@@ -2,7 +2,8 @@
 use super::{Case, PatternKind, uniform};
 
 pub(super) fn cases() -> Vec<Case> {
-    let case = |name: &str, m, k, n, pattern| Case { name: name.into(), m, k, n, pattern };
+    let case =
+        |name: &str, m, k, n, pattern| Case { name: name.into(), m, k, n, pattern, group: String::new() };
     let varied = |mean, cov| PatternKind::Varied { mean, cov };
     vec![
         uniform(256, 512, 128, 0.7),

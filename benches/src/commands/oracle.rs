@@ -1,0 +1,141 @@
+//! `oracle`: the library's choice of kernels against the fastest.
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use comfy_table::CellAlignment;
+
+use crate::cli::OracleOptions;
+use crate::exit::{Outcome, Usage};
+use crate::profile::Profile;
+use crate::record::{Record, geometric_mean};
+use crate::table::new_table;
+
+/// How many of the worst cases are listed.
+const LISTED: usize = 10;
+
+/// A case with all its kernels.
+struct Choice<'a> {
+    chosen: &'a Record,
+    fastest: &'a Record,
+    /// The choice's speed over the fastest kernel's.
+    speed: f64,
+}
+
+/// Reports how near the library's choices come to the fastest kernels, by suite, and the worst cases.
+///
+/// # Errors
+/// Files that cannot be read, or in which no case has more than one kernel.
+pub fn oracle(options: &OracleOptions) -> Result<Outcome> {
+    let profile = Profile::named(&options.profile)?;
+    let mut records = Vec::new();
+    for path in &options.records {
+        records.extend(Record::read_lines(path)?);
+    }
+    println!("{}", report(&records, profile.name())?);
+    Ok(Outcome::Good)
+}
+
+fn report(records: &[Record], machine: &str) -> Result<String, Usage> {
+    let mut choices = choices(records, machine);
+    if choices.is_empty() {
+        return Err(Usage(
+            "no case has several kernels of which one is the library's choice: make the records with \
+             `sweep --all-algorithms`"
+                .into(),
+        ));
+    }
+    choices.sort_by(|a, b| a.speed.total_cmp(&b.speed));
+
+    let mut suites: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for choice in &choices {
+        suites.entry(&choice.chosen.suite).or_default().push(choice.speed);
+    }
+    let mut means = new_table(["suite", "cases", "choice is the fastest", "speed of the choice", "worst"]);
+    for (suite, speeds) in &suites {
+        let fastest = speeds.iter().filter(|&&speed| speed >= 1.0).count();
+        let mean = geometric_mean(speeds.iter().copied()).unwrap_or(f64::NAN);
+        // The choices were sorted: the first is the worst.
+        let numbers = [mean, speeds[0]].map(|speed| format!("{speed:.3}"));
+        let [mean, worst] = numbers;
+        means.add_row([(*suite).to_string(), speeds.len().to_string(), fastest.to_string(), mean, worst]);
+    }
+    let mut worst = new_table(["case", "N", "choice", "us", "fastest", "us", "speed of the choice"]);
+    for Choice { chosen, fastest, speed } in choices.iter().take(LISTED).filter(|choice| choice.speed < 1.0) {
+        let us = |record: &Record| format!("{:.2}", record.us_on(machine).unwrap_or(f64::NAN));
+        worst.add_row([
+            chosen.case.clone(),
+            chosen.n.to_string(),
+            chosen.algorithm.clone(),
+            us(chosen),
+            fastest.algorithm.clone(),
+            us(fastest),
+            format!("{speed:.3}"),
+        ]);
+    }
+    for (table, from) in [(&mut means, 1), (&mut worst, 6)] {
+        for column in table.column_iter_mut().skip(from) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut text = means.to_string();
+    if worst.row_count() > 0 {
+        text.push_str(&format!("\n\nThe worst:\n\n{worst}"));
+    }
+    if choices.iter().any(|choice| choice.chosen.time_us.is_none()) {
+        text.push_str(&format!("\n\nTimes are the simulator's model of {machine}, not measurements."));
+    }
+    Ok(text)
+}
+
+/// The cases with several kernels. Wrong results are no rivals.
+fn choices<'a>(records: &'a [Record], machine: &str) -> Vec<Choice<'a>> {
+    let mut cases: BTreeMap<_, Vec<&Record>> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.is_right()) {
+        let Record { suite, op, dtype, index, case, n, seed, machine, .. } = record;
+        cases.entry((suite, op, dtype, index, case, n, seed, &machine.device)).or_default().push(record);
+    }
+    let us = |record: &Record| record.us_on(machine).filter(|&us| us > 0.0);
+    let choice = |kernels: Vec<&'a Record>| {
+        let chosen = *kernels.iter().find(|record| record.chosen)?;
+        let timed = kernels.iter().filter_map(|&record| Some((us(record)?, record)));
+        let (fastest_us, fastest) = timed.min_by(|a, b| a.0.total_cmp(&b.0))?;
+        (kernels.len() > 1).then_some(Choice { chosen, fastest, speed: fastest_us / us(chosen)? })
+    };
+    cases.into_values().filter_map(choice).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::tests::record;
+
+    fn kernel(case: &str, name: &str, us: f64, chosen: bool) -> Record {
+        Record { algorithm: name.into(), chosen, ..record("shapes", case, 0.9, [us, 1.0, 1.0]) }
+    }
+
+    #[test]
+    fn choices_are_set_against_the_fastest() {
+        let mut wrong = kernel("first", "wrong", 1.0, false);
+        wrong.error_over_bound = 2.0;
+        let records = [
+            kernel("first", "taken", 40.0, true),
+            kernel("first", "better", 10.0, false),
+            wrong,
+            kernel("second", "taken", 10.0, true),
+            kernel("second", "slower", 30.0, false),
+            kernel("alone", "taken", 10.0, true),
+        ];
+        let text = report(&records, "H200").unwrap();
+        let suite = text.lines().find(|line| line.contains("shapes")).unwrap();
+        // A quarter and a whole: a half in geometric mean.
+        let cells: Vec<&str> = suite.split('|').map(str::trim).collect();
+        assert_eq!(cells[1..6], ["shapes", "2", "1", "0.500", "0.250"], "{text}");
+        assert!(text.contains("better") && !text.contains("wrong") && !text.contains("slower"), "{text}");
+    }
+
+    #[test]
+    fn one_kernel_a_case_is_no_choice() {
+        let error = report(&[kernel("alone", "taken", 10.0, true)], "H200").unwrap_err();
+        assert!(error.to_string().contains("--all-algorithms"), "{error}");
+    }
+}

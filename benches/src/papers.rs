@@ -1,0 +1,207 @@
+//! The numbers that papers published, and how ours for the same are worked out of records.
+use comfy_table::CellAlignment;
+
+use crate::record::{Record, geometric_mean};
+use crate::suites::mobilenet;
+use crate::summary::Chosen;
+use crate::table::new_table;
+
+/// A published number of a suite.
+struct Published {
+    suite: &'static str,
+    dtype: &'static str,
+    what: &'static str,
+    /// As printed, on a V100.
+    value: &'static str,
+    /// Table, figure or section.
+    source: &'static str,
+    /// Ours, from the same suite's records; none where they lack what it takes.
+    ours: fn(&Chosen<'_>) -> Option<String>,
+}
+
+/// The paper's numbers are all of a V100 with CUDA 10.1.
+const MACHINE: &str = "V100";
+/// What the paper's cuSPARSE is: the algorithm that it takes by default.
+const CUSPARSE: &str = "cusparse_default";
+/// The paper's dense baseline.
+const DENSE: &str = "cublas_f32";
+
+/// A line of the list below.
+const fn published(
+    [suite, dtype]: [&'static str; 2],
+    what: &'static str,
+    value: &'static str,
+    source: &'static str,
+    ours: fn(&Chosen<'_>) -> Option<String>,
+) -> Published {
+    Published { suite, dtype, what, value, source, ours }
+}
+
+/// *Sparse GPU Kernels for Deep Learning* (SC 2020).
+#[rustfmt::skip]
+const PUBLISHED: [Published; 21] = [
+    published(["dlmc", "f32"], "geometric mean over cuSPARSE", "3.58×", "Table I", mean_over_cusparse),
+    published(["dlmc", "f32"], "most over cuSPARSE", "14.2×", "Table I", most_over_cusparse),
+    published(["dlmc", "f32"], "problems faster than cuSPARSE", "99.75 %", "section VII-A", faster_than_cusparse),
+    published(["dlmc", "f32"], "most TFLOP/s", "4.29", "Table I", most_tflops),
+    published(["dlmc", "f16"], "geometric mean over cuSPARSE", "5.97×", "Table I", mean_over_cusparse),
+    published(["dlmc", "f16"], "most over cuSPARSE", "297.5×", "Table I", most_over_cusparse),
+    published(["dlmc", "f16"], "problems faster than cuSPARSE", "99.7 %", "section VII-A", faster_than_cusparse),
+    published(["dlmc", "f16"], "most TFLOP/s", "5.57", "Table I", most_tflops),
+    published(["rnn", "f32"], "geometric mean over cuSPARSE", "3.47×", "Fig. 10", mean_over_cusparse),
+    published(["rnn", "f32"], "most over cuSPARSE", "4.45×", "Fig. 10", most_over_cusparse),
+    published(["rnn", "f32"], "geometric means over ASpT and MergeSpmm", "1.56×, 1.59×", "Fig. 10", not_measured),
+    published(["crossover", "f32"], "faster than dense from", "71 % zeros", "Fig. 1", our_crossover),
+    published(["crossover", "f32"], "cuSPARSE faster than dense from", "97.9 % zeros (14× fewer nonzeros)", "Fig. 1", cusparse_crossover),
+    published(["imbalance", "f32"], "throughput of the most uneven rows over even ones", "96.5 %", "Fig. 7", balance),
+    published(["imbalance", "f32"], "the same, rows in the matrix's order", "47.5 %", "Fig. 7", not_measured),
+    published(["mobilenet", "f32"], "us a frame, width 1.3: whole network; ours: 1×1 alone", "348", "Table IV", |c| frame(c, 0)),
+    published(["mobilenet", "f32"], "the same, width 1.4", "370", "Table IV", |c| frame(c, 1)),
+    published(["mobilenet", "f32"], "the same, width 1.5", "394", "Table IV", |c| frame(c, 2)),
+    published(["mobilenet", "f32"], "the same, width 1.6", "423", "Table IV", |c| frame(c, 3)),
+    published(["mobilenet", "f32"], "the same, width 1.7", "449", "Table IV", |c| frame(c, 4)),
+    published(["mobilenet", "f32"], "the same, width 1.8", "477", "Table IV", |c| frame(c, 5)),
+];
+
+/// The published numbers of a suite beside ours; none where no paper has the suite.
+pub(crate) fn table(suite: &str, dtype: &str, chosen: &Chosen<'_>, ours: &str) -> Option<String> {
+    let here: Vec<_> =
+        PUBLISHED.iter().filter(|number| number.suite == suite && number.dtype == dtype).collect();
+    if here.is_empty() {
+        return None;
+    }
+    let published = format!("SC 2020, {MACHINE}");
+    let mut table = new_table(["number", published.as_str(), "where", ours]);
+    for number in here {
+        let ours = (number.ours)(chosen).unwrap_or_else(|| "–".into());
+        table.add_row([number.what, number.value, number.source, &ours]);
+    }
+    for column in [1, 3] {
+        table.column_mut(column)?.set_cell_alignment(CellAlignment::Right);
+    }
+    Some(table.to_string())
+}
+
+/// For what we do not run.
+fn not_measured(_: &Chosen<'_>) -> Option<String> {
+    None
+}
+
+fn mean_over_cusparse(chosen: &Chosen<'_>) -> Option<String> {
+    geometric_mean(chosen.speedups(CUSPARSE)).map(|mean| format!("{mean:.2}×"))
+}
+
+fn most_over_cusparse(chosen: &Chosen<'_>) -> Option<String> {
+    chosen.speedups(CUSPARSE).reduce(f64::max).map(|most| format!("{most:.2}×"))
+}
+
+fn faster_than_cusparse(chosen: &Chosen<'_>) -> Option<String> {
+    let all = chosen.speedups(CUSPARSE).count();
+    let won = chosen.speedups(CUSPARSE).filter(|&speedup| speedup > 1.0).count();
+    (all > 0).then(|| format!("{:.2} %", 100.0 * won as f64 / all as f64))
+}
+
+fn most_tflops(chosen: &Chosen<'_>) -> Option<String> {
+    chosen.tflops().reduce(f64::max).map(|most| format!("{most:.2}"))
+}
+
+fn our_crossover(chosen: &Chosen<'_>) -> Option<String> {
+    crossover(&first_group(chosen), |record| record.speedup(DENSE))
+}
+
+fn cusparse_crossover(chosen: &Chosen<'_>) -> Option<String> {
+    crossover(&first_group(chosen), |record| {
+        Some(record.peers.get(DENSE)?.time.median / record.peers.get(CUSPARSE)?.time.median)
+    })
+}
+
+/// The records of the first record's group: the paper's problem comes first.
+fn first_group<'a>(chosen: &Chosen<'a>) -> Chosen<'a> {
+    chosen.group(chosen.records().first().map_or("", |record| record.group.as_str()))
+}
+
+/// The sparsity from which `speedup` over dense stays above 1, between the cases by its logarithm.
+fn crossover(chosen: &Chosen<'_>, speedup: impl Fn(&Record) -> Option<f64>) -> Option<String> {
+    let mut points: Vec<(f64, f64)> =
+        chosen.records().iter().filter_map(|record| Some((record.sparsity, speedup(record)?.ln()))).collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (&first, &last) = (points.first()?, points.last()?);
+    let Some(below) = points.iter().rposition(|point| point.1 < 0.0) else {
+        return Some(format!("below {:.0} % zeros", 100.0 * first.0));
+    };
+    let Some(&above) = points.get(below + 1) else {
+        return Some(format!("above {:.0} % zeros", 100.0 * last.0));
+    };
+    let below = points[below];
+    let sparsity = below.0 + (above.0 - below.0) * -below.1 / (above.1 - below.1);
+    Some(format!("{:.1} % zeros", 100.0 * sparsity))
+}
+
+/// The throughput of the last case of the paper's problem over that of the first.
+fn balance(chosen: &Chosen<'_>) -> Option<String> {
+    let group = first_group(chosen);
+    let throughput: Vec<f64> = group.tflops().collect();
+    let [even, .., uneven] = throughput[..] else { return None };
+    Some(format!("{:.1} %", 100.0 * uneven / even))
+}
+
+/// The time of a network's sparse 1×1 convolutions together.
+fn frame(chosen: &Chosen<'_>, width: usize) -> Option<String> {
+    let network = chosen.group(&mobilenet::group(mobilenet::WIDTHS[width]));
+    let times: Option<Vec<f64>> = network.records().iter().map(|record| network.us(record)).collect();
+    // A part of the network, as the simulator runs it, has no time that could stand here.
+    let times = times.filter(|times| times.len() == mobilenet::LAYERS)?;
+    Some(format!("{:.0}", times.iter().sum::<f64>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::tests::record;
+
+    #[test]
+    fn lines_cross_between_the_cases() {
+        // Twice as slow as dense at 50 %, twice as fast at 90 %: they cross in the middle. cuSPARSE never wins.
+        let records = [
+            record("crossover", "half", 0.5, [200.0, 100.0, 300.0]),
+            record("crossover", "more", 0.9, [50.0, 100.0, 300.0]),
+        ];
+        let text = table("crossover", "f32", &Chosen::of(&records, "H200"), "ours").unwrap();
+        assert!(text.contains("70.0 % zeros") && text.contains("above 90 % zeros"), "{text}");
+        assert!(text.contains("71 % zeros"), "{text}");
+    }
+
+    #[test]
+    fn speedups_and_shares() {
+        let records = [
+            record("dlmc", "a", 0.5, [100.0, 1.0, 400.0]),
+            record("dlmc", "b", 0.9, [100.0, 1.0, 50.0]),
+            record("dlmc", "c", 0.9, [50.0, 1.0, 50.0]),
+        ];
+        let text = table("dlmc", "f32", &Chosen::of(&records, "H200"), "ours").unwrap();
+        // Times 4, 0.5 and 1: 2 to the third root.
+        for number in ["1.26×", "4.00×", "33.33 %", "20.00", "3.58×"] {
+            assert!(text.contains(number), "{number} is not in\n{text}");
+        }
+        assert!(table("dlmc", "bf16", &Chosen::of(&records, "H200"), "ours").is_none());
+    }
+
+    #[test]
+    fn uneven_rows_are_set_against_even_ones() {
+        let records = [
+            record("imbalance", "CoV 0", 0.75, [100.0, 1.0, 1.0]),
+            record("imbalance", "CoV 1", 0.75, [105.0, 1.0, 1.0]),
+            record("imbalance", "CoV 1.5", 0.75, [125.0, 1.0, 1.0]),
+        ];
+        assert_eq!(balance(&Chosen::of(&records, "H200")).unwrap(), "80.0 %");
+    }
+
+    #[test]
+    fn a_part_of_a_network_has_no_time() {
+        let mut one = record("mobilenet", "width 1.3 block 2", 0.9, [10.0, 1.0, 1.0]);
+        one.group = mobilenet::group(1.3);
+        assert_eq!(frame(&Chosen::of(&[one.clone()], "H200"), 0), None);
+        let all = vec![one; mobilenet::LAYERS];
+        assert_eq!(frame(&Chosen::of(&all, "H200"), 0).unwrap(), "120");
+    }
+}

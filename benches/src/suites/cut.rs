@@ -1,0 +1,117 @@
+//! What of a suite the simulator runs: it takes a second for some ten million products.
+use std::sync::Arc;
+
+use lacuna::matrix::{FormatError, Pattern};
+
+use super::{Case, PatternKind};
+
+/// The most products (nonzeros times N) of a case on the simulator.
+const MOST_PRODUCTS: f64 = 24e6;
+/// Rows and columns below which the other is halved first.
+const ENOUGH: usize = 128;
+const FEW: usize = 32;
+
+/// The part of a suite that the simulator runs.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// The cases, in the suite's order.
+    pub cases: Vec<Case>,
+    /// Cases of the whole suite.
+    pub of: usize,
+    /// How many of `cases` are parts of their problems, as their names say.
+    pub cut: usize,
+}
+
+/// Cuts large problems to fewer rows and columns, and takes cases of `budget` products together, spread over the suite.
+/// The simulator does some ten million a second on a core. The same suite gives the same sample.
+///
+/// # Errors
+/// None that a checked pattern can cause.
+pub fn for_simulator(cases: Vec<Case>, budget: f64) -> Result<Sample, FormatError> {
+    let of = cases.len();
+    let cases: Result<Vec<_>, _> = cases.into_iter().map(cut).collect();
+    let mut cases: Vec<_> = cases?.into_iter().enumerate().collect();
+    if cases.iter().map(|(_, (case, _))| case.products()).sum::<f64>() > budget {
+        // Multiples of the golden ratio, less their whole parts, spread evenly however many are taken: no sparsity or
+        // batch is missed because the suite repeats it in step with the sample.
+        let place = |index: usize| (index as f64 * 0.618_033_988_749_895).fract();
+        cases.sort_by(|a, b| place(a.0).total_cmp(&place(b.0)));
+        let mut left = budget;
+        cases.retain(|(_, (case, _))| {
+            left -= case.products();
+            left >= 0.0
+        });
+        cases.sort_by_key(|&(index, _)| index);
+    }
+    let cut = cases.iter().filter(|(_, (_, cut))| *cut).count();
+    Ok(Sample { cases: cases.into_iter().map(|(_, (case, _))| case).collect(), of, cut })
+}
+
+/// A case of at most [`MOST_PRODUCTS`], and whether it lost some.
+fn cut(case: Case) -> Result<(Case, bool), FormatError> {
+    if case.products() <= MOST_PRODUCTS {
+        return Ok((case, false));
+    }
+    let Case { name, m: whole_m, n: whole_n, .. } = case.clone();
+    let mut case = case;
+    while case.products() > MOST_PRODUCTS && case.m.max(case.n) > 1 {
+        let of_n = case.n > ENOUGH || (case.m <= ENOUGH && case.n > FEW) || case.m == 1;
+        if of_n {
+            case.n /= 2;
+        } else {
+            case = first_rows(case)?;
+        }
+    }
+    case.name = format!("{name}, part of {whole_m}×{whole_n}");
+    Ok((case, true))
+}
+
+/// The first half of the rows.
+fn first_rows(mut case: Case) -> Result<Case, FormatError> {
+    case.m /= 2;
+    if let PatternKind::Given(pattern) = &case.pattern {
+        let offsets = pattern.row_offsets()[..=case.m].to_vec();
+        let columns = pattern.col_indices()[..offsets[case.m] as usize].to_vec();
+        case.pattern = PatternKind::Given(Arc::new(Pattern::new(case.m, case.k, offsets, columns)?));
+    }
+    Ok(case)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::uniform;
+    use super::*;
+
+    const BUDGET: f64 = 500e6;
+
+    #[test]
+    fn a_small_suite_stays_whole() {
+        let cases = vec![uniform(64, 64, 32, 0.9), uniform(256, 512, 128, 0.7)];
+        let sample = for_simulator(cases.clone(), BUDGET).unwrap();
+        assert_eq!((sample.cases, sample.of, sample.cut), (cases, 2, 0));
+    }
+
+    #[test]
+    fn large_problems_are_cut_and_the_sample_fits_the_budget() {
+        let cases: Vec<_> = (0..1000).map(|_| uniform(8192, 2048, 128, 0.7)).collect();
+        let sample = for_simulator(cases, BUDGET).unwrap();
+        assert!(
+            (20..1000).contains(&sample.cases.len()) && sample.cut == sample.cases.len() && sample.of == 1000
+        );
+        assert!(sample.cases.iter().map(Case::products).sum::<f64>() <= BUDGET);
+        assert!(sample.cases[0].name.ends_with(", part of 8192×128"), "{}", sample.cases[0].name);
+    }
+
+    #[test]
+    fn a_given_pattern_keeps_its_first_rows() {
+        let pattern = Pattern::new(2, 1 << 12, (0..3).map(|row| row << 12).collect(), {
+            (0..1 << 12).chain(0..1 << 12).collect()
+        });
+        let given = PatternKind::Given(Arc::new(pattern.unwrap()));
+        let case = Case { pattern: given, ..uniform(2, 1 << 12, 3000, 0.0) };
+        let (case, was_cut) = cut(case).unwrap();
+        assert!(was_cut && case.products() <= MOST_PRODUCTS);
+        let PatternKind::Given(pattern) = case.pattern else { panic!("another kind") };
+        assert_eq!(pattern.rows(), case.m);
+    }
+}

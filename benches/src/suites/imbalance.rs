@@ -1,0 +1,21 @@
+//! How uneven rows cost time (SC 2020, Fig. 7): 75 % zeros, and rows from all equal to very uneven.
+use super::{Case, PatternKind, Setup};
+
+/// Coefficients of variation of the row lengths. At 75 % zeros no pattern has more than 1.73.
+const COVS: [f64; 7] = [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5];
+/// The part that is not zero.
+const DENSITY: f64 = 0.25;
+
+pub(super) fn cases(setup: &Setup) -> Vec<Case> {
+    let problem = |(m, k, n): (usize, usize, usize)| {
+        COVS.map(|cov| Case {
+            name: format!("{m} {k} {n} CoV {cov}"),
+            m,
+            k,
+            n,
+            pattern: PatternKind::Varied { mean: DENSITY * k as f64, cov },
+            group: format!("{m} {k} {n}"),
+        })
+    };
+    setup.profile.lstm_problems().iter().copied().flat_map(problem).collect()
+}

@@ -1,0 +1,220 @@
+//! The end of a sweep: what a suite comes to, for people.
+use comfy_table::CellAlignment;
+
+use crate::papers;
+use crate::record::{PEERS, Record, geometric_mean};
+use crate::table::new_table;
+
+/// The records of the library's choices, one a case, and the machine whose model counts where nothing was measured.
+pub(crate) struct Chosen<'a> {
+    records: Vec<&'a Record>,
+    machine: &'a str,
+}
+
+impl<'a> Chosen<'a> {
+    pub(crate) fn of(records: &'a [Record], machine: &'a str) -> Self {
+        let records = records.iter().filter(|record| record.chosen && record.flops > 0).collect();
+        Self { records, machine }
+    }
+
+    /// Those of a group.
+    pub(crate) fn group(&self, group: &str) -> Self {
+        let records = self.records.iter().copied().filter(|record| record.group == group).collect();
+        Self { records, machine: self.machine }
+    }
+
+    /// The records.
+    pub(crate) fn records(&self) -> &[&'a Record] {
+        &self.records
+    }
+
+    /// A record's measured median, or else its model.
+    pub(crate) fn us(&self, record: &Record) -> Option<f64> {
+        record.us_on(self.machine)
+    }
+
+    /// Tera-operations a second of each record.
+    pub(crate) fn tflops(&self) -> impl Iterator<Item = f64> + '_ {
+        let tflops = |record: &&Record| Some(record.flops as f64 / self.us(record)? / 1e6);
+        self.records.iter().filter_map(tflops)
+    }
+
+    /// How many times faster than a peer each record is.
+    pub(crate) fn speedups(&self, peer: &str) -> impl Iterator<Item = f64> {
+        self.records.iter().filter_map(move |record| record.speedup(peer))
+    }
+}
+
+/// Geometric means over all cases, by sparsity, by N and by group; losses against each peer; and the papers' numbers
+/// beside ours. Nothing for no records.
+pub(crate) fn of(records: &[Record], machine: &str) -> String {
+    let chosen = Chosen::of(records, machine);
+    let Some(first) = chosen.records.first() else { return String::new() };
+    let measured = first.time_us.is_some();
+    let ours =
+        if measured { first.machine.device.clone() } else { format!("model of {machine}, this sample") };
+    let mut text = format!("\nGeometric means, {ours}:\n\n{}", means(&chosen));
+    if let Some(losses) = losses(&chosen) {
+        text.push_str(&format!("\n\n{losses}"));
+    }
+    if let Some(papers) = papers::table(&first.suite, &first.dtype, &chosen, &ours) {
+        text.push_str(&format!("\n\nPublished beside ours:\n\n{papers}"));
+    }
+    text
+}
+
+/// The peers that some record has.
+fn peers(chosen: &Chosen<'_>) -> Vec<(&'static str, &'static str)> {
+    PEERS.into_iter().filter(|(peer, _)| chosen.speedups(peer).next().is_some()).collect()
+}
+
+fn means(chosen: &Chosen<'_>) -> String {
+    let peers = peers(chosen);
+    let mut header = vec!["cases".to_string(), "count".into(), "TFLOP/s".into()];
+    header.extend(peers.iter().map(|(_, title)| format!("× {title}")));
+    let mut table = new_table(header);
+    let mut add = |name: &str, part: &Chosen<'_>| {
+        let mean = |values: &mut dyn Iterator<Item = f64>| {
+            geometric_mean(values).map_or_else(|| "–".into(), |mean| format!("{mean:.2}"))
+        };
+        let mut row = vec![name.to_string(), part.records.len().to_string(), mean(&mut part.tflops())];
+        row.extend(peers.iter().map(|(peer, _)| mean(&mut part.speedups(peer))));
+        table.add_row(row);
+    };
+    add("all", chosen);
+    for part in parts(chosen) {
+        add(&part.0, &part.1);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table.to_string()
+}
+
+/// The parts of a suite, where there are several: by sparsity, by N, and by group.
+fn parts<'a>(chosen: &Chosen<'a>) -> Vec<(String, Chosen<'a>)> {
+    let by_sparsity =
+        split(chosen, |record| (record.level.unwrap_or(record.sparsity) * 100.0).round() as usize);
+    let by_n = split(chosen, |record| record.n);
+    let by_group = split(chosen, |record| record.group.as_str());
+    let mut parts = Vec::new();
+    parts.extend(by_sparsity.into_iter().map(|(percent, part)| (format!("{percent} % zeros"), part)));
+    parts.extend(by_n.into_iter().map(|(n, part)| (format!("N = {n}"), part)));
+    parts.extend(by_group.into_iter().map(|(group, part)| (group.to_string(), part)));
+    parts
+}
+
+/// The records by a key, ascending; none where all have the same.
+fn split<'a, K: Ord + Copy>(chosen: &Chosen<'a>, key: impl Fn(&'a Record) -> K) -> Vec<(K, Chosen<'a>)> {
+    let mut keys: Vec<K> = chosen.records.iter().map(|record| key(record)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    if keys.len() < 2 {
+        return Vec::new();
+    }
+    let part = |wanted: K| {
+        let records = chosen.records.iter().copied().filter(|record| key(record) == wanted).collect();
+        (wanted, Chosen { records, machine: chosen.machine })
+    };
+    keys.into_iter().map(part).collect()
+}
+
+/// A line a peer: how often it is faster than we are, and where most.
+fn losses(chosen: &Chosen<'_>) -> Option<String> {
+    let lines = peers(chosen).into_iter().map(|(peer, title)| {
+        let known: Vec<(f64, &Record)> =
+            chosen.records.iter().filter_map(|&record| Some((record.speedup(peer)?, record))).collect();
+        let lost = known.iter().filter(|(speedup, _)| *speedup < 1.0).count();
+        let worst = known.iter().min_by(|a, b| a.0.total_cmp(&b.0));
+        let at = worst.map_or_else(String::new, |(speedup, record)| {
+            format!("; worst {speedup:.2}× at {}, N = {}", record.case, record.n)
+        });
+        format!("{lost} of {} lost to {title}{at}", known.len())
+    });
+    let lines: Vec<String> = lines.collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::machine::MachineRecord;
+    use crate::record::PeerRecord;
+    use crate::timing::Timing;
+
+    /// A measured record of a case of `suite`, one giga-operation long, `us` for us and for cuBLAS, cuSPARSE.
+    pub(crate) fn record(suite: &str, case: &str, sparsity: f64, us: [f64; 3]) -> Record {
+        let timing = |us| Timing { median: us, min: us, max: us };
+        let peer = |us| PeerRecord {
+            time: timing(us),
+            algorithm: String::new(),
+            version: String::new(),
+            error_over_bound: Some(0.1),
+            preprocess_us: None,
+            measured_in: None,
+        };
+        let [ours, cublas, cusparse] = us;
+        Record {
+            suite: suite.into(),
+            op: "spmm".into(),
+            case: case.into(),
+            group: String::new(),
+            level: None,
+            algorithm: "kernel".into(),
+            chosen: true,
+            dtype: "f32".into(),
+            index: "u32".into(),
+            m: 1,
+            k: 1,
+            n: 128,
+            nnz: 1,
+            sparsity,
+            longest_row: None,
+            seed: 1,
+            time_us: Some(timing(ours)),
+            model_us: BTreeMap::new(),
+            counts: None,
+            flops: 1_000_000_000,
+            bytes: 1,
+            error_over_bound: 0.1,
+            checked_rows: 1,
+            peers: BTreeMap::from([
+                ("cublas_f32".into(), peer(cublas)),
+                ("cusparse_default".into(), peer(cusparse)),
+            ]),
+            machine: MachineRecord {
+                multiprocessors: None,
+                sm: None,
+                device: "a GPU".into(),
+                driver: String::new(),
+                clocks: None,
+                revision: String::new(),
+            },
+        }
+    }
+
+    #[test]
+    fn a_summary_has_means_by_part_and_the_losses() {
+        let mut unchosen = record("table", "slow kernel", 0.9, [999.0, 1.0, 1.0]);
+        unchosen.chosen = false;
+        let records = [
+            record("table", "first", 0.7, [100.0, 50.0, 400.0]),
+            unchosen,
+            record("table", "second", 0.9, [100.0, 200.0, 100.0]),
+        ];
+        let text = of(&records, "H200");
+        let line = |start: &str| {
+            let found = text.lines().find(|line| line.trim_start_matches("| ").starts_with(start));
+            found.unwrap_or_else(|| panic!("no {start} in\n{text}")).split_whitespace().collect::<String>()
+        };
+        assert_eq!(line("all"), "|all|2|10.00|2.00|1.00|");
+        assert_eq!(line("70 % zeros"), "|70%zeros|1|10.00|4.00|0.50|");
+        assert_eq!(line("90 % zeros"), "|90%zeros|1|10.00|1.00|2.00|");
+        assert!(!text.contains("N = 128 |"), "one N is no part:\n{text}");
+        assert!(text.contains("1 of 2 lost to dense cuBLAS f32; worst 0.50× at first, N = 128"), "{text}");
+        assert!(text.contains("0 of 2 lost to cuSPARSE default; worst 1.00× at second"), "{text}");
+        assert!(!text.contains("Published"), "no paper has suite table:\n{text}");
+    }
+}
