@@ -1,10 +1,10 @@
 //! Sparse matrices on a device.
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use lacuna_kernels::spmm::{QUAD, RowRecord};
-use lacuna_matrix::{Csr, Pattern, PatternStats};
+use lacuna_matrix::{Csr, Pattern, PatternStats, rows_by_length};
 
-use crate::{Buffer, Device, Error, Result, SliceMut};
+use crate::{Buffer, Device, Error, Result, Slice, SliceMut, TransposedPattern};
 
 /// A CSR matrix on a device. The pattern, with what was worked out from it once, is apart from the values: clones made
 /// by [`with_values`](CsrMatrix::with_values) share it, and plans are made for it.
@@ -26,6 +26,8 @@ pub(crate) struct DevicePattern {
     pub(crate) row_table: Buffer<u32>,
     /// The columns, then zeros up to whole quads.
     pub(crate) columns: Buffer<u32>,
+    /// The transposed pattern, once it was asked for.
+    pub(crate) transposed: OnceLock<TransposedPattern>,
 }
 
 /// The most nonzeros: the kernels' 32-bit indices run up to one block's stage past the last.
@@ -62,6 +64,17 @@ impl CsrMatrix {
         self.values.slice_mut(..self.pattern.nnz)
     }
 
+    /// The values, row by row: nnz elements.
+    pub fn values(&self) -> Slice<'_, f32> {
+        self.values.slice(..self.pattern.nnz).expect("there are as many values as nonzeros")
+    }
+
+    /// A matrix of this pattern whose values are still to be written, with the zeros after them.
+    pub(crate) fn unfilled(pattern: Arc<DevicePattern>, device: &Device) -> Result<Self> {
+        let values = device.uninitialized(padded(pattern.nnz))?;
+        Ok(Self { pattern, values })
+    }
+
     /// Rows.
     pub fn rows(&self) -> usize {
         self.pattern.rows
@@ -89,6 +102,10 @@ impl CsrMatrix {
     pub(crate) fn values_address(&self) -> u64 {
         self.values.as_slice().address()
     }
+    /// The values, and the zeros after them.
+    pub(crate) fn padded_values(&self) -> Slice<'_, f32> {
+        self.values.as_slice()
+    }
 }
 
 impl DevicePattern {
@@ -101,29 +118,36 @@ impl DevicePattern {
                 got: nnz as u64,
             });
         }
-        let offsets = pattern.row_offsets();
-        let table: Vec<[u32; RowRecord::WORDS]> = pattern
-            .rows_by_length()
-            .into_iter()
-            .map(|row| {
-                let (start, end) = (offsets[row as usize], offsets[row as usize + 1]);
-                RowRecord { row, start, end }.to_words()
-            })
-            .collect();
         let mut columns = device.zeros(padded(nnz))?;
         columns.slice_mut(..nnz)?.upload(pattern.col_indices())?;
+        Self::of_columns(pattern.cols(), pattern.row_offsets(), columns)
+    }
+
+    /// The pattern with these row offsets, and `columns`, padded, on a device already.
+    pub(crate) fn of_columns(cols: usize, row_offsets: &[u32], columns: Buffer<u32>) -> Result<Self> {
+        let stats = PatternStats::of_rows(cols, row_offsets);
         Ok(Self {
-            rows: pattern.rows(),
-            cols: pattern.cols(),
-            nnz,
-            stats: pattern.stats(),
-            row_table: device.upload(table.as_flattened())?,
+            rows: stats.rows,
+            cols,
+            nnz: stats.nnz,
+            stats,
+            row_table: columns.device().upload(row_table(row_offsets).as_flattened())?,
             columns,
+            transposed: OnceLock::new(),
         })
     }
 }
 
+/// The [`RowRecord`]s of rows that start and end at these offsets, longest row first.
+pub(crate) fn row_table(row_offsets: &[u32]) -> Vec<[u32; RowRecord::WORDS]> {
+    let record = |row: u32| {
+        let (start, end) = (row_offsets[row as usize], row_offsets[row as usize + 1]);
+        RowRecord { row, start, end }.to_words()
+    };
+    rows_by_length(row_offsets).into_iter().map(record).collect()
+}
+
 /// Elements of an array whose last quad is whole.
-fn padded(nnz: usize) -> usize {
+pub(crate) fn padded(nnz: usize) -> usize {
     nnz.next_multiple_of(QUAD as usize)
 }

@@ -38,6 +38,7 @@ mod element;
 mod error;
 mod spmm;
 mod stream;
+mod transpose;
 
 pub use buffer::{Buffer, Slice, SliceMut};
 pub use csr::CsrMatrix;
@@ -48,3 +49,4 @@ pub use lacuna_matrix as matrix;
 pub use lacuna_sim as sim;
 pub use spmm::{Choice, Problem, Spmm, SpmmAlgorithm, SpmmOptions, choose, spmm};
 pub use stream::{Event, Graph, Stream};
+pub use transpose::TransposedPattern;

@@ -1,0 +1,102 @@
+//! Values in the order of Aᵀ.
+use core::marker::PhantomData;
+
+use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Scalar};
+
+use super::Tile;
+use crate::Kernel;
+
+/// A word as wide as a value: values are moved, and nothing is computed.
+pub trait GatherWord: Scalar {
+    /// Writes neighbours, in one instruction.
+    ///
+    /// # Safety
+    /// As for [`Gpu::store`].
+    unsafe fn store<G: Gpu, const V: usize>(gpu: G, to: GlobalMut<Self>, values: [Self; V]);
+}
+
+impl GatherWord for u32 {
+    #[inline(always)]
+    unsafe fn store<G: Gpu, const V: usize>(gpu: G, to: GlobalMut<u32>, values: [u32; V]) {
+        // SAFETY: as promised by the caller.
+        unsafe { gpu.store(to, values) }
+    }
+}
+
+impl GatherWord for u16 {
+    /// Four are joined to two words by arithmetic: as an array they would pass through local memory.
+    #[inline(always)]
+    unsafe fn store<G: Gpu, const V: usize>(gpu: G, to: GlobalMut<u16>, values: [u16; V]) {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            if V == 4 {
+                let pair = |low: usize| u32::from(values[low]) | u32::from(values[low + 1]) << 16;
+                gpu.store(GlobalMut::<u32>::from_address(to.address()), [pair(0), pair(2)]);
+            } else {
+                gpu.store(to, values);
+            }
+        }
+    }
+}
+
+/// `out[i] = values[permutation[i]]`: a thread for `V` (1 or 4) neighbours.
+#[derive(Debug)]
+pub struct Gather<W, const V: usize>(PhantomData<W>);
+
+/// What [`Gather`] takes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct GatherArgs<W> {
+    /// Where in `values` each element comes from: `nnz` indices; 16-byte aligned.
+    pub permutation: GlobalPtr<u32>,
+    /// The values, in the order of A: `nnz` elements.
+    pub values: GlobalPtr<W>,
+    /// The values, in the order of Aᵀ, to write: `len` elements, aligned to `V` of them.
+    pub out: GlobalMut<W>,
+    /// Elements of the matrix.
+    pub nnz: u32,
+    /// Elements to write: `nnz`, or more (below 2³² − 1024). Those past `nnz` become zero.
+    pub len: u32,
+}
+
+const THREADS: u32 = 256;
+
+impl<W: GatherWord, const V: usize> Kernel for Gather<W, V> {
+    type Args = GatherArgs<W>;
+    type Tile = Tile;
+
+    const TILE: Tile = {
+        assert!(V == 1 || V == 4, "a thread moves 1 or 4 values");
+        Tile { block_items: THREADS * V as u32 }
+    };
+    const THREADS: u32 = THREADS;
+    const SHARED_BYTES: u32 = 0;
+
+    #[inline(always)]
+    unsafe fn run<G: Gpu>(gpu: G, args: GatherArgs<W>) {
+        let width = V as u32;
+        let first = gpu.block_idx_x() * Self::TILE.block_items + gpu.thread_idx_x() * width;
+        // SAFETY: an index below `nnz` has a source, which is one of `nnz` values; one below `len` has a place.
+        unsafe {
+            if first < args.nnz && args.nnz - first >= width {
+                let sources: [u32; V] = gpu.load_streaming(args.permutation.add(first as usize));
+                let mut values = [W::default(); V];
+                for (value, source) in values.iter_mut().zip(sources) {
+                    [*value] = gpu.load_readonly(args.values.add(source as usize));
+                }
+                W::store(gpu, args.out.add(first as usize), values);
+            } else {
+                for index in first..first + width {
+                    if index < args.len {
+                        let mut value = [W::default()];
+                        if index < args.nnz {
+                            let [source] = gpu.load_streaming(args.permutation.add(index as usize));
+                            value = gpu.load_readonly(args.values.add(source as usize));
+                        }
+                        gpu.store(args.out.add(index as usize), value);
+                    }
+                }
+            }
+        }
+    }
+}
