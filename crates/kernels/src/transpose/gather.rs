@@ -6,40 +6,8 @@ use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Scalar};
 use super::Tile;
 use crate::Kernel;
 
-/// A word as wide as a value: values are moved, and nothing is computed.
-pub trait GatherWord: Scalar {
-    /// Writes neighbours, in one instruction.
-    ///
-    /// # Safety
-    /// As for [`Gpu::store`].
-    unsafe fn store<G: Gpu, const V: usize>(gpu: G, to: GlobalMut<Self>, values: [Self; V]);
-}
-
-impl GatherWord for u32 {
-    #[inline(always)]
-    unsafe fn store<G: Gpu, const V: usize>(gpu: G, to: GlobalMut<u32>, values: [u32; V]) {
-        // SAFETY: as promised by the caller.
-        unsafe { gpu.store(to, values) }
-    }
-}
-
-impl GatherWord for u16 {
-    /// Four are joined to two words by arithmetic: as an array they would pass through local memory.
-    #[inline(always)]
-    unsafe fn store<G: Gpu, const V: usize>(gpu: G, to: GlobalMut<u16>, values: [u16; V]) {
-        // SAFETY: as promised by the caller.
-        unsafe {
-            if V == 4 {
-                let pair = |low: usize| u32::from(values[low]) | u32::from(values[low + 1]) << 16;
-                gpu.store(GlobalMut::<u32>::from_address(to.address()), [pair(0), pair(2)]);
-            } else {
-                gpu.store(to, values);
-            }
-        }
-    }
-}
-
-/// `out[i] = values[permutation[i]]`: a thread for `V` (1 or 4) neighbours.
+/// `out[i] = values[permutation[i]]`: a thread for `V` (1 or 4) neighbours, whose loads are under way together.
+/// `W` is a word as wide as a value: values are moved, and nothing is computed.
 #[derive(Debug)]
 pub struct Gather<W, const V: usize>(PhantomData<W>);
 
@@ -61,7 +29,7 @@ pub struct GatherArgs<W> {
 
 const THREADS: u32 = 256;
 
-impl<W: GatherWord, const V: usize> Kernel for Gather<W, V> {
+impl<W: Scalar, const V: usize> Kernel for Gather<W, V> {
     type Args = GatherArgs<W>;
     type Tile = Tile;
 
@@ -81,10 +49,10 @@ impl<W: GatherWord, const V: usize> Kernel for Gather<W, V> {
             if first < args.nnz && args.nnz - first >= width {
                 let sources: [u32; V] = gpu.load_streaming(args.permutation.add(first as usize));
                 let mut values = [W::default(); V];
-                for (value, source) in values.iter_mut().zip(sources) {
+                for (value, &source) in values.iter_mut().zip(&sources) {
                     [*value] = gpu.load_readonly(args.values.add(source as usize));
                 }
-                W::store(gpu, args.out.add(first as usize), values);
+                gpu.store(args.out.add(first as usize), values);
             } else {
                 for index in first..first + width {
                     if index < args.len {

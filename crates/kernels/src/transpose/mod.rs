@@ -17,7 +17,7 @@ mod offsets;
 mod scan;
 mod walk;
 
-pub use gather::{Gather, GatherArgs, GatherWord};
+pub use gather::{Gather, GatherArgs};
 pub use offsets::{Offsets, OffsetsArgs};
 pub use scan::{ScanArgs, ScanChunks, ScanColumns};
 pub use walk::{Chunks, Count, CountArgs, Scatter, ScatterArgs};

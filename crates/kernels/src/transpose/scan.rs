@@ -56,7 +56,7 @@ impl Kernel for ScanChunks {
                 for (i, count) in counts.iter_mut().enumerate() {
                     [*count] = gpu.load(counter.add(i * cols));
                 }
-                for (i, count) in counts.into_iter().enumerate() {
+                for (i, &count) in counts.iter().enumerate() {
                     gpu.store(counter.add(i * cols), [sum]);
                     sum += count;
                 }

@@ -1,6 +1,6 @@
 //! Values in the order of Aᵀ.
-use lacuna_gpu::{GlobalMut, GlobalPtr};
-use lacuna_kernels::transpose::{GatherArgs, GatherWord};
+use lacuna_gpu::{GlobalMut, GlobalPtr, Scalar};
+use lacuna_kernels::transpose::GatherArgs;
 
 use super::{OPERATION, TransposedPattern, launch};
 use crate::{CsrMatrix, Element, Error, Result, Slice, SliceMut, Stream};
@@ -55,7 +55,7 @@ impl TransposedPattern {
         }
     }
 
-    fn launch_words<W: GatherWord>(&self, stream: &Stream, values: u64, out: u64, len: u32) -> Result<()> {
+    fn launch_words<W: Scalar>(&self, stream: &Stream, values: u64, out: u64, len: u32) -> Result<()> {
         let args = GatherArgs::<W> {
             permutation: GlobalPtr::from_address(self.permutation.as_slice().address()),
             values: GlobalPtr::from_address(values),
