@@ -4,9 +4,11 @@ mod plot;
 mod run;
 mod stats;
 mod sweep;
+mod transpose;
 
 pub use compare::compare;
 pub use plot::plot;
 pub use run::run;
 pub use stats::stats;
 pub use sweep::sweep;
+pub use transpose::transpose;

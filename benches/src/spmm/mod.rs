@@ -1,6 +1,6 @@
 //! Measuring C = A·B with A sparse.
 mod measure;
-mod model;
+pub(crate) mod model;
 mod peers;
 mod problem;
 
