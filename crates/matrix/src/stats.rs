@@ -63,3 +63,15 @@ impl Pattern {
         PatternStats::of(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_offsets_are_no_rows() {
+        let stats = PatternStats::of_rows(5, &[]);
+        assert_eq!((stats.rows, stats.cols, stats.nnz, stats.max_row_length), (0, 5, 0, 0));
+        assert_eq!(stats, PatternStats::of_rows(5, &[0]));
+    }
+}
