@@ -11,3 +11,4 @@ pub mod spmm;
 pub mod suites;
 pub mod table;
 pub mod timing;
+pub mod transpose;

@@ -11,6 +11,7 @@ fn main() -> ExitCode {
         Command::Sweep(options) => commands::sweep(&options),
         Command::Stats(options) => commands::stats(&options),
         Command::Compare(options) => commands::compare(&options),
+        Command::Transpose(options) => commands::transpose(&options),
         Command::Plot(options) => commands::plot(&options),
         Command::Fit(options) => commands::fit(&options),
     };

@@ -5,6 +5,7 @@ mod plot;
 mod run;
 mod stats;
 mod sweep;
+mod transpose;
 
 pub use compare::compare;
 pub use fit::fit;
@@ -12,3 +13,4 @@ pub use plot::plot;
 pub use run::run;
 pub use stats::stats;
 pub use sweep::sweep;
+pub use transpose::transpose;

@@ -97,6 +97,20 @@ macro_rules! for_each_kernel {
                 spmm_bf16_u16_v1_l8_s4_w8: $crate::spmm::RowSplit<$crate::Bf16, u16, 1, 8, 4, 8>;
                 spmm_bf16_u16_v1_l1_s32_w8: $crate::spmm::RowSplit<$crate::Bf16, u16, 1, 1, 32, 8>;
             }
+            transpose {
+                // The width of indices, or of values in bits and of vectors: see transpose/mod.rs.
+                transpose_offsets: $crate::transpose::Offsets;
+                transpose_count_u32: $crate::transpose::Count<u32>;
+                transpose_count_u16: $crate::transpose::Count<u16>;
+                transpose_scan_chunks: $crate::transpose::ScanChunks;
+                transpose_scan_columns: $crate::transpose::ScanColumns;
+                transpose_scatter_u32: $crate::transpose::Scatter<u32>;
+                transpose_scatter_u16: $crate::transpose::Scatter<u16>;
+                transpose_gather_b32_v4: $crate::transpose::Gather<u32, 4>;
+                transpose_gather_b32_v1: $crate::transpose::Gather<u32, 1>;
+                transpose_gather_b16_v4: $crate::transpose::Gather<u16, 4>;
+                transpose_gather_b16_v1: $crate::transpose::Gather<u16, 1>;
+            }
         }
     };
 }
