@@ -33,6 +33,8 @@ pub enum Command {
     Ablation(AblationOptions),
     /// Sets the library's choice of kernels against the fastest ones, in records of `sweep --all-algorithms`.
     Oracle(OracleOptions),
+    /// Measures the transpose of one matrix: its pattern, and its values.
+    Transpose(TransposeOptions),
     /// Draws a plot of a file of records, as SVG.
     Plot(PlotOptions),
     /// Fits the chooser's constants to records of `sweep --all-algorithms`.
@@ -140,6 +142,35 @@ pub struct OracleOptions {
     /// The machine whose model counts, in records of the simulator.
     #[arg(long, default_value = "h200")]
     pub profile: String,
+}
+
+/// `transpose`.
+#[derive(Args, Debug)]
+pub struct TransposeOptions {
+    /// The matrix: `.smtx` (values are drawn) or `.mtx`. Without one it is drawn.
+    #[arg(long)]
+    pub matrix: Option<PathBuf>,
+    /// Rows of a drawn matrix.
+    #[arg(long, default_value_t = 8192, conflicts_with = "matrix")]
+    pub rows: u32,
+    /// Columns of a drawn matrix.
+    #[arg(long, default_value_t = 2048, conflicts_with = "matrix")]
+    pub cols: u32,
+    /// The part of a drawn matrix that is zero.
+    #[arg(long, default_value_t = 0.9, conflicts_with = "matrix")]
+    pub sparsity: f64,
+    /// `cuda:INDEX`, `sim`, or `auto`: the first GPU, or else the simulator.
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// Prints a JSON line instead of text.
+    #[arg(long)]
+    pub json: bool,
+    /// The seed of drawn patterns and values.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Times each part this often; the median, minimum and maximum are reported.
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub samples: u32,
 }
 
 /// `stats`.

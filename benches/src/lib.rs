@@ -15,4 +15,5 @@ pub mod suites;
 mod summary;
 pub mod table;
 pub mod timing;
+pub mod transpose;
 pub mod types;

@@ -13,6 +13,7 @@ fn main() -> ExitCode {
         Command::Compare(options) => commands::compare(&options),
         Command::Ablation(options) => commands::ablation(&options),
         Command::Oracle(options) => commands::oracle(&options),
+        Command::Transpose(options) => commands::transpose(&options),
         Command::Plot(options) => commands::plot(&options),
         Command::Fit(options) => commands::fit(&options),
     };

@@ -222,6 +222,24 @@ fn measured(folder: &TempDir, name: &str, median: f64, peer: f64) -> PathBuf {
 }
 
 #[test]
+fn the_transpose_is_checked_and_modelled() {
+    let folder = TempDir::new().unwrap();
+    let matrix = small_matrix(&folder);
+    let output = bench(&["transpose", "--matrix", text(&matrix), "--device", "sim", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&record["op"], &record["m"], &record["k"]), (&"transpose".into(), &3.into(), &4.into()));
+    assert_eq!((&record["right"], &record["gather_bytes"]), (&true.into(), &60.into()));
+    assert!(record.get("gather_us").is_none(), "the simulator measures nothing");
+    assert!(record["build_model_us"]["H200"].as_f64() > record["gather_model_us"]["H200"].as_f64());
+    let drawn = ["transpose", "--rows", "20", "--cols", "30", "--sparsity", "0.5", "--device", "sim"];
+    let output = bench(&drawn);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("20 × 30, 300 nonzeros"));
+    assert_eq!(bench(&["transpose", "--sparsity", "1.5", "--device", "sim"]).status.code(), Some(2));
+}
+
+#[test]
 fn compare_finds_what_became_slower() {
     let folder = TempDir::new().unwrap();
     let base = measured(&folder, "base.jsonl", 10.0, 20.0);

@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | [`device`] | memory, streams, and what a device must refuse |
 //! | [`spmm`] | sparse × dense |
+//! | [`transpose`] | Aᵀ, and products with it |
 pub mod case;
 pub mod cli;
 pub mod data;
@@ -18,6 +19,7 @@ pub mod report;
 pub mod run;
 pub mod spmm;
 pub mod target;
+pub mod transpose;
 
 pub use case::{Case, Context, Effort};
 
@@ -34,6 +36,7 @@ pub struct Options {
 pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     let mut cases = device::cases();
     cases.extend(spmm::cases(options, data));
+    cases.extend(transpose::cases(options));
     cases
 }
 

@@ -7,6 +7,7 @@ mod plot;
 mod run;
 mod stats;
 mod sweep;
+mod transpose;
 
 pub use ablation::ablation;
 pub use compare::compare;
@@ -16,3 +17,4 @@ pub use plot::plot;
 pub use run::run;
 pub use stats::stats;
 pub use sweep::sweep;
+pub use transpose::transpose;

@@ -1,7 +1,7 @@
 //! Measuring C = A·B with A sparse.
 pub mod fit;
 mod measure;
-mod model;
+pub(crate) mod model;
 mod peers;
 mod problem;
 

@@ -12,7 +12,7 @@ const RESOURCES: &str = include_str!("../../../docs/resources.txt");
 const HALF_OCCUPANCY: u32 = 64;
 
 /// The modelled time of launches on each machine, in microseconds.
-pub(super) fn times(launches: &[SimulatedLaunch]) -> BTreeMap<String, f64> {
+pub(crate) fn times(launches: &[SimulatedLaunch]) -> BTreeMap<String, f64> {
     if launches.is_empty() {
         return BTreeMap::new();
     }
@@ -29,7 +29,7 @@ pub(super) fn times(launches: &[SimulatedLaunch]) -> BTreeMap<String, f64> {
 }
 
 /// What the launches did, in all.
-pub(super) fn counts(launches: &[SimulatedLaunch]) -> Option<Counts> {
+pub(crate) fn counts(launches: &[SimulatedLaunch]) -> Option<Counts> {
     let mut sum = Counts::default();
     for SimulatedLaunch { report, .. } in launches {
         let is_global = |operation| Operation::reads_global(operation) || Operation::writes_global(operation);

@@ -9,6 +9,7 @@ pub mod entries;
 mod kernel;
 mod list;
 pub mod spmm;
+pub mod transpose;
 mod types;
 
 #[cfg(target_arch = "nvptx64")]

@@ -169,6 +169,20 @@ macro_rules! for_each_kernel {
                 #[cfg(lacuna_sm = "80")]
                 spmm_bf16_tile_8x32_k8: $crate::spmm::HalfTiles<$crate::Bf16, 4, 1, 2, 1, 1, 8, 8, 3>;
             }
+            transpose {
+                // The width of indices, or of values in bits and of vectors: see transpose/mod.rs.
+                transpose_offsets: $crate::transpose::Offsets;
+                transpose_count_u32: $crate::transpose::Count<u32>;
+                transpose_count_u16: $crate::transpose::Count<u16>;
+                transpose_scan_chunks: $crate::transpose::ScanChunks;
+                transpose_scan_columns: $crate::transpose::ScanColumns;
+                transpose_scatter_u32: $crate::transpose::Scatter<u32>;
+                transpose_scatter_u16: $crate::transpose::Scatter<u16>;
+                transpose_gather_b32_v4: $crate::transpose::Gather<u32, 4>;
+                transpose_gather_b32_v1: $crate::transpose::Gather<u32, 1>;
+                transpose_gather_b16_v4: $crate::transpose::Gather<u16, 4>;
+                transpose_gather_b16_v1: $crate::transpose::Gather<u16, 1>;
+            }
         }
     };
 }

@@ -97,6 +97,8 @@ pub trait DeviceIndex: Scalar {
     const TYPE: IndexType;
     /// The same index in 32 bits.
     fn widen(self) -> u32;
+    /// The index of a number that fits.
+    fn narrow(number: u32) -> Self;
 }
 impl DeviceIndex for u32 {
     const TYPE: IndexType = IndexType::U32;
@@ -104,11 +106,19 @@ impl DeviceIndex for u32 {
     fn widen(self) -> u32 {
         self
     }
+    #[inline(always)]
+    fn narrow(number: u32) -> Self {
+        number
+    }
 }
 impl DeviceIndex for u16 {
     const TYPE: IndexType = IndexType::U16;
     #[inline(always)]
     fn widen(self) -> u32 {
         u32::from(self)
+    }
+    #[inline(always)]
+    fn narrow(number: u32) -> Self {
+        number as u16
     }
 }

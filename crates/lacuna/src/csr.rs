@@ -1,10 +1,12 @@
 //! Sparse matrices on a device.
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use lacuna_kernels::IndexType;
 use lacuna_kernels::spmm::{QUAD, RowRecord, SPARE};
-use lacuna_matrix::{Csr, Pattern, PatternStats};
+use lacuna_matrix::{Csr, Pattern, PatternStats, rows_by_length};
 
-use crate::{Buffer, Device, Error, Index, Result, SliceMut, Value};
+use crate::{Buffer, Device, Error, Index, Result, Slice, SliceMut, TransposedPattern, Value};
 
 /// A CSR matrix on a device, or a batch of them with one pattern. The pattern, with what was worked out from it once, is
 /// apart from the values: matrices made by [`with_values`](CsrMatrix::with_values) and
@@ -30,6 +32,8 @@ pub(crate) struct DevicePattern<I: Index> {
     pub(crate) columns: Buffer<I>,
     /// [`RowMask`]s, made when the first plan wants them.
     pub(crate) masks: OnceLock<Buffer<u32>>,
+    /// The transposed pattern, once it was asked for.
+    pub(crate) transposed: OnceLock<TransposedPattern<I>>,
 }
 
 /// What errors call this.
@@ -110,16 +114,12 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
                 got: values.len(),
             });
         }
-        let buffer = if padded_len == values.len() {
-            device.upload(values)?
-        } else {
-            let mut contents = vec![T::zeroed(); padded_len];
-            for (place, values) in contents.chunks_mut(padded(nnz)).zip(values.chunks(nnz.max(1))) {
-                place[..nnz].copy_from_slice(values);
-            }
-            device.upload(&contents)?
-        };
-        Ok(Self { pattern, batch, values: buffer })
+        let mut contents = vec![T::zeroed(); padded_len];
+        for (place, values) in contents.chunks_mut(padded(nnz)).zip(values.chunks(nnz.max(1))) {
+            place[..nnz].copy_from_slice(values);
+        }
+        let values = device.upload(&contents)?;
+        Ok(Self { pattern, batch, values })
     }
 
     /// The values, row by row, to replace: plans for this matrix stay good. Those of the first of a batch.
@@ -135,6 +135,28 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     /// # Errors
     /// [`Error::Parameter`] where the batch has no such matrix.
     pub fn batch_values_mut(&mut self, which: usize) -> Result<SliceMut<'_, T>> {
+        let range = self.values_range(which)?;
+        self.values.slice_mut(range)
+    }
+
+    /// The values, row by row. Those of the first of a batch.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a batch of none.
+    pub fn values(&self) -> Result<Slice<'_, T>> {
+        self.batch_values(0)
+    }
+
+    /// The values of matrix `which` of the batch, row by row.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] where the batch has no such matrix.
+    pub fn batch_values(&self, which: usize) -> Result<Slice<'_, T>> {
+        self.values.slice(self.values_range(which)?)
+    }
+
+    /// Where the values of a matrix of the batch are.
+    fn values_range(&self, which: usize) -> Result<Range<usize>> {
         if which >= self.batch {
             return Err(Error::Parameter {
                 operation: OPERATION,
@@ -143,8 +165,15 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
                 got: which.to_string(),
             });
         }
-        let start = which * padded(self.nnz());
-        self.values.slice_mut(start..start + self.pattern.nnz)
+        let start = which * self.values_stride();
+        Ok(start..start + self.pattern.nnz)
+    }
+
+    /// As many matrices of this pattern as `batch`, which is that of a matrix with as many nonzeros. Their values are still
+    /// to be written, with the zeros after them.
+    pub(crate) fn unfilled(pattern: Arc<DevicePattern<I>>, batch: usize, device: &Device) -> Result<Self> {
+        let values = device.uninitialized(padded(pattern.nnz) * batch)?;
+        Ok(Self { pattern, batch, values })
     }
 
     /// Rows.
@@ -182,6 +211,10 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     pub(crate) fn values_stride(&self) -> usize {
         padded(self.pattern.nnz)
     }
+    /// The values of all matrices, and the zeros after each, to write.
+    pub(crate) fn padded_values_mut(&mut self) -> SliceMut<'_, T> {
+        self.values.as_slice_mut()
+    }
 }
 
 impl<I: Index> DevicePattern<I> {
@@ -189,42 +222,49 @@ impl<I: Index> DevicePattern<I> {
         let nnz = pattern.nnz();
         expect_at_most("the number of nonzeros", MAX_NNZ, nnz)?;
         let columns_what = match I::TYPE {
-            lacuna_kernels::IndexType::U32 => "the number of columns",
-            lacuna_kernels::IndexType::U16 => "the number of columns with 16-bit indices",
+            IndexType::U32 => "the number of columns",
+            IndexType::U16 => "the number of columns with 16-bit indices",
         };
         expect_at_most(columns_what, I::TYPE.max_columns() as usize, pattern.cols())?;
-        let offsets = pattern.row_offsets();
-        let table: Vec<[u32; RowRecord::WORDS]> = pattern
-            .rows_by_length()
-            .into_iter()
-            .map(|row| {
-                let (start, end) = (offsets[row as usize], offsets[row as usize + 1]);
-                RowRecord { row, start, end }.to_words()
-            })
-            .collect();
         let mut columns: Vec<I> =
             pattern.col_indices().iter().map(|&column| I::from_column(column)).collect();
         columns.resize(padded(nnz), I::zeroed());
+        Self::of_columns(pattern.cols(), pattern.row_offsets(), device.upload(&columns)?)
+    }
+
+    /// The pattern with these row offsets, and `columns`, padded, on a device already.
+    pub(crate) fn of_columns(cols: usize, row_offsets: &[u32], columns: Buffer<I>) -> Result<Self> {
+        let stats = PatternStats::of_rows(cols, row_offsets);
         Ok(Self {
-            rows: pattern.rows(),
-            cols: pattern.cols(),
-            nnz,
-            stats: pattern.stats(),
-            row_table: device.upload(table.as_flattened())?,
-            columns: device.upload(&columns)?,
+            rows: stats.rows,
+            cols,
+            nnz: stats.nnz,
+            stats,
+            row_table: columns.device().upload(row_table(row_offsets).as_flattened())?,
+            columns,
             masks: OnceLock::new(),
+            transposed: OnceLock::new(),
         })
     }
 }
 
-fn expect_at_most(what: &'static str, limit: usize, got: usize) -> Result<()> {
+pub(crate) fn expect_at_most(what: &'static str, limit: usize, got: usize) -> Result<()> {
     if got <= limit {
         return Ok(());
     }
     Err(Error::TooLarge { what, limit: limit as u64, got: got as u64 })
 }
 
+/// The [`RowRecord`]s of rows that start and end at these offsets, longest row first.
+pub(crate) fn row_table(row_offsets: &[u32]) -> Vec<[u32; RowRecord::WORDS]> {
+    let record = |row: u32| {
+        let (start, end) = (row_offsets[row as usize], row_offsets[row as usize + 1]);
+        RowRecord { row, start, end }.to_words()
+    };
+    rows_by_length(row_offsets).into_iter().map(record).collect()
+}
+
 /// Elements of an array of as many nonzeros as kernels want it: some to spare, and the last quad whole.
-fn padded(nnz: usize) -> usize {
+pub(crate) fn padded(nnz: usize) -> usize {
     (nnz + SPARE).next_multiple_of(QUAD as usize)
 }

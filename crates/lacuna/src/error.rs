@@ -30,6 +30,15 @@ pub enum Error {
         /// The operation that was asked for.
         operation: &'static str,
     },
+    /// A matrix is not the transposed of another's pattern.
+    #[error(
+        "{operation}: the matrix was not made by `transposed` of this pattern; make it by that, of any matrix that shares \
+         the pattern"
+    )]
+    OtherTranspose {
+        /// The operation that was asked for.
+        operation: &'static str,
+    },
     /// Operands live on different devices.
     #[error("{operation}: {what} is on {got}, but {expected} is used; make it on the same device")]
     OtherDevice {
@@ -224,6 +233,7 @@ impl Error {
             self,
             Self::Length { .. }
                 | Self::OtherPattern { .. }
+                | Self::OtherTranspose { .. }
                 | Self::OtherDevice { .. }
                 | Self::TooLarge { .. }
                 | Self::Parameter { .. }

@@ -38,6 +38,7 @@ mod element;
 mod error;
 mod spmm;
 mod stream;
+mod transpose;
 mod tune;
 mod value;
 
@@ -55,5 +56,6 @@ pub use spmm::{
     choose_by, spmm,
 };
 pub use stream::{Event, Graph, Stream};
+pub use transpose::TransposedPattern;
 pub use tune::{Autotuner, TuneWarning};
 pub use value::{Index, Value};

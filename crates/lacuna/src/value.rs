@@ -31,6 +31,9 @@ pub trait Index: Element + sealed::Sealed {
     /// The index of a column below the type's limit.
     #[doc(hidden)]
     fn from_column(column: u32) -> Self;
+    /// The column of an index.
+    #[doc(hidden)]
+    fn to_column(self) -> u32;
 }
 
 impl sealed::Sealed for f32 {}
@@ -72,6 +75,9 @@ impl Index for u32 {
     fn from_column(column: u32) -> Self {
         column
     }
+    fn to_column(self) -> u32 {
+        self
+    }
 }
 
 impl sealed::Sealed for u16 {}
@@ -79,5 +85,8 @@ impl Index for u16 {
     type Device = u16;
     fn from_column(column: u32) -> Self {
         column as u16
+    }
+    fn to_column(self) -> u32 {
+        self.into()
     }
 }

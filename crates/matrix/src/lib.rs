@@ -36,5 +36,5 @@ pub use coo::Coo;
 pub use csr::Csr;
 pub use dense::Dense;
 pub use error::FormatError;
-pub use pattern::Pattern;
+pub use pattern::{Pattern, rows_by_length};
 pub use stats::PatternStats;

@@ -133,10 +133,7 @@ impl Pattern {
     /// This is the row swizzle of *Sparse GPU Kernels for Deep Learning* (SC20): blocks that take the rows in
     /// this order start the long ones first and hold rows of like length.
     pub fn rows_by_length(&self) -> Vec<u32> {
-        let lengths: Vec<u32> = self.row_lengths().collect();
-        let mut order: Vec<u32> = (0..self.rows as u32).collect();
-        order.sort_by_key(|&row| std::cmp::Reverse(lengths[row as usize]));
-        order
+        rows_by_length(&self.row_offsets)
     }
 
     /// The pattern of the transposed matrix.
@@ -169,6 +166,14 @@ impl Pattern {
         }
         (Self::from_parts(self.cols, self.rows, row_offsets, col_indices), order)
     }
+}
+
+/// The rows by decreasing length, as [`Pattern::rows_by_length`], from the row offsets alone.
+pub fn rows_by_length(row_offsets: &[u32]) -> Vec<u32> {
+    let lengths: Vec<u32> = row_offsets.windows(2).map(|ends| ends[1] - ends[0]).collect();
+    let mut order: Vec<u32> = (0..lengths.len() as u32).collect();
+    order.sort_by_key(|&row| std::cmp::Reverse(lengths[row as usize]));
+    order
 }
 
 /// Checks all that can be checked without looking at a column.
