@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::types::{Dtype, Index};
+use crate::types::{Dtype, Index, Precision};
 
 /// Measures Lacuna's kernels on a GPU, or models them on the simulator.
 #[derive(Debug, Parser)]
@@ -60,6 +60,9 @@ pub struct Measure {
     /// The type of the column indices.
     #[arg(long, default_value = "u32")]
     pub index: Index,
+    /// How exactly f32 is multiplied.
+    #[arg(long, default_value = "single")]
+    pub precision: Precision,
     /// Measures cuSPARSE and cuBLAS too, where they are installed.
     #[arg(long)]
     pub peers: bool,

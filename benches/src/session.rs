@@ -27,9 +27,10 @@ impl Session {
     /// Opens the device, and loads the vendor's libraries if they are wanted; tells which are not there.
     ///
     /// # Errors
-    /// Types that the library lacks, or a device that is not there.
+    /// A device that is not there.
     pub fn open(measure: &Measure) -> Result<Self> {
-        let types = Types::new(measure.dtype, measure.index)?;
+        let Measure { dtype, index, precision, .. } = *measure;
+        let types = Types { dtype, index, precision };
         let device = machine::device(&measure.device)?;
         let peers = measure.peers.then(|| Peers::load(&Search::from_env()));
         let missing =

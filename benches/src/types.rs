@@ -1,8 +1,6 @@
 //! The types of values and of column indices that can be measured.
 use clap::ValueEnum;
 
-use crate::exit::Usage;
-
 /// Types of values; sums are f32 always.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Dtype {
@@ -25,6 +23,18 @@ pub enum Index {
     U16,
 }
 
+/// How exactly `f32` is multiplied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Precision {
+    /// As exactly as sums in f32 are: the library's default.
+    #[default]
+    Single,
+    /// By fused multiply-adds only.
+    Fma,
+    /// In TF32 where that is faster.
+    Tf32,
+}
+
 /// The types of a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Types {
@@ -32,22 +42,11 @@ pub struct Types {
     pub dtype: Dtype,
     /// Of column indices.
     pub index: Index,
+    /// How exactly products are computed.
+    pub precision: Precision,
 }
 
 impl Types {
-    /// The types, if the library has kernels for them.
-    ///
-    /// # Errors
-    /// [`Usage`] for types that it lacks.
-    pub fn new(dtype: Dtype, index: Index) -> Result<Self, Usage> {
-        let types = Self { dtype, index };
-        if types == Self::default() {
-            return Ok(types);
-        }
-        let (dtype, index) = (types.dtype_name(), types.index_name());
-        Err(Usage(format!("no kernel has {dtype} values with {index} indices: take --dtype f32 --index u32")))
-    }
-
     /// The name of the values' type in records.
     pub fn dtype_name(self) -> &'static str {
         match self.dtype {
@@ -62,6 +61,15 @@ impl Types {
         match self.index {
             Index::U32 => "u32",
             Index::U16 => "u16",
+        }
+    }
+
+    /// The precision as the library takes it.
+    pub fn precision(self) -> lacuna::Precision {
+        match self.precision {
+            Precision::Single => lacuna::Precision::Single,
+            Precision::Fma => lacuna::Precision::Fma,
+            Precision::Tf32 => lacuna::Precision::Tf32,
         }
     }
 }

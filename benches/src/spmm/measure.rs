@@ -2,14 +2,21 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use lacuna::{Buffer, CsrMatrix, Device, Spmm, SpmmAlgorithm, SpmmOptions, Stream, choose};
-use lacuna_reference::{ErrorReport, Mismatch, SpmmReference, spmm_rows};
+use half::{bf16, f16};
+use lacuna::matrix::Csr;
+use lacuna::{
+    Arithmetic, Buffer, Choice, CsrMatrix, Device, Index, Scheme, Spmm, SpmmAlgorithm, SpmmOptions, Stream,
+    Value, choose,
+};
+use lacuna_peers::DataType;
+use lacuna_reference::{ErrorReport, Mismatch, Precision, SpmmReference, spmm_rows};
 
 use super::{Problem, model};
 use crate::machine::MachineRecord;
 use crate::record::Record;
 use crate::session::Session;
 use crate::timing::time;
+use crate::types::{self, Dtype};
 
 /// Products above which only some rows are checked, so that checking takes a second or two.
 const MOST_CHECKED: usize = 400_000_000;
@@ -17,12 +24,28 @@ const MOST_CHECKED: usize = 400_000_000;
 /// Puts A on a device in some way, and plans the product in some way.
 pub type Prepare = fn(&Device, &Problem) -> lacuna::Result<(CsrMatrix, Spmm)>;
 
+/// A value that the library, the reference and the vendor's libraries know.
+pub(super) trait Measured: Value + lacuna_reference::Value {
+    /// What the vendor's libraries call it.
+    const DATA_TYPE: DataType;
+}
+impl Measured for f32 {
+    const DATA_TYPE: DataType = DataType::F32;
+}
+impl Measured for f16 {
+    const DATA_TYPE: DataType = DataType::F16;
+}
+impl Measured for bf16 {
+    const DATA_TYPE: DataType = DataType::Bf16;
+}
+
 /// A problem on a device, but for A.
-pub(super) struct Operands {
+pub(super) struct Operands<T: Measured> {
     pub(super) stream: Stream,
-    pub(super) b: Buffer<f32>,
-    pub(super) c: Buffer<f32>,
-    pub(super) reference: SpmmReference,
+    pub(super) a: Csr<T>,
+    pub(super) b: Buffer<T>,
+    pub(super) c: Buffer<T>,
+    pub(super) reference: SpmmReference<T>,
 }
 
 /// Measures a problem: one record for the library's choice, or for every kernel, the choice first.
@@ -30,16 +53,34 @@ pub(super) struct Operands {
 /// # Errors
 /// What the library or the reference says. A result out of its bound is no error: the record tells it.
 pub fn measure(session: &mut Session, suite: &str, problem: &Problem) -> Result<Vec<Record>> {
-    let mut operands = Operands::new(&session.device, problem)?;
-    let a = CsrMatrix::new(&session.device, &problem.a)?;
+    match (session.types.dtype, session.types.index) {
+        (Dtype::F32, types::Index::U32) => measure_as::<f32, u32>(session, suite, problem),
+        (Dtype::F32, types::Index::U16) => measure_as::<f32, u16>(session, suite, problem),
+        (Dtype::F16, types::Index::U32) => measure_as::<f16, u32>(session, suite, problem),
+        (Dtype::F16, types::Index::U16) => measure_as::<f16, u16>(session, suite, problem),
+        (Dtype::Bf16, types::Index::U32) => measure_as::<bf16, u32>(session, suite, problem),
+        (Dtype::Bf16, types::Index::U16) => measure_as::<bf16, u16>(session, suite, problem),
+    }
+}
+
+fn measure_as<T: Measured, I: Index>(
+    session: &mut Session,
+    suite: &str,
+    problem: &Problem,
+) -> Result<Vec<Record>> {
+    let mut operands = Operands::<T>::new(&session.device, problem)?;
+    let a = CsrMatrix::<T, I>::with_index(&session.device, &operands.a)?;
+    let precision = session.types.precision();
     let algorithms = if session.all_algorithms {
-        choose(&lacuna::Problem::of(&a, problem.n, 4)).iter().map(|choice| choice.algorithm).collect()
+        let legal = choose(&lacuna::Problem { precision, ..lacuna::Problem::of(&a, problem.n, WIDEST) });
+        legal.iter().map(|choice| choice.algorithm).collect()
     } else {
         vec![SpmmAlgorithm::Auto]
     };
     let mut records = Vec::new();
     for (index, algorithm) in algorithms.into_iter().enumerate() {
-        let plan = Spmm::plan_with(&a, problem.n, SpmmOptions::default().algorithm(algorithm))?;
+        let options = SpmmOptions::default().precision(precision).algorithm(algorithm);
+        let plan = Spmm::plan_with(&a, problem.n, options)?;
         let record = measure_plan(session, suite, problem, &mut operands, &a, &plan)?;
         records.push(Record { chosen: index == 0, ..record });
     }
@@ -61,7 +102,7 @@ pub fn measure_variants(
     problem: &Problem,
     variants: &[(String, Prepare)],
 ) -> Result<Vec<Record>> {
-    let mut operands = Operands::new(&session.device, problem)?;
+    let mut operands = Operands::<f32>::new(&session.device, problem)?;
     let measure = |(suite, prepare): &(String, Prepare)| {
         let (a, plan) = prepare(&session.device, problem)?;
         measure_plan(session, suite, problem, &mut operands, &a, &plan)
@@ -69,41 +110,55 @@ pub fn measure_variants(
     variants.iter().map(measure).collect()
 }
 
-impl Operands {
+/// Columns that the addresses of whole buffers allow to load at once.
+const WIDEST: u32 = 8;
+
+impl<T: Measured> Operands<T> {
     fn new(device: &Device, problem: &Problem) -> Result<Self> {
-        let b = problem.b()?;
+        let (a, b) = (problem.values_as::<T>(), problem.b_as::<T>()?);
         let rows = problem.a.rows();
         let checked =
             (MOST_CHECKED * rows.max(1) / (problem.a.nnz() * problem.n).max(1)).clamp(1, rows.max(1));
         let step = rows.div_ceil(checked).max(1);
-        let reference = spmm_rows(&problem.a, &b, problem.n, (0..rows).step_by(step))?;
+        let reference = spmm_rows(&a, &b, problem.n, (0..rows).step_by(step))?;
         Ok(Self {
             stream: device.stream()?,
+            a,
             b: device.upload(&b)?,
-            c: device.upload(&problem.unwritten_c()?)?,
+            c: device.upload(&problem.unwritten_c::<T>()?)?,
             reference,
         })
     }
 
-    /// Checks C against the reference.
-    pub(super) fn check(&self) -> Result<Result<ErrorReport, Mismatch>> {
-        Ok(self.reference.check(&self.c.download(&self.stream)?))
+    /// Checks C, computed with this precision, against the reference.
+    fn check(&self, precision: Precision) -> Result<Result<ErrorReport, Mismatch>> {
+        Ok(self.reference.clone().precision(precision)?.check(&self.c.download(&self.stream)?))
     }
 }
 
-fn measure_plan(
+/// The precision by which a kernel's results are judged.
+fn precision_of(choice: &Choice) -> Precision {
+    match choice.tile.scheme {
+        Scheme::Tiles { arithmetic: Arithmetic::Half, .. } => Precision::Tensor,
+        Scheme::Tiles { arithmetic: Arithmetic::Split, .. } => Precision::ThreeTf32,
+        Scheme::Tiles { arithmetic: Arithmetic::Tf32, .. } => Precision::Tf32,
+        Scheme::RowSplit { .. } | Scheme::Masks => Precision::Fp32,
+    }
+}
+
+fn measure_plan<T: Measured, I: Index>(
     session: &Session,
     suite: &str,
     problem: &Problem,
-    operands: &mut Operands,
-    a: &CsrMatrix,
-    plan: &Spmm,
+    operands: &mut Operands<T>,
+    a: &CsrMatrix<T, I>,
+    plan: &Spmm<T, I>,
 ) -> Result<Record> {
     let device = &session.device;
-    operands.c.upload(&problem.unwritten_c()?)?;
+    operands.c.upload(&problem.unwritten_c::<T>()?)?;
     let Operands { stream, b, c, .. } = operands;
     let (_, launches) = device.record(|| plan.run(stream, a, b.as_slice(), c.as_slice_mut()))?;
-    let error_over_bound = match operands.check()? {
+    let error_over_bound = match operands.check(precision_of(plan.choice()))? {
         Ok(report) => report.worst_over_bound,
         Err(mismatch) => {
             eprintln!("{}: {}: {mismatch}", problem.name, plan.choice().entry);
@@ -139,7 +194,7 @@ fn measure_plan(
         model_us: model::times(&launches),
         counts: model::counts(&launches),
         flops: problem.flops(),
-        bytes: problem.bytes(),
+        bytes: problem.bytes(T::TYPE.bytes(), I::TYPE.bytes()),
         error_over_bound,
         checked_rows: operands.reference.rows().len(),
         peers: BTreeMap::new(),

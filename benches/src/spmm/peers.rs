@@ -9,15 +9,21 @@ use lacuna_peers::cusparse::{self, SpmmAlgorithm, SpmmProblem};
 use lacuna_peers::{DataType, Peers, Workspace};
 
 use super::Problem;
-use super::measure::Operands;
+use super::measure::{Measured, Operands};
 use crate::record::PeerRecord;
 use crate::timing::{Timing, time};
 
 /// Dense matrices above this many bytes are not made.
 const MOST_DENSE_BYTES: usize = 8 << 30;
 
-/// The dense products, by their names in records.
-const DENSE: [(&str, Math); 2] = [("cublas_f32", Math::Fp32), ("cublas_tf32", Math::Tf32)];
+/// The dense products of a type, by their names in records.
+fn dense_products(data_type: DataType) -> &'static [(&'static str, Math)] {
+    match data_type {
+        DataType::F32 => &[("cublas_f32", Math::Fp32), ("cublas_tf32", Math::Tf32)],
+        DataType::F16 => &[("cublas_f16", Math::Fp32)],
+        DataType::Bf16 => &[("cublas_bf16", Math::Fp32)],
+    }
+}
 
 /// The libraries over many problems: their handles, and the dense products' times, which do not depend on where A's
 /// zeros are and are measured once a shape.
@@ -42,11 +48,11 @@ impl PeerSession {
 
     /// Measures the libraries that are there. None on the simulator, nor for problems without work. A library that fails
     /// is left out, with a word on stderr: our own measurement does not depend on it.
-    pub(super) fn measure(
+    pub(super) fn measure<T: Measured>(
         &mut self,
         device: &Device,
         problem: &Problem,
-        operands: &Operands,
+        operands: &Operands<T>,
         samples: u32,
     ) -> BTreeMap<String, PeerRecord> {
         let mut records = BTreeMap::new();
@@ -69,7 +75,7 @@ impl PeerSession {
         let shape = [problem.a.rows(), problem.a.cols(), problem.n];
         if let Some(known) = self.dense.get(&shape) {
             records.extend(known.clone());
-        } else if shape[0] * shape[1] * size_of::<f32>() <= MOST_DENSE_BYTES {
+        } else if shape[0] * shape[1] * size_of::<T>() <= MOST_DENSE_BYTES {
             match self.measure_dense(device, problem, operands, samples) {
                 Ok(measured) => {
                     let mut known = measured.clone();
@@ -87,21 +93,21 @@ impl PeerSession {
 
     /// Each of cuSPARSE's algorithms that takes the problem. All but the default are prepared for the pattern first, which
     /// is not timed; the default is what users get who do nothing.
-    fn measure_cusparse(
+    fn measure_cusparse<T: Measured>(
         &mut self,
         device: &Device,
         problem: &Problem,
-        operands: &Operands,
+        operands: &Operands<T>,
         samples: u32,
     ) -> Result<Vec<PeerRecord>> {
         let Ok(library) = &self.libraries.cusparse else { return Ok(Vec::new()) };
         let row_offsets = device.upload(problem.a.row_offsets())?;
         let col_indices = device.upload(problem.a.col_indices())?;
-        let values = device.upload(problem.a.values())?;
-        let mut c = device.upload(&problem.unwritten_c()?)?;
+        let values = device.upload(operands.a.values())?;
+        let mut c = device.upload(&problem.unwritten_c::<T>()?)?;
         let stream = &operands.stream;
         let described = SpmmProblem {
-            data_type: DataType::F32,
+            data_type: T::DATA_TYPE,
             m: problem.a.rows(),
             k: problem.a.cols(),
             n: problem.n,
@@ -139,7 +145,7 @@ impl PeerSession {
                     stream.synchronize()?;
                     Some(start.elapsed().as_secs_f64() * 1e6)
                 };
-                c.upload(&problem.unwritten_c()?)?;
+                c.upload(&problem.unwritten_c::<T>()?)?;
                 product.run()?;
                 stream.synchronize()?;
                 Ok((preprocess_us, time(stream, samples, |_: &Stream| Ok(product.run()?))?))
@@ -159,19 +165,19 @@ impl PeerSession {
     }
 
     /// The dense product, in full fp32 and in TF32.
-    fn measure_dense(
+    fn measure_dense<T: Measured>(
         &mut self,
         device: &Device,
         problem: &Problem,
-        operands: &Operands,
+        operands: &Operands<T>,
         samples: u32,
     ) -> Result<BTreeMap<String, PeerRecord>> {
         let Ok(library) = &self.libraries.cublas else { return Ok(BTreeMap::new()) };
         let stream = &operands.stream;
-        let a = device.upload(&problem.a.to_dense()?)?;
-        let mut c = device.upload(&problem.unwritten_c()?)?;
+        let a = device.upload(&operands.a.to_dense()?)?;
+        let mut c = device.upload(&problem.unwritten_c::<T>()?)?;
         let described = GemmProblem {
-            data_type: DataType::F32,
+            data_type: T::DATA_TYPE,
             m: problem.a.rows(),
             k: problem.a.cols(),
             n: problem.n,
@@ -187,8 +193,8 @@ impl PeerSession {
         };
         let version = library.version()?.to_string();
         let mut records = BTreeMap::new();
-        for (name, math) in DENSE {
-            c.upload(&problem.unwritten_c()?)?;
+        for &(name, math) in dense_products(T::DATA_TYPE) {
+            c.upload(&problem.unwritten_c::<T>()?)?;
             // SAFETY: as for cuSPARSE.
             let gemm: Gemm = unsafe { handle.gemm(&described, math, |bytes| workspace(device, bytes))? };
             gemm.run()?;

@@ -3,6 +3,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use lacuna::Value;
 use lacuna::matrix::{Csr, Dense, Pattern, generate, io};
 
 use crate::exit::Usage;
@@ -68,24 +69,31 @@ impl Problem {
         Ok(Self { name, a, n, seed, group: String::new(), level: None })
     }
 
-    /// B, drawn.
+    /// A with the nearest values of another type.
+    pub fn values_as<T: Value>(&self) -> Csr<T> {
+        self.a.map_values(T::from_f32)
+    }
+
+    /// B, drawn, and rounded to a type.
     ///
     /// # Errors
     /// [`Usage`] where this machine has no room for it.
-    pub fn b(&self) -> Result<Vec<f32>> {
+    pub fn b_as<T: Value>(&self) -> Result<Vec<T>> {
         let drawn = generate::random_dense(self.a.cols(), self.n, self.seed ^ 0xb);
-        drawn.map(Dense::into_values).map_err(|error| Usage(format!("B: {error}; take a smaller N")).into())
+        let drawn = drawn.map(Dense::into_values);
+        let drawn = drawn.map_err(|error| Usage(format!("B: {error}; take a smaller N")))?;
+        Ok(drawn.into_iter().map(T::from_f32).collect())
     }
 
     /// Something to write C over: NaN, so that what is not written shows.
     ///
     /// # Errors
     /// [`Usage`] where this machine has no room for it.
-    pub fn unwritten_c(&self) -> Result<Vec<f32>> {
+    pub fn unwritten_c<T: Value>(&self) -> Result<Vec<T>> {
         let len = self.a.rows().saturating_mul(self.n);
         let mut c = Vec::new();
         c.try_reserve_exact(len).map_err(|error| Usage(format!("C: {error}; take a smaller N")))?;
-        c.resize(len, f32::NAN);
+        c.resize(len, T::from_f32(f32::NAN));
         Ok(c)
     }
 
@@ -94,9 +102,10 @@ impl Problem {
         2 * self.a.nnz() as u64 * self.n as u64
     }
 
-    /// Bytes of A (values, columns, rows), B and C, once each.
-    pub fn bytes(&self) -> u64 {
+    /// Bytes of A (values, columns, rows), B and C, once each, with so many bytes a value and an index.
+    pub fn bytes(&self, value: u32, index: u32) -> u64 {
+        let [value, index] = [value, index].map(u64::from);
         let (m, k, n) = (self.a.rows() as u64, self.a.cols() as u64, self.n as u64);
-        8 * self.a.nnz() as u64 + 16 * m + 4 * (k + m) * n
+        (value + index) * self.a.nnz() as u64 + 16 * m + value * (k + m) * n
     }
 }

@@ -30,6 +30,7 @@ const EVERYWHERE: &[Expected] = &[
         ],
     ),
     ("barriers", 5, &["bar.sync 0", "bar.red.or.pred …", "bar.red.popc.u32 …", "bar.warp.sync -1"]),
+    ("named_barriers", 4, &["bar.sync 1, 64", "bar.sync 2, 64", "bar.arrive 1, 64", "bar.arrive 2, 64"]),
     ("fence", 0, &["membar.gl"]),
     (
         "shuffles",
@@ -171,6 +172,7 @@ const NEWER: &[Expected] = &[
             "cp.async.cg.shared.global … 16, …",
         ],
     ),
+    ("packed", 0, &["cvt.rn.bf16x2.f32 …"]),
     (
         "products",
         0,

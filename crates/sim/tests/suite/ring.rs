@@ -1,8 +1,8 @@
 //! A ring of stages in shared memory: one warp fills them, two read them. Right, and with each of its waits left out.
 use lacuna_gpu::{Gpu, SharedPtr};
 use lacuna_kernels::Kernel;
-use lacuna_sim::Finding;
 use lacuna_sim::FindingKind::{CopyInFlight, MismatchedBarrier, Race, UnfinishedBarrier};
+use lacuna_sim::{Finding, FindingKind, Operation};
 
 use crate::support::{Args, Bench, blamed, line, other};
 
@@ -80,14 +80,16 @@ impl<const FAULT: u32> Kernel for Ring<FAULT> {
 #[test]
 fn a_ring_computes_and_is_clean() {
     let bench = Bench::zeroed();
-    bench.run::<Ring<0>>(1);
+    let report = bench.run::<Ring<0>>(1);
     let sum = |lane: u32| (0..STEPS).map(|step| 32 * step + (lane ^ 1) + 1000 * step).sum::<u32>();
     let expected: Vec<u32> = (0..64).map(|thread| sum(thread % 32)).collect();
     assert_eq!(bench.output()[..64], expected);
+    let barriers = report.total(|operation| operation == Operation::NamedBarrier);
+    assert_eq!(barriers.executions, u64::from(THREADS * (STEPS + (STEPS - STAGES))));
 }
 
 /// Whether some finding is of this class and between these lines, in either order.
-fn has(findings: &[Finding], kind: lacuna_sim::FindingKind, lines: [&str; 2]) -> bool {
+fn has(findings: &[Finding], kind: FindingKind, lines: [&str; 2]) -> bool {
     let [a, b] = lines.map(|name| line(FILE, name));
     findings.iter().any(|finding| {
         let found = (blamed(finding), other(finding));

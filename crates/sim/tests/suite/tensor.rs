@@ -266,8 +266,11 @@ kernel!(Conversions, 1, 0, |gpu, args| {
         let (half, brain) = (F16::from_f32(gpu, x), Bf16::from_f32(gpu, x));
         let back = [half.to_f32(gpu).to_bits(), brain.to_f32(gpu).to_bits()];
         gpu.store(args.output.add(4 * index), [half.0.into(), brain.0.into(), back[0], back[1]]);
+        gpu.store(args.output.add(100 + index), [gpu.pack_bf16(x, -x)]);
     }
     let nan = f32::from_bits(0x7f80_0001);
+    let packed = f32::from_bits(gpu.pack_bf16(1.0, nan) & 0xffff_0000);
+    gpu.store(args.output.add(242), [u32::from(packed.is_nan())]);
     let nans = [F16::from_f32(gpu, nan).to_f32(gpu), Bf16::from_f32(gpu, nan).to_f32(gpu)];
     gpu.store(args.output.add(240), nans.map(|x| u32::from(x.is_nan())));
 });
@@ -282,5 +285,9 @@ fn conversions_round_to_the_nearest() {
         let numbers = [f16::from_bits(half).to_f32(), bf16::from_bits(brain).to_f32()];
         assert_eq!(got[2..], numbers.map(f32::to_bits), "{bits:#010x}");
     }
-    assert_eq!(output[240..242], [1, 1], "a NaN stays one");
+    for (got, (bits, _, brain)) in output[100..].iter().zip(CONVERSIONS) {
+        let [low, high] = [brain, brain ^ 0x8000].map(u32::from);
+        assert_eq!(*got, high << 16 | low, "{bits:#010x}");
+    }
+    assert_eq!(output[240..243], [1; 3], "a NaN stays one");
 }

@@ -20,3 +20,18 @@ pub unsafe fn all<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<f32>) {
         results.put(gpu.f16_to_f32(F16(a.to_bits() as u16)));
     }
 }
+
+/// Pairs of bfloat16: `a` and `b`, `c` and `x`.
+///
+/// # Safety
+/// The launch and the buffers are as said.
+pub unsafe fn packed<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<f32>) {
+    let thread = gpu.thread_idx_x();
+    let mut results = Results::of(gpu, out, thread);
+    // SAFETY: indices are below 64.
+    unsafe {
+        let [a, b, c, x] = gpu.load_readonly::<f32, 4>(input.add(4 * thread as usize));
+        results.put(gpu.pack_bf16(a, b));
+        results.put(gpu.pack_bf16(c, x));
+    }
+}

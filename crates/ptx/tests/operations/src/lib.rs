@@ -28,6 +28,7 @@ macro_rules! entries {
 entries! {
     indices: threads::indices;
     barriers: threads::barriers;
+    named_barriers: threads::named_barriers;
     fence: threads::fence;
     shuffles: warps::shuffles;
     votes: warps::votes;
@@ -46,6 +47,8 @@ entries! {
     atomics_global: atomics::all::<atomics::Global, Ptx>;
     atomics_shared: atomics::all::<atomics::Shared, Ptx>;
     arithmetic: arithmetic::all;
+    #[cfg(lacuna_sm = "80")]
+    packed: arithmetic::packed;
 }
 
 #[panic_handler]

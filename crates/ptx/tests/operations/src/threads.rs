@@ -60,6 +60,33 @@ pub unsafe fn barriers<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<u32
     }
 }
 
+/// A value that goes from one warp to another and back. One block of 64 threads, a word of input each for the first 32;
+/// 256 bytes of shared memory.
+///
+/// # Safety
+/// The launch and the buffers are as said.
+pub unsafe fn named_barriers<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<u32>) {
+    let (thread, lane) = (gpu.thread_idx_x(), gpu.lane_id());
+    let (there, back) = (SharedPtr::<u32>::from_offset(0), SharedPtr::<u32>::from_offset(128));
+    let mut results = Results::of(gpu, out, thread);
+    // SAFETY: indices are below 32; each array is written before the barrier at which its reader waits.
+    unsafe {
+        if thread < 32 {
+            gpu.shared_store(there.add(lane), gpu.load_readonly::<u32, 1>(input.add(lane as usize)));
+            gpu.barrier_arrive(1, 64);
+            gpu.barrier_sync(2, 64);
+            let [word] = gpu.shared_load::<u32, 1>(back.add(31 - lane));
+            results.put(word);
+        } else {
+            gpu.barrier_sync(1, 64);
+            let [word] = gpu.shared_load::<u32, 1>(there.add(lane ^ 1));
+            gpu.shared_store(back.add(lane), [word + 1]);
+            gpu.barrier_arrive(2, 64);
+            results.put(word);
+        }
+    }
+}
+
 /// The block that finishes last adds up what all have written: out[0] counts blocks and begins as 0, out[1] gets
 /// the sum, and block `i` writes `input[i]` to `out[2 + i]`. Blocks of one thread.
 ///

@@ -176,3 +176,29 @@ kernel!(OneWarp, 32, 0, |gpu, args| {
 fn a_fence_covers_what_a_barrier_put_before_it() {
     race::<OneWarp>(4, "lane writes", "warp reads");
 }
+
+kernel!(OneLane, 32, 0, |gpu, args| {
+    let (lane, block) = (gpu.lane_id(), gpu.block_idx_x());
+    let mut count = 0;
+    if lane == 0 {
+        gpu.store(args.output.add(block as usize), [block]); // blame: lane 0 writes
+        gpu.thread_fence();
+        count = gpu.atomic_add(counter(args), 1);
+    }
+    if args.fault {
+        gpu.barrier_arrive(1, 32);
+    } else {
+        gpu.barrier_sync(1, 32);
+    }
+    if lane == 0 && count == 9 {
+        for other in 0..10 {
+            gpu.load::<u32, 1>(args.output.add(other)); // blame: lane 0 reads
+        }
+        gpu.atomic_add(counter(args), 10u32.wrapping_neg());
+    }
+});
+
+#[test]
+fn arriving_at_a_named_barrier_does_not_hold_loads_back() {
+    race::<OneLane>(10, "lane 0 writes", "lane 0 reads");
+}
