@@ -4,6 +4,7 @@ use half::{bf16, f16};
 use lacuna_matrix::Csr;
 use lacuna_matrix::generate::{random_values, uniform};
 use lacuna_reference::{Precision, ReferenceError, SpmmReference, Value, spmm};
+use proptest::prelude::*;
 
 /// One instruction, at its worst: products and sum are cut at the place of the last bit of the largest of them, added
 /// exactly, and cut to 24 digits. Numbers below the normal ones become zero.
@@ -41,48 +42,73 @@ fn nearest_tf32(x: f32) -> f32 {
     f32::from_bits((x.to_bits() + 0x1000) & !0x1fff)
 }
 
-/// C in `f32` as a kernel for tensor cores has it: columns of A in groups of `depth`, absent elements as zeros, and for
-/// each group and pair of `parts` (of a, of b) an instruction. The widest of its loops, over K, is split in two.
-fn multiply<T: Value>(a: &Csr<T>, b: &[T], n: usize, depth: usize, parts: &[Parts]) -> Vec<f32> {
+/// Columns of A that a kernel takes before it goes on to the next ones.
+const GROUP: usize = 16;
+
+/// C in `f32` as a kernel for tensor cores has it: columns of A in groups, absent elements as zeros, and for each group
+/// the instructions. The widest of its loops, over K, is split in two. Sums that are not finite are done again in `f32`.
+fn multiply<T: Value>(a: &Csr<T>, b: &[T], n: usize, instructions: &[Instruction]) -> Vec<f32> {
     let mut c = Vec::new();
     for row in 0..a.rows() {
         let mut dense = vec![0.0f32; a.cols()];
         let (columns, values) = a.row(row);
         columns.iter().zip(values).for_each(|(&k, value)| dense[k as usize] = value.to_f32());
         for j in 0..n {
+            let b = |k: usize| b[k * n + j].to_f32();
             let half = |range: std::ops::Range<usize>| {
                 let mut sum = 0.0;
-                for start in range.step_by(depth) {
-                    for (part_of_a, part_of_b) in parts {
-                        let products: Vec<f64> = (start..(start + depth).min(dense.len()))
-                            .map(|k| {
-                                f64::from(part_of_a(dense[k])) * f64::from(part_of_b(b[k * n + j].to_f32()))
-                            })
-                            .collect();
-                        sum = add_products(sum, &products);
+                for group in range.step_by(GROUP) {
+                    let group = group..(group + GROUP).min(dense.len());
+                    for &Instruction { depth, of_a, of_b } in instructions {
+                        for start in group.clone().step_by(depth) {
+                            let products: Vec<f64> = (start..(start + depth).min(group.end))
+                                .map(|k| f64::from(of_a(dense[k])) * f64::from(of_b(b(k))))
+                                .collect();
+                            sum = add_products(sum, &products);
+                        }
                     }
                 }
                 sum
             };
-            let middle = (dense.len() / 2).next_multiple_of(depth);
-            c.push(half(0..middle) + half(middle..dense.len()));
+            let middle = (dense.len() / 2).next_multiple_of(GROUP).min(dense.len());
+            let sum = half(0..middle) + half(middle..dense.len());
+            let again = || columns.iter().fold(0.0, |sum, &k| dense[k as usize].mul_add(b(k as usize), sum));
+            c.push(if sum.is_finite() { sum } else { again() });
         }
     }
     c
 }
 
-/// What an instruction takes of each factor.
-type Parts = (fn(f32) -> f32, fn(f32) -> f32);
+/// A product of matrices: how many columns of A it takes at once, and what of each factor.
+#[derive(Clone, Copy)]
+struct Instruction {
+    depth: usize,
+    of_a: fn(f32) -> f32,
+    of_b: fn(f32) -> f32,
+}
 
-const THREE_TF32: [Parts; 3] = [(tf32, tf32), (tf32, rest), (rest, tf32)];
-const TF32: [Parts; 1] = [(tf32, tf32)];
-const NEAREST_TF32: [Parts; 1] = [(nearest_tf32, nearest_tf32)];
-const AS_IT_IS: [Parts; 1] = [(same, same)];
+const WHOLE: Instruction = Instruction { depth: 8, of_a: tf32, of_b: tf32 };
+const REST_OF_A: Instruction = Instruction { depth: 16, of_a: rest, of_b: bfloat };
+const REST_OF_B: Instruction = Instruction { depth: 16, of_a: bfloat, of_b: rest };
+const SPLIT: [Instruction; 3] = [WHOLE, REST_OF_B, REST_OF_A];
+const TF32: [Instruction; 1] = [WHOLE];
+const NEAREST_TF32: [Instruction; 1] = [Instruction { depth: 8, of_a: nearest_tf32, of_b: nearest_tf32 }];
+const AS_IT_IS: [Instruction; 1] = [Instruction { depth: 16, of_a: same, of_b: same }];
 
-/// What [`tf32`] leaves over, itself cut.
+/// The nearest bfloat16; subnormals become zero.
+fn bfloat(x: f32) -> f32 {
+    let nearest = bf16::from_f32(x).to_f32();
+    if nearest.abs() < f32::MIN_POSITIVE { 0.0 } else { nearest }
+}
+
+/// What [`tf32`] cuts from a number.
+fn low(x: f32) -> f32 {
+    x - f32::from_bits(x.to_bits() & !0x1fff)
+}
+
+/// That as bfloat16.
 fn rest(x: f32) -> f32 {
-    let above = f32::from_bits(x.to_bits() & !0x1fff);
-    tf32(x - above)
+    bfloat(low(x))
 }
 
 fn same(x: f32) -> f32 {
@@ -119,12 +145,12 @@ const SHAPES: [(usize, usize, usize); 4] = [(5, 8, 3), (20, 64, 9), (9, 300, 5),
 const RANGES: [(f32, f32); 5] = [(0.0, 1.0), (1.5, 1.0), (0.0, 1e-18), (0.5, 3e-20), (1.0, 1e-36)];
 
 #[test]
-fn three_tf32_sums_keep_their_bound() {
+fn split_sums_keep_their_bound() {
     for shape in SHAPES {
         for (shift, scale) in RANGES {
             let problem = Problem::new(shape, shift, scale, same);
-            let c = multiply(&problem.a, &problem.b, problem.n, 8, &THREE_TF32);
-            let report = problem.reference(Precision::ThreeTf32).check(&c).unwrap();
+            let c = multiply(&problem.a, &problem.b, problem.n, &SPLIT);
+            let report = problem.reference(Precision::Split).check(&c).unwrap();
             assert!(report.worst_over_bound > 0.0, "{shape:?} {scale} {report:?}");
         }
     }
@@ -133,18 +159,74 @@ fn three_tf32_sums_keep_their_bound() {
 #[test]
 fn tiny_factors_of_large_ones_keep_the_bound() {
     // What is cut from A's subnormal parts is not small beside the products.
-    let mut problem = Problem::new((4, 64, 4), 0.0, 1.0, same);
-    problem.a.values_mut().iter_mut().for_each(|a| *a *= 1e-37);
-    problem.b.iter_mut().for_each(|b| *b *= 1e37);
-    let c = multiply(&problem.a, &problem.b, problem.n, 8, &THREE_TF32);
-    assert!(problem.reference(Precision::ThreeTf32).check(&c).is_ok());
-    // Not for free: the same error elsewhere is one.
     let ordinary = Problem::new((4, 64, 4), 0.0, 1.0, same);
-    let mut wrong = multiply(&ordinary.a, &ordinary.b, 4, 8, &THREE_TF32);
-    let off = (c[0] - problem.reference(Precision::Fp32).value()[0] as f32).abs();
-    assert!(off > 0.0);
-    wrong[0] += off;
-    assert!(ordinary.reference(Precision::ThreeTf32).check(&wrong).is_err());
+    let right = multiply(&ordinary.a, &ordinary.b, 4, &SPLIT);
+    for (small, large) in [(1e-37, 1e37), (1e-39, 1e38)] {
+        let mut problem = Problem::new((4, 64, 4), 0.0, 1.0, same);
+        problem.a.values_mut().iter_mut().for_each(|a| *a *= small);
+        problem.b.iter_mut().for_each(|b| *b *= large);
+        let c = multiply(&problem.a, &problem.b, problem.n, &SPLIT);
+        let reference = problem.reference(Precision::Split);
+        assert!(reference.check(&c).is_ok());
+        // Not for free: the same error elsewhere is one.
+        let off = (c[0] - reference.value()[0] as f32).abs();
+        let mut wrong = right.clone();
+        wrong[0] += off;
+        assert!(ordinary.reference(Precision::Split).check(&wrong).is_err(), "{small}: {off}");
+    }
+}
+
+#[test]
+fn huge_factors_are_multiplied_in_f32() {
+    let mut problem = Problem::new((9, 300, 5), 1.5, 1.0, same);
+    problem.b.iter_mut().for_each(|b| *b *= 1e-30);
+    // Infinite as bfloat16.
+    problem.a.values_mut().iter_mut().step_by(40).for_each(|a| *a = f32::MAX);
+    let c = multiply(&problem.a, &problem.b, problem.n, &SPLIT);
+    assert!(bfloat(f32::MAX).is_infinite());
+    for precision in [Precision::Fp32, Precision::Split] {
+        problem.reference(precision).check(&c).unwrap();
+    }
+}
+
+#[test]
+fn the_bound_of_a_split_product_is_not_far_from_its_worst() {
+    // The rests are nearly 2⁻¹⁰, and bfloat16 loses nearly 2⁻⁸ of the whole.
+    let x = f32::from_bits(0x3f80_7fd0);
+    let a = Csr::new(1, 1, vec![0, 1], vec![0], vec![x]).unwrap();
+    let reference = spmm(&a, &[x], 1).unwrap().precision(Precision::Split).unwrap();
+    let report = reference.check(&multiply(&a, &[x], 1, &SPLIT)).unwrap();
+    assert!(report.worst_over_bound > 0.6, "{report:?}");
+    // Cut instead of rounded, bfloat16 loses twice as much.
+    let truncated = |x: f32| f32::from_bits(x.to_bits() & 0xffff_0000);
+    let x = f32::from_bits(0x3f80_ffff);
+    let a = Csr::new(1, 1, vec![0, 1], vec![0], vec![x]).unwrap();
+    let reference = spmm(&a, &[x], 1).unwrap().precision(Precision::Split).unwrap();
+    let correction = 2.0 * truncated(x) * truncated(low(x));
+    assert!(reference.check(&[tf32(x) * tf32(x) + correction]).is_err());
+    assert!(reference.check(&[tf32(x) * tf32(x) + 2.0 * bfloat(x) * rest(x)]).is_ok());
+}
+
+/// A number of any size.
+fn number() -> impl Strategy<Value = f32> {
+    prop_oneof![8 => -2.0f32..2.0, 4 => any::<f32>(), 1 => -1e-38f32..1e-38, 1 => 3.39e38f32..=f32::MAX]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(5000) })]
+
+    /// Short sums have the least room for what their products lack.
+    #[test]
+    fn short_split_sums_of_any_size_keep_their_bound(
+        factors in proptest::collection::vec((number(), number()), 1..4),
+    ) {
+        let (a, b): (Vec<f32>, Vec<f32>) = factors.into_iter().unzip();
+        let terms = a.len();
+        let a = Csr::new(1, terms, vec![0, terms as u32], (0..terms as u32).collect(), a).unwrap();
+        let c = multiply(&a, &b, 1, &SPLIT);
+        let checked = spmm(&a, &b, 1).unwrap().precision(Precision::Split).unwrap().check(&c);
+        prop_assert!(checked.is_ok(), "{:?} {b:?}: {}", a.values(), checked.unwrap_err());
+    }
 }
 
 #[test]
@@ -153,7 +235,7 @@ fn tf32_sums_keep_their_bound_cut_or_rounded() {
         for (shift, scale) in RANGES {
             let problem = Problem::new(shape, shift, scale, same);
             for parts in [TF32, NEAREST_TF32] {
-                let c = multiply(&problem.a, &problem.b, problem.n, 8, &parts);
+                let c = multiply(&problem.a, &problem.b, problem.n, &parts);
                 let report = problem.reference(Precision::Tf32).check(&c).unwrap();
                 assert!(report.worst_over_bound > 0.0, "{shape:?} {scale} {report:?}");
             }
@@ -166,13 +248,13 @@ fn sums_of_halves_and_bfloat16_keep_their_bound() {
     for shape in SHAPES {
         for (shift, scale) in [(0.0, 1.0), (1.5, 1.0), (0.0, 1e-3)] {
             let problem = Problem::new(shape, shift, scale, f16::from_f32);
-            let c = multiply(&problem.a, &problem.b, problem.n, 16, &AS_IT_IS);
+            let c = multiply(&problem.a, &problem.b, problem.n, &AS_IT_IS);
             let c: Vec<f16> = c.into_iter().map(f16::from_f32).collect();
             problem.reference(Precision::Tensor).check(&c).unwrap();
         }
         for (shift, scale) in RANGES {
             let problem = Problem::new(shape, shift, scale, bf16::from_f32);
-            let c = multiply(&problem.a, &problem.b, problem.n, 16, &AS_IT_IS);
+            let c = multiply(&problem.a, &problem.b, problem.n, &AS_IT_IS);
             let c: Vec<bf16> = c.into_iter().map(bf16::from_f32).collect();
             problem.reference(Precision::Tensor).check(&c).unwrap();
         }
@@ -183,26 +265,32 @@ fn sums_of_halves_and_bfloat16_keep_their_bound() {
 fn less_precise_schemes_fall_out_of_the_bounds_of_better_ones() {
     // All positive, so that cuts add up instead of cancelling.
     let problem = Problem::new((20, 64, 9), 1.5, 1.0, same);
-    let three = multiply(&problem.a, &problem.b, problem.n, 8, &THREE_TF32);
-    let two = multiply(&problem.a, &problem.b, problem.n, 8, &THREE_TF32[..2]);
-    let one = multiply(&problem.a, &problem.b, problem.n, 8, &TF32);
+    let with = |instructions: &[Instruction]| multiply(&problem.a, &problem.b, problem.n, instructions);
+    let (split, one) = (with(&SPLIT), with(&TF32));
     let check = |precision, c: &[f32]| problem.reference(precision).check(c);
-    assert!(check(Precision::Fp32, &three).is_err());
-    assert!(check(Precision::ThreeTf32, &two).is_err());
-    assert!(check(Precision::ThreeTf32, &one).is_err());
+    assert!(check(Precision::Fp32, &split).is_err());
+    // Rows of some 26 products: short enough for a missing part to show in every sum.
+    for two in [with(&[WHOLE, REST_OF_A]), with(&[WHOLE, REST_OF_B])] {
+        let got = check(Precision::Split, &two).unwrap_err().to_string();
+        assert!(got.contains("180 of 180 elements"), "{got}");
+        assert!(check(Precision::Tf32, &two).is_ok());
+    }
+    // A part that is there twice is no better.
+    for twice in [REST_OF_A, REST_OF_B] {
+        assert!(check(Precision::Split, &with(&[WHOLE, twice, twice])).is_err());
+    }
+    assert!(check(Precision::Split, &one).unwrap_err().to_string().contains("180 of 180 elements"));
     assert!(check(Precision::Tensor, &one).is_err());
-    // Rows of some 26 products: a TF32 sum is off by more than ten times what three of them may be.
-    assert!(check(Precision::ThreeTf32, &one).unwrap_err().to_string().contains("180 of 180 elements"));
-    assert!(check(Precision::Tf32, &one).is_ok() && check(Precision::Tf32, &two).is_ok());
+    assert!(check(Precision::Tf32, &one).is_ok());
 }
 
 #[test]
 fn a_missing_product_falls_out_of_every_bound() {
     let problem = Problem::new((20, 64, 9), 1.5, 1.0, same);
-    for precision in [Precision::Fp32, Precision::Tensor, Precision::ThreeTf32, Precision::Tf32] {
+    for precision in [Precision::Fp32, Precision::Tensor, Precision::Split, Precision::Tf32] {
         let mut less = problem.a.clone();
         less.values_mut()[17] = 0.0;
-        let c = multiply(&less, &problem.b, problem.n, 8, &THREE_TF32);
+        let c = multiply(&less, &problem.b, problem.n, &SPLIT);
         let got = problem.reference(precision).check(&c).unwrap_err().to_string();
         // Its row has nine columns. In fp32 the others are too imprecise, too.
         assert!(precision == Precision::Fp32 || got.starts_with("9 of 180 elements"), "{precision:?}: {got}");
@@ -212,7 +300,7 @@ fn a_missing_product_falls_out_of_every_bound() {
 #[test]
 fn what_is_not_finite_follows_ieee_754_in_every_precision() {
     let a = Csr::new(3, 2, vec![0, 2, 3, 3], vec![0, 1, 1], vec![1.0f32, 2.0, 3.0]).unwrap();
-    for precision in [Precision::Tensor, Precision::ThreeTf32, Precision::Tf32] {
+    for precision in [Precision::Tensor, Precision::Split, Precision::Tf32] {
         let judge =
             |b: [f32; 2], c: [f32; 3]| spmm(&a, &b, 1).unwrap().precision(precision).unwrap().check(&c);
         assert!(judge([f32::NAN, 1.0], [f32::NAN, 3.0, 0.0]).is_ok());
@@ -230,7 +318,7 @@ fn sums_too_long_for_a_precision_are_refused() {
     let columns = (0..terms as u32).collect();
     let a = Csr::new(1, terms, vec![0, terms as u32], columns, vec![1.0f32; terms]).unwrap();
     let reference = spmm(&a, &vec![1.0; terms], 1).unwrap();
-    let got = reference.clone().precision(Precision::ThreeTf32).unwrap_err();
+    let got = reference.clone().precision(Precision::Split).unwrap_err();
     assert_eq!(got, ReferenceError::TooManyTerms { row: 0, terms, max: (1 << 20) / 3 });
     let reference = reference.precision(Precision::Tf32).unwrap();
     assert!(reference.check(&[terms as f32]).is_ok());

@@ -48,7 +48,8 @@ pub const MAX_TERMS: u32 = Precision::Fp32.max_terms();
 
 /// Nonzero inputs below this size have bits that a tensor core may take for zero.
 ///
-/// The last bit of a larger `f32` is at least 2⁻¹²⁶, so that its parts are normal numbers or zero.
+/// The last bit of a larger `f32` is at least 2⁻¹²⁶, so that its parts are normal numbers or zero, also when they are
+/// rounded to bfloat16, which has the exponents of `f32`.
 pub(crate) const TINY: f32 = f32::MIN_POSITIVE * (1 << 23) as f32;
 
 /// A sum of products as the reference knows it.

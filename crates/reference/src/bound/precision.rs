@@ -11,6 +11,12 @@ const STEP: f64 = 1.0 / (1u64 << 22) as f64;
 /// What TF32 leaves of a number's precision when it cuts or rounds: 2⁻¹⁰.
 const CUT: f64 = 1.0 / 1024.0;
 
+/// What rounding to the 8 digits of bfloat16 may change, relatively: 2⁻⁸.
+const ROUND: f64 = 1.0 / 256.0;
+
+/// What [`Precision::Split`] may change of a product, relatively: 2⁻¹⁶ + 2⁻²⁰ + 2⁻²⁵.
+const SPLIT: f64 = CUT * CUT + 2.0 * CUT * ROUND * (2.0 + ROUND);
+
 /// The arithmetic of a sum of products.
 ///
 /// In what follows m = Σ |aᵢbᵢ| over n products, and γₙ(u) = nu / (1 - nu).
@@ -35,13 +41,17 @@ pub enum Precision {
     Fp32,
     /// Tensor cores with inputs that they take as they are, halves or bfloat16: γₙ(w) m.
     Tensor,
-    /// Tensor cores with `f32` inputs in two parts each.
+    /// Tensor cores with `f32` inputs in two parts each: one product in TF32 and two, which correct it, in bfloat16.
     ///
-    /// a = a₁ + a₂, where a₁ is a with the lower 13 bits of the mantissa cleared, so that |a₂| < 2⁻¹⁰ |a|. The hardware
-    /// cuts a₂ to TF32, by at most 2⁻¹⁰ |a₂| ≤ 2⁻²⁰ |a|. The products a₁b₁ + a₁b₂ + a₂b₁ are summed: what the cuts of b₂
-    /// and a₂ take away, and a₂b₂, which is left out, are at most 2⁻²⁰ |ab| each. The three have the sign of ab, and sum
-    /// up to (1 + 2⁻⁹) |ab| at most. In all (3·2⁻²⁰ + γ₃ₙ(w) (1 + 2⁻⁹)) m.
-    ThreeTf32,
+    /// a = a₁ + a₂, where a₁ is a with the lower 13 bits of the mantissa cleared, so that |a₂| < 2⁻¹⁰ |a|. Likewise b. So
+    /// ab = a₁b₁ + a₂b + ab₂ - a₂b₂. Of these a₁b₁ is a product in TF32, with nothing left to cut; a₂b and ab₂ have both
+    /// factors rounded to bfloat16, each by 2⁻⁸ relatively, so that each product errs by (2⁻⁷ + 2⁻¹⁶) 2⁻¹⁰ |ab|; a₂b₂ is
+    /// left out, at most 2⁻²⁰ |ab|. In all a product errs by s |ab| with s = 2⁻¹⁶ + 2⁻²⁰ + 2⁻²⁵. Its three parts have the
+    /// sign of ab, so that their sizes sum up to (1 + s) |ab| at most: (s + γ₃ₙ(w) (1 + s)) m.
+    ///
+    /// A finite number from 2¹²⁸ - 2¹¹⁹ on is infinite as bfloat16. The sum is then not finite, and the kernel has to do
+    /// it again in `f32`: such results keep the bound of [`Fp32`](Self::Fp32), which is smaller than this one.
+    Split,
     /// Tensor cores with `f32` inputs cut or rounded to TF32, by at most 2⁻¹⁰ each.
     ///
     /// A product errs by (1 + 2⁻¹⁰)² - 1 = 2⁻⁹ + 2⁻²⁰ relatively: in all (2⁻⁹ + 2⁻²⁰ + γₙ(w) (1 + 2⁻⁹ + 2⁻²⁰)) m.
@@ -54,7 +64,7 @@ impl Precision {
         match self {
             Self::Fp32 => 1 << 22,
             Self::Tensor | Self::Tf32 => 1 << 20,
-            Self::ThreeTf32 => (1 << 20) / 3,
+            Self::Split => (1 << 20) / 3,
         }
     }
 
@@ -72,12 +82,14 @@ impl Precision {
                 return relative * sum.magnitude + n * UNDERFLOW * (1.0 + relative);
             }
             Self::Tensor => (0.0, 1.0, n),
-            Self::ThreeTf32 => (3.0 * CUT * CUT, 1.0 + 2.0 * CUT, 3.0 * n),
+            Self::Split => (SPLIT, 1.0 + SPLIT, 3.0 * n),
             Self::Tf32 => (CUT * (2.0 + CUT), (1.0 + CUT) * (1.0 + CUT), n),
         };
         let summing = gamma(steps, STEP);
         let relative = cut + summing * growth + reference;
-        // A product and the sum after it, for each step; of an input both parts.
+        // A product and the sum after it, for each step. An input comes in up to three parts: of a, a₁ meets b₁, a₂ meets
+        // b, and a meets b₂, the latter two rounded, which is little more than twice the other factor. With that, 4 also
+        // covers that a₂ of a subnormal a is not below 2⁻¹⁰ |a|, only below 2⁻¹³⁶.
         let flushed = SMALLEST * (2.0 * steps + 4.0 * sum.tiny) * (1.0 + summing);
         relative * sum.magnitude + flushed
     }
