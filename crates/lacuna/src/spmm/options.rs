@@ -21,8 +21,8 @@ pub enum Precision {
 }
 
 /// Nonzeros of an average row from which on [`Precision::Single`] allows products on tensor cores: of n products in `f32` the
-/// sum is within n·2⁻²⁴ of their magnitudes, the three products of the tiles are within 2⁻¹⁷.
-pub const LONG_ROWS: usize = 128;
+/// sum is within n·2⁻²⁴ of their magnitudes, the three products of the tiles are within 2⁻¹⁶.
+pub const LONG_ROWS: usize = 256;
 
 /// What may be asked of SpMM: C = clamp(alpha·A·B + beta·C + bias, lo, hi), for a batch of operands with any strides.
 ///

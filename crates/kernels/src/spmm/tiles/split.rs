@@ -10,13 +10,13 @@ pub trait Products: Send + Sync + 'static {
 /// Three products: a·b ≈ hi(a)·hi(b) in TF32, + a·lo(b) + lo(a)·b in bfloat16, with x = hi(x) + lo(x) exactly.
 ///
 /// hi is x with the lower 13 bits of its mantissa cleared: what the hardware takes of it. So |lo(x)| < 2⁻¹⁰·|x|, and
-/// with two roundings to 8 bits, of 2⁻⁹ each, a product is within 2⁻¹⁷·|a·b|. Bfloat16 has the exponents of f32, so this
-/// holds for all magnitudes; a third product in TF32 would halve the error of a product, but not that of the sum, and
-/// take twice the time of both corrections.
+/// with two roundings to 8 bits, of 2⁻⁸ each, a correction is within 2⁻¹⁷·|a·b|, and a product within 2⁻¹⁶ and a little
+/// more. Bfloat16 has the exponents of f32, so this holds for all magnitudes. Corrections in TF32 would be closer, at
+/// twice the time; the error of long sums is that of adding up, and stays.
 #[derive(Debug)]
 pub struct Split;
 
-/// One product in TF32: within 2⁻⁹·|a·b|. Only for those who ask for it.
+/// One product in TF32: within 2⁻⁹·|a·b| and a little more. Only for those who ask for it.
 #[derive(Debug)]
 pub struct Tf32;
 
