@@ -2,6 +2,8 @@
 use anyhow::{Result, ensure};
 use lacuna::Error;
 
+use crate::Number;
+
 /// The call must be refused, by an error that `kind` accepts and whose text holds every part of `says`.
 pub(crate) fn refused<T>(
     what: &str,
@@ -19,11 +21,12 @@ pub(crate) fn refused<T>(
 }
 
 /// Two results must be the same to the last bit.
-pub(crate) fn same_bits(what: &str, first: &[f32], second: &[f32], n: usize) -> Result<()> {
+pub(crate) fn same_bits<T: Number>(what: &str, first: &[T], second: &[T], n: usize) -> Result<()> {
     ensure!(first.len() == second.len(), "{what}: {} elements, then {}", first.len(), second.len());
-    let different = first.iter().zip(second).position(|(a, b)| a.to_bits() != b.to_bits());
+    let different = first.iter().zip(second).position(|(a, b)| a.bits() != b.bits());
     if let Some(at) = different {
-        let (row, column, a, b) = (at / n.max(1), at % n.max(1), first[at], second[at]);
+        let (row, column) = (at / n.max(1), at % n.max(1));
+        let (a, b) = (first[at].wide(), second[at].wide());
         anyhow::bail!("{what}: not the same bits; row {row}, column {column} is {a:e}, then {b:e}");
     }
     Ok(())

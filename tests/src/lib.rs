@@ -15,6 +15,7 @@ pub mod device;
 pub mod dlmc;
 pub mod exit;
 mod expect;
+pub mod number;
 pub mod report;
 pub mod run;
 pub mod spmm;
@@ -22,6 +23,7 @@ pub mod target;
 pub mod transpose;
 
 pub use case::{Case, Context, Effort};
+pub use number::Number;
 
 use data::Data;
 

@@ -1,20 +1,28 @@
 //! The check that nearly all cases share.
+use std::borrow::Cow;
 use std::fmt;
 
 use anyhow::{Context as _, Result, ensure};
-use lacuna::{Choice, CsrMatrix, Spmm, SpmmAlgorithm, SpmmOptions, choose};
+use half::{bf16, f16};
+use lacuna::{Choice, CsrMatrix, Index, Precision, Spmm, SpmmOptions, choose};
 use lacuna_reference::SpmmReference;
 
+use super::arithmetic::{is_tiles, precision_at};
 use super::guarded::{Guarded, Placement};
 use super::problem::Problem;
-use crate::Context;
 use crate::expect::same_bits;
+use crate::{Context, Number};
 
-/// What C holds before a run: a NaN with bits of its own, so that an element that is not written shows.
-const POISON: u32 = 0x7fc0_dead;
-
-/// Products up to which every legal algorithm is tried, on the simulator and on a GPU.
+/// Products up to which every legal algorithm for `f32` is tried, on the simulator and on a GPU.
 const ALL_ALGORITHMS_UP_TO: [usize; 2] = [1 << 16, 1 << 24];
+
+/// Products up to which 16-bit values are tried too, by every legal algorithm: fewer on the simulator, which takes
+/// longer for each.
+const ALL_TYPES_UP_TO: [usize; 2] = [1 << 14, 1 << 24];
+
+/// Columns of A up to which the simulator tries every algorithm on tensor cores. These walk along all of K, however few
+/// the nonzeros: of larger K it tries the cheapest alone.
+const SIMULATED_TILES_UP_TO: usize = 2048;
 
 /// Bytes of B or C from which on they are tried as whole buffers only.
 const HUGE_BYTES: usize = 1 << 28;
@@ -22,62 +30,92 @@ const HUGE_BYTES: usize = 1 << 28;
 /// Checks C = A·B against the oracle; gives the largest error over its bound.
 ///
 /// The library's choice runs twice on whole buffers, which must give the same bits, and once at each of `placements`.
-/// Where the problem is small every other legal algorithm runs on whole buffers and, with the same bits, on slices of
-/// the least alignment that it takes. C is poisoned before each run, and what lies around slices is guarded.
+/// Where the problem is small every legal algorithm runs on whole buffers and, with the same bits, on slices of the
+/// least alignment that it takes; those on tensor cores in TF32, too, where asked for. Small problems are then rounded
+/// to [`f16`], with 16-bit indices where K allows, and to [`bf16`], and checked in the same way. C is poisoned before
+/// each run, and what lies around slices is guarded.
 ///
 /// # Errors
 /// What is wrong, with the algorithm and the placement.
 pub fn conform(cx: &Context<'_>, problem: &Problem, placements: &[Placement]) -> Result<f64> {
     let reference = lacuna_reference::spmm(&problem.a, &problem.b, problem.n)?;
-    conform_to(cx, problem, &reference, placements)
+    let worst = conform_to(cx, problem, &reference, placements)?;
+    if problem.products() > limit(cx, ALL_TYPES_UP_TO) {
+        return Ok(worst);
+    }
+    let halves = if problem.a.cols() <= u16::MAX.into() {
+        conform_rounded::<f16, u16>(cx, problem, placements)?
+    } else {
+        conform_rounded::<f16, u32>(cx, problem, placements)?
+    };
+    Ok(worst.max(halves).max(conform_rounded::<bf16, u32>(cx, problem, placements)?))
 }
 
-/// As [`conform`], with a reference that may have some of the rows only.
+/// As [`conform`], in `f32` alone, with a reference that may have some of the rows only.
 pub(super) fn conform_to(
     cx: &Context<'_>,
     problem: &Problem,
     reference: &SpmmReference,
     placements: &[Placement],
 ) -> Result<f64> {
-    let subject = Subject { cx, problem, reference, a: CsrMatrix::new(cx.device, &problem.a)? };
+    let subject = Subject::<f32, u32>::new(cx, problem, reference)?;
     let worst = subject.automatic(placements)?;
-    let [simulator, gpu] = ALL_ALGORITHMS_UP_TO;
-    if problem.products() > if cx.device.is_simulator() { simulator } else { gpu } {
+    if problem.products() > limit(cx, ALL_ALGORITHMS_UP_TO) {
         return Ok(worst);
     }
-    legal(cx, problem).iter().try_fold(worst, |worst, choice| Ok(worst.max(subject.explicit(choice)?)))
+    let worst = worst.max(subject.every(Precision::Single, |_| true)?);
+    Ok(worst.max(subject.every(Precision::Tf32, is_tiles)?))
+}
+
+/// As [`conform`], with values rounded to `T`, and by every legal algorithm.
+fn conform_rounded<T: Number, I: Index>(
+    cx: &Context<'_>,
+    problem: &Problem,
+    placements: &[Placement],
+) -> Result<f64> {
+    let problem = problem.rounded::<T>()?;
+    let reference = lacuna_reference::spmm(&problem.a, &problem.b, problem.n)?;
+    let subject = Subject::<T, I>::new(cx, &problem, &reference)?;
+    Ok(subject.automatic(placements)?.max(subject.every(Precision::Single, |_| true)?))
+}
+
+/// As [`conform`], with values rounded to `T`: by the library's choice, on tensor cores where aligned or not, and by every
+/// algorithm on tensor cores, whose number it gives too.
+pub(super) fn conform_on_tiles<T: Number, I: Index>(
+    cx: &Context<'_>,
+    problem: &Problem,
+    precision: Precision,
+) -> Result<(f64, usize)> {
+    let problem = problem.rounded::<T>()?;
+    let reference = lacuna_reference::spmm(&problem.a, &problem.b, problem.n)?;
+    let subject = Subject::<T, I>::new(cx, &problem, &reference)?;
+    let tiles = legal(&subject.a, problem.n, precision).into_iter().filter(is_tiles).count();
+    let worst = subject.every(precision, is_tiles)?;
+    Ok((worst.max(subject.chosen(precision, &[Placement::slices(1, 3)])?), tiles))
 }
 
 /// As [`conform`], by one algorithm alone, on whole buffers and on slices of the least alignment that it takes.
 pub(super) fn conform_by(cx: &Context<'_>, problem: &Problem, choice: &Choice) -> Result<f64> {
-    let reference = &lacuna_reference::spmm(&problem.a, &problem.b, problem.n)?;
-    Subject { cx, problem, reference, a: CsrMatrix::new(cx.device, &problem.a)? }.explicit(choice)
+    let reference = lacuna_reference::spmm(&problem.a, &problem.b, problem.n)?;
+    Subject::<f32, u32>::new(cx, problem, &reference)?.explicit(Precision::Single, choice)
 }
 
-/// Every algorithm that the problem's N allows, the cheapest first.
-pub(super) fn legal(cx: &Context<'_>, problem: &Problem) -> Vec<Choice> {
-    choose(&lacuna::Problem {
-        rows: problem.a.rows(),
-        cols: problem.a.cols(),
-        nnz: problem.a.nnz(),
-        longest_row: problem.a.row_lengths().max().unwrap_or(0) as usize,
-        n: problem.n,
-        vector: 4,
-        batch: 1,
-        value: lacuna::ValueType::F32,
-        index: lacuna::IndexType::U32,
-        precision: lacuna::Precision::Single,
-        multiprocessors: cx.device.info().multiprocessors,
-        block_shared_bytes: cx.device.info().block_shared_bytes,
-        sm: cx.device.info().sm,
-    })
+/// Every algorithm that is legal for aligned operands with `n` columns, the cheapest first.
+pub(super) fn legal<T: Number, I: Index>(a: &CsrMatrix<T, I>, n: usize, precision: Precision) -> Vec<Choice> {
+    choose(&lacuna::Problem { precision, ..lacuna::Problem::of(a, n, 8) })
 }
 
-struct Subject<'a> {
+/// The limit for the device.
+fn limit(cx: &Context<'_>, [simulator, gpu]: [usize; 2]) -> usize {
+    if cx.device.is_simulator() { simulator } else { gpu }
+}
+
+/// A problem on a device, with its reference.
+struct Subject<'a, T: Number, I: Index> {
     cx: &'a Context<'a>,
-    problem: &'a Problem,
-    reference: &'a SpmmReference,
-    a: CsrMatrix,
+    problem: &'a Problem<T>,
+    reference: &'a SpmmReference<T>,
+    a: CsrMatrix<T, I>,
 }
 
 /// One way to run the problem, for messages.
@@ -92,9 +130,18 @@ impl fmt::Display for Way<'_> {
     }
 }
 
-impl Subject<'_> {
+impl<'a, T: Number, I: Index> Subject<'a, T, I> {
+    fn new(cx: &'a Context<'a>, problem: &'a Problem<T>, reference: &'a SpmmReference<T>) -> Result<Self> {
+        Ok(Self { cx, problem, reference, a: CsrMatrix::with_index(cx.device, &problem.a)? })
+    }
+
+    /// By the library's choice with default options.
     fn automatic(&self, placements: &[Placement]) -> Result<f64> {
-        let plan = Spmm::plan(&self.a, self.problem.n)?;
+        self.chosen(Precision::default(), placements)
+    }
+
+    fn chosen(&self, precision: Precision, placements: &[Placement]) -> Result<f64> {
+        let plan = self.plan(SpmmOptions::default().precision(precision))?;
         let name = format!("automatic choice ({} where aligned)", plan.choice().entry);
         let whole = Way { kernel: &name, at: Placement::WHOLE };
         let (mut worst, first) = self.check(&plan, &whole)?;
@@ -102,7 +149,7 @@ impl Subject<'_> {
         same_bits("two runs of one plan", &first, &second, self.problem.n)
             .with_context(|| whole.to_string())?;
         let elements = self.problem.b.len().max(plan.output_len());
-        if elements * size_of::<f32>() < HUGE_BYTES {
+        if elements * size_of::<T>() < HUGE_BYTES {
             for &at in placements {
                 let (error, _) = self.check(&plan, &Way { kernel: &name, at })?;
                 worst = worst.max(error);
@@ -111,8 +158,29 @@ impl Subject<'_> {
         Ok(worst)
     }
 
-    fn explicit(&self, choice: &Choice) -> Result<f64> {
-        let plan = self.plan(choice.algorithm)?;
+    /// By every legal algorithm that is `wanted`.
+    fn every(&self, precision: Precision, wanted: impl Fn(&Choice) -> bool) -> Result<f64> {
+        let choices = legal(&self.a, self.problem.n, precision);
+        let long = self.cx.device.is_simulator() && self.a.cols() > SIMULATED_TILES_UP_TO;
+        let (mut worst, mut tiles): (f64, usize) = (0.0, 0);
+        for choice in choices.iter().filter(|choice| wanted(choice)) {
+            tiles += usize::from(is_tiles(choice));
+            if !(long && is_tiles(choice) && tiles > 1) {
+                worst = worst.max(self.explicit(precision, choice)?);
+            }
+        }
+        Ok(worst)
+    }
+
+    fn explicit(&self, precision: Precision, choice: &Choice) -> Result<f64> {
+        let algorithm = choice.algorithm;
+        let plan = self.plan(SpmmOptions::default().precision(precision).algorithm(algorithm))?;
+        let planned = plan.choice().entry;
+        ensure!(
+            planned == choice.entry,
+            "asked for {algorithm:?}, {}, but {planned} was planned",
+            choice.entry
+        );
         let (worst, whole) = self.check(&plan, &Way { kernel: choice.entry, at: Placement::WHOLE })?;
         let offset = choice.tile.vector as usize;
         let way = Way { kernel: choice.entry, at: Placement::slices(offset, 3 * offset) };
@@ -122,29 +190,34 @@ impl Subject<'_> {
         Ok(worst)
     }
 
-    fn plan(&self, algorithm: SpmmAlgorithm) -> Result<Spmm> {
-        let options = SpmmOptions::default().algorithm(algorithm);
-        let plan = Spmm::plan_with(&self.a, self.problem.n, options)?;
-        let planned = plan.choice().algorithm;
-        ensure!(planned == algorithm, "asked for {algorithm:?}, but {planned:?} was planned");
-        Ok(plan)
+    fn plan(&self, options: SpmmOptions) -> Result<Spmm<T, I>> {
+        Ok(Spmm::plan_with(&self.a, self.problem.n, options)?)
     }
 
     /// Runs, and compares with the oracle: the largest error over its bound, and C.
-    fn check(&self, plan: &Spmm, way: &Way<'_>) -> Result<(f64, Vec<f32>)> {
+    fn check(&self, plan: &Spmm<T, I>, way: &Way<'_>) -> Result<(f64, Vec<T>)> {
         let c = self.run(plan, way.at).with_context(|| way.to_string())?;
-        let report = self.reference.check(&c).with_context(|| way.to_string())?;
+        let reference = self.reference(precision_at::<T>(plan.choice(), way.at))?;
+        let report = reference.check(&c).with_context(|| way.to_string())?;
         Ok((report.worst_over_bound, c))
     }
 
+    /// The reference for this arithmetic.
+    fn reference(&self, precision: lacuna_reference::Precision) -> Result<Cow<'_, SpmmReference<T>>> {
+        if precision == lacuna_reference::Precision::Fp32 {
+            return Ok(Cow::Borrowed(self.reference));
+        }
+        Ok(Cow::Owned(self.reference.clone().precision(precision)?))
+    }
+
     /// Runs; gives C.
-    fn run(&self, plan: &Spmm, at: Placement) -> Result<Vec<f32>> {
+    fn run(&self, plan: &Spmm<T, I>, at: Placement) -> Result<Vec<T>> {
         let Context { device, stream, .. } = *self.cx;
         let b = Guarded::new(device, &self.problem.b, at.b)?;
-        let mut c = Guarded::new(device, &vec![f32::from_bits(POISON); plan.output_len()], at.c)?;
+        let mut c = Guarded::new(device, &vec![T::POISON; plan.output_len()], at.c)?;
         plan.run(stream, &self.a, b.slice()?, c.slice_mut()?)?;
         let c = c.read("C", stream)?;
-        let unwritten = c.iter().position(|value| value.to_bits() == POISON);
+        let unwritten = c.iter().position(|value| value.bits() == T::POISON.bits());
         if let Some(at) = unwritten {
             let (row, column) = (at / self.problem.n, at % self.problem.n);
             anyhow::bail!("C: row {row}, column {column} was never written");

@@ -1,20 +1,16 @@
 //! What options make of a product: alpha, beta, bias and limits; gaps between rows; batches.
-//!
-//! What is expected is computed here in f64. With n terms in a sum, and S = |alpha|·Σ|a·b| + |beta·c| + |bias|, no more
-//! than n + 3 roundings touch a result, and no limit makes an error larger: |got - expected| ≤ γ(n + 3)·S, with
-//! γ(m) = m·u / (1 - m·u), and for results below f32's normal numbers m times the least of them.
 use anyhow::{Context as _, Result, ensure};
-use lacuna::matrix::{Csr, generate};
-use lacuna::{CsrMatrix, Spmm, SpmmAlgorithm, SpmmOperands, SpmmOptions};
+use half::{bf16, f16};
+use lacuna::matrix::{Csr, Pattern, generate};
+use lacuna::{CsrMatrix, Index, Spmm, SpmmOptions};
 
-use super::guarded::{Guarded, Placement};
-use crate::{Case, Context};
+use super::conform::legal;
+use super::guarded::Placement;
+use super::product::Product;
+use crate::{Case, Context, Number};
 
 const M: usize = 29;
 const K: usize = 45;
-
-/// What fills C where nothing may be written.
-const GAP: f32 = 12345.0;
 
 /// An option, what it is, and whether there is a bias.
 type Options = (&'static str, &'static str, bool, fn(SpmmOptions) -> SpmmOptions);
@@ -60,157 +56,59 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
-/// Matrices of one pattern, and what is asked for.
-struct Subject {
-    a: Vec<Csr<f32>>,
-    n: usize,
-    options: SpmmOptions,
-    bias: Option<Vec<f32>>,
-    seed: u64,
-}
-
-impl Subject {
-    fn new(n: usize, options: SpmmOptions, seed: u64) -> Result<Self> {
-        let pattern = generate::uniform(M, K, 0.7, seed)?;
-        let values = generate::random_values(pattern.nnz(), seed ^ 1);
-        Ok(Self { a: vec![Csr::with_values(pattern, values)?], n, options, bias: None, seed })
-    }
-
-    /// Elements from row to row and from matrix to matrix, of B and of C.
-    fn strides(&self) -> [[usize; 2]; 2] {
-        let SpmmOptions { b_stride, c_stride, b_batch_stride, c_batch_stride, .. } = self.options;
-        [(K, b_stride, b_batch_stride), (M, c_stride, c_batch_stride)].map(|(rows, stride, batch)| {
-            let stride = stride.unwrap_or(self.n);
-            [stride, batch.unwrap_or(rows * stride)]
-        })
-    }
-
-    /// Runs at a placement; gives the largest error over its bound.
-    fn check(&self, cx: &Context<'_>, at: Placement) -> Result<f64> {
-        let a = CsrMatrix::new(cx.device, &self.a[0])?;
-        let values: Vec<f32> = self.a.iter().flat_map(|a| a.values()).copied().collect();
-        let a = a.with_value_batch(self.a.len(), &values)?;
-        let plan = Spmm::plan_with(&a, self.n, self.options)?;
-        let [b_strides, c_strides] = self.strides();
-
-        // Gaps of B are NaN: what reads them shows. Without beta, so is C.
-        let mut b = vec![f32::NAN; plan.input_len()];
-        let mut before = vec![GAP; plan.output_len()];
-        for product in 0..self.options.batch {
-            let seed = self.seed ^ (product as u64 * 16);
-            let fill = |to: &mut [f32], values: &[f32], [stride, batch]: [usize; 2]| {
-                for (row, values) in values.chunks(self.n).enumerate() {
-                    to[product * batch + row * stride..][..self.n].copy_from_slice(values);
-                }
-            };
-            fill(&mut b, &generate::random_values(K * self.n, seed ^ 2), b_strides);
-            let mut c = generate::random_values(M * self.n, seed ^ 3);
-            if self.options.beta == 0.0 {
-                c.fill(f32::NAN);
-            }
-            fill(&mut before, &c, c_strides);
-        }
-
-        let b_buffer = Guarded::new(cx.device, &b, at.b)?;
-        let mut c_buffer = Guarded::new(cx.device, &before, at.c)?;
-        let bias = self.bias.as_ref().map(|bias| cx.device.upload(bias)).transpose()?;
-        let bias = bias.as_ref().map(lacuna::Buffer::as_slice);
-        let operands = SpmmOperands { a: &a, b: b_buffer.slice()?, c: c_buffer.slice_mut()?, bias };
-        plan.run_with(cx.stream, operands)?;
-        let after = c_buffer.read("C", cx.stream)?;
-        self.compare(&b, &before, &after).with_context(|| format!("{}, {at:?}", plan.choice().entry))
-    }
-
-    fn compare(&self, b: &[f32], before: &[f32], after: &[f32]) -> Result<f64> {
-        let [[b_stride, b_batch], [c_stride, c_batch]] = self.strides();
-        let mut worst = 0.0_f64;
-        let mut owned = vec![false; after.len()];
-        for product in 0..self.options.batch {
-            let a = &self.a[product % self.a.len()];
-            for row in 0..M {
-                for column in 0..self.n {
-                    let at = product * c_batch + row * c_stride + column;
-                    let (columns, values) = a.row(row);
-                    let terms = columns.iter().zip(values).map(|(&k, &value)| {
-                        let at = product * b_batch + k as usize * b_stride + column;
-                        f64::from(value) * f64::from(b[at])
-                    });
-                    let (expected, bound) = self.expected(terms, before[at], row);
-                    let error = (f64::from(after[at]) - expected).abs();
-                    ensure!(
-                        error <= bound,
-                        "product {product}, row {row}, column {column}: {:e}, but {expected:e} ± {bound:e}",
-                        after[at]
-                    );
-                    worst = worst.max(if error > 0.0 { error / bound } else { 0.0 });
-                    owned[at] = true;
-                }
-            }
-        }
-        let written = (0..after.len()).find(|&at| !owned[at] && after[at].to_bits() != GAP.to_bits());
-        ensure!(written.is_none(), "C: its gap was written at element {}", written.unwrap_or_default());
-        Ok(worst)
-    }
-
-    /// An element, and the error that it may have.
-    fn expected(&self, terms: impl Iterator<Item = f64>, old: f32, row: usize) -> (f64, f64) {
-        let SpmmOptions { alpha, beta, lo, hi, .. } = self.options;
-        let mut sums = [0.0; 2];
-        let mut roundings = 3.0;
-        for term in terms {
-            sums = [sums[0] + term, sums[1] + term.abs()];
-            roundings += 1.0;
-        }
-        let old = if beta == 0.0 { 0.0 } else { f64::from(beta) * f64::from(old) };
-        let bias = self.bias.as_ref().map_or(0.0, |bias| f64::from(bias[row]));
-        let expected = (f64::from(alpha) * sums[0] + old + bias).clamp(lo.into(), hi.into());
-        let magnitude = f64::from(alpha).abs() * sums[1] + old.abs() + bias.abs();
-        let unit = f64::from(f32::EPSILON) / 2.0;
-        let gamma = roundings * unit / (1.0 - roundings * unit);
-        // The sums here are rounded, too: 2⁻⁴⁰ is far more than f64 loses.
-        let least = f64::from(f32::from_bits(1));
-        (expected, magnitude * (gamma + 2.0_f64.powi(-40)) + roundings * least)
-    }
+fn pattern(seed: u64) -> Result<Pattern> {
+    Ok(generate::uniform(M, K, 0.7, seed)?)
 }
 
 fn epilogue(cx: &Context<'_>, options: SpmmOptions, bias: bool) -> Result<f64> {
+    let worst = epilogue_of::<f32, u32>(cx, options, bias)?;
+    let halves = epilogue_of::<f16, u16>(cx, options, bias).context("f16")?;
+    Ok(worst.max(halves).max(epilogue_of::<bf16, u32>(cx, options, bias).context("bf16")?))
+}
+
+/// Every kind of N, and for one every algorithm.
+fn epilogue_of<T: Number, I: Index>(cx: &Context<'_>, options: SpmmOptions, bias: bool) -> Result<f64> {
+    let pattern = pattern(cx.seed)?;
     let mut worst = 0.0_f64;
     for n in [1, 6, 24, 33, 130] {
-        let mut subject = Subject::new(n, options, cx.seed)?;
-        subject.bias = bias.then(|| generate::random_values(M, cx.seed ^ 4));
+        let product = Product::<T>::new(&pattern, n, options, cx.seed)?.bias(bias);
         for at in [Placement::WHOLE, Placement::slices(2, 1)] {
-            worst = worst.max(subject.check(cx, at)?);
+            worst = worst.max(product.check::<I>(cx, at)?);
         }
         if n == 24 {
-            for algorithm in algorithms(cx, &subject)? {
-                let options = options.algorithm(algorithm);
-                let subject =
-                    Subject { options, a: subject.a.clone(), bias: subject.bias.clone(), ..subject };
-                worst = worst.max(subject.check(cx, Placement::WHOLE)?);
+            let a = CsrMatrix::<T, I>::with_index(cx.device, &product.a[0])?;
+            for choice in legal(&a, n, options.precision) {
+                let product = product.options(options.algorithm(choice.algorithm));
+                worst = worst.max(product.check::<I>(cx, Placement::WHOLE)?);
             }
         }
     }
     Ok(worst)
 }
 
-/// Every algorithm that is legal for the subject's N.
-fn algorithms(cx: &Context<'_>, subject: &Subject) -> Result<Vec<SpmmAlgorithm>> {
-    let a = CsrMatrix::new(cx.device, &subject.a[0])?;
-    let choices = lacuna::choose(&lacuna::Problem::of(&a, subject.n, 8));
-    Ok(choices.into_iter().map(|choice| choice.algorithm).collect())
+fn layout(cx: &Context<'_>, gaps: [usize; 2], batch: usize, beside: bool) -> Result<f64> {
+    let worst = layout_of::<f32, u32>(cx, gaps, batch, beside)?;
+    let halves = layout_of::<f16, u16>(cx, gaps, batch, beside).context("f16")?;
+    Ok(worst.max(halves).max(layout_of::<bf16, u32>(cx, gaps, batch, beside).context("bf16")?))
 }
 
-fn layout(cx: &Context<'_>, gaps: [usize; 2], batch: usize, beside: bool) -> Result<f64> {
+fn layout_of<T: Number, I: Index>(
+    cx: &Context<'_>,
+    gaps: [usize; 2],
+    batch: usize,
+    beside: bool,
+) -> Result<f64> {
+    let pattern = pattern(cx.seed)?;
     let mut worst = 0.0_f64;
-    for n in [1, 20, 36] {
+    for n in [1, 20, 40] {
         let [b_stride, c_stride] = gaps.map(|gap| gap + if beside { batch * n } else { n });
         let mut options = SpmmOptions::default().b_stride(b_stride).c_stride(c_stride).batch(batch);
         if beside {
             options = options.b_batch_stride(n).c_batch_stride(n);
         }
         for options in [options, options.beta(1.0).relu()] {
-            for at in [Placement::WHOLE, Placement::slices(4, 8), Placement::slices(3, 2)] {
-                worst = worst.max(Subject::new(n, options, cx.seed)?.check(cx, at)?);
+            for at in [Placement::WHOLE, Placement::slices(8, 16), Placement::slices(3, 2)] {
+                worst = worst.max(Product::<T>::new(&pattern, n, options, cx.seed)?.check::<I>(cx, at)?);
             }
         }
     }
@@ -218,13 +116,18 @@ fn layout(cx: &Context<'_>, gaps: [usize; 2], batch: usize, beside: bool) -> Res
 }
 
 fn values(cx: &Context<'_>) -> Result<f64> {
-    let mut subject = Subject::new(20, SpmmOptions::default().batch(3).b_batch_stride(0), cx.seed)?;
+    let options = SpmmOptions::default().batch(3).b_batch_stride(0);
+    let worst = values_of::<f32, u32>(cx, options)?;
+    Ok(worst.max(values_of::<f16, u16>(cx, options)?).max(values_of::<bf16, u32>(cx, options)?))
+}
+
+fn values_of<T: Number, I: Index>(cx: &Context<'_>, options: SpmmOptions) -> Result<f64> {
+    let pattern = pattern(cx.seed)?;
+    let mut product = Product::<T>::new(&pattern, 24, options, cx.seed)?;
     for seed in [5, 6] {
-        let pattern = subject.a[0].pattern().clone();
-        let values = generate::random_values(pattern.nnz(), cx.seed ^ seed);
-        subject.a.push(Csr::with_values(pattern, values)?);
+        product.push_matrix(&pattern, cx.seed ^ seed)?;
     }
-    subject.check(cx, Placement::WHOLE)
+    product.check::<I>(cx, Placement::WHOLE)
 }
 
 /// Rows 0 to 3 of A are NaN, +∞, 1 and empty; B is 0 beside NaN for the rest.

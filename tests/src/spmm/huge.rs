@@ -1,7 +1,7 @@
 //! Past what 16, 24, 31 and 32 bits can count.
 use anyhow::{Context as _, Result, ensure};
 use lacuna::matrix::{Csr, Pattern, generate};
-use lacuna::{CsrMatrix, Spmm};
+use lacuna::{CsrMatrix, Precision, Spmm};
 
 use super::conform::{conform_by, conform_to, legal};
 use super::problem::{Problem, spread};
@@ -77,8 +77,8 @@ fn last_columns(rows: usize, cols: usize) -> Result<Pattern> {
 /// simulator can do that.
 fn single_columns(cx: &Context<'_>) -> Result<f64> {
     let problem = Problem::of_rows(3, &[vec![0, 2]], MAX_TILES + 130, cx.seed)?;
-    let narrowest =
-        legal(cx, &problem).into_iter().min_by_key(|choice| (choice.tile.block_columns, choice.threads));
+    let legal = legal(&CsrMatrix::new(cx.device, &problem.a)?, problem.n, Precision::Single);
+    let narrowest = legal.into_iter().min_by_key(|choice| (choice.tile.block_columns, choice.threads));
     let narrowest = narrowest.context("no algorithm is legal")?;
     let columns = narrowest.tile.block_columns as usize;
     ensure!(problem.n > columns * MAX_TILES, "tiles have {columns} columns: N no longer tests the limit");

@@ -2,17 +2,20 @@
 //!
 //! [`conform()`] is the check that nearly all cases share; the other modules make problems for it.
 mod api;
+mod arithmetic;
 mod columns;
 mod conform;
 mod epilogue;
 mod guarded;
 mod huge;
 mod problem;
+mod product;
 mod random;
 mod real;
 mod refusals;
 mod rows;
 mod shapes;
+mod tiles;
 mod tuned;
 mod values;
 
@@ -30,6 +33,7 @@ pub(crate) fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(values::cases());
     cases.extend(shapes::cases());
     cases.extend(epilogue::cases());
+    cases.extend(tiles::cases());
     cases.extend(huge::cases());
     cases.extend(refusals::cases());
     cases.extend(api::cases());

@@ -2,13 +2,16 @@
 use anyhow::Result;
 use lacuna::matrix::{Csr, Pattern, generate};
 
+use crate::Number;
+use crate::number::rounded;
+
 /// A of M×K and B of K×`n`, row by row.
 #[derive(Clone, Debug)]
-pub struct Problem {
+pub struct Problem<T = f32> {
     /// The sparse operand.
-    pub a: Csr<f32>,
+    pub a: Csr<T>,
     /// The dense operand.
-    pub b: Vec<f32>,
+    pub b: Vec<T>,
     /// Columns of B.
     pub n: usize,
 }
@@ -46,6 +49,17 @@ impl Problem {
         Self::draw(pattern?, n, seed)
     }
 
+    /// The same with values rounded to another type.
+    ///
+    /// # Errors
+    /// None that a valid problem can cause.
+    pub fn rounded<T: Number>(&self) -> Result<Problem<T>> {
+        let a = Csr::with_values(self.a.pattern().clone(), rounded(self.a.values()))?;
+        Ok(Problem { a, b: rounded(&self.b), n: self.n })
+    }
+}
+
+impl<T: Number> Problem<T> {
     /// Products to be added up: nonzeros times columns of B.
     pub fn products(&self) -> usize {
         self.a.nnz() * self.n

@@ -266,6 +266,88 @@ mod tests {
         assert_eq!(choice.tile.vector, 8);
     }
 
+    /// The arithmetics of the tile kernels that are offered.
+    fn arithmetics(problem: &Problem) -> Vec<Arithmetic> {
+        let mut found = Vec::new();
+        for choice in choose(problem) {
+            if let Scheme::Tiles { arithmetic, .. } = choice.tile.scheme
+                && !found.contains(&arithmetic)
+            {
+                found.push(arithmetic);
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn precision_decides_which_tiles_are_offered() {
+        let long = problem(64, 64 * LONG_ROWS, 64, 8);
+        let short = Problem { nnz: long.nnz - 1, ..long };
+        for (value, precision, of_long, of_short) in [
+            (ValueType::F32, Precision::Single, Some(Arithmetic::Split), None),
+            (ValueType::F32, Precision::Tf32, Some(Arithmetic::Tf32), Some(Arithmetic::Tf32)),
+            (ValueType::F32, Precision::Fma, None, None),
+            (ValueType::F16, Precision::Single, Some(Arithmetic::Half), Some(Arithmetic::Half)),
+            (ValueType::F16, Precision::Tf32, Some(Arithmetic::Half), Some(Arithmetic::Half)),
+            (ValueType::Bf16, Precision::Single, Some(Arithmetic::Half), Some(Arithmetic::Half)),
+            (ValueType::Bf16, Precision::Fma, None, None),
+        ] {
+            for (problem, expected) in [(long, of_long), (short, of_short)] {
+                for index in [IndexType::U32, IndexType::U16] {
+                    let problem = Problem { value, precision, index, ..problem };
+                    assert_eq!(arithmetics(&problem), Vec::from_iter(expected), "{problem:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn tiles_want_rows_of_sixteen_bytes_and_a_gpu_that_has_them() {
+        let usual = Problem { precision: Precision::Tf32, ..problem(64, 640, 64, 4) };
+        assert!(!arithmetics(&usual).is_empty());
+        let none = [
+            Problem { vector: 2, ..usual },
+            Problem { n: 66, ..usual },
+            Problem { sm: 75, ..usual },
+            Problem { value: ValueType::F16, ..usual },
+        ];
+        for problem in none {
+            assert!(arithmetics(&problem).is_empty(), "{problem:?}");
+            assert!(!choose(&problem).is_empty());
+        }
+    }
+
+    #[test]
+    fn kernels_fit_into_the_shared_memory_of_a_block() {
+        for precision in [Precision::Single, Precision::Tf32] {
+            for value in [ValueType::F32, ValueType::F16] {
+                let large = Problem { value, precision, ..problem(512, 512 * 200, 128, 8) };
+                for bytes in [48 * 1024, 99 * 1024, 163 * 1024, 227 * 1024] {
+                    let choices = choose(&Problem { block_shared_bytes: bytes, ..large });
+                    assert!(!choices.is_empty());
+                    assert!(choices.iter().all(|choice| choice.shared_bytes <= bytes), "{bytes}");
+                }
+                // Where there is less, there are fewer to choose from.
+                let count = |bytes| choose(&Problem { block_shared_bytes: bytes, ..large }).len();
+                assert!(count(48 * 1024) < count(99 * 1024) && count(99 * 1024) <= count(227 * 1024));
+            }
+        }
+    }
+
+    #[test]
+    fn sparse_patterns_whose_masks_are_large_get_no_tiles() {
+        // 8 bytes for each of 31,250 chunks of a million rows, and ten nonzeros a row.
+        let graph =
+            Problem { cols: 1_000_000, value: ValueType::F16, ..problem(1_000_000, 10_000_000, 64, 8) };
+        assert!(arithmetics(&graph).is_empty());
+        assert!(!choose(&graph).is_empty());
+        let layer = Problem { cols: 4096, ..graph };
+        assert!(!arithmetics(&Problem { nnz: 1_000_000 * 400, ..layer }).is_empty());
+        // A row of nonzeros far apart is small enough to have them.
+        let row = Problem { rows: 3, nnz: 30, ..graph };
+        assert!(!arithmetics(&row).is_empty());
+    }
+
     #[test]
     fn a_batch_is_more_work() {
         let one = problem(64, 64 * 100, 64, 4);

@@ -106,7 +106,9 @@ impl<T: Value, I: Index> Spmm<T, I> {
         let wanted = |choice: &Choice| algorithm == SpmmAlgorithm::Auto || algorithm == choice.algorithm;
         plan.choices = VECTORS.map(|vector| choose(&plan.problem(a, vector)).into_iter().find(wanted));
         if plan.choices.iter().all(Option::is_none) {
-            let strides = if b.stride == n && c.stride == n { "" } else { " and these strides" };
+            let SpmmOptions { b_stride, c_stride, b_batch_stride, c_batch_stride, .. } = options;
+            let whole = [b_stride, c_stride, b_batch_stride, c_batch_stride] == [None; 4];
+            let strides = if whole { "" } else { " and these strides" };
             return Err(plan.illegal(
                 format!("no kernel has these numbers with N = {n}{strides}"),
                 a,

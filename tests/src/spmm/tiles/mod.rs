@@ -1,0 +1,57 @@
+//! SpMM on tensor cores: what the other cases, made for rows, do not reach.
+//!
+//! | module | cases of |
+//! | --- | --- |
+//! | `shapes` | sizes around tiles, chunks of 32 columns, and groups of 8 rows |
+//! | `values` | numbers that tensor cores, or the parts of `f32` that they multiply, cannot hold |
+//! | `plans` | options, alignment, and what plans share |
+mod plans;
+mod shapes;
+mod values;
+
+use anyhow::{Context as _, Result, ensure};
+use half::{bf16, f16};
+use lacuna::{Index, LONG_ROWS, Precision};
+
+use super::Problem;
+use super::conform::conform_on_tiles;
+use crate::{Case, Context, Number};
+
+/// The lowest compute capability with these kernels.
+const MIN_SM: u32 = 80;
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = shapes::cases();
+    cases.extend(values::cases());
+    cases.extend(plans::cases());
+    cases
+}
+
+/// A case that makes a problem from a seed and checks it on tensor cores.
+fn case(name: String, about: String, make: impl Fn(u64) -> Result<Problem> + Send + Sync + 'static) -> Case {
+    Case::new(format!("spmm/tiles/{name}"), about, move |cx| conform(cx, &make(cx.seed)?))
+}
+
+/// Checks a problem by every algorithm on tensor cores that there is for its N, with `f32` in parts and cut to TF32,
+/// and with values rounded to 16 bits; gives the largest error over its bound.
+fn conform(cx: &Context<'_>, problem: &Problem) -> Result<f64> {
+    let worst = [
+        conform_as::<f32, u32>(cx, problem, Precision::Single),
+        conform_as::<f32, u16>(cx, problem, Precision::Tf32),
+        conform_as::<f16, u16>(cx, problem, Precision::Single),
+        conform_as::<bf16, u32>(cx, problem, Precision::Single),
+    ];
+    worst.into_iter().try_fold(0.0, |worst: f64, error| Ok(worst.max(error?)))
+}
+
+fn conform_as<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem, precision: Precision) -> Result<f64> {
+    let of = || format!("{} and {}, {precision:?}", T::TYPE, I::TYPE);
+    let (worst, tiles) = conform_on_tiles::<T, I>(cx, problem, precision).with_context(of)?;
+    // Rows of 16 bytes; and where three products stand for one, rows of A that are long enough.
+    let whole = problem.n.is_multiple_of(16 / size_of::<T>());
+    let split = size_of::<T>() == 4 && precision == Precision::Single;
+    let exact = !split || problem.a.nnz() >= LONG_ROWS * problem.a.rows();
+    let expected = whole && exact && cx.device.info().sm >= MIN_SM;
+    ensure!((tiles > 0) == expected, "{}: {tiles} kernels are legal", of());
+    Ok(worst)
+}
