@@ -209,8 +209,16 @@ mod tests {
 
     #[test]
     fn wide_problems_use_whole_warps_a_row() {
-        let choice = best(8192, 8192 * 512, 128, 4);
+        let problem = Problem { precision: Precision::Fma, ..problem(8192, 8192 * 512, 128, 4) };
+        let choice = choose(&problem)[0];
         assert_eq!((choice.tile.vector, scheme(&choice)), (4, (32, 1)));
+    }
+
+    #[test]
+    fn long_rows_use_tensor_cores_where_few_are_zero() {
+        let at = |nnz| choose(&problem(8192, 8192 * nnz, 128, 4))[0].algorithm;
+        assert!(matches!(at(614), SpmmAlgorithm::Tiles { .. }));
+        assert!(matches!(at(205), SpmmAlgorithm::RowSplit { .. }));
     }
 
     #[test]
@@ -253,7 +261,10 @@ mod tests {
                     let choices = choose(&problem);
                     let vectors = |choice: &Choice| n.is_multiple_of(choice.tile.vector as usize);
                     assert!(!choices.is_empty() && choices.iter().all(vectors), "{value} {index} {n}");
-                    let types = |choice: &Choice| (choice.tile.value, choice.tile.index) == (value, index);
+                    let types = |choice: &Choice| {
+                        // Tiles read masks in place of indices.
+                        choice.tile.value == value && (choice.is_by_tiles() || choice.tile.index == index)
+                    };
                     assert!(choices.iter().all(types), "{value} {index} {n}");
                 }
             }
@@ -321,7 +332,7 @@ mod tests {
     fn kernels_fit_into_the_shared_memory_of_a_block() {
         for precision in [Precision::Single, Precision::Tf32] {
             for value in [ValueType::F32, ValueType::F16] {
-                let large = Problem { value, precision, ..problem(512, 512 * 200, 128, 8) };
+                let large = Problem { value, precision, ..problem(512, 512 * LONG_ROWS, 128, 8) };
                 for bytes in [48 * 1024, 99 * 1024, 163 * 1024, 227 * 1024] {
                     let choices = choose(&Problem { block_shared_bytes: bytes, ..large });
                     assert!(!choices.is_empty());
@@ -344,7 +355,7 @@ mod tests {
         let layer = Problem { cols: 4096, ..graph };
         assert!(!arithmetics(&Problem { nnz: 1_000_000 * 400, ..layer }).is_empty());
         // A row of nonzeros far apart is small enough to have them.
-        let row = Problem { rows: 3, nnz: 30, ..graph };
+        let row = Problem { rows: 3, cols: 100_000, nnz: 30, ..graph };
         assert!(!arithmetics(&row).is_empty());
     }
 

@@ -35,37 +35,37 @@ macro_rules! constants {
 }
 constants! {
     /// Cycles from a load of B to the product, a quad, among many warps.
-    quad_latency: 540.0,
+    quad_latency: 45.9,
     /// The same for a row so long that its warp runs alone in the end: its loads then overlap.
-    lone_quad: 70.0,
+    lone_quad: 72.2,
     /// Cycles until a row's first nonzero is there.
-    row_latency: 145.0,
+    row_latency: 154.0,
     /// Joining the sums of teams, in quads.
-    joining: 0.5,
+    joining: 1.09,
     /// Resident warps of a multiprocessor, for kernels that do not ask for fewer, to have more registers.
-    resident_warps: 32.0,
+    resident_warps: 13.3,
     /// Cycles of the L1 cache a cache line that a request touches, against one for 128 bytes of data.
-    line_cost: 0.4,
+    line_cost: 2.06,
     /// Cycles of a multiprocessor a 128 bytes of A that L2 must bring again for each tile of columns.
-    a_traffic: 32.0,
+    a_traffic: 23.4,
     /// Cycles of a multiprocessor a 128 bytes of B that L2 brings to rows which cannot share them in L1.
-    b_traffic: 0.6,
+    b_traffic: 0.177,
     /// How much uneven blocks on the multiprocessors can stretch the work, at most.
-    most_imbalance: 4.0,
+    most_imbalance: 1.16,
     /// Of tiles: cycles from a block's start to its first product and from its last product to its end.
-    tile_start: 6000.0,
+    tile_start: 336.0,
     /// Cycles that a step's barriers cost.
-    tile_step: 150.0,
+    tile_step: 6760.0,
     /// Cycles of a multiprocessor a product of 16×8×8 on tensor cores, those in bfloat16 and halves as half of one.
-    tile_product: 1.6,
+    tile_product: 3.0,
     /// Cycles of a multiprocessor a row of a chunk, 32 columns, that producers fill.
-    tile_row: 12.0,
+    tile_row: 59.6,
     /// Cycles of a multiprocessor a 128 bytes of B that producers copy.
-    tile_line: 5.0,
+    tile_line: 6.3,
     /// Cycles of tiles to those of rows.
-    tile_scale: 1.0,
+    tile_scale: 0.222,
     /// The part of the smaller of working and waiting that is not hidden behind the larger.
-    not_hidden: 0.5,
+    not_hidden: 4.51,
 }
 
 impl CostModel {
