@@ -9,7 +9,7 @@ use crate::Number;
 pub(super) fn precision_of(choice: &Choice) -> Precision {
     match choice.tile.scheme {
         Scheme::Tiles { arithmetic: Arithmetic::Half, .. } => Precision::Tensor,
-        Scheme::Tiles { arithmetic: Arithmetic::Split, .. } => Precision::ThreeTf32,
+        Scheme::Tiles { arithmetic: Arithmetic::Split, .. } => Precision::Split,
         Scheme::Tiles { arithmetic: Arithmetic::Tf32, .. } => Precision::Tf32,
         Scheme::RowSplit { .. } | Scheme::Masks => Precision::Fp32,
     }

@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn long_rows_use_tensor_cores_where_few_are_zero() {
-        let at = |nnz| choose(&problem(8192, 8192 * nnz, 128, 4))[0].algorithm;
+        let at = |nnz: usize| choose(&problem(8192, 8192 * nnz, 128, 4))[0].algorithm;
         assert!(matches!(at(614), SpmmAlgorithm::Tiles { .. }));
         assert!(matches!(at(205), SpmmAlgorithm::RowSplit { .. }));
     }
