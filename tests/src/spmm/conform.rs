@@ -16,9 +16,11 @@ use crate::{Context, Number};
 /// Products up to which every legal algorithm for `f32` is tried, on the simulator and on a GPU.
 const ALL_ALGORITHMS_UP_TO: [usize; 2] = [1 << 16, 1 << 24];
 
-/// Products up to which 16-bit values are tried too, by every legal algorithm: fewer on the simulator, which takes
-/// longer for each.
-const ALL_TYPES_UP_TO: [usize; 2] = [1 << 14, 1 << 24];
+/// Products up to which 16-bit values are tried too, by every legal algorithm.
+const ALL_VALUES_UP_TO: [usize; 2] = [1 << 16, 1 << 24];
+
+/// Products up to which each type of values is tried with each type of indices.
+const ALL_PAIRS_UP_TO: [usize; 2] = [1 << 13, 1 << 24];
 
 /// Columns of A up to which the simulator tries every algorithm on tensor cores. These walk along all of K, however few
 /// the nonzeros: of larger K it tries the cheapest alone.
@@ -31,24 +33,33 @@ const HUGE_BYTES: usize = 1 << 28;
 ///
 /// The library's choice runs twice on whole buffers, which must give the same bits, and once at each of `placements`.
 /// Where the problem is small every legal algorithm runs on whole buffers and, with the same bits, on slices of the
-/// least alignment that it takes; those on tensor cores in TF32, too, where asked for. Small problems are then rounded
-/// to [`f16`], with 16-bit indices where K allows, and to [`bf16`], and checked in the same way. C is poisoned before
-/// each run, and what lies around slices is guarded.
+/// least alignment that it takes, and those that take TF32, too. Small problems are then rounded to [`bf16`], and to
+/// [`f16`] with 16-bit indices where K allows; the smallest are tried with all other pairs of types. C is poisoned
+/// before each run, and what lies around slices is guarded.
 ///
 /// # Errors
 /// What is wrong, with the algorithm and the placement.
 pub fn conform(cx: &Context<'_>, problem: &Problem, placements: &[Placement]) -> Result<f64> {
     let reference = lacuna_reference::spmm(&problem.a, &problem.b, problem.n)?;
     let worst = conform_to(cx, problem, &reference, placements)?;
-    if problem.products() > limit(cx, ALL_TYPES_UP_TO) {
+    let fits = |limits| problem.products() <= limit(cx, limits);
+    if !fits(ALL_VALUES_UP_TO) {
         return Ok(worst);
     }
-    let halves = if problem.a.cols() <= u16::MAX.into() {
-        conform_rounded::<f16, u16>(cx, problem, placements)?
-    } else {
-        conform_rounded::<f16, u32>(cx, problem, placements)?
-    };
-    Ok(worst.max(halves).max(conform_rounded::<bf16, u32>(cx, problem, placements)?))
+    let worst = worst.max(conform_as::<bf16, u32>(cx, problem, placements)?);
+    if problem.a.cols() > u16::MAX.into() {
+        return Ok(worst.max(conform_as::<f16, u32>(cx, problem, placements)?));
+    }
+    let worst = worst.max(conform_as::<f16, u16>(cx, problem, placements)?);
+    if !fits(ALL_PAIRS_UP_TO) {
+        return Ok(worst);
+    }
+    let rest = [
+        conform_as::<f32, u16>(cx, problem, placements),
+        conform_as::<f16, u32>(cx, problem, placements),
+        conform_as::<bf16, u16>(cx, problem, placements),
+    ];
+    rest.into_iter().try_fold(worst, |worst, error| Ok(worst.max(error?)))
 }
 
 /// As [`conform`], in `f32` alone, with a reference that may have some of the rows only.
@@ -68,15 +79,18 @@ pub(super) fn conform_to(
 }
 
 /// As [`conform`], with values rounded to `T`, and by every legal algorithm.
-fn conform_rounded<T: Number, I: Index>(
+fn conform_as<T: Number, I: Index>(
     cx: &Context<'_>,
     problem: &Problem,
     placements: &[Placement],
 ) -> Result<f64> {
-    let problem = problem.rounded::<T>()?;
-    let reference = lacuna_reference::spmm(&problem.a, &problem.b, problem.n)?;
-    let subject = Subject::<T, I>::new(cx, &problem, &reference)?;
-    Ok(subject.automatic(placements)?.max(subject.every(Precision::Single, |_| true)?))
+    let check = || -> Result<f64> {
+        let problem = problem.rounded::<T>()?;
+        let reference = lacuna_reference::spmm(&problem.a, &problem.b, problem.n)?;
+        let subject = Subject::<T, I>::new(cx, &problem, &reference)?;
+        Ok(subject.automatic(placements)?.max(subject.every(Precision::Single, |_| true)?))
+    };
+    check().with_context(|| format!("{} and {}", T::TYPE, I::TYPE))
 }
 
 /// As [`conform`], with values rounded to `T`: by the library's choice, on tensor cores where aligned or not, and by every
