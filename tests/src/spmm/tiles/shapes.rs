@@ -34,7 +34,7 @@ const PATTERNS: [Pattern; 7] = [
     ("empty_chunks", "chunks and steps without nonzeros, of some rows and of all", |seed| {
         let row = |row: u32| {
             let columns = (0..420).filter(|column| !(64..224).contains(column));
-            columns.filter(|column| (column / 32 + row) % 3 != 0).collect()
+            columns.filter(|column| !(column / 32 + row).is_multiple_of(3)).collect()
         };
         Problem::of_rows(420, &(0..13).map(row).collect::<Vec<_>>(), 16, seed)
     }),
