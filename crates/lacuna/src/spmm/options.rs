@@ -10,8 +10,9 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Precision {
-    /// As exactly as sums in `f32` are: by fused multiply-adds; or on tensor cores in three products each, where rows of A
-    /// are so long that the error bound of these is no larger than that of a sum in `f32` ([`LONG_ROWS`]).
+    /// By fused multiply-adds in `f32`; or, where the rows of A are long on average ([`LONG_ROWS`]) and it is faster, on
+    /// tensor cores in three products each. Such a product is within 2⁻¹⁶ of its size, and sums are cut where `f32` rounds:
+    /// the reference's `Precision::Split` has the bound. Nothing of an operand is lost: all of its range counts.
     #[default]
     Single,
     /// By fused multiply-adds in `f32`, for 16-bit values too.
@@ -20,9 +21,9 @@ pub enum Precision {
     Tf32,
 }
 
-/// Nonzeros of an average row from which on [`Precision::Single`] allows products on tensor cores: of n products in `f32` the
-/// sum is within n·2⁻²⁴ of their magnitudes, the three products of the tiles are within 2⁻¹⁶.
-pub const LONG_ROWS: usize = 256;
+/// Nonzeros of an average row from which on [`Precision::Single`] allows products on tensor cores. In shorter sums the error
+/// of such a product would show: a sum of 64 in `f32` is within 2⁻¹⁸.
+pub const LONG_ROWS: usize = 64;
 
 /// What may be asked of SpMM: C = clamp(alpha·A·B + beta·C + bias, lo, hi), for a batch of operands with any strides.
 ///
