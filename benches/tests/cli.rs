@@ -178,15 +178,38 @@ fn ablations_stand_beside_the_papers() {
     let output = bench(&arguments);
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let line = said.lines().find(|line| line.contains("vector instructions")).unwrap();
-    let cells: Vec<&str> = line.split('|').map(str::trim).collect();
     let percent = |cell: &str| cell.trim_end_matches(" %").parse::<f64>().unwrap();
     // The paper's and ours, for each network and batch.
-    assert_eq!(percent(cells[2]), 100.1);
-    assert!([3, 5, 7, 9].iter().all(|&ours| percent(cells[ours]) > 0.0), "{line}");
+    for (idea, first) in [
+        ("load balancing", 96.1),
+        ("vector instructions", 100.1),
+        ("residue unrolling", 92.0),
+        ("index pre-scaling *", 100.6),
+    ] {
+        let line = said.lines().find(|line| line.contains(idea)).unwrap();
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        assert_eq!(percent(cells[2]), first);
+        assert!([3, 5, 7, 9].iter().all(|&ours| percent(cells[ours]) > 0.0), "{line}");
+    }
+    assert!(said.contains("The kernel: spmm_f32_v4_l"), "{said}");
     let json = bench(&[&arguments[..], &["--json"]].concat());
     let json = String::from_utf8(json.stdout).unwrap();
-    assert_eq!(json.lines().filter(|line| line.contains("ablation: no vector instructions")).count(), 4);
+    let records: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kernel = |record: &Value| record["algorithm"].as_str().unwrap().to_string();
+    for (variant, ending) in [
+        ("no load balancing", "w8"),
+        ("no vector instructions", "w8"),
+        ("no residue unrolling", "w8_noresidue"),
+        ("with index pre-scaling", "w8_prescaled"),
+    ] {
+        let suite = format!("ablation: {variant}");
+        let of_variant: Vec<_> = records.iter().filter(|record| record["suite"] == suite.as_str()).collect();
+        assert_eq!(of_variant.len(), 4, "{variant}");
+        assert!(of_variant.iter().all(|record| kernel(record).ends_with(ending)), "{of_variant:?}");
+    }
+    let halves = bench(&[&arguments[..], &["--dtype", "f16"]].concat());
+    assert_eq!(halves.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&halves.stderr).contains("--dtype"));
 }
 
 #[test]

@@ -38,6 +38,12 @@ macro_rules! for_each_kernel {
                 spmm_f32_v1_l1_s32_w8: $crate::spmm::RowSplit<f32, u32, 1, 1, 32, 8>;
                 spmm_f32_v1_l1_s8_w8: $crate::spmm::RowSplit<f32, u32, 1, 1, 8, 8>;
 
+                // Other than the kernels of these shapes in one idea, for measurements: see spmm/ideas.rs.
+                spmm_f32_v4_l32_s1_w8_noresidue: $crate::spmm::RowSplit<f32, u32, 4, 32, 1, 8, $crate::spmm::NoResidue>;
+                spmm_f32_v4_l8_s4_w8_noresidue: $crate::spmm::RowSplit<f32, u32, 4, 8, 4, 8, $crate::spmm::NoResidue>;
+                spmm_f32_v4_l32_s1_w8_prescaled: $crate::spmm::RowSplit<f32, u32, 4, 32, 1, 8, $crate::spmm::PreScaled>;
+                spmm_f32_v4_l8_s4_w8_prescaled: $crate::spmm::RowSplit<f32, u32, 4, 8, 4, 8, $crate::spmm::PreScaled>;
+
                 spmm_f16_v8_l32_s1_w8: $crate::spmm::RowSplit<$crate::F16, u32, 8, 32, 1, 8>;
                 spmm_f16_v8_l16_s1_w8: $crate::spmm::RowSplit<$crate::F16, u32, 8, 16, 1, 8>;
                 spmm_f16_v8_l16_s1_w32: $crate::spmm::RowSplit<$crate::F16, u32, 8, 16, 1, 32>;

@@ -26,7 +26,7 @@ pub(crate) struct DevicePattern<I: Index> {
     pub(crate) cols: usize,
     pub(crate) nnz: usize,
     pub(crate) stats: PatternStats,
-    /// [`RowRecord`]s, longest row first.
+    /// [`RowRecord`]s, in a [`RowOrder`].
     pub(crate) row_table: Buffer<u32>,
     /// The columns, then zeros to spare.
     pub(crate) columns: Buffer<I>,
@@ -34,6 +34,17 @@ pub(crate) struct DevicePattern<I: Index> {
     pub(crate) masks: OnceLock<Buffer<u32>>,
     /// The transposed pattern, once it was asked for.
     pub(crate) transposed: OnceLock<TransposedPattern<I>>,
+}
+
+/// The order in which kernels that go row by row take the rows. Results do not depend on it; times do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RowOrder {
+    /// Longest row first, so that rows worked on together are of about one length.
+    #[default]
+    LongestFirst,
+    /// As they stand in the matrix: for measuring what [`LongestFirst`](RowOrder::LongestFirst) brings.
+    Natural,
 }
 
 /// What errors call this.
@@ -69,7 +80,16 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     /// [`Error::TooLarge`] above 2³² − 4097 nonzeros, or above 65,535 columns with `u16`; [`Error::OutOfMemory`], or
     /// what the driver says.
     pub fn with_index(device: &Device, matrix: &Csr<T>) -> Result<Self> {
-        let pattern = Arc::new(DevicePattern::new(device, matrix.pattern())?);
+        Self::with_row_order(device, matrix, RowOrder::default())
+    }
+
+    /// As [`with_index`](CsrMatrix::with_index), with the rows worked on in this order: for measurements. The transposed
+    /// of the matrix has the default order whatever this is.
+    ///
+    /// # Errors
+    /// As `with_index`.
+    pub fn with_row_order(device: &Device, matrix: &Csr<T>, order: RowOrder) -> Result<Self> {
+        let pattern = Arc::new(DevicePattern::new(device, matrix.pattern(), order)?);
         Self::of_pattern(device, pattern, 1, matrix.values())
     }
 
@@ -218,7 +238,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
 }
 
 impl<I: Index> DevicePattern<I> {
-    fn new(device: &Device, pattern: &Pattern) -> Result<Self> {
+    fn new(device: &Device, pattern: &Pattern, order: RowOrder) -> Result<Self> {
         let nnz = pattern.nnz();
         expect_at_most("the number of nonzeros", MAX_NNZ, nnz)?;
         let columns_what = match I::TYPE {
@@ -229,18 +249,23 @@ impl<I: Index> DevicePattern<I> {
         let mut columns: Vec<I> =
             pattern.col_indices().iter().map(|&column| I::from_column(column)).collect();
         columns.resize(padded(nnz), I::zeroed());
-        Self::of_columns(pattern.cols(), pattern.row_offsets(), device.upload(&columns)?)
+        Self::of_columns(pattern.cols(), pattern.row_offsets(), device.upload(&columns)?, order)
     }
 
     /// The pattern with these row offsets, and `columns`, padded, on a device already.
-    pub(crate) fn of_columns(cols: usize, row_offsets: &[u32], columns: Buffer<I>) -> Result<Self> {
+    pub(crate) fn of_columns(
+        cols: usize,
+        row_offsets: &[u32],
+        columns: Buffer<I>,
+        order: RowOrder,
+    ) -> Result<Self> {
         let stats = PatternStats::of_rows(cols, row_offsets);
         Ok(Self {
             rows: stats.rows,
             cols,
             nnz: stats.nnz,
             stats,
-            row_table: columns.device().upload(row_table(row_offsets).as_flattened())?,
+            row_table: columns.device().upload(row_table(row_offsets, order).as_flattened())?,
             columns,
             masks: OnceLock::new(),
             transposed: OnceLock::new(),
@@ -255,13 +280,16 @@ pub(crate) fn expect_at_most(what: &'static str, limit: usize, got: usize) -> Re
     Err(Error::TooLarge { what, limit: limit as u64, got: got as u64 })
 }
 
-/// The [`RowRecord`]s of rows that start and end at these offsets, longest row first.
-pub(crate) fn row_table(row_offsets: &[u32]) -> Vec<[u32; RowRecord::WORDS]> {
+/// The [`RowRecord`]s of rows that start and end at these offsets.
+pub(crate) fn row_table(row_offsets: &[u32], order: RowOrder) -> Vec<[u32; RowRecord::WORDS]> {
     let record = |row: u32| {
         let (start, end) = (row_offsets[row as usize], row_offsets[row as usize + 1]);
         RowRecord { row, start, end }.to_words()
     };
-    rows_by_length(row_offsets).into_iter().map(record).collect()
+    match order {
+        RowOrder::LongestFirst => rows_by_length(row_offsets).into_iter().map(record).collect(),
+        RowOrder::Natural => (0..(row_offsets.len() - 1) as u32).map(record).collect(),
+    }
 }
 
 /// Elements of an array of as many nonzeros as kernels want it: some to spare, and the last quad whole.

@@ -43,11 +43,11 @@ mod tune;
 mod value;
 
 pub use buffer::{Buffer, Slice, SliceMut};
-pub use csr::CsrMatrix;
+pub use csr::{CsrMatrix, RowOrder};
 pub use device::{Device, DeviceInfo, SimulatedLaunch};
 pub use element::Element;
 pub use error::{Error, Result};
-pub use lacuna_kernels::spmm::{Arithmetic, Scheme, Tile};
+pub use lacuna_kernels::spmm::{Arithmetic, Idea, Scheme, Tile};
 pub use lacuna_kernels::{IndexType, ValueType};
 pub use lacuna_matrix as matrix;
 pub use lacuna_sim as sim;

@@ -1,6 +1,7 @@
 //! SpMM: C = A·B with A sparse.
 //!
 //! [`conform()`] is the check that nearly all cases share; the other modules make problems for it.
+mod ablation;
 mod api;
 mod arithmetic;
 mod columns;
@@ -37,6 +38,7 @@ pub(crate) fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(huge::cases());
     cases.extend(refusals::cases());
     cases.extend(api::cases());
+    cases.extend(ablation::cases());
     cases.extend(tuned::cases());
     cases.extend(random::cases(options));
     cases.extend(real::cases(data));

@@ -3,6 +3,7 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::WARP;
 
+use super::ideas::{All, Ideas};
 use super::tile::{Scheme, Tile};
 use crate::{Bounds, DeviceIndex, DeviceValue};
 
@@ -20,6 +21,7 @@ pub const SPARE: usize = 6;
 /// - `LANES`: lanes side by side along the columns (the paper's subwarp).
 /// - `SPLIT`: teams of such lanes that share the nonzeros of the row, and add up their sums at the end.
 /// - `WARPS`: warps of a block. They never wait for each other.
+/// - `W`: the paper's ideas that it follows, [`All`] but in kernels for measurements.
 ///
 /// Constants that do not fit together are refused when the kernel is named, not when it runs:
 ///
@@ -34,12 +36,16 @@ pub const SPARE: usize = 6;
 /// let _ = <RowSplit<f32, u32, 4, 16, 4, 8> as Kernel>::TILE; // 64 lanes a row: more than a warp
 /// ```
 #[derive(Debug)]
-pub struct RowSplit<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32>(
-    PhantomData<(T, I)>,
+pub struct RowSplit<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32, W = All>(
+    PhantomData<(T, I, W)>,
 );
 
-impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32>
-    RowSplit<T, I, V, LANES, SPLIT, WARPS>
+impl<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32, W>
+    RowSplit<T, I, V, LANES, SPLIT, WARPS, W>
+where
+    T: DeviceValue,
+    I: DeviceIndex,
+    W: Ideas,
 {
     /// Lanes that work on one row.
     pub(super) const GROUP: u32 = LANES * SPLIT;
@@ -85,7 +91,10 @@ impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: u32, const SPL
             vector: V as u32,
             block_rows: Self::BLOCK_ROWS,
             block_columns: Self::BLOCK_COLUMNS,
-            scheme: Scheme::RowSplit { lanes: LANES, split: SPLIT },
+            scheme: match W::DIFFERS {
+                None => Scheme::RowSplit { lanes: LANES, split: SPLIT },
+                Some(idea) => Scheme::Ablation { idea, lanes: LANES, split: SPLIT },
+            },
         }
     };
 }

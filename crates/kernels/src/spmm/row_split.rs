@@ -12,8 +12,11 @@
 //!                C  M×N              The teams then add up by shuffles, always in the same order. Rows come by
 //!             ◄─ LANES·V ─►          falling length (row swizzle), so a block's rows are of about one length.
 //! ```
+use core::marker::PhantomData;
+
 use lacuna_gpu::{Gpu, WARP};
 
+use super::ideas::Ideas;
 use super::products::{Columns, add_part, add_whole};
 use super::stage::{RowNonzeros, Stage};
 use super::{Args, QUAD, RowRecord, RowSplit, Tile};
@@ -22,8 +25,12 @@ use crate::{Bounds, DeviceIndex, DeviceValue, Kernel};
 /// Whole quads in one turn of the inner loop.
 const UNROLL: u32 = 2;
 
-impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32>
-    Kernel for RowSplit<T, I, V, LANES, SPLIT, WARPS>
+impl<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32, W> Kernel
+    for RowSplit<T, I, V, LANES, SPLIT, WARPS, W>
+where
+    T: DeviceValue,
+    I: DeviceIndex,
+    W: Ideas,
 {
     type Args = Args<T, I>;
     type Tile = Tile;
@@ -57,9 +64,14 @@ impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: u32, const SPL
                 start: record.start,
                 end: record.end,
                 values_skip: batch * args.values_batch,
+                column_scale: if W::INDEX_PRE_SCALING { args.b_stride_bytes } else { 1 },
             },
             stage: Stage::at(group * Self::STAGE_BYTES, Self::STAGE),
-            b: Columns { first: b.add(loaded as usize), stride_bytes: args.b_stride_bytes },
+            b: Columns {
+                first: b.add(loaded as usize),
+                stride_bytes: args.b_stride_bytes,
+                ideas: PhantomData::<W>,
+            },
             lane,
             team: lane / LANES,
             mask: Self::group_mask(group),
@@ -83,10 +95,10 @@ impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: u32, const SPL
 }
 
 /// What a lane knows of the row that its group works on.
-struct GroupRow<T, I> {
+struct GroupRow<T, I, W> {
     nonzeros: RowNonzeros<T, I>,
     stage: Stage,
-    b: Columns<T>,
+    b: Columns<T, W>,
     /// The lane, in its group.
     lane: u32,
     /// The team, in its group.
@@ -95,8 +107,12 @@ struct GroupRow<T, I> {
     mask: u32,
 }
 
-impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32>
-    RowSplit<T, I, V, LANES, SPLIT, WARPS>
+impl<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32, W>
+    RowSplit<T, I, V, LANES, SPLIT, WARPS, W>
+where
+    T: DeviceValue,
+    I: DeviceIndex,
+    W: Ideas,
 {
     #[inline(always)]
     fn group_mask(group: u32) -> u32 {
@@ -112,7 +128,7 @@ impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: u32, const SPL
     /// # Safety
     /// The nonzeros and B are live; the stage belongs to this group of lanes.
     #[inline(always)]
-    unsafe fn sum_row<G: Gpu>(gpu: G, row: &GroupRow<T, I>, sums: &mut [f32; V]) {
+    unsafe fn sum_row<G: Gpu>(gpu: G, row: &GroupRow<T, I, W>, sums: &mut [f32; V]) {
         let mut base = row.nonzeros.aligned_start();
         let mut early = row.nonzeros.start - base;
         let own = row.lane * QUAD;
@@ -142,10 +158,24 @@ impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: u32, const SPL
     /// # Safety
     /// The stage is filled, and B is live.
     #[inline(always)]
-    unsafe fn multiply<G: Gpu>(gpu: G, row: &GroupRow<T, I>, early: u32, staged: u32, sums: &mut [f32; V]) {
+    unsafe fn multiply<G: Gpu>(
+        gpu: G,
+        row: &GroupRow<T, I, W>,
+        early: u32,
+        staged: u32,
+        sums: &mut [f32; V],
+    ) {
         let GroupRow { stage, b, .. } = *row;
         let whole = staged / QUAD;
         let mut quad = row.team;
+        if !W::RESIDUE_HANDLING {
+            while quad * QUAD < staged {
+                // SAFETY: the quad is staged, and holds an element of the row.
+                unsafe { add_part(gpu, stage.get(gpu, quad), b, sums) };
+                quad += SPLIT;
+            }
+            return;
+        }
         // SAFETY: quads below `staged / QUAD`, rounded up, are staged; those from 0 (1 if `early`) to `whole` hold
         // elements of the row alone.
         unsafe {

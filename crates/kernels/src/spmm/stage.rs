@@ -11,7 +11,8 @@ use lacuna_gpu::{GlobalPtr, Gpu, Real, SharedPtr};
 use super::QUAD;
 use crate::DeviceIndex;
 
-/// The column of a staged element that does not belong to the row. No matrix has it: columns are below 2³² − 1.
+/// The column of a staged element that does not belong to the row. No matrix has it: columns,
+/// and the byte offsets that they may be, are below 2³² − 1.
 pub(super) const ABSENT: u32 = u32::MAX;
 
 const N: usize = QUAD as usize;
@@ -26,6 +27,8 @@ pub(super) struct RowNonzeros<T, I> {
     /// Elements from `values` to the values of this matrix of the batch. A number of 32 bits, and not another pointer:
     /// registers are short in the loop.
     pub values_skip: u32,
+    /// What columns are multiplied by when they are fetched: 1, or with index pre-scaling the bytes of a row of B.
+    pub column_scale: u32,
 }
 
 /// Four neighbouring nonzeros, as the matrix holds their values.
@@ -64,7 +67,11 @@ impl<T: Real, I: DeviceIndex> RowNonzeros<T, I> {
             };
             for (i, (marked, column)) in quad.columns.iter_mut().zip(&columns).enumerate() {
                 let index = at + i as u32;
-                *marked = if index < self.start || index >= self.end { ABSENT } else { column.widen() };
+                *marked = if index < self.start || index >= self.end {
+                    ABSENT
+                } else {
+                    column.widen().wrapping_mul(self.column_scale)
+                };
             }
         }
         quad

@@ -1,4 +1,5 @@
 //! What the host knows of each kernel.
+use super::Idea;
 use crate::{IndexType, ValueType};
 
 /// A kernel's types and constants as numbers, for the chooser.
@@ -24,6 +25,15 @@ pub struct Tile {
 pub enum Scheme {
     /// Groups of lanes take a row each: [`RowSplit`](super::RowSplit).
     RowSplit {
+        /// Lanes side by side along the columns.
+        lanes: u32,
+        /// Teams of such lanes that share a row's nonzeros.
+        split: u32,
+    },
+    /// As [`RowSplit`](Self::RowSplit), but for one idea: for measurements, and never chosen.
+    Ablation {
+        /// The idea in which it differs.
+        idea: Idea,
         /// Lanes side by side along the columns.
         lanes: u32,
         /// Teams of such lanes that share a row's nonzeros.

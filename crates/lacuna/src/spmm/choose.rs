@@ -1,5 +1,5 @@
 //! Which SpMM kernel suits a problem: a pure function, so that it can be tested and printed without a GPU.
-use lacuna_kernels::spmm::{Arithmetic, Scheme, Tile};
+use lacuna_kernels::spmm::{Arithmetic, Idea, Scheme, Tile};
 use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 
 use super::cost::CostModel;
@@ -88,6 +88,20 @@ pub enum SpmmAlgorithm {
         /// Parts of a step along K, which different warps multiply.
         slices: u32,
     },
+    /// As [`RowSplit`](Self::RowSplit), but for one idea: for measuring what that brings. There are few such kernels, and
+    /// the library never chooses one.
+    Ablation {
+        /// The idea in which it differs.
+        idea: Idea,
+        /// Columns a lane.
+        vector: u32,
+        /// Lanes side by side.
+        lanes: u32,
+        /// Teams a row.
+        split: u32,
+        /// Warps a block.
+        warps: u32,
+    },
 }
 
 /// A kernel, and how the chooser thinks of it.
@@ -112,6 +126,19 @@ impl Choice {
     pub(super) fn is_by_tiles(&self) -> bool {
         matches!(self.tile.scheme, Scheme::Tiles { .. })
     }
+
+    /// Whether the library may choose it.
+    fn is_offered(&self) -> bool {
+        !matches!(self.tile.scheme, Scheme::Ablation { .. })
+    }
+
+    /// The most bytes of B that it can address.
+    pub(super) fn b_bytes_limit(&self) -> u64 {
+        match self.tile.scheme {
+            Scheme::Ablation { idea: Idea::IndexPreScaling, .. } => u32::MAX.into(),
+            _ => u64::MAX,
+        }
+    }
 }
 
 /// All kernels that may be used on `problem`, cheapest first. Never empty: one column at a time is always legal.
@@ -121,31 +148,43 @@ pub fn choose(problem: &Problem) -> Vec<Choice> {
 
 /// As [`choose`], by a model with other constants: for fitting them to measurements.
 pub fn choose_by(problem: &Problem, model: &CostModel) -> Vec<Choice> {
-    let mut choices: Vec<Choice> = entries::spmm()
-        .iter()
-        .filter(|entry| {
-            let Tile { value, vector, .. } = entry.tile;
-            let fits = problem.vector.is_multiple_of(vector) && problem.n.is_multiple_of(vector as usize);
-            let runs = entry.min_sm <= problem.sm && entry.shared_bytes <= problem.block_shared_bytes;
-            fits && runs && value == problem.value && is_meant(problem, &entry.tile)
-        })
-        .map(|entry| Choice {
-            entry: entry.name,
-            algorithm: algorithm(entry),
-            threads: entry.threads,
-            shared_bytes: entry.shared_bytes,
-            tile: entry.tile,
-            cost: model.cost(problem, entry),
-        })
-        .collect();
+    let mut choices: Vec<Choice> = able(problem, model).filter(Choice::is_offered).collect();
     choices.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     choices
+}
+
+/// The kernel that is this algorithm, where it may be used on `problem`; for [`SpmmAlgorithm::Auto`] the cheapest. Kernels
+/// for measurements are found here alone.
+pub(super) fn find(problem: &Problem, wanted: SpmmAlgorithm) -> Option<Choice> {
+    match wanted {
+        SpmmAlgorithm::Auto => choose(problem).into_iter().next(),
+        _ => able(problem, &CostModel::H200).find(|choice| choice.algorithm == wanted),
+    }
+}
+
+/// All kernels that can do `problem`.
+fn able(problem: &Problem, model: &CostModel) -> impl Iterator<Item = Choice> {
+    let can = |entry: &&Entry<Tile>| {
+        let Tile { value, vector, .. } = entry.tile;
+        let fits = problem.vector.is_multiple_of(vector) && problem.n.is_multiple_of(vector as usize);
+        let runs = entry.min_sm <= problem.sm && entry.shared_bytes <= problem.block_shared_bytes;
+        fits && runs && value == problem.value && is_meant(problem, &entry.tile)
+    };
+    let choice = |entry: &Entry<Tile>| Choice {
+        entry: entry.name,
+        algorithm: algorithm(entry),
+        threads: entry.threads,
+        shared_bytes: entry.shared_bytes,
+        tile: entry.tile,
+        cost: model.cost(problem, entry),
+    };
+    entries::spmm().iter().filter(can).map(choice)
 }
 
 /// Whether a kernel's scheme is for this problem.
 fn is_meant(problem: &Problem, tile: &Tile) -> bool {
     match tile.scheme {
-        Scheme::RowSplit { .. } => tile.index == problem.index,
+        Scheme::RowSplit { .. } | Scheme::Ablation { .. } => tile.index == problem.index,
         Scheme::Tiles { arithmetic, .. } => {
             let exact_enough = match (arithmetic, problem.precision) {
                 (_, Precision::Fma) | (Arithmetic::Tf32, Precision::Single) => false,
@@ -168,6 +207,9 @@ fn algorithm(entry: &Entry<Tile>) -> SpmmAlgorithm {
         }
         Scheme::Tiles { slices, .. } => {
             SpmmAlgorithm::Tiles { rows: block_rows, columns: block_columns, slices }
+        }
+        Scheme::Ablation { idea, lanes, split } => {
+            SpmmAlgorithm::Ablation { idea, vector, lanes, split, warps: entry.threads / 32 }
         }
         Scheme::Masks => SpmmAlgorithm::Auto,
     }
@@ -269,6 +311,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn kernels_for_measurements_are_found_and_never_offered() {
+        let problem = problem(64, 640, 64, 4);
+        let (vector, warps) = (4, 8);
+        for idea in [Idea::ResidueHandling, Idea::IndexPreScaling] {
+            for (lanes, split) in [(32, 1), (8, 4)] {
+                let wanted = SpmmAlgorithm::Ablation { idea, vector, lanes, split, warps };
+                let whole = SpmmAlgorithm::RowSplit { vector, lanes, split, warps };
+                let [found, whole] = [wanted, whole].map(|wanted| find(&problem, wanted).unwrap());
+                assert!(found.entry.starts_with(whole.entry) && found.entry != whole.entry, "{found:?}");
+                assert!(choose(&problem).iter().all(|choice| choice.entry != found.entry));
+                assert_eq!(find(&Problem { n: 62, ..problem }, wanted), None);
+            }
+        }
+        assert_eq!(find(&problem, SpmmAlgorithm::Auto), Some(choose(&problem)[0]));
     }
 
     #[test]

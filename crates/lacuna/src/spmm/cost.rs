@@ -78,7 +78,7 @@ impl CostModel {
             blocks => (f64::from(blocks) * block_warps).min(self.resident_warps),
         };
         match entry.tile.scheme {
-            Scheme::RowSplit { lanes, split } => {
+            Scheme::RowSplit { lanes, split } | Scheme::Ablation { lanes, split, .. } => {
                 let kernel = RowSplit { model: self, problem, tile: &entry.tile, lanes, split };
                 let (busy, waiting) =
                     (kernel.busy(block_warps, resident_warps), kernel.waiting(resident_warps));

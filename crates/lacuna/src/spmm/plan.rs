@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::spmm::{Args, Output, TileArgs};
 
-use super::choose::{Choice, Problem, SpmmAlgorithm, choose};
+use super::choose::{Choice, Problem, choose, find};
 use super::layout::{Layout, Strides};
 use super::{OPERATION, SpmmOptions};
 use crate::backend::Launch;
@@ -102,9 +102,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
         let pattern = Arc::clone(a.pattern());
         let values = PhantomData;
         let mut plan = Self { pattern, n, options, b, c, choices: [None; VECTORS.len()], values };
-        let algorithm = options.algorithm;
-        let wanted = |choice: &Choice| algorithm == SpmmAlgorithm::Auto || algorithm == choice.algorithm;
-        plan.choices = VECTORS.map(|vector| choose(&plan.problem(a, vector)).into_iter().find(wanted));
+        plan.choices = VECTORS.map(|vector| find(&plan.problem(a, vector), options.algorithm));
         if plan.choices.iter().all(Option::is_none) {
             let SpmmOptions { b_stride, c_stride, b_batch_stride, c_batch_stride, .. } = options;
             let whole = [b_stride, c_stride, b_batch_stride, c_batch_stride] == [None; 4];
@@ -114,6 +112,11 @@ impl<T: Value, I: Index> Spmm<T, I> {
                 a,
                 VECTORS[0],
             ));
+        }
+        let b_bytes = a.cols() as u64 * u64::from(b.stride_bytes);
+        if b_bytes > plan.choice().b_bytes_limit() {
+            let why = format!("it addresses B by 32-bit offsets, and K rows of it are {b_bytes} bytes");
+            return Err(plan.illegal(why, a, VECTORS[0]));
         }
         plan.prepared()
     }

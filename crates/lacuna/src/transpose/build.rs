@@ -97,14 +97,15 @@ mod tests {
 
     use super::*;
     use crate::Device;
-    use crate::csr::row_table;
+    use crate::csr::{RowOrder, row_table};
 
     /// Transposes on the simulator, with indices of type `I`, and compares with the host.
     fn check<I: Index>(pattern: &Pattern) {
         let device = Device::simulator();
         let stream = device.stream().unwrap();
         let (rows, cols, nnz) = (pattern.rows(), pattern.cols(), pattern.nnz());
-        let table = device.upload(row_table(pattern.row_offsets()).as_flattened()).unwrap();
+        let table =
+            device.upload(row_table(pattern.row_offsets(), RowOrder::default()).as_flattened()).unwrap();
         let columns: Vec<I> = pattern.col_indices().iter().map(|&column| I::from_column(column)).collect();
         let columns = device.upload(&columns).unwrap();
         let built = build(&stream, rows, cols, nnz, table.as_slice(), columns.as_slice()).unwrap();

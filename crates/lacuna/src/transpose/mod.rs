@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lacuna_kernels::{Entry, IndexType, entries, transpose::Tile};
 
 use crate::backend::Launch;
-use crate::csr::{DevicePattern, expect_at_most};
+use crate::csr::{DevicePattern, RowOrder, expect_at_most};
 use crate::{Buffer, CsrMatrix, Error, Index, Result, Slice, Stream, Value};
 
 const OPERATION: &str = "transpose";
@@ -34,7 +34,8 @@ impl<I: Index> TransposedPattern<I> {
         expect_at_most(rows_what, I::TYPE.max_columns() as usize, a.rows)?;
         let built =
             build::build(stream, a.rows, a.cols, a.nnz, a.row_table.as_slice(), a.columns.as_slice())?;
-        let pattern = DevicePattern::of_columns(a.rows, &built.row_offsets, built.columns)?;
+        let pattern =
+            DevicePattern::of_columns(a.rows, &built.row_offsets, built.columns, RowOrder::default())?;
         Ok(Self { pattern: Arc::new(pattern), permutation: built.permutation })
     }
 }
