@@ -12,11 +12,13 @@ use crate::machine::MachineRecord;
 use crate::timing::Timing;
 
 /// The peers that tables and plots show: name in records, and title.
-pub const PEERS: [(&str, &str); 4] = [
+pub const PEERS: [(&str, &str); 6] = [
     ("cusparse_default", "cuSPARSE default"),
     ("cusparse", "cuSPARSE best"),
     ("cublas_f32", "dense cuBLAS f32"),
     ("cublas_tf32", "dense cuBLAS TF32"),
+    ("cublas_f16", "dense cuBLAS f16"),
+    ("cublas_bf16", "dense cuBLAS bf16"),
 ];
 
 /// One case, measured on a GPU or modelled on the simulator.
@@ -44,6 +46,9 @@ pub struct Record {
     /// The type of the column indices.
     #[serde(default = "u32_index")]
     pub index: String,
+    /// How exactly `f32` is multiplied.
+    #[serde(default = "single")]
+    pub precision: String,
     /// Rows of A.
     pub m: usize,
     /// Columns of A.
@@ -86,6 +91,10 @@ pub struct Record {
 
 fn yes() -> bool {
     true
+}
+
+fn single() -> String {
+    "single".into()
 }
 
 fn u32_index() -> String {

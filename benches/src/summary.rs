@@ -166,6 +166,7 @@ pub(crate) mod tests {
             chosen: true,
             dtype: "f32".into(),
             index: "u32".into(),
+            precision: "single".into(),
             m: 1,
             k: 1,
             n: 128,

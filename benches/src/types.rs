@@ -26,7 +26,7 @@ pub enum Index {
 /// How exactly `f32` is multiplied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Precision {
-    /// As exactly as sums in f32 are: the library's default.
+    /// The library's default: f32, or three products on tensor cores.
     #[default]
     Single,
     /// By fused multiply-adds only.
@@ -70,6 +70,15 @@ impl Types {
             Precision::Single => lacuna::Precision::Single,
             Precision::Fma => lacuna::Precision::Fma,
             Precision::Tf32 => lacuna::Precision::Tf32,
+        }
+    }
+
+    /// The name of the precision in records.
+    pub fn precision_name(self) -> &'static str {
+        match self.precision {
+            Precision::Single => "single",
+            Precision::Fma => "fma",
+            Precision::Tf32 => "tf32",
         }
     }
 }

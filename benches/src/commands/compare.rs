@@ -11,11 +11,11 @@ use crate::exit::{Outcome, Usage};
 use crate::record::{Record, geometric_mean};
 
 /// What makes two records the same case.
-type Key = (String, String, String, String, usize, u64);
+type Key = (String, String, String, String, String, usize, u64);
 
 fn key(record: &Record) -> Key {
-    let Record { op, dtype, index, case, n, seed, .. } = record;
-    (op.clone(), dtype.clone(), index.clone(), case.clone(), *n, *seed)
+    let Record { op, dtype, index, precision, case, n, seed, .. } = record;
+    (op.clone(), dtype.clone(), index.clone(), precision.clone(), case.clone(), *n, *seed)
 }
 
 /// The measured median, or the model on the newest machine.

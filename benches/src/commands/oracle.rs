@@ -91,8 +91,11 @@ fn report(records: &[Record], machine: &str) -> Result<String, Usage> {
 fn choices<'a>(records: &'a [Record], machine: &str) -> Vec<Choice<'a>> {
     let mut cases: BTreeMap<_, Vec<&Record>> = BTreeMap::new();
     for record in records.iter().filter(|record| record.is_right()) {
-        let Record { suite, op, dtype, index, case, n, seed, machine, .. } = record;
-        cases.entry((suite, op, dtype, index, case, n, seed, &machine.device)).or_default().push(record);
+        let Record { suite, op, dtype, index, precision, case, n, seed, machine, .. } = record;
+        cases
+            .entry((suite, op, (dtype, index, precision), case, n, seed, &machine.device))
+            .or_default()
+            .push(record);
     }
     let us = |record: &Record| record.us_on(machine).filter(|&us| us > 0.0);
     let choice = |kernels: Vec<&'a Record>| {

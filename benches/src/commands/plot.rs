@@ -10,8 +10,14 @@ const SIZE: (u32, u32) = (900, 560);
 /// How far beside its sparsity a peer's points stand.
 const BESIDE: f64 = 0.004;
 /// The colours of [`PEERS`].
-const COLOURS: [RGBColor; PEERS.len()] =
-    [RGBColor(90, 160, 60), RGBColor(0, 110, 180), RGBColor(200, 80, 0), RGBColor(130, 60, 160)];
+const COLOURS: [RGBColor; PEERS.len()] = [
+    RGBColor(90, 160, 60),
+    RGBColor(0, 110, 180),
+    RGBColor(200, 80, 0),
+    RGBColor(130, 60, 160),
+    RGBColor(60, 60, 60),
+    RGBColor(150, 150, 150),
+];
 
 /// Draws the speedups of a file of records.
 ///
@@ -46,6 +52,7 @@ pub fn plot(options: &PlotOptions) -> Result<Outcome> {
             let aside = (index as f64 - 0.5 * (PEERS.len() - 1) as f64) * BESIDE;
             let points: Vec<(f64, f64)> = records
                 .iter()
+                .filter(|record| record.chosen)
                 .filter_map(|record| Some((record.sparsity + aside, record.speedup(peer)?)))
                 .collect();
             let Some(mean) = geometric_mean(points.iter().map(|&(_, y)| y)) else { continue };

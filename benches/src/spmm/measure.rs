@@ -119,7 +119,8 @@ impl<T: Measured> Operands<T> {
         let rows = problem.a.rows();
         let checked =
             (MOST_CHECKED * rows.max(1) / (problem.a.nnz() * problem.n).max(1)).clamp(1, rows.max(1));
-        let step = rows.div_ceil(checked).max(1);
+        // Odd, so that all places in a tile's rows come.
+        let step = rows.div_ceil(checked).max(1) | 1;
         let reference = spmm_rows(&a, &b, problem.n, (0..rows).step_by(step))?;
         Ok(Self {
             stream: device.stream()?,
@@ -183,6 +184,7 @@ fn measure_plan<T: Measured, I: Index>(
         chosen: true,
         dtype: session.types.dtype_name().into(),
         index: session.types.index_name().into(),
+        precision: session.types.precision_name().into(),
         m: problem.a.rows(),
         k: problem.a.cols(),
         n: problem.n,

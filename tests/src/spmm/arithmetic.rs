@@ -11,7 +11,7 @@ pub(super) fn precision_of(choice: &Choice) -> Precision {
         Scheme::Tiles { arithmetic: Arithmetic::Half, .. } => Precision::Tensor,
         Scheme::Tiles { arithmetic: Arithmetic::Split, .. } => Precision::Split,
         Scheme::Tiles { arithmetic: Arithmetic::Tf32, .. } => Precision::Tf32,
-        Scheme::RowSplit { .. } | Scheme::Masks => Precision::Fp32,
+        Scheme::RowSplit { .. } | Scheme::Ablation { .. } | Scheme::Masks => Precision::Fp32,
     }
 }
 

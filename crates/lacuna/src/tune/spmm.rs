@@ -105,13 +105,13 @@ fn plain(options: SpmmOptions) -> SpmmOptions {
 /// What a choice for this product belongs to.
 fn key_of<T: Value, I: Index>(a: &CsrMatrix<T, I>, plan: &Spmm<T, I>) -> String {
     let surroundings = key::surroundings(a.device().info(), entries::spmm());
-    let Problem { rows, cols, nnz, n, vector, batch, value, index, .. } = plan.aligned_problem(a);
+    let Problem { rows, cols, nnz, n, vector, batch, value, index, precision, .. } = plan.aligned_problem(a);
     let rows_class = key::row_class(a.stats());
     let matrices = a.batch();
     // All products may share one B, which caches then hold.
     let shared = if batch > 1 && plan.options().b_batch_stride == Some(0) { ", one B" } else { "" };
     format!(
-        "{surroundings}; spmm {value} {index} {rows}×{cols}, {nnz} nonzeros, {rows_class}; n {n}, vectors of {vector}, \
+        "{surroundings}; spmm {value} {index} {precision:?} {rows}×{cols}, {nnz} nonzeros, {rows_class}; n {n}, vectors of {vector}, \
          batch {batch} of {matrices} A{shared}"
     )
 }

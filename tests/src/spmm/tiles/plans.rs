@@ -54,8 +54,11 @@ fn problem<T: Number>(seed: u64) -> Result<Problem<T>> {
 }
 
 /// The kernels on tensor cores for N, none on devices that have none.
-fn tiles<T: Number, I: Index>(a: &CsrMatrix<T, I>, precision: Precision) -> Vec<Choice> {
-    legal(a, N, precision).into_iter().filter(is_tiles).collect()
+fn tiles<T: Number, I: Index>(a: &CsrMatrix<T, I>, precision: Precision) -> Result<Vec<Choice>> {
+    let tiles: Vec<Choice> = legal(a, N, precision).into_iter().filter(is_tiles).collect();
+    let has_tensor_cores = a.device().info().sm >= 80;
+    ensure!(tiles.is_empty() != has_tensor_cores, "{} kernels on tensor cores are offered", tiles.len());
+    Ok(tiles)
 }
 
 fn options(precision: Precision, choice: &Choice) -> SpmmOptions {
@@ -82,7 +85,7 @@ fn epilogue<T: Number, I: Index>(cx: &Context<'_>, precision: Precision) -> Resu
     let product = Product::<T>::new(&pattern(cx.seed)?, N, SpmmOptions::default(), cx.seed)?;
     let a = CsrMatrix::<T, I>::with_index(cx.device, &product.a[0])?;
     let mut worst = 0.0_f64;
-    for choice in tiles(&a, precision) {
+    for choice in tiles(&a, precision)? {
         let usual = options(precision, &choice);
         let all = usual.alpha(1.5).beta(-2.0).clamp(-9.0, 7.0);
         for (options, bias) in [(all, true), (usual.alpha(-0.75).relu(), false), (usual, true)] {
@@ -101,7 +104,7 @@ fn layout<T: Number, I: Index>(cx: &Context<'_>, precision: Precision) -> Result
     three.push_matrix(&pattern, cx.seed ^ 6)?;
     let a = CsrMatrix::<T, I>::with_index(cx.device, &one.a[0])?;
     let mut worst = 0.0_f64;
-    for choice in tiles(&a, precision) {
+    for choice in tiles(&a, precision)? {
         let usual = options(precision, &choice).b_stride(N + 8).c_stride(N + 24);
         let batch = usual.batch(3);
         let beside = batch.b_stride(3 * N + 8).c_stride(3 * N).b_batch_stride(N).c_batch_stride(N);
@@ -125,7 +128,7 @@ fn alignment<T: Number, I: Index>(cx: &Context<'_>, precision: Precision) -> Res
     let vector = 16 / size_of::<T>();
     let b = cx.device.upload(&[problem.b.clone(), vec![T::CANARY; vector]].concat())?;
     let mut c = cx.device.upload(&vec![T::POISON; M * N + vector])?;
-    for choice in tiles(&a, precision) {
+    for choice in tiles(&a, precision)? {
         let usual = options(precision, &choice);
         let plan = Spmm::plan_with(&a, N, usual)?;
         let says = ["Tiles", "aligned", "RowSplit { vector: 1"];
@@ -164,7 +167,7 @@ fn alignment<T: Number, I: Index>(cx: &Context<'_>, precision: Precision) -> Res
 fn threads<T: Number, I: Index>(cx: &Context<'_>, precision: Precision) -> Result<f64> {
     let problem = problem::<T>(cx.seed)?;
     let a = CsrMatrix::<T, I>::with_index(cx.device, &problem.a)?;
-    let Some(choice) = tiles(&a, precision).into_iter().next() else { return Ok(0.0) };
+    let Some(choice) = tiles(&a, precision)?.into_iter().next() else { return Ok(0.0) };
     let start = Barrier::new(4);
     let plan_and_run = || {
         let stream = cx.device.stream();
@@ -190,7 +193,7 @@ fn values_mut<T: Number, I: Index>(cx: &Context<'_>, precision: Precision) -> Re
     ensure!(problem.a.values() != other.a.values(), "the values are the same");
     let mut a = CsrMatrix::<T, I>::with_index(cx.device, &problem.a)?;
     let mut worst = 0.0_f64;
-    for choice in tiles(&a, precision) {
+    for choice in tiles(&a, precision)? {
         let plan = Spmm::plan_with(&a, N, options(precision, &choice))?;
         let (before, first) = checked(cx, &plan, &a, &problem)?;
         a.values_mut()?.upload(other.a.values())?;
@@ -213,11 +216,11 @@ fn transposed<T: Number, I: Index>(cx: &Context<'_>, precision: Precision) -> Re
     let b = Problem::draw(Pattern::clone(transpose.pattern()), N, cx.seed)?.rounded::<T>()?.b;
     let expected: Problem<T> = Problem { a: transpose, b, n: N };
     // Masks of A, too: they must not be taken for those of Aᵀ.
-    for choice in tiles(&a, precision).into_iter().take(1) {
+    for choice in tiles(&a, precision)?.into_iter().take(1) {
         checked(cx, &Spmm::plan_with(&a, N, options(precision, &choice))?, &a, &problem)?;
     }
     let mut worst = 0.0_f64;
-    for choice in tiles(&t, precision) {
+    for choice in tiles(&t, precision)? {
         let plan = Spmm::plan_with(&t, N, options(precision, &choice))?;
         worst = worst.max(checked(cx, &plan, &t, &expected)?.0);
     }
