@@ -1,7 +1,7 @@
 //! The values that cases are made of.
 use half::{bf16, f16};
 
-/// A type of matrix values that the library multiplies and the oracle judges: `f32`, [`f16`] or [`bf16`].
+/// A type of matrix values that the library multiplies and the oracle judges: `f32`, `f16` or `bf16`.
 pub trait Number: lacuna::Value + lacuna_reference::Value + PartialOrd {
     /// The type's name in messages and in names of cases.
     const TYPE_NAME: &'static str;

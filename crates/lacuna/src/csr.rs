@@ -120,7 +120,9 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
         let nnz = pattern.nnz;
         let too_large =
             Error::TooLarge { what: "the number of values", limit: isize::MAX as u64, got: u64::MAX };
-        let padded_len = padded(nnz).checked_mul(batch).ok_or(too_large)?;
+        let padded_len = padded(nnz).checked_mul(batch);
+        let padded_len =
+            padded_len.filter(|&len| len <= isize::MAX as usize / size_of::<T>()).ok_or(too_large)?;
         if values.len() != nnz * batch {
             return Err(Error::Length {
                 operation: OPERATION,
@@ -134,7 +136,15 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
                 got: values.len(),
             });
         }
-        let mut contents = vec![T::zeroed(); padded_len];
+        let room = |_| Error::OutOfMemory {
+            device: "this machine".into(),
+            asked: (padded_len * size_of::<T>()) as u64,
+            free: 0,
+            total: 0,
+        };
+        let mut contents = Vec::new();
+        contents.try_reserve_exact(padded_len).map_err(room)?;
+        contents.resize(padded_len, T::zeroed());
         for (place, values) in contents.chunks_mut(padded(nnz)).zip(values.chunks(nnz.max(1))) {
             place[..nnz].copy_from_slice(values);
         }

@@ -61,6 +61,8 @@ impl Stream {
     /// must outlive every replay; sizes and addresses are those of the recording. Run a plan once before recording it:
     /// its kernel is then loaded. `work` must neither make nor drop buffers, which the driver refuses while it records.
     ///
+    /// Plans are made before a recording: the first of a pattern may work on the device.
+    ///
     /// # Errors
     /// Those of `work`; [`Error::Unsupported`](crate::Error::Unsupported) on the simulator; what the driver says of
     /// work that cannot be recorded.

@@ -33,8 +33,8 @@ const HUGE_BYTES: usize = 1 << 28;
 ///
 /// The library's choice runs twice on whole buffers, which must give the same bits, and once at each of `placements`.
 /// Where the problem is small every legal algorithm runs on whole buffers and, with the same bits, on slices of the
-/// least alignment that it takes, and those that take TF32, too. Small problems are then rounded to [`bf16`], and to
-/// [`f16`] with 16-bit indices where K allows; the smallest are tried with all other pairs of types. C is poisoned
+/// least alignment that it takes, and those that take TF32, too. Small problems are then rounded to `bf16`, and to
+/// `f16` with 16-bit indices where K allows; the smallest are tried with all other pairs of types. C is poisoned
 /// before each run, and what lies around slices is guarded.
 ///
 /// # Errors

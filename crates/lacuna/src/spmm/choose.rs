@@ -188,7 +188,9 @@ fn is_meant(problem: &Problem, tile: &Tile) -> bool {
         Scheme::Tiles { arithmetic, .. } => {
             let exact_enough = match (arithmetic, problem.precision) {
                 (_, Precision::Fma) | (Arithmetic::Tf32, Precision::Single) => false,
-                (Arithmetic::Split, Precision::Single) => problem.nnz >= LONG_ROWS * problem.rows,
+                (Arithmetic::Split, Precision::Single) => {
+                    problem.nnz >= LONG_ROWS.saturating_mul(problem.rows)
+                }
                 (Arithmetic::Split, Precision::Tf32) => false,
                 (Arithmetic::Tf32, Precision::Tf32) | (Arithmetic::Half, _) => true,
             };

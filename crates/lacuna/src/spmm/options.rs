@@ -6,13 +6,17 @@ use super::layout::Layout;
 use super::{OPERATION, SpmmAlgorithm};
 use crate::{Error, Result};
 
-/// How exactly products of `f32` and their sums are computed. Halves and bfloat16 have exact products in any case.
+/// How exactly products and their sums are computed.
+///
+/// Halves and bfloat16 have exact products. On tensor cores, which `Single` and `Tf32` allow for them, sums are cut at each
+/// addition where `f32` rounds: four times its error at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Precision {
     /// By fused multiply-adds in `f32`; or, where the rows of A are long on average ([`LONG_ROWS`]) and it is faster, on
-    /// tensor cores in three products each. Such a product is within 2⁻¹⁶ of its size, and sums are cut where `f32` rounds:
-    /// the reference's `Precision::Split` has the bound. Nothing of an operand is lost: all of its range counts.
+    /// tensor cores in three products each. Such a product is within 2⁻¹⁶ of its size, in short rows of such a matrix too,
+    /// and sums are cut where `f32` rounds: the reference's `Precision::Split` has the bound. Numbers below about 2⁻¹⁰⁰ may
+    /// lose more.
     #[default]
     Single,
     /// By fused multiply-adds in `f32`, for 16-bit values too.

@@ -23,9 +23,9 @@ const MAX_GRID_YZ: usize = 65_535;
 /// C = clamp(alpha·A·B + beta·C + bias, lo, hi) for one pattern of A (M×K) and one N, with values of `T` and sums in f32.
 ///
 /// B is K×N and C is M×N, row by row; without other [options](SpmmOptions) C = A·B, and there are no gaps. Each sum runs
-/// over the row's nonzeros alone, in an order that depends on nothing but the plan and the addresses' alignment: results
-/// are the same in every run. Values that are not finite flow as IEEE 754 says, and only into the rows whose nonzeros
-/// they meet.
+/// over the row's nonzeros alone, and the same operands give the same bits in every run, by the plan and the addresses'
+/// alignment. Values that are not finite flow as IEEE 754 says, and only into the rows whose nonzeros they meet; where a
+/// tile of C on tensor cores has some, all of the tile is computed by fused multiply-adds.
 #[derive(Clone, Debug)]
 pub struct Spmm<T: Value = f32, I: Index = u32> {
     pattern: Arc<DevicePattern<I>>,
@@ -63,7 +63,8 @@ impl<T: Value, I: Index> Spmm<T, I> {
     /// A plan for `a` and B's `n` columns.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] from 2³⁰ columns on, or where no buffer can hold B or C.
+    /// [`Error::TooLarge`] from 2³⁰ columns on, or where no buffer can hold B or C; what the driver says, where the first
+    /// plan of a pattern makes masks of it.
     pub fn plan(a: &CsrMatrix<T, I>, n: usize) -> Result<Self> {
         Self::plan_with(a, n, SpmmOptions::default().batch(a.batch()))
     }
@@ -118,15 +119,23 @@ impl<T: Value, I: Index> Spmm<T, I> {
             let why = format!("it addresses B by 32-bit offsets, and K rows of it are {b_bytes} bytes");
             return Err(plan.illegal(why, a, VECTORS[0]));
         }
-        plan.prepared()
+        plan.prepared(a)
     }
 
-    /// This plan, once what its kernels need of the pattern is there.
-    fn prepared(self) -> Result<Self> {
-        if self.choices.iter().flatten().any(Choice::is_by_tiles) {
-            self.pattern.masks()?;
+    /// This plan, once what its kernels need of the pattern is there. Where there is no room for masks, and the algorithm is
+    /// the library's choice, kernels that need none take their place.
+    fn prepared(mut self, a: &CsrMatrix<T, I>) -> Result<Self> {
+        if !self.choices.iter().flatten().any(Choice::is_by_tiles) {
+            return Ok(self);
         }
-        Ok(self)
+        match self.pattern.masks() {
+            Err(Error::OutOfMemory { .. }) if self.options.algorithm == super::SpmmAlgorithm::Auto => {
+                let by_rows = |legal: Vec<Choice>| legal.into_iter().find(|choice| !choice.is_by_tiles());
+                self.choices = self.legal(a).map(by_rows);
+                Ok(self)
+            }
+            other => other.map(|_| self),
+        }
     }
 
     /// The kernel that runs where B and C are aligned to 16 bytes, as whole buffers are.
@@ -152,12 +161,17 @@ impl<T: Value, I: Index> Spmm<T, I> {
 
     /// This plan with, for each alignment, the first of `entries` that is [legal](Self::legal) there. Where none is, the
     /// choice stays.
-    pub(crate) fn preferring(mut self, legal: &[Vec<Choice>], entries: &[&str]) -> Result<Self> {
+    pub(crate) fn preferring(
+        mut self,
+        a: &CsrMatrix<T, I>,
+        legal: &[Vec<Choice>],
+        entries: &[&str],
+    ) -> Result<Self> {
         for (choice, legal) in self.choices.iter_mut().zip(legal) {
             let preferred = |entry: &&str| legal.iter().find(|choice| choice.entry == *entry);
             *choice = entries.iter().find_map(preferred).copied().or(*choice);
         }
-        self.prepared()
+        self.prepared(a)
     }
 
     /// Elements that B must have, up to the last of the last row: K·N without gaps. The gap after it may be there too.

@@ -85,7 +85,7 @@ impl Autotuner {
         match self.ranking(&key_of(a, &plan), |ranking| ranking.iter().any(is_legal), measure) {
             Ok(ranking) => {
                 let entries: Vec<&str> = ranking.iter().map(|kernel| kernel.entry.as_str()).collect();
-                plan.preferring(&legal, &entries)
+                plan.preferring(a, &legal, &entries)
             }
             Err(error @ Error::OutOfMemory { .. }) => {
                 self.state().warn(TuneWarning::NoRoom { why: error.to_string() });

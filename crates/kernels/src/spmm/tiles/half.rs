@@ -41,7 +41,7 @@ impl HalfValue for Bf16 {
 }
 
 /// SpMM by tiles of 16-bit values of `T`. A producer warp fills `PAIRS` pairs of rows a step; the other constants are
-/// those of a [shape](super::shape::Shape).
+/// those of a shape (tiles/shape.rs).
 #[derive(Debug)]
 pub struct HalfTiles<
     T,
@@ -279,6 +279,7 @@ impl<
     /// # Safety
     /// The stage is full.
     #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "sums are indexed by rows first")]
     unsafe fn multiply<G: Gpu>(gpu: G, a: SharedPtr<u16>, b: SharedPtr<u16>, sums: &mut Sums<RT, NT>) {
         let mut x = [[0; 4]; RT];
         // SAFETY: rows of A and B lie in the stage.

@@ -21,7 +21,7 @@ const CHUNK: u32 = RowMask::COLUMNS;
 /// Columns of B in a copy: 16 bytes.
 const COPY: u32 = 4;
 
-/// SpMM by tiles of `f32`, with products `P`. The other constants are those of a [shape](super::shape::Shape).
+/// SpMM by tiles of `f32`, with products `P`. The other constants are those of a shape (tiles/shape.rs).
 #[derive(Debug)]
 pub struct SingleTiles<
     P,
@@ -241,7 +241,7 @@ impl<
         let b = (at.k * CHUNK + 4 * t) * Self::BN;
         let column = at.n * NT as u32 * 16 + 2 * g;
         let lane = Lane {
-            a: [a + (4 * t ^ (g % 2 * 16)), a + ((4 * t + 16) ^ (g % 2 * 16))],
+            a: [a + ((4 * t) ^ (g % 2 * 16)), a + ((4 * t + 16) ^ (g % 2 * 16))],
             b: [b + (column ^ (t * 8)), b + ((column + 16) ^ (t * 8))],
         };
         let mut ring = Ring::<STAGES>::new(RowMask::chunks(args.cols).div_ceil(WK), Self::THREADS);
