@@ -35,37 +35,39 @@ macro_rules! constants {
 }
 constants! {
     /// Cycles from a load of B to the product, a quad, among many warps.
-    quad_latency: 45.9,
+    quad_latency: 519.0,
     /// The same for a row so long that its warp runs alone in the end: its loads then overlap.
-    lone_quad: 72.2,
+    lone_quad: 407.0,
     /// Cycles until a row's first nonzero is there.
-    row_latency: 154.0,
+    row_latency: 654.0,
     /// Joining the sums of teams, in quads.
-    joining: 1.09,
+    joining: 1.61,
     /// Resident warps of a multiprocessor, for kernels that do not ask for fewer, to have more registers.
-    resident_warps: 13.3,
+    resident_warps: 31.7,
     /// Cycles of the L1 cache a cache line that a request touches, against one for 128 bytes of data.
-    line_cost: 2.06,
+    line_cost: 0.946,
     /// Cycles of a multiprocessor a 128 bytes of A that L2 must bring again for each tile of columns.
-    a_traffic: 23.4,
+    a_traffic: 32.0,
     /// Cycles of a multiprocessor a 128 bytes of B that L2 brings to rows which cannot share them in L1.
-    b_traffic: 0.177,
+    b_traffic: 0.612,
     /// How much uneven blocks on the multiprocessors can stretch the work, at most.
-    most_imbalance: 1.16,
+    most_imbalance: 4.38,
     /// Of tiles: cycles from a block's start to its first product and from its last product to its end.
-    tile_start: 336.0,
+    tile_start: 292.0,
     /// Cycles that a step's barriers cost.
-    tile_step: 6760.0,
+    tile_step: 106.0,
     /// Cycles of a multiprocessor a product of 16×8×8 on tensor cores, those in bfloat16 and halves as half of one.
-    tile_product: 3.0,
+    tile_product: 1.32,
     /// Cycles of a multiprocessor a row of a chunk, 32 columns, that producers fill.
-    tile_row: 59.6,
+    tile_row: 14.8,
     /// Cycles of a multiprocessor a 128 bytes of B that producers copy.
-    tile_line: 6.3,
+    tile_line: 3.84,
     /// Cycles of tiles to those of rows.
-    tile_scale: 0.222,
+    tile_scale: 1.21,
+    /// The part of the smaller of multiplying and filling a tile that is not hidden behind the larger.
+    tile_not_hidden: 0.547,
     /// The part of the smaller of working and waiting that is not hidden behind the larger.
-    not_hidden: 4.51,
+    not_hidden: 0.477,
 }
 
 impl CostModel {
@@ -110,7 +112,8 @@ impl CostModel {
         let multiplying = self.tile_product * products * pieces;
         let line_bytes = chunks * 32.0 * slices * columns * f64::from(problem.value.bytes());
         let filling = self.tile_row * chunks * slices * rows + self.tile_line * line_bytes / 128.0;
-        let step = multiplying.max(filling) + self.not_hidden * multiplying.min(filling) + self.tile_step;
+        let step =
+            multiplying.max(filling) + self.tile_not_hidden * multiplying.min(filling) + self.tile_step;
         rounds * (self.tile_start + steps * step)
     }
 }
