@@ -89,8 +89,8 @@ fn bad_usage_exits_with_2_and_says_why() {
         (&["run", "gemm", "--matrix", text(&matrix), "--n", "4"], "gemm"),
         (&["sweep", "--suite", "help", "--device", "sim"], "smoke"),
         (&["sweep", "--suite", "rnn", "--device", "sim", "--profile", "tpu"], "h200"),
-        (&["sweep", "--suite", "rnn", "--device", "sim", "--dtype", "bf16"], "bf16"),
-        (&["run", "spmm", "--matrix", text(&matrix), "--n", "4", "--device", "sim", "--index", "u16"], "u16"),
+        (&["sweep", "--suite", "rnn", "--device", "sim", "--dtype", "f64"], "bf16"),
+        (&["run", "spmm", "--matrix", text(&matrix), "--n", "4", "--device", "sim", "--index", "u64"], "u16"),
         (&["sweep", "--suite", "dlmc", "--device", "sim", "--data", text(folder.path())], "dlmc.tar.xz"),
     ];
     for (arguments, word) in cases {

