@@ -6,6 +6,7 @@
 mod intrinsics;
 mod matrix;
 mod memory;
+mod warpgroup;
 
 use core::arch::{asm, nvptx};
 
@@ -292,5 +293,50 @@ impl Gpu for Ptx {
                 matrix::load_matrices(address)
             }
         }
+    }
+
+    #[inline(always)]
+    unsafe fn shared_load_if<T: Scalar, const N: usize>(self, condition: bool, from: SharedPtr<T>) -> [T; N] {
+        // SAFETY: passed on to the caller.
+        unsafe { memory::shared_load_if(condition, memory::shared_address(from.offset())) }
+    }
+    #[inline(always)]
+    fn fence_async_proxy(self) {
+        // SAFETY: has no precondition.
+        unsafe { asm!("fence.proxy.async.shared::cta;", options(nostack)) }
+    }
+    #[inline(always)]
+    fn warpgroup_arrive(self) {
+        // SAFETY: the trait's contract puts the whole warpgroup here.
+        unsafe { asm!("wgmma.fence.sync.aligned;", options(nostack)) }
+    }
+    #[inline(always)]
+    unsafe fn warpgroup_mma_f16<const L: usize, const PANEL: u32>(
+        self,
+        sums: &mut [f32; L],
+        a: [u32; 4],
+        b: SharedPtr<u16>,
+    ) {
+        // SAFETY: passed on to the caller.
+        unsafe { warpgroup::mma_f16::<L, PANEL>(sums, a, memory::shared_address(b.offset())) }
+    }
+    #[inline(always)]
+    unsafe fn warpgroup_mma_bf16<const L: usize, const PANEL: u32>(
+        self,
+        sums: &mut [f32; L],
+        a: [u32; 4],
+        b: SharedPtr<u16>,
+    ) {
+        // SAFETY: passed on to the caller.
+        unsafe { warpgroup::mma_bf16::<L, PANEL>(sums, a, memory::shared_address(b.offset())) }
+    }
+    #[inline(always)]
+    fn warpgroup_commit(self) {
+        // SAFETY: the trait's contract puts the whole warpgroup here.
+        unsafe { asm!("wgmma.commit_group.sync.aligned;", options(nostack)) }
+    }
+    #[inline(always)]
+    fn warpgroup_wait<const PENDING: u32, const L: usize>(self, sums: &mut [f32; L]) {
+        warpgroup::wait::<PENDING, L>(sums);
     }
 }

@@ -1,0 +1,107 @@
+//! A warpgroup's products on tensor cores, which read B from shared memory and run on their own.
+//!
+//! Sums are operands of each step, the wait included, so that the compiler keeps them where they are and does not look at
+//! them before.
+/// Columns that a panel of B has: see `Gpu::warpgroup_mma_f16`.
+const fn panel_columns(columns: usize) -> u64 {
+    if columns < 64 { 32 } else { 64 }
+}
+
+/// Describes B to the tensor cores: the address of its first row, how far apart panels are, and groups of eight rows, in
+/// units of 16 bytes; and the swizzle (1 for rows of 128 bytes, 2 for 64).
+#[inline(always)]
+fn descriptor<const L: usize, const PANEL: u32>(address: u32) -> u64 {
+    let columns = panel_columns(2 * L);
+    let swizzle = if columns == 64 { 1 } else { 2 };
+    let constant = (PANEL as u64 >> 4) << 16 | (columns * 2 * 8 >> 4) << 32 | swizzle << 62;
+    u64::from((address & 0x3_ffff) >> 4) | constant
+}
+
+/// Gives `sums` as the array of `M = L` numbers that they are.
+///
+/// # Safety
+/// `M` is `L`.
+#[inline(always)]
+unsafe fn same<const L: usize, const M: usize>(sums: &mut [f32; L]) -> &mut [f32; M] {
+    // SAFETY: it is the same type.
+    unsafe { &mut *core::ptr::from_mut(sums).cast() }
+}
+
+/// Writes a product: name.
+macro_rules! products {
+    ($($name:ident: $inner:ident;)*) => {$(
+        /// Starts `sums += A·B`; the address is a shared-window address.
+        ///
+        /// # Safety
+        /// See `Gpu::warpgroup_mma_f16`.
+        #[inline(always)]
+        pub(super) unsafe fn $name<const L: usize, const PANEL: u32>(sums: &mut [f32; L], a: [u32; 4], b: u32) {
+            const { assert!(matches!(L, 16 | 32 | 64), "N is 32, 64 or 128") }
+            let b = descriptor::<L, PANEL>(b);
+            // SAFETY: the caller keeps the contract of `Gpu`; the arrays are of the size that L says.
+            unsafe {
+                match L {
+                    16 => n32::$inner(same(sums), a, b),
+                    32 => n64::$inner(same(sums), a, b),
+                    _ => n128::$inner(same(sums), a, b),
+                }
+            }
+        }
+    )*};
+}
+products! {
+    mma_f16: f16;
+    mma_bf16: bf16;
+}
+
+/// Waits until at most `PENDING` groups of products are under way.
+#[inline(always)]
+pub(super) fn wait<const PENDING: u32, const L: usize>(sums: &mut [f32; L]) {
+    const { assert!(matches!(L, 16 | 32 | 64), "N is 32, 64 or 128") }
+    // SAFETY: the arrays are of the size that L says.
+    unsafe {
+        match L {
+            16 => n32::wait::<PENDING>(same(sums)),
+            32 => n64::wait::<PENDING>(same(sums)),
+            _ => n128::wait::<PENDING>(same(sums)),
+        }
+    }
+}
+
+/// Writes the products and the wait for one number of sums: module, their number, N, their places, the places after them.
+macro_rules! sized {
+    ($name:ident, $l:literal, $n:literal, $d:literal, $a:literal, $b:literal, [$($i:literal)*]) => {
+        mod $name {
+            use core::arch::asm;
+            #[inline(always)]
+            pub(super) unsafe fn f16(d: &mut [f32; $l], a: [u32; 4], b: u64) {
+                // SAFETY: the caller keeps the contract of `Gpu`.
+                unsafe {
+                    asm!(concat!("wgmma.mma_async.sync.aligned.m64n", $n, "k16.f32.f16.f16 ", $d, ", ", $a, ", ", $b, ", 1, 1, 1, 1;"),
+                        $(inout(reg32) d[$i],)* in(reg32) a[0], in(reg32) a[1], in(reg32) a[2], in(reg32) a[3],
+                        in(reg64) b, options(nostack));
+                }
+            }
+            #[inline(always)]
+            pub(super) unsafe fn bf16(d: &mut [f32; $l], a: [u32; 4], b: u64) {
+                // SAFETY: the caller keeps the contract of `Gpu`.
+                unsafe {
+                    asm!(concat!("wgmma.mma_async.sync.aligned.m64n", $n, "k16.f32.bf16.bf16 ", $d, ", ", $a, ", ", $b, ", 1, 1, 1, 1;"),
+                        $(inout(reg32) d[$i],)* in(reg32) a[0], in(reg32) a[1], in(reg32) a[2], in(reg32) a[3],
+                        in(reg64) b, options(nostack));
+                }
+            }
+            #[inline(always)]
+            pub(super) fn wait<const PENDING: u32>(d: &mut [f32; $l]) {
+                // SAFETY: the trait's contract puts the whole warpgroup here.
+                unsafe {
+                    asm!(concat!("wgmma.wait_group.sync.aligned {", $l, "}; // ", $d),
+                        $(inout(reg32) d[$i],)* const PENDING, options(nostack));
+                }
+            }
+        }
+    };
+}
+sized!(n32, 16, 32, "{{{0},{1},{2},{3},{4},{5},{6},{7},{8},{9},{10},{11},{12},{13},{14},{15}}}", "{{{16},{17},{18},{19}}}", "{20}", [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15]);
+sized!(n64, 32, 64, "{{{0},{1},{2},{3},{4},{5},{6},{7},{8},{9},{10},{11},{12},{13},{14},{15},{16},{17},{18},{19},{20},{21},{22},{23},{24},{25},{26},{27},{28},{29},{30},{31}}}", "{{{32},{33},{34},{35}}}", "{36}", [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31]);
+sized!(n128, 64, 128, "{{{0},{1},{2},{3},{4},{5},{6},{7},{8},{9},{10},{11},{12},{13},{14},{15},{16},{17},{18},{19},{20},{21},{22},{23},{24},{25},{26},{27},{28},{29},{30},{31},{32},{33},{34},{35},{36},{37},{38},{39},{40},{41},{42},{43},{44},{45},{46},{47},{48},{49},{50},{51},{52},{53},{54},{55},{56},{57},{58},{59},{60},{61},{62},{63}}}", "{{{64},{65},{66},{67}}}", "{68}", [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63]);
