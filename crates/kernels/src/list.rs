@@ -174,6 +174,20 @@ macro_rules! for_each_kernel {
                 spmm_bf16_tile_16x32_k8: $crate::spmm::HalfTiles<$crate::Bf16, 4, 2, 2, 1, 1, 8, 16, 3>;
                 #[cfg(lacuna_sm = "80")]
                 spmm_bf16_tile_8x32_k8: $crate::spmm::HalfTiles<$crate::Bf16, 4, 1, 2, 1, 1, 8, 8, 3>;
+
+                // Rows and columns of a tile, slices of a step along K: see spmm/groups/mod.rs.
+                #[cfg(lacuna_sm = "90")]
+                spmm_f32_tf32x3_64x128_k1: $crate::spmm::GroupTiles<f32, 1, 64, 1, 1, 4, 2, 5, 4>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_f32_tf32x3_128x128_k1: $crate::spmm::GroupTiles<f32, 2, 64, 1, 1, 2, 4, 4, 4>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_f16_group_64x128_k1: $crate::spmm::GroupTiles<$crate::F16, 1, 64, 1, 1, 4, 2, 6, 4>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_f16_group_64x32_k1: $crate::spmm::GroupTiles<$crate::F16, 1, 16, 1, 1, 6, 2, 7, 2>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x128_k1: $crate::spmm::GroupTiles<$crate::Bf16, 1, 64, 1, 1, 4, 2, 6, 4>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x32_k1: $crate::spmm::GroupTiles<$crate::Bf16, 1, 16, 1, 1, 6, 2, 7, 2>;
             }
             transpose {
                 // The width of indices, or of values in bits and of vectors: see transpose/mod.rs.

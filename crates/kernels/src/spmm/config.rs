@@ -12,7 +12,7 @@ use crate::{Bounds, DeviceIndex, DeviceValue};
 pub const QUAD: u32 = 4;
 
 /// Elements that the arrays of nonzeros have to spare at least: lanes load a few more than they use.
-pub const SPARE: usize = 6;
+pub const SPARE: usize = 64;
 
 /// SpMM by rows: a group of `LANES · SPLIT` lanes computes one row of C, `LANES · V` columns wide.
 ///

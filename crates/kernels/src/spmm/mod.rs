@@ -3,6 +3,7 @@
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section V.
 mod config;
 mod epilogue;
+mod groups;
 mod ideas;
 mod products;
 mod row_split;
@@ -14,6 +15,7 @@ use lacuna_gpu::GlobalPtr;
 
 pub use config::{QUAD, RowSplit, SPARE};
 pub use epilogue::Output;
+pub use groups::{GroupTiles, GroupValue};
 pub use ideas::{All, Idea, Ideas, NoResidue, PreScaled};
 pub use tile::{Arithmetic, Scheme, Tile};
 pub use tiles::{HalfTiles, MaskArgs, Masks, RowMask, SingleTiles, Split, Tf32, TileArgs};

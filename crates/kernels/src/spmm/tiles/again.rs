@@ -9,7 +9,7 @@ use crate::DeviceValue;
 /// # Safety
 /// The arguments describe live memory; no other block has this tile.
 #[inline(always)]
-pub(super) unsafe fn again<T: DeviceValue, G: Gpu>(
+pub(in crate::spmm) unsafe fn again<T: DeviceValue, G: Gpu>(
     gpu: G,
     args: &TileArgs<T>,
     batch: u32,

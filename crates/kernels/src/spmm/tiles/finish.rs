@@ -9,9 +9,9 @@ pub(super) type Sums<const RT: usize, const NT: usize> = [[[f32; 4]; NT]; RT];
 /// # Safety
 /// Nothing else uses shared memory any more once all threads of the block are here; it has room for all sums.
 #[inline(always)]
-pub(super) unsafe fn join<G: Gpu, const RT: usize, const NT: usize, const SHARING: u32>(
+pub(in crate::spmm) unsafe fn join<G: Gpu, const SHARING: u32>(
     gpu: G,
-    sums: &mut Sums<RT, NT>,
+    sums: &mut [[f32; 4]],
     warp: u32,
     consumers: u32,
 ) {
@@ -20,19 +20,19 @@ pub(super) unsafe fn join<G: Gpu, const RT: usize, const NT: usize, const SHARIN
         return;
     }
     let parts = consumers / SHARING;
-    let lane = gpu.lane_id();
-    let place = |warp: u32| SharedPtr::<f32>::from_offset((warp * (RT * NT) as u32 * WARP + lane) * 16);
+    let (lane, count) = (gpu.lane_id(), sums.len() as u32);
+    let place = |warp: u32| SharedPtr::<f32>::from_offset((warp * count * WARP + lane) * 16);
     // SAFETY: each warp has its own place, written before the barrier and read after it.
     unsafe {
         if warp >= parts && warp < consumers {
-            for (i, sum) in sums.as_flattened().iter().enumerate() {
+            for (i, sum) in sums.iter().enumerate() {
                 gpu.shared_store(place(warp).add(i as u32 * WARP * 4), *sum);
             }
         }
         gpu.sync_threads();
         if warp < parts {
             for other in 1..SHARING {
-                for (i, sum) in sums.as_flattened_mut().iter_mut().enumerate() {
+                for (i, sum) in sums.iter_mut().enumerate() {
                     let more: [f32; 4] =
                         gpu.shared_load(place(warp + other * parts).add(i as u32 * WARP * 4));
                     for (sum, more) in sum.iter_mut().zip(&more) {
@@ -46,9 +46,9 @@ pub(super) unsafe fn join<G: Gpu, const RT: usize, const NT: usize, const SHARIN
 
 /// Whether all sums are finite.
 #[inline(always)]
-pub(super) fn are_finite<const RT: usize, const NT: usize>(sums: &Sums<RT, NT>) -> bool {
+pub(in crate::spmm) fn are_finite(sums: &[f32]) -> bool {
     let mut finite = true;
-    for sum in sums.as_flattened().as_flattened() {
+    for sum in sums {
         finite &= sum.is_finite();
     }
     finite

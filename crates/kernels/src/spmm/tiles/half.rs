@@ -109,9 +109,9 @@ impl<
             } else {
                 Self::consume(gpu, &args, Consumer::of::<WM, WN>(warp), &mut sums);
             }
-            join::<G, RT, NT, WK>(gpu, &mut sums, warp, Self::CONSUMERS);
+            join::<G, WK>(gpu, sums.as_flattened_mut(), warp, Self::CONSUMERS);
             let stores = warp < WM * WN;
-            if gpu.sync_threads_or(stores && !are_finite(&sums)) {
+            if gpu.sync_threads_or(stores && !are_finite(sums.as_flattened().as_flattened())) {
                 again::again(gpu, &args, batch, [row, column], [Self::BM, Self::BN]);
             } else if stores {
                 let at = Consumer::of::<WM, WN>(warp);

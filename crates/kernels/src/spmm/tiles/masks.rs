@@ -44,7 +44,7 @@ impl RowMask {
     }
 
     /// Columns from one group of rows' chunk to the same rows' next, in records.
-    pub(super) const NEXT_CHUNK: usize = Self::ROWS as usize;
+    pub(in crate::spmm) const NEXT_CHUNK: usize = Self::ROWS as usize;
 }
 
 /// What the entry points of [`Masks`] take. The grid is [`Tile::block_rows`] rows by [`Tile::block_columns`] chunks.

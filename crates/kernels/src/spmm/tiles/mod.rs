@@ -31,7 +31,10 @@ mod split;
 use lacuna_gpu::GlobalPtr;
 
 pub use self::half::HalfTiles;
+pub(super) use again::again;
+pub(super) use finish::{are_finite, join};
 pub use masks::{MaskArgs, Masks, RowMask};
+pub(super) use ring::Ring;
 pub use single::SingleTiles;
 pub use split::{Split, Tf32};
 
@@ -45,6 +48,8 @@ pub struct TileArgs<T> {
     pub masks: GlobalPtr<u32>,
     /// Values of A, row by row, with [`SPARE`](super::SPARE) more after the last.
     pub values: GlobalPtr<T>,
+    /// For each value of A, its column's place among 64: the column modulo 64. Only warpgroups read it.
+    pub places: GlobalPtr<u8>,
     /// B, K×N; its rows are 16-byte aligned.
     pub b: GlobalPtr<T>,
     /// Elements from one B of the batch to the next.
@@ -66,7 +71,7 @@ pub struct TileArgs<T> {
 impl<T> TileArgs<T> {
     /// The arguments of one product of the batch.
     #[inline(always)]
-    fn of_product(mut self, batch: u32) -> Self {
+    pub(super) fn of_product(mut self, batch: u32) -> Self {
         self.values = self.values.add((batch * self.values_batch) as usize);
         self.b = self.b.add((u64::from(batch) * self.b_batch) as usize);
         self

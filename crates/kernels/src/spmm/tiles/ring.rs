@@ -5,57 +5,69 @@
 use lacuna_gpu::Gpu;
 
 /// One side's place in the ring.
-pub(super) struct Ring<const STAGES: u32> {
+pub(in crate::spmm) struct Ring<const STAGES: u32> {
     /// The stage it is at.
     pub stage: u32,
     step: u32,
     steps: u32,
     /// Threads of the block: all of them come to each barrier.
     threads: u32,
+    /// Stages whose copies a producer leaves under way.
+    ahead: u32,
+    /// Steps from one of this side's to its next.
+    stride: u32,
+    /// Whether tensor cores read stages by themselves, past the threads' own view of them.
+    proxy: bool,
 }
 
 impl<const STAGES: u32> Ring<STAGES> {
-    /// Stages whose copies a producer leaves under way.
-    const AHEAD: u32 = STAGES - 2;
-
     #[inline(always)]
-    pub(super) fn new(steps: u32, threads: u32) -> Self {
-        Self { stage: 0, step: 0, steps, threads }
+    pub(in crate::spmm) fn new(steps: u32, threads: u32) -> Self {
+        Self { stage: 0, step: 0, steps, threads, ahead: STAGES - 2, stride: 1, proxy: false }
+    }
+
+    /// The same for stages that tensor cores read by themselves. No copies are left under way: instead `teams` of producers
+    /// take steps in turn, this one `team` first.
+    #[inline(always)]
+    pub(in crate::spmm) fn for_tensor_cores(self, team: u32, teams: u32) -> Self {
+        Self { stage: team, step: team, ahead: 0, stride: teams, proxy: true, ..self }
     }
 
     #[inline(always)]
-    pub(super) fn is_done(&self) -> bool {
+    pub(in crate::spmm) fn is_done(&self) -> bool {
         self.step >= self.steps
     }
 
     #[inline(always)]
     fn advance(&mut self) {
-        self.stage = if self.stage + 1 == STAGES { 0 } else { self.stage + 1 };
-        self.step += 1;
+        let stage = self.stage + self.stride;
+        self.stage = if stage >= STAGES { stage - STAGES } else { stage };
+        self.step += self.stride;
     }
 
     /// A producer waits until the stage may be written.
     #[inline(always)]
-    pub(super) fn wait_empty<G: Gpu>(&self, gpu: G) {
+    pub(in crate::spmm) fn wait_empty<G: Gpu>(&self, gpu: G) {
         if self.step >= STAGES {
             gpu.barrier_sync(1 + STAGES + self.stage, self.threads);
         }
     }
 
-    /// A producer has started all copies of the stage. The one [`AHEAD`](Self::AHEAD) before has landed now: it is full.
+    /// A producer has started all copies of the stage. The one `ahead` before has landed now: it is full.
     #[inline(always)]
-    pub(super) fn started<G: Gpu>(&mut self, gpu: G) {
+    pub(in crate::spmm) fn started<G: Gpu>(&mut self, gpu: G) {
         gpu.copy_async_commit();
-        if self.step >= Self::AHEAD {
-            match Self::AHEAD {
+        if self.step >= self.ahead {
+            match self.ahead {
+                0 => gpu.copy_async_wait::<0>(),
                 1 => gpu.copy_async_wait::<1>(),
                 2 => gpu.copy_async_wait::<2>(),
                 3 => gpu.copy_async_wait::<3>(),
                 4 => gpu.copy_async_wait::<4>(),
                 _ => gpu.copy_async_wait::<5>(),
             }
-            let landed =
-                if self.stage >= Self::AHEAD { self.stage } else { self.stage + STAGES } - Self::AHEAD;
+            let landed = if self.stage >= self.ahead { self.stage } else { self.stage + STAGES } - self.ahead;
+            self.publish(gpu);
             gpu.barrier_arrive(1 + landed, self.threads);
         }
         self.advance();
@@ -63,9 +75,10 @@ impl<const STAGES: u32> Ring<STAGES> {
 
     /// A producer has no more to start: what is under way lands.
     #[inline(always)]
-    pub(super) fn drain<G: Gpu>(&self, gpu: G) {
+    pub(in crate::spmm) fn drain<G: Gpu>(&self, gpu: G) {
         gpu.copy_async_wait::<0>();
-        let mut left = if self.steps < Self::AHEAD { self.steps } else { Self::AHEAD };
+        self.publish(gpu);
+        let mut left = if self.steps < self.ahead { self.steps } else { self.ahead };
         while left > 0 {
             let landed = if self.stage >= left { self.stage } else { self.stage + STAGES } - left;
             gpu.barrier_arrive(1 + landed, self.threads);
@@ -73,15 +86,22 @@ impl<const STAGES: u32> Ring<STAGES> {
         }
     }
 
+    #[inline(always)]
+    fn publish<G: Gpu>(&self, gpu: G) {
+        if self.proxy {
+            gpu.fence_async_proxy();
+        }
+    }
+
     /// A consumer waits until the stage may be read.
     #[inline(always)]
-    pub(super) fn wait_full<G: Gpu>(&self, gpu: G) {
+    pub(in crate::spmm) fn wait_full<G: Gpu>(&self, gpu: G) {
         gpu.barrier_sync(1 + self.stage, self.threads);
     }
 
     /// A consumer goes on to the next stage, once it is full. After the last step it stays where it is.
     #[inline(always)]
-    pub(super) fn next<G: Gpu>(&mut self, gpu: G) {
+    pub(in crate::spmm) fn next<G: Gpu>(&mut self, gpu: G) {
         let stage = self.stage;
         self.advance();
         if self.is_done() {
@@ -93,7 +113,7 @@ impl<const STAGES: u32> Ring<STAGES> {
 
     /// A consumer, gone on to the next stage, has read all of `stage`, the one before.
     #[inline(always)]
-    pub(super) fn release<G: Gpu>(&self, gpu: G, stage: u32) {
+    pub(in crate::spmm) fn release<G: Gpu>(&self, gpu: G, stage: u32) {
         // A stage that is never filled again has nobody waiting.
         if self.step + STAGES <= self.steps {
             gpu.barrier_arrive(1 + STAGES + stage, self.threads);
