@@ -86,7 +86,7 @@ fn check_entries(module: &Module) -> anyhow::Result<()> {
     let built: BTreeSet<_> = module.entries.iter().map(|entry| entry.name.as_str()).collect();
     let level = module.target.level();
     let listed: BTreeSet<_> =
-        entries::all().filter(|entry| entry.min_sm <= level).map(|entry| entry.name).collect();
+        entries::all().filter(|entry| entry.runs_on(level)).map(|entry| entry.name).collect();
     if let Some(entry) = listed.difference(&built).next() {
         bail!("{}: entry `{entry}` is in the list of kernels and not in the PTX", module.target);
     }

@@ -48,7 +48,7 @@ fn registers(entry: &str, machine: &Machine) -> Option<u32> {
     let target = match machine.name {
         "V100" => "sm_70",
         "A100" => "sm_80",
-        _ => "sm_90",
+        _ => "sm_90a",
     };
     RESOURCES.lines().find_map(|line| {
         let mut words = line.split_whitespace();

@@ -16,7 +16,7 @@ pub trait Kernel: 'static {
     const SHARED_BYTES: u32;
     /// What ptxas may rely on when it gives out registers.
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 0 };
-    /// Lowest target that can run it, as in `sm_70`.
+    /// Lowest target that can run it, as in `sm_70`; 90 stands for `sm_90a`, which is also the highest ([`runs_on`]).
     const MIN_SM: u32 = 70;
 
     /// The body, run by every thread of the grid.
@@ -26,6 +26,12 @@ pub trait Kernel: 'static {
     /// host side computes, with blocks of [`THREADS`](Kernel::THREADS) threads. An implementation may rely on this only
     /// for accesses through `gpu`: the simulator, which checks those, runs kernels on any arguments.
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args);
+}
+
+/// Whether a GPU of compute capability `sm` (90 for 9.0) runs what is built for `target`. Targets are for newer GPUs, too;
+/// but 90 stands for `sm_90a`, whose products of warpgroups only compute capability 9.0 has.
+pub const fn runs_on(target: u32, sm: u32) -> bool {
+    if target == 90 { sm == 90 } else { target <= sm }
 }
 
 /// What ptxas may rely on when it gives out registers.
@@ -49,7 +55,7 @@ pub struct Entry<Tile> {
     pub shared_bytes: u32,
     /// What ptxas may rely on.
     pub bounds: Bounds,
-    /// Lowest target that can run it, as in `sm_70`.
+    /// Lowest target that can run it, as in `sm_70`; see [`runs_on`](Entry::runs_on).
     pub min_sm: u32,
     /// The constants of the kernel.
     pub tile: Tile,
@@ -68,6 +74,11 @@ impl<Tile: Copy> Entry<Tile> {
         }
     }
 
+    /// Whether a GPU of compute capability `sm` (90 for 9.0) can run it: the PTX for that GPU has it.
+    pub const fn runs_on(&self, sm: u32) -> bool {
+        runs_on(self.min_sm, sm)
+    }
+
     /// The line without its tile.
     pub const fn erased(&self) -> Entry<()> {
         Entry {
@@ -77,6 +88,31 @@ impl<Tile: Copy> Entry<Tile> {
             bounds: self.bounds,
             min_sm: self.min_sm,
             tile: (),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_built_for_9_0_runs_there_alone() {
+        let gpus = [70, 75, 80, 89, 90, 100, 120];
+        let runs = |target| gpus.map(|sm| runs_on(target, sm));
+        assert_eq!(runs(70), [true; 7]);
+        assert_eq!(runs(80), [false, false, true, true, true, true, true]);
+        assert_eq!(runs(90), [false, false, false, false, true, false, false]);
+    }
+
+    /// A GPU gets the PTX of the newest target that it runs. That has every entry that the GPU runs.
+    #[test]
+    fn the_newest_target_of_a_gpu_has_all_that_it_runs() {
+        for sm in 70..=130 {
+            let newest = [70, 80, 90].into_iter().rfind(|&target| runs_on(target, sm)).unwrap();
+            for min_sm in [70, 80, 90] {
+                assert_eq!(runs_on(min_sm, sm), runs_on(min_sm, newest), "{min_sm} on {sm}");
+            }
         }
     }
 }

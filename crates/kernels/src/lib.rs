@@ -15,6 +15,6 @@ mod types;
 #[cfg(target_arch = "nvptx64")]
 mod ptx;
 
-pub use kernel::{Bounds, Entry, Kernel};
+pub use kernel::{Bounds, Entry, Kernel, runs_on};
 pub use lacuna_gpu::{Bf16, F16};
 pub use types::{DeviceIndex, DeviceValue, IndexType, ValueType};

@@ -145,14 +145,14 @@ pub enum Error {
     },
     /// The driver does not take the kernels' PTX.
     #[error(
-        "the driver (CUDA {driver}) does not load kernel `{entry}`, PTX {ptx} for sm_{target}: {why}; \
+        "the driver (CUDA {driver}) does not load kernel `{entry}`, PTX {ptx} for {target}: {why}; \
          update the driver, or build the kernels for an older target"
     )]
     Ptx {
         /// The entry point.
         entry: String,
-        /// The target it was built for.
-        target: u32,
+        /// The target it was built for, as in `sm_80`.
+        target: &'static str,
         /// The PTX version it is written in.
         ptx: String,
         /// The newest CUDA that the driver offers.

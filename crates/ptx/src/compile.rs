@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(base, key("rustc 1.96.0", &sources("a"), Target::Sm80));
         assert_ne!(base, key("rustc 1.97.0", &sources("a"), Target::Sm80));
         assert_ne!(base, key("rustc 1.96.0", &sources("b"), Target::Sm80));
-        assert_ne!(base, key("rustc 1.96.0", &sources("a"), Target::Sm90));
+        assert_ne!(base, key("rustc 1.96.0", &sources("a"), Target::Sm90a));
     }
 
     #[test]
@@ -160,6 +160,6 @@ mod tests {
             |target| flags(target).into_iter().filter(|flag| flag.starts_with("--cfg")).collect::<Vec<_>>();
         assert_eq!(levels(Target::Sm70), ["--cfg=lacuna_sm=\"70\""]);
         assert_eq!(levels(Target::Sm80), ["--cfg=lacuna_sm=\"70\"", "--cfg=lacuna_sm=\"80\""]);
-        assert_eq!(levels(Target::Sm90).len(), 3);
+        assert_eq!(levels(Target::Sm90a).len(), 3);
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! # fn main() -> Result<(), lacuna_ptx::BuildError> {
 //! let build = Builder::new("../kernels")
-//!     .targets(&[Target::Sm70, Target::Sm80, Target::Sm90])
+//!     .targets(&[Target::Sm70, Target::Sm80, Target::Sm90a])
 //!     .launch_bounds(|entry| (entry == "axpy").then_some(LaunchBounds::threads(256)))
 //!     .copy_to("target/ptx")
 //!     .build()?;

@@ -95,20 +95,20 @@ mod tests {
     fn newer_targets_reserve_shared_memory() {
         // 96 KiB hold exactly two blocks of 48 KiB on a V100; 228 KiB hold four, not four and the reserve of five.
         check(Target::Sm70, 16, 128, 48 * 1024, 2, Limiter::Shared);
-        check(Target::Sm90, 16, 128, 48 * 1024, 4, Limiter::Shared);
-        check(Target::Sm90, 16, 128, 56 * 1024, 4, Limiter::Shared);
-        check(Target::Sm90, 16, 128, 56 * 1024 + 1, 3, Limiter::Shared);
+        check(Target::Sm90a, 16, 128, 48 * 1024, 4, Limiter::Shared);
+        check(Target::Sm90a, 16, 128, 56 * 1024, 4, Limiter::Shared);
+        check(Target::Sm90a, 16, 128, 56 * 1024 + 1, 3, Limiter::Shared);
     }
 
     #[test]
     fn a_block_that_never_fits() {
         check(Target::Sm70, 32, 128, 97 * 1024, 0, Limiter::Shared);
-        check(Target::Sm90, 255, 1024, 0, 0, Limiter::Registers);
-        assert_eq!(Occupancy::of(Target::Sm90, 255, 1024, 0).fraction(), 0.0);
+        check(Target::Sm90a, 255, 1024, 0, 0, Limiter::Registers);
+        assert_eq!(Occupancy::of(Target::Sm90a, 255, 1024, 0).fraction(), 0.0);
     }
 
     #[test]
     fn fraction_counts_warps() {
-        assert_eq!(Occupancy::of(Target::Sm90, 64, 128, 0).fraction(), 0.5);
+        assert_eq!(Occupancy::of(Target::Sm90a, 64, 128, 0).fraction(), 0.5);
     }
 }

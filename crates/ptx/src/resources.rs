@@ -140,8 +140,8 @@ mod tests {
         let bounds = LaunchBounds { max_threads: 128, min_blocks: 0, threads: 128, shared_bytes: 1024 };
         let usage = Usage { registers: 64, shared: 16, ..Usage::default() };
         let rows = vec![
-            Resources::new(Target::Sm90, &entry("scale", None), usage).unwrap(),
-            Resources::new(Target::Sm90, &entry("add", Some(bounds)), usage).unwrap(),
+            Resources::new(Target::Sm90a, &entry("scale", None), usage).unwrap(),
+            Resources::new(Target::Sm90a, &entry("add", Some(bounds)), usage).unwrap(),
             Resources::new(Target::Sm70, &entry("add", Some(bounds)), usage).unwrap(),
         ];
         let table = ResourceTable::new(rows, "12.9", "rustc 1.96.0 (ac68faa20 2026-05-25)");
@@ -150,8 +150,8 @@ What each entry takes. rustc 1.96.0, ptxas 12.9; no entry spills.
 
 entry  target  registers  shared B  stack B  threads  blocks/SM  occupancy  barriers
 add    sm_70          64      1040        0      128          8       50 %         2
-add    sm_90          64      1040        0      128          8       50 %         2
-scale  sm_90          64        16        0        -          -          -         2
+add    sm_90a         64      1040        0      128          8       50 %         2
+scale  sm_90a         64        16        0        -          -          -         2
 ";
         assert_eq!(table.to_string(), expected);
         assert_eq!(table.row("add", Target::Sm70).unwrap().shared_bytes, 1040);

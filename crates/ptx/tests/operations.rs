@@ -117,6 +117,7 @@ const EVERYWHERE: &[Expected] = &[
             "st.shared.v4.u32 …",
         ],
     ),
+    ("copies_shared_if", 2, &["@%q ld.shared.u16 …", "@%q ld.shared.u32 …"]),
     (
         "atomics_global",
         21,
@@ -149,7 +150,7 @@ const EVERYWHERE: &[Expected] = &[
 ];
 
 /// From sm_80 on.
-const NEWER: &[Expected] = &[
+const AMPERE: &[Expected] = &[
     (
         "copies_async",
         9,
@@ -189,6 +190,37 @@ const NEWER: &[Expected] = &[
     ),
 ];
 
+/// What every product of a warpgroup goes with, and the product itself.
+macro_rules! warpgroup {
+    ($product:literal) => {
+        &[
+            "fence.proxy.async.shared::cta",
+            "wgmma.fence.sync.aligned",
+            concat!("wgmma.mma_async.sync.aligned.", $product, " … 1, 1, 1, 1"),
+            "wgmma.commit_group.sync.aligned",
+            "wgmma.wait_group.sync.aligned 1",
+            "wgmma.wait_group.sync.aligned 0",
+        ]
+    };
+}
+
+/// On sm_90a.
+const HOPPER: &[Expected] = &[
+    ("products_f16_32", 1, warpgroup!("m64n32k16.f32.f16.f16")),
+    ("products_f16_64", 1, warpgroup!("m64n64k16.f32.f16.f16")),
+    ("products_f16_128", 1, warpgroup!("m64n128k16.f32.f16.f16")),
+    ("products_bf16_32", 1, warpgroup!("m64n32k16.f32.bf16.bf16")),
+    ("products_bf16_64", 1, warpgroup!("m64n64k16.f32.bf16.bf16")),
+    ("products_bf16_128", 1, warpgroup!("m64n128k16.f32.bf16.bf16")),
+];
+
+/// What a target has.
+fn expected(target: Target) -> Vec<&'static Expected> {
+    let ampere = if target >= Target::Sm80 { AMPERE } else { &[] };
+    let hopper = if target == Target::Sm90a { HOPPER } else { &[] };
+    [EVERYWHERE, ampere, hopper].into_iter().flatten().collect()
+}
+
 fn operations() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/operations")
 }
@@ -201,7 +233,10 @@ fn build() -> Option<Build> {
         return None;
     }
     let barriers = |name: &str| {
-        EVERYWHERE.iter().chain(NEWER).find(|(entry, ..)| *entry == name).map(|(_, barriers, _)| *barriers)
+        expected(Target::Sm90a)
+            .into_iter()
+            .find(|(entry, ..)| *entry == name)
+            .map(|(_, barriers, _)| *barriers)
     };
     let build =
         Builder::new(operations()).targets(&Target::ALL).expect_barriers(barriers).cache(cache).build();
@@ -213,16 +248,20 @@ fn has(ptx: &str, instruction: &str) -> bool {
     let (head, operands) = instruction.split_once(" …").unwrap_or((instruction, ""));
     // An operand at the end that does not matter, behind one that does.
     let (operand, open) = operands.strip_suffix(", …").map_or((operands, false), |operand| (operand, true));
-    ptx.lines().any(|line| {
-        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-        let Some(code) = line.strip_suffix(';') else { return false };
+    let matches = |code: &str| {
+        let code = code.split_whitespace().collect::<Vec<_>>().join(" ");
         code == instruction
             || instruction.contains('…')
                 && code.strip_prefix(head).is_some_and(|rest| {
                     let rest = if open { rest.rsplit_once(", ").map_or("", |(rest, _)| rest) } else { rest };
                     rest.starts_with(' ') && rest.ends_with(operand)
                 })
-    })
+    };
+    // Only what a semicolon ends; assembly of several instructions stands in one line.
+    fn code(line: &str) -> Option<&str> {
+        Some(line.split("//").next()?.rsplit_once(';')?.0)
+    }
+    ptx.lines().filter_map(code).any(|line| line.split(';').any(matches))
 }
 
 #[test]
@@ -230,8 +269,7 @@ fn every_operation_is_its_instruction() {
     let Some(build) = build() else { return };
     for module in &build.modules {
         let target = module.target;
-        let newer = if target >= Target::Sm80 { NEWER } else { &[] };
-        let expected: Vec<_> = EVERYWHERE.iter().chain(newer).collect();
+        let expected = expected(target);
         assert_eq!(module.entries.len(), expected.len(), "{target}");
         for (name, _, instructions) in expected {
             let entry = module.entry(name).unwrap_or_else(|| panic!("no {name} for {target}"));
@@ -286,6 +324,13 @@ fn instructions_are_told_apart() {
     let ptx = "\tcp.async.cg [%r1], [%rd1], 16, %r2;\n\tbar.sync \t0;\n\tshfl.sync.up.b32 \t%r1, %r2, 3, 6144, -1;\n// membar.gl\n";
     assert!(has(ptx, "bar.sync 0") && has(ptx, "shfl.sync.up.b32 … 3, 6144, -1"));
     assert!(has(ptx, "cp.async.cg … 16, …") && has(ptx, "cp.async.cg …"));
+    let several =
+        "{ .reg .pred %q; setp.ne.u32 %q, %r1, 0; @%q ld.shared.u32 %r2, [%r3]; } // st.shared.u32 %r2;\n";
+    assert!(
+        has(several, "@%q ld.shared.u32 …")
+            && has(several, "setp.ne.u32 … 0")
+            && !has(several, "st.shared.u32 …")
+    );
     for absent in ["cp.async.cg … 16", "cp.async.cg … 8, …"] {
         assert!(!has(ptx, absent), "{absent}");
     }

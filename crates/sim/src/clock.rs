@@ -5,6 +5,9 @@
 //! barriers, to which they come whole: a warp that arrives leaves its clock and all that it knows of other warps, and one
 //! that has waited takes over what all have left.
 
+use crate::race::Who;
+use crate::site::SiteId;
+
 /// Lanes of a warp.
 const LANES: usize = lacuna_gpu::WARP as usize;
 
@@ -25,6 +28,13 @@ pub(crate) struct Moment {
     pub(crate) warp: u32,
     pub(crate) lane: u32,
     pub(crate) clock: u32,
+}
+
+impl Moment {
+    /// The thread's index in its block.
+    pub(crate) fn thread(&self) -> u32 {
+        self.warp * LANES as u32 + self.lane
+    }
 }
 
 /// The clocks of a block.
@@ -123,5 +133,12 @@ impl Clocks {
     #[inline]
     pub(crate) fn seen(&self, thread: u32) -> &Seen {
         &self.seen[thread as usize]
+    }
+
+    /// An access at the present moment of a thread.
+    #[inline]
+    pub(crate) fn who<'a>(&'a self, now: &'a Moment, site: SiteId) -> Who<'a> {
+        let thread = now.thread();
+        Who { now, seen: self.seen(thread), known: self.known(thread), site }
     }
 }

@@ -22,7 +22,8 @@ pub struct LineCounters {
 /// Sums over a launch, of one source line or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Executions by single threads; of products on tensor cores, by warps. For `fma`, the number of fused multiply-adds.
+    /// Executions by single threads; of products on tensor cores, by warps, and of a warpgroup's, for each 8 columns. For
+    /// `fma`, the number of fused multiply-adds.
     pub executions: u64,
     /// Memory instructions of warps. Zero for what is no memory access.
     pub requests: u64,

@@ -119,10 +119,13 @@ impl Report {
         let special_us = on_sms(specials, machine.specials_per_clock);
         let products = |operation| self.total(|other| other == operation).executions;
         // One of TF32 has half the multiply-adds, at half the rate.
-        let tensor_us = match products(Operation::Mma) + products(Operation::MmaTf32) {
+        let tensor_us = |count, rate| match count {
             0 => 0.0,
-            count => on_sms(count * Operation::Mma.tensor_fmas(), machine.tensor_fmas_per_clock),
+            count => on_sms(count * Operation::Mma.tensor_fmas(), rate),
         };
+        let of_warps = products(Operation::Mma) + products(Operation::MmaTf32);
+        let tensor_us = tensor_us(of_warps, machine.tensor_fmas_per_clock)
+            + tensor_us(products(Operation::WarpgroupMma), machine.warpgroup_fmas_per_clock);
 
         let (blocks, sms) = (self.blocks(), u64::from(machine.sms.max(1)));
         let imbalance = blocks.div_ceil(sms).saturating_mul(sms) as f64 / blocks.max(1) as f64;

@@ -69,6 +69,16 @@ pub enum FindingKind {
     CopyInFlight,
     /// A thread exited before it waited for its asynchronous copies.
     CopyNotWaited,
+    /// The warps of a warpgroup came to different operations of it, or gave different B, or not all of them came.
+    MismatchedWarpgroup,
+    /// A warpgroup's product without `warpgroup_arrive` since the last wait.
+    MissingArrive,
+    /// A warpgroup's product of shared memory whose writer did not call `fence_async_proxy` before he handed it over.
+    MissingProxyFence,
+    /// Sums changed, or were replaced by others, while products were being added to them.
+    SumsInFlight,
+    /// A thread exited before it waited for its warpgroup's products.
+    ProductNotWaited,
     /// An argument that the operation does not accept.
     BadArgument,
     /// The kernel panicked: on a GPU a trap, which ends the launch.
@@ -98,6 +108,11 @@ impl fmt::Display for FindingKind {
             Self::AbsentLane => "warp operation that needs an absent lane",
             Self::CopyInFlight => "access to the target of an asynchronous copy in flight",
             Self::CopyNotWaited => "exit without waiting for asynchronous copies",
+            Self::MismatchedWarpgroup => "warps of a warpgroup at odds",
+            Self::MissingArrive => "product of a warpgroup without warpgroup_arrive",
+            Self::MissingProxyFence => "product of shared memory without fence_async_proxy after its writes",
+            Self::SumsInFlight => "sums changed while products are added to them",
+            Self::ProductNotWaited => "exit without waiting for products of a warpgroup",
             Self::BadArgument => "argument that the operation does not accept",
             Self::Trap => "trap",
             Self::StepLimit => "step limit passed",

@@ -158,7 +158,7 @@ impl<'l> Worker<'l> {
         if kind == Access::Write {
             self.handover.write(thread, now);
         }
-        let who = Who { now: &now, seen: self.clocks.seen(thread), known: self.clocks.known(thread), site };
+        let who = self.clocks.who(&now, site);
         if let Some(rival) = self.global.visit(address, bytes, kind, &who) {
             self.report_at(FindingKind::Race, site, access, Some(rival));
         }

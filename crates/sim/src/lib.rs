@@ -43,6 +43,7 @@ mod marks;
 mod memory;
 mod named;
 mod operation;
+mod proxy;
 mod race;
 mod report;
 mod request;
@@ -58,6 +59,7 @@ mod tensor;
 mod thread;
 mod transactions;
 mod trap;
+mod warpgroup;
 mod worker;
 mod zeros;
 

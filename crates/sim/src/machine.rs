@@ -14,8 +14,10 @@ pub struct Machine {
     pub fmas_per_clock: u32,
     /// Fused multiply-adds a clock on tensor cores, each SM: of halves, through `mma.sync`; of TF32 it is half as many. 0
     /// where there are none that `Gpu` can use. For H100 and H200 it is what they were measured to reach, some 62 % of the
-    /// vendor's peak, which needs other instructions.
+    /// vendor's peak, which only products of warpgroups reach.
     pub tensor_fmas_per_clock: u32,
+    /// As `tensor_fmas_per_clock`, by products of warpgroups; 0 where there are none.
+    pub warpgroup_fmas_per_clock: u32,
     /// Special functions (exp2, rcp) a clock, each SM.
     pub specials_per_clock: u32,
     /// Bytes a clock from L1 or shared memory, each SM; both share one path.
@@ -50,6 +52,7 @@ impl Machine {
         clock_ghz: 1.53,
         fmas_per_clock: 64,
         tensor_fmas_per_clock: 0,
+        warpgroup_fmas_per_clock: 0,
         specials_per_clock: 16,
         l1_bytes_per_clock: 128,
         l2_bytes_per_clock: 2048,
@@ -83,6 +86,7 @@ impl Machine {
         clock_ghz: 1.98,
         fmas_per_clock: 128,
         tensor_fmas_per_clock: 1280,
+        warpgroup_fmas_per_clock: 2048,
         dram_gb_per_s: 3352.0,
         shared_bytes: 228 * 1024,
         ..Self::A100

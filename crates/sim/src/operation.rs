@@ -55,6 +55,12 @@ pub enum Operation {
     Mma,
     /// `mma_tf32`
     MmaTf32,
+    /// `warpgroup_mma_f16` and `warpgroup_mma_bf16`.
+    WarpgroupMma,
+    /// `warpgroup_arrive`, `warpgroup_commit` and `warpgroup_wait`.
+    WarpgroupControl,
+    /// `fence_async_proxy`
+    ProxyFence,
 }
 
 impl Operation {
@@ -82,13 +88,14 @@ impl Operation {
                 | Self::SharedStore
                 | Self::SharedAtomic
                 | Self::CopyAsyncWrite
+                | Self::WarpgroupMma
         )
     }
 
-    /// Fused multiply-adds of one execution by a warp, on tensor cores.
+    /// Fused multiply-adds of one execution by a warp, on tensor cores; each 8 columns of a warpgroup's product are one.
     pub const fn tensor_fmas(self) -> u64 {
         match self {
-            Self::Mma => 16 * 8 * 16,
+            Self::Mma | Self::WarpgroupMma => 16 * 8 * 16,
             Self::MmaTf32 => 16 * 8 * 8,
             _ => 0,
         }

@@ -27,14 +27,7 @@ impl Write {
     /// Whether the write does not come before the present access.
     #[inline]
     fn is_unordered(&self, who: &Who<'_>) -> bool {
-        let Who { now, seen, known, .. } = *who;
-        let Moment { epoch, warp, lane, clock } = self.at;
-        epoch == now.epoch
-            && if warp == now.warp {
-                lane != now.lane && clock > seen[lane as usize]
-            } else {
-                known.is_none_or(|known| clock > known[warp as usize])
-            }
+        !who.comes_after(&self.at)
     }
 }
 
@@ -57,16 +50,7 @@ impl Granule {
     #[inline]
     fn visit(&mut self, who: &Who<'_>, access: Access, key: u64, tables: &mut Tables) -> Option<SiteId> {
         let Who { now, site, .. } = *who;
-        let (meets_readers, meets_atomics) = (access != Access::Read, access != Access::Atomic);
-        let rival = if self.write.is_unordered(who) {
-            Some(self.write.site)
-        } else if meets_atomics && self.atomics.is_unordered(who, key, &tables.atomics) {
-            Some(self.atomics.site)
-        } else if meets_readers && self.readers.is_unordered(who, key, &tables.readers) {
-            Some(self.readers.site)
-        } else {
-            None
-        };
+        let rival = self.rival(who, access, key, tables);
         match access {
             Access::Read => self.readers.join(who, key, &mut tables.readers),
             Access::Atomic => self.atomics.join(who, key, &mut tables.atomics),
@@ -78,6 +62,21 @@ impl Granule {
         }
         rival
     }
+
+    /// The line of an earlier access that an access would race with.
+    #[inline]
+    fn rival(&self, who: &Who<'_>, access: Access, key: u64, tables: &Tables) -> Option<SiteId> {
+        let (meets_readers, meets_atomics) = (access != Access::Read, access != Access::Atomic);
+        if self.write.is_unordered(who) {
+            Some(self.write.site)
+        } else if meets_atomics && self.atomics.is_unordered(who, key, &tables.atomics) {
+            Some(self.atomics.site)
+        } else if meets_readers && self.readers.is_unordered(who, key, &tables.readers) {
+            Some(self.readers.site)
+        } else {
+            None
+        }
+    }
 }
 
 /// The thread that makes an access, and from where.
@@ -87,6 +86,21 @@ pub(crate) struct Who<'a> {
     pub(crate) seen: &'a Seen,
     pub(crate) known: Option<&'a Known>,
     pub(crate) site: SiteId,
+}
+
+impl Who<'_> {
+    /// Whether the present access comes after what a thread did at this moment.
+    #[inline]
+    pub(crate) fn comes_after(&self, at: &Moment) -> bool {
+        let Who { now, seen, known, .. } = *self;
+        let Moment { epoch, warp, lane, clock } = *at;
+        epoch != now.epoch
+            || if warp == now.warp {
+                lane == now.lane || clock <= seen[lane as usize]
+            } else {
+                known.is_some_and(|known| clock <= known[warp as usize])
+            }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -140,6 +154,18 @@ impl Races {
             rival = rival.or(seen);
         }
         rival
+    }
+
+    /// The line of an earlier access that a read of a whole granule would race with; nothing is recorded.
+    #[inline]
+    pub(crate) fn rival_of_read(&self, granule: &Granule, index: u64, who: &Who<'_>) -> Option<SiteId> {
+        let rival = |state: &Granule, key| state.rival(who, Access::Read, key, &self.tables);
+        match self.bytes.get(&index) {
+            Some(bytes) if granule.split == who.now.epoch => {
+                bytes.iter().zip(index << 2..).find_map(|(state, key)| rival(state, key))
+            }
+            _ => rival(granule, index << 2),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 use crate::named::NamedCall;
 use crate::site::SiteId;
 use crate::tensor::Factors;
+use crate::warpgroup::WarpgroupCall;
 
 /// What the lanes of a warp do together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,7 @@ pub(crate) enum WarpOperation {
     Multiply(Factors),
     LoadMatrices { transposed: bool },
     Barrier(NamedCall),
+    Warpgroup(WarpgroupCall),
 }
 
 impl WarpOperation {
@@ -26,7 +28,7 @@ impl WarpOperation {
 
     /// Whether the whole warp must be there, at one instruction.
     pub(crate) const fn is_aligned(self) -> bool {
-        matches!(self, Self::Multiply(_) | Self::LoadMatrices { .. } | Self::Barrier(_))
+        matches!(self, Self::Multiply(_) | Self::LoadMatrices { .. } | Self::Barrier(_) | Self::Warpgroup(_))
     }
 
     pub(crate) const fn name(self) -> &'static str {
@@ -44,6 +46,7 @@ impl WarpOperation {
             Self::Multiply(Factors::Bf16) => "mma_bf16",
             Self::LoadMatrices { .. } => "shared_load_matrices",
             Self::Barrier(call) => call.name(),
+            Self::Warpgroup(call) => call.name(),
         }
     }
 }

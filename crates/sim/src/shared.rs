@@ -1,5 +1,7 @@
 //! The shared memory of the block that a worker is running.
 use crate::bits::{Words, low_bits};
+use crate::clock::Moment;
+use crate::proxy::{Proxy, Wrote};
 use crate::race::{Access, Granule, Races, Who, granules};
 use crate::site::SiteId;
 
@@ -13,16 +15,20 @@ struct Cell {
     written: u8,
     /// The copy in flight that will fill it: thread and line.
     flight: Option<(u32, SiteId)>,
+    /// The last writes of its two halves.
+    wrote: [Wrote; 2],
 }
 
 /// What is wrong with an access that is in bounds and aligned.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Faults {
     pub(crate) uninitialised: bool,
     /// The line of the unordered access.
     pub(crate) race: Option<SiteId>,
     /// The line of the copy in flight.
     pub(crate) flight: Option<SiteId>,
+    /// The line of a write that a product cannot be sure to see.
+    pub(crate) unfenced: Option<SiteId>,
 }
 
 #[derive(Debug, Default)]
@@ -31,6 +37,7 @@ pub(crate) struct SharedMemory {
     words: Vec<u64>,
     cells: Vec<Cell>,
     races: Races,
+    proxy: Proxy,
     bytes: u32,
 }
 
@@ -42,6 +49,7 @@ impl SharedMemory {
         self.words.resize(bytes.div_ceil(8) as usize, 0);
         self.cells.resize(bytes.div_ceil(4) as usize, Cell::default());
         self.races.clear();
+        self.proxy.start();
     }
 
     pub(crate) fn len(&self) -> u32 {
@@ -52,14 +60,10 @@ impl SharedMemory {
     #[inline]
     pub(crate) fn visit(&mut self, offset: u32, bytes: u32, access: Access, who: &Who<'_>) -> Faults {
         let mut faults = Faults::default();
+        let wrote = if access == Access::Read { Wrote::default() } else { self.proxy.write(who) };
         for (index, mask) in granules(u64::from(offset), bytes) {
+            self.refresh(index);
             let cell = &mut self.cells[index as usize];
-            if cell.block != self.block {
-                *cell = Cell { block: self.block, ..Cell::default() };
-                // What the last block left must not be seen, whatever fault lets a read through.
-                let shift = (index & 1) * 32;
-                self.words[(index >> 1) as usize] &= !(low_bits(32) << shift);
-            }
             if let Some((_, site)) = cell.flight {
                 faults.flight = Some(site);
             }
@@ -68,6 +72,11 @@ impl SharedMemory {
             }
             if access != Access::Read {
                 cell.written |= mask;
+                for (half, last) in cell.wrote.iter_mut().enumerate() {
+                    if mask >> (2 * half) & 0b11 != 0 {
+                        *last = wrote;
+                    }
+                }
             }
             let rival = self.races.visit(&mut cell.races, index, mask, access, who);
             faults.race = faults.race.or(rival);
@@ -78,6 +87,66 @@ impl SharedMemory {
         } else {
             faults
         }
+    }
+
+    /// Makes a cell that an earlier block left one of this block.
+    #[inline]
+    fn refresh(&mut self, index: u64) {
+        let cell = &mut self.cells[index as usize];
+        if cell.block != self.block {
+            *cell = Cell { block: self.block, ..Cell::default() };
+            // What the last block left must not be seen, whatever fault lets a read through.
+            let shift = (index & 1) * 32;
+            self.words[(index >> 1) as usize] &= !(low_bits(32) << shift);
+        }
+    }
+
+    /// A thread makes what it has written visible to products.
+    pub(crate) fn fence_proxy(&mut self, thread: u32, now: Moment) {
+        self.proxy.fence(thread, now);
+    }
+
+    /// The time on the clock of writes.
+    pub(crate) fn time(&self) -> u64 {
+        self.proxy.time()
+    }
+
+    /// The faults of a product that starts to read the 16 bytes at `offset`, aligned and in bounds. Nothing is recorded:
+    /// the read ends when the product does.
+    pub(crate) fn inspect(&mut self, offset: u32, who: &Who<'_>) -> Faults {
+        let mut faults = Faults::default();
+        let mut judged = Wrote::default();
+        for (index, mask) in granules(u64::from(offset), 16) {
+            self.refresh(index);
+            let cell = &self.cells[index as usize];
+            faults.flight = faults.flight.or(cell.flight.map(|(_, site)| site));
+            faults.uninitialised |= cell.written != mask;
+            faults.race = faults.race.or(self.races.rival_of_read(&cell.races, index, who));
+            for wrote in cell.wrote {
+                if wrote != judged && self.proxy.is_unfenced(&wrote, who) {
+                    faults.unfenced = Some(wrote.site);
+                }
+                judged = wrote;
+            }
+        }
+        match faults {
+            Faults { flight: Some(_), .. } => Faults { flight: faults.flight, ..Faults::default() },
+            // A fence cannot help where nothing orders the write.
+            Faults { race: Some(_), .. } => Faults { unfenced: None, ..faults },
+            _ => faults,
+        }
+    }
+
+    /// Records that a product has read the 16 bytes at `offset`, which it inspected at time `since`, and does so no more.
+    /// Gives a write that came in between.
+    pub(crate) fn retire(&mut self, offset: u32, since: u64, who: &Who<'_>) -> Option<Wrote> {
+        let mut late = None;
+        for (index, mask) in granules(u64::from(offset), 16) {
+            let cell = &mut self.cells[index as usize];
+            late = late.or(cell.wrote.into_iter().find(|wrote| wrote.time > since));
+            self.races.visit(&mut cell.races, index, mask, Access::Read, who);
+        }
+        late
     }
 
     /// Marks the target of a copy that thread `thread` has started.

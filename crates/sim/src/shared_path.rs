@@ -4,7 +4,7 @@ use lacuna_gpu::{AtomicBits, AtomicOp};
 use crate::bits::{Words, from_words, to_words};
 use crate::finding::{FindingKind, Place};
 use crate::operation::Operation;
-use crate::race::{Access, Who};
+use crate::race::Access;
 use crate::site::{Caller, SiteId};
 use crate::worker::Worker;
 
@@ -21,13 +21,18 @@ pub(crate) struct SharedAccess {
 
 impl SharedAccess {
     fn place(&self, len: u32) -> Place {
-        Place {
-            buffer: "shared memory".to_owned(),
-            offset: i64::from(self.offset),
-            element: i64::from(self.offset / self.element),
-            bytes: self.bytes,
-            buffer_bytes: u64::from(len),
-        }
+        place(self.offset, self.bytes, self.element, len)
+    }
+}
+
+/// Describes `bytes` bytes of elements of `element` bytes, in `len` bytes of shared memory.
+pub(crate) fn place(offset: u32, bytes: u32, element: u32, len: u32) -> Place {
+    Place {
+        buffer: "shared memory".to_owned(),
+        offset: i64::from(offset),
+        element: i64::from(offset / element),
+        bytes,
+        buffer_bytes: u64::from(len),
     }
 }
 
@@ -65,12 +70,7 @@ impl Worker<'_> {
     #[inline]
     pub(crate) fn visit_shared(&mut self, access: &SharedAccess, site: SiteId, kind: Access) -> bool {
         let now = self.clocks.now(access.thread);
-        let who = Who {
-            now: &now,
-            seen: self.clocks.seen(access.thread),
-            known: self.clocks.known(access.thread),
-            site,
-        };
+        let who = self.clocks.who(&now, site);
         let faults = self.shared.visit(access.offset, access.bytes, kind, &who);
         if faults.uninitialised {
             self.report_shared(FindingKind::Uninitialised, site, access, None);
@@ -82,6 +82,14 @@ impl Worker<'_> {
             self.report_shared(FindingKind::CopyInFlight, site, access, faults.flight);
         }
         !faults.uninitialised
+    }
+
+    /// The zeros of a load that its condition forbids: the lane takes no part in its warp's request.
+    pub(crate) fn pass_shared_load(&mut self, access: SharedAccess) -> Words {
+        let SharedAccess { thread, operation, bytes, .. } = access;
+        let site = self.tick(thread, access.caller, operation);
+        self.request(thread, site, operation, None, bytes);
+        [0; 2]
     }
 
     /// The words of a load; zeros where it may not happen or was never written.

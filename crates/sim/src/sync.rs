@@ -129,6 +129,7 @@ impl Worker<'_> {
             WarpOperation::LoadMatrices { transposed } => {
                 tensor::distribute(transposed, self.exchange.warp(warp));
             }
+            WarpOperation::Warpgroup(warpgroup) => self.complete_warpgroup(warp, warpgroup, call.site),
             _ => {}
         }
         for lane in lanes(present) {
@@ -170,6 +171,7 @@ impl Worker<'_> {
         }
         let Some(&(_, first)) = waiting.first() else {
             self.check_named_at_exit();
+            self.check_warpgroups_at_exit();
             return false;
         };
         if let Some(&(thread, other)) = waiting.iter().find(|(_, call)| call.site != first.site) {

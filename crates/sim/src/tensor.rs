@@ -63,7 +63,7 @@ impl Factors {
     }
 
     /// Number `index` of a word. TF32 has the upper 19 bits of an `f32`; a NaN that says so below them only is infinite.
-    fn value(self, word: u32, index: usize) -> f64 {
+    pub(crate) fn value(self, word: u32, index: usize) -> f64 {
         let bits = (word >> (16 * index)) as u16;
         match self {
             Self::Tf32 => f32::from_bits(word & 0xffff_e000).into(),
@@ -81,16 +81,12 @@ const fn split(lane: usize) -> (usize, usize) {
 /// Replaces each lane's A, B and C by its part of `A·B + C`.
 pub(crate) fn multiply(factors: Factors, parcels: &mut Parcels) {
     let packed = factors.packed();
-    let mut a = [[0.0; DEPTH]; ROWS];
+    let a = rows_of_a(factors, parcels);
     let mut b = [[0.0; COLUMNS]; DEPTH];
     let mut sums = [[0.0; COLUMNS]; ROWS];
     for (lane, parcel) in parcels.iter().enumerate() {
         let (group, place) = split(lane);
         for index in 0..packed {
-            for word in 0..4 {
-                let depth = packed * (place + word / 2 * 4) + index;
-                a[group + word % 2 * 8][depth] = factors.value(parcel[word], index);
-            }
             for word in 0..2 {
                 b[packed * (place + word * 4) + index][group] = factors.value(parcel[4 + word], index);
             }
@@ -111,6 +107,42 @@ pub(crate) fn multiply(factors: Factors, parcels: &mut Parcels) {
         let (group, place) = split(lane);
         for word in 0..4 {
             parcel[word] = cut(sums[group + word / 2 * 8][2 * place + word % 2]).to_bits();
+        }
+    }
+}
+
+/// A of a warp's product, whose first four words the lanes have given.
+fn rows_of_a(factors: Factors, parcels: &Parcels) -> [[f64; DEPTH]; ROWS] {
+    let packed = factors.packed();
+    let mut a = [[0.0; DEPTH]; ROWS];
+    for (lane, parcel) in parcels.iter().enumerate() {
+        let (group, place) = split(lane);
+        for index in 0..packed {
+            for word in 0..4 {
+                let depth = packed * (place + word / 2 * 4) + index;
+                a[group + word % 2 * 8][depth] = factors.value(parcel[word], index);
+            }
+        }
+    }
+    a
+}
+
+/// Adds to a warp's 16 rows of sums their part of `A·B`, with 16 rows of B; rows lie one after the other.
+pub(crate) fn accumulate(factors: Factors, parcels: &Parcels, b: &[f64], sums: &mut [f32]) {
+    let columns = b.len() / DEPTH;
+    let a = rows_of_a(factors, parcels);
+    let mut exact = vec![0.0; columns];
+    for (a, sums) in a.iter().zip(sums.chunks_exact_mut(columns)) {
+        for (exact, &sum) in exact.iter_mut().zip(&*sums) {
+            *exact = sum.into();
+        }
+        for (a, b) in a.iter().zip(b.chunks_exact(columns)) {
+            for (exact, b) in exact.iter_mut().zip(b) {
+                *exact += a * b;
+            }
+        }
+        for (sum, &exact) in sums.iter_mut().zip(&exact) {
+            *sum = cut(exact);
         }
     }
 }

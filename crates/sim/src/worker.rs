@@ -16,6 +16,7 @@ use crate::shared::SharedMemory;
 use crate::site::{Caller, SiteCache, SiteId};
 use crate::tensor::Exchange;
 use crate::trap::Panic;
+use crate::warpgroup::Warpgroups;
 
 /// What a thread must do before it goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +44,7 @@ pub(crate) struct Worker<'l> {
     pub(crate) schedule: Schedule,
     pub(crate) exchange: Exchange,
     pub(crate) named: NamedBarriers,
+    pub(crate) warpgroups: Warpgroups,
     steps: Vec<u64>,
     pub(crate) findings: Findings,
     pub(crate) pause: Pause,
@@ -70,6 +72,7 @@ impl<'l> Worker<'l> {
             schedule: Schedule::default(),
             exchange: Exchange::default(),
             named: NamedBarriers::default(),
+            warpgroups: Warpgroups::default(),
             steps: Vec::new(),
             findings: Findings::default(),
             pause: Pause::None,
@@ -91,6 +94,7 @@ impl<'l> Worker<'l> {
         self.copies.resize_with(threads, Copies::default);
         self.schedule.start(threads);
         self.named.start();
+        self.warpgroups.start(threads.div_ceil(32));
         self.steps.clear();
         self.steps.resize(threads, 0);
     }
@@ -167,7 +171,10 @@ impl<'l> Worker<'l> {
             return;
         }
         match outcome {
-            Ok(()) => self.check_copies_at_exit(thread),
+            Ok(()) => {
+                self.check_copies_at_exit(thread);
+                self.check_products_at_exit(thread);
+            }
             Err(panic) => {
                 self.aborted = true;
                 self.add(Finding {

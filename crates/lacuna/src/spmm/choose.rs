@@ -167,7 +167,7 @@ fn able(problem: &Problem, model: &CostModel) -> impl Iterator<Item = Choice> {
     let can = |entry: &&Entry<Tile>| {
         let Tile { value, vector, .. } = entry.tile;
         let fits = problem.vector.is_multiple_of(vector) && problem.n.is_multiple_of(vector as usize);
-        let runs = entry.min_sm <= problem.sm && entry.shared_bytes <= problem.block_shared_bytes;
+        let runs = entry.runs_on(problem.sm) && entry.shared_bytes <= problem.block_shared_bytes;
         fits && runs && value == problem.value && is_meant(problem, &entry.tile)
     };
     let choice = |entry: &Entry<Tile>| Choice {

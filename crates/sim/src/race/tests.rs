@@ -33,8 +33,7 @@ impl Bench {
     }
     fn part(&mut self, thread: u32, access: Access, mask: u8) -> bool {
         let now = self.clocks.now(thread);
-        let who =
-            Who { now: &now, seen: self.clocks.seen(thread), known: self.clocks.known(thread), site: thread };
+        let who = self.clocks.who(&now, thread);
         self.races.visit(&mut self.granule, 0, mask, access, &who).is_some()
     }
     fn races(&mut self, thread: u32, access: Access) -> bool {

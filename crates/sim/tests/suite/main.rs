@@ -7,3 +7,4 @@ mod ring;
 mod semantics;
 mod support;
 mod tensor;
+mod warpgroup;

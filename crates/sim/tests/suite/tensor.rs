@@ -7,22 +7,22 @@ use lacuna_sim::{Machine, Operation};
 use crate::support::{Args, Bench, kernel};
 
 const TF32: u32 = 0;
-const HALF: u32 = 1;
-const BRAIN: u32 = 2;
+pub(crate) const HALF: u32 = 1;
+pub(crate) const BRAIN: u32 = 2;
 
 /// Small whole numbers, exact in every type.
-fn a(row: u32, depth: u32) -> f32 {
+pub(crate) fn a(row: u32, depth: u32) -> f32 {
     ((3 * row + 5 * depth) % 7) as f32 - 3.0
 }
-fn b(depth: u32, column: u32) -> f32 {
+pub(crate) fn b(depth: u32, column: u32) -> f32 {
     ((2 * depth + 3 * column) % 5) as f32 - 2.0
 }
-fn c(row: u32, column: u32) -> f32 {
+pub(crate) fn c(row: u32, column: u32) -> f32 {
     100.0 * row as f32 - column as f32
 }
 
 /// Two numbers in a word.
-fn pair(kind: u32, lower: f32, upper: f32) -> u32 {
+pub(crate) fn pair(kind: u32, lower: f32, upper: f32) -> u32 {
     let bits = |x| if kind == HALF { f16::from_f32(x).to_bits() } else { bf16::from_f32(x).to_bits() };
     u32::from(bits(lower)) | u32::from(bits(upper)) << 16
 }

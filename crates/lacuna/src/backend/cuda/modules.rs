@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use cust::sys::{CUfunction, CUjit_option, CUmodule};
-use lacuna_kernels::entries;
+use lacuna_kernels::{entries, runs_on};
 
 use super::driver::{check, explain};
 use super::ffi;
@@ -24,6 +24,8 @@ const LOG_BYTES: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Modules {
     target: u32,
+    /// As its PTX has it.
+    name: &'static str,
     loaded: Mutex<HashMap<&'static str, Loaded>>,
 }
 
@@ -39,8 +41,9 @@ unsafe impl Send for Loaded {}
 impl Modules {
     /// The newest target that a GPU of compute capability `sm` runs.
     pub(super) fn for_gpu(sm: u32) -> Option<Self> {
-        let target = EMBEDDED.iter().map(|&(_, target, _)| target).filter(|&target| target <= sm).max()?;
-        Some(Self { target, loaded: Mutex::default() })
+        let fitting = EMBEDDED.iter().filter(|&&(_, target, _)| runs_on(target, sm));
+        let &(_, target, ptx) = fitting.max_by_key(|&&(_, target, _)| target)?;
+        Some(Self { target, name: directive(ptx, ".target "), loaded: Mutex::default() })
     }
 
     /// The oldest target, as a compute capability.
@@ -64,15 +67,19 @@ impl Modules {
     }
 
     fn refused(&self, entry: &str, ptx: &str, info: &DeviceInfo, why: String) -> Error {
-        let version = ptx.lines().find_map(|line| line.strip_prefix(".version "));
         Error::Ptx {
             entry: entry.into(),
-            target: self.target,
-            ptx: version.unwrap_or("unknown").trim().into(),
+            target: self.name,
+            ptx: directive(ptx, ".version ").into(),
             driver: info.driver.clone(),
             why,
         }
     }
+}
+
+/// What a line of PTX that starts with `name` says.
+fn directive<'a>(ptx: &'a str, name: &str) -> &'a str {
+    ptx.lines().find_map(|line| line.strip_prefix(name)).map_or("unknown", str::trim)
 }
 
 /// Compiles PTX with the driver, and finds its entry. An error is what the driver said.

@@ -11,6 +11,7 @@ mod copies;
 mod matrices;
 mod results;
 mod threads;
+mod warpgroups;
 mod warps;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Ptx};
@@ -36,6 +37,7 @@ entries! {
     copies_readonly: copies::all::<copies::ReadOnly, Ptx>;
     copies_streaming: copies::all::<copies::Streaming, Ptx>;
     copies_shared: copies::all::<copies::Shared, Ptx>;
+    copies_shared_if: copies::conditional;
     #[cfg(lacuna_sm = "80")]
     copies_async: copies::asynchronous;
     #[cfg(lacuna_sm = "80")]
@@ -44,6 +46,18 @@ entries! {
     products: matrices::products;
     #[cfg(lacuna_sm = "80")]
     matrices: matrices::loads;
+    #[cfg(lacuna_sm = "90")]
+    products_f16_32: warpgroups::products::<16, false, Ptx>;
+    #[cfg(lacuna_sm = "90")]
+    products_f16_64: warpgroups::products::<32, false, Ptx>;
+    #[cfg(lacuna_sm = "90")]
+    products_f16_128: warpgroups::products::<64, false, Ptx>;
+    #[cfg(lacuna_sm = "90")]
+    products_bf16_32: warpgroups::products::<16, true, Ptx>;
+    #[cfg(lacuna_sm = "90")]
+    products_bf16_64: warpgroups::products::<32, true, Ptx>;
+    #[cfg(lacuna_sm = "90")]
+    products_bf16_128: warpgroups::products::<64, true, Ptx>;
     atomics_global: atomics::all::<atomics::Global, Ptx>;
     atomics_shared: atomics::all::<atomics::Shared, Ptx>;
     arithmetic: arithmetic::all;

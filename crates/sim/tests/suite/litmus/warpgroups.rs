@@ -1,0 +1,243 @@
+//! Products of a warpgroup: whether all warps and lanes do the same, and what becomes of the sums.
+use lacuna_gpu::{Gpu, SharedPtr};
+use lacuna_sim::FindingKind::{
+    AbsentLane, BadArgument, MismatchedWarpgroup, MissingArrive, ProductNotWaited, SumsInFlight,
+};
+
+use crate::support::{Bench, blamed, kernel, line};
+
+pub(super) const FILE: &str = include_str!("warpgroups.rs");
+
+/// Bytes of a B of 32 columns.
+pub(super) const B: u32 = 1024;
+
+pub(super) fn at(offset: u32) -> SharedPtr<u16> {
+    SharedPtr::from_offset(offset)
+}
+
+/// Fills a thread's part of B: 8 bytes.
+///
+/// # Safety
+/// See `Gpu`.
+pub(super) unsafe fn fill<G: Gpu>(gpu: G) {
+    // SAFETY: passed on.
+    unsafe { gpu.shared_store(at(8 * gpu.thread_idx_x()), [0u16; 4]) }; // blame: fill
+}
+
+/// Hands a thread's part of B to all.
+///
+/// # Safety
+/// See `Gpu`.
+pub(super) unsafe fn publish<G: Gpu>(gpu: G) {
+    // SAFETY: passed on.
+    unsafe { fill(gpu) };
+    gpu.fence_async_proxy();
+    gpu.sync_threads();
+}
+
+/// Starts a product of zeros.
+///
+/// # Safety
+/// See `Gpu`.
+pub(super) unsafe fn multiply<G: Gpu>(gpu: G, sums: &mut [f32; 16], b: u32) {
+    // SAFETY: passed on.
+    unsafe { gpu.warpgroup_mma_f16::<16, 0>(sums, [0; 4], at(b)) }; // blame: product
+}
+
+/// Ends all products.
+pub(super) fn finish<G: Gpu>(gpu: G, sums: &mut [f32; 16]) {
+    gpu.warpgroup_commit();
+    gpu.warpgroup_wait::<0, 16>(sums);
+}
+
+kernel!(NoArrive, 128, B, |gpu, args| {
+    let mut sums = [0.0; 16];
+    publish(gpu);
+    gpu.warpgroup_arrive();
+    multiply(gpu, &mut sums, 0);
+    finish(gpu, &mut sums);
+    if !args.fault {
+        gpu.warpgroup_arrive();
+    }
+    multiply(gpu, &mut sums, 0);
+    finish(gpu, &mut sums);
+});
+
+#[test]
+fn a_product_without_arrive_since_the_last_wait() {
+    let finding = Bench::new().fault::<NoArrive>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (MissingArrive, line(FILE, "product")));
+    assert_eq!(finding.count, 4);
+}
+
+kernel!(TouchedSums, 128, B, |gpu, args| {
+    let mut sums = [0.0; 16];
+    publish(gpu);
+    gpu.warpgroup_arrive();
+    multiply(gpu, &mut sums, 0);
+    if args.fault && gpu.thread_idx_x() == 9 {
+        sums[3] = 0.0;
+    }
+    finish(gpu, &mut sums);
+    gpu.store(args.output.add(gpu.thread_idx_x() as usize), [sums[3].to_bits()]);
+});
+
+#[test]
+fn sums_that_are_changed_in_flight() {
+    let finding = Bench::new().fault::<TouchedSums>(1);
+    assert_eq!((finding.kind, finding.thread, finding.count), (SumsInFlight, Some(9), 1));
+}
+
+kernel!(TwoArrays, 128, 4 * B, |gpu, args| {
+    let (mut sums, mut wide) = ([0.0; 16], [0.0; 32]);
+    for quarter in 0..4 {
+        gpu.shared_store(at(quarter * B + 8 * gpu.thread_idx_x()), [0u16; 4]);
+    }
+    publish(gpu);
+    gpu.warpgroup_arrive();
+    multiply(gpu, &mut sums, 0);
+    if !args.fault {
+        finish(gpu, &mut sums);
+        gpu.warpgroup_arrive();
+    }
+    gpu.warpgroup_mma_bf16::<32, 0>(&mut wide, [0; 4], at(0)); // blame: second array
+    gpu.warpgroup_commit();
+    gpu.warpgroup_wait::<0, 32>(&mut wide); // blame: wait of the second
+});
+
+#[test]
+fn a_second_array_of_sums_in_flight() {
+    let findings = Bench::new().faults::<TwoArrays>(1);
+    let lines: Vec<u32> = findings.iter().map(blamed).collect();
+    assert_eq!(lines, [line(FILE, "second array"), line(FILE, "wait of the second")]);
+    assert!(
+        findings.iter().all(|finding| finding.kind == SumsInFlight && finding.count == 128),
+        "{findings:#?}"
+    );
+}
+
+kernel!(NotCommitted, 128, B, |gpu, args| {
+    let mut sums = [0.0; 16];
+    publish(gpu);
+    gpu.warpgroup_arrive();
+    multiply(gpu, &mut sums, 0);
+    if !args.fault {
+        gpu.warpgroup_commit();
+    }
+    gpu.warpgroup_wait::<0, 16>(&mut sums);
+    gpu.store(args.output.add(gpu.thread_idx_x() as usize), [u32::from(sums[0].is_nan())]);
+});
+
+#[test]
+fn a_wait_does_not_cover_what_was_not_committed() {
+    let bench = Bench::zeroed();
+    let (simulator, output) = (bench.simulator.clone(), bench.args.output.address());
+    let finding = bench.fault::<NotCommitted>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (ProductNotWaited, line(FILE, "product")));
+    assert_eq!(finding.count, 128);
+    let mut bytes = [0; 4];
+    simulator.read(output, &mut bytes).unwrap();
+    assert_eq!(u32::from_le_bytes(bytes), 1, "there is no result");
+}
+
+kernel!(NotWaited, 128, B, |gpu, args| {
+    let mut sums = [0.0; 16];
+    publish(gpu);
+    gpu.warpgroup_arrive();
+    multiply(gpu, &mut sums, 0);
+    gpu.warpgroup_commit();
+    if args.fault {
+        gpu.warpgroup_wait::<1, 16>(&mut sums);
+    } else {
+        gpu.warpgroup_wait::<0, 16>(&mut sums);
+    }
+});
+
+#[test]
+fn an_exit_before_the_wait() {
+    let finding = Bench::new().fault::<NotWaited>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (ProductNotWaited, line(FILE, "product")));
+}
+
+kernel!(ThreeWarps, 128, B, |gpu, args| {
+    let mut sums = [0.0; 16];
+    publish(gpu);
+    if !args.fault || gpu.thread_idx_x() < 96 {
+        gpu.warpgroup_arrive(); // blame: three warps
+        multiply(gpu, &mut sums, 0);
+        finish(gpu, &mut sums);
+    }
+});
+
+#[test]
+fn a_warp_that_does_not_come() {
+    let finding = Bench::new().fault::<ThreeWarps>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (MismatchedWarpgroup, line(FILE, "three warps")));
+    assert!(finding.detail.contains("warp 3"), "{finding}");
+}
+
+kernel!(SmallBlock, 64, B, |gpu, _args| {
+    let mut sums = [0.0; 16];
+    gpu.shared_store(at(16 * gpu.thread_idx_x()), [0u16; 8]);
+    gpu.fence_async_proxy();
+    gpu.sync_threads();
+    gpu.warpgroup_arrive(); // blame: small block
+    multiply(gpu, &mut sums, 0);
+    finish(gpu, &mut sums);
+});
+
+#[test]
+fn a_block_without_a_whole_warpgroup() {
+    let error = Bench::new().launch::<SmallBlock>(1).unwrap_err().to_string();
+    assert!(error.contains("warp 2 of the warpgroup"), "{error}");
+}
+
+kernel!(TwoPlaces, 128, 2 * B, |gpu, args| {
+    let mut sums = [0.0; 16];
+    gpu.shared_store(at(B + 8 * gpu.thread_idx_x()), [0u16; 4]);
+    publish(gpu);
+    gpu.warpgroup_arrive();
+    let b = if args.fault && gpu.thread_idx_x() >= 64 { B } else { 0 };
+    multiply(gpu, &mut sums, b);
+    finish(gpu, &mut sums);
+});
+
+#[test]
+fn warps_that_give_different_places_of_b() {
+    let finding = Bench::new().fault::<TwoPlaces>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (MismatchedWarpgroup, line(FILE, "product")));
+    assert_eq!((finding.thread, finding.count), (Some(64), 2));
+}
+
+kernel!(LanesAtOdds, 128, 2 * B, |gpu, args| {
+    let mut sums = [0.0; 16];
+    publish(gpu);
+    gpu.warpgroup_arrive();
+    multiply(gpu, &mut sums, if args.fault && gpu.thread_idx_x() == 37 { B } else { 0 });
+    finish(gpu, &mut sums);
+});
+
+#[test]
+fn lanes_that_give_different_places_of_b() {
+    let finding = Bench::new().fault::<LanesAtOdds>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (BadArgument, line(FILE, "product")));
+    assert_eq!((finding.thread, finding.count), (Some(37), 1));
+}
+
+kernel!(HalfAWarp, 128, B, |gpu, args| {
+    let mut sums = [0.0; 16];
+    publish(gpu);
+    if args.fault && gpu.thread_idx_x() % 32 >= 16 {
+        return;
+    }
+    gpu.warpgroup_arrive();
+    multiply(gpu, &mut sums, 0);
+    finish(gpu, &mut sums);
+});
+
+#[test]
+fn warps_that_are_not_whole() {
+    let findings = Bench::new().faults::<HalfAWarp>(1);
+    assert!(findings.iter().all(|finding| finding.kind == AbsentLane), "{findings:#?}");
+    assert!(findings.iter().any(|finding| blamed(finding) == line(FILE, "product")), "{findings:#?}");
+}

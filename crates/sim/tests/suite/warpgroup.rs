@@ -1,0 +1,169 @@
+//! Products of a warpgroup: what they compute, when it can be seen, and what they count.
+use lacuna_gpu::{GlobalMut, Gpu, SharedPtr};
+use lacuna_kernels::Kernel;
+use lacuna_sim::{Machine, Operation, Report, Simulator};
+
+use crate::support::{Bench, kernel};
+use crate::tensor::{BRAIN, HALF, a, b, c, pair};
+
+/// Rows of B: two products, one after the other.
+const DEPTH: u32 = 32;
+
+/// The sum `index` of a thread: row and column.
+fn position(thread: u32, index: u32) -> (u32, u32) {
+    let (warp, lane) = (thread / 32, thread % 32);
+    (16 * warp + lane / 4 + index / 2 % 2 * 8, index / 4 * 8 + lane % 4 * 2 + index % 2)
+}
+
+/// Where an element of B lies.
+fn place<const L: usize, const PANEL: u32>(row: u32, column: u32) -> u32 {
+    let (panel, column) = if L == 16 { (0, column) } else { (column / 64, column % 64) };
+    let (piece, rest) = (column / 8, column % 8);
+    let within =
+        if L == 16 { 64 * row + 16 * (piece ^ (row / 2 % 4)) } else { 128 * row + 16 * (piece ^ (row % 8)) };
+    panel * PANEL + within + 2 * rest
+}
+
+#[derive(Clone, Copy)]
+struct Args {
+    output: GlobalMut<f32>,
+}
+
+/// The product of [`a`] and [`b`], plus [`c`], row by row in the output.
+struct Product<const KIND: u32, const L: usize, const PANEL: u32>;
+
+impl<const KIND: u32, const L: usize, const PANEL: u32> Product<KIND, L, PANEL> {
+    const COLUMNS: u32 = 2 * L as u32;
+
+    /// # Safety
+    /// B has its place in shared memory.
+    unsafe fn multiply<G: Gpu>(gpu: G, sums: &mut [f32; L], depth: u32) {
+        let (thread, row_bytes) = (gpu.thread_idx_x(), if L == 16 { 64 } else { 128 });
+        let (row, t) = (thread / 32 * 16 + gpu.lane_id() / 4, gpu.lane_id() % 4);
+        let along = |row, at| pair(KIND, a(row, depth + at), a(row, depth + at + 1));
+        let left =
+            [along(row, 2 * t), along(row + 8, 2 * t), along(row, 2 * t + 8), along(row + 8, 2 * t + 8)];
+        let right = SharedPtr::from_offset(depth * row_bytes);
+        // SAFETY: passed on.
+        unsafe {
+            if KIND == HALF {
+                gpu.warpgroup_mma_f16::<L, PANEL>(sums, left, right);
+            } else {
+                gpu.warpgroup_mma_bf16::<L, PANEL>(sums, left, right);
+            }
+        }
+    }
+}
+
+impl<const KIND: u32, const L: usize, const PANEL: u32> Kernel for Product<KIND, L, PANEL> {
+    type Args = Args;
+    type Tile = ();
+    const TILE: () = ();
+    const THREADS: u32 = 128;
+    const SHARED_BYTES: u32 = PANEL * Self::COLUMNS.div_ceil(64);
+
+    unsafe fn run<G: Gpu>(gpu: G, args: Args) {
+        let thread = gpu.thread_idx_x();
+        let mut element = thread;
+        while element < DEPTH * Self::COLUMNS {
+            let (row, column) = (element / Self::COLUMNS, element % Self::COLUMNS);
+            let place = SharedPtr::<u16>::from_offset(place::<L, PANEL>(row, column));
+            // SAFETY: each element has one thread.
+            unsafe { gpu.shared_store(place, [pair(KIND, b(row, column), 0.0) as u16]) };
+            element += 128;
+        }
+        gpu.fence_async_proxy();
+        gpu.sync_threads();
+        let mut sums: [f32; L] = std::array::from_fn(|index| {
+            let (row, column) = position(thread, index as u32);
+            c(row, column)
+        });
+        gpu.warpgroup_arrive();
+        for depth in [0, 16] {
+            // SAFETY: B is there since the barrier.
+            unsafe { Self::multiply(gpu, &mut sums, depth) };
+            gpu.warpgroup_commit();
+            assert!(sums.iter().all(|sum| sum.is_nan()), "nothing can be seen before the wait");
+        }
+        gpu.warpgroup_wait::<1, L>(&mut sums);
+        assert!(sums.iter().all(|sum| sum.is_nan()), "a group is under way");
+        gpu.warpgroup_wait::<0, L>(&mut sums);
+        for (index, sum) in (0..).zip(sums) {
+            let (row, column) = position(thread, index);
+            // SAFETY: the output has 64 rows.
+            unsafe { gpu.store(args.output.add((row * Self::COLUMNS + column) as usize), [sum]) };
+        }
+    }
+}
+
+fn check<const KIND: u32, const L: usize, const PANEL: u32>() -> Report {
+    let columns = 2 * L as u32;
+    let simulator = Simulator::new();
+    let mut bytes = vec![0; 64 * 4 * columns as usize];
+    let output = simulator.alloc_named("output", bytes.len() as u64).unwrap();
+    let args = Args { output: GlobalMut::from_address(output) };
+    let report = simulator
+        .launch::<Product<KIND, L, PANEL>>([1, 1, 1], args)
+        .unwrap_or_else(|error| panic!("type {KIND}, {columns} columns: {error}"));
+    simulator.read(output, &mut bytes).unwrap();
+    for (index, got) in (0..).zip(bytes.chunks_exact(4)) {
+        let (row, column) = (index / columns, index % columns);
+        let sum: f32 = c(row, column) + (0..DEPTH).map(|k| a(row, k) * b(k, column)).sum::<f32>();
+        let got = f32::from_le_bytes(got.try_into().unwrap());
+        assert_eq!(got, sum, "type {KIND}, {columns} columns, row {row}, column {column}");
+    }
+    report
+}
+
+#[test]
+fn products_of_whole_numbers_are_exact() {
+    check::<HALF, 16, 2048>();
+    check::<HALF, 32, 4096>();
+    check::<HALF, 64, 4096>();
+    check::<BRAIN, 16, 2048>();
+    check::<BRAIN, 32, 4096>();
+    check::<BRAIN, 64, 5120>();
+}
+
+#[test]
+fn products_are_counted_by_eight_columns_of_a_warp() {
+    let report = check::<HALF, 64, 4096>();
+    let products = report.total(|operation| operation == Operation::WarpgroupMma);
+    assert_eq!((products.executions, products.requests), (2 * 4 * 16, 2 * 4));
+    // B once for the four warps.
+    assert_eq!((products.bytes, products.wavefronts), (2 * 16 * 128 * 2, 2 * 16 * 128 * 2 / 128));
+    assert_eq!(report.tensor_fmas(), 2 * 64 * 16 * 128);
+    let fences = report.total(|operation| operation == Operation::ProxyFence);
+    let control = report.total(|operation| operation == Operation::WarpgroupControl);
+    assert_eq!((fences.executions, control.executions), (128, 128 * 5));
+}
+
+#[test]
+fn the_model_has_a_rate_for_products_of_warpgroups() {
+    let report = check::<BRAIN, 16, 2048>();
+    let us = |machine: &Machine| report.estimate(machine, 32).tensor_us;
+    let expected = 2.0 * 64.0 * 16.0 * 32.0 / (2048.0 * 132.0 * 1980.0);
+    assert!((us(&Machine::H200) - expected).abs() < 1e-12);
+    assert_eq!(us(&Machine::A100), f64::INFINITY);
+}
+
+kernel!(LoadOddLanes, 32, 128, |gpu, args| {
+    let lane = gpu.lane_id();
+    let words = SharedPtr::<u32>::from_offset(0);
+    gpu.shared_store(words.add(lane), [lane + 1]);
+    // Even lanes would be out of bounds.
+    let from = if lane % 2 == 1 { words.add(lane) } else { words.add(1000) };
+    let [got] = gpu.shared_load_if(lane % 2 == 1, from);
+    gpu.store(args.output.add(lane as usize), [got]);
+});
+
+#[test]
+fn loads_under_a_condition_read_where_it_holds() {
+    let bench = Bench::zeroed();
+    let report = bench.run::<LoadOddLanes>(1);
+    for (lane, got) in (0..32).zip(bench.output()) {
+        assert_eq!(got, if lane % 2 == 1 { lane + 1 } else { 0 }, "lane {lane}");
+    }
+    let loads = report.total(|operation| operation == Operation::SharedLoad);
+    assert_eq!((loads.executions, loads.requests, loads.bytes, loads.wavefronts), (16, 1, 64, 1));
+}
