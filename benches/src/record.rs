@@ -84,6 +84,9 @@ pub struct Record {
     /// The peers, measured in the same run on the same input.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub peers: BTreeMap<String, PeerRecord>,
+    /// Why a library, one of its algorithms or one of its products has no measurement, by its name: those that failed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub peer_failures: BTreeMap<String, String>,
     /// What it ran on.
     #[serde(flatten)]
     pub machine: MachineRecord,

@@ -185,6 +185,7 @@ pub(crate) mod tests {
                 ("cublas_f32".into(), peer(cublas)),
                 ("cusparse_default".into(), peer(cusparse)),
             ]),
+            peer_failures: BTreeMap::new(),
             machine: MachineRecord {
                 multiprocessors: None,
                 sm: None,

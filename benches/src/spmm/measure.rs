@@ -87,7 +87,8 @@ fn measure_as<T: Measured, I: Index>(
     if let Some(peers) = &mut session.peers {
         let peers = peers.measure(&session.device, problem, &operands, session.samples);
         for record in &mut records {
-            record.peers.clone_from(&peers);
+            record.peers.clone_from(&peers.records);
+            record.peer_failures.clone_from(&peers.failures);
         }
     }
     Ok(records)
@@ -200,6 +201,7 @@ fn measure_plan<T: Measured, I: Index>(
         error_over_bound,
         checked_rows: operands.reference.rows().len(),
         peers: BTreeMap::new(),
+        peer_failures: BTreeMap::new(),
         machine: MachineRecord::of(device),
     })
 }
