@@ -114,7 +114,7 @@ pub struct PeerRecord {
     pub algorithm: String,
     /// The library's version.
     pub version: String,
-    /// Its largest error over our bound; none where its result is out of it.
+    /// Its largest error over the bound of its own arithmetic; none where its result is out of it.
     pub error_over_bound: Option<f64>,
     /// What it worked out about A beforehand, in microseconds by the host's clock: not in `time`. None where it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]

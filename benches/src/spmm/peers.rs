@@ -8,8 +8,8 @@ use lacuna_peers::cublas::{self, Gemm, GemmProblem, Math};
 use lacuna_peers::cusparse::{self, SpmmAlgorithm, SpmmProblem};
 use lacuna_peers::{DataType, Peers, Workspace};
 
-use super::Problem;
 use super::measure::{Measured, Operands};
+use super::{Problem, arithmetic};
 use crate::record::PeerRecord;
 use crate::timing::time;
 
@@ -185,12 +185,12 @@ impl PeerSession {
             product.run()?;
             stream.synchronize()?;
             let time = time(stream, samples, |_: &Stream| Ok(product.run()?))?;
-            let result = operands.reference.check(&c.download(stream)?);
+            let judged_by = arithmetic::of_cusparse(T::DATA_TYPE);
             Ok(Some(PeerRecord {
                 time,
                 algorithm: algorithm.name().into(),
                 version: version.clone(),
-                error_over_bound: result.ok().map(|report| report.worst_over_bound),
+                error_over_bound: operands.error_over_bound(judged_by, &c.download(stream)?)?,
                 preprocess_us,
                 measured_in: None,
             }))
@@ -235,12 +235,12 @@ impl PeerSession {
             gemm.run()?;
             stream.synchronize()?;
             let time = time(stream, samples, |_: &Stream| Ok(gemm.run()?))?;
-            let result = operands.reference.check(&c.download(stream)?);
+            let judged_by = arithmetic::of_cublas(T::DATA_TYPE, math);
             Ok(Some(PeerRecord {
                 time,
                 algorithm: math.name().into(),
                 version: version.clone(),
-                error_over_bound: result.ok().map(|report| report.worst_over_bound),
+                error_over_bound: operands.error_over_bound(judged_by, &c.download(stream)?)?,
                 preprocess_us: None,
                 measured_in: None,
             }))
