@@ -36,6 +36,9 @@ pub struct Record {
     /// The part of zeros that the suite means, where it names one; `sparsity` is what the matrix has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<f64>,
+    /// The coefficient of variation of A's row lengths that the suite means, where it names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cov: Option<f64>,
     /// The kernel's entry point.
     pub algorithm: String,
     /// Whether the library's chooser takes this kernel. Records made before this field was there have one kernel a case.

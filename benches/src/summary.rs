@@ -5,6 +5,7 @@ use comfy_table::CellAlignment;
 
 use crate::papers;
 use crate::record::{PEERS, Record, geometric_mean};
+use crate::suites::imbalance;
 use crate::table::new_table;
 
 /// The records of the library's choices, one a case, and the machine whose model counts where nothing was measured.
@@ -118,16 +119,23 @@ fn means(chosen: &Chosen<'_>) -> String {
     table.to_string()
 }
 
-/// The parts of a suite, where there are several: by sparsity, by N, and by group.
+/// The parts of a suite, where there are several: by sparsity, by N, by group, and by how uneven rows are, where the suite
+/// is about that.
 fn parts<'a>(chosen: &Chosen<'a>) -> Vec<(String, Chosen<'a>)> {
     let by_sparsity =
         split(chosen, |record| (record.level.unwrap_or(record.sparsity) * 100.0).round() as usize);
     let by_n = split(chosen, |record| record.n);
     let by_group = split(chosen, |record| record.group.as_str());
+    let by_cov = split(chosen, |record| {
+        let cov = record.cov.filter(|_| record.suite == imbalance::NAME);
+        cov.map(|cov| (cov * 100.0).round() as u32)
+    });
     let mut parts = Vec::new();
     parts.extend(by_sparsity.into_iter().map(|(percent, part)| (format!("{percent} % zeros"), part)));
     parts.extend(by_n.into_iter().map(|(n, part)| (format!("N = {n}"), part)));
     parts.extend(by_group.into_iter().map(|(group, part)| (group.to_string(), part)));
+    let cov = |hundredths: u32| format!("CoV {}", f64::from(hundredths) / 100.0);
+    parts.extend(by_cov.into_iter().filter_map(|(hundredths, part)| Some((cov(hundredths?), part))));
     parts
 }
 
@@ -187,6 +195,7 @@ pub(crate) mod tests {
             case: case.into(),
             group: String::new(),
             level: None,
+            cov: None,
             algorithm: "kernel".into(),
             chosen: true,
             dtype: "f32".into(),
@@ -244,6 +253,23 @@ pub(crate) mod tests {
         assert!(text.contains("0 of 2 lost to cuSPARSE default; worst 1.00× at second"), "{text}");
         assert!(!text.contains("Published"), "no paper has suite table:\n{text}");
         assert!(!text.contains("Left out"), "{text}");
+    }
+
+    #[test]
+    fn each_unevenness_of_rows_has_a_line() {
+        let covs = [0.0, 0.25, 1.5];
+        let uneven = |cov: f64| Record {
+            cov: Some(cov),
+            ..record(imbalance::NAME, "rows", 0.75, [100.0 * (1.0 + cov), 1.0, 1.0])
+        };
+        let text = of(&covs.map(uneven), "H200");
+        for line in ["| CoV 0 |1|10.00|", "| CoV 0.25 |1|8.00|", "| CoV 1.5 |1|4.00|", "40.0 %"] {
+            let squeeze = |text: &str| text.split_whitespace().collect::<String>();
+            assert!(squeeze(&text).contains(&squeeze(line)), "{line} is not in\n{text}");
+        }
+        // Layers whose rows vary are no such suite.
+        let layers = covs.map(uneven).map(|record| Record { suite: "dlmc".into(), ..record });
+        assert!(!of(&layers, "H200").contains("CoV"));
     }
 
     #[test]

@@ -174,6 +174,7 @@ fn measure_plan<T: Measured, I: Index>(
         case: problem.name.clone(),
         group: problem.group.clone(),
         level: problem.level,
+        cov: problem.cov,
         algorithm: plan.choice().entry.into(),
         chosen: true,
         dtype: session.types.dtype_name().into(),

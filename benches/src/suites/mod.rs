@@ -2,7 +2,7 @@
 mod crossover;
 mod cut;
 mod dlmc;
-mod imbalance;
+pub(crate) mod imbalance;
 pub(crate) mod mobilenet;
 mod rnn;
 mod shapes;
@@ -47,6 +47,11 @@ impl Case {
             PatternKind::Given(pattern) => Some(percent(pattern.stats().sparsity)),
             PatternKind::PowerLaw { .. } => None,
         }
+    }
+
+    /// The coefficient of variation of the row lengths that the suite means, as far as it names one.
+    pub fn cov(&self) -> Option<f64> {
+        if let PatternKind::Varied { cov, .. } = self.pattern { Some(cov) } else { None }
     }
 
     /// Nonzeros that A will have, up to rounding and chance.
@@ -130,7 +135,7 @@ const SUITES: [Suite; 8] = [
         cases: dlmc::cases,
     },
     Suite {
-        name: "imbalance",
+        name: imbalance::NAME,
         about: "an LSTM's weights with more and more uneven rows (SC 2020, Fig. 7)",
         cases: |setup| Ok(imbalance::cases(setup)),
     },
