@@ -15,7 +15,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use lacuna::matrix::Pattern;
 
-pub use cut::{Sample, for_simulator};
+pub use cut::{Sample, for_simulator, thinned};
 
 use crate::exit::Usage;
 use crate::profile::Profile;
@@ -109,6 +109,8 @@ pub struct Setup {
     pub profile: Profile,
     /// The folder of real matrices, where one was named.
     pub data: Option<PathBuf>,
+    /// The most cases that are to run, where a number was named.
+    pub limit: Option<usize>,
 }
 
 /// A list of problems.
@@ -193,7 +195,7 @@ mod tests {
     use super::*;
 
     fn setup(profile: &str) -> Setup {
-        Setup { profile: Profile::named(profile).unwrap(), data: None }
+        Setup { profile: Profile::named(profile).unwrap(), data: None, limit: None }
     }
 
     #[test]
