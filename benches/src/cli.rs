@@ -106,6 +106,9 @@ pub struct SetupOptions {
     /// names, or `data` beside this program; without any, matrices are drawn with the same statistics.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
+    /// Runs at most this many of the suite's cases, spread over it: the same ones each time.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: Option<u32>,
 }
 
 /// `sweep`.

@@ -2,7 +2,7 @@
 use comfy_table::CellAlignment;
 
 use crate::record::{Record, geometric_mean};
-use crate::suites::mobilenet;
+use crate::suites::{imbalance, mobilenet};
 use crate::summary::Chosen;
 use crate::table::new_table;
 
@@ -137,11 +137,14 @@ fn crossover(chosen: &Chosen<'_>, speedup: impl Fn(&Record) -> Option<f64>) -> O
     Some(format!("{:.1} % zeros", 100.0 * sparsity))
 }
 
-/// The throughput of the last case of the paper's problem over that of the first.
+/// The throughput of the paper's problem with the most uneven rows over that with even ones.
 fn balance(chosen: &Chosen<'_>) -> Option<String> {
     let group = first_group(chosen);
-    let throughput: Vec<f64> = group.tflops().collect();
-    let [even, .., uneven] = throughput[..] else { return None };
+    let tflops = |cov: f64| {
+        let record = group.records().iter().find(|record| record.cov == Some(cov))?;
+        Some(record.flops as f64 / group.us(record)?)
+    };
+    let (even, uneven) = (tflops(imbalance::EVEN)?, tflops(imbalance::MOST_UNEVEN)?);
     Some(format!("{:.1} %", 100.0 * uneven / even))
 }
 
@@ -188,12 +191,10 @@ mod tests {
 
     #[test]
     fn uneven_rows_are_set_against_even_ones() {
-        let records = [
-            record("imbalance", "CoV 0", 0.75, [100.0, 1.0, 1.0]),
-            record("imbalance", "CoV 1", 0.75, [105.0, 1.0, 1.0]),
-            record("imbalance", "CoV 1.5", 0.75, [125.0, 1.0, 1.0]),
-        ];
+        let records = [(0.0, 100.0), (1.0, 105.0), (1.5, 125.0)]
+            .map(|(cov, us)| Record { cov: Some(cov), ..record("imbalance", "rows", 0.75, [us, 1.0, 1.0]) });
         assert_eq!(balance(&Chosen::of(&records, "H200")).unwrap(), "80.0 %");
+        assert_eq!(balance(&Chosen::of(&records[..2], "H200")), None, "the most uneven rows are missing");
     }
 
     #[test]

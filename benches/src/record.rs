@@ -36,6 +36,9 @@ pub struct Record {
     /// The part of zeros that the suite means, where it names one; `sparsity` is what the matrix has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<f64>,
+    /// The coefficient of variation of A's row lengths that the suite means, where it names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cov: Option<f64>,
     /// The kernel's entry point.
     pub algorithm: String,
     /// Whether the library's chooser takes this kernel. Records made before this field was there have one kernel a case.
@@ -84,6 +87,9 @@ pub struct Record {
     /// The peers, measured in the same run on the same input.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub peers: BTreeMap<String, PeerRecord>,
+    /// Why a library, one of its algorithms or one of its products has no measurement, by its name: those that failed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub peer_failures: BTreeMap<String, String>,
     /// What it ran on.
     #[serde(flatten)]
     pub machine: MachineRecord,
@@ -111,7 +117,7 @@ pub struct PeerRecord {
     pub algorithm: String,
     /// The library's version.
     pub version: String,
-    /// Its largest error over our bound; none where its result is out of it.
+    /// Its largest error over the bound of its own arithmetic; none where its result is out of it.
     pub error_over_bound: Option<f64>,
     /// What it worked out about A beforehand, in microseconds by the host's clock: not in `time`. None where it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,8 +1,11 @@
 //! The end of a sweep: what a suite comes to, for people.
+use std::collections::BTreeMap;
+
 use comfy_table::CellAlignment;
 
 use crate::papers;
 use crate::record::{PEERS, Record, geometric_mean};
+use crate::suites::imbalance;
 use crate::table::new_table;
 
 /// The records of the library's choices, one a case, and the machine whose model counts where nothing was measured.
@@ -45,15 +48,40 @@ impl<'a> Chosen<'a> {
     }
 }
 
+/// The records whose results are within their bounds, less the peers whose results are not; and a line that tells what was
+/// left out, where anything was.
+pub(crate) fn right<'r>(records: impl IntoIterator<Item = &'r Record>) -> (Vec<Record>, Option<String>) {
+    let (mut right, mut left_out) = (Vec::new(), BTreeMap::<&str, usize>::new());
+    for record in records {
+        if !record.is_right() {
+            *left_out.entry("ours").or_default() += 1;
+            continue;
+        }
+        let mut record = record.clone();
+        for (peer, title) in PEERS {
+            if record.peers.get(peer).is_some_and(|measured| measured.error_over_bound.is_none()) {
+                record.peers.remove(peer);
+                *left_out.entry(title).or_default() += 1;
+            }
+        }
+        right.push(record);
+    }
+    let counts: Vec<String> = left_out.iter().map(|(whose, count)| format!("{count} of {whose}")).collect();
+    let line = format!("Left out, because they are out of their bounds: {}.", counts.join(", "));
+    (right, (!counts.is_empty()).then_some(line))
+}
+
 /// Geometric means over all cases, by sparsity, by N and by group; losses against each peer; and the papers' numbers
-/// beside ours. Nothing for no records.
+/// beside ours. Wrong results, ours and the peers', are left out, and counted. Nothing for no records.
 pub(crate) fn of(records: &[Record], machine: &str) -> String {
-    let chosen = Chosen::of(records, machine);
-    let Some(first) = chosen.records.first() else { return String::new() };
+    let (records, left_out) = right(Chosen::of(records, machine).records);
+    let left_out = left_out.map_or_else(String::new, |line| format!("\n{line}\n"));
+    let chosen = Chosen::of(&records, machine);
+    let Some(first) = chosen.records.first() else { return left_out };
     let measured = first.time_us.is_some();
     let ours =
         if measured { first.machine.device.clone() } else { format!("model of {machine}, this sample") };
-    let mut text = format!("\nGeometric means, {ours}:\n\n{}", means(&chosen));
+    let mut text = format!("{left_out}\nGeometric means, {ours}:\n\n{}", means(&chosen));
     if let Some(losses) = losses(&chosen) {
         text.push_str(&format!("\n\n{losses}"));
     }
@@ -91,16 +119,23 @@ fn means(chosen: &Chosen<'_>) -> String {
     table.to_string()
 }
 
-/// The parts of a suite, where there are several: by sparsity, by N, and by group.
+/// The parts of a suite, where there are several: by sparsity, by N, by group, and by how uneven rows are, where the suite
+/// is about that.
 fn parts<'a>(chosen: &Chosen<'a>) -> Vec<(String, Chosen<'a>)> {
     let by_sparsity =
         split(chosen, |record| (record.level.unwrap_or(record.sparsity) * 100.0).round() as usize);
     let by_n = split(chosen, |record| record.n);
     let by_group = split(chosen, |record| record.group.as_str());
+    let by_cov = split(chosen, |record| {
+        let cov = record.cov.filter(|_| record.suite == imbalance::NAME);
+        cov.map(|cov| (cov * 100.0).round() as u32)
+    });
     let mut parts = Vec::new();
     parts.extend(by_sparsity.into_iter().map(|(percent, part)| (format!("{percent} % zeros"), part)));
     parts.extend(by_n.into_iter().map(|(n, part)| (format!("N = {n}"), part)));
     parts.extend(by_group.into_iter().map(|(group, part)| (group.to_string(), part)));
+    let cov = |hundredths: u32| format!("CoV {}", f64::from(hundredths) / 100.0);
+    parts.extend(by_cov.into_iter().filter_map(|(hundredths, part)| Some((cov(hundredths?), part))));
     parts
 }
 
@@ -137,8 +172,6 @@ fn losses(chosen: &Chosen<'_>) -> Option<String> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::machine::MachineRecord;
     use crate::record::PeerRecord;
@@ -162,6 +195,7 @@ pub(crate) mod tests {
             case: case.into(),
             group: String::new(),
             level: None,
+            cov: None,
             algorithm: "kernel".into(),
             chosen: true,
             dtype: "f32".into(),
@@ -185,6 +219,7 @@ pub(crate) mod tests {
                 ("cublas_f32".into(), peer(cublas)),
                 ("cusparse_default".into(), peer(cusparse)),
             ]),
+            peer_failures: BTreeMap::new(),
             machine: MachineRecord {
                 multiprocessors: None,
                 sm: None,
@@ -217,5 +252,41 @@ pub(crate) mod tests {
         assert!(text.contains("1 of 2 lost to dense cuBLAS f32; worst 0.50× at first, N = 128"), "{text}");
         assert!(text.contains("0 of 2 lost to cuSPARSE default; worst 1.00× at second"), "{text}");
         assert!(!text.contains("Published"), "no paper has suite table:\n{text}");
+        assert!(!text.contains("Left out"), "{text}");
+    }
+
+    #[test]
+    fn each_unevenness_of_rows_has_a_line() {
+        let covs = [0.0, 0.25, 1.5];
+        let uneven = |cov: f64| Record {
+            cov: Some(cov),
+            ..record(imbalance::NAME, "rows", 0.75, [100.0 * (1.0 + cov), 1.0, 1.0])
+        };
+        let text = of(&covs.map(uneven), "H200");
+        for line in ["| CoV 0 |1|10.00|", "| CoV 0.25 |1|8.00|", "| CoV 1.5 |1|4.00|", "40.0 %"] {
+            let squeeze = |text: &str| text.split_whitespace().collect::<String>();
+            assert!(squeeze(&text).contains(&squeeze(line)), "{line} is not in\n{text}");
+        }
+        // Layers whose rows vary are no such suite.
+        let layers = covs.map(uneven).map(|record| Record { suite: "dlmc".into(), ..record });
+        assert!(!of(&layers, "H200").contains("CoV"));
+    }
+
+    #[test]
+    fn wrong_results_are_left_out_and_counted() {
+        let mut wrong = record("table", "wrong", 0.9, [1.0, 900.0, 900.0]);
+        wrong.error_over_bound = 1.5;
+        let mut wrong_peer = record("table", "second", 0.9, [100.0, 200.0, 1.0]);
+        wrong_peer.peers.get_mut("cusparse_default").unwrap().error_over_bound = None;
+        let mut unchosen = wrong.clone();
+        unchosen.chosen = false;
+        let records =
+            [record("table", "first", 0.7, [100.0, 50.0, 400.0]), wrong.clone(), wrong_peer, unchosen];
+        let text = of(&records, "H200");
+        let all = text.lines().find(|line| line.starts_with("| all")).unwrap();
+        assert_eq!(all.split_whitespace().collect::<String>(), "|all|2|10.00|4.00|1.00|", "{text}");
+        assert!(text.contains("out of their bounds: 1 of cuSPARSE default, 1 of ours.\n"), "{text}");
+        assert!(text.contains("0 of 1 lost to cuSPARSE default"), "{text}");
+        assert_eq!(of(&[wrong], "H200").trim(), "Left out, because they are out of their bounds: 1 of ours.");
     }
 }

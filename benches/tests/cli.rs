@@ -80,7 +80,7 @@ fn bad_usage_exits_with_2_and_says_why() {
     let matrix = small_matrix(&folder);
     let truncated = folder.path().join("truncated.smtx");
     fs::write(&truncated, "3, 4, 5\n0 3 3 5\n0 2\n").unwrap();
-    let cases: [(&[&str], &str); 11] = [
+    let cases: [(&[&str], &str); 12] = [
         (&["run", "spmm", "--matrix", "nowhere.smtx", "--n", "4", "--device", "sim"], "nowhere.smtx"),
         (&["run", "spmm", "--matrix", text(&truncated), "--n", "4", "--device", "sim"], "line 3"),
         (&["run", "spmm", "--matrix", text(&matrix), "--n", "4", "--device", "tpu"], "`tpu`"),
@@ -90,6 +90,7 @@ fn bad_usage_exits_with_2_and_says_why() {
         (&["sweep", "--suite", "help", "--device", "sim"], "smoke"),
         (&["sweep", "--suite", "rnn", "--device", "sim", "--profile", "tpu"], "h200"),
         (&["sweep", "--suite", "rnn", "--device", "sim", "--dtype", "f64"], "bf16"),
+        (&["sweep", "--suite", "rnn", "--device", "sim", "--limit", "0"], "--limit"),
         (&["run", "spmm", "--matrix", text(&matrix), "--n", "4", "--device", "sim", "--index", "u64"], "u16"),
         (&["sweep", "--suite", "dlmc", "--device", "sim", "--data", text(folder.path())], "dlmc.tar.xz"),
     ];
@@ -207,6 +208,13 @@ fn ablations_stand_beside_the_papers() {
         assert_eq!(of_variant.len(), 4, "{variant}");
         assert!(of_variant.iter().all(|record| kernel(record).ends_with(ending)), "{of_variant:?}");
     }
+    let two = bench(&[&arguments[..], &["--json", "--limit", "2", "--samples", "1"]].concat());
+    assert_eq!(
+        String::from_utf8(two.stdout).unwrap().lines().count(),
+        2 * 5,
+        "complete kernels and four variants"
+    );
+    assert!(String::from_utf8_lossy(&two.stderr).contains("2 of 4 cases run"));
     let halves = bench(&[&arguments[..], &["--dtype", "f16"]].concat());
     assert_eq!(halves.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&halves.stderr).contains("--dtype"));

@@ -26,32 +26,33 @@ fn record(problem: &Problem, entry: &str, median: f64) -> Value {
     })
 }
 
-/// Records of all kernels on several problems of two types, where times are what `truth` says.
-fn records(truth: &CostModel) -> Vec<Value> {
+const F32: (ValueType, IndexType) = (ValueType::F32, IndexType::U32);
+const F16: (ValueType, IndexType) = (ValueType::F16, IndexType::U16);
+
+/// Records of all kernels on several problems of a type, where times are what `truth` says.
+fn records(truth: &CostModel, (value, index): (ValueType, IndexType)) -> Vec<Value> {
     let mut records = Vec::new();
     for rows in [256, 1024, 8192] {
         for row in [16, 200] {
             for n in [1, 32, 128] {
-                for (value, index) in [(ValueType::F32, IndexType::U32), (ValueType::F16, IndexType::U16)] {
-                    let (nnz, longest_row) = (rows * row, row + 10);
-                    let problem = Problem {
-                        rows,
-                        cols: 2048,
-                        nnz,
-                        longest_row,
-                        n,
-                        vector: 8,
-                        batch: 1,
-                        value,
-                        index,
-                        precision: lacuna::Precision::Single,
-                        block_shared_bytes: 227 * 1024,
-                        multiprocessors: 132,
-                        sm: 90,
-                    };
-                    let choices = choose_by(&problem, truth);
-                    records.extend(choices.iter().map(|choice| record(&problem, choice.entry, choice.cost)));
-                }
+                let (nnz, longest_row) = (rows * row, row + 10);
+                let problem = Problem {
+                    rows,
+                    cols: 2048,
+                    nnz,
+                    longest_row,
+                    n,
+                    vector: 8,
+                    batch: 1,
+                    value,
+                    index,
+                    precision: lacuna::Precision::Single,
+                    block_shared_bytes: 227 * 1024,
+                    multiprocessors: 132,
+                    sm: 90,
+                };
+                let choices = choose_by(&problem, truth);
+                records.extend(choices.iter().map(|choice| record(&problem, choice.entry, choice.cost)));
             }
         }
     }
@@ -65,13 +66,35 @@ fn write(folder: &TempDir, name: &str, records: &[Value]) -> PathBuf {
     path
 }
 
+/// The part of what was printed that is about a kind of values.
+fn part<'s>(said: &'s str, kind: &str, next: &str) -> &'s str {
+    let from = said.find(&format!("{kind}: ")).unwrap_or_else(|| panic!("no {kind} in\n{said}"));
+    said[from..].split(&format!("\n{next}: ")).next().unwrap()
+}
+
+/// A mean in a table of what was printed.
+fn mean(said: &str, constants: &str, problems: &str) -> f64 {
+    let rows = said.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
+    let row = rows.into_iter().find(|cells| cells.get(1..3) == Some(&[constants, problems]));
+    row.unwrap_or_else(|| panic!("{constants}, {problems}: {said}"))[4].parse().unwrap()
+}
+
+/// The fitted constants, in order.
+fn constants(said: &str) -> Vec<f64> {
+    let value = |name: &&str| -> f64 {
+        let line = said.lines().find_map(|line| line.trim().strip_prefix(&format!("{name}: ")));
+        line.unwrap_or_else(|| panic!("no {name} in\n{said}")).trim_end_matches(',').parse().unwrap()
+    };
+    CostModel::NAMES.iter().map(value).collect()
+}
+
 #[test]
 fn fit_prints_scores_and_constants() {
     let folder = TempDir::new().unwrap();
     let mut truth = CostModel::H200;
     truth.quad_latency /= 30.0;
     truth.a_traffic *= 30.0;
-    let records = records(&truth);
+    let records = records(&truth, F32);
     // Two files are one set, and what other versions or wrong results add changes nothing.
     let (some, others) = records.split_at(records.len() / 2);
     let mut foreign = others.to_vec();
@@ -83,26 +106,43 @@ fn fit_prints_scores_and_constants() {
     let output = fit(&[&write(&folder, "some.jsonl", some), &write(&folder, "others.jsonl", &foreign)]);
     let said = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(said.starts_with(&format!("36 problems, {} times, A GPU\n", records.len())), "{said}");
+    assert!(said.starts_with(&format!("f32: 18 problems, {} times, A GPU\n", records.len())), "{said}");
+    assert!(mean(&said, "the library's", "fitted to") < 0.99, "{said}");
+    assert!(mean(&said, "fitted", "fitted to") > 0.999, "{said}");
+    assert!(mean(&said, "the library's", "held out") < mean(&said, "fitted", "held out"), "{said}");
+    assert!(constants(&said).iter().all(|&value| value > 0.0) && !said.contains("f16"), "{said}");
+}
 
-    let mean = |constants: &str, problems: &str| -> f64 {
-        let rows = said.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
-        let row = rows.into_iter().find(|cells| cells.get(1..3) == Some(&[constants, problems]));
-        row.unwrap_or_else(|| panic!("{constants}, {problems}: {said}"))[4].parse().unwrap()
-    };
-    assert!(mean("the library's", "fitted to") < 0.99 && mean("fitted", "fitted to") > 0.999, "{said}");
-    assert!(mean("the library's", "held out") < mean("fitted", "held out"), "{said}");
-    for name in CostModel::NAMES {
-        let line = said.lines().find_map(|line| line.trim().strip_prefix(&format!("{name}: ")));
-        let value: f64 = line.unwrap().trim_end_matches(',').parse().unwrap();
-        assert!(value > 0.0, "{name}");
-    }
+#[test]
+fn halves_are_fitted_by_themselves() {
+    let folder = TempDir::new().unwrap();
+    // Rows of halves wait less than the library thinks, and tiles are far faster.
+    let mut truth = CostModel::H200_HALVES;
+    truth.quad_latency /= 30.0;
+    truth.tile_scale /= 5.0;
+    let halves = write(&folder, "f16.jsonl", &records(&truth, F16));
+    let single = write(&folder, "f32.jsonl", &records(&CostModel::H200, F32));
+    let output = fit(&[&single, &halves]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+
+    let of_single = part(&said, "f32", "f16 and bf16");
+    assert_eq!(mean(of_single, "the library's", "held out"), 1.0, "{said}");
+    assert_eq!(constants(of_single), CostModel::H200.values(), "nothing to gain, so nothing moves:\n{said}");
+    let of_halves = part(&said, "f16 and bf16", "f32");
+    assert!(of_halves.contains("`CostModel::H200_HALVES`"), "{said}");
+    assert!(mean(of_halves, "the library's", "fitted to") < 0.95, "{said}");
+    assert!(mean(of_halves, "fitted", "fitted to") > 0.999, "{said}");
+    assert!(mean(of_halves, "the library's", "held out") < mean(of_halves, "fitted", "held out"), "{said}");
+    // Halves alone are enough.
+    let alone = fit(&[&halves]);
+    assert_eq!(String::from_utf8(alone.stdout).unwrap().trim(), of_halves.trim());
 }
 
 #[test]
 fn records_that_do_not_serve_exit_with_2_and_say_why() {
     let folder = TempDir::new().unwrap();
-    let good = records(&CostModel::H200);
+    let good = records(&CostModel::H200, F32);
     let without = |field: &str| {
         let mut records = good.clone();
         records[5].as_object_mut().unwrap().remove(field).unwrap();
@@ -112,11 +152,14 @@ fn records_that_do_not_serve_exit_with_2_and_say_why() {
     foreign[5]["device"] = "Another".into();
     let mut unknown = good.clone();
     unknown[5]["dtype"] = "f8".into();
+    let mut imprecise = good.clone();
+    imprecise[5]["precision"] = "fp4".into();
     let cases = [
         ("empty", Vec::new(), "0 problems to fit to"),
         ("one", good[..3].to_vec(), "--all-algorithms"),
         ("foreign", foreign, "`Another`"),
         ("unknown", unknown, "`f8`"),
+        ("imprecise", imprecise, "`fp4`"),
         ("without", without("longest_row"), "longest_row"),
         ("modelled", without("time_us"), "simulator"),
     ];

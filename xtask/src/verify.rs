@@ -20,7 +20,8 @@ pub(crate) fn run() -> anyhow::Result<()> {
     cargo::run(&shell, &lints)?;
     let packages = ["--package=lacuna", "--package=lacuna-bench", "--package=lacuna-verify"];
     let features = "--features=lacuna/cuda,lacuna-bench/cuda,lacuna-verify/cuda";
-    cargo::run(&shell, &[&["test", "--quiet", "--lib", "--bins", features], &packages[..]].concat())?;
+    let tests = ["test", "--quiet", "--lib", "--bins", "--test=driver", features];
+    cargo::run(&shell, &[&tests, &packages[..]].concat())?;
     let conformance = cargo::program(&shell, "lacuna-verify", true)?;
     let device = if doctor::has_gpu() { "all" } else { "sim" };
     cargo::run_program(&shell, &conformance, ["--device", device])?;

@@ -13,6 +13,7 @@ use crate::record::Record;
 use crate::session::Session;
 use crate::spmm::{Prepare, Problem, measure_variants};
 use crate::suites::Case;
+use crate::summary;
 use crate::table::new_table;
 use crate::types::{self, Dtype, Index, Types};
 
@@ -144,8 +145,12 @@ pub fn ablation(options: &AblationOptions) -> Result<Outcome> {
     if options.measure.json {
         print(&records, true)?;
     } else {
-        println!("{}", table(&records, setup.profile.name()));
-        println!("\n{}", notes(&records));
+        let (right, left_out) = summary::right(&records);
+        println!("{}", table(&right, setup.profile.name()));
+        println!("\n{}", notes(&right));
+        if let Some(left_out) = left_out {
+            println!("{left_out}");
+        }
         if session.device.is_simulator() {
             println!("Ours are the simulator's model of {}, not measurements.", setup.profile.name());
         }

@@ -36,10 +36,11 @@ pub fn oracle(options: &OracleOptions) -> Result<Outcome> {
 }
 
 fn report(records: &[Record], machine: &str) -> Result<String, Usage> {
+    let wrong: Vec<&Record> = records.iter().filter(|record| !record.is_right()).collect();
     let mut choices = choices(records, machine);
     if choices.is_empty() {
         return Err(Usage(
-            "no case has several kernels of which one is the library's choice: make the records with \
+            "no case has several right kernels of which one is the library's choice: make the records with \
              `sweep --all-algorithms`"
                 .into(),
         ));
@@ -81,13 +82,20 @@ fn report(records: &[Record], machine: &str) -> Result<String, Usage> {
     if worst.row_count() > 0 {
         text.push_str(&format!("\n\nThe worst:\n\n{worst}"));
     }
+    if !wrong.is_empty() {
+        let chosen = wrong.iter().filter(|record| record.chosen).count();
+        let (count, whose) = (wrong.len(), format!("{chosen} of them of the library's choice"));
+        text.push_str(&format!(
+            "\n\nLeft out, because they are out of their bounds: {count} results, {whose}."
+        ));
+    }
     if choices.iter().any(|choice| choice.chosen.time_us.is_none()) {
         text.push_str(&format!("\n\nTimes are the simulator's model of {machine}, not measurements."));
     }
     Ok(text)
 }
 
-/// The cases with several kernels. Wrong results are no rivals.
+/// The cases with several kernels. Wrong results are no rivals, and a case whose choice is wrong does not count.
 fn choices<'a>(records: &'a [Record], machine: &str) -> Vec<Choice<'a>> {
     let mut cases: BTreeMap<_, Vec<&Record>> = BTreeMap::new();
     for record in records.iter().filter(|record| record.is_right()) {
@@ -120,6 +128,7 @@ mod tests {
     fn choices_are_set_against_the_fastest() {
         let mut wrong = kernel("first", "wrong", 1.0, false);
         wrong.error_over_bound = 2.0;
+        let wrong_choice = Record { error_over_bound: f64::MAX, ..kernel("third", "taken", 1.0, true) };
         let records = [
             kernel("first", "taken", 40.0, true),
             kernel("first", "better", 10.0, false),
@@ -127,13 +136,18 @@ mod tests {
             kernel("second", "taken", 10.0, true),
             kernel("second", "slower", 30.0, false),
             kernel("alone", "taken", 10.0, true),
+            wrong_choice,
+            kernel("third", "right", 10.0, false),
+            kernel("third", "slow", 20.0, false),
         ];
+        assert!(!report(&records[..2], "H200").unwrap().contains("Left out"));
         let text = report(&records, "H200").unwrap();
         let suite = text.lines().find(|line| line.contains("shapes")).unwrap();
         // A quarter and a whole: a half in geometric mean.
         let cells: Vec<&str> = suite.split('|').map(str::trim).collect();
         assert_eq!(cells[1..6], ["shapes", "2", "1", "0.500", "0.250"], "{text}");
         assert!(text.contains("better") && !text.contains("wrong") && !text.contains("slower"), "{text}");
+        assert!(text.ends_with("bounds: 2 results, 1 of them of the library's choice."), "{text}");
     }
 
     #[test]

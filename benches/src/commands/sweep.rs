@@ -53,12 +53,20 @@ pub fn sweep(options: &SweepOptions) -> Result<Outcome> {
 
 /// What the options and the device make of a suite.
 pub(super) fn setup(options: &SetupOptions, session: &Session) -> Result<Setup> {
-    Ok(Setup { profile: Profile::find(&options.profile, &session.device)?, data: options.data.clone() })
+    let profile = Profile::find(&options.profile, &session.device)?;
+    Ok(Setup { profile, data: options.data.clone(), limit: options.limit.map(|limit| limit as usize) })
 }
 
-/// The cases of a suite; on the simulator a sample of them, of `products` together, said on stderr.
+/// The cases of a suite, as many as the setup allows; on the simulator a sample of them, of `products` together. What is
+/// left out is told on stderr.
 pub(super) fn cases(suite: &str, setup: &Setup, session: &Session, products: f64) -> Result<Vec<Case>> {
-    let cases = suites::find(suite, setup)?;
+    let mut cases = suites::find(suite, setup)?;
+    if let Some(limit) = setup.limit
+        && limit < cases.len()
+    {
+        eprintln!("lacuna-bench: {limit} of {} cases run", cases.len());
+        cases = suites::thinned(cases, limit);
+    }
     if !session.device.is_simulator() {
         return Ok(cases);
     }

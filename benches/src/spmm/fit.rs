@@ -12,6 +12,9 @@ const VECTOR: u32 = 8;
 /// The types of values and indices that records may name.
 const VALUES: [ValueType; 3] = [ValueType::F32, ValueType::F16, ValueType::Bf16];
 const INDICES: [IndexType; 2] = [IndexType::U32, IndexType::U16];
+/// The precisions that they may name.
+const PRECISIONS: [(&str, Precision); 3] =
+    [("single", Precision::Single), ("fma", Precision::Fma), ("tf32", Precision::Tf32)];
 /// By how much a constant is changed in one step of the fit.
 const FACTORS: [f64; 14] = [0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.02, 1.05, 1.1, 1.25, 1.4, 2.0, 4.0];
 /// Rounds over all constants at most. A descent mostly ends after a few, when no step helps.
@@ -47,9 +50,10 @@ pub struct Score {
 /// and problems with fewer than two kernels, which leave nothing to choose.
 ///
 /// # Errors
-/// [`Usage`]: records of several GPUs, without a time, without the numbers that the chooser sees, or of unknown types.
+/// [`Usage`]: records of several GPUs, without a time, without the numbers that the chooser sees, or of unknown types or
+/// precisions.
 pub fn samples(records: &[Record]) -> Result<Vec<Sample>> {
-    let mut samples: BTreeMap<(&str, &str, [usize; 5]), Sample> = BTreeMap::new();
+    let mut samples: BTreeMap<([&str; 3], [usize; 5]), Sample> = BTreeMap::new();
     for record in records {
         let usage = |what: String| Usage(format!("{}, N {}: {what}", record.case, record.n));
         let (first, machine) = (&records[0].machine, &record.machine);
@@ -79,6 +83,10 @@ pub fn samples(records: &[Record]) -> Result<Vec<Sample>> {
             let known = "expected values of f32, f16 or bf16, and indices of u32 or u16";
             return Err(usage(format!("{known}; got `{dtype}` and `{index}`")).into());
         };
+        let named = record.precision.as_str();
+        let Some(&(_, precision)) = PRECISIONS.iter().find(|(name, _)| *name == named) else {
+            return Err(usage(format!("expected precision single, fma or tf32; got `{named}`")).into());
+        };
         let problem = Problem {
             rows,
             cols,
@@ -89,14 +97,14 @@ pub fn samples(records: &[Record]) -> Result<Vec<Sample>> {
             batch: 1,
             value,
             index: column,
-            precision: Precision::Single,
+            precision,
             multiprocessors,
             block_shared_bytes: 227 * 1024,
             sm,
         };
         let shape = [rows, cols, nnz, longest_row, n];
-        let sample = samples.entry((dtype, index, shape)).or_insert_with(|| Sample {
-            name: format!("{}, N {n}, {dtype} {index}", record.case),
+        let sample = samples.entry(([dtype, index, named], shape)).or_insert_with(|| Sample {
+            name: format!("{}, N {n}, {dtype} {index} {named}", record.case),
             problem,
             times: BTreeMap::new(),
         });

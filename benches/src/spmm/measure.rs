@@ -4,14 +4,11 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use half::{bf16, f16};
 use lacuna::matrix::Csr;
-use lacuna::{
-    Arithmetic, Buffer, Choice, CsrMatrix, Device, Index, Scheme, Spmm, SpmmAlgorithm, SpmmOptions, Stream,
-    Value, choose,
-};
+use lacuna::{Buffer, CsrMatrix, Device, Index, Spmm, SpmmAlgorithm, SpmmOptions, Stream, Value, choose};
 use lacuna_peers::DataType;
 use lacuna_reference::{ErrorReport, Mismatch, Precision, SpmmReference, spmm_rows};
 
-use super::{Problem, model};
+use super::{Problem, arithmetic, model};
 use crate::machine::MachineRecord;
 use crate::record::Record;
 use crate::session::Session;
@@ -87,7 +84,8 @@ fn measure_as<T: Measured, I: Index>(
     if let Some(peers) = &mut session.peers {
         let peers = peers.measure(&session.device, problem, &operands, session.samples);
         for record in &mut records {
-            record.peers.clone_from(&peers);
+            record.peers.clone_from(&peers.records);
+            record.peer_failures.clone_from(&peers.failures);
         }
     }
     Ok(records)
@@ -131,19 +129,14 @@ impl<T: Measured> Operands<T> {
         })
     }
 
-    /// Checks C, computed with this precision, against the reference.
-    fn check(&self, precision: Precision) -> Result<Result<ErrorReport, Mismatch>> {
-        Ok(self.reference.clone().precision(precision)?.check(&self.c.download(&self.stream)?))
+    /// Checks C against the reference, as computed by this arithmetic.
+    fn check(&self, arithmetic: Precision, c: &[T]) -> Result<Result<ErrorReport, Mismatch>> {
+        Ok(self.reference.clone().precision(arithmetic)?.check(c))
     }
-}
 
-/// The precision by which a kernel's results are judged.
-fn precision_of(choice: &Choice) -> Precision {
-    match choice.tile.scheme {
-        Scheme::Tiles { arithmetic: Arithmetic::Half, .. } => Precision::Tensor,
-        Scheme::Tiles { arithmetic: Arithmetic::Split, .. } => Precision::Split,
-        Scheme::Tiles { arithmetic: Arithmetic::Tf32, .. } => Precision::Tf32,
-        Scheme::RowSplit { .. } | Scheme::Ablation { .. } | Scheme::Masks => Precision::Fp32,
+    /// The largest error of C over the bound of this arithmetic; none where it is out of it.
+    pub(super) fn error_over_bound(&self, arithmetic: Precision, c: &[T]) -> Result<Option<f64>> {
+        Ok(self.check(arithmetic, c)?.ok().map(|report| report.worst_over_bound))
     }
 }
 
@@ -159,7 +152,8 @@ fn measure_plan<T: Measured, I: Index>(
     operands.c.upload(&problem.unwritten_c::<T>()?)?;
     let Operands { stream, b, c, .. } = operands;
     let (_, launches) = device.record(|| plan.run(stream, a, b.as_slice(), c.as_slice_mut()))?;
-    let error_over_bound = match operands.check(precision_of(plan.choice()))? {
+    let got = operands.c.download(&operands.stream)?;
+    let error_over_bound = match operands.check(arithmetic::of_kernel(plan.choice()), &got)? {
         Ok(report) => report.worst_over_bound,
         Err(mismatch) => {
             eprintln!("{}: {}: {mismatch}", problem.name, plan.choice().entry);
@@ -180,6 +174,7 @@ fn measure_plan<T: Measured, I: Index>(
         case: problem.name.clone(),
         group: problem.group.clone(),
         level: problem.level,
+        cov: problem.cov,
         algorithm: plan.choice().entry.into(),
         chosen: true,
         dtype: session.types.dtype_name().into(),
@@ -200,6 +195,7 @@ fn measure_plan<T: Measured, I: Index>(
         error_over_bound,
         checked_rows: operands.reference.rows().len(),
         peers: BTreeMap::new(),
+        peer_failures: BTreeMap::new(),
         machine: MachineRecord::of(device),
     })
 }

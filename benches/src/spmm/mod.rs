@@ -1,4 +1,5 @@
 //! Measuring C = A·B with A sparse.
+mod arithmetic;
 pub mod fit;
 mod measure;
 pub(crate) mod model;

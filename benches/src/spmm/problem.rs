@@ -24,6 +24,8 @@ pub struct Problem {
     pub group: String,
     /// The part of zeros that the suite means, where it names one.
     pub level: Option<f64>,
+    /// The coefficient of variation of the row lengths that the suite means, where it names one.
+    pub cov: Option<f64>,
 }
 
 impl Problem {
@@ -43,7 +45,7 @@ impl Problem {
         };
         let pattern = pattern.with_context(|| format!("the pattern of `{}` cannot be drawn", case.name))?;
         let problem = Self::with_pattern(case.name.clone(), pattern, case.n, seed)?;
-        Ok(Self { group: case.group.clone(), level: case.level(), ..problem })
+        Ok(Self { group: case.group.clone(), level: case.level(), cov: case.cov(), ..problem })
     }
 
     /// The problem of a matrix in a file: `.smtx`, whose values are drawn, or `.mtx`.
@@ -55,9 +57,15 @@ impl Problem {
             path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into());
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("smtx") => Self::with_pattern(name, io::smtx::read_path(path)?, n, seed),
-            Some("mtx") => {
-                Ok(Self { name, a: io::mtx::read_path(path)?, n, seed, group: String::new(), level: None })
-            }
+            Some("mtx") => Ok(Self {
+                name,
+                a: io::mtx::read_path(path)?,
+                n,
+                seed,
+                group: String::new(),
+                level: None,
+                cov: None,
+            }),
             _ => Err(Usage(format!("{}: expected a file named *.smtx or *.mtx", path.display())).into()),
         }
     }
@@ -66,7 +74,7 @@ impl Problem {
         let pattern = pattern.into();
         let values = generate::random_values(pattern.nnz(), seed ^ 0xa);
         let a = Csr::with_values(pattern, values)?;
-        Ok(Self { name, a, n, seed, group: String::new(), level: None })
+        Ok(Self { name, a, n, seed, group: String::new(), level: None, cov: None })
     }
 
     /// A with the nearest values of another type.

@@ -1,4 +1,4 @@
-//! What of a suite the simulator runs: it takes a second for some ten million products.
+//! Parts of suites: so many cases, or what the simulator runs, which takes a second for some ten million products.
 use std::sync::Arc;
 
 use lacuna::matrix::{FormatError, Pattern};
@@ -32,9 +32,6 @@ pub fn for_simulator(cases: Vec<Case>, budget: f64) -> Result<Sample, FormatErro
     let cases: Result<Vec<_>, _> = cases.into_iter().map(cut).collect();
     let mut cases: Vec<_> = cases?.into_iter().enumerate().collect();
     if cases.iter().map(|(_, (case, _))| case.products()).sum::<f64>() > budget {
-        // Multiples of the golden ratio, less their whole parts, spread evenly however many are taken: no sparsity or
-        // batch is missed because the suite repeats it in step with the sample.
-        let place = |index: usize| (index as f64 * 0.618_033_988_749_895).fract();
         cases.sort_by(|a, b| place(a.0).total_cmp(&place(b.0)));
         let mut left = budget;
         cases.retain(|(_, (case, _))| {
@@ -45,6 +42,21 @@ pub fn for_simulator(cases: Vec<Case>, budget: f64) -> Result<Sample, FormatErro
     }
     let cut = cases.iter().filter(|(_, (_, cut))| *cut).count();
     Ok(Sample { cases: cases.into_iter().map(|(_, (case, _))| case).collect(), of, cut })
+}
+
+/// At most so many cases, spread over the suite, in its order. The same suite and number give the same cases.
+pub fn thinned(cases: Vec<Case>, most: usize) -> Vec<Case> {
+    let mut cases: Vec<_> = cases.into_iter().enumerate().collect();
+    cases.sort_by(|a, b| place(a.0).total_cmp(&place(b.0)));
+    cases.truncate(most);
+    cases.sort_by_key(|&(index, _)| index);
+    cases.into_iter().map(|(_, case)| case).collect()
+}
+
+/// Where a case stands in the order in which cases are taken. Multiples of the golden ratio, less their whole parts, spread
+/// evenly however many are taken: no sparsity or batch is missed because the suite repeats it in step with the sample.
+fn place(index: usize) -> f64 {
+    (index as f64 * 0.618_033_988_749_895).fract()
 }
 
 /// A case of at most [`MOST_PRODUCTS`], and whether it lost some.
@@ -89,6 +101,26 @@ mod tests {
         let cases = vec![uniform(64, 64, 32, 0.9), uniform(256, 512, 128, 0.7)];
         let sample = for_simulator(cases.clone(), BUDGET).unwrap();
         assert_eq!((sample.cases, sample.of, sample.cut), (cases, 2, 0));
+    }
+
+    #[test]
+    fn a_thinned_suite_has_a_bit_of_everything_in_order() {
+        // Five networks, two batches, three sparsities.
+        let all: Vec<_> = (0..30)
+            .map(|index| {
+                let [m, n, sparsity] = [index / 6, index / 3 % 2, index % 3];
+                uniform(64 << m, 64, 32 << n, 0.1 * (7 + sparsity) as f64)
+            })
+            .collect();
+        let some = thinned(all.clone(), 10);
+        assert_eq!((some.len(), &some), (10, &thinned(all.clone(), 10)));
+        let place = |case: &Case| all.iter().position(|other| other == case).unwrap();
+        assert!(some.is_sorted_by_key(place));
+        let count =
+            |of: fn(&Case) -> usize| some.iter().map(of).collect::<std::collections::BTreeSet<_>>().len();
+        let percent = |case: &Case| (100.0 * case.level().unwrap()) as usize;
+        assert_eq!((count(|case| case.m), count(|case| case.n), count(percent)), (5, 2, 3), "{some:?}");
+        assert_eq!(thinned(all.clone(), 100), all);
     }
 
     #[test]

@@ -1,8 +1,14 @@
 //! How uneven rows cost time (SC 2020, Fig. 7): 75 % zeros, and rows from all equal to very uneven.
 use super::{Case, PatternKind, Setup};
 
+/// The suite's name.
+pub(crate) const NAME: &str = "imbalance";
+
 /// Coefficients of variation of the row lengths. At 75 % zeros no pattern has more than 1.73.
-const COVS: [f64; 7] = [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5];
+const COVS: [f64; 7] = [EVEN, 0.25, 0.5, 0.75, 1.0, 1.25, MOST_UNEVEN];
+/// The first and the last of these.
+pub(crate) const EVEN: f64 = 0.0;
+pub(crate) const MOST_UNEVEN: f64 = 1.5;
 /// The part that is not zero.
 const DENSITY: f64 = 0.25;
 

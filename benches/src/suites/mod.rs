@@ -2,7 +2,7 @@
 mod crossover;
 mod cut;
 mod dlmc;
-mod imbalance;
+pub(crate) mod imbalance;
 pub(crate) mod mobilenet;
 mod rnn;
 mod shapes;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use lacuna::matrix::Pattern;
 
-pub use cut::{Sample, for_simulator};
+pub use cut::{Sample, for_simulator, thinned};
 
 use crate::exit::Usage;
 use crate::profile::Profile;
@@ -47,6 +47,11 @@ impl Case {
             PatternKind::Given(pattern) => Some(percent(pattern.stats().sparsity)),
             PatternKind::PowerLaw { .. } => None,
         }
+    }
+
+    /// The coefficient of variation of the row lengths that the suite means, as far as it names one.
+    pub fn cov(&self) -> Option<f64> {
+        if let PatternKind::Varied { cov, .. } = self.pattern { Some(cov) } else { None }
     }
 
     /// Nonzeros that A will have, up to rounding and chance.
@@ -104,6 +109,8 @@ pub struct Setup {
     pub profile: Profile,
     /// The folder of real matrices, where one was named.
     pub data: Option<PathBuf>,
+    /// The most cases that are to run, where a number was named.
+    pub limit: Option<usize>,
 }
 
 /// A list of problems.
@@ -130,7 +137,7 @@ const SUITES: [Suite; 8] = [
         cases: dlmc::cases,
     },
     Suite {
-        name: "imbalance",
+        name: imbalance::NAME,
         about: "an LSTM's weights with more and more uneven rows (SC 2020, Fig. 7)",
         cases: |setup| Ok(imbalance::cases(setup)),
     },
@@ -188,7 +195,7 @@ mod tests {
     use super::*;
 
     fn setup(profile: &str) -> Setup {
-        Setup { profile: Profile::named(profile).unwrap(), data: None }
+        Setup { profile: Profile::named(profile).unwrap(), data: None, limit: None }
     }
 
     #[test]

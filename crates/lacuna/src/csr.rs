@@ -26,8 +26,9 @@ pub(crate) struct DevicePattern<I: Index> {
     pub(crate) cols: usize,
     pub(crate) nnz: usize,
     pub(crate) stats: PatternStats,
-    /// [`RowRecord`]s, in a [`RowOrder`].
+    /// [`RowRecord`]s, in this order.
     pub(crate) row_table: Buffer<u32>,
+    pub(crate) row_order: RowOrder,
     /// The columns, then zeros to spare.
     pub(crate) columns: Buffer<I>,
     /// [`RowMask`]s, made when the first plan wants them.
@@ -276,6 +277,7 @@ impl<I: Index> DevicePattern<I> {
             nnz: stats.nnz,
             stats,
             row_table: columns.device().upload(row_table(row_offsets, order).as_flattened())?,
+            row_order: order,
             columns,
             masks: OnceLock::new(),
             transposed: OnceLock::new(),

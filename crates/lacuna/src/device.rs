@@ -39,7 +39,8 @@ pub struct SimulatedLaunch {
 
 impl Device {
     /// A GPU, by the driver's index. Each call makes a device of its own, and buffers of one cannot be used with another:
-    /// clone a device to share it.
+    /// clone a device to share it. Each loads the kernels that it launches for itself, and unloads them when the last of its
+    /// clones, buffers, streams, events and graphs is dropped, which waits for the GPU.
     ///
     /// # Errors
     /// [`Error::NoCuda`] in a build without feature `cuda`; [`Error::NoDriver`], [`Error::BrokenDriver`],

@@ -53,13 +53,17 @@ impl Stream {
     }
 
     /// The driver's handle, for other libraries on the same GPU; null on the simulator.
+    ///
+    /// Kernels are unloaded when the last of a device, its buffers, streams, events and graphs is dropped. A graph that was
+    /// recorded by this handle, not by [`capture`](Self::capture), does not keep them: keep the device as long as it.
     pub fn as_raw(&self) -> *mut c_void {
         self.inner.raw()
     }
 
     /// Records the work that `work` gives to this stream instead of doing it. What that work needs (buffers, plans)
     /// must outlive every replay; sizes and addresses are those of the recording. Run a plan once before recording it:
-    /// its kernel is then loaded. `work` must neither make nor drop buffers, which the driver refuses while it records.
+    /// its kernel is then loaded. `work` must neither make nor drop buffers and devices, which the driver refuses while it
+    /// records.
     ///
     /// Plans are made before a recording: the first of a pattern may work on the device.
     ///

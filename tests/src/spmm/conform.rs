@@ -114,6 +114,18 @@ pub(super) fn conform_by(cx: &Context<'_>, problem: &Problem, choice: &Choice) -
     Subject::<f32, u32>::new(cx, problem, &reference)?.explicit(Precision::Single, choice)
 }
 
+/// As [`conform`], by the cheapest algorithm on tensor cores alone, with a reference that may have some of the rows only.
+pub(super) fn conform_on_cheapest_tiles<T: Number>(
+    cx: &Context<'_>,
+    problem: &Problem<T>,
+    reference: &SpmmReference<T>,
+    precision: Precision,
+) -> Result<f64> {
+    let subject = Subject::<T, u32>::new(cx, problem, reference)?;
+    let cheapest = legal(&subject.a, problem.n, precision).into_iter().find(is_tiles);
+    subject.explicit(precision, &cheapest.context("no algorithm on tensor cores is legal")?)
+}
+
 /// Every algorithm that is legal for aligned operands with `n` columns, the cheapest first.
 pub(super) fn legal<T: Number, I: Index>(a: &CsrMatrix<T, I>, n: usize, precision: Precision) -> Vec<Choice> {
     choose(&lacuna::Problem { precision, ..lacuna::Problem::of(a, n, 8) })

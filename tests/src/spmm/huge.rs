@@ -1,24 +1,34 @@
 //! Past what 16, 24, 31 and 32 bits can count.
-use anyhow::{Context as _, Result, ensure};
-use lacuna::matrix::{Csr, Pattern, generate};
-use lacuna::{CsrMatrix, Precision, Spmm};
+use std::collections::BTreeSet;
 
-use super::conform::{conform_by, conform_to, legal};
+use anyhow::{Context as _, Result, ensure};
+use half::f16;
+use lacuna::matrix::{Csr, Pattern, generate};
+use lacuna::{CsrMatrix, LONG_ROWS, Precision, Spmm};
+
+use super::conform::{conform_by, conform_on_cheapest_tiles, conform_to, legal};
 use super::problem::{Problem, spread};
+use super::tiles::MIN_SM;
 use super::{Placement, case};
-use crate::{Case, Context, Effort};
+use crate::number::rounded;
+use crate::{Case, Context, Effort, Number};
 
 /// The most blocks of a grid along y: tiles of columns.
 const MAX_TILES: usize = 65_535;
 
+/// Columns of B and C where one of them has gigabytes.
+const N: usize = 8192;
+
 /// Rows that are checked where there are too many for the oracle to do all.
 const SAMPLES: usize = 64;
 
+/// What a case does.
+type Check = fn(&Context<'_>) -> Result<f64>;
+
 pub(super) fn cases() -> Vec<Case> {
-    let on_gpu = |name, about, check: fn(&Context<'_>) -> Result<f64>| {
-        Case::new(format!("spmm/huge/{name}"), about, check).effort(Effort::Gpu)
-    };
-    vec![
+    let on_gpu =
+        |name, about, check: Check| Case::new(format!("spmm/huge/{name}"), about, check).effort(Effort::Gpu);
+    let mut cases = vec![
         on_gpu("b_above_2e31_bytes", "offsets in B above 2^31 bytes", |cx| sampled(cx, 64, 66_000)),
         on_gpu("b_above_2e32_bytes", "offsets in B above 2^32 bytes", |cx| sampled(cx, 64, 132_000)),
         on_gpu("c_above_2e31_bytes", "offsets in C above 2^31 bytes", |cx| sampled(cx, 66_000, 64)),
@@ -48,28 +58,65 @@ pub(super) fn cases() -> Vec<Case> {
             Effort::Gpu,
             |seed| Problem::generated(generate::uniform_nnz(600_000, 64, 1_000_003, seed), 4, seed),
         ),
-    ]
+    ];
+    // Few rows of a large B: masks of more would be refused, being much larger than the nonzeros.
+    let on_tiles: [(&str, Check); 6] = [
+        ("b_split", |cx| sampled_on_tiles::<f32>(cx, Precision::Single, 32, 132_000)),
+        ("b_tf32", |cx| sampled_on_tiles::<f32>(cx, Precision::Tf32, 32, 132_000)),
+        ("b_f16", |cx| sampled_on_tiles::<f16>(cx, Precision::Single, 16, 264_000)),
+        ("c_split", |cx| sampled_on_tiles::<f32>(cx, Precision::Single, 132_000, 64)),
+        ("c_tf32", |cx| sampled_on_tiles::<f32>(cx, Precision::Tf32, 132_000, 64)),
+        ("c_f16", |cx| sampled_on_tiles::<f16>(cx, Precision::Single, 264_000, 64)),
+    ];
+    cases.extend(on_tiles.map(|(name, check)| {
+        let about = "offsets above 2^32 bytes, on tensor cores";
+        Case::new(format!("spmm/huge/tiles_{name}_above_2e32_bytes"), about, check).effort(Effort::Gpu)
+    }));
+    cases
 }
 
-/// N = 8192 with few nonzeros, so that B or C has gigabytes. The oracle does some rows, the last among them.
+/// [`N`] columns with few nonzeros, so that B or C has gigabytes. The oracle does some rows, the last among them.
 fn sampled(cx: &Context<'_>, rows: usize, cols: usize) -> Result<f64> {
-    let n = 8192;
-    let pattern = last_columns(rows, cols)?;
-    let values = generate::random_values(pattern.nnz(), cx.seed);
-    // A short table over and over: drawing a billion values would take longer than all the rest.
-    let table = generate::random_values(10_007, cx.seed ^ 2);
-    let mut b = vec![0.0; cols * n];
-    b.chunks_mut(table.len()).for_each(|chunk| chunk.copy_from_slice(&table[..chunk.len()]));
-    let problem = Problem { a: Csr::with_values(pattern, values)?, b, n };
+    let problem = long_columns::<f32>(cx, last_columns(rows, cols, 7)?)?;
     let some = (0..SAMPLES).map(|i| (i + 1) * rows / SAMPLES - 1);
-    let reference = lacuna_reference::spmm_rows(&problem.a, &problem.b, n, some)?;
+    let reference = lacuna_reference::spmm_rows(&problem.a, &problem.b, N, some)?;
     conform_to(cx, &problem, &reference, &[])
 }
 
-/// Seven nonzeros a row, spread over the columns up to the last.
-fn last_columns(rows: usize, cols: usize) -> Result<Pattern> {
-    let columns: Vec<u32> = (0..rows).flat_map(|_| spread(7, cols)).collect();
-    let offsets = (0..=rows as u32).map(|row| row * 7).collect();
+/// As [`sampled`], by a kernel on tensor cores. Offsets that pass 2³² bytes pass 2³¹ on the way. Half of the oracle's rows
+/// are the last, all of them beyond.
+fn sampled_on_tiles<T: Number>(
+    cx: &Context<'_>,
+    precision: Precision,
+    rows: usize,
+    cols: usize,
+) -> Result<f64> {
+    if cx.device.info().sm < MIN_SM {
+        // There are no such kernels: cases of `tiles` check that none is offered.
+        return Ok(0.0);
+    }
+    let problem = long_columns::<T>(cx, last_columns(rows, cols, LONG_ROWS)?)?;
+    let few = SAMPLES / 2;
+    let some: BTreeSet<usize> =
+        (0..few).map(|i| i * rows / few).chain(rows.saturating_sub(few)..rows).collect();
+    let reference = lacuna_reference::spmm_rows(&problem.a, &problem.b, N, some)?;
+    conform_on_cheapest_tiles(cx, &problem, &reference, precision)
+}
+
+/// This pattern with drawn values, and B of [`N`] columns.
+fn long_columns<T: Number>(cx: &Context<'_>, pattern: Pattern) -> Result<Problem<T>> {
+    let values = generate::random_values(pattern.nnz(), cx.seed);
+    // A short table over and over: drawing a billion values would take longer than all the rest.
+    let table: Vec<T> = rounded(&generate::random_values(10_007, cx.seed ^ 2));
+    let mut b = vec![T::from_f32(0.0); pattern.cols() * N];
+    b.chunks_mut(table.len()).for_each(|chunk| chunk.copy_from_slice(&table[..chunk.len()]));
+    Ok(Problem { a: Csr::with_values(pattern, rounded(&values))?, b, n: N })
+}
+
+/// So many nonzeros a row, spread over the columns up to the last.
+fn last_columns(rows: usize, cols: usize, nonzeros: usize) -> Result<Pattern> {
+    let columns: Vec<u32> = (0..rows).flat_map(|_| spread(nonzeros, cols)).collect();
+    let offsets = (0..=rows).map(|row| (row * nonzeros) as u32).collect();
     Ok(Pattern::new(rows, cols, offsets, columns)?)
 }
 

@@ -4,6 +4,7 @@
 mod ablation;
 mod api;
 mod arithmetic;
+mod blocks;
 mod columns;
 mod conform;
 mod epilogue;
@@ -33,6 +34,7 @@ pub(crate) fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(rows::cases());
     cases.extend(values::cases());
     cases.extend(shapes::cases());
+    cases.extend(blocks::cases());
     cases.extend(epilogue::cases());
     cases.extend(tiles::cases());
     cases.extend(huge::cases());

@@ -86,6 +86,9 @@ fn batches(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::thinned;
     use super::*;
     use crate::spmm::Problem;
 
@@ -107,6 +110,15 @@ mod tests {
             assert!((stats.mean_row_length / mean - 1.0).abs() < few * cov.max(0.1), "{}", case.name);
             assert!((stats.row_length_cov / cov - 1.0).abs() < 0.1 + few, "{}: {stats:?}", case.name);
         }
+    }
+
+    #[test]
+    fn a_part_has_every_network_and_batch_and_every_sparsity() {
+        let part = thinned(drawn(), 48);
+        let groups: BTreeSet<&str> = part.iter().map(|case| case.group.as_str()).collect();
+        let percent = |case: &Case| (100.0 * case.level().unwrap()).round() as usize;
+        let sparsities: BTreeSet<usize> = part.iter().map(percent).collect();
+        assert_eq!((groups.len(), sparsities.len()), (4, 4), "{groups:?} {sparsities:?}");
     }
 
     #[test]

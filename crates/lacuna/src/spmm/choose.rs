@@ -143,7 +143,7 @@ impl Choice {
 
 /// All kernels that may be used on `problem`, cheapest first. Never empty: one column at a time is always legal.
 pub fn choose(problem: &Problem) -> Vec<Choice> {
-    choose_by(problem, &CostModel::H200)
+    choose_by(problem, &CostModel::of(problem.value))
 }
 
 /// As [`choose`], by a model with other constants: for fitting them to measurements.
@@ -158,7 +158,7 @@ pub fn choose_by(problem: &Problem, model: &CostModel) -> Vec<Choice> {
 pub(super) fn find(problem: &Problem, wanted: SpmmAlgorithm) -> Option<Choice> {
     match wanted {
         SpmmAlgorithm::Auto => choose(problem).into_iter().next(),
-        _ => able(problem, &CostModel::H200).find(|choice| choice.algorithm == wanted),
+        _ => able(problem, &CostModel::of(problem.value)).find(|choice| choice.algorithm == wanted),
     }
 }
 

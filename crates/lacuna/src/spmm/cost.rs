@@ -1,6 +1,6 @@
 //! What a kernel costs on a problem: the chooser's model, and its constants.
-use lacuna_kernels::Entry;
 use lacuna_kernels::spmm::{Arithmetic, QUAD, Scheme, Tile};
+use lacuna_kernels::{Entry, ValueType};
 
 use super::choose::Problem;
 
@@ -16,7 +16,7 @@ macro_rules! constants {
         }
 
         impl CostModel {
-            /// Fitted to an H200 (docs/spmm.md, "The chooser").
+            /// For `f32`, fitted to an H200 (docs/spmm.md, "The chooser").
             pub const H200: Self = Self { $($name: $h200,)* };
             /// The constants' names, in the order of [`values`](Self::values).
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name),)*];
@@ -71,6 +71,17 @@ constants! {
 }
 
 impl CostModel {
+    /// For 16-bit values, whose kernels were not fitted yet: the constants of `f32`.
+    pub const H200_HALVES: Self = Self::H200;
+
+    /// The library's constants for values of this type. 16-bit values have kernels, and so constants, of their own.
+    pub fn of(value: ValueType) -> Self {
+        match value {
+            ValueType::F32 => Self::H200,
+            ValueType::F16 | ValueType::Bf16 => Self::H200_HALVES,
+        }
+    }
+
     /// The time of a kernel on a problem, in cycles of a multiprocessor up to a common factor: the larger of what keeps
     /// the L1 cache busy and what its warps wait, and a part of the smaller.
     pub(super) fn cost(&self, problem: &Problem, entry: &Entry<Tile>) -> f64 {

@@ -115,7 +115,7 @@ mod tests {
     fn damage_is_told_and_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tune.json");
-        fs::write(&path, "{\"format\": 1, \"rank").unwrap();
+        fs::write(&path, "{\"format\": 2, \"rank").unwrap();
         assert!(matches!(load(&path), Err(TuneWarning::Corrupt { .. })));
         assert_eq!(store(&path, &one("a", "x")), Ok(one("a", "x")));
         assert_eq!(load(&path), Ok(one("a", "x")));

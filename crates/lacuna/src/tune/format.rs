@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// The format that is read and written. A change of meaning is a new number.
-pub(super) const FORMAT: u64 = 1;
+pub(super) const FORMAT: u64 = 2;
 /// Bytes of the largest file that is read.
 pub(super) const MOST_BYTES: u64 = 64 << 20;
 
@@ -118,12 +118,12 @@ mod tests {
 
     #[test]
     fn other_formats_are_told_from_damage() {
-        assert_eq!(read(br#"{"format": 2, "plans": []}"#), Err(Unusable::Foreign(2)));
-        assert_eq!(read(br#"{"format": 1, "rankings": {}}"#), Ok(Rankings::new()));
-        for damaged in ["", "{", "{\n  \"for", "{\"format\": 1}", "{\"format\": -1, \"rankings\": {}}"] {
+        assert_eq!(read(br#"{"format": 1, "rankings": {}}"#), Err(Unusable::Foreign(1)));
+        assert_eq!(read(br#"{"format": 2, "rankings": {}}"#), Ok(Rankings::new()));
+        for damaged in ["", "{", "{\n  \"for", "{\"format\": 2}", "{\"format\": -1, \"rankings\": {}}"] {
             assert!(is_corrupt(damaged.as_bytes()), "{damaged}");
         }
-        let nested = format!("{{\"format\": 1, \"rankings\": {}", "[".repeat(1 << 20));
+        let nested = format!("{{\"format\": 2, \"rankings\": {}", "[".repeat(1 << 20));
         assert!(is_corrupt(nested.as_bytes()), "nesting is limited");
     }
 
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn rankings_without_sense_are_refused() {
-        let file = |ranking: &str| format!(r#"{{"format": 1, "rankings": {{"k": {ranking}}}}}"#);
+        let file = |ranking: &str| format!(r#"{{"format": 2, "rankings": {{"k": {ranking}}}}}"#);
         for ranking in [
             "[]",
             r#"[{"entry": "a", "time_us": 0}]"#,

@@ -26,6 +26,13 @@ pub(super) fn row_class(stats: &PatternStats) -> String {
     format!("longest {longest}, cov {cov}, empty {empty}")
 }
 
+/// A set of kernels: how many, and a number for their names in any order.
+pub(super) fn set<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    format!("{} kernels {:016x}", names.len(), fingerprint(names.into_iter()))
+}
+
 /// A number for a list of names (64-bit FNV-1a), the same in every build.
 fn fingerprint<'n>(names: impl Iterator<Item = &'n str>) -> u64 {
     let bytes = names.flat_map(|name| name.bytes().chain([0]));

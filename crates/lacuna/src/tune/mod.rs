@@ -19,9 +19,9 @@ use crate::Result;
 /// at once, in this process or another.
 ///
 /// A choice belongs to a GPU (name, compute capability, multiprocessors, driver), to this version of the library with its
-/// list of kernels, and to a problem: shape, nonzeros, types, N, batch, how its rows vary, and the vectors that N and the
-/// strides allow. The values of the matrix do not count, nor where exactly its nonzeros are, nor what is done to sums
-/// before they are stored.
+/// list of kernels, and to a problem: shape, nonzeros, types, N, batch, how its rows vary and are ordered, the vectors that
+/// N and the strides allow, and the kernels that may do it. The values of the matrix do not count, nor where exactly its
+/// nonzeros are, nor what is done to sums before they are stored.
 ///
 /// Nothing that is wrong with the file is an error: see [`TuneWarning`]. Threads may share one autotuner; they measure
 /// one after the other. Processes may share one file.
@@ -66,9 +66,9 @@ impl Autotuner {
         Self { path: Some(path), state: Mutex::new(state), measuring: Mutex::default() }
     }
 
-    /// An autotuner with its file in the user's cache folder: `$XDG_CACHE_HOME/lacuna/tune-1.json`, or
-    /// `$HOME/.cache/lacuna/tune-1.json`, with the number of the file's format. Where neither variable has an absolute path it keeps choices in memory, with a
-    /// [warning](Self::warnings).
+    /// An autotuner with its file in the user's cache folder: `$XDG_CACHE_HOME/lacuna/tune-2.json`, or
+    /// `$HOME/.cache/lacuna/tune-2.json`, with the number of the file's format. Where neither variable has an absolute path
+    /// it keeps choices in memory, with a [warning](Self::warnings).
     pub fn open_default() -> Self {
         match place::default_file(|name| std::env::var_os(name)) {
             Some(path) => Self::open(path),

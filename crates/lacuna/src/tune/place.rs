@@ -24,8 +24,8 @@ mod tests {
     #[test]
     fn the_cache_folder_comes_before_home() {
         let both = [("XDG_CACHE_HOME", "/caches"), ("HOME", "/home/me")];
-        assert_eq!(place(&both), Some("/caches/lacuna/tune-1.json".into()));
-        assert_eq!(place(&both[1..]), Some("/home/me/.cache/lacuna/tune-1.json".into()));
+        assert_eq!(place(&both), Some("/caches/lacuna/tune-2.json".into()));
+        assert_eq!(place(&both[1..]), Some("/home/me/.cache/lacuna/tune-2.json".into()));
     }
 
     #[test]
@@ -34,7 +34,7 @@ mod tests {
         assert_eq!(place(&[("XDG_CACHE_HOME", ""), ("HOME", "me")]), None);
         assert_eq!(
             place(&[("XDG_CACHE_HOME", "caches"), ("HOME", "/me")]),
-            Some("/me/.cache/lacuna/tune-1.json".into())
+            Some("/me/.cache/lacuna/tune-2.json".into())
         );
     }
 }

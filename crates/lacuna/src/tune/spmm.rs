@@ -82,7 +82,7 @@ impl Autotuner {
                 ranking.map(|(index, us)| Measured::new(plans[index].choice().entry, us)).collect();
             Ok(best_of_alignments(&ranking, &legal))
         };
-        match self.ranking(&key_of(a, &plan), |ranking| ranking.iter().any(is_legal), measure) {
+        match self.ranking(&key_of(a, &plan, candidates), |ranking| ranking.iter().any(is_legal), measure) {
             Ok(ranking) => {
                 let entries: Vec<&str> = ranking.iter().map(|kernel| kernel.entry.as_str()).collect();
                 plan.preferring(a, &legal, &entries)
@@ -102,17 +102,20 @@ fn plain(options: SpmmOptions) -> SpmmOptions {
     options.alpha(1.0).beta(0.0).clamp(f32::NEG_INFINITY, f32::INFINITY)
 }
 
-/// What a choice for this product belongs to.
-fn key_of<T: Value, I: Index>(a: &CsrMatrix<T, I>, plan: &Spmm<T, I>) -> String {
+/// What a choice for this product, from these kernels, belongs to. The kernels say by which rules they are legal: products
+/// that may choose from others have choices of their own.
+fn key_of<T: Value, I: Index>(a: &CsrMatrix<T, I>, plan: &Spmm<T, I>, candidates: &[Choice]) -> String {
     let surroundings = key::surroundings(a.device().info(), entries::spmm());
     let Problem { rows, cols, nnz, n, vector, batch, value, index, precision, .. } = plan.aligned_problem(a);
     let rows_class = key::row_class(a.stats());
+    let order = a.pattern().row_order;
+    let candidates = key::set(candidates.iter().map(|choice| choice.entry));
     let matrices = a.batch();
     // All products may share one B, which caches then hold.
     let shared = if batch > 1 && plan.options().b_batch_stride == Some(0) { ", one B" } else { "" };
     format!(
-        "{surroundings}; spmm {value} {index} {precision:?} {rows}×{cols}, {nnz} nonzeros, {rows_class}; n {n}, vectors of {vector}, \
-         batch {batch} of {matrices} A{shared}"
+        "{surroundings}; spmm {value} {index} {precision:?} {rows}×{cols}, {nnz} nonzeros, {rows_class}, {order:?}; \
+         n {n}, vectors of {vector}, batch {batch} of {matrices} A{shared}; of {candidates}"
     )
 }
 
@@ -160,7 +163,7 @@ mod tests {
     use lacuna_matrix::{Csr, generate};
 
     use super::*;
-    use crate::choose;
+    use crate::{RowOrder, choose};
 
     fn matrix(device: &Device, seed: u64) -> CsrMatrix {
         let pattern = generate::uniform(40, 60, 0.8, seed).unwrap();
@@ -276,6 +279,30 @@ mod tests {
         assert_eq!(best_of_alignments(&[], &legal), []);
     }
 
+    fn key<T: Value, I: Index>(a: &CsrMatrix<T, I>, options: SpmmOptions) -> String {
+        let plan = Spmm::plan_with(a, 32, options).unwrap();
+        key_of(a, &plan, &plan.legal(a)[0])
+    }
+
+    #[test]
+    fn orders_of_rows_and_kernels_to_choose_from_are_problems_of_their_own() {
+        let (device, options) = (Device::simulator(), SpmmOptions::default());
+        let pattern = Arc::new(generate::uniform(40, 60, 0.8, 1).unwrap());
+        let host = Csr::with_values(Arc::clone(&pattern), vec![1.0; pattern.nnz()]).unwrap();
+        let of_order = |order| CsrMatrix::<f32>::with_row_order(&device, &host, order).unwrap();
+        let a = of_order(RowOrder::LongestFirst);
+        assert_ne!(key(&a, options), key(&of_order(RowOrder::Natural), options));
+        // Rules that make other kernels legal, such as from which length of rows on tiles are, lead to other keys; costs, by
+        // which kernels are sorted, do not.
+        let plan = Spmm::plan(&a, 32).unwrap();
+        let mut legal = plan.legal(&a)[0].clone();
+        let known = key_of(&a, &plan, &legal);
+        legal.reverse();
+        assert_eq!(key_of(&a, &plan, &legal), known);
+        legal.pop();
+        assert_ne!(key_of(&a, &plan, &legal), known);
+    }
+
     #[test]
     fn types_batches_and_strides_are_problems_of_their_own() {
         let device = Device::simulator();
@@ -286,9 +313,6 @@ mod tests {
         let wide = CsrMatrix::new(&device, &host).unwrap();
         let two = halves.with_value_batch(2, &[values.clone(), values].concat()).unwrap();
         let (one, batch) = (SpmmOptions::default(), SpmmOptions::default().batch(2));
-        fn key<T: Value, I: Index>(a: &CsrMatrix<T, I>, options: SpmmOptions) -> String {
-            key_of(a, &Spmm::plan_with(a, 32, options).unwrap())
-        }
         let keys = [
             key(&matrix(&device, 1), one),
             key(&halves, one),

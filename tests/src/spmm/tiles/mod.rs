@@ -18,7 +18,7 @@ use super::conform::conform_on_tiles;
 use crate::{Case, Context, Number};
 
 /// The lowest compute capability with these kernels.
-const MIN_SM: u32 = 80;
+pub(super) const MIN_SM: u32 = 80;
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = shapes::cases();

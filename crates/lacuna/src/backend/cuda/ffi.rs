@@ -42,6 +42,7 @@ unsafe extern "C" {
         options: *mut CUjit_option,
         values: *mut *mut c_void,
     ) -> c_int;
+    pub(super) fn cuModuleUnload(module: CUmodule) -> c_int;
     pub(super) fn cuModuleGetFunction(
         function: *mut CUfunction,
         module: CUmodule,

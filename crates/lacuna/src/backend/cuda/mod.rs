@@ -36,6 +36,23 @@ impl Shared {
         CurrentContext::set_current(&self.context)
             .map_err(|error| driver::cust_error("cuCtxSetCurrent", error))
     }
+
+    fn wait_for_all(&self) -> Result<()> {
+        self.enter()?;
+        // SAFETY: the context is current.
+        check("cuCtxSynchronize", unsafe { ffi::cuCtxSynchronize() })
+    }
+}
+
+impl Drop for Shared {
+    /// Unloads the kernels. Nothing of ours can launch one any more: devices, streams, events and graphs all hold this. What
+    /// streams were given before may still run, so that it is waited for. Where that fails the context is gone, and the
+    /// kernels with it, or it may be that some are running: they stay.
+    fn drop(&mut self) {
+        if !self.modules.is_empty() && self.wait_for_all().is_ok() {
+            self.modules.unload();
+        }
+    }
 }
 
 impl CudaDevice {
@@ -129,17 +146,17 @@ impl Backend for CudaDevice {
     }
 
     fn upload(&self, to: u64, from: &[u8]) -> Result<()> {
-        self.wait_for_all()?;
+        self.shared.wait_for_all()?;
         // SAFETY: the buffer checked its length, and nothing on the device uses it now.
         check("cuMemcpyHtoD", unsafe {
             ffi::cuMemcpyHtoD_v2(to, from.as_ptr().cast::<c_void>(), from.len())
         })?;
         // The call may return before a small copy has arrived; streams of ours do not wait for it by themselves.
-        self.wait_for_all()
+        self.shared.wait_for_all()
     }
 
     fn download(&self, from: u64, to: &mut [u8]) -> Result<()> {
-        self.wait_for_all()?;
+        self.shared.wait_for_all()?;
         // SAFETY: the buffer checked its length.
         check("cuMemcpyDtoH", unsafe {
             ffi::cuMemcpyDtoH_v2(to.as_mut_ptr().cast::<c_void>(), from, to.len())
@@ -147,21 +164,13 @@ impl Backend for CudaDevice {
     }
 
     fn fill_zero(&self, address: u64, bytes: usize) -> Result<()> {
-        self.wait_for_all()?;
+        self.shared.wait_for_all()?;
         // SAFETY: the buffer checked its length.
         check("cuMemsetD8", unsafe { ffi::cuMemsetD8_v2(address, 0, bytes) })?;
-        self.wait_for_all()
+        self.shared.wait_for_all()
     }
 
     fn stream(&self) -> Result<Box<dyn BackendStream>> {
         Ok(Box::new(CudaStream::new(Arc::clone(&self.shared))?))
-    }
-}
-
-impl CudaDevice {
-    fn wait_for_all(&self) -> Result<()> {
-        self.shared.enter()?;
-        // SAFETY: the context is current.
-        check("cuCtxSynchronize", unsafe { ffi::cuCtxSynchronize() })
     }
 }

@@ -1,4 +1,5 @@
-//! The kernels' PTX, and what the driver made of it: an entry is loaded when it is first launched.
+//! The kernels' PTX, and what the driver made of it: an entry is loaded when it is first launched, and unloaded with its
+//! device.
 use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
 use std::ptr;
@@ -29,9 +30,11 @@ pub(super) struct Modules {
     loaded: Mutex<HashMap<&'static str, Loaded>>,
 }
 
-/// A module with its one entry. It stays loaded as long as the process: the driver frees it with the context.
-#[derive(Clone, Copy, Debug)]
+/// A module with its one entry. The context is the process's one for this GPU, so that it may outlive the device, and the
+/// driver frees no module before it.
+#[derive(Debug)]
 struct Loaded {
+    module: CUmodule,
     function: CUfunction,
 }
 
@@ -61,9 +64,24 @@ impl Modules {
         let ptx = EMBEDDED.iter().find(|&&(name, target, _)| name == entry && target == self.target);
         let &(_, _, ptx) =
             ptx.ok_or_else(|| self.refused(entry, "", info, "it is not built for this target".into()))?;
-        let function = load(entry, ptx).map_err(|why| self.refused(entry, ptx, info, why))?;
-        loaded.insert(entry, Loaded { function });
+        let module = load(ptx).map_err(|why| self.refused(entry, ptx, info, why))?;
+        let function = find(module, entry).map_err(|error| {
+            unload(module);
+            self.refused(entry, ptx, info, error.to_string())
+        })?;
+        loaded.insert(entry, Loaded { module, function });
         Ok(function)
+    }
+
+    /// Whether no entry was launched.
+    pub(super) fn is_empty(&mut self) -> bool {
+        self.loaded.get_mut().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Unloads all entries. The context is current, and no kernel of it is running or yet to run.
+    pub(super) fn unload(&mut self) {
+        let loaded = self.loaded.get_mut().unwrap_or_else(PoisonError::into_inner);
+        loaded.drain().for_each(|(_, Loaded { module, .. })| unload(module));
     }
 
     fn refused(&self, entry: &str, ptx: &str, info: &DeviceInfo, why: String) -> Error {
@@ -82,10 +100,9 @@ fn directive<'a>(ptx: &'a str, name: &str) -> &'a str {
     ptx.lines().find_map(|line| line.strip_prefix(name)).map_or("unknown", str::trim)
 }
 
-/// Compiles PTX with the driver, and finds its entry. An error is what the driver said.
-fn load(entry: &str, ptx: &str) -> std::result::Result<CUfunction, String> {
+/// Compiles PTX with the driver. An error is what the driver said.
+fn load(ptx: &str) -> std::result::Result<CUmodule, String> {
     let image = CString::new(ptx).map_err(|_| String::from("the PTX holds a zero byte"))?;
-    let name = CString::new(entry).map_err(|_| String::from("the name holds a zero byte"))?;
     let mut log = vec![0_u8; LOG_BYTES];
     let mut options =
         [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
@@ -101,22 +118,34 @@ fn load(entry: &str, ptx: &str) -> std::result::Result<CUfunction, String> {
             values.as_mut_ptr(),
         )
     };
-    if status != ffi::SUCCESS {
-        let log = String::from_utf8_lossy(&log);
-        let log = log.trim_matches(['\0', '\n', ' ']);
-        return Err([explain(status), log.to_string()].join(" ").trim().to_string());
+    if status == ffi::SUCCESS {
+        return Ok(module);
     }
+    let log = String::from_utf8_lossy(&log);
+    let log = log.trim_matches(['\0', '\n', ' ']);
+    Err([explain(status), log.to_string()].join(" ").trim().to_string())
+}
+
+/// Finds a module's entry, and lets it have the shared memory that it asks for.
+fn find(module: CUmodule, entry: &str) -> Result<CUfunction> {
+    // Names of entries are identifiers: there is no zero byte in them.
+    let name = CString::new(entry).unwrap_or_default();
     let mut function: CUfunction = ptr::null_mut();
-    // SAFETY: the module was just loaded; the name ends with a zero.
-    check("cuModuleGetFunction", unsafe { ffi::cuModuleGetFunction(&mut function, module, name.as_ptr()) })
-        .map_err(|error| error.to_string())?;
+    // SAFETY: the module is loaded; the name ends with a zero.
+    check("cuModuleGetFunction", unsafe { ffi::cuModuleGetFunction(&mut function, module, name.as_ptr()) })?;
     let entry_shared = entries::all().find(|known| known.name == entry).map_or(0, |entry| entry.shared_bytes);
     if entry_shared > SHARED_BYTES_FOR_ALL {
         // SAFETY: the function was just found.
         let status = unsafe {
             ffi::cuFuncSetAttribute(function, ffi::MAX_DYNAMIC_SHARED_BYTES, entry_shared as c_int)
         };
-        check("cuFuncSetAttribute", status).map_err(|error| error.to_string())?;
+        check("cuFuncSetAttribute", status)?;
     }
     Ok(function)
+}
+
+fn unload(module: CUmodule) {
+    // SAFETY: the module was loaded in the context that is current, and its handle is dropped here. A failure is one of
+    // earlier work, which its stream reports.
+    let _ = unsafe { ffi::cuModuleUnload(module) };
 }
