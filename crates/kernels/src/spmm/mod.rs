@@ -15,10 +15,10 @@ use lacuna_gpu::GlobalPtr;
 
 pub use config::{QUAD, RowSplit, SPARE};
 pub use epilogue::Output;
-pub use groups::{GroupTiles, GroupValue};
+pub use groups::GroupTiles;
 pub use ideas::{All, Idea, Ideas, NoResidue, PreScaled};
 pub use tile::{Arithmetic, Scheme, Tile};
-pub use tiles::{HalfTiles, MaskArgs, Masks, RowMask, SingleTiles, Split, Tf32, TileArgs};
+pub use tiles::{HalfTiles, HalfValue, MaskArgs, Masks, RowMask, SingleTiles, Split, Tf32, TileArgs};
 
 /// What the entry points of [`RowSplit`] take, for values of `T` and column indices of `I`.
 ///

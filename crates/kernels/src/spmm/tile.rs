@@ -50,8 +50,6 @@ pub enum Scheme {
     },
     /// As [`Tiles`](Self::Tiles), by warpgroups: [`GroupTiles`](super::GroupTiles).
     Groups {
-        /// Parts of a step along K, for other warpgroups each.
-        slices: u32,
         /// Warps that fill stages of shared memory.
         producers: u32,
         /// What a product is.
@@ -68,8 +66,6 @@ pub enum Arithmetic {
     Half,
     /// `f32` in three products: [`Split`](super::Split).
     Split,
-    /// `f32` in three products of TF32: [`GroupTiles`](super::GroupTiles).
-    Tf32x3,
     /// `f32` in one product: [`Tf32`](super::Tf32).
     Tf32,
 }

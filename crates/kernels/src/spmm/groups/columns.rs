@@ -1,125 +1,73 @@
-//! B's rows in a stage, as the tensor cores read them.
-use lacuna_gpu::{GlobalPtr, Gpu, WARP};
+//! B's rows in a stage, as the tensor cores read them: panels of 128 bytes a row, or 64, in swizzled pieces.
+use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
 
-use super::{GroupValue, TILE_ROW};
-use crate::spmm::tiles::TileArgs;
+use crate::spmm::tiles::{HalfValue, TileArgs};
 
-/// Items of B that a thread brings in a step, at most.
-const MOST: usize = 16;
+/// Columns of B in a copy: 16 bytes.
+pub(super) const COPY: u32 = 8;
 
-/// What a producer thread has loaded for a step.
-#[derive(Clone, Copy)]
-pub(super) struct Loaded<T: GroupValue>([T::Item; MOST]);
-
-impl<T: GroupValue> Default for Loaded<T> {
-    #[inline(always)]
-    fn default() -> Self {
-        Self([T::Item::default(); MOST])
-    }
-}
-
-/// What a producer thread needs to bring its part of B: the items `thread`, `thread` + number of threads, and so on of a
-/// step, tile by tile.
-pub(super) struct Columns<T, const L: usize, const WK: u32, const TILES: u32, const WARPS: u32> {
-    /// B, at the columns of the block, and at the first row of the step.
+/// What a producer thread needs to copy its part of a chunk of `K` rows of B, 2·L columns wide, by `WARPS` warps.
+pub(super) struct Columns<T, const L: usize, const K: u32, const WARPS: u32> {
+    /// B, at the thread's first row of the next chunk to fill and its columns.
     b: GlobalPtr<T>,
-    /// Rows that are left from there on.
+    /// Rows that are left from that of `b` on; 0 for columns outside.
     rows: u32,
-    /// Columns that are left.
-    columns: u32,
+    /// Where its first copy goes in a stage, in bytes.
+    place: u32,
     stride_bytes: u32,
-    thread: u32,
 }
 
-impl<T: GroupValue, const L: usize, const WK: u32, const TILES: u32, const WARPS: u32>
-    Columns<T, L, WK, TILES, WARPS>
-{
-    /// Columns of A in a tile.
-    const TILE: u32 = TILE_ROW / size_of::<T>() as u32;
-    /// Rows of B in a step.
-    const STEP: u32 = WK * TILES * Self::TILE;
-    /// Items of a tile.
-    const TILE_ITEMS: u32 = Self::TILE * 2 * L as u32 / T::ITEM;
-    /// Items of a thread; the last threads may have one less.
-    const ITEMS: u32 = {
-        let items = (WK * TILES * Self::TILE_ITEMS).div_ceil(WARPS * WARP);
-        assert!(items as usize <= MOST);
-        items
+impl<T: HalfValue, const L: usize, const K: u32, const WARPS: u32> Columns<T, L, K, WARPS> {
+    const COLUMNS: u32 = 2 * L as u32;
+    /// Rows that the threads copy at once.
+    const AT_ONCE: u32 = {
+        let rows = WARPS * WARP * COPY / Self::COLUMNS;
+        assert!(K.is_multiple_of(rows) && rows.is_power_of_two(), "threads share a chunk evenly");
+        rows
     };
+    /// Columns of a panel.
+    const PANEL: u32 = if L < 32 { 32 } else { 64 };
+    /// Bytes of 16 rows of a panel: what a product takes.
+    pub(super) const STEP_BYTES: u32 = 16 * 2 * Self::PANEL;
+    /// Bytes of a chunk.
+    pub(super) const BYTES: u32 = K * Self::COLUMNS * 2;
 
+    /// For thread `thread` of those that copy the chunks from `chunk` on, of the columns from `column` on.
     #[inline(always)]
-    pub(super) fn new(args: &TileArgs<T>, team: u32, thread: u32, column: u32) -> Self {
-        let row = team * Self::STEP;
+    pub(super) fn new(args: &TileArgs<T>, thread: u32, chunk: u32, column: u32) -> Self {
+        let own = thread % (Self::COLUMNS / COPY) * COPY;
+        let row = thread / (Self::COLUMNS / COPY);
+        let (panel, piece) = (own / Self::PANEL, own % Self::PANEL / COPY);
+        let k = chunk * K + row;
         Self {
-            b: args.b.add_rows(row, args.b_stride_bytes).add(column as usize),
-            rows: args.cols.saturating_sub(row),
-            columns: args.n.saturating_sub(column),
+            b: args.b.add_rows(k, args.b_stride_bytes).add((column + own) as usize),
+            rows: if column + own < args.n { args.cols.saturating_sub(k) } else { 0 },
+            place: (panel * K + row) * 2 * Self::PANEL + (piece * 16 ^ Self::swizzle(row)),
             stride_bytes: args.b_stride_bytes,
-            thread,
         }
     }
 
-    /// Tile of an item of the thread's in a step, and its number there; there is no such item after the last tile.
+    /// Where in its row, in bytes, the first 16 bytes of a row of a panel lie.
     #[inline(always)]
-    fn number(&self, item: u32) -> [u32; 2] {
-        let number = self.thread + item * WARPS * WARP;
-        [number / Self::TILE_ITEMS, number % Self::TILE_ITEMS]
+    const fn swizzle(row: u32) -> u32 {
+        if Self::PANEL == 64 { row % 8 * 16 } else { row / 2 % 4 * 16 }
     }
 
-    /// Begins with an item.
+    /// Starts copying the thread's part of a chunk to `stage`. The chunk after that is `chunks` later.
     ///
     /// # Safety
-    /// B is live.
+    /// B is live, and the stage empty.
     #[inline(always)]
-    unsafe fn load<G: Gpu>(&self, gpu: G, item: u32) -> T::Item {
-        let [tile, number] = self.number(item);
-        let [row, column] = T::item::<L>(number);
-        let row = tile * Self::TILE + row;
-        let rows = if column < self.columns { self.rows.saturating_sub(row) } else { 0 };
-        let from = self.b.add_rows(row, self.stride_bytes).add(column as usize);
-        // SAFETY: rows and columns inside are live.
-        unsafe { T::load(gpu, from, self.stride_bytes, rows) }
-    }
-
-    /// Begins with the thread's items of the step, if they are loaded ahead.
-    ///
-    /// # Safety
-    /// B is live.
-    #[inline(always)]
-    pub(super) unsafe fn next<G: Gpu>(&self, gpu: G) -> Loaded<T> {
-        let mut loaded = Loaded::default();
-        if T::IS_LOADED {
-            for item in 0..Self::ITEMS {
-                // SAFETY: as promised by the caller.
-                loaded.0[item as usize] = unsafe { self.load(gpu, item) };
-            }
+    pub(super) unsafe fn fill<G: Gpu>(&mut self, gpu: G, stage: u32, chunks: u32) {
+        for i in 0..K / Self::AT_ONCE {
+            let row = i * Self::AT_ONCE;
+            let from = self.b.add_rows(row, self.stride_bytes);
+            let to = (stage + self.place + row * 2 * Self::PANEL) ^ Self::swizzle(row);
+            let to = SharedPtr::<T>::from_offset(to);
+            // SAFETY: rows and columns inside are live; the place is this thread's in the stage.
+            unsafe { gpu.copy_async_or_zero::<T, { COPY as usize }>(to, from, row < self.rows) };
         }
-        loaded
-    }
-
-    /// Puts the thread's items of a step into the stage at `stage`, or starts to copy them.
-    ///
-    /// # Safety
-    /// The stage is empty, and B live.
-    #[inline(always)]
-    pub(super) unsafe fn fill<G: Gpu>(&self, gpu: G, stage: u32, loaded: &Loaded<T>) {
-        for item in 0..Self::ITEMS {
-            let [tile, number] = self.number(item);
-            if tile < WK * TILES {
-                let tile = stage + tile * T::PLANES * 2 * L as u32 * TILE_ROW;
-                // SAFETY: as promised by the caller; the item is this thread's.
-                unsafe {
-                    let loaded = if T::IS_LOADED { loaded.0[item as usize] } else { self.load(gpu, item) };
-                    T::put::<G, L>(gpu, tile, number, &loaded);
-                }
-            }
-        }
-    }
-
-    /// Goes on to the team's next step, `teams` after this one.
-    #[inline(always)]
-    pub(super) fn advance(&mut self, teams: u32) {
-        self.b = self.b.add_rows(teams * Self::STEP, self.stride_bytes);
-        self.rows = self.rows.saturating_sub(teams * Self::STEP);
+        self.b = self.b.add_rows(chunks * K, self.stride_bytes);
+        self.rows = self.rows.saturating_sub(chunks * K);
     }
 }

@@ -24,17 +24,19 @@ mod finish;
 mod half;
 mod masks;
 mod ring;
+mod rows;
 mod shape;
 mod single;
 mod split;
 
 use lacuna_gpu::GlobalPtr;
 
-pub use self::half::HalfTiles;
+pub use self::half::{HalfTiles, HalfValue};
 pub(super) use again::again;
-pub(super) use finish::{are_finite, join};
+pub(super) use finish::are_finite;
 pub use masks::{MaskArgs, Masks, RowMask};
 pub(super) use ring::Ring;
+pub(super) use rows::{Filling, Rows, TILE_ROW};
 pub use single::SingleTiles;
 pub use split::{Split, Tf32};
 
@@ -48,7 +50,7 @@ pub struct TileArgs<T> {
     pub masks: GlobalPtr<u32>,
     /// Values of A, row by row, with [`SPARE`](super::SPARE) more after the last.
     pub values: GlobalPtr<T>,
-    /// For each value of A, its column's place among 64: the column modulo 64. Only warpgroups read it.
+    /// For each value of A, its column modulo 256.
     pub places: GlobalPtr<u8>,
     /// B, K×N; its rows are 16-byte aligned.
     pub b: GlobalPtr<T>,

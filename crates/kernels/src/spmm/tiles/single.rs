@@ -6,10 +6,11 @@
 //! 4t to 4t+3. mma sums over K, so any order will do if A and B agree.
 use core::marker::PhantomData;
 
-use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
+use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::finish::{Sums, are_finite, join};
 use super::ring::Ring;
+use super::rows::{Filling, Rows};
 use super::shape::{Consumer, Shape};
 use super::split::{Products, pack, pack_lo};
 use super::{RowMask, TileArgs, again};
@@ -101,18 +102,24 @@ impl<
     }
 }
 
-/// What a producer lane needs to fill a stage.
+impl<
+    P: Products,
+    const RT: usize,
+    const NT: usize,
+    const WM: u32,
+    const WN: u32,
+    const WK: u32,
+    const PRODUCERS: u32,
+    const STAGES: u32,
+> Filling for SingleTiles<P, RT, NT, WM, WN, WK, PRODUCERS, STAGES>
+{
+    const ROWS: u32 = Self::BM;
+    const TILES: u32 = WK;
+    const WARPS: u32 = PRODUCERS;
+}
+
+/// What a producer lane needs to copy its part of B.
 struct Source {
-    /// The record of the lane's row, in the next chunk to fill.
-    masks: GlobalPtr<u32>,
-    /// Whether there is such a row.
-    has_row: bool,
-    /// Chunks that are left from there on.
-    chunks: u32,
-    /// The lane's column, as a bit.
-    bit: u32,
-    /// The lane's place in its warp's first row of A, in a stage.
-    place: u32,
     /// B, at the lane's first row of the next step to fill and its columns.
     b: GlobalPtr<f32>,
     /// The lane's first row of B, in a step, and its first column.
@@ -136,8 +143,7 @@ impl<
     const BM: u32 = Shape::<RT, NT, WM, WN, WK, PRODUCERS, STAGES>::BM;
     const BN: u32 = Shape::<RT, NT, WM, WN, WK, PRODUCERS, STAGES>::BN;
     const CONSUMERS: u32 = Shape::<RT, NT, WM, WN, WK, PRODUCERS, STAGES>::CONSUMERS;
-    const ROWS: u32 = Shape::<RT, NT, WM, WN, WK, PRODUCERS, STAGES>::ROWS;
-    const A_BYTES: u32 = WK * Self::BM * CHUNK * 4;
+    const A_BYTES: u32 = Rows::<f32, Self>::BYTES;
     const STAGE_BYTES: u32 = Self::A_BYTES + WK * CHUNK * Self::BN * 4;
     /// Rows of B that the producers copy at once.
     const COPY_ROWS: u32 = PRODUCERS * WARP * COPY / Self::BN;
@@ -149,67 +155,32 @@ impl<
     #[inline(always)]
     unsafe fn produce<G: Gpu>(gpu: G, args: &TileArgs<f32>, row: u32, column: u32) {
         let thread = gpu.thread_idx_x() - Self::CONSUMERS * WARP;
-        let (warp, lane) = (thread / WARP, thread % WARP);
-        let chunks = RowMask::chunks(args.cols);
-        let first = warp * Self::ROWS;
-        let (own_row, own_chunk) = (row + first % Self::BM + lane, first / Self::BM);
         let own_column = thread % (Self::BN / COPY) * COPY;
         let k = thread / (Self::BN / COPY);
         let mut source = Source {
-            masks: args.masks.add(RowMask::index(own_row, own_chunk, chunks) * RowMask::WORDS),
-            has_row: lane < Self::ROWS && own_row < args.rows,
-            chunks: chunks.saturating_sub(own_chunk),
-            bit: 1 << lane,
-            place: first * CHUNK + (lane ^ (first % 2 * 16)),
             b: args.b.add_rows(k, args.b_stride_bytes).add((column + own_column) as usize),
             k,
             column: own_column,
             rows: if column + own_column < args.n { args.cols } else { 0 },
         };
-        let mut ring = Ring::<STAGES>::new(chunks.div_ceil(WK), Self::THREADS);
-        // SAFETY: records are read where there are some; a stage is filled while it is empty.
+        let mut ring = Ring::<STAGES>::new(RowMask::chunks(args.cols).div_ceil(WK), Self::THREADS);
+        // SAFETY: records and values are read where there are some; a stage is filled while it is empty.
         unsafe {
-            let mut record = source.record(gpu);
+            let mut rows = Rows::<f32, Self>::new(gpu, args, thread / WARP, 0, row);
+            rows.look_up(gpu, 1);
+            let mut loaded = rows.next(gpu);
+            rows.look_up(gpu, 1);
             while !ring.is_done() {
                 ring.wait_empty(gpu);
-                let filled = record;
-                source.masks = source.masks.add(WK as usize * RowMask::NEXT_CHUNK * RowMask::WORDS);
-                source.chunks = source.chunks.saturating_sub(WK);
-                record = source.record(gpu);
-                Self::fill_a(gpu, args, &source, ring.stage, filled);
                 Self::fill_b(gpu, args, &source, ring.stage);
+                rows.fill(gpu, ring.stage * Self::STAGE_BYTES, &loaded);
+                loaded = rows.next(gpu);
+                rows.look_up(gpu, 1);
                 source.b = source.b.add_rows(WK * CHUNK, args.b_stride_bytes);
                 source.rows = source.rows.saturating_sub(WK * CHUNK);
                 ring.started(gpu);
             }
             ring.drain(gpu);
-        }
-    }
-
-    /// Starts copying the warp's rows of A: each lane a column, the rows one after the other.
-    ///
-    /// # Safety
-    /// The stage is empty; the records are those of the warp's rows, a lane each.
-    #[inline(always)]
-    unsafe fn fill_a<G: Gpu>(
-        gpu: G,
-        args: &TileArgs<f32>,
-        source: &Source,
-        stage: u32,
-        [mask, first]: [u32; 2],
-    ) {
-        let a = SharedPtr::<f32>::from_offset(stage * Self::STAGE_BYTES);
-        let places = [a.add(source.place), a.add(source.place ^ 16)];
-        for row in 0..Self::ROWS {
-            let mask = gpu.warp_shuffle_idx(FULL_WARP, mask, row, WARP);
-            let first = gpu.warp_shuffle_idx(FULL_WARP, first, row, WARP);
-            let value = first + (mask & (source.bit - 1)).count_ones();
-            let to = places[(row % 2) as usize].add(row * CHUNK);
-            // SAFETY: a set bit stands for a value; the place is this lane's in the stage.
-            unsafe {
-                let from = args.values.add(value as usize);
-                gpu.copy_async_or_zero::<f32, 1>(to, from, mask & source.bit != 0);
-            }
         }
     }
 
@@ -392,20 +363,4 @@ impl<
 struct Lane {
     a: [u32; 2],
     b: [u32; 2],
-}
-
-impl Source {
-    /// The mask of the lane's row in the next chunk, and where its values begin; empty where there is no row or chunk.
-    ///
-    /// # Safety
-    /// The masks are live.
-    #[inline(always)]
-    unsafe fn record<G: Gpu>(&self, gpu: G) -> [u32; 2] {
-        if self.has_row && self.chunks > 0 {
-            // SAFETY: there is a record.
-            unsafe { gpu.load_readonly(self.masks) }
-        } else {
-            [0; 2]
-        }
-    }
 }

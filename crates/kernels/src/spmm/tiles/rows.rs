@@ -1,0 +1,307 @@
+//! A's rows in a stage: cleared, and their values put where their columns are.
+//!
+//! A stage holds A in tiles of 128 bytes a row, one after the other along K; in a tile, rows follow each other. Some lanes
+//! take a row together. Each loads 16 bytes of its values as they lie in memory, other rows' among them, and their
+//! places, a byte each; when the stage is free it puts those that are the row's into the cleared tiles. So a nonzero
+//! costs a store, and a row two loads; a column without a nonzero costs nothing but the clearing.
+use core::marker::PhantomData;
+
+use lacuna_gpu::{Bf16, F16, FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
+
+use super::{RowMask, TileArgs};
+use crate::DeviceValue;
+
+/// Bytes of a row of a tile.
+pub(in crate::spmm) const TILE_ROW: u32 = 128;
+/// Times that a warp works on some rows in a step, at most.
+const ROUNDS: usize = 8;
+
+/// How a kernel's stages are filled.
+pub(in crate::spmm) trait Filling {
+    /// Rows of A in a stage.
+    const ROWS: u32;
+    /// Tiles of A in a stage, along K.
+    const TILES: u32;
+    /// Warps that fill a stage.
+    const WARPS: u32;
+}
+
+/// A value that can lie in a tile.
+pub(in crate::spmm) trait TileValue: DeviceValue {
+    /// Elements of 16 bytes.
+    const PIECE: u32 = 16 / size_of::<Self>() as u32;
+    /// Columns of a tile.
+    const COLUMNS: u32 = TILE_ROW / size_of::<Self>() as u32;
+
+    /// Where in its row, in bytes, the first piece of a row lies; piece `i` lies at 16·`i` exclusive or this. So lanes that
+    /// read a piece of several rows find them in different banks.
+    fn swizzle(row: u32) -> u32;
+
+    /// Value `index` of a piece.
+    fn of_piece(piece: &[u32; 4], index: u32) -> Self;
+}
+
+/// For reads of 16 bytes by each lane, eight lanes of two rows at a time.
+impl TileValue for f32 {
+    #[inline(always)]
+    fn swizzle(row: u32) -> u32 {
+        row % 2 * 64
+    }
+    #[inline(always)]
+    fn of_piece(piece: &[u32; 4], index: u32) -> Self {
+        Self::from_bits(piece[index as usize])
+    }
+}
+
+/// Writes the implementation for a 16-bit type, for loads of 8×8 matrices.
+macro_rules! half {
+    ($type:ident) => {
+        impl TileValue for $type {
+            #[inline(always)]
+            fn swizzle(row: u32) -> u32 {
+                row % 8 * 16
+            }
+            #[inline(always)]
+            fn of_piece(piece: &[u32; 4], index: u32) -> Self {
+                Self((piece[index as usize / 2] >> (index % 2 * 16)) as u16)
+            }
+        }
+    };
+}
+half!(F16);
+half!(Bf16);
+
+/// What a producer lane has loaded for a step, each time that its warp worked on some rows.
+#[derive(Clone, Copy)]
+pub(in crate::spmm) struct Loaded([Part; ROUNDS]);
+
+/// A piece of a row's values, and of those before and after it in memory.
+#[derive(Clone, Copy, Default)]
+struct Part {
+    values: [u32; 4],
+    /// Their columns modulo 256, a byte each.
+    places: [u32; 2],
+    /// Index of the first of them; the row's first nonzero in the step, and where they end.
+    index: u32,
+    first: u32,
+    end: u32,
+}
+
+/// What a producer lane needs to fill its warp's rows of the stages.
+pub(in crate::spmm) struct Rows<T, F> {
+    /// The lane's row's record in the first chunk of the next step to load.
+    masks: GlobalPtr<u32>,
+    /// Chunks of the lane's row that are left; none without a row.
+    left: u32,
+    /// Where the row's nonzeros end.
+    row_end: u32,
+    /// Of the lane's row in the next step to load: the first nonzero, and where they end.
+    first: u32,
+    end: u32,
+    values: GlobalPtr<T>,
+    places: GlobalPtr<u8>,
+    /// Where the row that the lane works on first lies in a tile, in bytes, swizzled; and where the warp's rows begin.
+    row: u32,
+    own: u32,
+    filling: PhantomData<F>,
+}
+
+impl<T: TileValue, F: Filling> Rows<T, F> {
+    /// Rows that a warp fills.
+    const OWN: u32 = F::ROWS / F::WARPS;
+    /// Chunks of 32 columns in a step.
+    const CHUNKS: u32 = F::TILES * T::COLUMNS / RowMask::COLUMNS;
+    /// Lanes that share a row: enough for one half of whose columns are nonzeros. Those of fuller rows are loaded late.
+    const LANES: u32 = {
+        let (lanes, most) = (F::TILES * T::COLUMNS / T::PIECE / 2, WARP / Self::OWN);
+        if lanes > most { lanes } else { most }
+    };
+    /// Rows that a warp works on at once.
+    const AT_ONCE: u32 = {
+        assert!(F::ROWS.is_multiple_of(F::WARPS) && Self::OWN <= WARP, "a lane holds a row's records");
+        assert!(F::TILES * T::COLUMNS <= 256, "a place is a column modulo 256");
+        assert!(
+            Self::LANES <= WARP && Self::OWN.is_multiple_of(WARP / Self::LANES),
+            "rows are shared evenly"
+        );
+        assert!(Self::OWN * Self::LANES <= ROUNDS as u32 * WARP);
+        WARP / Self::LANES
+    };
+    /// Bytes of A in a stage.
+    pub(in crate::spmm) const BYTES: u32 = F::TILES * F::ROWS * TILE_ROW;
+
+    /// For warp `warp` of those that fill the steps from `step` on, of the rows from `row` on.
+    ///
+    /// # Safety
+    /// The masks are live.
+    #[inline(always)]
+    pub(in crate::spmm) unsafe fn new<G: Gpu>(
+        gpu: G,
+        args: &TileArgs<T>,
+        warp: u32,
+        step: u32,
+        row: u32,
+    ) -> Self {
+        let lane = gpu.lane_id();
+        let (chunks, chunk) = (RowMask::chunks(args.cols), step * Self::CHUNKS);
+        let first = warp * Self::OWN;
+        let own = row + first + lane % Self::OWN;
+        let mut rows = Self {
+            masks: args.masks.add(RowMask::index(own, chunk, chunks) * RowMask::WORDS),
+            left: 0,
+            row_end: 0,
+            first: 0,
+            end: 0,
+            values: args.values,
+            places: args.places,
+            row: (first + lane / Self::LANES) * TILE_ROW + T::swizzle(first + lane / Self::LANES),
+            own: first * TILE_ROW + lane * 16,
+            filling: PhantomData,
+        };
+        if own < args.rows && chunk < chunks {
+            let last = args.masks.add(RowMask::index(own, chunks - 1, chunks) * RowMask::WORDS);
+            // SAFETY: there is a record.
+            let [mask, first] = unsafe { gpu.load_readonly::<u32, 2>(last) };
+            rows.left = chunks - chunk;
+            rows.row_end = first + mask.count_ones();
+        }
+        rows
+    }
+
+    /// Looks up where the rows' nonzeros of the next step are. The one after that is `steps` later.
+    ///
+    /// # Safety
+    /// The masks are live.
+    #[inline(always)]
+    pub(in crate::spmm) unsafe fn look_up<G: Gpu>(&mut self, gpu: G, steps: u32) {
+        let first_of = |chunk: u32| -> u32 {
+            if chunk >= self.left {
+                return self.row_end;
+            }
+            let record = self.masks.add(chunk as usize * RowMask::NEXT_CHUNK * RowMask::WORDS);
+            // SAFETY: there is a record; its second word says where its values begin.
+            let [first] = unsafe { gpu.load_readonly(record.add(1)) };
+            first
+        };
+        (self.first, self.end) = (first_of(0), first_of(Self::CHUNKS));
+        let next = steps * Self::CHUNKS;
+        self.masks = self.masks.add(next as usize * RowMask::NEXT_CHUNK * RowMask::WORDS);
+        self.left = self.left.saturating_sub(next);
+    }
+
+    /// Loads the lane's pieces of the step that was looked up. The whole warp comes here.
+    ///
+    /// Nothing asks whether there is anything of the row in a piece, so that nothing waits.
+    ///
+    /// # Safety
+    /// The arguments describe live memory, with [`SPARE`](crate::spmm::SPARE) more after the last nonzero.
+    #[inline(always)]
+    pub(in crate::spmm) unsafe fn next<G: Gpu>(&self, gpu: G) -> Loaded {
+        let lane = gpu.lane_id();
+        let mut loaded = Loaded([Part::default(); ROUNDS]);
+        for round in 0..Self::OWN / Self::AT_ONCE {
+            let row = round * Self::AT_ONCE + lane / Self::LANES;
+            let [first, end] = [self.first, self.end].map(|x| gpu.warp_shuffle_idx(FULL_WARP, x, row, WARP));
+            let index = first / T::PIECE * T::PIECE + lane % Self::LANES * T::PIECE;
+            // SAFETY: as promised by the caller.
+            let (values, places) = unsafe { self.load(gpu, index) };
+            loaded.0[round as usize] = Part { values, places, index, first, end };
+        }
+        loaded
+    }
+
+    /// A piece from `index` on: its values, and their places.
+    ///
+    /// # Safety
+    /// They are live.
+    #[inline(always)]
+    unsafe fn load<G: Gpu>(&self, gpu: G, index: u32) -> ([u32; 4], [u32; 2]) {
+        let values = GlobalPtr::<u32>::from_address(self.values.add(index as usize).address());
+        let places = GlobalPtr::<u32>::from_address(self.places.add(index as usize).address());
+        // SAFETY: as promised by the caller; values begin at a multiple of 16 bytes, and the index is one of a piece.
+        unsafe {
+            let values = gpu.load_readonly(values);
+            if T::PIECE == 8 {
+                (values, gpu.load_readonly(places))
+            } else {
+                let [low] = gpu.load_readonly(places);
+                (values, [low, 0])
+            }
+        }
+    }
+
+    /// Fills the warp's rows of a stage, whose part of A is at `a`. The whole warp comes here.
+    ///
+    /// # Safety
+    /// The stage is empty.
+    #[inline(always)]
+    pub(in crate::spmm) unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &Loaded) {
+        // SAFETY: the rows are this warp's in the stage; it clears them before it puts values there.
+        unsafe {
+            for tile in 0..F::TILES {
+                let own = SharedPtr::<u32>::from_offset(a + tile * F::ROWS * TILE_ROW + self.own);
+                let pieces = Self::OWN * TILE_ROW / 16;
+                for i in 0..pieces.div_ceil(WARP) {
+                    if pieces.is_multiple_of(WARP) || gpu.lane_id() < pieces {
+                        gpu.shared_store(own.add(i * WARP * 4), [0u32; 4]);
+                    }
+                }
+            }
+            gpu.sync_warp(FULL_WARP);
+            let mut is_more = false;
+            for round in 0..Self::OWN / Self::AT_ONCE {
+                let part = &loaded.0[round as usize];
+                Self::put(gpu, self.row_of(a, round), part);
+                is_more |= part.index + Self::LANES * T::PIECE < part.end;
+            }
+            if is_more {
+                self.fill_rest(gpu, a, loaded);
+            }
+        }
+    }
+
+    /// Fills in the pieces that were not loaded ahead.
+    ///
+    /// # Safety
+    /// As for [`fill`](Self::fill).
+    #[inline(always)]
+    unsafe fn fill_rest<G: Gpu>(&self, gpu: G, a: u32, loaded: &Loaded) {
+        for round in 0..Self::OWN / Self::AT_ONCE {
+            let mut part = loaded.0[round as usize];
+            part.index += Self::LANES * T::PIECE;
+            while part.index < part.end {
+                // SAFETY: the piece has nonzeros of the row, whose places are this lane's.
+                unsafe {
+                    (part.values, part.places) = self.load(gpu, part.index);
+                    Self::put(gpu, self.row_of(a, round), &part);
+                }
+                part.index += Self::LANES * T::PIECE;
+            }
+        }
+    }
+
+    /// Where the row lies that the lane works on in a round, in bytes, swizzled.
+    #[inline(always)]
+    fn row_of(&self, a: u32, round: u32) -> u32 {
+        (a + self.row + round * Self::AT_ONCE * TILE_ROW) ^ T::swizzle(round * Self::AT_ONCE)
+    }
+
+    /// Puts a piece's values into their row. A row begins at a multiple of its bytes, so that its columns need no sum.
+    ///
+    /// # Safety
+    /// The places are this lane's in the stage.
+    #[inline(always)]
+    unsafe fn put<G: Gpu>(gpu: G, row: u32, part: &Part) {
+        let begin = part.first.saturating_sub(part.index);
+        let end = part.end.saturating_sub(part.index);
+        for i in 0..T::PIECE {
+            if begin <= i && i < end {
+                let column = part.places[i as usize / 4] >> (i % 4 * 8) & (F::TILES * T::COLUMNS - 1);
+                let tile = column / T::COLUMNS * F::ROWS * TILE_ROW;
+                let to = tile + (row ^ column % T::COLUMNS * size_of::<T>() as u32);
+                // SAFETY: as promised by the caller.
+                unsafe { gpu.shared_store(SharedPtr::from_offset(to), [T::of_piece(&part.values, i)]) };
+            }
+        }
+    }
+}
