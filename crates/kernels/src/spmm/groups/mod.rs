@@ -49,7 +49,10 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
     type Tile = Tile;
 
     const TILE: Tile = {
-        assert!(STAGES >= TEAMS && STAGES >= 3 && STAGES <= 7, "a team has a stage; there are 15 barriers");
+        assert!(
+            TEAMS > 1 && STAGES >= TEAMS && STAGES >= 3 && STAGES <= 7,
+            "a team has a stage; there are 15 barriers"
+        );
         assert!(Self::THREADS <= 1024, "a block has at most 1024 threads");
         assert!(Self::SHARED_BYTES <= 227 * 1024, "a block of sm_90 has 227 KiB");
         Tile {
@@ -115,7 +118,7 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
     #[inline(always)]
     fn ring(cols: u32, team: u32, teams: u32) -> Ring<STAGES> {
         let threads = (Self::CONSUMERS + WARPS) * WARP;
-        Ring::new(cols.div_ceil(CHUNK), threads).for_tensor_cores(team, teams)
+        Ring::new(cols.div_ceil(CHUNK), threads).of_team(team, teams).for_tensor_cores()
     }
 
     /// Fills the team's stages, one after the other. Of A is loaded ahead what the next one needs.

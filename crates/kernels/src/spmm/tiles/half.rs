@@ -78,6 +78,7 @@ pub struct HalfTiles<
     const WM: u32,
     const WN: u32,
     const WK: u32,
+    const TEAMS: u32,
     const PRODUCERS: u32,
     const STAGES: u32,
 >(PhantomData<T>);
@@ -89,15 +90,16 @@ impl<
     const WM: u32,
     const WN: u32,
     const WK: u32,
+    const TEAMS: u32,
     const PRODUCERS: u32,
     const STAGES: u32,
-> Kernel for HalfTiles<T, RT, NT, WM, WN, WK, PRODUCERS, STAGES>
+> Kernel for HalfTiles<T, RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>
 {
     type Args = TileArgs<T>;
     type Tile = Tile;
 
     const TILE: Tile = {
-        Shape::<RT, NT, WM, WN, WK, PRODUCERS, STAGES>::check(
+        Shape::<RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>::check(
             Self::STAGE_BYTES,
             WK * CHUNK * Self::BN / COPY,
         );
@@ -107,10 +109,10 @@ impl<
             vector: COPY,
             block_rows: Self::BM,
             block_columns: Self::BN,
-            scheme: Scheme::Tiles { slices: WK, producers: PRODUCERS, arithmetic: Arithmetic::Half },
+            scheme: Scheme::Tiles { slices: WK, producers: TEAMS * PRODUCERS, arithmetic: Arithmetic::Half },
         }
     };
-    const THREADS: u32 = Shape::<RT, NT, WM, WN, WK, PRODUCERS, STAGES>::THREADS;
+    const THREADS: u32 = Shape::<RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>::THREADS;
     const SHARED_BYTES: u32 = STAGES * Self::STAGE_BYTES;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
     const MIN_SM: u32 = 80;
@@ -152,9 +154,10 @@ impl<
     const WM: u32,
     const WN: u32,
     const WK: u32,
+    const TEAMS: u32,
     const PRODUCERS: u32,
     const STAGES: u32,
-> Filling for HalfTiles<T, RT, NT, WM, WN, WK, PRODUCERS, STAGES>
+> Filling for HalfTiles<T, RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>
 {
     const ROWS: u32 = Self::BM;
     const TILES: u32 = WK;
@@ -179,13 +182,14 @@ impl<
     const WM: u32,
     const WN: u32,
     const WK: u32,
+    const TEAMS: u32,
     const PRODUCERS: u32,
     const STAGES: u32,
-> HalfTiles<T, RT, NT, WM, WN, WK, PRODUCERS, STAGES>
+> HalfTiles<T, RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>
 {
-    const BM: u32 = Shape::<RT, NT, WM, WN, WK, PRODUCERS, STAGES>::BM;
-    const BN: u32 = Shape::<RT, NT, WM, WN, WK, PRODUCERS, STAGES>::BN;
-    const CONSUMERS: u32 = Shape::<RT, NT, WM, WN, WK, PRODUCERS, STAGES>::CONSUMERS;
+    const BM: u32 = Shape::<RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>::BM;
+    const BN: u32 = Shape::<RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>::BN;
+    const CONSUMERS: u32 = Shape::<RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>::CONSUMERS;
     const A_BYTES: u32 = Rows::<T, Self>::BYTES;
     /// Elements from one row of B to the next, in a stage.
     const B_ROW: u32 = Self::BN + 8;
@@ -193,36 +197,44 @@ impl<
     /// Rows of B that the producers copy at once.
     const COPY_ROWS: u32 = PRODUCERS * WARP * COPY / Self::BN;
 
-    /// Fills all stages, one after the other.
+    #[inline(always)]
+    fn ring(cols: u32) -> Ring<STAGES> {
+        let threads = Shape::<RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>::AT_STAGE;
+        Ring::new(cols.div_ceil(CHUNK).div_ceil(WK), threads)
+    }
+
+    /// Fills the team's stages, one after the other.
     ///
     /// # Safety
-    /// The arguments describe live memory; all producer warps are here.
+    /// The arguments describe live memory; all of the producer warp's team is here.
     #[inline(always)]
     unsafe fn produce<G: Gpu>(gpu: G, args: &TileArgs<T>, row: u32, column: u32) {
         let thread = gpu.thread_idx_x() - Self::CONSUMERS * WARP;
+        let (team, thread) = (thread / (PRODUCERS * WARP), thread % (PRODUCERS * WARP));
         let own_column = thread % (Self::BN / COPY) * COPY;
         let k = thread / (Self::BN / COPY);
+        let first = team * WK * CHUNK;
         let mut source = Source {
-            b: args.b.add_rows(k, args.b_stride_bytes).add((column + own_column) as usize),
+            b: args.b.add_rows(first + k, args.b_stride_bytes).add((column + own_column) as usize),
             k,
             column: own_column,
-            rows: if column + own_column < args.n { args.cols } else { 0 },
+            rows: if column + own_column < args.n { args.cols.saturating_sub(first) } else { 0 },
         };
-        let mut ring = Ring::<STAGES>::new(args.cols.div_ceil(CHUNK).div_ceil(WK), Self::THREADS);
+        let mut ring = Self::ring(args.cols).of_team(team, TEAMS);
         // SAFETY: records and values are read where there are some; a stage is filled while it is empty.
         unsafe {
-            let mut rows = Rows::<T, Self>::new(gpu, args, thread / WARP, 0, row);
-            rows.look_up(gpu, 1);
+            let mut rows = Rows::<T, Self>::new(gpu, args, thread / WARP, team, row);
+            rows.look_up(gpu, TEAMS);
             let mut loaded = rows.next(gpu);
-            rows.look_up(gpu, 1);
+            rows.look_up(gpu, TEAMS);
             while !ring.is_done() {
                 ring.wait_empty(gpu);
                 Self::fill_b(gpu, args, &source, ring.stage);
                 rows.fill(gpu, ring.stage * Self::STAGE_BYTES, &loaded);
                 loaded = rows.next(gpu);
-                rows.look_up(gpu, 1);
-                source.b = source.b.add_rows(WK * CHUNK, args.b_stride_bytes);
-                source.rows = source.rows.saturating_sub(WK * CHUNK);
+                rows.look_up(gpu, TEAMS);
+                source.b = source.b.add_rows(TEAMS * WK * CHUNK, args.b_stride_bytes);
+                source.rows = source.rows.saturating_sub(TEAMS * WK * CHUNK);
                 ring.started(gpu);
             }
             ring.drain(gpu);
@@ -252,11 +264,11 @@ impl<
     #[inline(always)]
     unsafe fn consume<G: Gpu>(gpu: G, args: &TileArgs<T>, at: Consumer, sums: &mut Sums<RT, NT>) {
         let lane = gpu.lane_id();
-        let first = at.k * Self::BM + at.m * RT as u32 * 8 + lane % 8;
-        let a = first * TILE_ROW + (lane / 8 * 16 ^ T::swizzle(lane % 8));
+        let first = at.m * RT as u32 * 8 + lane % 8;
+        let a = first * WK * TILE_ROW + at.k * TILE_ROW + (lane / 8 * 16 ^ T::swizzle(lane % 8));
         let row = at.k * CHUNK + lane % 8 + lane / 16 * 8;
         let b = row * Self::B_ROW + at.n * NT as u32 * 16 + lane / 8 % 2 * 8;
-        let mut ring = Ring::<STAGES>::new(args.cols.div_ceil(CHUNK).div_ceil(WK), Self::THREADS);
+        let mut ring = Self::ring(args.cols);
         if ring.is_done() {
             return;
         }
@@ -290,7 +302,7 @@ impl<
         // SAFETY: rows of A and B lie in the stage.
         unsafe {
             for (r, x) in x.iter_mut().enumerate() {
-                let from = SharedPtr::from_offset(a + r as u32 * 8 * TILE_ROW);
+                let from = SharedPtr::from_offset(a + r as u32 * 8 * WK * TILE_ROW);
                 *x = gpu.shared_load_matrices::<false>(from);
             }
             for half in 0..2 {

@@ -26,11 +26,18 @@ impl<const STAGES: u32> Ring<STAGES> {
         Self { stage: 0, step: 0, steps, threads, ahead: STAGES - 2, stride: 1, proxy: false }
     }
 
-    /// The same for stages that tensor cores read by themselves. No copies are left under way: instead `teams` of producers
-    /// take steps in turn, this one `team` first.
+    /// The same for team `team` of `teams` of producers, which take steps in turn. With more than one, none leaves copies
+    /// under way: the others' steps are time enough.
     #[inline(always)]
-    pub(in crate::spmm) fn for_tensor_cores(self, team: u32, teams: u32) -> Self {
-        Self { stage: team, step: team, ahead: 0, stride: teams, proxy: true, ..self }
+    pub(in crate::spmm) fn of_team(self, team: u32, teams: u32) -> Self {
+        let ahead = if teams == 1 { self.ahead } else { 0 };
+        Self { stage: team, step: team, ahead, stride: teams, ..self }
+    }
+
+    /// The same for stages that tensor cores read by themselves.
+    #[inline(always)]
+    pub(in crate::spmm) fn for_tensor_cores(self) -> Self {
+        Self { proxy: true, ..self }
     }
 
     #[inline(always)]

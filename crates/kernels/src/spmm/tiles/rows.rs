@@ -1,7 +1,6 @@
 //! A's rows in a stage: cleared, and their values put where their columns are.
 //!
-//! A stage holds A in tiles of 128 bytes a row, one after the other along K; in a tile, rows follow each other. Some lanes
-//! take a row together. Each loads 16 bytes of its values as they lie in memory, other rows' among them, and their
+//! A stage holds A's rows one after the other, each as tiles of 128 bytes, along K. Some lanes take a row together. Each loads 16 bytes of its values as they lie in memory, other rows' among them, and their
 //! places, a byte each; when the stage is free it puts those that are the row's into the cleared tiles. So a nonzero
 //! costs a store, and a row two loads; a column without a nonzero costs nothing but the clearing.
 use core::marker::PhantomData;
@@ -11,7 +10,7 @@ use lacuna_gpu::{Bf16, F16, FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
 use super::{RowMask, TileArgs};
 use crate::DeviceValue;
 
-/// Bytes of a row of a tile.
+/// Bytes of a row in a tile.
 pub(in crate::spmm) const TILE_ROW: u32 = 128;
 /// Times that a warp works on some rows in a step, at most.
 const ROUNDS: usize = 8;
@@ -100,7 +99,7 @@ pub(in crate::spmm) struct Rows<T, F> {
     end: u32,
     values: GlobalPtr<T>,
     places: GlobalPtr<u8>,
-    /// Where the row that the lane works on first lies in a tile, in bytes, swizzled; and where the warp's rows begin.
+    /// Where the row that the lane works on first lies in a stage, in bytes, swizzled; and where the warp's rows begin.
     row: u32,
     own: u32,
     filling: PhantomData<F>,
@@ -127,8 +126,10 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
         assert!(Self::OWN * Self::LANES <= ROUNDS as u32 * WARP);
         WARP / Self::LANES
     };
+    /// Bytes of a row.
+    pub(in crate::spmm) const ROW: u32 = F::TILES * TILE_ROW;
     /// Bytes of A in a stage.
-    pub(in crate::spmm) const BYTES: u32 = F::TILES * F::ROWS * TILE_ROW;
+    pub(in crate::spmm) const BYTES: u32 = F::ROWS * Self::ROW;
 
     /// For warp `warp` of those that fill the steps from `step` on, of the rows from `row` on.
     ///
@@ -154,8 +155,8 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
             end: 0,
             values: args.values,
             places: args.places,
-            row: (first + lane / Self::LANES) * TILE_ROW + T::swizzle(first + lane / Self::LANES),
-            own: first * TILE_ROW + lane * 16,
+            row: (first + lane / Self::LANES) * Self::ROW + T::swizzle(first + lane / Self::LANES),
+            own: first * Self::ROW + lane * 16,
             filling: PhantomData,
         };
         if own < args.rows && chunk < chunks {
@@ -238,13 +239,11 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     pub(in crate::spmm) unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &Loaded) {
         // SAFETY: the rows are this warp's in the stage; it clears them before it puts values there.
         unsafe {
-            for tile in 0..F::TILES {
-                let own = SharedPtr::<u32>::from_offset(a + tile * F::ROWS * TILE_ROW + self.own);
-                let pieces = Self::OWN * TILE_ROW / 16;
-                for i in 0..pieces.div_ceil(WARP) {
-                    if pieces.is_multiple_of(WARP) || gpu.lane_id() < pieces {
-                        gpu.shared_store(own.add(i * WARP * 4), [0u32; 4]);
-                    }
+            let own = SharedPtr::<u32>::from_offset(a + self.own);
+            let pieces = Self::OWN * Self::ROW / 16;
+            for i in 0..pieces.div_ceil(WARP) {
+                if pieces.is_multiple_of(WARP) || gpu.lane_id() < pieces {
+                    gpu.shared_store(own.add(i * WARP * 4), [0u32; 4]);
                 }
             }
             gpu.sync_warp(FULL_WARP);
@@ -283,7 +282,7 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     /// Where the row lies that the lane works on in a round, in bytes, swizzled.
     #[inline(always)]
     fn row_of(&self, a: u32, round: u32) -> u32 {
-        (a + self.row + round * Self::AT_ONCE * TILE_ROW) ^ T::swizzle(round * Self::AT_ONCE)
+        (a + self.row + round * Self::AT_ONCE * Self::ROW) ^ T::swizzle(round * Self::AT_ONCE)
     }
 
     /// Puts a piece's values into their row. A row begins at a multiple of its bytes, so that its columns need no sum.
@@ -294,13 +293,15 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     unsafe fn put<G: Gpu>(gpu: G, row: u32, part: &Part) {
         let begin = part.first.saturating_sub(part.index);
         let end = part.end.saturating_sub(part.index);
+        let size = size_of::<T>() as u32;
         for i in 0..T::PIECE {
             if begin <= i && i < end {
-                let column = part.places[i as usize / 4] >> (i % 4 * 8) & (F::TILES * T::COLUMNS - 1);
-                let tile = column / T::COLUMNS * F::ROWS * TILE_ROW;
-                let to = tile + (row ^ column % T::COLUMNS * size_of::<T>() as u32);
+                let word = part.places[i as usize / 4];
+                // The place's byte, in bytes of the row.
+                let shifted = if i % 4 == 0 { word * size } else { word >> (i % 4 * 8 - size.ilog2()) };
+                let to = SharedPtr::from_offset(row ^ shifted & (Self::ROW - size));
                 // SAFETY: as promised by the caller.
-                unsafe { gpu.shared_store(SharedPtr::from_offset(to), [T::of_piece(&part.values, i)]) };
+                unsafe { gpu.shared_store(to, [T::of_piece(&part.values, i)]) };
             }
         }
     }

@@ -4,7 +4,7 @@
 ///
 /// - `RT`, `NT`: 8-row and 16-column pieces of C that a consumer warp owns.
 /// - `WM`, `WN`, `WK`: consumer warps along the rows, along the columns, and along K.
-/// - `PRODUCERS`: producer warps. `STAGES`: stages of shared memory.
+/// - `TEAMS`: teams of producers, which take stages in turn. `PRODUCERS`: warps of a team. `STAGES`: stages of shared memory.
 #[derive(Debug)]
 pub(super) struct Shape<
     const RT: usize,
@@ -12,6 +12,7 @@ pub(super) struct Shape<
     const WM: u32,
     const WN: u32,
     const WK: u32,
+    const TEAMS: u32,
     const PRODUCERS: u32,
     const STAGES: u32,
 >;
@@ -22,9 +23,10 @@ impl<
     const WM: u32,
     const WN: u32,
     const WK: u32,
+    const TEAMS: u32,
     const PRODUCERS: u32,
     const STAGES: u32,
-> Shape<RT, NT, WM, WN, WK, PRODUCERS, STAGES>
+> Shape<RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>
 {
     /// Rows of C that a block computes.
     pub(super) const BM: u32 = WM * RT as u32 * 8;
@@ -33,9 +35,9 @@ impl<
     /// Consumer warps.
     pub(super) const CONSUMERS: u32 = WM * WN * WK;
     /// Threads of a block.
-    pub(super) const THREADS: u32 = (Self::CONSUMERS + PRODUCERS) * 32;
-    /// Rows of chunks that a producer warp fills a step.
-    pub(super) const ROWS: u32 = Self::BM * WK / PRODUCERS;
+    pub(super) const THREADS: u32 = (Self::CONSUMERS + TEAMS * PRODUCERS) * 32;
+    /// Threads that use a stage.
+    pub(super) const AT_STAGE: u32 = (Self::CONSUMERS + PRODUCERS) * 32;
     /// Bytes that the consumers' sums take when they are joined.
     pub(super) const JOIN_BYTES: u32 = if WK > 1 { Self::CONSUMERS * (RT * NT) as u32 * 512 } else { 0 };
 
@@ -43,13 +45,8 @@ impl<
     pub(super) const fn check(stage_bytes: u32, copies: u32) {
         assert!(NT.is_multiple_of(2), "the swizzle of B works on 32 columns");
         assert!(STAGES >= 3 && STAGES <= 7, "two stages are filled ahead; there are 15 barriers");
+        assert!(TEAMS < STAGES, "each team fills a stage while one is read");
         assert!(Self::THREADS <= 1024, "a block has at most 1024 threads");
-        assert!((Self::BM * WK).is_multiple_of(PRODUCERS), "producers share the rows evenly");
-        assert!(Self::BM.is_multiple_of(Self::ROWS), "a producer's rows are of one chunk");
-        assert!(
-            Self::ROWS <= 32 && (Self::ROWS <= 8 || Self::ROWS.is_multiple_of(8)),
-            "a lane holds a record"
-        );
         assert!(copies.is_multiple_of(PRODUCERS * 32), "producers share the copies of B evenly");
         assert!(Self::JOIN_BYTES <= STAGES * stage_bytes, "the sums fit into the stages");
         assert!(STAGES * stage_bytes <= 227 * 1024, "a block of sm_90 has 227 KiB");

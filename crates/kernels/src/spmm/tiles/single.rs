@@ -31,6 +31,7 @@ pub struct SingleTiles<
     const WM: u32,
     const WN: u32,
     const WK: u32,
+    const TEAMS: u32,
     const PRODUCERS: u32,
     const STAGES: u32,
 >(PhantomData<P>);
@@ -42,15 +43,16 @@ impl<
     const WM: u32,
     const WN: u32,
     const WK: u32,
+    const TEAMS: u32,
     const PRODUCERS: u32,
     const STAGES: u32,
-> Kernel for SingleTiles<P, RT, NT, WM, WN, WK, PRODUCERS, STAGES>
+> Kernel for SingleTiles<P, RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>
 {
     type Args = TileArgs<f32>;
     type Tile = Tile;
 
     const TILE: Tile = {
-        Shape::<RT, NT, WM, WN, WK, PRODUCERS, STAGES>::check(
+        Shape::<RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>::check(
             Self::STAGE_BYTES,
             WK * CHUNK * Self::BN / COPY,
         );
@@ -62,12 +64,12 @@ impl<
             block_columns: Self::BN,
             scheme: Scheme::Tiles {
                 slices: WK,
-                producers: PRODUCERS,
+                producers: TEAMS * PRODUCERS,
                 arithmetic: if P::SPLIT { Arithmetic::Split } else { Arithmetic::Tf32 },
             },
         }
     };
-    const THREADS: u32 = Shape::<RT, NT, WM, WN, WK, PRODUCERS, STAGES>::THREADS;
+    const THREADS: u32 = Shape::<RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>::THREADS;
     const SHARED_BYTES: u32 = STAGES * Self::STAGE_BYTES;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
     const MIN_SM: u32 = 80;
@@ -109,9 +111,10 @@ impl<
     const WM: u32,
     const WN: u32,
     const WK: u32,
+    const TEAMS: u32,
     const PRODUCERS: u32,
     const STAGES: u32,
-> Filling for SingleTiles<P, RT, NT, WM, WN, WK, PRODUCERS, STAGES>
+> Filling for SingleTiles<P, RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>
 {
     const ROWS: u32 = Self::BM;
     const TILES: u32 = WK;
@@ -136,48 +139,57 @@ impl<
     const WM: u32,
     const WN: u32,
     const WK: u32,
+    const TEAMS: u32,
     const PRODUCERS: u32,
     const STAGES: u32,
-> SingleTiles<P, RT, NT, WM, WN, WK, PRODUCERS, STAGES>
+> SingleTiles<P, RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>
 {
-    const BM: u32 = Shape::<RT, NT, WM, WN, WK, PRODUCERS, STAGES>::BM;
-    const BN: u32 = Shape::<RT, NT, WM, WN, WK, PRODUCERS, STAGES>::BN;
-    const CONSUMERS: u32 = Shape::<RT, NT, WM, WN, WK, PRODUCERS, STAGES>::CONSUMERS;
+    const BM: u32 = Shape::<RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>::BM;
+    const BN: u32 = Shape::<RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>::BN;
+    const CONSUMERS: u32 = Shape::<RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>::CONSUMERS;
     const A_BYTES: u32 = Rows::<f32, Self>::BYTES;
     const STAGE_BYTES: u32 = Self::A_BYTES + WK * CHUNK * Self::BN * 4;
     /// Rows of B that the producers copy at once.
     const COPY_ROWS: u32 = PRODUCERS * WARP * COPY / Self::BN;
 
-    /// Fills all stages, one after the other.
+    #[inline(always)]
+    fn ring(cols: u32) -> Ring<STAGES> {
+        let threads = Shape::<RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>::AT_STAGE;
+        Ring::new(cols.div_ceil(CHUNK).div_ceil(WK), threads)
+    }
+
+    /// Fills the team's stages, one after the other.
     ///
     /// # Safety
-    /// The arguments describe live memory; all producer warps are here.
+    /// The arguments describe live memory; all of the producer warp's team is here.
     #[inline(always)]
     unsafe fn produce<G: Gpu>(gpu: G, args: &TileArgs<f32>, row: u32, column: u32) {
         let thread = gpu.thread_idx_x() - Self::CONSUMERS * WARP;
+        let (team, thread) = (thread / (PRODUCERS * WARP), thread % (PRODUCERS * WARP));
         let own_column = thread % (Self::BN / COPY) * COPY;
         let k = thread / (Self::BN / COPY);
+        let first = team * WK * CHUNK;
         let mut source = Source {
-            b: args.b.add_rows(k, args.b_stride_bytes).add((column + own_column) as usize),
+            b: args.b.add_rows(first + k, args.b_stride_bytes).add((column + own_column) as usize),
             k,
             column: own_column,
-            rows: if column + own_column < args.n { args.cols } else { 0 },
+            rows: if column + own_column < args.n { args.cols.saturating_sub(first) } else { 0 },
         };
-        let mut ring = Ring::<STAGES>::new(RowMask::chunks(args.cols).div_ceil(WK), Self::THREADS);
+        let mut ring = Self::ring(args.cols).of_team(team, TEAMS);
         // SAFETY: records and values are read where there are some; a stage is filled while it is empty.
         unsafe {
-            let mut rows = Rows::<f32, Self>::new(gpu, args, thread / WARP, 0, row);
-            rows.look_up(gpu, 1);
+            let mut rows = Rows::<f32, Self>::new(gpu, args, thread / WARP, team, row);
+            rows.look_up(gpu, TEAMS);
             let mut loaded = rows.next(gpu);
-            rows.look_up(gpu, 1);
+            rows.look_up(gpu, TEAMS);
             while !ring.is_done() {
                 ring.wait_empty(gpu);
                 Self::fill_b(gpu, args, &source, ring.stage);
                 rows.fill(gpu, ring.stage * Self::STAGE_BYTES, &loaded);
                 loaded = rows.next(gpu);
-                rows.look_up(gpu, 1);
-                source.b = source.b.add_rows(WK * CHUNK, args.b_stride_bytes);
-                source.rows = source.rows.saturating_sub(WK * CHUNK);
+                rows.look_up(gpu, TEAMS);
+                source.b = source.b.add_rows(TEAMS * WK * CHUNK, args.b_stride_bytes);
+                source.rows = source.rows.saturating_sub(TEAMS * WK * CHUNK);
                 ring.started(gpu);
             }
             ring.drain(gpu);
@@ -208,14 +220,14 @@ impl<
     #[inline(always)]
     unsafe fn consume<G: Gpu>(gpu: G, args: &TileArgs<f32>, at: Consumer, sums: &mut Sums<RT, NT>) {
         let (g, t) = (gpu.lane_id() / 4, gpu.lane_id() % 4);
-        let a = (at.k * Self::BM + at.m * RT as u32 * 8 + g) * CHUNK;
+        let a = (at.m * RT as u32 * 8 + g) * WK * CHUNK + at.k * CHUNK;
         let b = (at.k * CHUNK + 4 * t) * Self::BN;
         let column = at.n * NT as u32 * 16 + 2 * g;
         let lane = Lane {
             a: [a + ((4 * t) ^ (g % 2 * 16)), a + ((4 * t + 16) ^ (g % 2 * 16))],
             b: [b + (column ^ (t * 8)), b + ((column + 16) ^ (t * 8))],
         };
-        let mut ring = Ring::<STAGES>::new(RowMask::chunks(args.cols).div_ceil(WK), Self::THREADS);
+        let mut ring = Self::ring(args.cols);
         if ring.is_done() {
             return;
         }
@@ -257,7 +269,7 @@ impl<
         let mut x = [[0.0; 4]; RT];
         for (r, x) in x.iter_mut().enumerate() {
             // SAFETY: the rows lie in the stage.
-            *x = unsafe { gpu.shared_load(a.add(r as u32 * 8 * CHUNK)) };
+            *x = unsafe { gpu.shared_load(a.add(r as u32 * 8 * WK * CHUNK)) };
         }
         x
     }
