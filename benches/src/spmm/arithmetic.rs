@@ -1,16 +1,17 @@
 //! By which arithmetic results are judged, ours and the vendor's libraries'.
-use lacuna::{Arithmetic, Choice, Scheme};
+use lacuna::{Arithmetic, Choice};
 use lacuna_peers::DataType;
 use lacuna_peers::cublas::Math;
 use lacuna_reference::Precision;
 
 /// That of one of our kernels.
 pub(super) fn of_kernel(choice: &Choice) -> Precision {
-    match choice.tile.scheme {
-        Scheme::Tiles { arithmetic: Arithmetic::Half, .. } => Precision::Tensor,
-        Scheme::Tiles { arithmetic: Arithmetic::Split, .. } => Precision::Split,
-        Scheme::Tiles { arithmetic: Arithmetic::Tf32, .. } => Precision::Tf32,
-        Scheme::RowSplit { .. } | Scheme::Ablation { .. } | Scheme::Masks => Precision::Fp32,
+    match choice.tile.scheme.arithmetic() {
+        Some(Arithmetic::Half) => Precision::Tensor,
+        Some(Arithmetic::Split) => Precision::Split,
+        Some(Arithmetic::Tf32x3) => Precision::Tf32x3,
+        Some(Arithmetic::Tf32) => Precision::Tf32,
+        None => Precision::Fp32,
     }
 }
 

@@ -226,13 +226,6 @@ pub trait Gpu: Copy {
     #[track_caller]
     unsafe fn shared_load_matrices<const TRANSPOSED: bool>(self, row: SharedPtr<u16>) -> [u32; 4];
 
-    /// Reads shared memory where `condition` holds; zeros elsewhere, and nothing is read.
-    ///
-    /// # Safety
-    /// See the trait, where `condition` holds.
-    #[track_caller]
-    unsafe fn shared_load_if<T: Scalar, const N: usize>(self, condition: bool, from: SharedPtr<T>) -> [T; N];
-
     /// Makes this thread's writes to shared memory so far visible to the tensor cores' own reads of it,
     /// [`warpgroup_mma_f16`](Gpu::warpgroup_mma_f16); a barrier passes that on to other threads. sm_90a.
     #[track_caller]

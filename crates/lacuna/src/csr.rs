@@ -3,9 +3,10 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use lacuna_kernels::IndexType;
-use lacuna_kernels::spmm::{QUAD, RowRecord, SPARE};
+use lacuna_kernels::spmm::{ALIGNED, RowRecord, SPARE};
 use lacuna_matrix::{Csr, Pattern, PatternStats, rows_by_length};
 
+use crate::spmm::PatternMasks;
 use crate::{Buffer, Device, Error, Index, Result, Slice, SliceMut, TransposedPattern, Value};
 
 /// A CSR matrix on a device, or a batch of them with one pattern. The pattern, with what was worked out from it once, is
@@ -31,8 +32,8 @@ pub(crate) struct DevicePattern<I: Index> {
     pub(crate) row_order: RowOrder,
     /// The columns, then zeros to spare.
     pub(crate) columns: Buffer<I>,
-    /// [`RowMask`]s, made when the first plan wants them.
-    pub(crate) masks: OnceLock<Buffer<u32>>,
+    /// What kernels by tiles read, made when the first plan wants it.
+    pub(crate) masks: PatternMasks,
     /// The transposed pattern, once it was asked for.
     pub(crate) transposed: OnceLock<TransposedPattern<I>>,
 }
@@ -279,7 +280,7 @@ impl<I: Index> DevicePattern<I> {
             row_table: columns.device().upload(row_table(row_offsets, order).as_flattened())?,
             row_order: order,
             columns,
-            masks: OnceLock::new(),
+            masks: PatternMasks::default(),
             transposed: OnceLock::new(),
         })
     }
@@ -304,7 +305,7 @@ pub(crate) fn row_table(row_offsets: &[u32], order: RowOrder) -> Vec<[u32; RowRe
     }
 }
 
-/// Elements of an array of as many nonzeros as kernels want it: some to spare, and the last quad whole.
+/// Elements of an array of as many nonzeros as kernels want it: some to spare, and the last group whole.
 pub(crate) fn padded(nnz: usize) -> usize {
-    (nnz + SPARE).next_multiple_of(QUAD as usize)
+    (nnz + SPARE).next_multiple_of(ALIGNED)
 }

@@ -43,6 +43,7 @@ mod marks;
 mod memory;
 mod named;
 mod operation;
+mod product;
 mod proxy;
 mod race;
 mod report;

@@ -84,14 +84,6 @@ impl Worker<'_> {
         !faults.uninitialised
     }
 
-    /// The zeros of a load that its condition forbids: the lane takes no part in its warp's request.
-    pub(crate) fn pass_shared_load(&mut self, access: SharedAccess) -> Words {
-        let SharedAccess { thread, operation, bytes, .. } = access;
-        let site = self.tick(thread, access.caller, operation);
-        self.request(thread, site, operation, None, bytes);
-        [0; 2]
-    }
-
     /// The words of a load; zeros where it may not happen or was never written.
     #[inline]
     pub(crate) fn shared_load(&mut self, access: SharedAccess) -> Words {

@@ -11,11 +11,12 @@ use lacuna_gpu::{Scalar, SharedPtr, WARP};
 use crate::global::GlobalAccess;
 use crate::named::NamedCall;
 use crate::operation::Operation;
+use crate::product::Product;
 use crate::schedule::{BarrierKind, WarpCall, WarpOperation};
 use crate::shared_path::SharedAccess;
 use crate::site::Caller;
 use crate::tensor::{Factors, Parcel};
-use crate::warpgroup::{POISON, Product, WarpgroupCall};
+use crate::warpgroup::{POISON, WarpgroupCall};
 use crate::worker::{Pause, Worker};
 
 /// One simulated GPU thread, as its kernel sees it. Every step goes through the worker that runs its block.
@@ -142,11 +143,11 @@ impl<'a, 'l> SimThread<'a, 'l> {
         factors: Factors,
         sums: &mut [f32; L],
         [a0, a1, a2, a3]: [u32; 4],
-        b: SharedPtr<u16>,
+        b: u32,
     ) {
         const { assert!(matches!(L, 16 | 32 | 64), "N is 32, 64 or 128") }
         let call = WarpgroupCall::Multiply(Product { factors, columns: 2 * L as u32, panel: PANEL });
-        self.warpgroup(caller, call, [a0, a1, a2, a3, b.offset(), 0, 0, 0, 0, 0], sums);
+        self.warpgroup(caller, call, [a0, a1, a2, a3, b, 0, 0, 0, 0, 0], sums);
         sums.fill(POISON);
     }
 

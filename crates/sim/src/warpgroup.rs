@@ -7,8 +7,9 @@ use std::mem;
 
 use lacuna_gpu::{FULL_WARP, WARP};
 
-use crate::finding::FindingKind;
+use crate::finding::{FindingKind, Place};
 use crate::operation::Operation;
+use crate::product::{PIECE, Product};
 use crate::schedule::{State, WarpCall, WarpOperation};
 use crate::shared::Faults;
 use crate::shared_path::place;
@@ -21,58 +22,6 @@ pub(crate) const POISON: f32 = f32::from_bits(0x7fe5_a5a5);
 
 /// Warps of a warpgroup.
 const WARPS: usize = 4;
-/// Rows of B.
-const DEPTH: u32 = 16;
-/// Bytes of a piece of B that stays whole when rows are swizzled.
-const PIECE: u32 = 16;
-
-/// A product's types and sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Product {
-    pub(crate) factors: Factors,
-    /// Columns of B and the sums.
-    pub(crate) columns: u32,
-    /// Bytes from one panel of B to the next.
-    pub(crate) panel: u32,
-}
-
-impl Product {
-    /// Pieces of a row in a panel.
-    const fn pieces(self) -> u32 {
-        if self.columns < 64 { 4 } else { 8 }
-    }
-
-    /// Panels begin at multiples of this many bytes, eight rows.
-    const fn alignment(self) -> u32 {
-        8 * PIECE * self.pieces()
-    }
-
-    const fn panels(self) -> u32 {
-        self.columns / 8 / self.pieces()
-    }
-
-    /// The bytes of B.
-    const fn bytes(self) -> u32 {
-        DEPTH * self.columns * 2
-    }
-
-    /// From the first byte of B to the one after its last.
-    fn span(self) -> u64 {
-        u64::from(self.panels() - 1) * u64::from(self.panel) + u64::from(self.bytes() / self.panels())
-    }
-
-    /// Where the pieces of B lie, from its first byte: row by row, in the order of columns.
-    fn places(self) -> impl Iterator<Item = u32> {
-        let pieces = self.pieces();
-        (0..DEPTH).flat_map(move |row| {
-            let swizzle = if pieces == 8 { row % 8 } else { row / 2 % 4 };
-            (0..self.columns / 8).map(move |piece| {
-                let (panel, piece) = (piece / pieces, piece % pieces);
-                panel * self.panel + (row * pieces + (piece ^ swizzle)) * PIECE
-            })
-        })
-    }
-}
 
 /// What a warpgroup does together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +36,9 @@ impl WarpgroupCall {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Arrive => "warpgroup_arrive",
+            Self::Multiply(Product { factors: Factors::F16, .. }) => "warpgroup_mma_f16",
             Self::Multiply(Product { factors: Factors::Bf16, .. }) => "warpgroup_mma_bf16",
-            Self::Multiply(_) => "warpgroup_mma_f16",
+            Self::Multiply(Product { factors: Factors::Tf32, .. }) => "warpgroup_mma_tf32",
             Self::Commit => "warpgroup_commit",
             Self::Wait { .. } => "warpgroup_wait",
         }
@@ -164,7 +114,9 @@ impl Worker<'_> {
         sums: &[f32],
     ) {
         let site = match call {
-            WarpgroupCall::Multiply(_) => self.tick(thread, caller, Operation::WarpgroupMma),
+            WarpgroupCall::Multiply(Product { factors, .. }) => {
+                self.tick(thread, caller, Operation::of_warpgroup_product(factors))
+            }
             _ => self.step(thread, caller, Operation::WarpgroupControl),
         };
         self.take_sums(thread, site, call, sums);
@@ -278,42 +230,53 @@ impl Worker<'_> {
     /// Whether B may be read: it is in bounds, and its panels begin where they must.
     fn locate_b(&mut self, thread: u32, product: Product, site: SiteId, b: u32) -> bool {
         let len = self.shared.len();
-        let alignment = product.alignment();
-        let kind = if !b.is_multiple_of(alignment)
-            || product.panels() > 1 && !product.panel.is_multiple_of(alignment)
-        {
+        let kind = if !product.is_aligned(b) {
             FindingKind::Misaligned
-        } else if u64::from(b) + product.span() > u64::from(len) {
+        } else if u64::from(product.origin(b)[0]) + product.span() > u64::from(len) {
             FindingKind::OutOfBounds
         } else {
             return true;
         };
-        let detail = format!("B's panels, {} bytes apart, begin at multiples of {alignment}", product.panel);
-        self.report(kind, site, thread, Some(place(b, product.bytes(), 2, len)), None, detail);
+        let alignment = product.alignment();
+        let detail = if product.is_transposed() {
+            format!(
+                "the rows of B's transpose begin at a multiple of {alignment}, and B 0, 32, 64 or 96 bytes into them"
+            )
+        } else {
+            format!("B's panels, {} bytes apart, begin at multiples of {alignment}", product.panel)
+        };
+        let place = place(product.origin(b)[0], product.span() as u32, product.factors.bytes(), len);
+        self.report(kind, site, thread, Some(place), None, detail);
         false
     }
 
-    /// Reads B as numbers, row by row, and reports what is wrong with it.
+    /// Reads B as numbers, in the order of its [`places`](Product::places), and reports what is wrong with it.
     fn read_b(&mut self, thread: u32, product: Product, site: SiteId, b: u32, numbers: &mut Vec<f64>) {
         numbers.clear();
         let now = self.clocks.now(thread);
-        for offset in product.places().map(|place| b + place) {
+        let factors = product.factors;
+        for offset in product.places(b) {
             let faults = self.shared.inspect(offset, &self.clocks.who(&now, site));
             let mut words = self.shared.load(offset, PIECE);
             if faults != Faults::default() {
-                self.report_b(thread, site, offset, &faults);
+                self.report_b(
+                    thread,
+                    site,
+                    place(offset, PIECE, factors.bytes(), self.shared.len()),
+                    &faults,
+                );
                 if faults.uninitialised {
                     words = [0; 2];
                 }
             }
             for word in words.into_iter().flat_map(|word| [word as u32, (word >> 32) as u32]) {
-                numbers.extend([product.factors.value(word, 0), product.factors.value(word, 1)]);
+                numbers.extend((0..factors.packed()).map(|index| factors.value(word, index)));
             }
         }
     }
 
     #[cold]
-    fn report_b(&mut self, thread: u32, site: SiteId, offset: u32, faults: &Faults) {
+    fn report_b(&mut self, thread: u32, site: SiteId, place: Place, faults: &Faults) {
         let Faults { uninitialised, race, flight, unfenced } = *faults;
         let found = [
             (FindingKind::Uninitialised, uninitialised, None),
@@ -322,8 +285,7 @@ impl Worker<'_> {
             (FindingKind::MissingProxyFence, unfenced.is_some(), unfenced),
         ];
         for (kind, _, other) in found.into_iter().filter(|&(_, is_so, _)| is_so) {
-            let place = place(offset, PIECE, 2, self.shared.len());
-            self.report(kind, site, thread, Some(place), other, String::new());
+            self.report(kind, site, thread, Some(place.clone()), other, String::new());
         }
     }
 
@@ -337,10 +299,10 @@ impl Worker<'_> {
             self.warpgroups.warps[warp].pending.pop_front_if(|product| product.group < retired)
         {
             let now = self.clocks.now(first);
-            for offset in over.product.places().map(|place| over.b + place) {
+            for offset in over.product.places(over.b) {
                 let late = self.shared.retire(offset, over.since, &self.clocks.who(&now, over.site));
                 if let Some(late) = late {
-                    let place = place(offset, PIECE, 2, self.shared.len());
+                    let place = place(offset, PIECE, over.product.factors.bytes(), self.shared.len());
                     let detail = "a write while a product reads it".to_owned();
                     let kind = FindingKind::Race;
                     self.report(kind, late.site, late.thread, Some(place), Some(over.site), detail);

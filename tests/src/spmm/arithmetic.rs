@@ -1,5 +1,5 @@
 //! By which arithmetic a kernel's results are judged.
-use lacuna::{Arithmetic, Choice, Scheme};
+use lacuna::{Arithmetic, Choice};
 use lacuna_reference::Precision;
 
 use super::guarded::Placement;
@@ -7,11 +7,12 @@ use crate::Number;
 
 /// The oracle's arithmetic of a kernel.
 pub(super) fn precision_of(choice: &Choice) -> Precision {
-    match choice.tile.scheme {
-        Scheme::Tiles { arithmetic: Arithmetic::Half, .. } => Precision::Tensor,
-        Scheme::Tiles { arithmetic: Arithmetic::Split, .. } => Precision::Split,
-        Scheme::Tiles { arithmetic: Arithmetic::Tf32, .. } => Precision::Tf32,
-        Scheme::RowSplit { .. } | Scheme::Ablation { .. } | Scheme::Masks => Precision::Fp32,
+    match choice.tile.scheme.arithmetic() {
+        Some(Arithmetic::Half) => Precision::Tensor,
+        Some(Arithmetic::Split) => Precision::Split,
+        Some(Arithmetic::Tf32x3) => Precision::Tf32x3,
+        Some(Arithmetic::Tf32) => Precision::Tf32,
+        None => Precision::Fp32,
     }
 }
 
@@ -23,5 +24,5 @@ pub(super) fn precision_at<T: Number>(choice: &Choice, at: Placement) -> Precisi
 
 /// Whether a kernel multiplies on tensor cores.
 pub(super) fn is_tiles(choice: &Choice) -> bool {
-    matches!(choice.tile.scheme, Scheme::Tiles { .. })
+    choice.tile.scheme.arithmetic().is_some()
 }

@@ -66,30 +66,6 @@ loads! {
     shared_load: "ld.shared", u32, reg32, [readonly];
 }
 
-/// Reads where `condition` holds, zeros elsewhere: a load under a predicate, not a branch.
-///
-/// # Safety
-/// See `Gpu::shared_load_if`.
-#[inline(always)]
-pub(super) unsafe fn shared_load_if<T: Scalar, const N: usize>(condition: bool, from: u32) -> [T; N] {
-    const { assert!(matches!(size_of::<[T; N]>(), 2 | 4), "2 or 4 bytes") }
-    // SAFETY: the caller keeps the contract of `Gpu`; the copies are of equal size, and every bit pattern of a `Scalar` is
-    // valid.
-    unsafe {
-        if size_of::<[T; N]>() == 2 {
-            let x: u16;
-            asm!("{{ .reg .pred %q; setp.ne.u32 %q, {2}, 0; mov.b16 {0}, 0; @%q ld.shared.u16 {0}, [{1}]; }}",
-                out(reg16) x, in(reg32) from, in(reg32) u32::from(condition), options(nostack, readonly));
-            transmute_copy(&x)
-        } else {
-            let x: u32;
-            asm!("{{ .reg .pred %q; setp.ne.u32 %q, {2}, 0; mov.b32 {0}, 0; @%q ld.shared.u32 {0}, [{1}]; }}",
-                out(reg32) x, in(reg32) from, in(reg32) u32::from(condition), options(nostack, readonly));
-            transmute_copy(&x)
-        }
-    }
-}
-
 /// Writes the store functions: name, instruction, kind of its address.
 macro_rules! stores {
     ($($name:ident: $op:literal, $address:ty, $reg:ident;)*) => {$(

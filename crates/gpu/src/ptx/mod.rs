@@ -296,11 +296,6 @@ impl Gpu for Ptx {
     }
 
     #[inline(always)]
-    unsafe fn shared_load_if<T: Scalar, const N: usize>(self, condition: bool, from: SharedPtr<T>) -> [T; N] {
-        // SAFETY: passed on to the caller.
-        unsafe { memory::shared_load_if(condition, memory::shared_address(from.offset())) }
-    }
-    #[inline(always)]
     fn fence_async_proxy(self) {
         // SAFETY: has no precondition.
         unsafe { asm!("fence.proxy.async.shared::cta;", options(nostack)) }

@@ -14,6 +14,9 @@ pub const QUAD: u32 = 4;
 /// Elements that the arrays of nonzeros have to spare at least: lanes load a few more than they use.
 pub const SPARE: usize = 64;
 
+/// Of these, arrays of nonzeros have whole groups: so each array of a batch begins at a multiple of 16 bytes.
+pub const ALIGNED: usize = 8;
+
 /// SpMM by rows: a group of `LANES · SPLIT` lanes computes one row of C, `LANES · V` columns wide.
 ///
 /// - `T`, `I`: types of A's, B's and C's values, and of A's column indices. Sums are `f32`.

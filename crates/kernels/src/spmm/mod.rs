@@ -13,7 +13,7 @@ mod tiles;
 
 use lacuna_gpu::GlobalPtr;
 
-pub use config::{QUAD, RowSplit, SPARE};
+pub use config::{ALIGNED, QUAD, RowSplit, SPARE};
 pub use epilogue::Output;
 pub use groups::GroupTiles;
 pub use ideas::{All, Idea, Ideas, NoResidue, PreScaled};
@@ -28,7 +28,7 @@ pub use tiles::{HalfTiles, HalfValue, MaskArgs, Masks, RowMask, SingleTiles, Spl
 pub struct Args<T, I> {
     /// `rows` records of [`RowRecord`] words, in the order in which the rows are to be worked on.
     pub row_table: GlobalPtr<u32>,
-    /// Values of A, row by row; 16-byte aligned, and padded by [`SPARE`], and to a multiple of [`QUAD`].
+    /// Values of A, row by row; 16-byte aligned, and padded by [`SPARE`], and to a multiple of [`ALIGNED`].
     pub values: GlobalPtr<T>,
     /// Column of each value; aligned and padded likewise.
     pub columns: GlobalPtr<I>,
@@ -44,7 +44,7 @@ pub struct Args<T, I> {
     pub n: u32,
     /// Bytes from one row of B to the next.
     pub b_stride_bytes: u32,
-    /// Elements from the values of one A of the batch to the next; a multiple of [`QUAD`]. Times the batch, it has 32 bits.
+    /// Elements from the values of one A of the batch to the next; a multiple of [`ALIGNED`]. Times the batch, it has 32 bits.
     pub values_batch: u32,
 }
 

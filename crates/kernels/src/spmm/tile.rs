@@ -59,6 +59,16 @@ pub enum Scheme {
     Masks,
 }
 
+impl Scheme {
+    /// What tensor cores multiply, if they do.
+    pub const fn arithmetic(self) -> Option<Arithmetic> {
+        match self {
+            Self::Tiles { arithmetic, .. } | Self::Groups { arithmetic, .. } => Some(arithmetic),
+            Self::RowSplit { .. } | Self::Ablation { .. } | Self::Masks => None,
+        }
+    }
+}
+
 /// What tensor cores multiply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arithmetic {

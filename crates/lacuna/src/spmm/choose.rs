@@ -88,6 +88,16 @@ pub enum SpmmAlgorithm {
         /// Parts of a step along K, which different warps multiply.
         slices: u32,
     },
+    /// As [`Tiles`](Self::Tiles), by warpgroups: groups of four warps, whose products read B from shared memory and run on
+    /// their own. On compute capability 9.0 only.
+    Groups {
+        /// Rows of a tile.
+        rows: u32,
+        /// Columns of a tile.
+        columns: u32,
+        /// Parts of a step along K, which different warpgroups multiply.
+        slices: u32,
+    },
     /// As [`RowSplit`](Self::RowSplit), but for one idea: for measuring what that brings. There are few such kernels, and
     /// the library never chooses one.
     Ablation {
@@ -124,7 +134,7 @@ pub struct Choice {
 impl Choice {
     /// Whether it reads the pattern as masks.
     pub(super) fn is_by_tiles(&self) -> bool {
-        matches!(self.tile.scheme, Scheme::Tiles { .. })
+        self.tile.scheme.arithmetic().is_some()
     }
 
     /// Whether the library may choose it.
@@ -185,13 +195,13 @@ fn able(problem: &Problem, model: &CostModel) -> impl Iterator<Item = Choice> {
 fn is_meant(problem: &Problem, tile: &Tile) -> bool {
     match tile.scheme {
         Scheme::RowSplit { .. } | Scheme::Ablation { .. } => tile.index == problem.index,
-        Scheme::Tiles { arithmetic, .. } => {
+        Scheme::Tiles { arithmetic, .. } | Scheme::Groups { arithmetic, .. } => {
             let exact_enough = match (arithmetic, problem.precision) {
                 (_, Precision::Fma) | (Arithmetic::Tf32, Precision::Single) => false,
-                (Arithmetic::Split, Precision::Single) => {
+                (Arithmetic::Split | Arithmetic::Tf32x3, Precision::Single) => {
                     problem.nnz >= LONG_ROWS.saturating_mul(problem.rows)
                 }
-                (Arithmetic::Split, Precision::Tf32) => false,
+                (Arithmetic::Split | Arithmetic::Tf32x3, Precision::Tf32) => false,
                 (Arithmetic::Tf32, Precision::Tf32) | (Arithmetic::Half, _) => true,
             };
             exact_enough && masks::bytes(problem).is_some()
@@ -209,6 +219,9 @@ fn algorithm(entry: &Entry<Tile>) -> SpmmAlgorithm {
         }
         Scheme::Tiles { slices, .. } => {
             SpmmAlgorithm::Tiles { rows: block_rows, columns: block_columns, slices }
+        }
+        Scheme::Groups { slices, .. } => {
+            SpmmAlgorithm::Groups { rows: block_rows, columns: block_columns, slices }
         }
         Scheme::Ablation { idea, lanes, split } => {
             SpmmAlgorithm::Ablation { idea, vector, lanes, split, warps: entry.threads / 32 }
@@ -261,8 +274,8 @@ mod tests {
     #[test]
     fn long_rows_use_tensor_cores_where_few_are_zero() {
         let at = |nnz: usize| choose(&problem(8192, 8192 * nnz, 128, 4))[0].algorithm;
-        assert!(matches!(at(614), SpmmAlgorithm::Tiles { .. }));
-        assert!(matches!(at(205), SpmmAlgorithm::RowSplit { .. }));
+        assert!(matches!(at(614), SpmmAlgorithm::Tiles { .. } | SpmmAlgorithm::Groups { .. }));
+        assert!(matches!(at(LONG_ROWS), SpmmAlgorithm::RowSplit { .. }));
     }
 
     #[test]
@@ -275,7 +288,8 @@ mod tests {
 
     #[test]
     fn many_tiles_of_columns_ask_for_large_blocks() {
-        let choice = best(512, 512 * 205, 1568, 4);
+        let problem = Problem { precision: Precision::Fma, ..problem(512, 512 * 205, 1568, 4) };
+        let choice = choose(&problem)[0];
         assert_eq!((scheme(&choice).0, choice.threads), (32, 1024));
     }
 
@@ -338,45 +352,69 @@ mod tests {
         assert_eq!(choice.tile.vector, 8);
     }
 
-    /// The arithmetics of the tile kernels that are offered.
-    fn arithmetics(problem: &Problem) -> Vec<Arithmetic> {
-        let mut found = Vec::new();
-        for choice in choose(problem) {
-            if let Scheme::Tiles { arithmetic, .. } = choice.tile.scheme
-                && !found.contains(&arithmetic)
-            {
-                found.push(arithmetic);
+    /// The arithmetics of the kernels on tensor cores that are offered: those of tiles, and those of warpgroups.
+    fn arithmetics(problem: &Problem) -> [Vec<Arithmetic>; 2] {
+        let mut found = [vec![], vec![]];
+        for Choice { tile: Tile { scheme, .. }, .. } in choose(problem) {
+            if let Some(arithmetic) = scheme.arithmetic() {
+                let found = &mut found[usize::from(matches!(scheme, Scheme::Groups { .. }))];
+                if !found.contains(&arithmetic) {
+                    found.push(arithmetic);
+                }
             }
         }
         found
+    }
+
+    /// Whether kernels on tensor cores are offered.
+    fn has_tensor(problem: &Problem) -> bool {
+        choose(problem).iter().any(Choice::is_by_tiles)
     }
 
     #[test]
     fn precision_decides_which_tiles_are_offered() {
         let long = problem(64, 64 * LONG_ROWS, 64, 8);
         let short = Problem { nnz: long.nnz - 1, ..long };
+        let (none, halves) = ([None; 2], [Some(Arithmetic::Half); 2]);
+        let (split, tf32) =
+            ([Some(Arithmetic::Split), Some(Arithmetic::Tf32x3)], [Some(Arithmetic::Tf32), None]);
         for (value, precision, of_long, of_short) in [
-            (ValueType::F32, Precision::Single, Some(Arithmetic::Split), None),
-            (ValueType::F32, Precision::Tf32, Some(Arithmetic::Tf32), Some(Arithmetic::Tf32)),
-            (ValueType::F32, Precision::Fma, None, None),
-            (ValueType::F16, Precision::Single, Some(Arithmetic::Half), Some(Arithmetic::Half)),
-            (ValueType::F16, Precision::Tf32, Some(Arithmetic::Half), Some(Arithmetic::Half)),
-            (ValueType::Bf16, Precision::Single, Some(Arithmetic::Half), Some(Arithmetic::Half)),
-            (ValueType::Bf16, Precision::Fma, None, None),
+            (ValueType::F32, Precision::Single, split, none),
+            (ValueType::F32, Precision::Tf32, tf32, tf32),
+            (ValueType::F32, Precision::Fma, none, none),
+            (ValueType::F16, Precision::Single, halves, halves),
+            (ValueType::F16, Precision::Tf32, halves, halves),
+            (ValueType::Bf16, Precision::Single, halves, halves),
+            (ValueType::Bf16, Precision::Fma, none, none),
         ] {
             for (problem, expected) in [(long, of_long), (short, of_short)] {
                 for index in [IndexType::U32, IndexType::U16] {
                     let problem = Problem { value, precision, index, ..problem };
-                    assert_eq!(arithmetics(&problem), Vec::from_iter(expected), "{problem:?}");
+                    assert_eq!(arithmetics(&problem), expected.map(Vec::from_iter), "{problem:?}");
+                    // Warpgroups' products are those of compute capability 9.0 alone.
+                    for sm in [80, 89, 100] {
+                        let expected = [Vec::from_iter(expected[0]), vec![]];
+                        assert_eq!(arithmetics(&Problem { sm, ..problem }), expected, "{problem:?} {sm}");
+                    }
                 }
             }
         }
     }
 
     #[test]
+    fn tiles_and_warpgroups_of_one_size_are_told_apart() {
+        let problem = problem(8192, 8192 * 512, 128, 4);
+        let (rows, columns, slices) = (128, 128, 1);
+        let tiles = find(&problem, SpmmAlgorithm::Tiles { rows, columns, slices }).unwrap();
+        let groups = find(&problem, SpmmAlgorithm::Groups { rows, columns, slices }).unwrap();
+        assert_eq!((tiles.entry, groups.entry), ("spmm_f32_split_128x128_k1", "spmm_f32_tf32x3_128x128_k1"));
+        assert_eq!(find(&Problem { sm: 100, ..problem }, groups.algorithm), None);
+    }
+
+    #[test]
     fn tiles_want_rows_of_sixteen_bytes_and_a_gpu_that_has_them() {
         let usual = Problem { precision: Precision::Tf32, ..problem(64, 640, 64, 4) };
-        assert!(!arithmetics(&usual).is_empty());
+        assert!(has_tensor(&usual));
         let none = [
             Problem { vector: 2, ..usual },
             Problem { n: 66, ..usual },
@@ -384,7 +422,7 @@ mod tests {
             Problem { value: ValueType::F16, ..usual },
         ];
         for problem in none {
-            assert!(arithmetics(&problem).is_empty(), "{problem:?}");
+            assert!(!has_tensor(&problem), "{problem:?}");
             assert!(!choose(&problem).is_empty());
         }
     }
@@ -411,13 +449,13 @@ mod tests {
         // 8 bytes for each of 31,250 chunks of a million rows, and ten nonzeros a row.
         let graph =
             Problem { cols: 1_000_000, value: ValueType::F16, ..problem(1_000_000, 10_000_000, 64, 8) };
-        assert!(arithmetics(&graph).is_empty());
+        assert!(!has_tensor(&graph));
         assert!(!choose(&graph).is_empty());
         let layer = Problem { cols: 4096, ..graph };
-        assert!(!arithmetics(&Problem { nnz: 1_000_000 * 400, ..layer }).is_empty());
+        assert!(has_tensor(&Problem { nnz: 1_000_000 * 400, ..layer }));
         // A row of nonzeros far apart is small enough to have them.
         let row = Problem { rows: 3, cols: 100_000, nnz: 30, ..graph };
-        assert!(!arithmetics(&row).is_empty());
+        assert!(has_tensor(&row));
     }
 
     #[test]

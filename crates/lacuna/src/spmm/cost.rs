@@ -66,6 +66,22 @@ constants! {
     tile_scale: 1.21,
     /// The part of the smaller of multiplying and filling a tile that is not hidden behind the larger.
     tile_not_hidden: 0.547,
+    /// Of warpgroups: cycles from a block's start to its first product and from its last product to its end.
+    group_start: 292.0,
+    /// Cycles that a step's barriers cost.
+    group_step: 106.0,
+    /// Cycles of a multiprocessor a product of 16×8×8 on tensor cores in TF32, those in halves as half of one.
+    group_product: 1.0,
+    /// Cycles of a multiprocessor a row of a chunk, 32 columns, that producers clear.
+    group_row: 3.0,
+    /// Cycles of a multiprocessor a nonzero that producers put there.
+    group_nonzero: 0.5,
+    /// Cycles of a multiprocessor a 128 bytes of B that producers bring.
+    group_line: 3.84,
+    /// Cycles of warpgroups to those of rows.
+    group_scale: 1.21,
+    /// The part of the smaller of multiplying and filling a stage that is not hidden behind the larger.
+    group_not_hidden: 0.3,
     /// The part of the smaller of working and waiting that is not hidden behind the larger.
     not_hidden: 0.477,
 }
@@ -98,15 +114,58 @@ impl CostModel {
                 busy.max(waiting) + self.not_hidden * busy.min(waiting)
             }
             Scheme::Tiles { slices, arithmetic, .. } => {
-                self.tile_scale * self.tiles(problem, &entry.tile, slices, arithmetic)
+                self.of_tiles().cost(problem, &entry.tile, slices, arithmetic)
+            }
+            Scheme::Groups { slices, arithmetic, .. } => {
+                self.of_groups().cost(problem, &entry.tile, slices, arithmetic)
             }
             Scheme::Masks => f64::INFINITY,
         }
     }
 
-    /// Cycles of a kernel of the tiles scheme: each multiprocessor takes its blocks one after the other, and a block its
-    /// steps; a step takes what its products or its filling take, and a part of the smaller.
-    fn tiles(&self, problem: &Problem, tile: &Tile, slices: u32, arithmetic: Arithmetic) -> f64 {
+    fn of_tiles(&self) -> Blocks {
+        Blocks {
+            start: self.tile_start,
+            step: self.tile_step,
+            product: self.tile_product,
+            row: self.tile_row,
+            nonzero: 0.0,
+            line: self.tile_line,
+            scale: self.tile_scale,
+            not_hidden: self.tile_not_hidden,
+        }
+    }
+
+    fn of_groups(&self) -> Blocks {
+        Blocks {
+            start: self.group_start,
+            step: self.group_step,
+            product: self.group_product,
+            row: self.group_row,
+            nonzero: self.group_nonzero,
+            line: self.group_line,
+            scale: self.group_scale,
+            not_hidden: self.group_not_hidden,
+        }
+    }
+}
+
+/// The constants of kernels that fill tiles and multiply them: see those of tiles.
+struct Blocks {
+    start: f64,
+    step: f64,
+    product: f64,
+    row: f64,
+    nonzero: f64,
+    line: f64,
+    scale: f64,
+    not_hidden: f64,
+}
+
+impl Blocks {
+    /// Cycles of such a kernel: each multiprocessor takes its blocks one after the other, and a block its steps; a step
+    /// takes what its products or its filling take, and a part of the smaller.
+    fn cost(&self, problem: &Problem, tile: &Tile, slices: u32, arithmetic: Arithmetic) -> f64 {
         let [rows, columns, slices] = [tile.block_rows, tile.block_columns, slices].map(f64::from);
         let count = |whole: usize, part: f64| (whole as f64 / part).ceil();
         let blocks = count(problem.rows, rows) * count(problem.n, columns) * problem.batch as f64;
@@ -117,15 +176,17 @@ impl CostModel {
         let products = match arithmetic {
             Arithmetic::Half => 0.5,
             Arithmetic::Split => 2.0,
+            Arithmetic::Tf32x3 => 3.0,
             Arithmetic::Tf32 => 1.0,
         };
         let pieces = chunks * slices * (rows / 8.0) * (columns / 16.0) * 4.0;
-        let multiplying = self.tile_product * products * pieces;
+        let multiplying = self.product * products * pieces;
         let line_bytes = chunks * 32.0 * slices * columns * f64::from(problem.value.bytes());
-        let filling = self.tile_row * chunks * slices * rows + self.tile_line * line_bytes / 128.0;
-        let step =
-            multiplying.max(filling) + self.tile_not_hidden * multiplying.min(filling) + self.tile_step;
-        rounds * (self.tile_start + steps * step)
+        let nonzeros = rows * mean_length(problem) / steps.max(1.0);
+        let filling =
+            self.row * chunks * slices * rows + self.nonzero * nonzeros + self.line * line_bytes / 128.0;
+        let step = multiplying.max(filling) + self.not_hidden * multiplying.min(filling) + self.step;
+        self.scale * rounds * (self.start + steps * step)
     }
 }
 

@@ -1,14 +1,15 @@
-//! A pattern's masks: what kernels by tiles read in place of column indices.
+//! A pattern's masks and places: what kernels by tiles read in place of column indices.
 use std::ptr;
+use std::sync::OnceLock;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::spmm::{MaskArgs, RowMask, Scheme};
-use lacuna_kernels::{Entry, entries};
+use lacuna_kernels::{Entry, ValueType, entries};
 
 use super::choose::Problem;
 use crate::backend::Launch;
-use crate::csr::DevicePattern;
-use crate::{Index, Result};
+use crate::csr::{DevicePattern, padded};
+use crate::{Buffer, Index, Result};
 
 /// CUDA's limit on blocks along y.
 const MAX_GRID_Y: u32 = 65_535;
@@ -16,6 +17,40 @@ const MAX_GRID_Y: u32 = 65_535;
 /// as nonzeros.
 const MOST_TO_NONZEROS: u64 = 4;
 const MOST_BESIDES: u64 = 1 << 20;
+
+/// The masks and places of a pattern.
+#[derive(Debug)]
+pub(crate) struct Masks {
+    /// [`RowMask`]s.
+    records: Buffer<u32>,
+    /// A byte for each nonzero, then zeros to spare.
+    places: Buffer<u8>,
+}
+
+impl Masks {
+    /// As the kernels take them.
+    pub(super) fn pointers(&self) -> (GlobalPtr<u32>, GlobalPtr<u8>) {
+        let Self { records, places } = self;
+        let (records, places) = (records.as_slice().address(), places.as_slice().address());
+        (GlobalPtr::from_address(records), GlobalPtr::from_address(places))
+    }
+}
+
+/// Those that were made of a pattern: places are for values of two bytes or of four, so matrices of both may share it.
+#[derive(Debug, Default)]
+pub(crate) struct PatternMasks {
+    of_two: OnceLock<Masks>,
+    of_four: OnceLock<Masks>,
+}
+
+impl PatternMasks {
+    fn of(&self, value: ValueType) -> &OnceLock<Masks> {
+        match value {
+            ValueType::F16 | ValueType::Bf16 => &self.of_two,
+            ValueType::F32 => &self.of_four,
+        }
+    }
+}
 
 /// Bytes of a pattern's masks, where they are few enough and their kernel's grid reaches all of them.
 pub(super) fn bytes(problem: &Problem) -> Option<u64> {
@@ -27,13 +62,15 @@ pub(super) fn bytes(problem: &Problem) -> Option<u64> {
 }
 
 impl<I: Index> DevicePattern<I> {
-    /// The address of the pattern's masks. The first call makes them, and waits for that.
-    pub(super) fn masks(&self) -> Result<u64> {
-        if let Some(masks) = self.masks.get() {
-            return Ok(masks.as_slice().address());
+    /// The pattern's masks and places for values of a type. The first call makes them, and waits for that.
+    pub(super) fn masks(&self, value: ValueType) -> Result<&Masks> {
+        let made = self.masks.of(value);
+        if let Some(masks) = made.get() {
+            return Ok(masks);
         }
         let device = self.row_table.device();
-        let masks = device.zeros(RowMask::count(self.rows, self.cols) * RowMask::WORDS)?;
+        let records = device.zeros(RowMask::count(self.rows, self.cols) * RowMask::WORDS)?;
+        let places = device.zeros(padded(self.nnz))?;
         let entry = entries::spmm()
             .iter()
             .find(|Entry { tile, .. }| tile.scheme == Scheme::Masks && tile.index == I::TYPE);
@@ -41,7 +78,9 @@ impl<I: Index> DevicePattern<I> {
         let args = MaskArgs::<I::Device> {
             row_table: GlobalPtr::from_address(self.row_table.as_slice().address()),
             columns: GlobalPtr::from_address(self.columns.as_slice().address()),
-            masks: GlobalMut::from_address(masks.as_slice().address()),
+            masks: GlobalMut::from_address(records.as_slice().address()),
+            places: GlobalMut::from_address(places.as_slice().address()),
+            value_bytes: value.bytes(),
             rows: self.rows as u32,
             cols: self.cols as u32,
         };
@@ -62,7 +101,50 @@ impl<I: Index> DevicePattern<I> {
             stream.synchronize()?;
         }
         // Another thread may have been faster: its masks are the same.
-        let masks = self.masks.get_or_init(|| masks);
-        Ok(masks.as_slice().address())
+        Ok(made.get_or_init(|| Masks { records, places }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use half::f16;
+    use lacuna_kernels::spmm::SPARE;
+    use lacuna_matrix::{Csr, generate};
+
+    use super::*;
+    use crate::{CsrMatrix, Device};
+
+    /// Matrices of one pattern may have values of two sizes: each has places of its own.
+    #[test]
+    fn places_are_those_of_the_columns_in_bytes_of_values() {
+        let device = Device::simulator();
+        let stream = device.stream().unwrap();
+        let pattern = generate::uniform(21, 300, 0.7, 1).unwrap();
+        let values = generate::random_values(pattern.nnz(), 1);
+        let host = Csr::with_values(pattern, values).unwrap();
+        let a = CsrMatrix::<f32, u16>::with_index(&device, &host).unwrap();
+        let halves = a.with_value_batch(1, &vec![f16::ONE; a.nnz()]).unwrap();
+        assert!(std::ptr::eq(&**a.pattern(), &**halves.pattern()));
+        for (value, bytes) in [(ValueType::F32, 4), (ValueType::F16, 2), (ValueType::Bf16, 2)] {
+            let Masks { places, .. } = a.pattern().masks(value).unwrap();
+            let mut expected: Vec<u8> =
+                host.col_indices().iter().map(|column| (column % 64 * bytes) as u8).collect();
+            expected.resize(padded(a.nnz()), 0);
+            assert_eq!(places.download(&stream).unwrap(), expected, "{value}");
+        }
+    }
+
+    /// Kernels load 16 bytes at once.
+    #[test]
+    fn values_of_a_batch_begin_at_multiples_of_sixteen_bytes_with_some_to_spare() {
+        let device = Device::simulator();
+        for nnz in 0..20 {
+            let host =
+                Csr::new(1, 20, vec![0, nnz], (0..nnz).collect(), vec![f16::ONE; nnz as usize]).unwrap();
+            let a = CsrMatrix::new(&device, &host).unwrap();
+            let batch = a.with_value_batch(3, &vec![f16::ONE; 3 * a.nnz()]).unwrap();
+            assert!((batch.values_stride() * size_of::<f16>()).is_multiple_of(16));
+            assert!(batch.values_stride() >= a.nnz() + SPARE);
+        }
     }
 }

@@ -128,14 +128,15 @@ impl<T: Value, I: Index> Spmm<T, I> {
         if !self.choices.iter().flatten().any(Choice::is_by_tiles) {
             return Ok(self);
         }
-        match self.pattern.masks() {
+        match self.pattern.masks(T::TYPE) {
             Err(Error::OutOfMemory { .. }) if self.options.algorithm == super::SpmmAlgorithm::Auto => {
                 let by_rows = |legal: Vec<Choice>| legal.into_iter().find(|choice| !choice.is_by_tiles());
                 self.choices = self.legal(a).map(by_rows);
-                Ok(self)
             }
-            other => other.map(|_| self),
+            Err(error) => return Err(error),
+            Ok(_) => {}
         }
+        Ok(self)
     }
 
     /// The kernel that runs where B and C are aligned to 16 bytes, as whole buffers are.
@@ -217,19 +218,20 @@ impl<T: Value, I: Index> Spmm<T, I> {
         let values = GlobalPtr::from_address(a.values_address());
         let output = self.options.output(c, &self.c, bias);
         let values_batch = if a.batch() == 1 { 0 } else { a.values_stride() as u32 };
-        let masks = if choice.is_by_tiles() { self.pattern.masks()? } else { 0 };
+        let masks = if choice.is_by_tiles() { Some(self.pattern.masks(T::TYPE)?) } else { None };
         self.parts(choice.tile.block_columns, values_batch, |part| {
             let values = values.add(part.product * values_batch as usize);
             let b = b.add(part.product * self.b.batch_stride + part.column);
             let c = output.c.add(part.product * self.c.batch_stride + part.column);
             let (output, n, rows) = (Output { c, ..output }, part.columns as u32, self.pattern.rows as u32);
             let (b_batch, b_stride_bytes) = (self.b.batch_stride as u64, self.b.stride_bytes);
-            if choice.is_by_tiles() {
-                let masks = GlobalPtr::from_address(masks);
+            if let Some(masks) = masks {
+                let (masks, places) = masks.pointers();
                 let cols = self.pattern.cols as u32;
                 let args = TileArgs {
                     masks,
                     values,
+                    places,
                     b,
                     b_batch,
                     output,

@@ -10,7 +10,7 @@ use crate::{Buffer, Index, Result, Slice, Stream};
 pub(super) struct Built<I: Index> {
     /// Where each row of Aᵀ starts, and the end of the last, on the host.
     pub(super) row_offsets: Vec<u32>,
-    /// The columns of Aᵀ, then zeros up to whole quads.
+    /// The columns of Aᵀ, then zeros to spare.
     pub(super) columns: Buffer<I>,
     /// For each element of Aᵀ its index in A.
     pub(super) permutation: Buffer<u32>,

@@ -246,12 +246,6 @@ impl Gpu for SimThread<'_, '_> {
         self.aligned(caller, operation, [x, y, z, w, 0, 0, 0, 0, 0, 0])
     }
 
-    unsafe fn shared_load_if<T: Scalar, const N: usize>(self, condition: bool, from: SharedPtr<T>) -> [T; N] {
-        let access = self.shared::<T, N>(Location::caller(), Operation::SharedLoad, from);
-        from_words(self.step(|worker| {
-            if condition { worker.shared_load(access) } else { worker.pass_shared_load(access) }
-        }))
-    }
     fn fence_async_proxy(self) {
         let caller = Location::caller();
         self.step(|worker| worker.fence_proxy(self.thread, caller));
@@ -265,7 +259,7 @@ impl Gpu for SimThread<'_, '_> {
         a: [u32; 4],
         b: SharedPtr<u16>,
     ) {
-        self.start_product::<L, PANEL>(Location::caller(), Factors::F16, sums, a, b);
+        self.start_product::<L, PANEL>(Location::caller(), Factors::F16, sums, a, b.offset());
     }
     unsafe fn warpgroup_mma_bf16<const L: usize, const PANEL: u32>(
         self,
@@ -273,7 +267,10 @@ impl Gpu for SimThread<'_, '_> {
         a: [u32; 4],
         b: SharedPtr<u16>,
     ) {
-        self.start_product::<L, PANEL>(Location::caller(), Factors::Bf16, sums, a, b);
+        self.start_product::<L, PANEL>(Location::caller(), Factors::Bf16, sums, a, b.offset());
+    }
+    unsafe fn warpgroup_mma_tf32<const L: usize>(self, sums: &mut [f32; L], a: [u32; 4], b: SharedPtr<f32>) {
+        self.start_product::<L, 0>(Location::caller(), Factors::Tf32, sums, a, b.offset());
     }
     fn warpgroup_commit(self) {
         self.warpgroup(Location::caller(), WarpgroupCall::Commit, [0; 10], &[]);

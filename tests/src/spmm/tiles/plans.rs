@@ -40,6 +40,7 @@ pub(super) fn cases() -> Vec<Case> {
         case!("layout", "gaps between rows, and batches of A and B", layout),
         case!("alignment", "addresses and strides that are no multiples of 16 bytes", alignment),
         case!("threads", "plans made on several threads at once share one pattern's masks", threads),
+        case!("two_types", "matrices of one pattern, with values of two sizes", two_types),
         case!("values_mut", "values are replaced between runs of one plan", values_mut),
         case!("transposed", "the pattern of Aᵀ has masks of its own", transposed),
     ]
@@ -131,7 +132,8 @@ fn alignment<T: Number, I: Index>(cx: &Context<'_>, precision: Precision) -> Res
     for choice in tiles(&a, precision)? {
         let usual = options(precision, &choice);
         let plan = Spmm::plan_with(&a, N, usual)?;
-        let says = ["Tiles", "aligned", "RowSplit { vector: 1"];
+        let algorithm = format!("{:?}", choice.algorithm);
+        let says = [&algorithm, "aligned", "RowSplit { vector: 1"];
         for offset in [1, vector / 2] {
             let result = plan.run(cx.stream, &a, b.slice(offset..offset + K * N)?, c.slice_mut(..M * N)?);
             refused("B not aligned", result, is_illegal, &says)?;
@@ -145,10 +147,10 @@ fn alignment<T: Number, I: Index>(cx: &Context<'_>, precision: Precision) -> Res
             (usual.batch(2).c_batch_stride(M * N + vector / 2), "a batch stride of C"),
         ];
         for (options, what) in layouts {
-            let says = ["Tiles", "strides", "RowSplit { vector: 1"];
+            let says = [&algorithm, "strides", "RowSplit { vector: 1"];
             refused(what, Spmm::plan_with(&a, N, options), is_illegal, &says)?;
         }
-        refused("N", Spmm::plan_with(&a, N + 1, usual), is_illegal, &["Tiles", "N = 41"])?;
+        refused("N", Spmm::plan_with(&a, N + 1, usual), is_illegal, &[&algorithm, "N = 41"])?;
     }
 
     // The library's choice falls back to rows.
@@ -185,6 +187,39 @@ fn threads<T: Number, I: Index>(cx: &Context<'_>, precision: Precision) -> Resul
         same_bits("two threads", &results[0].1, c, N)?;
     }
     Ok(results[0].0)
+}
+
+fn two_types<T: Number, I: Index>(cx: &Context<'_>, precision: Precision) -> Result<f64> {
+    if size_of::<T>() == 4 {
+        let (first, second) = (problem::<T>(cx.seed)?, problem::<f16>(cx.seed)?);
+        of_one_pattern::<T, f16, I>(cx, precision, &first, &second)
+    } else {
+        let (first, second) = (problem::<T>(cx.seed)?, problem::<f32>(cx.seed)?);
+        of_one_pattern::<T, f32, I>(cx, precision, &first, &second)
+    }
+}
+
+/// Multiplies a matrix, one with other values of its pattern, and the first again.
+fn of_one_pattern<T: Number, U: Number, I: Index>(
+    cx: &Context<'_>,
+    precision: Precision,
+    first: &Problem<T>,
+    second: &Problem<U>,
+) -> Result<f64> {
+    let a = CsrMatrix::<T, I>::with_index(cx.device, &first.a)?;
+    let other = a.with_value_batch(1, second.a.values())?;
+    let check_first = || -> Result<f64> {
+        tiles(&a, precision)?.iter().try_fold(0.0, |worst: f64, choice| {
+            let plan = Spmm::plan_with(&a, N, options(precision, choice))?;
+            Ok(worst.max(checked(cx, &plan, &a, first)?.0))
+        })
+    };
+    let mut worst = check_first()?;
+    for choice in tiles(&other, Precision::Single)? {
+        let plan = Spmm::plan_with(&other, N, options(Precision::Single, &choice))?;
+        worst = worst.max(checked(cx, &plan, &other, second).context("values of another type")?.0);
+    }
+    Ok(worst.max(check_first().context("again")?))
 }
 
 fn values_mut<T: Number, I: Index>(cx: &Context<'_>, precision: Precision) -> Result<f64> {

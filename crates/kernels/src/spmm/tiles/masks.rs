@@ -1,4 +1,4 @@
-//! The pattern of A as masks: what producers read in place of column indices.
+//! The pattern of A as masks, and as places within them: what producers read in place of column indices.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
@@ -57,15 +57,23 @@ pub struct MaskArgs<I> {
     pub columns: GlobalPtr<I>,
     /// [`RowMask::count`] records; those of rows that A does not have stay as they are.
     pub masks: GlobalMut<u32>,
+    /// A byte for each nonzero: see [`TileArgs::places`](super::TileArgs::places). What follows the last stays as it is.
+    pub places: GlobalMut<u8>,
+    /// Bytes of the values that places are for.
+    pub value_bytes: u32,
     /// Rows of A.
     pub rows: u32,
     /// Columns of A.
     pub cols: u32,
 }
 
-/// Makes the masks of a pattern, a thread each: it looks for the chunk's first nonzero by bisection, and collects bits.
+/// Makes the masks of a pattern, a thread each: it looks for the chunk's first nonzero by bisection, and collects bits; and
+/// places on the way.
 #[derive(Debug)]
 pub struct Masks<I>(PhantomData<I>);
+
+/// Columns that a place tells apart: those of the widest window.
+const PLACES: u32 = 2 * RowMask::COLUMNS;
 
 /// Chunks of a block: a warp for each row of a group.
 const BLOCK_CHUNKS: u32 = WARP;
@@ -95,7 +103,8 @@ impl<I: DeviceIndex> Kernel for Masks<I> {
             return;
         }
         let begin = chunk * RowMask::COLUMNS;
-        // SAFETY: the table has a record for each row, and its indices are those of columns.
+        // SAFETY: the table has a record for each row, and its indices are those of columns and places; a chunk's places are
+        // this thread's alone.
         let (row, record) = unsafe {
             let row = gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS));
             let row = RowRecord::from_words(row);
@@ -114,7 +123,9 @@ impl<I: DeviceIndex> Kernel for Masks<I> {
             }
             let mut record = RowMask { mask: 0, first: low };
             while low < row.end && column(low) - begin < RowMask::COLUMNS {
-                record.mask |= 1 << (column(low) - begin);
+                let column = column(low);
+                record.mask |= 1 << (column - begin);
+                gpu.store(args.places.add(low as usize), [(column % PLACES * args.value_bytes) as u8]);
                 low += 1;
             }
             (row.row, record)

@@ -48,9 +48,10 @@ use super::Output;
 pub struct TileArgs<T> {
     /// A's pattern: [`RowMask`]s.
     pub masks: GlobalPtr<u32>,
-    /// Values of A, row by row, with [`SPARE`](super::SPARE) more after the last.
+    /// Values of A, row by row; 16-byte aligned, with [`SPARE`](super::SPARE) more after the last, and padded to a multiple
+    /// of [`ALIGNED`](super::ALIGNED).
     pub values: GlobalPtr<T>,
-    /// For each value of A, its column modulo 256.
+    /// For each value of A, padded as they are, its column modulo 256.
     pub places: GlobalPtr<u8>,
     /// B, K×N; its rows are 16-byte aligned.
     pub b: GlobalPtr<T>,
@@ -66,7 +67,8 @@ pub struct TileArgs<T> {
     pub n: u32,
     /// Bytes from one row of B to the next.
     pub b_stride_bytes: u32,
-    /// Elements from the values of one A of the batch to the next. Times the batch, it has 32 bits.
+    /// Elements from the values of one A of the batch to the next; a multiple of [`ALIGNED`](super::ALIGNED). Times the
+    /// batch, it has 32 bits.
     pub values_batch: u32,
 }
 

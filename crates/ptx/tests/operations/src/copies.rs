@@ -92,14 +92,6 @@ routes! {
         gpu.sync_threads();
         gpu.store(at::<T>(out, own), gpu.shared_load::<T, N>(SharedPtr::from_offset(other)))
     };
-    /// Through shared memory, with zeros in place of what every third lane would load.
-    SharedIf: |gpu, out, input, own, other| {
-        let valid = gpu.lane_id() % 3 != 0;
-        gpu.shared_store(SharedPtr::<T>::from_offset(own), gpu.load_readonly::<T, N>(from(input, own)));
-        gpu.sync_threads();
-        let value = gpu.shared_load_if::<T, N>(valid, SharedPtr::from_offset(if valid { other } else { u32::MAX }));
-        gpu.store(at::<T>(out, own), value)
-    };
 }
 
 macro_rules! copies {
@@ -126,14 +118,6 @@ pub unsafe fn all<R: Route<G>, G: Gpu>(gpu: G, out: GlobalMut<u32>, input: Globa
         12 f32, 1; 13 f32, 2; 14 f32, 4;
         15 u64, 1; 16 u64, 2;
     }
-}
-
-/// Loads under a condition of each width: 2 regions.
-///
-/// # Safety
-/// The launch is as said; both buffers hold 2 KiB.
-pub unsafe fn conditional<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<u32>) {
-    copies! { SharedIf, gpu, out, input: 0 u16, 1; 1 u16, 2; }
 }
 
 /// Asynchronous copies of each width, and two groups under way at once: 9 regions.

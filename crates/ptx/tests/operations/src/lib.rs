@@ -37,7 +37,6 @@ entries! {
     copies_readonly: copies::all::<copies::ReadOnly, Ptx>;
     copies_streaming: copies::all::<copies::Streaming, Ptx>;
     copies_shared: copies::all::<copies::Shared, Ptx>;
-    copies_shared_if: copies::conditional;
     #[cfg(lacuna_sm = "80")]
     copies_async: copies::asynchronous;
     #[cfg(lacuna_sm = "80")]
@@ -47,17 +46,23 @@ entries! {
     #[cfg(lacuna_sm = "80")]
     matrices: matrices::loads;
     #[cfg(lacuna_sm = "90")]
-    products_f16_32: warpgroups::products::<16, false, Ptx>;
+    products_f16_32: warpgroups::products::<16, { warpgroups::F16 }, Ptx>;
     #[cfg(lacuna_sm = "90")]
-    products_f16_64: warpgroups::products::<32, false, Ptx>;
+    products_f16_64: warpgroups::products::<32, { warpgroups::F16 }, Ptx>;
     #[cfg(lacuna_sm = "90")]
-    products_f16_128: warpgroups::products::<64, false, Ptx>;
+    products_f16_128: warpgroups::products::<64, { warpgroups::F16 }, Ptx>;
     #[cfg(lacuna_sm = "90")]
-    products_bf16_32: warpgroups::products::<16, true, Ptx>;
+    products_bf16_32: warpgroups::products::<16, { warpgroups::BF16 }, Ptx>;
     #[cfg(lacuna_sm = "90")]
-    products_bf16_64: warpgroups::products::<32, true, Ptx>;
+    products_bf16_64: warpgroups::products::<32, { warpgroups::BF16 }, Ptx>;
     #[cfg(lacuna_sm = "90")]
-    products_bf16_128: warpgroups::products::<64, true, Ptx>;
+    products_bf16_128: warpgroups::products::<64, { warpgroups::BF16 }, Ptx>;
+    #[cfg(lacuna_sm = "90")]
+    products_tf32_32: warpgroups::products::<16, { warpgroups::TF32 }, Ptx>;
+    #[cfg(lacuna_sm = "90")]
+    products_tf32_64: warpgroups::products::<32, { warpgroups::TF32 }, Ptx>;
+    #[cfg(lacuna_sm = "90")]
+    products_tf32_128: warpgroups::products::<64, { warpgroups::TF32 }, Ptx>;
     atomics_global: atomics::all::<atomics::Global, Ptx>;
     atomics_shared: atomics::all::<atomics::Shared, Ptx>;
     arithmetic: arithmetic::all;

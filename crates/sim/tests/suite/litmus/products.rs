@@ -250,3 +250,73 @@ fn b_that_nobody_wrote() {
     assert_eq!((finding.kind, blamed(&finding)), (Uninitialised, line(warpgroups::FILE, "product")));
     assert_eq!((finding.place.unwrap().offset, finding.count), (32, 4));
 }
+
+/// Bᵀ of 32 columns of a product of TF32: rows of 128 bytes.
+const TRANSPOSED: u32 = 4096;
+
+/// Starts a product of zeros in TF32.
+///
+/// # Safety
+/// See `Gpu`.
+unsafe fn multiply_tf32<G: Gpu>(gpu: G, sums: &mut [f32; 16], b: u32) {
+    // SAFETY: passed on.
+    unsafe { gpu.warpgroup_mma_tf32::<16>(sums, [0; 4], SharedPtr::from_offset(b)) }; // blame: in TF32
+}
+
+kernel!(OddPlaceOfTf32, 128, TRANSPOSED, |gpu, args| {
+    let mut sums = [0.0; 16];
+    for piece in 0..2 {
+        gpu.shared_store(SharedPtr::from_offset(2048 * piece + 16 * gpu.thread_idx_x()), [0u32; 4]);
+    }
+    gpu.fence_async_proxy();
+    gpu.sync_threads();
+    gpu.warpgroup_arrive();
+    multiply_tf32(gpu, &mut sums, if args.fault { 80 } else { 96 });
+    finish(gpu, &mut sums);
+});
+
+#[test]
+fn b_of_tf32_that_begins_between_two_steps() {
+    let finding = Bench::new().fault::<OddPlaceOfTf32>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (Misaligned, line(FILE, "in TF32")));
+}
+
+kernel!(Tf32PastTheEnd, 128, TRANSPOSED + 1024, |gpu, args| {
+    let mut sums = [0.0; 16];
+    for piece in 0..2 {
+        gpu.shared_store(SharedPtr::from_offset(2048 * piece + 16 * gpu.thread_idx_x()), [0u32; 4]);
+    }
+    gpu.fence_async_proxy();
+    gpu.sync_threads();
+    gpu.warpgroup_arrive();
+    multiply_tf32(gpu, &mut sums, if args.fault { 2048 + 32 } else { 32 });
+    finish(gpu, &mut sums);
+});
+
+#[test]
+fn b_of_tf32_that_ends_past_the_end() {
+    let finding = Bench::new().fault::<Tf32PastTheEnd>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (OutOfBounds, line(FILE, "in TF32")));
+    assert!(finding.to_string().contains("1024 bytes past its end"), "{finding}");
+}
+
+kernel!(QuarterOfTf32, 128, TRANSPOSED, |gpu, args| {
+    let (thread, mut sums) = (gpu.thread_idx_x(), [0.0; 16]);
+    // A thread's row, and which two of its pieces: the third quarter's, or the first of them and the one before.
+    let (row, piece) = (thread % 32, thread / 32 % 2 + if args.fault { 3 } else { 4 });
+    if thread < 64 {
+        gpu.shared_store(SharedPtr::from_offset(128 * row + 16 * (piece ^ (row % 8))), [0u32; 4]);
+    }
+    gpu.fence_async_proxy();
+    gpu.sync_threads();
+    gpu.warpgroup_arrive();
+    multiply_tf32(gpu, &mut sums, 64);
+    finish(gpu, &mut sums);
+});
+
+#[test]
+fn a_product_of_tf32_reads_its_quarter_of_the_rows() {
+    let finding = Bench::new().fault::<QuarterOfTf32>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (Uninitialised, line(FILE, "in TF32")));
+    assert_eq!((finding.place.unwrap().offset, finding.count), (5 * 16, 4 * 32));
+}
