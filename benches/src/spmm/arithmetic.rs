@@ -9,7 +9,6 @@ pub(super) fn of_kernel(choice: &Choice) -> Precision {
     match choice.tile.scheme.arithmetic() {
         Some(Arithmetic::Half) => Precision::Tensor,
         Some(Arithmetic::Split) => Precision::Split,
-        Some(Arithmetic::Tf32x3) => Precision::Tf32x3,
         Some(Arithmetic::Tf32) => Precision::Tf32,
         None => Precision::Fp32,
     }

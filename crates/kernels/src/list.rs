@@ -115,7 +115,7 @@ macro_rules! for_each_kernel {
                 #[cfg(lacuna_sm = "80")]
                 spmm_f32_split_32x128_k2: $crate::spmm::SingleTiles<$crate::spmm::Split, 4, 2, 1, 4, 2, 2, 4, 5>;
                 #[cfg(lacuna_sm = "80")]
-                spmm_f32_split_64x64_k2: $crate::spmm::SingleTiles<$crate::spmm::Split, 4, 2, 2, 2, 2, 2, 4, 4>;
+                spmm_f32_split_64x64_k2: $crate::spmm::SingleTiles<$crate::spmm::Split, 4, 2, 2, 2, 2, 2, 4, 3>;
                 #[cfg(lacuna_sm = "80")]
                 spmm_f32_split_32x64_k2: $crate::spmm::SingleTiles<$crate::spmm::Split, 4, 2, 1, 2, 2, 1, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
@@ -139,7 +139,7 @@ macro_rules! for_each_kernel {
                 #[cfg(lacuna_sm = "80")]
                 spmm_f32_tf32_64x128_k2: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 8, 2, 1, 4, 2, 1, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
-                spmm_f32_tf32_64x64_k2: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 4, 2, 2, 2, 2, 2, 4, 4>;
+                spmm_f32_tf32_64x64_k2: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 4, 2, 2, 2, 2, 2, 4, 3>;
                 #[cfg(lacuna_sm = "80")]
                 spmm_f32_tf32_64x32_k4: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 8, 2, 1, 1, 4, 2, 4, 4>;
                 #[cfg(lacuna_sm = "80")]

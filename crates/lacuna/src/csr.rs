@@ -6,7 +6,7 @@ use lacuna_kernels::IndexType;
 use lacuna_kernels::spmm::{ALIGNED, RowRecord, SPARE};
 use lacuna_matrix::{Csr, Pattern, PatternStats, rows_by_length};
 
-use crate::spmm::PatternMasks;
+use crate::spmm::Masks;
 use crate::{Buffer, Device, Error, Index, Result, Slice, SliceMut, TransposedPattern, Value};
 
 /// A CSR matrix on a device, or a batch of them with one pattern. The pattern, with what was worked out from it once, is
@@ -33,7 +33,7 @@ pub(crate) struct DevicePattern<I: Index> {
     /// The columns, then zeros to spare.
     pub(crate) columns: Buffer<I>,
     /// What kernels by tiles read, made when the first plan wants it.
-    pub(crate) masks: PatternMasks,
+    pub(crate) masks: OnceLock<Masks>,
     /// The transposed pattern, once it was asked for.
     pub(crate) transposed: OnceLock<TransposedPattern<I>>,
 }
@@ -280,7 +280,7 @@ impl<I: Index> DevicePattern<I> {
             row_table: columns.device().upload(row_table(row_offsets, order).as_flattened())?,
             row_order: order,
             columns,
-            masks: PatternMasks::default(),
+            masks: OnceLock::new(),
             transposed: OnceLock::new(),
         })
     }

@@ -10,7 +10,6 @@ pub(super) fn precision_of(choice: &Choice) -> Precision {
     match choice.tile.scheme.arithmetic() {
         Some(Arithmetic::Half) => Precision::Tensor,
         Some(Arithmetic::Split) => Precision::Split,
-        Some(Arithmetic::Tf32x3) => Precision::Tf32x3,
         Some(Arithmetic::Tf32) => Precision::Tf32,
         None => Precision::Fp32,
     }

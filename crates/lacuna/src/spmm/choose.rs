@@ -88,15 +88,13 @@ pub enum SpmmAlgorithm {
         /// Parts of a step along K, which different warps multiply.
         slices: u32,
     },
-    /// As [`Tiles`](Self::Tiles), by warpgroups: groups of four warps, whose products read B from shared memory and run on
+    /// As [`Tiles`](Self::Tiles), for 16-bit values, by warpgroups: groups of four warps, whose products read B from shared memory and run on
     /// their own. On compute capability 9.0 only.
     Groups {
         /// Rows of a tile.
         rows: u32,
         /// Columns of a tile.
         columns: u32,
-        /// Parts of a step along K, which different warpgroups multiply.
-        slices: u32,
     },
     /// As [`RowSplit`](Self::RowSplit), but for one idea: for measuring what that brings. There are few such kernels, and
     /// the library never chooses one.
@@ -198,10 +196,10 @@ fn is_meant(problem: &Problem, tile: &Tile) -> bool {
         Scheme::Tiles { arithmetic, .. } | Scheme::Groups { arithmetic, .. } => {
             let exact_enough = match (arithmetic, problem.precision) {
                 (_, Precision::Fma) | (Arithmetic::Tf32, Precision::Single) => false,
-                (Arithmetic::Split | Arithmetic::Tf32x3, Precision::Single) => {
+                (Arithmetic::Split, Precision::Single) => {
                     problem.nnz >= LONG_ROWS.saturating_mul(problem.rows)
                 }
-                (Arithmetic::Split | Arithmetic::Tf32x3, Precision::Tf32) => false,
+                (Arithmetic::Split, Precision::Tf32) => false,
                 (Arithmetic::Tf32, Precision::Tf32) | (Arithmetic::Half, _) => true,
             };
             exact_enough && masks::bytes(problem).is_some()
@@ -220,9 +218,7 @@ fn algorithm(entry: &Entry<Tile>) -> SpmmAlgorithm {
         Scheme::Tiles { slices, .. } => {
             SpmmAlgorithm::Tiles { rows: block_rows, columns: block_columns, slices }
         }
-        Scheme::Groups { slices, .. } => {
-            SpmmAlgorithm::Groups { rows: block_rows, columns: block_columns, slices }
-        }
+        Scheme::Groups { .. } => SpmmAlgorithm::Groups { rows: block_rows, columns: block_columns },
         Scheme::Ablation { idea, lanes, split } => {
             SpmmAlgorithm::Ablation { idea, vector, lanes, split, warps: entry.threads / 32 }
         }
@@ -274,7 +270,7 @@ mod tests {
     #[test]
     fn long_rows_use_tensor_cores_where_few_are_zero() {
         let at = |nnz: usize| choose(&problem(8192, 8192 * nnz, 128, 4))[0].algorithm;
-        assert!(matches!(at(614), SpmmAlgorithm::Tiles { .. } | SpmmAlgorithm::Groups { .. }));
+        assert!(matches!(at(614), SpmmAlgorithm::Tiles { .. }));
         assert!(matches!(at(LONG_ROWS), SpmmAlgorithm::RowSplit { .. }));
     }
 
@@ -376,8 +372,7 @@ mod tests {
         let long = problem(64, 64 * LONG_ROWS, 64, 8);
         let short = Problem { nnz: long.nnz - 1, ..long };
         let (none, halves) = ([None; 2], [Some(Arithmetic::Half); 2]);
-        let (split, tf32) =
-            ([Some(Arithmetic::Split), Some(Arithmetic::Tf32x3)], [Some(Arithmetic::Tf32), None]);
+        let (split, tf32) = ([Some(Arithmetic::Split), None], [Some(Arithmetic::Tf32), None]);
         for (value, precision, of_long, of_short) in [
             (ValueType::F32, Precision::Single, split, none),
             (ValueType::F32, Precision::Tf32, tf32, tf32),
@@ -403,11 +398,11 @@ mod tests {
 
     #[test]
     fn tiles_and_warpgroups_of_one_size_are_told_apart() {
-        let problem = problem(8192, 8192 * 512, 128, 4);
-        let (rows, columns, slices) = (128, 128, 1);
+        let problem = Problem { value: ValueType::F16, ..problem(8192, 8192 * 512, 128, 8) };
+        let (rows, columns, slices) = (64, 128, 1);
         let tiles = find(&problem, SpmmAlgorithm::Tiles { rows, columns, slices }).unwrap();
-        let groups = find(&problem, SpmmAlgorithm::Groups { rows, columns, slices }).unwrap();
-        assert_eq!((tiles.entry, groups.entry), ("spmm_f32_split_128x128_k1", "spmm_f32_tf32x3_128x128_k1"));
+        let groups = find(&problem, SpmmAlgorithm::Groups { rows, columns }).unwrap();
+        assert_eq!((tiles.entry, groups.entry), ("spmm_f16_tile_64x128_k1", "spmm_f16_group_64x128"));
         assert_eq!(find(&Problem { sm: 100, ..problem }, groups.algorithm), None);
     }
 

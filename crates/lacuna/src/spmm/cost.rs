@@ -116,9 +116,7 @@ impl CostModel {
             Scheme::Tiles { slices, arithmetic, .. } => {
                 self.of_tiles().cost(problem, &entry.tile, slices, arithmetic)
             }
-            Scheme::Groups { slices, arithmetic, .. } => {
-                self.of_groups().cost(problem, &entry.tile, slices, arithmetic)
-            }
+            Scheme::Groups { arithmetic, .. } => self.of_groups().cost(problem, &entry.tile, 1, arithmetic),
             Scheme::Masks => f64::INFINITY,
         }
     }
@@ -176,7 +174,6 @@ impl Blocks {
         let products = match arithmetic {
             Arithmetic::Half => 0.5,
             Arithmetic::Split => 2.0,
-            Arithmetic::Tf32x3 => 3.0,
             Arithmetic::Tf32 => 1.0,
         };
         let pieces = chunks * slices * (rows / 8.0) * (columns / 16.0) * 4.0;

@@ -1,10 +1,9 @@
 //! A pattern's masks and places: what kernels by tiles read in place of column indices.
 use std::ptr;
-use std::sync::OnceLock;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::spmm::{MaskArgs, RowMask, Scheme};
-use lacuna_kernels::{Entry, ValueType, entries};
+use lacuna_kernels::{Entry, entries};
 
 use super::choose::Problem;
 use crate::backend::Launch;
@@ -36,22 +35,6 @@ impl Masks {
     }
 }
 
-/// Those that were made of a pattern: places are for values of two bytes or of four, so matrices of both may share it.
-#[derive(Debug, Default)]
-pub(crate) struct PatternMasks {
-    of_two: OnceLock<Masks>,
-    of_four: OnceLock<Masks>,
-}
-
-impl PatternMasks {
-    fn of(&self, value: ValueType) -> &OnceLock<Masks> {
-        match value {
-            ValueType::F16 | ValueType::Bf16 => &self.of_two,
-            ValueType::F32 => &self.of_four,
-        }
-    }
-}
-
 /// Bytes of a pattern's masks, where they are few enough and their kernel's grid reaches all of them.
 pub(super) fn bytes(problem: &Problem) -> Option<u64> {
     let bytes = (RowMask::count(problem.rows, problem.cols) * RowMask::WORDS * size_of::<u32>()) as u64;
@@ -62,10 +45,9 @@ pub(super) fn bytes(problem: &Problem) -> Option<u64> {
 }
 
 impl<I: Index> DevicePattern<I> {
-    /// The pattern's masks and places for values of a type. The first call makes them, and waits for that.
-    pub(super) fn masks(&self, value: ValueType) -> Result<&Masks> {
-        let made = self.masks.of(value);
-        if let Some(masks) = made.get() {
+    /// The pattern's masks and places. The first call makes them, and waits for that.
+    pub(super) fn masks(&self) -> Result<&Masks> {
+        if let Some(masks) = self.masks.get() {
             return Ok(masks);
         }
         let device = self.row_table.device();
@@ -80,7 +62,6 @@ impl<I: Index> DevicePattern<I> {
             columns: GlobalPtr::from_address(self.columns.as_slice().address()),
             masks: GlobalMut::from_address(records.as_slice().address()),
             places: GlobalMut::from_address(places.as_slice().address()),
-            value_bytes: value.bytes(),
             rows: self.rows as u32,
             cols: self.cols as u32,
         };
@@ -101,7 +82,7 @@ impl<I: Index> DevicePattern<I> {
             stream.synchronize()?;
         }
         // Another thread may have been faster: its masks are the same.
-        Ok(made.get_or_init(|| Masks { records, places }))
+        Ok(self.masks.get_or_init(|| Masks { records, places }))
     }
 }
 
@@ -114,24 +95,17 @@ mod tests {
     use super::*;
     use crate::{CsrMatrix, Device};
 
-    /// Matrices of one pattern may have values of two sizes: each has places of its own.
     #[test]
-    fn places_are_those_of_the_columns_in_bytes_of_values() {
+    fn places_are_columns_modulo_256() {
         let device = Device::simulator();
         let stream = device.stream().unwrap();
-        let pattern = generate::uniform(21, 300, 0.7, 1).unwrap();
-        let values = generate::random_values(pattern.nnz(), 1);
-        let host = Csr::with_values(pattern, values).unwrap();
+        let host = generate::uniform(21, 300, 0.7, 1).unwrap();
+        let values = generate::random_values(host.nnz(), 1);
+        let host = Csr::with_values(host, values).unwrap();
         let a = CsrMatrix::<f32, u16>::with_index(&device, &host).unwrap();
-        let halves = a.with_value_batch(1, &vec![f16::ONE; a.nnz()]).unwrap();
-        assert!(std::ptr::eq(&**a.pattern(), &**halves.pattern()));
-        for (value, bytes) in [(ValueType::F32, 4), (ValueType::F16, 2), (ValueType::Bf16, 2)] {
-            let Masks { places, .. } = a.pattern().masks(value).unwrap();
-            let mut expected: Vec<u8> =
-                host.col_indices().iter().map(|column| (column % 64 * bytes) as u8).collect();
-            expected.resize(padded(a.nnz()), 0);
-            assert_eq!(places.download(&stream).unwrap(), expected, "{value}");
-        }
+        let mut expected: Vec<u8> = host.col_indices().iter().map(|&column| column as u8).collect();
+        expected.resize(padded(a.nnz()), 0);
+        assert_eq!(a.pattern().masks().unwrap().places.download(&stream).unwrap(), expected);
     }
 
     /// Kernels load 16 bytes at once.

@@ -10,7 +10,7 @@ mod plan;
 
 pub use choose::{Choice, Problem, SpmmAlgorithm, choose, choose_by};
 pub use cost::CostModel;
-pub(crate) use masks::PatternMasks;
+pub(crate) use masks::Masks;
 pub use options::{LONG_ROWS, Precision, SpmmOptions};
 pub use plan::{Spmm, SpmmOperands};
 

@@ -15,7 +15,7 @@ use crate::{Error, Result};
 pub enum Precision {
     /// By fused multiply-adds in `f32`; or, where the rows of A are long on average ([`LONG_ROWS`]) and it is faster, on
     /// tensor cores in three products each. Such a product is within 2⁻¹⁶ of its size, in short rows of such a matrix too,
-    /// and sums are cut where `f32` rounds: the reference's `Precision::Split` and `Tf32x3` have the bounds. Numbers below about 2⁻¹⁰⁰ may
+    /// and sums are cut where `f32` rounds: the reference's `Precision::Split` has the bound. Numbers below about 2⁻¹⁰⁰ may
     /// lose more.
     #[default]
     Single,

@@ -128,7 +128,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
         if !self.choices.iter().flatten().any(Choice::is_by_tiles) {
             return Ok(self);
         }
-        match self.pattern.masks(T::TYPE) {
+        match self.pattern.masks() {
             Err(Error::OutOfMemory { .. }) if self.options.algorithm == super::SpmmAlgorithm::Auto => {
                 let by_rows = |legal: Vec<Choice>| legal.into_iter().find(|choice| !choice.is_by_tiles());
                 self.choices = self.legal(a).map(by_rows);
@@ -218,7 +218,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
         let values = GlobalPtr::from_address(a.values_address());
         let output = self.options.output(c, &self.c, bias);
         let values_batch = if a.batch() == 1 { 0 } else { a.values_stride() as u32 };
-        let masks = if choice.is_by_tiles() { Some(self.pattern.masks(T::TYPE)?) } else { None };
+        let masks = if choice.is_by_tiles() { Some(self.pattern.masks()?) } else { None };
         self.parts(choice.tile.block_columns, values_batch, |part| {
             let values = values.add(part.product * values_batch as usize);
             let b = b.add(part.product * self.b.batch_stride + part.column);

@@ -17,9 +17,6 @@ const ROUND: f64 = 1.0 / 256.0;
 /// What [`Precision::Split`] may change of a product, relatively: 2⁻¹⁶ + 2⁻²⁰ + 2⁻²⁵.
 const SPLIT: f64 = CUT * CUT + 2.0 * CUT * ROUND * (2.0 + ROUND);
 
-/// What [`Precision::Tf32x3`] may change of a product, relatively: 2⁻²⁰ + 2 · 2⁻²¹.
-const TF32X3: f64 = 2.0 * CUT * CUT;
-
 /// The arithmetic of a sum of products.
 ///
 /// In what follows m = Σ |aᵢbᵢ| over n products, and γₙ(u) = nu / (1 - nu).
@@ -55,17 +52,6 @@ pub enum Precision {
     /// A finite number from 2¹²⁸ - 2¹¹⁹ on is infinite as bfloat16. The sum is then not finite, and the kernel has to do
     /// it again in `f32`: such results keep the bound of [`Fp32`](Self::Fp32), which is smaller than this one.
     Split,
-    /// Tensor cores with `f32` inputs in two parts each, and three products in TF32.
-    ///
-    /// a = a₁ + a₂ and b = b₁ + b₂ as for [`Split`](Self::Split), so that ab = a₁b₁ + a₂b₁ + a₁b₂ + a₂b₂. Of these a₁b₁ has
-    /// nothing left to cut. a₂ has the 13 bits that a₁ lacks, of which TF32 takes 11 from the first that is set on: what it
-    /// cuts, at most 3 units of a's last place, is less than 2⁻²¹ |a|. So a₂b₁ and a₁b₂ err by 2⁻²¹ |ab| each; a₂b₂ is left
-    /// out, at most 2⁻²⁰ |ab|. In all a product errs by s |ab| with s = 2⁻²⁰ + 2 · 2⁻²¹ = 2⁻¹⁹. Its three parts have the sign
-    /// of ab, and nothing is rounded up, so that their sizes sum up to |ab| at most. To a sum three products of matrices are
-    /// added for each 8 columns of A, up to 8 steps each: (s + γ₃ₙ(w)) m.
-    ///
-    /// A sum that is not finite is done again in `f32`, as for `Split`.
-    Tf32x3,
     /// Tensor cores with `f32` inputs cut or rounded to TF32, by at most 2⁻¹⁰ each.
     ///
     /// A product errs by (1 + 2⁻¹⁰)² - 1 = 2⁻⁹ + 2⁻²⁰ relatively: in all (2⁻⁹ + 2⁻²⁰ + γₙ(w) (1 + 2⁻⁹ + 2⁻²⁰)) m.
@@ -78,7 +64,7 @@ impl Precision {
         match self {
             Self::Fp32 => 1 << 22,
             Self::Tensor | Self::Tf32 => 1 << 20,
-            Self::Split | Self::Tf32x3 => (1 << 20) / 3,
+            Self::Split => (1 << 20) / 3,
         }
     }
 
@@ -97,15 +83,13 @@ impl Precision {
             }
             Self::Tensor => (0.0, 1.0, n),
             Self::Split => (SPLIT, 1.0 + SPLIT, 3.0 * n),
-            Self::Tf32x3 => (TF32X3, 1.0, 3.0 * n),
             Self::Tf32 => (CUT * (2.0 + CUT), (1.0 + CUT) * (1.0 + CUT), n),
         };
         let summing = gamma(steps, STEP);
         let relative = cut + summing * growth + reference;
         // A product and the sum after it, for each step. An input comes in up to three parts: of a, a₁ meets b₁, a₂ meets
         // b, and a meets b₂, the latter two rounded, which is little more than twice the other factor. With that, 4 also
-        // covers that a₂ of a subnormal a is not below 2⁻¹⁰ |a|, only below 2⁻¹³⁶. In three products of TF32 each part
-        // meets less.
+        // covers that a₂ of a subnormal a is not below 2⁻¹⁰ |a|, only below 2⁻¹³⁶.
         let flushed = SMALLEST * (2.0 * steps + 4.0 * sum.tiny) * (1.0 + summing);
         relative * sum.magnitude + flushed
     }

@@ -59,8 +59,6 @@ pub struct MaskArgs<I> {
     pub masks: GlobalMut<u32>,
     /// A byte for each nonzero: see [`TileArgs::places`](super::TileArgs::places). What follows the last stays as it is.
     pub places: GlobalMut<u8>,
-    /// Bytes of the values that places are for.
-    pub value_bytes: u32,
     /// Rows of A.
     pub rows: u32,
     /// Columns of A.
@@ -71,9 +69,6 @@ pub struct MaskArgs<I> {
 /// places on the way.
 #[derive(Debug)]
 pub struct Masks<I>(PhantomData<I>);
-
-/// Columns that a place tells apart: those of the widest window.
-const PLACES: u32 = 2 * RowMask::COLUMNS;
 
 /// Chunks of a block: a warp for each row of a group.
 const BLOCK_CHUNKS: u32 = WARP;
@@ -125,7 +120,7 @@ impl<I: DeviceIndex> Kernel for Masks<I> {
             while low < row.end && column(low) - begin < RowMask::COLUMNS {
                 let column = column(low);
                 record.mask |= 1 << (column - begin);
-                gpu.store(args.places.add(low as usize), [(column % PLACES * args.value_bytes) as u8]);
+                gpu.store(args.places.add(low as usize), [column as u8]);
                 low += 1;
             }
             (row.row, record)
