@@ -12,7 +12,7 @@ use crate::{Bounds, DeviceIndex, DeviceValue};
 pub const QUAD: u32 = 4;
 
 /// Elements that the arrays of nonzeros have to spare at least: lanes load a few more than they use.
-pub const SPARE: usize = 64;
+pub const SPARE: usize = 16;
 
 /// Of these, arrays of nonzeros have whole groups: so each array of a batch begins at a multiple of 16 bytes.
 pub const ALIGNED: usize = 8;

@@ -192,7 +192,7 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
 
     /// Loads the lane's pieces of the step that was looked up. The whole warp comes here.
     ///
-    /// Nothing asks whether there is anything of the row in a piece, so that nothing waits.
+    /// A lane for which there is no piece loads the first: so nothing asks what was loaded, and nothing waits.
     ///
     /// # Safety
     /// The arguments describe live memory, with [`SPARE`](crate::spmm::SPARE) more after the last nonzero.
@@ -203,9 +203,10 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
         for round in 0..Self::OWN / Self::AT_ONCE {
             let row = round * Self::AT_ONCE + lane / Self::LANES;
             let [first, end] = [self.first, self.end].map(|x| gpu.warp_shuffle_idx(FULL_WARP, x, row, WARP));
-            let index = first / T::PIECE * T::PIECE + lane % Self::LANES * T::PIECE;
+            let begin = first / T::PIECE * T::PIECE;
+            let index = begin + lane % Self::LANES * T::PIECE;
             // SAFETY: as promised by the caller.
-            let (values, places) = unsafe { self.load(gpu, index) };
+            let (values, places) = unsafe { self.load(gpu, if index < end { index } else { begin }) };
             loaded.0[round as usize] = Part { values, places, index, first, end };
         }
         loaded
