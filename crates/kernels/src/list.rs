@@ -109,8 +109,6 @@ macro_rules! for_each_kernel {
 
                 // Products, rows and columns of a tile, slices of a step along K: see spmm/tiles/shape.rs.
                 #[cfg(lacuna_sm = "80")]
-                spmm_f32_split_128x128_k1: $crate::spmm::SingleTiles<$crate::spmm::Split, 8, 4, 2, 2, 1, 1, 4, 4>;
-                #[cfg(lacuna_sm = "80")]
                 spmm_f32_split_64x128_k2: $crate::spmm::SingleTiles<$crate::spmm::Split, 8, 2, 1, 4, 2, 1, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
                 spmm_f32_split_32x128_k2: $crate::spmm::SingleTiles<$crate::spmm::Split, 4, 2, 1, 4, 2, 2, 4, 5>;
@@ -134,8 +132,6 @@ macro_rules! for_each_kernel {
                 spmm_f32_split_16x32_k4: $crate::spmm::SingleTiles<$crate::spmm::Split, 2, 2, 1, 1, 4, 1, 4, 3>;
                 #[cfg(lacuna_sm = "80")]
                 spmm_f32_split_8x32_k8: $crate::spmm::SingleTiles<$crate::spmm::Split, 1, 2, 1, 1, 8, 2, 4, 4>;
-                #[cfg(lacuna_sm = "80")]
-                spmm_f32_tf32_128x128_k1: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 8, 4, 2, 2, 1, 1, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
                 spmm_f32_tf32_64x128_k2: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 8, 2, 1, 4, 2, 1, 4, 4>;
                 #[cfg(lacuna_sm = "80")]

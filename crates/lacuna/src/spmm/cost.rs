@@ -35,37 +35,39 @@ macro_rules! constants {
 }
 constants! {
     /// Cycles from a load of B to the product, a quad, among many warps.
-    quad_latency: 519.0,
+    quad_latency: 1340.0,
     /// The same for a row so long that its warp runs alone in the end: its loads then overlap.
-    lone_quad: 407.0,
+    lone_quad: 1100.0,
     /// Cycles until a row's first nonzero is there.
-    row_latency: 654.0,
+    row_latency: 4960.0,
     /// Joining the sums of teams, in quads.
-    joining: 1.61,
+    joining: 2.91,
     /// Resident warps of a multiprocessor, for kernels that do not ask for fewer, to have more registers.
-    resident_warps: 31.7,
+    resident_warps: 23.4,
     /// Cycles of the L1 cache a cache line that a request touches, against one for 128 bytes of data.
-    line_cost: 0.946,
+    line_cost: 1.29,
     /// Cycles of a multiprocessor a 128 bytes of A that L2 must bring again for each tile of columns.
-    a_traffic: 32.0,
+    a_traffic: 21.9,
     /// Cycles of a multiprocessor a 128 bytes of B that L2 brings to rows which cannot share them in L1.
-    b_traffic: 0.612,
+    b_traffic: 0.326,
     /// How much uneven blocks on the multiprocessors can stretch the work, at most.
-    most_imbalance: 4.38,
+    most_imbalance: 1.37,
     /// Of tiles: cycles from a block's start to its first product and from its last product to its end.
-    tile_start: 292.0,
+    tile_start: 1390.0,
     /// Cycles that a step's barriers cost.
-    tile_step: 106.0,
+    tile_step: 493.0,
     /// Cycles of a multiprocessor a product of 16×8×8 on tensor cores, those in bfloat16 and halves as half of one.
-    tile_product: 1.32,
-    /// Cycles of a multiprocessor a row of a chunk, 32 columns, that producers fill.
-    tile_row: 14.8,
+    tile_product: 0.998,
+    /// Cycles of a multiprocessor a row of a chunk, 32 columns, that producers clear.
+    tile_row: 4.52,
+    /// Cycles of a multiprocessor a nonzero that producers put there.
+    tile_nonzero: 0.24,
     /// Cycles of a multiprocessor a 128 bytes of B that producers copy.
-    tile_line: 3.84,
+    tile_line: 1.2,
     /// Cycles of tiles to those of rows.
-    tile_scale: 1.21,
+    tile_scale: 2.84,
     /// The part of the smaller of multiplying and filling a tile that is not hidden behind the larger.
-    tile_not_hidden: 0.547,
+    tile_not_hidden: 1.49,
     /// Of warpgroups: cycles from a block's start to its first product and from its last product to its end.
     group_start: 292.0,
     /// Cycles that a step's barriers cost.
@@ -83,12 +85,39 @@ constants! {
     /// The part of the smaller of multiplying and filling a stage that is not hidden behind the larger.
     group_not_hidden: 0.3,
     /// The part of the smaller of working and waiting that is not hidden behind the larger.
-    not_hidden: 0.477,
+    not_hidden: 0.62,
 }
 
 impl CostModel {
-    /// For 16-bit values, whose kernels were not fitted yet: the constants of `f32`.
-    pub const H200_HALVES: Self = Self::H200;
+    /// The constants of 16-bit values, fitted to an H200 likewise.
+    pub const H200_HALVES: Self = Self {
+        quad_latency: 4.97,
+        lone_quad: 36.7,
+        row_latency: 89.8,
+        joining: 6.21,
+        resident_warps: 6.38,
+        line_cost: 0.26,
+        a_traffic: 12.4,
+        b_traffic: 0.141,
+        most_imbalance: 2.95,
+        tile_start: 2180.0,
+        tile_step: 824.0,
+        tile_product: 3.97,
+        tile_row: 0.0489,
+        tile_nonzero: 0.0683,
+        tile_line: 1.12,
+        tile_scale: 0.668,
+        tile_not_hidden: 0.934,
+        group_start: 97.0,
+        group_step: 41.2,
+        group_product: 0.431,
+        group_row: 0.213,
+        group_nonzero: 0.215,
+        group_line: 0.772,
+        group_scale: 1.44,
+        group_not_hidden: 0.158,
+        not_hidden: 1.68,
+    };
 
     /// The library's constants for values of this type. 16-bit values have kernels, and so constants, of their own.
     pub fn of(value: ValueType) -> Self {
@@ -127,7 +156,7 @@ impl CostModel {
             step: self.tile_step,
             product: self.tile_product,
             row: self.tile_row,
-            nonzero: 0.0,
+            nonzero: self.tile_nonzero,
             line: self.tile_line,
             scale: self.tile_scale,
             not_hidden: self.tile_not_hidden,
