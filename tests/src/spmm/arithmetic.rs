@@ -1,5 +1,5 @@
 //! By which arithmetic a kernel's results are judged.
-use lacuna::{Arithmetic, Choice};
+use lacuna::{Arithmetic, Choice, Scheme};
 use lacuna_reference::Precision;
 
 use super::guarded::Placement;
@@ -19,6 +19,15 @@ pub(super) fn precision_of(choice: &Choice) -> Precision {
 /// cores take B and C at multiples of 16 bytes only, and plans fall back to `f32` elsewhere.
 pub(super) fn precision_at<T: Number>(choice: &Choice, at: Placement) -> Precision {
     if at.is_aligned(size_of::<T>()) { precision_of(choice) } else { Precision::Fp32 }
+}
+
+/// Of kernels in the order of their costs, those on tensor cores that are the cheapest of their kind: by tiles, and by
+/// warpgroups.
+pub(super) fn cheapest_tiles(choices: &[Choice]) -> impl Iterator<Item = &Choice> {
+    let is_by_groups = |choice: &Choice| matches!(choice.tile.scheme, Scheme::Groups { .. });
+    [false, true].into_iter().filter_map(move |by_groups| {
+        choices.iter().find(|choice| is_tiles(choice) && is_by_groups(choice) == by_groups)
+    })
 }
 
 /// Whether a kernel multiplies on tensor cores.

@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use lacuna::{Choice, CsrMatrix, Index, Precision, Spmm, SpmmOptions, choose};
 use lacuna_reference::SpmmReference;
 
-use super::arithmetic::{is_tiles, precision_at};
+use super::arithmetic::{cheapest_tiles, is_tiles, precision_at};
 use super::guarded::{Guarded, Placement};
 use super::problem::Problem;
 use crate::expect::same_bits;
@@ -23,7 +23,7 @@ const ALL_VALUES_UP_TO: [usize; 2] = [1 << 16, 1 << 24];
 const ALL_PAIRS_UP_TO: [usize; 2] = [1 << 13, 1 << 24];
 
 /// Columns of A up to which the simulator tries every algorithm on tensor cores. These walk along all of K, however few
-/// the nonzeros: of larger K it tries the cheapest alone.
+/// the nonzeros: of larger K it tries the cheapest of each kind alone.
 const SIMULATED_TILES_UP_TO: usize = 2048;
 
 /// Bytes of B or C from which on they are tried as whole buffers only.
@@ -114,7 +114,7 @@ pub(super) fn conform_by(cx: &Context<'_>, problem: &Problem, choice: &Choice) -
     Subject::<f32, u32>::new(cx, problem, &reference)?.explicit(Precision::Single, choice)
 }
 
-/// As [`conform`], by the cheapest algorithm on tensor cores alone, with a reference that may have some of the rows only.
+/// As [`conform`], by the cheapest algorithm of each kind on tensor cores alone, with a reference that may have some of the rows only.
 pub(super) fn conform_on_cheapest_tiles<T: Number>(
     cx: &Context<'_>,
     problem: &Problem<T>,
@@ -122,8 +122,10 @@ pub(super) fn conform_on_cheapest_tiles<T: Number>(
     precision: Precision,
 ) -> Result<f64> {
     let subject = Subject::<T, u32>::new(cx, problem, reference)?;
-    let cheapest = legal(&subject.a, problem.n, precision).into_iter().find(is_tiles);
-    subject.explicit(precision, &cheapest.context("no algorithm on tensor cores is legal")?)
+    let choices = legal(&subject.a, problem.n, precision);
+    ensure!(choices.iter().any(is_tiles), "no algorithm on tensor cores is legal");
+    cheapest_tiles(&choices)
+        .try_fold(0.0, |worst: f64, choice| Ok(worst.max(subject.explicit(precision, choice)?)))
 }
 
 /// Every algorithm that is legal for aligned operands with `n` columns, the cheapest first.
@@ -188,14 +190,13 @@ impl<'a, T: Number, I: Index> Subject<'a, T, I> {
     fn every(&self, precision: Precision, wanted: impl Fn(&Choice) -> bool) -> Result<f64> {
         let choices = legal(&self.a, self.problem.n, precision);
         let long = self.cx.device.is_simulator() && self.a.cols() > SIMULATED_TILES_UP_TO;
-        let (mut worst, mut tiles): (f64, usize) = (0.0, 0);
-        for choice in choices.iter().filter(|choice| wanted(choice)) {
-            tiles += usize::from(is_tiles(choice));
-            if !(long && is_tiles(choice) && tiles > 1) {
-                worst = worst.max(self.explicit(precision, choice)?);
-            }
-        }
-        Ok(worst)
+        let is_tried = |choice: &Choice| {
+            !(long && is_tiles(choice)) || cheapest_tiles(&choices).any(|cheapest| cheapest == choice)
+        };
+        choices
+            .iter()
+            .filter(|choice| wanted(choice) && is_tried(choice))
+            .try_fold(0.0, |worst: f64, choice| Ok(worst.max(self.explicit(precision, choice)?)))
     }
 
     fn explicit(&self, precision: Precision, choice: &Choice) -> Result<f64> {

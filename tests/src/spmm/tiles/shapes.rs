@@ -15,6 +15,9 @@ const N: [usize; 7] = [4, 8, 12, 20, 40, 100, 136];
 /// Columns of A about chunks of 32 and 64, and many steps of them.
 const K: [usize; 8] = [1, 31, 32, 33, 64, 65, 300, 577];
 
+/// Columns of A for 4 to 16 steps of 32, and 2 to 8 of 64: fewer than there are stages, as many, and more.
+const STEPS: [usize; 6] = [100, 190, 250, 370, 448, 512];
+
 /// Name, what it is, and how the problem is made from a seed.
 type Pattern = (&'static str, &'static str, fn(u64) -> Result<Problem>);
 
@@ -67,6 +70,11 @@ pub(super) fn cases() -> Vec<Case> {
                 Problem::generated(generate::uniform(10, k, sparsity, seed), 16, seed)
             }));
         }
+    }
+    for k in STEPS {
+        cases.push(case(format!("k{k}"), format!("M = 10, K = {k}, N = 24, zeros 0.3"), move |seed| {
+            Problem::generated(generate::uniform(10, k, 0.3, seed), 24, seed)
+        }));
     }
     cases.extend(PATTERNS.map(|(name, about, make)| case(name.into(), about.into(), make)));
     cases
