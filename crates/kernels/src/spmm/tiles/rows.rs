@@ -23,6 +23,8 @@ pub(in crate::spmm) trait Filling {
     const TILES: u32;
     /// Warps that fill a stage.
     const WARPS: u32;
+    /// Part of a row's columns for which nonzeros are loaded ahead: 1 of so many. What fuller rows have more comes late.
+    const AHEAD: u32;
 }
 
 /// A value that can lie in a tile.
@@ -110,9 +112,9 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     const OWN: u32 = F::ROWS / F::WARPS;
     /// Chunks of 32 columns in a step.
     const CHUNKS: u32 = F::TILES * T::COLUMNS / RowMask::COLUMNS;
-    /// Lanes that share a row: enough for one half of whose columns are nonzeros. Those of fuller rows are loaded late.
+    /// Lanes that share a row.
     const LANES: u32 = {
-        let (lanes, most) = (F::TILES * T::COLUMNS / T::PIECE / 2, WARP / Self::OWN);
+        let (lanes, most) = (F::TILES * T::COLUMNS / T::PIECE / F::AHEAD, WARP / Self::OWN);
         if lanes > most { lanes } else { most }
     };
     /// Rows that a warp works on at once.
