@@ -266,15 +266,6 @@ pub trait Gpu: Copy {
         a: [u32; 4],
         b: SharedPtr<u16>,
     );
-    /// As [`warpgroup_mma_f16`](Gpu::warpgroup_mma_f16), with A 64×8 and B 8×N in TF32, A laid out among a warp's lanes as for
-    /// [`mma_tf32`](Gpu::mma_tf32). In shared memory lies Bᵀ: row `n` has 128 bytes, the numbers of 32 rows of B in column
-    /// `n`, followed by the next row, and its 16-byte pieces are swizzled: piece `i` lies at place `i ^ n % 8`. Row 0 is at a
-    /// multiple of 1024 bytes, and `b` is 0, 32, 64 or 96 bytes into it: where the eight rows of B begin that are meant. sm_90a.
-    ///
-    /// # Safety
-    /// As there, for the eight rows of B.
-    #[track_caller]
-    unsafe fn warpgroup_mma_tf32<const L: usize>(self, sums: &mut [f32; L], a: [u32; 4], b: SharedPtr<f32>);
     /// Closes the group of products that this warpgroup has started since the last commit. sm_90a.
     #[track_caller]
     fn warpgroup_commit(self);

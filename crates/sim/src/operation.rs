@@ -57,8 +57,6 @@ pub enum Operation {
     MmaTf32,
     /// `warpgroup_mma_f16` and `warpgroup_mma_bf16`.
     WarpgroupMma,
-    /// `warpgroup_mma_tf32`
-    WarpgroupMmaTf32,
     /// `warpgroup_arrive`, `warpgroup_commit` and `warpgroup_wait`.
     WarpgroupControl,
     /// `fence_async_proxy`
@@ -91,7 +89,6 @@ impl Operation {
                 | Self::SharedAtomic
                 | Self::CopyAsyncWrite
                 | Self::WarpgroupMma
-                | Self::WarpgroupMmaTf32
         )
     }
 
@@ -99,7 +96,7 @@ impl Operation {
     pub const fn tensor_fmas(self) -> u64 {
         match self {
             Self::Mma | Self::WarpgroupMma => 16 * 8 * 16,
-            Self::MmaTf32 | Self::WarpgroupMmaTf32 => 16 * 8 * 8,
+            Self::MmaTf32 => 16 * 8 * 8,
             _ => 0,
         }
     }
@@ -108,13 +105,6 @@ impl Operation {
         match factors {
             Factors::Tf32 => Self::MmaTf32,
             Factors::F16 | Factors::Bf16 => Self::Mma,
-        }
-    }
-
-    pub(crate) const fn of_warpgroup_product(factors: Factors) -> Self {
-        match factors {
-            Factors::Tf32 => Self::WarpgroupMmaTf32,
-            Factors::F16 | Factors::Bf16 => Self::WarpgroupMma,
         }
     }
 }

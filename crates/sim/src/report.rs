@@ -90,10 +90,7 @@ impl Report {
     /// Fused multiply-adds on tensor cores.
     pub fn tensor_fmas(&self) -> u64 {
         let fmas = |operation| self.total(|other| other == operation).executions * operation.tensor_fmas();
-        fmas(Operation::Mma)
-            + fmas(Operation::MmaTf32)
-            + fmas(Operation::WarpgroupMma)
-            + fmas(Operation::WarpgroupMmaTf32)
+        fmas(Operation::Mma) + fmas(Operation::MmaTf32) + fmas(Operation::WarpgroupMma)
     }
 }
 

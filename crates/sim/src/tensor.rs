@@ -55,21 +55,11 @@ pub(crate) enum Factors {
 
 impl Factors {
     /// Numbers in a word.
-    pub(crate) const fn packed(self) -> usize {
+    const fn packed(self) -> usize {
         match self {
             Self::Tf32 => 1,
             Self::F16 | Self::Bf16 => 2,
         }
-    }
-
-    /// Bytes of a number.
-    pub(crate) const fn bytes(self) -> u32 {
-        4 / self.packed() as u32
-    }
-
-    /// Columns of A and rows of B.
-    pub(crate) const fn depth(self) -> usize {
-        8 * self.packed()
     }
 
     /// Number `index` of a word. TF32 has the upper 19 bits of an `f32`; a NaN that says so below them only is infinite.
@@ -107,7 +97,7 @@ pub(crate) fn multiply(factors: Factors, parcels: &mut Parcels) {
         }
     }
     for (sums, a) in sums.iter_mut().zip(&a) {
-        for (a, b) in a.iter().zip(&b[..factors.depth()]) {
+        for (a, b) in a.iter().zip(&b[..8 * packed]) {
             for (sum, b) in sums.iter_mut().zip(b) {
                 *sum += a * b;
             }
@@ -137,28 +127,18 @@ fn rows_of_a(factors: Factors, parcels: &Parcels) -> [[f64; DEPTH]; ROWS] {
     a
 }
 
-/// Adds to a warp's 16 rows of sums their part of `A·B`, with all rows of B, or in TF32 those of Bᵀ; rows lie one after the
-/// other.
+/// Adds to a warp's 16 rows of sums their part of `A·B`, with 16 rows of B; rows lie one after the other.
 pub(crate) fn accumulate(factors: Factors, parcels: &Parcels, b: &[f64], sums: &mut [f32]) {
-    let (columns, depth) = (b.len() / factors.depth(), factors.depth());
+    let columns = b.len() / DEPTH;
     let a = rows_of_a(factors, parcels);
     let mut exact = vec![0.0; columns];
     for (a, sums) in a.iter().zip(sums.chunks_exact_mut(columns)) {
         for (exact, &sum) in exact.iter_mut().zip(&*sums) {
             *exact = sum.into();
         }
-        match factors {
-            Factors::Tf32 => {
-                for (exact, b) in exact.iter_mut().zip(b.chunks_exact(depth)) {
-                    *exact = a.iter().zip(b).fold(*exact, |sum, (a, b)| sum + a * b);
-                }
-            }
-            Factors::F16 | Factors::Bf16 => {
-                for (a, b) in a.iter().zip(b.chunks_exact(columns)) {
-                    for (exact, b) in exact.iter_mut().zip(b) {
-                        *exact += a * b;
-                    }
-                }
+        for (a, b) in a.iter().zip(b.chunks_exact(columns)) {
+            for (exact, b) in exact.iter_mut().zip(b) {
+                *exact += a * b;
             }
         }
         for (sum, &exact) in sums.iter_mut().zip(&exact) {

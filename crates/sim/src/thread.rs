@@ -143,11 +143,11 @@ impl<'a, 'l> SimThread<'a, 'l> {
         factors: Factors,
         sums: &mut [f32; L],
         [a0, a1, a2, a3]: [u32; 4],
-        b: u32,
+        b: SharedPtr<u16>,
     ) {
         const { assert!(matches!(L, 16 | 32 | 64), "N is 32, 64 or 128") }
         let call = WarpgroupCall::Multiply(Product { factors, columns: 2 * L as u32, panel: PANEL });
-        self.warpgroup(caller, call, [a0, a1, a2, a3, b, 0, 0, 0, 0, 0], sums);
+        self.warpgroup(caller, call, [a0, a1, a2, a3, b.offset(), 0, 0, 0, 0, 0], sums);
         sums.fill(POISON);
     }
 

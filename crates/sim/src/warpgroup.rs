@@ -7,7 +7,7 @@ use std::mem;
 
 use lacuna_gpu::{FULL_WARP, WARP};
 
-use crate::finding::{FindingKind, Place};
+use crate::finding::FindingKind;
 use crate::operation::Operation;
 use crate::product::{PIECE, Product};
 use crate::schedule::{State, WarpCall, WarpOperation};
@@ -36,9 +36,8 @@ impl WarpgroupCall {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Arrive => "warpgroup_arrive",
-            Self::Multiply(Product { factors: Factors::F16, .. }) => "warpgroup_mma_f16",
             Self::Multiply(Product { factors: Factors::Bf16, .. }) => "warpgroup_mma_bf16",
-            Self::Multiply(Product { factors: Factors::Tf32, .. }) => "warpgroup_mma_tf32",
+            Self::Multiply(_) => "warpgroup_mma_f16",
             Self::Commit => "warpgroup_commit",
             Self::Wait { .. } => "warpgroup_wait",
         }
@@ -114,9 +113,7 @@ impl Worker<'_> {
         sums: &[f32],
     ) {
         let site = match call {
-            WarpgroupCall::Multiply(Product { factors, .. }) => {
-                self.tick(thread, caller, Operation::of_warpgroup_product(factors))
-            }
+            WarpgroupCall::Multiply(_) => self.tick(thread, caller, Operation::WarpgroupMma),
             _ => self.step(thread, caller, Operation::WarpgroupControl),
         };
         self.take_sums(thread, site, call, sums);
@@ -232,51 +229,39 @@ impl Worker<'_> {
         let len = self.shared.len();
         let kind = if !product.is_aligned(b) {
             FindingKind::Misaligned
-        } else if u64::from(product.origin(b)[0]) + product.span() > u64::from(len) {
+        } else if u64::from(b) + product.span() > u64::from(len) {
             FindingKind::OutOfBounds
         } else {
             return true;
         };
         let alignment = product.alignment();
-        let detail = if product.is_transposed() {
-            format!(
-                "the rows of B's transpose begin at a multiple of {alignment}, and B 0, 32, 64 or 96 bytes into them"
-            )
-        } else {
-            format!("B's panels, {} bytes apart, begin at multiples of {alignment}", product.panel)
-        };
-        let place = place(product.origin(b)[0], product.span() as u32, product.factors.bytes(), len);
+        let detail = format!("B's panels, {} bytes apart, begin at multiples of {alignment}", product.panel);
+        let place = place(b, product.span() as u32, Product::ELEMENT, len);
         self.report(kind, site, thread, Some(place), None, detail);
         false
     }
 
-    /// Reads B as numbers, in the order of its [`places`](Product::places), and reports what is wrong with it.
+    /// Reads B as numbers, row by row, and reports what is wrong with it.
     fn read_b(&mut self, thread: u32, product: Product, site: SiteId, b: u32, numbers: &mut Vec<f64>) {
         numbers.clear();
         let now = self.clocks.now(thread);
-        let factors = product.factors;
         for offset in product.places(b) {
             let faults = self.shared.inspect(offset, &self.clocks.who(&now, site));
             let mut words = self.shared.load(offset, PIECE);
             if faults != Faults::default() {
-                self.report_b(
-                    thread,
-                    site,
-                    place(offset, PIECE, factors.bytes(), self.shared.len()),
-                    &faults,
-                );
+                self.report_b(thread, site, offset, &faults);
                 if faults.uninitialised {
                     words = [0; 2];
                 }
             }
             for word in words.into_iter().flat_map(|word| [word as u32, (word >> 32) as u32]) {
-                numbers.extend((0..factors.packed()).map(|index| factors.value(word, index)));
+                numbers.extend([product.factors.value(word, 0), product.factors.value(word, 1)]);
             }
         }
     }
 
     #[cold]
-    fn report_b(&mut self, thread: u32, site: SiteId, place: Place, faults: &Faults) {
+    fn report_b(&mut self, thread: u32, site: SiteId, offset: u32, faults: &Faults) {
         let Faults { uninitialised, race, flight, unfenced } = *faults;
         let found = [
             (FindingKind::Uninitialised, uninitialised, None),
@@ -285,7 +270,8 @@ impl Worker<'_> {
             (FindingKind::MissingProxyFence, unfenced.is_some(), unfenced),
         ];
         for (kind, _, other) in found.into_iter().filter(|&(_, is_so, _)| is_so) {
-            self.report(kind, site, thread, Some(place.clone()), other, String::new());
+            let place = place(offset, PIECE, Product::ELEMENT, self.shared.len());
+            self.report(kind, site, thread, Some(place), other, String::new());
         }
     }
 
@@ -302,7 +288,7 @@ impl Worker<'_> {
             for offset in over.product.places(over.b) {
                 let late = self.shared.retire(offset, over.since, &self.clocks.who(&now, over.site));
                 if let Some(late) = late {
-                    let place = place(offset, PIECE, over.product.factors.bytes(), self.shared.len());
+                    let place = place(offset, PIECE, Product::ELEMENT, self.shared.len());
                     let detail = "a write while a product reads it".to_owned();
                     let kind = FindingKind::Race;
                     self.report(kind, late.site, late.thread, Some(place), Some(over.site), detail);

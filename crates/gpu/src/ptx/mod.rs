@@ -326,11 +326,6 @@ impl Gpu for Ptx {
         unsafe { warpgroup::mma_bf16::<L, PANEL>(sums, a, memory::shared_address(b.offset())) }
     }
     #[inline(always)]
-    unsafe fn warpgroup_mma_tf32<const L: usize>(self, sums: &mut [f32; L], a: [u32; 4], b: SharedPtr<f32>) {
-        // SAFETY: passed on to the caller.
-        unsafe { warpgroup::mma_tf32::<L>(sums, a, memory::shared_address(b.offset())) }
-    }
-    #[inline(always)]
     fn warpgroup_commit(self) {
         // SAFETY: the trait's contract puts the whole warpgroup here.
         unsafe { asm!("wgmma.commit_group.sync.aligned;", options(nostack)) }

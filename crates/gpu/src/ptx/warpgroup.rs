@@ -17,12 +17,6 @@ fn descriptor<const L: usize, const PANEL: u32>(address: u32) -> u64 {
     u64::from(address >> 4) | constant
 }
 
-/// Describes Bᵀ, whose rows are 128 bytes, to the tensor cores; the distance of panels does not matter.
-#[inline(always)]
-fn transposed_descriptor(address: u32) -> u64 {
-    u64::from(address >> 4) | 1 << 16 | (128 * 8 >> 4) << 32 | 1 << 62
-}
-
 /// Gives `sums` as the array of `M = L` numbers that they are.
 ///
 /// # Safety
@@ -60,24 +54,6 @@ products! {
     mma_bf16: bf16;
 }
 
-/// Starts `sums += A·B` in TF32; the address is a shared-window address.
-///
-/// # Safety
-/// See `Gpu::warpgroup_mma_tf32`.
-#[inline(always)]
-pub(super) unsafe fn mma_tf32<const L: usize>(sums: &mut [f32; L], a: [u32; 4], b: u32) {
-    const { assert!(matches!(L, 16 | 32 | 64), "N is 32, 64 or 128") }
-    let b = transposed_descriptor(b);
-    // SAFETY: the caller keeps the contract of `Gpu`; the arrays are of the size that L says.
-    unsafe {
-        match L {
-            16 => n32::tf32(same(sums), a, b),
-            32 => n64::tf32(same(sums), a, b),
-            _ => n128::tf32(same(sums), a, b),
-        }
-    }
-}
-
 /// Waits until at most `PENDING` groups of products are under way.
 #[inline(always)]
 pub(super) fn wait<const PENDING: u32, const L: usize>(sums: &mut [f32; L]) {
@@ -111,15 +87,6 @@ macro_rules! sized {
                 // SAFETY: the caller keeps the contract of `Gpu`.
                 unsafe {
                     asm!(concat!("wgmma.mma_async.sync.aligned.m64n", $n, "k16.f32.bf16.bf16 ", $d, ", ", $a, ", ", $b, ", 1, 1, 1, 1;"),
-                        $(inout(reg32) d[$i],)* in(reg32) a[0], in(reg32) a[1], in(reg32) a[2], in(reg32) a[3],
-                        in(reg64) b, options(nostack));
-                }
-            }
-            #[inline(always)]
-            pub(super) unsafe fn tf32(d: &mut [f32; $l], a: [u32; 4], b: u64) {
-                // SAFETY: the caller keeps the contract of `Gpu`.
-                unsafe {
-                    asm!(concat!("wgmma.mma_async.sync.aligned.m64n", $n, "k8.f32.tf32.tf32 ", $d, ", ", $a, ", ", $b, ", 1, 1, 1;"),
                         $(inout(reg32) d[$i],)* in(reg32) a[0], in(reg32) a[1], in(reg32) a[2], in(reg32) a[3],
                         in(reg64) b, options(nostack));
                 }

@@ -259,7 +259,7 @@ impl Gpu for SimThread<'_, '_> {
         a: [u32; 4],
         b: SharedPtr<u16>,
     ) {
-        self.start_product::<L, PANEL>(Location::caller(), Factors::F16, sums, a, b.offset());
+        self.start_product::<L, PANEL>(Location::caller(), Factors::F16, sums, a, b);
     }
     unsafe fn warpgroup_mma_bf16<const L: usize, const PANEL: u32>(
         self,
@@ -267,10 +267,7 @@ impl Gpu for SimThread<'_, '_> {
         a: [u32; 4],
         b: SharedPtr<u16>,
     ) {
-        self.start_product::<L, PANEL>(Location::caller(), Factors::Bf16, sums, a, b.offset());
-    }
-    unsafe fn warpgroup_mma_tf32<const L: usize>(self, sums: &mut [f32; L], a: [u32; 4], b: SharedPtr<f32>) {
-        self.start_product::<L, 0>(Location::caller(), Factors::Tf32, sums, a, b.offset());
+        self.start_product::<L, PANEL>(Location::caller(), Factors::Bf16, sums, a, b);
     }
     fn warpgroup_commit(self) {
         self.warpgroup(Location::caller(), WarpgroupCall::Commit, [0; 10], &[]);

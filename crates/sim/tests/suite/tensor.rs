@@ -6,7 +6,7 @@ use lacuna_sim::{Machine, Operation};
 
 use crate::support::{Args, Bench, kernel};
 
-pub(crate) const TF32: u32 = 0;
+const TF32: u32 = 0;
 pub(crate) const HALF: u32 = 1;
 pub(crate) const BRAIN: u32 = 2;
 

@@ -3,9 +3,9 @@ use lacuna_gpu::{GlobalMut, Gpu, SharedPtr};
 use lacuna_kernels::Kernel;
 use lacuna_sim::{Machine, Operation, Report, Simulator};
 
-use crate::tensor::{BRAIN, HALF, TF32, a, b, c, pair};
+use crate::tensor::{BRAIN, HALF, a, b, c, pair};
 
-/// Rows of B: two products of 16 bits, one after the other, or four of TF32.
+/// Rows of B: two products, one after the other.
 const DEPTH: u32 = 32;
 
 /// The sum `index` of a thread: row and column.
@@ -15,10 +15,7 @@ fn position(thread: u32, index: u32) -> (u32, u32) {
 }
 
 /// Where an element of B lies.
-fn place<const KIND: u32, const L: usize, const PANEL: u32>(row: u32, column: u32) -> u32 {
-    if KIND == TF32 {
-        return 128 * column + 16 * ((row / 4) ^ (column % 8)) + row % 4 * 4;
-    }
+fn place<const L: usize, const PANEL: u32>(row: u32, column: u32) -> u32 {
     let (panel, column) = if L == 16 { (0, column) } else { (column / 64, column % 64) };
     let (piece, rest) = (column / 8, column % 8);
     let within =
@@ -36,21 +33,12 @@ struct Product<const KIND: u32, const L: usize, const PANEL: u32>;
 
 impl<const KIND: u32, const L: usize, const PANEL: u32> Product<KIND, L, PANEL> {
     const COLUMNS: u32 = 2 * L as u32;
-    /// Rows of B in a product.
-    const STEP: u32 = if KIND == TF32 { 8 } else { 16 };
 
     /// # Safety
     /// B has its place in shared memory.
     unsafe fn multiply<G: Gpu>(gpu: G, sums: &mut [f32; L], depth: u32) {
         let (thread, row_bytes) = (gpu.thread_idx_x(), if L == 16 { 64 } else { 128 });
         let (row, t) = (thread / 32 * 16 + gpu.lane_id() / 4, gpu.lane_id() % 4);
-        if KIND == TF32 {
-            let along = |row, at| a(row, depth + at).to_bits();
-            let left = [along(row, t), along(row + 8, t), along(row, t + 4), along(row + 8, t + 4)];
-            // SAFETY: passed on.
-            unsafe { gpu.warpgroup_mma_tf32::<L>(sums, left, SharedPtr::from_offset(depth * 4)) };
-            return;
-        }
         let along = |row, at| pair(KIND, a(row, depth + at), a(row, depth + at + 1));
         let left =
             [along(row, 2 * t), along(row + 8, 2 * t), along(row, 2 * t + 8), along(row + 8, 2 * t + 8)];
@@ -71,23 +59,16 @@ impl<const KIND: u32, const L: usize, const PANEL: u32> Kernel for Product<KIND,
     type Tile = ();
     const TILE: () = ();
     const THREADS: u32 = 128;
-    const SHARED_BYTES: u32 =
-        if KIND == TF32 { 128 * Self::COLUMNS } else { PANEL * Self::COLUMNS.div_ceil(64) };
+    const SHARED_BYTES: u32 = PANEL * Self::COLUMNS.div_ceil(64);
 
     unsafe fn run<G: Gpu>(gpu: G, args: Args) {
         let thread = gpu.thread_idx_x();
         let mut element = thread;
         while element < DEPTH * Self::COLUMNS {
             let (row, column) = (element / Self::COLUMNS, element % Self::COLUMNS);
-            let place = place::<KIND, L, PANEL>(row, column);
+            let place = SharedPtr::<u16>::from_offset(place::<L, PANEL>(row, column));
             // SAFETY: each element has one thread.
-            unsafe {
-                if KIND == TF32 {
-                    gpu.shared_store(SharedPtr::from_offset(place), [b(row, column)]);
-                } else {
-                    gpu.shared_store(SharedPtr::from_offset(place), [pair(KIND, b(row, column), 0.0) as u16]);
-                }
-            }
+            unsafe { gpu.shared_store(place, [pair(KIND, b(row, column), 0.0) as u16]) };
             element += 128;
         }
         gpu.fence_async_proxy();
@@ -97,7 +78,7 @@ impl<const KIND: u32, const L: usize, const PANEL: u32> Kernel for Product<KIND,
             c(row, column)
         });
         gpu.warpgroup_arrive();
-        for depth in (0..DEPTH).step_by(Self::STEP as usize) {
+        for depth in [0, 16] {
             // SAFETY: B is there since the barrier.
             unsafe { Self::multiply(gpu, &mut sums, depth) };
             gpu.warpgroup_commit();
@@ -141,9 +122,6 @@ fn products_of_whole_numbers_are_exact() {
     check::<BRAIN, 16, 2048>();
     check::<BRAIN, 32, 4096>();
     check::<BRAIN, 64, 5120>();
-    check::<TF32, 16, 0>();
-    check::<TF32, 32, 0>();
-    check::<TF32, 64, 0>();
 }
 
 #[test]
@@ -160,22 +138,10 @@ fn products_are_counted_by_eight_columns_of_a_warp() {
 }
 
 #[test]
-fn products_of_tf32_are_counted_apart() {
-    let report = check::<TF32, 32, 0>();
-    let products = report.total(|operation| operation == Operation::WarpgroupMmaTf32);
-    assert_eq!((products.executions, products.requests), (4 * 4 * 8, 4 * 4));
-    assert_eq!((products.bytes, products.wavefronts), (4 * 8 * 64 * 4, 4 * 8 * 64 * 4 / 128));
-    assert_eq!(report.tensor_fmas(), 4 * 64 * 8 * 64);
-}
-
-#[test]
 fn the_model_has_a_rate_for_products_of_warpgroups() {
     let report = check::<BRAIN, 16, 2048>();
     let us = |machine: &Machine| report.estimate(machine, 32).tensor_us;
     let expected = 2.0 * 64.0 * 16.0 * 32.0 / (2048.0 * 132.0 * 1980.0);
     assert!((us(&Machine::H200) - expected).abs() < 1e-12);
     assert_eq!(us(&Machine::A100), f64::INFINITY);
-    // TF32 has half the rate.
-    let tf32 = check::<TF32, 16, 0>().estimate(&Machine::H200, 32).tensor_us;
-    assert!((tf32 - 2.0 * expected).abs() < 1e-12);
 }

@@ -88,6 +88,14 @@ struct Part {
     end: u32,
 }
 
+/// Where in a row of `row` bytes the value lies, of `size` bytes, whose place is byte `i` of `word`: one shift takes the byte
+/// down and makes bytes of columns.
+#[inline(always)]
+const fn offset(word: u32, i: u32, size: u32, row: u32) -> u32 {
+    let shifted = if i == 0 { word << size.ilog2() } else { word >> (8 * i - size.ilog2()) };
+    shifted & (row - size)
+}
+
 /// What a producer lane needs to fill its warp's rows of the stages.
 pub(in crate::spmm) struct Rows<T, F> {
     /// The lane's row's record in the first chunk of the next step to load.
@@ -299,13 +307,64 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
         let size = size_of::<T>() as u32;
         for i in 0..T::PIECE {
             if begin <= i && i < end {
-                let word = part.places[i as usize / 4];
-                // The place's byte, in bytes of the row.
-                let shifted = if i % 4 == 0 { word * size } else { word >> (i % 4 * 8 - size.ilog2()) };
-                let to = SharedPtr::from_offset(row ^ shifted & (Self::ROW - size));
+                let within = offset(part.places[i as usize / 4], i % 4, size, Self::ROW);
+                let to = SharedPtr::from_offset(row ^ within);
                 // SAFETY: as promised by the caller.
                 unsafe { gpu.shared_store(to, [T::of_piece(&part.values, i)]) };
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_column_of_the_step() {
+        for column in 0..=255u8 {
+            for i in 0..4 {
+                // The other places have all bits.
+                let mut places = [u8::MAX; 4];
+                places[i as usize] = column;
+                let word = u32::from_le_bytes(places);
+                for (size, row) in [(4, 128), (4, 256), (4, 1024), (2, 128), (2, 256), (2, 512)] {
+                    assert_eq!(
+                        offset(word, i, size, row),
+                        u32::from(column) * size % row,
+                        "{column} {i} {size} {row}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Whether eight lanes that read a piece of 16 bytes each, of these rows, find them in different banks.
+    fn spread<T: TileValue>(pieces: [(u32, u32); 8]) -> bool {
+        let slots = pieces.map(|(row, piece)| (16 * piece ^ T::swizzle(row)) / 16);
+        slots.iter().fold(0, |seen, slot| seen | 1 << slot) == 0xff
+    }
+
+    #[test]
+    fn lanes_that_read_together_find_different_banks() {
+        for row in 0..16 {
+            for piece in 0..8 {
+                let down = core::array::from_fn(|lane| (row / 8 * 8 + lane as u32, piece));
+                assert!(spread::<F16>(down) && spread::<Bf16>(down), "{piece} from {row} on");
+                // Four lanes of a row, and four of the next.
+                let across =
+                    core::array::from_fn(|lane| (row + lane as u32 / 4, piece / 4 * 4 + lane as u32 % 4));
+                assert!(spread::<f32>(across), "{piece} from {row} on");
+            }
+        }
+    }
+
+    #[test]
+    fn values_of_a_piece_are_told_apart() {
+        let words = [0x0002_0001, 0x0004_0003, 0x0006_0005, 0x0008_0007];
+        for i in 0..8 {
+            assert_eq!(F16::of_piece(&words, i).0, i as u16 + 1);
+        }
+        assert_eq!([0, 1, 2, 3].map(|i| f32::of_piece(&words, i).to_bits()), words);
     }
 }

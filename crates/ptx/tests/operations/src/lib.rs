@@ -46,23 +46,17 @@ entries! {
     #[cfg(lacuna_sm = "80")]
     matrices: matrices::loads;
     #[cfg(lacuna_sm = "90")]
-    products_f16_32: warpgroups::products::<16, { warpgroups::F16 }, Ptx>;
+    products_f16_32: warpgroups::products::<16, false, Ptx>;
     #[cfg(lacuna_sm = "90")]
-    products_f16_64: warpgroups::products::<32, { warpgroups::F16 }, Ptx>;
+    products_f16_64: warpgroups::products::<32, false, Ptx>;
     #[cfg(lacuna_sm = "90")]
-    products_f16_128: warpgroups::products::<64, { warpgroups::F16 }, Ptx>;
+    products_f16_128: warpgroups::products::<64, false, Ptx>;
     #[cfg(lacuna_sm = "90")]
-    products_bf16_32: warpgroups::products::<16, { warpgroups::BF16 }, Ptx>;
+    products_bf16_32: warpgroups::products::<16, true, Ptx>;
     #[cfg(lacuna_sm = "90")]
-    products_bf16_64: warpgroups::products::<32, { warpgroups::BF16 }, Ptx>;
+    products_bf16_64: warpgroups::products::<32, true, Ptx>;
     #[cfg(lacuna_sm = "90")]
-    products_bf16_128: warpgroups::products::<64, { warpgroups::BF16 }, Ptx>;
-    #[cfg(lacuna_sm = "90")]
-    products_tf32_32: warpgroups::products::<16, { warpgroups::TF32 }, Ptx>;
-    #[cfg(lacuna_sm = "90")]
-    products_tf32_64: warpgroups::products::<32, { warpgroups::TF32 }, Ptx>;
-    #[cfg(lacuna_sm = "90")]
-    products_tf32_128: warpgroups::products::<64, { warpgroups::TF32 }, Ptx>;
+    products_bf16_128: warpgroups::products::<64, true, Ptx>;
     atomics_global: atomics::all::<atomics::Global, Ptx>;
     atomics_shared: atomics::all::<atomics::Shared, Ptx>;
     arithmetic: arithmetic::all;

@@ -4,22 +4,17 @@ use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, SharedPtr};
 /// Bytes from one panel of B to the next: 16 rows of 128 bytes.
 const PANEL: u32 = 2048;
 
-/// What is multiplied.
-pub const F16: u32 = 0;
-pub const BF16: u32 = 1;
-pub const TF32: u32 = 2;
-
-/// Ones plus `A·B`, `L` words of output a thread. Of input four words of A a thread, and then B as it lies in shared memory:
-/// `64 · L` bytes; in TF32 `256 · L`, the last but one quarter of whose rows is meant.
+/// Ones plus `A·B`, `L` words of output a thread. Of input four words of A a thread, and then B as it lies in shared memory,
+/// `64 · L` bytes.
 ///
 /// # Safety
 /// The launch and the buffers are as said.
-pub unsafe fn products<const L: usize, const KIND: u32, G: Gpu>(
+pub unsafe fn products<const L: usize, const BRAIN: bool, G: Gpu>(
     gpu: G,
     out: GlobalMut<f32>,
     input: GlobalPtr<u32>,
 ) {
-    let (thread, bytes) = (gpu.thread_idx_x(), if KIND == TF32 { 256 } else { 64 } * L as u32);
+    let (thread, bytes) = (gpu.thread_idx_x(), 64 * L as u32);
     let mut sums = [1.0; L];
     // SAFETY: indices are below 128; each 16 bytes of B have one thread, and a barrier stands between stores and product.
     unsafe {
@@ -34,10 +29,10 @@ pub unsafe fn products<const L: usize, const KIND: u32, G: Gpu>(
         let a = gpu.load_readonly::<u32, 4>(input.add(4 * thread as usize));
         let b = SharedPtr::from_offset(0);
         gpu.warpgroup_arrive();
-        match KIND {
-            F16 => gpu.warpgroup_mma_f16::<L, PANEL>(&mut sums, a, b),
-            BF16 => gpu.warpgroup_mma_bf16::<L, PANEL>(&mut sums, a, b),
-            _ => gpu.warpgroup_mma_tf32::<L>(&mut sums, a, SharedPtr::from_offset(64)),
+        if BRAIN {
+            gpu.warpgroup_mma_bf16::<L, PANEL>(&mut sums, a, b);
+        } else {
+            gpu.warpgroup_mma_f16::<L, PANEL>(&mut sums, a, b);
         }
         gpu.warpgroup_commit();
         gpu.warpgroup_wait::<1, L>(&mut sums);
