@@ -35,39 +35,39 @@ macro_rules! constants {
 }
 constants! {
     /// Cycles from a load of B to the product, a quad, among many warps.
-    quad_latency: 1340.0,
+    quad_latency: 861.0,
     /// The same for a row so long that its warp runs alone in the end: its loads then overlap.
-    lone_quad: 1100.0,
+    lone_quad: 818.0,
     /// Cycles until a row's first nonzero is there.
-    row_latency: 4960.0,
+    row_latency: 2140.0,
     /// Joining the sums of teams, in quads.
-    joining: 2.91,
+    joining: 1.07,
     /// Resident warps of a multiprocessor, for kernels that do not ask for fewer, to have more registers.
-    resident_warps: 23.4,
+    resident_warps: 31.8,
     /// Cycles of the L1 cache a cache line that a request touches, against one for 128 bytes of data.
-    line_cost: 1.29,
+    line_cost: 1.94,
     /// Cycles of a multiprocessor a 128 bytes of A that L2 must bring again for each tile of columns.
-    a_traffic: 21.9,
+    a_traffic: 60.2,
     /// Cycles of a multiprocessor a 128 bytes of B that L2 brings to rows which cannot share them in L1.
-    b_traffic: 0.326,
+    b_traffic: 1.68,
     /// How much uneven blocks on the multiprocessors can stretch the work, at most.
-    most_imbalance: 1.37,
+    most_imbalance: 1.22,
     /// Of tiles: cycles from a block's start to its first product and from its last product to its end.
-    tile_start: 1390.0,
+    tile_start: 2090.0,
     /// Cycles that a step's barriers cost.
-    tile_step: 493.0,
+    tile_step: 293.0,
     /// Cycles of a multiprocessor a product of 16×8×8 on tensor cores, those in bfloat16 and halves as half of one.
-    tile_product: 0.998,
+    tile_product: 0.939,
     /// Cycles of a multiprocessor a row of a chunk, 32 columns, that producers clear.
-    tile_row: 4.52,
+    tile_row: 4.89,
     /// Cycles of a multiprocessor a nonzero that producers put there.
-    tile_nonzero: 0.24,
+    tile_nonzero: 0.0519,
     /// Cycles of a multiprocessor a 128 bytes of B that producers copy.
-    tile_line: 1.2,
+    tile_line: 1.17,
     /// Cycles of tiles to those of rows.
-    tile_scale: 2.84,
+    tile_scale: 2.7,
     /// The part of the smaller of multiplying and filling a tile that is not hidden behind the larger.
-    tile_not_hidden: 1.49,
+    tile_not_hidden: 2.62,
     /// Of warpgroups: cycles from a block's start to its first product and from its last product to its end.
     group_start: 292.0,
     /// Cycles that a step's barriers cost.
@@ -85,7 +85,7 @@ constants! {
     /// The part of the smaller of multiplying and filling a stage that is not hidden behind the larger.
     group_not_hidden: 0.3,
     /// The part of the smaller of working and waiting that is not hidden behind the larger.
-    not_hidden: 0.62,
+    not_hidden: 0.588,
 }
 
 impl CostModel {

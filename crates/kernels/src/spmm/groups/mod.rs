@@ -102,7 +102,7 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
     const ROWS: u32 = Self::BM;
     const TILES: u32 = 1;
     const WARPS: u32 = WARPS;
-    const AHEAD: u32 = 2;
+    const AHEAD: usize = 1;
 }
 
 impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS: u32, const STAGES: u32>

@@ -162,7 +162,7 @@ impl<
     const ROWS: u32 = Self::BM;
     const TILES: u32 = WK;
     const WARPS: u32 = PRODUCERS;
-    const AHEAD: u32 = 2;
+    const AHEAD: usize = 1;
 }
 
 /// What a producer lane needs to copy its part of B.

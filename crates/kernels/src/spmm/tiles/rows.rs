@@ -23,8 +23,9 @@ pub(in crate::spmm) trait Filling {
     const TILES: u32;
     /// Warps that fill a stage.
     const WARPS: u32;
-    /// Part of a row's columns for which nonzeros are loaded ahead: 1 of so many. What fuller rows have more comes late.
-    const AHEAD: u32;
+    /// Pieces of a row that a lane loads ahead, 1 or 2: rows half of whose columns, or all, are nonzeros. What a fuller row
+    /// has comes late.
+    const AHEAD: usize;
 }
 
 /// A value that can lie in a tile.
@@ -74,7 +75,7 @@ half!(Bf16);
 
 /// What a producer lane has loaded for a step, each time that its warp worked on some rows.
 #[derive(Clone, Copy)]
-pub(in crate::spmm) struct Loaded([Part; ROUNDS]);
+pub(in crate::spmm) struct Loaded([[Part; 2]; ROUNDS]);
 
 /// A piece of a row's values, and of those before and after it in memory.
 #[derive(Clone, Copy, Default)]
@@ -120,9 +121,9 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     const OWN: u32 = F::ROWS / F::WARPS;
     /// Chunks of 32 columns in a step.
     const CHUNKS: u32 = F::TILES * T::COLUMNS / RowMask::COLUMNS;
-    /// Lanes that share a row.
+    /// Lanes that share a row: enough for one half of whose columns are nonzeros.
     const LANES: u32 = {
-        let (lanes, most) = (F::TILES * T::COLUMNS / T::PIECE / F::AHEAD, WARP / Self::OWN);
+        let (lanes, most) = (F::TILES * T::COLUMNS / T::PIECE / 2, WARP / Self::OWN);
         if lanes > most { lanes } else { most }
     };
     /// Rows that a warp works on at once.
@@ -209,15 +210,17 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     #[inline(always)]
     pub(in crate::spmm) unsafe fn next<G: Gpu>(&self, gpu: G) -> Loaded {
         let lane = gpu.lane_id();
-        let mut loaded = Loaded([Part::default(); ROUNDS]);
+        let mut loaded = Loaded([[Part::default(); 2]; ROUNDS]);
         for round in 0..Self::OWN / Self::AT_ONCE {
             let row = round * Self::AT_ONCE + lane / Self::LANES;
             let [first, end] = [self.first, self.end].map(|x| gpu.warp_shuffle_idx(FULL_WARP, x, row, WARP));
             let begin = first / T::PIECE * T::PIECE;
-            let index = begin + lane % Self::LANES * T::PIECE;
-            // SAFETY: as promised by the caller.
-            let (values, places) = unsafe { self.load(gpu, if index < end { index } else { begin }) };
-            loaded.0[round as usize] = Part { values, places, index, first, end };
+            for ahead in 0..F::AHEAD {
+                let index = begin + (ahead as u32 * Self::LANES + lane % Self::LANES) * T::PIECE;
+                // SAFETY: as promised by the caller.
+                let (values, places) = unsafe { self.load(gpu, if index < end { index } else { begin }) };
+                loaded.0[round as usize][ahead] = Part { values, places, index, first, end };
+            }
         }
         loaded
     }
@@ -258,15 +261,18 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
                 }
             }
             gpu.sync_warp(FULL_WARP);
-            let mut is_more = false;
-            for round in 0..Self::OWN / Self::AT_ONCE {
-                let part = &loaded.0[round as usize];
-                Self::put(gpu, self.row_of(a, round), part);
-                is_more |= part.index + Self::LANES * T::PIECE < part.end;
+            for ahead in 0..F::AHEAD {
+                let mut is_more = false;
+                for round in 0..Self::OWN / Self::AT_ONCE {
+                    let part = &loaded.0[round as usize][ahead];
+                    Self::put(gpu, self.row_of(a, round), part);
+                    is_more |= part.index + Self::LANES * T::PIECE < part.end;
+                }
+                if !gpu.warp_any(FULL_WARP, is_more) {
+                    return;
+                }
             }
-            if is_more {
-                self.fill_rest(gpu, a, loaded);
-            }
+            self.fill_rest(gpu, a, loaded);
         }
     }
 
@@ -277,7 +283,7 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     #[inline(always)]
     unsafe fn fill_rest<G: Gpu>(&self, gpu: G, a: u32, loaded: &Loaded) {
         for round in 0..Self::OWN / Self::AT_ONCE {
-            let mut part = loaded.0[round as usize];
+            let mut part = loaded.0[round as usize][F::AHEAD - 1];
             part.index += Self::LANES * T::PIECE;
             while part.index < part.end {
                 // SAFETY: the piece has nonzeros of the row, whose places are this lane's.

@@ -119,8 +119,8 @@ impl<
     const ROWS: u32 = Self::BM;
     const TILES: u32 = WK;
     const WARPS: u32 = PRODUCERS;
-    // Where products take longest, filling has the time for rows of any length.
-    const AHEAD: u32 = if Self::BN >= 64 && WK * CHUNK <= 128 { 1 } else { 2 };
+    // A team by itself has no other's time for what comes late.
+    const AHEAD: usize = if TEAMS == 1 && Self::BN >= 64 { 2 } else { 1 };
 }
 
 /// What a producer lane needs to copy its part of B.
