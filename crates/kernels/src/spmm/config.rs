@@ -11,10 +11,11 @@ use crate::{Bounds, DeviceIndex, DeviceValue};
 /// four bytes, or of 8 of shorter ones.
 pub const QUAD: u32 = 4;
 
-/// Elements that the arrays of nonzeros have to spare at least: lanes load a few more than they use.
+/// Elements that the arrays of nonzeros have to spare at least. Lanes load up to eight at once, also where a row has fewer or
+/// none.
 pub const SPARE: usize = 16;
 
-/// Of these, arrays of nonzeros have whole groups: so each array of a batch begins at a multiple of 16 bytes.
+/// The values of a batch begin at multiples of this many elements, and so of 16 bytes.
 pub const ALIGNED: usize = 8;
 
 /// SpMM by rows: a group of `LANES · SPLIT` lanes computes one row of C, `LANES · V` columns wide.

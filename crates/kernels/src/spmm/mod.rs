@@ -28,9 +28,9 @@ pub use tiles::{HalfTiles, HalfValue, MaskArgs, Masks, RowMask, SingleTiles, Spl
 pub struct Args<T, I> {
     /// `rows` records of [`RowRecord`] words, in the order in which the rows are to be worked on.
     pub row_table: GlobalPtr<u32>,
-    /// Values of A, row by row; 16-byte aligned, and padded by [`SPARE`], and to a multiple of [`ALIGNED`].
+    /// Values of A, row by row; 16-byte aligned, with [`SPARE`] more after the last.
     pub values: GlobalPtr<T>,
-    /// Column of each value; aligned and padded likewise.
+    /// Column of each value; aligned likewise, with as many to spare.
     pub columns: GlobalPtr<I>,
     /// B, K×N.
     pub b: GlobalPtr<T>,

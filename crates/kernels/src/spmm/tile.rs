@@ -55,7 +55,7 @@ pub enum Scheme {
         /// What a product is.
         arithmetic: Arithmetic,
     },
-    /// No product: makes the masks that tiles are filled by, [`Masks`](super::Masks).
+    /// No product: makes the masks and places by which tiles are filled, [`Masks`](super::Masks).
     Masks,
 }
 

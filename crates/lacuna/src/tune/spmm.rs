@@ -22,10 +22,11 @@ impl Autotuner {
     /// As [`Spmm::plan_with`], with the kernel that was measured to be the fastest.
     ///
     /// For a problem without a known choice it times, on `stream` and with B and C of its own (as large as the plan's, with
-    /// their strides and batch), each kernel that is legal for whole buffers and whose modelled cost is at most four times the lowest: some tens of milliseconds, and longer where the
-    /// driver has to compile kernels first. One measurement serves all alignments: where B's or C's address does not
-    /// allow the fastest kernel, the fastest of those that it allows runs, or else the cost model's choice. What is measured
-    /// is the plain product: the choice serves every alpha, beta, bias and clamp.
+    /// their strides and batch), each kernel that is legal for whole buffers and whose modelled cost is at most four times
+    /// the lowest: some tens of milliseconds, and longer where the driver has to compile kernels first. One measurement
+    /// serves all alignments: where B's or C's address does not allow the fastest kernel, the fastest of those that it
+    /// allows runs, or else the cost model's choice. What is measured is the plain product: the choice serves every alpha,
+    /// beta, bias and clamp.
     ///
     /// The cost model alone chooses on the simulator, which has no time; for products without elements; and where the
     /// device has no room for B and C ([`TuneWarning::NoRoom`]). Then nothing is kept. An algorithm asked for in

@@ -42,7 +42,7 @@ impl<T: HalfValue, const L: usize, const K: u32, const WARPS: u32> Columns<T, L,
         Self {
             b: args.b.add_rows(k, args.b_stride_bytes).add((column + own) as usize),
             rows: if column + own < args.n { args.cols.saturating_sub(k) } else { 0 },
-            place: (panel * K + row) * 2 * Self::PANEL + (piece * 16 ^ Self::swizzle(row)),
+            place: (panel * K + row) * 2 * Self::PANEL + ((piece * 16) ^ Self::swizzle(row)),
             stride_bytes: args.b_stride_bytes,
         }
     }

@@ -157,7 +157,7 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
     unsafe fn consume<G: Gpu>(gpu: G, args: &TileArgs<T>, warp: u32, sums: &mut [f32; L]) {
         let lane = gpu.lane_id();
         let row = warp * 16 + lane % 16;
-        let a = Self::B_BYTES + row * TILE_ROW + (lane / 16 * 16 ^ T::swizzle(lane % 8));
+        let a = Self::B_BYTES + row * TILE_ROW + ((lane / 16 * 16) ^ T::swizzle(lane % 8));
         let mut ring = Self::ring(args.cols, 0, 1);
         if ring.is_done() {
             return;

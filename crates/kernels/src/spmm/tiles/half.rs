@@ -1,7 +1,8 @@
 //! Tiles of 16-bit values.
 //!
-//! A stage holds, for each of its WK chunks, a tile of A ([`rows`](super::rows)) and 64 rows of BN values of B. Those are 16
-//! bytes longer than that, so that the eight rows of a matrix load lie in different banks.
+//! A stage holds BM rows of A ([`rows`](super::rows)), each WK chunks of 64 values, and 64·WK rows of BN values of B. Those
+//! of A are swizzled, and those of B 16 bytes longer than that, so that the eight rows of a matrix load lie in different
+//! banks.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{Bf16, F16, GlobalPtr, Gpu, SharedPtr, WARP};
@@ -14,13 +15,12 @@ use super::{RowMask, TileArgs, again};
 use crate::spmm::{Arithmetic, Scheme, Tile};
 use crate::{Bounds, IndexType, Kernel};
 
-/// Columns of A in a chunk: those of two masks.
+/// Columns of A in a chunk.
 const CHUNK: u32 = 2 * RowMask::COLUMNS;
 /// Columns of B in a copy: 16 bytes.
 const COPY: u32 = 8;
 
 /// A 16-bit value that tensor cores multiply.
-#[expect(private_bounds, reason = "how a value lies in a tile is nobody else's")]
 pub trait HalfValue: TileValue {
     /// `A·B + C` by a warp: see [`Gpu::mma_f16`].
     fn mma<G: Gpu>(gpu: G, a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4];
@@ -266,7 +266,7 @@ impl<
     unsafe fn consume<G: Gpu>(gpu: G, args: &TileArgs<T>, at: Consumer, sums: &mut Sums<RT, NT>) {
         let lane = gpu.lane_id();
         let first = at.m * RT as u32 * 8 + lane % 8;
-        let a = first * WK * TILE_ROW + at.k * TILE_ROW + (lane / 8 * 16 ^ T::swizzle(lane % 8));
+        let a = first * WK * TILE_ROW + at.k * TILE_ROW + ((lane / 8 * 16) ^ T::swizzle(lane % 8));
         let row = at.k * CHUNK + lane % 8 + lane / 16 * 8;
         let b = row * Self::B_ROW + at.n * NT as u32 * 16 + lane / 8 % 2 * 8;
         let mut ring = Self::ring(args.cols);
@@ -282,7 +282,7 @@ impl<
             // SAFETY: the stage is full.
             unsafe {
                 Self::multiply(gpu, a, b, sums);
-                Self::multiply(gpu, a ^ TILE_ROW / 2, b.add(CHUNK / 2 * Self::B_ROW), sums);
+                Self::multiply(gpu, a ^ (TILE_ROW / 2), b.add(CHUNK / 2 * Self::B_ROW), sums);
             }
             ring.next(gpu);
             ring.release(gpu, stage);

@@ -1,4 +1,5 @@
-//! The pattern of A as masks, and as places within them: what producers read in place of column indices.
+//! The pattern of A as tiles take it, in place of column indices. Producers read where a chunk's values begin, and places;
+//! the masks' bits serve where a tile is computed again.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
@@ -43,7 +44,7 @@ impl RowMask {
         (group * chunks as usize + chunk as usize) * rows + (row % Self::ROWS) as usize
     }
 
-    /// Columns from one group of rows' chunk to the same rows' next, in records.
+    /// Records from a chunk to the next of the same row.
     pub(in crate::spmm) const NEXT_CHUNK: usize = Self::ROWS as usize;
 }
 
@@ -65,8 +66,8 @@ pub struct MaskArgs<I> {
     pub cols: u32,
 }
 
-/// Makes the masks of a pattern, a thread each: it looks for the chunk's first nonzero by bisection, and collects bits; and
-/// places on the way.
+/// Makes the masks and places of a pattern, a thread a chunk: it looks for the chunk's first nonzero by bisection, and goes
+/// through those of the chunk.
 #[derive(Debug)]
 pub struct Masks<I>(PhantomData<I>);
 

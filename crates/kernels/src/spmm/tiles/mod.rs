@@ -1,24 +1,25 @@
 //! SpMM on tensor cores: load as sparse, compute as dense.
 //!
 //! ```text
-//!   K ──►  chunk     chunk                    A block owns BM×BN elements of C and walks along K, a step of WK
-//!        ┌────────┬────────┐  B  BM×BN       chunks at a time. Its warps have two trades:
-//!        │ k × BN │        │                   - producers fill stages of shared memory: rows of B by asynchronous
-//!        └────────┴────────┘                     copies, and A's chunks as dense pieces, zeros included. A chunk of
-//!  ┌─────────┐ ┌───────────┐                     32 columns of a row is a mask and the place of its first value
-//!  │ BM × k  │ │     C     │                     ([`RowMask`]): a lane's value is at the place plus the number of
-//!  │ x..xx.x │ │  BM × BN  │                     set bits below its own. No column index is read at all;
+//!   K ──►  chunk    chunk                     A block owns BM×BN elements of C and walks along K, a step of WK
+//!        ┌────────┬────────┐  B                chunks at a time; a chunk is 128 bytes of a row of A. Its warps have
+//!        │ k × BN │        │                   two trades:
+//!        └────────┴────────┘                   - producers fill stages of shared memory: rows of B by asynchronous
+//!  ┌─────────┐ ┌───────────┐                     copies, and A's rows by clearing them and putting each value where
+//!  │ BM × k  │ │     C     │                     its column is ([`rows`]). They read where a row's values begin
+//!  │ x..xx.x │ │  BM × BN  │                     ([`RowMask`]), and a byte for each value, its place;
 //!  └─────────┘ └───────────┘                   - consumers multiply a stage on tensor cores, Cᵀ += Bᵀ·Aᵀ, so that
 //!       A                                        registers come from shared memory in the order mma wants them.
 //! ```
 //!
-//! A ring of stages with two named barriers each, full and empty, couples them. With WK > 1, warps take different
-//! chunks of a step and add up at the end, always in the same order.
+//! Producers work in teams that take stages in turn, so that each has time for what it waits for. A ring of stages with
+//! two named barriers each, full and empty, couples them with the consumers ([`ring`]). With WK > 1, consumer warps take
+//! different chunks of a step and add up at the end, always in the same order.
 //!
 //! Zeros are multiplied, so a NaN or an infinity of B would reach rows that have no nonzero there. Such a sum is not
 //! finite: the block then computes its tile again by plain products ([`again`]), which IEEE 754 governs.
 //!
-//! Source of the idea: the SC 2020 paper's outlook (section VIII) asks for dedicated matrix hardware; the masks are ours.
+//! Source of the idea: the SC 2020 paper's outlook (section VIII) asks for dedicated matrix hardware; masks and places are ours.
 mod again;
 mod finish;
 mod half;
@@ -42,16 +43,15 @@ pub use split::{Split, Tf32};
 
 use super::Output;
 
-/// What the entry points of [`SingleTiles`] and [`HalfTiles`] take. The grid is tiles of rows, tiles of columns, batch.
+/// What the entry points of [`SingleTiles`], [`HalfTiles`] and [`GroupTiles`](super::GroupTiles) take. The grid is tiles of rows, tiles of columns, batch.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TileArgs<T> {
     /// A's pattern: [`RowMask`]s.
     pub masks: GlobalPtr<u32>,
-    /// Values of A, row by row; 16-byte aligned, with [`SPARE`](super::SPARE) more after the last, and padded to a multiple
-    /// of [`ALIGNED`](super::ALIGNED).
+    /// Values of A, row by row; 16-byte aligned, with [`SPARE`](super::SPARE) more after the last.
     pub values: GlobalPtr<T>,
-    /// For each value of A, padded as they are, its column modulo 256.
+    /// Column modulo 256 of each value; 8-byte aligned, with as many to spare.
     pub places: GlobalPtr<u8>,
     /// B, K×N; its rows are 16-byte aligned.
     pub b: GlobalPtr<T>,

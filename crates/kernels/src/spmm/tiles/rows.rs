@@ -1,8 +1,9 @@
 //! A's rows in a stage: cleared, and their values put where their columns are.
 //!
-//! A stage holds A's rows one after the other, each as tiles of 128 bytes, along K. Some lanes take a row together. Each loads 16 bytes of its values as they lie in memory, other rows' among them, and their
-//! places, a byte each; when the stage is free it puts those that are the row's into the cleared tiles. So a nonzero
-//! costs a store, and a row two loads; a column without a nonzero costs nothing but the clearing.
+//! A stage holds A's rows one after the other, each as tiles of 128 bytes, along K. A few lanes take a row together. Each
+//! loads a piece of 16 bytes of values as they lie in memory, other rows' among them, and their places, a byte each. When the
+//! stage is free, the warp clears its rows, and each lane puts those of its values there that are the row's. So a nonzero
+//! costs a store, and a piece two loads; a column without a nonzero costs nothing but the clearing.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{Bf16, F16, FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
@@ -29,7 +30,7 @@ pub(in crate::spmm) trait Filling {
 }
 
 /// A value that can lie in a tile.
-pub(in crate::spmm) trait TileValue: DeviceValue {
+pub trait TileValue: DeviceValue {
     /// Elements of 16 bytes.
     const PIECE: u32 = 16 / size_of::<Self>() as u32;
     /// Columns of a tile.
@@ -129,7 +130,8 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     /// Rows that a warp works on at once.
     const AT_ONCE: u32 = {
         assert!(F::ROWS.is_multiple_of(F::WARPS) && Self::OWN <= WARP, "a lane holds a row's records");
-        assert!(F::TILES * T::COLUMNS <= 256, "a place is a column modulo 256");
+        assert!(256_u32.is_multiple_of(F::TILES * T::COLUMNS), "a place is a column modulo 256");
+        assert!(Self::OWN.is_power_of_two(), "rows are numbered by bits, which swizzles take apart");
         assert!(
             Self::LANES <= WARP && Self::OWN.is_multiple_of(WARP / Self::LANES),
             "rows are shared evenly"
@@ -347,7 +349,7 @@ mod tests {
 
     /// Whether eight lanes that read a piece of 16 bytes each, of these rows, find them in different banks.
     fn spread<T: TileValue>(pieces: [(u32, u32); 8]) -> bool {
-        let slots = pieces.map(|(row, piece)| (16 * piece ^ T::swizzle(row)) / 16);
+        let slots = pieces.map(|(row, piece)| ((16 * piece) ^ T::swizzle(row)) / 16);
         slots.iter().fold(0, |seen, slot| seen | 1 << slot) == 0xff
     }
 
