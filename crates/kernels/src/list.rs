@@ -111,9 +111,9 @@ macro_rules! for_each_kernel {
                 #[cfg(lacuna_sm = "80")]
                 spmm_f32_split_64x128_k2: $crate::spmm::SingleTiles<$crate::spmm::Split, 8, 2, 1, 4, 2, 1, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
-                spmm_f32_split_32x128_k2: $crate::spmm::SingleTiles<$crate::spmm::Split, 4, 2, 1, 4, 2, 2, 4, 5>;
+                spmm_f32_split_32x128_k2: $crate::spmm::SingleTiles<$crate::spmm::Split, 4, 2, 1, 4, 2, 2, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
-                spmm_f32_split_64x64_k2: $crate::spmm::SingleTiles<$crate::spmm::Split, 4, 2, 2, 2, 2, 2, 4, 3>;
+                spmm_f32_split_64x64_k2: $crate::spmm::SingleTiles<$crate::spmm::Split, 4, 2, 2, 2, 2, 1, 4, 3>;
                 #[cfg(lacuna_sm = "80")]
                 spmm_f32_split_32x64_k2: $crate::spmm::SingleTiles<$crate::spmm::Split, 4, 2, 1, 2, 2, 1, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
@@ -123,7 +123,7 @@ macro_rules! for_each_kernel {
                 #[cfg(lacuna_sm = "80")]
                 spmm_f32_split_64x32_k4: $crate::spmm::SingleTiles<$crate::spmm::Split, 8, 2, 1, 1, 4, 2, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
-                spmm_f32_split_32x32_k8: $crate::spmm::SingleTiles<$crate::spmm::Split, 4, 2, 1, 1, 8, 2, 4, 3>;
+                spmm_f32_split_32x32_k8: $crate::spmm::SingleTiles<$crate::spmm::Split, 4, 2, 1, 1, 8, 1, 8, 3>;
                 #[cfg(lacuna_sm = "80")]
                 spmm_f32_split_32x32_k4: $crate::spmm::SingleTiles<$crate::spmm::Split, 4, 2, 1, 1, 4, 1, 4, 3>;
                 #[cfg(lacuna_sm = "80")]
@@ -135,57 +135,57 @@ macro_rules! for_each_kernel {
                 #[cfg(lacuna_sm = "80")]
                 spmm_f32_tf32_64x128_k2: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 8, 2, 1, 4, 2, 1, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
-                spmm_f32_tf32_64x64_k2: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 4, 2, 2, 2, 2, 2, 4, 3>;
+                spmm_f32_tf32_64x64_k2: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 4, 2, 2, 2, 2, 1, 4, 3>;
                 #[cfg(lacuna_sm = "80")]
                 spmm_f32_tf32_64x32_k4: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 8, 2, 1, 1, 4, 2, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
-                spmm_f32_tf32_32x32_k8: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 4, 2, 1, 1, 8, 2, 4, 3>;
+                spmm_f32_tf32_32x32_k8: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 4, 2, 1, 1, 8, 1, 8, 3>;
                 #[cfg(lacuna_sm = "80")]
                 spmm_f32_tf32_16x32_k8: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 2, 2, 1, 1, 8, 2, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
                 spmm_f32_tf32_8x32_k8: $crate::spmm::SingleTiles<$crate::spmm::Tf32, 1, 2, 1, 1, 8, 2, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
-                spmm_f16_tile_64x128_k1: $crate::spmm::HalfTiles<$crate::F16, 4, 4, 2, 2, 1, 2, 4, 5>;
+                spmm_f16_tile_64x128_k1: $crate::spmm::HalfTiles<$crate::F16, 4, 4, 2, 2, 1, 2, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
-                spmm_f16_tile_64x64_k1: $crate::spmm::HalfTiles<$crate::F16, 4, 2, 2, 2, 1, 2, 4, 5>;
+                spmm_f16_tile_64x64_k1: $crate::spmm::HalfTiles<$crate::F16, 4, 2, 2, 2, 1, 2, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
                 spmm_f16_tile_16x64_k4: $crate::spmm::HalfTiles<$crate::F16, 2, 2, 1, 2, 4, 1, 8, 3>;
                 #[cfg(lacuna_sm = "80")]
-                spmm_f16_tile_64x32_k2: $crate::spmm::HalfTiles<$crate::F16, 4, 2, 2, 1, 2, 2, 4, 5>;
+                spmm_f16_tile_64x32_k2: $crate::spmm::HalfTiles<$crate::F16, 4, 2, 2, 1, 2, 2, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
                 spmm_f16_tile_32x32_k4: $crate::spmm::HalfTiles<$crate::F16, 2, 2, 2, 1, 4, 2, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
-                spmm_f16_tile_16x32_k4: $crate::spmm::HalfTiles<$crate::F16, 2, 2, 1, 1, 4, 2, 4, 5>;
+                spmm_f16_tile_16x32_k4: $crate::spmm::HalfTiles<$crate::F16, 2, 2, 1, 1, 4, 2, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
                 spmm_f16_tile_8x32_k4: $crate::spmm::HalfTiles<$crate::F16, 1, 2, 1, 1, 4, 1, 8, 4>;
                 #[cfg(lacuna_sm = "80")]
-                spmm_bf16_tile_64x128_k1: $crate::spmm::HalfTiles<$crate::Bf16, 4, 4, 2, 2, 1, 2, 4, 5>;
+                spmm_bf16_tile_64x128_k1: $crate::spmm::HalfTiles<$crate::Bf16, 4, 4, 2, 2, 1, 2, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
-                spmm_bf16_tile_64x64_k1: $crate::spmm::HalfTiles<$crate::Bf16, 4, 2, 2, 2, 1, 2, 4, 5>;
+                spmm_bf16_tile_64x64_k1: $crate::spmm::HalfTiles<$crate::Bf16, 4, 2, 2, 2, 1, 2, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
                 spmm_bf16_tile_16x64_k4: $crate::spmm::HalfTiles<$crate::Bf16, 2, 2, 1, 2, 4, 1, 8, 3>;
                 #[cfg(lacuna_sm = "80")]
-                spmm_bf16_tile_64x32_k2: $crate::spmm::HalfTiles<$crate::Bf16, 4, 2, 2, 1, 2, 2, 4, 5>;
+                spmm_bf16_tile_64x32_k2: $crate::spmm::HalfTiles<$crate::Bf16, 4, 2, 2, 1, 2, 2, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
                 spmm_bf16_tile_32x32_k4: $crate::spmm::HalfTiles<$crate::Bf16, 2, 2, 2, 1, 4, 2, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
-                spmm_bf16_tile_16x32_k4: $crate::spmm::HalfTiles<$crate::Bf16, 2, 2, 1, 1, 4, 2, 4, 5>;
+                spmm_bf16_tile_16x32_k4: $crate::spmm::HalfTiles<$crate::Bf16, 2, 2, 1, 1, 4, 2, 4, 4>;
                 #[cfg(lacuna_sm = "80")]
                 spmm_bf16_tile_8x32_k4: $crate::spmm::HalfTiles<$crate::Bf16, 1, 2, 1, 1, 4, 1, 8, 4>;
 
                 // Rows and columns of a tile: see spmm/groups/mod.rs.
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x128: $crate::spmm::GroupTiles<$crate::F16, 1, 64, 5, 2, 7>;
+                spmm_f16_group_64x128: $crate::spmm::GroupTiles<$crate::F16, 1, 64, 3, 4, 6>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x64: $crate::spmm::GroupTiles<$crate::F16, 1, 32, 5, 2, 7>;
+                spmm_f16_group_64x64: $crate::spmm::GroupTiles<$crate::F16, 1, 32, 3, 4, 6>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x32: $crate::spmm::GroupTiles<$crate::F16, 1, 16, 6, 2, 7>;
+                spmm_f16_group_64x32: $crate::spmm::GroupTiles<$crate::F16, 1, 16, 6, 2, 6>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x128: $crate::spmm::GroupTiles<$crate::Bf16, 1, 64, 5, 2, 7>;
+                spmm_bf16_group_64x128: $crate::spmm::GroupTiles<$crate::Bf16, 1, 64, 3, 4, 6>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x64: $crate::spmm::GroupTiles<$crate::Bf16, 1, 32, 5, 2, 7>;
+                spmm_bf16_group_64x64: $crate::spmm::GroupTiles<$crate::Bf16, 1, 32, 3, 4, 6>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x32: $crate::spmm::GroupTiles<$crate::Bf16, 1, 16, 6, 2, 7>;
+                spmm_bf16_group_64x32: $crate::spmm::GroupTiles<$crate::Bf16, 1, 16, 6, 2, 6>;
             }
             transpose {
                 // The width of indices, or of values in bits and of vectors: see transpose/mod.rs.

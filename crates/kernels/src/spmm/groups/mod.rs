@@ -49,9 +49,10 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
     type Tile = Tile;
 
     const TILE: Tile = {
+        assert!(TEAMS > 1, "each team has the time of the others' steps");
         assert!(
-            TEAMS > 1 && STAGES >= TEAMS && STAGES >= 3 && STAGES <= 7,
-            "a team has a stage; there are 15 barriers"
+            Self::STAGE_BYTES.is_multiple_of(1024),
+            "swizzled panels begin at multiples of their pattern"
         );
         assert!(Self::THREADS <= 1024, "a block has at most 1024 threads");
         assert!(Self::SHARED_BYTES <= 227 * 1024, "a block of sm_90 has 227 KiB");
@@ -117,9 +118,9 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
     const STAGE_BYTES: u32 = Self::B_BYTES + Rows::<T, Self>::BYTES;
 
     #[inline(always)]
-    fn ring(cols: u32, team: u32, teams: u32) -> Ring<STAGES> {
+    fn ring(cols: u32) -> Ring<STAGES> {
         let threads = (Self::CONSUMERS + WARPS) * WARP;
-        Ring::new(cols.div_ceil(CHUNK), threads).of_team(team, teams).for_tensor_cores()
+        Ring::new(cols.div_ceil(CHUNK), threads).for_tensor_cores()
     }
 
     /// Fills the team's stages, one after the other. Of A is loaded ahead what the next one needs.
@@ -131,7 +132,7 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
         let (team, warp) = (warp / WARPS, warp % WARPS);
         let thread = warp * WARP + gpu.lane_id();
         let mut columns = Columns::<T, L, CHUNK, WARPS>::new(args, thread, team, column);
-        let mut ring = Self::ring(args.cols, team, TEAMS);
+        let mut ring = Self::ring(args.cols).of_team::<TEAMS>(team);
         // SAFETY: values and rows of B are read where there are some; a stage is filled while it is empty.
         unsafe {
             let mut rows = Rows::<T, Self>::new(gpu, args, warp, team, row);
@@ -158,7 +159,7 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
         let lane = gpu.lane_id();
         let row = warp * 16 + lane % 16;
         let a = Self::B_BYTES + row * TILE_ROW + ((lane / 16 * 16) ^ T::swizzle(lane % 8));
-        let mut ring = Self::ring(args.cols, 0, 1);
+        let mut ring = Self::ring(args.cols);
         if ring.is_done() {
             return;
         }

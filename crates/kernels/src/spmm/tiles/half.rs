@@ -99,6 +99,10 @@ impl<
     type Tile = Tile;
 
     const TILE: Tile = {
+        assert!(
+            Self::STAGE_BYTES.is_multiple_of(Rows::<T, Self>::ROW),
+            "rows begin at multiples of their bytes"
+        );
         Shape::<RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>::check(
             Self::STAGE_BYTES,
             WK * CHUNK * Self::BN / COPY,
@@ -221,7 +225,7 @@ impl<
             column: own_column,
             rows: if column + own_column < args.n { args.cols.saturating_sub(first) } else { 0 },
         };
-        let mut ring = Self::ring(args.cols).of_team(team, TEAMS);
+        let mut ring = Self::ring(args.cols).of_team::<TEAMS>(team);
         // SAFETY: records and values are read where there are some; a stage is filled while it is empty.
         unsafe {
             let mut rows = Rows::<T, Self>::new(gpu, args, thread / WARP, team, row);

@@ -10,7 +10,7 @@ pub(in crate::spmm) struct Ring<const STAGES: u32> {
     pub stage: u32,
     step: u32,
     steps: u32,
-    /// Threads of the block: all of them come to each barrier.
+    /// Threads that use a stage, the consumers and one team: all of them come to each of its barriers.
     threads: u32,
     /// Stages whose copies a producer leaves under way.
     ahead: u32,
@@ -26,12 +26,17 @@ impl<const STAGES: u32> Ring<STAGES> {
         Self { stage: 0, step: 0, steps, threads, ahead: STAGES - 2, stride: 1, proxy: false }
     }
 
-    /// The same for team `team` of `teams` of producers, which take steps in turn. With more than one, none leaves copies
+    /// The same for team `team` of `TEAMS` of producers, which take steps in turn. With more than one, none leaves copies
     /// under way: the others' steps are time enough.
+    ///
+    /// A stage is always the same team's: nothing orders two teams at one *empty* barrier, and the later could take the place
+    /// of the earlier, and of its step.
     #[inline(always)]
-    pub(in crate::spmm) fn of_team(self, team: u32, teams: u32) -> Self {
-        let ahead = if teams == 1 { self.ahead } else { 0 };
-        Self { stage: team, step: team, ahead, stride: teams, ..self }
+    pub(in crate::spmm) fn of_team<const TEAMS: u32>(self, team: u32) -> Self {
+        const { assert!(STAGES >= 3 && STAGES <= 7, "two stages are in use at least; there are 15 barriers") }
+        const { assert!(STAGES.is_multiple_of(TEAMS), "a stage is one team's") }
+        let ahead = if TEAMS == 1 { self.ahead } else { 0 };
+        Self { stage: team, step: team, ahead, stride: TEAMS, ..self }
     }
 
     /// The same for stages that tensor cores read by themselves.

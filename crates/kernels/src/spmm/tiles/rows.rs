@@ -13,7 +13,7 @@ use crate::DeviceValue;
 
 /// Bytes of a row in a tile.
 pub(in crate::spmm) const TILE_ROW: u32 = 128;
-/// Times that a warp works on some rows in a step, at most.
+/// Rounds in which a warp goes through its rows of a step, some at a time; at most.
 const ROUNDS: usize = 8;
 
 /// How a kernel's stages are filled.

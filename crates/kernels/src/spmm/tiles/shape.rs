@@ -1,4 +1,4 @@
-//! The constants that both kinds of tile kernels share.
+//! The constants of tiles that single warps multiply.
 
 /// How a block's tile is cut up among its warps.
 ///
@@ -44,8 +44,6 @@ impl<
     /// Checks that the constants fit together.
     pub(super) const fn check(stage_bytes: u32, copies: u32) {
         assert!(NT.is_multiple_of(2), "the swizzle of B works on 32 columns");
-        assert!(STAGES >= 3 && STAGES <= 7, "two stages are filled ahead; there are 15 barriers");
-        assert!(TEAMS < STAGES, "each team fills a stage while one is read");
         assert!(Self::THREADS <= 1024, "a block has at most 1024 threads");
         assert!(copies.is_multiple_of(PRODUCERS * 32), "producers share the copies of B evenly");
         assert!(Self::JOIN_BYTES <= STAGES * stage_bytes, "the sums fit into the stages");

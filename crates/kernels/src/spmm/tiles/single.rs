@@ -52,6 +52,10 @@ impl<
     type Tile = Tile;
 
     const TILE: Tile = {
+        assert!(
+            Self::STAGE_BYTES.is_multiple_of(Rows::<f32, Self>::ROW),
+            "rows begin at multiples of their bytes"
+        );
         Shape::<RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>::check(
             Self::STAGE_BYTES,
             WK * CHUNK * Self::BN / COPY,
@@ -119,7 +123,7 @@ impl<
     const ROWS: u32 = Self::BM;
     const TILES: u32 = WK;
     const WARPS: u32 = PRODUCERS;
-    // A team by itself has no other's time for what comes late.
+    // A team by itself has no other's time for what comes late, and with wide tiles registers for more.
     const AHEAD: usize = if TEAMS == 1 && Self::BN >= 64 { 2 } else { 1 };
 }
 
@@ -177,7 +181,7 @@ impl<
             column: own_column,
             rows: if column + own_column < args.n { args.cols.saturating_sub(first) } else { 0 },
         };
-        let mut ring = Self::ring(args.cols).of_team(team, TEAMS);
+        let mut ring = Self::ring(args.cols).of_team::<TEAMS>(team);
         // SAFETY: records and values are read where there are some; a stage is filled while it is empty.
         unsafe {
             let mut rows = Rows::<f32, Self>::new(gpu, args, thread / WARP, team, row);
