@@ -43,18 +43,11 @@ pub enum Scheme {
     Tiles {
         /// Parts of a step along K, for other warps each.
         slices: u32,
-        /// Warps that fill stages of shared memory.
-        producers: u32,
         /// What a product is.
         arithmetic: Arithmetic,
     },
-    /// As [`Tiles`](Self::Tiles), by warpgroups: [`GroupTiles`](super::GroupTiles).
-    Groups {
-        /// Warps that fill stages of shared memory.
-        producers: u32,
-        /// What a product is.
-        arithmetic: Arithmetic,
-    },
+    /// As [`Tiles`](Self::Tiles), for 16-bit values, by warpgroups: [`GroupTiles`](super::GroupTiles).
+    Groups,
     /// No product: makes the masks and places by which tiles are filled, [`Masks`](super::Masks).
     Masks,
 }
@@ -63,7 +56,8 @@ impl Scheme {
     /// What tensor cores multiply, if they do.
     pub const fn arithmetic(self) -> Option<Arithmetic> {
         match self {
-            Self::Tiles { arithmetic, .. } | Self::Groups { arithmetic, .. } => Some(arithmetic),
+            Self::Tiles { arithmetic, .. } => Some(arithmetic),
+            Self::Groups => Some(Arithmetic::Half),
             Self::RowSplit { .. } | Self::Ablation { .. } | Self::Masks => None,
         }
     }

@@ -193,7 +193,8 @@ fn able(problem: &Problem, model: &CostModel) -> impl Iterator<Item = Choice> {
 fn is_meant(problem: &Problem, tile: &Tile) -> bool {
     match tile.scheme {
         Scheme::RowSplit { .. } | Scheme::Ablation { .. } => tile.index == problem.index,
-        Scheme::Tiles { arithmetic, .. } | Scheme::Groups { arithmetic, .. } => {
+        Scheme::Groups => masks::bytes(problem).is_some() && problem.precision != Precision::Fma,
+        Scheme::Tiles { arithmetic, .. } => {
             let exact_enough = match (arithmetic, problem.precision) {
                 (_, Precision::Fma) | (Arithmetic::Tf32, Precision::Single) => false,
                 (Arithmetic::Split, Precision::Single) => {
@@ -218,7 +219,7 @@ fn algorithm(entry: &Entry<Tile>) -> SpmmAlgorithm {
         Scheme::Tiles { slices, .. } => {
             SpmmAlgorithm::Tiles { rows: block_rows, columns: block_columns, slices }
         }
-        Scheme::Groups { .. } => SpmmAlgorithm::Groups { rows: block_rows, columns: block_columns },
+        Scheme::Groups => SpmmAlgorithm::Groups { rows: block_rows, columns: block_columns },
         Scheme::Ablation { idea, lanes, split } => {
             SpmmAlgorithm::Ablation { idea, vector, lanes, split, warps: entry.threads / 32 }
         }
@@ -353,7 +354,7 @@ mod tests {
         let mut found = [vec![], vec![]];
         for Choice { tile: Tile { scheme, .. }, .. } in choose(problem) {
             if let Some(arithmetic) = scheme.arithmetic() {
-                let found = &mut found[usize::from(matches!(scheme, Scheme::Groups { .. }))];
+                let found = &mut found[usize::from(matches!(scheme, Scheme::Groups))];
                 if !found.contains(&arithmetic) {
                     found.push(arithmetic);
                 }

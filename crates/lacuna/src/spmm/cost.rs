@@ -68,11 +68,11 @@ constants! {
     tile_scale: 2.7,
     /// The part of the smaller of multiplying and filling a tile that is not hidden behind the larger.
     tile_not_hidden: 2.62,
-    /// Of warpgroups: cycles from a block's start to its first product and from its last product to its end.
+    /// Of warpgroups, which take 16-bit values only (with `f32` these constants count for nothing): cycles from a block's start to its first product and from its last product to its end.
     group_start: 292.0,
     /// Cycles that a step's barriers cost.
     group_step: 106.0,
-    /// Cycles of a multiprocessor a product of 16×8×8 on tensor cores in TF32, those in halves as half of one.
+    /// Cycles of a multiprocessor two products of 16×8×8 in halves on tensor cores.
     group_product: 1.0,
     /// Cycles of a multiprocessor a row of a chunk, 32 columns, that producers clear.
     group_row: 3.0,
@@ -145,7 +145,7 @@ impl CostModel {
             Scheme::Tiles { slices, arithmetic, .. } => {
                 self.of_tiles().cost(problem, &entry.tile, slices, arithmetic)
             }
-            Scheme::Groups { arithmetic, .. } => self.of_groups().cost(problem, &entry.tile, 1, arithmetic),
+            Scheme::Groups => self.of_groups().cost(problem, &entry.tile, 1, Arithmetic::Half),
             Scheme::Masks => f64::INFINITY,
         }
     }

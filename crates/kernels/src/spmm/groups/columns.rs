@@ -26,9 +26,9 @@ impl<T: HalfValue, const L: usize, const K: u32, const WARPS: u32> Columns<T, L,
         rows
     };
     /// Columns of a panel.
-    const PANEL: u32 = if L < 32 { 32 } else { 64 };
+    const PANEL_COLUMNS: u32 = if L < 32 { 32 } else { 64 };
     /// Bytes of 16 rows of a panel: what a product takes.
-    pub(super) const STEP_BYTES: u32 = 16 * 2 * Self::PANEL;
+    pub(super) const STEP_BYTES: u32 = 16 * 2 * Self::PANEL_COLUMNS;
     /// Bytes of a chunk.
     pub(super) const BYTES: u32 = K * Self::COLUMNS * 2;
 
@@ -37,12 +37,12 @@ impl<T: HalfValue, const L: usize, const K: u32, const WARPS: u32> Columns<T, L,
     pub(super) fn new(args: &TileArgs<T>, thread: u32, chunk: u32, column: u32) -> Self {
         let own = thread % (Self::COLUMNS / COPY) * COPY;
         let row = thread / (Self::COLUMNS / COPY);
-        let (panel, piece) = (own / Self::PANEL, own % Self::PANEL / COPY);
+        let (panel, piece) = (own / Self::PANEL_COLUMNS, own % Self::PANEL_COLUMNS / COPY);
         let k = chunk * K + row;
         Self {
             b: args.b.add_rows(k, args.b_stride_bytes).add((column + own) as usize),
             rows: if column + own < args.n { args.cols.saturating_sub(k) } else { 0 },
-            place: (panel * K + row) * 2 * Self::PANEL + ((piece * 16) ^ Self::swizzle(row)),
+            place: (panel * K + row) * 2 * Self::PANEL_COLUMNS + ((piece * 16) ^ Self::swizzle(row)),
             stride_bytes: args.b_stride_bytes,
         }
     }
@@ -50,7 +50,7 @@ impl<T: HalfValue, const L: usize, const K: u32, const WARPS: u32> Columns<T, L,
     /// Where in its row, in bytes, the first 16 bytes of a row of a panel lie.
     #[inline(always)]
     const fn swizzle(row: u32) -> u32 {
-        if Self::PANEL == 64 { row % 8 * 16 } else { row / 2 % 4 * 16 }
+        if Self::PANEL_COLUMNS == 64 { row % 8 * 16 } else { row / 2 % 4 * 16 }
     }
 
     /// Starts copying the thread's part of a chunk to `stage`. The chunk after that is `chunks` later.
@@ -62,7 +62,7 @@ impl<T: HalfValue, const L: usize, const K: u32, const WARPS: u32> Columns<T, L,
         for i in 0..K / Self::AT_ONCE {
             let row = i * Self::AT_ONCE;
             let from = self.b.add_rows(row, self.stride_bytes);
-            let to = (stage + self.place + row * 2 * Self::PANEL) ^ Self::swizzle(row);
+            let to = (stage + self.place + row * 2 * Self::PANEL_COLUMNS) ^ Self::swizzle(row);
             let to = SharedPtr::<T>::from_offset(to);
             // SAFETY: rows and columns inside are live; the place is this thread's in the stage.
             unsafe { gpu.copy_async_or_zero::<T, { COPY as usize }>(to, from, row < self.rows) };

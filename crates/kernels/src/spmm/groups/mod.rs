@@ -23,7 +23,7 @@ use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
 
 use self::columns::{COPY, Columns};
 use super::tiles::{Filling, HalfValue, Ring, Rows, TILE_ROW, TileArgs, again, are_finite};
-use super::{Arithmetic, Scheme, Tile};
+use super::{Scheme, Tile};
 use crate::{Bounds, IndexType, Kernel};
 
 /// Rows of A and C that a warpgroup multiplies.
@@ -31,7 +31,7 @@ const GROUP_ROWS: u32 = 64;
 /// Columns of A in a chunk.
 const CHUNK: u32 = 64;
 /// Bytes from one panel of B to the next.
-const PANEL: u32 = CHUNK * 128;
+const PANEL_BYTES: u32 = CHUNK * 128;
 
 /// SpMM by warpgroups for values of `T`.
 ///
@@ -62,7 +62,7 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
             vector: COPY,
             block_rows: Self::BM,
             block_columns: Self::BN,
-            scheme: Scheme::Groups { producers: TEAMS * WARPS, arithmetic: Arithmetic::Half },
+            scheme: Scheme::Groups,
         }
     };
     const THREADS: u32 = (Self::CONSUMERS + TEAMS * WARPS) * WARP;
@@ -198,7 +198,7 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
             gpu.warpgroup_arrive();
             for (step, x) in x.iter().enumerate() {
                 let b = stage + step as u32 * Columns::<T, L, CHUNK, WARPS>::STEP_BYTES;
-                T::warpgroup_mma::<G, L, PANEL>(gpu, sums, *x, SharedPtr::from_offset(b));
+                T::warpgroup_mma::<G, L, PANEL_BYTES>(gpu, sums, *x, SharedPtr::from_offset(b));
             }
         }
         gpu.warpgroup_commit();

@@ -113,7 +113,7 @@ impl<
             vector: COPY,
             block_rows: Self::BM,
             block_columns: Self::BN,
-            scheme: Scheme::Tiles { slices: WK, producers: TEAMS * PRODUCERS, arithmetic: Arithmetic::Half },
+            scheme: Scheme::Tiles { slices: WK, arithmetic: Arithmetic::Half },
         }
     };
     const THREADS: u32 = Shape::<RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>::THREADS;

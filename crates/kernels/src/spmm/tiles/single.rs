@@ -68,7 +68,6 @@ impl<
             block_columns: Self::BN,
             scheme: Scheme::Tiles {
                 slices: WK,
-                producers: TEAMS * PRODUCERS,
                 arithmetic: if P::SPLIT { Arithmetic::Split } else { Arithmetic::Tf32 },
             },
         }
