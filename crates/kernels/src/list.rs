@@ -10,7 +10,8 @@ macro_rules! for_each_kernel {
     ($($callback:ident)::+) => {
         $($callback)::+! {
             spmm {
-                // Type of values, of indices (where not u32), columns a lane, lanes, teams, warps: see spmm/config.rs.
+                // Type of values, of indices (where not u32), columns a lane, lanes, teams, warps: see spmm/config.rs; and what
+                // else, see spmm/form.rs.
                 spmm_f32_v4_l32_s1_w8: $crate::spmm::RowSplit<f32, u32, 4, 32, 1, 8>;
                 spmm_f32_v4_l32_s1_w32: $crate::spmm::RowSplit<f32, u32, 4, 32, 1, 32>;
                 spmm_f32_v4_l16_s1_w8: $crate::spmm::RowSplit<f32, u32, 4, 16, 1, 8>;
@@ -38,7 +39,24 @@ macro_rules! for_each_kernel {
                 spmm_f32_v1_l1_s32_w8: $crate::spmm::RowSplit<f32, u32, 1, 1, 32, 8>;
                 spmm_f32_v1_l1_s8_w8: $crate::spmm::RowSplit<f32, u32, 1, 1, 8, 8>;
 
-                // Other than the kernels of these shapes in one idea, for measurements: see spmm/ideas.rs.
+                // Blocks that stay.
+                spmm_f32_v4_l32_s1_w32_persistent: $crate::spmm::RowSplit<f32, u32, 4, 32, 1, 32, $crate::spmm::Persistent>;
+                spmm_f32_v4_l16_s2_w16_persistent: $crate::spmm::RowSplit<f32, u32, 4, 16, 2, 16, $crate::spmm::Persistent>;
+                spmm_f32_v4_l8_s1_w32_persistent: $crate::spmm::RowSplit<f32, u32, 4, 8, 1, 32, $crate::spmm::Persistent>;
+                spmm_f32_v4_l8_s1_w16_persistent: $crate::spmm::RowSplit<f32, u32, 4, 8, 1, 16, $crate::spmm::Persistent>;
+                spmm_f32_v4_l8_s2_w16_persistent: $crate::spmm::RowSplit<f32, u32, 4, 8, 2, 16, $crate::spmm::Persistent>;
+
+                // For A with more than 65,535 columns.
+                spmm_f32_v4_l32_s1_w8_wide: $crate::spmm::RowSplit<f32, u32, 4, 32, 1, 8, $crate::spmm::Wide>;
+                spmm_f32_v4_l16_s1_w8_wide: $crate::spmm::RowSplit<f32, u32, 4, 16, 1, 8, $crate::spmm::Wide>;
+                spmm_f32_v4_l8_s1_w8_wide: $crate::spmm::RowSplit<f32, u32, 4, 8, 1, 8, $crate::spmm::Wide>;
+                spmm_f32_v4_l8_s4_w8_wide: $crate::spmm::RowSplit<f32, u32, 4, 8, 4, 8, $crate::spmm::Wide>;
+                spmm_f32_v2_l16_s1_w8_wide: $crate::spmm::RowSplit<f32, u32, 2, 16, 1, 8, $crate::spmm::Wide>;
+                spmm_f32_v1_l32_s1_w8_wide: $crate::spmm::RowSplit<f32, u32, 1, 32, 1, 8, $crate::spmm::Wide>;
+                spmm_f32_v1_l8_s4_w8_wide: $crate::spmm::RowSplit<f32, u32, 1, 8, 4, 8, $crate::spmm::Wide>;
+                spmm_f32_v1_l1_s32_w8_wide: $crate::spmm::RowSplit<f32, u32, 1, 1, 32, 8, $crate::spmm::Wide>;
+
+                // Other than the kernels of these shapes in one idea, for measurements.
                 spmm_f32_v4_l32_s1_w8_noresidue: $crate::spmm::RowSplit<f32, u32, 4, 32, 1, 8, $crate::spmm::NoResidue>;
                 spmm_f32_v4_l8_s4_w8_noresidue: $crate::spmm::RowSplit<f32, u32, 4, 8, 4, 8, $crate::spmm::NoResidue>;
                 spmm_f32_v4_l32_s1_w8_prescaled: $crate::spmm::RowSplit<f32, u32, 4, 32, 1, 8, $crate::spmm::PreScaled>;
@@ -55,6 +73,14 @@ macro_rules! for_each_kernel {
                 spmm_f16_v1_l32_s1_w8: $crate::spmm::RowSplit<$crate::F16, u32, 1, 32, 1, 8>;
                 spmm_f16_v1_l8_s4_w8: $crate::spmm::RowSplit<$crate::F16, u32, 1, 8, 4, 8>;
                 spmm_f16_v1_l1_s32_w8: $crate::spmm::RowSplit<$crate::F16, u32, 1, 1, 32, 8>;
+                spmm_f16_v8_l16_s1_w32_persistent: $crate::spmm::RowSplit<$crate::F16, u32, 8, 16, 1, 32, $crate::spmm::Persistent>;
+                spmm_f16_v8_l16_s2_w16_persistent: $crate::spmm::RowSplit<$crate::F16, u32, 8, 16, 2, 16, $crate::spmm::Persistent>;
+                spmm_f16_v8_l4_s2_w16_persistent: $crate::spmm::RowSplit<$crate::F16, u32, 8, 4, 2, 16, $crate::spmm::Persistent>;
+                spmm_f16_v8_l16_s1_w8_wide: $crate::spmm::RowSplit<$crate::F16, u32, 8, 16, 1, 8, $crate::spmm::Wide>;
+                spmm_f16_v8_l8_s4_w8_wide: $crate::spmm::RowSplit<$crate::F16, u32, 8, 8, 4, 8, $crate::spmm::Wide>;
+                spmm_f16_v2_l16_s2_w8_wide: $crate::spmm::RowSplit<$crate::F16, u32, 2, 16, 2, 8, $crate::spmm::Wide>;
+                spmm_f16_v1_l32_s1_w8_wide: $crate::spmm::RowSplit<$crate::F16, u32, 1, 32, 1, 8, $crate::spmm::Wide>;
+                spmm_f16_v1_l1_s32_w8_wide: $crate::spmm::RowSplit<$crate::F16, u32, 1, 1, 32, 8, $crate::spmm::Wide>;
 
                 spmm_bf16_v8_l32_s1_w8: $crate::spmm::RowSplit<$crate::Bf16, u32, 8, 32, 1, 8>;
                 spmm_bf16_v8_l16_s1_w8: $crate::spmm::RowSplit<$crate::Bf16, u32, 8, 16, 1, 8>;
@@ -67,6 +93,14 @@ macro_rules! for_each_kernel {
                 spmm_bf16_v1_l32_s1_w8: $crate::spmm::RowSplit<$crate::Bf16, u32, 1, 32, 1, 8>;
                 spmm_bf16_v1_l8_s4_w8: $crate::spmm::RowSplit<$crate::Bf16, u32, 1, 8, 4, 8>;
                 spmm_bf16_v1_l1_s32_w8: $crate::spmm::RowSplit<$crate::Bf16, u32, 1, 1, 32, 8>;
+                spmm_bf16_v8_l16_s1_w32_persistent: $crate::spmm::RowSplit<$crate::Bf16, u32, 8, 16, 1, 32, $crate::spmm::Persistent>;
+                spmm_bf16_v8_l16_s2_w16_persistent: $crate::spmm::RowSplit<$crate::Bf16, u32, 8, 16, 2, 16, $crate::spmm::Persistent>;
+                spmm_bf16_v8_l4_s2_w16_persistent: $crate::spmm::RowSplit<$crate::Bf16, u32, 8, 4, 2, 16, $crate::spmm::Persistent>;
+                spmm_bf16_v8_l16_s1_w8_wide: $crate::spmm::RowSplit<$crate::Bf16, u32, 8, 16, 1, 8, $crate::spmm::Wide>;
+                spmm_bf16_v8_l8_s4_w8_wide: $crate::spmm::RowSplit<$crate::Bf16, u32, 8, 8, 4, 8, $crate::spmm::Wide>;
+                spmm_bf16_v2_l16_s2_w8_wide: $crate::spmm::RowSplit<$crate::Bf16, u32, 2, 16, 2, 8, $crate::spmm::Wide>;
+                spmm_bf16_v1_l32_s1_w8_wide: $crate::spmm::RowSplit<$crate::Bf16, u32, 1, 32, 1, 8, $crate::spmm::Wide>;
+                spmm_bf16_v1_l1_s32_w8_wide: $crate::spmm::RowSplit<$crate::Bf16, u32, 1, 1, 32, 8, $crate::spmm::Wide>;
 
                 spmm_f32_u16_v4_l32_s1_w8: $crate::spmm::RowSplit<f32, u16, 4, 32, 1, 8>;
                 spmm_f32_u16_v4_l32_s1_w32: $crate::spmm::RowSplit<f32, u16, 4, 32, 1, 32>;
@@ -78,6 +112,9 @@ macro_rules! for_each_kernel {
                 spmm_f32_u16_v1_l32_s1_w8: $crate::spmm::RowSplit<f32, u16, 1, 32, 1, 8>;
                 spmm_f32_u16_v1_l8_s4_w8: $crate::spmm::RowSplit<f32, u16, 1, 8, 4, 8>;
                 spmm_f32_u16_v1_l1_s32_w8: $crate::spmm::RowSplit<f32, u16, 1, 1, 32, 8>;
+                spmm_f32_u16_v4_l32_s1_w32_persistent: $crate::spmm::RowSplit<f32, u16, 4, 32, 1, 32, $crate::spmm::Persistent>;
+                spmm_f32_u16_v4_l16_s2_w16_persistent: $crate::spmm::RowSplit<f32, u16, 4, 16, 2, 16, $crate::spmm::Persistent>;
+                spmm_f32_u16_v4_l8_s1_w32_persistent: $crate::spmm::RowSplit<f32, u16, 4, 8, 1, 32, $crate::spmm::Persistent>;
 
                 spmm_f16_u16_v8_l32_s1_w8: $crate::spmm::RowSplit<$crate::F16, u16, 8, 32, 1, 8>;
                 spmm_f16_u16_v8_l16_s1_w8: $crate::spmm::RowSplit<$crate::F16, u16, 8, 16, 1, 8>;
@@ -90,6 +127,9 @@ macro_rules! for_each_kernel {
                 spmm_f16_u16_v1_l32_s1_w8: $crate::spmm::RowSplit<$crate::F16, u16, 1, 32, 1, 8>;
                 spmm_f16_u16_v1_l8_s4_w8: $crate::spmm::RowSplit<$crate::F16, u16, 1, 8, 4, 8>;
                 spmm_f16_u16_v1_l1_s32_w8: $crate::spmm::RowSplit<$crate::F16, u16, 1, 1, 32, 8>;
+                spmm_f16_u16_v8_l16_s1_w32_persistent: $crate::spmm::RowSplit<$crate::F16, u16, 8, 16, 1, 32, $crate::spmm::Persistent>;
+                spmm_f16_u16_v8_l16_s2_w16_persistent: $crate::spmm::RowSplit<$crate::F16, u16, 8, 16, 2, 16, $crate::spmm::Persistent>;
+                spmm_f16_u16_v8_l4_s2_w16_persistent: $crate::spmm::RowSplit<$crate::F16, u16, 8, 4, 2, 16, $crate::spmm::Persistent>;
 
                 spmm_bf16_u16_v8_l32_s1_w8: $crate::spmm::RowSplit<$crate::Bf16, u16, 8, 32, 1, 8>;
                 spmm_bf16_u16_v8_l16_s1_w8: $crate::spmm::RowSplit<$crate::Bf16, u16, 8, 16, 1, 8>;
@@ -102,6 +142,9 @@ macro_rules! for_each_kernel {
                 spmm_bf16_u16_v1_l32_s1_w8: $crate::spmm::RowSplit<$crate::Bf16, u16, 1, 32, 1, 8>;
                 spmm_bf16_u16_v1_l8_s4_w8: $crate::spmm::RowSplit<$crate::Bf16, u16, 1, 8, 4, 8>;
                 spmm_bf16_u16_v1_l1_s32_w8: $crate::spmm::RowSplit<$crate::Bf16, u16, 1, 1, 32, 8>;
+                spmm_bf16_u16_v8_l16_s1_w32_persistent: $crate::spmm::RowSplit<$crate::Bf16, u16, 8, 16, 1, 32, $crate::spmm::Persistent>;
+                spmm_bf16_u16_v8_l16_s2_w16_persistent: $crate::spmm::RowSplit<$crate::Bf16, u16, 8, 16, 2, 16, $crate::spmm::Persistent>;
+                spmm_bf16_u16_v8_l4_s2_w16_persistent: $crate::spmm::RowSplit<$crate::Bf16, u16, 8, 4, 2, 16, $crate::spmm::Persistent>;
 
                 // Masks of a pattern, for the tiles below.
                 spmm_masks_u32: $crate::spmm::Masks<u32>;

@@ -9,8 +9,9 @@ const N: [usize; 18] = [0, 1, 2, 3, 4, 5, 6, 8, 12, 17, 20, 32, 33, 63, 64, 66, 
 /// Columns of A where peers go wrong: K%32 ≠ 0 with K%4 = 0, fewer than a warp's lanes, one, and primes.
 const K: [usize; 7] = [1, 4, 28, 36, 97, 100, 132];
 
-/// Columns of A just above what 15 and 16 bits can count, and well above. What 31 bits cannot count is in `huge`.
-const WIDE: [usize; 3] = [32_769, 65_537, 70_000];
+/// Columns of A just above what 15 bits can count; about 16 bits, the last of which marks what is no column of a row; and
+/// well above. What 31 bits cannot count is in `huge`.
+const WIDE: [usize; 5] = [32_769, 65_535, 65_536, 65_537, 70_000];
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();

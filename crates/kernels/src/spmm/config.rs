@@ -3,8 +3,9 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::WARP;
 
-use super::ideas::{All, Ideas};
-use super::tile::{Scheme, Tile};
+use super::form::{Form, Plain, scheme};
+use super::stage;
+use super::tile::Tile;
 use crate::{Bounds, DeviceIndex, DeviceValue};
 
 /// Nonzeros that a lane loads at once, and whose products it has under way together: one access of 16 bytes of values of
@@ -25,7 +26,7 @@ pub const ALIGNED: usize = 8;
 /// - `LANES`: lanes side by side along the columns (the paper's subwarp).
 /// - `SPLIT`: teams of such lanes that share the nonzeros of the row, and add up their sums at the end.
 /// - `WARPS`: warps of a block. They never wait for each other.
-/// - `W`: the paper's ideas that it follows, [`All`] but in kernels for measurements.
+/// - `F`: what it is beside that, [`Plain`] mostly.
 ///
 /// Constants that do not fit together are refused when the kernel is named, not when it runs:
 ///
@@ -40,16 +41,16 @@ pub const ALIGNED: usize = 8;
 /// let _ = <RowSplit<f32, u32, 4, 16, 4, 8> as Kernel>::TILE; // 64 lanes a row: more than a warp
 /// ```
 #[derive(Debug)]
-pub struct RowSplit<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32, W = All>(
-    PhantomData<(T, I, W)>,
+pub struct RowSplit<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32, F = Plain>(
+    PhantomData<(T, I, F)>,
 );
 
-impl<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32, W>
-    RowSplit<T, I, V, LANES, SPLIT, WARPS, W>
+impl<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32, F>
+    RowSplit<T, I, V, LANES, SPLIT, WARPS, F>
 where
     T: DeviceValue,
     I: DeviceIndex,
-    W: Ideas,
+    F: Form,
 {
     /// Lanes that work on one row.
     pub(super) const GROUP: u32 = LANES * SPLIT;
@@ -63,14 +64,18 @@ where
     pub(super) const BLOCK_COLUMNS: u32 = LANES * V as u32;
     /// Bytes from one group's staging area to the next: the values, then the columns, then 16 bytes that put
     /// neighbouring groups into different banks.
-    pub(super) const STAGE_BYTES: u32 = Self::STAGE * 8 + if Self::WARP_ROWS > 1 { 16 } else { 0 };
+    pub(super) const STAGE_BYTES: u32 =
+        stage::bytes::<F>(Self::STAGE) + if Self::WARP_ROWS > 1 { 16 } else { 0 };
     /// Threads of a block.
     pub(super) const BLOCK_THREADS: u32 = WARPS * WARP;
 
     /// Teams that share a row serve problems with few rows or columns, which wait for memory: three blocks an SM leave
     /// a thread 80 registers, for more loads under way. The others live by their many warps, at about 55 registers. Those
     /// of one column a lane are told how many warps, 40 (48 registers) or 48 (40): by itself ptxas may aim at 64, and spill.
-    pub(super) const REGISTER_BOUNDS: Bounds = if SPLIT > 1 && Self::GROUP == WARP && LANES >= 4 {
+    /// Blocks that stay fill a multiprocessor with 1024 threads: as many are launched as these bounds say.
+    pub(super) const REGISTER_BOUNDS: Bounds = if F::PERSISTENT {
+        Bounds { max_threads: Self::BLOCK_THREADS, min_blocks: 32 / WARPS }
+    } else if SPLIT > 1 && Self::GROUP == WARP && LANES >= 4 {
         Bounds { max_threads: Self::BLOCK_THREADS, min_blocks: 24 / WARPS }
     } else if V == 1 {
         Bounds { max_threads: Self::BLOCK_THREADS, min_blocks: if LANES == 1 { 48 } else { 40 } / WARPS }
@@ -95,10 +100,7 @@ where
             vector: V as u32,
             block_rows: Self::BLOCK_ROWS,
             block_columns: Self::BLOCK_COLUMNS,
-            scheme: match W::DIFFERS {
-                None => Scheme::RowSplit { lanes: LANES, split: SPLIT },
-                Some(idea) => Scheme::Ablation { idea, lanes: LANES, split: SPLIT },
-            },
+            scheme: scheme::<F>(LANES, SPLIT),
         }
     };
 }

@@ -3,8 +3,8 @@
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section V.
 mod config;
 mod epilogue;
+mod form;
 mod groups;
-mod ideas;
 mod products;
 mod row_split;
 mod stage;
@@ -15,13 +15,14 @@ use lacuna_gpu::GlobalPtr;
 
 pub use config::{ALIGNED, QUAD, RowSplit, SPARE};
 pub use epilogue::Output;
+pub use form::{Form, Idea, NoResidue, Persistent, Plain, PreScaled, Wide};
 pub use groups::GroupTiles;
-pub use ideas::{All, Idea, Ideas, NoResidue, PreScaled};
 pub use tile::{Arithmetic, Scheme, Tile};
 pub use tiles::{HalfTiles, HalfValue, MaskArgs, Masks, RowMask, SingleTiles, Split, Tf32, TileArgs};
 
 /// What the entry points of [`RowSplit`] take, for values of `T` and column indices of `I`.
 ///
+/// A grid is tiles of rows by tiles of columns; where blocks stay ([`Persistent`]), tiles of columns by blocks that share one.
 /// The grid's z is the batch: products of matrices of one pattern. A batch stride of 0 is one operand for all of them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

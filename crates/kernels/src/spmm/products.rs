@@ -4,24 +4,24 @@ use core::marker::PhantomData;
 use lacuna_gpu::{GlobalPtr, Gpu, Real};
 
 use super::QUAD;
-use super::ideas::Ideas;
-use super::stage::{ABSENT, Quad};
+use super::form::{Form, Formed};
+use super::stage::Quad;
 
 /// A lane's columns of B.
 #[derive(Clone, Copy)]
-pub(super) struct Columns<T, W> {
+pub(super) struct Columns<T, F> {
     /// The lane's first column, in row 0.
     pub first: GlobalPtr<T>,
     /// Bytes from one row to the next.
     pub stride_bytes: u32,
-    pub ideas: PhantomData<W>,
+    pub form: PhantomData<F>,
 }
 
-impl<T: Real, W: Ideas> Columns<T, W> {
+impl<T: Real, F: Form> Columns<T, F> {
     /// The lane's part of row `k`, or with index pre-scaling of the row that begins `k` bytes after row 0.
     #[inline(always)]
     fn row(self, k: u32) -> GlobalPtr<T> {
-        if W::INDEX_PRE_SCALING {
+        if F::INDEX_PRE_SCALING {
             self.first.add_bytes(u64::from(k))
         } else {
             self.first.add_rows(k, self.stride_bytes)
@@ -43,10 +43,10 @@ fn add<G: Gpu, T: Real, const V: usize>(gpu: G, value: f32, row: &[T; V], sums: 
 /// # Safety
 /// The quad's columns are rows of B, and the lane's part of each is live.
 #[inline(always)]
-pub(super) unsafe fn add_whole<G: Gpu, T: Real, W: Ideas, const V: usize>(
+pub(super) unsafe fn add_whole<G: Gpu, T: Real, F: Form, const V: usize>(
     gpu: G,
     quad: Quad,
-    b: Columns<T, W>,
+    b: Columns<T, F>,
     sums: &mut [f32; V],
 ) {
     let mut rows = [[T::default(); V]; QUAD as usize];
@@ -65,14 +65,14 @@ pub(super) unsafe fn add_whole<G: Gpu, T: Real, W: Ideas, const V: usize>(
 /// # Safety
 /// As for [`add_whole`], for the elements that belong to the row.
 #[inline(always)]
-pub(super) unsafe fn add_part<G: Gpu, T: Real, W: Ideas, const V: usize>(
+pub(super) unsafe fn add_part<G: Gpu, T: Real, F: Form, const V: usize>(
     gpu: G,
     quad: Quad,
-    b: Columns<T, W>,
+    b: Columns<T, F>,
     sums: &mut [f32; V],
 ) {
     for (&value, &k) in quad.values.iter().zip(&quad.columns) {
-        if k != ABSENT {
+        if k != F::ABSENT {
             // SAFETY: as promised by the caller.
             let row: [T; V] = unsafe { gpu.load_readonly(b.row(k)) };
             add(gpu, value, &row, sums);

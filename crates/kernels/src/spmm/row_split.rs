@@ -12,11 +12,15 @@
 //!                C  M×N              The teams then add up by shuffles, always in the same order. Rows come by
 //!             ◄─ LANES·V ─►          falling length (row swizzle), so a block's rows are of about one length.
 //! ```
+//!
+//! A block takes one row for each of its groups. Where blocks stay ([`Persistent`](super::Persistent)), of `c` that share a
+//! tile of columns each takes every `c`-th row of the table: row `chunk` first for group 0, row `c + chunk` for group 1, and
+//! so on, and then the next for each.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{Gpu, WARP};
 
-use super::ideas::Ideas;
+use super::form::{Form, Formed};
 use super::products::{Columns, add_part, add_whole};
 use super::stage::{RowNonzeros, Stage};
 use super::{Args, QUAD, RowRecord, RowSplit, Tile};
@@ -25,12 +29,12 @@ use crate::{Bounds, DeviceIndex, DeviceValue, Kernel};
 /// Whole quads in one turn of the inner loop.
 const UNROLL: u32 = 2;
 
-impl<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32, W> Kernel
-    for RowSplit<T, I, V, LANES, SPLIT, WARPS, W>
+impl<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32, F> Kernel
+    for RowSplit<T, I, V, LANES, SPLIT, WARPS, F>
 where
     T: DeviceValue,
     I: DeviceIndex,
-    W: Ideas,
+    F: Form,
 {
     type Args = Args<T, I>;
     type Tile = Tile;
@@ -43,17 +47,67 @@ where
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Args<T, I>) {
         let group = gpu.thread_idx_x() / Self::GROUP;
-        let lane = gpu.thread_idx_x() % Self::GROUP;
-        let index = gpu.block_idx_x() * Self::BLOCK_ROWS + group;
-        if index >= args.rows {
+        if !F::PERSISTENT {
+            let index = gpu.block_idx_x() * Self::BLOCK_ROWS + group;
+            if index < args.rows {
+                // SAFETY: the row is in the table, and this group's alone.
+                unsafe { Self::compute_row(gpu, &args, group, index, gpu.block_idx_y()) };
+            }
             return;
         }
+        let chunks = gpu.grid_dim_y();
+        let mut index = group * chunks + gpu.block_idx_y();
+        while index < args.rows {
+            // SAFETY: as above.
+            unsafe { Self::compute_row(gpu, &args, group, index, gpu.block_idx_x()) };
+            // An index beyond the table may not have 32 bits.
+            index = index.saturating_add(Self::BLOCK_ROWS * chunks);
+        }
+    }
+}
+
+/// What a lane knows of the row that its group works on.
+struct GroupRow<T, I, F> {
+    nonzeros: RowNonzeros<T, I, F>,
+    stage: Stage<F>,
+    b: Columns<T, F>,
+    /// The lane, in its group.
+    lane: u32,
+    /// The team, in its group.
+    team: u32,
+    /// The lanes of the group, in their warp.
+    mask: u32,
+}
+
+impl<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32, F>
+    RowSplit<T, I, V, LANES, SPLIT, WARPS, F>
+where
+    T: DeviceValue,
+    I: DeviceIndex,
+    F: Form,
+{
+    #[inline(always)]
+    fn group_mask(group: u32) -> u32 {
+        if Self::WARP_ROWS == 1 {
+            u32::MAX
+        } else {
+            ((1 << Self::GROUP) - 1) << (group % Self::WARP_ROWS * Self::GROUP)
+        }
+    }
+
+    /// Computes row `index` of the table over a tile of columns.
+    ///
+    /// # Safety
+    /// The arguments describe live memory; the table has the row, and no other group has it and this tile.
+    #[inline(always)]
+    unsafe fn compute_row<G: Gpu>(gpu: G, args: &Args<T, I>, group: u32, index: u32, column_tile: u32) {
+        let lane = gpu.thread_idx_x() % Self::GROUP;
         // SAFETY: the table has a record for each of `args.rows`.
         let record = unsafe { gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS)) };
         let record = RowRecord::from_words(record);
 
         // Lanes past the last column load the last one again: that costs no traffic, and no test in the loop.
-        let column = gpu.block_idx_y() * Self::BLOCK_COLUMNS + lane % LANES * V as u32;
+        let column = column_tile * Self::BLOCK_COLUMNS + lane % LANES * V as u32;
         let loaded = if column < args.n { column } else { args.n - V as u32 };
         let batch = gpu.block_idx_z();
         let b = args.b.add((u64::from(batch) * args.b_batch) as usize);
@@ -64,13 +118,14 @@ where
                 start: record.start,
                 end: record.end,
                 values_skip: batch * args.values_batch,
-                column_scale: if W::INDEX_PRE_SCALING { args.b_stride_bytes } else { 1 },
+                column_scale: if F::INDEX_PRE_SCALING { args.b_stride_bytes } else { 1 },
+                form: PhantomData,
             },
             stage: Stage::at(group * Self::STAGE_BYTES, Self::STAGE),
             b: Columns {
                 first: b.add(loaded as usize),
                 stride_bytes: args.b_stride_bytes,
-                ideas: PhantomData::<W>,
+                form: PhantomData::<F>,
             },
             lane,
             team: lane / LANES,
@@ -92,43 +147,13 @@ where
             unsafe { args.output.store(gpu, record.row, column, batch, sums) };
         }
     }
-}
-
-/// What a lane knows of the row that its group works on.
-struct GroupRow<T, I, W> {
-    nonzeros: RowNonzeros<T, I>,
-    stage: Stage,
-    b: Columns<T, W>,
-    /// The lane, in its group.
-    lane: u32,
-    /// The team, in its group.
-    team: u32,
-    /// The lanes of the group, in their warp.
-    mask: u32,
-}
-
-impl<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32, W>
-    RowSplit<T, I, V, LANES, SPLIT, WARPS, W>
-where
-    T: DeviceValue,
-    I: DeviceIndex,
-    W: Ideas,
-{
-    #[inline(always)]
-    fn group_mask(group: u32) -> u32 {
-        if Self::WARP_ROWS == 1 {
-            u32::MAX
-        } else {
-            ((1 << Self::GROUP) - 1) << (group % Self::WARP_ROWS * Self::GROUP)
-        }
-    }
 
     /// Adds up a team's share of a row.
     ///
     /// # Safety
     /// The nonzeros and B are live; the stage belongs to this group of lanes.
     #[inline(always)]
-    unsafe fn sum_row<G: Gpu>(gpu: G, row: &GroupRow<T, I, W>, sums: &mut [f32; V]) {
+    unsafe fn sum_row<G: Gpu>(gpu: G, row: &GroupRow<T, I, F>, sums: &mut [f32; V]) {
         let mut base = row.nonzeros.aligned_start();
         let mut early = row.nonzeros.start - base;
         let own = row.lane * QUAD;
@@ -160,7 +185,7 @@ where
     #[inline(always)]
     unsafe fn multiply<G: Gpu>(
         gpu: G,
-        row: &GroupRow<T, I, W>,
+        row: &GroupRow<T, I, F>,
         early: u32,
         staged: u32,
         sums: &mut [f32; V],
@@ -168,7 +193,7 @@ where
         let GroupRow { stage, b, .. } = *row;
         let whole = staged / QUAD;
         let mut quad = row.team;
-        if !W::RESIDUE_HANDLING {
+        if !F::RESIDUE_HANDLING {
             while quad * QUAD < staged {
                 // SAFETY: the quad is staged, and holds an element of the row.
                 unsafe { add_part(gpu, stage.get(gpu, quad), b, sums) };

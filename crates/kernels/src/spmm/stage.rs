@@ -2,24 +2,29 @@
 //!
 //! *Reverse-offset memory alignment* (paper, section V-B.2): a row starts at any index, but a vector load needs an
 //! aligned one. So a row's first load starts up to three elements early, in the row before; what was read too
-//! much, there and after the end, is marked [`ABSENT`] and never multiplied.
+//! much, there and after the end, is marked absent and never multiplied.
 //!
-//! A stage holds `f32` and `u32` whatever the matrix holds: a nonzero is converted once, and all lanes of the group
-//! multiply with it.
+//! A stage holds `f32` whatever the matrix holds: a nonzero is converted once, and all lanes of the group multiply with it.
+//! Columns have 16 bits there, or 32 ([`Form::STAGE`]): a load of 16 bytes of shared memory takes two passes even where all
+//! lanes read the same, and one of eight bytes takes one.
+use core::marker::PhantomData;
+
 use lacuna_gpu::{GlobalPtr, Gpu, Real, SharedPtr};
 
 use super::QUAD;
+use super::form::{Form, Formed};
 use crate::DeviceIndex;
-
-/// The column of a staged element that does not belong to the row. No matrix has it: columns,
-/// and the byte offsets that they may be, are below 2³² − 1.
-pub(super) const ABSENT: u32 = u32::MAX;
 
 const N: usize = QUAD as usize;
 
+/// Bytes of a stage of `capacity` nonzeros.
+pub(super) const fn bytes<F: Form>(capacity: u32) -> u32 {
+    capacity * (4 + F::STAGE.bytes())
+}
+
 /// The nonzeros of one row.
 #[derive(Clone, Copy)]
-pub(super) struct RowNonzeros<T, I> {
+pub(super) struct RowNonzeros<T, I, F> {
     pub values: GlobalPtr<T>,
     pub columns: GlobalPtr<I>,
     pub start: u32,
@@ -29,9 +34,11 @@ pub(super) struct RowNonzeros<T, I> {
     pub values_skip: u32,
     /// What columns are multiplied by when they are fetched: 1, or with index pre-scaling the bytes of a row of B.
     pub column_scale: u32,
+    pub form: PhantomData<F>,
 }
 
-/// Four neighbouring nonzeros, as the matrix holds their values.
+/// Four neighbouring nonzeros, as the matrix holds their values. Columns keep 32 bits until they are staged: packing them
+/// would wait for their load.
 #[derive(Clone, Copy)]
 pub(super) struct Fetched<T> {
     values: [T; N],
@@ -45,7 +52,7 @@ pub(super) struct Quad {
     pub columns: [u32; N],
 }
 
-impl<T: Real, I: DeviceIndex> RowNonzeros<T, I> {
+impl<T: Real, I: DeviceIndex, F: Form> RowNonzeros<T, I, F> {
     /// Index of the first element that is loaded: the row's start, moved back to a whole quad.
     #[inline(always)]
     pub(super) fn aligned_start(self) -> u32 {
@@ -58,7 +65,7 @@ impl<T: Real, I: DeviceIndex> RowNonzeros<T, I> {
     /// The row's arrays are live, aligned to a quad, and padded to whole quads.
     #[inline(always)]
     pub(super) unsafe fn fetch<G: Gpu>(self, gpu: G, at: u32) -> Fetched<T> {
-        let mut quad = Fetched { values: [T::default(); N], columns: [ABSENT; N] };
+        let mut quad = Fetched { values: [T::default(); N], columns: [F::ABSENT; N] };
         if at < self.end {
             // SAFETY: the quad at `at` begins before `end`, so it lies in the arrays or their padding.
             let columns: [I; N] = unsafe {
@@ -68,7 +75,7 @@ impl<T: Real, I: DeviceIndex> RowNonzeros<T, I> {
             for (i, (marked, column)) in quad.columns.iter_mut().zip(&columns).enumerate() {
                 let index = at + i as u32;
                 *marked = if index < self.start || index >= self.end {
-                    ABSENT
+                    F::ABSENT
                 } else {
                     column.widen().wrapping_mul(self.column_scale)
                 };
@@ -80,18 +87,21 @@ impl<T: Real, I: DeviceIndex> RowNonzeros<T, I> {
 
 /// Where a group of lanes keeps the nonzeros it is working on.
 #[derive(Clone, Copy)]
-pub(super) struct Stage {
+pub(super) struct Stage<F> {
     values: SharedPtr<f32>,
+    /// Words of one column, or of two.
     columns: SharedPtr<u32>,
+    form: PhantomData<F>,
 }
 
-impl Stage {
+impl<F: Form> Stage<F> {
     /// The stage of `capacity` nonzeros at `offset` bytes of the block's shared memory.
     #[inline(always)]
     pub(super) fn at(offset: u32, capacity: u32) -> Self {
         Self {
             values: SharedPtr::from_offset(offset),
             columns: SharedPtr::from_offset(offset + capacity * 4),
+            form: PhantomData,
         }
     }
 
@@ -105,10 +115,16 @@ impl Stage {
         for (value, fetched) in values.iter_mut().zip(&quad.values) {
             *value = fetched.to_f32(gpu);
         }
+        let [a, b, c, d] = quad.columns;
         // SAFETY: as promised by the caller.
         unsafe {
             gpu.shared_store(self.values.add(index * QUAD), values);
-            gpu.shared_store(self.columns.add(index * QUAD), quad.columns);
+            if F::PACKED {
+                // Not an array of `u16`: LLVM takes such apart and puts it together again.
+                gpu.shared_store(self.columns.add(index * (QUAD / 2)), [a | b << 16, c | d << 16]);
+            } else {
+                gpu.shared_store(self.columns.add(index * QUAD), quad.columns);
+            }
         }
     }
 
@@ -120,10 +136,14 @@ impl Stage {
     pub(super) unsafe fn get<G: Gpu>(self, gpu: G, index: u32) -> Quad {
         // SAFETY: as promised by the caller.
         unsafe {
-            Quad {
-                values: gpu.shared_load(self.values.add(index * QUAD)),
-                columns: gpu.shared_load(self.columns.add(index * QUAD)),
-            }
+            let values = gpu.shared_load(self.values.add(index * QUAD));
+            let columns = if F::PACKED {
+                let [ab, cd]: [u32; N / 2] = gpu.shared_load(self.columns.add(index * (QUAD / 2)));
+                [ab & 0xffff, ab >> 16, cd & 0xffff, cd >> 16]
+            } else {
+                gpu.shared_load(self.columns.add(index * QUAD))
+            };
+            Quad { values, columns }
         }
     }
 }

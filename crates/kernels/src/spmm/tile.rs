@@ -12,7 +12,7 @@ pub struct Tile {
     /// Columns that a lane loads or stores at once. N, the strides of B and C, and their addresses in elements are
     /// multiples of it.
     pub vector: u32,
-    /// Rows of C that a block computes.
+    /// Rows of C that a block computes, or that it computes at a time.
     pub block_rows: u32,
     /// Columns of C that a block computes.
     pub block_columns: u32,
@@ -29,6 +29,10 @@ pub enum Scheme {
         lanes: u32,
         /// Teams of such lanes that share a row's nonzeros.
         split: u32,
+        /// What it stages columns as: it is for A with columns that this can count.
+        stage: IndexType,
+        /// Whether blocks stay, and take row after row.
+        persistent: bool,
     },
     /// As [`RowSplit`](Self::RowSplit), but for one idea: for measurements, and never chosen.
     Ablation {
@@ -38,6 +42,8 @@ pub enum Scheme {
         lanes: u32,
         /// Teams of such lanes that share a row's nonzeros.
         split: u32,
+        /// What it stages columns as: it is for A with columns that this can count.
+        stage: IndexType,
     },
     /// Blocks take a tile each, on tensor cores: [`SingleTiles`](super::SingleTiles), [`HalfTiles`](super::HalfTiles).
     Tiles {

@@ -1,6 +1,6 @@
 //! Which SpMM kernel suits a problem: a pure function, so that it can be tested and printed without a GPU.
 use lacuna_kernels::spmm::{Arithmetic, Idea, Scheme, Tile};
-use lacuna_kernels::{Entry, IndexType, ValueType, entries};
+use lacuna_kernels::{Bounds, Entry, IndexType, ValueType, entries};
 
 use super::cost::CostModel;
 use super::masks;
@@ -79,6 +79,18 @@ pub enum SpmmAlgorithm {
         /// Warps a block.
         warps: u32,
     },
+    /// As [`RowSplit`](Self::RowSplit), by blocks that stay: as many as fit on the GPU at once, each with a tile of columns
+    /// over which it takes row after row.
+    Persistent {
+        /// Columns a lane.
+        vector: u32,
+        /// Lanes side by side.
+        lanes: u32,
+        /// Teams a row.
+        split: u32,
+        /// Warps a block.
+        warps: u32,
+    },
     /// Blocks take a tile of C each, on tensor cores; zeros of A are multiplied, too. From compute capability 8.0 on.
     Tiles {
         /// Rows of a tile.
@@ -123,6 +135,8 @@ pub struct Choice {
     pub threads: u32,
     /// Shared memory of a block, in bytes.
     pub shared_bytes: u32,
+    /// The threads and blocks of a multiprocessor that it was compiled for.
+    pub bounds: Bounds,
     /// Its tile.
     pub tile: Tile,
     /// The chooser's cost, comparable within one problem only.
@@ -183,6 +197,7 @@ fn able(problem: &Problem, model: &CostModel) -> impl Iterator<Item = Choice> {
         algorithm: algorithm(entry),
         threads: entry.threads,
         shared_bytes: entry.shared_bytes,
+        bounds: entry.bounds,
         tile: entry.tile,
         cost: model.cost(problem, entry),
     };
@@ -192,7 +207,11 @@ fn able(problem: &Problem, model: &CostModel) -> impl Iterator<Item = Choice> {
 /// Whether a kernel's scheme is for this problem.
 fn is_meant(problem: &Problem, tile: &Tile) -> bool {
     match tile.scheme {
-        Scheme::RowSplit { .. } | Scheme::Ablation { .. } => tile.index == problem.index,
+        Scheme::RowSplit { stage, .. } => tile.index == problem.index && stage == stage_of(problem),
+        // Offsets into B want 32 bits, whatever K is.
+        Scheme::Ablation { stage, .. } => {
+            tile.index == problem.index && (stage == IndexType::U32 || stage == stage_of(problem))
+        }
         Scheme::Groups => masks::bytes(problem).is_some() && problem.precision != Precision::Fma,
         Scheme::Tiles { arithmetic, .. } => {
             let exact_enough = match (arithmetic, problem.precision) {
@@ -209,269 +228,32 @@ fn is_meant(problem: &Problem, tile: &Tile) -> bool {
     }
 }
 
+/// What kernels by rows stage columns as: in 16 bits where K allows, which is faster. So each algorithm is one kernel.
+fn stage_of(problem: &Problem) -> IndexType {
+    if problem.cols <= IndexType::U16.max_columns() as usize { IndexType::U16 } else { IndexType::U32 }
+}
+
 /// The algorithm that an entry is.
 fn algorithm(entry: &Entry<Tile>) -> SpmmAlgorithm {
     let Tile { vector, block_rows, block_columns, scheme, .. } = entry.tile;
+    let warps = entry.threads / 32;
     match scheme {
-        Scheme::RowSplit { lanes, split } => {
-            SpmmAlgorithm::RowSplit { vector, lanes, split, warps: entry.threads / 32 }
+        Scheme::RowSplit { lanes, split, persistent: false, .. } => {
+            SpmmAlgorithm::RowSplit { vector, lanes, split, warps }
+        }
+        Scheme::RowSplit { lanes, split, persistent: true, .. } => {
+            SpmmAlgorithm::Persistent { vector, lanes, split, warps }
         }
         Scheme::Tiles { slices, .. } => {
             SpmmAlgorithm::Tiles { rows: block_rows, columns: block_columns, slices }
         }
         Scheme::Groups => SpmmAlgorithm::Groups { rows: block_rows, columns: block_columns },
-        Scheme::Ablation { idea, lanes, split } => {
-            SpmmAlgorithm::Ablation { idea, vector, lanes, split, warps: entry.threads / 32 }
+        Scheme::Ablation { idea, lanes, split, .. } => {
+            SpmmAlgorithm::Ablation { idea, vector, lanes, split, warps }
         }
         Scheme::Masks => SpmmAlgorithm::Auto,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn problem(rows: usize, nnz: usize, n: usize, vector: u32) -> Problem {
-        let longest_row = nnz.div_ceil(rows.max(1));
-        Problem {
-            rows,
-            cols: 2048,
-            nnz,
-            longest_row,
-            n,
-            vector,
-            batch: 1,
-            value: ValueType::F32,
-            index: IndexType::U32,
-            precision: Precision::Single,
-            multiprocessors: 132,
-            block_shared_bytes: 227 * 1024,
-            sm: 90,
-        }
-    }
-
-    fn best(rows: usize, nnz: usize, n: usize, vector: u32) -> Choice {
-        choose(&problem(rows, nnz, n, vector))[0]
-    }
-
-    fn scheme(choice: &Choice) -> (u32, u32) {
-        let SpmmAlgorithm::RowSplit { lanes, split, .. } = choice.algorithm else {
-            panic!("{:?}", choice.algorithm)
-        };
-        (lanes, split)
-    }
-
-    #[test]
-    fn wide_problems_use_whole_warps_a_row() {
-        let problem = Problem { precision: Precision::Fma, ..problem(8192, 8192 * 512, 128, 4) };
-        let choice = choose(&problem)[0];
-        assert_eq!((choice.tile.vector, scheme(&choice)), (4, (32, 1)));
-    }
-
-    #[test]
-    fn long_rows_use_tensor_cores_where_few_are_zero() {
-        let at = |nnz: usize| choose(&problem(8192, 8192 * nnz, 128, 4))[0].algorithm;
-        assert!(matches!(at(614), SpmmAlgorithm::Tiles { .. }));
-        assert!(matches!(at(LONG_ROWS), SpmmAlgorithm::RowSplit { .. }));
-    }
-
-    #[test]
-    fn few_columns_share_a_row_among_teams() {
-        let choice = best(1024, 1024 * 102, 1, 1);
-        assert_eq!(scheme(&choice), (1, 32));
-        let choice = best(1024, 1024 * 307, 32, 4);
-        assert!(scheme(&choice).1 >= 4, "{choice:?}");
-    }
-
-    #[test]
-    fn many_tiles_of_columns_ask_for_large_blocks() {
-        let problem = Problem { precision: Precision::Fma, ..problem(512, 512 * 205, 1568, 4) };
-        let choice = choose(&problem)[0];
-        assert_eq!((scheme(&choice).0, choice.threads), (32, 1024));
-    }
-
-    #[test]
-    fn one_long_row_is_shared_among_teams() {
-        let even = Problem { cols: 20_000, longest_row: 6, ..problem(20_000, 100_000, 32, 4) };
-        let uneven = Problem { longest_row: 6400, ..even };
-        assert_eq!(scheme(&choose(&even)[0]).1, 1);
-        assert!(scheme(&choose(&uneven)[0]).1 >= 4);
-    }
-
-    #[test]
-    fn only_legal_vectors_are_offered() {
-        for vector in [1, 2, 4] {
-            let choices = choose(&problem(64, 640, 64, vector));
-            assert!(choices.iter().all(|choice| choice.tile.vector <= vector));
-            assert!(choices.iter().any(|choice| choice.tile.vector == vector));
-        }
-    }
-
-    #[test]
-    fn each_type_has_kernels_for_every_n() {
-        for value in [ValueType::F32, ValueType::F16, ValueType::Bf16] {
-            for index in [IndexType::U32, IndexType::U16] {
-                for n in 1..20 {
-                    let problem = Problem { value, index, ..problem(64, 640, n, 8) };
-                    let choices = choose(&problem);
-                    let vectors = |choice: &Choice| n.is_multiple_of(choice.tile.vector as usize);
-                    assert!(!choices.is_empty() && choices.iter().all(vectors), "{value} {index} {n}");
-                    let types = |choice: &Choice| {
-                        // Tiles read masks in place of indices.
-                        choice.tile.value == value && (choice.is_by_tiles() || choice.tile.index == index)
-                    };
-                    assert!(choices.iter().all(types), "{value} {index} {n}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn kernels_for_measurements_are_found_and_never_offered() {
-        let problem = problem(64, 640, 64, 4);
-        let (vector, warps) = (4, 8);
-        for idea in [Idea::ResidueHandling, Idea::IndexPreScaling] {
-            for (lanes, split) in [(32, 1), (8, 4)] {
-                let wanted = SpmmAlgorithm::Ablation { idea, vector, lanes, split, warps };
-                let whole = SpmmAlgorithm::RowSplit { vector, lanes, split, warps };
-                let [found, whole] = [wanted, whole].map(|wanted| find(&problem, wanted).unwrap());
-                assert!(found.entry.starts_with(whole.entry) && found.entry != whole.entry, "{found:?}");
-                assert!(choose(&problem).iter().all(|choice| choice.entry != found.entry));
-                assert_eq!(find(&Problem { n: 62, ..problem }, wanted), None);
-            }
-        }
-        assert_eq!(find(&problem, SpmmAlgorithm::Auto), Some(choose(&problem)[0]));
-    }
-
-    #[test]
-    fn halves_take_sixteen_bytes_a_lane() {
-        let choice = choose(&Problem { value: ValueType::F16, ..problem(8192, 8192 * 512, 256, 8) })[0];
-        assert_eq!(choice.tile.vector, 8);
-    }
-
-    /// The arithmetics of the kernels on tensor cores that are offered: those of tiles, and those of warpgroups.
-    fn arithmetics(problem: &Problem) -> [Vec<Arithmetic>; 2] {
-        let mut found = [vec![], vec![]];
-        for Choice { tile: Tile { scheme, .. }, .. } in choose(problem) {
-            if let Some(arithmetic) = scheme.arithmetic() {
-                let found = &mut found[usize::from(matches!(scheme, Scheme::Groups))];
-                if !found.contains(&arithmetic) {
-                    found.push(arithmetic);
-                }
-            }
-        }
-        found
-    }
-
-    /// Whether kernels on tensor cores are offered.
-    fn has_tensor(problem: &Problem) -> bool {
-        choose(problem).iter().any(Choice::is_by_tiles)
-    }
-
-    #[test]
-    fn precision_decides_which_tiles_are_offered() {
-        let long = problem(64, 64 * LONG_ROWS, 64, 8);
-        let short = Problem { nnz: long.nnz - 1, ..long };
-        let (none, halves) = ([None; 2], [Some(Arithmetic::Half); 2]);
-        let (split, tf32) = ([Some(Arithmetic::Split), None], [Some(Arithmetic::Tf32), None]);
-        for (value, precision, of_long, of_short) in [
-            (ValueType::F32, Precision::Single, split, none),
-            (ValueType::F32, Precision::Tf32, tf32, tf32),
-            (ValueType::F32, Precision::Fma, none, none),
-            (ValueType::F16, Precision::Single, halves, halves),
-            (ValueType::F16, Precision::Tf32, halves, halves),
-            (ValueType::Bf16, Precision::Single, halves, halves),
-            (ValueType::Bf16, Precision::Fma, none, none),
-        ] {
-            for (problem, expected) in [(long, of_long), (short, of_short)] {
-                for index in [IndexType::U32, IndexType::U16] {
-                    let problem = Problem { value, precision, index, ..problem };
-                    assert_eq!(arithmetics(&problem), expected.map(Vec::from_iter), "{problem:?}");
-                    // Warpgroups' products are those of compute capability 9.0 alone.
-                    for sm in [80, 89, 100] {
-                        let expected = [Vec::from_iter(expected[0]), vec![]];
-                        assert_eq!(arithmetics(&Problem { sm, ..problem }), expected, "{problem:?} {sm}");
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn tiles_and_warpgroups_of_one_size_are_told_apart() {
-        let problem = Problem { value: ValueType::F16, ..problem(8192, 8192 * 512, 128, 8) };
-        let (rows, columns, slices) = (64, 128, 1);
-        let tiles = find(&problem, SpmmAlgorithm::Tiles { rows, columns, slices }).unwrap();
-        let groups = find(&problem, SpmmAlgorithm::Groups { rows, columns }).unwrap();
-        assert_eq!((tiles.entry, groups.entry), ("spmm_f16_tile_64x128_k1", "spmm_f16_group_64x128"));
-        assert_eq!(find(&Problem { sm: 100, ..problem }, groups.algorithm), None);
-    }
-
-    #[test]
-    fn tiles_want_rows_of_sixteen_bytes_and_a_gpu_that_has_them() {
-        let usual = Problem { precision: Precision::Tf32, ..problem(64, 640, 64, 4) };
-        assert!(has_tensor(&usual));
-        let none = [
-            Problem { vector: 2, ..usual },
-            Problem { n: 66, ..usual },
-            Problem { sm: 75, ..usual },
-            Problem { value: ValueType::F16, ..usual },
-        ];
-        for problem in none {
-            assert!(!has_tensor(&problem), "{problem:?}");
-            assert!(!choose(&problem).is_empty());
-        }
-    }
-
-    #[test]
-    fn kernels_fit_into_the_shared_memory_of_a_block() {
-        for precision in [Precision::Single, Precision::Tf32] {
-            for value in [ValueType::F32, ValueType::F16] {
-                let large = Problem { value, precision, ..problem(512, 512 * LONG_ROWS, 128, 8) };
-                for bytes in [48 * 1024, 99 * 1024, 163 * 1024, 227 * 1024] {
-                    let choices = choose(&Problem { block_shared_bytes: bytes, ..large });
-                    assert!(!choices.is_empty());
-                    assert!(choices.iter().all(|choice| choice.shared_bytes <= bytes), "{bytes}");
-                }
-                // Where there is less, there are fewer to choose from.
-                let count = |bytes| choose(&Problem { block_shared_bytes: bytes, ..large }).len();
-                assert!(count(48 * 1024) < count(99 * 1024) && count(99 * 1024) <= count(227 * 1024));
-            }
-        }
-    }
-
-    #[test]
-    fn sparse_patterns_whose_masks_are_large_get_no_tiles() {
-        // 8 bytes for each of 31,250 chunks of a million rows, and ten nonzeros a row.
-        let graph =
-            Problem { cols: 1_000_000, value: ValueType::F16, ..problem(1_000_000, 10_000_000, 64, 8) };
-        assert!(!has_tensor(&graph));
-        assert!(!choose(&graph).is_empty());
-        let layer = Problem { cols: 4096, ..graph };
-        assert!(has_tensor(&Problem { nnz: 1_000_000 * 400, ..layer }));
-        // A row of nonzeros far apart is small enough to have them.
-        let row = Problem { rows: 3, cols: 100_000, nnz: 30, ..graph };
-        assert!(has_tensor(&row));
-    }
-
-    #[test]
-    fn a_batch_is_more_work() {
-        let one = problem(64, 64 * 100, 64, 4);
-        let many = Problem { batch: 64, ..one };
-        // One small product waits for memory; many fill the GPU and need fewer teams.
-        assert!(scheme(&choose(&one)[0]).1 > scheme(&choose(&many)[0]).1);
-        assert!(choose(&many)[0].cost > choose(&one)[0].cost);
-    }
-
-    #[test]
-    fn costs_are_numbers_at_the_limits() {
-        for rows in [0, 1, u32::MAX as usize] {
-            for nnz in [0, u32::MAX as usize - 5000] {
-                for (cols, n) in [(0, 1), (1, (1 << 30) - 1)] {
-                    let choices = choose(&Problem { cols, multiprocessors: 1, ..problem(rows, nnz, n, 1) });
-                    assert!(choices.iter().all(|choice| choice.cost.is_finite()), "{rows} {nnz} {n}");
-                }
-            }
-        }
-    }
-}
+mod tests;

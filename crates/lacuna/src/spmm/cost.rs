@@ -3,6 +3,7 @@ use lacuna_kernels::spmm::{Arithmetic, QUAD, Scheme, Tile};
 use lacuna_kernels::{Entry, ValueType};
 
 use super::choose::Problem;
+use super::grid::{Extent, is_persistent, resident_blocks};
 
 /// Defines the model's constants once, and from them the struct, its values in order, and its text.
 macro_rules! constants {
@@ -52,6 +53,10 @@ constants! {
     b_traffic: 1.68,
     /// How much uneven blocks on the multiprocessors can stretch the work, at most.
     most_imbalance: 1.22,
+    /// Of rows whose blocks stay: cycles of a multiprocessor a 128 bytes of B, which L2 brings once to a block.
+    persistent_b_traffic: 1.2,
+    /// Cycles of such rows to those of the others.
+    persistent_scale: 0.95,
     /// Of tiles: cycles from a block's start to its first product and from its last product to its end.
     tile_start: 2090.0,
     /// Cycles that a step's barriers cost.
@@ -100,6 +105,8 @@ impl CostModel {
         a_traffic: 12.4,
         b_traffic: 0.141,
         most_imbalance: 2.95,
+        persistent_b_traffic: 0.1,
+        persistent_scale: 0.95,
         tile_start: 2180.0,
         tile_step: 824.0,
         tile_product: 3.97,
@@ -136,11 +143,16 @@ impl CostModel {
             blocks => (f64::from(blocks) * block_warps).min(self.resident_warps),
         };
         match entry.tile.scheme {
-            Scheme::RowSplit { lanes, split } | Scheme::Ablation { lanes, split, .. } => {
+            Scheme::RowSplit { lanes, split, .. } | Scheme::Ablation { lanes, split, .. } => {
                 let kernel = RowSplit { model: self, problem, tile: &entry.tile, lanes, split };
-                let (busy, waiting) =
-                    (kernel.busy(block_warps, resident_warps), kernel.waiting(resident_warps));
-                busy.max(waiting) + self.not_hidden * busy.min(waiting)
+                let (busy, waiting, scale) = if is_persistent(&entry.tile) {
+                    let walk = kernel.walk(entry);
+                    (kernel.busy_walking(&walk), kernel.waiting(walk.turns), self.persistent_scale)
+                } else {
+                    let waves = kernel.waves(resident_warps);
+                    (kernel.busy(block_warps, resident_warps), kernel.waiting(waves), 1.0)
+                };
+                scale * (busy.max(waiting) + self.not_hidden * busy.min(waiting))
             }
             Scheme::Tiles { slices, arithmetic, .. } => {
                 self.of_tiles().cost(problem, &entry.tile, slices, arithmetic)
@@ -221,6 +233,16 @@ fn mean_length(problem: &Problem) -> f64 {
     problem.nnz as f64 / problem.rows.max(1) as f64
 }
 
+/// What blocks that stay have to do.
+struct Walk {
+    /// How many there are.
+    blocks: f64,
+    /// Rows of each.
+    rows: f64,
+    /// Rows that a group of lanes takes one after the other, in all blocks that a place on a multiprocessor has in turn.
+    turns: f64,
+}
+
 /// A kernel of the row-split scheme on a problem.
 struct RowSplit<'a> {
     model: &'a CostModel,
@@ -234,51 +256,89 @@ impl RowSplit<'_> {
     /// Cycles in which L1 is busy: loads of B, A again for each tile of columns, and B again for rows apart.
     fn busy(&self, block_warps: f64, resident_warps: f64) -> f64 {
         let Self { model, problem, .. } = *self;
-        let [vector, lanes] = [self.tile.vector, self.lanes].map(f64::from);
         let sms = f64::from(problem.multiprocessors);
-        let warps = self.warps();
-        // A lane's part of a row of B, in words of four bytes.
-        let words = vector * f64::from(problem.value.bytes()) / 4.0;
-        let lines = 32.0 / lanes * (lanes * words / 32.0).max(1.0);
-        let request = words.max(model.line_cost * lines);
-        let loads = warps * self.team_quads(mean_length(problem)) * f64::from(QUAD) * request;
-        let nonzero_bytes = f64::from(problem.value.bytes() + problem.index.bytes());
-        let a_lines = problem.nnz as f64 * nonzero_bytes * self.column_tiles() / 128.0;
         let b_lines = self.b_lines(resident_warps / block_warps);
-        let traffic = loads + a_lines * model.a_traffic + b_lines * model.b_traffic;
-
-        let blocks_per_sm = (warps / block_warps).ceil() / sms;
+        let traffic = self.traffic() + b_lines * model.b_traffic;
+        let blocks_per_sm = (self.warps() / block_warps).ceil() / sms;
         let imbalance = blocks_per_sm.ceil() / blocks_per_sm.max(f64::MIN_POSITIVE);
         traffic / sms * imbalance.min(model.most_imbalance)
     }
 
-    /// Cycles that warps wait for chains of loads: one for each wave of resident warps, because rows are about equally
-    /// long; or the chain of the longest row.
-    fn waiting(&self, resident_warps: f64) -> f64 {
+    /// The same where blocks stay. Nobody takes the rows of a multiprocessor that has more than others.
+    fn busy_walking(&self, walk: &Walk) -> f64 {
         let Self { model, problem, .. } = *self;
-        let waves = (self.warps() / (f64::from(problem.multiprocessors) * resident_warps)).ceil();
+        let sms = f64::from(problem.multiprocessors);
+        let width = f64::from(self.tile.block_columns).min(problem.n as f64);
+        let b_lines = self.distinct(walk.rows) * width * f64::from(problem.value.bytes()) / 128.0;
+        let traffic = self.traffic() + walk.blocks * b_lines * model.persistent_b_traffic;
+        let mean = problem.rows as f64 * self.column_tiles() / sms;
+        let imbalance = (walk.blocks / sms).ceil() * walk.rows.ceil() / mean.max(f64::MIN_POSITIVE);
+        traffic / sms * imbalance
+    }
+
+    /// Cycles of all multiprocessors for loads of B from L1, and for A from L2.
+    fn traffic(&self) -> f64 {
+        let Self { model, problem, .. } = *self;
+        let [vector, lanes] = [self.tile.vector, self.lanes].map(f64::from);
+        // A lane's part of a row of B, in words of four bytes.
+        let words = vector * f64::from(problem.value.bytes()) / 4.0;
+        let lines = 32.0 / lanes * (lanes * words / 32.0).max(1.0);
+        let request = words.max(model.line_cost * lines);
+        let loads = self.warps() * self.team_quads(mean_length(problem)) * f64::from(QUAD) * request;
+        let nonzero_bytes = f64::from(problem.value.bytes() + problem.index.bytes());
+        let a_lines = problem.nnz as f64 * nonzero_bytes * self.column_tiles() / 128.0;
+        loads + a_lines * model.a_traffic
+    }
+
+    /// Waves of resident warps.
+    fn waves(&self, resident_warps: f64) -> f64 {
+        (self.warps() / (f64::from(self.problem.multiprocessors) * resident_warps)).ceil()
+    }
+
+    /// Cycles that warps wait for chains of loads: one for each of `turns`, because rows are about equally long; or the
+    /// chain of the longest row.
+    fn waiting(&self, turns: f64) -> f64 {
+        let Self { model, problem, .. } = *self;
         let joining = if self.split > 1 { model.joining } else { 0.0 };
         let quads = self.team_quads(mean_length(problem)).ceil() + joining;
         let average = model.quad_latency * quads + model.row_latency;
         let longest_quads = self.team_quads(problem.longest_row as f64).ceil();
         let longest = model.lone_quad * longest_quads + model.row_latency;
-        (average * waves).max(longest)
+        (average * turns).max(longest)
+    }
+
+    /// What blocks that stay have to do.
+    fn walk(&self, entry: &Entry<Tile>) -> Walk {
+        let Self { problem, tile, .. } = *self;
+        let [rows, columns, products] = [problem.rows, problem.n, problem.batch].map(|count| count as u64);
+        let resident = resident_blocks(entry.bounds, problem.multiprocessors);
+        let sharing = Extent { rows, columns, products }.sharing_blocks(tile, resident) as f64;
+        let blocks = self.column_tiles() * sharing;
+        let rows = problem.rows as f64 / sharing;
+        let turns = (rows / f64::from(tile.block_rows)).ceil() * (blocks / resident as f64).ceil();
+        Walk { blocks, rows, turns }
     }
 
     /// Lines of B from L2 to L1. Rows that run on one SM at the same time, over the same columns, share them: those of a
     /// block, and of all resident blocks unless several tiles of columns run at once.
     fn b_lines(&self, resident_blocks: f64) -> f64 {
         let Self { problem, tile, .. } = *self;
-        let [rows, cols] = [problem.rows.max(1), problem.cols.max(1)].map(|count| count as f64);
+        let rows = problem.rows.max(1) as f64;
         let block_rows = f64::from(tile.block_rows);
         let column_tiles = self.column_tiles();
         let mixed =
             column_tiles > 1.0 && rows / block_rows < f64::from(problem.multiprocessors) * resident_blocks;
         let sharing = if mixed { block_rows } else { block_rows * resident_blocks }.min(rows);
-        let density = (mean_length(problem) / cols).min(1.0);
-        let distinct = cols * (1.0 - (1.0 - density).powf(sharing));
         let width = f64::from(tile.block_columns).min(problem.n as f64);
-        rows / sharing * column_tiles * distinct * width * f64::from(problem.value.bytes()) / 128.0
+        let bytes = width * f64::from(problem.value.bytes());
+        rows / sharing * column_tiles * self.distinct(sharing) * bytes / 128.0
+    }
+
+    /// Rows of B that so many rows of A meet together.
+    fn distinct(&self, rows: f64) -> f64 {
+        let cols = self.problem.cols.max(1) as f64;
+        let density = (mean_length(self.problem) / cols).min(1.0);
+        cols * (1.0 - (1.0 - density).powf(rows))
     }
 
     /// Tiles of columns, those of all products together: a batch is like one B as wide as all of them.

@@ -3,6 +3,7 @@
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020).
 mod choose;
 mod cost;
+mod grid;
 mod layout;
 mod masks;
 mod options;

@@ -7,6 +7,7 @@ use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::spmm::{Args, Output, TileArgs};
 
 use super::choose::{Choice, Problem, choose, find};
+use super::grid::{Extent, MAX_GRID_YZ, resident_blocks};
 use super::layout::{Layout, Strides};
 use super::{OPERATION, SpmmOptions};
 use crate::backend::Launch;
@@ -17,8 +18,6 @@ use crate::{CsrMatrix, Error, Index, Result, Slice, SliceMut, Stream, Value};
 const MAX_N: usize = (1 << 30) - 1;
 /// Columns that addresses may allow to load at once.
 const VECTORS: [u32; 4] = [8, 4, 2, 1];
-/// CUDA's limit on blocks along y and z: tiles of columns, and products, in one launch.
-const MAX_GRID_YZ: usize = 65_535;
 
 /// C = clamp(alpha·A·B + beta·C + bias, lo, hi) for one pattern of A (M×K) and one N, with values of `T` and sums in f32.
 ///
@@ -289,11 +288,12 @@ impl<T: Value, I: Index> Spmm<T, I> {
         part: &Part,
         args: &A,
     ) -> Result<()> {
-        let row_blocks = (self.pattern.rows as u32).div_ceil(choice.tile.block_rows);
-        let column_blocks = part.columns.div_ceil(choice.tile.block_columns as usize) as u32;
+        let [rows, columns, products] =
+            [self.pattern.rows, part.columns, part.products].map(|count| count as u64);
+        let resident = resident_blocks(choice.bounds, stream.device().info().multiprocessors);
         stream.launch(&Launch {
             entry: choice.entry,
-            grid: [row_blocks, column_blocks, part.products as u32],
+            grid: Extent { rows, columns, products }.grid(&choice.tile, resident),
             threads: choice.threads,
             shared_bytes: choice.shared_bytes,
             args,

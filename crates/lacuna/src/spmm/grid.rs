@@ -1,0 +1,113 @@
+//! The grid of a launch: a pure function, which the cost model asks, too.
+use lacuna_kernels::Bounds;
+use lacuna_kernels::spmm::{Scheme, Tile};
+
+/// CUDA's limit on blocks along y and z.
+pub(super) const MAX_GRID_YZ: usize = 65_535;
+
+/// Rows that a block which stays has at least, where there are as many: one for each scheduler of a multiprocessor. With
+/// fewer, more blocks would be no faster.
+const LEAST_ROWS: u64 = 4;
+
+/// What a launch computes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    /// Rows of C.
+    pub rows: u64,
+    /// Columns of C.
+    pub columns: u64,
+    /// Products of the batch.
+    pub products: u64,
+}
+
+impl Extent {
+    /// Tiles of columns that this has, those of one product.
+    pub(super) fn column_tiles(&self, tile: &Tile) -> u64 {
+        self.columns.div_ceil(u64::from(tile.block_columns))
+    }
+
+    /// Blocks of a kernel whose blocks stay that share a tile of columns: as many as make the GPU full, with `resident`
+    /// blocks at once. At least one: of more tiles than that, some blocks wait until others have ended.
+    pub(super) fn sharing_blocks(&self, tile: &Tile, resident: u64) -> u64 {
+        let tiles = self.column_tiles(tile).saturating_mul(self.products).max(1);
+        (resident / tiles).min(self.rows.div_ceil(LEAST_ROWS)).clamp(1, MAX_GRID_YZ as u64)
+    }
+
+    /// The grid, for a GPU that holds `resident` blocks of the kernel at once.
+    pub(super) fn grid(&self, tile: &Tile, resident: u64) -> [u32; 3] {
+        let column_tiles = self.column_tiles(tile);
+        let [x, y] = if is_persistent(tile) {
+            // Blocks of neighbouring tiles are neighbours. With the tiles along y, all of a multiprocessor's blocks would
+            // seldom have the same one.
+            [column_tiles, self.sharing_blocks(tile, resident)]
+        } else {
+            [self.rows.div_ceil(u64::from(tile.block_rows)), column_tiles]
+        };
+        [x as u32, y as u32, self.products as u32]
+    }
+}
+
+/// Whether a kernel's blocks stay, and take row after row.
+pub(super) fn is_persistent(tile: &Tile) -> bool {
+    matches!(tile.scheme, Scheme::RowSplit { persistent: true, .. })
+}
+
+/// Blocks that `multiprocessors` hold at once for certain: as many as their kernel was compiled for.
+pub(super) fn resident_blocks(bounds: Bounds, multiprocessors: u32) -> u64 {
+    u64::from(bounds.min_blocks.max(1)) * u64::from(multiprocessors)
+}
+
+#[cfg(test)]
+mod tests {
+    use lacuna_kernels::{Entry, entries};
+
+    use super::*;
+
+    fn entry(name: &str) -> &'static Entry<Tile> {
+        entries::spmm().iter().find(|entry| entry.name == name).unwrap()
+    }
+
+    /// The grid on 132 multiprocessors.
+    fn grid(name: &str, rows: u64, columns: u64, products: u64) -> [u32; 3] {
+        let entry = entry(name);
+        Extent { rows, columns, products }.grid(&entry.tile, resident_blocks(entry.bounds, 132))
+    }
+
+    #[test]
+    fn blocks_that_go_have_a_tile_of_rows_and_columns_each() {
+        assert_eq!(grid("spmm_f32_v4_l32_s1_w8", 8192, 128, 1), [1024, 1, 1]);
+        assert_eq!(grid("spmm_f32_v4_l8_s4_w8", 9, 33, 3), [2, 2, 3]);
+    }
+
+    #[test]
+    fn blocks_that_stay_fill_the_gpu_once() {
+        let wide = "spmm_f32_v4_l32_s1_w32_persistent";
+        assert_eq!(grid(wide, 8192, 128, 1), [1, 132, 1]);
+        assert_eq!(grid(wide, 8192, 129, 1), [2, 66, 1]);
+        assert_eq!(grid(wide, 8192, 128, 5), [1, 26, 5]);
+        // Two blocks of 16 warps fit where one of 32 does.
+        assert_eq!(grid("spmm_f32_v4_l8_s1_w16_persistent", 8192, 32, 1), [1, 264, 1]);
+    }
+
+    #[test]
+    fn few_rows_have_few_blocks_and_many_tiles_one_each() {
+        let wide = "spmm_f32_v4_l32_s1_w32_persistent";
+        for (rows, blocks) in [(0, 1), (1, 1), (4, 1), (5, 2), (527, 132), (8192, 132)] {
+            assert_eq!(grid(wide, rows, 128, 1), [1, blocks, 1], "{rows} rows");
+        }
+        for (tiles, blocks) in [(66, 2), (67, 1), (132, 1), (133, 1), (65_535, 1)] {
+            assert_eq!(grid(wide, 8192, 128 * tiles, 1), [tiles as u32, blocks, 1], "{tiles} tiles");
+            assert_eq!(grid(wide, 8192, 128, tiles), [1, blocks, tiles as u32], "{tiles} products");
+        }
+    }
+
+    /// Every kernel whose blocks stay is compiled for so many of them that a multiprocessor has 1024 threads.
+    #[test]
+    fn kernels_whose_blocks_stay_say_how_many_fit() {
+        let persistent: Vec<_> = entries::spmm().iter().filter(|entry| is_persistent(&entry.tile)).collect();
+        assert!(!persistent.is_empty());
+        for Entry { name, threads, bounds, .. } in persistent {
+            assert_eq!((bounds.max_threads, bounds.min_blocks * threads), (*threads, 1024), "{name}");
+        }
+    }
+}
