@@ -10,6 +10,7 @@ mod conform;
 mod epilogue;
 mod guarded;
 mod huge;
+mod persistent;
 mod problem;
 mod product;
 mod random;
@@ -35,6 +36,7 @@ pub(crate) fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(values::cases());
     cases.extend(shapes::cases());
     cases.extend(blocks::cases());
+    cases.extend(persistent::cases());
     cases.extend(epilogue::cases());
     cases.extend(tiles::cases());
     cases.extend(huge::cases());

@@ -4,6 +4,7 @@ mod dispatch;
 mod limits;
 mod litmus;
 mod ring;
+mod rows;
 mod semantics;
 mod support;
 mod tensor;

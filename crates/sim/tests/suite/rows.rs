@@ -1,0 +1,106 @@
+//! SpMM's rows by blocks that stay, in grids so small that each block takes many rows.
+use lacuna_gpu::{GlobalMut, GlobalPtr, Scalar};
+use lacuna_kernels::spmm::{Args, Form, Output, Persistent, Plain, RowRecord, RowSplit, SPARE, Wide};
+use lacuna_kernels::{DeviceIndex, Kernel};
+use lacuna_sim::Simulator;
+
+const COLS: u32 = 300;
+/// Two tiles of columns for 8 lanes, the last of them partial.
+const N: u32 = 40;
+/// More rows than a block has groups: empty ones, such as begin anywhere, and such as take several stages.
+const LENGTHS: [u32; 21] = [0, 3, 1, 40, 0, 7, 97, 2, 33, 64, 5, 0, 11, 32, 31, 1, 1, 65, 6, 9, 0];
+
+/// One shape in any form: 8 lanes, and 8 rows of a block. Blocks that stay are of as many warps as divide 32.
+type Shape<I, F> = RowSplit<f32, I, 4, 8, 1, 2, F>;
+/// The same with two teams, and 4 rows of a block.
+type Teams<I, F> = RowSplit<f32, I, 4, 8, 2, 2, F>;
+
+fn upload<T: Scalar>(
+    simulator: &Simulator,
+    elements: impl Iterator<Item = T>,
+    bytes: fn(T) -> Vec<u8>,
+) -> u64 {
+    let bytes: Vec<u8> = elements.flat_map(bytes).collect();
+    let address = simulator.alloc(bytes.len() as u64).unwrap();
+    simulator.write(address, &bytes).unwrap();
+    address
+}
+
+/// C, every element of which must have been written.
+fn product<I: DeviceIndex, K: Kernel<Args = Args<f32, I>>>(
+    grid: [u32; 3],
+    index_bytes: fn(I) -> Vec<u8>,
+) -> Vec<u32> {
+    let simulator = Simulator::new();
+    let (rows, nnz) = (LENGTHS.len() as u32, LENGTHS.iter().sum::<u32>());
+    let number = |at: u32| (at * 7919 % 1009) as f32 / 512.0 - 1.0;
+    let f32_bytes = |x: f32| x.to_le_bytes().to_vec();
+    let u32_bytes = |x: u32| x.to_le_bytes().to_vec();
+    let mut start = 0;
+    let table: Vec<u32> = (0..rows)
+        .flat_map(|row| {
+            let end = start + LENGTHS[row as usize];
+            let record = RowRecord { row, start, end }.to_words();
+            start = end;
+            record
+        })
+        .collect();
+    let values = (0..nnz).map(number).chain([f32::NAN; SPARE]);
+    let columns = (0..nnz).map(|at| I::narrow(at * 97 % COLS)).chain([I::narrow(u32::MAX); SPARE]);
+    let c_bytes = u64::from(rows * N * 4);
+    let c = simulator.alloc_named("C", c_bytes).unwrap();
+    let args = Args {
+        row_table: GlobalPtr::from_address(upload(&simulator, table.into_iter(), u32_bytes)),
+        values: GlobalPtr::from_address(upload(&simulator, values, f32_bytes)),
+        columns: GlobalPtr::from_address(upload(&simulator, columns, index_bytes)),
+        b: GlobalPtr::from_address(upload(&simulator, (0..COLS * N).map(|at| number(at + 1)), f32_bytes)),
+        b_batch: 0,
+        output: Output {
+            c: GlobalMut::from_address(c),
+            c_batch: 0,
+            bias: GlobalPtr::from_address(0),
+            alpha: 1.0,
+            beta: 0.0,
+            lo: f32::NEG_INFINITY,
+            hi: f32::INFINITY,
+            c_stride_bytes: N * 4,
+        },
+        rows,
+        n: N,
+        b_stride_bytes: N * 4,
+        values_batch: 0,
+    };
+    simulator.launch::<K>(grid, args).unwrap_or_else(|error| panic!("{grid:?}: {error}"));
+    let mut bytes = vec![0; c_bytes as usize];
+    // Reading what was not written is an error.
+    simulator.read(c, &mut bytes).unwrap();
+    bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
+}
+
+fn wide<F: Form>(grid: [u32; 3]) -> Vec<u32> {
+    product::<u32, Shape<u32, F>>(grid, |x| x.to_le_bytes().to_vec())
+}
+
+#[test]
+fn however_many_blocks_share_a_tile_the_bits_are_those_of_blocks_that_go() {
+    let expected = wide::<Plain>([3, 2, 1]);
+    assert!(expected.iter().any(|&bits| bits != 0));
+    // One block for all rows, some that each take several turns, one with fewer rows than others, and some without any.
+    for blocks in [1, 2, 3, 5, 21, 30] {
+        assert!(wide::<Persistent>([2, blocks, 1]) == expected, "{blocks} blocks");
+    }
+}
+
+#[test]
+fn teams_and_16_bit_indices_likewise() {
+    let of = |x: u16| x.to_le_bytes().to_vec();
+    let expected = product::<u16, Teams<u16, Plain>>([6, 2, 1], of);
+    for blocks in [1, 3, 4] {
+        assert!(product::<u16, Teams<u16, Persistent>>([2, blocks, 1], of) == expected, "{blocks} blocks");
+    }
+}
+
+#[test]
+fn columns_staged_in_16_or_32_bits_give_the_same() {
+    assert!(wide::<Wide>([3, 2, 1]) == wide::<Plain>([3, 2, 1]));
+}

@@ -1,0 +1,90 @@
+//! Rows by blocks that stay: grids in which such a block takes many rows, and such as have more of them than fit at once.
+//! The other cases try these kernels, too, with few rows for each.
+use anyhow::{Context as _, Result, ensure};
+use half::f16;
+use lacuna::matrix::generate;
+use lacuna::{CsrMatrix, Index, SpmmAlgorithm, SpmmOptions};
+
+use super::conform::legal;
+use super::guarded::Placement;
+use super::product::Product;
+use crate::{Case, Context, Effort, Number};
+
+/// M, K and N, and products.
+#[derive(Clone, Copy)]
+struct Shape {
+    m: usize,
+    k: usize,
+    n: usize,
+    batch: usize,
+}
+
+/// Name, what it is, shape, warps of the blocks that are tried where not all are, and where.
+const CASES: [(&str, &str, Shape, Option<u32>, Effort); 5] = [
+    (
+        "turns",
+        "a block for each product, all of whose rows it takes in turns",
+        Shape { m: 70, k: 24, n: 8, batch: 67 },
+        Some(16),
+        Effort::Slow,
+    ),
+    (
+        "products",
+        "more products than the GPU holds blocks",
+        Shape { m: 3, k: 24, n: 16, batch: 140 },
+        Some(16),
+        Effort::Slow,
+    ),
+    (
+        "tiles",
+        "more tiles of columns than the GPU holds blocks",
+        Shape { m: 41, k: 9, n: 128 * 137, batch: 1 },
+        None,
+        Effort::Gpu,
+    ),
+    (
+        "many_turns",
+        "each block takes some thousands of rows",
+        Shape { m: 300_007, k: 120, n: 128, batch: 1 },
+        None,
+        Effort::Gpu,
+    ),
+    (
+        "many_of_all",
+        "many rows, tiles and products",
+        Shape { m: 5003, k: 300, n: 264, batch: 9 },
+        None,
+        Effort::Gpu,
+    ),
+];
+
+pub(super) fn cases() -> Vec<Case> {
+    let case = |(name, about, shape, warps, effort)| {
+        let run = move |cx: &Context<'_>| -> Result<f64> {
+            let worst = conform::<f32, u32>(cx, shape, warps)?;
+            Ok(worst.max(conform::<f16, u16>(cx, shape, warps).context("f16 and u16")?))
+        };
+        Case::new(format!("spmm/persistent/{name}"), about, run).effort(effort)
+    };
+    CASES.into_iter().map(case).collect()
+}
+
+/// Checks each kernel whose blocks stay, those of so many warps if it is said.
+fn conform<T: Number, I: Index>(cx: &Context<'_>, shape: Shape, only: Option<u32>) -> Result<f64> {
+    let Shape { m, k, n, batch } = shape;
+    let pattern = generate::uniform(m, k, 0.8, cx.seed)?;
+    let options = SpmmOptions::default().batch(batch);
+    let product = Product::<T>::new(&pattern, n, options, cx.seed)?;
+    let a = CsrMatrix::<T, I>::with_index(cx.device, &product.a[0])?;
+    let (mut worst, mut tried) = (0.0_f64, 0);
+    for choice in legal(&a, n, options.precision) {
+        let SpmmAlgorithm::Persistent { warps, .. } = choice.algorithm else { continue };
+        if only.is_none_or(|only| only == warps) {
+            tried += 1;
+            let product = product.options(options.algorithm(choice.algorithm));
+            worst = worst.max(product.check::<I>(cx, Placement::WHOLE)?);
+        }
+    }
+    ensure!(tried > 0, "no kernel whose blocks stay is legal");
+    Ok(worst)
+}
