@@ -207,6 +207,22 @@ fn the_bound_of_a_split_product_is_not_far_from_its_worst() {
     assert!(reference.check(&[tf32(x) * tf32(x) + 2.0 * bfloat(x) * rest(x)]).is_ok());
 }
 
+/// Why products in parts are for long rows only: equal products err alike, and the sum by as large a part as each. In rows of
+/// 128 that is still more than `f32` may err by.
+#[test]
+fn short_sums_of_split_products_may_err_by_more_than_f32() {
+    let x = f32::from_bits(0x3f80_7fd0);
+    for terms in [8, 16, 24, 64, 128] {
+        let a =
+            Csr::new(1, terms, vec![0, terms as u32], (0..terms as u32).collect(), vec![x; terms]).unwrap();
+        let b = vec![x; terms];
+        let c = multiply(&a, &b, 1, &SPLIT);
+        let check = |precision| spmm(&a, &b, 1).unwrap().precision(precision).unwrap().check(&c);
+        assert!(check(Precision::Split).is_ok(), "{terms}");
+        assert!(check(Precision::Fp32).is_err(), "{terms}");
+    }
+}
+
 /// A number of any size.
 fn number() -> impl Strategy<Value = f32> {
     prop_oneof![8 => -2.0f32..2.0, 4 => any::<f32>(), 1 => -1e-38f32..1e-38, 1 => 3.39e38f32..=f32::MAX]

@@ -71,13 +71,14 @@ where
 
     /// Teams that share a row serve problems with few rows or columns, which wait for memory: three blocks an SM leave
     /// a thread 80 registers, for more loads under way. The others live by their many warps, at about 55 registers. Those
-    /// of one column a lane are told how many warps, 40 (48 registers) or 48 (40): by itself ptxas may aim at 64, and spill.
+    /// of one column a lane, and of two without teams, are told how many warps, 40 (48 registers) or 48 (40): by itself ptxas
+    /// may aim at 64, and spill.
     /// Blocks that stay fill a multiprocessor with 1024 threads: as many are launched as these bounds say.
     pub(super) const REGISTER_BOUNDS: Bounds = if F::PERSISTENT {
         Bounds { max_threads: Self::BLOCK_THREADS, min_blocks: 32 / WARPS }
     } else if SPLIT > 1 && Self::GROUP == WARP && LANES >= 4 {
         Bounds { max_threads: Self::BLOCK_THREADS, min_blocks: 24 / WARPS }
-    } else if V == 1 {
+    } else if V == 1 || V == 2 && SPLIT == 1 {
         Bounds { max_threads: Self::BLOCK_THREADS, min_blocks: if LANES == 1 { 48 } else { 40 } / WARPS }
     } else {
         Bounds { max_threads: 1024, min_blocks: 0 }

@@ -26,7 +26,8 @@ pub enum Precision {
 }
 
 /// Nonzeros of an average row from which on [`Precision::Single`] allows products on tensor cores. In shorter sums the error
-/// of such a product would show: a sum of 64 in `f32` is within 2⁻¹⁸.
+/// of such a product would show: a sum of 64 in `f32` is within 2⁻¹⁸, and equal products err alike, so that their sum is off by
+/// as large a part as each of them.
 pub const LONG_ROWS: usize = 64;
 
 /// What may be asked of SpMM: C = clamp(alpha·A·B + beta·C + bias, lo, hi), for a batch of operands with any strides.
