@@ -56,7 +56,7 @@ constants! {
     /// Of rows whose blocks stay: cycles of a multiprocessor a 128 bytes of B, which L2 brings once to a block.
     persistent_b_traffic: 1.2,
     /// Cycles of such rows to those of the others.
-    persistent_scale: 0.95,
+    persistent_scale: 0.97,
     /// Of tiles: cycles from a block's start to its first product and from its last product to its end.
     tile_start: 2090.0,
     /// Cycles that a step's barriers cost.
@@ -106,7 +106,7 @@ impl CostModel {
         b_traffic: 0.141,
         most_imbalance: 2.95,
         persistent_b_traffic: 0.1,
-        persistent_scale: 0.95,
+        persistent_scale: 1.15,
         tile_start: 2180.0,
         tile_step: 824.0,
         tile_product: 3.97,
