@@ -45,6 +45,8 @@ macro_rules! for_each_kernel {
                 spmm_f32_v4_l8_s1_w32_persistent: $crate::spmm::RowSplit<f32, u32, 4, 8, 1, 32, $crate::spmm::Persistent>;
                 spmm_f32_v4_l8_s1_w16_persistent: $crate::spmm::RowSplit<f32, u32, 4, 8, 1, 16, $crate::spmm::Persistent>;
                 spmm_f32_v4_l8_s2_w16_persistent: $crate::spmm::RowSplit<f32, u32, 4, 8, 2, 16, $crate::spmm::Persistent>;
+                spmm_f32_v4_l8_s4_w16_persistent: $crate::spmm::RowSplit<f32, u32, 4, 8, 4, 16, $crate::spmm::Persistent>;
+                spmm_f32_v4_l16_s1_w32_persistent: $crate::spmm::RowSplit<f32, u32, 4, 16, 1, 32, $crate::spmm::Persistent>;
 
                 // For A with more than 65,535 columns.
                 spmm_f32_v4_l32_s1_w8_wide: $crate::spmm::RowSplit<f32, u32, 4, 32, 1, 8, $crate::spmm::Wide>;
