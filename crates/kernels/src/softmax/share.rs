@@ -43,7 +43,7 @@ impl<const V: usize, const LANES: u32, const CHUNKS: usize> Share<V, LANES, CHUN
             edge,
             has_edge: edge < end,
             body: body + lane * Self::CHUNK,
-            chunks: if lane < chunks { chunks - lane } else { 0 },
+            chunks: chunks.saturating_sub(lane),
             tiles: chunks.div_ceil(LANES * CHUNKS as u32),
         }
     }
@@ -51,8 +51,7 @@ impl<const V: usize, const LANES: u32, const CHUNKS: usize> Share<V, LANES, CHUN
     /// Whole chunks from the lane's first of a tile on.
     #[inline(always)]
     fn chunks_from(&self, tile: u32) -> u32 {
-        let before = tile * (LANES * CHUNKS as u32);
-        if before < self.chunks { self.chunks - before } else { 0 }
+        self.chunks.saturating_sub(tile * (LANES * CHUNKS as u32))
     }
 
     /// Where the lane's first chunk of a tile is: the others are at constant distances, which cost no registers.
