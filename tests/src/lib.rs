@@ -6,6 +6,7 @@
 //! | module | cases of |
 //! | --- | --- |
 //! | [`device`] | memory, streams, and what a device must refuse |
+//! | [`softmax`] | the softmax over rows, and its gradient |
 //! | [`spmm`] | sparse × dense |
 //! | [`transpose`] | Aᵀ, and products with it |
 pub mod case;
@@ -18,6 +19,7 @@ mod expect;
 pub mod number;
 pub mod report;
 pub mod run;
+pub mod softmax;
 pub mod spmm;
 pub mod target;
 pub mod transpose;
@@ -38,6 +40,7 @@ pub struct Options {
 pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     let mut cases = device::cases();
     cases.extend(spmm::cases(options, data));
+    cases.extend(softmax::cases(options));
     cases.extend(transpose::cases(options));
     cases
 }

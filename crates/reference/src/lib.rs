@@ -18,10 +18,12 @@
 
 pub mod bound;
 mod error;
+mod softmax;
 mod spmm;
 mod value;
 
 pub use bound::Precision;
 pub use error::{Mismatch, ReferenceError};
+pub use softmax::{SoftmaxReference, softmax, softmax_gradient};
 pub use spmm::{Epilogue, ErrorReport, SpmmReference, spmm, spmm_rows};
 pub use value::Value;
