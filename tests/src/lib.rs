@@ -5,9 +5,11 @@
 //!
 //! | module | cases of |
 //! | --- | --- |
+//! | [`attention`] | attention under a sparse mask |
 //! | [`device`] | memory, streams, and what a device must refuse |
 //! | [`spmm`] | sparse × dense |
 //! | [`transpose`] | Aᵀ, and products with it |
+pub mod attention;
 pub mod case;
 pub mod cli;
 pub mod data;
@@ -38,6 +40,7 @@ pub struct Options {
 pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     let mut cases = device::cases();
     cases.extend(spmm::cases(options, data));
+    cases.extend(attention::cases());
     cases.extend(transpose::cases(options));
     cases
 }

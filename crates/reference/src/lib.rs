@@ -23,7 +23,8 @@ mod spmm;
 mod value;
 
 pub use attention::{
-    Arithmetic as AttentionArithmetic, AttentionGradients, AttentionReference, Heads, attention, attention_backward,
+    Arithmetic as AttentionArithmetic, AttentionGradients, AttentionReference, Heads, attention,
+    attention_backward,
 };
 pub use bound::Precision;
 pub use error::{Mismatch, ReferenceError};

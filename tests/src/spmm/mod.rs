@@ -22,7 +22,8 @@ mod tuned;
 mod values;
 
 pub use conform::conform;
-pub use guarded::Placement;
+pub(crate) use guarded::Guarded;
+pub use guarded::{Placement, Spot};
 pub use problem::Problem;
 
 use crate::data::Data;

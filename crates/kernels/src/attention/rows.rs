@@ -60,10 +60,15 @@ where
     };
     const THREADS: u32 = WARPS * WARP;
     const SHARED_BYTES: u32 = 0;
-    /// 80 registers a thread; 128 where 32 lanes share a row and so have 32 sums each, or where a lane has more of a row.
+    /// 80 registers a thread, more where lanes have more sums (one each of those that share a row) or more of a row.
     const BOUNDS: Bounds = {
-        let large = LANES == WARP as usize || V * CHUNKS > 8;
-        Bounds { max_threads: WARPS * WARP, min_blocks: if large { 4 } else { 6 } }
+        let min_blocks = match LANES {
+            32 => 4,
+            _ if V * CHUNKS > 8 => 4,
+            16 => 5,
+            _ => 6,
+        };
+        Bounds { max_threads: WARPS * WARP, min_blocks }
     };
 
     #[inline(always)]
