@@ -38,7 +38,15 @@ fn every_algorithm<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem<T>) 
             run.check(AttentionAlgorithm::Auto, Some(spots)).with_context(|| format!("at {spots:?}"))?;
         worst = worst.max(error);
     }
-    let shape = AttentionProblem { dim: problem.dim, vector: 8, value: T::TYPE, index: I::TYPE };
+    let shape = AttentionProblem {
+        nnz: problem.mask.nnz(),
+        keys: problem.mask.cols(),
+        quad_entries: None,
+        dim: problem.dim,
+        vector: 8,
+        value: T::TYPE,
+        index: I::TYPE,
+    };
     for choice in choose_attention(&shape) {
         let (error, _) = run.check(choice.algorithm, None).with_context(|| choice.entry)?;
         worst = worst.max(error);

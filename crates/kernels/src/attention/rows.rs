@@ -17,7 +17,7 @@ use lacuna_gpu::{GlobalPtr, Gpu, WARP};
 
 use super::lanes::ABSENT;
 use super::row::{Head, Keys, attend};
-use super::{Args, Tile};
+use super::{Args, Scheme, Tile};
 use crate::spmm::RowRecord;
 use crate::{Bounds, DeviceIndex, DeviceValue, Kernel};
 
@@ -51,11 +51,11 @@ where
         assert!(U <= LANES && LANES.is_multiple_of(U), "rounds come in whole batches");
         Tile {
             value: T::TYPE,
-            index: I::TYPE,
             vector: V as u32,
             lanes: LANES as u32,
             dimension: (V * LANES * CHUNKS) as u32,
             block_rows: WARPS,
+            scheme: Scheme::Rows { index: I::TYPE },
         }
     };
     const THREADS: u32 = WARPS * WARP;
@@ -74,14 +74,14 @@ where
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Args<T, I>) {
         let index = gpu.block_idx_x() * WARPS + gpu.thread_idx_x() / WARP;
-        if index >= args.rows {
+        if index >= args.operands.rows {
             return;
         }
-        // SAFETY: the table has a record for each of `args.rows`, each for one row.
+        // SAFETY: the table has a record for each query, each for one row.
         unsafe {
             let record = gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS));
             let RowRecord { row, start, end } = RowRecord::from_words(record);
-            let head = Head::of(&args, gpu.block_idx_y());
+            let head = Head::of(&args.operands, gpu.block_idx_y());
             let keys = RowKeys { columns: args.columns, end };
             attend::<_, _, _, V, LANES, CHUNKS, U>(gpu, &head, row, keys, [start, end]);
         }

@@ -4,10 +4,12 @@
 mod choose;
 mod options;
 mod plan;
+mod quads;
 
 pub use choose::{AttentionAlgorithm, AttentionChoice, AttentionProblem, choose};
 pub use options::AttentionOptions;
 pub use plan::{AttentionOperands, SparseAttention};
+pub(crate) use quads::Quads;
 
 /// What errors call this operation.
 const OPERATION: &str = "attention";

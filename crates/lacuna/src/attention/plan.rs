@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
-use lacuna_kernels::attention::Args;
+use lacuna_kernels::attention::{Args, Operands, QuadArgs};
 
 use super::choose::{AttentionAlgorithm, AttentionChoice, AttentionProblem, choose};
 use super::options::in_powers_of_two;
@@ -97,7 +97,8 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     ///
     /// # Errors
     /// [`Error::Parameter`] for a dimension of 0 and a scale that is not finite; [`Error::TooLarge`] from 2³⁰ elements a row
-    /// on, or where no buffer can hold an operand; [`Error::Illegal`] where the algorithm cannot do this dimension.
+    /// on, or where no buffer can hold an operand; [`Error::Illegal`] where the algorithm cannot do this dimension; what the
+    /// driver says, where the first plan of a mask lists what its queries see in fours.
     pub fn plan_with(mask: &CsrMatrix<T, I>, dim: usize, options: AttentionOptions) -> Result<Self> {
         if dim == 0 {
             return Err(Error::Parameter {
@@ -122,7 +123,8 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         let (pattern, device) = (Arc::clone(mask.pattern()), mask.device().clone());
         let choices = [None; VECTORS.len()];
         let mut plan = Self { pattern, device, dim, options, factor, lens, choices, values: PhantomData };
-        plan.choices = VECTORS.map(|vector| plan.find(vector));
+        let quad_entries = plan.quad_entries()?;
+        plan.choices = VECTORS.map(|vector| plan.find(vector, quad_entries));
         if plan.choices.iter().all(Option::is_none) {
             return Err(plan.illegal(format!("no kernel has these numbers with d = {dim}"), VECTORS[0]));
         }
@@ -187,9 +189,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
             let heads = MAX_GRID_Y.min(self.options.batch - head);
             let (queries, keys) = (head * rows * self.dim, head * cols * self.dim);
             let logsumexp = logsumexp.as_ref().map(|slice| GlobalMut::from_address(slice.address()));
-            let args = Args::<T::Device, I::Device> {
-                row_table: GlobalPtr::from_address(self.pattern.row_table.as_slice().address()),
-                columns: GlobalPtr::from_address(self.pattern.columns.as_slice().address()),
+            let operands = Operands::<T::Device> {
                 q: GlobalPtr::from_address(q.address()).add(queries),
                 k: GlobalPtr::from_address(k.address()).add(keys),
                 v: GlobalPtr::from_address(v.address()).add(keys),
@@ -200,14 +200,17 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
                 dim: self.dim as u32,
                 scale: in_powers_of_two(self.factor),
             };
-            stream.launch(&Launch {
-                entry: choice.entry,
-                grid: [args.rows.div_ceil(choice.tile.block_rows), heads as u32, 1],
-                threads: choice.threads,
-                shared_bytes: choice.shared_bytes,
-                args: &args,
-                args_pointer: ptr::from_ref(&args).cast(),
-            })?;
+            if choice.is_by_quads() {
+                let quads = self.pattern.quads()?;
+                let ([quad_table, entries], count) = (quads.pointers(), quads.count());
+                let args = QuadArgs { quad_table, entries, operands, quads: count };
+                launch(stream, choice, [count, heads as u32], &args)?;
+            } else {
+                let row_table = GlobalPtr::from_address(self.pattern.row_table.as_slice().address());
+                let columns = GlobalPtr::<I::Device>::from_address(self.pattern.columns.as_slice().address());
+                let args = Args { row_table, columns, operands };
+                launch(stream, choice, [rows as u32, heads as u32], &args)?;
+            }
         }
         Ok(())
     }
@@ -236,15 +239,34 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     }
 
     fn problem(&self, vector: u32) -> AttentionProblem {
-        AttentionProblem { dim: self.dim, vector, value: T::TYPE, index: I::TYPE }
+        let DevicePattern { nnz, cols: keys, .. } = *self.pattern;
+        let (value, index) = (T::TYPE, I::TYPE);
+        AttentionProblem { nnz, keys, quad_entries: None, dim: self.dim, vector, value, index }
+    }
+
+    /// The mask's entries as quads, if such kernels may be chosen. Where there is no room for them, and the algorithm is the
+    /// library's choice, they may not.
+    fn quad_entries(&self) -> Result<Option<usize>> {
+        let wanted = self.options.algorithm;
+        let may_be = |choice: &AttentionChoice| {
+            choice.is_by_quads() && (wanted == AttentionAlgorithm::Auto || wanted == choice.algorithm)
+        };
+        if !choose(&self.problem(VECTORS[0])).iter().any(may_be) {
+            return Ok(None);
+        }
+        match self.pattern.quads() {
+            Err(Error::OutOfMemory { .. }) if wanted == AttentionAlgorithm::Auto => Ok(None),
+            quads => Ok(Some(quads?.entries())),
+        }
     }
 
     /// The kernel for addresses that allow vectors of `vector`.
-    fn find(&self, vector: u32) -> Option<AttentionChoice> {
+    fn find(&self, vector: u32, quad_entries: Option<usize>) -> Option<AttentionChoice> {
         let wanted = self.options.algorithm;
         let fits =
             |choice: &AttentionChoice| wanted == AttentionAlgorithm::Auto || choice.algorithm == wanted;
-        choose(&self.problem(vector)).into_iter().find(fits)
+        let problem = AttentionProblem { quad_entries, ..self.problem(vector) };
+        choose(&problem).into_iter().find(fits)
     }
 
     /// The choice for addresses whose bits are in `addresses`.
@@ -264,4 +286,21 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         let algorithm = format!("{:?}", self.options.algorithm);
         Error::Illegal { operation: OPERATION, algorithm, why, legal: legal.join(", ") }
     }
+}
+
+/// Launches a kernel over so many items and heads.
+fn launch<A: Copy + 'static>(
+    stream: &Stream,
+    choice: &AttentionChoice,
+    [items, heads]: [u32; 2],
+    args: &A,
+) -> Result<()> {
+    stream.launch(&Launch {
+        entry: choice.entry,
+        grid: [items.div_ceil(choice.tile.block_rows), heads, 1],
+        threads: choice.threads,
+        shared_bytes: choice.shared_bytes,
+        args,
+        args_pointer: ptr::from_ref(args).cast(),
+    })
 }
