@@ -18,10 +18,12 @@
 
 pub mod bound;
 mod error;
+mod sddmm;
 mod spmm;
 mod value;
 
 pub use bound::Precision;
 pub use error::{Mismatch, ReferenceError};
+pub use sddmm::{SampledReport, SddmmReference, sddmm};
 pub use spmm::{Epilogue, ErrorReport, SpmmReference, spmm, spmm_rows};
 pub use value::Value;
