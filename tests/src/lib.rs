@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | [`attention`] | attention under a sparse mask |
 //! | [`device`] | memory, streams, and what a device must refuse |
+//! | [`sddmm`] | dense × dense at the nonzeros of a sparse matrix |
 //! | [`spmm`] | sparse × dense |
 //! | [`transpose`] | Aᵀ, and products with it |
 pub mod attention;
@@ -20,6 +21,7 @@ mod expect;
 pub mod number;
 pub mod report;
 pub mod run;
+pub mod sddmm;
 pub mod spmm;
 pub mod target;
 pub mod transpose;
@@ -42,6 +44,7 @@ pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(spmm::cases(options, data));
     cases.extend(attention::cases());
     cases.extend(transpose::cases(options));
+    cases.extend(sddmm::cases(options));
     cases
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct DevicePattern<I: Index> {
     pub(crate) masks: OnceLock<Masks>,
     /// What attention by quads of queries reads, made when the first plan wants it.
     pub(crate) quads: OnceLock<Quads>,
+    /// The row of each nonzero, made when the first plan of SDDMM wants it.
+    pub(crate) row_indices: OnceLock<Buffer<u32>>,
     /// The transposed pattern, once it was asked for.
     pub(crate) transposed: OnceLock<TransposedPattern<I>>,
 }
@@ -285,6 +287,7 @@ impl<I: Index> DevicePattern<I> {
             columns,
             masks: OnceLock::new(),
             quads: OnceLock::new(),
+            row_indices: OnceLock::new(),
             transposed: OnceLock::new(),
         })
     }

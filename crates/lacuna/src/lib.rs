@@ -37,6 +37,8 @@ mod csr;
 mod device;
 mod element;
 mod error;
+mod layout;
+mod sddmm;
 mod spmm;
 mod stream;
 mod transpose;
@@ -56,6 +58,9 @@ pub use lacuna_kernels::spmm::{Arithmetic, Idea, Scheme, Tile};
 pub use lacuna_kernels::{IndexType, ValueType};
 pub use lacuna_matrix as matrix;
 pub use lacuna_sim as sim;
+pub use sddmm::{
+    Sddmm, SddmmAlgorithm, SddmmChoice, SddmmOperands, SddmmOptions, SddmmProblem, choose_sddmm, sddmm,
+};
 pub use spmm::{
     Choice, CostModel, LONG_ROWS, Precision, Problem, Spmm, SpmmAlgorithm, SpmmOperands, SpmmOptions, choose,
     choose_by, spmm,

@@ -19,6 +19,7 @@
 mod attention;
 pub mod bound;
 mod error;
+mod sddmm;
 mod spmm;
 mod value;
 
@@ -28,5 +29,6 @@ pub use attention::{
 };
 pub use bound::Precision;
 pub use error::{Mismatch, ReferenceError};
+pub use sddmm::{SampledReport, SddmmReference, sddmm};
 pub use spmm::{Epilogue, ErrorReport, SpmmReference, spmm, spmm_rows};
 pub use value::Value;

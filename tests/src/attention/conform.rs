@@ -10,7 +10,8 @@ use lacuna_reference::Heads;
 
 use super::problem::Problem;
 use crate::expect::same_bits;
-use crate::spmm::{Guarded, Spot};
+use crate::spmm::Spot;
+use crate::spmm::guarded::Guarded;
 use crate::{Context, Number};
 
 /// Checks O, and the logarithms, against the oracle: for each type of values, by every legal algorithm. Gives the largest

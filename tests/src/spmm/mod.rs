@@ -8,7 +8,7 @@ mod blocks;
 mod columns;
 mod conform;
 mod epilogue;
-mod guarded;
+pub(crate) mod guarded;
 mod huge;
 mod problem;
 mod product;
@@ -22,7 +22,6 @@ mod tuned;
 mod values;
 
 pub use conform::conform;
-pub(crate) use guarded::Guarded;
 pub use guarded::{Placement, Spot};
 pub use problem::Problem;
 
