@@ -10,6 +10,7 @@ pub mod entries;
 mod kernel;
 mod list;
 pub mod sddmm;
+pub mod softmax;
 pub mod spmm;
 pub mod transpose;
 mod types;

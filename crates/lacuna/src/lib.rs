@@ -39,6 +39,7 @@ mod element;
 mod error;
 mod layout;
 mod sddmm;
+mod softmax;
 mod spmm;
 mod stream;
 mod transpose;
@@ -60,6 +61,9 @@ pub use lacuna_matrix as matrix;
 pub use lacuna_sim as sim;
 pub use sddmm::{
     Sddmm, SddmmAlgorithm, SddmmChoice, SddmmOperands, SddmmOptions, SddmmProblem, choose_sddmm, sddmm,
+};
+pub use softmax::{
+    RowLengths, SoftmaxAlgorithm, SoftmaxOptions, SoftmaxPart, SoftmaxProblem, SparseSoftmax, choose_softmax,
 };
 pub use spmm::{
     Choice, CostModel, LONG_ROWS, Precision, Problem, Spmm, SpmmAlgorithm, SpmmOperands, SpmmOptions, choose,
