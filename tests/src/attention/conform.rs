@@ -4,9 +4,9 @@ use half::{bf16, f16};
 use lacuna::matrix::Csr;
 use lacuna::{
     AttentionAlgorithm, AttentionOperands, AttentionOptions, AttentionProblem, CsrMatrix, Index,
-    SparseAttention, choose_attention,
+    SparseAttention, ValueType, choose_attention,
 };
-use lacuna_reference::Heads;
+use lacuna_reference::{AttentionArithmetic, Heads, Precision};
 
 use super::problem::Problem;
 use crate::expect::same_bits;
@@ -52,7 +52,17 @@ fn every_algorithm<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem<T>) 
         let (error, _) = run.check(choice.algorithm, None).with_context(|| choice.entry)?;
         worst = worst.max(error);
     }
+    // Softmax refuses a scale of 0.
+    if problem.scale != Some(0.0) {
+        let (error, _) = run.check(AttentionAlgorithm::ThreeSteps, None).context("three steps")?;
+        worst = worst.max(error);
+    }
     Ok(worst)
+}
+
+/// The arithmetic of SpMM in products of this type, of rows that are short on average.
+pub(super) fn precision<T: Number>() -> Precision {
+    if T::TYPE == ValueType::F32 { Precision::Fp32 } else { Precision::Tensor }
 }
 
 /// A problem on a device.
@@ -83,6 +93,8 @@ impl<'a, T: Number, I: Index> Run<'a, T, I> {
         let mut o = upload(&vec![T::POISON; plan.query_len()], 3)?;
         let poison = vec![f32::POISON; plan.logsumexp_len()];
         let mut logsumexp = Guarded::new(self.cx.device, &poison, Spot::Slice(1))?;
+        let steps = algorithm == AttentionAlgorithm::ThreeSteps;
+        ensure!((plan.workspace_bytes() == 0) == (!steps || q.is_empty()), "bytes of workspace");
         plan.run_with(
             self.cx.stream,
             AttentionOperands {
@@ -90,16 +102,16 @@ impl<'a, T: Number, I: Index> Run<'a, T, I> {
                 k: k_on.slice()?,
                 v: v_on.slice()?,
                 o: o.slice_mut()?,
-                logsumexp: Some(logsumexp.slice_mut()?),
+                logsumexp: if steps { None } else { Some(logsumexp.slice_mut()?) },
             },
         )?;
         let o = o.read("O", self.cx.stream)?;
         let logsumexp = logsumexp.read("the logarithms", self.cx.stream)?;
-        let scale = plan.scale();
-        Ok((self.compare(scale, &o, &logsumexp)?, o))
+        let logsumexp = (!steps).then_some(&logsumexp[..]);
+        Ok((self.compare(plan.scale(), &o, logsumexp)?, o))
     }
 
-    fn compare(&self, scale: f32, o: &[T], logsumexp: &[f32]) -> Result<f64> {
+    fn compare(&self, scale: f32, o: &[T], logsumexp: Option<&[f32]>) -> Result<f64> {
         let Problem { mask, dim, heads, q, k, v, .. } = self.problem;
         let (queries, keys) = (mask.rows() * dim, mask.cols() * dim);
         let mut worst = 0.0_f64;
@@ -108,12 +120,19 @@ impl<'a, T: Number, I: Index> Run<'a, T, I> {
             let of_queries = head * queries..(head + 1) * queries;
             let operands =
                 Heads { q: &q[of_queries.clone()], k: &k[of_keys.clone()], v: &v[of_keys], dim: *dim, scale };
-            let reference = lacuna_reference::attention(mask, operands)?;
+            let arithmetic = match logsumexp {
+                Some(_) => AttentionArithmetic::Fused,
+                None => AttentionArithmetic::Steps(precision::<T>()),
+            };
+            let reference = lacuna_reference::attention(mask, operands)?.arithmetic(arithmetic);
             let at = || format!("head {head}");
             let report = reference.check(&o[of_queries]).with_context(at)?;
-            let logarithms = &logsumexp[head * mask.rows()..][..mask.rows()];
-            let logarithms = reference.check_logsumexp(logarithms).context("logarithms").with_context(at)?;
-            worst = worst.max(report.worst_over_bound).max(logarithms.worst_over_bound);
+            worst = worst.max(report.worst_over_bound);
+            if let Some(logsumexp) = logsumexp {
+                let logarithms = &logsumexp[head * mask.rows()..][..mask.rows()];
+                let report = reference.check_logsumexp(logarithms).context("logarithms").with_context(at)?;
+                worst = worst.max(report.worst_over_bound);
+            }
         }
         Ok(worst)
     }

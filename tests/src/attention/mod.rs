@@ -1,6 +1,7 @@
 //! Attention under a sparse mask.
 //!
 //! [`conform()`] is the check that the cases on shapes and values share; the other modules make problems for it.
+mod backward;
 mod conform;
 mod masks;
 mod problem;
@@ -18,6 +19,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut cases = shapes::cases();
     cases.extend(masks::cases());
     cases.extend(values::cases());
+    cases.extend(backward::cases());
     cases.extend(refusals::cases());
     cases
 }

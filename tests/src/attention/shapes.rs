@@ -28,6 +28,12 @@ pub(super) fn cases() -> Vec<Case> {
             Ok(Problem::draw(of_rows(101, &rows)?, 16, 1, seed))
         },
     ));
+    cases.push(case(
+        "attention/dimension/300".into(),
+        "more than fused kernels take",
+        Effort::Quick,
+        |seed| Ok(Problem::draw(of_rows(9, &[spread(5, 9), vec![], spread(9, 9)])?, 300, 1, seed)),
+    ));
     cases.push(case("attention/shapes/heads".into(), "3 heads", Effort::Quick, |seed| {
         Ok(Problem::draw(generate::uniform(6, 40, 0.5, seed)?, 20, 3, seed))
     }));

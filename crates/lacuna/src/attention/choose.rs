@@ -31,6 +31,9 @@ pub enum AttentionAlgorithm {
     /// The library chooses.
     #[default]
     Auto,
+    /// As SDDMM, softmax and SpMM, with the scores in memory of the plan: for any dimension. Scores and weights are rounded to
+    /// the type of the operands. Runs of such a plan on several streams must be ordered.
+    ThreeSteps,
     /// In one pass that writes no score: a warp takes a query. Dimensions up to 256.
     FusedRows {
         /// Elements that a lane loads at once.

@@ -5,11 +5,13 @@ mod choose;
 mod options;
 mod plan;
 mod quads;
+mod steps;
 
 pub use choose::{AttentionAlgorithm, AttentionChoice, AttentionProblem, choose};
 pub use options::AttentionOptions;
 pub use plan::{AttentionOperands, SparseAttention};
 pub(crate) use quads::Quads;
+pub use steps::{AttentionPass, AttentionSteps, AttentionWorkspace};
 
 /// What errors call this operation.
 const OPERATION: &str = "attention";

@@ -1,14 +1,14 @@
 //! Plans: what is worked out once for a mask and a dimension.
 use std::marker::PhantomData;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::attention::{Args, Operands, QuadArgs};
 
 use super::choose::{AttentionAlgorithm, AttentionChoice, AttentionProblem, choose};
 use super::options::in_powers_of_two;
-use super::{AttentionOptions, OPERATION};
+use super::{AttentionOptions, AttentionSteps, OPERATION};
 use crate::backend::Launch;
 use crate::csr::{DevicePattern, expect_at_most};
 use crate::{CsrMatrix, Device, Error, Index, Result, Slice, SliceMut, Stream, Value};
@@ -64,9 +64,17 @@ pub struct SparseAttention<T: Value = f32, I: Index = u32> {
     factor: f32,
     /// Elements of Q and O, and of K and V.
     lens: [usize; 2],
-    /// The choice for each of [`VECTORS`].
+    /// The choice for each of [`VECTORS`]; none where it goes by steps.
     choices: [Option<AttentionChoice>; VECTORS.len()],
+    steps: Option<Arc<Steps<T, I>>>,
     values: PhantomData<T>,
+}
+
+/// Attention in three steps, and room for its weights.
+#[derive(Debug)]
+struct Steps<T: Value, I: Index> {
+    plan: AttentionSteps<T, I>,
+    weights: Mutex<CsrMatrix<T, I>>,
 }
 
 /// What a run works on.
@@ -122,18 +130,31 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         ];
         let (pattern, device) = (Arc::clone(mask.pattern()), mask.device().clone());
         let choices = [None; VECTORS.len()];
-        let mut plan = Self { pattern, device, dim, options, factor, lens, choices, values: PhantomData };
+        let mut plan =
+            Self { pattern, device, dim, options, factor, lens, choices, steps: None, values: PhantomData };
         let quad_entries = plan.quad_entries()?;
         plan.choices = VECTORS.map(|vector| plan.find(vector, quad_entries));
-        if plan.choices.iter().all(Option::is_none) {
+        let fused = plan.choices.iter().any(Option::is_some);
+        let algorithm = options.algorithm;
+        if algorithm == AttentionAlgorithm::ThreeSteps || algorithm == AttentionAlgorithm::Auto && !fused {
+            let steps = AttentionSteps::plan(mask, dim, options)?;
+            let weights = Mutex::new(steps.weights()?);
+            plan.steps = Some(Arc::new(Steps { plan: steps, weights }));
+        } else if !fused {
             return Err(plan.illegal(format!("no kernel has these numbers with d = {dim}"), VECTORS[0]));
         }
         Ok(plan)
     }
 
-    /// The kernel that runs where all operands are aligned to 16 bytes, as whole buffers are.
-    pub fn choice(&self) -> &AttentionChoice {
-        self.choices.iter().flatten().next().expect("a plan has at least one choice")
+    /// The fused kernel that runs where all operands are aligned to 16 bytes, as whole buffers are; none where three steps
+    /// are taken.
+    pub fn choice(&self) -> Option<&AttentionChoice> {
+        self.choices.iter().flatten().next()
+    }
+    /// Bytes of device memory that the plan holds for its runs: the scores of all heads where three steps are taken, and
+    /// otherwise nothing. What was worked out of the mask is not counted; it is kept with that.
+    pub fn workspace_bytes(&self) -> usize {
+        self.steps.as_ref().map_or(0, |steps| steps.plan.weights_bytes())
     }
     /// The options that were planned with.
     pub fn options(&self) -> &AttentionOptions {
@@ -183,6 +204,14 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
             return Ok(());
         }
         let AttentionOperands { q, k, v, o, logsumexp } = operands;
+        if let Some(steps) = &self.steps {
+            if logsumexp.is_some() {
+                return Err(self.illegal("three steps have no logarithms".into(), VECTORS[0]));
+            }
+            // Whoever panicked while it held the room left no work half given to a stream.
+            let mut weights = steps.weights.lock().unwrap_or_else(PoisonError::into_inner);
+            return steps.plan.forward(stream, q, k, v, &mut weights, o);
+        }
         let choice = self.choice_at(q.address() | k.address() | v.address() | o.address())?;
         let (rows, cols) = (self.pattern.rows, self.pattern.cols);
         for head in (0..self.options.batch).step_by(MAX_GRID_Y) {
@@ -281,8 +310,11 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     }
 
     fn illegal(&self, why: String, vector: u32) -> Error {
-        let legal: Vec<String> =
+        let mut legal: Vec<String> =
             choose(&self.problem(vector)).iter().map(|choice| format!("{:?}", choice.algorithm)).collect();
+        if self.steps.is_none() {
+            legal.push(format!("{:?}", AttentionAlgorithm::ThreeSteps));
+        }
         let algorithm = format!("{:?}", self.options.algorithm);
         Error::Illegal { operation: OPERATION, algorithm, why, legal: legal.join(", ") }
     }
