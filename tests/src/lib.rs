@@ -5,10 +5,13 @@
 //!
 //! | module | cases of |
 //! | --- | --- |
+//! | [`attention`] | attention under a sparse mask |
 //! | [`device`] | memory, streams, and what a device must refuse |
 //! | [`softmax`] | the softmax over rows, and its gradient |
+//! | [`sddmm`] | dense × dense at the nonzeros of a sparse matrix |
 //! | [`spmm`] | sparse × dense |
 //! | [`transpose`] | Aᵀ, and products with it |
+pub mod attention;
 pub mod case;
 pub mod cli;
 pub mod data;
@@ -19,6 +22,7 @@ mod expect;
 pub mod number;
 pub mod report;
 pub mod run;
+pub mod sddmm;
 pub mod softmax;
 pub mod spmm;
 pub mod target;
@@ -41,7 +45,9 @@ pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     let mut cases = device::cases();
     cases.extend(spmm::cases(options, data));
     cases.extend(softmax::cases(options));
+    cases.extend(attention::cases());
     cases.extend(transpose::cases(options));
+    cases.extend(sddmm::cases(options));
     cases
 }
 

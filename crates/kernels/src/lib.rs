@@ -5,9 +5,11 @@
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 
+pub mod attention;
 pub mod entries;
 mod kernel;
 mod list;
+pub mod sddmm;
 pub mod softmax;
 pub mod spmm;
 pub mod transpose;

@@ -9,6 +9,62 @@
 macro_rules! for_each_kernel {
     ($($callback:ident)::+) => {
         $($callback)::+! {
+            attention {
+                // Type of values, of indices (where not u32), elements a lane, lanes, vectors a lane, keys: see attention/rows.rs.
+                attention_f32_v4_l8_c1: $crate::attention::Rows<f32, u32, 4, 8, 1, 8>;
+                attention_f32_v4_l8_c2: $crate::attention::Rows<f32, u32, 4, 8, 2, 4>;
+                attention_f32_v4_l16_c2: $crate::attention::Rows<f32, u32, 4, 16, 2, 4>;
+                attention_f32_v4_l32_c2: $crate::attention::Rows<f32, u32, 4, 32, 2, 4>;
+                attention_f32_v1_l32_c1: $crate::attention::Rows<f32, u32, 1, 32, 1, 8>;
+                attention_f32_v1_l32_c2: $crate::attention::Rows<f32, u32, 1, 32, 2, 8>;
+                attention_f32_v1_l32_c8: $crate::attention::Rows<f32, u32, 1, 32, 8, 4>;
+                attention_f16_v8_l4_c1: $crate::attention::Rows<$crate::F16, u32, 8, 4, 1, 4>;
+                attention_f16_v8_l8_c1: $crate::attention::Rows<$crate::F16, u32, 8, 8, 1, 4>;
+                attention_f16_v8_l8_c2: $crate::attention::Rows<$crate::F16, u32, 8, 8, 2, 2>;
+                attention_f16_v8_l16_c2: $crate::attention::Rows<$crate::F16, u32, 8, 16, 2, 2>;
+                attention_f16_v1_l32_c1: $crate::attention::Rows<$crate::F16, u32, 1, 32, 1, 8>;
+                attention_f16_v1_l32_c2: $crate::attention::Rows<$crate::F16, u32, 1, 32, 2, 8>;
+                attention_f16_v1_l32_c8: $crate::attention::Rows<$crate::F16, u32, 1, 32, 8, 4>;
+                attention_bf16_v8_l4_c1: $crate::attention::Rows<$crate::Bf16, u32, 8, 4, 1, 4>;
+                attention_bf16_v8_l8_c1: $crate::attention::Rows<$crate::Bf16, u32, 8, 8, 1, 4>;
+                attention_bf16_v8_l8_c2: $crate::attention::Rows<$crate::Bf16, u32, 8, 8, 2, 2>;
+                attention_bf16_v8_l16_c2: $crate::attention::Rows<$crate::Bf16, u32, 8, 16, 2, 2>;
+                attention_bf16_v1_l32_c1: $crate::attention::Rows<$crate::Bf16, u32, 1, 32, 1, 8>;
+                attention_bf16_v1_l32_c2: $crate::attention::Rows<$crate::Bf16, u32, 1, 32, 2, 8>;
+                attention_bf16_v1_l32_c8: $crate::attention::Rows<$crate::Bf16, u32, 1, 32, 8, 4>;
+                attention_f32_u16_v4_l8_c1: $crate::attention::Rows<f32, u16, 4, 8, 1, 8>;
+                attention_f32_u16_v4_l8_c2: $crate::attention::Rows<f32, u16, 4, 8, 2, 4>;
+                attention_f32_u16_v4_l16_c2: $crate::attention::Rows<f32, u16, 4, 16, 2, 4>;
+                attention_f32_u16_v4_l32_c2: $crate::attention::Rows<f32, u16, 4, 32, 2, 4>;
+                attention_f32_u16_v1_l32_c1: $crate::attention::Rows<f32, u16, 1, 32, 1, 8>;
+                attention_f32_u16_v1_l32_c2: $crate::attention::Rows<f32, u16, 1, 32, 2, 8>;
+                attention_f32_u16_v1_l32_c8: $crate::attention::Rows<f32, u16, 1, 32, 8, 4>;
+                attention_f16_u16_v8_l4_c1: $crate::attention::Rows<$crate::F16, u16, 8, 4, 1, 4>;
+                attention_f16_u16_v8_l8_c1: $crate::attention::Rows<$crate::F16, u16, 8, 8, 1, 4>;
+                attention_f16_u16_v8_l8_c2: $crate::attention::Rows<$crate::F16, u16, 8, 8, 2, 2>;
+                attention_f16_u16_v8_l16_c2: $crate::attention::Rows<$crate::F16, u16, 8, 16, 2, 2>;
+                attention_f16_u16_v1_l32_c1: $crate::attention::Rows<$crate::F16, u16, 1, 32, 1, 8>;
+                attention_f16_u16_v1_l32_c2: $crate::attention::Rows<$crate::F16, u16, 1, 32, 2, 8>;
+                attention_f16_u16_v1_l32_c8: $crate::attention::Rows<$crate::F16, u16, 1, 32, 8, 4>;
+                attention_bf16_u16_v8_l4_c1: $crate::attention::Rows<$crate::Bf16, u16, 8, 4, 1, 4>;
+                attention_bf16_u16_v8_l8_c1: $crate::attention::Rows<$crate::Bf16, u16, 8, 8, 1, 4>;
+                attention_bf16_u16_v8_l8_c2: $crate::attention::Rows<$crate::Bf16, u16, 8, 8, 2, 2>;
+                attention_bf16_u16_v8_l16_c2: $crate::attention::Rows<$crate::Bf16, u16, 8, 16, 2, 2>;
+                attention_bf16_u16_v1_l32_c1: $crate::attention::Rows<$crate::Bf16, u16, 1, 32, 1, 8>;
+                attention_bf16_u16_v1_l32_c2: $crate::attention::Rows<$crate::Bf16, u16, 1, 32, 2, 8>;
+                attention_bf16_u16_v1_l32_c8: $crate::attention::Rows<$crate::Bf16, u16, 1, 32, 8, 4>;
+
+                // The same for quads of queries, and blocks of an SM: see attention/quads.rs.
+                attention_f32_quads_v4_l8_c1: $crate::attention::Quads<f32, 4, 8, 1, 4, 4>;
+                attention_f32_quads_v4_l8_c2: $crate::attention::Quads<f32, 4, 8, 2, 2, 3>;
+                attention_f32_quads_v4_l16_c2: $crate::attention::Quads<f32, 4, 16, 2, 2, 2>;
+                attention_f16_quads_v8_l4_c1: $crate::attention::Quads<$crate::F16, 8, 4, 1, 2, 3>;
+                attention_f16_quads_v8_l8_c1: $crate::attention::Quads<$crate::F16, 8, 8, 1, 2, 3>;
+                attention_f16_quads_v8_l8_c2: $crate::attention::Quads<$crate::F16, 8, 8, 2, 2, 2>;
+                attention_bf16_quads_v8_l4_c1: $crate::attention::Quads<$crate::Bf16, 8, 4, 1, 2, 3>;
+                attention_bf16_quads_v8_l8_c1: $crate::attention::Quads<$crate::Bf16, 8, 8, 1, 2, 3>;
+                attention_bf16_quads_v8_l8_c2: $crate::attention::Quads<$crate::Bf16, 8, 8, 2, 2, 2>;
+            }
             spmm {
                 // Type of values, of indices (where not u32), columns a lane, lanes, teams, warps: see spmm/config.rs; and what
                 // else, see spmm/form.rs.
@@ -266,6 +322,70 @@ macro_rules! for_each_kernel {
                 transpose_gather_b32_v1: $crate::transpose::Gather<u32, 1>;
                 transpose_gather_b16_v4: $crate::transpose::Gather<u16, 4>;
                 transpose_gather_b16_v1: $crate::transpose::Gather<u16, 1>;
+            }
+            sddmm {
+                // Elements a load, loads a lane, nonzeros at once, lanes, nonzeros of a tile: see sddmm/config.rs.
+                sddmm_f32_v4x4_l8: $crate::sddmm::Nonzeros<f32, u32, 4, 4, 2, 8, 32>;
+                sddmm_f32_v4x2_l8: $crate::sddmm::Nonzeros<f32, u32, 4, 2, 4, 8, 32>;
+                sddmm_f32_v4x1_l8: $crate::sddmm::Nonzeros<f32, u32, 4, 1, 4, 8, 32>;
+                sddmm_f32_v4x1_l4: $crate::sddmm::Nonzeros<f32, u32, 4, 1, 4, 4, 32>;
+                sddmm_f32_v4x2_l16: $crate::sddmm::Nonzeros<f32, u32, 4, 2, 4, 16, 32>;
+                sddmm_f32_v4x1_l16: $crate::sddmm::Nonzeros<f32, u32, 4, 1, 4, 16, 32>;
+                sddmm_f32_v4x2_l32: $crate::sddmm::Nonzeros<f32, u32, 4, 2, 4, 32, 32>;
+                sddmm_f32_v4x1_l32: $crate::sddmm::Nonzeros<f32, u32, 4, 1, 4, 32, 32>;
+                sddmm_f32_v2x2_l8: $crate::sddmm::Nonzeros<f32, u32, 2, 2, 4, 8, 32>;
+                sddmm_f32_v2x2_l32: $crate::sddmm::Nonzeros<f32, u32, 2, 2, 4, 32, 32>;
+                sddmm_f32_v1x4_l8: $crate::sddmm::Nonzeros<f32, u32, 1, 4, 4, 8, 32>;
+                sddmm_f32_v1x4_l32: $crate::sddmm::Nonzeros<f32, u32, 1, 4, 4, 32, 32>;
+
+                sddmm_f16_v8x2_l8: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 2, 2, 8, 32>;
+                sddmm_f16_v8x1_l8: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 1, 4, 8, 32>;
+                sddmm_f16_v8x1_l4: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 1, 4, 4, 32>;
+                sddmm_f16_v8x1_l32: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 1, 4, 32, 32>;
+                sddmm_f16_v4x2_l8: $crate::sddmm::Nonzeros<$crate::F16, u32, 4, 2, 4, 8, 32>;
+                sddmm_f16_v2x2_l8: $crate::sddmm::Nonzeros<$crate::F16, u32, 2, 2, 4, 8, 32>;
+                sddmm_f16_v1x4_l8: $crate::sddmm::Nonzeros<$crate::F16, u32, 1, 4, 4, 8, 32>;
+                sddmm_f16_v1x4_l32: $crate::sddmm::Nonzeros<$crate::F16, u32, 1, 4, 4, 32, 32>;
+
+                sddmm_bf16_v8x2_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 2, 2, 8, 32>;
+                sddmm_bf16_v8x1_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 1, 4, 8, 32>;
+                sddmm_bf16_v8x1_l4: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 1, 4, 4, 32>;
+                sddmm_bf16_v8x1_l32: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 1, 4, 32, 32>;
+                sddmm_bf16_v4x2_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 4, 2, 4, 8, 32>;
+                sddmm_bf16_v2x2_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 2, 2, 4, 8, 32>;
+                sddmm_bf16_v1x4_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 1, 4, 4, 8, 32>;
+                sddmm_bf16_v1x4_l32: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 1, 4, 4, 32, 32>;
+
+                sddmm_f32_u16_v4x4_l8: $crate::sddmm::Nonzeros<f32, u16, 4, 4, 2, 8, 32>;
+                sddmm_f32_u16_v4x2_l8: $crate::sddmm::Nonzeros<f32, u16, 4, 2, 4, 8, 32>;
+                sddmm_f32_u16_v4x1_l8: $crate::sddmm::Nonzeros<f32, u16, 4, 1, 4, 8, 32>;
+                sddmm_f32_u16_v4x2_l32: $crate::sddmm::Nonzeros<f32, u16, 4, 2, 4, 32, 32>;
+                sddmm_f32_u16_v2x2_l8: $crate::sddmm::Nonzeros<f32, u16, 2, 2, 4, 8, 32>;
+                sddmm_f32_u16_v1x4_l8: $crate::sddmm::Nonzeros<f32, u16, 1, 4, 4, 8, 32>;
+                sddmm_f32_u16_v1x4_l32: $crate::sddmm::Nonzeros<f32, u16, 1, 4, 4, 32, 32>;
+
+                sddmm_f16_u16_v8x2_l8: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 2, 2, 8, 32>;
+                sddmm_f16_u16_v8x1_l8: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 1, 4, 8, 32>;
+                sddmm_f16_u16_v8x1_l4: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 1, 4, 4, 32>;
+                sddmm_f16_u16_v8x1_l32: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 1, 4, 32, 32>;
+                sddmm_f16_u16_v4x2_l8: $crate::sddmm::Nonzeros<$crate::F16, u16, 4, 2, 4, 8, 32>;
+                sddmm_f16_u16_v2x2_l8: $crate::sddmm::Nonzeros<$crate::F16, u16, 2, 2, 4, 8, 32>;
+                sddmm_f16_u16_v1x4_l8: $crate::sddmm::Nonzeros<$crate::F16, u16, 1, 4, 4, 8, 32>;
+                sddmm_f16_u16_v1x4_l32: $crate::sddmm::Nonzeros<$crate::F16, u16, 1, 4, 4, 32, 32>;
+
+                sddmm_bf16_u16_v8x2_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 2, 2, 8, 32>;
+                sddmm_bf16_u16_v8x1_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 1, 4, 8, 32>;
+                sddmm_bf16_u16_v8x1_l4: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 1, 4, 4, 32>;
+                sddmm_bf16_u16_v8x1_l32: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 1, 4, 32, 32>;
+                sddmm_bf16_u16_v4x2_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 4, 2, 4, 8, 32>;
+                sddmm_bf16_u16_v2x2_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 2, 2, 4, 8, 32>;
+                sddmm_bf16_u16_v1x4_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 1, 4, 4, 8, 32>;
+                sddmm_bf16_u16_v1x4_l32: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 1, 4, 4, 32, 32>;
+
+                // What the kernels above read beside the operands.
+                sddmm_rows: $crate::sddmm::RowIndices;
+                sddmm_dense_b32: $crate::sddmm::DenseTranspose<u32>;
+                sddmm_dense_b16: $crate::sddmm::DenseTranspose<u16>;
             }
         }
     };

@@ -30,12 +30,15 @@
 //! ```
 //!
 //! Those who need one product once call [`spmm`](spmm()).
+mod attention;
 mod backend;
 mod buffer;
 mod csr;
 mod device;
 mod element;
 mod error;
+mod layout;
+mod sddmm;
 mod softmax;
 mod spmm;
 mod stream;
@@ -43,6 +46,10 @@ mod transpose;
 mod tune;
 mod value;
 
+pub use attention::{
+    AttentionAlgorithm, AttentionChoice, AttentionOperands, AttentionOptions, AttentionPass,
+    AttentionProblem, AttentionSteps, AttentionWorkspace, SparseAttention, choose as choose_attention,
+};
 pub use buffer::{Buffer, Slice, SliceMut};
 pub use csr::{CsrMatrix, RowOrder};
 pub use device::{Device, DeviceInfo, SimulatedLaunch};
@@ -52,6 +59,9 @@ pub use lacuna_kernels::spmm::{Arithmetic, Idea, Scheme, Tile};
 pub use lacuna_kernels::{IndexType, ValueType};
 pub use lacuna_matrix as matrix;
 pub use lacuna_sim as sim;
+pub use sddmm::{
+    Sddmm, SddmmAlgorithm, SddmmChoice, SddmmOperands, SddmmOptions, SddmmProblem, choose_sddmm, sddmm,
+};
 pub use softmax::{
     RowLengths, SoftmaxAlgorithm, SoftmaxOptions, SoftmaxPart, SoftmaxProblem, SparseSoftmax, choose_softmax,
 };

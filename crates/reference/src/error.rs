@@ -16,6 +16,26 @@ pub enum ReferenceError {
         /// Elements given.
         got: usize,
     },
+    /// A dense operand has the wrong number of elements.
+    #[error("{what}: expected {rows} × {cols} elements, row-major, got {got}")]
+    FactorLength {
+        /// Which operand.
+        what: &'static str,
+        /// Rows that it must have.
+        rows: usize,
+        /// Columns that it must have.
+        cols: usize,
+        /// Elements given.
+        got: usize,
+    },
+    /// The sums of a sampled product have too many terms for their error to be bounded.
+    #[error("K is {terms}: expected at most {max}, beyond which such a sum has no useful bound")]
+    TooLong {
+        /// Products of each sum.
+        terms: usize,
+        /// The most that can be checked.
+        max: u32,
+    },
     /// A row to compute is not a row of A.
     #[error("expected rows below {rows}, got row {row}")]
     RowOutOfRange {
@@ -93,10 +113,12 @@ pub enum Mismatch {
         /// Elements given.
         got: usize,
     },
-    /// The result has another number of values than its pattern has nonzeros.
-    #[error("result: expected {expected} values, one a nonzero, got {got}")]
+    /// There is not a value for each nonzero.
+    #[error("{what}: expected {expected} values, one a nonzero, got {got}")]
     Values {
-        /// Nonzeros of the pattern.
+        /// Which values.
+        what: &'static str,
+        /// Nonzeros.
         expected: usize,
         /// Values given.
         got: usize,

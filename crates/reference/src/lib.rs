@@ -16,14 +16,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod attention;
 pub mod bound;
 mod error;
+mod sddmm;
 mod softmax;
 mod spmm;
 mod value;
 
+pub use attention::{
+    Arithmetic as AttentionArithmetic, AttentionGradients, AttentionReference, Heads, attention,
+    attention_backward,
+};
 pub use bound::Precision;
 pub use error::{Mismatch, ReferenceError};
+pub use sddmm::{SampledReport, SddmmReference, sddmm};
 pub use softmax::{SoftmaxReference, softmax, softmax_gradient};
 pub use spmm::{Epilogue, ErrorReport, SpmmReference, spmm, spmm_rows};
 pub use value::Value;

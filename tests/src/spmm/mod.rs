@@ -8,7 +8,7 @@ mod blocks;
 mod columns;
 mod conform;
 mod epilogue;
-mod guarded;
+pub(crate) mod guarded;
 mod huge;
 mod persistent;
 mod problem;
@@ -23,7 +23,7 @@ mod tuned;
 mod values;
 
 pub use conform::conform;
-pub use guarded::Placement;
+pub use guarded::{Placement, Spot};
 pub use problem::Problem;
 
 use crate::data::Data;

@@ -4,7 +4,6 @@
 mod choose;
 mod cost;
 mod grid;
-mod layout;
 mod masks;
 mod options;
 mod plan;

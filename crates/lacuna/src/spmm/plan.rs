@@ -8,10 +8,10 @@ use lacuna_kernels::spmm::{Args, Output, TileArgs};
 
 use super::choose::{Choice, Problem, choose, find};
 use super::grid::{Extent, MAX_GRID_YZ, resident_blocks};
-use super::layout::{Layout, Strides};
 use super::{OPERATION, SpmmOptions};
 use crate::backend::Launch;
 use crate::csr::DevicePattern;
+use crate::layout::{Layout, Strides};
 use crate::{CsrMatrix, Error, Index, Result, Slice, SliceMut, Stream, Value};
 
 /// The most columns of B.
@@ -82,6 +82,8 @@ impl<T: Value, I: Index> Spmm<T, I> {
         let bytes = T::TYPE.bytes();
         let batch = options.batch;
         let b = Strides {
+            operation: OPERATION,
+            width: "N",
             len_what: "the number of elements of B",
             stride_what: "the stride of B",
             stride: options.b_stride,
@@ -90,6 +92,8 @@ impl<T: Value, I: Index> Spmm<T, I> {
         };
         let b = Layout::new(a.cols(), n, bytes, b)?;
         let c = Strides {
+            operation: OPERATION,
+            width: "N",
             len_what: "the number of elements of C",
             stride_what: "the stride of C",
             stride: options.c_stride,

@@ -30,6 +30,7 @@ mod epilogue;
 mod legal;
 mod precision;
 mod softmax;
+mod within;
 
 pub use epilogue::Finish;
 pub use legal::{Legal, Verdict};

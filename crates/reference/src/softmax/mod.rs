@@ -75,7 +75,7 @@ impl<T: Value> SoftmaxReference<T> {
     pub fn check(&self, got: &[T]) -> Result<ErrorReport, Mismatch> {
         let checked = self.legal.len();
         if got.len() != checked {
-            return Err(Mismatch::Values { expected: checked, got: got.len() });
+            return Err(Mismatch::Values { what: "result", expected: checked, got: got.len() });
         }
         let mut report = ErrorReport { checked, worst_over_bound: 0.0, worst_at: None };
         let (mut failures, mut worst_failure) = (0, (0, 0.0));
