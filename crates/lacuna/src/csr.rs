@@ -41,6 +41,8 @@ pub(crate) struct DevicePattern<I: Index> {
     pub(crate) quads: OnceLock<Quads>,
     /// The row of each nonzero, made when the first plan of SDDMM wants it.
     pub(crate) row_indices: OnceLock<Buffer<u32>>,
+    /// The order in which SDDMM takes tiles of nonzeros, made when the first plan wants it.
+    pub(crate) tile_order: OnceLock<Buffer<u32>>,
     /// The transposed pattern, once it was asked for.
     pub(crate) transposed: OnceLock<TransposedPattern<I>>,
 }
@@ -306,6 +308,7 @@ impl<I: Index> DevicePattern<I> {
             masks: OnceLock::new(),
             quads: OnceLock::new(),
             row_indices: OnceLock::new(),
+            tile_order: OnceLock::new(),
             transposed: OnceLock::new(),
         })
     }

@@ -60,7 +60,8 @@ pub use lacuna_kernels::{IndexType, ValueType};
 pub use lacuna_matrix as matrix;
 pub use lacuna_sim as sim;
 pub use sddmm::{
-    Sddmm, SddmmAlgorithm, SddmmChoice, SddmmOperands, SddmmOptions, SddmmProblem, choose_sddmm, sddmm,
+    Sddmm, SddmmAlgorithm, SddmmChoice, SddmmOperands, SddmmOptions, SddmmOrder, SddmmProblem, choose_sddmm,
+    sddmm,
 };
 pub use softmax::{
     RowLengths, SoftmaxAlgorithm, SoftmaxOptions, SoftmaxPart, SoftmaxProblem, SparseSoftmax, choose_softmax,

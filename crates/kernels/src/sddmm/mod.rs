@@ -8,14 +8,16 @@ mod config;
 mod dense;
 mod nonzeros;
 mod operands;
+mod order;
 mod rows;
 mod sums;
 mod tile;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 
-pub use config::Nonzeros;
+pub use config::{Nonzeros, TILE};
 pub use dense::{DenseArgs, DenseTranspose};
+pub use order::{OrderArgs, TileOrder};
 pub use rows::{RowArgs, RowIndices};
 pub use tile::{Scheme, Tile};
 
@@ -30,6 +32,8 @@ pub struct Args<T, I> {
     pub rows: GlobalPtr<u32>,
     /// The column of each nonzero; aligned likewise, with as many to spare, which are columns of C, too.
     pub columns: GlobalPtr<I>,
+    /// The tile of [`TILE`] nonzeros that each group of lanes takes; address 0 where they come as they stand.
+    pub order: GlobalPtr<u32>,
     /// What scales each result: the values of C; address 0 where nothing does.
     pub scale: GlobalPtr<T>,
     /// A, M×K.

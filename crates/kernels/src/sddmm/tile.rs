@@ -27,11 +27,11 @@ pub enum Scheme {
         vectors: u32,
         /// Nonzeros whose rows of B are under way together.
         at_once: u32,
-        /// Nonzeros of a tile.
-        items: u32,
     },
     /// No product: makes the row of each nonzero, [`RowIndices`](super::RowIndices).
     Rows,
+    /// No product: makes the order in which tiles are taken, [`TileOrder`](super::TileOrder).
+    Order,
     /// No product: transposes a dense matrix, [`DenseTranspose`](super::DenseTranspose).
     Dense,
 }

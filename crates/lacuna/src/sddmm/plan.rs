@@ -5,9 +5,9 @@ use std::sync::Arc;
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::sddmm::Args;
 
-use super::choose::{SddmmChoice, SddmmProblem, choose_sddmm, find};
+use super::choose::{SddmmChoice, SddmmProblem, choose_sddmm, find, is_ordered};
 use super::dense::Turned;
-use super::{MAX_GRID_Z, OPERATION, SddmmOptions};
+use super::{MAX_GRID_Z, OPERATION, SddmmOptions, SddmmOrder};
 use crate::backend::Launch;
 use crate::csr::DevicePattern;
 use crate::layout::{Layout, Strides};
@@ -77,7 +77,8 @@ pub struct SddmmOperands<'o, T: Value = f32, I: Index = u32> {
 impl<T: Value, I: Index> Sddmm<T, I> {
     /// A plan for the pattern of `c` and products of length `k`, as many as `c` has matrices.
     ///
-    /// The first plan of a pattern makes the row indices of its nonzeros on the device, and waits for that.
+    /// The first plan of a pattern makes the row indices of its nonzeros on the device, and the first that wants one an order of
+    /// its tiles, and waits for that.
     ///
     /// # Errors
     /// [`Error::TooLarge`] from a K of 2³⁰ on, or where no buffer can hold A or B; [`Error::OutOfMemory`], or what the
@@ -136,7 +137,18 @@ impl<T: Value, I: Index> Sddmm<T, I> {
             plan.turned = Some(Turned::new(c.device(), k, c.cols(), batch)?);
         }
         plan.pattern.row_indices()?;
+        plan.order()?;
         Ok(plan)
+    }
+
+    /// The address of the order in which tiles are taken; 0 where they come as they stand.
+    fn order(&self) -> Result<u64> {
+        let is_ordered = match self.options.order {
+            SddmmOrder::Auto => is_ordered(&self.problem),
+            SddmmOrder::Natural => false,
+            SddmmOrder::ByColumn => true,
+        };
+        if is_ordered { Ok(self.pattern.tile_order()?.as_slice().address()) } else { Ok(0) }
     }
 
     /// The kernel that runs where A and B are aligned to 16 bytes, as whole buffers are.
@@ -221,11 +233,13 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         let d_batch = d.values_stride();
         let d = GlobalMut::<T::Device>::from_address(d.padded_values_mut().address());
         let (rows, columns) = (self.pattern.row_indices()?.as_slice(), self.pattern.columns.as_slice());
+        let order = self.order()?;
         for first in (0..self.options.batch).step_by(MAX_GRID_Z) {
             let scale_offset = if scale == 0 { 0 } else { first * scale_batch };
             let args = Args::<T::Device, I::Device> {
                 rows: GlobalPtr::from_address(rows.address()),
                 columns: GlobalPtr::from_address(columns.address()),
+                order: GlobalPtr::from_address(order),
                 scale: GlobalPtr::from_address(scale).add(scale_offset),
                 a: GlobalPtr::from_address(a.address()).add(first * a_batch),
                 b: GlobalPtr::from_address(b_address).add(first * b_batch),
