@@ -216,6 +216,8 @@ impl PeerSession {
             m: problem.a.rows(),
             k: problem.a.cols(),
             n: problem.n,
+            batch: 1,
+            transposed_b: false,
             a: a.as_slice().address(),
             b: operands.b.as_slice().address(),
             c: c.as_slice().address(),
