@@ -5,7 +5,7 @@ use lacuna_peers::cublas::Math;
 use lacuna_reference::Precision;
 
 /// That of one of our kernels.
-pub(super) fn of_kernel(choice: &Choice) -> Precision {
+pub(crate) fn of_kernel(choice: &Choice) -> Precision {
     match choice.tile.scheme.arithmetic() {
         Some(Arithmetic::Half) => Precision::Tensor,
         Some(Arithmetic::Split) => Precision::Split,
@@ -15,7 +15,7 @@ pub(super) fn of_kernel(choice: &Choice) -> Precision {
 }
 
 /// That of cuSPARSE with sums in fp32. It does not say whether it multiplies 16-bit values on tensor cores: it may.
-pub(super) fn of_cusparse(data_type: DataType) -> Precision {
+pub(crate) fn of_cusparse(data_type: DataType) -> Precision {
     match data_type {
         DataType::F32 => Precision::Fp32,
         DataType::F16 | DataType::Bf16 => Precision::Tensor,
@@ -23,7 +23,7 @@ pub(super) fn of_cusparse(data_type: DataType) -> Precision {
 }
 
 /// That of cuBLAS with sums in fp32.
-pub(super) fn of_cublas(data_type: DataType, math: Math) -> Precision {
+pub(crate) fn of_cublas(data_type: DataType, math: Math) -> Precision {
     match (data_type, math) {
         (DataType::F32, Math::Fp32) => Precision::Fp32,
         (DataType::F32, Math::Tf32) => Precision::Tf32,
