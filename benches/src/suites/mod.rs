@@ -1,10 +1,12 @@
 //! Suites: lists of problems under a name.
+mod attention;
 mod crossover;
 mod cut;
 mod dlmc;
 pub(crate) mod imbalance;
 pub(crate) mod mobilenet;
 mod rnn;
+pub(crate) mod sddmm;
 mod shapes;
 mod smoke;
 mod table;
@@ -161,7 +163,7 @@ struct Suite {
     cases: fn(&Setup) -> Result<Vec<Case>>,
 }
 
-const SUITES: [Suite; 8] = [
+const SUITES: [Suite; 13] = [
     Suite {
         name: "smoke",
         about: "small problems of every kind, for the simulator: under two minutes",
@@ -202,6 +204,31 @@ const SUITES: [Suite; 8] = [
         about: "fourteen uniform problems from 512 to 16,384 rows",
         cases: |_| Ok(table::cases()),
     },
+    Suite {
+        name: sddmm::RNN,
+        about: "SDDMM: gradients of the weights of `rnn` (SC 2020, Fig. 10), and six problems more",
+        cases: |_| Ok(sddmm::rnn_cases()),
+    },
+    Suite {
+        name: sddmm::DLMC,
+        about: "SDDMM: gradients of the weights of `dlmc` (SC 2020, Fig. 9, Table I)",
+        cases: sddmm::dlmc_cases,
+    },
+    Suite {
+        name: sddmm::GRAPHS,
+        about: "SDDMM along the edges of graphs, real with --data, K from 32 to 1024 (PRedS, Table II)",
+        cases: sddmm::graph_cases,
+    },
+    Suite {
+        name: "softmax",
+        about: "sparse softmax of attention's scores, and of uniform ones, 1k to 12k tokens",
+        cases: |_| Ok(attention::softmax_cases()),
+    },
+    Suite {
+        name: "attention",
+        about: "sparse attention, 8 heads of 64, 1k to 12k tokens (SC 2020, section VII-C)",
+        cases: |_| Ok(attention::cases()),
+    },
 ];
 
 /// The cases of a suite that fit the machine's memory; what does not is named on stderr.
@@ -211,7 +238,7 @@ const SUITES: [Suite; 8] = [
 pub fn find(name: &str, setup: &Setup) -> Result<Vec<Case>> {
     let Some(suite) = SUITES.iter().find(|suite| suite.name == name) else {
         let list: Vec<String> =
-            SUITES.iter().map(|suite| format!("  {:10} {}", suite.name, suite.about)).collect();
+            SUITES.iter().map(|suite| format!("  {:12} {}", suite.name, suite.about)).collect();
         return Err(Usage(format!("there is no suite `{name}`; there are:\n{}", list.join("\n"))).into());
     };
     let mut cases = (suite.cases)(setup)?;
@@ -249,11 +276,15 @@ mod tests {
         assert_eq!(count("imbalance", "v100") * 2, count("imbalance", "h200"));
         assert_eq!(count("crossover", "v100") * 2, count("crossover", "a100"));
         assert_eq!(count("mobilenet", "v100"), 72);
+        assert_eq!(count("sddmm-rnn", "v100"), 78);
+        assert_eq!(count("sddmm-dlmc", "h200"), 216);
+        assert_eq!(count("sddmm-graphs", "h200"), 30);
+        assert_eq!((count("softmax", "v100"), count("attention", "v100")), (10, 5));
     }
 
     #[test]
     fn names_tell_cases_apart() {
-        for name in ["rnn", "imbalance", "crossover", "mobilenet", "shapes", "table", "smoke"] {
+        for name in SUITES.map(|suite| suite.name).into_iter().filter(|name| !name.ends_with("dlmc")) {
             let cases = find(name, &setup("h200")).unwrap();
             let mut keys: Vec<_> = cases.iter().map(|case| (&case.name, case.width)).collect();
             keys.sort();
