@@ -8,6 +8,7 @@
 pub mod entries;
 mod kernel;
 mod list;
+pub mod softmax;
 pub mod spmm;
 pub mod transpose;
 mod types;

@@ -187,6 +187,27 @@ macro_rules! for_each_kernel {
                 #[cfg(lacuna_sm = "90")]
                 spmm_bf16_group_64x32: $crate::spmm::GroupTiles<$crate::Bf16, 1, 16, 6, 2, 6>;
             }
+            softmax {
+                // Type of values, lanes a row, warps a block; values of a chunk, chunks of a lane: see softmax/forward.rs.
+                softmax_f32_l8_w8: $crate::softmax::Forward<f32, 4, 8, 8, 8>;
+                softmax_f32_l32_w8: $crate::softmax::Forward<f32, 4, 32, 8, 8>;
+                softmax_f32_l256_w8: $crate::softmax::Forward<f32, 4, 256, 8, 8>;
+                softmax_f16_l16_w8: $crate::softmax::Forward<$crate::F16, 8, 16, 8, 2>;
+                softmax_f16_l32_w8: $crate::softmax::Forward<$crate::F16, 8, 32, 8, 4>;
+                softmax_f16_l256_w8: $crate::softmax::Forward<$crate::F16, 8, 256, 8, 4>;
+                softmax_bf16_l16_w8: $crate::softmax::Forward<$crate::Bf16, 8, 16, 8, 2>;
+                softmax_bf16_l32_w8: $crate::softmax::Forward<$crate::Bf16, 8, 32, 8, 4>;
+                softmax_bf16_l256_w8: $crate::softmax::Forward<$crate::Bf16, 8, 256, 8, 4>;
+                softmax_backward_f32_l8_w8: $crate::softmax::Backward<f32, 4, 8, 8, 8>;
+                softmax_backward_f32_l32_w8: $crate::softmax::Backward<f32, 4, 32, 8, 8>;
+                softmax_backward_f32_l256_w8: $crate::softmax::Backward<f32, 4, 256, 8, 8>;
+                softmax_backward_f16_l16_w8: $crate::softmax::Backward<$crate::F16, 8, 16, 8, 2>;
+                softmax_backward_f16_l32_w8: $crate::softmax::Backward<$crate::F16, 8, 32, 8, 4>;
+                softmax_backward_f16_l256_w8: $crate::softmax::Backward<$crate::F16, 8, 256, 8, 4>;
+                softmax_backward_bf16_l16_w8: $crate::softmax::Backward<$crate::Bf16, 8, 16, 8, 2>;
+                softmax_backward_bf16_l32_w8: $crate::softmax::Backward<$crate::Bf16, 8, 32, 8, 4>;
+                softmax_backward_bf16_l256_w8: $crate::softmax::Backward<$crate::Bf16, 8, 256, 8, 4>;
+            }
             transpose {
                 // The width of indices, or of values in bits and of vectors: see transpose/mod.rs.
                 transpose_offsets: $crate::transpose::Offsets;

@@ -6,6 +6,7 @@ use lacuna_kernels::IndexType;
 use lacuna_kernels::spmm::{ALIGNED, RowRecord, SPARE};
 use lacuna_matrix::{Csr, Pattern, PatternStats, rows_by_length};
 
+use crate::softmax::RowLengths;
 use crate::spmm::Masks;
 use crate::{Buffer, Device, Error, Index, Result, Slice, SliceMut, TransposedPattern, Value};
 
@@ -27,6 +28,7 @@ pub(crate) struct DevicePattern<I: Index> {
     pub(crate) cols: usize,
     pub(crate) nnz: usize,
     pub(crate) stats: PatternStats,
+    pub(crate) lengths: RowLengths,
     /// [`RowRecord`]s, in this order.
     pub(crate) row_table: Buffer<u32>,
     pub(crate) row_order: RowOrder,
@@ -111,6 +113,21 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     /// can hold them; [`Error::OutOfMemory`].
     pub fn with_value_batch<U: Value>(&self, batch: usize, values: &[U]) -> Result<CsrMatrix<U, I>> {
         CsrMatrix::of_pattern(self.device(), Arc::clone(&self.pattern), batch, values)
+    }
+
+    /// `batch` matrices of the same pattern whose values, of any type, are zeros: room for results.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] where no buffer can hold them; [`Error::OutOfMemory`].
+    pub fn with_zeros<U: Value>(&self, batch: usize) -> Result<CsrMatrix<U, I>> {
+        let too_large = Error::TooLarge {
+            what: "the batch",
+            limit: (isize::MAX as usize / padded(self.nnz())) as u64,
+            got: batch as u64,
+        };
+        let len = padded(self.nnz()).checked_mul(batch).ok_or(too_large)?;
+        let values = self.device().zeros(len)?;
+        Ok(CsrMatrix { pattern: Arc::clone(&self.pattern), batch, values })
     }
 
     fn of_pattern(
@@ -277,6 +294,7 @@ impl<I: Index> DevicePattern<I> {
             cols,
             nnz: stats.nnz,
             stats,
+            lengths: RowLengths::of(row_offsets),
             row_table: columns.device().upload(row_table(row_offsets, order).as_flattened())?,
             row_order: order,
             columns,

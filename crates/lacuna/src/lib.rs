@@ -36,6 +36,7 @@ mod csr;
 mod device;
 mod element;
 mod error;
+mod softmax;
 mod spmm;
 mod stream;
 mod transpose;
@@ -51,6 +52,9 @@ pub use lacuna_kernels::spmm::{Arithmetic, Idea, Scheme, Tile};
 pub use lacuna_kernels::{IndexType, ValueType};
 pub use lacuna_matrix as matrix;
 pub use lacuna_sim as sim;
+pub use softmax::{
+    RowLengths, SoftmaxAlgorithm, SoftmaxOptions, SoftmaxPart, SoftmaxProblem, SparseSoftmax, choose_softmax,
+};
 pub use spmm::{
     Choice, CostModel, LONG_ROWS, Precision, Problem, Spmm, SpmmAlgorithm, SpmmOperands, SpmmOptions, choose,
     choose_by, spmm,

@@ -1,0 +1,46 @@
+//! What the lanes of a row find out together.
+use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
+
+/// Values that a block keeps for each of its warps: one for each time that they are joined.
+const JOINS: u32 = 2;
+
+/// Bytes of shared memory of a block whose rows have so many lanes each.
+pub(super) const fn shared_bytes(lanes: u32) -> u32 {
+    if lanes > WARP { lanes / WARP * 4 * JOINS } else { 0 }
+}
+
+/// Joins a value of each of the `LANES` lanes of a row, always in the same order: all of them get the same result. A block
+/// comes here at most once for each `join_index` below [`JOINS`].
+#[inline(always)]
+pub(super) fn joined<G: Gpu, const LANES: u32>(
+    gpu: G,
+    join_index: u32,
+    mut value: f32,
+    join: impl Fn(f32, f32) -> f32,
+) -> f32 {
+    let lane = gpu.lane_id();
+    let (mask, lanes) =
+        if LANES < WARP { (((1 << LANES) - 1) << (lane / LANES * LANES), LANES) } else { (FULL_WARP, WARP) };
+    let mut distance = lanes / 2;
+    while distance > 0 {
+        value = join(value, gpu.warp_shuffle_xor(mask, value, distance, WARP));
+        distance /= 2;
+    }
+    if LANES > WARP {
+        let warps = LANES / WARP;
+        let parts = SharedPtr::<f32>::from_offset(join_index * warps * 4);
+        // SAFETY: each warp has a place of its own, which is read after the barrier and not written again.
+        unsafe {
+            if lane == 0 {
+                gpu.shared_store(parts.add(gpu.thread_idx_x() / WARP), [value]);
+            }
+            gpu.sync_threads();
+            [value] = gpu.shared_load(parts);
+            for warp in 1..warps {
+                let [part] = gpu.shared_load(parts.add(warp));
+                value = join(value, part);
+            }
+        }
+    }
+    value
+}

@@ -1,0 +1,154 @@
+//! A lane's share of a row.
+use core::mem::transmute_copy;
+
+use lacuna_gpu::{GlobalMut, Gpu, Real};
+
+use crate::spmm::RowRecord;
+
+/// Words of a chunk.
+const WORDS: usize = 4;
+
+/// What a lane has of a row: every `LANES`-th of the whole chunks of `V` elements, `CHUNKS` of them in a tile, and perhaps
+/// one element before or after them.
+///
+/// *Reverse-offset alignment* (SC 2020, section V-B.2) turned round: SpMM loads from the aligned address before a row on, and
+/// leaves out what is not the row's. Here that might be written at this very time, by the lanes of the row before: whole
+/// chunks are the row's own, and the ragged ends, fewer than `V` elements each, are spread over lanes.
+#[derive(Clone, Copy)]
+pub(super) struct Share<const V: usize, const LANES: u32, const CHUNKS: usize> {
+    /// Index of the element before or after the whole chunks.
+    edge: u32,
+    has_edge: bool,
+    /// Index of the first element of the lane's first chunk.
+    body: u32,
+    /// Whole chunks from that one on; 0 where the lane has none.
+    chunks: u32,
+    /// Tiles of the row: the same for all its lanes.
+    pub(super) tiles: u32,
+}
+
+impl<const V: usize, const LANES: u32, const CHUNKS: usize> Share<V, LANES, CHUNKS> {
+    const CHUNK: u32 = V as u32;
+
+    /// The share of lane `lane` of `LANES`.
+    #[inline(always)]
+    pub(super) fn of(row: RowRecord, lane: u32) -> Self {
+        let aligned = (row.start + Self::CHUNK - 1) & !(Self::CHUNK - 1);
+        let body = if aligned < row.end { aligned } else { row.end };
+        let chunks = (row.end - body) / Self::CHUNK;
+        let tail = body + chunks * Self::CHUNK;
+        let (edge, end) =
+            if lane < Self::CHUNK { (row.start + lane, body) } else { (tail + lane - Self::CHUNK, row.end) };
+        Self {
+            edge,
+            has_edge: edge < end,
+            body: body + lane * Self::CHUNK,
+            chunks: if lane < chunks { chunks - lane } else { 0 },
+            tiles: chunks.div_ceil(LANES * CHUNKS as u32),
+        }
+    }
+
+    /// Whole chunks between the lane's first and its `i`-th of a tile.
+    #[inline(always)]
+    fn skipped(tile: u32, i: usize) -> u32 {
+        (tile * CHUNKS as u32 + i as u32) * LANES
+    }
+
+    /// Loads what the lane has of a tile, as it is in memory, all at once. What is not there is zeros.
+    ///
+    /// # Safety
+    /// `values` are those of the matrix, aligned to a chunk.
+    #[inline(always)]
+    pub(super) unsafe fn load<G: Gpu, T: Real>(
+        &self,
+        gpu: G,
+        values: GlobalMut<T>,
+        tile: u32,
+    ) -> [[u32; WORDS]; CHUNKS] {
+        let mut words = [[0; WORDS]; CHUNKS];
+        for (i, words) in words.iter_mut().enumerate() {
+            let skipped = Self::skipped(tile, i);
+            if skipped < self.chunks {
+                let chunk = values.add((self.body + skipped * Self::CHUNK) as usize);
+                // SAFETY: the chunk lies in the row, and is read as words: unpacking them waits for the load, and would keep
+                // the next ones from starting.
+                *words = unsafe { gpu.load(GlobalMut::<u32>::from_address(chunk.address())) };
+            }
+        }
+        words
+    }
+
+    /// The numbers that [`load`](Self::load) brought, `absent` where there is none.
+    #[inline(always)]
+    pub(super) fn numbers<G: Gpu, T: Real>(
+        &self,
+        gpu: G,
+        tile: u32,
+        words: &[[u32; WORDS]; CHUNKS],
+        absent: f32,
+    ) -> [[f32; V]; CHUNKS] {
+        const { assert!(size_of::<[T; V]>() == size_of::<[u32; WORDS]>(), "a chunk is 16 bytes") }
+        let mut numbers = [[absent; V]; CHUNKS];
+        for (i, (numbers, words)) in numbers.iter_mut().zip(words).enumerate() {
+            if Self::skipped(tile, i) < self.chunks {
+                // SAFETY: the sizes are equal, and every bit pattern of a `Scalar` is valid.
+                let values: [T; V] = unsafe { transmute_copy(words) };
+                for (number, value) in numbers.iter_mut().zip(&values) {
+                    *number = value.to_f32(gpu);
+                }
+            }
+        }
+        numbers
+    }
+
+    /// Writes what the lane has of a tile.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load); nobody else reads or writes the row.
+    #[inline(always)]
+    pub(super) unsafe fn store<G: Gpu, T: Real>(
+        &self,
+        gpu: G,
+        values: GlobalMut<T>,
+        tile: u32,
+        numbers: &[[f32; V]; CHUNKS],
+    ) {
+        for (i, numbers) in numbers.iter().enumerate() {
+            let skipped = Self::skipped(tile, i);
+            if skipped < self.chunks {
+                let mut rounded = [T::default(); V];
+                for (rounded, &number) in rounded.iter_mut().zip(numbers) {
+                    *rounded = T::from_f32(gpu, number);
+                }
+                // SAFETY: the chunk lies in the row.
+                unsafe { gpu.store(values.add((self.body + skipped * Self::CHUNK) as usize), rounded) };
+            }
+        }
+    }
+
+    /// Loads the element at the row's ends, `absent` where the lane has none.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load).
+    #[inline(always)]
+    pub(super) unsafe fn load_edge<G: Gpu, T: Real>(&self, gpu: G, values: GlobalMut<T>, absent: f32) -> f32 {
+        if !self.has_edge {
+            return absent;
+        }
+        // SAFETY: the element lies in the row.
+        let [value] = unsafe { gpu.load(values.add(self.edge as usize)) };
+        value.to_f32(gpu)
+    }
+
+    /// Writes the element at the row's ends.
+    ///
+    /// # Safety
+    /// As for [`store`](Self::store).
+    #[inline(always)]
+    pub(super) unsafe fn store_edge<G: Gpu, T: Real>(&self, gpu: G, values: GlobalMut<T>, number: f32) {
+        if self.has_edge {
+            // SAFETY: the element lies in the row.
+            unsafe { gpu.store(values.add(self.edge as usize), [T::from_f32(gpu, number)]) };
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The softmax over the rows of a sparse matrix, and its gradient.
+mod choose;
+mod lengths;
+mod options;
+mod plan;
+
+pub use choose::{SoftmaxAlgorithm, SoftmaxPart, SoftmaxProblem, choose_softmax};
+pub use lengths::RowLengths;
+pub use options::SoftmaxOptions;
+pub use plan::SparseSoftmax;
+
+/// What errors call this operation.
+const OPERATION: &str = "sparse softmax";
