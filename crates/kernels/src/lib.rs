@@ -5,6 +5,7 @@
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 
+pub mod attention;
 pub mod entries;
 mod kernel;
 mod list;

@@ -9,6 +9,51 @@
 macro_rules! for_each_kernel {
     ($($callback:ident)::+) => {
         $($callback)::+! {
+            attention {
+                // Type of values, of indices (where not u32), elements a lane, lanes, vectors a lane, keys: see attention/rows.rs.
+                attention_f32_v4_l8_c1: $crate::attention::Rows<f32, u32, 4, 8, 1, 8>;
+                attention_f32_v4_l8_c2: $crate::attention::Rows<f32, u32, 4, 8, 2, 4>;
+                attention_f32_v4_l16_c2: $crate::attention::Rows<f32, u32, 4, 16, 2, 4>;
+                attention_f32_v4_l32_c2: $crate::attention::Rows<f32, u32, 4, 32, 2, 4>;
+                attention_f32_v1_l32_c1: $crate::attention::Rows<f32, u32, 1, 32, 1, 8>;
+                attention_f32_v1_l32_c2: $crate::attention::Rows<f32, u32, 1, 32, 2, 8>;
+                attention_f32_v1_l32_c8: $crate::attention::Rows<f32, u32, 1, 32, 8, 4>;
+                attention_f16_v8_l4_c1: $crate::attention::Rows<$crate::F16, u32, 8, 4, 1, 4>;
+                attention_f16_v8_l8_c1: $crate::attention::Rows<$crate::F16, u32, 8, 8, 1, 4>;
+                attention_f16_v8_l8_c2: $crate::attention::Rows<$crate::F16, u32, 8, 8, 2, 2>;
+                attention_f16_v8_l16_c2: $crate::attention::Rows<$crate::F16, u32, 8, 16, 2, 2>;
+                attention_f16_v1_l32_c1: $crate::attention::Rows<$crate::F16, u32, 1, 32, 1, 8>;
+                attention_f16_v1_l32_c2: $crate::attention::Rows<$crate::F16, u32, 1, 32, 2, 8>;
+                attention_f16_v1_l32_c8: $crate::attention::Rows<$crate::F16, u32, 1, 32, 8, 4>;
+                attention_bf16_v8_l4_c1: $crate::attention::Rows<$crate::Bf16, u32, 8, 4, 1, 4>;
+                attention_bf16_v8_l8_c1: $crate::attention::Rows<$crate::Bf16, u32, 8, 8, 1, 4>;
+                attention_bf16_v8_l8_c2: $crate::attention::Rows<$crate::Bf16, u32, 8, 8, 2, 2>;
+                attention_bf16_v8_l16_c2: $crate::attention::Rows<$crate::Bf16, u32, 8, 16, 2, 2>;
+                attention_bf16_v1_l32_c1: $crate::attention::Rows<$crate::Bf16, u32, 1, 32, 1, 8>;
+                attention_bf16_v1_l32_c2: $crate::attention::Rows<$crate::Bf16, u32, 1, 32, 2, 8>;
+                attention_bf16_v1_l32_c8: $crate::attention::Rows<$crate::Bf16, u32, 1, 32, 8, 4>;
+                attention_f32_u16_v4_l8_c1: $crate::attention::Rows<f32, u16, 4, 8, 1, 8>;
+                attention_f32_u16_v4_l8_c2: $crate::attention::Rows<f32, u16, 4, 8, 2, 4>;
+                attention_f32_u16_v4_l16_c2: $crate::attention::Rows<f32, u16, 4, 16, 2, 4>;
+                attention_f32_u16_v4_l32_c2: $crate::attention::Rows<f32, u16, 4, 32, 2, 4>;
+                attention_f32_u16_v1_l32_c1: $crate::attention::Rows<f32, u16, 1, 32, 1, 8>;
+                attention_f32_u16_v1_l32_c2: $crate::attention::Rows<f32, u16, 1, 32, 2, 8>;
+                attention_f32_u16_v1_l32_c8: $crate::attention::Rows<f32, u16, 1, 32, 8, 4>;
+                attention_f16_u16_v8_l4_c1: $crate::attention::Rows<$crate::F16, u16, 8, 4, 1, 4>;
+                attention_f16_u16_v8_l8_c1: $crate::attention::Rows<$crate::F16, u16, 8, 8, 1, 4>;
+                attention_f16_u16_v8_l8_c2: $crate::attention::Rows<$crate::F16, u16, 8, 8, 2, 2>;
+                attention_f16_u16_v8_l16_c2: $crate::attention::Rows<$crate::F16, u16, 8, 16, 2, 2>;
+                attention_f16_u16_v1_l32_c1: $crate::attention::Rows<$crate::F16, u16, 1, 32, 1, 8>;
+                attention_f16_u16_v1_l32_c2: $crate::attention::Rows<$crate::F16, u16, 1, 32, 2, 8>;
+                attention_f16_u16_v1_l32_c8: $crate::attention::Rows<$crate::F16, u16, 1, 32, 8, 4>;
+                attention_bf16_u16_v8_l4_c1: $crate::attention::Rows<$crate::Bf16, u16, 8, 4, 1, 4>;
+                attention_bf16_u16_v8_l8_c1: $crate::attention::Rows<$crate::Bf16, u16, 8, 8, 1, 4>;
+                attention_bf16_u16_v8_l8_c2: $crate::attention::Rows<$crate::Bf16, u16, 8, 8, 2, 2>;
+                attention_bf16_u16_v8_l16_c2: $crate::attention::Rows<$crate::Bf16, u16, 8, 16, 2, 2>;
+                attention_bf16_u16_v1_l32_c1: $crate::attention::Rows<$crate::Bf16, u16, 1, 32, 1, 8>;
+                attention_bf16_u16_v1_l32_c2: $crate::attention::Rows<$crate::Bf16, u16, 1, 32, 2, 8>;
+                attention_bf16_u16_v1_l32_c8: $crate::attention::Rows<$crate::Bf16, u16, 1, 32, 8, 4>;
+            }
             spmm {
                 // Type of values, of indices (where not u32), columns a lane, lanes, teams, warps: see spmm/config.rs.
                 spmm_f32_v4_l32_s1_w8: $crate::spmm::RowSplit<f32, u32, 4, 32, 1, 8>;

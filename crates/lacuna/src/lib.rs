@@ -30,6 +30,7 @@
 //! ```
 //!
 //! Those who need one product once call [`spmm`](spmm()).
+mod attention;
 mod backend;
 mod buffer;
 mod csr;
@@ -43,6 +44,10 @@ mod transpose;
 mod tune;
 mod value;
 
+pub use attention::{
+    AttentionAlgorithm, AttentionChoice, AttentionOperands, AttentionOptions, AttentionProblem,
+    SparseAttention, choose as choose_attention,
+};
 pub use buffer::{Buffer, Slice, SliceMut};
 pub use csr::{CsrMatrix, RowOrder};
 pub use device::{Device, DeviceInfo, SimulatedLaunch};

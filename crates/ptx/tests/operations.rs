@@ -144,7 +144,14 @@ const EVERYWHERE: &[Expected] = &[
     (
         "arithmetic",
         0,
-        &["fma.rn.f32 …", "ex2.approx.f32 …", "rcp.approx.f32 …", "cvt.rn.f16.f32 …", "cvt.f32.f16 …"],
+        &[
+            "fma.rn.f32 …",
+            "ex2.approx.f32 …",
+            "lg2.approx.f32 …",
+            "rcp.approx.f32 …",
+            "cvt.rn.f16.f32 …",
+            "cvt.f32.f16 …",
+        ],
     ),
 ];
 

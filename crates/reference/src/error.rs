@@ -16,6 +16,18 @@ pub enum ReferenceError {
         /// Elements given.
         got: usize,
     },
+    /// An operand has the wrong number of elements.
+    #[error("{what}: expected {rows} × {cols} elements, row-major, got {got}")]
+    OperandLength {
+        /// Which operand.
+        what: &'static str,
+        /// Rows that it must have.
+        rows: usize,
+        /// Columns that it must have.
+        cols: usize,
+        /// Elements given.
+        got: usize,
+    },
     /// A row to compute is not a row of A.
     #[error("expected rows below {rows}, got row {row}")]
     RowOutOfRange {

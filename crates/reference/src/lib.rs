@@ -16,11 +16,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod attention;
 pub mod bound;
 mod error;
 mod spmm;
 mod value;
 
+pub use attention::{
+    Arithmetic as AttentionArithmetic, AttentionGradients, AttentionReference, Heads, attention, attention_backward,
+};
 pub use bound::Precision;
 pub use error::{Mismatch, ReferenceError};
 pub use spmm::{Epilogue, ErrorReport, SpmmReference, spmm, spmm_rows};

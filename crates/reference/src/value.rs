@@ -10,6 +10,13 @@ pub trait Value: Copy + Default + Send + Sync + sealed::Sealed + 'static {
     /// The name in messages.
     const NAME: &'static str;
 
+    /// The unit roundoff: half the distance from 1 to the next number.
+    const ROUNDOFF: f64;
+    /// Half the smallest subnormal number: what rounding may take where numbers are smallest.
+    const LEAST: f64;
+    /// The largest number.
+    const LARGEST: f64;
+
     /// The number that it holds; exact.
     fn to_f32(self) -> f32;
 
@@ -33,6 +40,9 @@ mod sealed {
 
 impl Value for f32 {
     const NAME: &'static str = "f32";
+    const ROUNDOFF: f64 = f32::EPSILON as f64 / 2.0;
+    const LEAST: f64 = f32::MIN_POSITIVE as f64 * Self::ROUNDOFF;
+    const LARGEST: f64 = f32::MAX as f64;
 
     fn to_f32(self) -> f32 {
         self
@@ -55,6 +65,9 @@ macro_rules! narrow {
     ($type:ty, $name:literal) => {
         impl Value for $type {
             const NAME: &'static str = $name;
+            const ROUNDOFF: f64 = 1.0 / (1u64 << <$type>::MANTISSA_DIGITS) as f64;
+            const LEAST: f64 = <$type>::MIN_POSITIVE.to_f64_const() * Self::ROUNDOFF;
+            const LARGEST: f64 = <$type>::MAX.to_f64_const();
 
             fn to_f32(self) -> f32 {
                 <$type>::to_f32(self)

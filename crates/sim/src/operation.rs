@@ -47,7 +47,7 @@ pub enum Operation {
     Fence,
     /// `fma`
     Fma,
-    /// `exp2_approx` and `rcp_approx`.
+    /// `exp2_approx`, `log2_approx` and `rcp_approx`.
     Special,
     /// Conversions between `f32` and halves, and to bfloat16.
     Convert,

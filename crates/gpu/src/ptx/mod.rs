@@ -231,6 +231,15 @@ impl Gpu for Ptx {
         y
     }
     #[inline(always)]
+    fn log2_approx(self, x: f32) -> f32 {
+        let y;
+        // SAFETY: arithmetic.
+        unsafe {
+            asm!("lg2.approx.f32 {0}, {1};", out(reg32) y, in(reg32) x, options(pure, nomem, nostack));
+        }
+        y
+    }
+    #[inline(always)]
     fn rcp_approx(self, x: f32) -> f32 {
         let y;
         // SAFETY: arithmetic.

@@ -27,6 +27,7 @@
 mod epilogue;
 mod legal;
 mod precision;
+mod within;
 
 pub use epilogue::Finish;
 pub use legal::{Legal, Verdict};

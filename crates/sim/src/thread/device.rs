@@ -209,6 +209,10 @@ impl Gpu for SimThread<'_, '_> {
         self.count(Location::caller(), Operation::Special);
         x.exp2()
     }
+    fn log2_approx(self, x: f32) -> f32 {
+        self.count(Location::caller(), Operation::Special);
+        x.log2()
+    }
     fn rcp_approx(self, x: f32) -> f32 {
         self.count(Location::caller(), Operation::Special);
         x.recip()

@@ -219,7 +219,7 @@ kernel!(SmallValues, 32, 0, |gpu, args| {
     gpu.store(bytes.add(lane), [lane as u8]);
     let halves = GlobalMut::<u16>::from_address(args.output.address() + 64);
     gpu.store_streaming(halves.add(2 * lane), [lane as u16, 7]);
-    let sum = gpu.fma(2.0, 3.0, gpu.exp2_approx(gpu.rcp_approx(0.5)));
+    let sum = gpu.fma(2.0, gpu.log2_approx(8.0), gpu.exp2_approx(gpu.rcp_approx(0.5)));
     gpu.thread_fence();
     gpu.store(args.output.add(100 + lane), [sum as u32]);
 });

@@ -1,0 +1,144 @@
+//! How lanes share a row of Q, K, V or O, and how they add up.
+use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, Real, WARP};
+
+/// In place of a column: there is no key.
+pub(super) const ABSENT: u32 = u32::MAX;
+
+/// A lane's part of a row of `dim` elements that `LANES` lanes share: vectors of `V`, `LANES · V` elements apart.
+#[derive(Clone, Copy)]
+pub(super) struct Part<const V: usize, const LANES: usize, const CHUNKS: usize> {
+    /// Its first element.
+    first: u32,
+    /// Its vectors, at most `CHUNKS`.
+    vectors: u32,
+    dim: u32,
+}
+
+impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHUNKS> {
+    /// The part of this lane of a group.
+    #[inline(always)]
+    pub(super) fn of(lane: u32, dim: u32) -> Self {
+        let (first, step) = (lane * V as u32, (LANES * V) as u32);
+        let vectors = if first < dim { (dim - first).div_ceil(step) } else { 0 };
+        Self { first, vectors, dim }
+    }
+
+    /// Loads the part of row `row` of a matrix; zeros where the lane has none, and of the row [`ABSENT`].
+    ///
+    /// # Safety
+    /// The row lies in the matrix, which is live, and `V` divides the dimension and the address.
+    #[inline(always)]
+    pub(super) unsafe fn load<G: Gpu, T: Real>(
+        self,
+        gpu: G,
+        matrix: GlobalPtr<T>,
+        row: u32,
+    ) -> [[T; V]; CHUNKS] {
+        let own = matrix.add_rows(row, self.dim * size_of::<T>() as u32).add(self.first as usize);
+        let vectors = if row == ABSENT { 0 } else { self.vectors };
+        let mut part = [[T::default(); V]; CHUNKS];
+        for (chunk, vector) in part.iter_mut().enumerate() {
+            if (chunk as u32) < vectors {
+                // SAFETY: as promised by the caller: the vector is one of the row's.
+                *vector = unsafe { gpu.load_readonly(own.add(chunk * LANES * V)) };
+            }
+        }
+        part
+    }
+
+    /// Stores the part of a row.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load); no other lane writes this part.
+    #[inline(always)]
+    pub(super) unsafe fn store<G: Gpu, T: Real>(
+        self,
+        gpu: G,
+        matrix: GlobalMut<T>,
+        row: u32,
+        values: &[[f32; V]; CHUNKS],
+    ) {
+        let own = matrix.add_rows(row, self.dim * size_of::<T>() as u32).add(self.first as usize);
+        for (chunk, values) in values.iter().enumerate() {
+            if (chunk as u32) < self.vectors {
+                let mut rounded = [T::default(); V];
+                for (rounded, &value) in rounded.iter_mut().zip(values) {
+                    *rounded = T::from_f32(gpu, value);
+                }
+                // SAFETY: as promised by the caller.
+                unsafe { gpu.store(own.add(chunk * LANES * V), rounded) };
+            }
+        }
+    }
+}
+
+/// The numbers that a part holds.
+#[inline(always)]
+pub(super) fn widen<G: Gpu, T: Real, const V: usize, const CHUNKS: usize>(
+    gpu: G,
+    part: &[[T; V]; CHUNKS],
+) -> [[f32; V]; CHUNKS] {
+    let mut wide = [[0.0; V]; CHUNKS];
+    for (wide, part) in wide.iter_mut().zip(part) {
+        for (wide, &x) in wide.iter_mut().zip(part) {
+            *wide = x.to_f32(gpu);
+        }
+    }
+    wide
+}
+
+/// This lane's part of a dot product.
+#[inline(always)]
+pub(super) fn dot<G: Gpu, const V: usize, const CHUNKS: usize>(
+    gpu: G,
+    q: &[[f32; V]; CHUNKS],
+    k: &[[f32; V]; CHUNKS],
+) -> f32 {
+    let mut sum = 0.0;
+    for (q, k) in q.iter().zip(k) {
+        for (&q, &k) in q.iter().zip(k) {
+            sum = gpu.fma(q, k, sum);
+        }
+    }
+    sum
+}
+
+/// Of `LANES` sums, of each of which each of `LANES` neighbouring lanes has a part, lane `i` gets sum `i`: a butterfly that
+/// halves the number of sums at each step, so that it takes `LANES - 1` shuffles where one sum after another takes
+/// `LANES · log₂ LANES`.
+#[inline(always)]
+pub(super) fn transpose_sums<G: Gpu, const LANES: usize>(gpu: G, mut sums: [f32; LANES]) -> f32 {
+    let lane = gpu.lane_id();
+    let mut half = LANES / 2;
+    while half > 0 {
+        let upper = lane & half as u32 != 0;
+        for i in 0..half {
+            let (kept, given) = if upper { (sums[i + half], sums[i]) } else { (sums[i], sums[i + half]) };
+            sums[i] = kept + gpu.warp_shuffle_xor(FULL_WARP, given, half as u32, WARP);
+        }
+        half /= 2;
+    }
+    sums[0]
+}
+
+/// The sum of one number a lane, in all lanes whose index differs by `from` and more.
+#[inline(always)]
+pub(super) fn sum_lanes<G: Gpu>(gpu: G, mut sum: f32, from: u32) -> f32 {
+    let mut distance = from;
+    while distance < WARP {
+        sum += gpu.warp_shuffle_xor(FULL_WARP, sum, distance, WARP);
+        distance *= 2;
+    }
+    sum
+}
+
+/// The largest of one number a lane, NaN left out.
+#[inline(always)]
+pub(super) fn max_lanes<G: Gpu>(gpu: G, mut max: f32) -> f32 {
+    let mut distance = WARP / 2;
+    while distance > 0 {
+        max = max.max(gpu.warp_shuffle_xor(FULL_WARP, max, distance, WARP));
+        distance /= 2;
+    }
+    max
+}

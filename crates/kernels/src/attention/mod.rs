@@ -1,0 +1,62 @@
+//! O = softmax(scale·Q·Kᵀ ⊙ mask)·V, fused: for an arbitrary sparse mask (CSR, queries × keys), and no score is ever written.
+//!
+//! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section VII-C, for the operation;
+//! Dao, Fu, Ermon, Rudra, Ré, *FlashAttention* (2022), section 3.1, for the softmax that goes along.
+mod lanes;
+mod online;
+mod row;
+mod rows;
+
+use lacuna_gpu::{GlobalMut, GlobalPtr};
+
+use crate::{IndexType, ValueType};
+
+pub use rows::Rows;
+
+/// What the entry points take, for values of `T` and column indices of `I`. Q, K, V and O have no gaps.
+///
+/// The grid's y is the batch: heads with one mask.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Args<T, I> {
+    /// The mask's rows: `rows` records of [`RowRecord`](crate::spmm::RowRecord) words, in the order in which they are to be
+    /// worked on.
+    pub row_table: GlobalPtr<u32>,
+    /// Column of each element of the mask, row by row.
+    pub columns: GlobalPtr<I>,
+    /// Q, `rows` × `dim` for each head.
+    pub q: GlobalPtr<T>,
+    /// K, `cols` × `dim` for each head.
+    pub k: GlobalPtr<T>,
+    /// V, `cols` × `dim` for each head.
+    pub v: GlobalPtr<T>,
+    /// O, `rows` × `dim` for each head.
+    pub o: GlobalMut<T>,
+    /// The natural logarithm of each row's sum of exponentials, `rows` for each head; address 0 where it is not wanted.
+    pub logsumexp: GlobalMut<f32>,
+    /// Queries.
+    pub rows: u32,
+    /// Keys.
+    pub cols: u32,
+    /// Elements of a row of Q, K, V and O.
+    pub dim: u32,
+    /// Multiplies the scores: the scale, times log₂ e.
+    pub scale: f32,
+}
+
+/// A kernel's types and constants as numbers, for the chooser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// Type of the values of Q, K, V and O.
+    pub value: ValueType,
+    /// Type of the mask's column indices.
+    pub index: IndexType,
+    /// Elements that a lane loads at once. The dimension, and the addresses in elements, are multiples of it.
+    pub vector: u32,
+    /// Lanes that share a row of K or V.
+    pub lanes: u32,
+    /// The largest dimension.
+    pub dimension: u32,
+    /// Queries of a block.
+    pub block_rows: u32,
+}

@@ -1,0 +1,69 @@
+//! The softmax that goes along with the keys.
+use lacuna_gpu::{Gpu, WARP};
+
+use super::lanes::{max_lanes, sum_lanes};
+
+/// ln 2, the natural logarithm of what `log2_approx` takes one of.
+const LN_2: f32 = core::f32::consts::LN_2;
+
+/// What a warp knows of a query after some of its keys: weights are 2^(score − max), to be divided by their sum at last.
+#[derive(Clone, Copy)]
+pub(super) struct Online<const V: usize, const CHUNKS: usize> {
+    /// The largest score so far, the same in all lanes; -∞ before the first. NaN is no score here: it shows in the sum.
+    max: f32,
+    /// The sum of this lane's weights.
+    sum: f32,
+    /// The sum of this lane's weighted part of V.
+    pub(super) part: [[f32; V]; CHUNKS],
+}
+
+impl<const V: usize, const CHUNKS: usize> Online<V, CHUNKS> {
+    pub(super) const NEW: Self = Self { max: f32::NEG_INFINITY, sum: 0.0, part: [[0.0; V]; CHUNKS] };
+
+    /// Takes up to one score a lane, scaled to powers of two, and gives the lane's weight: 0 where there is no key.
+    #[inline(always)]
+    pub(super) fn weigh<G: Gpu>(&mut self, gpu: G, score: f32, present: bool) -> f32 {
+        let score = if present { score } else { f32::NEG_INFINITY };
+        let max = self.max.max(max_lanes(gpu, score));
+        // While all scores are -∞, their weights are 0, not 2^(∞ - ∞).
+        let shift = if max == f32::NEG_INFINITY { 0.0 } else { max };
+        if max > self.max {
+            // Before the first finite score this is 0, and so are the sums.
+            let factor = gpu.exp2_approx(self.max - shift);
+            self.sum *= factor;
+            for part in &mut self.part {
+                for x in part.iter_mut() {
+                    *x *= factor;
+                }
+            }
+            self.max = max;
+        }
+        let weight = if present { gpu.exp2_approx(score - shift) } else { 0.0 };
+        self.sum += weight;
+        weight
+    }
+
+    /// Adds a weighted part of a row of V.
+    #[inline(always)]
+    pub(super) fn add<G: Gpu>(&mut self, gpu: G, weight: f32, v: &[[f32; V]; CHUNKS]) {
+        for (part, v) in self.part.iter_mut().zip(v) {
+            for (x, &v) in part.iter_mut().zip(v) {
+                *x = gpu.fma(weight, v, *x);
+            }
+        }
+    }
+
+    /// Adds up what groups of `lanes` lanes have, and divides: each group then has the row of O, and each lane the natural
+    /// logarithm of the sum of exponentials. Without keys they are 0 and -∞.
+    #[inline(always)]
+    pub(super) fn finish<G: Gpu>(mut self, gpu: G, lanes: u32, any_keys: bool) -> ([[f32; V]; CHUNKS], f32) {
+        let sum = sum_lanes(gpu, self.sum, 1);
+        let inverse = if any_keys { gpu.rcp_approx(sum) } else { 0.0 };
+        for part in &mut self.part {
+            for x in part.iter_mut() {
+                *x = inverse * if lanes < WARP { sum_lanes(gpu, *x, lanes) } else { *x };
+            }
+        }
+        (self.part, LN_2 * (self.max + gpu.log2_approx(sum)))
+    }
+}

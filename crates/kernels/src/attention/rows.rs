@@ -1,0 +1,111 @@
+//! Queries one by one.
+//!
+//! ```text
+//!    32 keys of a query                K                       A warp owns a query, whose row of Q it has in registers.
+//!   ┌─┬─┬─┬─┬─┬─┬─┬─┬─…          ┌───────────┐                 Its keys come 32 at a time:
+//!   │0│1│2│3│0│1│2│3│            │▒▒▒▒▒▒▒▒▒▒▒│ group 0           1. groups of LANES lanes load a row of K each, LANES
+//!   └─┴─┴─┴─┴─┴─┴─┴─┴─…          │           │                      rounds, and multiply it with Q;
+//!    which group takes it        │▒▒▒▒▒▒▒▒▒▒▒│ group 1           2. a transposing butterfly leaves each lane one score;
+//!   ┌───────────┐                │▒▒▒▒▒▒▒▒▒▒▒│ group 2           3. these become weights, 2^(score − max), and what was
+//!   │     Q     │ each group     └───────────┘                      summed so far is rescaled where the maximum grows;
+//!   └───────────┘                      V                         4. groups load rows of V, and add them, weighted.
+//! ```
+//! At last the groups add up by shuffles, and divide by the sum of weights. Rows come by falling length.
+use core::marker::PhantomData;
+
+use lacuna_gpu::{GlobalPtr, Gpu, WARP};
+
+use super::lanes::ABSENT;
+use super::row::{Head, Keys, attend};
+use super::{Args, Tile};
+use crate::spmm::RowRecord;
+use crate::{Bounds, DeviceIndex, DeviceValue, Kernel};
+
+/// Attention by rows.
+///
+/// - `T`, `I`: types of the values, and of the mask's column indices. Sums are `f32`.
+/// - `V`: elements that a lane loads at once (16 bytes at most).
+/// - `LANES`: lanes that share a row of K or V.
+/// - `CHUNKS`: vectors of a row that a lane has: rows are of `V · LANES · CHUNKS` elements at most.
+/// - `U`: keys of a group whose loads are under way together.
+#[derive(Debug)]
+pub struct Rows<T, I, const V: usize, const LANES: usize, const CHUNKS: usize, const U: usize>(
+    PhantomData<(T, I)>,
+);
+
+/// Warps of a block. They never wait for each other.
+const WARPS: u32 = 4;
+
+impl<T, I, const V: usize, const LANES: usize, const CHUNKS: usize, const U: usize> Kernel
+    for Rows<T, I, V, LANES, CHUNKS, U>
+where
+    T: DeviceValue,
+    I: DeviceIndex,
+{
+    type Args = Args<T, I>;
+    type Tile = Tile;
+
+    const TILE: Tile = {
+        assert!(V.is_power_of_two() && V * size_of::<T>() <= 16, "a lane loads 16 bytes at most");
+        assert!(LANES.is_power_of_two() && LANES <= WARP as usize, "lanes pair up in shuffles");
+        assert!(U <= LANES && LANES.is_multiple_of(U), "rounds come in whole batches");
+        Tile {
+            value: T::TYPE,
+            index: I::TYPE,
+            vector: V as u32,
+            lanes: LANES as u32,
+            dimension: (V * LANES * CHUNKS) as u32,
+            block_rows: WARPS,
+        }
+    };
+    const THREADS: u32 = WARPS * WARP;
+    const SHARED_BYTES: u32 = 0;
+    /// 80 registers a thread; 128 where 32 lanes share a row and so have 32 sums each, or where a lane has more of a row.
+    const BOUNDS: Bounds = {
+        let large = LANES == WARP as usize || V * CHUNKS > 8;
+        Bounds { max_threads: WARPS * WARP, min_blocks: if large { 4 } else { 6 } }
+    };
+
+    #[inline(always)]
+    unsafe fn run<G: Gpu>(gpu: G, args: Args<T, I>) {
+        let index = gpu.block_idx_x() * WARPS + gpu.thread_idx_x() / WARP;
+        if index >= args.rows {
+            return;
+        }
+        // SAFETY: the table has a record for each of `args.rows`, each for one row.
+        unsafe {
+            let record = gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS));
+            let RowRecord { row, start, end } = RowRecord::from_words(record);
+            let head = Head::of(&args, gpu.block_idx_y());
+            let keys = RowKeys { columns: args.columns, end };
+            attend::<_, _, _, V, LANES, CHUNKS, U>(gpu, &head, row, keys, [start, end]);
+        }
+    }
+}
+
+/// The columns of a row of the mask, which ends at `end`.
+#[derive(Debug)]
+struct RowKeys<I> {
+    columns: GlobalPtr<I>,
+    end: u32,
+}
+
+impl<I> Clone for RowKeys<I> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<I> Copy for RowKeys<I> {}
+
+impl<I: DeviceIndex> Keys for RowKeys<I> {
+    #[inline(always)]
+    unsafe fn column<G: Gpu>(self, gpu: G, index: u32) -> u32 {
+        if index >= self.end {
+            return ABSENT;
+        }
+        // SAFETY: the place is one of the mask's.
+        let [column] = unsafe { gpu.load_readonly::<I, 1>(self.columns.add(index as usize)) };
+        column.widen()
+    }
+}

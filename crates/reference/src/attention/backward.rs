@@ -1,0 +1,175 @@
+//! Gradients of attention: of Q, K and V, from that of O.
+//!
+//! With P the weights, G the gradient of O and s the scale: dV = Pᵀ G, D = G Vᵀ at the mask's elements, r = Σⱼ pⱼ dⱼ along a
+//! row, dS = s P ⊙ (D - r), dQ = dS K, dK = dSᵀ Q.
+//!
+//! The bound goes the same way. Let Δp be that of [`attention`](super::attention), written to the type of the operands, u'
+//! and η' what rounding to it takes. D is a sum of d products, Δd = γ_d |G| |V| + u' |d| + η'. Then r is off by Σ Δp |d| +
+//! (p + Δp) Δd, and by γₙ of its terms; dS by s (Δp |d - r| + (p + Δp) (Δd + Δr + u (|d| + |r|))), by three roundings and by u'
+//! of itself; and each gradient by what its factors are off, times the other factor, and by what its sum takes.
+
+use super::check::Tally;
+use super::error::{Arithmetic, SUBNORMAL, U32, gamma, relative_error};
+use super::forward::{dot, expect_len};
+use super::{Heads, attention};
+use crate::bound::Legal;
+use crate::{ErrorReport, Mismatch, Precision, ReferenceError, Value};
+use lacuna_matrix::Pattern;
+
+/// The gradients of one head in `f64`, and how far right results may be off.
+#[derive(Debug, Clone)]
+pub struct AttentionGradients {
+    dim: usize,
+    q: Gradient,
+    k: Gradient,
+    v: Gradient,
+}
+
+/// A gradient of a dense operand.
+#[derive(Debug, Clone)]
+struct Gradient {
+    value: Vec<f64>,
+    bound: Vec<f64>,
+    /// The products in each sum of a row.
+    terms: Vec<u32>,
+}
+
+/// A number, and how far it may be off.
+#[derive(Debug, Clone, Copy)]
+struct Inexact {
+    value: f64,
+    error: f64,
+}
+
+/// The gradients of Q, K and V for the gradient `d_o` of O, queries × `dim`. Products with weights and their gradients are
+/// of `precision`.
+///
+/// # Errors
+/// If an operand has not as many elements as `mask` and the dimension ask for.
+pub fn attention_backward<T: Value>(
+    mask: &Pattern,
+    heads: Heads<'_, T>,
+    d_o: &[T],
+    precision: Precision,
+) -> Result<AttentionGradients, ReferenceError> {
+    let forward = attention(mask, heads)?.arithmetic(Arithmetic::Steps(precision));
+    let dim = heads.dim;
+    expect_len("the gradient of O", mask.rows(), dim, d_o.len())?;
+    let columns = columns_lengths(mask);
+    let mut q = Gradient::zeros(mask.row_lengths().collect(), dim);
+    let (mut k, mut v) = (Gradient::zeros(columns.clone(), dim), Gradient::zeros(columns, dim));
+    for row in 0..mask.rows() {
+        let g = &d_o[row * dim..][..dim];
+        let keys = mask.row_columns(row);
+        if keys.is_empty() {
+            continue;
+        }
+        let errors = forward.row_error(row).weights;
+        let weights = forward.weights[mask.row_range(row)].iter().zip(errors);
+        let weights: Vec<Inexact> = weights.map(|(&value, error)| Inexact { value, error }).collect();
+        let products = keys.iter().map(|&key| product::<T>(g, heads.row(heads.v, key as usize)));
+        let slopes = score_slopes::<T>(&weights, &products.collect::<Vec<_>>(), f64::from(heads.scale));
+        for ((&key, weight), slope) in keys.iter().zip(&weights).zip(&slopes) {
+            let key = key as usize;
+            q.add(row, slope, heads.row(heads.k, key), precision);
+            k.add(key, slope, heads.row(heads.q, row), precision);
+            v.add(key, weight, g, precision);
+        }
+    }
+    Ok(AttentionGradients { dim, q, k, v })
+}
+
+fn columns_lengths(mask: &Pattern) -> Vec<u32> {
+    let mut lengths = vec![0; mask.cols()];
+    mask.col_indices().iter().for_each(|&column| lengths[column as usize] += 1);
+    lengths
+}
+
+/// An element of G Vᵀ.
+fn product<T: Value>(g: &[T], v: &[T]) -> Inexact {
+    let (value, magnitude) = dot(g, v);
+    let error = gamma(g.len() as f64 + 1.0) * magnitude;
+    let rounded = T::ROUNDOFF * (value.abs() + error) + T::LEAST + g.len() as f64 * SUBNORMAL;
+    Inexact { value, error: error + rounded }
+}
+
+/// A row of the gradient of the scores before they are scaled.
+fn score_slopes<T: Value>(weights: &[Inexact], products: &[Inexact], scale: f64) -> Vec<Inexact> {
+    let pairs = || weights.iter().zip(products);
+    let n = weights.len() as f64;
+    let mean: f64 = pairs().map(|(p, d)| p.value * d.value).sum();
+    let inherited: f64 = pairs().map(|(p, d)| p.error * d.value.abs() + (p.value + p.error) * d.error).sum();
+    let size: f64 = pairs().map(|(p, d)| (p.value + p.error) * (d.value.abs() + d.error)).sum();
+    let mean_error = inherited + gamma(n + 1.0) * size + n * SUBNORMAL;
+    let slope = |(p, d): (&Inexact, &Inexact)| {
+        let (difference, value) = (d.value - mean, scale * p.value * (d.value - mean));
+        let rounding = 2.0 * U32 * (d.value.abs() + mean.abs() + d.error + mean_error);
+        let within = p.error * difference.abs() + (p.value + p.error) * (d.error + mean_error + rounding);
+        let error = scale.abs() * within;
+        let rounded = (4.0 * U32 + T::ROUNDOFF) * (value.abs() + error) + T::LEAST + 4.0 * SUBNORMAL;
+        Inexact { value, error: error + rounded }
+    };
+    pairs().map(slope).collect()
+}
+
+impl Gradient {
+    fn zeros(terms: Vec<u32>, dim: usize) -> Self {
+        let zeros = vec![0.0; terms.len() * dim];
+        Self { value: zeros.clone(), bound: zeros, terms }
+    }
+
+    /// Adds the products of a factor and a row of a dense operand.
+    fn add<T: Value>(&mut self, row: usize, factor: &Inexact, dense: &[T], precision: Precision) {
+        let sums = relative_error(precision, self.terms[row] as usize + 1);
+        for (i, x) in dense.iter().enumerate() {
+            let (at, x) = (row * dense.len() + i, f64::from(x.to_f32()));
+            self.value[at] += factor.value * x;
+            let size = factor.value.abs() + factor.error;
+            self.bound[at] += factor.error * x.abs() + sums * size * x.abs() + 2.0 * SUBNORMAL;
+        }
+    }
+
+    fn check<T: Value>(&self, what: &'static str, dim: usize, got: &[T]) -> Result<ErrorReport, Mismatch> {
+        expect_len(what, self.terms.len(), dim, got.len())?;
+        let mut tally = Tally::new(got.len());
+        for (at, &got) in got.iter().enumerate() {
+            let row = at / dim;
+            let legal = match self.terms[row] {
+                0 => Legal::exactly(0.0),
+                _ if !self.value[at].is_finite() => Legal::anything(self.value[at]),
+                _ => Legal::within(self.value[at], self.bound[at], false),
+            };
+            tally.judge(&legal, got, [row, at % dim], self.terms[row]);
+        }
+        tally.finish(T::NAME)
+    }
+}
+
+impl AttentionGradients {
+    /// Checks the gradient of Q.
+    ///
+    /// # Errors
+    /// If `got` has the wrong length, or an element is wrong.
+    pub fn check_q<T: Value>(&self, got: &[T]) -> Result<ErrorReport, Mismatch> {
+        self.q.check("the gradient of Q", self.dim, got)
+    }
+    /// Checks the gradient of K.
+    ///
+    /// # Errors
+    /// As [`check_q`](Self::check_q).
+    pub fn check_k<T: Value>(&self, got: &[T]) -> Result<ErrorReport, Mismatch> {
+        self.k.check("the gradient of K", self.dim, got)
+    }
+    /// Checks the gradient of V.
+    ///
+    /// # Errors
+    /// As [`check_q`](Self::check_q).
+    pub fn check_v<T: Value>(&self, got: &[T]) -> Result<ErrorReport, Mismatch> {
+        self.v.check("the gradient of V", self.dim, got)
+    }
+
+    /// The gradients of Q, K and V, row-major.
+    pub fn values(&self) -> [&[f64]; 3] {
+        [&self.q.value, &self.k.value, &self.v.value]
+    }
+}

@@ -1,0 +1,114 @@
+//! The bound on weights, as the module derives it.
+
+use super::AttentionReference;
+use crate::bound::Precision;
+use crate::{Value, bound};
+
+/// The unit roundoff of `f32`, 2⁻²⁴, and of `f64`.
+pub(super) const U32: f64 = 1.0 / (1u64 << 24) as f64;
+const U64: f64 = 1.0 / (1u64 << 53) as f64;
+/// The smallest subnormal `f32`, 2⁻¹⁴⁹.
+pub(super) const SUBNORMAL: f64 = f32::MIN_POSITIVE as f64 * 2.0 * U32;
+/// What `log2_approx` may be off by.
+const LOG2: f64 = 4.0 * U32;
+/// Keys after which the largest score may have grown, at least.
+const KEYS: usize = 32;
+
+/// How a result was computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Arithmetic {
+    /// In one pass, in `f32`.
+    #[default]
+    Fused,
+    /// As SDDMM, softmax and SpMM: scores and weights are rounded to the type of the operands. The product of weights and V
+    /// is of this precision.
+    Steps(Precision),
+}
+
+/// The errors of a row's weights.
+#[derive(Debug, Clone)]
+pub(super) struct RowError {
+    /// For each key how far its weight may be off.
+    pub(super) weights: Vec<f64>,
+    /// How far the logarithm of the sum of exponentials may be off.
+    pub(super) logsumexp: f64,
+}
+
+/// γₙ = nu / (1 - nu).
+pub(super) fn gamma(n: f64) -> f64 {
+    n * U32 / (1.0 - n * U32)
+}
+
+impl<T: Value> AttentionReference<'_, T> {
+    /// Whether a score may overflow on its way, though it is finite.
+    pub(super) fn may_overflow(&self, row: usize) -> bool {
+        let range = self.mask.row_range(row);
+        // Without the scale, too: it comes after the sum.
+        let factor = 1.5 * (1.0 / f64::from(self.heads.scale.abs())).max(1.0);
+        let most = match self.arithmetic {
+            Arithmetic::Fused => f64::from(f32::MAX),
+            Arithmetic::Steps(_) => T::LARGEST,
+        };
+        self.magnitudes[range].iter().any(|magnitude| magnitude * factor > most)
+    }
+
+    /// The errors of a row whose scores are finite or -∞.
+    pub(super) fn row_error(&self, row: usize) -> RowError {
+        let range = self.mask.row_range(row);
+        let (scores, magnitudes) = (&self.scores[range.clone()], &self.magnitudes[range.clone()]);
+        let weights = &self.weights[range];
+        let (n, d) = (scores.len() as f64, self.heads.dim as f64);
+        let log2_e = std::f64::consts::LOG2_E;
+        let scale = f64::from(self.heads.scale.abs());
+        // What rounding to the type of the operands adds to a score, and to a weight.
+        let (score_steps, rounded, least) = match self.arithmetic {
+            Arithmetic::Fused => (2.0, 0.0, 0.0),
+            Arithmetic::Steps(_) => (4.0, T::ROUNDOFF, T::LEAST),
+        };
+        let flushed = (d + 2.0) * SUBNORMAL * (1.0 + scale) + least * scale;
+        let relative = gamma(d + score_steps) + 2.0 * (d + 4.0) * U64;
+        let exponent = |(score, magnitude): (&f64, &f64)| {
+            let finite = if score.is_finite() { score.abs() } else { 0.0 };
+            log2_e * (relative * magnitude + rounded * (finite + relative * magnitude) + flushed)
+        };
+        let exponents: Vec<f64> = scores.iter().zip(magnitudes).map(exponent).collect();
+        let worst = exponents.iter().copied().fold(0.0, f64::max);
+        let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let factors = scores.len().div_ceil(KEYS) as f64 + 1.0;
+        let delta = |(score, exponent): (&f64, &f64)| {
+            let distance = if score.is_finite() { log2_e * (max - score) } else { 0.0 };
+            let exponent = exponent + U32 * (distance + 2.0 * worst);
+            1.001 * (std::f64::consts::LN_2 * exponent + 5.0 * U32 * (factors + 1.0))
+        };
+        let deltas: Vec<f64> = scores.iter().zip(&exponents).map(delta).collect();
+        let sum = |sign: f64| -> f64 {
+            weights.iter().zip(&deltas).map(|(weight, delta)| weight * (sign * delta).exp()).sum()
+        };
+        let total = sum(1.0).ln().max(-sum(-1.0).ln()).max(0.0);
+        let kappa = 2.0 * gamma(n) + 4.0 * U32 + 4.0 * (n + 4.0) * U64;
+        let flushed = (factors + 2.0) * 4.0 * SUBNORMAL + least;
+        let error = |(weight, delta): (&f64, &f64)| {
+            weight * ((delta + total + kappa).exp_m1() * (1.0 + rounded) + rounded) + flushed
+        };
+        let weights = weights.iter().zip(&deltas).map(error).collect();
+
+        let value = self.logsumexp(row);
+        let logsumexp = total + gamma(n) + LOG2 * (1.0 + (value - max)) + 4.0 * U32 * value.abs();
+        RowError { weights, logsumexp: 1.001 * logsumexp }
+    }
+
+    /// How far the sum of `n` products of weights may be off, relatively, beside what their weights are off.
+    pub(super) fn product_error(&self, n: usize) -> f64 {
+        match self.arithmetic {
+            // Counted among the errors of the weights.
+            Arithmetic::Fused => 0.0,
+            Arithmetic::Steps(precision) => relative_error(precision, n),
+        }
+    }
+}
+
+/// How far a sum of `n` products of size 1 in all may be off.
+pub(super) fn relative_error(precision: Precision, n: usize) -> f64 {
+    let sum = bound::Sum { terms: n as u32, value: 1.0, magnitude: 1.0, tiny: 0.0 };
+    sum.bound(precision)
+}

@@ -1,0 +1,131 @@
+//! Scores and weights in `f64`.
+
+use super::error::Arithmetic;
+use crate::{ReferenceError, Value};
+use lacuna_matrix::Pattern;
+
+/// The operands of one head, row-major, and the factor of the scores.
+#[derive(Debug, Clone, Copy)]
+pub struct Heads<'a, T> {
+    /// Queries × `dim`.
+    pub q: &'a [T],
+    /// Keys × `dim`.
+    pub k: &'a [T],
+    /// Keys × `dim`.
+    pub v: &'a [T],
+    /// Elements of a row.
+    pub dim: usize,
+    /// Multiplies the scores.
+    pub scale: f32,
+}
+
+/// Attention of one head in `f64`, and what is needed to judge a result.
+#[derive(Debug, Clone)]
+pub struct AttentionReference<'a, T> {
+    pub(super) mask: &'a Pattern,
+    pub(super) heads: Heads<'a, T>,
+    pub(super) arithmetic: Arithmetic,
+    /// For each element of the mask its score, and the sum of the absolute values of its terms.
+    pub(super) scores: Vec<f64>,
+    pub(super) magnitudes: Vec<f64>,
+    /// For each element its weight; NaN in rows that have none that is a number.
+    pub(super) weights: Vec<f64>,
+}
+
+/// O = softmax(scale · Q Kᵀ ⊙ mask) V, for a mask of queries × keys.
+///
+/// # Errors
+/// If an operand has not as many elements as `mask` and `dim` ask for.
+pub fn attention<'a, T: Value>(
+    mask: &'a Pattern,
+    heads: Heads<'a, T>,
+) -> Result<AttentionReference<'a, T>, ReferenceError> {
+    expect_len("Q", mask.rows(), heads.dim, heads.q.len())?;
+    expect_len("K", mask.cols(), heads.dim, heads.k.len())?;
+    expect_len("V", mask.cols(), heads.dim, heads.v.len())?;
+    let scale = f64::from(heads.scale);
+    let (mut scores, mut magnitudes) = (Vec::with_capacity(mask.nnz()), Vec::with_capacity(mask.nnz()));
+    let mut weights = Vec::with_capacity(mask.nnz());
+    for row in 0..mask.rows() {
+        let q = heads.row(heads.q, row);
+        for &column in mask.row_columns(row) {
+            let (sum, magnitude) = dot(q, heads.row(heads.k, column as usize));
+            scores.push(scale * sum);
+            magnitudes.push(scale.abs() * magnitude);
+        }
+        weights.extend(softmax(&scores[mask.row_range(row)]));
+    }
+    Ok(AttentionReference { mask, heads, arithmetic: Arithmetic::Fused, scores, magnitudes, weights })
+}
+
+pub(super) fn expect_len(
+    what: &'static str,
+    rows: usize,
+    cols: usize,
+    got: usize,
+) -> Result<(), ReferenceError> {
+    if rows.checked_mul(cols) == Some(got) {
+        return Ok(());
+    }
+    Err(ReferenceError::OperandLength { what, rows, cols, got })
+}
+
+impl<'a, T> Heads<'a, T> {
+    /// A row of an operand.
+    pub(super) fn row(&self, operand: &'a [T], row: usize) -> &'a [T] {
+        &operand[row * self.dim..][..self.dim]
+    }
+}
+
+impl<T: Value> AttentionReference<'_, T> {
+    /// Has results judged as of this arithmetic. Without a call it is [`Arithmetic::Fused`].
+    #[must_use]
+    pub fn arithmetic(self, arithmetic: Arithmetic) -> Self {
+        Self { arithmetic, ..self }
+    }
+
+    /// The weight of each element of the mask, row by row.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// The natural logarithm of the sum of exponentials of a query's scores.
+    pub fn logsumexp(&self, row: usize) -> f64 {
+        let scores = &self.scores[self.mask.row_range(row)];
+        let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if scores.iter().any(|score| score.is_nan()) || max == f64::INFINITY {
+            return f64::NAN;
+        }
+        if max == f64::NEG_INFINITY {
+            return max;
+        }
+        max + scores.iter().map(|score| (score - max).exp()).sum::<f64>().ln()
+    }
+
+    /// An element of O: what its row of weights and its column of V give.
+    pub fn value(&self, row: usize, column: usize) -> f64 {
+        let columns = self.mask.row_columns(row).iter();
+        let weights = &self.weights[self.mask.row_range(row)];
+        columns.zip(weights).map(|(&key, weight)| weight * self.v(key, column)).sum()
+    }
+
+    pub(super) fn v(&self, key: u32, column: usize) -> f64 {
+        f64::from(self.heads.v[key as usize * self.heads.dim + column].to_f32())
+    }
+}
+
+/// The sum of products, and of their absolute values.
+pub(super) fn dot<T: Value>(a: &[T], b: &[T]) -> (f64, f64) {
+    a.iter().zip(b).fold((0.0, 0.0), |(sum, magnitude), (a, b)| {
+        let product = f64::from(a.to_f32()) * f64::from(b.to_f32());
+        (sum + product, magnitude + if product.is_finite() { product.abs() } else { 0.0 })
+    })
+}
+
+/// Weights of a row of scores, by the rules of IEEE 754.
+fn softmax(scores: &[f64]) -> Vec<f64> {
+    let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let exponentials: Vec<f64> = scores.iter().map(|score| (score - max).exp()).collect();
+    let sum: f64 = exponentials.iter().sum();
+    exponentials.into_iter().map(|x| x / sum).collect()
+}
