@@ -33,13 +33,13 @@ const GRAPH_KS: [usize; 6] = [32, 64, 128, 256, 512, 1024];
 /// The folder of graphs.
 const FOLDER: &str = "graphs";
 
-/// What the graphs are like: nodes, nonzeros a row, and the exponent with which rows vary as much.
+/// What the graphs are like: nodes, nonzeros a row, and their coefficient of variation.
 const DRAWN: [(&str, usize, f64, f64); 5] = [
-    ("ca-CondMat", 23_133, 8.1, 2.6),
-    ("citeseer", 3327, 2.8, 2.6),
-    ("cora", 2708, 4.9, 2.6),
-    ("p2p-Gnutella31", 62_586, 2.4, 2.2),
-    ("pubmed", 19_717, 4.5, 2.4),
+    ("ca-CondMat", 23_133, 8.08, 1.316),
+    ("citeseer", 3327, 2.77, 1.218),
+    ("cora", 2708, 4.90, 1.067),
+    ("p2p-Gnutella31", 62_586, 2.36, 1.858),
+    ("pubmed", 19_717, 4.50, 1.653),
 ];
 
 /// The gradients of the weights of suite `rnn`: its N is their K, and its K their N. Before them the table.
@@ -65,7 +65,7 @@ pub(super) fn dlmc_cases(setup: &Setup) -> Result<Vec<Case>> {
     Ok(dlmc::cases(setup)?.into_iter().map(gradient).collect())
 }
 
-/// Graphs, real where there is data, or else drawn with as many nodes and nonzeros.
+/// Graphs, real where there is data, or else drawn with as many nodes and nonzeros, and rows that vary as much.
 pub(super) fn graph_cases(setup: &Setup) -> Result<Vec<Case>> {
     let mut data = Data::find(setup.data.as_deref()).map_err(|error| Usage(error.to_string()))?;
     data.unpack(FOLDER);
@@ -86,9 +86,9 @@ pub(super) fn graph_cases(setup: &Setup) -> Result<Vec<Case>> {
             if setup.data.is_some() {
                 return Err(Usage(why).into());
             }
-            eprintln!("lacuna-bench: suite {GRAPHS} is drawn, as large as the real graphs: {why}");
-            let drawn = |(name, nodes, mean, exponent)| {
-                (format!("{name} (drawn)"), [nodes; 2], PatternKind::PowerLaw { mean, exponent })
+            eprintln!("lacuna-bench: suite {GRAPHS} is drawn, with the statistics of the real graphs: {why}");
+            let drawn = |(name, nodes, mean, cov)| {
+                (format!("{name} (drawn)"), [nodes; 2], PatternKind::Varied { mean, cov })
             };
             DRAWN.map(drawn).into()
         }
@@ -124,7 +124,7 @@ mod tests {
 
     /// Graphs that are drawn against those that they stand for, where these are.
     #[test]
-    fn drawn_graphs_are_as_large_as_the_real_ones() {
+    fn drawn_graphs_are_like_the_real_ones() {
         let mut data = Data::find(None).unwrap();
         data.unpack(FOLDER);
         let Folder::At(folder) = data.folder(FOLDER) else {
@@ -133,12 +133,13 @@ mod tests {
         };
         for (name, path) in named_files(&folder, "mtx").unwrap() {
             let real = mtx::read_path(path).unwrap().pattern().stats();
-            let &(_, nodes, mean, exponent) = DRAWN.iter().find(|drawn| drawn.0 == name).unwrap();
-            let drawn = generate::power_law(nodes, nodes, mean, exponent, 1).unwrap().stats();
+            let &(_, nodes, mean, cov) = DRAWN.iter().find(|drawn| drawn.0 == name).unwrap();
+            let drawn = generate::with_row_cov(nodes, nodes, mean, cov, 1).unwrap().stats();
             assert_eq!((real.rows, real.cols), (nodes, nodes), "{name}");
-            assert!((real.mean_row_length - mean).abs() < 0.06, "{name}: {real:?}");
+            assert!((real.mean_row_length - mean).abs() < 0.006, "{name}: {real:?}");
+            assert!((real.row_length_cov - cov).abs() < 0.0006, "{name}: {real:?}");
             assert!((drawn.mean_row_length / mean - 1.0).abs() < 0.1, "{name}: {drawn:?}");
-            assert!((0.5..2.0).contains(&(drawn.row_length_cov / real.row_length_cov)), "{name}: {drawn:?}");
+            assert!((drawn.row_length_cov / cov - 1.0).abs() < 0.2, "{name}: {drawn:?}");
         }
     }
 }
