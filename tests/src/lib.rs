@@ -6,6 +6,7 @@
 //! | module | cases of |
 //! | --- | --- |
 //! | [`device`] | memory, streams, and what a device must refuse |
+//! | [`sddmm`] | dense × dense at the nonzeros of a sparse matrix |
 //! | [`spmm`] | sparse × dense |
 //! | [`transpose`] | Aᵀ, and products with it |
 pub mod case;
@@ -18,6 +19,7 @@ mod expect;
 pub mod number;
 pub mod report;
 pub mod run;
+pub mod sddmm;
 pub mod spmm;
 pub mod target;
 pub mod transpose;
@@ -39,6 +41,7 @@ pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     let mut cases = device::cases();
     cases.extend(spmm::cases(options, data));
     cases.extend(transpose::cases(options));
+    cases.extend(sddmm::cases(options));
     cases
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct DevicePattern<I: Index> {
     pub(crate) columns: Buffer<I>,
     /// What kernels by tiles read, made when the first plan wants it.
     pub(crate) masks: OnceLock<Masks>,
+    /// The row of each nonzero, made when the first plan of SDDMM wants it.
+    pub(crate) row_indices: OnceLock<Buffer<u32>>,
     /// The transposed pattern, once it was asked for.
     pub(crate) transposed: OnceLock<TransposedPattern<I>>,
 }
@@ -299,6 +301,7 @@ impl<I: Index> DevicePattern<I> {
             row_order: order,
             columns,
             masks: OnceLock::new(),
+            row_indices: OnceLock::new(),
             transposed: OnceLock::new(),
         })
     }

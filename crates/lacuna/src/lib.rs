@@ -37,6 +37,8 @@ mod csr;
 mod device;
 mod element;
 mod error;
+mod layout;
+mod sddmm;
 mod softmax;
 mod spmm;
 mod stream;
@@ -57,6 +59,9 @@ pub use lacuna_kernels::spmm::{Arithmetic, Idea, Scheme, Tile};
 pub use lacuna_kernels::{IndexType, ValueType};
 pub use lacuna_matrix as matrix;
 pub use lacuna_sim as sim;
+pub use sddmm::{
+    Sddmm, SddmmAlgorithm, SddmmChoice, SddmmOperands, SddmmOptions, SddmmProblem, choose_sddmm, sddmm,
+};
 pub use softmax::{
     RowLengths, SoftmaxAlgorithm, SoftmaxOptions, SoftmaxPart, SoftmaxProblem, SparseSoftmax, choose_softmax,
 };

@@ -28,6 +28,26 @@ pub enum ReferenceError {
         /// Elements given.
         got: usize,
     },
+    /// A dense factor of a sampled product has the wrong number of elements.
+    #[error("{what}: expected {rows} × {cols} elements, row-major, got {got}")]
+    FactorLength {
+        /// Which factor.
+        what: &'static str,
+        /// Rows that it must have.
+        rows: usize,
+        /// Its columns, K.
+        cols: usize,
+        /// Elements given.
+        got: usize,
+    },
+    /// The sums of a sampled product have too many terms for their error to be bounded.
+    #[error("K is {terms}: expected at most {max}, beyond which such a sum has no useful bound")]
+    TooLong {
+        /// Products of each sum.
+        terms: usize,
+        /// The most that can be checked.
+        max: u32,
+    },
     /// A row to compute is not a row of A.
     #[error("expected rows below {rows}, got row {row}")]
     RowOutOfRange {
@@ -93,6 +113,16 @@ pub enum Mismatch {
         /// Columns of the result.
         cols: usize,
         /// Elements given.
+        got: usize,
+    },
+    /// There is not a value for each nonzero.
+    #[error("{what}: expected {expected} values, one a nonzero, got {got}")]
+    Values {
+        /// Which values.
+        what: &'static str,
+        /// Nonzeros.
+        expected: usize,
+        /// Values given.
         got: usize,
     },
     /// Elements are wrong; the worst of them is told.

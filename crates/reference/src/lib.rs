@@ -19,13 +19,16 @@
 mod attention;
 pub mod bound;
 mod error;
+mod sddmm;
 mod spmm;
 mod value;
 
 pub use attention::{
-    Arithmetic as AttentionArithmetic, AttentionGradients, AttentionReference, Heads, attention, attention_backward,
+    Arithmetic as AttentionArithmetic, AttentionGradients, AttentionReference, Heads, attention,
+    attention_backward,
 };
 pub use bound::Precision;
 pub use error::{Mismatch, ReferenceError};
+pub use sddmm::{SampledReport, SddmmReference, sddmm};
 pub use spmm::{Epilogue, ErrorReport, SpmmReference, spmm, spmm_rows};
 pub use value::Value;

@@ -51,13 +51,13 @@ impl Placement {
 
 /// An operand on a device, with the guards around it.
 #[derive(Debug)]
-pub(super) struct Guarded<T: Number> {
+pub(crate) struct Guarded<T: Number> {
     buffer: Buffer<T>,
     own: Range<usize>,
 }
 
 impl<T: Number> Guarded<T> {
-    pub(super) fn new(device: &Device, contents: &[T], spot: Spot) -> Result<Self> {
+    pub(crate) fn new(device: &Device, contents: &[T], spot: Spot) -> Result<Self> {
         let Spot::Slice(offset) = spot else {
             return Ok(Self { buffer: device.upload(contents)?, own: 0..contents.len() });
         };
@@ -68,16 +68,16 @@ impl<T: Number> Guarded<T> {
         Ok(Self { buffer: device.upload(&whole)?, own })
     }
 
-    pub(super) fn slice(&self) -> Result<Slice<'_, T>> {
+    pub(crate) fn slice(&self) -> Result<Slice<'_, T>> {
         Ok(self.buffer.slice(self.own.clone())?)
     }
 
-    pub(super) fn slice_mut(&mut self) -> Result<SliceMut<'_, T>> {
+    pub(crate) fn slice_mut(&mut self) -> Result<SliceMut<'_, T>> {
         Ok(self.buffer.slice_mut(self.own.clone())?)
     }
 
     /// The operand's elements, if the guards are as they were.
-    pub(super) fn read(&self, what: &str, stream: &Stream) -> Result<Vec<T>> {
+    pub(crate) fn read(&self, what: &str, stream: &Stream) -> Result<Vec<T>> {
         let mut whole = self.buffer.download(stream)?;
         let guards = (0..self.own.start).chain(self.own.end..whole.len());
         for at in guards {

@@ -8,7 +8,7 @@ mod blocks;
 mod columns;
 mod conform;
 mod epilogue;
-mod guarded;
+pub(crate) mod guarded;
 mod huge;
 mod problem;
 mod product;

@@ -3,7 +3,6 @@
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020).
 mod choose;
 mod cost;
-mod layout;
 mod masks;
 mod options;
 mod plan;

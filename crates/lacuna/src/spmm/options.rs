@@ -2,8 +2,8 @@
 use lacuna_gpu::{GlobalMut, GlobalPtr, Real};
 use lacuna_kernels::spmm::Output;
 
-use super::layout::Layout;
 use super::{OPERATION, SpmmAlgorithm};
+use crate::layout::Layout;
 use crate::{Error, Result};
 
 /// How exactly products and their sums are computed.

@@ -7,10 +7,10 @@ use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::spmm::{Args, Output, TileArgs};
 
 use super::choose::{Choice, Problem, choose, find};
-use super::layout::{Layout, Strides};
 use super::{OPERATION, SpmmOptions};
 use crate::backend::Launch;
 use crate::csr::DevicePattern;
+use crate::layout::{Layout, Strides};
 use crate::{CsrMatrix, Error, Index, Result, Slice, SliceMut, Stream, Value};
 
 /// The most columns of B.
@@ -83,6 +83,8 @@ impl<T: Value, I: Index> Spmm<T, I> {
         let bytes = T::TYPE.bytes();
         let batch = options.batch;
         let b = Strides {
+            operation: OPERATION,
+            width: "N",
             len_what: "the number of elements of B",
             stride_what: "the stride of B",
             stride: options.b_stride,
@@ -91,6 +93,8 @@ impl<T: Value, I: Index> Spmm<T, I> {
         };
         let b = Layout::new(a.cols(), n, bytes, b)?;
         let c = Strides {
+            operation: OPERATION,
+            width: "N",
             len_what: "the number of elements of C",
             stride_what: "the stride of C",
             stride: options.c_stride,

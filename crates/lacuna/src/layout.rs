@@ -1,32 +1,36 @@
-//! How B and C lie in their buffers.
-use super::OPERATION;
+//! How dense operands lie in their buffers.
 use crate::{Error, Result};
 
 /// A batch of row-major matrices.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
+    operation: &'static str,
+    width: &'static str,
     rows: usize,
     n: usize,
     batch: usize,
     /// Elements from one row to the next.
-    pub(super) stride: usize,
+    pub(crate) stride: usize,
     /// The same in bytes.
-    pub(super) stride_bytes: u32,
+    pub(crate) stride_bytes: u32,
     /// Elements from one matrix to the next.
-    pub(super) batch_stride: usize,
+    pub(crate) batch_stride: usize,
     /// Elements up to the last of the last matrix.
     least: usize,
     /// The same, with the gap after each last row.
     most: usize,
 }
 
-/// What tells a layout beside the numbers of rows and columns, and what messages call its length and its stride.
-pub(super) struct Strides {
-    pub(super) len_what: &'static str,
-    pub(super) stride_what: &'static str,
-    pub(super) stride: Option<usize>,
-    pub(super) batch: usize,
-    pub(super) batch_stride: Option<usize>,
+/// What tells a layout beside the numbers of rows and columns, and what messages call the operation, the number of columns,
+/// its length and its stride.
+pub(crate) struct Strides {
+    pub(crate) operation: &'static str,
+    pub(crate) width: &'static str,
+    pub(crate) len_what: &'static str,
+    pub(crate) stride_what: &'static str,
+    pub(crate) stride: Option<usize>,
+    pub(crate) batch: usize,
+    pub(crate) batch_stride: Option<usize>,
 }
 
 impl Layout {
@@ -35,14 +39,14 @@ impl Layout {
     /// # Errors
     /// [`Error::Parameter`] for a stride below `n`; [`Error::TooLarge`] for one of 4 GiB, which the kernels cannot count,
     /// and where no buffer can hold the elements.
-    pub(super) fn new(rows: usize, n: usize, bytes: u32, strides: Strides) -> Result<Self> {
-        let Strides { len_what, stride_what, stride, batch, batch_stride } = strides;
+    pub(crate) fn new(rows: usize, n: usize, bytes: u32, strides: Strides) -> Result<Self> {
+        let Strides { operation, width, len_what, stride_what, stride, batch, batch_stride } = strides;
         let stride = stride.unwrap_or(n);
         if stride < n {
             return Err(Error::Parameter {
-                operation: OPERATION,
+                operation,
                 what: stride_what,
-                expected: format!("at least N = {n}, the elements of a row"),
+                expected: format!("at least {width} = {n}, the elements of a row"),
                 got: stride.to_string(),
             });
         }
@@ -66,11 +70,11 @@ impl Layout {
         let extents = extents().filter(|&(_, least, _)| least <= limit);
         let too_large = Error::TooLarge { what: len_what, limit: limit as u64, got: u64::MAX };
         let (batch_stride, least, most) = extents.ok_or(too_large)?;
-        Ok(Self { rows, n, batch, stride, stride_bytes, batch_stride, least, most })
+        Ok(Self { operation, width, rows, n, batch, stride, stride_bytes, batch_stride, least, most })
     }
 
     /// The least number of elements that the operand must have.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.least
     }
 
@@ -78,7 +82,7 @@ impl Layout {
     ///
     /// # Errors
     /// [`Error::Length`].
-    pub(super) fn check(&self, operand: &'static str, got: usize) -> Result<()> {
+    pub(crate) fn check(&self, operand: &'static str, got: usize) -> Result<()> {
         if (self.least..=self.most).contains(&got) {
             return Ok(());
         }
@@ -92,14 +96,14 @@ impl Layout {
         if self.most > self.least {
             shape += &format!("; up to {} with the gap at its end", self.most);
         }
-        Err(Error::Length { operation: OPERATION, what: operand, shape, expected: self.least, got })
+        Err(Error::Length { operation: self.operation, what: operand, shape, expected: self.least, got })
     }
 
     /// Whether each element belongs to one matrix and row: matrices lie one after another, or side by side.
     ///
     /// # Errors
     /// [`Error::Parameter`].
-    pub(super) fn expect_disjoint(&self, batch_stride_what: &'static str) -> Result<()> {
+    pub(crate) fn expect_disjoint(&self, batch_stride_what: &'static str) -> Result<()> {
         if self.batch <= 1 || self.least == 0 {
             return Ok(());
         }
@@ -111,19 +115,19 @@ impl Layout {
             return Ok(());
         }
         Err(Error::Parameter {
-            operation: OPERATION,
+            operation: self.operation,
             what: batch_stride_what,
             expected: format!(
-                "at least {extent}, so that matrices lie one after another, or at least N = {} with room for {} \
+                "at least {extent}, so that matrices lie one after another, or at least {} = {} with room for {} \
                  side by side in a row's stride of {}",
-                self.n, self.batch, self.stride
+                self.width, self.n, self.batch, self.stride
             ),
             got: self.batch_stride.to_string(),
         })
     }
 
     /// Whether every row starts at a multiple of `vector` elements, if the first does.
-    pub(super) fn allows(&self, vector: u32) -> bool {
+    pub(crate) fn allows(&self, vector: u32) -> bool {
         let vector = vector as usize;
         self.stride.is_multiple_of(vector) && (self.batch <= 1 || self.batch_stride.is_multiple_of(vector))
     }
@@ -133,9 +137,13 @@ impl Layout {
 mod tests {
     use super::*;
 
+    fn strides(stride: Option<usize>, batch: usize, batch_stride: Option<usize>) -> Strides {
+        let (operation, width) = ("a test", "N");
+        Strides { operation, width, len_what: "B", stride_what: "its stride", stride, batch, batch_stride }
+    }
+
     fn layout(rows: usize, n: usize, stride: Option<usize>, batch: usize, apart: Option<usize>) -> Layout {
-        let strides =
-            Strides { len_what: "B", stride_what: "its stride", stride, batch, batch_stride: apart };
+        let strides = strides(stride, batch, apart);
         Layout::new(rows, n, 4, strides).unwrap()
     }
 
@@ -172,8 +180,7 @@ mod tests {
             (2, None, 3, Some(usize::MAX / 2)),
             (2, Some(isize::MAX as usize / 4), 1, None),
         ] {
-            let strides =
-                Strides { len_what: "B", stride_what: "its stride", stride, batch, batch_stride: apart };
+            let strides = strides(stride, batch, apart);
             let error = Layout::new(rows, 5, 4, strides).unwrap_err();
             assert!(matches!(error, Error::TooLarge { .. }), "{error}");
         }

@@ -1,0 +1,92 @@
+//! The constants of an SDDMM kernel, and the proof that they fit together.
+use core::marker::PhantomData;
+
+use lacuna_gpu::WARP;
+
+use super::tile::{Scheme, Tile};
+use crate::spmm::SPARE;
+use crate::{DeviceIndex, DeviceValue};
+
+/// SDDMM by nonzeros: a group of `LANES` lanes computes `ITEMS` neighbouring nonzeros of D, `LANES` at a time.
+///
+/// - `T`, `I`: types of all values, and of C's column indices. Sums are `f32`.
+/// - `V`: elements of K that a lane loads at once (1, 2, 4 or 8; 16 bytes at most).
+/// - `C`: such vectors of a lane in a chunk of K, which is `LANES · V · C` elements. Where it has all of K, a row of A is
+///   loaded once for all its nonzeros of the tile.
+/// - `N`: nonzeros whose rows of B are under way together (2 or 4).
+/// - `LANES`: lanes of a group (4, 8, 16 or 32). A whole warp serves long K, and few nonzeros.
+/// - `ITEMS`: nonzeros of a tile, a multiple of `LANES`.
+///
+/// Constants that do not fit together are refused when the kernel is named, not when it runs:
+///
+/// ```
+/// use lacuna_kernels::Kernel;
+/// use lacuna_kernels::sddmm::Nonzeros;
+/// assert_eq!(<Nonzeros<f32, u32, 4, 1, 4, 8, 32> as Kernel>::TILE.block_items, 1024);
+/// ```
+/// ```compile_fail,E0080
+/// # use lacuna_kernels::Kernel;
+/// # use lacuna_kernels::sddmm::Nonzeros;
+/// let _ = <Nonzeros<f32, u32, 4, 1, 4, 8, 30> as Kernel>::TILE; // the last turn has lanes without a nonzero
+/// ```
+#[derive(Debug)]
+pub struct Nonzeros<
+    T,
+    I,
+    const V: usize,
+    const C: usize,
+    const N: usize,
+    const LANES: usize,
+    const ITEMS: usize,
+>(PhantomData<(T, I)>);
+
+/// Warps of a block. They never wait for each other.
+const WARPS: u32 = 8;
+
+impl<T, I, const V: usize, const C: usize, const N: usize, const LANES: usize, const ITEMS: usize>
+    Nonzeros<T, I, V, C, N, LANES, ITEMS>
+where
+    T: DeviceValue,
+    I: DeviceIndex,
+{
+    /// Lanes of a group.
+    pub(super) const GROUP: u32 = LANES as u32;
+    /// Groups of a warp.
+    pub(super) const WARP_GROUPS: u32 = WARP / Self::GROUP;
+    /// Threads of a block.
+    pub(super) const BLOCK_THREADS: u32 = WARPS * WARP;
+    /// Groups of a block.
+    pub(super) const BLOCK_GROUPS: u32 = WARPS * Self::WARP_GROUPS;
+    /// Elements from one vector of a lane to its next: all lanes' vectors side by side.
+    pub(super) const STEP: u32 = Self::GROUP * V as u32;
+    /// Elements of a chunk of K.
+    pub(super) const CHUNK: u32 = Self::STEP * C as u32;
+
+    /// The constants as numbers.
+    pub(super) const NUMBERS: Tile = {
+        assert!(
+            V.is_power_of_two() && V * size_of::<T>() <= 16,
+            "a lane loads 1, 2, 4 or 8 elements in 16 bytes"
+        );
+        assert!(C >= 1, "a lane has a part of K");
+        assert!(N == 2 || N == 4, "the indices of 2 or 4 nonzeros are one load");
+        assert!(
+            LANES.is_power_of_two() && LANES >= 4 && LANES <= WARP as usize,
+            "lanes of one warp pair up in shuffles"
+        );
+        assert!(ITEMS >= LANES && ITEMS.is_multiple_of(LANES), "each lane of a group gets a nonzero a turn");
+        assert!(N <= SPARE, "the indices of the last nonzeros are loaded with their neighbours");
+        Tile {
+            value: T::TYPE,
+            index: I::TYPE,
+            vector: V as u32,
+            block_items: Self::BLOCK_GROUPS * ITEMS as u32,
+            scheme: Scheme::Nonzeros {
+                lanes: LANES as u32,
+                vectors: C as u32,
+                at_once: N as u32,
+                items: ITEMS as u32,
+            },
+        }
+    };
+}

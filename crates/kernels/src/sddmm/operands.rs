@@ -1,0 +1,93 @@
+//! A lane's share of rows of A and B, and of the indices that say which.
+use lacuna_gpu::{GlobalPtr, Gpu, Real};
+
+use super::Args;
+use crate::DeviceIndex;
+
+/// Rows and columns of `N` neighbouring nonzeros. All lanes of a group load the same ones: one access does for all, where
+/// handing them on would take a shuffle for each.
+#[derive(Clone, Copy)]
+pub(super) struct Indices<const N: usize> {
+    pub(super) rows: [u32; N],
+    pub(super) columns: [u32; N],
+}
+
+impl<const N: usize> Indices<N> {
+    /// Loads those from nonzero `at` on, a multiple of `N`.
+    ///
+    /// # Safety
+    /// The nonzero exists, and the arrays are as [`Args`] says.
+    #[inline(always)]
+    pub(super) unsafe fn load<G: Gpu, T, I: DeviceIndex>(gpu: G, args: &Args<T, I>, at: u32) -> Self {
+        // SAFETY: what follows the last nonzero, up to a multiple of `N`, is to spare.
+        let (rows, narrow): ([u32; N], [I; N]) = unsafe {
+            (gpu.load_readonly(args.rows.add(at as usize)), gpu.load_readonly(args.columns.add(at as usize)))
+        };
+        let mut columns = [0; N];
+        for (column, narrow) in columns.iter_mut().zip(&narrow) {
+            *column = narrow.widen();
+        }
+        Self { rows, columns }
+    }
+}
+
+/// A lane's share of a chunk of K, of every row of a dense matrix.
+#[derive(Clone, Copy)]
+pub(super) struct Share<T, const C: usize> {
+    /// The lane's first element of the chunk, in row 0.
+    first: GlobalPtr<T>,
+    stride_bytes: u32,
+    /// Which of its vectors lie inside the row.
+    inside: [bool; C],
+}
+
+impl<T: Real, const C: usize> Share<T, C> {
+    #[inline(always)]
+    pub(super) fn new(first: GlobalPtr<T>, stride_bytes: u32, inside: [bool; C]) -> Self {
+        Self { first, stride_bytes, inside }
+    }
+
+    /// Loads the lane's vectors of a row, `STEP` elements apart. Those outside are zeros on both sides of a product, so that
+    /// nothing of the operands meets them.
+    ///
+    /// # Safety
+    /// The row is live, and its vectors are aligned.
+    #[inline(always)]
+    pub(super) unsafe fn load<G: Gpu, const V: usize>(self, gpu: G, row: u32, step: u32) -> [[T; V]; C] {
+        let first = self.first.add_rows(row, self.stride_bytes);
+        let mut vectors = [[T::default(); V]; C];
+        for (c, (vector, &inside)) in vectors.iter_mut().zip(&self.inside).enumerate() {
+            if inside {
+                // SAFETY: the vector lies inside the row.
+                *vector = unsafe { gpu.load_readonly(first.add(c * step as usize)) };
+            }
+        }
+        vectors
+    }
+}
+
+/// The same numbers in `f32`.
+#[inline(always)]
+pub(super) fn widened<G: Gpu, T: Real, const V: usize, const C: usize>(
+    gpu: G,
+    vectors: &[[T; V]; C],
+) -> [[f32; V]; C] {
+    let mut wide = [[0.0; V]; C];
+    for (wide, narrow) in wide.as_flattened_mut().iter_mut().zip(vectors.as_flattened()) {
+        *wide = narrow.to_f32(gpu);
+    }
+    wide
+}
+
+/// Adds the products of a lane's shares of two rows.
+#[inline(always)]
+pub(super) fn add_products<G: Gpu, T: Real, const V: usize, const C: usize>(
+    gpu: G,
+    a: &[[f32; V]; C],
+    b: &[[T; V]; C],
+    sum: &mut f32,
+) {
+    for (a, b) in a.as_flattened().iter().zip(b.as_flattened()) {
+        *sum = gpu.fma(*a, b.to_f32(gpu), *sum);
+    }
+}

@@ -1,0 +1,37 @@
+//! What the host knows of each kernel.
+use crate::{IndexType, ValueType};
+
+/// A kernel's types and constants as numbers, for the chooser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// Type of the values of A, B, C and D.
+    pub value: ValueType,
+    /// Type of C's column indices.
+    pub index: IndexType,
+    /// Elements that a lane loads at once. K, the strides of A and B, and their addresses in elements are multiples of it.
+    pub vector: u32,
+    /// What a block works on: nonzeros; or rows, or tiles of a dense matrix.
+    pub block_items: u32,
+    /// How it works.
+    pub scheme: Scheme,
+}
+
+/// What a kernel does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// Groups of lanes take a tile of neighbouring nonzeros each: [`Nonzeros`](super::Nonzeros).
+    Nonzeros {
+        /// Lanes of a group.
+        lanes: u32,
+        /// Vectors that a lane has of a chunk of K.
+        vectors: u32,
+        /// Nonzeros whose rows of B are under way together.
+        at_once: u32,
+        /// Nonzeros of a tile.
+        items: u32,
+    },
+    /// No product: makes the row of each nonzero, [`RowIndices`](super::RowIndices).
+    Rows,
+    /// No product: transposes a dense matrix, [`DenseTranspose`](super::DenseTranspose).
+    Dense,
+}

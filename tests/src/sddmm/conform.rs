@@ -1,0 +1,151 @@
+//! The check that most cases share.
+use anyhow::{Context as _, Result, ensure};
+use half::{bf16, f16};
+use lacuna::{CsrMatrix, Index, Sddmm, SddmmAlgorithm, SddmmOptions};
+use lacuna_reference::SddmmReference;
+
+use super::problem::{Problem, turned};
+use crate::expect::same_bits;
+use crate::spmm::Placement;
+use crate::spmm::guarded::Guarded;
+use crate::{Context, Number};
+
+/// Products up to which every legal algorithm is tried, on the simulator and on a GPU.
+const ALL_ALGORITHMS_UP_TO: [usize; 2] = [1 << 18, 1 << 28];
+/// Products up to which 16-bit values are tried too.
+const ALL_VALUES_UP_TO: [usize; 2] = [1 << 16, 1 << 28];
+/// Products up to which each type of values is tried with each type of indices.
+const ALL_PAIRS_UP_TO: [usize; 2] = [1 << 12, 1 << 28];
+
+/// Checks D = (A·Bᵀ) ⊙ I[C] against the oracle; gives the largest error over its bound.
+///
+/// The library's choice runs twice on whole buffers, and with B given the other way, which must give the same bits; on slices
+/// of every alignment; and scaled by C. Where the problem is small every legal algorithm runs on whole buffers and, with the
+/// same bits, on slices of the least alignment that it takes; and so with values rounded to 16 bits. D is poisoned before
+/// each run, and what lies around slices is guarded.
+///
+/// # Errors
+/// What is wrong, with the algorithm and the placement.
+pub fn conform(cx: &Context<'_>, problem: &Problem) -> Result<f64> {
+    let fits = |[simulated, on_gpu]: [usize; 2]| {
+        problem.products() <= if cx.device.is_simulator() { simulated } else { on_gpu }
+    };
+    let every = fits(ALL_ALGORITHMS_UP_TO);
+    let mut worst = conform_as::<f32, u32>(cx, problem, every)?;
+    if !fits(ALL_VALUES_UP_TO) {
+        return Ok(worst);
+    }
+    worst = worst.max(conform_as::<bf16, u32>(cx, problem, every)?);
+    if problem.c.cols() > u16::MAX.into() {
+        return Ok(worst.max(conform_as::<f16, u32>(cx, problem, every)?));
+    }
+    worst = worst.max(conform_as::<f16, u16>(cx, problem, every)?);
+    if fits(ALL_PAIRS_UP_TO) {
+        worst = worst.max(conform_as::<f32, u16>(cx, problem, every)?);
+        worst = worst.max(conform_as::<f16, u32>(cx, problem, every)?);
+        worst = worst.max(conform_as::<bf16, u16>(cx, problem, every)?);
+    }
+    Ok(worst)
+}
+
+fn conform_as<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem, every: bool) -> Result<f64> {
+    let check = || -> Result<f64> {
+        let problem = &problem.rounded::<T>()?;
+        let reference = &lacuna_reference::sddmm(problem.c.pattern(), &problem.a, &problem.b, problem.k)?;
+        let c = CsrMatrix::<T, I>::with_index(cx.device, &problem.c)?;
+        let subject = Subject { cx, problem, reference, c };
+        let worst = subject.automatic()?;
+        if every { Ok(worst.max(subject.every()?)) } else { Ok(worst) }
+    };
+    check().with_context(|| format!("{} and {}", T::TYPE, I::TYPE))
+}
+
+/// A problem on a device, and what it must give.
+struct Subject<'s, T: Number, I: Index> {
+    cx: &'s Context<'s>,
+    problem: &'s Problem<T>,
+    reference: &'s SddmmReference<T>,
+    c: CsrMatrix<T, I>,
+}
+
+impl<T: Number, I: Index> Subject<'_, T, I> {
+    /// By the library's choice.
+    fn automatic(&self) -> Result<f64> {
+        let plan = Sddmm::plan(&self.c, self.problem.k)?;
+        let (mut worst, first) = self.check(&plan, Placement::WHOLE)?;
+        let (_, second) = self.check(&plan, Placement::WHOLE)?;
+        self.same("two runs of one plan", &first, &second)?;
+        for at in Placement::USUAL {
+            worst = worst.max(self.check(&plan, at)?.0);
+        }
+        let scaled = self.run(&plan, Placement::WHOLE, &self.problem.b, true).context("scaled")?;
+        let report = self.reference.check_scaled(self.problem.c.values(), &scaled).context("scaled")?;
+        worst = worst.max(report.worst_over_bound);
+
+        let options = SddmmOptions::default().b_transposed();
+        let plan = Sddmm::plan_with(&self.c, self.problem.k, options)?;
+        let b = turned(&self.problem.b, self.problem.k);
+        for at in [Placement::WHOLE, Placement::slices(3, 0)] {
+            let third = self.run(&plan, at, &b, false).context("B as K×N")?;
+            self.same("B as N×K, then as K×N", &first, &third)?;
+        }
+        Ok(worst)
+    }
+
+    /// By every legal algorithm.
+    fn every(&self) -> Result<f64> {
+        let automatic = Sddmm::plan(&self.c, self.problem.k)?;
+        let [choices, ..] = automatic.legal();
+        let mut worst = 0.0_f64;
+        for choice in choices {
+            let SddmmAlgorithm::Nonzeros { vector, .. } = choice.algorithm else {
+                anyhow::bail!("{} has no algorithm", choice.entry)
+            };
+            let options = SddmmOptions::default().algorithm(choice.algorithm);
+            let plan = Sddmm::plan_with(&self.c, self.problem.k, options)?;
+            let planned = plan.choice().entry;
+            ensure!(planned == choice.entry, "asked for {}, but {planned} was planned", choice.entry);
+            let (error, whole) = self.check(&plan, Placement::WHOLE)?;
+            let (vector, at) = (vector as usize, Placement::slices);
+            let (_, slices) = self.check(&plan, at(vector, 3 * vector))?;
+            self.same("whole buffers, then slices", &whole, &slices)
+                .with_context(|| choice.entry.to_string())?;
+            worst = worst.max(error);
+        }
+        Ok(worst)
+    }
+
+    fn same(&self, what: &str, first: &[T], second: &[T]) -> Result<()> {
+        same_bits(what, first, second, first.len())
+    }
+
+    /// Runs, and compares with the oracle: the largest error over its bound, and D.
+    fn check(&self, plan: &Sddmm<T, I>, at: Placement) -> Result<(f64, Vec<T>)> {
+        let check = || -> Result<(f64, Vec<T>)> {
+            let d = self.run(plan, at, &self.problem.b, false)?;
+            Ok((self.reference.check(&d)?.worst_over_bound, d))
+        };
+        check().with_context(|| format!("{}, {at:?}", plan.choice().entry))
+    }
+
+    /// Runs; gives the values of D. A placement's C is where A lies.
+    fn run(&self, plan: &Sddmm<T, I>, at: Placement, b: &[T], scaled: bool) -> Result<Vec<T>> {
+        let Context { device, stream, .. } = *self.cx;
+        let a = Guarded::new(device, &self.problem.a, at.c)?;
+        let b_on_device = Guarded::new(device, b, at.b)?;
+        let mut d = self.c.with_values(&vec![T::POISON; self.c.nnz()])?;
+        if scaled {
+            plan.run_scaled(stream, a.slice()?, b_on_device.slice()?, &self.c, &mut d)?;
+        } else {
+            plan.run(stream, a.slice()?, b_on_device.slice()?, &mut d)?;
+        }
+        let values = d.values()?.download(stream)?;
+        let unwritten = values.iter().position(|value| value.bits() == T::POISON.bits());
+        ensure!(unwritten.is_none(), "D: nonzero {} was never written", unwritten.unwrap_or_default());
+        if at != Placement::WHOLE {
+            self.same("A before and after", &self.problem.a, &a.read("A", stream)?)?;
+            self.same("B before and after", b, &b_on_device.read("B", stream)?)?;
+        }
+        Ok(values)
+    }
+}

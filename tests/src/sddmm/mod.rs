@@ -1,0 +1,37 @@
+//! SDDMM: D = (A·Bᵀ) ⊙ I[C] with C sparse, or scaled by C.
+//!
+//! [`conform()`] is the check that the cases on lengths, shapes and values share; the other modules make problems for it.
+mod batches;
+mod conform;
+mod lengths;
+mod problem;
+mod random;
+mod refusals;
+mod shapes;
+mod values;
+
+pub use conform::conform;
+pub use problem::Problem;
+
+use crate::{Case, Effort, Options};
+
+/// All cases of SDDMM.
+pub(crate) fn cases(options: Options) -> Vec<Case> {
+    let mut cases = lengths::cases();
+    cases.extend(shapes::cases());
+    cases.extend(values::cases());
+    cases.extend(batches::cases());
+    cases.extend(refusals::cases());
+    cases.extend(random::cases(options));
+    cases
+}
+
+/// A case that makes a problem from a seed and checks it.
+fn case(
+    name: String,
+    about: String,
+    effort: Effort,
+    make: impl Fn(u64) -> anyhow::Result<Problem> + Send + Sync + 'static,
+) -> Case {
+    Case::new(name, about, move |cx| conform(cx, &make(cx.seed)?)).effort(effort)
+}

@@ -1,0 +1,36 @@
+//! Problems drawn by the seed.
+use anyhow::Result;
+use lacuna::matrix::generate;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+
+use super::problem::Problem;
+use super::{Effort, case};
+use crate::{Case, Options};
+
+/// Random problems on the simulator, and on a GPU, unless asked for another number.
+const RANDOM: [usize; 2] = [8, 100];
+
+pub(super) fn cases(options: Options) -> Vec<Case> {
+    let [simulated, usual] = RANDOM;
+    (0..options.random.unwrap_or(usual))
+        .map(|i| {
+            let few_enough = options.random.is_some() || i < simulated;
+            let effort = if few_enough { Effort::Quick } else { Effort::Gpu };
+            case(format!("sddmm/random/{i}"), "a problem drawn by the seed".into(), effort, random)
+        })
+        .collect()
+}
+
+fn random(seed: u64) -> Result<Problem> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let (rows, cols) = (random.random_range(1..=40), random.random_range(1..=40));
+    let k = random.random_range(0..=150);
+    let pattern = if random.random() {
+        generate::uniform(rows, cols, random.random_range(0.5..=1.0), random.random())?
+    } else {
+        let mean = random.random_range(0.0..=0.3) * cols as f64;
+        generate::with_row_cov(rows, cols, mean, random.random_range(0.0..=1.5), random.random())?
+    };
+    Problem::draw(pattern, k, seed)
+}
