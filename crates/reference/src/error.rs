@@ -88,6 +88,16 @@ pub enum ReferenceError {
         /// Elements given.
         got: usize,
     },
+    /// Values have another number than the nonzeros of their pattern.
+    #[error("{what}: expected {expected} values, one a nonzero, got {got}")]
+    Values {
+        /// Which values.
+        what: &'static str,
+        /// Nonzeros of the pattern.
+        expected: usize,
+        /// Values given.
+        got: usize,
+    },
     /// The ends of the clamp are not a range.
     #[error("clamp: expected lo at most hi, neither of them NaN, got lo = {lo}, hi = {hi}")]
     Clamp {

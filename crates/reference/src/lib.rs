@@ -20,6 +20,7 @@ mod attention;
 pub mod bound;
 mod error;
 mod sddmm;
+mod softmax;
 mod spmm;
 mod value;
 
@@ -30,5 +31,6 @@ pub use attention::{
 pub use bound::Precision;
 pub use error::{Mismatch, ReferenceError};
 pub use sddmm::{SampledReport, SddmmReference, sddmm};
+pub use softmax::{SoftmaxReference, softmax, softmax_gradient};
 pub use spmm::{Epilogue, ErrorReport, SpmmReference, spmm, spmm_rows};
 pub use value::Value;

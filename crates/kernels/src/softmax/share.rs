@@ -48,10 +48,23 @@ impl<const V: usize, const LANES: u32, const CHUNKS: usize> Share<V, LANES, CHUN
         }
     }
 
-    /// Whole chunks between the lane's first and its `i`-th of a tile.
+    /// Whole chunks from the lane's first of a tile on.
     #[inline(always)]
-    fn skipped(tile: u32, i: usize) -> u32 {
-        (tile * CHUNKS as u32 + i as u32) * LANES
+    fn chunks_from(&self, tile: u32) -> u32 {
+        let before = tile * (LANES * CHUNKS as u32);
+        if before < self.chunks { self.chunks - before } else { 0 }
+    }
+
+    /// Where the lane's first chunk of a tile is: the others are at constant distances, which cost no registers.
+    #[inline(always)]
+    fn first<T>(&self, values: GlobalMut<T>, tile: u32) -> GlobalMut<T> {
+        values.add(self.body as usize + tile as usize * (LANES as usize * CHUNKS * V))
+    }
+
+    /// Whether the lane has the `i`-th chunk of a tile, and where, in elements after its first.
+    #[inline(always)]
+    fn chunk(chunks: u32, i: usize) -> Option<usize> {
+        (i as u32 * LANES < chunks).then_some(i * LANES as usize * V)
     }
 
     /// Loads what the lane has of a tile, as it is in memory, all at once. What is not there is zeros.
@@ -65,14 +78,14 @@ impl<const V: usize, const LANES: u32, const CHUNKS: usize> Share<V, LANES, CHUN
         values: GlobalMut<T>,
         tile: u32,
     ) -> [[u32; WORDS]; CHUNKS] {
+        let (first, chunks) = (self.first(values, tile), self.chunks_from(tile));
         let mut words = [[0; WORDS]; CHUNKS];
         for (i, words) in words.iter_mut().enumerate() {
-            let skipped = Self::skipped(tile, i);
-            if skipped < self.chunks {
-                let chunk = values.add((self.body + skipped * Self::CHUNK) as usize);
+            if let Some(offset) = Self::chunk(chunks, i) {
+                let chunk = GlobalMut::<u32>::from_address(first.add(offset).address());
                 // SAFETY: the chunk lies in the row, and is read as words: unpacking them waits for the load, and would keep
                 // the next ones from starting.
-                *words = unsafe { gpu.load(GlobalMut::<u32>::from_address(chunk.address())) };
+                *words = unsafe { gpu.load(chunk) };
             }
         }
         words
@@ -88,9 +101,10 @@ impl<const V: usize, const LANES: u32, const CHUNKS: usize> Share<V, LANES, CHUN
         absent: f32,
     ) -> [[f32; V]; CHUNKS] {
         const { assert!(size_of::<[T; V]>() == size_of::<[u32; WORDS]>(), "a chunk is 16 bytes") }
+        let chunks = self.chunks_from(tile);
         let mut numbers = [[absent; V]; CHUNKS];
         for (i, (numbers, words)) in numbers.iter_mut().zip(words).enumerate() {
-            if Self::skipped(tile, i) < self.chunks {
+            if Self::chunk(chunks, i).is_some() {
                 // SAFETY: the sizes are equal, and every bit pattern of a `Scalar` is valid.
                 let values: [T; V] = unsafe { transmute_copy(words) };
                 for (number, value) in numbers.iter_mut().zip(&values) {
@@ -113,15 +127,15 @@ impl<const V: usize, const LANES: u32, const CHUNKS: usize> Share<V, LANES, CHUN
         tile: u32,
         numbers: &[[f32; V]; CHUNKS],
     ) {
+        let (first, chunks) = (self.first(values, tile), self.chunks_from(tile));
         for (i, numbers) in numbers.iter().enumerate() {
-            let skipped = Self::skipped(tile, i);
-            if skipped < self.chunks {
+            if let Some(offset) = Self::chunk(chunks, i) {
                 let mut rounded = [T::default(); V];
                 for (rounded, &number) in rounded.iter_mut().zip(numbers) {
                     *rounded = T::from_f32(gpu, number);
                 }
                 // SAFETY: the chunk lies in the row.
-                unsafe { gpu.store(values.add((self.body + skipped * Self::CHUNK) as usize), rounded) };
+                unsafe { gpu.store(first.add(offset), rounded) };
             }
         }
     }

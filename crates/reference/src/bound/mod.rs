@@ -20,6 +20,8 @@
 //! -(N + bound). So the result may be +∞ only if P + bound is above the largest `f32`, -∞ only if N + bound is,
 //! and NaN only if both are.
 //!
+//! The softmax and its gradient have theirs in [`softmax_row`] and [`softmax_gradient_row`].
+//!
 //! What comes after the sum is in [`Finish::legal`]. At last the `f32` result is rounded to the type of the matrix.
 //! Rounding keeps order. So the right results are the numbers from the rounded lower end of the `f32` results to their
 //! rounded upper end; an infinity is among them exactly if an end rounds to it.
@@ -27,11 +29,13 @@
 mod epilogue;
 mod legal;
 mod precision;
+mod softmax;
 mod within;
 
 pub use epilogue::Finish;
 pub use legal::{Legal, Verdict};
 pub use precision::Precision;
+pub use softmax::{softmax_gradient_row, softmax_row};
 
 use legal::Set;
 
