@@ -3,6 +3,8 @@
 //! A [`suites`] lists problems; [`measure()`] measures one on a device, beside the vendor's libraries, or models it on the
 //! simulator; the result is a [`record::Record`], one JSON object a line. A summary sets them beside the papers' numbers.
 mod arithmetic;
+mod attention;
+mod checked;
 pub mod cli;
 pub mod commands;
 pub mod exit;
@@ -15,7 +17,9 @@ mod peers;
 pub mod problem;
 pub mod profile;
 pub mod record;
+mod sddmm;
 pub mod session;
+mod softmax;
 pub mod spmm;
 pub mod suites;
 mod summary;

@@ -15,7 +15,7 @@ use crate::record::Record;
 use crate::session::Session;
 use crate::timing::time;
 use crate::types::{self, Dtype};
-use crate::{model, spmm};
+use crate::{attention, model, sddmm, softmax, spmm};
 
 /// A value that the library, the reference and the vendors' libraries know.
 pub(crate) trait Measured: Value + lacuna_reference::Value {
@@ -62,9 +62,17 @@ pub(crate) trait Work {
 /// # Errors
 /// What the library or the reference says. A result out of its bound is no error: the record tells it.
 pub fn measure(session: &mut Session, suite: &str, problem: &Problem) -> Result<Vec<Record>> {
+    if problem.op != Op::Spmm && session.types.precision != types::Precision::default() {
+        let (op, precision) = (problem.op.name(), session.types.precision_name());
+        return Err(
+            Usage(format!("`{op}` has one precision, and {precision} is not it; leave it out")).into()
+        );
+    }
     match problem.op {
         Op::Spmm => by_type::<spmm::Measurement>(session, suite, problem),
-        other => Err(Usage(format!("`{}` cannot be measured", other.name())).into()),
+        Op::Sddmm => by_type::<sddmm::Measurement>(session, suite, problem),
+        Op::SparseSoftmax => by_type::<softmax::Measurement>(session, suite, problem),
+        Op::Attention => by_type::<attention::Measurement>(session, suite, problem),
     }
 }
 
