@@ -23,7 +23,12 @@ impl<'a> Chosen<'a> {
 
     /// Those of a group.
     pub(crate) fn group(&self, group: &str) -> Self {
-        let records = self.records.iter().copied().filter(|record| record.group == group).collect();
+        self.those(|record| record.group == group)
+    }
+
+    /// Some of them.
+    pub(crate) fn those(&self, wanted: impl Fn(&Record) -> bool) -> Self {
+        let records = self.records.iter().copied().filter(|record| wanted(record)).collect();
         Self { records, machine: self.machine }
     }
 
