@@ -5,10 +5,12 @@
 //!
 //! | module | cases of |
 //! | --- | --- |
+//! | [`attention`] | attention under a sparse mask |
 //! | [`device`] | memory, streams, and what a device must refuse |
 //! | [`sddmm`] | dense × dense at the nonzeros of a sparse matrix |
 //! | [`spmm`] | sparse × dense |
 //! | [`transpose`] | Aᵀ, and products with it |
+pub mod attention;
 pub mod case;
 pub mod cli;
 pub mod data;
@@ -40,6 +42,7 @@ pub struct Options {
 pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     let mut cases = device::cases();
     cases.extend(spmm::cases(options, data));
+    cases.extend(attention::cases());
     cases.extend(transpose::cases(options));
     cases.extend(sddmm::cases(options));
     cases

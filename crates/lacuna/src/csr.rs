@@ -6,6 +6,7 @@ use lacuna_kernels::IndexType;
 use lacuna_kernels::spmm::{ALIGNED, RowRecord, SPARE};
 use lacuna_matrix::{Csr, Pattern, PatternStats, rows_by_length};
 
+use crate::attention::Quads;
 use crate::softmax::RowLengths;
 use crate::spmm::Masks;
 use crate::{Buffer, Device, Error, Index, Result, Slice, SliceMut, TransposedPattern, Value};
@@ -36,6 +37,8 @@ pub(crate) struct DevicePattern<I: Index> {
     pub(crate) columns: Buffer<I>,
     /// What kernels by tiles read, made when the first plan wants it.
     pub(crate) masks: OnceLock<Masks>,
+    /// What attention by quads of queries reads, made when the first plan wants it.
+    pub(crate) quads: OnceLock<Quads>,
     /// The row of each nonzero, made when the first plan of SDDMM wants it.
     pub(crate) row_indices: OnceLock<Buffer<u32>>,
     /// The transposed pattern, once it was asked for.
@@ -301,6 +304,7 @@ impl<I: Index> DevicePattern<I> {
             row_order: order,
             columns,
             masks: OnceLock::new(),
+            quads: OnceLock::new(),
             row_indices: OnceLock::new(),
             transposed: OnceLock::new(),
         })

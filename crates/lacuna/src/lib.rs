@@ -47,8 +47,8 @@ mod tune;
 mod value;
 
 pub use attention::{
-    AttentionAlgorithm, AttentionChoice, AttentionOperands, AttentionOptions, AttentionProblem,
-    SparseAttention, choose as choose_attention,
+    AttentionAlgorithm, AttentionChoice, AttentionOperands, AttentionOptions, AttentionPass,
+    AttentionProblem, AttentionSteps, AttentionWorkspace, SparseAttention, choose as choose_attention,
 };
 pub use buffer::{Buffer, Slice, SliceMut};
 pub use csr::{CsrMatrix, RowOrder};

@@ -16,26 +16,14 @@ pub enum ReferenceError {
         /// Elements given.
         got: usize,
     },
-    /// An operand has the wrong number of elements.
+    /// A dense operand has the wrong number of elements.
     #[error("{what}: expected {rows} × {cols} elements, row-major, got {got}")]
-    OperandLength {
+    FactorLength {
         /// Which operand.
         what: &'static str,
         /// Rows that it must have.
         rows: usize,
         /// Columns that it must have.
-        cols: usize,
-        /// Elements given.
-        got: usize,
-    },
-    /// A dense factor of a sampled product has the wrong number of elements.
-    #[error("{what}: expected {rows} × {cols} elements, row-major, got {got}")]
-    FactorLength {
-        /// Which factor.
-        what: &'static str,
-        /// Rows that it must have.
-        rows: usize,
-        /// Its columns, K.
         cols: usize,
         /// Elements given.
         got: usize,

@@ -22,7 +22,7 @@ mod tuned;
 mod values;
 
 pub use conform::conform;
-pub use guarded::Placement;
+pub use guarded::{Placement, Spot};
 pub use problem::Problem;
 
 use crate::data::Data;

@@ -4,6 +4,7 @@
 //! Dao, Fu, Ermon, Rudra, Ré, *FlashAttention* (2022), section 3.1, for the softmax that goes along.
 mod lanes;
 mod online;
+mod quads;
 mod row;
 mod rows;
 
@@ -11,19 +12,41 @@ use lacuna_gpu::{GlobalMut, GlobalPtr};
 
 use crate::{IndexType, ValueType};
 
+pub use quads::{MAX_KEYS, QUERIES, QuadEntry, Quads};
 pub use rows::Rows;
 
-/// What the entry points take, for values of `T` and column indices of `I`. Q, K, V and O have no gaps.
-///
-/// The grid's y is the batch: heads with one mask.
+/// What the entry points of [`Rows`] take, for values of `T` and column indices of `I`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Args<T, I> {
-    /// The mask's rows: `rows` records of [`RowRecord`](crate::spmm::RowRecord) words, in the order in which they are to be
-    /// worked on.
+    /// The mask's rows: as many records of [`RowRecord`](crate::spmm::RowRecord) words as queries, in the order in which they
+    /// are to be worked on.
     pub row_table: GlobalPtr<u32>,
     /// Column of each element of the mask, row by row.
     pub columns: GlobalPtr<I>,
+    /// What is multiplied.
+    pub operands: Operands<T>,
+}
+
+/// What the entry points of [`Quads`] take, for values of `T`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct QuadArgs<T> {
+    /// `quads` records of [`RowRecord`](crate::spmm::RowRecord) words, in the order in which they are to be worked on: the
+    /// first of [`QUERIES`] queries, and where their entries begin and end.
+    pub quad_table: GlobalPtr<u32>,
+    /// [`QuadEntry`]s.
+    pub entries: GlobalPtr<u32>,
+    /// What is multiplied.
+    pub operands: Operands<T>,
+    /// Records in the table.
+    pub quads: u32,
+}
+
+/// Q, K, V and O, which have no gaps. The grid's y is the batch: heads with one mask.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Operands<T> {
     /// Q, `rows` × `dim` for each head.
     pub q: GlobalPtr<T>,
     /// K, `cols` × `dim` for each head.
@@ -49,14 +72,26 @@ pub struct Args<T, I> {
 pub struct Tile {
     /// Type of the values of Q, K, V and O.
     pub value: ValueType,
-    /// Type of the mask's column indices.
-    pub index: IndexType,
     /// Elements that a lane loads at once. The dimension, and the addresses in elements, are multiples of it.
     pub vector: u32,
     /// Lanes that share a row of K or V.
     pub lanes: u32,
     /// The largest dimension.
     pub dimension: u32,
-    /// Queries of a block.
+    /// Queries, or quads of queries, of a block.
     pub block_rows: u32,
+    /// How it goes about it.
+    pub scheme: Scheme,
+}
+
+/// What a warp works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// A query: [`Rows`].
+    Rows {
+        /// Type of the mask's column indices.
+        index: IndexType,
+    },
+    /// Four neighbouring queries, whose keys it loads once: [`Quads`].
+    Quads,
 }

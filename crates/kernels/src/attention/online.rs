@@ -1,5 +1,5 @@
 //! The softmax that goes along with the keys.
-use lacuna_gpu::{Gpu, WARP};
+use lacuna_gpu::{FULL_WARP, Gpu, WARP};
 
 use super::lanes::{max_lanes, sum_lanes};
 
@@ -24,12 +24,11 @@ impl<const V: usize, const CHUNKS: usize> Online<V, CHUNKS> {
     #[inline(always)]
     pub(super) fn weigh<G: Gpu>(&mut self, gpu: G, score: f32, present: bool) -> f32 {
         let score = if present { score } else { f32::NEG_INFINITY };
-        let max = self.max.max(max_lanes(gpu, score));
-        // While all scores are -∞, their weights are 0, not 2^(∞ - ∞).
-        let shift = if max == f32::NEG_INFINITY { 0.0 } else { max };
-        if max > self.max {
+        // It seldom grows after the first keys: to ask takes one vote, to find the largest five shuffles.
+        if gpu.warp_any(FULL_WARP, score > self.max) {
+            let max = self.max.max(max_lanes(gpu, score));
             // Before the first finite score this is 0, and so are the sums.
-            let factor = gpu.exp2_approx(self.max - shift);
+            let factor = gpu.exp2_approx(self.max - max);
             self.sum *= factor;
             for part in &mut self.part {
                 for x in part.iter_mut() {
@@ -38,6 +37,8 @@ impl<const V: usize, const CHUNKS: usize> Online<V, CHUNKS> {
             }
             self.max = max;
         }
+        // While all scores are -∞, their weights are 0, not 2^(∞ - ∞).
+        let shift = if self.max == f32::NEG_INFINITY { 0.0 } else { self.max };
         let weight = if present { gpu.exp2_approx(score - shift) } else { 0.0 };
         self.sum += weight;
         weight

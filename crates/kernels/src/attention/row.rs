@@ -1,7 +1,7 @@
 //! One query, by a warp.
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, Real, WARP};
 
-use super::Args;
+use super::Operands;
 use super::lanes::{ABSENT, Part, dot, transpose_sums, widen};
 use super::online::Online;
 
@@ -20,7 +20,7 @@ pub(super) struct Head<T> {
 impl<T: Real> Head<T> {
     /// The head of this number.
     #[inline(always)]
-    pub(super) fn of<I>(args: &Args<T, I>, head: u32) -> Self {
+    pub(super) fn of(args: &Operands<T>, head: u32) -> Self {
         let (queries, keys) =
             (u64::from(head) * u64::from(args.rows), u64::from(head) * u64::from(args.cols));
         let (of_queries, of_keys) = (queries * u64::from(args.dim), keys * u64::from(args.dim));
@@ -86,6 +86,7 @@ pub(super) unsafe fn attend<
     // Of 32 keys group g takes g, g + groups, …: so few keys are few rounds. Its lane i has the i-th of these.
     let own = lane % LANES as u32 * groups + lane / LANES as u32;
     let mut online = Online::<V, CHUNKS>::NEW;
+    let mut any_keys = false;
     let mut base = start;
     // SAFETY: as promised by the caller; columns that are not absent are keys of the head.
     unsafe {
@@ -95,6 +96,7 @@ pub(super) unsafe fn attend<
             let column = next;
             let left = end - base;
             base += WARP;
+            any_keys |= column != ABSENT;
             next = keys.column(gpu, base + own);
 
             let mut sums = [0.0; LANES];
@@ -119,7 +121,8 @@ pub(super) unsafe fn attend<
                 }
             }
         }
-        let (o, logsumexp) = online.finish(gpu, LANES as u32, start < end);
+        let any_keys = gpu.warp_any(FULL_WARP, any_keys);
+        let (o, logsumexp) = online.finish(gpu, LANES as u32, any_keys);
         if lane < LANES as u32 {
             part.store(gpu, head.o, row, &o);
         }

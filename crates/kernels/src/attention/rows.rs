@@ -17,7 +17,7 @@ use lacuna_gpu::{GlobalPtr, Gpu, WARP};
 
 use super::lanes::ABSENT;
 use super::row::{Head, Keys, attend};
-use super::{Args, Tile};
+use super::{Args, Scheme, Tile};
 use crate::spmm::RowRecord;
 use crate::{Bounds, DeviceIndex, DeviceValue, Kernel};
 
@@ -51,32 +51,37 @@ where
         assert!(U <= LANES && LANES.is_multiple_of(U), "rounds come in whole batches");
         Tile {
             value: T::TYPE,
-            index: I::TYPE,
             vector: V as u32,
             lanes: LANES as u32,
             dimension: (V * LANES * CHUNKS) as u32,
             block_rows: WARPS,
+            scheme: Scheme::Rows { index: I::TYPE },
         }
     };
     const THREADS: u32 = WARPS * WARP;
     const SHARED_BYTES: u32 = 0;
-    /// 80 registers a thread; 128 where 32 lanes share a row and so have 32 sums each, or where a lane has more of a row.
+    /// 80 registers a thread, more where lanes have more sums (one each of those that share a row) or more of a row.
     const BOUNDS: Bounds = {
-        let large = LANES == WARP as usize || V * CHUNKS > 8;
-        Bounds { max_threads: WARPS * WARP, min_blocks: if large { 4 } else { 6 } }
+        let min_blocks = match LANES {
+            32 => 4,
+            _ if V * CHUNKS > 8 => 4,
+            16 => 5,
+            _ => 6,
+        };
+        Bounds { max_threads: WARPS * WARP, min_blocks }
     };
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Args<T, I>) {
         let index = gpu.block_idx_x() * WARPS + gpu.thread_idx_x() / WARP;
-        if index >= args.rows {
+        if index >= args.operands.rows {
             return;
         }
-        // SAFETY: the table has a record for each of `args.rows`, each for one row.
+        // SAFETY: the table has a record for each query, each for one row.
         unsafe {
             let record = gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS));
             let RowRecord { row, start, end } = RowRecord::from_words(record);
-            let head = Head::of(&args, gpu.block_idx_y());
+            let head = Head::of(&args.operands, gpu.block_idx_y());
             let keys = RowKeys { columns: args.columns, end };
             attend::<_, _, _, V, LANES, CHUNKS, U>(gpu, &head, row, keys, [start, end]);
         }

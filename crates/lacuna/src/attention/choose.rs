@@ -1,10 +1,19 @@
 //! Which kernel suits a problem: a pure function, so that it can be tested and printed without a GPU.
-use lacuna_kernels::attention::Tile;
+use lacuna_kernels::attention::{MAX_KEYS, QUERIES, Scheme, Tile};
 use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 
 /// What the chooser looks at.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AttentionProblem {
+    /// Elements of the mask.
+    pub nnz: usize,
+    /// Keys.
+    pub keys: usize,
+    /// Keys that four neighbouring queries see together, summed over the mask: what [`FusedQuads`] loads in place of nnz.
+    /// `None` where they were not counted; then that is no choice of the library's.
+    ///
+    /// [`FusedQuads`]: AttentionAlgorithm::FusedQuads
+    pub quad_entries: Option<usize>,
     /// Elements of a row of Q, K, V and O.
     pub dim: usize,
     /// Elements that the dimension and the addresses allow to load at once (1, 2, 4 or 8).
@@ -22,8 +31,22 @@ pub enum AttentionAlgorithm {
     /// The library chooses.
     #[default]
     Auto,
+    /// As SDDMM, softmax and SpMM, with the scores in memory of the plan: for any dimension. Scores and weights are rounded to
+    /// the type of the operands. Runs of such a plan on several streams must be ordered.
+    ThreeSteps,
     /// In one pass that writes no score: a warp takes a query. Dimensions up to 256.
     FusedRows {
+        /// Elements that a lane loads at once.
+        vector: u32,
+        /// Lanes that share a row of K or V.
+        lanes: u32,
+        /// The largest dimension.
+        dimension: u32,
+    },
+    /// As [`FusedRows`](Self::FusedRows), but a warp takes four neighbouring queries, and loads what any of them sees once
+    /// for all: for masks with a band. The host lists these keys when the first plan of a pattern wants them. Up to 2²⁸ − 2
+    /// keys.
+    FusedQuads {
         /// Elements that a lane loads at once.
         vector: u32,
         /// Lanes that share a row of K or V.
@@ -46,16 +69,24 @@ pub struct AttentionChoice {
     pub shared_bytes: u32,
     /// Its tile.
     pub tile: Tile,
-    /// The chooser's cost: instructions of a warp for a key. Comparable within one problem only.
+    /// The chooser's cost, comparable within one problem only.
     pub cost: f64,
 }
 
 impl AttentionChoice {
-    fn of(entry: &Entry<Tile>) -> Self {
+    fn of(entry: &Entry<Tile>, problem: &AttentionProblem) -> Self {
         let &Entry { name, threads, shared_bytes, tile, .. } = entry;
         let Tile { vector, lanes, dimension, .. } = tile;
-        let algorithm = AttentionAlgorithm::FusedRows { vector, lanes, dimension };
-        Self { entry: name, algorithm, threads, shared_bytes, tile, cost: cost(&tile) }
+        let algorithm = match tile.scheme {
+            Scheme::Rows { .. } => AttentionAlgorithm::FusedRows { vector, lanes, dimension },
+            Scheme::Quads => AttentionAlgorithm::FusedQuads { vector, lanes, dimension },
+        };
+        Self { entry: name, algorithm, threads, shared_bytes, tile, cost: cost(&tile, problem) }
+    }
+
+    /// Whether it reads the mask as quads.
+    pub(super) fn is_by_quads(&self) -> bool {
+        self.tile.scheme == Scheme::Quads
     }
 }
 
@@ -63,36 +94,56 @@ impl AttentionChoice {
 pub fn choose(problem: &AttentionProblem) -> Vec<AttentionChoice> {
     let legal = |entry: &&Entry<Tile>| {
         let tile = &entry.tile;
-        tile.value == problem.value
-            && tile.index == problem.index
+        let mask_fits = match tile.scheme {
+            Scheme::Rows { index } => index == problem.index,
+            Scheme::Quads => problem.keys <= MAX_KEYS as usize,
+        };
+        mask_fits
+            && tile.value == problem.value
             && tile.vector <= problem.vector
             && problem.dim.is_multiple_of(tile.vector as usize)
             && problem.dim <= tile.dimension as usize
     };
-    let mut choices: Vec<_> = entries::attention().iter().filter(legal).map(AttentionChoice::of).collect();
+    let choice = |entry: &Entry<Tile>| AttentionChoice::of(entry, problem);
+    let mut choices: Vec<_> = entries::attention().iter().filter(legal).map(choice).collect();
     choices.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     choices
 }
 
-/// Loads and products of a warp for a key, and the shuffles: 1 − 1/LANES to add up, and 3 to hand on a weight and twice a
-/// column, for as many keys as groups.
-fn cost(tile: &Tile) -> f64 {
+/// Cycles of an SM for all keys of a head. A key costs what the slower of two takes: L1, which gives 128 bytes a cycle, and
+/// the four schedulers, which issue a warp's instruction each.
+fn cost(tile: &Tile, problem: &AttentionProblem) -> f64 {
     const WARP: f64 = 32.0;
-    let (vector, lanes) = (f64::from(tile.vector), f64::from(tile.lanes));
-    let elements = f64::from(tile.dimension) / WARP;
-    2.0 * elements / vector + 2.0 * elements + 4.0 * lanes / WARP
+    let lanes = f64::from(tile.lanes);
+    let bytes = f64::from(tile.value.bytes());
+    // Of K and V, for one key.
+    let elements = 2.0 * f64::from(tile.dimension);
+    let loads = elements / f64::from(tile.vector) / WARP;
+    let converted = if bytes < 4.0 { elements / WARP } else { 0.0 };
+    let queries = if tile.scheme == Scheme::Quads { QUERIES as f64 } else { 1.0 };
+    // A query's products; a shuffle and two selections for each sum that is handed on; a column, twice, and a weight.
+    let query = elements / WARP + 3.0 * lanes / WARP;
+    let issued = queries * query + converted + 2.0 * loads + 3.0 * lanes / WARP;
+    // No request for less than a line takes less than a cycle.
+    let l1 = loads.max(2.0 * problem.dim as f64 * bytes / 128.0);
+    let keys = match tile.scheme {
+        Scheme::Rows { .. } => problem.nnz as f64,
+        Scheme::Quads => problem.quad_entries.map_or(f64::INFINITY, |entries| entries as f64),
+    };
+    keys.max(1.0) * (l1.max(issued / 4.0) + 1.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn best(dim: usize, vector: u32, value: ValueType) -> &'static str {
-        choose(&AttentionProblem { dim, vector, value, index: IndexType::U32 })[0].entry
+    fn problem(dim: usize, vector: u32, value: ValueType, index: IndexType) -> AttentionProblem {
+        AttentionProblem { nnz: 1000, keys: 100, quad_entries: None, dim, vector, value, index }
     }
 
     #[test]
     fn the_smallest_that_holds_a_row_is_chosen() {
+        let best = |dim, vector, value| choose(&problem(dim, vector, value, IndexType::U32))[0].entry;
         for (dim, entry) in [(32, "v4_l8_c1"), (40, "v4_l8_c2"), (64, "v4_l8_c2"), (128, "v4_l16_c2")] {
             assert_eq!(best(dim, 4, ValueType::F32), format!("attention_f32_{entry}"));
         }
@@ -102,18 +153,30 @@ mod tests {
     }
 
     #[test]
+    fn quads_are_chosen_where_they_share_keys() {
+        let best = |quad_entries| {
+            let problem = AttentionProblem { quad_entries, ..problem(64, 4, ValueType::F32, IndexType::U32) };
+            choose(&problem)[0].is_by_quads()
+        };
+        assert_eq!(
+            [None, Some(1000), Some(900), Some(600), Some(260)].map(best),
+            [false, false, false, true, true]
+        );
+    }
+
+    #[test]
     fn every_dimension_has_a_kernel_at_every_alignment() {
         for value in [ValueType::F32, ValueType::F16, ValueType::Bf16] {
             for index in [IndexType::U32, IndexType::U16] {
                 for (dim, vector) in (1..=256).flat_map(|dim| [1, 2, 4, 8].map(|vector| (dim, vector))) {
-                    let legal = choose(&AttentionProblem { dim, vector, value, index });
+                    let legal = choose(&problem(dim, vector, value, index));
                     assert!(!legal.is_empty(), "{value} {index} {dim} {vector}");
                     for choice in legal {
                         assert!(dim.is_multiple_of(choice.tile.vector as usize));
                         assert!(choice.tile.vector <= vector);
                     }
                 }
-                assert!(choose(&AttentionProblem { dim: 257, vector: 8, value, index }).is_empty());
+                assert!(choose(&problem(257, 8, value, index)).is_empty());
             }
         }
     }

@@ -1,14 +1,14 @@
 //! Plans: what is worked out once for a mask and a dimension.
 use std::marker::PhantomData;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
-use lacuna_kernels::attention::Args;
+use lacuna_kernels::attention::{Args, Operands, QuadArgs};
 
 use super::choose::{AttentionAlgorithm, AttentionChoice, AttentionProblem, choose};
 use super::options::in_powers_of_two;
-use super::{AttentionOptions, OPERATION};
+use super::{AttentionOptions, AttentionSteps, OPERATION};
 use crate::backend::Launch;
 use crate::csr::{DevicePattern, expect_at_most};
 use crate::{CsrMatrix, Device, Error, Index, Result, Slice, SliceMut, Stream, Value};
@@ -64,9 +64,17 @@ pub struct SparseAttention<T: Value = f32, I: Index = u32> {
     factor: f32,
     /// Elements of Q and O, and of K and V.
     lens: [usize; 2],
-    /// The choice for each of [`VECTORS`].
+    /// The choice for each of [`VECTORS`]; none where it goes by steps.
     choices: [Option<AttentionChoice>; VECTORS.len()],
+    steps: Option<Arc<Steps<T, I>>>,
     values: PhantomData<T>,
+}
+
+/// Attention in three steps, and room for its weights.
+#[derive(Debug)]
+struct Steps<T: Value, I: Index> {
+    plan: AttentionSteps<T, I>,
+    weights: Mutex<CsrMatrix<T, I>>,
 }
 
 /// What a run works on.
@@ -97,7 +105,8 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     ///
     /// # Errors
     /// [`Error::Parameter`] for a dimension of 0 and a scale that is not finite; [`Error::TooLarge`] from 2³⁰ elements a row
-    /// on, or where no buffer can hold an operand; [`Error::Illegal`] where the algorithm cannot do this dimension.
+    /// on, or where no buffer can hold an operand; [`Error::Illegal`] where the algorithm cannot do this dimension; what the
+    /// driver says, where the first plan of a mask lists what its queries see in fours.
     pub fn plan_with(mask: &CsrMatrix<T, I>, dim: usize, options: AttentionOptions) -> Result<Self> {
         if dim == 0 {
             return Err(Error::Parameter {
@@ -121,17 +130,31 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         ];
         let (pattern, device) = (Arc::clone(mask.pattern()), mask.device().clone());
         let choices = [None; VECTORS.len()];
-        let mut plan = Self { pattern, device, dim, options, factor, lens, choices, values: PhantomData };
-        plan.choices = VECTORS.map(|vector| plan.find(vector));
-        if plan.choices.iter().all(Option::is_none) {
+        let mut plan =
+            Self { pattern, device, dim, options, factor, lens, choices, steps: None, values: PhantomData };
+        let quad_entries = plan.quad_entries()?;
+        plan.choices = VECTORS.map(|vector| plan.find(vector, quad_entries));
+        let fused = plan.choices.iter().any(Option::is_some);
+        let algorithm = options.algorithm;
+        if algorithm == AttentionAlgorithm::ThreeSteps || algorithm == AttentionAlgorithm::Auto && !fused {
+            let steps = AttentionSteps::plan(mask, dim, options)?;
+            let weights = Mutex::new(steps.weights()?);
+            plan.steps = Some(Arc::new(Steps { plan: steps, weights }));
+        } else if !fused {
             return Err(plan.illegal(format!("no kernel has these numbers with d = {dim}"), VECTORS[0]));
         }
         Ok(plan)
     }
 
-    /// The kernel that runs where all operands are aligned to 16 bytes, as whole buffers are.
-    pub fn choice(&self) -> &AttentionChoice {
-        self.choices.iter().flatten().next().expect("a plan has at least one choice")
+    /// The fused kernel that runs where all operands are aligned to 16 bytes, as whole buffers are; none where three steps
+    /// are taken.
+    pub fn choice(&self) -> Option<&AttentionChoice> {
+        self.choices.iter().flatten().next()
+    }
+    /// Bytes of device memory that the plan holds for its runs: the scores of all heads where three steps are taken, and
+    /// otherwise nothing. What was worked out of the mask is not counted; it is kept with that.
+    pub fn workspace_bytes(&self) -> usize {
+        self.steps.as_ref().map_or(0, |steps| steps.plan.weights_bytes())
     }
     /// The options that were planned with.
     pub fn options(&self) -> &AttentionOptions {
@@ -181,15 +204,21 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
             return Ok(());
         }
         let AttentionOperands { q, k, v, o, logsumexp } = operands;
+        if let Some(steps) = &self.steps {
+            if logsumexp.is_some() {
+                return Err(self.illegal("three steps have no logarithms".into(), VECTORS[0]));
+            }
+            // Whoever panicked while it held the room left no work half given to a stream.
+            let mut weights = steps.weights.lock().unwrap_or_else(PoisonError::into_inner);
+            return steps.plan.forward(stream, q, k, v, &mut weights, o);
+        }
         let choice = self.choice_at(q.address() | k.address() | v.address() | o.address())?;
         let (rows, cols) = (self.pattern.rows, self.pattern.cols);
         for head in (0..self.options.batch).step_by(MAX_GRID_Y) {
             let heads = MAX_GRID_Y.min(self.options.batch - head);
             let (queries, keys) = (head * rows * self.dim, head * cols * self.dim);
             let logsumexp = logsumexp.as_ref().map(|slice| GlobalMut::from_address(slice.address()));
-            let args = Args::<T::Device, I::Device> {
-                row_table: GlobalPtr::from_address(self.pattern.row_table.as_slice().address()),
-                columns: GlobalPtr::from_address(self.pattern.columns.as_slice().address()),
+            let operands = Operands::<T::Device> {
                 q: GlobalPtr::from_address(q.address()).add(queries),
                 k: GlobalPtr::from_address(k.address()).add(keys),
                 v: GlobalPtr::from_address(v.address()).add(keys),
@@ -200,14 +229,17 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
                 dim: self.dim as u32,
                 scale: in_powers_of_two(self.factor),
             };
-            stream.launch(&Launch {
-                entry: choice.entry,
-                grid: [args.rows.div_ceil(choice.tile.block_rows), heads as u32, 1],
-                threads: choice.threads,
-                shared_bytes: choice.shared_bytes,
-                args: &args,
-                args_pointer: ptr::from_ref(&args).cast(),
-            })?;
+            if choice.is_by_quads() {
+                let quads = self.pattern.quads()?;
+                let ([quad_table, entries], count) = (quads.pointers(), quads.count());
+                let args = QuadArgs { quad_table, entries, operands, quads: count };
+                launch(stream, choice, [count, heads as u32], &args)?;
+            } else {
+                let row_table = GlobalPtr::from_address(self.pattern.row_table.as_slice().address());
+                let columns = GlobalPtr::<I::Device>::from_address(self.pattern.columns.as_slice().address());
+                let args = Args { row_table, columns, operands };
+                launch(stream, choice, [rows as u32, heads as u32], &args)?;
+            }
         }
         Ok(())
     }
@@ -236,15 +268,34 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     }
 
     fn problem(&self, vector: u32) -> AttentionProblem {
-        AttentionProblem { dim: self.dim, vector, value: T::TYPE, index: I::TYPE }
+        let DevicePattern { nnz, cols: keys, .. } = *self.pattern;
+        let (value, index) = (T::TYPE, I::TYPE);
+        AttentionProblem { nnz, keys, quad_entries: None, dim: self.dim, vector, value, index }
+    }
+
+    /// The mask's entries as quads, if such kernels may be chosen. Where there is no room for them, and the algorithm is the
+    /// library's choice, they may not.
+    fn quad_entries(&self) -> Result<Option<usize>> {
+        let wanted = self.options.algorithm;
+        let may_be = |choice: &AttentionChoice| {
+            choice.is_by_quads() && (wanted == AttentionAlgorithm::Auto || wanted == choice.algorithm)
+        };
+        if !choose(&self.problem(VECTORS[0])).iter().any(may_be) {
+            return Ok(None);
+        }
+        match self.pattern.quads() {
+            Err(Error::OutOfMemory { .. }) if wanted == AttentionAlgorithm::Auto => Ok(None),
+            quads => Ok(Some(quads?.entries())),
+        }
     }
 
     /// The kernel for addresses that allow vectors of `vector`.
-    fn find(&self, vector: u32) -> Option<AttentionChoice> {
+    fn find(&self, vector: u32, quad_entries: Option<usize>) -> Option<AttentionChoice> {
         let wanted = self.options.algorithm;
         let fits =
             |choice: &AttentionChoice| wanted == AttentionAlgorithm::Auto || choice.algorithm == wanted;
-        choose(&self.problem(vector)).into_iter().find(fits)
+        let problem = AttentionProblem { quad_entries, ..self.problem(vector) };
+        choose(&problem).into_iter().find(fits)
     }
 
     /// The choice for addresses whose bits are in `addresses`.
@@ -259,9 +310,29 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     }
 
     fn illegal(&self, why: String, vector: u32) -> Error {
-        let legal: Vec<String> =
+        let mut legal: Vec<String> =
             choose(&self.problem(vector)).iter().map(|choice| format!("{:?}", choice.algorithm)).collect();
+        if self.steps.is_none() {
+            legal.push(format!("{:?}", AttentionAlgorithm::ThreeSteps));
+        }
         let algorithm = format!("{:?}", self.options.algorithm);
         Error::Illegal { operation: OPERATION, algorithm, why, legal: legal.join(", ") }
     }
+}
+
+/// Launches a kernel over so many items and heads.
+fn launch<A: Copy + 'static>(
+    stream: &Stream,
+    choice: &AttentionChoice,
+    [items, heads]: [u32; 2],
+    args: &A,
+) -> Result<()> {
+    stream.launch(&Launch {
+        entry: choice.entry,
+        grid: [items.div_ceil(choice.tile.block_rows), heads, 1],
+        threads: choice.threads,
+        shared_bytes: choice.shared_bytes,
+        args,
+        args_pointer: ptr::from_ref(args).cast(),
+    })
 }

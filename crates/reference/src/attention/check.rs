@@ -1,7 +1,7 @@
 //! A result against the reference.
 
 use super::AttentionReference;
-use super::error::{RowError, SUBNORMAL};
+use super::error::{Arithmetic, RowError, SUBNORMAL};
 use super::forward::expect_len;
 use crate::bound::{Legal, Verdict};
 use crate::{ErrorReport, Mismatch, Value};
@@ -84,6 +84,10 @@ impl<T: Value> AttentionReference<'_, T> {
         let weights = &self.weights[range.clone()];
         let (mut value, mut size, mut all) = (0.0, 0.0, 0.0);
         let (mut bound, mut uncertain) = (0.0, false);
+        let smallest = match self.arithmetic {
+            Arithmetic::Fused => SMALLEST_WEIGHT,
+            Arithmetic::Steps(_) => SMALLEST_WEIGHT.max(4.0 * T::LEAST),
+        };
         for (i, &key) in self.mask.row_columns(row).iter().enumerate() {
             let (weight, v) = (weights[i], self.v(key, column));
             value += weight * v;
@@ -92,12 +96,12 @@ impl<T: Value> AttentionReference<'_, T> {
                 bound += error.weights[i] * v.abs();
                 all += v.abs();
             } else {
-                uncertain |= weight < SMALLEST_WEIGHT;
+                uncertain |= weight < smallest;
             }
         }
         let overflows = 1.01 * all > f64::from(f32::MAX);
         if value.is_nan() {
-            // A weight of 0 that meets an infinity: where `f64` has a weight of 0, so has `f32`.
+            // A weight of 0 that meets an infinity: where `f64` has a weight of 0, so has any other type.
             return Legal::exactly(f64::NAN);
         }
         if value.is_infinite() {

@@ -67,7 +67,7 @@ pub(super) fn expect_len(
     if rows.checked_mul(cols) == Some(got) {
         return Ok(());
     }
-    Err(ReferenceError::OperandLength { what, rows, cols, got })
+    Err(ReferenceError::FactorLength { what, rows, cols, got })
 }
 
 impl<'a, T> Heads<'a, T> {

@@ -1,0 +1,139 @@
+//! The check that nearly all cases share.
+use anyhow::{Context as _, Result, ensure};
+use half::{bf16, f16};
+use lacuna::matrix::Csr;
+use lacuna::{
+    AttentionAlgorithm, AttentionOperands, AttentionOptions, AttentionProblem, CsrMatrix, Index,
+    SparseAttention, ValueType, choose_attention,
+};
+use lacuna_reference::{AttentionArithmetic, Heads, Precision};
+
+use super::problem::Problem;
+use crate::expect::same_bits;
+use crate::spmm::Spot;
+use crate::spmm::guarded::Guarded;
+use crate::{Context, Number};
+
+/// Checks O, and the logarithms, against the oracle: for each type of values, by every legal algorithm. Gives the largest
+/// error over its bound.
+///
+/// # Errors
+/// What is wrong, with the type and the algorithm.
+pub fn conform(cx: &Context<'_>, problem: &Problem) -> Result<f64> {
+    let f32s = every_algorithm::<f32, u32>(cx, problem).context("f32")?;
+    let f16s = every_algorithm::<f16, u16>(cx, &problem.rounded()).context("f16, u16")?;
+    let bf16s = every_algorithm::<bf16, u32>(cx, &problem.rounded()).context("bf16")?;
+    Ok(f32s.max(f16s).max(bf16s))
+}
+
+/// Slices of different alignment: to 16 bytes, and to one element.
+const SPOTS: [[usize; 4]; 2] = [[8, 16, 0, 8], [3, 1, 0, 5]];
+
+fn every_algorithm<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem<T>) -> Result<f64> {
+    let run = Run::<T, I>::new(cx, problem)?;
+    let (mut worst, usual) = run.check(AttentionAlgorithm::Auto, None).context("the library's choice")?;
+    let (_, again) = run.check(AttentionAlgorithm::Auto, None)?;
+    same_bits("two runs", &usual, &again, problem.dim)?;
+    for spots in SPOTS {
+        let (error, _) =
+            run.check(AttentionAlgorithm::Auto, Some(spots)).with_context(|| format!("at {spots:?}"))?;
+        worst = worst.max(error);
+    }
+    let shape = AttentionProblem {
+        nnz: problem.mask.nnz(),
+        keys: problem.mask.cols(),
+        quad_entries: None,
+        dim: problem.dim,
+        vector: 8,
+        value: T::TYPE,
+        index: I::TYPE,
+    };
+    for choice in choose_attention(&shape) {
+        let (error, _) = run.check(choice.algorithm, None).with_context(|| choice.entry)?;
+        worst = worst.max(error);
+    }
+    // Softmax refuses a scale of 0.
+    if problem.scale != Some(0.0) {
+        let (error, _) = run.check(AttentionAlgorithm::ThreeSteps, None).context("three steps")?;
+        worst = worst.max(error);
+    }
+    Ok(worst)
+}
+
+/// The arithmetic of SpMM in products of this type, of rows that are short on average.
+pub(super) fn precision<T: Number>() -> Precision {
+    if T::TYPE == ValueType::F32 { Precision::Fp32 } else { Precision::Tensor }
+}
+
+/// A problem on a device.
+struct Run<'a, T: Number, I: Index> {
+    cx: &'a Context<'a>,
+    problem: &'a Problem<T>,
+    mask: CsrMatrix<T, I>,
+}
+
+impl<'a, T: Number, I: Index> Run<'a, T, I> {
+    fn new(cx: &'a Context<'a>, problem: &'a Problem<T>) -> Result<Self> {
+        // The values of the mask must not matter.
+        let values = vec![T::CANARY; problem.mask.nnz()];
+        let mask = CsrMatrix::with_index(cx.device, &Csr::with_values(problem.mask.clone(), values)?)?;
+        Ok(Self { cx, problem, mask })
+    }
+
+    /// Runs an algorithm, on whole buffers or on guarded slices: gives the largest error over its bound, and O.
+    fn check(&self, algorithm: AttentionAlgorithm, spots: Option<[usize; 4]>) -> Result<(f64, Vec<T>)> {
+        let &Problem { dim, heads, scale, ref q, ref k, ref v, .. } = self.problem;
+        let options = AttentionOptions::default().batch(heads).algorithm(algorithm);
+        let options = scale.map_or(options, |scale| options.scale(scale));
+        let plan = SparseAttention::plan_with(&self.mask, dim, options)?;
+        ensure!(plan.query_len() == q.len() && plan.key_len() == k.len(), "lengths");
+        let spot = |which: usize| spots.map_or(Spot::Whole, |spots| Spot::Slice(spots[which]));
+        let upload = |contents: &[T], which: usize| Guarded::new(self.cx.device, contents, spot(which));
+        let (q_on, k_on, v_on) = (upload(q, 0)?, upload(k, 1)?, upload(v, 2)?);
+        let mut o = upload(&vec![T::POISON; plan.query_len()], 3)?;
+        let poison = vec![f32::POISON; plan.logsumexp_len()];
+        let mut logsumexp = Guarded::new(self.cx.device, &poison, Spot::Slice(1))?;
+        let steps = algorithm == AttentionAlgorithm::ThreeSteps;
+        ensure!((plan.workspace_bytes() == 0) == (!steps || q.is_empty()), "bytes of workspace");
+        plan.run_with(
+            self.cx.stream,
+            AttentionOperands {
+                q: q_on.slice()?,
+                k: k_on.slice()?,
+                v: v_on.slice()?,
+                o: o.slice_mut()?,
+                logsumexp: if steps { None } else { Some(logsumexp.slice_mut()?) },
+            },
+        )?;
+        let o = o.read("O", self.cx.stream)?;
+        let logsumexp = logsumexp.read("the logarithms", self.cx.stream)?;
+        let logsumexp = (!steps).then_some(&logsumexp[..]);
+        Ok((self.compare(plan.scale(), &o, logsumexp)?, o))
+    }
+
+    fn compare(&self, scale: f32, o: &[T], logsumexp: Option<&[f32]>) -> Result<f64> {
+        let Problem { mask, dim, heads, q, k, v, .. } = self.problem;
+        let (queries, keys) = (mask.rows() * dim, mask.cols() * dim);
+        let mut worst = 0.0_f64;
+        for head in 0..*heads {
+            let of_keys = head * keys..(head + 1) * keys;
+            let of_queries = head * queries..(head + 1) * queries;
+            let operands =
+                Heads { q: &q[of_queries.clone()], k: &k[of_keys.clone()], v: &v[of_keys], dim: *dim, scale };
+            let arithmetic = match logsumexp {
+                Some(_) => AttentionArithmetic::Fused,
+                None => AttentionArithmetic::Steps(precision::<T>()),
+            };
+            let reference = lacuna_reference::attention(mask, operands)?.arithmetic(arithmetic);
+            let at = || format!("head {head}");
+            let report = reference.check(&o[of_queries]).with_context(at)?;
+            worst = worst.max(report.worst_over_bound);
+            if let Some(logsumexp) = logsumexp {
+                let logarithms = &logsumexp[head * mask.rows()..][..mask.rows()];
+                let report = reference.check_logsumexp(logarithms).context("logarithms").with_context(at)?;
+                worst = worst.max(report.worst_over_bound);
+            }
+        }
+        Ok(worst)
+    }
+}

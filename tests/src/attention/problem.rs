@@ -1,0 +1,65 @@
+//! Inputs of attention.
+use anyhow::Result;
+use lacuna::matrix::{Pattern, generate};
+
+use crate::Number;
+use crate::number::rounded;
+
+/// Q, K and V of some heads that share a mask, row by row, one head after another.
+#[derive(Clone, Debug)]
+pub struct Problem<T = f32> {
+    /// The mask, queries × keys.
+    pub mask: Pattern,
+    /// Elements of a row.
+    pub dim: usize,
+    /// Heads.
+    pub heads: usize,
+    /// Multiplies the scores; 1/√d if none.
+    pub scale: Option<f32>,
+    /// Q.
+    pub q: Vec<T>,
+    /// K.
+    pub k: Vec<T>,
+    /// V.
+    pub v: Vec<T>,
+}
+
+impl Problem {
+    /// A problem with this mask, and values uniform in [-2, 2).
+    pub fn draw(mask: Pattern, dim: usize, heads: usize, seed: u64) -> Self {
+        let draw = |tokens: usize, salt: u64| -> Vec<f32> {
+            let values = generate::random_values(heads * tokens * dim, seed ^ salt);
+            values.into_iter().map(|value| 2.0 * value).collect()
+        };
+        let (q, k, v) = (draw(mask.rows(), 1), draw(mask.cols(), 2), draw(mask.cols(), 3));
+        Self { mask, dim, heads, scale: None, q, k, v }
+    }
+
+    /// The same with values rounded to another type.
+    pub fn rounded<T: Number>(&self) -> Problem<T> {
+        let Self { ref mask, dim, heads, scale, .. } = *self;
+        let mask = mask.clone();
+        Problem { mask, dim, heads, scale, q: rounded(&self.q), k: rounded(&self.k), v: rounded(&self.v) }
+    }
+
+    /// The elements of row `key` of K of the first head.
+    pub fn key(&mut self, key: usize) -> &mut [f32] {
+        &mut self.k[key * self.dim..][..self.dim]
+    }
+
+    /// The elements of row `key` of V of the first head.
+    pub fn value(&mut self, key: usize) -> &mut [f32] {
+        &mut self.v[key * self.dim..][..self.dim]
+    }
+}
+
+/// A mask of these rows, columns in any order.
+pub(super) fn of_rows(cols: usize, rows: &[Vec<u32>]) -> Result<Pattern> {
+    let mut offsets = vec![0];
+    let mut columns = Vec::new();
+    for row in rows {
+        columns.extend(row);
+        offsets.push(u32::try_from(columns.len())?);
+    }
+    Ok(Pattern::from_unsorted(rows.len(), cols, offsets, columns)?)
+}
