@@ -2,7 +2,7 @@
 use lacuna::{Arithmetic, Choice};
 use lacuna_peers::DataType;
 use lacuna_peers::cublas::Math;
-use lacuna_reference::Precision;
+use lacuna_reference::{AttentionArithmetic, Precision};
 
 /// That of one of our kernels.
 pub(crate) fn of_kernel(choice: &Choice) -> Precision {
@@ -11,6 +11,15 @@ pub(crate) fn of_kernel(choice: &Choice) -> Precision {
         Some(Arithmetic::Split) => Precision::Split,
         Some(Arithmetic::Tf32) => Precision::Tf32,
         None => Precision::Fp32,
+    }
+}
+
+/// That of our attention. In steps, the product of the weights may be by tiles, as SpMM finds best, and it does not say so.
+pub(crate) fn of_attention(data_type: DataType, fused: bool) -> AttentionArithmetic {
+    match data_type {
+        _ if fused => AttentionArithmetic::Fused,
+        DataType::F32 => AttentionArithmetic::Steps(Precision::Split),
+        DataType::F16 | DataType::Bf16 => AttentionArithmetic::Steps(Precision::Tensor),
     }
 }
 

@@ -7,6 +7,7 @@ use lacuna::{
 use lacuna_reference::{AttentionReference, Heads, attention};
 
 use super::peers;
+use crate::arithmetic;
 use crate::checked::Checked;
 use crate::measure::{Measured, Operation, Work, of_one_problem, record};
 use crate::peers::{Context, Peered};
@@ -27,27 +28,28 @@ impl Operation for Measurement {
         let host = Host::<T>::new(problem)?;
         let mask = CsrMatrix::<T, I>::with_index(&session.device, &problem.values_as::<T>())?;
         let options = AttentionOptions::default().batch(problem.batch);
-        let algorithms: Vec<AttentionAlgorithm> = if session.all_algorithms {
-            // What whole buffers allow to load at once: 16 bytes.
-            let vector = 16 / T::TYPE.bytes();
-            let whole = AttentionProblem { dim: problem.width, vector, value: T::TYPE, index: I::TYPE };
-            choose_attention(&whole).iter().map(|choice| choice.algorithm).collect()
-        } else {
-            vec![AttentionAlgorithm::Auto]
-        };
-        let scale = SparseAttention::plan_with(&mask, problem.width, options)?.scale();
-        let references = host.references(scale)?;
+        let mut plans = vec![SparseAttention::plan_with(&mask, problem.width, options)?];
+        if session.all_algorithms {
+            let shape = AttentionProblem {
+                nnz: problem.a.nnz(),
+                keys: problem.a.cols(),
+                quad_entries: None,
+                dim: problem.width,
+                // What whole buffers allow to load at once: 16 bytes.
+                vector: 16 / T::TYPE.bytes(),
+                value: T::TYPE,
+                index: I::TYPE,
+            };
+            for algorithm in others(&plans[0], &shape) {
+                plans.push(SparseAttention::plan_with(&mask, problem.width, options.algorithm(algorithm))?);
+            }
+        }
+        let references = host.references(plans[0].scale())?;
         let mut operands = Operands::new(&session.device, problem, &host)?;
         let mut records = Vec::new();
-        for algorithm in algorithms {
-            let plan = SparseAttention::plan_with(&mask, problem.width, options.algorithm(algorithm))?;
-            let mut work = Planned {
-                problem,
-                host: &host,
-                references: &references,
-                operands: &mut operands,
-                plan: &plan,
-            };
+        for plan in &plans {
+            let mut work =
+                Planned { problem, host: &host, references: &references, operands: &mut operands, plan };
             records.push(record(session, suite, problem, &stream, &mut work)?);
         }
         let peered = match &mut session.peers {
@@ -60,6 +62,16 @@ impl Operation for Measurement {
         };
         Ok(of_one_problem(records, &peered))
     }
+}
+
+/// The algorithms that can do a problem, other than the one that the library chose.
+fn others<T: Measured, I: Index>(
+    chosen: &SparseAttention<T, I>,
+    shape: &AttentionProblem,
+) -> Vec<AttentionAlgorithm> {
+    let chosen = chosen.choice().map_or(AttentionAlgorithm::ThreeSteps, |choice| choice.algorithm);
+    let fused = choose_attention(shape).into_iter().map(|choice| choice.algorithm);
+    fused.chain([AttentionAlgorithm::ThreeSteps]).filter(|&algorithm| algorithm != chosen).collect()
 }
 
 /// The operands on the host, one head behind the other.
@@ -127,7 +139,7 @@ struct Planned<'a, T: Measured, I: Index> {
 
 impl<T: Measured, I: Index> Work for Planned<'_, T, I> {
     fn algorithm(&self) -> String {
-        self.plan.choice().entry.into()
+        self.plan.choice().map_or("three_steps", |choice| choice.entry).into()
     }
 
     fn clear(&mut self) -> Result<()> {
@@ -142,10 +154,11 @@ impl<T: Measured, I: Index> Work for Planned<'_, T, I> {
     fn check(&self, stream: &Stream) -> Result<Result<f64, String>> {
         let o = self.operands.o.download(stream)?;
         let (len, width) = (self.problem.a.rows() * self.problem.width, self.problem.width);
+        let arithmetic = arithmetic::of_attention(T::DATA_TYPE, self.plan.choice().is_some());
         let mut worst = 0.0_f64;
         for (head, reference) in self.references.iter().enumerate() {
             let got = self.host.checked.dense(&o[head * len..][..len], width);
-            match reference.check(&got) {
+            match reference.clone().arithmetic(arithmetic).check(&got) {
                 Ok(report) => worst = worst.max(report.worst_over_bound),
                 Err(mismatch) => return Ok(Err(format!("head {head}: {mismatch}"))),
             }
