@@ -93,8 +93,9 @@ impl<'a, T: Number, I: Index> Run<'a, T, I> {
         let mut o = upload(&vec![T::POISON; plan.query_len()], 3)?;
         let poison = vec![f32::POISON; plan.logsumexp_len()];
         let mut logsumexp = Guarded::new(self.cx.device, &poison, Spot::Slice(1))?;
-        let steps = algorithm == AttentionAlgorithm::ThreeSteps;
-        ensure!((plan.workspace_bytes() == 0) == (!steps || q.is_empty()), "bytes of workspace");
+        let steps = plan.choice().is_none();
+        ensure!(steps || algorithm != AttentionAlgorithm::ThreeSteps, "the plan has another algorithm");
+        ensure!((plan.workspace_bytes() > 0) == steps, "bytes of workspace");
         plan.run_with(
             self.cx.stream,
             AttentionOperands {

@@ -14,6 +14,9 @@ const LOG2: f64 = 4.0 * U32;
 /// Keys after which the largest score may have grown, at least.
 const KEYS: usize = 32;
 
+/// The natural logarithm of about the largest `f64`.
+const LARGEST_EXPONENT: f64 = 700.0;
+
 /// How a result was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Arithmetic {
@@ -84,11 +87,15 @@ impl<T: Value> AttentionReference<'_, T> {
         let sum = |sign: f64| -> f64 {
             weights.iter().zip(&deltas).map(|(weight, delta)| weight * (sign * delta).exp()).sum()
         };
-        let total = sum(1.0).ln().max(-sum(-1.0).ln()).max(0.0);
+        // Exponentials of more than that overflow, and nothing is known of the sum.
+        let known = deltas.iter().all(|&delta| delta < LARGEST_EXPONENT);
+        let total = if known { sum(1.0).ln().max(-sum(-1.0).ln()).max(0.0) } else { f64::INFINITY };
         let kappa = 2.0 * gamma(n) + 4.0 * U32 + 4.0 * (n + 4.0) * U64;
         let flushed = (factors + 2.0) * 4.0 * SUBNORMAL + least;
         let error = |(weight, delta): (&f64, &f64)| {
-            weight * ((delta + total + kappa).exp_m1() * (1.0 + rounded) + rounded) + flushed
+            let factor = (delta + total + kappa).exp_m1() * (1.0 + rounded) + rounded;
+            // Weights are from 0 to 1, whatever the scores.
+            (weight * factor).min(1.001) + flushed
         };
         let weights = weights.iter().zip(&deltas).map(error).collect();
 
