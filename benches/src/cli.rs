@@ -1,8 +1,9 @@
 //! The command line.
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 
+use crate::op::Op;
 use crate::types::{Dtype, Index, Precision};
 
 /// Measures Lacuna's kernels on a GPU, or models them on the simulator.
@@ -39,13 +40,6 @@ pub enum Command {
     Plot(PlotOptions),
     /// Fits the chooser's constants to records of `sweep --all-algorithms`.
     Fit(FitOptions),
-}
-
-/// The operations that can be measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Op {
-    /// C = A·B with A sparse.
-    Spmm,
 }
 
 /// Where and how a measurement runs.
@@ -88,9 +82,18 @@ pub struct RunOptions {
     /// The sparse matrix: `.smtx` (values are drawn) or `.mtx`.
     #[arg(long)]
     pub matrix: PathBuf,
-    /// Columns of the dense operand.
+    /// Of `spmm`: columns of B.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
-    pub n: u32,
+    pub n: Option<u32>,
+    /// Of `sddmm`: columns of A and B.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    pub k: Option<u32>,
+    /// Of `attention`: columns of Q, K and V in a head.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub d: Option<u32>,
+    /// Of `attention` and `sparse-softmax`: heads, which share the pattern.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
+    pub heads: u32,
     /// Where and how.
     #[command(flatten)]
     pub measure: Measure,

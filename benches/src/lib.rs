@@ -1,15 +1,25 @@
 //! The benchmarks as a library: what the program `lacuna-bench` is made of.
 //!
-//! A [`suites`] lists problems; [`spmm`] measures one on a device, beside the vendor's libraries, or models it on the
+//! A [`suites`] lists problems; [`measure()`] measures one on a device, beside the vendor's libraries, or models it on the
 //! simulator; the result is a [`record::Record`], one JSON object a line. A summary sets them beside the papers' numbers.
+mod arithmetic;
+mod attention;
+mod checked;
 pub mod cli;
 pub mod commands;
 pub mod exit;
 pub mod machine;
+mod measure;
+mod model;
+pub mod op;
 mod papers;
+mod peers;
+pub mod problem;
 pub mod profile;
 pub mod record;
+mod sddmm;
 pub mod session;
+mod softmax;
 pub mod spmm;
 pub mod suites;
 mod summary;
@@ -17,3 +27,5 @@ pub mod table;
 pub mod timing;
 pub mod transpose;
 pub mod types;
+
+pub use measure::measure;

@@ -2,7 +2,7 @@
 use comfy_table::CellAlignment;
 
 use crate::record::{Record, geometric_mean};
-use crate::suites::{imbalance, mobilenet};
+use crate::suites::{imbalance, mobilenet, sddmm};
 use crate::summary::Chosen;
 use crate::table::new_table;
 
@@ -19,8 +19,12 @@ struct Published {
     ours: fn(&Chosen<'_>) -> Option<String>,
 }
 
-/// The paper's numbers are all of a V100 with CUDA 10.1.
+/// The papers' numbers are all of a V100.
 const MACHINE: &str = "V100";
+/// The papers' names in the table: *Sparse GPU Kernels for Deep Learning*, with CUDA 10.1; and *Exploiting Online Locality and
+/// Reduction Parallelism for Sampled Dense Matrix Multiplication on GPUs*, over 956 matrices of SuiteSparse.
+const SC20: &str = "SC 2020";
+const PREDS: &str = "PRedS";
 /// What the paper's cuSPARSE is: the algorithm that it takes by default.
 const CUSPARSE: &str = "cusparse_default";
 /// The paper's dense baseline.
@@ -37,9 +41,9 @@ const fn published(
     Published { suite, dtype, what, value, source, ours }
 }
 
-/// *Sparse GPU Kernels for Deep Learning* (SC 2020).
+/// The lists of both papers.
 #[rustfmt::skip]
-const PUBLISHED: [Published; 21] = [
+const PUBLISHED: [Published; 33] = [
     published(["dlmc", "f32"], "geometric mean over cuSPARSE", "3.58×", "Table I", mean_over_cusparse),
     published(["dlmc", "f32"], "most over cuSPARSE", "14.2×", "Table I", most_over_cusparse),
     published(["dlmc", "f32"], "problems faster than cuSPARSE", "99.75 %", "section VII-A", faster_than_cusparse),
@@ -61,6 +65,19 @@ const PUBLISHED: [Published; 21] = [
     published(["mobilenet", "f32"], "the same, width 1.6", "423", "Table IV", |c| frame(c, 3)),
     published(["mobilenet", "f32"], "the same, width 1.7", "449", "Table IV", |c| frame(c, 4)),
     published(["mobilenet", "f32"], "the same, width 1.8", "477", "Table IV", |c| frame(c, 5)),
+    published([sddmm::DLMC, "f32"], "geometric mean over cuSPARSE", "2.19×", "Table I", mean_over_cusparse),
+    published([sddmm::DLMC, "f32"], "most over cuSPARSE", "6.58×", "Table I", most_over_cusparse),
+    published([sddmm::DLMC, "f32"], "problems faster than cuSPARSE", "93.34 %", "section VII-A", faster_than_cusparse),
+    published([sddmm::DLMC, "f32"], "most TFLOP/s", "4.11", "Table I", most_tflops),
+    published([sddmm::RNN, "f32"], "geometric mean over cuSPARSE", "2.69×", "Fig. 10", |c| mean_over_cusparse(&c.group(sddmm::GRID))),
+    published([sddmm::RNN, "f32"], "most over cuSPARSE", "3.51×", "Fig. 10", |c| most_over_cusparse(&c.group(sddmm::GRID))),
+    published([sddmm::GRAPHS, "f32"], "geometric mean over cuSPARSE, K = 32", "16.11×", "Table II", |c| of_length(c, 32)),
+    published([sddmm::GRAPHS, "f32"], "the same, K = 64", "15.92×", "Table II", |c| of_length(c, 64)),
+    published([sddmm::GRAPHS, "f32"], "the same, K = 128", "12.38×", "Table II", |c| of_length(c, 128)),
+    published([sddmm::GRAPHS, "f32"], "the same, K = 256", "13.42×", "Table II", |c| of_length(c, 256)),
+    published([sddmm::GRAPHS, "f32"], "the same, K = 512", "15.86×", "Table II", |c| of_length(c, 512)),
+    // On an RTX 2080 11.24; for a V100 there is none.
+    published([sddmm::GRAPHS, "f32"], "the same, K = 1024", "–", "Table II", |c| of_length(c, 1024)),
 ];
 
 /// The published numbers of a suite beside ours; none where no paper has the suite.
@@ -70,7 +87,7 @@ pub(crate) fn table(suite: &str, dtype: &str, chosen: &Chosen<'_>, ours: &str) -
     if here.is_empty() {
         return None;
     }
-    let published = format!("SC 2020, {MACHINE}");
+    let published = format!("{}, {MACHINE}", if suite == sddmm::GRAPHS { PREDS } else { SC20 });
     let mut table = new_table(["number", published.as_str(), "where", ours]);
     for number in here {
         let ours = (number.ours)(chosen).unwrap_or_else(|| "–".into());
@@ -89,6 +106,11 @@ fn not_measured(_: &Chosen<'_>) -> Option<String> {
 
 fn mean_over_cusparse(chosen: &Chosen<'_>) -> Option<String> {
     geometric_mean(chosen.speedups(CUSPARSE)).map(|mean| format!("{mean:.2}×"))
+}
+
+/// Over cuSPARSE with sums of `k` products.
+fn of_length(chosen: &Chosen<'_>, k: usize) -> Option<String> {
+    mean_over_cusparse(&chosen.those(|record| record.k == k))
 }
 
 fn most_over_cusparse(chosen: &Chosen<'_>) -> Option<String> {
@@ -195,6 +217,27 @@ mod tests {
             .map(|(cov, us)| Record { cov: Some(cov), ..record("imbalance", "rows", 0.75, [us, 1.0, 1.0]) });
         assert_eq!(balance(&Chosen::of(&records, "H200")).unwrap(), "80.0 %");
         assert_eq!(balance(&Chosen::of(&records[..2], "H200")), None, "the most uneven rows are missing");
+    }
+
+    #[test]
+    fn sampled_products_stand_beside_the_same_length_and_the_grid_alone() {
+        let graph = |k: usize, cusparse: f64| Record {
+            k,
+            ..record(sddmm::GRAPHS, "graph", 0.9, [100.0, 1.0, cusparse])
+        };
+        let records = [graph(32, 300.0), graph(64, 500.0), graph(32, 1200.0)];
+        let text = table(sddmm::GRAPHS, "f32", &Chosen::of(&records, "H200"), "ours").unwrap();
+        let line = |number: &str| text.lines().find(|line| line.contains(number)).unwrap();
+        assert!(line("16.11×").contains("6.00×") && line("15.92×").contains("5.00×"), "{text}");
+        assert!(text.contains("PRedS, V100"), "{text}");
+
+        let weights = |group: &str, cusparse: f64| Record {
+            group: group.into(),
+            ..record(sddmm::RNN, "weights", 0.9, [100.0, 1.0, cusparse])
+        };
+        let records = [weights("table", 100.0), weights(sddmm::GRID, 200.0)];
+        let text = table(sddmm::RNN, "f32", &Chosen::of(&records, "H200"), "ours").unwrap();
+        assert!(text.lines().any(|line| line.contains("2.69×") && line.contains("2.00×")), "{text}");
     }
 
     #[test]

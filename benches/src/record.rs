@@ -9,17 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::exit::Usage;
 use crate::machine::MachineRecord;
+use crate::op::Op;
 use crate::timing::Timing;
-
-/// The peers that tables and plots show: name in records, and title.
-pub const PEERS: [(&str, &str); 6] = [
-    ("cusparse_default", "cuSPARSE default"),
-    ("cusparse", "cuSPARSE best"),
-    ("cublas_f32", "dense cuBLAS f32"),
-    ("cublas_tf32", "dense cuBLAS TF32"),
-    ("cublas_f16", "dense cuBLAS f16"),
-    ("cublas_bf16", "dense cuBLAS bf16"),
-];
 
 /// One case, measured on a GPU or modelled on the simulator.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -36,7 +27,7 @@ pub struct Record {
     /// The part of zeros that the suite means, where it names one; `sparsity` is what the matrix has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<f64>,
-    /// The coefficient of variation of A's row lengths that the suite means, where it names one.
+    /// The coefficient of variation of the row lengths that the suite means, where it names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cov: Option<f64>,
     /// The kernel's entry point.
@@ -52,17 +43,20 @@ pub struct Record {
     /// How exactly `f32` is multiplied.
     #[serde(default = "single")]
     pub precision: String,
-    /// Rows of A.
+    /// Rows of the sparse matrix.
     pub m: usize,
-    /// Columns of A.
+    /// The length of a sum: columns of A in SpMM, of A and B in SDDMM, of Q and K in attention; 1 in a softmax.
     pub k: usize,
-    /// Columns of B.
+    /// Columns of the result: of B in SpMM, otherwise of the sparse matrix.
     pub n: usize,
-    /// Nonzeros of A.
+    /// How often it was done in one call, with other values; once where nothing is said.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub batch: usize,
+    /// Nonzeros of the sparse matrix.
     pub nnz: usize,
-    /// The part of A that is zero.
+    /// The part of it that is zero.
     pub sparsity: f64,
-    /// Nonzeros of A's longest row; none in records of before it was kept.
+    /// Nonzeros of its longest row; none in records of before it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_row: Option<usize>,
     /// The seed of what was drawn.
@@ -76,9 +70,9 @@ pub struct Record {
     /// What the simulator counted; none on a GPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
-    /// Operations of the work model: 2·nnz·N.
+    /// Operations of the work model; of SpMM 2·nnz·N.
     pub flops: u64,
-    /// Bytes of the work model: A, B and C once each.
+    /// Bytes of the work model: operands and result once each.
     pub bytes: u64,
     /// The largest error over its bound; at most 1 in a good result.
     pub error_over_bound: f64,
@@ -97,6 +91,14 @@ pub struct Record {
 
 fn yes() -> bool {
     true
+}
+
+fn once() -> usize {
+    1
+}
+
+fn is_once(batch: &usize) -> bool {
+    *batch == 1
 }
 
 fn single() -> String {
@@ -143,6 +145,21 @@ pub struct Counts {
 }
 
 impl Record {
+    /// Its operation; SpMM for what this version does not know.
+    pub fn operation(&self) -> Op {
+        Op::named(&self.op).unwrap_or(Op::Spmm)
+    }
+
+    /// The width of the dense operands: N of SpMM, K of SDDMM, d of attention.
+    pub fn width(&self) -> usize {
+        if self.operation() == Op::Spmm { self.n } else { self.k }
+    }
+
+    /// The width with its name, as in `N = 128`; nothing where there are no dense operands.
+    pub fn named_width(&self) -> String {
+        self.operation().width().map_or_else(String::new, |name| format!("{name} = {}", self.width()))
+    }
+
     /// The measured median, or else nothing.
     pub fn median_us(&self) -> Option<f64> {
         self.time_us.as_ref().map(|time| time.median)
@@ -191,6 +208,26 @@ impl Record {
         }
         Ok(records)
     }
+}
+
+/// What the operations of records are set against, each once: name in records, and title.
+pub fn peers_of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<(&'static str, &'static str)> {
+    let mut peers = Vec::new();
+    for record in records {
+        for peer in record.operation().peers() {
+            if !peers.contains(peer) {
+                peers.push(*peer);
+            }
+        }
+    }
+    peers
+}
+
+/// What tables call the width of records' dense operands: as their operation does, where they have one in common.
+pub fn width_title<'a>(records: impl IntoIterator<Item = &'a Record>) -> &'static str {
+    let mut names = records.into_iter().map(|record| record.operation().width().unwrap_or(""));
+    let first = names.next().unwrap_or("N");
+    if names.all(|name| name == first) { first } else { "width" }
 }
 
 /// The geometric mean of positive numbers; none of none.

@@ -5,7 +5,7 @@ use lacuna_peers::{Peers, Search};
 
 use crate::cli::Measure;
 use crate::machine;
-use crate::spmm::PeerSession;
+use crate::peers::PeerSession;
 use crate::types::Types;
 
 /// A device, the vendor's libraries on it, and how to measure.

@@ -3,8 +3,9 @@ use std::collections::BTreeMap;
 
 use comfy_table::CellAlignment;
 
+use crate::op::Op;
 use crate::papers;
-use crate::record::{PEERS, Record, geometric_mean};
+use crate::record::{Record, geometric_mean, peers_of};
 use crate::suites::imbalance;
 use crate::table::new_table;
 
@@ -22,7 +23,12 @@ impl<'a> Chosen<'a> {
 
     /// Those of a group.
     pub(crate) fn group(&self, group: &str) -> Self {
-        let records = self.records.iter().copied().filter(|record| record.group == group).collect();
+        self.those(|record| record.group == group)
+    }
+
+    /// Some of them.
+    pub(crate) fn those(&self, wanted: impl Fn(&Record) -> bool) -> Self {
+        let records = self.records.iter().copied().filter(|record| wanted(record)).collect();
         Self { records, machine: self.machine }
     }
 
@@ -42,6 +48,22 @@ impl<'a> Chosen<'a> {
         self.records.iter().filter_map(tflops)
     }
 
+    /// What [`Self::rates`] are: a softmax is a matter of bytes.
+    fn rate_title(&self) -> &'static str {
+        let is_softmax = |record: &&Record| record.operation() == Op::SparseSoftmax;
+        if self.records.iter().any(is_softmax) { "TB/s" } else { "TFLOP/s" }
+    }
+
+    /// Tera-operations a second of each record, or of a softmax terabytes.
+    fn rates(&self) -> Box<dyn Iterator<Item = f64> + '_> {
+        let tbs = |record: &&Record| Some(record.bytes as f64 / self.us(record)? / 1e6);
+        if self.rate_title() == "TB/s" {
+            Box::new(self.records.iter().filter_map(tbs))
+        } else {
+            Box::new(self.tflops())
+        }
+    }
+
     /// How many times faster than a peer each record is.
     pub(crate) fn speedups(&self, peer: &str) -> impl Iterator<Item = f64> {
         self.records.iter().filter_map(move |record| record.speedup(peer))
@@ -58,7 +80,7 @@ pub(crate) fn right<'r>(records: impl IntoIterator<Item = &'r Record>) -> (Vec<R
             continue;
         }
         let mut record = record.clone();
-        for (peer, title) in PEERS {
+        for &(peer, title) in record.operation().peers() {
             if record.peers.get(peer).is_some_and(|measured| measured.error_over_bound.is_none()) {
                 record.peers.remove(peer);
                 *left_out.entry(title).or_default() += 1;
@@ -71,7 +93,7 @@ pub(crate) fn right<'r>(records: impl IntoIterator<Item = &'r Record>) -> (Vec<R
     (right, (!counts.is_empty()).then_some(line))
 }
 
-/// Geometric means over all cases, by sparsity, by N and by group; losses against each peer; and the papers' numbers
+/// Geometric means over all cases, by sparsity, by N (K, d) and by group; losses against each peer; and the papers' numbers
 /// beside ours. Wrong results, ours and the peers', are left out, and counted. Nothing for no records.
 pub(crate) fn of(records: &[Record], machine: &str) -> String {
     let (records, left_out) = right(Chosen::of(records, machine).records);
@@ -93,19 +115,21 @@ pub(crate) fn of(records: &[Record], machine: &str) -> String {
 
 /// The peers that some record has.
 fn peers(chosen: &Chosen<'_>) -> Vec<(&'static str, &'static str)> {
-    PEERS.into_iter().filter(|(peer, _)| chosen.speedups(peer).next().is_some()).collect()
+    let mut peers = peers_of(chosen.records.iter().copied());
+    peers.retain(|(peer, _)| chosen.speedups(peer).next().is_some());
+    peers
 }
 
 fn means(chosen: &Chosen<'_>) -> String {
     let peers = peers(chosen);
-    let mut header = vec!["cases".to_string(), "count".into(), "TFLOP/s".into()];
+    let mut header = vec!["cases".to_string(), "count".into(), chosen.rate_title().into()];
     header.extend(peers.iter().map(|(_, title)| format!("× {title}")));
     let mut table = new_table(header);
     let mut add = |name: &str, part: &Chosen<'_>| {
         let mean = |values: &mut dyn Iterator<Item = f64>| {
             geometric_mean(values).map_or_else(|| "–".into(), |mean| format!("{mean:.2}"))
         };
-        let mut row = vec![name.to_string(), part.records.len().to_string(), mean(&mut part.tflops())];
+        let mut row = vec![name.to_string(), part.records.len().to_string(), mean(&mut part.rates())];
         row.extend(peers.iter().map(|(peer, _)| mean(&mut part.speedups(peer))));
         table.add_row(row);
     };
@@ -119,12 +143,12 @@ fn means(chosen: &Chosen<'_>) -> String {
     table.to_string()
 }
 
-/// The parts of a suite, where there are several: by sparsity, by N, by group, and by how uneven rows are, where the suite
+/// The parts of a suite, where there are several: by sparsity, by N (K, d), by group, and by how uneven rows are, where the suite
 /// is about that.
 fn parts<'a>(chosen: &Chosen<'a>) -> Vec<(String, Chosen<'a>)> {
     let by_sparsity =
         split(chosen, |record| (record.level.unwrap_or(record.sparsity) * 100.0).round() as usize);
-    let by_n = split(chosen, |record| record.n);
+    let by_width = split(chosen, |record| record.width());
     let by_group = split(chosen, |record| record.group.as_str());
     let by_cov = split(chosen, |record| {
         let cov = record.cov.filter(|_| record.suite == imbalance::NAME);
@@ -132,7 +156,8 @@ fn parts<'a>(chosen: &Chosen<'a>) -> Vec<(String, Chosen<'a>)> {
     });
     let mut parts = Vec::new();
     parts.extend(by_sparsity.into_iter().map(|(percent, part)| (format!("{percent} % zeros"), part)));
-    parts.extend(by_n.into_iter().map(|(n, part)| (format!("N = {n}"), part)));
+    let width = |part: &Chosen<'_>| part.records[0].named_width();
+    parts.extend(by_width.into_iter().map(|(_, part)| (width(&part), part)));
     parts.extend(by_group.into_iter().map(|(group, part)| (group.to_string(), part)));
     let cov = |hundredths: u32| format!("CoV {}", f64::from(hundredths) / 100.0);
     parts.extend(by_cov.into_iter().filter_map(|(hundredths, part)| Some((cov(hundredths?), part))));
@@ -162,7 +187,7 @@ fn losses(chosen: &Chosen<'_>) -> Option<String> {
         let lost = known.iter().filter(|(speedup, _)| *speedup < 1.0).count();
         let worst = known.iter().min_by(|a, b| a.0.total_cmp(&b.0));
         let at = worst.map_or_else(String::new, |(speedup, record)| {
-            format!("; worst {speedup:.2}× at {}, N = {}", record.case, record.n)
+            format!("; worst {speedup:.2}× at {}, {}", record.case, record.named_width())
         });
         format!("{lost} of {} lost to {title}{at}", known.len())
     });
@@ -204,6 +229,7 @@ pub(crate) mod tests {
             m: 1,
             k: 1,
             n: 128,
+            batch: 1,
             nnz: 1,
             sparsity,
             longest_row: None,
@@ -253,6 +279,27 @@ pub(crate) mod tests {
         assert!(text.contains("0 of 2 lost to cuSPARSE default; worst 1.00× at second"), "{text}");
         assert!(!text.contains("Published"), "no paper has suite table:\n{text}");
         assert!(!text.contains("Left out"), "{text}");
+    }
+
+    #[test]
+    fn other_operations_have_their_own_widths_peers_and_rates() {
+        let of_op = |op: Op, record: Record| Record { op: op.name().into(), ..record };
+        let sampled = [32, 64].map(|k| {
+            let record = record("sddmm-graphs", "graph", 0.9, [100.0, 50.0, 400.0]);
+            Record { k, ..of_op(Op::Sddmm, record) }
+        });
+        let text = of(&sampled, "H200");
+        assert!(text.contains("| K = 32") && text.contains("worst 4.00× at graph, K = 32"), "{text}");
+
+        let mut attended = of_op(Op::Attention, record("attention", "mask", 0.9, [100.0, 1.0, 1.0]));
+        attended.peers =
+            BTreeMap::from([("cublas_f32_products".into(), attended.peers["cublas_f32"].clone())]);
+        let text = of(&[attended], "H200");
+        assert!(text.contains("1 of 1 lost to cuBLAS f32, both products, without its softmax"), "{text}");
+
+        let softmax = record("softmax", "mask", 0.9, [100.0, 1.0, 1.0]);
+        let text = of(&[of_op(Op::SparseSoftmax, Record { bytes: 300_000_000, ..softmax })], "H200");
+        assert!(text.contains("TB/s") && text.contains("3.00") && !text.contains("lost"), "{text}");
     }
 
     #[test]

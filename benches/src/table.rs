@@ -2,7 +2,7 @@
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{Cell, CellAlignment, Table};
 
-use crate::record::{PEERS, Record};
+use crate::record::{Record, peers_of};
 
 /// A table of records: measured times and speedups, or modelled times and counts.
 pub fn of(records: &[Record]) -> String {
@@ -31,7 +31,8 @@ pub(crate) fn new_table<T: Into<Cell>>(header: impl IntoIterator<Item = T>) -> T
 fn measured_table(records: &[Record]) -> (Table, usize) {
     let mut header: Vec<String> =
         ["case", "kernel", "us", "TFLOP/s", "GB/s", "error/bound"].map(String::from).into();
-    for (_, title) in PEERS {
+    let peers = peers_of(records);
+    for (_, title) in &peers {
         header.extend([format!("{title} us"), "speedup".into()]);
     }
     let mut table = new_table(header);
@@ -45,7 +46,7 @@ fn measured_table(records: &[Record]) -> (Table, usize) {
             format!("{:.0}", record.bytes as f64 / us / 1e3),
             error(record),
         ];
-        for (peer, _) in PEERS {
+        for &(peer, _) in &peers {
             let time = record.peers.get(peer).map(|peer| format!("{:.1}", peer.time.median));
             let speedup = record.speedup(peer).map(|speedup| format!("{speedup:.2}"));
             row.extend([time, speedup].map(|cell| cell.unwrap_or_else(|| "–".into())));

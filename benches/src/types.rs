@@ -64,6 +64,22 @@ impl Types {
         }
     }
 
+    /// Bytes of a value.
+    pub fn value_bytes(self) -> u32 {
+        match self.dtype {
+            Dtype::F32 => 4,
+            Dtype::F16 | Dtype::Bf16 => 2,
+        }
+    }
+
+    /// Bytes of a column index.
+    pub fn index_bytes(self) -> u32 {
+        match self.index {
+            Index::U32 => 4,
+            Index::U16 => 2,
+        }
+    }
+
     /// The precision as the library takes it.
     pub fn precision(self) -> lacuna::Precision {
         match self.precision {

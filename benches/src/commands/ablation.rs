@@ -9,9 +9,10 @@ use super::run::{outcome, print};
 use super::sweep;
 use crate::cli::AblationOptions;
 use crate::exit::{Outcome, Usage};
+use crate::problem::Problem;
 use crate::record::Record;
 use crate::session::Session;
-use crate::spmm::{Prepare, Problem, measure_variants};
+use crate::spmm::{Prepare, measure_variants};
 use crate::suites::Case;
 use crate::summary;
 use crate::table::new_table;
@@ -112,11 +113,11 @@ fn plan(
 ) -> lacuna::Result<(CsrMatrix, Spmm)> {
     let a = CsrMatrix::with_row_order(device, &problem.a, order)?;
     let precision = Precision::Fma;
-    let legal = choose(&lacuna::Problem { precision, ..lacuna::Problem::of(&a, problem.n, VECTOR) });
+    let legal = choose(&lacuna::Problem { precision, ..lacuna::Problem::of(&a, problem.width, VECTOR) });
     let of = |algorithm| SHAPES.into_iter().find(|shape| shape.complete() == algorithm);
     let shape = legal.iter().find_map(|choice| of(choice.algorithm)).unwrap_or(SHAPES[0]);
     let options = SpmmOptions::default().precision(precision).algorithm(algorithm(shape));
-    let plan = Spmm::plan_with(&a, problem.n, options)?;
+    let plan = Spmm::plan_with(&a, problem.width, options)?;
     Ok((a, plan))
 }
 
@@ -161,7 +162,7 @@ pub fn ablation(options: &AblationOptions) -> Result<Outcome> {
 /// The cases whose N every variant can do; tells what is left out.
 fn divisible(mut cases: Vec<Case>) -> Vec<Case> {
     let before = cases.len();
-    cases.retain(|case| case.n.is_multiple_of(VECTOR as usize));
+    cases.retain(|case| case.width.is_multiple_of(VECTOR as usize));
     if cases.len() < before {
         let left_out = before - cases.len();
         eprintln!("lacuna-bench: {left_out} cases left out, whose N is no multiple of {VECTOR}");

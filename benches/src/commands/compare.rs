@@ -8,14 +8,18 @@ use comfy_table::presets::ASCII_MARKDOWN;
 
 use crate::cli::CompareOptions;
 use crate::exit::{Outcome, Usage};
-use crate::record::{Record, geometric_mean};
+use crate::record::{Record, geometric_mean, width_title};
+
+/// The peers whose times tell how fast the machine was: of an operation's, the first that both records have.
+const YARDSTICKS: [&str; 4] =
+    ["cusparse", "cublas_f32_products", "cublas_f16_products", "cublas_bf16_products"];
 
 /// What makes two records the same case.
-type Key = (String, String, String, String, String, usize, u64);
+type Key = ([String; 5], [usize; 3], u64);
 
 fn key(record: &Record) -> Key {
-    let Record { op, dtype, index, precision, case, n, seed, .. } = record;
-    (op.clone(), dtype.clone(), index.clone(), precision.clone(), case.clone(), *n, *seed)
+    let Record { op, dtype, index, precision, case, k, n, batch, seed, .. } = record;
+    ([op, dtype, index, precision, case].map(Clone::clone), [*n, *k, *batch], *seed)
 }
 
 /// The measured median, or the model on the newest machine.
@@ -51,13 +55,21 @@ pub fn compare(options: &CompareOptions) -> Result<Outcome> {
     let mut new = fastest(&options.new)?;
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN);
-    table.set_header(["case", "N", "base us", "new us", "speedup", "against the peer", "verdict"]);
+    table.set_header([
+        "case",
+        width_title(base.values()),
+        "base us",
+        "new us",
+        "speedup",
+        "against the peer",
+        "verdict",
+    ]);
     let mut ratios = Vec::new();
     let mut failures = 0;
     for (key, before) in &base {
         let Some(record) = new.remove(key) else {
             failures += 1;
-            table.add_row([before.case.as_str(), &before.n.to_string(), "", "", "", "", "missing"]);
+            table.add_row([before.case.as_str(), &before.width().to_string(), "", "", "", "", "missing"]);
             continue;
         };
         if before.machine.device != record.machine.device {
@@ -65,8 +77,10 @@ pub fn compare(options: &CompareOptions) -> Result<Outcome> {
             return Err(Usage(format!("{}: `{base}` and `{new}` cannot be compared", record.case)).into());
         }
         let (Some(old), Some(now)) = (microseconds(before), microseconds(&record)) else { continue };
-        let against_peer =
-            before.speedup("cusparse").zip(record.speedup("cusparse")).map(|(old, new)| new / old);
+        let against_peer = YARDSTICKS
+            .iter()
+            .find_map(|peer| before.speedup(peer).zip(record.speedup(peer)))
+            .map(|(old, new)| new / old);
         let ratio = against_peer.unwrap_or(old / now);
         let verdict = match () {
             () if !record.is_right() => "WRONG",
@@ -77,7 +91,7 @@ pub fn compare(options: &CompareOptions) -> Result<Outcome> {
         ratios.push(ratio);
         table.add_row([
             record.case.clone(),
-            record.n.to_string(),
+            record.width().to_string(),
             format!("{old:.2}"),
             format!("{now:.2}"),
             format!("{:.3}", old / now),

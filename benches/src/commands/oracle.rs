@@ -7,7 +7,7 @@ use comfy_table::CellAlignment;
 use crate::cli::OracleOptions;
 use crate::exit::{Outcome, Usage};
 use crate::profile::Profile;
-use crate::record::{Record, geometric_mean};
+use crate::record::{Record, geometric_mean, width_title};
 use crate::table::new_table;
 
 /// How many of the worst cases are listed.
@@ -60,12 +60,13 @@ fn report(records: &[Record], machine: &str) -> Result<String, Usage> {
         let [mean, worst] = numbers;
         means.add_row([(*suite).to_string(), speeds.len().to_string(), fastest.to_string(), mean, worst]);
     }
-    let mut worst = new_table(["case", "N", "choice", "us", "fastest", "us", "speed of the choice"]);
+    let width = width_title(choices.iter().map(|choice| choice.chosen));
+    let mut worst = new_table(["case", width, "choice", "us", "fastest", "us", "speed of the choice"]);
     for Choice { chosen, fastest, speed } in choices.iter().take(LISTED).filter(|choice| choice.speed < 1.0) {
         let us = |record: &Record| format!("{:.2}", record.us_on(machine).unwrap_or(f64::NAN));
         worst.add_row([
             chosen.case.clone(),
-            chosen.n.to_string(),
+            chosen.width().to_string(),
             chosen.algorithm.clone(),
             us(chosen),
             fastest.algorithm.clone(),
@@ -99,9 +100,9 @@ fn report(records: &[Record], machine: &str) -> Result<String, Usage> {
 fn choices<'a>(records: &'a [Record], machine: &str) -> Vec<Choice<'a>> {
     let mut cases: BTreeMap<_, Vec<&Record>> = BTreeMap::new();
     for record in records.iter().filter(|record| record.is_right()) {
-        let Record { suite, op, dtype, index, precision, case, n, seed, machine, .. } = record;
+        let Record { suite, op, dtype, index, precision, case, k, n, batch, seed, machine, .. } = record;
         cases
-            .entry((suite, op, (dtype, index, precision), case, n, seed, &machine.device))
+            .entry((suite, op, (dtype, index, precision), case, [n, k, batch], seed, &machine.device))
             .or_default()
             .push(record);
     }

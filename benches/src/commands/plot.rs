@@ -4,13 +4,14 @@ use plotters::prelude::*;
 
 use crate::cli::PlotOptions;
 use crate::exit::{Outcome, Usage};
-use crate::record::{PEERS, Record, geometric_mean};
+use crate::op::Op;
+use crate::record::{Record, geometric_mean, peers_of};
 
 const SIZE: (u32, u32) = (900, 560);
 /// How far beside its sparsity a peer's points stand.
 const BESIDE: f64 = 0.004;
-/// The colours of [`PEERS`].
-const COLOURS: [RGBColor; PEERS.len()] = [
+/// The colours of an operation's peers.
+const COLOURS: [RGBColor; 6] = [
     RGBColor(90, 160, 60),
     RGBColor(0, 110, 180),
     RGBColor(200, 80, 0),
@@ -25,8 +26,12 @@ const COLOURS: [RGBColor; PEERS.len()] = [
 /// Records without peers, or a picture that cannot be written.
 pub fn plot(options: &PlotOptions) -> Result<Outcome> {
     let records = Record::read_lines(&options.records)?;
+    // Of several operations the first is drawn.
+    let op = records.first().map(Record::operation);
+    let records: Vec<Record> = records.into_iter().filter(|r| Some(r.operation()) == op).collect();
+    let peers = peers_of(&records);
     let all: Vec<f64> =
-        PEERS.iter().flat_map(|&(peer, ..)| records.iter().filter_map(move |r| r.speedup(peer))).collect();
+        peers.iter().flat_map(|&(peer, ..)| records.iter().filter_map(move |r| r.speedup(peer))).collect();
     let (low, high) = all.iter().fold((1.0_f64, 1.0_f64), |(low, high), &x| (low.min(x), high.max(x)));
     let Some(first) = records.first().filter(|_| !all.is_empty()) else {
         return Err(Usage(format!("{}: no record with a peer's time", options.records.display())).into());
@@ -39,17 +44,22 @@ pub fn plot(options: &PlotOptions) -> Result<Outcome> {
     let root = SVGBackend::new(&options.out, SIZE).into_drawing_area();
     let draw = || -> Result<(), Box<dyn std::error::Error>> {
         root.fill(&WHITE)?;
-        let title = format!("SpMM, {}, suite {}: speedup by sparsity", first.machine.device, first.suite);
+        let op = first.operation().title();
+        let title = format!("{op}, {}, suite {}: speedup by sparsity", first.machine.device, first.suite);
         let mut chart = ChartBuilder::on(&root)
             .caption(title, ("sans-serif", 20))
             .margin(12)
             .x_label_area_size(40)
             .y_label_area_size(50)
             .build_cartesian_2d(x_range, (low * 0.8..high * 1.25).log_scale())?;
-        chart.configure_mesh().x_desc("sparsity of A").y_desc("times faster").draw()?;
-        for (index, ((peer, title), colour)) in PEERS.into_iter().zip(COLOURS).enumerate() {
+        chart
+            .configure_mesh()
+            .x_desc(if first.operation() == Op::Spmm { "sparsity of A" } else { "sparsity" })
+            .y_desc("times faster")
+            .draw()?;
+        for (index, ((peer, title), colour)) in peers.iter().copied().zip(COLOURS).enumerate() {
             // Suites have few sparsities: the peers stand beside each other, not on each other.
-            let aside = (index as f64 - 0.5 * (PEERS.len() - 1) as f64) * BESIDE;
+            let aside = (index as f64 - 0.5 * (peers.len() - 1) as f64) * BESIDE;
             let points: Vec<(f64, f64)> = records
                 .iter()
                 .filter(|record| record.chosen)

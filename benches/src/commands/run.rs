@@ -1,11 +1,13 @@
 //! `run`: one operation on one matrix.
 use anyhow::Result;
 
-use crate::cli::{Op, RunOptions};
-use crate::exit::Outcome;
+use crate::cli::RunOptions;
+use crate::exit::{Outcome, Usage};
+use crate::measure;
+use crate::op::Op;
+use crate::problem::Problem;
 use crate::record::Record;
 use crate::session::Session;
-use crate::spmm::{self, Problem};
 use crate::table;
 
 /// Measures one operation on one matrix.
@@ -13,12 +15,39 @@ use crate::table;
 /// # Errors
 /// A matrix or a device that cannot be used.
 pub fn run(options: &RunOptions) -> Result<Outcome> {
-    let Op::Spmm = options.op;
-    let problem = Problem::read(&options.matrix, options.n as usize, options.measure.seed)?;
-    let mut session = Session::open(&options.measure)?;
-    let records = spmm::measure(&mut session, "run", &problem)?;
+    let RunOptions { op, matrix, heads, measure: how, .. } = options;
+    let problem = Problem::read(*op, matrix, width(options)?, *heads as usize, how.seed)?;
+    let mut session = Session::open(how)?;
+    let records = measure::measure(&mut session, "run", &problem)?;
     print(&records, options.measure.json)?;
     Ok(outcome(&records))
+}
+
+/// The width of the dense operands, which each operation has under another name, and no operation needs two of.
+fn width(options: &RunOptions) -> Result<usize, Usage> {
+    let RunOptions { op, n, k, d, heads, .. } = *options;
+    let given = [("--n", n), ("--k", k), ("--d", d)];
+    let own = match op {
+        Op::Spmm => Some("--n"),
+        Op::Sddmm => Some("--k"),
+        Op::Attention => Some("--d"),
+        Op::SparseSoftmax => None,
+    };
+    let op = op.name();
+    if let Some((other, _)) = given.iter().find(|(name, value)| value.is_some() && Some(*name) != own) {
+        let has = own.map_or_else(|| "no dense operands".into(), |own| format!("{own} for their columns"));
+        return Err(Usage(format!("`{op}` does not know {other}: it has {has}; leave {other} out")));
+    }
+    if heads != 1 && matches!(options.op, Op::Spmm | Op::Sddmm) {
+        return Err(Usage(format!(
+            "`{op}` does not know --heads: expected it of `attention` or `sparse-softmax`"
+        )));
+    }
+    let Some(own) = own else { return Ok(1) };
+    let width = given.iter().find(|(name, _)| *name == own).and_then(|(_, value)| *value);
+    width.map(|width| width as usize).ok_or_else(|| {
+        Usage(format!("`{op}` needs the columns of its dense operands; say how many by {own}"))
+    })
 }
 
 /// Prints records as a table, or as JSON lines.

@@ -8,10 +8,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::run::{outcome, print};
 use crate::cli::{SetupOptions, SweepOptions};
 use crate::exit::Outcome;
+use crate::measure;
+use crate::problem::Problem;
 use crate::profile::Profile;
 use crate::record::Record;
 use crate::session::Session;
-use crate::spmm::{self, Problem};
 use crate::suites::{self, Case, Setup};
 use crate::summary;
 
@@ -34,7 +35,7 @@ pub fn sweep(options: &SweepOptions) -> Result<Outcome> {
         None => None,
     };
     let records = over(&cases, options.measure.seed, |problem| {
-        let measured = spmm::measure(&mut session, &options.suite, problem)?;
+        let measured = measure::measure(&mut session, &options.suite, problem)?;
         if let Some(out) = &mut out {
             for record in &measured {
                 serde_json::to_writer(&mut *out, record)?;

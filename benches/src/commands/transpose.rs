@@ -5,7 +5,8 @@ use lacuna::matrix::{Csr, generate};
 use crate::cli::TransposeOptions;
 use crate::exit::{Outcome, Usage};
 use crate::machine;
-use crate::spmm::Problem;
+use crate::op::Op;
+use crate::problem::Problem;
 use crate::timing::Timing;
 use crate::transpose::{Record, measure};
 
@@ -28,7 +29,7 @@ pub fn transpose(options: &TransposeOptions) -> Result<Outcome> {
 /// The matrix of the file, or one that is drawn, with its name.
 fn matrix(options: &TransposeOptions) -> Result<(String, Csr<f32>)> {
     if let Some(path) = &options.matrix {
-        let Problem { name, a, .. } = Problem::read(path, 1, options.seed)?;
+        let Problem { name, a, .. } = Problem::read(Op::Spmm, path, 1, 1, options.seed)?;
         return Ok((name, a));
     }
     let (rows, cols) = (options.rows as usize, options.cols as usize);

@@ -54,7 +54,7 @@ pub struct Score {
 /// precisions.
 pub fn samples(records: &[Record]) -> Result<Vec<Sample>> {
     let mut samples: BTreeMap<([&str; 3], [usize; 5]), Sample> = BTreeMap::new();
-    for record in records {
+    for record in records.iter().filter(|record| record.op == "spmm") {
         let usage = |what: String| Usage(format!("{}, N {}: {what}", record.case, record.n));
         let (first, machine) = (&records[0].machine, &record.machine);
         if first.device != machine.device {
@@ -70,7 +70,7 @@ pub fn samples(records: &[Record]) -> Result<Vec<Sample>> {
             let fields = "`longest_row`, `multiprocessors` or `sm` is missing";
             return Err(usage(format!("{fields}; measure again by `sweep --all-algorithms`")).into());
         };
-        if record.op != "spmm" || !record.is_right() || !(time.is_finite() && time > 0.0) {
+        if !record.is_right() || !(time.is_finite() && time > 0.0) {
             continue;
         }
         let (rows, cols, nnz, n) = (record.m, record.k, record.nnz, record.n);

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use lacuna::matrix::{FormatError, Pattern};
 
 use super::{Case, PatternKind};
+use crate::op::Op;
 
-/// The most products (nonzeros times N) of a case on the simulator.
+/// The most products (nonzeros times N, or what takes as long) of a case on the simulator.
 const MOST_PRODUCTS: f64 = 24e6;
 /// Rows and columns below which the other is halved first.
 const ENOUGH: usize = 128;
@@ -64,27 +65,43 @@ fn cut(case: Case) -> Result<(Case, bool), FormatError> {
     if case.products() <= MOST_PRODUCTS {
         return Ok((case, false));
     }
-    let Case { name, m: whole_m, n: whole_n, .. } = case.clone();
+    let (name, whole) = (case.name.clone(), size(&case));
     let mut case = case;
-    while case.products() > MOST_PRODUCTS && case.m.max(case.n) > 1 {
-        let of_n = case.n > ENOUGH || (case.m <= ENOUGH && case.n > FEW) || case.m == 1;
-        if of_n {
-            case.n /= 2;
+    while case.products() > MOST_PRODUCTS && case.rows.max(case.width) > 1 {
+        let of_width = case.width > ENOUGH || (case.rows <= ENOUGH && case.width > FEW) || case.rows == 1;
+        if case.batch > 1 {
+            case.batch /= 2;
+        } else if of_width {
+            case.width /= 2;
         } else {
             case = first_rows(case)?;
         }
     }
-    case.name = format!("{name}, part of {whole_m}×{whole_n}");
+    case.name = format!("{name}, part of {whole}");
     Ok((case, true))
 }
 
-/// The first half of the rows.
+/// What is cut: the sparse matrix's rows, the width, and of several at once, how many.
+fn size(case: &Case) -> String {
+    let of_one = match case.op {
+        Op::SparseSoftmax => format!("{}", case.rows),
+        _ => format!("{}×{}", case.rows, case.width),
+    };
+    if case.batch > 1 { format!("{}×{of_one}", case.batch) } else { of_one }
+}
+
+/// The first half of the rows; of a mask, which is square, also of the columns.
 fn first_rows(mut case: Case) -> Result<Case, FormatError> {
-    case.m /= 2;
-    if let PatternKind::Given(pattern) = &case.pattern {
-        let offsets = pattern.row_offsets()[..=case.m].to_vec();
-        let columns = pattern.col_indices()[..offsets[case.m] as usize].to_vec();
-        case.pattern = PatternKind::Given(Arc::new(Pattern::new(case.m, case.k, offsets, columns)?));
+    case.rows /= 2;
+    match &case.pattern {
+        PatternKind::Given(pattern) => {
+            let offsets = pattern.row_offsets()[..=case.rows].to_vec();
+            let columns = pattern.col_indices()[..offsets[case.rows] as usize].to_vec();
+            case.pattern =
+                PatternKind::Given(Arc::new(Pattern::new(case.rows, case.cols, offsets, columns)?));
+        }
+        PatternKind::Mask { .. } => case.cols = case.rows,
+        PatternKind::Uniform { .. } | PatternKind::Varied { .. } | PatternKind::PowerLaw { .. } => {}
     }
     Ok(case)
 }
@@ -119,7 +136,11 @@ mod tests {
         let count =
             |of: fn(&Case) -> usize| some.iter().map(of).collect::<std::collections::BTreeSet<_>>().len();
         let percent = |case: &Case| (100.0 * case.level().unwrap()) as usize;
-        assert_eq!((count(|case| case.m), count(|case| case.n), count(percent)), (5, 2, 3), "{some:?}");
+        assert_eq!(
+            (count(|case| case.rows), count(|case| case.width), count(percent)),
+            (5, 2, 3),
+            "{some:?}"
+        );
         assert_eq!(thinned(all.clone(), 100), all);
     }
 
@@ -135,6 +156,16 @@ mod tests {
     }
 
     #[test]
+    fn heads_are_left_out_before_tokens_and_masks_stay_square() {
+        let mask = PatternKind::Mask { band: 256, sparsity: 0.95 };
+        let case = Case { batch: 8, ..Case::new(Op::Attention, "mask".into(), [8192, 8192, 64], mask) };
+        let (case, was_cut) = cut(case).unwrap();
+        assert!(was_cut && case.products() <= MOST_PRODUCTS);
+        assert_eq!((case.batch, case.rows, case.width), (1, case.cols, 64));
+        assert_eq!(case.name, "mask, part of 8×8192×64");
+    }
+
+    #[test]
     fn a_given_pattern_keeps_its_first_rows() {
         let pattern = Pattern::new(2, 1 << 12, (0..3).map(|row| row << 12).collect(), {
             (0..1 << 12).chain(0..1 << 12).collect()
@@ -144,6 +175,6 @@ mod tests {
         let (case, was_cut) = cut(case).unwrap();
         assert!(was_cut && case.products() <= MOST_PRODUCTS);
         let PatternKind::Given(pattern) = case.pattern else { panic!("another kind") };
-        assert_eq!(pattern.rows(), case.m);
+        assert_eq!(pattern.rows(), case.rows);
     }
 }

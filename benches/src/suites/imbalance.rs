@@ -1,5 +1,6 @@
 //! How uneven rows cost time (SC 2020, Fig. 7): 75 % zeros, and rows from all equal to very uneven.
 use super::{Case, PatternKind, Setup};
+use crate::op::Op;
 
 /// The suite's name.
 pub(crate) const NAME: &str = "imbalance";
@@ -15,12 +16,13 @@ const DENSITY: f64 = 0.25;
 pub(super) fn cases(setup: &Setup) -> Vec<Case> {
     let problem = |(m, k, n): (usize, usize, usize)| {
         COVS.map(|cov| Case {
-            name: format!("{m} {k} {n} CoV {cov}"),
-            m,
-            k,
-            n,
-            pattern: PatternKind::Varied { mean: DENSITY * k as f64, cov },
             group: format!("{m} {k} {n}"),
+            ..Case::new(
+                Op::Spmm,
+                format!("{m} {k} {n} CoV {cov}"),
+                [m, k, n],
+                PatternKind::Varied { mean: DENSITY * k as f64, cov },
+            )
         })
     };
     setup.profile.lstm_problems().iter().copied().flat_map(problem).collect()

@@ -1,6 +1,7 @@
 //! The 1×1 convolutions of MobileNetV1 at 90 % zeros, one image, as wide as in SC 2020, Table IV. The first one stays
 //! dense, as there.
 use super::{Case, PatternKind};
+use crate::op::Op;
 
 /// Width multipliers of the paper's sparse networks.
 pub(crate) const WIDTHS: [f64; 6] = [1.3, 1.4, 1.5, 1.6, 1.7, 1.8];
@@ -29,12 +30,13 @@ pub(super) fn cases() -> Vec<Case> {
     for width in WIDTHS {
         for (index, &(inputs, outputs, side)) in CONVOLUTIONS.iter().enumerate() {
             cases.push(Case {
-                name: format!("width {width} block {}", index + 2),
-                m: channels(outputs, width),
-                k: channels(inputs, width),
-                n: (side * side).next_multiple_of(4),
-                pattern: PatternKind::Uniform { sparsity: SPARSITY },
                 group: group(width),
+                ..Case::new(
+                    Op::Spmm,
+                    format!("width {width} block {}", index + 2),
+                    [channels(outputs, width), channels(inputs, width), (side * side).next_multiple_of(4)],
+                    PatternKind::Uniform { sparsity: SPARSITY },
+                )
             });
         }
     }
@@ -60,9 +62,11 @@ mod tests {
         let cases = cases();
         assert_eq!(cases.len(), 72);
         for network in cases.chunks(CONVOLUTIONS.len()) {
-            assert!(network.windows(2).all(|pair| pair[0].m == pair[1].k && pair[0].n >= pair[1].n));
+            assert!(
+                network.windows(2).all(|pair| pair[0].rows == pair[1].cols && pair[0].width >= pair[1].width)
+            );
         }
-        let first = (cases[0].m, cases[0].k, cases[0].n, cases[11].n);
+        let first = (cases[0].rows, cases[0].cols, cases[0].width, cases[11].width);
         assert_eq!(first, (168, 80, 3136, 52));
     }
 }

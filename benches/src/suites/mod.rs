@@ -1,10 +1,12 @@
 //! Suites: lists of problems under a name.
+mod attention;
 mod crossover;
 mod cut;
 mod dlmc;
 pub(crate) mod imbalance;
 pub(crate) mod mobilenet;
 mod rnn;
+pub(crate) mod sddmm;
 mod shapes;
 mod smoke;
 mod table;
@@ -18,34 +20,45 @@ use lacuna::matrix::Pattern;
 pub use cut::{Sample, for_simulator, thinned};
 
 use crate::exit::Usage;
+use crate::op::Op;
 use crate::profile::Profile;
 
-/// A problem of a suite: a matrix to generate, and N.
+/// A problem of a suite: an operation, a matrix to generate, and the width of the dense operands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
+    /// The operation.
+    pub op: Op,
     /// Its name in tables.
     pub name: String,
-    /// Rows of A.
-    pub m: usize,
-    /// Columns of A.
-    pub k: usize,
-    /// Columns of B.
-    pub n: usize,
-    /// The pattern of A.
+    /// Rows of the sparse matrix.
+    pub rows: usize,
+    /// Its columns.
+    pub cols: usize,
+    /// Columns of the dense operands, as in [`Problem::width`](crate::problem::Problem::width).
+    pub width: usize,
+    /// How often it is done in one call, with other values.
+    pub batch: usize,
+    /// The pattern of the sparse matrix.
     pub pattern: PatternKind,
     /// The part of the suite that it is summed up with, or nothing.
     pub group: String,
 }
 
 impl Case {
+    /// A case of an operation with a sparse matrix of rows × columns and dense ones of a width, in no group.
+    fn new(op: Op, name: String, [rows, cols, width]: [usize; 3], pattern: PatternKind) -> Self {
+        Self { op, name, rows, cols, width, batch: 1, pattern, group: String::new() }
+    }
+
     /// The part of zeros that the suite means, as far as it names one: a drawn matrix has it up to chance.
     pub fn level(&self) -> Option<f64> {
         let percent = |sparsity: f64| (sparsity * 100.0).round() / 100.0;
         match &self.pattern {
             PatternKind::Uniform { sparsity } => Some(*sparsity),
-            PatternKind::Varied { mean, .. } => Some(percent(1.0 - mean / self.k as f64)),
+            PatternKind::Varied { mean, .. } => Some(percent(1.0 - mean / self.cols as f64)),
             PatternKind::Given(pattern) => Some(percent(pattern.stats().sparsity)),
             PatternKind::PowerLaw { .. } => None,
+            PatternKind::Mask { sparsity, .. } => Some(*sparsity),
         }
     }
 
@@ -54,25 +67,48 @@ impl Case {
         if let PatternKind::Varied { cov, .. } = self.pattern { Some(cov) } else { None }
     }
 
-    /// Nonzeros that A will have, up to rounding and chance.
+    /// Nonzeros that the matrix will have, up to rounding and chance.
     fn nonzeros(&self) -> f64 {
-        let rows = self.m as f64;
+        let (rows, cols) = (self.rows as f64, self.cols as f64);
         match &self.pattern {
-            PatternKind::Uniform { sparsity } => (1.0 - sparsity) * rows * self.k as f64,
+            PatternKind::Uniform { sparsity } => (1.0 - sparsity) * rows * cols,
             PatternKind::Varied { mean, .. } | PatternKind::PowerLaw { mean, .. } => mean * rows,
             PatternKind::Given(pattern) => pattern.nnz() as f64,
+            PatternKind::Mask { band, sparsity } => {
+                let (band, below) = ((*band as f64).min(rows), (rows - *band as f64).max(0.0));
+                band * (rows - 0.5 * band) + (1.0 - sparsity) * 0.5 * below * below
+            }
         }
     }
 
-    /// Products: nonzeros times N.
+    /// Products: nonzeros times the width; of a softmax, what takes the simulator as long.
     fn products(&self) -> f64 {
-        self.nonzeros() * self.n as f64
+        let each = match self.op {
+            Op::Spmm | Op::Sddmm => 1.0,
+            Op::Attention => 2.0,
+            Op::SparseSoftmax => 16.0,
+        };
+        each * self.nonzeros() * (self.width * self.batch) as f64
     }
 
-    /// Bytes of A, B and C in f32, and of A without its sparsity, as the dense peers need it.
+    /// Bytes of all operands in f32, ours and the peers', and of the sparse matrix without its sparsity, as the dense peers
+    /// need it.
     fn bytes(&self) -> f64 {
-        let [m, k, n] = [self.m, self.k, self.n].map(|size| size as f64);
-        8.0 * self.nonzeros() + 4.0 * (m * k + k * n + 2.0 * m * n)
+        let [rows, cols, width, batch] =
+            [self.rows, self.cols, self.width, self.batch].map(|size| size as f64);
+        let nonzeros = self.nonzeros();
+        match self.op {
+            // A twice, B, C twice.
+            Op::Spmm => 8.0 * nonzeros + 4.0 * (rows * cols + cols * width + 2.0 * rows * width),
+            // A, B, D twice.
+            Op::Sddmm => 16.0 * nonzeros + 4.0 * (rows * cols + (rows + cols) * width),
+            Op::SparseSoftmax => 4.0 * nonzeros * (1.0 + 2.0 * batch),
+            // The mask, Q, K, V, O twice, and scores: sparse ones, twice, and dense ones.
+            Op::Attention => {
+                8.0 * nonzeros * (1.0 + batch)
+                    + 4.0 * batch * (rows * cols + (3.0 * rows + 2.0 * cols) * width)
+            }
+        }
     }
 }
 
@@ -92,6 +128,13 @@ pub enum PatternKind {
         mean: f64,
         /// Standard deviation of the row lengths over their mean.
         cov: f64,
+    },
+    /// Causal attention: a dense band, and ever fewer positions away from it.
+    Mask {
+        /// Columns of the band, the diagonal among them.
+        band: usize,
+        /// The part of what is below the band that is zero.
+        sparsity: f64,
     },
     /// Row lengths by a power law, as in graphs.
     PowerLaw {
@@ -120,7 +163,7 @@ struct Suite {
     cases: fn(&Setup) -> Result<Vec<Case>>,
 }
 
-const SUITES: [Suite; 8] = [
+const SUITES: [Suite; 13] = [
     Suite {
         name: "smoke",
         about: "small problems of every kind, for the simulator: under two minutes",
@@ -161,6 +204,31 @@ const SUITES: [Suite; 8] = [
         about: "fourteen uniform problems from 512 to 16,384 rows",
         cases: |_| Ok(table::cases()),
     },
+    Suite {
+        name: sddmm::RNN,
+        about: "SDDMM: gradients of the weights of `rnn` (SC 2020, Fig. 10), and six problems more",
+        cases: |_| Ok(sddmm::rnn_cases()),
+    },
+    Suite {
+        name: sddmm::DLMC,
+        about: "SDDMM: gradients of the weights of `dlmc` (SC 2020, Fig. 9, Table I)",
+        cases: sddmm::dlmc_cases,
+    },
+    Suite {
+        name: sddmm::GRAPHS,
+        about: "SDDMM along the edges of graphs, real with --data, K from 32 to 1024 (PRedS, Table II)",
+        cases: sddmm::graph_cases,
+    },
+    Suite {
+        name: "softmax",
+        about: "sparse softmax of attention's scores, and of uniform ones, 1k to 12k tokens",
+        cases: |_| Ok(attention::softmax_cases()),
+    },
+    Suite {
+        name: "attention",
+        about: "sparse attention, 8 heads of 64, 1k to 12k tokens (SC 2020, section VII-C)",
+        cases: |_| Ok(attention::cases()),
+    },
 ];
 
 /// The cases of a suite that fit the machine's memory; what does not is named on stderr.
@@ -170,7 +238,7 @@ const SUITES: [Suite; 8] = [
 pub fn find(name: &str, setup: &Setup) -> Result<Vec<Case>> {
     let Some(suite) = SUITES.iter().find(|suite| suite.name == name) else {
         let list: Vec<String> =
-            SUITES.iter().map(|suite| format!("  {:10} {}", suite.name, suite.about)).collect();
+            SUITES.iter().map(|suite| format!("  {:12} {}", suite.name, suite.about)).collect();
         return Err(Usage(format!("there is no suite `{name}`; there are:\n{}", list.join("\n"))).into());
     };
     let mut cases = (suite.cases)(setup)?;
@@ -184,10 +252,10 @@ pub fn find(name: &str, setup: &Setup) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// A uniform case, named by its numbers.
+/// A uniform case of SpMM, named by its numbers.
 fn uniform(m: usize, k: usize, n: usize, sparsity: f64) -> Case {
     let pattern = PatternKind::Uniform { sparsity };
-    Case { name: format!("{m} {k} {n} {sparsity}"), m, k, n, pattern, group: String::new() }
+    Case::new(Op::Spmm, format!("{m} {k} {n} {sparsity}"), [m, k, n], pattern)
 }
 
 #[cfg(test)]
@@ -208,13 +276,17 @@ mod tests {
         assert_eq!(count("imbalance", "v100") * 2, count("imbalance", "h200"));
         assert_eq!(count("crossover", "v100") * 2, count("crossover", "a100"));
         assert_eq!(count("mobilenet", "v100"), 72);
+        assert_eq!(count("sddmm-rnn", "v100"), 78);
+        assert_eq!(count("sddmm-dlmc", "h200"), 216);
+        assert_eq!(count("sddmm-graphs", "h200"), 30);
+        assert_eq!((count("softmax", "v100"), count("attention", "v100")), (10, 5));
     }
 
     #[test]
     fn names_tell_cases_apart() {
-        for name in ["rnn", "imbalance", "crossover", "mobilenet", "shapes", "table", "smoke"] {
+        for name in SUITES.map(|suite| suite.name).into_iter().filter(|name| !name.ends_with("dlmc")) {
             let cases = find(name, &setup("h200")).unwrap();
-            let mut keys: Vec<_> = cases.iter().map(|case| (&case.name, case.n)).collect();
+            let mut keys: Vec<_> = cases.iter().map(|case| (&case.name, case.width)).collect();
             keys.sort();
             keys.dedup();
             assert_eq!(keys.len(), cases.len(), "{name}");

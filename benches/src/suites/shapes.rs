@@ -1,6 +1,7 @@
 //! Problems of every shape: narrow and wide, short and long rows, few and many of them. The chooser's model is fitted
 //! to measurements of all kernels on these.
 use super::{Case, PatternKind, table, uniform};
+use crate::op::Op;
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = table::cases();
@@ -31,7 +32,7 @@ pub(super) fn cases() -> Vec<Case> {
     for n in [1, 4, 16, 32, 128] {
         let pattern = PatternKind::PowerLaw { mean: 5.0, exponent: 2.2 };
         let name = format!("graph 20000 {n}");
-        cases.push(Case { name, m: 20_000, k: 20_000, n, pattern, group: String::new() });
+        cases.push(Case::new(Op::Spmm, name, [20_000, 20_000, n], pattern));
     }
     cases
 }

@@ -1,9 +1,9 @@
 //! Small problems of every kind.
 use super::{Case, PatternKind, uniform};
+use crate::op::Op;
 
 pub(super) fn cases() -> Vec<Case> {
-    let case =
-        |name: &str, m, k, n, pattern| Case { name: name.into(), m, k, n, pattern, group: String::new() };
+    let case = |name: &str, m, k, n, pattern| Case::new(Op::Spmm, name.into(), [m, k, n], pattern);
     let varied = |mean, cov| PatternKind::Varied { mean, cov };
     vec![
         uniform(256, 512, 128, 0.7),

@@ -7,7 +7,7 @@ use lacuna::{CsrMatrix, Device, Stream};
 
 use super::Record;
 use crate::machine::MachineRecord;
-use crate::spmm::model;
+use crate::model;
 use crate::timing::{Timing, time};
 
 /// Bytes of an element in gathering: its index, and its value read and written.

@@ -35,7 +35,20 @@ impl Array {
         (rows, columns): (i32, i32),
         element: usize,
     ) -> Result<Self, Error> {
+        Self::batch(what, address, 1, (rows, columns), element)
+    }
+
+    /// `batch` times as many; the batch comes from [`size`], too.
+    pub(crate) fn batch(
+        what: &'static str,
+        address: u64,
+        batch: i32,
+        (rows, columns): (i32, i32),
+        element: usize,
+    ) -> Result<Self, Error> {
         let bytes = u64::from(rows.unsigned_abs()) * u64::from(columns.unsigned_abs()) * element as u64;
+        // Where the product overflows it is past the end of the address space, and is refused as that.
+        let bytes = bytes.saturating_mul(batch.unsigned_abs().into());
         let end = end(what, address, bytes, element as u64)?;
         Ok(Self { what, address, end })
     }
@@ -86,6 +99,10 @@ mod tests {
         assert!(
             Array::new("b", far, (i32::MAX, i32::MAX), 4).is_err(),
             "it runs past the end of the address space"
+        );
+        assert!(
+            Array::batch("b", far, i32::MAX, (i32::MAX, i32::MAX), 4).is_err(),
+            "its bytes are more than 64 bits count"
         );
         for address in [0, 18, u64::MAX - 3] {
             let result = Array::new("b", address, (2, 3), 4);

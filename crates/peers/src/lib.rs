@@ -1,6 +1,6 @@
 //! Vendor libraries, loaded at run time, to compare Lacuna's kernels with.
 //!
-//! Two peers: cuSPARSE's SpMM ([`cusparse`]) and cuBLAS's GEMM ([`cublas`]), in each [`DataType`]. Benchmarks use them; the
+//! Two peers: cuSPARSE's SpMM and SDDMM ([`cusparse`]) and cuBLAS's GEMM ([`cublas`]), in each [`DataType`]. Benchmarks use them; the
 //! library does not. Nothing is linked: the crate builds and its programs start with no CUDA on the machine,
 //! and a peer that is not there is a value, [`Missing`], that names what was looked for, where, and the fix.
 //!

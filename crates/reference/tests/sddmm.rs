@@ -3,7 +3,7 @@
 use half::f16;
 use lacuna_matrix::Pattern;
 use lacuna_matrix::generate::{random_values, uniform};
-use lacuna_reference::{Mismatch, ReferenceError, sddmm};
+use lacuna_reference::{Mismatch, Precision, ReferenceError, sddmm};
 
 const ROWS: usize = 13;
 const COLS: usize = 17;
@@ -104,6 +104,25 @@ fn results_may_be_scaled_and_rounded() {
     reference.check_scaled(&scale, &narrow(&scaled)).unwrap();
     assert!(reference.check(&narrow(&scaled)).is_err());
     assert!(reference.check_scaled(&scale, &narrow(&sums)).is_err());
+}
+
+#[test]
+fn factors_cut_to_tf32_have_a_bound_of_their_own() {
+    let k = 64;
+    let (pattern, a, b) = problem(k);
+    // Of one sign: what is cut then adds up.
+    let [a, b] = [a, b].map(|values| values.into_iter().map(f32::abs).collect::<Vec<_>>());
+    let cut = |values: &[f32], bits: u32| {
+        values.iter().map(|x| f32::from_bits(x.to_bits() >> bits << bits)).collect()
+    };
+    let of_cut = |bits: u32| {
+        let [a, b]: [Vec<f32>; 2] = [cut(&a, bits), cut(&b, bits)];
+        sampled(&pattern, &a, &b, k, forward)
+    };
+    let reference = sddmm(&pattern, &a, &b, k).unwrap();
+    let tf32 = reference.clone().precision(Precision::Tf32).unwrap();
+    assert!(reference.check(&of_cut(13)).is_err() && tf32.check(&of_cut(13)).is_ok());
+    assert!(tf32.check(&of_cut(16)).is_err());
 }
 
 #[test]

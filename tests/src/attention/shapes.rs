@@ -19,6 +19,12 @@ pub(super) fn cases() -> Vec<Case> {
         })
         .collect();
     cases.push(case(
+        "attention/dimension/300".into(),
+        "more than fused kernels take",
+        Effort::Quick,
+        |seed| Ok(Problem::draw(of_rows(9, &[spread(5, 9), vec![], spread(9, 9)])?, 300, 1, seed)),
+    ));
+    cases.push(case(
         "attention/shapes/lengths".into(),
         "rows of 0, 1, 31, 32, 33, 63, 64, 65 and 100 keys",
         Effort::Quick,
@@ -27,12 +33,6 @@ pub(super) fn cases() -> Vec<Case> {
                 [0, 1, 31, 32, 33, 63, 64, 65, 100].iter().map(|&keys| spread(keys, 101)).collect();
             Ok(Problem::draw(of_rows(101, &rows)?, 16, 1, seed))
         },
-    ));
-    cases.push(case(
-        "attention/dimension/300".into(),
-        "more than fused kernels take",
-        Effort::Quick,
-        |seed| Ok(Problem::draw(of_rows(9, &[spread(5, 9), vec![], spread(9, 9)])?, 300, 1, seed)),
     ));
     cases.push(case("attention/shapes/heads".into(), "3 heads", Effort::Quick, |seed| {
         Ok(Problem::draw(generate::uniform(6, 40, 0.5, seed)?, 20, 3, seed))

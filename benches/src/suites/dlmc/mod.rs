@@ -12,6 +12,7 @@ use lacuna_verify::dlmc::{Weights, weights};
 use self::layers::{RESNET, SPARSITIES, TRANSFORMER};
 use super::{Case, PatternKind, Setup};
 use crate::exit::Usage;
+use crate::op::Op;
 
 /// The folder of the collection.
 const FOLDER: &str = "dlmc";
@@ -72,14 +73,11 @@ fn batches(
     image: Option<usize>,
     pattern: &PatternKind,
 ) -> Vec<Case> {
-    let case = |batch: usize| Case {
-        name: name.into(),
-        m,
-        k,
+    let case = |batch: usize| {
         // As in the paper, one image is padded to whole vectors of four.
-        n: (image.unwrap_or(TRANSFORMER_N) * batch).next_multiple_of(4),
-        pattern: pattern.clone(),
-        group: format!("{network}, batch {batch}"),
+        let n = (image.unwrap_or(TRANSFORMER_N) * batch).next_multiple_of(4);
+        let group = format!("{network}, batch {batch}");
+        Case { group, ..Case::new(Op::Spmm, name.into(), [m, k, n], pattern.clone()) }
     };
     BATCHES.map(case).into()
 }
@@ -90,23 +88,23 @@ mod tests {
 
     use super::super::thinned;
     use super::*;
-    use crate::spmm::Problem;
+    use crate::problem::Problem;
 
     /// What a name and a batch say of a case, apart from the pattern.
     fn shape(case: &Case) -> (String, usize, usize, usize, String) {
         let name = case.name.trim_end_matches(" (drawn)").to_owned();
-        (name, case.m, case.k, case.n, case.group.clone())
+        (name, case.rows, case.cols, case.width, case.group.clone())
     }
 
     #[test]
     fn drawn_matrices_are_like_the_table() {
         let cases = drawn();
         assert_eq!(cases.len(), 216);
-        for case in cases.iter().filter(|case| case.m * case.k < 300_000 && case.n < 1000) {
+        for case in cases.iter().filter(|case| case.rows * case.cols < 300_000 && case.width < 1000) {
             let PatternKind::Varied { mean, cov } = case.pattern else { panic!("{}", case.name) };
             let problem = Problem::generate(case, 1).unwrap();
             let stats = problem.a.pattern().stats();
-            let few = 4.0 / (case.m as f64).sqrt();
+            let few = 4.0 / (case.rows as f64).sqrt();
             assert!((stats.mean_row_length / mean - 1.0).abs() < few * cov.max(0.1), "{}", case.name);
             assert!((stats.row_length_cov / cov - 1.0).abs() < 0.1 + few, "{}: {stats:?}", case.name);
         }
@@ -126,7 +124,7 @@ mod tests {
         let cases = drawn();
         let ns = |layer: &str| -> Vec<usize> {
             let here = cases.iter().filter(|case| case.name.contains(layer) && case.name.contains("/0.9/"));
-            here.map(|case| case.n).collect()
+            here.map(|case| case.width).collect()
         };
         assert_eq!(ns("bottleneck_1_block_group4_1_1"), [52, 392]);
         assert_eq!(ns("final_dense"), [4, 8]);
@@ -145,7 +143,7 @@ mod tests {
         let mut real: Vec<Case> =
             weights(&folder).unwrap().into_iter().flat_map(|weights| super::real(weights).unwrap()).collect();
         let mut drawn = drawn();
-        let order = |case: &Case| (case.name.clone(), case.n);
+        let order = |case: &Case| (case.name.clone(), case.width);
         real.sort_by_key(order);
         drawn.sort_by_key(order);
         assert_eq!(real.len(), drawn.len());
@@ -157,7 +155,7 @@ mod tests {
                 panic!("{}", real.name)
             };
             let stats = pattern.stats();
-            assert!((stats.nnz as f64 - mean * real.m as f64).abs() <= 2.0, "{}: {stats:?}", real.name);
+            assert!((stats.nnz as f64 - mean * real.rows as f64).abs() <= 2.0, "{}: {stats:?}", real.name);
             assert!((stats.row_length_cov - cov).abs() < 0.0006, "{}: {stats:?}", real.name);
         }
     }

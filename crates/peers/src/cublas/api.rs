@@ -8,6 +8,8 @@ use crate::status::Vendor;
 
 /// `CUBLAS_OP_N`.
 pub(crate) const NON_TRANSPOSE: c_int = 0;
+/// `CUBLAS_OP_T`.
+pub(crate) const TRANSPOSE: c_int = 1;
 /// `CUBLAS_COMPUTE_32F`.
 pub(crate) const COMPUTE_32F: c_int = 68;
 /// `CUBLAS_GEMM_DEFAULT`.
@@ -33,5 +35,12 @@ api! {
         b: *const c_void, type_b: c_int, leading_b: c_int,
         beta: *const c_void, c: *mut c_void, type_c: c_int, leading_c: c_int,
         compute_type: c_int, algorithm: c_int,
+    );
+    fn gemm_strided_batched_ex = "cublasGemmStridedBatchedEx"(
+        handle: RawHandle, op_a: c_int, op_b: c_int, m: c_int, n: c_int, k: c_int,
+        alpha: *const c_void, a: *const c_void, type_a: c_int, leading_a: c_int, stride_a: i64,
+        b: *const c_void, type_b: c_int, leading_b: c_int, stride_b: i64,
+        beta: *const c_void, c: *mut c_void, type_c: c_int, leading_c: c_int, stride_c: i64,
+        batch: c_int, compute_type: c_int, algorithm: c_int,
     );
 }

@@ -1,11 +1,11 @@
-//! Dense × dense: C = A·B, all row-major.
+//! Dense × dense: C = A·B, all row-major, or with Bᵀ in memory; one product, or a batch of them.
 
 use std::error::Error as StdError;
 use std::ffi::{c_int, c_void};
 use std::fmt;
 
 use super::Handle;
-use super::api::{COMPUTE_32F, GEMM_DEFAULT, NON_TRANSPOSE};
+use super::api::{COMPUTE_32F, GEMM_DEFAULT, NON_TRANSPOSE, TRANSPOSE};
 use crate::check::{self, Array};
 use crate::data_type::DataType;
 use crate::error::Error;
@@ -47,7 +47,8 @@ impl Math {
     }
 }
 
-/// C = A·B with sums in fp32: A is m × k, B is k × n and C is m × n, all row-major without gaps.
+/// C = A·B with sums in fp32: A is m × k, B is k × n and C is m × n, all row-major without gaps. Of a batch, the matrices
+/// of each kind lie one behind the other.
 ///
 /// Addresses are device addresses.
 #[derive(Clone, Copy, Debug)]
@@ -60,11 +61,15 @@ pub struct GemmProblem {
     pub k: usize,
     /// Columns of B and C.
     pub n: usize,
-    /// `m · k` values of A.
+    /// Products.
+    pub batch: usize,
+    /// Whether B is in memory as its transpose: n × k, row-major.
+    pub transposed_b: bool,
+    /// `batch · m · k` values of A.
     pub a: u64,
-    /// `k · n` values of B.
+    /// `batch · k · n` values of B.
     pub b: u64,
-    /// `m · n` values of C, overwritten.
+    /// `batch · m · n` values of C, overwritten.
     pub c: u64,
     /// The `CUstream` to run in; null is the default stream.
     pub stream: *mut c_void,
@@ -77,6 +82,8 @@ pub struct Gemm {
     m: c_int,
     k: c_int,
     n: c_int,
+    batch: c_int,
+    transposed_b: bool,
     a: Array,
     b: Array,
     c: Array,
@@ -107,18 +114,20 @@ impl Handle {
         let m = check::size("m", problem.m)?;
         let k = check::size("k", problem.k)?;
         let n = check::size("n", problem.n)?;
+        let batch = check::size("batch", problem.batch)?;
         let data_type = problem.data_type;
         if math == Math::Tf32 && data_type != DataType::F32 {
             return Err(Error::Math { math, data_type });
         }
         let bytes = data_type.bytes();
-        let a = Array::new("a", problem.a, (m, k), bytes)?;
-        let b = Array::new("b", problem.b, (k, n), bytes)?;
-        let c = Array::new("c", problem.c, (m, n), bytes)?;
+        let a = Array::batch("a", problem.a, batch, (m, k), bytes)?;
+        let b = Array::batch("b", problem.b, batch, (k, n), bytes)?;
+        let c = Array::batch("c", problem.c, batch, (m, n), bytes)?;
         c.disjoint_from(&[&a, &b])?;
         let workspace = Workspace::obtain(WORKSPACE_BYTES, allocate)?;
-        let (handle, stream) = (self.clone(), problem.stream);
-        Ok(Gemm { handle, data_type, m, k, n, a, b, c, math, stream, workspace })
+        let GemmProblem { transposed_b, stream, .. } = *problem;
+        let handle = self.clone();
+        Ok(Gemm { handle, data_type, m, k, n, batch, transposed_b, a, b, c, math, stream, workspace })
     }
 }
 
@@ -143,43 +152,72 @@ impl Gemm {
         // SAFETY: the handle is alive, and the mode is one of the library's.
         unsafe { api.set_math_mode(handle, self.math.raw()) }?;
 
-        // cuBLAS is column-major, where our row-major matrices read as their transposes: so Cᵀ = Bᵀ·Aᵀ.
+        // cuBLAS is column-major, where our row-major matrices read as their transposes: so Cᵀ = Bᵀ·Aᵀ. A B that is in
+        // memory as its transpose reads as B.
         let (n, m, k) = (self.n, self.m, self.k);
         let (a, b, c) = (self.a.pointer(), self.b.pointer(), self.c.pointer());
-        let (none, data_type) = (NON_TRANSPOSE, self.data_type.raw());
+        let (op_b, leading_b) = if self.transposed_b { (TRANSPOSE, k) } else { (NON_TRANSPOSE, n) };
+        let (op_a, data_type) = (NON_TRANSPOSE, self.data_type.raw());
+        let (one, zero) = (scalar(&ONE), scalar(&ZERO));
+        let elements = |rows: c_int, columns: c_int| i64::from(rows) * i64::from(columns);
         match self.data_type {
             // SAFETY: the scalars are on the host, and the caller of `Handle::gemm` answers for the device memory.
-            DataType::F32 => unsafe {
+            DataType::F32 if self.batch == 1 => unsafe {
                 let (a, b, c) = (a.cast(), b.cast(), c.cast());
-                api.sgemm(handle, none, none, n, m, k, &ONE, b, n, a, k, &ZERO, c, n)
+                api.sgemm(handle, op_b, op_a, n, m, k, &ONE, b, leading_b, a, k, &ZERO, c, n)
             },
-            DataType::F16 | DataType::Bf16 => {
-                let (one, zero) = (scalar(&ONE), scalar(&ZERO));
-                // SAFETY: as above; the scalars are fp32, as the computation is.
-                unsafe {
-                    api.gemm_ex(
-                        handle,
-                        none,
-                        none,
-                        n,
-                        m,
-                        k,
-                        one,
-                        b,
-                        data_type,
-                        n,
-                        a,
-                        data_type,
-                        k,
-                        zero,
-                        c,
-                        data_type,
-                        n,
-                        COMPUTE_32F,
-                        GEMM_DEFAULT,
-                    )
-                }
-            }
+            // SAFETY: as above; the scalars are fp32, as the computation is.
+            DataType::F16 | DataType::Bf16 if self.batch == 1 => unsafe {
+                api.gemm_ex(
+                    handle,
+                    op_b,
+                    op_a,
+                    n,
+                    m,
+                    k,
+                    one,
+                    b,
+                    data_type,
+                    leading_b,
+                    a,
+                    data_type,
+                    k,
+                    zero,
+                    c,
+                    data_type,
+                    n,
+                    COMPUTE_32F,
+                    GEMM_DEFAULT,
+                )
+            },
+            // SAFETY: as above.
+            _ => unsafe {
+                api.gemm_strided_batched_ex(
+                    handle,
+                    op_b,
+                    op_a,
+                    n,
+                    m,
+                    k,
+                    one,
+                    b,
+                    data_type,
+                    leading_b,
+                    elements(k, n),
+                    a,
+                    data_type,
+                    k,
+                    elements(m, k),
+                    zero,
+                    c,
+                    data_type,
+                    n,
+                    elements(m, n),
+                    self.batch,
+                    COMPUTE_32F,
+                    GEMM_DEFAULT,
+                )
+            },
         }
     }
 }
@@ -191,6 +229,8 @@ impl fmt::Debug for Gemm {
             .field("m", &self.m)
             .field("k", &self.k)
             .field("n", &self.n)
+            .field("batch", &self.batch)
+            .field("transposed_b", &self.transposed_b)
             .field("math", &self.math)
             .finish_non_exhaustive()
     }

@@ -1,4 +1,4 @@
-//! cuBLAS: dense GEMM, what a sparse product has to beat.
+//! cuBLAS: dense GEMM, one or a batch: what a sparse product has to beat.
 
 mod api;
 mod gemm;

@@ -13,6 +13,10 @@ pub(crate) type RawDense = *mut c_void;
 
 /// `CUSPARSE_OPERATION_NON_TRANSPOSE`.
 pub(crate) const NON_TRANSPOSE: c_int = 0;
+/// `CUSPARSE_OPERATION_TRANSPOSE`.
+pub(crate) const TRANSPOSE: c_int = 1;
+/// `CUSPARSE_SDDMM_ALG_DEFAULT`.
+pub(crate) const SDDMM_DEFAULT: c_int = 0;
 /// `CUSPARSE_ORDER_ROW`.
 pub(crate) const ORDER_ROW: c_int = 2;
 /// `CUSPARSE_INDEX_32I`.
@@ -53,6 +57,22 @@ api! {
     fn spmm = "cusparseSpMM"(
         handle: RawHandle, op_a: c_int, op_b: c_int,
         alpha: *const c_void, a: RawSparse, b: RawDense, beta: *const c_void, c: RawDense,
+        compute_type: c_int, algorithm: c_int, workspace: *mut c_void,
+    );
+
+    fn sddmm_buffer_size = "cusparseSDDMM_bufferSize"(
+        handle: RawHandle, op_a: c_int, op_b: c_int,
+        alpha: *const c_void, a: RawDense, b: RawDense, beta: *const c_void, c: RawSparse,
+        compute_type: c_int, algorithm: c_int, bytes: *mut usize,
+    );
+    fn sddmm_preprocess = "cusparseSDDMM_preprocess"(
+        handle: RawHandle, op_a: c_int, op_b: c_int,
+        alpha: *const c_void, a: RawDense, b: RawDense, beta: *const c_void, c: RawSparse,
+        compute_type: c_int, algorithm: c_int, workspace: *mut c_void,
+    );
+    fn sddmm = "cusparseSDDMM"(
+        handle: RawHandle, op_a: c_int, op_b: c_int,
+        alpha: *const c_void, a: RawDense, b: RawDense, beta: *const c_void, c: RawSparse,
         compute_type: c_int, algorithm: c_int, workspace: *mut c_void,
     );
 }

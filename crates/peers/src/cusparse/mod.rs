@@ -1,9 +1,11 @@
-//! cuSPARSE: SpMM of a CSR matrix.
+//! cuSPARSE: SpMM and SDDMM of a CSR matrix.
 
 mod api;
 mod descriptor;
+mod sddmm;
 mod spmm;
 
+pub use sddmm::{Sddmm, SddmmProblem};
 pub use spmm::{Spmm, SpmmAlgorithm, SpmmProblem};
 
 /// The loaded library.

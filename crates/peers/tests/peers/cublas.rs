@@ -22,7 +22,7 @@ fn problem(c: &mut [f32; 8]) -> GemmProblem {
 
 fn arrays<T>(data_type: DataType, a: &[T], b: &[T], c: &mut [T]) -> GemmProblem {
     let (a, b, c) = (address(a), address(b), address_mut(c));
-    GemmProblem { data_type, m: 2, k: 3, n: 4, a, b, c, stream: STREAM }
+    GemmProblem { data_type, m: 2, k: 3, n: 4, batch: 1, transposed_b: false, a, b, c, stream: STREAM }
 }
 
 fn bind(handle: &Handle, problem: &GemmProblem, math: Math) -> Result<Gemm, Error> {
@@ -45,6 +45,36 @@ fn a_row_major_product_comes_out_row_major() {
     let gemm = bind(&handle, &problem(&mut c), Math::Fp32).unwrap();
     gemm.run().unwrap();
     assert_eq!(c, PRODUCT);
+}
+
+#[test]
+fn a_transposed_b_gives_the_same_product() {
+    let (_fake, handle) = fake();
+    let transposed = [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11].map(|at: usize| B[at]);
+    let mut c = [f32::NAN; 8];
+    let problem = arrays(DataType::F32, &A, &transposed, &mut c);
+    bind(&handle, &GemmProblem { transposed_b: true, ..problem }, Math::Fp32).unwrap().run().unwrap();
+    assert_eq!(c, PRODUCT);
+}
+
+#[test]
+fn the_products_of_a_batch_lie_one_behind_the_other() {
+    let (fake, handle) = fake();
+    let twice: Vec<f32> =
+        B.iter().chain(&B).enumerate().map(|(at, x)| if at < 12 { *x } else { 2.0 * x }).collect();
+    let (a, mut c) = ([A, A].concat(), [f32::NAN; 16]);
+    let problem = GemmProblem { batch: 2, ..arrays(DataType::F32, &a, &twice, &mut c) };
+    let gemm = bind(&handle, &problem, Math::Tf32).unwrap();
+    fake.journal();
+    gemm.run().unwrap();
+    assert_eq!(fake.journal()[2..], ["cublasSetMathMode(tf32)", "cublasGemmStridedBatchedEx(f32)"]);
+    assert_eq!((&c[..8], &c[8..]), (&PRODUCT[..], &PRODUCT.map(|x| 2.0 * x)[..]));
+
+    let halves = |values: &[f32]| values.iter().map(|&x| f16::from_f32(x)).collect::<Vec<_>>();
+    let (a, b, mut c) = (halves(&a), halves(&twice), [f16::ZERO; 16]);
+    let problem = GemmProblem { batch: 2, ..arrays(DataType::F16, &a, &b, &mut c) };
+    bind(&handle, &problem, Math::Fp32).unwrap().run().unwrap();
+    assert_eq!(c[8..], PRODUCT.map(|x| f16::from_f32(2.0 * x)));
 }
 
 /// Multiplies in a type of 16 bits.
@@ -114,10 +144,13 @@ fn impossible_problems_never_reach_the_library() {
     let good = problem(&mut c);
     let refused = [
         (GemmProblem { k: 0, ..good }, "k is 0"),
+        (GemmProblem { batch: 0, ..good }, "batch is 0"),
+        (GemmProblem { batch: 1 << 30, m: 1 << 30, k: 1 << 30, ..good }, "a: device address"),
         (GemmProblem { n: 1 << 31, ..good }, "n is 2147483648"),
         (GemmProblem { a: 0, ..good }, "a: device address 0x0"),
         (GemmProblem { b: u64::MAX - 7, ..good }, "b: device address"),
         (GemmProblem { c: good.a, ..good }, "c overlaps a"),
+        (GemmProblem { batch: 2, c: good.a + 24, ..good }, "c overlaps a"),
     ];
     for (problem, message) in refused {
         let error = bind(&handle, &problem, Math::Fp32).unwrap_err();

@@ -4,4 +4,5 @@
 mod cublas;
 mod cusparse;
 mod fake;
+mod sddmm;
 mod search;

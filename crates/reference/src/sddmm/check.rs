@@ -1,7 +1,7 @@
 //! A result against the reference.
 
 use super::SddmmReference;
-use crate::bound::{Finish, Legal, Precision, Sum, Verdict};
+use crate::bound::{Finish, Legal, Sum, Verdict};
 use crate::{Mismatch, Value};
 
 /// How close a right result is to the reference.
@@ -83,6 +83,6 @@ impl<T: Value> SddmmReference<T> {
         let (value, magnitude) = (self.value[at], self.magnitude[at]);
         let sum = Sum { terms: self.k, value, magnitude, tiny: 0.0 };
         let alpha = scale.map_or(1.0, |scale| scale[at].to_f32());
-        Finish { alpha, ..Finish::PLAIN }.legal(&sum, Precision::Fp32, 0.0)
+        Finish { alpha, ..Finish::PLAIN }.legal(&sum, self.precision, 0.0)
     }
 }

@@ -4,7 +4,7 @@ mod check;
 
 pub use check::SampledReport;
 
-use crate::bound::MAX_TERMS;
+use crate::bound::{MAX_TERMS, Precision};
 use crate::{ReferenceError, Value};
 use lacuna_matrix::Pattern;
 use rayon::prelude::*;
@@ -16,6 +16,8 @@ pub struct SddmmReference<T = f32> {
     pattern: Pattern,
     /// Products of each sum.
     k: u32,
+    /// The arithmetic that a result may have been computed in.
+    precision: Precision,
     value: Vec<f64>,
     magnitude: Vec<f64>,
     result: PhantomData<T>,
@@ -48,7 +50,14 @@ pub fn sddmm<T: Value>(
         pattern.row_columns(row).iter().map(move |&column| dot(of_a, &b[column as usize * k..][..k]))
     });
     let (value, magnitude) = sums.unzip();
-    Ok(SddmmReference { pattern: pattern.clone(), k: k as u32, value, magnitude, result: PhantomData })
+    Ok(SddmmReference {
+        pattern: pattern.clone(),
+        k: k as u32,
+        precision: Precision::default(),
+        value,
+        magnitude,
+        result: PhantomData,
+    })
 }
 
 /// The sum of the products and, of those that are finite, the sum of absolute values.
@@ -60,6 +69,19 @@ fn dot(a: &[f32], b: &[f32]) -> (f64, f64) {
 }
 
 impl<T> SddmmReference<T> {
+    /// Has results judged as of this arithmetic, for operands of which none is below 2⁻¹²⁶ and not zero. Without a call it is
+    /// [`Precision::Fp32`].
+    ///
+    /// # Errors
+    /// If K is above [`Precision::max_terms`].
+    pub fn precision(self, precision: Precision) -> Result<Self, ReferenceError> {
+        let max = precision.max_terms();
+        if self.k > max {
+            return Err(ReferenceError::TooLong { terms: self.k as usize, max });
+        }
+        Ok(Self { precision, ..self })
+    }
+
     /// The sums, one a nonzero.
     pub fn value(&self) -> &[f64] {
         &self.value

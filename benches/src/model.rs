@@ -7,7 +7,7 @@ use lacuna::sim::{Counts as SimCounts, Machine, Operation};
 use crate::record::Counts;
 
 /// The resource table that the build keeps: entry point, target, registers a thread, and more.
-const RESOURCES: &str = include_str!("../../../docs/resources.txt");
+const RESOURCES: &str = include_str!("../../docs/resources.txt");
 /// Registers a thread with which half of an SM's threads are resident.
 const HALF_OCCUPANCY: u32 = 64;
 

@@ -2,10 +2,10 @@
 use lacuna::{Arithmetic, Choice};
 use lacuna_peers::DataType;
 use lacuna_peers::cublas::Math;
-use lacuna_reference::Precision;
+use lacuna_reference::{AttentionArithmetic, Precision};
 
 /// That of one of our kernels.
-pub(super) fn of_kernel(choice: &Choice) -> Precision {
+pub(crate) fn of_kernel(choice: &Choice) -> Precision {
     match choice.tile.scheme.arithmetic() {
         Some(Arithmetic::Half) => Precision::Tensor,
         Some(Arithmetic::Split) => Precision::Split,
@@ -14,8 +14,17 @@ pub(super) fn of_kernel(choice: &Choice) -> Precision {
     }
 }
 
+/// That of our attention. In steps, the product of the weights may be by tiles, as SpMM finds best, and it does not say so.
+pub(crate) fn of_attention(data_type: DataType, fused: bool) -> AttentionArithmetic {
+    match data_type {
+        _ if fused => AttentionArithmetic::Fused,
+        DataType::F32 => AttentionArithmetic::Steps(Precision::Split),
+        DataType::F16 | DataType::Bf16 => AttentionArithmetic::Steps(Precision::Tensor),
+    }
+}
+
 /// That of cuSPARSE with sums in fp32. It does not say whether it multiplies 16-bit values on tensor cores: it may.
-pub(super) fn of_cusparse(data_type: DataType) -> Precision {
+pub(crate) fn of_cusparse(data_type: DataType) -> Precision {
     match data_type {
         DataType::F32 => Precision::Fp32,
         DataType::F16 | DataType::Bf16 => Precision::Tensor,
@@ -23,7 +32,7 @@ pub(super) fn of_cusparse(data_type: DataType) -> Precision {
 }
 
 /// That of cuBLAS with sums in fp32.
-pub(super) fn of_cublas(data_type: DataType, math: Math) -> Precision {
+pub(crate) fn of_cublas(data_type: DataType, math: Math) -> Precision {
     match (data_type, math) {
         (DataType::F32, Math::Fp32) => Precision::Fp32,
         (DataType::F32, Math::Tf32) => Precision::Tf32,

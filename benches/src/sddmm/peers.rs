@@ -1,0 +1,129 @@
+//! The same sampled product by the vendor's libraries.
+use anyhow::Result;
+use lacuna_peers::cublas::GemmProblem;
+use lacuna_peers::cusparse::SddmmProblem;
+
+use super::measure::{Operands, unwritten_d};
+use crate::arithmetic;
+use crate::measure::Measured;
+use crate::peers::{
+    CUSPARSE, Context, CuBlasLibrary, CuSparseLibrary, DEFAULT, PeerSession, Peered, dense_products,
+};
+use crate::record::PeerRecord;
+
+/// cuSPARSE's one algorithm after its preprocessing.
+const PREPARED: &str = "preprocessed";
+
+/// Measures the libraries that are there.
+pub(super) fn measure<T: Measured>(
+    session: &mut PeerSession,
+    context: &Context<'_>,
+    operands: &Operands<T>,
+) -> Peered {
+    let c = &context.problem.a;
+    let dense_bytes = c.rows() * c.cols() * size_of::<T>();
+    session.measure(
+        context,
+        dense_bytes,
+        |library| cusparse(library, context, operands),
+        |library| cublas(library, context, operands),
+    )
+}
+
+/// cuSPARSE's algorithm as it comes, and prepared for the pattern, which is not timed.
+fn cusparse<T: Measured>(
+    library: &mut CuSparseLibrary,
+    context: &Context<'_>,
+    operands: &Operands<T>,
+) -> Result<Peered> {
+    let Context { device, stream, problem, .. } = *context;
+    let row_offsets = device.upload(problem.a.row_offsets())?;
+    let col_indices = device.upload(problem.a.col_indices())?;
+    let mut values = device.upload(&unwritten_d::<T>(problem)?)?;
+    let described = SddmmProblem {
+        data_type: T::DATA_TYPE,
+        m: problem.a.rows(),
+        k: problem.width,
+        n: problem.a.cols(),
+        nnz: problem.a.nnz(),
+        a: operands.a.as_slice().address(),
+        b: operands.b.as_slice().address(),
+        row_offsets: row_offsets.as_slice().address(),
+        col_indices: col_indices.as_slice().address(),
+        values: values.as_slice().address(),
+        stream: stream.as_raw(),
+    };
+    let (handle, version) = (library.handle()?, library.version()?);
+    let ways = [DEFAULT, PREPARED].map(|way| (format!("{CUSPARSE} {way}"), way));
+    Ok(Peered::of_each(ways, |way| {
+        // SAFETY: the buffers outlive the product, have the stated lengths, and the pattern was checked when made; the
+        // stream is of this device, whose context is current after the uploads above.
+        let product = unsafe { handle.sddmm(&described, |bytes| context.workspace(bytes)) };
+        let product = match product {
+            Ok(product) => product,
+            Err(error) if error.is_unsupported() => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let prepared = way == PREPARED;
+        let preprocess_us = prepared.then(|| context.by_host(|| product.preprocess())).transpose()?;
+        values.upload(&unwritten_d::<T>(problem)?)?;
+        let judged_by = arithmetic::of_cusparse(T::DATA_TYPE);
+        let record = context.measure(
+            way,
+            &version,
+            || product.run(),
+            |stream| {
+                let got = operands.checked.values(&values.download(stream)?);
+                operands.error_over_bound(judged_by, &got)
+            },
+        )?;
+        Ok(Some(PeerRecord { preprocess_us, ..record }))
+    }))
+}
+
+/// The whole dense product, in full fp32 and in TF32.
+fn cublas<T: Measured>(
+    library: &mut CuBlasLibrary,
+    context: &Context<'_>,
+    operands: &Operands<T>,
+) -> Result<Peered> {
+    let Context { device, stream, problem, .. } = *context;
+    let (m, n) = (problem.a.rows(), problem.a.cols());
+    let unwritten = problem.unwritten::<T>("the dense D", m.saturating_mul(n))?;
+    let mut d = device.upload(&unwritten)?;
+    let described = GemmProblem {
+        data_type: T::DATA_TYPE,
+        m,
+        k: problem.width,
+        n,
+        batch: 1,
+        transposed_b: true,
+        a: operands.a.as_slice().address(),
+        b: operands.b.as_slice().address(),
+        c: d.as_slice().address(),
+        stream: stream.as_raw(),
+    };
+    let (handle, version) = (library.handle()?, library.version()?);
+    let ways = dense_products(T::DATA_TYPE).iter().map(|&(name, math)| (name.to_string(), math));
+    Ok(Peered::of_each(ways, |math| {
+        d.upload(&unwritten)?;
+        // SAFETY: as for cuSPARSE.
+        let gemm = unsafe { handle.gemm(&described, math, |bytes| context.workspace(bytes))? };
+        let judged_by = arithmetic::of_cublas(T::DATA_TYPE, math);
+        let record = context.measure(
+            math.name(),
+            &version,
+            || gemm.run(),
+            |stream| {
+                let mut got = Vec::with_capacity(operands.checked.pattern.nnz());
+                for (at, &row) in operands.checked.rows().iter().enumerate() {
+                    let dense = d.slice(row * n..(row + 1) * n)?.download(stream)?;
+                    let columns = operands.checked.pattern.row_columns(at);
+                    got.extend(columns.iter().map(|&column| dense[column as usize]));
+                }
+                operands.error_over_bound(judged_by, &got)
+            },
+        )?;
+        Ok(Some(record))
+    }))
+}

@@ -1,0 +1,115 @@
+//! Measuring the softmax over the rows of a sparse matrix. No vendor's library has one: it has no peers.
+use anyhow::Result;
+use lacuna::matrix::{Csr, generate};
+use lacuna::{CsrMatrix, Index, SoftmaxAlgorithm, SoftmaxOptions, SparseSoftmax, Stream};
+use lacuna_reference::{SoftmaxReference, softmax};
+
+use crate::checked::Checked;
+use crate::measure::{Measured, Operation, Work, of_one_problem, record};
+use crate::peers::Peered;
+use crate::problem::Problem;
+use crate::record::Record;
+use crate::session::Session;
+
+/// The lanes that may share a row, as far as the library has such a kernel.
+const LANES: [u32; 9] = [4, 8, 16, 32, 64, 128, 256, 512, 1024];
+/// What multiplies the values.
+const SCALE: f32 = 1.0;
+
+/// The sparse softmax, as it is measured.
+pub(crate) struct Measurement;
+
+impl Operation for Measurement {
+    fn measure<T: Measured, I: Index>(
+        session: &mut Session,
+        suite: &str,
+        problem: &Problem,
+    ) -> Result<Vec<Record>> {
+        let stream = session.device.stream()?;
+        let checked = Checked::of(problem)?;
+        let (nnz, batch) = (problem.a.nnz(), problem.batch);
+        let drawn = generate::random_values(nnz * batch, problem.seed ^ 0xa);
+        let values: Vec<T> = drawn.into_iter().map(T::from_f32).collect();
+        let references: Result<Vec<_>> = (0..batch)
+            .map(|at| {
+                let values = checked.values(&values[at * nnz..][..nnz]);
+                let x = Csr::with_values(checked.pattern.clone(), values)?;
+                Ok(softmax(&x, SCALE)?)
+            })
+            .collect();
+        let references = references?;
+        let pattern = CsrMatrix::<T, I>::with_index(&session.device, &problem.values_as::<T>())?;
+        let x = pattern.with_value_batch(batch, &values)?;
+        let mut y = pattern.with_zeros::<T>(batch)?;
+
+        // All that there is, the library's choice first: it may be several kernels, each for rows of some length.
+        let mut plans = vec![SparseSoftmax::plan_with(&x, options(problem, SoftmaxAlgorithm::Auto))?];
+        if session.all_algorithms {
+            let of_lanes = LANES.into_iter().filter_map(|lanes| {
+                SparseSoftmax::plan_with(&x, options(problem, SoftmaxAlgorithm::Lanes { lanes })).ok()
+            });
+            for plan in of_lanes {
+                if plans.iter().all(|known: &SparseSoftmax<T, I>| name(known) != name(&plan)) {
+                    plans.push(plan);
+                }
+            }
+        }
+        let mut records = Vec::new();
+        for plan in &plans {
+            let mut work =
+                Planned { problem, checked: &checked, references: &references, plan, x: &x, y: &mut y };
+            records.push(record(session, suite, problem, &stream, &mut work)?);
+        }
+        Ok(of_one_problem(records, &Peered::default()))
+    }
+}
+
+fn options(problem: &Problem, algorithm: SoftmaxAlgorithm) -> SoftmaxOptions {
+    SoftmaxOptions::default().scale(SCALE).batch(problem.batch).algorithm(algorithm)
+}
+
+/// The entry points of a plan.
+fn name<T: Measured, I: Index>(plan: &SparseSoftmax<T, I>) -> String {
+    let entries: Vec<&str> = plan.parts().iter().map(|part| part.forward).collect();
+    if entries.is_empty() { "none".into() } else { entries.join(" + ") }
+}
+
+/// A plan with its operands.
+struct Planned<'a, T: Measured, I: Index> {
+    problem: &'a Problem,
+    checked: &'a Checked,
+    references: &'a [SoftmaxReference<T>],
+    plan: &'a SparseSoftmax<T, I>,
+    x: &'a CsrMatrix<T, I>,
+    y: &'a mut CsrMatrix<T, I>,
+}
+
+impl<T: Measured, I: Index> Work for Planned<'_, T, I> {
+    fn algorithm(&self) -> String {
+        name(self.plan)
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        let unwritten = self.problem.unwritten::<T>("y", self.problem.a.nnz())?;
+        for at in 0..self.problem.batch {
+            self.y.batch_values_mut(at)?.upload(&unwritten)?;
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, stream: &Stream) -> lacuna::Result<()> {
+        self.plan.run(stream, self.x, self.y)
+    }
+
+    fn check(&self, stream: &Stream) -> Result<Result<f64, String>> {
+        let mut worst = 0.0_f64;
+        for (at, reference) in self.references.iter().enumerate() {
+            let got = self.checked.values(&self.y.batch_values(at)?.download(stream)?);
+            match reference.check(&got) {
+                Ok(report) => worst = worst.max(report.worst_over_bound),
+                Err(mismatch) => return Ok(Err(format!("matrix {at}: {mismatch}"))),
+            }
+        }
+        Ok(Ok(worst))
+    }
+}
