@@ -77,7 +77,7 @@ impl<T: Measured> Operands<T> {
 }
 
 /// What D's values are before a product.
-pub(super) fn unwritten_d<T: Measured>(problem: &Problem) -> Result<Vec<T>> {
+fn unwritten_d<T: Measured>(problem: &Problem) -> Result<Vec<T>> {
     problem.unwritten("D", problem.a.nnz())
 }
 

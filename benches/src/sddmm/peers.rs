@@ -3,7 +3,7 @@ use anyhow::Result;
 use lacuna_peers::cublas::GemmProblem;
 use lacuna_peers::cusparse::SddmmProblem;
 
-use super::measure::{Operands, unwritten_d};
+use super::measure::Operands;
 use crate::arithmetic;
 use crate::measure::Measured;
 use crate::peers::{
@@ -39,7 +39,10 @@ fn cusparse<T: Measured>(
     let Context { device, stream, problem, .. } = *context;
     let row_offsets = device.upload(problem.a.row_offsets())?;
     let col_indices = device.upload(problem.a.col_indices())?;
-    let mut values = device.upload(&unwritten_d::<T>(problem)?)?;
+    // Zeros, not NaN: the manual does not promise that D is not read, and multiplied by a factor of 0. What is not written
+    // still shows.
+    let unwritten = vec![T::from_f32(0.0); problem.a.nnz()];
+    let mut values = device.upload(&unwritten)?;
     let described = SddmmProblem {
         data_type: T::DATA_TYPE,
         m: problem.a.rows(),
@@ -66,7 +69,7 @@ fn cusparse<T: Measured>(
         };
         let prepared = way == PREPARED;
         let preprocess_us = prepared.then(|| context.by_host(|| product.preprocess())).transpose()?;
-        values.upload(&unwritten_d::<T>(problem)?)?;
+        values.upload(&unwritten)?;
         let judged_by = arithmetic::of_cusparse(T::DATA_TYPE);
         let record = context.measure(
             way,

@@ -70,7 +70,7 @@ pub fn samples(records: &[Record]) -> Result<Vec<Sample>> {
             let fields = "`longest_row`, `multiprocessors` or `sm` is missing";
             return Err(usage(format!("{fields}; measure again by `sweep --all-algorithms`")).into());
         };
-        if !record.is_right() || !(time.is_finite() && time > 0.0) {
+        if !(record.is_right() && time.is_finite() && time > 0.0) {
             continue;
         }
         let (rows, cols, nnz, n) = (record.m, record.k, record.nnz, record.n);

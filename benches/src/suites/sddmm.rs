@@ -1,4 +1,5 @@
 //! Sampled products: gradients of sparse weights, and products along the edges of graphs.
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
@@ -72,8 +73,8 @@ pub(super) fn graph_cases(setup: &Setup) -> Result<Vec<Case>> {
     let graphs = match data.folder(FOLDER) {
         Folder::At(folder) => {
             let files = named_files(&folder, "mtx").map_err(Usage)?;
-            let read = |(name, path)| {
-                let graph = mtx::read_path(path).with_context(|| format!("{name}"))?;
+            let read = |(name, path): (String, PathBuf)| {
+                let graph = mtx::read_path(path).with_context(|| name.clone())?;
                 let pattern = Arc::clone(graph.pattern());
                 Ok((name, [pattern.rows(), pattern.cols()], PatternKind::Given(pattern)))
             };

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::scalar::{ONE, ZERO, scalar};
 use crate::workspace::Workspace;
 
-/// C = (A·Bᵀ) ∘ I[C] with sums in fp32: A is m × k and B is n × k, both row-major without gaps, C is m × n in CSR and keeps
+/// C = (A·Bᵀ) ∘ I\[C\] with sums in fp32: A is m × k and B is n × k, both row-major without gaps, C is m × n in CSR and keeps
 /// its pattern.
 ///
 /// Addresses are device addresses.
@@ -137,7 +137,7 @@ impl Sddmm {
         }
     }
 
-    /// Puts C = (A·Bᵀ) ∘ I[C] in the stream and returns at once. May be captured in a CUDA graph.
+    /// Puts C = (A·Bᵀ) ∘ I\[C\] in the stream and returns at once. May be captured in a CUDA graph.
     ///
     /// # Errors
     /// [`Error::Call`] with the library's status. A fault in the kernel shows at the next wait for the stream.
