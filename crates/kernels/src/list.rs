@@ -260,6 +260,34 @@ macro_rules! for_each_kernel {
                 sddmm_bf16_u16_v1x4_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 1, 4, 4, 8, 32>;
                 sddmm_bf16_u16_v1x4_l32: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 1, 4, 4, 32, 32>;
 
+                // Rows and columns of a tile: see sddmm/tiles/mod.rs.
+                #[cfg(lacuna_sm = "80")]
+                sddmm_f32_split_64x128: $crate::sddmm::Tiles<$crate::sddmm::Single<$crate::spmm::Split>, 8, 1, 4>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_f32_split_128x64: $crate::sddmm::Tiles<$crate::sddmm::Single<$crate::spmm::Split>, 8, 2, 2>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_f32_split_128x128: $crate::sddmm::Tiles<$crate::sddmm::Single<$crate::spmm::Split>, 8, 2, 4>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_f32_split_32x128: $crate::sddmm::Tiles<$crate::sddmm::Single<$crate::spmm::Split>, 4, 1, 4>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_f32_split_32x64: $crate::sddmm::Tiles<$crate::sddmm::Single<$crate::spmm::Split>, 4, 1, 2>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_f32_tf32_64x128: $crate::sddmm::Tiles<$crate::sddmm::Single<$crate::spmm::Tf32>, 8, 1, 4>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_f32_tf32_32x128: $crate::sddmm::Tiles<$crate::sddmm::Single<$crate::spmm::Tf32>, 4, 1, 4>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_f16_tile_64x128: $crate::sddmm::Tiles<$crate::sddmm::Half<$crate::F16>, 8, 1, 4>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_f16_tile_128x128: $crate::sddmm::Tiles<$crate::sddmm::Half<$crate::F16>, 8, 2, 4>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_f16_tile_32x64: $crate::sddmm::Tiles<$crate::sddmm::Half<$crate::F16>, 4, 1, 2>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_bf16_tile_64x128: $crate::sddmm::Tiles<$crate::sddmm::Half<$crate::Bf16>, 8, 1, 4>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_bf16_tile_128x128: $crate::sddmm::Tiles<$crate::sddmm::Half<$crate::Bf16>, 8, 2, 4>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_bf16_tile_32x64: $crate::sddmm::Tiles<$crate::sddmm::Half<$crate::Bf16>, 4, 1, 2>;
+
                 // What the kernels above read beside the operands.
                 sddmm_rows: $crate::sddmm::RowIndices;
                 sddmm_dense_b32: $crate::sddmm::DenseTranspose<u32>;

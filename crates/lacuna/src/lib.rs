@@ -37,6 +37,7 @@ mod device;
 mod element;
 mod error;
 mod layout;
+mod masks;
 mod sddmm;
 mod spmm;
 mod stream;

@@ -8,6 +8,7 @@ mod problem;
 mod random;
 mod refusals;
 mod shapes;
+mod tiles;
 mod values;
 
 pub use conform::conform;
@@ -19,6 +20,7 @@ use crate::{Case, Effort, Options};
 pub(crate) fn cases(options: Options) -> Vec<Case> {
     let mut cases = lengths::cases();
     cases.extend(shapes::cases());
+    cases.extend(tiles::cases());
     cases.extend(values::cases());
     cases.extend(batches::cases());
     cases.extend(refusals::cases());

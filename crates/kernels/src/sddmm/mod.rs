@@ -11,6 +11,7 @@ mod operands;
 mod rows;
 mod sums;
 mod tile;
+mod tiles;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 
@@ -18,6 +19,7 @@ pub use config::Nonzeros;
 pub use dense::{DenseArgs, DenseTranspose};
 pub use rows::{RowArgs, RowIndices};
 pub use tile::{Scheme, Tile};
+pub use tiles::{Half, Operand, Single, TileArgs, Tiles};
 
 /// What the entry points of [`Nonzeros`] take, for values of `T` and column indices of `I`.
 ///

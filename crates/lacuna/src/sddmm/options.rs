@@ -1,5 +1,6 @@
 //! What may be asked of SDDMM.
 use super::SddmmAlgorithm;
+use crate::Precision;
 
 /// What may be asked of SDDMM: D = (A·Bᵀ) ⊙ I[C], for a batch of operands with any strides.
 ///
@@ -16,6 +17,8 @@ pub struct SddmmOptions {
     /// The algorithm, if not the library's choice. It must be legal for K and the strides; where A's or B's address does
     /// not allow its vectors, the run is refused.
     pub algorithm: SddmmAlgorithm,
+    /// How exactly it is computed: see [`Precision`], where K stands for the length of rows.
+    pub precision: Precision,
     /// Whether B is given as K×N. It is then transposed first, into memory of the plan.
     pub b_transposed: bool,
     /// Elements from one row of A to the next, K if none.
@@ -34,6 +37,7 @@ impl Default for SddmmOptions {
     fn default() -> Self {
         Self {
             algorithm: SddmmAlgorithm::Auto,
+            precision: Precision::Single,
             b_transposed: false,
             a_stride: None,
             b_stride: None,
@@ -49,6 +53,11 @@ impl SddmmOptions {
     #[must_use]
     pub fn algorithm(self, algorithm: SddmmAlgorithm) -> Self {
         Self { algorithm, ..self }
+    }
+    /// Computed this exactly.
+    #[must_use]
+    pub fn precision(self, precision: Precision) -> Self {
+        Self { precision, ..self }
     }
     /// With B given as K×N, row by row: D = (A·B) ⊙ I[C].
     #[must_use]

@@ -3,9 +3,8 @@ use lacuna_kernels::spmm::{Arithmetic, Idea, Scheme, Tile};
 use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 
 use super::cost::CostModel;
-use super::masks;
 use super::options::{LONG_ROWS, Precision};
-use crate::{CsrMatrix, Index, Value};
+use crate::{CsrMatrix, Index, Value, masks};
 
 /// What the chooser looks at.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -193,7 +192,7 @@ fn able(problem: &Problem, model: &CostModel) -> impl Iterator<Item = Choice> {
 fn is_meant(problem: &Problem, tile: &Tile) -> bool {
     match tile.scheme {
         Scheme::RowSplit { .. } | Scheme::Ablation { .. } => tile.index == problem.index,
-        Scheme::Groups => masks::bytes(problem).is_some() && problem.precision != Precision::Fma,
+        Scheme::Groups => has_masks(problem) && problem.precision != Precision::Fma,
         Scheme::Tiles { arithmetic, .. } => {
             let exact_enough = match (arithmetic, problem.precision) {
                 (_, Precision::Fma) | (Arithmetic::Tf32, Precision::Single) => false,
@@ -203,10 +202,16 @@ fn is_meant(problem: &Problem, tile: &Tile) -> bool {
                 (Arithmetic::Split, Precision::Tf32) => false,
                 (Arithmetic::Tf32, Precision::Tf32) | (Arithmetic::Half, _) => true,
             };
-            exact_enough && masks::bytes(problem).is_some()
+            exact_enough && has_masks(problem)
         }
         Scheme::Masks => false,
     }
+}
+
+/// Whether A's pattern may be given as masks.
+fn has_masks(problem: &Problem) -> bool {
+    let nonzero_bytes = problem.value.bytes() + problem.index.bytes();
+    masks::bytes(problem.rows, problem.cols, problem.nnz, nonzero_bytes).is_some()
 }
 
 /// The algorithm that an entry is.

@@ -3,13 +3,11 @@
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020).
 mod choose;
 mod cost;
-mod masks;
 mod options;
 mod plan;
 
 pub use choose::{Choice, Problem, SpmmAlgorithm, choose, choose_by};
 pub use cost::CostModel;
-pub(crate) use masks::Masks;
 pub use options::{LONG_ROWS, Precision, SpmmOptions};
 pub use plan::{Spmm, SpmmOperands};
 

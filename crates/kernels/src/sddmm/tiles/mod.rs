@@ -1,0 +1,270 @@
+//! SDDMM on tensor cores: compute as dense, keep what C has.
+//!
+//! ```text
+//!              B  N×K  ┌──────────┐         A block owns BM×BN elements of A·Bᵀ and walks along K, 128 bytes of
+//!                      │ BN rows  │         each row at a time. Three stages of shared memory hold BM rows of A and BN
+//!                      └──────────┘         rows of B, filled by asynchronous copies two steps ahead. Its warps
+//!   A  M×K ┌───────┐  ┌────────────┐        multiply 8·RT rows by 32 columns each.
+//!          │ BM    │  │ x  x   x   │        At the end a lane looks up, for each of its elements, whether C has it:
+//!          │ rows  │  │   x  x    x│        a bit of a [`RowMask`], which also says where the result goes.
+//!          └───────┘  └────────────┘        A tile that C has nothing of is left at once.
+//!                       D  M×N
+//! ```
+//! It pays where C is not too sparse: a row of B comes once for BM rows, where [`Nonzeros`](super::Nonzeros) loads it for
+//! each nonzero.
+mod again;
+mod operand;
+mod stage;
+
+use core::marker::PhantomData;
+
+use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real, WARP};
+
+pub use operand::{Half, Operand, Single};
+use stage::{Source, Stage};
+
+use super::{Scheme, Tile};
+use crate::spmm::RowMask;
+use crate::{Bounds, DeviceValue, IndexType, Kernel};
+
+/// Columns of a warp's part: two products of 16, and one [`RowMask`].
+const COLUMNS: u32 = RowMask::COLUMNS;
+/// Products of a warp along the columns.
+const NT: usize = COLUMNS as usize / 16;
+/// Stages of shared memory.
+const STAGES: u32 = 3;
+
+/// SDDMM by tiles, with operands `O`: a block of `WM`×`WN` warps, each with 8·`RT` rows and 32 columns.
+#[derive(Debug)]
+pub struct Tiles<O, const RT: usize, const WM: u32, const WN: u32>(PhantomData<O>);
+
+/// What the entry points of [`Tiles`] take. The grid is tiles of rows, tiles of columns, batch.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct TileArgs<T> {
+    /// C's pattern: [`RowMask`]s.
+    pub masks: GlobalPtr<u32>,
+    /// What scales each result: the values of C; address 0 where nothing does.
+    pub scale: GlobalPtr<T>,
+    /// A, M×K; its rows are 16-byte aligned.
+    pub a: GlobalPtr<T>,
+    /// B, N×K; its rows are 16-byte aligned.
+    pub b: GlobalPtr<T>,
+    /// The values of D, in the order of the nonzeros, to write.
+    pub d: GlobalMut<T>,
+    /// Elements from one scale of the batch to the next.
+    pub scale_batch: u64,
+    /// Elements from one A of the batch to the next.
+    pub a_batch: u64,
+    /// Elements from one B of the batch to the next.
+    pub b_batch: u64,
+    /// Elements from one D of the batch to the next.
+    pub d_batch: u64,
+    /// Rows of A and C.
+    pub rows: u32,
+    /// Rows of B, columns of C.
+    pub cols: u32,
+    /// Columns of A and B; a multiple of 16 bytes of them.
+    pub k: u32,
+    /// Bytes from one row of A to the next.
+    pub a_stride_bytes: u32,
+    /// Bytes from one row of B to the next.
+    pub b_stride_bytes: u32,
+}
+
+impl<T> TileArgs<T> {
+    /// The arguments of one product of the batch.
+    #[inline(always)]
+    fn of_product(mut self, batch: u32) -> Self {
+        let batch = u64::from(batch);
+        self.a = self.a.add((batch * self.a_batch) as usize);
+        self.b = self.b.add((batch * self.b_batch) as usize);
+        self.d = self.d.add((batch * self.d_batch) as usize);
+        if self.scale.address() != 0 {
+            self.scale = self.scale.add((batch * self.scale_batch) as usize);
+        }
+        self
+    }
+}
+
+impl<O: Operand, const RT: usize, const WM: u32, const WN: u32> Kernel for Tiles<O, RT, WM, WN> {
+    type Args = TileArgs<O::Value>;
+    type Tile = Tile;
+
+    const TILE: Tile = {
+        assert!(RT >= 1 && RT <= 8, "a warp's sums fit its registers");
+        assert!(Self::THREADS <= 1024, "a block has at most 1024 threads");
+        Tile {
+            value: O::Value::TYPE,
+            index: IndexType::U32,
+            vector: O::PIECE,
+            block_items: Self::BM,
+            scheme: Scheme::Tiles { columns: Self::BN, arithmetic: O::ARITHMETIC },
+        }
+    };
+    const THREADS: u32 = WM * WN * WARP;
+    const SHARED_BYTES: u32 = STAGES * Self::STAGE_BYTES;
+    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 512 / Self::THREADS };
+    const MIN_SM: u32 = 80;
+
+    #[inline(always)]
+    unsafe fn run<G: Gpu>(gpu: G, args: TileArgs<O::Value>) {
+        let args = args.of_product(gpu.block_idx_z());
+        let row = gpu.block_idx_x() * Self::BM;
+        let column = gpu.block_idx_y() * Self::BN;
+        // SAFETY: the arguments describe live memory; all threads are here.
+        unsafe {
+            if !Self::has_any(gpu, &args, row, column) {
+                return;
+            }
+            let warp = gpu.thread_idx_x() / WARP;
+            let (m, n) = (warp % WM, warp / WM);
+            let sums = Self::multiply_all(gpu, &args, [row, column], [m, n]);
+            let at = [row + m * RT as u32 * 8, column + n * COLUMNS];
+            Self::store(gpu, &args, at, &sums);
+        }
+    }
+}
+
+/// A warp's sums: of 8 rows and 16 columns each, transposed as [`Gpu::mma_tf32`] has them.
+type Sums<const RT: usize> = [[[f32; 4]; NT]; RT];
+
+impl<O: Operand, const RT: usize, const WM: u32, const WN: u32> Tiles<O, RT, WM, WN> {
+    /// Rows of a block.
+    const BM: u32 = WM * RT as u32 * 8;
+    /// Columns of a block.
+    const BN: u32 = WN * COLUMNS;
+    const STAGE_BYTES: u32 = (Self::BM + Self::BN) * Stage::ROW;
+
+    /// Whether C has an element in the block's tile.
+    ///
+    /// # Safety
+    /// The masks are C's; all threads are here.
+    #[inline(always)]
+    unsafe fn has_any<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, row: u32, column: u32) -> bool {
+        let chunks = RowMask::chunks(args.cols);
+        let mut any = false;
+        let mut i = gpu.thread_idx_x();
+        while i < Self::BM * WN {
+            let (row, chunk) = (row + i % Self::BM, column / COLUMNS + i / Self::BM);
+            if row < args.rows && chunk < chunks {
+                let at = RowMask::index(row, chunk, chunks) * RowMask::WORDS;
+                // SAFETY: each row of C has a record for each chunk.
+                let [mask, _]: [u32; 2] = unsafe { gpu.load_readonly(args.masks.add(at)) };
+                any |= mask != 0;
+            }
+            i += Self::THREADS;
+        }
+        gpu.sync_threads_or(any)
+    }
+
+    /// Multiplies the rows of the block along all of K.
+    ///
+    /// # Safety
+    /// The arguments describe live memory; all threads are here.
+    #[inline(always)]
+    unsafe fn multiply_all<G: Gpu>(
+        gpu: G,
+        args: &TileArgs<O::Value>,
+        [row, column]: [u32; 2],
+        [m, n]: [u32; 2],
+    ) -> Sums<RT> {
+        let of_a = Source { rows: args.a, first: row, end: args.rows, stride_bytes: args.a_stride_bytes };
+        let of_b = Source { rows: args.b, first: column, end: args.cols, stride_bytes: args.b_stride_bytes };
+        let steps = args.k.div_ceil(O::STEP);
+        let stage = |step: u32| Stage::at(step % STAGES * Self::STAGE_BYTES);
+        let fill = |step: u32| {
+            if step < steps {
+                // SAFETY: nobody reads the stage: it was read before the last barrier, or never.
+                unsafe {
+                    let to = stage(step);
+                    to.fill::<G, O, { WM }, { WN }>(gpu, &of_a, Self::BM, args.k, step);
+                    to.after(Self::BM).fill::<G, O, { WM }, { WN }>(gpu, &of_b, Self::BN, args.k, step);
+                }
+            }
+            gpu.copy_async_commit();
+        };
+        let mut sums = [[[0.0; 4]; NT]; RT];
+        for step in 0..STAGES - 1 {
+            fill(step);
+        }
+        for step in 0..steps {
+            gpu.copy_async_wait::<{ STAGES - 2 }>();
+            gpu.sync_threads();
+            fill(step + STAGES - 1);
+            let a = stage(step).after(m * RT as u32 * 8);
+            let b = stage(step).after(Self::BM + n * COLUMNS);
+            for half in 0..2 {
+                // SAFETY: the stage is filled, and its rows are the block's.
+                unsafe {
+                    let mut x = [[O::Word::default(); 4]; RT];
+                    for (r, x) in x.iter_mut().enumerate() {
+                        *x = a.load(gpu, r as u32 * 8, half);
+                    }
+                    let mut w = [[[O::Word::default(); 4]; 2]; NT];
+                    for (i, w) in w.as_flattened_mut().iter_mut().enumerate() {
+                        *w = b.load(gpu, i as u32 * 8, half);
+                    }
+                    O::multiply(gpu, &x, &w, &mut sums);
+                }
+            }
+        }
+        gpu.copy_async_wait::<0>();
+        sums
+    }
+
+    /// Writes those of a warp's sums that C has.
+    ///
+    /// # Safety
+    /// The masks are C's, and D has its nonzeros; the part from row and column `at` is this warp's alone.
+    #[inline(always)]
+    unsafe fn store<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, at: [u32; 2], sums: &Sums<RT>) {
+        let (g, t) = (gpu.lane_id() / 4, gpu.lane_id() % 4);
+        let chunks = RowMask::chunks(args.cols);
+        let chunk = at[1] / COLUMNS;
+        if chunk >= chunks {
+            return;
+        }
+        for (r, sums) in sums.iter().enumerate() {
+            for odd in 0..2 {
+                let row = at[0] + r as u32 * 8 + 2 * t + odd as u32;
+                if row >= args.rows {
+                    continue;
+                }
+                // SAFETY: each row of C has a record for each chunk.
+                let [mask, first] = unsafe {
+                    gpu.load_readonly(args.masks.add(RowMask::index(row, chunk, chunks) * RowMask::WORDS))
+                };
+                for (i, sum) in sums.iter().flat_map(|sum| [sum[odd], sum[odd + 2]]).enumerate() {
+                    let bit = 1 << (i as u32 * 8 + g);
+                    if mask & bit != 0 {
+                        let index = first + (mask & (bit - 1)).count_ones();
+                        let pair = [row, chunk * COLUMNS + i as u32 * 8 + g];
+                        // SAFETY: the element is C's, and this lane's alone.
+                        unsafe { Self::store_one(gpu, args, pair, index, sum) };
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes result `index`, that of the row of A and the row of B in `pair`.
+    ///
+    /// # Safety
+    /// D has the result, and no other thread writes it.
+    #[inline(always)]
+    unsafe fn store_one<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, pair: [u32; 2], index: u32, sum: f32) {
+        let mut sum = sum;
+        // SAFETY: as promised by the caller.
+        unsafe {
+            if O::CUTS && !sum.is_finite() {
+                sum = again::again(gpu, args, pair);
+            }
+            if args.scale.address() != 0 {
+                let [scale] = gpu.load_streaming::<O::Value, 1>(args.scale.add(index as usize));
+                sum *= scale.to_f32(gpu);
+            }
+            gpu.store(args.d.add(index as usize), [O::Value::from_f32(gpu, sum)]);
+        }
+    }
+}
