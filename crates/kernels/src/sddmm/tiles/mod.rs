@@ -104,7 +104,7 @@ impl<O: Operand, const RT: usize, const WM: u32, const WN: u32> Kernel for Tiles
     };
     const THREADS: u32 = WM * WN * WARP;
     const SHARED_BYTES: u32 = STAGES * Self::STAGE_BYTES;
-    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 512 / Self::THREADS };
+    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: Self::BLOCKS };
     const MIN_SM: u32 = 80;
 
     #[inline(always)]
@@ -134,6 +134,8 @@ impl<O: Operand, const RT: usize, const WM: u32, const WN: u32> Tiles<O, RT, WM,
     const BM: u32 = WM * RT as u32 * 8;
     /// Columns of a block.
     const BN: u32 = WN * COLUMNS;
+    /// Blocks that share a multiprocessor: their threads have 168 registers each, where they are 384 together.
+    const BLOCKS: u32 = if Self::THREADS < 384 { 384 / Self::THREADS } else { 1 };
     const STAGE_BYTES: u32 = (Self::BM + Self::BN) * Stage::ROW;
 
     /// Whether C has an element in the block's tile.
@@ -213,58 +215,103 @@ impl<O: Operand, const RT: usize, const WM: u32, const WN: u32> Tiles<O, RT, WM,
         sums
     }
 
-    /// Writes those of a warp's sums that C has.
+    /// Writes those of a warp's sums that C has. What is not finite comes last, so that its loop is there once.
     ///
     /// # Safety
     /// The masks are C's, and D has its nonzeros; the part from row and column `at` is this warp's alone.
     #[inline(always)]
     unsafe fn store<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, at: [u32; 2], sums: &Sums<RT>) {
-        let (g, t) = (gpu.lane_id() / 4, gpu.lane_id() % 4);
-        let chunks = RowMask::chunks(args.cols);
-        let chunk = at[1] / COLUMNS;
-        if chunk >= chunks {
+        let part =
+            Part { row: at[0] + 2 * (gpu.lane_id() % 4), chunk: at[1] / COLUMNS, bit: gpu.lane_id() / 4 };
+        if part.chunk >= RowMask::chunks(args.cols) {
             return;
         }
-        for (r, sums) in sums.iter().enumerate() {
-            for odd in 0..2 {
-                let row = at[0] + r as u32 * 8 + 2 * t + odd as u32;
-                if row >= args.rows {
-                    continue;
+        // A bit for each sum.
+        let mut again: u64 = 0;
+        // SAFETY: the part is C's, and its elements are this lane's alone.
+        unsafe {
+            let mut records = [[RowMask { mask: 0, first: 0 }; 2]; RT];
+            for (r, records) in records.iter_mut().enumerate() {
+                for (odd, record) in records.iter_mut().enumerate() {
+                    *record = part.record(gpu, args, r as u32, odd as u32);
                 }
-                // SAFETY: each row of C has a record for each chunk.
-                let [mask, first] = unsafe {
-                    gpu.load_readonly(args.masks.add(RowMask::index(row, chunk, chunks) * RowMask::WORDS))
-                };
-                for (i, sum) in sums.iter().flat_map(|sum| [sum[odd], sum[odd + 2]]).enumerate() {
-                    let bit = 1 << (i as u32 * 8 + g);
-                    if mask & bit != 0 {
-                        let index = first + (mask & (bit - 1)).count_ones();
-                        let pair = [row, chunk * COLUMNS + i as u32 * 8 + g];
-                        // SAFETY: the element is C's, and this lane's alone.
-                        unsafe { Self::store_one(gpu, args, pair, index, sum) };
+            }
+            for (r, (sums, records)) in sums.iter().zip(&records).enumerate() {
+                for (odd, record) in records.iter().enumerate() {
+                    for (n, sum) in sums.iter().enumerate() {
+                        for high in 0..2 {
+                            let (sum, i) = (sum[odd + 2 * high], 2 * n + high);
+                            let Some(index) = part.index(record, i as u32) else { continue };
+                            if O::CUTS && !sum.is_finite() {
+                                again |= 1 << (r * 8 + odd * 4 + i);
+                            } else {
+                                store_one(gpu, args, index, sum);
+                            }
+                        }
                     }
+                }
+            }
+            while again != 0 {
+                let bit = again.trailing_zeros();
+                again &= again - 1;
+                let (r, odd, i) = (bit / 8, bit / 4 % 2, bit % 4);
+                let record = part.record(gpu, args, r, odd);
+                if let Some(index) = part.index(&record, i) {
+                    let column = part.chunk * COLUMNS + i * 8 + part.bit;
+                    store_one(gpu, args, index, again::again(gpu, args, [part.row + r * 8 + odd, column]));
                 }
             }
         }
     }
+}
 
-    /// Writes result `index`, that of the row of A and the row of B in `pair`.
+/// A lane's part of a warp's sums: of each 8 rows two neighbours, of each 8 columns one.
+struct Part {
+    /// The first of its rows.
+    row: u32,
+    /// The chunk of the warp's columns, of the rows' chunks.
+    chunk: u32,
+    /// Its column of each 8.
+    bit: u32,
+}
+
+impl Part {
+    /// The record of its row `odd` of the `r`-th 8 rows: with nothing where C has no such row.
     ///
     /// # Safety
-    /// D has the result, and no other thread writes it.
+    /// The masks are C's, and have the chunk.
     #[inline(always)]
-    unsafe fn store_one<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, pair: [u32; 2], index: u32, sum: f32) {
-        let mut sum = sum;
-        // SAFETY: as promised by the caller.
-        unsafe {
-            if O::CUTS && !sum.is_finite() {
-                sum = again::again(gpu, args, pair);
-            }
-            if args.scale.address() != 0 {
-                let [scale] = gpu.load_streaming::<O::Value, 1>(args.scale.add(index as usize));
-                sum *= scale.to_f32(gpu);
-            }
-            gpu.store(args.d.add(index as usize), [O::Value::from_f32(gpu, sum)]);
+    unsafe fn record<G: Gpu, T>(&self, gpu: G, args: &TileArgs<T>, r: u32, odd: u32) -> RowMask {
+        let row = self.row + r * 8 + odd;
+        if row >= args.rows {
+            return RowMask { mask: 0, first: 0 };
         }
+        let at = RowMask::index(row, self.chunk, RowMask::chunks(args.cols)) * RowMask::WORDS;
+        // SAFETY: each row of C has a record for each chunk.
+        let [mask, first] = unsafe { gpu.load_readonly(args.masks.add(at)) };
+        RowMask { mask, first }
+    }
+
+    /// Which nonzero of C its column of the `i`-th 8 is, if it is one.
+    #[inline(always)]
+    fn index(&self, record: &RowMask, i: u32) -> Option<u32> {
+        let bit = 1 << (i * 8 + self.bit);
+        (record.mask & bit != 0).then(|| record.first + (record.mask & (bit - 1)).count_ones())
+    }
+}
+
+/// Writes result `index`, scaled where there is a scale.
+///
+/// # Safety
+/// D has the result, and no other thread writes it.
+#[inline(always)]
+unsafe fn store_one<G: Gpu, T: Real>(gpu: G, args: &TileArgs<T>, index: u32, mut sum: f32) {
+    // SAFETY: as promised by the caller; each nonzero has a scale.
+    unsafe {
+        if args.scale.address() != 0 {
+            let [scale] = gpu.load_streaming::<T, 1>(args.scale.add(index as usize));
+            sum *= scale.to_f32(gpu);
+        }
+        gpu.store(args.d.add(index as usize), [T::from_f32(gpu, sum)]);
     }
 }
