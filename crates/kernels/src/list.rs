@@ -202,63 +202,75 @@ macro_rules! for_each_kernel {
                 transpose_gather_b16_v1: $crate::transpose::Gather<u16, 1>;
             }
             sddmm {
-                // Elements a load, loads a lane, nonzeros at once, lanes, nonzeros of a tile: see sddmm/config.rs.
-                sddmm_f32_v4x4_l8: $crate::sddmm::Nonzeros<f32, u32, 4, 4, 2, 8, 32>;
-                sddmm_f32_v4x2_l8: $crate::sddmm::Nonzeros<f32, u32, 4, 2, 4, 8, 32>;
-                sddmm_f32_v4x1_l8: $crate::sddmm::Nonzeros<f32, u32, 4, 1, 4, 8, 32>;
-                sddmm_f32_v4x1_l4: $crate::sddmm::Nonzeros<f32, u32, 4, 1, 4, 4, 32>;
-                sddmm_f32_v4x2_l16: $crate::sddmm::Nonzeros<f32, u32, 4, 2, 4, 16, 32>;
-                sddmm_f32_v4x1_l16: $crate::sddmm::Nonzeros<f32, u32, 4, 1, 4, 16, 32>;
-                sddmm_f32_v4x2_l32: $crate::sddmm::Nonzeros<f32, u32, 4, 2, 4, 32, 32>;
-                sddmm_f32_v4x1_l32: $crate::sddmm::Nonzeros<f32, u32, 4, 1, 4, 32, 32>;
-                sddmm_f32_v2x2_l8: $crate::sddmm::Nonzeros<f32, u32, 2, 2, 4, 8, 32>;
-                sddmm_f32_v2x2_l32: $crate::sddmm::Nonzeros<f32, u32, 2, 2, 4, 32, 32>;
-                sddmm_f32_v1x4_l8: $crate::sddmm::Nonzeros<f32, u32, 1, 4, 4, 8, 32>;
-                sddmm_f32_v1x4_l32: $crate::sddmm::Nonzeros<f32, u32, 1, 4, 4, 32, 32>;
+                // Elements a load, loads a lane, nonzeros at once, lanes, warps: see sddmm/config.rs.
+                sddmm_f32_v4x4_l8_w8: $crate::sddmm::Nonzeros<f32, u32, 4, 4, 2, 8, 8>;
+                sddmm_f32_v4x4_l8_w16: $crate::sddmm::Nonzeros<f32, u32, 4, 4, 2, 8, 16>;
+                sddmm_f32_v4x2_l8_w8: $crate::sddmm::Nonzeros<f32, u32, 4, 2, 4, 8, 8>;
+                sddmm_f32_v4x2_l8_w16: $crate::sddmm::Nonzeros<f32, u32, 4, 2, 4, 8, 16>;
+                sddmm_f32_v4x1_l8_w8: $crate::sddmm::Nonzeros<f32, u32, 4, 1, 4, 8, 8>;
+                sddmm_f32_v4x1_l4_w8: $crate::sddmm::Nonzeros<f32, u32, 4, 1, 4, 4, 8>;
+                sddmm_f32_v4x2_l16_w8: $crate::sddmm::Nonzeros<f32, u32, 4, 2, 4, 16, 8>;
+                sddmm_f32_v4x1_l16_w8: $crate::sddmm::Nonzeros<f32, u32, 4, 1, 4, 16, 8>;
+                sddmm_f32_v4x2_l32_w8: $crate::sddmm::Nonzeros<f32, u32, 4, 2, 4, 32, 8>;
+                sddmm_f32_v4x1_l32_w8: $crate::sddmm::Nonzeros<f32, u32, 4, 1, 4, 32, 8>;
+                sddmm_f32_v2x2_l8_w8: $crate::sddmm::Nonzeros<f32, u32, 2, 2, 4, 8, 8>;
+                sddmm_f32_v2x2_l32_w8: $crate::sddmm::Nonzeros<f32, u32, 2, 2, 4, 32, 8>;
+                sddmm_f32_v1x4_l8_w8: $crate::sddmm::Nonzeros<f32, u32, 1, 4, 4, 8, 8>;
+                sddmm_f32_v1x4_l32_w8: $crate::sddmm::Nonzeros<f32, u32, 1, 4, 4, 32, 8>;
 
-                sddmm_f16_v8x2_l8: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 2, 2, 8, 32>;
-                sddmm_f16_v8x1_l8: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 1, 4, 8, 32>;
-                sddmm_f16_v8x1_l4: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 1, 4, 4, 32>;
-                sddmm_f16_v8x1_l32: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 1, 4, 32, 32>;
-                sddmm_f16_v4x2_l8: $crate::sddmm::Nonzeros<$crate::F16, u32, 4, 2, 4, 8, 32>;
-                sddmm_f16_v2x2_l8: $crate::sddmm::Nonzeros<$crate::F16, u32, 2, 2, 4, 8, 32>;
-                sddmm_f16_v1x4_l8: $crate::sddmm::Nonzeros<$crate::F16, u32, 1, 4, 4, 8, 32>;
-                sddmm_f16_v1x4_l32: $crate::sddmm::Nonzeros<$crate::F16, u32, 1, 4, 4, 32, 32>;
+                sddmm_f16_v8x2_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 2, 2, 8, 8>;
+                sddmm_f16_v8x2_l8_w16: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 2, 2, 8, 16>;
+                sddmm_f16_v8x1_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 1, 4, 8, 8>;
+                sddmm_f16_v8x1_l8_w16: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 1, 4, 8, 16>;
+                sddmm_f16_v8x1_l4_w8: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 1, 4, 4, 8>;
+                sddmm_f16_v8x1_l32_w8: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 1, 4, 32, 8>;
+                sddmm_f16_v4x2_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u32, 4, 2, 4, 8, 8>;
+                sddmm_f16_v2x2_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u32, 2, 2, 4, 8, 8>;
+                sddmm_f16_v1x4_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u32, 1, 4, 4, 8, 8>;
+                sddmm_f16_v1x4_l32_w8: $crate::sddmm::Nonzeros<$crate::F16, u32, 1, 4, 4, 32, 8>;
 
-                sddmm_bf16_v8x2_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 2, 2, 8, 32>;
-                sddmm_bf16_v8x1_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 1, 4, 8, 32>;
-                sddmm_bf16_v8x1_l4: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 1, 4, 4, 32>;
-                sddmm_bf16_v8x1_l32: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 1, 4, 32, 32>;
-                sddmm_bf16_v4x2_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 4, 2, 4, 8, 32>;
-                sddmm_bf16_v2x2_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 2, 2, 4, 8, 32>;
-                sddmm_bf16_v1x4_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 1, 4, 4, 8, 32>;
-                sddmm_bf16_v1x4_l32: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 1, 4, 4, 32, 32>;
+                sddmm_bf16_v8x2_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 2, 2, 8, 8>;
+                sddmm_bf16_v8x2_l8_w16: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 2, 2, 8, 16>;
+                sddmm_bf16_v8x1_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 1, 4, 8, 8>;
+                sddmm_bf16_v8x1_l8_w16: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 1, 4, 8, 16>;
+                sddmm_bf16_v8x1_l4_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 1, 4, 4, 8>;
+                sddmm_bf16_v8x1_l32_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 1, 4, 32, 8>;
+                sddmm_bf16_v4x2_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 4, 2, 4, 8, 8>;
+                sddmm_bf16_v2x2_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 2, 2, 4, 8, 8>;
+                sddmm_bf16_v1x4_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 1, 4, 4, 8, 8>;
+                sddmm_bf16_v1x4_l32_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 1, 4, 4, 32, 8>;
 
-                sddmm_f32_u16_v4x4_l8: $crate::sddmm::Nonzeros<f32, u16, 4, 4, 2, 8, 32>;
-                sddmm_f32_u16_v4x2_l8: $crate::sddmm::Nonzeros<f32, u16, 4, 2, 4, 8, 32>;
-                sddmm_f32_u16_v4x1_l8: $crate::sddmm::Nonzeros<f32, u16, 4, 1, 4, 8, 32>;
-                sddmm_f32_u16_v4x2_l32: $crate::sddmm::Nonzeros<f32, u16, 4, 2, 4, 32, 32>;
-                sddmm_f32_u16_v2x2_l8: $crate::sddmm::Nonzeros<f32, u16, 2, 2, 4, 8, 32>;
-                sddmm_f32_u16_v1x4_l8: $crate::sddmm::Nonzeros<f32, u16, 1, 4, 4, 8, 32>;
-                sddmm_f32_u16_v1x4_l32: $crate::sddmm::Nonzeros<f32, u16, 1, 4, 4, 32, 32>;
+                sddmm_f32_u16_v4x4_l8_w8: $crate::sddmm::Nonzeros<f32, u16, 4, 4, 2, 8, 8>;
+                sddmm_f32_u16_v4x4_l8_w16: $crate::sddmm::Nonzeros<f32, u16, 4, 4, 2, 8, 16>;
+                sddmm_f32_u16_v4x2_l8_w8: $crate::sddmm::Nonzeros<f32, u16, 4, 2, 4, 8, 8>;
+                sddmm_f32_u16_v4x2_l8_w16: $crate::sddmm::Nonzeros<f32, u16, 4, 2, 4, 8, 16>;
+                sddmm_f32_u16_v4x1_l8_w8: $crate::sddmm::Nonzeros<f32, u16, 4, 1, 4, 8, 8>;
+                sddmm_f32_u16_v4x2_l32_w8: $crate::sddmm::Nonzeros<f32, u16, 4, 2, 4, 32, 8>;
+                sddmm_f32_u16_v2x2_l8_w8: $crate::sddmm::Nonzeros<f32, u16, 2, 2, 4, 8, 8>;
+                sddmm_f32_u16_v1x4_l8_w8: $crate::sddmm::Nonzeros<f32, u16, 1, 4, 4, 8, 8>;
+                sddmm_f32_u16_v1x4_l32_w8: $crate::sddmm::Nonzeros<f32, u16, 1, 4, 4, 32, 8>;
 
-                sddmm_f16_u16_v8x2_l8: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 2, 2, 8, 32>;
-                sddmm_f16_u16_v8x1_l8: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 1, 4, 8, 32>;
-                sddmm_f16_u16_v8x1_l4: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 1, 4, 4, 32>;
-                sddmm_f16_u16_v8x1_l32: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 1, 4, 32, 32>;
-                sddmm_f16_u16_v4x2_l8: $crate::sddmm::Nonzeros<$crate::F16, u16, 4, 2, 4, 8, 32>;
-                sddmm_f16_u16_v2x2_l8: $crate::sddmm::Nonzeros<$crate::F16, u16, 2, 2, 4, 8, 32>;
-                sddmm_f16_u16_v1x4_l8: $crate::sddmm::Nonzeros<$crate::F16, u16, 1, 4, 4, 8, 32>;
-                sddmm_f16_u16_v1x4_l32: $crate::sddmm::Nonzeros<$crate::F16, u16, 1, 4, 4, 32, 32>;
+                sddmm_f16_u16_v8x2_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 2, 2, 8, 8>;
+                sddmm_f16_u16_v8x2_l8_w16: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 2, 2, 8, 16>;
+                sddmm_f16_u16_v8x1_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 1, 4, 8, 8>;
+                sddmm_f16_u16_v8x1_l8_w16: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 1, 4, 8, 16>;
+                sddmm_f16_u16_v8x1_l4_w8: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 1, 4, 4, 8>;
+                sddmm_f16_u16_v8x1_l32_w8: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 1, 4, 32, 8>;
+                sddmm_f16_u16_v4x2_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u16, 4, 2, 4, 8, 8>;
+                sddmm_f16_u16_v2x2_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u16, 2, 2, 4, 8, 8>;
+                sddmm_f16_u16_v1x4_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u16, 1, 4, 4, 8, 8>;
+                sddmm_f16_u16_v1x4_l32_w8: $crate::sddmm::Nonzeros<$crate::F16, u16, 1, 4, 4, 32, 8>;
 
-                sddmm_bf16_u16_v8x2_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 2, 2, 8, 32>;
-                sddmm_bf16_u16_v8x1_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 1, 4, 8, 32>;
-                sddmm_bf16_u16_v8x1_l4: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 1, 4, 4, 32>;
-                sddmm_bf16_u16_v8x1_l32: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 1, 4, 32, 32>;
-                sddmm_bf16_u16_v4x2_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 4, 2, 4, 8, 32>;
-                sddmm_bf16_u16_v2x2_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 2, 2, 4, 8, 32>;
-                sddmm_bf16_u16_v1x4_l8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 1, 4, 4, 8, 32>;
-                sddmm_bf16_u16_v1x4_l32: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 1, 4, 4, 32, 32>;
+                sddmm_bf16_u16_v8x2_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 2, 2, 8, 8>;
+                sddmm_bf16_u16_v8x2_l8_w16: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 2, 2, 8, 16>;
+                sddmm_bf16_u16_v8x1_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 1, 4, 8, 8>;
+                sddmm_bf16_u16_v8x1_l8_w16: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 1, 4, 8, 16>;
+                sddmm_bf16_u16_v8x1_l4_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 1, 4, 4, 8>;
+                sddmm_bf16_u16_v8x1_l32_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 1, 4, 32, 8>;
+                sddmm_bf16_u16_v4x2_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 4, 2, 4, 8, 8>;
+                sddmm_bf16_u16_v2x2_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 2, 2, 4, 8, 8>;
+                sddmm_bf16_u16_v1x4_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 1, 4, 4, 8, 8>;
+                sddmm_bf16_u16_v1x4_l32_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 1, 4, 4, 32, 8>;
 
                 // Rows and columns of a tile: see sddmm/tiles/mod.rs.
                 #[cfg(lacuna_sm = "80")]
@@ -290,6 +302,8 @@ macro_rules! for_each_kernel {
 
                 // What the kernels above read beside the operands.
                 sddmm_rows: $crate::sddmm::RowIndices;
+                sddmm_order_u32: $crate::sddmm::TileOrder<u32>;
+                sddmm_order_u16: $crate::sddmm::TileOrder<u16>;
                 sddmm_dense_b32: $crate::sddmm::DenseTranspose<u32>;
                 sddmm_dense_b16: $crate::sddmm::DenseTranspose<u16>;
             }

@@ -36,6 +36,8 @@ pub(crate) struct DevicePattern<I: Index> {
     pub(crate) masks: OnceLock<Masks>,
     /// The row of each nonzero, made when the first plan of SDDMM wants it.
     pub(crate) row_indices: OnceLock<Buffer<u32>>,
+    /// The order in which SDDMM takes tiles of nonzeros, made when the first plan wants it.
+    pub(crate) tile_order: OnceLock<Buffer<u32>>,
     /// The transposed pattern, once it was asked for.
     pub(crate) transposed: OnceLock<TransposedPattern<I>>,
 }
@@ -284,6 +286,7 @@ impl<I: Index> DevicePattern<I> {
             columns,
             masks: OnceLock::new(),
             row_indices: OnceLock::new(),
+            tile_order: OnceLock::new(),
             transposed: OnceLock::new(),
         })
     }

@@ -55,7 +55,8 @@ pub use lacuna_kernels::{IndexType, ValueType};
 pub use lacuna_matrix as matrix;
 pub use lacuna_sim as sim;
 pub use sddmm::{
-    Sddmm, SddmmAlgorithm, SddmmChoice, SddmmOperands, SddmmOptions, SddmmProblem, choose_sddmm, sddmm,
+    Sddmm, SddmmAlgorithm, SddmmChoice, SddmmOperands, SddmmOptions, SddmmOrder, SddmmProblem, choose_sddmm,
+    sddmm,
 };
 pub use spmm::{
     Choice, CostModel, LONG_ROWS, Precision, Problem, Spmm, SpmmAlgorithm, SpmmOperands, SpmmOptions, choose,

@@ -3,7 +3,7 @@ use std::borrow::Cow;
 
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
-use lacuna::{Arithmetic, CsrMatrix, Index, Precision, Sddmm, SddmmChoice, SddmmOptions};
+use lacuna::{Arithmetic, CsrMatrix, Index, Precision, Sddmm, SddmmChoice, SddmmOptions, SddmmOrder};
 use lacuna_reference::SddmmReference;
 
 use super::problem::{Problem, turned};
@@ -22,10 +22,10 @@ const ALL_PAIRS_UP_TO: [usize; 2] = [1 << 12, 1 << 28];
 
 /// Checks D = (A·Bᵀ) ⊙ I[C] against the oracle; gives the largest error over its bound.
 ///
-/// The library's choice runs twice on whole buffers, and with B given the other way, which must give the same bits; on slices
-/// of every alignment; and scaled by C. Where the problem is small every legal algorithm runs on whole buffers and, with the
-/// same bits, on slices of the least alignment that it takes; those that take TF32, too; and so with values rounded to 16
-/// bits. D is poisoned before each run, and what lies around slices is guarded.
+/// The library's choice runs twice on whole buffers, with tiles in either order, and with B given the other way, which must
+/// give the same bits; on slices of every alignment; and scaled by C. Where the problem is small every legal algorithm runs
+/// on whole buffers and, with the same bits, on slices of the least alignment that it takes; those that take TF32, too; and so
+/// with values rounded to 16 bits. D is poisoned before each run, and what lies around slices is guarded.
 ///
 /// # Errors
 /// What is wrong, with the algorithm and the placement.
@@ -99,6 +99,12 @@ impl<T: Number, I: Index> Subject<'_, T, I> {
         let reference = self.reference_of(&plan, Placement::WHOLE)?;
         let report = reference.check_scaled(self.problem.c.values(), &scaled).context("scaled")?;
         worst = worst.max(report.worst_over_bound);
+
+        for order in [SddmmOrder::Natural, SddmmOrder::ByColumn] {
+            let plan = Sddmm::plan_with(&self.c, self.problem.k, SddmmOptions::default().order(order))?;
+            let (_, ordered) = self.check(&plan, Placement::WHOLE)?;
+            self.same("tiles in one order, then another", &first, &ordered)?;
+        }
 
         let options = SddmmOptions::default().b_transposed();
         let plan = Sddmm::plan_with(&self.c, self.problem.k, options)?;

@@ -1,6 +1,7 @@
 //! SDDMM: D = (A·Bᵀ) ⊙ I[C] with C sparse, or scaled by C.
 //!
 //! [`conform()`] is the check that the cases on lengths, shapes and values share; the other modules make problems for it.
+mod api;
 mod batches;
 mod conform;
 mod lengths;
@@ -23,6 +24,7 @@ pub(crate) fn cases(options: Options) -> Vec<Case> {
     cases.extend(tiles::cases());
     cases.extend(values::cases());
     cases.extend(batches::cases());
+    cases.extend(api::cases());
     cases.extend(refusals::cases());
     cases.extend(random::cases(options));
     cases

@@ -7,7 +7,7 @@ use super::tile::{Scheme, Tile};
 use crate::spmm::SPARE;
 use crate::{DeviceIndex, DeviceValue};
 
-/// SDDMM by nonzeros: a group of `LANES` lanes computes `ITEMS` neighbouring nonzeros of D, `LANES` at a time.
+/// SDDMM by nonzeros: a group of `LANES` lanes computes [`TILE`] neighbouring nonzeros of D, `LANES` at a time.
 ///
 /// - `T`, `I`: types of all values, and of C's column indices. Sums are `f32`.
 /// - `V`: elements of K that a lane loads at once (1, 2, 4 or 8; 16 bytes at most).
@@ -15,19 +15,19 @@ use crate::{DeviceIndex, DeviceValue};
 ///   loaded once for all its nonzeros of the tile.
 /// - `N`: nonzeros whose rows of B are under way together (2 or 4).
 /// - `LANES`: lanes of a group (4, 8, 16 or 32). A whole warp serves long K, and few nonzeros.
-/// - `ITEMS`: nonzeros of a tile, a multiple of `LANES`.
+/// - `WARPS`: warps of a block. They never wait for each other, but share what L1 holds of B.
 ///
 /// Constants that do not fit together are refused when the kernel is named, not when it runs:
 ///
 /// ```
 /// use lacuna_kernels::Kernel;
 /// use lacuna_kernels::sddmm::Nonzeros;
-/// assert_eq!(<Nonzeros<f32, u32, 4, 1, 4, 8, 32> as Kernel>::TILE.block_items, 1024);
+/// assert_eq!(<Nonzeros<f32, u32, 4, 1, 4, 8, 8> as Kernel>::TILE.block_items, 1024);
 /// ```
 /// ```compile_fail,E0080
 /// # use lacuna_kernels::Kernel;
 /// # use lacuna_kernels::sddmm::Nonzeros;
-/// let _ = <Nonzeros<f32, u32, 4, 1, 4, 8, 30> as Kernel>::TILE; // the last turn has lanes without a nonzero
+/// let _ = <Nonzeros<f32, u32, 4, 1, 4, 64, 8> as Kernel>::TILE; // a group of more lanes than a warp has
 /// ```
 #[derive(Debug)]
 pub struct Nonzeros<
@@ -37,14 +37,14 @@ pub struct Nonzeros<
     const C: usize,
     const N: usize,
     const LANES: usize,
-    const ITEMS: usize,
+    const WARPS: u32,
 >(PhantomData<(T, I)>);
 
-/// Warps of a block. They never wait for each other.
-const WARPS: u32 = 8;
+/// Nonzeros of a tile.
+pub const TILE: u32 = 32;
 
-impl<T, I, const V: usize, const C: usize, const N: usize, const LANES: usize, const ITEMS: usize>
-    Nonzeros<T, I, V, C, N, LANES, ITEMS>
+impl<T, I, const V: usize, const C: usize, const N: usize, const LANES: usize, const WARPS: u32>
+    Nonzeros<T, I, V, C, N, LANES, WARPS>
 where
     T: DeviceValue,
     I: DeviceIndex,
@@ -74,19 +74,14 @@ where
             LANES.is_power_of_two() && LANES >= 4 && LANES <= WARP as usize,
             "lanes of one warp pair up in shuffles"
         );
-        assert!(ITEMS >= LANES && ITEMS.is_multiple_of(LANES), "each lane of a group gets a nonzero a turn");
+        assert!(WARPS >= 1 && Self::BLOCK_THREADS <= 1024, "a block has at most 1024 threads");
         assert!(N <= SPARE, "the indices of the last nonzeros are loaded with their neighbours");
         Tile {
             value: T::TYPE,
             index: I::TYPE,
             vector: V as u32,
-            block_items: Self::BLOCK_GROUPS * ITEMS as u32,
-            scheme: Scheme::Nonzeros {
-                lanes: LANES as u32,
-                vectors: C as u32,
-                at_once: N as u32,
-                items: ITEMS as u32,
-            },
+            block_items: Self::BLOCK_GROUPS * TILE,
+            scheme: Scheme::Nonzeros { lanes: LANES as u32, vectors: C as u32, at_once: N as u32 },
         }
     };
 }

@@ -8,6 +8,7 @@ mod config;
 mod dense;
 mod nonzeros;
 mod operands;
+mod order;
 mod rows;
 mod sums;
 mod tile;
@@ -15,8 +16,9 @@ mod tiles;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 
-pub use config::Nonzeros;
+pub use config::{Nonzeros, TILE};
 pub use dense::{DenseArgs, DenseTranspose};
+pub use order::{OrderArgs, TileOrder};
 pub use rows::{RowArgs, RowIndices};
 pub use tile::{Scheme, Tile};
 pub use tiles::{Half, Operand, Single, TileArgs, Tiles};
@@ -32,6 +34,8 @@ pub struct Args<T, I> {
     pub rows: GlobalPtr<u32>,
     /// The column of each nonzero; aligned likewise, with as many to spare, which are columns of C, too.
     pub columns: GlobalPtr<I>,
+    /// The tile of [`TILE`] nonzeros that each group of lanes takes; address 0 where they come as they stand.
+    pub order: GlobalPtr<u32>,
     /// What scales each result: the values of C; address 0 where nothing does.
     pub scale: GlobalPtr<T>,
     /// A, M×K.

@@ -1,7 +1,7 @@
 //! The kernel.
 //!
 //! ```text
-//!   nonzeros of C, row after row            A group of LANES lanes owns a tile of ITEMS neighbouring nonzeros, whatever
+//!   nonzeros of C, row after row            A group of LANES lanes owns a tile of 32 neighbouring nonzeros, whatever
 //!  ┌──────┬──────┬──────┬──────┬───         their rows: no group is without work. LANES of them at a time, it goes along
 //!  │ tile │ tile │ tile │ tile │ …          K by chunks, and lane i has vectors i, i + LANES, … of each:
 //!  └──────┴──────┴──────┴──────┴───           1. the rows of B of N nonzeros are loaded together;
@@ -10,12 +10,13 @@
 //!      B row   ├───┼───┼───┼───┼───┼─       Then the lanes exchange the parts of these sums (sums.rs), after which lane i
 //!              └───┴───┴───┴───┴───┴─       has the i-th whole, and the group writes LANES neighbours of D at once.
 //! ```
-//! Indices come from memory one load ahead of the rows that they name.
+//! Indices come from memory one load ahead of the rows that they name. Tiles may come in an order (order.rs) in which those
+//! of a block are near each other in B.
 use lacuna_gpu::Gpu;
 
 use super::operands::{Indices, Share, add_products, widened};
 use super::sums::transpose_add;
-use super::{Args, Nonzeros, Tile};
+use super::{Args, Nonzeros, TILE, Tile};
 use crate::{DeviceIndex, DeviceValue, Kernel};
 
 /// No row: matrices have fewer.
@@ -27,8 +28,8 @@ struct Held<const V: usize, const C: usize> {
     share: [[f32; V]; C],
 }
 
-impl<T, I, const V: usize, const C: usize, const N: usize, const LANES: usize, const ITEMS: usize> Kernel
-    for Nonzeros<T, I, V, C, N, LANES, ITEMS>
+impl<T, I, const V: usize, const C: usize, const N: usize, const LANES: usize, const WARPS: u32> Kernel
+    for Nonzeros<T, I, V, C, N, LANES, WARPS>
 where
     T: DeviceValue,
     I: DeviceIndex,
@@ -44,12 +45,17 @@ where
     unsafe fn run<G: Gpu>(gpu: G, args: Args<T, I>) {
         let group = gpu.thread_idx_x() / Self::GROUP;
         let lane = gpu.thread_idx_x() % Self::GROUP;
-        let mut base = (gpu.block_idx_x() * Self::BLOCK_GROUPS + group) * ITEMS as u32;
-        if base >= args.nnz {
+        let mut tile = gpu.block_idx_x() * Self::BLOCK_GROUPS + group;
+        if tile * TILE >= args.nnz {
             return;
         }
+        if args.order.address() != 0 {
+            // SAFETY: each tile has its place in the order.
+            [tile] = unsafe { gpu.load_readonly(args.order.add(tile as usize)) };
+        }
+        let mut base = tile * TILE;
         let left = args.nnz - base;
-        let end = base + if left < ITEMS as u32 { left } else { ITEMS as u32 };
+        let end = base + if left < TILE { left } else { TILE };
         let batch = u64::from(gpu.block_idx_z());
         let own = (lane * V as u32) as usize;
         let args = Args {
@@ -105,8 +111,8 @@ struct Turn {
     lane: u32,
 }
 
-impl<T, I, const V: usize, const C: usize, const N: usize, const LANES: usize, const ITEMS: usize>
-    Nonzeros<T, I, V, C, N, LANES, ITEMS>
+impl<T, I, const V: usize, const C: usize, const N: usize, const LANES: usize, const WARPS: u32>
+    Nonzeros<T, I, V, C, N, LANES, WARPS>
 where
     T: DeviceValue,
     I: DeviceIndex,

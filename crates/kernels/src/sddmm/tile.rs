@@ -28,8 +28,6 @@ pub enum Scheme {
         vectors: u32,
         /// Nonzeros whose rows of B are under way together.
         at_once: u32,
-        /// Nonzeros of a tile.
-        items: u32,
     },
     /// Blocks take a tile of D each, on tensor cores: [`Tiles`](super::Tiles). Its rows are the block's items.
     Tiles {
@@ -40,6 +38,8 @@ pub enum Scheme {
     },
     /// No product: makes the row of each nonzero, [`RowIndices`](super::RowIndices).
     Rows,
+    /// No product: makes the order in which tiles are taken, [`TileOrder`](super::TileOrder).
+    Order,
     /// No product: transposes a dense matrix, [`DenseTranspose`](super::DenseTranspose).
     Dense,
 }

@@ -66,8 +66,8 @@ pub enum SddmmAlgorithm {
     /// The library chooses.
     #[default]
     Auto,
-    /// Groups of `lanes` lanes take `items` neighbouring nonzeros each, `lanes` at a time, along chunks of K of which a lane
-    /// has `vectors` vectors of `vector` elements.
+    /// Groups of `lanes` lanes take 32 neighbouring nonzeros each, `lanes` at a time, along chunks of K of which a lane has
+    /// `vectors` vectors of `vector` elements; `warps` of 32 lanes in a block.
     Nonzeros {
         /// Elements a load.
         vector: u32,
@@ -75,8 +75,8 @@ pub enum SddmmAlgorithm {
         vectors: u32,
         /// Lanes of a group.
         lanes: u32,
-        /// Nonzeros of a group.
-        items: u32,
+        /// Warps a block.
+        warps: u32,
     },
     /// Blocks take a tile of D each, on tensor cores, and keep what C has of it. From compute capability 8.0 on.
     Tiles {
@@ -122,6 +122,18 @@ pub fn choose_sddmm(problem: &SddmmProblem) -> Vec<SddmmChoice> {
     choices
 }
 
+/// Bytes of B from which on tiles are ordered: a part of what L1 holds, which other data shares.
+const ORDERED_BYTES: u64 = 64 << 10;
+/// Nonzeros a multiprocessor from which on tiles are ordered: fewer all run at once, whatever their order.
+const ORDERED_NONZEROS: u64 = 2048;
+
+/// Whether it pays to take tiles by column.
+pub(super) fn is_ordered(problem: &SddmmProblem) -> bool {
+    let b_bytes = problem.cols as u64 * problem.k as u64 * u64::from(problem.value.bytes());
+    let nonzeros = ORDERED_NONZEROS * u64::from(problem.multiprocessors);
+    b_bytes > ORDERED_BYTES && problem.nnz as u64 >= nonzeros
+}
+
 /// The kernel that is this algorithm, where it may be used on `problem`; for [`SddmmAlgorithm::Auto`] the cheapest.
 pub(super) fn find(problem: &SddmmProblem, wanted: SddmmAlgorithm) -> Option<SddmmChoice> {
     match wanted {
@@ -137,8 +149,8 @@ fn able(problem: &SddmmProblem) -> impl Iterator<Item = SddmmChoice> {
         let fits = problem.vector.is_multiple_of(vector) && problem.k.is_multiple_of(vector as usize);
         let runs = entry.runs_on(problem.sm) && entry.shared_bytes <= problem.block_shared_bytes;
         let (algorithm, arithmetic) = match scheme {
-            Scheme::Nonzeros { lanes, vectors, items, .. } if entry.tile.index == problem.index => {
-                (SddmmAlgorithm::Nonzeros { vector, vectors, lanes, items }, None)
+            Scheme::Nonzeros { lanes, vectors, .. } if entry.tile.index == problem.index => {
+                (SddmmAlgorithm::Nonzeros { vector, vectors, lanes, warps: entry.threads / 32 }, None)
             }
             Scheme::Tiles { columns, arithmetic } if are_meant(problem, columns, arithmetic) => {
                 (SddmmAlgorithm::Tiles { rows: block_items, columns }, Some(arithmetic))
@@ -239,14 +251,21 @@ mod tests {
     }
 
     #[test]
+    fn tiles_are_ordered_where_b_is_large_and_nonzeros_are_many() {
+        assert!(is_ordered(&problem(1 << 20, 128, 4)));
+        assert!(!is_ordered(&problem(1 << 20, 4, 4)));
+        assert!(!is_ordered(&problem(1 << 17, 128, 4)));
+    }
+
+    #[test]
     fn an_algorithm_is_found_where_it_is_legal() {
         let problem = problem(640, 64, 4);
         let wanted = choose_sddmm(&problem).pop().unwrap();
         assert_eq!(find(&problem, wanted.algorithm), Some(wanted));
         assert_eq!(find(&problem, SddmmAlgorithm::Auto), Some(choose_sddmm(&problem)[0]));
-        let strange = SddmmAlgorithm::Nonzeros { vector: 4, vectors: 3, lanes: 8, items: 32 };
+        let strange = SddmmAlgorithm::Nonzeros { vector: 4, vectors: 3, lanes: 8, warps: 8 };
         assert_eq!(find(&problem, strange), None);
-        let vectors = SddmmAlgorithm::Nonzeros { vector: 4, vectors: 1, lanes: 8, items: 32 };
+        let vectors = SddmmAlgorithm::Nonzeros { vector: 4, vectors: 1, lanes: 8, warps: 8 };
         assert!(find(&problem, vectors).is_some());
         assert_eq!(find(&SddmmProblem { k: 62, ..problem }, vectors), None);
     }

@@ -2,10 +2,10 @@
 //!
 //! Its constants are estimates of an H200, not yet fitted to measurements (docs/sddmm.md): they order kernels, no more.
 use lacuna_kernels::Entry;
-use lacuna_kernels::sddmm::{Scheme, Tile};
+use lacuna_kernels::sddmm::{Scheme, TILE, Tile};
 use lacuna_kernels::spmm::Arithmetic;
 
-use super::choose::SddmmProblem;
+use super::choose::{SddmmProblem, is_ordered};
 
 /// Bytes that the L1 cache gives in a cycle, and of a cache line.
 const LINE: f64 = 128.0;
@@ -40,10 +40,10 @@ const TILE_SCALE: f64 = 0.72;
 /// Cycles of a multiprocessor, about; infinite for what computes no product.
 pub(super) fn cost(problem: &SddmmProblem, entry: &Entry<Tile>) -> f64 {
     match entry.tile.scheme {
-        Scheme::Nonzeros { .. } => of_nonzeros(problem, &entry.tile),
+        Scheme::Nonzeros { .. } => of_nonzeros(problem, entry),
         Scheme::Tiles { .. } if problem.k == 0 => f64::INFINITY,
         Scheme::Tiles { columns, arithmetic } => of_tiles(problem, entry, columns, arithmetic),
-        Scheme::Rows | Scheme::Dense => f64::INFINITY,
+        Scheme::Rows | Scheme::Order | Scheme::Dense => f64::INFINITY,
     }
 }
 
@@ -68,10 +68,11 @@ fn of_tiles(problem: &SddmmProblem, entry: &Entry<Tile>, columns: u32, arithmeti
 }
 
 /// For a kernel that goes by nonzeros; infinite for others.
-fn of_nonzeros(problem: &SddmmProblem, tile: &Tile) -> f64 {
-    let Scheme::Nonzeros { lanes, vectors, at_once, items } = tile.scheme else { return f64::INFINITY };
+fn of_nonzeros(problem: &SddmmProblem, entry: &Entry<Tile>) -> f64 {
+    let Entry { tile, threads, .. } = entry;
+    let Scheme::Nonzeros { lanes, vectors, at_once } = tile.scheme else { return f64::INFINITY };
     let [lanes, vectors, at_once, items, vector] =
-        [lanes, vectors, at_once, items, tile.vector].map(f64::from);
+        [lanes, vectors, at_once, TILE, tile.vector].map(f64::from);
     let bytes = f64::from(problem.value.bytes());
     let sms = f64::from(problem.multiprocessors);
     // Loads of a row by its group: those outside K cost nothing, but their products are issued.
@@ -95,5 +96,7 @@ fn of_nonzeros(problem: &SddmmProblem, tile: &Tile) -> f64 {
     let resident = RESIDENT_WARPS * (2.0 * FREE_REGISTERS / (FREE_REGISTERS + registers)).min(1.0);
     let waves = (tiles / (sms * resident)).ceil();
     let waiting = waves * turns * chunks * lanes / at_once * LATENCY;
-    work.max(waiting) + NOT_HIDDEN * work.min(waiting)
+    // Where a block's tiles read the same rows of B, larger blocks read each more often.
+    let sharing = if is_ordered(problem) { 1.0 / f64::from(*threads) } else { f64::from(*threads) * 1e-6 };
+    (1.0 + sharing) * (work.max(waiting) + NOT_HIDDEN * work.min(waiting))
 }

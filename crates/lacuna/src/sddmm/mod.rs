@@ -5,12 +5,12 @@
 mod choose;
 mod cost;
 mod dense;
+mod made;
 mod options;
 mod plan;
-mod rows;
 
 pub use choose::{SddmmAlgorithm, SddmmChoice, SddmmProblem, choose_sddmm};
-pub use options::SddmmOptions;
+pub use options::{SddmmOptions, SddmmOrder};
 pub use plan::{Sddmm, SddmmOperands};
 
 use lacuna_matrix::Csr;

@@ -2,6 +2,19 @@
 use super::SddmmAlgorithm;
 use crate::Precision;
 
+/// The order in which tiles of nonzeros are taken. Results do not depend on it; times do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SddmmOrder {
+    /// [`ByColumn`](SddmmOrder::ByColumn) where B is larger than a multiprocessor's cache, and tiles are many.
+    #[default]
+    Auto,
+    /// As the nonzeros stand.
+    Natural,
+    /// Near tiles by their first column, so that those that run together read the same rows of B.
+    ByColumn,
+}
+
 /// What may be asked of SDDMM: D = (A·Bᵀ) ⊙ I[C], for a batch of operands with any strides.
 ///
 /// The default is one product of operands without gaps, with B as N×K.
@@ -19,6 +32,8 @@ pub struct SddmmOptions {
     pub algorithm: SddmmAlgorithm,
     /// How exactly it is computed: see [`Precision`], where K stands for the length of rows.
     pub precision: Precision,
+    /// The order in which tiles of nonzeros are taken.
+    pub order: SddmmOrder,
     /// Whether B is given as K×N. It is then transposed first, into memory of the plan.
     pub b_transposed: bool,
     /// Elements from one row of A to the next, K if none.
@@ -38,6 +53,7 @@ impl Default for SddmmOptions {
         Self {
             algorithm: SddmmAlgorithm::Auto,
             precision: Precision::Single,
+            order: SddmmOrder::Auto,
             b_transposed: false,
             a_stride: None,
             b_stride: None,
@@ -58,6 +74,11 @@ impl SddmmOptions {
     #[must_use]
     pub fn precision(self, precision: Precision) -> Self {
         Self { precision, ..self }
+    }
+    /// With tiles taken in this order.
+    #[must_use]
+    pub fn order(self, order: SddmmOrder) -> Self {
+        Self { order, ..self }
     }
     /// With B given as K×N, row by row: D = (A·B) ⊙ I[C].
     #[must_use]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::sddmm::{Args, TileArgs};
 
-use super::choose::{SddmmChoice, SddmmProblem, choose_sddmm, find};
+use super::choose::{SddmmChoice, SddmmProblem, choose_sddmm, find, is_ordered};
 use super::dense::Turned;
-use super::{MAX_GRID_Z, OPERATION, SddmmAlgorithm, SddmmOptions};
+use super::{MAX_GRID_Z, OPERATION, SddmmAlgorithm, SddmmOptions, SddmmOrder};
 use crate::backend::Launch;
 use crate::csr::DevicePattern;
 use crate::layout::{Layout, Strides};
@@ -77,8 +77,8 @@ pub struct SddmmOperands<'o, T: Value = f32, I: Index = u32> {
 impl<T: Value, I: Index> Sddmm<T, I> {
     /// A plan for the pattern of `c` and products of length `k`, as many as `c` has matrices.
     ///
-    /// The first plan of a pattern makes what kernels read of it on the device, and waits for that: the row of each nonzero,
-    /// and masks where tiles are chosen.
+    /// The first plan of a pattern that needs it makes what kernels read of it on the device, and waits for that: the row of
+    /// each nonzero, an order of their tiles, and masks.
     ///
     /// # Errors
     /// [`Error::TooLarge`] from a K of 2³⁰ on, or where no buffer can hold A or B; [`Error::OutOfMemory`], or what the
@@ -156,8 +156,19 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         }
         if self.choices.iter().flatten().any(|choice| !choice.is_by_tiles()) {
             self.pattern.row_indices()?;
+            self.order()?;
         }
         Ok(self)
+    }
+
+    /// The address of the order in which tiles are taken; 0 where they come as they stand.
+    fn order(&self) -> Result<u64> {
+        let is_ordered = match self.options.order {
+            SddmmOrder::Auto => is_ordered(&self.problem),
+            SddmmOrder::Natural => false,
+            SddmmOrder::ByColumn => true,
+        };
+        if is_ordered { Ok(self.pattern.tile_order()?.as_slice().address()) } else { Ok(0) }
     }
 
     /// The kernel that runs where A and B are aligned to 16 bytes, as whole buffers are.
@@ -277,6 +288,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
             let args = Args::<T::Device, I::Device> {
                 rows: GlobalPtr::from_address(self.pattern.row_indices()?.as_slice().address()),
                 columns: GlobalPtr::from_address(self.pattern.columns.as_slice().address()),
+                order: GlobalPtr::from_address(self.order()?),
                 scale,
                 a,
                 b,

@@ -134,8 +134,14 @@ impl<O: Operand, const RT: usize, const WM: u32, const WN: u32> Tiles<O, RT, WM,
     const BM: u32 = WM * RT as u32 * 8;
     /// Columns of a block.
     const BN: u32 = WN * COLUMNS;
-    /// Blocks that share a multiprocessor: their threads have 168 registers each, where they are 384 together.
-    const BLOCKS: u32 = if Self::THREADS < 384 { 384 / Self::THREADS } else { 1 };
+    /// Blocks that share a multiprocessor, as far as registers (168 of each thread, or 128 of 16-bit values, which need no
+    /// parts) and 227 KiB of shared memory allow.
+    const BLOCKS: u32 = {
+        let by_registers = if O::CUTS { 384 } else { 512 } / Self::THREADS;
+        let by_shared = (227 << 10) / (Self::SHARED_BYTES + 1024);
+        let blocks = if by_registers < by_shared { by_registers } else { by_shared };
+        if blocks > 0 { blocks } else { 1 }
+    };
     const STAGE_BYTES: u32 = (Self::BM + Self::BN) * Stage::ROW;
 
     /// Whether C has an element in the block's tile.
@@ -236,18 +242,17 @@ impl<O: Operand, const RT: usize, const WM: u32, const WN: u32> Tiles<O, RT, WM,
                     *record = part.record(gpu, args, r as u32, odd as u32);
                 }
             }
-            for (r, (sums, records)) in sums.iter().zip(&records).enumerate() {
-                for (odd, record) in records.iter().enumerate() {
-                    for (n, sum) in sums.iter().enumerate() {
-                        for high in 0..2 {
-                            let (sum, i) = (sum[odd + 2 * high], 2 * n + high);
-                            let Some(index) = part.index(record, i as u32) else { continue };
-                            if O::CUTS && !sum.is_finite() {
-                                again |= 1 << (r * 8 + odd * 4 + i);
-                            } else {
-                                store_one(gpu, args, index, sum);
-                            }
+            for r in 0..RT {
+                for odd in 0..2 {
+                    let record = records[r][odd];
+                    for i in 0..2 * NT {
+                        let sum = sums[r][i / 2][odd + i % 2 * 2];
+                        let wanted = part.has(&record, i as u32);
+                        let whole = !O::CUTS || sum.is_finite();
+                        if wanted && whole {
+                            store_one(gpu, args, part.index(&record, i as u32), sum);
                         }
+                        again |= u64::from(wanted && !whole) << (r * 8 + odd * 4 + i);
                     }
                 }
             }
@@ -256,10 +261,8 @@ impl<O: Operand, const RT: usize, const WM: u32, const WN: u32> Tiles<O, RT, WM,
                 again &= again - 1;
                 let (r, odd, i) = (bit / 8, bit / 4 % 2, bit % 4);
                 let record = part.record(gpu, args, r, odd);
-                if let Some(index) = part.index(&record, i) {
-                    let column = part.chunk * COLUMNS + i * 8 + part.bit;
-                    store_one(gpu, args, index, again::again(gpu, args, [part.row + r * 8 + odd, column]));
-                }
+                let place = [part.row + r * 8 + odd, part.chunk * COLUMNS + part.column(i)];
+                store_one(gpu, args, part.index(&record, i), again::again(gpu, args, place));
             }
         }
     }
@@ -292,11 +295,22 @@ impl Part {
         RowMask { mask, first }
     }
 
-    /// Which nonzero of C its column of the `i`-th 8 is, if it is one.
+    /// Its column of the `i`-th 8, from the chunk's first on.
     #[inline(always)]
-    fn index(&self, record: &RowMask, i: u32) -> Option<u32> {
-        let bit = 1 << (i * 8 + self.bit);
-        (record.mask & bit != 0).then(|| record.first + (record.mask & (bit - 1)).count_ones())
+    fn column(&self, i: u32) -> u32 {
+        i * 8 + self.bit
+    }
+
+    /// Whether C has an element at that column.
+    #[inline(always)]
+    fn has(&self, record: &RowMask, i: u32) -> bool {
+        record.mask >> self.column(i) & 1 != 0
+    }
+
+    /// Which nonzero of C that is, if it has one there.
+    #[inline(always)]
+    fn index(&self, record: &RowMask, i: u32) -> u32 {
+        record.first + (record.mask & ((1 << self.column(i)) - 1)).count_ones()
     }
 }
 

@@ -66,10 +66,10 @@ impl<P: Products> Operand for Single<P> {
         sums: &mut [[[f32; 4]; NT]; RT],
     ) {
         for (n, [low, high]) in w.iter().enumerate() {
-            for h in [0, 2] {
-                let w = [low[h], high[h], low[h + 1], high[h + 1]];
+            for h in 0..2 {
+                let w = [low[2 * h], high[2 * h], low[2 * h + 1], high[2 * h + 1]];
                 for (x, sums) in x.iter().zip(sums.iter_mut()) {
-                    sums[n] = gpu.mma_tf32(w, [x[h], x[h + 1]], sums[n]);
+                    sums[n] = gpu.mma_tf32(w, [x[2 * h], x[2 * h + 1]], sums[n]);
                 }
             }
         }
@@ -130,10 +130,10 @@ impl<T: HalfValue> Operand for Half<T> {
         sums: &mut [[[f32; 4]; NT]; RT],
     ) {
         for (n, [low, high]) in w.iter().enumerate() {
-            for h in [0, 2] {
-                let w = [low[h], high[h], low[h + 1], high[h + 1]];
+            for h in 0..2 {
+                let w = [low[2 * h], high[2 * h], low[2 * h + 1], high[2 * h + 1]];
                 for (x, sums) in x.iter().zip(sums.iter_mut()) {
-                    sums[n] = T::mma(gpu, w, [x[h], x[h + 1]], sums[n]);
+                    sums[n] = T::mma(gpu, w, [x[2 * h], x[2 * h + 1]], sums[n]);
                 }
             }
         }
