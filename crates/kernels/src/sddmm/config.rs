@@ -5,9 +5,9 @@ use lacuna_gpu::WARP;
 
 use super::tile::{Scheme, Tile};
 use crate::spmm::SPARE;
-use crate::{DeviceIndex, DeviceValue};
+use crate::{Bounds, DeviceIndex, DeviceValue};
 
-/// SDDMM by nonzeros: a group of `LANES` lanes computes [`TILE`] neighbouring nonzeros of D, `LANES` at a time.
+/// SDDMM by nonzeros: a group of `LANES` lanes computes [`TILE`] neighbouring nonzeros of D, `N` at a time.
 ///
 /// - `T`, `I`: types of all values, and of C's column indices. Sums are `f32`.
 /// - `V`: elements of K that a lane loads at once (1, 2, 4 or 8; 16 bytes at most).
@@ -61,6 +61,9 @@ where
     pub(super) const STEP: u32 = Self::GROUP * V as u32;
     /// Elements of a chunk of K.
     pub(super) const CHUNK: u32 = Self::STEP * C as u32;
+
+    /// ptxas is told no number of blocks: what it takes by itself is what loads under way need.
+    pub(super) const REGISTER_BOUNDS: Bounds = Bounds { max_threads: Self::BLOCK_THREADS, min_blocks: 0 };
 
     /// The constants as numbers.
     pub(super) const NUMBERS: Tile = {

@@ -2,22 +2,22 @@
 //!
 //! ```text
 //!   nonzeros of C, row after row            A group of LANES lanes owns a tile of 32 neighbouring nonzeros, whatever
-//!  ┌──────┬──────┬──────┬──────┬───         their rows: no group is without work. LANES of them at a time, it goes along
+//!  ┌──────┬──────┬──────┬──────┬───         their rows: no group is without work. N of them at a time, it goes along
 //!  │ tile │ tile │ tile │ tile │ …          K by chunks, and lane i has vectors i, i + LANES, … of each:
-//!  └──────┴──────┴──────┴──────┴───           1. the rows of B of N nonzeros are loaded together;
+//!  └──────┴──────┴──────┴──────┴───           1. the rows of B of the N nonzeros are loaded together;
 //!      A row   ┌─0─┬─1─┬─2─┬─3─┬─0─┬─         2. A's row stays in registers as long as it is the same;
-//!      B row   ├───┼───┼───┼───┼───┼─         3. each lane adds its products to LANES sums in registers.
-//!      B row   ├───┼───┼───┼───┼───┼─       Then the lanes exchange the parts of these sums (sums.rs), after which lane i
-//!              └───┴───┴───┴───┴───┴─       has the i-th whole, and the group writes LANES neighbours of D at once.
+//!      B row   ├───┼───┼───┼───┼───┼─         3. each lane adds its products to N sums in registers.
+//!      B row   ├───┼───┼───┼───┼───┼─       Then the lanes exchange and add the parts of these sums (sums.rs). When each
+//!              └───┴───┴───┴───┴───┴─       lane has one, the group writes LANES neighbours of D at once.
 //! ```
 //! Indices come from memory one load ahead of the rows that they name. Tiles may come in an order (order.rs) in which those
 //! of a block are near each other in B.
 use lacuna_gpu::Gpu;
 
 use super::operands::{Indices, Share, add_products, widened};
-use super::sums::transpose_add;
+use super::sums::add_up;
 use super::{Args, Nonzeros, TILE, Tile};
-use crate::{DeviceIndex, DeviceValue, Kernel};
+use crate::{Bounds, DeviceIndex, DeviceValue, Kernel};
 
 /// No row: matrices have fewer.
 const NONE: u32 = u32::MAX;
@@ -40,6 +40,7 @@ where
     const TILE: Tile = Self::NUMBERS;
     const THREADS: u32 = Self::BLOCK_THREADS;
     const SHARED_BYTES: u32 = 0;
+    const BOUNDS: Bounds = Self::REGISTER_BOUNDS;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Args<T, I>) {
@@ -53,9 +54,9 @@ where
             // SAFETY: each tile has its place in the order.
             [tile] = unsafe { gpu.load_readonly(args.order.add(tile as usize)) };
         }
-        let mut base = tile * TILE;
-        let left = args.nnz - base;
-        let end = base + if left < TILE { left } else { TILE };
+        let mut at = tile * TILE;
+        let left = args.nnz - at;
+        let end = at + if left < TILE { left } else { TILE };
         let batch = u64::from(gpu.block_idx_z());
         let own = (lane * V as u32) as usize;
         let args = Args {
@@ -65,49 +66,31 @@ where
         };
 
         let mut held = Held { row: NONE, share: [[0.0; V]; C] };
-        // SAFETY: `base` is a nonzero.
-        let mut ahead = unsafe { Indices::<N>::load(gpu, &args, base) };
-        while base < end {
-            let mut sums = [0.0; LANES];
-            let mut k = 0;
-            loop {
-                let is_last = k + Self::CHUNK >= args.k;
-                let turn = Turn { base, after: if is_last { base + Self::GROUP } else { base }, k, lane };
-                if args.k > Self::CHUNK {
-                    held.row = NONE;
-                }
-                // SAFETY: as the caller promises of A and B; a whole chunk ends within K.
-                unsafe {
-                    if k + Self::CHUNK <= args.k {
-                        Self::add_chunk::<G, true>(gpu, &args, turn, &mut ahead, &mut held, &mut sums);
-                    } else {
-                        Self::add_chunk::<G, false>(gpu, &args, turn, &mut ahead, &mut held, &mut sums);
-                    }
-                }
-                k += Self::CHUNK;
-                if is_last {
-                    break;
-                }
+        let mut result = 0.0;
+        // SAFETY: `at` is a nonzero.
+        let mut ahead = unsafe { Indices::<N>::load(gpu, &args, at) };
+        while at < end {
+            let next = at + N as u32;
+            let sums = Self::sum(gpu, &args, Quad { at, next, lane }, &mut ahead, &mut held);
+            let sum = add_up(gpu, Self::group_mask(group), lane, Self::GROUP, sums);
+            if lane / N as u32 == at % Self::GROUP / N as u32 {
+                result = sum;
             }
-            let sum = transpose_add(gpu, Self::group_mask(group), lane, sums);
-            if base + lane < end {
+            let own = at / Self::GROUP * Self::GROUP + lane;
+            if (next % Self::GROUP == 0 || next >= end) && own < end {
                 // SAFETY: the nonzero is this lane's alone.
-                unsafe { store(gpu, &args, base + lane, batch, sum) };
+                unsafe { store(gpu, &args, own, batch, result) };
             }
-            base += Self::GROUP;
+            at = next;
         }
     }
 }
 
-/// What a group is at.
+/// What a group is at: `N` nonzeros from `at` on, then those from `next` on.
 #[derive(Clone, Copy)]
-struct Turn {
-    /// The first of its `LANES` nonzeros.
-    base: u32,
-    /// The first nonzero of what it does next: the same in another chunk, or the next turn's.
-    after: u32,
-    /// The chunk's first element of K.
-    k: u32,
+struct Quad {
+    at: u32,
+    next: u32,
     lane: u32,
 }
 
@@ -126,64 +109,91 @@ where
         }
     }
 
-    /// Adds a chunk of K to the sums of `LANES` nonzeros. `WHOLE`: K does not end in it.
-    ///
-    /// Past the last nonzero the indices stay what they were: such sums are of no use, and are not stored.
-    ///
-    /// # Safety
-    /// `args` has A and B from the lane's first element on, and they are live; `ahead` has the first indices.
+    /// A lane's part of the sums of `N` nonzeros, whose indices are `ahead`.
     #[inline(always)]
-    unsafe fn add_chunk<G: Gpu, const WHOLE: bool>(
+    fn sum<G: Gpu>(
         gpu: G,
         args: &Args<T, I>,
-        turn: Turn,
+        quad: Quad,
         ahead: &mut Indices<N>,
         held: &mut Held<V, C>,
-        sums: &mut [f32; LANES],
-    ) {
-        let mut inside = [true; C];
-        if !WHOLE {
-            let own = turn.k + turn.lane * V as u32;
-            for (c, inside) in inside.iter_mut().enumerate() {
-                *inside = own + c as u32 * Self::STEP < args.k;
+    ) -> [f32; N] {
+        let mut sums = [0.0; N];
+        let mut k = 0;
+        loop {
+            let is_last = k + Self::CHUNK >= args.k;
+            let indices = *ahead;
+            let after = if is_last { quad.next } else { quad.at };
+            if args.k > Self::CHUNK {
+                held.row = NONE;
+            }
+            // SAFETY: as the kernel's caller promises of A and B; a whole chunk ends within K.
+            unsafe {
+                if after < args.nnz {
+                    *ahead = Indices::load(gpu, args, after);
+                }
+                if k + Self::CHUNK <= args.k {
+                    Self::add_chunk(gpu, args, k, [true; C], &indices, held, &mut sums);
+                } else {
+                    let mut inside = [false; C];
+                    for (c, inside) in inside.iter_mut().enumerate() {
+                        *inside = k + quad.lane * V as u32 + c as u32 * Self::STEP < args.k;
+                    }
+                    Self::add_chunk(gpu, args, k, inside, &indices, held, &mut sums);
+                }
+            }
+            k += Self::CHUNK;
+            if is_last {
+                return sums;
             }
         }
-        let a = Share::new(args.a.add(turn.k as usize), args.a_stride_bytes, inside);
-        let b = Share::new(args.b.add(turn.k as usize), args.b_stride_bytes, inside);
-        for step in 0..LANES / N {
-            let Indices { rows, columns } = *ahead;
-            let next = (step + 1) * N;
-            let next = if next < LANES { turn.base + next as u32 } else { turn.after };
-            // SAFETY: indices are loaded of nonzeros, and are rows of A and of B.
-            unsafe {
-                let mut of_b = [[[T::default(); V]; C]; N];
-                for (share, &column) in of_b.iter_mut().zip(&columns) {
-                    *share = b.load(gpu, column, Self::STEP);
-                }
-                if next < args.nnz {
-                    *ahead = Indices::load(gpu, args, next);
-                }
-                let sums = &mut sums[step * N..][..N];
-                // Rows rise: with the last all are the one held.
-                if rows[N - 1] != held.row && rows[0] != rows[N - 1] {
-                    let mut of_a = [[[T::default(); V]; C]; N];
-                    for (share, &row) in of_a.iter_mut().zip(&rows) {
-                        *share = a.load(gpu, row, Self::STEP);
-                    }
-                    for (sum, (of_a, of_b)) in sums.iter_mut().zip(of_a.iter().zip(&of_b)) {
-                        add_products(gpu, &widened(gpu, of_a), of_b, sum);
-                    }
-                    *held = Held { row: rows[N - 1], share: widened(gpu, &of_a[N - 1]) };
-                } else {
-                    if rows[0] != held.row {
-                        let share = widened(gpu, &a.load(gpu, rows[0], Self::STEP));
-                        *held = Held { row: rows[0], share };
-                    }
-                    for (sum, of_b) in sums.iter_mut().zip(&of_b) {
-                        add_products(gpu, &held.share, of_b, sum);
-                    }
+    }
+
+    /// Adds the chunk from `k` on, of which the lane has the vectors `inside`.
+    ///
+    /// # Safety
+    /// `args` has A and B from the lane's first element on, and they are live; `indices` are rows of theirs.
+    #[inline(always)]
+    unsafe fn add_chunk<G: Gpu>(
+        gpu: G,
+        args: &Args<T, I>,
+        k: u32,
+        inside: [bool; C],
+        indices: &Indices<N>,
+        held: &mut Held<V, C>,
+        sums: &mut [f32; N],
+    ) {
+        let a = Share::new(args.a.add(k as usize), args.a_stride_bytes, inside);
+        let b = Share::new(args.b.add(k as usize), args.b_stride_bytes, inside);
+        let Indices { rows, columns } = *indices;
+        let mut of_b = [[[T::default(); V]; C]; N];
+        for (share, &column) in of_b.iter_mut().zip(&columns) {
+            // SAFETY: as promised by the caller.
+            *share = unsafe { b.load(gpu, column, Self::STEP) };
+        }
+        // Rows rise. Nearly always all are one, and the one that is held.
+        let mut row = rows[0];
+        loop {
+            if row != held.row {
+                // SAFETY: as promised by the caller.
+                let share = unsafe { a.load(gpu, row, Self::STEP) };
+                *held = Held { row, share: widened(gpu, &share) };
+            }
+            for i in 0..N {
+                if rows[i] == row {
+                    add_products(gpu, &held.share, &of_b[i], &mut sums[i]);
                 }
             }
+            if row == rows[N - 1] {
+                return;
+            }
+            let mut higher = rows[N - 1];
+            for i in (1..N - 1).rev() {
+                if rows[i] > row {
+                    higher = rows[i];
+                }
+            }
+            row = higher;
         }
     }
 }

@@ -16,7 +16,7 @@ const ISSUED: f64 = 4.0;
 const LATENCY: f64 = 600.0;
 /// Resident warps of a multiprocessor; of those kernels whose loads under way take many registers, fewer.
 const RESIDENT_WARPS: f64 = 32.0;
-/// Registers of loads under way, and of sums, from which on warps get fewer.
+/// Registers of loads under way, of A and of sums, from which on warps get fewer.
 const FREE_REGISTERS: f64 = 40.0;
 /// The part of the smaller of working and waiting that is not hidden behind the larger.
 const NOT_HIDDEN: f64 = 0.3;
@@ -81,9 +81,11 @@ fn of_nonzeros(problem: &SddmmProblem, entry: &Entry<Tile>) -> f64 {
     let groups = WARP / lanes;
     let lines = groups * (lanes * vector * bytes / LINE).ceil();
 
-    // A turn of a warp: `lanes` nonzeros of each of its groups. A's rows are loaded at least once a tile and chunk.
-    let rows_of_a = if chunks > 1.0 { 1.0 } else { lanes / items };
-    let l1 = (lanes + rows_of_a) * loads * lines + chunks * 2.0 * lanes / at_once + (lanes - 1.0) + groups;
+    // A turn of a warp: `lanes` nonzeros of each of its groups. A row of A that is loaded by chunks is loaded for each of
+    // the nonzeros that are under way together.
+    let rows_of_a = lanes / if chunks > 1.0 { at_once } else { items };
+    let shuffles = lanes / at_once * (at_once - 1.0 + (lanes / at_once).log2());
+    let l1 = (lanes + rows_of_a) * loads * lines + chunks * 2.0 * lanes / at_once + shuffles + groups;
     let conversions = if problem.value.bytes() == 2 { 1.0 } else { 0.0 };
     let products = lanes * chunks * vectors * (vector * (1.0 + conversions) + 2.0);
     let other = chunks * 8.0 * lanes / at_once + 3.0 * lanes;
@@ -92,7 +94,7 @@ fn of_nonzeros(problem: &SddmmProblem, entry: &Entry<Tile>) -> f64 {
     let tiles = (problem.nnz as f64 * problem.batch as f64 / (items * groups)).ceil();
     let turns = items / lanes;
     let work = (tiles / sms).max(1.0) * turns * turn;
-    let registers = at_once * vectors * vector * bytes / 4.0 + vectors * vector + lanes;
+    let registers = at_once * vectors * vector * bytes / 4.0 + vectors * vector + at_once;
     let resident = RESIDENT_WARPS * (2.0 * FREE_REGISTERS / (FREE_REGISTERS + registers)).min(1.0);
     let waves = (tiles / (sms * resident)).ceil();
     let waiting = waves * turns * chunks * lanes / at_once * LATENCY;
