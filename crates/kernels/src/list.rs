@@ -204,9 +204,9 @@ macro_rules! for_each_kernel {
             sddmm {
                 // Elements a load, loads a lane, nonzeros at once, lanes, warps: see sddmm/config.rs.
                 sddmm_f32_v4x4_l8_w8: $crate::sddmm::Nonzeros<f32, u32, 4, 4, 2, 8, 8>;
-                sddmm_f32_v4x4_l8_w16: $crate::sddmm::Nonzeros<f32, u32, 4, 4, 2, 8, 16>;
+                sddmm_f32_v4x4_l8_w12: $crate::sddmm::Nonzeros<f32, u32, 4, 4, 2, 8, 12>;
                 sddmm_f32_v4x2_l8_w8: $crate::sddmm::Nonzeros<f32, u32, 4, 2, 4, 8, 8>;
-                sddmm_f32_v4x2_l8_w16: $crate::sddmm::Nonzeros<f32, u32, 4, 2, 4, 8, 16>;
+                sddmm_f32_v4x2_l8_w12: $crate::sddmm::Nonzeros<f32, u32, 4, 2, 4, 8, 12>;
                 sddmm_f32_v4x1_l8_w8: $crate::sddmm::Nonzeros<f32, u32, 4, 1, 4, 8, 8>;
                 sddmm_f32_v4x1_l4_w8: $crate::sddmm::Nonzeros<f32, u32, 4, 1, 4, 4, 8>;
                 sddmm_f32_v4x2_l16_w8: $crate::sddmm::Nonzeros<f32, u32, 4, 2, 4, 16, 8>;
@@ -219,9 +219,9 @@ macro_rules! for_each_kernel {
                 sddmm_f32_v1x4_l32_w8: $crate::sddmm::Nonzeros<f32, u32, 1, 4, 4, 32, 8>;
 
                 sddmm_f16_v8x2_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 2, 2, 8, 8>;
-                sddmm_f16_v8x2_l8_w16: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 2, 2, 8, 16>;
+                sddmm_f16_v8x2_l8_w12: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 2, 2, 8, 12>;
                 sddmm_f16_v8x1_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 1, 4, 8, 8>;
-                sddmm_f16_v8x1_l8_w16: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 1, 4, 8, 16>;
+                sddmm_f16_v8x1_l8_w12: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 1, 4, 8, 12>;
                 sddmm_f16_v8x1_l4_w8: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 1, 4, 4, 8>;
                 sddmm_f16_v8x1_l32_w8: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 1, 4, 32, 8>;
                 sddmm_f16_v4x2_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u32, 4, 2, 4, 8, 8>;
@@ -230,9 +230,8 @@ macro_rules! for_each_kernel {
                 sddmm_f16_v1x4_l32_w8: $crate::sddmm::Nonzeros<$crate::F16, u32, 1, 4, 4, 32, 8>;
 
                 sddmm_bf16_v8x2_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 2, 2, 8, 8>;
-                sddmm_bf16_v8x2_l8_w16: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 2, 2, 8, 16>;
+                sddmm_bf16_v8x2_l8_w12: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 2, 2, 8, 12>;
                 sddmm_bf16_v8x1_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 1, 4, 8, 8>;
-                sddmm_bf16_v8x1_l8_w16: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 1, 4, 8, 16>;
                 sddmm_bf16_v8x1_l4_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 1, 4, 4, 8>;
                 sddmm_bf16_v8x1_l32_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 1, 4, 32, 8>;
                 sddmm_bf16_v4x2_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 4, 2, 4, 8, 8>;
@@ -241,9 +240,9 @@ macro_rules! for_each_kernel {
                 sddmm_bf16_v1x4_l32_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 1, 4, 4, 32, 8>;
 
                 sddmm_f32_u16_v4x4_l8_w8: $crate::sddmm::Nonzeros<f32, u16, 4, 4, 2, 8, 8>;
-                sddmm_f32_u16_v4x4_l8_w16: $crate::sddmm::Nonzeros<f32, u16, 4, 4, 2, 8, 16>;
+                sddmm_f32_u16_v4x4_l8_w12: $crate::sddmm::Nonzeros<f32, u16, 4, 4, 2, 8, 12>;
                 sddmm_f32_u16_v4x2_l8_w8: $crate::sddmm::Nonzeros<f32, u16, 4, 2, 4, 8, 8>;
-                sddmm_f32_u16_v4x2_l8_w16: $crate::sddmm::Nonzeros<f32, u16, 4, 2, 4, 8, 16>;
+                sddmm_f32_u16_v4x2_l8_w12: $crate::sddmm::Nonzeros<f32, u16, 4, 2, 4, 8, 12>;
                 sddmm_f32_u16_v4x1_l8_w8: $crate::sddmm::Nonzeros<f32, u16, 4, 1, 4, 8, 8>;
                 sddmm_f32_u16_v4x2_l32_w8: $crate::sddmm::Nonzeros<f32, u16, 4, 2, 4, 32, 8>;
                 sddmm_f32_u16_v2x2_l8_w8: $crate::sddmm::Nonzeros<f32, u16, 2, 2, 4, 8, 8>;
@@ -251,9 +250,9 @@ macro_rules! for_each_kernel {
                 sddmm_f32_u16_v1x4_l32_w8: $crate::sddmm::Nonzeros<f32, u16, 1, 4, 4, 32, 8>;
 
                 sddmm_f16_u16_v8x2_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 2, 2, 8, 8>;
-                sddmm_f16_u16_v8x2_l8_w16: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 2, 2, 8, 16>;
+                sddmm_f16_u16_v8x2_l8_w12: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 2, 2, 8, 12>;
                 sddmm_f16_u16_v8x1_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 1, 4, 8, 8>;
-                sddmm_f16_u16_v8x1_l8_w16: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 1, 4, 8, 16>;
+                sddmm_f16_u16_v8x1_l8_w12: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 1, 4, 8, 12>;
                 sddmm_f16_u16_v8x1_l4_w8: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 1, 4, 4, 8>;
                 sddmm_f16_u16_v8x1_l32_w8: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 1, 4, 32, 8>;
                 sddmm_f16_u16_v4x2_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u16, 4, 2, 4, 8, 8>;
@@ -262,9 +261,8 @@ macro_rules! for_each_kernel {
                 sddmm_f16_u16_v1x4_l32_w8: $crate::sddmm::Nonzeros<$crate::F16, u16, 1, 4, 4, 32, 8>;
 
                 sddmm_bf16_u16_v8x2_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 2, 2, 8, 8>;
-                sddmm_bf16_u16_v8x2_l8_w16: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 2, 2, 8, 16>;
+                sddmm_bf16_u16_v8x2_l8_w12: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 2, 2, 8, 12>;
                 sddmm_bf16_u16_v8x1_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 1, 4, 8, 8>;
-                sddmm_bf16_u16_v8x1_l8_w16: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 1, 4, 8, 16>;
                 sddmm_bf16_u16_v8x1_l4_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 1, 4, 4, 8>;
                 sddmm_bf16_u16_v8x1_l32_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 1, 4, 32, 8>;
                 sddmm_bf16_u16_v4x2_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 4, 2, 4, 8, 8>;
