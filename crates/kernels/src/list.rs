@@ -326,9 +326,9 @@ macro_rules! for_each_kernel {
             sddmm {
                 // Elements a load, loads a lane, nonzeros at once, lanes, warps: see sddmm/config.rs.
                 sddmm_f32_v4x4_l8_w8: $crate::sddmm::Nonzeros<f32, u32, 4, 4, 2, 8, 8>;
-                sddmm_f32_v4x4_l8_w16: $crate::sddmm::Nonzeros<f32, u32, 4, 4, 2, 8, 16>;
+                sddmm_f32_v4x4_l8_w12: $crate::sddmm::Nonzeros<f32, u32, 4, 4, 2, 8, 12>;
                 sddmm_f32_v4x2_l8_w8: $crate::sddmm::Nonzeros<f32, u32, 4, 2, 4, 8, 8>;
-                sddmm_f32_v4x2_l8_w16: $crate::sddmm::Nonzeros<f32, u32, 4, 2, 4, 8, 16>;
+                sddmm_f32_v4x2_l8_w12: $crate::sddmm::Nonzeros<f32, u32, 4, 2, 4, 8, 12>;
                 sddmm_f32_v4x1_l8_w8: $crate::sddmm::Nonzeros<f32, u32, 4, 1, 4, 8, 8>;
                 sddmm_f32_v4x1_l4_w8: $crate::sddmm::Nonzeros<f32, u32, 4, 1, 4, 4, 8>;
                 sddmm_f32_v4x2_l16_w8: $crate::sddmm::Nonzeros<f32, u32, 4, 2, 4, 16, 8>;
@@ -341,9 +341,9 @@ macro_rules! for_each_kernel {
                 sddmm_f32_v1x4_l32_w8: $crate::sddmm::Nonzeros<f32, u32, 1, 4, 4, 32, 8>;
 
                 sddmm_f16_v8x2_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 2, 2, 8, 8>;
-                sddmm_f16_v8x2_l8_w16: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 2, 2, 8, 16>;
+                sddmm_f16_v8x2_l8_w12: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 2, 2, 8, 12>;
                 sddmm_f16_v8x1_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 1, 4, 8, 8>;
-                sddmm_f16_v8x1_l8_w16: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 1, 4, 8, 16>;
+                sddmm_f16_v8x1_l8_w12: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 1, 4, 8, 12>;
                 sddmm_f16_v8x1_l4_w8: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 1, 4, 4, 8>;
                 sddmm_f16_v8x1_l32_w8: $crate::sddmm::Nonzeros<$crate::F16, u32, 8, 1, 4, 32, 8>;
                 sddmm_f16_v4x2_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u32, 4, 2, 4, 8, 8>;
@@ -352,9 +352,8 @@ macro_rules! for_each_kernel {
                 sddmm_f16_v1x4_l32_w8: $crate::sddmm::Nonzeros<$crate::F16, u32, 1, 4, 4, 32, 8>;
 
                 sddmm_bf16_v8x2_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 2, 2, 8, 8>;
-                sddmm_bf16_v8x2_l8_w16: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 2, 2, 8, 16>;
+                sddmm_bf16_v8x2_l8_w12: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 2, 2, 8, 12>;
                 sddmm_bf16_v8x1_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 1, 4, 8, 8>;
-                sddmm_bf16_v8x1_l8_w16: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 1, 4, 8, 16>;
                 sddmm_bf16_v8x1_l4_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 1, 4, 4, 8>;
                 sddmm_bf16_v8x1_l32_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 8, 1, 4, 32, 8>;
                 sddmm_bf16_v4x2_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 4, 2, 4, 8, 8>;
@@ -363,9 +362,9 @@ macro_rules! for_each_kernel {
                 sddmm_bf16_v1x4_l32_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u32, 1, 4, 4, 32, 8>;
 
                 sddmm_f32_u16_v4x4_l8_w8: $crate::sddmm::Nonzeros<f32, u16, 4, 4, 2, 8, 8>;
-                sddmm_f32_u16_v4x4_l8_w16: $crate::sddmm::Nonzeros<f32, u16, 4, 4, 2, 8, 16>;
+                sddmm_f32_u16_v4x4_l8_w12: $crate::sddmm::Nonzeros<f32, u16, 4, 4, 2, 8, 12>;
                 sddmm_f32_u16_v4x2_l8_w8: $crate::sddmm::Nonzeros<f32, u16, 4, 2, 4, 8, 8>;
-                sddmm_f32_u16_v4x2_l8_w16: $crate::sddmm::Nonzeros<f32, u16, 4, 2, 4, 8, 16>;
+                sddmm_f32_u16_v4x2_l8_w12: $crate::sddmm::Nonzeros<f32, u16, 4, 2, 4, 8, 12>;
                 sddmm_f32_u16_v4x1_l8_w8: $crate::sddmm::Nonzeros<f32, u16, 4, 1, 4, 8, 8>;
                 sddmm_f32_u16_v4x2_l32_w8: $crate::sddmm::Nonzeros<f32, u16, 4, 2, 4, 32, 8>;
                 sddmm_f32_u16_v2x2_l8_w8: $crate::sddmm::Nonzeros<f32, u16, 2, 2, 4, 8, 8>;
@@ -373,9 +372,9 @@ macro_rules! for_each_kernel {
                 sddmm_f32_u16_v1x4_l32_w8: $crate::sddmm::Nonzeros<f32, u16, 1, 4, 4, 32, 8>;
 
                 sddmm_f16_u16_v8x2_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 2, 2, 8, 8>;
-                sddmm_f16_u16_v8x2_l8_w16: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 2, 2, 8, 16>;
+                sddmm_f16_u16_v8x2_l8_w12: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 2, 2, 8, 12>;
                 sddmm_f16_u16_v8x1_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 1, 4, 8, 8>;
-                sddmm_f16_u16_v8x1_l8_w16: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 1, 4, 8, 16>;
+                sddmm_f16_u16_v8x1_l8_w12: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 1, 4, 8, 12>;
                 sddmm_f16_u16_v8x1_l4_w8: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 1, 4, 4, 8>;
                 sddmm_f16_u16_v8x1_l32_w8: $crate::sddmm::Nonzeros<$crate::F16, u16, 8, 1, 4, 32, 8>;
                 sddmm_f16_u16_v4x2_l8_w8: $crate::sddmm::Nonzeros<$crate::F16, u16, 4, 2, 4, 8, 8>;
@@ -384,15 +383,42 @@ macro_rules! for_each_kernel {
                 sddmm_f16_u16_v1x4_l32_w8: $crate::sddmm::Nonzeros<$crate::F16, u16, 1, 4, 4, 32, 8>;
 
                 sddmm_bf16_u16_v8x2_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 2, 2, 8, 8>;
-                sddmm_bf16_u16_v8x2_l8_w16: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 2, 2, 8, 16>;
+                sddmm_bf16_u16_v8x2_l8_w12: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 2, 2, 8, 12>;
                 sddmm_bf16_u16_v8x1_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 1, 4, 8, 8>;
-                sddmm_bf16_u16_v8x1_l8_w16: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 1, 4, 8, 16>;
                 sddmm_bf16_u16_v8x1_l4_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 1, 4, 4, 8>;
                 sddmm_bf16_u16_v8x1_l32_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 8, 1, 4, 32, 8>;
                 sddmm_bf16_u16_v4x2_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 4, 2, 4, 8, 8>;
                 sddmm_bf16_u16_v2x2_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 2, 2, 4, 8, 8>;
                 sddmm_bf16_u16_v1x4_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 1, 4, 4, 8, 8>;
                 sddmm_bf16_u16_v1x4_l32_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 1, 4, 4, 32, 8>;
+
+                // Rows and columns of a tile: see sddmm/tiles/mod.rs.
+                #[cfg(lacuna_sm = "80")]
+                sddmm_f32_split_64x128: $crate::sddmm::Tiles<$crate::sddmm::Single<$crate::spmm::Split>, 8, 1, 4>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_f32_split_128x64: $crate::sddmm::Tiles<$crate::sddmm::Single<$crate::spmm::Split>, 8, 2, 2>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_f32_split_128x128: $crate::sddmm::Tiles<$crate::sddmm::Single<$crate::spmm::Split>, 8, 2, 4>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_f32_split_32x128: $crate::sddmm::Tiles<$crate::sddmm::Single<$crate::spmm::Split>, 4, 1, 4>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_f32_split_32x64: $crate::sddmm::Tiles<$crate::sddmm::Single<$crate::spmm::Split>, 4, 1, 2>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_f32_tf32_64x128: $crate::sddmm::Tiles<$crate::sddmm::Single<$crate::spmm::Tf32>, 8, 1, 4>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_f32_tf32_32x128: $crate::sddmm::Tiles<$crate::sddmm::Single<$crate::spmm::Tf32>, 4, 1, 4>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_f16_tile_64x128: $crate::sddmm::Tiles<$crate::sddmm::Half<$crate::F16>, 8, 1, 4>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_f16_tile_128x128: $crate::sddmm::Tiles<$crate::sddmm::Half<$crate::F16>, 8, 2, 4>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_f16_tile_32x64: $crate::sddmm::Tiles<$crate::sddmm::Half<$crate::F16>, 4, 1, 2>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_bf16_tile_64x128: $crate::sddmm::Tiles<$crate::sddmm::Half<$crate::Bf16>, 8, 1, 4>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_bf16_tile_128x128: $crate::sddmm::Tiles<$crate::sddmm::Half<$crate::Bf16>, 8, 2, 4>;
+                #[cfg(lacuna_sm = "80")]
+                sddmm_bf16_tile_32x64: $crate::sddmm::Tiles<$crate::sddmm::Half<$crate::Bf16>, 4, 1, 2>;
 
                 // What the kernels above read beside the operands.
                 sddmm_rows: $crate::sddmm::RowIndices;

@@ -7,8 +7,8 @@ use lacuna_kernels::spmm::{ALIGNED, RowRecord, SPARE};
 use lacuna_matrix::{Csr, Pattern, PatternStats, rows_by_length};
 
 use crate::attention::Quads;
+use crate::masks::Masks;
 use crate::softmax::RowLengths;
-use crate::spmm::Masks;
 use crate::{Buffer, Device, Error, Index, Result, Slice, SliceMut, TransposedPattern, Value};
 
 /// A CSR matrix on a device, or a batch of them with one pattern. The pattern, with what was worked out from it once, is

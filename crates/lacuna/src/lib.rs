@@ -38,6 +38,7 @@ mod device;
 mod element;
 mod error;
 mod layout;
+mod masks;
 mod sddmm;
 mod softmax;
 mod spmm;

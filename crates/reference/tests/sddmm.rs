@@ -106,6 +106,48 @@ fn results_may_be_scaled_and_rounded() {
     assert!(reference.check_scaled(&scale, &narrow(&sums)).is_err());
 }
 
+/// The upper 19 bits of a number.
+fn tf32(x: f32) -> f32 {
+    f32::from_bits(x.to_bits() & !0x1fff)
+}
+
+#[test]
+fn the_arithmetic_decides_how_close_a_result_must_be() {
+    let k = 64;
+    let (pattern, a, b) = problem(k);
+    let reference = sddmm(&pattern, &a, &b, k).unwrap();
+    let cut = |values: &[f32]| values.iter().map(|&x| tf32(x)).collect::<Vec<_>>();
+    let got = sampled(&pattern, &cut(&a), &cut(&b), k, forward);
+    let check = |precision| reference.clone().precision(precision).unwrap().check(&got);
+    for too_close in [Precision::Fp32, Precision::Tensor, Precision::Split] {
+        assert!(check(too_close).is_err(), "{too_close:?}");
+    }
+    assert!(check(Precision::Tf32).unwrap().worst_over_bound < 1.0);
+}
+
+/// Tensor cores may take what is below the normal numbers for zero; `f32` arithmetic may not.
+#[test]
+fn tiny_factors_may_be_lost_on_tensor_cores() {
+    let k = 8;
+    let (pattern, mut a, b) = problem(k);
+    a.iter_mut().for_each(|value| *value *= 2.0_f32.powi(-130));
+    let reference = sddmm(&pattern, &a, &b, k).unwrap();
+    let lost = vec![0.0; pattern.nnz()];
+    assert!(reference.check(&lost).is_err());
+    for precision in [Precision::Split, Precision::Tf32] {
+        reference.clone().precision(precision).unwrap().check(&lost).unwrap();
+    }
+}
+
+#[test]
+fn sums_too_long_for_an_arithmetic_are_refused() {
+    let k = Precision::Split.max_terms() as usize + 1;
+    let pattern = Pattern::new(1, 1, vec![0, 1], vec![0]).unwrap();
+    let reference = sddmm(&pattern, &vec![1.0; k], &vec![1.0; k], k).unwrap();
+    let error = reference.precision(Precision::Split).unwrap_err();
+    assert!(matches!(error, ReferenceError::TooLong { terms, .. } if terms == k), "{error}");
+}
+
 #[test]
 fn factors_cut_to_tf32_have_a_bound_of_their_own() {
     let k = 64;

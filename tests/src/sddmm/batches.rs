@@ -2,9 +2,11 @@
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
 use lacuna::matrix::{Csr, Pattern, generate};
-use lacuna::{CsrMatrix, Index, Sddmm, SddmmOptions};
+use lacuna::{CsrMatrix, Index, Sddmm, SddmmAlgorithm, SddmmOptions};
 
+use super::conform::precision_at;
 use super::problem::turned;
+use super::tiles::MIN_SM;
 use crate::expect::same_bits;
 use crate::number::rounded;
 use crate::spmm::Placement;
@@ -18,7 +20,7 @@ const N: usize = 14;
 /// Name, what it is, K, and the options.
 type Batch = (&'static str, &'static str, usize, fn(SddmmOptions) -> SddmmOptions);
 
-const CASES: [Batch; 11] = [
+const CASES: [Batch; 15] = [
     ("gaps", "gaps after rows of A and B", 20, |options| options.a_stride(24).b_stride(32)),
     ("odd_gaps", "gaps that no vector allows", 20, |options| options.a_stride(23).b_stride(21)),
     ("batch", "a batch without gaps", 20, |options| options.batch(BATCH)),
@@ -42,7 +44,21 @@ const CASES: [Batch; 11] = [
     ("turned_shared", "one B as K×N for all", 9, |options| {
         options.b_transposed().batch(BATCH).b_batch_stride(0)
     }),
+    ("tiles", "a batch on tensor cores, without gaps", 64, |options| tiles(options)),
+    ("tiles_with_gaps", "a batch on tensor cores, with gaps after rows and matrices", 72, |options| {
+        let options = tiles(options).a_stride(80).b_stride(88);
+        options.a_batch_stride(80 * M + 8).b_batch_stride(88 * N + 16)
+    }),
+    ("tiles_shared", "a batch on tensor cores that shares A", 136, |options| {
+        tiles(options).a_batch_stride(0)
+    }),
+    ("tiles_turned", "a batch on tensor cores of B as K×N", 64, |options| tiles(options).b_transposed()),
 ];
+
+/// A batch by tiles of a size that all types have.
+fn tiles(options: SddmmOptions) -> SddmmOptions {
+    options.batch(BATCH).algorithm(SddmmAlgorithm::Tiles { rows: 64, columns: 128 })
+}
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases: Vec<Case> = CASES
@@ -98,6 +114,9 @@ impl Place {
 
 /// Runs on whole buffers and on slices, plain and scaled, with one C and with one for each product.
 fn check<T: Number, I: Index>(cx: &Context<'_>, k: usize, options: SddmmOptions) -> Result<f64> {
+    if options.algorithm != SddmmAlgorithm::Auto && cx.device.info().sm < MIN_SM {
+        return Ok(0.0);
+    }
     let pattern = pattern(cx.seed)?;
     let (nnz, batch) = (pattern.nnz(), options.batch);
     let scales: Vec<T> = rounded(&generate::random_values(nnz * batch, cx.seed ^ 1));
@@ -122,7 +141,10 @@ fn check<T: Number, I: Index>(cx: &Context<'_>, k: usize, options: SddmmOptions)
     }
 
     let mut worst = 0.0_f64;
-    for at in [Placement::WHOLE, Placement::slices(2, 4), Placement::slices(1, 3)] {
+    let aligned = [Placement::WHOLE, Placement::slices(8, 16)];
+    let usual = [Placement::WHOLE, Placement::slices(2, 4), Placement::slices(1, 3)];
+    let placements = if options.algorithm == SddmmAlgorithm::Auto { &usual[..] } else { &aligned };
+    for &at in placements {
         let (a_buffer, b_buffer) = (Guarded::new(cx.device, &a, at.c)?, Guarded::new(cx.device, &b, at.b)?);
         for scale in [None, Some(&c), Some(&cs)] {
             let mut d = c.with_value_batch(batch, &vec![T::POISON; nnz * batch])?;
@@ -135,6 +157,7 @@ fn check<T: Number, I: Index>(cx: &Context<'_>, k: usize, options: SddmmOptions)
                 let own_b = b_place.get(product, &b);
                 let own_b = if options.b_transposed { turned(&own_b, N) } else { own_b };
                 let reference = lacuna_reference::sddmm(&pattern, &a_place.get(product, &a), &own_b, k)?;
+                let reference = reference.precision(precision_at::<T>(plan.choice(), at))?;
                 let got = d.batch_values(product)?.download(cx.stream)?;
                 let report = match scale {
                     None => reference.check(&got),

@@ -1,12 +1,15 @@
 //! The check that most cases share.
+use std::borrow::Cow;
+
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
-use lacuna::{CsrMatrix, Index, Sddmm, SddmmAlgorithm, SddmmOptions, SddmmOrder};
+use lacuna::{Arithmetic, CsrMatrix, Index, Precision, Sddmm, SddmmChoice, SddmmOptions, SddmmOrder};
 use lacuna_reference::SddmmReference;
 
 use super::problem::{Problem, turned};
 use crate::expect::same_bits;
 use crate::spmm::Placement;
+use crate::spmm::arithmetic::precision_on;
 use crate::spmm::guarded::Guarded;
 use crate::{Context, Number};
 
@@ -20,9 +23,9 @@ const ALL_PAIRS_UP_TO: [usize; 2] = [1 << 12, 1 << 28];
 /// Checks D = (A·Bᵀ) ⊙ I[C] against the oracle; gives the largest error over its bound.
 ///
 /// The library's choice runs twice on whole buffers, with tiles in either order, and with B given the other way, which must
-/// give the same bits; on slices of every alignment; and scaled by C. Where the problem is small every legal algorithm runs on whole buffers and, with the
-/// same bits, on slices of the least alignment that it takes; and so with values rounded to 16 bits. D is poisoned before
-/// each run, and what lies around slices is guarded.
+/// give the same bits; on slices of every alignment; and scaled by C. Where the problem is small every legal algorithm runs
+/// on whole buffers and, with the same bits, on slices of the least alignment that it takes; those that take TF32, too; and so
+/// with values rounded to 16 bits. D is poisoned before each run, and what lies around slices is guarded.
 ///
 /// # Errors
 /// What is wrong, with the algorithm and the placement.
@@ -55,9 +58,23 @@ fn conform_as<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem, every: b
         let c = CsrMatrix::<T, I>::with_index(cx.device, &problem.c)?;
         let subject = Subject { cx, problem, reference, c };
         let worst = subject.automatic()?;
-        if every { Ok(worst.max(subject.every()?)) } else { Ok(worst) }
+        if !every {
+            return Ok(worst);
+        }
+        let worst = worst.max(subject.every(Precision::Single, |_| true)?);
+        Ok(worst.max(subject.every(Precision::Tf32, |choice| choice.arithmetic == Some(Arithmetic::Tf32))?))
     };
     check().with_context(|| format!("{} and {}", T::TYPE, I::TYPE))
+}
+
+/// The oracle's arithmetic of a plan whose choice for aligned operands is `choice`, for operands at a placement: tensor
+/// cores take A and B at multiples of 16 bytes only, and plans fall back to `f32` elsewhere.
+pub(super) fn precision_at<T: Number>(choice: &SddmmChoice, at: Placement) -> lacuna_reference::Precision {
+    if at.is_aligned(size_of::<T>()) {
+        precision_on(choice.arithmetic)
+    } else {
+        lacuna_reference::Precision::Fp32
+    }
 }
 
 /// A problem on a device, and what it must give.
@@ -79,7 +96,8 @@ impl<T: Number, I: Index> Subject<'_, T, I> {
             worst = worst.max(self.check(&plan, at)?.0);
         }
         let scaled = self.run(&plan, Placement::WHOLE, &self.problem.b, true).context("scaled")?;
-        let report = self.reference.check_scaled(self.problem.c.values(), &scaled).context("scaled")?;
+        let reference = self.reference_of(&plan, Placement::WHOLE)?;
+        let report = reference.check_scaled(self.problem.c.values(), &scaled).context("scaled")?;
         worst = worst.max(report.worst_over_bound);
 
         for order in [SddmmOrder::Natural, SddmmOrder::ByColumn] {
@@ -98,21 +116,19 @@ impl<T: Number, I: Index> Subject<'_, T, I> {
         Ok(worst)
     }
 
-    /// By every legal algorithm.
-    fn every(&self) -> Result<f64> {
-        let automatic = Sddmm::plan(&self.c, self.problem.k)?;
+    /// By every legal algorithm that is `wanted`.
+    fn every(&self, precision: Precision, wanted: impl Fn(&SddmmChoice) -> bool) -> Result<f64> {
+        let options = SddmmOptions::default().precision(precision);
+        let automatic = Sddmm::plan_with(&self.c, self.problem.k, options)?;
         let [choices, ..] = automatic.legal();
         let mut worst = 0.0_f64;
-        for choice in choices {
-            let SddmmAlgorithm::Nonzeros { vector, .. } = choice.algorithm else {
-                anyhow::bail!("{} has no algorithm", choice.entry)
-            };
-            let options = SddmmOptions::default().algorithm(choice.algorithm);
+        for choice in choices.into_iter().filter(wanted) {
+            let options = options.algorithm(choice.algorithm);
             let plan = Sddmm::plan_with(&self.c, self.problem.k, options)?;
             let planned = plan.choice().entry;
             ensure!(planned == choice.entry, "asked for {}, but {planned} was planned", choice.entry);
             let (error, whole) = self.check(&plan, Placement::WHOLE)?;
-            let (vector, at) = (vector as usize, Placement::slices);
+            let (vector, at) = (choice.vector as usize, Placement::slices);
             let (_, slices) = self.check(&plan, at(vector, 3 * vector))?;
             self.same("whole buffers, then slices", &whole, &slices)
                 .with_context(|| choice.entry.to_string())?;
@@ -129,9 +145,18 @@ impl<T: Number, I: Index> Subject<'_, T, I> {
     fn check(&self, plan: &Sddmm<T, I>, at: Placement) -> Result<(f64, Vec<T>)> {
         let check = || -> Result<(f64, Vec<T>)> {
             let d = self.run(plan, at, &self.problem.b, false)?;
-            Ok((self.reference.check(&d)?.worst_over_bound, d))
+            Ok((self.reference_of(plan, at)?.check(&d)?.worst_over_bound, d))
         };
         check().with_context(|| format!("{}, {at:?}", plan.choice().entry))
+    }
+
+    /// The reference for the arithmetic of a plan.
+    fn reference_of(&self, plan: &Sddmm<T, I>, at: Placement) -> Result<Cow<'_, SddmmReference<T>>> {
+        let precision = precision_at::<T>(plan.choice(), at);
+        if precision == lacuna_reference::Precision::Fp32 {
+            return Ok(Cow::Borrowed(self.reference));
+        }
+        Ok(Cow::Owned(self.reference.clone().precision(precision)?))
     }
 
     /// Runs; gives the values of D. A placement's C is where A lies.

@@ -9,6 +9,7 @@ mod problem;
 mod random;
 mod refusals;
 mod shapes;
+mod tiles;
 mod values;
 
 pub use conform::conform;
@@ -20,6 +21,7 @@ use crate::{Case, Effort, Options};
 pub(crate) fn cases(options: Options) -> Vec<Case> {
     let mut cases = lengths::cases();
     cases.extend(shapes::cases());
+    cases.extend(tiles::cases());
     cases.extend(values::cases());
     cases.extend(batches::cases());
     cases.extend(api::cases());

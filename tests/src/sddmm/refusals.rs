@@ -1,8 +1,9 @@
 //! Calls that SDDMM must refuse, by an error that tells what was expected and what was got.
 use anyhow::{Context as _, Result, ensure};
 use lacuna::matrix::{Coo, Csr, FormatError, generate};
-use lacuna::{Buffer, CsrMatrix, Device, Error, Sddmm, SddmmAlgorithm, SddmmOptions};
+use lacuna::{Buffer, CsrMatrix, Device, Error, Precision, Sddmm, SddmmAlgorithm, SddmmOptions};
 
+use super::tiles::MIN_SM;
 use crate::expect::refused;
 use crate::{Case, Context};
 
@@ -18,6 +19,11 @@ pub(super) fn cases() -> Vec<Case> {
         Case::new("sddmm/refusals/sizes", "K and strides that are too large or too small", sizes),
         Case::new("sddmm/refusals/algorithms", "algorithms that K does not allow", algorithms),
         Case::new("sddmm/refusals/alignment", "vectors that an address does not allow", alignment),
+        Case::new(
+            "sddmm/refusals/tiles",
+            "tensor cores where K, precision or an address is not for them",
+            tiles,
+        ),
         Case::new("sddmm/refusals/batches", "C and D of another batch", batches),
         Case::new("sddmm/refusals/coordinates", "coordinates with a place given twice", coordinates),
     ]
@@ -143,6 +149,33 @@ fn alignment(cx: &Context<'_>) -> Result<f64> {
         refused("B not aligned", result, is_illegal, &says)?;
         Sddmm::plan(&d, K)?.run(cx.stream, part_a, part_b, &mut d)?;
     }
+    ensure!(d.values()?.download(cx.stream)?.iter().all(|&value| value == 0.0), "0·0 is not 0");
+    Ok(0.0)
+}
+
+fn tiles(cx: &Context<'_>) -> Result<f64> {
+    let mut d = CsrMatrix::new(cx.device, &matrix(1)?)?;
+    let is_illegal = |error: &Error| matches!(error, Error::Illegal { operation: "SDDMM", .. });
+    let tiles = SddmmOptions::default().algorithm(SddmmAlgorithm::Tiles { rows: 64, columns: 128 });
+    for (what, k, options) in [
+        ("products too short for three", 60, tiles),
+        ("rows not of 16 bytes", 66, tiles),
+        ("a stride not of 16 bytes", 64, tiles.b_stride(66)),
+        ("fused multiply-adds", 64, tiles.precision(Precision::Fma)),
+        ("a size that there is not", 64, tiles.algorithm(SddmmAlgorithm::Tiles { rows: 63, columns: 128 })),
+    ] {
+        let says = ["Tiles", &format!("K = {k}"), "Nonzeros"];
+        refused(what, Sddmm::plan_with(&d, k, options), is_illegal, &says)?;
+    }
+    if cx.device.info().sm < MIN_SM {
+        return Ok(0.0);
+    }
+    let a = cx.device.zeros::<f32>(M * 64 + 4)?;
+    let b = cx.device.zeros::<f32>(N * 64)?;
+    let plan = Sddmm::plan_with(&d, 64, tiles)?;
+    let result = plan.run(cx.stream, a.slice(1..=M * 64)?, b.as_slice(), &mut d);
+    refused("A not aligned", result, is_illegal, &["Tiles", "aligned", "Nonzeros"])?;
+    plan.run(cx.stream, a.slice(4..)?, b.as_slice(), &mut d)?;
     ensure!(d.values()?.download(cx.stream)?.iter().all(|&value| value == 0.0), "0·0 is not 0");
     Ok(0.0)
 }

@@ -8,14 +8,14 @@ use crate::Case;
 /// Name, what it is, and how the problem is made from a seed.
 type Values = (&'static str, &'static str, fn(u64) -> Result<Problem>);
 
-/// Columns of A and B, which are two chunks of most kernels, and of C.
-const K: usize = 44;
+/// Columns of A and B, which are several chunks of most kernels and enough for tensor cores, and of C.
+const K: usize = 72;
 const N: usize = 30;
 /// A row of A that has no nonzero, and a row of B that no nonzero names.
 const EMPTY: usize = 4;
 const UNUSED: usize = 11;
 
-const CASES: [Values; 8] = [
+const CASES: [Values; 10] = [
     ("nan_in_a", "a row of A is NaN: its results are, and no other", |seed| {
         let mut problem = problem(seed)?;
         problem.a[6 * K..][..K].fill(f32::NAN);
@@ -45,6 +45,20 @@ const CASES: [Values; 8] = [
         let mut problem = problem(seed)?;
         problem.a.fill(0.0);
         problem.b[9 * K + 5] = f32::INFINITY;
+        Ok(problem)
+    }),
+    ("nan_below_tf32", "NaN of bits that TF32 leaves out, as of infinity, in A and in B", |seed| {
+        let mut problem = problem(seed)?;
+        problem.a[2 * K + 3] = f32::from_bits(0x7f80_0001);
+        problem.b[9 * K + 70] = f32::from_bits(0xff80_1000);
+        Ok(problem)
+    }),
+    ("largest", "the largest f32, which bfloat16 rounds to infinity, in A and in B", |seed| {
+        let mut problem = problem(seed)?;
+        problem.a.iter_mut().chain(&mut problem.b).for_each(|value| *value *= 2.0_f32.powi(-10));
+        problem.a[3 * K + 50] = f32::MAX;
+        problem.a[7 * K + 3] = -f32::MAX;
+        problem.b[9 * K + 20] = f32::MAX;
         Ok(problem)
     }),
     ("infinite_scale", "infinities and NaN among the values of C", |seed| {

@@ -7,7 +7,12 @@ use crate::Number;
 
 /// The oracle's arithmetic of a kernel.
 pub(super) fn precision_of(choice: &Choice) -> Precision {
-    match choice.tile.scheme.arithmetic() {
+    precision_on(choice.tile.scheme.arithmetic())
+}
+
+/// The oracle's arithmetic of what tensor cores multiply, or of what they do not.
+pub(crate) fn precision_on(arithmetic: Option<Arithmetic>) -> Precision {
+    match arithmetic {
         Some(Arithmetic::Half) => Precision::Tensor,
         Some(Arithmetic::Split) => Precision::Split,
         Some(Arithmetic::Tf32) => Precision::Tf32,

@@ -41,7 +41,7 @@ impl Placement {
     }
 
     /// Whether B and C, of elements of `bytes` bytes, start at multiples of 16 bytes.
-    pub(super) fn is_aligned(&self, bytes: usize) -> bool {
+    pub(crate) fn is_aligned(&self, bytes: usize) -> bool {
         [self.b, self.c].into_iter().all(|spot| match spot {
             Spot::Whole => true,
             Spot::Slice(offset) => (offset * bytes).is_multiple_of(16),

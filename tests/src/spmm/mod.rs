@@ -3,7 +3,7 @@
 //! [`conform()`] is the check that nearly all cases share; the other modules make problems for it.
 mod ablation;
 mod api;
-mod arithmetic;
+pub(crate) mod arithmetic;
 mod blocks;
 mod columns;
 mod conform;

@@ -62,8 +62,12 @@ where
     /// Elements of a chunk of K.
     pub(super) const CHUNK: u32 = Self::STEP * C as u32;
 
-    /// ptxas is told no number of blocks: what it takes by itself is what loads under way need.
-    pub(super) const REGISTER_BOUNDS: Bounds = Bounds { max_threads: Self::BLOCK_THREADS, min_blocks: 0 };
+    /// 24 warps of an SM leave a thread 80 registers, which do for `f32`. Conversions from 16 bits want a few more; told of
+    /// fewer warps, ptxas mostly stays below 80 all the same, and spills nothing.
+    pub(super) const REGISTER_BOUNDS: Bounds = Bounds {
+        max_threads: Self::BLOCK_THREADS,
+        min_blocks: if size_of::<T>() == 4 { 24 / WARPS } else { 2 },
+    };
 
     /// The constants as numbers.
     pub(super) const NUMBERS: Tile = {

@@ -12,6 +12,7 @@ mod order;
 mod rows;
 mod sums;
 mod tile;
+mod tiles;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 
@@ -20,6 +21,7 @@ pub use dense::{DenseArgs, DenseTranspose};
 pub use order::{OrderArgs, TileOrder};
 pub use rows::{RowArgs, RowIndices};
 pub use tile::{Scheme, Tile};
+pub use tiles::{Half, Operand, Single, TileArgs, Tiles};
 
 /// What the entry points of [`Nonzeros`] take, for values of `T` and column indices of `I`.
 ///

@@ -77,7 +77,7 @@ where
                 result = sum;
             }
             let own = at / Self::GROUP * Self::GROUP + lane;
-            if (next % Self::GROUP == 0 || next >= end) && own < end {
+            if (next.is_multiple_of(Self::GROUP) || next >= end) && own < end {
                 // SAFETY: the nonzero is this lane's alone.
                 unsafe { store(gpu, &args, own, batch, result) };
             }

@@ -1,4 +1,5 @@
 //! What the host knows of each kernel.
+use crate::spmm::Arithmetic;
 use crate::{IndexType, ValueType};
 
 /// A kernel's types and constants as numbers, for the chooser.
@@ -27,6 +28,13 @@ pub enum Scheme {
         vectors: u32,
         /// Nonzeros whose rows of B are under way together.
         at_once: u32,
+    },
+    /// Blocks take a tile of D each, on tensor cores: [`Tiles`](super::Tiles). Its rows are the block's items.
+    Tiles {
+        /// Columns of a tile.
+        columns: u32,
+        /// What a product is.
+        arithmetic: Arithmetic,
     },
     /// No product: makes the row of each nonzero, [`RowIndices`](super::RowIndices).
     Rows,

@@ -19,6 +19,7 @@ pub use form::{Form, Idea, NoResidue, Persistent, Plain, PreScaled, Wide};
 pub use groups::GroupTiles;
 pub use tile::{Arithmetic, Scheme, Tile};
 pub use tiles::{HalfTiles, HalfValue, MaskArgs, Masks, RowMask, SingleTiles, Split, Tf32, TileArgs};
+pub(crate) use tiles::{Products, pack, pack_lo};
 
 /// What the entry points of [`RowSplit`] take, for values of `T` and column indices of `I`.
 ///

@@ -1,9 +1,13 @@
 //! Which SDDMM kernel suits a problem: a pure function, so that it can be tested and printed without a GPU.
 use lacuna_kernels::sddmm::{Scheme, Tile};
+use lacuna_kernels::spmm::Arithmetic;
 use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 
 use super::cost::cost;
-use crate::{CsrMatrix, Index, Value};
+use crate::{CsrMatrix, Index, LONG_ROWS, Precision, Value, masks};
+
+/// CUDA's limit on blocks along y: tiles of columns.
+const MAX_GRID_Y: usize = 65_535;
 
 /// What the chooser looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +29,12 @@ pub struct SddmmProblem {
     pub value: ValueType,
     /// Type of C's column indices.
     pub index: IndexType,
+    /// How exactly it is to be computed.
+    pub precision: Precision,
     /// Streaming multiprocessors of the GPU.
     pub multiprocessors: u32,
+    /// The most bytes of shared memory that a block may have there.
+    pub block_shared_bytes: u32,
     /// The GPU's compute capability, 90 for 9.0.
     pub sm: u32,
 }
@@ -43,7 +51,9 @@ impl SddmmProblem {
             batch: c.batch(),
             value: T::TYPE,
             index: I::TYPE,
+            precision: Precision::Single,
             multiprocessors: c.device().info().multiprocessors,
+            block_shared_bytes: c.device().info().block_shared_bytes,
             sm: c.device().info().sm,
         }
     }
@@ -68,6 +78,13 @@ pub enum SddmmAlgorithm {
         /// Warps a block.
         warps: u32,
     },
+    /// Blocks take a tile of D each, on tensor cores, and keep what C has of it. From compute capability 8.0 on.
+    Tiles {
+        /// Rows of a tile.
+        rows: u32,
+        /// Columns of a tile.
+        columns: u32,
+    },
 }
 
 /// A kernel, and how the chooser thinks of it.
@@ -79,12 +96,23 @@ pub struct SddmmChoice {
     pub algorithm: SddmmAlgorithm,
     /// Threads of a block.
     pub threads: u32,
+    /// Shared memory of a block, in bytes.
+    pub shared_bytes: u32,
     /// Elements that a lane loads at once.
     pub vector: u32,
-    /// Nonzeros of a block.
-    pub block_nonzeros: u32,
+    /// Nonzeros of a block; by tiles, rows of D.
+    pub block_items: u32,
+    /// What tensor cores multiply, where they do.
+    pub arithmetic: Option<Arithmetic>,
     /// The chooser's cost, comparable within one problem only.
     pub cost: f64,
+}
+
+impl SddmmChoice {
+    /// Whether it reads the pattern as masks.
+    pub(super) fn is_by_tiles(&self) -> bool {
+        matches!(self.algorithm, SddmmAlgorithm::Tiles { .. })
+    }
 }
 
 /// All kernels that may be used on `problem`, cheapest first. Never empty: one element at a time is always legal.
@@ -110,26 +138,50 @@ pub(super) fn is_ordered(problem: &SddmmProblem) -> bool {
 pub(super) fn find(problem: &SddmmProblem, wanted: SddmmAlgorithm) -> Option<SddmmChoice> {
     match wanted {
         SddmmAlgorithm::Auto => choose_sddmm(problem).into_iter().next(),
-        SddmmAlgorithm::Nonzeros { .. } => able(problem).find(|choice| choice.algorithm == wanted),
+        _ => able(problem).find(|choice| choice.algorithm == wanted),
     }
 }
 
 /// All kernels that can do `problem`.
 fn able(problem: &SddmmProblem) -> impl Iterator<Item = SddmmChoice> {
     entries::sddmm().iter().filter_map(|entry: &Entry<Tile>| {
-        let Tile { value, index, vector, block_items, scheme } = entry.tile;
-        let Scheme::Nonzeros { lanes, vectors, .. } = scheme else { return None };
+        let Tile { value, vector, block_items, scheme, .. } = entry.tile;
         let fits = problem.vector.is_multiple_of(vector) && problem.k.is_multiple_of(vector as usize);
-        let types = (value, index) == (problem.value, problem.index);
-        (fits && types && entry.runs_on(problem.sm)).then(|| SddmmChoice {
+        let runs = entry.runs_on(problem.sm) && entry.shared_bytes <= problem.block_shared_bytes;
+        let (algorithm, arithmetic) = match scheme {
+            Scheme::Nonzeros { lanes, vectors, .. } if entry.tile.index == problem.index => {
+                (SddmmAlgorithm::Nonzeros { vector, vectors, lanes, warps: entry.threads / 32 }, None)
+            }
+            Scheme::Tiles { columns, arithmetic } if are_meant(problem, columns, arithmetic) => {
+                (SddmmAlgorithm::Tiles { rows: block_items, columns }, Some(arithmetic))
+            }
+            _ => return None,
+        };
+        (fits && runs && value == problem.value).then(|| SddmmChoice {
             entry: entry.name,
-            algorithm: SddmmAlgorithm::Nonzeros { vector, vectors, lanes, warps: entry.threads / 32 },
+            algorithm,
             threads: entry.threads,
+            shared_bytes: entry.shared_bytes,
             vector,
-            block_nonzeros: block_items,
+            block_items,
+            arithmetic,
             cost: cost(problem, entry),
         })
     })
+}
+
+/// Whether tiles of so many columns and of this arithmetic are for this problem.
+fn are_meant(problem: &SddmmProblem, columns: u32, arithmetic: Arithmetic) -> bool {
+    let exact_enough = match (arithmetic, problem.precision) {
+        (_, Precision::Fma) | (Arithmetic::Tf32, Precision::Single) => false,
+        (Arithmetic::Split, Precision::Single) => problem.k >= LONG_ROWS,
+        (Arithmetic::Split, Precision::Tf32) => false,
+        (Arithmetic::Tf32, Precision::Tf32) | (Arithmetic::Half, _) => true,
+    };
+    let nonzero_bytes = problem.value.bytes() + problem.index.bytes();
+    exact_enough
+        && problem.cols.div_ceil(columns as usize) <= MAX_GRID_Y
+        && masks::bytes(problem.rows, problem.cols, problem.nnz, nonzero_bytes).is_some()
 }
 
 #[cfg(test)]
@@ -146,7 +198,9 @@ mod tests {
             batch: 1,
             value: ValueType::F32,
             index: IndexType::U32,
+            precision: Precision::Fma,
             multiprocessors: 132,
+            block_shared_bytes: 227 * 1024,
             sm: 90,
         }
     }
@@ -155,7 +209,7 @@ mod tests {
     fn chunk(problem: &SddmmProblem) -> (u32, u32) {
         let SddmmAlgorithm::Nonzeros { vector, vectors, lanes, .. } = choose_sddmm(problem)[0].algorithm
         else {
-            panic!("only Auto has no numbers")
+            panic!("by nonzeros alone")
         };
         (vector * vectors * lanes, lanes)
     }
@@ -214,5 +268,71 @@ mod tests {
         let vectors = SddmmAlgorithm::Nonzeros { vector: 4, vectors: 1, lanes: 8, warps: 8 };
         assert!(find(&problem, vectors).is_some());
         assert_eq!(find(&SddmmProblem { k: 62, ..problem }, vectors), None);
+    }
+
+    /// The arithmetics of the tiles that are offered.
+    fn arithmetics(problem: &SddmmProblem) -> Vec<Arithmetic> {
+        let mut found = vec![];
+        for arithmetic in choose_sddmm(problem).into_iter().filter_map(|choice| choice.arithmetic) {
+            if !found.contains(&arithmetic) {
+                found.push(arithmetic);
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn precision_and_k_decide_which_tiles_are_offered() {
+        let long = SddmmProblem { precision: Precision::Single, ..problem(1 << 20, LONG_ROWS, 8) };
+        let short = SddmmProblem { k: LONG_ROWS - 8, ..long };
+        let (split, tf32, half) = ([Arithmetic::Split], [Arithmetic::Tf32], [Arithmetic::Half]);
+        for (value, precision, of_long, of_short) in [
+            (ValueType::F32, Precision::Single, &split[..], &[][..]),
+            (ValueType::F32, Precision::Tf32, &tf32, &tf32),
+            (ValueType::F32, Precision::Fma, &[], &[]),
+            (ValueType::F16, Precision::Single, &half, &half),
+            (ValueType::Bf16, Precision::Tf32, &half, &half),
+            (ValueType::Bf16, Precision::Fma, &[], &[]),
+        ] {
+            for (problem, expected) in [(long, of_long), (short, of_short)] {
+                for index in [IndexType::U32, IndexType::U16] {
+                    let problem = SddmmProblem { value, precision, index, ..problem };
+                    assert_eq!(arithmetics(&problem), expected, "{problem:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn tiles_need_a_gpu_rows_of_sixteen_bytes_room_for_masks_and_a_grid() {
+        let able = SddmmProblem { precision: Precision::Single, ..problem(1 << 20, 128, 8) };
+        assert_eq!(arithmetics(&able), [Arithmetic::Split]);
+        for problem in [
+            SddmmProblem { sm: 75, ..able },
+            SddmmProblem { block_shared_bytes: 16 * 1024, ..able },
+            SddmmProblem { k: 130, ..able },
+            SddmmProblem { vector: 2, ..able },
+            SddmmProblem { rows: 1 << 20, cols: 1 << 20, ..able },
+            SddmmProblem { rows: 1, cols: 128 * 65_535 + 1, ..able },
+        ] {
+            assert_eq!(arithmetics(&problem), [], "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn tiles_are_for_patterns_that_are_not_too_sparse() {
+        let at = |nnz| SddmmProblem { precision: Precision::Single, ..problem(nnz, 128, 8) };
+        let is_by_tiles = |nnz| choose_sddmm(&at(nnz))[0].is_by_tiles();
+        let all = 8192 * 2048;
+        assert!(is_by_tiles(all) && is_by_tiles(all / 4));
+        assert!(!is_by_tiles(all / 50) && !is_by_tiles(100));
+    }
+
+    #[test]
+    fn nothing_to_add_up_is_nothing_for_tensor_cores() {
+        let problem =
+            SddmmProblem { value: ValueType::F16, precision: Precision::Single, ..problem(1 << 20, 0, 8) };
+        let choices = choose_sddmm(&problem);
+        assert!(!choices[0].is_by_tiles() && choices.iter().any(SddmmChoice::is_by_tiles));
     }
 }

@@ -3,6 +3,7 @@
 //! Its constants are estimates of an H200, not yet fitted to measurements (docs/sddmm.md): they order kernels, no more.
 use lacuna_kernels::Entry;
 use lacuna_kernels::sddmm::{Scheme, TILE, Tile};
+use lacuna_kernels::spmm::Arithmetic;
 
 use super::choose::{SddmmProblem, is_ordered};
 
@@ -20,8 +21,54 @@ const FREE_REGISTERS: f64 = 40.0;
 /// The part of the smaller of working and waiting that is not hidden behind the larger.
 const NOT_HIDDEN: f64 = 0.3;
 
-/// Cycles of a multiprocessor, about, for a kernel that goes by nonzeros; infinite for others.
+/// Tensor cores of a multiprocessor.
+const TENSOR_CORES: f64 = 4.0;
+/// Cycles of a tensor core for 8 rows and 32 columns of a tile and 64 bytes of K, at about half of its peak.
+const SPLIT_PIECE: f64 = 64.0;
+const OTHER_PIECE: f64 = 32.0;
+/// Bytes of K in a step of a tile.
+const STEP: f64 = 128.0;
+/// Cycles of a multiprocessor a cache line that L2 brings.
+const L2_LINE: f64 = 5.0;
+/// Cycles from a tile's start to its first product, and from its last to its end.
+const TILE_START: f64 = 1500.0;
+/// Cycles of a tile that C has nothing of, among others.
+const EMPTY_TILE: f64 = 40.0;
+/// Cycles of tiles to those of nonzeros, by what a prototype took of each.
+const TILE_SCALE: f64 = 0.72;
+
+/// Cycles of a multiprocessor, about; infinite for what computes no product.
 pub(super) fn cost(problem: &SddmmProblem, entry: &Entry<Tile>) -> f64 {
+    match entry.tile.scheme {
+        Scheme::Nonzeros { .. } => of_nonzeros(problem, entry),
+        Scheme::Tiles { .. } if problem.k == 0 => f64::INFINITY,
+        Scheme::Tiles { columns, arithmetic } => of_tiles(problem, entry, columns, arithmetic),
+        Scheme::Rows | Scheme::Order | Scheme::Dense => f64::INFINITY,
+    }
+}
+
+/// Each multiprocessor takes its tiles one after the other; those that are there together hide each other's start.
+fn of_tiles(problem: &SddmmProblem, entry: &Entry<Tile>, columns: u32, arithmetic: Arithmetic) -> f64 {
+    let [rows, columns, threads] = [entry.tile.block_items, columns, entry.threads].map(f64::from);
+    let count = |whole: usize, part: f64| (whole as f64 / part).ceil();
+    let tiles = count(problem.rows, rows) * count(problem.cols, columns);
+    // A tile that is not empty has a nonzero.
+    let full = tiles.min(problem.nnz as f64) * problem.batch as f64;
+    let empty = tiles * problem.batch as f64 - full;
+
+    let steps = (problem.k as f64 * f64::from(problem.value.bytes()) / STEP).ceil();
+    let piece = if arithmetic == Arithmetic::Split { SPLIT_PIECE } else { OTHER_PIECE };
+    // Fewer warps than tensor cores leave some to the tile beside.
+    let multiplying = steps * 2.0 * piece * rows / 8.0 * columns / 32.0 / TENSOR_CORES;
+    let loading = steps * (rows + columns) * L2_LINE;
+    let resident = f64::from(entry.bounds.min_blocks * entry.bounds.max_threads) / threads;
+    let tile = multiplying.max(loading) + TILE_START / resident.max(1.0);
+    let sms = f64::from(problem.multiprocessors);
+    TILE_SCALE * ((full / sms).ceil() * tile + TILE_START + (empty / sms).ceil() * EMPTY_TILE)
+}
+
+/// For a kernel that goes by nonzeros; infinite for others.
+fn of_nonzeros(problem: &SddmmProblem, entry: &Entry<Tile>) -> f64 {
     let Entry { tile, threads, .. } = entry;
     let Scheme::Nonzeros { lanes, vectors, at_once } = tile.scheme else { return f64::INFINITY };
     let [lanes, vectors, at_once, items, vector] =

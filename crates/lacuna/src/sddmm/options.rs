@@ -1,5 +1,6 @@
 //! What may be asked of SDDMM.
 use super::SddmmAlgorithm;
+use crate::Precision;
 
 /// The order in which tiles of nonzeros are taken. Results do not depend on it; times do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub struct SddmmOptions {
     /// The algorithm, if not the library's choice. It must be legal for K and the strides; where A's or B's address does
     /// not allow its vectors, the run is refused.
     pub algorithm: SddmmAlgorithm,
+    /// How exactly it is computed: see [`Precision`], where K stands for the length of rows.
+    pub precision: Precision,
     /// The order in which tiles of nonzeros are taken.
     pub order: SddmmOrder,
     /// Whether B is given as K×N. It is then transposed first, into memory of the plan.
@@ -49,6 +52,7 @@ impl Default for SddmmOptions {
     fn default() -> Self {
         Self {
             algorithm: SddmmAlgorithm::Auto,
+            precision: Precision::Single,
             order: SddmmOrder::Auto,
             b_transposed: false,
             a_stride: None,
@@ -65,6 +69,11 @@ impl SddmmOptions {
     #[must_use]
     pub fn algorithm(self, algorithm: SddmmAlgorithm) -> Self {
         Self { algorithm, ..self }
+    }
+    /// Computed this exactly.
+    #[must_use]
+    pub fn precision(self, precision: Precision) -> Self {
+        Self { precision, ..self }
     }
     /// With tiles taken in this order.
     #[must_use]

@@ -3,11 +3,11 @@ use std::ptr;
 use std::sync::Arc;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
-use lacuna_kernels::sddmm::Args;
+use lacuna_kernels::sddmm::{Args, TileArgs};
 
 use super::choose::{SddmmChoice, SddmmProblem, choose_sddmm, find, is_ordered};
 use super::dense::Turned;
-use super::{MAX_GRID_Z, OPERATION, SddmmOptions, SddmmOrder};
+use super::{MAX_GRID_Z, OPERATION, SddmmAlgorithm, SddmmOptions, SddmmOrder};
 use crate::backend::Launch;
 use crate::csr::DevicePattern;
 use crate::layout::{Layout, Strides};
@@ -77,8 +77,8 @@ pub struct SddmmOperands<'o, T: Value = f32, I: Index = u32> {
 impl<T: Value, I: Index> Sddmm<T, I> {
     /// A plan for the pattern of `c` and products of length `k`, as many as `c` has matrices.
     ///
-    /// The first plan of a pattern makes the row indices of its nonzeros on the device, and the first that wants one an order of
-    /// its tiles, and waits for that.
+    /// The first plan of a pattern that needs it makes what kernels read of it on the device, and waits for that: the row of
+    /// each nonzero, an order of their tiles, and masks.
     ///
     /// # Errors
     /// [`Error::TooLarge`] from a K of 2³⁰ on, or where no buffer can hold A or B; [`Error::OutOfMemory`], or what the
@@ -121,7 +121,8 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         let b = Layout::new(b_rows, b_cols, bytes, b)?;
 
         let pattern = Arc::clone(c.pattern());
-        let problem = SddmmProblem { batch, ..SddmmProblem::of(c, k, 1) };
+        let SddmmOptions { precision, .. } = options;
+        let problem = SddmmProblem { batch, precision, ..SddmmProblem::of(c, k, 1) };
         let choices = [None; VECTORS.len()];
         let mut plan = Self { pattern, options, problem, a, b, choices, turned: None };
         plan.choices = VECTORS.map(|vector| find(&plan.problem_at(vector), options.algorithm));
@@ -136,9 +137,28 @@ impl<T: Value, I: Index> Sddmm<T, I> {
             let batch = if b.batch_stride == 0 { batch.min(1) } else { batch };
             plan.turned = Some(Turned::new(c.device(), k, c.cols(), batch)?);
         }
-        plan.pattern.row_indices()?;
-        plan.order()?;
-        Ok(plan)
+        plan.prepared()
+    }
+
+    /// This plan, once what its kernels need of the pattern is there. Where there is no room for masks, and the algorithm is
+    /// the library's choice, kernels that need none take their place.
+    fn prepared(mut self) -> Result<Self> {
+        if self.pattern.nnz > 0 && self.choices.iter().flatten().any(SddmmChoice::is_by_tiles) {
+            match self.pattern.masks() {
+                Err(Error::OutOfMemory { .. }) if self.options.algorithm == SddmmAlgorithm::Auto => {
+                    let others =
+                        |legal: Vec<SddmmChoice>| legal.into_iter().find(|choice| !choice.is_by_tiles());
+                    self.choices = self.legal().map(others);
+                }
+                Err(error) => return Err(error),
+                Ok(_) => {}
+            }
+        }
+        if self.choices.iter().flatten().any(|choice| !choice.is_by_tiles()) {
+            self.pattern.row_indices()?;
+            self.order()?;
+        }
+        Ok(self)
     }
 
     /// The address of the order in which tiles are taken; 0 where they come as they stand.
@@ -232,36 +252,57 @@ impl<T: Value, I: Index> Sddmm<T, I> {
             c.map_or((0, 0), |c| (c.values_address(), if c.batch() == 1 { 0 } else { c.values_stride() }));
         let d_batch = d.values_stride();
         let d = GlobalMut::<T::Device>::from_address(d.padded_values_mut().address());
-        let (rows, columns) = (self.pattern.row_indices()?.as_slice(), self.pattern.columns.as_slice());
-        let order = self.order()?;
         for first in (0..self.options.batch).step_by(MAX_GRID_Z) {
             let scale_offset = if scale == 0 { 0 } else { first * scale_batch };
+            let scale = GlobalPtr::from_address(scale).add(scale_offset);
+            let a = GlobalPtr::from_address(a.address()).add(first * a_batch);
+            let b = GlobalPtr::from_address(b_address).add(first * b_batch);
+            let d = d.add(first * d_batch);
+            let [scale_batch, a_batch, b_batch, d_batch] =
+                [scale_batch, a_batch, b_batch, d_batch].map(|elements| elements as u64);
+            let (k, a_stride_bytes) = (self.problem.k as u32, self.a.stride_bytes);
+            let products = MAX_GRID_Z.min(self.options.batch - first) as u32;
+            if let SddmmAlgorithm::Tiles { rows: tile_rows, columns: tile_columns } = choice.algorithm {
+                let (masks, _) = self.pattern.masks()?.pointers();
+                let (rows, cols) = (self.pattern.rows as u32, self.pattern.cols as u32);
+                let args = TileArgs::<T::Device> {
+                    masks,
+                    scale,
+                    a,
+                    b,
+                    d,
+                    scale_batch,
+                    a_batch,
+                    b_batch,
+                    d_batch,
+                    rows,
+                    cols,
+                    k,
+                    a_stride_bytes,
+                    b_stride_bytes,
+                };
+                let grid = [rows.div_ceil(tile_rows), cols.div_ceil(tile_columns), products];
+                launch(stream, choice, grid, &args)?;
+                continue;
+            }
             let args = Args::<T::Device, I::Device> {
-                rows: GlobalPtr::from_address(rows.address()),
-                columns: GlobalPtr::from_address(columns.address()),
-                order: GlobalPtr::from_address(order),
-                scale: GlobalPtr::from_address(scale).add(scale_offset),
-                a: GlobalPtr::from_address(a.address()).add(first * a_batch),
-                b: GlobalPtr::from_address(b_address).add(first * b_batch),
-                d: d.add(first * d_batch),
-                scale_batch: scale_batch as u64,
-                a_batch: a_batch as u64,
-                b_batch: b_batch as u64,
-                d_batch: d_batch as u64,
+                rows: GlobalPtr::from_address(self.pattern.row_indices()?.as_slice().address()),
+                columns: GlobalPtr::from_address(self.pattern.columns.as_slice().address()),
+                order: GlobalPtr::from_address(self.order()?),
+                scale,
+                a,
+                b,
+                d,
+                scale_batch,
+                a_batch,
+                b_batch,
+                d_batch,
                 nnz: self.pattern.nnz as u32,
-                k: self.problem.k as u32,
-                a_stride_bytes: self.a.stride_bytes,
+                k,
+                a_stride_bytes,
                 b_stride_bytes,
             };
-            let products = MAX_GRID_Z.min(self.options.batch - first) as u32;
-            stream.launch(&Launch {
-                entry: choice.entry,
-                grid: [args.nnz.div_ceil(choice.block_nonzeros), 1, products],
-                threads: choice.threads,
-                shared_bytes: 0,
-                args: &args,
-                args_pointer: ptr::from_ref(&args).cast(),
-            })?;
+            launch(stream, choice, [args.nnz.div_ceil(choice.block_items), 1, products], &args)?;
         }
         Ok(())
     }
@@ -315,4 +356,15 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         let algorithm = format!("{:?}", self.options.algorithm);
         Error::Illegal { operation: OPERATION, algorithm, why, legal: legal.join(", ") }
     }
+}
+
+fn launch<A: Copy + 'static>(stream: &Stream, choice: &SddmmChoice, grid: [u32; 3], args: &A) -> Result<()> {
+    stream.launch(&Launch {
+        entry: choice.entry,
+        grid,
+        threads: choice.threads,
+        shared_bytes: choice.shared_bytes,
+        args,
+        args_pointer: ptr::from_ref(args).cast(),
+    })
 }

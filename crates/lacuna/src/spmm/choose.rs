@@ -3,9 +3,8 @@ use lacuna_kernels::spmm::{Arithmetic, Idea, Scheme, Tile};
 use lacuna_kernels::{Bounds, Entry, IndexType, ValueType, entries};
 
 use super::cost::CostModel;
-use super::masks;
 use super::options::{LONG_ROWS, Precision};
-use crate::{CsrMatrix, Index, Value};
+use crate::{CsrMatrix, Index, Value, masks};
 
 /// What the chooser looks at.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -212,7 +211,7 @@ fn is_meant(problem: &Problem, tile: &Tile) -> bool {
         Scheme::Ablation { stage, .. } => {
             tile.index == problem.index && (stage == IndexType::U32 || stage == stage_of(problem))
         }
-        Scheme::Groups => masks::bytes(problem).is_some() && problem.precision != Precision::Fma,
+        Scheme::Groups => has_masks(problem) && problem.precision != Precision::Fma,
         Scheme::Tiles { arithmetic, .. } => {
             let exact_enough = match (arithmetic, problem.precision) {
                 (_, Precision::Fma) | (Arithmetic::Tf32, Precision::Single) => false,
@@ -222,7 +221,7 @@ fn is_meant(problem: &Problem, tile: &Tile) -> bool {
                 (Arithmetic::Split, Precision::Tf32) => false,
                 (Arithmetic::Tf32, Precision::Tf32) | (Arithmetic::Half, _) => true,
             };
-            exact_enough && masks::bytes(problem).is_some()
+            exact_enough && has_masks(problem)
         }
         Scheme::Masks => false,
     }
@@ -231,6 +230,12 @@ fn is_meant(problem: &Problem, tile: &Tile) -> bool {
 /// What kernels by rows stage columns as: in 16 bits where K allows, which is faster. So each algorithm is one kernel.
 fn stage_of(problem: &Problem) -> IndexType {
     if problem.cols <= IndexType::U16.max_columns() as usize { IndexType::U16 } else { IndexType::U32 }
+}
+
+/// Whether A's pattern may be given as masks.
+fn has_masks(problem: &Problem) -> bool {
+    let nonzero_bytes = problem.value.bytes() + problem.index.bytes();
+    masks::bytes(problem.rows, problem.cols, problem.nnz, nonzero_bytes).is_some()
 }
 
 /// The algorithm that an entry is.

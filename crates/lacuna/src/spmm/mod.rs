@@ -4,13 +4,11 @@
 mod choose;
 mod cost;
 mod grid;
-mod masks;
 mod options;
 mod plan;
 
 pub use choose::{Choice, Problem, SpmmAlgorithm, choose, choose_by};
 pub use cost::CostModel;
-pub(crate) use masks::Masks;
 pub use options::{LONG_ROWS, Precision, SpmmOptions};
 pub use plan::{Spmm, SpmmOperands};
 

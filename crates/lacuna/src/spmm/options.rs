@@ -13,8 +13,8 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Precision {
-    /// By fused multiply-adds in `f32`; or, where the rows of A are long on average ([`LONG_ROWS`]) and it is faster, on
-    /// tensor cores in three products each. Such a product is within 2⁻¹⁶ of its size, in short rows of such a matrix too,
+    /// By fused multiply-adds in `f32`; or, where sums are long ([`LONG_ROWS`]: of SpMM the rows of A on average, of SDDMM K)
+    /// and it is faster, on tensor cores in three products each. Such a product is within 2⁻¹⁶ of its size, in short rows of such a matrix too,
     /// and sums are cut where `f32` rounds: the reference's `Precision::Split` has the bound. Numbers below about 2⁻¹⁰⁰ may
     /// lose more.
     #[default]
@@ -25,7 +25,7 @@ pub enum Precision {
     Tf32,
 }
 
-/// Nonzeros of an average row from which on [`Precision::Single`] allows products on tensor cores. In shorter sums the error
+/// Terms of an average sum from which on [`Precision::Single`] allows products on tensor cores. In shorter sums the error
 /// of such a product would show: a sum of 64 in `f32` is within 2⁻¹⁸, and equal products err alike, so that their sum is off by
 /// as large a part as each of them.
 pub const LONG_ROWS: usize = 64;

@@ -55,7 +55,19 @@ pub const MAX_TERMS: u32 = Precision::Fp32.max_terms();
 ///
 /// The last bit of a larger `f32` is at least 2⁻¹²⁶, so that its parts are normal numbers or zero, also when they are
 /// rounded to bfloat16, which has the exponents of `f32`.
-pub(crate) const TINY: f32 = f32::MIN_POSITIVE * (1 << 23) as f32;
+const TINY: f32 = f32::MIN_POSITIVE * (1 << 23) as f32;
+
+/// Whether a tensor core may take a part of this factor for zero.
+pub(crate) fn is_tiny(x: f32) -> bool {
+    x != 0.0 && x.abs() < TINY
+}
+
+/// What a product adds to [`Sum::tiny`].
+pub(crate) fn tiny(a: f32, b: f32) -> f64 {
+    let sizes = f64::from(a.abs()) + f64::from(b.abs());
+    let counts = (is_tiny(a) && b != 0.0) || (is_tiny(b) && a != 0.0);
+    if counts && sizes.is_finite() { sizes } else { 0.0 }
+}
 
 /// A sum of products as the reference knows it.
 #[derive(Debug, Clone, Copy, PartialEq)]

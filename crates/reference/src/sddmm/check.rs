@@ -81,7 +81,8 @@ impl<T: Value> SddmmReference<T> {
     /// What the value of a nonzero may be.
     fn legal(&self, scale: Option<&[T]>, at: usize) -> Legal {
         let (value, magnitude) = (self.value[at], self.magnitude[at]);
-        let sum = Sum { terms: self.k, value, magnitude, tiny: 0.0 };
+        let tiny = self.tiny.get(at).copied().unwrap_or(0.0);
+        let sum = Sum { terms: self.k, value, magnitude, tiny };
         let alpha = scale.map_or(1.0, |scale| scale[at].to_f32());
         Finish { alpha, ..Finish::PLAIN }.legal(&sum, self.precision, 0.0)
     }

@@ -4,8 +4,8 @@ mod check;
 
 pub use check::SampledReport;
 
-use crate::bound::{MAX_TERMS, Precision};
-use crate::{ReferenceError, Value};
+use crate::bound::{self, MAX_TERMS, is_tiny};
+use crate::{Precision, ReferenceError, Value};
 use lacuna_matrix::Pattern;
 use rayon::prelude::*;
 use std::marker::PhantomData;
@@ -20,6 +20,8 @@ pub struct SddmmReference<T = f32> {
     precision: Precision,
     value: Vec<f64>,
     magnitude: Vec<f64>,
+    /// For each sum [`Sum::tiny`](crate::bound::Sum::tiny); empty where that is 0 for all.
+    tiny: Vec<f64>,
     result: PhantomData<T>,
 }
 
@@ -44,20 +46,34 @@ pub fn sddmm<T: Value>(
     if k > MAX_TERMS as usize {
         return Err(ReferenceError::TooLong { terms: k, max: MAX_TERMS });
     }
-    let (a, b) = (&T::to_f32s(a), &T::to_f32s(b));
-    let sums = (0..pattern.rows()).into_par_iter().flat_map_iter(|row| {
-        let of_a = &a[row * k..][..k];
-        pattern.row_columns(row).iter().map(move |&column| dot(of_a, &b[column as usize * k..][..k]))
-    });
-    let (value, magnitude) = sums.unzip();
-    Ok(SddmmReference {
-        pattern: pattern.clone(),
-        k: k as u32,
-        precision: Precision::default(),
-        value,
-        magnitude,
-        result: PhantomData,
-    })
+    let factors = Factors { pattern, a: &T::to_f32s(a), b: &T::to_f32s(b), k };
+    let (value, magnitude) = factors.each(dot).unzip();
+    let tiny = if factors.some_are_tiny() { factors.each(tiny).collect() } else { Vec::new() };
+    let (pattern, precision) = (pattern.clone(), Precision::default());
+    Ok(SddmmReference { pattern, k: k as u32, precision, value, magnitude, tiny, result: PhantomData })
+}
+
+/// The operands in `f32`.
+struct Factors<'a> {
+    pattern: &'a Pattern,
+    a: &'a [f32],
+    b: &'a [f32],
+    k: usize,
+}
+
+impl<'a> Factors<'a> {
+    /// What `of` makes of the two rows that meet at each nonzero.
+    fn each<R: Send>(&self, of: fn(&'a [f32], &'a [f32]) -> R) -> impl ParallelIterator<Item = R> {
+        let Self { pattern, a, b, k } = *self;
+        (0..pattern.rows()).into_par_iter().flat_map_iter(move |row| {
+            let of_a = &a[row * k..][..k];
+            pattern.row_columns(row).iter().map(move |&column| of(of_a, &b[column as usize * k..][..k]))
+        })
+    }
+
+    fn some_are_tiny(&self) -> bool {
+        [self.a, self.b].into_iter().any(|values| values.par_iter().any(|&value| is_tiny(value)))
+    }
 }
 
 /// The sum of the products and, of those that are finite, the sum of absolute values.
@@ -68,18 +84,23 @@ fn dot(a: &[f32], b: &[f32]) -> (f64, f64) {
     })
 }
 
+/// [`Sum::tiny`](crate::bound::Sum::tiny) of a sum.
+fn tiny(a: &[f32], b: &[f32]) -> f64 {
+    a.iter().zip(b).map(|(&a, &b)| bound::tiny(a, b)).sum()
+}
+
 impl<T> SddmmReference<T> {
-    /// Has results judged as of this arithmetic, for operands of which none is below 2⁻¹²⁶ and not zero. Without a call it is
-    /// [`Precision::Fp32`].
+    /// Has results judged as of this arithmetic. Without a call it is [`Precision::Fp32`].
     ///
     /// # Errors
     /// If K is above [`Precision::max_terms`].
-    pub fn precision(self, precision: Precision) -> Result<Self, ReferenceError> {
+    pub fn precision(mut self, precision: Precision) -> Result<Self, ReferenceError> {
         let max = precision.max_terms();
         if self.k > max {
             return Err(ReferenceError::TooLong { terms: self.k as usize, max });
         }
-        Ok(Self { precision, ..self })
+        self.precision = precision;
+        Ok(self)
     }
 
     /// The sums, one a nonzero.

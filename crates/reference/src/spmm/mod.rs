@@ -4,7 +4,7 @@ mod check;
 
 pub use check::{Epilogue, ErrorReport};
 
-use crate::bound::{MAX_TERMS, TINY};
+use crate::bound::{self, MAX_TERMS, is_tiny};
 use crate::{Precision, ReferenceError, Value};
 use lacuna_matrix::Csr;
 use rayon::prelude::*;
@@ -113,9 +113,7 @@ impl<T: Value> Factors<'_, T> {
     fn sum_tiny(&self, row: usize, tiny: &mut [f64]) {
         for (weight, b_row) in self.row(row) {
             for (tiny, &b) in tiny.iter_mut().zip(b_row) {
-                let sizes = f64::from(weight.abs()) + f64::from(b.abs());
-                let counts = (is_tiny(weight) && b != 0.0) || (is_tiny(b) && weight != 0.0);
-                *tiny += if counts && sizes.is_finite() { sizes } else { 0.0 };
+                *tiny += bound::tiny(weight, b);
             }
         }
     }
@@ -131,11 +129,6 @@ impl<T: Value> Factors<'_, T> {
     fn some_are_tiny(&self) -> bool {
         self.weights.par_iter().any(|&weight| is_tiny(weight)) || self.b.par_iter().any(|&b| is_tiny(b))
     }
-}
-
-/// Whether a tensor core may take a part of this factor for zero.
-fn is_tiny(x: f32) -> bool {
-    x != 0.0 && x.abs() < TINY
 }
 
 impl<T> SpmmReference<T> {

@@ -39,6 +39,7 @@ pub use masks::{MaskArgs, Masks, RowMask};
 pub(super) use ring::Ring;
 pub(super) use rows::{Filling, Rows, TILE_ROW};
 pub use single::SingleTiles;
+pub(crate) use split::{Products, pack, pack_lo};
 pub use split::{Split, Tf32};
 
 use super::Output;

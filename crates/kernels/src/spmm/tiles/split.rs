@@ -38,12 +38,12 @@ fn lo(x: f32) -> f32 {
 
 /// Two numbers in bfloat16.
 #[inline(always)]
-pub(super) fn pack<G: Gpu>(gpu: G, x: f32, y: f32) -> u32 {
+pub(crate) fn pack<G: Gpu>(gpu: G, x: f32, y: f32) -> u32 {
     gpu.pack_bf16(x, y)
 }
 
 /// What TF32 leaves out of two numbers, in bfloat16.
 #[inline(always)]
-pub(super) fn pack_lo<G: Gpu>(gpu: G, x: f32, y: f32) -> u32 {
+pub(crate) fn pack_lo<G: Gpu>(gpu: G, x: f32, y: f32) -> u32 {
     gpu.pack_bf16(lo(x), lo(y))
 }

@@ -5,7 +5,6 @@ use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::spmm::{MaskArgs, RowMask, Scheme};
 use lacuna_kernels::{Entry, entries};
 
-use super::choose::Problem;
 use crate::backend::Launch;
 use crate::csr::{DevicePattern, padded};
 use crate::{Buffer, Index, Result};
@@ -28,25 +27,25 @@ pub(crate) struct Masks {
 
 impl Masks {
     /// As the kernels take them.
-    pub(super) fn pointers(&self) -> (GlobalPtr<u32>, GlobalPtr<u8>) {
+    pub(crate) fn pointers(&self) -> (GlobalPtr<u32>, GlobalPtr<u8>) {
         let Self { records, places } = self;
         let (records, places) = (records.as_slice().address(), places.as_slice().address());
         (GlobalPtr::from_address(records), GlobalPtr::from_address(places))
     }
 }
 
-/// Bytes of a pattern's masks, where they are few enough and their kernel's grid reaches all of them.
-pub(super) fn bytes(problem: &Problem) -> Option<u64> {
-    let bytes = (RowMask::count(problem.rows, problem.cols) * RowMask::WORDS * size_of::<u32>()) as u64;
-    let nonzero_bytes = u64::from(problem.value.bytes() + problem.index.bytes());
-    let most = MOST_BESIDES + MOST_TO_NONZEROS * nonzero_bytes * problem.nnz as u64;
-    let chunks = problem.cols.div_ceil(RowMask::COLUMNS as usize);
+/// Bytes of the masks of a pattern whose nonzeros, each a value and an index, are `nonzero_bytes` each: where the masks are
+/// few enough, and their kernel's grid reaches all of them.
+pub(crate) fn bytes(rows: usize, cols: usize, nnz: usize, nonzero_bytes: u32) -> Option<u64> {
+    let bytes = (RowMask::count(rows, cols) * RowMask::WORDS * size_of::<u32>()) as u64;
+    let most = MOST_BESIDES + MOST_TO_NONZEROS * u64::from(nonzero_bytes) * nnz as u64;
+    let chunks = cols.div_ceil(RowMask::COLUMNS as usize);
     (bytes <= most && chunks <= MAX_GRID_Y as usize * RowMask::COLUMNS as usize).then_some(bytes)
 }
 
 impl<I: Index> DevicePattern<I> {
     /// The pattern's masks and places. The first call makes them, and waits for that.
-    pub(super) fn masks(&self) -> Result<&Masks> {
+    pub(crate) fn masks(&self) -> Result<&Masks> {
         if let Some(masks) = self.masks.get() {
             return Ok(masks);
         }
