@@ -134,14 +134,8 @@ impl<O: Operand, const RT: usize, const WM: u32, const WN: u32> Tiles<O, RT, WM,
     const BM: u32 = WM * RT as u32 * 8;
     /// Columns of a block.
     const BN: u32 = WN * COLUMNS;
-    /// Blocks that share a multiprocessor, as far as registers (168 of each thread, or 128 of 16-bit values, which need no
-    /// parts) and 227 KiB of shared memory allow.
-    const BLOCKS: u32 = {
-        let by_registers = if O::CUTS { 384 } else { 512 } / Self::THREADS;
-        let by_shared = (227 << 10) / (Self::SHARED_BYTES + 1024);
-        let blocks = if by_registers < by_shared { by_registers } else { by_shared };
-        if blocks > 0 { blocks } else { 1 }
-    };
+    /// Blocks that share a multiprocessor: with 384 threads each has 168 registers, and stages take 227 KiB at most.
+    const BLOCKS: u32 = if Self::THREADS < 384 { 384 / Self::THREADS } else { 1 };
     const STAGE_BYTES: u32 = (Self::BM + Self::BN) * Stage::ROW;
 
     /// Whether C has an element in the block's tile.
