@@ -17,7 +17,7 @@ pub struct SampledReport {
 }
 
 impl<T: Value> SddmmReference<T> {
-    /// Checks D = (A Bᵀ) ⊙ I[C]: a value for each nonzero, in the order of the pattern, by the rules of [`Sum::legal`].
+    /// Checks D = (A Bᵀ) ⊙ I\[C\]: a value for each nonzero, in the order of the pattern, by the rules of [`Sum::legal`].
     ///
     /// # Errors
     /// If there are not as many values as nonzeros, or one is wrong.
