@@ -20,7 +20,7 @@ const ALL_VALUES_UP_TO: [usize; 2] = [1 << 16, 1 << 28];
 /// Products up to which each type of values is tried with each type of indices.
 const ALL_PAIRS_UP_TO: [usize; 2] = [1 << 12, 1 << 28];
 
-/// Checks D = (A·Bᵀ) ⊙ I[C] against the oracle; gives the largest error over its bound.
+/// Checks D = (A·Bᵀ) ⊙ I\[C\] against the oracle; gives the largest error over its bound.
 ///
 /// The library's choice runs twice on whole buffers, with tiles in either order, and with B given the other way, which must
 /// give the same bits; on slices of every alignment; and scaled by C. Where the problem is small every legal algorithm runs

@@ -1,4 +1,4 @@
-//! SDDMM: D = (A·Bᵀ) ⊙ I[C] with C sparse, or scaled by C.
+//! SDDMM: D = (A·Bᵀ) ⊙ I\[C\] with C sparse, or scaled by C.
 //!
 //! [`conform()`] is the check that the cases on lengths, shapes and values share; the other modules make problems for it.
 mod api;

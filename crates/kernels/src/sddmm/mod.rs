@@ -1,4 +1,4 @@
-//! D = (A·Bᵀ) ⊙ I[C], or scaled by C's values: A dense (M×K), B dense (N×K), both row-major; C and D sparse (CSR, M×N), of
+//! D = (A·Bᵀ) ⊙ I\[C\], or scaled by C's values: A dense (M×K), B dense (N×K), both row-major; C and D sparse (CSR, M×N), of
 //! one pattern.
 //!
 //! Sources: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section VI; Yu, Dai, Huang, Wang,

@@ -1,4 +1,4 @@
-//! D = (A·Bᵀ) ⊙ I[C] with C sparse, or scaled by C's values.
+//! D = (A·Bᵀ) ⊙ I\[C\] with C sparse, or scaled by C's values.
 //!
 //! Sources: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section VI; Yu, Dai, Huang, Wang,
 //! Yang, *Exploiting Online Locality and Reduction Parallelism for Sampled Dense Matrix Multiplication on GPUs* (ICCD 2021).
@@ -22,7 +22,7 @@ const OPERATION: &str = "SDDMM";
 /// CUDA's limit on blocks along z: products in one launch.
 const MAX_GRID_Z: usize = 65_535;
 
-/// D = (A·Bᵀ) ⊙ I[C] once, on the best device: `a` is M×`k`, `b` is N×`k`, both row by row, and the result has a value for
+/// D = (A·Bᵀ) ⊙ I\[C\] once, on the best device: `a` is M×`k`, `b` is N×`k`, both row by row, and the result has a value for
 /// each nonzero of `c`, in their order. The values of `c` do not count.
 ///
 /// It moves everything to the device and back. Those who multiply often keep the pattern there, and a [`Sddmm`] plan.

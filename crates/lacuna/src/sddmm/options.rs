@@ -15,7 +15,7 @@ pub enum SddmmOrder {
     ByColumn,
 }
 
-/// What may be asked of SDDMM: D = (A·Bᵀ) ⊙ I[C], for a batch of operands with any strides.
+/// What may be asked of SDDMM: D = (A·Bᵀ) ⊙ I\[C\], for a batch of operands with any strides.
 ///
 /// The default is one product of operands without gaps, with B as N×K.
 ///
@@ -80,7 +80,7 @@ impl SddmmOptions {
     pub fn order(self, order: SddmmOrder) -> Self {
         Self { order, ..self }
     }
-    /// With B given as K×N, row by row: D = (A·B) ⊙ I[C].
+    /// With B given as K×N, row by row: D = (A·B) ⊙ I\[C\].
     #[must_use]
     pub fn b_transposed(self) -> Self {
         Self { b_transposed: true, ..self }

@@ -18,7 +18,7 @@ const MAX_K: usize = (1 << 30) - 1;
 /// Elements that addresses may allow to load at once.
 const VECTORS: [u32; 4] = [8, 4, 2, 1];
 
-/// D = (A·Bᵀ) ⊙ I[C] for one pattern of C and D (M×N) and one K, with values of `T` and sums in f32.
+/// D = (A·Bᵀ) ⊙ I\[C\] for one pattern of C and D (M×N) and one K, with values of `T` and sums in f32.
 ///
 /// A is M×K and B is N×K, row by row; without other [options](SddmmOptions) there are no gaps, and one product. D has a value
 /// for each nonzero of C: the product of A's row and B's row that meet there, or that times C's value
@@ -197,7 +197,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         self.b.len()
     }
 
-    /// D = (A·Bᵀ) ⊙ I[C]: gives the product to the stream, and returns at once. See [`run_with`](Sddmm::run_with).
+    /// D = (A·Bᵀ) ⊙ I\[C\]: gives the product to the stream, and returns at once. See [`run_with`](Sddmm::run_with).
     ///
     /// # Errors
     /// As `run_with`.

@@ -1,4 +1,4 @@
-//! Dense × dense, sampled: D = (A Bᵀ) ⊙ I[C], or scaled by C.
+//! Dense × dense, sampled: D = (A Bᵀ) ⊙ I\[C\], or scaled by C.
 
 mod check;
 
