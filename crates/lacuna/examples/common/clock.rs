@@ -1,4 +1,5 @@
 //! What a step took.
+use std::fmt;
 use std::time::Duration;
 
 /// The time of a step, and the part of it that went into products at the nonzeros.
@@ -8,10 +9,10 @@ pub(crate) struct Took {
     pub(crate) inner: Duration,
 }
 
-impl Took {
-    /// In milliseconds, for a table: the step, then the products.
-    pub(crate) fn columns(&self) -> String {
+/// In milliseconds, as two columns of a table.
+impl fmt::Display for Took {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [step, inner] = [self.step, self.inner].map(|time| time.as_secs_f64() * 1e3);
-        format!("{step:>9.2}  {inner:>9.2}")
+        write!(f, "{step:>9.2}  {inner:>9.2}")
     }
 }

@@ -3,6 +3,8 @@
 //!     cargo run --release -p lacuna --example factor_analysis -- --help
 //!
 //! Runs on the first GPU (feature `cuda`), or else on the simulator, where times are times spent simulating.
+#[path = "../common/arguments.rs"]
+mod arguments;
 #[path = "../common/clock.rs"]
 mod clock;
 mod data;
@@ -11,11 +13,12 @@ mod side;
 mod solver;
 
 use std::error::Error;
+use std::process::ExitCode;
 
 use clap::Parser;
-use clap::builder::RangedU64ValueParser;
 use lacuna::Device;
 
+use crate::arguments::size;
 use crate::data::{Ratings, Shape};
 use crate::side::Inner;
 use crate::solver::{FactorAnalysis, Options};
@@ -30,22 +33,22 @@ struct Arguments {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Rows of X
-    #[arg(long, default_value_t = 192)]
+    #[arg(long, default_value_t = 192, value_parser = size())]
     rows: usize,
     /// Columns of X
-    #[arg(long, default_value_t = 128)]
+    #[arg(long, default_value_t = 128, value_parser = size())]
     cols: usize,
     /// Columns of A and B
-    #[arg(long, default_value_t = 4, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(long, default_value_t = 4, value_parser = size())]
     rank: usize,
     /// The part of X that is not known
-    #[arg(long, default_value_t = 0.75)]
+    #[arg(long, default_value_t = 0.75, value_parser = part)]
     sparsity: f64,
     /// Standard deviation of what is added to a rating; that of ratings is 1
-    #[arg(long, default_value_t = 0.1)]
+    #[arg(long, default_value_t = 0.1, value_parser = not_negative)]
     noise: f32,
     /// λ of the objective ½·‖X − A·Bᵀ‖² + ½·λ·(‖A‖² + ‖B‖²)
-    #[arg(long, default_value_t = 0.02)]
+    #[arg(long, default_value_t = 0.02, value_parser = not_negative)]
     regularization: f32,
     /// Steps of conjugate gradients for a factor
     #[arg(long, default_value_t = 2)]
@@ -55,9 +58,23 @@ struct Arguments {
     plain: bool,
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let Arguments { steps, seed, rows, cols, rank, sparsity, noise, regularization, cg, plain } =
-        Arguments::parse();
+fn part(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|part| (0.0..=1.0).contains(part)).ok_or("expected is a number of 0 to 1".into())
+}
+
+fn not_negative(text: &str) -> Result<f32, String> {
+    let good = |number: &f32| number.is_finite() && *number >= 0.0;
+    text.parse().ok().filter(good).ok_or("expected is a number from 0 on".into())
+}
+
+fn main() -> ExitCode {
+    let Err(error) = run(Arguments::parse()) else { return ExitCode::SUCCESS };
+    eprintln!("error: {error}");
+    ExitCode::FAILURE
+}
+
+fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
+    let Arguments { steps, seed, rows, cols, rank, sparsity, noise, regularization, cg, plain } = arguments;
     let ratings = Ratings::draw(Shape { rows, cols, rank, sparsity, noise }, seed)?;
     let inner = if plain { Inner::Plain } else { Inner::Kernel };
     let device = Device::best()?;
@@ -69,7 +86,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for step in 1..=steps {
         let progress = model.step()?;
         let (objective, error) = (progress.objective, progress.error);
-        println!("{step:>5}  {objective:>12.4}  {error:>9.4}  {}", progress.took.columns());
+        println!("{step:>5}  {objective:>12.4}  {error:>9.4}  {}", progress.took);
     }
     println!(
         "error where nothing was known: {:.4}; noise: {noise}",

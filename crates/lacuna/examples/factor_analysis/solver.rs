@@ -35,7 +35,7 @@ pub(crate) struct Options {
 pub(crate) struct Progress {
     /// What is minimised.
     pub(crate) objective: f64,
-    /// Root mean square of the residuals.
+    /// Root mean square of the residuals; NaN where there is none.
     pub(crate) error: f64,
     pub(crate) took: Took,
 }

@@ -3,6 +3,8 @@
 //!     cargo run --release -p lacuna --example lda -- --help
 //!
 //! Runs on the first GPU (feature `cuda`), or else on the simulator, where times are times spent simulating.
+#[path = "../common/arguments.rs"]
+mod arguments;
 #[path = "../common/clock.rs"]
 mod clock;
 mod data;
@@ -12,11 +14,12 @@ mod side;
 mod solver;
 
 use std::error::Error;
+use std::process::ExitCode;
 
 use clap::Parser;
-use clap::builder::RangedU64ValueParser;
 use lacuna::Device;
 
+use crate::arguments::size;
 use crate::data::{Documents, Shape};
 use crate::matching::greedy_cosines;
 use crate::side::{Inner, Side};
@@ -32,28 +35,30 @@ struct Arguments {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Documents
-    #[arg(long, default_value_t = 192)]
+    #[arg(long, default_value_t = 192, value_parser = size())]
     documents: usize,
     /// Words that there are
-    #[arg(long, default_value_t = 256, value_parser = positive())]
+    #[arg(long, default_value_t = 256, value_parser = size())]
     words: usize,
     /// Topics that there are, and that are looked for
-    #[arg(long, default_value_t = 4, value_parser = positive())]
+    #[arg(long, default_value_t = 4, value_parser = size())]
     topics: usize,
     /// Words of a document, repeated ones counted
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, default_value_t = 100, value_parser = size())]
     length: usize,
     /// Products at the nonzeros from the dense product, on the host, instead of from SDDMM
     #[arg(long)]
     plain: bool,
 }
 
-fn positive() -> RangedU64ValueParser<usize> {
-    RangedU64ValueParser::new().range(1..)
+fn main() -> ExitCode {
+    let Err(error) = run(Arguments::parse()) else { return ExitCode::SUCCESS };
+    eprintln!("error: {error}");
+    ExitCode::FAILURE
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let Arguments { steps, seed, documents, words, topics, length, plain } = Arguments::parse();
+fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
+    let Arguments { steps, seed, documents, words, topics, length, plain } = arguments;
     let truth = Documents::draw(Shape { documents, words, topics, length }, seed)?;
     let inner = if plain { Inner::Plain } else { Inner::Kernel };
     let device = Device::best()?;
@@ -66,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for step in 1..=steps {
         let progress = model.step()?;
         let (objective, divergence) = (progress.objective, progress.divergence);
-        println!("{step:>5}  {objective:>12.6}  {divergence:>10.6}  {}", progress.took.columns());
+        println!("{step:>5}  {objective:>12.6}  {divergence:>10.6}  {}", progress.took);
     }
     let stream = device.stream()?;
     let (mut rows, _) = Side::pair(&device, &stream, &truth.counts, topics, inner)?;

@@ -116,7 +116,8 @@ pub(crate) fn divergence(counts: &Csr<f32>, products: &[f32]) -> f64 {
     for row in 0..counts.rows() {
         let row_counts = counts.row(row).1;
         let length: f64 = row_counts.iter().map(|&count| f64::from(count)).sum();
-        for (&count, &product) in row_counts.iter().zip(&products[at..]) {
+        let counted = row_counts.iter().zip(&products[at..]).filter(|&(&count, _)| count > 0.0);
+        for (&count, &product) in counted {
             let count = f64::from(count);
             sum += count * (count / length / f64::from(positive(product))).ln();
         }
