@@ -35,7 +35,7 @@ pub(crate) struct Side {
 
 /// What [`Inner`] needs.
 enum Products {
-    Kernel(Sddmm),
+    Kernel(Box<Sddmm>),
     Plain { pattern: Arc<Pattern>, rank: usize, fixed: Vec<f32> },
 }
 
@@ -54,9 +54,8 @@ impl Side {
         let rows = CsrMatrix::new(device, x)?;
         let columns = rows.transposed(stream)?;
         let [of_rows, of_columns] = match inner {
-            Inner::Kernel => {
-                [Products::Kernel(Sddmm::plan(&rows, rank)?), Products::Kernel(Sddmm::plan(&columns, rank)?)]
-            }
+            Inner::Kernel => [Sddmm::plan(&rows, rank)?, Sddmm::plan(&columns, rank)?]
+                .map(|plan| Products::Kernel(Box::new(plan))),
             Inner::Plain => {
                 let patterns = [Arc::clone(x.pattern()), Arc::clone(x.transpose().pattern())];
                 patterns.map(|pattern| Products::Plain { pattern, rank, fixed: Vec::new() })
