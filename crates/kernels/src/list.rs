@@ -12,7 +12,7 @@ macro_rules! for_each_kernel {
             attention {
                 // Type of values, of indices (where not u32), elements a lane, lanes, vectors a lane, keys: see attention/rows.rs.
                 attention_f32_v4_l8_c1: $crate::attention::Rows<f32, u32, 4, 8, 1, 8>;
-                attention_f32_v4_l8_c2: $crate::attention::Rows<f32, u32, 4, 8, 2, 4>;
+                attention_f32_v4_l8_c2: $crate::attention::Rows<f32, u32, 4, 8, 2, 8>;
                 attention_f32_v4_l16_c2: $crate::attention::Rows<f32, u32, 4, 16, 2, 4>;
                 attention_f32_v4_l32_c2: $crate::attention::Rows<f32, u32, 4, 32, 2, 4>;
                 attention_f32_v1_l32_c1: $crate::attention::Rows<f32, u32, 1, 32, 1, 8>;
@@ -33,7 +33,7 @@ macro_rules! for_each_kernel {
                 attention_bf16_v1_l32_c2: $crate::attention::Rows<$crate::Bf16, u32, 1, 32, 2, 8>;
                 attention_bf16_v1_l32_c8: $crate::attention::Rows<$crate::Bf16, u32, 1, 32, 8, 4>;
                 attention_f32_u16_v4_l8_c1: $crate::attention::Rows<f32, u16, 4, 8, 1, 8>;
-                attention_f32_u16_v4_l8_c2: $crate::attention::Rows<f32, u16, 4, 8, 2, 4>;
+                attention_f32_u16_v4_l8_c2: $crate::attention::Rows<f32, u16, 4, 8, 2, 8>;
                 attention_f32_u16_v4_l16_c2: $crate::attention::Rows<f32, u16, 4, 16, 2, 4>;
                 attention_f32_u16_v4_l32_c2: $crate::attention::Rows<f32, u16, 4, 32, 2, 4>;
                 attention_f32_u16_v1_l32_c1: $crate::attention::Rows<f32, u16, 1, 32, 1, 8>;
@@ -56,7 +56,7 @@ macro_rules! for_each_kernel {
 
                 // The same for quads of queries, and blocks of an SM: see attention/quads.rs.
                 attention_f32_quads_v4_l8_c1: $crate::attention::Quads<f32, 4, 8, 1, 4, 4>;
-                attention_f32_quads_v4_l8_c2: $crate::attention::Quads<f32, 4, 8, 2, 2, 3>;
+                attention_f32_quads_v4_l8_c2: $crate::attention::Quads<f32, 4, 8, 2, 4, 3>;
                 attention_f32_quads_v4_l16_c2: $crate::attention::Quads<f32, 4, 16, 2, 2, 2>;
                 attention_f16_quads_v8_l4_c1: $crate::attention::Quads<$crate::F16, 8, 4, 1, 2, 3>;
                 attention_f16_quads_v8_l8_c1: $crate::attention::Quads<$crate::F16, 8, 8, 1, 2, 3>;

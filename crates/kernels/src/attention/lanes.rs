@@ -72,6 +72,25 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHU
     }
 }
 
+/// Loads a lane's vectors of a row that has all of them, `bytes` after row 0; `own` is the lane's first element there.
+///
+/// # Safety
+/// The row lies in the matrix, which is live, and has `LANES · V · CHUNKS` elements, aligned to vectors.
+#[inline(always)]
+pub(super) unsafe fn load_whole<G: Gpu, T: Real, const V: usize, const LANES: usize, const CHUNKS: usize>(
+    gpu: G,
+    own: GlobalPtr<T>,
+    bytes: u32,
+) -> [[T; V]; CHUNKS] {
+    let own = own.add_bytes(u64::from(bytes));
+    let mut part = [[T::default(); V]; CHUNKS];
+    for (chunk, vector) in part.iter_mut().enumerate() {
+        // SAFETY: as promised by the caller.
+        *vector = unsafe { gpu.load_readonly(own.add(chunk * LANES * V)) };
+    }
+    part
+}
+
 /// The numbers that a part holds.
 #[inline(always)]
 pub(super) fn widen<G: Gpu, T: Real, const V: usize, const CHUNKS: usize>(

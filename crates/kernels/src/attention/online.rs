@@ -23,25 +23,23 @@ impl<const V: usize, const CHUNKS: usize> Online<V, CHUNKS> {
     /// Takes up to one score a lane, scaled to powers of two, and gives the lane's weight: 0 where there is no key.
     #[inline(always)]
     pub(super) fn weigh<G: Gpu>(&mut self, gpu: G, score: f32, present: bool) -> f32 {
-        let score = if present { score } else { f32::NEG_INFINITY };
-        // It seldom grows after the first keys: to ask takes one vote, to find the largest five shuffles.
-        if gpu.warp_any(FULL_WARP, score > self.max) {
-            let max = self.max.max(max_lanes(gpu, score));
-            // Before the first finite score this is 0, and so are the sums.
-            let factor = gpu.exp2_approx(self.max - max);
-            self.sum *= factor;
-            for part in &mut self.part {
-                for x in part.iter_mut() {
-                    *x *= factor;
-                }
-            }
-            self.max = max;
-        }
-        // While all scores are -∞, their weights are 0, not 2^(∞ - ∞).
-        let shift = if self.max == f32::NEG_INFINITY { 0.0 } else { self.max };
-        let weight = if present { gpu.exp2_approx(score - shift) } else { 0.0 };
-        self.sum += weight;
+        let [weight] = weigh_all(gpu, core::array::from_mut(self), [score], [present]);
         weight
+    }
+
+    /// Makes room for larger scores: what was summed so far is rescaled.
+    #[inline(always)]
+    fn raise<G: Gpu>(&mut self, gpu: G, score: f32) {
+        let max = self.max.max(max_lanes(gpu, score));
+        // Before the first finite score this is 0, and so are the sums.
+        let factor = if max == self.max { 1.0 } else { gpu.exp2_approx(self.max - max) };
+        self.sum *= factor;
+        for part in &mut self.part {
+            for x in part.iter_mut() {
+                *x *= factor;
+            }
+        }
+        self.max = max;
     }
 
     /// Adds a weighted part of a row of V.
@@ -67,4 +65,37 @@ impl<const V: usize, const CHUNKS: usize> Online<V, CHUNKS> {
         }
         (self.part, LN_2 * (self.max + gpu.log2_approx(sum)))
     }
+}
+
+/// As [`Online::weigh`], for a score of each of some queries.
+#[inline(always)]
+pub(super) fn weigh_all<G: Gpu, const V: usize, const CHUNKS: usize, const QUERIES: usize>(
+    gpu: G,
+    online: &mut [Online<V, CHUNKS>; QUERIES],
+    scores: [f32; QUERIES],
+    present: [bool; QUERIES],
+) -> [f32; QUERIES] {
+    let mut scores = scores;
+    let mut grows = false;
+    for query in 0..QUERIES {
+        if !present[query] {
+            scores[query] = f32::NEG_INFINITY;
+        }
+        grows |= scores[query] > online[query].max;
+    }
+    // They seldom grow after the first keys: to ask takes one vote, to find the largest five shuffles each.
+    if gpu.warp_any(FULL_WARP, grows) {
+        for query in 0..QUERIES {
+            online[query].raise(gpu, scores[query]);
+        }
+    }
+    let mut weights = [0.0; QUERIES];
+    for query in 0..QUERIES {
+        // While all scores are -∞, their weights are 0, not 2^(∞ - ∞).
+        let max = online[query].max;
+        let shift = if max == f32::NEG_INFINITY { 0.0 } else { max };
+        weights[query] = if present[query] { gpu.exp2_approx(scores[query] - shift) } else { 0.0 };
+        online[query].sum += weights[query];
+    }
+    weights
 }

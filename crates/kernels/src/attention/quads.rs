@@ -14,9 +14,9 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
 
-use super::lanes::{ABSENT, Part, dot, transpose_sums, widen};
-use super::online::Online;
-use super::row::{Head, Keys, attend, load_rows};
+use super::lanes::{ABSENT, Part, dot, load_whole, transpose_sums, widen};
+use super::online::{Online, weigh_all};
+use super::row::{Head, Keys, are_finite, attend, store};
 use super::{QuadArgs, Scheme, Tile};
 use crate::spmm::RowRecord;
 use crate::{Bounds, DeviceValue, Kernel};
@@ -116,38 +116,11 @@ where
                 weights: SharedPtr::from_offset(warp * WARP * WEIGHTS),
                 part,
             };
-            let mut q = [[[0.0; V]; CHUNKS]; QUERIES];
-            for (query, q) in q.iter_mut().enumerate() {
-                let row = first + query as u32;
-                let row = if row < args.operands.rows { row } else { ABSENT };
-                *q = widen(gpu, &part.load(gpu, head.q, row));
-            }
-            let mut online = [Online::NEW; QUERIES];
-            let seen_by = quad.walk::<_, _, U>(gpu, &head, &q, start, &mut online);
-
-            let mut again = 0u32;
-            for (query, &online) in online.iter().enumerate() {
-                let row = first + query as u32;
-                let any_keys = gpu.warp_any(FULL_WARP, seen_by >> query & 1 != 0);
-                let (o, logsumexp) = online.finish(gpu, LANES as u32, any_keys);
-                let mut finite = true;
-                for x in o.as_flattened() {
-                    finite &= x.is_finite();
-                }
-                if row >= args.operands.rows {
-                    continue;
-                }
-                if gpu.warp_any(FULL_WARP, !finite) {
-                    again |= 1 << query;
-                } else {
-                    if lane < LANES as u32 {
-                        part.store(gpu, head.o, row, &o);
-                    }
-                    if lane == 0 {
-                        head.store_logsumexp(gpu, row, logsumexp);
-                    }
-                }
-            }
+            let left = args.operands.rows - first;
+            let there = if left < QUERIES as u32 { (1 << left) - 1 } else { (1 << QUERIES) - 1 };
+            let fast = start < end && head.is_whole((V * LANES * CHUNKS) as u32);
+            let mut again =
+                if fast { quad.attend::<_, _, U>(gpu, &head, first, start, there) } else { there };
             while again != 0 {
                 let query = again.trailing_zeros();
                 again &= again - 1;
@@ -167,10 +140,50 @@ struct Quad<const V: usize, const LANES: usize, const CHUNKS: usize> {
 }
 
 impl<const V: usize, const LANES: usize, const CHUNKS: usize> Quad<V, LANES, CHUNKS> {
+    /// Works out the queries from `first` on that are `there`, a bit each, from the entries at `start` and on; gives those
+    /// whose row of O is not finite, and not stored. The head [is whole](Head::is_whole).
+    ///
+    /// # Safety
+    /// As for [`attend`]; the weights are this warp's alone, and there is an entry.
+    #[inline(always)]
+    unsafe fn attend<G: Gpu, T: DeviceValue, const U: usize>(
+        &self,
+        gpu: G,
+        head: &Head<T>,
+        first: u32,
+        start: u32,
+        there: u32,
+    ) -> u32 {
+        let mut q = [[[0.0; V]; CHUNKS]; QUERIES];
+        let mut online = [Online::NEW; QUERIES];
+        let mut again = 0;
+        // SAFETY: as promised by the caller; queries that are not there have no row.
+        unsafe {
+            for (query, q) in q.iter_mut().enumerate() {
+                let row = if there >> query & 1 != 0 { first + query as u32 } else { ABSENT };
+                *q = widen(gpu, &self.part.load(gpu, head.q, row));
+            }
+            let seen_by = self.walk::<_, _, U>(gpu, head, &q, start, &mut online);
+            for (query, &online) in online.iter().enumerate() {
+                let any_keys = gpu.warp_any(FULL_WARP, seen_by >> query & 1 != 0);
+                let (o, logsumexp) = online.finish(gpu, LANES as u32, any_keys);
+                let bit = 1 << query;
+                if are_finite(gpu, &o) {
+                    if there & bit != 0 {
+                        store(gpu, head, self.part, first + query as u32, &o, logsumexp);
+                    }
+                } else {
+                    again |= there & bit;
+                }
+            }
+        }
+        again
+    }
+
     /// Takes all entries from place `start` on; gives the queries that see one of this lane's.
     ///
     /// # Safety
-    /// As for [`attend`]; the weights are this warp's alone.
+    /// As for [`attend`](Self::attend).
     #[inline(always)]
     unsafe fn walk<G: Gpu, T: DeviceValue, const U: usize>(
         &self,
@@ -180,52 +193,66 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Quad<V, LANES, CHU
         start: u32,
         online: &mut [Online<V, CHUNKS>; QUERIES],
     ) -> u32 {
-        let groups = WARP / LANES as u32;
         let lane = gpu.lane_id();
-        let own = lane % LANES as u32 * groups + lane / LANES as u32;
+        let first = (lane % LANES as u32 * V as u32) as usize;
+        let (k, v) = (head.k.add(first), head.v.add(first));
+        let row_bytes = head.dim * size_of::<T>() as u32;
         let (mut base, mut seen_by) = (start, 0);
         // SAFETY: as promised by the caller. Weights are read between two barriers after they were written.
         unsafe {
-            let mut next = self.keys.entry(gpu, base + own);
+            let mut next = self.keys.entry(gpu, base + lane);
             while base < self.keys.end {
                 let entry = next;
                 let left = self.keys.end - base;
                 base += WARP;
-                next = self.keys.entry(gpu, base + own);
+                next = self.keys.entry(gpu, base + lane);
                 seen_by |= entry.seen_by;
+                let mut bytes = entry.key.wrapping_mul(row_bytes);
+                if left < WARP {
+                    // In place of the entries that are not there the first is loaded again, and nobody sees it.
+                    let first = gpu.warp_shuffle_idx(FULL_WARP, bytes, 0, WARP);
+                    bytes = if lane < left { bytes } else { first };
+                }
+                let mut rows = [0; LANES];
+                for (i, row) in rows.iter_mut().enumerate() {
+                    *row = gpu.warp_shuffle_idx(FULL_WARP, bytes, i as u32, LANES as u32);
+                }
 
                 let mut sums = [[0.0; LANES]; QUERIES];
                 for first in (0..LANES).step_by(U) {
-                    if first as u32 * groups < left {
-                        let rows =
-                            load_rows::<_, _, V, LANES, CHUNKS, U>(gpu, self.part, head.k, entry.key, first);
-                        for (i, row) in rows.iter().enumerate() {
-                            let k = widen(gpu, row);
-                            for (sums, q) in sums.iter_mut().zip(q) {
-                                sums[first + i] = dot(gpu, q, &k);
-                            }
+                    let mut loaded = [[[T::default(); V]; CHUNKS]; U];
+                    for (i, loaded) in loaded.iter_mut().enumerate() {
+                        *loaded = load_whole::<_, _, V, LANES, CHUNKS>(gpu, k, rows[first + i]);
+                    }
+                    for (i, loaded) in loaded.iter().enumerate() {
+                        let k = widen(gpu, loaded);
+                        for (sums, q) in sums.iter_mut().zip(q) {
+                            sums[first + i] = dot(gpu, q, &k);
                         }
                     }
                 }
-                let mut weights = [0.0; QUERIES];
-                for (query, weight) in weights.iter_mut().enumerate() {
-                    let score = transpose_sums(gpu, sums[query]) * head.scale;
-                    *weight = online[query].weigh(gpu, score, entry.is_seen_by(query as u32));
+                let (mut scores, mut present) = ([0.0; QUERIES], [false; QUERIES]);
+                for (score, sums) in scores.iter_mut().zip(&sums) {
+                    *score = transpose_sums(gpu, *sums) * head.scale;
                 }
+                for (query, present) in present.iter_mut().enumerate() {
+                    *present = entry.is_seen_by(query as u32);
+                }
+                let weights = weigh_all(gpu, online, scores, present);
                 gpu.shared_store(self.weights.add(lane * QUERIES as u32), weights);
                 gpu.sync_warp(FULL_WARP);
                 for first in (0..LANES).step_by(U) {
-                    if first as u32 * groups < left {
-                        let rows =
-                            load_rows::<_, _, V, LANES, CHUNKS, U>(gpu, self.part, head.v, entry.key, first);
-                        for (i, row) in rows.iter().enumerate() {
-                            let place = lane / LANES as u32 * LANES as u32 + (first + i) as u32;
-                            let weights: [f32; QUERIES] =
-                                gpu.shared_load(self.weights.add(place * QUERIES as u32));
-                            let v = widen(gpu, row);
-                            for (online, &weight) in online.iter_mut().zip(&weights) {
-                                online.add(gpu, weight, &v);
-                            }
+                    let mut loaded = [[[T::default(); V]; CHUNKS]; U];
+                    for (i, loaded) in loaded.iter_mut().enumerate() {
+                        *loaded = load_whole::<_, _, V, LANES, CHUNKS>(gpu, v, rows[first + i]);
+                    }
+                    for (i, loaded) in loaded.iter().enumerate() {
+                        let place = lane / LANES as u32 * LANES as u32 + (first + i) as u32;
+                        let weights: [f32; QUERIES] =
+                            gpu.shared_load(self.weights.add(place * QUERIES as u32));
+                        let v = widen(gpu, loaded);
+                        for (online, &weight) in online.iter_mut().zip(&weights) {
+                            online.add(gpu, weight, &v);
                         }
                     }
                 }

@@ -2,7 +2,7 @@
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, Real, WARP};
 
 use super::Operands;
-use super::lanes::{ABSENT, Part, dot, transpose_sums, widen};
+use super::lanes::{ABSENT, Part, dot, load_whole, transpose_sums, widen};
 use super::online::Online;
 
 /// Q, K, V, O and the logarithms of one head.
@@ -15,6 +15,8 @@ pub(super) struct Head<T> {
     logsumexp: GlobalMut<f32>,
     pub(super) dim: u32,
     pub(super) scale: f32,
+    /// Rows of K and V.
+    cols: u32,
 }
 
 impl<T: Real> Head<T> {
@@ -33,7 +35,15 @@ impl<T: Real> Head<T> {
             logsumexp: if wanted { args.logsumexp.add(queries as usize) } else { args.logsumexp },
             dim: args.dim,
             scale: args.scale,
+            cols: args.cols,
         }
+    }
+
+    /// Whether rows have `dimension` elements, and 32 bits count the bytes of K.
+    #[inline(always)]
+    pub(super) fn is_whole(&self, dimension: u32) -> bool {
+        let row_bytes = u64::from(self.dim) * size_of::<T>() as u64;
+        self.dim == dimension && u64::from(self.cols) * row_bytes <= u64::from(u32::MAX)
     }
 
     /// Writes a row's logarithm, if it is wanted.
@@ -123,8 +133,122 @@ pub(super) unsafe fn attend<
         }
         let any_keys = gpu.warp_any(FULL_WARP, any_keys);
         let (o, logsumexp) = online.finish(gpu, LANES as u32, any_keys);
+        store(gpu, head, part, row, &o, logsumexp);
+    }
+}
+
+/// As [`attend`], for a head that [is whole](Head::is_whole) and a list with a key: every load is made, so that none waits
+/// for a test. In place of keys that are not there the first is loaded again, and weighs 0; so a row that comes out not
+/// finite is not stored, and this gives false.
+///
+/// # Safety
+/// As for `attend`.
+#[inline(always)]
+pub(super) unsafe fn attend_whole<
+    G: Gpu,
+    T: Real,
+    K: Keys,
+    const V: usize,
+    const LANES: usize,
+    const CHUNKS: usize,
+    const U: usize,
+>(
+    gpu: G,
+    head: &Head<T>,
+    row: u32,
+    keys: K,
+    [start, end]: [u32; 2],
+) -> bool {
+    let lane = gpu.lane_id();
+    let part = Part::<V, LANES, CHUNKS>::of(lane % LANES as u32, head.dim);
+    let first = (lane % LANES as u32 * V as u32) as usize;
+    let (k, v) = (head.k.add(first), head.v.add(first));
+    let row_bytes = head.dim * size_of::<T>() as u32;
+    let mut online = Online::<V, CHUNKS>::NEW;
+    let mut base = start;
+    // SAFETY: as promised by the caller; columns that are not absent are keys of the head.
+    unsafe {
+        let q = widen(gpu, &part.load(gpu, head.q, row));
+        let mut next = keys.column(gpu, base + lane);
+        while base < end {
+            let column = next;
+            let left = end - base;
+            base += WARP;
+            next = keys.column(gpu, base + lane);
+            let mut bytes = column.wrapping_mul(row_bytes);
+            if left < WARP {
+                let first = gpu.warp_shuffle_idx(FULL_WARP, bytes, 0, WARP);
+                bytes = if lane < left { bytes } else { first };
+            }
+            let mut rows = [0; LANES];
+            for (i, row) in rows.iter_mut().enumerate() {
+                *row = gpu.warp_shuffle_idx(FULL_WARP, bytes, i as u32, LANES as u32);
+            }
+
+            let mut sums = [0.0; LANES];
+            for first in (0..LANES).step_by(U) {
+                let mut loaded = [[[T::default(); V]; CHUNKS]; U];
+                for (i, loaded) in loaded.iter_mut().enumerate() {
+                    *loaded = load_whole::<_, _, V, LANES, CHUNKS>(gpu, k, rows[first + i]);
+                }
+                for (i, loaded) in loaded.iter().enumerate() {
+                    sums[first + i] = dot(gpu, &q, &widen(gpu, loaded));
+                }
+            }
+            let score = transpose_sums(gpu, sums) * head.scale;
+            let weight = online.weigh(gpu, score, lane < left);
+            for first in (0..LANES).step_by(U) {
+                let mut loaded = [[[T::default(); V]; CHUNKS]; U];
+                for (i, loaded) in loaded.iter_mut().enumerate() {
+                    *loaded = load_whole::<_, _, V, LANES, CHUNKS>(gpu, v, rows[first + i]);
+                }
+                for (i, loaded) in loaded.iter().enumerate() {
+                    let lane = (first + i) as u32;
+                    let weight = gpu.warp_shuffle_idx(FULL_WARP, weight, lane, LANES as u32);
+                    online.add(gpu, weight, &widen(gpu, loaded));
+                }
+            }
+        }
+        let (o, logsumexp) = online.finish(gpu, LANES as u32, true);
+        let finite = are_finite(gpu, &o);
+        if finite {
+            store(gpu, head, part, row, &o, logsumexp);
+        }
+        finite
+    }
+}
+
+/// Whether a row of O is finite; the same for the whole warp.
+#[inline(always)]
+pub(super) fn are_finite<G: Gpu, const V: usize, const CHUNKS: usize>(
+    gpu: G,
+    o: &[[f32; V]; CHUNKS],
+) -> bool {
+    let mut finite = true;
+    for x in o.as_flattened() {
+        finite &= x.is_finite();
+    }
+    gpu.warp_all(FULL_WARP, finite)
+}
+
+/// Stores a row of O, and its logarithm.
+///
+/// # Safety
+/// No other warp writes this row of the head.
+#[inline(always)]
+pub(super) unsafe fn store<G: Gpu, T: Real, const V: usize, const LANES: usize, const CHUNKS: usize>(
+    gpu: G,
+    head: &Head<T>,
+    part: Part<V, LANES, CHUNKS>,
+    row: u32,
+    o: &[[f32; V]; CHUNKS],
+    logsumexp: f32,
+) {
+    let lane = gpu.lane_id();
+    // SAFETY: as promised by the caller.
+    unsafe {
         if lane < LANES as u32 {
-            part.store(gpu, head.o, row, &o);
+            part.store(gpu, head.o, row, o);
         }
         if lane == 0 {
             head.store_logsumexp(gpu, row, logsumexp);

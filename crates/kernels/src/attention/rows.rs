@@ -16,7 +16,7 @@ use core::marker::PhantomData;
 use lacuna_gpu::{GlobalPtr, Gpu, WARP};
 
 use super::lanes::ABSENT;
-use super::row::{Head, Keys, attend};
+use super::row::{Head, Keys, attend, attend_whole};
 use super::{Args, Scheme, Tile};
 use crate::spmm::RowRecord;
 use crate::{Bounds, DeviceIndex, DeviceValue, Kernel};
@@ -64,7 +64,7 @@ where
     const BOUNDS: Bounds = {
         let min_blocks = match LANES {
             32 => 4,
-            _ if V * CHUNKS > 8 => 4,
+            _ if V * CHUNKS >= 8 => 4,
             16 => 5,
             _ => 6,
         };
@@ -83,7 +83,12 @@ where
             let RowRecord { row, start, end } = RowRecord::from_words(record);
             let head = Head::of(&args.operands, gpu.block_idx_y());
             let keys = RowKeys { columns: args.columns, end };
-            attend::<_, _, _, V, LANES, CHUNKS, U>(gpu, &head, row, keys, [start, end]);
+            // Few keys are not worth loads of keys that are not there, nor single elements a kernel of their own.
+            let fast = V > 1 && end - start >= WARP && head.is_whole((V * LANES * CHUNKS) as u32);
+            let place = [start, end];
+            if !(fast && attend_whole::<_, _, _, V, LANES, CHUNKS, U>(gpu, &head, row, keys, place)) {
+                attend::<_, _, _, V, LANES, CHUNKS, U>(gpu, &head, row, keys, place);
+            }
         }
     }
 }
