@@ -22,7 +22,7 @@ pub(crate) fn module(
     if let Some(ptx) = cache.get("ptx", &key) {
         return Ok((ptx, false));
     }
-    let _building = cache.lock(target.name())?;
+    let _building = cache.lock(&place(folder, target))?;
     // Another process may have built it while this one waited.
     if let Some(ptx) = cache.get("ptx", &key) {
         return Ok((ptx, false));
@@ -30,6 +30,13 @@ pub(crate) fn module(
     let ptx = compile(cache, compiler, folder, sources, target)?;
     cache.put("ptx", &key, &ptx)?;
     Ok((ptx, true))
+}
+
+/// Where a folder's crates are compiled. Two checkouts have crates of the same names, which cargo tells apart by the times of
+/// their sources alone: in one place, one would be taken for the other.
+fn place(folder: &Path, target: Target) -> String {
+    let folder = cache::digest([&*folder.to_string_lossy()]);
+    format!("{}-{}", target.name(), &folder[..16])
 }
 
 fn key(compiler_version: &str, sources: &Sources, target: Target) -> String {
@@ -65,7 +72,7 @@ fn compile(
     sources: &Sources,
     target: Target,
 ) -> Result<String, BuildError> {
-    let work = cache.work_dir(target.name());
+    let work = cache.work_dir(&place(folder, target));
     fs::create_dir_all(&work).map_err(BuildError::cache(&work))?;
     // A new path each time: cargo then runs rustc even when it has built this crate before.
     let scratch = tempfile::tempdir_in(&work).map_err(BuildError::cache(&work))?;

@@ -60,13 +60,16 @@ where
     };
     const THREADS: u32 = WARPS * WARP;
     const SHARED_BYTES: u32 = 0;
-    /// 80 registers a thread, more where lanes have more sums (one each of those that share a row) or more of a row.
+    /// A lane has a place and a sum for each of those that share a row, and its part of some rows: the more there are, the
+    /// more registers.
     const BOUNDS: Bounds = {
         let min_blocks = match LANES {
+            _ if V == 1 => 4,
             32 => 4,
+            16 => 2,
+            _ if V * CHUNKS >= 16 => 2,
             _ if V * CHUNKS >= 8 => 4,
-            16 => 5,
-            _ => 6,
+            _ => 5,
         };
         Bounds { max_threads: WARPS * WARP, min_blocks }
     };
@@ -83,8 +86,12 @@ where
             let RowRecord { row, start, end } = RowRecord::from_words(record);
             let head = Head::of(&args.operands, gpu.block_idx_y());
             let keys = RowKeys { columns: args.columns, end };
-            // Few keys are not worth loads of keys that are not there, nor single elements a kernel of their own.
-            let fast = V > 1 && end - start >= WARP && head.is_whole((V * LANES * CHUNKS) as u32);
+            // Few keys are not worth loads of keys that are not there; single elements, and rows that a whole warp shares, are
+            // not worth the registers.
+            let fast = V > 1
+                && LANES < WARP as usize
+                && end - start >= WARP
+                && head.is_whole((V * LANES * CHUNKS) as u32);
             let place = [start, end];
             if !(fast && attend_whole::<_, _, _, V, LANES, CHUNKS, U>(gpu, &head, row, keys, place)) {
                 attend::<_, _, _, V, LANES, CHUNKS, U>(gpu, &head, row, keys, place);
