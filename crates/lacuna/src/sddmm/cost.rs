@@ -22,7 +22,7 @@ const PRODUCT: f64 = 0.131;
 /// Cycles from a load of B to the product, among many warps.
 const LATENCY: f64 = 527.0;
 /// Resident warps of a multiprocessor; of those kernels whose loads under way take many registers, fewer.
-const RESIDENT_WARPS: f64 = 18.4;
+const RESIDENT_WARPS: f64 = 18.0;
 /// Registers of loads under way, of A and of sums, from which on warps get fewer.
 const FREE_REGISTERS: f64 = 22.4;
 
