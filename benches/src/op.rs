@@ -15,9 +15,11 @@ pub enum Op {
 }
 
 /// cuSPARSE and dense products: name in records, and title.
-const PRODUCTS: [(&str, &str); 6] = [
+const PRODUCTS: [(&str, &str); 8] = [
     ("cusparse_default", "cuSPARSE default"),
     ("cusparse", "cuSPARSE best"),
+    ("cusparse_kn_default", "cuSPARSE default, B as K×N"),
+    ("cusparse_kn", "cuSPARSE best, B as K×N"),
     ("cublas_f32", "dense cuBLAS f32"),
     ("cublas_tf32", "dense cuBLAS TF32"),
     ("cublas_f16", "dense cuBLAS f16"),

@@ -15,6 +15,8 @@ use crate::timing::time;
 
 /// cuSPARSE's name in records.
 pub(crate) const CUSPARSE: &str = "cusparse";
+/// The same with the second operand of SDDMM as K×N, which is how others have measured it.
+pub(crate) const CUSPARSE_KN: &str = "cusparse_kn";
 /// cuSPARSE's default algorithm, as its name in records ends.
 pub(crate) const DEFAULT: &str = "default";
 /// Dense matrices above this many bytes are not made.
@@ -141,8 +143,8 @@ impl Peered {
         peered
     }
 
-    /// Takes in what a library came to.
-    fn add(&mut self, library: &str, came_to: Result<Self>) {
+    /// Takes in what a library, or one way to use it, came to.
+    pub(crate) fn add(&mut self, library: &str, came_to: Result<Self>) {
         match came_to {
             Ok(Self { records, failures }) => {
                 self.records.extend(records);
@@ -156,13 +158,13 @@ impl Peered {
         self.failures.insert(what.into(), format!("{error:#}"));
     }
 
-    /// Of cuSPARSE's algorithms what records have: the fastest with a right result, and the default.
-    pub(crate) fn best_and_default(self) -> Self {
+    /// Of cuSPARSE's algorithms what records have under `name`: the fastest with a right result, and the default.
+    pub(crate) fn best_and_default(self, name: &str) -> Self {
         let Self { records: measured, failures } = self;
         let right = measured.values().filter(|record| record.error_over_bound.is_some());
         let fastest = right.min_by(|a, b| a.time.median.total_cmp(&b.time.median));
         let default = measured.values().find(|record| record.algorithm == DEFAULT);
-        let named = [(CUSPARSE.to_string(), fastest), (format!("{CUSPARSE}_{DEFAULT}"), default)];
+        let named = [(name.to_string(), fastest), (format!("{name}_{DEFAULT}"), default)];
         let records = named.into_iter().filter_map(|(name, record)| Some((name, record?.clone()))).collect();
         Self { records, failures }
     }
@@ -200,7 +202,7 @@ impl PeerSession {
             return peered;
         }
         if let Some(library) = &mut self.cusparse {
-            peered.add(CUSPARSE, cusparse(library).map(Peered::best_and_default));
+            peered.add(CUSPARSE, cusparse(library));
         }
         let shape = (problem.op, problem.sizes(), problem.batch);
         if let Some(known) = self.dense.get(&shape) {
@@ -249,7 +251,7 @@ mod tests {
     /// What comes of four algorithms, by their place in the list.
     fn measured(measure: impl FnMut(SpmmAlgorithm) -> Result<Option<PeerRecord>>) -> Peered {
         let ways = SpmmAlgorithm::ALL.map(|algorithm| (algorithm.name().to_string(), algorithm));
-        Peered::of_each(ways, measure).best_and_default()
+        Peered::of_each(ways, measure).best_and_default(CUSPARSE)
     }
 
     #[test]
@@ -278,6 +280,26 @@ mod tests {
         assert_eq!(peered.records.keys().collect::<Vec<_>>(), ["cusparse"]);
         assert_eq!(peered.records["cusparse"].algorithm, "csr_alg2");
         assert!(peered.failures.contains_key("default"));
+    }
+
+    #[test]
+    fn both_layouts_of_a_library_stand_side_by_side() {
+        let way = |us| {
+            Peered::of_each([(DEFAULT.into(), ())], |()| Ok(Some(record(SpmmAlgorithm::Default, us, true))))
+        };
+        let mut peered = way(3.0).best_and_default(CUSPARSE);
+        peered.add(CUSPARSE_KN, Ok(way(9.0).best_and_default(CUSPARSE_KN)));
+        let times: Vec<(&str, f64)> =
+            peered.records.iter().map(|(name, record)| (&**name, record.time.median)).collect();
+        let expected = [
+            ("cusparse", 3.0),
+            ("cusparse_default", 3.0),
+            ("cusparse_kn", 9.0),
+            ("cusparse_kn_default", 9.0),
+        ];
+        assert_eq!(times, expected);
+        peered.add(CUSPARSE_KN, Err(anyhow!("no room for B")));
+        assert_eq!((peered.records.len(), peered.failures[CUSPARSE_KN].as_str()), (4, "no room for B"));
     }
 
     #[test]

@@ -7,12 +7,30 @@ use super::measure::Operands;
 use crate::arithmetic;
 use crate::measure::Measured;
 use crate::peers::{
-    CUSPARSE, Context, CuBlasLibrary, CuSparseLibrary, DEFAULT, PeerSession, Peered, dense_products,
+    CUSPARSE, CUSPARSE_KN, Context, CuBlasLibrary, CuSparseLibrary, DEFAULT, PeerSession, Peered,
+    dense_products,
 };
 use crate::record::PeerRecord;
 
 /// cuSPARSE's one algorithm after its preprocessing.
 const PREPARED: &str = "preprocessed";
+
+/// How cuSPARSE gets B. Ours is N×K, its fast way; published comparisons have K×N.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    Nk,
+    Kn,
+}
+
+impl Layout {
+    /// Its peer's name in records.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Nk => CUSPARSE,
+            Self::Kn => CUSPARSE_KN,
+        }
+    }
+}
 
 /// Measures the libraries that are there.
 pub(super) fn measure<T: Measured>(
@@ -25,18 +43,35 @@ pub(super) fn measure<T: Measured>(
     session.measure(
         context,
         dense_bytes,
-        |library| cusparse(library, context, operands),
+        |library| {
+            let mut peered = Peered::default();
+            for layout in [Layout::Nk, Layout::Kn] {
+                let name = layout.name();
+                let came_to = cusparse(library, context, operands, layout);
+                peered.add(name, came_to.map(|measured| measured.best_and_default(name)));
+            }
+            Ok(peered)
+        },
         |library| cublas(library, context, operands),
     )
 }
 
-/// cuSPARSE's algorithm as it comes, and prepared for the pattern, which is not timed.
+/// cuSPARSE's algorithm as it comes, and prepared for the pattern. Neither that nor the transposition of B is timed.
 fn cusparse<T: Measured>(
     library: &mut CuSparseLibrary,
     context: &Context<'_>,
     operands: &Operands<T>,
+    layout: Layout,
 ) -> Result<Peered> {
     let Context { device, stream, problem, .. } = *context;
+    let transposed = match layout {
+        Layout::Nk => None,
+        Layout::Kn => {
+            let b = operands.b.download(stream)?;
+            Some(device.upload(&transposed(&b, problem.a.cols(), problem.width))?)
+        }
+    };
+    let b = transposed.as_ref().unwrap_or(&operands.b);
     let row_offsets = device.upload(problem.a.row_offsets())?;
     let col_indices = device.upload(problem.a.col_indices())?;
     // Zeros, not NaN: the manual does not promise that D is not read, and multiplied by a factor of 0. What is not written
@@ -50,14 +85,15 @@ fn cusparse<T: Measured>(
         n: problem.a.cols(),
         nnz: problem.a.nnz(),
         a: operands.a.as_slice().address(),
-        b: operands.b.as_slice().address(),
+        b: b.as_slice().address(),
+        transposed_b: layout == Layout::Nk,
         row_offsets: row_offsets.as_slice().address(),
         col_indices: col_indices.as_slice().address(),
         values: values.as_slice().address(),
         stream: stream.as_raw(),
     };
     let (handle, version) = (library.handle()?, library.version()?);
-    let ways = [DEFAULT, PREPARED].map(|way| (format!("{CUSPARSE} {way}"), way));
+    let ways = [DEFAULT, PREPARED].map(|way| (format!("{} {way}", layout.name()), way));
     Ok(Peered::of_each(ways, |way| {
         // SAFETY: the buffers outlive the product, have the stated lengths, and the pattern was checked when made; the
         // stream is of this device, whose context is current after the uploads above.
@@ -82,6 +118,11 @@ fn cusparse<T: Measured>(
         )?;
         Ok(Some(PeerRecord { preprocess_us, ..record }))
     }))
+}
+
+/// A matrix of `rows` × `columns`, transposed.
+fn transposed<T: Copy>(values: &[T], rows: usize, columns: usize) -> Vec<T> {
+    (0..columns * rows).map(|at| values[at % rows * columns + at / rows]).collect()
 }
 
 /// The whole dense product, in full fp32 and in TF32.
@@ -129,4 +170,15 @@ fn cublas<T: Measured>(
         )?;
         Ok(Some(record))
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::transposed;
+
+    #[test]
+    fn rows_become_columns() {
+        assert_eq!(transposed(&[1, 2, 3, 4, 5, 6], 2, 3), [1, 4, 2, 5, 3, 6]);
+        assert_eq!(transposed::<f32>(&[], 0, 3), [0.0; 0]);
+    }
 }

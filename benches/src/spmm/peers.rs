@@ -20,7 +20,7 @@ pub(super) fn measure<T: Measured>(
     session.measure(
         context,
         dense_bytes,
-        |library| cusparse(library, context, operands),
+        |library| Ok(cusparse(library, context, operands)?.best_and_default(CUSPARSE)),
         |library| cublas(library, context, operands),
     )
 }

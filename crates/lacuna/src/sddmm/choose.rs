@@ -216,9 +216,25 @@ mod tests {
 
     #[test]
     fn a_chunk_has_all_of_a_usual_k() {
-        for k in [32, 64, 128] {
-            let (chunk, lanes) = chunk(&problem(1 << 20, k, 4));
-            assert!((chunk as usize, lanes) == (k, 8), "{k}: {chunk} by {lanes} lanes");
+        for (k, lanes) in [(32, 8), (64, 8), (128, 16)] {
+            assert_eq!(chunk(&problem(1 << 20, k, 4)), (k as u32, lanes));
+        }
+    }
+
+    /// What was fastest on an H200, or within a hundredth of it: docs/sddmm.md, "What it reaches".
+    #[test]
+    fn what_was_measured_is_chosen() {
+        for ([rows, k, cols, nnz], fastest) in [
+            ([8192, 128, 2048, 4_194_304], &["split_128x64", "split_64x128"][..]),
+            ([8192, 128, 2048, 1_677_722], &["v4x2_l16_w8"]),
+            ([8192, 32, 2048, 1_677_722], &["v4x1_l8_w8"]),
+            ([4096, 128, 4096, 3_355_443], &["split_128x64", "split_64x128"]),
+            ([12_288, 64, 12_288, 7_549_747], &["v4x2_l8_w12", "v4x2_l8_w8"]),
+            ([1024, 128, 1024, 104_858], &["v4x2_l16_w8"]),
+        ] {
+            let problem = SddmmProblem { rows, cols, precision: Precision::Single, ..problem(nnz, k, 4) };
+            let chosen = choose_sddmm(&problem)[0].entry;
+            assert!(fastest.contains(&&chosen["sddmm_f32_".len()..]), "{rows} {k} {cols} {nnz}: {chosen}");
         }
     }
 

@@ -1,41 +1,48 @@
 //! What a kernel costs on a problem: the chooser's model.
 //!
-//! Its constants are estimates of an H200, not yet fitted to measurements (docs/sddmm.md): they order kernels, no more.
+//! Its constants are fitted to an H200, in `f32` (docs/sddmm.md, "The chooser"). Costs are cycles of a multiprocessor.
 use lacuna_kernels::Entry;
 use lacuna_kernels::sddmm::{Scheme, TILE, Tile};
 use lacuna_kernels::spmm::Arithmetic;
 
 use super::choose::{SddmmProblem, is_ordered};
 
-/// Bytes that the L1 cache gives in a cycle, and of a cache line.
+/// Bytes of a cache line, and lanes of a warp.
 const LINE: f64 = 128.0;
-/// Lanes of a warp, and instructions that a multiprocessor issues in a cycle.
 const WARP: f64 = 32.0;
-const ISSUED: f64 = 4.0;
+/// Cycles of any kernel, before its first block and after its last.
+const START: f64 = 5130.0;
+
+/// Cycles of the L1 cache a line of A or B, and a shuffle.
+const L1_LINE: f64 = 0.521;
+/// Loads of indices and stores of D, in such lines.
+const GATHER: f64 = 5.23;
+/// Cycles of a multiprocessor a product of 32 lanes, with what belongs to it.
+const PRODUCT: f64 = 0.131;
 /// Cycles from a load of B to the product, among many warps.
-const LATENCY: f64 = 600.0;
+const LATENCY: f64 = 527.0;
 /// Resident warps of a multiprocessor; of those kernels whose loads under way take many registers, fewer.
-const RESIDENT_WARPS: f64 = 32.0;
+const RESIDENT_WARPS: f64 = 18.0;
 /// Registers of loads under way, of A and of sums, from which on warps get fewer.
-const FREE_REGISTERS: f64 = 40.0;
-/// The part of the smaller of working and waiting that is not hidden behind the larger.
-const NOT_HIDDEN: f64 = 0.3;
+const FREE_REGISTERS: f64 = 22.4;
 
 /// Tensor cores of a multiprocessor.
 const TENSOR_CORES: f64 = 4.0;
-/// Cycles of a tensor core for 8 rows and 32 columns of a tile and 64 bytes of K, at about half of its peak.
-const SPLIT_PIECE: f64 = 64.0;
-const OTHER_PIECE: f64 = 32.0;
+/// Cycles of a tensor core for 8 rows and 32 columns of a tile and 64 bytes of K.
+const SPLIT_PIECE: f64 = 78.0;
+const OTHER_PIECE: f64 = SPLIT_PIECE / 2.0;
 /// Bytes of K in a step of a tile.
 const STEP: f64 = 128.0;
 /// Cycles of a multiprocessor a cache line that L2 brings.
-const L2_LINE: f64 = 5.0;
-/// Cycles from a tile's start to its first product, and from its last to its end.
-const TILE_START: f64 = 1500.0;
+const L2_LINE: f64 = 2.18;
+/// Cycles of a multiprocessor a place of a tile, to look up whether C has it.
+const PLACE: f64 = 0.28;
+/// Cycles that nothing hides, of the tiles that a multiprocessor has at once: from their start to the first product; and as
+/// a part of the work of one of them.
+const TILES_START: f64 = 3380.0;
+const NOT_SHARED: f64 = 0.48;
 /// Cycles of a tile that C has nothing of, among others.
 const EMPTY_TILE: f64 = 40.0;
-/// Cycles of tiles to those of nonzeros, by what a prototype took of each.
-const TILE_SCALE: f64 = 0.72;
 
 /// Cycles of a multiprocessor, about; infinite for what computes no product.
 pub(super) fn cost(problem: &SddmmProblem, entry: &Entry<Tile>) -> f64 {
@@ -47,24 +54,30 @@ pub(super) fn cost(problem: &SddmmProblem, entry: &Entry<Tile>) -> f64 {
     }
 }
 
-/// Each multiprocessor takes its tiles one after the other; those that are there together hide each other's start.
+/// Each multiprocessor takes as many tiles as it has room for, and then the next ones: it works on all of them, and waits as
+/// for one.
 fn of_tiles(problem: &SddmmProblem, entry: &Entry<Tile>, columns: u32, arithmetic: Arithmetic) -> f64 {
-    let [rows, columns, threads] = [entry.tile.block_items, columns, entry.threads].map(f64::from);
+    let [rows, columns, at_once] = [entry.tile.block_items, columns, entry.bounds.min_blocks].map(f64::from);
     let count = |whole: usize, part: f64| (whole as f64 / part).ceil();
     let tiles = count(problem.rows, rows) * count(problem.cols, columns);
-    // A tile that is not empty has a nonzero.
-    let full = tiles.min(problem.nnz as f64) * problem.batch as f64;
-    let empty = tiles * problem.batch as f64 - full;
+    let batch = problem.batch as f64;
+    let full = full_tiles(tiles, problem.nnz as f64);
 
     let steps = (problem.k as f64 * f64::from(problem.value.bytes()) / STEP).ceil();
     let piece = if arithmetic == Arithmetic::Split { SPLIT_PIECE } else { OTHER_PIECE };
-    // Fewer warps than tensor cores leave some to the tile beside.
     let multiplying = steps * 2.0 * piece * rows / 8.0 * columns / 32.0 / TENSOR_CORES;
     let loading = steps * (rows + columns) * L2_LINE;
-    let resident = f64::from(entry.bounds.min_blocks * entry.bounds.max_threads) / threads;
-    let tile = multiplying.max(loading) + TILE_START / resident.max(1.0);
+    let work = multiplying + loading + PLACE * rows * columns;
     let sms = f64::from(problem.multiprocessors);
-    TILE_SCALE * ((full / sms).ceil() * tile + TILE_START + (empty / sms).ceil() * EMPTY_TILE)
+    let each = (full * batch / sms).ceil();
+    let waves = (each / at_once.max(1.0)).ceil();
+    let empty = (tiles - full) * batch / sms * EMPTY_TILE;
+    START + waves * (TILES_START + NOT_SHARED * work) + each * work + empty
+}
+
+/// How many of the tiles have a nonzero, were they strewn over all tiles alike.
+fn full_tiles(tiles: f64, nnz: f64) -> f64 {
+    if tiles == 0.0 { 0.0 } else { tiles * (1.0 - (-nnz / tiles).exp()) }
 }
 
 /// For a kernel that goes by nonzeros; infinite for others.
@@ -85,11 +98,11 @@ fn of_nonzeros(problem: &SddmmProblem, entry: &Entry<Tile>) -> f64 {
     // the nonzeros that are under way together.
     let rows_of_a = lanes / if chunks > 1.0 { at_once } else { items };
     let shuffles = lanes / at_once * (at_once - 1.0 + (lanes / at_once).log2());
-    let l1 = (lanes + rows_of_a) * loads * lines + chunks * 2.0 * lanes / at_once + shuffles + groups;
+    let gathers = chunks * 2.0 * lanes / at_once + groups;
+    let l1 = L1_LINE * ((lanes + rows_of_a) * loads * lines + shuffles + GATHER * gathers);
     let conversions = if problem.value.bytes() == 2 { 1.0 } else { 0.0 };
     let products = lanes * chunks * vectors * (vector * (1.0 + conversions) + 2.0);
-    let other = chunks * 8.0 * lanes / at_once + 3.0 * lanes;
-    let turn = l1.max((products + other) / ISSUED);
+    let turn = l1 + PRODUCT * products;
 
     let tiles = (problem.nnz as f64 * problem.batch as f64 / (items * groups)).ceil();
     let turns = items / lanes;
@@ -100,5 +113,19 @@ fn of_nonzeros(problem: &SddmmProblem, entry: &Entry<Tile>) -> f64 {
     let waiting = waves * turns * chunks * lanes / at_once * LATENCY;
     // Where a block's tiles read the same rows of B, larger blocks read each more often.
     let sharing = if is_ordered(problem) { 1.0 / f64::from(*threads) } else { f64::from(*threads) * 1e-6 };
-    (1.0 + sharing) * (work.max(waiting) + NOT_HIDDEN * work.min(waiting))
+    START + (1.0 + sharing) * (work + waiting)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nonzeros_fill_tiles_once_they_are_many() {
+        assert_eq!((full_tiles(0.0, 0.0), full_tiles(100.0, 0.0)), (0.0, 0.0));
+        assert!((full_tiles(1e6, 10.0) - 10.0).abs() < 0.01, "each in a tile of its own");
+        let half = full_tiles(100.0, 100.0 * 2f64.ln());
+        assert!((half - 50.0).abs() < 1e-9, "{half}");
+        assert!((full_tiles(100.0, 1e6) - 100.0).abs() < 1e-9, "never more than there are");
+    }
 }

@@ -1,7 +1,7 @@
-//! Dense × dense where a sparse matrix has nonzeros: C = (A·Bᵀ) ∘ I[C] with A and B row-major, C in CSR.
+//! Dense × dense where a sparse matrix has nonzeros: C = (A·Bᵀ) ∘ I[C], or (A·B) ∘ I[C], with A and B row-major, C in CSR.
 
 use std::error::Error as StdError;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::fmt;
 
 use super::Handle;
@@ -13,8 +13,8 @@ use crate::error::Error;
 use crate::scalar::{ONE, ZERO, scalar};
 use crate::workspace::Workspace;
 
-/// C = (A·Bᵀ) ∘ I\[C\] with sums in fp32: A is m × k and B is n × k, both row-major without gaps, C is m × n in CSR and keeps
-/// its pattern.
+/// C = (A·Bᵀ) ∘ I\[C\], or (A·B) ∘ I\[C\], with sums in fp32: A is m × k and B is n × k, or k × n, both row-major without gaps,
+/// C is m × n in CSR and keeps its pattern.
 ///
 /// Addresses are device addresses.
 #[derive(Clone, Copy, Debug)]
@@ -23,9 +23,9 @@ pub struct SddmmProblem {
     pub data_type: DataType,
     /// Rows of A and C.
     pub m: usize,
-    /// Columns of A and B.
+    /// Columns of A: the length of a sum.
     pub k: usize,
-    /// Rows of B, columns of C.
+    /// Columns of C.
     pub n: usize,
     /// Nonzeros of C.
     pub nnz: usize,
@@ -33,6 +33,8 @@ pub struct SddmmProblem {
     pub a: u64,
     /// `n · k` values of B.
     pub b: u64,
+    /// Whether B is n × k, and counts transposed; else it is k × n.
+    pub transposed_b: bool,
     /// `m + 1` offsets, 32-bit integers.
     pub row_offsets: u64,
     /// `nnz` column indices from 0, 32-bit integers.
@@ -53,6 +55,7 @@ pub struct Sddmm {
     c: Csr,
     workspace: Option<Workspace>,
     workspace_bytes: usize,
+    operation_b: c_int,
     stream: *mut c_void,
     handle: Handle,
 }
@@ -84,7 +87,9 @@ impl Handle {
         let data_type = problem.data_type;
         let bytes = data_type.bytes();
         let a = Array::new("a", problem.a, (m, k), bytes)?;
-        let b = Array::new("b", problem.b, (n, k), bytes)?;
+        let ((b_rows, b_columns), operation_b) =
+            if problem.transposed_b { ((n, k), TRANSPOSE) } else { ((k, n), NON_TRANSPOSE) };
+        let b = Array::new("b", problem.b, (b_rows, b_columns), bytes)?;
         let row_offsets = Array::new("row_offsets", problem.row_offsets, (offsets, 1), INDEX_BYTES)?;
         let col_indices = Array::new("col_indices", problem.col_indices, (nnz, 1), INDEX_BYTES)?;
         let values = Array::new("values", problem.values, (nnz, 1), bytes)?;
@@ -93,10 +98,11 @@ impl Handle {
         let api = self.api();
         let mut sddmm = Sddmm {
             a: Dense::new(api, data_type, m, k, &a)?,
-            b: Dense::new(api, data_type, n, k, &b)?,
+            b: Dense::new(api, data_type, b_rows, b_columns, &b)?,
             c: Csr::new(api, data_type, (m, n), nnz, &row_offsets, &col_indices, &values)?,
             workspace: None,
             workspace_bytes: 0,
+            operation_b,
             stream: problem.stream,
             handle: self.clone(),
         };
@@ -124,7 +130,7 @@ impl Sddmm {
             self.handle.api().sddmm_preprocess(
                 self.handle.raw(),
                 NON_TRANSPOSE,
-                TRANSPOSE,
+                self.operation_b,
                 scalar(&ONE),
                 self.a.raw,
                 self.b.raw,
@@ -137,7 +143,7 @@ impl Sddmm {
         }
     }
 
-    /// Puts C = (A·Bᵀ) ∘ I\[C\] in the stream and returns at once. May be captured in a CUDA graph.
+    /// Puts the product in the stream and returns at once. May be captured in a CUDA graph.
     ///
     /// # Errors
     /// [`Error::Call`] with the library's status. A fault in the kernel shows at the next wait for the stream.
@@ -148,7 +154,7 @@ impl Sddmm {
             self.handle.api().sddmm(
                 self.handle.raw(),
                 NON_TRANSPOSE,
-                TRANSPOSE,
+                self.operation_b,
                 scalar(&ONE),
                 self.a.raw,
                 self.b.raw,
@@ -169,7 +175,7 @@ impl Sddmm {
             self.handle.api().sddmm_buffer_size(
                 self.handle.raw(),
                 NON_TRANSPOSE,
-                TRANSPOSE,
+                self.operation_b,
                 scalar(&ONE),
                 self.a.raw,
                 self.b.raw,

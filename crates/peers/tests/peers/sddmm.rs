@@ -28,6 +28,7 @@ fn arrays<T>(data_type: DataType, a: &[T], b: &[T], values: &mut [T]) -> SddmmPr
         nnz: 3,
         a: address(a),
         b: address(b),
+        transposed_b: true,
         row_offsets: address(&ROW_OFFSETS),
         col_indices: address(&COL_INDICES),
         values: address_mut(values),
@@ -67,6 +68,19 @@ fn products_are_sampled_and_the_calls_come_in_order() {
         "cusparseDestroy",
     ];
     assert_eq!((fake.journal(), fake.live()), (expected.map(String::from).into(), 0));
+}
+
+#[test]
+fn b_may_be_stored_by_rows_of_k() {
+    let (_fake, handle) = fake();
+    // The same B, 2 × 4.
+    let b = [1.0, 2.0, 7.0, 3.0, 0.0, 1.0, 7.0, 2.0];
+    let mut values = [f32::NAN; 3];
+    let problem = SddmmProblem { transposed_b: false, ..arrays(DataType::F32, &A, &b, &mut values) };
+    let sddmm = bind(&handle, &problem).unwrap();
+    sddmm.preprocess().unwrap();
+    sddmm.run().unwrap();
+    assert_eq!(values, SAMPLED);
 }
 
 #[test]

@@ -121,15 +121,17 @@ int cusparseSDDMM_preprocess(Handle *handle, int op_a, int op_b, const float *al
 int cusparseSDDMM(Handle *handle, int op_a, int op_b, const float *alpha, Dense *a, Dense *b, const float *beta, Csr *c,
                   int compute_type, int algorithm, void *workspace) {
     NOTE();
-    if (op_a || op_b != 1 || compute_type || algorithm || !workspace || handle->stream != (void *)0x57) return 3;
-    if (a->columns != b->columns || a->rows != c->rows || b->rows != c->columns) return 3;
+    if (op_a || (op_b & ~1) || compute_type || algorithm || !workspace || handle->stream != (void *)0x57) return 3;
+    int64_t b_columns = op_b ? b->rows : b->columns, b_rows = op_b ? b->columns : b->rows;
+    if (a->columns != b_rows || a->rows != c->rows || b_columns != c->columns) return 3;
+    int64_t along = op_b ? 1 : b->leading, across = op_b ? b->leading : 1;
     if (a->type != b->type || b->type != c->type || c->offsets[c->rows] != c->nonzeros) return 3;
     for (int64_t i = 0; i < c->rows; i++)
         for (int p = c->offsets[i]; p < c->offsets[i + 1]; p++) {
             float sum = 0;
             for (int64_t j = 0; j < a->columns; j++)
                 sum += load(a->values, a->type, i * a->leading + j) *
-                       load(b->values, b->type, c->indices[p] * b->leading + j);
+                       load(b->values, b->type, c->indices[p] * across + j * along);
             store(c->values, c->type, p, *alpha * sum + (*beta == 0 ? 0 : *beta * load(c->values, c->type, p)));
         }
     return 0;
