@@ -12,8 +12,8 @@ use super::driver::{check, explain};
 use super::ffi;
 use crate::{DeviceInfo, Error, Result};
 
-/// Entry point, target, PTX.
-static EMBEDDED: &[(&str, u32, &str)] = &include!(concat!(env!("OUT_DIR"), "/index.rs"));
+/// Entry point, target, the target's name, and PTX, packed by the build script.
+static EMBEDDED: &[(&str, u32, &str, &[u8])] = &include!(concat!(env!("OUT_DIR"), "/packed.rs"));
 
 /// Shared memory that a block may have without asking for it.
 const SHARED_BYTES_FOR_ALL: u32 = 48 * 1024;
@@ -44,14 +44,14 @@ unsafe impl Send for Loaded {}
 impl Modules {
     /// The newest target that a GPU of compute capability `sm` runs.
     pub(super) fn for_gpu(sm: u32) -> Option<Self> {
-        let fitting = EMBEDDED.iter().filter(|&&(_, target, _)| runs_on(target, sm));
-        let &(_, target, ptx) = fitting.max_by_key(|&&(_, target, _)| target)?;
-        Some(Self { target, name: directive(ptx, ".target "), loaded: Mutex::default() })
+        let fitting = EMBEDDED.iter().filter(|&&(_, target, ..)| runs_on(target, sm));
+        let &(_, target, name, _) = fitting.max_by_key(|&&(_, target, ..)| target)?;
+        Some(Self { target, name, loaded: Mutex::default() })
     }
 
     /// The oldest target, as a compute capability.
     pub(super) fn oldest_target() -> String {
-        let oldest = EMBEDDED.iter().map(|&(_, target, _)| target).min().unwrap_or_default();
+        let oldest = EMBEDDED.iter().map(|&(_, target, ..)| target).min().unwrap_or_default();
         format!("{}.{}", oldest / 10, oldest % 10)
     }
 
@@ -61,13 +61,14 @@ impl Modules {
         if let Some(known) = loaded.get(entry) {
             return Ok(known.function);
         }
-        let ptx = EMBEDDED.iter().find(|&&(name, target, _)| name == entry && target == self.target);
-        let &(_, _, ptx) =
-            ptx.ok_or_else(|| self.refused(entry, "", info, "it is not built for this target".into()))?;
-        let module = load(ptx).map_err(|why| self.refused(entry, ptx, info, why))?;
+        let packed = EMBEDDED.iter().find(|&&(name, target, ..)| name == entry && target == self.target);
+        let &(.., packed) =
+            packed.ok_or_else(|| self.refused(entry, "", info, "it is not built for this target".into()))?;
+        let ptx = unpack(packed).map_err(|why| self.refused(entry, "", info, why))?;
+        let module = load(&ptx).map_err(|why| self.refused(entry, &ptx, info, why))?;
         let function = find(module, entry).map_err(|error| {
             unload(module);
-            self.refused(entry, ptx, info, error.to_string())
+            self.refused(entry, &ptx, info, error.to_string())
         })?;
         loaded.insert(entry, Loaded { module, function });
         Ok(function)
@@ -98,6 +99,12 @@ impl Modules {
 /// What a line of PTX that starts with `name` says.
 fn directive<'a>(ptx: &'a str, name: &str) -> &'a str {
     ptx.lines().find_map(|line| line.strip_prefix(name)).map_or("unknown", str::trim)
+}
+
+/// PTX as the driver takes it.
+fn unpack(packed: &[u8]) -> std::result::Result<String, String> {
+    let ptx = miniz_oxide::inflate::decompress_to_vec_zlib(packed).map_err(|error| error.to_string())?;
+    String::from_utf8(ptx).map_err(|error| error.to_string())
 }
 
 /// Compiles PTX with the driver. An error is what the driver said.
