@@ -392,6 +392,23 @@ macro_rules! for_each_kernel {
                 sddmm_bf16_u16_v1x4_l8_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 1, 4, 4, 8, 8>;
                 sddmm_bf16_u16_v1x4_l32_w8: $crate::sddmm::Nonzeros<$crate::Bf16, u16, 1, 4, 4, 32, 8>;
 
+                // The same constants, by panels of columns: see sddmm/panels.rs.
+                sddmm_f32_panels_v4x4_l8_w8: $crate::sddmm::Panels<f32, u32, 4, 4, 2, 8, 8>;
+                sddmm_f32_panels_v4x2_l8_w8: $crate::sddmm::Panels<f32, u32, 4, 2, 4, 8, 8>;
+                sddmm_f32_panels_v4x1_l8_w8: $crate::sddmm::Panels<f32, u32, 4, 1, 4, 8, 8>;
+                sddmm_f32_panels_v4x4_l16_w8: $crate::sddmm::Panels<f32, u32, 4, 4, 2, 16, 8>;
+                sddmm_f32_panels_v4x2_l16_w8: $crate::sddmm::Panels<f32, u32, 4, 2, 4, 16, 8>;
+                sddmm_f32_u16_panels_v4x4_l8_w8: $crate::sddmm::Panels<f32, u16, 4, 4, 2, 8, 8>;
+                sddmm_f32_u16_panels_v4x2_l8_w8: $crate::sddmm::Panels<f32, u16, 4, 2, 4, 8, 8>;
+                sddmm_f32_u16_panels_v4x1_l8_w8: $crate::sddmm::Panels<f32, u16, 4, 1, 4, 8, 8>;
+                sddmm_f16_panels_v8x2_l8_w8: $crate::sddmm::Panels<$crate::F16, u32, 8, 2, 2, 8, 8>;
+                sddmm_f16_panels_v8x1_l8_w8: $crate::sddmm::Panels<$crate::F16, u32, 8, 1, 4, 8, 8>;
+                sddmm_f16_u16_panels_v8x2_l8_w8: $crate::sddmm::Panels<$crate::F16, u16, 8, 2, 2, 8, 8>;
+                sddmm_f16_u16_panels_v8x1_l8_w8: $crate::sddmm::Panels<$crate::F16, u16, 8, 1, 4, 8, 8>;
+                sddmm_bf16_panels_v8x2_l8_w8: $crate::sddmm::Panels<$crate::Bf16, u32, 8, 2, 2, 8, 8>;
+                sddmm_bf16_panels_v8x1_l8_w8: $crate::sddmm::Panels<$crate::Bf16, u32, 8, 1, 4, 8, 8>;
+                sddmm_bf16_u16_panels_v8x2_l8_w8: $crate::sddmm::Panels<$crate::Bf16, u16, 8, 2, 2, 8, 8>;
+                sddmm_bf16_u16_panels_v8x1_l8_w8: $crate::sddmm::Panels<$crate::Bf16, u16, 8, 1, 4, 8, 8>;
                 // Rows and columns of a tile: see sddmm/tiles/mod.rs.
                 #[cfg(lacuna_sm = "80")]
                 sddmm_f32_split_64x128: $crate::sddmm::Tiles<$crate::sddmm::Single<$crate::spmm::Split>, 8, 1, 4>;

@@ -20,7 +20,7 @@ const N: usize = 14;
 /// Name, what it is, K, and the options.
 type Batch = (&'static str, &'static str, usize, fn(SddmmOptions) -> SddmmOptions);
 
-const CASES: [Batch; 15] = [
+const CASES: [Batch; 17] = [
     ("gaps", "gaps after rows of A and B", 20, |options| options.a_stride(24).b_stride(32)),
     ("odd_gaps", "gaps that no vector allows", 20, |options| options.a_stride(23).b_stride(21)),
     ("batch", "a batch without gaps", 20, |options| options.batch(BATCH)),
@@ -44,6 +44,11 @@ const CASES: [Batch; 15] = [
     ("turned_shared", "one B as K×N for all", 9, |options| {
         options.b_transposed().batch(BATCH).b_batch_stride(0)
     }),
+    ("panels", "a batch by panels, with gaps after rows and matrices", 40, |options| {
+        let options = panels(options).a_stride(48).b_stride(56);
+        options.a_batch_stride(48 * M + 8).b_batch_stride(56 * N + 16)
+    }),
+    ("panels_shared", "a batch by panels that shares B", 64, |options| panels(options).b_batch_stride(0)),
     ("tiles", "a batch on tensor cores, without gaps", 64, |options| tiles(options)),
     ("tiles_with_gaps", "a batch on tensor cores, with gaps after rows and matrices", 72, |options| {
         let options = tiles(options).a_stride(80).b_stride(88);
@@ -58,6 +63,18 @@ const CASES: [Batch; 15] = [
 /// A batch by tiles of a size that all types have.
 fn tiles(options: SddmmOptions) -> SddmmOptions {
     options.batch(BATCH).algorithm(SddmmAlgorithm::Tiles { rows: 64, columns: 128 })
+}
+
+/// A batch by panels.
+fn panels(options: SddmmOptions) -> SddmmOptions {
+    options.batch(BATCH).algorithm(SddmmAlgorithm::Panels { vector: 0, vectors: 0, lanes: 8 })
+}
+
+/// These options, with constants of panels that the values of `T` have: 16 bytes a load, 64 elements of K a group.
+fn for_values<T: Number>(options: SddmmOptions) -> SddmmOptions {
+    let SddmmAlgorithm::Panels { lanes, .. } = options.algorithm else { return options };
+    let vector = 16 / size_of::<T>() as u32;
+    options.algorithm(SddmmAlgorithm::Panels { vector, vectors: 64 / (lanes * vector), lanes })
 }
 
 pub(super) fn cases() -> Vec<Case> {
@@ -114,7 +131,8 @@ impl Place {
 
 /// Runs on whole buffers and on slices, plain and scaled, with one C and with one for each product.
 fn check<T: Number, I: Index>(cx: &Context<'_>, k: usize, options: SddmmOptions) -> Result<f64> {
-    if options.algorithm != SddmmAlgorithm::Auto && cx.device.info().sm < MIN_SM {
+    let options = for_values::<T>(options);
+    if matches!(options.algorithm, SddmmAlgorithm::Tiles { .. }) && cx.device.info().sm < MIN_SM {
         return Ok(0.0);
     }
     let pattern = pattern(cx.seed)?;

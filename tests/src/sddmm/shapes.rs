@@ -9,7 +9,7 @@ use crate::Case;
 /// Name, what it is, K, and how the pattern is made from a seed.
 type Shape = (&'static str, &'static str, usize, Effort, fn(u64) -> Result<Pattern>);
 
-const CASES: [Shape; 19] = [
+const CASES: [Shape; 20] = [
     ("no_rows", "M = 0", 8, Effort::Quick, |_| of_lengths(5, &[])),
     ("no_columns", "N = 0", 8, Effort::Quick, |_| of_lengths(0, &[0, 0, 0])),
     ("nothing_at_all", "M = N = 0", 8, Effort::Quick, |_| of_lengths(0, &[])),
@@ -37,6 +37,7 @@ const CASES: [Shape; 19] = [
     ("many_columns", "more columns than 16 bits count", 3, Effort::Quick, |_| {
         Ok(Pattern::new(2, 70_000, vec![0, 3, 5], vec![0, 40_000, 69_999, 65_535, 65_536])?)
     }),
+    ("panels", "columns of several panels", 128, Effort::Quick, |_| of_lengths(600, &[300, 0, 290, 1, 256])),
     ("table", "8192 × 2048, 90 % zeros, K = 128", 128, Effort::Gpu, |seed| {
         Ok(generate::uniform(8192, 2048, 0.9, seed)?)
     }),

@@ -14,7 +14,7 @@
 //! of a block are near each other in B.
 use lacuna_gpu::Gpu;
 
-use super::operands::{Indices, Share, add_products, widened};
+use super::operands::{Indices, Results, Share, add_products, widened};
 use super::sums::add_up;
 use super::{Args, Nonzeros, TILE, Tile};
 use crate::{Bounds, DeviceIndex, DeviceValue, Kernel};
@@ -65,6 +65,8 @@ where
             ..args
         };
 
+        let Args { scale, d, scale_batch, d_batch, .. } = args;
+        let results = Results { scale, d, scale_batch, d_batch };
         let mut held = Held { row: NONE, share: [[0.0; V]; C] };
         let mut result = 0.0;
         // SAFETY: `at` is a nonzero.
@@ -79,7 +81,7 @@ where
             let own = at / Self::GROUP * Self::GROUP + lane;
             if (next.is_multiple_of(Self::GROUP) || next >= end) && own < end {
                 // SAFETY: the nonzero is this lane's alone.
-                unsafe { store(gpu, &args, own, batch, result) };
+                unsafe { results.store(gpu, own, batch, result) };
             }
             at = next;
         }
@@ -196,22 +198,4 @@ where
             row = higher;
         }
     }
-}
-
-/// Writes a result, scaled where there is a scale.
-///
-/// # Safety
-/// The nonzero `at` exists, and no other lane writes it.
-#[inline(always)]
-unsafe fn store<G: Gpu, T: DeviceValue, I>(gpu: G, args: &Args<T, I>, at: u32, batch: u64, sum: f32) {
-    let mut sum = sum;
-    if args.scale.address() != 0 {
-        let scale = args.scale.add((batch * args.scale_batch) as usize + at as usize);
-        // SAFETY: each nonzero has a scale.
-        let [scale] = unsafe { gpu.load_streaming::<T, 1>(scale) };
-        sum *= scale.to_f32(gpu);
-    }
-    let d = args.d.add((batch * args.d_batch) as usize + at as usize);
-    // SAFETY: as promised by the caller.
-    unsafe { gpu.store(d, [T::from_f32(gpu, sum)]) };
 }

@@ -1,8 +1,8 @@
-//! A lane's share of rows of A and B, and of the indices that say which.
-use lacuna_gpu::{GlobalPtr, Gpu, Real};
+//! A lane's share of rows of A and B, and of the indices that say which; and where results go.
+use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
 
 use super::Args;
-use crate::DeviceIndex;
+use crate::{DeviceIndex, DeviceValue};
 
 /// Rows and columns of `N` neighbouring nonzeros. All lanes of a group load the same ones: one access does for all, where
 /// handing them on would take a shuffle for each.
@@ -89,5 +89,38 @@ pub(super) fn add_products<G: Gpu, T: Real, const V: usize, const C: usize>(
 ) {
     for (a, b) in a.as_flattened().iter().zip(b.as_flattened()) {
         *sum = gpu.fma(*a, b.to_f32(gpu), *sum);
+    }
+}
+
+/// Where results go, and what scales them.
+#[derive(Clone, Copy)]
+pub(super) struct Results<T> {
+    /// The values of C; address 0 where nothing scales.
+    pub(super) scale: GlobalPtr<T>,
+    /// The values of D.
+    pub(super) d: GlobalMut<T>,
+    /// Elements from one scale of the batch to the next.
+    pub(super) scale_batch: u64,
+    /// Elements from one D of the batch to the next.
+    pub(super) d_batch: u64,
+}
+
+impl<T: DeviceValue> Results<T> {
+    /// Writes a result, scaled where there is a scale.
+    ///
+    /// # Safety
+    /// The nonzero `at` exists, and no other lane writes it.
+    #[inline(always)]
+    pub(super) unsafe fn store<G: Gpu>(self, gpu: G, at: u32, batch: u64, sum: f32) {
+        let mut sum = sum;
+        if self.scale.address() != 0 {
+            let scale = self.scale.add((batch * self.scale_batch) as usize + at as usize);
+            // SAFETY: each nonzero has a scale.
+            let [scale] = unsafe { gpu.load_streaming::<T, 1>(scale) };
+            sum *= scale.to_f32(gpu);
+        }
+        let d = self.d.add((batch * self.d_batch) as usize + at as usize);
+        // SAFETY: as promised by the caller.
+        unsafe { gpu.store(d, [T::from_f32(gpu, sum)]) };
     }
 }

@@ -29,6 +29,16 @@ pub enum Scheme {
         /// Nonzeros whose rows of B are under way together.
         at_once: u32,
     },
+    /// Groups of lanes take the nonzeros of a row in a panel of columns each: [`Panels`](super::Panels). A block's items are
+    /// tiles.
+    Panels {
+        /// Lanes of a group.
+        lanes: u32,
+        /// Vectors that a lane has of K.
+        vectors: u32,
+        /// Nonzeros whose rows of B are under way together.
+        at_once: u32,
+    },
     /// Blocks take a tile of D each, on tensor cores: [`Tiles`](super::Tiles). Its rows are the block's items.
     Tiles {
         /// Columns of a tile.

@@ -18,6 +18,8 @@ pub struct SddmmProblem {
     pub cols: usize,
     /// Nonzeros of C.
     pub nnz: usize,
+    /// Nonzeros of its longest row.
+    pub longest_row: usize,
     /// Columns of A and B.
     pub k: usize,
     /// Elements that A's and B's addresses and strides allow to load at once (1, 2, 4 or 8). Whole buffers without gaps
@@ -46,6 +48,7 @@ impl SddmmProblem {
             rows: c.rows(),
             cols: c.cols(),
             nnz: c.nnz(),
+            longest_row: c.stats().max_row_length as usize,
             k,
             vector,
             batch: c.batch(),
@@ -78,6 +81,16 @@ pub enum SddmmAlgorithm {
         /// Warps a block.
         warps: u32,
     },
+    /// Groups of `lanes` lanes take the nonzeros of a row in a panel of columns each; a lane has all of its part of A's row,
+    /// `vectors` vectors of `vector` elements. The plan reads the pattern once, and cuts it.
+    Panels {
+        /// Elements a load.
+        vector: u32,
+        /// Loads of a lane for a row.
+        vectors: u32,
+        /// Lanes of a group.
+        lanes: u32,
+    },
     /// Blocks take a tile of D each, on tensor cores, and keep what C has of it. From compute capability 8.0 on.
     Tiles {
         /// Rows of a tile.
@@ -100,7 +113,7 @@ pub struct SddmmChoice {
     pub shared_bytes: u32,
     /// Elements that a lane loads at once.
     pub vector: u32,
-    /// Nonzeros of a block; by tiles, rows of D.
+    /// Nonzeros of a block; by panels, tiles of them; by tiles on tensor cores, rows of D.
     pub block_items: u32,
     /// What tensor cores multiply, where they do.
     pub arithmetic: Option<Arithmetic>,
@@ -112,6 +125,16 @@ impl SddmmChoice {
     /// Whether it reads the pattern as masks.
     pub(super) fn is_by_tiles(&self) -> bool {
         matches!(self.algorithm, SddmmAlgorithm::Tiles { .. })
+    }
+
+    /// Whether it reads the pattern as panels.
+    pub(super) fn is_by_panels(&self) -> bool {
+        matches!(self.algorithm, SddmmAlgorithm::Panels { .. })
+    }
+
+    /// Whether it reads the row of each nonzero, and their order.
+    pub(super) fn is_by_nonzeros(&self) -> bool {
+        matches!(self.algorithm, SddmmAlgorithm::Nonzeros { .. })
     }
 }
 
@@ -151,6 +174,11 @@ fn able(problem: &SddmmProblem) -> impl Iterator<Item = SddmmChoice> {
         let (algorithm, arithmetic) = match scheme {
             Scheme::Nonzeros { lanes, vectors, .. } if entry.tile.index == problem.index => {
                 (SddmmAlgorithm::Nonzeros { vector, vectors, lanes, warps: entry.threads / 32 }, None)
+            }
+            Scheme::Panels { lanes, vectors, .. }
+                if entry.tile.index == problem.index && problem.k <= (lanes * vectors * vector) as usize =>
+            {
+                (SddmmAlgorithm::Panels { vector, vectors, lanes }, None)
             }
             Scheme::Tiles { columns, arithmetic } if are_meant(problem, columns, arithmetic) => {
                 (SddmmAlgorithm::Tiles { rows: block_items, columns }, Some(arithmetic))
@@ -193,6 +221,7 @@ mod tests {
             rows: 8192,
             cols: 2048,
             nnz,
+            longest_row: nnz.div_ceil(8192) * 3 / 2,
             k,
             vector,
             batch: 1,
@@ -207,11 +236,11 @@ mod tests {
 
     /// Elements of K of a chunk, and lanes.
     fn chunk(problem: &SddmmProblem) -> (u32, u32) {
-        let SddmmAlgorithm::Nonzeros { vector, vectors, lanes, .. } = choose_sddmm(problem)[0].algorithm
-        else {
-            panic!("by nonzeros alone")
-        };
-        (vector * vectors * lanes, lanes)
+        match choose_sddmm(problem)[0].algorithm {
+            SddmmAlgorithm::Nonzeros { vector, vectors, lanes, .. }
+            | SddmmAlgorithm::Panels { vector, vectors, lanes } => (vector * vectors * lanes, lanes),
+            other => panic!("{other:?} has no chunks"),
+        }
     }
 
     #[test]
@@ -226,11 +255,11 @@ mod tests {
     fn what_was_measured_is_chosen() {
         for ([rows, k, cols, nnz], fastest) in [
             ([8192, 128, 2048, 4_194_304], &["split_128x64", "split_64x128"][..]),
-            ([8192, 128, 2048, 1_677_722], &["v4x2_l16_w8"]),
-            ([8192, 32, 2048, 1_677_722], &["v4x1_l8_w8"]),
-            ([4096, 128, 4096, 3_355_443], &["split_128x64", "split_64x128"]),
-            ([12_288, 64, 12_288, 7_549_747], &["v4x2_l8_w12", "v4x2_l8_w8"]),
-            ([1024, 128, 1024, 104_858], &["v4x2_l16_w8"]),
+            ([8192, 128, 2048, 1_677_722], &["panels_v4x4_l8_w8"]),
+            ([8192, 32, 2048, 1_677_722], &["panels_v4x1_l8_w8"]),
+            ([4096, 128, 4096, 3_355_443], &["panels_v4x2_l16_w8", "panels_v4x4_l8_w8"]),
+            ([12_288, 64, 12_288, 7_549_747], &["panels_v4x2_l8_w8"]),
+            ([62_586, 128, 62_586, 147_892], &["v4x2_l16_w8"]),
         ] {
             let problem = SddmmProblem { rows, cols, precision: Precision::Single, ..problem(nnz, k, 4) };
             let chosen = choose_sddmm(&problem)[0].entry;

@@ -6,6 +6,7 @@ use lacuna_kernels::sddmm::{Scheme, TILE, Tile};
 use lacuna_kernels::spmm::Arithmetic;
 
 use super::choose::{SddmmProblem, is_ordered};
+use super::panels::Panels;
 
 /// Bytes of a cache line, and lanes of a warp.
 const LINE: f64 = 128.0;
@@ -25,6 +26,17 @@ const LATENCY: f64 = 527.0;
 const RESIDENT_WARPS: f64 = 18.0;
 /// Registers of loads under way, of A and of sums, from which on warps get fewer.
 const FREE_REGISTERS: f64 = 22.4;
+
+/// By panels, where B's rows are in L1: cycles of any kernel,
+const PANEL_KERNEL: f64 = 3500.0;
+/// of a cache line of B, or a shuffle,
+const PANEL_L1_LINE: f64 = 0.373;
+/// of a turn's indices and results,
+const PANEL_TURN: f64 = 22.0;
+/// of a product of 32 lanes,
+const PANEL_PRODUCT: f64 = 0.504;
+/// and of loads of B that one group waits for.
+const PANEL_LATENCY: f64 = 560.0;
 
 /// Tensor cores of a multiprocessor.
 const TENSOR_CORES: f64 = 4.0;
@@ -48,6 +60,7 @@ const EMPTY_TILE: f64 = 40.0;
 pub(super) fn cost(problem: &SddmmProblem, entry: &Entry<Tile>) -> f64 {
     match entry.tile.scheme {
         Scheme::Nonzeros { .. } => of_nonzeros(problem, entry),
+        Scheme::Panels { lanes, vectors, at_once } => of_panels(problem, entry, [lanes, vectors, at_once]),
         Scheme::Tiles { .. } if problem.k == 0 => f64::INFINITY,
         Scheme::Tiles { columns, arithmetic } => of_tiles(problem, entry, columns, arithmetic),
         Scheme::Rows | Scheme::Order | Scheme::Dense => f64::INFINITY,
@@ -114,6 +127,33 @@ fn of_nonzeros(problem: &SddmmProblem, entry: &Entry<Tile>) -> f64 {
     // Where a block's tiles read the same rows of B, larger blocks read each more often.
     let sharing = if is_ordered(problem) { 1.0 / f64::from(*threads) } else { f64::from(*threads) * 1e-6 };
     START + (1.0 + sharing) * (work + waiting)
+}
+
+/// By panels, whose rows of B are in L1. Work is shared by all multiprocessors; the longest tile of all is one group's.
+fn of_panels(problem: &SddmmProblem, entry: &Entry<Tile>, constants: [u32; 3]) -> f64 {
+    let [lanes, vectors, at_once] = constants.map(f64::from);
+    let vector = f64::from(entry.tile.vector);
+    let bytes = f64::from(problem.value.bytes());
+    let groups = WARP / lanes;
+    let lines = groups * (lanes * vector * bytes / LINE).ceil();
+    let loads = (problem.k as f64 / (lanes * vector)).ceil();
+
+    let Panels { columns, tile } = Panels::of(problem);
+    let (nnz, tile) = (problem.nnz as f64, f64::from(tile));
+    let panels = problem.cols.div_ceil(columns) as f64;
+    let tiles = full_tiles(problem.rows as f64 * panels, nnz).max(nnz / tile).max(1.0);
+    // Groups of a warp end together, but not with whole turns.
+    let turns = (nnz / tiles / lanes + 0.5).max(1.0);
+    let shuffles = lanes + lanes / at_once * (at_once - 1.0 + (lanes / at_once).log2());
+    let conversions = if problem.value.bytes() == 2 { 1.0 } else { 0.0 };
+    let products = lanes * vectors * (vector * (1.0 + conversions) + 2.0);
+    let turn = PANEL_L1_LINE * (lanes * loads * lines + shuffles) + PANEL_TURN + PANEL_PRODUCT * products;
+    let warps = tiles * problem.batch as f64 / groups;
+    // Where a row is in several panels, its longest part is somewhat more than its share.
+    let part = if panels > 1.0 { 1.3 * columns as f64 / problem.cols as f64 } else { 1.0 };
+    let longest = (problem.longest_row as f64 * part).min(tile);
+    let work = (warps / f64::from(problem.multiprocessors)).max(1.0) * turns * turn;
+    PANEL_KERNEL + work + longest / at_once * PANEL_LATENCY
 }
 
 #[cfg(test)]

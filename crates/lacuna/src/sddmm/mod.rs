@@ -7,6 +7,7 @@ mod cost;
 mod dense;
 mod made;
 mod options;
+mod panels;
 mod plan;
 
 pub use choose::{SddmmAlgorithm, SddmmChoice, SddmmProblem, choose_sddmm};

@@ -3,10 +3,11 @@ use std::ptr;
 use std::sync::Arc;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
-use lacuna_kernels::sddmm::{Args, TileArgs};
+use lacuna_kernels::sddmm::{Args, PanelArgs, TileArgs};
 
 use super::choose::{SddmmChoice, SddmmProblem, choose_sddmm, find, is_ordered};
 use super::dense::Turned;
+use super::panels::{PanelTiles, Panels};
 use super::{MAX_GRID_Z, OPERATION, SddmmAlgorithm, SddmmOptions, SddmmOrder};
 use crate::backend::Launch;
 use crate::csr::DevicePattern;
@@ -59,6 +60,8 @@ pub struct Sddmm<T: Value = f32, I: Index = u32> {
     choices: [Option<SddmmChoice>; VECTORS.len()],
     /// Room for B as the kernels read it, where it is given as K×N.
     turned: Option<Turned<T>>,
+    /// The pattern by panels, where a choice reads it so.
+    panels: Option<PanelTiles>,
 }
 
 /// What a run works on.
@@ -78,7 +81,8 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     /// A plan for the pattern of `c` and products of length `k`, as many as `c` has matrices.
     ///
     /// The first plan of a pattern that needs it makes what kernels read of it on the device, and waits for that: the row of
-    /// each nonzero, an order of their tiles, and masks.
+    /// each nonzero, an order of their tiles, and masks. Where kernels go by panels of columns, each plan reads the pattern and
+    /// has tiles of its own, at most 16 bytes for each nonzero.
     ///
     /// # Errors
     /// [`Error::TooLarge`] from a K of 2³⁰ on, or where no buffer can hold A or B; [`Error::OutOfMemory`], or what the
@@ -124,7 +128,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         let SddmmOptions { precision, .. } = options;
         let problem = SddmmProblem { batch, precision, ..SddmmProblem::of(c, k, 1) };
         let choices = [None; VECTORS.len()];
-        let mut plan = Self { pattern, options, problem, a, b, choices, turned: None };
+        let mut plan = Self { pattern, options, problem, a, b, choices, turned: None, panels: None };
         plan.choices = VECTORS.map(|vector| find(&plan.problem_at(vector), options.algorithm));
         if plan.choices.iter().all(Option::is_none) {
             let whole = [options.a_stride, options.b_stride, options.a_batch_stride, options.b_batch_stride];
@@ -154,7 +158,10 @@ impl<T: Value, I: Index> Sddmm<T, I> {
                 Ok(_) => {}
             }
         }
-        if self.choices.iter().flatten().any(|choice| !choice.is_by_tiles()) {
+        if self.choices.iter().flatten().any(SddmmChoice::is_by_panels) {
+            self.panels = Some(PanelTiles::new(&self.pattern, Panels::of(&self.problem))?);
+        }
+        if self.choices.iter().flatten().any(SddmmChoice::is_by_nonzeros) {
             self.pattern.row_indices()?;
             self.order()?;
         }
@@ -283,6 +290,26 @@ impl<T: Value, I: Index> Sddmm<T, I> {
                 };
                 let grid = [rows.div_ceil(tile_rows), cols.div_ceil(tile_columns), products];
                 launch(stream, choice, grid, &args)?;
+                continue;
+            }
+            if let (SddmmAlgorithm::Panels { .. }, Some(panels)) = (choice.algorithm, &self.panels) {
+                let args = PanelArgs::<T::Device, I::Device> {
+                    table: panels.pointer(),
+                    columns: GlobalPtr::from_address(self.pattern.columns.as_slice().address()),
+                    scale,
+                    a,
+                    b,
+                    d,
+                    scale_batch,
+                    a_batch,
+                    b_batch,
+                    d_batch,
+                    tiles: panels.count(),
+                    k,
+                    a_stride_bytes,
+                    b_stride_bytes,
+                };
+                launch(stream, choice, [args.tiles.div_ceil(choice.block_items), 1, products], &args)?;
                 continue;
             }
             let args = Args::<T::Device, I::Device> {
