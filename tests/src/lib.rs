@@ -27,6 +27,7 @@ pub mod softmax;
 pub mod spmm;
 pub mod target;
 pub mod transpose;
+mod tuned;
 
 pub use case::{Case, Context, Effort};
 pub use number::Number;
