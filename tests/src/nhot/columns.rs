@@ -1,6 +1,7 @@
 //! Tables of every width, with strides, and results in both layouts.
 use lacuna::{NHotLayout, NHotMode};
 
+use super::conform::conform_other_types;
 use super::{Problem, conform};
 use crate::{Case, Effort};
 
@@ -12,6 +13,12 @@ pub(super) fn cases() -> Vec<Case> {
             conform(cx, &Problem::of_lengths(&[2, 0, 11, 1], 12, columns, cx.seed).weighted(cx.seed))
         };
         Case::new(format!("nhot/columns/{columns}"), "a table of so many columns", check)
+    });
+    let other_types = [31, 100, 128].into_iter().map(|columns| {
+        let check = move |cx: &crate::Context<'_>| {
+            conform_other_types(cx, &Problem::of_lengths(&[2, 0, 11, 1], 12, columns, cx.seed))
+        };
+        Case::new(format!("nhot/columns/types_{columns}"), "bf16, and f16 with indices of 64 bits", check)
     });
     let transposed = [1, 7, 40, 128].into_iter().map(|columns| {
         let check = move |cx: &crate::Context<'_>| {
@@ -43,5 +50,5 @@ pub(super) fn cases() -> Vec<Case> {
         conform(cx, &Problem::of_lengths(&[2, 33], 12, 4100, cx.seed))
     });
     let wide = wide.effort(Effort::Gpu);
-    widths.chain(transposed).chain(strided).chain([strided_and_turned, wide]).collect()
+    widths.chain(other_types).chain(transposed).chain(strided).chain([strided_and_turned, wide]).collect()
 }

@@ -8,7 +8,7 @@ use super::index::TableIndex;
 use super::share::{Nonzeros, group_mask};
 use super::vector::{Words, load, numbers};
 use super::{Tile, tile};
-use crate::{Bounds, DeviceValue, Kernel};
+use crate::{DeviceValue, Kernel};
 
 /// Sums or means of the rows that bags name, of a table of `T`, with indices of type `I`: `LANES` lanes of a team, `V` columns
 /// a vector, `CHUNKS` vectors a lane; `SPLIT` teams share a bag, `WARPS` warps are a block, and `ROWS` rows of the table are
@@ -71,11 +71,6 @@ where
     const TILE: Tile = tile::<T, I>(V, LANES, CHUNKS, SPLIT, WARPS, ROWS);
     const THREADS: u32 = WARPS * WARP;
     const SHARED_BYTES: u32 = shared_bytes(Self::TILE, Self::THREADS);
-    /// 32 warps a multiprocessor, with 64 registers a thread: half of them hold rows that are under way. Addresses from wide
-    /// indices take more.
-    const BOUNDS: Bounds =
-        Bounds { max_threads: Self::THREADS, min_blocks: if I::BITS == 64 { 24 } else { 32 } / WARPS };
-
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: LookupArgs<T, I>) {
         let block = gpu.block_idx_x();
@@ -160,13 +155,13 @@ impl<T: DeviceValue, I: TableIndex, const V: usize, const LANES: u32, const CHUN
                 let mut turn = 0;
                 while turn < here {
                     let mut words = [[Words::default(); CHUNKS]; ROWS];
-                    let mut weights = [0.0; ROWS];
-                    for (row, (words, weight)) in words.iter_mut().zip(&mut weights).enumerate() {
-                        let nonzero = own.of_lane::<G, LANES>(gpu, mask, turn + row as u32);
-                        *weight = nonzero.weight;
-                        self.load(gpu, nonzero.index, words);
+                    for (row, words) in words.iter_mut().enumerate() {
+                        let index = own.index.shuffle(gpu, mask, turn + row as u32, LANES);
+                        self.load(gpu, index, words);
                     }
-                    for (words, &weight) in words.iter().zip(&weights) {
+                    // Weights are handed round when rows come, so that they take no registers until then.
+                    for (row, words) in words.iter().enumerate() {
+                        let weight = gpu.warp_shuffle_idx(mask, own.weight, turn + row as u32, LANES);
                         self.add(gpu, words, weight, &mut sums);
                     }
                     turn += ROWS as u32;

@@ -85,17 +85,6 @@ impl<I: TableIndex> Nonzeros<I> {
     }
 }
 
-impl<I: TableIndex> Nonzero<I> {
-    /// The nonzero of lane `lane` of the caller's `LANES`.
-    #[inline(always)]
-    pub(super) fn of_lane<G: Gpu, const LANES: u32>(self, gpu: G, mask: u32, lane: u32) -> Self {
-        Self {
-            index: self.index.shuffle(gpu, mask, lane, LANES),
-            weight: gpu.warp_shuffle_idx(mask, self.weight, lane, LANES),
-        }
-    }
-}
-
 /// The lanes of the caller's group of `lanes`, a power of two, in its warp.
 #[inline(always)]
 pub(super) fn group_mask<G: Gpu>(gpu: G, lanes: u32) -> u32 {
