@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | [`attention`] | attention under a sparse mask |
 //! | [`device`] | memory, streams, and what a device must refuse |
+//! | [`nhot`] | few-hot lookup, and its gradients |
 //! | [`softmax`] | the softmax over rows, and its gradient |
 //! | [`sddmm`] | dense × dense at the nonzeros of a sparse matrix |
 //! | [`spmm`] | sparse × dense |
@@ -19,6 +20,7 @@ pub mod device;
 pub mod dlmc;
 pub mod exit;
 mod expect;
+pub mod nhot;
 pub mod number;
 pub mod report;
 pub mod run;
@@ -49,6 +51,7 @@ pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(attention::cases());
     cases.extend(transpose::cases(options));
     cases.extend(sddmm::cases(options));
+    cases.extend(nhot::cases(options));
     cases
 }
 

@@ -9,6 +9,7 @@ pub mod attention;
 pub mod entries;
 mod kernel;
 mod list;
+pub mod nhot;
 pub mod sddmm;
 pub mod softmax;
 pub mod spmm;

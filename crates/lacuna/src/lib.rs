@@ -39,6 +39,7 @@ mod element;
 mod error;
 mod layout;
 mod masks;
+mod nhot;
 mod sddmm;
 mod softmax;
 mod spmm;
@@ -60,6 +61,10 @@ pub use lacuna_kernels::spmm::{Arithmetic, Idea, Scheme, Tile};
 pub use lacuna_kernels::{IndexType, ValueType};
 pub use lacuna_matrix as matrix;
 pub use lacuna_sim as sim;
+pub use nhot::{
+    BagIndex, Bags, NHot, NHotAlgorithm, NHotChoice, NHotLayout, NHotMode, NHotOptions, NHotProblem,
+    choose_nhot, nhot,
+};
 pub use sddmm::{
     Sddmm, SddmmAlgorithm, SddmmChoice, SddmmOperands, SddmmOptions, SddmmOrder, SddmmProblem, choose_sddmm,
     sddmm,

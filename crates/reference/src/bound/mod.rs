@@ -20,7 +20,7 @@
 //! -(N + bound). So the result may be +∞ only if P + bound is above the largest `f32`, -∞ only if N + bound is,
 //! and NaN only if both are.
 //!
-//! The softmax and its gradient have theirs in [`softmax_row`] and [`softmax_gradient_row`].
+//! Means are judged by [`Sum::legal_over`]. The softmax and its gradient have theirs in [`softmax_row`] and [`softmax_gradient_row`].
 //!
 //! What comes after the sum is in [`Finish::legal`]. At last the `f32` result is rounded to the type of the matrix.
 //! Rounding keeps order. So the right results are the numbers from the rounded lower end of the `f32` results to their
@@ -28,6 +28,7 @@
 
 mod epilogue;
 mod legal;
+mod mean;
 mod precision;
 mod softmax;
 mod within;

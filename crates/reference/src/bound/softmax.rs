@@ -110,7 +110,7 @@ pub fn softmax_gradient_row(y: &[f32], dy: &[f32], scale: f32) -> Vec<Legal> {
 }
 
 /// The results of a rounding, by so much relatively and absolutely, of the numbers in a set.
-fn widened(set: Set, relative: f64, absolute: f64) -> Set {
+pub(super) fn widened(set: Set, relative: f64, absolute: f64) -> Set {
     if !set.has_finite() {
         return set;
     }
