@@ -12,6 +12,7 @@ mod list;
 pub mod sddmm;
 pub mod softmax;
 pub mod spmm;
+pub mod topn;
 pub mod transpose;
 mod types;
 

@@ -22,6 +22,7 @@ mod error;
 mod sddmm;
 mod softmax;
 mod spmm;
+mod topn;
 mod value;
 
 pub use attention::{
@@ -33,4 +34,5 @@ pub use error::{Mismatch, ReferenceError};
 pub use sddmm::{SampledReport, SddmmReference, sddmm};
 pub use softmax::{SoftmaxReference, softmax, softmax_gradient};
 pub use spmm::{Epilogue, ErrorReport, SpmmReference, spmm, spmm_rows};
+pub use topn::{TopNForm, TopNReference, topn};
 pub use value::Value;
