@@ -11,6 +11,7 @@
 //! | [`softmax`] | the softmax over rows, and its gradient |
 //! | [`sddmm`] | dense × dense at the nonzeros of a sparse matrix |
 //! | [`spmm`] | sparse × dense |
+//! | [`topn`] | the greatest of each row, as probabilities |
 //! | [`transpose`] | Aᵀ, and products with it |
 pub mod attention;
 pub mod case;
@@ -28,6 +29,7 @@ pub mod sddmm;
 pub mod softmax;
 pub mod spmm;
 pub mod target;
+pub mod topn;
 pub mod transpose;
 mod tuned;
 
@@ -49,6 +51,7 @@ pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(spmm::cases(options, data));
     cases.extend(softmax::cases(options));
     cases.extend(attention::cases());
+    cases.extend(topn::cases());
     cases.extend(transpose::cases(options));
     cases.extend(sddmm::cases(options));
     cases.extend(nhot::cases(options));

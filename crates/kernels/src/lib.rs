@@ -13,6 +13,7 @@ pub mod nhot;
 pub mod sddmm;
 pub mod softmax;
 pub mod spmm;
+pub mod topn;
 pub mod transpose;
 mod types;
 

@@ -309,6 +309,31 @@ macro_rules! for_each_kernel {
                 softmax_backward_bf16_l32_w8: $crate::softmax::Backward<$crate::Bf16, 8, 32, 8, 4>;
                 softmax_backward_bf16_l256_w8: $crate::softmax::Backward<$crate::Bf16, 8, 256, 8, 4>;
             }
+            topn {
+                // Type of values, values of a vector, threads, vectors of a thread, keys: see topn/select.rs.
+                topn_f32_t32_v8: $crate::topn::Select<f32, 4, 32, 8, 512>;
+                topn_f32_t256_v1: $crate::topn::Select<f32, 4, 256, 1, 1024>;
+                topn_f32_t256_v5: $crate::topn::Select<f32, 4, 256, 5, 1024>;
+                topn_f32_t256_v10: $crate::topn::Select<f32, 4, 256, 10, 1024>;
+                topn_f32_t512_v5: $crate::topn::Select<f32, 4, 512, 5, 2048>;
+                topn_f32_t1024_v1: $crate::topn::Select<f32, 4, 1024, 1, 4096>;
+                topn_f32_insert: $crate::topn::Insert<f32, 4, 256, 10, 512>;
+                topn_f16_t32_v4: $crate::topn::Select<$crate::F16, 8, 32, 4, 512>;
+                topn_f16_t256_v1: $crate::topn::Select<$crate::F16, 8, 256, 1, 1024>;
+                topn_f16_t256_v3: $crate::topn::Select<$crate::F16, 8, 256, 3, 1024>;
+                topn_f16_t256_v5: $crate::topn::Select<$crate::F16, 8, 256, 5, 1024>;
+                topn_f16_t512_v3: $crate::topn::Select<$crate::F16, 8, 512, 3, 2048>;
+                topn_f16_t512_v1: $crate::topn::Select<$crate::F16, 8, 512, 1, 4096>;
+                topn_f16_insert: $crate::topn::Insert<$crate::F16, 8, 256, 5, 512>;
+                topn_bf16_t32_v4: $crate::topn::Select<$crate::Bf16, 8, 32, 4, 512>;
+                topn_bf16_t256_v1: $crate::topn::Select<$crate::Bf16, 8, 256, 1, 1024>;
+                topn_bf16_t256_v3: $crate::topn::Select<$crate::Bf16, 8, 256, 3, 1024>;
+                topn_bf16_t256_v5: $crate::topn::Select<$crate::Bf16, 8, 256, 5, 1024>;
+                topn_bf16_t512_v3: $crate::topn::Select<$crate::Bf16, 8, 512, 3, 2048>;
+                topn_bf16_t512_v1: $crate::topn::Select<$crate::Bf16, 8, 512, 1, 4096>;
+                topn_bf16_insert: $crate::topn::Insert<$crate::Bf16, 8, 256, 5, 512>;
+                topn_merge: $crate::topn::Merge;
+            }
             transpose {
                 // The width of indices, or of values in bits and of vectors: see transpose/mod.rs.
                 transpose_offsets: $crate::transpose::Offsets;

@@ -44,6 +44,7 @@ mod sddmm;
 mod softmax;
 mod spmm;
 mod stream;
+mod topn;
 mod transpose;
 mod tune;
 mod value;
@@ -77,6 +78,7 @@ pub use spmm::{
     choose_by, spmm,
 };
 pub use stream::{Event, Graph, Stream};
+pub use topn::{TopN, TopNAlgorithm, TopNChoice, TopNOptions, TopNOutput, TopNProblem, choose_topn};
 pub use transpose::TransposedPattern;
 pub use tune::{Autotuner, TuneWarning};
 pub use value::{Index, Value};

@@ -23,6 +23,7 @@ mod nhot;
 mod sddmm;
 mod softmax;
 mod spmm;
+mod topn;
 mod value;
 
 pub use attention::{
@@ -35,4 +36,5 @@ pub use nhot::{NHotBags, NHotReference, nhot, nhot_table_gradient, nhot_weight_g
 pub use sddmm::{SampledReport, SddmmReference, sddmm};
 pub use softmax::{SoftmaxReference, softmax, softmax_gradient};
 pub use spmm::{Epilogue, ErrorReport, SpmmReference, spmm, spmm_rows};
+pub use topn::{TopNForm, TopNReference, topn};
 pub use value::Value;
