@@ -205,17 +205,17 @@ fn frame(chosen: &Chosen<'_>, width: usize) -> Option<String> {
 
 /// The time of the paper's lookup of so many nonzeros a bag.
 fn lookup(chosen: &Chosen<'_>, nonzeros: usize) -> Option<String> {
-    us_of(chosen, |record| record.case == nhot::name(nonzeros))
+    us_of(chosen, &nhot::name(nonzeros))
 }
 
 /// The time of taking so many of each of the paper's rows.
 fn taken(chosen: &Chosen<'_>, rows: usize, taken: usize) -> Option<String> {
-    us_of(chosen, |record| record.case == topn::name(rows) && record.k == taken)
+    us_of(chosen, &topn::name(rows, taken))
 }
 
-/// The time of the first case of a kind. A part of one, as the simulator runs it, has another name.
-fn us_of(chosen: &Chosen<'_>, wanted: impl Fn(&Record) -> bool) -> Option<String> {
-    let record = chosen.records().iter().copied().find(|record| wanted(record))?;
+/// The time of a case. A part of one, as the simulator runs it, has another name.
+fn us_of(chosen: &Chosen<'_>, case: &str) -> Option<String> {
+    let record = chosen.records().iter().copied().find(|record| record.case == case)?;
     chosen.us(record).map(|us| format!("{us:.1}"))
 }
 
@@ -293,9 +293,8 @@ mod tests {
         assert_eq!(line(&text, "of 10 rows")[2..5], ["30", "Table 1", "4.2"]);
         assert_eq!(line(&text, "of 1 row ")[4], "–", "2 nonzeros are not 1");
 
-        let logits = |rows: usize, k: usize, us: f64| Record {
-            k,
-            ..record(topn::NAME, &topn::name(rows), 0.0, [us, 1.0, 1.0])
+        let logits = |rows: usize, taken: usize, us: f64| {
+            record(topn::NAME, &topn::name(rows, taken), 0.0, [us, 1.0, 1.0])
         };
         let records = [logits(1024, 10, 25.0), logits(1024, 400, 77.0), logits(512, 10, 15.0)];
         let text = table(topn::NAME, "f32", &Chosen::of(&records, "H200"), "ours").unwrap();

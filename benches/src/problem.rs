@@ -12,6 +12,8 @@ use crate::suites::{Case, PatternKind};
 
 /// Products above which only some rows are checked, so that checking takes a second or two.
 const MOST_CHECKED: usize = 400_000_000;
+/// What checking a logit takes, in products.
+const CHECKING_A_LOGIT: usize = 16;
 
 /// A sparse matrix, and the width of the dense ones.
 #[derive(Clone, Debug)]
@@ -39,9 +41,6 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// What checking an element of a row of logits takes, in products.
-    const CHECKING_AN_ELEMENT: usize = 16;
-
     /// The problem of a suite's case.
     ///
     /// # Errors
@@ -80,11 +79,8 @@ impl Problem {
         }
     }
 
-    /// A problem whose matrix is dense, and not a file's.
-    ///
-    /// # Errors
-    /// Rows or columns that 32 bits cannot count.
-    pub fn dense(case: &Case, seed: u64) -> Result<Self> {
+    /// A problem whose matrix is dense.
+    fn dense(case: &Case, seed: u64) -> Result<Self> {
         let offsets = vec![0; case.rows + 1];
         let a = Csr::new(case.rows, case.cols, offsets, Vec::new(), Vec::new());
         Ok(Self::of(case, a.with_context(|| format!("`{}` is too large", case.name))?, seed))
@@ -190,7 +186,7 @@ impl Problem {
     /// The rows that are checked: all, or where that would take long, some of them, evenly spaced.
     pub fn checked_rows(&self) -> impl Iterator<Item = usize> + Clone + use<> {
         let rows = self.a.rows();
-        let each = if self.op.is_sparse() { self.width } else { Self::CHECKING_AN_ELEMENT };
+        let each = if self.op.is_sparse() { self.width } else { CHECKING_A_LOGIT };
         let products = self.elements().saturating_mul(each).saturating_mul(self.batch);
         let checked = (MOST_CHECKED * rows.max(1) / products.max(1)).clamp(1, rows.max(1));
         // Odd, so that all places in a tile's rows come.

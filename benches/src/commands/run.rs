@@ -28,23 +28,23 @@ pub fn run(options: &RunOptions) -> Result<Outcome> {
 fn problem(options: &RunOptions) -> Result<Problem> {
     let RunOptions { op, heads, measure: Measure { seed, .. }, .. } = *options;
     let width = width(options)?;
-    let name = op.name();
-    match (op.is_sparse(), &options.matrix, (options.rows, options.cols)) {
-        (true, Some(matrix), (None, None)) => Problem::read(op, matrix, width, heads as usize, seed),
-        (true, None, _) => Err(Usage(format!("`{name}` needs its sparse matrix; name a file by --matrix")).into()),
-        (true, Some(_), _) => Err(Usage(format!(
-            "`{name}` does not know --rows and --cols: its matrix is that of --matrix; leave them out"
-        ))
-        .into()),
-        (false, None, (Some(rows), Some(cols))) => {
-            Problem::dense(&Case::dense(op, rows as usize, cols as usize, width), seed)
+    let why = match (op.is_sparse(), &options.matrix, (options.rows, options.cols)) {
+        (true, Some(matrix), (None, None)) => {
+            return Problem::read(op, matrix, width, heads as usize, seed);
         }
-        (false, Some(_), _) => Err(Usage(format!(
-            "`{name}` does not know --matrix: its logits are drawn; leave it out, and say how many by --rows and --cols"
-        ))
-        .into()),
-        (false, None, _) => Err(Usage(format!("`{name}` needs the size of its logits; say it by --rows and --cols")).into()),
-    }
+        (false, None, (Some(rows), Some(cols))) => {
+            return Problem::generate(&Case::logits(rows as usize, cols as usize, width), seed);
+        }
+        (true, None, _) => "needs its sparse matrix; name a file by --matrix",
+        (true, Some(_), _) => {
+            "does not know --rows and --cols: its matrix is that of --matrix; leave them out"
+        }
+        (false, None, _) => "needs the size of its logits; say it by --rows and --cols",
+        (false, Some(_), _) => {
+            "does not know --matrix: its logits are drawn; leave it out, and say how many by --rows and --cols"
+        }
+    };
+    Err(Usage(format!("`{}` {why}", op.name())).into())
 }
 
 /// The width of the dense operands, which each operation has under another name, and no operation needs two of.

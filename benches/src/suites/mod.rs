@@ -53,9 +53,10 @@ impl Case {
         Self { op, name, rows, cols, width, batch: 1, pattern, group: String::new() }
     }
 
-    /// A case of an operation whose matrix is dense, of rows × columns, named by them.
-    pub fn dense(op: Op, rows: usize, cols: usize, width: usize) -> Self {
-        Self::new(op, format!("{rows}×{cols}"), [rows, cols, width], PatternKind::Dense)
+    /// The `top` largest of each of `rows` rows of `cols` logits, named by these numbers.
+    pub fn logits(rows: usize, cols: usize, top: usize) -> Self {
+        let name = format!("{rows}×{cols}, top {top}");
+        Self::new(Op::TopN, name, [rows, cols, top], PatternKind::Dense)
     }
 
     /// The part of zeros that the suite means, as far as it names one: a drawn matrix has it up to chance.

@@ -1,7 +1,6 @@
 //! The largest probabilities of rows of logits: the grid of *Accelerating Sparse Matrix Operations in Neural Networks on
 //! Graphics Processing Units* (ACL 2019), Table 2; and vocabularies of today's language models.
 use super::Case;
-use crate::op::Op;
 
 /// The suite's name.
 pub(crate) const NAME: &str = "topn";
@@ -20,13 +19,13 @@ const SOME: usize = 50;
 /// As many as a sampler may ask for.
 const MANY: usize = 1000;
 
-/// The name of the cases of the grid with so many rows.
-pub(crate) fn name(rows: usize) -> String {
-    case(rows, VOCABULARY, 1, GRID).name
+/// The name of a case of the grid.
+pub(crate) fn name(rows: usize, taken: usize) -> String {
+    Case::logits(rows, VOCABULARY, taken).name
 }
 
 fn case(rows: usize, vocabulary: usize, taken: usize, group: &str) -> Case {
-    Case { group: group.into(), ..Case::dense(Op::TopN, rows, vocabulary, taken) }
+    Case { group: group.into(), ..Case::logits(rows, vocabulary, taken) }
 }
 
 pub(super) fn cases() -> Vec<Case> {

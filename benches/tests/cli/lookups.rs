@@ -84,7 +84,7 @@ fn what_is_looked_up_and_taken_must_be_told() {
 #[test]
 fn parts_of_both_suites_are_swept_beside_the_paper() {
     for (suite, case, published) in
-        [("nhot", "100 rows of 1, 10240×512", "110"), ("topn", "1×10240", "19,650")]
+        [("nhot", "100 rows of 1, 10240×512", "110"), ("topn", "1×10240, top 10", "19,650")]
     {
         let output = bench(&["sweep", "--suite", suite, "--device", "sim", "--limit", "1"]);
         let said = String::from_utf8_lossy(&output.stdout);
