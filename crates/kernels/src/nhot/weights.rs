@@ -12,7 +12,7 @@ use crate::{DeviceValue, Kernel};
 /// The gradient of each nonzero's weight: the dot product of its row of the table with its bag's row of the result's gradient.
 /// `V` columns a lane at a time.
 ///
-/// A block has a bag. Its warps take turns at groups of [`ROWS`] nonzeros, whose rows a warp goes along together.
+/// A block has a bag. Its warps take turns at groups of four nonzeros, whose rows a warp goes along together.
 #[derive(Debug)]
 pub struct WeightGradient<T, I, const V: usize>(PhantomData<(T, I)>);
 

@@ -120,6 +120,8 @@ pub(super) fn find(problem: &NHotProblem, wanted: NHotAlgorithm) -> Option<NHotC
 const BAG: f64 = 1500.0;
 /// Cycles until rows that are asked for together have come.
 const ROWS: f64 = 700.0;
+/// Cycles that they take longer for each load of a lane.
+const LOAD: f64 = 50.0;
 /// Cycles of adding up between lanes of a warp, and through shared memory between warps.
 const SHUFFLES: f64 = 60.0;
 const SHARED: f64 = 250.0;
@@ -136,7 +138,7 @@ const BYTES: f64 = 18.0;
 const NOT_HIDDEN: f64 = 0.3;
 
 /// Cycles of a lookup. Only comparisons count, and these are coarse: a bag's waits one after another, for as many warps as fit
-/// together; the instructions; and the bytes, which are the same for all kernels.
+/// together; the instructions; and the bytes of rows and indices.
 fn cost(problem: &NHotProblem, tile: &Tile) -> f64 {
     let (bags, split) = (problem.bags.max(1) as f64, f64::from(tile.split));
     let parts = (problem.columns as f64 / f64::from(tile.block_columns)).ceil().max(1.0);
@@ -147,7 +149,8 @@ fn cost(problem: &NHotProblem, tile: &Tile) -> f64 {
         ..=32.0 => SHUFFLES,
         _ => SHARED,
     };
-    let cycles = |nonzeros: f64| BAG + turns(nonzeros) * ROWS + joining;
+    let turn = ROWS + LOAD * f64::from(tile.chunks);
+    let cycles = |nonzeros: f64| BAG + turns(nonzeros) * turn + joining;
     let multiprocessors = f64::from(problem.multiprocessors);
     let mean = problem.nnz as f64 / bags;
     let warps = bags * parts * lanes / 32.0;
@@ -155,7 +158,9 @@ fn cost(problem: &NHotProblem, tile: &Tile) -> f64 {
     let rows = warps * turns(mean) * f64::from(tile.rows);
     let instructions = rows * (ROW_INSTRUCTIONS + VECTOR_INSTRUCTIONS * f64::from(tile.chunks));
     let issuing = instructions / ISSUES / multiprocessors;
-    let bytes = problem.nnz as f64 * problem.columns as f64 * f64::from(problem.value.bytes());
+    // Each part reads the indices again.
+    let row_bytes = problem.columns as f64 * f64::from(problem.value.bytes());
+    let bytes = problem.nnz as f64 * (row_bytes + parts * f64::from(problem.index_bits / 8));
     let moving = (bytes / BYTES / multiprocessors).max(issuing);
     waiting.max(moving) + NOT_HIDDEN * waiting.min(moving)
 }
