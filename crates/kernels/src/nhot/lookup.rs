@@ -8,7 +8,7 @@ use super::index::TableIndex;
 use super::share::{Nonzeros, group_mask};
 use super::vector::{Words, load, numbers};
 use super::{Tile, tile};
-use crate::{DeviceValue, Kernel};
+use crate::{Bounds, DeviceValue, Kernel};
 
 /// Sums or means of the rows that bags name, of a table of `T`, with indices of type `I`: `LANES` lanes of a team, `V` columns
 /// a vector, `CHUNKS` vectors a lane; `SPLIT` teams share a bag, `WARPS` warps are a block, and `ROWS` rows of the table are
@@ -71,6 +71,13 @@ where
     const TILE: Tile = tile::<T, I>(V, LANES, CHUNKS, SPLIT, WARPS, ROWS);
     const THREADS: u32 = WARPS * WARP;
     const SHARED_BYTES: u32 = shared_bytes(Self::TILE, Self::THREADS);
+    /// 24 warps a multiprocessor, with up to 85 registers a thread, of which rows that are under way take 32. Few bags that
+    /// are shared should all be at work at once: there 32 warps, with 64 registers, where they do.
+    const BOUNDS: Bounds = Bounds {
+        max_threads: Self::THREADS,
+        min_blocks: if SPLIT > 1 && V < 8 && I::BITS == 32 { 32 } else { 24 } / WARPS,
+    };
+
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: LookupArgs<T, I>) {
         let block = gpu.block_idx_x();

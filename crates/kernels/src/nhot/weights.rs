@@ -7,7 +7,7 @@ use super::index::TableIndex;
 use super::share::Nonzeros;
 use super::vector::{Words, load, numbers};
 use super::{Pass, Tile};
-use crate::{DeviceValue, Kernel};
+use crate::{Bounds, DeviceValue, Kernel};
 
 /// The gradient of each nonzero's weight: the dot product of its row of the table with its bag's row of the result's gradient.
 /// `V` columns a lane at a time.
@@ -64,6 +64,9 @@ impl<T: DeviceValue, I: TableIndex, const V: usize> Kernel for WeightGradient<T,
     };
     const THREADS: u32 = WARPS * WARP;
     const SHARED_BYTES: u32 = 0;
+
+    /// 32 warps a multiprocessor, with up to 64 registers a thread.
+    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 32 / WARPS };
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: WeightArgs<T, I>) {
