@@ -22,7 +22,7 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Measures one operation on one matrix.
+    /// Measures one operation on one matrix, or on logits of a size.
     Run(RunOptions),
     /// Measures a suite of problems.
     Sweep(SweepOptions),
@@ -79,10 +79,17 @@ pub struct Measure {
 pub struct RunOptions {
     /// The operation.
     pub op: Op,
-    /// The sparse matrix: `.smtx` (values are drawn) or `.mtx`.
+    /// The sparse matrix, of all operations but `topn`: `.smtx` (values are drawn) or `.mtx`. Of `nhot` its rows are the bags,
+    /// and its columns the rows of the table.
     #[arg(long)]
-    pub matrix: PathBuf,
-    /// Of `spmm`: columns of B.
+    pub matrix: Option<PathBuf>,
+    /// Of `topn`: rows of logits.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    pub rows: Option<u32>,
+    /// Of `topn`: logits of a row.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    pub cols: Option<u32>,
+    /// Of `spmm`: columns of B. Of `nhot`: columns of the table. Of `topn`: how many are taken of a row.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     pub n: Option<u32>,
     /// Of `sddmm`: columns of A and B.

@@ -15,7 +15,7 @@ use crate::record::Record;
 use crate::session::Session;
 use crate::timing::time;
 use crate::types::{self, Dtype};
-use crate::{attention, model, sddmm, softmax, spmm};
+use crate::{attention, model, nhot, sddmm, softmax, spmm, topn};
 
 /// A value that the library, the reference and the vendors' libraries know.
 pub(crate) trait Measured: Value + lacuna_reference::Value {
@@ -73,6 +73,8 @@ pub fn measure(session: &mut Session, suite: &str, problem: &Problem) -> Result<
         Op::Sddmm => by_type::<sddmm::Measurement>(session, suite, problem),
         Op::SparseSoftmax => by_type::<softmax::Measurement>(session, suite, problem),
         Op::Attention => by_type::<attention::Measurement>(session, suite, problem),
+        Op::NHot => nhot::measure(session, suite, problem),
+        Op::TopN => topn::measure(session, suite, problem),
     }
 }
 
@@ -84,6 +86,11 @@ fn by_type<O: Operation>(session: &mut Session, suite: &str, problem: &Problem) 
         (Dtype::F16, types::Index::U16) => O::measure::<f16, u16>(session, suite, problem),
         (Dtype::Bf16, types::Index::U32) => O::measure::<bf16, u32>(session, suite, problem),
         (Dtype::Bf16, types::Index::U16) => O::measure::<bf16, u16>(session, suite, problem),
+        (_, types::Index::U64) => Err(Usage(format!(
+            "`{}` has column indices of u32 and u16, and u64 is neither; leave --index out",
+            problem.op.name()
+        ))
+        .into()),
     }
 }
 
@@ -107,7 +114,7 @@ pub(crate) fn record(
     } else {
         Some(time(stream, session.samples, |stream| Ok(work.run(stream)?))?)
     };
-    let stats = problem.a.pattern().stats();
+    let (sparsity, longest_row) = problem.sparsity();
     let [m, k, n] = problem.sizes();
     let types = session.types;
     Ok(Record {
@@ -126,9 +133,9 @@ pub(crate) fn record(
         k,
         n,
         batch: problem.batch,
-        nnz: problem.a.nnz(),
-        sparsity: stats.sparsity,
-        longest_row: Some(stats.max_row_length as usize),
+        nnz: problem.elements(),
+        sparsity,
+        longest_row: Some(longest_row),
         seed: problem.seed,
         time_us,
         model_us: model::times(&launches),

@@ -1,7 +1,10 @@
 //! The operations that can be measured, and what their sizes are called.
 use clap::ValueEnum;
 
-/// An operation with a sparse matrix of rows × columns, and dense ones that are `width` wide.
+use crate::copies::{COPY, COPY_OF_LOGITS};
+
+/// An operation with a sparse matrix of rows × columns, and dense ones that are `width` wide. Top-N has a dense one of rows ×
+/// columns, and takes `width` of each row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum)]
 pub enum Op {
     /// C = A·B with A sparse, M × K; B has N columns.
@@ -12,6 +15,12 @@ pub enum Op {
     SparseSoftmax,
     /// O = softmax(Q·Kᵀ/√K under a sparse mask, M × N)·V; Q, K and V have K columns a head.
     Attention,
+    /// Y = X·W where X has a few ones a row, M × K; the table W has N columns.
+    #[value(name = "nhot")]
+    NHot,
+    /// The largest probabilities of each row of dense logits, M × N, and where they stand.
+    #[value(name = "topn")]
+    TopN,
 }
 
 /// cuSPARSE and dense products: name in records, and title.
@@ -25,6 +34,16 @@ const PRODUCTS: [(&str, &str); 8] = [
     ("cublas_f16", "dense cuBLAS f16"),
     ("cublas_bf16", "dense cuBLAS bf16"),
 ];
+
+/// A plain copy of as many bytes as the work model has: its name in records, and its title.
+const PLAIN_COPY: (&str, &str) = (COPY, "plain copy of its bytes");
+
+/// What sums of a table's rows are set against: a product with a matrix of ones, and a copy.
+const LOOKUPS: [(&str, &str); 7] =
+    [PLAIN_COPY, PRODUCTS[0], PRODUCTS[1], PRODUCTS[4], PRODUCTS[5], PRODUCTS[6], PRODUCTS[7]];
+
+/// Top-N has no peer in a vendor's library.
+const COPIES: [(&str, &str); 2] = [PLAIN_COPY, (COPY_OF_LOGITS, "copy of the logits")];
 
 /// The dense way of attention, less the part that no library does alone.
 const BOTH_PRODUCTS: [(&str, &str); 4] = [
@@ -47,6 +66,8 @@ impl Op {
             Self::Sddmm => "sddmm",
             Self::SparseSoftmax => "sparse-softmax",
             Self::Attention => "attention",
+            Self::NHot => "nhot",
+            Self::TopN => "topn",
         }
     }
 
@@ -57,13 +78,16 @@ impl Op {
             Self::Sddmm => "SDDMM",
             Self::SparseSoftmax => "Sparse softmax",
             Self::Attention => "Sparse attention",
+            Self::NHot => "Few-hot lookup",
+            Self::TopN => "Softmax and top-N",
         }
     }
 
-    /// What the width of the dense operands is called; none where there are none.
+    /// What the width of the dense operands is called, and of top-N, how many are taken; none where there is neither.
     pub fn width(self) -> Option<&'static str> {
         match self {
-            Self::Spmm => Some("N"),
+            Self::Spmm | Self::NHot => Some("N"),
+            Self::TopN => Some("top"),
             Self::Sddmm => Some("K"),
             Self::SparseSoftmax => None,
             Self::Attention => Some("d"),
@@ -76,14 +100,31 @@ impl Op {
             Self::Spmm | Self::Sddmm => &PRODUCTS,
             Self::SparseSoftmax => &[],
             Self::Attention => &BOTH_PRODUCTS,
+            Self::NHot => &LOOKUPS,
+            Self::TopN => &COPIES,
         }
+    }
+
+    /// Whether it is a matter of bytes rather than of products.
+    pub fn is_by_bytes(self) -> bool {
+        matches!(self, Self::SparseSoftmax | Self::NHot | Self::TopN)
+    }
+
+    /// Whether its matrix is sparse.
+    pub fn is_sparse(self) -> bool {
+        self != Self::TopN
+    }
+
+    /// Whether how sparse its matrix is says something of it: of bags it is how large the table is.
+    pub fn is_by_sparsity(self) -> bool {
+        !matches!(self, Self::NHot | Self::TopN)
     }
 
     /// M, K and N of a sparse matrix of rows × columns with dense ones of this width.
     pub fn sizes(self, rows: usize, cols: usize, width: usize) -> [usize; 3] {
         match self {
-            Self::Spmm => [rows, cols, width],
-            Self::Sddmm | Self::SparseSoftmax | Self::Attention => [rows, width, cols],
+            Self::Spmm | Self::NHot => [rows, cols, width],
+            Self::Sddmm | Self::SparseSoftmax | Self::Attention | Self::TopN => [rows, width, cols],
         }
     }
 }

@@ -2,7 +2,7 @@
 use comfy_table::CellAlignment;
 
 use crate::record::{Record, geometric_mean};
-use crate::suites::{imbalance, mobilenet, sddmm};
+use crate::suites::{imbalance, mobilenet, nhot, sddmm, topn};
 use crate::summary::Chosen;
 use crate::table::new_table;
 
@@ -22,9 +22,11 @@ struct Published {
 /// The papers' numbers are all of a V100.
 const MACHINE: &str = "V100";
 /// The papers' names in the table: *Sparse GPU Kernels for Deep Learning*, with CUDA 10.1; and *Exploiting Online Locality and
-/// Reduction Parallelism for Sampled Dense Matrix Multiplication on GPUs*, over 956 matrices of SuiteSparse.
+/// Reduction Parallelism for Sampled Dense Matrix Multiplication on GPUs*, over 956 matrices of SuiteSparse; and *Accelerating
+/// Sparse Matrix Operations in Neural Networks on Graphics Processing Units*.
 const SC20: &str = "SC 2020";
 const PREDS: &str = "PRedS";
+const ACL19: &str = "ACL 2019";
 /// What the paper's cuSPARSE is: the algorithm that it takes by default.
 const CUSPARSE: &str = "cusparse_default";
 /// The paper's dense baseline.
@@ -41,9 +43,9 @@ const fn published(
     Published { suite, dtype, what, value, source, ours }
 }
 
-/// The lists of both papers.
+/// The lists of the papers.
 #[rustfmt::skip]
-const PUBLISHED: [Published; 33] = [
+const PUBLISHED: [Published; 46] = [
     published(["dlmc", "f32"], "geometric mean over cuSPARSE", "3.58×", "Table I", mean_over_cusparse),
     published(["dlmc", "f32"], "most over cuSPARSE", "14.2×", "Table I", most_over_cusparse),
     published(["dlmc", "f32"], "problems faster than cuSPARSE", "99.75 %", "section VII-A", faster_than_cusparse),
@@ -78,7 +80,29 @@ const PUBLISHED: [Published; 33] = [
     published([sddmm::GRAPHS, "f32"], "the same, K = 512", "15.86×", "Table II", |c| of_length(c, 512)),
     // On an RTX 2080 11.24; for a V100 there is none.
     published([sddmm::GRAPHS, "f32"], "the same, K = 1024", "–", "Table II", |c| of_length(c, 1024)),
+    published([nhot::NAME, "f32"], "us of 100 sums of 1 row", "20", "Table 1", |c| lookup(c, 1)),
+    published([nhot::NAME, "f32"], "the same, of 10 rows", "30", "Table 1", |c| lookup(c, 10)),
+    published([nhot::NAME, "f32"], "the same, of 50 rows", "60", "Table 1", |c| lookup(c, 50)),
+    published([nhot::NAME, "f32"], "the same, of 100 rows", "110", "Table 1", |c| lookup(c, 100)),
+    published([topn::NAME, "f32"], "us of 1 row of 10,240, top 10", "70", "Table 2", |c| taken(c, 1, 10)),
+    published([topn::NAME, "f32"], "the same, top 100", "570", "Table 2", |c| taken(c, 1, 100)),
+    published([topn::NAME, "f32"], "the same, top 400", "4490", "Table 2", |c| taken(c, 1, 400)),
+    published([topn::NAME, "f32"], "us of 512 rows, top 10", "140", "Table 2", |c| taken(c, 512, 10)),
+    published([topn::NAME, "f32"], "the same, top 100", "1150", "Table 2", |c| taken(c, 512, 100)),
+    published([topn::NAME, "f32"], "the same, top 400", "9050", "Table 2", |c| taken(c, 512, 400)),
+    published([topn::NAME, "f32"], "us of 1024 rows, top 10", "250", "Table 2", |c| taken(c, 1024, 10)),
+    published([topn::NAME, "f32"], "the same, top 100", "2370", "Table 2", |c| taken(c, 1024, 100)),
+    published([topn::NAME, "f32"], "the same, top 400", "19,650", "Table 2", |c| taken(c, 1024, 400)),
 ];
+
+/// The paper that has a suite.
+fn paper(suite: &str) -> &'static str {
+    match suite {
+        sddmm::GRAPHS => PREDS,
+        nhot::NAME | topn::NAME => ACL19,
+        _ => SC20,
+    }
+}
 
 /// The published numbers of a suite beside ours; none where no paper has the suite.
 pub(crate) fn table(suite: &str, dtype: &str, chosen: &Chosen<'_>, ours: &str) -> Option<String> {
@@ -87,7 +111,7 @@ pub(crate) fn table(suite: &str, dtype: &str, chosen: &Chosen<'_>, ours: &str) -
     if here.is_empty() {
         return None;
     }
-    let published = format!("{}, {MACHINE}", if suite == sddmm::GRAPHS { PREDS } else { SC20 });
+    let published = format!("{}, {MACHINE}", paper(suite));
     let mut table = new_table(["number", published.as_str(), "where", ours]);
     for number in here {
         let ours = (number.ours)(chosen).unwrap_or_else(|| "–".into());
@@ -179,6 +203,22 @@ fn frame(chosen: &Chosen<'_>, width: usize) -> Option<String> {
     Some(format!("{:.0}", times.iter().sum::<f64>()))
 }
 
+/// The time of the paper's lookup of so many nonzeros a bag.
+fn lookup(chosen: &Chosen<'_>, nonzeros: usize) -> Option<String> {
+    us_of(chosen, &nhot::name(nonzeros))
+}
+
+/// The time of taking so many of each of the paper's rows.
+fn taken(chosen: &Chosen<'_>, rows: usize, taken: usize) -> Option<String> {
+    us_of(chosen, &topn::name(rows, taken))
+}
+
+/// The time of a case. A part of one, as the simulator runs it, has another name.
+fn us_of(chosen: &Chosen<'_>, case: &str) -> Option<String> {
+    let record = chosen.records().iter().copied().find(|record| record.case == case)?;
+    chosen.us(record).map(|us| format!("{us:.1}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,6 +278,30 @@ mod tests {
         let records = [weights("table", 100.0), weights(sddmm::GRID, 200.0)];
         let text = table(sddmm::RNN, "f32", &Chosen::of(&records, "H200"), "ours").unwrap();
         assert!(text.lines().any(|line| line.contains("2.69×") && line.contains("2.00×")), "{text}");
+    }
+
+    #[test]
+    fn lookups_and_top_n_stand_beside_the_papers_by_their_sizes() {
+        let bags = |nonzeros: usize, us: f64| record(nhot::NAME, &nhot::name(nonzeros), 0.9, [us, 1.0, 1.0]);
+        let records = [bags(2, 7.0), bags(10, 4.25)];
+        let text = table(nhot::NAME, "f32", &Chosen::of(&records, "H200"), "ours").unwrap();
+        let line = |text: &str, what: &str| {
+            let found = text.lines().find(|line| line.contains(what)).unwrap();
+            found.split('|').map(|cell| cell.trim().to_string()).collect::<Vec<_>>()
+        };
+        assert!(text.contains("ACL 2019, V100"), "{text}");
+        assert_eq!(line(&text, "of 10 rows")[2..5], ["30", "Table 1", "4.2"]);
+        assert_eq!(line(&text, "of 1 row ")[4], "–", "2 nonzeros are not 1");
+
+        let logits = |rows: usize, taken: usize, us: f64| {
+            record(topn::NAME, &topn::name(rows, taken), 0.0, [us, 1.0, 1.0])
+        };
+        let records = [logits(1024, 10, 25.0), logits(1024, 400, 77.0), logits(512, 10, 15.0)];
+        let text = table(topn::NAME, "f32", &Chosen::of(&records, "H200"), "ours").unwrap();
+        assert_eq!(line(&text, "1024 rows, top 10")[4], "25.0");
+        assert_eq!(line(&text, "19,650")[4], "77.0");
+        assert_eq!(line(&text, "512 rows, top 10")[4], "15.0");
+        assert_eq!(line(&text, "1 row of")[4], "–");
     }
 
     #[test]

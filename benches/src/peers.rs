@@ -1,4 +1,4 @@
-//! The vendors' libraries on the same problem, in the same run, whatever the operation.
+//! The vendors' libraries on the same problem, and plain copies, in the same run, whatever the operation.
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
@@ -8,6 +8,7 @@ use lacuna_peers::cublas::{self, CuBlas, Math};
 use lacuna_peers::cusparse::{self, CuSparse};
 use lacuna_peers::{DataType, Handle, Loaded, Peers, VendorApi, Workspace};
 
+use crate::copies::Copies;
 use crate::op::Op;
 use crate::problem::Problem;
 use crate::record::PeerRecord;
@@ -20,7 +21,7 @@ pub(crate) const CUSPARSE_KN: &str = "cusparse_kn";
 /// cuSPARSE's default algorithm, as its name in records ends.
 pub(crate) const DEFAULT: &str = "default";
 /// Dense matrices above this many bytes are not made.
-const MOST_DENSE_BYTES: usize = 8 << 30;
+pub(crate) const MOST_DENSE_BYTES: usize = 8 << 30;
 
 /// The dense products of a type, by their names in records.
 pub(crate) fn dense_products(data_type: DataType) -> &'static [(&'static str, Math)] {
@@ -69,6 +70,7 @@ pub(crate) struct PeerSession {
     cublas: Option<CuBlasLibrary>,
     /// By operation, M, K and N, and batch.
     dense: HashMap<(Op, [usize; 3], usize), BTreeMap<String, PeerRecord>>,
+    copies: Copies,
 }
 
 /// What a problem's peers are measured with.
@@ -154,6 +156,13 @@ impl Peered {
         }
     }
 
+    /// Says on stderr what failed.
+    fn tell(&self, problem: &Problem) {
+        for (what, why) in &self.failures {
+            eprintln!("{}: {what}: {why}", problem.name);
+        }
+    }
+
     fn fail(&mut self, what: &str, error: &anyhow::Error) {
         self.failures.insert(what.into(), format!("{error:#}"));
     }
@@ -183,6 +192,7 @@ impl PeerSession {
             cusparse: libraries.cusparse.ok().map(Library::new),
             cublas: libraries.cublas.ok().map(Library::new),
             dense: HashMap::new(),
+            copies: Copies::default(),
         }
     }
 
@@ -222,9 +232,18 @@ impl PeerSession {
             }
             peered.add("cublas", dense);
         }
-        for (what, why) in &peered.failures {
-            eprintln!("{}: {what}: {why}", problem.name);
+        peered.tell(problem);
+        peered
+    }
+
+    /// Measures plain copies, for a problem of so many bytes, of which a copy may take as many as it reads. None on the
+    /// simulator.
+    pub(crate) fn copies(&mut self, context: &Context<'_>, bytes: u64, read: Option<usize>) -> Peered {
+        if context.device.is_simulator() {
+            return Peered::default();
         }
+        let peered = self.copies.measure(context, bytes, read);
+        peered.tell(context.problem);
         peered
     }
 }

@@ -12,6 +12,8 @@ use crate::suites::{Case, PatternKind};
 
 /// Products above which only some rows are checked, so that checking takes a second or two.
 const MOST_CHECKED: usize = 400_000_000;
+/// What checking a logit takes, in products.
+const CHECKING_A_LOGIT: usize = 16;
 
 /// A sparse matrix, and the width of the dense ones.
 #[derive(Clone, Debug)]
@@ -20,9 +22,11 @@ pub struct Problem {
     pub op: Op,
     /// The problem's name in tables.
     pub name: String,
-    /// The sparse matrix. Where an operation takes a pattern alone, it is this one's.
+    /// The sparse matrix. Where an operation takes a pattern alone, it is this one's; where its matrix is dense, this has its
+    /// rows and columns, and no nonzeros.
     pub a: Csr<f32>,
-    /// Columns of the dense operands: N of SpMM, K of SDDMM, d of attention; 1 where there are none.
+    /// Columns of the dense operands: N of SpMM, K of SDDMM, d of attention, columns of a table; how many top-N takes; 1
+    /// where there are none.
     pub width: usize,
     /// How often it is done in one call, with other values: the heads of attention.
     pub batch: usize,
@@ -55,10 +59,14 @@ impl Problem {
             PatternKind::Mask { band, sparsity } => {
                 generate::band_random(rows, band, sparsity, seed).map(Arc::new)
             }
+            PatternKind::Dense => return Self::dense(case, seed),
         };
         let pattern = pattern.with_context(|| format!("the pattern of `{}` cannot be drawn", case.name))?;
-        let a = Self::with_drawn_values(pattern, seed)?;
-        Ok(Self {
+        Ok(Self::of(case, Self::with_values(case.op, pattern, seed)?, seed))
+    }
+
+    fn of(case: &Case, a: Csr<f32>, seed: u64) -> Self {
+        Self {
             op: case.op,
             name: case.name.clone(),
             a,
@@ -68,7 +76,14 @@ impl Problem {
             group: case.group.clone(),
             level: case.level(),
             cov: case.cov(),
-        })
+        }
+    }
+
+    /// A problem whose matrix is dense.
+    fn dense(case: &Case, seed: u64) -> Result<Self> {
+        let offsets = vec![0; case.rows + 1];
+        let a = Csr::new(case.rows, case.cols, offsets, Vec::new(), Vec::new());
+        Ok(Self::of(case, a.with_context(|| format!("`{}` is too large", case.name))?, seed))
     }
 
     /// The problem of a matrix in a file: `.smtx`, whose values are drawn, or `.mtx`.
@@ -79,7 +94,10 @@ impl Problem {
         let name =
             path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into());
         let a = match path.extension().and_then(|extension| extension.to_str()) {
-            Some("smtx") => Self::with_drawn_values(io::smtx::read_path(path)?, seed)?,
+            Some("smtx") => Self::with_values(op, io::smtx::read_path(path)?, seed)?,
+            Some("mtx") if op == Op::NHot => {
+                Self::with_values(op, io::mtx::read_path(path)?.pattern().clone(), seed)?
+            }
             Some("mtx") => io::mtx::read_path(path)?,
             _ => {
                 return Err(
@@ -90,15 +108,34 @@ impl Problem {
         Ok(Self { op, name, a, width, batch, seed, group: String::new(), level: None, cov: None })
     }
 
-    fn with_drawn_values(pattern: impl Into<Arc<Pattern>>, seed: u64) -> Result<Csr<f32>> {
+    /// A pattern with values that are drawn; ones, where it is of bags, which have no weights.
+    fn with_values(op: Op, pattern: impl Into<Arc<Pattern>>, seed: u64) -> Result<Csr<f32>> {
         let pattern = pattern.into();
-        let values = generate::random_values(pattern.nnz(), seed ^ 0xa);
+        let values = match op {
+            Op::NHot => vec![1.0; pattern.nnz()],
+            _ => generate::random_values(pattern.nnz(), seed ^ 0xa),
+        };
         Ok(Csr::with_values(pattern, values)?)
     }
 
     /// M, K and N.
     pub fn sizes(&self) -> [usize; 3] {
         self.op.sizes(self.a.rows(), self.a.cols(), self.width)
+    }
+
+    /// Nonzeros of the sparse matrix; elements of a dense one.
+    pub fn elements(&self) -> usize {
+        if self.op.is_sparse() { self.a.nnz() } else { self.a.rows() * self.a.cols() }
+    }
+
+    /// The part of its matrix that is zero, and the nonzeros of the longest row.
+    pub fn sparsity(&self) -> (f64, usize) {
+        let stats = self.a.pattern().stats();
+        if self.op.is_sparse() {
+            (stats.sparsity, stats.max_row_length as usize)
+        } else {
+            (0.0, self.a.cols())
+        }
     }
 
     /// A with the nearest values of another type.
@@ -111,11 +148,24 @@ impl Problem {
     /// # Errors
     /// [`Usage`] where this machine has no room for it.
     pub fn dense_as<T: Value>(&self, name: &str, rows: usize, salt: u64) -> Result<Vec<T>> {
-        let rows = rows.saturating_mul(self.batch);
-        let drawn = generate::random_dense(rows, self.width, self.seed ^ salt);
+        self.drawn_as(name, [rows.saturating_mul(self.batch), self.width], salt, T::from_f32)
+    }
+
+    /// A dense matrix of rows × columns of what `of` makes of numbers that are drawn, uniform in [-1, 1).
+    ///
+    /// # Errors
+    /// As [`dense_as`](Self::dense_as).
+    pub fn drawn_as<T: Value>(
+        &self,
+        name: &str,
+        [rows, cols]: [usize; 2],
+        salt: u64,
+        of: impl Fn(f32) -> T,
+    ) -> Result<Vec<T>> {
+        let drawn = generate::random_dense(rows, cols, self.seed ^ salt);
         let drawn = drawn.map(Dense::into_values);
         let drawn = drawn.map_err(|error| self.too_large(name, &error))?;
-        Ok(drawn.into_iter().map(T::from_f32).collect())
+        Ok(drawn.into_iter().map(of).collect())
     }
 
     /// Something to write a result of `len` values over: NaN, so that what is not written shows.
@@ -136,23 +186,28 @@ impl Problem {
     /// The rows that are checked: all, or where that would take long, some of them, evenly spaced.
     pub fn checked_rows(&self) -> impl Iterator<Item = usize> + Clone + use<> {
         let rows = self.a.rows();
-        let products = self.a.nnz().saturating_mul(self.width).saturating_mul(self.batch);
+        let each = if self.op.is_sparse() { self.width } else { CHECKING_A_LOGIT };
+        let products = self.elements().saturating_mul(each).saturating_mul(self.batch);
         let checked = (MOST_CHECKED * rows.max(1) / products.max(1)).clamp(1, rows.max(1));
         // Odd, so that all places in a tile's rows come.
         (0..rows).step_by(rows.div_ceil(checked).max(1) | 1)
     }
 
-    /// Operations of the work model: a product and a sum for each nonzero and column, twice in attention; of a softmax, a
-    /// difference, an exponential, a sum and a product for each nonzero.
+    /// Operations of the work model: a product and a sum for each nonzero and column, twice in attention, and without the
+    /// product in a lookup; of a softmax, a difference, an exponential, a sum and a product for each nonzero, and of top-N a
+    /// comparison in the product's place.
     pub fn flops(&self) -> u64 {
         let each = match self.op {
-            Op::Spmm | Op::Sddmm => 2,
-            Op::SparseSoftmax | Op::Attention => 4,
+            Op::NHot => self.width,
+            Op::Spmm | Op::Sddmm => 2 * self.width,
+            Op::SparseSoftmax | Op::Attention => 4 * self.width,
+            Op::TopN => 4,
         };
-        each * (self.a.nnz() * self.width * self.batch) as u64
+        (each * self.elements() * self.batch) as u64
     }
 
-    /// Bytes of the work model: operands and result once each, with so many bytes a value and an index.
+    /// Bytes of the work model, with so many bytes a value and an index: operands and result once each, and of a table the
+    /// rows that are read.
     pub fn bytes(&self, value: u32, index: u32) -> u64 {
         let [value, index] = [value, index].map(u64::from);
         let [rows, cols, nnz, width, batch] =
@@ -166,6 +221,10 @@ impl Problem {
             Op::SparseSoftmax => 4 * rows + batch * 2 * value * nnz,
             // Q, K, V and O, and the mask.
             Op::Attention => index * nnz + 4 * rows + batch * value * 2 * (rows + cols) * width,
+            // A row of the table for each nonzero, as often as it is asked for; the result; and the bags.
+            Op::NHot => index * nnz + 4 * rows + value * (nnz + rows) * width,
+            // The logits; and of each row so many probabilities, in f32, and places.
+            Op::TopN => value * rows * cols + 8 * rows * width,
         }
     }
 }

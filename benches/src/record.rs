@@ -45,14 +45,15 @@ pub struct Record {
     pub precision: String,
     /// Rows of the sparse matrix.
     pub m: usize,
-    /// The length of a sum: columns of A in SpMM, of A and B in SDDMM, of Q and K in attention; 1 in a softmax.
+    /// The length of a sum: columns of A in SpMM, of A and B in SDDMM, of Q and K in attention; 1 in a softmax. Rows of a
+    /// lookup's table; how many top-N takes of a row.
     pub k: usize,
-    /// Columns of the result: of B in SpMM, otherwise of the sparse matrix.
+    /// Columns of the result: of B in SpMM, of a lookup's table; otherwise of the sparse matrix, or of the logits.
     pub n: usize,
     /// How often it was done in one call, with other values; once where nothing is said.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub batch: usize,
-    /// Nonzeros of the sparse matrix.
+    /// Nonzeros of the sparse matrix; all logits in top-N.
     pub nnz: usize,
     /// The part of it that is zero.
     pub sparsity: f64,
@@ -150,9 +151,9 @@ impl Record {
         Op::named(&self.op).unwrap_or(Op::Spmm)
     }
 
-    /// The width of the dense operands: N of SpMM, K of SDDMM, d of attention.
+    /// The width of the dense operands: N of SpMM and of a lookup, K of SDDMM, d of attention; how many top-N takes.
     pub fn width(&self) -> usize {
-        if self.operation() == Op::Spmm { self.n } else { self.k }
+        if matches!(self.operation(), Op::Spmm | Op::NHot) { self.n } else { self.k }
     }
 
     /// The width with its name, as in `N = 128`; nothing where there are no dense operands.

@@ -3,7 +3,6 @@ use std::collections::BTreeMap;
 
 use comfy_table::CellAlignment;
 
-use crate::op::Op;
 use crate::papers;
 use crate::record::{Record, geometric_mean, peers_of};
 use crate::suites::imbalance;
@@ -48,13 +47,13 @@ impl<'a> Chosen<'a> {
         self.records.iter().filter_map(tflops)
     }
 
-    /// What [`Self::rates`] are: a softmax is a matter of bytes.
+    /// What [`Self::rates`] are: some operations are a matter of bytes.
     fn rate_title(&self) -> &'static str {
-        let is_softmax = |record: &&Record| record.operation() == Op::SparseSoftmax;
-        if self.records.iter().any(is_softmax) { "TB/s" } else { "TFLOP/s" }
+        let is_by_bytes = |record: &&Record| record.operation().is_by_bytes();
+        if self.records.iter().any(is_by_bytes) { "TB/s" } else { "TFLOP/s" }
     }
 
-    /// Tera-operations a second of each record, or of a softmax terabytes.
+    /// Tera-operations a second of each record, or terabytes.
     fn rates(&self) -> Box<dyn Iterator<Item = f64> + '_> {
         let tbs = |record: &&Record| Some(record.bytes as f64 / self.us(record)? / 1e6);
         if self.rate_title() == "TB/s" {
@@ -154,8 +153,10 @@ fn parts<'a>(chosen: &Chosen<'a>) -> Vec<(String, Chosen<'a>)> {
         let cov = record.cov.filter(|_| record.suite == imbalance::NAME);
         cov.map(|cov| (cov * 100.0).round() as u32)
     });
+    let is_by_sparsity = chosen.records.iter().all(|record| record.operation().is_by_sparsity());
+    let by_sparsity = by_sparsity.into_iter().filter(|_| is_by_sparsity);
     let mut parts = Vec::new();
-    parts.extend(by_sparsity.into_iter().map(|(percent, part)| (format!("{percent} % zeros"), part)));
+    parts.extend(by_sparsity.map(|(percent, part)| (format!("{percent} % zeros"), part)));
     let width = |part: &Chosen<'_>| part.records[0].named_width();
     parts.extend(by_width.into_iter().map(|(_, part)| (width(&part), part)));
     parts.extend(by_group.into_iter().map(|(group, part)| (group.to_string(), part)));
@@ -199,6 +200,7 @@ fn losses(chosen: &Chosen<'_>) -> Option<String> {
 pub(crate) mod tests {
     use super::*;
     use crate::machine::MachineRecord;
+    use crate::op::Op;
     use crate::record::PeerRecord;
     use crate::timing::Timing;
 
@@ -300,6 +302,20 @@ pub(crate) mod tests {
         let softmax = record("softmax", "mask", 0.9, [100.0, 1.0, 1.0]);
         let text = of(&[of_op(Op::SparseSoftmax, Record { bytes: 300_000_000, ..softmax })], "H200");
         assert!(text.contains("TB/s") && text.contains("3.00") && !text.contains("lost"), "{text}");
+    }
+
+    #[test]
+    fn lookups_are_set_against_copies_whatever_the_table_holds() {
+        let lookup = |case: &str, zeros: f64| {
+            let mut record = record("nhot", case, zeros, [100.0, 1.0, 1.0]);
+            record.peers = BTreeMap::from([("copy".into(), record.peers["cublas_f32"].clone())]);
+            record.peers.get_mut("copy").unwrap().time.median = 80.0;
+            Record { op: Op::NHot.name().into(), bytes: 300_000_000, n: 512, ..record }
+        };
+        let text = of(&[lookup("few", 0.99), lookup("many", 0.5)], "H200");
+        assert!(text.contains("TB/s") && text.contains("3.00") && text.contains("0.80"), "{text}");
+        assert!(text.contains("2 of 2 lost to plain copy of its bytes"), "{text}");
+        assert!(!text.contains("% zeros"), "{text}");
     }
 
     #[test]

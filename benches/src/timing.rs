@@ -35,6 +35,12 @@ impl Timing {
         };
         Self { median, min: samples[0], max: samples[samples.len() - 1] }
     }
+
+    /// The times of `factor` times the work.
+    pub fn times(self, factor: f64) -> Self {
+        let Self { median, min, max } = self;
+        Self { median: median * factor, min: min * factor, max: max * factor }
+    }
 }
 
 /// Times `work`, which gives work to the stream and does not wait for it.
@@ -75,5 +81,7 @@ mod tests {
     fn medians_of_odd_and_even_counts() {
         assert_eq!(Timing::of(vec![3.0, 1.0, 2.0]), Timing { median: 2.0, min: 1.0, max: 3.0 });
         assert_eq!(Timing::of(vec![4.0, 1.0, 2.0, 3.0]).median, 2.5);
+        let twice = Timing { median: 4.0, min: 2.0, max: 6.0 };
+        assert_eq!(Timing::of(vec![3.0, 1.0, 2.0]).times(2.0), twice);
     }
 }

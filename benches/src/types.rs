@@ -21,6 +21,8 @@ pub enum Index {
     U32,
     /// 16 bits.
     U16,
+    /// 64 bits: of lookups.
+    U64,
 }
 
 /// How exactly `f32` is multiplied.
@@ -61,6 +63,7 @@ impl Types {
         match self.index {
             Index::U32 => "u32",
             Index::U16 => "u16",
+            Index::U64 => "u64",
         }
     }
 
@@ -77,6 +80,7 @@ impl Types {
         match self.index {
             Index::U32 => 4,
             Index::U16 => 2,
+            Index::U64 => 8,
         }
     }
 

@@ -7,9 +7,11 @@
 //! | --- | --- |
 //! | [`attention`] | attention under a sparse mask |
 //! | [`device`] | memory, streams, and what a device must refuse |
+//! | [`nhot`] | few-hot lookup, and its gradients |
 //! | [`softmax`] | the softmax over rows, and its gradient |
 //! | [`sddmm`] | dense × dense at the nonzeros of a sparse matrix |
 //! | [`spmm`] | sparse × dense |
+//! | [`topn`] | the greatest of each row, as probabilities |
 //! | [`transpose`] | Aᵀ, and products with it |
 pub mod attention;
 pub mod case;
@@ -19,6 +21,7 @@ pub mod device;
 pub mod dlmc;
 pub mod exit;
 mod expect;
+pub mod nhot;
 pub mod number;
 pub mod report;
 pub mod run;
@@ -26,7 +29,9 @@ pub mod sddmm;
 pub mod softmax;
 pub mod spmm;
 pub mod target;
+pub mod topn;
 pub mod transpose;
+mod tuned;
 
 pub use case::{Case, Context, Effort};
 pub use number::Number;
@@ -46,8 +51,10 @@ pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(spmm::cases(options, data));
     cases.extend(softmax::cases(options));
     cases.extend(attention::cases());
+    cases.extend(topn::cases());
     cases.extend(transpose::cases(options));
     cases.extend(sddmm::cases(options));
+    cases.extend(nhot::cases(options));
     cases
 }
 

@@ -7,12 +7,14 @@ use comfy_table::Table;
 use comfy_table::presets::ASCII_MARKDOWN;
 
 use crate::cli::CompareOptions;
+use crate::copies::COPY;
 use crate::exit::{Outcome, Usage};
+use crate::peers::CUSPARSE;
 use crate::record::{Record, geometric_mean, width_title};
 
 /// The peers whose times tell how fast the machine was: of an operation's, the first that both records have.
-const YARDSTICKS: [&str; 4] =
-    ["cusparse", "cublas_f32_products", "cublas_f16_products", "cublas_bf16_products"];
+const YARDSTICKS: [&str; 5] =
+    [CUSPARSE, "cublas_f32_products", "cublas_f16_products", "cublas_bf16_products", COPY];
 
 /// What makes two records the same case.
 type Key = ([String; 5], [usize; 3], u64);

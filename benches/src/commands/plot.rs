@@ -10,7 +10,7 @@ use crate::record::{Record, geometric_mean, peers_of};
 const SIZE: (u32, u32) = (900, 560);
 /// How far beside its sparsity a peer's points stand.
 const BESIDE: f64 = 0.004;
-/// The colours of an operation's peers.
+/// The colours of the peers that records of one type have.
 const COLOURS: [RGBColor; 6] = [
     RGBColor(90, 160, 60),
     RGBColor(0, 110, 180),
@@ -29,7 +29,8 @@ pub fn plot(options: &PlotOptions) -> Result<Outcome> {
     // Of several operations the first is drawn.
     let op = records.first().map(Record::operation);
     let records: Vec<Record> = records.into_iter().filter(|r| Some(r.operation()) == op).collect();
-    let peers = peers_of(&records);
+    let mut peers = peers_of(&records);
+    peers.retain(|&(peer, _)| records.iter().any(|record| record.speedup(peer).is_some()));
     let all: Vec<f64> =
         peers.iter().flat_map(|&(peer, ..)| records.iter().filter_map(move |r| r.speedup(peer))).collect();
     let (low, high) = all.iter().fold((1.0_f64, 1.0_f64), |(low, high), &x| (low.min(x), high.max(x)));

@@ -77,7 +77,7 @@ pub fn measure_variants(
 }
 
 /// A problem on a device, but for A.
-pub(super) struct Operands<T: Measured> {
+pub(crate) struct Operands<T: Measured> {
     pub(super) a: Csr<T>,
     pub(super) b: Buffer<T>,
     c: Buffer<T>,
@@ -86,9 +86,14 @@ pub(super) struct Operands<T: Measured> {
 
 impl<T: Measured> Operands<T> {
     fn new(device: &Device, problem: &Problem) -> Result<Self> {
-        let (a, b) = (problem.values_as::<T>(), problem.dense_as::<T>("B", problem.a.cols(), 0xb)?);
-        let reference = spmm_rows(&a, &b, problem.width, problem.checked_rows())?;
-        Ok(Self { a, b: device.upload(&b)?, c: device.upload(&unwritten_c::<T>(problem)?)?, reference })
+        Self::with_b(device, problem, &problem.dense_as::<T>("B", problem.a.cols(), 0xb)?)
+    }
+
+    /// Those of a B that there is.
+    pub(crate) fn with_b(device: &Device, problem: &Problem, b: &[T]) -> Result<Self> {
+        let a = problem.values_as::<T>();
+        let reference = spmm_rows(&a, b, problem.width, problem.checked_rows())?;
+        Ok(Self { a, b: device.upload(b)?, c: device.upload(&unwritten_c::<T>(problem)?)?, reference })
     }
 
     /// Checks C against the reference, as computed by this arithmetic.

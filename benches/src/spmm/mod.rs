@@ -3,5 +3,6 @@ pub mod fit;
 mod measure;
 mod peers;
 
-pub(crate) use measure::Measurement;
+pub(crate) use measure::{Measurement, Operands};
 pub use measure::{Prepare, measure_variants};
+pub(crate) use peers::measure as measure_peers;

@@ -10,7 +10,7 @@ use crate::peers::{CUSPARSE, Context, CuBlasLibrary, CuSparseLibrary, PeerSessio
 use crate::record::PeerRecord;
 
 /// Measures the libraries that are there.
-pub(super) fn measure<T: Measured>(
+pub(crate) fn measure<T: Measured>(
     session: &mut PeerSession,
     context: &Context<'_>,
     operands: &Operands<T>,

@@ -67,8 +67,10 @@ fn cut(case: Case) -> Result<(Case, bool), FormatError> {
     }
     let (name, whole) = (case.name.clone(), size(&case));
     let mut case = case;
-    while case.products() > MOST_PRODUCTS && case.rows.max(case.width) > 1 {
-        let of_width = case.width > ENOUGH || (case.rows <= ENOUGH && case.width > FEW) || case.rows == 1;
+    let of_rows_alone = case.op == Op::TopN;
+    while case.products() > MOST_PRODUCTS && (case.rows > 1 || (case.width > 1 && !of_rows_alone)) {
+        let of_width = !of_rows_alone
+            && (case.width > ENOUGH || (case.rows <= ENOUGH && case.width > FEW) || case.rows == 1);
         if case.batch > 1 {
             case.batch /= 2;
         } else if of_width {
@@ -84,13 +86,13 @@ fn cut(case: Case) -> Result<(Case, bool), FormatError> {
 /// What is cut: the sparse matrix's rows, the width, and of several at once, how many.
 fn size(case: &Case) -> String {
     let of_one = match case.op {
-        Op::SparseSoftmax => format!("{}", case.rows),
+        Op::SparseSoftmax | Op::TopN => format!("{}", case.rows),
         _ => format!("{}×{}", case.rows, case.width),
     };
     if case.batch > 1 { format!("{}×{of_one}", case.batch) } else { of_one }
 }
 
-/// The first half of the rows; of a mask, which is square, also of the columns.
+/// The first half of the rows; of a mask, which is square, also of the columns; of bags, also of the table.
 fn first_rows(mut case: Case) -> Result<Case, FormatError> {
     case.rows /= 2;
     match &case.pattern {
@@ -101,7 +103,12 @@ fn first_rows(mut case: Case) -> Result<Case, FormatError> {
                 PatternKind::Given(Arc::new(Pattern::new(case.rows, case.cols, offsets, columns)?));
         }
         PatternKind::Mask { .. } => case.cols = case.rows,
-        PatternKind::Uniform { .. } | PatternKind::Varied { .. } | PatternKind::PowerLaw { .. } => {}
+        // A table that is as large for ever fewer bags would be most of what the simulator holds.
+        PatternKind::Varied { .. } if case.op == Op::NHot => case.cols /= 2,
+        PatternKind::Dense
+        | PatternKind::Uniform { .. }
+        | PatternKind::Varied { .. }
+        | PatternKind::PowerLaw { .. } => {}
     }
     Ok(case)
 }
@@ -163,6 +170,19 @@ mod tests {
         assert!(was_cut && case.products() <= MOST_PRODUCTS);
         assert_eq!((case.batch, case.rows, case.width), (1, case.cols, 64));
         assert_eq!(case.name, "mask, part of 8×8192×64");
+    }
+
+    #[test]
+    fn tables_shrink_with_the_bags_and_rows_of_logits_stay_whole() {
+        for case in super::super::nhot::cases() {
+            let (case, was_cut) = cut(case).unwrap();
+            assert!(case.products() <= MOST_PRODUCTS && (!was_cut || case.cols < 100_000), "{case:?}");
+        }
+        for whole in super::super::topn::cases() {
+            let (case, _) = cut(whole.clone()).unwrap();
+            assert!(case.products() <= MOST_PRODUCTS && case.rows > 0, "{case:?}");
+            assert_eq!((case.cols, case.width), (whole.cols, whole.width));
+        }
     }
 
     #[test]

@@ -5,11 +5,13 @@ mod cut;
 mod dlmc;
 pub(crate) mod imbalance;
 pub(crate) mod mobilenet;
+pub(crate) mod nhot;
 mod rnn;
 pub(crate) mod sddmm;
 mod shapes;
 mod smoke;
 mod table;
+pub(crate) mod topn;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,6 +23,7 @@ pub use cut::{Sample, for_simulator, thinned};
 
 use crate::exit::Usage;
 use crate::op::Op;
+use crate::peers::MOST_DENSE_BYTES;
 use crate::profile::Profile;
 
 /// A problem of a suite: an operation, a matrix to generate, and the width of the dense operands.
@@ -50,6 +53,12 @@ impl Case {
         Self { op, name, rows, cols, width, batch: 1, pattern, group: String::new() }
     }
 
+    /// The `top` largest of each of `rows` rows of `cols` logits, named by these numbers.
+    pub fn logits(rows: usize, cols: usize, top: usize) -> Self {
+        let name = format!("{rows}×{cols}, top {top}");
+        Self::new(Op::TopN, name, [rows, cols, top], PatternKind::Dense)
+    }
+
     /// The part of zeros that the suite means, as far as it names one: a drawn matrix has it up to chance.
     pub fn level(&self) -> Option<f64> {
         let percent = |sparsity: f64| (sparsity * 100.0).round() / 100.0;
@@ -57,7 +66,7 @@ impl Case {
             PatternKind::Uniform { sparsity } => Some(*sparsity),
             PatternKind::Varied { mean, .. } => Some(percent(1.0 - mean / self.cols as f64)),
             PatternKind::Given(pattern) => Some(percent(pattern.stats().sparsity)),
-            PatternKind::PowerLaw { .. } => None,
+            PatternKind::PowerLaw { .. } | PatternKind::Dense => None,
             PatternKind::Mask { sparsity, .. } => Some(*sparsity),
         }
     }
@@ -67,7 +76,7 @@ impl Case {
         if let PatternKind::Varied { cov, .. } = self.pattern { Some(cov) } else { None }
     }
 
-    /// Nonzeros that the matrix will have, up to rounding and chance.
+    /// Nonzeros that the matrix will have, up to rounding and chance; elements of a dense one.
     fn nonzeros(&self) -> f64 {
         let (rows, cols) = (self.rows as f64, self.cols as f64);
         match &self.pattern {
@@ -78,17 +87,20 @@ impl Case {
                 let (band, below) = ((*band as f64).min(rows), (rows - *band as f64).max(0.0));
                 band * (rows - 0.5 * band) + (1.0 - sparsity) * 0.5 * below * below
             }
+            PatternKind::Dense => rows * cols,
         }
     }
 
-    /// Products: nonzeros times the width; of a softmax, what takes the simulator as long.
+    /// Products: nonzeros times the width; of softmax and top-N, what takes the simulator as long.
     fn products(&self) -> f64 {
+        let width = self.width as f64;
         let each = match self.op {
-            Op::Spmm | Op::Sddmm => 1.0,
-            Op::Attention => 2.0,
-            Op::SparseSoftmax => 16.0,
+            Op::Spmm | Op::Sddmm | Op::NHot => width,
+            Op::Attention => 2.0 * width,
+            Op::SparseSoftmax => 16.0 * width,
+            Op::TopN => 16.0,
         };
-        each * self.nonzeros() * (self.width * self.batch) as f64
+        each * self.nonzeros() * self.batch as f64
     }
 
     /// Bytes of all operands in f32, ours and the peers', and of the sparse matrix without its sparsity, as the dense peers
@@ -108,6 +120,14 @@ impl Case {
                 8.0 * nonzeros * (1.0 + batch)
                     + 4.0 * batch * (rows * cols + (3.0 * rows + 2.0 * cols) * width)
             }
+            // The bags twice, the table, Y three times. A dense X is left out where it is too large.
+            Op::NHot => {
+                12.0 * nonzeros
+                    + 4.0 * (cols + 3.0 * rows) * width
+                    + (4.0 * rows * cols).min(MOST_DENSE_BYTES as f64)
+            }
+            // The logits, and a copy from and to another place.
+            Op::TopN => 12.0 * nonzeros + 8.0 * rows * width,
         }
     }
 }
@@ -129,6 +149,8 @@ pub enum PatternKind {
         /// Standard deviation of the row lengths over their mean.
         cov: f64,
     },
+    /// None: the matrix is dense.
+    Dense,
     /// Causal attention: a dense band, and ever fewer positions away from it.
     Mask {
         /// Columns of the band, the diagonal among them.
@@ -163,7 +185,7 @@ struct Suite {
     cases: fn(&Setup) -> Result<Vec<Case>>,
 }
 
-const SUITES: [Suite; 13] = [
+const SUITES: [Suite; 15] = [
     Suite {
         name: "smoke",
         about: "small problems of every kind, for the simulator: under two minutes",
@@ -229,6 +251,16 @@ const SUITES: [Suite; 13] = [
         about: "sparse attention, 8 heads of 64, 1k to 12k tokens (SC 2020, section VII-C)",
         cases: |_| Ok(attention::cases()),
     },
+    Suite {
+        name: nhot::NAME,
+        about: "few-hot lookup: sums of 1 to 100 rows of a table (ACL 2019, Table 1), and a table larger than caches",
+        cases: |_| Ok(nhot::cases()),
+    },
+    Suite {
+        name: topn::NAME,
+        about: "softmax and top-N: 10,240 logits a row (ACL 2019, Table 2), and vocabularies of 32k to 152k",
+        cases: |_| Ok(topn::cases()),
+    },
 ];
 
 /// The cases of a suite that fit the machine's memory; what does not is named on stderr.
@@ -280,6 +312,7 @@ mod tests {
         assert_eq!(count("sddmm-dlmc", "h200"), 216);
         assert_eq!(count("sddmm-graphs", "h200"), 30);
         assert_eq!((count("softmax", "v100"), count("attention", "v100")), (10, 5));
+        assert_eq!((count("nhot", "v100"), count("topn", "v100")), (9, 36));
     }
 
     #[test]

@@ -9,9 +9,11 @@ pub mod attention;
 pub mod entries;
 mod kernel;
 mod list;
+pub mod nhot;
 pub mod sddmm;
 pub mod softmax;
 pub mod spmm;
+pub mod topn;
 pub mod transpose;
 mod types;
 

@@ -309,6 +309,31 @@ macro_rules! for_each_kernel {
                 softmax_backward_bf16_l32_w8: $crate::softmax::Backward<$crate::Bf16, 8, 32, 8, 4>;
                 softmax_backward_bf16_l256_w8: $crate::softmax::Backward<$crate::Bf16, 8, 256, 8, 4>;
             }
+            topn {
+                // Type of values, values of a vector, threads, vectors of a thread, keys: see topn/select.rs.
+                topn_f32_t32_v8: $crate::topn::Select<f32, 4, 32, 8, 512>;
+                topn_f32_t256_v1: $crate::topn::Select<f32, 4, 256, 1, 1024>;
+                topn_f32_t256_v5: $crate::topn::Select<f32, 4, 256, 5, 1024>;
+                topn_f32_t256_v10: $crate::topn::Select<f32, 4, 256, 10, 1024>;
+                topn_f32_t512_v5: $crate::topn::Select<f32, 4, 512, 5, 2048>;
+                topn_f32_t1024_v1: $crate::topn::Select<f32, 4, 1024, 1, 4096>;
+                topn_f32_insert: $crate::topn::Insert<f32, 4, 256, 10, 512>;
+                topn_f16_t32_v4: $crate::topn::Select<$crate::F16, 8, 32, 4, 512>;
+                topn_f16_t256_v1: $crate::topn::Select<$crate::F16, 8, 256, 1, 1024>;
+                topn_f16_t256_v3: $crate::topn::Select<$crate::F16, 8, 256, 3, 1024>;
+                topn_f16_t256_v5: $crate::topn::Select<$crate::F16, 8, 256, 5, 1024>;
+                topn_f16_t512_v3: $crate::topn::Select<$crate::F16, 8, 512, 3, 2048>;
+                topn_f16_t512_v1: $crate::topn::Select<$crate::F16, 8, 512, 1, 4096>;
+                topn_f16_insert: $crate::topn::Insert<$crate::F16, 8, 256, 5, 512>;
+                topn_bf16_t32_v4: $crate::topn::Select<$crate::Bf16, 8, 32, 4, 512>;
+                topn_bf16_t256_v1: $crate::topn::Select<$crate::Bf16, 8, 256, 1, 1024>;
+                topn_bf16_t256_v3: $crate::topn::Select<$crate::Bf16, 8, 256, 3, 1024>;
+                topn_bf16_t256_v5: $crate::topn::Select<$crate::Bf16, 8, 256, 5, 1024>;
+                topn_bf16_t512_v3: $crate::topn::Select<$crate::Bf16, 8, 512, 3, 2048>;
+                topn_bf16_t512_v1: $crate::topn::Select<$crate::Bf16, 8, 512, 1, 4096>;
+                topn_bf16_insert: $crate::topn::Insert<$crate::Bf16, 8, 256, 5, 512>;
+                topn_merge: $crate::topn::Merge;
+            }
             transpose {
                 // The width of indices, or of values in bits and of vectors: see transpose/mod.rs.
                 transpose_offsets: $crate::transpose::Offsets;
@@ -322,6 +347,73 @@ macro_rules! for_each_kernel {
                 transpose_gather_b32_v1: $crate::transpose::Gather<u32, 1>;
                 transpose_gather_b16_v4: $crate::transpose::Gather<u16, 4>;
                 transpose_gather_b16_v1: $crate::transpose::Gather<u16, 1>;
+            }
+            nhot {
+                // Type of values, of indices (where not u32), elements a load, lanes, loads a lane, teams a bag; warps, rows under
+                // way: see nhot/lookup.rs.
+                nhot_f32_v4_l8_s1: $crate::nhot::Lookup<f32, u32, 4, 8, 1, 1, 8, 8>;
+                nhot_f32_v4_l8_s4: $crate::nhot::Lookup<f32, u32, 4, 8, 1, 4, 8, 8>;
+                nhot_f32_v4_l8_s32: $crate::nhot::Lookup<f32, u32, 4, 8, 1, 32, 8, 8>;
+                nhot_f32_v4_l16_s1: $crate::nhot::Lookup<f32, u32, 4, 16, 1, 1, 8, 8>;
+                nhot_f32_v4_l16_s8: $crate::nhot::Lookup<f32, u32, 4, 16, 1, 8, 4, 8>;
+                nhot_f32_v4_l32_s1: $crate::nhot::Lookup<f32, u32, 4, 32, 1, 1, 8, 8>;
+                nhot_f32_v4_l32_c2_s1: $crate::nhot::Lookup<f32, u32, 4, 32, 2, 1, 8, 4>;
+                nhot_f32_v4_l32_s4: $crate::nhot::Lookup<f32, u32, 4, 32, 1, 4, 4, 8>;
+                nhot_f32_v4_l32_s8: $crate::nhot::Lookup<f32, u32, 4, 32, 1, 8, 8, 8>;
+                nhot_f32_v2_l32_s1: $crate::nhot::Lookup<f32, u32, 2, 32, 1, 1, 8, 8>;
+                nhot_f32_v1_l8_s4: $crate::nhot::Lookup<f32, u32, 1, 8, 1, 4, 8, 8>;
+                nhot_f32_v1_l32_s1: $crate::nhot::Lookup<f32, u32, 1, 32, 1, 1, 8, 8>;
+                nhot_f32_v1_l32_s8: $crate::nhot::Lookup<f32, u32, 1, 32, 1, 8, 8, 8>;
+
+                nhot_f16_v8_l8_s1: $crate::nhot::Lookup<$crate::F16, u32, 8, 8, 1, 1, 8, 8>;
+                nhot_f16_v8_l8_s32: $crate::nhot::Lookup<$crate::F16, u32, 8, 8, 1, 32, 8, 8>;
+                nhot_f16_v8_l16_s1: $crate::nhot::Lookup<$crate::F16, u32, 8, 16, 1, 1, 8, 8>;
+                nhot_f16_v8_l16_s8: $crate::nhot::Lookup<$crate::F16, u32, 8, 16, 1, 8, 4, 8>;
+                nhot_f16_v8_l32_s1: $crate::nhot::Lookup<$crate::F16, u32, 8, 32, 1, 1, 8, 8>;
+                nhot_f16_v8_l32_s4: $crate::nhot::Lookup<$crate::F16, u32, 8, 32, 1, 4, 4, 8>;
+                nhot_f16_v8_l32_s8: $crate::nhot::Lookup<$crate::F16, u32, 8, 32, 1, 8, 8, 8>;
+                nhot_f16_v4_l32_s1: $crate::nhot::Lookup<$crate::F16, u32, 4, 32, 1, 1, 8, 8>;
+                nhot_f16_v2_l32_s1: $crate::nhot::Lookup<$crate::F16, u32, 2, 32, 1, 1, 8, 8>;
+                nhot_f16_v1_l32_s1: $crate::nhot::Lookup<$crate::F16, u32, 1, 32, 1, 1, 8, 8>;
+                nhot_f16_v1_l32_s8: $crate::nhot::Lookup<$crate::F16, u32, 1, 32, 1, 8, 8, 8>;
+
+                nhot_bf16_v8_l8_s1: $crate::nhot::Lookup<$crate::Bf16, u32, 8, 8, 1, 1, 8, 8>;
+                nhot_bf16_v8_l8_s32: $crate::nhot::Lookup<$crate::Bf16, u32, 8, 8, 1, 32, 8, 8>;
+                nhot_bf16_v8_l16_s1: $crate::nhot::Lookup<$crate::Bf16, u32, 8, 16, 1, 1, 8, 8>;
+                nhot_bf16_v8_l16_s8: $crate::nhot::Lookup<$crate::Bf16, u32, 8, 16, 1, 8, 4, 8>;
+                nhot_bf16_v8_l32_s1: $crate::nhot::Lookup<$crate::Bf16, u32, 8, 32, 1, 1, 8, 8>;
+                nhot_bf16_v8_l32_s4: $crate::nhot::Lookup<$crate::Bf16, u32, 8, 32, 1, 4, 4, 8>;
+                nhot_bf16_v8_l32_s8: $crate::nhot::Lookup<$crate::Bf16, u32, 8, 32, 1, 8, 8, 8>;
+                nhot_bf16_v4_l32_s1: $crate::nhot::Lookup<$crate::Bf16, u32, 4, 32, 1, 1, 8, 8>;
+                nhot_bf16_v2_l32_s1: $crate::nhot::Lookup<$crate::Bf16, u32, 2, 32, 1, 1, 8, 8>;
+                nhot_bf16_v1_l32_s1: $crate::nhot::Lookup<$crate::Bf16, u32, 1, 32, 1, 1, 8, 8>;
+                nhot_bf16_v1_l32_s8: $crate::nhot::Lookup<$crate::Bf16, u32, 1, 32, 1, 8, 8, 8>;
+
+                // Tables that 32 bits do not count, or indices that are wide already.
+                nhot_f32_u64_v4_l8_s1: $crate::nhot::Lookup<f32, u64, 4, 8, 1, 1, 8, 8>;
+                nhot_f32_u64_v4_l32_s1: $crate::nhot::Lookup<f32, u64, 4, 32, 1, 1, 8, 8>;
+                nhot_f32_u64_v4_l32_s8: $crate::nhot::Lookup<f32, u64, 4, 32, 1, 8, 8, 8>;
+                nhot_f32_u64_v1_l32_s1: $crate::nhot::Lookup<f32, u64, 1, 32, 1, 1, 8, 8>;
+                nhot_f16_u64_v8_l16_s1: $crate::nhot::Lookup<$crate::F16, u64, 8, 16, 1, 1, 8, 8>;
+                nhot_f16_u64_v8_l32_s8: $crate::nhot::Lookup<$crate::F16, u64, 8, 32, 1, 8, 8, 8>;
+                nhot_f16_u64_v1_l32_s1: $crate::nhot::Lookup<$crate::F16, u64, 1, 32, 1, 1, 8, 8>;
+                nhot_bf16_u64_v8_l16_s1: $crate::nhot::Lookup<$crate::Bf16, u64, 8, 16, 1, 1, 8, 8>;
+                nhot_bf16_u64_v8_l32_s8: $crate::nhot::Lookup<$crate::Bf16, u64, 8, 32, 1, 8, 8, 8>;
+                nhot_bf16_u64_v1_l32_s1: $crate::nhot::Lookup<$crate::Bf16, u64, 1, 32, 1, 1, 8, 8>;
+
+                // Gradients of weights: elements a load.
+                nhot_weights_f32_v4: $crate::nhot::WeightGradient<f32, u32, 4>;
+                nhot_weights_f32_v1: $crate::nhot::WeightGradient<f32, u32, 1>;
+                nhot_weights_f32_u64_v4: $crate::nhot::WeightGradient<f32, u64, 4>;
+                nhot_weights_f32_u64_v1: $crate::nhot::WeightGradient<f32, u64, 1>;
+                nhot_weights_f16_v8: $crate::nhot::WeightGradient<$crate::F16, u32, 8>;
+                nhot_weights_f16_v1: $crate::nhot::WeightGradient<$crate::F16, u32, 1>;
+                nhot_weights_f16_u64_v8: $crate::nhot::WeightGradient<$crate::F16, u64, 8>;
+                nhot_weights_f16_u64_v1: $crate::nhot::WeightGradient<$crate::F16, u64, 1>;
+                nhot_weights_bf16_v8: $crate::nhot::WeightGradient<$crate::Bf16, u32, 8>;
+                nhot_weights_bf16_v1: $crate::nhot::WeightGradient<$crate::Bf16, u32, 1>;
+                nhot_weights_bf16_u64_v8: $crate::nhot::WeightGradient<$crate::Bf16, u64, 8>;
+                nhot_weights_bf16_u64_v1: $crate::nhot::WeightGradient<$crate::Bf16, u64, 1>;
             }
             sddmm {
                 // Elements a load, loads a lane, nonzeros at once, lanes, warps: see sddmm/config.rs.

@@ -182,6 +182,13 @@ impl<'b, T: Element> SliceMut<'b, T> {
     pub fn address(&self) -> u64 {
         self.slice.address
     }
+    /// A part of it, to write.
+    ///
+    /// # Errors
+    /// [`Error::Range`] where the range is not inside.
+    pub fn part(&mut self, range: impl RangeBounds<usize>) -> Result<SliceMut<'_, T>> {
+        Ok(SliceMut { slice: self.slice.part(range)? })
+    }
     /// The same part, for a shorter time.
     pub fn reborrow(&mut self) -> SliceMut<'_, T> {
         SliceMut { slice: self.slice }

@@ -39,10 +39,12 @@ mod element;
 mod error;
 mod layout;
 mod masks;
+mod nhot;
 mod sddmm;
 mod softmax;
 mod spmm;
 mod stream;
+mod topn;
 mod transpose;
 mod tune;
 mod value;
@@ -60,6 +62,10 @@ pub use lacuna_kernels::spmm::{Arithmetic, Idea, Scheme, Tile};
 pub use lacuna_kernels::{IndexType, ValueType};
 pub use lacuna_matrix as matrix;
 pub use lacuna_sim as sim;
+pub use nhot::{
+    BagIndex, Bags, NHot, NHotAlgorithm, NHotChoice, NHotLayout, NHotMode, NHotOptions, NHotProblem,
+    choose_nhot, nhot,
+};
 pub use sddmm::{
     Sddmm, SddmmAlgorithm, SddmmChoice, SddmmOperands, SddmmOptions, SddmmOrder, SddmmProblem, choose_sddmm,
     sddmm,
@@ -72,6 +78,7 @@ pub use spmm::{
     choose_by, spmm,
 };
 pub use stream::{Event, Graph, Stream};
+pub use topn::{TopN, TopNAlgorithm, TopNChoice, TopNOptions, TopNOutput, TopNProblem, choose_topn};
 pub use transpose::TransposedPattern;
 pub use tune::{Autotuner, TuneWarning};
 pub use value::{Index, Value};

@@ -2,7 +2,7 @@
 use std::ffi::c_void;
 
 use crate::backend::{BackendEvent, BackendGraph, BackendStream, Launch};
-use crate::{Device, Result};
+use crate::{Device, Element, Error, Result, Slice, SliceMut};
 
 /// A queue of work on a device: what is given to one stream is done in order.
 ///
@@ -46,10 +46,34 @@ impl Stream {
     /// passed. Returns at once.
     ///
     /// # Errors
-    /// [`Error::OtherDevice`](crate::Error::OtherDevice) for an event of another device; what the driver says.
+    /// [`Error::OtherDevice`] for an event of another device; what the driver says.
     pub fn wait_for(&self, event: &Event) -> Result<()> {
         self.device.expect_same("wait", "the event", &event.device)?;
         self.inner.wait_for(&*event.inner)
+    }
+
+    /// Copies elements from one buffer to another of the same device. Returns at once; may be recorded.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where the two are not equally long; [`Error::OtherDevice`] where one is of another device; what the
+    /// driver says.
+    pub fn copy<T: Element>(&self, from: Slice<'_, T>, to: SliceMut<'_, T>) -> Result<()> {
+        for (what, device) in [("the source", from.device()), ("the destination", to.device())] {
+            self.device.expect_same("copy", what, device)?;
+        }
+        if from.len() != to.len() {
+            return Err(Error::Length {
+                operation: "copy",
+                what: "the source",
+                shape: "as long as the destination".into(),
+                expected: to.len(),
+                got: from.len(),
+            });
+        }
+        if from.is_empty() {
+            return Ok(());
+        }
+        self.inner.copy(to.address(), from.address(), from.len() * size_of::<T>())
     }
 
     /// The driver's handle, for other libraries on the same GPU; null on the simulator.
@@ -68,9 +92,9 @@ impl Stream {
     /// Plans are made before a recording: the first of a pattern may work on the device.
     ///
     /// # Errors
-    /// Those of `work`; [`Error::Unsupported`](crate::Error::Unsupported) on the simulator; what the driver says of
+    /// Those of `work`; [`Error::Unsupported`] on the simulator; what the driver says of
     /// work that cannot be recorded.
-    pub fn capture<E: From<crate::Error>>(
+    pub fn capture<E: From<Error>>(
         &self,
         work: impl FnOnce(&Self) -> std::result::Result<(), E>,
     ) -> std::result::Result<Graph, E> {
@@ -118,7 +142,7 @@ impl Event {
     /// Microseconds from `earlier` to this, both passed. On the simulator: time spent simulating.
     ///
     /// # Errors
-    /// [`Error::OtherDevice`](crate::Error::OtherDevice) for events of two devices; what the driver says, for example that
+    /// [`Error::OtherDevice`] for events of two devices; what the driver says, for example that
     /// one has not been passed.
     pub fn microseconds_since(&self, earlier: &Self) -> Result<f64> {
         self.device.expect_same("elapsed time", "the earlier event", &earlier.device)?;
@@ -142,7 +166,7 @@ impl Graph {
     /// has done it.
     ///
     /// # Errors
-    /// [`Error::OtherDevice`](crate::Error::OtherDevice) for a stream of another device; what the driver says.
+    /// [`Error::OtherDevice`] for a stream of another device; what the driver says.
     pub unsafe fn replay(&mut self, stream: &Stream) -> Result<()> {
         self.device.expect_same("replay", "the stream", &stream.device)?;
         self.inner.replay(&*stream.inner)

@@ -123,6 +123,24 @@ pub enum Mismatch {
         /// Values given.
         got: usize,
     },
+    /// Indices are others, or in another order; the first is told.
+    #[error(
+        "{failures} of {checked} indices are wrong; the first is place {place} of row {row}: expected {expected}, got {got}"
+    )]
+    Order {
+        /// Indices that are wrong.
+        failures: usize,
+        /// Indices that were checked.
+        checked: usize,
+        /// The row.
+        row: usize,
+        /// The place in the row's result.
+        place: usize,
+        /// The index that belongs there.
+        expected: u32,
+        /// The index that is there.
+        got: u32,
+    },
     /// Elements are wrong; the worst of them is told.
     #[error(
         "{failures} of {checked} elements are wrong; the worst is row {row}, column {column}, a sum of {terms} \

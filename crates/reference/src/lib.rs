@@ -19,9 +19,11 @@
 mod attention;
 pub mod bound;
 mod error;
+mod nhot;
 mod sddmm;
 mod softmax;
 mod spmm;
+mod topn;
 mod value;
 
 pub use attention::{
@@ -30,7 +32,9 @@ pub use attention::{
 };
 pub use bound::Precision;
 pub use error::{Mismatch, ReferenceError};
+pub use nhot::{NHotBags, NHotReference, nhot, nhot_table_gradient, nhot_weight_gradient};
 pub use sddmm::{SampledReport, SddmmReference, sddmm};
 pub use softmax::{SoftmaxReference, softmax, softmax_gradient};
 pub use spmm::{Epilogue, ErrorReport, SpmmReference, spmm, spmm_rows};
+pub use topn::{TopNForm, TopNReference, topn};
 pub use value::Value;

@@ -10,6 +10,7 @@ mod random;
 mod refusals;
 mod shapes;
 mod tiles;
+mod tuned;
 mod values;
 
 pub use conform::conform;
@@ -26,6 +27,7 @@ pub(crate) fn cases(options: Options) -> Vec<Case> {
     cases.extend(batches::cases());
     cases.extend(api::cases());
     cases.extend(refusals::cases());
+    cases.extend(tuned::cases());
     cases.extend(random::cases(options));
     cases
 }

@@ -4,6 +4,7 @@
 mod conform;
 mod refusals;
 mod rows;
+mod tuned;
 mod values;
 
 pub use conform::conform;
@@ -17,6 +18,7 @@ pub(crate) fn cases(options: Options) -> Vec<Case> {
     let mut cases = rows::cases(options);
     cases.extend(values::cases());
     cases.extend(refusals::cases());
+    cases.extend(tuned::cases());
     cases
 }
 

@@ -3,28 +3,23 @@ use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
 use lacuna::matrix::generate;
-use lacuna::{Autotuner, CsrMatrix, Device, Error, Spmm, SpmmOptions};
+use lacuna::{Autotuner, CsrMatrix, Error, Spmm, SpmmOptions};
 
 use super::problem::Problem;
 use crate::expect::{refused, same_bits};
-use crate::{Case, Context};
+use crate::{Case, Context, tuned};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
         Case::new("spmm/tuned/file", "a measured plan is right, and found again in its file", file),
         Case::new("spmm/tuned/damage", "a file of any bytes is a warning, and no more", damage),
         Case::new("spmm/tuned/alignment", "a measured plan runs at every alignment", alignment),
-        Case::new("spmm/tuned/refusals", "another device's stream, and too many columns", refusals),
+        Case::new("spmm/tuned/refusals", "too many columns", refusals),
     ]
 }
 
 fn problem(seed: u64) -> Result<Problem> {
     Problem::generated(generate::uniform(61, 83, 0.7, seed), 24, seed)
-}
-
-/// Problems that a tuner knows after one measurement: none on the simulator, which has no time.
-fn measured(device: &Device) -> usize {
-    usize::from(!device.is_simulator())
 }
 
 /// C by a plan, at an offset into larger buffers: the largest error over its bound, and C.
@@ -44,29 +39,17 @@ fn checked(
 }
 
 fn file(cx: &Context<'_>) -> Result<f64> {
-    let folder = tempfile::tempdir()?;
-    let path = folder.path().join("tune.json");
     let problem = problem(cx.seed)?;
     let a = CsrMatrix::new(cx.device, &problem.a)?;
-    let tuner = Autotuner::open(&path);
-    let plan = tuner.plan(cx.stream, &a, problem.n, SpmmOptions::default())?;
-    let (error, c) = checked(cx, &plan, &a, &problem, 0)?;
-    ensure!(tuner.problems() == measured(cx.device), "{} problems are known", tuner.problems());
-    ensure!(tuner.warnings().is_empty(), "{:?}", tuner.warnings());
-    ensure!(
-        path.exists() != cx.device.is_simulator(),
-        "the file is there where nothing was measured, or not"
-    );
-
-    let later = Autotuner::open(&path);
-    ensure!(later.problems() == measured(cx.device), "{} problems are in the file", later.problems());
-    let again = later.plan(cx.stream, &a, problem.n, SpmmOptions::default())?;
+    let [plan, again] =
+        tuned::twice(cx, |tuner, stream| tuner.plan(stream, &a, problem.n, SpmmOptions::default()))?;
     ensure!(
         again.choice() == plan.choice(),
         "{} was kept, and {} found",
         plan.choice().entry,
         again.choice().entry
     );
+    let (error, c) = checked(cx, &plan, &a, &problem, 0)?;
     same_bits("measured, then found", &c, &checked(cx, &again, &a, &problem, 0)?.1, problem.n)?;
     Ok(error)
 }
@@ -103,12 +86,7 @@ fn alignment(cx: &Context<'_>) -> Result<f64> {
 
 fn refusals(cx: &Context<'_>) -> Result<f64> {
     let a = CsrMatrix::new(cx.device, &problem(cx.seed)?.a)?;
-    let tuner = Autotuner::in_memory();
-    let elsewhere = Device::simulator().stream()?;
-    let result = tuner.plan(&elsewhere, &a, 8, SpmmOptions::default());
-    let is_other = |error: &Error| matches!(error, Error::OtherDevice { .. });
-    refused("a stream elsewhere", result, is_other, &["the stream is on", "simulator"])?;
-    let result = tuner.plan(cx.stream, &a, usize::MAX, SpmmOptions::default());
+    let result = Autotuner::in_memory().plan(cx.stream, &a, usize::MAX, SpmmOptions::default());
     let is_large = |error: &Error| matches!(error, Error::TooLarge { .. });
     refused("too many columns", result, is_large, &[&usize::MAX.to_string()])?;
     Ok(0.0)

@@ -151,6 +151,29 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     pub fn choice(&self) -> Option<&AttentionChoice> {
         self.choices.iter().flatten().next()
     }
+    /// The fused kernels that are legal for each alignment of the operands' addresses, the best alignment first; each list in
+    /// the order of the cost model. All are empty where only three steps can do it.
+    ///
+    /// # Errors
+    /// Those of listing what the mask's queries see in fours, where this plan has not done so.
+    pub fn legal(&self) -> Result<[Vec<AttentionChoice>; 4]> {
+        let quad_entries = self.quad_entries()?;
+        Ok(VECTORS.map(|vector| {
+            let mut choices = choose(&AttentionProblem { quad_entries, ..self.problem(vector) });
+            // There was no room for the fours.
+            choices.retain(|choice| choice.cost.is_finite());
+            choices
+        }))
+    }
+    /// This plan with, for each alignment, the first of `entries` that is [legal](Self::legal) there. Where none is, the
+    /// choice stays.
+    pub(crate) fn preferring(mut self, legal: &[Vec<AttentionChoice>], entries: &[&str]) -> Self {
+        for (choice, legal) in self.choices.iter_mut().zip(legal) {
+            let preferred = |entry: &&str| legal.iter().find(|choice| choice.entry == *entry);
+            *choice = entries.iter().find_map(preferred).copied().or(*choice);
+        }
+        self
+    }
     /// Bytes of device memory that the plan holds for its runs: the scores of all heads where three steps are taken, and
     /// otherwise nothing. What was worked out of the mask is not counted; it is kept with that.
     pub fn workspace_bytes(&self) -> usize {

@@ -33,6 +33,11 @@ impl Quads {
 }
 
 impl<I: Index> DevicePattern<I> {
+    /// What part of the mask's keys quads load, where they were made: a quarter, where four neighbours see the same.
+    pub(crate) fn quad_part(&self) -> Option<f64> {
+        self.quads.get().map(|quads| quads.entries() as f64 / self.nnz.max(1) as f64)
+    }
+
     /// The mask's quads. The first call makes them: it reads the pattern from the device, and waits for that.
     pub(super) fn quads(&self) -> Result<&Quads> {
         if let Some(quads) = self.quads.get() {

@@ -48,6 +48,8 @@ pub(crate) trait Backend: Debug + Send + Sync {
 /// A queue of work on a device.
 pub(crate) trait BackendStream: Debug + Send + Sync {
     fn launch(&self, launch: &Launch<'_>) -> Result<()>;
+    /// Copies `bytes` bytes (not 0) from one address of the device to another; the two do not overlap.
+    fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()>;
     fn synchronize(&self) -> Result<()>;
     /// Marks a point in the stream.
     fn event(&self) -> Result<Box<dyn BackendEvent>>;

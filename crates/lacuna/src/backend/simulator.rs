@@ -101,6 +101,9 @@ impl BackendStream for SimulatorStream {
         }
         Ok(())
     }
+    fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()> {
+        Ok(self.shared.simulator.copy(to, from, bytes as u64)?)
+    }
     fn synchronize(&self) -> Result<()> {
         Ok(())
     }

@@ -194,6 +194,21 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         VECTORS.map(|vector| choose_sddmm(&self.problem_at(vector)))
     }
 
+    /// This plan with, for each alignment, the first of `entries` that is [legal](Self::legal) there. Where none is, the
+    /// choice stays.
+    pub(crate) fn preferring(mut self, legal: &[Vec<SddmmChoice>], entries: &[&str]) -> Result<Self> {
+        for (choice, legal) in self.choices.iter_mut().zip(legal) {
+            let preferred = |entry: &&str| legal.iter().find(|choice| choice.entry == *entry);
+            *choice = entries.iter().find_map(preferred).copied().or(*choice);
+        }
+        self.prepared()
+    }
+
+    /// The problem, where addresses allow all that K and the strides do.
+    pub(crate) fn aligned_problem(&self) -> SddmmProblem {
+        self.problem_at(VECTORS[0])
+    }
+
     /// Elements that A must have, up to the last of the last row: M·K without gaps. The gap after it may be there too.
     pub fn a_len(&self) -> usize {
         self.a.len()

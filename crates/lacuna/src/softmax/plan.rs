@@ -8,7 +8,7 @@ use lacuna_kernels::softmax::{BackwardArgs, ForwardArgs};
 use lacuna_kernels::spmm::RowRecord;
 
 use super::choose::{find, legal};
-use super::{OPERATION, RowLengths, SoftmaxOptions, SoftmaxPart, SoftmaxProblem};
+use super::{OPERATION, RowLengths, SoftmaxAlgorithm, SoftmaxOptions, SoftmaxPart, SoftmaxProblem};
 use crate::backend::Launch;
 use crate::csr::DevicePattern;
 use crate::{CsrMatrix, Error, Index, Result, RowOrder, Stream, Value};
@@ -45,6 +45,7 @@ const MAX_GRID_Y: usize = 65_535;
 pub struct SparseSoftmax<T: Value = f32, I: Index = u32> {
     pattern: Arc<DevicePattern<I>>,
     options: SoftmaxOptions,
+    problem: SoftmaxProblem,
     parts: Vec<SoftmaxPart>,
     values: PhantomData<T>,
 }
@@ -82,12 +83,22 @@ impl<T: Value, I: Index> SparseSoftmax<T, I> {
             why: format!("there is no such kernel for {}", T::TYPE),
             legal: format!("{:?}", legal(&problem)),
         })?;
-        Ok(Self { pattern: Arc::clone(a.pattern()), options, parts, values: PhantomData })
+        Ok(Self { pattern: Arc::clone(a.pattern()), options, problem, parts, values: PhantomData })
     }
 
     /// The kernels that run, and the rows that they do, longest first; none where all rows are empty.
     pub fn parts(&self) -> &[SoftmaxPart] {
         &self.parts
+    }
+
+    /// This plan with the kernels of another of the same pattern.
+    pub(crate) fn with_parts_of(self, other: &Self) -> Self {
+        Self { parts: other.parts.clone(), ..self }
+    }
+
+    /// The algorithms that can be asked for.
+    pub fn legal(&self) -> Vec<SoftmaxAlgorithm> {
+        legal(&self.problem)
     }
 
     /// The options that were planned with.

@@ -1,9 +1,13 @@
 //! Choosing by measuring: an autotuner, and the file in which its choices outlive it.
+mod attention;
 mod file;
 mod format;
+mod kernels;
 mod key;
 mod place;
 mod rank;
+mod sddmm;
+mod softmax;
 mod spmm;
 mod stopwatch;
 mod warning;
@@ -18,10 +22,13 @@ use crate::Result;
 /// Plans by measurement: the first plan for a problem times the kernels that may do it, and later ones take the fastest
 /// at once, in this process or another.
 ///
+/// [`plan`](Self::plan) is of SpMM; [`sddmm`](Self::sddmm), [`softmax`](Self::softmax) and [`attention`](Self::attention)
+/// are of the others.
+///
 /// A choice belongs to a GPU (name, compute capability, multiprocessors, driver), to this version of the library with its
-/// list of kernels, and to a problem: shape, nonzeros, types, N, batch, how its rows vary and are ordered, the vectors that
-/// N and the strides allow, and the kernels that may do it. The values of the matrix do not count, nor where exactly its
-/// nonzeros are, nor what is done to sums before they are stored.
+/// list of the operation's kernels, and to a problem: shape, nonzeros, types, N (K, d), batch, how its rows vary and are
+/// ordered, the vectors that N and the strides allow, and the kernels that may do it. The values of the matrix do not count,
+/// nor where exactly its nonzeros are, nor what is done to sums before they are stored.
 ///
 /// Nothing that is wrong with the file is an error: see [`TuneWarning`]. Threads may share one autotuner; they measure
 /// one after the other. Processes may share one file.

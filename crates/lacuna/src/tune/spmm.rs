@@ -1,19 +1,12 @@
 //! Tuned plans of SpMM.
 use lacuna_kernels::entries;
 
-use super::format::Measured;
-use super::rank::rank;
-use super::{Autotuner, TuneWarning, key, stopwatch};
+use super::kernels::{best_of_alignments, drawn, ranked, worth_measuring};
+use super::{Autotuner, key, stopwatch};
 use crate::{
-    Buffer, Choice, CsrMatrix, Device, Error, Index, Problem, Result, Spmm, SpmmAlgorithm, SpmmOptions,
-    Stream, Value,
+    Buffer, Choice, CsrMatrix, Device, Index, Problem, Result, Spmm, SpmmAlgorithm, SpmmOptions, Stream,
+    Value,
 };
-
-/// Kernels whose modelled cost is more than this many times the lowest are not measured. The model's own choice is
-/// seldom a fifth slower than the best, and there are kernels that would take a hundred times as long.
-const WORTH_MEASURING: f64 = 4.0;
-/// Elements of B that are drawn; more repeat them.
-const DRAWN: usize = 1 << 20;
 
 /// B and C to measure with.
 type Scratch<T> = (Buffer<T>, Buffer<T>);
@@ -64,7 +57,7 @@ impl Autotuner {
         a: &CsrMatrix<T, I>,
         n: usize,
         options: SpmmOptions,
-        time: impl FnMut(&Spmm<T, I>) -> Result<f64>,
+        mut time: impl FnMut(&Spmm<T, I>) -> Result<f64>,
     ) -> Result<Spmm<T, I>> {
         let plan = Spmm::plan_with(a, n, options)?;
         let legal = plan.legal(a);
@@ -72,27 +65,23 @@ impl Autotuner {
         if options.algorithm != SpmmAlgorithm::Auto || plan.output_len() == 0 || candidates.len() < 2 {
             return Ok(plan);
         }
-        let is_legal = |kernel: &Measured| candidates.iter().any(|choice| choice.entry == kernel.entry);
+        let names: Vec<Vec<&str>> =
+            legal.iter().map(|legal| legal.iter().map(|choice| choice.entry).collect()).collect();
         let measure = || {
-            let plans: Result<Vec<Spmm<T, I>>> = worth_measuring(candidates)
-                .map(|choice| Spmm::plan_with(a, n, plain(options).algorithm(choice.algorithm)))
-                .collect();
-            let plans = plans?;
-            let ranking = rank(&plans, time)?.into_iter();
-            let ranking: Vec<_> =
-                ranking.map(|(index, us)| Measured::new(plans[index].choice().entry, us)).collect();
-            Ok(best_of_alignments(&ranking, &legal))
+            let worth: Vec<_> = worth_measuring(candidates, |choice| choice.cost).collect();
+            let ranking = ranked(
+                &worth,
+                |choice| choice.entry.into(),
+                |choice| time(&Spmm::plan_with(a, n, plain(options).algorithm(choice.algorithm))?),
+            )?;
+            Ok(best_of_alignments(&ranking, &names))
         };
-        match self.ranking(&key_of(a, &plan, candidates), |ranking| ranking.iter().any(is_legal), measure) {
-            Ok(ranking) => {
+        match self.measured(&key_of(a, &plan, candidates), &names[0], measure)? {
+            Some(ranking) => {
                 let entries: Vec<&str> = ranking.iter().map(|kernel| kernel.entry.as_str()).collect();
                 plan.preferring(a, &legal, &entries)
             }
-            Err(error @ Error::OutOfMemory { .. }) => {
-                self.state().warn(TuneWarning::NoRoom { why: error.to_string() });
-                Ok(plan)
-            }
-            Err(error) => Err(error),
+            None => Ok(plan),
         }
     }
 }
@@ -120,40 +109,9 @@ fn key_of<T: Value, I: Index>(a: &CsrMatrix<T, I>, plan: &Spmm<T, I>, candidates
     )
 }
 
-/// Those that may turn out to be the fastest, of kernels in the order of their costs.
-fn worth_measuring(candidates: &[Choice]) -> impl Iterator<Item = &Choice> {
-    let most = candidates.first().map_or(0.0, |choice| choice.cost * WORTH_MEASURING);
-    candidates.iter().take_while(move |choice| choice.cost <= most)
-}
-
-/// Of a ranking, fastest first, those that are the best for an alignment of B and C, by the kernels that are legal for each.
-fn best_of_alignments(ranking: &[Measured], legal: &[Vec<Choice>]) -> Vec<Measured> {
-    let is_legal =
-        |kernel: &Measured, legal: &[Choice]| legal.iter().any(|choice| choice.entry == kernel.entry);
-    let mut best: Vec<usize> =
-        legal.iter().filter_map(|legal| ranking.iter().position(|kernel| is_legal(kernel, legal))).collect();
-    best.sort_unstable();
-    best.dedup();
-    best.into_iter().map(|index| ranking[index].clone()).collect()
-}
-
-/// B and C to measure with. B has values of both signs and all sizes below 1, since multiplying zeros takes less power
-/// and so may take less time.
+/// B and C to measure with.
 fn scratch<T: Value, I: Index>(device: &Device, plan: &Spmm<T, I>) -> Result<Scratch<T>> {
-    let len = plan.input_len();
-    let c = device.zeros(plan.output_len())?;
-    let mut b = device.uninitialized(len)?;
-    let mut state = 1_u32;
-    let mut draw = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        T::from_f32((state >> 8) as f32 / (1 << 23) as f32 - 1.0)
-    };
-    let drawn: Vec<T> = (0..DRAWN.min(len)).map(|_| draw()).collect();
-    for start in (0..len).step_by(DRAWN) {
-        let end = len.min(start + DRAWN);
-        b.slice_mut(start..end)?.upload(&drawn[..end - start])?;
-    }
-    Ok((b, c))
+    Ok((drawn(device, plan.input_len())?, device.zeros(plan.output_len())?))
 }
 
 #[cfg(test)]
@@ -164,7 +122,7 @@ mod tests {
     use lacuna_matrix::{Csr, generate};
 
     use super::*;
-    use crate::{RowOrder, choose};
+    use crate::{Error, RowOrder, TuneWarning, choose};
 
     fn matrix(device: &Device, seed: u64) -> CsrMatrix {
         let pattern = generate::uniform(40, 60, 0.8, seed).unwrap();
@@ -253,31 +211,8 @@ mod tests {
         let small = Problem::of(&a, 128, 8);
         let large = Problem { rows: 8192, cols: 2048, nnz: 8192 * 512, longest_row: 600, ..small };
         let candidates = choose(&large);
-        let worth = worth_measuring(&candidates).count();
+        let worth = worth_measuring(&candidates, |choice| choice.cost).count();
         assert!(worth >= 2 && worth < candidates.len(), "{worth} of {}", candidates.len());
-        assert_eq!(worth_measuring(&[]).count(), 0);
-    }
-
-    #[test]
-    fn only_kernels_that_are_the_best_for_an_alignment_are_kept() {
-        let a = matrix(&Device::simulator(), 1);
-        let legal = Spmm::plan(&a, 32).unwrap().legal(&a);
-        let measured = |vector: u32, nth: usize, us: f64| {
-            let of_vector = |choice: &&Choice| choice.tile.vector == vector;
-            Measured::new(legal[0].iter().filter(of_vector).nth(nth).unwrap().entry, us)
-        };
-        let ranking = [
-            measured(2, 0, 1.0),
-            measured(4, 0, 2.0),
-            measured(2, 1, 3.0),
-            measured(1, 0, 4.0),
-            measured(4, 1, 5.0),
-            measured(1, 1, 6.0),
-        ];
-        assert_eq!(best_of_alignments(&ranking, &legal), [ranking[0].clone(), ranking[3].clone()]);
-        // No kernel was measured that narrow operands may use: they keep the model's choice.
-        assert_eq!(best_of_alignments(&ranking[..3], &legal), [ranking[0].clone()]);
-        assert_eq!(best_of_alignments(&[], &legal), []);
     }
 
     fn key<T: Value, I: Index>(a: &CsrMatrix<T, I>, options: SpmmOptions) -> String {
@@ -350,20 +285,5 @@ mod tests {
         assert!(timed.len() >= 2 && plan.choice().entry == *timed.last().unwrap(), "{timed:?}");
         assert!(timed.iter().all(|entry| entry.starts_with("spmm_f16_u16_")), "{timed:?}");
         assert_eq!(*plan.options(), options);
-    }
-
-    #[test]
-    fn scratch_repeats_what_was_drawn() {
-        let device = Device::simulator();
-        let stream = device.stream().unwrap();
-        let pattern = generate::uniform(1, 300, 0.9, 1).unwrap();
-        let a = Csr::with_values(Arc::new(pattern.clone()), vec![1.0; pattern.nnz()]).unwrap();
-        let plan = Spmm::plan(&CsrMatrix::new(&device, &a).unwrap(), 4000).unwrap();
-        let (b, c) = scratch(&device, &plan).unwrap();
-        assert_eq!((b.len(), c.len()), (1_200_000, 4000));
-        let b = b.download(&stream).unwrap();
-        assert_eq!(b[..100], b[DRAWN..DRAWN + 100]);
-        assert!(b.iter().all(|value| value.abs() <= 1.0));
-        assert!(b.iter().any(|&value| value < -0.5) && b.iter().any(|&value| value > 0.5));
     }
 }

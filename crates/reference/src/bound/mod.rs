@@ -20,7 +20,8 @@
 //! -(N + bound). So the result may be +∞ only if P + bound is above the largest `f32`, -∞ only if N + bound is,
 //! and NaN only if both are.
 //!
-//! The softmax and its gradient have theirs in [`softmax_row`] and [`softmax_gradient_row`].
+//! Means are judged by [`Sum::legal_over`]. The softmax and its gradient have theirs in [`softmax_row`] and
+//! [`softmax_gradient_row`], top-N in [`SoftmaxRow`].
 //!
 //! What comes after the sum is in [`Finish::legal`]. At last the `f32` result is rounded to the type of the matrix.
 //! Rounding keeps order. So the right results are the numbers from the rounded lower end of the `f32` results to their
@@ -28,14 +29,17 @@
 
 mod epilogue;
 mod legal;
+mod mean;
 mod precision;
 mod softmax;
+mod topn;
 mod within;
 
 pub use epilogue::Finish;
 pub use legal::{Legal, Verdict};
 pub use precision::Precision;
 pub use softmax::{softmax_gradient_row, softmax_row};
+pub use topn::{SoftmaxRow, unchanged};
 
 use legal::Set;
 

@@ -62,15 +62,15 @@ pub fn softmax_row(x: &[f32], scale: f32) -> Vec<Legal> {
 }
 
 /// An exponential, and what it may have become.
-struct Term {
-    value: f64,
-    low: f64,
-    high: f64,
+pub(super) struct Term {
+    pub(super) value: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
 }
 
 impl Term {
     /// e to the power `a`, at most 0.
-    fn of(a: f64) -> Self {
+    pub(super) fn of(a: f64) -> Self {
         if a == f64::NEG_INFINITY {
             return Self { value: 0.0, low: 0.0, high: 0.0 };
         }
@@ -110,7 +110,7 @@ pub fn softmax_gradient_row(y: &[f32], dy: &[f32], scale: f32) -> Vec<Legal> {
 }
 
 /// The results of a rounding, by so much relatively and absolutely, of the numbers in a set.
-fn widened(set: Set, relative: f64, absolute: f64) -> Set {
+pub(super) fn widened(set: Set, relative: f64, absolute: f64) -> Set {
     if !set.has_finite() {
         return set;
     }

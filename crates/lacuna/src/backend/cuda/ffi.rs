@@ -33,6 +33,12 @@ unsafe extern "C" {
     pub(super) fn cuMemFree_v2(address: CUdeviceptr) -> c_int;
     pub(super) fn cuMemcpyHtoD_v2(to: CUdeviceptr, from: *const c_void, bytes: usize) -> c_int;
     pub(super) fn cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize) -> c_int;
+    pub(super) fn cuMemcpyDtoDAsync_v2(
+        to: CUdeviceptr,
+        from: CUdeviceptr,
+        bytes: usize,
+        stream: CUstream,
+    ) -> c_int;
     pub(super) fn cuMemsetD8_v2(address: CUdeviceptr, value: u8, bytes: usize) -> c_int;
 
     pub(super) fn cuModuleLoadDataEx(

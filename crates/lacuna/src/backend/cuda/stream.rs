@@ -68,6 +68,14 @@ impl BackendStream for CudaStream {
         })
     }
 
+    fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()> {
+        self.shared.enter()?;
+        // SAFETY: the slices checked their lengths; their buffers are borrowed by the call, and their `Drop` waits for the
+        // device. The stream is live.
+        let status = unsafe { ffi::cuMemcpyDtoDAsync_v2(to, from, bytes, self.inner.as_inner()) };
+        check("cuMemcpyDtoDAsync", status)
+    }
+
     fn synchronize(&self) -> Result<()> {
         self.shared.enter()?;
         // SAFETY: the stream is live.

@@ -1,0 +1,66 @@
+//! Plain copies on the device: the yardstick of operations that are a matter of bytes.
+use anyhow::{Result, ensure};
+use lacuna::Device;
+
+use crate::peers::{Context, Peered};
+use crate::record::PeerRecord;
+use crate::timing::{Timing, time};
+
+/// A plain copy of as many bytes as an operation's work model has, by its name in records.
+pub(crate) const COPY: &str = "copy";
+/// A copy of exactly the logits.
+pub(crate) const COPY_OF_LOGITS: &str = "copy_of_logits";
+
+/// Bytes of the large copy, read once and written once: more than caches hold.
+const LARGE_BYTES: usize = 512 << 20;
+/// Elements at each end of a copy that are looked at.
+const LOOKED_AT: usize = 1024;
+
+/// Copies over many problems. The large one is timed once.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    large: Option<Timing>,
+}
+
+impl Copies {
+    /// What a copy takes for a problem of so many bytes, read and written together, by the time of the large one; and what a
+    /// copy of so many bytes takes, each read and written, for what the problem reads.
+    pub(crate) fn measure(&mut self, context: &Context<'_>, bytes: u64, read: Option<usize>) -> Peered {
+        let ways = [(COPY, None)].into_iter().chain(read.map(|read| (COPY_OF_LOGITS, Some(read))));
+        Peered::of_each(ways.map(|(name, read)| (name.to_string(), read)), |read| {
+            let (time, size) = match read {
+                Some(read) => (timed(context, read)?, read),
+                None => {
+                    let large = match self.large {
+                        Some(large) => large,
+                        None => *self.large.insert(timed(context, LARGE_BYTES)?),
+                    };
+                    (large.times(bytes as f64 / (2 * LARGE_BYTES) as f64), LARGE_BYTES)
+                }
+            };
+            Ok(Some(PeerRecord {
+                time,
+                algorithm: format!("device to device, {size} bytes"),
+                version: context.device.info().driver.clone(),
+                error_over_bound: Some(0.0),
+                preprocess_us: None,
+                measured_in: None,
+            }))
+        })
+    }
+}
+
+/// The time of a copy of so many bytes, to whole words.
+fn timed(context: &Context<'_>, bytes: usize) -> Result<Timing> {
+    let len = bytes.div_ceil(size_of::<u32>());
+    let (device, stream): (&Device, _) = (context.device, context.stream);
+    let from = device.upload(&(0..len as u32).collect::<Vec<_>>())?;
+    let mut to = device.zeros::<u32>(len)?;
+    let time = time(stream, context.samples, |stream| Ok(stream.copy(from.as_slice(), to.as_slice_mut())?))?;
+    for start in [0, len.saturating_sub(LOOKED_AT)] {
+        let end = len.min(start + LOOKED_AT);
+        let copied = to.slice(start..end)?.download(stream)?;
+        ensure!(copied.into_iter().eq(start as u32..end as u32), "the copy has other elements at {start}");
+    }
+    Ok(time)
+}

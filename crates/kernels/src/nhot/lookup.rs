@@ -1,0 +1,208 @@
+//! The lookup.
+use core::marker::PhantomData;
+
+use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
+
+use super::finish::{Finish, shared_bytes};
+use super::index::TableIndex;
+use super::share::{Nonzeros, group_mask};
+use super::vector::{Words, load, numbers};
+use super::{Tile, tile};
+use crate::{Bounds, DeviceValue, Kernel};
+
+/// Sums or means of the rows that bags name, of a table of `T`, with indices of type `I`: `LANES` lanes of a team, `V` columns
+/// a vector, `CHUNKS` vectors a lane; `SPLIT` teams share a bag, `WARPS` warps are a block, and `ROWS` rows of the table are
+/// under way together.
+#[derive(Debug)]
+pub struct Lookup<
+    T,
+    I,
+    const V: usize,
+    const LANES: u32,
+    const CHUNKS: usize,
+    const SPLIT: u32,
+    const WARPS: u32,
+    const ROWS: usize,
+>(PhantomData<(T, I)>);
+
+/// What [`Lookup`] takes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct LookupArgs<T, I> {
+    /// The bags, from the first of this launch on.
+    pub nonzeros: Nonzeros<I>,
+    /// The table, with rows aligned to vectors.
+    pub table: GlobalPtr<T>,
+    /// The result, from the first bag of this launch on. Row-major it is aligned to vectors.
+    pub out: GlobalMut<T>,
+    /// Elements from one row of the result to the next: from bag to bag, or where it is transposed from column to column.
+    pub out_stride: u64,
+    /// Bytes from one row of the table to the next.
+    pub stride_bytes: u32,
+    /// Bags of this launch.
+    pub bags: u32,
+    /// Columns of the table; a multiple of a vector.
+    pub columns: u32,
+    /// Parts into which a block's columns cut them (not 0).
+    pub parts: u32,
+    /// Whether sums are divided by the number of nonzeros, those of the padding index not counted: 0 or 1.
+    pub mean: u32,
+    /// Whether the result is transposed, a row of it a column of the table: 0 or 1.
+    pub transposed: u32,
+}
+
+impl<
+    T,
+    I,
+    const V: usize,
+    const LANES: u32,
+    const CHUNKS: usize,
+    const SPLIT: u32,
+    const WARPS: u32,
+    const ROWS: usize,
+> Kernel for Lookup<T, I, V, LANES, CHUNKS, SPLIT, WARPS, ROWS>
+where
+    T: DeviceValue,
+    I: TableIndex,
+{
+    type Args = LookupArgs<T, I>;
+    type Tile = Tile;
+
+    const TILE: Tile = tile::<T, I>(V, LANES, CHUNKS, SPLIT, WARPS, ROWS);
+    const THREADS: u32 = WARPS * WARP;
+    const SHARED_BYTES: u32 = shared_bytes(Self::TILE, Self::THREADS);
+    /// 24 warps a multiprocessor, with up to 85 registers a thread, of which rows that are under way take 32. Few bags that
+    /// are shared should all be at work at once: there 32 warps, with 64 registers, where they do.
+    const BOUNDS: Bounds = Bounds {
+        max_threads: Self::THREADS,
+        min_blocks: if SPLIT > 1 && V < 8 && I::BITS == 32 { 32 } else { 24 } / WARPS,
+    };
+
+    #[inline(always)]
+    unsafe fn run<G: Gpu>(gpu: G, args: LookupArgs<T, I>) {
+        let block = gpu.block_idx_x();
+        let part = block % args.parts;
+        let team = gpu.thread_idx_x() / LANES;
+        let bag = block / args.parts * Self::TILE.block_bags + team / SPLIT;
+        let (mut start, mut end) = (0, 0);
+        if bag < args.bags {
+            // SAFETY: there is this bag.
+            (start, end) = unsafe { args.nonzeros.ends(gpu, bag) };
+        }
+        // Neighbouring nonzeros for each team, as many as for the others.
+        let each = (end - start).div_ceil(SPLIT);
+        start = least(start + team % SPLIT * each, end);
+        end = least(start + each, end);
+        let sums = Team::<T, I, V, LANES, CHUNKS> {
+            nonzeros: args.nonzeros,
+            table: args.table,
+            stride_bytes: args.stride_bytes,
+            column: part * Self::TILE.block_columns + gpu.thread_idx_x() % LANES * V as u32,
+            columns: args.columns,
+        };
+        // SAFETY: the nonzeros are the team's, and all its lanes have the same.
+        unsafe {
+            let (count, sums) = sums.walk::<G, ROWS>(gpu, start, end);
+            let finish = Finish::<T, V, LANES, CHUNKS, SPLIT, WARPS> {
+                out: args.out,
+                stride: args.out_stride,
+                first_bag: block / args.parts * Self::TILE.block_bags,
+                bags: args.bags,
+                first_column: part * Self::TILE.block_columns,
+                columns: args.columns,
+                mean: args.mean != 0,
+                transposed: args.transposed != 0,
+            };
+            finish.run(gpu, count, sums);
+        }
+    }
+}
+
+#[inline(always)]
+fn least(a: u32, b: u32) -> u32 {
+    if a < b { a } else { b }
+}
+
+/// What a lane of a team knows.
+struct Team<T, I, const V: usize, const LANES: u32, const CHUNKS: usize> {
+    nonzeros: Nonzeros<I>,
+    table: GlobalPtr<T>,
+    stride_bytes: u32,
+    /// The lane's first column.
+    column: u32,
+    columns: u32,
+}
+
+impl<T: DeviceValue, I: TableIndex, const V: usize, const LANES: u32, const CHUNKS: usize>
+    Team<T, I, V, LANES, CHUNKS>
+{
+    /// How many of the nonzeros `at..end` count, and the lane's part of the sum of their rows.
+    ///
+    /// # Safety
+    /// There are these nonzeros, of rows of the table; all lanes of the team come with the same.
+    #[inline(always)]
+    unsafe fn walk<G: Gpu, const ROWS: usize>(
+        &self,
+        gpu: G,
+        mut at: u32,
+        end: u32,
+    ) -> (u32, [[f32; V]; CHUNKS]) {
+        let mask = group_mask(gpu, LANES);
+        let lane = gpu.lane_id() % LANES;
+        let mut sums = [[0.0; V]; CHUNKS];
+        let mut count = 0;
+        // SAFETY: as promised by the caller; shuffles meet because all lanes of the team go the same way.
+        unsafe {
+            let mut next = self.nonzeros.load(gpu, at + lane, end);
+            while at < end {
+                let own = next;
+                next = self.nonzeros.load(gpu, at + LANES + lane, end);
+                count += gpu.warp_ballot(mask, own.index != I::NONE).count_ones();
+                let here = least(end - at, LANES);
+                let mut turn = 0;
+                while turn < here {
+                    let mut words = [[Words::default(); CHUNKS]; ROWS];
+                    for (row, words) in words.iter_mut().enumerate() {
+                        let index = own.index.shuffle(gpu, mask, turn + row as u32, LANES);
+                        self.load(gpu, index, words);
+                    }
+                    // Weights are handed round when rows come, so that they take no registers until then.
+                    for (row, words) in words.iter().enumerate() {
+                        let weight = gpu.warp_shuffle_idx(mask, own.weight, turn + row as u32, LANES);
+                        self.add(gpu, words, weight, &mut sums);
+                    }
+                    turn += ROWS as u32;
+                }
+                at += LANES;
+            }
+        }
+        (count, sums)
+    }
+
+    /// Loads the lane's part of a row; zeros where it has none, and where there is no row.
+    ///
+    /// # Safety
+    /// The index is of a row of the table, or [`TableIndex::NONE`].
+    #[inline(always)]
+    unsafe fn load<G: Gpu>(&self, gpu: G, index: I, words: &mut [Words; CHUNKS]) {
+        let row = index.row(self.table, self.stride_bytes).add(self.column as usize);
+        for (chunk, words) in words.iter_mut().enumerate() {
+            let offset = chunk * LANES as usize * V;
+            if index != I::NONE && self.column + (offset as u32) < self.columns {
+                // SAFETY: the row is there and has this vector, since columns are whole vectors.
+                *words = unsafe { load::<G, T, V>(gpu, row.add(offset)) };
+            }
+        }
+    }
+
+    /// Adds the lane's part of a row.
+    #[inline(always)]
+    fn add<G: Gpu>(&self, gpu: G, words: &[Words; CHUNKS], weight: f32, sums: &mut [[f32; V]; CHUNKS]) {
+        for (sums, words) in sums.iter_mut().zip(words) {
+            let numbers = numbers::<G, T, V>(gpu, words);
+            for (sum, &number) in sums.iter_mut().zip(&numbers) {
+                *sum = gpu.fma(weight, number, *sum);
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The gradient of the weights.
+use core::marker::PhantomData;
+
+use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, WARP};
+
+use super::index::TableIndex;
+use super::share::Nonzeros;
+use super::vector::{Words, load, numbers};
+use super::{Pass, Tile};
+use crate::{Bounds, DeviceValue, Kernel};
+
+/// The gradient of each nonzero's weight: the dot product of its row of the table with its bag's row of the result's gradient.
+/// `V` columns a lane at a time.
+///
+/// A block has a bag. Its warps take turns at groups of four nonzeros, whose rows a warp goes along together.
+#[derive(Debug)]
+pub struct WeightGradient<T, I, const V: usize>(PhantomData<(T, I)>);
+
+/// What [`WeightGradient`] takes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct WeightArgs<T, I> {
+    /// The bags, from the first of this launch on. Weights, places and scales are not read.
+    pub nonzeros: Nonzeros<I>,
+    /// A factor for each bag, from the first of this launch on; address 0 for 1.
+    pub scales: GlobalPtr<f32>,
+    /// The table, with rows aligned to vectors.
+    pub table: GlobalPtr<T>,
+    /// The result's gradient, from the first bag of this launch on, row-major, with rows aligned to vectors.
+    pub slopes: GlobalPtr<T>,
+    /// The gradient of each weight, to write; 0 for those of the padding index.
+    pub out: GlobalMut<f32>,
+    /// Bytes from one row of the table to the next.
+    pub stride_bytes: u32,
+    /// Bytes from one row of the result's gradient to the next.
+    pub slopes_stride_bytes: u32,
+    /// Columns of the table; a multiple of a vector.
+    pub columns: u32,
+}
+
+/// Nonzeros that a warp works on together.
+const ROWS: usize = 4;
+/// Warps of a block.
+const WARPS: u32 = 4;
+
+impl<T: DeviceValue, I: TableIndex, const V: usize> Kernel for WeightGradient<T, I, V> {
+    type Args = WeightArgs<T, I>;
+    type Tile = Tile;
+
+    const TILE: Tile = {
+        assert!(V.is_power_of_two() && V * size_of::<T>() <= 16, "a lane loads at most 16 bytes at once");
+        Tile {
+            pass: Pass::Weights,
+            value: T::TYPE,
+            index_bits: I::BITS,
+            vector: V as u32,
+            lanes: WARP,
+            chunks: 1,
+            split: WARPS,
+            rows: ROWS as u32,
+            block_bags: 1,
+            block_columns: u32::MAX,
+        }
+    };
+    const THREADS: u32 = WARPS * WARP;
+    const SHARED_BYTES: u32 = 0;
+
+    /// 32 warps a multiprocessor, with up to 64 registers a thread.
+    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 32 / WARPS };
+
+    #[inline(always)]
+    unsafe fn run<G: Gpu>(gpu: G, args: WeightArgs<T, I>) {
+        let bag = gpu.block_idx_x();
+        let lane = gpu.lane_id();
+        let slopes = args.slopes.add_rows(bag, args.slopes_stride_bytes);
+        // SAFETY: there is this bag, with these nonzeros; no other warp writes their weights. All lanes go the same way.
+        unsafe {
+            let (start, end) = args.nonzeros.ends(gpu, bag);
+            let mut scale = 1.0;
+            if args.scales.address() != 0 {
+                [scale] = gpu.load_readonly(args.scales.add(bag as usize));
+            }
+            let mut at = start + gpu.thread_idx_x() / WARP * ROWS as u32;
+            while at < end {
+                let mut own = I::NONE;
+                if lane < ROWS as u32 && at + lane < end {
+                    let [index] = gpu.load_readonly(args.nonzeros.indices.add((at + lane) as usize));
+                    if index != args.nonzeros.padding {
+                        own = index;
+                    }
+                }
+                let sums = args.dots::<G, V>(gpu, slopes, own);
+                for (row, &sum) in sums.iter().enumerate() {
+                    if lane == row as u32 && at + lane < end {
+                        let value = if own == I::NONE { 0.0 } else { sum * scale };
+                        gpu.store(args.out.add((at + lane) as usize), [value]);
+                    }
+                }
+                at += ROWS as u32 * WARPS;
+            }
+        }
+    }
+}
+
+impl<T: DeviceValue, I: TableIndex> WeightArgs<T, I> {
+    /// The dot products of `slopes` with the rows that the first [`ROWS`] lanes name, for all lanes.
+    ///
+    /// # Safety
+    /// The rows are the table's, or [`TableIndex::NONE`]; all lanes of the warp come.
+    #[inline(always)]
+    unsafe fn dots<G: Gpu, const V: usize>(&self, gpu: G, slopes: GlobalPtr<T>, own: I) -> [f32; ROWS] {
+        let mut indices = [I::NONE; ROWS];
+        for (row, index) in indices.iter_mut().enumerate() {
+            *index = own.shuffle(gpu, FULL_WARP, row as u32, WARP);
+        }
+        let mut sums = [0.0; ROWS];
+        let mut column = gpu.lane_id() * V as u32;
+        while column < self.columns {
+            let mut words = [Words::default(); ROWS];
+            // SAFETY: columns are whole vectors, and the rows are there.
+            let slopes = unsafe {
+                for (words, &index) in words.iter_mut().zip(&indices) {
+                    if index != I::NONE {
+                        let row = index.row(self.table, self.stride_bytes);
+                        *words = load::<G, T, V>(gpu, row.add(column as usize));
+                    }
+                }
+                load::<G, T, V>(gpu, slopes.add(column as usize))
+            };
+            let slopes = numbers::<G, T, V>(gpu, &slopes);
+            for (sum, words) in sums.iter_mut().zip(&words) {
+                let numbers = numbers::<G, T, V>(gpu, words);
+                for (&slope, &number) in slopes.iter().zip(&numbers) {
+                    *sum = gpu.fma(slope, number, *sum);
+                }
+            }
+            column += WARP * V as u32;
+        }
+        let mut distance = WARP / 2;
+        while distance > 0 {
+            for sum in &mut sums {
+                *sum += gpu.warp_shuffle_xor(FULL_WARP, *sum, distance, WARP);
+            }
+            distance /= 2;
+        }
+        sums
+    }
+}

@@ -1,0 +1,62 @@
+//! The N greatest values of each row of a dense matrix, with their indices, in falling order; as probabilities of the row's
+//! softmax, as their logarithms, or as they are. A row is read once.
+//!
+//! ```text
+//!   row  ┌──────┬──────┬──────┬──────┬── 16 bytes a load, all in registers     1. greatest m, and Σ exp(x − m)
+//!        │ t0   │ t1   │ t2   │ t0   │                                         2. each thread's own greatest; a bar that
+//!        └──────┴──────┴──────┴──────┴──                                            at least N of these reach, and few more
+//!   own     7      4      9     …         bar: 7                               3. what reaches the bar goes to shared memory
+//!        └─ 7 ──────────── 9, 8 ─────┐                                         4. sorted there, first N written
+//!   shared  8 7 9 ──sort──► 9 8 7 ───┴──► values, indices
+//! ```
+//! Order is that of *keys*: a value's bits, so turned that they compare as integers, above the complement of its index. No two
+//! are equal, so that the result is one and the same however they were gathered. A bar that too many reach, which takes many
+//! equal values, is raised bit by bit over whole keys until they fit.
+//!
+//! Long rows, and few rows, are cut into chunks: a block a chunk writes a sorted list and its m and Σ, and [`Merge`] makes one
+//! of a row's lists.
+//!
+//! Source: Argueta, Chiang, *Accelerating Sparse Matrix Operations in Neural Networks on Graphics Processing Units* (ACL
+//! 2019), section 4.2: softmax and selection in one pass, on packed keys. Its own algorithm is [`Insert`].
+mod bar;
+mod block;
+mod held;
+mod insert;
+mod key;
+mod merge;
+mod output;
+mod part;
+mod select;
+mod sort;
+
+pub use insert::Insert;
+pub use merge::{Merge, MergeArgs};
+pub use output::{Form, Output};
+pub use part::TopNArgs;
+pub use select::Select;
+
+use crate::ValueType;
+
+/// What the host must know of a kernel's shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// What the kernel does.
+    pub method: Method,
+    /// Type of the logits; `None` where the kernel reads none.
+    pub value: Option<ValueType>,
+    /// Elements of a row, or of a chunk of it, that a block holds.
+    pub capacity: u32,
+    /// The greatest N.
+    pub most: u32,
+}
+
+/// What a kernel does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Finds a bar, gathers what reaches it, sorts.
+    Select,
+    /// Inserts each value into a sorted list by atomic maxima.
+    Insert,
+    /// Makes one list of those of a row's chunks.
+    Merge,
+}

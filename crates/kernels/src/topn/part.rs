@@ -1,0 +1,96 @@
+//! A block's part: a row, or a chunk of one.
+use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, SharedPtr};
+
+use super::output::{Output, Row};
+
+/// What [`Select`](super::Select) and [`Insert`](super::Insert) take. The grid is a block for each chunk of each row, along x.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct TopNArgs<T> {
+    /// The first element of row 0; rows may start anywhere.
+    pub logits: GlobalPtr<T>,
+    /// Where rows have several chunks: the list of each, n keys, of which as many are written as the chunk has elements.
+    pub keys: GlobalMut<u64>,
+    /// Likewise: the greatest value of each chunk, and its sum.
+    pub sums: GlobalMut<f32>,
+    /// Where rows are one chunk: the results.
+    pub output: Output,
+    /// Elements from row to row.
+    pub row_stride: u64,
+    /// Elements of a row.
+    pub columns: u32,
+    /// Elements of each chunk but perhaps the last.
+    pub chunk: u32,
+    /// Chunks of a row.
+    pub chunks: u32,
+    /// How many values are wanted of a row.
+    pub n: u32,
+}
+
+/// What a block does.
+#[derive(Clone, Copy)]
+pub(super) struct Part<T> {
+    /// Its elements.
+    pub(super) values: GlobalPtr<T>,
+    /// Their number.
+    pub(super) len: u32,
+    /// How many of them are wanted.
+    pub(super) n: u32,
+    /// The index of its first element in the row.
+    pub(super) first: u32,
+    list: usize,
+}
+
+impl<T> Part<T> {
+    /// The part of this block.
+    #[inline(always)]
+    pub(super) fn of<G: Gpu>(gpu: G, args: &TopNArgs<T>) -> Self {
+        let list = gpu.block_idx_x();
+        let (row, first) = (list / args.chunks, list % args.chunks * args.chunk);
+        let len = args.chunk.min(args.columns - first);
+        let start = u64::from(row) * args.row_stride + u64::from(first);
+        let values = args.logits.add(start as usize);
+        Self { values, len, n: args.n.min(len), first, list: list as usize }
+    }
+
+    /// Writes the first n of sorted keys: as the row's results, or as a list of its own.
+    ///
+    /// # Safety
+    /// The arguments' arrays have the room that they say; the keys were written before a barrier.
+    #[inline(always)]
+    pub(super) unsafe fn write<G: Gpu, const THREADS: u32>(
+        &self,
+        gpu: G,
+        args: &TopNArgs<T>,
+        keys: SharedPtr<u64>,
+        greatest: f32,
+        sum: f32,
+    ) {
+        let thread = gpu.thread_idx_x();
+        let mut place = thread;
+        // SAFETY: as promised by the caller; each place is one thread's.
+        unsafe {
+            if args.chunks > 1 {
+                let list = args.keys.add(self.list * args.n as usize);
+                while place < self.n {
+                    let key = gpu.shared_load::<u64, 1>(keys.add(place));
+                    gpu.store(list.add(place as usize), key);
+                    place += THREADS;
+                }
+                if thread == 0 {
+                    gpu.store(args.sums.add(2 * self.list), [greatest, sum]);
+                }
+                return;
+            }
+            let row = Row::of(gpu, &args.output, greatest, sum);
+            while place < self.n {
+                let [key] = gpu.shared_load(keys.add(place));
+                row.write(gpu, self.list * args.n as usize + place as usize, key);
+                place += THREADS;
+            }
+            if thread == 0 {
+                row.write_log_sum(gpu, self.list);
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Few-hot lookup: sums or means of the rows of a dense table that bags of indices name, and their gradients.
+//!
+//! Source: Argueta and Chiang, *Accelerating Sparse Matrix Operations in Neural Networks on Graphics Processing Units* (ACL
+//! 2019).
+mod backward;
+mod bags;
+mod choose;
+mod launch;
+mod options;
+mod plan;
+mod transposed;
+
+pub use bags::{BagIndex, Bags};
+pub use choose::{NHotAlgorithm, NHotChoice, NHotProblem, choose_nhot};
+pub use options::{NHotLayout, NHotMode, NHotOptions};
+pub use plan::NHot;
+
+use crate::{Device, Error, Result, Value};
+
+/// What errors call this operation.
+const OPERATION: &str = "few-hot lookup";
+
+/// The sums of the rows that bags name, once, on the best device: `table` has rows of `columns` elements; bag `i` has the
+/// indices `offsets[i]..offsets[i + 1]`. The result has a row a bag.
+///
+/// It moves everything to the device and back. Those who look up often keep the table there, [`Bags`], and an [`NHot`] plan.
+///
+/// # Errors
+/// [`Error::Length`] for a table that is not whole rows; those of [`Device::best`], [`Bags::new`], [`NHot::plan`] and
+/// [`NHot::run`].
+pub fn nhot<T: Value, I: BagIndex>(
+    table: &[T],
+    columns: usize,
+    offsets: &[usize],
+    indices: &[I],
+) -> Result<Vec<T>> {
+    let rows = table.len().checked_div(columns).unwrap_or(0);
+    if rows * columns != table.len() {
+        return Err(Error::Length {
+            operation: OPERATION,
+            what: "the table",
+            shape: format!("rows of {columns}"),
+            expected: rows * columns,
+            got: table.len(),
+        });
+    }
+    let device = Device::best()?;
+    let stream = device.stream()?;
+    let bags = Bags::new(&device, rows, offsets, indices)?;
+    let plan = NHot::plan(&bags, columns)?;
+    let table = device.upload(table)?;
+    let mut out = device.uninitialized(plan.output_len())?;
+    plan.run(&stream, &bags, table.as_slice(), out.as_slice_mut())?;
+    out.download(&stream)
+}

@@ -1,0 +1,81 @@
+//! What may be asked of a lookup.
+use super::NHotAlgorithm;
+
+/// What becomes of the rows that a bag names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NHotMode {
+    /// Their sum.
+    #[default]
+    Sum,
+    /// Their sum over their number; 0 for a bag that names none.
+    Mean,
+}
+
+/// How the result lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NHotLayout {
+    /// A row a bag.
+    #[default]
+    RowMajor,
+    /// A row a column of the table, with an element a bag.
+    Transposed,
+}
+
+/// What may be asked of a lookup. The default is a sum of rows without gaps.
+///
+/// ```
+/// # use lacuna::{NHotMode, NHotOptions};
+/// let means = NHotOptions::default().mode(NHotMode::Mean).padding_index(Some(0));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NHotOptions {
+    /// Sum or mean.
+    pub mode: NHotMode,
+    /// The row that stands for none: its indices are left out, of the mean's number too, and it has no gradient.
+    pub padding_index: Option<usize>,
+    /// How the result lies.
+    pub layout: NHotLayout,
+    /// The algorithm, if not the library's choice. It must be legal for the columns and the strides; where the addresses do not
+    /// allow its vectors, the run is refused. Gradients take the library's choice.
+    pub algorithm: NHotAlgorithm,
+    /// Elements from one row of the table to the next; as many as columns if none.
+    pub table_stride: Option<usize>,
+    /// Elements from one row of the result to the next; without gaps if none.
+    pub out_stride: Option<usize>,
+}
+
+impl NHotOptions {
+    /// With sums, or means.
+    #[must_use]
+    pub fn mode(self, mode: NHotMode) -> Self {
+        Self { mode, ..self }
+    }
+    /// With indices of this row left out.
+    #[must_use]
+    pub fn padding_index(self, padding_index: Option<usize>) -> Self {
+        Self { padding_index, ..self }
+    }
+    /// With the result in this layout.
+    #[must_use]
+    pub fn layout(self, layout: NHotLayout) -> Self {
+        Self { layout, ..self }
+    }
+    /// With this algorithm.
+    #[must_use]
+    pub fn algorithm(self, algorithm: NHotAlgorithm) -> Self {
+        Self { algorithm, ..self }
+    }
+    /// With rows of the table `elements` apart.
+    #[must_use]
+    pub fn table_stride(self, elements: usize) -> Self {
+        Self { table_stride: Some(elements), ..self }
+    }
+    /// With rows of the result `elements` apart.
+    #[must_use]
+    pub fn out_stride(self, elements: usize) -> Self {
+        Self { out_stride: Some(elements), ..self }
+    }
+}

@@ -1,0 +1,280 @@
+//! Plans: what is worked out once for a shape.
+use std::marker::PhantomData;
+use std::ptr;
+
+use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_kernels::topn::{MergeArgs, Output, TopNArgs};
+
+use super::choose::{choose_topn, find, merge};
+use super::{OPERATION, TopNChoice, TopNOptions, TopNProblem};
+use crate::backend::Launch;
+use crate::layout::{Layout, Strides};
+use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
+
+/// CUDA's limit on blocks along x.
+const MAX_GRID_X: usize = i32::MAX as usize;
+/// CUDA's limit on blocks along y: rows of one merging launch.
+const MAX_GRID_Y: usize = 65_535;
+/// What messages call the logits, and their row stride.
+const LOGITS: &str = "the logits";
+const STRIDE: &str = "the row stride of the logits";
+
+/// The N greatest values of each row of a dense, row-major matrix, in falling order, and their indices: as probabilities of the
+/// row's softmax, as their logarithms, or as they are. Logits are `T`, results `f32`.
+///
+/// Of equal values the one of smaller index comes first; −0 and 0 are equal. NaN counts as the greatest. So does +∞ among
+/// numbers; a row with either has NaN for all probabilities, and one of −∞ alone, too. Otherwise −∞ has probability 0, and comes
+/// last, by index. The same logits give the same bits in every run.
+///
+/// ```
+/// use lacuna::{Device, TopN};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let device = Device::simulator();
+/// let stream = device.stream()?;
+/// let logits = device.upload(&[0.0_f32, 2.0, 1.0, f32::NEG_INFINITY, /* row 1: */ 5.0, 5.0, 5.0, 5.0])?;
+/// let (mut values, mut indices) = (device.zeros::<f32>(4)?, device.zeros::<u32>(4)?);
+/// let plan = TopN::plan(&device, 2, 4, 2)?;
+/// plan.run(&stream, logits.as_slice(), values.as_slice_mut(), indices.as_slice_mut())?;
+/// assert_eq!(indices.download(&stream)?, [1, 2, 0, 1]);
+/// let values = values.download(&stream)?;
+/// assert!((values[0] - 0.6652).abs() < 1e-4 && values[2] == 0.25);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct TopN<T: Value = f32> {
+    device: Device,
+    problem: TopNProblem,
+    options: TopNOptions,
+    exponent_scale: f32,
+    logits: Layout,
+    results: Layout,
+    choice: TopNChoice,
+    /// Where rows are cut: the lists of the chunks, and their greatest values and sums.
+    workspace: Option<(Buffer<u64>, Buffer<f32>)>,
+    values: PhantomData<T>,
+}
+
+impl<T: Value> TopN<T> {
+    /// A plan for the `n` greatest of each of `rows` rows of `columns` logits, as probabilities.
+    ///
+    /// # Errors
+    /// As [`plan_with`](Self::plan_with).
+    pub fn plan(device: &Device, rows: usize, columns: usize, n: usize) -> Result<Self> {
+        Self::plan_with(device, rows, columns, n, TopNOptions::default())
+    }
+
+    /// As [`plan`](Self::plan), with options. Where rows are cut into chunks, the plan has memory for what these find: runs of
+    /// such a plan on several streams must be ordered.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for an `n` that is 0 or more than `columns`, a temperature that is not from 2⁻¹⁰⁰ to 2¹⁰⁰, or a row
+    /// stride below `columns`; [`Error::Illegal`] for an algorithm that cannot do this; [`Error::TooLarge`] for sizes that
+    /// cannot be counted; [`Error::OutOfMemory`], or what the driver says.
+    pub fn plan_with(
+        device: &Device,
+        rows: usize,
+        columns: usize,
+        n: usize,
+        options: TopNOptions,
+    ) -> Result<Self> {
+        let exponent_scale = options.exponent_scale()?;
+        if n == 0 || n > columns {
+            return Err(Error::Parameter {
+                operation: OPERATION,
+                what: "N",
+                expected: format!("from 1 to the {columns} elements of a row"),
+                got: n.to_string(),
+            });
+        }
+        let strides = |width, len_what, stride_what, stride| Strides {
+            operation: OPERATION,
+            width,
+            len_what,
+            stride_what,
+            stride,
+            batch: 1,
+            batch_stride: None,
+        };
+        let logits = strides("columns", LOGITS, STRIDE, options.row_stride);
+        let logits = Layout::new(rows, columns, T::TYPE.bytes(), logits)?;
+        let results =
+            Layout::new(rows, n, 4, strides("N", "the result", "the row stride of the result", None))?;
+        let problem = TopNProblem {
+            value: T::TYPE,
+            multiprocessors: device.info().multiprocessors,
+            sm: device.info().sm,
+            ..TopNProblem::new(rows, columns, n)
+        };
+        let choice = find(&problem, options.algorithm).ok_or_else(|| Error::Illegal {
+            operation: OPERATION,
+            algorithm: format!("{:?}", options.algorithm),
+            why: format!("there is no such kernel for {} that finds {n} of {columns} so", T::TYPE),
+            legal: format!(
+                "{:?}",
+                choose_topn(&problem).iter().map(|choice| choice.algorithm).collect::<Vec<_>>()
+            ),
+        })?;
+        let chunks = choice.chunks as usize;
+        let lists = chunks.saturating_mul(n);
+        if lists > MAX_GRID_X {
+            let what = "N times the chunks of a row";
+            return Err(Error::TooLarge { what, limit: MAX_GRID_X as u64, got: lists as u64 });
+        }
+        let workspace = (chunks > 1)
+            .then(|| -> Result<_> {
+                let keys = device.uninitialized(lists.saturating_mul(rows))?;
+                Ok((keys, device.uninitialized(2 * chunks * rows)?))
+            })
+            .transpose()?;
+        let device = device.clone();
+        let values = PhantomData;
+        Ok(Self { device, problem, options, exponent_scale, logits, results, choice, workspace, values })
+    }
+
+    /// The kernel that runs, and how rows are cut.
+    pub fn choice(&self) -> &TopNChoice {
+        &self.choice
+    }
+
+    /// The options that were planned with.
+    pub fn options(&self) -> &TopNOptions {
+        &self.options
+    }
+
+    /// Bytes of device memory that the plan holds.
+    pub fn workspace_bytes(&self) -> usize {
+        self.workspace.as_ref().map_or(0, |(keys, sums)| 8 * keys.len() + 4 * sums.len())
+    }
+
+    /// The least number of logits: rows × columns, but for the gap of a row stride after the last row.
+    pub fn input_len(&self) -> usize {
+        self.logits.len()
+    }
+
+    /// Values and indices of a result: rows × N.
+    pub fn output_len(&self) -> usize {
+        self.results.len()
+    }
+
+    /// Writes the values and the indices of each row, N of each, row by row. Gives the work to the stream, and returns at once.
+    /// Logits may start at any element.
+    ///
+    /// # Errors
+    /// [`Error::Length`] and [`Error::OtherDevice`] for operands that do not fit; [`Error::Launch`] or, on the simulator, its
+    /// findings.
+    pub fn run(
+        &self,
+        stream: &Stream,
+        logits: Slice<'_, T>,
+        values: SliceMut<'_, f32>,
+        indices: SliceMut<'_, u32>,
+    ) -> Result<()> {
+        self.launch(stream, logits, values, indices, None)
+    }
+
+    /// As [`run`](Self::run), and writes the logarithm of each row's sum of exponentials, log Σ exp(logit / temperature), one a
+    /// row: −∞ for a row of −∞ alone, NaN for one with NaN or +∞.
+    ///
+    /// # Errors
+    /// As `run`.
+    pub fn run_with_log_sum_exp(
+        &self,
+        stream: &Stream,
+        logits: Slice<'_, T>,
+        values: SliceMut<'_, f32>,
+        indices: SliceMut<'_, u32>,
+        log_sum_exp: SliceMut<'_, f32>,
+    ) -> Result<()> {
+        self.launch(stream, logits, values, indices, Some(log_sum_exp))
+    }
+
+    fn launch(
+        &self,
+        stream: &Stream,
+        logits: Slice<'_, T>,
+        values: SliceMut<'_, f32>,
+        indices: SliceMut<'_, u32>,
+        log_sums: Option<SliceMut<'_, f32>>,
+    ) -> Result<()> {
+        let TopNProblem { rows, columns, n, .. } = self.problem;
+        self.device.expect_same(OPERATION, "the stream", stream.device())?;
+        self.device.expect_same(OPERATION, LOGITS, logits.device())?;
+        self.device.expect_same(OPERATION, "the values", values.device())?;
+        self.device.expect_same(OPERATION, "the indices", indices.device())?;
+        self.logits.check(LOGITS, logits.len())?;
+        self.results.check("the values", values.len())?;
+        self.results.check("the indices", indices.len())?;
+        if let Some(log_sums) = &log_sums {
+            let what = "the log-sum-exps";
+            self.device.expect_same(OPERATION, what, log_sums.device())?;
+            if log_sums.len() != rows {
+                let (shape, got) = ("one a row".into(), log_sums.len());
+                return Err(Error::Length { operation: OPERATION, what, shape, expected: rows, got });
+            }
+        }
+        let log_sums_address = log_sums.as_ref().map(SliceMut::address);
+        let output = |row: usize| Output {
+            values: GlobalMut::<f32>::from_address(values.address()).add(row * n),
+            indices: GlobalMut::<u32>::from_address(indices.address()).add(row * n),
+            log_sums: GlobalMut::<f32>::from_address(log_sums_address.unwrap_or(0)).add(row),
+            exponent_scale: self.exponent_scale,
+            form: self.options.output.form() as u32,
+            has_log_sums: log_sums_address.is_some().into(),
+        };
+        let (keys, sums) = self
+            .workspace
+            .as_ref()
+            .map_or((0, 0), |(keys, sums)| (keys.as_slice().address(), sums.as_slice().address()));
+        let TopNChoice { entry, threads, shared_bytes, chunk, chunks, .. } = self.choice;
+        let list = chunks as usize * n;
+        let at_once = MAX_GRID_X / chunks as usize;
+        for first in (0..rows).step_by(at_once) {
+            let args = TopNArgs {
+                logits: GlobalPtr::<T::Device>::from_address(logits.address())
+                    .add(first * self.logits.stride),
+                keys: GlobalMut::<u64>::from_address(keys).add(first * list),
+                sums: GlobalMut::<f32>::from_address(sums).add(2 * first * chunks as usize),
+                output: output(first),
+                row_stride: self.logits.stride as u64,
+                columns: columns as u32,
+                chunk,
+                chunks,
+                n: n as u32,
+            };
+            stream.launch(&Launch {
+                entry,
+                grid: [at_once.min(rows - first) as u32 * chunks, 1, 1],
+                threads,
+                shared_bytes,
+                args: &args,
+                args_pointer: ptr::from_ref(&args).cast(),
+            })?;
+        }
+        if self.choice.merge.is_none() {
+            return Ok(());
+        }
+        let merge = merge();
+        for first in (0..rows).step_by(MAX_GRID_Y) {
+            let args = MergeArgs {
+                keys: GlobalPtr::<u64>::from_address(keys).add(first * list),
+                sums: GlobalPtr::<f32>::from_address(sums).add(2 * first * chunks as usize),
+                output: output(first),
+                columns: columns as u32,
+                chunk,
+                chunks,
+                n: n as u32,
+            };
+            stream.launch(&Launch {
+                entry: merge.name,
+                grid: [(list as u32).div_ceil(merge.threads), MAX_GRID_Y.min(rows - first) as u32, 1],
+                threads: merge.threads,
+                shared_bytes: merge.shared_bytes,
+                args: &args,
+                args_pointer: ptr::from_ref(&args).cast(),
+            })?;
+        }
+        Ok(())
+    }
+}

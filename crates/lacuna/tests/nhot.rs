@@ -1,0 +1,102 @@
+//! The lookup's interface: shapes, options, gradients, and what is refused.
+use lacuna::{Bags, Device, Error, NHot, NHotAlgorithm, NHotLayout, NHotMode, NHotOptions, Stream, nhot};
+
+/// Rows 1 2, 10 20, 100 200, 1000 2000.
+const TABLE: [f32; 8] = [1.0, 2.0, 10.0, 20.0, 100.0, 200.0, 1000.0, 2000.0];
+const OFFSETS: [usize; 5] = [0, 2, 2, 5, 6];
+
+fn setting() -> (Stream, Bags) {
+    let device = Device::simulator();
+    let bags = Bags::new(&device, 4, &OFFSETS, &[3, 1, 1, 1, 0, 2]).unwrap();
+    (device.stream().unwrap(), bags)
+}
+
+fn looked_up(stream: &Stream, bags: &Bags, options: NHotOptions) -> Vec<f32> {
+    let plan = NHot::plan_with(bags, 2, options).unwrap();
+    let table = bags.device().upload(&TABLE).unwrap();
+    let mut out = bags.device().uninitialized(plan.output_len()).unwrap();
+    plan.run(stream, bags, table.as_slice(), out.as_slice_mut()).unwrap();
+    out.download(stream).unwrap()
+}
+
+#[test]
+fn sums_means_weights_and_padding() {
+    let (stream, bags) = setting();
+    let sums = [1010.0, 2020.0, 0.0, 0.0, 21.0, 42.0, 100.0, 200.0];
+    assert_eq!(looked_up(&stream, &bags, NHotOptions::default()), sums);
+    let transposed = NHotOptions::default().layout(NHotLayout::Transposed);
+    let turned = [1010.0, 0.0, 21.0, 100.0, 2020.0, 0.0, 42.0, 200.0];
+    assert_eq!(looked_up(&stream, &bags, transposed), turned);
+    let means = NHotOptions::default().mode(NHotMode::Mean).padding_index(Some(1));
+    let expected = [1000.0, 2000.0, 0.0, 0.0, 1.0, 2.0, 100.0, 200.0];
+    assert_eq!(looked_up(&stream, &bags, means), expected);
+    let weighted = bags.with_weights(&[0.5, 2.0, 1.0, -1.0, 3.0, 0.0]).unwrap();
+    let expected = [520.0, 1040.0, 0.0, 0.0, 3.0, 6.0, 0.0, 0.0];
+    assert_eq!(looked_up(&stream, &weighted, NHotOptions::default()), expected);
+}
+
+#[test]
+fn gradients_of_the_whole_table_and_of_named_rows() {
+    let (stream, bags) = setting();
+    let plan = NHot::<f32>::plan_with(&bags, 2, NHotOptions::default().padding_index(Some(0))).unwrap();
+    let slopes = bags.device().upload(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]).unwrap();
+    let mut gradient = bags.device().upload(&[f32::NAN; 8]).unwrap();
+    plan.backward_table(&stream, &bags, slopes.as_slice(), gradient.as_slice_mut()).unwrap();
+    assert_eq!(gradient.download(&stream).unwrap(), [0.0, 0.0, 11.0, 14.0, 7.0, 8.0, 1.0, 2.0]);
+    assert_eq!(plan.named_rows().unwrap().download(&stream).unwrap(), [1, 2, 3]);
+    let mut named = bags.device().upload(&[f32::NAN; 6]).unwrap();
+    plan.backward_named(&stream, &bags, slopes.as_slice(), named.as_slice_mut()).unwrap();
+    assert_eq!(named.download(&stream).unwrap(), [11.0, 14.0, 7.0, 8.0, 1.0, 2.0]);
+    let table = bags.device().upload(&TABLE).unwrap();
+    let mut weights = bags.device().upload(&[f32::NAN; 6]).unwrap();
+    plan.backward_weights(&stream, &bags, slopes.as_slice(), table.as_slice(), weights.as_slice_mut())
+        .unwrap();
+    assert_eq!(weights.download(&stream).unwrap(), [5000.0, 50.0, 170.0, 170.0, 0.0, 2300.0]);
+}
+
+#[test]
+fn once_on_the_best_device() {
+    // A GPU, where there is one, and otherwise the simulator.
+    let got = nhot(&TABLE, 2, &[0, 1, 3], &[3_u64, 0, 1]).unwrap();
+    assert_eq!(got, [1000.0, 2000.0, 11.0, 22.0]);
+    let error = nhot(&TABLE, 3, &[0], &[0_u32; 0]).unwrap_err();
+    assert!(matches!(error, Error::Length { what: "the table", .. }), "{error}");
+}
+
+#[test]
+fn every_algorithm_is_found_by_its_name() {
+    let (stream, bags) = setting();
+    let plan = NHot::<f32>::plan(&bags, 2).unwrap();
+    let legal = &plan.legal()[0];
+    assert_eq!(legal[0].entry, plan.choice().entry);
+    for choice in legal {
+        let options = NHotOptions::default().algorithm(choice.algorithm);
+        assert_eq!(NHot::<f32>::plan_with(&bags, 2, options).unwrap().choice().entry, choice.entry);
+        assert_eq!(looked_up(&stream, &bags, options)[..2], [1010.0, 2020.0], "{}", choice.entry);
+    }
+    let strange = NHotAlgorithm::Teams { vector: 3, lanes: 32, chunks: 1, split: 1 };
+    let error = NHot::<f32>::plan_with(&bags, 2, NHotOptions::default().algorithm(strange)).unwrap_err();
+    assert!(matches!(error, Error::Illegal { .. }), "{error}");
+}
+
+#[test]
+fn bags_are_checked_when_they_are_made() {
+    let device = Device::simulator();
+    for (offsets, indices) in [
+        (vec![], vec![]),
+        (vec![0, 2], vec![0]),
+        (vec![0, 1], vec![4]),
+        (vec![0, 2, 1], vec![0]),
+        (vec![1, 1], vec![0]),
+    ] {
+        let error = Bags::<u32>::new(&device, 4, &offsets, &indices).unwrap_err();
+        assert!(matches!(error, Error::Parameter { .. }), "{offsets:?}, {indices:?}: {error}");
+    }
+    let (stream, bags) = setting();
+    assert!(matches!(bags.with_weights(&[1.0]).unwrap_err(), Error::Length { .. }));
+    let plan = NHot::<f32>::plan(&bags, 2).unwrap();
+    let (_, others) = setting();
+    let (table, mut out) = (bags.device().zeros(8).unwrap(), bags.device().zeros(8).unwrap());
+    let error = plan.run(&stream, &others, table.as_slice(), out.as_slice_mut()).unwrap_err();
+    assert!(matches!(error, Error::OtherPattern { .. }), "{error}");
+}

@@ -1,0 +1,80 @@
+//! Values that make the selection hard, and values that are not finite.
+use super::{Problem, conform};
+use crate::Case;
+
+/// Name, what it is, and what is done to the rows of one problem.
+type Values = (&'static str, &'static str, fn(&mut [f32]));
+
+const CASES: [Values; 17] = [
+    ("equal", "all are the same: the first are wanted", |row| row.fill(-3.25)),
+    ("zeros", "+0 and −0 are equal", |row| {
+        row.iter_mut().enumerate().for_each(|(i, x)| *x = if i % 3 == 0 { 0.0 } else { -0.0 });
+    }),
+    ("ascending", "each is greater than the one before", |row| {
+        row.iter_mut().enumerate().for_each(|(i, x)| *x = i as f32 * 0.001 - 7.0);
+    }),
+    ("descending", "each is less", |row| {
+        row.iter_mut().enumerate().for_each(|(i, x)| *x = 7.0 - i as f32 * 0.001);
+    }),
+    ("one_bit", "neighbours in f32", |row| {
+        let len = row.len() as u32;
+        row.iter_mut().zip(0..).for_each(|(x, i)| *x = f32::from_bits(0x3f80_0000 + (i * 7919) % len));
+    }),
+    ("subnormal", "values that are hardly more or less than 0", |row| {
+        row.iter_mut().for_each(|x| *x *= 1e-42)
+    }),
+    ("few_values", "many of each", |row| row.iter_mut().for_each(|x| *x = (*x / 4.0).round())),
+    ("huge", "±1e30", |row| row.iter_mut().for_each(|x| *x *= 1e30)),
+    ("largest", "±the largest f32: differences overflow", |row| {
+        row.iter_mut().for_each(|x| *x = f32::MAX.copysign(*x));
+    }),
+    ("one_thread", "the greatest are all of one thread", |row| {
+        let len = row.len();
+        row.iter_mut()
+            .enumerate()
+            .filter(|(i, _)| i % 1024 < 4)
+            .for_each(|(i, x)| *x = 50.0 + (len - i) as f32);
+    }),
+    ("masked_90", "90 % are −∞", |row| mask(row, 10)),
+    ("masked_99_9", "99.9 % are −∞: some of them are wanted, by index", |row| mask(row, 1000)),
+    ("masked", "all are −∞: NaN, and the first indices", |row| row.fill(f32::NEG_INFINITY)),
+    ("infinity", "+∞ comes first, and makes its row NaN", |row| {
+        row[row.len() / 2] = f32::INFINITY;
+        row[row.len() / 3] = f32::INFINITY;
+    }),
+    ("nan", "NaN of either sign comes first, and makes its row NaN", |row| {
+        row[row.len() / 2] = f32::NAN;
+        row[row.len() / 3] = -f32::NAN;
+        row[row.len() - 1] = f32::INFINITY;
+    }),
+    ("all_nan", "nothing but NaN", |row| row.fill(f32::NAN)),
+    ("nan_and_masked", "NaN among −∞", |row| {
+        row.fill(f32::NEG_INFINITY);
+        row[row.len() - 2] = f32::NAN;
+    }),
+];
+
+/// All but every `step`-th become −∞.
+fn mask(row: &mut [f32], step: usize) {
+    row.iter_mut()
+        .enumerate()
+        .filter(|(i, _)| i % step != step / 2)
+        .for_each(|(_, x)| *x = f32::NEG_INFINITY);
+}
+
+/// Shapes that are tried: columns and N.
+const SHAPES: [[usize; 2]; 2] = [[60, 12], [1027, 40]];
+
+pub(super) fn cases() -> Vec<Case> {
+    let values = CASES.into_iter().flat_map(|(name, about, change)| {
+        SHAPES.map(|[columns, n]| {
+            Case::new(format!("topn/values/{name}_{columns}"), about, move |cx| {
+                // The row beside it is as it was drawn.
+                let mut problem = Problem::drawn(2, columns, n, cx.seed);
+                change(&mut problem.logits[columns..2 * columns]);
+                conform(cx, &problem)
+            })
+        })
+    });
+    values.collect()
+}
