@@ -84,6 +84,30 @@ pub enum BuildError {
         /// What it printed.
         output: String,
     },
+    /// A file of PTX that holds another entry than its name says.
+    #[error(
+        "`{path}` should hold the entry `{expected}` alone and holds {found}: \
+         write the folder with `cargo xtask build --out`"
+    )]
+    WrongEntry {
+        /// The file.
+        path: PathBuf,
+        /// The entry that its name says.
+        expected: String,
+        /// The entries that it has.
+        found: String,
+    },
+    /// `Builder::prefer` was given a folder that has nothing for a target.
+    #[error(
+        "`{folder}` has no entry for {target}: expected files `{target}/<entry>.ptx` there, as \
+         `cargo xtask build --out` writes them"
+    )]
+    NothingToPrefer {
+        /// The folder as given.
+        folder: PathBuf,
+        /// The target built for.
+        target: Target,
+    },
     /// The compiler's PTX is not what this crate understands.
     #[error("{target}: cannot take the PTX apart at line {line}: {reason}")]
     Malformed {
