@@ -144,6 +144,9 @@ impl Builder {
         if self.targets.is_empty() {
             return Err(BuildError::NoTarget);
         }
+        if let Some(folder) = self.preferred.clone().filter(|folder| !given::has_any(folder, &self.targets)) {
+            return Err(BuildError::NothingToPrefer { folder });
+        }
         if self.cargo_metadata {
             for name in ["LACUNA_DEVICE_RUSTC", "LACUNA_PTXAS", "LACUNA_CACHE_DIR"] {
                 println!("cargo:rerun-if-env-changed={name}");

@@ -97,16 +97,13 @@ pub enum BuildError {
         /// The entries that it has.
         found: String,
     },
-    /// `Builder::prefer` was given a folder that has nothing for a target.
+    /// `Builder::prefer` was given a folder that has nothing for its targets.
     #[error(
-        "`{folder}` has no entry for {target}: expected files `{target}/<entry>.ptx` there, as \
-         `cargo xtask build --out` writes them"
+        "`{folder}` has no entries: expected files `<target>/<entry>.ptx`, as `cargo xtask build --out` writes them"
     )]
     NothingToPrefer {
         /// The folder as given.
         folder: PathBuf,
-        /// The target built for.
-        target: Target,
     },
     /// The compiler's PTX is not what this crate understands.
     #[error("{target}: cannot take the PTX apart at line {line}: {reason}")]

@@ -10,9 +10,18 @@ pub(crate) fn module(folder: &Path, target: Target) -> Result<String, BuildError
     fs::read_to_string(&path).map_err(BuildError::io("read", path))
 }
 
-/// Replaces each entry for which there is `<folder>/<target>/<entry>.ptx`. That has its launch bounds already.
+/// Whether the folder has anything for one of the targets.
+pub(crate) fn has_any(folder: &Path, targets: &[Target]) -> bool {
+    targets.iter().any(|target| folder.join(target.name()).is_dir())
+}
+
+/// Replaces each entry for which there is `<folder>/<target>/<entry>.ptx`. That has its launch bounds already. A target
+/// without a folder is left as it is.
 pub(crate) fn prefer(folder: &Path, module: &mut Module) -> Result<(), BuildError> {
     let target = module.target;
+    if !has_any(folder, &[target]) {
+        return Ok(());
+    }
     let mut found_any = false;
     for entry in &mut module.entries {
         let path = folder.join(target.name()).join(format!("{}.ptx", entry.name));
@@ -29,7 +38,7 @@ pub(crate) fn prefer(folder: &Path, module: &mut Module) -> Result<(), BuildErro
         entry.ptx = ptx;
         found_any = true;
     }
-    if found_any { Ok(()) } else { Err(BuildError::NothingToPrefer { folder: folder.into(), target }) }
+    if found_any { Ok(()) } else { Err(BuildError::NothingToPrefer { folder: folder.into() }) }
 }
 
 #[cfg(test)]
@@ -90,10 +99,13 @@ mod tests {
     fn what_is_not_the_entry_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let mut module = Module::split(Target::Sm80, TWO, |_| None).unwrap();
-        let error = prefer(dir.path(), &mut module).unwrap_err();
-        assert!(matches!(error, BuildError::NothingToPrefer { target: Target::Sm80, .. }), "{error}");
+        fs::create_dir(dir.path().join("sm_70")).unwrap();
+        prefer(dir.path(), &mut module).unwrap();
+        let builder = Builder::new("no crate is looked for").targets(&[Target::Sm80]).prefer(dir.path());
+        assert!(matches!(builder.build().unwrap_err(), BuildError::NothingToPrefer { .. }));
 
         fs::create_dir(dir.path().join("sm_80")).unwrap();
+        assert!(matches!(prefer(dir.path(), &mut module).unwrap_err(), BuildError::NothingToPrefer { .. }));
         fs::write(dir.path().join("sm_80/add.ptx"), TWO).unwrap();
         let error = prefer(dir.path(), &mut module).unwrap_err();
         assert!(error.to_string().contains("holds `add`, `scale`"), "{error}");

@@ -38,12 +38,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     manifest::write(&work, &paths::root().join(FOLDER), &cuda_std)?;
     let revision = revision(&cuda_std).unwrap_or_else(|| "of an unknown revision".into());
 
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut host = Command::new(cargo);
+    let cargo = std::env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from);
+    let mut host = Command::new(&cargo);
     forget_outer_cargo(&mut host);
-    host.args(["check", "--quiet"]).env("CARGO_ENCODED_RUSTFLAGS", LEVELS.join("\x1f"));
+    // The one beside it: rustup's own `rustc` would go by a toolchain file that lies with the sources of `cuda_std`.
+    let rustc = Some(cargo.with_file_name("rustc")).filter(|rustc| rustc.is_file());
+    let rustc = rustc.unwrap_or_else(|| "rustc".into());
+    host.args(["check", "--quiet"]).env("RUSTC", &rustc).env("CARGO_ENCODED_RUSTFLAGS", LEVELS.join("\x1f"));
     check(host, &work, "host")?;
-    println!("host: RustCuda and all entries type-check against cuda_std {revision}");
+    println!("host, {}: RustCuda and all entries type-check against cuda_std {revision}", version(&rustc));
 
     match DeviceCompiler::find(&cache) {
         Ok(compiler) => {
@@ -81,6 +84,13 @@ fn revision(folder: &Path) -> Option<String> {
     let output = Command::new("git").arg("-C").arg(folder).args(["rev-parse", "HEAD"]).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     (output.status.success() && text.len() == 40).then_some(text)
+}
+
+/// What `rustc --version` prints.
+fn version(rustc: &Path) -> String {
+    let output = Command::new(rustc).arg("--version").output();
+    output
+        .map_or_else(|error| error.to_string(), |out| String::from_utf8_lossy(&out.stdout).trim().to_owned())
 }
 
 fn on_device(compiler: &DeviceCompiler) -> Command {
