@@ -15,7 +15,7 @@ fn ptx() -> Result<(), Box<dyn std::error::Error>> {
     use lacuna_ptx::{Builder, LaunchBounds};
 
     let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
-    let built = Builder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels"))
+    let mut builder = Builder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels"))
         .launch_bounds(|name| {
             let entry = lacuna_kernels::entries::all().find(|entry| entry.name == name)?;
             let lacuna_kernels::Bounds { max_threads, min_blocks } = entry.bounds;
@@ -28,8 +28,12 @@ fn ptx() -> Result<(), Box<dyn std::error::Error>> {
         })
         // ptxas checks the kernels in `cargo xtask build`; here a user's own must not stop a build.
         .resources(false)
-        .cargo_metadata(true)
-        .build()?;
+        .cargo_metadata(true);
+    println!("cargo::rerun-if-env-changed=LACUNA_PTX_DIR");
+    if let Some(folder) = std::env::var_os("LACUNA_PTX_DIR").filter(|folder| !folder.is_empty()) {
+        builder = builder.prefer(folder);
+    }
+    let built = builder.build()?;
     let mut index = String::from("[\n");
     for module in &built.modules {
         for entry in &module.entries {

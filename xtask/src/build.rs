@@ -9,10 +9,20 @@ use lacuna_kernels::entries;
 use lacuna_ptx::{Builder, Cache, LaunchBounds, Module, Target, cache};
 
 use crate::outcome::Usage;
-use crate::{paths, setup};
+use crate::{paths, rust_cuda, setup};
 
 /// The committed table, from the repository's root.
 const GOLDEN: &str = "docs/resources.txt";
+
+/// What makes PTX of the kernels.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Codegen {
+    /// rustc's own back end
+    #[default]
+    Rustc,
+    /// rust-cuda's, with CUDA's libNVVM: see docs/rust-cuda.md
+    Nvvm,
+}
 
 /// What `build` is told.
 #[derive(clap::Args, Default)]
@@ -20,6 +30,9 @@ pub(crate) struct Arguments {
     /// Build for this target only; may be repeated [default: all]
     #[arg(long = "target", value_name = "sm_NN")]
     targets: Vec<Target>,
+    /// What makes the PTX
+    #[arg(long, value_enum, default_value_t)]
+    codegen: Codegen,
     /// Rewrite docs/resources.txt instead of comparing with it
     #[arg(long)]
     bless: bool,
@@ -33,8 +46,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.bless && !whole {
         return Err(Usage("--bless needs the table of all targets: leave --target out".into()).into());
     }
+    let of_rustc = arguments.codegen == Codegen::Rustc;
+    if arguments.bless && !of_rustc {
+        return Err(Usage("--bless needs the table of rustc's PTX: leave --codegen out".into()).into());
+    }
+    let given = tempfile::tempdir()?;
     let cache = Cache::of_user()?;
-    setup::compiler(&cache)?;
+    if of_rustc {
+        setup::compiler(&cache)?;
+    } else {
+        rust_cuda::modules(given.path())?;
+    }
     if let Err(error) = setup::ptxas(&cache) {
         eprintln!("note: resources are not checked: {error:#}");
     }
@@ -47,15 +69,23 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(folder) = &arguments.out {
         builder = builder.copy_to(folder);
     }
+    if !of_rustc {
+        builder = builder.modules(given.path());
+    }
     let start = Instant::now();
     let build = builder.build()?;
     let seconds = start.elapsed().as_secs_f64();
     for module in &build.modules {
-        check_entries(module)?;
-        let from = if build.compiled.contains(&module.target) { "compiled" } else { "from the cache" };
+        check_entries(module, arguments.codegen)?;
+        let from = match arguments.codegen {
+            Codegen::Nvvm => "by rust-cuda",
+            Codegen::Rustc if build.compiled.contains(&module.target) => "compiled",
+            Codegen::Rustc => "from the cache",
+        };
         eprintln!("{}: {} entries, {from}", module.target, module.entries.len());
     }
-    eprintln!("{}, {seconds:.1} s", build.compiler.version);
+    let compiler = build.compiler.map_or_else(|| "rust-cuda".into(), |compiler| compiler.version);
+    eprintln!("{compiler}, {seconds:.1} s");
 
     let Some(table) = build.resources else {
         ensure!(!arguments.bless, "no ptxas, so no table to write to {GOLDEN}");
@@ -64,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let table = table.to_string();
     print!("{table}");
     let golden = paths::root().join(GOLDEN);
-    match (arguments.bless, whole) {
+    match (arguments.bless, whole && of_rustc) {
         (true, _) => Ok(cache::write_atomically(&golden, &table)?),
         (false, true) => compare(&golden, &table),
         (false, false) => Ok(()),
@@ -81,12 +111,23 @@ fn launch_bounds(entry: &str) -> Option<LaunchBounds> {
     })
 }
 
-/// The module must have just the entries that the host would launch on its target.
-fn check_entries(module: &Module) -> anyhow::Result<()> {
+/// The highest level of entries that a code generator makes: rust-cuda's route has no products of warpgroups.
+fn highest_level(codegen: Codegen) -> u32 {
+    match codegen {
+        Codegen::Rustc => u32::MAX,
+        Codegen::Nvvm => 80,
+    }
+}
+
+/// The module must have just the entries that the host would launch on its target, up to the code generator's level.
+fn check_entries(module: &Module, codegen: Codegen) -> anyhow::Result<()> {
     let built: BTreeSet<_> = module.entries.iter().map(|entry| entry.name.as_str()).collect();
     let level = module.target.level();
-    let listed: BTreeSet<_> =
-        entries::all().filter(|entry| entry.runs_on(level)).map(|entry| entry.name).collect();
+    let highest = highest_level(codegen);
+    let listed: BTreeSet<_> = entries::all()
+        .filter(|entry| entry.runs_on(level) && entry.min_sm <= highest)
+        .map(|entry| entry.name)
+        .collect();
     if let Some(entry) = listed.difference(&built).next() {
         bail!("{}: entry `{entry}` is in the list of kernels and not in the PTX", module.target);
     }
@@ -140,6 +181,8 @@ fn changes(old: &str, new: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use lacuna_ptx::EntryPtx;
+
     use super::*;
 
     #[test]
@@ -160,6 +203,21 @@ mod tests {
             );
         }
         assert_eq!(launch_bounds("no such entry"), None);
+    }
+
+    #[test]
+    fn each_code_generator_must_make_the_entries_of_its_levels() {
+        let module = |target: Target, highest: u32| {
+            let listed =
+                entries::all().filter(|entry| entry.runs_on(target.level()) && entry.min_sm <= highest);
+            let entry = |name: &str| EntryPtx { name: name.into(), ptx: String::new(), bounds: None };
+            Module { target, entries: listed.map(|listed| entry(listed.name)).collect() }
+        };
+        let [all, lower] = [u32::MAX, 80].map(|highest| module(Target::Sm90a, highest));
+        assert!(check_entries(&all, Codegen::Rustc).is_ok());
+        assert!(check_entries(&lower, Codegen::Nvvm).is_ok());
+        assert!(check_entries(&lower, Codegen::Rustc).unwrap_err().to_string().contains("not in the PTX"));
+        assert!(check_entries(&all, Codegen::Nvvm).unwrap_err().to_string().contains("not in the list"));
     }
 
     #[test]

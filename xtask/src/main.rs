@@ -9,6 +9,7 @@ mod doctor;
 mod layout;
 mod outcome;
 mod paths;
+mod rust_cuda;
 mod setup;
 mod verify;
 
@@ -32,6 +33,8 @@ enum Command {
     Doctor,
     /// Builds the kernels' PTX and compares what they take of a GPU with docs/resources.txt
     Build(build::Arguments),
+    /// Type-checks rust-cuda's route against the sources of its `cuda_std`: see docs/rust-cuda.md
+    CheckRustCuda(rust_cuda::check::Arguments),
     /// Runs every check: tests, the kernels' build, lints, and the conformance suite
     Verify,
     /// Runs the benchmarks on the GPU, or else on the simulator
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Command::Setup => setup::run(),
         Command::Doctor => doctor::run(),
         Command::Build(arguments) => build::run(&arguments),
+        Command::CheckRustCuda(arguments) => rust_cuda::check::run(&arguments),
         Command::Verify => verify::run(),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Dist(arguments) => dist::run(&arguments),

@@ -3,6 +3,8 @@ use std::process::ExitCode;
 
 use lacuna_ptx::BuildError;
 
+use crate::rust_cuda::MissingToolchain;
+
 /// Something that this machine lacks. The text says what, and how to get it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -41,9 +43,11 @@ fn code(error: &anyhow::Error) -> u8 {
                 | BuildError::Cache { .. }
         )
     );
+    let missing =
+        |cause: &(dyn std::error::Error + 'static)| cause.is::<Missing>() || cause.is::<MissingToolchain>();
     if error.chain().any(|cause| cause.is::<Usage>()) {
         2
-    } else if missing_for_build || error.chain().any(|cause| cause.is::<Missing>()) {
+    } else if missing_for_build || error.chain().any(missing) {
         3
     } else {
         1
@@ -61,6 +65,7 @@ mod tests {
         assert_eq!(code(&anyhow::anyhow!("a check failed")), 1);
         assert_eq!(code(&Usage("no".into()).into()), 2);
         assert_eq!(code(&anyhow::Error::from(Missing("no".into())).context("while setting up")), 3);
+        assert_eq!(code(&MissingToolchain { lacks: Vec::new() }.into()), 3);
         let no_cache: anyhow::Result<()> = Err(BuildError::NoCacheDir).context("while building");
         assert_eq!(code(&no_cache.unwrap_err()), 3);
         assert_eq!(code(&BuildError::NoTarget.into()), 1);

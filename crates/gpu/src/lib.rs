@@ -23,6 +23,6 @@ mod ptx;
 pub use device::{FULL_WARP, Gpu, WARP};
 pub use pointer::{GlobalMut, GlobalPtr, SharedPtr};
 #[cfg(target_arch = "nvptx64")]
-pub use ptx::Ptx;
+pub use ptx::{Ptx, instructions};
 pub use real::{Bf16, F16, Real};
 pub use scalar::{AtomicAdd, AtomicBits, AtomicKind, AtomicMax, AtomicOp, Scalar, Word};

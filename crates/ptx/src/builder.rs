@@ -6,7 +6,7 @@ use std::thread;
 use crate::resources::{ResourceTable, Resources};
 use crate::sources::Sources;
 use crate::{
-    BuildError, Cache, DeviceCompiler, LaunchBounds, Module, Ptxas, Target, compile, count_barriers,
+    BuildError, Cache, DeviceCompiler, LaunchBounds, Module, Ptxas, Target, compile, count_barriers, given,
 };
 
 type PerEntry<T> = Box<dyn Fn(&str) -> Option<T> + Send + Sync>;
@@ -18,9 +18,18 @@ pub struct Builder {
     bounds: PerEntry<LaunchBounds>,
     barriers: PerEntry<u32>,
     copy_to: Option<PathBuf>,
+    modules: Option<PathBuf>,
+    preferred: Option<PathBuf>,
     cargo_metadata: bool,
     resources: bool,
     cache: Option<Cache>,
+}
+
+/// Where modules come from.
+enum Origin {
+    Compiler(DeviceCompiler, Sources),
+    /// A folder with `<target>.ptx`.
+    Given(PathBuf),
 }
 
 /// What a build gave.
@@ -30,8 +39,8 @@ pub struct Build {
     pub modules: Vec<Module>,
     /// What each entry takes; nothing when no ptxas was found or none was wanted.
     pub resources: Option<ResourceTable>,
-    /// The compiler used.
-    pub compiler: DeviceCompiler,
+    /// The compiler used; nothing when the modules were given ([`Builder::modules`]).
+    pub compiler: Option<DeviceCompiler>,
     /// The targets that were compiled now; the others came from the cache.
     pub compiled: Vec<Target>,
     /// The sources, manifests and lock files that the PTX depends on.
@@ -56,6 +65,8 @@ impl Builder {
             bounds: Box::new(|_| None),
             barriers: Box::new(|_| None),
             copy_to: None,
+            modules: None,
+            preferred: None,
             cargo_metadata: false,
             resources: true,
             cache: None,
@@ -91,6 +102,20 @@ impl Builder {
         self
     }
 
+    /// Compiles nothing, and takes `<folder>/<target>.ptx` for the module of each target, as another code generator has
+    /// written it. Everything else is done as with rustc's: checks, launch bounds, resources, copies.
+    pub fn modules(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.modules = Some(folder.into());
+        self
+    }
+
+    /// Puts `<folder>/<target>/<entry>.ptx`, as [`copy_to`](Builder::copy_to) writes it, in the place of each entry for
+    /// which there is such a file.
+    pub fn prefer(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.preferred = Some(folder.into());
+        self
+    }
+
     /// Prints `cargo:rerun-if-changed` for all that the PTX depends on. For build scripts; off at first.
     pub fn cargo_metadata(mut self, on: bool) -> Self {
         self.cargo_metadata = on;
@@ -114,10 +139,13 @@ impl Builder {
     ///
     /// # Errors
     /// No compiler; a crate that does not compile; PTX that fails a check; a spill; a cache or folder that cannot
-    /// be written. See [`BuildError`].
+    /// be written; given modules or entries that are not there. See [`BuildError`].
     pub fn build(self) -> Result<Build, BuildError> {
         if self.targets.is_empty() {
             return Err(BuildError::NoTarget);
+        }
+        if let Some(folder) = self.preferred.clone().filter(|folder| !given::has_any(folder, &self.targets)) {
+            return Err(BuildError::NothingToPrefer { folder });
         }
         if self.cargo_metadata {
             for name in ["LACUNA_DEVICE_RUSTC", "LACUNA_PTXAS", "LACUNA_CACHE_DIR"] {
@@ -125,17 +153,11 @@ impl Builder {
             }
         }
         let cache = self.cache.clone().map_or_else(Cache::of_user, Ok)?;
-        let compiler = DeviceCompiler::find(&cache)?;
+        let origin = self.origin(&cache)?;
         let ptxas = if self.resources { Ptxas::find(&cache)? } else { None };
-        let sources = Sources::of(&compiler, &self.folder)?;
-        if self.cargo_metadata {
-            for file in &sources.files {
-                println!("cargo:rerun-if-changed={}", file.display());
-            }
-        }
 
         let built = thread::scope(|scope| {
-            let build = |target| self.build_target(&cache, &compiler, ptxas.as_ref(), &sources, target);
+            let build = |target| self.build_target(&cache, &origin, ptxas.as_ref(), target);
             let threads: Vec<_> =
                 self.targets.iter().map(|&target| scope.spawn(move || build(target))).collect();
             threads
@@ -153,20 +175,51 @@ impl Builder {
         if let Some(folder) = &self.copy_to {
             copy(&modules, folder)?;
         }
-        let resources = ptxas.map(|ptxas| ResourceTable::new(rows, &ptxas.version, &compiler.version));
-        Ok(Build { modules, resources, compiler, compiled, sources: sources.files })
+        let (compiler, sources) = match origin {
+            Origin::Compiler(compiler, sources) => (Some(compiler), sources.files),
+            Origin::Given(_) => (None, Vec::new()),
+        };
+        let version = compiler.as_ref().map_or("given modules", |compiler| &compiler.version);
+        let resources = ptxas.map(|ptxas| ResourceTable::new(rows, &ptxas.version, version));
+        Ok(Build { modules, resources, compiler, compiled, sources })
+    }
+
+    fn origin(&self, cache: &Cache) -> Result<Origin, BuildError> {
+        let changes = |file: &Path| {
+            if self.cargo_metadata {
+                println!("cargo:rerun-if-changed={}", file.display());
+            }
+        };
+        if let Some(folder) = &self.preferred {
+            changes(folder);
+        }
+        if let Some(folder) = &self.modules {
+            changes(folder);
+            return Ok(Origin::Given(folder.clone()));
+        }
+        let compiler = DeviceCompiler::find(cache)?;
+        let sources = Sources::of(&compiler, &self.folder)?;
+        sources.files.iter().for_each(|file| changes(file));
+        Ok(Origin::Compiler(compiler, sources))
     }
 
     fn build_target(
         &self,
         cache: &Cache,
-        compiler: &DeviceCompiler,
+        origin: &Origin,
         ptxas: Option<&Ptxas>,
-        sources: &Sources,
         target: Target,
     ) -> Result<(Module, bool, Vec<Resources>), BuildError> {
-        let (ptx, compiled) = compile::module(cache, compiler, &self.folder, sources, target)?;
-        let module = Module::split(target, &ptx, &self.bounds)?;
+        let (ptx, compiled) = match origin {
+            Origin::Compiler(compiler, sources) => {
+                compile::module(cache, compiler, &self.folder, sources, target)?
+            }
+            Origin::Given(folder) => (given::module(folder, target)?, false),
+        };
+        let mut module = Module::split(target, &ptx, &self.bounds)?;
+        if let Some(folder) = &self.preferred {
+            given::prefer(folder, &mut module)?;
+        }
         let mut resources = Vec::new();
         for entry in &module.entries {
             let found = count_barriers(&entry.ptx).total();

@@ -84,6 +84,27 @@ pub enum BuildError {
         /// What it printed.
         output: String,
     },
+    /// A file of PTX that holds another entry than its name says.
+    #[error(
+        "`{path}` should hold the entry `{expected}` alone and holds {found}: \
+         write the folder with `cargo xtask build --out`"
+    )]
+    WrongEntry {
+        /// The file.
+        path: PathBuf,
+        /// The entry that its name says.
+        expected: String,
+        /// The entries that it has.
+        found: String,
+    },
+    /// `Builder::prefer` was given a folder that has nothing for its targets.
+    #[error(
+        "`{folder}` has no entries: expected files `<target>/<entry>.ptx`, as `cargo xtask build --out` writes them"
+    )]
+    NothingToPrefer {
+        /// The folder as given.
+        folder: PathBuf,
+    },
     /// The compiler's PTX is not what this crate understands.
     #[error("{target}: cannot take the PTX apart at line {line}: {reason}")]
     Malformed {

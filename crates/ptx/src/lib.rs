@@ -33,6 +33,7 @@ mod checks;
 mod compile;
 mod compiler;
 mod error;
+mod given;
 mod module;
 mod occupancy;
 mod ptxas;

@@ -31,9 +31,9 @@ macro_rules! loads {
         /// Loads four 8×8 matrices; the address is a shared-window address.
         ///
         /// # Safety
-        /// See `Gpu::shared_load_matrices`.
+        /// See [`Gpu::shared_load_matrices`](crate::Gpu::shared_load_matrices).
         #[inline(always)]
-        pub(super) unsafe fn $name(from: u32) -> [u32; 4] {
+        pub unsafe fn $name(from: u32) -> [u32; 4] {
             let (x, y, z, w);
             // SAFETY: the caller keeps the contract of `Gpu`.
             unsafe {

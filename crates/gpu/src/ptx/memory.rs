@@ -19,9 +19,13 @@ pub(super) fn shared_address(offset: u32) -> u32 {
 
 /// Writes the load functions: name, instruction, kind of its address, what the compiler may assume.
 macro_rules! loads {
-    ($($name:ident: $op:literal, $address:ty, $reg:ident, [$($opt:ident),*];)*) => {$(
+    ($($visible:vis $name:ident: $op:literal, $address:ty, $reg:ident, [$($opt:ident),*];)*) => {$(
+        #[doc = concat!("`", $op, "` of 1 to 16 bytes, from an address of that space.")]
+        ///
+        /// # Safety
+        /// See [`Gpu`](crate::Gpu), for the bytes at the address.
         #[inline(always)]
-        pub(super) unsafe fn $name<T: Scalar, const N: usize>(from: $address) -> [T; N] {
+        $visible unsafe fn $name<T: Scalar, const N: usize>(from: $address) -> [T; N] {
             const { assert!(matches!(size_of::<[T; N]>(), 1 | 2 | 4 | 8 | 16), "1, 2, 4, 8 or 16 bytes") }
             // SAFETY: the caller keeps the contract of `Gpu`; the copies are of equal size, and every bit
             // pattern of a `Scalar` is valid.
@@ -60,17 +64,21 @@ macro_rules! loads {
     )*};
 }
 loads! {
-    load: "ld.global", u64, reg64, [readonly];
-    load_readonly: "ld.global.nc", u64, reg64, [pure, nomem];
-    load_streaming: "ld.global.nc.L1::no_allocate", u64, reg64, [pure, nomem];
-    shared_load: "ld.shared", u32, reg32, [readonly];
+    pub(super) load: "ld.global", u64, reg64, [readonly];
+    pub(super) load_readonly: "ld.global.nc", u64, reg64, [pure, nomem];
+    pub(super) load_streaming: "ld.global.nc.L1::no_allocate", u64, reg64, [pure, nomem];
+    pub shared_load: "ld.shared", u32, reg32, [readonly];
 }
 
 /// Writes the store functions: name, instruction, kind of its address.
 macro_rules! stores {
-    ($($name:ident: $op:literal, $address:ty, $reg:ident;)*) => {$(
+    ($($visible:vis $name:ident: $op:literal, $address:ty, $reg:ident;)*) => {$(
+        #[doc = concat!("`", $op, "` of 1 to 16 bytes, to an address of that space.")]
+        ///
+        /// # Safety
+        /// See [`Gpu`](crate::Gpu), for the bytes at the address.
         #[inline(always)]
-        pub(super) unsafe fn $name<T: Scalar, const N: usize>(to: $address, value: [T; N]) {
+        $visible unsafe fn $name<T: Scalar, const N: usize>(to: $address, value: [T; N]) {
             const { assert!(matches!(size_of::<[T; N]>(), 1 | 2 | 4 | 8 | 16), "1, 2, 4, 8 or 16 bytes") }
             // SAFETY: the caller keeps the contract of `Gpu`; the copies are of equal size.
             unsafe {
@@ -103,17 +111,17 @@ macro_rules! stores {
     )*};
 }
 stores! {
-    store: "st.global", u64, reg64;
-    store_streaming: "st.global.cs", u64, reg64;
-    shared_store: "st.shared", u32, reg32;
+    pub(super) store: "st.global", u64, reg64;
+    pub(super) store_streaming: "st.global.cs", u64, reg64;
+    pub shared_store: "st.shared", u32, reg32;
 }
 
 /// Starts a copy of `N` elements to a shared-window address.
 ///
 /// # Safety
-/// See `Gpu::copy_async`.
+/// See [`Gpu::copy_async`](crate::Gpu::copy_async).
 #[inline(always)]
-pub(super) unsafe fn copy_async<T: Scalar, const N: usize>(to: u32, from: u64) {
+pub unsafe fn copy_async<T: Scalar, const N: usize>(to: u32, from: u64) {
     const { assert!(matches!(size_of::<[T; N]>(), 4 | 8 | 16), "4, 8 or 16 bytes") }
     // SAFETY: the caller keeps the contract of `Gpu`.
     unsafe {
@@ -134,9 +142,9 @@ pub(super) unsafe fn copy_async<T: Scalar, const N: usize>(to: u32, from: u64) {
 /// As [`copy_async`], or starts writing zeros.
 ///
 /// # Safety
-/// See `Gpu::copy_async_or_zero`.
+/// See [`Gpu::copy_async_or_zero`](crate::Gpu::copy_async_or_zero).
 #[inline(always)]
-pub(super) unsafe fn copy_async_or_zero<T: Scalar, const N: usize>(to: u32, from: u64, valid: bool) {
+pub unsafe fn copy_async_or_zero<T: Scalar, const N: usize>(to: u32, from: u64, valid: bool) {
     const { assert!(matches!(size_of::<[T; N]>(), 4 | 8 | 16), "4, 8 or 16 bytes") }
     // Bytes to read; what is left of the width becomes zero.
     let bytes = if valid { size_of::<[T; N]>() as u32 } else { 0 };

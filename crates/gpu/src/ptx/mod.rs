@@ -13,6 +13,13 @@ use core::arch::{asm, nvptx};
 use self::intrinsics as llvm;
 use crate::{AtomicAdd, AtomicMax, AtomicOp, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, Word};
 
+/// Instructions on shared memory by its address, for an implementation of [`Gpu`] that has another block of it than [`Ptx`].
+/// What takes no such address has the same instruction there as here, and `Ptx`'s methods give it.
+pub mod instructions {
+    pub use super::matrix::{load_matrices, load_transposed_matrices};
+    pub use super::memory::{copy_async, copy_async_or_zero, shared_load, shared_store};
+}
+
 /// A thread on an NVIDIA GPU.
 #[derive(Clone, Copy, Debug)]
 pub struct Ptx;
