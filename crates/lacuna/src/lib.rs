@@ -78,7 +78,9 @@ pub use spmm::{
     choose_by, spmm,
 };
 pub use stream::{Event, Graph, Stream};
-pub use topn::{TopN, TopNAlgorithm, TopNChoice, TopNOptions, TopNOutput, TopNProblem, choose_topn};
+pub use topn::{
+    BeamSearch, BeamState, TopN, TopNAlgorithm, TopNChoice, TopNOptions, TopNOutput, TopNProblem, choose_topn,
+};
 pub use transpose::TransposedPattern;
 pub use tune::{Autotuner, TuneWarning};
 pub use value::{Index, Value};

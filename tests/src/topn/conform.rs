@@ -20,7 +20,7 @@ const FORMS: [(TopNOutput, TopNForm, f32); 4] = [
 ];
 
 /// A matrix of this many elements, or larger, is cut in one way for each kernel.
-const LARGE: usize = 1000;
+const LARGE: usize = 500;
 /// More atomic maxima than this take the simulator long.
 const INSERTIONS: usize = 1 << 15;
 

@@ -1,6 +1,7 @@
 //! The N greatest of each row, and the softmax that is fused with them.
 //!
 //! [`conform()`] is the check that nearly all cases share; the other modules make problems for it.
+mod beam;
 mod conform;
 mod refusals;
 mod shapes;
@@ -38,5 +39,6 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut cases = shapes::cases();
     cases.extend(values::cases());
     cases.extend(refusals::cases());
+    cases.extend(beam::cases());
     cases
 }

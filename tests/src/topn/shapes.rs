@@ -5,7 +5,7 @@ use crate::{Case, Effort};
 /// Name, what it is, how long it takes; rows, columns, N.
 type Shape = (&'static str, &'static str, Effort, [usize; 3]);
 
-const CASES: [Shape; 22] = [
+const CASES: [Shape; 24] = [
     ("none", "no rows", Effort::Quick, [0, 100, 3]),
     ("single", "one element", Effort::Quick, [3, 1, 1]),
     ("two", "rows of 2", Effort::Quick, [5, 2, 2]),
@@ -22,8 +22,10 @@ const CASES: [Shape; 22] = [
     ("n_193", "193 of 5003: more", Effort::Quick, [1, 5003, 193]),
     ("n_400", "400 of 5120", Effort::Quick, [1, 5120, 400]),
     ("n_1000", "1000 of 5121", Effort::Quick, [1, 5121, 1000]),
-    ("n_2500", "2500 of 6000: chunks of which most is wanted", Effort::Slow, [1, 6000, 2500]),
-    ("n_all_10000", "10,000 of 10,000", Effort::Slow, [1, 10_000, 10_000]),
+    ("n_2500", "2500 of 4500: chunks of which most is wanted", Effort::Slow, [1, 4500, 2500]),
+    ("n_all_5000", "5000 of 5000, in sorted chunks", Effort::Slow, [1, 5000, 5000]),
+    ("n_300", "300 of 4001, in tiles of a walk", Effort::Quick, [1, 4001, 300]),
+    ("n_512", "512 of 7000: as many as a walk can", Effort::Slow, [1, 7000, 512]),
     ("paper", "10 of 10,240", Effort::Quick, [1, 10_240, 10]),
     ("paper_100", "100 of 10,240", Effort::Slow, [2, 10_240, 100]),
     ("vocabulary", "10 of 50,257", Effort::Slow, [1, 50_257, 10]),

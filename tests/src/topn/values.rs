@@ -62,16 +62,16 @@ fn mask(row: &mut [f32], step: usize) {
         .for_each(|(_, x)| *x = f32::NEG_INFINITY);
 }
 
-/// Shapes that are tried: columns and N.
-const SHAPES: [[usize; 2]; 2] = [[60, 12], [1027, 40]];
+/// Shapes that are tried: rows, columns and N. The last is several tiles of a walk, and more than has room.
+const SHAPES: [[usize; 3]; 3] = [[2, 60, 12], [1, 1027, 40], [1, 3403, 30]];
 
 pub(super) fn cases() -> Vec<Case> {
     let values = CASES.into_iter().flat_map(|(name, about, change)| {
-        SHAPES.map(|[columns, n]| {
+        SHAPES.map(|[rows, columns, n]| {
             Case::new(format!("topn/values/{name}_{columns}"), about, move |cx| {
-                // The row beside it is as it was drawn.
-                let mut problem = Problem::drawn(2, columns, n, cx.seed);
-                change(&mut problem.logits[columns..2 * columns]);
+                // A row before it is as it was drawn.
+                let mut problem = Problem::drawn(rows, columns, n, cx.seed);
+                change(&mut problem.logits[(rows - 1) * columns..]);
                 conform(cx, &problem)
             })
         })

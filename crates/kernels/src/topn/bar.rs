@@ -1,4 +1,5 @@
 //! A bar that enough values reach, and not many more.
+use super::key::LEAST;
 
 /// A bar from `low` on, up to `high`, that at least `n` reach, as `low` is known to be. It is found by halving, with `first` as the
 /// first to try, and taken as soon as at most `enough` reach it; otherwise it is the highest. `count` says how many reach a bar,
@@ -29,22 +30,27 @@ pub(super) fn between(
     low
 }
 
-/// The highest bar that at least `n` keys reach, in steps of one bit from the highest on, or an earlier one as soon as at most
-/// `enough` do. All reach 0, and these are at least `n`. No two keys are equal, so that this ends for every `enough`.
+/// A bar that at least `n` keys reach, and at most `enough`, found by halving all bars. There are at least `n` keys.
+/// No two keys are equal, so that there is such a bar for every `enough` from `n` on.
 #[inline(always)]
 pub(super) fn of_keys(n: u32, enough: u32, mut count: impl FnMut(u64, u32) -> u32) -> u64 {
-    let mut bar = 0;
-    for step in 0..u64::BITS {
-        let higher = bar | 1 << (u64::BITS - 1 - step);
-        let reach = count(higher, step);
-        if reach >= n {
-            bar = higher;
+    // Bars from `low` on, `more` of them beyond it: fewer registers than the two ends.
+    let (mut low, mut more, mut step) = (LEAST, u64::MAX - LEAST, 0);
+    while more > 0 {
+        let half = more - more / 2;
+        let reach = count(low + half, step);
+        if reach < n {
+            more = half - 1;
+        } else {
+            low += half;
+            more -= half;
             if reach <= enough {
                 break;
             }
         }
+        step ^= 1;
     }
-    bar
+    low
 }
 
 #[cfg(test)]
@@ -53,7 +59,7 @@ mod tests {
 
     #[test]
     fn bars_are_reached_by_as_many_as_asked_for() {
-        let values: Vec<u32> = (0..1000u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
+        let values: [u32; 1000] = core::array::from_fn(|i| (i as u32).wrapping_mul(2_654_435_761));
         let reach = |bar: u32| values.iter().filter(|&&value| value >= bar).count() as u32;
         let (low, high) = (*values.iter().min().unwrap(), *values.iter().max().unwrap());
         for (n, enough) in [(1, 1), (10, 10), (10, 20), (100, 150), (1000, 1000)] {
@@ -68,8 +74,9 @@ mod tests {
     fn of_equal_values_all_reach_or_none() {
         assert_eq!(between(0, u32::MAX, 1 << 31, 3, 5, |bar, _| if bar <= 77 { 100 } else { 0 }), 77);
         assert_eq!(between(77, 77, 77, 3, 5, |_, _| unreachable!("there is nothing to find out")), 77);
-        let keys = |bar: u64| (0..100u64).filter(|i| (7 << 32 | i) >= bar).count() as u32;
-        assert_eq!(of_keys(3, 3, |bar, _| keys(bar)), 7 << 32 | 97);
+        const EQUAL: u64 = LEAST + (7 << 32);
+        let keys = |bar: u64| (0..100).filter(|i| EQUAL + i >= bar).count() as u32;
+        assert_eq!(of_keys(3, 3, |bar, _| keys(bar)), EQUAL + 97);
         assert!((3..=40).contains(&keys(of_keys(3, 40, |bar, _| keys(bar)))));
     }
 }

@@ -1,6 +1,8 @@
 //! What the threads of a block find out together, and where in shared memory.
 use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
 
+use crate::Bounds;
+
 /// Warps of a block at most.
 const WARPS: u32 = 32;
 /// Where warps put what they join: two numbers a warp, for each of two joins.
@@ -15,6 +17,11 @@ const KEYS: u32 = GATHERED + 16;
 /// Bytes of shared memory of a block with room for so many keys.
 pub(super) const fn shared_bytes(keys: u32) -> u32 {
     KEYS + keys * 8
+}
+
+/// What ptxas may rely on where so many threads are to be at work on a multiprocessor.
+pub(super) const fn bounds(threads: u32, resident: u32) -> Bounds {
+    Bounds { max_threads: threads, min_blocks: resident / threads }
 }
 
 /// The keys.
@@ -113,9 +120,11 @@ pub(super) fn total<G: Gpu, const THREADS: u32>(gpu: G, turn: u32, mut count: u3
 pub(super) unsafe fn places<G: Gpu>(gpu: G, counter: SharedPtr<u32>, count: u32) -> u32 {
     let lane = gpu.lane_id();
     let mut through = count;
-    for distance in [1, 2, 4, 8, 16] {
+    let mut distance = 1;
+    while distance < WARP {
         let below = gpu.warp_shuffle_up(FULL_WARP, through, distance, WARP);
         through += if lane >= distance { below } else { 0 };
+        distance *= 2;
     }
     let mut first = 0;
     if lane == WARP - 1 && through > 0 {

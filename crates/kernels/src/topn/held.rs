@@ -1,16 +1,99 @@
-//! What a thread holds of a row.
+//! What a thread has of a row.
 use core::marker::PhantomData;
 use core::mem::transmute_copy;
 
 use lacuna_gpu::{GlobalPtr, Gpu};
 
+use super::key::Bar;
 use crate::DeviceValue;
 
 /// Words of a vector.
 const WORDS: usize = 4;
 
-/// A thread's share of a row: every `THREADS`-th of its whole vectors of `V` elements, `VECTORS` of them at most, and perhaps
-/// one element of those before and after them, where the row does not start or end at a multiple of 16 bytes.
+/// What is not there counts as −∞: it is not greater than anything, and adds nothing.
+const ABSENT: f32 = f32::NEG_INFINITY;
+
+/// A thread's share of a row: every `THREADS`-th of its whole vectors of `V` elements, and perhaps one element of those before and
+/// after them, where the row does not start or end at a multiple of 16 bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Share<T, const V: usize, const THREADS: u32> {
+    row: GlobalPtr<T>,
+    /// Index of the first element of the first vector.
+    first: u32,
+    /// Whole vectors of the row from the thread's first on; 0 where it has none.
+    vectors: u32,
+    /// Index of the edge, and where edges of its kind end.
+    edge: [u32; 2],
+    /// Whole vectors of the row.
+    pub(super) whole: u32,
+}
+
+impl<T: DeviceValue, const V: usize, const THREADS: u32> Share<T, V, THREADS> {
+    /// The share of this thread of a row of `len` elements, which starts anywhere.
+    #[inline(always)]
+    pub(super) fn of<G: Gpu>(gpu: G, row: GlobalPtr<T>, len: u32) -> Self {
+        const {
+            assert!(size_of::<[T; V]>() == size_of::<[u32; WORDS]>(), "a vector is 16 bytes");
+            assert!(THREADS >= 2 * V as u32, "a thread for each element before and after the vectors");
+        }
+        let thread = gpu.thread_idx_x();
+        let misaligned = (row.address() / size_of::<T>() as u64) as u32 % V as u32;
+        let head = ((V as u32 - misaligned) % V as u32).min(len);
+        let whole = (len - head) / V as u32;
+        let tail = head + whole * V as u32;
+        let edge = if thread < V as u32 { [thread, head] } else { [tail + thread - V as u32, len] };
+        let first = head + thread * V as u32;
+        Self { row, first, vectors: whole.saturating_sub(thread), edge, whole }
+    }
+
+    /// Loads the thread's vectors of a tile: `VECTORS` of them, after `skipped` of the row's, a multiple of `THREADS`.
+    ///
+    /// # Safety
+    /// The row has its elements.
+    #[inline(always)]
+    pub(super) unsafe fn load<G: Gpu, const VECTORS: usize>(
+        &self,
+        gpu: G,
+        skipped: u32,
+    ) -> Held<T, V, THREADS, VECTORS> {
+        let absent = [T::from_f32(gpu, ABSENT); V];
+        // SAFETY: the sizes are equal, and every bit pattern of a `Scalar` is valid.
+        let mut words: [[u32; WORDS]; VECTORS] = [unsafe { transmute_copy(&absent) }; VECTORS];
+        let first = self.first + skipped * V as u32;
+        let vectors = self.vectors.saturating_sub(skipped);
+        let from = self.row.add(first as usize);
+        for (i, words) in words.iter_mut().enumerate() {
+            if i as u32 * THREADS < vectors {
+                let vector = from.add(i * THREADS as usize * V);
+                // SAFETY: the vector lies in the row. It is read as words: to unpack them here would wait for the load.
+                *words = unsafe { gpu.load_streaming(GlobalPtr::<u32>::from_address(vector.address())) };
+            }
+        }
+        Held { words, edge: ABSENT, edge_index: u32::MAX, first, vectors, values: PhantomData }
+    }
+
+    /// Loads the first tile, and the element before or after the row's vectors.
+    ///
+    /// # Safety
+    /// The row has its elements.
+    #[inline(always)]
+    pub(super) unsafe fn load_first<G: Gpu, const VECTORS: usize>(
+        &self,
+        gpu: G,
+    ) -> Held<T, V, THREADS, VECTORS> {
+        // SAFETY: as promised by the caller; the edge lies in the row.
+        unsafe {
+            let mut held = self.load(gpu, 0);
+            if self.edge[0] < self.edge[1] {
+                let [value] = gpu.load_streaming(self.row.add(self.edge[0] as usize));
+                (held.edge, held.edge_index) = (value.to_f32(gpu), self.edge[0]);
+            }
+            held
+        }
+    }
+}
+
+/// What a thread holds of a tile of a row.
 pub(super) struct Held<T, const V: usize, const THREADS: u32, const VECTORS: usize> {
     words: [[u32; WORDS]; VECTORS],
     edge: f32,
@@ -23,52 +106,9 @@ pub(super) struct Held<T, const V: usize, const THREADS: u32, const VECTORS: usi
     values: PhantomData<T>,
 }
 
-/// What is not there counts as −∞: it is not greater than anything, and adds nothing.
-const ABSENT: f32 = f32::NEG_INFINITY;
-
 impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize> Held<T, V, THREADS, VECTORS> {
-    /// Elements that a block holds, wherever the row starts.
+    /// Elements of a tile, beside edges.
     pub(super) const CAPACITY: u32 = THREADS * (V * VECTORS) as u32;
-
-    /// Loads the share of this thread, all at once.
-    ///
-    /// # Safety
-    /// `row` has `len` elements, at most [`CAPACITY`](Self::CAPACITY).
-    #[inline(always)]
-    pub(super) unsafe fn load<G: Gpu>(gpu: G, row: GlobalPtr<T>, len: u32) -> Self {
-        const {
-            assert!(size_of::<[T; V]>() == size_of::<[u32; WORDS]>(), "a vector is 16 bytes");
-            assert!(THREADS >= 2 * V as u32, "a thread for each element before and after the vectors");
-        }
-        let thread = gpu.thread_idx_x();
-        let misaligned = (row.address() / size_of::<T>() as u64) as u32 % V as u32;
-        let head = ((V as u32 - misaligned) % V as u32).min(len);
-        let whole = (len - head) / V as u32;
-        let tail = head + whole * V as u32;
-        let (edge_index, end) =
-            if thread < V as u32 { (thread, head) } else { (tail + thread - V as u32, len) };
-        let first = head + thread * V as u32;
-        let vectors = whole.saturating_sub(thread);
-
-        let absent = [T::from_f32(gpu, ABSENT); V];
-        // SAFETY: the sizes are equal, and every bit pattern of a `Scalar` is valid.
-        let mut words: [[u32; WORDS]; VECTORS] = [unsafe { transmute_copy(&absent) }; VECTORS];
-        let from = row.add(first as usize);
-        for (i, words) in words.iter_mut().enumerate() {
-            if i as u32 * THREADS < vectors {
-                let vector = from.add(i * THREADS as usize * V);
-                // SAFETY: the vector lies in the row. It is read as words: to unpack them here would wait for the load.
-                *words = unsafe { gpu.load_streaming(GlobalPtr::<u32>::from_address(vector.address())) };
-            }
-        }
-        let (mut edge, mut index) = (ABSENT, u32::MAX);
-        if edge_index < end {
-            // SAFETY: the element lies in the row.
-            let [value] = unsafe { gpu.load_streaming(row.add(edge_index as usize)) };
-            (edge, index) = (value.to_f32(gpu), edge_index);
-        }
-        Self { words, edge, edge_index: index, first, vectors, values: PhantomData }
-    }
 
     #[inline(always)]
     fn numbers<G: Gpu>(gpu: G, words: &[u32; WORDS]) -> [f32; V] {
@@ -82,8 +122,9 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize> H
     pub(super) fn greatest<G: Gpu>(&self, gpu: G) -> f32 {
         let mut greatest = self.edge;
         for words in &self.words {
-            for number in Self::numbers(gpu, words) {
-                greatest = greatest.max(number);
+            let numbers = Self::numbers(gpu, words);
+            for number in &numbers {
+                greatest = greatest.max(*number);
             }
         }
         greatest
@@ -94,11 +135,34 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize> H
     pub(super) fn sum<G: Gpu>(&self, gpu: G, m: f32, scale: f32) -> f32 {
         let mut sum = gpu.exp2_approx((self.edge - m) * scale);
         for words in &self.words {
-            for number in Self::numbers(gpu, words) {
-                sum += gpu.exp2_approx((number - m) * scale);
+            let numbers = Self::numbers(gpu, words);
+            for number in &numbers {
+                sum += gpu.exp2_approx((*number - m) * scale);
             }
         }
         sum
+    }
+
+    /// How many of the thread's numbers reach a bar; only those whose bit of `among` is set, where that is less than all. Indices
+    /// of the row begin with `first`.
+    #[inline(always)]
+    pub(super) fn reach<G: Gpu>(&self, gpu: G, bar: Bar, first: u32, among: Option<u32>) -> u32 {
+        let mut reach = 0;
+        if self.edge_index != u32::MAX {
+            reach += u32::from(bar.from(first).is_reached(self.edge, self.edge_index as i32));
+        }
+        let bar = bar.from(first + self.first);
+        for i in 0..VECTORS {
+            if i as u32 * THREADS < self.vectors {
+                let numbers = Self::numbers(gpu, &self.words[i]);
+                for (j, &number) in numbers.iter().enumerate() {
+                    let counts = among.is_none_or(|bits| bits >> (i * V + j) & 1 == 1);
+                    let index = i as i32 * THREADS as i32 * V as i32 + j as i32;
+                    reach += u32::from(counts & bar.is_reached(number, index));
+                }
+            }
+        }
+        reach
     }
 
     /// Each number that is there, with its index in the row.
@@ -107,10 +171,11 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize> H
         if self.edge_index != u32::MAX {
             work(self.edge, self.edge_index);
         }
-        for (i, words) in self.words.iter().enumerate() {
+        for i in 0..VECTORS {
             if i as u32 * THREADS < self.vectors {
                 let first = self.first + i as u32 * THREADS * V as u32;
-                for (j, number) in Self::numbers(gpu, words).into_iter().enumerate() {
+                let numbers = Self::numbers(gpu, &self.words[i]);
+                for (j, &number) in numbers.iter().enumerate() {
                     work(number, first + j as u32);
                 }
             }

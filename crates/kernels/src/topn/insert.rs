@@ -3,7 +3,7 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{Gpu, SharedPtr};
 
-use super::held::Held;
+use super::held::{Held, Share};
 use super::key::key;
 use super::part::Part;
 use super::{Method, Tile, TopNArgs, block, output};
@@ -39,7 +39,8 @@ where
     unsafe fn run<G: Gpu>(gpu: G, args: TopNArgs<T>) {
         let part = Part::of(gpu, &args);
         // SAFETY: the chunk has as many elements, and the host chose a kernel that holds them.
-        let held = unsafe { Held::<T, V, THREADS, VECTORS>::load(gpu, part.values, part.len) };
+        let held: Held<T, V, THREADS, VECTORS> =
+            unsafe { Share::<T, V, THREADS>::of(gpu, part.values, part.len).load_first(gpu) };
         let max = |a: [f32; 2], b: [f32; 2]| [a[0].max(b[0]), 0.0];
         block::give(gpu, 0, [held.greatest(gpu), 0.0], max);
         gpu.sync_threads();

@@ -34,6 +34,63 @@ pub(super) fn index_of(key: u64) -> u32 {
     !(key as u32)
 }
 
+/// The least bar: every key reaches it.
+pub(super) const LEAST: u64 = 0x007f_ffff << 32;
+
+/// A bar of keys, as numbers are compared with it. A key for each number that is held, to be compared again and again, would take
+/// the registers of two more of them.
+#[derive(Clone, Copy)]
+pub(super) struct Bar {
+    number: f32,
+    /// What is greater than the number, or NaN, reaches the bar below this index.
+    greater: u32,
+    /// What is equal to the number, below this one.
+    equal: u32,
+}
+
+impl Bar {
+    /// The bar at this key, or at what is between keys; not below [`LEAST`].
+    #[inline(always)]
+    pub(super) fn at(key: u64) -> Self {
+        let (high, below) = ((key >> 32) as u32, (!(key as u32)).saturating_add(1));
+        let infinity = ordered(f32::INFINITY);
+        if high <= infinity {
+            Self { number: number(high), greater: u32::MAX, equal: below }
+        } else {
+            // Only NaN reaches it.
+            let below = if high == u32::MAX { below } else { u32::MAX };
+            Self { number: f32::INFINITY, greater: below, equal: 0 }
+        }
+    }
+
+    /// The same for indices from `first` on, as they are counted from there.
+    #[inline(always)]
+    pub(super) fn from(self, first: u32) -> Relative {
+        let relative = |end: u32| {
+            let relative = i64::from(end) - i64::from(first);
+            relative.clamp(i32::MIN.into(), i32::MAX.into()) as i32
+        };
+        Relative { number: self.number, greater: relative(self.greater), equal: relative(self.equal) }
+    }
+}
+
+/// A [`Bar`] for indices that are counted from some place on.
+#[derive(Clone, Copy)]
+pub(super) struct Relative {
+    number: f32,
+    greater: i32,
+    equal: i32,
+}
+
+impl Relative {
+    /// Whether the number of this index reaches it.
+    #[inline(always)]
+    pub(super) fn is_reached(self, x: f32, index: i32) -> bool {
+        let is_greater = x > self.number || x.is_nan();
+        is_greater & (index < self.greater) | (x == self.number) & (index < self.equal)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,5 +116,23 @@ mod tests {
             assert_eq!((value_of(key), index_of(key)), (x, 12_345));
         }
         assert!(value_of(key(-f32::NAN, 0)).is_nan());
+    }
+
+    #[test]
+    fn a_bar_is_reached_by_the_keys_that_reach_it() {
+        let inf = f32::INFINITY;
+        let numbers =
+            [f32::NAN, -f32::NAN, inf, f32::MAX, 1.0, 1e-44, 0.0, -0.0, -1e-44, -1.0, f32::MIN, -inf];
+        let keys = || numbers.iter().flat_map(|&x| [0, 1, 700, 701, u32::MAX - 1].map(|index| (x, index)));
+        for bar in
+            keys().flat_map(|(x, index)| [0, 1].map(|off| key(x, index).saturating_add(off))).chain([LEAST])
+        {
+            for (x, index) in keys() {
+                let first = index - index.min(5);
+                let relative = Bar::at(bar).from(first);
+                let is_reached = relative.is_reached(x, (index - first) as i32);
+                assert_eq!(is_reached, key(x, index) >= bar, "{x} at {index}, {bar:x}");
+            }
+        }
     }
 }

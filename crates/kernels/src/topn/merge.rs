@@ -1,7 +1,8 @@
 //! One list of several.
 use lacuna_gpu::{GlobalPtr, Gpu};
 
-use super::output::{Output, Row, base};
+use super::output::{Output, Row};
+use super::sums::of_parts;
 use super::{Method, Tile};
 use crate::Kernel;
 
@@ -51,12 +52,14 @@ impl Kernel for Merge {
         let item = gpu.block_idx_x() * Self::THREADS + gpu.thread_idx_x();
         let row = gpu.block_idx_y() as usize;
         let lists = args.keys.add(row * args.chunks as usize * args.n as usize);
+        let sums = args.sums.add(2 * row * args.chunks as usize);
+        // SAFETY: each chunk has its greatest value and its sum.
+        let [greatest, sum] = unsafe { of_parts(gpu, args.output.exponent_scale, sums, args.chunks) };
         let (own, own_place) = (item / args.n, item % args.n);
         if own >= args.chunks || own_place >= args.len(own) {
             return;
         }
-        // SAFETY: each list has as many keys as its chunk's length and n allow; each chunk has a greatest value and a sum. A
-        // place of the result is that of one key.
+        // SAFETY: each list has as many keys as its chunk's length and n allow. A place of the result is that of one key.
         unsafe {
             let [key] = gpu.load_readonly(lists.add(item as usize));
             let mut place = own_place;
@@ -70,7 +73,6 @@ impl Kernel for Merge {
                 list += 1;
             }
             if place < args.n {
-                let (greatest, sum) = joined(gpu, &args, row);
                 let output = Row::of(gpu, &args.output, greatest, sum);
                 output.write(gpu, row * args.n as usize + place as usize, key);
                 if place == 0 {
@@ -95,27 +97,4 @@ unsafe fn greater<G: Gpu>(gpu: G, list: GlobalPtr<u64>, len: u32, key: u64) -> u
         if other > key { low = middle + 1 } else { high = middle }
     }
     low
-}
-
-/// The greatest value of a row, and its sum, from those of its chunks.
-///
-/// # Safety
-/// The arguments have them.
-#[inline(always)]
-unsafe fn joined<G: Gpu>(gpu: G, args: &MergeArgs, row: usize) -> (f32, f32) {
-    let sums = args.sums.add(2 * row * args.chunks as usize);
-    let mut greatest = f32::NEG_INFINITY;
-    let mut sum = 0.0;
-    // SAFETY: as promised by the caller.
-    unsafe {
-        for chunk in 0..args.chunks {
-            let [own] = gpu.load_readonly(sums.add(2 * chunk as usize));
-            greatest = greatest.max(own);
-        }
-        for chunk in 0..args.chunks {
-            let [own, part] = gpu.load_readonly(sums.add(2 * chunk as usize));
-            sum += part * gpu.exp2_approx((own - base(greatest)) * args.output.exponent_scale);
-        }
-    }
-    (greatest, sum)
 }

@@ -13,13 +13,17 @@
 //! are equal, so that the result is one and the same however they were gathered. A bar that too many reach, which takes many
 //! equal values, is raised bit by bit over whole keys until they fit.
 //!
-//! Long rows, and few rows, are cut into chunks: a block a chunk writes a sorted list and its m and Σ, and [`Merge`] makes one
-//! of a row's lists.
+//! Longer rows are gone through tile by tile ([`Stream`]): the bar of the first tile lets few of the others through, and Σ is kept
+//! relative to the greatest so far. Few rows are cut into chunks, a block each, and [`Finish`] selects from what these gathered.
+//! Where N is too large for that, chunks are sorted lists, which [`Merge`] makes one.
 //!
 //! Source: Argueta, Chiang, *Accelerating Sparse Matrix Operations in Neural Networks on Graphics Processing Units* (ACL
 //! 2019), section 4.2: softmax and selection in one pass, on packed keys. Its own algorithm is [`Insert`].
 mod bar;
+mod beam;
 mod block;
+mod finish;
+mod first;
 mod held;
 mod insert;
 mod key;
@@ -28,12 +32,17 @@ mod output;
 mod part;
 mod select;
 mod sort;
+mod stream;
+mod sums;
 
+pub use beam::{Beam, BeamArgs};
+pub use finish::{Finish, FinishArgs};
 pub use insert::Insert;
 pub use merge::{Merge, MergeArgs};
 pub use output::{Form, Output};
 pub use part::TopNArgs;
 pub use select::Select;
+pub use stream::Stream;
 
 use crate::ValueType;
 
@@ -55,8 +64,14 @@ pub struct Tile {
 pub enum Method {
     /// Finds a bar, gathers what reaches it, sorts.
     Select,
+    /// Goes through a row of any length, and gathers what reaches a bar that rises.
+    Stream,
     /// Inserts each value into a sorted list by atomic maxima.
     Insert,
-    /// Makes one list of those of a row's chunks.
+    /// Makes one list of the sorted lists of a row's chunks.
     Merge,
+    /// Selects from what was gathered of a row's chunks.
+    Finish,
+    /// Makes the next beams of a search from what was found for each.
+    Beam,
 }

@@ -9,10 +9,13 @@ use super::output::{Output, Row};
 pub struct TopNArgs<T> {
     /// The first element of row 0; rows may start anywhere.
     pub logits: GlobalPtr<T>,
-    /// Where rows have several chunks: the list of each, n keys, of which as many are written as the chunk has elements.
+    /// Where rows have several chunks: the list of each, n keys, of which as many are written as the chunk has elements; for
+    /// [`Stream`](super::Stream) as many as it gathers.
     pub keys: GlobalMut<u64>,
     /// Likewise: the greatest value of each chunk, and its sum.
     pub sums: GlobalMut<f32>,
+    /// For [`Stream`](super::Stream) alone: the number of keys of each chunk.
+    pub counts: GlobalMut<u32>,
     /// Where rows are one chunk: the results.
     pub output: Output,
     /// Elements from row to row.
@@ -90,6 +93,35 @@ impl<T> Part<T> {
             }
             if thread == 0 {
                 row.write_log_sum(gpu, self.list);
+            }
+        }
+    }
+
+    /// Writes gathered keys as a list of their own, as they are, with room for `ROOM`.
+    ///
+    /// # Safety
+    /// As for [`write`](Self::write).
+    #[inline(always)]
+    pub(super) unsafe fn write_gathered<G: Gpu, const THREADS: u32, const ROOM: u32>(
+        &self,
+        gpu: G,
+        args: &TopNArgs<T>,
+        (keys, count): (SharedPtr<u64>, u32),
+        sums: [f32; 2],
+    ) {
+        let thread = gpu.thread_idx_x();
+        let list = args.keys.add(self.list * ROOM as usize);
+        let mut place = thread;
+        // SAFETY: as promised by the caller; each place is one thread's.
+        unsafe {
+            while place < count {
+                let key = gpu.shared_load::<u64, 1>(keys.add(place));
+                gpu.store(list.add(place as usize), key);
+                place += THREADS;
+            }
+            if thread == 0 {
+                gpu.store(args.sums.add(2 * self.list), sums);
+                gpu.store(args.counts.add(self.list), [count]);
             }
         }
     }

@@ -73,17 +73,19 @@ unsafe fn greater<G: Gpu>(gpu: G, run: SharedPtr<u64>, len: u32, key: u64) -> u3
 #[inline(always)]
 fn sorted<G: Gpu>(gpu: G, mut key: u64) -> u64 {
     let lane = gpu.lane_id();
-    for run in [2, 4, 8, 16, 32] {
-        for distance in [16, 8, 4, 2, 1] {
-            if distance < run {
-                let [high, low] = [(key >> 32) as u32, key as u32]
-                    .map(|word| gpu.warp_shuffle_xor(FULL_WARP, word, distance, WARP));
-                let other = u64::from(high) << 32 | u64::from(low);
-                let falls = lane & run == 0;
-                let is_first = lane & distance == 0;
-                key = if falls == is_first { key.max(other) } else { key.min(other) };
-            }
+    let mut run = 2;
+    while run <= WARP {
+        let mut distance = run / 2;
+        while distance > 0 {
+            let high = gpu.warp_shuffle_xor(FULL_WARP, (key >> 32) as u32, distance, WARP);
+            let low = gpu.warp_shuffle_xor(FULL_WARP, key as u32, distance, WARP);
+            let other = u64::from(high) << 32 | u64::from(low);
+            let falls = lane & run == 0;
+            let is_first = lane & distance == 0;
+            key = if falls == is_first { key.max(other) } else { key.min(other) };
+            distance /= 2;
         }
+        run *= 2;
     }
     key
 }

@@ -43,6 +43,14 @@ pub enum TopNAlgorithm {
         /// Chunks of a row, each of a block. Where there are several, a second launch merges what they found.
         chunks: u32,
     },
+    /// Blocks walk through a row of any length, or a chunk of it, tile by tile, and gather what reaches the bar of the first.
+    /// For N up to 512.
+    Stream {
+        /// Threads of a block.
+        threads: u32,
+        /// Chunks of a row, each of a block, up to 32. Where there are several, a second launch selects from what they gathered.
+        chunks: u32,
+    },
     /// The algorithm of the ACL 2019 paper: each value is inserted into a sorted list by atomic maxima. For a small N.
     Insert {
         /// Chunks of a row, as for [`Select`](Self::Select).
@@ -55,8 +63,8 @@ pub enum TopNAlgorithm {
 pub struct TopNChoice {
     /// Its entry point.
     pub entry: &'static str,
-    /// The entry point that merges the results of chunks, where a row has several.
-    pub merge: Option<&'static str>,
+    /// The entry point that makes results of those of the chunks, where a row has several.
+    pub finish: Option<&'static str>,
     /// The algorithm by which it can be asked for.
     pub algorithm: TopNAlgorithm,
     /// Threads of a block.
@@ -67,25 +75,27 @@ pub struct TopNChoice {
     pub chunk: u32,
     /// Chunks of a row.
     pub chunks: u32,
+    /// Places for the keys that a chunk finds.
+    pub room: u32,
     /// The chooser's cost, comparable within one problem only.
     pub cost: f64,
 }
 
 /// Chunks start at multiples of so many elements: where rows start at 16 bytes, so do they.
 const CHUNK_STEP: usize = 8;
-/// Rows are cut up to this far below what a block holds.
-const MAX_CUTS: u32 = 5;
+/// Rows are cut into as few chunks as can be, and into powers of two times as many, so many ways in all.
+const CUTS: u32 = 6;
+/// The most chunks of a row from which [`Stream`](TopNAlgorithm::Stream) gathers: a lane each.
+const MAX_PARTS: usize = 32;
 
 /// The kernels and cuts that can do this problem, the best first.
 pub fn choose_topn(problem: &TopNProblem) -> Vec<TopNChoice> {
     let mut choices: Vec<TopNChoice> = Vec::new();
     for entry in able(problem) {
-        for halvings in 0..MAX_CUTS {
-            let least = problem.columns.div_ceil(longest(&entry.tile, problem.n));
-            let choice = cut(problem, entry, least << halvings);
-            if let Some(choice) =
-                choice.filter(|choice| choices.iter().all(|known| known.algorithm != choice.algorithm))
-            {
+        let least = problem.columns.div_ceil(longest(&entry.tile, problem.n).max(1));
+        let cuts = (0..CUTS).filter_map(|doublings| cut(problem, entry, least << doublings));
+        for choice in cuts {
+            if choices.iter().all(|known| known.algorithm != choice.algorithm) {
                 choices.push(choice);
             }
         }
@@ -98,7 +108,9 @@ pub fn choose_topn(problem: &TopNProblem) -> Vec<TopNChoice> {
 pub(super) fn find(problem: &TopNProblem, wanted: TopNAlgorithm) -> Option<TopNChoice> {
     let chunks = match wanted {
         TopNAlgorithm::Auto => return choose_topn(problem).into_iter().next(),
-        TopNAlgorithm::Select { chunks, .. } | TopNAlgorithm::Insert { chunks } => chunks,
+        TopNAlgorithm::Select { chunks, .. }
+        | TopNAlgorithm::Stream { chunks, .. }
+        | TopNAlgorithm::Insert { chunks } => chunks,
     };
     able(problem)
         .filter_map(|entry| cut(problem, entry, chunks as usize))
@@ -111,35 +123,52 @@ fn able(problem: &TopNProblem) -> impl Iterator<Item = &'static Entry<Tile>> {
     entries::topn().iter().filter(move |entry| entry.tile.value == Some(value) && entry.runs_on(sm))
 }
 
-/// The longest chunk that the kernel can do: it holds it, and has room for all of it that may be wanted.
+/// The longest chunk that the kernel can do: it holds it, and has room for all of it that may be wanted. 0 where it cannot.
 fn longest(tile: &Tile, n: usize) -> usize {
-    let longest = if n > tile.most as usize { tile.capacity.min(tile.most) } else { tile.capacity };
+    let has_room = n <= tile.most as usize;
+    let longest = match tile.method {
+        Method::Stream => {
+            if has_room {
+                u32::MAX
+            } else {
+                0
+            }
+        }
+        _ if has_room => tile.capacity,
+        _ => tile.capacity.min(tile.most),
+    };
     longest as usize / CHUNK_STEP * CHUNK_STEP
 }
 
 /// Rows in about so many chunks, for this kernel; `None` where they do not fit, or chunks would be hardly longer than N.
 fn cut(problem: &TopNProblem, entry: &Entry<Tile>, chunks: usize) -> Option<TopNChoice> {
     let &Entry { name, threads, shared_bytes, tile, .. } = entry;
+    let longest = longest(&tile, problem.n);
     let chunk = problem.columns.div_ceil(chunks.max(1)).next_multiple_of(CHUNK_STEP);
     let chunks = problem.columns.div_ceil(chunk);
-    let is_needed = problem.columns > longest(&tile, problem.n);
-    if chunk > longest(&tile, problem.n) || chunks > 1 && !is_needed && chunk < 2 * problem.n.max(64) {
+    let is_needed = problem.columns > longest;
+    let too_many = tile.method == Method::Stream && chunks > MAX_PARTS;
+    if chunk > longest || too_many || chunks > 1 && !is_needed && chunk < 2 * problem.n.max(64) {
         return None;
     }
     let (chunk, chunks) = (u32::try_from(chunk).ok()?, u32::try_from(chunks).ok()?);
-    let algorithm = match tile.method {
-        Method::Select => TopNAlgorithm::Select { threads, capacity: tile.capacity, chunks },
-        Method::Insert => TopNAlgorithm::Insert { chunks },
-        Method::Merge => return None,
+    let (algorithm, next, room) = match tile.method {
+        Method::Select => {
+            let algorithm = TopNAlgorithm::Select { threads, capacity: tile.capacity, chunks };
+            (algorithm, Method::Merge, problem.n as u32)
+        }
+        Method::Stream => (TopNAlgorithm::Stream { threads, chunks }, Method::Finish, 2 * tile.most),
+        Method::Insert => (TopNAlgorithm::Insert { chunks }, Method::Merge, problem.n as u32),
+        Method::Merge | Method::Finish | Method::Beam => return None,
     };
-    let merge = (chunks > 1).then(|| merge().name);
+    let finish = (chunks > 1).then(|| of_method(next).name);
     let cost = cost(problem, entry, chunk, chunks);
-    Some(TopNChoice { entry: name, merge, algorithm, threads, shared_bytes, chunk, chunks, cost })
+    Some(TopNChoice { entry: name, finish, algorithm, threads, shared_bytes, chunk, chunks, room, cost })
 }
 
-/// The kernel that merges lists.
-pub(super) fn merge() -> &'static Entry<Tile> {
-    entries::topn().iter().find(|entry| entry.tile.method == Method::Merge).expect("the list has it")
+/// The kernel of this method, of which there is one.
+pub(super) fn of_method(method: Method) -> &'static Entry<Tile> {
+    entries::topn().iter().find(|entry| entry.tile.method == method).expect("the list has it")
 }
 
 /// Cycles of a launch.
@@ -154,10 +183,16 @@ const DOUBLING: f64 = 250.0;
 const VALUE: f64 = 12.0 / 128.0;
 /// Cycles of a multiprocessor for one atomic maximum of the warps.
 const INSERTION: f64 = 4.0;
-/// Threads at work on a multiprocessor.
+/// Threads at work on a multiprocessor, as the registers of most kernels allow them.
 const THREADS: f64 = 1024.0;
+/// The same of kernels that hold 40 values a thread, and of those that walk.
+const THREADS_OF_LARGE: f64 = 768.0;
+const THREADS_OF_WALKS: f64 = 512.0;
 /// Bytes that memory moves in a cycle for each multiprocessor: 4.3 TB/s over 132 of 1.98 GHz.
 const BYTES: f64 = 16.5;
+
+/// Cycles of a block from one tile of a walk to the next.
+const TILE: f64 = 700.0;
 
 /// Cycles for all rows. Only comparisons count.
 fn cost(problem: &TopNProblem, entry: &Entry<Tile>, chunk: u32, chunks: u32) -> f64 {
@@ -165,20 +200,33 @@ fn cost(problem: &TopNProblem, entry: &Entry<Tile>, chunk: u32, chunks: u32) -> 
     let blocks = problem.rows as f64 * f64::from(chunks);
     let multiprocessors = f64::from(problem.multiprocessors);
     let sorted = (1.25 * n.min(chunk)).max(32.0);
+    let sorting = (1.0 + (sorted / 32.0).log2().ceil()) * DOUBLING * (sorted / threads).max(1.0);
+    let capacity = f64::from(entry.tile.capacity);
     let selecting = match entry.tile.method {
         Method::Insert => chunk * (2.0 + n) / 4.0 * INSERTION,
-        _ => BAR + (1.0 + (sorted / 32.0).log2().ceil()) * DOUBLING * (sorted / threads).max(1.0),
+        // What is gathered of several chunks is sorted later.
+        Method::Stream if chunks > 1 => BAR + (2.0 * chunk / capacity).ceil() * TILE,
+        Method::Stream => BAR + (2.0 * chunk / capacity).ceil() * TILE + sorting,
+        _ => BAR + capacity * VALUE + sorting,
     };
     // A block that waits lets others work.
-    let resident = (THREADS / threads).floor().max(1.0);
-    let held = f64::from(entry.tile.capacity) * VALUE;
-    let block = LOAD + selecting + held;
-    let at_once = multiprocessors * resident;
-    let waves = (blocks / at_once).ceil().max(1.0);
-    let bytes = blocks * chunk * f64::from(problem.value.bytes()) / multiprocessors;
-    let busy = (blocks / multiprocessors).ceil() * held + bytes / BYTES;
-    let merging = if chunks > 1 { LAUNCH + LOAD + f64::from(chunks) * (n.log2() + 1.0) * 40.0 } else { 0.0 };
-    LAUNCH + (waves * block).max(busy) + 0.5 * (waves * block).min(busy) + merging
+    let block = LOAD + selecting;
+    let resident = match entry.tile.method {
+        Method::Stream => THREADS_OF_WALKS,
+        _ if capacity > 32.0 * threads => THREADS_OF_LARGE,
+        _ => THREADS,
+    };
+    let at_once = multiprocessors * (resident / threads).floor().max(1.0);
+    let waves = (blocks / at_once).ceil().max(1.0) * block;
+    let bytes = chunk * f64::from(problem.value.bytes());
+    let each = (blocks / multiprocessors).ceil().max(1.0);
+    let busy = each * (bytes / BYTES).max(chunk.max(capacity.min(chunk * 2.0)) * VALUE);
+    let finishing = match entry.tile.method {
+        _ if chunks == 1 => 0.0,
+        Method::Stream => LAUNCH + LOAD + BAR + sorting,
+        _ => LAUNCH + LOAD + f64::from(chunks) * (n.log2() + 1.0) * 40.0,
+    };
+    LAUNCH + waves.max(busy) + 0.5 * waves.min(busy) + finishing
 }
 
 #[cfg(test)]
@@ -194,7 +242,7 @@ mod tests {
         for n in [10, 100, 400] {
             let choice = best(1024, 10_240, n);
             assert_eq!(
-                (choice.entry, choice.chunks, choice.merge),
+                (choice.entry, choice.chunks, choice.finish),
                 ("topn_f32_t256_v10", 1, None),
                 "N = {n}"
             );
@@ -202,10 +250,13 @@ mod tests {
     }
 
     #[test]
-    fn long_rows_are_cut() {
+    fn long_rows_are_walked_through_in_parts_that_fill_the_gpu() {
         let choice = best(64, 151_936, 50);
-        assert!(choice.chunks >= 15 && choice.merge == Some("topn_merge"), "{choice:?}");
+        assert_eq!((choice.entry, choice.finish), ("topn_f32_stream_t256_v4", Some("topn_finish")));
+        assert!((4..=8).contains(&choice.chunks), "{choice:?}");
         assert!(choice.chunk * (choice.chunks - 1) < 151_936 && choice.chunk * choice.chunks >= 151_936);
+        assert!((15..=32).contains(&best(1, 151_936, 50).chunks));
+        assert_eq!(best(1024, 151_936, 50).chunks, 1);
     }
 
     #[test]
@@ -220,7 +271,7 @@ mod tests {
                     assert!(!choices.is_empty(), "{problem:?}");
                     for choice in choices {
                         assert_eq!(find(&problem, choice.algorithm), Some(choice), "{problem:?}");
-                        assert_eq!(choice.merge.is_some(), choice.chunks > 1);
+                        assert_eq!(choice.finish.is_some(), choice.chunks > 1);
                     }
                 }
             }

@@ -1,8 +1,10 @@
-//! The N greatest values of each row, as probabilities of its softmax.
+//! The N greatest values of each row, as probabilities of its softmax; and beam search, which is made of that.
+mod beam;
 mod choose;
 mod options;
 mod plan;
 
+pub use beam::{BeamSearch, BeamState};
 pub use choose::{TopNAlgorithm, TopNChoice, TopNProblem, choose_topn};
 pub use options::{TopNOptions, TopNOutput};
 pub use plan::TopN;

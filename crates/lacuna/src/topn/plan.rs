@@ -3,10 +3,10 @@ use std::marker::PhantomData;
 use std::ptr;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
-use lacuna_kernels::topn::{MergeArgs, Output, TopNArgs};
+use lacuna_kernels::topn::{FinishArgs, MergeArgs, Method, Output, TopNArgs};
 
-use super::choose::{choose_topn, find, merge};
-use super::{OPERATION, TopNChoice, TopNOptions, TopNProblem};
+use super::choose::{choose_topn, find, of_method};
+use super::{OPERATION, TopNAlgorithm, TopNChoice, TopNOptions, TopNProblem};
 use crate::backend::Launch;
 use crate::layout::{Layout, Strides};
 use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
@@ -51,9 +51,27 @@ pub struct TopN<T: Value = f32> {
     logits: Layout,
     results: Layout,
     choice: TopNChoice,
-    /// Where rows are cut: the lists of the chunks, and their greatest values and sums.
-    workspace: Option<(Buffer<u64>, Buffer<f32>)>,
+    workspace: Option<Workspace>,
     values: PhantomData<T>,
+}
+
+/// What chunks of rows find.
+#[derive(Debug)]
+struct Workspace {
+    /// A list for each chunk of each row.
+    keys: Buffer<u64>,
+    /// The greatest value of each chunk, and its sum.
+    sums: Buffer<f32>,
+    /// The keys of each list.
+    counts: Buffer<u32>,
+}
+
+/// Its addresses; 0 where there is none.
+#[derive(Clone, Copy, Default)]
+struct Lists {
+    keys: u64,
+    sums: u64,
+    counts: u64,
 }
 
 impl<T: Value> TopN<T> {
@@ -117,17 +135,19 @@ impl<T: Value> TopN<T> {
             ),
         })?;
         let chunks = choice.chunks as usize;
-        let lists = chunks.saturating_mul(n);
-        if lists > MAX_GRID_X {
+        let places = chunks.saturating_mul(choice.room as usize);
+        if places > MAX_GRID_X {
             let what = "N times the chunks of a row";
-            return Err(Error::TooLarge { what, limit: MAX_GRID_X as u64, got: lists as u64 });
+            return Err(Error::TooLarge { what, limit: MAX_GRID_X as u64, got: places as u64 });
         }
-        let workspace = (chunks > 1)
-            .then(|| -> Result<_> {
-                let keys = device.uninitialized(lists.saturating_mul(rows))?;
-                Ok((keys, device.uninitialized(2 * chunks * rows)?))
-            })
-            .transpose()?;
+        let workspace = if chunks > 1 {
+            let keys = device.uninitialized(places.saturating_mul(rows))?;
+            let (sums, counts) =
+                (device.uninitialized(2 * chunks * rows)?, device.uninitialized(chunks * rows)?);
+            Some(Workspace { keys, sums, counts })
+        } else {
+            None
+        };
         let device = device.clone();
         let values = PhantomData;
         Ok(Self { device, problem, options, exponent_scale, logits, results, choice, workspace, values })
@@ -145,7 +165,9 @@ impl<T: Value> TopN<T> {
 
     /// Bytes of device memory that the plan holds.
     pub fn workspace_bytes(&self) -> usize {
-        self.workspace.as_ref().map_or(0, |(keys, sums)| 8 * keys.len() + 4 * sums.len())
+        self.workspace
+            .as_ref()
+            .map_or(0, |lists| 8 * lists.keys.len() + 4 * (lists.sums.len() + lists.counts.len()))
     }
 
     /// The least number of logits: rows × columns, but for the gap of a row stride after the last row.
@@ -198,44 +220,62 @@ impl<T: Value> TopN<T> {
         indices: SliceMut<'_, u32>,
         log_sums: Option<SliceMut<'_, f32>>,
     ) -> Result<()> {
-        let TopNProblem { rows, columns, n, .. } = self.problem;
-        self.device.expect_same(OPERATION, "the stream", stream.device())?;
-        self.device.expect_same(OPERATION, LOGITS, logits.device())?;
         self.device.expect_same(OPERATION, "the values", values.device())?;
         self.device.expect_same(OPERATION, "the indices", indices.device())?;
-        self.logits.check(LOGITS, logits.len())?;
         self.results.check("the values", values.len())?;
         self.results.check("the indices", indices.len())?;
         if let Some(log_sums) = &log_sums {
-            let what = "the log-sum-exps";
+            let (what, expected) = ("the log-sum-exps", self.problem.rows);
             self.device.expect_same(OPERATION, what, log_sums.device())?;
-            if log_sums.len() != rows {
+            if log_sums.len() != expected {
                 let (shape, got) = ("one a row".into(), log_sums.len());
-                return Err(Error::Length { operation: OPERATION, what, shape, expected: rows, got });
+                return Err(Error::Length { operation: OPERATION, what, shape, expected, got });
             }
         }
-        let log_sums_address = log_sums.as_ref().map(SliceMut::address);
+        let log_sums = log_sums.map(|log_sums| log_sums.address());
+        self.launches(stream, logits, [values.address(), indices.address()], log_sums)
+    }
+
+    /// As [`run`](Self::run), to values and indices at these addresses, which have room and are nobody else's.
+    pub(super) fn run_to(
+        &self,
+        stream: &Stream,
+        logits: Slice<'_, T>,
+        values: u64,
+        indices: u64,
+    ) -> Result<()> {
+        self.launches(stream, logits, [values, indices], None)
+    }
+
+    fn launches(
+        &self,
+        stream: &Stream,
+        logits: Slice<'_, T>,
+        [values, indices]: [u64; 2],
+        log_sums: Option<u64>,
+    ) -> Result<()> {
+        let TopNProblem { rows, columns, n, .. } = self.problem;
+        self.device.expect_same(OPERATION, "the stream", stream.device())?;
+        self.device.expect_same(OPERATION, LOGITS, logits.device())?;
+        self.logits.check(LOGITS, logits.len())?;
         let output = |row: usize| Output {
-            values: GlobalMut::<f32>::from_address(values.address()).add(row * n),
-            indices: GlobalMut::<u32>::from_address(indices.address()).add(row * n),
-            log_sums: GlobalMut::<f32>::from_address(log_sums_address.unwrap_or(0)).add(row),
+            values: GlobalMut::<f32>::from_address(values).add(row * n),
+            indices: GlobalMut::<u32>::from_address(indices).add(row * n),
+            log_sums: GlobalMut::<f32>::from_address(log_sums.unwrap_or(0)).add(row),
             exponent_scale: self.exponent_scale,
             form: self.options.output.form() as u32,
-            has_log_sums: log_sums_address.is_some().into(),
+            has_log_sums: log_sums.is_some().into(),
         };
-        let (keys, sums) = self
-            .workspace
-            .as_ref()
-            .map_or((0, 0), |(keys, sums)| (keys.as_slice().address(), sums.as_slice().address()));
-        let TopNChoice { entry, threads, shared_bytes, chunk, chunks, .. } = self.choice;
-        let list = chunks as usize * n;
+        let lists = self.lists();
+        let TopNChoice { entry, threads, shared_bytes, chunk, chunks, room, .. } = self.choice;
         let at_once = MAX_GRID_X / chunks as usize;
         for first in (0..rows).step_by(at_once) {
             let args = TopNArgs {
                 logits: GlobalPtr::<T::Device>::from_address(logits.address())
                     .add(first * self.logits.stride),
-                keys: GlobalMut::<u64>::from_address(keys).add(first * list),
-                sums: GlobalMut::<f32>::from_address(sums).add(2 * first * chunks as usize),
+                keys: GlobalMut::from_address(lists.keys).add(first * (chunks * room) as usize),
+                sums: GlobalMut::from_address(lists.sums).add(2 * first * chunks as usize),
+                counts: GlobalMut::from_address(lists.counts).add(first * chunks as usize),
                 output: output(first),
                 row_stride: self.logits.stride as u64,
                 columns: columns as u32,
@@ -252,23 +292,30 @@ impl<T: Value> TopN<T> {
                 args_pointer: ptr::from_ref(&args).cast(),
             })?;
         }
-        if self.choice.merge.is_none() {
-            return Ok(());
+        match self.choice.algorithm {
+            _ if chunks == 1 => Ok(()),
+            TopNAlgorithm::Stream { .. } => self.finish(stream, lists, output),
+            _ => self.merge(stream, lists, output),
         }
-        let merge = merge();
+    }
+
+    /// Makes results of sorted lists.
+    fn merge(&self, stream: &Stream, lists: Lists, output: impl Fn(usize) -> Output) -> Result<()> {
+        let (rows, n, chunks) = (self.problem.rows, self.problem.n, self.choice.chunks);
+        let merge = of_method(Method::Merge);
         for first in (0..rows).step_by(MAX_GRID_Y) {
             let args = MergeArgs {
-                keys: GlobalPtr::<u64>::from_address(keys).add(first * list),
-                sums: GlobalPtr::<f32>::from_address(sums).add(2 * first * chunks as usize),
+                keys: GlobalPtr::from_address(lists.keys).add(first * chunks as usize * n),
+                sums: GlobalPtr::from_address(lists.sums).add(2 * first * chunks as usize),
                 output: output(first),
-                columns: columns as u32,
-                chunk,
+                columns: self.problem.columns as u32,
+                chunk: self.choice.chunk,
                 chunks,
                 n: n as u32,
             };
             stream.launch(&Launch {
                 entry: merge.name,
-                grid: [(list as u32).div_ceil(merge.threads), MAX_GRID_Y.min(rows - first) as u32, 1],
+                grid: [(chunks * n as u32).div_ceil(merge.threads), MAX_GRID_Y.min(rows - first) as u32, 1],
                 threads: merge.threads,
                 shared_bytes: merge.shared_bytes,
                 args: &args,
@@ -276,5 +323,39 @@ impl<T: Value> TopN<T> {
             })?;
         }
         Ok(())
+    }
+
+    /// Makes results of what was gathered.
+    fn finish(&self, stream: &Stream, lists: Lists, output: impl Fn(usize) -> Output) -> Result<()> {
+        let TopNChoice { chunks, room, .. } = self.choice;
+        let finish = of_method(Method::Finish);
+        for first in (0..self.problem.rows).step_by(MAX_GRID_X) {
+            let args = FinishArgs {
+                keys: GlobalPtr::from_address(lists.keys).add(first * (chunks * room) as usize),
+                counts: GlobalPtr::from_address(lists.counts).add(first * chunks as usize),
+                sums: GlobalPtr::from_address(lists.sums).add(2 * first * chunks as usize),
+                output: output(first),
+                room,
+                chunks,
+                n: self.problem.n as u32,
+            };
+            stream.launch(&Launch {
+                entry: finish.name,
+                grid: [MAX_GRID_X.min(self.problem.rows - first) as u32, 1, 1],
+                threads: finish.threads,
+                shared_bytes: finish.shared_bytes,
+                args: &args,
+                args_pointer: ptr::from_ref(&args).cast(),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn lists(&self) -> Lists {
+        self.workspace.as_ref().map_or_else(Lists::default, |Workspace { keys, sums, counts }| Lists {
+            keys: keys.as_slice().address(),
+            sums: sums.as_slice().address(),
+            counts: counts.as_slice().address(),
+        })
     }
 }

@@ -7,13 +7,20 @@ mod documents;
 mod factors;
 #[path = "../../examples/lda/matching.rs"]
 mod matching;
+#[path = "../../examples/beam_search/model.rs"]
+mod model;
+#[path = "../../examples/beam_search/plain.rs"]
+mod plain;
 #[path = "../../examples/factor_analysis/data.rs"]
 mod ratings;
+#[path = "../../examples/beam_search/search.rs"]
+mod search;
 #[path = "../../examples/common/side.rs"]
 mod side;
 #[path = "../../examples/lda/solver.rs"]
 mod topics;
 
+mod beam_search;
 mod factor_analysis;
 mod lda;
 mod views;

@@ -1,0 +1,126 @@
+//! Of the first tile of a row, what may be among its greatest.
+use lacuna_gpu::{Gpu, SharedPtr};
+
+use super::held::Held;
+use super::key::{Bar, key, number, ordered};
+use super::part::Part;
+use super::{bar, block};
+use crate::DeviceValue;
+
+/// A bar, as the bits of an ordered number, that at least `n` values of the tile reach: found among the threads' own greatest where
+/// they are enough, else among all. `ends` are the thread's own greatest, the block's, and the least that a thread has as its own.
+#[inline(always)]
+pub(super) fn bar<G: Gpu, T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize>(
+    gpu: G,
+    n: u32,
+    room: u32,
+    held: &Held<T, V, THREADS, VECTORS>,
+    ends: [f32; 3],
+) -> u32 {
+    let [own, high, low] = ends.map(ordered);
+    if n <= THREADS / 4 * 3 {
+        // The greatest of N threads are N values.
+        let first = high - (high - low) / 2;
+        bar::between(low, high, first, n, n + n / 8 + 4, |bar, _| gpu.sync_threads_count(own >= bar))
+    } else {
+        let lowest = ordered(f32::NEG_INFINITY);
+        bar::between(lowest, high, low, n, room.min(n + n / 4), |bar, step| {
+            let (bar, mut reach) = (number(bar), 0);
+            held.for_each(gpu, |x, _| reach += u32::from(x >= bar));
+            block::total::<G, THREADS>(gpu, step, reach)
+        })
+    }
+}
+
+/// Keys in shared memory.
+#[derive(Clone, Copy)]
+pub(super) struct Gathered {
+    /// How many.
+    pub(super) count: u32,
+    /// A bar that they all reach.
+    pub(super) bar: u64,
+    /// What counts them.
+    pub(super) counter: SharedPtr<u32>,
+}
+
+/// Gathers what reaches `bar`; if that is more than there is room for, or the row has NaN, as `sum` tells, what reaches a higher
+/// bar, found among all keys.
+///
+/// # Safety
+/// The counters 0 and 1 are 0, by a store before the last barrier, and used here alone.
+#[inline(always)]
+pub(super) unsafe fn gather<
+    G: Gpu,
+    T: DeviceValue,
+    const V: usize,
+    const THREADS: u32,
+    const VECTORS: usize,
+    const KEYS: u32,
+>(
+    gpu: G,
+    part: &Part<T>,
+    held: &Held<T, V, THREADS, VECTORS>,
+    bar: u32,
+    sum: f32,
+) -> Gathered {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        // NaN is greater than all else, but reaches no bar of numbers.
+        if !sum.is_nan() {
+            let (least, mut reach) = (number(bar), 0);
+            held.for_each(gpu, |x, _| reach += u32::from(x >= least));
+            let (bar, counter) = (u64::from(bar) << 32, block::gathered(0));
+            let count = put::<G, T, V, THREADS, VECTORS, KEYS>(gpu, counter, part.first, held, (bar, reach));
+            if count <= KEYS {
+                return Gathered { count, bar, counter };
+            }
+        }
+        let bar = bar::of_keys(part.n, KEYS.min(2 * part.n), |bar, step| {
+            block::total::<G, THREADS>(gpu, step, held.reach(gpu, Bar::at(bar), part.first, None))
+        });
+        let counter = block::gathered(1);
+        let reach = held.reach(gpu, Bar::at(bar), part.first, None);
+        let count = put::<G, T, V, THREADS, VECTORS, KEYS>(gpu, counter, part.first, held, (bar, reach));
+        Gathered { count, bar, counter }
+    }
+}
+
+/// Puts the keys of those that reach a bar, `count` of this thread, into shared memory, as far as there is room for them, and says
+/// how many they are in all.
+///
+/// # Safety
+/// The counter is 0; whatever was read of the keys was read before a barrier.
+#[inline(always)]
+unsafe fn put<
+    G: Gpu,
+    T: DeviceValue,
+    const V: usize,
+    const THREADS: u32,
+    const VECTORS: usize,
+    const KEYS: u32,
+>(
+    gpu: G,
+    counter: SharedPtr<u32>,
+    first: u32,
+    held: &Held<T, V, THREADS, VECTORS>,
+    (bar, count): (u64, u32),
+) -> u32 {
+    // SAFETY: as promised by the caller; places are one thread's each.
+    unsafe {
+        let mut place = block::places(gpu, counter, count);
+        if count > 0 {
+            held.for_each(gpu, |x, index| {
+                let key = key(x, first + index);
+                if key >= bar {
+                    if place < KEYS {
+                        gpu.shared_store(block::keys().add(place), [key]);
+                    }
+                    place += 1;
+                }
+            });
+        }
+        gpu.sync_threads();
+        let [gathered] = gpu.shared_load(counter);
+        gathered
+    }
+}
