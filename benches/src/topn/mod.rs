@@ -87,11 +87,11 @@ struct Planned<'a, T: Measured> {
 }
 
 impl<T: Measured> Work for Planned<'_, T> {
-    /// The kernel, into how many chunks it cuts a row where it does, and what merges them.
+    /// The kernel; into how many chunks a row is cut, where it is, and what makes results of theirs.
     fn algorithm(&self) -> String {
         let choice = self.plan.choice();
-        match choice.merge {
-            Some(merge) => format!("{} in {} + {merge}", choice.entry, choice.chunks),
+        match choice.finish {
+            Some(finish) => format!("{} in {} + {finish}", choice.entry, choice.chunks),
             None => choice.entry.into(),
         }
     }
