@@ -334,7 +334,7 @@ macro_rules! for_each_kernel {
                 topn_bf16_insert: $crate::topn::Insert<$crate::Bf16, 8, 256, 5, 512>;
                 topn_f32_stream_t128_v1: $crate::topn::Stream<f32, 4, 128, 1, 2, 1024>;
                 topn_f32_stream_t256_v4: $crate::topn::Stream<f32, 4, 256, 4, 8, 1024>;
-                topn_f32_stream_t512_v4: $crate::topn::Stream<f32, 4, 512, 4, 8, 1024>;
+                topn_f32_stream_t512_v2: $crate::topn::Stream<f32, 4, 512, 2, 4, 1024>;
                 topn_f16_stream_t128_v1: $crate::topn::Stream<$crate::F16, 8, 128, 1, 2, 1024>;
                 topn_f16_stream_t256_v2: $crate::topn::Stream<$crate::F16, 8, 256, 2, 4, 1024>;
                 topn_f16_stream_t512_v2: $crate::topn::Stream<$crate::F16, 8, 512, 2, 4, 1024>;
@@ -501,6 +501,7 @@ macro_rules! for_each_kernel {
                 sddmm_f32_panels_v4x1_l8_w8: $crate::sddmm::Panels<f32, u32, 4, 1, 4, 8, 8>;
                 sddmm_f32_panels_v4x4_l16_w8: $crate::sddmm::Panels<f32, u32, 4, 4, 2, 16, 8>;
                 sddmm_f32_panels_v4x2_l16_w8: $crate::sddmm::Panels<f32, u32, 4, 2, 4, 16, 8>;
+                sddmm_f32_panels_v4x4_l32_w8: $crate::sddmm::Panels<f32, u32, 4, 4, 2, 32, 8>;
                 sddmm_f32_u16_panels_v4x4_l8_w8: $crate::sddmm::Panels<f32, u16, 4, 4, 2, 8, 8>;
                 sddmm_f32_u16_panels_v4x2_l8_w8: $crate::sddmm::Panels<f32, u16, 4, 2, 4, 8, 8>;
                 sddmm_f32_u16_panels_v4x1_l8_w8: $crate::sddmm::Panels<f32, u16, 4, 1, 4, 8, 8>;

@@ -48,9 +48,16 @@ where
     };
     const THREADS: u32 = THREADS;
     const SHARED_BYTES: u32 = block::shared_bytes(2 * KEYS);
-    /// 512 threads a multiprocessor, with up to 128 registers each, for one tile in use and one under way; 768, with 80, where
-    /// tiles are small.
-    const BOUNDS: Bounds = block::bounds(THREADS, if V * FIRST == 32 { 512 } else { 768 });
+    /// How many threads of a multiprocessor leave each the registers for two tiles and what goes with them. Conversions from 16
+    /// bits want more.
+    const BOUNDS: Bounds = block::bounds(
+        THREADS,
+        match (size_of::<T>(), V * FIRST) {
+            (4, 16) => 1024,
+            (2, 32) => 512,
+            _ => 768,
+        },
+    );
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: TopNArgs<T>) {
@@ -86,7 +93,7 @@ where
             gpu.sync_threads();
             while next < share.whole {
                 next += VECTORS as u32 * THREADS;
-                let following = share.load(gpu, next);
+                let mut following = share.load(gpu, next);
                 let greatest = tile.greatest(gpu);
                 let higher = output::base(sums[0].max(greatest));
                 let own_sum = tile.sum(gpu, higher, scale);
@@ -115,6 +122,8 @@ where
                     gathered =
                         full.raised::<G, KEYS>(gpu, part.n, block::keys().add(room ^ KEYS), gathered.counter);
                     room ^= KEYS;
+                    // Loaded once more, so that it takes no registers meanwhile.
+                    following = share.load(gpu, next);
                 }
                 tile = following;
             }

@@ -122,6 +122,8 @@ const BAG: f64 = 1500.0;
 const ROWS: f64 = 700.0;
 /// Cycles that they take longer for each load of a lane.
 const LOAD: f64 = 50.0;
+/// Cycles for each part into which columns are cut: every part reads the bag's ends and indices.
+const PART: f64 = 100.0;
 /// Cycles of adding up between lanes of a warp, and through shared memory between warps.
 const SHUFFLES: f64 = 60.0;
 const SHARED: f64 = 250.0;
@@ -150,7 +152,7 @@ fn cost(problem: &NHotProblem, tile: &Tile) -> f64 {
         _ => SHARED,
     };
     let turn = ROWS + LOAD * f64::from(tile.chunks);
-    let cycles = |nonzeros: f64| BAG + turns(nonzeros) * turn + joining;
+    let cycles = |nonzeros: f64| BAG + parts * PART + turns(nonzeros) * turn + joining;
     let multiprocessors = f64::from(problem.multiprocessors);
     let mean = problem.nnz as f64 / bags;
     let warps = bags * parts * lanes / 32.0;
@@ -175,7 +177,8 @@ mod tests {
 
     #[test]
     fn few_long_bags_are_shared() {
-        assert_eq!(best(&NHotProblem::new(100, 1, 512)), "nhot_f32_v4_l32_s1");
+        assert_eq!(best(&NHotProblem::new(100, 1, 512)), "nhot_f32_v4_l32_c2_s1");
+        assert_eq!(best(&NHotProblem::new(100, 10, 512)), "nhot_f32_v4_l32_s4");
         assert_eq!(best(&NHotProblem::new(100, 100, 512)), "nhot_f32_v4_l32_s8");
         assert_eq!(best(&NHotProblem::new(65_536, 32, 128)), "nhot_f32_v4_l32_s1");
     }

@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_chunk_has_all_of_a_usual_k() {
-        for (k, lanes) in [(32, 8), (64, 8), (128, 16)] {
+        for (k, lanes) in [(32, 8), (64, 8), (128, 8)] {
             assert_eq!(chunk(&problem(1 << 20, k, 4)), (k as u32, lanes));
         }
     }
@@ -259,7 +259,11 @@ mod tests {
             ([8192, 32, 2048, 1_677_722], &["panels_v4x1_l8_w8"]),
             ([4096, 128, 4096, 3_355_443], &["panels_v4x2_l16_w8", "panels_v4x4_l8_w8"]),
             ([12_288, 64, 12_288, 7_549_747], &["panels_v4x2_l8_w8"]),
-            ([62_586, 128, 62_586, 147_892], &["v4x2_l16_w8"]),
+            ([4096, 32, 1024, 1_258_291], &["panels_v4x1_l8_w8"]),
+            ([2048, 32, 2048, 1_258_291], &["panels_v4x1_l8_w8"]),
+            ([6144, 32, 2048, 1_258_291], &["panels_v4x1_l8_w8"]),
+            ([62_586, 32, 62_586, 147_892], &["panels_v4x1_l8_w8"]),
+            ([19_717, 256, 19_717, 88_651], &["panels_v4x4_l16_w8"]),
         ] {
             let problem = SddmmProblem { rows, cols, precision: Precision::Single, ..problem(nnz, k, 4) };
             let chosen = choose_sddmm(&problem)[0].entry;

@@ -28,15 +28,15 @@ const RESIDENT_WARPS: f64 = 18.0;
 const FREE_REGISTERS: f64 = 22.4;
 
 /// By panels, where B's rows are in L1: cycles of any kernel,
-const PANEL_KERNEL: f64 = 3500.0;
+const PANEL_KERNEL: f64 = 4650.0;
 /// of a cache line of B, or a shuffle,
-const PANEL_L1_LINE: f64 = 0.373;
+const PANEL_L1_LINE: f64 = 0.56;
 /// of a turn's indices and results,
-const PANEL_TURN: f64 = 22.0;
+const PANEL_TURN: f64 = 10.3;
 /// of a product of 32 lanes,
-const PANEL_PRODUCT: f64 = 0.504;
+const PANEL_PRODUCT: f64 = 0.603;
 /// and of loads of B that one group waits for.
-const PANEL_LATENCY: f64 = 560.0;
+const PANEL_LATENCY: f64 = 320.0;
 
 /// Tensor cores of a multiprocessor.
 const TENSOR_CORES: f64 = 4.0;
@@ -108,8 +108,9 @@ fn of_nonzeros(problem: &SddmmProblem, entry: &Entry<Tile>) -> f64 {
     let lines = groups * (lanes * vector * bytes / LINE).ceil();
 
     // A turn of a warp: `lanes` nonzeros of each of its groups. A row of A that is loaded by chunks is loaded for each of
-    // the nonzeros that are under way together.
-    let rows_of_a = lanes / if chunks > 1.0 { at_once } else { items };
+    // the nonzeros that are under way together. Where rows are short, they change within a tile, too.
+    let changes = (lanes * problem.rows as f64 / problem.nnz.max(1) as f64).min(lanes);
+    let rows_of_a = changes + lanes / if chunks > 1.0 { at_once } else { items };
     let shuffles = lanes / at_once * (at_once - 1.0 + (lanes / at_once).log2());
     let gathers = chunks * 2.0 * lanes / at_once + groups;
     let l1 = L1_LINE * ((lanes + rows_of_a) * loads * lines + shuffles + GATHER * gathers);
@@ -123,7 +124,7 @@ fn of_nonzeros(problem: &SddmmProblem, entry: &Entry<Tile>) -> f64 {
     let registers = at_once * vectors * vector * bytes / 4.0 + vectors * vector + at_once;
     let resident = RESIDENT_WARPS * (2.0 * FREE_REGISTERS / (FREE_REGISTERS + registers)).min(1.0);
     let waves = (tiles / (sms * resident)).ceil();
-    let waiting = waves * turns * chunks * lanes / at_once * LATENCY;
+    let waiting = waves * turns * chunks * (lanes / at_once + changes) * LATENCY;
     // Where a block's tiles read the same rows of B, larger blocks read each more often.
     let sharing = if is_ordered(problem) { 1.0 / f64::from(*threads) } else { f64::from(*threads) * 1e-6 };
     START + (1.0 + sharing) * (work + waiting)
@@ -142,8 +143,8 @@ fn of_panels(problem: &SddmmProblem, entry: &Entry<Tile>, constants: [u32; 3]) -
     let (nnz, tile) = (problem.nnz as f64, f64::from(tile));
     let panels = problem.cols.div_ceil(columns) as f64;
     let tiles = full_tiles(problem.rows as f64 * panels, nnz).max(nnz / tile).max(1.0);
-    // Groups of a warp end together, but not with whole turns.
-    let turns = (nnz / tiles / lanes + 0.5).max(1.0);
+    // Groups of a warp end together, but not with all that they could have under way.
+    let turns = (nnz / tiles + 0.8 * at_once) / lanes;
     let shuffles = lanes + lanes / at_once * (at_once - 1.0 + (lanes / at_once).log2());
     let conversions = if problem.value.bytes() == 2 { 1.0 } else { 0.0 };
     let products = lanes * vectors * (vector * (1.0 + conversions) + 2.0);

@@ -179,20 +179,19 @@ const LOAD: f64 = 2500.0;
 const BAR: f64 = 1000.0;
 /// Cycles of a doubling in the sort, for each pass over the keys.
 const DOUBLING: f64 = 250.0;
+/// Cycles of a thread for each value that it holds, where it is not kept from them.
+const OWN_VALUE: f64 = 60.0;
 /// Instructions of a value, over the threads that a multiprocessor runs in a cycle.
 const VALUE: f64 = 12.0 / 128.0;
 /// Cycles of a multiprocessor for one atomic maximum of the warps.
 const INSERTION: f64 = 4.0;
-/// Threads at work on a multiprocessor, as the registers of most kernels allow them.
-const THREADS: f64 = 1024.0;
-/// The same of kernels that hold 40 values a thread, and of those that walk.
-const THREADS_OF_LARGE: f64 = 768.0;
-const THREADS_OF_WALKS: f64 = 512.0;
 /// Bytes that memory moves in a cycle for each multiprocessor: 4.3 TB/s over 132 of 1.98 GHz.
 const BYTES: f64 = 16.5;
 
+/// Cycles of the second launch for each part of a row.
+const PART: f64 = 60.0;
 /// Cycles of a block from one tile of a walk to the next.
-const TILE: f64 = 700.0;
+const TILE: f64 = 1100.0;
 
 /// Cycles for all rows. Only comparisons count.
 fn cost(problem: &TopNProblem, entry: &Entry<Tile>, chunk: u32, chunks: u32) -> f64 {
@@ -207,23 +206,18 @@ fn cost(problem: &TopNProblem, entry: &Entry<Tile>, chunk: u32, chunks: u32) -> 
         // What is gathered of several chunks is sorted later.
         Method::Stream if chunks > 1 => BAR + (2.0 * chunk / capacity).ceil() * TILE,
         Method::Stream => BAR + (2.0 * chunk / capacity).ceil() * TILE + sorting,
-        _ => BAR + capacity * VALUE + sorting,
+        _ => BAR + capacity / threads * OWN_VALUE + sorting,
     };
     // A block that waits lets others work.
     let block = LOAD + selecting;
-    let resident = match entry.tile.method {
-        Method::Stream => THREADS_OF_WALKS,
-        _ if capacity > 32.0 * threads => THREADS_OF_LARGE,
-        _ => THREADS,
-    };
-    let at_once = multiprocessors * (resident / threads).floor().max(1.0);
+    let at_once = multiprocessors * f64::from(entry.bounds.min_blocks.max(1));
     let waves = (blocks / at_once).ceil().max(1.0) * block;
     let bytes = chunk * f64::from(problem.value.bytes());
     let each = (blocks / multiprocessors).ceil().max(1.0);
     let busy = each * (bytes / BYTES).max(chunk.max(capacity.min(chunk * 2.0)) * VALUE);
     let finishing = match entry.tile.method {
         _ if chunks == 1 => 0.0,
-        Method::Stream => LAUNCH + LOAD + BAR + sorting,
+        Method::Stream => LAUNCH + LOAD + BAR + f64::from(chunks) * PART + sorting,
         _ => LAUNCH + LOAD + f64::from(chunks) * (n.log2() + 1.0) * 40.0,
     };
     LAUNCH + waves.max(busy) + 0.5 * waves.min(busy) + finishing
@@ -239,14 +233,11 @@ mod tests {
 
     #[test]
     fn a_row_of_the_paper_is_one_block() {
-        for n in [10, 100, 400] {
+        for (n, entry) in [(10, "topn_f32_t256_v10"), (100, "topn_f32_t256_v10"), (400, "topn_f32_t512_v5")] {
             let choice = best(1024, 10_240, n);
-            assert_eq!(
-                (choice.entry, choice.chunks, choice.finish),
-                ("topn_f32_t256_v10", 1, None),
-                "N = {n}"
-            );
+            assert_eq!((choice.entry, choice.chunks, choice.finish), (entry, 1, None), "N = {n}");
         }
+        assert_eq!(best(1, 10_240, 10).entry, "topn_f32_t512_v5");
     }
 
     #[test]
