@@ -272,6 +272,23 @@ mod tests {
     }
 
     #[test]
+    fn what_was_measured_of_f16_is_chosen() {
+        for ([rows, k, cols, nnz], fastest) in [
+            ([8192, 128, 2048, 4_194_304], "f16_tile_64x128"),
+            ([12_288, 64, 12_288, 7_549_747], "f16_panels_v8x1_l8_w8"),
+            ([4096, 128, 4096, 1_677_722], "f16_panels_v8x2_l8_w8"),
+        ] {
+            let precision = Precision::Single;
+            let problem = SddmmProblem { rows, cols, precision, value: ValueType::F16, ..problem(nnz, k, 8) };
+            assert_eq!(
+                &choose_sddmm(&problem)[0].entry["sddmm_".len()..],
+                fastest,
+                "{rows} {k} {cols} {nnz}"
+            );
+        }
+    }
+
+    #[test]
     fn few_nonzeros_of_long_rows_take_whole_warps() {
         assert_eq!(chunk(&problem(1000, 1024, 4)).1, 32);
     }

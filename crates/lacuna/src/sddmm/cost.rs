@@ -20,6 +20,8 @@ const L1_LINE: f64 = 0.521;
 const GATHER: f64 = 5.23;
 /// Cycles of a multiprocessor a product of 32 lanes, with what belongs to it.
 const PRODUCT: f64 = 0.131;
+/// Such products that a conversion from 16 bits takes the time of: what is loaded and converted is not hidden behind L1.
+const CONVERSION: f64 = 12.0;
 /// Cycles from a load of B to the product, among many warps.
 const LATENCY: f64 = 527.0;
 /// Resident warps of a multiprocessor; of those kernels whose loads under way take many registers, fewer.
@@ -35,6 +37,8 @@ const PANEL_L1_LINE: f64 = 0.56;
 const PANEL_TURN: f64 = 10.3;
 /// of a product of 32 lanes,
 const PANEL_PRODUCT: f64 = 0.603;
+/// of which a conversion from 16 bits is a half,
+const PANEL_CONVERSION: f64 = 0.5;
 /// and of loads of B that one group waits for.
 const PANEL_LATENCY: f64 = 320.0;
 
@@ -114,7 +118,7 @@ fn of_nonzeros(problem: &SddmmProblem, entry: &Entry<Tile>) -> f64 {
     let shuffles = lanes / at_once * (at_once - 1.0 + (lanes / at_once).log2());
     let gathers = chunks * 2.0 * lanes / at_once + groups;
     let l1 = L1_LINE * ((lanes + rows_of_a) * loads * lines + shuffles + GATHER * gathers);
-    let conversions = if problem.value.bytes() == 2 { 1.0 } else { 0.0 };
+    let conversions = if problem.value.bytes() == 2 { CONVERSION } else { 0.0 };
     let products = lanes * chunks * vectors * (vector * (1.0 + conversions) + 2.0);
     let turn = l1 + PRODUCT * products;
 
@@ -146,7 +150,7 @@ fn of_panels(problem: &SddmmProblem, entry: &Entry<Tile>, constants: [u32; 3]) -
     // Groups of a warp end together, but not with all that they could have under way.
     let turns = (nnz / tiles + 0.8 * at_once) / lanes;
     let shuffles = lanes + lanes / at_once * (at_once - 1.0 + (lanes / at_once).log2());
-    let conversions = if problem.value.bytes() == 2 { 1.0 } else { 0.0 };
+    let conversions = if problem.value.bytes() == 2 { PANEL_CONVERSION } else { 0.0 };
     let products = lanes * vectors * (vector * (1.0 + conversions) + 2.0);
     let turn = PANEL_L1_LINE * (lanes * loads * lines + shuffles) + PANEL_TURN + PANEL_PRODUCT * products;
     let warps = tiles * problem.batch as f64 / groups;

@@ -175,8 +175,9 @@ pub(super) fn of_method(method: Method) -> &'static Entry<Tile> {
 const LAUNCH: f64 = 2500.0;
 /// Cycles until a chunk is loaded, and joined.
 const LOAD: f64 = 2500.0;
-/// Cycles of a block to find the bar.
-const BAR: f64 = 1000.0;
+/// Cycles of a block to find the bar, and what its barriers take longer among many warps: so much a square of its threads.
+const BAR: f64 = 900.0;
+const BARRIERS: f64 = 1.0 / 300.0;
 /// Cycles of a doubling in the sort, for each pass over the keys.
 const DOUBLING: f64 = 250.0;
 /// Cycles of a thread for each value that it holds, where it is not kept from them.
@@ -191,7 +192,9 @@ const BYTES: f64 = 16.5;
 /// Cycles of the second launch for each part of a row.
 const PART: f64 = 60.0;
 /// Cycles of a block from one tile of a walk to the next.
-const TILE: f64 = 1100.0;
+const TILE: f64 = 500.0;
+/// The same for each value that a thread has of it.
+const TILE_VALUE: f64 = 40.0;
 
 /// Cycles for all rows. Only comparisons count.
 fn cost(problem: &TopNProblem, entry: &Entry<Tile>, chunk: u32, chunks: u32) -> f64 {
@@ -201,12 +204,14 @@ fn cost(problem: &TopNProblem, entry: &Entry<Tile>, chunk: u32, chunks: u32) -> 
     let sorted = (1.25 * n.min(chunk)).max(32.0);
     let sorting = (1.0 + (sorted / 32.0).log2().ceil()) * DOUBLING * (sorted / threads).max(1.0);
     let capacity = f64::from(entry.tile.capacity);
+    let bar = BAR + threads * threads * BARRIERS;
+    let tile = TILE + capacity / 2.0 / threads * TILE_VALUE;
     let selecting = match entry.tile.method {
         Method::Insert => chunk * (2.0 + n) / 4.0 * INSERTION,
         // What is gathered of several chunks is sorted later.
-        Method::Stream if chunks > 1 => BAR + (2.0 * chunk / capacity).ceil() * TILE,
-        Method::Stream => BAR + (2.0 * chunk / capacity).ceil() * TILE + sorting,
-        _ => BAR + capacity / threads * OWN_VALUE + sorting,
+        Method::Stream if chunks > 1 => bar + (2.0 * chunk / capacity).ceil() * tile,
+        Method::Stream => bar + (2.0 * chunk / capacity).ceil() * tile + sorting,
+        _ => bar + capacity / threads * OWN_VALUE + sorting,
     };
     // A block that waits lets others work.
     let block = LOAD + selecting;
@@ -233,7 +238,8 @@ mod tests {
 
     #[test]
     fn a_row_of_the_paper_is_one_block() {
-        for (n, entry) in [(10, "topn_f32_t256_v10"), (100, "topn_f32_t256_v10"), (400, "topn_f32_t512_v5")] {
+        for (n, entry) in [(10, "topn_f32_t256_v10"), (100, "topn_f32_t256_v10"), (400, "topn_f32_t256_v10")]
+        {
             let choice = best(1024, 10_240, n);
             assert_eq!((choice.entry, choice.chunks, choice.finish), (entry, 1, None), "N = {n}");
         }
@@ -243,7 +249,7 @@ mod tests {
     #[test]
     fn long_rows_are_walked_through_in_parts_that_fill_the_gpu() {
         let choice = best(64, 151_936, 50);
-        assert_eq!((choice.entry, choice.finish), ("topn_f32_stream_t256_v4", Some("topn_finish")));
+        assert_eq!((choice.entry, choice.finish), ("topn_f32_stream_t512_v2", Some("topn_finish")));
         assert!((4..=8).contains(&choice.chunks), "{choice:?}");
         assert!(choice.chunk * (choice.chunks - 1) < 151_936 && choice.chunk * choice.chunks >= 151_936);
         assert!((15..=32).contains(&best(1, 151_936, 50).chunks));
