@@ -195,6 +195,8 @@ const PART: f64 = 60.0;
 const TILE: f64 = 500.0;
 /// The same for each value that a thread has of it.
 const TILE_VALUE: f64 = 40.0;
+/// The same for each value that reaches the bar: about N of a tile, since the bar is that of the first.
+const HIT: f64 = 15.0;
 
 /// Cycles for all rows. Only comparisons count.
 fn cost(problem: &TopNProblem, entry: &Entry<Tile>, chunk: u32, chunks: u32) -> f64 {
@@ -205,7 +207,7 @@ fn cost(problem: &TopNProblem, entry: &Entry<Tile>, chunk: u32, chunks: u32) -> 
     let sorting = (1.0 + (sorted / 32.0).log2().ceil()) * DOUBLING * (sorted / threads).max(1.0);
     let capacity = f64::from(entry.tile.capacity);
     let bar = BAR + threads * threads * BARRIERS;
-    let tile = TILE + capacity / 2.0 / threads * TILE_VALUE;
+    let tile = TILE + capacity / 2.0 / threads * TILE_VALUE + n * HIT;
     let selecting = match entry.tile.method {
         Method::Insert => chunk * (2.0 + n) / 4.0 * INSERTION,
         // What is gathered of several chunks is sorted later.
@@ -244,6 +246,15 @@ mod tests {
             assert_eq!((choice.entry, choice.chunks, choice.finish), (entry, 1, None), "N = {n}");
         }
         assert_eq!(best(1, 10_240, 10).entry, "topn_f32_t512_v5");
+    }
+
+    #[test]
+    fn rows_of_f16_that_a_block_holds_are_not_walked_through() {
+        for n in [50, 100] {
+            let problem = TopNProblem { value: ValueType::F16, ..TopNProblem::new(512, 10_240, n) };
+            let choice = choose_topn(&problem)[0];
+            assert!(matches!(choice.algorithm, TopNAlgorithm::Select { chunks: 1, .. }), "{choice:?}");
+        }
     }
 
     #[test]
