@@ -22,13 +22,13 @@ impl Autotuner {
     /// beta, bias and clamp.
     ///
     /// The cost model alone chooses on the simulator, which has no time; for products without elements; and where the
-    /// device has no room for B and C ([`TuneWarning::NoRoom`]). Then nothing is kept. An algorithm asked for in
+    /// device has no room for B and C ([`TuneWarning::NoRoom`](crate::TuneWarning::NoRoom)). Then nothing is kept. An algorithm asked for in
     /// `options` is taken without measuring.
     ///
     /// The call waits for the stream when it measures, and must not be made while the stream is recorded.
     ///
     /// # Errors
-    /// Those of [`Spmm::plan_with`]; [`Error::OtherDevice`] for a stream of another device; what running a kernel fails
+    /// Those of [`Spmm::plan_with`]; [`Error::OtherDevice`](crate::Error::OtherDevice) for a stream of another device; what running a kernel fails
     /// with.
     pub fn plan<T: Value, I: Index>(
         &self,
