@@ -103,6 +103,8 @@ macro_rules! for_each_kernel {
                 spmm_f32_v4_l8_s2_w16_persistent: $crate::spmm::RowSplit<f32, u32, 4, 8, 2, 16, $crate::spmm::Persistent>;
                 spmm_f32_v4_l8_s4_w16_persistent: $crate::spmm::RowSplit<f32, u32, 4, 8, 4, 16, $crate::spmm::Persistent>;
                 spmm_f32_v4_l16_s1_w32_persistent: $crate::spmm::RowSplit<f32, u32, 4, 16, 1, 32, $crate::spmm::Persistent>;
+                spmm_f32_v4_l8_s4_w16_mixed: $crate::spmm::RowSplit<f32, u32, 4, 8, 4, 16, $crate::spmm::Mixed>;
+                spmm_f32_v4_l16_s2_w16_mixed: $crate::spmm::RowSplit<f32, u32, 4, 16, 2, 16, $crate::spmm::Mixed>;
 
                 // For A with more than 65,535 columns.
                 spmm_f32_v4_l32_s1_w8_wide: $crate::spmm::RowSplit<f32, u32, 4, 32, 1, 8, $crate::spmm::Wide>;
@@ -172,6 +174,8 @@ macro_rules! for_each_kernel {
                 spmm_f32_u16_v1_l1_s32_w8: $crate::spmm::RowSplit<f32, u16, 1, 1, 32, 8>;
                 spmm_f32_u16_v4_l32_s1_w32_persistent: $crate::spmm::RowSplit<f32, u16, 4, 32, 1, 32, $crate::spmm::Persistent>;
                 spmm_f32_u16_v4_l16_s2_w16_persistent: $crate::spmm::RowSplit<f32, u16, 4, 16, 2, 16, $crate::spmm::Persistent>;
+                spmm_f32_u16_v4_l8_s4_w16_mixed: $crate::spmm::RowSplit<f32, u16, 4, 8, 4, 16, $crate::spmm::Mixed>;
+                spmm_f32_u16_v4_l16_s2_w16_mixed: $crate::spmm::RowSplit<f32, u16, 4, 16, 2, 16, $crate::spmm::Mixed>;
                 spmm_f32_u16_v4_l8_s1_w32_persistent: $crate::spmm::RowSplit<f32, u16, 4, 8, 1, 32, $crate::spmm::Persistent>;
 
                 spmm_f16_u16_v8_l32_s1_w8: $crate::spmm::RowSplit<$crate::F16, u16, 8, 32, 1, 8>;

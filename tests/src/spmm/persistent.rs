@@ -78,7 +78,10 @@ fn conform<T: Number, I: Index>(cx: &Context<'_>, shape: Shape, only: Option<u32
     let a = CsrMatrix::<T, I>::with_index(cx.device, &product.a[0])?;
     let (mut worst, mut tried) = (0.0_f64, 0);
     for choice in legal(&a, n, options.precision) {
-        let SpmmAlgorithm::Persistent { warps, .. } = choice.algorithm else { continue };
+        let (SpmmAlgorithm::Persistent { warps, .. } | SpmmAlgorithm::Mixed { warps, .. }) = choice.algorithm
+        else {
+            continue;
+        };
         if only.is_none_or(|only| only == warps) {
             tried += 1;
             let product = product.options(options.algorithm(choice.algorithm));

@@ -19,6 +19,9 @@ pub const SPARE: usize = 16;
 /// The values of a batch begin at multiples of this many elements, and so of 16 bytes.
 pub const ALIGNED: usize = 8;
 
+/// Where blocks stay, groups keep in shared memory what they need once a row: registers are short.
+pub(super) const KEPT_BYTES: u32 = 32;
+
 /// SpMM by rows: a group of `LANES · SPLIT` lanes computes one row of C, `LANES · V` columns wide.
 ///
 /// - `T`, `I`: types of A's, B's and C's values, and of A's column indices. Sums are `f32`.
@@ -62,10 +65,24 @@ where
     pub(super) const BLOCK_ROWS: u32 = Self::WARP_ROWS * WARPS;
     /// Columns of a block.
     pub(super) const BLOCK_COLUMNS: u32 = LANES * V as u32;
-    /// Bytes from one group's staging area to the next: the values, then the columns, then 16 bytes that put
-    /// neighbouring groups into different banks.
-    pub(super) const STAGE_BYTES: u32 =
-        stage::bytes::<F>(Self::STAGE) + if Self::WARP_ROWS > 1 { 16 } else { 0 };
+    /// Bytes of shared memory from one group to the next. What they keep, or 16 bytes beside it, puts neighbours into
+    /// different banks.
+    pub(super) const STAGE_BYTES: u32 = Self::stage_bytes(Self::GROUP);
+    /// Bytes of shared memory of a warp.
+    pub(super) const WARP_BYTES: u32 = {
+        let (teams, short) = (Self::STAGE_BYTES * Self::WARP_ROWS, Self::stage_bytes(LANES) * (WARP / LANES));
+        if F::MIXED { short } else { teams }
+    };
+    const fn stage_bytes(group: u32) -> u32 {
+        let beside = if F::PERSISTENT {
+            KEPT_BYTES
+        } else if group < WARP {
+            16
+        } else {
+            0
+        };
+        stage::bytes::<F>(group * QUAD) + beside
+    }
     /// Threads of a block.
     pub(super) const BLOCK_THREADS: u32 = WARPS * WARP;
 
@@ -92,9 +109,10 @@ where
         );
         assert!(LANES.is_power_of_two() && SPLIT.is_power_of_two(), "lanes pair up in shuffles");
         assert!(Self::GROUP <= WARP, "a row's lanes lie in one warp");
+        assert!(!F::MIXED || Self::GROUP == WARP && SPLIT > 1, "teams of a warp share its long rows");
         assert!(WARPS >= 1 && Self::BLOCK_THREADS <= 1024, "a block has at most 1024 threads");
         assert!(Self::STAGE_BYTES.is_multiple_of(16), "vector accesses to shared memory are aligned");
-        assert!(Self::STAGE_BYTES * Self::BLOCK_ROWS <= 48 * 1024, "shared memory without opting in");
+        assert!(Self::WARP_BYTES * WARPS <= 48 * 1024, "shared memory without opting in");
         Tile {
             value: T::TYPE,
             index: I::TYPE,

@@ -26,6 +26,10 @@ pub struct Output<T> {
     pub c_stride_bytes: u32,
 }
 
+/// Steps: beta times what C holds is added, and the bias. Whatever else there is, is the bit 1.
+const ADDS_C: u32 = 2;
+const ADDS_BIAS: u32 = 4;
+
 impl<T: Real> Output<T> {
     /// Finishes the sums of `V` neighbouring elements, and writes them.
     ///
@@ -39,13 +43,35 @@ impl<T: Real> Output<T> {
         row: u32,
         column: u32,
         batch: u32,
+        sums: [f32; V],
+    ) {
+        // SAFETY: as promised by the caller.
+        unsafe { self.store_by(gpu, self.steps(), self.product(batch), [row, column], sums) };
+    }
+
+    /// C of a product of the batch.
+    #[inline(always)]
+    pub(super) fn product(&self, batch: u32) -> GlobalMut<T> {
+        self.c.add((u64::from(batch) * self.c_batch) as usize)
+    }
+
+    /// As [`store`](Self::store), for those who know the [steps](Self::steps) and the product's C.
+    ///
+    /// # Safety
+    /// As for `store`.
+    #[inline(always)]
+    pub(super) unsafe fn store_by<G: Gpu, const V: usize>(
+        &self,
+        gpu: G,
+        steps: u32,
+        c: GlobalMut<T>,
+        [row, column]: [u32; 2],
         mut sums: [f32; V],
     ) {
-        let matrix = self.c.add((u64::from(batch) * self.c_batch) as usize);
-        let c = matrix.add_rows(row, self.c_stride_bytes).add(column as usize);
-        if !self.is_plain() {
+        let c = c.add_rows(row, self.c_stride_bytes).add(column as usize);
+        if steps != 0 {
             // SAFETY: as promised by the caller.
-            unsafe { self.finish(gpu, c, row, &mut sums) };
+            unsafe { self.finish(gpu, steps, c, row, &mut sums) };
         }
         let mut rounded = [T::default(); V];
         for (rounded, &sum) in rounded.iter_mut().zip(&sums) {
@@ -55,28 +81,38 @@ impl<T: Real> Output<T> {
         unsafe { gpu.store(c, rounded) };
     }
 
-    /// Whether sums go to C as they are: the same for all threads of a launch.
+    /// What is done to sums, a bit each, the same for all threads of a launch; 0 where they go to C as they are.
     #[inline(always)]
-    fn is_plain(&self) -> bool {
-        let unlimited = self.lo == f32::NEG_INFINITY && self.hi == f32::INFINITY;
-        self.alpha == 1.0 && self.beta == 0.0 && self.bias.address() == 0 && unlimited
+    pub(super) fn steps(&self) -> u32 {
+        let is_limited = self.lo != f32::NEG_INFINITY || self.hi != f32::INFINITY;
+        let (adds_c, adds_bias) = (self.beta != 0.0, self.bias.address() != 0);
+        u32::from(self.alpha != 1.0 || is_limited)
+            | if adds_c { ADDS_C } else { 0 }
+            | if adds_bias { ADDS_BIAS } else { 0 }
     }
 
     /// # Safety
     /// As for [`store`](Self::store), with `c` the address of the elements.
     #[inline(always)]
-    unsafe fn finish<G: Gpu, const V: usize>(&self, gpu: G, c: GlobalMut<T>, row: u32, sums: &mut [f32; V]) {
+    unsafe fn finish<G: Gpu, const V: usize>(
+        &self,
+        gpu: G,
+        steps: u32,
+        c: GlobalMut<T>,
+        row: u32,
+        sums: &mut [f32; V],
+    ) {
         for sum in sums.iter_mut() {
             *sum *= self.alpha;
         }
-        if self.beta != 0.0 {
+        if steps & ADDS_C != 0 {
             // SAFETY: as promised by the caller.
             let old: [T; V] = unsafe { gpu.load(c) };
             for (sum, &old) in sums.iter_mut().zip(&old) {
                 *sum = gpu.fma(self.beta, old.to_f32(gpu), *sum);
             }
         }
-        if self.bias.address() != 0 {
+        if steps & ADDS_BIAS != 0 {
             // SAFETY: as promised by the caller.
             let [bias] = unsafe { gpu.load_readonly::<T, 1>(self.bias.add(row as usize)) };
             let bias = bias.to_f32(gpu);

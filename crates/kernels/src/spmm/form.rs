@@ -22,6 +22,8 @@ pub trait Form: Copy + 'static {
     const STAGE: IndexType = IndexType::U16;
     /// Whether blocks stay: as many as fit on the GPU at once, each with a tile of columns over which it takes row after row.
     const PERSISTENT: bool = false;
+    /// Whether, where blocks stay, teams share long rows only, and each takes short rows of its own.
+    const MIXED: bool = false;
     /// The idea in which it differs from the library's kernels; none for these.
     const DIFFERS: Option<Idea> = None;
 }
@@ -43,6 +45,14 @@ impl Form for Wide {
 pub struct Persistent;
 impl Form for Persistent {
     const PERSISTENT: bool = true;
+}
+
+/// With blocks that stay, and rows of very different lengths.
+#[derive(Clone, Copy, Debug)]
+pub struct Mixed;
+impl Form for Mixed {
+    const PERSISTENT: bool = true;
+    const MIXED: bool = true;
 }
 
 /// Without residue handling.
@@ -77,7 +87,10 @@ impl<F: Form> Formed for F {}
 /// The scheme of a kernel of this form.
 pub(super) const fn scheme<F: Form>(lanes: u32, split: u32) -> Scheme {
     match F::DIFFERS {
-        None => Scheme::RowSplit { lanes, split, stage: F::STAGE, persistent: F::PERSISTENT },
+        None => {
+            let (persistent, mixed) = (F::PERSISTENT, F::MIXED);
+            Scheme::RowSplit { lanes, split, stage: F::STAGE, persistent, mixed }
+        }
         Some(idea) => Scheme::Ablation { idea, lanes, split, stage: F::STAGE },
     }
 }

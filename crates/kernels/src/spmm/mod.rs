@@ -15,7 +15,7 @@ use lacuna_gpu::GlobalPtr;
 
 pub use config::{ALIGNED, QUAD, RowSplit, SPARE};
 pub use epilogue::Output;
-pub use form::{Form, Idea, NoResidue, Persistent, Plain, PreScaled, Wide};
+pub use form::{Form, Idea, Mixed, NoResidue, Persistent, Plain, PreScaled, Wide};
 pub use groups::GroupTiles;
 pub use tile::{Arithmetic, Scheme, Tile};
 pub use tiles::{HalfTiles, HalfValue, MaskArgs, Masks, RowMask, SingleTiles, Split, Tf32, TileArgs};
@@ -42,6 +42,8 @@ pub struct Args<T, I> {
     pub output: Output<T>,
     /// Rows in the table.
     pub rows: u32,
+    /// For [`Mixed`] alone: rows at the head of the table that teams share. The others are one team's each.
+    pub long_rows: u32,
     /// Columns of B and C that this launch computes.
     pub n: u32,
     /// Bytes from one row of B to the next.

@@ -18,8 +18,9 @@
 //! so on, and then the next for each.
 use core::marker::PhantomData;
 
-use lacuna_gpu::{Gpu, WARP};
+use lacuna_gpu::{GlobalMut, Gpu, SharedPtr, WARP};
 
+use super::config::KEPT_BYTES;
 use super::form::{Form, Formed};
 use super::products::{Columns, add_part, add_whole};
 use super::stage::{RowNonzeros, Stage};
@@ -41,29 +42,54 @@ where
 
     const TILE: Tile = Self::NUMBERS;
     const THREADS: u32 = Self::BLOCK_THREADS;
-    const SHARED_BYTES: u32 = Self::STAGE_BYTES * Self::BLOCK_ROWS;
+    const SHARED_BYTES: u32 = Self::WARP_BYTES * WARPS;
     const BOUNDS: Bounds = Self::REGISTER_BOUNDS;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Args<T, I>) {
-        let group = gpu.thread_idx_x() / Self::GROUP;
-        if !F::PERSISTENT {
+        // SAFETY: as promised by the caller; each group has rows of its own.
+        unsafe {
+            if F::PERSISTENT {
+                let long = if F::MIXED { args.long_rows } else { args.rows };
+                let round = Self::walk(gpu, &args, 0, [0, long]);
+                if F::MIXED {
+                    // A team is now a group by itself.
+                    RowSplit::<T, I, V, LANES, 1, WARPS, F>::walk(gpu, &args, round, [long, args.rows]);
+                }
+                return;
+            }
+            let group = gpu.thread_idx_x() / Self::GROUP;
             let index = gpu.block_idx_x() * Self::BLOCK_ROWS + group;
             if index < args.rows {
-                // SAFETY: the row is in the table, and this group's alone.
-                unsafe { Self::compute_row(gpu, &args, group, index, gpu.block_idx_y()) };
+                let c = args.output.product(gpu.block_idx_z());
+                let part = Part { column_tile: gpu.block_idx_y(), steps: args.output.steps(), c };
+                Self::compute_row(gpu, &args, group * Self::STAGE_BYTES, index, || part);
             }
-            return;
-        }
-        let chunks = gpu.grid_dim_y();
-        let mut index = group * chunks + gpu.block_idx_y();
-        while index < args.rows {
-            // SAFETY: as above.
-            unsafe { Self::compute_row(gpu, &args, group, index, gpu.block_idx_x()) };
-            // An index beyond the table may not have 32 bits.
-            index = index.saturating_add(Self::BLOCK_ROWS * chunks);
         }
     }
+}
+
+/// What a row is computed for.
+#[derive(Clone, Copy)]
+struct Part<T> {
+    column_tile: u32,
+    /// What is done to its sums: [`Output::steps`](super::Output).
+    steps: u32,
+    /// C of the product.
+    c: GlobalMut<T>,
+}
+
+/// The place of this warp, of a block that stays, among those that share a tile of columns.
+#[inline(always)]
+fn place<G: Gpu>(gpu: G) -> u32 {
+    gpu.thread_idx_x() / WARP * gpu.grid_dim_y() + gpu.block_idx_y()
+}
+
+/// The unit of the warp in this place in a round: of the units that `warps` over a tile of columns share, each takes one a
+/// round. Every other round goes the other way round, so that no warp has the longest of all rounds.
+#[inline(always)]
+fn unit(warps: u32, round: u32, place: u32) -> u32 {
+    round * warps + if round.is_multiple_of(2) { place } else { warps - 1 - place }
 }
 
 /// What a lane knows of the row that its group works on.
@@ -95,21 +121,76 @@ where
         }
     }
 
-    /// Computes row `index` of the table over a tile of columns.
+    /// Computes rows `first` and on of the table, up to `end`, as they are dealt out from this round on; gives the round after.
+    /// Each row before them was a unit; of these a unit has one for each group of a warp.
+    ///
+    /// # Safety
+    /// The arguments describe live memory; the table has the rows, and each is dealt to one warp.
+    #[inline(always)]
+    unsafe fn walk<G: Gpu>(gpu: G, args: &Args<T, I>, round: u32, [first, end]: [u32; 2]) -> u32 {
+        let group = gpu.lane_id() / Self::GROUP;
+        let is_first = gpu.lane_id().is_multiple_of(Self::GROUP);
+        let at = gpu.thread_idx_x() / WARP * Self::WARP_BYTES + group * Self::STAGE_BYTES;
+        let (kept, stage) = (SharedPtr::<u32>::from_offset(at), at + KEPT_BYTES);
+        let c = SharedPtr::<u64>::from_offset(at + 24);
+        let mask = || Self::group_mask(gpu.thread_idx_x() / Self::GROUP);
+        let last = first + (end - first).div_ceil(Self::WARP_ROWS);
+        // SAFETY: what a group keeps is its own; barriers part reads from writes.
+        unsafe {
+            if is_first {
+                gpu.shared_store(kept, [place(gpu), WARPS * gpu.grid_dim_y()]);
+                gpu.shared_store(kept.add(2), [round, group]);
+                gpu.shared_store(kept.add(4), [gpu.block_idx_x(), args.output.steps()]);
+                gpu.shared_store(c, [args.output.product(gpu.block_idx_z()).address()]);
+            }
+            gpu.sync_warp(mask());
+            let part = || {
+                let [column_tile, steps] = gpu.shared_load(kept.add(4));
+                let [c] = gpu.shared_load(c);
+                Part { column_tile, steps, c: GlobalMut::from_address(c) }
+            };
+            loop {
+                let [place, warps] = gpu.shared_load(kept);
+                let [round, group] = gpu.shared_load(kept.add(2));
+                let unit = unit(warps, round, place);
+                if unit >= last {
+                    return round;
+                }
+                let index = first + (unit - first) * Self::WARP_ROWS + group;
+                if index < end {
+                    Self::compute_row(gpu, args, stage, index, part);
+                }
+                let [round] = gpu.shared_load(kept.add(2));
+                gpu.sync_warp(mask());
+                if is_first {
+                    gpu.shared_store(kept.add(2), [round + 1]);
+                }
+                gpu.sync_warp(mask());
+            }
+        }
+    }
+
+    /// Computes row `index` of the table over a tile of columns, with the group's stage at `stage`.
     ///
     /// # Safety
     /// The arguments describe live memory; the table has the row, and no other group has it and this tile.
     #[inline(always)]
-    unsafe fn compute_row<G: Gpu>(gpu: G, args: &Args<T, I>, group: u32, index: u32, column_tile: u32) {
+    unsafe fn compute_row<G: Gpu>(
+        gpu: G,
+        args: &Args<T, I>,
+        stage: u32,
+        index: u32,
+        part: impl Fn() -> Part<T>,
+    ) {
         let lane = gpu.thread_idx_x() % Self::GROUP;
         // SAFETY: the table has a record for each of `args.rows`.
         let record = unsafe { gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS)) };
         let record = RowRecord::from_words(record);
 
         // Lanes past the last column load the last one again: that costs no traffic, and no test in the loop.
+        let (Part { column_tile, .. }, batch) = (part(), gpu.block_idx_z());
         let column = column_tile * Self::BLOCK_COLUMNS + lane % LANES * V as u32;
         let loaded = if column < args.n { column } else { args.n - V as u32 };
-        let batch = gpu.block_idx_z();
         let b = args.b.add((u64::from(batch) * args.b_batch) as usize);
         let row = GroupRow {
             nonzeros: RowNonzeros {
@@ -121,7 +202,7 @@ where
                 column_scale: if F::INDEX_PRE_SCALING { args.b_stride_bytes } else { 1 },
                 form: PhantomData,
             },
-            stage: Stage::at(group * Self::STAGE_BYTES, Self::STAGE),
+            stage: Stage::at(stage, Self::STAGE),
             b: Columns {
                 first: b.add(loaded as usize),
                 stride_bytes: args.b_stride_bytes,
@@ -129,7 +210,7 @@ where
             },
             lane,
             team: lane / LANES,
-            mask: Self::group_mask(group),
+            mask: Self::group_mask(gpu.thread_idx_x() / Self::GROUP),
         };
         let mut sums = [0.0; V];
         // SAFETY: the arguments describe the matrices; the stage is this group's own.
@@ -142,9 +223,11 @@ where
             }
             distance *= 2;
         }
+        let Part { column_tile, steps, c } = part();
+        let column = column_tile * Self::BLOCK_COLUMNS + lane % LANES * V as u32;
         if row.team == 0 && column < args.n {
             // SAFETY: the lane's columns lie in C, and no other lane has them.
-            unsafe { args.output.store(gpu, record.row, column, batch, sums) };
+            unsafe { args.output.store_by(gpu, steps, c, [record.row, column], sums) };
         }
     }
 
@@ -161,11 +244,12 @@ where
         unsafe {
             let mut fetched = row.nonzeros.fetch(gpu, base + own);
             while base < row.nonzeros.end {
-                row.stage.put(gpu, row.lane, fetched);
+                let left = row.nonzeros.end - base;
+                let columns = row.nonzeros.marked(&fetched, own, [early, left]);
+                row.stage.put(gpu, row.lane, &fetched.values, columns);
                 gpu.sync_warp(row.mask);
                 let next = base + Self::STAGE;
                 fetched = row.nonzeros.fetch(gpu, next + own);
-                let left = row.nonzeros.end - base;
                 let staged = if left < Self::STAGE { left } else { Self::STAGE };
                 Self::multiply(gpu, row, early, staged, sums);
                 gpu.sync_warp(row.mask);

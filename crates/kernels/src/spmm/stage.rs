@@ -37,12 +37,12 @@ pub(super) struct RowNonzeros<T, I, F> {
     pub form: PhantomData<F>,
 }
 
-/// Four neighbouring nonzeros, as the matrix holds their values. Columns keep 32 bits until they are staged: packing them
-/// would wait for their load.
+/// Four neighbouring nonzeros, as the matrix holds them. What is not the row's is told apart only when they are staged: to
+/// ask earlier would wait for their load.
 #[derive(Clone, Copy)]
-pub(super) struct Fetched<T> {
-    values: [T; N],
-    columns: [u32; N],
+pub(super) struct Fetched<T, I> {
+    pub values: [T; N],
+    columns: [I; N],
 }
 
 /// Four neighbouring nonzeros, to be multiplied.
@@ -59,29 +59,34 @@ impl<T: Real, I: DeviceIndex, F: Form> RowNonzeros<T, I, F> {
         self.start & !(QUAD - 1)
     }
 
-    /// Loads the quad from index `at`, a multiple of [`QUAD`].
+    /// Loads the quad from index `at`, a multiple of [`QUAD`], if it begins before the row's end.
     ///
     /// # Safety
     /// The row's arrays are live, aligned to a quad, and padded to whole quads.
     #[inline(always)]
-    pub(super) unsafe fn fetch<G: Gpu>(self, gpu: G, at: u32) -> Fetched<T> {
-        let mut quad = Fetched { values: [T::default(); N], columns: [F::ABSENT; N] };
+    pub(super) unsafe fn fetch<G: Gpu>(self, gpu: G, at: u32) -> Fetched<T, I> {
+        let mut quad = Fetched { values: [T::default(); N], columns: [I::default(); N] };
         if at < self.end {
             // SAFETY: the quad at `at` begins before `end`, so it lies in the arrays or their padding.
-            let columns: [I; N] = unsafe {
+            unsafe {
                 quad.values = gpu.load_streaming(self.values.add((at + self.values_skip) as usize));
-                gpu.load_streaming(self.columns.add(at as usize))
-            };
-            for (i, (marked, column)) in quad.columns.iter_mut().zip(&columns).enumerate() {
-                let index = at + i as u32;
-                *marked = if index < self.start || index >= self.end {
-                    F::ABSENT
-                } else {
-                    column.widen().wrapping_mul(self.column_scale)
-                };
+                quad.columns = gpu.load_streaming(self.columns.add(at as usize));
             }
         }
         quad
+    }
+
+    /// The columns of a quad in place `at` of a stage, marked absent but for those in places `from` to `to`.
+    #[inline(always)]
+    pub(super) fn marked(self, quad: &Fetched<T, I>, at: u32, [from, to]: [u32; 2]) -> [u32; N] {
+        let mut marked = [F::ABSENT; N];
+        for (i, (marked, column)) in marked.iter_mut().zip(&quad.columns).enumerate() {
+            let index = at + i as u32;
+            if index >= from && index < to {
+                *marked = column.widen().wrapping_mul(self.column_scale);
+            }
+        }
+        marked
     }
 }
 
@@ -105,25 +110,25 @@ impl<F: Form> Stage<F> {
         }
     }
 
-    /// Puts the quad in place `index`.
+    /// Puts a quad in place `index`.
     ///
     /// # Safety
     /// The stage has this place, and no other lane reads or writes it until the next barrier.
     #[inline(always)]
-    pub(super) unsafe fn put<G: Gpu, T: Real>(self, gpu: G, index: u32, quad: Fetched<T>) {
+    pub(super) unsafe fn put<G: Gpu, T: Real>(self, gpu: G, index: u32, fetched: &[T; N], columns: [u32; N]) {
         let mut values = [0.0; N];
-        for (value, fetched) in values.iter_mut().zip(&quad.values) {
+        for (value, fetched) in values.iter_mut().zip(fetched) {
             *value = fetched.to_f32(gpu);
         }
-        let [a, b, c, d] = quad.columns;
         // SAFETY: as promised by the caller.
         unsafe {
             gpu.shared_store(self.values.add(index * QUAD), values);
             if F::PACKED {
                 // Not an array of `u16`: LLVM takes such apart and puts it together again.
+                let [a, b, c, d] = columns;
                 gpu.shared_store(self.columns.add(index * (QUAD / 2)), [a | b << 16, c | d << 16]);
             } else {
-                gpu.shared_store(self.columns.add(index * QUAD), quad.columns);
+                gpu.shared_store(self.columns.add(index * QUAD), columns);
             }
         }
     }

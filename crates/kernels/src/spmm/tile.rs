@@ -33,6 +33,8 @@ pub enum Scheme {
         stage: IndexType,
         /// Whether blocks stay, and take row after row.
         persistent: bool,
+        /// Whether, where they do, teams share long rows only.
+        mixed: bool,
     },
     /// As [`RowSplit`](Self::RowSplit), but for one idea: for measurements, and never chosen.
     Ablation {

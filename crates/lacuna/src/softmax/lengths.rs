@@ -46,6 +46,12 @@ impl RowLengths {
         self.nonempty
     }
 
+    /// Rows longer than the least power of two that is not below `length`.
+    pub(crate) fn longer(&self, length: u64) -> u32 {
+        let class = length.max(1).next_power_of_two().trailing_zeros();
+        self.longer.get(class as usize).copied().unwrap_or(0)
+    }
+
     /// The classes with rows, longest first.
     pub(super) fn classes(&self) -> impl Iterator<Item = LengthClass> {
         let class = |k: usize| {
@@ -70,6 +76,11 @@ mod tests {
             lengths.classes().map(|class| (class.before, class.rows, class.length)).collect();
         // 1025; 1024; 5; 3 and 4; 2; 1.
         assert_eq!(classes, [(0, 1, 2048), (1, 1, 1024), (2, 1, 8), (3, 2, 4), (5, 1, 2), (6, 1, 1)]);
+        for (length, longer) in
+            [(0, 6), (1, 6), (2, 5), (3, 3), (4, 3), (5, 2), (1024, 1), (1025, 0), (1 << 40, 0)]
+        {
+            assert_eq!(lengths.longer(length), longer, "{length}");
+        }
         assert_eq!(RowLengths::of(&[0, u32::MAX]).classes().next().unwrap().length, 1 << 32);
         assert_eq!(RowLengths::of(&[0, 0, 0]).classes().count(), 0);
         assert_eq!(RowLengths::of(&[]).rows(), 0);

@@ -3,6 +3,7 @@ use lacuna_kernels::spmm::{Arithmetic, Idea, Scheme, Tile};
 use lacuna_kernels::{Bounds, Entry, IndexType, ValueType, entries};
 
 use super::cost::CostModel;
+use super::grid::MAX_DEALT_ROWS;
 use super::options::{LONG_ROWS, Precision};
 use crate::{CsrMatrix, Index, Value, masks};
 
@@ -86,6 +87,18 @@ pub enum SpmmAlgorithm {
         /// Lanes side by side.
         lanes: u32,
         /// Teams a row.
+        split: u32,
+        /// Warps a block.
+        warps: u32,
+    },
+    /// As [`Persistent`](Self::Persistent), for rows of very different lengths: teams share long rows only, and take one
+    /// short row each.
+    Mixed {
+        /// Columns a lane.
+        vector: u32,
+        /// Lanes side by side.
+        lanes: u32,
+        /// Teams a long row.
         split: u32,
         /// Warps a block.
         warps: u32,
@@ -206,7 +219,10 @@ fn able(problem: &Problem, model: &CostModel) -> impl Iterator<Item = Choice> {
 /// Whether a kernel's scheme is for this problem.
 fn is_meant(problem: &Problem, tile: &Tile) -> bool {
     match tile.scheme {
-        Scheme::RowSplit { stage, .. } => tile.index == problem.index && stage == stage_of(problem),
+        Scheme::RowSplit { stage, persistent, .. } => {
+            let counted = !persistent || problem.rows <= MAX_DEALT_ROWS;
+            counted && tile.index == problem.index && stage == stage_of(problem)
+        }
         // Offsets into B want 32 bits, whatever K is.
         Scheme::Ablation { stage, .. } => {
             tile.index == problem.index && (stage == IndexType::U32 || stage == stage_of(problem))
@@ -245,6 +261,9 @@ fn algorithm(entry: &Entry<Tile>) -> SpmmAlgorithm {
     match scheme {
         Scheme::RowSplit { lanes, split, persistent: false, .. } => {
             SpmmAlgorithm::RowSplit { vector, lanes, split, warps }
+        }
+        Scheme::RowSplit { lanes, split, mixed: true, .. } => {
+            SpmmAlgorithm::Mixed { vector, lanes, split, warps }
         }
         Scheme::RowSplit { lanes, split, persistent: true, .. } => {
             SpmmAlgorithm::Persistent { vector, lanes, split, warps }

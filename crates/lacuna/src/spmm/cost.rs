@@ -3,7 +3,7 @@ use lacuna_kernels::spmm::{Arithmetic, QUAD, Scheme, Tile};
 use lacuna_kernels::{Entry, ValueType};
 
 use super::choose::Problem;
-use super::grid::{Extent, is_persistent, resident_blocks};
+use super::grid::{Extent, is_mixed, is_persistent, resident_blocks, team_share};
 
 /// Defines the model's constants once, and from them the struct, its values in order, and its text.
 macro_rules! constants {
@@ -147,7 +147,8 @@ impl CostModel {
                 let kernel = RowSplit { model: self, problem, tile: &entry.tile, lanes, split };
                 let (busy, waiting, scale) = if is_persistent(&entry.tile) {
                     let walk = kernel.walk(entry);
-                    (kernel.busy_walking(&walk), kernel.waiting(walk.turns), self.persistent_scale)
+                    let waiting = kernel.waiting_walking(&walk);
+                    (kernel.busy_walking(&walk), waiting, self.persistent_scale)
                 } else {
                     let waves = kernel.waves(resident_warps);
                     (kernel.busy(block_warps, resident_warps), kernel.waiting(waves), 1.0)
@@ -235,6 +236,8 @@ fn mean_length(problem: &Problem) -> f64 {
 
 /// What blocks that stay have to do.
 struct Walk {
+    /// How many share a tile of columns.
+    sharing: u64,
     /// How many there are.
     blocks: f64,
     /// Rows of each.
@@ -307,16 +310,33 @@ impl RowSplit<'_> {
         (average * turns).max(longest)
     }
 
+    /// The same where blocks stay. Where teams share long rows only, and each has short ones enough, these take as many turns
+    /// as there are of them, and a row that is longer than all of them is shared.
+    fn waiting_walking(&self, walk: &Walk) -> f64 {
+        let Self { model, problem, tile, .. } = *self;
+        let mean = mean_length(problem);
+        let share = team_share(tile, walk.sharing, problem.nnz as u64) as f64;
+        if !is_mixed(tile) || share < mean {
+            return self.waiting(walk.turns);
+        }
+        let rows = share / mean.max(1.0);
+        let average = rows * (model.quad_latency * (mean / f64::from(QUAD)).ceil() + model.row_latency);
+        let longest = problem.longest_row as f64;
+        let teams = if longest > share { f64::from(self.split) } else { 1.0 };
+        let lone = model.lone_quad * (longest / (f64::from(QUAD) * teams)).ceil() + model.row_latency;
+        average.max(lone)
+    }
+
     /// What blocks that stay have to do.
     fn walk(&self, entry: &Entry<Tile>) -> Walk {
         let Self { problem, tile, .. } = *self;
         let [rows, columns, products] = [problem.rows, problem.n, problem.batch].map(|count| count as u64);
         let resident = resident_blocks(entry.bounds, problem.multiprocessors);
-        let sharing = Extent { rows, columns, products }.sharing_blocks(tile, resident) as f64;
-        let blocks = self.column_tiles() * sharing;
-        let rows = problem.rows as f64 / sharing;
+        let sharing = Extent { rows, columns, products }.sharing_blocks(tile, resident);
+        let blocks = self.column_tiles() * sharing as f64;
+        let rows = problem.rows as f64 / sharing as f64;
         let turns = (rows / f64::from(tile.block_rows)).ceil() * (blocks / resident as f64).ceil();
-        Walk { blocks, rows, turns }
+        Walk { sharing, blocks, rows, turns }
     }
 
     /// Lines of B from L2 to L1. Rows that run on one SM at the same time, over the same columns, share them: those of a

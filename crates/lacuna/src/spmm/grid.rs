@@ -47,6 +47,16 @@ impl Extent {
     }
 }
 
+/// Rows that blocks which stay can count: they look two rounds ahead of the last, in 32 bits.
+pub(super) const MAX_DEALT_ROWS: usize = 1 << 31;
+
+/// Nonzeros of a team's share, where `blocks` blocks of a kernel share a tile of columns. By itself a team would take longer
+/// for a longer row than for all it has to do: such rows all teams of a warp share.
+pub(super) fn team_share(tile: &Tile, blocks: u64, nnz: u64) -> u64 {
+    let Scheme::RowSplit { split, .. } = tile.scheme else { return u64::MAX };
+    nnz.div_ceil((blocks * u64::from(tile.block_rows) * u64::from(split)).max(1))
+}
+
 /// Whether a kernel's blocks stay, and take row after row.
 pub(super) fn is_persistent(tile: &Tile) -> bool {
     matches!(tile.scheme, Scheme::RowSplit { persistent: true, .. })
@@ -55,6 +65,11 @@ pub(super) fn is_persistent(tile: &Tile) -> bool {
 /// Blocks that `multiprocessors` hold at once for certain: as many as their kernel was compiled for.
 pub(super) fn resident_blocks(bounds: Bounds, multiprocessors: u32) -> u64 {
     u64::from(bounds.min_blocks.max(1)) * u64::from(multiprocessors)
+}
+
+/// Whether its teams, moreover, share long rows only.
+pub(super) fn is_mixed(tile: &Tile) -> bool {
+    matches!(tile.scheme, Scheme::RowSplit { mixed: true, .. })
 }
 
 #[cfg(test)]
@@ -87,6 +102,14 @@ mod tests {
         assert_eq!(grid(wide, 8192, 128, 5), [1, 26, 5]);
         // Two blocks of 16 warps fit where one of 32 does.
         assert_eq!(grid("spmm_f32_v4_l8_s1_w16_persistent", 8192, 32, 1), [1, 264, 1]);
+    }
+
+    #[test]
+    fn a_teams_share_is_what_all_teams_have_between_them() {
+        let tile = &entry("spmm_f32_v4_l8_s4_w16_mixed").tile;
+        // 20 blocks of 16 warps of four teams.
+        assert_eq!(team_share(tile, 20, 52_428), 41);
+        assert_eq!((team_share(tile, 1, 0), team_share(tile, 1, 1)), (0, 1));
     }
 
     #[test]

@@ -7,10 +7,10 @@ use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::spmm::{Args, Output, TileArgs};
 
 use super::choose::{Choice, Problem, choose, find};
-use super::grid::{Extent, MAX_GRID_YZ, resident_blocks};
+use super::grid::{Extent, MAX_GRID_YZ, is_mixed, resident_blocks, team_share};
 use super::{OPERATION, SpmmOptions};
 use crate::backend::Launch;
-use crate::csr::DevicePattern;
+use crate::csr::{DevicePattern, RowOrder};
 use crate::layout::{Layout, Strides};
 use crate::{CsrMatrix, Error, Index, Result, Slice, SliceMut, Stream, Value};
 
@@ -256,12 +256,35 @@ impl<T: Value, I: Index> Spmm<T, I> {
                 b_batch,
                 output,
                 rows,
+                long_rows: self.long_rows(choice, &part),
                 n,
                 b_stride_bytes,
                 values_batch,
             };
             self.launch(stream, choice, &part, &args)
         })
+    }
+
+    /// Rows at the head of the table that are long for the kernel.
+    fn long_rows(&self, choice: &Choice, part: &Part) -> u32 {
+        let pattern = &self.pattern;
+        if !is_mixed(&choice.tile) || pattern.row_order != RowOrder::LongestFirst {
+            return pattern.rows as u32;
+        }
+        let blocks = self.extent(part).sharing_blocks(&choice.tile, self.resident(choice));
+        pattern.lengths.longer(team_share(&choice.tile, blocks, pattern.nnz as u64))
+    }
+
+    /// What a launch computes.
+    fn extent(&self, part: &Part) -> Extent {
+        let [rows, columns, products] =
+            [self.pattern.rows, part.columns, part.products].map(|count| count as u64);
+        Extent { rows, columns, products }
+    }
+
+    /// Blocks of a kernel that the device holds at once.
+    fn resident(&self, choice: &Choice) -> u64 {
+        resident_blocks(choice.bounds, self.pattern.row_table.device().info().multiprocessors)
     }
 
     /// Cuts the product into what one launch can do, for tiles of so many columns.
@@ -292,12 +315,9 @@ impl<T: Value, I: Index> Spmm<T, I> {
         part: &Part,
         args: &A,
     ) -> Result<()> {
-        let [rows, columns, products] =
-            [self.pattern.rows, part.columns, part.products].map(|count| count as u64);
-        let resident = resident_blocks(choice.bounds, stream.device().info().multiprocessors);
         stream.launch(&Launch {
             entry: choice.entry,
-            grid: Extent { rows, columns, products }.grid(&choice.tile, resident),
+            grid: self.extent(part).grid(&choice.tile, self.resident(choice)),
             threads: choice.threads,
             shared_bytes: choice.shared_bytes,
             args,

@@ -1,6 +1,6 @@
 //! SpMM's rows by blocks that stay, in grids so small that each block takes many rows.
 use lacuna_gpu::{GlobalMut, GlobalPtr, Scalar};
-use lacuna_kernels::spmm::{Args, Form, Output, Persistent, Plain, RowRecord, RowSplit, SPARE, Wide};
+use lacuna_kernels::spmm::{Args, Form, Mixed, Output, Persistent, Plain, RowRecord, RowSplit, SPARE, Wide};
 use lacuna_kernels::{DeviceIndex, Kernel};
 use lacuna_sim::Simulator;
 
@@ -30,6 +30,15 @@ fn upload<T: Scalar>(
 fn product<I: DeviceIndex, K: Kernel<Args = Args<f32, I>>>(
     grid: [u32; 3],
     index_bytes: fn(I) -> Vec<u8>,
+) -> Vec<u32> {
+    mixed_product::<I, K>(grid, index_bytes, LENGTHS.len() as u32)
+}
+
+/// The same, with so many long rows.
+fn mixed_product<I: DeviceIndex, K: Kernel<Args = Args<f32, I>>>(
+    grid: [u32; 3],
+    index_bytes: fn(I) -> Vec<u8>,
+    long_rows: u32,
 ) -> Vec<u32> {
     let simulator = Simulator::new();
     let (rows, nnz) = (LENGTHS.len() as u32, LENGTHS.iter().sum::<u32>());
@@ -66,6 +75,7 @@ fn product<I: DeviceIndex, K: Kernel<Args = Args<f32, I>>>(
             c_stride_bytes: N * 4,
         },
         rows,
+        long_rows,
         n: N,
         b_stride_bytes: N * 4,
         values_batch: 0,
@@ -97,6 +107,24 @@ fn teams_and_16_bit_indices_likewise() {
     let expected = product::<u16, Teams<u16, Plain>>([6, 2, 1], of);
     for blocks in [1, 3, 4] {
         assert!(product::<u16, Teams<u16, Persistent>>([2, blocks, 1], of) == expected, "{blocks} blocks");
+    }
+}
+
+#[test]
+fn teams_share_long_rows_and_take_one_short_row_each() {
+    type Warp<F> = RowSplit<f32, u32, 4, 8, 4, 2, F>;
+    let bytes = |x: u32| x.to_le_bytes().to_vec();
+    let shared = product::<u32, Warp<Plain>>([11, 2, 1], bytes);
+    let alone = wide::<Plain>([3, 2, 1]);
+    assert!(shared != alone, "sums of teams are rounded otherwise");
+    let rows = LENGTHS.len();
+    for blocks in [1, 2, 5] {
+        for long in [0, 1, 2, 3, 7, 16, rows - 1, rows] {
+            let mixed = mixed_product::<u32, Warp<Mixed>>([2, blocks, 1], bytes, long as u32);
+            let (first, others) = mixed.split_at(long * N as usize);
+            assert!(first == &shared[..first.len()], "{long} long rows, {blocks} blocks");
+            assert!(others == &alone[first.len()..], "{long} long rows, {blocks} blocks");
+        }
     }
 }
 
