@@ -157,7 +157,7 @@ fn cut(problem: &TopNProblem, entry: &Entry<Tile>, chunks: usize) -> Option<TopN
             let algorithm = TopNAlgorithm::Select { threads, capacity: tile.capacity, chunks };
             (algorithm, Method::Merge, problem.n as u32)
         }
-        Method::Stream => (TopNAlgorithm::Stream { threads, chunks }, Method::Finish, 2 * tile.most),
+        Method::Stream => (TopNAlgorithm::Stream { threads, chunks }, Method::Finish, 4 * tile.most),
         Method::Insert => (TopNAlgorithm::Insert { chunks }, Method::Merge, problem.n as u32),
         Method::Merge | Method::Finish | Method::Beam => return None,
     };
