@@ -131,7 +131,7 @@ pub(super) struct Held<T, const V: usize, const THREADS: u32, const VECTORS: usi
     /// Index of the first element of the first vector.
     pub(super) first: u32,
     /// Whole vectors of the row from the first on; 0 where the thread has none.
-    vectors: u32,
+    pub(super) vectors: u32,
     values: PhantomData<T>,
 }
 

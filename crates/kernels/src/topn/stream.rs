@@ -32,7 +32,7 @@ where
     type Tile = Tile;
 
     const TILE: Tile = {
-        assert!(KEYS.is_power_of_two() && KEYS >= 64, "two rooms, a bit apart");
+        assert!(KEYS.is_power_of_two() && KEYS >= 2 * THREADS, "two rooms, a bit apart, each for two keys a thread");
         assert!(VECTORS * V <= 32, "a bit for each value of a thread's tile");
         let capacity = Held::<T, V, THREADS, VECTORS>::CAPACITY;
         assert!(KEYS / 4 <= capacity, "the first tile of a longer row has N values");
