@@ -39,13 +39,7 @@ struct Kept<const THREADS: u32, const KEYS: u32> {
 /// The part has its elements; the block comes here after a barrier, and uses rooms and counters here alone. N, and the threads, are
 /// half of `KEYS` at most.
 #[inline(always)]
-pub(super) unsafe fn walk<
-    G: Gpu,
-    T: DeviceValue,
-    const V: usize,
-    const THREADS: u32,
-    const KEYS: u32,
->(
+pub(super) unsafe fn walk<G: Gpu, T: DeviceValue, const V: usize, const THREADS: u32, const KEYS: u32>(
     gpu: G,
     part: &Part<T>,
     scale: f32,

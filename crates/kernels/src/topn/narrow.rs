@@ -19,7 +19,9 @@ pub(super) fn bar<G: Gpu, const THREADS: u32>(
         // The greatest of N threads are N keys.
         bar::between(low, high, first, n, enough, |bar, _| gpu.sync_threads_count(own >= bar))
     } else {
-        bar::between(low, high, first, n, enough, |bar, step| block::total::<G, THREADS>(gpu, step, reach(bar)))
+        bar::between(low, high, first, n, enough, |bar, step| {
+            block::total::<G, THREADS>(gpu, step, reach(bar))
+        })
     }
 }
 

@@ -32,7 +32,10 @@ where
     type Tile = Tile;
 
     const TILE: Tile = {
-        assert!(KEYS.is_power_of_two() && KEYS >= 2 * THREADS, "two rooms, a bit apart, each for two keys a thread");
+        assert!(
+            KEYS.is_power_of_two() && KEYS >= 2 * THREADS,
+            "two rooms, a bit apart, each for two keys a thread"
+        );
         assert!(VECTORS * V <= 32, "a bit for each value of a thread's tile");
         let capacity = Held::<T, V, THREADS, VECTORS>::CAPACITY;
         assert!(KEYS / 4 <= capacity, "the first tile of a longer row has N values");
@@ -63,7 +66,8 @@ where
             // Before the sort, and where those of all chunks would be more than the finish takes at once.
             let most = if args.chunks > 1 { FINISH_KEYS / args.chunks } else { 2 * part.n };
             if count > most {
-                count = narrow::kept::<G, THREADS>(gpu, part.n, [bar, ordered(sums[0])], (keys, count), other);
+                count =
+                    narrow::kept::<G, THREADS>(gpu, part.n, [bar, ordered(sums[0])], (keys, count), other);
                 (keys, other) = (other, keys);
             }
             if args.chunks > 1 {
