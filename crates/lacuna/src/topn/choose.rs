@@ -192,6 +192,8 @@ const BYTES: f64 = 16.5;
 /// Of walks: cycles of a block from one tile to the next where it is alone, and as much more where all that fit are at work.
 const TILE: f64 = 1300.0;
 const TILE_AMONG_OTHERS: f64 = 200.0;
+/// Cycles until what a walk of a whole row gathered is down to what is sorted.
+const END: f64 = 1000.0;
 /// The same for each value that reaches the bar: about N of a tile, since the bar is that of the first.
 const HIT: f64 = 4.0;
 /// So much of the room is filled by what is expected, since it may be more.
@@ -233,7 +235,7 @@ fn cost(problem: &TopNProblem, entry: &Entry<Tile>, chunk: u32, chunks: u32) -> 
         Method::Insert => chunk * (2.0 + n) / 4.0 * INSERTION,
         // What is gathered of several chunks is sorted later.
         Method::Stream if chunks > 1 => walking,
-        Method::Stream => walking + sorting,
+        Method::Stream => walking + END + sorting,
         _ => bar + capacity / threads * OWN_VALUE + sorting,
     };
     // A block that waits lets others work.
