@@ -35,7 +35,7 @@ pub(super) unsafe fn ranked<G: Gpu, const THREADS: u32>(
         greater += gpu.warp_shuffle_xor(FULL_WARP, greater, distance, WARP);
         distance /= 2;
     }
-    if own < count && thread % lanes == 0 {
+    if own < count && thread.is_multiple_of(lanes) {
         work(greater, key);
     }
 }

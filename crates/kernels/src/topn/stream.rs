@@ -43,8 +43,9 @@ where
     };
     const THREADS: u32 = THREADS;
     const SHARED_BYTES: u32 = block::shared_bytes(2 * KEYS);
-    /// 64 registers a thread.
-    const BOUNDS: Bounds = block::bounds(THREADS, 1024);
+    /// With 64 registers a thread, GPUs before 8.0 are one or two short. What is for these has 80.
+    const MIN_SM: u32 = if VECTORS > 1 { 80 } else { 70 };
+    const BOUNDS: Bounds = block::bounds(THREADS, if VECTORS > 1 { 1024 } else { 768 });
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: TopNArgs<T>) {
