@@ -188,6 +188,10 @@ pub trait Gpu: Copy {
     /// 2 to the power `x`, to 2 ulp; subnormal results are kept.
     #[track_caller]
     fn exp2_approx(self, x: f32) -> f32;
+    /// 2 to the power `x`, to 2 ulp; 0 where that is subnormal. A quarter of the instructions of
+    /// [`exp2_approx`](Gpu::exp2_approx).
+    #[track_caller]
+    fn exp2_flush(self, x: f32) -> f32;
     /// The logarithm of `x` to base 2: within 2⁻²² of it where `x` is from 0.5 to 2, and within 2⁻²² of its size elsewhere.
     #[track_caller]
     fn log2_approx(self, x: f32) -> f32;

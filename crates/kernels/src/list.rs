@@ -336,17 +336,22 @@ macro_rules! for_each_kernel {
                 topn_bf16_t512_v3: $crate::topn::Select<$crate::Bf16, 8, 512, 3, 2048>;
                 topn_bf16_t512_v1: $crate::topn::Select<$crate::Bf16, 8, 512, 1, 4096>;
                 topn_bf16_insert: $crate::topn::Insert<$crate::Bf16, 8, 256, 5, 512>;
-                topn_f32_stream_t128_v1: $crate::topn::Stream<f32, 4, 128, 1, 2, 1024>;
-                topn_f32_stream_t256_v4: $crate::topn::Stream<f32, 4, 256, 4, 8, 1024>;
-                #[cfg(lacuna_sm = "90")]
-                topn_f32_stream_t512_v2: $crate::topn::Stream<f32, 4, 512, 2, 4, 1024>;
-                topn_f16_stream_t128_v1: $crate::topn::Stream<$crate::F16, 8, 128, 1, 2, 1024>;
-                topn_f16_stream_t256_v2: $crate::topn::Stream<$crate::F16, 8, 256, 2, 4, 1024>;
-                topn_f16_stream_t512_v2: $crate::topn::Stream<$crate::F16, 8, 512, 2, 4, 1024>;
-                topn_bf16_stream_t128_v1: $crate::topn::Stream<$crate::Bf16, 8, 128, 1, 2, 1024>;
-                topn_bf16_stream_t256_v2: $crate::topn::Stream<$crate::Bf16, 8, 256, 2, 4, 1024>;
-                topn_bf16_stream_t512_v2: $crate::topn::Stream<$crate::Bf16, 8, 512, 2, 4, 1024>;
-                topn_finish: $crate::topn::Finish<512, 2048>;
+                topn_f32_stream_t128_v1: $crate::topn::Stream<f32, 4, 128, 1, 2048>;
+                #[cfg(lacuna_sm = "80")]
+                topn_f32_stream_t256_v4: $crate::topn::Stream<f32, 4, 256, 4, 2048>;
+                #[cfg(lacuna_sm = "80")]
+                topn_f32_stream_t512_v4: $crate::topn::Stream<f32, 4, 512, 4, 2048>;
+                topn_f16_stream_t128_v1: $crate::topn::Stream<$crate::F16, 8, 128, 1, 2048>;
+                #[cfg(lacuna_sm = "80")]
+                topn_f16_stream_t256_v2: $crate::topn::Stream<$crate::F16, 8, 256, 2, 2048>;
+                #[cfg(lacuna_sm = "80")]
+                topn_f16_stream_t512_v2: $crate::topn::Stream<$crate::F16, 8, 512, 2, 2048>;
+                topn_bf16_stream_t128_v1: $crate::topn::Stream<$crate::Bf16, 8, 128, 1, 2048>;
+                #[cfg(lacuna_sm = "80")]
+                topn_bf16_stream_t256_v2: $crate::topn::Stream<$crate::Bf16, 8, 256, 2, 2048>;
+                #[cfg(lacuna_sm = "80")]
+                topn_bf16_stream_t512_v2: $crate::topn::Stream<$crate::Bf16, 8, 512, 2, 2048>;
+                topn_finish: $crate::topn::Finish<512, 8>;
                 topn_merge: $crate::topn::Merge;
                 topn_beam: $crate::topn::Beam<256, 4096>;
             }

@@ -147,6 +147,7 @@ const EVERYWHERE: &[Expected] = &[
         &[
             "fma.rn.f32 …",
             "ex2.approx.f32 …",
+            "ex2.approx.ftz.f32 …",
             "lg2.approx.f32 …",
             "rcp.approx.f32 …",
             "cvt.rn.f16.f32 …",

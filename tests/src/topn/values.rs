@@ -5,7 +5,7 @@ use crate::Case;
 /// Name, what it is, and what is done to the rows of one problem.
 type Values = (&'static str, &'static str, fn(&mut [f32]));
 
-const CASES: [Values; 17] = [
+const CASES: [Values; 22] = [
     ("equal", "all are the same: the first are wanted", |row| row.fill(-3.25)),
     ("zeros", "+0 and −0 are equal", |row| {
         row.iter_mut().enumerate().for_each(|(i, x)| *x = if i % 3 == 0 { 0.0 } else { -0.0 });
@@ -48,6 +48,23 @@ const CASES: [Values; 17] = [
         row[row.len() - 1] = f32::INFINITY;
     }),
     ("all_nan", "nothing but NaN", |row| row.fill(f32::NAN)),
+    ("rising_tiles", "every stretch of a walk is above those before it", |row| {
+        row.iter_mut().enumerate().for_each(|(i, x)| *x += (i / 512) as f32 * 20.0);
+    }),
+    ("late_ties", "many at the bar, and after the first tile", |row| {
+        row.iter_mut().enumerate().for_each(|(i, x)| *x = if i % 7 == 3 { 9.0 } else { *x - 10.0 });
+    }),
+    ("late_nan", "the last but two is the only NaN", |row| {
+        let len = row.len();
+        row[len - 3] = -f32::NAN;
+    }),
+    ("late_infinity", "+∞ at the end alone", |row| {
+        let len = row.len();
+        row[len - 1] = f32::INFINITY;
+    }),
+    ("far_below", "all far below 0, as some mask: exponents are out of range", |row| {
+        row.iter_mut().enumerate().for_each(|(i, x)| *x = if i % 50 == 7 { -1e30 } else { f32::MIN });
+    }),
     ("nan_and_masked", "NaN among −∞", |row| {
         row.fill(f32::NEG_INFINITY);
         row[row.len() - 2] = f32::NAN;
@@ -62,12 +79,27 @@ fn mask(row: &mut [f32], step: usize) {
         .for_each(|(_, x)| *x = f32::NEG_INFINITY);
 }
 
-/// Shapes that are tried: rows, columns and N. The last is several tiles of a walk, and more than has room.
+/// Shapes that are tried: rows, columns and N.
 const SHAPES: [[usize; 3]; 3] = [[2, 60, 12], [1, 1027, 40], [1, 3403, 30]];
+
+/// Several tiles of a walk, whole or in parts, and more than has room.
+const LONG: [usize; 3] = [1, 9411, 30];
+/// What is tried so, too: it is hard for walks.
+const HARD_TO_WALK: [&str; 8] = [
+    "equal",
+    "ascending",
+    "masked_99_9",
+    "rising_tiles",
+    "late_ties",
+    "late_nan",
+    "late_infinity",
+    "far_below",
+];
 
 pub(super) fn cases() -> Vec<Case> {
     let values = CASES.into_iter().flat_map(|(name, about, change)| {
-        SHAPES.map(|[rows, columns, n]| {
+        let long = HARD_TO_WALK.contains(&name).then_some(LONG);
+        SHAPES.into_iter().chain(long).map(move |[rows, columns, n]| {
             Case::new(format!("topn/values/{name}_{columns}"), about, move |cx| {
                 // A row before it is as it was drawn.
                 let mut problem = Problem::drawn(rows, columns, n, cx.seed);

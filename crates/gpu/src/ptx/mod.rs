@@ -238,6 +238,15 @@ impl Gpu for Ptx {
         y
     }
     #[inline(always)]
+    fn exp2_flush(self, x: f32) -> f32 {
+        let y;
+        // SAFETY: arithmetic.
+        unsafe {
+            asm!("ex2.approx.ftz.f32 {0}, {1};", out(reg32) y, in(reg32) x, options(pure, nomem, nostack));
+        }
+        y
+    }
+    #[inline(always)]
     fn log2_approx(self, x: f32) -> f32 {
         let y;
         // SAFETY: arithmetic.

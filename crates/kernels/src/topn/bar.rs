@@ -1,6 +1,4 @@
 //! A bar that enough values reach, and not many more.
-use super::key::LEAST;
-
 /// A bar from `low` on, up to `high`, that at least `n` reach, as `low` is known to be. It is found by halving, with `first` as the
 /// first to try, and taken as soon as at most `enough` reach it; otherwise it is the highest. `count` says how many reach a bar,
 /// and is told the step.
@@ -30,12 +28,12 @@ pub(super) fn between(
     low
 }
 
-/// A bar that at least `n` keys reach, and at most `enough`, found by halving all bars. There are at least `n` keys.
+/// A bar from `low` on that at least `n` keys reach, as `low` is known to be, and at most `enough`, found by halving all bars.
 /// No two keys are equal, so that there is such a bar for every `enough` from `n` on.
 #[inline(always)]
-pub(super) fn of_keys(n: u32, enough: u32, mut count: impl FnMut(u64, u32) -> u32) -> u64 {
+pub(super) fn of_keys(mut low: u64, n: u32, enough: u32, mut count: impl FnMut(u64, u32) -> u32) -> u64 {
     // Bars from `low` on, `more` of them beyond it: fewer registers than the two ends.
-    let (mut low, mut more, mut step) = (LEAST, u64::MAX - LEAST, 0);
+    let (mut more, mut step) = (u64::MAX - low, 0);
     while more > 0 {
         let half = more - more / 2;
         let reach = count(low + half, step);
@@ -55,6 +53,7 @@ pub(super) fn of_keys(n: u32, enough: u32, mut count: impl FnMut(u64, u32) -> u3
 
 #[cfg(test)]
 mod tests {
+    use super::super::key::LEAST;
     use super::*;
 
     #[test]
@@ -76,7 +75,7 @@ mod tests {
         assert_eq!(between(77, 77, 77, 3, 5, |_, _| unreachable!("there is nothing to find out")), 77);
         const EQUAL: u64 = LEAST + (7 << 32);
         let keys = |bar: u64| (0..100).filter(|i| EQUAL + i >= bar).count() as u32;
-        assert_eq!(of_keys(3, 3, |bar, _| keys(bar)), EQUAL + 97);
-        assert!((3..=40).contains(&keys(of_keys(3, 40, |bar, _| keys(bar)))));
+        assert_eq!(of_keys(LEAST, 3, 3, |bar, _| keys(bar)), EQUAL + 97);
+        assert!((3..=40).contains(&keys(of_keys(LEAST, 3, 40, |bar, _| keys(bar)))));
     }
 }

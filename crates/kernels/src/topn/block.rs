@@ -9,7 +9,7 @@ const WARPS: u32 = 32;
 const JOINS: u32 = 0;
 /// Where warps put their counts, in turn in one of two places.
 const COUNTS: u32 = JOINS + 2 * WARPS * 8;
-/// How many keys were gathered, by up to four bars.
+/// How many keys were gathered, by up to four bars; a walk has its block's index in place of the last.
 const GATHERED: u32 = COUNTS + 2 * WARPS * 4;
 /// The keys.
 const KEYS: u32 = GATHERED + 16;
@@ -61,7 +61,12 @@ pub(super) fn give<G: Gpu>(
     pair: [f32; 2],
     join: impl Fn([f32; 2], [f32; 2]) -> [f32; 2],
 ) {
-    let pair = of_warp(gpu, WARP, pair, join);
+    give_joined(gpu, index, of_warp(gpu, WARP, pair, join));
+}
+
+/// The same for what the warp has joined already, in its first lane at least.
+#[inline(always)]
+pub(super) fn give_joined<G: Gpu>(gpu: G, index: u32, pair: [f32; 2]) {
     if gpu.lane_id() == 0 {
         let place = index * WARPS + gpu.thread_idx_x() / WARP;
         // SAFETY: each warp has a place of its own for each join, written once.
@@ -76,11 +81,15 @@ pub(super) fn joined<G: Gpu, const THREADS: u32>(
     index: u32,
     join: impl Fn([f32; 2], [f32; 2]) -> [f32; 2],
 ) -> [f32; 2] {
-    let warps = THREADS / WARP;
-    let place = index * WARPS + gpu.lane_id() % warps;
+    of_warp(gpu, THREADS / WARP, given::<G, THREADS>(gpu, index), join)
+}
+
+/// What the warp of this lane's number gave; lanes beyond these begin anew.
+#[inline(always)]
+pub(super) fn given<G: Gpu, const THREADS: u32>(gpu: G, index: u32) -> [f32; 2] {
+    let place = index * WARPS + gpu.lane_id() % (THREADS / WARP);
     // SAFETY: a barrier is between the warps' stores and this.
-    let pair = unsafe { gpu.shared_load(SharedPtr::<f32>::from_offset(JOINS).add(2 * place)) };
-    of_warp(gpu, warps, pair, join)
+    unsafe { gpu.shared_load(SharedPtr::<f32>::from_offset(JOINS).add(2 * place)) }
 }
 
 /// The sum of the threads' counts. Consecutive calls have different parities of `turn`.

@@ -2,7 +2,7 @@
 use lacuna_gpu::{Gpu, SharedPtr};
 
 use super::held::Held;
-use super::key::{Bar, key, number, ordered};
+use super::key::{Bar, LEAST, key, number, ordered};
 use super::part::Part;
 use super::{bar, block};
 use crate::DeviceValue;
@@ -32,19 +32,8 @@ pub(super) fn bar<G: Gpu, T: DeviceValue, const V: usize, const THREADS: u32, co
     }
 }
 
-/// Keys in shared memory.
-#[derive(Clone, Copy)]
-pub(super) struct Gathered {
-    /// How many.
-    pub(super) count: u32,
-    /// A bar that they all reach.
-    pub(super) bar: u64,
-    /// What counts them.
-    pub(super) counter: SharedPtr<u32>,
-}
-
 /// Gathers what reaches `bar`; if that is more than there is room for, or the row has NaN, as `sum` tells, what reaches a higher
-/// bar, found among all keys.
+/// bar, found among all keys. How many these are.
 ///
 /// # Safety
 /// The counters 0 and 1 are 0, by a store before the last barrier, and used here alone.
@@ -62,7 +51,7 @@ pub(super) unsafe fn gather<
     held: &Held<T, V, THREADS, VECTORS>,
     bar: u32,
     sum: f32,
-) -> Gathered {
+) -> u32 {
     // SAFETY: as promised by the caller.
     unsafe {
         // NaN is greater than all else, but reaches no bar of numbers.
@@ -72,16 +61,15 @@ pub(super) unsafe fn gather<
             let (bar, counter) = (u64::from(bar) << 32, block::gathered(0));
             let count = put::<G, T, V, THREADS, VECTORS, KEYS>(gpu, counter, part.first, held, (bar, reach));
             if count <= KEYS {
-                return Gathered { count, bar, counter };
+                return count;
             }
         }
-        let bar = bar::of_keys(part.n, KEYS.min(2 * part.n), |bar, step| {
-            block::total::<G, THREADS>(gpu, step, held.reach(gpu, Bar::at(bar), part.first, None))
+        let bar = bar::of_keys(LEAST, part.n, KEYS.min(2 * part.n), |bar, step| {
+            block::total::<G, THREADS>(gpu, step, held.reach(gpu, Bar::at(bar), part.first))
         });
         let counter = block::gathered(1);
-        let reach = held.reach(gpu, Bar::at(bar), part.first, None);
-        let count = put::<G, T, V, THREADS, VECTORS, KEYS>(gpu, counter, part.first, held, (bar, reach));
-        Gathered { count, bar, counter }
+        let reach = held.reach(gpu, Bar::at(bar), part.first);
+        put::<G, T, V, THREADS, VECTORS, KEYS>(gpu, counter, part.first, held, (bar, reach))
     }
 }
 

@@ -26,27 +26,35 @@ pub(super) struct Share<T, const V: usize, const THREADS: u32> {
     edge: [u32; 2],
     /// Whole vectors of the row.
     pub(super) whole: u32,
+    /// Index of what comes after them.
+    pub(super) tail: u32,
 }
 
 impl<T: DeviceValue, const V: usize, const THREADS: u32> Share<T, V, THREADS> {
     /// The share of this thread of a row of `len` elements, which starts anywhere.
     #[inline(always)]
     pub(super) fn of<G: Gpu>(gpu: G, row: GlobalPtr<T>, len: u32) -> Self {
+        Self::of_thread(gpu.thread_idx_x(), row, len)
+    }
+
+    /// The share of a thread.
+    #[inline(always)]
+    pub(super) fn of_thread(thread: u32, row: GlobalPtr<T>, len: u32) -> Self {
         const {
             assert!(size_of::<[T; V]>() == size_of::<[u32; WORDS]>(), "a vector is 16 bytes");
             assert!(THREADS >= 2 * V as u32, "a thread for each element before and after the vectors");
         }
-        let thread = gpu.thread_idx_x();
         let misaligned = (row.address() / size_of::<T>() as u64) as u32 % V as u32;
         let head = ((V as u32 - misaligned) % V as u32).min(len);
         let whole = (len - head) / V as u32;
         let tail = head + whole * V as u32;
         let edge = if thread < V as u32 { [thread, head] } else { [tail + thread - V as u32, len] };
         let first = head + thread * V as u32;
-        Self { row, first, vectors: whole.saturating_sub(thread), edge, whole }
+        Self { row, first, vectors: whole.saturating_sub(thread), edge, whole, tail }
     }
 
-    /// Loads the thread's vectors of a tile: `VECTORS` of them, after `skipped` of the row's, a multiple of `THREADS`.
+    /// Loads the thread's vectors of a tile: `VECTORS` of them, after `skipped` of the row's, a multiple of `THREADS`. Not past the
+    /// first cache, as other loads of what is read once are: that makes a walk a tenth slower.
     ///
     /// # Safety
     /// The row has its elements.
@@ -61,12 +69,22 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32> Share<T, V, THREADS> {
         let mut words: [[u32; WORDS]; VECTORS] = [unsafe { transmute_copy(&absent) }; VECTORS];
         let first = self.first + skipped * V as u32;
         let vectors = self.vectors.saturating_sub(skipped);
-        let from = self.row.add(first as usize);
-        for (i, words) in words.iter_mut().enumerate() {
-            if i as u32 * THREADS < vectors {
-                let vector = from.add(i * THREADS as usize * V);
-                // SAFETY: the vector lies in the row. It is read as words: to unpack them here would wait for the load.
-                *words = unsafe { gpu.load_streaming(GlobalPtr::<u32>::from_address(vector.address())) };
+        let from = self.row.add(first as usize).address();
+        // SAFETY: the vector lies in the row, where this is called. It is read as words: to unpack them here would wait for the load.
+        let load = |i: usize| unsafe {
+            let vector = from + (i * THREADS as usize * size_of::<[T; V]>()) as u64;
+            gpu.load_readonly(GlobalPtr::<u32>::from_address(vector))
+        };
+        if skipped + VECTORS as u32 * THREADS <= self.whole {
+            // The whole block branches as one, so that these are not mixed with what comes after them.
+            for (i, words) in words.iter_mut().enumerate() {
+                *words = load(i);
+            }
+        } else {
+            for (i, words) in words.iter_mut().enumerate() {
+                if i as u32 * THREADS < vectors {
+                    *words = load(i);
+                }
             }
         }
         Held { words, edge: ABSENT, edge_index: u32::MAX, first, vectors, values: PhantomData }
@@ -81,15 +99,26 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32> Share<T, V, THREADS> {
         &self,
         gpu: G,
     ) -> Held<T, V, THREADS, VECTORS> {
-        // SAFETY: as promised by the caller; the edge lies in the row.
+        // SAFETY: as promised by the caller.
         unsafe {
             let mut held = self.load(gpu, 0);
-            if self.edge[0] < self.edge[1] {
-                let [value] = gpu.load_streaming(self.row.add(self.edge[0] as usize));
-                (held.edge, held.edge_index) = (value.to_f32(gpu), self.edge[0]);
-            }
+            (held.edge, held.edge_index) = self.load_edge(gpu);
             held
         }
+    }
+
+    /// Loads the element before or after the row's vectors, and gives its index; `u32::MAX`, and −∞, where the thread has none.
+    ///
+    /// # Safety
+    /// The row has its elements.
+    #[inline(always)]
+    pub(super) unsafe fn load_edge<G: Gpu>(&self, gpu: G) -> (f32, u32) {
+        if self.edge[0] >= self.edge[1] {
+            return (ABSENT, u32::MAX);
+        }
+        // SAFETY: as promised by the caller; the edge lies in the row.
+        let [value] = unsafe { gpu.load_streaming(self.row.add(self.edge[0] as usize)) };
+        (value.to_f32(gpu), self.edge[0])
     }
 }
 
@@ -100,9 +129,9 @@ pub(super) struct Held<T, const V: usize, const THREADS: u32, const VECTORS: usi
     /// Index of the edge; `u32::MAX` where the thread has none.
     edge_index: u32,
     /// Index of the first element of the first vector.
-    first: u32,
+    pub(super) first: u32,
     /// Whole vectors of the row from the first on; 0 where the thread has none.
-    vectors: u32,
+    pub(super) vectors: u32,
     values: PhantomData<T>,
 }
 
@@ -143,10 +172,23 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize> H
         sum
     }
 
-    /// How many of the thread's numbers reach a bar; only those whose bit of `among` is set, where that is less than all. Indices
-    /// of the row begin with `first`.
+    /// Σ 2^(x·scale − base) of the thread's numbers, without an edge.
     #[inline(always)]
-    pub(super) fn reach<G: Gpu>(&self, gpu: G, bar: Bar, first: u32, among: Option<u32>) -> u32 {
+    pub(super) fn sum_from<G: Gpu>(&self, gpu: G, scale: f32, base: f32) -> f32 {
+        let mut sum = 0.0;
+        for words in &self.words {
+            let mut part = 0.0;
+            for &number in &Self::numbers(gpu, words) {
+                part += gpu.exp2_flush(gpu.fma(number, scale, -base));
+            }
+            sum += part;
+        }
+        sum
+    }
+
+    /// How many of the thread's numbers reach a bar. Indices of the row begin with `first`.
+    #[inline(always)]
+    pub(super) fn reach<G: Gpu>(&self, gpu: G, bar: Bar, first: u32) -> u32 {
         let mut reach = 0;
         if self.edge_index != u32::MAX {
             reach += u32::from(bar.from(first).is_reached(self.edge, self.edge_index as i32));
@@ -156,9 +198,8 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize> H
             if i as u32 * THREADS < self.vectors {
                 let numbers = Self::numbers(gpu, &self.words[i]);
                 for (j, &number) in numbers.iter().enumerate() {
-                    let counts = among.is_none_or(|bits| bits >> (i * V + j) & 1 == 1);
                     let index = i as i32 * THREADS as i32 * V as i32 + j as i32;
-                    reach += u32::from(counts & bar.is_reached(number, index));
+                    reach += u32::from(bar.is_reached(number, index));
                 }
             }
         }
@@ -180,5 +221,34 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize> H
                 }
             }
         }
+    }
+
+    /// A bit for each of the vectors' numbers: whether it, or −∞ where it is not there, passes a test.
+    #[inline(always)]
+    pub(super) fn which<G: Gpu>(&self, gpu: G, test: impl Fn(f32) -> bool) -> u32 {
+        let mut bits = 0;
+        for (i, words) in self.words.iter().enumerate() {
+            for (j, &number) in Self::numbers(gpu, words).iter().enumerate() {
+                bits |= u32::from(test(number)) << (i * V + j);
+            }
+        }
+        bits
+    }
+
+    /// The number of a bit of [`which`](Self::which), and how far it is from the first. It is chosen among all: registers have no
+    /// index.
+    #[inline(always)]
+    pub(super) fn number_of<G: Gpu>(&self, gpu: G, bit: u32) -> (f32, u32) {
+        let (vector, place) = (bit / V as u32, bit % V as u32);
+        let mut words = self.words[0];
+        for (i, others) in self.words.iter().enumerate().skip(1) {
+            words = if i as u32 == vector { *others } else { words };
+        }
+        let numbers = Self::numbers(gpu, &words);
+        let mut number = numbers[0];
+        for (j, &other) in numbers.iter().enumerate().skip(1) {
+            number = if j as u32 == place { other } else { number };
+        }
+        (number, vector * THREADS * V as u32 + place)
     }
 }

@@ -22,14 +22,17 @@
 mod bar;
 mod beam;
 mod block;
+mod careful;
 mod finish;
 mod first;
 mod held;
 mod insert;
 mod key;
 mod merge;
+mod narrow;
 mod output;
 mod part;
+mod rank;
 mod select;
 mod sort;
 mod stream;

@@ -14,7 +14,8 @@ pub struct TopNArgs<T> {
     pub keys: GlobalMut<u64>,
     /// Likewise: the greatest value of each chunk, and its sum.
     pub sums: GlobalMut<f32>,
-    /// For [`Stream`](super::Stream) alone: the number of keys of each chunk.
+    /// For [`Stream`](super::Stream) alone: the number of keys of each chunk, and a bar that at least n of them reach, as the
+    /// bits of an ordered number; 0 where there is none.
     pub counts: GlobalMut<u32>,
     /// Where rows are one chunk: the results.
     pub output: Output,
@@ -48,7 +49,12 @@ impl<T> Part<T> {
     /// The part of this block.
     #[inline(always)]
     pub(super) fn of<G: Gpu>(gpu: G, args: &TopNArgs<T>) -> Self {
-        let list = gpu.block_idx_x();
+        Self::of_block(args, gpu.block_idx_x())
+    }
+
+    /// The part of a block.
+    #[inline(always)]
+    pub(super) fn of_block(args: &TopNArgs<T>, list: u32) -> Self {
         let (row, first) = (list / args.chunks, list % args.chunks * args.chunk);
         let len = args.chunk.min(args.columns - first);
         let start = u64::from(row) * args.row_stride + u64::from(first);
@@ -97,7 +103,7 @@ impl<T> Part<T> {
         }
     }
 
-    /// Writes gathered keys as a list of their own, as they are, with room for `ROOM`.
+    /// Writes gathered keys as a list of their own, as they are, with room for `ROOM`; and a bar that n of them reach.
     ///
     /// # Safety
     /// As for [`write`](Self::write).
@@ -107,6 +113,7 @@ impl<T> Part<T> {
         gpu: G,
         args: &TopNArgs<T>,
         (keys, count): (SharedPtr<u64>, u32),
+        bar: u32,
         sums: [f32; 2],
     ) {
         let thread = gpu.thread_idx_x();
@@ -121,7 +128,9 @@ impl<T> Part<T> {
             }
             if thread == 0 {
                 gpu.store(args.sums.add(2 * self.list), sums);
-                gpu.store(args.counts.add(self.list), [count]);
+                // A bar of fewer than N is none for the row.
+                let bar = if self.n == args.n { bar } else { 0 };
+                gpu.store(args.counts.add(2 * self.list), [count, bar]);
             }
         }
     }

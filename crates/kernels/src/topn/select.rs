@@ -59,8 +59,7 @@ where
         let [sum, _] = block::joined::<G, THREADS>(gpu, 1, plus);
         // SAFETY: each counter is used once, and there is room for `KEYS`.
         unsafe {
-            let gathered = first::gather::<G, _, V, THREADS, VECTORS, KEYS>(gpu, &part, &held, bar, sum);
-            let count = gathered.count;
+            let count = first::gather::<G, _, V, THREADS, VECTORS, KEYS>(gpu, &part, &held, bar, sum);
             // Joined again: kept through the gathering, they would take registers that are needed there.
             let [greatest, _] = block::joined::<G, THREADS>(gpu, 0, ends);
             let [sum, _] = block::joined::<G, THREADS>(gpu, 1, plus);

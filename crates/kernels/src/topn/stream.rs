@@ -1,34 +1,30 @@
 //! Selection from rows of any length, in one walk.
 use core::marker::PhantomData;
 
-use lacuna_gpu::{Gpu, SharedPtr};
+use lacuna_gpu::Gpu;
 
-use super::first::Gathered;
+use super::careful::{self, Found};
+use super::finish::FINISH_KEYS;
 use super::held::{Held, Share};
-use super::key::{Bar, key, value_of};
+use super::key::{key, number, ordered};
 use super::part::Part;
 use super::sort::sort;
-use super::{Method, Tile, TopNArgs, bar, block, first, output, sums};
+use super::{Method, Tile, TopNArgs, block, first, narrow, output, sums};
 use crate::{Bounds, DeviceValue, Kernel};
 
 /// The N greatest of a row, or of a chunk of it, of any length: `THREADS` threads take tiles of `VECTORS` vectors of `V` values of
-/// `T` each, the next under way while one is used. `FIRST` is twice `VECTORS`: the first tile is as large as two. There is room
-/// for `KEYS` keys, and for N up to half of that.
+/// `T` each, two under way. There is room for `KEYS` keys, and for N up to a quarter of that.
 ///
-/// What reaches the bar of the first tile is gathered from all. If that becomes more than there is room for, a bar is found that
-/// few of these reach, and the others are dropped.
+/// What reaches the bar of the first tile is gathered from all, and no barrier is between tiles. Where so much is expected that it
+/// may not fit, a higher bar is found on the way. A row that has more for the room than was expected, one that rises, say, and one
+/// that is not finite is walked through once more, [with care](careful::walk).
 #[derive(Debug)]
-pub struct Stream<
-    T,
-    const V: usize,
-    const THREADS: u32,
-    const VECTORS: usize,
-    const FIRST: usize,
-    const KEYS: u32,
->(PhantomData<T>);
+pub struct Stream<T, const V: usize, const THREADS: u32, const VECTORS: usize, const KEYS: u32>(
+    PhantomData<T>,
+);
 
-impl<T, const V: usize, const THREADS: u32, const VECTORS: usize, const FIRST: usize, const KEYS: u32> Kernel
-    for Stream<T, V, THREADS, VECTORS, FIRST, KEYS>
+impl<T, const V: usize, const THREADS: u32, const VECTORS: usize, const KEYS: u32> Kernel
+    for Stream<T, V, THREADS, VECTORS, KEYS>
 where
     T: DeviceValue,
 {
@@ -36,184 +32,211 @@ where
     type Tile = Tile;
 
     const TILE: Tile = {
-        assert!(FIRST == 2 * VECTORS, "the first tile fills the registers of two");
-        assert!(VECTORS * V <= 32, "a bit for each value of a thread's tile");
         assert!(
-            KEYS.is_power_of_two() && KEYS >= 64 && KEYS.is_multiple_of(THREADS),
-            "places for all threads"
+            KEYS.is_power_of_two() && KEYS >= 2 * THREADS,
+            "two rooms, a bit apart, each for two keys a thread"
         );
-        let capacity = Held::<T, V, THREADS, FIRST>::CAPACITY;
-        assert!(KEYS / 2 <= capacity, "the first tile of a longer row has N values");
-        Tile { method: Method::Stream, value: Some(T::TYPE), capacity, most: KEYS / 2 }
+        assert!(VECTORS * V <= 32, "a bit for each value of a thread's tile");
+        let capacity = Held::<T, V, THREADS, VECTORS>::CAPACITY;
+        assert!(KEYS / 4 <= capacity, "the first tile of a longer row has N values");
+        Tile { method: Method::Stream, value: Some(T::TYPE), capacity, most: KEYS / 4 }
     };
     const THREADS: u32 = THREADS;
     const SHARED_BYTES: u32 = block::shared_bytes(2 * KEYS);
-    /// With 64 registers a thread, GPUs before 9.0 are one short.
-    const MIN_SM: u32 = if size_of::<T>() == 4 && V * FIRST == 16 { 90 } else { 70 };
-    /// How many threads of a multiprocessor leave each the registers for two tiles and what goes with them.
-    const BOUNDS: Bounds = block::bounds(
-        THREADS,
-        match (size_of::<T>(), V * FIRST) {
-            (4, 16) => 1024,
-            (_, 32) => 512,
-            _ => 768,
-        },
-    );
+    /// With 64 registers a thread, GPUs before 8.0 are one or two short. What is for these has 80.
+    const MIN_SM: u32 = if VECTORS > 1 { 80 } else { 70 };
+    const BOUNDS: Bounds = block::bounds(THREADS, if VECTORS > 1 { 1024 } else { 768 });
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: TopNArgs<T>) {
-        let part = Part::of(gpu, &args);
-        let scale = args.output.exponent_scale;
         if gpu.thread_idx_x() == 0 {
             // SAFETY: the counters are this thread's until the next barrier.
-            unsafe { gpu.shared_store(block::gathered(0), [0, 0]) };
+            unsafe { gpu.shared_store(block::gathered(0), [0, 0, 0, gpu.block_idx_x()]) };
         }
+        // SAFETY: as promised by the caller; the careful walk begins after a barrier.
+        unsafe {
+            let mut found = walk::<G, T, V, THREADS, VECTORS, KEYS>(gpu, &args);
+            // Told by shared memory, so that what follows from it is found once more, and takes no registers meanwhile.
+            let [index] = gpu.shared_load(block::gathered(3));
+            let part = Part::of_block(&args, index);
+            if found.count > KEYS || found.count < part.n {
+                found = careful::walk::<G, T, V, THREADS, KEYS>(gpu, &part, args.output.exponent_scale);
+            }
+            let Found { room, mut count, bar, sums } = found;
+            let (mut keys, mut other) = (block::keys().add(room), block::keys().add(room ^ KEYS));
+            // Before the sort, and where those of all chunks would be more than the finish takes at once.
+            let most = if args.chunks > 1 { FINISH_KEYS / args.chunks } else { 2 * part.n };
+            if count > most {
+                count =
+                    narrow::kept::<G, THREADS>(gpu, part.n, [bar, ordered(sums[0])], (keys, count), other);
+                (keys, other) = (other, keys);
+            }
+            if args.chunks > 1 {
+                part.write_gathered::<G, THREADS, KEYS>(gpu, &args, (keys, count), bar, sums);
+                return;
+            }
+            let keys = sort::<G, THREADS>(gpu, keys, other, count);
+            part.write::<G, THREADS>(gpu, &args, keys, sums[0], sums[1]);
+        }
+    }
+}
+
+/// What exponents are relative to, where this is the greatest value: powers of two, so that exponents are one fused step each. −∞
+/// and what is far below 0 have one base, so that their exponents are −∞.
+#[inline(always)]
+fn base(greatest: f32, scale: f32) -> f32 {
+    (greatest * scale).max(-FAR)
+}
+
+/// Bases up to this far from 0 are less than 2⁶ from what they stand for: sums relative to them are in range.
+const FAR: f32 = (1u32 << 31) as f32;
+
+/// A walk under way, of one thread.
+struct Walk {
+    /// Index in the row of the first element of the thread's first vector.
+    first: u32,
+    scale: f32,
+    /// What is greater than this value is gathered.
+    bar: f32,
+    /// The greatest value so far, or one of another thread, and the sum relative to its [`base`].
+    sums: [f32; 2],
+}
+
+/// Gathers a value, where there is room. The counter counts it in any case.
+///
+/// # Safety
+/// No barrier is needed between this and what the block does with the room.
+#[inline(always)]
+unsafe fn gather<G: Gpu, const KEYS: u32>(gpu: G, x: f32, index: u32) {
+    // SAFETY: as promised by the caller; the counter gives each key a place of its own.
+    unsafe {
+        let place = gpu.shared_atomic_add(block::gathered(0), 1);
+        if place < KEYS {
+            gpu.shared_store(block::keys().add(place), [key(x, index)]);
+        }
+    }
+}
+
+impl Walk {
+    /// Adds a sum to the sum: of values up to `greatest`, relative to a base.
+    #[inline(always)]
+    fn add<G: Gpu>(&mut self, gpu: G, greatest: f32, sum: impl FnOnce(f32) -> f32) {
+        let higher = self.sums[0].max(greatest);
+        let (before, base) = (base(self.sums[0], self.scale), base(higher, self.scale));
+        self.sums = [higher, self.sums[1] * gpu.exp2_flush(before - base) + sum(base)];
+    }
+
+    /// Takes a tile that is not the first, of vectors from `next` on: its exponentials, and what is above the bar.
+    ///
+    /// # Safety
+    /// As for [`gather`].
+    #[inline(always)]
+    unsafe fn take<
+        G: Gpu,
+        T: DeviceValue,
+        const V: usize,
+        const THREADS: u32,
+        const VECTORS: usize,
+        const KEYS: u32,
+    >(
+        &mut self,
+        gpu: G,
+        tile: &Held<T, V, THREADS, VECTORS>,
+        next: u32,
+    ) {
+        let greatest = tile.greatest(gpu);
+        let scale = self.scale;
+        self.add(gpu, greatest, |base| tile.sum_from(gpu, scale, base));
+        if greatest > self.bar {
+            let mut hits = tile.which(gpu, |x| x > self.bar);
+            while hits != 0 {
+                let (x, offset) = tile.number_of(gpu, hits.trailing_zeros());
+                // SAFETY: as promised by the caller.
+                unsafe { gather::<G, KEYS>(gpu, x, self.first + next * V as u32 + offset) };
+                hits &= hits - 1;
+            }
+        }
+    }
+}
+
+/// Goes through a part without caring for rows that are not as expected: more keys than `KEYS`, or
+/// fewer than N, tell that it is one.
+///
+/// # Safety
+/// The part has its elements; the counters are 0, by a store before.
+#[inline(always)]
+unsafe fn walk<
+    G: Gpu,
+    T: DeviceValue,
+    const V: usize,
+    const THREADS: u32,
+    const VECTORS: usize,
+    const KEYS: u32,
+>(
+    gpu: G,
+    args: &TopNArgs<T>,
+) -> Found {
+    let (part, scale) = (Part::of(gpu, args), args.output.exponent_scale);
+    let step = VECTORS as u32 * THREADS;
+    // SAFETY: as promised by the caller. Rooms and counters are used between barriers as `gather` and `Narrow` say.
+    unsafe {
         let share = Share::<T, V, THREADS>::of(gpu, part.values, part.len);
-        // SAFETY: the chunk has its elements.
-        let held: Held<T, V, THREADS, FIRST> = unsafe { share.load_first(gpu) };
-        let own = held.greatest(gpu);
+        let mut tile: Held<T, V, THREADS, VECTORS> = share.load(gpu, 0);
+        let mut other: Held<T, V, THREADS, VECTORS> = share.load(gpu, step);
+        let own = tile.greatest(gpu);
         let ends = |a: [f32; 2], b: [f32; 2]| [a[0].max(b[0]), a[1].min(b[1])];
         block::give(gpu, 0, [own, own], ends);
         gpu.sync_threads();
         let [greatest, least] = block::joined::<G, THREADS>(gpu, 0, ends);
-        let own_sum = held.sum(gpu, output::base(greatest), scale);
-        let plus = |a: [f32; 2], b: [f32; 2]| [a[0] + b[0], 0.0];
-        block::give(gpu, 1, [own_sum, 0.0], plus);
-        let bar = first::bar::<G, _, V, THREADS, FIRST>(gpu, part.n, KEYS, &held, [own, greatest, least]);
-        gpu.sync_threads();
-        let [sum, _] = block::joined::<G, THREADS>(gpu, 1, plus);
-
-        // SAFETY: each counter is used once; there is room for `KEYS` in each of two places; tiles lie in the chunk.
-        unsafe {
-            let mut gathered = first::gather::<G, _, V, THREADS, FIRST, KEYS>(gpu, &part, &held, bar, sum);
-            // Which of the two rooms has the keys.
-            let mut room = 0;
-            let mut sums = [greatest, own_sum];
-            let mut next = FIRST as u32 * THREADS;
-            let mut tile: Held<T, V, THREADS, VECTORS> = share.load(gpu, next);
-            gpu.sync_threads();
-            while next < share.whole {
-                next += VECTORS as u32 * THREADS;
-                let mut following = share.load(gpu, next);
-                let greatest = tile.greatest(gpu);
-                let higher = output::base(sums[0].max(greatest));
-                let own_sum = tile.sum(gpu, higher, scale);
-                sums =
-                    [sums[0].max(greatest), sums[1] * gpu.exp2_approx((sums[0] - higher) * scale) + own_sum];
-                let least = value_of(gathered.bar);
-                // NaN reaches every bar, and is seen in the sum.
-                let mut lost = 0;
-                if greatest >= least || own_sum.is_nan() {
-                    let mut bit = 1;
-                    tile.for_each(gpu, |x, index| {
-                        let key = key(x, part.first + index);
-                        if (x >= least || x.is_nan()) && key >= gathered.bar {
-                            let place = gpu.shared_atomic_add(gathered.counter, 1);
-                            if place < KEYS {
-                                gpu.shared_store(block::keys().add(room + place), [key]);
-                            } else {
-                                lost |= bit;
-                            }
-                        }
-                        bit <<= 1;
-                    });
+        let bar =
+            first::bar::<G, _, V, THREADS, VECTORS>(gpu, part.n, KEYS / 2, &tile, [own, greatest, least]);
+        // Of what is equal to the bar that of the first tile comes before others; if it is all or most of that, the first
+        // suffice, which are enough where more are wanted than is above the bar.
+        let ties = if bar == ordered(least) { KEYS / 4 } else { u32::MAX };
+        let bar = number(bar);
+        let first = part.first + tile.first;
+        if own >= bar {
+            let end = part.first + ties.min(share.tail);
+            let mut hits = tile.which(gpu, |x| x >= bar);
+            while hits != 0 {
+                let (x, offset) = tile.number_of(gpu, hits.trailing_zeros());
+                if x > bar || first + offset < end {
+                    gather::<G, KEYS>(gpu, x, first + offset);
                 }
-                if gpu.sync_threads_or(lost != 0) {
-                    let full = Full { room: block::keys().add(room), tile: &tile, lost, first: part.first };
-                    gathered =
-                        full.raised::<G, KEYS>(gpu, part.n, block::keys().add(room ^ KEYS), gathered.counter);
-                    room ^= KEYS;
-                    // Loaded once more, so that it takes no registers meanwhile.
-                    following = share.load(gpu, next);
-                }
-                tile = following;
-            }
-            block::give(gpu, 0, sums, |a, b| sums::join(gpu, scale, a, b));
-            gpu.sync_threads();
-            let [greatest, sum] = block::joined::<G, THREADS>(gpu, 0, |a, b| sums::join(gpu, scale, a, b));
-            let [count] = gpu.shared_load(gathered.counter);
-            let (keys, other) = (block::keys().add(room), block::keys().add(room ^ KEYS));
-            if args.chunks > 1 {
-                part.write_gathered::<G, THREADS, KEYS>(gpu, &args, (keys, count), [greatest, sum]);
-            } else {
-                let keys = sort::<G, THREADS>(gpu, keys, other, count);
-                part.write::<G, THREADS>(gpu, &args, keys, greatest, sum);
+                hits &= hits - 1;
             }
         }
-    }
-}
-
-/// A full room, and those values of a tile that found none: a bit each.
-struct Full<'t, T, const V: usize, const THREADS: u32, const VECTORS: usize> {
-    room: SharedPtr<u64>,
-    tile: &'t Held<T, V, THREADS, VECTORS>,
-    lost: u32,
-    first: u32,
-}
-
-impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize>
-    Full<'_, T, V, THREADS, VECTORS>
-{
-    /// How many of this thread's reach a bar.
-    ///
-    /// # Safety
-    /// The room has `KEYS` keys, and nobody writes it.
-    #[inline(always)]
-    unsafe fn reach<G: Gpu, const KEYS: u32>(&self, gpu: G, bar: u64) -> u32 {
-        let mut reach = self.tile.reach(gpu, Bar::at(bar), self.first, Some(self.lost));
-        for i in 0..KEYS / THREADS {
-            // SAFETY: as promised by the caller.
-            let [key] = unsafe { gpu.shared_load(self.room.add(gpu.thread_idx_x() + i * THREADS)) };
-            reach += u32::from(key >= bar);
+        // The edge is no part of the tile by which the bar is found: it may be the last of the row.
+        let (edge, edge_index) = share.load_edge(gpu);
+        let mut walk = Walk { first, scale, bar, sums: [greatest, 0.0] };
+        walk.add(gpu, greatest, |base| tile.sum_from(gpu, scale, base));
+        walk.add(gpu, edge, |base| gpu.exp2_flush(gpu.fma(edge, scale, -base)));
+        if edge > bar || edge == bar && edge_index < ties {
+            gather::<G, KEYS>(gpu, edge, part.first + edge_index);
         }
-        reach
-    }
 
-    /// Moves what reaches a bar that at least `n` do, and at most half of the room, to the other room.
-    ///
-    /// # Safety
-    /// The block comes here after a barrier; the rooms and the counter are used here alone.
-    #[inline(always)]
-    unsafe fn raised<G: Gpu, const KEYS: u32>(
-        &self,
-        gpu: G,
-        n: u32,
-        to: SharedPtr<u64>,
-        counter: SharedPtr<u32>,
-    ) -> Gathered {
-        // SAFETY: as promised by the caller; barriers are before and after the counter is cleared; each place is one thread's.
-        unsafe {
-            let bar = bar::of_keys(n, KEYS / 2, |bar, step| {
-                block::total::<G, THREADS>(gpu, step, self.reach::<G, KEYS>(gpu, bar))
-            });
-            let reach = self.reach::<G, KEYS>(gpu, bar);
-            gpu.sync_threads();
-            if gpu.thread_idx_x() == 0 {
-                gpu.shared_store(counter, [0]);
+        let mut next = step;
+        while next < share.whole {
+            tile = share.load(gpu, next + step);
+            walk.take::<G, _, V, THREADS, VECTORS, KEYS>(gpu, &other, next);
+            next += step;
+            if next >= share.whole {
+                break;
             }
-            gpu.sync_threads();
-            let mut place = block::places(gpu, counter, reach);
-            let mut keep = |key: u64| {
-                if key >= bar {
-                    gpu.shared_store(to.add(place), [key]);
-                    place += 1;
-                }
-            };
-            for i in 0..KEYS / THREADS {
-                let [key] = gpu.shared_load(self.room.add(gpu.thread_idx_x() + i * THREADS));
-                keep(key);
-            }
-            let mut bit = 1;
-            self.tile.for_each(gpu, |x, index| {
-                if self.lost & bit != 0 {
-                    keep(key(x, self.first + index));
-                }
-                bit <<= 1;
-            });
-            gpu.sync_threads();
-            let [count] = gpu.shared_load(counter);
-            gpu.sync_threads();
-            Gathered { count, bar, counter }
+            other = share.load(gpu, next + step);
+            walk.take::<G, _, V, THREADS, VECTORS, KEYS>(gpu, &tile, next);
+            next += step;
         }
+        let exponent = |own, all| base(own, scale) - base(all, scale);
+        let [greatest, sum] = sums::of_block::<G, THREADS>(gpu, 1, walk.sums, exponent);
+        let [mut count] = gpu.shared_load(block::gathered(0));
+        // From the base to the greatest itself, which others reckon by.
+        let base = base(greatest, scale);
+        let beyond = gpu.fma(output::base(greatest), scale, -base);
+        let is_near = (greatest * scale).abs() <= FAR || greatest == f32::NEG_INFINITY;
+        if !is_near || sum.is_nan() {
+            count = u32::MAX;
+        }
+        Found { room: 0, count, bar: ordered(walk.bar), sums: [greatest, sum * gpu.exp2_approx(-beyond)] }
     }
 }

@@ -1,6 +1,7 @@
 //! Sums of exponentials, each relative to a greatest value of its own.
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, WARP};
 
+use super::block;
 use super::output::base;
 
 /// The greatest value, and the sum, of two together: symmetric.
@@ -11,24 +12,84 @@ pub(super) fn join<G: Gpu>(gpu: G, scale: f32, a: [f32; 2], b: [f32; 2]) -> [f32
     [greatest, relative(a) + relative(b)]
 }
 
+/// The greatest value, and the sum, of so many lanes, a power of two, from theirs. `exponent` tells by what power of two a sum that
+/// is relative to the first is to be multiplied to be relative to the second. The greatest is found first: one exponential a lane.
+#[inline(always)]
+pub(super) fn of_lanes<G: Gpu>(
+    gpu: G,
+    lanes: u32,
+    [own, sum]: [f32; 2],
+    exponent: impl Fn(f32, f32) -> f32,
+) -> [f32; 2] {
+    let mut greatest = own;
+    let mut distance = lanes / 2;
+    while distance > 0 {
+        greatest = greatest.max(gpu.warp_shuffle_xor(FULL_WARP, greatest, distance, WARP));
+        distance /= 2;
+    }
+    let mut sum = sum * gpu.exp2_approx(exponent(own, greatest));
+    let mut distance = lanes / 2;
+    while distance > 0 {
+        sum += gpu.warp_shuffle_xor(FULL_WARP, sum, distance, WARP);
+        distance /= 2;
+    }
+    [greatest, sum]
+}
+
+/// The greatest value, and the sum, of a block from those of its threads, by the join `index` of a block.
+#[inline(always)]
+pub(super) fn of_block<G: Gpu, const THREADS: u32>(
+    gpu: G,
+    index: u32,
+    sums: [f32; 2],
+    exponent: impl Fn(f32, f32) -> f32,
+) -> [f32; 2] {
+    block::give_joined(gpu, index, of_lanes(gpu, WARP, sums, &exponent));
+    gpu.sync_threads();
+    of_lanes(gpu, THREADS / WARP, block::given::<G, THREADS>(gpu, index), &exponent)
+}
+
 /// The greatest value of a row, and its sum, from those of its parts. Whole warps come here.
 ///
 /// # Safety
 /// There are so many pairs.
 #[inline(always)]
 pub(super) unsafe fn of_parts<G: Gpu>(gpu: G, scale: f32, sums: GlobalPtr<f32>, parts: u32) -> [f32; 2] {
-    let mut pair = [f32::NEG_INFINITY, 0.0];
-    let mut part = gpu.lane_id();
-    while part < parts {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        let mut pair = of_part(gpu, sums, parts);
+        let mut part = gpu.lane_id() + WARP;
+        while part < parts {
+            pair = join(gpu, scale, pair, gpu.load_readonly(sums.add(2 * part as usize)));
+            part += WARP;
+        }
+        of_lane_parts(gpu, scale, pair, parts)
+    }
+}
+
+/// What [`of_lane_parts`] begins with, where there are no more parts than lanes.
+///
+/// # Safety
+/// There are so many pairs.
+#[inline(always)]
+pub(super) unsafe fn of_part<G: Gpu>(gpu: G, sums: GlobalPtr<f32>, parts: u32) -> [f32; 2] {
+    let part = gpu.lane_id() & (lanes_of(parts) - 1);
+    if part < parts {
         // SAFETY: as promised by the caller.
-        pair = join(gpu, scale, pair, unsafe { gpu.load_readonly(sums.add(2 * part as usize)) });
-        part += WARP;
+        unsafe { gpu.load_readonly(sums.add(2 * part as usize)) }
+    } else {
+        [f32::NEG_INFINITY, 0.0]
     }
-    let mut distance = WARP / 2;
-    while distance > 0 {
-        let other = pair.map(|number| gpu.warp_shuffle_xor(FULL_WARP, number, distance, WARP));
-        pair = join(gpu, scale, pair, other);
-        distance /= 2;
-    }
-    pair
+}
+
+/// The greatest value of a row, and its sum, from those that lanes have of its parts.
+#[inline(always)]
+pub(super) fn of_lane_parts<G: Gpu>(gpu: G, scale: f32, pair: [f32; 2], parts: u32) -> [f32; 2] {
+    of_lanes(gpu, lanes_of(parts), pair, |own, greatest| (own - base(greatest)) * scale)
+}
+
+/// Lanes that have parts; the others do the same once more.
+#[inline(always)]
+fn lanes_of(parts: u32) -> u32 {
+    parts.min(WARP).next_power_of_two()
 }

@@ -157,7 +157,7 @@ fn cut(problem: &TopNProblem, entry: &Entry<Tile>, chunks: usize) -> Option<TopN
             let algorithm = TopNAlgorithm::Select { threads, capacity: tile.capacity, chunks };
             (algorithm, Method::Merge, problem.n as u32)
         }
-        Method::Stream => (TopNAlgorithm::Stream { threads, chunks }, Method::Finish, 2 * tile.most),
+        Method::Stream => (TopNAlgorithm::Stream { threads, chunks }, Method::Finish, 4 * tile.most),
         Method::Insert => (TopNAlgorithm::Insert { chunks }, Method::Merge, problem.n as u32),
         Method::Merge | Method::Finish | Method::Beam => return None,
     };
@@ -189,14 +189,28 @@ const INSERTION: f64 = 4.0;
 /// Bytes that memory moves in a cycle for each multiprocessor: 4.3 TB/s over 132 of 1.98 GHz.
 const BYTES: f64 = 16.5;
 
-/// Cycles of the second launch for each part of a row.
-const PART: f64 = 60.0;
-/// Cycles of a block from one tile of a walk to the next.
-const TILE: f64 = 500.0;
-/// The same for each value that a thread has of it.
-const TILE_VALUE: f64 = 40.0;
+/// Of walks: cycles of a block from one tile to the next where it is alone, and as much more where all that fit are at work.
+const TILE: f64 = 1300.0;
+const TILE_AMONG_OTHERS: f64 = 200.0;
+/// Cycles until what a walk of a whole row gathered is down to what is sorted.
+const END: f64 = 1000.0;
 /// The same for each value that reaches the bar: about N of a tile, since the bar is that of the first.
-const HIT: f64 = 15.0;
+const HIT: f64 = 4.0;
+/// So much of the room is filled by what is expected, since it may be more.
+const FILLED: f64 = 0.8;
+/// Where more is expected: cycles of a careful walk for each value of a thread.
+const CAREFUL: f64 = 800.0;
+/// Bytes that a multiprocessor's walks take in a cycle.
+const WALK_BYTES: f64 = 22.0;
+/// Cycles of the second launch, for each part of a row, and for each key.
+const FINISH: f64 = 1200.0;
+const PART: f64 = 45.0;
+const KEY: f64 = 1.0;
+/// Keys that it takes at once, to which walks narrow what they found; and what more of them cost, each.
+const FINISH_KEYS: f64 = 4096.0;
+const MORE_KEY: f64 = 5.0;
+/// Up to so many keys are sorted by comparing each with all.
+const RANKED: f64 = 128.0;
 
 /// Cycles for all rows. Only comparisons count.
 fn cost(problem: &TopNProblem, entry: &Entry<Tile>, chunk: u32, chunks: u32) -> f64 {
@@ -207,26 +221,41 @@ fn cost(problem: &TopNProblem, entry: &Entry<Tile>, chunk: u32, chunks: u32) -> 
     let sorting = (1.0 + (sorted / 32.0).log2().ceil()) * DOUBLING * (sorted / threads).max(1.0);
     let capacity = f64::from(entry.tile.capacity);
     let bar = BAR + threads * threads * BARRIERS;
-    let tile = TILE + capacity / 2.0 / threads * TILE_VALUE + n * HIT;
+    let at_once = multiprocessors * f64::from(entry.bounds.min_blocks.max(1));
+    // Of a walk: what it gathers of a chunk, and how much of the room that is.
+    let tiles = (chunk / capacity).max(1.0);
+    let reach = 1.1 * n + 4.0;
+    let room = f64::from(4 * entry.tile.most);
+    let is_careful = tiles * reach > FILLED * room;
+    let walking = bar
+        + tiles * (TILE + TILE_AMONG_OTHERS * (blocks / at_once).min(1.0))
+        + tiles * reach * HIT
+        + if is_careful { chunk / threads * CAREFUL } else { 0.0 };
     let selecting = match entry.tile.method {
         Method::Insert => chunk * (2.0 + n) / 4.0 * INSERTION,
         // What is gathered of several chunks is sorted later.
-        Method::Stream if chunks > 1 => bar + (2.0 * chunk / capacity).ceil() * tile,
-        Method::Stream => bar + (2.0 * chunk / capacity).ceil() * tile + sorting,
+        Method::Stream if chunks > 1 => walking,
+        Method::Stream => walking + END + sorting,
         _ => bar + capacity / threads * OWN_VALUE + sorting,
     };
     // A block that waits lets others work.
     let block = LOAD + selecting;
-    let at_once = multiprocessors * f64::from(entry.bounds.min_blocks.max(1));
     let waves = (blocks / at_once).ceil().max(1.0) * block;
     let bytes = chunk * f64::from(problem.value.bytes());
     let each = (blocks / multiprocessors).ceil().max(1.0);
+    let parts = f64::from(chunks);
+    if entry.tile.method == Method::Stream {
+        let keys = (parts * tiles * reach).min((parts * reach).max(FINISH_KEYS));
+        let finishing = LAUNCH
+            + FINISH
+            + parts * PART
+            + keys * KEY
+            + (keys - FINISH_KEYS).max(0.0) * MORE_KEY
+            + if 1.125 * n + 4.0 > RANKED { sorting } else { 0.0 };
+        return LAUNCH + waves.max(each * bytes / WALK_BYTES) + if chunks > 1 { finishing } else { 0.0 };
+    }
     let busy = each * (bytes / BYTES).max(chunk.max(capacity.min(chunk * 2.0)) * VALUE);
-    let finishing = match entry.tile.method {
-        _ if chunks == 1 => 0.0,
-        Method::Stream => LAUNCH + LOAD + BAR + f64::from(chunks) * PART + sorting,
-        _ => LAUNCH + LOAD + f64::from(chunks) * (n.log2() + 1.0) * 40.0,
-    };
+    let finishing = if chunks > 1 { LAUNCH + LOAD + parts * (n.log2() + 1.0) * 40.0 } else { 0.0 };
     LAUNCH + waves.max(busy) + 0.5 * waves.min(busy) + finishing
 }
 
@@ -240,30 +269,35 @@ mod tests {
 
     #[test]
     fn a_row_of_the_paper_is_one_block() {
-        for (n, entry) in [(10, "topn_f32_t256_v10"), (100, "topn_f32_t256_v10"), (400, "topn_f32_t256_v10")]
-        {
+        for n in [10, 100, 400] {
             let choice = best(1024, 10_240, n);
-            assert_eq!((choice.entry, choice.chunks, choice.finish), (entry, 1, None), "N = {n}");
+            let expected = ("topn_f32_stream_t256_v4", 1, None);
+            assert_eq!((choice.entry, choice.chunks, choice.finish), expected, "N = {n}");
         }
         assert_eq!(best(1, 10_240, 10).entry, "topn_f32_t512_v5");
     }
 
     #[test]
-    fn rows_of_f16_that_a_block_holds_are_not_walked_through() {
-        for n in [50, 100] {
-            let problem = TopNProblem { value: ValueType::F16, ..TopNProblem::new(512, 10_240, n) };
-            let choice = choose_topn(&problem)[0];
-            assert!(matches!(choice.algorithm, TopNAlgorithm::Select { chunks: 1, .. }), "{choice:?}");
+    fn walks_gather_no_more_than_there_is_room_for() {
+        for n in [50, 100, 400] {
+            for rows in [64, 512, 1024] {
+                let choice = best(rows, 151_936, n);
+                if let TopNAlgorithm::Stream { .. } = choice.algorithm {
+                    let entry = entries::topn().iter().find(|entry| entry.name == choice.entry).unwrap();
+                    let tiles = f64::from(choice.chunk) / f64::from(entry.tile.capacity);
+                    assert!(tiles * n as f64 <= 2048.0, "{choice:?}");
+                }
+            }
         }
     }
 
     #[test]
     fn long_rows_are_walked_through_in_parts_that_fill_the_gpu() {
         let choice = best(64, 151_936, 50);
-        assert_eq!((choice.entry, choice.finish), ("topn_f32_stream_t512_v2", Some("topn_finish")));
+        assert_eq!((choice.entry, choice.finish), ("topn_f32_stream_t512_v4", Some("topn_finish")));
         assert!((4..=8).contains(&choice.chunks), "{choice:?}");
         assert!(choice.chunk * (choice.chunks - 1) < 151_936 && choice.chunk * choice.chunks >= 151_936);
-        assert!((15..=32).contains(&best(1, 151_936, 50).chunks));
+        assert!((8..=32).contains(&best(1, 151_936, 50).chunks));
         assert_eq!(best(1024, 151_936, 50).chunks, 1);
     }
 

@@ -143,7 +143,7 @@ impl<T: Value> TopN<T> {
         let workspace = if chunks > 1 {
             let keys = device.uninitialized(places.saturating_mul(rows))?;
             let (sums, counts) =
-                (device.uninitialized(2 * chunks * rows)?, device.uninitialized(chunks * rows)?);
+                (device.uninitialized(2 * chunks * rows)?, device.uninitialized(2 * chunks * rows)?);
             Some(Workspace { keys, sums, counts })
         } else {
             None
@@ -275,7 +275,7 @@ impl<T: Value> TopN<T> {
                     .add(first * self.logits.stride),
                 keys: GlobalMut::from_address(lists.keys).add(first * (chunks * room) as usize),
                 sums: GlobalMut::from_address(lists.sums).add(2 * first * chunks as usize),
-                counts: GlobalMut::from_address(lists.counts).add(first * chunks as usize),
+                counts: GlobalMut::from_address(lists.counts).add(2 * first * chunks as usize),
                 output: output(first),
                 row_stride: self.logits.stride as u64,
                 columns: columns as u32,
@@ -332,7 +332,7 @@ impl<T: Value> TopN<T> {
         for first in (0..self.problem.rows).step_by(MAX_GRID_X) {
             let args = FinishArgs {
                 keys: GlobalPtr::from_address(lists.keys).add(first * (chunks * room) as usize),
-                counts: GlobalPtr::from_address(lists.counts).add(first * chunks as usize),
+                counts: GlobalPtr::from_address(lists.counts).add(2 * first * chunks as usize),
                 sums: GlobalPtr::from_address(lists.sums).add(2 * first * chunks as usize),
                 output: output(first),
                 room,

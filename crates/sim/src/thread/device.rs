@@ -209,6 +209,11 @@ impl Gpu for SimThread<'_, '_> {
         self.count(Location::caller(), Operation::Special);
         x.exp2()
     }
+    fn exp2_flush(self, x: f32) -> f32 {
+        self.count(Location::caller(), Operation::Special);
+        let y = x.exp2();
+        if y < f32::MIN_POSITIVE { 0.0 } else { y }
+    }
     fn log2_approx(self, x: f32) -> f32 {
         self.count(Location::caller(), Operation::Special);
         x.log2()

@@ -222,6 +222,10 @@ kernel!(SmallValues, 32, 0, |gpu, args| {
     let sum = gpu.fma(2.0, gpu.log2_approx(8.0), gpu.exp2_approx(gpu.rcp_approx(0.5)));
     gpu.thread_fence();
     gpu.store(args.output.add(100 + lane), [sum as u32]);
+    let powers = [-126.0, -126.5, f32::NEG_INFINITY, 3.0].map(|x| gpu.exp2_flush(x).to_bits());
+    if lane == 0 {
+        gpu.store(args.output.add(200), powers);
+    }
 });
 
 #[test]
@@ -232,6 +236,8 @@ fn bytes_and_halves_keep_apart() {
     assert_eq!((output[0], output[7]), (0x0302_0100, 0x1f1e_1d1c));
     assert_eq!((output[16], output[47]), (0x0007_0000, 0x0007_001f));
     assert_eq!(output[131], 10);
+    // Subnormal results are 0, and the least that is not stays.
+    assert_eq!(output[200..204], [f32::MIN_POSITIVE.to_bits(), 0, 0, 8.0_f32.to_bits()]);
 }
 
 #[test]

@@ -213,6 +213,7 @@ impl Gpu for RustCuda {
     assembly! {
         copy_async_commit() -> ();
         exp2_approx(x: f32) -> f32;
+        exp2_flush(x: f32) -> f32;
         log2_approx(x: f32) -> f32;
         rcp_approx(x: f32) -> f32;
         f16_to_f32(x: F16) -> f32;

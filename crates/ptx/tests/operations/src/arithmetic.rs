@@ -3,7 +3,7 @@ use lacuna_gpu::{F16, GlobalMut, GlobalPtr, Gpu};
 
 use crate::results::Results;
 
-/// `a · b + c`, 2 to the power `x`, the logarithm of `x` to base 2, 1 / `x`, the half nearest to `x`, and the number of the half in the lower bits of `a`.
+/// `a · b + c`, 2 to the power `x`, the same with 0 for what is subnormal, the logarithm of `x` to base 2, 1 / `x`, the half nearest to `x`, and the number of the half in the lower bits of `a`.
 ///
 /// # Safety
 /// The launch and the buffers are as said.
@@ -15,6 +15,7 @@ pub unsafe fn all<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<f32>) {
         let [a, b, c, x] = gpu.load_readonly::<f32, 4>(input.add(4 * thread as usize));
         results.put(gpu.fma(a, b, c));
         results.put(gpu.exp2_approx(x));
+        results.put(gpu.exp2_flush(x));
         results.put(gpu.log2_approx(x));
         results.put(gpu.rcp_approx(x));
         results.put(u32::from(gpu.f32_to_f16(x).0));

@@ -1,0 +1,73 @@
+//! A bar among keys that were gathered.
+use lacuna_gpu::{Gpu, SharedPtr};
+
+use super::{bar, block};
+
+/// A bar, as the bits of an ordered number, that at least `n` keys of the block reach, and few more, unless many are equal. It is
+/// from `low` on, which at least `n` are known to reach, up to `high`. `own` is that of the thread's greatest key; `reach` says how
+/// many of the thread's reach a bar.
+#[inline(always)]
+pub(super) fn bar<G: Gpu, const THREADS: u32>(
+    gpu: G,
+    n: u32,
+    [low, high]: [u32; 2],
+    own: u32,
+    reach: impl Fn(u32) -> u32,
+) -> u32 {
+    let (first, enough) = (high - high.saturating_sub(low) / 2, n + n / 8 + 4);
+    if n <= THREADS / 4 * 3 {
+        // The greatest of N threads are N keys.
+        bar::between(low, high, first, n, enough, |bar, _| gpu.sync_threads_count(own >= bar))
+    } else {
+        bar::between(low, high, first, n, enough, |bar, step| {
+            block::total::<G, THREADS>(gpu, step, reach(bar))
+        })
+    }
+}
+
+/// Puts those of `count` keys in one room that reach such a bar into another, and says how many these are.
+///
+/// # Safety
+/// The block comes here after a barrier; nobody else uses the rooms, and the counter 2, which is 0.
+#[inline(always)]
+pub(super) unsafe fn kept<G: Gpu, const THREADS: u32>(
+    gpu: G,
+    n: u32,
+    ends: [u32; 2],
+    (keys, count): (SharedPtr<u64>, u32),
+    to: SharedPtr<u64>,
+) -> u32 {
+    let thread = gpu.thread_idx_x();
+    let counter = block::gathered(2);
+    // SAFETY: as promised by the caller; the counter gives each key a place of its own.
+    unsafe {
+        let value = |place: u32| {
+            let [key] = gpu.shared_load::<u64, 1>(keys.add(place));
+            (key >> 32) as u32
+        };
+        let (mut own, mut place) = (0, thread);
+        while place < count {
+            own = own.max(value(place));
+            place += THREADS;
+        }
+        let bar = bar::<G, THREADS>(gpu, n, ends, own, |bar| {
+            let (mut reach, mut place) = (0, thread);
+            while place < count {
+                reach += u32::from(value(place) >= bar);
+                place += THREADS;
+            }
+            reach
+        });
+        let mut place = thread;
+        while place < count {
+            if value(place) >= bar {
+                let key = gpu.shared_load::<u64, 1>(keys.add(place));
+                gpu.shared_store(to.add(gpu.shared_atomic_add(counter, 1)), key);
+            }
+            place += THREADS;
+        }
+        gpu.sync_threads();
+        let [kept] = gpu.shared_load(counter);
+        kept
+    }
+}

@@ -1,0 +1,41 @@
+//! Places of a few keys, by comparing each with all.
+use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
+
+/// So many keys are sorted sooner by [`ranked`] than by runs, in a block of so many threads.
+pub(super) const fn most(threads: u32) -> u32 {
+    threads / 4
+}
+
+/// Gives each of `count` keys in shared memory with the number of greater ones, once. Several lanes take a key, each of them a part
+/// of the comparisons.
+///
+/// # Safety
+/// There are as many keys, at least one and at most [`most`], which nobody writes.
+#[inline(always)]
+pub(super) unsafe fn ranked<G: Gpu, const THREADS: u32>(
+    gpu: G,
+    keys: SharedPtr<u64>,
+    count: u32,
+    work: impl FnOnce(u32, u64),
+) {
+    let thread = gpu.thread_idx_x();
+    let lanes = (THREADS / count.next_power_of_two()).min(WARP);
+    let (own, mut place) = (thread / lanes, thread % lanes);
+    // SAFETY: as promised by the caller.
+    let [key] = unsafe { gpu.shared_load(keys.add(own.min(count - 1))) };
+    let mut greater = 0;
+    while place < count {
+        // SAFETY: likewise.
+        let [other] = unsafe { gpu.shared_load::<u64, 1>(keys.add(place)) };
+        greater += u32::from(other > key);
+        place += lanes;
+    }
+    let mut distance = lanes / 2;
+    while distance > 0 {
+        greater += gpu.warp_shuffle_xor(FULL_WARP, greater, distance, WARP);
+        distance /= 2;
+    }
+    if own < count && thread.is_multiple_of(lanes) {
+        work(greater, key);
+    }
+}
