@@ -18,7 +18,7 @@
 //! so on, and then the next for each.
 use core::marker::PhantomData;
 
-use lacuna_gpu::{GlobalMut, Gpu, SharedPtr, WARP};
+use lacuna_gpu::{FULL_WARP, GlobalMut, Gpu, SharedPtr, WARP};
 
 use super::config::KEPT_BYTES;
 use super::form::{Form, Formed};
@@ -53,7 +53,8 @@ where
                 let long = if F::MIXED { args.long_rows } else { args.rows };
                 let round = Self::walk(gpu, &args, 0, [0, long]);
                 if F::MIXED {
-                    // A team is now a group by itself.
+                    // A team is now a group by itself, and keeps its own things where the warp's were.
+                    gpu.sync_warp(FULL_WARP);
                     RowSplit::<T, I, V, LANES, 1, WARPS, F>::walk(gpu, &args, round, [long, args.rows]);
                 }
                 return;

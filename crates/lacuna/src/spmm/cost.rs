@@ -310,21 +310,21 @@ impl RowSplit<'_> {
         (average * turns).max(longest)
     }
 
-    /// The same where blocks stay. Where teams share long rows only, and each has short ones enough, these take as many turns
-    /// as there are of them, and a row that is longer than all of them is shared.
+    /// The same where blocks stay. Where teams share long rows only, those of more than a team's share of all, the others take
+    /// as many turns as a team has of them; where no row is long, or most are, there is nothing to gain by that.
     fn waiting_walking(&self, walk: &Walk) -> f64 {
         let Self { model, problem, tile, .. } = *self;
-        let mean = mean_length(problem);
-        let share = team_share(tile, walk.sharing, problem.nnz as u64) as f64;
-        if !is_mixed(tile) || share < mean {
+        if !is_mixed(tile) {
             return self.waiting(walk.turns);
+        }
+        let (mean, longest) = (mean_length(problem), problem.longest_row as f64);
+        let share = team_share(tile, walk.sharing, problem.nnz as u64) as f64;
+        if share < mean || longest <= share {
+            return f64::INFINITY;
         }
         let rows = share / mean.max(1.0);
         let average = rows * (model.quad_latency * (mean / f64::from(QUAD)).ceil() + model.row_latency);
-        let longest = problem.longest_row as f64;
-        let teams = if longest > share { f64::from(self.split) } else { 1.0 };
-        let lone = model.lone_quad * (longest / (f64::from(QUAD) * teams)).ceil() + model.row_latency;
-        average.max(lone)
+        average.max(model.lone_quad * self.team_quads(longest).ceil() + model.row_latency)
     }
 
     /// What blocks that stay have to do.
