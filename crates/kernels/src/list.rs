@@ -60,10 +60,10 @@ macro_rules! for_each_kernel {
                 attention_f32_quads_v4_l16_c2: $crate::attention::Quads<f32, 4, 16, 2, 2, 4, 8>;
                 attention_f16_quads_v8_l4_c1: $crate::attention::Quads<$crate::F16, 8, 4, 1, 2, 4, 12>;
                 attention_f16_quads_v8_l8_c1: $crate::attention::Quads<$crate::F16, 8, 8, 1, 2, 4, 12>;
-                attention_f16_quads_v8_l8_c2: $crate::attention::Quads<$crate::F16, 8, 8, 2, 2, 4, 8>;
+                attention_f16_quads_v8_l8_c2: $crate::attention::Quads<$crate::F16, 8, 8, 2, 1, 2, 8>;
                 attention_bf16_quads_v8_l4_c1: $crate::attention::Quads<$crate::Bf16, 8, 4, 1, 2, 4, 12>;
-                attention_bf16_quads_v8_l8_c1: $crate::attention::Quads<$crate::Bf16, 8, 8, 1, 2, 4, 12>;
-                attention_bf16_quads_v8_l8_c2: $crate::attention::Quads<$crate::Bf16, 8, 8, 2, 2, 4, 8>;
+                attention_bf16_quads_v8_l8_c1: $crate::attention::Quads<$crate::Bf16, 8, 8, 1, 2, 2, 12>;
+                attention_bf16_quads_v8_l8_c2: $crate::attention::Quads<$crate::Bf16, 8, 8, 2, 1, 2, 8>;
             }
             spmm {
                 // Type of values, of indices (where not u32), columns a lane, lanes, teams, warps: see spmm/config.rs; and what

@@ -20,7 +20,7 @@ use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, WARP};
 use super::lanes::{ABSENT, Part, TransposedSum, dot, load_rows_whole, widen};
 use super::online::{Online, weigh_all};
 use super::row::{Head, Keys, are_finite, attend, store};
-use super::{QuadArgs, Scheme, Tile};
+use super::{Operands, QuadArgs, Scheme, Tile};
 use crate::spmm::RowRecord;
 use crate::{Bounds, DeviceValue, Kernel};
 
@@ -117,7 +117,7 @@ where
             let RowRecord { row: first, start, end } = RowRecord::from_words(record);
             let quad = Quad { keys: QuadKeys { entries: args.entries, end, query: 0 }, part };
             let mut again = if start < end && head.is_whole((V * LANES * CHUNKS) as u32) {
-                quad.attend::<_, _, U, PAIR_U>(gpu, &head, first, args.operands.rows - 1, start)
+                quad.attend::<_, _, U, PAIR_U>(gpu, &args.operands, &head, first, start)
             } else {
                 let left = args.operands.rows - first;
                 if left < QUERIES as u32 { (1 << left) - 1 } else { (1 << QUERIES) - 1 }
@@ -126,10 +126,18 @@ where
                 let query = again.trailing_zeros();
                 again &= again - 1;
                 let keys = QuadKeys { query, ..quad.keys };
+                let head = head_again(gpu, &args.operands);
                 attend::<_, _, _, V, LANES, CHUNKS, U>(gpu, &head, first + query, keys, [start, end]);
             }
         }
     }
+}
+
+/// The head of this block, worked out in a way that compilers cannot tell from the first: so that no register holds its
+/// pointers while the keys are gone through.
+#[inline(always)]
+fn head_again<G: Gpu, T: DeviceValue>(gpu: G, operands: &Operands<T>) -> Head<T> {
+    Head::of(operands, gpu.warp_shuffle_idx(FULL_WARP, gpu.block_idx_y(), 0, WARP))
 }
 
 /// What a lane knows of its warp's quad.
@@ -139,8 +147,8 @@ struct Quad<const V: usize, const LANES: usize, const CHUNKS: usize> {
 }
 
 impl<const V: usize, const LANES: usize, const CHUNKS: usize> Quad<V, LANES, CHUNKS> {
-    /// Works out the queries from `first` on, of which `last` is the last there is, from the entries at `start` and on; gives
-    /// a bit for each whose row of O is not finite, and not stored. The head [is whole](Head::is_whole).
+    /// Works out the queries from `first` on, as far as there are any, from the entries at `start` and on; gives a bit for each
+    /// whose row of O is not finite, and not stored. The head [is whole](Head::is_whole).
     ///
     /// # Safety
     /// As for [`attend`], and there is an entry.
@@ -148,11 +156,12 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Quad<V, LANES, CHU
     unsafe fn attend<G: Gpu, T: DeviceValue, const U: usize, const PAIR_U: usize>(
         &self,
         gpu: G,
+        operands: &Operands<T>,
         head: &Head<T>,
         first: u32,
-        last: u32,
         start: u32,
     ) -> u32 {
+        let last = operands.rows - 1;
         let mut q = [[[0.0; V]; CHUNKS]; QUERIES];
         let mut online = [Online::NEW; QUERIES];
         let mut again = 0;
@@ -164,13 +173,14 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Quad<V, LANES, CHU
                 *q = widen(gpu, &self.part.load(gpu, head.q, row));
             }
             self.walk::<_, _, U, PAIR_U>(gpu, head, &q, start, &mut online);
+            let head = head_again(gpu, operands);
             for (query, &online) in online.iter().enumerate() {
                 // Without keys it is 0/0, not finite, and done again.
                 let (o, logsumexp) = online.finish(gpu, LANES as u32, true);
                 let row = first + query as u32;
                 if row <= last {
                     if are_finite(gpu, &o) {
-                        store(gpu, head, self.part, row, &o, logsumexp);
+                        store(gpu, &head, self.part, row, &o, logsumexp);
                     } else {
                         again |= 1 << query;
                     }
