@@ -62,7 +62,7 @@ macro_rules! for_each_kernel {
                 attention_f16_quads_v8_l8_c1: $crate::attention::Quads<$crate::F16, 8, 8, 1, 2, 4, 12>;
                 attention_f16_quads_v8_l8_c2: $crate::attention::Quads<$crate::F16, 8, 8, 2, 1, 2, 8>;
                 attention_bf16_quads_v8_l4_c1: $crate::attention::Quads<$crate::Bf16, 8, 4, 1, 2, 4, 12>;
-                attention_bf16_quads_v8_l8_c1: $crate::attention::Quads<$crate::Bf16, 8, 8, 1, 2, 2, 12>;
+                attention_bf16_quads_v8_l8_c1: $crate::attention::Quads<$crate::Bf16, 8, 8, 1, 1, 2, 12>;
                 attention_bf16_quads_v8_l8_c2: $crate::attention::Quads<$crate::Bf16, 8, 8, 2, 1, 2, 8>;
             }
             spmm {

@@ -1,5 +1,5 @@
 //! Which kernel suits a problem: a pure function, so that it can be tested and printed without a GPU.
-use lacuna_kernels::attention::{MAX_KEYS, Scheme, Tile};
+use lacuna_kernels::attention::{MAX_KEYS, QUERIES, Scheme, Tile};
 use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 
 /// What the chooser looks at.
@@ -129,7 +129,11 @@ fn cost(tile: &Tile, problem: &AttentionProblem) -> f64 {
     let l1 = loads.max(2.0 * problem.dim as f64 * bytes / 128.0);
     let keys = match tile.scheme {
         Scheme::Rows { .. } => problem.nnz as f64,
-        Scheme::Quads => problem.quad_entries.map_or(f64::INFINITY, |entries| entries as f64),
+        // Rows that do not fill the lanes are worked out query by query, each from all entries.
+        Scheme::Quads => {
+            let times = if problem.dim == tile.dimension as usize { 1.0 } else { QUERIES as f64 };
+            problem.quad_entries.map_or(f64::INFINITY, |entries| times * entries as f64)
+        }
     };
     keys.max(1.0) * (l1.max(issued / 4.0) + 1.0)
 }
@@ -163,6 +167,9 @@ mod tests {
             [None, Some(1000), Some(980), Some(900), Some(260)].map(best),
             [false, false, false, true, true]
         );
+        let narrow =
+            AttentionProblem { quad_entries: Some(570), ..problem(48, 4, ValueType::F32, IndexType::U32) };
+        assert!(!choose(&narrow)[0].is_by_quads(), "rows that do not fill the lanes");
     }
 
     #[test]
