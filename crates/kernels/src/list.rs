@@ -54,16 +54,16 @@ macro_rules! for_each_kernel {
                 attention_bf16_u16_v1_l32_c2: $crate::attention::Rows<$crate::Bf16, u16, 1, 32, 2, 8>;
                 attention_bf16_u16_v1_l32_c8: $crate::attention::Rows<$crate::Bf16, u16, 1, 32, 8, 4>;
 
-                // The same for quads of queries, and blocks of an SM: see attention/quads.rs.
-                attention_f32_quads_v4_l8_c1: $crate::attention::Quads<f32, 4, 8, 1, 4, 4>;
-                attention_f32_quads_v4_l8_c2: $crate::attention::Quads<f32, 4, 8, 2, 4, 3>;
-                attention_f32_quads_v4_l16_c2: $crate::attention::Quads<f32, 4, 16, 2, 2, 2>;
-                attention_f16_quads_v8_l4_c1: $crate::attention::Quads<$crate::F16, 8, 4, 1, 2, 3>;
-                attention_f16_quads_v8_l8_c1: $crate::attention::Quads<$crate::F16, 8, 8, 1, 2, 3>;
-                attention_f16_quads_v8_l8_c2: $crate::attention::Quads<$crate::F16, 8, 8, 2, 2, 2>;
-                attention_bf16_quads_v8_l4_c1: $crate::attention::Quads<$crate::Bf16, 8, 4, 1, 2, 3>;
-                attention_bf16_quads_v8_l8_c1: $crate::attention::Quads<$crate::Bf16, 8, 8, 1, 2, 3>;
-                attention_bf16_quads_v8_l8_c2: $crate::attention::Quads<$crate::Bf16, 8, 8, 2, 2, 2>;
+                // The same for quads of queries; keys for pairs, and warps of a block: see attention/quads.rs.
+                attention_f32_quads_v4_l8_c1: $crate::attention::Quads<f32, 4, 8, 1, 4, 8, 16>;
+                attention_f32_quads_v4_l8_c2: $crate::attention::Quads<f32, 4, 8, 2, 2, 4, 12>;
+                attention_f32_quads_v4_l16_c2: $crate::attention::Quads<f32, 4, 16, 2, 2, 4, 8>;
+                attention_f16_quads_v8_l4_c1: $crate::attention::Quads<$crate::F16, 8, 4, 1, 2, 4, 12>;
+                attention_f16_quads_v8_l8_c1: $crate::attention::Quads<$crate::F16, 8, 8, 1, 2, 4, 12>;
+                attention_f16_quads_v8_l8_c2: $crate::attention::Quads<$crate::F16, 8, 8, 2, 1, 2, 8>;
+                attention_bf16_quads_v8_l4_c1: $crate::attention::Quads<$crate::Bf16, 8, 4, 1, 2, 4, 12>;
+                attention_bf16_quads_v8_l8_c1: $crate::attention::Quads<$crate::Bf16, 8, 8, 1, 1, 2, 12>;
+                attention_bf16_quads_v8_l8_c2: $crate::attention::Quads<$crate::Bf16, 8, 8, 2, 1, 2, 8>;
             }
             spmm {
                 // Type of values, of indices (where not u32), columns a lane, lanes, teams, warps: see spmm/config.rs; and what

@@ -91,6 +91,32 @@ pub(super) unsafe fn load_whole<G: Gpu, T: Real, const V: usize, const LANES: us
     part
 }
 
+/// As [`load_whole`], of the rows `rows[first..first + U]`.
+///
+/// # Safety
+/// As for `load_whole`.
+#[inline(always)]
+pub(super) unsafe fn load_rows_whole<
+    G: Gpu,
+    T: Real,
+    const V: usize,
+    const LANES: usize,
+    const CHUNKS: usize,
+    const U: usize,
+>(
+    gpu: G,
+    own: GlobalPtr<T>,
+    rows: &[u32; LANES],
+    first: usize,
+) -> [[[T; V]; CHUNKS]; U] {
+    let mut loaded = [[[T::default(); V]; CHUNKS]; U];
+    for (i, row) in loaded.iter_mut().enumerate() {
+        // SAFETY: as promised by the caller.
+        *row = unsafe { load_whole::<_, _, V, LANES, CHUNKS>(gpu, own, rows[first + i]) };
+    }
+    loaded
+}
+
 /// The numbers that a part holds.
 #[inline(always)]
 pub(super) fn widen<G: Gpu, T: Real, const V: usize, const CHUNKS: usize>(
@@ -138,6 +164,42 @@ pub(super) fn transpose_sums<G: Gpu, const LANES: usize>(gpu: G, mut sums: [f32;
         half /= 2;
     }
     sums[0]
+}
+
+/// What [`transpose_sums`] gives, of sums that come one after another: two of the same level meet at once, so that few are
+/// kept at a time.
+#[derive(Clone, Copy)]
+pub(super) struct TransposedSum<const LANES: usize> {
+    /// At place `i` a sum over 2^i lanes that waits for its like.
+    waiting: [f32; WARP.ilog2() as usize + 1],
+}
+
+impl<const LANES: usize> TransposedSum<LANES> {
+    pub(super) const NEW: Self = Self { waiting: [0.0; WARP.ilog2() as usize + 1] };
+
+    /// Takes this lane's part of sum `index`. They come in order.
+    #[inline(always)]
+    pub(super) fn push<G: Gpu>(&mut self, gpu: G, index: usize, part: f32) {
+        let lane = gpu.lane_id();
+        let (mut sum, mut waits) = (part, false);
+        // A binary counter. All levels are gone through, so that loops unroll and places are constants.
+        for (level, waiting) in self.waiting.iter_mut().enumerate() {
+            if !waits && index >> level & 1 != 0 {
+                let upper = lane >> level & 1 != 0;
+                let (kept, given) = if upper { (sum, *waiting) } else { (*waiting, sum) };
+                sum = kept + gpu.warp_shuffle_xor(FULL_WARP, given, 1 << level, WARP);
+            } else if !waits {
+                *waiting = sum;
+                waits = true;
+            }
+        }
+    }
+
+    /// In lane `i` of `LANES` sum `i`, when all came.
+    #[inline(always)]
+    pub(super) const fn get(&self) -> f32 {
+        self.waiting[LANES.ilog2() as usize]
+    }
 }
 
 /// The sum of one number a lane, in all lanes whose index differs by `from` and more.

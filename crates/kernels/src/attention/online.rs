@@ -6,10 +6,14 @@ use super::lanes::{max_lanes, sum_lanes};
 /// ln 2, the natural logarithm of what `log2_approx` takes one of.
 const LN_2: f32 = core::f32::consts::LN_2;
 
+/// How far scores may exceed the maximum that weights go by before it is raised, in powers of two. It seldom is, then.
+const HEADROOM: f32 = 8.0;
+
 /// What a warp knows of a query after some of its keys: weights are 2^(score − max), to be divided by their sum at last.
 #[derive(Clone, Copy)]
 pub(super) struct Online<const V: usize, const CHUNKS: usize> {
-    /// The largest score so far, the same in all lanes; -∞ before the first. NaN is no score here: it shows in the sum.
+    /// The largest score so far, or one that is less by [`HEADROOM`] at most; the same in all lanes, -∞ before the first. NaN is
+    /// no score here: it shows in the sum.
     max: f32,
     /// The sum of this lane's weights.
     sum: f32,
@@ -81,7 +85,7 @@ pub(super) fn weigh_all<G: Gpu, const V: usize, const CHUNKS: usize, const QUERI
         if !present[query] {
             scores[query] = f32::NEG_INFINITY;
         }
-        grows |= scores[query] > online[query].max;
+        grows |= scores[query] > online[query].max + HEADROOM;
     }
     // They seldom grow after the first keys: to ask takes one vote, to find the largest five shuffles each.
     if gpu.warp_any(FULL_WARP, grows) {
@@ -94,7 +98,7 @@ pub(super) fn weigh_all<G: Gpu, const V: usize, const CHUNKS: usize, const QUERI
         // While all scores are -∞, their weights are 0, not 2^(∞ - ∞).
         let max = online[query].max;
         let shift = if max == f32::NEG_INFINITY { 0.0 } else { max };
-        weights[query] = if present[query] { gpu.exp2_approx(scores[query] - shift) } else { 0.0 };
+        weights[query] = gpu.exp2_approx(scores[query] - shift);
         online[query].sum += weights[query];
     }
     weights

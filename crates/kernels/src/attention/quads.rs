@@ -8,16 +8,19 @@
 //!   query 3 │     x x x x    │              └───────────────────────┘
 //! ```
 //! Otherwise as [`Rows`](super::Rows): 32 entries at a time, groups of lanes side by side, and four softmaxes that go along.
-//! Four weights of a key pass through shared memory together. A query's scores of keys that it does not see are left out.
-//! With V their weights of 0 are multiplied: so a row that comes out not finite is worked out again without them.
+//! Keys that are seen by chance are seldom seen by both pairs of queries. So the host makes batches of 32 in which one pair
+//! sees keys, or both do, and a warp that finds only one works out no products for the other. Neighbouring quads run on
+//! one SM together: block by block they go along the same keys, which L1 has when the first of them came by.
+//! A query's scores of keys that it does not see are left out. With V their weights of 0 are multiplied: so a row that comes
+//! out not finite is worked out again without them.
 use core::marker::PhantomData;
 
-use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
+use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, WARP};
 
-use super::lanes::{ABSENT, Part, dot, load_whole, transpose_sums, widen};
+use super::lanes::{ABSENT, Part, TransposedSum, dot, load_rows_whole, widen};
 use super::online::{Online, weigh_all};
 use super::row::{Head, Keys, are_finite, attend, store};
-use super::{QuadArgs, Scheme, Tile};
+use super::{Operands, QuadArgs, Scheme, Tile};
 use crate::spmm::RowRecord;
 use crate::{Bounds, DeviceValue, Kernel};
 
@@ -40,12 +43,9 @@ impl QuadEntry {
     pub const fn to_word(self) -> u32 {
         self.key << QUERIES | self.seen_by
     }
-    /// The entry that memory holds; [`ABSENT`] is one that nobody sees.
+    /// The entry that memory holds.
     #[inline(always)]
     const fn from_word(word: u32) -> Self {
-        if word == ABSENT {
-            return Self { key: ABSENT, seen_by: 0 };
-        }
         Self { key: word >> QUERIES, seen_by: word % (1 << QUERIES) }
     }
     /// Whether query `query` of the quad sees the key.
@@ -55,7 +55,8 @@ impl QuadEntry {
     }
 }
 
-/// Attention by quads of queries; constants as for [`Rows`](super::Rows), and `BLOCKS` of an SM at least.
+/// Attention by quads of queries; constants as for [`Rows`](super::Rows), but that `PAIR_U` takes the place of `U` where one
+/// pair sees keys. A block has `WARPS`, as many as registers allow an SM; they never wait for each other.
 #[derive(Debug)]
 pub struct Quads<
     T,
@@ -63,16 +64,19 @@ pub struct Quads<
     const LANES: usize,
     const CHUNKS: usize,
     const U: usize,
-    const BLOCKS: u32,
+    const PAIR_U: usize,
+    const WARPS: u32,
 >(PhantomData<T>);
 
-/// Warps of a block. They never wait for each other.
-const WARPS: u32 = 4;
-/// Bytes of a key's weights.
-const WEIGHTS: u32 = QUERIES as u32 * 4;
-
-impl<T, const V: usize, const LANES: usize, const CHUNKS: usize, const U: usize, const BLOCKS: u32> Kernel
-    for Quads<T, V, LANES, CHUNKS, U, BLOCKS>
+impl<
+    T,
+    const V: usize,
+    const LANES: usize,
+    const CHUNKS: usize,
+    const U: usize,
+    const PAIR_U: usize,
+    const WARPS: u32,
+> Kernel for Quads<T, V, LANES, CHUNKS, U, PAIR_U, WARPS>
 where
     T: DeviceValue,
 {
@@ -82,7 +86,7 @@ where
     const TILE: Tile = {
         assert!(V.is_power_of_two() && V * size_of::<T>() <= 16, "a lane loads 16 bytes at most");
         assert!(LANES.is_power_of_two() && LANES <= WARP as usize, "lanes pair up in shuffles");
-        assert!(U <= LANES && LANES.is_multiple_of(U), "rounds come in whole batches");
+        assert!(LANES.is_multiple_of(U) && LANES.is_multiple_of(PAIR_U), "rounds come in whole batches");
         Tile {
             value: T::TYPE,
             vector: V as u32,
@@ -93,8 +97,8 @@ where
         }
     };
     const THREADS: u32 = WARPS * WARP;
-    const SHARED_BYTES: u32 = WARPS * WARP * WEIGHTS;
-    const BOUNDS: Bounds = Bounds { max_threads: WARPS * WARP, min_blocks: BLOCKS };
+    const SHARED_BYTES: u32 = 0;
+    const BOUNDS: Bounds = Bounds { max_threads: WARPS * WARP, min_blocks: 1 };
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: QuadArgs<T>) {
@@ -107,159 +111,178 @@ where
         let head = Head::of(&args.operands, gpu.block_idx_y());
         let part = Part::<V, LANES, CHUNKS>::of(lane % LANES as u32, head.dim);
         // SAFETY: the table has a record for each of `args.quads`, each for queries of its own, of which those below
-        // `args.operands.rows` are there; the weights of a warp are its own.
+        // `args.operands.rows` are there.
         unsafe {
             let record = gpu.load_readonly(args.quad_table.add(index as usize * RowRecord::WORDS));
             let RowRecord { row: first, start, end } = RowRecord::from_words(record);
-            let quad = Quad {
-                keys: QuadKeys { entries: args.entries, end, query: 0 },
-                weights: SharedPtr::from_offset(warp * WARP * WEIGHTS),
-                part,
+            let quad = Quad { keys: QuadKeys { entries: args.entries, end, query: 0 }, part };
+            let mut again = if start < end && head.is_whole((V * LANES * CHUNKS) as u32) {
+                quad.attend::<_, _, U, PAIR_U>(gpu, &args.operands, &head, first, start)
+            } else {
+                let left = args.operands.rows - first;
+                if left < QUERIES as u32 { (1 << left) - 1 } else { (1 << QUERIES) - 1 }
             };
-            let left = args.operands.rows - first;
-            let there = if left < QUERIES as u32 { (1 << left) - 1 } else { (1 << QUERIES) - 1 };
-            let fast = start < end && head.is_whole((V * LANES * CHUNKS) as u32);
-            let mut again =
-                if fast { quad.attend::<_, _, U>(gpu, &head, first, start, there) } else { there };
             while again != 0 {
                 let query = again.trailing_zeros();
                 again &= again - 1;
                 let keys = QuadKeys { query, ..quad.keys };
+                let head = head_again(gpu, &args.operands);
                 attend::<_, _, _, V, LANES, CHUNKS, U>(gpu, &head, first + query, keys, [start, end]);
             }
         }
     }
 }
 
+/// The head of this block, worked out in a way that compilers cannot tell from the first: so that no register holds its
+/// pointers while the keys are gone through.
+#[inline(always)]
+fn head_again<G: Gpu, T: DeviceValue>(gpu: G, operands: &Operands<T>) -> Head<T> {
+    Head::of(operands, gpu.warp_shuffle_idx(FULL_WARP, gpu.block_idx_y(), 0, WARP))
+}
+
 /// What a lane knows of its warp's quad.
 struct Quad<const V: usize, const LANES: usize, const CHUNKS: usize> {
     keys: QuadKeys,
-    /// Four weights for each of 32 keys.
-    weights: SharedPtr<f32>,
     part: Part<V, LANES, CHUNKS>,
 }
 
 impl<const V: usize, const LANES: usize, const CHUNKS: usize> Quad<V, LANES, CHUNKS> {
-    /// Works out the queries from `first` on that are `there`, a bit each, from the entries at `start` and on; gives those
+    /// Works out the queries from `first` on, as far as there are any, from the entries at `start` and on; gives a bit for each
     /// whose row of O is not finite, and not stored. The head [is whole](Head::is_whole).
     ///
     /// # Safety
-    /// As for [`attend`]; the weights are this warp's alone, and there is an entry.
+    /// As for [`attend`], and there is an entry.
     #[inline(always)]
-    unsafe fn attend<G: Gpu, T: DeviceValue, const U: usize>(
+    unsafe fn attend<G: Gpu, T: DeviceValue, const U: usize, const PAIR_U: usize>(
         &self,
         gpu: G,
+        operands: &Operands<T>,
         head: &Head<T>,
         first: u32,
         start: u32,
-        there: u32,
     ) -> u32 {
+        let last = operands.rows - 1;
         let mut q = [[[0.0; V]; CHUNKS]; QUERIES];
         let mut online = [Online::NEW; QUERIES];
         let mut again = 0;
-        // SAFETY: as promised by the caller; queries that are not there have no row.
+        // SAFETY: as promised by the caller.
         unsafe {
             for (query, q) in q.iter_mut().enumerate() {
-                let row = if there >> query & 1 != 0 { first + query as u32 } else { ABSENT };
+                // In place of a query that is not there the last is worked out again, and not stored.
+                let row = (first + query as u32).min(last);
                 *q = widen(gpu, &self.part.load(gpu, head.q, row));
             }
-            let seen_by = self.walk::<_, _, U>(gpu, head, &q, start, &mut online);
+            self.walk::<_, _, U, PAIR_U>(gpu, head, &q, start, &mut online);
+            let head = head_again(gpu, operands);
             for (query, &online) in online.iter().enumerate() {
-                let any_keys = gpu.warp_any(FULL_WARP, seen_by >> query & 1 != 0);
-                let (o, logsumexp) = online.finish(gpu, LANES as u32, any_keys);
-                let bit = 1 << query;
-                if are_finite(gpu, &o) {
-                    if there & bit != 0 {
-                        store(gpu, head, self.part, first + query as u32, &o, logsumexp);
+                // Without keys it is 0/0, not finite, and done again.
+                let (o, logsumexp) = online.finish(gpu, LANES as u32, true);
+                let row = first + query as u32;
+                if row <= last {
+                    if are_finite(gpu, &o) {
+                        store(gpu, &head, self.part, row, &o, logsumexp);
+                    } else {
+                        again |= 1 << query;
                     }
-                } else {
-                    again |= there & bit;
                 }
             }
         }
         again
     }
 
-    /// Takes all entries from place `start` on; gives the queries that see one of this lane's.
+    /// Takes all entries from place `start` on.
     ///
     /// # Safety
     /// As for [`attend`](Self::attend).
     #[inline(always)]
-    unsafe fn walk<G: Gpu, T: DeviceValue, const U: usize>(
+    unsafe fn walk<G: Gpu, T: DeviceValue, const U: usize, const PAIR_U: usize>(
         &self,
         gpu: G,
         head: &Head<T>,
         q: &[[[f32; V]; CHUNKS]; QUERIES],
         start: u32,
         online: &mut [Online<V, CHUNKS>; QUERIES],
-    ) -> u32 {
+    ) {
         let lane = gpu.lane_id();
-        let first = (lane % LANES as u32 * V as u32) as usize;
-        let (k, v) = (head.k.add(first), head.v.add(first));
-        let row_bytes = head.dim * size_of::<T>() as u32;
-        let (mut base, mut seen_by) = (start, 0);
-        // SAFETY: as promised by the caller. Weights are read between two barriers after they were written.
+        let mut base = start;
+        // SAFETY: as promised by the caller.
         unsafe {
-            let mut next = self.keys.entry(gpu, base + lane);
+            let mut next = self.keys.word(gpu, base + lane);
             while base < self.keys.end {
-                let entry = next;
-                let left = self.keys.end - base;
+                let entry = QuadEntry::from_word(next);
                 base += WARP;
-                next = self.keys.entry(gpu, base + lane);
-                seen_by |= entry.seen_by;
-                let mut bytes = entry.key.wrapping_mul(row_bytes);
-                if left < WARP {
-                    // In place of the entries that are not there the first is loaded again, and nobody sees it.
-                    let first = gpu.warp_shuffle_idx(FULL_WARP, bytes, 0, WARP);
-                    bytes = if lane < left { bytes } else { first };
-                }
+                next = self.keys.word(gpu, base + lane);
+                let first_pair = gpu.warp_any(FULL_WARP, entry.seen_by & 0b0011 != 0);
+                let second_pair = gpu.warp_any(FULL_WARP, entry.seen_by & 0b1100 != 0);
+                let bytes = entry.key * (head.dim * size_of::<T>() as u32);
                 let mut rows = [0; LANES];
                 for (i, row) in rows.iter_mut().enumerate() {
                     *row = gpu.warp_shuffle_idx(FULL_WARP, bytes, i as u32, LANES as u32);
                 }
-
-                let mut sums = [[0.0; LANES]; QUERIES];
-                for first in (0..LANES).step_by(U) {
-                    let mut loaded = [[[T::default(); V]; CHUNKS]; U];
-                    for (i, loaded) in loaded.iter_mut().enumerate() {
-                        *loaded = load_whole::<_, _, V, LANES, CHUNKS>(gpu, k, rows[first + i]);
-                    }
-                    for (i, loaded) in loaded.iter().enumerate() {
-                        let k = widen(gpu, loaded);
-                        for (sums, q) in sums.iter_mut().zip(q) {
-                            sums[first + i] = dot(gpu, q, &k);
-                        }
-                    }
+                if !second_pair {
+                    self.batch::<_, _, PAIR_U, 0, 2>(gpu, head, q, &rows, entry.seen_by, online);
+                } else if !first_pair {
+                    self.batch::<_, _, PAIR_U, 2, 2>(gpu, head, q, &rows, entry.seen_by, online);
+                } else {
+                    self.batch::<_, _, U, 0, QUERIES>(gpu, head, q, &rows, entry.seen_by, online);
                 }
-                let (mut scores, mut present) = ([0.0; QUERIES], [false; QUERIES]);
-                for (score, sums) in scores.iter_mut().zip(&sums) {
-                    *score = transpose_sums(gpu, *sums) * head.scale;
-                }
-                for (query, present) in present.iter_mut().enumerate() {
-                    *present = entry.is_seen_by(query as u32);
-                }
-                let weights = weigh_all(gpu, online, scores, present);
-                gpu.shared_store(self.weights.add(lane * QUERIES as u32), weights);
-                gpu.sync_warp(FULL_WARP);
-                for first in (0..LANES).step_by(U) {
-                    let mut loaded = [[[T::default(); V]; CHUNKS]; U];
-                    for (i, loaded) in loaded.iter_mut().enumerate() {
-                        *loaded = load_whole::<_, _, V, LANES, CHUNKS>(gpu, v, rows[first + i]);
-                    }
-                    for (i, loaded) in loaded.iter().enumerate() {
-                        let place = lane / LANES as u32 * LANES as u32 + (first + i) as u32;
-                        let weights: [f32; QUERIES] =
-                            gpu.shared_load(self.weights.add(place * QUERIES as u32));
-                        let v = widen(gpu, loaded);
-                        for (online, &weight) in online.iter_mut().zip(&weights) {
-                            online.add(gpu, weight, &v);
-                        }
-                    }
-                }
-                gpu.sync_warp(FULL_WARP);
             }
         }
-        seen_by
+    }
+
+    /// Takes an entry of each lane, which only the `COUNT` queries from `FIRST` on see. Rows of `U` keys of each group of
+    /// lanes are under way together.
+    ///
+    /// # Safety
+    /// As for [`attend`](Self::attend); the entries' keys are rows of K and V.
+    #[inline(always)]
+    unsafe fn batch<G: Gpu, T: DeviceValue, const U: usize, const FIRST: usize, const COUNT: usize>(
+        &self,
+        gpu: G,
+        head: &Head<T>,
+        q: &[[[f32; V]; CHUNKS]; QUERIES],
+        rows: &[u32; LANES],
+        seen_by: u32,
+        online: &mut [Online<V, CHUNKS>; QUERIES],
+    ) {
+        let first = (gpu.lane_id() % LANES as u32 * V as u32) as usize;
+        let (k, v) = (head.k.add(first), head.v.add(first));
+        let Some(own) = online.split_at_mut(FIRST).1.first_chunk_mut::<COUNT>() else { return };
+        // SAFETY: as promised by the caller.
+        unsafe {
+            let mut sums = [TransposedSum::<LANES>::NEW; COUNT];
+            for first in (0..LANES).step_by(U) {
+                let loaded = load_rows_whole::<_, _, V, LANES, CHUNKS, U>(gpu, k, rows, first);
+                for (i, loaded) in loaded.iter().enumerate() {
+                    let k = widen(gpu, loaded);
+                    for (query, sum) in sums.iter_mut().enumerate() {
+                        sum.push(gpu, first + i, dot(gpu, &q[FIRST + query], &k));
+                    }
+                }
+            }
+            // The first rows of V are on their way while the softmax is worked out, and then always the next.
+            let mut loaded = load_rows_whole::<_, _, V, LANES, CHUNKS, U>(gpu, v, rows, 0);
+            let (mut scores, mut present) = ([0.0; COUNT], [false; COUNT]);
+            for query in 0..COUNT {
+                scores[query] = sums[query].get() * head.scale;
+                present[query] = seen_by >> (FIRST + query) & 1 != 0;
+            }
+            let weights = weigh_all(gpu, own, scores, present);
+            for first in (0..LANES).step_by(U) {
+                let rows_now = loaded;
+                if first + U < LANES {
+                    loaded = load_rows_whole::<_, _, V, LANES, CHUNKS, U>(gpu, v, rows, first + U);
+                }
+                for (i, row) in rows_now.iter().enumerate() {
+                    let v = widen(gpu, row);
+                    for (own, &weight) in own.iter_mut().zip(&weights) {
+                        let of_key =
+                            gpu.warp_shuffle_idx(FULL_WARP, weight, (first + i) as u32, LANES as u32);
+                        own.add(gpu, of_key, &v);
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -272,26 +295,27 @@ struct QuadKeys {
 }
 
 impl QuadKeys {
-    /// The entry at place `index`; past the end one that nobody sees.
+    /// The entry at place `index`, as memory holds it; past the end the last, which nobody sees then.
     ///
     /// # Safety
-    /// As for [`Keys::column`].
+    /// The list is live, and has an entry.
     #[inline(always)]
-    unsafe fn entry<G: Gpu>(self, gpu: G, index: u32) -> QuadEntry {
-        if index >= self.end {
-            return QuadEntry::from_word(ABSENT);
-        }
+    unsafe fn word<G: Gpu>(self, gpu: G, index: u32) -> u32 {
+        let last = self.end - 1;
         // SAFETY: the place is one of the list's.
-        let [word] = unsafe { gpu.load_readonly(self.entries.add(index as usize)) };
-        QuadEntry::from_word(word)
+        let [word] = unsafe { gpu.load_readonly(self.entries.add(index.min(last) as usize)) };
+        if index > last { word >> QUERIES << QUERIES } else { word }
     }
 }
 
 impl Keys for QuadKeys {
     #[inline(always)]
     unsafe fn column<G: Gpu>(self, gpu: G, index: u32) -> u32 {
+        if index >= self.end {
+            return ABSENT;
+        }
         // SAFETY: as promised by the caller.
-        let entry = unsafe { self.entry(gpu, index) };
+        let entry = QuadEntry::from_word(unsafe { self.word(gpu, index) });
         if entry.is_seen_by(self.query) { entry.key } else { ABSENT }
     }
 }

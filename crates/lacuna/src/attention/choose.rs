@@ -120,7 +120,8 @@ fn cost(tile: &Tile, problem: &AttentionProblem) -> f64 {
     let elements = 2.0 * f64::from(tile.dimension);
     let loads = elements / f64::from(tile.vector) / WARP;
     let converted = if bytes < 4.0 { elements / WARP } else { 0.0 };
-    let queries = if tile.scheme == Scheme::Quads { QUERIES as f64 } else { 1.0 };
+    // Two of the four queries see no key of most batches.
+    let queries = if tile.scheme == Scheme::Quads { 3.0 } else { 1.0 };
     // A query's products; a shuffle and two selections for each sum that is handed on; a column, twice, and a weight.
     let query = elements / WARP + 3.0 * lanes / WARP;
     let issued = queries * query + converted + 2.0 * loads + 3.0 * lanes / WARP;
@@ -128,7 +129,11 @@ fn cost(tile: &Tile, problem: &AttentionProblem) -> f64 {
     let l1 = loads.max(2.0 * problem.dim as f64 * bytes / 128.0);
     let keys = match tile.scheme {
         Scheme::Rows { .. } => problem.nnz as f64,
-        Scheme::Quads => problem.quad_entries.map_or(f64::INFINITY, |entries| entries as f64),
+        // Rows that do not fill the lanes are worked out query by query, each from all entries.
+        Scheme::Quads => {
+            let times = if problem.dim == tile.dimension as usize { 1.0 } else { QUERIES as f64 };
+            problem.quad_entries.map_or(f64::INFINITY, |entries| times * entries as f64)
+        }
     };
     keys.max(1.0) * (l1.max(issued / 4.0) + 1.0)
 }
@@ -159,9 +164,12 @@ mod tests {
             choose(&problem)[0].is_by_quads()
         };
         assert_eq!(
-            [None, Some(1000), Some(900), Some(600), Some(260)].map(best),
+            [None, Some(1000), Some(980), Some(900), Some(260)].map(best),
             [false, false, false, true, true]
         );
+        let narrow =
+            AttentionProblem { quad_entries: Some(570), ..problem(48, 4, ValueType::F32, IndexType::U32) };
+        assert!(!choose(&narrow)[0].is_by_quads(), "rows that do not fill the lanes");
     }
 
     #[test]

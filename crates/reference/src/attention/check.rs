@@ -99,7 +99,7 @@ impl<T: Value> AttentionReference<'_, T> {
                 uncertain |= weight < smallest;
             }
         }
-        let overflows = 1.01 * all > f64::from(f32::MAX);
+        let overflows = 1.01 * self.headroom().exp2() * all > f64::from(f32::MAX);
         if value.is_nan() {
             // A weight of 0 that meets an infinity: where `f64` has a weight of 0, so has any other type.
             return Legal::exactly(f64::NAN);

@@ -55,6 +55,14 @@ impl<T: Value> AttentionReference<'_, T> {
         self.magnitudes[range].iter().any(|magnitude| magnitude * factor > most)
     }
 
+    /// How far scores may exceed what weights go by, in powers of two: so they are larger by so many, until they are divided.
+    pub(super) fn headroom(&self) -> f64 {
+        match self.arithmetic {
+            Arithmetic::Fused => 8.0,
+            Arithmetic::Steps(_) => 0.0,
+        }
+    }
+
     /// The errors of a row whose scores are finite or -∞.
     pub(super) fn row_error(&self, row: usize) -> RowError {
         let range = self.mask.row_range(row);
@@ -80,6 +88,8 @@ impl<T: Value> AttentionReference<'_, T> {
         let factors = scores.len().div_ceil(KEYS) as f64 + 1.0;
         let delta = |(score, exponent): (&f64, &f64)| {
             let distance = if score.is_finite() { log2_e * (max - score) } else { 0.0 };
+            // The maximum that weights go by is less than that of the scores by so much at most.
+            let distance = distance.max(self.headroom());
             let exponent = exponent + U32 * (distance + 2.0 * worst);
             1.001 * (std::f64::consts::LN_2 * exponent + 5.0 * U32 * (factors + 1.0))
         };
@@ -100,7 +110,10 @@ impl<T: Value> AttentionReference<'_, T> {
         let weights = weights.iter().zip(&deltas).map(error).collect();
 
         let value = self.logsumexp(row);
-        let logsumexp = total + gamma(n) + LOG2 * (1.0 + (value - max)) + 4.0 * U32 * value.abs();
+        let logsumexp = total
+            + gamma(n)
+            + LOG2 * (1.0 + (value - max) + std::f64::consts::LN_2 * self.headroom())
+            + 4.0 * U32 * value.abs();
         RowError { weights, logsumexp: 1.001 * logsumexp }
     }
 
