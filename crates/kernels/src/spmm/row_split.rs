@@ -13,9 +13,9 @@
 //!             ◄─ LANES·V ─►          falling length (row swizzle), so a block's rows are of about one length.
 //! ```
 //!
-//! A block takes one row for each of its groups. Where blocks stay ([`Persistent`](super::Persistent)), of `c` that share a
-//! tile of columns each takes every `c`-th row of the table: row `chunk` first for group 0, row `c + chunk` for group 1, and
-//! so on, and then the next for each.
+//! A block takes one row for each of its groups. Where blocks stay ([`Persistent`](super::Persistent)), the warps of those that
+//! share a tile of columns take units in rounds, a unit being a row for each group of a warp: there, and back, and there again.
+//! Of [`Mixed`](super::Mixed) a unit is one of the long rows, for all teams of the warp, and then a short row for each team.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalMut, Gpu, SharedPtr, WARP};
