@@ -10,49 +10,64 @@ use super::guarded::Placement;
 use super::product::Product;
 use crate::{Case, Context, Effort, Number};
 
-/// M, K and N, and products.
+/// M, K and N, and products; and the mean row, where rows are of very different lengths.
 #[derive(Clone, Copy)]
 struct Shape {
     m: usize,
     k: usize,
     n: usize,
     batch: usize,
+    uneven: Option<f64>,
 }
 
 /// Name, what it is, shape, warps of the blocks that are tried where not all are, and where.
-const CASES: [(&str, &str, Shape, Option<u32>, Effort); 5] = [
+const CASES: [(&str, &str, Shape, Option<u32>, Effort); 7] = [
+    (
+        "uneven_turns",
+        "rows of very different lengths, by a block for each product",
+        Shape { m: 90, k: 70, n: 8, batch: 133, uneven: Some(4.0) },
+        Some(16),
+        Effort::Slow,
+    ),
+    (
+        "uneven",
+        "some rows that teams share, and many that they do not",
+        Shape { m: 60_007, k: 2000, n: 40, batch: 1, uneven: Some(9.0) },
+        None,
+        Effort::Gpu,
+    ),
     (
         "turns",
         "a block for each product, whose rows it takes in turns",
-        Shape { m: 66, k: 12, n: 8, batch: 133 },
+        Shape { m: 66, k: 12, n: 8, batch: 133, uneven: None },
         Some(16),
         Effort::Slow,
     ),
     (
         "products",
         "more products than the GPU holds blocks",
-        Shape { m: 3, k: 24, n: 16, batch: 270 },
+        Shape { m: 3, k: 24, n: 16, batch: 270, uneven: None },
         Some(16),
         Effort::Slow,
     ),
     (
         "tiles",
         "more tiles of columns than the GPU holds blocks",
-        Shape { m: 41, k: 9, n: 128 * 137, batch: 1 },
+        Shape { m: 41, k: 9, n: 128 * 137, batch: 1, uneven: None },
         None,
         Effort::Gpu,
     ),
     (
         "many_turns",
         "each block takes some thousands of rows",
-        Shape { m: 300_007, k: 120, n: 128, batch: 1 },
+        Shape { m: 300_007, k: 120, n: 128, batch: 1, uneven: None },
         None,
         Effort::Gpu,
     ),
     (
         "many_of_all",
         "many rows, tiles and products",
-        Shape { m: 5003, k: 300, n: 264, batch: 9 },
+        Shape { m: 5003, k: 300, n: 264, batch: 9, uneven: None },
         None,
         Effort::Gpu,
     ),
@@ -71,8 +86,11 @@ pub(super) fn cases() -> Vec<Case> {
 
 /// Checks each kernel whose blocks stay, those of so many warps if it is said.
 fn conform<T: Number, I: Index>(cx: &Context<'_>, shape: Shape, only: Option<u32>) -> Result<f64> {
-    let Shape { m, k, n, batch } = shape;
-    let pattern = generate::uniform(m, k, 0.8, cx.seed)?;
+    let Shape { m, k, n, batch, uneven } = shape;
+    let pattern = match uneven {
+        Some(mean) => generate::power_law(m, k, mean, 2.0, cx.seed)?,
+        None => generate::uniform(m, k, 0.8, cx.seed)?,
+    };
     let options = SpmmOptions::default().batch(batch);
     let product = Product::<T>::new(&pattern, n, options, cx.seed)?;
     let a = CsrMatrix::<T, I>::with_index(cx.device, &product.a[0])?;

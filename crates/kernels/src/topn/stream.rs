@@ -15,9 +15,9 @@ use crate::{Bounds, DeviceValue, Kernel};
 /// The N greatest of a row, or of a chunk of it, of any length: `THREADS` threads take tiles of `VECTORS` vectors of `V` values of
 /// `T` each, two under way. There is room for `KEYS` keys, and for N up to a quarter of that.
 ///
-/// What reaches the bar of the first tile is gathered from all, and no barrier is between tiles. Where so much is expected that it
-/// may not fit, a higher bar is found on the way. A row that has more for the room than was expected, one that rises, say, and one
-/// that is not finite is walked through once more, [with care](careful::walk).
+/// What reaches the bar of the first tile is gathered from all, and no barrier is between tiles. The host cuts chunks so that what
+/// is expected fits. A row that has more than that, one that rises, say, and one that is not finite is walked through once more,
+/// with care (topn/careful.rs).
 #[derive(Debug)]
 pub struct Stream<T, const V: usize, const THREADS: u32, const VECTORS: usize, const KEYS: u32>(
     PhantomData<T>,
@@ -178,7 +178,7 @@ unsafe fn walk<
 ) -> Found {
     let (part, scale) = (Part::of(gpu, args), args.output.exponent_scale);
     let step = VECTORS as u32 * THREADS;
-    // SAFETY: as promised by the caller. Rooms and counters are used between barriers as `gather` and `Narrow` say.
+    // SAFETY: as promised by the caller. Rooms and counters are used between barriers as those who use them say.
     unsafe {
         let share = Share::<T, V, THREADS>::of(gpu, part.values, part.len);
         let mut tile: Held<T, V, THREADS, VECTORS> = share.load(gpu, 0);
