@@ -311,20 +311,19 @@ impl RowSplit<'_> {
     }
 
     /// The same where blocks stay. Where teams share long rows only, those of more than a team's share of all, the others take
-    /// as many turns as a team has of them; where no row is long, or most are, there is nothing to gain by that.
+    /// as many turns as a team has of them; where most rows are long, it is as if all were.
     fn waiting_walking(&self, walk: &Walk) -> f64 {
         let Self { model, problem, tile, .. } = *self;
-        if !is_mixed(tile) {
-            return self.waiting(walk.turns);
-        }
         let (mean, longest) = (mean_length(problem), problem.longest_row as f64);
         let share = team_share(tile, walk.sharing, problem.nnz as u64) as f64;
-        if share < mean || longest <= share {
-            return f64::INFINITY;
+        if !is_mixed(tile) || share < mean {
+            return self.waiting(walk.turns);
         }
-        let rows = share / mean.max(1.0);
-        let average = rows * (model.quad_latency * (mean / f64::from(QUAD)).ceil() + model.row_latency);
-        average.max(model.lone_quad * self.team_quads(longest).ceil() + model.row_latency)
+        let turns = (share / mean.max(1.0)).ceil();
+        let average = turns * (model.quad_latency * (mean / f64::from(QUAD)).ceil() + model.row_latency);
+        let teams = if longest > share { self.split } else { 1 };
+        let lone = (longest / f64::from(QUAD * teams)).ceil();
+        average.max(model.lone_quad * lone + model.row_latency)
     }
 
     /// What blocks that stay have to do.
