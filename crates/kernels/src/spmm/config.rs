@@ -68,7 +68,8 @@ where
     /// Bytes of shared memory from one group to the next. What they keep, or 16 bytes beside it, puts neighbours into
     /// different banks.
     pub(super) const STAGE_BYTES: u32 = Self::stage_bytes(Self::GROUP);
-    /// Bytes of shared memory of a warp.
+    /// Bytes of shared memory of a warp. Groups of one team, which take short rows, need more than one of all teams: each keeps
+    /// things of its own.
     pub(super) const WARP_BYTES: u32 = {
         let (teams, short) = (Self::STAGE_BYTES * Self::WARP_ROWS, Self::stage_bytes(LANES) * (WARP / LANES));
         if F::MIXED { short } else { teams }

@@ -105,7 +105,7 @@ struct Walk {
 /// Gathers a value, where there is room. The counter counts it in any case.
 ///
 /// # Safety
-/// No barrier is needed between this and what the block does with the room.
+/// From one barrier to the next the room and the counter are used by this alone.
 #[inline(always)]
 unsafe fn gather<G: Gpu, const KEYS: u32>(gpu: G, x: f32, index: u32) {
     // SAFETY: as promised by the caller; the counter gives each key a place of its own.
@@ -159,11 +159,10 @@ impl Walk {
     }
 }
 
-/// Goes through a part without caring for rows that are not as expected: more keys than `KEYS`, or
-/// fewer than N, tell that it is one.
+/// Goes through a part without care for rows that are not as expected: a count of more than `KEYS` tells that it is one.
 ///
 /// # Safety
-/// The part has its elements; the counters are 0, by a store before.
+/// The part has its elements; the counter is 0, by a store before.
 #[inline(always)]
 unsafe fn walk<
     G: Gpu,
@@ -178,7 +177,7 @@ unsafe fn walk<
 ) -> Found {
     let (part, scale) = (Part::of(gpu, args), args.output.exponent_scale);
     let step = VECTORS as u32 * THREADS;
-    // SAFETY: as promised by the caller. Rooms and counters are used between barriers as those who use them say.
+    // SAFETY: as promised by the caller. Between the barriers of the first join and of the last only `gather` uses the room.
     unsafe {
         let share = Share::<T, V, THREADS>::of(gpu, part.values, part.len);
         let mut tile: Held<T, V, THREADS, VECTORS> = share.load(gpu, 0);
