@@ -19,6 +19,11 @@ pub trait Kernel: 'static {
     /// Lowest target that can run it, as in `sm_70`; 90 stands for `sm_90a`, which is also the highest ([`runs_on`]).
     const MIN_SM: u32 = 70;
 
+    /// Whether the next launch may place its blocks while these run, where the GPU can (compute capability 9.0). It hides more
+    /// of the next one's start. It is for kernels of which a block fills a multiprocessor: beside smaller ones the next
+    /// blocks would crowd where there happens to be room, and stay there.
+    const LETS_NEXT_BEGIN: bool = false;
+
     /// The body, run by every thread of the grid.
     ///
     /// # Safety

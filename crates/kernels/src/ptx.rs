@@ -8,6 +8,13 @@ macro_rules! entry_points {
         $(#[$attribute])*
         #[unsafe(no_mangle)]
         pub unsafe extern "ptx-kernel" fn $name(args: <$kernel as Kernel>::Args) {
+            #[cfg(lacuna_sm = "90")]
+            {
+                if <$kernel as Kernel>::LETS_NEXT_BEGIN {
+                    Ptx::let_next_begin();
+                }
+                Ptx::wait_for_previous();
+            }
             // SAFETY: whoever launches keeps the kernel's contract, as `Kernel::run` states it.
             unsafe { <$kernel as Kernel>::run(Ptx, args) }
         }

@@ -1,4 +1,5 @@
 //! Devices: memory, streams, and what must be refused.
+mod chains;
 mod memory;
 mod refusals;
 mod streams;
@@ -7,7 +8,8 @@ use crate::Case;
 
 /// All cases of this folder.
 pub(crate) fn cases() -> Vec<Case> {
-    let mut cases = memory::cases();
+    let mut cases = chains::cases();
+    cases.extend(memory::cases());
     cases.extend(refusals::cases());
     cases.extend(streams::cases());
     cases

@@ -30,6 +30,24 @@ impl Ptx {
         // SAFETY: the instruction has no precondition.
         unsafe { nvptx::trap() }
     }
+
+    /// Waits until the launch before this one in the stream has ended and what it wrote is there: what a kernel whose launch
+    /// may begin early does first. Compute capability 9.0 or higher.
+    #[inline(always)]
+    #[cfg(lacuna_sm = "90")]
+    pub fn wait_for_previous() {
+        // SAFETY: has no precondition. Nothing may be moved before it, which is said by leaving `nomem` out.
+        unsafe { asm!("griddepcontrol.wait;", options(nostack)) }
+    }
+
+    /// Lets the launch after this one place its blocks as soon as all blocks of this one are there, and not only when they
+    /// have ended. Compute capability 9.0 or higher.
+    #[inline(always)]
+    #[cfg(lacuna_sm = "90")]
+    pub fn let_next_begin() {
+        // SAFETY: has no precondition.
+        unsafe { asm!("griddepcontrol.launch_dependents;", options(nostack)) }
+    }
 }
 
 macro_rules! indices {

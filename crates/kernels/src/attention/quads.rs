@@ -99,6 +99,7 @@ where
     const THREADS: u32 = WARPS * WARP;
     const SHARED_BYTES: u32 = 0;
     const BOUNDS: Bounds = Bounds { max_threads: WARPS * WARP, min_blocks: 1 };
+    const LETS_NEXT_BEGIN: bool = true;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: QuadArgs<T>) {

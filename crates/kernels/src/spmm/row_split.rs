@@ -44,6 +44,8 @@ where
     const THREADS: u32 = Self::BLOCK_THREADS;
     const SHARED_BYTES: u32 = Self::WARP_BYTES * WARPS;
     const BOUNDS: Bounds = Self::REGISTER_BOUNDS;
+    /// With more than 32 registers a thread, as all have, such a block is alone.
+    const LETS_NEXT_BEGIN: bool = WARPS == 32;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Args<T, I>) {

@@ -68,6 +68,7 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
     const THREADS: u32 = (Self::CONSUMERS + TEAMS * WARPS) * WARP;
     const SHARED_BYTES: u32 = STAGES * Self::STAGE_BYTES;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
+    const LETS_NEXT_BEGIN: bool = true;
     const MIN_SM: u32 = 90;
 
     #[inline(always)]

@@ -119,6 +119,7 @@ impl<
     const THREADS: u32 = Shape::<RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>::THREADS;
     const SHARED_BYTES: u32 = STAGES * Self::STAGE_BYTES;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
+    const LETS_NEXT_BEGIN: bool = true;
     const MIN_SM: u32 = 80;
 
     #[inline(always)]

@@ -2,7 +2,7 @@
 //!
 //! `cust` declares them too, but with a Rust enum of the results that CUDA 11 knew: a newer driver's new result would
 //! not be a value of it, which Rust does not allow.
-use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 
 use cust::sys::{
     CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUjit_option, CUmodule, CUstream,
@@ -23,8 +23,55 @@ pub(super) const MAX_DYNAMIC_SHARED_BYTES: c_int = 8;
 /// An attribute of a device: the most shared memory that a block may opt in to.
 pub(super) const MAX_SHARED_BYTES_PER_BLOCK: c_int = 97;
 
+/// A function that drivers have from CUDA 11.8 on: it is not linked but asked for, so that older ones do.
+pub(super) const LAUNCH_KERNEL_EX: &CStr = c"cuLaunchKernelEx";
+/// The version of CUDA whose form of it is meant.
+pub(super) const LAUNCH_KERNEL_EX_SINCE: c_int = 11_080;
+/// What it is.
+pub(super) type LaunchKernelEx = unsafe extern "C" fn(
+    config: *const LaunchConfig,
+    function: CUfunction,
+    parameters: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> c_int;
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+pub(super) struct LaunchConfig {
+    pub(super) grid: [c_uint; 3],
+    pub(super) block: [c_uint; 3],
+    pub(super) shared_bytes: c_uint,
+    pub(super) stream: CUstream,
+    pub(super) attributes: *const LaunchAttribute,
+    pub(super) attribute_count: c_uint,
+}
+
+/// `CUlaunchAttribute`, whose value is a union of 64 bytes.
+#[repr(C, align(8))]
+pub(super) struct LaunchAttribute {
+    id: c_int,
+    padding: c_int,
+    value: [c_int; 16],
+}
+
+impl LaunchAttribute {
+    /// The launch may begin before the kernel before it in the stream has ended
+    /// (`CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`).
+    pub(super) const EARLY: Self = {
+        let mut value = [0; 16];
+        value[0] = 1;
+        Self { id: 6, padding: 0, value }
+    };
+}
+
 unsafe extern "C" {
     pub(super) fn cuInit(flags: c_uint) -> c_int;
+    pub(super) fn cuGetProcAddress(
+        name: *const c_char,
+        function: *mut *mut c_void,
+        version: c_int,
+        flags: c_ulonglong,
+    ) -> c_int;
     pub(super) fn cuCtxSynchronize() -> c_int;
 
     pub(super) fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: CUdevice) -> c_int;

@@ -1,6 +1,7 @@
 //! NVIDIA GPUs, through `cust` and the driver API. Nothing outside this module knows either.
 mod driver;
 mod ffi;
+mod launch;
 mod modules;
 mod stream;
 
@@ -11,6 +12,7 @@ use cust::context::{Context, CurrentContext};
 use cust::device::{Device, DeviceAttribute};
 
 use self::driver::check;
+use self::launch::Launcher;
 use self::modules::Modules;
 use self::stream::CudaStream;
 use super::{Backend, BackendStream};
@@ -28,6 +30,7 @@ struct Shared {
     info: DeviceInfo,
     context: Context,
     modules: Modules,
+    launcher: Launcher,
 }
 
 impl Shared {
@@ -101,7 +104,9 @@ impl CudaDevice {
             needed: Modules::oldest_target(),
         })?;
         let context = Context::new(device).map_err(failed("cuDevicePrimaryCtxRetain"))?;
-        Ok(Self { shared: Arc::new(Shared { info, context, modules }) })
+        Ok(Self {
+            shared: Arc::new(Shared { info, context, launcher: Launcher::of(modules.target()), modules }),
+        })
     }
 
     fn out_of_memory(&self, asked: usize) -> Error {

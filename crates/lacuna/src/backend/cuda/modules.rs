@@ -49,6 +49,11 @@ impl Modules {
         Some(Self { target, name, loaded: Mutex::default() })
     }
 
+    /// The target, as 90 for `sm_90a`.
+    pub(super) fn target(&self) -> u32 {
+        self.target
+    }
+
     /// The oldest target, as a compute capability.
     pub(super) fn oldest_target() -> String {
         let oldest = EMBEDDED.iter().map(|&(_, target, ..)| target).min().unwrap_or_default();

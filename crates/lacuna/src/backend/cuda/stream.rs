@@ -38,25 +38,10 @@ impl BackendStream for CudaStream {
     fn launch(&self, launch: &Launch<'_>) -> Result<()> {
         self.shared.enter()?;
         let function = self.shared.modules.function(launch.entry, &self.shared.info)?;
-        let mut parameters = [launch.args_pointer.cast_mut()];
-        let [x, y, z] = launch.grid;
         // SAFETY: the operation checked the shapes and built the argument of the entry's type, which the driver copies
-        // now; the buffers behind it are borrowed by the call, and their `Drop` waits for the device.
-        let status = unsafe {
-            ffi::cuLaunchKernel(
-                function,
-                x,
-                y,
-                z,
-                launch.threads,
-                1,
-                1,
-                launch.shared_bytes,
-                self.inner.as_inner(),
-                parameters.as_mut_ptr(),
-                ptr::null_mut(),
-            )
-        };
+        // now; the buffers behind it are borrowed by the call, and their `Drop` waits for the device. The context is
+        // current, and the function of the one target that this device has.
+        let status = unsafe { self.shared.launcher.launch(function, launch, self.inner.as_inner()) };
         if status == ffi::SUCCESS {
             return Ok(());
         }
