@@ -10,9 +10,9 @@
 //!  └─────────┘ zeros, then scattered └──────────────────────────┘
 //! ```
 //!
-//! A block owns BM = 64·WM rows and BN columns of C, and walks along K in chunks of 64. Producer warps fill stages: A as
+//! A block owns BM = 64·WM rows and BN columns of C, and walks along K in steps of one or two chunks of 64. Producer warps fill stages: A as
 //! in [`tiles`](super::tiles), B by asynchronous copies. They work in teams that take stages in turn, so that each has time
-//! for what it waits for. Consumer warpgroups start the products of one stage while those of the stage before still run.
+//! for what it waits for. Consumer warpgroups start the products of one chunk while those of the chunk before still run.
 //!
 //! The ring of stages, and what happens to sums that are not finite, are those of [`tiles`](super::tiles).
 mod columns;
@@ -30,25 +30,38 @@ use crate::{Bounds, IndexType, Kernel};
 const GROUP_ROWS: u32 = 64;
 /// Columns of A in a chunk.
 const CHUNK: u32 = 64;
-/// Bytes from one panel of B to the next.
+/// Bytes from one panel of B to the next, where a stage has one chunk.
 const PANEL_BYTES: u32 = CHUNK * 128;
-
 /// SpMM by warpgroups for values of `T`.
 ///
 /// - `WM`: consumer warpgroups, along the rows. `L`: half of BN.
-/// - `TEAMS`: teams of producers. `WARPS`: warps of a team. `STAGES`: stages of shared memory.
+/// - `CHUNKS`: chunks of a step, 1 or 2. `TEAMS`: teams of producers. `WARPS`: warps of a team. `STAGES`: stages of shared memory.
 #[derive(Debug)]
-pub struct GroupTiles<T, const WM: u32, const L: usize, const TEAMS: u32, const WARPS: u32, const STAGES: u32>(
-    PhantomData<T>,
-);
+pub struct GroupTiles<
+    T,
+    const WM: u32,
+    const L: usize,
+    const CHUNKS: u32,
+    const TEAMS: u32,
+    const WARPS: u32,
+    const STAGES: u32,
+>(PhantomData<T>);
 
-impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS: u32, const STAGES: u32>
-    Kernel for GroupTiles<T, WM, L, TEAMS, WARPS, STAGES>
+impl<
+    T: HalfValue,
+    const WM: u32,
+    const L: usize,
+    const CHUNKS: u32,
+    const TEAMS: u32,
+    const WARPS: u32,
+    const STAGES: u32,
+> Kernel for GroupTiles<T, WM, L, CHUNKS, TEAMS, WARPS, STAGES>
 {
     type Args = TileArgs<T>;
     type Tile = Tile;
 
     const TILE: Tile = {
+        assert!(CHUNKS == 1 || CHUNKS == 2, "a chunk's products run while the next one's begin");
         assert!(TEAMS > 1, "each team has the time of the others' steps");
         assert!(
             Self::STAGE_BYTES.is_multiple_of(1024),
@@ -98,30 +111,46 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
     }
 }
 
-impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS: u32, const STAGES: u32>
-    Filling for GroupTiles<T, WM, L, TEAMS, WARPS, STAGES>
+impl<
+    T: HalfValue,
+    const WM: u32,
+    const L: usize,
+    const CHUNKS: u32,
+    const TEAMS: u32,
+    const WARPS: u32,
+    const STAGES: u32,
+> Filling for GroupTiles<T, WM, L, CHUNKS, TEAMS, WARPS, STAGES>
 {
     const ROWS: u32 = Self::BM;
-    const TILES: u32 = 1;
+    const TILES: u32 = CHUNKS;
     const WARPS: u32 = WARPS;
     const AHEAD: usize = 1;
 }
 
-impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS: u32, const STAGES: u32>
-    GroupTiles<T, WM, L, TEAMS, WARPS, STAGES>
+impl<
+    T: HalfValue,
+    const WM: u32,
+    const L: usize,
+    const CHUNKS: u32,
+    const TEAMS: u32,
+    const WARPS: u32,
+    const STAGES: u32,
+> GroupTiles<T, WM, L, CHUNKS, TEAMS, WARPS, STAGES>
 {
     const BM: u32 = WM * GROUP_ROWS;
     const BN: u32 = 2 * L as u32;
     /// Consumer warps.
     const CONSUMERS: u32 = 4 * WM;
     /// Bytes of B in a stage; A's rows follow.
-    const B_BYTES: u32 = Columns::<T, L, CHUNK, WARPS>::BYTES;
+    const B_BYTES: u32 = Columns::<T, L, CHUNKS, WARPS>::BYTES;
     const STAGE_BYTES: u32 = Self::B_BYTES + Rows::<T, Self>::BYTES;
+    /// Bytes of a row of A in a stage.
+    const ROW: u32 = Rows::<T, Self>::ROW;
 
     #[inline(always)]
     fn ring(cols: u32) -> Ring<STAGES> {
         let threads = (Self::CONSUMERS + WARPS) * WARP;
-        Ring::new(cols.div_ceil(CHUNK), threads).for_tensor_cores()
+        Ring::new(cols.div_ceil(CHUNKS * CHUNK), threads).for_tensor_cores()
     }
 
     /// Fills the team's stages, one after the other. Of A is loaded ahead what the next one needs.
@@ -132,7 +161,7 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
     unsafe fn produce<G: Gpu>(gpu: G, args: &TileArgs<T>, warp: u32, row: u32, column: u32) {
         let (team, warp) = (warp / WARPS, warp % WARPS);
         let thread = warp * WARP + gpu.lane_id();
-        let mut columns = Columns::<T, L, CHUNK, WARPS>::new(args, thread, team, column);
+        let mut columns = Columns::<T, L, CHUNKS, WARPS>::new(args, thread, team, column);
         let mut ring = Self::ring(args.cols).of_team::<TEAMS>(team);
         // SAFETY: values and rows of B are read where there are some; a stage is filled while it is empty.
         unsafe {
@@ -150,8 +179,8 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
         }
     }
 
-    /// Multiplies all stages, one after the other. While the products of one run, A is loaded for the next, into other
-    /// registers: so the loop takes two stages at a time.
+    /// Multiplies all stages, one after the other. While the products of one chunk run, A is loaded for the next, into other
+    /// registers: so the loop takes two chunks at a time.
     ///
     /// # Safety
     /// All of the consumer warpgroup is here.
@@ -159,7 +188,7 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
     unsafe fn consume<G: Gpu>(gpu: G, args: &TileArgs<T>, warp: u32, sums: &mut [f32; L]) {
         let lane = gpu.lane_id();
         let row = warp * 16 + lane % 16;
-        let a = Self::B_BYTES + row * TILE_ROW + ((lane / 16 * 16) ^ T::swizzle(lane % 8));
+        let a = Self::B_BYTES + row * Self::ROW + ((lane / 16 * 16) ^ T::swizzle(lane % 8));
         let mut ring = Self::ring(args.cols);
         if ring.is_done() {
             return;
@@ -167,15 +196,19 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
         ring.wait_full(gpu);
         // SAFETY: a stage is read while it is full, and given back when its products are over.
         unsafe {
-            Self::start(gpu, ring.stage * Self::STAGE_BYTES, a, sums);
+            Self::start(gpu, ring.stage * Self::STAGE_BYTES, a, 0, sums);
             loop {
-                for _ in 0..2 {
+                for _ in 0..2 / CHUNKS {
+                    if CHUNKS == 2 {
+                        Self::start(gpu, ring.stage * Self::STAGE_BYTES, a, 1, sums);
+                        gpu.warpgroup_wait::<1, L>(sums);
+                    }
                     let stage = ring.stage;
                     ring.next(gpu);
                     if ring.is_done() {
                         return gpu.warpgroup_wait::<0, L>(sums);
                     }
-                    Self::start(gpu, ring.stage * Self::STAGE_BYTES, a, sums);
+                    Self::start(gpu, ring.stage * Self::STAGE_BYTES, a, 0, sums);
                     gpu.warpgroup_wait::<1, L>(sums);
                     ring.release(gpu, stage);
                 }
@@ -183,32 +216,38 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
         }
     }
 
-    /// Starts the products of the stage at `stage`; the lane's part of A is `a` bytes into it.
+    /// Starts the products of a chunk of the stage at `stage`; the lane's part of A is `a` bytes into it.
     ///
     /// # Safety
     /// The stage is full; the whole consumer warpgroup is here.
     #[inline(always)]
-    unsafe fn start<G: Gpu>(gpu: G, stage: u32, a: u32, sums: &mut [f32; L]) {
+    unsafe fn start<G: Gpu>(gpu: G, stage: u32, a: u32, chunk: u32, sums: &mut [f32; L]) {
         let mut x = [[0; 4]; 4];
         // SAFETY: rows of A and B lie in the stage.
         unsafe {
             for (step, x) in x.iter_mut().enumerate() {
-                let from = SharedPtr::from_offset((stage + a) ^ (step as u32 * 32));
-                *x = gpu.shared_load_matrices::<false>(from);
+                let within = chunk * TILE_ROW + step as u32 * 32;
+                *x = gpu.shared_load_matrices::<false>(SharedPtr::from_offset((stage + a) ^ within));
             }
             gpu.warpgroup_arrive();
             for (step, x) in x.iter().enumerate() {
-                let b = stage + step as u32 * Columns::<T, L, CHUNK, WARPS>::STEP_BYTES;
-                T::warpgroup_mma::<G, L, PANEL_BYTES>(gpu, sums, *x, SharedPtr::from_offset(b));
+                let step = chunk * (CHUNK / 16) + step as u32;
+                let b = SharedPtr::from_offset(stage + step * Columns::<T, L, CHUNKS, WARPS>::STEP_BYTES);
+                if CHUNKS == 2 {
+                    T::warpgroup_mma::<G, L, { 2 * PANEL_BYTES }>(gpu, sums, *x, b);
+                } else {
+                    T::warpgroup_mma::<G, L, PANEL_BYTES>(gpu, sums, *x, b);
+                }
             }
         }
         gpu.warpgroup_commit();
     }
 
-    /// Writes a warp's part of C: a lane has, of 16 rows, two, eight apart, and of each 8 columns two neighbours.
+    /// Writes a warp's part of C. A lane has, of 16 rows, two, eight apart, and of each 8 columns two neighbours. Four lanes share
+    /// a row: of each 32 columns they exchange theirs for 8 neighbours, and write 64 bytes together.
     ///
     /// # Safety
-    /// The part is this warp's alone; what lies in C of it is live.
+    /// The part is this warp's alone; what lies in C of it is live. All lanes of the warp are here.
     #[inline(always)]
     unsafe fn store<G: Gpu>(
         gpu: G,
@@ -218,17 +257,41 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
         sums: &[f32; L],
     ) {
         let (g, t) = (gpu.lane_id() / 4, gpu.lane_id() % 4);
-        for (j, sum) in sums.as_chunks::<4>().0.iter().enumerate() {
-            let column = column + j as u32 * 8 + 2 * t;
+        for (wide, sums) in sums.as_chunks::<16>().0.iter().enumerate() {
+            let column = column + wide as u32 * 32 + 8 * t;
             for half in 0..2 {
+                let pair = |eight: usize| [sums[4 * eight + 2 * half], sums[4 * eight + 2 * half + 1]];
+                let [a, b, c, d] = exchange(gpu, [pair(0), pair(1), pair(2), pair(3)]);
                 let row = row + g + half as u32 * 8;
                 if row < args.rows && column < args.n {
+                    let sums = [a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]];
                     // SAFETY: as promised by the caller.
-                    unsafe {
-                        args.output.store(gpu, row, column, batch, [sum[2 * half], sum[2 * half + 1]]);
-                    }
+                    unsafe { args.output.store(gpu, row, column, batch, sums) };
                 }
             }
         }
     }
+}
+
+/// Of four lanes, each gives its pair `i` to lane `i`, and gets what the others have for it, in their order. All lanes of the
+/// warp are here.
+#[inline(always)]
+fn exchange<G: Gpu>(gpu: G, pairs: [[f32; 2]; 4]) -> [[f32; 2]; 4] {
+    // A matrix is transposed by exchanging what is not on the diagonal: in each block of two by two, then the blocks.
+    let [a, b, c, d] = pairs;
+    let ([a, b], [c, d]) = (swap::<G, 1>(gpu, a, b), swap::<G, 1>(gpu, c, d));
+    let ([a, c], [b, d]) = (swap::<G, 2>(gpu, a, c), swap::<G, 2>(gpu, b, d));
+    [a, b, c, d]
+}
+
+/// Of two lanes that are `APART`, the lower gives `high` for the upper's `low`. All lanes of the warp are here.
+#[inline(always)]
+fn swap<G: Gpu, const APART: u32>(gpu: G, low: [f32; 2], high: [f32; 2]) -> [[f32; 2]; 2] {
+    let is_upper = gpu.lane_id() & APART != 0;
+    let give = |low, high| {
+        let given = if is_upper { low } else { high };
+        gpu.warp_shuffle_xor(FULL_WARP, given, APART, WARP)
+    };
+    let got = [give(low[0], high[0]), give(low[1], high[1])];
+    if is_upper { [got, high] } else { [low, got] }
 }

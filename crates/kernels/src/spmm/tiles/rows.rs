@@ -104,8 +104,6 @@ pub(in crate::spmm) struct Rows<T, F> {
     masks: GlobalPtr<u32>,
     /// Chunks of the lane's row that are left; none without a row.
     left: u32,
-    /// Where the row's nonzeros end.
-    row_end: u32,
     /// Of the lane's row in the next step to load: the first nonzero, and where they end.
     first: u32,
     end: u32,
@@ -160,10 +158,9 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
         let (chunks, chunk) = (RowMask::chunks(args.cols), step * Self::CHUNKS);
         let first = warp * Self::OWN;
         let own = row + first + lane % Self::OWN;
-        let mut rows = Self {
+        Self {
             masks: args.masks.add(RowMask::index(own, chunk, chunks) * RowMask::WORDS),
-            left: 0,
-            row_end: 0,
+            left: if own < args.rows { chunks.saturating_sub(chunk) } else { 0 },
             first: 0,
             end: 0,
             values: args.values,
@@ -171,15 +168,7 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
             row: (first + lane / Self::LANES) * Self::ROW + T::swizzle(first + lane / Self::LANES),
             own: first * Self::ROW + lane * 16,
             filling: PhantomData,
-        };
-        if own < args.rows && chunk < chunks {
-            let last = args.masks.add(RowMask::index(own, chunks - 1, chunks) * RowMask::WORDS);
-            // SAFETY: there is a record.
-            let [mask, first] = unsafe { gpu.load_readonly::<u32, 2>(last) };
-            rows.left = chunks - chunk;
-            rows.row_end = first + mask.count_ones();
         }
-        rows
     }
 
     /// Looks up where the rows' nonzeros of the next step are. The one after that is `steps` later.
@@ -188,14 +177,16 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     /// The masks are live.
     #[inline(always)]
     pub(in crate::spmm) unsafe fn look_up<G: Gpu>(&mut self, gpu: G, steps: u32) {
+        // The nonzeros of a chunk past the last begin where the last one's end, which its record says.
         let first_of = |chunk: u32| -> u32 {
-            if chunk >= self.left {
-                return self.row_end;
+            if self.left == 0 {
+                return 0;
             }
-            let record = self.masks.add(chunk as usize * RowMask::NEXT_CHUNK * RowMask::WORDS);
-            // SAFETY: there is a record; its second word says where its values begin.
-            let [first] = unsafe { gpu.load_readonly(record.add(1)) };
-            first
+            let known = if chunk < self.left { chunk } else { self.left - 1 };
+            let record = self.masks.add(known as usize * RowMask::NEXT_CHUNK * RowMask::WORDS);
+            // SAFETY: there is a record.
+            let [mask, first] = unsafe { gpu.load_readonly::<u32, 2>(record) };
+            if chunk < self.left { first } else { first + mask.count_ones() }
         };
         (self.first, self.end) = (first_of(0), first_of(Self::CHUNKS));
         let next = steps * Self::CHUNKS;
