@@ -36,43 +36,52 @@ macro_rules! constants {
 }
 constants! {
     /// Cycles from a load of B to the product, a quad, among many warps.
-    quad_latency: 861.0,
+    quad_latency: 665.0,
     /// The same for a row so long that its warp runs alone in the end: its loads then overlap.
-    lone_quad: 818.0,
+    lone_quad: 793.0,
     /// Cycles until a row's first nonzero is there.
-    row_latency: 2140.0,
+    row_latency: 360.0,
     /// Joining the sums of teams, in quads.
-    joining: 1.07,
+    joining: 6.91,
     /// Resident warps of a multiprocessor, for kernels that do not ask for fewer, to have more registers.
     resident_warps: 31.8,
     /// Cycles of the L1 cache a cache line that a request touches, against one for 128 bytes of data.
-    line_cost: 1.94,
+    line_cost: 0.595,
     /// Cycles of a multiprocessor a 128 bytes of A that L2 must bring again for each tile of columns.
-    a_traffic: 60.2,
+    a_traffic: 84.2,
     /// Cycles of a multiprocessor a 128 bytes of B that L2 brings to rows which cannot share them in L1.
-    b_traffic: 1.68,
+    b_traffic: 2.86,
     /// How much uneven blocks on the multiprocessors can stretch the work, at most.
-    most_imbalance: 1.22,
+    most_imbalance: 1.35,
     /// Of rows whose blocks stay: cycles of a multiprocessor a 128 bytes of B, which L2 brings once to a block.
-    persistent_b_traffic: 1.2,
+    persistent_b_traffic: 2.61,
     /// Cycles of such rows to those of the others.
-    persistent_scale: 0.97,
+    persistent_scale: 0.941,
+    /// Cycles from a load of B to the product, a quad, in such rows to those in the others: they have fewer registers, and so
+    /// fewer loads under way.
+    persistent_latency: 1.11,
+    /// Cycles until such a block's first row, and once more where it begins anew with short rows.
+    persistent_start: 2140.0,
+    /// Cycles from the end of a block to the first load of the next, where a multiprocessor holds one at a time.
+    lone_block: 4410.0,
     /// Of tiles: cycles from a block's start to its first product and from its last product to its end.
     tile_start: 2090.0,
     /// Cycles that a step's barriers cost.
-    tile_step: 293.0,
+    tile_step: 464.0,
     /// Cycles of a multiprocessor a product of 16×8×8 on tensor cores, those in bfloat16 and halves as half of one.
-    tile_product: 0.939,
+    tile_product: 0.596,
     /// Cycles of a multiprocessor a row of a chunk, 32 columns, that producers clear.
-    tile_row: 4.89,
+    tile_row: 9.21,
     /// Cycles of a multiprocessor a nonzero that producers put there.
     tile_nonzero: 0.0519,
     /// Cycles of a multiprocessor a 128 bytes of B that producers copy.
-    tile_line: 1.17,
+    tile_line: 1.19,
     /// Cycles of tiles to those of rows.
     tile_scale: 2.7,
     /// The part of the smaller of multiplying and filling a tile that is not hidden behind the larger.
-    tile_not_hidden: 2.62,
+    tile_not_hidden: 2.47,
+    /// Cycles of a tile's end for each slice but one, whose sums are added.
+    tile_joining: 300.0,
     /// Of warpgroups, which take 16-bit values only (with `f32` these constants count for nothing): cycles from a block's start to its first product and from its last product to its end.
     group_start: 292.0,
     /// Cycles that a step's barriers cost.
@@ -90,7 +99,7 @@ constants! {
     /// The part of the smaller of multiplying and filling a stage that is not hidden behind the larger.
     group_not_hidden: 0.3,
     /// The part of the smaller of working and waiting that is not hidden behind the larger.
-    not_hidden: 0.588,
+    not_hidden: 1.33,
 }
 
 impl CostModel {
@@ -107,6 +116,9 @@ impl CostModel {
         most_imbalance: 2.95,
         persistent_b_traffic: 0.1,
         persistent_scale: 1.15,
+        persistent_latency: 1.0,
+        persistent_start: 0.0,
+        lone_block: 0.0,
         tile_start: 2180.0,
         tile_step: 824.0,
         tile_product: 3.97,
@@ -115,6 +127,7 @@ impl CostModel {
         tile_line: 1.12,
         tile_scale: 0.668,
         tile_not_hidden: 0.934,
+        tile_joining: 0.0,
         group_start: 97.0,
         group_step: 41.2,
         group_product: 0.431,
@@ -151,7 +164,9 @@ impl CostModel {
                     (kernel.busy_walking(&walk), waiting, self.persistent_scale)
                 } else {
                     let waves = kernel.waves(resident_warps);
-                    (kernel.busy(block_warps, resident_warps), kernel.waiting(waves), 1.0)
+                    let begun = if block_warps >= resident_warps { self.lone_block * waves } else { 0.0 };
+                    let waiting = kernel.waiting(waves) + begun;
+                    (kernel.busy(block_warps, resident_warps), waiting, 1.0)
                 };
                 scale * (busy.max(waiting) + self.not_hidden * busy.min(waiting))
             }
@@ -173,6 +188,7 @@ impl CostModel {
             line: self.tile_line,
             scale: self.tile_scale,
             not_hidden: self.tile_not_hidden,
+            joining: self.tile_joining,
         }
     }
 
@@ -186,6 +202,7 @@ impl CostModel {
             line: self.group_line,
             scale: self.group_scale,
             not_hidden: self.group_not_hidden,
+            joining: 0.0,
         }
     }
 }
@@ -200,6 +217,7 @@ struct Blocks {
     line: f64,
     scale: f64,
     not_hidden: f64,
+    joining: f64,
 }
 
 impl Blocks {
@@ -210,6 +228,7 @@ impl Blocks {
         let count = |whole: usize, part: f64| (whole as f64 / part).ceil();
         let blocks = count(problem.rows, rows) * count(problem.n, columns) * problem.batch as f64;
         let rounds = (blocks / f64::from(problem.multiprocessors)).ceil();
+        let joining = self.joining * (slices - 1.0);
         let chunks = if arithmetic == Arithmetic::Half { 2.0 } else { 1.0 };
         let steps = count(problem.cols, 32.0 * chunks * slices);
 
@@ -225,7 +244,7 @@ impl Blocks {
         let filling =
             self.row * chunks * slices * rows + self.nonzero * nonzeros + self.line * line_bytes / 128.0;
         let step = multiplying.max(filling) + self.not_hidden * multiplying.min(filling) + self.step;
-        self.scale * rounds * (self.start + steps * step)
+        self.scale * rounds * (self.start + steps * step + joining)
     }
 }
 
@@ -242,6 +261,8 @@ struct Walk {
     blocks: f64,
     /// Rows of each.
     rows: f64,
+    /// Blocks that a place on a multiprocessor has in turn.
+    rounds: f64,
     /// Rows that a group of lanes takes one after the other, in all blocks that a place on a multiprocessor has in turn.
     turns: f64,
 }
@@ -298,16 +319,21 @@ impl RowSplit<'_> {
         (self.warps() / (f64::from(self.problem.multiprocessors) * resident_warps)).ceil()
     }
 
-    /// Cycles that warps wait for chains of loads: one for each of `turns`, because rows are about equally long; or the
-    /// chain of the longest row.
-    fn waiting(&self, turns: f64) -> f64 {
+    /// Cycles of a chain of loads, each `slower` than it may be: that of an average row, and that of the longest.
+    fn chains(&self, slower: f64) -> [f64; 2] {
         let Self { model, problem, .. } = *self;
         let joining = if self.split > 1 { model.joining } else { 0.0 };
         let quads = self.team_quads(mean_length(problem)).ceil() + joining;
-        let average = model.quad_latency * quads + model.row_latency;
+        let average = slower * model.quad_latency * quads + model.row_latency;
         let longest_quads = self.team_quads(problem.longest_row as f64).ceil();
-        let longest = model.lone_quad * longest_quads + model.row_latency;
-        (average * turns).max(longest)
+        [average, slower * model.lone_quad * longest_quads + model.row_latency]
+    }
+
+    /// Cycles that warps wait: the chain of an average row for each of `waves`, because rows are about equally long; or that
+    /// of the longest row.
+    fn waiting(&self, waves: f64) -> f64 {
+        let [average, longest] = self.chains(1.0);
+        (average * waves).max(longest)
     }
 
     /// The same where blocks stay. Where teams share long rows only, those of more than a team's share of all, the others take
@@ -316,14 +342,18 @@ impl RowSplit<'_> {
         let Self { model, problem, tile, .. } = *self;
         let (mean, longest) = (mean_length(problem), problem.longest_row as f64);
         let share = team_share(tile, walk.sharing, problem.nnz as u64) as f64;
+        let slower = model.persistent_latency;
+        let begun = model.persistent_start * walk.rounds * if is_mixed(tile) { 2.0 } else { 1.0 };
         if !is_mixed(tile) || share < mean {
-            return self.waiting(walk.turns);
+            let [average, longest] = self.chains(slower);
+            return begun + (average * walk.turns).max(longest);
         }
         let turns = (share / mean.max(1.0)).ceil();
-        let average = turns * (model.quad_latency * (mean / f64::from(QUAD)).ceil() + model.row_latency);
+        let average =
+            turns * (slower * model.quad_latency * (mean / f64::from(QUAD)).ceil() + model.row_latency);
         let teams = if longest > share { self.split } else { 1 };
         let lone = (longest / f64::from(QUAD * teams)).ceil();
-        average.max(model.lone_quad * lone + model.row_latency)
+        begun + average.max(slower * model.lone_quad * lone + model.row_latency)
     }
 
     /// What blocks that stay have to do.
@@ -334,8 +364,9 @@ impl RowSplit<'_> {
         let sharing = Extent { rows, columns, products }.sharing_blocks(tile, resident);
         let blocks = self.column_tiles() * sharing as f64;
         let rows = problem.rows as f64 / sharing as f64;
-        let turns = (rows / f64::from(tile.block_rows)).ceil() * (blocks / resident as f64).ceil();
-        Walk { sharing, blocks, rows, turns }
+        let rounds = (blocks / resident as f64).ceil();
+        let turns = (rows / f64::from(tile.block_rows)).ceil() * rounds;
+        Walk { sharing, blocks, rows, rounds, turns }
     }
 
     /// Lines of B from L2 to L1. Rows that run on one SM at the same time, over the same columns, share them: those of a
