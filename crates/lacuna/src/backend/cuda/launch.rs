@@ -3,38 +3,36 @@ use std::ffi::{c_int, c_void};
 use std::mem;
 use std::ptr;
 
-use cust::sys::{CUfunction, CUstream};
+use cust::sys::CUstream;
 
 use super::ffi::{self, LaunchAttribute, LaunchConfig, LaunchKernelEx};
+use super::modules::Function;
 use crate::backend::Launch;
-
-/// From this target on, kernels begin by waiting for the one before (`lacuna_gpu::Ptx::wait_for_previous`).
-const FIRST_TARGET: u32 = 90;
 
 /// How kernels are launched.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Launcher {
-    /// Launches that begin while the kernel before them ends; none where kernels do not wait by themselves, or the driver
-    /// is too old.
+    /// Launches that begin while the kernel before them ends; none where the driver is too old.
     early: Option<LaunchKernelEx>,
 }
 
 impl Launcher {
-    /// The way for kernels of this target. The driver is initialised.
-    pub(super) fn of(target: u32) -> Self {
-        let early = if target >= FIRST_TARGET { launch_kernel_ex() } else { None };
-        Self { early }
+    /// The driver's way. The driver is initialised.
+    pub(super) fn find() -> Self {
+        Self { early: launch_kernel_ex() }
     }
 
     /// Launches a function, and gives the driver's status.
     ///
     /// # Safety
-    /// The context and the stream are live, the function is that of `launch.entry`, for the target that this launcher is
-    /// of, and `launch` is what its contract asks for.
-    pub(super) unsafe fn launch(self, function: CUfunction, launch: &Launch<'_>, stream: CUstream) -> c_int {
+    /// The context and the stream are live, the function is that of `launch.entry`, and `launch` is what its contract asks for.
+    pub(super) unsafe fn launch(self, function: Function, launch: &Launch<'_>, stream: CUstream) -> c_int {
         let mut parameters = [launch.args_pointer.cast_mut()];
         let parameters = parameters.as_mut_ptr();
-        if let Some(launch_kernel_ex) = self.early {
+        let handle = function.handle;
+        if let Some(launch_kernel_ex) = self.early
+            && function.waits
+        {
             let config = LaunchConfig {
                 grid: launch.grid,
                 block: [launch.threads, 1, 1],
@@ -44,13 +42,13 @@ impl Launcher {
                 attribute_count: 1,
             };
             // SAFETY: passed on to the caller; what `config` points to is live, and the kernel waits for the one before.
-            return unsafe { launch_kernel_ex(&config, function, parameters, ptr::null_mut()) };
+            return unsafe { launch_kernel_ex(&config, handle, parameters, ptr::null_mut()) };
         }
         let [x, y, z] = launch.grid;
         let (threads, shared) = (launch.threads, launch.shared_bytes);
         let extra = ptr::null_mut();
         // SAFETY: passed on to the caller.
-        unsafe { ffi::cuLaunchKernel(function, x, y, z, threads, 1, 1, shared, stream, parameters, extra) }
+        unsafe { ffi::cuLaunchKernel(handle, x, y, z, threads, 1, 1, shared, stream, parameters, extra) }
     }
 }
 

@@ -104,9 +104,7 @@ impl CudaDevice {
             needed: Modules::oldest_target(),
         })?;
         let context = Context::new(device).map_err(failed("cuDevicePrimaryCtxRetain"))?;
-        Ok(Self {
-            shared: Arc::new(Shared { info, context, launcher: Launcher::of(modules.target()), modules }),
-        })
+        Ok(Self { shared: Arc::new(Shared { info, context, launcher: Launcher::find(), modules }) })
     }
 
     fn out_of_memory(&self, asked: usize) -> Error {

@@ -35,8 +35,20 @@ pub(super) struct Modules {
 #[derive(Debug)]
 struct Loaded {
     module: CUmodule,
-    function: CUfunction,
+    function: Function,
 }
+
+/// An entry as the driver has it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Function {
+    pub(super) handle: CUfunction,
+    /// Whether it begins by waiting for the launch before it (`lacuna_gpu::Ptx::wait_for_previous`): then it may be launched
+    /// early. PTX of another compiler, which a build can be given, need not.
+    pub(super) waits: bool,
+}
+
+/// The instruction by which a kernel waits.
+const WAIT: &str = "griddepcontrol.wait";
 
 // SAFETY: the driver's handles may be used from any thread.
 unsafe impl Send for Loaded {}
@@ -49,11 +61,6 @@ impl Modules {
         Some(Self { target, name, loaded: Mutex::default() })
     }
 
-    /// The target, as 90 for `sm_90a`.
-    pub(super) fn target(&self) -> u32 {
-        self.target
-    }
-
     /// The oldest target, as a compute capability.
     pub(super) fn oldest_target() -> String {
         let oldest = EMBEDDED.iter().map(|&(_, target, ..)| target).min().unwrap_or_default();
@@ -61,7 +68,7 @@ impl Modules {
     }
 
     /// The function of an entry. The context is current.
-    pub(super) fn function(&self, entry: &'static str, info: &DeviceInfo) -> Result<CUfunction> {
+    pub(super) fn function(&self, entry: &'static str, info: &DeviceInfo) -> Result<Function> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = loaded.get(entry) {
             return Ok(known.function);
@@ -71,10 +78,11 @@ impl Modules {
             packed.ok_or_else(|| self.refused(entry, "", info, "it is not built for this target".into()))?;
         let ptx = unpack(packed).map_err(|why| self.refused(entry, "", info, why))?;
         let module = load(&ptx).map_err(|why| self.refused(entry, &ptx, info, why))?;
-        let function = find(module, entry).map_err(|error| {
+        let handle = find(module, entry).map_err(|error| {
             unload(module);
             self.refused(entry, &ptx, info, error.to_string())
         })?;
+        let function = Function { handle, waits: ptx.contains(WAIT) };
         loaded.insert(entry, Loaded { module, function });
         Ok(function)
     }

@@ -40,7 +40,7 @@ impl BackendStream for CudaStream {
         let function = self.shared.modules.function(launch.entry, &self.shared.info)?;
         // SAFETY: the operation checked the shapes and built the argument of the entry's type, which the driver copies
         // now; the buffers behind it are borrowed by the call, and their `Drop` waits for the device. The context is
-        // current, and the function of the one target that this device has.
+        // current, and the function the entry's.
         let status = unsafe { self.shared.launcher.launch(function, launch, self.inner.as_inner()) };
         if status == ffi::SUCCESS {
             return Ok(());
