@@ -46,8 +46,6 @@ where
     /// With 64 registers a thread, GPUs before 8.0 are one or two short. What is for these has 80.
     const MIN_SM: u32 = if VECTORS > 1 { 80 } else { 70 };
     const BOUNDS: Bounds = block::bounds(THREADS, if VECTORS > 1 { 1024 } else { 768 });
-    /// The next launch is mostly what finishes the rows: few blocks, for which there is room.
-    const LETS_NEXT_BEGIN: bool = true;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: TopNArgs<T>) {

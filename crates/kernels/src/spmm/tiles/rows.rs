@@ -177,16 +177,20 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     /// The masks are live.
     #[inline(always)]
     pub(in crate::spmm) unsafe fn look_up<G: Gpu>(&mut self, gpu: G, steps: u32) {
-        // The nonzeros of a chunk past the last begin where the last one's end, which its record says.
+        let record = |chunk: u32| self.masks.add(chunk as usize * RowMask::NEXT_CHUNK * RowMask::WORDS);
         let first_of = |chunk: u32| -> u32 {
+            if chunk < self.left {
+                // SAFETY: there is a record; its second word says where its values begin. Nothing is done with it now, which
+                // would wait for it.
+                let [first] = unsafe { gpu.load_readonly(record(chunk).add(1)) };
+                return first;
+            }
             if self.left == 0 {
                 return 0;
             }
-            let known = if chunk < self.left { chunk } else { self.left - 1 };
-            let record = self.masks.add(known as usize * RowMask::NEXT_CHUNK * RowMask::WORDS);
-            // SAFETY: there is a record.
-            let [mask, first] = unsafe { gpu.load_readonly::<u32, 2>(record) };
-            if chunk < self.left { first } else { first + mask.count_ones() }
+            // SAFETY: as above; the last record says where the row ends, too.
+            let [mask, first] = unsafe { gpu.load_readonly::<u32, 2>(record(self.left - 1)) };
+            first + mask.count_ones()
         };
         (self.first, self.end) = (first_of(0), first_of(Self::CHUNKS));
         let next = steps * Self::CHUNKS;
