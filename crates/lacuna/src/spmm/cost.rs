@@ -56,7 +56,7 @@ constants! {
     /// Of rows whose blocks stay: cycles of a multiprocessor a 128 bytes of B, which L2 brings once to a block.
     persistent_b_traffic: 2.61,
     /// Cycles of such rows to those of the others.
-    persistent_scale: 0.941,
+    persistent_scale: 0.925,
     /// Cycles from a load of B to the product, a quad, in such rows to those in the others: they have fewer registers, and so
     /// fewer loads under way.
     persistent_latency: 1.11,
