@@ -7,9 +7,12 @@ use lacuna_reference::{Precision, ReferenceError, SpmmReference, Value, spmm};
 use proptest::prelude::*;
 
 /// One instruction, at its worst: products and sum are cut at the place of the last bit of the largest of them, added
-/// exactly, and cut to 24 digits. Numbers below the normal ones become zero.
+/// exactly, and cut to 24 digits. Numbers below the normal ones become zero; what is not a number stays.
 fn add_products(sum: f32, products: &[f64]) -> f32 {
     let addends: Vec<f64> = products.iter().copied().chain([f64::from(sum)]).collect();
+    if addends.iter().any(|x| x.is_nan()) {
+        return f32::NAN;
+    }
     let largest = addends.iter().fold(0.0f64, |largest, x| largest.max(x.abs()));
     if largest < f64::from(f32::MIN_POSITIVE) {
         return 0.0;
@@ -187,6 +190,16 @@ fn huge_factors_are_multiplied_in_f32() {
     for precision in [Precision::Fp32, Precision::Split] {
         problem.reference(precision).check(&c).unwrap();
     }
+}
+
+#[test]
+fn what_is_not_a_number_is_not_lost_on_the_way() {
+    // As bfloat16 the second factor is infinite, and that times zero is no number; what is added after that is zero.
+    let a = Csr::new(1, 2, vec![0, 2], vec![0, 1], vec![-3.261_478_7e-37, 3.400_239_5e38]).unwrap();
+    let b = [3.39e38, 0.0];
+    let c = multiply(&a, &b, 1, &SPLIT);
+    assert!(c[0] < -110.0, "{c:?}");
+    spmm(&a, &b, 1).unwrap().precision(Precision::Split).unwrap().check(&c).unwrap();
 }
 
 #[test]

@@ -36,52 +36,52 @@ macro_rules! constants {
 }
 constants! {
     /// Cycles from a load of B to the product, a quad, among many warps.
-    quad_latency: 665.0,
+    quad_latency: 827.0,
     /// The same for a row so long that its warp runs alone in the end: its loads then overlap.
-    lone_quad: 793.0,
+    lone_quad: 745.0,
     /// Cycles until a row's first nonzero is there.
-    row_latency: 360.0,
+    row_latency: 318.0,
     /// Joining the sums of teams, in quads.
-    joining: 6.91,
+    joining: 3.79,
     /// Resident warps of a multiprocessor, for kernels that do not ask for fewer, to have more registers.
-    resident_warps: 31.8,
+    resident_warps: 23.6,
     /// Cycles of the L1 cache a cache line that a request touches, against one for 128 bytes of data.
-    line_cost: 0.595,
+    line_cost: 0.403,
     /// Cycles of a multiprocessor a 128 bytes of A that L2 must bring again for each tile of columns.
-    a_traffic: 84.2,
+    a_traffic: 169.0,
     /// Cycles of a multiprocessor a 128 bytes of B that L2 brings to rows which cannot share them in L1.
-    b_traffic: 2.86,
+    b_traffic: 6.93,
     /// How much uneven blocks on the multiprocessors can stretch the work, at most.
-    most_imbalance: 1.35,
+    most_imbalance: 1.9,
     /// Of rows whose blocks stay: cycles of a multiprocessor a 128 bytes of B, which L2 brings once to a block.
-    persistent_b_traffic: 2.61,
+    persistent_b_traffic: 7.52,
     /// Cycles of such rows to those of the others.
-    persistent_scale: 0.925,
+    persistent_scale: 0.694,
     /// Cycles from a load of B to the product, a quad, in such rows to those in the others: they have fewer registers, and so
     /// fewer loads under way.
-    persistent_latency: 1.11,
+    persistent_latency: 1.82,
     /// Cycles until such a block's first row, and once more where it begins anew with short rows.
-    persistent_start: 2140.0,
+    persistent_start: 4400.0,
     /// Cycles from the end of a block to the first load of the next, where a multiprocessor holds one at a time.
-    lone_block: 4410.0,
+    lone_block: 6600.0,
     /// Of tiles: cycles from a block's start to its first product and from its last product to its end.
-    tile_start: 2090.0,
+    tile_start: 1800.0,
     /// Cycles that a step's barriers cost.
-    tile_step: 464.0,
+    tile_step: 593.0,
     /// Cycles of a multiprocessor a product of 16×8×8 on tensor cores, those in bfloat16 and halves as half of one.
-    tile_product: 0.596,
+    tile_product: 0.766,
     /// Cycles of a multiprocessor a row of a chunk, 32 columns, that producers clear.
-    tile_row: 9.21,
+    tile_row: 11.8,
     /// Cycles of a multiprocessor a nonzero that producers put there.
-    tile_nonzero: 0.0519,
+    tile_nonzero: 0.0426,
     /// Cycles of a multiprocessor a 128 bytes of B that producers copy.
-    tile_line: 1.19,
+    tile_line: 2.06,
     /// Cycles of tiles to those of rows.
-    tile_scale: 2.7,
+    tile_scale: 3.71,
     /// The part of the smaller of multiplying and filling a tile that is not hidden behind the larger.
-    tile_not_hidden: 2.47,
+    tile_not_hidden: 2.35,
     /// Cycles of a tile's end for each slice but one, whose sums are added.
-    tile_joining: 300.0,
+    tile_joining: 450.0,
     /// Of warpgroups, which take 16-bit values only (with `f32` these constants count for nothing): cycles from a block's start to its first product and from its last product to its end.
     group_start: 292.0,
     /// Cycles that a step's barriers cost.
@@ -99,7 +99,7 @@ constants! {
     /// The part of the smaller of multiplying and filling a stage that is not hidden behind the larger.
     group_not_hidden: 0.3,
     /// The part of the smaller of working and waiting that is not hidden behind the larger.
-    not_hidden: 1.33,
+    not_hidden: 2.21,
 }
 
 impl CostModel {
@@ -248,6 +248,9 @@ impl Blocks {
     }
 }
 
+/// Lines of 128 bytes that L1 has for B, of 256 KiB that it shares with shared memory.
+const L1_LINES: f64 = 1536.0;
+
 /// Nonzeros of an average row.
 fn mean_length(problem: &Problem) -> f64 {
     problem.nnz as f64 / problem.rows.max(1) as f64
@@ -293,7 +296,8 @@ impl RowSplit<'_> {
         let Self { model, problem, .. } = *self;
         let sms = f64::from(problem.multiprocessors);
         let width = f64::from(self.tile.block_columns).min(problem.n as f64);
-        let b_lines = self.distinct(walk.rows) * width * f64::from(problem.value.bytes()) / 128.0;
+        let row_lines = width * f64::from(problem.value.bytes()) / 128.0;
+        let b_lines = self.fetched(walk.rows, f64::from(self.tile.block_rows).min(walk.rows)) * row_lines;
         let traffic = self.traffic() + walk.blocks * b_lines * model.persistent_b_traffic;
         let mean = problem.rows as f64 * self.column_tiles() / sms;
         let imbalance = (walk.blocks / sms).ceil() * walk.rows.ceil() / mean.max(f64::MIN_POSITIVE);
@@ -381,7 +385,20 @@ impl RowSplit<'_> {
         let sharing = if mixed { block_rows } else { block_rows * resident_blocks }.min(rows);
         let width = f64::from(tile.block_columns).min(problem.n as f64);
         let bytes = width * f64::from(problem.value.bytes());
-        rows / sharing * column_tiles * self.distinct(sharing) * bytes / 128.0
+        let sms = f64::from(problem.multiprocessors);
+        let of_one = (rows * column_tiles / sms).max(sharing);
+        rows * column_tiles / of_one * self.fetched(of_one, sharing) * bytes / 128.0
+    }
+
+    /// Rows of B that a multiprocessor fetches for so many rows of A, of which it has `at_once` at a time: what fits into L1 once
+    /// for all, the rest for each of these.
+    fn fetched(&self, rows: f64, at_once: f64) -> f64 {
+        let Self { problem, tile, .. } = *self;
+        let width = f64::from(tile.block_columns).min(problem.n as f64);
+        let lines = problem.cols as f64 * width * f64::from(problem.value.bytes()) / 128.0;
+        let kept = (L1_LINES / lines.max(1.0)).min(1.0);
+        let again = rows / at_once.max(1.0) * self.distinct(at_once);
+        kept * self.distinct(rows).min(again) + (1.0 - kept) * again
     }
 
     /// Rows of B that so many rows of A meet together.

@@ -169,3 +169,24 @@ fn unload(module: CUmodule) {
     // earlier work, which its stream reports.
     let _ = unsafe { ffi::cuModuleUnload(module) };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Launched early, a kernel that did anything before it waits would meet the one before still at work.
+    #[test]
+    fn kernels_that_wait_touch_no_memory_before() {
+        let mut waiting = 0;
+        for &(name, _, target, packed) in EMBEDDED {
+            let ptx = unpack(packed).unwrap();
+            let Some(wait) = ptx.find(WAIT) else { continue };
+            let accesses = ["ld.global", "st.global", "ld.shared", "st.shared", "atom.", "red.", "cp.async"];
+            for access in accesses {
+                assert!(ptx.find(access).is_none_or(|at| wait < at), "{name}, {target}: `{access}` first");
+            }
+            waiting += 1;
+        }
+        assert!(waiting > 0, "no kernel waits, and so none begins early");
+    }
+}
