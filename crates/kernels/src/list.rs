@@ -280,17 +280,17 @@ macro_rules! for_each_kernel {
 
                 // Rows and columns of a tile: see spmm/groups/mod.rs.
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x128: $crate::spmm::GroupTiles<$crate::F16, 1, 64, 2, 3, 4, 3>;
+                spmm_f16_group_64x128: $crate::spmm::GroupTiles<$crate::F16, 1, 64, 3, 4, 3>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x64: $crate::spmm::GroupTiles<$crate::F16, 1, 32, 2, 6, 2, 6>;
+                spmm_f16_group_64x64: $crate::spmm::GroupTiles<$crate::F16, 1, 32, 6, 2, 6>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x32: $crate::spmm::GroupTiles<$crate::F16, 1, 16, 2, 6, 2, 6>;
+                spmm_f16_group_64x32: $crate::spmm::GroupTiles<$crate::F16, 1, 16, 6, 2, 6>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x128: $crate::spmm::GroupTiles<$crate::Bf16, 1, 64, 2, 3, 4, 3>;
+                spmm_bf16_group_64x128: $crate::spmm::GroupTiles<$crate::Bf16, 1, 64, 3, 4, 3>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x64: $crate::spmm::GroupTiles<$crate::Bf16, 1, 32, 2, 6, 2, 6>;
+                spmm_bf16_group_64x64: $crate::spmm::GroupTiles<$crate::Bf16, 1, 32, 6, 2, 6>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x32: $crate::spmm::GroupTiles<$crate::Bf16, 1, 16, 2, 6, 2, 6>;
+                spmm_bf16_group_64x32: $crate::spmm::GroupTiles<$crate::Bf16, 1, 16, 6, 2, 6>;
             }
             softmax {
                 // Type of values, lanes a row, warps a block; values of a chunk, chunks of a lane: see softmax/forward.rs.

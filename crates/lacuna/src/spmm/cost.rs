@@ -295,9 +295,7 @@ impl RowSplit<'_> {
     fn busy_walking(&self, walk: &Walk) -> f64 {
         let Self { model, problem, .. } = *self;
         let sms = f64::from(problem.multiprocessors);
-        let width = f64::from(self.tile.block_columns).min(problem.n as f64);
-        let row_lines = width * f64::from(problem.value.bytes()) / 128.0;
-        let b_lines = self.fetched(walk.rows, f64::from(self.tile.block_rows).min(walk.rows)) * row_lines;
+        let b_lines = self.b_lines_of(walk.rows, f64::from(self.tile.block_rows).min(walk.rows));
         let traffic = self.traffic() + walk.blocks * b_lines * model.persistent_b_traffic;
         let mean = problem.rows as f64 * self.column_tiles() / sms;
         let imbalance = (walk.blocks / sms).ceil() * walk.rows.ceil() / mean.max(f64::MIN_POSITIVE);
@@ -373,8 +371,8 @@ impl RowSplit<'_> {
         Walk { sharing, blocks, rows, rounds, turns }
     }
 
-    /// Lines of B from L2 to L1. Rows that run on one SM at the same time, over the same columns, share them: those of a
-    /// block, and of all resident blocks unless several tiles of columns run at once.
+    /// Lines of B from L2 to L1, of all multiprocessors. Rows that run on one at the same time, over the same columns, share
+    /// them: those of a block, and of all resident blocks unless several tiles of columns run at once.
     fn b_lines(&self, resident_blocks: f64) -> f64 {
         let Self { problem, tile, .. } = *self;
         let rows = problem.rows.max(1) as f64;
@@ -383,22 +381,20 @@ impl RowSplit<'_> {
         let mixed =
             column_tiles > 1.0 && rows / block_rows < f64::from(problem.multiprocessors) * resident_blocks;
         let sharing = if mixed { block_rows } else { block_rows * resident_blocks }.min(rows);
-        let width = f64::from(tile.block_columns).min(problem.n as f64);
-        let bytes = width * f64::from(problem.value.bytes());
         let sms = f64::from(problem.multiprocessors);
         let of_one = (rows * column_tiles / sms).max(sharing);
-        rows * column_tiles / of_one * self.fetched(of_one, sharing) * bytes / 128.0
+        rows * column_tiles / of_one * self.b_lines_of(of_one, sharing)
     }
 
-    /// Rows of B that a multiprocessor fetches for so many rows of A, of which it has `at_once` at a time: what fits into L1 once
-    /// for all, the rest for each of these.
-    fn fetched(&self, rows: f64, at_once: f64) -> f64 {
+    /// Lines of B that a multiprocessor fetches for so many rows of A, over a tile of columns, of which it has `at_once` at a
+    /// time: what fits into L1 once for all, the rest for each of these.
+    fn b_lines_of(&self, rows: f64, at_once: f64) -> f64 {
         let Self { problem, tile, .. } = *self;
         let width = f64::from(tile.block_columns).min(problem.n as f64);
-        let lines = problem.cols as f64 * width * f64::from(problem.value.bytes()) / 128.0;
-        let kept = (L1_LINES / lines.max(1.0)).min(1.0);
+        let row_lines = width * f64::from(problem.value.bytes()) / 128.0;
+        let kept = (L1_LINES / (problem.cols as f64 * row_lines).max(1.0)).min(1.0);
         let again = rows / at_once.max(1.0) * self.distinct(at_once);
-        kept * self.distinct(rows).min(again) + (1.0 - kept) * again
+        (kept * self.distinct(rows).min(again) + (1.0 - kept) * again) * row_lines
     }
 
     /// Rows of B that so many rows of A meet together.

@@ -10,9 +10,10 @@
 //!  └─────────┘ zeros, then scattered └──────────────────────────┘
 //! ```
 //!
-//! A block owns BM = 64·WM rows and BN columns of C, and walks along K in steps of one or two chunks of 64. Producer warps fill stages: A as
-//! in [`tiles`](super::tiles), B by asynchronous copies. They work in teams that take stages in turn, so that each has time
-//! for what it waits for. Consumer warpgroups start the products of one chunk while those of the chunk before still run.
+//! A block owns BM = 64·WM rows and BN columns of C, and walks along K in steps of two chunks of 64 columns. Producer warps
+//! fill stages: A as in [`tiles`](super::tiles), B by asynchronous copies. They work in teams that take stages in turn, so
+//! that each has time for what it waits for. Consumer warpgroups start the products of one chunk while those of the chunk
+//! before still run.
 //!
 //! The ring of stages, and what happens to sums that are not finite, are those of [`tiles`](super::tiles).
 mod columns;
@@ -30,38 +31,27 @@ use crate::{Bounds, IndexType, Kernel};
 const GROUP_ROWS: u32 = 64;
 /// Columns of A in a chunk.
 const CHUNK: u32 = 64;
-/// Bytes from one panel of B to the next, where a stage has one chunk.
-const PANEL_BYTES: u32 = CHUNK * 128;
+/// Chunks of a step: the second's products start while the first's run, and A then lies in other registers.
+const CHUNKS: u32 = 2;
+/// Bytes from one panel of B to the next.
+const PANEL_BYTES: u32 = CHUNKS * CHUNK * 128;
+
 /// SpMM by warpgroups for values of `T`.
 ///
 /// - `WM`: consumer warpgroups, along the rows. `L`: half of BN.
-/// - `CHUNKS`: chunks of a step, 1 or 2. `TEAMS`: teams of producers. `WARPS`: warps of a team. `STAGES`: stages of shared memory.
+/// - `TEAMS`: teams of producers. `WARPS`: warps of a team. `STAGES`: stages of shared memory.
 #[derive(Debug)]
-pub struct GroupTiles<
-    T,
-    const WM: u32,
-    const L: usize,
-    const CHUNKS: u32,
-    const TEAMS: u32,
-    const WARPS: u32,
-    const STAGES: u32,
->(PhantomData<T>);
+pub struct GroupTiles<T, const WM: u32, const L: usize, const TEAMS: u32, const WARPS: u32, const STAGES: u32>(
+    PhantomData<T>,
+);
 
-impl<
-    T: HalfValue,
-    const WM: u32,
-    const L: usize,
-    const CHUNKS: u32,
-    const TEAMS: u32,
-    const WARPS: u32,
-    const STAGES: u32,
-> Kernel for GroupTiles<T, WM, L, CHUNKS, TEAMS, WARPS, STAGES>
+impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS: u32, const STAGES: u32>
+    Kernel for GroupTiles<T, WM, L, TEAMS, WARPS, STAGES>
 {
     type Args = TileArgs<T>;
     type Tile = Tile;
 
     const TILE: Tile = {
-        assert!(CHUNKS == 1 || CHUNKS == 2, "a chunk's products run while the next one's begin");
         assert!(TEAMS > 1, "each team has the time of the others' steps");
         assert!(
             Self::STAGE_BYTES.is_multiple_of(1024),
@@ -111,15 +101,8 @@ impl<
     }
 }
 
-impl<
-    T: HalfValue,
-    const WM: u32,
-    const L: usize,
-    const CHUNKS: u32,
-    const TEAMS: u32,
-    const WARPS: u32,
-    const STAGES: u32,
-> Filling for GroupTiles<T, WM, L, CHUNKS, TEAMS, WARPS, STAGES>
+impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS: u32, const STAGES: u32>
+    Filling for GroupTiles<T, WM, L, TEAMS, WARPS, STAGES>
 {
     const ROWS: u32 = Self::BM;
     const TILES: u32 = CHUNKS;
@@ -127,22 +110,15 @@ impl<
     const AHEAD: usize = 1;
 }
 
-impl<
-    T: HalfValue,
-    const WM: u32,
-    const L: usize,
-    const CHUNKS: u32,
-    const TEAMS: u32,
-    const WARPS: u32,
-    const STAGES: u32,
-> GroupTiles<T, WM, L, CHUNKS, TEAMS, WARPS, STAGES>
+impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS: u32, const STAGES: u32>
+    GroupTiles<T, WM, L, TEAMS, WARPS, STAGES>
 {
     const BM: u32 = WM * GROUP_ROWS;
     const BN: u32 = 2 * L as u32;
     /// Consumer warps.
     const CONSUMERS: u32 = 4 * WM;
     /// Bytes of B in a stage; A's rows follow.
-    const B_BYTES: u32 = Columns::<T, L, CHUNKS, WARPS>::BYTES;
+    const B_BYTES: u32 = Columns::<T, L, WARPS>::BYTES;
     const STAGE_BYTES: u32 = Self::B_BYTES + Rows::<T, Self>::BYTES;
     /// Bytes of a row of A in a stage.
     const ROW: u32 = Rows::<T, Self>::ROW;
@@ -161,7 +137,7 @@ impl<
     unsafe fn produce<G: Gpu>(gpu: G, args: &TileArgs<T>, warp: u32, row: u32, column: u32) {
         let (team, warp) = (warp / WARPS, warp % WARPS);
         let thread = warp * WARP + gpu.lane_id();
-        let mut columns = Columns::<T, L, CHUNKS, WARPS>::new(args, thread, team, column);
+        let mut columns = Columns::<T, L, WARPS>::new(args, thread, team, column);
         let mut ring = Self::ring(args.cols).of_team::<TEAMS>(team);
         // SAFETY: values and rows of B are read where there are some; a stage is filled while it is empty.
         unsafe {
@@ -180,7 +156,7 @@ impl<
     }
 
     /// Multiplies all stages, one after the other. While the products of one chunk run, A is loaded for the next, into other
-    /// registers: so the loop takes two chunks at a time.
+    /// registers: so a turn of the loop takes both chunks of a step.
     ///
     /// # Safety
     /// All of the consumer warpgroup is here.
@@ -198,20 +174,16 @@ impl<
         unsafe {
             Self::start(gpu, ring.stage * Self::STAGE_BYTES, a, 0, sums);
             loop {
-                for _ in 0..2 / CHUNKS {
-                    if CHUNKS == 2 {
-                        Self::start(gpu, ring.stage * Self::STAGE_BYTES, a, 1, sums);
-                        gpu.warpgroup_wait::<1, L>(sums);
-                    }
-                    let stage = ring.stage;
-                    ring.next(gpu);
-                    if ring.is_done() {
-                        return gpu.warpgroup_wait::<0, L>(sums);
-                    }
-                    Self::start(gpu, ring.stage * Self::STAGE_BYTES, a, 0, sums);
-                    gpu.warpgroup_wait::<1, L>(sums);
-                    ring.release(gpu, stage);
+                let stage = ring.stage;
+                Self::start(gpu, stage * Self::STAGE_BYTES, a, 1, sums);
+                gpu.warpgroup_wait::<1, L>(sums);
+                ring.next(gpu);
+                if ring.is_done() {
+                    return gpu.warpgroup_wait::<0, L>(sums);
                 }
+                Self::start(gpu, ring.stage * Self::STAGE_BYTES, a, 0, sums);
+                gpu.warpgroup_wait::<1, L>(sums);
+                ring.release(gpu, stage);
             }
         }
     }
@@ -232,12 +204,8 @@ impl<
             gpu.warpgroup_arrive();
             for (step, x) in x.iter().enumerate() {
                 let step = chunk * (CHUNK / 16) + step as u32;
-                let b = SharedPtr::from_offset(stage + step * Columns::<T, L, CHUNKS, WARPS>::STEP_BYTES);
-                if CHUNKS == 2 {
-                    T::warpgroup_mma::<G, L, { 2 * PANEL_BYTES }>(gpu, sums, *x, b);
-                } else {
-                    T::warpgroup_mma::<G, L, PANEL_BYTES>(gpu, sums, *x, b);
-                }
+                let b = SharedPtr::from_offset(stage + step * Columns::<T, L, WARPS>::STEP_BYTES);
+                T::warpgroup_mma::<G, L, PANEL_BYTES>(gpu, sums, *x, b);
             }
         }
         gpu.warpgroup_commit();
