@@ -132,6 +132,15 @@ pub trait Gpu: Copy {
     #[track_caller]
     unsafe fn shared_store<T: Scalar, const N: usize>(self, to: SharedPtr<T>, value: [T; N]);
 
+    /// Brings the 32 bytes in which the four at `from` lie into L1, for loads of this SM later on. Nobody waits for it, and it
+    /// takes no register. What the four bytes of shared memory at `scratch` hold is undefined from now on. Before sm_80
+    /// it does nothing.
+    ///
+    /// # Safety
+    /// See the trait; `from` is a multiple of four. Nobody else uses `scratch`, but for more of these.
+    #[track_caller]
+    unsafe fn bring_to_l1<T: Scalar>(self, scratch: SharedPtr<u32>, from: GlobalPtr<T>);
+
     /// Starts copying `N` elements (4, 8 or 16 bytes in all) from global to shared memory. They may be read after
     /// [`copy_async_wait`](Gpu::copy_async_wait), and by other threads after a barrier that follows it. sm_80.
     ///

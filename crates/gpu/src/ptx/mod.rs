@@ -193,6 +193,17 @@ impl Gpu for Ptx {
     }
 
     #[inline(always)]
+    unsafe fn bring_to_l1<T: Scalar>(self, scratch: SharedPtr<u32>, from: GlobalPtr<T>) {
+        // An asynchronous copy of four bytes leaves what it read in L1.
+        // SAFETY: passed on to the caller.
+        #[cfg(lacuna_sm = "80")]
+        unsafe {
+            memory::copy_async::<u32, 1>(memory::shared_address(scratch.offset()), from.address());
+        }
+        #[cfg(not(lacuna_sm = "80"))]
+        let _ = (scratch, from);
+    }
+    #[inline(always)]
     unsafe fn copy_async<T: Scalar, const N: usize>(self, to: SharedPtr<T>, from: GlobalPtr<T>) {
         // SAFETY: passed on to the caller.
         unsafe { memory::copy_async::<T, N>(memory::shared_address(to.offset()), from.address()) }

@@ -4,8 +4,8 @@ use core::marker::PhantomData;
 use lacuna_gpu::WARP;
 
 use super::form::{Form, Plain, scheme};
-use super::stage;
 use super::tile::Tile;
+use super::{ahead, stage};
 use crate::{Bounds, DeviceIndex, DeviceValue};
 
 /// Nonzeros that a lane loads at once, and whose products it has under way together: one access of 16 bytes of values of
@@ -19,7 +19,7 @@ pub const SPARE: usize = 16;
 /// The values of a batch begin at multiples of this many elements, and so of 16 bytes.
 pub const ALIGNED: usize = 8;
 
-/// Where blocks stay, groups keep in shared memory what they need once a row: registers are short.
+/// Where blocks stay, warps keep in shared memory what they need once a row: registers are short.
 pub(super) const KEPT_BYTES: u32 = 32;
 
 /// SpMM by rows: a group of `LANES · SPLIT` lanes computes one row of C, `LANES · V` columns wide.
@@ -65,39 +65,40 @@ where
     pub(super) const BLOCK_ROWS: u32 = Self::WARP_ROWS * WARPS;
     /// Columns of a block.
     pub(super) const BLOCK_COLUMNS: u32 = LANES * V as u32;
-    /// Bytes of shared memory from one group to the next. What they keep, or 16 bytes beside it, puts neighbours into
-    /// different banks.
+    /// Bytes of shared memory from one group to the next; 16 beside the stage put neighbours into different banks.
     pub(super) const STAGE_BYTES: u32 = Self::stage_bytes(Self::GROUP);
-    /// Bytes of shared memory of a warp. Groups of one team, which take short rows, need more than one of all teams: each keeps
-    /// things of its own.
+    /// Bytes of shared memory of a warp. Groups of one team, which take short rows, need more than one of all teams: each has a
+    /// stage of its own.
     pub(super) const WARP_BYTES: u32 = {
         let (teams, short) = (Self::STAGE_BYTES * Self::WARP_ROWS, Self::stage_bytes(LANES) * (WARP / LANES));
-        if F::MIXED { short } else { teams }
+        let kept = if F::PERSISTENT { KEPT_BYTES } else { 0 };
+        kept + if F::MIXED { short } else { teams }
     };
+    /// Bytes of shared memory of a block.
+    pub(super) const BLOCK_BYTES: u32 =
+        Self::WARP_BYTES * WARPS + if F::PERSISTENT { ahead::bytes(Self::BLOCK_THREADS) } else { 0 };
     const fn stage_bytes(group: u32) -> u32 {
-        let beside = if F::PERSISTENT {
-            KEPT_BYTES
-        } else if group < WARP {
-            16
-        } else {
-            0
-        };
-        stage::bytes::<F>(group * QUAD) + beside
+        stage::bytes::<F>(group * QUAD) + if group < WARP { 16 } else { 0 }
     }
     /// Threads of a block.
     pub(super) const BLOCK_THREADS: u32 = WARPS * WARP;
 
     /// Teams that share a row serve problems with few rows or columns, which wait for memory: three blocks an SM leave
     /// a thread 80 registers, for more loads under way. The others live by their many warps, at about 55 registers. Those
-    /// of one column a lane, and of two without teams, are told how many warps, 40 (48 registers) or 48 (40): by itself ptxas
-    /// may aim at 64, and spill.
+    /// of one column a lane, and of two without teams, are told how many warps, 40 (48 registers), 48 (40), or 32 (64): by
+    /// itself ptxas may aim at fewer registers than it needs, and spill.
     /// Blocks that stay fill a multiprocessor with 1024 threads: as many are launched as these bounds say.
     pub(super) const REGISTER_BOUNDS: Bounds = if F::PERSISTENT {
         Bounds { max_threads: Self::BLOCK_THREADS, min_blocks: 32 / WARPS }
     } else if SPLIT > 1 && Self::GROUP == WARP && LANES >= 4 {
         Bounds { max_threads: Self::BLOCK_THREADS, min_blocks: 24 / WARPS }
     } else if V == 1 || V == 2 && SPLIT == 1 {
-        Bounds { max_threads: Self::BLOCK_THREADS, min_blocks: if LANES == 1 { 48 } else { 40 } / WARPS }
+        let warps = match (LANES, SPLIT) {
+            (1, _) => 48,
+            (..WARP, 1) => 32,
+            _ => 40,
+        };
+        Bounds { max_threads: Self::BLOCK_THREADS, min_blocks: warps / WARPS }
     } else {
         Bounds { max_threads: 1024, min_blocks: 0 }
     };
@@ -113,7 +114,7 @@ where
         assert!(!F::MIXED || Self::GROUP == WARP && SPLIT > 1, "teams of a warp share its long rows");
         assert!(WARPS >= 1 && Self::BLOCK_THREADS <= 1024, "a block has at most 1024 threads");
         assert!(Self::STAGE_BYTES.is_multiple_of(16), "vector accesses to shared memory are aligned");
-        assert!(Self::WARP_BYTES * WARPS <= 48 * 1024, "shared memory without opting in");
+        assert!(Self::BLOCK_BYTES <= 48 * 1024, "shared memory without opting in");
         Tile {
             value: T::TYPE,
             index: I::TYPE,

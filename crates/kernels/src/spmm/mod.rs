@@ -1,6 +1,7 @@
 //! C = clamp(alpha·A·B + beta·C + bias) with A sparse (CSR, M×K), B dense (K×N, row-major), C dense (M×N, row-major).
 //!
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section V.
+mod ahead;
 mod config;
 mod epilogue;
 mod form;
@@ -44,6 +45,8 @@ pub struct Args<T, I> {
     pub rows: u32,
     /// For [`Mixed`] alone: rows at the head of the table that teams share. The others are one team's each.
     pub long_rows: u32,
+    /// Where blocks stay: rows at the head of B that a block brings into L1 before it begins; 0 or more, at most all.
+    pub ahead_rows: u32,
     /// Columns of B and C that this launch computes.
     pub n: u32,
     /// Bytes from one row of B to the next.

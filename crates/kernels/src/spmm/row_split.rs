@@ -23,12 +23,15 @@ use lacuna_gpu::{FULL_WARP, GlobalMut, Gpu, SharedPtr, WARP};
 use super::config::KEPT_BYTES;
 use super::form::{Form, Formed};
 use super::products::{Columns, add_part, add_whole};
-use super::stage::{RowNonzeros, Stage};
-use super::{Args, QUAD, RowRecord, RowSplit, Tile};
+use super::stage::{RowNonzeros, Stage, aligned_start};
+use super::{Args, QUAD, RowRecord, RowSplit, Tile, ahead};
 use crate::{Bounds, DeviceIndex, DeviceValue, Kernel};
 
 /// Whole quads in one turn of the inner loop.
 const UNROLL: u32 = 2;
+
+/// More than any row's number.
+const NO_ROW: u32 = u32::MAX;
 
 impl<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32, F> Kernel
     for RowSplit<T, I, V, LANES, SPLIT, WARPS, F>
@@ -42,7 +45,7 @@ where
 
     const TILE: Tile = Self::NUMBERS;
     const THREADS: u32 = Self::BLOCK_THREADS;
-    const SHARED_BYTES: u32 = Self::WARP_BYTES * WARPS;
+    const SHARED_BYTES: u32 = Self::BLOCK_BYTES;
     const BOUNDS: Bounds = Self::REGISTER_BOUNDS;
     /// With more than 32 registers a thread, as all have, such a block is alone.
     const LETS_NEXT_BEGIN: bool = WARPS == 32;
@@ -52,10 +55,11 @@ where
         // SAFETY: as promised by the caller; each group has rows of its own.
         unsafe {
             if F::PERSISTENT {
+                ahead::bring::<G, T, I, Self>(gpu, &args);
                 let long = if F::MIXED { args.long_rows } else { args.rows };
                 let round = Self::walk(gpu, &args, 0, [0, long]);
                 if F::MIXED {
-                    // A team is now a group by itself, and keeps its own things where the warp's were.
+                    // A team is now a group by itself, with a stage of its own where the warp's was.
                     gpu.sync_warp(FULL_WARP);
                     RowSplit::<T, I, V, LANES, 1, WARPS, F>::walk(gpu, &args, round, [long, args.rows]);
                 }
@@ -63,10 +67,12 @@ where
             }
             let group = gpu.thread_idx_x() / Self::GROUP;
             let index = gpu.block_idx_x() * Self::BLOCK_ROWS + group;
-            if index < args.rows {
+            let warp_has_rows = index - group % Self::WARP_ROWS < args.rows;
+            if warp_has_rows {
                 let c = args.output.product(gpu.block_idx_z());
                 let part = Part { column_tile: gpu.block_idx_y(), steps: args.output.steps(), c };
-                Self::compute_row(gpu, &args, group * Self::STAGE_BYTES, index, || part);
+                let row = (index < args.rows).then_some(index);
+                Self::compute_row(gpu, &args, group * Self::STAGE_BYTES, row, || part);
             }
         }
     }
@@ -104,8 +110,6 @@ struct GroupRow<T, I, F> {
     lane: u32,
     /// The team, in its group.
     team: u32,
-    /// The lanes of the group, in their warp.
-    mask: u32,
 }
 
 impl<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32, F>
@@ -115,13 +119,11 @@ where
     I: DeviceIndex,
     F: Form,
 {
+    /// Whether any group of the warp has something left. Groups of a warp go on together, also those that have not: where they part,
+    /// ptxas cannot keep in uniform registers what all lanes share, and barriers of some lanes take several instructions.
     #[inline(always)]
-    fn group_mask(group: u32) -> u32 {
-        if Self::WARP_ROWS == 1 {
-            u32::MAX
-        } else {
-            ((1 << Self::GROUP) - 1) << (group % Self::WARP_ROWS * Self::GROUP)
-        }
+    fn any<G: Gpu>(gpu: G, left: bool) -> bool {
+        if Self::WARP_ROWS == 1 { left } else { gpu.warp_any(FULL_WARP, left) }
     }
 
     /// Computes rows `first` and on of the table, up to `end`, as they are dealt out from this round on; gives the round after.
@@ -131,22 +133,19 @@ where
     /// The arguments describe live memory; the table has the rows, and each is dealt to one warp.
     #[inline(always)]
     unsafe fn walk<G: Gpu>(gpu: G, args: &Args<T, I>, round: u32, [first, end]: [u32; 2]) -> u32 {
-        let group = gpu.lane_id() / Self::GROUP;
-        let is_first = gpu.lane_id().is_multiple_of(Self::GROUP);
-        let at = gpu.thread_idx_x() / WARP * Self::WARP_BYTES + group * Self::STAGE_BYTES;
-        let (kept, stage) = (SharedPtr::<u32>::from_offset(at), at + KEPT_BYTES);
-        let c = SharedPtr::<u64>::from_offset(at + 24);
-        let mask = || Self::group_mask(gpu.thread_idx_x() / Self::GROUP);
+        let kept = gpu.thread_idx_x() / WARP * Self::WARP_BYTES;
+        let stages = kept + KEPT_BYTES;
+        let (kept, c) = (SharedPtr::<u32>::from_offset(kept), SharedPtr::<u64>::from_offset(kept + 24));
         let last = first + (end - first).div_ceil(Self::WARP_ROWS);
-        // SAFETY: what a group keeps is its own; barriers part reads from writes.
+        // SAFETY: what a warp keeps is its own; barriers part reads from writes.
         unsafe {
-            if is_first {
+            if gpu.lane_id() == 0 {
                 gpu.shared_store(kept, [place(gpu), WARPS * gpu.grid_dim_y()]);
-                gpu.shared_store(kept.add(2), [round, group]);
+                gpu.shared_store(kept.add(2), [round, last]);
                 gpu.shared_store(kept.add(4), [gpu.block_idx_x(), args.output.steps()]);
                 gpu.shared_store(c, [args.output.product(gpu.block_idx_z()).address()]);
             }
-            gpu.sync_warp(mask());
+            gpu.sync_warp(FULL_WARP);
             let part = || {
                 let [column_tile, steps] = gpu.shared_load(kept.add(4));
                 let [c] = gpu.shared_load(c);
@@ -154,40 +153,46 @@ where
             };
             loop {
                 let [place, warps] = gpu.shared_load(kept);
-                let [round, group] = gpu.shared_load(kept.add(2));
+                let [round, last] = gpu.shared_load(kept.add(2));
                 let unit = unit(warps, round, place);
                 if unit >= last {
                     return round;
                 }
+                let group = gpu.lane_id() / Self::GROUP;
                 let index = first + (unit - first) * Self::WARP_ROWS + group;
-                if index < end {
-                    Self::compute_row(gpu, args, stage, index, part);
-                }
+                let row = (index < end).then_some(index);
+                Self::compute_row(gpu, args, stages + group * Self::STAGE_BYTES, row, part);
                 let [round] = gpu.shared_load(kept.add(2));
-                gpu.sync_warp(mask());
-                if is_first {
+                gpu.sync_warp(FULL_WARP);
+                if gpu.lane_id() == 0 {
                     gpu.shared_store(kept.add(2), [round + 1]);
                 }
-                gpu.sync_warp(mask());
+                gpu.sync_warp(FULL_WARP);
             }
         }
     }
 
-    /// Computes row `index` of the table over a tile of columns, with the group's stage at `stage`.
+    /// Computes row `index` of the table over a tile of columns, with the group's stage at `stage`; without a row the group goes
+    /// along with the others of its warp.
     ///
     /// # Safety
-    /// The arguments describe live memory; the table has the row, and no other group has it and this tile.
+    /// The arguments describe live memory; the table has the row, and no other group has it and this tile. All groups of the
+    /// warp are here.
     #[inline(always)]
     unsafe fn compute_row<G: Gpu>(
         gpu: G,
         args: &Args<T, I>,
         stage: u32,
-        index: u32,
+        index: Option<u32>,
         part: impl Fn() -> Part<T>,
     ) {
         let lane = gpu.thread_idx_x() % Self::GROUP;
-        // SAFETY: the table has a record for each of `args.rows`.
-        let record = unsafe { gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS)) };
+        // Without a row it is an empty one, which C has not.
+        let mut record = RowRecord { row: NO_ROW, start: 0, end: 0 }.to_words();
+        if let Some(index) = index {
+            // SAFETY: the table has a record for each of `args.rows`.
+            record = unsafe { gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS)) };
+        }
         let record = RowRecord::from_words(record);
 
         // Lanes past the last column load the last one again: that costs no traffic, and no test in the loop.
@@ -199,64 +204,65 @@ where
             nonzeros: RowNonzeros {
                 values: args.values,
                 columns: args.columns,
-                start: record.start,
-                end: record.end,
                 values_skip: batch * args.values_batch,
                 column_scale: if F::INDEX_PRE_SCALING { args.b_stride_bytes } else { 1 },
                 form: PhantomData,
             },
             stage: Stage::at(stage, Self::STAGE),
             b: Columns {
-                first: b.add(loaded as usize),
+                first: b.add_rows(loaded, size_of::<T>() as u32),
                 stride_bytes: args.b_stride_bytes,
                 form: PhantomData::<F>,
             },
             lane,
             team: lane / LANES,
-            mask: Self::group_mask(gpu.thread_idx_x() / Self::GROUP),
         };
         let mut sums = [0.0; V];
         // SAFETY: the arguments describe the matrices; the stage is this group's own.
-        unsafe { Self::sum_row(gpu, &row, &mut sums) };
+        unsafe { Self::sum_row(gpu, &row, [record.start, record.end], &mut sums) };
 
         let mut distance = LANES;
         while distance < Self::GROUP {
             for sum in &mut sums {
-                *sum += gpu.warp_shuffle_xor(row.mask, *sum, distance, WARP);
+                *sum += gpu.warp_shuffle_xor(FULL_WARP, *sum, distance, WARP);
             }
             distance *= 2;
         }
         let Part { column_tile, steps, c } = part();
         let column = column_tile * Self::BLOCK_COLUMNS + lane % LANES * V as u32;
-        if row.team == 0 && column < args.n {
+        if record.row != NO_ROW && row.team == 0 && column < args.n {
             // SAFETY: the lane's columns lie in C, and no other lane has them.
             unsafe { args.output.store_by(gpu, steps, c, [record.row, column], sums) };
         }
     }
 
-    /// Adds up a team's share of a row.
+    /// Adds up a team's share of a row, which has the nonzeros from `start` to `end`.
     ///
     /// # Safety
     /// The nonzeros and B are live; the stage belongs to this group of lanes.
     #[inline(always)]
-    unsafe fn sum_row<G: Gpu>(gpu: G, row: &GroupRow<T, I, F>, sums: &mut [f32; V]) {
-        let mut base = row.nonzeros.aligned_start();
-        let mut early = row.nonzeros.start - base;
+    unsafe fn sum_row<G: Gpu>(gpu: G, row: &GroupRow<T, I, F>, [start, end]: [u32; 2], sums: &mut [f32; V]) {
+        let mut base = aligned_start(start);
+        let mut early = start - base;
         let own = row.lane * QUAD;
-        // SAFETY: a stage is put between two barriers of the group, and read after the second.
+        // SAFETY: a stage is put between two barriers of the warp, and read after the second.
         unsafe {
-            let mut fetched = row.nonzeros.fetch(gpu, base + own);
-            while base < row.nonzeros.end {
-                let left = row.nonzeros.end - base;
+            let mut fetched = row.nonzeros.fetch(gpu, base + own, base + own < end);
+            while Self::any(gpu, base < end) {
+                let is_left = Self::WARP_ROWS == 1 || base < end;
+                let left = if is_left { end - base } else { 0 };
                 let columns = row.nonzeros.marked(&fetched, own, [early, left]);
                 row.stage.put(gpu, row.lane, &fetched.values, columns);
-                gpu.sync_warp(row.mask);
+                gpu.sync_warp(FULL_WARP);
                 let next = base + Self::STAGE;
-                fetched = row.nonzeros.fetch(gpu, next + own);
+                fetched = row.nonzeros.fetch(gpu, next + own, next + own < end);
                 let staged = if left < Self::STAGE { left } else { Self::STAGE };
                 Self::multiply(gpu, row, early, staged, sums);
-                gpu.sync_warp(row.mask);
-                base = next;
+                gpu.sync_warp(FULL_WARP);
+                // A group whose row has ended stays there: the longest row of its warp could take it past 2³².
+                if is_left {
+                    base = next;
+                }
                 early = 0;
             }
         }

@@ -22,13 +22,11 @@ pub(super) const fn bytes<F: Form>(capacity: u32) -> u32 {
     capacity * (4 + F::STAGE.bytes())
 }
 
-/// The nonzeros of one row.
+/// Where the nonzeros of rows are.
 #[derive(Clone, Copy)]
 pub(super) struct RowNonzeros<T, I, F> {
     pub values: GlobalPtr<T>,
     pub columns: GlobalPtr<I>,
-    pub start: u32,
-    pub end: u32,
     /// Elements from `values` to the values of this matrix of the batch. A number of 32 bits, and not another pointer:
     /// registers are short in the loop.
     pub values_skip: u32,
@@ -52,22 +50,22 @@ pub(super) struct Quad {
     pub columns: [u32; N],
 }
 
-impl<T: Real, I: DeviceIndex, F: Form> RowNonzeros<T, I, F> {
-    /// Index of the first element that is loaded: the row's start, moved back to a whole quad.
-    #[inline(always)]
-    pub(super) fn aligned_start(self) -> u32 {
-        self.start & !(QUAD - 1)
-    }
+/// Index of the first element that is loaded of a row: its start, moved back to a whole quad.
+#[inline(always)]
+pub(super) fn aligned_start(start: u32) -> u32 {
+    start & !(QUAD - 1)
+}
 
-    /// Loads the quad from index `at`, a multiple of [`QUAD`], if it begins before the row's end.
+impl<T: Real, I: DeviceIndex, F: Form> RowNonzeros<T, I, F> {
+    /// Loads the quad from index `at`, a multiple of [`QUAD`], if the row has any of it.
     ///
     /// # Safety
     /// The row's arrays are live, aligned to a quad, and padded to whole quads.
     #[inline(always)]
-    pub(super) unsafe fn fetch<G: Gpu>(self, gpu: G, at: u32) -> Fetched<T, I> {
+    pub(super) unsafe fn fetch<G: Gpu>(self, gpu: G, at: u32, has: bool) -> Fetched<T, I> {
         let mut quad = Fetched { values: [T::default(); N], columns: [I::default(); N] };
-        if at < self.end {
-            // SAFETY: the quad at `at` begins before `end`, so it lies in the arrays or their padding.
+        if has {
+            // SAFETY: the quad at `at` begins before the row's end, so it lies in the arrays or their padding.
             unsafe {
                 quad.values = gpu.load_streaming(self.values.add((at + self.values_skip) as usize));
                 quad.columns = gpu.load_streaming(self.columns.add(at as usize));

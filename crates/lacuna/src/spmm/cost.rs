@@ -3,7 +3,7 @@ use lacuna_kernels::spmm::{Arithmetic, QUAD, Scheme, Tile};
 use lacuna_kernels::{Entry, ValueType};
 
 use super::choose::Problem;
-use super::grid::{Extent, is_mixed, is_persistent, resident_blocks, team_share};
+use super::grid::{Extent, ahead_rows, is_mixed, is_persistent, resident_blocks, team_share};
 
 /// Defines the model's constants once, and from them the struct, its values in order, and its text.
 macro_rules! constants {
@@ -38,50 +38,54 @@ constants! {
     /// Cycles from a load of B to the product, a quad, among many warps.
     quad_latency: 827.0,
     /// The same for a row so long that its warp runs alone in the end: its loads then overlap.
-    lone_quad: 745.0,
+    lone_quad: 701.0,
     /// Cycles until a row's first nonzero is there.
-    row_latency: 318.0,
+    row_latency: 316.0,
     /// Joining the sums of teams, in quads.
-    joining: 3.79,
+    joining: 3.11,
     /// Resident warps of a multiprocessor, for kernels that do not ask for fewer, to have more registers.
-    resident_warps: 23.6,
+    resident_warps: 20.1,
     /// Cycles of the L1 cache a cache line that a request touches, against one for 128 bytes of data.
     line_cost: 0.403,
     /// Cycles of a multiprocessor a 128 bytes of A that L2 must bring again for each tile of columns.
-    a_traffic: 169.0,
+    a_traffic: 179.0,
     /// Cycles of a multiprocessor a 128 bytes of B that L2 brings to rows which cannot share them in L1.
-    b_traffic: 6.93,
+    b_traffic: 6.83,
     /// How much uneven blocks on the multiprocessors can stretch the work, at most.
     most_imbalance: 1.9,
     /// Of rows whose blocks stay: cycles of a multiprocessor a 128 bytes of B, which L2 brings once to a block.
-    persistent_b_traffic: 7.52,
+    persistent_b_traffic: 8.05,
     /// Cycles of such rows to those of the others.
     persistent_scale: 0.694,
     /// Cycles from a load of B to the product, a quad, in such rows to those in the others: they have fewer registers, and so
     /// fewer loads under way.
     persistent_latency: 1.82,
+    /// The same once more where blocks have fewer warps, and each more registers.
+    fewer_warps: 0.849,
+    /// How much shorter such loads are if all of B is brought into L1 ahead: the part of them that is saved.
+    ahead_gain: 0.074,
     /// Cycles until such a block's first row, and once more where it begins anew with short rows.
-    persistent_start: 4400.0,
+    persistent_start: 4670.0,
     /// Cycles from the end of a block to the first load of the next, where a multiprocessor holds one at a time.
-    lone_block: 6600.0,
+    lone_block: 5440.0,
     /// Of tiles: cycles from a block's start to its first product and from its last product to its end.
-    tile_start: 1800.0,
+    tile_start: 1790.0,
     /// Cycles that a step's barriers cost.
-    tile_step: 593.0,
+    tile_step: 849.0,
     /// Cycles of a multiprocessor a product of 16×8×8 on tensor cores, those in bfloat16 and halves as half of one.
-    tile_product: 0.766,
+    tile_product: 0.794,
     /// Cycles of a multiprocessor a row of a chunk, 32 columns, that producers clear.
-    tile_row: 11.8,
+    tile_row: 11.1,
     /// Cycles of a multiprocessor a nonzero that producers put there.
     tile_nonzero: 0.0426,
     /// Cycles of a multiprocessor a 128 bytes of B that producers copy.
-    tile_line: 2.06,
+    tile_line: 1.69,
     /// Cycles of tiles to those of rows.
-    tile_scale: 3.71,
+    tile_scale: 3.82,
     /// The part of the smaller of multiplying and filling a tile that is not hidden behind the larger.
-    tile_not_hidden: 2.35,
+    tile_not_hidden: 2.66,
     /// Cycles of a tile's end for each slice but one, whose sums are added.
-    tile_joining: 450.0,
+    tile_joining: 335.0,
     /// Of warpgroups, which take 16-bit values only (with `f32` these constants count for nothing): cycles from a block's start to its first product and from its last product to its end.
     group_start: 292.0,
     /// Cycles that a step's barriers cost.
@@ -99,7 +103,7 @@ constants! {
     /// The part of the smaller of multiplying and filling a stage that is not hidden behind the larger.
     group_not_hidden: 0.3,
     /// The part of the smaller of working and waiting that is not hidden behind the larger.
-    not_hidden: 2.21,
+    not_hidden: 2.27,
 }
 
 impl CostModel {
@@ -117,6 +121,8 @@ impl CostModel {
         persistent_b_traffic: 0.1,
         persistent_scale: 1.15,
         persistent_latency: 1.0,
+        fewer_warps: 1.0,
+        ahead_gain: 0.0,
         persistent_start: 0.0,
         lone_block: 0.0,
         tile_start: 2180.0,
@@ -268,6 +274,10 @@ struct Walk {
     rounds: f64,
     /// Rows that a group of lanes takes one after the other, in all blocks that a place on a multiprocessor has in turn.
     turns: f64,
+    /// Whether a block has fewer warps than it may have.
+    has_fewer_warps: bool,
+    /// The part of B that comes into L1 ahead.
+    ahead: f64,
 }
 
 /// A kernel of the row-split scheme on a problem.
@@ -344,7 +354,9 @@ impl RowSplit<'_> {
         let Self { model, problem, tile, .. } = *self;
         let (mean, longest) = (mean_length(problem), problem.longest_row as f64);
         let share = team_share(tile, walk.sharing, problem.nnz as u64) as f64;
-        let slower = model.persistent_latency;
+        let slower = model.persistent_latency
+            * if walk.has_fewer_warps { model.fewer_warps } else { 1.0 }
+            * (1.0 - model.ahead_gain.min(1.0) * walk.ahead);
         let begun = model.persistent_start * walk.rounds * if is_mixed(tile) { 2.0 } else { 1.0 };
         if !is_mixed(tile) || share < mean {
             let [average, longest] = self.chains(slower);
@@ -368,7 +380,9 @@ impl RowSplit<'_> {
         let rows = problem.rows as f64 / sharing as f64;
         let rounds = (blocks / resident as f64).ceil();
         let turns = (rows / f64::from(tile.block_rows)).ceil() * rounds;
-        Walk { sharing, blocks, rows, rounds, turns }
+        let ahead = ahead_rows(tile, sharing, problem.cols as u64, problem.nnz as u64) as f64;
+        let ahead = ahead / problem.cols.max(1) as f64;
+        Walk { sharing, blocks, rows, rounds, turns, has_fewer_warps: entry.threads < 1024, ahead }
     }
 
     /// Lines of B from L2 to L1, of all multiprocessors. Rows that run on one at the same time, over the same columns, share

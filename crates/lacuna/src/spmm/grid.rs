@@ -9,6 +9,15 @@ pub(super) const MAX_GRID_YZ: usize = 65_535;
 /// fewer, more blocks would be no faster.
 const LEAST_ROWS: u64 = 4;
 
+/// Bytes of B that a block which stays brings into L1 before it begins.
+const AHEAD_BYTES: u64 = 128 * 1024;
+
+/// It does so where B's rows take no more than a cache line in its tile of columns. For wider ones it was measured to lose.
+const AHEAD_ROW_BYTES: u64 = 128;
+
+/// And where it has at least one nonzero for so many rows of B.
+const AHEAD_USES: u64 = 4;
+
 /// What a launch computes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
@@ -57,6 +66,16 @@ pub(super) fn team_share(tile: &Tile, blocks: u64, nnz: u64) -> u64 {
     nnz.div_ceil((blocks * u64::from(tile.block_rows) * u64::from(split)).max(1))
 }
 
+/// Rows at the head of B, of `cols`, that a block of a kernel whose blocks stay brings into L1 before it begins, where `blocks`
+/// share a tile of columns.
+pub(super) fn ahead_rows(tile: &Tile, blocks: u64, cols: u64, nnz: u64) -> u64 {
+    let row_bytes = u64::from(tile.block_columns * tile.value.bytes());
+    if row_bytes > AHEAD_ROW_BYTES || nnz.saturating_mul(AHEAD_USES) < cols.saturating_mul(blocks) {
+        return 0;
+    }
+    cols.min(AHEAD_BYTES / row_bytes)
+}
+
 /// Whether a kernel's blocks stay, and take row after row.
 pub(super) fn is_persistent(tile: &Tile) -> bool {
     matches!(tile.scheme, Scheme::RowSplit { persistent: true, .. })
@@ -100,15 +119,13 @@ mod tests {
         assert_eq!(grid(wide, 8192, 128, 1), [1, 132, 1]);
         assert_eq!(grid(wide, 8192, 129, 1), [2, 66, 1]);
         assert_eq!(grid(wide, 8192, 128, 5), [1, 26, 5]);
-        // Two blocks of 16 warps fit where one of 32 does.
-        assert_eq!(grid("spmm_f32_v4_l8_s1_w16_persistent", 8192, 32, 1), [1, 264, 1]);
     }
 
     #[test]
     fn a_teams_share_is_what_all_teams_have_between_them() {
-        let tile = &entry("spmm_f32_v4_l8_s4_w16_mixed").tile;
-        // 20 blocks of 16 warps of four teams.
-        assert_eq!(team_share(tile, 20, 52_428), 41);
+        let tile = &entry("spmm_f32_v4_l8_s4_w32_mixed").tile;
+        // 10 blocks of 32 warps of four teams.
+        assert_eq!(team_share(tile, 10, 52_428), 41);
         assert_eq!((team_share(tile, 1, 0), team_share(tile, 1, 1)), (0, 1));
     }
 
@@ -124,13 +141,26 @@ mod tests {
         }
     }
 
-    /// Every kernel whose blocks stay is compiled for so many of them that a multiprocessor has 1024 threads.
+    /// Every kernel whose blocks stay fills a multiprocessor with one: of as many warps as it may have, or of fewer that have more
+    /// registers.
     #[test]
-    fn kernels_whose_blocks_stay_say_how_many_fit() {
+    fn kernels_whose_blocks_stay_fill_a_multiprocessor() {
         let persistent: Vec<_> = entries::spmm().iter().filter(|entry| is_persistent(&entry.tile)).collect();
         assert!(!persistent.is_empty());
         for Entry { name, threads, bounds, .. } in persistent {
-            assert_eq!((bounds.max_threads, bounds.min_blocks * threads), (*threads, 1024), "{name}");
+            assert_eq!((bounds.max_threads, bounds.min_blocks), (*threads, 1), "{name}");
+            assert!(*threads > 512, "{name}: there would be room for a second block");
         }
+    }
+
+    #[test]
+    fn narrow_rows_of_b_come_ahead_where_they_are_used() {
+        let ahead = |name: &str, cols, nnz| ahead_rows(&entry(name).tile, 132, cols, nnz);
+        let (narrow, wide) = ("spmm_f32_v4_l8_s2_w32_persistent", "spmm_f32_v4_l16_s2_w32_persistent");
+        assert_eq!(ahead(narrow, 2048, 1_677_722), 1024);
+        assert_eq!(ahead(narrow, 512, 1_677_722), 512);
+        assert_eq!(ahead(wide, 2048, 1_677_722), 0);
+        assert_eq!((ahead(narrow, 2048, 67_583), ahead(narrow, 2048, 67_584)), (0, 1024));
+        assert_eq!((ahead(narrow, 0, 0), ahead(narrow, u64::MAX, u64::MAX)), (0, 1024));
     }
 }

@@ -7,7 +7,7 @@ use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::spmm::{Args, Output, TileArgs};
 
 use super::choose::{Choice, Problem, choose, find};
-use super::grid::{Extent, MAX_GRID_YZ, is_mixed, resident_blocks, team_share};
+use super::grid::{Extent, MAX_GRID_YZ, ahead_rows, is_mixed, is_persistent, resident_blocks, team_share};
 use super::{OPERATION, SpmmOptions};
 use crate::backend::Launch;
 use crate::csr::{DevicePattern, RowOrder};
@@ -257,6 +257,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
                 output,
                 rows,
                 long_rows: self.long_rows(choice, &part),
+                ahead_rows: self.ahead_rows(choice, &part),
                 n,
                 b_stride_bytes,
                 values_batch,
@@ -273,6 +274,16 @@ impl<T: Value, I: Index> Spmm<T, I> {
         }
         let blocks = self.extent(part).sharing_blocks(&choice.tile, self.resident(choice));
         pattern.lengths.longer(team_share(&choice.tile, blocks, pattern.nnz as u64))
+    }
+
+    /// Rows of B that a block brings into L1 before it begins.
+    fn ahead_rows(&self, choice: &Choice, part: &Part) -> u32 {
+        let pattern = &self.pattern;
+        if !is_persistent(&choice.tile) {
+            return 0;
+        }
+        let blocks = self.extent(part).sharing_blocks(&choice.tile, self.resident(choice));
+        ahead_rows(&choice.tile, blocks, pattern.cols as u64, pattern.nnz as u64) as u32
     }
 
     /// What a launch computes.

@@ -155,6 +155,11 @@ impl Gpu for SimThread<'_, '_> {
         self.step(|worker| worker.shared_store(access, to_words(value)));
     }
 
+    unsafe fn bring_to_l1<T: Scalar>(self, _scratch: SharedPtr<u32>, from: GlobalPtr<T>) {
+        // As a load whose value nobody takes.
+        let access = self.global::<u32, 1>(Location::caller(), Operation::ReadonlyLoad, from.address());
+        self.step(|worker| worker.global_load(access));
+    }
     unsafe fn copy_async<T: Scalar, const N: usize>(self, to: SharedPtr<T>, from: GlobalPtr<T>) {
         const {
             assert!(matches!(size_of::<[T; N]>(), 4 | 8 | 16), "an asynchronous copy moves 4, 8 or 16 bytes");

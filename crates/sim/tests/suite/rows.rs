@@ -76,6 +76,7 @@ fn mixed_product<I: DeviceIndex, K: Kernel<Args = Args<f32, I>>>(
         },
         rows,
         long_rows,
+        ahead_rows: COLS / 2 + 1,
         n: N,
         b_stride_bytes: N * 4,
         values_batch: 0,
