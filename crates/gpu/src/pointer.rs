@@ -70,7 +70,7 @@ macro_rules! global_pointer {
             pub const fn add_bytes(self, bytes: u64) -> Self {
                 Self(self.0.wrapping_add(bytes), PhantomData)
             }
-            /// `count` rows of `row_bytes` further on: one instruction, and exact for any product.
+            /// `count` rows of `row_bytes` further on: one instruction of PTX, and exact for any product.
             #[inline(always)]
             #[must_use]
             pub fn add_rows(self, count: u32, row_bytes: u32) -> Self {

@@ -80,7 +80,7 @@ pub enum SpmmAlgorithm {
         warps: u32,
     },
     /// As [`RowSplit`](Self::RowSplit), by blocks that stay: as many as fit on the GPU at once, each with a tile of columns
-    /// over which it takes row after row.
+    /// over which it takes row after row. For `f32`.
     Persistent {
         /// Columns a lane.
         vector: u32,
