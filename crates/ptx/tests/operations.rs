@@ -158,6 +158,7 @@ const EVERYWHERE: &[Expected] = &[
 
 /// From sm_80 on.
 const AMPERE: &[Expected] = &[
+    ("copies_brought", 0, &["cp.async.ca.shared.global … 4", "ld.global.nc.v4.u32 …"]),
     (
         "copies_async",
         9,

@@ -65,6 +65,11 @@ routes! {
     ReadOnly: |gpu, out, input, own, _other| {
         gpu.store(at::<T>(out, own), gpu.load_readonly::<T, N>(from(input, own)))
     };
+    /// The same, of what was brought to L1 before, by way of the thread's place in shared memory.
+    Brought: |gpu, out, input, own, _other| {
+        gpu.bring_to_l1::<u32>(SharedPtr::from_offset(own & !3), from(input, own & !3));
+        gpu.store(at::<T>(out, own), gpu.load_readonly::<T, N>(from(input, own)))
+    };
     /// Both streaming hints.
     Streaming: |gpu, out, input, own, _other| {
         gpu.store_streaming(at::<T>(out, own), gpu.load_streaming::<T, N>(from(input, own)))

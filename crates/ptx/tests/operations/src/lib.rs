@@ -38,6 +38,8 @@ entries! {
     copies_streaming: copies::all::<copies::Streaming, Ptx>;
     copies_shared: copies::all::<copies::Shared, Ptx>;
     #[cfg(lacuna_sm = "80")]
+    copies_brought: copies::all::<copies::Brought, Ptx>;
+    #[cfg(lacuna_sm = "80")]
     copies_async: copies::asynchronous;
     #[cfg(lacuna_sm = "80")]
     copies_async_or_zero: copies::asynchronous_or_zero;
