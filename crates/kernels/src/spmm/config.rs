@@ -87,9 +87,9 @@ where
     /// a thread 80 registers, for more loads under way. The others live by their many warps, at about 55 registers. Those
     /// of one column a lane, and of two without teams, are told how many warps, 40 (48 registers), 48 (40), or 32 (64): by
     /// itself ptxas may aim at fewer registers than it needs, and spill.
-    /// Blocks that stay fill a multiprocessor with 1024 threads: as many are launched as these bounds say.
+    /// A block that stays fills a multiprocessor, with 1024 threads or with 768 that have 80 registers each.
     pub(super) const REGISTER_BOUNDS: Bounds = if F::PERSISTENT {
-        Bounds { max_threads: Self::BLOCK_THREADS, min_blocks: 32 / WARPS }
+        Bounds { max_threads: Self::BLOCK_THREADS, min_blocks: 1 }
     } else if SPLIT > 1 && Self::GROUP == WARP && LANES >= 4 {
         Bounds { max_threads: Self::BLOCK_THREADS, min_blocks: 24 / WARPS }
     } else if V == 1 || V == 2 && SPLIT == 1 {

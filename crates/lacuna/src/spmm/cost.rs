@@ -53,7 +53,7 @@ constants! {
     b_traffic: 6.83,
     /// How much uneven blocks on the multiprocessors can stretch the work, at most.
     most_imbalance: 1.9,
-    /// Of rows whose blocks stay: cycles of a multiprocessor a 128 bytes of B, which L2 brings once to a block.
+    /// Of rows whose blocks stay, which are there for `f32` alone: cycles of a multiprocessor a 128 bytes of B, which L2 brings once to a block.
     persistent_b_traffic: 8.05,
     /// Cycles of such rows to those of the others.
     persistent_scale: 0.694,

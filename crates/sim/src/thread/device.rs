@@ -155,8 +155,10 @@ impl Gpu for SimThread<'_, '_> {
         self.step(|worker| worker.shared_store(access, to_words(value)));
     }
 
-    unsafe fn bring_to_l1<T: Scalar>(self, _scratch: SharedPtr<u32>, from: GlobalPtr<T>) {
-        // As a load whose value nobody takes.
+    unsafe fn bring_to_l1<T: Scalar>(self, scratch: SharedPtr<u32>, from: GlobalPtr<T>) {
+        // As a load whose value nobody takes, and a store that spoils what someone else keeps there.
+        let spoiled = self.shared::<u32, 1>(Location::caller(), Operation::SharedStore, scratch);
+        self.step(|worker| worker.shared_store(spoiled, to_words([u32::MAX])));
         let access = self.global::<u32, 1>(Location::caller(), Operation::ReadonlyLoad, from.address());
         self.step(|worker| worker.global_load(access));
     }
