@@ -132,6 +132,12 @@ pub trait Gpu: Copy {
     #[track_caller]
     unsafe fn shared_store<T: Scalar, const N: usize>(self, to: SharedPtr<T>, value: [T; N]);
 
+    /// Waits until the launch before this one in the stream has ended and what it wrote is there. A kernel that says so
+    /// (`LOOKS_AHEAD`) calls it once, in each thread that does anything after it; for the others it is done before they begin.
+    /// Before sm_90 it does nothing, as no launch begins early.
+    #[track_caller]
+    fn wait_for_previous(self);
+
     /// Brings the 32 bytes in which the four at `from` lie into L1, for loads of this SM later on. Nobody waits for it, and it
     /// takes no register. What the four bytes of shared memory at `scratch` hold is undefined from now on. Before sm_80
     /// it does nothing.

@@ -267,19 +267,35 @@ macro_rules! for_each_kernel {
                 #[cfg(lacuna_sm = "80")]
                 spmm_bf16_tile_8x32_k4: $crate::spmm::HalfTiles<$crate::Bf16, 1, 2, 1, 1, 4, 1, 8, 4>;
 
-                // Rows and columns of a tile: see spmm/groups/mod.rs.
+                // Rows and columns of a tile, and the part of a row that is loaded ahead: see spmm/groups/mod.rs.
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x128: $crate::spmm::GroupTiles<$crate::F16, 1, 64, 3, 4, 3>;
+                spmm_f16_group_64x128_p2: $crate::spmm::GroupTiles<$crate::F16, 64, 2, 2, 4, 2, 4>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x64: $crate::spmm::GroupTiles<$crate::F16, 1, 32, 6, 2, 6>;
+                spmm_f16_group_64x128_p4: $crate::spmm::GroupTiles<$crate::F16, 64, 2, 4, 4, 2, 4>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x32: $crate::spmm::GroupTiles<$crate::F16, 1, 16, 6, 2, 6>;
+                spmm_f16_group_64x64_p2: $crate::spmm::GroupTiles<$crate::F16, 32, 2, 2, 6, 2, 6>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x128: $crate::spmm::GroupTiles<$crate::Bf16, 1, 64, 3, 4, 3>;
+                spmm_f16_group_64x64_p4: $crate::spmm::GroupTiles<$crate::F16, 32, 4, 4, 3, 4, 3>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x64: $crate::spmm::GroupTiles<$crate::Bf16, 1, 32, 6, 2, 6>;
+                spmm_f16_group_64x32_p2: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 2, 4, 4, 4>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x32: $crate::spmm::GroupTiles<$crate::Bf16, 1, 16, 6, 2, 6>;
+                spmm_f16_group_64x32_p4: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 4, 2, 4, 4>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_f16_group_64x32_p8: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 8, 4, 2, 4>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x128_p2: $crate::spmm::GroupTiles<$crate::Bf16, 64, 2, 2, 4, 2, 4>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x128_p4: $crate::spmm::GroupTiles<$crate::Bf16, 64, 2, 4, 4, 2, 4>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x64_p2: $crate::spmm::GroupTiles<$crate::Bf16, 32, 2, 2, 6, 2, 6>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x64_p4: $crate::spmm::GroupTiles<$crate::Bf16, 32, 4, 4, 3, 4, 3>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x32_p2: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 2, 4, 4, 4>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x32_p4: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 4, 2, 4, 4>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x32_p8: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 8, 4, 2, 4>;
             }
             softmax {
                 // Type of values, lanes a row, warps a block; values of a chunk, chunks of a lane: see softmax/forward.rs.

@@ -1,5 +1,5 @@
 //! The entry points of the PTX module, one for each line of the list.
-use lacuna_gpu::Ptx;
+use lacuna_gpu::{Gpu, Ptx};
 
 use crate::Kernel;
 
@@ -9,11 +9,11 @@ macro_rules! entry_points {
         #[unsafe(no_mangle)]
         pub unsafe extern "ptx-kernel" fn $name(args: <$kernel as Kernel>::Args) {
             #[cfg(lacuna_sm = "90")]
-            {
-                if <$kernel as Kernel>::LETS_NEXT_BEGIN {
-                    Ptx::let_next_begin();
-                }
-                Ptx::wait_for_previous();
+            if <$kernel as Kernel>::LETS_NEXT_BEGIN {
+                Ptx::let_next_begin();
+            }
+            if !<$kernel as Kernel>::LOOKS_AHEAD {
+                Ptx.wait_for_previous();
             }
             // SAFETY: whoever launches keeps the kernel's contract, as `Kernel::run` states it.
             unsafe { <$kernel as Kernel>::run(Ptx, args) }

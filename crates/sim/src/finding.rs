@@ -79,6 +79,9 @@ pub enum FindingKind {
     SumsInFlight,
     /// A thread exited before it waited for its warpgroup's products.
     ProductNotWaited,
+    /// An access to global memory, other than a read-only load, by a thread that has not waited for the launch before, of a kernel
+    /// that does so itself.
+    TooEarly,
     /// An argument that the operation does not accept.
     BadArgument,
     /// The kernel panicked: on a GPU a trap, which ends the launch.
@@ -113,6 +116,7 @@ impl fmt::Display for FindingKind {
             Self::MissingProxyFence => "product of shared memory without fence_async_proxy after its writes",
             Self::SumsInFlight => "sums changed while products are added to them",
             Self::ProductNotWaited => "exit without waiting for products of a warpgroup",
+            Self::TooEarly => "access before the wait for the launch before",
             Self::BadArgument => "argument that the operation does not accept",
             Self::Trap => "trap",
             Self::StepLimit => "step limit passed",

@@ -112,6 +112,9 @@ impl<'l> Worker<'l> {
     fn locate(&mut self, access: &GlobalAccess) -> (SiteId, Option<(&'l View, u64)>) {
         let GlobalAccess { thread, address, bytes, .. } = *access;
         let site = self.step(thread, access.caller, access.operation);
+        if !self.waited[thread as usize] && access.operation != Operation::ReadonlyLoad {
+            self.report_at(FindingKind::TooEarly, site, access, None);
+        }
         let kind = match self.global.view(self.launch, address) {
             Some(view) => {
                 let offset = address - view.allocation.base;

@@ -42,6 +42,8 @@ pub(crate) struct View {
 /// What all blocks of a launch share.
 pub(crate) struct Launch<'l> {
     pub(crate) geometry: Geometry,
+    /// Whether its threads wait for the launch before by themselves.
+    pub(crate) looks_ahead: bool,
     pub(crate) limits: Limits,
     pub(crate) sites: Sites,
     /// A thread has passed the step limit: blocks that have not started are skipped, so that the launch ends soon.
@@ -60,7 +62,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<'l> Launch<'l> {
-    pub(crate) fn new(geometry: Geometry, limits: Limits, memory: &'l Mutex<Memory>) -> Self {
+    pub(crate) fn new(
+        geometry: Geometry,
+        looks_ahead: bool,
+        limits: Limits,
+        memory: &'l Mutex<Memory>,
+    ) -> Self {
         let views: Vec<View> = lock(memory)
             .snapshot()
             .into_iter()
@@ -75,6 +82,7 @@ impl<'l> Launch<'l> {
         }
         Self {
             geometry,
+            looks_ahead,
             limits,
             sites: Sites::default(),
             stopped: AtomicBool::new(false),

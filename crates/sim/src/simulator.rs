@@ -199,12 +199,18 @@ impl Simulator {
         // SAFETY: whether the contract holds is not known here. `Kernel::run` lets an implementation rely on it only for
         // accesses through `gpu`; a `SimThread` checks each of those, and a broken promise is a finding.
         let body = move |thread: crate::thread::SimThread<'_, '_>| unsafe { K::run(thread, args) };
-        self.run(name, geometry, &body)
+        self.run(name, geometry, K::LOOKS_AHEAD, &body)
     }
 
-    fn run(&self, name: &str, geometry: Geometry, body: &Body<'_>) -> Result<Report, LaunchError> {
+    fn run(
+        &self,
+        name: &str,
+        geometry: Geometry,
+        looks_ahead: bool,
+        body: &Body<'_>,
+    ) -> Result<Report, LaunchError> {
         trap::install_hook();
-        let launch = Launch::new(geometry, self.limits, &self.memory);
+        let launch = Launch::new(geometry, looks_ahead, self.limits, &self.memory);
         let blocks = geometry.blocks().unwrap_or(u64::MAX);
         // Workers are lent to whichever host thread has a block to run, and outlive it: their tables are big.
         let idle: Mutex<Vec<(Worker<'_>, Vec<DefaultStack>)>> = Mutex::default();

@@ -46,6 +46,8 @@ pub(crate) struct Worker<'l> {
     pub(crate) named: NamedBarriers,
     pub(crate) warpgroups: Warpgroups,
     steps: Vec<u64>,
+    /// Which threads may do anything: those that have waited for the launch before.
+    pub(crate) waited: Vec<bool>,
     pub(crate) findings: Findings,
     pub(crate) pause: Pause,
     /// The block is given up: its threads end without further findings.
@@ -74,6 +76,7 @@ impl<'l> Worker<'l> {
             named: NamedBarriers::default(),
             warpgroups: Warpgroups::default(),
             steps: Vec::new(),
+            waited: Vec::new(),
             findings: Findings::default(),
             pause: Pause::None,
             aborted: false,
@@ -97,6 +100,8 @@ impl<'l> Worker<'l> {
         self.warpgroups.start(threads.div_ceil(32));
         self.steps.clear();
         self.steps.resize(threads, 0);
+        self.waited.clear();
+        self.waited.resize(threads, !self.launch.looks_ahead);
     }
 
     pub(crate) fn finish_block(&mut self) {

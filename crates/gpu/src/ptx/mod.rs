@@ -31,15 +31,6 @@ impl Ptx {
         unsafe { nvptx::trap() }
     }
 
-    /// Waits until the launch before this one in the stream has ended and what it wrote is there: what a kernel whose launch
-    /// may begin early does first. Compute capability 9.0 or higher.
-    #[inline(always)]
-    #[cfg(lacuna_sm = "90")]
-    pub fn wait_for_previous() {
-        // SAFETY: has no precondition. Nothing may be moved before it, which is said by leaving `nomem` out.
-        unsafe { asm!("griddepcontrol.wait;", options(nostack)) }
-    }
-
     /// Lets the launch after this one place its blocks as soon as all blocks of this one are there, and not only when they
     /// have ended. Compute capability 9.0 or higher.
     #[inline(always)]
@@ -190,6 +181,15 @@ impl Gpu for Ptx {
     unsafe fn shared_store<T: Scalar, const N: usize>(self, to: SharedPtr<T>, value: [T; N]) {
         // SAFETY: passed on to the caller.
         unsafe { memory::shared_store(memory::shared_address(to.offset()), value) }
+    }
+
+    #[inline(always)]
+    fn wait_for_previous(self) {
+        // SAFETY: has no precondition. Nothing may be moved before it, which is said by leaving `nomem` out.
+        #[cfg(lacuna_sm = "90")]
+        unsafe {
+            asm!("griddepcontrol.wait;", options(nostack));
+        }
     }
 
     #[inline(always)]

@@ -55,7 +55,12 @@ pub enum Scheme {
         arithmetic: Arithmetic,
     },
     /// As [`Tiles`](Self::Tiles), for 16-bit values, by warpgroups: [`GroupTiles`](super::GroupTiles).
-    Groups,
+    Groups {
+        /// Chunks of 64 columns of A in a step.
+        chunks: u32,
+        /// Producers load ahead what one nonzero in so many columns makes of a row.
+        part: u32,
+    },
     /// No product: makes the masks and places by which tiles are filled, [`Masks`](super::Masks).
     Masks,
 }
@@ -65,7 +70,7 @@ impl Scheme {
     pub const fn arithmetic(self) -> Option<Arithmetic> {
         match self {
             Self::Tiles { arithmetic, .. } => Some(arithmetic),
-            Self::Groups => Some(Arithmetic::Half),
+            Self::Groups { .. } => Some(Arithmetic::Half),
             Self::RowSplit { .. } | Self::Ablation { .. } | Self::Masks => None,
         }
     }

@@ -119,6 +119,8 @@ pub enum SpmmAlgorithm {
         rows: u32,
         /// Columns of a tile.
         columns: u32,
+        /// Of each step of a row is loaded ahead what one nonzero in so many columns makes; what it has beyond that comes late.
+        part: u32,
     },
     /// As [`RowSplit`](Self::RowSplit), but for one idea: for measuring what that brings. There are few such kernels, and
     /// the library never chooses one.
@@ -227,7 +229,7 @@ fn is_meant(problem: &Problem, tile: &Tile) -> bool {
         Scheme::Ablation { stage, .. } => {
             tile.index == problem.index && (stage == IndexType::U32 || stage == stage_of(problem))
         }
-        Scheme::Groups => has_masks(problem) && problem.precision != Precision::Fma,
+        Scheme::Groups { .. } => has_masks(problem) && problem.precision != Precision::Fma,
         Scheme::Tiles { arithmetic, .. } => {
             let exact_enough = match (arithmetic, problem.precision) {
                 (_, Precision::Fma) | (Arithmetic::Tf32, Precision::Single) => false,
@@ -271,7 +273,9 @@ fn algorithm(entry: &Entry<Tile>) -> SpmmAlgorithm {
         Scheme::Tiles { slices, .. } => {
             SpmmAlgorithm::Tiles { rows: block_rows, columns: block_columns, slices }
         }
-        Scheme::Groups => SpmmAlgorithm::Groups { rows: block_rows, columns: block_columns },
+        Scheme::Groups { part, .. } => {
+            SpmmAlgorithm::Groups { rows: block_rows, columns: block_columns, part }
+        }
         Scheme::Ablation { idea, lanes, split, .. } => {
             SpmmAlgorithm::Ablation { idea, vector, lanes, split, warps }
         }

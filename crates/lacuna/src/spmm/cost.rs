@@ -2,6 +2,7 @@
 use lacuna_kernels::spmm::{Arithmetic, QUAD, Scheme, Tile};
 use lacuna_kernels::{Entry, ValueType};
 
+use super::blocks::{Blocks, Step};
 use super::choose::Problem;
 use super::grid::{Extent, ahead_rows, is_mixed, is_persistent, resident_blocks, team_share};
 
@@ -96,6 +97,10 @@ constants! {
     group_row: 3.0,
     /// Cycles of a multiprocessor a nonzero that producers put there.
     group_nonzero: 0.5,
+    /// Cycles of a multiprocessor 16 bytes of a row that producers load ahead, whether it has as many or not.
+    group_piece: 0.5,
+    /// Cycles of a step that a row's nonzero costs which was not loaded ahead.
+    group_late: 3.0,
     /// Cycles of a multiprocessor a 128 bytes of B that producers bring.
     group_line: 3.84,
     /// Cycles of warpgroups to those of rows.
@@ -134,14 +139,16 @@ impl CostModel {
         tile_scale: 0.668,
         tile_not_hidden: 0.934,
         tile_joining: 0.0,
-        group_start: 97.0,
-        group_step: 41.2,
-        group_product: 0.431,
-        group_row: 0.213,
-        group_nonzero: 0.215,
-        group_line: 0.772,
-        group_scale: 1.44,
-        group_not_hidden: 0.158,
+        group_start: 72.9,
+        group_step: 23.7,
+        group_product: 0.24,
+        group_row: 0.187,
+        group_nonzero: 0.0549,
+        group_piece: 0.276,
+        group_late: 23.0,
+        group_line: 0.811,
+        group_scale: 1.31,
+        group_not_hidden: 0.149,
         not_hidden: 1.68,
     };
 
@@ -177,9 +184,16 @@ impl CostModel {
                 scale * (busy.max(waiting) + self.not_hidden * busy.min(waiting))
             }
             Scheme::Tiles { slices, arithmetic, .. } => {
-                self.of_tiles().cost(problem, &entry.tile, slices, arithmetic)
+                let halves = arithmetic == Arithmetic::Half;
+                let step =
+                    Step { chunks: slices * if halves { 2 } else { 1 }, slices, arithmetic, part: None };
+                self.of_tiles().cost(problem, &entry.tile, &step)
             }
-            Scheme::Groups => self.of_groups().cost(problem, &entry.tile, 1, Arithmetic::Half),
+            Scheme::Groups { chunks, part } => {
+                let step =
+                    Step { chunks: 2 * chunks, slices: 1, arithmetic: Arithmetic::Half, part: Some(part) };
+                self.of_groups().cost(problem, &entry.tile, &step)
+            }
             Scheme::Masks => f64::INFINITY,
         }
     }
@@ -195,6 +209,8 @@ impl CostModel {
             scale: self.tile_scale,
             not_hidden: self.tile_not_hidden,
             joining: self.tile_joining,
+            piece: 0.0,
+            late: 0.0,
         }
     }
 
@@ -209,48 +225,9 @@ impl CostModel {
             scale: self.group_scale,
             not_hidden: self.group_not_hidden,
             joining: 0.0,
+            piece: self.group_piece,
+            late: self.group_late,
         }
-    }
-}
-
-/// The constants of kernels that fill tiles and multiply them: see those of tiles.
-struct Blocks {
-    start: f64,
-    step: f64,
-    product: f64,
-    row: f64,
-    nonzero: f64,
-    line: f64,
-    scale: f64,
-    not_hidden: f64,
-    joining: f64,
-}
-
-impl Blocks {
-    /// Cycles of such a kernel: each multiprocessor takes its blocks one after the other, and a block its steps; a step
-    /// takes what its products or its filling take, and a part of the smaller.
-    fn cost(&self, problem: &Problem, tile: &Tile, slices: u32, arithmetic: Arithmetic) -> f64 {
-        let [rows, columns, slices] = [tile.block_rows, tile.block_columns, slices].map(f64::from);
-        let count = |whole: usize, part: f64| (whole as f64 / part).ceil();
-        let blocks = count(problem.rows, rows) * count(problem.n, columns) * problem.batch as f64;
-        let rounds = (blocks / f64::from(problem.multiprocessors)).ceil();
-        let joining = self.joining * (slices - 1.0);
-        let chunks = if arithmetic == Arithmetic::Half { 2.0 } else { 1.0 };
-        let steps = count(problem.cols, 32.0 * chunks * slices);
-
-        let products = match arithmetic {
-            Arithmetic::Half => 0.5,
-            Arithmetic::Split => 2.0,
-            Arithmetic::Tf32 => 1.0,
-        };
-        let pieces = chunks * slices * (rows / 8.0) * (columns / 16.0) * 4.0;
-        let multiplying = self.product * products * pieces;
-        let line_bytes = chunks * 32.0 * slices * columns * f64::from(problem.value.bytes());
-        let nonzeros = rows * mean_length(problem) / steps.max(1.0);
-        let filling =
-            self.row * chunks * slices * rows + self.nonzero * nonzeros + self.line * line_bytes / 128.0;
-        let step = multiplying.max(filling) + self.not_hidden * multiplying.min(filling) + self.step;
-        self.scale * rounds * (self.start + steps * step + joining)
     }
 }
 
@@ -258,7 +235,7 @@ impl Blocks {
 const L1_LINES: f64 = 1536.0;
 
 /// Nonzeros of an average row.
-fn mean_length(problem: &Problem) -> f64 {
+pub(super) fn mean_length(problem: &Problem) -> f64 {
     problem.nnz as f64 / problem.rows.max(1) as f64
 }
 

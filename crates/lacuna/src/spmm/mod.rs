@@ -1,6 +1,7 @@
 //! C = clamp(alpha·A·B + beta·C + bias) with A sparse.
 //!
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020).
+mod blocks;
 mod choose;
 mod cost;
 mod grid;

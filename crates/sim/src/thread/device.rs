@@ -155,6 +155,11 @@ impl Gpu for SimThread<'_, '_> {
         self.step(|worker| worker.shared_store(access, to_words(value)));
     }
 
+    // Launches come one after the other here; but a thread that does not wait, or too late, is found.
+    fn wait_for_previous(self) {
+        self.worker.borrow_mut().waited[self.thread as usize] = true;
+    }
+
     unsafe fn bring_to_l1<T: Scalar>(self, scratch: SharedPtr<u32>, from: GlobalPtr<T>) {
         // As a load whose value nobody takes, and a store that spoils what someone else keeps there.
         let spoiled = self.shared::<u32, 1>(Location::caller(), Operation::SharedStore, scratch);

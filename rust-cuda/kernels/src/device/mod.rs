@@ -164,6 +164,20 @@ impl Gpu for RustCuda {
         unsafe { shared::store(to, value) }
     }
 
+    /// Entries of this route do not wait by themselves, and are not launched early.
+    #[inline(always)]
+    fn wait_for_previous(self) {}
+
+    #[inline(always)]
+    unsafe fn bring_to_l1<T: Scalar>(self, scratch: SharedPtr<u32>, from: GlobalPtr<T>) {
+        // SAFETY: passed on to the caller.
+        #[cfg(lacuna_sm = "80")]
+        unsafe {
+            shared::copy_async::<u32, 1>(scratch, GlobalPtr::from_address(from.address()));
+        }
+        #[cfg(not(lacuna_sm = "80"))]
+        let _ = (scratch, from);
+    }
     #[inline(always)]
     unsafe fn copy_async<T: Scalar, const N: usize>(self, to: SharedPtr<T>, from: GlobalPtr<T>) {
         // SAFETY: passed on to the caller.

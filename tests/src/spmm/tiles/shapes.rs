@@ -15,8 +15,12 @@ const N: [usize; 7] = [4, 8, 12, 20, 40, 100, 136];
 /// Columns of A about chunks of 32 and 64, and many steps of them.
 const K: [usize; 8] = [1, 31, 32, 33, 64, 65, 300, 577];
 
-/// Columns of A for 4 to 16 steps of 32, and 2 to 8 of 64: fewer than there are stages, as many, and more.
-const STEPS: [usize; 6] = [100, 190, 250, 370, 448, 512];
+/// Columns of A for 4 to 41 steps of 32, and 2 to 21 of 64: fewer than there are stages, as many, and more. The last is for
+/// stages of 256, which are used again after 1,024.
+const STEPS: [usize; 7] = [100, 190, 250, 370, 448, 512, 1300];
+
+/// Parts of zeros for which stages of 256 are used again, where rows have fewer nonzeros than are loaded ahead.
+const SPARSE: [f64; 3] = [0.8, 0.9, 0.97];
 
 /// Name, what it is, and how the problem is made from a seed.
 type Pattern = (&'static str, &'static str, fn(u64) -> Result<Problem>);
@@ -74,6 +78,12 @@ pub(super) fn cases() -> Vec<Case> {
     for k in STEPS {
         cases.push(case(format!("k{k}"), format!("M = 10, K = {k}, N = 24, zeros 0.3"), move |seed| {
             Problem::generated(generate::uniform(10, k, 0.3, seed), 24, seed)
+        }));
+    }
+    for sparsity in SPARSE {
+        let about = format!("M = 12, K = 1100, N = 16, zeros {sparsity}");
+        cases.push(case(format!("k1100_{sparsity}"), about, move |seed| {
+            Problem::generated(generate::uniform(12, 1100, sparsity, seed), 16, seed)
         }));
     }
     cases.extend(PATTERNS.map(|(name, about, make)| case(name.into(), about.into(), make)));

@@ -1,14 +1,14 @@
 //! B's rows in a stage, as the tensor cores read them: panels of 128 bytes a row, or 64, in swizzled pieces.
 use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
 
-use super::{CHUNK, CHUNKS};
+use super::CHUNK;
 use crate::spmm::tiles::{HalfValue, TileArgs};
 
 /// Columns of B in a copy: 16 bytes.
 pub(super) const COPY: u32 = 8;
 
 /// What a producer thread needs to copy its part of a step of B's rows, 2·L columns wide, by `WARPS` warps.
-pub(super) struct Columns<T, const L: usize, const WARPS: u32> {
+pub(super) struct Columns<T, const L: usize, const CHUNKS: u32, const WARPS: u32> {
     /// B, at the thread's first row of the next step to fill and its columns.
     b: GlobalPtr<T>,
     /// Rows that are left from that of `b` on; 0 for columns outside.
@@ -18,7 +18,7 @@ pub(super) struct Columns<T, const L: usize, const WARPS: u32> {
     stride_bytes: u32,
 }
 
-impl<T: HalfValue, const L: usize, const WARPS: u32> Columns<T, L, WARPS> {
+impl<T: HalfValue, const L: usize, const CHUNKS: u32, const WARPS: u32> Columns<T, L, CHUNKS, WARPS> {
     /// Rows of a step.
     const K: u32 = CHUNKS * CHUNK;
     const COLUMNS: u32 = 2 * L as u32;

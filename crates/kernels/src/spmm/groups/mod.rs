@@ -6,14 +6,14 @@
 //!        │ 64 × BN│  B  ──────────►  │ B in swizzled panels     │ ──► read by wgmma itself
 //!        └────────┘                  ├──────────────────────────┤
 //!  ┌─────────┐ values and places     │ . 5 . . . 7 . . 2 . . .  │     a consumer warp loads its 16 rows of A
-//!  │ BM × 64 │ ──────────────────►   │ . . . 1 . . . . . . 4 .  │ ──► into registers, as wgmma takes them
+//!  │ 64 × 64 │ ──────────────────►   │ . . . 1 . . . . . . 4 .  │ ──► into registers, as wgmma takes them
 //!  └─────────┘ zeros, then scattered └──────────────────────────┘
 //! ```
 //!
-//! A block owns BM = 64·WM rows and BN columns of C, and walks along K in steps of two chunks of 64 columns. Producer warps
+//! A block owns 64 rows and BN columns of C, and walks along K in steps of two or four chunks of 64 columns. Producer warps
 //! fill stages: A as in [`tiles`](super::tiles), B by asynchronous copies. They work in teams that take stages in turn, so
-//! that each has time for what it waits for. Consumer warpgroups start the products of one chunk while those of the chunk
-//! before still run.
+//! that each has time for what it waits for. The consumers, one warpgroup, start the products of one chunk while those of
+//! the chunk before still run.
 //!
 //! The ring of stages, and what happens to sums that are not finite, are those of [`tiles`](super::tiles).
 mod columns;
@@ -27,32 +27,52 @@ use super::tiles::{Filling, HalfValue, Ring, Rows, TILE_ROW, TileArgs, again, ar
 use super::{Scheme, Tile};
 use crate::{Bounds, IndexType, Kernel};
 
-/// Rows of A and C that a warpgroup multiplies.
-const GROUP_ROWS: u32 = 64;
+/// Rows of A and C that a block, one warpgroup, multiplies.
+const ROWS: u32 = 64;
+/// Consumer warps.
+const CONSUMERS: u32 = 4;
 /// Columns of A in a chunk.
 const CHUNK: u32 = 64;
-/// Chunks of a step: the second's products start while the first's run, and A then lies in other registers.
-const CHUNKS: u32 = 2;
-/// Bytes from one panel of B to the next.
-const PANEL_BYTES: u32 = CHUNKS * CHUNK * 128;
+/// Bytes from one panel of B to the next, where there are two: in steps of two chunks.
+const PANEL_BYTES: u32 = 2 * CHUNK * 128;
 
 /// SpMM by warpgroups for values of `T`.
 ///
-/// - `WM`: consumer warpgroups, along the rows. `L`: half of BN.
+/// - `L`: half of BN. `CHUNKS`: chunks of a step. With more, the pieces of rows are longer, and barriers fewer.
+/// - `PART`: of a step of a row the producers load ahead what one nonzero in so many columns makes. With a larger one, fewer
+///   lanes share a row, which is faster unless the row has more.
 /// - `TEAMS`: teams of producers. `WARPS`: warps of a team. `STAGES`: stages of shared memory.
 #[derive(Debug)]
-pub struct GroupTiles<T, const WM: u32, const L: usize, const TEAMS: u32, const WARPS: u32, const STAGES: u32>(
-    PhantomData<T>,
-);
+pub struct GroupTiles<
+    T,
+    const L: usize,
+    const CHUNKS: u32,
+    const PART: u32,
+    const TEAMS: u32,
+    const WARPS: u32,
+    const STAGES: u32,
+>(PhantomData<T>);
 
-impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS: u32, const STAGES: u32>
-    Kernel for GroupTiles<T, WM, L, TEAMS, WARPS, STAGES>
+impl<
+    T: HalfValue,
+    const L: usize,
+    const CHUNKS: u32,
+    const PART: u32,
+    const TEAMS: u32,
+    const WARPS: u32,
+    const STAGES: u32,
+> Kernel for GroupTiles<T, L, CHUNKS, PART, TEAMS, WARPS, STAGES>
 {
     type Args = TileArgs<T>;
     type Tile = Tile;
 
     const TILE: Tile = {
         assert!(TEAMS > 1, "each team has the time of the others' steps");
+        assert!(CHUNKS.is_multiple_of(2), "A lies in one of two sets of registers, by turns");
+        assert!(
+            L < 64 || CHUNKS == 2,
+            "where B has two panels, they are apart by what a step of two chunks takes"
+        );
         assert!(
             Self::STAGE_BYTES.is_multiple_of(1024),
             "swizzled panels begin at multiples of their pattern"
@@ -63,15 +83,16 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
             value: T::TYPE,
             index: IndexType::U32,
             vector: COPY,
-            block_rows: Self::BM,
+            block_rows: ROWS,
             block_columns: Self::BN,
-            scheme: Scheme::Groups,
+            scheme: Scheme::Groups { chunks: CHUNKS, part: PART },
         }
     };
-    const THREADS: u32 = (Self::CONSUMERS + TEAMS * WARPS) * WARP;
+    const THREADS: u32 = (CONSUMERS + TEAMS * WARPS) * WARP;
     const SHARED_BYTES: u32 = STAGES * Self::STAGE_BYTES;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
     const LETS_NEXT_BEGIN: bool = true;
+    const LOOKS_AHEAD: bool = true;
     const MIN_SM: u32 = 90;
 
     #[inline(always)]
@@ -80,20 +101,21 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
         let args = args.of_product(batch);
         // By way of a shuffle the compiler sees that a warp has one trade.
         let warp = gpu.warp_shuffle_idx(FULL_WARP, gpu.thread_idx_x() / WARP, 0, WARP);
-        let row = gpu.block_idx_x() * Self::BM;
+        let row = gpu.block_idx_x() * ROWS;
         let column = gpu.block_idx_y() * Self::BN;
         let mut sums = [0.0; L];
         // SAFETY: the arguments describe the matrices. Stages are shared as the ring says; each warp stores its own part of
         // C, which lies in it where row and column do.
         unsafe {
-            let is_consumer = warp < Self::CONSUMERS;
+            let is_consumer = warp < CONSUMERS;
             if is_consumer {
+                gpu.wait_for_previous();
                 Self::consume(gpu, &args, warp, &mut sums);
             } else {
-                Self::produce(gpu, &args, warp - Self::CONSUMERS, row, column);
+                Self::produce(gpu, &args, warp - CONSUMERS, row, column);
             }
             if gpu.sync_threads_or(is_consumer && !are_finite(&sums)) {
-                again(gpu, &args, batch, [row, column], [Self::BM, Self::BN]);
+                again(gpu, &args, batch, [row, column], [ROWS, Self::BN]);
             } else if is_consumer {
                 Self::store(gpu, &args, batch, [row + warp * 16, column], &sums);
             }
@@ -101,31 +123,43 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
     }
 }
 
-impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS: u32, const STAGES: u32>
-    Filling for GroupTiles<T, WM, L, TEAMS, WARPS, STAGES>
+impl<
+    T: HalfValue,
+    const L: usize,
+    const CHUNKS: u32,
+    const PART: u32,
+    const TEAMS: u32,
+    const WARPS: u32,
+    const STAGES: u32,
+> Filling for GroupTiles<T, L, CHUNKS, PART, TEAMS, WARPS, STAGES>
 {
-    const ROWS: u32 = Self::BM;
+    const ROWS: u32 = ROWS;
     const TILES: u32 = CHUNKS;
     const WARPS: u32 = WARPS;
+    const PART: u32 = PART;
     const AHEAD: usize = 1;
 }
 
-impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS: u32, const STAGES: u32>
-    GroupTiles<T, WM, L, TEAMS, WARPS, STAGES>
+impl<
+    T: HalfValue,
+    const L: usize,
+    const CHUNKS: u32,
+    const PART: u32,
+    const TEAMS: u32,
+    const WARPS: u32,
+    const STAGES: u32,
+> GroupTiles<T, L, CHUNKS, PART, TEAMS, WARPS, STAGES>
 {
-    const BM: u32 = WM * GROUP_ROWS;
     const BN: u32 = 2 * L as u32;
-    /// Consumer warps.
-    const CONSUMERS: u32 = 4 * WM;
     /// Bytes of B in a stage; A's rows follow.
-    const B_BYTES: u32 = Columns::<T, L, WARPS>::BYTES;
+    const B_BYTES: u32 = Columns::<T, L, CHUNKS, WARPS>::BYTES;
     const STAGE_BYTES: u32 = Self::B_BYTES + Rows::<T, Self>::BYTES;
     /// Bytes of a row of A in a stage.
     const ROW: u32 = Rows::<T, Self>::ROW;
 
     #[inline(always)]
     fn ring(cols: u32) -> Ring<STAGES> {
-        let threads = (Self::CONSUMERS + WARPS) * WARP;
+        let threads = (CONSUMERS + WARPS) * WARP;
         Ring::new(cols.div_ceil(CHUNKS * CHUNK), threads).for_tensor_cores()
     }
 
@@ -137,18 +171,25 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
     unsafe fn produce<G: Gpu>(gpu: G, args: &TileArgs<T>, warp: u32, row: u32, column: u32) {
         let (team, warp) = (warp / WARPS, warp % WARPS);
         let thread = warp * WARP + gpu.lane_id();
-        let mut columns = Columns::<T, L, WARPS>::new(args, thread, team, column);
+        let mut columns = Columns::<T, L, CHUNKS, WARPS>::new(args, thread, team, column);
         let mut ring = Self::ring(args.cols).of_team::<TEAMS>(team);
         // SAFETY: values and rows of B are read where there are some; a stage is filled while it is empty.
         unsafe {
             let mut rows = Rows::<T, Self>::new(gpu, args, warp, team, row);
             rows.look_up(gpu, TEAMS);
+            for stage in ring.stages() {
+                rows.clear(gpu, stage * Self::STAGE_BYTES + Self::B_BYTES);
+            }
+            gpu.wait_for_previous();
             while !ring.is_done() {
                 let loaded = rows.next(gpu);
                 rows.look_up(gpu, TEAMS);
                 ring.wait_empty(gpu);
                 let stage = ring.stage * Self::STAGE_BYTES;
                 columns.fill(gpu, stage, TEAMS);
+                if !ring.is_first() {
+                    rows.clear(gpu, stage + Self::B_BYTES);
+                }
                 rows.fill(gpu, stage + Self::B_BYTES, &loaded);
                 ring.started(gpu);
             }
@@ -156,7 +197,7 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
     }
 
     /// Multiplies all stages, one after the other. While the products of one chunk run, A is loaded for the next, into other
-    /// registers: so a turn of the loop takes both chunks of a step.
+    /// registers: so a turn of the loop takes all chunks of a step.
     ///
     /// # Safety
     /// All of the consumer warpgroup is here.
@@ -175,8 +216,10 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
             Self::start(gpu, ring.stage * Self::STAGE_BYTES, a, 0, sums);
             loop {
                 let stage = ring.stage;
-                Self::start(gpu, stage * Self::STAGE_BYTES, a, 1, sums);
-                gpu.warpgroup_wait::<1, L>(sums);
+                for chunk in 1..CHUNKS {
+                    Self::start(gpu, stage * Self::STAGE_BYTES, a, chunk, sums);
+                    gpu.warpgroup_wait::<1, L>(sums);
+                }
                 ring.next(gpu);
                 if ring.is_done() {
                     return gpu.warpgroup_wait::<0, L>(sums);
@@ -204,7 +247,7 @@ impl<T: HalfValue, const WM: u32, const L: usize, const TEAMS: u32, const WARPS:
             gpu.warpgroup_arrive();
             for (step, x) in x.iter().enumerate() {
                 let step = chunk * (CHUNK / 16) + step as u32;
-                let b = SharedPtr::from_offset(stage + step * Columns::<T, L, WARPS>::STEP_BYTES);
+                let b = SharedPtr::from_offset(stage + step * Columns::<T, L, CHUNKS, WARPS>::STEP_BYTES);
                 T::warpgroup_mma::<G, L, PANEL_BYTES>(gpu, sums, *x, b);
             }
         }

@@ -120,6 +120,7 @@ impl<
     const SHARED_BYTES: u32 = STAGES * Self::STAGE_BYTES;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
     const LETS_NEXT_BEGIN: bool = true;
+    const LOOKS_AHEAD: bool = true;
     const MIN_SM: u32 = 80;
 
     #[inline(always)]
@@ -136,6 +137,7 @@ impl<
             if warp >= Self::CONSUMERS {
                 Self::produce(gpu, &args, row, column);
             } else {
+                gpu.wait_for_previous();
                 Self::consume(gpu, &args, Consumer::of::<WM, WN>(warp), &mut sums);
             }
             join::<G, WK>(gpu, sums.as_flattened_mut(), warp, Self::CONSUMERS);
@@ -167,6 +169,7 @@ impl<
     const ROWS: u32 = Self::BM;
     const TILES: u32 = WK;
     const WARPS: u32 = PRODUCERS;
+    const PART: u32 = 2;
     const AHEAD: usize = 1;
 }
 
@@ -231,11 +234,18 @@ impl<
         unsafe {
             let mut rows = Rows::<T, Self>::new(gpu, args, thread / WARP, team, row);
             rows.look_up(gpu, TEAMS);
+            for stage in ring.stages() {
+                rows.clear(gpu, stage * Self::STAGE_BYTES);
+            }
+            gpu.wait_for_previous();
             let mut loaded = rows.next(gpu);
             rows.look_up(gpu, TEAMS);
             while !ring.is_done() {
                 ring.wait_empty(gpu);
                 Self::fill_b(gpu, args, &source, ring.stage);
+                if !ring.is_first() {
+                    rows.clear(gpu, ring.stage * Self::STAGE_BYTES);
+                }
                 rows.fill(gpu, ring.stage * Self::STAGE_BYTES, &loaded);
                 loaded = rows.next(gpu);
                 rows.look_up(gpu, TEAMS);

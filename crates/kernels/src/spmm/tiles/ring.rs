@@ -50,6 +50,19 @@ impl<const STAGES: u32> Ring<STAGES> {
         self.step >= self.steps
     }
 
+    /// The stages that this side will use, in their order: for what can be done to them before the first step.
+    #[inline(always)]
+    pub(in crate::spmm) fn stages(&self) -> impl Iterator<Item = u32> {
+        let used = if self.steps < STAGES { self.steps } else { STAGES };
+        (self.stage..used).step_by(self.stride as usize)
+    }
+
+    /// Whether the stage is filled for the first time.
+    #[inline(always)]
+    pub(in crate::spmm) fn is_first(&self) -> bool {
+        self.step < STAGES
+    }
+
     #[inline(always)]
     fn advance(&mut self) {
         let stage = self.stage + self.stride;
@@ -60,7 +73,7 @@ impl<const STAGES: u32> Ring<STAGES> {
     /// A producer waits until the stage may be written.
     #[inline(always)]
     pub(in crate::spmm) fn wait_empty<G: Gpu>(&self, gpu: G) {
-        if self.step >= STAGES {
+        if !self.is_first() {
             gpu.barrier_sync(1 + STAGES + self.stage, self.threads);
         }
     }

@@ -24,8 +24,9 @@ pub(in crate::spmm) trait Filling {
     const TILES: u32;
     /// Warps that fill a stage.
     const WARPS: u32;
-    /// Pieces of a row that a lane loads ahead, 1 or 2: rows half of whose columns, or all, are nonzeros. What a fuller row
-    /// has comes late.
+    /// The part of a row that its lanes load at once: all nonzeros where one column in `PART` is one.
+    const PART: u32;
+    /// Pieces of a row that a lane loads ahead, 1 or 2: one part of the row, or two. What a fuller row has comes late.
     const AHEAD: usize;
 }
 
@@ -120,10 +121,10 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     const OWN: u32 = F::ROWS / F::WARPS;
     /// Chunks of 32 columns in a step.
     const CHUNKS: u32 = F::TILES * T::COLUMNS / RowMask::COLUMNS;
-    /// Lanes that share a row: enough for one half of whose columns are nonzeros.
+    /// Lanes that share a row: enough for its part, and for all lanes to have a row.
     const LANES: u32 = {
-        let (lanes, most) = (F::TILES * T::COLUMNS / T::PIECE / 2, WARP / Self::OWN);
-        if lanes > most { lanes } else { most }
+        let (lanes, least) = (F::TILES * T::COLUMNS / T::PIECE / F::PART, WARP / Self::OWN);
+        if lanes > least { lanes } else { least }
     };
     /// Rows that a warp works on at once.
     const AT_ONCE: u32 = {
@@ -242,22 +243,31 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
         }
     }
 
-    /// Fills the warp's rows of a stage, whose part of A is at `a`. The whole warp comes here.
+    /// Clears the warp's rows of a stage, whose part of A is at `a`. The whole warp comes here.
     ///
     /// # Safety
     /// The stage is empty.
     #[inline(always)]
-    pub(in crate::spmm) unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &Loaded) {
-        // SAFETY: the rows are this warp's in the stage; it clears them before it puts values there.
-        unsafe {
-            let own = SharedPtr::<u32>::from_offset(a + self.own);
-            let pieces = Self::OWN * Self::ROW / 16;
-            for i in 0..pieces.div_ceil(WARP) {
-                if pieces.is_multiple_of(WARP) || gpu.lane_id() < pieces {
-                    gpu.shared_store(own.add(i * WARP * 4), [0u32; 4]);
-                }
+    pub(in crate::spmm) unsafe fn clear<G: Gpu>(&self, gpu: G, a: u32) {
+        let own = SharedPtr::<u32>::from_offset(a + self.own);
+        let pieces = Self::OWN * Self::ROW / 16;
+        for i in 0..pieces.div_ceil(WARP) {
+            if pieces.is_multiple_of(WARP) || gpu.lane_id() < pieces {
+                // SAFETY: the rows are this warp's in the stage.
+                unsafe { gpu.shared_store(own.add(i * WARP * 4), [0u32; 4]) };
             }
-            gpu.sync_warp(FULL_WARP);
+        }
+        gpu.sync_warp(FULL_WARP);
+    }
+
+    /// Fills the warp's rows of a stage, whose part of A is at `a`. The whole warp comes here.
+    ///
+    /// # Safety
+    /// The warp has [cleared](Self::clear) them.
+    #[inline(always)]
+    pub(in crate::spmm) unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &Loaded) {
+        // SAFETY: the rows are this warp's in the stage.
+        unsafe {
             for ahead in 0..F::AHEAD {
                 let mut is_more = false;
                 for round in 0..Self::OWN / Self::AT_ONCE {

@@ -174,19 +174,30 @@ fn unload(module: CUmodule) {
 mod tests {
     use super::*;
 
-    /// Launched early, a kernel that did anything before it waits would meet the one before still at work.
+    /// Launched early, a kernel that did anything before it waits would meet the one before still at work. Those that look
+    /// ahead may read the pattern: three numbers for where a tile's values are.
     #[test]
     fn kernels_that_wait_touch_no_memory_before() {
-        let mut waiting = 0;
+        let mut waiting = [0, 0];
         for &(name, _, target, packed) in EMBEDDED {
             let ptx = unpack(packed).unwrap();
             let Some(wait) = ptx.find(WAIT) else { continue };
-            let accesses = ["ld.global", "st.global", "ld.shared", "st.shared", "atom.", "red.", "cp.async"];
-            for access in accesses {
-                assert!(ptx.find(access).is_none_or(|at| wait < at), "{name}, {target}: `{access}` first");
+            let before = &ptx[..wait];
+            let looks_ahead =
+                ["_split_", "_tf32_", "_tile_", "_group_"].iter().any(|kind| name.contains(kind));
+            let readonly = before.matches("ld.global.nc.").count();
+            let allowed = if looks_ahead { readonly.min(3) } else { 0 };
+            for access in ["ld.global", "st.global", "ld.shared", "atom.", "red.", "cp.async"] {
+                let found = before.matches(access).count();
+                let allowed = if access == "ld.global" { allowed } else { 0 };
+                assert!(found <= allowed, "{name}, {target}: `{access}` {found} times before it waits");
             }
-            waiting += 1;
+            assert!(
+                looks_ahead || !before.contains("st.shared"),
+                "{name}, {target}: `st.shared` before it waits"
+            );
+            waiting[usize::from(looks_ahead)] += 1;
         }
-        assert!(waiting > 0, "no kernel waits, and so none begins early");
+        assert!(!waiting.contains(&0), "{waiting:?}: kernels that only wait, and those that look ahead");
     }
 }

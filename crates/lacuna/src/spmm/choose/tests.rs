@@ -163,7 +163,7 @@ fn arithmetics(problem: &Problem) -> [Vec<Arithmetic>; 2] {
     let mut found = [vec![], vec![]];
     for Choice { tile: Tile { scheme, .. }, .. } in choose(problem) {
         if let Some(arithmetic) = scheme.arithmetic() {
-            let found = &mut found[usize::from(matches!(scheme, Scheme::Groups))];
+            let found = &mut found[usize::from(matches!(scheme, Scheme::Groups { .. }))];
             if !found.contains(&arithmetic) {
                 found.push(arithmetic);
             }
@@ -211,8 +211,8 @@ fn tiles_and_warpgroups_of_one_size_are_told_apart() {
     let problem = Problem { value: ValueType::F16, ..problem(8192, 8192 * 512, 128, 8) };
     let (rows, columns, slices) = (64, 128, 1);
     let tiles = find(&problem, SpmmAlgorithm::Tiles { rows, columns, slices }).unwrap();
-    let groups = find(&problem, SpmmAlgorithm::Groups { rows, columns }).unwrap();
-    assert_eq!((tiles.entry, groups.entry), ("spmm_f16_tile_64x128_k1", "spmm_f16_group_64x128"));
+    let groups = find(&problem, SpmmAlgorithm::Groups { rows, columns, part: 2 }).unwrap();
+    assert_eq!((tiles.entry, groups.entry), ("spmm_f16_tile_64x128_k1", "spmm_f16_group_64x128_p2"));
     assert_eq!(find(&Problem { sm: 100, ..problem }, groups.algorithm), None);
 }
 

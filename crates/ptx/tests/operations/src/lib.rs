@@ -31,6 +31,8 @@ entries! {
     barriers: threads::barriers;
     named_barriers: threads::named_barriers;
     fence: threads::fence;
+    #[cfg(lacuna_sm = "90")]
+    wait: threads::wait;
     shuffles: warps::shuffles;
     votes: warps::votes;
     copies_global: copies::all::<copies::Global, Ptx>;

@@ -1,6 +1,7 @@
 //! Every class of finding: found where it is, silent where it is not.
 mod barriers;
 mod copies;
+mod early;
 mod handover;
 mod memory;
 mod named;

@@ -1,0 +1,77 @@
+//! What kernels cost that fill tiles and multiply them.
+use lacuna_kernels::spmm::{Arithmetic, RowMask, Tile};
+
+use super::choose::Problem;
+use super::cost::mean_length;
+
+/// The constants of such kernels: see those of tiles and of warpgroups in [`CostModel`](super::CostModel).
+pub(super) struct Blocks {
+    pub(super) start: f64,
+    pub(super) step: f64,
+    pub(super) product: f64,
+    pub(super) row: f64,
+    pub(super) nonzero: f64,
+    pub(super) piece: f64,
+    pub(super) late: f64,
+    pub(super) line: f64,
+    pub(super) scale: f64,
+    pub(super) not_hidden: f64,
+    pub(super) joining: f64,
+}
+
+/// A step along K.
+pub(super) struct Step {
+    /// Chunks of 32 columns of A.
+    pub(super) chunks: u32,
+    /// Parts of it, which different warps multiply.
+    pub(super) slices: u32,
+    /// What is multiplied.
+    pub(super) arithmetic: Arithmetic,
+    /// Of a row is loaded ahead what one nonzero in so many columns makes, where that is told apart.
+    pub(super) part: Option<u32>,
+}
+
+/// Values that an average row's pieces of 16 bytes begin early: 16-bit values, any start.
+const EARLY: f64 = 3.5;
+/// By how many deviations from the mean the fullest row is that a warp has to wait for.
+const FULLEST: f64 = 2.0;
+
+impl Blocks {
+    /// Cycles of such a kernel: each multiprocessor takes its blocks one after the other, and a block its steps; a step
+    /// takes what its products or its filling take, and a part of the smaller.
+    pub(super) fn cost(&self, problem: &Problem, tile: &Tile, step: &Step) -> f64 {
+        let [rows, columns, slices] = [tile.block_rows, tile.block_columns, step.slices].map(f64::from);
+        let count = |whole: usize, part: f64| (whole as f64 / part).ceil();
+        let blocks = count(problem.rows, rows) * count(problem.n, columns) * problem.batch as f64;
+        let rounds = (blocks / f64::from(problem.multiprocessors)).ceil();
+        let joining = self.joining * (slices - 1.0);
+        let chunks = f64::from(step.chunks);
+        let step_columns = chunks * f64::from(RowMask::COLUMNS);
+        let steps = count(problem.cols, step_columns);
+
+        let products = match step.arithmetic {
+            Arithmetic::Half => 0.5,
+            Arithmetic::Split => 2.0,
+            Arithmetic::Tf32 => 1.0,
+        };
+        let pieces = chunks * (rows / 8.0) * (columns / 16.0) * 4.0;
+        let multiplying = self.product * products * pieces;
+        let line_bytes = step_columns * columns * f64::from(problem.value.bytes());
+        let row_nonzeros = mean_length(problem) / steps.max(1.0);
+        let filling = self.row * chunks * rows
+            + self.nonzero * rows * row_nonzeros
+            + self.line * line_bytes / 128.0
+            + step.part.map_or(0.0, |part| self.ahead(problem, rows, step_columns, f64::from(part)));
+        let step = multiplying.max(filling) + self.not_hidden * multiplying.min(filling) + self.step;
+        self.scale * rounds * (self.start + steps * step + joining)
+    }
+
+    /// Cycles for the part of each row that is loaded ahead, and for what the fullest rows have beyond that.
+    fn ahead(&self, problem: &Problem, rows: f64, columns: f64, part: f64) -> f64 {
+        let ahead = columns / part;
+        let density = (mean_length(problem) / problem.cols.max(1) as f64).min(1.0);
+        let fullest = columns * density + FULLEST * (columns * density * (1.0 - density)).sqrt();
+        let pieces = rows * ahead * f64::from(problem.value.bytes()) / 16.0;
+        self.piece * pieces + self.late * (fullest + EARLY - ahead).max(0.0)
+    }
+}
