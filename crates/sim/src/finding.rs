@@ -79,8 +79,8 @@ pub enum FindingKind {
     SumsInFlight,
     /// A thread exited before it waited for its warpgroup's products.
     ProductNotWaited,
-    /// An access to global memory, other than a read-only load, by a thread that has not waited for the launch before, of a kernel
-    /// that does so itself.
+    /// An access to global memory by a thread that has not waited for the launch before, of a kernel that does so itself. It may
+    /// read, by read-only loads, what no launch has written since the host last [waited](crate::Simulator::synchronize).
     TooEarly,
     /// An argument that the operation does not accept.
     BadArgument,

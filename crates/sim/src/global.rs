@@ -106,17 +106,23 @@ pub(crate) struct GlobalAccess {
     pub(crate) element: u32,
 }
 
+/// Whether a thread may do this before it has waited for the launch before: read what no launch has written since the host
+/// last waited.
+fn may_be_early(operation: Operation, view: &View) -> bool {
+    operation == Operation::ReadonlyLoad && !view.allocation.is_unsettled()
+}
+
 impl<'l> Worker<'l> {
     /// Counts an access and finds its buffer; reports it where it may not happen.
     #[inline]
     fn locate(&mut self, access: &GlobalAccess) -> (SiteId, Option<(&'l View, u64)>) {
         let GlobalAccess { thread, address, bytes, .. } = *access;
         let site = self.step(thread, access.caller, access.operation);
-        if !self.waited[thread as usize] && access.operation != Operation::ReadonlyLoad {
-            self.report_at(FindingKind::TooEarly, site, access, None);
-        }
         let kind = match self.global.view(self.launch, address) {
             Some(view) => {
+                if !self.waited[thread as usize] && !may_be_early(access.operation, view) {
+                    self.report_at(FindingKind::TooEarly, site, access, None);
+                }
                 let offset = address - view.allocation.base;
                 if !address.is_multiple_of(u64::from(bytes)) {
                     FindingKind::Misaligned
@@ -206,6 +212,7 @@ impl<'l> Worker<'l> {
     pub(crate) fn global_store(&mut self, access: GlobalAccess, value: Words) {
         let (site, Some((view, offset))) = self.locate(&access) else { return };
         self.order(&access, site, (view, offset), Access::Write);
+        view.allocation.unsettle();
         view.allocation.storage.store(offset, access.bytes, value);
     }
 
@@ -222,6 +229,7 @@ impl<'l> Worker<'l> {
             self.report_at(FindingKind::Uninitialised, site, &access, None);
         }
         self.order(&access, site, (view, offset), Access::Atomic);
+        view.allocation.unsettle();
         let old = self.hand_over(access.thread, access.address, || {
             storage.update(offset, access.bytes, |old| {
                 let [old] = from_words::<T, 1>([old, 0]);

@@ -1,6 +1,8 @@
 //! The device's memory: where allocations lie, and what is alive.
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::storage::Storage;
 
@@ -69,9 +71,23 @@ pub(crate) struct Allocation {
     pub(crate) base: u64,
     pub(crate) name: Arc<str>,
     pub(crate) storage: Storage,
+    /// Whether something in a stream has written it since the host last waited for the device.
+    unsettled: AtomicBool,
 }
 
 impl Allocation {
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.unsettled.load(Relaxed)
+    }
+    pub(crate) fn unsettle(&self) {
+        // Mostly it is so already, and threads that only read do not disturb each other.
+        if !self.is_unsettled() {
+            self.unsettled.store(true, Relaxed);
+        }
+    }
+    pub(crate) fn settle(&self) {
+        self.unsettled.store(false, Relaxed);
+    }
     pub(crate) fn len(&self) -> u64 {
         self.storage.len()
     }
@@ -129,7 +145,8 @@ impl Memory {
         self.created += 1;
         self.used += bytes;
         self.freed.remove(&base);
-        self.live.insert(base, Arc::new(Allocation { base, name, storage }));
+        self.live
+            .insert(base, Arc::new(Allocation { base, name, storage, unsettled: AtomicBool::new(false) }));
         Ok(base)
     }
 

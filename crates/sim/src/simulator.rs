@@ -146,6 +146,14 @@ impl Simulator {
         Ok(())
     }
 
+    /// Says that the host has waited for all launches and copies so far: from now on kernels that look ahead may read what these
+    /// have written.
+    pub fn synchronize(&self) {
+        for allocation in self.memory().snapshot() {
+            allocation.settle();
+        }
+    }
+
     /// Copies `bytes` bytes within device memory, as if through a third place. They count as written afterwards.
     ///
     /// # Errors
@@ -163,6 +171,7 @@ impl Simulator {
             source.storage.read(source_offset + start, through);
             target.storage.write(target_offset + start, through);
         }
+        target.unsettle();
         Ok(())
     }
 

@@ -66,9 +66,11 @@ impl Backend for SimulatorDevice {
         debug_assert!(freed.is_ok(), "a buffer frees what it allocated");
     }
     fn upload(&self, to: u64, from: &[u8]) -> Result<()> {
+        self.shared.simulator.synchronize();
         Ok(self.shared.simulator.write(to, from)?)
     }
     fn download(&self, from: u64, to: &mut [u8]) -> Result<()> {
+        self.shared.simulator.synchronize();
         Ok(self.shared.simulator.read(from, to)?)
     }
     fn fill_zero(&self, address: u64, bytes: usize) -> Result<()> {
@@ -105,6 +107,7 @@ impl BackendStream for SimulatorStream {
         Ok(self.shared.simulator.copy(to, from, bytes as u64)?)
     }
     fn synchronize(&self) -> Result<()> {
+        self.shared.simulator.synchronize();
         Ok(())
     }
     fn event(&self) -> Result<Box<dyn BackendEvent>> {

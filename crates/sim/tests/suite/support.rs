@@ -15,9 +15,16 @@ pub(crate) struct Args {
     pub(crate) fault: bool,
 }
 
-/// Defines a kernel: `kernel!(Name, threads, shared bytes, |gpu, args| body);`
+/// Defines a kernel: `kernel!(Name, threads, shared bytes, |gpu, args| body);` with `looks_ahead` before the body for one that
+/// waits by itself for the launch before it.
 macro_rules! kernel {
     ($name:ident, $threads:expr, $shared:expr, |$gpu:ident, $args:ident| $body:block) => {
+        $crate::support::kernel!(@ $name, $threads, $shared, false, |$gpu, $args| $body);
+    };
+    ($name:ident, $threads:expr, $shared:expr, looks_ahead, |$gpu:ident, $args:ident| $body:block) => {
+        $crate::support::kernel!(@ $name, $threads, $shared, true, |$gpu, $args| $body);
+    };
+    (@ $name:ident, $threads:expr, $shared:expr, $looks_ahead:expr, |$gpu:ident, $args:ident| $body:block) => {
         struct $name;
         impl lacuna_kernels::Kernel for $name {
             type Args = $crate::support::Args;
@@ -25,6 +32,7 @@ macro_rules! kernel {
             const TILE: () = ();
             const THREADS: u32 = $threads;
             const SHARED_BYTES: u32 = $shared;
+            const LOOKS_AHEAD: bool = $looks_ahead;
             unsafe fn run<G: lacuna_gpu::Gpu>($gpu: G, $args: Self::Args) {
                 // Not every body needs it.
                 #[allow(unused_unsafe)]

@@ -1,36 +1,20 @@
 //! Kernels that look ahead before they wait for the launch before them.
-use lacuna_gpu::Gpu;
-use lacuna_kernels::Kernel;
+use lacuna_gpu::GlobalPtr;
 use lacuna_sim::FindingKind::TooEarly;
 
-use crate::support::{Args, Bench, blamed, line};
+use crate::support::{Bench, blamed, kernel, line};
 
 const FILE: &str = include_str!("early.rs");
 
-/// Reads its input before it waits, which it may, and writes its output; for the fault it writes before.
-struct LooksAhead;
-
-impl Kernel for LooksAhead {
-    type Args = Args;
-    type Tile = ();
-    const TILE: () = ();
-    const THREADS: u32 = 32;
-    const SHARED_BYTES: u32 = 0;
-    const LOOKS_AHEAD: bool = true;
-
-    unsafe fn run<G: Gpu>(gpu: G, args: Args) {
-        let index = gpu.thread_idx_x() as usize;
-        // SAFETY: the simulator checks every access.
-        unsafe {
-            let [value] = gpu.load_readonly::<u32, 1>(args.input.add(index));
-            if args.fault {
-                gpu.store(args.output.add(index), [value]); // blame: early
-            }
-            gpu.wait_for_previous();
-            gpu.store(args.output.add(index), [value]);
-        }
+kernel!(LooksAhead, 32, 0, looks_ahead, |gpu, args| {
+    let index = gpu.thread_idx_x() as usize;
+    let [value] = gpu.load_readonly::<u32, 1>(args.input.add(index));
+    if args.fault {
+        gpu.store(args.output.add(index), [value]); // blame: early
     }
-}
+    gpu.wait_for_previous();
+    gpu.store(args.output.add(index), [value]);
+});
 
 #[test]
 fn a_store_before_the_wait() {
@@ -39,30 +23,45 @@ fn a_store_before_the_wait() {
     assert_eq!(finding.count, 32);
 }
 
-/// As [`LooksAhead`], but its second half never waits.
-struct NeverWaits;
-
-impl Kernel for NeverWaits {
-    type Args = Args;
-    type Tile = ();
-    const TILE: () = ();
-    const THREADS: u32 = 32;
-    const SHARED_BYTES: u32 = 0;
-    const LOOKS_AHEAD: bool = true;
-
-    unsafe fn run<G: Gpu>(gpu: G, args: Args) {
-        let index = gpu.thread_idx_x();
-        if index < 16 || !args.fault {
-            gpu.wait_for_previous();
-        }
-        // SAFETY: the simulator checks every access.
-        unsafe { gpu.store(args.output.add(index as usize), [index]) }; // blame: never waited
+kernel!(NeverWaits, 32, 0, looks_ahead, |gpu, args| {
+    let index = gpu.thread_idx_x();
+    if index < 16 || !args.fault {
+        gpu.wait_for_previous();
     }
-}
+    gpu.store(args.output.add(index as usize), [index]); // blame: never waited
+});
 
 #[test]
 fn a_store_of_threads_that_never_wait() {
     let finding = Bench::new().fault::<NeverWaits>(1);
     assert_eq!((finding.kind, blamed(&finding)), (TooEarly, line(FILE, "never waited")));
     assert_eq!((finding.thread, finding.count), (Some(16), 16));
+}
+
+// Writes its output; for the fault it reads, before it waits, what the launch before wrote.
+kernel!(ReadsAhead, 32, 0, looks_ahead, |gpu, args| {
+    let index = gpu.thread_idx_x() as usize;
+    if args.fault {
+        gpu.load_readonly::<u32, 1>(GlobalPtr::from_address(args.output.add(index).address())); // blame: ahead
+    }
+    gpu.wait_for_previous();
+    if !args.fault {
+        gpu.store(args.output.add(index), [1]);
+    }
+});
+
+#[test]
+fn a_load_of_what_the_launch_before_wrote() {
+    let finding = Bench::new().fault::<ReadsAhead>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (TooEarly, line(FILE, "ahead")));
+    assert_eq!(finding.count, 32);
+}
+
+#[test]
+fn what_the_host_has_waited_for_may_be_read_ahead() {
+    let mut bench = Bench::new();
+    bench.run::<ReadsAhead>(1);
+    bench.simulator.synchronize();
+    bench.args.fault = true;
+    bench.run::<ReadsAhead>(1);
 }
