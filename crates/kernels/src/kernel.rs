@@ -25,7 +25,8 @@ pub trait Kernel: 'static {
     const LETS_NEXT_BEGIN: bool = false;
 
     /// Whether it waits by itself ([`Gpu::wait_for_previous`]) for the launch before it in the stream, and its entry point does
-    /// not. Before it waits it may read what nothing in a stream ever writes while plans use it, the pattern, and may write nothing.
+    /// not. Before it waits it may read what nothing in a stream ever writes while plans use it, the pattern, and may
+    /// write shared memory only.
     const LOOKS_AHEAD: bool = false;
 
     /// The body, run by every thread of the grid.

@@ -125,8 +125,8 @@ impl<
     const ROWS: u32 = Self::BM;
     const TILES: u32 = WK;
     const WARPS: u32 = PRODUCERS;
-    // A team by itself has no other's time for what comes late, and with wide tiles registers for more.
     const PART: u32 = 2;
+    // A team by itself has no other's time for what comes late, and with wide tiles registers for more.
     const AHEAD: usize = if TEAMS == 1 && Self::BN >= 64 { 2 } else { 1 };
 }
 

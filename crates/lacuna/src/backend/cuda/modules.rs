@@ -175,7 +175,8 @@ mod tests {
     use super::*;
 
     /// Launched early, a kernel that did anything before it waits would meet the one before still at work. Those that look
-    /// ahead may read the pattern: three numbers for where a tile's values are.
+    /// ahead may read the pattern: three numbers for where a tile's values are. This goes by the order of the text; the simulator
+    /// finds what threads do too early.
     #[test]
     fn kernels_that_wait_touch_no_memory_before() {
         let mut waiting = [0, 0];
@@ -183,19 +184,20 @@ mod tests {
             let ptx = unpack(packed).unwrap();
             let Some(wait) = ptx.find(WAIT) else { continue };
             let before = &ptx[..wait];
-            let looks_ahead =
-                ["_split_", "_tf32_", "_tile_", "_group_"].iter().any(|kind| name.contains(kind));
-            let readonly = before.matches("ld.global.nc.").count();
-            let allowed = if looks_ahead { readonly.min(3) } else { 0 };
-            for access in ["ld.global", "st.global", "ld.shared", "atom.", "red.", "cp.async"] {
+            let is_tile = ["_split_", "_tf32_", "_tile_", "_group_"].iter().any(|kind| name.contains(kind));
+            let looks_ahead = name.starts_with("spmm_") && is_tile;
+            for access in ["ld.global", "st.global", "ld.shared", "st.shared", "atom.", "\tred.", "cp.async"]
+            {
                 let found = before.matches(access).count();
-                let allowed = if access == "ld.global" { allowed } else { 0 };
-                assert!(found <= allowed, "{name}, {target}: `{access}` {found} times before it waits");
+                let is_allowed = match access {
+                    "ld.global" => found <= 3 && found == before.matches("ld.global.nc.").count(),
+                    _ => access == "st.shared",
+                };
+                assert!(
+                    found == 0 || looks_ahead && is_allowed,
+                    "{name}, {target}: `{access}` {found} times before it waits"
+                );
             }
-            assert!(
-                looks_ahead || !before.contains("st.shared"),
-                "{name}, {target}: `st.shared` before it waits"
-            );
             waiting[usize::from(looks_ahead)] += 1;
         }
         assert!(!waiting.contains(&0), "{waiting:?}: kernels that only wait, and those that look ahead");
