@@ -22,6 +22,7 @@ fn ptx() -> Result<(), Box<dyn std::error::Error>> {
             Some(LaunchBounds {
                 max_threads,
                 min_blocks,
+                cluster: entry.cluster,
                 threads: entry.threads,
                 shared_bytes: entry.shared_bytes,
             })

@@ -106,6 +106,7 @@ fn launch_bounds(entry: &str) -> Option<LaunchBounds> {
     entries::all().find(|listed| listed.name == entry).map(|listed| LaunchBounds {
         max_threads: listed.bounds.max_threads,
         min_blocks: listed.bounds.min_blocks,
+        cluster: listed.cluster,
         threads: listed.threads,
         shared_bytes: listed.shared_bytes,
     })

@@ -60,6 +60,13 @@ pub trait Gpu: Copy {
     /// done is ordered before what the waiting threads do next.
     #[track_caller]
     fn barrier_arrive(self, id: u32, threads: u32);
+    /// Comes to the barrier of the blocks of a cluster, and goes on at once; [`cluster_wait`](Gpu::cluster_wait) follows. Every
+    /// thread of the cluster that has not exited comes, in whole warps. sm_90a.
+    #[track_caller]
+    fn cluster_arrive(self);
+    /// Waits until all threads of the cluster have come; orders memory among them. sm_90a.
+    #[track_caller]
+    fn cluster_wait(self);
     /// Waits until the lanes of `mask` are here; orders memory among them.
     #[track_caller]
     fn sync_warp(self, mask: u32);
@@ -131,6 +138,14 @@ pub trait Gpu: Copy {
     /// See the trait.
     #[track_caller]
     unsafe fn shared_store<T: Scalar, const N: usize>(self, to: SharedPtr<T>, value: [T; N]);
+
+    /// Writes the shared memory of block `block` of the cluster. It may be read there after a barrier of the cluster, and another
+    /// stands between the block's own use of that place before and this. sm_90a.
+    ///
+    /// # Safety
+    /// See the trait, for the place in that block, which has begun: a barrier of the cluster tells that, and it has not ended.
+    #[track_caller]
+    unsafe fn cluster_store<T: Scalar, const N: usize>(self, block: u32, to: SharedPtr<T>, value: [T; N]);
 
     /// Waits until the launch before this one in the stream has ended and what it wrote is there. A kernel that says so
     /// (`LOOKS_AHEAD`) calls it once, in each thread that does anything after it; for the others it is done before they begin.

@@ -19,6 +19,10 @@ pub trait Kernel: 'static {
     /// Lowest target that can run it, as in `sm_70`; 90 stands for `sm_90a`, which is also the highest ([`runs_on`]).
     const MIN_SM: u32 = 70;
 
+    /// Blocks of a cluster, neighbours along x, 1 to 8: they run at the same time, and reach each other's shared memory. The grid's
+    /// x is a multiple of it. More than 1 needs `sm_90a`.
+    const CLUSTER: u32 = 1;
+
     /// Whether the next launch may place its blocks while these run, where the GPU can (compute capability 9.0). It hides more
     /// of the next one's start. It is for kernels of which a block fills a multiprocessor: beside smaller ones the next
     /// blocks would crowd where there happens to be room, and stay there.
@@ -65,6 +69,8 @@ pub struct Entry<Tile> {
     pub shared_bytes: u32,
     /// What ptxas may rely on.
     pub bounds: Bounds,
+    /// Blocks of a cluster.
+    pub cluster: u32,
     /// Lowest target that can run it, as in `sm_70`; see [`runs_on`](Entry::runs_on).
     pub min_sm: u32,
     /// The constants of the kernel.
@@ -79,6 +85,7 @@ impl<Tile: Copy> Entry<Tile> {
             threads: K::THREADS,
             shared_bytes: K::SHARED_BYTES,
             bounds: K::BOUNDS,
+            cluster: K::CLUSTER,
             min_sm: K::MIN_SM,
             tile: K::TILE,
         }
@@ -96,6 +103,7 @@ impl<Tile: Copy> Entry<Tile> {
             threads: self.threads,
             shared_bytes: self.shared_bytes,
             bounds: self.bounds,
+            cluster: self.cluster,
             min_sm: self.min_sm,
             tile: (),
         }

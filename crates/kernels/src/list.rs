@@ -267,35 +267,59 @@ macro_rules! for_each_kernel {
                 #[cfg(lacuna_sm = "80")]
                 spmm_bf16_tile_8x32_k4: $crate::spmm::HalfTiles<$crate::Bf16, 1, 2, 1, 1, 4, 1, 8, 4>;
 
-                // Rows and columns of a tile, and the part of a row that is loaded ahead: see spmm/groups/mod.rs.
+                // Rows and columns of a tile, the part of a row that is loaded ahead, and blocks that share a tile: see spmm/groups/mod.rs.
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x128_p2: $crate::spmm::GroupTiles<$crate::F16, 64, 2, 2, 4, 2, 4>;
+                spmm_f16_group_64x128_p2: $crate::spmm::GroupTiles<$crate::F16, 64, 2, 2, 4, 2, 4, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x128_p4: $crate::spmm::GroupTiles<$crate::F16, 64, 2, 4, 4, 2, 4>;
+                spmm_f16_group_64x128_p2_b2: $crate::spmm::GroupTiles<$crate::F16, 64, 2, 2, 4, 2, 4, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x64_p2: $crate::spmm::GroupTiles<$crate::F16, 32, 2, 2, 6, 2, 6>;
+                spmm_f16_group_64x128_p4: $crate::spmm::GroupTiles<$crate::F16, 64, 2, 4, 4, 2, 4, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x64_p4: $crate::spmm::GroupTiles<$crate::F16, 32, 4, 4, 3, 4, 3>;
+                spmm_f16_group_64x128_p4_b2: $crate::spmm::GroupTiles<$crate::F16, 64, 2, 4, 4, 2, 4, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x32_p2: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 2, 4, 4, 4>;
+                spmm_f16_group_64x64_p2: $crate::spmm::GroupTiles<$crate::F16, 32, 2, 2, 6, 2, 6, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x32_p4: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 4, 2, 4, 4>;
+                spmm_f16_group_64x64_p2_b2: $crate::spmm::GroupTiles<$crate::F16, 32, 2, 2, 6, 2, 6, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x32_p8: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 8, 4, 2, 4>;
+                spmm_f16_group_64x64_p4: $crate::spmm::GroupTiles<$crate::F16, 32, 4, 4, 3, 4, 3, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x128_p2: $crate::spmm::GroupTiles<$crate::Bf16, 64, 2, 2, 4, 2, 4>;
+                spmm_f16_group_64x64_p4_b2: $crate::spmm::GroupTiles<$crate::F16, 32, 4, 4, 3, 4, 3, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x128_p4: $crate::spmm::GroupTiles<$crate::Bf16, 64, 2, 4, 4, 2, 4>;
+                spmm_f16_group_64x32_p2: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 2, 4, 4, 4, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x64_p2: $crate::spmm::GroupTiles<$crate::Bf16, 32, 2, 2, 6, 2, 6>;
+                spmm_f16_group_64x32_p2_b2: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 2, 4, 4, 4, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x64_p4: $crate::spmm::GroupTiles<$crate::Bf16, 32, 4, 4, 3, 4, 3>;
+                spmm_f16_group_64x32_p4: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 4, 2, 4, 4, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x32_p2: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 2, 4, 4, 4>;
+                spmm_f16_group_64x32_p4_b2: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 4, 2, 4, 4, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x32_p4: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 4, 2, 4, 4>;
+                spmm_f16_group_64x32_p8: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 8, 4, 2, 4, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x32_p8: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 8, 4, 2, 4>;
+                spmm_bf16_group_64x128_p2: $crate::spmm::GroupTiles<$crate::Bf16, 64, 2, 2, 4, 2, 4, 1>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x128_p2_b2: $crate::spmm::GroupTiles<$crate::Bf16, 64, 2, 2, 4, 2, 4, 2>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x128_p4: $crate::spmm::GroupTiles<$crate::Bf16, 64, 2, 4, 4, 2, 4, 1>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x128_p4_b2: $crate::spmm::GroupTiles<$crate::Bf16, 64, 2, 4, 4, 2, 4, 2>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x64_p2: $crate::spmm::GroupTiles<$crate::Bf16, 32, 2, 2, 6, 2, 6, 1>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x64_p2_b2: $crate::spmm::GroupTiles<$crate::Bf16, 32, 2, 2, 6, 2, 6, 2>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x64_p4: $crate::spmm::GroupTiles<$crate::Bf16, 32, 4, 4, 3, 4, 3, 1>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x64_p4_b2: $crate::spmm::GroupTiles<$crate::Bf16, 32, 4, 4, 3, 4, 3, 2>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x32_p2: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 2, 4, 4, 4, 1>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x32_p2_b2: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 2, 4, 4, 4, 2>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x32_p4: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 4, 2, 4, 4, 1>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x32_p4_b2: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 4, 2, 4, 4, 2>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_group_64x32_p8: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 8, 4, 2, 4, 1>;
             }
             softmax {
                 // Type of values, lanes a row, warps a block; values of a chunk, chunks of a lane: see softmax/forward.rs.

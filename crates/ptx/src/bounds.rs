@@ -8,6 +8,8 @@ pub struct LaunchBounds {
     pub max_threads: u32,
     /// Blocks that must fit on an SM together; 0 asks for nothing.
     pub min_blocks: u32,
+    /// Blocks of a cluster along x; with more than 1, as every launch is then made of them, the entry says so.
+    pub cluster: u32,
     /// Threads of a block as it is launched. Not written into the PTX; the occupancy counts it.
     pub threads: u32,
     /// Bytes of dynamic shared memory of a block. Not written into the PTX; the occupancy counts it.
@@ -17,7 +19,7 @@ pub struct LaunchBounds {
 impl LaunchBounds {
     /// Blocks of up to so many threads, and nothing else.
     pub const fn threads(max_threads: u32) -> Self {
-        Self { max_threads, min_blocks: 0, threads: max_threads, shared_bytes: 0 }
+        Self { max_threads, min_blocks: 0, cluster: 1, threads: max_threads, shared_bytes: 0 }
     }
 
     /// The directives that stand between an entry's parameters and its body.
@@ -28,6 +30,9 @@ impl LaunchBounds {
         let mut text = format!(".maxntid {}, 1, 1\n", self.max_threads);
         if self.min_blocks > 0 {
             text += &format!(".minnctapersm {}\n", self.min_blocks);
+        }
+        if self.cluster > 1 {
+            text += &format!(".explicitcluster\n.reqnctapercluster {}, 1, 1\n", self.cluster);
         }
         Ok(text)
     }
@@ -40,8 +45,16 @@ mod tests {
     #[test]
     fn zero_blocks_ask_for_nothing() {
         assert_eq!(LaunchBounds::threads(128).directives("k").unwrap(), ".maxntid 128, 1, 1\n");
-        let bounds = LaunchBounds { max_threads: 64, min_blocks: 8, threads: 64, shared_bytes: 512 };
+        let bounds =
+            LaunchBounds { max_threads: 64, min_blocks: 8, cluster: 1, threads: 64, shared_bytes: 512 };
         assert_eq!(bounds.directives("k").unwrap(), ".maxntid 64, 1, 1\n.minnctapersm 8\n");
+    }
+
+    #[test]
+    fn clusters_of_one_are_not_told() {
+        let bounds = LaunchBounds { cluster: 2, ..LaunchBounds::threads(64) };
+        let text = ".maxntid 64, 1, 1\n.explicitcluster\n.reqnctapercluster 2, 1, 1\n";
+        assert_eq!(bounds.directives("k").unwrap(), text);
     }
 
     #[test]

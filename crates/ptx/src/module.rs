@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn launch_bounds_stand_before_the_body() {
-        let bounds = LaunchBounds { max_threads: 128, min_blocks: 4, threads: 128, shared_bytes: 0 };
+        let bounds =
+            LaunchBounds { max_threads: 128, min_blocks: 4, cluster: 1, threads: 128, shared_bytes: 0 };
         let module = Module::split(Target::Sm80, TWO, |name| (name == "add").then_some(bounds)).unwrap();
         let add = &module.entry("add").unwrap().ptx;
         assert!(add.contains("\n)\n.maxntid 128, 1, 1\n.minnctapersm 4\n{\n"), "{add}");

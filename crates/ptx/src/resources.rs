@@ -137,7 +137,8 @@ mod tests {
 
     #[test]
     fn the_table_is_sorted_and_aligned() {
-        let bounds = LaunchBounds { max_threads: 128, min_blocks: 0, threads: 128, shared_bytes: 1024 };
+        let bounds =
+            LaunchBounds { max_threads: 128, min_blocks: 0, cluster: 1, threads: 128, shared_bytes: 1024 };
         let usage = Usage { registers: 64, shared: 16, ..Usage::default() };
         let rows = vec![
             Resources::new(Target::Sm90a, &entry("scale", None), usage).unwrap(),

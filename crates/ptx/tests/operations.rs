@@ -215,6 +215,16 @@ macro_rules! warpgroup {
 /// On sm_90a.
 const HOPPER: &[Expected] = &[
     ("wait", 0, &["griddepcontrol.wait"]),
+    (
+        "cluster",
+        4,
+        &[
+            "barrier.cluster.arrive.aligned",
+            "barrier.cluster.wait.aligned",
+            "mapa.shared::cluster.u32 …",
+            "st.shared::cluster.u32 …",
+        ],
+    ),
     ("products_f16_32", 1, warpgroup!("m64n32k16.f32.f16.f16")),
     ("products_f16_64", 1, warpgroup!("m64n64k16.f32.f16.f16")),
     ("products_f16_128", 1, warpgroup!("m64n128k16.f32.f16.f16")),

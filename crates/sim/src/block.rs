@@ -1,10 +1,12 @@
-//! Running one block: each of its threads is a coroutine, and one host thread runs them all in turn.
+//! Running one cluster of blocks, mostly of one: each of their threads is a coroutine, and one host thread runs them all in
+//! turn.
 use std::cell::RefCell;
 use std::io;
 
 use corosensei::Coroutine;
 use corosensei::stack::DefaultStack;
 
+use crate::cluster;
 use crate::schedule::lanes;
 use crate::thread::SimThread;
 use crate::trap;
@@ -20,38 +22,60 @@ pub(crate) type Body<'b> = dyn Fn(SimThread<'_, '_>) + Sync + 'b;
 
 /// The coroutines of a block.
 struct Threads<'b, 'l> {
+    /// The workers of the cluster, and which of them is the block's.
+    cluster: &'b [RefCell<Worker<'l>>],
     worker: &'b RefCell<Worker<'l>>,
     body: &'b Body<'b>,
-    stacks: &'b mut Vec<DefaultStack>,
     running: Vec<Option<Thread>>,
 }
 
-/// Runs the block with linear index `block` to its end.
+/// Runs the blocks with linear indices from `first` on to their end, one by each worker: a cluster.
 ///
 /// # Errors
 /// The host has no memory for another stack.
 pub(crate) fn run(
-    worker: &RefCell<Worker<'_>>,
+    workers: &[RefCell<Worker<'_>>],
     stacks: &mut Vec<DefaultStack>,
     body: &Body<'_>,
-    block: u64,
+    first: u64,
 ) -> io::Result<()> {
-    worker.borrow_mut().start_block(block);
-    let count = worker.borrow().launch.geometry.threads;
-    let mut threads = Threads { worker, body, stacks, running: Vec::new() };
-    threads.running.resize_with(count as usize, || None);
-    let result = threads.run();
-    threads.unwind();
-    worker.borrow_mut().finish_block();
+    let start = |(worker, block): (&RefCell<Worker<'_>>, u64)| worker.borrow_mut().start_block(block);
+    workers.iter().zip(first..).for_each(start);
+    let mut blocks: Vec<_> = workers.iter().map(|worker| Threads::new(workers, worker, body)).collect();
+    let result = run_all(workers, &mut blocks, stacks);
+    blocks.iter_mut().for_each(|threads| threads.unwind(stacks));
+    workers.iter().for_each(|worker| worker.borrow_mut().finish_block());
     result
 }
 
-impl Threads<'_, '_> {
-    fn run(&mut self) -> io::Result<()> {
+/// Runs each block until it has ended, or waits for the others, until all have ended.
+fn run_all(
+    workers: &[RefCell<Worker<'_>>],
+    blocks: &mut [Threads<'_, '_>],
+    stacks: &mut Vec<DefaultStack>,
+) -> io::Result<()> {
+    loop {
+        for threads in &mut *blocks {
+            threads.run(stacks)?;
+        }
+        if !cluster::resolve(workers) {
+            return Ok(());
+        }
+    }
+}
+
+impl<'b, 'l> Threads<'b, 'l> {
+    fn new(cluster: &'b [RefCell<Worker<'l>>], worker: &'b RefCell<Worker<'l>>, body: &'b Body<'b>) -> Self {
+        let mut running = Vec::new();
+        running.resize_with(worker.borrow().launch.geometry.threads as usize, || None);
+        Self { cluster, worker, body, running }
+    }
+
+    fn run(&mut self, stacks: &mut Vec<DefaultStack>) -> io::Result<()> {
         let warps = self.worker.borrow().schedule.warps();
         loop {
             for warp in 0..warps {
-                self.run_warp(warp)?;
+                self.run_warp(warp, stacks)?;
                 if self.worker.borrow().aborted {
                     return Ok(());
                 }
@@ -63,14 +87,14 @@ impl Threads<'_, '_> {
     }
 
     /// Runs the lanes of a warp until all of them wait for other warps, or have exited.
-    fn run_warp(&mut self, warp: usize) -> io::Result<()> {
+    fn run_warp(&mut self, warp: usize, stacks: &mut Vec<DefaultStack>) -> io::Result<()> {
         loop {
             let ready = self.worker.borrow().schedule.ready(warp);
             if ready == 0 || self.worker.borrow().aborted {
                 return Ok(());
             }
             for lane in lanes(ready) {
-                self.resume(warp as u32 * 32 + lane)?;
+                self.resume(warp as u32 * 32 + lane, stacks)?;
                 if self.worker.borrow().aborted {
                     return Ok(());
                 }
@@ -80,18 +104,18 @@ impl Threads<'_, '_> {
     }
 
     /// Lets a thread run to its next wait. A thread's stack goes to the next as soon as it exits.
-    fn resume(&mut self, thread: u32) -> io::Result<()> {
+    fn resume(&mut self, thread: u32, stacks: &mut Vec<DefaultStack>) -> io::Result<()> {
         let slot = &mut self.running[thread as usize];
         let mut coroutine = match slot.take() {
             Some(suspended) => suspended,
             None => {
-                let stack = self.stacks.pop().map_or_else(|| DefaultStack::new(STACK_BYTES), Ok)?;
-                start(stack, self.worker, self.body, thread)
+                let stack = stacks.pop().map_or_else(|| DefaultStack::new(STACK_BYTES), Ok)?;
+                start(stack, self.cluster, self.worker, self.body, thread)
             }
         };
         trap::in_kernel(|| coroutine.resume(()));
         if coroutine.done() {
-            self.stacks.push(coroutine.into_stack());
+            stacks.push(coroutine.into_stack());
         } else {
             *slot = Some(coroutine);
         }
@@ -99,26 +123,27 @@ impl Threads<'_, '_> {
     }
 
     /// Ends the threads that are left when a block is given up.
-    fn unwind(&mut self) {
+    fn unwind(&mut self, stacks: &mut Vec<DefaultStack>) {
         for mut coroutine in self.running.drain(..).flatten() {
             self.worker.borrow_mut().aborted = true;
             coroutine.force_unwind();
-            self.stacks.push(coroutine.into_stack());
+            stacks.push(coroutine.into_stack());
         }
     }
 }
 
 fn start<'b, 'l>(
     stack: DefaultStack,
+    cluster: &'b [RefCell<Worker<'l>>],
     worker: &'b RefCell<Worker<'l>>,
     body: &'b Body<'b>,
     thread: u32,
 ) -> Thread {
     let main = move |yielder: &corosensei::Yielder<(), ()>, ()| {
-        let outcome = trap::catch(|| body(SimThread::new(worker, yielder, thread)));
+        let outcome = trap::catch(|| body(SimThread::new(cluster, worker, yielder, thread)));
         worker.borrow_mut().exit(thread, outcome);
     };
-    // SAFETY: the coroutine borrows `worker` and `body`. It lives in `Threads`, which borrows them for as long, is
+    // SAFETY: the coroutine borrows `cluster`, `worker` and `body`. It lives in `Threads`, which borrows them for as long, is
     // dropped (and with it every coroutine) before they are, and never forgets a coroutine.
     unsafe { Coroutine::with_stack_unchecked(stack, main) }
 }

@@ -3,7 +3,8 @@
 //! Block barriers cut a block's run into epochs. Inside an epoch the lanes of a warp are ordered by `sync_warp`: each lane
 //! has a clock that moves at every such barrier, and remembers the clocks of the lanes it met. Warps are ordered by named
 //! barriers, to which they come whole: a warp that arrives leaves its clock and all that it knows of other warps, and one
-//! that has waited takes over what all have left.
+//! that has waited takes over what all have left. The barrier of a cluster does the same among a block's warps; among blocks,
+//! warps count how often they have come to it, and how often they have waited.
 
 use crate::race::Who;
 use crate::site::SiteId;
@@ -37,6 +38,26 @@ impl Moment {
     }
 }
 
+/// A warp's way past the barriers of its cluster, which are numbered from 1.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Passed {
+    /// The last one that it has come to: what it does now comes before what others do past the next.
+    pub(crate) came: u32,
+    /// The last one at which it has waited: it comes after what others did before that.
+    pub(crate) waited: u32,
+}
+
+/// The barriers of a cluster, as one block sees them.
+#[derive(Debug, Default)]
+struct Cluster {
+    /// Of each warp.
+    passed: Vec<Passed>,
+    /// The last one that all have come to.
+    full: u32,
+    /// What warps have left at that and at the next, by the number's last bit.
+    left: [Known; 2],
+}
+
 /// The clocks of a block.
 #[derive(Debug, Default)]
 pub(crate) struct Clocks {
@@ -47,6 +68,7 @@ pub(crate) struct Clocks {
     known: Vec<Known>,
     /// Whether a warp has come to a named barrier in this epoch.
     named: bool,
+    cluster: Cluster,
 }
 
 impl Clocks {
@@ -62,11 +84,16 @@ impl Clocks {
         self.known.clear();
         self.known.resize(threads.div_ceil(LANES), [0; WARPS]);
         self.named = false;
+        self.cluster.passed.clear();
+        self.cluster.passed.resize(threads.div_ceil(LANES), Passed::default());
+        self.cluster.full = 0;
+        self.cluster.left = [[0; WARPS]; 2];
     }
 
     /// Every thread has passed a block barrier.
     pub(crate) fn block_barrier(&mut self) {
         self.epoch += 1;
+        self.cluster.left = [[0; WARPS]; 2];
         if self.named {
             self.known.fill([0; WARPS]);
             self.named = false;
@@ -118,6 +145,45 @@ impl Clocks {
         self.warp_barrier(warp, mask);
     }
 
+    /// How far a warp is with the barriers of its cluster.
+    pub(crate) fn passed(&self, warp: usize) -> Passed {
+        self.cluster.passed[warp]
+    }
+
+    /// A warp comes to the cluster's next barrier with the lanes of `mask`, all that it has.
+    pub(crate) fn come_to_cluster(&mut self, warp: usize, mask: u32) {
+        self.cluster.passed[warp].came += 1;
+        let number = self.cluster.passed[warp].came;
+        let mut left = self.cluster.left[number as usize % 2];
+        self.release(warp, mask, &mut left);
+        self.cluster.left[number as usize % 2] = left;
+    }
+
+    /// Whether the barrier to which a warp came last is full.
+    pub(crate) fn is_cluster_full(&self, warp: usize) -> bool {
+        self.cluster.passed[warp].came <= self.cluster.full
+    }
+
+    /// Whether a warp has come to the cluster's next barrier.
+    pub(crate) fn has_come_to_cluster(&self, warp: usize) -> bool {
+        self.cluster.passed[warp].came > self.cluster.full
+    }
+
+    /// All of the cluster have come to its next barrier.
+    pub(crate) fn fill_cluster(&mut self) {
+        self.cluster.full += 1;
+        // All have waited at the one before, or they had not come to this one.
+        self.cluster.left[(self.cluster.full + 1) as usize % 2] = [0; WARPS];
+    }
+
+    /// A warp has waited at the barrier to which it came last.
+    pub(crate) fn pass_cluster(&mut self, warp: usize, mask: u32) {
+        let number = self.cluster.passed[warp].came;
+        self.cluster.passed[warp].waited = number;
+        let left = self.cluster.left[number as usize % 2];
+        self.acquire(warp, mask, &left);
+    }
+
     #[inline]
     pub(crate) fn now(&self, thread: u32) -> Moment {
         let (warp, lane) = (thread / LANES as u32, thread % LANES as u32);
@@ -139,6 +205,7 @@ impl Clocks {
     #[inline]
     pub(crate) fn who<'a>(&'a self, now: &'a Moment, site: SiteId) -> Who<'a> {
         let thread = now.thread();
-        Who { now, seen: self.seen(thread), known: self.known(thread), site }
+        let passed = self.cluster.passed[now.warp as usize];
+        Who { now, seen: self.seen(thread), known: self.known(thread), passed, site }
     }
 }

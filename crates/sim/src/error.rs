@@ -38,6 +38,21 @@ pub enum LaunchError {
         /// The most there can be.
         limit: u32,
     },
+    /// The grid cannot be cut into clusters of the kernel's size.
+    #[error(
+        "{kernel}: clusters of {cluster} blocks along x, in a grid of {grid:?}; a cluster has 1 to {limit} blocks, and x is a \
+         multiple of that"
+    )]
+    Cluster {
+        /// The kernel.
+        kernel: String,
+        /// Blocks of a cluster.
+        cluster: u32,
+        /// Blocks along x, y and z.
+        grid: [u32; 3],
+        /// The most blocks that a cluster can have.
+        limit: u32,
+    },
     /// The arguments are not of the kernel's own type.
     #[error("{kernel}: arguments of type {expected} expected; pass that struct itself")]
     Arguments {

@@ -47,13 +47,20 @@ pub enum FindingKind {
     /// As [`Race`](FindingKind::Race), by different blocks. Only a hand-over orders blocks of one launch: write, fence,
     /// atomic; then, in the other block, atomic, fence or barrier, read.
     RaceBetweenBlocks,
+    /// Two accesses to the shared memory of one block, a store by another block of its cluster and any other, which no barrier of
+    /// the cluster orders.
+    RaceInCluster,
+    /// A store to the shared memory of a block of the cluster that has ended; or that may not have begun, as the storing warp has
+    /// not waited at a barrier of the cluster.
+    AbsentBlock,
     /// A read-only or streaming load, or an asynchronous copy, of memory that the same launch writes.
     ReadonlyWritten,
     /// Threads of a block passed one block barrier at different source lines.
     DivergentBarrier,
     /// Threads wait for each other for ever.
     Deadlock,
-    /// Warps that come to one named barrier ask for different numbers of threads, or a warp comes twice before it is full.
+    /// Warps that come to one named barrier ask for different numbers of threads, or a warp comes twice before it is full; or a
+    /// warp comes to the cluster's barrier twice, or waits there and has not come.
     MismatchedBarrier,
     /// Threads came to a named barrier, and all threads of the block exited before it was full.
     UnfinishedBarrier,
@@ -101,10 +108,12 @@ impl fmt::Display for FindingKind {
             Self::Uninitialised => "read of memory never written",
             Self::Race => "race within a block",
             Self::RaceBetweenBlocks => "race between blocks",
+            Self::RaceInCluster => "race between blocks of a cluster",
+            Self::AbsentBlock => "store to a block of the cluster that may not be there",
             Self::ReadonlyWritten => "read-only load of memory that the launch writes",
             Self::DivergentBarrier => "block barrier reached at different lines",
             Self::Deadlock => "deadlock",
-            Self::MismatchedBarrier => "warps at odds about a named barrier",
+            Self::MismatchedBarrier => "warps at odds about a barrier",
             Self::UnfinishedBarrier => "named barrier never full",
             Self::MismatchedWarpOperation => "mismatched warp operations",
             Self::CallerNotInMask => "warp operation whose mask does not name its caller",

@@ -118,7 +118,7 @@ impl Group {
     /// Adds the present access.
     #[inline]
     pub(crate) fn join(&mut self, who: &Who<'_>, key: u64, details: &mut Details) {
-        let Who { now, seen, known, site } = *who;
+        let Who { now, seen, known, site, .. } = *who;
         if self.epoch != now.epoch || self.warps == 0 {
             *self = Self::single(now, site);
         } else if self.warps != 1 << now.warp {

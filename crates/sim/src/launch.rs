@@ -16,6 +16,8 @@ pub(crate) struct Geometry {
     pub(crate) grid: [u32; 3],
     pub(crate) threads: u32,
     pub(crate) shared_bytes: u32,
+    /// Blocks of a cluster, neighbours along x.
+    pub(crate) cluster: u32,
 }
 
 impl Geometry {

@@ -28,6 +28,7 @@
 mod bits;
 mod block;
 mod clock;
+mod cluster;
 mod copies;
 mod counters;
 mod error;

@@ -43,6 +43,10 @@ pub enum Operation {
     BlockBarrier,
     /// `barrier_sync` and `barrier_arrive`
     NamedBarrier,
+    /// `cluster_arrive` and `cluster_wait`
+    ClusterBarrier,
+    /// `cluster_store`
+    ClusterStore,
     /// `thread_fence`
     Fence,
     /// `fma`
@@ -88,6 +92,7 @@ impl Operation {
                 | Self::SharedStore
                 | Self::SharedAtomic
                 | Self::CopyAsyncWrite
+                | Self::ClusterStore
                 | Self::WarpgroupMma
         )
     }

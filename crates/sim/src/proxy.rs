@@ -41,6 +41,12 @@ impl Proxy {
         Wrote { time: self.time, thread: who.now.thread(), site: who.site }
     }
 
+    /// A write by another block, which no fence of this one makes visible.
+    pub(crate) fn foreign_write(&mut self, site: SiteId) -> Wrote {
+        self.time += 1;
+        Wrote { time: self.time, thread: u32::MAX, site }
+    }
+
     pub(crate) fn fence(&mut self, thread: u32, now: Moment) {
         self.time += 1;
         let thread = thread as usize;

@@ -2,7 +2,7 @@
 //!
 //! Each 4-byte granule of memory remembers its last plain write, and the atomics and plain reads since. Only accesses of
 //! the present epoch can race.
-use crate::clock::{Known, Moment, Seen};
+use crate::clock::{Known, Moment, Passed, Seen};
 use crate::group::{Details, Group};
 use crate::hash::AddressMap;
 use crate::site::SiteId;
@@ -85,6 +85,7 @@ pub(crate) struct Who<'a> {
     pub(crate) now: &'a Moment,
     pub(crate) seen: &'a Seen,
     pub(crate) known: Option<&'a Known>,
+    pub(crate) passed: Passed,
     pub(crate) site: SiteId,
 }
 

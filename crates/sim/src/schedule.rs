@@ -1,4 +1,5 @@
 //! Which threads of a block can run, and what the others wait for.
+use crate::cluster::ClusterCall;
 use crate::named::NamedCall;
 use crate::site::SiteId;
 use crate::tensor::Factors;
@@ -18,6 +19,7 @@ pub(crate) enum WarpOperation {
     Multiply(Factors),
     LoadMatrices { transposed: bool },
     Barrier(NamedCall),
+    Cluster(ClusterCall),
     Warpgroup(WarpgroupCall),
 }
 
@@ -28,7 +30,7 @@ impl WarpOperation {
 
     /// Whether the whole warp must be there, at one instruction.
     pub(crate) const fn is_aligned(self) -> bool {
-        matches!(self, Self::Multiply(_) | Self::LoadMatrices { .. } | Self::Barrier(_) | Self::Warpgroup(_))
+        !matches!(self, Self::Sync | Self::All | Self::Any | Self::Ballot) && !self.is_shuffle()
     }
 
     pub(crate) const fn name(self) -> &'static str {
@@ -46,6 +48,7 @@ impl WarpOperation {
             Self::Multiply(Factors::Bf16) => "mma_bf16",
             Self::LoadMatrices { .. } => "shared_load_matrices",
             Self::Barrier(call) => call.name(),
+            Self::Cluster(call) => call.name(),
             Self::Warpgroup(call) => call.name(),
         }
     }
@@ -107,6 +110,8 @@ pub(crate) enum State {
     Barrier(BarrierCall),
     /// Its warp has come to a named barrier, and others have not.
     Named(NamedCall, SiteId),
+    /// Its warp waits at the cluster's barrier.
+    Cluster(SiteId),
     Exited,
 }
 
@@ -151,6 +156,11 @@ impl Schedule {
     /// Whether any thread can run.
     pub(crate) fn is_ready(&self) -> bool {
         self.ready.iter().any(|&ready| ready != 0)
+    }
+
+    /// Whether any thread waits for other blocks of its cluster.
+    pub(crate) fn waits_for_cluster(&self) -> bool {
+        self.states.iter().any(|state| matches!(state, State::Cluster(_)))
     }
 
     pub(crate) fn states(&self) -> &[State] {

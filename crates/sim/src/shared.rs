@@ -1,6 +1,6 @@
 //! The shared memory of the block that a worker is running.
 use crate::bits::{Words, low_bits};
-use crate::clock::Moment;
+use crate::clock::{Moment, Passed};
 use crate::proxy::{Proxy, Wrote};
 use crate::race::{Access, Granule, Races, Who, granules};
 use crate::site::SiteId;
@@ -17,7 +17,23 @@ struct Cell {
     flight: Option<(u32, SiteId)>,
     /// The last writes of its two halves.
     wrote: [Wrote; 2],
+    /// The barrier of the cluster that comes after the block's own last use, and that use's line.
+    used: (u32, SiteId),
+    /// The last store by another block, if any.
+    stored: Stored,
 }
+
+/// A store by another block of the cluster.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stored {
+    /// The barrier of the cluster that comes after it; 0 without a store.
+    before: u32,
+    by: Storer,
+    site: SiteId,
+}
+
+/// A thread of a cluster: its block there, and its index in that.
+pub(crate) type Storer = (u32, u32);
 
 /// What is wrong with an access that is in bounds and aligned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +45,8 @@ pub(crate) struct Faults {
     pub(crate) flight: Option<SiteId>,
     /// The line of a write that a product cannot be sure to see.
     pub(crate) unfenced: Option<SiteId>,
+    /// The line of another block's access, which no barrier of the cluster orders with this.
+    pub(crate) cluster: Option<SiteId>,
 }
 
 #[derive(Debug, Default)]
@@ -67,6 +85,10 @@ impl SharedMemory {
             if let Some((_, site)) = cell.flight {
                 faults.flight = Some(site);
             }
+            if cell.stored.before > who.passed.waited {
+                faults.cluster = Some(cell.stored.site);
+            }
+            cell.used = (who.passed.came + 1, who.site);
             if access != Access::Write && cell.written & mask != mask {
                 faults.uninitialised = true;
             }
@@ -87,6 +109,33 @@ impl SharedMemory {
         } else {
             faults
         }
+    }
+
+    /// Records a store by another block, and gives the line of an access that no barrier of the cluster orders with it. Words of
+    /// four bytes are told apart, and no less.
+    pub(crate) fn receive(
+        &mut self,
+        offset: u32,
+        bytes: u32,
+        (by, passed, site): (Storer, Passed, SiteId),
+        value: Words,
+    ) -> Option<SiteId> {
+        let mut rival = None;
+        for (index, mask) in granules(u64::from(offset), bytes) {
+            self.refresh(index);
+            let wrote = self.proxy.foreign_write(site);
+            let cell = &mut self.cells[index as usize];
+            if cell.used.0 > passed.waited {
+                rival = Some(cell.used.1);
+            } else if cell.stored.before > passed.waited && cell.stored.by != by {
+                rival = Some(cell.stored.site);
+            }
+            cell.stored = Stored { before: passed.came + 1, by, site };
+            cell.written |= mask;
+            cell.wrote = [wrote; 2];
+        }
+        self.store(offset, bytes, value);
+        rival
     }
 
     /// Makes a cell that an earlier block left one of this block.
@@ -120,6 +169,9 @@ impl SharedMemory {
             self.refresh(index);
             let cell = &self.cells[index as usize];
             faults.flight = faults.flight.or(cell.flight.map(|(_, site)| site));
+            if cell.stored.before > who.passed.waited {
+                faults.cluster = Some(cell.stored.site);
+            }
             faults.uninitialised |= cell.written != mask;
             faults.race = faults.race.or(self.races.rival_of_read(&cell.races, index, who));
             for wrote in cell.wrote {
@@ -144,6 +196,7 @@ impl SharedMemory {
         for (index, mask) in granules(u64::from(offset), 16) {
             let cell = &mut self.cells[index as usize];
             late = late.or(cell.wrote.into_iter().find(|wrote| wrote.time > since));
+            cell.used = (who.passed.came + 1, who.site);
             self.races.visit(&mut cell.races, index, mask, Access::Read, who);
         }
         late

@@ -38,7 +38,7 @@ pub(crate) fn place(offset: u32, bytes: u32, element: u32, len: u32) -> Place {
 
 impl Worker<'_> {
     #[cold]
-    fn report_shared(
+    pub(crate) fn report_shared(
         &mut self,
         kind: FindingKind,
         site: SiteId,
@@ -77,6 +77,9 @@ impl Worker<'_> {
         }
         if faults.race.is_some() {
             self.report_shared(FindingKind::Race, site, access, faults.race);
+        }
+        if faults.cluster.is_some() {
+            self.report_shared(FindingKind::RaceInCluster, site, access, faults.cluster);
         }
         if faults.flight.is_some() {
             self.report_shared(FindingKind::CopyInFlight, site, access, faults.flight);

@@ -18,6 +18,8 @@ use crate::worker::Worker;
 
 /// Most threads of a block.
 const MAX_THREADS: u32 = 1024;
+/// Blocks of a cluster that every GPU with clusters can hold.
+const MAX_CLUSTER: u32 = 8;
 /// Most shared memory of a block in bytes: that of the largest device, Hopper.
 pub const MAX_SHARED_BYTES: u32 = 227 * 1024;
 /// Most blocks of a grid along x, y and z.
@@ -203,7 +205,8 @@ impl Simulator {
         grid: [u32; 3],
         args: K::Args,
     ) -> Result<Report, LaunchError> {
-        let geometry = Geometry { grid, threads: K::THREADS, shared_bytes: K::SHARED_BYTES };
+        let geometry =
+            Geometry { grid, threads: K::THREADS, shared_bytes: K::SHARED_BYTES, cluster: K::CLUSTER };
         check(name, &geometry)?;
         // SAFETY: whether the contract holds is not known here. `Kernel::run` lets an implementation rely on it only for
         // accesses through `gpu`; a `SimThread` checks each of those, and a broken promise is a finding.
@@ -222,34 +225,43 @@ impl Simulator {
         let launch = Launch::new(geometry, looks_ahead, self.limits, &self.memory);
         let blocks = geometry.blocks().unwrap_or(u64::MAX);
         // Workers are lent to whichever host thread has a block to run, and outlive it: their tables are big.
-        let idle: Mutex<Vec<(Worker<'_>, Vec<DefaultStack>)>> = Mutex::default();
+        let idle: Mutex<Vec<(Vec<RefCell<Worker<'_>>>, Vec<DefaultStack>)>> = Mutex::default();
         let lend = || idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        (0..blocks as u32).into_par_iter().try_for_each(|block| {
+        let clusters = blocks as u32 / geometry.cluster;
+        (0..clusters).into_par_iter().try_for_each(|cluster| {
             if launch.stopped.load(Relaxed) {
                 return Ok(());
             }
+            let new = || {
+                let workers = (0..geometry.cluster).map(|_| RefCell::new(Worker::new(&launch))).collect();
+                (workers, Vec::new())
+            };
             let lent = lend().pop();
-            let (worker, mut stacks) = lent.unwrap_or_else(|| (Worker::new(&launch), Vec::new()));
-            let worker = RefCell::new(worker);
-            let result = block::run(&worker, &mut stacks, body, u64::from(block));
-            lend().push((worker.into_inner(), stacks));
+            let (workers, mut stacks) = lent.unwrap_or_else(new);
+            let first = u64::from(cluster) * u64::from(geometry.cluster);
+            let result = block::run(&workers, &mut stacks, body, first);
+            lend().push((workers, stacks));
             result.map_err(|source| LaunchError::NoStack { kernel: name.to_owned(), source })
         })?;
         if launch.is_starved() {
             return Err(LaunchError::HostMemory { kernel: name.to_owned() });
         }
         let workers = idle.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let report = Report::new(name, &launch, workers.into_iter().map(|(worker, _)| worker));
+        let workers = workers.into_iter().flat_map(|(workers, _)| workers).map(RefCell::into_inner);
+        let report = Report::new(name, &launch, workers);
         if report.findings.is_empty() { Ok(report) } else { Err(LaunchError::Findings(Box::new(report))) }
     }
 }
 
 fn check(kernel: &str, geometry: &Geometry) -> Result<(), LaunchError> {
-    let Geometry { grid, threads, shared_bytes } = *geometry;
+    let Geometry { grid, threads, shared_bytes, cluster } = *geometry;
     let kernel = || kernel.to_owned();
     let in_limits = grid.iter().zip(MAX_GRID).all(|(&blocks, limit)| (1..=limit).contains(&blocks));
     if !in_limits || geometry.blocks().is_none_or(|blocks| blocks > MAX_BLOCKS) {
         return Err(LaunchError::Grid { kernel: kernel(), grid });
+    }
+    if !(1..=MAX_CLUSTER).contains(&cluster) || !grid[0].is_multiple_of(cluster) {
+        return Err(LaunchError::Cluster { kernel: kernel(), cluster, grid, limit: MAX_CLUSTER });
     }
     if !(1..=MAX_THREADS).contains(&threads) {
         return Err(LaunchError::Threads { kernel: kernel(), threads, limit: MAX_THREADS });

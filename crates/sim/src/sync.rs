@@ -121,6 +121,9 @@ impl Worker<'_> {
         }
         match call.operation {
             WarpOperation::Barrier(named) => return self.come_to_named(warp, present, named, call.site),
+            WarpOperation::Cluster(cluster) => {
+                return self.come_to_cluster(warp, present, cluster, call.site);
+            }
             _ if !whole => self.exchange.warp(warp).fill(Parcel::default()),
             WarpOperation::Multiply(factors) => {
                 tensor::multiply(factors, self.exchange.warp(warp));
@@ -158,18 +161,22 @@ impl Worker<'_> {
             // A later warp has filled the named barrier of an earlier one.
             return true;
         }
+        if self.is_over || self.schedule.waits_for_cluster() {
+            return false;
+        }
         let mut waiting: Vec<(usize, BarrierCall)> = Vec::new();
         for (thread, state) in self.schedule.states().iter().enumerate() {
             match *state {
                 State::Exited => {}
                 State::Barrier(call) => waiting.push((thread, call)),
-                State::Ready | State::Warp(_) | State::Named(..) => {
+                State::Ready | State::Warp(_) | State::Named(..) | State::Cluster(_) => {
                     self.report_deadlock();
                     return false;
                 }
             }
         }
         let Some(&(_, first)) = waiting.first() else {
+            self.is_over = true;
             self.check_named_at_exit();
             self.check_warpgroups_at_exit();
             return false;
@@ -230,6 +237,7 @@ impl Worker<'_> {
                     let came = self.named.came(call.id);
                     format!("wait at {call} ({}), to which {came} of {} have come", line(site), call.threads)
                 }
+                State::Cluster(site) => format!("wait for their cluster ({})", line(site)),
                 State::Warp(WarpCall { operation: WarpOperation::Barrier(call), site, .. }) => {
                     format!("wait for their warp at {call} ({})", line(site))
                 }

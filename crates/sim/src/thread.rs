@@ -8,6 +8,7 @@ use std::panic::resume_unwind;
 use corosensei::Yielder;
 use lacuna_gpu::{Scalar, SharedPtr, WARP};
 
+use crate::cluster::ClusterCall;
 use crate::global::GlobalAccess;
 use crate::named::NamedCall;
 use crate::operation::Operation;
@@ -22,6 +23,8 @@ use crate::worker::{Pause, Worker};
 /// One simulated GPU thread, as its kernel sees it. Every step goes through the worker that runs its block.
 #[derive(Clone, Copy)]
 pub(crate) struct SimThread<'a, 'l> {
+    /// The workers that run the blocks of its cluster.
+    cluster: &'a [RefCell<Worker<'l>>],
     worker: &'a RefCell<Worker<'l>>,
     yielder: &'a Yielder<(), ()>,
     thread: u32,
@@ -32,12 +35,17 @@ pub(crate) struct SimThread<'a, 'l> {
 struct Stopped;
 
 impl<'a, 'l> SimThread<'a, 'l> {
-    pub(crate) fn new(worker: &'a RefCell<Worker<'l>>, yielder: &'a Yielder<(), ()>, thread: u32) -> Self {
+    pub(crate) fn new(
+        cluster: &'a [RefCell<Worker<'l>>],
+        worker: &'a RefCell<Worker<'l>>,
+        yielder: &'a Yielder<(), ()>,
+        thread: u32,
+    ) -> Self {
         let block = {
             let worker = worker.borrow();
             worker.launch.geometry.block(worker.block)
         };
-        Self { worker, yielder, thread, block }
+        Self { cluster, worker, yielder, thread, block }
     }
 
     /// Runs a step on the worker, and then what it asks of this thread.
@@ -88,6 +96,11 @@ impl<'a, 'l> SimThread<'a, 'l> {
         if self.step(|worker| worker.reach_named(self.thread, caller, call)) {
             self.yielder.suspend(());
         }
+    }
+
+    fn cluster_barrier(self, caller: Caller, call: ClusterCall) {
+        self.step(|worker| worker.reach_cluster(self.thread, caller, call));
+        self.yielder.suspend(());
     }
 
     fn warp(

@@ -262,12 +262,13 @@ impl Worker<'_> {
 
     #[cold]
     fn report_b(&mut self, thread: u32, site: SiteId, offset: u32, faults: &Faults) {
-        let Faults { uninitialised, race, flight, unfenced } = *faults;
+        let Faults { uninitialised, race, flight, unfenced, cluster } = *faults;
         let found = [
             (FindingKind::Uninitialised, uninitialised, None),
             (FindingKind::Race, race.is_some(), race),
             (FindingKind::CopyInFlight, flight.is_some(), flight),
             (FindingKind::MissingProxyFence, unfenced.is_some(), unfenced),
+            (FindingKind::RaceInCluster, cluster.is_some(), cluster),
         ];
         for (kind, _, other) in found.into_iter().filter(|&(_, is_so, _)| is_so) {
             let place = place(offset, PIECE, Product::ELEMENT, self.shared.len());

@@ -50,6 +50,8 @@ pub(crate) struct Worker<'l> {
     pub(crate) waited: Vec<bool>,
     pub(crate) findings: Findings,
     pub(crate) pause: Pause,
+    /// All threads of the block have exited.
+    pub(crate) is_over: bool,
     /// The block is given up: its threads end without further findings.
     pub(crate) aborted: bool,
     /// Distinct sectors of each block, summed.
@@ -79,6 +81,7 @@ impl<'l> Worker<'l> {
             waited: Vec::new(),
             findings: Findings::default(),
             pause: Pause::None,
+            is_over: false,
             aborted: false,
             block_sectors: 0,
         }
@@ -87,6 +90,7 @@ impl<'l> Worker<'l> {
     pub(crate) fn start_block(&mut self, block: u64) {
         let threads = self.launch.geometry.threads as usize;
         self.block = block;
+        self.is_over = false;
         self.aborted = false;
         self.pause = Pause::None;
         self.clocks.start(threads);

@@ -14,6 +14,10 @@ unsafe extern "C" {
     pub(super) fn barrier_sync(barrier: u32, threads: u32);
     #[link_name = "llvm.nvvm.barrier.cta.arrive.aligned.count"]
     pub(super) fn barrier_arrive(barrier: u32, threads: u32);
+    #[link_name = "llvm.nvvm.barrier.cluster.arrive.aligned"]
+    pub(super) fn cluster_arrive();
+    #[link_name = "llvm.nvvm.barrier.cluster.wait.aligned"]
+    pub(super) fn cluster_wait();
     #[link_name = "llvm.nvvm.bar.warp.sync"]
     pub(super) fn barrier_warp(mask: u32);
     #[link_name = "llvm.nvvm.membar.gl"]

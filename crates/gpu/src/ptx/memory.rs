@@ -17,6 +17,18 @@ pub(super) fn shared_address(offset: u32) -> u32 {
     base.wrapping_add(offset)
 }
 
+/// The address, for the whole cluster, of what lies at `address` in the shared memory of its block `block`.
+#[inline(always)]
+pub(super) fn cluster_address(address: u32, block: u32) -> u32 {
+    let mapped: u32;
+    // SAFETY: computes an address.
+    unsafe {
+        asm!("mapa.shared::cluster.u32 {0}, {1}, {2};", out(reg32) mapped, in(reg32) address, in(reg32) block,
+            options(pure, nomem, nostack));
+    }
+    mapped
+}
+
 /// Writes the load functions: name, instruction, kind of its address, what the compiler may assume.
 macro_rules! loads {
     ($($visible:vis $name:ident: $op:literal, $address:ty, $reg:ident, [$($opt:ident),*];)*) => {$(
@@ -114,6 +126,7 @@ stores! {
     pub(super) store: "st.global", u64, reg64;
     pub(super) store_streaming: "st.global.cs", u64, reg64;
     pub shared_store: "st.shared", u32, reg32;
+    pub(super) cluster_store: "st.shared::cluster", u32, reg32;
 }
 
 /// Starts a copy of `N` elements to a shared-window address.

@@ -115,6 +115,16 @@ impl Gpu for Ptx {
         unsafe { llvm::barrier_arrive(id, threads) }
     }
     #[inline(always)]
+    fn cluster_arrive(self) {
+        // SAFETY: the trait's contract brings every thread of the cluster here, in whole warps.
+        unsafe { llvm::cluster_arrive() }
+    }
+    #[inline(always)]
+    fn cluster_wait(self) {
+        // SAFETY: as for `cluster_arrive`.
+        unsafe { llvm::cluster_wait() }
+    }
+    #[inline(always)]
     fn sync_warp(self, mask: u32) {
         // SAFETY: the trait's contract brings every lane of the mask here.
         unsafe { llvm::barrier_warp(mask) }
@@ -181,6 +191,15 @@ impl Gpu for Ptx {
     unsafe fn shared_store<T: Scalar, const N: usize>(self, to: SharedPtr<T>, value: [T; N]) {
         // SAFETY: passed on to the caller.
         unsafe { memory::shared_store(memory::shared_address(to.offset()), value) }
+    }
+
+    #[inline(always)]
+    unsafe fn cluster_store<T: Scalar, const N: usize>(self, block: u32, to: SharedPtr<T>, value: [T; N]) {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            let to = memory::cluster_address(memory::shared_address(to.offset()), block);
+            memory::cluster_store(to, value);
+        }
     }
 
     #[inline(always)]

@@ -60,6 +60,8 @@ pub enum Scheme {
         chunks: u32,
         /// Producers load ahead what one nonzero in so many columns makes of a row.
         part: u32,
+        /// Blocks that share a tile, a part of K each.
+        blocks: u32,
     },
     /// No product: makes the masks and places by which tiles are filled, [`Masks`](super::Masks).
     Masks,

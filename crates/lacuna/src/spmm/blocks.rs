@@ -29,6 +29,8 @@ pub(super) struct Step {
     pub(super) arithmetic: Arithmetic,
     /// Of a row is loaded ahead what one nonzero in so many columns makes, where that is told apart.
     pub(super) part: Option<u32>,
+    /// Blocks that share a tile, a part of all steps each.
+    pub(super) blocks: u32,
 }
 
 /// Values that an average row's pieces of 16 bytes begin early: 16-bit values, any start.
@@ -40,11 +42,12 @@ impl Blocks {
     /// Cycles of such a kernel: each multiprocessor takes its blocks one after the other, and a block its steps; a step
     /// takes what its products or its filling take, and a part of the smaller.
     pub(super) fn cost(&self, problem: &Problem, tile: &Tile, step: &Step) -> f64 {
-        let [rows, columns, slices] = [tile.block_rows, tile.block_columns, step.slices].map(f64::from);
+        let [rows, columns] = [tile.block_rows, tile.block_columns].map(f64::from);
+        let [slices, sharing] = [step.slices, step.blocks].map(f64::from);
         let count = |whole: usize, part: f64| (whole as f64 / part).ceil();
-        let blocks = count(problem.rows, rows) * count(problem.n, columns) * problem.batch as f64;
-        let rounds = (blocks / f64::from(problem.multiprocessors)).ceil();
-        let joining = self.joining * (slices - 1.0);
+        let tiles = count(problem.rows, rows) * count(problem.n, columns) * problem.batch as f64;
+        let rounds = (tiles * sharing / f64::from(problem.multiprocessors)).ceil();
+        let joining = self.joining * (slices - 1.0 + sharing - 1.0);
         let chunks = f64::from(step.chunks);
         let step_columns = chunks * f64::from(RowMask::COLUMNS);
         let steps = count(problem.cols, step_columns);
@@ -63,7 +66,7 @@ impl Blocks {
             + self.line * line_bytes / 128.0
             + step.part.map_or(0.0, |part| self.ahead(problem, rows, step_columns, f64::from(part)));
         let step = multiplying.max(filling) + self.not_hidden * multiplying.min(filling) + self.step;
-        self.scale * rounds * (self.start + steps * step + joining)
+        self.scale * rounds * (self.start + (steps / sharing).ceil() * step + joining)
     }
 
     /// Cycles for the part of each row that is loaded ahead, and for what the fullest rows have beyond that.

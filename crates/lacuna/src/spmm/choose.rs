@@ -121,6 +121,8 @@ pub enum SpmmAlgorithm {
         columns: u32,
         /// Of each step of a row is loaded ahead what one nonzero in so many columns makes; what it has beyond that comes late.
         part: u32,
+        /// Blocks that share a tile, a part of K each: for few tiles.
+        blocks: u32,
     },
     /// As [`RowSplit`](Self::RowSplit), but for one idea: for measuring what that brings. There are few such kernels, and
     /// the library never chooses one.
@@ -273,8 +275,8 @@ fn algorithm(entry: &Entry<Tile>) -> SpmmAlgorithm {
         Scheme::Tiles { slices, .. } => {
             SpmmAlgorithm::Tiles { rows: block_rows, columns: block_columns, slices }
         }
-        Scheme::Groups { part, .. } => {
-            SpmmAlgorithm::Groups { rows: block_rows, columns: block_columns, part }
+        Scheme::Groups { part, blocks, .. } => {
+            SpmmAlgorithm::Groups { rows: block_rows, columns: block_columns, part, blocks }
         }
         Scheme::Ablation { idea, lanes, split, .. } => {
             SpmmAlgorithm::Ablation { idea, vector, lanes, split, warps }

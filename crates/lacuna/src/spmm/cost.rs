@@ -107,6 +107,8 @@ constants! {
     group_scale: 1.21,
     /// The part of the smaller of multiplying and filling a stage that is not hidden behind the larger.
     group_not_hidden: 0.3,
+    /// Cycles of a tile's end for each block but one that shares it, whose sums are added.
+    group_joining: 0.0,
     /// The part of the smaller of working and waiting that is not hidden behind the larger.
     not_hidden: 2.27,
 }
@@ -149,6 +151,7 @@ impl CostModel {
         group_line: 0.811,
         group_scale: 1.31,
         group_not_hidden: 0.149,
+        group_joining: 500.0,
         not_hidden: 1.68,
     };
 
@@ -185,13 +188,13 @@ impl CostModel {
             }
             Scheme::Tiles { slices, arithmetic, .. } => {
                 let halves = arithmetic == Arithmetic::Half;
-                let step =
-                    Step { chunks: slices * if halves { 2 } else { 1 }, slices, arithmetic, part: None };
+                let chunks = slices * if halves { 2 } else { 1 };
+                let step = Step { chunks, slices, arithmetic, part: None, blocks: 1 };
                 self.of_tiles().cost(problem, &entry.tile, &step)
             }
-            Scheme::Groups { chunks, part } => {
-                let step =
-                    Step { chunks: 2 * chunks, slices: 1, arithmetic: Arithmetic::Half, part: Some(part) };
+            Scheme::Groups { chunks, part, blocks } => {
+                let arithmetic = Arithmetic::Half;
+                let step = Step { chunks: 2 * chunks, slices: 1, arithmetic, part: Some(part), blocks };
                 self.of_groups().cost(problem, &entry.tile, &step)
             }
             Scheme::Masks => f64::INFINITY,
@@ -224,7 +227,7 @@ impl CostModel {
             line: self.group_line,
             scale: self.group_scale,
             not_hidden: self.group_not_hidden,
-            joining: 0.0,
+            joining: self.group_joining,
             piece: self.group_piece,
             late: self.group_late,
         }

@@ -50,10 +50,15 @@ impl Extent {
             // seldom have the same one.
             [column_tiles, self.sharing_blocks(tile, resident)]
         } else {
-            [self.rows.div_ceil(u64::from(tile.block_rows)), column_tiles]
+            [self.rows.div_ceil(u64::from(tile.block_rows)) * u64::from(sharing_a_tile(tile)), column_tiles]
         };
         [x as u32, y as u32, self.products as u32]
     }
+}
+
+/// Blocks that share a tile, neighbours along the grid's x.
+fn sharing_a_tile(tile: &Tile) -> u32 {
+    if let Scheme::Groups { blocks, .. } = tile.scheme { blocks } else { 1 }
 }
 
 /// Rows that blocks which stay can count: they look two rounds ahead of the last, in 32 bits.
@@ -111,6 +116,12 @@ mod tests {
     fn blocks_that_go_have_a_tile_of_rows_and_columns_each() {
         assert_eq!(grid("spmm_f32_v4_l32_s1_w8", 8192, 128, 1), [1024, 1, 1]);
         assert_eq!(grid("spmm_f32_v4_l8_s4_w8", 9, 33, 3), [2, 2, 3]);
+    }
+
+    #[test]
+    fn blocks_that_share_a_tile_are_neighbours() {
+        assert_eq!(grid("spmm_f16_group_64x32_p4", 130, 33, 1), [3, 2, 1]);
+        assert_eq!(grid("spmm_f16_group_64x32_p4_b2", 130, 33, 1), [6, 2, 1]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use lacuna_gpu::{
 
 use super::SimThread;
 use crate::bits::{from_words, to_words};
+use crate::cluster::ClusterCall;
 use crate::named::NamedCall;
 use crate::operation::Operation;
 use crate::schedule::{BarrierKind, WarpOperation};
@@ -153,6 +154,19 @@ impl Gpu for SimThread<'_, '_> {
     unsafe fn shared_store<T: Scalar, const N: usize>(self, to: SharedPtr<T>, value: [T; N]) {
         let access = self.shared::<T, N>(Location::caller(), Operation::SharedStore, to);
         self.step(|worker| worker.shared_store(access, to_words(value)));
+    }
+
+    fn cluster_arrive(self) {
+        self.cluster_barrier(Location::caller(), ClusterCall::Arrive);
+    }
+    fn cluster_wait(self) {
+        self.cluster_barrier(Location::caller(), ClusterCall::Wait);
+    }
+    unsafe fn cluster_store<T: Scalar, const N: usize>(self, block: u32, to: SharedPtr<T>, value: [T; N]) {
+        let access = self.shared::<T, N>(Location::caller(), Operation::ClusterStore, to);
+        let Some(store) = self.step(|worker| worker.start_cluster_store(&access, block)) else { return };
+        let received = self.cluster[block as usize].borrow_mut().receive(&access, &store, to_words(value));
+        self.step(|worker| worker.end_cluster_store(&access, &store, received));
     }
 
     // Launches come one after the other here; but a thread that does not wait, or too late, is found.

@@ -16,15 +16,18 @@ pub(crate) struct Args {
 }
 
 /// Defines a kernel: `kernel!(Name, threads, shared bytes, |gpu, args| body);` with `looks_ahead` before the body for one that
-/// waits by itself for the launch before it.
+/// waits by itself for the launch before it, and `cluster of 2` for one whose blocks run by twos.
 macro_rules! kernel {
     ($name:ident, $threads:expr, $shared:expr, |$gpu:ident, $args:ident| $body:block) => {
-        $crate::support::kernel!(@ $name, $threads, $shared, false, |$gpu, $args| $body);
+        $crate::support::kernel!(@ $name, $threads, $shared, false, 1, |$gpu, $args| $body);
     };
     ($name:ident, $threads:expr, $shared:expr, looks_ahead, |$gpu:ident, $args:ident| $body:block) => {
-        $crate::support::kernel!(@ $name, $threads, $shared, true, |$gpu, $args| $body);
+        $crate::support::kernel!(@ $name, $threads, $shared, true, 1, |$gpu, $args| $body);
     };
-    (@ $name:ident, $threads:expr, $shared:expr, $looks_ahead:expr, |$gpu:ident, $args:ident| $body:block) => {
+    ($name:ident, $threads:expr, $shared:expr, cluster of $cluster:expr, |$gpu:ident, $args:ident| $body:block) => {
+        $crate::support::kernel!(@ $name, $threads, $shared, false, $cluster, |$gpu, $args| $body);
+    };
+    (@ $name:ident, $threads:expr, $shared:expr, $looks_ahead:expr, $cluster:expr, |$gpu:ident, $args:ident| $body:block) => {
         struct $name;
         impl lacuna_kernels::Kernel for $name {
             type Args = $crate::support::Args;
@@ -33,6 +36,7 @@ macro_rules! kernel {
             const THREADS: u32 = $threads;
             const SHARED_BYTES: u32 = $shared;
             const LOOKS_AHEAD: bool = $looks_ahead;
+            const CLUSTER: u32 = $cluster;
             unsafe fn run<G: lacuna_gpu::Gpu>($gpu: G, $args: Self::Args) {
                 // Not every body needs it.
                 #[allow(unused_unsafe)]

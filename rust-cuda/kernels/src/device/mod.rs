@@ -164,6 +164,19 @@ impl Gpu for RustCuda {
         unsafe { shared::store(to, value) }
     }
 
+    #[inline(always)]
+    fn cluster_arrive(self) {
+        lacking::warpgroups();
+    }
+    #[inline(always)]
+    fn cluster_wait(self) {
+        lacking::warpgroups();
+    }
+    #[inline(always)]
+    unsafe fn cluster_store<T: Scalar, const N: usize>(self, _: u32, _: SharedPtr<T>, _: [T; N]) {
+        lacking::warpgroups();
+    }
+
     /// Entries of this route do not wait by themselves, and are not launched early.
     #[inline(always)]
     fn wait_for_previous(self) {}

@@ -19,8 +19,9 @@ const K: [usize; 8] = [1, 31, 32, 33, 64, 65, 300, 577];
 /// stages of 256, which are used again after 1,024.
 const STEPS: [usize; 7] = [100, 190, 250, 370, 448, 512, 1300];
 
-/// Parts of zeros for which stages of 256 are used again, where rows have fewer nonzeros than are loaded ahead.
-const SPARSE: [f64; 3] = [0.8, 0.9, 0.97];
+/// Columns and parts of zeros for which stages of 256 are used again, where rows have fewer nonzeros than are loaded ahead; with
+/// 2300 also where two blocks share a tile.
+const SPARSE: [(usize, f64); 4] = [(1100, 0.8), (1100, 0.9), (1100, 0.97), (2300, 0.9)];
 
 /// Name, what it is, and how the problem is made from a seed.
 type Pattern = (&'static str, &'static str, fn(u64) -> Result<Problem>);
@@ -80,10 +81,10 @@ pub(super) fn cases() -> Vec<Case> {
             Problem::generated(generate::uniform(10, k, 0.3, seed), 24, seed)
         }));
     }
-    for sparsity in SPARSE {
-        let about = format!("M = 12, K = 1100, N = 16, zeros {sparsity}");
-        cases.push(case(format!("k1100_{sparsity}"), about, move |seed| {
-            Problem::generated(generate::uniform(12, 1100, sparsity, seed), 16, seed)
+    for (k, sparsity) in SPARSE {
+        let about = format!("M = 12, K = {k}, N = 16, zeros {sparsity}");
+        cases.push(case(format!("k{k}_{sparsity}"), about, move |seed| {
+            Problem::generated(generate::uniform(12, k, sparsity, seed), 16, seed)
         }));
     }
     cases.extend(PATTERNS.map(|(name, about, make)| case(name.into(), about.into(), make)));

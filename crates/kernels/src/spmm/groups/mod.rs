@@ -10,24 +10,29 @@
 //!  └─────────┘ zeros, then scattered └──────────────────────────┘
 //! ```
 //!
-//! A block owns 64 rows and BN columns of C, and walks along K in steps of two or four chunks of 64 columns. Producer warps
+//! A block has 64 rows and BN columns of C, and walks along K in steps of two or four chunks of 64 columns. Producer warps
 //! fill stages: A as in [`tiles`](super::tiles), B by asynchronous copies. They work in teams that take stages in turn, so
 //! that each has time for what it waits for. The consumers, one warpgroup, start the products of one chunk while those of
 //! the chunk before still run.
 //!
+//! Where tiles are few, two blocks share one, as a cluster: each has a half of K, and the second stores its sums into the shared
+//! memory of the first ([`parts`]).
+//!
 //! The ring of stages, and what happens to sums that are not finite, are those of [`tiles`](super::tiles).
 mod columns;
+mod parts;
 
 use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
 
 use self::columns::{COPY, Columns};
+use self::parts::Parts;
 use super::tiles::{Filling, HalfValue, Ring, Rows, TILE_ROW, TileArgs, again, are_finite};
 use super::{Scheme, Tile};
 use crate::{Bounds, IndexType, Kernel};
 
-/// Rows of A and C that a block, one warpgroup, multiplies.
+/// Rows of A and C that one warpgroup multiplies.
 const ROWS: u32 = 64;
 /// Consumer warps.
 const CONSUMERS: u32 = 4;
@@ -42,6 +47,7 @@ const PANEL_BYTES: u32 = 2 * CHUNK * 128;
 /// - `PART`: of a step of a row the producers load ahead what one nonzero in so many columns makes. With a larger one, fewer
 ///   lanes share a row, which is faster unless the row has more.
 /// - `TEAMS`: teams of producers. `WARPS`: warps of a team. `STAGES`: stages of shared memory.
+/// - `BLOCKS`: blocks that share a tile.
 #[derive(Debug)]
 pub struct GroupTiles<
     T,
@@ -51,6 +57,7 @@ pub struct GroupTiles<
     const TEAMS: u32,
     const WARPS: u32,
     const STAGES: u32,
+    const BLOCKS: u32,
 >(PhantomData<T>);
 
 impl<
@@ -61,7 +68,8 @@ impl<
     const TEAMS: u32,
     const WARPS: u32,
     const STAGES: u32,
-> Kernel for GroupTiles<T, L, CHUNKS, PART, TEAMS, WARPS, STAGES>
+    const BLOCKS: u32,
+> Kernel for GroupTiles<T, L, CHUNKS, PART, TEAMS, WARPS, STAGES, BLOCKS>
 {
     type Args = TileArgs<T>;
     type Tile = Tile;
@@ -85,14 +93,15 @@ impl<
             vector: COPY,
             block_rows: ROWS,
             block_columns: Self::BN,
-            scheme: Scheme::Groups { chunks: CHUNKS, part: PART },
+            scheme: Scheme::Groups { chunks: CHUNKS, part: PART, blocks: BLOCKS },
         }
     };
     const THREADS: u32 = (CONSUMERS + TEAMS * WARPS) * WARP;
-    const SHARED_BYTES: u32 = STAGES * Self::STAGE_BYTES;
+    const SHARED_BYTES: u32 = Self::RING_BYTES + Parts::<L, BLOCKS>::BYTES;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
     const LETS_NEXT_BEGIN: bool = true;
     const LOOKS_AHEAD: bool = true;
+    const CLUSTER: u32 = BLOCKS;
     const MIN_SM: u32 = 90;
 
     #[inline(always)]
@@ -101,18 +110,24 @@ impl<
         let args = args.of_product(batch);
         // By way of a shuffle the compiler sees that a warp has one trade.
         let warp = gpu.warp_shuffle_idx(FULL_WARP, gpu.thread_idx_x() / WARP, 0, WARP);
-        let row = gpu.block_idx_x() * ROWS;
+        let steps = args.cols.div_ceil(CHUNKS * CHUNK);
+        let parts = Parts::<L, BLOCKS>::new(gpu.block_idx_x() % BLOCKS, steps);
+        let row = gpu.block_idx_x() / BLOCKS * ROWS;
         let column = gpu.block_idx_y() * Self::BN;
         let mut sums = [0.0; L];
-        // SAFETY: the arguments describe the matrices. Stages are shared as the ring says; each warp stores its own part of
-        // C, which lies in it where row and column do.
+        // SAFETY: the arguments describe the matrices. Stages are shared as the ring says, and the others' sums lie behind them;
+        // each warp of the block that has all sums stores its own part of C, which lies in it where row and column do.
         unsafe {
             let is_consumer = warp < CONSUMERS;
+            parts.begin(gpu);
             if is_consumer {
                 gpu.wait_for_previous();
-                Self::consume(gpu, &args, warp, &mut sums);
+                Self::consume(gpu, &parts, warp, &mut sums);
             } else {
-                Self::produce(gpu, &args, warp - CONSUMERS, row, column);
+                Self::produce(gpu, &args, &parts, warp - CONSUMERS, row, column);
+            }
+            if !parts.join(gpu, Self::RING_BYTES, warp, &mut sums) {
+                return;
             }
             if gpu.sync_threads_or(is_consumer && !are_finite(&sums)) {
                 again(gpu, &args, batch, [row, column], [ROWS, Self::BN]);
@@ -131,7 +146,8 @@ impl<
     const TEAMS: u32,
     const WARPS: u32,
     const STAGES: u32,
-> Filling for GroupTiles<T, L, CHUNKS, PART, TEAMS, WARPS, STAGES>
+    const BLOCKS: u32,
+> Filling for GroupTiles<T, L, CHUNKS, PART, TEAMS, WARPS, STAGES, BLOCKS>
 {
     const ROWS: u32 = ROWS;
     const TILES: u32 = CHUNKS;
@@ -148,19 +164,20 @@ impl<
     const TEAMS: u32,
     const WARPS: u32,
     const STAGES: u32,
-> GroupTiles<T, L, CHUNKS, PART, TEAMS, WARPS, STAGES>
+    const BLOCKS: u32,
+> GroupTiles<T, L, CHUNKS, PART, TEAMS, WARPS, STAGES, BLOCKS>
 {
     const BN: u32 = 2 * L as u32;
     /// Bytes of B in a stage; A's rows follow.
     const B_BYTES: u32 = Columns::<T, L, CHUNKS, WARPS>::BYTES;
     const STAGE_BYTES: u32 = Self::B_BYTES + Rows::<T, Self>::BYTES;
+    const RING_BYTES: u32 = STAGES * Self::STAGE_BYTES;
     /// Bytes of a row of A in a stage.
     const ROW: u32 = Rows::<T, Self>::ROW;
 
     #[inline(always)]
-    fn ring(cols: u32) -> Ring<STAGES> {
-        let threads = (CONSUMERS + WARPS) * WARP;
-        Ring::new(cols.div_ceil(CHUNKS * CHUNK), threads).for_tensor_cores()
+    fn ring(parts: &Parts<L, BLOCKS>) -> Ring<STAGES> {
+        Ring::new(parts.steps, (CONSUMERS + WARPS) * WARP).for_tensor_cores()
     }
 
     /// Fills the team's stages, one after the other. Of A is loaded ahead what the next one needs.
@@ -168,14 +185,22 @@ impl<
     /// # Safety
     /// The arguments describe live memory; all of the producer warp's team is here.
     #[inline(always)]
-    unsafe fn produce<G: Gpu>(gpu: G, args: &TileArgs<T>, warp: u32, row: u32, column: u32) {
+    unsafe fn produce<G: Gpu>(
+        gpu: G,
+        args: &TileArgs<T>,
+        parts: &Parts<L, BLOCKS>,
+        warp: u32,
+        row: u32,
+        column: u32,
+    ) {
         let (team, warp) = (warp / WARPS, warp % WARPS);
         let thread = warp * WARP + gpu.lane_id();
-        let mut columns = Columns::<T, L, CHUNKS, WARPS>::new(args, thread, team, column);
-        let mut ring = Self::ring(args.cols).of_team::<TEAMS>(team);
+        let mut columns = Columns::<T, L, CHUNKS, WARPS>::new(args, thread, parts.first + team, column);
+        let mut ring = Self::ring(parts).of_team::<TEAMS>(team);
         // SAFETY: values and rows of B are read where there are some; a stage is filled while it is empty.
         unsafe {
-            let mut rows = Rows::<T, Self>::new(gpu, args, warp, team, row);
+            let mut rows = Rows::<T, Self>::new(gpu, args, warp, parts.first + team, row)
+                .only(parts.steps.saturating_sub(team));
             rows.look_up(gpu, TEAMS);
             for stage in ring.stages() {
                 rows.clear(gpu, stage * Self::STAGE_BYTES + Self::B_BYTES);
@@ -202,11 +227,11 @@ impl<
     /// # Safety
     /// All of the consumer warpgroup is here.
     #[inline(always)]
-    unsafe fn consume<G: Gpu>(gpu: G, args: &TileArgs<T>, warp: u32, sums: &mut [f32; L]) {
+    unsafe fn consume<G: Gpu>(gpu: G, parts: &Parts<L, BLOCKS>, warp: u32, sums: &mut [f32; L]) {
         let lane = gpu.lane_id();
         let row = warp * 16 + lane % 16;
         let a = Self::B_BYTES + row * Self::ROW + ((lane / 16 * 16) ^ T::swizzle(lane % 8));
-        let mut ring = Self::ring(args.cols);
+        let mut ring = Self::ring(parts);
         if ring.is_done() {
             return;
         }

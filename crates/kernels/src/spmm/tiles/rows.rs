@@ -172,6 +172,13 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
         }
     }
 
+    /// The same for the first `steps` steps alone.
+    #[inline(always)]
+    pub(in crate::spmm) fn only(self, steps: u32) -> Self {
+        let chunks = steps * Self::CHUNKS;
+        Self { left: if self.left < chunks { self.left } else { chunks }, ..self }
+    }
+
     /// Looks up where the rows' nonzeros of the next step are. The one after that is `steps` later.
     ///
     /// # Safety

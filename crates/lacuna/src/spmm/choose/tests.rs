@@ -211,7 +211,7 @@ fn tiles_and_warpgroups_of_one_size_are_told_apart() {
     let problem = Problem { value: ValueType::F16, ..problem(8192, 8192 * 512, 128, 8) };
     let (rows, columns, slices) = (64, 128, 1);
     let tiles = find(&problem, SpmmAlgorithm::Tiles { rows, columns, slices }).unwrap();
-    let groups = find(&problem, SpmmAlgorithm::Groups { rows, columns, part: 2 }).unwrap();
+    let groups = find(&problem, SpmmAlgorithm::Groups { rows, columns, part: 2, blocks: 1 }).unwrap();
     assert_eq!((tiles.entry, groups.entry), ("spmm_f16_tile_64x128_k1", "spmm_f16_group_64x128_p2"));
     assert_eq!(find(&Problem { sm: 100, ..problem }, groups.algorithm), None);
 }

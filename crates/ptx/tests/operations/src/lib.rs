@@ -33,6 +33,8 @@ entries! {
     fence: threads::fence;
     #[cfg(lacuna_sm = "90")]
     wait: threads::wait;
+    #[cfg(lacuna_sm = "90")]
+    cluster: threads::cluster;
     shuffles: warps::shuffles;
     votes: warps::votes;
     copies_global: copies::all::<copies::Global, Ptx>;

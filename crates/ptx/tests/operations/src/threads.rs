@@ -120,3 +120,26 @@ pub unsafe fn wait<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<u32>) {
     // SAFETY: each thread has its own word.
     unsafe { gpu.store(out.add(thread), gpu.load_readonly::<u32, 1>(input.add(thread))) }
 }
+
+/// Words that go to the next block, and what came from the one before. One cluster of two blocks of 32 threads, with 128 bytes of
+/// shared memory each; a row of results for each thread.
+///
+/// # Safety
+/// The launch and the buffers are as said.
+pub unsafe fn cluster<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<u32>) {
+    let (thread, block) = (gpu.thread_idx_x(), gpu.block_idx_x());
+    let place = SharedPtr::<u32>::from_offset(0).add(thread);
+    let mut results = Results::of(gpu, out, block * 32 + thread);
+    // SAFETY: indices are below 64; each word of shared memory has one thread of the other block, and barriers of the cluster
+    // stand before and after its store.
+    unsafe {
+        gpu.cluster_arrive();
+        let [word] = gpu.load_readonly::<u32, 1>(input.add((block * 32 + thread) as usize));
+        gpu.cluster_wait();
+        gpu.cluster_store(block ^ 1, place, [word]);
+        gpu.cluster_arrive();
+        gpu.cluster_wait();
+        let [other] = gpu.shared_load::<u32, 1>(place);
+        results.put(other);
+    }
+}
