@@ -57,6 +57,9 @@ pub struct Measure {
     /// How exactly f32 is multiplied.
     #[arg(long, default_value = "single")]
     pub precision: Precision,
+    /// Of SpMM: A is packed, so that its values stay as they are (`CsrMatrix::packed`). Packing is not timed.
+    #[arg(long)]
+    pub packed: bool,
     /// Measures cuSPARSE and cuBLAS too, where they are installed.
     #[arg(long)]
     pub peers: bool,

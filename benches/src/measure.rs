@@ -68,6 +68,11 @@ pub fn measure(session: &mut Session, suite: &str, problem: &Problem) -> Result<
             Usage(format!("`{op}` has one precision, and {precision} is not it; leave it out")).into()
         );
     }
+    if problem.op != Op::Spmm && session.packed {
+        return Err(
+            Usage(format!("`{}` takes no packed matrix; leave --packed out", problem.op.name())).into()
+        );
+    }
     match problem.op {
         Op::Spmm => by_type::<spmm::Measurement>(session, suite, problem),
         Op::Sddmm => by_type::<sddmm::Measurement>(session, suite, problem),
@@ -129,6 +134,7 @@ pub(crate) fn record(
         dtype: types.dtype_name().into(),
         index: types.index_name().into(),
         precision: types.precision_name().into(),
+        packed: session.packed && problem.op == Op::Spmm,
         m,
         k,
         n,

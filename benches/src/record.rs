@@ -43,6 +43,9 @@ pub struct Record {
     /// How exactly `f32` is multiplied.
     #[serde(default = "single")]
     pub precision: String,
+    /// Whether A of SpMM is packed: its values stay as they are.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub packed: bool,
     /// Rows of the sparse matrix.
     pub m: usize,
     /// The length of a sum: columns of A in SpMM, of A and B in SDDMM, of Q and K in attention; 1 in a softmax. Rows of a
@@ -92,6 +95,10 @@ pub struct Record {
 
 fn yes() -> bool {
     true
+}
+
+fn is_no(yes: &bool) -> bool {
+    !yes
 }
 
 fn once() -> usize {

@@ -19,6 +19,8 @@ pub struct Session {
     pub types: Types,
     /// Samples of each timing.
     pub samples: u32,
+    /// Whether A of SpMM is packed.
+    pub packed: bool,
     /// Whether to measure every legal kernel.
     pub all_algorithms: bool,
 }
@@ -43,6 +45,7 @@ impl Session {
             device,
             types,
             samples: measure.samples,
+            packed: measure.packed,
             all_algorithms: measure.all_algorithms,
         })
     }

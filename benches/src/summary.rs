@@ -228,6 +228,7 @@ pub(crate) mod tests {
             dtype: "f32".into(),
             index: "u32".into(),
             precision: "single".into(),
+            packed: false,
             m: 1,
             k: 1,
             n: 128,

@@ -37,6 +37,7 @@ fn records(truth: &CostModel, (value, index): (ValueType, IndexType)) -> Vec<Val
             for n in [1, 32, 128] {
                 let (nnz, longest_row) = (rows * row, row + 10);
                 let problem = Problem {
+                    packed: false,
                     rows,
                     cols: 2048,
                     nnz,

@@ -53,7 +53,7 @@ pub struct Score {
 /// [`Usage`]: records of several GPUs, without a time, without the numbers that the chooser sees, or of unknown types or
 /// precisions.
 pub fn samples(records: &[Record]) -> Result<Vec<Sample>> {
-    let mut samples: BTreeMap<([&str; 3], [usize; 5]), Sample> = BTreeMap::new();
+    let mut samples: BTreeMap<([&str; 3], [usize; 5], bool), Sample> = BTreeMap::new();
     for record in records.iter().filter(|record| record.op == "spmm") {
         let usage = |what: String| Usage(format!("{}, N {}: {what}", record.case, record.n));
         let (first, machine) = (&records[0].machine, &record.machine);
@@ -98,12 +98,13 @@ pub fn samples(records: &[Record]) -> Result<Vec<Sample>> {
             value,
             index: column,
             precision,
+            packed: record.packed,
             multiprocessors,
             block_shared_bytes: 227 * 1024,
             sm,
         };
         let shape = [rows, cols, nnz, longest_row, n];
-        let sample = samples.entry(([dtype, index, named], shape)).or_insert_with(|| Sample {
+        let sample = samples.entry(([dtype, index, named], shape, record.packed)).or_insert_with(|| Sample {
             name: format!("{}, N {n}, {dtype} {index} {named}", record.case),
             problem,
             times: BTreeMap::new(),
@@ -227,6 +228,7 @@ mod tests {
             value: ValueType::F32,
             index: IndexType::U32,
             precision: Precision::Single,
+            packed: false,
             block_shared_bytes: 227 * 1024,
             multiprocessors: 132,
             sm: 90,

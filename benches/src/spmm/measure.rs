@@ -29,7 +29,11 @@ impl Operation for Measurement {
     ) -> Result<Vec<Record>> {
         let stream = session.device.stream()?;
         let mut operands = Operands::<T>::new(&session.device, problem)?;
-        let a = CsrMatrix::<T, I>::with_index(&session.device, &operands.a)?;
+        let a = if session.packed {
+            CsrMatrix::<T, I>::packed(&session.device, &operands.a)?
+        } else {
+            CsrMatrix::with_index(&session.device, &operands.a)?
+        };
         let precision = session.types.precision();
         let algorithms = if session.all_algorithms {
             let legal =

@@ -320,6 +320,32 @@ macro_rules! for_each_kernel {
                 spmm_bf16_group_64x32_p4_b2: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 4, 2, 4, 4, 2>;
                 #[cfg(lacuna_sm = "90")]
                 spmm_bf16_group_64x32_p8: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 8, 4, 2, 4, 1>;
+
+                // Rows and columns of a tile, and blocks that share one: see spmm/groups/packed.rs.
+                #[cfg(lacuna_sm = "90")]
+                spmm_f16_packed_64x128: $crate::spmm::PackedTiles<$crate::F16, 64, 2, 4, 2, 10, 1>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_f16_packed_64x128_b2: $crate::spmm::PackedTiles<$crate::F16, 64, 2, 4, 2, 10, 2>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_f16_packed_64x64: $crate::spmm::PackedTiles<$crate::F16, 32, 4, 3, 4, 8, 1>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_f16_packed_64x64_b2: $crate::spmm::PackedTiles<$crate::F16, 32, 4, 3, 4, 8, 2>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_f16_packed_64x32: $crate::spmm::PackedTiles<$crate::F16, 16, 4, 4, 2, 14, 1>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_f16_packed_64x32_b2: $crate::spmm::PackedTiles<$crate::F16, 16, 4, 4, 2, 14, 2>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_packed_64x128: $crate::spmm::PackedTiles<$crate::Bf16, 64, 2, 4, 2, 10, 1>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_packed_64x128_b2: $crate::spmm::PackedTiles<$crate::Bf16, 64, 2, 4, 2, 10, 2>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_packed_64x64: $crate::spmm::PackedTiles<$crate::Bf16, 32, 4, 3, 4, 8, 1>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_packed_64x64_b2: $crate::spmm::PackedTiles<$crate::Bf16, 32, 4, 3, 4, 8, 2>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_packed_64x32: $crate::spmm::PackedTiles<$crate::Bf16, 16, 4, 4, 2, 14, 1>;
+                #[cfg(lacuna_sm = "90")]
+                spmm_bf16_packed_64x32_b2: $crate::spmm::PackedTiles<$crate::Bf16, 16, 4, 4, 2, 14, 2>;
             }
             softmax {
                 // Type of values, lanes a row, warps a block; values of a chunk, chunks of a lane: see softmax/forward.rs.

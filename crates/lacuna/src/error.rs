@@ -30,6 +30,23 @@ pub enum Error {
         /// The operation that was asked for.
         operation: &'static str,
     },
+    /// The values of a [packed](crate::CsrMatrix::packed) matrix were to be replaced.
+    #[error(
+        "{operation}: the values of a packed matrix stay as they are; make another matrix, or one that is not packed \
+         (CsrMatrix::new)"
+    )]
+    Packed {
+        /// The operation that was asked for.
+        operation: &'static str,
+    },
+    /// A plan that was made for a packed matrix was run on one that is not.
+    #[error(
+        "{operation}: the plan was made for a packed matrix; plan again for this one, or pack it (CsrMatrix::packed)"
+    )]
+    NotPacked {
+        /// The operation that was asked for.
+        operation: &'static str,
+    },
     /// A matrix is not the transposed of another's pattern.
     #[error(
         "{operation}: the matrix was not made by `transposed` of this pattern; make it by that, of any matrix that shares \

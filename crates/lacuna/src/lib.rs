@@ -40,6 +40,7 @@ mod error;
 mod layout;
 mod masks;
 mod nhot;
+mod packs;
 mod sddmm;
 mod softmax;
 mod spmm;

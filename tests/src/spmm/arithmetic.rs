@@ -29,7 +29,8 @@ pub(super) fn precision_at<T: Number>(choice: &Choice, at: Placement) -> Precisi
 /// Of kernels in the order of their costs, those on tensor cores that are the cheapest of their kind: by tiles, and by
 /// warpgroups.
 pub(super) fn cheapest_tiles(choices: &[Choice]) -> impl Iterator<Item = &Choice> {
-    let is_by_groups = |choice: &Choice| matches!(choice.tile.scheme, Scheme::Groups { .. });
+    let is_by_groups =
+        |choice: &Choice| matches!(choice.tile.scheme, Scheme::Groups { .. } | Scheme::Packed { .. });
     [false, true].into_iter().filter_map(move |by_groups| {
         choices.iter().find(|choice| is_tiles(choice) && is_by_groups(choice) == by_groups)
     })

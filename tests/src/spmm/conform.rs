@@ -4,7 +4,7 @@ use std::fmt;
 
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
-use lacuna::{Choice, CsrMatrix, Index, Precision, Spmm, SpmmOptions, choose};
+use lacuna::{Choice, CsrMatrix, Index, Precision, Scheme, Spmm, SpmmOptions, choose};
 use lacuna_reference::SpmmReference;
 
 use super::arithmetic::{cheapest_tiles, is_tiles, precision_at};
@@ -24,7 +24,7 @@ const ALL_PAIRS_UP_TO: [usize; 2] = [1 << 13, 1 << 24];
 
 /// Columns of A up to which the simulator tries every algorithm on tensor cores. These walk along all of K, however few
 /// the nonzeros: of larger K it tries the cheapest of each kind alone.
-const SIMULATED_TILES_UP_TO: usize = 2048;
+const SIMULATED_TILES_UP_TO: usize = 2304;
 
 /// Bytes of B or C from which on they are tried as whole buffers only.
 const HUGE_BYTES: usize = 1 << 28;
@@ -94,7 +94,7 @@ fn conform_as<T: Number, I: Index>(
 }
 
 /// As [`conform`], with values rounded to `T`: by the library's choice, on tensor cores where aligned or not, and by every
-/// algorithm on tensor cores, whose number it gives too.
+/// algorithm on tensor cores, whose number it gives too. A is packed.
 pub(super) fn conform_on_tiles<T: Number, I: Index>(
     cx: &Context<'_>,
     problem: &Problem,
@@ -102,10 +102,25 @@ pub(super) fn conform_on_tiles<T: Number, I: Index>(
 ) -> Result<(f64, usize)> {
     let problem = problem.rounded::<T>()?;
     let reference = lacuna_reference::spmm(&problem.a, &problem.b, problem.n)?;
-    let subject = Subject::<T, I>::new(cx, &problem, &reference)?;
+    let subject = Subject::<T, I>::packed(cx, &problem, &reference)?;
     let tiles = legal(&subject.a, problem.n, precision).into_iter().filter(is_tiles).count();
     let worst = subject.every(precision, is_tiles)?;
     Ok((worst.max(subject.chosen(precision, &[Placement::slices(1, 3)])?), tiles))
+}
+
+/// As [`conform`], with values rounded to `T` and packed, by every algorithm for packs, whose number it gives too.
+pub(super) fn conform_packed<T: Number, I: Index>(
+    cx: &Context<'_>,
+    problem: &Problem,
+) -> Result<(f64, usize)> {
+    let problem = problem.rounded::<T>()?;
+    let reference = lacuna_reference::spmm(&problem.a, &problem.b, problem.n)?;
+    let subject = Subject::<T, I>::packed(cx, &problem, &reference)?;
+    let choices = legal(&subject.a, problem.n, Precision::Single);
+    let packed = choices.iter().filter(|choice| matches!(choice.tile.scheme, Scheme::Packed { .. }));
+    packed.clone().try_fold((0.0, packed.clone().count()), |(worst, count): (f64, usize), choice| {
+        Ok((worst.max(subject.explicit(Precision::Single, choice)?), count))
+    })
 }
 
 /// As [`conform`], by one algorithm alone, on whole buffers and on slices of the least alignment that it takes.
@@ -161,6 +176,10 @@ impl fmt::Display for Way<'_> {
 impl<'a, T: Number, I: Index> Subject<'a, T, I> {
     fn new(cx: &'a Context<'a>, problem: &'a Problem<T>, reference: &'a SpmmReference<T>) -> Result<Self> {
         Ok(Self { cx, problem, reference, a: CsrMatrix::with_index(cx.device, &problem.a)? })
+    }
+
+    fn packed(cx: &'a Context<'a>, problem: &'a Problem<T>, reference: &'a SpmmReference<T>) -> Result<Self> {
+        Ok(Self { cx, problem, reference, a: CsrMatrix::packed(cx.device, &problem.a)? })
     }
 
     /// By the library's choice with default options.

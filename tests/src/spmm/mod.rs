@@ -10,6 +10,7 @@ mod conform;
 mod epilogue;
 pub(crate) mod guarded;
 mod huge;
+mod packed;
 mod persistent;
 mod problem;
 mod product;
@@ -39,6 +40,7 @@ pub(crate) fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(persistent::cases());
     cases.extend(epilogue::cases());
     cases.extend(tiles::cases());
+    cases.extend(packed::cases());
     cases.extend(huge::cases());
     cases.extend(refusals::cases());
     cases.extend(api::cases());

@@ -17,9 +17,12 @@ use lacuna_gpu::GlobalPtr;
 pub use config::{ALIGNED, QUAD, RowSplit, SPARE};
 pub use epilogue::Output;
 pub use form::{Form, Idea, Mixed, NoResidue, Persistent, Plain, PreScaled, Wide};
-pub use groups::GroupTiles;
+pub use groups::{GroupTiles, Groups, LoadedPacks, Pack, Packed, PackedTiles, Scattering, Source};
 pub use tile::{Arithmetic, Scheme, Tile};
-pub use tiles::{HalfTiles, HalfValue, MaskArgs, Masks, RowMask, SingleTiles, Split, Tf32, TileArgs};
+pub use tiles::{
+    Filling, HalfTiles, HalfValue, LoadedRows, MaskArgs, Masks, RowMask, Rows, SingleTiles, Split, Tf32,
+    TileArgs, TileValue,
+};
 pub(crate) use tiles::{Products, pack, pack_lo};
 
 /// What the entry points of [`RowSplit`] take, for values of `T` and column indices of `I`.

@@ -63,6 +63,13 @@ pub enum Scheme {
         /// Blocks that share a tile, a part of K each.
         blocks: u32,
     },
+    /// As [`Groups`](Self::Groups), for a matrix whose values are packed: [`PackedTiles`](super::PackedTiles).
+    Packed {
+        /// Chunks of 64 columns of A in a step.
+        chunks: u32,
+        /// Blocks that share a tile, a part of K each.
+        blocks: u32,
+    },
     /// No product: makes the masks and places by which tiles are filled, [`Masks`](super::Masks).
     Masks,
 }
@@ -72,7 +79,7 @@ impl Scheme {
     pub const fn arithmetic(self) -> Option<Arithmetic> {
         match self {
             Self::Tiles { arithmetic, .. } => Some(arithmetic),
-            Self::Groups { .. } => Some(Arithmetic::Half),
+            Self::Groups { .. } | Self::Packed { .. } => Some(Arithmetic::Half),
             Self::RowSplit { .. } | Self::Ablation { .. } | Self::Masks => None,
         }
     }

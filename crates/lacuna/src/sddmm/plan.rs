@@ -273,7 +273,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         let (scale, scale_batch) =
             c.map_or((0, 0), |c| (c.values_address(), if c.batch() == 1 { 0 } else { c.values_stride() }));
         let d_batch = d.values_stride();
-        let d = GlobalMut::<T::Device>::from_address(d.padded_values_mut().address());
+        let d = GlobalMut::<T::Device>::from_address(d.padded_values_mut(OPERATION)?.address());
         for first in (0..self.options.batch).step_by(MAX_GRID_Z) {
             let scale_offset = if scale == 0 { 0 } else { first * scale_batch };
             let scale = GlobalPtr::from_address(scale).add(scale_offset);

@@ -110,12 +110,12 @@ impl<T: Value, I: Index> SparseSoftmax<T, I> {
     /// [`with_zeros`](CsrMatrix::with_zeros) makes a y.
     ///
     /// # Errors
-    /// [`Error::OtherPattern`], [`Error::OtherDevice`], and [`Error::Parameter`] (for a batch that is not the plan's) for
-    /// operands that do not fit; [`Error::Launch`] or, on the simulator, its findings.
+    /// [`Error::OtherPattern`], [`Error::OtherDevice`], [`Error::Packed`], and [`Error::Parameter`] (for a batch that is not the
+    /// plan's) for operands that do not fit; [`Error::Launch`] or, on the simulator, its findings.
     pub fn run(&self, stream: &Stream, x: &CsrMatrix<T, I>, y: &mut CsrMatrix<T, I>) -> Result<()> {
         self.check(stream, x, "the batch of x")?;
         self.check(stream, y, "the batch of y")?;
-        self.forward(stream, x.values_address(), y.padded_values_mut().address())
+        self.forward(stream, x.values_address(), y.padded_values_mut(OPERATION)?.address())
     }
 
     /// As [`run`](Self::run), with the result in place of x: no second matrix is needed.
@@ -124,7 +124,7 @@ impl<T: Value, I: Index> SparseSoftmax<T, I> {
     /// As `run`.
     pub fn run_in_place(&self, stream: &Stream, x: &mut CsrMatrix<T, I>) -> Result<()> {
         self.check(stream, x, "the batch of x")?;
-        let address = x.padded_values_mut().address();
+        let address = x.padded_values_mut(OPERATION)?.address();
         self.forward(stream, address, address)
     }
 
@@ -143,7 +143,7 @@ impl<T: Value, I: Index> SparseSoftmax<T, I> {
         self.check(stream, y, "the batch of y")?;
         self.check(stream, dy, "the batch of dy")?;
         self.check(stream, dx, "the batch of dx")?;
-        let dx = dx.padded_values_mut().address();
+        let dx = dx.padded_values_mut(OPERATION)?.address();
         self.gradient(stream, y.values_address(), dy.values_address(), dx)
     }
 
@@ -159,7 +159,7 @@ impl<T: Value, I: Index> SparseSoftmax<T, I> {
     ) -> Result<()> {
         self.check(stream, y, "the batch of y")?;
         self.check(stream, dy, "the batch of dy")?;
-        let address = dy.padded_values_mut().address();
+        let address = dy.padded_values_mut(OPERATION)?.address();
         self.gradient(stream, y.values_address(), address, address)
     }
 

@@ -31,6 +31,8 @@ pub struct Problem {
     pub index: IndexType,
     /// How exactly it is to be computed.
     pub precision: Precision,
+    /// Whether A is [packed](CsrMatrix::packed), and lies in packs.
+    pub packed: bool,
     /// Streaming multiprocessors of the GPU.
     pub multiprocessors: u32,
     /// The most bytes of shared memory that a block may have there.
@@ -53,6 +55,7 @@ impl Problem {
             value: T::TYPE,
             index: I::TYPE,
             precision: Precision::Single,
+            packed: a.packs().is_some(),
             multiprocessors: a.device().info().multiprocessors,
             block_shared_bytes: a.device().info().block_shared_bytes,
             sm: a.device().info().sm,
@@ -124,6 +127,15 @@ pub enum SpmmAlgorithm {
         /// Blocks that share a tile, a part of K each: for few tiles.
         blocks: u32,
     },
+    /// As [`Groups`](Self::Groups), for a [packed](CsrMatrix::packed) matrix.
+    Packed {
+        /// Rows of a tile.
+        rows: u32,
+        /// Columns of a tile.
+        columns: u32,
+        /// Blocks that share a tile, a part of K each: for few tiles.
+        blocks: u32,
+    },
     /// As [`RowSplit`](Self::RowSplit), but for one idea: for measuring what that brings. There are few such kernels, and
     /// the library never chooses one.
     Ablation {
@@ -163,6 +175,11 @@ impl Choice {
     /// Whether it reads the pattern as masks.
     pub(super) fn is_by_tiles(&self) -> bool {
         self.tile.scheme.arithmetic().is_some()
+    }
+
+    /// Whether it reads A in packs.
+    pub(super) fn is_packed(&self) -> bool {
+        matches!(self.tile.scheme, Scheme::Packed { .. })
     }
 
     /// Whether the library may choose it.
@@ -232,6 +249,7 @@ fn is_meant(problem: &Problem, tile: &Tile) -> bool {
             tile.index == problem.index && (stage == IndexType::U32 || stage == stage_of(problem))
         }
         Scheme::Groups { .. } => has_masks(problem) && problem.precision != Precision::Fma,
+        Scheme::Packed { .. } => problem.packed && has_masks(problem) && problem.precision != Precision::Fma,
         Scheme::Tiles { arithmetic, .. } => {
             let exact_enough = match (arithmetic, problem.precision) {
                 (_, Precision::Fma) | (Arithmetic::Tf32, Precision::Single) => false,
@@ -277,6 +295,9 @@ fn algorithm(entry: &Entry<Tile>) -> SpmmAlgorithm {
         }
         Scheme::Groups { part, blocks, .. } => {
             SpmmAlgorithm::Groups { rows: block_rows, columns: block_columns, part, blocks }
+        }
+        Scheme::Packed { blocks, .. } => {
+            SpmmAlgorithm::Packed { rows: block_rows, columns: block_columns, blocks }
         }
         Scheme::Ablation { idea, lanes, split, .. } => {
             SpmmAlgorithm::Ablation { idea, vector, lanes, split, warps }

@@ -151,7 +151,7 @@ impl CostModel {
         group_line: 0.811,
         group_scale: 1.31,
         group_not_hidden: 0.149,
-        group_joining: 500.0,
+        group_joining: 900.0,
         not_hidden: 1.68,
     };
 
@@ -195,6 +195,12 @@ impl CostModel {
             Scheme::Groups { chunks, part, blocks } => {
                 let arithmetic = Arithmetic::Half;
                 let step = Step { chunks: 2 * chunks, slices: 1, arithmetic, part: Some(part), blocks };
+                self.of_groups().cost(problem, &entry.tile, &step)
+            }
+            // What is packed has no pieces of rows that are loaded whether there are nonzeros or not.
+            Scheme::Packed { chunks, blocks } => {
+                let arithmetic = Arithmetic::Half;
+                let step = Step { chunks: 2 * chunks, slices: 1, arithmetic, part: None, blocks };
                 self.of_groups().cost(problem, &entry.tile, &step)
             }
             Scheme::Masks => f64::INFINITY,

@@ -58,7 +58,10 @@ impl Extent {
 
 /// Blocks that share a tile, neighbours along the grid's x.
 fn sharing_a_tile(tile: &Tile) -> u32 {
-    if let Scheme::Groups { blocks, .. } = tile.scheme { blocks } else { 1 }
+    match tile.scheme {
+        Scheme::Groups { blocks, .. } | Scheme::Packed { blocks, .. } => blocks,
+        _ => 1,
+    }
 }
 
 /// Rows that blocks which stay can count: they look two rounds ahead of the last, in 32 bits.

@@ -12,6 +12,7 @@ use super::{OPERATION, SpmmOptions};
 use crate::backend::Launch;
 use crate::csr::{DevicePattern, RowOrder};
 use crate::layout::{Layout, Strides};
+use crate::packs::Packs;
 use crate::{CsrMatrix, Error, Index, Result, Slice, SliceMut, Stream, Value};
 
 /// The most columns of B.
@@ -206,8 +207,8 @@ impl<T: Value, I: Index> Spmm<T, I> {
     /// be ordered with this: see [`Stream`].
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::OtherPattern`], [`Error::OtherDevice`], [`Error::Parameter`] (for A's batch) for
-    /// operands that do not fit; [`Error::Illegal`] where the algorithm asked for needs other alignment;
+    /// [`Error::Length`], [`Error::OtherPattern`], [`Error::NotPacked`], [`Error::OtherDevice`], [`Error::Parameter`] (for A's
+    /// batch) for operands that do not fit; [`Error::Illegal`] where the algorithm asked for needs other alignment;
     /// [`Error::Launch`] or, on the simulator, its findings.
     pub fn run_with(&self, stream: &Stream, operands: SpmmOperands<'_, T, I>) -> Result<()> {
         self.check(stream, &operands)?;
@@ -221,6 +222,11 @@ impl<T: Value, I: Index> Spmm<T, I> {
         let values = GlobalPtr::from_address(a.values_address());
         let output = self.options.output(c, &self.c, bias);
         let values_batch = if a.batch() == 1 { 0 } else { a.values_stride() as u32 };
+        let packs = match (choice.is_packed(), a.packs()) {
+            (false, _) => None,
+            (true, None) => return Err(Error::NotPacked { operation: OPERATION }),
+            (true, packs) => packs,
+        };
         let masks = if choice.is_by_tiles() { Some(self.pattern.masks()?) } else { None };
         self.parts(choice.tile.block_columns, values_batch, |part| {
             let values = values.add(part.product * values_batch as usize);
@@ -230,11 +236,15 @@ impl<T: Value, I: Index> Spmm<T, I> {
             let (b_batch, b_stride_bytes) = (self.b.batch_stride as u64, self.b.stride_bytes);
             if let Some(masks) = masks {
                 let (masks, places) = masks.pointers();
+                let none = (GlobalPtr::from_address(0), GlobalPtr::from_address(0));
+                let (units, packs) = packs.map_or(none, Packs::pointers);
                 let cols = self.pattern.cols as u32;
                 let args = TileArgs {
                     masks,
                     values,
                     places,
+                    units,
+                    packs,
                     b,
                     b_batch,
                     output,

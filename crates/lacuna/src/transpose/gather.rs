@@ -58,7 +58,7 @@ impl<I: Index> TransposedPattern<I> {
         matrix: &mut CsrMatrix<T, I>,
     ) -> Result<()> {
         let (from, batch, stride) = (a.values_address(), a.batch(), a.values_stride());
-        let to = matrix.padded_values_mut().address();
+        let to = matrix.padded_values_mut(OPERATION)?.address();
         self.launch_gather::<T>(stream, &Values { from, to, len: stride, batch, batch_stride: stride })
     }
 

@@ -20,15 +20,20 @@
 //!
 //! The ring of stages, and what happens to sums that are not finite, are those of [`tiles`](super::tiles).
 mod columns;
+mod packed;
 mod parts;
+mod source;
 
 use core::marker::PhantomData;
+use core::mem;
 
 use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
 
 use self::columns::{COPY, Columns};
+pub use self::packed::{LoadedPacks, Pack, Packed};
 use self::parts::Parts;
-use super::tiles::{Filling, HalfValue, Ring, Rows, TILE_ROW, TileArgs, again, are_finite};
+pub use self::source::{Scattering, Source};
+use super::tiles::{HalfValue, Ring, Rows, TileArgs, again, are_finite};
 use super::{Scheme, Tile};
 use crate::{Bounds, IndexType, Kernel};
 
@@ -41,15 +46,14 @@ const CHUNK: u32 = 64;
 /// Bytes from one panel of B to the next, where there are two: in steps of two chunks.
 const PANEL_BYTES: u32 = 2 * CHUNK * 128;
 
-/// SpMM by warpgroups for values of `T`.
+/// SpMM by warpgroups for values of `T`, that are put where their columns are.
 ///
 /// - `L`: half of BN. `CHUNKS`: chunks of a step. With more, the pieces of rows are longer, and barriers fewer.
 /// - `PART`: of a step of a row the producers load ahead what one nonzero in so many columns makes. With a larger one, fewer
 ///   lanes share a row, which is faster unless the row has more.
 /// - `TEAMS`: teams of producers. `WARPS`: warps of a team. `STAGES`: stages of shared memory.
 /// - `BLOCKS`: blocks that share a tile.
-#[derive(Debug)]
-pub struct GroupTiles<
+pub type GroupTiles<
     T,
     const L: usize,
     const CHUNKS: u32,
@@ -58,18 +62,44 @@ pub struct GroupTiles<
     const WARPS: u32,
     const STAGES: u32,
     const BLOCKS: u32,
->(PhantomData<T>);
+> = Groups<T, Rows<T, Scattering<CHUNKS, PART, WARPS>>, L, CHUNKS, TEAMS, WARPS, STAGES, BLOCKS>;
 
-impl<
-    T: HalfValue,
+/// As [`GroupTiles`], for values that are [packed](Pack). Each of `TEAMS` teams has a stage of its own.
+///
+/// - `AHEAD`: packs that a warp loads ahead of each step.
+pub type PackedTiles<
+    T,
     const L: usize,
     const CHUNKS: u32,
-    const PART: u32,
+    const TEAMS: u32,
+    const WARPS: u32,
+    const AHEAD: usize,
+    const BLOCKS: u32,
+> = Groups<T, Packed<T, CHUNKS, TEAMS, WARPS, AHEAD>, L, CHUNKS, TEAMS, WARPS, TEAMS, BLOCKS>;
+
+/// SpMM by warpgroups, with A from `S`.
+#[derive(Debug)]
+pub struct Groups<
+    T,
+    S,
+    const L: usize,
+    const CHUNKS: u32,
     const TEAMS: u32,
     const WARPS: u32,
     const STAGES: u32,
     const BLOCKS: u32,
-> Kernel for GroupTiles<T, L, CHUNKS, PART, TEAMS, WARPS, STAGES, BLOCKS>
+>(PhantomData<(T, S)>);
+
+impl<
+    T: HalfValue,
+    S: Source<T>,
+    const L: usize,
+    const CHUNKS: u32,
+    const TEAMS: u32,
+    const WARPS: u32,
+    const STAGES: u32,
+    const BLOCKS: u32,
+> Kernel for Groups<T, S, L, CHUNKS, TEAMS, WARPS, STAGES, BLOCKS>
 {
     type Args = TileArgs<T>;
     type Tile = Tile;
@@ -93,7 +123,10 @@ impl<
             vector: COPY,
             block_rows: ROWS,
             block_columns: Self::BN,
-            scheme: Scheme::Groups { chunks: CHUNKS, part: PART, blocks: BLOCKS },
+            scheme: match S::PART {
+                0 => Scheme::Packed { chunks: CHUNKS, blocks: BLOCKS },
+                part => Scheme::Groups { chunks: CHUNKS, part, blocks: BLOCKS },
+            },
         }
     };
     const THREADS: u32 = (CONSUMERS + TEAMS * WARPS) * WARP;
@@ -140,40 +173,20 @@ impl<
 
 impl<
     T: HalfValue,
+    S: Source<T>,
     const L: usize,
     const CHUNKS: u32,
-    const PART: u32,
     const TEAMS: u32,
     const WARPS: u32,
     const STAGES: u32,
     const BLOCKS: u32,
-> Filling for GroupTiles<T, L, CHUNKS, PART, TEAMS, WARPS, STAGES, BLOCKS>
-{
-    const ROWS: u32 = ROWS;
-    const TILES: u32 = CHUNKS;
-    const WARPS: u32 = WARPS;
-    const PART: u32 = PART;
-    const AHEAD: usize = 1;
-}
-
-impl<
-    T: HalfValue,
-    const L: usize,
-    const CHUNKS: u32,
-    const PART: u32,
-    const TEAMS: u32,
-    const WARPS: u32,
-    const STAGES: u32,
-    const BLOCKS: u32,
-> GroupTiles<T, L, CHUNKS, PART, TEAMS, WARPS, STAGES, BLOCKS>
+> Groups<T, S, L, CHUNKS, TEAMS, WARPS, STAGES, BLOCKS>
 {
     const BN: u32 = 2 * L as u32;
     /// Bytes of B in a stage; A's rows follow.
     const B_BYTES: u32 = Columns::<T, L, CHUNKS, WARPS>::BYTES;
-    const STAGE_BYTES: u32 = Self::B_BYTES + Rows::<T, Self>::BYTES;
+    const STAGE_BYTES: u32 = Self::B_BYTES + S::BYTES;
     const RING_BYTES: u32 = STAGES * Self::STAGE_BYTES;
-    /// Bytes of a row of A in a stage.
-    const ROW: u32 = Rows::<T, Self>::ROW;
 
     #[inline(always)]
     fn ring(parts: &Parts<L, BLOCKS>) -> Ring<STAGES> {
@@ -199,25 +212,59 @@ impl<
         let mut ring = Self::ring(parts).of_team::<TEAMS>(team);
         // SAFETY: values and rows of B are read where there are some; a stage is filled while it is empty.
         unsafe {
-            let mut rows = Rows::<T, Self>::new(gpu, args, warp, parts.first + team, row)
-                .only(parts.steps.saturating_sub(team));
-            rows.look_up(gpu, TEAMS);
-            for stage in ring.stages() {
-                rows.clear(gpu, stage * Self::STAGE_BYTES + Self::B_BYTES);
-            }
-            gpu.wait_for_previous();
-            while !ring.is_done() {
-                let loaded = rows.next(gpu);
-                rows.look_up(gpu, TEAMS);
-                ring.wait_empty(gpu);
-                let stage = ring.stage * Self::STAGE_BYTES;
-                columns.fill(gpu, stage, TEAMS);
-                if !ring.is_first() {
-                    rows.clear(gpu, stage + Self::B_BYTES);
+            let step = [parts.first + team, parts.steps.saturating_sub(team)];
+            let mut source = S::new(gpu, args, [team, warp], step, row);
+            source.look_up(gpu, TEAMS);
+            let clear = |source: &S| {
+                for stage in ring.stages() {
+                    source.clear(gpu, stage * Self::STAGE_BYTES + Self::B_BYTES, None);
                 }
-                rows.fill(gpu, stage + Self::B_BYTES, &loaded);
-                ring.started(gpu);
+            };
+            if S::STAYS {
+                // What never changes may be loaded before the launch before has ended.
+                let mut loaded = source.next(gpu);
+                clear(&source);
+                gpu.wait_for_previous();
+                let mut before = None;
+                while !ring.is_done() {
+                    Self::fill(gpu, &mut ring, &mut columns, &mut source, &loaded, before.as_ref());
+                    before = Some(mem::replace(&mut loaded, source.next(gpu)));
+                }
+            } else {
+                clear(&source);
+                gpu.wait_for_previous();
+                while !ring.is_done() {
+                    let loaded = source.next(gpu);
+                    Self::fill(gpu, &mut ring, &mut columns, &mut source, &loaded, None);
+                }
             }
+        }
+    }
+
+    /// Fills the next stage with what was loaded, and looks up what is loaded next.
+    ///
+    /// # Safety
+    /// As for [`produce`](Self::produce).
+    #[inline(always)]
+    unsafe fn fill<G: Gpu>(
+        gpu: G,
+        ring: &mut Ring<STAGES>,
+        columns: &mut Columns<T, L, CHUNKS, WARPS>,
+        source: &mut S,
+        loaded: &S::Loaded,
+        before: Option<&S::Loaded>,
+    ) {
+        // SAFETY: as promised by the caller; the stage is empty once the ring says so.
+        unsafe {
+            source.look_up(gpu, TEAMS);
+            ring.wait_empty(gpu);
+            let stage = ring.stage * Self::STAGE_BYTES;
+            columns.fill(gpu, stage, TEAMS);
+            if !ring.is_first() {
+                source.clear(gpu, stage + Self::B_BYTES, before);
+            }
+            source.fill(gpu, stage + Self::B_BYTES, loaded);
+            ring.started(gpu);
         }
     }
 
@@ -229,8 +276,7 @@ impl<
     #[inline(always)]
     unsafe fn consume<G: Gpu>(gpu: G, parts: &Parts<L, BLOCKS>, warp: u32, sums: &mut [f32; L]) {
         let lane = gpu.lane_id();
-        let row = warp * 16 + lane % 16;
-        let a = Self::B_BYTES + row * Self::ROW + ((lane / 16 * 16) ^ T::swizzle(lane % 8));
+        let a = (Self::B_BYTES + S::row(warp * 16 + lane % 16)) ^ (lane / 16 * 16);
         let mut ring = Self::ring(parts);
         if ring.is_done() {
             return;
@@ -266,8 +312,9 @@ impl<
         // SAFETY: rows of A and B lie in the stage.
         unsafe {
             for (step, x) in x.iter_mut().enumerate() {
-                let within = chunk * TILE_ROW + step as u32 * 32;
-                *x = gpu.shared_load_matrices::<false>(SharedPtr::from_offset((stage + a) ^ within));
+                let [apart, within] = S::chunk(chunk);
+                let at = (stage + a + apart) ^ (within + step as u32 * 32);
+                *x = gpu.shared_load_matrices::<false>(SharedPtr::from_offset(at));
             }
             gpu.warpgroup_arrive();
             for (step, x) in x.iter().enumerate() {

@@ -37,7 +37,8 @@ pub(super) use again::again;
 pub(super) use finish::are_finite;
 pub use masks::{MaskArgs, Masks, RowMask};
 pub(super) use ring::Ring;
-pub(super) use rows::{Filling, Rows, TILE_ROW};
+pub(super) use rows::TILE_ROW;
+pub use rows::{Filling, LoadedRows, Rows, TileValue};
 pub use single::SingleTiles;
 pub(crate) use split::{Products, pack, pack_lo};
 pub use split::{Split, Tf32};
@@ -54,6 +55,11 @@ pub struct TileArgs<T> {
     pub values: GlobalPtr<T>,
     /// Column modulo 256 of each value; 8-byte aligned, with as many to spare.
     pub places: GlobalPtr<u8>,
+    /// Of a matrix that is packed: the first [`Pack`](super::Pack) of each unit, 64 rows after 64 rows, and one past the last. For
+    /// [`PackedTiles`](super::PackedTiles) alone.
+    pub units: GlobalPtr<u32>,
+    /// The packs; 16-byte aligned.
+    pub packs: GlobalPtr<u32>,
     /// B, K×N; its rows are 16-byte aligned.
     pub b: GlobalPtr<T>,
     /// Elements from one B of the batch to the next.

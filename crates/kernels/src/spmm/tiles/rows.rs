@@ -17,7 +17,7 @@ pub(in crate::spmm) const TILE_ROW: u32 = 128;
 const ROUNDS: usize = 8;
 
 /// How a kernel's stages are filled.
-pub(in crate::spmm) trait Filling {
+pub trait Filling: 'static {
     /// Rows of A in a stage.
     const ROWS: u32;
     /// Tiles of A in a stage, along K.
@@ -76,11 +76,11 @@ half!(F16);
 half!(Bf16);
 
 /// What a producer lane has loaded for a step, each time that its warp worked on some rows.
-#[derive(Clone, Copy)]
-pub(in crate::spmm) struct Loaded([[Part; 2]; ROUNDS]);
+#[derive(Clone, Copy, Debug)]
+pub struct LoadedRows([[Part; 2]; ROUNDS]);
 
 /// A piece of a row's values, and of those before and after it in memory.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Part {
     values: [u32; 4],
     /// Their columns modulo 256, a byte each.
@@ -100,7 +100,8 @@ const fn offset(word: u32, i: u32, size: u32, row: u32) -> u32 {
 }
 
 /// What a producer lane needs to fill its warp's rows of the stages.
-pub(in crate::spmm) struct Rows<T, F> {
+#[derive(Debug)]
+pub struct Rows<T, F> {
     /// The lane's row's record in the first chunk of the next step to load.
     masks: GlobalPtr<u32>,
     /// Chunks of the lane's row that are left; none without a row.
@@ -213,9 +214,9 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     /// # Safety
     /// The arguments describe live memory, with [`SPARE`](crate::spmm::SPARE) more after the last nonzero.
     #[inline(always)]
-    pub(in crate::spmm) unsafe fn next<G: Gpu>(&self, gpu: G) -> Loaded {
+    pub(in crate::spmm) unsafe fn next<G: Gpu>(&self, gpu: G) -> LoadedRows {
         let lane = gpu.lane_id();
-        let mut loaded = Loaded([[Part::default(); 2]; ROUNDS]);
+        let mut loaded = LoadedRows([[Part::default(); 2]; ROUNDS]);
         for round in 0..Self::OWN / Self::AT_ONCE {
             let row = round * Self::AT_ONCE + lane / Self::LANES;
             let [first, end] = [self.first, self.end].map(|x| gpu.warp_shuffle_idx(FULL_WARP, x, row, WARP));
@@ -272,7 +273,7 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     /// # Safety
     /// The warp has [cleared](Self::clear) them.
     #[inline(always)]
-    pub(in crate::spmm) unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &Loaded) {
+    pub(in crate::spmm) unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &LoadedRows) {
         // SAFETY: the rows are this warp's in the stage.
         unsafe {
             for ahead in 0..F::AHEAD {
@@ -295,7 +296,7 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     /// # Safety
     /// As for [`fill`](Self::fill).
     #[inline(always)]
-    unsafe fn fill_rest<G: Gpu>(&self, gpu: G, a: u32, loaded: &Loaded) {
+    unsafe fn fill_rest<G: Gpu>(&self, gpu: G, a: u32, loaded: &LoadedRows) {
         for round in 0..Self::OWN / Self::AT_ONCE {
             let mut part = loaded.0[round as usize][F::AHEAD - 1];
             part.index += Self::LANES * T::PIECE;

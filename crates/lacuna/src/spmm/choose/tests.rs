@@ -13,6 +13,7 @@ fn problem(rows: usize, nnz: usize, n: usize, vector: u32) -> Problem {
         value: ValueType::F32,
         index: IndexType::U32,
         precision: Precision::Single,
+        packed: false,
         multiprocessors: 132,
         block_shared_bytes: 227 * 1024,
         sm: 90,
@@ -280,5 +281,36 @@ fn costs_are_numbers_at_the_limits() {
                 assert!(choices.iter().all(|choice| choice.cost.is_finite()), "{rows} {nnz} {n}");
             }
         }
+    }
+}
+#[test]
+fn packs_are_for_packed_matrices_alone() {
+    let problem = Problem { value: ValueType::F16, packed: true, ..problem(8192, 8192 * 205, 32, 8) };
+    let packed = choose(&problem)[0];
+    assert_eq!(packed.algorithm, SpmmAlgorithm::Packed { rows: 64, columns: 32, blocks: 1 });
+    for other in [
+        Problem { packed: false, ..problem },
+        Problem { precision: Precision::Fma, ..problem },
+        Problem { sm: 80, ..problem },
+        Problem { vector: 4, ..problem },
+    ] {
+        assert!(find(&other, packed.algorithm).is_none(), "{other:?}");
+        assert!(!choose(&other).iter().any(Choice::is_packed), "{other:?}");
+    }
+}
+
+#[test]
+fn few_tiles_are_shared() {
+    let few = Problem { value: ValueType::F16, cols: 4096, ..problem(4096, 4096 * 410, 32, 8) };
+    for packed in [false, true] {
+        let sharing = |rows| {
+            let choice = choose(&Problem { rows, nnz: rows * 410, packed, ..few })[0];
+            match choice.tile.scheme {
+                Scheme::Groups { blocks, .. } | Scheme::Packed { blocks, .. } => blocks,
+                other => panic!("{other:?}"),
+            }
+        };
+        // 64 tiles for 132 multiprocessors, and 128.
+        assert_eq!([4096, 8192].map(sharing), [2, 1], "packed: {packed}");
     }
 }

@@ -1,0 +1,116 @@
+//! Where a warpgroup's A comes from: how its producers fill stages, and how a stage lies.
+use lacuna_gpu::Gpu;
+
+use super::ROWS;
+use crate::spmm::tiles::{Filling, HalfValue, LoadedRows, Rows, TILE_ROW, TileArgs};
+
+/// What a producer warp needs to fill its part of A in the stages.
+pub trait Source<T>: Sized + 'static {
+    /// What a lane has loaded for a step.
+    type Loaded;
+    /// Of a row is loaded ahead what one nonzero in so many columns makes; 0 where that is not told apart.
+    const PART: u32;
+    /// Whether what is loaded never changes.
+    const STAYS: bool;
+    /// Bytes of A in a stage.
+    const BYTES: u32;
+
+    /// Where row `row` of A begins in a stage, in bytes, swizzled.
+    fn row(row: u32) -> u32;
+    /// Where a chunk of a row lies: bytes to add to where the row begins, and bytes to combine with that by exclusive or.
+    fn chunk(chunk: u32) -> [u32; 2];
+
+    /// For warp `warp` of team `team`, of the rows from `row` on, `steps` steps from `step` on.
+    ///
+    /// # Safety
+    /// The arguments describe live memory, here and below.
+    unsafe fn new<G: Gpu>(
+        gpu: G,
+        args: &TileArgs<T>,
+        team_warp: [u32; 2],
+        step_steps: [u32; 2],
+        row: u32,
+    ) -> Self;
+    /// Looks up where the values of the next step are. The one after that is `steps` later.
+    ///
+    /// # Safety
+    /// See [`new`](Self::new).
+    unsafe fn look_up<G: Gpu>(&mut self, gpu: G, steps: u32);
+    /// Loads what was looked up. The whole warp comes here, and below.
+    ///
+    /// # Safety
+    /// See [`new`](Self::new).
+    unsafe fn next<G: Gpu>(&self, gpu: G) -> Self::Loaded;
+    /// Clears the warp's part of a stage whose A is at `a`. Of a team's only stage, it may know what the warp has put there `before`.
+    ///
+    /// # Safety
+    /// The stage is empty.
+    unsafe fn clear<G: Gpu>(&self, gpu: G, a: u32, before: Option<&Self::Loaded>);
+    /// Fills it.
+    ///
+    /// # Safety
+    /// All warps of the team have cleared their parts, or do so before they come here.
+    unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &Self::Loaded);
+}
+
+/// How values are scattered that lie row by row.
+#[derive(Debug)]
+pub struct Scattering<const CHUNKS: u32, const PART: u32, const WARPS: u32>;
+
+impl<const CHUNKS: u32, const PART: u32, const WARPS: u32> Filling for Scattering<CHUNKS, PART, WARPS> {
+    const ROWS: u32 = ROWS;
+    const TILES: u32 = CHUNKS;
+    const WARPS: u32 = WARPS;
+    const PART: u32 = PART;
+    const AHEAD: usize = 1;
+}
+
+impl<T: HalfValue, const CHUNKS: u32, const PART: u32, const WARPS: u32> Source<T>
+    for Rows<T, Scattering<CHUNKS, PART, WARPS>>
+{
+    type Loaded = LoadedRows;
+    const PART: u32 = PART;
+    const STAYS: bool = false;
+    const BYTES: u32 = Self::BYTES;
+
+    #[inline(always)]
+    fn row(row: u32) -> u32 {
+        row * Self::ROW + T::swizzle(row)
+    }
+    #[inline(always)]
+    fn chunk(chunk: u32) -> [u32; 2] {
+        [0, chunk * TILE_ROW]
+    }
+
+    #[inline(always)]
+    unsafe fn new<G: Gpu>(
+        gpu: G,
+        args: &TileArgs<T>,
+        [_, warp]: [u32; 2],
+        [step, steps]: [u32; 2],
+        row: u32,
+    ) -> Self {
+        // SAFETY: as promised by the caller.
+        unsafe { Self::new(gpu, args, warp, step, row).only(steps) }
+    }
+    #[inline(always)]
+    unsafe fn look_up<G: Gpu>(&mut self, gpu: G, steps: u32) {
+        // SAFETY: as promised by the caller.
+        unsafe { self.look_up(gpu, steps) }
+    }
+    #[inline(always)]
+    unsafe fn next<G: Gpu>(&self, gpu: G) -> LoadedRows {
+        // SAFETY: as promised by the caller.
+        unsafe { self.next(gpu) }
+    }
+    #[inline(always)]
+    unsafe fn clear<G: Gpu>(&self, gpu: G, a: u32, _: Option<&LoadedRows>) {
+        // SAFETY: as promised by the caller.
+        unsafe { self.clear(gpu, a) }
+    }
+    #[inline(always)]
+    unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &LoadedRows) {
+        // SAFETY: as promised by the caller.
+        unsafe { self.fill(gpu, a, loaded) }
+    }
+}
