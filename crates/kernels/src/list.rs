@@ -331,9 +331,9 @@ macro_rules! for_each_kernel {
                 #[cfg(lacuna_sm = "90")]
                 spmm_f16_packed_64x64_b2: $crate::spmm::PackedTiles<$crate::F16, 32, 4, 3, 4, 8, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_packed_64x32: $crate::spmm::PackedTiles<$crate::F16, 16, 4, 4, 2, 14, 1>;
+                spmm_f16_packed_64x32: $crate::spmm::PackedTiles<$crate::F16, 16, 4, 3, 4, 8, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_packed_64x32_b2: $crate::spmm::PackedTiles<$crate::F16, 16, 4, 4, 2, 14, 2>;
+                spmm_f16_packed_64x32_b2: $crate::spmm::PackedTiles<$crate::F16, 16, 4, 3, 4, 8, 2>;
                 #[cfg(lacuna_sm = "90")]
                 spmm_bf16_packed_64x128: $crate::spmm::PackedTiles<$crate::Bf16, 64, 2, 4, 2, 10, 1>;
                 #[cfg(lacuna_sm = "90")]
@@ -343,9 +343,9 @@ macro_rules! for_each_kernel {
                 #[cfg(lacuna_sm = "90")]
                 spmm_bf16_packed_64x64_b2: $crate::spmm::PackedTiles<$crate::Bf16, 32, 4, 3, 4, 8, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_packed_64x32: $crate::spmm::PackedTiles<$crate::Bf16, 16, 4, 4, 2, 14, 1>;
+                spmm_bf16_packed_64x32: $crate::spmm::PackedTiles<$crate::Bf16, 16, 4, 3, 4, 8, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_packed_64x32_b2: $crate::spmm::PackedTiles<$crate::Bf16, 16, 4, 4, 2, 14, 2>;
+                spmm_bf16_packed_64x32_b2: $crate::spmm::PackedTiles<$crate::Bf16, 16, 4, 3, 4, 8, 2>;
             }
             softmax {
                 // Type of values, lanes a row, warps a block; values of a chunk, chunks of a lane: see softmax/forward.rs.

@@ -225,7 +225,7 @@ impl Simulator {
         let launch = Launch::new(geometry, looks_ahead, self.limits, &self.memory);
         let blocks = geometry.blocks().unwrap_or(u64::MAX);
         // Workers are lent to whichever host thread has a block to run, and outlive it: their tables are big.
-        let idle: Mutex<Vec<(Vec<RefCell<Worker<'_>>>, Vec<DefaultStack>)>> = Mutex::default();
+        let idle: Mutex<Vec<Crew<'_>>> = Mutex::default();
         let lend = || idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let clusters = blocks as u32 / geometry.cluster;
         (0..clusters).into_par_iter().try_for_each(|cluster| {
@@ -236,8 +236,7 @@ impl Simulator {
                 let workers = (0..geometry.cluster).map(|_| RefCell::new(Worker::new(&launch))).collect();
                 (workers, Vec::new())
             };
-            let lent = lend().pop();
-            let (workers, mut stacks) = lent.unwrap_or_else(new);
+            let (workers, mut stacks) = lend().pop().unwrap_or_else(new);
             let first = u64::from(cluster) * u64::from(geometry.cluster);
             let result = block::run(&workers, &mut stacks, body, first);
             lend().push((workers, stacks));
@@ -252,6 +251,9 @@ impl Simulator {
         if report.findings.is_empty() { Ok(report) } else { Err(LaunchError::Findings(Box::new(report))) }
     }
 }
+
+/// What runs a cluster: a worker for each block, and stacks for their threads.
+type Crew<'l> = (Vec<RefCell<Worker<'l>>>, Vec<DefaultStack>);
 
 fn check(kernel: &str, geometry: &Geometry) -> Result<(), LaunchError> {
     let Geometry { grid, threads, shared_bytes, cluster } = *geometry;

@@ -56,7 +56,7 @@ fn epilogue(cx: &Context<'_>) -> Result<f64> {
         Problem::generated(generate::uniform(100, 600, 0.8, cx.seed), 32, cx.seed)?.rounded::<f16>()?;
     let n = problem.n;
     let b = cx.device.upload(&problem.b.repeat(3))?;
-    let bias = cx.device.upload(&vec![f16::from_f32(0.5); 100])?;
+    let bias = cx.device.upload(&[f16::from_f32(0.5); 100])?;
     let run = |a: &CsrMatrix<f16>, options: SpmmOptions| -> Result<Vec<f16>> {
         let plan = Spmm::plan_with(a, n, options.batch(3).alpha(1.5).beta(-2.0))?;
         let mut c = cx.device.upload(&vec![f16::from_f32(0.25); plan.output_len()])?;
@@ -68,7 +68,7 @@ fn epilogue(cx: &Context<'_>) -> Result<f64> {
     let unpacked = CsrMatrix::new(cx.device, &problem.a)?;
     let packed_problem = lacuna::Problem { batch: 3, ..lacuna::Problem::of(&packed, n, 8) };
     for choice in choose(&packed_problem) {
-        let Scheme::Packed { chunks, blocks } = choice.tile.scheme else { continue };
+        let Scheme::Packed { chunks, blocks, .. } = choice.tile.scheme else { continue };
         let twin = choose(&lacuna::Problem { packed: false, ..packed_problem }).into_iter().find(|twin| {
             twin.tile.block_columns == choice.tile.block_columns
                 && matches!(twin.tile.scheme, Scheme::Groups { chunks: c, blocks: b, .. } if (c, b) == (chunks, blocks))

@@ -8,13 +8,14 @@ const fn panel_columns(columns: usize) -> u64 {
 }
 
 /// Describes B to the tensor cores: the address of its first row, how far apart panels are, and groups of eight rows, in
-/// units of 16 bytes; and the swizzle (1 for rows of 128 bytes, 2 for 64).
+/// units of 16 bytes; and the swizzle (1 for rows of 128 bytes, 2 for 64). Of the address 18 bits count: those above are, in a
+/// cluster, the block's number.
 #[inline(always)]
 fn descriptor<const L: usize, const PANEL: u32>(address: u32) -> u64 {
     let columns = panel_columns(2 * L);
     let swizzle = if columns == 64 { 1 } else { 2 };
     let constant = (PANEL as u64 >> 4) << 16 | (columns * 2 * 8 >> 4) << 32 | swizzle << 62;
-    u64::from(address >> 4) | constant
+    u64::from(address >> 4 & 0x3fff) | constant
 }
 
 /// Gives `sums` as the array of `M = L` numbers that they are.

@@ -67,6 +67,8 @@ pub enum Scheme {
     Packed {
         /// Chunks of 64 columns of A in a step.
         chunks: u32,
+        /// Nonzeros of a step that producers load ahead; what a fuller one has beyond that comes late.
+        ahead: u32,
         /// Blocks that share a tile, a part of K each.
         blocks: u32,
     },

@@ -13,6 +13,7 @@ pub(super) struct Blocks {
     pub(super) nonzero: f64,
     pub(super) piece: f64,
     pub(super) late: f64,
+    pub(super) packed_late: f64,
     pub(super) line: f64,
     pub(super) scale: f64,
     pub(super) not_hidden: f64,
@@ -27,10 +28,20 @@ pub(super) struct Step {
     pub(super) slices: u32,
     /// What is multiplied.
     pub(super) arithmetic: Arithmetic,
-    /// Of a row is loaded ahead what one nonzero in so many columns makes, where that is told apart.
-    pub(super) part: Option<u32>,
+    /// What of A is loaded ahead.
+    pub(super) ahead: Ahead,
     /// Blocks that share a tile, a part of all steps each.
     pub(super) blocks: u32,
+}
+
+/// What of a step of A is loaded ahead. The rest comes late.
+pub(super) enum Ahead {
+    /// All of it, nearly always.
+    Enough,
+    /// Of a row what one nonzero in so many columns makes.
+    Part(u32),
+    /// So many nonzeros, of a packed matrix.
+    Step(u32),
 }
 
 /// Values that an average row's pieces of 16 bytes begin early: 16-bit values, any start.
@@ -64,7 +75,11 @@ impl Blocks {
         let filling = self.row * chunks * rows
             + self.nonzero * rows * row_nonzeros
             + self.line * line_bytes / 128.0
-            + step.part.map_or(0.0, |part| self.ahead(problem, rows, step_columns, f64::from(part)));
+            + match step.ahead {
+                Ahead::Enough => 0.0,
+                Ahead::Part(part) => self.ahead(problem, rows, step_columns, f64::from(part)),
+                Ahead::Step(ahead) => self.packed_late * (rows * row_nonzeros - f64::from(ahead)).max(0.0),
+            };
         let step = multiplying.max(filling) + self.not_hidden * multiplying.min(filling) + self.step;
         self.scale * rounds * (self.start + (steps / sharing).ceil() * step + joining)
     }

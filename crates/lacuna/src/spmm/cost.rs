@@ -2,7 +2,7 @@
 use lacuna_kernels::spmm::{Arithmetic, QUAD, Scheme, Tile};
 use lacuna_kernels::{Entry, ValueType};
 
-use super::blocks::{Blocks, Step};
+use super::blocks::{Ahead, Blocks, Step};
 use super::choose::Problem;
 use super::grid::{Extent, ahead_rows, is_mixed, is_persistent, resident_blocks, team_share};
 
@@ -101,6 +101,8 @@ constants! {
     group_piece: 0.5,
     /// Cycles of a step that a row's nonzero costs which was not loaded ahead.
     group_late: 3.0,
+    /// Cycles of a step that a nonzero of a packed matrix costs which was not loaded ahead.
+    packed_late: 0.3,
     /// Cycles of a multiprocessor a 128 bytes of B that producers bring.
     group_line: 3.84,
     /// Cycles of warpgroups to those of rows.
@@ -148,10 +150,11 @@ impl CostModel {
         group_nonzero: 0.0549,
         group_piece: 0.276,
         group_late: 23.0,
+        packed_late: 0.33,
         group_line: 0.811,
         group_scale: 1.31,
         group_not_hidden: 0.149,
-        group_joining: 900.0,
+        group_joining: 640.0,
         not_hidden: 1.68,
     };
 
@@ -189,18 +192,20 @@ impl CostModel {
             Scheme::Tiles { slices, arithmetic, .. } => {
                 let halves = arithmetic == Arithmetic::Half;
                 let chunks = slices * if halves { 2 } else { 1 };
-                let step = Step { chunks, slices, arithmetic, part: None, blocks: 1 };
+                let step = Step { chunks, slices, arithmetic, ahead: Ahead::Enough, blocks: 1 };
                 self.of_tiles().cost(problem, &entry.tile, &step)
             }
             Scheme::Groups { chunks, part, blocks } => {
                 let arithmetic = Arithmetic::Half;
-                let step = Step { chunks: 2 * chunks, slices: 1, arithmetic, part: Some(part), blocks };
+                let step =
+                    Step { chunks: 2 * chunks, slices: 1, arithmetic, ahead: Ahead::Part(part), blocks };
                 self.of_groups().cost(problem, &entry.tile, &step)
             }
             // What is packed has no pieces of rows that are loaded whether there are nonzeros or not.
-            Scheme::Packed { chunks, blocks } => {
+            Scheme::Packed { chunks, ahead, blocks } => {
                 let arithmetic = Arithmetic::Half;
-                let step = Step { chunks: 2 * chunks, slices: 1, arithmetic, part: None, blocks };
+                let step =
+                    Step { chunks: 2 * chunks, slices: 1, arithmetic, ahead: Ahead::Step(ahead), blocks };
                 self.of_groups().cost(problem, &entry.tile, &step)
             }
             Scheme::Masks => f64::INFINITY,
@@ -220,6 +225,7 @@ impl CostModel {
             joining: self.tile_joining,
             piece: 0.0,
             late: 0.0,
+            packed_late: 0.0,
         }
     }
 
@@ -236,6 +242,7 @@ impl CostModel {
             joining: self.group_joining,
             piece: self.group_piece,
             late: self.group_late,
+            packed_late: self.packed_late,
         }
     }
 }

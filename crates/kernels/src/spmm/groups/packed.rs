@@ -121,6 +121,7 @@ impl<T: HalfValue, const CHUNKS: u32, const TEAMS: u32, const WARPS: u32, const 
 {
     type Loaded = LoadedPacks<AHEAD>;
     const PART: u32 = 0;
+    const AHEAD: u32 = AHEAD as u32 * WARPS * Pack::VALUES as u32;
     const STAYS: bool = true;
     const BYTES: u32 = Self::UNITS * Pack::UNIT_BYTES;
 
@@ -160,8 +161,8 @@ impl<T: HalfValue, const CHUNKS: u32, const TEAMS: u32, const WARPS: u32, const 
     unsafe fn look_up<G: Gpu>(&mut self, gpu: G, steps: u32) {
         self.found = Found::default();
         if self.left > 0 {
-            // SAFETY: there is a record for each unit, and one more.
             let of = |unit: u32| -> u32 {
+                // SAFETY: there is a record for each unit, and one more.
                 let [first] = unsafe { gpu.load_readonly(self.units.add(unit as usize)) };
                 first
             };

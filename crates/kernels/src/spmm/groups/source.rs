@@ -10,6 +10,8 @@ pub trait Source<T>: Sized + 'static {
     type Loaded;
     /// Of a row is loaded ahead what one nonzero in so many columns makes; 0 where that is not told apart.
     const PART: u32;
+    /// Nonzeros of a step that are loaded ahead, if that does not depend on rows; otherwise 0.
+    const AHEAD: u32;
     /// Whether what is loaded never changes.
     const STAYS: bool;
     /// Bytes of A in a stage.
@@ -70,6 +72,7 @@ impl<T: HalfValue, const CHUNKS: u32, const PART: u32, const WARPS: u32> Source<
 {
     type Loaded = LoadedRows;
     const PART: u32 = PART;
+    const AHEAD: u32 = 0;
     const STAYS: bool = false;
     const BYTES: u32 = Self::BYTES;
 
