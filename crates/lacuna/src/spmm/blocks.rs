@@ -18,6 +18,7 @@ pub(super) struct Blocks {
     pub(super) scale: f64,
     pub(super) not_hidden: f64,
     pub(super) joining: f64,
+    pub(super) sharing: f64,
 }
 
 /// A step along K.
@@ -58,7 +59,7 @@ impl Blocks {
         let count = |whole: usize, part: f64| (whole as f64 / part).ceil();
         let tiles = count(problem.rows, rows) * count(problem.n, columns) * problem.batch as f64;
         let rounds = (tiles * sharing / f64::from(problem.multiprocessors)).ceil();
-        let joining = self.joining * (slices - 1.0 + sharing - 1.0);
+        let joining = self.joining * (slices - 1.0) + self.sharing * (sharing - 1.0) * columns / 32.0;
         let chunks = f64::from(step.chunks);
         let step_columns = chunks * f64::from(RowMask::COLUMNS);
         let steps = count(problem.cols, step_columns);

@@ -109,8 +109,8 @@ constants! {
     group_scale: 1.21,
     /// The part of the smaller of multiplying and filling a stage that is not hidden behind the larger.
     group_not_hidden: 0.3,
-    /// Cycles of a tile's end for each block but one that shares it, whose sums are added.
-    group_joining: 0.0,
+    /// Cycles of a tile's end for each block but one that shares it, whose sums are added, a 32 columns.
+    group_joining: 640.0,
     /// The part of the smaller of working and waiting that is not hidden behind the larger.
     not_hidden: 2.27,
 }
@@ -223,6 +223,7 @@ impl CostModel {
             scale: self.tile_scale,
             not_hidden: self.tile_not_hidden,
             joining: self.tile_joining,
+            sharing: 0.0,
             piece: 0.0,
             late: 0.0,
             packed_late: 0.0,
@@ -239,7 +240,8 @@ impl CostModel {
             line: self.group_line,
             scale: self.group_scale,
             not_hidden: self.group_not_hidden,
-            joining: self.group_joining,
+            joining: 0.0,
+            sharing: self.group_joining,
             piece: self.group_piece,
             late: self.group_late,
             packed_late: self.packed_late,
