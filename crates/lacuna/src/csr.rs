@@ -105,7 +105,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     /// memory of the nonzeros, they are left as they are). What would change the values is refused with [`Error::Packed`]. A plan
     /// for this matrix is for it alone, and not for others of its pattern.
     ///
-    /// The host packs: it takes some ten nanoseconds a nonzero.
+    /// The host packs, once.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -18,6 +18,8 @@
 //! Where tiles are few, two blocks share one, as a cluster: each has a half of K, and the second stores its sums into the shared
 //! memory of the first ([`parts`]).
 //!
+//! A comes row by row ([`Rows`]), or, for a matrix whose values stay, from packs in the order of tiles ([`packed`]).
+//!
 //! The ring of stages, and what happens to sums that are not finite, are those of [`tiles`](super::tiles).
 mod columns;
 mod packed;
