@@ -1,6 +1,7 @@
 //! A matrix in packs: what kernels by warpgroups may read in place of values, where these stay as they are.
 use lacuna_gpu::GlobalPtr;
-use lacuna_kernels::spmm::Pack;
+use lacuna_kernels::spmm::{Pack, Scheme};
+use lacuna_kernels::{ValueType, entries};
 use lacuna_matrix::Csr;
 
 use crate::csr::expect_at_most;
@@ -10,9 +11,6 @@ use crate::{Buffer, Device, Result, Value};
 /// nearly empty.
 const MOST_TO_NONZEROS: usize = 4;
 const MOST_BESIDES: usize = 1 << 20;
-
-/// The compute capability whose kernels read packs.
-const SM: u32 = 90;
 
 /// Banks of shared memory, of four bytes each.
 const BANKS: usize = 32;
@@ -26,9 +24,9 @@ pub(crate) struct Packs {
 }
 
 impl Packs {
-    /// Packs a matrix, if it has 16-bit values, the device has kernels for packs, and they do not take too much memory.
+    /// Packs a matrix, if the device has kernels for packs of its type, and they do not take too much memory.
     pub(crate) fn new<T: Value>(device: &Device, matrix: &Csr<T>) -> Result<Option<Self>> {
-        if T::TYPE.bytes() != 2 || device.info().sm != SM {
+        if !may_read_packs(T::TYPE, device.info().sm) {
             return Ok(None);
         }
         let values: &[u16] = bytemuck::cast_slice(matrix.values());
@@ -50,6 +48,13 @@ impl Packs {
         let (units, packs) = (units.as_slice().address(), packs.as_slice().address());
         (GlobalPtr::from_address(units), GlobalPtr::from_address(packs))
     }
+}
+
+/// Whether a device has kernels that read packs of this type.
+fn may_read_packs(value: ValueType, sm: u32) -> bool {
+    entries::spmm().iter().any(|entry| {
+        entry.tile.value == value && matches!(entry.tile.scheme, Scheme::Packed { .. }) && entry.runs_on(sm)
+    })
 }
 
 /// A nonzero of a unit: its place, and the bits of its value.

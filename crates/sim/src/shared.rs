@@ -17,10 +17,22 @@ struct Cell {
     flight: Option<(u32, SiteId)>,
     /// The last writes of its two halves.
     wrote: [Wrote; 2],
-    /// The barrier of the cluster that comes after the block's own last use, and that use's line.
+    /// The last barrier of the cluster that comes after a use by the block itself, and that use's line.
     used: (u32, SiteId),
     /// The last store by another block, if any.
     stored: Stored,
+}
+
+impl Cell {
+    /// Records a use by the block itself. A warp that has come to the barrier may be followed by one that has not, whose use
+    /// comes before an earlier barrier.
+    #[inline]
+    fn use_by(&mut self, who: &Who<'_>) {
+        let before = who.passed.came + 1;
+        if before >= self.used.0 {
+            self.used = (before, who.site);
+        }
+    }
 }
 
 /// A store by another block of the cluster.
@@ -88,7 +100,7 @@ impl SharedMemory {
             if cell.stored.before > who.passed.waited {
                 faults.cluster = Some(cell.stored.site);
             }
-            cell.used = (who.passed.came + 1, who.site);
+            cell.use_by(who);
             if access != Access::Write && cell.written & mask != mask {
                 faults.uninitialised = true;
             }
@@ -196,7 +208,7 @@ impl SharedMemory {
         for (index, mask) in granules(u64::from(offset), 16) {
             let cell = &mut self.cells[index as usize];
             late = late.or(cell.wrote.into_iter().find(|wrote| wrote.time > since));
-            cell.used = (who.passed.came + 1, who.site);
+            cell.use_by(who);
             self.races.visit(&mut cell.races, index, mask, Access::Read, who);
         }
         late

@@ -1,5 +1,5 @@
 //! Matrices whose values are packed: what the cases of `tiles`, which try them too, do not reach.
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
 use lacuna::matrix::generate;
 use lacuna::{CsrMatrix, Error, Scheme, SparseSoftmax, Spmm, SpmmOperands, SpmmOptions, choose};
@@ -49,8 +49,8 @@ fn case(name: &str, about: &str, make: fn(u64) -> Result<Problem>) -> Case {
     })
 }
 
-/// C = alpha·A·B + beta·C + bias, for three B, by the library's choice: against each kernel that takes no packs but is
-/// otherwise the same sum, whose results the other cases check.
+/// C = alpha·A·B + beta·C + bias, for three B, by each kernel for packs: against the kernel that takes none but is otherwise
+/// the same sum, whose results the other cases check.
 fn epilogue(cx: &Context<'_>) -> Result<f64> {
     let problem =
         Problem::generated(generate::uniform(100, 600, 0.8, cx.seed), 32, cx.seed)?.rounded::<f16>()?;
@@ -73,7 +73,7 @@ fn epilogue(cx: &Context<'_>) -> Result<f64> {
             twin.tile.block_columns == choice.tile.block_columns
                 && matches!(twin.tile.scheme, Scheme::Groups { chunks: c, blocks: b, .. } if (c, b) == (chunks, blocks))
         });
-        let Some(twin) = twin else { continue };
+        let twin = twin.with_context(|| format!("{} has no twin", choice.entry))?;
         let ours = run(&packed, SpmmOptions::default().algorithm(choice.algorithm))?;
         let theirs = run(&unpacked, SpmmOptions::default().algorithm(twin.algorithm))?;
         ensure!(ours == theirs, "{} and {} differ", choice.entry, twin.entry);

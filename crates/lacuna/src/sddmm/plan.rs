@@ -253,8 +253,8 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::OtherPattern`], [`Error::OtherDevice`], [`Error::Parameter`] (for the batch of C or D)
-    /// for operands that do not fit; [`Error::Illegal`] where the algorithm asked for needs other alignment;
-    /// [`Error::Launch`] or, on the simulator, its findings.
+    /// for operands that do not fit; [`Error::Packed`] for a D whose values stay as they are; [`Error::Illegal`] where the
+    /// algorithm asked for needs other alignment; [`Error::Launch`] or, on the simulator, its findings.
     pub fn run_with(&self, stream: &Stream, operands: SddmmOperands<'_, T, I>) -> Result<()> {
         self.check(stream, &operands)?;
         if self.pattern.nnz == 0 || self.options.batch == 0 {

@@ -19,6 +19,12 @@ fn at<G: Gpu>(gpu: G) -> usize {
     (gpu.block_idx_x() * gpu.block_dim_x() + gpu.thread_idx_x()) as usize
 }
 
+/// The barrier of the cluster.
+fn meet<G: Gpu>(gpu: G) {
+    gpu.cluster_arrive();
+    gpu.cluster_wait();
+}
+
 // Each block of four gives its words to the next one, twice; warps arrive long before they wait.
 kernel!(Round, 64, 256, cluster of 4, |gpu, args| {
     let next = (gpu.block_idx_x() + 1) % 4;
@@ -26,15 +32,13 @@ kernel!(Round, 64, 256, cluster of 4, |gpu, args| {
     let [word] = gpu.load_readonly::<u32, 1>(args.input.add(at(gpu)));
     gpu.cluster_wait();
     gpu.cluster_store(next, own(gpu), [word]);
-    gpu.cluster_arrive();
-    gpu.cluster_wait();
+    meet(gpu);
     let [mut word] = gpu.shared_load::<u32, 1>(own(gpu));
     gpu.cluster_arrive();
     word += 1000;
     gpu.cluster_wait();
     gpu.cluster_store(next, own(gpu), [word]);
-    gpu.cluster_arrive();
-    gpu.cluster_wait();
+    meet(gpu);
     let [word] = gpu.shared_load::<u32, 1>(own(gpu));
     gpu.store(args.output.add(at(gpu)), [word]);
 });
@@ -55,12 +59,10 @@ fn a_grid_that_cannot_be_cut() {
 
 // Block 1 gives a word to block 0, which reads it; for the fault before it has waited.
 kernel!(ReadsEarly, 32, 128, cluster of 2, |gpu, args| {
-    gpu.cluster_arrive();
-    gpu.cluster_wait();
+    meet(gpu);
     if gpu.block_idx_x() == 1 {
         gpu.cluster_store(0, own(gpu), [7]); // blame: given
-        gpu.cluster_arrive();
-        gpu.cluster_wait();
+        meet(gpu);
     } else {
         gpu.cluster_arrive();
         if !args.fault {
@@ -84,12 +86,10 @@ fn a_use_that_no_barrier_orders_with_the_store() {
 
 // Block 0 gives a word to block 1, which runs later and, for the fault, has not waited.
 kernel!(UsesLate, 32, 128, cluster of 2, |gpu, args| {
-    gpu.cluster_arrive();
-    gpu.cluster_wait();
+    meet(gpu);
     if gpu.block_idx_x() == 0 {
         gpu.cluster_store(1, own(gpu), [7]); // blame: stored
-        gpu.cluster_arrive();
-        gpu.cluster_wait();
+        meet(gpu);
     } else {
         gpu.cluster_arrive();
         if !args.fault {
@@ -113,14 +113,12 @@ fn a_read_before_the_wait() {
 // Blocks 1 and 2 give to block 0: to places of their own, or for the fault to one.
 kernel!(TwoGivers, 32, 256, cluster of 3, |gpu, args| {
     let block = gpu.block_idx_x();
-    gpu.cluster_arrive();
-    gpu.cluster_wait();
+    meet(gpu);
     if block > 0 {
         let place = if args.fault { own(gpu) } else { own(gpu).add((block - 1) * 32) };
         gpu.cluster_store(0, place, [block]); // blame: one place
     }
-    gpu.cluster_arrive();
-    gpu.cluster_wait();
+    meet(gpu);
 });
 
 #[test]
@@ -143,8 +141,7 @@ kernel!(Between, 32, 128, cluster of 2, |gpu, args| {
     if gpu.block_idx_x() == 1 {
         gpu.cluster_store(0, own(gpu), [2]); // blame: over it
     }
-    gpu.cluster_arrive();
-    gpu.cluster_wait();
+    meet(gpu);
 });
 
 #[test]
@@ -154,13 +151,41 @@ fn what_lies_between_coming_and_waiting_is_not_ordered() {
     assert_eq!(other(&finding), line(FILE, "between"));
 }
 
+// A place that one warp uses (for the fault when it has come to the barrier), and after it a warp that has not come.
+kernel!(OneHasCome, 64, 128, cluster of 2, |gpu, args| {
+    let place = SharedPtr::<u32>::from_offset(0).add(gpu.lane_id());
+    if gpu.thread_idx_x() < 32 {
+        gpu.shared_store(place, [1]);
+        gpu.cluster_arrive();
+        if args.fault {
+            gpu.shared_load::<u32, 1>(place); // blame: has come
+        }
+        gpu.barrier_sync(1, 64);
+    } else {
+        gpu.barrier_sync(1, 64);
+        gpu.shared_load::<u32, 1>(place);
+        gpu.cluster_arrive();
+    }
+    gpu.cluster_wait();
+    if gpu.block_idx_x() == 1 && gpu.thread_idx_x() < 32 {
+        gpu.cluster_store(0, place, [2]); // blame: over both
+    }
+    meet(gpu);
+});
+
+#[test]
+fn a_later_use_does_not_hide_one_that_is_not_ordered() {
+    let finding = Bench::new().fault::<OneHasCome>(2);
+    assert_eq!((finding.kind, blamed(&finding)), (RaceInCluster, line(FILE, "over both")));
+    assert_eq!((other(&finding), finding.count), (line(FILE, "has come"), 32));
+}
+
 // The first store of a cluster, before any barrier.
 kernel!(NobodyThere, 32, 128, cluster of 2, |gpu, args| {
     if args.fault {
         gpu.cluster_store(gpu.block_idx_x() ^ 1, own(gpu), [1]); // blame: nobody
     }
-    gpu.cluster_arrive();
-    gpu.cluster_wait();
+    meet(gpu);
 });
 
 #[test]
@@ -171,16 +196,14 @@ fn a_store_to_a_block_that_may_not_have_begun() {
 
 // Block 0 ends without waiting for what block 1 gives it.
 kernel!(Gone, 32, 128, cluster of 2, |gpu, args| {
-    gpu.cluster_arrive();
-    gpu.cluster_wait();
+    meet(gpu);
     if gpu.block_idx_x() == 0 && args.fault {
         return;
     }
     if gpu.block_idx_x() == 1 {
         gpu.cluster_store(0, own(gpu), [1]); // blame: gone
     }
-    gpu.cluster_arrive();
-    gpu.cluster_wait();
+    meet(gpu);
 });
 
 #[test]
@@ -190,14 +213,12 @@ fn a_store_to_a_block_that_has_ended() {
 }
 
 kernel!(NoSuchBlock, 32, 128, cluster of 2, |gpu, args| {
-    gpu.cluster_arrive();
-    gpu.cluster_wait();
+    meet(gpu);
     let block = if args.fault { 2 } else { 0 };
     if gpu.block_idx_x() == 1 {
         gpu.cluster_store(block, own(gpu), [1]); // blame: no such
     }
-    gpu.cluster_arrive();
-    gpu.cluster_wait();
+    meet(gpu);
 });
 
 #[test]
@@ -207,14 +228,12 @@ fn a_store_to_a_block_that_the_cluster_does_not_have() {
 }
 
 kernel!(Askew, 32, 128, cluster of 2, |gpu, args| {
-    gpu.cluster_arrive();
-    gpu.cluster_wait();
+    meet(gpu);
     if gpu.block_idx_x() == 1 && gpu.thread_idx_x() == 0 {
         let place = SharedPtr::<u32>::from_offset(if args.fault { 8 } else { 16 });
         gpu.cluster_store(0, place, [1; 4]); // blame: askew
     }
-    gpu.cluster_arrive();
-    gpu.cluster_wait();
+    meet(gpu);
 });
 
 #[test]
