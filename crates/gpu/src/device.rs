@@ -268,28 +268,32 @@ pub trait Gpu: Copy {
     #[track_caller]
     fn fence_async_proxy(self);
     /// Orders registers before the products of a warpgroup that use them: comes before the first product, and before each
-    /// after which A or sums were changed. A warpgroup is four warps, the first a multiple of four; all come together. sm_90a.
+    /// after which sums were changed. A warpgroup is four warps, the first a multiple of four; all come together. sm_90a.
     #[track_caller]
     fn warpgroup_arrive(self);
-    /// Starts adding `A·B` to `sums` on tensor cores, by a whole warpgroup: A 64×16 in halves, B 16×N in halves in shared
-    /// memory, N = 2·L = 32, 64 or 128, sums in f32. Warp `w` of the four has rows 16w to 16w+15 of A and the sums, laid out
+    /// Starts adding `A·B` to `sums` on tensor cores, by a whole warpgroup: A 64×16 and B 16×N in halves, both in shared
+    /// memory, N = 2·L = 32, 64 or 128, sums in f32. Warp `w` of the four has rows 16w to 16w+15 of the sums, laid out
     /// among its lanes as for [`mma_f16`](Gpu::mma_f16): `sums[4j..4j+4]` are columns 8j to 8j+7.
     ///
-    /// B is cut into panels of 64 columns (32 where N is 32), `PANEL` bytes from one to the next. In a panel, a row is 128
-    /// (64) bytes, followed by the next row, and its 16-byte pieces are swizzled: piece `i` of row `r` of the panel lies at
-    /// place `i ^ r % 8` (`i ^ r / 2 % 4`). `b` is row 0 of panel 0, at a multiple of 1024 (512) bytes.
+    /// A is 16 of the 64 columns of a panel, in which a row is 128 bytes, followed by the next row, and its 16-byte pieces are
+    /// swizzled: piece `i` of row `r` lies at place `i ^ r % 8`. The panel begins at a multiple of 1024 bytes, and `a` is that
+    /// plus 0, 32, 64 or 96, for the first, second, third or last 16 columns.
+    ///
+    /// B is cut into panels of 64 columns (32 where N is 32), `PANEL` bytes from one to the next. They are like A's, or, with
+    /// 32 columns, have rows of 64 bytes, and piece `i` of row `r` at place `i ^ r / 2 % 4`. `b` is row 0 of panel 0, at a
+    /// multiple of 1024 (512) bytes.
     ///
     /// The product runs on its own: until [`warpgroup_wait`](Gpu::warpgroup_wait) says that it is over, nobody may write its
-    /// part of B, and `sums` hold nothing; they may only go into further products. sm_90a.
+    /// A and B, and `sums` hold nothing; they may only go into further products. sm_90a.
     ///
     /// # Safety
-    /// See the trait, for the rows of B; what was written there was followed by
+    /// See the trait, for the rows of A and B; what was written there was followed by
     /// [`fence_async_proxy`](Gpu::fence_async_proxy) in the writing thread, and then by a barrier.
     #[track_caller]
     unsafe fn warpgroup_mma_f16<const L: usize, const PANEL: u32>(
         self,
         sums: &mut [f32; L],
-        a: [u32; 4],
+        a: SharedPtr<u16>,
         b: SharedPtr<u16>,
     );
     /// As [`warpgroup_mma_f16`](Gpu::warpgroup_mma_f16), with bfloat16. sm_90a.
@@ -300,7 +304,7 @@ pub trait Gpu: Copy {
     unsafe fn warpgroup_mma_bf16<const L: usize, const PANEL: u32>(
         self,
         sums: &mut [f32; L],
-        a: [u32; 4],
+        a: SharedPtr<u16>,
         b: SharedPtr<u16>,
     );
     /// Closes the group of products that this warpgroup has started since the last commit. sm_90a.

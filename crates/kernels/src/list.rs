@@ -269,57 +269,57 @@ macro_rules! for_each_kernel {
 
                 // Rows and columns of a tile, the part of a row that is loaded ahead, and blocks that share a tile: see spmm/groups/mod.rs.
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x128_p2: $crate::spmm::GroupTiles<$crate::F16, 64, 2, 2, 4, 2, 4, 1>;
+                spmm_f16_group_64x128_p2: $crate::spmm::GroupTiles<$crate::F16, 64, 2, 2, 4, 4, 4, 1>;
                 #[cfg(lacuna_sm = "90")]
                 spmm_f16_group_64x128_p2_b2: $crate::spmm::GroupTiles<$crate::F16, 64, 2, 2, 4, 2, 4, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x128_p4: $crate::spmm::GroupTiles<$crate::F16, 64, 2, 4, 4, 2, 4, 1>;
+                spmm_f16_group_64x128_p4: $crate::spmm::GroupTiles<$crate::F16, 64, 2, 4, 4, 4, 4, 1>;
                 #[cfg(lacuna_sm = "90")]
                 spmm_f16_group_64x128_p4_b2: $crate::spmm::GroupTiles<$crate::F16, 64, 2, 4, 4, 2, 4, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x64_p2: $crate::spmm::GroupTiles<$crate::F16, 32, 2, 2, 6, 2, 6, 1>;
+                spmm_f16_group_64x64_p2: $crate::spmm::GroupTiles<$crate::F16, 32, 2, 2, 6, 4, 6, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x64_p2_b2: $crate::spmm::GroupTiles<$crate::F16, 32, 2, 2, 6, 2, 6, 2>;
+                spmm_f16_group_64x64_p2_b2: $crate::spmm::GroupTiles<$crate::F16, 32, 2, 2, 6, 4, 6, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x64_p4: $crate::spmm::GroupTiles<$crate::F16, 32, 4, 4, 3, 4, 3, 1>;
+                spmm_f16_group_64x64_p4: $crate::spmm::GroupTiles<$crate::F16, 32, 4, 4, 3, 8, 3, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x64_p4_b2: $crate::spmm::GroupTiles<$crate::F16, 32, 4, 4, 3, 4, 3, 2>;
+                spmm_f16_group_64x64_p4_b2: $crate::spmm::GroupTiles<$crate::F16, 32, 4, 4, 3, 8, 3, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x32_p2: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 2, 4, 4, 4, 1>;
+                spmm_f16_group_64x32_p2: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 2, 3, 8, 3, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x32_p2_b2: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 2, 4, 4, 4, 2>;
+                spmm_f16_group_64x32_p2_b2: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 2, 3, 8, 3, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x32_p4: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 4, 2, 4, 4, 1>;
+                spmm_f16_group_64x32_p4: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 4, 4, 4, 4, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x32_p4_b2: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 4, 2, 4, 4, 2>;
+                spmm_f16_group_64x32_p4_b2: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 4, 4, 4, 4, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x32_p8: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 8, 4, 2, 4, 1>;
+                spmm_f16_group_64x32_p8: $crate::spmm::GroupTiles<$crate::F16, 16, 4, 8, 4, 4, 4, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x128_p2: $crate::spmm::GroupTiles<$crate::Bf16, 64, 2, 2, 4, 2, 4, 1>;
+                spmm_bf16_group_64x128_p2: $crate::spmm::GroupTiles<$crate::Bf16, 64, 2, 2, 4, 4, 4, 1>;
                 #[cfg(lacuna_sm = "90")]
                 spmm_bf16_group_64x128_p2_b2: $crate::spmm::GroupTiles<$crate::Bf16, 64, 2, 2, 4, 2, 4, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x128_p4: $crate::spmm::GroupTiles<$crate::Bf16, 64, 2, 4, 4, 2, 4, 1>;
+                spmm_bf16_group_64x128_p4: $crate::spmm::GroupTiles<$crate::Bf16, 64, 2, 4, 4, 4, 4, 1>;
                 #[cfg(lacuna_sm = "90")]
                 spmm_bf16_group_64x128_p4_b2: $crate::spmm::GroupTiles<$crate::Bf16, 64, 2, 4, 4, 2, 4, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x64_p2: $crate::spmm::GroupTiles<$crate::Bf16, 32, 2, 2, 6, 2, 6, 1>;
+                spmm_bf16_group_64x64_p2: $crate::spmm::GroupTiles<$crate::Bf16, 32, 2, 2, 6, 4, 6, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x64_p2_b2: $crate::spmm::GroupTiles<$crate::Bf16, 32, 2, 2, 6, 2, 6, 2>;
+                spmm_bf16_group_64x64_p2_b2: $crate::spmm::GroupTiles<$crate::Bf16, 32, 2, 2, 6, 4, 6, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x64_p4: $crate::spmm::GroupTiles<$crate::Bf16, 32, 4, 4, 3, 4, 3, 1>;
+                spmm_bf16_group_64x64_p4: $crate::spmm::GroupTiles<$crate::Bf16, 32, 4, 4, 3, 8, 3, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x64_p4_b2: $crate::spmm::GroupTiles<$crate::Bf16, 32, 4, 4, 3, 4, 3, 2>;
+                spmm_bf16_group_64x64_p4_b2: $crate::spmm::GroupTiles<$crate::Bf16, 32, 4, 4, 3, 8, 3, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x32_p2: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 2, 4, 4, 4, 1>;
+                spmm_bf16_group_64x32_p2: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 2, 3, 8, 3, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x32_p2_b2: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 2, 4, 4, 4, 2>;
+                spmm_bf16_group_64x32_p2_b2: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 2, 3, 8, 3, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x32_p4: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 4, 2, 4, 4, 1>;
+                spmm_bf16_group_64x32_p4: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 4, 4, 4, 4, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x32_p4_b2: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 4, 2, 4, 4, 2>;
+                spmm_bf16_group_64x32_p4_b2: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 4, 4, 4, 4, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x32_p8: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 8, 4, 2, 4, 1>;
+                spmm_bf16_group_64x32_p8: $crate::spmm::GroupTiles<$crate::Bf16, 16, 4, 8, 4, 4, 4, 1>;
 
                 // Rows and columns of a tile, and blocks that share one: see spmm/groups/packed.rs.
                 #[cfg(lacuna_sm = "90")]
@@ -331,9 +331,9 @@ macro_rules! for_each_kernel {
                 #[cfg(lacuna_sm = "90")]
                 spmm_f16_packed_64x64_b2: $crate::spmm::PackedTiles<$crate::F16, 32, 4, 3, 4, 8, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_packed_64x32: $crate::spmm::PackedTiles<$crate::F16, 16, 4, 3, 4, 8, 1>;
+                spmm_f16_packed_64x32: $crate::spmm::PackedTiles<$crate::F16, 16, 4, 4, 4, 7, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_packed_64x32_b2: $crate::spmm::PackedTiles<$crate::F16, 16, 4, 3, 4, 8, 2>;
+                spmm_f16_packed_64x32_b2: $crate::spmm::PackedTiles<$crate::F16, 16, 4, 4, 4, 7, 2>;
                 #[cfg(lacuna_sm = "90")]
                 spmm_bf16_packed_64x128: $crate::spmm::PackedTiles<$crate::Bf16, 64, 2, 4, 2, 10, 1>;
                 #[cfg(lacuna_sm = "90")]
@@ -343,9 +343,9 @@ macro_rules! for_each_kernel {
                 #[cfg(lacuna_sm = "90")]
                 spmm_bf16_packed_64x64_b2: $crate::spmm::PackedTiles<$crate::Bf16, 32, 4, 3, 4, 8, 2>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_packed_64x32: $crate::spmm::PackedTiles<$crate::Bf16, 16, 4, 3, 4, 8, 1>;
+                spmm_bf16_packed_64x32: $crate::spmm::PackedTiles<$crate::Bf16, 16, 4, 4, 4, 7, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_packed_64x32_b2: $crate::spmm::PackedTiles<$crate::Bf16, 16, 4, 3, 4, 8, 2>;
+                spmm_bf16_packed_64x32_b2: $crate::spmm::PackedTiles<$crate::Bf16, 16, 4, 4, 4, 7, 2>;
             }
             softmax {
                 // Type of values, lanes a row, warps a block; values of a chunk, chunks of a lane: see softmax/forward.rs.

@@ -206,7 +206,7 @@ macro_rules! warpgroup {
             "wgmma.fence.sync.aligned",
             // Of an address in shared memory, the bits that a descriptor has room for: in a cluster those above say whose it is.
             "bfe.u32 … 4, 14",
-            concat!("wgmma.mma_async.sync.aligned.", $product, " … 1, 1, 1, 1"),
+            concat!("wgmma.mma_async.sync.aligned.", $product, " … 1, 1, 1, 0, 1"),
             "wgmma.commit_group.sync.aligned",
             "wgmma.wait_group.sync.aligned 1",
             "wgmma.wait_group.sync.aligned 0",

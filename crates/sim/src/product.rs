@@ -1,10 +1,45 @@
-//! A product of a warpgroup: where its B lies in shared memory.
+//! A product of a warpgroup: where its A and B lie in shared memory.
 use crate::tensor::Factors;
 
-/// Bytes of a piece of B that stays whole when rows are swizzled.
+/// Bytes of a piece that stays whole when rows are swizzled.
 pub(crate) const PIECE: u32 = 16;
-/// Rows of B.
+/// Columns of A, rows of B.
 const DEPTH: u32 = 16;
+/// Rows of A that are one warp's.
+const ROWS: u32 = 16;
+/// Bytes of a row of A's panel.
+const ROW: u32 = 128;
+
+/// A, 16 columns of a panel, by the place of the first of them, and how it may lie.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Left(pub(crate) u32);
+
+impl Left {
+    /// Panels begin at multiples of this many bytes, eight rows.
+    pub(crate) const ALIGNMENT: u32 = 8 * ROW;
+    /// The bytes of a panel.
+    pub(crate) const PANEL: u32 = 64 * ROW;
+    /// The bytes of a warp's rows.
+    pub(crate) const BYTES: u32 = ROWS * DEPTH * Product::ELEMENT;
+
+    /// Where its panel begins.
+    pub(crate) const fn panel(self) -> u32 {
+        self.0 / ROW * ROW
+    }
+
+    /// Whether it may lie there.
+    pub(crate) const fn is_aligned(self) -> bool {
+        self.panel().is_multiple_of(Self::ALIGNMENT) && self.0.is_multiple_of(2 * PIECE)
+    }
+
+    /// Where the pieces of warp `warp` of the four lie: row by row, in the order of columns.
+    pub(crate) fn places(self, warp: u32) -> impl Iterator<Item = u32> {
+        let first = self.0 % ROW / PIECE;
+        (warp * ROWS..(warp + 1) * ROWS).flat_map(move |row| {
+            (first..first + 2).map(move |piece| self.panel() + row * ROW + (piece ^ (row % 8)) * PIECE)
+        })
+    }
+}
 
 /// A product's types and sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

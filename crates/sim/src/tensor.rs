@@ -111,7 +111,7 @@ pub(crate) fn multiply(factors: Factors, parcels: &mut Parcels) {
     }
 }
 
-/// A of a warp's product, whose first four words the lanes have given.
+/// A, whose words are the first four that the lanes have given.
 fn rows_of_a(factors: Factors, parcels: &Parcels) -> [[f64; DEPTH]; ROWS] {
     let packed = factors.packed();
     let mut a = [[0.0; DEPTH]; ROWS];
@@ -127,12 +127,11 @@ fn rows_of_a(factors: Factors, parcels: &Parcels) -> [[f64; DEPTH]; ROWS] {
     a
 }
 
-/// Adds to a warp's 16 rows of sums their part of `A·B`, with 16 rows of B; rows lie one after the other.
-pub(crate) fn accumulate(factors: Factors, parcels: &Parcels, b: &[f64], sums: &mut [f32]) {
+/// Adds `A·B` to sums, with 16 columns of A and rows of B; rows lie one after the other.
+pub(crate) fn accumulate(a: &[f64], b: &[f64], sums: &mut [f32]) {
     let columns = b.len() / DEPTH;
-    let a = rows_of_a(factors, parcels);
     let mut exact = vec![0.0; columns];
-    for (a, sums) in a.iter().zip(sums.chunks_exact_mut(columns)) {
+    for (a, sums) in a.chunks_exact(DEPTH).zip(sums.chunks_exact_mut(columns)) {
         for (exact, &sum) in exact.iter_mut().zip(&*sums) {
             *exact = sum.into();
         }

@@ -155,12 +155,11 @@ impl<'a, 'l> SimThread<'a, 'l> {
         caller: Caller,
         factors: Factors,
         sums: &mut [f32; L],
-        [a0, a1, a2, a3]: [u32; 4],
-        b: SharedPtr<u16>,
+        [a, b]: [SharedPtr<u16>; 2],
     ) {
         const { assert!(matches!(L, 16 | 32 | 64), "N is 32, 64 or 128") }
         let call = WarpgroupCall::Multiply(Product { factors, columns: 2 * L as u32, panel: PANEL });
-        self.warpgroup(caller, call, [a0, a1, a2, a3, b.offset(), 0, 0, 0, 0, 0], sums);
+        self.warpgroup(caller, call, [a.offset(), b.offset(), 0, 0, 0, 0, 0, 0, 0, 0], sums);
         sums.fill(POISON);
     }
 

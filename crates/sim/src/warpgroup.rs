@@ -1,7 +1,7 @@
-//! Products of a warpgroup: four warps, each with its own rows of A and sums, and one B in shared memory.
+//! Products of a warpgroup: four warps, each with its own rows of A and sums, and one B. A and B are in shared memory.
 //!
 //! Warps come one by one, and each computes its part when it comes. The sums stay here, and the thread has [`POISON`] in
-//! their place until a wait gives them back. B counts as being read from a product's start to the wait that retires it.
+//! their place until a wait gives them back. A and B count as being read from a product's start to the wait that retires it.
 use std::collections::VecDeque;
 use std::mem;
 
@@ -9,7 +9,7 @@ use lacuna_gpu::{FULL_WARP, WARP};
 
 use crate::finding::FindingKind;
 use crate::operation::Operation;
-use crate::product::{PIECE, Product};
+use crate::product::{Left, PIECE, Product};
 use crate::schedule::{State, WarpCall, WarpOperation};
 use crate::shared::Faults;
 use crate::shared_path::place;
@@ -44,11 +44,14 @@ impl WarpgroupCall {
     }
 }
 
+/// Where A and B lie.
+type Operands = [u32; 2];
+
 /// A product under way.
 struct Pending {
     group: u32,
     product: Product,
-    b: u32,
+    operands: Operands,
     site: SiteId,
     /// When it started, on the clock of writes to shared memory.
     since: u64,
@@ -76,10 +79,10 @@ struct WarpProducts {
 #[derive(Default)]
 pub(crate) struct Warpgroups {
     warps: Vec<WarpProducts>,
-    /// The steps of each warpgroup, as its first warp came to them: line, B, and the warp.
-    steps: Vec<Vec<(SiteId, u32, usize)>>,
-    /// B as numbers, row by row; kept for its memory.
-    b: Vec<f64>,
+    /// The steps of each warpgroup, as its first warp came to them: line, A and B, and the warp.
+    steps: Vec<Vec<(SiteId, Operands, usize)>>,
+    /// A warp's rows of A, and B, as numbers, row by row; kept for their memory.
+    numbers: [Vec<f64>; 2],
 }
 
 impl Warpgroups {
@@ -103,7 +106,7 @@ impl Worker<'_> {
         self.shared.fence_proxy(thread, self.clocks.now(thread));
     }
 
-    /// A thread reaches an operation of its warpgroup, with its words of A, B's offset, and its sums.
+    /// A thread reaches an operation of its warpgroup, with where A and B lie, and its sums.
     pub(crate) fn reach_warpgroup(
         &mut self,
         thread: u32,
@@ -160,31 +163,34 @@ impl Worker<'_> {
 
     /// All lanes of a warp have come to an operation of its warpgroup.
     pub(crate) fn complete_warpgroup(&mut self, warp: usize, call: WarpgroupCall, site: SiteId) {
-        let b = self.exchange.warp(warp)[0][4];
-        self.compare_warps(warp, call, site, b);
+        let [a, b, ..] = self.exchange.warp(warp)[0];
+        self.compare_warps(warp, call, site, [a, b]);
         let products = &mut self.warpgroups.warps[warp];
         match call {
             WarpgroupCall::Arrive => products.arrived = true,
             WarpgroupCall::Commit => products.committed += 1,
-            WarpgroupCall::Multiply(product) => self.start_product(warp, product, site, b),
+            WarpgroupCall::Multiply(product) => self.start_product(warp, product, site, [a, b]),
             WarpgroupCall::Wait { pending } => self.wait_for_products(warp, pending),
         }
     }
 
     /// Compares a warp's step with that of the first warp of its warpgroup that came to it.
-    fn compare_warps(&mut self, warp: usize, call: WarpgroupCall, site: SiteId, b: u32) {
+    fn compare_warps(&mut self, warp: usize, call: WarpgroupCall, site: SiteId, operands: Operands) {
         let Warpgroups { warps, steps, .. } = &mut self.warpgroups;
         let Some(count) = warps[warp].steps else { return };
         let steps = &mut steps[warp / WARPS];
         if count == steps.len() {
-            steps.push((site, b, warp));
+            steps.push((site, operands, warp));
         }
-        let (other, other_b, first) = steps[count];
-        let meets = (other, other_b) == (site, b);
+        let (other, others, first) = steps[count];
+        let meets = (other, others) == (site, operands);
         warps[warp].steps = meets.then_some(count + 1);
         if !meets {
             let detail = if other == site {
-                format!("warp {warp} gives B at byte {b}, warp {first} at byte {other_b}")
+                let ([a, b], [other_a, other_b]) = (operands, others);
+                format!(
+                    "warp {warp} gives A at byte {a} and B at {b}, warp {first} at {other_a} and {other_b}"
+                )
             } else {
                 format!("warp {warp} comes to {}, where warp {first} came to another line", call.name())
             };
@@ -193,7 +199,7 @@ impl Worker<'_> {
         }
     }
 
-    fn start_product(&mut self, warp: usize, product: Product, site: SiteId, b: u32) {
+    fn start_product(&mut self, warp: usize, product: Product, site: SiteId, operands: Operands) {
         let first = warp as u32 * WARP;
         let products = &mut self.warpgroups.warps[warp];
         products.hidden = true;
@@ -202,26 +208,48 @@ impl Worker<'_> {
             self.report(FindingKind::MissingArrive, site, first, None, None, detail);
         }
         let lanes = self.exchange.warp(warp);
-        if let Some(lane) = lanes.iter().position(|parcel| parcel[4] != b) {
-            let detail = format!("B at byte {b} in lane 0, and at {} in lane {lane}", lanes[lane][4]);
+        if let Some(lane) = lanes.iter().position(|parcel| parcel[..2] != operands) {
+            let ([a, b], [lane_a, lane_b, ..]) = (operands, lanes[lane]);
+            let detail =
+                format!("A at byte {a} and B at {b} in lane 0, at {lane_a} and {lane_b} in lane {lane}");
             self.report(FindingKind::BadArgument, site, first + lane as u32, None, None, detail);
         }
-        if !self.locate_b(first, product, site, b) {
+        let [a, b] = operands;
+        if !self.locate_a(first, site, a) || !self.locate_b(first, product, site, b) {
             return;
         }
-        let mut numbers = mem::take(&mut self.warpgroups.b);
-        self.read_b(first, product, site, b, &mut numbers);
+        let [mut rows, mut numbers] = mem::take(&mut self.warpgroups.numbers);
+        self.read(first, product, site, Left(a).places((warp % WARPS) as u32), &mut rows);
+        self.read(first, product, site, product.places(b), &mut numbers);
         let products = &mut self.warpgroups.warps[warp];
-        tensor::accumulate(product.factors, self.exchange.warp(warp), &numbers, &mut products.sums);
-        self.warpgroups.b = numbers;
+        tensor::accumulate(&rows, &numbers, &mut products.sums);
+        self.warpgroups.numbers = [rows, numbers];
         let since = self.shared.time();
-        products.pending.push_back(Pending { group: products.committed, product, b, site, since });
+        products.pending.push_back(Pending { group: products.committed, product, operands, site, since });
         let counts = self.counters.of(site);
         counts.executions += u64::from(product.columns / 8);
         counts.requests += 1;
         // B goes through the banks once, for all four warps.
-        counts.bytes += u64::from(product.bytes()) / WARPS as u64;
-        counts.wavefronts += u64::from(product.bytes()) / WARPS as u64 / 128;
+        let bytes = u64::from(Left::BYTES) + u64::from(product.bytes()) / WARPS as u64;
+        counts.bytes += bytes;
+        counts.wavefronts += bytes / 128;
+    }
+
+    /// Whether A may be read: it is in bounds, and its panel begins where it must.
+    fn locate_a(&mut self, thread: u32, site: SiteId, a: u32) -> bool {
+        let (len, left) = (self.shared.len(), Left(a));
+        let kind = if !left.is_aligned() {
+            FindingKind::Misaligned
+        } else if u64::from(left.panel()) + u64::from(Left::PANEL) > u64::from(len) {
+            FindingKind::OutOfBounds
+        } else {
+            return true;
+        };
+        let detail =
+            format!("A's panel begins at a multiple of {}, its columns at 32 bytes", Left::ALIGNMENT);
+        let place = place(left.panel(), Left::PANEL, Product::ELEMENT, len);
+        self.report(kind, site, thread, Some(place), None, detail);
+        false
     }
 
     /// Whether B may be read: it is in bounds, and its panels begin where they must.
@@ -241,15 +269,22 @@ impl Worker<'_> {
         false
     }
 
-    /// Reads B as numbers, row by row, and reports what is wrong with it.
-    fn read_b(&mut self, thread: u32, product: Product, site: SiteId, b: u32, numbers: &mut Vec<f64>) {
+    /// Reads the pieces at these places as numbers, and reports what is wrong with them.
+    fn read(
+        &mut self,
+        thread: u32,
+        product: Product,
+        site: SiteId,
+        places: impl Iterator<Item = u32>,
+        numbers: &mut Vec<f64>,
+    ) {
         numbers.clear();
         let now = self.clocks.now(thread);
-        for offset in product.places(b) {
+        for offset in places {
             let faults = self.shared.inspect(offset, &self.clocks.who(&now, site));
             let mut words = self.shared.load(offset, PIECE);
             if faults != Faults::default() {
-                self.report_b(thread, site, offset, &faults);
+                self.report_piece(thread, site, offset, &faults);
                 if faults.uninitialised {
                     words = [0; 2];
                 }
@@ -261,7 +296,7 @@ impl Worker<'_> {
     }
 
     #[cold]
-    fn report_b(&mut self, thread: u32, site: SiteId, offset: u32, faults: &Faults) {
+    fn report_piece(&mut self, thread: u32, site: SiteId, offset: u32, faults: &Faults) {
         let Faults { uninitialised, race, flight, unfenced, cluster } = *faults;
         let found = [
             (FindingKind::Uninitialised, uninitialised, None),
@@ -286,7 +321,8 @@ impl Worker<'_> {
             self.warpgroups.warps[warp].pending.pop_front_if(|product| product.group < retired)
         {
             let now = self.clocks.now(first);
-            for offset in over.product.places(over.b) {
+            let ([a, b], warp) = (over.operands, (warp % WARPS) as u32);
+            for offset in Left(a).places(warp).chain(over.product.places(b)) {
                 let late = self.shared.retire(offset, over.since, &self.clocks.who(&now, over.site));
                 if let Some(late) = late {
                     let place = place(offset, PIECE, Product::ELEMENT, self.shared.len());

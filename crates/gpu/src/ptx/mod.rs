@@ -382,21 +382,23 @@ impl Gpu for Ptx {
     unsafe fn warpgroup_mma_f16<const L: usize, const PANEL: u32>(
         self,
         sums: &mut [f32; L],
-        a: [u32; 4],
+        a: SharedPtr<u16>,
         b: SharedPtr<u16>,
     ) {
+        let [a, b] = [a, b].map(|place| memory::shared_address(place.offset()));
         // SAFETY: passed on to the caller.
-        unsafe { warpgroup::mma_f16::<L, PANEL>(sums, a, memory::shared_address(b.offset())) }
+        unsafe { warpgroup::mma_f16::<L, PANEL>(sums, a, b) }
     }
     #[inline(always)]
     unsafe fn warpgroup_mma_bf16<const L: usize, const PANEL: u32>(
         self,
         sums: &mut [f32; L],
-        a: [u32; 4],
+        a: SharedPtr<u16>,
         b: SharedPtr<u16>,
     ) {
+        let [a, b] = [a, b].map(|place| memory::shared_address(place.offset()));
         // SAFETY: passed on to the caller.
-        unsafe { warpgroup::mma_bf16::<L, PANEL>(sums, a, memory::shared_address(b.offset())) }
+        unsafe { warpgroup::mma_bf16::<L, PANEL>(sums, a, b) }
     }
     #[inline(always)]
     fn warpgroup_commit(self) {

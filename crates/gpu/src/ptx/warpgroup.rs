@@ -1,21 +1,15 @@
-//! A warpgroup's products on tensor cores, which read B from shared memory and run on their own.
+//! A warpgroup's products on tensor cores, which read A and B from shared memory and run on their own.
 //!
 //! Sums are operands of each step, the wait included, so that the compiler keeps them where they are and does not look at
 //! them before.
-/// Columns that a panel of B has: see `Gpu::warpgroup_mma_f16`.
-const fn panel_columns(columns: usize) -> u64 {
-    if columns < 64 { 32 } else { 64 }
-}
-
-/// Describes B to the tensor cores: the address of its first row, how far apart panels are, and groups of eight rows, in
-/// units of 16 bytes; and the swizzle (1 for rows of 128 bytes, 2 for 64). Of the address 18 bits count: those above are, in a
-/// cluster, the block's number.
+/// Describes a matrix of panels to the tensor cores: the address of its first row, how far apart panels are, and groups of
+/// eight rows, in units of 16 bytes; and the swizzle (1 for rows of 128 bytes, 2 for 64). Of the address 18 bits count: those
+/// above are, in a cluster, the block's number.
 #[inline(always)]
-fn descriptor<const L: usize, const PANEL: u32>(address: u32) -> u64 {
-    let columns = panel_columns(2 * L);
-    let swizzle = if columns == 64 { 1 } else { 2 };
-    let constant = (PANEL as u64 >> 4) << 16 | (columns * 2 * 8 >> 4) << 32 | swizzle << 62;
-    u64::from(address >> 4 & 0x3fff) | constant
+const fn descriptor(address: u32, panel: u32, row: u32) -> u64 {
+    let swizzle = if row == 128 { 1 } else { 2 };
+    let constant = (panel as u64 >> 4) << 16 | (row as u64 * 8 >> 4) << 32 | swizzle << 62;
+    (address >> 4 & 0x3fff) as u64 | constant
 }
 
 /// Gives `sums` as the array of `M = L` numbers that they are.
@@ -31,14 +25,15 @@ unsafe fn same<const L: usize, const M: usize>(sums: &mut [f32; L]) -> &mut [f32
 /// Writes a product: name.
 macro_rules! products {
     ($($name:ident: $inner:ident;)*) => {$(
-        /// Starts `sums += A·B`; the address is a shared-window address.
+        /// Starts `sums += A·B`; addresses are shared-window addresses.
         ///
         /// # Safety
         /// See `Gpu::warpgroup_mma_f16`.
         #[inline(always)]
-        pub(super) unsafe fn $name<const L: usize, const PANEL: u32>(sums: &mut [f32; L], a: [u32; 4], b: u32) {
+        pub(super) unsafe fn $name<const L: usize, const PANEL: u32>(sums: &mut [f32; L], a: u32, b: u32) {
             const { assert!(matches!(L, 16 | 32 | 64), "N is 32, 64 or 128") }
-            let b = descriptor::<L, PANEL>(b);
+            // A has one panel, whose distance to the next does not matter.
+            let (a, b) = (descriptor(a, 16, 128), descriptor(b, PANEL, if L < 32 { 64 } else { 128 }));
             // SAFETY: the caller keeps the contract of `Gpu`; the arrays are of the size that L says.
             unsafe {
                 match L {
@@ -75,21 +70,19 @@ macro_rules! sized {
         mod $name {
             use core::arch::asm;
             #[inline(always)]
-            pub(super) unsafe fn f16(d: &mut [f32; $l], a: [u32; 4], b: u64) {
+            pub(super) unsafe fn f16(d: &mut [f32; $l], a: u64, b: u64) {
                 // SAFETY: the caller keeps the contract of `Gpu`.
                 unsafe {
-                    asm!(concat!("wgmma.mma_async.sync.aligned.m64n", $n, "k16.f32.f16.f16 ", $d, ", ", $a, ", ", $b, ", 1, 1, 1, 1;"),
-                        $(inout(reg32) d[$i],)* in(reg32) a[0], in(reg32) a[1], in(reg32) a[2], in(reg32) a[3],
-                        in(reg64) b, options(nostack));
+                    asm!(concat!("wgmma.mma_async.sync.aligned.m64n", $n, "k16.f32.f16.f16 ", $d, ", ", $a, ", ", $b, ", 1, 1, 1, 0, 1;"),
+                        $(inout(reg32) d[$i],)* in(reg64) a, in(reg64) b, options(nostack));
                 }
             }
             #[inline(always)]
-            pub(super) unsafe fn bf16(d: &mut [f32; $l], a: [u32; 4], b: u64) {
+            pub(super) unsafe fn bf16(d: &mut [f32; $l], a: u64, b: u64) {
                 // SAFETY: the caller keeps the contract of `Gpu`.
                 unsafe {
-                    asm!(concat!("wgmma.mma_async.sync.aligned.m64n", $n, "k16.f32.bf16.bf16 ", $d, ", ", $a, ", ", $b, ", 1, 1, 1, 1;"),
-                        $(inout(reg32) d[$i],)* in(reg32) a[0], in(reg32) a[1], in(reg32) a[2], in(reg32) a[3],
-                        in(reg64) b, options(nostack));
+                    asm!(concat!("wgmma.mma_async.sync.aligned.m64n", $n, "k16.f32.bf16.bf16 ", $d, ", ", $a, ", ", $b, ", 1, 1, 1, 0, 1;"),
+                        $(inout(reg32) d[$i],)* in(reg64) a, in(reg64) b, options(nostack));
                 }
             }
             #[inline(always)]
@@ -103,6 +96,6 @@ macro_rules! sized {
         }
     };
 }
-sized!(n32, 16, 32, "{{{0},{1},{2},{3},{4},{5},{6},{7},{8},{9},{10},{11},{12},{13},{14},{15}}}", "{{{16},{17},{18},{19}}}", "{20}", [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15]);
-sized!(n64, 32, 64, "{{{0},{1},{2},{3},{4},{5},{6},{7},{8},{9},{10},{11},{12},{13},{14},{15},{16},{17},{18},{19},{20},{21},{22},{23},{24},{25},{26},{27},{28},{29},{30},{31}}}", "{{{32},{33},{34},{35}}}", "{36}", [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31]);
-sized!(n128, 64, 128, "{{{0},{1},{2},{3},{4},{5},{6},{7},{8},{9},{10},{11},{12},{13},{14},{15},{16},{17},{18},{19},{20},{21},{22},{23},{24},{25},{26},{27},{28},{29},{30},{31},{32},{33},{34},{35},{36},{37},{38},{39},{40},{41},{42},{43},{44},{45},{46},{47},{48},{49},{50},{51},{52},{53},{54},{55},{56},{57},{58},{59},{60},{61},{62},{63}}}", "{{{64},{65},{66},{67}}}", "{68}", [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63]);
+sized!(n32, 16, 32, "{{{0},{1},{2},{3},{4},{5},{6},{7},{8},{9},{10},{11},{12},{13},{14},{15}}}", "{16}", "{17}", [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15]);
+sized!(n64, 32, 64, "{{{0},{1},{2},{3},{4},{5},{6},{7},{8},{9},{10},{11},{12},{13},{14},{15},{16},{17},{18},{19},{20},{21},{22},{23},{24},{25},{26},{27},{28},{29},{30},{31}}}", "{32}", "{33}", [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31]);
+sized!(n128, 64, 128, "{{{0},{1},{2},{3},{4},{5},{6},{7},{8},{9},{10},{11},{12},{13},{14},{15},{16},{17},{18},{19},{20},{21},{22},{23},{24},{25},{26},{27},{28},{29},{30},{31},{32},{33},{34},{35},{36},{37},{38},{39},{40},{41},{42},{43},{44},{45},{46},{47},{48},{49},{50},{51},{52},{53},{54},{55},{56},{57},{58},{59},{60},{61},{62},{63}}}", "{64}", "{65}", [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63]);

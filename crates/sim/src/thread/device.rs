@@ -291,18 +291,18 @@ impl Gpu for SimThread<'_, '_> {
     unsafe fn warpgroup_mma_f16<const L: usize, const PANEL: u32>(
         self,
         sums: &mut [f32; L],
-        a: [u32; 4],
+        a: SharedPtr<u16>,
         b: SharedPtr<u16>,
     ) {
-        self.start_product::<L, PANEL>(Location::caller(), Factors::F16, sums, a, b);
+        self.start_product::<L, PANEL>(Location::caller(), Factors::F16, sums, [a, b]);
     }
     unsafe fn warpgroup_mma_bf16<const L: usize, const PANEL: u32>(
         self,
         sums: &mut [f32; L],
-        a: [u32; 4],
+        a: SharedPtr<u16>,
         b: SharedPtr<u16>,
     ) {
-        self.start_product::<L, PANEL>(Location::caller(), Factors::Bf16, sums, a, b);
+        self.start_product::<L, PANEL>(Location::caller(), Factors::Bf16, sums, [a, b]);
     }
     fn warpgroup_commit(self) {
         self.warpgroup(Location::caller(), WarpgroupCall::Commit, [0; 10], &[]);

@@ -14,7 +14,15 @@ fn position(thread: u32, index: u32) -> (u32, u32) {
     (16 * warp + lane / 4 + index / 2 % 2 * 8, index / 4 * 8 + lane % 4 * 2 + index % 2)
 }
 
-/// Where an element of B lies.
+/// Bytes of A's panel, of which the first 32 columns are used; B lies behind it.
+const A_BYTES: u32 = 64 * 128;
+
+/// Where an element of A lies.
+fn place_of_a(row: u32, column: u32) -> u32 {
+    128 * row + 16 * ((column / 8) ^ (row % 8)) + 2 * (column % 8)
+}
+
+/// Where an element of B lies, from where it begins.
 fn place<const L: usize, const PANEL: u32>(row: u32, column: u32) -> u32 {
     let (panel, column) = if L == 16 { (0, column) } else { (column / 64, column % 64) };
     let (piece, rest) = (column / 8, column % 8);
@@ -35,14 +43,11 @@ impl<const KIND: u32, const L: usize, const PANEL: u32> Product<KIND, L, PANEL> 
     const COLUMNS: u32 = 2 * L as u32;
 
     /// # Safety
-    /// B has its place in shared memory.
+    /// A and B have their places in shared memory.
     unsafe fn multiply<G: Gpu>(gpu: G, sums: &mut [f32; L], depth: u32) {
-        let (thread, row_bytes) = (gpu.thread_idx_x(), if L == 16 { 64 } else { 128 });
-        let (row, t) = (thread / 32 * 16 + gpu.lane_id() / 4, gpu.lane_id() % 4);
-        let along = |row, at| pair(KIND, a(row, depth + at), a(row, depth + at + 1));
-        let left =
-            [along(row, 2 * t), along(row + 8, 2 * t), along(row, 2 * t + 8), along(row + 8, 2 * t + 8)];
-        let right = SharedPtr::from_offset(depth * row_bytes);
+        let row_bytes = if L == 16 { 64 } else { 128 };
+        let left = SharedPtr::from_offset(2 * depth);
+        let right = SharedPtr::from_offset(A_BYTES + depth * row_bytes);
         // SAFETY: passed on.
         unsafe {
             if KIND == HALF {
@@ -59,17 +64,21 @@ impl<const KIND: u32, const L: usize, const PANEL: u32> Kernel for Product<KIND,
     type Tile = ();
     const TILE: () = ();
     const THREADS: u32 = 128;
-    const SHARED_BYTES: u32 = PANEL * Self::COLUMNS.div_ceil(64);
+    const SHARED_BYTES: u32 = A_BYTES + PANEL * Self::COLUMNS.div_ceil(64);
 
     unsafe fn run<G: Gpu>(gpu: G, args: Args) {
         let thread = gpu.thread_idx_x();
-        let mut element = thread;
-        while element < DEPTH * Self::COLUMNS {
+        for element in (thread..64 * DEPTH).step_by(128) {
+            let (row, column) = (element / DEPTH, element % DEPTH);
+            let place = SharedPtr::<u16>::from_offset(place_of_a(row, column));
+            // SAFETY: each element has one thread.
+            unsafe { gpu.shared_store(place, [pair(KIND, a(row, column), 0.0) as u16]) };
+        }
+        for element in (thread..DEPTH * Self::COLUMNS).step_by(128) {
             let (row, column) = (element / Self::COLUMNS, element % Self::COLUMNS);
-            let place = SharedPtr::<u16>::from_offset(place::<L, PANEL>(row, column));
+            let place = SharedPtr::<u16>::from_offset(A_BYTES + place::<L, PANEL>(row, column));
             // SAFETY: each element has one thread.
             unsafe { gpu.shared_store(place, [pair(KIND, b(row, column), 0.0) as u16]) };
-            element += 128;
         }
         gpu.fence_async_proxy();
         gpu.sync_threads();
@@ -79,7 +88,7 @@ impl<const KIND: u32, const L: usize, const PANEL: u32> Kernel for Product<KIND,
         });
         gpu.warpgroup_arrive();
         for depth in [0, 16] {
-            // SAFETY: B is there since the barrier.
+            // SAFETY: A and B are there since the barrier.
             unsafe { Self::multiply(gpu, &mut sums, depth) };
             gpu.warpgroup_commit();
             assert!(sums.iter().all(|sum| sum.is_nan()), "nothing can be seen before the wait");
@@ -129,8 +138,9 @@ fn products_are_counted_by_eight_columns_of_a_warp() {
     let report = check::<HALF, 64, 4096>();
     let products = report.total(|operation| operation == Operation::WarpgroupMma);
     assert_eq!((products.executions, products.requests), (2 * 4 * 16, 2 * 4));
-    // B once for the four warps.
-    assert_eq!((products.bytes, products.wavefronts), (2 * 16 * 128 * 2, 2 * 16 * 128 * 2 / 128));
+    // A, and B once for the four warps.
+    let bytes = 2 * 16 * (64 + 128) * 2;
+    assert_eq!((products.bytes, products.wavefronts), (bytes, bytes / 128));
     assert_eq!(report.tensor_fmas(), 2 * 64 * 16 * 128);
     let fences = report.total(|operation| operation == Operation::ProxyFence);
     let control = report.total(|operation| operation == Operation::WarpgroupControl);

@@ -268,7 +268,7 @@ impl Gpu for RustCuda {
     unsafe fn warpgroup_mma_f16<const L: usize, const PANEL: u32>(
         self,
         _: &mut [f32; L],
-        _: [u32; 4],
+        _: SharedPtr<u16>,
         _: SharedPtr<u16>,
     ) {
         lacking::warpgroups();
@@ -277,7 +277,7 @@ impl Gpu for RustCuda {
     unsafe fn warpgroup_mma_bf16<const L: usize, const PANEL: u32>(
         self,
         _: &mut [f32; L],
-        _: [u32; 4],
+        _: SharedPtr<u16>,
         _: SharedPtr<u16>,
     ) {
         lacking::warpgroups();

@@ -9,9 +9,9 @@ pub(super) const COPY: u32 = 8;
 
 /// What a producer thread needs to copy its part of a step of B's rows, 2·L columns wide, by `WARPS` warps.
 pub(super) struct Columns<T, const L: usize, const CHUNKS: u32, const WARPS: u32> {
-    /// B, at the thread's first row of the next step to fill and its columns.
+    /// B, at the thread's first row and its columns.
     b: GlobalPtr<T>,
-    /// Rows that are left from that of `b` on; 0 for columns outside.
+    /// Rows from that of `b` on; 0 for columns outside.
     rows: u32,
     /// Where its first copy goes in a stage, in bytes.
     place: u32,
@@ -35,16 +35,15 @@ impl<T: HalfValue, const L: usize, const CHUNKS: u32, const WARPS: u32> Columns<
     /// Bytes of a step.
     pub(super) const BYTES: u32 = Self::K * Self::COLUMNS * 2;
 
-    /// For thread `thread` of those that copy the steps from `step` on, of the columns from `column` on.
+    /// For thread `thread` of those that copy a step, of the columns from `column` on.
     #[inline(always)]
-    pub(super) fn new(args: &TileArgs<T>, thread: u32, step: u32, column: u32) -> Self {
+    pub(super) fn new(args: &TileArgs<T>, thread: u32, column: u32) -> Self {
         let own = thread % (Self::COLUMNS / COPY) * COPY;
         let row = thread / (Self::COLUMNS / COPY);
         let (panel, piece) = (own / Self::PANEL_COLUMNS, own % Self::PANEL_COLUMNS / COPY);
-        let k = step * Self::K + row;
         Self {
-            b: args.b.add_rows(k, args.b_stride_bytes).add((column + own) as usize),
-            rows: if column + own < args.n { args.cols.saturating_sub(k) } else { 0 },
+            b: args.b.add_rows(row, args.b_stride_bytes).add((column + own) as usize),
+            rows: if column + own < args.n { args.cols.saturating_sub(row) } else { 0 },
             place: (panel * Self::K + row) * 2 * Self::PANEL_COLUMNS + ((piece * 16) ^ Self::swizzle(row)),
             stride_bytes: args.b_stride_bytes,
         }
@@ -56,21 +55,21 @@ impl<T: HalfValue, const L: usize, const CHUNKS: u32, const WARPS: u32> Columns<
         if Self::PANEL_COLUMNS == 64 { row % 8 * 16 } else { row / 2 % 4 * 16 }
     }
 
-    /// Starts copying the thread's part of a step to `stage`. The one after that is `steps` later.
+    /// Starts copying the thread's part of step `step` to `stage`.
     ///
     /// # Safety
     /// B is live, and the stage empty.
     #[inline(always)]
-    pub(super) unsafe fn fill<G: Gpu>(&mut self, gpu: G, stage: u32, steps: u32) {
+    pub(super) unsafe fn fill<G: Gpu>(&self, gpu: G, stage: u32, step: u32) {
+        let b = self.b.add_rows(step * Self::K, self.stride_bytes);
+        let rows = self.rows.saturating_sub(step * Self::K);
         for i in 0..Self::K / Self::AT_ONCE {
             let row = i * Self::AT_ONCE;
-            let from = self.b.add_rows(row, self.stride_bytes);
+            let from = b.add_rows(row, self.stride_bytes);
             let to = (stage + self.place + row * 2 * Self::PANEL_COLUMNS) ^ Self::swizzle(row);
             let to = SharedPtr::<T>::from_offset(to);
             // SAFETY: rows and columns inside are live; the place is this thread's in the stage.
-            unsafe { gpu.copy_async_or_zero::<T, { COPY as usize }>(to, from, row < self.rows) };
+            unsafe { gpu.copy_async_or_zero::<T, { COPY as usize }>(to, from, row < rows) };
         }
-        self.b = self.b.add_rows(steps * Self::K, self.stride_bytes);
-        self.rows = self.rows.saturating_sub(steps * Self::K);
     }
 }

@@ -1,19 +1,19 @@
-//! SpMM by warpgroups: tiles of 16-bit values on the tensor cores of sm_90a, which read B from shared memory themselves.
+//! SpMM by warpgroups: tiles of 16-bit values on the tensor cores of sm_90a, which read shared memory themselves.
 //!
 //! ```text
 //!   K ──►  chunk                      A stage of shared memory
 //!        ┌────────┐                  ┌──────────────────────────┐
-//!        │ 64 × BN│  B  ──────────►  │ B in swizzled panels     │ ──► read by wgmma itself
-//!        └────────┘                  ├──────────────────────────┤
-//!  ┌─────────┐ values and places     │ . 5 . . . 7 . . 2 . . .  │     a consumer warp loads its 16 rows of A
-//!  │ 64 × 64 │ ──────────────────►   │ . . . 1 . . . . . . 4 .  │ ──► into registers, as wgmma takes them
+//!        │ 64 × BN│  B  ──────────►  │ B in swizzled panels     │ ──►
+//!        └────────┘                  ├──────────────────────────┤      read by wgmma itself
+//!  ┌─────────┐ values and places     │ . 5 . . . 7 . . 2 . . .  │ ──►
+//!  │ 64 × 64 │ ──────────────────►   │ . . . 1 . . . . . . 4 .  │
 //!  └─────────┘ zeros, then scattered └──────────────────────────┘
 //! ```
 //!
 //! A block has 64 rows and BN columns of C, and walks along K in steps of two or four chunks of 64 columns. Producer warps
 //! fill stages: A as in [`tiles`](super::tiles), B by asynchronous copies. They work in teams that take stages in turn, so
-//! that each has time for what it waits for. The consumers, one warpgroup, start the products of one chunk while those of
-//! the chunk before still run.
+//! that each has time for what it waits for. The consumers, one warpgroup, start all products of a stage, and give it back
+//! when they are over. Blocks of neighbouring tiles begin at different steps ([`walk`]).
 //!
 //! Where tiles are few, two blocks share one, as a cluster: each has a half of K, and the second stores its sums into the shared
 //! memory of the first ([`parts`]).
@@ -25,6 +25,7 @@ mod columns;
 mod packed;
 mod parts;
 mod source;
+mod walk;
 
 use core::marker::PhantomData;
 use core::mem;
@@ -35,7 +36,8 @@ use self::columns::{COPY, Columns};
 pub use self::packed::{LoadedPacks, Pack, Packed};
 use self::parts::Parts;
 pub use self::source::{Scattering, Source};
-use super::tiles::{HalfValue, Ring, Rows, TileArgs, again, are_finite};
+use self::walk::Walk;
+use super::tiles::{HalfValue, Ring, Rows, TILE_ROW, TileArgs, again, are_finite};
 use super::{Scheme, Tile};
 use crate::{Bounds, IndexType, Kernel};
 
@@ -45,6 +47,10 @@ const ROWS: u32 = 64;
 const CONSUMERS: u32 = 4;
 /// Columns of A in a chunk.
 const CHUNK: u32 = 64;
+/// Bytes of a chunk of A in a stage: a panel of 64 rows.
+const CHUNK_BYTES: u32 = ROWS * TILE_ROW;
+/// Products of a chunk, of 16 columns of A each.
+const STEPS: u32 = CHUNK / 16;
 /// Bytes from one panel of B to the next, where there are two: in steps of two chunks.
 const PANEL_BYTES: u32 = 2 * CHUNK * 128;
 
@@ -108,13 +114,12 @@ impl<
 
     const TILE: Tile = {
         assert!(TEAMS > 1, "each team has the time of the others' steps");
-        assert!(CHUNKS.is_multiple_of(2), "A lies in one of two sets of registers, by turns");
         assert!(
             L < 64 || CHUNKS == 2,
             "where B has two panels, they are apart by what a step of two chunks takes"
         );
         assert!(
-            Self::STAGE_BYTES.is_multiple_of(1024),
+            Self::A_BYTES.is_multiple_of(1024) && Self::B_BYTES.is_multiple_of(1024),
             "swizzled panels begin at multiples of their pattern"
         );
         assert!(Self::THREADS <= 1024, "a block has at most 1024 threads");
@@ -157,7 +162,7 @@ impl<
             parts.begin(gpu);
             if is_consumer {
                 gpu.wait_for_previous();
-                Self::consume(gpu, &parts, warp, &mut sums);
+                Self::consume(gpu, &parts, &mut sums);
             } else {
                 Self::produce(gpu, &args, &parts, warp - CONSUMERS, row, column);
             }
@@ -185,10 +190,19 @@ impl<
 > Groups<T, S, L, CHUNKS, TEAMS, WARPS, STAGES, BLOCKS>
 {
     const BN: u32 = 2 * L as u32;
-    /// Bytes of B in a stage; A's rows follow.
+    /// Bytes of A and of B in a stage. All stages' A lie together, and then their B: so A begins at a multiple of its bytes.
+    const A_BYTES: u32 = CHUNKS * CHUNK_BYTES;
     const B_BYTES: u32 = Columns::<T, L, CHUNKS, WARPS>::BYTES;
-    const STAGE_BYTES: u32 = Self::B_BYTES + S::BYTES;
-    const RING_BYTES: u32 = STAGES * Self::STAGE_BYTES;
+    /// Whether the products of a stage start while those of the one before may still run. Then that one is given back only when
+    /// this one is full: producers must be fast.
+    const OVERLAPS: bool = S::STAYS && L < 32;
+    const RING_BYTES: u32 = STAGES * (Self::A_BYTES + Self::B_BYTES);
+
+    /// Where A and B of a stage begin.
+    #[inline(always)]
+    const fn places(stage: u32) -> [u32; 2] {
+        [stage * Self::A_BYTES, STAGES * Self::A_BYTES + stage * Self::B_BYTES]
+    }
 
     #[inline(always)]
     fn ring(parts: &Parts<L, BLOCKS>) -> Ring<STAGES> {
@@ -210,82 +224,58 @@ impl<
     ) {
         let (team, warp) = (warp / WARPS, warp % WARPS);
         let thread = warp * WARP + gpu.lane_id();
-        let mut columns = Columns::<T, L, CHUNKS, WARPS>::new(args, thread, parts.first + team, column);
+        let columns = Columns::<T, L, CHUNKS, WARPS>::new(args, thread, column);
+        let mut walk = Walk::<TEAMS>::new(parts, row / ROWS, team);
         let mut ring = Self::ring(parts).of_team::<TEAMS>(team);
         // SAFETY: values and rows of B are read where there are some; a stage is filled while it is empty.
         unsafe {
-            let step = [parts.first + team, parts.steps.saturating_sub(team)];
-            let mut source = S::new(gpu, args, [team, warp], step, row);
-            source.look_up(gpu, TEAMS);
+            let mut source = S::new(gpu, args, [team, warp], row);
+            source.look_up(gpu, walk.step());
             let clear = |source: &S| {
                 for stage in ring.stages() {
-                    source.clear(gpu, stage * Self::STAGE_BYTES + Self::B_BYTES, None);
+                    source.clear(gpu, Self::places(stage)[0], None);
                 }
             };
+            let mut loaded;
             if S::STAYS {
                 // What never changes may be loaded before the launch before has ended.
-                let mut loaded = source.next(gpu);
+                loaded = source.next(gpu);
                 clear(&source);
                 gpu.wait_for_previous();
-                let mut before = None;
-                if ring.is_done() {
-                    return;
-                }
-                // A loop that asks at its end was measured to be up to a tenth faster.
-                loop {
-                    Self::fill(gpu, &mut ring, &mut columns, &mut source, &loaded, before.as_ref());
-                    if ring.is_done() {
-                        return;
-                    }
-                    before = Some(mem::replace(&mut loaded, source.next(gpu)));
-                }
             } else {
                 clear(&source);
                 gpu.wait_for_previous();
-                while !ring.is_done() {
-                    let loaded = source.next(gpu);
-                    Self::fill(gpu, &mut ring, &mut columns, &mut source, &loaded, None);
+                loaded = source.next(gpu);
+            }
+            let mut before = None;
+            // A loop that asks at its end was measured to be up to a tenth faster.
+            let Some(mut step) = walk.step() else { return };
+            loop {
+                walk = walk.next();
+                source.look_up(gpu, walk.step());
+                ring.wait_empty(gpu);
+                let [a, b] = Self::places(ring.stage);
+                columns.fill(gpu, b, step);
+                if !ring.is_first() {
+                    source.clear(gpu, a, before.as_ref());
                 }
+                source.fill(gpu, a, &loaded);
+                ring.started(gpu);
+                match walk.step() {
+                    Some(next) => step = next,
+                    None => return,
+                }
+                before = Some(mem::replace(&mut loaded, source.next(gpu)));
             }
         }
     }
 
-    /// Fills the next stage with what was loaded, and looks up what is loaded next.
-    ///
-    /// # Safety
-    /// As for [`produce`](Self::produce).
-    #[inline(always)]
-    unsafe fn fill<G: Gpu>(
-        gpu: G,
-        ring: &mut Ring<STAGES>,
-        columns: &mut Columns<T, L, CHUNKS, WARPS>,
-        source: &mut S,
-        loaded: &S::Loaded,
-        before: Option<&S::Loaded>,
-    ) {
-        // SAFETY: as promised by the caller; the stage is empty once the ring says so.
-        unsafe {
-            source.look_up(gpu, TEAMS);
-            ring.wait_empty(gpu);
-            let stage = ring.stage * Self::STAGE_BYTES;
-            columns.fill(gpu, stage, TEAMS);
-            if !ring.is_first() {
-                source.clear(gpu, stage + Self::B_BYTES, before);
-            }
-            source.fill(gpu, stage + Self::B_BYTES, loaded);
-            ring.started(gpu);
-        }
-    }
-
-    /// Multiplies all stages, one after the other. While the products of one chunk run, A is loaded for the next, into other
-    /// registers: so a turn of the loop takes all chunks of a step.
+    /// Multiplies all stages, one after the other.
     ///
     /// # Safety
     /// All of the consumer warpgroup is here.
     #[inline(always)]
-    unsafe fn consume<G: Gpu>(gpu: G, parts: &Parts<L, BLOCKS>, warp: u32, sums: &mut [f32; L]) {
-        let lane = gpu.lane_id();
-        let a = (Self::B_BYTES + S::row(warp * 16 + lane % 16)) ^ (lane / 16 * 16);
+    unsafe fn consume<G: Gpu>(gpu: G, parts: &Parts<L, BLOCKS>, sums: &mut [f32; L]) {
         let mut ring = Self::ring(parts);
         if ring.is_done() {
             return;
@@ -293,44 +283,45 @@ impl<
         ring.wait_full(gpu);
         // SAFETY: a stage is read while it is full, and given back when its products are over.
         unsafe {
-            Self::start(gpu, ring.stage * Self::STAGE_BYTES, a, 0, sums);
+            if !Self::OVERLAPS {
+                loop {
+                    Self::multiply(gpu, ring.stage, sums);
+                    gpu.warpgroup_wait::<0, L>(sums);
+                    ring.leave(gpu);
+                    if ring.is_done() {
+                        return;
+                    }
+                    ring.wait_full(gpu);
+                }
+            }
+            Self::multiply(gpu, ring.stage, sums);
             loop {
                 let stage = ring.stage;
-                for chunk in 1..CHUNKS {
-                    Self::start(gpu, stage * Self::STAGE_BYTES, a, chunk, sums);
-                    gpu.warpgroup_wait::<1, L>(sums);
-                }
                 ring.next(gpu);
                 if ring.is_done() {
                     return gpu.warpgroup_wait::<0, L>(sums);
                 }
-                Self::start(gpu, ring.stage * Self::STAGE_BYTES, a, 0, sums);
+                Self::multiply(gpu, ring.stage, sums);
                 gpu.warpgroup_wait::<1, L>(sums);
                 ring.release(gpu, stage);
             }
         }
     }
 
-    /// Starts the products of a chunk of the stage at `stage`; the lane's part of A is `a` bytes into it.
+    /// Starts the products of a stage.
     ///
     /// # Safety
     /// The stage is full; the whole consumer warpgroup is here.
     #[inline(always)]
-    unsafe fn start<G: Gpu>(gpu: G, stage: u32, a: u32, chunk: u32, sums: &mut [f32; L]) {
-        let mut x = [[0; 4]; 4];
-        // SAFETY: rows of A and B lie in the stage.
-        unsafe {
-            for (step, x) in x.iter_mut().enumerate() {
-                let [apart, within] = S::chunk(chunk);
-                let at = (stage + a + apart) ^ (within + step as u32 * 32);
-                *x = gpu.shared_load_matrices::<false>(SharedPtr::from_offset(at));
-            }
-            gpu.warpgroup_arrive();
-            for (step, x) in x.iter().enumerate() {
-                let step = chunk * (CHUNK / 16) + step as u32;
-                let b = SharedPtr::from_offset(stage + step * Columns::<T, L, CHUNKS, WARPS>::STEP_BYTES);
-                T::warpgroup_mma::<G, L, PANEL_BYTES>(gpu, sums, *x, b);
-            }
+    unsafe fn multiply<G: Gpu>(gpu: G, stage: u32, sums: &mut [f32; L]) {
+        let [a, b] = Self::places(stage);
+        gpu.warpgroup_arrive();
+        for step in 0..CHUNKS * STEPS {
+            let a = a + step / STEPS * CHUNK_BYTES + step % STEPS * 32;
+            let b = b + step * Columns::<T, L, CHUNKS, WARPS>::STEP_BYTES;
+            let [a, b] = [a, b].map(SharedPtr::from_offset);
+            // SAFETY: rows of A and B lie in the stage.
+            unsafe { T::warpgroup_mma::<G, L, PANEL_BYTES>(gpu, sums, a, b) };
         }
         gpu.warpgroup_commit();
     }

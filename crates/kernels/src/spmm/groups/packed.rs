@@ -9,7 +9,7 @@ use core::marker::PhantomData;
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::source::Source;
-use super::{CHUNK, ROWS};
+use super::{CHUNK, CHUNK_BYTES, ROWS};
 use crate::spmm::tiles::{HalfValue, TILE_ROW, TileArgs};
 
 /// 128 nonzeros of a unit, or fewer and zeros for a place that has none. Of four words for each lane, two hold values and two
@@ -29,14 +29,13 @@ impl Pack {
     /// Places of a unit.
     pub const PLACES: usize = Self::ROWS * Self::COLUMNS;
     /// Bytes of a unit in a stage.
-    const UNIT_BYTES: u32 = ROWS * Self::ROW;
-    /// Bytes of a row of a unit in a stage.
-    const ROW: u32 = 2 * TILE_ROW;
+    const UNIT_BYTES: u32 = 2 * CHUNK_BYTES;
 
     /// The place of an element of a unit: a byte of the unit in a stage. An element takes two.
     #[inline(always)]
     pub const fn place(row: u32, column: u32) -> u16 {
-        (row * Self::ROW + ((column * 2) ^ (row % 8 * 16))) as u16
+        let (chunk, column) = (column / CHUNK, column % CHUNK);
+        (chunk * CHUNK_BYTES + row * TILE_ROW + ((column * 2) ^ (row % 8 * 16))) as u16
     }
 
     /// The half words, of those of a pack, of nonzero `index` and of its place: those after each other are stored together.
@@ -50,12 +49,12 @@ impl Pack {
 /// warps, which load `AHEAD` packs each ahead. Denser steps have more, which come late.
 #[derive(Debug)]
 pub struct Packed<T, const CHUNKS: u32, const TEAMS: u32, const WARPS: u32, const AHEAD: usize> {
-    /// The record of the next step to load: the first pack of each of its units, and of the one after.
+    /// The first pack of each unit of the rows, and of the unit after them.
     units: GlobalPtr<u32>,
     /// The lane's part of the warp's first pack.
     packs: GlobalPtr<u32>,
-    /// Units that are left.
-    left: u32,
+    /// Units of the rows.
+    count: u32,
     /// What was looked up.
     found: Found,
     team: u32,
@@ -123,33 +122,14 @@ impl<T: HalfValue, const CHUNKS: u32, const TEAMS: u32, const WARPS: u32, const 
     const PART: u32 = 0;
     const AHEAD: u32 = AHEAD as u32 * WARPS * Pack::VALUES as u32;
     const STAYS: bool = true;
-    const BYTES: u32 = Self::UNITS * Pack::UNIT_BYTES;
 
     #[inline(always)]
-    fn row(row: u32) -> u32 {
-        Pack::place(row, 0).into()
-    }
-    #[inline(always)]
-    fn chunk(chunk: u32) -> [u32; 2] {
-        [chunk / 2 * Pack::UNIT_BYTES, chunk % 2 * TILE_ROW]
-    }
-
-    #[inline(always)]
-    unsafe fn new<G: Gpu>(
-        gpu: G,
-        args: &TileArgs<T>,
-        [team, warp]: [u32; 2],
-        [step, steps]: [u32; 2],
-        row: u32,
-    ) -> Self {
-        let units = args.cols.div_ceil(Pack::COLUMNS as u32);
-        let unit = step * Self::UNITS;
-        let left = units.saturating_sub(unit);
-        let wanted = steps * Self::UNITS;
+    unsafe fn new<G: Gpu>(gpu: G, args: &TileArgs<T>, [team, warp]: [u32; 2], row: u32) -> Self {
+        let count = args.cols.div_ceil(Pack::COLUMNS as u32);
         Self {
-            units: args.units.add((row / ROWS) as usize * units as usize + unit as usize),
+            units: args.units.add((row / ROWS) as usize * count as usize),
             packs: args.packs.add(warp as usize * Pack::WORDS + gpu.lane_id() as usize * 4),
-            left: if left < wanted { left } else { wanted },
+            count,
             found: Found::default(),
             team,
             warp,
@@ -158,19 +138,19 @@ impl<T: HalfValue, const CHUNKS: u32, const TEAMS: u32, const WARPS: u32, const 
     }
 
     #[inline(always)]
-    unsafe fn look_up<G: Gpu>(&mut self, gpu: G, steps: u32) {
+    unsafe fn look_up<G: Gpu>(&mut self, gpu: G, step: Option<u32>) {
         self.found = Found::default();
-        if self.left > 0 {
+        if let Some(step) = step {
+            let unit = step * Self::UNITS;
             let of = |unit: u32| -> u32 {
                 // SAFETY: there is a record for each unit, and one more.
                 let [first] = unsafe { gpu.load_readonly(self.units.add(unit as usize)) };
                 first
             };
-            let has = if self.left < Self::UNITS { self.left } else { Self::UNITS };
-            self.found = Found { first: of(0), second: of(1), end: of(has) };
+            let end = unit + Self::UNITS;
+            let end = if end < self.count { end } else { self.count };
+            self.found = Found { first: of(unit), second: of(unit + 1), end: of(end) };
         }
-        self.units = self.units.add((steps * Self::UNITS) as usize);
-        self.left = self.left.saturating_sub(steps * Self::UNITS);
     }
 
     #[inline(always)]
@@ -205,7 +185,7 @@ impl<T: HalfValue, const CHUNKS: u32, const TEAMS: u32, const WARPS: u32, const 
             }
             let threads = WARPS * WARP;
             let own = SharedPtr::<u32>::from_offset(a + (self.warp * WARP + gpu.lane_id()) * 16);
-            for i in 0..Self::BYTES / 16 / threads {
+            for i in 0..Self::UNITS * Pack::UNIT_BYTES / 16 / threads {
                 gpu.shared_store(own.add(i * threads * 4), [0u32; 4]);
             }
         }

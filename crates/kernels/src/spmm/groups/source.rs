@@ -1,8 +1,8 @@
-//! Where a warpgroup's A comes from: how its producers fill stages, and how a stage lies.
+//! Where a warpgroup's A comes from: how its producers fill stages.
 use lacuna_gpu::Gpu;
 
 use super::ROWS;
-use crate::spmm::tiles::{Filling, HalfValue, LoadedRows, Rows, TILE_ROW, TileArgs};
+use crate::spmm::tiles::{Filling, HalfValue, LoadedRows, Rows, TileArgs};
 
 /// What a producer warp needs to fill its part of A in the stages.
 pub trait Source<T>: Sized + 'static {
@@ -14,30 +14,17 @@ pub trait Source<T>: Sized + 'static {
     const AHEAD: u32;
     /// Whether what is loaded never changes.
     const STAYS: bool;
-    /// Bytes of A in a stage.
-    const BYTES: u32;
 
-    /// Where row `row` of A begins in a stage, in bytes, swizzled.
-    fn row(row: u32) -> u32;
-    /// Where a chunk of a row lies: bytes to add to where the row begins, and bytes to combine with that by exclusive or.
-    fn chunk(chunk: u32) -> [u32; 2];
-
-    /// For warp `warp` of team `team`, of the rows from `row` on, `steps` steps from `step` on.
+    /// For warp `warp` of team `team`, of the rows from `row` on.
     ///
     /// # Safety
     /// The arguments describe live memory, here and below.
-    unsafe fn new<G: Gpu>(
-        gpu: G,
-        args: &TileArgs<T>,
-        team_warp: [u32; 2],
-        step_steps: [u32; 2],
-        row: u32,
-    ) -> Self;
-    /// Looks up where the values of the next step are. The one after that is `steps` later.
+    unsafe fn new<G: Gpu>(gpu: G, args: &TileArgs<T>, team_warp: [u32; 2], row: u32) -> Self;
+    /// Looks up where the values of a step are, if there is one.
     ///
     /// # Safety
     /// See [`new`](Self::new).
-    unsafe fn look_up<G: Gpu>(&mut self, gpu: G, steps: u32);
+    unsafe fn look_up<G: Gpu>(&mut self, gpu: G, step: Option<u32>);
     /// Loads what was looked up. The whole warp comes here, and below.
     ///
     /// # Safety
@@ -65,6 +52,7 @@ impl<const CHUNKS: u32, const PART: u32, const WARPS: u32> Filling for Scatterin
     const WARPS: u32 = WARPS;
     const PART: u32 = PART;
     const AHEAD: usize = 1;
+    const TILE_BY_TILE: bool = true;
 }
 
 impl<T: HalfValue, const CHUNKS: u32, const PART: u32, const WARPS: u32> Source<T>
@@ -74,32 +62,17 @@ impl<T: HalfValue, const CHUNKS: u32, const PART: u32, const WARPS: u32> Source<
     const PART: u32 = PART;
     const AHEAD: u32 = 0;
     const STAYS: bool = false;
-    const BYTES: u32 = Self::BYTES;
 
     #[inline(always)]
-    fn row(row: u32) -> u32 {
-        row * Self::ROW + T::swizzle(row)
-    }
-    #[inline(always)]
-    fn chunk(chunk: u32) -> [u32; 2] {
-        [0, chunk * TILE_ROW]
-    }
-
-    #[inline(always)]
-    unsafe fn new<G: Gpu>(
-        gpu: G,
-        args: &TileArgs<T>,
-        [_, warp]: [u32; 2],
-        [step, steps]: [u32; 2],
-        row: u32,
-    ) -> Self {
+    unsafe fn new<G: Gpu>(gpu: G, args: &TileArgs<T>, [_, warp]: [u32; 2], row: u32) -> Self {
         // SAFETY: as promised by the caller.
-        unsafe { Self::new(gpu, args, warp, step, row).only(steps) }
+        unsafe { Self::new(gpu, args, warp, 0, row) }
     }
     #[inline(always)]
-    unsafe fn look_up<G: Gpu>(&mut self, gpu: G, steps: u32) {
+    unsafe fn look_up<G: Gpu>(&mut self, gpu: G, step: Option<u32>) {
+        self.go_to(step);
         // SAFETY: as promised by the caller.
-        unsafe { self.look_up(gpu, steps) }
+        unsafe { self.look_up(gpu, 0) }
     }
     #[inline(always)]
     unsafe fn next<G: Gpu>(&self, gpu: G) -> LoadedRows {

@@ -32,7 +32,7 @@ pub trait HalfValue: TileValue {
     unsafe fn warpgroup_mma<G: Gpu, const L: usize, const PANEL: u32>(
         gpu: G,
         sums: &mut [f32; L],
-        a: [u32; 4],
+        a: SharedPtr<u16>,
         b: SharedPtr<u16>,
     );
 }
@@ -45,7 +45,7 @@ impl HalfValue for F16 {
     unsafe fn warpgroup_mma<G: Gpu, const L: usize, const PANEL: u32>(
         gpu: G,
         sums: &mut [f32; L],
-        a: [u32; 4],
+        a: SharedPtr<u16>,
         b: SharedPtr<u16>,
     ) {
         // SAFETY: passed on to the caller.
@@ -61,7 +61,7 @@ impl HalfValue for Bf16 {
     unsafe fn warpgroup_mma<G: Gpu, const L: usize, const PANEL: u32>(
         gpu: G,
         sums: &mut [f32; L],
-        a: [u32; 4],
+        a: SharedPtr<u16>,
         b: SharedPtr<u16>,
     ) {
         // SAFETY: passed on to the caller.
@@ -171,6 +171,7 @@ impl<
     const WARPS: u32 = PRODUCERS;
     const PART: u32 = 2;
     const AHEAD: usize = 1;
+    const TILE_BY_TILE: bool = false;
 }
 
 /// What a producer lane needs to copy its part of B.

@@ -136,6 +136,14 @@ impl<const STAGES: u32> Ring<STAGES> {
         }
     }
 
+    /// A consumer has read all of its stage, and goes on to the next, which need not be full.
+    #[inline(always)]
+    pub(in crate::spmm) fn leave<G: Gpu>(&mut self, gpu: G) {
+        let stage = self.stage;
+        self.advance();
+        self.release(gpu, stage);
+    }
+
     /// A consumer, gone on to the next stage, has read all of `stage`, the one before.
     #[inline(always)]
     pub(in crate::spmm) fn release<G: Gpu>(&self, gpu: G, stage: u32) {

@@ -1,6 +1,7 @@
 //! A's rows in a stage: cleared, and their values put where their columns are.
 //!
-//! A stage holds A's rows one after the other, each as tiles of 128 bytes, along K. A few lanes take a row together. Each
+//! A stage holds A's rows one after the other, each as tiles of 128 bytes, along K; or, for tensor cores that read it by
+//! themselves, tiles one after the other, each with its part of all rows. A few lanes take a row together. Each
 //! loads a piece of 16 bytes of values as they lie in memory, other rows' among them, and their places, a byte each. When the
 //! stage is free, the warp clears its rows, and each lane puts those of its values there that are the row's. So a nonzero
 //! costs a store, and a piece two loads; a column without a nonzero costs nothing but the clearing.
@@ -28,6 +29,8 @@ pub trait Filling: 'static {
     const PART: u32;
     /// Pieces of a row that a lane loads ahead, 1 or 2: one part of the row, or two. What a fuller row has comes late.
     const AHEAD: usize;
+    /// Whether a stage has tile after tile, not row after row.
+    const TILE_BY_TILE: bool;
 }
 
 /// A value that can lie in a tile.
@@ -102,9 +105,12 @@ const fn offset(word: u32, i: u32, size: u32, row: u32) -> u32 {
 /// What a producer lane needs to fill its warp's rows of the stages.
 #[derive(Debug)]
 pub struct Rows<T, F> {
+    /// The lane's row's first record, and its chunks; none without a row.
+    start: GlobalPtr<u32>,
+    chunks: u32,
     /// The lane's row's record in the first chunk of the next step to load.
     masks: GlobalPtr<u32>,
-    /// Chunks of the lane's row that are left; none without a row.
+    /// Chunks of the lane's row that are left.
     left: u32,
     /// Of the lane's row in the next step to load: the first nonzero, and where they end.
     first: u32,
@@ -139,10 +145,13 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
         assert!(Self::OWN * Self::LANES <= ROUNDS as u32 * WARP);
         WARP / Self::LANES
     };
-    /// Bytes of a row.
-    pub(in crate::spmm) const ROW: u32 = F::TILES * TILE_ROW;
+    /// Bytes of a step of a row.
+    const STEP: u32 = F::TILES * TILE_ROW;
+    /// Bytes from a row to the next, and from a tile to the next.
+    pub(in crate::spmm) const ROW: u32 = if F::TILE_BY_TILE { TILE_ROW } else { Self::STEP };
+    const TILE: u32 = if F::TILE_BY_TILE { F::ROWS * TILE_ROW } else { TILE_ROW };
     /// Bytes of A in a stage.
-    pub(in crate::spmm) const BYTES: u32 = F::ROWS * Self::ROW;
+    pub(in crate::spmm) const BYTES: u32 = F::ROWS * Self::STEP;
 
     /// For warp `warp` of those that fill the steps from `step` on, of the rows from `row` on.
     ///
@@ -157,12 +166,15 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
         row: u32,
     ) -> Self {
         let lane = gpu.lane_id();
-        let (chunks, chunk) = (RowMask::chunks(args.cols), step * Self::CHUNKS);
+        let chunks = RowMask::chunks(args.cols);
         let first = warp * Self::OWN;
         let own = row + first + lane % Self::OWN;
-        Self {
-            masks: args.masks.add(RowMask::index(own, chunk, chunks) * RowMask::WORDS),
-            left: if own < args.rows { chunks.saturating_sub(chunk) } else { 0 },
+        let start = args.masks.add(RowMask::index(own, 0, chunks) * RowMask::WORDS);
+        let mut rows = Self {
+            start,
+            chunks: if own < args.rows { chunks } else { 0 },
+            masks: start,
+            left: 0,
             first: 0,
             end: 0,
             values: args.values,
@@ -170,14 +182,17 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
             row: (first + lane / Self::LANES) * Self::ROW + T::swizzle(first + lane / Self::LANES),
             own: first * Self::ROW + lane * 16,
             filling: PhantomData,
-        }
+        };
+        rows.go_to(Some(step));
+        rows
     }
 
-    /// The same for the first `steps` steps alone.
+    /// Goes to a step, which is loaded next; or nowhere, where nothing is left.
     #[inline(always)]
-    pub(in crate::spmm) fn only(self, steps: u32) -> Self {
-        let chunks = steps * Self::CHUNKS;
-        Self { left: if self.left < chunks { self.left } else { chunks }, ..self }
+    pub(in crate::spmm) fn go_to(&mut self, step: Option<u32>) {
+        let chunk = step.unwrap_or(0) * Self::CHUNKS;
+        self.masks = self.start.add(chunk as usize * RowMask::NEXT_CHUNK * RowMask::WORDS);
+        self.left = if step.is_some() { self.chunks.saturating_sub(chunk) } else { 0 };
     }
 
     /// Looks up where the rows' nonzeros of the next step are. The one after that is `steps` later.
@@ -258,11 +273,13 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     #[inline(always)]
     pub(in crate::spmm) unsafe fn clear<G: Gpu>(&self, gpu: G, a: u32) {
         let own = SharedPtr::<u32>::from_offset(a + self.own);
+        // The tiles of the warp's rows may lie apart.
+        let parts = if F::TILE_BY_TILE { F::TILES } else { 1 };
         let pieces = Self::OWN * Self::ROW / 16;
-        for i in 0..pieces.div_ceil(WARP) {
+        for (part, i) in (0..parts).flat_map(|part| (0..pieces.div_ceil(WARP)).map(move |i| (part, i))) {
             if pieces.is_multiple_of(WARP) || gpu.lane_id() < pieces {
                 // SAFETY: the rows are this warp's in the stage.
-                unsafe { gpu.shared_store(own.add(i * WARP * 4), [0u32; 4]) };
+                unsafe { gpu.shared_store(own.add((part * Self::TILE + i * WARP * 16) / 4), [0u32; 4]) };
             }
         }
         gpu.sync_warp(FULL_WARP);
@@ -317,19 +334,20 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
         (a + self.row + round * Self::AT_ONCE * Self::ROW) ^ T::swizzle(round * Self::AT_ONCE)
     }
 
-    /// Puts a piece's values into their row. A row begins at a multiple of its bytes, so that its columns need no sum.
+    /// Puts a piece's values into their row. Rows and tiles begin at multiples of what lies in them, so that columns need no sum.
     ///
     /// # Safety
     /// The places are this lane's in the stage.
     #[inline(always)]
     unsafe fn put<G: Gpu>(gpu: G, row: u32, part: &Part) {
-        let begin = part.first.saturating_sub(part.index);
-        let end = part.end.saturating_sub(part.index);
+        let below = |index: u32| !(u32::MAX << index.saturating_sub(part.index).min(T::PIECE));
+        let own = below(part.end) & !below(part.first);
         let size = size_of::<T>() as u32;
         for i in 0..T::PIECE {
-            if begin <= i && i < end {
-                let within = offset(part.places[i as usize / 4], i % 4, size, Self::ROW);
-                let to = SharedPtr::from_offset(row ^ within);
+            if own >> i & 1 != 0 {
+                let within = offset(part.places[i as usize / 4], i % 4, size, Self::STEP);
+                let to = (row ^ (within % Self::ROW)) | (within / Self::ROW * Self::TILE);
+                let to = SharedPtr::from_offset(to);
                 // SAFETY: as promised by the caller.
                 unsafe { gpu.shared_store(to, [T::of_piece(&part.values, i)]) };
             }

@@ -128,6 +128,7 @@ impl<
     const PART: u32 = 2;
     // A team by itself has no other's time for what comes late, and with wide tiles registers for more.
     const AHEAD: usize = if TEAMS == 1 && Self::BN >= 64 { 2 } else { 1 };
+    const TILE_BY_TILE: bool = false;
 }
 
 /// What a producer lane needs to copy its part of B.

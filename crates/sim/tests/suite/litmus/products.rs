@@ -1,15 +1,15 @@
-//! Products of a warpgroup: who writes B and when, and where it lies.
+//! Products of a warpgroup: who writes A and B and when, and where they lie.
 use lacuna_gpu::{Gpu, SharedPtr};
 use lacuna_sim::FindingKind::{
     CopyInFlight, Misaligned, MissingProxyFence, OutOfBounds, Race, Uninitialised,
 };
 
-use super::warpgroups::{self, B, at, fill, finish, multiply, publish};
+use super::warpgroups::{self, A, B, COLUMNS, at, fill, fill_a, finish, multiply, publish};
 use crate::support::{Bench, blamed, kernel, line, other};
 
 const FILE: &str = include_str!("products.rs");
 
-kernel!(NoFence, 128, B, |gpu, args| {
+kernel!(NoFence, 128, A + B, |gpu, args| {
     let mut sums = [0.0; 16];
     fill(gpu);
     if !args.fault || gpu.thread_idx_x() != 77 {
@@ -26,10 +26,10 @@ fn a_writer_that_does_not_fence() {
     let finding = Bench::new().fault::<NoFence>(1);
     assert_eq!((finding.kind, blamed(&finding)), (MissingProxyFence, line(warpgroups::FILE, "product")));
     assert_eq!((other(&finding), finding.count), (line(warpgroups::FILE, "fill"), 4));
-    assert_eq!(finding.place.unwrap().offset, 77 * 8 / 16 * 16);
+    assert_eq!(finding.place.unwrap().offset, i64::from(A) + 77 * 8 / 16 * 16);
 }
 
-kernel!(FenceTooLate, 128, B, |gpu, args| {
+kernel!(FenceTooLate, 128, A + B, |gpu, args| {
     let mut sums = [0.0; 16];
     fill(gpu);
     if !args.fault {
@@ -49,9 +49,10 @@ fn a_fence_after_the_barrier() {
     assert_eq!(other(&finding), line(warpgroups::FILE, "fill"));
 }
 
-kernel!(FenceBeforeTheCopy, 128, B, |gpu, args| {
+kernel!(FenceBeforeTheCopy, 128, A + B, |gpu, args| {
     let (thread, mut sums) = (gpu.thread_idx_x(), [0.0; 16]);
-    gpu.copy_async::<u32, 2>(SharedPtr::from_offset(8 * thread), args.input.add(2 * thread as usize)); // blame: copy
+    fill_a(gpu);
+    gpu.copy_async::<u32, 2>(at(8 * thread), args.input.add(2 * thread as usize)); // blame: copy
     gpu.copy_async_commit();
     if args.fault {
         gpu.fence_async_proxy();
@@ -73,9 +74,10 @@ fn a_fence_before_copies_have_landed() {
     assert_eq!((other(&finding), finding.count), (line(FILE, "copy"), 4 * 64));
 }
 
-kernel!(CopyUnderWay, 128, B, |gpu, args| {
+kernel!(CopyUnderWay, 128, A + B, |gpu, args| {
     let (thread, mut sums) = (gpu.thread_idx_x(), [0.0; 16]);
-    gpu.copy_async::<u32, 2>(SharedPtr::from_offset(8 * thread), args.input.add(2 * thread as usize)); // blame: under way
+    fill_a(gpu);
+    gpu.copy_async::<u32, 2>(at(8 * thread), args.input.add(2 * thread as usize)); // blame: under way
     gpu.copy_async_commit();
     if !args.fault {
         gpu.copy_async_wait::<0>();
@@ -96,7 +98,7 @@ fn a_product_of_what_copies_are_filling() {
     assert_eq!(other(&finding), line(FILE, "under way"));
 }
 
-kernel!(NoBarrier, 128, B, |gpu, args| {
+kernel!(NoBarrier, 128, A + B, |gpu, args| {
     let mut sums = [0.0; 16];
     fill(gpu);
     gpu.fence_async_proxy();
@@ -139,7 +141,7 @@ fn refill_between<G: Gpu>(gpu: G, all_are_over: bool) {
     }
 }
 
-kernel!(RefillTooSoon, 128, B, |gpu, args| {
+kernel!(RefillTooSoon, 128, A + B, |gpu, args| {
     refill_between(gpu, !args.fault);
 });
 
@@ -153,7 +155,7 @@ fn a_write_that_other_warps_products_do_not_wait_for() {
     assert!(has(refill, product) && has(product, refill), "{findings:#?}");
 }
 
-kernel!(WriteInFlight, 128, B, |gpu, args| {
+kernel!(WriteInFlight, 128, A + B, |gpu, args| {
     let mut sums = [0.0; 16];
     publish(gpu);
     gpu.warpgroup_arrive();
@@ -177,7 +179,7 @@ fn a_write_between_start_and_wait_that_barriers_order() {
     assert_eq!((other(&finding), finding.count), (line(warpgroups::FILE, "product"), 4));
 }
 
-kernel!(WaitForTheOlder, 128, 2 * B, |gpu, args| {
+kernel!(WaitForTheOlder, 128, A + 2 * B, |gpu, args| {
     let mut sums = [0.0; 16];
     let thread = gpu.thread_idx_x();
     gpu.shared_store(at(B + 8 * thread), [0u16; 4]);
@@ -201,7 +203,7 @@ fn a_wait_that_covers_the_older_group_only() {
     assert_eq!((other(&finding), finding.count), (line(warpgroups::FILE, "product"), 4 * 64));
 }
 
-kernel!(OddPlace, 128, 2 * B, |gpu, args| {
+kernel!(OddPlace, 128, A + 2 * B, |gpu, args| {
     let mut sums = [0.0; 16];
     gpu.shared_store(at(B + 8 * gpu.thread_idx_x()), [0u16; 4]);
     publish(gpu);
@@ -217,7 +219,7 @@ fn b_that_does_not_begin_where_its_rows_are_swizzled() {
     assert_eq!(finding.count, 4);
 }
 
-kernel!(PastTheEnd, 128, B, |gpu, args| {
+kernel!(PastTheEnd, 128, A + B, |gpu, args| {
     let mut sums = [0.0; 16];
     publish(gpu);
     gpu.warpgroup_arrive();
@@ -232,7 +234,7 @@ fn b_that_ends_past_the_end() {
     assert!(finding.to_string().contains("512 bytes past its end"), "{finding}");
 }
 
-kernel!(Unwritten, 128, B, |gpu, args| {
+kernel!(Unwritten, 128, A + B, |gpu, args| {
     let mut sums = [0.0; 16];
     if !args.fault || gpu.thread_idx_x() != 5 {
         fill(gpu);
@@ -248,5 +250,88 @@ kernel!(Unwritten, 128, B, |gpu, args| {
 fn b_that_nobody_wrote() {
     let finding = Bench::new().fault::<Unwritten>(1);
     assert_eq!((finding.kind, blamed(&finding)), (Uninitialised, line(warpgroups::FILE, "product")));
-    assert_eq!((finding.place.unwrap().offset, finding.count), (32, 4));
+    assert_eq!((finding.place.unwrap().offset, finding.count), (i64::from(A) + 32, 4));
+}
+
+// Of A, for the fault, the last row of the third warp is not fenced. That warp alone reads it.
+kernel!(NoFenceOfA, 128, A + B, |gpu, args| {
+    let mut sums = [0.0; 16];
+    publish(gpu);
+    let row = SharedPtr::<u16>::from_offset(47 * 128);
+    if gpu.thread_idx_x() == 3 {
+        for piece in 0..8 {
+            gpu.shared_store(row.add(8 * piece), [0u16; 8]); // blame: row of A
+        }
+        if !args.fault {
+            gpu.fence_async_proxy();
+        }
+    }
+    gpu.sync_threads();
+    gpu.warpgroup_arrive();
+    multiply(gpu, &mut sums, 0);
+    finish(gpu, &mut sums);
+});
+
+#[test]
+fn rows_of_a_are_their_warps() {
+    let finding = Bench::new().fault::<NoFenceOfA>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (MissingProxyFence, line(warpgroups::FILE, "product")));
+    assert_eq!((other(&finding), finding.thread, finding.count), (line(FILE, "row of A"), Some(64), 2));
+    // Row 47 is the last of eight: the pieces lie in the places of 5 and 4.
+    assert_eq!(finding.place.unwrap().offset, 47 * 128 + 16 * (2 ^ 7));
+}
+
+kernel!(OddColumnsOfA, 128, A + B, |gpu, args| {
+    let mut sums = [0.0; 16];
+    publish(gpu);
+    gpu.warpgroup_arrive();
+    let a = SharedPtr::from_offset(COLUMNS + if args.fault { 16 } else { 0 });
+    gpu.warpgroup_mma_f16::<16, 0>(&mut sums, a, at(0)); // blame: odd columns
+    finish(gpu, &mut sums);
+});
+
+#[test]
+fn a_that_does_not_begin_at_a_step() {
+    let finding = Bench::new().fault::<OddColumnsOfA>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (Misaligned, line(FILE, "odd columns")));
+}
+
+kernel!(PanelPastTheEnd, 128, A + B, |gpu, args| {
+    let mut sums = [0.0; 16];
+    publish(gpu);
+    gpu.warpgroup_arrive();
+    let a = SharedPtr::from_offset(if args.fault { 2 * B } else { 0 });
+    gpu.warpgroup_mma_f16::<16, 0>(&mut sums, a, at(0)); // blame: past the end
+    finish(gpu, &mut sums);
+});
+
+#[test]
+fn a_whose_panel_ends_past_the_end() {
+    let finding = Bench::new().fault::<PanelPastTheEnd>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (OutOfBounds, line(FILE, "past the end")));
+    assert!(finding.to_string().contains("1024 bytes past its end"), "{finding}");
+}
+
+kernel!(RowOverwritten, 128, A + B, |gpu, args| {
+    let mut sums = [0.0; 16];
+    publish(gpu);
+    gpu.warpgroup_arrive();
+    multiply(gpu, &mut sums, 0);
+    gpu.warpgroup_commit();
+    if !args.fault {
+        gpu.warpgroup_wait::<0, 16>(&mut sums);
+    }
+    gpu.sync_threads();
+    if gpu.thread_idx_x() == 0 {
+        gpu.shared_store(SharedPtr::from_offset(COLUMNS), [1u16; 8]); // blame: overwritten
+    }
+    gpu.sync_threads();
+    gpu.warpgroup_wait::<0, 16>(&mut sums);
+});
+
+#[test]
+fn a_write_to_a_between_start_and_wait() {
+    let finding = Bench::new().fault::<RowOverwritten>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (Race, line(FILE, "overwritten")));
+    assert_eq!((other(&finding), finding.count), (line(warpgroups::FILE, "product"), 1));
 }

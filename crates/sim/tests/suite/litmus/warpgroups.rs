@@ -10,21 +10,43 @@ pub(super) const FILE: &str = include_str!("warpgroups.rs");
 
 /// Bytes of a B of 32 columns.
 pub(super) const B: u32 = 1024;
+/// Bytes of A's panel. B lies behind it.
+pub(super) const A: u32 = 64 * 128;
 
-pub(super) fn at(offset: u32) -> SharedPtr<u16> {
-    SharedPtr::from_offset(offset)
+/// The second 16 columns of A.
+pub(super) const COLUMNS: u32 = 32;
+
+/// A place of B, or of what lies behind it.
+pub(super) fn at<T>(offset: u32) -> SharedPtr<T> {
+    SharedPtr::from_offset(A + offset)
 }
 
-/// Fills a thread's part of B: 8 bytes.
+/// Fills a thread's part of A, 64 bytes, and fences it.
+///
+/// # Safety
+/// See `Gpu`.
+pub(super) unsafe fn fill_a<G: Gpu>(gpu: G) {
+    for i in 0..4 {
+        let place = SharedPtr::from_offset(64 * gpu.thread_idx_x() + 16 * i);
+        // SAFETY: passed on.
+        unsafe { gpu.shared_store(place, [0u16; 8]) }; // blame: fill A
+    }
+    gpu.fence_async_proxy();
+}
+
+/// Fills a thread's part of B, 8 bytes, after that of A.
 ///
 /// # Safety
 /// See `Gpu`.
 pub(super) unsafe fn fill<G: Gpu>(gpu: G) {
     // SAFETY: passed on.
-    unsafe { gpu.shared_store(at(8 * gpu.thread_idx_x()), [0u16; 4]) }; // blame: fill
+    unsafe {
+        fill_a(gpu);
+        gpu.shared_store(at(8 * gpu.thread_idx_x()), [0u16; 4]); // blame: fill
+    }
 }
 
-/// Hands a thread's part of B to all.
+/// Hands a thread's part of A and B to all.
 ///
 /// # Safety
 /// See `Gpu`.
@@ -41,7 +63,7 @@ pub(super) unsafe fn publish<G: Gpu>(gpu: G) {
 /// See `Gpu`.
 pub(super) unsafe fn multiply<G: Gpu>(gpu: G, sums: &mut [f32; 16], b: u32) {
     // SAFETY: passed on.
-    unsafe { gpu.warpgroup_mma_f16::<16, 0>(sums, [0; 4], at(b)) }; // blame: product
+    unsafe { gpu.warpgroup_mma_f16::<16, 0>(sums, SharedPtr::from_offset(COLUMNS), at(b)) }; // blame: product
 }
 
 /// Ends all products.
@@ -50,7 +72,7 @@ pub(super) fn finish<G: Gpu>(gpu: G, sums: &mut [f32; 16]) {
     gpu.warpgroup_wait::<0, 16>(sums);
 }
 
-kernel!(NoArrive, 128, B, |gpu, args| {
+kernel!(NoArrive, 128, A + B, |gpu, args| {
     let mut sums = [0.0; 16];
     publish(gpu);
     gpu.warpgroup_arrive();
@@ -70,7 +92,7 @@ fn a_product_without_arrive_since_the_last_wait() {
     assert_eq!(finding.count, 4);
 }
 
-kernel!(TouchedSums, 128, B, |gpu, args| {
+kernel!(TouchedSums, 128, A + B, |gpu, args| {
     let mut sums = [0.0; 16];
     publish(gpu);
     gpu.warpgroup_arrive();
@@ -88,7 +110,7 @@ fn sums_that_are_changed_in_flight() {
     assert_eq!((finding.kind, finding.thread, finding.count), (SumsInFlight, Some(9), 1));
 }
 
-kernel!(TwoArrays, 128, 4 * B, |gpu, args| {
+kernel!(TwoArrays, 128, A + 4 * B, |gpu, args| {
     let (mut sums, mut wide) = ([0.0; 16], [0.0; 32]);
     for quarter in 0..4 {
         gpu.shared_store(at(quarter * B + 8 * gpu.thread_idx_x()), [0u16; 4]);
@@ -100,7 +122,7 @@ kernel!(TwoArrays, 128, 4 * B, |gpu, args| {
         finish(gpu, &mut sums);
         gpu.warpgroup_arrive();
     }
-    gpu.warpgroup_mma_bf16::<32, 0>(&mut wide, [0; 4], at(0)); // blame: second array
+    gpu.warpgroup_mma_bf16::<32, 0>(&mut wide, SharedPtr::from_offset(COLUMNS), at(0)); // blame: second array
     gpu.warpgroup_commit();
     gpu.warpgroup_wait::<0, 32>(&mut wide); // blame: wait of the second
 });
@@ -116,7 +138,7 @@ fn a_second_array_of_sums_in_flight() {
     );
 }
 
-kernel!(NotCommitted, 128, B, |gpu, args| {
+kernel!(NotCommitted, 128, A + B, |gpu, args| {
     let mut sums = [0.0; 16];
     publish(gpu);
     gpu.warpgroup_arrive();
@@ -140,7 +162,7 @@ fn a_wait_does_not_cover_what_was_not_committed() {
     assert_eq!(u32::from_le_bytes(bytes), 1, "there is no result");
 }
 
-kernel!(NotWaited, 128, B, |gpu, args| {
+kernel!(NotWaited, 128, A + B, |gpu, args| {
     let mut sums = [0.0; 16];
     publish(gpu);
     gpu.warpgroup_arrive();
@@ -159,7 +181,7 @@ fn an_exit_before_the_wait() {
     assert_eq!((finding.kind, blamed(&finding)), (ProductNotWaited, line(FILE, "product")));
 }
 
-kernel!(ThreeWarps, 128, B, |gpu, args| {
+kernel!(ThreeWarps, 128, A + B, |gpu, args| {
     let mut sums = [0.0; 16];
     publish(gpu);
     if !args.fault || gpu.thread_idx_x() < 96 {
@@ -176,8 +198,11 @@ fn a_warp_that_does_not_come() {
     assert!(finding.detail.contains("warp 3"), "{finding}");
 }
 
-kernel!(SmallBlock, 64, B, |gpu, _args| {
+kernel!(SmallBlock, 64, A + B, |gpu, _args| {
     let mut sums = [0.0; 16];
+    for i in 0..8 {
+        gpu.shared_store(SharedPtr::from_offset(128 * gpu.thread_idx_x() + 16 * i), [0u16; 8]);
+    }
     gpu.shared_store(at(16 * gpu.thread_idx_x()), [0u16; 8]);
     gpu.fence_async_proxy();
     gpu.sync_threads();
@@ -192,7 +217,7 @@ fn a_block_without_a_whole_warpgroup() {
     assert!(error.contains("warp 2 of the warpgroup"), "{error}");
 }
 
-kernel!(TwoPlaces, 128, 2 * B, |gpu, args| {
+kernel!(TwoPlaces, 128, A + 2 * B, |gpu, args| {
     let mut sums = [0.0; 16];
     gpu.shared_store(at(B + 8 * gpu.thread_idx_x()), [0u16; 4]);
     publish(gpu);
@@ -209,7 +234,7 @@ fn warps_that_give_different_places_of_b() {
     assert_eq!((finding.thread, finding.count), (Some(64), 2));
 }
 
-kernel!(LanesAtOdds, 128, 2 * B, |gpu, args| {
+kernel!(LanesAtOdds, 128, A + 2 * B, |gpu, args| {
     let mut sums = [0.0; 16];
     publish(gpu);
     gpu.warpgroup_arrive();
@@ -224,7 +249,7 @@ fn lanes_that_give_different_places_of_b() {
     assert_eq!((finding.thread, finding.count), (Some(37), 1));
 }
 
-kernel!(HalfAWarp, 128, B, |gpu, args| {
+kernel!(HalfAWarp, 128, A + B, |gpu, args| {
     let mut sums = [0.0; 16];
     publish(gpu);
     if args.fault && gpu.thread_idx_x() % 32 >= 16 {
