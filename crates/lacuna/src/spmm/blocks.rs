@@ -4,7 +4,7 @@ use lacuna_kernels::spmm::{Arithmetic, RowMask, Tile};
 use super::choose::Problem;
 use super::cost::mean_length;
 
-/// The constants of such kernels: see those of tiles and of warpgroups in [`CostModel`](super::CostModel).
+/// The constants of such kernels: see those of tiles, of warpgroups and of packed matrices in [`CostModel`](super::CostModel).
 pub(super) struct Blocks {
     pub(super) start: f64,
     pub(super) step: f64,
@@ -13,7 +13,6 @@ pub(super) struct Blocks {
     pub(super) nonzero: f64,
     pub(super) piece: f64,
     pub(super) late: f64,
-    pub(super) packed_late: f64,
     pub(super) line: f64,
     pub(super) scale: f64,
     pub(super) not_hidden: f64,
@@ -79,7 +78,7 @@ impl Blocks {
             + match step.ahead {
                 Ahead::Enough => 0.0,
                 Ahead::Part(part) => self.ahead(problem, rows, step_columns, f64::from(part)),
-                Ahead::Step(ahead) => self.packed_late * (rows * row_nonzeros - f64::from(ahead)).max(0.0),
+                Ahead::Step(ahead) => self.late * (rows * row_nonzeros - f64::from(ahead)).max(0.0),
             };
         let step = multiplying.max(filling) + self.not_hidden * multiplying.min(filling) + self.step;
         self.scale * rounds * (self.start + (steps / sharing).ceil() * step + joining)

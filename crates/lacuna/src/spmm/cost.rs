@@ -101,7 +101,11 @@ constants! {
     group_piece: 0.5,
     /// Cycles of a step that a row's nonzero costs which was not loaded ahead.
     group_late: 3.0,
-    /// Cycles of a step that a nonzero of a packed matrix costs which was not loaded ahead.
+    /// Of packed matrices, whose other constants are those of warpgroups: cycles of a multiprocessor a row of a chunk, 32 columns.
+    packed_row: 1.0,
+    /// Cycles of a multiprocessor a nonzero that producers put there, and clear again.
+    packed_nonzero: 0.1,
+    /// Cycles of a step that a nonzero costs which was not loaded ahead.
     packed_late: 0.3,
     /// Cycles of a multiprocessor a 128 bytes of B that producers bring.
     group_line: 3.84,
@@ -143,18 +147,20 @@ impl CostModel {
         tile_scale: 0.668,
         tile_not_hidden: 0.934,
         tile_joining: 0.0,
-        group_start: 72.9,
-        group_step: 23.7,
-        group_product: 0.24,
-        group_row: 0.187,
-        group_nonzero: 0.0549,
-        group_piece: 0.276,
-        group_late: 23.0,
-        packed_late: 0.33,
-        group_line: 0.811,
-        group_scale: 1.31,
-        group_not_hidden: 0.149,
-        group_joining: 640.0,
+        group_start: 419.0,
+        group_step: 0.0001,
+        group_product: 0.39,
+        group_row: 0.261,
+        group_nonzero: 0.0001,
+        group_piece: 0.448,
+        group_late: 30.0,
+        packed_row: 0.31,
+        packed_nonzero: 0.0001,
+        packed_late: 0.167,
+        group_line: 1.15,
+        group_scale: 1.26,
+        group_not_hidden: 0.139,
+        group_joining: 684.0,
         not_hidden: 1.68,
     };
 
@@ -206,7 +212,7 @@ impl CostModel {
                 let arithmetic = Arithmetic::Half;
                 let step =
                     Step { chunks: 2 * chunks, slices: 1, arithmetic, ahead: Ahead::Step(ahead), blocks };
-                self.of_groups().cost(problem, &entry.tile, &step)
+                self.of_packed().cost(problem, &entry.tile, &step)
             }
             Scheme::Masks => f64::INFINITY,
         }
@@ -226,7 +232,6 @@ impl CostModel {
             sharing: 0.0,
             piece: 0.0,
             late: 0.0,
-            packed_late: 0.0,
         }
     }
 
@@ -244,7 +249,15 @@ impl CostModel {
             sharing: self.group_joining,
             piece: self.group_piece,
             late: self.group_late,
-            packed_late: self.packed_late,
+        }
+    }
+
+    fn of_packed(&self) -> Blocks {
+        Blocks {
+            row: self.packed_row,
+            nonzero: self.packed_nonzero,
+            late: self.packed_late,
+            ..self.of_groups()
         }
     }
 }
