@@ -271,11 +271,11 @@ macro_rules! for_each_kernel {
                 #[cfg(lacuna_sm = "90")]
                 spmm_f16_group_64x128_p2: $crate::spmm::GroupTiles<$crate::F16, 64, 2, 2, 4, 4, 4, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x128_p2_b2: $crate::spmm::GroupTiles<$crate::F16, 64, 2, 2, 4, 2, 4, 2>;
+                spmm_f16_group_64x128_p2_b2: $crate::spmm::GroupTiles<$crate::F16, 64, 2, 2, 3, 4, 3, 2>;
                 #[cfg(lacuna_sm = "90")]
                 spmm_f16_group_64x128_p4: $crate::spmm::GroupTiles<$crate::F16, 64, 2, 4, 4, 4, 4, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_f16_group_64x128_p4_b2: $crate::spmm::GroupTiles<$crate::F16, 64, 2, 4, 4, 2, 4, 2>;
+                spmm_f16_group_64x128_p4_b2: $crate::spmm::GroupTiles<$crate::F16, 64, 2, 4, 3, 4, 3, 2>;
                 #[cfg(lacuna_sm = "90")]
                 spmm_f16_group_64x64_p2: $crate::spmm::GroupTiles<$crate::F16, 32, 2, 2, 6, 4, 6, 1>;
                 #[cfg(lacuna_sm = "90")]
@@ -297,11 +297,11 @@ macro_rules! for_each_kernel {
                 #[cfg(lacuna_sm = "90")]
                 spmm_bf16_group_64x128_p2: $crate::spmm::GroupTiles<$crate::Bf16, 64, 2, 2, 4, 4, 4, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x128_p2_b2: $crate::spmm::GroupTiles<$crate::Bf16, 64, 2, 2, 4, 2, 4, 2>;
+                spmm_bf16_group_64x128_p2_b2: $crate::spmm::GroupTiles<$crate::Bf16, 64, 2, 2, 3, 4, 3, 2>;
                 #[cfg(lacuna_sm = "90")]
                 spmm_bf16_group_64x128_p4: $crate::spmm::GroupTiles<$crate::Bf16, 64, 2, 4, 4, 4, 4, 1>;
                 #[cfg(lacuna_sm = "90")]
-                spmm_bf16_group_64x128_p4_b2: $crate::spmm::GroupTiles<$crate::Bf16, 64, 2, 4, 4, 2, 4, 2>;
+                spmm_bf16_group_64x128_p4_b2: $crate::spmm::GroupTiles<$crate::Bf16, 64, 2, 4, 3, 4, 3, 2>;
                 #[cfg(lacuna_sm = "90")]
                 spmm_bf16_group_64x64_p2: $crate::spmm::GroupTiles<$crate::Bf16, 32, 2, 2, 6, 4, 6, 1>;
                 #[cfg(lacuna_sm = "90")]

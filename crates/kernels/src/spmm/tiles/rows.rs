@@ -340,11 +340,11 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     /// The places are this lane's in the stage.
     #[inline(always)]
     unsafe fn put<G: Gpu>(gpu: G, row: u32, part: &Part) {
-        let below = |index: u32| !(u32::MAX << index.saturating_sub(part.index).min(T::PIECE));
-        let own = below(part.end) & !below(part.first);
+        let begin = part.first.saturating_sub(part.index);
+        let end = part.end.saturating_sub(part.index);
         let size = size_of::<T>() as u32;
         for i in 0..T::PIECE {
-            if own >> i & 1 != 0 {
+            if begin <= i && i < end {
                 let within = offset(part.places[i as usize / 4], i % 4, size, Self::STEP);
                 let to = (row ^ (within % Self::ROW)) | (within / Self::ROW * Self::TILE);
                 let to = SharedPtr::from_offset(to);
