@@ -76,7 +76,7 @@ pub enum FindingKind {
     CopyInFlight,
     /// A thread exited before it waited for its asynchronous copies.
     CopyNotWaited,
-    /// The warps of a warpgroup came to different operations of it, or gave different B, or not all of them came.
+    /// The warps of a warpgroup came to different operations of it, or gave different A or B, or not all of them came.
     MismatchedWarpgroup,
     /// A warpgroup's product without `warpgroup_arrive` since the last wait.
     MissingArrive,

@@ -321,8 +321,10 @@ impl Worker<'_> {
             self.warpgroups.warps[warp].pending.pop_front_if(|product| product.group < retired)
         {
             let now = self.clocks.now(first);
-            let ([a, b], warp) = (over.operands, (warp % WARPS) as u32);
-            for offset in Left(a).places(warp).chain(over.product.places(b)) {
+            // Nobody says that a warp's part of a product reads its own rows of A alone.
+            let [a, b] = over.operands;
+            let rows = (0..WARPS as u32).flat_map(|warp| Left(a).places(warp));
+            for offset in rows.chain(over.product.places(b)) {
                 let late = self.shared.retire(offset, over.since, &self.clocks.who(&now, over.site));
                 if let Some(late) = late {
                     let place = place(offset, PIECE, Product::ELEMENT, self.shared.len());

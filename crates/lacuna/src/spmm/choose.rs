@@ -115,8 +115,8 @@ pub enum SpmmAlgorithm {
         /// Parts of a step along K, which different warps multiply.
         slices: u32,
     },
-    /// As [`Tiles`](Self::Tiles), for 16-bit values, by warpgroups: groups of four warps, whose products read B from shared
-    /// memory and run on their own. On compute capability 9.0 only.
+    /// As [`Tiles`](Self::Tiles), for 16-bit values, by warpgroups: groups of four warps, whose products read shared memory
+    /// by themselves and run on their own. On compute capability 9.0 only.
     Groups {
         /// Rows of a tile.
         rows: u32,

@@ -13,7 +13,7 @@
 //! A block has 64 rows and BN columns of C, and walks along K in steps of two or four chunks of 64 columns. Producer warps
 //! fill stages: A as in [`tiles`](super::tiles), B by asynchronous copies. They work in teams that take stages in turn, so
 //! that each has time for what it waits for. The consumers, one warpgroup, start all products of a stage, and give it back
-//! when they are over. Blocks of neighbouring tiles begin at different steps ([`walk`]).
+//! when they are over. Neighbouring rows of tiles begin at different steps ([`walk`]).
 //!
 //! Where tiles are few, two blocks share one, as a cluster: each has a half of K, and the second stores its sums into the shared
 //! memory of the first ([`parts`]).

@@ -6,7 +6,7 @@ const TURNS: u32 = 16;
 
 /// One team's way: of the block's steps, which it goes round once, every so many.
 ///
-/// Blocks of neighbouring tiles begin at different steps. If all began at the first, all would read the same few lines of B
+/// Blocks of neighbouring rows of tiles begin at different steps. If all began at the first, all would read the same few lines of B
 /// at the same time: of 8 columns, a step of 256 rows is 4 KiB.
 #[derive(Clone, Copy)]
 pub(super) struct Walk<const TEAMS: u32> {

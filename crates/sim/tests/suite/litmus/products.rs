@@ -333,5 +333,5 @@ kernel!(RowOverwritten, 128, A + B, |gpu, args| {
 fn a_write_to_a_between_start_and_wait() {
     let finding = Bench::new().fault::<RowOverwritten>(1);
     assert_eq!((finding.kind, blamed(&finding)), (Race, line(FILE, "overwritten")));
-    assert_eq!((other(&finding), finding.count), (line(warpgroups::FILE, "product"), 1));
+    assert_eq!((other(&finding), finding.count), (line(warpgroups::FILE, "product"), 4));
 }

@@ -29,7 +29,7 @@ pub(super) unsafe fn fill_a<G: Gpu>(gpu: G) {
     for i in 0..4 {
         let place = SharedPtr::from_offset(64 * gpu.thread_idx_x() + 16 * i);
         // SAFETY: passed on.
-        unsafe { gpu.shared_store(place, [0u16; 8]) }; // blame: fill A
+        unsafe { gpu.shared_store(place, [0u16; 8]) };
     }
     gpu.fence_async_proxy();
 }
@@ -246,6 +246,38 @@ kernel!(LanesAtOdds, 128, A + 2 * B, |gpu, args| {
 fn lanes_that_give_different_places_of_b() {
     let finding = Bench::new().fault::<LanesAtOdds>(1);
     assert_eq!((finding.kind, blamed(&finding)), (BadArgument, line(FILE, "product")));
+    assert_eq!((finding.thread, finding.count), (Some(37), 1));
+}
+
+kernel!(TwoPanels, 128, A + B, |gpu, args| {
+    let mut sums = [0.0; 16];
+    publish(gpu);
+    gpu.warpgroup_arrive();
+    let a = SharedPtr::from_offset(if args.fault && gpu.thread_idx_x() >= 64 { COLUMNS } else { 0 });
+    gpu.warpgroup_mma_f16::<16, 0>(&mut sums, a, at(0)); // blame: two panels
+    finish(gpu, &mut sums);
+});
+
+#[test]
+fn warps_that_give_different_places_of_a() {
+    let finding = Bench::new().fault::<TwoPanels>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (MismatchedWarpgroup, line(FILE, "two panels")));
+    assert_eq!((finding.thread, finding.count), (Some(64), 2));
+}
+
+kernel!(LaneAtOdds, 128, A + B, |gpu, args| {
+    let mut sums = [0.0; 16];
+    publish(gpu);
+    gpu.warpgroup_arrive();
+    let a = SharedPtr::from_offset(if args.fault && gpu.thread_idx_x() == 37 { COLUMNS } else { 0 });
+    gpu.warpgroup_mma_f16::<16, 0>(&mut sums, a, at(0)); // blame: lane at odds
+    finish(gpu, &mut sums);
+});
+
+#[test]
+fn lanes_that_give_different_places_of_a() {
+    let finding = Bench::new().fault::<LaneAtOdds>(1);
+    assert_eq!((finding.kind, blamed(&finding)), (BadArgument, line(FILE, "lane at odds")));
     assert_eq!((finding.thread, finding.count), (Some(37), 1));
 }
 
