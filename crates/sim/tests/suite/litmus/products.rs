@@ -4,21 +4,18 @@ use lacuna_sim::FindingKind::{
     CopyInFlight, Misaligned, MissingProxyFence, OutOfBounds, Race, Uninitialised,
 };
 
-use super::warpgroups::{self, A, B, COLUMNS, at, fill, fill_a, finish, multiply, publish};
+use super::warpgroups::{self, A, B, COLUMNS, at, fill, fill_a, finish, multiply, multiply_once, publish};
 use crate::support::{Bench, blamed, kernel, line, other};
 
 const FILE: &str = include_str!("products.rs");
 
 kernel!(NoFence, 128, A + B, |gpu, args| {
-    let mut sums = [0.0; 16];
     fill(gpu);
     if !args.fault || gpu.thread_idx_x() != 77 {
         gpu.fence_async_proxy();
     }
     gpu.sync_threads();
-    gpu.warpgroup_arrive();
-    multiply(gpu, &mut sums, 0);
-    finish(gpu, &mut sums);
+    multiply_once(gpu, 0);
 });
 
 #[test]
@@ -30,16 +27,13 @@ fn a_writer_that_does_not_fence() {
 }
 
 kernel!(FenceTooLate, 128, A + B, |gpu, args| {
-    let mut sums = [0.0; 16];
     fill(gpu);
     if !args.fault {
         gpu.fence_async_proxy();
     }
     gpu.sync_threads();
     gpu.fence_async_proxy();
-    gpu.warpgroup_arrive();
-    multiply(gpu, &mut sums, 0);
-    finish(gpu, &mut sums);
+    multiply_once(gpu, 0);
 });
 
 #[test]
@@ -50,7 +44,7 @@ fn a_fence_after_the_barrier() {
 }
 
 kernel!(FenceBeforeTheCopy, 128, A + B, |gpu, args| {
-    let (thread, mut sums) = (gpu.thread_idx_x(), [0.0; 16]);
+    let thread = gpu.thread_idx_x();
     fill_a(gpu);
     gpu.copy_async::<u32, 2>(at(8 * thread), args.input.add(2 * thread as usize)); // blame: copy
     gpu.copy_async_commit();
@@ -62,9 +56,7 @@ kernel!(FenceBeforeTheCopy, 128, A + B, |gpu, args| {
         gpu.fence_async_proxy();
     }
     gpu.sync_threads();
-    gpu.warpgroup_arrive();
-    multiply(gpu, &mut sums, 0);
-    finish(gpu, &mut sums);
+    multiply_once(gpu, 0);
 });
 
 #[test]
@@ -75,7 +67,7 @@ fn a_fence_before_copies_have_landed() {
 }
 
 kernel!(CopyUnderWay, 128, A + B, |gpu, args| {
-    let (thread, mut sums) = (gpu.thread_idx_x(), [0.0; 16]);
+    let thread = gpu.thread_idx_x();
     fill_a(gpu);
     gpu.copy_async::<u32, 2>(at(8 * thread), args.input.add(2 * thread as usize)); // blame: under way
     gpu.copy_async_commit();
@@ -84,9 +76,7 @@ kernel!(CopyUnderWay, 128, A + B, |gpu, args| {
         gpu.fence_async_proxy();
     }
     gpu.sync_threads();
-    gpu.warpgroup_arrive();
-    multiply(gpu, &mut sums, 0);
-    finish(gpu, &mut sums);
+    multiply_once(gpu, 0);
     gpu.sync_threads();
     gpu.copy_async_wait::<0>();
 });
@@ -99,15 +89,12 @@ fn a_product_of_what_copies_are_filling() {
 }
 
 kernel!(NoBarrier, 128, A + B, |gpu, args| {
-    let mut sums = [0.0; 16];
     fill(gpu);
     gpu.fence_async_proxy();
     if !args.fault {
         gpu.sync_threads();
     }
-    gpu.warpgroup_arrive();
-    multiply(gpu, &mut sums, 0);
-    finish(gpu, &mut sums);
+    multiply_once(gpu, 0);
     gpu.sync_threads();
 });
 
@@ -125,13 +112,10 @@ fn a_product_of_what_nothing_orders() {
 
 /// What a thread of the second warp writes once its own product is over, and when all are.
 fn refill_between<G: Gpu>(gpu: G, all_are_over: bool) {
-    let mut sums = [0.0; 16];
     // SAFETY: each thread has its part of B.
     unsafe {
         publish(gpu);
-        gpu.warpgroup_arrive();
-        multiply(gpu, &mut sums, 0);
-        finish(gpu, &mut sums);
+        multiply_once(gpu, 0);
         if all_are_over {
             gpu.sync_threads();
         }
@@ -204,12 +188,9 @@ fn a_wait_that_covers_the_older_group_only() {
 }
 
 kernel!(OddPlace, 128, A + 2 * B, |gpu, args| {
-    let mut sums = [0.0; 16];
     gpu.shared_store(at(B + 8 * gpu.thread_idx_x()), [0u16; 4]);
     publish(gpu);
-    gpu.warpgroup_arrive();
-    multiply(gpu, &mut sums, if args.fault { 256 } else { 512 });
-    finish(gpu, &mut sums);
+    multiply_once(gpu, if args.fault { 256 } else { 512 });
 });
 
 #[test]
@@ -220,11 +201,8 @@ fn b_that_does_not_begin_where_its_rows_are_swizzled() {
 }
 
 kernel!(PastTheEnd, 128, A + B, |gpu, args| {
-    let mut sums = [0.0; 16];
     publish(gpu);
-    gpu.warpgroup_arrive();
-    multiply(gpu, &mut sums, if args.fault { 512 } else { 0 });
-    finish(gpu, &mut sums);
+    multiply_once(gpu, if args.fault { 512 } else { 0 });
 });
 
 #[test]
@@ -235,15 +213,12 @@ fn b_that_ends_past_the_end() {
 }
 
 kernel!(Unwritten, 128, A + B, |gpu, args| {
-    let mut sums = [0.0; 16];
     if !args.fault || gpu.thread_idx_x() != 5 {
         fill(gpu);
     }
     gpu.fence_async_proxy();
     gpu.sync_threads();
-    gpu.warpgroup_arrive();
-    multiply(gpu, &mut sums, 0);
-    finish(gpu, &mut sums);
+    multiply_once(gpu, 0);
 });
 
 #[test]
@@ -255,7 +230,6 @@ fn b_that_nobody_wrote() {
 
 // Of A, for the fault, the last row of the third warp is not fenced. That warp alone reads it.
 kernel!(NoFenceOfA, 128, A + B, |gpu, args| {
-    let mut sums = [0.0; 16];
     publish(gpu);
     let row = SharedPtr::<u16>::from_offset(47 * 128);
     if gpu.thread_idx_x() == 3 {
@@ -267,9 +241,7 @@ kernel!(NoFenceOfA, 128, A + B, |gpu, args| {
         }
     }
     gpu.sync_threads();
-    gpu.warpgroup_arrive();
-    multiply(gpu, &mut sums, 0);
-    finish(gpu, &mut sums);
+    multiply_once(gpu, 0);
 });
 
 #[test]

@@ -72,6 +72,18 @@ pub(super) fn finish<G: Gpu>(gpu: G, sums: &mut [f32; 16]) {
     gpu.warpgroup_wait::<0, 16>(sums);
 }
 
+/// One product of zeros, from its beginning to its end.
+///
+/// # Safety
+/// See `Gpu`.
+pub(super) unsafe fn multiply_once<G: Gpu>(gpu: G, b: u32) {
+    let mut sums = [0.0; 16];
+    gpu.warpgroup_arrive();
+    // SAFETY: passed on.
+    unsafe { multiply(gpu, &mut sums, b) };
+    finish(gpu, &mut sums);
+}
+
 kernel!(NoArrive, 128, A + B, |gpu, args| {
     let mut sums = [0.0; 16];
     publish(gpu);
@@ -235,11 +247,8 @@ fn warps_that_give_different_places_of_b() {
 }
 
 kernel!(LanesAtOdds, 128, A + 2 * B, |gpu, args| {
-    let mut sums = [0.0; 16];
     publish(gpu);
-    gpu.warpgroup_arrive();
-    multiply(gpu, &mut sums, if args.fault && gpu.thread_idx_x() == 37 { B } else { 0 });
-    finish(gpu, &mut sums);
+    multiply_once(gpu, if args.fault && gpu.thread_idx_x() == 37 { B } else { 0 });
 });
 
 #[test]
@@ -282,14 +291,11 @@ fn lanes_that_give_different_places_of_a() {
 }
 
 kernel!(HalfAWarp, 128, A + B, |gpu, args| {
-    let mut sums = [0.0; 16];
     publish(gpu);
     if args.fault && gpu.thread_idx_x() % 32 >= 16 {
         return;
     }
-    gpu.warpgroup_arrive();
-    multiply(gpu, &mut sums, 0);
-    finish(gpu, &mut sums);
+    multiply_once(gpu, 0);
 });
 
 #[test]
