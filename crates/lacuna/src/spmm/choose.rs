@@ -225,14 +225,17 @@ fn able(problem: &Problem, model: &CostModel) -> impl Iterator<Item = Choice> {
         let runs = entry.runs_on(problem.sm) && entry.shared_bytes <= problem.block_shared_bytes;
         fits && runs && value == problem.value && is_meant(problem, &entry.tile)
     };
-    let choice = |entry: &Entry<Tile>| Choice {
-        entry: entry.name,
-        algorithm: algorithm(entry),
-        threads: entry.threads,
-        shared_bytes: entry.shared_bytes,
-        bounds: entry.bounds,
-        tile: entry.tile,
-        cost: model.cost(problem, entry),
+    let choice = |entry: &Entry<Tile>| {
+        let choice = Choice {
+            entry: entry.name,
+            algorithm: algorithm(entry),
+            threads: entry.threads,
+            shared_bytes: entry.shared_bytes,
+            bounds: entry.bounds,
+            tile: entry.tile,
+            cost: f64::INFINITY,
+        };
+        Choice { cost: model.cost(problem, &choice), ..choice }
     };
     entries::spmm().iter().filter(can).map(choice)
 }

@@ -1,9 +1,9 @@
 //! What a kernel costs on a problem: the chooser's model, and its constants.
+use lacuna_kernels::ValueType;
 use lacuna_kernels::spmm::{Arithmetic, QUAD, Scheme, Tile};
-use lacuna_kernels::{Entry, ValueType};
 
 use super::blocks::{Ahead, Blocks, Step};
-use super::choose::Problem;
+use super::choose::{Choice, Problem};
 use super::grid::{Extent, ahead_rows, is_mixed, is_persistent, resident_blocks, team_share};
 
 /// Defines the model's constants once, and from them the struct, its values in order, and its text.
@@ -37,56 +37,56 @@ macro_rules! constants {
 }
 constants! {
     /// Cycles from a load of B to the product, a quad, among many warps.
-    quad_latency: 827.0,
+    quad_latency: 685.0,
     /// The same for a row so long that its warp runs alone in the end: its loads then overlap.
-    lone_quad: 701.0,
+    lone_quad: 583.0,
     /// Cycles until a row's first nonzero is there.
-    row_latency: 316.0,
+    row_latency: 3760.0,
     /// Joining the sums of teams, in quads.
-    joining: 3.11,
+    joining: 1.77,
     /// Resident warps of a multiprocessor, for kernels that do not ask for fewer, to have more registers.
     resident_warps: 20.1,
     /// Cycles of the L1 cache a cache line that a request touches, against one for 128 bytes of data.
-    line_cost: 0.403,
+    line_cost: 0.352,
     /// Cycles of a multiprocessor a 128 bytes of A that L2 must bring again for each tile of columns.
-    a_traffic: 179.0,
+    a_traffic: 162.0,
     /// Cycles of a multiprocessor a 128 bytes of B that L2 brings to rows which cannot share them in L1.
-    b_traffic: 6.83,
+    b_traffic: 8.88,
     /// How much uneven blocks on the multiprocessors can stretch the work, at most.
-    most_imbalance: 1.9,
+    most_imbalance: 1.25,
     /// Of rows whose blocks stay, which are there for `f32` alone: cycles of a multiprocessor a 128 bytes of B, which L2 brings once to a block.
-    persistent_b_traffic: 8.05,
+    persistent_b_traffic: 7.62,
     /// Cycles of such rows to those of the others.
-    persistent_scale: 0.694,
+    persistent_scale: 0.746,
     /// Cycles from a load of B to the product, a quad, in such rows to those in the others: they have fewer registers, and so
     /// fewer loads under way.
-    persistent_latency: 1.82,
+    persistent_latency: 2.21,
     /// The same once more where blocks have fewer warps, and each more registers.
-    fewer_warps: 0.849,
+    fewer_warps: 0.807,
     /// How much shorter such loads are if all of B is brought into L1 ahead: the part of them that is saved.
-    ahead_gain: 0.074,
+    ahead_gain: 0.0472,
     /// Cycles until such a block's first row, and once more where it begins anew with short rows.
-    persistent_start: 4670.0,
+    persistent_start: 6490.0,
     /// Cycles from the end of a block to the first load of the next, where a multiprocessor holds one at a time.
-    lone_block: 5440.0,
+    lone_block: 9390.0,
     /// Of tiles: cycles from a block's start to its first product and from its last product to its end.
-    tile_start: 1790.0,
+    tile_start: 1730.0,
     /// Cycles that a step's barriers cost.
-    tile_step: 849.0,
+    tile_step: 790.0,
     /// Cycles of a multiprocessor a product of 16×8×8 on tensor cores, those in bfloat16 and halves as half of one.
-    tile_product: 0.794,
+    tile_product: 0.806,
     /// Cycles of a multiprocessor a row of a chunk, 32 columns, that producers clear.
-    tile_row: 11.1,
+    tile_row: 12.4,
     /// Cycles of a multiprocessor a nonzero that producers put there.
-    tile_nonzero: 0.0426,
+    tile_nonzero: 0.0434,
     /// Cycles of a multiprocessor a 128 bytes of B that producers copy.
-    tile_line: 1.69,
+    tile_line: 2.14,
     /// Cycles of tiles to those of rows.
-    tile_scale: 3.82,
+    tile_scale: 3.43,
     /// The part of the smaller of multiplying and filling a tile that is not hidden behind the larger.
-    tile_not_hidden: 2.66,
+    tile_not_hidden: 2.71,
     /// Cycles of a tile's end for each slice but one, whose sums are added.
-    tile_joining: 335.0,
+    tile_joining: 230.0,
     /// Of warpgroups, which take 16-bit values only (with `f32` these constants count for nothing): cycles from a block's start to its first product and from its last product to its end.
     group_start: 292.0,
     /// Cycles that a step's barriers cost.
@@ -116,7 +116,7 @@ constants! {
     /// Cycles of a tile's end for each block but one that shares it, whose sums are added, a 32 columns.
     group_joining: 640.0,
     /// The part of the smaller of working and waiting that is not hidden behind the larger.
-    not_hidden: 2.27,
+    not_hidden: 1.76,
 }
 
 impl CostModel {
@@ -173,18 +173,18 @@ impl CostModel {
     }
 
     /// The time of a kernel on a problem, in cycles of a multiprocessor up to a common factor: the larger of what keeps
-    /// the L1 cache busy and what its warps wait, and a part of the smaller.
-    pub(super) fn cost(&self, problem: &Problem, entry: &Entry<Tile>) -> f64 {
-        let block_warps = f64::from(entry.threads / 32);
-        let resident_warps = match entry.bounds.min_blocks {
+    /// the L1 cache busy and what its warps wait, and a part of the smaller. The choice's own cost is not looked at.
+    pub fn cost(&self, problem: &Problem, choice: &Choice) -> f64 {
+        let block_warps = f64::from(choice.threads / 32);
+        let resident_warps = match choice.bounds.min_blocks {
             0 => self.resident_warps.max(block_warps),
             blocks => (f64::from(blocks) * block_warps).min(self.resident_warps),
         };
-        match entry.tile.scheme {
+        match choice.tile.scheme {
             Scheme::RowSplit { lanes, split, .. } | Scheme::Ablation { lanes, split, .. } => {
-                let kernel = RowSplit { model: self, problem, tile: &entry.tile, lanes, split };
-                let (busy, waiting, scale) = if is_persistent(&entry.tile) {
-                    let walk = kernel.walk(entry);
+                let kernel = RowSplit { model: self, problem, tile: &choice.tile, lanes, split };
+                let (busy, waiting, scale) = if is_persistent(&choice.tile) {
+                    let walk = kernel.walk(choice);
                     let waiting = kernel.waiting_walking(&walk);
                     (kernel.busy_walking(&walk), waiting, self.persistent_scale)
                 } else {
@@ -199,20 +199,20 @@ impl CostModel {
                 let halves = arithmetic == Arithmetic::Half;
                 let chunks = slices * if halves { 2 } else { 1 };
                 let step = Step { chunks, slices, arithmetic, ahead: Ahead::Enough, blocks: 1 };
-                self.of_tiles().cost(problem, &entry.tile, &step)
+                self.of_tiles().cost(problem, &choice.tile, &step)
             }
             Scheme::Groups { chunks, part, blocks } => {
                 let arithmetic = Arithmetic::Half;
                 let step =
                     Step { chunks: 2 * chunks, slices: 1, arithmetic, ahead: Ahead::Part(part), blocks };
-                self.of_groups().cost(problem, &entry.tile, &step)
+                self.of_groups().cost(problem, &choice.tile, &step)
             }
             // What is packed has no pieces of rows that are loaded whether there are nonzeros or not.
             Scheme::Packed { chunks, ahead, blocks } => {
                 let arithmetic = Arithmetic::Half;
                 let step =
                     Step { chunks: 2 * chunks, slices: 1, arithmetic, ahead: Ahead::Step(ahead), blocks };
-                self.of_packed().cost(problem, &entry.tile, &step)
+                self.of_packed().cost(problem, &choice.tile, &step)
             }
             Scheme::Masks => f64::INFINITY,
         }
@@ -379,10 +379,10 @@ impl RowSplit<'_> {
     }
 
     /// What blocks that stay have to do.
-    fn walk(&self, entry: &Entry<Tile>) -> Walk {
+    fn walk(&self, choice: &Choice) -> Walk {
         let Self { problem, tile, .. } = *self;
         let [rows, columns, products] = [problem.rows, problem.n, problem.batch].map(|count| count as u64);
-        let resident = resident_blocks(entry.bounds, problem.multiprocessors);
+        let resident = resident_blocks(choice.bounds, problem.multiprocessors);
         let sharing = Extent { rows, columns, products }.sharing_blocks(tile, resident);
         let blocks = self.column_tiles() * sharing as f64;
         let rows = problem.rows as f64 / sharing as f64;
@@ -390,7 +390,7 @@ impl RowSplit<'_> {
         let turns = (rows / f64::from(tile.block_rows)).ceil() * rounds;
         let ahead = ahead_rows(tile, sharing, problem.cols as u64, problem.nnz as u64) as f64;
         let ahead = ahead / problem.cols.max(1) as f64;
-        Walk { sharing, blocks, rows, rounds, turns, has_fewer_warps: entry.threads < 1024, ahead }
+        Walk { sharing, blocks, rows, rounds, turns, has_fewer_warps: choice.threads < 1024, ahead }
     }
 
     /// Lines of B from L2 to L1, of all multiprocessors. Rows that run on one at the same time, over the same columns, share
