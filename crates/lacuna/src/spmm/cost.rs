@@ -37,56 +37,56 @@ macro_rules! constants {
 }
 constants! {
     /// Cycles from a load of B to the product, a quad, among many warps.
-    quad_latency: 685.0,
+    quad_latency: 867.0,
     /// The same for a row so long that its warp runs alone in the end: its loads then overlap.
-    lone_quad: 583.0,
+    lone_quad: 730.0,
     /// Cycles until a row's first nonzero is there.
-    row_latency: 3760.0,
+    row_latency: 4310.0,
     /// Joining the sums of teams, in quads.
-    joining: 1.77,
+    joining: 1.05,
     /// Resident warps of a multiprocessor, for kernels that do not ask for fewer, to have more registers.
     resident_warps: 20.1,
     /// Cycles of the L1 cache a cache line that a request touches, against one for 128 bytes of data.
-    line_cost: 0.352,
+    line_cost: 0.226,
     /// Cycles of a multiprocessor a 128 bytes of A that L2 must bring again for each tile of columns.
-    a_traffic: 162.0,
+    a_traffic: 150.0,
     /// Cycles of a multiprocessor a 128 bytes of B that L2 brings to rows which cannot share them in L1.
-    b_traffic: 8.88,
+    b_traffic: 9.48,
     /// How much uneven blocks on the multiprocessors can stretch the work, at most.
-    most_imbalance: 1.25,
+    most_imbalance: 1.24,
     /// Of rows whose blocks stay, which are there for `f32` alone: cycles of a multiprocessor a 128 bytes of B, which L2 brings once to a block.
-    persistent_b_traffic: 7.62,
+    persistent_b_traffic: 6.96,
     /// Cycles of such rows to those of the others.
-    persistent_scale: 0.746,
+    persistent_scale: 0.842,
     /// Cycles from a load of B to the product, a quad, in such rows to those in the others: they have fewer registers, and so
     /// fewer loads under way.
-    persistent_latency: 2.21,
+    persistent_latency: 1.79,
     /// The same once more where blocks have fewer warps, and each more registers.
-    fewer_warps: 0.807,
+    fewer_warps: 0.774,
     /// How much shorter such loads are if all of B is brought into L1 ahead: the part of them that is saved.
-    ahead_gain: 0.0472,
+    ahead_gain: 0.0305,
     /// Cycles until such a block's first row, and once more where it begins anew with short rows.
-    persistent_start: 6490.0,
+    persistent_start: 6340.0,
     /// Cycles from the end of a block to the first load of the next, where a multiprocessor holds one at a time.
-    lone_block: 9390.0,
+    lone_block: 11800.0,
     /// Of tiles: cycles from a block's start to its first product and from its last product to its end.
-    tile_start: 1730.0,
+    tile_start: 2240.0,
     /// Cycles that a step's barriers cost.
-    tile_step: 790.0,
+    tile_step: 730.0,
     /// Cycles of a multiprocessor a product of 16×8×8 on tensor cores, those in bfloat16 and halves as half of one.
-    tile_product: 0.806,
+    tile_product: 0.972,
     /// Cycles of a multiprocessor a row of a chunk, 32 columns, that producers clear.
-    tile_row: 12.4,
+    tile_row: 14.3,
     /// Cycles of a multiprocessor a nonzero that producers put there.
-    tile_nonzero: 0.0434,
+    tile_nonzero: 0.0454,
     /// Cycles of a multiprocessor a 128 bytes of B that producers copy.
-    tile_line: 2.14,
+    tile_line: 2.66,
     /// Cycles of tiles to those of rows.
-    tile_scale: 3.43,
+    tile_scale: 3.46,
     /// The part of the smaller of multiplying and filling a tile that is not hidden behind the larger.
-    tile_not_hidden: 2.71,
+    tile_not_hidden: 2.27,
     /// Cycles of a tile's end for each slice but one, whose sums are added.
-    tile_joining: 230.0,
+    tile_joining: 140.0,
     /// Of warpgroups, which take 16-bit values only (with `f32` these constants count for nothing): cycles from a block's start to its first product and from its last product to its end.
     group_start: 292.0,
     /// Cycles that a step's barriers cost.
@@ -116,7 +116,7 @@ constants! {
     /// Cycles of a tile's end for each block but one that shares it, whose sums are added, a 32 columns.
     group_joining: 640.0,
     /// The part of the smaller of working and waiting that is not hidden behind the larger.
-    not_hidden: 1.76,
+    not_hidden: 1.7,
 }
 
 impl CostModel {
