@@ -15,15 +15,6 @@ const INDICES: [IndexType; 2] = [IndexType::U32, IndexType::U16];
 /// The precisions that they may name.
 const PRECISIONS: [(&str, Precision); 3] =
     [("single", Precision::Single), ("fma", Precision::Fma), ("tf32", Precision::Tf32)];
-/// By how much a constant is changed in one step of the fit.
-const FACTORS: [f64; 14] = [0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.02, 1.05, 1.1, 1.25, 1.4, 2.0, 4.0];
-/// Rounds over all constants at most. A descent mostly ends after a few, when no step helps.
-const MOST_ROUNDS: usize = 50;
-/// Descents from shaken constants.
-const RESTARTS: usize = 30;
-/// The most by which a constant is multiplied or divided before such a descent.
-const MOST_SHAKING: f64 = 3.0;
-
 /// A problem, and what its kernels took.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
@@ -137,10 +128,14 @@ impl Sample {
 
     /// The speed of the model's choice among the measured kernels, over that of the best of them.
     fn speed(&self, model: &CostModel) -> f64 {
-        let best = self.times.values().copied().fold(f64::INFINITY, f64::min);
         let choices = choose_by(&self.problem, model);
         let chosen = choices.iter().find_map(|choice| self.times.get(choice.entry));
-        chosen.map_or(f64::NAN, |chosen| best / chosen)
+        chosen.map_or(f64::NAN, |chosen| self.best() / chosen)
+    }
+
+    /// The time of the fastest kernel.
+    pub(super) fn best(&self) -> f64 {
+        self.times.values().copied().fold(f64::INFINITY, f64::min)
     }
 }
 
@@ -153,66 +148,9 @@ pub fn score<'s>(samples: impl IntoIterator<Item = &'s Sample>, model: &CostMode
     Some(Score { mean, worst, worst_name: name.into() })
 }
 
-/// The constants with which the choices on `samples` are fastest in geometric mean, as far as was found: a descent from
-/// `start`, and others from shaken constants, since what one constant does depends on the others. The same samples give
-/// the same constants.
-pub fn fit(samples: &[&Sample], start: CostModel) -> CostModel {
-    let (mut model, mut least) = descend(samples, start);
-    let mut state = 1_u64;
-    let mut shaken = |value: f64| {
-        // Knuth's generator; its high bits as a number from -1 to 1.
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let part = (state >> 33) as f64 / f64::from(1 << 30) - 1.0;
-        three_digits(value * MOST_SHAKING.powf(part))
-    };
-    for _ in 0..RESTARTS {
-        let mut start = model;
-        for value in start.values_mut() {
-            *value = shaken(*value);
-        }
-        let (there, loss) = descend(samples, start);
-        if loss < least {
-            (model, least) = (there, loss);
-        }
-    }
-    model
-}
-
-/// Coordinate descent: one constant after the other takes the step that helps most, until none helps. Gives the constants
-/// and their loss, the sum of log(time of the choice / time of the best).
-fn descend(samples: &[&Sample], start: CostModel) -> (CostModel, f64) {
-    let loss =
-        |model: &CostModel| -> f64 { samples.iter().map(|sample| -sample.speed(model).ln()).sum::<f64>() };
-    let (mut model, mut least) = (start, loss(&start));
-    for _ in 0..MOST_ROUNDS {
-        let before = least;
-        for index in 0..CostModel::NAMES.len() {
-            let from = model;
-            for factor in FACTORS {
-                let mut step = from;
-                if let Some(value) = step.values_mut().into_iter().nth(index) {
-                    *value = three_digits(*value * factor);
-                }
-                let there = loss(&step);
-                if there < least {
-                    (model, least) = (step, there);
-                }
-            }
-        }
-        if least >= before {
-            break;
-        }
-    }
-    (model, least)
-}
-
-/// A positive number with three digits that count: more would claim what measurements do not tell.
-fn three_digits(value: f64) -> f64 {
-    format!("{value:.2e}").parse().unwrap_or(value)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::descent::fit;
     use super::*;
 
     /// A problem whose kernels take what `truth` says.
@@ -289,12 +227,5 @@ mod tests {
         assert_eq!(score.worst_name, samples[7].name);
         assert!(score.worst < 0.5 && score.mean < 1.0, "{score:?}");
         assert_eq!(super::score(&[], &CostModel::H200), None);
-    }
-
-    #[test]
-    fn digits_that_count() {
-        for (value, rounded) in [(540.04, 540.0), (0.123_45, 0.123), (1.0, 1.0), (99_960.0, 100_000.0)] {
-            assert_eq!(three_digits(value), rounded);
-        }
     }
 }

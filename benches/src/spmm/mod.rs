@@ -1,4 +1,5 @@
 //! Measuring C = A·B with A sparse.
+pub mod descent;
 pub mod fit;
 mod measure;
 mod peers;
