@@ -112,8 +112,8 @@ fn descend(trials: &[Trial], start: CostModel, from: &CostModel) -> (CostModel, 
                 (step, loss(trials, &step, from))
             };
             // Constants of kernels that these problems have not change nothing.
-            let (up, down) = (by(FACTORS[0]).0, by(FACTORS[FACTORS.len() - 1]).0);
-            if trials.iter().all(|trial| trial.is_alike(&up, &down)) {
+            let (down, up) = (by(FACTORS[0]).0, by(FACTORS[FACTORS.len() - 1]).0);
+            if trials.iter().all(|trial| trial.is_alike(&down, &up)) {
                 continue;
             }
             let steps: Vec<(CostModel, f64)> = FACTORS.par_iter().map(|&factor| by(factor)).collect();
@@ -137,7 +137,36 @@ fn three_digits(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use lacuna::{IndexType, Precision, ValueType};
+
     use super::*;
+
+    #[test]
+    fn a_choice_by_a_hair_counts_as_half_wrong() {
+        let problem = Problem {
+            rows: 1024,
+            cols: 1024,
+            nnz: 1024 * 64,
+            longest_row: 80,
+            n: 128,
+            vector: 8,
+            batch: 1,
+            value: ValueType::F32,
+            index: IndexType::U32,
+            precision: Precision::Single,
+            packed: false,
+            block_shared_bytes: 227 * 1024,
+            multiprocessors: 132,
+            sm: 90,
+        };
+        let model = CostModel::H200;
+        let choices = choose_by(&problem, &model);
+        let (cheap, dear) = (choices[0], choices[choices.len() - 1]);
+        let loss = |kernels: [(Choice, f64); 2]| Trial { problem, kernels: kernels.into() }.loss(&model);
+        assert_eq!(loss([(cheap, 0.0), (cheap, 1.0)]), 0.5);
+        assert!(loss([(cheap, 0.0), (dear, 1.0)]) < 1e-6, "right, by far");
+        assert!(loss([(cheap, 1.0), (dear, 0.0)]) > 1.0 - 1e-6, "wrong, by far");
+    }
 
     #[test]
     fn digits_that_count() {
