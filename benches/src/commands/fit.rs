@@ -7,8 +7,8 @@ use lacuna::{CostModel, ValueType};
 use crate::cli::FitOptions;
 use crate::exit::{Outcome, Usage};
 use crate::record::Record;
-use crate::spmm::descent::fit as fit_model;
-use crate::spmm::fit::{Sample, samples, score};
+use crate::spmm::fit::fit as fit_model;
+use crate::spmm::samples::{Sample, samples, score};
 
 /// Values that have constants of their own, and the constants' name in the library.
 const KINDS: [(&str, &[ValueType], &str); 2] =

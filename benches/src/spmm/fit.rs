@@ -1,191 +1,156 @@
 //! Fitting the chooser's constants to measurements of every legal kernel.
-use std::collections::{BTreeMap, HashSet};
+use lacuna::{Choice, CostModel, Problem, choose_by};
+use rayon::prelude::*;
 
-use anyhow::Result;
-use lacuna::{CostModel, IndexType, Precision, Problem, ValueType, choose, choose_by};
+use super::samples::{Sample, score};
 
-use crate::exit::Usage;
-use crate::record::{Record, geometric_mean};
+/// By how much a constant is changed in one step of a descent.
+const FACTORS: [f64; 14] = [0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.02, 1.05, 1.1, 1.25, 1.4, 2.0, 4.0];
+/// Rounds over all constants at most. A descent mostly ends after some, when no step helps.
+const MOST_ROUNDS: usize = 50;
+/// A round that gains less is the last.
+const LEAST_GAIN: f64 = 1e-5;
+/// Descents from shaken constants.
+const RESTARTS: usize = 30;
+/// The most by which a constant is multiplied or divided before such a descent.
+const MOST_SHAKING: f64 = 3.0;
+/// Part of the constants that are shaken.
+const SHAKEN: f64 = 0.3;
+/// Costs that differ by this part count as nearly alike.
+const BLUR: f64 = 0.02;
+/// What a constant costs that is e times what it was, against a problem whose choice is e times slower. It keeps what the
+/// problems say nothing of where it was.
+const MOVING: f64 = 1e-5;
 
-/// Columns at once that measured operands allow: they are whole buffers without gaps.
-const VECTOR: u32 = 8;
-/// The types of values and indices that records may name.
-const VALUES: [ValueType; 3] = [ValueType::F32, ValueType::F16, ValueType::Bf16];
-const INDICES: [IndexType; 2] = [IndexType::U32, IndexType::U16];
-/// The precisions that they may name.
-const PRECISIONS: [(&str, Precision); 3] =
-    [("single", Precision::Single), ("fma", Precision::Fma), ("tf32", Precision::Tf32)];
-/// A problem, and what its kernels took.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sample {
-    /// Its name in tables.
-    pub name: String,
-    /// What the chooser sees.
-    pub problem: Problem,
-    /// The median in microseconds, by entry point; of several measurements the least.
-    pub times: BTreeMap<String, f64>,
-}
-
-/// How well a model chooses.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Score {
-    /// The speed of its choice over that of the best kernel, in geometric mean.
-    pub mean: f64,
-    /// The same on the problem where it is least.
-    pub worst: f64,
-    /// That problem's name.
-    pub worst_name: String,
-}
-
-/// The problems in records, each with its kernels' times. Left out are wrong results, kernels that this version has not,
-/// and problems with fewer than two kernels, which leave nothing to choose.
+/// The constants with which the choices on `samples` are fastest in geometric mean, as far as was found: a descent from
+/// `start`, and others from shaken constants, since what one constant does depends on the others. The same samples give
+/// the same constants.
 ///
-/// # Errors
-/// [`Usage`]: records of several GPUs, without a time, without the numbers that the chooser sees, or of unknown types or
-/// precisions.
-pub fn samples(records: &[Record]) -> Result<Vec<Sample>> {
-    let mut samples: BTreeMap<([&str; 3], [usize; 5], bool), Sample> = BTreeMap::new();
-    for record in records.iter().filter(|record| record.op == "spmm") {
-        let usage = |what: String| Usage(format!("{}, N {}: {what}", record.case, record.n));
-        let (first, machine) = (&records[0].machine, &record.machine);
-        if first.device != machine.device {
-            let two = format!("`{}` and `{}`", first.device, machine.device);
-            return Err(usage(format!("{two}: expected records of one GPU; fit each by itself")).into());
+/// What is descended is smooth: of a problem all kernels count, by how near their cost is to the least. A choice that is
+/// right by a hair on these samples would be wrong on others; so it counts as half wrong. What is found is given only where it
+/// chooses better than `start` on these samples.
+pub fn fit(samples: &[&Sample], start: CostModel) -> CostModel {
+    let trials: Vec<Trial> = samples.iter().map(|sample| Trial::new(sample, &start)).collect();
+    let (mut model, mut least) = descend(&trials, start, &start);
+    let mut state = 1_u64;
+    // Knuth's generator; its high bits as a number from 0 to 1.
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f64 / (1_u64 << 31) as f64
+    };
+    for _ in 0..RESTARTS {
+        let mut shaken = model;
+        for value in shaken.values_mut() {
+            if random() < SHAKEN {
+                *value = three_digits(*value * MOST_SHAKING.powf(2.0 * random() - 1.0));
+            }
         }
-        let time = record.median_us().ok_or_else(|| {
-            usage("no time was measured; expected records of a GPU, not of the simulator".into())
-        })?;
-        let (Some(longest_row), Some(multiprocessors), Some(sm)) =
-            (record.longest_row, machine.multiprocessors, machine.sm)
-        else {
-            let fields = "`longest_row`, `multiprocessors` or `sm` is missing";
-            return Err(usage(format!("{fields}; measure again by `sweep --all-algorithms`")).into());
-        };
-        if !(record.is_right() && time.is_finite() && time > 0.0) {
-            continue;
+        let (there, loss) = descend(&trials, shaken, &start);
+        if loss < least {
+            (model, least) = (there, loss);
         }
-        let (rows, cols, nnz, n) = (record.m, record.k, record.nnz, record.n);
-        let (dtype, index) = (record.dtype.as_str(), record.index.as_str());
-        let types = (
-            VALUES.into_iter().find(|value| value.name() == dtype),
-            INDICES.into_iter().find(|known| known.name() == index),
-        );
-        let (Some(value), Some(column)) = types else {
-            let known = "expected values of f32, f16 or bf16, and indices of u32 or u16";
-            return Err(usage(format!("{known}; got `{dtype}` and `{index}`")).into());
-        };
-        let named = record.precision.as_str();
-        let Some(&(_, precision)) = PRECISIONS.iter().find(|(name, _)| *name == named) else {
-            return Err(usage(format!("expected precision single, fma or tf32; got `{named}`")).into());
-        };
-        let problem = Problem {
-            rows,
-            cols,
-            nnz,
-            longest_row,
-            n,
-            vector: VECTOR,
-            batch: 1,
-            value,
-            index: column,
-            precision,
-            packed: record.packed,
-            multiprocessors,
-            block_shared_bytes: 227 * 1024,
-            sm,
-        };
-        let shape = [rows, cols, nnz, longest_row, n];
-        let sample = samples.entry(([dtype, index, named], shape, record.packed)).or_insert_with(|| Sample {
-            name: format!("{}, N {n}, {dtype} {index} {named}", record.case),
-            problem,
-            times: BTreeMap::new(),
-        });
-        let known = sample.times.entry(record.algorithm.clone()).or_insert(time);
-        *known = known.min(time);
     }
-    let mut samples: Vec<Sample> = samples.into_values().collect();
-    for sample in &mut samples {
-        let legal = choose(&sample.problem);
-        let legal: HashSet<&str> = legal.iter().map(|choice| choice.entry).collect();
-        sample.times.retain(|entry, _| legal.contains(entry.as_str()));
-    }
-    samples.retain(|sample| sample.times.len() >= 2);
-    Ok(samples)
+    let mean = |model: &CostModel| score(samples.iter().copied(), model).map(|score| score.mean);
+    if mean(&model) > mean(&start) { model } else { start }
 }
 
-impl Sample {
-    /// Whether the fit must not see it: a third of all, by a hash of its shape. Other draws of one shape go with it, and
-    /// the shape in other types, because they are nearly the same problem.
-    pub fn is_held_out(&self) -> bool {
-        let Problem { rows, cols, nnz, n, .. } = self.problem;
-        let percent = (100.0 * nnz as f64 / (rows as f64 * cols as f64).max(1.0)).round() as usize;
-        let numbers = [rows, cols, n, percent];
-        let bytes = numbers.iter().flat_map(|&number| (number as u64).to_le_bytes());
-        // 64-bit FNV-1a, whose high bits depend on all of the input.
-        let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        (bytes.fold(0xcbf2_9ce4_8422_2325, fnv) >> 32).is_multiple_of(3)
+/// A problem, and its kernels' times.
+struct Trial {
+    problem: Problem,
+    /// Each kernel, and the logarithm of its time over the best one's.
+    kernels: Vec<(Choice, f64)>,
+}
+
+impl Trial {
+    fn new(sample: &Sample, model: &CostModel) -> Self {
+        let best = sample.best();
+        let kernels = choose_by(&sample.problem, model).into_iter();
+        let kernels = kernels
+            .filter_map(|choice| Some((choice, (sample.times.get(choice.entry)? / best).ln())))
+            .collect();
+        Self { problem: sample.problem, kernels }
     }
 
-    /// The speed of the model's choice among the measured kernels, over that of the best of them.
-    fn speed(&self, model: &CostModel) -> f64 {
-        let choices = choose_by(&self.problem, model);
-        let chosen = choices.iter().find_map(|choice| self.times.get(choice.entry));
-        chosen.map_or(f64::NAN, |chosen| self.best() / chosen)
+    /// The mean of its kernels' logarithms, each weighed by how near its cost is to the least.
+    fn loss(&self, model: &CostModel) -> f64 {
+        let costs: Vec<f64> =
+            self.kernels.iter().map(|(choice, _)| model.cost(&self.problem, choice)).collect();
+        let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
+        let (mut weights, mut losses) = (0.0, 0.0);
+        for (cost, (_, slower)) in costs.iter().zip(&self.kernels) {
+            let weight = (least / cost).powf(1.0 / BLUR);
+            weights += weight;
+            losses += weight * slower;
+        }
+        losses / weights
     }
 
-    /// The time of the fastest kernel.
-    pub(super) fn best(&self) -> f64 {
-        self.times.values().copied().fold(f64::INFINITY, f64::min)
+    /// Whether two models give its kernels the same costs.
+    fn is_alike(&self, one: &CostModel, other: &CostModel) -> bool {
+        let cost = |model: &CostModel, choice: &Choice| model.cost(&self.problem, choice);
+        self.kernels.iter().all(|(choice, _)| cost(one, choice) == cost(other, choice))
     }
 }
 
-/// How well a model chooses on samples; none without samples.
-pub fn score<'s>(samples: impl IntoIterator<Item = &'s Sample>, model: &CostModel) -> Option<Score> {
-    let speeds: Vec<(f64, &str)> =
-        samples.into_iter().map(|sample| (sample.speed(model), sample.name.as_str())).collect();
-    let mean = geometric_mean(speeds.iter().map(|&(speed, _)| speed))?;
-    let &(worst, name) = speeds.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
-    Some(Score { mean, worst, worst_name: name.into() })
+/// The mean of the problems' losses, and what it costs that constants are not what they were.
+fn loss(trials: &[Trial], model: &CostModel, from: &CostModel) -> f64 {
+    let moved = model.values().into_iter().zip(from.values());
+    let moved: f64 = moved.filter(|&(to, from)| to != from).map(|(to, from)| (to / from).ln().powi(2)).sum();
+    trials.iter().map(|trial| trial.loss(model)).sum::<f64>() / trials.len() as f64 + MOVING * moved
+}
+
+/// Coordinate descent: one constant after the other takes the step that helps most, until none helps. Gives the constants
+/// and their loss.
+fn descend(trials: &[Trial], start: CostModel, from: &CostModel) -> (CostModel, f64) {
+    let (mut model, mut least) = (start, loss(trials, &start, from));
+    for _ in 0..MOST_ROUNDS {
+        let before = least;
+        for index in 0..CostModel::NAMES.len() {
+            let step = |factor: f64| {
+                let mut step = model;
+                *step.values_mut()[index] = three_digits(model.values()[index] * factor);
+                step
+            };
+            // Constants of kernels that these problems have not change nothing.
+            let [down, up] = [FACTORS[0], FACTORS[FACTORS.len() - 1]].map(step);
+            if trials.iter().all(|trial| trial.is_alike(&down, &up)) {
+                continue;
+            }
+            let tried = |&factor: &f64| (step(factor), loss(trials, &step(factor), from));
+            let steps: Vec<(CostModel, f64)> = FACTORS.par_iter().map(tried).collect();
+            if let Some(&(step, there)) = steps.iter().min_by(|a, b| a.1.total_cmp(&b.1))
+                && there < least
+            {
+                (model, least) = (step, there);
+            }
+        }
+        if least > before - LEAST_GAIN {
+            break;
+        }
+    }
+    (model, least)
+}
+
+/// A positive number with three digits that count: more would claim what measurements do not tell.
+fn three_digits(value: f64) -> f64 {
+    format!("{value:.2e}").parse().unwrap_or(value)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::descent::fit;
+    use super::super::samples::tests::{problem, synthetic};
     use super::*;
 
-    /// A problem whose kernels take what `truth` says.
-    fn sample(rows: usize, cols: usize, row: usize, n: usize, truth: &CostModel) -> Sample {
-        let problem = Problem {
-            rows,
-            cols,
-            nnz: rows * row,
-            longest_row: row + row / 4,
-            n,
-            vector: VECTOR,
-            batch: 1,
-            value: ValueType::F32,
-            index: IndexType::U32,
-            precision: Precision::Single,
-            packed: false,
-            block_shared_bytes: 227 * 1024,
-            multiprocessors: 132,
-            sm: 90,
-        };
-        let times =
-            choose_by(&problem, truth).iter().map(|choice| (choice.entry.into(), choice.cost)).collect();
-        Sample { name: format!("{rows} {cols} {row}"), problem, times }
-    }
-
-    fn synthetic(truth: &CostModel) -> Vec<Sample> {
-        let mut samples = Vec::new();
-        for rows in [256, 1024, 4096, 16_384] {
-            for row in [8, 64, 300] {
-                for n in [1, 8, 32, 128, 1024] {
-                    samples.push(sample(rows, 2048, row, n, truth));
-                }
-            }
-        }
-        samples
+    #[test]
+    fn a_choice_by_a_hair_counts_as_half_wrong() {
+        let problem = problem(1024, 1024, 64, 128);
+        let model = CostModel::H200;
+        let choices = choose_by(&problem, &model);
+        let (cheap, dear) = (choices[0], choices[choices.len() - 1]);
+        let loss = |kernels: [(Choice, f64); 2]| Trial { problem, kernels: kernels.into() }.loss(&model);
+        assert_eq!(loss([(cheap, 0.0), (cheap, 1.0)]), 0.5);
+        assert!(loss([(cheap, 0.0), (dear, 1.0)]) < 1e-6, "right, by far");
+        assert!(loss([(cheap, 1.0), (dear, 0.0)]) > 1.0 - 1e-6, "wrong, by far");
     }
 
     #[test]
@@ -207,25 +172,9 @@ mod tests {
     }
 
     #[test]
-    fn about_a_third_is_held_out_and_draws_of_a_shape_stay_together() {
-        let samples = synthetic(&CostModel::H200);
-        let held_out = samples.iter().filter(|sample| sample.is_held_out()).count();
-        assert!((samples.len() / 5..samples.len() / 2).contains(&held_out), "{held_out}");
-        for sample in &samples {
-            let mut other = sample.clone();
-            other.problem.longest_row += 7;
-            assert_eq!(sample.is_held_out(), other.is_held_out());
+    fn digits_that_count() {
+        for (value, rounded) in [(540.04, 540.0), (0.123_45, 0.123), (1.0, 1.0), (99_960.0, 100_000.0)] {
+            assert_eq!(three_digits(value), rounded);
         }
-    }
-
-    #[test]
-    fn the_worst_problem_is_named() {
-        let mut samples = synthetic(&CostModel::H200);
-        let best = choose(&samples[7].problem)[0].entry;
-        *samples[7].times.get_mut(best).unwrap() *= 1000.0;
-        let score = score(&samples, &CostModel::H200).unwrap();
-        assert_eq!(score.worst_name, samples[7].name);
-        assert!(score.worst < 0.5 && score.mean < 1.0, "{score:?}");
-        assert_eq!(super::score(&[], &CostModel::H200), None);
     }
 }

@@ -1,8 +1,8 @@
 //! Measuring C = A·B with A sparse.
-pub mod descent;
 pub mod fit;
 mod measure;
 mod peers;
+pub mod samples;
 
 pub(crate) use measure::{Measurement, Operands};
 pub use measure::{Prepare, measure_variants};
