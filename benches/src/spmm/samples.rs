@@ -15,6 +15,7 @@ const INDICES: [IndexType; 2] = [IndexType::U32, IndexType::U16];
 /// The precisions that they may name.
 const PRECISIONS: [(&str, Precision); 3] =
     [("single", Precision::Single), ("fma", Precision::Fma), ("tf32", Precision::Tf32)];
+
 /// A problem, and what its kernels took.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
