@@ -1,15 +1,15 @@
 //! By which arithmetic results are judged, ours and the vendor's libraries'.
-use lacuna::{Arithmetic, Choice};
+use lacuna::spmm;
 use lacuna_peers::DataType;
 use lacuna_peers::cublas::Math;
 use lacuna_reference::{AttentionArithmetic, Precision};
 
 /// That of one of our kernels.
-pub(crate) fn of_kernel(choice: &Choice) -> Precision {
+pub(crate) fn of_kernel(choice: &spmm::Choice) -> Precision {
     match choice.tile.scheme.arithmetic() {
-        Some(Arithmetic::Half) => Precision::Tensor,
-        Some(Arithmetic::Split) => Precision::Split,
-        Some(Arithmetic::Tf32) => Precision::Tf32,
+        Some(spmm::Arithmetic::Half) => Precision::Tensor,
+        Some(spmm::Arithmetic::Split) => Precision::Split,
+        Some(spmm::Arithmetic::Tf32) => Precision::Tf32,
         None => Precision::Fp32,
     }
 }

@@ -3,7 +3,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use lacuna::{CostModel, IndexType, Problem, ValueType, choose_by};
+use lacuna::{IndexType, ValueType, spmm};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -13,8 +13,9 @@ fn fit(paths: &[&Path]) -> Output {
 }
 
 /// A record as `sweep --all-algorithms` writes it on a GPU.
-fn record(problem: &Problem, entry: &str, median: f64) -> Value {
-    let Problem { rows: m, cols: k, nnz, longest_row, n, value, index, multiprocessors, sm, .. } = *problem;
+fn record(problem: &spmm::Problem, entry: &str, median: f64) -> Value {
+    let spmm::Problem { rows: m, cols: k, nnz, longest_row, n, value, index, multiprocessors, sm, .. } =
+        *problem;
     json!({
         "suite": "made up", "op": "spmm", "case": format!("{m} {k} {nnz}"), "algorithm": entry,
         "dtype": value.name(), "index": index.name(),
@@ -30,13 +31,13 @@ const F32: (ValueType, IndexType) = (ValueType::F32, IndexType::U32);
 const F16: (ValueType, IndexType) = (ValueType::F16, IndexType::U16);
 
 /// Records of all kernels on several problems of a type, where times are what `truth` says.
-fn records(truth: &CostModel, (value, index): (ValueType, IndexType)) -> Vec<Value> {
+fn records(truth: &spmm::CostModel, (value, index): (ValueType, IndexType)) -> Vec<Value> {
     let mut records = Vec::new();
     for rows in [256, 1024, 8192] {
         for row in [16, 200] {
             for n in [1, 32, 128] {
                 let (nnz, longest_row) = (rows * row, row + 10);
-                let problem = Problem {
+                let problem = spmm::Problem {
                     packed: false,
                     rows,
                     cols: 2048,
@@ -52,7 +53,7 @@ fn records(truth: &CostModel, (value, index): (ValueType, IndexType)) -> Vec<Val
                     multiprocessors: 132,
                     sm: 90,
                 };
-                let choices = choose_by(&problem, truth);
+                let choices = spmm::choose_by(&problem, truth);
                 records.extend(choices.iter().map(|choice| record(&problem, choice.entry, choice.cost)));
             }
         }
@@ -86,13 +87,13 @@ fn constants(said: &str) -> Vec<f64> {
         let line = said.lines().find_map(|line| line.trim().strip_prefix(&format!("{name}: ")));
         line.unwrap_or_else(|| panic!("no {name} in\n{said}")).trim_end_matches(',').parse().unwrap()
     };
-    CostModel::NAMES.iter().map(value).collect()
+    spmm::CostModel::NAMES.iter().map(value).collect()
 }
 
 #[test]
 fn fit_prints_scores_and_constants() {
     let folder = TempDir::new().unwrap();
-    let mut truth = CostModel::H200;
+    let mut truth = spmm::CostModel::H200;
     truth.quad_latency /= 30.0;
     truth.a_traffic *= 30.0;
     let records = records(&truth, F32);
@@ -118,20 +119,24 @@ fn fit_prints_scores_and_constants() {
 fn halves_are_fitted_by_themselves() {
     let folder = TempDir::new().unwrap();
     // Rows of halves wait less than the library thinks, and tiles are far faster.
-    let mut truth = CostModel::H200_HALVES;
+    let mut truth = spmm::CostModel::H200_HALVES;
     truth.quad_latency /= 30.0;
     truth.tile_scale /= 5.0;
     let halves = write(&folder, "f16.jsonl", &records(&truth, F16));
-    let single = write(&folder, "f32.jsonl", &records(&CostModel::H200, F32));
+    let single = write(&folder, "f32.jsonl", &records(&spmm::CostModel::H200, F32));
     let output = fit(&[&single, &halves]);
     let said = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 
     let of_single = part(&said, "f32", "f16 and bf16");
     assert_eq!(mean(of_single, "the library's", "held out"), 1.0, "{said}");
-    assert_eq!(constants(of_single), CostModel::H200.values(), "nothing to gain, so nothing moves:\n{said}");
+    assert_eq!(
+        constants(of_single),
+        spmm::CostModel::H200.values(),
+        "nothing to gain, so nothing moves:\n{said}"
+    );
     let of_halves = part(&said, "f16 and bf16", "f32");
-    assert!(of_halves.contains("`CostModel::H200_HALVES`"), "{said}");
+    assert!(of_halves.contains("`spmm::CostModel::H200_HALVES`"), "{said}");
     assert!(mean(of_halves, "the library's", "fitted to") < 0.95, "{said}");
     assert!(mean(of_halves, "fitted", "fitted to") > 0.999, "{said}");
     assert!(mean(of_halves, "the library's", "held out") < mean(of_halves, "fitted", "held out"), "{said}");
@@ -143,7 +148,7 @@ fn halves_are_fitted_by_themselves() {
 #[test]
 fn records_that_do_not_serve_exit_with_2_and_say_why() {
     let folder = TempDir::new().unwrap();
-    let good = records(&CostModel::H200, F32);
+    let good = records(&spmm::CostModel::H200, F32);
     let without = |field: &str| {
         let mut records = good.clone();
         records[5].as_object_mut().unwrap().remove(field).unwrap();

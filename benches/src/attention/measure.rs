@@ -1,9 +1,6 @@
 //! One layer of attention on one device: its operands, and its kernels.
 use anyhow::Result;
-use lacuna::{
-    AttentionAlgorithm, AttentionOptions, AttentionProblem, Buffer, CsrMatrix, Device, Index,
-    SparseAttention, Stream, choose_attention,
-};
+use lacuna::{Buffer, CsrMatrix, Device, Index, SparseAttention, Stream, attention};
 use lacuna_reference::{AttentionReference, Heads, attention};
 
 use super::peers;
@@ -27,10 +24,10 @@ impl Operation for Measurement {
         let stream = session.device.stream()?;
         let host = Host::<T>::new(problem)?;
         let mask = CsrMatrix::<T, I>::with_index(&session.device, &problem.values_as::<T>())?;
-        let options = AttentionOptions::default().batch(problem.batch);
+        let options = attention::Options::default().batch(problem.batch);
         let mut plans = vec![SparseAttention::plan_with(&mask, problem.width, options)?];
         if session.all_algorithms {
-            let shape = AttentionProblem {
+            let shape = attention::Problem {
                 nnz: problem.a.nnz(),
                 keys: problem.a.cols(),
                 quad_entries: None,
@@ -67,11 +64,11 @@ impl Operation for Measurement {
 /// The algorithms that can do a problem, other than the one that the library chose.
 fn others<T: Measured, I: Index>(
     chosen: &SparseAttention<T, I>,
-    shape: &AttentionProblem,
-) -> Vec<AttentionAlgorithm> {
-    let chosen = chosen.choice().map_or(AttentionAlgorithm::ThreeSteps, |choice| choice.algorithm);
-    let fused = choose_attention(shape).into_iter().map(|choice| choice.algorithm);
-    fused.chain([AttentionAlgorithm::ThreeSteps]).filter(|&algorithm| algorithm != chosen).collect()
+    shape: &attention::Problem,
+) -> Vec<attention::Algorithm> {
+    let chosen = chosen.choice().map_or(attention::Algorithm::ThreeSteps, |choice| choice.algorithm);
+    let fused = attention::choose(shape).into_iter().map(|choice| choice.algorithm);
+    fused.chain([attention::Algorithm::ThreeSteps]).filter(|&algorithm| algorithm != chosen).collect()
 }
 
 /// The operands on the host, one head behind the other.

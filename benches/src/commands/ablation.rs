@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use comfy_table::CellAlignment;
-use lacuna::{CsrMatrix, Device, Idea, Precision, RowOrder, Spmm, SpmmAlgorithm, SpmmOptions, choose};
+use lacuna::{CsrMatrix, Device, Precision, RowOrder, Spmm, spmm};
 
 use super::run::{outcome, print};
 use super::sweep;
@@ -55,7 +55,7 @@ const ABLATIONS: [Ablation; 4] = [
         published: [92.0, 94.1, 87.8, 92.6],
         ours: true,
         variant: |device, problem| {
-            let without = |shape: Shape| shape.differing_in(Idea::ResidueHandling);
+            let without = |shape: Shape| shape.differing_in(spmm::Idea::ResidueHandling);
             plan(device, problem, RowOrder::LongestFirst, without)
         },
     },
@@ -64,7 +64,7 @@ const ABLATIONS: [Ablation; 4] = [
         published: [100.6, 100.6, 98.2, 100.3],
         ours: false,
         variant: |device, problem| {
-            let with = |shape: Shape| shape.differing_in(Idea::IndexPreScaling);
+            let with = |shape: Shape| shape.differing_in(spmm::Idea::IndexPreScaling);
             plan(device, problem, RowOrder::LongestFirst, with)
         },
     },
@@ -85,19 +85,19 @@ const WARPS: u32 = 8;
 
 impl Shape {
     /// The library's kernel.
-    fn complete(self) -> SpmmAlgorithm {
+    fn complete(self) -> spmm::Algorithm {
         let Self { lanes, split } = self;
-        SpmmAlgorithm::RowSplit { vector: VECTOR, lanes, split, warps: WARPS }
+        spmm::Algorithm::RowSplit { vector: VECTOR, lanes, split, warps: WARPS }
     }
     /// The same with one column a lane.
-    fn scalar(self) -> SpmmAlgorithm {
+    fn scalar(self) -> spmm::Algorithm {
         let Self { lanes, split } = self;
-        SpmmAlgorithm::RowSplit { vector: 1, lanes, split, warps: WARPS }
+        spmm::Algorithm::RowSplit { vector: 1, lanes, split, warps: WARPS }
     }
     /// The same but for an idea.
-    fn differing_in(self, idea: Idea) -> SpmmAlgorithm {
+    fn differing_in(self, idea: spmm::Idea) -> spmm::Algorithm {
         let Self { lanes, split } = self;
-        SpmmAlgorithm::Ablation { idea, vector: VECTOR, lanes, split, warps: WARPS }
+        spmm::Algorithm::Ablation { idea, vector: VECTOR, lanes, split, warps: WARPS }
     }
 }
 
@@ -109,14 +109,17 @@ fn plan(
     device: &Device,
     problem: &Problem,
     order: RowOrder,
-    algorithm: impl Fn(Shape) -> SpmmAlgorithm,
+    algorithm: impl Fn(Shape) -> spmm::Algorithm,
 ) -> lacuna::Result<(CsrMatrix, Spmm)> {
     let a = CsrMatrix::with_row_order(device, &problem.a, order)?;
     let precision = Precision::Fma;
-    let legal = choose(&lacuna::Problem { precision, ..lacuna::Problem::of(&a, problem.width, VECTOR) });
+    let legal = spmm::choose(&lacuna::spmm::Problem {
+        precision,
+        ..lacuna::spmm::Problem::of(&a, problem.width, VECTOR)
+    });
     let of = |algorithm| SHAPES.into_iter().find(|shape| shape.complete() == algorithm);
     let shape = legal.iter().find_map(|choice| of(choice.algorithm)).unwrap_or(SHAPES[0]);
-    let options = SpmmOptions::default().precision(precision).algorithm(algorithm(shape));
+    let options = spmm::Options::default().precision(precision).algorithm(algorithm(shape));
     let plan = Spmm::plan_with(&a, problem.width, options)?;
     Ok((a, plan))
 }

@@ -2,7 +2,7 @@
 use anyhow::Result;
 use comfy_table::Table;
 use comfy_table::presets::ASCII_MARKDOWN;
-use lacuna::{CostModel, ValueType};
+use lacuna::{ValueType, spmm};
 
 use crate::cli::FitOptions;
 use crate::exit::{Outcome, Usage};
@@ -49,7 +49,7 @@ fn report(kind: &str, constants: &str, device: &str, samples: &[&Sample]) -> Res
     let times: usize = samples.iter().map(|sample| sample.times.len()).sum();
     let mut text = format!("{kind}: {} problems, {times} times, {device}\n\n", samples.len());
 
-    let known = CostModel::of(samples[0].problem.value);
+    let known = spmm::CostModel::of(samples[0].problem.value);
     let fitted = fit_model(&train, known);
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN);
@@ -64,9 +64,9 @@ fn report(kind: &str, constants: &str, device: &str, samples: &[&Sample]) -> Res
         }
     }
     text.push_str(&format!(
-        "{table}\n\nSpeeds are geometric means. The fitted constants, `CostModel::{constants}`:\n\n"
+        "{table}\n\nSpeeds are geometric means. The fitted constants, `spmm::CostModel::{constants}`:\n\n"
     ));
-    for (name, value) in CostModel::NAMES.iter().zip(fitted.values()) {
+    for (name, value) in spmm::CostModel::NAMES.iter().zip(fitted.values()) {
         text.push_str(&format!("    {name}: {value:?},\n"));
     }
     Ok(text)

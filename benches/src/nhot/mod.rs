@@ -1,8 +1,8 @@
 //! Measuring sums of a table's rows. The vendors' libraries multiply a matrix of ones with the table; beside them stand copies.
 use anyhow::Result;
 use half::{bf16, f16};
-use lacuna::{BagIndex, Bags, Buffer, NHot, NHotOptions, Stream};
-use lacuna_reference::{NHotBags, NHotReference, nhot};
+use lacuna::{Bags, Buffer, NHot, Stream, nhot};
+use lacuna_reference::{NHotBags, NHotReference, nhot as reference_of};
 
 use crate::checked::Checked;
 use crate::exit::Usage;
@@ -30,7 +30,7 @@ pub(crate) fn measure(session: &mut Session, suite: &str, problem: &Problem) -> 
     }
 }
 
-fn measure_as<T: Measured, I: BagIndex + From<u32>>(
+fn measure_as<T: Measured, I: nhot::BagIndex + From<u32>>(
     session: &mut Session,
     suite: &str,
     problem: &Problem,
@@ -50,7 +50,7 @@ fn measure_as<T: Measured, I: BagIndex + From<u32>>(
     if session.all_algorithms {
         let (chosen, [legal, ..]) = (plans[0].choice().entry, plans[0].legal());
         for choice in legal.iter().filter(|choice| choice.entry != chosen) {
-            let options = NHotOptions::default().algorithm(choice.algorithm);
+            let options = nhot::Options::default().algorithm(choice.algorithm);
             plans.push(NHot::plan_with(&bags, problem.width, options)?);
         }
     }
@@ -77,7 +77,7 @@ fn reference<T: Measured>(checked: &Checked, table: &[T], columns: usize) -> Res
     let whole = |numbers: &[u32]| numbers.iter().map(|&number| number as usize).collect::<Vec<_>>();
     let (offsets, indices) = (whole(checked.pattern.row_offsets()), whole(checked.pattern.col_indices()));
     let bags = NHotBags { offsets: &offsets, indices: &indices, weights: None, padding: None, mean: false };
-    Ok(nhot(&bags, table, columns)?)
+    Ok(reference_of(&bags, table, columns)?)
 }
 
 /// What the result is before a lookup.
@@ -86,7 +86,7 @@ fn unwritten<T: Measured>(problem: &Problem) -> Result<Vec<T>> {
 }
 
 /// A plan with its operands.
-struct Planned<'a, T: Measured, I: BagIndex> {
+struct Planned<'a, T: Measured, I: nhot::BagIndex> {
     problem: &'a Problem,
     checked: &'a Checked,
     reference: &'a NHotReference<T>,
@@ -96,7 +96,7 @@ struct Planned<'a, T: Measured, I: BagIndex> {
     out: &'a mut Buffer<T>,
 }
 
-impl<T: Measured, I: BagIndex> Work for Planned<'_, T, I> {
+impl<T: Measured, I: nhot::BagIndex> Work for Planned<'_, T, I> {
     fn algorithm(&self) -> String {
         self.plan.choice().entry.into()
     }

@@ -1,8 +1,8 @@
 //! One sampled product on one device: its operands, and its kernels.
 use anyhow::Result;
 use lacuna::matrix::Csr;
-use lacuna::{Buffer, CsrMatrix, Device, Index, Sddmm, SddmmAlgorithm, SddmmOptions, Stream};
-use lacuna_reference::{Precision, SddmmReference, sddmm};
+use lacuna::{Buffer, CsrMatrix, Device, Index, Sddmm, Stream, sddmm};
+use lacuna_reference::{Precision, SddmmReference, sddmm as reference_of};
 
 use super::peers;
 use crate::checked::Checked;
@@ -27,14 +27,14 @@ impl Operation for Measurement {
         let mut d = CsrMatrix::<T, I>::with_index(&session.device, &unwritten)?;
         let plan = Sddmm::plan(&d, problem.width)?;
         let [legal, ..] = plan.legal();
-        let algorithms: Vec<SddmmAlgorithm> = if session.all_algorithms {
+        let algorithms: Vec<sddmm::Algorithm> = if session.all_algorithms {
             legal.iter().map(|choice| choice.algorithm).collect()
         } else {
-            vec![SddmmAlgorithm::Auto]
+            vec![sddmm::Algorithm::Auto]
         };
         let mut records = Vec::new();
         for algorithm in algorithms {
-            let options = SddmmOptions::default().algorithm(algorithm);
+            let options = sddmm::Options::default().algorithm(algorithm);
             let plan = Sddmm::plan_with(&d, problem.width, options)?;
             let mut work = Planned { problem, operands: &operands, plan: &plan, d: &mut d };
             records.push(record(session, suite, problem, &stream, &mut work)?);
@@ -65,7 +65,7 @@ impl<T: Measured> Operands<T> {
         let a = problem.dense_as::<T>("A", problem.a.rows(), 0xc)?;
         let b = problem.dense_as::<T>("B", problem.a.cols(), 0xb)?;
         let checked = Checked::of(problem)?;
-        let reference = sddmm(&checked.pattern, &checked.dense(&a, k), &b, k)?;
+        let reference = reference_of(&checked.pattern, &checked.dense(&a, k), &b, k)?;
         Ok(Self { a: device.upload(&a)?, b: device.upload(&b)?, checked, reference })
     }
 

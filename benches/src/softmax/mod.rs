@@ -1,7 +1,7 @@
 //! Measuring the softmax over the rows of a sparse matrix. No vendor's library has one: it has no peers.
 use anyhow::Result;
 use lacuna::matrix::{Csr, generate};
-use lacuna::{CsrMatrix, Index, SoftmaxAlgorithm, SoftmaxOptions, SparseSoftmax, Stream};
+use lacuna::{CsrMatrix, Index, SparseSoftmax, Stream, softmax};
 use lacuna_reference::{SoftmaxReference, softmax};
 
 use crate::checked::Checked;
@@ -43,10 +43,10 @@ impl Operation for Measurement {
         let mut y = pattern.with_zeros::<T>(batch)?;
 
         // All that there is, the library's choice first: it may be several kernels, each for rows of some length.
-        let mut plans = vec![SparseSoftmax::plan_with(&x, options(problem, SoftmaxAlgorithm::Auto))?];
+        let mut plans = vec![SparseSoftmax::plan_with(&x, options(problem, softmax::Algorithm::Auto))?];
         if session.all_algorithms {
             let of_lanes = LANES.into_iter().filter_map(|lanes| {
-                SparseSoftmax::plan_with(&x, options(problem, SoftmaxAlgorithm::Lanes { lanes })).ok()
+                SparseSoftmax::plan_with(&x, options(problem, softmax::Algorithm::Lanes { lanes })).ok()
             });
             for plan in of_lanes {
                 if plans.iter().all(|known: &SparseSoftmax<T, I>| name(known) != name(&plan)) {
@@ -64,8 +64,8 @@ impl Operation for Measurement {
     }
 }
 
-fn options(problem: &Problem, algorithm: SoftmaxAlgorithm) -> SoftmaxOptions {
-    SoftmaxOptions::default().scale(SCALE).batch(problem.batch).algorithm(algorithm)
+fn options(problem: &Problem, algorithm: softmax::Algorithm) -> softmax::Options {
+    softmax::Options::default().scale(SCALE).batch(problem.batch).algorithm(algorithm)
 }
 
 /// The entry points of a plan.

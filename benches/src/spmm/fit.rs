@@ -1,5 +1,5 @@
 //! Fitting the chooser's constants to measurements of every legal kernel.
-use lacuna::{Choice, CostModel, Problem, choose_by};
+use lacuna::spmm;
 use rayon::prelude::*;
 
 use super::samples::{Sample, score};
@@ -29,7 +29,7 @@ const MOVING: f64 = 1e-5;
 /// What is descended is smooth: of a problem all kernels count, by how near their cost is to the least. A choice that is
 /// right by a hair on these samples would be wrong on others; so it counts as half wrong. What is found is given only where it
 /// chooses better than `start` on these samples.
-pub fn fit(samples: &[&Sample], start: CostModel) -> CostModel {
+pub fn fit(samples: &[&Sample], start: spmm::CostModel) -> spmm::CostModel {
     let trials: Vec<Trial> = samples.iter().map(|sample| Trial::new(sample, &start)).collect();
     let (mut model, mut least) = descend(&trials, start, &start);
     let mut state = 1_u64;
@@ -50,21 +50,21 @@ pub fn fit(samples: &[&Sample], start: CostModel) -> CostModel {
             (model, least) = (there, loss);
         }
     }
-    let mean = |model: &CostModel| score(samples.iter().copied(), model).map(|score| score.mean);
+    let mean = |model: &spmm::CostModel| score(samples.iter().copied(), model).map(|score| score.mean);
     if mean(&model) > mean(&start) { model } else { start }
 }
 
 /// A problem, and its kernels' times.
 struct Trial {
-    problem: Problem,
+    problem: spmm::Problem,
     /// Each kernel, and the logarithm of its time over the best one's.
-    kernels: Vec<(Choice, f64)>,
+    kernels: Vec<(spmm::Choice, f64)>,
 }
 
 impl Trial {
-    fn new(sample: &Sample, model: &CostModel) -> Self {
+    fn new(sample: &Sample, model: &spmm::CostModel) -> Self {
         let best = sample.best();
-        let kernels = choose_by(&sample.problem, model).into_iter();
+        let kernels = spmm::choose_by(&sample.problem, model).into_iter();
         let kernels = kernels
             .filter_map(|choice| Some((choice, (sample.times.get(choice.entry)? / best).ln())))
             .collect();
@@ -72,7 +72,7 @@ impl Trial {
     }
 
     /// The mean of its kernels' logarithms, each weighed by how near its cost is to the least.
-    fn loss(&self, model: &CostModel) -> f64 {
+    fn loss(&self, model: &spmm::CostModel) -> f64 {
         let costs: Vec<f64> =
             self.kernels.iter().map(|(choice, _)| model.cost(&self.problem, choice)).collect();
         let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
@@ -86,14 +86,14 @@ impl Trial {
     }
 
     /// Whether two models give its kernels the same costs.
-    fn is_alike(&self, one: &CostModel, other: &CostModel) -> bool {
-        let cost = |model: &CostModel, choice: &Choice| model.cost(&self.problem, choice);
+    fn is_alike(&self, one: &spmm::CostModel, other: &spmm::CostModel) -> bool {
+        let cost = |model: &spmm::CostModel, choice: &spmm::Choice| model.cost(&self.problem, choice);
         self.kernels.iter().all(|(choice, _)| cost(one, choice) == cost(other, choice))
     }
 }
 
 /// The mean of the problems' losses, and what it costs that constants are not what they were.
-fn loss(trials: &[Trial], model: &CostModel, from: &CostModel) -> f64 {
+fn loss(trials: &[Trial], model: &spmm::CostModel, from: &spmm::CostModel) -> f64 {
     let moved = model.values().into_iter().zip(from.values());
     let moved: f64 = moved.filter(|&(to, from)| to != from).map(|(to, from)| (to / from).ln().powi(2)).sum();
     trials.iter().map(|trial| trial.loss(model)).sum::<f64>() / trials.len() as f64 + MOVING * moved
@@ -101,11 +101,11 @@ fn loss(trials: &[Trial], model: &CostModel, from: &CostModel) -> f64 {
 
 /// Coordinate descent: one constant after the other takes the step that helps most, until none helps. Gives the constants
 /// and their loss.
-fn descend(trials: &[Trial], start: CostModel, from: &CostModel) -> (CostModel, f64) {
+fn descend(trials: &[Trial], start: spmm::CostModel, from: &spmm::CostModel) -> (spmm::CostModel, f64) {
     let (mut model, mut least) = (start, loss(trials, &start, from));
     for _ in 0..MOST_ROUNDS {
         let before = least;
-        for index in 0..CostModel::NAMES.len() {
+        for index in 0..spmm::CostModel::NAMES.len() {
             let step = |factor: f64| {
                 let mut step = model;
                 *step.values_mut()[index] = three_digits(model.values()[index] * factor);
@@ -117,7 +117,7 @@ fn descend(trials: &[Trial], start: CostModel, from: &CostModel) -> (CostModel, 
                 continue;
             }
             let tried = |&factor: &f64| (step(factor), loss(trials, &step(factor), from));
-            let steps: Vec<(CostModel, f64)> = FACTORS.par_iter().map(tried).collect();
+            let steps: Vec<(spmm::CostModel, f64)> = FACTORS.par_iter().map(tried).collect();
             if let Some(&(step, there)) = steps.iter().min_by(|a, b| a.1.total_cmp(&b.1))
                 && there < least
             {
@@ -144,10 +144,11 @@ mod tests {
     #[test]
     fn a_choice_by_a_hair_counts_as_half_wrong() {
         let problem = problem(1024, 1024, 64, 128);
-        let model = CostModel::H200;
-        let choices = choose_by(&problem, &model);
+        let model = spmm::CostModel::H200;
+        let choices = spmm::choose_by(&problem, &model);
         let (cheap, dear) = (choices[0], choices[choices.len() - 1]);
-        let loss = |kernels: [(Choice, f64); 2]| Trial { problem, kernels: kernels.into() }.loss(&model);
+        let loss =
+            |kernels: [(spmm::Choice, f64); 2]| Trial { problem, kernels: kernels.into() }.loss(&model);
         assert_eq!(loss([(cheap, 0.0), (cheap, 1.0)]), 0.5);
         assert!(loss([(cheap, 0.0), (dear, 1.0)]) < 1e-6, "right, by far");
         assert!(loss([(cheap, 1.0), (dear, 0.0)]) > 1.0 - 1e-6, "wrong, by far");
@@ -155,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_truth_scores_one_and_the_fit_finds_its_way_back() {
-        let truth = CostModel::H200;
+        let truth = spmm::CostModel::H200;
         let samples = synthetic(&truth);
         assert_eq!(score(&samples, &truth).unwrap().mean, 1.0);
         let mut wrong = truth;
@@ -164,8 +165,9 @@ mod tests {
         wrong.b_traffic *= 30.0;
         let (train, held_out): (Vec<_>, Vec<_>) = samples.iter().partition(|sample| !sample.is_held_out());
         let fitted = fit(&train, wrong);
-        let mean =
-            |samples: &[&Sample], model: &CostModel| score(samples.iter().copied(), model).unwrap().mean;
+        let mean = |samples: &[&Sample], model: &spmm::CostModel| {
+            score(samples.iter().copied(), model).unwrap().mean
+        };
         assert!(mean(&train, &wrong) < 0.95, "{}", mean(&train, &wrong));
         assert!(mean(&train, &fitted) > 0.999, "{}: {fitted:?}", mean(&train, &fitted));
         assert!(mean(&held_out, &fitted) > mean(&held_out, &wrong));

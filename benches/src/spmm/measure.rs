@@ -1,7 +1,7 @@
 //! One product on one device: its operands, and its kernels.
 use anyhow::Result;
 use lacuna::matrix::Csr;
-use lacuna::{Buffer, CsrMatrix, Device, Index, Spmm, SpmmAlgorithm, SpmmOptions, Stream, choose};
+use lacuna::{Buffer, CsrMatrix, Device, Index, Spmm, Stream, spmm};
 use lacuna_reference::{ErrorReport, Mismatch, Precision, SpmmReference, spmm_rows};
 
 use super::peers;
@@ -36,15 +36,17 @@ impl Operation for Measurement {
         };
         let precision = session.types.precision();
         let algorithms = if session.all_algorithms {
-            let legal =
-                choose(&lacuna::Problem { precision, ..lacuna::Problem::of(&a, problem.width, WIDEST) });
+            let legal = spmm::choose(&lacuna::spmm::Problem {
+                precision,
+                ..lacuna::spmm::Problem::of(&a, problem.width, WIDEST)
+            });
             legal.iter().map(|choice| choice.algorithm).collect()
         } else {
-            vec![SpmmAlgorithm::Auto]
+            vec![spmm::Algorithm::Auto]
         };
         let mut records = Vec::new();
         for algorithm in algorithms {
-            let options = SpmmOptions::default().precision(precision).algorithm(algorithm);
+            let options = spmm::Options::default().precision(precision).algorithm(algorithm);
             let plan = Spmm::plan_with(&a, problem.width, options)?;
             let mut work = Planned { problem, operands: &mut operands, a: &a, plan: &plan };
             records.push(record(session, suite, problem, &stream, &mut work)?);

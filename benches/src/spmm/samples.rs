@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use anyhow::Result;
-use lacuna::{CostModel, IndexType, Precision, Problem, ValueType, choose, choose_by};
+use lacuna::{IndexType, Precision, ValueType, spmm};
 
 use crate::exit::Usage;
 use crate::record::{Record, geometric_mean};
@@ -22,7 +22,7 @@ pub struct Sample {
     /// Its name in tables.
     pub name: String,
     /// What the chooser sees.
-    pub problem: Problem,
+    pub problem: spmm::Problem,
     /// The median in microseconds, by entry point; of several measurements the least.
     pub times: BTreeMap<String, f64>,
 }
@@ -79,7 +79,7 @@ pub fn samples(records: &[Record]) -> Result<Vec<Sample>> {
         let Some(&(_, precision)) = PRECISIONS.iter().find(|(name, _)| *name == named) else {
             return Err(usage(format!("expected precision single, fma or tf32; got `{named}`")).into());
         };
-        let problem = Problem {
+        let problem = spmm::Problem {
             rows,
             cols,
             nnz,
@@ -106,7 +106,7 @@ pub fn samples(records: &[Record]) -> Result<Vec<Sample>> {
     }
     let mut samples: Vec<Sample> = samples.into_values().collect();
     for sample in &mut samples {
-        let legal = choose(&sample.problem);
+        let legal = spmm::choose(&sample.problem);
         let legal: HashSet<&str> = legal.iter().map(|choice| choice.entry).collect();
         sample.times.retain(|entry, _| legal.contains(entry.as_str()));
     }
@@ -118,7 +118,7 @@ impl Sample {
     /// Whether the fit must not see it: a third of all, by a hash of its shape. Other draws of one shape go with it, and
     /// the shape in other types, because they are nearly the same problem.
     pub fn is_held_out(&self) -> bool {
-        let Problem { rows, cols, nnz, n, .. } = self.problem;
+        let spmm::Problem { rows, cols, nnz, n, .. } = self.problem;
         let percent = (100.0 * nnz as f64 / (rows as f64 * cols as f64).max(1.0)).round() as usize;
         let numbers = [rows, cols, n, percent];
         let bytes = numbers.iter().flat_map(|&number| (number as u64).to_le_bytes());
@@ -128,8 +128,8 @@ impl Sample {
     }
 
     /// The speed of the model's choice among the measured kernels, over that of the best of them.
-    fn speed(&self, model: &CostModel) -> f64 {
-        let choices = choose_by(&self.problem, model);
+    fn speed(&self, model: &spmm::CostModel) -> f64 {
+        let choices = spmm::choose_by(&self.problem, model);
         let chosen = choices.iter().find_map(|choice| self.times.get(choice.entry));
         chosen.map_or(f64::NAN, |chosen| self.best() / chosen)
     }
@@ -141,7 +141,7 @@ impl Sample {
 }
 
 /// How well a model chooses on samples; none without samples.
-pub fn score<'s>(samples: impl IntoIterator<Item = &'s Sample>, model: &CostModel) -> Option<Score> {
+pub fn score<'s>(samples: impl IntoIterator<Item = &'s Sample>, model: &spmm::CostModel) -> Option<Score> {
     let speeds: Vec<(f64, &str)> =
         samples.into_iter().map(|sample| (sample.speed(model), sample.name.as_str())).collect();
     let mean = geometric_mean(speeds.iter().map(|&(speed, _)| speed))?;
@@ -154,8 +154,8 @@ pub(super) mod tests {
     use super::*;
 
     /// A problem with `row` nonzeros in each row.
-    pub(in crate::spmm) fn problem(rows: usize, cols: usize, row: usize, n: usize) -> Problem {
-        Problem {
+    pub(in crate::spmm) fn problem(rows: usize, cols: usize, row: usize, n: usize) -> spmm::Problem {
+        spmm::Problem {
             rows,
             cols,
             nnz: rows * row,
@@ -174,13 +174,13 @@ pub(super) mod tests {
     }
 
     /// Problems whose kernels take what `truth` says.
-    pub(in crate::spmm) fn synthetic(truth: &CostModel) -> Vec<Sample> {
+    pub(in crate::spmm) fn synthetic(truth: &spmm::CostModel) -> Vec<Sample> {
         let mut samples = Vec::new();
         for rows in [256, 1024, 4096, 16_384] {
             for row in [8, 64, 300] {
                 for n in [1, 8, 32, 128, 1024] {
                     let problem = problem(rows, 2048, row, n);
-                    let choices = choose_by(&problem, truth);
+                    let choices = spmm::choose_by(&problem, truth);
                     let times = choices.iter().map(|choice| (choice.entry.into(), choice.cost)).collect();
                     samples.push(Sample { name: format!("{rows} 2048 {row}"), problem, times });
                 }
@@ -191,7 +191,7 @@ pub(super) mod tests {
 
     #[test]
     fn about_a_third_is_held_out_and_draws_of_a_shape_stay_together() {
-        let samples = synthetic(&CostModel::H200);
+        let samples = synthetic(&spmm::CostModel::H200);
         let held_out = samples.iter().filter(|sample| sample.is_held_out()).count();
         assert!((samples.len() / 5..samples.len() / 2).contains(&held_out), "{held_out}");
         for sample in &samples {
@@ -203,12 +203,12 @@ pub(super) mod tests {
 
     #[test]
     fn the_worst_problem_is_named() {
-        let mut samples = synthetic(&CostModel::H200);
-        let best = choose(&samples[7].problem)[0].entry;
+        let mut samples = synthetic(&spmm::CostModel::H200);
+        let best = spmm::choose(&samples[7].problem)[0].entry;
         *samples[7].times.get_mut(best).unwrap() *= 1000.0;
-        let score = score(&samples, &CostModel::H200).unwrap();
+        let score = score(&samples, &spmm::CostModel::H200).unwrap();
         assert_eq!(score.worst_name, samples[7].name);
         assert!(score.worst < 0.5 && score.mean < 1.0, "{score:?}");
-        assert_eq!(super::score(&[], &CostModel::H200), None);
+        assert_eq!(super::score(&[], &spmm::CostModel::H200), None);
     }
 }

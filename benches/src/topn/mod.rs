@@ -1,7 +1,7 @@
 //! Measuring the largest probabilities of rows of logits. No vendor's library has them: they are set against copies.
 use anyhow::Result;
 use half::{bf16, f16};
-use lacuna::{Buffer, Stream, TopN, TopNOptions, TopNProblem, choose_topn};
+use lacuna::{Buffer, Stream, TopN, topn};
 use lacuna_reference::{TopNForm, TopNReference, topn};
 
 use crate::checked::Checked;
@@ -34,12 +34,12 @@ fn measure_as<T: Measured>(session: &mut Session, suite: &str, problem: &Problem
     let (rows, columns, n) = (problem.a.rows(), problem.a.cols(), problem.width);
     let mut plans = vec![TopN::<T>::plan(device, rows, columns, n)?];
     if session.all_algorithms {
-        let mut shape = TopNProblem::new(rows, columns, n);
+        let mut shape = topn::Problem::new(rows, columns, n);
         (shape.value, shape.sm) = (T::TYPE, device.info().sm);
         shape.multiprocessors = device.info().multiprocessors;
         let chosen = plans[0].choice().algorithm;
-        for choice in choose_topn(&shape).into_iter().filter(|choice| choice.algorithm != chosen) {
-            let options = TopNOptions::default().algorithm(choice.algorithm);
+        for choice in topn::choose(&shape).into_iter().filter(|choice| choice.algorithm != chosen) {
+            let options = topn::Options::default().algorithm(choice.algorithm);
             plans.push(TopN::plan_with(device, rows, columns, n, options)?);
         }
     }

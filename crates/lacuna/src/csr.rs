@@ -10,7 +10,7 @@ use crate::attention::Quads;
 use crate::masks::Masks;
 use crate::packs::Packs;
 use crate::softmax::RowLengths;
-use crate::{Buffer, Device, Error, Index, Result, Slice, SliceMut, TransposedPattern, Value};
+use crate::{Buffer, Device, Error, Index, Result, Slice, SliceMut, Value, transpose};
 
 /// A CSR matrix on a device, or a batch of them with one pattern. The pattern, with what was worked out from it once, is
 /// apart from the values: matrices made by [`with_values`](CsrMatrix::with_values) and
@@ -49,7 +49,7 @@ pub(crate) struct DevicePattern<I: Index> {
     /// The order in which SDDMM takes tiles of nonzeros, made when the first plan wants it.
     pub(crate) tile_order: OnceLock<Buffer<u32>>,
     /// The transposed pattern, once it was asked for.
-    pub(crate) transposed: OnceLock<TransposedPattern<I>>,
+    pub(crate) transposed: OnceLock<transpose::TransposedPattern<I>>,
 }
 
 /// The order in which kernels that go row by row take the rows. Results do not depend on it; times do.

@@ -30,7 +30,10 @@
 //! ```
 //!
 //! Those who need one product once call [`spmm`](spmm()).
-mod attention;
+//!
+//! The plans and what they work on stand here; what belongs to one operation (its options, its problem, its algorithms, the
+//! heuristic that chooses among them) is in that operation's module.
+pub mod attention;
 mod backend;
 mod buffer;
 mod csr;
@@ -39,49 +42,31 @@ mod element;
 mod error;
 mod layout;
 mod masks;
-mod nhot;
+pub mod nhot;
 mod packs;
-mod sddmm;
-mod softmax;
-mod spmm;
+pub mod sddmm;
+pub mod softmax;
+pub mod spmm;
 mod stream;
-mod topn;
-mod transpose;
+pub mod topn;
+pub mod transpose;
 mod tune;
 mod value;
 
-pub use attention::{
-    AttentionAlgorithm, AttentionChoice, AttentionOperands, AttentionOptions, AttentionPass,
-    AttentionProblem, AttentionSteps, AttentionWorkspace, SparseAttention, choose as choose_attention,
-};
+pub use attention::{AttentionSteps, SparseAttention};
 pub use buffer::{Buffer, Slice, SliceMut};
 pub use csr::{CsrMatrix, RowOrder};
 pub use device::{Device, DeviceInfo, SimulatedLaunch};
 pub use element::Element;
 pub use error::{Error, Result};
-pub use lacuna_kernels::spmm::{Arithmetic, Idea, Scheme, Tile};
 pub use lacuna_kernels::{IndexType, ValueType};
 pub use lacuna_matrix as matrix;
 pub use lacuna_sim as sim;
-pub use nhot::{
-    BagIndex, Bags, NHot, NHotAlgorithm, NHotChoice, NHotLayout, NHotMode, NHotOptions, NHotProblem,
-    choose_nhot, nhot,
-};
-pub use sddmm::{
-    Sddmm, SddmmAlgorithm, SddmmChoice, SddmmOperands, SddmmOptions, SddmmOrder, SddmmProblem, choose_sddmm,
-    sddmm,
-};
-pub use softmax::{
-    RowLengths, SoftmaxAlgorithm, SoftmaxOptions, SoftmaxPart, SoftmaxProblem, SparseSoftmax, choose_softmax,
-};
-pub use spmm::{
-    Choice, CostModel, LONG_ROWS, Precision, Problem, Spmm, SpmmAlgorithm, SpmmOperands, SpmmOptions, choose,
-    choose_by, spmm,
-};
+pub use nhot::{Bags, NHot, nhot};
+pub use sddmm::{Sddmm, sddmm};
+pub use softmax::SparseSoftmax;
+pub use spmm::{LONG_ROWS, Precision, Spmm, spmm};
 pub use stream::{Event, Graph, Stream};
-pub use topn::{
-    BeamSearch, BeamState, TopN, TopNAlgorithm, TopNChoice, TopNOptions, TopNOutput, TopNProblem, choose_topn,
-};
-pub use transpose::TransposedPattern;
+pub use topn::{BeamSearch, TopN};
 pub use tune::{Autotuner, TuneWarning};
 pub use value::{Index, Value};

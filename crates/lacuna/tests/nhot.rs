@@ -1,5 +1,5 @@
 //! The lookup's interface: shapes, options, gradients, and what is refused.
-use lacuna::{Bags, Device, Error, NHot, NHotAlgorithm, NHotLayout, NHotMode, NHotOptions, Stream, nhot};
+use lacuna::{Bags, Device, Error, NHot, Stream, nhot};
 
 /// Rows 1 2, 10 20, 100 200, 1000 2000.
 const TABLE: [f32; 8] = [1.0, 2.0, 10.0, 20.0, 100.0, 200.0, 1000.0, 2000.0];
@@ -11,7 +11,7 @@ fn setting() -> (Stream, Bags) {
     (device.stream().unwrap(), bags)
 }
 
-fn looked_up(stream: &Stream, bags: &Bags, options: NHotOptions) -> Vec<f32> {
+fn looked_up(stream: &Stream, bags: &Bags, options: nhot::Options) -> Vec<f32> {
     let plan = NHot::plan_with(bags, 2, options).unwrap();
     let table = bags.device().upload(&TABLE).unwrap();
     let mut out = bags.device().uninitialized(plan.output_len()).unwrap();
@@ -23,22 +23,22 @@ fn looked_up(stream: &Stream, bags: &Bags, options: NHotOptions) -> Vec<f32> {
 fn sums_means_weights_and_padding() {
     let (stream, bags) = setting();
     let sums = [1010.0, 2020.0, 0.0, 0.0, 21.0, 42.0, 100.0, 200.0];
-    assert_eq!(looked_up(&stream, &bags, NHotOptions::default()), sums);
-    let transposed = NHotOptions::default().layout(NHotLayout::Transposed);
+    assert_eq!(looked_up(&stream, &bags, nhot::Options::default()), sums);
+    let transposed = nhot::Options::default().layout(nhot::Layout::Transposed);
     let turned = [1010.0, 0.0, 21.0, 100.0, 2020.0, 0.0, 42.0, 200.0];
     assert_eq!(looked_up(&stream, &bags, transposed), turned);
-    let means = NHotOptions::default().mode(NHotMode::Mean).padding_index(Some(1));
+    let means = nhot::Options::default().mode(nhot::Mode::Mean).padding_index(Some(1));
     let expected = [1000.0, 2000.0, 0.0, 0.0, 1.0, 2.0, 100.0, 200.0];
     assert_eq!(looked_up(&stream, &bags, means), expected);
     let weighted = bags.with_weights(&[0.5, 2.0, 1.0, -1.0, 3.0, 0.0]).unwrap();
     let expected = [520.0, 1040.0, 0.0, 0.0, 3.0, 6.0, 0.0, 0.0];
-    assert_eq!(looked_up(&stream, &weighted, NHotOptions::default()), expected);
+    assert_eq!(looked_up(&stream, &weighted, nhot::Options::default()), expected);
 }
 
 #[test]
 fn gradients_of_the_whole_table_and_of_named_rows() {
     let (stream, bags) = setting();
-    let plan = NHot::<f32>::plan_with(&bags, 2, NHotOptions::default().padding_index(Some(0))).unwrap();
+    let plan = NHot::<f32>::plan_with(&bags, 2, nhot::Options::default().padding_index(Some(0))).unwrap();
     let slopes = bags.device().upload(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]).unwrap();
     let mut gradient = bags.device().upload(&[f32::NAN; 8]).unwrap();
     plan.backward_table(&stream, &bags, slopes.as_slice(), gradient.as_slice_mut()).unwrap();
@@ -70,12 +70,12 @@ fn every_algorithm_is_found_by_its_name() {
     let legal = &plan.legal()[0];
     assert_eq!(legal[0].entry, plan.choice().entry);
     for choice in legal {
-        let options = NHotOptions::default().algorithm(choice.algorithm);
+        let options = nhot::Options::default().algorithm(choice.algorithm);
         assert_eq!(NHot::<f32>::plan_with(&bags, 2, options).unwrap().choice().entry, choice.entry);
         assert_eq!(looked_up(&stream, &bags, options)[..2], [1010.0, 2020.0], "{}", choice.entry);
     }
-    let strange = NHotAlgorithm::Teams { vector: 3, lanes: 32, chunks: 1, split: 1 };
-    let error = NHot::<f32>::plan_with(&bags, 2, NHotOptions::default().algorithm(strange)).unwrap_err();
+    let strange = nhot::Algorithm::Teams { vector: 3, lanes: 32, chunks: 1, split: 1 };
+    let error = NHot::<f32>::plan_with(&bags, 2, nhot::Options::default().algorithm(strange)).unwrap_err();
     assert!(matches!(error, Error::Illegal { .. }), "{error}");
 }
 

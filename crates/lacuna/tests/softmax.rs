@@ -1,8 +1,6 @@
 //! The softmax's interface: shapes, batches, and what is refused.
 use lacuna::matrix::{Csr, Pattern, generate};
-use lacuna::{
-    CsrMatrix, Device, Error, RowOrder, SoftmaxAlgorithm, SoftmaxOptions, SparseSoftmax, Stream, Value,
-};
+use lacuna::{CsrMatrix, Device, Error, RowOrder, SparseSoftmax, Stream, Value, softmax};
 
 /// Rows of 0, 3, 700 and 9000 nonzeros: each kind of kernel has some, and one row does not fit into registers.
 fn pattern() -> Pattern {
@@ -56,7 +54,7 @@ fn a_batch_is_its_matrices() {
     let mut y = x.with_zeros::<f32>(2).unwrap();
     plan.run(&stream, &x, &mut y).unwrap();
     for (which, scale) in [(0, 1.0), (1, -1.0)] {
-        let plan = SparseSoftmax::plan_with(&one, SoftmaxOptions::default().scale(scale)).unwrap();
+        let plan = SparseSoftmax::plan_with(&one, softmax::Options::default().scale(scale)).unwrap();
         let mut alone = one.with_zeros::<f32>(1).unwrap();
         plan.run(&stream, &one, &mut alone).unwrap();
         assert_eq!(values(&stream, &y, which), values(&stream, &alone, 0));
@@ -80,10 +78,10 @@ fn what_does_not_fit_is_refused() {
     let (stream, x, host) = setting();
     let plan = SparseSoftmax::plan(&x).unwrap();
     for scale in [0.0, f32::NAN, f32::INFINITY, 1e-31, -2e30] {
-        let error = SparseSoftmax::plan_with(&x, SoftmaxOptions::default().scale(scale)).unwrap_err();
+        let error = SparseSoftmax::plan_with(&x, softmax::Options::default().scale(scale)).unwrap_err();
         assert!(matches!(error, Error::Parameter { what: "the scale", .. }), "{error}");
     }
-    let strange = SoftmaxOptions::default().algorithm(SoftmaxAlgorithm::Lanes { lanes: 5 });
+    let strange = softmax::Options::default().algorithm(softmax::Algorithm::Lanes { lanes: 5 });
     let error = SparseSoftmax::plan_with(&x, strange).unwrap_err();
     assert!(matches!(error, Error::Illegal { .. }) && error.to_string().contains("256"), "{error}");
     let mut two = x.with_zeros::<f32>(2).unwrap();

@@ -2,7 +2,7 @@
 use anyhow::{Context as _, Result};
 use half::{bf16, f16};
 use lacuna::matrix::{Csr, Pattern, generate};
-use lacuna::{AttentionOptions, AttentionPass, AttentionSteps, CsrMatrix, Index};
+use lacuna::{AttentionSteps, CsrMatrix, Index, attention};
 use lacuna_reference::Heads;
 
 use super::Problem;
@@ -51,7 +51,7 @@ fn check<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem<T>) -> Result<
     let Problem { mask, dim, heads, q, k, v, .. } = problem;
     let ones = vec![T::from_f32(1.0); mask.nnz()];
     let device_mask = CsrMatrix::<T, I>::with_index(cx.device, &Csr::with_values(mask.clone(), ones)?)?;
-    let plan = AttentionSteps::plan(&device_mask, *dim, AttentionOptions::default().batch(*heads))?;
+    let plan = AttentionSteps::plan(&device_mask, *dim, attention::Options::default().batch(*heads))?;
     let (mut p, mut workspace) = (plan.weights()?, plan.workspace(cx.stream)?);
     let d_o: Vec<T> = rounded(&generate::random_values(q.len(), cx.seed ^ 9));
     let upload = |contents: &[T]| cx.device.upload(contents);
@@ -62,7 +62,7 @@ fn check<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem<T>) -> Result<
         plan.forward(cx.stream, q_on.as_slice(), k_on.as_slice(), v_on.as_slice(), &mut p, o.as_slice_mut())?;
         let [d_q, d_k, d_v] = gradients.each_ref().map(|poison| cx.device.upload(poison));
         let (mut d_q, mut d_k, mut d_v) = (d_q?, d_k?, d_v?);
-        let pass = AttentionPass {
+        let pass = attention::BackwardOperands {
             q: q_on.as_slice(),
             k: k_on.as_slice(),
             v: v_on.as_slice(),

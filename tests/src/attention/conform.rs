@@ -2,10 +2,7 @@
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
 use lacuna::matrix::Csr;
-use lacuna::{
-    AttentionAlgorithm, AttentionOperands, AttentionOptions, AttentionProblem, CsrMatrix, Index,
-    SparseAttention, ValueType, choose_attention,
-};
+use lacuna::{CsrMatrix, Index, SparseAttention, ValueType, attention};
 use lacuna_reference::{AttentionArithmetic, Heads, Precision};
 
 use super::problem::Problem;
@@ -31,15 +28,15 @@ const SPOTS: [[usize; 4]; 2] = [[8, 16, 0, 8], [3, 1, 0, 5]];
 
 fn every_algorithm<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem<T>) -> Result<f64> {
     let run = Run::<T, I>::new(cx, problem)?;
-    let (mut worst, usual) = run.check(AttentionAlgorithm::Auto, None).context("the library's choice")?;
-    let (_, again) = run.check(AttentionAlgorithm::Auto, None)?;
+    let (mut worst, usual) = run.check(attention::Algorithm::Auto, None).context("the library's choice")?;
+    let (_, again) = run.check(attention::Algorithm::Auto, None)?;
     same_bits("two runs", &usual, &again, problem.dim)?;
     for spots in SPOTS {
         let (error, _) =
-            run.check(AttentionAlgorithm::Auto, Some(spots)).with_context(|| format!("at {spots:?}"))?;
+            run.check(attention::Algorithm::Auto, Some(spots)).with_context(|| format!("at {spots:?}"))?;
         worst = worst.max(error);
     }
-    let shape = AttentionProblem {
+    let shape = attention::Problem {
         nnz: problem.mask.nnz(),
         keys: problem.mask.cols(),
         quad_entries: None,
@@ -48,13 +45,13 @@ fn every_algorithm<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem<T>) 
         value: T::TYPE,
         index: I::TYPE,
     };
-    for choice in choose_attention(&shape) {
+    for choice in attention::choose(&shape) {
         let (error, _) = run.check(choice.algorithm, None).with_context(|| choice.entry)?;
         worst = worst.max(error);
     }
     // Softmax refuses a scale of 0.
     if problem.scale != Some(0.0) {
-        let (error, _) = run.check(AttentionAlgorithm::ThreeSteps, None).context("three steps")?;
+        let (error, _) = run.check(attention::Algorithm::ThreeSteps, None).context("three steps")?;
         worst = worst.max(error);
     }
     Ok(worst)
@@ -81,9 +78,9 @@ impl<'a, T: Number, I: Index> Run<'a, T, I> {
     }
 
     /// Runs an algorithm, on whole buffers or on guarded slices: gives the largest error over its bound, and O.
-    fn check(&self, algorithm: AttentionAlgorithm, spots: Option<[usize; 4]>) -> Result<(f64, Vec<T>)> {
+    fn check(&self, algorithm: attention::Algorithm, spots: Option<[usize; 4]>) -> Result<(f64, Vec<T>)> {
         let &Problem { dim, heads, scale, ref q, ref k, ref v, .. } = self.problem;
-        let options = AttentionOptions::default().batch(heads).algorithm(algorithm);
+        let options = attention::Options::default().batch(heads).algorithm(algorithm);
         let options = scale.map_or(options, |scale| options.scale(scale));
         let plan = SparseAttention::plan_with(&self.mask, dim, options)?;
         ensure!(plan.query_len() == q.len() && plan.key_len() == k.len(), "lengths");
@@ -94,11 +91,11 @@ impl<'a, T: Number, I: Index> Run<'a, T, I> {
         let poison = vec![f32::POISON; plan.logsumexp_len()];
         let mut logsumexp = Guarded::new(self.cx.device, &poison, Spot::Slice(1))?;
         let steps = plan.choice().is_none();
-        ensure!(steps || algorithm != AttentionAlgorithm::ThreeSteps, "the plan has another algorithm");
+        ensure!(steps || algorithm != attention::Algorithm::ThreeSteps, "the plan has another algorithm");
         ensure!((plan.workspace_bytes() > 0) == steps, "bytes of workspace");
         plan.run_with(
             self.cx.stream,
-            AttentionOperands {
+            attention::Operands {
                 q: q_on.slice()?,
                 k: k_on.slice()?,
                 v: v_on.slice()?,

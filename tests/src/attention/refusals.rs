@@ -1,9 +1,7 @@
 //! Calls that must be refused, by an error that tells what was expected and what was got.
 use anyhow::Result;
 use lacuna::matrix::{Csr, generate};
-use lacuna::{
-    AttentionAlgorithm, AttentionOperands, AttentionOptions, CsrMatrix, Device, Error, SparseAttention,
-};
+use lacuna::{CsrMatrix, Device, Error, SparseAttention, attention};
 
 use crate::expect::refused;
 use crate::{Case, Context};
@@ -31,11 +29,11 @@ fn mask(device: &Device) -> Result<CsrMatrix> {
     Ok(CsrMatrix::new(device, &Csr::with_values(mask, values)?)?)
 }
 
-const WIDE: AttentionAlgorithm = AttentionAlgorithm::FusedRows { vector: 4, lanes: 8, dimension: 64 };
+const WIDE: attention::Algorithm = attention::Algorithm::FusedRows { vector: 4, lanes: 8, dimension: 64 };
 
 fn plans(cx: &Context<'_>) -> Result<f64> {
     let mask = mask(cx.device)?;
-    let usual = AttentionOptions::default();
+    let usual = attention::Options::default();
     let is_parameter = |error: &Error| matches!(error, Error::Parameter { operation: "attention", .. });
     refused("no dimension", SparseAttention::plan(&mask, 0), is_parameter, &["the dimension", "at least 1"])?;
     for scale in [f32::NAN, f32::INFINITY, f32::MAX] {
@@ -55,7 +53,7 @@ fn plans(cx: &Context<'_>) -> Result<f64> {
 }
 
 fn lengths(cx: &Context<'_>) -> Result<f64> {
-    let plan = SparseAttention::plan_with(&mask(cx.device)?, DIM, AttentionOptions::default().batch(2))?;
+    let plan = SparseAttention::plan_with(&mask(cx.device)?, DIM, attention::Options::default().batch(2))?;
     let right = [2 * QUERIES * DIM, 2 * KEYS * DIM, 2 * KEYS * DIM, 2 * QUERIES * DIM, 2 * QUERIES];
     let names = ["Q has", "K has", "V has", "O has", "the logarithms has"];
     for (wrong, name) in names.into_iter().enumerate() {
@@ -65,7 +63,7 @@ fn lengths(cx: &Context<'_>) -> Result<f64> {
             let [q, k, v] = [0, 1, 2].map(|which| cx.device.zeros::<f32>(lens[which]));
             let (q, k, v) = (q?, k?, v?);
             let (mut o, mut logsumexp) = (cx.device.zeros(lens[3])?, cx.device.zeros(lens[4])?);
-            let operands = AttentionOperands {
+            let operands = attention::Operands {
                 q: q.as_slice(),
                 k: k.as_slice(),
                 v: v.as_slice(),
@@ -86,7 +84,7 @@ fn lengths(cx: &Context<'_>) -> Result<f64> {
 }
 
 fn alignment(cx: &Context<'_>) -> Result<f64> {
-    let options = AttentionOptions::default().algorithm(WIDE);
+    let options = attention::Options::default().algorithm(WIDE);
     let plan = SparseAttention::plan_with(&mask(cx.device)?, DIM, options)?;
     let [q, k, v] = [QUERIES, KEYS, KEYS].map(|tokens| cx.device.zeros::<f32>(tokens * DIM + 1));
     let (q, k, v) = (q?, k?, v?);

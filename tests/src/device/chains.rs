@@ -3,7 +3,7 @@ use std::mem;
 
 use anyhow::{Result, ensure};
 use lacuna::matrix::Csr;
-use lacuna::{CsrMatrix, Error, Problem, Spmm, SpmmOptions, choose};
+use lacuna::{CsrMatrix, Error, Spmm, spmm};
 
 use crate::{Case, Context};
 
@@ -37,8 +37,8 @@ fn permutations(cx: &Context<'_>) -> Result<f64> {
     }
 
     let a = CsrMatrix::new(cx.device, &host)?;
-    for choice in choose(&Problem::of(&a, N, VECTOR)) {
-        let plan = Spmm::plan_with(&a, N, SpmmOptions::default().algorithm(choice.algorithm))?;
+    for choice in spmm::choose(&spmm::Problem::of(&a, N, VECTOR)) {
+        let plan = Spmm::plan_with(&a, N, spmm::Options::default().algorithm(choice.algorithm))?;
         let (mut from, mut to) = (cx.device.upload(&start)?, cx.device.zeros(rows * N)?);
         for _ in 0..steps {
             plan.run(cx.stream, &a, from.as_slice(), to.as_slice_mut())?;

@@ -1,6 +1,6 @@
 //! Bags of every length, with and without weights and padding.
 use anyhow::Result;
-use lacuna::{NHotLayout, NHotMode};
+use lacuna::nhot;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
@@ -29,7 +29,8 @@ const CASES: [Bags; 15] = [
         Problem::of_lengths(&[31, 32, 33, 7, 2, 63, 64, 65], 50, 8, seed)
     }),
     ("around_turns", "lengths about what eight teams have under way, means", Effort::Quick, |seed| {
-        Problem::of_lengths(&[63, 64, 65, 1, 100], 50, 16, seed).with(|options| options.mode(NHotMode::Mean))
+        Problem::of_lengths(&[63, 64, 65, 1, 100], 50, 16, seed)
+            .with(|options| options.mode(nhot::Mode::Mean))
     }),
     ("long", "a bag of 1000 among short ones, weighted", Effort::Quick, |seed| {
         Problem::of_lengths(&[3, 1000, 0, 7], 40, 8, seed).weighted(seed)
@@ -39,7 +40,7 @@ const CASES: [Bags; 15] = [
     }),
     ("mean", "means of weighted rows, some of no rows", Effort::Quick, |seed| {
         let problem = Problem::of_lengths(&[3, 0, 1, 40], 20, 16, seed).weighted(seed);
-        problem.with(|options| options.mode(NHotMode::Mean))
+        problem.with(|options| options.mode(nhot::Mode::Mean))
     }),
     ("padding", "a row that is left out", Effort::Quick, |seed| {
         Problem::of_lengths(&[9, 0, 1, 40, 2, 3], 4, 16, seed).with(|options| options.padding_index(Some(2)))
@@ -47,7 +48,7 @@ const CASES: [Bags; 15] = [
     ("padding_mean", "a row that is left out of means, and bags of it alone", Effort::Quick, |seed| {
         let mut problem = Problem::of_lengths(&[9, 3, 0, 1, 40], 3, 16, seed).weighted(seed);
         problem.indices[9..12].fill(0);
-        problem.with(|options| options.padding_index(Some(0)).mode(NHotMode::Mean))
+        problem.with(|options| options.padding_index(Some(0)).mode(nhot::Mode::Mean))
     }),
     ("paper", "100 bags of 10, a table of 10,240 × 512", Effort::Gpu, |seed| {
         Problem::of_lengths(&[10; 100], 10_240, 512, seed)
@@ -86,10 +87,10 @@ fn random(seed: u64) -> Problem {
         problem = problem.weighted(seed);
     }
     if random.random() {
-        problem = problem.with(|options| options.mode(NHotMode::Mean));
+        problem = problem.with(|options| options.mode(nhot::Mode::Mean));
     }
     if random.random() {
-        problem = problem.with(|options| options.layout(NHotLayout::Transposed));
+        problem = problem.with(|options| options.layout(nhot::Layout::Transposed));
     }
     let padding = random.random_range(0..table_rows);
     if random.random() { problem.with(|options| options.padding_index(Some(padding))) } else { problem }

@@ -1,5 +1,5 @@
 //! Tables of every width, with strides, and results in both layouts.
-use lacuna::{NHotLayout, NHotMode};
+use lacuna::nhot;
 
 use super::conform::conform_other_types;
 use super::{Problem, conform};
@@ -23,8 +23,9 @@ pub(super) fn cases() -> Vec<Case> {
     let transposed = [1, 7, 40, 128].into_iter().map(|columns| {
         let check = move |cx: &crate::Context<'_>| {
             let problem = Problem::of_lengths(&[2, 0, 11, 1, 0, 0, 3, 1, 2], 12, columns, cx.seed);
-            let options =
-                |options: lacuna::NHotOptions| options.layout(NHotLayout::Transposed).mode(NHotMode::Mean);
+            let options = |options: lacuna::nhot::Options| {
+                options.layout(nhot::Layout::Transposed).mode(nhot::Mode::Mean)
+            };
             conform(cx, &problem.weighted(cx.seed).with(options))
         };
         Case::new(format!("nhot/columns/transposed_{columns}"), "a row a column", check)
@@ -41,8 +42,8 @@ pub(super) fn cases() -> Vec<Case> {
     let strided_and_turned =
         Case::new("nhot/columns/strides_transposed", "a transposed result with gaps", |cx| {
             let problem = Problem::of_lengths(&[2, 0, 11, 1], 12, 40, cx.seed);
-            let options = |options: lacuna::NHotOptions| {
-                options.layout(NHotLayout::Transposed).table_stride(44).out_stride(7)
+            let options = |options: lacuna::nhot::Options| {
+                options.layout(nhot::Layout::Transposed).table_stride(44).out_stride(7)
             };
             conform(cx, &problem.with(options))
         });

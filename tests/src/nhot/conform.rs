@@ -2,8 +2,8 @@
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
 use lacuna::matrix::generate;
-use lacuna::{BagIndex, Bags, Buffer, NHot, NHotAlgorithm};
-use lacuna_reference::{nhot, nhot_table_gradient, nhot_weight_gradient};
+use lacuna::{Bags, Buffer, NHot, nhot};
+use lacuna_reference::{nhot as reference_of, nhot_table_gradient, nhot_weight_gradient};
 
 use super::Problem;
 use crate::expect::same_bits;
@@ -37,7 +37,7 @@ pub(super) fn conform_other_types(cx: &Context<'_>, problem: &Problem) -> Result
     Ok(worst.max(conform_as::<f16, u64>(cx, problem, &table, &slopes)?))
 }
 
-fn conform_as<T: Number, I: BagIndex>(
+fn conform_as<T: Number, I: nhot::BagIndex>(
     cx: &Context<'_>,
     problem: &Problem,
     table: &[f32],
@@ -54,7 +54,7 @@ fn conform_as<T: Number, I: BagIndex>(
                 continue;
             }
             let algorithms = choices.iter().map(|choice| choice.algorithm);
-            for algorithm in [NHotAlgorithm::Auto].into_iter().chain(algorithms) {
+            for algorithm in [nhot::Algorithm::Auto].into_iter().chain(algorithms) {
                 let at = || format!("{algorithm:?}, {skipped} elements into the buffers");
                 worst = worst.max(subject.forward(algorithm, skipped).with_context(at)?);
             }
@@ -70,7 +70,7 @@ fn conform_as<T: Number, I: BagIndex>(
 }
 
 /// A problem on the device.
-struct Subject<'c, T: Number, I: BagIndex> {
+struct Subject<'c, T: Number, I: nhot::BagIndex> {
     cx: &'c Context<'c>,
     problem: &'c Problem,
     bags: Bags<I>,
@@ -78,7 +78,7 @@ struct Subject<'c, T: Number, I: BagIndex> {
     table: Vec<T>,
 }
 
-impl<'c, T: Number, I: BagIndex> Subject<'c, T, I> {
+impl<'c, T: Number, I: nhot::BagIndex> Subject<'c, T, I> {
     fn new(cx: &'c Context<'c>, problem: &'c Problem, table: Vec<T>) -> Result<Self> {
         let indices: Vec<I> = problem.indices.iter().map(|&index| I::from_row(index)).collect();
         let mut bags = Bags::new(cx.device, problem.table_rows, &problem.offsets, &indices)?;
@@ -117,7 +117,7 @@ impl<'c, T: Number, I: BagIndex> Subject<'c, T, I> {
         Ok(rows)
     }
 
-    fn forward(&self, algorithm: NHotAlgorithm, skipped: usize) -> Result<f64> {
+    fn forward(&self, algorithm: nhot::Algorithm, skipped: usize) -> Result<f64> {
         let Problem { columns, options, .. } = *self.problem;
         let bags = self.problem.bags();
         let plan = NHot::<T, I>::plan_with(&self.bags, columns, options.algorithm(algorithm))?;
@@ -130,11 +130,11 @@ impl<'c, T: Number, I: BagIndex> Subject<'c, T, I> {
             self.gathered(&out, width, options.out_stride, skipped)
         };
         let got = once()?;
-        if algorithm == NHotAlgorithm::Auto {
+        if algorithm == nhot::Algorithm::Auto {
             same_bits("once and again", &got, &once()?, width)?;
         }
         let got = if self.problem.is_transposed() { turned(&got, bags) } else { got };
-        let reference = nhot(&self.problem.reference(), &self.table, columns)?;
+        let reference = reference_of(&self.problem.reference(), &self.table, columns)?;
         Ok(reference.check(&got)?.worst_over_bound)
     }
 
@@ -157,7 +157,7 @@ impl<'c, T: Number, I: BagIndex> Subject<'c, T, I> {
         plan.backward_named(cx.stream, &self.bags, on_device, gradient.as_slice_mut())?;
         let of_named = gradient.download(cx.stream)?;
         let (mut is_named, mut whole) = (vec![false; table_rows], vec![T::default(); got.len()]);
-        for (i, row) in named.into_iter().map(BagIndex::to_row).enumerate() {
+        for (i, row) in named.into_iter().map(nhot::BagIndex::to_row).enumerate() {
             is_named[row] = true;
             whole[row * columns..][..columns].copy_from_slice(&of_named[i * columns..][..columns]);
         }

@@ -1,5 +1,5 @@
 //! What a lookup is asked of.
-use lacuna::{NHotLayout, NHotMode, NHotOptions};
+use lacuna::nhot;
 use lacuna_reference::NHotBags;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -18,7 +18,7 @@ pub struct Problem {
     /// Weights, if any.
     pub weights: Option<Vec<f32>>,
     /// Mode, padding index, layout and strides.
-    pub options: NHotOptions,
+    pub options: nhot::Options,
 }
 
 impl Problem {
@@ -31,7 +31,7 @@ impl Problem {
         }
         let nnz = offsets[lengths.len()];
         let indices = (0..nnz).map(|_| random.random_range(0..table_rows)).collect();
-        Self { table_rows, columns, offsets, indices, weights: None, options: NHotOptions::default() }
+        Self { table_rows, columns, offsets, indices, weights: None, options: nhot::Options::default() }
     }
 
     /// With weights from -1 to 1.
@@ -41,7 +41,7 @@ impl Problem {
     }
 
     /// With these options.
-    pub(super) fn with(self, options: impl FnOnce(NHotOptions) -> NHotOptions) -> Self {
+    pub(super) fn with(self, options: impl FnOnce(nhot::Options) -> nhot::Options) -> Self {
         Self { options: options(self.options), ..self }
     }
 
@@ -50,7 +50,7 @@ impl Problem {
     }
 
     pub(super) fn is_transposed(&self) -> bool {
-        self.options.layout == NHotLayout::Transposed
+        self.options.layout == nhot::Layout::Transposed
     }
 
     /// The bags as the oracle has them.
@@ -60,7 +60,7 @@ impl Problem {
             indices: &self.indices,
             weights: self.weights.as_deref(),
             padding: self.options.padding_index,
-            mean: self.options.mode == NHotMode::Mean,
+            mean: self.options.mode == nhot::Mode::Mean,
         }
     }
 }

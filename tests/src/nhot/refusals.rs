@@ -1,6 +1,6 @@
 //! Calls that must be refused, by an error that tells what was expected and what was got.
 use anyhow::Result;
-use lacuna::{Bags, Device, Error, NHot, NHotAlgorithm, NHotOptions};
+use lacuna::{Bags, Device, Error, NHot, nhot};
 
 use crate::expect::refused;
 use crate::{Case, Context};
@@ -50,19 +50,19 @@ fn bags(cx: &Context<'_>) -> Result<f64> {
 fn options(cx: &Context<'_>) -> Result<f64> {
     let bags = some(cx.device)?;
     let plan = |columns: usize, options| NHot::<f32>::plan_with(&bags, columns, options);
-    let padding = NHotOptions::default().padding_index(Some(5));
+    let padding = nhot::Options::default().padding_index(Some(5));
     refused("padding", plan(8, padding), is_parameter, &["the padding index is 5", "below 5"])?;
-    let stride = NHotOptions::default().table_stride(7);
+    let stride = nhot::Options::default().table_stride(7);
     refused("the table's stride", plan(8, stride), is_parameter, &["the stride of the table is 7", "8"])?;
-    let stride = NHotOptions::default().out_stride(7);
+    let stride = nhot::Options::default().out_stride(7);
     refused("the result's stride", plan(8, stride), is_parameter, &["the stride of the result is 7", "8"])?;
     let teams = |vector, lanes| {
-        NHotOptions::default().algorithm(NHotAlgorithm::Teams { vector, lanes, chunks: 1, split: 1 })
+        nhot::Options::default().algorithm(nhot::Algorithm::Teams { vector, lanes, chunks: 1, split: 1 })
     };
     refused("lanes", plan(8, teams(4, 5)), is_illegal, &["lanes: 5", "lanes: 32"])?;
     refused("columns", plan(7, teams(4, 32)), is_illegal, &["7 columns", "vector: 1"])?;
     let is_too_large = |error: &Error| matches!(error, Error::TooLarge { .. });
-    let wide = plan(1 << 30, NHotOptions::default());
+    let wide = plan(1 << 30, nhot::Options::default());
     refused("width", wide, is_too_large, &["the number of columns"])?;
     Ok(0.0)
 }
@@ -103,8 +103,8 @@ fn operands(cx: &Context<'_>) -> Result<f64> {
 
 fn unaligned(cx: &Context<'_>) -> Result<f64> {
     let bags = some(cx.device)?;
-    let teams = NHotAlgorithm::Teams { vector: 4, lanes: 32, chunks: 1, split: 1 };
-    let plan = NHot::<f32>::plan_with(&bags, 8, NHotOptions::default().algorithm(teams))?;
+    let teams = nhot::Algorithm::Teams { vector: 4, lanes: 32, chunks: 1, split: 1 };
+    let plan = NHot::<f32>::plan_with(&bags, 8, nhot::Options::default().algorithm(teams))?;
     let (table, mut out) = (cx.device.zeros::<f32>(41)?, cx.device.zeros::<f32>(16)?);
     let result = plan.run(cx.stream, &bags, table.slice(1..)?, out.as_slice_mut());
     refused("an odd address", result, is_illegal, &["not aligned", "vector: 4", "vector: 1"])?;

@@ -1,7 +1,7 @@
 //! Values that are not finite, in the table, the weights, and rows that nobody names.
 use anyhow::Result;
 use lacuna::matrix::generate;
-use lacuna::{Bags, NHot, NHotMode, NHotOptions};
+use lacuna::{Bags, NHot, nhot};
 
 use super::Problem;
 use super::conform::conform_on;
@@ -55,7 +55,7 @@ fn unnamed(cx: &Context<'_>) -> Result<f64> {
         table[row * 8..][..8].fill(f32::NAN);
     }
     let slopes = generate::random_values(LENGTHS.len() * 8, cx.seed ^ 2);
-    let problem = problem.with(|options| options.padding_index(Some(4)).mode(NHotMode::Mean));
+    let problem = problem.with(|options| options.padding_index(Some(4)).mode(nhot::Mode::Mean));
     // A weight of the padding index does not count either.
     let weights = problem.indices.iter().map(|&index| if index == 4 { f32::NAN } else { 0.5 }).collect();
     let weighted = Problem { weights: Some(weights), ..problem.clone() };
@@ -65,7 +65,7 @@ fn unnamed(cx: &Context<'_>) -> Result<f64> {
 fn replaced(cx: &Context<'_>) -> Result<f64> {
     let bags = Bags::<u32>::new(cx.device, 3, &[0, 2, 3], &[2, 0, 1])?;
     let mut weighted = bags.with_weights(&[f32::NAN; 3])?;
-    let plan = NHot::<f32>::plan_with(&bags, 1, NHotOptions::default())?;
+    let plan = NHot::<f32>::plan_with(&bags, 1, nhot::Options::default())?;
     let table = cx.device.upload(&[1.0, 10.0, 100.0])?;
     let mut out = cx.device.zeros(2)?;
     if let Some(mut weights) = weighted.weights_mut() {

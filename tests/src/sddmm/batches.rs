@@ -2,7 +2,7 @@
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
 use lacuna::matrix::{Csr, Pattern, generate};
-use lacuna::{CsrMatrix, Index, Sddmm, SddmmAlgorithm, SddmmOptions};
+use lacuna::{CsrMatrix, Index, Sddmm, sddmm};
 
 use super::conform::precision_at;
 use super::problem::turned;
@@ -18,7 +18,7 @@ const M: usize = 11;
 const N: usize = 14;
 
 /// Name, what it is, K, and the options.
-type Batch = (&'static str, &'static str, usize, fn(SddmmOptions) -> SddmmOptions);
+type Batch = (&'static str, &'static str, usize, fn(sddmm::Options) -> sddmm::Options);
 
 const CASES: [Batch; 17] = [
     ("gaps", "gaps after rows of A and B", 20, |options| options.a_stride(24).b_stride(32)),
@@ -61,20 +61,20 @@ const CASES: [Batch; 17] = [
 ];
 
 /// A batch by tiles of a size that all types have.
-fn tiles(options: SddmmOptions) -> SddmmOptions {
-    options.batch(BATCH).algorithm(SddmmAlgorithm::Tiles { rows: 64, columns: 128 })
+fn tiles(options: sddmm::Options) -> sddmm::Options {
+    options.batch(BATCH).algorithm(sddmm::Algorithm::Tiles { rows: 64, columns: 128 })
 }
 
 /// A batch by panels.
-fn panels(options: SddmmOptions) -> SddmmOptions {
-    options.batch(BATCH).algorithm(SddmmAlgorithm::Panels { vector: 0, vectors: 0, lanes: 8 })
+fn panels(options: sddmm::Options) -> sddmm::Options {
+    options.batch(BATCH).algorithm(sddmm::Algorithm::Panels { vector: 0, vectors: 0, lanes: 8 })
 }
 
 /// These options, with constants of panels that the values of `T` have: 16 bytes a load, 64 elements of K a group.
-fn for_values<T: Number>(options: SddmmOptions) -> SddmmOptions {
-    let SddmmAlgorithm::Panels { lanes, .. } = options.algorithm else { return options };
+fn for_values<T: Number>(options: sddmm::Options) -> sddmm::Options {
+    let sddmm::Algorithm::Panels { lanes, .. } = options.algorithm else { return options };
     let vector = 16 / size_of::<T>() as u32;
-    options.algorithm(SddmmAlgorithm::Panels { vector, vectors: 64 / (lanes * vector), lanes })
+    options.algorithm(sddmm::Algorithm::Panels { vector, vectors: 64 / (lanes * vector), lanes })
 }
 
 pub(super) fn cases() -> Vec<Case> {
@@ -82,7 +82,7 @@ pub(super) fn cases() -> Vec<Case> {
         .into_iter()
         .map(|(name, about, k, options)| {
             Case::new(format!("sddmm/batches/{name}"), about, move |cx| {
-                let options = options(SddmmOptions::default());
+                let options = options(sddmm::Options::default());
                 let worst = check::<f32, u32>(cx, k, options)?;
                 let worst = worst.max(check::<f16, u16>(cx, k, options)?);
                 Ok(worst.max(check::<bf16, u32>(cx, k, options)?))
@@ -96,7 +96,7 @@ pub(super) fn cases() -> Vec<Case> {
 fn none(cx: &Context<'_>) -> Result<f64> {
     let c = CsrMatrix::new(cx.device, &Csr::with_values(pattern(1)?, vec![0.0; pattern(1)?.nnz()])?)?;
     let mut d = c.with_value_batch::<f32>(0, &[])?;
-    let plan = Sddmm::plan_with(&c, 8, SddmmOptions::default().batch(0).b_transposed())?;
+    let plan = Sddmm::plan_with(&c, 8, sddmm::Options::default().batch(0).b_transposed())?;
     ensure!((plan.a_len(), plan.b_len()) == (0, 0), "operands of nothing have elements");
     let nothing = cx.device.zeros::<f32>(0)?;
     plan.run(cx.stream, nothing.as_slice(), nothing.as_slice(), &mut d)?;
@@ -130,9 +130,9 @@ impl Place {
 }
 
 /// Runs on whole buffers and on slices, plain and scaled, with one C and with one for each product.
-fn check<T: Number, I: Index>(cx: &Context<'_>, k: usize, options: SddmmOptions) -> Result<f64> {
+fn check<T: Number, I: Index>(cx: &Context<'_>, k: usize, options: sddmm::Options) -> Result<f64> {
     let options = for_values::<T>(options);
-    if matches!(options.algorithm, SddmmAlgorithm::Tiles { .. }) && cx.device.info().sm < MIN_SM {
+    if matches!(options.algorithm, sddmm::Algorithm::Tiles { .. }) && cx.device.info().sm < MIN_SM {
         return Ok(0.0);
     }
     let pattern = pattern(cx.seed)?;
@@ -161,7 +161,7 @@ fn check<T: Number, I: Index>(cx: &Context<'_>, k: usize, options: SddmmOptions)
     let mut worst = 0.0_f64;
     let aligned = [Placement::WHOLE, Placement::slices(8, 16)];
     let usual = [Placement::WHOLE, Placement::slices(2, 4), Placement::slices(1, 3)];
-    let placements = if options.algorithm == SddmmAlgorithm::Auto { &usual[..] } else { &aligned };
+    let placements = if options.algorithm == sddmm::Algorithm::Auto { &usual[..] } else { &aligned };
     for &at in placements {
         let (a_buffer, b_buffer) = (Guarded::new(cx.device, &a, at.c)?, Guarded::new(cx.device, &b, at.b)?);
         for scale in [None, Some(&c), Some(&cs)] {

@@ -3,7 +3,7 @@ use std::borrow::Cow;
 
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
-use lacuna::{Arithmetic, CsrMatrix, Index, Precision, Sddmm, SddmmChoice, SddmmOptions, SddmmOrder};
+use lacuna::{CsrMatrix, Index, Precision, Sddmm, sddmm, spmm};
 use lacuna_reference::SddmmReference;
 
 use super::problem::{Problem, turned};
@@ -62,14 +62,15 @@ fn conform_as<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem, every: b
             return Ok(worst);
         }
         let worst = worst.max(subject.every(Precision::Single, |_| true)?);
-        Ok(worst.max(subject.every(Precision::Tf32, |choice| choice.arithmetic == Some(Arithmetic::Tf32))?))
+        Ok(worst
+            .max(subject.every(Precision::Tf32, |choice| choice.arithmetic == Some(spmm::Arithmetic::Tf32))?))
     };
     check().with_context(|| format!("{} and {}", T::TYPE, I::TYPE))
 }
 
 /// The oracle's arithmetic of a plan whose choice for aligned operands is `choice`, for operands at a placement: tensor
 /// cores take A and B at multiples of 16 bytes only, and plans fall back to `f32` elsewhere.
-pub(super) fn precision_at<T: Number>(choice: &SddmmChoice, at: Placement) -> lacuna_reference::Precision {
+pub(super) fn precision_at<T: Number>(choice: &sddmm::Choice, at: Placement) -> lacuna_reference::Precision {
     if at.is_aligned(size_of::<T>()) {
         precision_on(choice.arithmetic)
     } else {
@@ -100,13 +101,13 @@ impl<T: Number, I: Index> Subject<'_, T, I> {
         let report = reference.check_scaled(self.problem.c.values(), &scaled).context("scaled")?;
         worst = worst.max(report.worst_over_bound);
 
-        for order in [SddmmOrder::Natural, SddmmOrder::ByColumn] {
-            let plan = Sddmm::plan_with(&self.c, self.problem.k, SddmmOptions::default().order(order))?;
+        for order in [sddmm::Schedule::Natural, sddmm::Schedule::ByColumn] {
+            let plan = Sddmm::plan_with(&self.c, self.problem.k, sddmm::Options::default().order(order))?;
             let (_, ordered) = self.check(&plan, Placement::WHOLE)?;
             self.same("tiles in one order, then another", &first, &ordered)?;
         }
 
-        let options = SddmmOptions::default().b_transposed();
+        let options = sddmm::Options::default().b_transposed();
         let plan = Sddmm::plan_with(&self.c, self.problem.k, options)?;
         let b = turned(&self.problem.b, self.problem.k);
         for at in [Placement::WHOLE, Placement::slices(3, 0)] {
@@ -117,8 +118,8 @@ impl<T: Number, I: Index> Subject<'_, T, I> {
     }
 
     /// By every legal algorithm that is `wanted`.
-    fn every(&self, precision: Precision, wanted: impl Fn(&SddmmChoice) -> bool) -> Result<f64> {
-        let options = SddmmOptions::default().precision(precision);
+    fn every(&self, precision: Precision, wanted: impl Fn(&sddmm::Choice) -> bool) -> Result<f64> {
+        let options = sddmm::Options::default().precision(precision);
         let automatic = Sddmm::plan_with(&self.c, self.problem.k, options)?;
         let [choices, ..] = automatic.legal();
         let mut worst = 0.0_f64;

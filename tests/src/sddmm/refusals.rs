@@ -1,7 +1,7 @@
 //! Calls that SDDMM must refuse, by an error that tells what was expected and what was got.
 use anyhow::{Context as _, Result, ensure};
 use lacuna::matrix::{Coo, Csr, FormatError, generate};
-use lacuna::{Buffer, CsrMatrix, Device, Error, Precision, Sddmm, SddmmAlgorithm, SddmmOptions};
+use lacuna::{Buffer, CsrMatrix, Device, Error, Precision, Sddmm, sddmm};
 
 use super::tiles::MIN_SM;
 use crate::expect::refused;
@@ -61,7 +61,7 @@ fn lengths(cx: &Context<'_>) -> Result<f64> {
     let more = cx.device.zeros::<f32>(N * K + 1)?;
     let result = plan.run(cx.stream, a.as_slice(), more.as_slice(), &mut d);
     refused("B one long", result, is_length, &["B", "81", "80"])?;
-    let plan = Sddmm::plan_with(&d, K, SddmmOptions::default().b_transposed())?;
+    let plan = Sddmm::plan_with(&d, K, sddmm::Options::default().b_transposed())?;
     let result = plan.run(cx.stream, a.as_slice(), b.slice(1..)?, &mut d);
     refused("B as K×N one short", result, is_length, &["B", "79", "80", "8×10"])?;
     Ok(0.0)
@@ -106,22 +106,22 @@ fn sizes(cx: &Context<'_>) -> Result<f64> {
         refused("K", Sddmm::plan(&c, k), is_large, &[&k.to_string(), &limit.to_string()])?;
     }
     Sddmm::plan(&c, limit).context("the largest K")?;
-    let wide = SddmmOptions::default().a_stride(1 << 30);
+    let wide = sddmm::Options::default().a_stride(1 << 30);
     refused("a stride of 4 GiB", Sddmm::plan_with(&c, K, wide), is_large, &["the stride of A"])?;
 
     let is_parameter = |error: &Error| matches!(error, Error::Parameter { operation: "SDDMM", .. });
     for (options, says) in [
-        (SddmmOptions::default().a_stride(K - 1), ["the stride of A", "K = 8"]),
-        (SddmmOptions::default().b_stride(K - 1), ["the stride of B", "K = 8"]),
-        (SddmmOptions::default().b_transposed().b_stride(N - 1), ["the stride of B", "N = 10"]),
+        (sddmm::Options::default().a_stride(K - 1), ["the stride of A", "K = 8"]),
+        (sddmm::Options::default().b_stride(K - 1), ["the stride of B", "K = 8"]),
+        (sddmm::Options::default().b_transposed().b_stride(N - 1), ["the stride of B", "N = 10"]),
     ] {
         refused("a narrow stride", Sddmm::plan_with(&c, K, options), is_parameter, &says)?;
     }
     Ok(0.0)
 }
 
-fn nonzeros(vector: u32, vectors: u32, lanes: u32) -> SddmmOptions {
-    SddmmOptions::default().algorithm(SddmmAlgorithm::Nonzeros { vector, vectors, lanes, warps: 8 })
+fn nonzeros(vector: u32, vectors: u32, lanes: u32) -> sddmm::Options {
+    sddmm::Options::default().algorithm(sddmm::Algorithm::Nonzeros { vector, vectors, lanes, warps: 8 })
 }
 
 fn algorithms(cx: &Context<'_>) -> Result<f64> {
@@ -156,13 +156,13 @@ fn alignment(cx: &Context<'_>) -> Result<f64> {
 fn tiles(cx: &Context<'_>) -> Result<f64> {
     let mut d = CsrMatrix::new(cx.device, &matrix(1)?)?;
     let is_illegal = |error: &Error| matches!(error, Error::Illegal { operation: "SDDMM", .. });
-    let tiles = SddmmOptions::default().algorithm(SddmmAlgorithm::Tiles { rows: 64, columns: 128 });
+    let tiles = sddmm::Options::default().algorithm(sddmm::Algorithm::Tiles { rows: 64, columns: 128 });
     for (what, k, options) in [
         ("products too short for three", 60, tiles),
         ("rows not of 16 bytes", 66, tiles),
         ("a stride not of 16 bytes", 64, tiles.b_stride(66)),
         ("fused multiply-adds", 64, tiles.precision(Precision::Fma)),
-        ("a size that there is not", 64, tiles.algorithm(SddmmAlgorithm::Tiles { rows: 63, columns: 128 })),
+        ("a size that there is not", 64, tiles.algorithm(sddmm::Algorithm::Tiles { rows: 63, columns: 128 })),
     ] {
         let says = ["Tiles", &format!("K = {k}"), "Nonzeros"];
         refused(what, Sddmm::plan_with(&d, k, options), is_illegal, &says)?;

@@ -2,7 +2,7 @@
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
 use lacuna::matrix::{Csr, generate};
-use lacuna::{CsrMatrix, Index, SoftmaxAlgorithm, SoftmaxOptions, SparseSoftmax};
+use lacuna::{CsrMatrix, Index, SparseSoftmax, softmax};
 
 use crate::expect::same_bits;
 use crate::number::rounded;
@@ -54,10 +54,10 @@ pub(super) fn batch<T: Number>(cx: &Context<'_>, x: &Csr<f32>) -> Result<f64> {
 }
 
 /// The library's choice, and every kind of kernel for rows of all lengths.
-fn algorithms<T: Number>() -> [SoftmaxAlgorithm; 4] {
+fn algorithms<T: Number>() -> [softmax::Algorithm; 4] {
     let part = if size_of::<T>() == 4 { 8 } else { 16 };
-    let [part, warp, block] = [part, 32, 256].map(|lanes| SoftmaxAlgorithm::Lanes { lanes });
-    [SoftmaxAlgorithm::Auto, part, warp, block]
+    let [part, warp, block] = [part, 32, 256].map(|lanes| softmax::Algorithm::Lanes { lanes });
+    [softmax::Algorithm::Auto, part, warp, block]
 }
 
 /// A matrix, and the algorithm that is tried on it.
@@ -65,12 +65,12 @@ struct Subject<'c, T: Number, I: Index> {
     cx: &'c Context<'c>,
     host: &'c Csr<T>,
     device: &'c CsrMatrix<T, I>,
-    algorithm: SoftmaxAlgorithm,
+    algorithm: softmax::Algorithm,
 }
 
 impl<T: Number, I: Index> Subject<'_, T, I> {
     fn plan(&self, scale: f32, batch: usize) -> Result<SparseSoftmax<T, I>> {
-        let options = SoftmaxOptions::default().scale(scale).algorithm(self.algorithm).batch(batch);
+        let options = softmax::Options::default().scale(scale).algorithm(self.algorithm).batch(batch);
         Ok(SparseSoftmax::plan_with(self.device, options)?)
     }
 

@@ -1,6 +1,6 @@
 //! Calls that must be refused, by an error that tells what was expected and what was got.
 use anyhow::Result;
-use lacuna::{CsrMatrix, Device, Error, SoftmaxAlgorithm, SoftmaxOptions, SparseSoftmax};
+use lacuna::{CsrMatrix, Device, Error, SparseSoftmax, softmax};
 
 use super::with_lengths;
 use crate::expect::refused;
@@ -46,7 +46,7 @@ fn other_device(cx: &Context<'_>) -> Result<f64> {
 
 fn batch(cx: &Context<'_>) -> Result<f64> {
     let x = matrix(cx.device)?;
-    let plan = SparseSoftmax::plan_with(&x, SoftmaxOptions::default().batch(3))?;
+    let plan = SparseSoftmax::plan_with(&x, softmax::Options::default().batch(3))?;
     let (three, mut two) = (x.with_zeros::<f32>(3)?, x.with_zeros::<f32>(2)?);
     let is_parameter = |error: &Error| matches!(error, Error::Parameter { operation: "sparse softmax", .. });
     refused("x", plan.run(cx.stream, &x, &mut two), is_parameter, &["the batch of x", "1", "3"])?;
@@ -60,11 +60,11 @@ fn options(cx: &Context<'_>) -> Result<f64> {
     let x = matrix(cx.device)?;
     let is_parameter = |error: &Error| matches!(error, Error::Parameter { what: "the scale", .. });
     for (scale, says) in [(0.0, "0"), (f32::NAN, "NaN"), (f32::NEG_INFINITY, "-inf"), (1e-33, "2^-100")] {
-        let result = SparseSoftmax::plan_with(&x, SoftmaxOptions::default().scale(scale));
+        let result = SparseSoftmax::plan_with(&x, softmax::Options::default().scale(scale));
         refused("scale", result, is_parameter, &["sparse softmax", says])?;
     }
     let is_illegal = |error: &Error| matches!(error, Error::Illegal { operation: "sparse softmax", .. });
-    let strange = SoftmaxOptions::default().algorithm(SoftmaxAlgorithm::Lanes { lanes: 16 });
+    let strange = softmax::Options::default().algorithm(softmax::Algorithm::Lanes { lanes: 16 });
     let result = SparseSoftmax::plan_with(&x, strange);
     refused("lanes", result, is_illegal, &["lanes: 16", "f32", "lanes: 256", "lanes: 32", "lanes: 8"])?;
     Ok(0.0)

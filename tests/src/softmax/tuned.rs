@@ -1,6 +1,6 @@
 //! Plans by measurement.
 use anyhow::{Result, ensure};
-use lacuna::{CsrMatrix, SoftmaxOptions};
+use lacuna::{CsrMatrix, softmax};
 
 use super::with_lengths;
 use crate::expect::same_bits;
@@ -15,7 +15,7 @@ fn file(cx: &Context<'_>) -> Result<f64> {
     let host = with_lengths(&lengths, cx.seed)?;
     let x = CsrMatrix::new(cx.device, &host)?;
     let [first, second] =
-        tuned::twice(cx, |tuner, stream| tuner.softmax(stream, &x, SoftmaxOptions::default()))?;
+        tuned::twice(cx, |tuner, stream| tuner.softmax(stream, &x, softmax::Options::default()))?;
     ensure!(first.parts() == second.parts(), "{:?}, then {:?}", first.parts(), second.parts());
     let mut results = Vec::new();
     for plan in [&first, &second] {

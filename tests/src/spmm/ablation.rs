@@ -1,14 +1,14 @@
 //! Kernels and row orders that are there for measurements.
 use anyhow::{Result, ensure};
 use lacuna::matrix::generate;
-use lacuna::{CsrMatrix, Error, Idea, RowOrder, Spmm, SpmmAlgorithm, SpmmOptions};
+use lacuna::{CsrMatrix, Error, RowOrder, Spmm, spmm};
 
 use super::conform::conform_by;
 use super::problem::{Problem, spread};
 use crate::expect::{refused, same_bits};
 use crate::{Case, Context};
 
-const IDEAS: [Idea; 2] = [Idea::ResidueHandling, Idea::IndexPreScaling];
+const IDEAS: [spmm::Idea; 2] = [spmm::Idea::ResidueHandling, spmm::Idea::IndexPreScaling];
 /// Lanes and teams of the kernels that each idea has.
 const SHAPES: [(u32, u32); 2] = [(32, 1), (8, 4)];
 
@@ -24,8 +24,8 @@ pub(super) fn cases() -> Vec<Case> {
     ]
 }
 
-fn algorithm(idea: Idea, lanes: u32, split: u32) -> SpmmAlgorithm {
-    SpmmAlgorithm::Ablation { idea, vector: 4, lanes, split, warps: 8 }
+fn algorithm(idea: spmm::Idea, lanes: u32, split: u32) -> spmm::Algorithm {
+    spmm::Algorithm::Ablation { idea, vector: 4, lanes, split, warps: 8 }
 }
 
 fn kernels(cx: &Context<'_>) -> Result<f64> {
@@ -42,7 +42,7 @@ fn kernels(cx: &Context<'_>) -> Result<f64> {
         let a = CsrMatrix::new(cx.device, &problem.a)?;
         for idea in IDEAS {
             for (lanes, split) in SHAPES {
-                let options = SpmmOptions::default().algorithm(algorithm(idea, lanes, split));
+                let options = spmm::Options::default().algorithm(algorithm(idea, lanes, split));
                 let plan = Spmm::plan_with(&a, problem.n, options)?;
                 worst = worst.max(conform_by(cx, problem, plan.choice())?);
             }
@@ -78,18 +78,18 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
     let (cols, n) = (1 << 14, 1 << 16);
     let problem = Problem { b: Vec::new(), ..Problem::of_rows(cols, &[vec![cols as u32 - 1]], 0, cx.seed)? };
     let a = CsrMatrix::new(cx.device, &problem.a)?;
-    let plan = |idea, n| Spmm::plan_with(&a, n, SpmmOptions::default().algorithm(algorithm(idea, 32, 1)));
+    let plan = |idea, n| Spmm::plan_with(&a, n, spmm::Options::default().algorithm(algorithm(idea, 32, 1)));
     let says = [&(cols * n * size_of::<f32>()).to_string(), "32-bit offsets", "RowSplit {"];
-    refused("B of 4 GiB", plan(Idea::IndexPreScaling, n), is_illegal, &says)?;
-    ensure!(plan(Idea::IndexPreScaling, n - 4).is_ok(), "B of less than 4 GiB was refused");
-    ensure!(plan(Idea::ResidueHandling, n).is_ok(), "a kernel without byte offsets was refused");
-    refused("N = 6", plan(Idea::ResidueHandling, 6), is_illegal, &["ResidueHandling", "N = 6"])?;
-    let other = SpmmOptions::default().algorithm(algorithm(Idea::ResidueHandling, 16, 2));
+    refused("B of 4 GiB", plan(spmm::Idea::IndexPreScaling, n), is_illegal, &says)?;
+    ensure!(plan(spmm::Idea::IndexPreScaling, n - 4).is_ok(), "B of less than 4 GiB was refused");
+    ensure!(plan(spmm::Idea::ResidueHandling, n).is_ok(), "a kernel without byte offsets was refused");
+    refused("N = 6", plan(spmm::Idea::ResidueHandling, 6), is_illegal, &["ResidueHandling", "N = 6"])?;
+    let other = spmm::Options::default().algorithm(algorithm(spmm::Idea::ResidueHandling, 16, 2));
     refused("another shape", Spmm::plan_with(&a, 8, other), is_illegal, &["lanes: 16", "RowSplit {"])?;
     // Byte offsets take 32 bits of a stage; the columns of the others have 16 there.
     let problem = Problem::of_rows(1 << 16, &[vec![(1 << 16) - 1]], 8, cx.seed)?;
     let a = CsrMatrix::new(cx.device, &problem.a)?;
-    let plan = |idea| Spmm::plan_with(&a, 8, SpmmOptions::default().algorithm(algorithm(idea, 32, 1)));
-    refused("K = 65,536", plan(Idea::ResidueHandling), is_illegal, &["ResidueHandling", "RowSplit {"])?;
-    conform_by(cx, &problem, plan(Idea::IndexPreScaling)?.choice())
+    let plan = |idea| Spmm::plan_with(&a, 8, spmm::Options::default().algorithm(algorithm(idea, 32, 1)));
+    refused("K = 65,536", plan(spmm::Idea::ResidueHandling), is_illegal, &["ResidueHandling", "RowSplit {"])?;
+    conform_by(cx, &problem, plan(spmm::Idea::IndexPreScaling)?.choice())
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
-use lacuna::{Choice, CsrMatrix, Index, Precision, Scheme, Spmm, SpmmOptions, choose};
+use lacuna::{CsrMatrix, Index, Precision, Spmm, spmm};
 use lacuna_reference::SpmmReference;
 
 use super::arithmetic::{cheapest_tiles, is_tiles, precision_at};
@@ -117,14 +117,14 @@ pub(super) fn conform_packed<T: Number, I: Index>(
     let reference = lacuna_reference::spmm(&problem.a, &problem.b, problem.n)?;
     let subject = Subject::<T, I>::packed(cx, &problem, &reference)?;
     let choices = legal(&subject.a, problem.n, Precision::Single);
-    let packed = choices.iter().filter(|choice| matches!(choice.tile.scheme, Scheme::Packed { .. }));
+    let packed = choices.iter().filter(|choice| matches!(choice.tile.scheme, spmm::Scheme::Packed { .. }));
     packed.clone().try_fold((0.0, packed.clone().count()), |(worst, count): (f64, usize), choice| {
         Ok((worst.max(subject.explicit(Precision::Single, choice)?), count))
     })
 }
 
 /// As [`conform`], by one algorithm alone, on whole buffers and on slices of the least alignment that it takes.
-pub(super) fn conform_by(cx: &Context<'_>, problem: &Problem, choice: &Choice) -> Result<f64> {
+pub(super) fn conform_by(cx: &Context<'_>, problem: &Problem, choice: &spmm::Choice) -> Result<f64> {
     let reference = lacuna_reference::spmm(&problem.a, &problem.b, problem.n)?;
     Subject::<f32, u32>::new(cx, problem, &reference)?.explicit(Precision::Single, choice)
 }
@@ -144,8 +144,12 @@ pub(super) fn conform_on_cheapest_tiles<T: Number>(
 }
 
 /// Every algorithm that is legal for aligned operands with `n` columns, the cheapest first.
-pub(super) fn legal<T: Number, I: Index>(a: &CsrMatrix<T, I>, n: usize, precision: Precision) -> Vec<Choice> {
-    choose(&lacuna::Problem { precision, ..lacuna::Problem::of(a, n, 8) })
+pub(super) fn legal<T: Number, I: Index>(
+    a: &CsrMatrix<T, I>,
+    n: usize,
+    precision: Precision,
+) -> Vec<spmm::Choice> {
+    spmm::choose(&lacuna::spmm::Problem { precision, ..lacuna::spmm::Problem::of(a, n, 8) })
 }
 
 /// The limit for the device.
@@ -188,7 +192,7 @@ impl<'a, T: Number, I: Index> Subject<'a, T, I> {
     }
 
     fn chosen(&self, precision: Precision, placements: &[Placement]) -> Result<f64> {
-        let plan = self.plan(SpmmOptions::default().precision(precision))?;
+        let plan = self.plan(spmm::Options::default().precision(precision))?;
         let name = format!("automatic choice ({} where aligned)", plan.choice().entry);
         let whole = Way { kernel: &name, at: Placement::WHOLE };
         let (mut worst, first) = self.check(&plan, &whole)?;
@@ -206,10 +210,10 @@ impl<'a, T: Number, I: Index> Subject<'a, T, I> {
     }
 
     /// By every legal algorithm that is `wanted`.
-    fn every(&self, precision: Precision, wanted: impl Fn(&Choice) -> bool) -> Result<f64> {
+    fn every(&self, precision: Precision, wanted: impl Fn(&spmm::Choice) -> bool) -> Result<f64> {
         let choices = legal(&self.a, self.problem.n, precision);
         let long = self.cx.device.is_simulator() && self.a.cols() > SIMULATED_TILES_UP_TO;
-        let is_tried = |choice: &Choice| {
+        let is_tried = |choice: &spmm::Choice| {
             !(long && is_tiles(choice)) || cheapest_tiles(&choices).any(|cheapest| cheapest == choice)
         };
         choices
@@ -218,9 +222,9 @@ impl<'a, T: Number, I: Index> Subject<'a, T, I> {
             .try_fold(0.0, |worst: f64, choice| Ok(worst.max(self.explicit(precision, choice)?)))
     }
 
-    fn explicit(&self, precision: Precision, choice: &Choice) -> Result<f64> {
+    fn explicit(&self, precision: Precision, choice: &spmm::Choice) -> Result<f64> {
         let algorithm = choice.algorithm;
-        let plan = self.plan(SpmmOptions::default().precision(precision).algorithm(algorithm))?;
+        let plan = self.plan(spmm::Options::default().precision(precision).algorithm(algorithm))?;
         let planned = plan.choice().entry;
         ensure!(
             planned == choice.entry,
@@ -236,7 +240,7 @@ impl<'a, T: Number, I: Index> Subject<'a, T, I> {
         Ok(worst)
     }
 
-    fn plan(&self, options: SpmmOptions) -> Result<Spmm<T, I>> {
+    fn plan(&self, options: spmm::Options) -> Result<Spmm<T, I>> {
         Ok(Spmm::plan_with(&self.a, self.problem.n, options)?)
     }
 

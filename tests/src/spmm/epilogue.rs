@@ -2,7 +2,7 @@
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
 use lacuna::matrix::{Csr, Pattern, generate};
-use lacuna::{CsrMatrix, Index, Spmm, SpmmOptions};
+use lacuna::{CsrMatrix, Index, Spmm, spmm};
 
 use super::conform::legal;
 use super::guarded::Placement;
@@ -13,15 +13,15 @@ const M: usize = 29;
 const K: usize = 45;
 
 /// An option, what it is, and whether there is a bias.
-type Options = (&'static str, &'static str, bool, fn(SpmmOptions) -> SpmmOptions);
+type Options = (&'static str, &'static str, bool, fn(spmm::Options) -> spmm::Options);
 
 const EPILOGUES: [Options; 8] = [
     ("alpha", "C = -0.75·A·B", false, |usual| usual.alpha(-0.75)),
     ("beta", "C = A·B + 0.5·C", false, |usual| usual.beta(0.5)),
     ("bias", "C = A·B + bias", true, |usual| usual),
-    ("relu", "C = max(A·B, 0)", false, SpmmOptions::relu),
+    ("relu", "C = max(A·B, 0)", false, spmm::Options::relu),
     ("clamp", "C = A·B between -0.25 and 0.5", false, |usual| usual.clamp(-0.25, 0.5)),
-    ("linear", "C = max(A·B + bias, 0)", true, SpmmOptions::relu),
+    ("linear", "C = max(A·B + bias, 0)", true, spmm::Options::relu),
     ("all", "C = 1.5·A·B - 2·C + bias between -1 and 3", true, |usual| {
         usual.alpha(1.5).beta(-2.0).clamp(-1.0, 3.0)
     }),
@@ -43,7 +43,7 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (name, about, bias, options) in EPILOGUES {
         cases.push(Case::new(format!("spmm/epilogue/{name}"), about, move |cx| {
-            epilogue(cx, options(SpmmOptions::default()), bias)
+            epilogue(cx, options(spmm::Options::default()), bias)
         }));
     }
     for (name, gaps, batch, beside) in LAYOUTS {
@@ -60,14 +60,14 @@ fn pattern(seed: u64) -> Result<Pattern> {
     Ok(generate::uniform(M, K, 0.7, seed)?)
 }
 
-fn epilogue(cx: &Context<'_>, options: SpmmOptions, bias: bool) -> Result<f64> {
+fn epilogue(cx: &Context<'_>, options: spmm::Options, bias: bool) -> Result<f64> {
     let worst = epilogue_of::<f32, u32>(cx, options, bias)?;
     let halves = epilogue_of::<f16, u16>(cx, options, bias).context("f16")?;
     Ok(worst.max(halves).max(epilogue_of::<bf16, u32>(cx, options, bias).context("bf16")?))
 }
 
 /// Every kind of N, and for one every algorithm.
-fn epilogue_of<T: Number, I: Index>(cx: &Context<'_>, options: SpmmOptions, bias: bool) -> Result<f64> {
+fn epilogue_of<T: Number, I: Index>(cx: &Context<'_>, options: spmm::Options, bias: bool) -> Result<f64> {
     let pattern = pattern(cx.seed)?;
     let mut worst = 0.0_f64;
     for n in [1, 6, 24, 33, 130] {
@@ -102,7 +102,7 @@ fn layout_of<T: Number, I: Index>(
     let mut worst = 0.0_f64;
     for n in [1, 20, 40] {
         let [b_stride, c_stride] = gaps.map(|gap| gap + if beside { batch * n } else { n });
-        let mut options = SpmmOptions::default().b_stride(b_stride).c_stride(c_stride).batch(batch);
+        let mut options = spmm::Options::default().b_stride(b_stride).c_stride(c_stride).batch(batch);
         if beside {
             options = options.b_batch_stride(n).c_batch_stride(n);
         }
@@ -116,12 +116,12 @@ fn layout_of<T: Number, I: Index>(
 }
 
 fn values(cx: &Context<'_>) -> Result<f64> {
-    let options = SpmmOptions::default().batch(3).b_batch_stride(0);
+    let options = spmm::Options::default().batch(3).b_batch_stride(0);
     let worst = values_of::<f32, u32>(cx, options)?;
     Ok(worst.max(values_of::<f16, u16>(cx, options)?).max(values_of::<bf16, u32>(cx, options)?))
 }
 
-fn values_of<T: Number, I: Index>(cx: &Context<'_>, options: SpmmOptions) -> Result<f64> {
+fn values_of<T: Number, I: Index>(cx: &Context<'_>, options: spmm::Options) -> Result<f64> {
     let pattern = pattern(cx.seed)?;
     let mut product = Product::<T>::new(&pattern, 24, options, cx.seed)?;
     for seed in [5, 6] {
@@ -136,7 +136,7 @@ fn special(cx: &Context<'_>) -> Result<f64> {
     let a = Csr::new(4, 2, vec![0, 1, 2, 3, 3], vec![0, 0, 0], values)?;
     let a = CsrMatrix::new(cx.device, &a)?;
     let bits = |values: [f32; 4]| values.map(|value| if value.is_nan() { u32::MAX } else { value.to_bits() });
-    let run = |options: SpmmOptions, b: f32, c: f32, expected: [f32; 4]| -> Result<()> {
+    let run = |options: spmm::Options, b: f32, c: f32, expected: [f32; 4]| -> Result<()> {
         let plan = Spmm::plan_with(&a, 1, options)?;
         let b = cx.device.upload(&[b, f32::NAN])?;
         let mut buffer = cx.device.upload(&[c; 4])?;
@@ -147,7 +147,7 @@ fn special(cx: &Context<'_>) -> Result<f64> {
         Ok(())
     };
     let (nan, infinite) = (f32::NAN, f32::INFINITY);
-    let usual = SpmmOptions::default();
+    let usual = spmm::Options::default();
     run(usual, 2.0, nan, [nan, infinite, 2.0, 0.0])?;
     run(usual.clamp(-1.0, 1.5), 2.0, nan, [nan, 1.5, 1.5, 0.0])?;
     run(usual.relu(), -2.0, nan, [nan, 0.0, 0.0, 0.0])?;

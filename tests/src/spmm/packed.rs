@@ -2,7 +2,7 @@
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
 use lacuna::matrix::generate;
-use lacuna::{CsrMatrix, Error, Scheme, SparseSoftmax, Spmm, SpmmOperands, SpmmOptions, choose};
+use lacuna::{CsrMatrix, Error, SparseSoftmax, Spmm, spmm};
 
 use super::conform::conform_packed;
 use super::problem::Problem;
@@ -57,25 +57,26 @@ fn epilogue(cx: &Context<'_>) -> Result<f64> {
     let n = problem.n;
     let b = cx.device.upload(&problem.b.repeat(3))?;
     let bias = cx.device.upload(&[f16::from_f32(0.5); 100])?;
-    let run = |a: &CsrMatrix<f16>, options: SpmmOptions| -> Result<Vec<f16>> {
+    let run = |a: &CsrMatrix<f16>, options: spmm::Options| -> Result<Vec<f16>> {
         let plan = Spmm::plan_with(a, n, options.batch(3).alpha(1.5).beta(-2.0))?;
         let mut c = cx.device.upload(&vec![f16::from_f32(0.25); plan.output_len()])?;
-        let operands = SpmmOperands { a, b: b.as_slice(), c: c.as_slice_mut(), bias: Some(bias.as_slice()) };
+        let operands =
+            spmm::Operands { a, b: b.as_slice(), c: c.as_slice_mut(), bias: Some(bias.as_slice()) };
         plan.run_with(cx.stream, operands)?;
         Ok(c.download(cx.stream)?)
     };
     let packed = CsrMatrix::packed(cx.device, &problem.a)?;
     let unpacked = CsrMatrix::new(cx.device, &problem.a)?;
-    let packed_problem = lacuna::Problem { batch: 3, ..lacuna::Problem::of(&packed, n, 8) };
-    for choice in choose(&packed_problem) {
-        let Scheme::Packed { chunks, blocks, .. } = choice.tile.scheme else { continue };
-        let twin = choose(&lacuna::Problem { packed: false, ..packed_problem }).into_iter().find(|twin| {
+    let packed_problem = lacuna::spmm::Problem { batch: 3, ..lacuna::spmm::Problem::of(&packed, n, 8) };
+    for choice in spmm::choose(&packed_problem) {
+        let spmm::Scheme::Packed { chunks, blocks, .. } = choice.tile.scheme else { continue };
+        let twin = spmm::choose(&lacuna::spmm::Problem { packed: false, ..packed_problem }).into_iter().find(|twin| {
             twin.tile.block_columns == choice.tile.block_columns
-                && matches!(twin.tile.scheme, Scheme::Groups { chunks: c, blocks: b, .. } if (c, b) == (chunks, blocks))
+                && matches!(twin.tile.scheme, spmm::Scheme::Groups { chunks: c, blocks: b, .. } if (c, b) == (chunks, blocks))
         });
         let twin = twin.with_context(|| format!("{} has no twin", choice.entry))?;
-        let ours = run(&packed, SpmmOptions::default().algorithm(choice.algorithm))?;
-        let theirs = run(&unpacked, SpmmOptions::default().algorithm(twin.algorithm))?;
+        let ours = run(&packed, spmm::Options::default().algorithm(choice.algorithm))?;
+        let theirs = run(&unpacked, spmm::Options::default().algorithm(twin.algorithm))?;
         ensure!(ours == theirs, "{} and {} differ", choice.entry, twin.entry);
     }
     Ok(0.0)
@@ -90,11 +91,11 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
     let softmax = SparseSoftmax::plan(&a)?;
     refused("a softmax in place", softmax.run_in_place(cx.stream, &mut a), is_packed, &["packed"])?;
 
-    let choices = choose(&lacuna::Problem::of(&a, 16, 8));
-    let packed = choices.iter().find(|choice| matches!(choice.tile.scheme, Scheme::Packed { .. }));
+    let choices = spmm::choose(&lacuna::spmm::Problem::of(&a, 16, 8));
+    let packed = choices.iter().find(|choice| matches!(choice.tile.scheme, spmm::Scheme::Packed { .. }));
     ensure!(packed.is_some() == (cx.device.info().sm == SM), "kernels for packs: {packed:?}");
     let Some(packed) = packed else { return Ok(0.0) };
-    let plan = Spmm::plan_with(&a, 16, SpmmOptions::default().algorithm(packed.algorithm))?;
+    let plan = Spmm::plan_with(&a, 16, spmm::Options::default().algorithm(packed.algorithm))?;
     let sibling = a.with_values(problem.a.values())?;
     let b = cx.device.upload(&problem.b)?;
     let mut c = cx.device.zeros::<f16>(plan.output_len())?;
@@ -102,7 +103,7 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
     let is_not_packed = |error: &Error| matches!(error, Error::NotPacked { .. });
     refused("another matrix of the pattern", run, is_not_packed, &["CsrMatrix::packed"])?;
     let is_illegal = |error: &Error| matches!(error, Error::Illegal { .. });
-    let plan = Spmm::plan_with(&sibling, 16, SpmmOptions::default().algorithm(packed.algorithm));
+    let plan = Spmm::plan_with(&sibling, 16, spmm::Options::default().algorithm(packed.algorithm));
     refused("packs of a matrix that has none", plan.map(|_| ()), is_illegal, &["Packed"])?;
     Ok(0.0)
 }

@@ -2,7 +2,7 @@
 //! The other cases try these kernels, too, with few rows for each. There are such kernels for `f32` alone.
 use anyhow::{Context as _, Result, ensure};
 use lacuna::matrix::generate;
-use lacuna::{CsrMatrix, Index, SpmmAlgorithm, SpmmOptions};
+use lacuna::{CsrMatrix, Index, spmm};
 
 use super::conform::legal;
 use super::guarded::Placement;
@@ -90,12 +90,13 @@ fn conform<I: Index>(cx: &Context<'_>, shape: Shape, only: Option<u32>) -> Resul
         Some(mean) => generate::power_law(m, k, mean, 2.0, cx.seed)?,
         None => generate::uniform(m, k, 0.8, cx.seed)?,
     };
-    let options = SpmmOptions::default().batch(batch);
+    let options = spmm::Options::default().batch(batch);
     let product = Product::<f32>::new(&pattern, n, options, cx.seed)?;
     let a = CsrMatrix::<f32, I>::with_index(cx.device, &product.a[0])?;
     let (mut worst, mut tried) = (0.0_f64, 0);
     for choice in legal(&a, n, options.precision) {
-        let (SpmmAlgorithm::Persistent { warps, .. } | SpmmAlgorithm::Mixed { warps, .. }) = choice.algorithm
+        let (spmm::Algorithm::Persistent { warps, .. } | spmm::Algorithm::Mixed { warps, .. }) =
+            choice.algorithm
         else {
             continue;
         };

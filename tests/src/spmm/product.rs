@@ -1,7 +1,7 @@
 //! A product with options: an epilogue, gaps between rows, batches.
 use anyhow::{Context as _, Result, ensure};
 use lacuna::matrix::{Csr, Pattern, generate};
-use lacuna::{CsrMatrix, Index, Spmm, SpmmOperands, SpmmOptions};
+use lacuna::{CsrMatrix, Index, Spmm, spmm};
 use lacuna_reference::Epilogue;
 
 use super::arithmetic::precision_at;
@@ -19,7 +19,7 @@ pub(super) struct Product<T> {
     pub(super) a: Vec<Csr<T>>,
     /// Columns of B.
     pub(super) n: usize,
-    pub(super) options: SpmmOptions,
+    pub(super) options: spmm::Options,
     /// One value a row of C.
     pub(super) bias: Option<Vec<T>>,
     seed: u64,
@@ -27,7 +27,7 @@ pub(super) struct Product<T> {
 
 impl<T: Number> Product<T> {
     /// One matrix with drawn values, and no bias.
-    pub(super) fn new(pattern: &Pattern, n: usize, options: SpmmOptions, seed: u64) -> Result<Self> {
+    pub(super) fn new(pattern: &Pattern, n: usize, options: spmm::Options, seed: u64) -> Result<Self> {
         let mut product = Self { a: Vec::new(), n, options, bias: None, seed };
         product.push_matrix(pattern, seed ^ 1)?;
         Ok(product)
@@ -48,13 +48,13 @@ impl<T: Number> Product<T> {
     }
 
     /// With other options.
-    pub(super) fn options(&self, options: SpmmOptions) -> Self {
+    pub(super) fn options(&self, options: spmm::Options) -> Self {
         Self { options, ..self.clone() }
     }
 
     /// Elements from row to row and from matrix to matrix, of B and of C.
     fn strides(&self) -> [[usize; 2]; 2] {
-        let SpmmOptions { b_stride, c_stride, b_batch_stride, c_batch_stride, .. } = self.options;
+        let spmm::Options { b_stride, c_stride, b_batch_stride, c_batch_stride, .. } = self.options;
         let a = &self.a[0];
         [(a.cols(), b_stride, b_batch_stride), (a.rows(), c_stride, c_batch_stride)].map(
             |(rows, stride, batch)| {
@@ -95,7 +95,7 @@ impl<T: Number> Product<T> {
         let mut c_buffer = Guarded::new(cx.device, &before, at.c)?;
         let bias = self.bias.as_ref().map(|bias| cx.device.upload(bias)).transpose()?;
         let bias = bias.as_ref().map(lacuna::Buffer::as_slice);
-        let operands = SpmmOperands { a: &a, b: b_buffer.slice()?, c: c_buffer.slice_mut()?, bias };
+        let operands = spmm::Operands { a: &a, b: b_buffer.slice()?, c: c_buffer.slice_mut()?, bias };
         plan.run_with(cx.stream, operands)?;
         let after = c_buffer.read("C", cx.stream)?;
         let precision = precision_at::<T>(plan.choice(), at);
@@ -112,7 +112,7 @@ impl<T: Number> Product<T> {
         precision: lacuna_reference::Precision,
     ) -> Result<f64> {
         let [b_strides, [c_stride, c_batch]] = self.strides();
-        let SpmmOptions { alpha, beta, lo, hi, batch, .. } = self.options;
+        let spmm::Options { alpha, beta, lo, hi, batch, .. } = self.options;
         let mut worst = 0.0_f64;
         let mut owned = vec![false; after.len()];
         for product in 0..batch {

@@ -1,7 +1,7 @@
 //! Calls that SpMM must refuse, by an error that tells what was expected and what was got.
 use anyhow::{Context as _, Result, ensure};
 use lacuna::matrix::{Csr, generate};
-use lacuna::{Buffer, CsrMatrix, Device, Error, Spmm, SpmmAlgorithm, SpmmOptions};
+use lacuna::{Buffer, CsrMatrix, Device, Error, Spmm, spmm};
 
 use crate::expect::refused;
 use crate::{Case, Context};
@@ -104,8 +104,8 @@ fn columns(cx: &Context<'_>) -> Result<f64> {
     Ok(0.0)
 }
 
-fn row_split(vector: u32, lanes: u32, split: u32, warps: u32) -> SpmmOptions {
-    SpmmOptions::default().algorithm(SpmmAlgorithm::RowSplit { vector, lanes, split, warps })
+fn row_split(vector: u32, lanes: u32, split: u32, warps: u32) -> spmm::Options {
+    spmm::Options::default().algorithm(spmm::Algorithm::RowSplit { vector, lanes, split, warps })
 }
 
 fn algorithms(cx: &Context<'_>) -> Result<f64> {

@@ -3,7 +3,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
 use lacuna::matrix::generate;
-use lacuna::{Autotuner, CsrMatrix, Error, Spmm, SpmmOptions};
+use lacuna::{Autotuner, CsrMatrix, Error, Spmm, spmm};
 
 use super::problem::Problem;
 use crate::expect::{refused, same_bits};
@@ -42,7 +42,7 @@ fn file(cx: &Context<'_>) -> Result<f64> {
     let problem = problem(cx.seed)?;
     let a = CsrMatrix::new(cx.device, &problem.a)?;
     let [plan, again] =
-        tuned::twice(cx, |tuner, stream| tuner.plan(stream, &a, problem.n, SpmmOptions::default()))?;
+        tuned::twice(cx, |tuner, stream| tuner.plan(stream, &a, problem.n, spmm::Options::default()))?;
     ensure!(
         again.choice() == plan.choice(),
         "{} was kept, and {} found",
@@ -65,7 +65,7 @@ fn damage(cx: &Context<'_>) -> Result<f64> {
         fs::write(&path, bytes)?;
         let tuner = Autotuner::open(&path);
         ensure!(tuner.warnings().len() == 1, "{bytes:?}: {:?}", tuner.warnings());
-        let plan = tuner.plan(cx.stream, &a, problem.n, SpmmOptions::default())?;
+        let plan = tuner.plan(cx.stream, &a, problem.n, spmm::Options::default())?;
         let (error, _) = checked(cx, &plan, &a, &problem, 0).with_context(|| format!("{bytes:?}"))?;
         worst = worst.max(error);
         // What is not ours stays; on a GPU the choice replaces what is damaged.
@@ -78,7 +78,7 @@ fn damage(cx: &Context<'_>) -> Result<f64> {
 fn alignment(cx: &Context<'_>) -> Result<f64> {
     let problem = problem(cx.seed)?;
     let a = CsrMatrix::new(cx.device, &problem.a)?;
-    let plan = Autotuner::in_memory().plan(cx.stream, &a, problem.n, SpmmOptions::default())?;
+    let plan = Autotuner::in_memory().plan(cx.stream, &a, problem.n, spmm::Options::default())?;
     let errors: Result<Vec<f64>> =
         (0..4).map(|offset| Ok(checked(cx, &plan, &a, &problem, offset)?.0)).collect();
     Ok(errors?.into_iter().fold(0.0, f64::max))
@@ -86,7 +86,7 @@ fn alignment(cx: &Context<'_>) -> Result<f64> {
 
 fn refusals(cx: &Context<'_>) -> Result<f64> {
     let a = CsrMatrix::new(cx.device, &problem(cx.seed)?.a)?;
-    let result = Autotuner::in_memory().plan(cx.stream, &a, usize::MAX, SpmmOptions::default());
+    let result = Autotuner::in_memory().plan(cx.stream, &a, usize::MAX, spmm::Options::default());
     let is_large = |error: &Error| matches!(error, Error::TooLarge { .. });
     refused("too many columns", result, is_large, &[&usize::MAX.to_string()])?;
     Ok(0.0)

@@ -1,7 +1,7 @@
 //! Steps of a beam search.
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
-use lacuna::{BeamSearch, Device, Error, TopN, TopNOptions, TopNOutput};
+use lacuna::{BeamSearch, Device, Error, TopN, topn};
 
 use super::Problem;
 use crate::expect::refused;
@@ -46,7 +46,7 @@ fn check<T: Number>(cx: &Context<'_>, [sentences, beams, tokens, steps]: [usize;
     let end = tokens as u32 / 2;
     let search = BeamSearch::<T>::plan(cx.device, sentences, beams, tokens, end)?;
     let n = beams.min(tokens);
-    let options = TopNOptions::default().output(TopNOutput::LogProbabilities);
+    let options = topn::Options::default().output(topn::Output::LogProbabilities);
     let top = TopN::<T>::plan_with(cx.device, sentences * beams, tokens, n, options)?;
     let mut state = search.start()?;
     let start = |at| {

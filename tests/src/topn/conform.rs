@@ -1,7 +1,7 @@
 //! The check that nearly all cases share.
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
-use lacuna::{Buffer, TopN, TopNAlgorithm, TopNOptions, TopNOutput, TopNProblem, choose_topn};
+use lacuna::{Buffer, TopN, topn};
 use lacuna_reference::{TopNForm, TopNReference, topn};
 
 use super::Problem;
@@ -12,11 +12,11 @@ use crate::spmm::guarded::Guarded;
 use crate::{Context, Number};
 
 /// What is tried in turn: the values of the result, and the temperature.
-const FORMS: [(TopNOutput, TopNForm, f32); 4] = [
-    (TopNOutput::Probabilities, TopNForm::Probability, 1.0),
-    (TopNOutput::LogProbabilities, TopNForm::LogProbability, 1.0),
-    (TopNOutput::Logits, TopNForm::Logit, 1.0),
-    (TopNOutput::Probabilities, TopNForm::Probability, 2.5),
+const FORMS: [(topn::Output, TopNForm, f32); 4] = [
+    (topn::Output::Probabilities, TopNForm::Probability, 1.0),
+    (topn::Output::LogProbabilities, TopNForm::LogProbability, 1.0),
+    (topn::Output::Logits, TopNForm::Logit, 1.0),
+    (topn::Output::Probabilities, TopNForm::Probability, 2.5),
 ];
 
 /// A matrix of this many elements, or larger, is cut in one way for each kernel.
@@ -74,27 +74,27 @@ impl<'c, T: Number> Subject<'c, T> {
             let check = || self.run(algorithm, turn, Place::WHOLE, &references[turn]);
             worst = worst.max(check().with_context(|| format!("{algorithm:?}, {:?}", FORMS[turn]))?.0);
         }
-        let (_, first) = self.run(TopNAlgorithm::Auto, 0, Place::WHOLE, &references[0])?;
-        let (_, again) = self.run(TopNAlgorithm::Auto, 0, Place::WHOLE, &references[0])?;
+        let (_, first) = self.run(topn::Algorithm::Auto, 0, Place::WHOLE, &references[0])?;
+        let (_, again) = self.run(topn::Algorithm::Auto, 0, Place::WHOLE, &references[0])?;
         same_bits("two runs", &first, &again, self.problem.n)?;
         for place in [Place { gap: 3, spot: Spot::Slice(1) }, Place { gap: 8, spot: Spot::Slice(5) }] {
-            let check = || self.run(TopNAlgorithm::Auto, 0, place, &references[0]);
+            let check = || self.run(topn::Algorithm::Auto, 0, place, &references[0]);
             worst = worst.max(check().with_context(|| format!("{place:?}"))?.0);
         }
         Ok(worst)
     }
 
     /// All ways; of large problems the best way of each kernel.
-    fn algorithms(&self) -> Vec<TopNAlgorithm> {
+    fn algorithms(&self) -> Vec<topn::Algorithm> {
         let Problem { columns, n, .. } = *self.problem;
         let info = self.cx.device.info();
-        let mut shape = TopNProblem::new(self.problem.rows(), columns, n);
+        let mut shape = topn::Problem::new(self.problem.rows(), columns, n);
         shape.value = T::TYPE;
         (shape.multiprocessors, shape.sm) = (info.multiprocessors, info.sm);
         let mut kernels = Vec::new();
-        let mut algorithms = vec![TopNAlgorithm::Auto];
-        for choice in choose_topn(&shape) {
-            let is_insertion = matches!(choice.algorithm, TopNAlgorithm::Insert { .. });
+        let mut algorithms = vec![topn::Algorithm::Auto];
+        for choice in topn::choose(&shape) {
+            let is_insertion = matches!(choice.algorithm, topn::Algorithm::Insert { .. });
             let is_known = kernels.contains(&choice.entry);
             if is_insertion && n * self.logits.len() > INSERTIONS || is_known && self.logits.len() >= LARGE {
                 continue;
@@ -108,7 +108,7 @@ impl<'c, T: Number> Subject<'c, T> {
     /// The largest error over its bound, and the values.
     fn run(
         &self,
-        algorithm: TopNAlgorithm,
+        algorithm: topn::Algorithm,
         turn: usize,
         place: Place,
         reference: &TopNReference,
@@ -117,7 +117,7 @@ impl<'c, T: Number> Subject<'c, T> {
         let (columns, rows, n) = (self.problem.columns, self.problem.rows(), self.problem.n);
         let (output, _, temperature) = FORMS[turn];
         let stride = columns + place.gap;
-        let options = TopNOptions::default().output(output).temperature(temperature).algorithm(algorithm);
+        let options = topn::Options::default().output(output).temperature(temperature).algorithm(algorithm);
         let plan = TopN::<T>::plan_with(device, rows, columns, n, options.row_stride(stride))?;
 
         let mut spread = vec![T::CANARY; plan.input_len()];

@@ -1,6 +1,6 @@
 //! Calls that must be refused, by an error that tells what was expected and what was got.
 use anyhow::Result;
-use lacuna::{Device, Error, TopN, TopNAlgorithm, TopNOptions};
+use lacuna::{Device, Error, TopN, topn};
 
 use crate::expect::refused;
 use crate::{Case, Context};
@@ -26,23 +26,23 @@ fn options(cx: &Context<'_>) -> Result<f64> {
     let plan = |options| TopN::<f32>::plan_with(cx.device, 3, 40, 5, options);
     let is_temperature = |error: &Error| matches!(error, Error::Parameter { what: "the temperature", .. });
     for (temperature, says) in [(0.0, "0"), (-1.0, "-1"), (f32::NAN, "NaN"), (f32::INFINITY, "2^100")] {
-        let result = plan(TopNOptions::default().temperature(temperature));
+        let result = plan(topn::Options::default().temperature(temperature));
         refused("temperature", result, is_temperature, &["top-N", says])?;
     }
     let is_stride = |error: &Error| matches!(error, Error::Parameter { operation: "top-N", .. });
-    let result = plan(TopNOptions::default().row_stride(39));
+    let result = plan(topn::Options::default().row_stride(39));
     refused("stride", result, is_stride, &["the row stride of the logits", "40", "39"])?;
     let is_illegal = |error: &Error| matches!(error, Error::Illegal { operation: "top-N", .. });
-    let strange = TopNAlgorithm::Select { threads: 96, capacity: 10_240, chunks: 1 };
-    let result = plan(TopNOptions::default().algorithm(strange));
+    let strange = topn::Algorithm::Select { threads: 96, capacity: 10_240, chunks: 1 };
+    let result = plan(topn::Options::default().algorithm(strange));
     refused("threads", result, is_illegal, &["threads: 96", "f32", "5 of 40", "threads: 256", "Insert"])?;
-    let result = plan(TopNOptions::default().algorithm(TopNAlgorithm::Insert { chunks: 0 }));
+    let result = plan(topn::Options::default().algorithm(topn::Algorithm::Insert { chunks: 0 }));
     refused("no chunks", result, is_illegal, &["chunks: 0", "chunks: 1"])?;
     Ok(0.0)
 }
 
 fn lengths(cx: &Context<'_>) -> Result<f64> {
-    let plan = TopN::<f32>::plan_with(cx.device, 3, 40, 5, TopNOptions::default().row_stride(50))?;
+    let plan = TopN::<f32>::plan_with(cx.device, 3, 40, 5, topn::Options::default().row_stride(50))?;
     let zeros = |len| cx.device.zeros::<f32>(len);
     let (logits, mut values, mut indices) = (zeros(140)?, zeros(15)?, cx.device.zeros::<u32>(15)?);
     let is_length = |error: &Error| matches!(error, Error::Length { operation: "top-N", .. });

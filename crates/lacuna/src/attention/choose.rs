@@ -4,7 +4,7 @@ use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 
 /// What the chooser looks at.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AttentionProblem {
+pub struct Problem {
     /// Elements of the mask.
     pub nnz: usize,
     /// Keys.
@@ -12,7 +12,7 @@ pub struct AttentionProblem {
     /// Keys that four neighbouring queries see together, summed over the mask: what [`FusedQuads`] loads in place of nnz.
     /// `None` where they were not counted; then that is no choice of the library's.
     ///
-    /// [`FusedQuads`]: AttentionAlgorithm::FusedQuads
+    /// [`FusedQuads`]: Algorithm::FusedQuads
     pub quad_entries: Option<usize>,
     /// Elements of a row of Q, K, V and O.
     pub dim: usize,
@@ -27,7 +27,7 @@ pub struct AttentionProblem {
 /// How attention is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum AttentionAlgorithm {
+pub enum Algorithm {
     /// The library chooses.
     #[default]
     Auto,
@@ -58,11 +58,11 @@ pub enum AttentionAlgorithm {
 
 /// A fused kernel, and how the chooser thinks of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AttentionChoice {
+pub struct Choice {
     /// Its entry point.
     pub entry: &'static str,
     /// The algorithm by which it can be asked for.
-    pub algorithm: AttentionAlgorithm,
+    pub algorithm: Algorithm,
     /// Threads of a block.
     pub threads: u32,
     /// Shared memory of a block, in bytes.
@@ -73,13 +73,13 @@ pub struct AttentionChoice {
     pub cost: f64,
 }
 
-impl AttentionChoice {
-    fn of(entry: &Entry<Tile>, problem: &AttentionProblem) -> Self {
+impl Choice {
+    fn of(entry: &Entry<Tile>, problem: &Problem) -> Self {
         let &Entry { name, threads, shared_bytes, tile, .. } = entry;
         let Tile { vector, lanes, dimension, .. } = tile;
         let algorithm = match tile.scheme {
-            Scheme::Rows { .. } => AttentionAlgorithm::FusedRows { vector, lanes, dimension },
-            Scheme::Quads => AttentionAlgorithm::FusedQuads { vector, lanes, dimension },
+            Scheme::Rows { .. } => Algorithm::FusedRows { vector, lanes, dimension },
+            Scheme::Quads => Algorithm::FusedQuads { vector, lanes, dimension },
         };
         Self { entry: name, algorithm, threads, shared_bytes, tile, cost: cost(&tile, problem) }
     }
@@ -91,7 +91,7 @@ impl AttentionChoice {
 }
 
 /// The fused kernels that can do this problem, the best first; none where the dimension is too large.
-pub fn choose(problem: &AttentionProblem) -> Vec<AttentionChoice> {
+pub fn choose(problem: &Problem) -> Vec<Choice> {
     let legal = |entry: &&Entry<Tile>| {
         let tile = &entry.tile;
         let mask_fits = match tile.scheme {
@@ -104,7 +104,7 @@ pub fn choose(problem: &AttentionProblem) -> Vec<AttentionChoice> {
             && problem.dim.is_multiple_of(tile.vector as usize)
             && problem.dim <= tile.dimension as usize
     };
-    let choice = |entry: &Entry<Tile>| AttentionChoice::of(entry, problem);
+    let choice = |entry: &Entry<Tile>| Choice::of(entry, problem);
     let mut choices: Vec<_> = entries::attention().iter().filter(legal).map(choice).collect();
     choices.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     choices
@@ -112,7 +112,7 @@ pub fn choose(problem: &AttentionProblem) -> Vec<AttentionChoice> {
 
 /// Cycles of an SM for all keys of a head. A key costs what the slower of two takes: L1, which gives 128 bytes a cycle, and
 /// the four schedulers, which issue a warp's instruction each.
-fn cost(tile: &Tile, problem: &AttentionProblem) -> f64 {
+fn cost(tile: &Tile, problem: &Problem) -> f64 {
     const WARP: f64 = 32.0;
     let lanes = f64::from(tile.lanes);
     let bytes = f64::from(tile.value.bytes());
@@ -142,8 +142,8 @@ fn cost(tile: &Tile, problem: &AttentionProblem) -> f64 {
 mod tests {
     use super::*;
 
-    fn problem(dim: usize, vector: u32, value: ValueType, index: IndexType) -> AttentionProblem {
-        AttentionProblem { nnz: 1000, keys: 100, quad_entries: None, dim, vector, value, index }
+    fn problem(dim: usize, vector: u32, value: ValueType, index: IndexType) -> Problem {
+        Problem { nnz: 1000, keys: 100, quad_entries: None, dim, vector, value, index }
     }
 
     #[test]
@@ -160,15 +160,14 @@ mod tests {
     #[test]
     fn quads_are_chosen_where_they_share_keys() {
         let best = |quad_entries| {
-            let problem = AttentionProblem { quad_entries, ..problem(64, 4, ValueType::F32, IndexType::U32) };
+            let problem = Problem { quad_entries, ..problem(64, 4, ValueType::F32, IndexType::U32) };
             choose(&problem)[0].is_by_quads()
         };
         assert_eq!(
             [None, Some(1000), Some(980), Some(900), Some(260)].map(best),
             [false, false, false, true, true]
         );
-        let narrow =
-            AttentionProblem { quad_entries: Some(570), ..problem(48, 4, ValueType::F32, IndexType::U32) };
+        let narrow = Problem { quad_entries: Some(570), ..problem(48, 4, ValueType::F32, IndexType::U32) };
         assert!(!choose(&narrow)[0].is_by_quads(), "rows that do not fill the lanes");
     }
 

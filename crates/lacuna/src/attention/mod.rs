@@ -7,11 +7,11 @@ mod plan;
 mod quads;
 mod steps;
 
-pub use choose::{AttentionAlgorithm, AttentionChoice, AttentionProblem, choose};
-pub use options::AttentionOptions;
-pub use plan::{AttentionOperands, SparseAttention};
+pub use choose::{Algorithm, Choice, Problem, choose};
+pub use options::Options;
+pub use plan::{Operands, SparseAttention};
 pub(crate) use quads::Quads;
-pub use steps::{AttentionPass, AttentionSteps, AttentionWorkspace};
+pub use steps::{AttentionSteps, BackwardOperands, Workspace};
 
 /// What errors call this operation.
 const OPERATION: &str = "attention";

@@ -1,36 +1,36 @@
 //! What may be asked of attention.
-use super::{AttentionAlgorithm, OPERATION};
+use super::{Algorithm, OPERATION};
 use crate::{Error, Result};
 
 /// What may be asked of attention: heads, scale and algorithm.
 ///
 /// ```
-/// # use lacuna::AttentionOptions;
-/// let heads_of_two_samples = AttentionOptions::default().batch(2 * 8);
-/// let unscaled = AttentionOptions::default().scale(1.0);
+/// # use lacuna::attention;
+/// let heads_of_two_samples = attention::Options::default().batch(2 * 8);
+/// let unscaled = attention::Options::default().scale(1.0);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct AttentionOptions {
+pub struct Options {
     /// The algorithm, if not the library's choice. It must be legal for the dimension; where an address does not allow its
     /// vectors, the run is refused.
-    pub algorithm: AttentionAlgorithm,
+    pub algorithm: Algorithm,
     /// Heads that share the mask: samples times heads.
     pub batch: usize,
     /// Multiplies the scores; 1/√d if none.
     pub scale: Option<f32>,
 }
 
-impl Default for AttentionOptions {
+impl Default for Options {
     fn default() -> Self {
-        Self { algorithm: AttentionAlgorithm::Auto, batch: 1, scale: None }
+        Self { algorithm: Algorithm::Auto, batch: 1, scale: None }
     }
 }
 
-impl AttentionOptions {
+impl Options {
     /// With this algorithm.
     #[must_use]
-    pub fn algorithm(self, algorithm: AttentionAlgorithm) -> Self {
+    pub fn algorithm(self, algorithm: Algorithm) -> Self {
         Self { algorithm, ..self }
     }
     /// For so many heads, of all samples together: Q, K, V and O of one follow those of another.

@@ -4,11 +4,11 @@ use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
-use lacuna_kernels::attention::{Args, Operands, QuadArgs};
+use lacuna_kernels::attention::{self as kernels, Args, QuadArgs};
 
-use super::choose::{AttentionAlgorithm, AttentionChoice, AttentionProblem, choose};
+use super::choose::{Algorithm, Choice, Problem, choose};
 use super::options::in_powers_of_two;
-use super::{AttentionOptions, AttentionSteps, OPERATION};
+use super::{AttentionSteps, OPERATION, Options};
 use crate::backend::Launch;
 use crate::csr::{DevicePattern, expect_at_most};
 use crate::{CsrMatrix, Device, Error, Index, Result, Slice, SliceMut, Stream, Value};
@@ -60,12 +60,12 @@ pub struct SparseAttention<T: Value = f32, I: Index = u32> {
     pattern: Arc<DevicePattern<I>>,
     device: Device,
     dim: usize,
-    options: AttentionOptions,
+    options: Options,
     factor: f32,
     /// Elements of Q and O, and of K and V.
     lens: [usize; 2],
     /// The choice for each of [`VECTORS`]; none where it goes by steps.
-    choices: [Option<AttentionChoice>; VECTORS.len()],
+    choices: [Option<Choice>; VECTORS.len()],
     steps: Option<Arc<Steps<T, I>>>,
     values: PhantomData<T>,
 }
@@ -79,7 +79,7 @@ struct Steps<T: Value, I: Index> {
 
 /// What a run works on.
 #[derive(Debug)]
-pub struct AttentionOperands<'o, T: Value = f32> {
+pub struct Operands<'o, T: Value = f32> {
     /// Q: [`query_len`](SparseAttention::query_len) elements.
     pub q: Slice<'o, T>,
     /// K: [`key_len`](SparseAttention::key_len) elements.
@@ -98,7 +98,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     /// # Errors
     /// As [`plan_with`](Self::plan_with).
     pub fn plan(mask: &CsrMatrix<T, I>, dim: usize) -> Result<Self> {
-        Self::plan_with(mask, dim, AttentionOptions::default())
+        Self::plan_with(mask, dim, Options::default())
     }
 
     /// As [`plan`](Self::plan), with options.
@@ -107,7 +107,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     /// [`Error::Parameter`] for a dimension of 0 and a scale that is not finite; [`Error::TooLarge`] from 2³⁰ elements a row
     /// on, or where no buffer can hold an operand; [`Error::Illegal`] where the algorithm cannot do this dimension; what the
     /// driver says, where the first plan of a mask lists what its queries see in fours.
-    pub fn plan_with(mask: &CsrMatrix<T, I>, dim: usize, options: AttentionOptions) -> Result<Self> {
+    pub fn plan_with(mask: &CsrMatrix<T, I>, dim: usize, options: Options) -> Result<Self> {
         if dim == 0 {
             return Err(Error::Parameter {
                 operation: OPERATION,
@@ -136,7 +136,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         plan.choices = VECTORS.map(|vector| plan.find(vector, quad_entries));
         let fused = plan.choices.iter().any(Option::is_some);
         let algorithm = options.algorithm;
-        if algorithm == AttentionAlgorithm::ThreeSteps || algorithm == AttentionAlgorithm::Auto && !fused {
+        if algorithm == Algorithm::ThreeSteps || algorithm == Algorithm::Auto && !fused {
             let steps = AttentionSteps::plan(mask, dim, options)?;
             let weights = Mutex::new(steps.weights()?);
             plan.steps = Some(Arc::new(Steps { plan: steps, weights }));
@@ -148,7 +148,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
 
     /// The fused kernel that runs where all operands are aligned to 16 bytes, as whole buffers are; none where three steps
     /// are taken.
-    pub fn choice(&self) -> Option<&AttentionChoice> {
+    pub fn choice(&self) -> Option<&Choice> {
         self.choices.iter().flatten().next()
     }
     /// The fused kernels that are legal for each alignment of the operands' addresses, the best alignment first; each list in
@@ -156,10 +156,10 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     ///
     /// # Errors
     /// Those of listing what the mask's queries see in fours, where this plan has not done so.
-    pub fn legal(&self) -> Result<[Vec<AttentionChoice>; 4]> {
+    pub fn legal(&self) -> Result<[Vec<Choice>; 4]> {
         let quad_entries = self.quad_entries()?;
         Ok(VECTORS.map(|vector| {
-            let mut choices = choose(&AttentionProblem { quad_entries, ..self.problem(vector) });
+            let mut choices = choose(&Problem { quad_entries, ..self.problem(vector) });
             // There was no room for the fours.
             choices.retain(|choice| choice.cost.is_finite());
             choices
@@ -167,7 +167,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     }
     /// This plan with, for each alignment, the first of `entries` that is [legal](Self::legal) there. Where none is, the
     /// choice stays.
-    pub(crate) fn preferring(mut self, legal: &[Vec<AttentionChoice>], entries: &[&str]) -> Self {
+    pub(crate) fn preferring(mut self, legal: &[Vec<Choice>], entries: &[&str]) -> Self {
         for (choice, legal) in self.choices.iter_mut().zip(legal) {
             let preferred = |entry: &&str| legal.iter().find(|choice| choice.entry == *entry);
             *choice = entries.iter().find_map(preferred).copied().or(*choice);
@@ -180,7 +180,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         self.steps.as_ref().map_or(0, |steps| steps.plan.weights_bytes())
     }
     /// The options that were planned with.
-    pub fn options(&self) -> &AttentionOptions {
+    pub fn options(&self) -> &Options {
         &self.options
     }
     /// What multiplies the scores: the scale asked for, or 1/√d.
@@ -212,7 +212,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         v: Slice<'_, T>,
         o: SliceMut<'_, T>,
     ) -> Result<()> {
-        self.run_with(stream, AttentionOperands { q, k, v, o, logsumexp: None })
+        self.run_with(stream, Operands { q, k, v, o, logsumexp: None })
     }
 
     /// Gives the work to the stream, and returns at once. Work on other streams that uses the operands meanwhile must be
@@ -221,12 +221,12 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     /// # Errors
     /// [`Error::Length`] and [`Error::OtherDevice`] for operands that do not fit; [`Error::Illegal`] where the algorithm asked
     /// for needs other alignment; [`Error::Launch`] or, on the simulator, its findings.
-    pub fn run_with(&self, stream: &Stream, operands: AttentionOperands<'_, T>) -> Result<()> {
+    pub fn run_with(&self, stream: &Stream, operands: Operands<'_, T>) -> Result<()> {
         self.check(stream, &operands)?;
         if self.query_len() == 0 {
             return Ok(());
         }
-        let AttentionOperands { q, k, v, o, logsumexp } = operands;
+        let Operands { q, k, v, o, logsumexp } = operands;
         if let Some(steps) = &self.steps {
             if logsumexp.is_some() {
                 return Err(self.illegal("three steps have no logarithms".into(), VECTORS[0]));
@@ -241,7 +241,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
             let heads = MAX_GRID_Y.min(self.options.batch - head);
             let (queries, keys) = (head * rows * self.dim, head * cols * self.dim);
             let logsumexp = logsumexp.as_ref().map(|slice| GlobalMut::from_address(slice.address()));
-            let operands = Operands::<T::Device> {
+            let operands = kernels::Operands::<T::Device> {
                 q: GlobalPtr::from_address(q.address()).add(queries),
                 k: GlobalPtr::from_address(k.address()).add(keys),
                 v: GlobalPtr::from_address(v.address()).add(keys),
@@ -267,8 +267,8 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         Ok(())
     }
 
-    fn check(&self, stream: &Stream, operands: &AttentionOperands<'_, T>) -> Result<()> {
-        let AttentionOperands { q, k, v, o, logsumexp } = operands;
+    fn check(&self, stream: &Stream, operands: &Operands<'_, T>) -> Result<()> {
+        let Operands { q, k, v, o, logsumexp } = operands;
         self.device.expect_same(OPERATION, "the stream", stream.device())?;
         let (rows, cols, dim) = (self.pattern.rows, self.pattern.cols, self.dim);
         let expect = |what: &'static str, device: &Device, got: usize, [tokens, dim]: [usize; 2]| {
@@ -290,39 +290,38 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         Ok(())
     }
 
-    fn problem(&self, vector: u32) -> AttentionProblem {
+    fn problem(&self, vector: u32) -> Problem {
         let DevicePattern { nnz, cols: keys, .. } = *self.pattern;
         let (value, index) = (T::TYPE, I::TYPE);
-        AttentionProblem { nnz, keys, quad_entries: None, dim: self.dim, vector, value, index }
+        Problem { nnz, keys, quad_entries: None, dim: self.dim, vector, value, index }
     }
 
     /// The mask's entries as quads, if such kernels may be chosen. Where there is no room for them, and the algorithm is the
     /// library's choice, they may not.
     fn quad_entries(&self) -> Result<Option<usize>> {
         let wanted = self.options.algorithm;
-        let may_be = |choice: &AttentionChoice| {
-            choice.is_by_quads() && (wanted == AttentionAlgorithm::Auto || wanted == choice.algorithm)
+        let may_be = |choice: &Choice| {
+            choice.is_by_quads() && (wanted == Algorithm::Auto || wanted == choice.algorithm)
         };
         if !choose(&self.problem(VECTORS[0])).iter().any(may_be) {
             return Ok(None);
         }
         match self.pattern.quads() {
-            Err(Error::OutOfMemory { .. }) if wanted == AttentionAlgorithm::Auto => Ok(None),
+            Err(Error::OutOfMemory { .. }) if wanted == Algorithm::Auto => Ok(None),
             quads => Ok(Some(quads?.entries())),
         }
     }
 
     /// The kernel for addresses that allow vectors of `vector`.
-    fn find(&self, vector: u32, quad_entries: Option<usize>) -> Option<AttentionChoice> {
+    fn find(&self, vector: u32, quad_entries: Option<usize>) -> Option<Choice> {
         let wanted = self.options.algorithm;
-        let fits =
-            |choice: &AttentionChoice| wanted == AttentionAlgorithm::Auto || choice.algorithm == wanted;
-        let problem = AttentionProblem { quad_entries, ..self.problem(vector) };
+        let fits = |choice: &Choice| wanted == Algorithm::Auto || choice.algorithm == wanted;
+        let problem = Problem { quad_entries, ..self.problem(vector) };
         choose(&problem).into_iter().find(fits)
     }
 
     /// The choice for addresses whose bits are in `addresses`.
-    fn choice_at(&self, addresses: u64) -> Result<&AttentionChoice> {
+    fn choice_at(&self, addresses: u64) -> Result<&Choice> {
         let bytes = u64::from(T::TYPE.bytes());
         let allowed =
             VECTORS.into_iter().position(|vector| addresses.is_multiple_of(bytes * u64::from(vector)));
@@ -336,7 +335,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         let mut legal: Vec<String> =
             choose(&self.problem(vector)).iter().map(|choice| format!("{:?}", choice.algorithm)).collect();
         if self.steps.is_none() {
-            legal.push(format!("{:?}", AttentionAlgorithm::ThreeSteps));
+            legal.push(format!("{:?}", Algorithm::ThreeSteps));
         }
         let algorithm = format!("{:?}", self.options.algorithm);
         Error::Illegal { operation: OPERATION, algorithm, why, legal: legal.join(", ") }
@@ -346,7 +345,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
 /// Launches a kernel over so many items and heads.
 fn launch<A: Copy + 'static>(
     stream: &Stream,
-    choice: &AttentionChoice,
+    choice: &Choice,
     [items, heads]: [u32; 2],
     args: &A,
 ) -> Result<()> {

@@ -1,10 +1,10 @@
 //! Attention in three steps, which keep the weights; and backward.
 use crate::{
-    CsrMatrix, Index, Result, Sddmm, SddmmOptions, Slice, SliceMut, SoftmaxOptions, SparseSoftmax, Spmm,
-    SpmmOptions, Stream, Value,
+    CsrMatrix, Index, Result, Sddmm, Slice, SliceMut, SparseSoftmax, Spmm, Stream, Value, sddmm, softmax,
+    spmm,
 };
 
-use super::AttentionOptions;
+use super::Options;
 
 /// Attention as three operations, SDDMM, softmax and SpMM, and its gradients: for training, which needs the weights P.
 ///
@@ -14,7 +14,7 @@ use super::AttentionOptions;
 ///
 /// ```
 /// use lacuna::matrix::{Csr, generate};
-/// use lacuna::{AttentionOptions, AttentionPass, AttentionSteps, CsrMatrix, Device};
+/// use lacuna::{AttentionSteps, CsrMatrix, Device, attention};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mask = generate::band_random(20, 8, 0.9, 1)?;
@@ -23,7 +23,7 @@ use super::AttentionOptions;
 /// let stream = device.stream()?;
 /// let mask = CsrMatrix::new(&device, &Csr::with_values(mask, ones)?)?;
 ///
-/// let steps = AttentionSteps::plan(&mask, 4, AttentionOptions::default())?;
+/// let steps = AttentionSteps::plan(&mask, 4, attention::Options::default())?;
 /// let mut p = steps.weights()?;
 /// let mut workspace = steps.workspace(&stream)?;
 /// let q = device.upload(&generate::random_values(20 * 4, 2))?;
@@ -32,7 +32,7 @@ use super::AttentionOptions;
 /// steps.forward(&stream, q.as_slice(), k.as_slice(), v.as_slice(), &mut p, o.as_slice_mut())?;
 ///
 /// let [mut d_q, mut d_k, mut d_v] = [device.zeros(20 * 4)?, device.zeros(20 * 4)?, device.zeros(20 * 4)?];
-/// let pass = AttentionPass {
+/// let pass = attention::BackwardOperands {
 ///     q: q.as_slice(),
 ///     k: k.as_slice(),
 ///     v: v.as_slice(),
@@ -59,7 +59,7 @@ pub struct AttentionSteps<T: Value = f32, I: Index = u32> {
 
 /// Room for what [`AttentionSteps::backward`] works out on its way.
 #[derive(Debug)]
-pub struct AttentionWorkspace<T: Value = f32, I: Index = u32> {
+pub struct Workspace<T: Value = f32, I: Index = u32> {
     /// The gradient of the weights, then that of the scores.
     slopes: CsrMatrix<T, I>,
     /// The weights transposed, then their gradient.
@@ -70,7 +70,7 @@ pub struct AttentionWorkspace<T: Value = f32, I: Index = u32> {
 
 /// What [`AttentionSteps::backward`] works on.
 #[derive(Debug)]
-pub struct AttentionPass<'o, T: Value = f32, I: Index = u32> {
+pub struct BackwardOperands<'o, T: Value = f32, I: Index = u32> {
     /// Q, as it was forward: batch × queries × d.
     pub q: Slice<'o, T>,
     /// K: batch × keys × d.
@@ -96,16 +96,16 @@ impl<T: Value, I: Index> AttentionSteps<T, I> {
     /// # Errors
     /// [`Error::Parameter`](crate::Error::Parameter) for a scale that is 0, not finite, or of a size that softmax refuses;
     /// those of [`Sddmm::plan_with`], [`SparseSoftmax::plan_with`] and [`Spmm::plan_with`].
-    pub fn plan(mask: &CsrMatrix<T, I>, dim: usize, options: AttentionOptions) -> Result<Self> {
+    pub fn plan(mask: &CsrMatrix<T, I>, dim: usize, options: Options) -> Result<Self> {
         let batch = options.batch;
         let scale = options.factor(dim)?;
         Ok(Self {
             pattern: mask.with_zeros(0)?,
             batch,
             dim,
-            scores: Sddmm::plan_with(mask, dim, SddmmOptions::default().batch(batch))?,
-            softmax: SparseSoftmax::plan_with(mask, SoftmaxOptions::default().scale(scale).batch(batch))?,
-            product: Spmm::plan_with(mask, dim, SpmmOptions::default().batch(batch))?,
+            scores: Sddmm::plan_with(mask, dim, sddmm::Options::default().batch(batch))?,
+            softmax: SparseSoftmax::plan_with(mask, softmax::Options::default().scale(scale).batch(batch))?,
+            product: Spmm::plan_with(mask, dim, spmm::Options::default().batch(batch))?,
         })
     }
 
@@ -127,11 +127,11 @@ impl<T: Value, I: Index> AttentionSteps<T, I> {
     ///
     /// # Errors
     /// Those of [`CsrMatrix::transposed`], and [`Error::OutOfMemory`](crate::Error::OutOfMemory).
-    pub fn workspace(&self, stream: &Stream) -> Result<AttentionWorkspace<T, I>> {
+    pub fn workspace(&self, stream: &Stream) -> Result<Workspace<T, I>> {
         let slopes = self.weights()?;
         let turned = slopes.transposed(stream)?;
-        let product = Spmm::plan_with(&turned, self.dim, SpmmOptions::default().batch(self.batch))?;
-        Ok(AttentionWorkspace { slopes, turned, product })
+        let product = Spmm::plan_with(&turned, self.dim, spmm::Options::default().batch(self.batch))?;
+        Ok(Workspace { slopes, turned, product })
     }
 
     /// O and the weights: `p` is overwritten by them. Gives the work to the stream, and returns at once.
@@ -160,11 +160,11 @@ impl<T: Value, I: Index> AttentionSteps<T, I> {
     pub fn backward(
         &self,
         stream: &Stream,
-        pass: AttentionPass<'_, T, I>,
-        workspace: &mut AttentionWorkspace<T, I>,
+        pass: BackwardOperands<'_, T, I>,
+        workspace: &mut Workspace<T, I>,
     ) -> Result<()> {
-        let AttentionPass { q, k, v, p, d_o, d_q, d_k, d_v } = pass;
-        let AttentionWorkspace { slopes, turned, product } = workspace;
+        let BackwardOperands { q, k, v, p, d_o, d_q, d_k, d_v } = pass;
+        let Workspace { slopes, turned, product } = workspace;
         turned.update_from(stream, p)?;
         product.run(stream, turned, d_o, d_v)?;
         self.scores.run(stream, d_o, v, slopes)?;

@@ -10,7 +10,7 @@ use super::choose::find;
 use super::launch::lookup;
 use super::plan::VECTORS;
 use super::transposed::{Scales, Transposed};
-use super::{BagIndex, Bags, NHot, NHotAlgorithm, NHotProblem, OPERATION};
+use super::{Algorithm, BagIndex, Bags, NHot, OPERATION, Problem};
 use crate::backend::Launch;
 use crate::{Buffer, Error, Result, Slice, SliceMut, Stream, Value};
 
@@ -19,7 +19,7 @@ const MAX_GRID: usize = i32::MAX as usize;
 
 impl<T: Value, I: BagIndex> NHot<T, I> {
     /// The gradient of the table, all of it, from that of the result: `slopes` has a row a bag, as the result where that is
-    /// [`RowMajor`](super::NHotLayout::RowMajor), and without gaps where it is transposed. `gradient` lies as the table. Rows that no
+    /// [`RowMajor`](super::Layout::RowMajor), and without gaps where it is transposed. `gradient` lies as the table. Rows that no
     /// bag names, and that of the padding index, become zeros. Terms are added in the order of the indices' places, so that the
     /// same operands give the same bits in every run.
     ///
@@ -167,7 +167,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         let info = self.pattern.indices.device().info();
         let layouts = |vector: u32| self.slopes.allows(vector) && out_stride.is_multiple_of(vector as usize);
         let rows = offsets.len() - 1;
-        let problem = NHotProblem {
+        let problem = Problem {
             bags: rows,
             nnz: transposed.bags.len(),
             longest: transposed.longest,
@@ -178,7 +178,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
             multiprocessors: info.multiprocessors,
             sm: info.sm,
         };
-        let choice = find(&problem, NHotAlgorithm::Auto).expect("single elements are always legal");
+        let choice = find(&problem, Algorithm::Auto).expect("single elements are always legal");
         let weights = bags.weights_address();
         let places = if weights == 0 { 0 } else { transposed.places.as_slice().address() };
         let args = LookupArgs::<T::Device, u32> {

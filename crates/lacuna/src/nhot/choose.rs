@@ -5,7 +5,7 @@ use lacuna_kernels::{Entry, ValueType, entries};
 /// What the chooser knows of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct NHotProblem {
+pub struct Problem {
     /// Bags: rows of the result.
     pub bags: usize,
     /// Indices in all bags.
@@ -26,7 +26,7 @@ pub struct NHotProblem {
     pub sm: u32,
 }
 
-impl NHotProblem {
+impl Problem {
     /// Bags of as many 32-bit indices each, and a table of `f32`, on an H200.
     pub fn new(bags: usize, nonzeros: usize, columns: usize) -> Self {
         Self {
@@ -46,7 +46,7 @@ impl NHotProblem {
 /// How a lookup is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum NHotAlgorithm {
+pub enum Algorithm {
     /// The library chooses.
     #[default]
     Auto,
@@ -65,11 +65,11 @@ pub enum NHotAlgorithm {
 
 /// A kernel, and how the chooser thinks of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NHotChoice {
+pub struct Choice {
     /// Its entry point.
     pub entry: &'static str,
     /// The algorithm by which it can be asked for.
-    pub algorithm: NHotAlgorithm,
+    pub algorithm: Algorithm,
     /// Threads of a block.
     pub threads: u32,
     /// Shared memory of a block, in bytes.
@@ -83,7 +83,7 @@ pub struct NHotChoice {
 }
 
 /// The kernels that can do this problem, the best first.
-pub fn choose_nhot(problem: &NHotProblem) -> Vec<NHotChoice> {
+pub fn choose(problem: &Problem) -> Vec<Choice> {
     let legal = |entry: &&Entry<Tile>| {
         let tile = &entry.tile;
         tile.pass == Pass::Lookup
@@ -95,9 +95,9 @@ pub fn choose_nhot(problem: &NHotProblem) -> Vec<NHotChoice> {
     };
     let choice = |entry: &Entry<Tile>| {
         let Tile { vector, lanes, chunks, split, block_bags, block_columns, .. } = entry.tile;
-        NHotChoice {
+        Choice {
             entry: entry.name,
-            algorithm: NHotAlgorithm::Teams { vector, lanes, chunks, split },
+            algorithm: Algorithm::Teams { vector, lanes, chunks, split },
             threads: entry.threads,
             shared_bytes: entry.shared_bytes,
             block_bags,
@@ -111,9 +111,9 @@ pub fn choose_nhot(problem: &NHotProblem) -> Vec<NHotChoice> {
 }
 
 /// The choice of this algorithm; `None` where it is not legal.
-pub(super) fn find(problem: &NHotProblem, wanted: NHotAlgorithm) -> Option<NHotChoice> {
-    let is_wanted = |choice: &NHotChoice| wanted == NHotAlgorithm::Auto || choice.algorithm == wanted;
-    choose_nhot(problem).into_iter().find(is_wanted)
+pub(super) fn find(problem: &Problem, wanted: Algorithm) -> Option<Choice> {
+    let is_wanted = |choice: &Choice| wanted == Algorithm::Auto || choice.algorithm == wanted;
+    choose(problem).into_iter().find(is_wanted)
 }
 
 /// Cycles until a bag of no rows is written: its ends, the first indices, the store's way out.
@@ -141,7 +141,7 @@ const NOT_HIDDEN: f64 = 0.3;
 
 /// Cycles of a lookup. Only comparisons count, and these are coarse: a bag's waits one after another, for as many warps as fit
 /// together; the instructions; and the bytes of rows and indices.
-fn cost(problem: &NHotProblem, tile: &Tile) -> f64 {
+fn cost(problem: &Problem, tile: &Tile) -> f64 {
     let (bags, split) = (problem.bags.max(1) as f64, f64::from(tile.split));
     let parts = (problem.columns as f64 / f64::from(tile.block_columns)).ceil().max(1.0);
     let turns = |nonzeros: f64| ((nonzeros / split).ceil() / f64::from(tile.rows)).ceil();
@@ -171,24 +171,24 @@ fn cost(problem: &NHotProblem, tile: &Tile) -> f64 {
 mod tests {
     use super::*;
 
-    fn best(problem: &NHotProblem) -> &'static str {
-        choose_nhot(problem)[0].entry
+    fn best(problem: &Problem) -> &'static str {
+        choose(problem)[0].entry
     }
 
     #[test]
     fn few_long_bags_are_shared() {
-        assert_eq!(best(&NHotProblem::new(100, 1, 512)), "nhot_f32_v4_l32_c2_s1");
-        assert_eq!(best(&NHotProblem::new(100, 10, 512)), "nhot_f32_v4_l32_s4");
-        assert_eq!(best(&NHotProblem::new(100, 100, 512)), "nhot_f32_v4_l32_s8");
-        assert_eq!(best(&NHotProblem::new(65_536, 32, 128)), "nhot_f32_v4_l32_s1");
+        assert_eq!(best(&Problem::new(100, 1, 512)), "nhot_f32_v4_l32_c2_s1");
+        assert_eq!(best(&Problem::new(100, 10, 512)), "nhot_f32_v4_l32_s4");
+        assert_eq!(best(&Problem::new(100, 100, 512)), "nhot_f32_v4_l32_s8");
+        assert_eq!(best(&Problem::new(65_536, 32, 128)), "nhot_f32_v4_l32_s1");
     }
 
     #[test]
     fn narrow_tables_have_narrow_teams() {
-        assert_eq!(best(&NHotProblem::new(65_536, 32, 32)), "nhot_f32_v4_l8_s1");
-        assert_eq!(best(&NHotProblem::new(65_536, 32, 64)), "nhot_f32_v4_l16_s1");
-        assert_eq!(best(&NHotProblem::new(20, 1000, 32)), "nhot_f32_v4_l8_s32");
-        let narrow = NHotProblem { vector: 1, ..NHotProblem::new(1000, 5, 33) };
+        assert_eq!(best(&Problem::new(65_536, 32, 32)), "nhot_f32_v4_l8_s1");
+        assert_eq!(best(&Problem::new(65_536, 32, 64)), "nhot_f32_v4_l16_s1");
+        assert_eq!(best(&Problem::new(20, 1000, 32)), "nhot_f32_v4_l8_s32");
+        let narrow = Problem { vector: 1, ..Problem::new(1000, 5, 33) };
         assert_eq!(best(&narrow), "nhot_f32_v1_l32_s1");
     }
 
@@ -197,14 +197,13 @@ mod tests {
         for value in [ValueType::F32, ValueType::F16, ValueType::Bf16] {
             for index_bits in [32, 64] {
                 for columns in [0, 1, 2, 3, 4, 8, 31, 32, 513] {
-                    let problem =
-                        NHotProblem { value, index_bits, sm: 70, ..NHotProblem::new(10, 10, columns) };
-                    for choice in choose_nhot(&problem) {
+                    let problem = Problem { value, index_bits, sm: 70, ..Problem::new(10, 10, columns) };
+                    for choice in choose(&problem) {
                         let found = find(&problem, choice.algorithm).unwrap();
                         assert_eq!(found.entry, choice.entry);
                         assert!(choice.cost.is_finite());
                     }
-                    assert!(!choose_nhot(&problem).is_empty());
+                    assert!(!choose(&problem).is_empty());
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::ptr;
 use lacuna_kernels::DeviceValue;
 use lacuna_kernels::nhot::{LookupArgs, TableIndex};
 
-use super::NHotChoice;
+use super::Choice;
 use crate::backend::Launch;
 use crate::{Result, Stream};
 
@@ -15,7 +15,7 @@ const MAX_GRID: usize = i32::MAX as usize;
 /// `bags` and `parts` are filled in here.
 pub(super) fn lookup<T: DeviceValue, I: TableIndex>(
     stream: &Stream,
-    choice: &NHotChoice,
+    choice: &Choice,
     bags: usize,
     args: LookupArgs<T, I>,
 ) -> Result<()> {

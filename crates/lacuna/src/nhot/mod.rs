@@ -11,8 +11,8 @@ mod plan;
 mod transposed;
 
 pub use bags::{BagIndex, Bags};
-pub use choose::{NHotAlgorithm, NHotChoice, NHotProblem, choose_nhot};
-pub use options::{NHotLayout, NHotMode, NHotOptions};
+pub use choose::{Algorithm, Choice, Problem, choose};
+pub use options::{Layout, Mode, Options};
 pub use plan::NHot;
 
 use crate::{Device, Error, Result, Value};

@@ -1,10 +1,10 @@
 //! What may be asked of a lookup.
-use super::NHotAlgorithm;
+use super::Algorithm;
 
 /// What becomes of the rows that a bag names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum NHotMode {
+pub enum Mode {
     /// Their sum.
     #[default]
     Sum,
@@ -15,7 +15,7 @@ pub enum NHotMode {
 /// How the result lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum NHotLayout {
+pub enum Layout {
     /// A row a bag.
     #[default]
     RowMajor,
@@ -26,31 +26,31 @@ pub enum NHotLayout {
 /// What may be asked of a lookup. The default is a sum of rows without gaps.
 ///
 /// ```
-/// # use lacuna::{NHotMode, NHotOptions};
-/// let means = NHotOptions::default().mode(NHotMode::Mean).padding_index(Some(0));
+/// # use lacuna::nhot;
+/// let means = nhot::Options::default().mode(nhot::Mode::Mean).padding_index(Some(0));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct NHotOptions {
+pub struct Options {
     /// Sum or mean.
-    pub mode: NHotMode,
+    pub mode: Mode,
     /// The row that stands for none: its indices are left out, of the mean's number too, and it has no gradient.
     pub padding_index: Option<usize>,
     /// How the result lies.
-    pub layout: NHotLayout,
+    pub layout: Layout,
     /// The algorithm, if not the library's choice. It must be legal for the columns and the strides; where the addresses do not
     /// allow its vectors, the run is refused. Gradients take the library's choice.
-    pub algorithm: NHotAlgorithm,
+    pub algorithm: Algorithm,
     /// Elements from one row of the table to the next; as many as columns if none.
     pub table_stride: Option<usize>,
     /// Elements from one row of the result to the next; without gaps if none.
     pub out_stride: Option<usize>,
 }
 
-impl NHotOptions {
+impl Options {
     /// With sums, or means.
     #[must_use]
-    pub fn mode(self, mode: NHotMode) -> Self {
+    pub fn mode(self, mode: Mode) -> Self {
         Self { mode, ..self }
     }
     /// With indices of this row left out.
@@ -60,12 +60,12 @@ impl NHotOptions {
     }
     /// With the result in this layout.
     #[must_use]
-    pub fn layout(self, layout: NHotLayout) -> Self {
+    pub fn layout(self, layout: Layout) -> Self {
         Self { layout, ..self }
     }
     /// With this algorithm.
     #[must_use]
-    pub fn algorithm(self, algorithm: NHotAlgorithm) -> Self {
+    pub fn algorithm(self, algorithm: Algorithm) -> Self {
         Self { algorithm, ..self }
     }
     /// With rows of the table `elements` apart.

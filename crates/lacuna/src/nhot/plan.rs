@@ -9,11 +9,8 @@ use super::bags::BagPattern;
 use super::choose::find;
 use super::launch::lookup;
 use super::transposed::{Scales, Transposed};
-use super::{
-    BagIndex, Bags, NHotAlgorithm, NHotChoice, NHotLayout, NHotMode, NHotOptions, NHotProblem, OPERATION,
-    choose_nhot,
-};
-use crate::layout::{Layout, Strides};
+use super::{Algorithm, BagIndex, Bags, Choice, Layout, Mode, OPERATION, Options, Problem, choose};
+use crate::layout::{Layout as DenseLayout, Strides};
 use crate::{Device, Error, Result, Slice, SliceMut, Stream, Value};
 
 /// The most columns.
@@ -47,14 +44,14 @@ pub(super) const VECTORS: [u32; 4] = [8, 4, 2, 1];
 #[derive(Debug)]
 pub struct NHot<T: Value = f32, I: BagIndex = u32> {
     pub(super) pattern: Arc<BagPattern<I>>,
-    pub(super) options: NHotOptions,
+    pub(super) options: Options,
     pub(super) columns: usize,
-    pub(super) table: Layout,
-    pub(super) out: Layout,
+    pub(super) table: DenseLayout,
+    pub(super) out: DenseLayout,
     /// The gradient of the result, always a row a bag.
-    pub(super) slopes: Layout,
+    pub(super) slopes: DenseLayout,
     /// The choice for each of [`VECTORS`].
-    choices: [Option<NHotChoice>; VECTORS.len()],
+    choices: [Option<Choice>; VECTORS.len()],
     pub(super) transposed: OnceLock<Transposed<I>>,
     pub(super) scales: OnceLock<Scales>,
     values: PhantomData<T>,
@@ -66,7 +63,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     /// # Errors
     /// [`Error::TooLarge`] from 2³⁰ columns on, or where no buffer can hold the table or the result.
     pub fn plan(bags: &Bags<I>, columns: usize) -> Result<Self> {
-        Self::plan_with(bags, columns, NHotOptions::default())
+        Self::plan_with(bags, columns, Options::default())
     }
 
     /// As [`plan`](NHot::plan), with options.
@@ -74,7 +71,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     /// # Errors
     /// As `plan`, and [`Error::TooLarge`] for a stride of 4 GiB; [`Error::Parameter`] for strides below the elements of a row,
     /// and for a padding index that is not a row; [`Error::Illegal`] for an algorithm that cannot do this problem.
-    pub fn plan_with(bags: &Bags<I>, columns: usize, options: NHotOptions) -> Result<Self> {
+    pub fn plan_with(bags: &Bags<I>, columns: usize, options: Options) -> Result<Self> {
         if columns > MAX_COLUMNS {
             let (limit, got) = (MAX_COLUMNS as u64, columns as u64);
             return Err(Error::TooLarge { what: "the number of columns", limit, got });
@@ -90,7 +87,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         let layout = |rows, n, width, len_what, stride_what, stride| {
             let (operation, batch, batch_stride) = (OPERATION, 1, None);
             let strides = Strides { operation, width, len_what, stride_what, stride, batch, batch_stride };
-            Layout::new(rows, n, T::TYPE.bytes(), strides)
+            DenseLayout::new(rows, n, T::TYPE.bytes(), strides)
         };
         let (table_what, out_what) =
             ("the number of elements of the table", "the number of elements of the result");
@@ -103,7 +100,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
             options.table_stride,
         )?;
         let (out_stride_what, stride) = ("the stride of the result", options.out_stride);
-        let (count, is_transposed) = (bags.bags(), options.layout == NHotLayout::Transposed);
+        let (count, is_transposed) = (bags.bags(), options.layout == Layout::Transposed);
         let out = if is_transposed {
             layout(columns, count, "bags", out_what, out_stride_what, stride)?
         } else {
@@ -136,19 +133,19 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     }
 
     /// The kernel that runs where table and result are aligned to 16 bytes, as whole buffers are.
-    pub fn choice(&self) -> &NHotChoice {
+    pub fn choice(&self) -> &Choice {
         self.choices.iter().flatten().next().expect("a plan has at least one choice")
     }
 
     /// The options that were planned with.
-    pub fn options(&self) -> &NHotOptions {
+    pub fn options(&self) -> &Options {
         &self.options
     }
 
     /// The kernels that are legal for each alignment of the addresses, the best alignment first; each list in the order of the
     /// cost model.
-    pub fn legal(&self) -> [Vec<NHotChoice>; 4] {
-        VECTORS.map(|vector| choose_nhot(&self.problem_at(vector)))
+    pub fn legal(&self) -> [Vec<Choice>; 4] {
+        VECTORS.map(|vector| choose(&self.problem_at(vector)))
     }
 
     /// Elements that the table must have, up to the last of the last row. The gap after it may be there too.
@@ -177,7 +174,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         self.check_bags(stream, bags)?;
         self.check("the table", table.device(), &self.table, table.len())?;
         self.check("the result", out.device(), &self.out, out.len())?;
-        let transposed = self.options.layout == NHotLayout::Transposed;
+        let transposed = self.options.layout == Layout::Transposed;
         // Transposed, elements are stored one by one.
         let addresses = table.address() | if transposed { 0 } else { out.address() };
         let choice = self.choice_at(addresses)?;
@@ -190,7 +187,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
             bags: 0,
             columns: self.columns as u32,
             parts: 0,
-            mean: u32::from(self.options.mode == NHotMode::Mean),
+            mean: u32::from(self.options.mode == Mode::Mean),
             transposed: u32::from(transposed),
         };
         lookup(stream, choice, bags.bags(), args)
@@ -222,7 +219,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         &self,
         what: &'static str,
         device: &Device,
-        layout: &Layout,
+        layout: &DenseLayout,
         len: usize,
     ) -> Result<()> {
         self.pattern.indices.device().expect_same(OPERATION, what, device)?;
@@ -230,13 +227,13 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     }
 
     /// The problem, where addresses allow vectors of `vector`.
-    fn problem_at(&self, vector: u32) -> NHotProblem {
-        let by_rows = self.options.layout == NHotLayout::RowMajor;
+    fn problem_at(&self, vector: u32) -> Problem {
+        let by_rows = self.options.layout == Layout::RowMajor;
         let allowed = |&allowed: &u32| {
             allowed <= vector && self.table.allows(allowed) && (!by_rows || self.out.allows(allowed))
         };
         let info = self.pattern.indices.device().info();
-        NHotProblem {
+        Problem {
             bags: self.pattern.bags(),
             nnz: self.pattern.host_indices.len(),
             longest: self.pattern.longest,
@@ -249,7 +246,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         }
     }
 
-    fn choice_at(&self, addresses: u64) -> Result<&NHotChoice> {
+    fn choice_at(&self, addresses: u64) -> Result<&Choice> {
         let bytes = u64::from(T::TYPE.bytes());
         let at = VECTORS
             .into_iter()
@@ -261,8 +258,8 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     }
 
     fn illegal(&self, why: String, vector: u32) -> Error {
-        let legal: Vec<NHotAlgorithm> =
-            choose_nhot(&self.problem_at(vector)).iter().map(|choice| choice.algorithm).collect();
+        let legal: Vec<Algorithm> =
+            choose(&self.problem_at(vector)).iter().map(|choice| choice.algorithm).collect();
         Error::Illegal {
             operation: OPERATION,
             algorithm: format!("{:?}", self.options.algorithm),

@@ -1,6 +1,6 @@
 //! The transposed bags: for each row of the table the bags that name it.
 use super::bags::BagPattern;
-use super::{BagIndex, NHotMode, NHotOptions};
+use super::{BagIndex, Mode, Options};
 use crate::{Buffer, Device, Result};
 
 /// For each row of the table the places where bags name it, in ascending order.
@@ -94,9 +94,9 @@ impl Scales {
     pub(super) fn new<I: BagIndex>(
         device: &Device,
         pattern: &BagPattern<I>,
-        options: &NHotOptions,
+        options: &Options,
     ) -> Result<Self> {
-        if options.mode == NHotMode::Sum {
+        if options.mode == Mode::Sum {
             return Ok(Self(None));
         }
         let scale = |ends: &[u32]| {

@@ -11,7 +11,7 @@ const MAX_GRID_Y: usize = 65_535;
 
 /// What the chooser looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SddmmProblem {
+pub struct Problem {
     /// Rows of C.
     pub rows: usize,
     /// Columns of C.
@@ -41,7 +41,7 @@ pub struct SddmmProblem {
     pub sm: u32,
 }
 
-impl SddmmProblem {
+impl Problem {
     /// The problem of products of length `k` at the nonzeros of `c`, where addresses and strides allow vectors of `vector`.
     pub fn of<T: Value, I: Index>(c: &CsrMatrix<T, I>, k: usize, vector: u32) -> Self {
         Self {
@@ -65,7 +65,7 @@ impl SddmmProblem {
 /// How SDDMM is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum SddmmAlgorithm {
+pub enum Algorithm {
     /// The library chooses.
     #[default]
     Auto,
@@ -102,11 +102,11 @@ pub enum SddmmAlgorithm {
 
 /// A kernel, and how the chooser thinks of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SddmmChoice {
+pub struct Choice {
     /// Its entry point.
     pub entry: &'static str,
     /// The algorithm by which it can be asked for.
-    pub algorithm: SddmmAlgorithm,
+    pub algorithm: Algorithm,
     /// Threads of a block.
     pub threads: u32,
     /// Shared memory of a block, in bytes.
@@ -121,26 +121,26 @@ pub struct SddmmChoice {
     pub cost: f64,
 }
 
-impl SddmmChoice {
+impl Choice {
     /// Whether it reads the pattern as masks.
     pub(super) fn is_by_tiles(&self) -> bool {
-        matches!(self.algorithm, SddmmAlgorithm::Tiles { .. })
+        matches!(self.algorithm, Algorithm::Tiles { .. })
     }
 
     /// Whether it reads the pattern as panels.
     pub(super) fn is_by_panels(&self) -> bool {
-        matches!(self.algorithm, SddmmAlgorithm::Panels { .. })
+        matches!(self.algorithm, Algorithm::Panels { .. })
     }
 
     /// Whether it reads the row of each nonzero, and their order.
     pub(super) fn is_by_nonzeros(&self) -> bool {
-        matches!(self.algorithm, SddmmAlgorithm::Nonzeros { .. })
+        matches!(self.algorithm, Algorithm::Nonzeros { .. })
     }
 }
 
 /// All kernels that may be used on `problem`, cheapest first. Never empty: one element at a time is always legal.
-pub fn choose_sddmm(problem: &SddmmProblem) -> Vec<SddmmChoice> {
-    let mut choices: Vec<SddmmChoice> = able(problem).collect();
+pub fn choose(problem: &Problem) -> Vec<Choice> {
+    let mut choices: Vec<Choice> = able(problem).collect();
     choices.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     choices
 }
@@ -151,41 +151,41 @@ const ORDERED_BYTES: u64 = 64 << 10;
 const ORDERED_NONZEROS: u64 = 2048;
 
 /// Whether it pays to take tiles by column.
-pub(super) fn is_ordered(problem: &SddmmProblem) -> bool {
+pub(super) fn is_ordered(problem: &Problem) -> bool {
     let b_bytes = problem.cols as u64 * problem.k as u64 * u64::from(problem.value.bytes());
     let nonzeros = ORDERED_NONZEROS * u64::from(problem.multiprocessors);
     b_bytes > ORDERED_BYTES && problem.nnz as u64 >= nonzeros
 }
 
-/// The kernel that is this algorithm, where it may be used on `problem`; for [`SddmmAlgorithm::Auto`] the cheapest.
-pub(super) fn find(problem: &SddmmProblem, wanted: SddmmAlgorithm) -> Option<SddmmChoice> {
+/// The kernel that is this algorithm, where it may be used on `problem`; for [`Algorithm::Auto`] the cheapest.
+pub(super) fn find(problem: &Problem, wanted: Algorithm) -> Option<Choice> {
     match wanted {
-        SddmmAlgorithm::Auto => choose_sddmm(problem).into_iter().next(),
+        Algorithm::Auto => choose(problem).into_iter().next(),
         _ => able(problem).find(|choice| choice.algorithm == wanted),
     }
 }
 
 /// All kernels that can do `problem`.
-fn able(problem: &SddmmProblem) -> impl Iterator<Item = SddmmChoice> {
+fn able(problem: &Problem) -> impl Iterator<Item = Choice> {
     entries::sddmm().iter().filter_map(|entry: &Entry<Tile>| {
         let Tile { value, vector, block_items, scheme, .. } = entry.tile;
         let fits = problem.vector.is_multiple_of(vector) && problem.k.is_multiple_of(vector as usize);
         let runs = entry.runs_on(problem.sm) && entry.shared_bytes <= problem.block_shared_bytes;
         let (algorithm, arithmetic) = match scheme {
             Scheme::Nonzeros { lanes, vectors, .. } if entry.tile.index == problem.index => {
-                (SddmmAlgorithm::Nonzeros { vector, vectors, lanes, warps: entry.threads / 32 }, None)
+                (Algorithm::Nonzeros { vector, vectors, lanes, warps: entry.threads / 32 }, None)
             }
             Scheme::Panels { lanes, vectors, .. }
                 if entry.tile.index == problem.index && problem.k <= (lanes * vectors * vector) as usize =>
             {
-                (SddmmAlgorithm::Panels { vector, vectors, lanes }, None)
+                (Algorithm::Panels { vector, vectors, lanes }, None)
             }
             Scheme::Tiles { columns, arithmetic } if are_meant(problem, columns, arithmetic) => {
-                (SddmmAlgorithm::Tiles { rows: block_items, columns }, Some(arithmetic))
+                (Algorithm::Tiles { rows: block_items, columns }, Some(arithmetic))
             }
             _ => return None,
         };
-        (fits && runs && value == problem.value).then(|| SddmmChoice {
+        (fits && runs && value == problem.value).then(|| Choice {
             entry: entry.name,
             algorithm,
             threads: entry.threads,
@@ -199,7 +199,7 @@ fn able(problem: &SddmmProblem) -> impl Iterator<Item = SddmmChoice> {
 }
 
 /// Whether tiles of so many columns and of this arithmetic are for this problem.
-fn are_meant(problem: &SddmmProblem, columns: u32, arithmetic: Arithmetic) -> bool {
+fn are_meant(problem: &Problem, columns: u32, arithmetic: Arithmetic) -> bool {
     let exact_enough = match (arithmetic, problem.precision) {
         (_, Precision::Fma) | (Arithmetic::Tf32, Precision::Single) => false,
         (Arithmetic::Split, Precision::Single) => problem.k >= LONG_ROWS,
@@ -216,8 +216,8 @@ fn are_meant(problem: &SddmmProblem, columns: u32, arithmetic: Arithmetic) -> bo
 mod tests {
     use super::*;
 
-    fn problem(nnz: usize, k: usize, vector: u32) -> SddmmProblem {
-        SddmmProblem {
+    fn problem(nnz: usize, k: usize, vector: u32) -> Problem {
+        Problem {
             rows: 8192,
             cols: 2048,
             nnz,
@@ -235,10 +235,10 @@ mod tests {
     }
 
     /// Elements of K of a chunk, and lanes.
-    fn chunk(problem: &SddmmProblem) -> (u32, u32) {
-        match choose_sddmm(problem)[0].algorithm {
-            SddmmAlgorithm::Nonzeros { vector, vectors, lanes, .. }
-            | SddmmAlgorithm::Panels { vector, vectors, lanes } => (vector * vectors * lanes, lanes),
+    fn chunk(problem: &Problem) -> (u32, u32) {
+        match choose(problem)[0].algorithm {
+            Algorithm::Nonzeros { vector, vectors, lanes, .. }
+            | Algorithm::Panels { vector, vectors, lanes } => (vector * vectors * lanes, lanes),
             other => panic!("{other:?} has no chunks"),
         }
     }
@@ -265,8 +265,8 @@ mod tests {
             ([62_586, 32, 62_586, 147_892], &["panels_v4x1_l8_w8"]),
             ([19_717, 256, 19_717, 88_651], &["panels_v4x4_l16_w8"]),
         ] {
-            let problem = SddmmProblem { rows, cols, precision: Precision::Single, ..problem(nnz, k, 4) };
-            let chosen = choose_sddmm(&problem)[0].entry;
+            let problem = Problem { rows, cols, precision: Precision::Single, ..problem(nnz, k, 4) };
+            let chosen = choose(&problem)[0].entry;
             assert!(fastest.contains(&&chosen["sddmm_f32_".len()..]), "{rows} {k} {cols} {nnz}: {chosen}");
         }
     }
@@ -279,12 +279,8 @@ mod tests {
             ([4096, 128, 4096, 1_677_722], "f16_panels_v8x2_l8_w8"),
         ] {
             let precision = Precision::Single;
-            let problem = SddmmProblem { rows, cols, precision, value: ValueType::F16, ..problem(nnz, k, 8) };
-            assert_eq!(
-                &choose_sddmm(&problem)[0].entry["sddmm_".len()..],
-                fastest,
-                "{rows} {k} {cols} {nnz}"
-            );
+            let problem = Problem { rows, cols, precision, value: ValueType::F16, ..problem(nnz, k, 8) };
+            assert_eq!(&choose(&problem)[0].entry["sddmm_".len()..], fastest, "{rows} {k} {cols} {nnz}");
         }
     }
 
@@ -296,7 +292,7 @@ mod tests {
     #[test]
     fn only_legal_vectors_are_offered() {
         for vector in [1, 2, 4] {
-            let choices = choose_sddmm(&problem(1 << 20, 64, vector));
+            let choices = choose(&problem(1 << 20, 64, vector));
             assert!(choices.iter().all(|choice| choice.vector <= vector));
             assert_eq!(choices[0].vector, vector);
         }
@@ -307,9 +303,9 @@ mod tests {
         for value in [ValueType::F32, ValueType::F16, ValueType::Bf16] {
             for index in [IndexType::U32, IndexType::U16] {
                 for k in 0..20 {
-                    let problem = SddmmProblem { value, index, ..problem(640, k, 8) };
-                    let choices = choose_sddmm(&problem);
-                    let divides = |choice: &SddmmChoice| k.is_multiple_of(choice.vector as usize);
+                    let problem = Problem { value, index, ..problem(640, k, 8) };
+                    let choices = choose(&problem);
+                    let divides = |choice: &Choice| k.is_multiple_of(choice.vector as usize);
                     assert!(!choices.is_empty() && choices.iter().all(divides), "{value} {index} {k}");
                 }
             }
@@ -326,20 +322,20 @@ mod tests {
     #[test]
     fn an_algorithm_is_found_where_it_is_legal() {
         let problem = problem(640, 64, 4);
-        let wanted = choose_sddmm(&problem).pop().unwrap();
+        let wanted = choose(&problem).pop().unwrap();
         assert_eq!(find(&problem, wanted.algorithm), Some(wanted));
-        assert_eq!(find(&problem, SddmmAlgorithm::Auto), Some(choose_sddmm(&problem)[0]));
-        let strange = SddmmAlgorithm::Nonzeros { vector: 4, vectors: 3, lanes: 8, warps: 8 };
+        assert_eq!(find(&problem, Algorithm::Auto), Some(choose(&problem)[0]));
+        let strange = Algorithm::Nonzeros { vector: 4, vectors: 3, lanes: 8, warps: 8 };
         assert_eq!(find(&problem, strange), None);
-        let vectors = SddmmAlgorithm::Nonzeros { vector: 4, vectors: 1, lanes: 8, warps: 8 };
+        let vectors = Algorithm::Nonzeros { vector: 4, vectors: 1, lanes: 8, warps: 8 };
         assert!(find(&problem, vectors).is_some());
-        assert_eq!(find(&SddmmProblem { k: 62, ..problem }, vectors), None);
+        assert_eq!(find(&Problem { k: 62, ..problem }, vectors), None);
     }
 
     /// The arithmetics of the tiles that are offered.
-    fn arithmetics(problem: &SddmmProblem) -> Vec<Arithmetic> {
+    fn arithmetics(problem: &Problem) -> Vec<Arithmetic> {
         let mut found = vec![];
-        for arithmetic in choose_sddmm(problem).into_iter().filter_map(|choice| choice.arithmetic) {
+        for arithmetic in choose(problem).into_iter().filter_map(|choice| choice.arithmetic) {
             if !found.contains(&arithmetic) {
                 found.push(arithmetic);
             }
@@ -349,8 +345,8 @@ mod tests {
 
     #[test]
     fn precision_and_k_decide_which_tiles_are_offered() {
-        let long = SddmmProblem { precision: Precision::Single, ..problem(1 << 20, LONG_ROWS, 8) };
-        let short = SddmmProblem { k: LONG_ROWS - 8, ..long };
+        let long = Problem { precision: Precision::Single, ..problem(1 << 20, LONG_ROWS, 8) };
+        let short = Problem { k: LONG_ROWS - 8, ..long };
         let (split, tf32, half) = ([Arithmetic::Split], [Arithmetic::Tf32], [Arithmetic::Half]);
         for (value, precision, of_long, of_short) in [
             (ValueType::F32, Precision::Single, &split[..], &[][..]),
@@ -362,7 +358,7 @@ mod tests {
         ] {
             for (problem, expected) in [(long, of_long), (short, of_short)] {
                 for index in [IndexType::U32, IndexType::U16] {
-                    let problem = SddmmProblem { value, precision, index, ..problem };
+                    let problem = Problem { value, precision, index, ..problem };
                     assert_eq!(arithmetics(&problem), expected, "{problem:?}");
                 }
             }
@@ -371,15 +367,15 @@ mod tests {
 
     #[test]
     fn tiles_need_a_gpu_rows_of_sixteen_bytes_room_for_masks_and_a_grid() {
-        let able = SddmmProblem { precision: Precision::Single, ..problem(1 << 20, 128, 8) };
+        let able = Problem { precision: Precision::Single, ..problem(1 << 20, 128, 8) };
         assert_eq!(arithmetics(&able), [Arithmetic::Split]);
         for problem in [
-            SddmmProblem { sm: 75, ..able },
-            SddmmProblem { block_shared_bytes: 16 * 1024, ..able },
-            SddmmProblem { k: 130, ..able },
-            SddmmProblem { vector: 2, ..able },
-            SddmmProblem { rows: 1 << 20, cols: 1 << 20, ..able },
-            SddmmProblem { rows: 1, cols: 128 * 65_535 + 1, ..able },
+            Problem { sm: 75, ..able },
+            Problem { block_shared_bytes: 16 * 1024, ..able },
+            Problem { k: 130, ..able },
+            Problem { vector: 2, ..able },
+            Problem { rows: 1 << 20, cols: 1 << 20, ..able },
+            Problem { rows: 1, cols: 128 * 65_535 + 1, ..able },
         ] {
             assert_eq!(arithmetics(&problem), [], "{problem:?}");
         }
@@ -387,8 +383,8 @@ mod tests {
 
     #[test]
     fn tiles_are_for_patterns_that_are_not_too_sparse() {
-        let at = |nnz| SddmmProblem { precision: Precision::Single, ..problem(nnz, 128, 8) };
-        let is_by_tiles = |nnz| choose_sddmm(&at(nnz))[0].is_by_tiles();
+        let at = |nnz| Problem { precision: Precision::Single, ..problem(nnz, 128, 8) };
+        let is_by_tiles = |nnz| choose(&at(nnz))[0].is_by_tiles();
         let all = 8192 * 2048;
         assert!(is_by_tiles(all) && is_by_tiles(all / 4));
         assert!(!is_by_tiles(all / 50) && !is_by_tiles(100));
@@ -397,8 +393,8 @@ mod tests {
     #[test]
     fn nothing_to_add_up_is_nothing_for_tensor_cores() {
         let problem =
-            SddmmProblem { value: ValueType::F16, precision: Precision::Single, ..problem(1 << 20, 0, 8) };
-        let choices = choose_sddmm(&problem);
-        assert!(!choices[0].is_by_tiles() && choices.iter().any(SddmmChoice::is_by_tiles));
+            Problem { value: ValueType::F16, precision: Precision::Single, ..problem(1 << 20, 0, 8) };
+        let choices = choose(&problem);
+        assert!(!choices[0].is_by_tiles() && choices.iter().any(Choice::is_by_tiles));
     }
 }

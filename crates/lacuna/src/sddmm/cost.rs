@@ -5,7 +5,7 @@ use lacuna_kernels::Entry;
 use lacuna_kernels::sddmm::{Scheme, TILE, Tile};
 use lacuna_kernels::spmm::Arithmetic;
 
-use super::choose::{SddmmProblem, is_ordered};
+use super::choose::{Problem, is_ordered};
 use super::panels::Panels;
 
 /// Bytes of a cache line, and lanes of a warp.
@@ -61,7 +61,7 @@ const NOT_SHARED: f64 = 0.48;
 const EMPTY_TILE: f64 = 40.0;
 
 /// Cycles of a multiprocessor, about; infinite for what computes no product.
-pub(super) fn cost(problem: &SddmmProblem, entry: &Entry<Tile>) -> f64 {
+pub(super) fn cost(problem: &Problem, entry: &Entry<Tile>) -> f64 {
     match entry.tile.scheme {
         Scheme::Nonzeros { .. } => of_nonzeros(problem, entry),
         Scheme::Panels { lanes, vectors, at_once } => of_panels(problem, entry, [lanes, vectors, at_once]),
@@ -73,7 +73,7 @@ pub(super) fn cost(problem: &SddmmProblem, entry: &Entry<Tile>) -> f64 {
 
 /// Each multiprocessor takes as many tiles as it has room for, and then the next ones: it works on all of them, and waits as
 /// for one.
-fn of_tiles(problem: &SddmmProblem, entry: &Entry<Tile>, columns: u32, arithmetic: Arithmetic) -> f64 {
+fn of_tiles(problem: &Problem, entry: &Entry<Tile>, columns: u32, arithmetic: Arithmetic) -> f64 {
     let [rows, columns, at_once] = [entry.tile.block_items, columns, entry.bounds.min_blocks].map(f64::from);
     let count = |whole: usize, part: f64| (whole as f64 / part).ceil();
     let tiles = count(problem.rows, rows) * count(problem.cols, columns);
@@ -98,7 +98,7 @@ fn full_tiles(tiles: f64, nnz: f64) -> f64 {
 }
 
 /// For a kernel that goes by nonzeros; infinite for others.
-fn of_nonzeros(problem: &SddmmProblem, entry: &Entry<Tile>) -> f64 {
+fn of_nonzeros(problem: &Problem, entry: &Entry<Tile>) -> f64 {
     let Entry { tile, threads, .. } = entry;
     let Scheme::Nonzeros { lanes, vectors, at_once } = tile.scheme else { return f64::INFINITY };
     let [lanes, vectors, at_once, items, vector] =
@@ -135,7 +135,7 @@ fn of_nonzeros(problem: &SddmmProblem, entry: &Entry<Tile>) -> f64 {
 }
 
 /// By panels, whose rows of B are in L1. Work is shared by all multiprocessors; the longest tile of all is one group's.
-fn of_panels(problem: &SddmmProblem, entry: &Entry<Tile>, constants: [u32; 3]) -> f64 {
+fn of_panels(problem: &Problem, entry: &Entry<Tile>, constants: [u32; 3]) -> f64 {
     let [lanes, vectors, at_once] = constants.map(f64::from);
     let vector = f64::from(entry.tile.vector);
     let bytes = f64::from(problem.value.bytes());

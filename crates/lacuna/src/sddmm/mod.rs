@@ -10,9 +10,9 @@ mod options;
 mod panels;
 mod plan;
 
-pub use choose::{SddmmAlgorithm, SddmmChoice, SddmmProblem, choose_sddmm};
-pub use options::{SddmmOptions, SddmmOrder};
-pub use plan::{Sddmm, SddmmOperands};
+pub use choose::{Algorithm, Choice, Problem, choose};
+pub use options::{Options, Schedule};
+pub use plan::{Operands, Sddmm};
 
 use lacuna_matrix::Csr;
 

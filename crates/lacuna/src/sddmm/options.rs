@@ -1,12 +1,12 @@
 //! What may be asked of SDDMM.
-use super::SddmmAlgorithm;
+use super::Algorithm;
 use crate::Precision;
 
 /// The order in which tiles of nonzeros are taken. Results do not depend on it; times do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum SddmmOrder {
-    /// [`ByColumn`](SddmmOrder::ByColumn) where B is larger than a multiprocessor's cache, and tiles are many.
+pub enum Schedule {
+    /// [`ByColumn`](Schedule::ByColumn) where B is larger than a multiprocessor's cache, and tiles are many.
     #[default]
     Auto,
     /// As the nonzeros stand.
@@ -20,20 +20,20 @@ pub enum SddmmOrder {
 /// The default is one product of operands without gaps, with B as N×K.
 ///
 /// ```
-/// # use lacuna::SddmmOptions;
-/// let given_by_columns = SddmmOptions::default().b_transposed();
-/// let heads = SddmmOptions::default().batch(8).a_stride(8 * 64).a_batch_stride(64);
+/// # use lacuna::sddmm;
+/// let given_by_columns = sddmm::Options::default().b_transposed();
+/// let heads = sddmm::Options::default().batch(8).a_stride(8 * 64).a_batch_stride(64);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct SddmmOptions {
+pub struct Options {
     /// The algorithm, if not the library's choice. It must be legal for K and the strides; where A's or B's address does
     /// not allow its vectors, the run is refused.
-    pub algorithm: SddmmAlgorithm,
+    pub algorithm: Algorithm,
     /// How exactly it is computed: see [`Precision`], where K stands for the length of rows.
     pub precision: Precision,
     /// The order in which tiles of nonzeros are taken.
-    pub order: SddmmOrder,
+    pub order: Schedule,
     /// Whether B is given as K×N. It is then transposed first, into memory of the plan.
     pub b_transposed: bool,
     /// Elements from one row of A to the next, K if none.
@@ -48,12 +48,12 @@ pub struct SddmmOptions {
     pub b_batch_stride: Option<usize>,
 }
 
-impl Default for SddmmOptions {
+impl Default for Options {
     fn default() -> Self {
         Self {
-            algorithm: SddmmAlgorithm::Auto,
+            algorithm: Algorithm::Auto,
             precision: Precision::Single,
-            order: SddmmOrder::Auto,
+            order: Schedule::Auto,
             b_transposed: false,
             a_stride: None,
             b_stride: None,
@@ -64,10 +64,10 @@ impl Default for SddmmOptions {
     }
 }
 
-impl SddmmOptions {
+impl Options {
     /// With this algorithm.
     #[must_use]
-    pub fn algorithm(self, algorithm: SddmmAlgorithm) -> Self {
+    pub fn algorithm(self, algorithm: Algorithm) -> Self {
         Self { algorithm, ..self }
     }
     /// Computed this exactly.
@@ -77,7 +77,7 @@ impl SddmmOptions {
     }
     /// With tiles taken in this order.
     #[must_use]
-    pub fn order(self, order: SddmmOrder) -> Self {
+    pub fn order(self, order: Schedule) -> Self {
         Self { order, ..self }
     }
     /// With B given as K×N, row by row: D = (A·B) ⊙ I\[C\].

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use lacuna_gpu::GlobalPtr;
 use lacuna_kernels::spmm::RowRecord;
 
-use super::SddmmProblem;
+use super::Problem;
 use crate::csr::DevicePattern;
 use crate::{Buffer, Index, Result};
 
@@ -32,7 +32,7 @@ pub(super) struct Panels {
 impl Panels {
     /// Panels of as many columns as [`PANEL_BYTES`] hold, or more where tiles would be short; and tiles as long as keeps every
     /// group of lanes busy.
-    pub(super) fn of(problem: &SddmmProblem) -> Self {
+    pub(super) fn of(problem: &Problem) -> Self {
         let row_bytes = problem.k.max(1) * problem.value.bytes() as usize;
         let mut columns = (PANEL_BYTES / row_bytes).max(1).next_power_of_two();
         let of_row = (problem.nnz * problem.k) as f64 / problem.rows.max(1) as f64;
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn panels_fit_a_cache_and_tiles_the_gpu() {
         let panels = |rows, k, cols, nnz| {
-            let Panels { columns, tile } = Panels::of(&SddmmProblem {
+            let Panels { columns, tile } = Panels::of(&Problem {
                 rows,
                 cols,
                 nnz,

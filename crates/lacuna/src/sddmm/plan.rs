@@ -5,10 +5,10 @@ use std::sync::Arc;
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::sddmm::{Args, PanelArgs, TileArgs};
 
-use super::choose::{SddmmChoice, SddmmProblem, choose_sddmm, find, is_ordered};
+use super::choose::{Choice, Problem, choose, find, is_ordered};
 use super::dense::Turned;
 use super::panels::{PanelTiles, Panels};
-use super::{MAX_GRID_Z, OPERATION, SddmmAlgorithm, SddmmOptions, SddmmOrder};
+use super::{Algorithm, MAX_GRID_Z, OPERATION, Options, Schedule};
 use crate::backend::Launch;
 use crate::csr::DevicePattern;
 use crate::layout::{Layout, Strides};
@@ -21,7 +21,7 @@ const VECTORS: [u32; 4] = [8, 4, 2, 1];
 
 /// D = (A·Bᵀ) ⊙ I\[C\] for one pattern of C and D (M×N) and one K, with values of `T` and sums in f32.
 ///
-/// A is M×K and B is N×K, row by row; without other [options](SddmmOptions) there are no gaps, and one product. D has a value
+/// A is M×K and B is N×K, row by row; without other [options](Options) there are no gaps, and one product. D has a value
 /// for each nonzero of C: the product of A's row and B's row that meet there, or that times C's value
 /// ([`run_scaled`](Sddmm::run_scaled)), rounded to `T` once. With K = 0 every product is +0. The same operands give the same
 /// bits in every run, by the plan and the addresses' alignment. Values that are not finite flow as IEEE 754 says, and only
@@ -51,13 +51,13 @@ const VECTORS: [u32; 4] = [8, 4, 2, 1];
 #[derive(Debug)]
 pub struct Sddmm<T: Value = f32, I: Index = u32> {
     pattern: Arc<DevicePattern<I>>,
-    options: SddmmOptions,
+    options: Options,
     /// The problem, but for what addresses allow.
-    problem: SddmmProblem,
+    problem: Problem,
     a: Layout,
     b: Layout,
     /// The choice for each of [`VECTORS`].
-    choices: [Option<SddmmChoice>; VECTORS.len()],
+    choices: [Option<Choice>; VECTORS.len()],
     /// Room for B as the kernels read it, where it is given as K×N.
     turned: Option<Turned<T>>,
     /// The pattern by panels, where a choice reads it so.
@@ -66,7 +66,7 @@ pub struct Sddmm<T: Value = f32, I: Index = u32> {
 
 /// What a run works on.
 #[derive(Debug)]
-pub struct SddmmOperands<'o, T: Value = f32, I: Index = u32> {
+pub struct Operands<'o, T: Value = f32, I: Index = u32> {
     /// A: [`a_len`](Sddmm::a_len) elements.
     pub a: Slice<'o, T>,
     /// B: [`b_len`](Sddmm::b_len) elements.
@@ -88,7 +88,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     /// [`Error::TooLarge`] from a K of 2³⁰ on, or where no buffer can hold A or B; [`Error::OutOfMemory`], or what the
     /// driver says.
     pub fn plan(c: &CsrMatrix<T, I>, k: usize) -> Result<Self> {
-        Self::plan_with(c, k, SddmmOptions::default().batch(c.batch()))
+        Self::plan_with(c, k, Options::default().batch(c.batch()))
     }
 
     /// As [`plan`](Sddmm::plan), with options.
@@ -96,12 +96,12 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     /// # Errors
     /// As `plan`, and [`Error::TooLarge`] for a stride of 4 GiB; [`Error::Parameter`] for strides below the elements of a
     /// row; [`Error::Illegal`] for an algorithm that cannot do this problem.
-    pub fn plan_with(c: &CsrMatrix<T, I>, k: usize, options: SddmmOptions) -> Result<Self> {
+    pub fn plan_with(c: &CsrMatrix<T, I>, k: usize, options: Options) -> Result<Self> {
         if k > MAX_K {
             return Err(Error::TooLarge { what: "K", limit: MAX_K as u64, got: k as u64 });
         }
         let bytes = T::TYPE.bytes();
-        let SddmmOptions { batch, b_transposed, .. } = options;
+        let Options { batch, b_transposed, .. } = options;
         let a = Strides {
             operation: OPERATION,
             width: "K",
@@ -125,8 +125,8 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         let b = Layout::new(b_rows, b_cols, bytes, b)?;
 
         let pattern = Arc::clone(c.pattern());
-        let SddmmOptions { precision, .. } = options;
-        let problem = SddmmProblem { batch, precision, ..SddmmProblem::of(c, k, 1) };
+        let Options { precision, .. } = options;
+        let problem = Problem { batch, precision, ..Problem::of(c, k, 1) };
         let choices = [None; VECTORS.len()];
         let mut plan = Self { pattern, options, problem, a, b, choices, turned: None, panels: None };
         plan.choices = VECTORS.map(|vector| find(&plan.problem_at(vector), options.algorithm));
@@ -147,21 +147,20 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     /// This plan, once what its kernels need of the pattern is there. Where there is no room for masks, and the algorithm is
     /// the library's choice, kernels that need none take their place.
     fn prepared(mut self) -> Result<Self> {
-        if self.pattern.nnz > 0 && self.choices.iter().flatten().any(SddmmChoice::is_by_tiles) {
+        if self.pattern.nnz > 0 && self.choices.iter().flatten().any(Choice::is_by_tiles) {
             match self.pattern.masks() {
-                Err(Error::OutOfMemory { .. }) if self.options.algorithm == SddmmAlgorithm::Auto => {
-                    let others =
-                        |legal: Vec<SddmmChoice>| legal.into_iter().find(|choice| !choice.is_by_tiles());
+                Err(Error::OutOfMemory { .. }) if self.options.algorithm == Algorithm::Auto => {
+                    let others = |legal: Vec<Choice>| legal.into_iter().find(|choice| !choice.is_by_tiles());
                     self.choices = self.legal().map(others);
                 }
                 Err(error) => return Err(error),
                 Ok(_) => {}
             }
         }
-        if self.choices.iter().flatten().any(SddmmChoice::is_by_panels) {
+        if self.choices.iter().flatten().any(Choice::is_by_panels) {
             self.panels = Some(PanelTiles::new(&self.pattern, Panels::of(&self.problem))?);
         }
-        if self.choices.iter().flatten().any(SddmmChoice::is_by_nonzeros) {
+        if self.choices.iter().flatten().any(Choice::is_by_nonzeros) {
             self.pattern.row_indices()?;
             self.order()?;
         }
@@ -171,32 +170,32 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     /// The address of the order in which tiles are taken; 0 where they come as they stand.
     fn order(&self) -> Result<u64> {
         let is_ordered = match self.options.order {
-            SddmmOrder::Auto => is_ordered(&self.problem),
-            SddmmOrder::Natural => false,
-            SddmmOrder::ByColumn => true,
+            Schedule::Auto => is_ordered(&self.problem),
+            Schedule::Natural => false,
+            Schedule::ByColumn => true,
         };
         if is_ordered { Ok(self.pattern.tile_order()?.as_slice().address()) } else { Ok(0) }
     }
 
     /// The kernel that runs where A and B are aligned to 16 bytes, as whole buffers are.
-    pub fn choice(&self) -> &SddmmChoice {
+    pub fn choice(&self) -> &Choice {
         self.choices.iter().flatten().next().expect("a plan has at least one choice")
     }
 
     /// The options that were planned with.
-    pub fn options(&self) -> &SddmmOptions {
+    pub fn options(&self) -> &Options {
         &self.options
     }
 
     /// The kernels that are legal for each alignment of A's and B's addresses, the best alignment first; each list in the
     /// order of the cost model.
-    pub fn legal(&self) -> [Vec<SddmmChoice>; 4] {
-        VECTORS.map(|vector| choose_sddmm(&self.problem_at(vector)))
+    pub fn legal(&self) -> [Vec<Choice>; 4] {
+        VECTORS.map(|vector| choose(&self.problem_at(vector)))
     }
 
     /// This plan with, for each alignment, the first of `entries` that is [legal](Self::legal) there. Where none is, the
     /// choice stays.
-    pub(crate) fn preferring(mut self, legal: &[Vec<SddmmChoice>], entries: &[&str]) -> Result<Self> {
+    pub(crate) fn preferring(mut self, legal: &[Vec<Choice>], entries: &[&str]) -> Result<Self> {
         for (choice, legal) in self.choices.iter_mut().zip(legal) {
             let preferred = |entry: &&str| legal.iter().find(|choice| choice.entry == *entry);
             *choice = entries.iter().find_map(preferred).copied().or(*choice);
@@ -205,7 +204,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     }
 
     /// The problem, where addresses allow all that K and the strides do.
-    pub(crate) fn aligned_problem(&self) -> SddmmProblem {
+    pub(crate) fn aligned_problem(&self) -> Problem {
         self.problem_at(VECTORS[0])
     }
 
@@ -230,7 +229,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         b: Slice<'_, T>,
         d: &mut CsrMatrix<T, I>,
     ) -> Result<()> {
-        self.run_with(stream, SddmmOperands { a, b, c: None, d })
+        self.run_with(stream, Operands { a, b, c: None, d })
     }
 
     /// D = (A·Bᵀ) ⊙ C: as [`run`](Sddmm::run), each product multiplied by the value of C, in `f32`, before it is rounded.
@@ -245,7 +244,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         c: &CsrMatrix<T, I>,
         d: &mut CsrMatrix<T, I>,
     ) -> Result<()> {
-        self.run_with(stream, SddmmOperands { a, b, c: Some(c), d })
+        self.run_with(stream, Operands { a, b, c: Some(c), d })
     }
 
     /// Gives the product to the stream, and returns at once. Work on other streams that uses the operands meanwhile must
@@ -255,12 +254,12 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     /// [`Error::Length`], [`Error::OtherPattern`], [`Error::OtherDevice`], [`Error::Parameter`] (for the batch of C or D)
     /// for operands that do not fit; [`Error::Packed`] for a D whose values stay as they are; [`Error::Illegal`] where the
     /// algorithm asked for needs other alignment; [`Error::Launch`] or, on the simulator, its findings.
-    pub fn run_with(&self, stream: &Stream, operands: SddmmOperands<'_, T, I>) -> Result<()> {
+    pub fn run_with(&self, stream: &Stream, operands: Operands<'_, T, I>) -> Result<()> {
         self.check(stream, &operands)?;
         if self.pattern.nnz == 0 || self.options.batch == 0 {
             return Ok(());
         }
-        let SddmmOperands { a, b, c, d } = operands;
+        let Operands { a, b, c, d } = operands;
         let (mut b_address, mut b_batch) = (b.address(), self.b.batch_stride);
         let mut b_stride_bytes = self.b.stride_bytes;
         if let Some(turned) = &self.turned {
@@ -284,7 +283,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
                 [scale_batch, a_batch, b_batch, d_batch].map(|elements| elements as u64);
             let (k, a_stride_bytes) = (self.problem.k as u32, self.a.stride_bytes);
             let products = MAX_GRID_Z.min(self.options.batch - first) as u32;
-            if let SddmmAlgorithm::Tiles { rows: tile_rows, columns: tile_columns } = choice.algorithm {
+            if let Algorithm::Tiles { rows: tile_rows, columns: tile_columns } = choice.algorithm {
                 let (masks, _) = self.pattern.masks()?.pointers();
                 let (rows, cols) = (self.pattern.rows as u32, self.pattern.cols as u32);
                 let args = TileArgs::<T::Device> {
@@ -307,7 +306,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
                 launch(stream, choice, grid, &args)?;
                 continue;
             }
-            if let (SddmmAlgorithm::Panels { .. }, Some(panels)) = (choice.algorithm, &self.panels) {
+            if let (Algorithm::Panels { .. }, Some(panels)) = (choice.algorithm, &self.panels) {
                 let args = PanelArgs::<T::Device, I::Device> {
                     table: panels.pointer(),
                     columns: GlobalPtr::from_address(self.pattern.columns.as_slice().address()),
@@ -349,8 +348,8 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         Ok(())
     }
 
-    fn check(&self, stream: &Stream, operands: &SddmmOperands<'_, T, I>) -> Result<()> {
-        let SddmmOperands { a, b, c, d } = operands;
+    fn check(&self, stream: &Stream, operands: &Operands<'_, T, I>) -> Result<()> {
+        let Operands { a, b, c, d } = operands;
         for matrix in [*c, Some(&**d)].into_iter().flatten() {
             if !Arc::ptr_eq(&self.pattern, matrix.pattern()) {
                 return Err(Error::OtherPattern { operation: OPERATION });
@@ -375,15 +374,15 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     }
 
     /// The problem, where addresses allow vectors of `vector`. What is turned has rows without gaps.
-    fn problem_at(&self, vector: u32) -> SddmmProblem {
+    fn problem_at(&self, vector: u32) -> Problem {
         let b_allows = |vector| self.options.b_transposed || self.b.allows(vector);
         let allowed = |&allowed: &u32| allowed <= vector && self.a.allows(allowed) && b_allows(allowed);
         let vector = VECTORS.into_iter().find(allowed).unwrap_or(1);
-        SddmmProblem { vector, ..self.problem }
+        Problem { vector, ..self.problem }
     }
 
     /// The choice for addresses whose bits are in `addresses`.
-    fn choice_at(&self, addresses: u64) -> Result<&SddmmChoice> {
+    fn choice_at(&self, addresses: u64) -> Result<&Choice> {
         let bytes = u64::from(T::TYPE.bytes());
         let allowed =
             VECTORS.into_iter().position(|vector| addresses.is_multiple_of(bytes * u64::from(vector)));
@@ -393,14 +392,14 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     }
 
     fn illegal(&self, why: String, vector: u32) -> Error {
-        let legal = choose_sddmm(&self.problem_at(vector));
+        let legal = choose(&self.problem_at(vector));
         let legal: Vec<String> = legal.iter().map(|choice| format!("{:?}", choice.algorithm)).collect();
         let algorithm = format!("{:?}", self.options.algorithm);
         Error::Illegal { operation: OPERATION, algorithm, why, legal: legal.join(", ") }
     }
 }
 
-fn launch<A: Copy + 'static>(stream: &Stream, choice: &SddmmChoice, grid: [u32; 3], args: &A) -> Result<()> {
+fn launch<A: Copy + 'static>(stream: &Stream, choice: &Choice, grid: [u32; 3], args: &A) -> Result<()> {
     stream.launch(&Launch {
         entry: choice.entry,
         grid,

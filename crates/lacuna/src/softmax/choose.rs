@@ -7,7 +7,7 @@ use super::RowLengths;
 /// What the chooser knows of a softmax.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct SoftmaxProblem {
+pub struct Problem {
     /// How long the rows are.
     pub lengths: RowLengths,
     /// Whether the row table has them longest first; otherwise one kernel must do them all.
@@ -22,7 +22,7 @@ pub struct SoftmaxProblem {
     pub sm: u32,
 }
 
-impl SoftmaxProblem {
+impl Problem {
     /// The softmax of one matrix of `f32` on an H200, sorted.
     pub fn new(lengths: RowLengths) -> Self {
         Self { lengths, sorted: true, batch: 1, value: ValueType::F32, multiprocessors: 132, sm: 90 }
@@ -32,7 +32,7 @@ impl SoftmaxProblem {
 /// How the softmax is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum SoftmaxAlgorithm {
+pub enum Algorithm {
     /// The library chooses, for rows of different lengths perhaps different kernels.
     #[default]
     Auto,
@@ -45,7 +45,7 @@ pub enum SoftmaxAlgorithm {
 
 /// Neighbours in the row table, and the kernels that do them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SoftmaxPart {
+pub struct Part {
     /// The entry point of the softmax.
     pub forward: &'static str,
     /// The entry point of its gradient.
@@ -73,7 +73,7 @@ struct Kernels {
 
 /// The parts into which the rows are cut, longest rows first; none where all rows are empty. Groups of fewer lanes do shorter
 /// rows, if that is worth another launch.
-pub fn choose_softmax(problem: &SoftmaxProblem) -> Vec<SoftmaxPart> {
+pub fn choose(problem: &Problem) -> Vec<Part> {
     let kernels: Vec<Kernels> = able(problem).collect();
     if !problem.sorted {
         let all = problem.lengths.rows();
@@ -107,20 +107,20 @@ pub fn choose_softmax(problem: &SoftmaxProblem) -> Vec<SoftmaxPart> {
 }
 
 /// The parts of this algorithm; `None` where there is no such kernel.
-pub(super) fn find(problem: &SoftmaxProblem, wanted: SoftmaxAlgorithm) -> Option<Vec<SoftmaxPart>> {
-    let SoftmaxAlgorithm::Lanes { lanes } = wanted else { return Some(choose_softmax(problem)) };
+pub(super) fn find(problem: &Problem, wanted: Algorithm) -> Option<Vec<Part>> {
+    let Algorithm::Lanes { lanes } = wanted else { return Some(choose(problem)) };
     let kernels = able(problem).find(|kernels| kernels.forward.tile.lanes == lanes)?;
     let rows = if problem.sorted { problem.lengths.nonempty() } else { problem.lengths.rows() };
     Some(part(kernels, 0, rows).into_iter().collect())
 }
 
 /// The algorithms that can be asked for.
-pub(super) fn legal(problem: &SoftmaxProblem) -> Vec<SoftmaxAlgorithm> {
-    able(problem).map(|kernels| SoftmaxAlgorithm::Lanes { lanes: kernels.forward.tile.lanes }).collect()
+pub(super) fn legal(problem: &Problem) -> Vec<Algorithm> {
+    able(problem).map(|kernels| Algorithm::Lanes { lanes: kernels.forward.tile.lanes }).collect()
 }
 
 /// All kernels that can do `problem`, those of most lanes first.
-fn able(problem: &SoftmaxProblem) -> impl Iterator<Item = Kernels> {
+fn able(problem: &Problem) -> impl Iterator<Item = Kernels> {
     let of = |pass: Pass, value: ValueType, sm: u32| {
         entries::softmax()
             .iter()
@@ -137,9 +137,9 @@ fn able(problem: &SoftmaxProblem) -> impl Iterator<Item = Kernels> {
     kernels.into_iter()
 }
 
-fn part(kernels: Kernels, first: u32, end: u32) -> Option<SoftmaxPart> {
+fn part(kernels: Kernels, first: u32, end: u32) -> Option<Part> {
     let Kernels { forward, backward } = kernels;
-    (end > first).then(|| SoftmaxPart {
+    (end > first).then(|| Part {
         forward: forward.name,
         backward: backward.name,
         lanes: forward.tile.lanes,
@@ -168,7 +168,7 @@ const NOT_HIDDEN: f64 = 0.5;
 
 /// Cycles for rows `first..end` of the table by this kernel. Only comparisons count, and these are coarse: bytes decide
 /// nothing but against walking several times, and the rest is how many lanes wait for how long.
-fn cost(problem: &SoftmaxProblem, entry: &Entry<Tile>, first: u32, end: u32) -> f64 {
+fn cost(problem: &Problem, entry: &Entry<Tile>, first: u32, end: u32) -> f64 {
     if end <= first {
         return 0.0;
     }
@@ -202,8 +202,8 @@ mod tests {
         for length in lengths {
             ends.push(ends[ends.len() - 1] + length);
         }
-        let problem = SoftmaxProblem::new(RowLengths::of(&ends));
-        let parts = choose_softmax(&problem);
+        let problem = Problem::new(RowLengths::of(&ends));
+        let parts = choose(&problem);
         let mut next = 0;
         for part in &parts {
             assert_eq!(part.first, next, "{parts:?}");
@@ -236,23 +236,22 @@ mod tests {
 
     #[test]
     fn unsorted_rows_are_one_part() {
-        let problem =
-            SoftmaxProblem { sorted: false, ..SoftmaxProblem::new(RowLengths::of(&[0, 9, 9, 20_000])) };
-        let parts = choose_softmax(&problem);
+        let problem = Problem { sorted: false, ..Problem::new(RowLengths::of(&[0, 9, 9, 20_000])) };
+        let parts = choose(&problem);
         assert_eq!((parts.len(), parts[0].first, parts[0].rows), (1, 0, 3));
     }
 
     #[test]
     fn every_type_has_three_kinds_of_both_passes() {
         for value in [ValueType::F32, ValueType::F16, ValueType::Bf16] {
-            let problem = SoftmaxProblem { value, ..SoftmaxProblem::new(RowLengths::of(&[0, 1])) };
+            let problem = Problem { value, ..Problem::new(RowLengths::of(&[0, 1])) };
             let legal = legal(&problem);
             assert_eq!(legal.len(), 3);
             for algorithm in legal {
                 let part = find(&problem, algorithm).unwrap()[0];
-                assert_eq!(SoftmaxAlgorithm::Lanes { lanes: part.lanes }, algorithm);
+                assert_eq!(Algorithm::Lanes { lanes: part.lanes }, algorithm);
             }
-            assert!(find(&problem, SoftmaxAlgorithm::Lanes { lanes: 7 }).is_none());
+            assert!(find(&problem, Algorithm::Lanes { lanes: 7 }).is_none());
         }
     }
 }

@@ -4,9 +4,9 @@ mod lengths;
 mod options;
 mod plan;
 
-pub use choose::{SoftmaxAlgorithm, SoftmaxPart, SoftmaxProblem, choose_softmax};
+pub use choose::{Algorithm, Part, Problem, choose};
 pub use lengths::RowLengths;
-pub use options::SoftmaxOptions;
+pub use options::Options;
 pub use plan::SparseSoftmax;
 
 /// What errors call this operation.

@@ -1,20 +1,20 @@
 //! What may be asked of the softmax.
-use super::{OPERATION, SoftmaxAlgorithm};
+use super::{Algorithm, OPERATION};
 use crate::{Error, Result};
 
 /// What may be asked of the softmax: y = softmax(scale·x), row by row, for a batch of matrices of one pattern.
 ///
 /// ```
-/// # use lacuna::SoftmaxOptions;
-/// let attention_scores = SoftmaxOptions::default().scale(1.0 / 64.0_f32.sqrt()).batch(8);
+/// # use lacuna::softmax;
+/// let attention_scores = softmax::Options::default().scale(1.0 / 64.0_f32.sqrt()).batch(8);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct SoftmaxOptions {
+pub struct Options {
     /// Multiplies the values before all else: a finite number, other than 0, of a size from 2⁻¹⁰⁰ to 2¹⁰⁰.
     pub scale: f32,
     /// The algorithm, if not the library's choice.
-    pub algorithm: SoftmaxAlgorithm,
+    pub algorithm: Algorithm,
     /// Matrices in one run.
     pub batch: usize,
 }
@@ -23,13 +23,13 @@ pub struct SoftmaxOptions {
 /// greatest.
 const LEAST_SCALE: f32 = 1.0 / (1u128 << 100) as f32;
 
-impl Default for SoftmaxOptions {
+impl Default for Options {
     fn default() -> Self {
-        Self { scale: 1.0, algorithm: SoftmaxAlgorithm::Auto, batch: 1 }
+        Self { scale: 1.0, algorithm: Algorithm::Auto, batch: 1 }
     }
 }
 
-impl SoftmaxOptions {
+impl Options {
     /// With values multiplied by `scale` before all else: in attention, one over the root of the dimension.
     #[must_use]
     pub fn scale(self, scale: f32) -> Self {
@@ -37,7 +37,7 @@ impl SoftmaxOptions {
     }
     /// With this algorithm.
     #[must_use]
-    pub fn algorithm(self, algorithm: SoftmaxAlgorithm) -> Self {
+    pub fn algorithm(self, algorithm: Algorithm) -> Self {
         Self { algorithm, ..self }
     }
     /// With `matrices` of one pattern in one run ([`with_value_batch`](crate::CsrMatrix::with_value_batch)).

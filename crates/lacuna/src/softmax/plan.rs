@@ -8,7 +8,7 @@ use lacuna_kernels::softmax::{BackwardArgs, ForwardArgs};
 use lacuna_kernels::spmm::RowRecord;
 
 use super::choose::{find, legal};
-use super::{OPERATION, RowLengths, SoftmaxAlgorithm, SoftmaxOptions, SoftmaxPart, SoftmaxProblem};
+use super::{Algorithm, OPERATION, Options, Part, Problem, RowLengths};
 use crate::backend::Launch;
 use crate::csr::DevicePattern;
 use crate::{CsrMatrix, Error, Index, Result, RowOrder, Stream, Value};
@@ -44,14 +44,14 @@ const MAX_GRID_Y: usize = 65_535;
 #[derive(Clone, Debug)]
 pub struct SparseSoftmax<T: Value = f32, I: Index = u32> {
     pattern: Arc<DevicePattern<I>>,
-    options: SoftmaxOptions,
-    problem: SoftmaxProblem,
-    parts: Vec<SoftmaxPart>,
+    options: Options,
+    problem: Problem,
+    parts: Vec<Part>,
     values: PhantomData<T>,
 }
 
 /// Which kernel of a part runs.
-type EntryOf = fn(&SoftmaxPart) -> &'static str;
+type EntryOf = fn(&Part) -> &'static str;
 
 impl<T: Value, I: Index> SparseSoftmax<T, I> {
     /// A plan for the pattern of `a`, and for as many matrices as it has, with a scale of 1.
@@ -59,7 +59,7 @@ impl<T: Value, I: Index> SparseSoftmax<T, I> {
     /// # Errors
     /// None that are known.
     pub fn plan(a: &CsrMatrix<T, I>) -> Result<Self> {
-        Self::plan_with(a, SoftmaxOptions::default().batch(a.batch()))
+        Self::plan_with(a, Options::default().batch(a.batch()))
     }
 
     /// As [`plan`](Self::plan), with options.
@@ -67,15 +67,15 @@ impl<T: Value, I: Index> SparseSoftmax<T, I> {
     /// # Errors
     /// [`Error::Parameter`] for a scale that is 0, not finite, or of a size below 2⁻¹⁰⁰ or above 2¹⁰⁰; [`Error::Illegal`] for
     /// an algorithm that there is not for this type.
-    pub fn plan_with(a: &CsrMatrix<T, I>, options: SoftmaxOptions) -> Result<Self> {
+    pub fn plan_with(a: &CsrMatrix<T, I>, options: Options) -> Result<Self> {
         options.check()?;
-        let problem = SoftmaxProblem {
+        let problem = Problem {
             sorted: a.pattern().row_order == RowOrder::LongestFirst,
             batch: options.batch,
             value: T::TYPE,
             multiprocessors: a.device().info().multiprocessors,
             sm: a.device().info().sm,
-            ..SoftmaxProblem::new(*a.row_lengths())
+            ..Problem::new(*a.row_lengths())
         };
         let parts = find(&problem, options.algorithm).ok_or_else(|| Error::Illegal {
             operation: OPERATION,
@@ -87,7 +87,7 @@ impl<T: Value, I: Index> SparseSoftmax<T, I> {
     }
 
     /// The kernels that run, and the rows that they do, longest first; none where all rows are empty.
-    pub fn parts(&self) -> &[SoftmaxPart] {
+    pub fn parts(&self) -> &[Part] {
         &self.parts
     }
 
@@ -97,12 +97,12 @@ impl<T: Value, I: Index> SparseSoftmax<T, I> {
     }
 
     /// The algorithms that can be asked for.
-    pub fn legal(&self) -> Vec<SoftmaxAlgorithm> {
+    pub fn legal(&self) -> Vec<Algorithm> {
         legal(&self.problem)
     }
 
     /// The options that were planned with.
-    pub fn options(&self) -> &SoftmaxOptions {
+    pub fn options(&self) -> &Options {
         &self.options
     }
 

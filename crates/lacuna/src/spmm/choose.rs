@@ -66,7 +66,7 @@ impl Problem {
 /// How SpMM is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum SpmmAlgorithm {
+pub enum Algorithm {
     /// The library chooses.
     #[default]
     Auto,
@@ -158,7 +158,7 @@ pub struct Choice {
     /// Its entry point.
     pub entry: &'static str,
     /// The algorithm by which it can be asked for.
-    pub algorithm: SpmmAlgorithm,
+    pub algorithm: Algorithm,
     /// Threads of a block.
     pub threads: u32,
     /// Shared memory of a block, in bytes.
@@ -208,11 +208,11 @@ pub fn choose_by(problem: &Problem, model: &CostModel) -> Vec<Choice> {
     choices
 }
 
-/// The kernel that is this algorithm, where it may be used on `problem`; for [`SpmmAlgorithm::Auto`] the cheapest. Kernels
+/// The kernel that is this algorithm, where it may be used on `problem`; for [`Algorithm::Auto`] the cheapest. Kernels
 /// for measurements are found here alone.
-pub(super) fn find(problem: &Problem, wanted: SpmmAlgorithm) -> Option<Choice> {
+pub(super) fn find(problem: &Problem, wanted: Algorithm) -> Option<Choice> {
     match wanted {
-        SpmmAlgorithm::Auto => choose(problem).into_iter().next(),
+        Algorithm::Auto => choose(problem).into_iter().next(),
         _ => able(problem, &CostModel::of(problem.value)).find(|choice| choice.algorithm == wanted),
     }
 }
@@ -280,32 +280,30 @@ fn has_masks(problem: &Problem) -> bool {
 }
 
 /// The algorithm that an entry is.
-fn algorithm(entry: &Entry<Tile>) -> SpmmAlgorithm {
+fn algorithm(entry: &Entry<Tile>) -> Algorithm {
     let Tile { vector, block_rows, block_columns, scheme, .. } = entry.tile;
     let warps = entry.threads / 32;
     match scheme {
         Scheme::RowSplit { lanes, split, persistent: false, .. } => {
-            SpmmAlgorithm::RowSplit { vector, lanes, split, warps }
+            Algorithm::RowSplit { vector, lanes, split, warps }
         }
         Scheme::RowSplit { lanes, split, mixed: true, .. } => {
-            SpmmAlgorithm::Mixed { vector, lanes, split, warps }
+            Algorithm::Mixed { vector, lanes, split, warps }
         }
         Scheme::RowSplit { lanes, split, persistent: true, .. } => {
-            SpmmAlgorithm::Persistent { vector, lanes, split, warps }
+            Algorithm::Persistent { vector, lanes, split, warps }
         }
-        Scheme::Tiles { slices, .. } => {
-            SpmmAlgorithm::Tiles { rows: block_rows, columns: block_columns, slices }
-        }
+        Scheme::Tiles { slices, .. } => Algorithm::Tiles { rows: block_rows, columns: block_columns, slices },
         Scheme::Groups { part, blocks, .. } => {
-            SpmmAlgorithm::Groups { rows: block_rows, columns: block_columns, part, blocks }
+            Algorithm::Groups { rows: block_rows, columns: block_columns, part, blocks }
         }
         Scheme::Packed { blocks, .. } => {
-            SpmmAlgorithm::Packed { rows: block_rows, columns: block_columns, blocks }
+            Algorithm::Packed { rows: block_rows, columns: block_columns, blocks }
         }
         Scheme::Ablation { idea, lanes, split, .. } => {
-            SpmmAlgorithm::Ablation { idea, vector, lanes, split, warps }
+            Algorithm::Ablation { idea, vector, lanes, split, warps }
         }
-        Scheme::Masks => SpmmAlgorithm::Auto,
+        Scheme::Masks => Algorithm::Auto,
     }
 }
 

@@ -8,10 +8,11 @@ mod grid;
 mod options;
 mod plan;
 
-pub use choose::{Choice, Problem, SpmmAlgorithm, choose, choose_by};
+pub use choose::{Algorithm, Choice, Problem, choose, choose_by};
 pub use cost::CostModel;
-pub use options::{LONG_ROWS, Precision, SpmmOptions};
-pub use plan::{Spmm, SpmmOperands};
+pub use lacuna_kernels::spmm::{Arithmetic, Idea, Scheme, Tile};
+pub use options::{LONG_ROWS, Options, Precision};
+pub use plan::{Operands, Spmm};
 
 use lacuna_matrix::Csr;
 

@@ -2,7 +2,7 @@
 use lacuna_gpu::{GlobalMut, GlobalPtr, Real};
 use lacuna_kernels::spmm::Output;
 
-use super::{OPERATION, SpmmAlgorithm};
+use super::{Algorithm, OPERATION};
 use crate::layout::Layout;
 use crate::{Error, Result};
 
@@ -34,20 +34,20 @@ pub const LONG_ROWS: usize = 64;
 ///
 /// The default is C = A·B of operands without gaps. Each sum is finished in `f32` and then rounded once to the type of C:
 /// a fused epilogue costs no rounding and no pass over C of its own. The bias is an operand
-/// ([`SpmmOperands`](super::SpmmOperands)).
+/// ([`Operands`](super::Operands)).
 ///
 /// ```
-/// # use lacuna::SpmmOptions;
-/// let linear_layer = SpmmOptions::default().relu();
-/// let gradients = SpmmOptions::default().alpha(0.5).beta(1.0);
-/// let heads = SpmmOptions::default().batch(8).b_stride(8 * 64).b_batch_stride(64);
+/// # use lacuna::spmm;
+/// let linear_layer = spmm::Options::default().relu();
+/// let gradients = spmm::Options::default().alpha(0.5).beta(1.0);
+/// let heads = spmm::Options::default().batch(8).b_stride(8 * 64).b_batch_stride(64);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct SpmmOptions {
+pub struct Options {
     /// The algorithm, if not the library's choice. It must be legal for N and the strides; where B's or C's address does
     /// not allow its vectors, the run is refused.
-    pub algorithm: SpmmAlgorithm,
+    pub algorithm: Algorithm,
     /// How exactly it is computed.
     pub precision: Precision,
     /// Multiplies A·B.
@@ -70,10 +70,10 @@ pub struct SpmmOptions {
     pub c_batch_stride: Option<usize>,
 }
 
-impl Default for SpmmOptions {
+impl Default for Options {
     fn default() -> Self {
         Self {
-            algorithm: SpmmAlgorithm::Auto,
+            algorithm: Algorithm::Auto,
             precision: Precision::Single,
             alpha: 1.0,
             beta: 0.0,
@@ -88,10 +88,10 @@ impl Default for SpmmOptions {
     }
 }
 
-impl SpmmOptions {
+impl Options {
     /// With this algorithm.
     #[must_use]
-    pub fn algorithm(self, algorithm: SpmmAlgorithm) -> Self {
+    pub fn algorithm(self, algorithm: Algorithm) -> Self {
         Self { algorithm, ..self }
     }
     /// Computed this exactly.

@@ -8,7 +8,7 @@ use lacuna_kernels::spmm::{Args, Output, TileArgs};
 
 use super::choose::{Choice, Problem, choose, find};
 use super::grid::{Extent, MAX_GRID_YZ, ahead_rows, is_mixed, is_persistent, resident_blocks, team_share};
-use super::{OPERATION, SpmmOptions};
+use super::{OPERATION, Options};
 use crate::backend::Launch;
 use crate::csr::{DevicePattern, RowOrder};
 use crate::layout::{Layout, Strides};
@@ -22,7 +22,7 @@ const VECTORS: [u32; 4] = [8, 4, 2, 1];
 
 /// C = clamp(alpha·A·B + beta·C + bias, lo, hi) for one pattern of A (M×K) and one N, with values of `T` and sums in f32.
 ///
-/// B is K×N and C is M×N, row by row; without other [options](SpmmOptions) C = A·B, and there are no gaps. Each sum runs
+/// B is K×N and C is M×N, row by row; without other [options](Options) C = A·B, and there are no gaps. Each sum runs
 /// over the row's nonzeros alone, and the same operands give the same bits in every run, by the plan and the addresses'
 /// alignment. Values that are not finite flow as IEEE 754 says, and only into the rows whose nonzeros they meet; where a
 /// tile of C on tensor cores has some, all of the tile is computed by fused multiply-adds.
@@ -30,7 +30,7 @@ const VECTORS: [u32; 4] = [8, 4, 2, 1];
 pub struct Spmm<T: Value = f32, I: Index = u32> {
     pattern: Arc<DevicePattern<I>>,
     n: usize,
-    options: SpmmOptions,
+    options: Options,
     b: Layout,
     c: Layout,
     /// The choice for each of [`VECTORS`].
@@ -40,7 +40,7 @@ pub struct Spmm<T: Value = f32, I: Index = u32> {
 
 /// What a run works on.
 #[derive(Debug)]
-pub struct SpmmOperands<'o, T: Value = f32, I: Index = u32> {
+pub struct Operands<'o, T: Value = f32, I: Index = u32> {
     /// The matrix, of the pattern that was planned for; or as many as the plan's batch.
     pub a: &'o CsrMatrix<T, I>,
     /// B: [`input_len`](Spmm::input_len) elements.
@@ -66,7 +66,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
     /// [`Error::TooLarge`] from 2³⁰ columns on, or where no buffer can hold B or C; what the driver says, where the first
     /// plan of a pattern makes masks of it.
     pub fn plan(a: &CsrMatrix<T, I>, n: usize) -> Result<Self> {
-        Self::plan_with(a, n, SpmmOptions::default().batch(a.batch()))
+        Self::plan_with(a, n, Options::default().batch(a.batch()))
     }
 
     /// As [`plan`](Spmm::plan), with options.
@@ -75,7 +75,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
     /// As `plan`, and [`Error::TooLarge`] for a stride of 4 GiB; [`Error::Parameter`] for limits of a clamp that are
     /// not in order, strides below N, and batch strides that let matrices of C overlap; [`Error::Illegal`] for an
     /// algorithm that cannot do this problem.
-    pub fn plan_with(a: &CsrMatrix<T, I>, n: usize, options: SpmmOptions) -> Result<Self> {
+    pub fn plan_with(a: &CsrMatrix<T, I>, n: usize, options: Options) -> Result<Self> {
         if n > MAX_N {
             return Err(Error::TooLarge { what: "N", limit: MAX_N as u64, got: n as u64 });
         }
@@ -109,7 +109,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
         let mut plan = Self { pattern, n, options, b, c, choices: [None; VECTORS.len()], values };
         plan.choices = VECTORS.map(|vector| find(&plan.problem(a, vector), options.algorithm));
         if plan.choices.iter().all(Option::is_none) {
-            let SpmmOptions { b_stride, c_stride, b_batch_stride, c_batch_stride, .. } = options;
+            let Options { b_stride, c_stride, b_batch_stride, c_batch_stride, .. } = options;
             let whole = [b_stride, c_stride, b_batch_stride, c_batch_stride] == [None; 4];
             let strides = if whole { "" } else { " and these strides" };
             return Err(plan.illegal(
@@ -133,7 +133,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
             return Ok(self);
         }
         match self.pattern.masks() {
-            Err(Error::OutOfMemory { .. }) if self.options.algorithm == super::SpmmAlgorithm::Auto => {
+            Err(Error::OutOfMemory { .. }) if self.options.algorithm == super::Algorithm::Auto => {
                 let by_rows = |legal: Vec<Choice>| legal.into_iter().find(|choice| !choice.is_by_tiles());
                 self.choices = self.legal(a).map(by_rows);
             }
@@ -149,7 +149,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
     }
 
     /// The options that were planned with.
-    pub fn options(&self) -> &SpmmOptions {
+    pub fn options(&self) -> &Options {
         &self.options
     }
 
@@ -200,7 +200,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
         b: Slice<'_, T>,
         c: SliceMut<'_, T>,
     ) -> Result<()> {
-        self.run_with(stream, SpmmOperands { a, b, c, bias: None })
+        self.run_with(stream, Operands { a, b, c, bias: None })
     }
 
     /// Gives the product to the stream, and returns at once. Work on other streams that uses the operands meanwhile must
@@ -210,12 +210,12 @@ impl<T: Value, I: Index> Spmm<T, I> {
     /// [`Error::Length`], [`Error::OtherPattern`], [`Error::NotPacked`], [`Error::OtherDevice`], [`Error::Parameter`] (for A's
     /// batch) for operands that do not fit; [`Error::Illegal`] where the algorithm asked for needs other alignment;
     /// [`Error::Launch`] or, on the simulator, its findings.
-    pub fn run_with(&self, stream: &Stream, operands: SpmmOperands<'_, T, I>) -> Result<()> {
+    pub fn run_with(&self, stream: &Stream, operands: Operands<'_, T, I>) -> Result<()> {
         self.check(stream, &operands)?;
         if self.output_len() == 0 {
             return Ok(());
         }
-        let SpmmOperands { a, b, c, bias } = operands;
+        let Operands { a, b, c, bias } = operands;
         let choice = self.choice_at(b.address() | c.address(), a)?;
         let bias = GlobalPtr::<T::Device>::from_address(bias.map_or(0, |bias| bias.address()));
         let (b, c) = (GlobalPtr::from_address(b.address()), GlobalMut::from_address(c.address()));
@@ -346,8 +346,8 @@ impl<T: Value, I: Index> Spmm<T, I> {
         })
     }
 
-    fn check(&self, stream: &Stream, operands: &SpmmOperands<'_, T, I>) -> Result<()> {
-        let SpmmOperands { a, b, c, bias } = operands;
+    fn check(&self, stream: &Stream, operands: &Operands<'_, T, I>) -> Result<()> {
+        let Operands { a, b, c, bias } = operands;
         if !Arc::ptr_eq(&self.pattern, a.pattern()) {
             return Err(Error::OtherPattern { operation: OPERATION });
         }
@@ -380,7 +380,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
     fn problem(&self, a: &CsrMatrix<T, I>, vector: u32) -> Problem {
         let allowed = |&allowed: &u32| allowed <= vector && self.b.allows(allowed) && self.c.allows(allowed);
         let vector = VECTORS.into_iter().find(allowed).unwrap_or(1);
-        let SpmmOptions { batch, precision, .. } = self.options;
+        let Options { batch, precision, .. } = self.options;
         Problem { batch, precision, ..Problem::of(a, self.n, vector) }
     }
 

@@ -5,7 +5,7 @@ use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::topn::{BeamArgs, Method};
 
 use super::choose::of_method;
-use super::{TopN, TopNChoice, TopNOptions, TopNOutput};
+use super::{Choice, Options, Output, TopN};
 use crate::backend::Launch;
 use crate::{Buffer, Device, Error, Result, Slice, Stream, Value};
 
@@ -90,7 +90,7 @@ impl<T: Value> BeamSearch<T> {
         vocabulary: usize,
         end_of_sentence: u32,
     ) -> Result<Self> {
-        Self::plan_with(device, sentences, beams, vocabulary, end_of_sentence, TopNOptions::default())
+        Self::plan_with(device, sentences, beams, vocabulary, end_of_sentence, Options::default())
     }
 
     /// As [`plan`](Self::plan), with temperature, row stride and algorithm of the top-N in it. The plan has memory for its
@@ -105,7 +105,7 @@ impl<T: Value> BeamSearch<T> {
         beams: usize,
         vocabulary: usize,
         end_of_sentence: u32,
-        options: TopNOptions,
+        options: Options,
     ) -> Result<Self> {
         let refused = |what, expected: String, got: usize| {
             Err(Error::Parameter { operation: OPERATION, what, expected, got: got.to_string() })
@@ -123,7 +123,7 @@ impl<T: Value> BeamSearch<T> {
             return Err(Error::TooLarge { what: "the number of beams of all sentences", limit, got });
         };
         let continuations = beams.min(vocabulary);
-        let options = options.output(TopNOutput::LogProbabilities);
+        let options = options.output(Output::LogProbabilities);
         let top = TopN::plan_with(device, rows, vocabulary, continuations, options)?;
         let results = top.output_len();
         Ok(Self {
@@ -139,7 +139,7 @@ impl<T: Value> BeamSearch<T> {
     }
 
     /// The kernel that finds continuations.
-    pub fn choice(&self) -> &TopNChoice {
+    pub fn choice(&self) -> &Choice {
         self.top.choice()
     }
 

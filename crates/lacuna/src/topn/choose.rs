@@ -5,7 +5,7 @@ use lacuna_kernels::{Entry, ValueType, entries};
 /// What the chooser looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct TopNProblem {
+pub struct Problem {
     /// Rows.
     pub rows: usize,
     /// Elements of a row.
@@ -20,7 +20,7 @@ pub struct TopNProblem {
     pub sm: u32,
 }
 
-impl TopNProblem {
+impl Problem {
     /// The `n` greatest of each of `rows` rows of `columns` elements of `f32`, on an H200.
     pub fn new(rows: usize, columns: usize, n: usize) -> Self {
         Self { rows, columns, n, value: ValueType::F32, multiprocessors: 132, sm: 90 }
@@ -30,7 +30,7 @@ impl TopNProblem {
 /// How the greatest of a row are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum TopNAlgorithm {
+pub enum Algorithm {
     /// The library chooses.
     #[default]
     Auto,
@@ -60,13 +60,13 @@ pub enum TopNAlgorithm {
 
 /// A kernel, and how rows are cut for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TopNChoice {
+pub struct Choice {
     /// Its entry point.
     pub entry: &'static str,
     /// The entry point that makes results of those of the chunks, where a row has several.
     pub finish: Option<&'static str>,
     /// The algorithm by which it can be asked for.
-    pub algorithm: TopNAlgorithm,
+    pub algorithm: Algorithm,
     /// Threads of a block.
     pub threads: u32,
     /// Shared memory of a block, in bytes.
@@ -85,12 +85,12 @@ pub struct TopNChoice {
 const CHUNK_STEP: usize = 8;
 /// Rows are cut into as few chunks as can be, and into powers of two times as many, so many ways in all.
 const CUTS: u32 = 6;
-/// The most chunks of a row from which [`Stream`](TopNAlgorithm::Stream) gathers: a lane each.
+/// The most chunks of a row from which [`Stream`](Algorithm::Stream) gathers: a lane each.
 const MAX_PARTS: usize = 32;
 
 /// The kernels and cuts that can do this problem, the best first.
-pub fn choose_topn(problem: &TopNProblem) -> Vec<TopNChoice> {
-    let mut choices: Vec<TopNChoice> = Vec::new();
+pub fn choose(problem: &Problem) -> Vec<Choice> {
+    let mut choices: Vec<Choice> = Vec::new();
     for entry in able(problem) {
         let least = problem.columns.div_ceil(longest(&entry.tile, problem.n).max(1));
         let cuts = (0..CUTS).filter_map(|doublings| cut(problem, entry, least << doublings));
@@ -105,12 +105,12 @@ pub fn choose_topn(problem: &TopNProblem) -> Vec<TopNChoice> {
 }
 
 /// The choice of this algorithm; `None` where there is no such kernel, or it cannot do the problem so.
-pub(super) fn find(problem: &TopNProblem, wanted: TopNAlgorithm) -> Option<TopNChoice> {
+pub(super) fn find(problem: &Problem, wanted: Algorithm) -> Option<Choice> {
     let chunks = match wanted {
-        TopNAlgorithm::Auto => return choose_topn(problem).into_iter().next(),
-        TopNAlgorithm::Select { chunks, .. }
-        | TopNAlgorithm::Stream { chunks, .. }
-        | TopNAlgorithm::Insert { chunks } => chunks,
+        Algorithm::Auto => return choose(problem).into_iter().next(),
+        Algorithm::Select { chunks, .. }
+        | Algorithm::Stream { chunks, .. }
+        | Algorithm::Insert { chunks } => chunks,
     };
     able(problem)
         .filter_map(|entry| cut(problem, entry, chunks as usize))
@@ -118,7 +118,7 @@ pub(super) fn find(problem: &TopNProblem, wanted: TopNAlgorithm) -> Option<TopNC
 }
 
 /// The kernels for the type and the GPU that write a list, or results.
-fn able(problem: &TopNProblem) -> impl Iterator<Item = &'static Entry<Tile>> {
+fn able(problem: &Problem) -> impl Iterator<Item = &'static Entry<Tile>> {
     let (value, sm) = (problem.value, problem.sm);
     entries::topn().iter().filter(move |entry| entry.tile.value == Some(value) && entry.runs_on(sm))
 }
@@ -141,7 +141,7 @@ fn longest(tile: &Tile, n: usize) -> usize {
 }
 
 /// Rows in about so many chunks, for this kernel; `None` where they do not fit, or chunks would be hardly longer than N.
-fn cut(problem: &TopNProblem, entry: &Entry<Tile>, chunks: usize) -> Option<TopNChoice> {
+fn cut(problem: &Problem, entry: &Entry<Tile>, chunks: usize) -> Option<Choice> {
     let &Entry { name, threads, shared_bytes, tile, .. } = entry;
     let longest = longest(&tile, problem.n);
     let chunk = problem.columns.div_ceil(chunks.max(1)).next_multiple_of(CHUNK_STEP);
@@ -154,16 +154,16 @@ fn cut(problem: &TopNProblem, entry: &Entry<Tile>, chunks: usize) -> Option<TopN
     let (chunk, chunks) = (u32::try_from(chunk).ok()?, u32::try_from(chunks).ok()?);
     let (algorithm, next, room) = match tile.method {
         Method::Select => {
-            let algorithm = TopNAlgorithm::Select { threads, capacity: tile.capacity, chunks };
+            let algorithm = Algorithm::Select { threads, capacity: tile.capacity, chunks };
             (algorithm, Method::Merge, problem.n as u32)
         }
-        Method::Stream => (TopNAlgorithm::Stream { threads, chunks }, Method::Finish, 4 * tile.most),
-        Method::Insert => (TopNAlgorithm::Insert { chunks }, Method::Merge, problem.n as u32),
+        Method::Stream => (Algorithm::Stream { threads, chunks }, Method::Finish, 4 * tile.most),
+        Method::Insert => (Algorithm::Insert { chunks }, Method::Merge, problem.n as u32),
         Method::Merge | Method::Finish | Method::Beam => return None,
     };
     let finish = (chunks > 1).then(|| of_method(next).name);
     let cost = cost(problem, entry, chunk, chunks);
-    Some(TopNChoice { entry: name, finish, algorithm, threads, shared_bytes, chunk, chunks, room, cost })
+    Some(Choice { entry: name, finish, algorithm, threads, shared_bytes, chunk, chunks, room, cost })
 }
 
 /// The kernel of this method, of which there is one.
@@ -213,7 +213,7 @@ const MORE_KEY: f64 = 5.0;
 const RANKED: f64 = 128.0;
 
 /// Cycles for all rows. Only comparisons count.
-fn cost(problem: &TopNProblem, entry: &Entry<Tile>, chunk: u32, chunks: u32) -> f64 {
+fn cost(problem: &Problem, entry: &Entry<Tile>, chunk: u32, chunks: u32) -> f64 {
     let (threads, chunk, n) = (f64::from(entry.threads), f64::from(chunk), problem.n as f64);
     let blocks = problem.rows as f64 * f64::from(chunks);
     let multiprocessors = f64::from(problem.multiprocessors);
@@ -263,8 +263,8 @@ fn cost(problem: &TopNProblem, entry: &Entry<Tile>, chunk: u32, chunks: u32) -> 
 mod tests {
     use super::*;
 
-    fn best(rows: usize, columns: usize, n: usize) -> TopNChoice {
-        choose_topn(&TopNProblem::new(rows, columns, n))[0]
+    fn best(rows: usize, columns: usize, n: usize) -> Choice {
+        choose(&Problem::new(rows, columns, n))[0]
     }
 
     #[test]
@@ -282,7 +282,7 @@ mod tests {
         for n in [50, 100, 400] {
             for rows in [64, 512, 1024] {
                 let choice = best(rows, 151_936, n);
-                if let TopNAlgorithm::Stream { .. } = choice.algorithm {
+                if let Algorithm::Stream { .. } = choice.algorithm {
                     let entry = entries::topn().iter().find(|entry| entry.name == choice.entry).unwrap();
                     let tiles = f64::from(choice.chunk) / f64::from(entry.tile.capacity);
                     assert!(tiles * n as f64 <= 2048.0, "{choice:?}");
@@ -308,8 +308,8 @@ mod tests {
                 [(1, 1), (33, 33), (1000, 1), (10_240, 1000), (50_257, 5000), (262_144, 262_144)]
             {
                 for rows in [1, 100, 8192] {
-                    let problem = TopNProblem { value, ..TopNProblem::new(rows, columns, n) };
-                    let choices = choose_topn(&problem);
+                    let problem = Problem { value, ..Problem::new(rows, columns, n) };
+                    let choices = choose(&problem);
                     assert!(!choices.is_empty(), "{problem:?}");
                     for choice in choices {
                         assert_eq!(find(&problem, choice.algorithm), Some(choice), "{problem:?}");
@@ -318,8 +318,8 @@ mod tests {
                 }
             }
         }
-        let strange = TopNAlgorithm::Select { threads: 7, capacity: 10_240, chunks: 1 };
-        assert_eq!(find(&TopNProblem::new(1, 100, 5), strange), None);
-        assert_eq!(find(&TopNProblem::new(1, 100_000, 5), TopNAlgorithm::Insert { chunks: 1 }), None);
+        let strange = Algorithm::Select { threads: 7, capacity: 10_240, chunks: 1 };
+        assert_eq!(find(&Problem::new(1, 100, 5), strange), None);
+        assert_eq!(find(&Problem::new(1, 100_000, 5), Algorithm::Insert { chunks: 1 }), None);
     }
 }

@@ -5,8 +5,8 @@ mod options;
 mod plan;
 
 pub use beam::{BeamSearch, BeamState};
-pub use choose::{TopNAlgorithm, TopNChoice, TopNProblem, choose_topn};
-pub use options::{TopNOptions, TopNOutput};
+pub use choose::{Algorithm, Choice, Problem, choose};
+pub use options::{Options, Output};
 pub use plan::TopN;
 
 /// What errors call this operation.

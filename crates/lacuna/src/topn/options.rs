@@ -1,13 +1,13 @@
 //! What may be asked of top-N.
 use lacuna_kernels::topn::Form;
 
-use super::{OPERATION, TopNAlgorithm};
+use super::{Algorithm, OPERATION};
 use crate::{Error, Result};
 
 /// What the values of a result are. Which elements they belong to, and their order, does not depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum TopNOutput {
+pub enum Output {
     /// The softmax of logits / temperature, over the whole row.
     #[default]
     Probabilities,
@@ -17,7 +17,7 @@ pub enum TopNOutput {
     Logits,
 }
 
-impl TopNOutput {
+impl Output {
     pub(super) fn form(self) -> Form {
         match self {
             Self::Probabilities => Form::Probability,
@@ -30,41 +30,36 @@ impl TopNOutput {
 /// What may be asked of top-N.
 ///
 /// ```
-/// # use lacuna::{TopNOptions, TopNOutput};
-/// let for_beams = TopNOptions::default().output(TopNOutput::LogProbabilities);
-/// let for_sampling = TopNOptions::default().temperature(0.7);
+/// # use lacuna::topn;
+/// let for_beams = topn::Options::default().output(topn::Output::LogProbabilities);
+/// let for_sampling = topn::Options::default().temperature(0.7);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct TopNOptions {
+pub struct Options {
     /// What the values of the result are.
-    pub output: TopNOutput,
+    pub output: Output,
     /// Divides the logits before the softmax: a number from 2⁻¹⁰⁰ to 2¹⁰⁰.
     pub temperature: f32,
     /// Elements from row to row of the logits, if not as many as a row has.
     pub row_stride: Option<usize>,
     /// The algorithm, if not the library's choice.
-    pub algorithm: TopNAlgorithm,
+    pub algorithm: Algorithm,
 }
 
-impl Default for TopNOptions {
+impl Default for Options {
     fn default() -> Self {
-        Self {
-            output: TopNOutput::Probabilities,
-            temperature: 1.0,
-            row_stride: None,
-            algorithm: TopNAlgorithm::Auto,
-        }
+        Self { output: Output::Probabilities, temperature: 1.0, row_stride: None, algorithm: Algorithm::Auto }
     }
 }
 
 /// The least temperature: logits whose difference overflows are still far apart. Its inverse is the greatest.
 const LEAST: f32 = 1.0 / (1u128 << 100) as f32;
 
-impl TopNOptions {
+impl Options {
     /// With these values in the result.
     #[must_use]
-    pub fn output(self, output: TopNOutput) -> Self {
+    pub fn output(self, output: Output) -> Self {
         Self { output, ..self }
     }
     /// With logits divided by `temperature` before the softmax.
@@ -79,7 +74,7 @@ impl TopNOptions {
     }
     /// With this algorithm.
     #[must_use]
-    pub fn algorithm(self, algorithm: TopNAlgorithm) -> Self {
+    pub fn algorithm(self, algorithm: Algorithm) -> Self {
         Self { algorithm, ..self }
     }
 

@@ -5,8 +5,8 @@ use std::ptr;
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::topn::{FinishArgs, MergeArgs, Method, Output, TopNArgs};
 
-use super::choose::{choose_topn, find, of_method};
-use super::{OPERATION, TopNAlgorithm, TopNChoice, TopNOptions, TopNProblem};
+use super::choose::{choose, find, of_method};
+use super::{Algorithm, Choice, OPERATION, Options, Problem};
 use crate::backend::Launch;
 use crate::layout::{Layout, Strides};
 use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
@@ -45,12 +45,12 @@ const STRIDE: &str = "the row stride of the logits";
 #[derive(Debug)]
 pub struct TopN<T: Value = f32> {
     device: Device,
-    problem: TopNProblem,
-    options: TopNOptions,
+    problem: Problem,
+    options: Options,
     exponent_scale: f32,
     logits: Layout,
     results: Layout,
-    choice: TopNChoice,
+    choice: Choice,
     workspace: Option<Workspace>,
     values: PhantomData<T>,
 }
@@ -80,7 +80,7 @@ impl<T: Value> TopN<T> {
     /// # Errors
     /// As [`plan_with`](Self::plan_with).
     pub fn plan(device: &Device, rows: usize, columns: usize, n: usize) -> Result<Self> {
-        Self::plan_with(device, rows, columns, n, TopNOptions::default())
+        Self::plan_with(device, rows, columns, n, Options::default())
     }
 
     /// As [`plan`](Self::plan), with options. Where rows are cut into chunks, the plan has memory for what these find: runs of
@@ -95,7 +95,7 @@ impl<T: Value> TopN<T> {
         rows: usize,
         columns: usize,
         n: usize,
-        options: TopNOptions,
+        options: Options,
     ) -> Result<Self> {
         let exponent_scale = options.exponent_scale()?;
         if n == 0 || n > columns {
@@ -119,11 +119,11 @@ impl<T: Value> TopN<T> {
         let logits = Layout::new(rows, columns, T::TYPE.bytes(), logits)?;
         let results =
             Layout::new(rows, n, 4, strides("N", "the result", "the row stride of the result", None))?;
-        let problem = TopNProblem {
+        let problem = Problem {
             value: T::TYPE,
             multiprocessors: device.info().multiprocessors,
             sm: device.info().sm,
-            ..TopNProblem::new(rows, columns, n)
+            ..Problem::new(rows, columns, n)
         };
         let choice = find(&problem, options.algorithm).ok_or_else(|| Error::Illegal {
             operation: OPERATION,
@@ -131,7 +131,7 @@ impl<T: Value> TopN<T> {
             why: format!("there is no such kernel for {} that finds {n} of {columns} so", T::TYPE),
             legal: format!(
                 "{:?}",
-                choose_topn(&problem).iter().map(|choice| choice.algorithm).collect::<Vec<_>>()
+                choose(&problem).iter().map(|choice| choice.algorithm).collect::<Vec<_>>()
             ),
         })?;
         let chunks = choice.chunks as usize;
@@ -154,12 +154,12 @@ impl<T: Value> TopN<T> {
     }
 
     /// The kernel that runs, and how rows are cut.
-    pub fn choice(&self) -> &TopNChoice {
+    pub fn choice(&self) -> &Choice {
         &self.choice
     }
 
     /// The options that were planned with.
-    pub fn options(&self) -> &TopNOptions {
+    pub fn options(&self) -> &Options {
         &self.options
     }
 
@@ -254,7 +254,7 @@ impl<T: Value> TopN<T> {
         [values, indices]: [u64; 2],
         log_sums: Option<u64>,
     ) -> Result<()> {
-        let TopNProblem { rows, columns, n, .. } = self.problem;
+        let Problem { rows, columns, n, .. } = self.problem;
         self.device.expect_same(OPERATION, "the stream", stream.device())?;
         self.device.expect_same(OPERATION, LOGITS, logits.device())?;
         self.logits.check(LOGITS, logits.len())?;
@@ -267,7 +267,7 @@ impl<T: Value> TopN<T> {
             has_log_sums: log_sums.is_some().into(),
         };
         let lists = self.lists();
-        let TopNChoice { entry, threads, shared_bytes, chunk, chunks, room, .. } = self.choice;
+        let Choice { entry, threads, shared_bytes, chunk, chunks, room, .. } = self.choice;
         let at_once = MAX_GRID_X / chunks as usize;
         for first in (0..rows).step_by(at_once) {
             let args = TopNArgs {
@@ -294,7 +294,7 @@ impl<T: Value> TopN<T> {
         }
         match self.choice.algorithm {
             _ if chunks == 1 => Ok(()),
-            TopNAlgorithm::Stream { .. } => self.finish(stream, lists, output),
+            Algorithm::Stream { .. } => self.finish(stream, lists, output),
             _ => self.merge(stream, lists, output),
         }
     }
@@ -327,7 +327,7 @@ impl<T: Value> TopN<T> {
 
     /// Makes results of what was gathered.
     fn finish(&self, stream: &Stream, lists: Lists, output: impl Fn(usize) -> Output) -> Result<()> {
-        let TopNChoice { chunks, room, .. } = self.choice;
+        let Choice { chunks, room, .. } = self.choice;
         let finish = of_method(Method::Finish);
         for first in (0..self.problem.rows).step_by(MAX_GRID_X) {
             let args = FinishArgs {

@@ -3,10 +3,7 @@ use lacuna_kernels::entries;
 
 use super::kernels::{best_of_alignments, drawn, ranked, worth_measuring};
 use super::{Autotuner, key, stopwatch};
-use crate::{
-    AttentionAlgorithm, AttentionChoice, AttentionOptions, Buffer, CsrMatrix, Device, Index, Result,
-    SparseAttention, Stream, Value,
-};
+use crate::{Buffer, CsrMatrix, Device, Index, Result, SparseAttention, Stream, Value, attention};
 
 /// Q, K, V and O to measure with.
 struct Scratch<T: Value> {
@@ -29,7 +26,7 @@ impl Autotuner {
         stream: &Stream,
         mask: &CsrMatrix<T, I>,
         dim: usize,
-        options: AttentionOptions,
+        options: attention::Options,
     ) -> Result<SparseAttention<T, I>> {
         mask.device().expect_same("tuning attention", "the stream", stream.device())?;
         if mask.device().is_simulator() {
@@ -52,11 +49,11 @@ impl Autotuner {
         &self,
         mask: &CsrMatrix<T, I>,
         dim: usize,
-        options: AttentionOptions,
+        options: attention::Options,
         mut time: impl FnMut(&SparseAttention<T, I>) -> Result<f64>,
     ) -> Result<SparseAttention<T, I>> {
         let plan = SparseAttention::plan_with(mask, dim, options)?;
-        if options.algorithm != AttentionAlgorithm::Auto || plan.query_len() == 0 || mask.nnz() == 0 {
+        if options.algorithm != attention::Algorithm::Auto || plan.query_len() == 0 || mask.nnz() == 0 {
             return Ok(plan);
         }
         let legal = plan.legal()?;
@@ -92,7 +89,7 @@ fn key_of<T: Value, I: Index>(
     mask: &CsrMatrix<T, I>,
     dim: usize,
     plan: &SparseAttention<T, I>,
-    candidates: &[AttentionChoice],
+    candidates: &[attention::Choice],
 ) -> String {
     let surroundings = key::surroundings(mask.device().info(), entries::attention());
     let (rows, cols, nnz, batch) = (mask.rows(), mask.cols(), mask.nnz(), plan.options().batch);
@@ -145,7 +142,7 @@ mod tests {
             timed.borrow_mut().push(entry(plan));
             Ok(1000.0 - timed.borrow().len() as f64)
         };
-        let options = AttentionOptions::default().batch(2);
+        let options = attention::Options::default().batch(2);
         let plan = tuner.attention_by(&mask, DIM, options, backwards).unwrap();
         assert!(timed.borrow().len() >= 2 && entry(&plan) == *timed.borrow().last().unwrap(), "{timed:?}");
         assert_eq!(*plan.options(), options);
@@ -171,7 +168,7 @@ mod tests {
     #[test]
     fn three_steps_and_algorithms_asked_for_are_not_measured() {
         let (tuner, mask) = (Autotuner::in_memory(), mask(&Device::simulator(), 8));
-        let options = AttentionOptions::default();
+        let options = attention::Options::default();
         let wide = tuner.attention_by(&mask, 300, options, |_| unreachable!("one way")).unwrap();
         assert!(wide.choice().is_none());
         let legal = SparseAttention::plan(&mask, DIM).unwrap().legal().unwrap();
@@ -185,7 +182,7 @@ mod tests {
         let device = Device::simulator();
         let key = |mask: &CsrMatrix, dim: usize, heads: usize| {
             let plan =
-                SparseAttention::plan_with(mask, dim, AttentionOptions::default().batch(heads)).unwrap();
+                SparseAttention::plan_with(mask, dim, attention::Options::default().batch(heads)).unwrap();
             key_of(mask, dim, &plan, &plan.legal().unwrap()[0])
         };
         // Rows of one length, which neighbours share, or do not.

@@ -3,10 +3,7 @@ use lacuna_kernels::entries;
 
 use super::kernels::{best_of_alignments, drawn, ranked, worth_measuring};
 use super::{Autotuner, key, stopwatch};
-use crate::{
-    Buffer, CsrMatrix, Index, Result, Sddmm, SddmmAlgorithm, SddmmChoice, SddmmOptions, SddmmProblem, Stream,
-    Value,
-};
+use crate::{Buffer, CsrMatrix, Index, Result, Sddmm, Stream, Value, sddmm};
 
 /// A, B and D to measure with.
 struct Scratch<T: Value, I: Index> {
@@ -27,7 +24,7 @@ impl Autotuner {
         stream: &Stream,
         c: &CsrMatrix<T, I>,
         k: usize,
-        options: SddmmOptions,
+        options: sddmm::Options,
     ) -> Result<Sddmm<T, I>> {
         c.device().expect_same("tuning SDDMM", "the stream", stream.device())?;
         if c.device().is_simulator() {
@@ -48,14 +45,14 @@ impl Autotuner {
         &self,
         c: &CsrMatrix<T, I>,
         k: usize,
-        options: SddmmOptions,
+        options: sddmm::Options,
         mut time: impl FnMut(&Sddmm<T, I>) -> Result<f64>,
     ) -> Result<Sddmm<T, I>> {
         let plan = Sddmm::plan_with(c, k, options)?;
         let legal = plan.legal();
         let candidates = &legal[0];
         let has_work = c.nnz() > 0 && options.batch > 0;
-        if options.algorithm != SddmmAlgorithm::Auto || !has_work || candidates.len() < 2 {
+        if options.algorithm != sddmm::Algorithm::Auto || !has_work || candidates.len() < 2 {
             return Ok(plan);
         }
         let names: Vec<Vec<&str>> =
@@ -81,13 +78,17 @@ impl Autotuner {
 
 /// What a choice for this product, from these kernels, belongs to: as for SpMM. Whether B is turned first does not count: the
 /// kernels read it as N×K all the same.
-fn key_of<T: Value, I: Index>(c: &CsrMatrix<T, I>, plan: &Sddmm<T, I>, candidates: &[SddmmChoice]) -> String {
+fn key_of<T: Value, I: Index>(
+    c: &CsrMatrix<T, I>,
+    plan: &Sddmm<T, I>,
+    candidates: &[sddmm::Choice],
+) -> String {
     let surroundings = key::surroundings(c.device().info(), entries::sddmm());
-    let SddmmProblem { rows, cols, nnz, k, vector, batch, value, index, precision, .. } =
+    let sddmm::Problem { rows, cols, nnz, k, vector, batch, value, index, precision, .. } =
         plan.aligned_problem();
     let rows_class = key::row_class(c.stats());
     let candidates = key::set(candidates.iter().map(|choice| choice.entry));
-    let SddmmOptions { order, a_batch_stride, b_batch_stride, .. } = *plan.options();
+    let sddmm::Options { order, a_batch_stride, b_batch_stride, .. } = *plan.options();
     // All products may share one A or one B, which caches then hold.
     let is_shared = |stride: Option<usize>| batch > 1 && stride == Some(0);
     let one_a = if is_shared(a_batch_stride) { ", one A" } else { "" };
@@ -112,7 +113,7 @@ mod tests {
     use lacuna_matrix::{Csr, generate};
 
     use super::*;
-    use crate::{Device, Precision, SddmmOrder};
+    use crate::{Device, Precision, sddmm};
 
     fn matrix<T: Value>(device: &Device) -> CsrMatrix<T> {
         let pattern = generate::uniform(40, 60, 0.8, 1).unwrap();
@@ -129,7 +130,7 @@ mod tests {
             timed.borrow_mut().push(plan.choice().entry);
             Ok(1000.0 - timed.borrow().len() as f64)
         };
-        let options = SddmmOptions::default();
+        let options = sddmm::Options::default();
         let plan = tuner.sddmm_by(&c, 32, options, backwards).unwrap();
         assert!(timed.borrow().len() >= 2, "{timed:?}");
         assert_eq!(plan.choice().entry, *timed.borrow().last().unwrap());
@@ -151,28 +152,28 @@ mod tests {
     #[test]
     fn what_leaves_no_choice_is_not_measured() {
         let (tuner, c) = (Autotuner::in_memory(), matrix::<f32>(&Device::simulator()));
-        let asked = SddmmOptions::default().algorithm(Sddmm::plan(&c, 32).unwrap().legal()[0][1].algorithm);
+        let asked = sddmm::Options::default().algorithm(Sddmm::plan(&c, 32).unwrap().legal()[0][1].algorithm);
         let plan = tuner.sddmm_by(&c, 32, asked, |_| unreachable!("nothing to choose")).unwrap();
         assert_eq!(plan.choice().algorithm, asked.algorithm);
-        let none = SddmmOptions::default().batch(0);
+        let none = sddmm::Options::default().batch(0);
         tuner.sddmm_by(&c, 32, none, |_| unreachable!("nothing to do")).unwrap();
         assert_eq!(tuner.problems(), 0);
     }
 
     #[test]
     fn types_precisions_orders_and_strides_are_problems_of_their_own() {
-        fn key<T: Value>(c: &CsrMatrix<T>, options: SddmmOptions) -> String {
+        fn key<T: Value>(c: &CsrMatrix<T>, options: sddmm::Options) -> String {
             let plan = Sddmm::plan_with(c, 32, options).unwrap();
             key_of(c, &plan, &plan.legal()[0])
         }
         let device = Device::simulator();
         let (c, halves) = (matrix::<f32>(&device), matrix::<half::f16>(&device));
-        let (one, batch) = (SddmmOptions::default(), SddmmOptions::default().batch(2));
+        let (one, batch) = (sddmm::Options::default(), sddmm::Options::default().batch(2));
         let keys = [
             key(&c, one),
             key(&halves, one),
             key(&c, one.precision(Precision::Tf32)),
-            key(&c, one.order(SddmmOrder::ByColumn)),
+            key(&c, one.order(sddmm::Schedule::ByColumn)),
             key(&c, batch),
             key(&c, batch.a_batch_stride(0)),
             key(&c, batch.b_batch_stride(0)),
@@ -188,7 +189,7 @@ mod tests {
     fn what_is_measured_on_can_be_run() {
         let device = Device::simulator();
         let c = matrix::<f32>(&device);
-        let plan = Sddmm::plan_with(&c, 8, SddmmOptions::default().batch(2).b_transposed()).unwrap();
+        let plan = Sddmm::plan_with(&c, 8, sddmm::Options::default().batch(2).b_transposed()).unwrap();
         let Scratch { a, b, mut d } = scratch(&c, &plan).unwrap();
         let stream = device.stream().unwrap();
         plan.run(&stream, a.as_slice(), b.as_slice(), &mut d).unwrap();

@@ -3,7 +3,7 @@ use lacuna_kernels::entries;
 
 use super::kernels::{draw_into, ranked};
 use super::{Autotuner, key, stopwatch};
-use crate::{CsrMatrix, Index, Result, SoftmaxAlgorithm, SoftmaxOptions, SparseSoftmax, Stream, Value};
+use crate::{CsrMatrix, Index, Result, SparseSoftmax, Stream, Value, softmax};
 
 impl Autotuner {
     /// As [`SparseSoftmax::plan_with`], with the kernels that were measured to be the fastest: those that the model takes, each
@@ -17,7 +17,7 @@ impl Autotuner {
         &self,
         stream: &Stream,
         a: &CsrMatrix<T, I>,
-        options: SoftmaxOptions,
+        options: softmax::Options,
     ) -> Result<SparseSoftmax<T, I>> {
         a.device().expect_same("tuning the softmax", "the stream", stream.device())?;
         if a.device().is_simulator() {
@@ -37,11 +37,11 @@ impl Autotuner {
     fn softmax_by<T: Value, I: Index>(
         &self,
         a: &CsrMatrix<T, I>,
-        options: SoftmaxOptions,
+        options: softmax::Options,
         time: impl FnMut(&SparseSoftmax<T, I>) -> Result<f64>,
     ) -> Result<SparseSoftmax<T, I>> {
         let plan = SparseSoftmax::plan_with(a, options)?;
-        if options.algorithm != SoftmaxAlgorithm::Auto || plan.parts().is_empty() || options.batch == 0 {
+        if options.algorithm != softmax::Algorithm::Auto || plan.parts().is_empty() || options.batch == 0 {
             return Ok(plan);
         }
         let mut plans = vec![plan.clone()];
@@ -116,7 +116,7 @@ mod tests {
     fn one_kernel_may_win_over_several_and_is_kept() {
         let (tuner, a) =
             (Autotuner::in_memory(), matrix::<f32>(&Device::simulator(), RowOrder::LongestFirst));
-        let options = SoftmaxOptions::default().scale(0.5);
+        let options = softmax::Options::default().scale(0.5);
         let timed = RefCell::new(Vec::new());
         let backwards = |plan: &SparseSoftmax| {
             timed.borrow_mut().push(name(plan));
@@ -139,9 +139,9 @@ mod tests {
             (Autotuner::in_memory(), matrix::<f32>(&Device::simulator(), RowOrder::LongestFirst));
         let model = SparseSoftmax::plan(&a).unwrap();
         let several = |plan: &SparseSoftmax| Ok(if plan.parts().len() > 1 { 1.0 } else { 2.0 });
-        let plan = tuner.softmax_by(&a, SoftmaxOptions::default(), several).unwrap();
+        let plan = tuner.softmax_by(&a, softmax::Options::default(), several).unwrap();
         assert_eq!(plan.parts(), model.parts());
-        let asked = SoftmaxOptions::default().algorithm(model.legal()[1]);
+        let asked = softmax::Options::default().algorithm(model.legal()[1]);
         let plan = tuner.softmax_by(&a, asked, |_| unreachable!("nothing to choose")).unwrap();
         assert_eq!((plan.parts().len(), tuner.problems()), (1, 1));
     }
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn types_batches_and_orders_of_rows_are_problems_of_their_own() {
         fn key<T: Value>(a: &CsrMatrix<T>, batch: usize) -> String {
-            let plan = SparseSoftmax::plan_with(a, SoftmaxOptions::default().batch(batch)).unwrap();
+            let plan = SparseSoftmax::plan_with(a, softmax::Options::default().batch(batch)).unwrap();
             key_of(a, &plan, &[])
         }
         let device = Device::simulator();
@@ -172,7 +172,7 @@ mod tests {
         let ones = vec![1.0; pattern.nnz()];
         let a = CsrMatrix::<f32>::new(&device, &Csr::with_values(Arc::new(pattern), ones).unwrap()).unwrap();
         let (x, mut y) = scratch(&a, 2).unwrap();
-        let plan = SparseSoftmax::plan_with(&a, SoftmaxOptions::default().batch(2)).unwrap();
+        let plan = SparseSoftmax::plan_with(&a, softmax::Options::default().batch(2)).unwrap();
         let stream = device.stream().unwrap();
         plan.run(&stream, &x, &mut y).unwrap();
         let y = y.batch_values(1).unwrap().download(&stream).unwrap();

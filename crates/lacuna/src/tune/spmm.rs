@@ -3,10 +3,7 @@ use lacuna_kernels::entries;
 
 use super::kernels::{best_of_alignments, drawn, ranked, worth_measuring};
 use super::{Autotuner, key, stopwatch};
-use crate::{
-    Buffer, Choice, CsrMatrix, Device, Index, Problem, Result, Spmm, SpmmAlgorithm, SpmmOptions, Stream,
-    Value,
-};
+use crate::{Buffer, CsrMatrix, Device, Index, Result, Spmm, Stream, Value, spmm};
 
 /// B and C to measure with.
 type Scratch<T> = (Buffer<T>, Buffer<T>);
@@ -35,7 +32,7 @@ impl Autotuner {
         stream: &Stream,
         a: &CsrMatrix<T, I>,
         n: usize,
-        options: SpmmOptions,
+        options: spmm::Options,
     ) -> Result<Spmm<T, I>> {
         a.device().expect_same("tuning SpMM", "the stream", stream.device())?;
         if a.device().is_simulator() {
@@ -56,13 +53,13 @@ impl Autotuner {
         &self,
         a: &CsrMatrix<T, I>,
         n: usize,
-        options: SpmmOptions,
+        options: spmm::Options,
         mut time: impl FnMut(&Spmm<T, I>) -> Result<f64>,
     ) -> Result<Spmm<T, I>> {
         let plan = Spmm::plan_with(a, n, options)?;
         let legal = plan.legal(a);
         let candidates = &legal[0];
-        if options.algorithm != SpmmAlgorithm::Auto || plan.output_len() == 0 || candidates.len() < 2 {
+        if options.algorithm != spmm::Algorithm::Auto || plan.output_len() == 0 || candidates.len() < 2 {
             return Ok(plan);
         }
         let names: Vec<Vec<&str>> =
@@ -88,15 +85,16 @@ impl Autotuner {
 
 /// These options without an epilogue: what is measured, so that choices do not depend on it, and repeated products do not
 /// grow in C.
-fn plain(options: SpmmOptions) -> SpmmOptions {
+fn plain(options: spmm::Options) -> spmm::Options {
     options.alpha(1.0).beta(0.0).clamp(f32::NEG_INFINITY, f32::INFINITY)
 }
 
 /// What a choice for this product, from these kernels, belongs to. The kernels say by which rules they are legal: products
 /// that may choose from others have choices of their own.
-fn key_of<T: Value, I: Index>(a: &CsrMatrix<T, I>, plan: &Spmm<T, I>, candidates: &[Choice]) -> String {
+fn key_of<T: Value, I: Index>(a: &CsrMatrix<T, I>, plan: &Spmm<T, I>, candidates: &[spmm::Choice]) -> String {
     let surroundings = key::surroundings(a.device().info(), entries::spmm());
-    let Problem { rows, cols, nnz, n, vector, batch, value, index, precision, .. } = plan.aligned_problem(a);
+    let spmm::Problem { rows, cols, nnz, n, vector, batch, value, index, precision, .. } =
+        plan.aligned_problem(a);
     let rows_class = key::row_class(a.stats());
     let order = a.pattern().row_order;
     let candidates = key::set(candidates.iter().map(|choice| choice.entry));
@@ -122,7 +120,7 @@ mod tests {
     use lacuna_matrix::{Csr, generate};
 
     use super::*;
-    use crate::{Error, RowOrder, TuneWarning, choose};
+    use crate::{Error, RowOrder, TuneWarning, spmm};
 
     fn matrix(device: &Device, seed: u64) -> CsrMatrix {
         let pattern = generate::uniform(40, 60, 0.8, seed).unwrap();
@@ -142,7 +140,7 @@ mod tests {
     fn the_fastest_is_taken_and_measured_once() {
         let (tuner, a) = (Autotuner::in_memory(), matrix(&Device::simulator(), 1));
         let timed = RefCell::default();
-        let options = SpmmOptions::default();
+        let options = spmm::Options::default();
         let plan = tuner.plan_by(&a, 32, options, backwards(&timed)).unwrap();
         let count = timed.borrow().len();
         assert!(count >= 2 && plan.choice().entry == timed.borrow()[count - 1], "{:?}", timed.borrow());
@@ -158,7 +156,7 @@ mod tests {
     fn tuned_plans_run_at_every_alignment() {
         let device = Device::simulator();
         let (tuner, a, stream) = (Autotuner::in_memory(), matrix(&device, 1), device.stream().unwrap());
-        let plan = tuner.plan_by(&a, 8, SpmmOptions::default(), backwards(&RefCell::default())).unwrap();
+        let plan = tuner.plan_by(&a, 8, spmm::Options::default(), backwards(&RefCell::default())).unwrap();
         let ones = device.upload(&vec![1.0_f32; plan.input_len() + 4]).unwrap();
         let mut results = Vec::new();
         for offset in 0..4 {
@@ -177,11 +175,11 @@ mod tests {
     #[test]
     fn an_algorithm_asked_for_is_not_measured() {
         let (tuner, a) = (Autotuner::in_memory(), matrix(&Device::simulator(), 1));
-        let algorithm = SpmmAlgorithm::RowSplit { vector: 4, lanes: 32, split: 1, warps: 32 };
-        let options = SpmmOptions::default().algorithm(algorithm);
+        let algorithm = spmm::Algorithm::RowSplit { vector: 4, lanes: 32, split: 1, warps: 32 };
+        let options = spmm::Options::default().algorithm(algorithm);
         let plan = tuner.plan_by(&a, 32, options, |_| unreachable!("nothing to choose")).unwrap();
         assert_eq!(plan.choice().algorithm, algorithm);
-        let none = tuner.plan_by(&a, 0, SpmmOptions::default(), |_| unreachable!("nothing to do")).unwrap();
+        let none = tuner.plan_by(&a, 0, spmm::Options::default(), |_| unreachable!("nothing to do")).unwrap();
         assert_eq!((none.output_len(), tuner.problems()), (0, 0));
     }
 
@@ -190,10 +188,10 @@ mod tests {
         let (tuner, a) = (Autotuner::in_memory(), matrix(&Device::simulator(), 1));
         let full = |_: &Spmm| Err(Error::OutOfMemory { device: "GPU".into(), asked: 9, free: 1, total: 8 });
         let model = Spmm::plan(&a, 32).unwrap().choice().entry;
-        let plan = tuner.plan_by(&a, 32, SpmmOptions::default(), full).unwrap();
+        let plan = tuner.plan_by(&a, 32, spmm::Options::default(), full).unwrap();
         assert_eq!((plan.choice().entry, tuner.problems()), (model, 0));
         assert!(matches!(&tuner.warnings()[..], [TuneWarning::NoRoom { why }] if why.contains("9 bytes")));
-        let plan = tuner.plan_by(&a, 32, SpmmOptions::default(), |_| Ok(f64::NAN)).unwrap();
+        let plan = tuner.plan_by(&a, 32, spmm::Options::default(), |_| Ok(f64::NAN)).unwrap();
         assert_eq!((plan.choice().entry, tuner.problems()), (model, 0));
     }
 
@@ -201,28 +199,28 @@ mod tests {
     fn other_failures_are_errors() {
         let (tuner, a) = (Autotuner::in_memory(), matrix(&Device::simulator(), 1));
         let failing = |_: &Spmm| Err(Error::Cuda { call: "cuLaunchKernel", why: "lost".into() });
-        let error = tuner.plan_by(&a, 32, SpmmOptions::default(), failing).unwrap_err();
+        let error = tuner.plan_by(&a, 32, spmm::Options::default(), failing).unwrap_err();
         assert!(matches!(error, Error::Cuda { .. }), "{error}");
     }
 
     #[test]
     fn hopeless_kernels_are_not_measured() {
         let a = matrix(&Device::simulator(), 1);
-        let small = Problem::of(&a, 128, 8);
-        let large = Problem { rows: 8192, cols: 2048, nnz: 8192 * 512, longest_row: 600, ..small };
-        let candidates = choose(&large);
+        let small = spmm::Problem::of(&a, 128, 8);
+        let large = spmm::Problem { rows: 8192, cols: 2048, nnz: 8192 * 512, longest_row: 600, ..small };
+        let candidates = spmm::choose(&large);
         let worth = worth_measuring(&candidates, |choice| choice.cost).count();
         assert!(worth >= 2 && worth < candidates.len(), "{worth} of {}", candidates.len());
     }
 
-    fn key<T: Value, I: Index>(a: &CsrMatrix<T, I>, options: SpmmOptions) -> String {
+    fn key<T: Value, I: Index>(a: &CsrMatrix<T, I>, options: spmm::Options) -> String {
         let plan = Spmm::plan_with(a, 32, options).unwrap();
         key_of(a, &plan, &plan.legal(a)[0])
     }
 
     #[test]
     fn orders_of_rows_and_kernels_to_choose_from_are_problems_of_their_own() {
-        let (device, options) = (Device::simulator(), SpmmOptions::default());
+        let (device, options) = (Device::simulator(), spmm::Options::default());
         let pattern = Arc::new(generate::uniform(40, 60, 0.8, 1).unwrap());
         let host = Csr::with_values(Arc::clone(&pattern), vec![1.0; pattern.nnz()]).unwrap();
         let of_order = |order| CsrMatrix::<f32>::with_row_order(&device, &host, order).unwrap();
@@ -248,7 +246,7 @@ mod tests {
         let halves = CsrMatrix::<half::f16, u16>::with_index(&device, &host).unwrap();
         let wide = CsrMatrix::new(&device, &host).unwrap();
         let two = halves.with_value_batch(2, &[values.clone(), values].concat()).unwrap();
-        let (one, batch) = (SpmmOptions::default(), SpmmOptions::default().batch(2));
+        let (one, batch) = (spmm::Options::default(), spmm::Options::default().batch(2));
         let keys = [
             key(&matrix(&device, 1), one),
             key(&halves, one),
@@ -272,11 +270,11 @@ mod tests {
         let pattern = Arc::new(generate::uniform(40, 60, 0.8, 1).unwrap());
         let host = Csr::with_values(Arc::clone(&pattern), vec![half::f16::ONE; pattern.nnz()]).unwrap();
         let a = CsrMatrix::<half::f16, u16>::with_index(&device, &host).unwrap();
-        let options = SpmmOptions::default().beta(1.0).relu().b_stride(36);
+        let options = spmm::Options::default().beta(1.0).relu().b_stride(36);
         let (tuner, mut timed) = (Autotuner::in_memory(), Vec::new());
         let plan = tuner
             .plan_by(&a, 32, options, |plan| {
-                let SpmmOptions { beta, lo, b_stride, .. } = *plan.options();
+                let spmm::Options { beta, lo, b_stride, .. } = *plan.options();
                 assert_eq!((beta, lo, b_stride), (0.0, f32::NEG_INFINITY, Some(36)));
                 timed.push(plan.choice().entry);
                 Ok(1000.0 - timed.len() as f64)

@@ -1,6 +1,6 @@
 //! Batches: many B, many A of one pattern, and how they lie.
 use half::f16;
-use lacuna::{Spmm, SpmmOptions, Value};
+use lacuna::{Spmm, Value, spmm};
 
 use crate::support::{integers, matrix, on_device, product};
 
@@ -15,7 +15,7 @@ fn many_b_one_a() {
     let (device, stream, a) = on_device::<f32, u32>(&host);
     let contents = integers::<f32>(BATCH * K * N, 1);
     let b = device.upload(&contents).unwrap();
-    let plan = Spmm::plan_with(&a, N, SpmmOptions::default().batch(BATCH)).unwrap();
+    let plan = Spmm::plan_with(&a, N, spmm::Options::default().batch(BATCH)).unwrap();
     assert_eq!((plan.input_len(), plan.output_len()), (BATCH * K * N, BATCH * M * N));
     let mut c = device.uninitialized(plan.output_len()).unwrap();
     plan.run(&stream, &a, b.as_slice(), c.as_slice_mut()).unwrap();
@@ -40,7 +40,7 @@ fn many_a_one_b() {
 
     let contents = integers::<f16>(K * N, 1);
     let b = device.upload(&contents).unwrap();
-    let plan = Spmm::plan_with(&a, N, SpmmOptions::default().batch(BATCH).b_batch_stride(0)).unwrap();
+    let plan = Spmm::plan_with(&a, N, spmm::Options::default().batch(BATCH).b_batch_stride(0)).unwrap();
     assert_eq!(plan.input_len(), K * N);
     let mut c = device.uninitialized(plan.output_len()).unwrap();
     plan.run(&stream, &a, b.as_slice(), c.as_slice_mut()).unwrap();
@@ -64,7 +64,7 @@ fn side_by_side() {
     let (device, stream, a) = on_device::<f32, u32>(&host);
     let contents = integers::<f32>(K * WIDE, 1);
     let b = device.upload(&contents).unwrap();
-    let options = SpmmOptions::default().batch(BATCH);
+    let options = spmm::Options::default().batch(BATCH);
     let options = options.b_stride(WIDE).b_batch_stride(N).c_stride(WIDE).c_batch_stride(N);
     let plan = Spmm::plan_with(&a, N, options).unwrap();
     let mut c = device.upload(&vec![77.0; M * WIDE]).unwrap();
@@ -101,7 +101,7 @@ fn more_products_than_a_grid_holds() {
 #[test]
 fn a_batch_of_none_does_nothing() {
     let (device, stream, a) = on_device::<f32, u32>(&matrix(M, K));
-    let plan = Spmm::plan_with(&a, N, SpmmOptions::default().batch(0)).unwrap();
+    let plan = Spmm::plan_with(&a, N, spmm::Options::default().batch(0)).unwrap();
     let (b, mut c) = (device.zeros(0).unwrap(), device.zeros(0).unwrap());
     let run = || plan.run(&stream, &a, b.as_slice(), c.as_slice_mut());
     let ((), launches) = device.record(run).unwrap();

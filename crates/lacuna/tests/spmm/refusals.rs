@@ -1,6 +1,6 @@
 //! Options and operands that make no sense, refused by errors that say what would.
 use lacuna::matrix::Csr;
-use lacuna::{CsrMatrix, Device, Error, Spmm, SpmmOperands, SpmmOptions};
+use lacuna::{CsrMatrix, Device, Error, Spmm, spmm};
 
 use crate::support::{matrix, on_device};
 
@@ -8,7 +8,7 @@ const M: usize = 5;
 const K: usize = 8;
 const N: usize = 4;
 
-fn refusal(options: SpmmOptions) -> Error {
+fn refusal(options: spmm::Options) -> Error {
     let (_, _, a) = on_device::<f32, u32>(&matrix(M, K));
     let error = Spmm::plan_with(&a, N, options).unwrap_err();
     assert!(error.is_usage());
@@ -23,7 +23,7 @@ fn says(error: &Error, parts: &[&str]) {
 
 #[test]
 fn limits_out_of_order() {
-    let usual = SpmmOptions::default();
+    let usual = spmm::Options::default();
     for (lo, hi) in [(1.0, 0.0), (f32::NAN, 1.0), (0.0, f32::NAN)] {
         let error = refusal(usual.clamp(lo, hi));
         assert!(matches!(error, Error::Parameter { .. }));
@@ -33,7 +33,7 @@ fn limits_out_of_order() {
 
 #[test]
 fn strides() {
-    let usual = SpmmOptions::default();
+    let usual = spmm::Options::default();
     for (options, name) in [(usual.b_stride(3), "the stride of B"), (usual.c_stride(3), "the stride of C")] {
         let error = refusal(options);
         assert!(matches!(error, Error::Parameter { .. }));
@@ -50,7 +50,7 @@ fn strides() {
 #[test]
 fn products_over_each_other() {
     for apart in [0, M * N - 1] {
-        let error = refusal(SpmmOptions::default().batch(2).c_batch_stride(apart));
+        let error = refusal(spmm::Options::default().batch(2).c_batch_stride(apart));
         assert!(matches!(error, Error::Parameter { .. }));
         says(&error, &["the batch stride of C", "20"]);
     }
@@ -59,7 +59,7 @@ fn products_over_each_other() {
 #[test]
 fn lengths_with_strides() {
     let (device, stream, a) = on_device::<f32, u32>(&matrix(M, K));
-    let plan = Spmm::plan_with(&a, N, SpmmOptions::default().b_stride(6).c_stride(7)).unwrap();
+    let plan = Spmm::plan_with(&a, N, spmm::Options::default().b_stride(6).c_stride(7)).unwrap();
     assert_eq!((plan.input_len(), plan.output_len()), (7 * 6 + 4, 4 * 7 + 4));
     for (b, c, fits) in
         [(46, 32, true), (48, 35, true), (45, 32, false), (49, 32, false), (46, 31, false), (46, 36, false)]
@@ -82,13 +82,14 @@ fn biases() {
     for len in [0, M - 1, M + 1] {
         let bias = device.zeros(len).unwrap();
         let operands =
-            SpmmOperands { a: &a, b: b.as_slice(), c: c.as_slice_mut(), bias: Some(bias.as_slice()) };
+            spmm::Operands { a: &a, b: b.as_slice(), c: c.as_slice_mut(), bias: Some(bias.as_slice()) };
         let error = plan.run_with(&stream, operands).unwrap_err();
         assert!(matches!(error, Error::Length { .. }));
         says(&error, &["the bias", "each row"]);
     }
     let bias = Device::simulator().zeros(M).unwrap();
-    let operands = SpmmOperands { a: &a, b: b.as_slice(), c: c.as_slice_mut(), bias: Some(bias.as_slice()) };
+    let operands =
+        spmm::Operands { a: &a, b: b.as_slice(), c: c.as_slice_mut(), bias: Some(bias.as_slice()) };
     assert!(matches!(plan.run_with(&stream, operands).unwrap_err(), Error::OtherDevice { .. }));
 }
 
@@ -96,7 +97,7 @@ fn biases() {
 fn batches_that_do_not_fit() {
     let (device, stream, a) = on_device::<f32, u32>(&matrix(M, K));
     let mut two = a.with_value_batch(2, &vec![1.0; 2 * a.nnz()]).unwrap();
-    let plan = Spmm::plan_with(&a, N, SpmmOptions::default().batch(3)).unwrap();
+    let plan = Spmm::plan_with(&a, N, spmm::Options::default().batch(3)).unwrap();
     let (b, mut c) = (device.zeros(3 * K * N).unwrap(), device.zeros(3 * M * N).unwrap());
     let error = plan.run(&stream, &two, b.as_slice(), c.as_slice_mut()).unwrap_err();
     assert!(matches!(error, Error::Parameter { .. }));

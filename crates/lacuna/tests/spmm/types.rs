@@ -1,6 +1,6 @@
 //! Every type of values and indices, with every kernel of it.
 use half::{bf16, f16};
-use lacuna::{Index, Problem, Spmm, SpmmOperands, SpmmOptions, Value, choose};
+use lacuna::{Index, Spmm, Value, spmm};
 
 use crate::support::{integers, matrix, on_device, product};
 
@@ -15,8 +15,8 @@ fn every_kernel<T: Value, I: Index>() {
         let b = integers::<T>(K * n, 1);
         let expected = product(&host, &b, n, n);
         let b = device.upload(&b).unwrap();
-        for choice in choose(&Problem::of(&a, n, 8)) {
-            let plan = Spmm::plan_with(&a, n, SpmmOptions::default().algorithm(choice.algorithm)).unwrap();
+        for choice in spmm::choose(&spmm::Problem::of(&a, n, 8)) {
+            let plan = Spmm::plan_with(&a, n, spmm::Options::default().algorithm(choice.algorithm)).unwrap();
             assert_eq!(plan.choice().entry, choice.entry);
             let mut c = device.uninitialized(M * n).unwrap();
             plan.run(&stream, &a, b.as_slice(), c.as_slice_mut()).unwrap();
@@ -55,7 +55,7 @@ fn any_alignment<T: Value>() {
     for stride in [N, N + 1, N + 2, N + 4, N + 8] {
         let contents = integers::<T>(8 + K * stride, 1);
         let b = device.upload(&contents).unwrap();
-        let options = SpmmOptions::default().b_stride(stride).c_stride(stride);
+        let options = spmm::Options::default().b_stride(stride).c_stride(stride);
         let plan = Spmm::plan_with(&a, N, options).unwrap();
         assert!(stride.is_multiple_of(plan.choice().tile.vector as usize), "{stride}");
         for offset in 0..8 {
@@ -88,9 +88,10 @@ fn sums_in_f32<T: Value>(large: f32, finished: f32) {
     let b = device.upload(&[large, large, 3.0].map(T::from_f32)).unwrap();
     let bias = device.upload(&[T::from_f32(2.0)]).unwrap();
     let mut c = device.upload(&[T::from_f32(4.0)]).unwrap();
-    let options = SpmmOptions::default().alpha(1.0 / large).beta(0.5).clamp(-1.0, f32::INFINITY);
+    let options = spmm::Options::default().alpha(1.0 / large).beta(0.5).clamp(-1.0, f32::INFINITY);
     let plan = Spmm::plan_with(&a, 1, options).unwrap();
-    let operands = SpmmOperands { a: &a, b: b.as_slice(), c: c.as_slice_mut(), bias: Some(bias.as_slice()) };
+    let operands =
+        spmm::Operands { a: &a, b: b.as_slice(), c: c.as_slice_mut(), bias: Some(bias.as_slice()) };
     plan.run_with(&stream, operands).unwrap();
     // 2·large + 3/large + 0.5·4 + 2, rounded to the type.
     assert_eq!(c.download(&stream).unwrap(), [T::from_f32(finished)]);

@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
 use lacuna::matrix::{Pattern, generate};
-use lacuna::{Choice, CsrMatrix, Error, Index, Precision, Spmm, SpmmOptions};
+use lacuna::{CsrMatrix, Error, Index, Precision, Spmm, spmm};
 
 use super::super::arithmetic::{is_tiles, precision_of};
 use super::super::conform::legal;
@@ -55,15 +55,15 @@ fn problem<T: Number>(seed: u64) -> Result<Problem<T>> {
 }
 
 /// The kernels on tensor cores for N, none on devices that have none.
-fn tiles<T: Number, I: Index>(a: &CsrMatrix<T, I>, precision: Precision) -> Result<Vec<Choice>> {
-    let tiles: Vec<Choice> = legal(a, N, precision).into_iter().filter(is_tiles).collect();
+fn tiles<T: Number, I: Index>(a: &CsrMatrix<T, I>, precision: Precision) -> Result<Vec<spmm::Choice>> {
+    let tiles: Vec<spmm::Choice> = legal(a, N, precision).into_iter().filter(is_tiles).collect();
     let has_tensor_cores = a.device().info().sm >= 80;
     ensure!(tiles.is_empty() != has_tensor_cores, "{} kernels on tensor cores are offered", tiles.len());
     Ok(tiles)
 }
 
-fn options(precision: Precision, choice: &Choice) -> SpmmOptions {
-    SpmmOptions::default().precision(precision).algorithm(choice.algorithm)
+fn options(precision: Precision, choice: &spmm::Choice) -> spmm::Options {
+    spmm::Options::default().precision(precision).algorithm(choice.algorithm)
 }
 
 /// C by a plan, checked: the largest error over its bound, and C.
@@ -83,7 +83,7 @@ fn checked<T: Number, I: Index>(
 }
 
 fn epilogue<T: Number, I: Index>(cx: &Context<'_>, precision: Precision) -> Result<f64> {
-    let product = Product::<T>::new(&pattern(cx.seed)?, N, SpmmOptions::default(), cx.seed)?;
+    let product = Product::<T>::new(&pattern(cx.seed)?, N, spmm::Options::default(), cx.seed)?;
     let a = CsrMatrix::<T, I>::with_index(cx.device, &product.a[0])?;
     let mut worst = 0.0_f64;
     for choice in tiles(&a, precision)? {
@@ -99,7 +99,7 @@ fn epilogue<T: Number, I: Index>(cx: &Context<'_>, precision: Precision) -> Resu
 
 fn layout<T: Number, I: Index>(cx: &Context<'_>, precision: Precision) -> Result<f64> {
     let pattern = pattern(cx.seed)?;
-    let one = Product::<T>::new(&pattern, N, SpmmOptions::default(), cx.seed)?;
+    let one = Product::<T>::new(&pattern, N, spmm::Options::default(), cx.seed)?;
     let mut three = one.clone();
     three.push_matrix(&pattern, cx.seed ^ 5)?;
     three.push_matrix(&pattern, cx.seed ^ 6)?;
@@ -156,8 +156,11 @@ fn alignment<T: Number, I: Index>(cx: &Context<'_>, precision: Precision) -> Res
     // The library's choice falls back to rows.
     let mut worst = 0.0_f64;
     for gaps in [[1, 0], [0, 1], [vector / 2, vector]] {
-        let options =
-            SpmmOptions::default().precision(precision).b_stride(N + gaps[0]).c_stride(N + gaps[1]).batch(2);
+        let options = spmm::Options::default()
+            .precision(precision)
+            .b_stride(N + gaps[0])
+            .c_stride(N + gaps[1])
+            .batch(2);
         for at in [Placement::WHOLE, Placement::slices(0, 1), Placement::slices(vector / 2, 0)] {
             let product = Product::<T>::new(problem.a.pattern(), N, options, cx.seed)?;
             worst = worst.max(product.check::<I>(cx, at)?);

@@ -41,8 +41,8 @@ fn wide_problems_use_whole_warps_a_row() {
 #[test]
 fn long_rows_use_tensor_cores_where_few_are_zero() {
     let at = |nnz: usize| choose(&problem(8192, 8192 * nnz, 128, 4))[0].algorithm;
-    assert!(matches!(at(614), SpmmAlgorithm::Tiles { .. }));
-    assert!(matches!(at(LONG_ROWS), SpmmAlgorithm::RowSplit { .. } | SpmmAlgorithm::Persistent { .. }));
+    assert!(matches!(at(614), Algorithm::Tiles { .. }));
+    assert!(matches!(at(LONG_ROWS), Algorithm::RowSplit { .. } | Algorithm::Persistent { .. }));
 }
 
 #[test]
@@ -127,10 +127,10 @@ fn blocks_stay_where_that_was_faster() {
         let nnz = rows * cols / 10;
         let problem = Problem { precision: Precision::Fma, cols, ..problem(rows, nnz, n, 4) };
         let algorithm = choose(&problem)[0].algorithm;
-        assert!(matches!(algorithm, SpmmAlgorithm::Persistent { .. }), "{rows} {cols} {n}: {algorithm:?}");
+        assert!(matches!(algorithm, Algorithm::Persistent { .. }), "{rows} {cols} {n}: {algorithm:?}");
         // Nobody has measured it for 16-bit values.
         let halves = choose(&Problem { value: ValueType::F16, vector: 8, ..problem })[0].algorithm;
-        assert!(matches!(halves, SpmmAlgorithm::RowSplit { .. }), "{rows} {cols} {n}: {halves:?}");
+        assert!(matches!(halves, Algorithm::RowSplit { .. }), "{rows} {cols} {n}: {halves:?}");
     }
 }
 
@@ -140,8 +140,8 @@ fn kernels_for_measurements_are_found_and_never_offered() {
     let (vector, warps) = (4, 8);
     for idea in [Idea::ResidueHandling, Idea::IndexPreScaling] {
         for (lanes, split) in [(32, 1), (8, 4)] {
-            let wanted = SpmmAlgorithm::Ablation { idea, vector, lanes, split, warps };
-            let whole = SpmmAlgorithm::RowSplit { vector, lanes, split, warps };
+            let wanted = Algorithm::Ablation { idea, vector, lanes, split, warps };
+            let whole = Algorithm::RowSplit { vector, lanes, split, warps };
             let [found, whole] = [wanted, whole].map(|wanted| find(&problem, wanted).unwrap());
             assert!(found.entry.starts_with(whole.entry) && found.entry != whole.entry, "{found:?}");
             assert!(choose(&problem).iter().all(|choice| choice.entry != found.entry));
@@ -150,7 +150,7 @@ fn kernels_for_measurements_are_found_and_never_offered() {
             assert_eq!(wide.is_some(), idea == Idea::IndexPreScaling);
         }
     }
-    assert_eq!(find(&problem, SpmmAlgorithm::Auto), Some(choose(&problem)[0]));
+    assert_eq!(find(&problem, Algorithm::Auto), Some(choose(&problem)[0]));
 }
 
 #[test]
@@ -211,8 +211,8 @@ fn precision_decides_which_tiles_are_offered() {
 fn tiles_and_warpgroups_of_one_size_are_told_apart() {
     let problem = Problem { value: ValueType::F16, ..problem(8192, 8192 * 512, 128, 8) };
     let (rows, columns, slices) = (64, 128, 1);
-    let tiles = find(&problem, SpmmAlgorithm::Tiles { rows, columns, slices }).unwrap();
-    let groups = find(&problem, SpmmAlgorithm::Groups { rows, columns, part: 2, blocks: 1 }).unwrap();
+    let tiles = find(&problem, Algorithm::Tiles { rows, columns, slices }).unwrap();
+    let groups = find(&problem, Algorithm::Groups { rows, columns, part: 2, blocks: 1 }).unwrap();
     assert_eq!((tiles.entry, groups.entry), ("spmm_f16_tile_64x128_k1", "spmm_f16_group_64x128_p2"));
     assert_eq!(find(&Problem { sm: 100, ..problem }, groups.algorithm), None);
 }
@@ -287,7 +287,7 @@ fn costs_are_numbers_at_the_limits() {
 fn packs_are_for_packed_matrices_alone() {
     let problem = Problem { value: ValueType::F16, packed: true, ..problem(8192, 8192 * 205, 32, 8) };
     let packed = choose(&problem)[0];
-    assert_eq!(packed.algorithm, SpmmAlgorithm::Packed { rows: 64, columns: 32, blocks: 1 });
+    assert_eq!(packed.algorithm, Algorithm::Packed { rows: 64, columns: 32, blocks: 1 });
     for other in [
         Problem { packed: false, ..problem },
         Problem { precision: Precision::Fma, ..problem },
