@@ -42,7 +42,7 @@ const ABLATIONS: [Ablation; 4] = [
         name: "load balancing",
         published: [96.1, 88.9, 91.7, 78.5],
         ours: true,
-        variant: |device, problem| plan(device, problem, RowOrder::Natural, Shape::complete),
+        variant: |device, problem| plan(device, problem, RowOrder::Unsorted, Shape::complete),
     },
     Ablation {
         name: "vector instructions",

@@ -46,7 +46,7 @@ impl Operation for Measurement {
         let mut plans = vec![SparseSoftmax::plan_with(&x, options(problem, softmax::Algorithm::Auto))?];
         if session.all_algorithms {
             let of_lanes = LANES.into_iter().filter_map(|lanes| {
-                SparseSoftmax::plan_with(&x, options(problem, softmax::Algorithm::Lanes { lanes })).ok()
+                SparseSoftmax::plan_with(&x, options(problem, softmax::Algorithm::Subwarp { lanes })).ok()
             });
             for plan in of_lanes {
                 if plans.iter().all(|known: &SparseSoftmax<T, I>| name(known) != name(&plan)) {

@@ -60,7 +60,7 @@ pub enum RowOrder {
     #[default]
     LongestFirst,
     /// As they stand in the matrix: for measuring what [`LongestFirst`](RowOrder::LongestFirst) brings.
-    Natural,
+    Unsorted,
 }
 
 /// What errors call this.
@@ -372,7 +372,7 @@ pub(crate) fn row_table(row_offsets: &[u32], order: RowOrder) -> Vec<[u32; RowRe
     };
     match order {
         RowOrder::LongestFirst => rows_by_length(row_offsets).into_iter().map(record).collect(),
-        RowOrder::Natural => (0..(row_offsets.len() - 1) as u32).map(record).collect(),
+        RowOrder::Unsorted => (0..(row_offsets.len() - 1) as u32).map(record).collect(),
     }
 }
 

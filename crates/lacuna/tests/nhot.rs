@@ -74,7 +74,7 @@ fn every_algorithm_is_found_by_its_name() {
         assert_eq!(NHot::<f32>::plan_with(&bags, 2, options).unwrap().choice().entry, choice.entry);
         assert_eq!(looked_up(&stream, &bags, options)[..2], [1010.0, 2020.0], "{}", choice.entry);
     }
-    let strange = nhot::Algorithm::Teams { vector: 3, lanes: 32, chunks: 1, split: 1 };
+    let strange = nhot::Algorithm::Subwarp { vector: 3, lanes: 32, chunks: 1, split: 1 };
     let error = NHot::<f32>::plan_with(&bags, 2, nhot::Options::default().algorithm(strange)).unwrap_err();
     assert!(matches!(error, Error::Illegal { .. }), "{error}");
 }

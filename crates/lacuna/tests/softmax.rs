@@ -66,7 +66,7 @@ fn rows_in_their_natural_order_are_done_too() {
     let device = Device::simulator();
     let stream = device.stream().unwrap();
     let host = Csr::with_values(pattern(), generate::random_values(pattern().nnz(), 1)).unwrap();
-    let mut x = CsrMatrix::<f32>::with_row_order(&device, &host, RowOrder::Natural).unwrap();
+    let mut x = CsrMatrix::<f32>::with_row_order(&device, &host, RowOrder::Unsorted).unwrap();
     let plan = SparseSoftmax::plan(&x).unwrap();
     assert_eq!((plan.parts().len(), plan.parts()[0].rows), (1, 4));
     plan.run_in_place(&stream, &mut x).unwrap();
@@ -81,7 +81,7 @@ fn what_does_not_fit_is_refused() {
         let error = SparseSoftmax::plan_with(&x, softmax::Options::default().scale(scale)).unwrap_err();
         assert!(matches!(error, Error::Parameter { what: "the scale", .. }), "{error}");
     }
-    let strange = softmax::Options::default().algorithm(softmax::Algorithm::Lanes { lanes: 5 });
+    let strange = softmax::Options::default().algorithm(softmax::Algorithm::Subwarp { lanes: 5 });
     let error = SparseSoftmax::plan_with(&x, strange).unwrap_err();
     assert!(matches!(error, Error::Illegal { .. }) && error.to_string().contains("256"), "{error}");
     let mut two = x.with_zeros::<f32>(2).unwrap();

@@ -29,7 +29,7 @@ fn mask(device: &Device) -> Result<CsrMatrix> {
     Ok(CsrMatrix::new(device, &Csr::with_values(mask, values)?)?)
 }
 
-const WIDE: attention::Algorithm = attention::Algorithm::FusedRows { vector: 4, lanes: 8, dimension: 64 };
+const WIDE: attention::Algorithm = attention::Algorithm::Row { vector: 4, lanes: 8, dimension: 64 };
 
 fn plans(cx: &Context<'_>) -> Result<f64> {
     let mask = mask(cx.device)?;

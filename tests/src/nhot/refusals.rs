@@ -57,7 +57,7 @@ fn options(cx: &Context<'_>) -> Result<f64> {
     let stride = nhot::Options::default().out_stride(7);
     refused("the result's stride", plan(8, stride), is_parameter, &["the stride of the result is 7", "8"])?;
     let teams = |vector, lanes| {
-        nhot::Options::default().algorithm(nhot::Algorithm::Teams { vector, lanes, chunks: 1, split: 1 })
+        nhot::Options::default().algorithm(nhot::Algorithm::Subwarp { vector, lanes, chunks: 1, split: 1 })
     };
     refused("lanes", plan(8, teams(4, 5)), is_illegal, &["lanes: 5", "lanes: 32"])?;
     refused("columns", plan(7, teams(4, 32)), is_illegal, &["7 columns", "vector: 1"])?;
@@ -103,7 +103,7 @@ fn operands(cx: &Context<'_>) -> Result<f64> {
 
 fn unaligned(cx: &Context<'_>) -> Result<f64> {
     let bags = some(cx.device)?;
-    let teams = nhot::Algorithm::Teams { vector: 4, lanes: 32, chunks: 1, split: 1 };
+    let teams = nhot::Algorithm::Subwarp { vector: 4, lanes: 32, chunks: 1, split: 1 };
     let plan = NHot::<f32>::plan_with(&bags, 8, nhot::Options::default().algorithm(teams))?;
     let (table, mut out) = (cx.device.zeros::<f32>(41)?, cx.device.zeros::<f32>(16)?);
     let result = plan.run(cx.stream, &bags, table.slice(1..)?, out.as_slice_mut());

@@ -62,19 +62,19 @@ const CASES: [Batch; 17] = [
 
 /// A batch by tiles of a size that all types have.
 fn tiles(options: sddmm::Options) -> sddmm::Options {
-    options.batch(BATCH).algorithm(sddmm::Algorithm::Tiles { rows: 64, columns: 128 })
+    options.batch(BATCH).algorithm(sddmm::Algorithm::MmaTile { rows: 64, columns: 128 })
 }
 
 /// A batch by panels.
 fn panels(options: sddmm::Options) -> sddmm::Options {
-    options.batch(BATCH).algorithm(sddmm::Algorithm::Panels { vector: 0, vectors: 0, lanes: 8 })
+    options.batch(BATCH).algorithm(sddmm::Algorithm::ColumnPanel { vector: 0, vectors: 0, lanes: 8 })
 }
 
 /// These options, with constants of panels that the values of `T` have: 16 bytes a load, 64 elements of K a group.
 fn for_values<T: Number>(options: sddmm::Options) -> sddmm::Options {
-    let sddmm::Algorithm::Panels { lanes, .. } = options.algorithm else { return options };
+    let sddmm::Algorithm::ColumnPanel { lanes, .. } = options.algorithm else { return options };
     let vector = 16 / size_of::<T>() as u32;
-    options.algorithm(sddmm::Algorithm::Panels { vector, vectors: 64 / (lanes * vector), lanes })
+    options.algorithm(sddmm::Algorithm::ColumnPanel { vector, vectors: 64 / (lanes * vector), lanes })
 }
 
 pub(super) fn cases() -> Vec<Case> {
@@ -132,7 +132,7 @@ impl Place {
 /// Runs on whole buffers and on slices, plain and scaled, with one C and with one for each product.
 fn check<T: Number, I: Index>(cx: &Context<'_>, k: usize, options: sddmm::Options) -> Result<f64> {
     let options = for_values::<T>(options);
-    if matches!(options.algorithm, sddmm::Algorithm::Tiles { .. }) && cx.device.info().sm < MIN_SM {
+    if matches!(options.algorithm, sddmm::Algorithm::MmaTile { .. }) && cx.device.info().sm < MIN_SM {
         return Ok(0.0);
     }
     let pattern = pattern(cx.seed)?;

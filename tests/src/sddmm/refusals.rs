@@ -121,7 +121,7 @@ fn sizes(cx: &Context<'_>) -> Result<f64> {
 }
 
 fn nonzeros(vector: u32, vectors: u32, lanes: u32) -> sddmm::Options {
-    sddmm::Options::default().algorithm(sddmm::Algorithm::Nonzeros { vector, vectors, lanes, warps: 8 })
+    sddmm::Options::default().algorithm(sddmm::Algorithm::NonzeroSplit { vector, vectors, lanes, warps: 8 })
 }
 
 fn algorithms(cx: &Context<'_>) -> Result<f64> {
@@ -156,13 +156,17 @@ fn alignment(cx: &Context<'_>) -> Result<f64> {
 fn tiles(cx: &Context<'_>) -> Result<f64> {
     let mut d = CsrMatrix::new(cx.device, &matrix(1)?)?;
     let is_illegal = |error: &Error| matches!(error, Error::Illegal { operation: "SDDMM", .. });
-    let tiles = sddmm::Options::default().algorithm(sddmm::Algorithm::Tiles { rows: 64, columns: 128 });
+    let tiles = sddmm::Options::default().algorithm(sddmm::Algorithm::MmaTile { rows: 64, columns: 128 });
     for (what, k, options) in [
         ("products too short for three", 60, tiles),
         ("rows not of 16 bytes", 66, tiles),
         ("a stride not of 16 bytes", 64, tiles.b_stride(66)),
         ("fused multiply-adds", 64, tiles.precision(Precision::Fma)),
-        ("a size that there is not", 64, tiles.algorithm(sddmm::Algorithm::Tiles { rows: 63, columns: 128 })),
+        (
+            "a size that there is not",
+            64,
+            tiles.algorithm(sddmm::Algorithm::MmaTile { rows: 63, columns: 128 }),
+        ),
     ] {
         let says = ["Tiles", &format!("K = {k}"), "Nonzeros"];
         refused(what, Sddmm::plan_with(&d, k, options), is_illegal, &says)?;

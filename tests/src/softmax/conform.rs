@@ -56,7 +56,7 @@ pub(super) fn batch<T: Number>(cx: &Context<'_>, x: &Csr<f32>) -> Result<f64> {
 /// The library's choice, and every kind of kernel for rows of all lengths.
 fn algorithms<T: Number>() -> [softmax::Algorithm; 4] {
     let part = if size_of::<T>() == 4 { 8 } else { 16 };
-    let [part, warp, block] = [part, 32, 256].map(|lanes| softmax::Algorithm::Lanes { lanes });
+    let [part, warp, block] = [part, 32, 256].map(|lanes| softmax::Algorithm::Subwarp { lanes });
     [softmax::Algorithm::Auto, part, warp, block]
 }
 

@@ -64,7 +64,7 @@ fn options(cx: &Context<'_>) -> Result<f64> {
         refused("scale", result, is_parameter, &["sparse softmax", says])?;
     }
     let is_illegal = |error: &Error| matches!(error, Error::Illegal { operation: "sparse softmax", .. });
-    let strange = softmax::Options::default().algorithm(softmax::Algorithm::Lanes { lanes: 16 });
+    let strange = softmax::Options::default().algorithm(softmax::Algorithm::Subwarp { lanes: 16 });
     let result = SparseSoftmax::plan_with(&x, strange);
     refused("lanes", result, is_illegal, &["lanes: 16", "f32", "lanes: 256", "lanes: 32", "lanes: 8"])?;
     Ok(0.0)

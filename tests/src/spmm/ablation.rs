@@ -62,7 +62,7 @@ fn row_order(cx: &Context<'_>) -> Result<f64> {
         plan.run(cx.stream, &a, b.as_slice(), c.as_slice_mut())?;
         Ok(c.download(cx.stream)?)
     };
-    let natural = product(RowOrder::Natural)?;
+    let natural = product(RowOrder::Unsorted)?;
     same_bits(
         "rows as they stand, then longest first",
         &natural,

@@ -95,7 +95,7 @@ fn conform<I: Index>(cx: &Context<'_>, shape: Shape, only: Option<u32>) -> Resul
     let a = CsrMatrix::<f32, I>::with_index(cx.device, &product.a[0])?;
     let (mut worst, mut tried) = (0.0_f64, 0);
     for choice in legal(&a, n, options.precision) {
-        let (spmm::Algorithm::Persistent { warps, .. } | spmm::Algorithm::Mixed { warps, .. }) =
+        let (spmm::Algorithm::Persistent { warps, .. } | spmm::Algorithm::Hybrid { warps, .. }) =
             choice.algorithm
         else {
             continue;

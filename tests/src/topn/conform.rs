@@ -94,7 +94,7 @@ impl<'c, T: Number> Subject<'c, T> {
         let mut kernels = Vec::new();
         let mut algorithms = vec![topn::Algorithm::Auto];
         for choice in topn::choose(&shape) {
-            let is_insertion = matches!(choice.algorithm, topn::Algorithm::Insert { .. });
+            let is_insertion = matches!(choice.algorithm, topn::Algorithm::Insertion { .. });
             let is_known = kernels.contains(&choice.entry);
             if is_insertion && n * self.logits.len() > INSERTIONS || is_known && self.logits.len() >= LARGE {
                 continue;

@@ -12,7 +12,7 @@ pub struct Problem {
     /// Keys that four neighbouring queries see together, summed over the mask: what [`FusedQuads`] loads in place of nnz.
     /// `None` where they were not counted; then that is no choice of the library's.
     ///
-    /// [`FusedQuads`]: Algorithm::FusedQuads
+    /// [`FusedQuads`]: Algorithm::QueryTile
     pub quad_entries: Option<usize>,
     /// Elements of a row of Q, K, V and O.
     pub dim: usize,
@@ -35,7 +35,7 @@ pub enum Algorithm {
     /// the type of the operands. Runs of such a plan on several streams must be ordered.
     ThreeSteps,
     /// In one pass that writes no score: a warp takes a query. Dimensions up to 256.
-    FusedRows {
+    Row {
         /// Elements that a lane loads at once.
         vector: u32,
         /// Lanes that share a row of K or V.
@@ -43,10 +43,10 @@ pub enum Algorithm {
         /// The largest dimension.
         dimension: u32,
     },
-    /// As [`FusedRows`](Self::FusedRows), but a warp takes four neighbouring queries, and loads what any of them sees once
+    /// As [`Row`](Self::Row), but a warp takes four neighbouring queries, and loads what any of them sees once
     /// for all: for masks with a band. The host lists these keys when the first plan of a pattern wants them. Up to 2²⁸ − 2
     /// keys.
-    FusedQuads {
+    QueryTile {
         /// Elements that a lane loads at once.
         vector: u32,
         /// Lanes that share a row of K or V.
@@ -78,8 +78,8 @@ impl Choice {
         let &Entry { name, threads, shared_bytes, tile, .. } = entry;
         let Tile { vector, lanes, dimension, .. } = tile;
         let algorithm = match tile.scheme {
-            Scheme::Rows { .. } => Algorithm::FusedRows { vector, lanes, dimension },
-            Scheme::Quads => Algorithm::FusedQuads { vector, lanes, dimension },
+            Scheme::Rows { .. } => Algorithm::Row { vector, lanes, dimension },
+            Scheme::Quads => Algorithm::QueryTile { vector, lanes, dimension },
         };
         Self { entry: name, algorithm, threads, shared_bytes, tile, cost: cost(&tile, problem) }
     }

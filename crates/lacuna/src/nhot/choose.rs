@@ -51,7 +51,7 @@ pub enum Algorithm {
     #[default]
     Auto,
     /// Teams of lanes take the columns of a bag, and share its indices.
-    Teams {
+    Subwarp {
         /// Elements that a lane loads at once.
         vector: u32,
         /// Lanes of a team.
@@ -97,7 +97,7 @@ pub fn choose(problem: &Problem) -> Vec<Choice> {
         let Tile { vector, lanes, chunks, split, block_bags, block_columns, .. } = entry.tile;
         Choice {
             entry: entry.name,
-            algorithm: Algorithm::Teams { vector, lanes, chunks, split },
+            algorithm: Algorithm::Subwarp { vector, lanes, chunks, split },
             threads: entry.threads,
             shared_bytes: entry.shared_bytes,
             block_bags,

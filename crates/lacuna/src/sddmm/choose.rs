@@ -71,7 +71,7 @@ pub enum Algorithm {
     Auto,
     /// Groups of `lanes` lanes take 32 neighbouring nonzeros each, `lanes` at a time, along chunks of K of which a lane has
     /// `vectors` vectors of `vector` elements; `warps` of 32 lanes in a block.
-    Nonzeros {
+    NonzeroSplit {
         /// Elements a load.
         vector: u32,
         /// Loads of a lane in a chunk.
@@ -83,7 +83,7 @@ pub enum Algorithm {
     },
     /// Groups of `lanes` lanes take the nonzeros of a row in a panel of columns each; a lane has all of its part of A's row,
     /// `vectors` vectors of `vector` elements. The plan reads the pattern once, and cuts it.
-    Panels {
+    ColumnPanel {
         /// Elements a load.
         vector: u32,
         /// Loads of a lane for a row.
@@ -92,7 +92,7 @@ pub enum Algorithm {
         lanes: u32,
     },
     /// Blocks take a tile of D each, on tensor cores, and keep what C has of it. From compute capability 8.0 on.
-    Tiles {
+    MmaTile {
         /// Rows of a tile.
         rows: u32,
         /// Columns of a tile.
@@ -124,17 +124,17 @@ pub struct Choice {
 impl Choice {
     /// Whether it reads the pattern as masks.
     pub(super) fn is_by_tiles(&self) -> bool {
-        matches!(self.algorithm, Algorithm::Tiles { .. })
+        matches!(self.algorithm, Algorithm::MmaTile { .. })
     }
 
     /// Whether it reads the pattern as panels.
     pub(super) fn is_by_panels(&self) -> bool {
-        matches!(self.algorithm, Algorithm::Panels { .. })
+        matches!(self.algorithm, Algorithm::ColumnPanel { .. })
     }
 
     /// Whether it reads the row of each nonzero, and their order.
     pub(super) fn is_by_nonzeros(&self) -> bool {
-        matches!(self.algorithm, Algorithm::Nonzeros { .. })
+        matches!(self.algorithm, Algorithm::NonzeroSplit { .. })
     }
 }
 
@@ -173,15 +173,15 @@ fn able(problem: &Problem) -> impl Iterator<Item = Choice> {
         let runs = entry.runs_on(problem.sm) && entry.shared_bytes <= problem.block_shared_bytes;
         let (algorithm, arithmetic) = match scheme {
             Scheme::Nonzeros { lanes, vectors, .. } if entry.tile.index == problem.index => {
-                (Algorithm::Nonzeros { vector, vectors, lanes, warps: entry.threads / 32 }, None)
+                (Algorithm::NonzeroSplit { vector, vectors, lanes, warps: entry.threads / 32 }, None)
             }
             Scheme::Panels { lanes, vectors, .. }
                 if entry.tile.index == problem.index && problem.k <= (lanes * vectors * vector) as usize =>
             {
-                (Algorithm::Panels { vector, vectors, lanes }, None)
+                (Algorithm::ColumnPanel { vector, vectors, lanes }, None)
             }
             Scheme::Tiles { columns, arithmetic } if are_meant(problem, columns, arithmetic) => {
-                (Algorithm::Tiles { rows: block_items, columns }, Some(arithmetic))
+                (Algorithm::MmaTile { rows: block_items, columns }, Some(arithmetic))
             }
             _ => return None,
         };
@@ -237,8 +237,8 @@ mod tests {
     /// Elements of K of a chunk, and lanes.
     fn chunk(problem: &Problem) -> (u32, u32) {
         match choose(problem)[0].algorithm {
-            Algorithm::Nonzeros { vector, vectors, lanes, .. }
-            | Algorithm::Panels { vector, vectors, lanes } => (vector * vectors * lanes, lanes),
+            Algorithm::NonzeroSplit { vector, vectors, lanes, .. }
+            | Algorithm::ColumnPanel { vector, vectors, lanes } => (vector * vectors * lanes, lanes),
             other => panic!("{other:?} has no chunks"),
         }
     }
@@ -325,9 +325,9 @@ mod tests {
         let wanted = choose(&problem).pop().unwrap();
         assert_eq!(find(&problem, wanted.algorithm), Some(wanted));
         assert_eq!(find(&problem, Algorithm::Auto), Some(choose(&problem)[0]));
-        let strange = Algorithm::Nonzeros { vector: 4, vectors: 3, lanes: 8, warps: 8 };
+        let strange = Algorithm::NonzeroSplit { vector: 4, vectors: 3, lanes: 8, warps: 8 };
         assert_eq!(find(&problem, strange), None);
-        let vectors = Algorithm::Nonzeros { vector: 4, vectors: 1, lanes: 8, warps: 8 };
+        let vectors = Algorithm::NonzeroSplit { vector: 4, vectors: 1, lanes: 8, warps: 8 };
         assert!(find(&problem, vectors).is_some());
         assert_eq!(find(&Problem { k: 62, ..problem }, vectors), None);
     }

@@ -10,7 +10,7 @@ pub enum Schedule {
     #[default]
     Auto,
     /// As the nonzeros stand.
-    Natural,
+    Unsorted,
     /// Near tiles by their first column, so that those that run together read the same rows of B.
     ByColumn,
 }

@@ -171,7 +171,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     fn order(&self) -> Result<u64> {
         let is_ordered = match self.options.order {
             Schedule::Auto => is_ordered(&self.problem),
-            Schedule::Natural => false,
+            Schedule::Unsorted => false,
             Schedule::ByColumn => true,
         };
         if is_ordered { Ok(self.pattern.tile_order()?.as_slice().address()) } else { Ok(0) }
@@ -283,7 +283,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
                 [scale_batch, a_batch, b_batch, d_batch].map(|elements| elements as u64);
             let (k, a_stride_bytes) = (self.problem.k as u32, self.a.stride_bytes);
             let products = MAX_GRID_Z.min(self.options.batch - first) as u32;
-            if let Algorithm::Tiles { rows: tile_rows, columns: tile_columns } = choice.algorithm {
+            if let Algorithm::MmaTile { rows: tile_rows, columns: tile_columns } = choice.algorithm {
                 let (masks, _) = self.pattern.masks()?.pointers();
                 let (rows, cols) = (self.pattern.rows as u32, self.pattern.cols as u32);
                 let args = TileArgs::<T::Device> {
@@ -306,7 +306,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
                 launch(stream, choice, grid, &args)?;
                 continue;
             }
-            if let (Algorithm::Panels { .. }, Some(panels)) = (choice.algorithm, &self.panels) {
+            if let (Algorithm::ColumnPanel { .. }, Some(panels)) = (choice.algorithm, &self.panels) {
                 let args = PanelArgs::<T::Device, I::Device> {
                     table: panels.pointer(),
                     columns: GlobalPtr::from_address(self.pattern.columns.as_slice().address()),

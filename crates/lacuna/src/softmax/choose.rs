@@ -37,7 +37,7 @@ pub enum Algorithm {
     #[default]
     Auto,
     /// Groups of so many lanes take a row each, of all lengths: 8 (16 with 16-bit values), 32, or a block of 256.
-    Lanes {
+    Subwarp {
         /// Lanes that work on one row.
         lanes: u32,
     },
@@ -108,7 +108,7 @@ pub fn choose(problem: &Problem) -> Vec<Part> {
 
 /// The parts of this algorithm; `None` where there is no such kernel.
 pub(super) fn find(problem: &Problem, wanted: Algorithm) -> Option<Vec<Part>> {
-    let Algorithm::Lanes { lanes } = wanted else { return Some(choose(problem)) };
+    let Algorithm::Subwarp { lanes } = wanted else { return Some(choose(problem)) };
     let kernels = able(problem).find(|kernels| kernels.forward.tile.lanes == lanes)?;
     let rows = if problem.sorted { problem.lengths.nonempty() } else { problem.lengths.rows() };
     Some(part(kernels, 0, rows).into_iter().collect())
@@ -116,7 +116,7 @@ pub(super) fn find(problem: &Problem, wanted: Algorithm) -> Option<Vec<Part>> {
 
 /// The algorithms that can be asked for.
 pub(super) fn legal(problem: &Problem) -> Vec<Algorithm> {
-    able(problem).map(|kernels| Algorithm::Lanes { lanes: kernels.forward.tile.lanes }).collect()
+    able(problem).map(|kernels| Algorithm::Subwarp { lanes: kernels.forward.tile.lanes }).collect()
 }
 
 /// All kernels that can do `problem`, those of most lanes first.
@@ -249,9 +249,9 @@ mod tests {
             assert_eq!(legal.len(), 3);
             for algorithm in legal {
                 let part = find(&problem, algorithm).unwrap()[0];
-                assert_eq!(Algorithm::Lanes { lanes: part.lanes }, algorithm);
+                assert_eq!(Algorithm::Subwarp { lanes: part.lanes }, algorithm);
             }
-            assert!(find(&problem, Algorithm::Lanes { lanes: 7 }).is_none());
+            assert!(find(&problem, Algorithm::Subwarp { lanes: 7 }).is_none());
         }
     }
 }

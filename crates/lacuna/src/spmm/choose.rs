@@ -96,7 +96,7 @@ pub enum Algorithm {
     },
     /// As [`Persistent`](Self::Persistent), for rows of very different lengths: teams share long rows only, and take one
     /// short row each.
-    Mixed {
+    Hybrid {
         /// Columns a lane.
         vector: u32,
         /// Lanes side by side.
@@ -107,7 +107,7 @@ pub enum Algorithm {
         warps: u32,
     },
     /// Blocks take a tile of C each, on tensor cores; zeros of A are multiplied, too. From compute capability 8.0 on.
-    Tiles {
+    MmaTile {
         /// Rows of a tile.
         rows: u32,
         /// Columns of a tile.
@@ -115,9 +115,9 @@ pub enum Algorithm {
         /// Parts of a step along K, which different warps multiply.
         slices: u32,
     },
-    /// As [`Tiles`](Self::Tiles), for 16-bit values, by warpgroups: groups of four warps, whose products read shared memory
+    /// As [`MmaTile`](Self::MmaTile), for 16-bit values, by warpgroups: groups of four warps, whose products read shared memory
     /// by themselves and run on their own. On compute capability 9.0 only.
-    Groups {
+    WgmmaTile {
         /// Rows of a tile.
         rows: u32,
         /// Columns of a tile.
@@ -127,8 +127,8 @@ pub enum Algorithm {
         /// Blocks that share a tile, a part of K each: for few tiles.
         blocks: u32,
     },
-    /// As [`Groups`](Self::Groups), for a [packed](CsrMatrix::packed) matrix.
-    Packed {
+    /// As [`WgmmaTile`](Self::WgmmaTile), for a [packed](CsrMatrix::packed) matrix.
+    PrepackedTile {
         /// Rows of a tile.
         rows: u32,
         /// Columns of a tile.
@@ -288,17 +288,19 @@ fn algorithm(entry: &Entry<Tile>) -> Algorithm {
             Algorithm::RowSplit { vector, lanes, split, warps }
         }
         Scheme::RowSplit { lanes, split, mixed: true, .. } => {
-            Algorithm::Mixed { vector, lanes, split, warps }
+            Algorithm::Hybrid { vector, lanes, split, warps }
         }
         Scheme::RowSplit { lanes, split, persistent: true, .. } => {
             Algorithm::Persistent { vector, lanes, split, warps }
         }
-        Scheme::Tiles { slices, .. } => Algorithm::Tiles { rows: block_rows, columns: block_columns, slices },
+        Scheme::Tiles { slices, .. } => {
+            Algorithm::MmaTile { rows: block_rows, columns: block_columns, slices }
+        }
         Scheme::Groups { part, blocks, .. } => {
-            Algorithm::Groups { rows: block_rows, columns: block_columns, part, blocks }
+            Algorithm::WgmmaTile { rows: block_rows, columns: block_columns, part, blocks }
         }
         Scheme::Packed { blocks, .. } => {
-            Algorithm::Packed { rows: block_rows, columns: block_columns, blocks }
+            Algorithm::PrepackedTile { rows: block_rows, columns: block_columns, blocks }
         }
         Scheme::Ablation { idea, lanes, split, .. } => {
             Algorithm::Ablation { idea, vector, lanes, split, warps }

@@ -35,7 +35,7 @@ pub enum Algorithm {
     #[default]
     Auto,
     /// Blocks hold a row, or a chunk of it, in registers; they find a bar that few values reach, and sort those.
-    Select {
+    RadixSelect {
         /// Threads of a block.
         threads: u32,
         /// Elements that a block can hold.
@@ -45,15 +45,15 @@ pub enum Algorithm {
     },
     /// Blocks walk through a row of any length, or a chunk of it, tile by tile, and gather what reaches the bar of the first.
     /// For N up to 512.
-    Stream {
+    StreamingSelect {
         /// Threads of a block.
         threads: u32,
         /// Chunks of a row, each of a block, up to 32. Where there are several, a second launch selects from what they gathered.
         chunks: u32,
     },
     /// The algorithm of the ACL 2019 paper: each value is inserted into a sorted list by atomic maxima. For a small N.
-    Insert {
-        /// Chunks of a row, as for [`Select`](Self::Select).
+    Insertion {
+        /// Chunks of a row, as for [`RadixSelect`](Self::RadixSelect).
         chunks: u32,
     },
 }
@@ -85,7 +85,7 @@ pub struct Choice {
 const CHUNK_STEP: usize = 8;
 /// Rows are cut into as few chunks as can be, and into powers of two times as many, so many ways in all.
 const CUTS: u32 = 6;
-/// The most chunks of a row from which [`Stream`](Algorithm::Stream) gathers: a lane each.
+/// The most chunks of a row from which [`Stream`](Algorithm::StreamingSelect) gathers: a lane each.
 const MAX_PARTS: usize = 32;
 
 /// The kernels and cuts that can do this problem, the best first.
@@ -108,9 +108,9 @@ pub fn choose(problem: &Problem) -> Vec<Choice> {
 pub(super) fn find(problem: &Problem, wanted: Algorithm) -> Option<Choice> {
     let chunks = match wanted {
         Algorithm::Auto => return choose(problem).into_iter().next(),
-        Algorithm::Select { chunks, .. }
-        | Algorithm::Stream { chunks, .. }
-        | Algorithm::Insert { chunks } => chunks,
+        Algorithm::RadixSelect { chunks, .. }
+        | Algorithm::StreamingSelect { chunks, .. }
+        | Algorithm::Insertion { chunks } => chunks,
     };
     able(problem)
         .filter_map(|entry| cut(problem, entry, chunks as usize))
@@ -154,11 +154,11 @@ fn cut(problem: &Problem, entry: &Entry<Tile>, chunks: usize) -> Option<Choice> 
     let (chunk, chunks) = (u32::try_from(chunk).ok()?, u32::try_from(chunks).ok()?);
     let (algorithm, next, room) = match tile.method {
         Method::Select => {
-            let algorithm = Algorithm::Select { threads, capacity: tile.capacity, chunks };
+            let algorithm = Algorithm::RadixSelect { threads, capacity: tile.capacity, chunks };
             (algorithm, Method::Merge, problem.n as u32)
         }
-        Method::Stream => (Algorithm::Stream { threads, chunks }, Method::Finish, 4 * tile.most),
-        Method::Insert => (Algorithm::Insert { chunks }, Method::Merge, problem.n as u32),
+        Method::Stream => (Algorithm::StreamingSelect { threads, chunks }, Method::Finish, 4 * tile.most),
+        Method::Insert => (Algorithm::Insertion { chunks }, Method::Merge, problem.n as u32),
         Method::Merge | Method::Finish | Method::Beam => return None,
     };
     let finish = (chunks > 1).then(|| of_method(next).name);
@@ -282,7 +282,7 @@ mod tests {
         for n in [50, 100, 400] {
             for rows in [64, 512, 1024] {
                 let choice = best(rows, 151_936, n);
-                if let Algorithm::Stream { .. } = choice.algorithm {
+                if let Algorithm::StreamingSelect { .. } = choice.algorithm {
                     let entry = entries::topn().iter().find(|entry| entry.name == choice.entry).unwrap();
                     let tiles = f64::from(choice.chunk) / f64::from(entry.tile.capacity);
                     assert!(tiles * n as f64 <= 2048.0, "{choice:?}");
@@ -318,8 +318,8 @@ mod tests {
                 }
             }
         }
-        let strange = Algorithm::Select { threads: 7, capacity: 10_240, chunks: 1 };
+        let strange = Algorithm::RadixSelect { threads: 7, capacity: 10_240, chunks: 1 };
         assert_eq!(find(&Problem::new(1, 100, 5), strange), None);
-        assert_eq!(find(&Problem::new(1, 100_000, 5), Algorithm::Insert { chunks: 1 }), None);
+        assert_eq!(find(&Problem::new(1, 100_000, 5), Algorithm::Insertion { chunks: 1 }), None);
     }
 }

@@ -294,7 +294,7 @@ impl<T: Value> TopN<T> {
         }
         match self.choice.algorithm {
             _ if chunks == 1 => Ok(()),
-            Algorithm::Stream { .. } => self.finish(stream, lists, output),
+            Algorithm::StreamingSelect { .. } => self.finish(stream, lists, output),
             _ => self.merge(stream, lists, output),
         }
     }

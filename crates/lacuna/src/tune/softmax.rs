@@ -157,7 +157,7 @@ mod tests {
         let keys = [
             key(&sorted, 1),
             key(&sorted, 2),
-            key(&matrix::<f32>(&device, RowOrder::Natural), 1),
+            key(&matrix::<f32>(&device, RowOrder::Unsorted), 1),
             key(&matrix::<half::f16>(&device, RowOrder::LongestFirst), 1),
         ];
         for (index, key) in keys.iter().enumerate() {

@@ -41,7 +41,7 @@ fn wide_problems_use_whole_warps_a_row() {
 #[test]
 fn long_rows_use_tensor_cores_where_few_are_zero() {
     let at = |nnz: usize| choose(&problem(8192, 8192 * nnz, 128, 4))[0].algorithm;
-    assert!(matches!(at(614), Algorithm::Tiles { .. }));
+    assert!(matches!(at(614), Algorithm::MmaTile { .. }));
     assert!(matches!(at(LONG_ROWS), Algorithm::RowSplit { .. } | Algorithm::Persistent { .. }));
 }
 
@@ -211,8 +211,8 @@ fn precision_decides_which_tiles_are_offered() {
 fn tiles_and_warpgroups_of_one_size_are_told_apart() {
     let problem = Problem { value: ValueType::F16, ..problem(8192, 8192 * 512, 128, 8) };
     let (rows, columns, slices) = (64, 128, 1);
-    let tiles = find(&problem, Algorithm::Tiles { rows, columns, slices }).unwrap();
-    let groups = find(&problem, Algorithm::Groups { rows, columns, part: 2, blocks: 1 }).unwrap();
+    let tiles = find(&problem, Algorithm::MmaTile { rows, columns, slices }).unwrap();
+    let groups = find(&problem, Algorithm::WgmmaTile { rows, columns, part: 2, blocks: 1 }).unwrap();
     assert_eq!((tiles.entry, groups.entry), ("spmm_f16_tile_64x128_k1", "spmm_f16_group_64x128_p2"));
     assert_eq!(find(&Problem { sm: 100, ..problem }, groups.algorithm), None);
 }
@@ -287,7 +287,7 @@ fn costs_are_numbers_at_the_limits() {
 fn packs_are_for_packed_matrices_alone() {
     let problem = Problem { value: ValueType::F16, packed: true, ..problem(8192, 8192 * 205, 32, 8) };
     let packed = choose(&problem)[0];
-    assert_eq!(packed.algorithm, Algorithm::Packed { rows: 64, columns: 32, blocks: 1 });
+    assert_eq!(packed.algorithm, Algorithm::PrepackedTile { rows: 64, columns: 32, blocks: 1 });
     for other in [
         Problem { packed: false, ..problem },
         Problem { precision: Precision::Fma, ..problem },
