@@ -6,7 +6,7 @@ use lacuna_reference::{AttentionArithmetic, Precision};
 
 /// That of one of our kernels.
 pub(crate) fn of_kernel(choice: &spmm::Choice) -> Precision {
-    match choice.tile.scheme.arithmetic() {
+    match choice.entry.tile.scheme.arithmetic() {
         Some(spmm::Arithmetic::Half) => Precision::Tensor,
         Some(spmm::Arithmetic::Split) => Precision::Split,
         Some(spmm::Arithmetic::Tf32) => Precision::Tf32,

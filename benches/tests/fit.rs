@@ -54,7 +54,7 @@ fn records(truth: &spmm::CostModel, (value, index): (ValueType, IndexType)) -> V
                     sm: 90,
                 };
                 let choices = spmm::choose_by(&problem, truth);
-                records.extend(choices.iter().map(|choice| record(&problem, choice.entry, choice.cost)));
+                records.extend(choices.iter().map(|choice| record(&problem, choice.entry.name, choice.cost)));
             }
         }
     }

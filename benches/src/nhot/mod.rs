@@ -48,8 +48,8 @@ fn measure_as<T: Measured, I: nhot::BagIndex + From<u32>>(
 
     let mut plans = vec![NHot::plan(&bags, problem.width)?];
     if session.all_algorithms {
-        let (chosen, [legal, ..]) = (plans[0].choice().entry, plans[0].legal());
-        for choice in legal.iter().filter(|choice| choice.entry != chosen) {
+        let (chosen, [legal, ..]) = (plans[0].choice().entry.name, plans[0].legal());
+        for choice in legal.iter().filter(|choice| choice.entry.name != chosen) {
             let options = nhot::Options::default().algorithm(choice.algorithm);
             plans.push(NHot::plan_with(&bags, problem.width, options)?);
         }

@@ -70,7 +70,7 @@ fn options(problem: &Problem, algorithm: softmax::Algorithm) -> softmax::Options
 
 /// The entry points of a plan.
 fn name<T: Measured, I: Index>(plan: &SparseSoftmax<T, I>) -> String {
-    let entries: Vec<&str> = plan.parts().iter().map(|part| part.forward).collect();
+    let entries: Vec<&str> = plan.parts().iter().map(|part| part.forward.name).collect();
     if entries.is_empty() { "none".into() } else { entries.join(" + ") }
 }
 

@@ -66,7 +66,7 @@ impl Trial {
         let best = sample.best();
         let kernels = spmm::choose_by(&sample.problem, model).into_iter();
         let kernels = kernels
-            .filter_map(|choice| Some((choice, (sample.times.get(choice.entry)? / best).ln())))
+            .filter_map(|choice| Some((choice, (sample.times.get(choice.entry.name)? / best).ln())))
             .collect();
         Self { problem: sample.problem, kernels }
     }

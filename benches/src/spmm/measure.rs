@@ -30,7 +30,7 @@ impl Operation for Measurement {
         let stream = session.device.stream()?;
         let mut operands = Operands::<T>::new(&session.device, problem)?;
         let a = if session.packed {
-            CsrMatrix::<T, I>::packed(&session.device, &operands.a)?
+            CsrMatrix::<T, I>::prepacked(&session.device, &operands.a)?
         } else {
             CsrMatrix::with_index(&session.device, &operands.a)?
         };

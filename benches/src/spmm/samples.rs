@@ -107,7 +107,7 @@ pub fn samples(records: &[Record]) -> Result<Vec<Sample>> {
     let mut samples: Vec<Sample> = samples.into_values().collect();
     for sample in &mut samples {
         let legal = spmm::choose(&sample.problem);
-        let legal: HashSet<&str> = legal.iter().map(|choice| choice.entry).collect();
+        let legal: HashSet<&str> = legal.iter().map(|choice| choice.entry.name).collect();
         sample.times.retain(|entry, _| legal.contains(entry.as_str()));
     }
     samples.retain(|sample| sample.times.len() >= 2);
@@ -130,7 +130,7 @@ impl Sample {
     /// The speed of the model's choice among the measured kernels, over that of the best of them.
     fn speed(&self, model: &spmm::CostModel) -> f64 {
         let choices = spmm::choose_by(&self.problem, model);
-        let chosen = choices.iter().find_map(|choice| self.times.get(choice.entry));
+        let chosen = choices.iter().find_map(|choice| self.times.get(choice.entry.name));
         chosen.map_or(f64::NAN, |chosen| self.best() / chosen)
     }
 

@@ -91,7 +91,7 @@ impl<T: Measured> Work for Planned<'_, T> {
     fn algorithm(&self) -> String {
         let choice = self.plan.choice();
         match choice.finish {
-            Some(finish) => format!("{} in {} + {finish}", choice.entry, choice.chunks),
+            Some(finish) => format!("{} in {} + {finish}", choice.entry.name, choice.chunks),
             None => choice.entry.into(),
         }
     }

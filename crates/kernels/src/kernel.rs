@@ -1,4 +1,7 @@
 //! What every kernel states about itself.
+use core::any::TypeId;
+use core::marker::PhantomData;
+
 use lacuna_gpu::Gpu;
 
 /// A kernel with all its constants fixed: what one entry point runs.
@@ -75,6 +78,35 @@ pub struct Entry<Tile> {
     pub min_sm: u32,
     /// The constants of the kernel.
     pub tile: Tile,
+    /// The type of its kernel.
+    kernel: TypeId,
+    /// The type of its argument.
+    args: TypeId,
+}
+
+/// An entry point whose kernel takes an `Args`: what a launch needs of it. Only an [`Entry`] of such a kernel becomes one, so
+/// that a launch cannot pair it with another argument.
+#[derive(Clone, Copy, Debug)]
+pub struct EntryTaking<Args> {
+    name: &'static str,
+    threads: u32,
+    shared_bytes: u32,
+    args: PhantomData<fn(Args)>,
+}
+
+impl<Args> EntryTaking<Args> {
+    /// Name of the entry point in the PTX.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+    /// Threads of a block.
+    pub const fn threads(&self) -> u32 {
+        self.threads
+    }
+    /// Bytes of dynamic shared memory of a block.
+    pub const fn shared_bytes(&self) -> u32 {
+        self.shared_bytes
+    }
 }
 
 impl<Tile: Copy> Entry<Tile> {
@@ -88,7 +120,25 @@ impl<Tile: Copy> Entry<Tile> {
             cluster: K::CLUSTER,
             min_sm: K::MIN_SM,
             tile: K::TILE,
+            kernel: TypeId::of::<K>(),
+            args: TypeId::of::<K::Args>(),
         }
+    }
+
+    /// Whether it runs kernel `K`.
+    pub fn runs<K: Kernel>(&self) -> bool {
+        self.kernel == TypeId::of::<K>()
+    }
+
+    /// This entry point as one that takes an `Args`; `None` where its kernel takes another argument.
+    pub fn taking<Args: 'static>(&self) -> Option<EntryTaking<Args>> {
+        let Self { name, threads, shared_bytes, .. } = *self;
+        (self.args == TypeId::of::<Args>()).then_some(EntryTaking {
+            name,
+            threads,
+            shared_bytes,
+            args: PhantomData,
+        })
     }
 
     /// Whether a GPU of compute capability `sm` (90 for 9.0) can run it: the PTX for that GPU has it.
@@ -106,6 +156,8 @@ impl<Tile: Copy> Entry<Tile> {
             cluster: self.cluster,
             min_sm: self.min_sm,
             tile: (),
+            kernel: self.kernel,
+            args: self.args,
         }
     }
 }

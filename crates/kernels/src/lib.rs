@@ -20,6 +20,6 @@ mod types;
 #[cfg(all(target_arch = "nvptx64", feature = "entry-points"))]
 mod ptx;
 
-pub use kernel::{Bounds, Entry, Kernel, runs_on};
+pub use kernel::{Bounds, Entry, EntryTaking, Kernel, runs_on};
 pub use lacuna_gpu::{Bf16, F16};
 pub use types::{DeviceIndex, DeviceValue, IndexType, ValueType};

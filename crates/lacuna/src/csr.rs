@@ -1,16 +1,11 @@
 //! Sparse matrices on a device.
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use lacuna_kernels::IndexType;
-use lacuna_kernels::spmm::{ALIGNED, RowRecord, SPARE};
-use lacuna_matrix::{Csr, Pattern, PatternStats, rows_by_length};
+use lacuna_matrix::{Csr, PatternStats};
 
-use crate::attention::Quads;
-use crate::masks::Masks;
-use crate::packs::Packs;
-use crate::softmax::RowLengths;
-use crate::{Buffer, Device, Error, Index, Result, Slice, SliceMut, Value, transpose};
+use crate::pattern::{Derived, DevicePattern, RowLengths, RowOrder, padded};
+use crate::{Buffer, Device, Error, Index, Result, Slice, SliceMut, Value};
 
 /// A CSR matrix on a device, or a batch of them with one pattern. The pattern, with what was worked out from it once, is
 /// apart from the values: matrices made by [`with_values`](CsrMatrix::with_values) and
@@ -21,53 +16,12 @@ pub struct CsrMatrix<T: Value = f32, I: Index = u32> {
     batch: usize,
     /// The values of each matrix, then zeros to spare.
     values: Buffer<T>,
-    /// Whether values stay as they are.
-    is_packed: bool,
-    /// The same once more in packs, where the device has kernels for them.
-    packs: Option<Packs>,
-}
-
-/// Where the nonzeros of a matrix are.
-#[derive(Debug)]
-pub(crate) struct DevicePattern<I: Index> {
-    pub(crate) rows: usize,
-    pub(crate) cols: usize,
-    pub(crate) nnz: usize,
-    pub(crate) stats: PatternStats,
-    pub(crate) lengths: RowLengths,
-    /// [`RowRecord`]s, in this order.
-    pub(crate) row_table: Buffer<u32>,
-    pub(crate) row_order: RowOrder,
-    /// The columns, then zeros to spare.
-    pub(crate) columns: Buffer<I>,
-    /// What kernels by tiles read, made when the first plan wants it.
-    pub(crate) masks: OnceLock<Masks>,
-    /// What attention by quads of queries reads, made when the first plan wants it.
-    pub(crate) quads: OnceLock<Quads>,
-    /// The row of each nonzero, made when the first plan of SDDMM wants it.
-    pub(crate) row_indices: OnceLock<Buffer<u32>>,
-    /// The order in which SDDMM takes tiles of nonzeros, made when the first plan wants it.
-    pub(crate) tile_order: OnceLock<Buffer<u32>>,
-    /// The transposed pattern, once it was asked for.
-    pub(crate) transposed: OnceLock<transpose::TransposedPattern<I>>,
-}
-
-/// The order in which kernels that go row by row take the rows. Results do not depend on it; times do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RowOrder {
-    /// Longest row first, so that rows worked on together are of about one length.
-    #[default]
-    LongestFirst,
-    /// As they stand in the matrix: for measuring what [`LongestFirst`](RowOrder::LongestFirst) brings.
-    Unsorted,
+    /// Where the values will not change: what was derived from them.
+    fixed: Option<Derived>,
 }
 
 /// What errors call this.
 const OPERATION: &str = "a sparse matrix";
-
-/// The most nonzeros: the kernels' 32-bit indices run up to one block's stage past the last.
-const MAX_NNZ: usize = u32::MAX as usize - 4096;
 
 impl<T: Value> CsrMatrix<T> {
     /// Puts a matrix on a device, with 32-bit column indices.
@@ -97,35 +51,6 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     /// what the driver says.
     pub fn with_index(device: &Device, matrix: &Csr<T>) -> Result<Self> {
         Self::with_row_order(device, matrix, RowOrder::default())
-    }
-
-    /// Puts a matrix on a device whose values will stay as they are, as those of a trained network do. 16-bit values for compute
-    /// capability 9.0 lie there twice, the second time in the order in which tensor cores take them, for which SpMM has faster
-    /// kernels: 4 bytes more for each nonzero, and somewhat more where A is very sparse (if it were more than four times the
-    /// memory of the nonzeros, they are left as they are). What would change the values is refused with [`Error::Packed`]. A plan
-    /// for this matrix is for it alone, and not for others of its pattern.
-    ///
-    /// The host packs, once.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # use half::f16;
-    /// # use lacuna::matrix::{Csr, generate};
-    /// # let pattern = generate::uniform(64, 256, 0.9, 1)?;
-    /// # let values = generate::random_values(pattern.nnz(), 2);
-    /// # let weights = Csr::with_values(pattern, values)?.map_values(f16::from_f32);
-    /// let device = lacuna::Device::best()?;
-    /// let a = lacuna::CsrMatrix::<f16>::packed(&device, &weights)?;
-    /// let plan = lacuna::Spmm::plan(&a, 32)?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As `with_index`.
-    pub fn packed(device: &Device, matrix: &Csr<T>) -> Result<Self> {
-        let unpacked = Self::with_index(device, matrix)?;
-        Ok(Self { is_packed: true, packs: Packs::new(device, matrix)?, ..unpacked })
     }
 
     /// As [`with_index`](CsrMatrix::with_index), with the rows worked on in this order: for measurements. The transposed
@@ -168,7 +93,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
         };
         let len = padded(self.nnz()).checked_mul(batch).ok_or(too_large)?;
         let values = self.device().zeros(len)?;
-        Ok(CsrMatrix { pattern: Arc::clone(&self.pattern), batch, values, is_packed: false, packs: None })
+        Ok(CsrMatrix { pattern: Arc::clone(&self.pattern), batch, values, fixed: None })
     }
 
     fn of_pattern(
@@ -209,13 +134,13 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
             place[..nnz].copy_from_slice(values);
         }
         let values = device.upload(&contents)?;
-        Ok(Self { pattern, batch, values, is_packed: false, packs: None })
+        Ok(Self { pattern, batch, values, fixed: None })
     }
 
     /// The values, row by row, to replace: plans for this matrix stay good. Those of the first of a batch.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a batch of none; [`Error::Packed`].
+    /// [`Error::Parameter`] for a batch of none; [`Error::Prepacked`].
     pub fn values_mut(&mut self) -> Result<SliceMut<'_, T>> {
         self.batch_values_mut(0)
     }
@@ -223,9 +148,9 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     /// The values of matrix `which` of the batch, row by row, to replace.
     ///
     /// # Errors
-    /// [`Error::Parameter`] where the batch has no such matrix; [`Error::Packed`].
+    /// [`Error::Parameter`] where the batch has no such matrix; [`Error::Prepacked`].
     pub fn batch_values_mut(&mut self, which: usize) -> Result<SliceMut<'_, T>> {
-        self.expect_unpacked(OPERATION)?;
+        self.expect_changeable(OPERATION)?;
         let range = self.values_range(which)?;
         self.values.slice_mut(range)
     }
@@ -264,7 +189,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     /// to be written, with the zeros after them.
     pub(crate) fn unfilled(pattern: Arc<DevicePattern<I>>, batch: usize, device: &Device) -> Result<Self> {
         let values = device.uninitialized(padded(pattern.nnz) * batch)?;
-        Ok(Self { pattern, batch, values, is_packed: false, packs: None })
+        Ok(Self { pattern, batch, values, fixed: None })
     }
 
     /// Rows.
@@ -304,79 +229,22 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     }
     /// The values of all matrices, and the zeros after each, for `operation` to write.
     pub(crate) fn padded_values_mut(&mut self, operation: &'static str) -> Result<SliceMut<'_, T>> {
-        self.expect_unpacked(operation)?;
+        self.expect_changeable(operation)?;
         Ok(self.values.as_slice_mut())
     }
-    fn expect_unpacked(&self, operation: &'static str) -> Result<()> {
-        if self.is_packed { Err(Error::Packed { operation }) } else { Ok(()) }
+    fn expect_changeable(&self, operation: &'static str) -> Result<()> {
+        if self.fixed.is_some() { Err(Error::Prepacked { operation }) } else { Ok(()) }
     }
-    /// The matrix in packs, if it is packed and the device has kernels for that.
-    pub(crate) fn packs(&self) -> Option<&Packs> {
-        self.packs.as_ref()
+    /// This matrix, with the promise that its values will not change.
+    pub(crate) fn fix_values(self) -> Self {
+        Self { fixed: Some(Derived::default()), ..self }
     }
-}
-
-impl<I: Index> DevicePattern<I> {
-    fn new(device: &Device, pattern: &Pattern, order: RowOrder) -> Result<Self> {
-        let nnz = pattern.nnz();
-        expect_at_most("the number of nonzeros", MAX_NNZ, nnz)?;
-        let columns_what = match I::TYPE {
-            IndexType::U32 => "the number of columns",
-            IndexType::U16 => "the number of columns with 16-bit indices",
-        };
-        expect_at_most(columns_what, I::TYPE.max_columns() as usize, pattern.cols())?;
-        let mut columns: Vec<I> =
-            pattern.col_indices().iter().map(|&column| I::from_column(column)).collect();
-        columns.resize(padded(nnz), I::zeroed());
-        Self::of_columns(pattern.cols(), pattern.row_offsets(), device.upload(&columns)?, order)
+    /// What was derived from the values, where they will not change.
+    pub(crate) fn derived_from_values(&self) -> Option<&Derived> {
+        self.fixed.as_ref()
     }
-
-    /// The pattern with these row offsets, and `columns`, padded, on a device already.
-    pub(crate) fn of_columns(
-        cols: usize,
-        row_offsets: &[u32],
-        columns: Buffer<I>,
-        order: RowOrder,
-    ) -> Result<Self> {
-        let stats = PatternStats::of_rows(cols, row_offsets);
-        Ok(Self {
-            rows: stats.rows,
-            cols,
-            nnz: stats.nnz,
-            stats,
-            lengths: RowLengths::of(row_offsets),
-            row_table: columns.device().upload(row_table(row_offsets, order).as_flattened())?,
-            row_order: order,
-            columns,
-            masks: OnceLock::new(),
-            quads: OnceLock::new(),
-            row_indices: OnceLock::new(),
-            tile_order: OnceLock::new(),
-            transposed: OnceLock::new(),
-        })
+    /// How long the rows are.
+    pub fn row_lengths(&self) -> &RowLengths {
+        &self.pattern.lengths
     }
-}
-
-pub(crate) fn expect_at_most(what: &'static str, limit: usize, got: usize) -> Result<()> {
-    if got <= limit {
-        return Ok(());
-    }
-    Err(Error::TooLarge { what, limit: limit as u64, got: got as u64 })
-}
-
-/// The [`RowRecord`]s of rows that start and end at these offsets.
-pub(crate) fn row_table(row_offsets: &[u32], order: RowOrder) -> Vec<[u32; RowRecord::WORDS]> {
-    let record = |row: u32| {
-        let (start, end) = (row_offsets[row as usize], row_offsets[row as usize + 1]);
-        RowRecord { row, start, end }.to_words()
-    };
-    match order {
-        RowOrder::LongestFirst => rows_by_length(row_offsets).into_iter().map(record).collect(),
-        RowOrder::Unsorted => (0..(row_offsets.len() - 1) as u32).map(record).collect(),
-    }
-}
-
-/// Elements of an array of as many nonzeros as kernels want it: some to spare, and the last group whole.
-pub(crate) fn padded(nnz: usize) -> usize {
-    (nnz + SPARE).next_multiple_of(ALIGNED)
 }

@@ -35,7 +35,7 @@ pub enum Error {
         "{operation}: the values of a packed matrix stay as they are; make another matrix, or one that is not packed \
          (CsrMatrix::new)"
     )]
-    Packed {
+    Prepacked {
         /// The operation that was asked for.
         operation: &'static str,
     },
@@ -43,7 +43,7 @@ pub enum Error {
     #[error(
         "{operation}: the plan was made for a packed matrix; plan again for this one, or pack it (CsrMatrix::packed)"
     )]
-    NotPacked {
+    NotPrepacked {
         /// The operation that was asked for.
         operation: &'static str,
     },

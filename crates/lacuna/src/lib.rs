@@ -33,40 +33,36 @@
 //!
 //! The plans and what they work on stand here; what belongs to one operation (its options, its problem, its algorithms, the
 //! heuristic that chooses among them) is in that operation's module.
-pub mod attention;
 mod backend;
 mod buffer;
 mod csr;
 mod device;
 mod element;
 mod error;
-mod layout;
-mod masks;
-pub mod nhot;
-mod packs;
-pub mod sddmm;
-pub mod softmax;
-pub mod spmm;
+mod op;
+mod ops;
+mod pattern;
 mod stream;
-pub mod topn;
-pub mod transpose;
 mod tune;
 mod value;
 
-pub use attention::{AttentionSteps, SparseAttention};
 pub use buffer::{Buffer, Slice, SliceMut};
-pub use csr::{CsrMatrix, RowOrder};
+pub use csr::CsrMatrix;
 pub use device::{Device, DeviceInfo, SimulatedLaunch};
 pub use element::Element;
 pub use error::{Error, Result};
 pub use lacuna_kernels::{IndexType, ValueType};
 pub use lacuna_matrix as matrix;
 pub use lacuna_sim as sim;
-pub use nhot::{Bags, NHot, nhot};
-pub use sddmm::{Sddmm, sddmm};
-pub use softmax::SparseSoftmax;
-pub use spmm::{LONG_ROWS, Precision, Spmm, spmm};
+pub use op::Choice;
+pub use ops::attention::{AttentionSteps, SparseAttention};
+pub use ops::nhot::{Bags, NHot, nhot};
+pub use ops::sddmm::{Sddmm, sddmm};
+pub use ops::softmax::SparseSoftmax;
+pub use ops::spmm::{LONG_ROWS, Precision, Spmm, spmm};
+pub use ops::topn::{BeamSearch, TopN};
+pub use ops::{attention, nhot, sddmm, softmax, spmm, topn, transpose};
+pub use pattern::RowOrder;
 pub use stream::{Event, Graph, Stream};
-pub use topn::{BeamSearch, TopN};
-pub use tune::{Autotuner, TuneWarning};
+pub use tune::{Autotuner, Tunable, TuneWarning};
 pub use value::{Index, Value};

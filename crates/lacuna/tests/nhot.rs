@@ -68,11 +68,11 @@ fn every_algorithm_is_found_by_its_name() {
     let (stream, bags) = setting();
     let plan = NHot::<f32>::plan(&bags, 2).unwrap();
     let legal = &plan.legal()[0];
-    assert_eq!(legal[0].entry, plan.choice().entry);
+    assert_eq!(legal[0].entry, plan.choice().entry.name);
     for choice in legal {
         let options = nhot::Options::default().algorithm(choice.algorithm);
-        assert_eq!(NHot::<f32>::plan_with(&bags, 2, options).unwrap().choice().entry, choice.entry);
-        assert_eq!(looked_up(&stream, &bags, options)[..2], [1010.0, 2020.0], "{}", choice.entry);
+        assert_eq!(NHot::<f32>::plan_with(&bags, 2, options).unwrap().choice().entry.name, choice.entry.name);
+        assert_eq!(looked_up(&stream, &bags, options)[..2], [1010.0, 2020.0], "{}", choice.entry.name);
     }
     let strange = nhot::Algorithm::Subwarp { vector: 3, lanes: 32, chunks: 1, split: 1 };
     let error = NHot::<f32>::plan_with(&bags, 2, nhot::Options::default().algorithm(strange)).unwrap_err();

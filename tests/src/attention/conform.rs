@@ -46,7 +46,7 @@ fn every_algorithm<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem<T>) 
         index: I::TYPE,
     };
     for choice in attention::choose(&shape) {
-        let (error, _) = run.check(choice.algorithm, None).with_context(|| choice.entry)?;
+        let (error, _) = run.check(choice.algorithm, None).with_context(|| choice.entry.name)?;
         worst = worst.max(error);
     }
     // Softmax refuses a scale of 0.

@@ -44,7 +44,7 @@ fn permutations(cx: &Context<'_>) -> Result<f64> {
             plan.run(cx.stream, &a, from.as_slice(), to.as_slice_mut())?;
             mem::swap(&mut from, &mut to);
         }
-        ensure!(from.download(cx.stream)? == end, "{}: rows were lost in a stream", choice.entry);
+        ensure!(from.download(cx.stream)? == end, "{}: rows were lost in a stream", choice.entry.name);
         if cx.device.is_simulator() {
             continue;
         }
@@ -58,7 +58,7 @@ fn permutations(cx: &Context<'_>) -> Result<f64> {
         })?;
         // SAFETY: the plan, A and both buffers live to the end of this round, and only this stream uses them.
         unsafe { graph.replay(cx.stream)? };
-        ensure!(from.download(cx.stream)? == end, "{}: rows were lost in a graph", choice.entry);
+        ensure!(from.download(cx.stream)? == end, "{}: rows were lost in a graph", choice.entry.name);
     }
     Ok(0.0)
 }

@@ -183,7 +183,7 @@ fn check<T: Number, I: Index>(cx: &Context<'_>, k: usize, options: sddmm::Option
                     Some(_) => reference.check_scaled(&scales[product * nnz..][..nnz], &got),
                 };
                 let report = report.with_context(|| {
-                    format!("{}, {at:?}, product {product}, {}", plan.choice().entry, T::TYPE)
+                    format!("{}, {at:?}, product {product}, {}", plan.choice().entry.name, T::TYPE)
                 })?;
                 worst = worst.max(report.worst_over_bound);
             }

@@ -126,8 +126,12 @@ impl<T: Number, I: Index> Subject<'_, T, I> {
         for choice in choices.into_iter().filter(wanted) {
             let options = options.algorithm(choice.algorithm);
             let plan = Sddmm::plan_with(&self.c, self.problem.k, options)?;
-            let planned = plan.choice().entry;
-            ensure!(planned == choice.entry, "asked for {}, but {planned} was planned", choice.entry);
+            let planned = plan.choice().entry.name;
+            ensure!(
+                planned == choice.entry.name,
+                "asked for {}, but {planned} was planned",
+                choice.entry.name
+            );
             let (error, whole) = self.check(&plan, Placement::WHOLE)?;
             let (vector, at) = (choice.vector as usize, Placement::slices);
             let (_, slices) = self.check(&plan, at(vector, 3 * vector))?;
@@ -148,7 +152,7 @@ impl<T: Number, I: Index> Subject<'_, T, I> {
             let d = self.run(plan, at, &self.problem.b, false)?;
             Ok((self.reference_of(plan, at)?.check(&d)?.worst_over_bound, d))
         };
-        check().with_context(|| format!("{}, {at:?}", plan.choice().entry))
+        check().with_context(|| format!("{}, {at:?}", plan.choice().entry.name))
     }
 
     /// The reference for the arithmetic of a plan.

@@ -105,7 +105,7 @@ fn record(cx: &Context<'_>) -> Result<f64> {
     ensure!(launches[0].report == launches[1].report, "two equal launches were counted differently");
     for launch in &launches {
         let (entry, fmas) = (launch.entry, launch.report.fmas());
-        ensure!(entry == plan.choice().entry, "launched {entry}, planned {}", plan.choice().entry);
+        ensure!(entry == plan.choice().entry.name, "launched {entry}, planned {}", plan.choice().entry.name);
         ensure!(fmas >= problem.products() as u64, "{} products took {fmas} FMAs", problem.products());
     }
     run()?;

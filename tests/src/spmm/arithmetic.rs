@@ -7,7 +7,7 @@ use crate::Number;
 
 /// The oracle's arithmetic of a kernel.
 pub(super) fn precision_of(choice: &spmm::Choice) -> Precision {
-    precision_on(choice.tile.scheme.arithmetic())
+    precision_on(choice.entry.tile.scheme.arithmetic())
 }
 
 /// The oracle's arithmetic of what tensor cores multiply, or of what they do not.
@@ -30,7 +30,7 @@ pub(super) fn precision_at<T: Number>(choice: &spmm::Choice, at: Placement) -> P
 /// warpgroups.
 pub(super) fn cheapest_tiles(choices: &[spmm::Choice]) -> impl Iterator<Item = &spmm::Choice> {
     let is_by_groups = |choice: &spmm::Choice| {
-        matches!(choice.tile.scheme, spmm::Scheme::Groups { .. } | spmm::Scheme::Packed { .. })
+        matches!(choice.entry.tile.scheme, spmm::Scheme::Groups { .. } | spmm::Scheme::Packed { .. })
     };
     [false, true].into_iter().filter_map(move |by_groups| {
         choices.iter().find(|choice| is_tiles(choice) && is_by_groups(choice) == by_groups)
@@ -39,5 +39,5 @@ pub(super) fn cheapest_tiles(choices: &[spmm::Choice]) -> impl Iterator<Item = &
 
 /// Whether a kernel multiplies on tensor cores.
 pub(super) fn is_tiles(choice: &spmm::Choice) -> bool {
-    choice.tile.scheme.arithmetic().is_some()
+    choice.entry.tile.scheme.arithmetic().is_some()
 }

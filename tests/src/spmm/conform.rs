@@ -117,7 +117,8 @@ pub(super) fn conform_packed<T: Number, I: Index>(
     let reference = lacuna_reference::spmm(&problem.a, &problem.b, problem.n)?;
     let subject = Subject::<T, I>::packed(cx, &problem, &reference)?;
     let choices = legal(&subject.a, problem.n, Precision::Single);
-    let packed = choices.iter().filter(|choice| matches!(choice.tile.scheme, spmm::Scheme::Packed { .. }));
+    let packed =
+        choices.iter().filter(|choice| matches!(choice.entry.tile.scheme, spmm::Scheme::Packed { .. }));
     packed.clone().try_fold((0.0, packed.clone().count()), |(worst, count): (f64, usize), choice| {
         Ok((worst.max(subject.explicit(Precision::Single, choice)?), count))
     })
@@ -183,7 +184,7 @@ impl<'a, T: Number, I: Index> Subject<'a, T, I> {
     }
 
     fn packed(cx: &'a Context<'a>, problem: &'a Problem<T>, reference: &'a SpmmReference<T>) -> Result<Self> {
-        Ok(Self { cx, problem, reference, a: CsrMatrix::packed(cx.device, &problem.a)? })
+        Ok(Self { cx, problem, reference, a: CsrMatrix::prepacked(cx.device, &problem.a)? })
     }
 
     /// By the library's choice with default options.
@@ -193,7 +194,7 @@ impl<'a, T: Number, I: Index> Subject<'a, T, I> {
 
     fn chosen(&self, precision: Precision, placements: &[Placement]) -> Result<f64> {
         let plan = self.plan(spmm::Options::default().precision(precision))?;
-        let name = format!("automatic choice ({} where aligned)", plan.choice().entry);
+        let name = format!("automatic choice ({} where aligned)", plan.choice().entry.name);
         let whole = Way { kernel: &name, at: Placement::WHOLE };
         let (mut worst, first) = self.check(&plan, &whole)?;
         let second = self.run(&plan, whole.at).with_context(|| whole.to_string())?;
@@ -225,15 +226,15 @@ impl<'a, T: Number, I: Index> Subject<'a, T, I> {
     fn explicit(&self, precision: Precision, choice: &spmm::Choice) -> Result<f64> {
         let algorithm = choice.algorithm;
         let plan = self.plan(spmm::Options::default().precision(precision).algorithm(algorithm))?;
-        let planned = plan.choice().entry;
+        let planned = plan.choice().entry.name;
         ensure!(
-            planned == choice.entry,
+            planned == choice.entry.name,
             "asked for {algorithm:?}, {}, but {planned} was planned",
-            choice.entry
+            choice.entry.name
         );
-        let (worst, whole) = self.check(&plan, &Way { kernel: choice.entry, at: Placement::WHOLE })?;
-        let offset = choice.tile.vector as usize;
-        let way = Way { kernel: choice.entry, at: Placement::slices(offset, 3 * offset) };
+        let (worst, whole) = self.check(&plan, &Way { kernel: choice.entry.name, at: Placement::WHOLE })?;
+        let offset = choice.entry.tile.vector as usize;
+        let way = Way { kernel: choice.entry.name, at: Placement::slices(offset, 3 * offset) };
         let slices = self.run(&plan, way.at).with_context(|| way.to_string())?;
         same_bits("whole buffers, then slices", &whole, &slices, self.problem.n)
             .with_context(|| way.to_string())?;

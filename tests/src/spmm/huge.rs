@@ -125,7 +125,8 @@ fn last_columns(rows: usize, cols: usize, nonzeros: usize) -> Result<Pattern> {
 fn single_columns(cx: &Context<'_>) -> Result<f64> {
     let problem = Problem::of_rows(3, &[vec![0, 2]], MAX_TILES + 130, cx.seed)?;
     let legal = legal(&CsrMatrix::new(cx.device, &problem.a)?, problem.n, Precision::Single);
-    let narrowest = legal.into_iter().min_by_key(|choice| (choice.tile.block_columns, choice.threads));
+    let narrowest =
+        legal.into_iter().min_by_key(|choice| (choice.entry.tile.block_columns, choice.entry.threads));
     let narrowest = narrowest.context("no algorithm is legal")?;
     let columns = narrowest.tile.block_columns as usize;
     ensure!(problem.n > columns * MAX_TILES, "tiles have {columns} columns: N no longer tests the limit");

@@ -65,19 +65,19 @@ fn epilogue(cx: &Context<'_>) -> Result<f64> {
         plan.run_with(cx.stream, operands)?;
         Ok(c.download(cx.stream)?)
     };
-    let packed = CsrMatrix::packed(cx.device, &problem.a)?;
+    let packed = CsrMatrix::prepacked(cx.device, &problem.a)?;
     let unpacked = CsrMatrix::new(cx.device, &problem.a)?;
     let packed_problem = lacuna::spmm::Problem { batch: 3, ..lacuna::spmm::Problem::of(&packed, n, 8) };
     for choice in spmm::choose(&packed_problem) {
-        let spmm::Scheme::Packed { chunks, blocks, .. } = choice.tile.scheme else { continue };
+        let spmm::Scheme::Packed { chunks, blocks, .. } = choice.entry.tile.scheme else { continue };
         let twin = spmm::choose(&lacuna::spmm::Problem { packed: false, ..packed_problem }).into_iter().find(|twin| {
-            twin.tile.block_columns == choice.tile.block_columns
+            twin.tile.block_columns == choice.entry.tile.block_columns
                 && matches!(twin.tile.scheme, spmm::Scheme::Groups { chunks: c, blocks: b, .. } if (c, b) == (chunks, blocks))
         });
-        let twin = twin.with_context(|| format!("{} has no twin", choice.entry))?;
+        let twin = twin.with_context(|| format!("{} has no twin", choice.entry.name))?;
         let ours = run(&packed, spmm::Options::default().algorithm(choice.algorithm))?;
         let theirs = run(&unpacked, spmm::Options::default().algorithm(twin.algorithm))?;
-        ensure!(ours == theirs, "{} and {} differ", choice.entry, twin.entry);
+        ensure!(ours == theirs, "{} and {} differ", choice.entry.name, twin.entry);
     }
     Ok(0.0)
 }
@@ -85,14 +85,15 @@ fn epilogue(cx: &Context<'_>) -> Result<f64> {
 fn refusals(cx: &Context<'_>) -> Result<f64> {
     let problem =
         Problem::generated(generate::uniform(70, 300, 0.8, cx.seed), 16, cx.seed)?.rounded::<f16>()?;
-    let mut a = CsrMatrix::<f16>::packed(cx.device, &problem.a)?;
-    let is_packed = |error: &Error| matches!(error, Error::Packed { .. });
+    let mut a = CsrMatrix::<f16>::prepacked(cx.device, &problem.a)?;
+    let is_packed = |error: &Error| matches!(error, Error::Prepacked { .. });
     refused("values_mut", a.values_mut().map(|_| ()), is_packed, &["packed", "CsrMatrix::new"])?;
     let softmax = SparseSoftmax::plan(&a)?;
     refused("a softmax in place", softmax.run_in_place(cx.stream, &mut a), is_packed, &["packed"])?;
 
     let choices = spmm::choose(&lacuna::spmm::Problem::of(&a, 16, 8));
-    let packed = choices.iter().find(|choice| matches!(choice.tile.scheme, spmm::Scheme::Packed { .. }));
+    let packed =
+        choices.iter().find(|choice| matches!(choice.entry.tile.scheme, spmm::Scheme::Packed { .. }));
     ensure!(packed.is_some() == (cx.device.info().sm == SM), "kernels for packs: {packed:?}");
     let Some(packed) = packed else { return Ok(0.0) };
     let plan = Spmm::plan_with(&a, 16, spmm::Options::default().algorithm(packed.algorithm))?;
@@ -100,7 +101,7 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
     let b = cx.device.upload(&problem.b)?;
     let mut c = cx.device.zeros::<f16>(plan.output_len())?;
     let run = plan.run(cx.stream, &sibling, b.as_slice(), c.as_slice_mut());
-    let is_not_packed = |error: &Error| matches!(error, Error::NotPacked { .. });
+    let is_not_packed = |error: &Error| matches!(error, Error::NotPrepacked { .. });
     refused("another matrix of the pattern", run, is_not_packed, &["CsrMatrix::packed"])?;
     let is_illegal = |error: &Error| matches!(error, Error::Illegal { .. });
     let plan = Spmm::plan_with(&sibling, 16, spmm::Options::default().algorithm(packed.algorithm));

@@ -100,7 +100,7 @@ impl<T: Number> Product<T> {
         let after = c_buffer.read("C", cx.stream)?;
         let precision = precision_at::<T>(plan.choice(), at);
         self.compare(&b, &before, &after, precision)
-            .with_context(|| format!("{}, {at:?}", plan.choice().entry))
+            .with_context(|| format!("{}, {at:?}", plan.choice().entry.name))
     }
 
     /// The largest error over its bound, if the gaps are as they were.

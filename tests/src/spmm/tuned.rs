@@ -46,8 +46,8 @@ fn file(cx: &Context<'_>) -> Result<f64> {
     ensure!(
         again.choice() == plan.choice(),
         "{} was kept, and {} found",
-        plan.choice().entry,
-        again.choice().entry
+        plan.choice().entry.name,
+        again.choice().entry.name
     );
     let (error, c) = checked(cx, &plan, &a, &problem, 0)?;
     same_bits("measured, then found", &c, &checked(cx, &again, &a, &problem, 0)?.1, problem.n)?;

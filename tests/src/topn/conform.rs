@@ -95,11 +95,11 @@ impl<'c, T: Number> Subject<'c, T> {
         let mut algorithms = vec![topn::Algorithm::Auto];
         for choice in topn::choose(&shape) {
             let is_insertion = matches!(choice.algorithm, topn::Algorithm::Insertion { .. });
-            let is_known = kernels.contains(&choice.entry);
+            let is_known = kernels.contains(&choice.entry.name);
             if is_insertion && n * self.logits.len() > INSERTIONS || is_known && self.logits.len() >= LARGE {
                 continue;
             }
-            kernels.push(choice.entry);
+            kernels.push(choice.entry.name);
             algorithms.push(choice.algorithm);
         }
         algorithms

@@ -6,24 +6,45 @@ pub(crate) mod simulator;
 use std::any::Any;
 use std::ffi::c_void;
 use std::fmt::Debug;
+use std::ptr;
+
+use lacuna_kernels::EntryTaking;
 
 use crate::{DeviceInfo, Result};
 
 /// A launch, checked by the operation that asks for it.
 pub(crate) struct Launch<'a> {
-    pub(crate) entry: &'static str,
-    pub(crate) grid: [u32; 3],
-    pub(crate) threads: u32,
+    entry: &'static str,
+    grid: [u32; 3],
+    threads: u32,
     #[cfg_attr(
         not(feature = "cuda"),
         expect(dead_code, reason = "the simulator knows its kernels' shared memory")
     )]
-    pub(crate) shared_bytes: u32,
+    shared_bytes: u32,
     /// The kernel's one argument, with its type.
-    pub(crate) args: &'a dyn Any,
+    args: &'a dyn Any,
     /// The same argument, for a driver that copies its bytes.
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "the simulator takes the typed argument"))]
-    pub(crate) args_pointer: *const c_void,
+    args_pointer: *const c_void,
+}
+
+impl<'a> Launch<'a> {
+    /// A launch of `entry` with the argument that its kernel takes.
+    pub(crate) fn new<A: Copy + Send + Sync + 'static>(
+        entry: EntryTaking<A>,
+        grid: [u32; 3],
+        args: &'a A,
+    ) -> Self {
+        Self {
+            entry: entry.name(),
+            grid,
+            threads: entry.threads(),
+            shared_bytes: entry.shared_bytes(),
+            args,
+            args_pointer: ptr::from_ref(args).cast(),
+        }
+    }
 }
 
 /// A device. Addresses are device addresses; streams belong to the device that made them.

@@ -59,7 +59,7 @@ pub(super) fn best_of_alignments(ranking: &[Measured], legal: &[Vec<&str>]) -> V
 }
 
 /// An operand to measure with, as [`draw_into`] fills it.
-pub(super) fn drawn<T: Value>(device: &Device, len: usize) -> Result<Buffer<T>> {
+pub(crate) fn drawn<T: Value>(device: &Device, len: usize) -> Result<Buffer<T>> {
     let mut operand = device.uninitialized(len)?;
     draw_into(operand.as_slice_mut())?;
     Ok(operand)
@@ -67,7 +67,7 @@ pub(super) fn drawn<T: Value>(device: &Device, len: usize) -> Result<Buffer<T>> 
 
 /// Fills an operand with values of both signs and all sizes below 1, since multiplying zeros takes less power and so may take
 /// less time.
-pub(super) fn draw_into<T: Value>(mut operand: SliceMut<'_, T>) -> Result<()> {
+pub(crate) fn draw_into<T: Value>(mut operand: SliceMut<'_, T>) -> Result<()> {
     let len = operand.len();
     let mut state = 1_u32;
     let mut draw = || {

@@ -1,13 +1,12 @@
 //! What a choice belongs to, as text: one line that tells all of it, and is the same everywhere.
-use lacuna_kernels::Entry;
 use lacuna_matrix::PatternStats;
 
 use crate::DeviceInfo;
 
 /// The part of a key that is the machine and the library: the GPU, the driver, which compiles the kernels, and this
 /// version of the library with the kernels that it has.
-pub(super) fn surroundings<T>(info: &DeviceInfo, kernels: &[Entry<T>]) -> String {
-    let kernels = fingerprint(kernels.iter().map(|entry| entry.name));
+pub(super) fn surroundings<'n>(info: &DeviceInfo, kernels: impl Iterator<Item = &'n str>) -> String {
+    let kernels = fingerprint(kernels);
     let DeviceInfo { name, sm, multiprocessors, driver, .. } = info;
     let version = env!("CARGO_PKG_VERSION");
     format!(
@@ -18,7 +17,7 @@ pub(super) fn surroundings<T>(info: &DeviceInfo, kernels: &[Entry<T>]) -> String
 /// How rows vary, coarsely: patterns of one kind share their choice, as those of a layer do while it is pruned again.
 /// Quarters of octaves from the mean row to the longest; tenths of the lengths' coefficient of variation, and of rows
 /// without nonzeros.
-pub(super) fn row_class(stats: &PatternStats) -> String {
+pub(crate) fn row_class(stats: &PatternStats) -> String {
     let octaves = (f64::from(stats.max_row_length) / stats.mean_row_length.max(f64::MIN_POSITIVE)).max(1.0);
     let longest = (4.0 * octaves.log2()).round();
     let cov = (10.0 * stats.row_length_cov).round();

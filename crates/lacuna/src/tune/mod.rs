@@ -1,29 +1,26 @@
 //! Choosing by measuring: an autotuner, and the file in which its choices outlive it.
-mod attention;
 mod file;
 mod format;
 mod kernels;
 mod key;
 mod place;
 mod rank;
-mod sddmm;
-mod softmax;
-mod spmm;
 mod stopwatch;
+mod tunable;
 mod warning;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use self::format::{Measured, Rankings};
+pub(crate) use self::kernels::{draw_into, drawn};
+pub(crate) use self::key::row_class;
+pub use self::tunable::{Candidate, Tunable};
 pub use self::warning::TuneWarning;
 use crate::Result;
 
-/// Plans by measurement: the first plan for a problem times the kernels that may do it, and later ones take the fastest
-/// at once, in this process or another.
-///
-/// [`plan`](Self::plan) is of SpMM; [`sddmm`](Self::sddmm), [`softmax`](Self::softmax) and [`attention`](Self::attention)
-/// are of the others.
+/// Plans by measurement: [`tune`](Self::tune) times the kernels that may do a plan's problem, once, and later plans for the
+/// same problem take the fastest at once, in this process or another.
 ///
 /// A choice belongs to a GPU (name, compute capability, multiprocessors, driver), to this version of the library with its
 /// list of the operation's kernels, and to a problem: shape, nonzeros, types, N (K, d), batch, how its rows vary and are

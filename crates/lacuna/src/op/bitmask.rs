@@ -1,0 +1,112 @@
+//! A pattern's masks and places: what kernels by tiles read in place of column indices.
+use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_kernels::spmm::{MaskArgs, RowMask, Scheme};
+use lacuna_kernels::{Entry, entries};
+
+use super::{MAX_GRID_YZ, launch};
+use crate::pattern::{DevicePattern, padded};
+use crate::{Buffer, Index, Result};
+
+/// Masks may take this many times the memory of the nonzeros, and some more: sparser patterns have nearly as many chunks
+/// as nonzeros.
+const MOST_TO_NONZEROS: u64 = 4;
+const MOST_BESIDES: u64 = 1 << 20;
+
+/// The masks and places of a pattern.
+#[derive(Debug)]
+pub(crate) struct Masks {
+    /// [`RowMask`]s.
+    records: Buffer<u32>,
+    /// A byte for each nonzero, then zeros to spare.
+    places: Buffer<u8>,
+}
+
+impl Masks {
+    /// As the kernels take them.
+    pub(crate) fn pointers(&self) -> (GlobalPtr<u32>, GlobalPtr<u8>) {
+        let Self { records, places } = self;
+        let (records, places) = (records.as_slice().address(), places.as_slice().address());
+        (GlobalPtr::from_address(records), GlobalPtr::from_address(places))
+    }
+}
+
+/// Bytes of the masks of a pattern whose nonzeros, each a value and an index, are `nonzero_bytes` each: where the masks are
+/// few enough, and their kernel's grid reaches all of them.
+pub(crate) fn bytes(rows: usize, cols: usize, nnz: usize, nonzero_bytes: u32) -> Option<u64> {
+    let bytes = (RowMask::count(rows, cols) * RowMask::WORDS * size_of::<u32>()) as u64;
+    let most = MOST_BESIDES + MOST_TO_NONZEROS * u64::from(nonzero_bytes) * nnz as u64;
+    let chunks = cols.div_ceil(RowMask::COLUMNS as usize);
+    (bytes <= most && chunks <= MAX_GRID_YZ * RowMask::COLUMNS as usize).then_some(bytes)
+}
+
+impl<I: Index> DevicePattern<I> {
+    /// The pattern's masks and places. The first call makes them, and waits for that.
+    pub(crate) fn masks(&self) -> Result<&Masks> {
+        self.derived.get_or_make(|| self.make_masks())
+    }
+
+    fn make_masks(&self) -> Result<Masks> {
+        let device = self.row_table.device();
+        let records = device.zeros(RowMask::count(self.rows, self.cols) * RowMask::WORDS)?;
+        let places = device.zeros(padded(self.nnz))?;
+        let entry = entries::spmm()
+            .iter()
+            .find(|Entry { tile, .. }| tile.scheme == Scheme::Masks && tile.index == I::TYPE);
+        let entry = entry.expect("each index type has the kernel that makes masks");
+        let args = MaskArgs::<I::Device> {
+            row_table: self.row_table_pointer(),
+            columns: self.columns_pointer(),
+            masks: GlobalMut::from_address(records.as_slice().address()),
+            places: GlobalMut::from_address(places.as_slice().address()),
+            rows: self.rows as u32,
+            cols: self.cols as u32,
+        };
+        let blocks = [
+            args.rows.div_ceil(entry.tile.block_rows),
+            RowMask::chunks(args.cols).div_ceil(entry.tile.block_columns),
+        ];
+        if !blocks.contains(&0) {
+            let stream = device.stream()?;
+            launch(&stream, entry, [blocks[0], blocks[1], 1], &args)?;
+            stream.synchronize()?;
+        }
+        Ok(Masks { records, places })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use half::f16;
+    use lacuna_kernels::spmm::SPARE;
+    use lacuna_matrix::{Csr, generate};
+
+    use super::*;
+    use crate::{CsrMatrix, Device};
+
+    #[test]
+    fn places_are_columns_modulo_256() {
+        let device = Device::simulator();
+        let stream = device.stream().unwrap();
+        let host = generate::uniform(21, 300, 0.7, 1).unwrap();
+        let values = generate::random_values(host.nnz(), 1);
+        let host = Csr::with_values(host, values).unwrap();
+        let a = CsrMatrix::<f32, u16>::with_index(&device, &host).unwrap();
+        let mut expected: Vec<u8> = host.col_indices().iter().map(|&column| column as u8).collect();
+        expected.resize(padded(a.nnz()), 0);
+        assert_eq!(a.pattern().masks().unwrap().places.download(&stream).unwrap(), expected);
+    }
+
+    /// Kernels load 16 bytes at once.
+    #[test]
+    fn values_of_a_batch_begin_at_multiples_of_sixteen_bytes_with_some_to_spare() {
+        let device = Device::simulator();
+        for nnz in 0..20 {
+            let host =
+                Csr::new(1, 20, vec![0, nnz], (0..nnz).collect(), vec![f16::ONE; nnz as usize]).unwrap();
+            let a = CsrMatrix::new(&device, &host).unwrap();
+            let batch = a.with_value_batch(3, &vec![f16::ONE; 3 * a.nnz()]).unwrap();
+            assert!((batch.values_stride() * size_of::<f16>()).is_multiple_of(16));
+            assert!(batch.values_stride() >= a.nnz() + SPARE);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Launches, and what CUDA's grids can hold.
+use std::ops::Range;
+
+use lacuna_kernels::{Entry, Kernel};
+
+use crate::backend::Launch;
+use crate::{Error, Result, Stream};
+
+/// CUDA's limit on thread blocks along x.
+pub(crate) const MAX_GRID_X: usize = i32::MAX as usize;
+/// CUDA's limit on thread blocks along y and along z.
+pub(crate) const MAX_GRID_YZ: usize = 65_535;
+
+/// `0..total` in spans of at most `most`: what one launch each can do.
+pub(crate) fn spans(total: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..total).step_by(most).map(move |start| start..total.min(start.saturating_add(most)))
+}
+
+/// Gives a launch of `entry` to the stream.
+///
+/// # Errors
+/// [`Error::Launch`] where the kernel takes other arguments than `A`; what the device says.
+pub(crate) fn launch<T: Copy, A: Copy + Send + Sync + 'static>(
+    stream: &Stream,
+    entry: &Entry<T>,
+    grid: [u32; 3],
+    args: &A,
+) -> Result<()> {
+    let taking = entry.taking::<A>().ok_or_else(|| Error::Launch {
+        entry: entry.name.into(),
+        grid,
+        threads: entry.threads,
+        why: format!("it does not take `{}`; this is a fault of the library", std::any::type_name::<A>()),
+    })?;
+    stream.launch(&Launch::new(taking, grid, args))
+}
+
+/// Gives a launch of kernel `K`, which is an entry point of `table`, to the stream; `grid` is told its entry point.
+///
+/// # Errors
+/// What the device says.
+pub(crate) fn launch_kernel<K: Kernel>(
+    stream: &Stream,
+    table: &'static [Entry<K::Tile>],
+    grid: impl FnOnce(&Entry<K::Tile>) -> [u32; 3],
+    args: &K::Args,
+) -> Result<()> {
+    let entry =
+        table.iter().find(|entry| entry.runs::<K>()).expect("the list has an entry point of each kernel");
+    launch(stream, entry, grid(entry), args)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_cover_all_once() {
+        let of = |total, most| spans(total, most).collect::<Vec<_>>();
+        assert_eq!(of(0, 3), []);
+        assert_eq!(of(3, 3), [0..3]);
+        assert_eq!(of(7, 3), [0..3, 3..6, 6..7]);
+        assert_eq!(of(1, usize::MAX), [0..1]);
+    }
+
+    #[test]
+    fn other_arguments_are_refused() {
+        let device = crate::Device::simulator();
+        let entry = &lacuna_kernels::entries::spmm()[0];
+        let error = launch(&device.stream().unwrap(), entry, [1, 1, 1], &7_u64).unwrap_err();
+        assert!(matches!(&error, Error::Launch { why, .. } if why.contains("u64")), "{error}");
+    }
+}

@@ -1,0 +1,16 @@
+//! The frame that all operations share.
+//!
+//! An operation says what its [`Problem`] is: which entry points are legal for it, by which algorithm each can be asked for,
+//! and what it costs. The frame does the rest: it ranks the candidates ([`choose`]), keeps the one for each alignment
+//! ([`Selection`]), cuts what a grid cannot hold ([`spans`]), and launches ([`launch`]).
+pub(crate) mod bitmask;
+mod choice;
+mod launch;
+pub(crate) mod layout;
+mod selection;
+
+pub use choice::Choice;
+pub(crate) use choice::{Problem, choose, find, illegal, names};
+pub(crate) use launch::{MAX_GRID_X, MAX_GRID_YZ, launch, launch_kernel, spans};
+pub(crate) use layout::{Layout, strides};
+pub(crate) use selection::{Selection, VECTORS, widest};

@@ -1,0 +1,16 @@
+//! O = softmax(scale·Q·Kᵀ ⊙ mask)·V for a sparse mask.
+//!
+//! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section VII-C.
+mod choose;
+mod options;
+mod plan;
+mod quads;
+mod steps;
+
+pub use choose::{Algorithm, Choice, Problem, choose};
+pub use options::Options;
+pub use plan::{Operands, SparseAttention};
+pub use steps::{AttentionSteps, BackwardOperands, Workspace};
+
+/// What errors call this operation.
+const OPERATION: &str = "attention";

@@ -1,0 +1,360 @@
+//! Plans: what is worked out once for a mask and a dimension.
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_kernels::attention::{self as kernels, Args, QuadArgs};
+
+use super::choose::{Algorithm, Choice, Problem, choose, is_by_query_tiles};
+use super::options::in_powers_of_two;
+use super::{AttentionSteps, OPERATION, Options};
+use crate::op::{self, MAX_GRID_YZ, Selection, VECTORS, launch, spans};
+use crate::pattern::{DevicePattern, expect_at_most};
+use crate::tune::{Candidate, Tunable, drawn, row_class};
+use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Slice, SliceMut, Stream, Value};
+
+/// The most elements of a row.
+const MAX_DIM: usize = (1 << 30) - 1;
+
+/// O = softmax(scale·Q·Kᵀ ⊙ mask)·V for one mask (queries × keys), one dimension d, and a batch of heads, with values of
+/// `T` and sums in f32.
+///
+/// Of each head Q and O are queries × d, K and V keys × d, row by row and without gaps, one head after another. The
+/// mask is the pattern of a sparse matrix, whose values mean nothing; all heads share it.
+///
+/// - A query without keys gets O = 0, and −∞ as the logarithm of its sum of exponentials.
+/// - Values that are not finite flow as IEEE 754 says, and only into queries whose keys they meet. A score of NaN or +∞
+///   makes the query's row of O NaN, and so do scores that are all −∞, as in dense libraries. One of −∞ among others has
+///   weight 0.
+/// - The same operands give the same bits in every run, by the plan and the addresses' alignment.
+///
+/// ```
+/// use lacuna::matrix::{Csr, generate};
+/// use lacuna::{CsrMatrix, Device, SparseAttention};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // 40 tokens, each of which sees the 8 nearest, and some of those further back.
+/// let mask = generate::band_random(40, 8, 0.9, 1)?;
+/// let ones = vec![1.0; mask.nnz()];
+/// let device = Device::simulator();
+/// let stream = device.stream()?;
+/// let mask = CsrMatrix::new(&device, &Csr::with_values(mask, ones)?)?;
+///
+/// let plan = SparseAttention::plan(&mask, 16)?;
+/// let q = device.upload(&generate::random_values(40 * 16, 2))?;
+/// let k = device.upload(&generate::random_values(40 * 16, 3))?;
+/// let v = device.upload(&generate::random_values(40 * 16, 4))?;
+/// let mut o = device.zeros(40 * 16)?;
+/// plan.run(&stream, q.as_slice(), k.as_slice(), v.as_slice(), o.as_slice_mut())?;
+/// // The first token sees itself alone.
+/// assert_eq!(o.download(&stream)?[..16], v.download(&stream)?[..16]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct SparseAttention<T: Value = f32, I: Index = u32> {
+    pattern: Arc<DevicePattern<I>>,
+    device: Device,
+    dim: usize,
+    options: Options,
+    factor: f32,
+    /// Elements of Q and O, and of K and V.
+    lens: [usize; 2],
+    /// Empty where three steps are taken.
+    selection: Selection<Problem>,
+    steps: Option<Arc<Steps<T, I>>>,
+    values: PhantomData<T>,
+}
+
+/// Attention in three steps, and room for its weights.
+#[derive(Debug)]
+struct Steps<T: Value, I: Index> {
+    plan: AttentionSteps<T, I>,
+    weights: Mutex<CsrMatrix<T, I>>,
+}
+
+/// What a run works on.
+#[derive(Debug)]
+pub struct Operands<'o, T: Value = f32> {
+    /// Q: [`query_len`](SparseAttention::query_len) elements.
+    pub q: Slice<'o, T>,
+    /// K: [`key_len`](SparseAttention::key_len) elements.
+    pub k: Slice<'o, T>,
+    /// V: as many.
+    pub v: Slice<'o, T>,
+    /// O: as many as Q.
+    pub o: SliceMut<'o, T>,
+    /// If wanted, the natural logarithm of the sum of exponentials of each query's scores: one a query of each head.
+    pub logsumexp: Option<SliceMut<'o, f32>>,
+}
+
+impl<T: Value, I: Index> SparseAttention<T, I> {
+    /// A plan for one head with this mask (queries × keys), and rows of `dim` elements. The mask's values are not read.
+    ///
+    /// # Errors
+    /// As [`plan_with`](Self::plan_with).
+    pub fn plan(mask: &CsrMatrix<T, I>, dim: usize) -> Result<Self> {
+        Self::plan_with(mask, dim, Options::default())
+    }
+
+    /// As [`plan`](Self::plan), with options.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a dimension of 0 and a scale that is not finite; [`Error::TooLarge`] from 2³⁰ elements a row
+    /// on, or where no buffer can hold an operand; [`Error::Illegal`] where the algorithm cannot do this dimension; what the
+    /// driver says, where the first plan of a mask lists what its queries see in fours.
+    pub fn plan_with(mask: &CsrMatrix<T, I>, dim: usize, options: Options) -> Result<Self> {
+        if dim == 0 {
+            return Err(Error::Parameter {
+                operation: OPERATION,
+                what: "the dimension",
+                expected: "at least 1, the elements of a row of Q".into(),
+                got: dim.to_string(),
+            });
+        }
+        expect_at_most("the dimension", MAX_DIM, dim)?;
+        let factor = options.factor(dim)?;
+        let limit = isize::MAX as usize / size_of::<T>();
+        let len = |what: &'static str, tokens: usize| {
+            let len = tokens.checked_mul(dim).and_then(|len| len.checked_mul(options.batch));
+            let too_large = Error::TooLarge { what, limit: limit as u64, got: u64::MAX };
+            len.filter(|&len| len <= limit).ok_or(too_large)
+        };
+        let lens = [
+            len("the number of elements of Q", mask.rows())?,
+            len("the number of elements of K", mask.cols())?,
+        ];
+        let (pattern, device) = (Arc::clone(mask.pattern()), mask.device().clone());
+        let (nnz, keys, index) = (mask.nnz(), mask.cols(), I::TYPE);
+        let problem = Problem { nnz, keys, quad_entries: None, dim, vector: 1, value: T::TYPE, index };
+        let problem =
+            Problem { quad_entries: quad_entries(&pattern, &problem, options.algorithm)?, ..problem };
+        let selection =
+            Selection::new(options.algorithm, T::TYPE.bytes(), |vector| Problem { vector, ..problem });
+        let steps = if options.algorithm == Algorithm::ThreeSteps
+            || selection.is_auto() && selection.first().is_none()
+        {
+            let plan = AttentionSteps::plan(mask, dim, options)?;
+            let weights = Mutex::new(plan.weights()?);
+            Some(Arc::new(Steps { plan, weights }))
+        } else {
+            None
+        };
+        let values = PhantomData;
+        let plan = Self { pattern, device, dim, options, factor, lens, selection, steps, values };
+        if plan.steps.is_none() && plan.choice().is_none() {
+            return Err(plan.illegal(format!("no kernel can do this shape with d = {dim}")));
+        }
+        Ok(plan)
+    }
+
+    /// The fused kernel that runs where all operands are aligned to 16 bytes, as whole buffers are; none where three steps
+    /// are taken.
+    pub fn choice(&self) -> Option<&Choice> {
+        self.selection.first()
+    }
+    /// The fused kernels that are legal for each alignment of the operands' addresses, the best alignment first; each list in
+    /// the order of the cost model. All are empty where only three steps can do it.
+    pub fn legal(&self) -> [Vec<Choice>; 4] {
+        self.selection.legal().map(|mut choices| {
+            // There was no room for the query tiles.
+            choices.retain(|choice| choice.cost.is_finite());
+            choices
+        })
+    }
+    /// Bytes of device memory that the plan holds for its runs: the scores of all heads where three steps are taken, and
+    /// otherwise nothing. What was worked out of the mask is not counted; it is kept with that.
+    pub fn workspace_bytes(&self) -> usize {
+        self.steps.as_ref().map_or(0, |steps| steps.plan.weights_bytes())
+    }
+    /// The options that were planned with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+    /// What multiplies the scores: the scale asked for, or 1/√d.
+    pub fn scale(&self) -> f32 {
+        self.factor
+    }
+    /// Elements of Q, and of O: batch · queries · d.
+    pub fn query_len(&self) -> usize {
+        self.lens[0]
+    }
+    /// Elements of K, and of V: batch · keys · d.
+    pub fn key_len(&self) -> usize {
+        self.lens[1]
+    }
+    /// Elements of the logarithms: batch · queries.
+    pub fn logsumexp_len(&self) -> usize {
+        self.options.batch * self.pattern.rows
+    }
+
+    /// As [`run_with`](Self::run_with), without logarithms.
+    ///
+    /// # Errors
+    /// As `run_with`.
+    pub fn run(
+        &self,
+        stream: &Stream,
+        q: Slice<'_, T>,
+        k: Slice<'_, T>,
+        v: Slice<'_, T>,
+        o: SliceMut<'_, T>,
+    ) -> Result<()> {
+        self.run_with(stream, Operands { q, k, v, o, logsumexp: None })
+    }
+
+    /// Gives the work to the stream, and returns at once. Work on other streams that uses the operands meanwhile must be
+    /// ordered with this: see [`Stream`].
+    ///
+    /// # Errors
+    /// [`Error::Length`] and [`Error::OtherDevice`] for operands that do not fit; [`Error::Illegal`] where the algorithm asked
+    /// for needs other alignment; [`Error::Launch`] or, on the simulator, its findings.
+    pub fn run_with(&self, stream: &Stream, operands: Operands<'_, T>) -> Result<()> {
+        self.check(stream, &operands)?;
+        if self.query_len() == 0 {
+            return Ok(());
+        }
+        let Operands { q, k, v, o, logsumexp } = operands;
+        if let Some(steps) = &self.steps {
+            if logsumexp.is_some() {
+                return Err(self.illegal("three steps have no logarithms".into()));
+            }
+            // Whoever panicked while it held the room left no work half given to a stream.
+            let mut weights = steps.weights.lock().unwrap_or_else(PoisonError::into_inner);
+            return steps.plan.forward(stream, q, k, v, &mut weights, o);
+        }
+        let addresses = q.address() | k.address() | v.address() | o.address();
+        let Choice { entry, .. } = *self.selection.at(addresses, "Q, K, V or O is")?;
+        let (rows, cols) = (self.pattern.rows, self.pattern.cols);
+        for heads in spans(self.options.batch, MAX_GRID_YZ) {
+            let head = heads.start;
+            let grid = |items: u32| [items.div_ceil(entry.tile.block_rows), heads.len() as u32, 1];
+            let (queries, keys) = (head * rows * self.dim, head * cols * self.dim);
+            let logsumexp = logsumexp.as_ref().map(|slice| GlobalMut::from_address(slice.address()));
+            let operands = kernels::Operands::<T::Device> {
+                q: GlobalPtr::from_address(q.address()).add(queries),
+                k: GlobalPtr::from_address(k.address()).add(keys),
+                v: GlobalPtr::from_address(v.address()).add(keys),
+                o: GlobalMut::from_address(o.address()).add(queries),
+                logsumexp: logsumexp.map_or(GlobalMut::from_address(0), |first| first.add(head * rows)),
+                rows: rows as u32,
+                cols: cols as u32,
+                dim: self.dim as u32,
+                scale: in_powers_of_two(self.factor),
+            };
+            if is_by_query_tiles(&entry.tile) {
+                let quads = self.pattern.quads()?;
+                let ([quad_table, entries], count) = (quads.pointers(), quads.count());
+                let args = QuadArgs { quad_table, entries, operands, quads: count };
+                launch(stream, entry, grid(count), &args)?;
+            } else {
+                let (row_table, columns) = (self.pattern.row_table_pointer(), self.pattern.columns_pointer());
+                let args = Args { row_table, columns, operands };
+                launch(stream, entry, grid(rows as u32), &args)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, stream: &Stream, operands: &Operands<'_, T>) -> Result<()> {
+        let Operands { q, k, v, o, logsumexp } = operands;
+        self.device.expect_same(OPERATION, "the stream", stream.device())?;
+        let (rows, cols, dim) = (self.pattern.rows, self.pattern.cols, self.dim);
+        let expect = |what: &'static str, device: &Device, got: usize, [tokens, dim]: [usize; 2]| {
+            self.device.expect_same(OPERATION, what, device)?;
+            let expected = self.options.batch * tokens * dim;
+            if got == expected {
+                return Ok(());
+            }
+            let shape = format!("{} heads of {tokens}×{dim}", self.options.batch);
+            Err(Error::Length { operation: OPERATION, what, shape, expected, got })
+        };
+        expect("Q", q.device(), q.len(), [rows, dim])?;
+        expect("K", k.device(), k.len(), [cols, dim])?;
+        expect("V", v.device(), v.len(), [cols, dim])?;
+        expect("O", o.device(), o.len(), [rows, dim])?;
+        if let Some(logsumexp) = logsumexp {
+            expect("the logarithms", logsumexp.device(), logsumexp.len(), [rows, 1])?;
+        }
+        Ok(())
+    }
+
+    fn illegal(&self, why: String) -> Error {
+        let mut error = self.selection.illegal(why);
+        if let (Error::Illegal { legal, .. }, None) = (&mut error, &self.steps) {
+            let steps = format!("{:?}", Algorithm::ThreeSteps);
+            *legal = if legal.is_empty() { steps } else { format!("{legal}, {steps}") };
+        }
+        error
+    }
+}
+
+/// The mask's entries as query tiles, if such kernels may be chosen. Where there is no room for them, and the algorithm is the
+/// library's choice, they may not.
+fn quad_entries<I: Index>(
+    pattern: &DevicePattern<I>,
+    problem: &Problem,
+    wanted: Algorithm,
+) -> Result<Option<usize>> {
+    let may_be = |choice: &Choice| {
+        is_by_query_tiles(&choice.entry.tile) && (wanted == Algorithm::Auto || wanted == choice.algorithm)
+    };
+    if !choose(&Problem { vector: VECTORS[0], ..*problem }).iter().any(may_be) {
+        return Ok(None);
+    }
+    match pattern.quads() {
+        Err(Error::OutOfMemory { .. }) if wanted == Algorithm::Auto => Ok(None),
+        quads => Ok(Some(quads?.entries())),
+    }
+}
+
+impl<T: Value, I: Index> Tunable for SparseAttention<T, I> {
+    type Subject = CsrMatrix<T, I>;
+    /// Q, K, V and O.
+    type Scratch = [Buffer<T>; 4];
+    const NAME: &'static str = "attention";
+
+    fn device(&self) -> &Device {
+        &self.device
+    }
+    fn kernels() -> Vec<&'static str> {
+        op::names::<Problem>()
+    }
+    fn describe(&self, mask: &CsrMatrix<T, I>) -> Option<String> {
+        if !self.selection.is_auto() || self.query_len() == 0 || self.pattern.nnz == 0 {
+            return None;
+        }
+        let (value, index) = (T::TYPE, I::TYPE);
+        let DevicePattern { rows, cols, nnz, row_order, .. } = *self.pattern;
+        let rows_class = row_class(mask.stats());
+        // Masks in which four neighbours share other parts of what they see are other problems, by tenths.
+        let shared = self.pattern.quad_part().map_or_else(|| "none".into(), |part| format!("{part:.1}"));
+        let (dim, batch) = (self.dim, self.options.batch);
+        Some(format!(
+            "{value} {index} {rows}×{cols}, {nnz} keys, {rows_class}, {row_order:?}, query tiles {shared}; d {dim}, batch {batch}"
+        ))
+    }
+    fn candidates(&self) -> Vec<Vec<Candidate>> {
+        self.selection.candidates()
+    }
+    fn with_candidate(&self, mask: &CsrMatrix<T, I>, name: &str) -> Result<Self> {
+        Self::plan_with(mask, self.dim, self.options.algorithm(self.selection.algorithm_of(name)))
+    }
+    fn preferring(mut self, _mask: &CsrMatrix<T, I>, names: &[&str]) -> Result<Self> {
+        self.selection.prefer(names);
+        Ok(self)
+    }
+    fn scratch(&self, _mask: &CsrMatrix<T, I>) -> Result<Self::Scratch> {
+        let (queries, keys) = (self.query_len(), self.key_len());
+        let [q, k, v] = [queries, keys, keys].map(|len| drawn(&self.device, len));
+        Ok([q?, k?, v?, self.device.zeros(queries)?])
+    }
+    fn run_on(
+        &self,
+        stream: &Stream,
+        _mask: &CsrMatrix<T, I>,
+        [q, k, v, o]: &mut Self::Scratch,
+    ) -> Result<()> {
+        self.run(stream, q.as_slice(), k.as_slice(), v.as_slice(), o.as_slice_mut())
+    }
+}

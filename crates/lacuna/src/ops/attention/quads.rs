@@ -1,0 +1,189 @@
+//! What four neighbouring queries see together: made once for a mask, by the host.
+use std::cmp::Reverse;
+
+use lacuna_gpu::{GlobalPtr, WARP};
+use lacuna_kernels::attention::{QUERIES, QuadEntry};
+use lacuna_kernels::spmm::RowRecord;
+
+use crate::pattern::DevicePattern;
+use crate::{Buffer, Index, Result};
+
+/// The quads of a mask.
+#[derive(Debug)]
+pub(crate) struct Quads {
+    /// [`RowRecord`]s of quads: the first query, and where its entries begin and end. [In order](order).
+    table: Buffer<u32>,
+    /// [`QuadEntry`]s, [by pairs](by_pairs).
+    entries: Buffer<u32>,
+}
+
+impl Quads {
+    /// As the kernels take them: the table and the entries.
+    pub(super) fn pointers(&self) -> [GlobalPtr<u32>; 2] {
+        [&self.table, &self.entries].map(|buffer| GlobalPtr::from_address(buffer.as_slice().address()))
+    }
+    /// Quads.
+    pub(super) fn count(&self) -> u32 {
+        (self.table.len() / RowRecord::WORDS) as u32
+    }
+    /// Entries of all quads.
+    pub(super) fn entries(&self) -> usize {
+        self.entries.len()
+    }
+}
+
+impl<I: Index> DevicePattern<I> {
+    /// What part of the mask's keys quads load, where they were made: a quarter, where four neighbours see the same.
+    pub(crate) fn quad_part(&self) -> Option<f64> {
+        self.derived.get::<Quads>().map(|quads| quads.entries() as f64 / self.nnz.max(1) as f64)
+    }
+
+    /// The mask's quads. The first call makes them: it reads the pattern from the device, and waits for that.
+    pub(super) fn quads(&self) -> Result<&Quads> {
+        self.derived.get_or_make(|| {
+            let device = self.row_table.device();
+            let stream = device.stream()?;
+            let columns = self.columns.download(&stream)?;
+            let mut rows = vec![0..0; self.rows];
+            for record in self.row_table.download(&stream)?.as_chunks().0 {
+                let RowRecord { row, start, end } = RowRecord::from_words(*record);
+                rows[row as usize] = start as usize..end as usize;
+            }
+            let row = |row: &std::ops::Range<usize>| &columns[row.clone()];
+            let (table, entries) = list(&rows.iter().map(row).collect::<Vec<_>>());
+            Ok(Quads { table: device.upload(table.as_flattened())?, entries: device.upload(&entries)? })
+        })
+    }
+}
+
+/// Neighbouring quads that stay together. Most blocks have 12 warps, the others 8 or 16.
+const GROUP: usize = 24;
+/// How much longer groups may take than their mean quad says: a block has the SM until its longest quad is done.
+const UNEVEN: f64 = 1.2;
+
+/// The table and the entries of a mask of these rows of ascending columns.
+fn list<I: Index>(rows: &[&[I]]) -> (Vec<[u32; RowRecord::WORDS]>, Vec<u32>) {
+    let (mut records, mut entries) = (Vec::with_capacity(rows.len().div_ceil(QUERIES)), Vec::new());
+    for (quad, rows) in rows.chunks(QUERIES).enumerate() {
+        let start = entries.len() as u32;
+        entries.extend(by_pairs(merge(rows)));
+        // No more entries than elements of the mask, which 32 bits count.
+        records.push(RowRecord { row: (quad * QUERIES) as u32, start, end: entries.len() as u32 });
+    }
+    (order(&records).into_iter().map(RowRecord::to_words).collect(), entries)
+}
+
+/// The quads in the order in which they are worked on: long ones first, so that the last to end are short, but neighbours
+/// together where they are of about one length. They go along the same keys at a time, and find each other's in L1.
+fn order(records: &[RowRecord]) -> Vec<RowRecord> {
+    let len = |record: &RowRecord| (record.end - record.start) as usize;
+    let longest = |group: &&[RowRecord]| group.iter().map(len).max().unwrap_or_default();
+    // The group that is not whole has the first quads: with a causal mask the shortest.
+    let mut groups: Vec<&[RowRecord]> = records.rchunks(GROUP).collect();
+    let slots: usize = groups.iter().map(|group| longest(group) * group.len()).sum();
+    let entries: usize = records.iter().map(len).sum();
+    if slots as f64 > UNEVEN * entries as f64 {
+        let mut records = records.to_vec();
+        records.sort_by_key(|record| Reverse(len(record)));
+        return records;
+    }
+    groups.sort_by_key(|group| Reverse(longest(group)));
+    groups.concat()
+}
+
+/// The entries that up to four rows make, by key.
+fn merge<I: Index>(rows: &[&[I]]) -> Vec<QuadEntry> {
+    let mut entries = Vec::new();
+    let mut left = [&[] as &[I]; QUERIES];
+    left[..rows.len()].copy_from_slice(rows);
+    while let Some(key) = left.iter().filter_map(|row| row.first()).map(|key| key.to_column()).min() {
+        let mut seen_by = 0;
+        for (query, row) in left.iter_mut().enumerate() {
+            if let [first, rest @ ..] = *row
+                && first.to_column() == key
+            {
+                seen_by |= 1 << query;
+                *row = rest;
+            }
+        }
+        entries.push(QuadEntry { key, seen_by });
+    }
+    entries
+}
+
+/// Entries in batches of a warp each, in which only the first two queries, only the last two, or all see keys: for two a
+/// batch costs half the products. Batches begin by ascending keys.
+fn by_pairs(entries: Vec<QuadEntry>) -> Vec<u32> {
+    let mut waiting = [const { Vec::new() }; 3];
+    let mut batches = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let pairs = match (entry.seen_by & 0b0011, entry.seen_by & 0b1100) {
+            (_, 0) => &mut waiting[0],
+            (0, _) => &mut waiting[1],
+            _ => &mut waiting[2],
+        };
+        pairs.push(entry.to_word());
+        if pairs.len() == WARP as usize {
+            batches.append(pairs);
+        }
+    }
+    // At last, what fills no batch of its own.
+    batches.extend(waiting.concat());
+    batches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_merged_in_fours() {
+        let rows: [&[u32]; 6] = [&[0, 2, 9], &[2, 3], &[], &[9], &[5], &[1, 5, 7, 8, 100]];
+        let (table, entries) = list(&rows);
+        assert_eq!(table, [[0, 0, 4, 0], [4, 4, 9, 0]]);
+        let entry = |key, seen_by| QuadEntry { key, seen_by }.to_word();
+        let first = [entry(0, 1), entry(2, 3), entry(3, 2), entry(9, 9)];
+        let second = [entry(1, 2), entry(5, 3), entry(7, 2), entry(8, 2), entry(100, 2)];
+        assert_eq!(entries, [&first[..], &second[..]].concat());
+        assert_eq!(list::<u16>(&[]), (vec![], vec![]));
+    }
+
+    #[test]
+    fn entries_of_a_pair_fill_batches() {
+        // Keys that only the first pair sees, only the second, or both, in turn.
+        let entries: Vec<_> = (0..300)
+            .map(|key| QuadEntry { key, seen_by: [0b0010, 0b1000, 0b0110][key as usize % 3] })
+            .collect();
+        let words: Vec<_> = entries.iter().map(|entry| entry.to_word()).collect();
+        let batches = by_pairs(entries);
+        for (batch, seen_by) in batches.chunks(WARP as usize).zip([0b0010, 0b1000, 0b0110].repeat(3)) {
+            assert!(batch.iter().all(|word| word % 16 == seen_by && batch[0] <= *word));
+        }
+        let mut sorted = batches;
+        sorted.sort_unstable();
+        assert_eq!(sorted, words);
+    }
+
+    #[test]
+    fn neighbours_stay_together_unless_they_are_uneven() {
+        let records = |len: fn(u32) -> u32| -> Vec<_> {
+            (0..60).map(|quad| RowRecord { row: quad * 4, start: 0, end: len(quad) }).collect()
+        };
+        let rows = |len| order(&records(len)).iter().map(|record| record.row / 4).collect::<Vec<_>>();
+        // Three groups from the end on, the longest first.
+        assert_eq!(
+            rows(|quad| 100 + quad / 12),
+            [36..60, 12..36, 0..12].into_iter().flatten().collect::<Vec<_>>()
+        );
+        assert_eq!(rows(|quad| if quad % 12 == 7 { 100 } else { 1 })[..5], [7, 19, 31, 43, 55]);
+    }
+
+    #[test]
+    fn a_band_has_little_more_entries_than_a_quarter_of_its_elements() {
+        let mask = lacuna_matrix::generate::band_random(400, 64, 1.0, 1).unwrap();
+        let rows: Vec<&[u32]> = (0..400).map(|row| mask.row_columns(row)).collect();
+        let (_, entries) = list(&rows);
+        // 67 keys for four queries of 64.
+        assert!(entries.len() * 100 < mask.nnz() * 27, "{} of {}", entries.len(), mask.nnz());
+    }
+}

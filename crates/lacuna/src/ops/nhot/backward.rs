@@ -1,0 +1,225 @@
+//! Gradients of the table and of the weights.
+use std::sync::OnceLock;
+
+use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_kernels::nhot::{LookupArgs, Nonzeros, Pass, TableIndex, WeightArgs};
+use lacuna_kernels::{Entry, entries};
+
+use super::launch::lookup;
+use super::transposed::{Scales, Transposed};
+use super::{BagIndex, Bags, NHot, OPERATION, Problem, choose};
+use crate::op::{MAX_GRID_X, launch, spans, widest};
+use crate::{Buffer, Error, Result, Slice, SliceMut, Stream, Value};
+
+impl<T: Value, I: BagIndex> NHot<T, I> {
+    /// The gradient of the table, all of it, from that of the result: `slopes` has a row a bag, as the result where that is
+    /// [`RowMajor`](super::Layout::RowMajor), and without gaps where it is transposed. `gradient` lies as the table. Rows that no
+    /// bag names, and that of the padding index, become zeros. Terms are added in the order of the indices' places, so that the
+    /// same operands give the same bits in every run.
+    ///
+    /// The first gradient of a plan sorts the indices, on the host, and waits for the device; it cannot be recorded. Later calls
+    /// return at once.
+    ///
+    /// # Errors
+    /// As [`run`](NHot::run); [`Error::OutOfMemory`].
+    pub fn backward_table(
+        &self,
+        stream: &Stream,
+        bags: &Bags<I>,
+        slopes: Slice<'_, T>,
+        gradient: SliceMut<'_, T>,
+    ) -> Result<()> {
+        self.check("the gradient of the table", gradient.device(), &self.table, gradient.len())?;
+        let offsets = &self.transposed()?.offsets;
+        self.gradient(stream, bags, slopes, gradient.address(), self.table.stride, offsets)
+    }
+
+    /// As [`backward_table`](NHot::backward_table), only those rows that [`named_rows`](NHot::named_rows) has, in that order and
+    /// without gaps: as many rows as it has elements.
+    ///
+    /// # Errors
+    /// As `backward_table`.
+    pub fn backward_named(
+        &self,
+        stream: &Stream,
+        bags: &Bags<I>,
+        slopes: Slice<'_, T>,
+        gradient: SliceMut<'_, T>,
+    ) -> Result<()> {
+        let transposed = self.transposed()?;
+        let device = self.pattern.indices.device();
+        device.expect_same(OPERATION, "the gradient of the named rows", gradient.device())?;
+        let rows = transposed.rows.len();
+        if gradient.len() != rows * self.columns {
+            return Err(Error::Length {
+                operation: OPERATION,
+                what: "the gradient of the named rows",
+                shape: format!("{rows}×{}", self.columns),
+                expected: rows * self.columns,
+                got: gradient.len(),
+            });
+        }
+        self.gradient(stream, bags, slopes, gradient.address(), self.columns, &transposed.offsets_of_named)
+    }
+
+    /// The rows of the table that bags name, without that of the padding index, in ascending order. The first call sorts, as
+    /// for [`backward_table`](NHot::backward_table).
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], or what the driver says.
+    pub fn named_rows(&self) -> Result<Slice<'_, I>> {
+        Ok(self.transposed()?.rows.as_slice())
+    }
+
+    /// The gradient of each weight, in the order of the indices: the product of its row of the table and its bag's row of
+    /// `slopes`, which is as for [`backward_table`](NHot::backward_table). Of the padding index it is 0.
+    ///
+    /// # Errors
+    /// As [`run`](NHot::run), and [`Error::Length`] where there is not an element for each index.
+    pub fn backward_weights(
+        &self,
+        stream: &Stream,
+        bags: &Bags<I>,
+        slopes: Slice<'_, T>,
+        table: Slice<'_, T>,
+        gradient: SliceMut<'_, f32>,
+    ) -> Result<()> {
+        self.check_bags(stream, bags)?;
+        self.check("the table", table.device(), &self.table, table.len())?;
+        self.check("the gradient of the result", slopes.device(), &self.gradients, slopes.len())?;
+        let device = self.pattern.indices.device();
+        device.expect_same(OPERATION, "the gradient of the weights", gradient.device())?;
+        if gradient.len() != bags.nnz() {
+            return Err(Error::Length {
+                operation: OPERATION,
+                what: "the gradient of the weights",
+                shape: "one an index".into(),
+                expected: bags.nnz(),
+                got: gradient.len(),
+            });
+        }
+        let layouts = |vector: u32| self.table.allows(vector) && self.gradients.allows(vector);
+        let vector = self.vector(table.address() | slopes.address(), layouts);
+        let entry = entries::nhot()
+            .iter()
+            .filter(|entry| entry.tile.pass == Pass::Weights && entry.tile.value == T::TYPE)
+            .filter(|entry| entry.tile.index_bits == I::Device::BITS && entry.tile.vector <= vector)
+            .max_by_key(|entry| entry.tile.vector)
+            .expect("the list has one for single elements");
+        let args = WeightArgs::<T::Device, I::Device> {
+            nonzeros: self.nonzeros(0),
+            scales: GlobalPtr::from_address(self.scales()?.address()),
+            table: GlobalPtr::from_address(table.address()),
+            slopes: GlobalPtr::from_address(slopes.address()),
+            out: GlobalMut::from_address(gradient.address()),
+            stride_bytes: self.table.stride_bytes,
+            slopes_stride_bytes: self.gradients.stride_bytes,
+            columns: self.columns as u32,
+        };
+        self.launch_weights(stream, entry, &args)
+    }
+
+    fn launch_weights(
+        &self,
+        stream: &Stream,
+        entry: &'static Entry<lacuna_kernels::nhot::Tile>,
+        args: &WeightArgs<T::Device, I::Device>,
+    ) -> Result<()> {
+        let bags = self.pattern.bags();
+        for span in spans(bags, MAX_GRID_X) {
+            let mut args = *args;
+            args.nonzeros.offsets = args.nonzeros.offsets.add(span.start);
+            args.slopes = args.slopes.add(span.start * self.gradients.stride);
+            if args.scales.address() != 0 {
+                args.scales = args.scales.add(span.start);
+            }
+            launch(stream, entry, [span.len() as u32, 1, 1], &args)?;
+        }
+        Ok(())
+    }
+
+    /// A lookup in the result's gradient: for each row of the table, of those bags that name it.
+    fn gradient(
+        &self,
+        stream: &Stream,
+        bags: &Bags<I>,
+        slopes: Slice<'_, T>,
+        out: u64,
+        out_stride: usize,
+        offsets: &Buffer<u32>,
+    ) -> Result<()> {
+        self.check_bags(stream, bags)?;
+        self.check("the gradient of the result", slopes.device(), &self.gradients, slopes.len())?;
+        let transposed = self.transposed()?;
+        let info = self.pattern.indices.device().info();
+        let layouts =
+            |vector: u32| self.gradients.allows(vector) && out_stride.is_multiple_of(vector as usize);
+        let rows = offsets.len() - 1;
+        let problem = Problem {
+            bags: rows,
+            nnz: transposed.bags.len(),
+            longest: transposed.longest,
+            columns: self.columns,
+            vector: self.vector(slopes.address() | out, layouts),
+            value: T::TYPE,
+            index_bits: u32::BITS,
+            multiprocessors: info.multiprocessors,
+            sm: info.sm,
+        };
+        let choice = choose(&problem)[0];
+        let weights = bags.weights_address();
+        let places = if weights == 0 { 0 } else { transposed.places.as_slice().address() };
+        let args = LookupArgs::<T::Device, u32> {
+            nonzeros: Nonzeros {
+                offsets: GlobalPtr::from_address(offsets.as_slice().address()),
+                indices: GlobalPtr::from_address(transposed.bags.as_slice().address()),
+                weights: GlobalPtr::from_address(weights),
+                places: GlobalPtr::from_address(places),
+                scales: GlobalPtr::from_address(self.scales()?.address()),
+                padding: u32::NONE,
+            },
+            table: GlobalPtr::from_address(slopes.address()),
+            out: GlobalMut::from_address(out),
+            out_stride: out_stride as u64,
+            stride_bytes: self.gradients.stride_bytes,
+            bags: 0,
+            columns: self.columns as u32,
+            parts: 0,
+            mean: 0,
+            transposed: 0,
+        };
+        lookup(stream, &choice, rows, args)
+    }
+
+    /// The most elements that these addresses, these layouts and the columns allow to load at once.
+    fn vector(&self, addresses: u64, layouts: impl Fn(u32) -> bool) -> u32 {
+        let bytes = u64::from(T::TYPE.bytes());
+        widest(|vector| {
+            addresses.is_multiple_of(bytes * u64::from(vector))
+                && self.columns.is_multiple_of(vector as usize)
+                && layouts(vector)
+        })
+    }
+
+    fn transposed(&self) -> Result<&Transposed<I>> {
+        kept(&self.transposed, || {
+            Transposed::new(self.pattern.indices.device(), &self.pattern, self.options.padding_index)
+        })
+    }
+
+    fn scales(&self) -> Result<&Scales> {
+        kept(&self.scales, || Scales::new(self.pattern.indices.device(), &self.pattern, &self.options))
+    }
+}
+
+/// What is kept, made first where it is not.
+fn kept<K>(cell: &OnceLock<K>, make: impl FnOnce() -> Result<K>) -> Result<&K> {
+    match cell.get() {
+        Some(kept) => Ok(kept),
+        // Another thread may have been faster: then what it made stays.
+        None => {
+            let made = make()?;
+            Ok(cell.get_or_init(|| made))
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Plans: what is worked out once for bags and a number of columns.
+use std::marker::PhantomData;
+use std::sync::{Arc, OnceLock};
+
+use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_kernels::nhot::{LookupArgs, Nonzeros, TableIndex};
+
+use super::bags::BagPattern;
+use super::launch::lookup;
+use super::transposed::{Scales, Transposed};
+use super::{BagIndex, Bags, Choice, Layout, Mode, OPERATION, Options, Problem};
+use crate::op::{Layout as DenseLayout, Selection, strides, widest};
+use crate::{Device, Error, Result, Slice, SliceMut, Stream, Value};
+
+/// The most columns.
+const MAX_COLUMNS: usize = (1 << 30) - 1;
+
+/// Sums or means of the rows of a dense table that bags name: Y = X·W with few nonzeros in each row of X. Values are of `T`,
+/// sums in f32, rounded to `T` once.
+///
+/// An index that a bag names twice counts twice. An empty bag gives zeros. A weight that is not finite flows into its bag, and
+/// into no other; a row that no bag names is not read. The same operands give the same bits in every run, by the plan and the
+/// addresses' alignment.
+///
+/// ```
+/// use lacuna::{Bags, Device, NHot};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // Rows of the table: 1 2, 10 20, 100 200.
+/// let device = Device::simulator();
+/// let stream = device.stream()?;
+/// let table = device.upload(&[1.0_f32, 2.0, 10.0, 20.0, 100.0, 200.0])?;
+/// let bags = Bags::<u32>::new(&device, 3, &[0, 2, 2, 4], &[0, 2, 1, 1])?;
+/// let plan = NHot::plan(&bags, 2)?;
+/// let mut out = device.uninitialized(plan.output_len())?;
+/// plan.run(&stream, &bags, table.as_slice(), out.as_slice_mut())?;
+/// assert_eq!(out.download(&stream)?, [101.0, 202.0, 0.0, 0.0, 20.0, 40.0]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct NHot<T: Value = f32, I: BagIndex = u32> {
+    pub(super) pattern: Arc<BagPattern<I>>,
+    pub(super) options: Options,
+    pub(super) columns: usize,
+    pub(super) table: DenseLayout,
+    pub(super) out: DenseLayout,
+    /// The gradient of the result, always a row a bag.
+    pub(super) gradients: DenseLayout,
+    selection: Selection<Problem>,
+    pub(super) transposed: OnceLock<Transposed<I>>,
+    pub(super) scales: OnceLock<Scales>,
+    values: PhantomData<T>,
+}
+
+impl<T: Value, I: BagIndex> NHot<T, I> {
+    /// A plan for sums over these bags, of a table of `columns` columns.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] from 2³⁰ columns on, or where no buffer can hold the table or the result.
+    pub fn plan(bags: &Bags<I>, columns: usize) -> Result<Self> {
+        Self::plan_with(bags, columns, Options::default())
+    }
+
+    /// As [`plan`](NHot::plan), with options.
+    ///
+    /// # Errors
+    /// As `plan`, and [`Error::TooLarge`] for a stride of 4 GiB; [`Error::Parameter`] for strides below the elements of a row,
+    /// and for a padding index that is not a row; [`Error::Illegal`] for an algorithm that cannot do this problem.
+    pub fn plan_with(bags: &Bags<I>, columns: usize, options: Options) -> Result<Self> {
+        if columns > MAX_COLUMNS {
+            let (limit, got) = (MAX_COLUMNS as u64, columns as u64);
+            return Err(Error::TooLarge { what: "the number of columns", limit, got });
+        }
+        if let Some(padding) = options.padding_index.filter(|&padding| padding >= bags.table_rows()) {
+            return Err(Error::Parameter {
+                operation: OPERATION,
+                what: "the padding index",
+                expected: format!("below {}, the rows of the table", bags.table_rows()),
+                got: padding.to_string(),
+            });
+        }
+        let layout = |rows, n, strides| DenseLayout::new(rows, n, T::TYPE.bytes(), strides);
+        let (rows, count) = (bags.table_rows(), bags.bags());
+        let table = strides!(OPERATION, "the table", "columns", options.table_stride);
+        let table = layout(rows, columns, table)?;
+        let by_rows = options.layout == Layout::RowMajor;
+        let out = |width, stride| strides!(OPERATION, "the result", width, stride);
+        // Gradients of the result have rows of columns, whatever it has.
+        let gradients =
+            layout(count, columns, out("columns", if by_rows { options.out_stride } else { None }))?;
+        let out = if by_rows { gradients } else { layout(columns, count, out("bags", options.out_stride))? };
+
+        let info = bags.device().info();
+        let problem_at = |vector| Problem {
+            bags: count,
+            nnz: bags.nnz(),
+            longest: bags.pattern().longest,
+            columns,
+            vector: widest(|allowed| {
+                allowed <= vector && table.allows(allowed) && (!by_rows || out.allows(allowed))
+            }),
+            value: T::TYPE,
+            index_bits: I::Device::BITS,
+            multiprocessors: info.multiprocessors,
+            sm: info.sm,
+        };
+        let selection = Selection::new(options.algorithm, T::TYPE.bytes(), problem_at);
+        Ok(Self {
+            pattern: Arc::clone(bags.pattern()),
+            options,
+            columns,
+            table,
+            out,
+            gradients,
+            selection: selection.expect_some(|| format!("{columns} columns"))?,
+            transposed: OnceLock::new(),
+            scales: OnceLock::new(),
+            values: PhantomData,
+        })
+    }
+
+    /// The kernel that runs where table and result are aligned to 16 bytes, as whole buffers are.
+    pub fn choice(&self) -> &Choice {
+        self.selection.best()
+    }
+
+    /// The options that were planned with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The kernels that are legal for each alignment of the addresses, the best alignment first; each list in the order of the
+    /// cost model.
+    pub fn legal(&self) -> [Vec<Choice>; 4] {
+        self.selection.legal()
+    }
+
+    /// Elements that the table must have, up to the last of the last row. The gap after it may be there too.
+    pub fn table_len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Elements that the result must have, up to the last of the last row. The gap after it may be there too.
+    pub fn output_len(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Gives the lookup to the stream, and returns at once. Work on other streams that uses the operands meanwhile must be
+    /// ordered with this: see [`Stream`]. It can be recorded in a graph.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::OtherPattern`] and [`Error::OtherDevice`] for operands that do not fit; [`Error::Illegal`]
+    /// where the algorithm asked for needs other alignment; [`Error::Launch`] or, on the simulator, its findings.
+    pub fn run(
+        &self,
+        stream: &Stream,
+        bags: &Bags<I>,
+        table: Slice<'_, T>,
+        out: SliceMut<'_, T>,
+    ) -> Result<()> {
+        self.check_bags(stream, bags)?;
+        self.check("the table", table.device(), &self.table, table.len())?;
+        self.check("the result", out.device(), &self.out, out.len())?;
+        let transposed = self.options.layout == Layout::Transposed;
+        // Transposed, elements are stored one by one.
+        let addresses = table.address() | if transposed { 0 } else { out.address() };
+        let choice = self.selection.at(addresses, "table and result are")?;
+        let args = LookupArgs::<T::Device, I::Device> {
+            nonzeros: self.nonzeros(bags.weights_address()),
+            table: GlobalPtr::from_address(table.address()),
+            out: GlobalMut::from_address(out.address()),
+            out_stride: self.out.stride as u64,
+            stride_bytes: self.table.stride_bytes,
+            bags: 0,
+            columns: self.columns as u32,
+            parts: 0,
+            mean: u32::from(self.options.mode == Mode::Mean),
+            transposed: u32::from(transposed),
+        };
+        lookup(stream, choice, bags.bags(), args)
+    }
+
+    /// The bags as kernels have them.
+    pub(super) fn nonzeros(&self, weights: u64) -> Nonzeros<I::Device> {
+        Nonzeros {
+            offsets: GlobalPtr::from_address(self.pattern.offsets.as_slice().address()),
+            indices: GlobalPtr::from_address(self.pattern.indices.as_slice().address()),
+            weights: GlobalPtr::from_address(weights),
+            places: GlobalPtr::from_address(0),
+            scales: GlobalPtr::from_address(0),
+            padding: match self.options.padding_index {
+                Some(row) => I::to_device(I::from_row(row)),
+                None => I::Device::NONE,
+            },
+        }
+    }
+
+    pub(super) fn check_bags(&self, stream: &Stream, bags: &Bags<I>) -> Result<()> {
+        if !Arc::ptr_eq(&self.pattern, bags.pattern()) {
+            return Err(Error::OtherPattern { operation: OPERATION });
+        }
+        bags.device().expect_same(OPERATION, "the stream", stream.device())
+    }
+
+    pub(super) fn check(
+        &self,
+        what: &'static str,
+        device: &Device,
+        layout: &DenseLayout,
+        len: usize,
+    ) -> Result<()> {
+        self.pattern.indices.device().expect_same(OPERATION, what, device)?;
+        layout.check(what, len)
+    }
+}

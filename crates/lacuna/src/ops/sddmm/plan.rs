@@ -1,0 +1,395 @@
+//! Plans: what is worked out once for a pattern and a length of products.
+use std::sync::Arc;
+
+use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_kernels::sddmm::{Args, PanelArgs, TileArgs};
+
+use super::choose::{Choice, Problem, is_ordered};
+use super::dense::Turned;
+use super::panels::{PanelTiles, Panels};
+use super::{Algorithm, OPERATION, Options, Schedule};
+use crate::op::{self, Layout, MAX_GRID_YZ, Selection, launch, spans, strides, widest};
+use crate::pattern::DevicePattern;
+use crate::tune::{Candidate, Tunable, drawn, row_class};
+use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Slice, Stream, Value};
+
+/// The most columns of A and B.
+const MAX_K: usize = (1 << 30) - 1;
+
+/// D = (A·Bᵀ) ⊙ I\[C\] for one pattern of C and D (M×N) and one K, with values of `T` and sums in f32.
+///
+/// A is M×K and B is N×K, row by row; without other [options](Options) there are no gaps, and one product. D has a value
+/// for each nonzero of C: the product of A's row and B's row that meet there, or that times C's value
+/// ([`run_scaled`](Sddmm::run_scaled)), rounded to `T` once. With K = 0 every product is +0. The same operands give the same
+/// bits in every run, by the plan and the addresses' alignment. Values that are not finite flow as IEEE 754 says, and only
+/// into the results of their rows.
+///
+/// Where B is given as K×N, the plan has the room for the turned B: runs of it on several streams must be ordered.
+///
+/// ```
+/// use lacuna::matrix::Csr;
+/// use lacuna::{CsrMatrix, Device, Sddmm};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // [ x . ]     A = [ 1 2 ]     B = [ 5 6 ]
+/// // [ x x ]         [ 3 4 ]         [ 7 8 ]
+/// let c = Csr::new(2, 2, vec![0, 1, 3], vec![0, 0, 1], vec![0.0; 3])?;
+/// let device = Device::simulator();
+/// let stream = device.stream()?;
+/// let mut d = CsrMatrix::new(&device, &c)?;
+/// let a = device.upload(&[1.0, 2.0, 3.0, 4.0])?;
+/// let b = device.upload(&[5.0, 6.0, 7.0, 8.0])?;
+/// let plan = Sddmm::plan(&d, 2)?;
+/// plan.run(&stream, a.as_slice(), b.as_slice(), &mut d)?;
+/// assert_eq!(d.values()?.download(&stream)?, [17.0, 39.0, 53.0]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Sddmm<T: Value = f32, I: Index = u32> {
+    pattern: Arc<DevicePattern<I>>,
+    options: Options,
+    k: usize,
+    a: Layout,
+    b: Layout,
+    selection: Selection<Problem>,
+    /// Room for B as the kernels read it, where it is given as K×N.
+    turned: Option<Turned<T>>,
+    /// The pattern by panels, where a choice reads it so.
+    panels: Option<PanelTiles>,
+}
+
+/// What a run works on.
+#[derive(Debug)]
+pub struct Operands<'o, T: Value = f32, I: Index = u32> {
+    /// A: [`a_len`](Sddmm::a_len) elements.
+    pub a: Slice<'o, T>,
+    /// B: [`b_len`](Sddmm::b_len) elements.
+    pub b: Slice<'o, T>,
+    /// What scales the results: one matrix of the pattern that was planned for, or as many as the plan's batch.
+    pub c: Option<&'o CsrMatrix<T, I>>,
+    /// D: as many matrices of that pattern as the plan's batch. Their values are replaced.
+    pub d: &'o mut CsrMatrix<T, I>,
+}
+
+impl<T: Value, I: Index> Sddmm<T, I> {
+    /// A plan for the pattern of `c` and products of length `k`, as many as `c` has matrices.
+    ///
+    /// The first plan of a pattern that needs it makes what kernels read of it on the device, and waits for that: the row of
+    /// each nonzero, an order of their tiles, and masks. Where kernels go by panels of columns, each plan reads the pattern and
+    /// has tiles of its own, at most 16 bytes for each nonzero.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] from a K of 2³⁰ on, or where no buffer can hold A or B; [`Error::OutOfMemory`], or what the
+    /// driver says.
+    pub fn plan(c: &CsrMatrix<T, I>, k: usize) -> Result<Self> {
+        Self::plan_with(c, k, Options::default().batch(c.batch()))
+    }
+
+    /// As [`plan`](Sddmm::plan), with options.
+    ///
+    /// # Errors
+    /// As `plan`, and [`Error::TooLarge`] for a stride of 4 GiB; [`Error::Parameter`] for strides below the elements of a
+    /// row; [`Error::Illegal`] for an algorithm that cannot do this problem.
+    pub fn plan_with(c: &CsrMatrix<T, I>, k: usize, options: Options) -> Result<Self> {
+        if k > MAX_K {
+            return Err(Error::TooLarge { what: "K", limit: MAX_K as u64, got: k as u64 });
+        }
+        let bytes = T::TYPE.bytes();
+        let Options { batch, b_transposed, precision, .. } = options;
+        let a = strides!(OPERATION, "A", "K", options.a_stride, batch, options.a_batch_stride);
+        let a = Layout::new(c.rows(), k, bytes, a)?;
+        let b_width = if b_transposed { "N" } else { "K" };
+        let b = strides!(OPERATION, "B", b_width, options.b_stride, batch, options.b_batch_stride);
+        let (b_rows, b_cols) = if b_transposed { (k, c.cols()) } else { (c.cols(), k) };
+        let b = Layout::new(b_rows, b_cols, bytes, b)?;
+
+        // A transposed B has rows without gaps.
+        let b_allows = |vector| b_transposed || b.allows(vector);
+        let problem_at = |vector| {
+            let vector = widest(|allowed| allowed <= vector && a.allows(allowed) && b_allows(allowed));
+            Problem { batch, precision, ..Problem::of(c, k, vector) }
+        };
+        let selection = Selection::new(options.algorithm, bytes, problem_at).expect_some(|| {
+            let whole = [options.a_stride, options.b_stride, options.a_batch_stride, options.b_batch_stride];
+            format!("K = {k}{}", if whole == [None; 4] { "" } else { " and these strides" })
+        })?;
+        let turned = if b_transposed {
+            let batch = if b.batch_stride == 0 { batch.min(1) } else { batch };
+            Some(Turned::new(c.device(), k, c.cols(), batch)?)
+        } else {
+            None
+        };
+        let pattern = Arc::clone(c.pattern());
+        Self { pattern, options, k, a, b, selection, turned, panels: None }.prepared()
+    }
+
+    /// This plan, once what its kernels need of the pattern is there. Where there is no room for bitmasks, and the algorithm is
+    /// the library's choice, kernels that need none take their place.
+    fn prepared(mut self) -> Result<Self> {
+        let has = |selection: &Selection<Problem>, is_it: fn(Algorithm) -> bool| {
+            selection.iter().any(|choice| is_it(choice.algorithm))
+        };
+        let by_tiles: fn(Algorithm) -> bool = |algorithm| matches!(algorithm, Algorithm::MmaTile { .. });
+        if self.pattern.nnz > 0 && has(&self.selection, by_tiles) {
+            match self.pattern.masks() {
+                Err(Error::OutOfMemory { .. }) if self.selection.is_auto() => {
+                    self.selection.restrict(|choice| !by_tiles(choice.algorithm));
+                }
+                Err(error) => return Err(error),
+                Ok(_) => {}
+            }
+        }
+        if has(&self.selection, |algorithm| matches!(algorithm, Algorithm::ColumnPanel { .. })) {
+            self.panels = Some(PanelTiles::new(&self.pattern, Panels::of(self.selection.problem()))?);
+        }
+        if has(&self.selection, |algorithm| matches!(algorithm, Algorithm::NonzeroSplit { .. })) {
+            self.pattern.row_indices()?;
+            self.schedule()?;
+        }
+        Ok(self)
+    }
+
+    /// The address of the tile schedule; 0 where tiles are taken as they stand.
+    fn schedule(&self) -> Result<u64> {
+        let is_ordered = match self.options.order {
+            Schedule::Auto => is_ordered(self.selection.problem()),
+            Schedule::Unsorted => false,
+            Schedule::ByColumn => true,
+        };
+        if is_ordered { Ok(self.pattern.tile_schedule()?.as_slice().address()) } else { Ok(0) }
+    }
+
+    /// The kernel that runs where A and B are aligned to 16 bytes, as whole buffers are.
+    pub fn choice(&self) -> &Choice {
+        self.selection.best()
+    }
+
+    /// The options that were planned with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The kernels that are legal for each alignment of A's and B's addresses, the best alignment first; each list in the
+    /// order of the cost model.
+    pub fn legal(&self) -> [Vec<Choice>; 4] {
+        self.selection.legal()
+    }
+
+    /// Elements that A must have, up to the last of the last row: M·K without gaps. The gap after it may be there too.
+    pub fn a_len(&self) -> usize {
+        self.a.len()
+    }
+
+    /// Elements that B must have, up to the last of the last row: N·K without gaps. The gap after it may be there too.
+    pub fn b_len(&self) -> usize {
+        self.b.len()
+    }
+
+    /// D = (A·Bᵀ) ⊙ I\[C\]: gives the product to the stream, and returns at once. See [`run_with`](Sddmm::run_with).
+    ///
+    /// # Errors
+    /// As `run_with`.
+    pub fn run(
+        &self,
+        stream: &Stream,
+        a: Slice<'_, T>,
+        b: Slice<'_, T>,
+        d: &mut CsrMatrix<T, I>,
+    ) -> Result<()> {
+        self.run_with(stream, Operands { a, b, c: None, d })
+    }
+
+    /// D = (A·Bᵀ) ⊙ C: as [`run`](Sddmm::run), each product multiplied by the value of C, in `f32`, before it is rounded.
+    ///
+    /// # Errors
+    /// As `run_with`.
+    pub fn run_scaled(
+        &self,
+        stream: &Stream,
+        a: Slice<'_, T>,
+        b: Slice<'_, T>,
+        c: &CsrMatrix<T, I>,
+        d: &mut CsrMatrix<T, I>,
+    ) -> Result<()> {
+        self.run_with(stream, Operands { a, b, c: Some(c), d })
+    }
+
+    /// Gives the product to the stream, and returns at once. Work on other streams that uses the operands meanwhile must
+    /// be ordered with this: see [`Stream`]. It can be recorded in a graph.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::OtherPattern`], [`Error::OtherDevice`], [`Error::Parameter`] (for the batch of C or D)
+    /// for operands that do not fit; [`Error::Packed`] for a D whose values stay as they are; [`Error::Illegal`] where the
+    /// algorithm asked for needs other alignment; [`Error::Launch`] or, on the simulator, its findings.
+    pub fn run_with(&self, stream: &Stream, operands: Operands<'_, T, I>) -> Result<()> {
+        self.check(stream, &operands)?;
+        if self.pattern.nnz == 0 || self.options.batch == 0 {
+            return Ok(());
+        }
+        let Operands { a, b, c, d } = operands;
+        let (mut b_address, mut b_batch) = (b.address(), self.b.batch_stride);
+        let mut b_stride_bytes = self.b.stride_bytes;
+        if let Some(turned) = &self.turned {
+            turned.fill(stream, b, &self.b)?;
+            (b_address, b_batch) = (turned.address(), turned.batch_stride());
+            b_stride_bytes = self.k as u32 * T::TYPE.bytes();
+        }
+        let choice = self.selection.at(a.address() | b_address, "A and B are")?;
+        let entry = choice.entry;
+        let a_batch = self.a.batch_stride;
+        let (scale, scale_batch) =
+            c.map_or((0, 0), |c| (c.values_address(), if c.batch() == 1 { 0 } else { c.values_stride() }));
+        let d_batch = d.values_stride();
+        let d = GlobalMut::<T::Device>::from_address(d.padded_values_mut(OPERATION)?.address());
+        for batch in spans(self.options.batch, MAX_GRID_YZ) {
+            let first = batch.start;
+            let scale_offset = if scale == 0 { 0 } else { first * scale_batch };
+            let scale = GlobalPtr::from_address(scale).add(scale_offset);
+            let a = GlobalPtr::from_address(a.address()).add(first * a_batch);
+            let b = GlobalPtr::from_address(b_address).add(first * b_batch);
+            let d = d.add(first * d_batch);
+            let [scale_batch, a_batch, b_batch, d_batch] =
+                [scale_batch, a_batch, b_batch, d_batch].map(|elements| elements as u64);
+            let (k, a_stride_bytes) = (self.k as u32, self.a.stride_bytes);
+            let products = batch.len() as u32;
+            if let Algorithm::MmaTile { rows: tile_rows, columns: tile_columns } = choice.algorithm {
+                let (masks, _) = self.pattern.masks()?.pointers();
+                let (rows, cols) = (self.pattern.rows as u32, self.pattern.cols as u32);
+                let args = TileArgs::<T::Device> {
+                    masks,
+                    scale,
+                    a,
+                    b,
+                    d,
+                    scale_batch,
+                    a_batch,
+                    b_batch,
+                    d_batch,
+                    rows,
+                    cols,
+                    k,
+                    a_stride_bytes,
+                    b_stride_bytes,
+                };
+                let grid = [rows.div_ceil(tile_rows), cols.div_ceil(tile_columns), products];
+                launch(stream, entry, grid, &args)?;
+                continue;
+            }
+            if let (Algorithm::ColumnPanel { .. }, Some(panels)) = (choice.algorithm, &self.panels) {
+                let args = PanelArgs::<T::Device, I::Device> {
+                    table: panels.pointer(),
+                    columns: self.pattern.columns_pointer(),
+                    scale,
+                    a,
+                    b,
+                    d,
+                    scale_batch,
+                    a_batch,
+                    b_batch,
+                    d_batch,
+                    tiles: panels.count(),
+                    k,
+                    a_stride_bytes,
+                    b_stride_bytes,
+                };
+                let grid = [args.tiles.div_ceil(entry.tile.block_items), 1, products];
+                launch(stream, entry, grid, &args)?;
+                continue;
+            }
+            let args = Args::<T::Device, I::Device> {
+                rows: GlobalPtr::from_address(self.pattern.row_indices()?.as_slice().address()),
+                columns: self.pattern.columns_pointer(),
+                order: GlobalPtr::from_address(self.schedule()?),
+                scale,
+                a,
+                b,
+                d,
+                scale_batch,
+                a_batch,
+                b_batch,
+                d_batch,
+                nnz: self.pattern.nnz as u32,
+                k,
+                a_stride_bytes,
+                b_stride_bytes,
+            };
+            launch(stream, entry, [args.nnz.div_ceil(entry.tile.block_items), 1, products], &args)?;
+        }
+        Ok(())
+    }
+
+    fn check(&self, stream: &Stream, operands: &Operands<'_, T, I>) -> Result<()> {
+        let Operands { a, b, c, d } = operands;
+        for matrix in [*c, Some(&**d)].into_iter().flatten() {
+            if !Arc::ptr_eq(&self.pattern, matrix.pattern()) {
+                return Err(Error::OtherPattern { operation: OPERATION });
+            }
+        }
+        let device = d.device();
+        device.expect_same(OPERATION, "the stream", stream.device())?;
+        device.expect_same(OPERATION, "A", a.device())?;
+        device.expect_same(OPERATION, "B", b.device())?;
+        let batch = self.options.batch;
+        let refused = |what, expected, got: usize| {
+            Err(Error::Parameter { operation: OPERATION, what, expected, got: got.to_string() })
+        };
+        if d.batch() != batch {
+            return refused("the batch of D", format!("the plan's, {batch}"), d.batch());
+        }
+        if let Some(c) = c.filter(|c| c.batch() != 1 && c.batch() != batch) {
+            return refused("the batch of C", format!("1 or the plan's, {batch}"), c.batch());
+        }
+        self.a.check("A", a.len())?;
+        self.b.check("B", b.len())
+    }
+}
+
+impl<T: Value, I: Index> Tunable for Sddmm<T, I> {
+    type Subject = CsrMatrix<T, I>;
+    /// A, B and D.
+    type Scratch = (Buffer<T>, Buffer<T>, CsrMatrix<T, I>);
+    const NAME: &'static str = "sddmm";
+
+    fn device(&self) -> &Device {
+        self.pattern.row_table.device()
+    }
+    fn kernels() -> Vec<&'static str> {
+        op::names::<Problem>()
+    }
+    fn describe(&self, c: &CsrMatrix<T, I>) -> Option<String> {
+        if !self.selection.is_auto() || self.pattern.nnz == 0 || self.options.batch == 0 {
+            return None;
+        }
+        let Problem { rows, cols, nnz, k, vector, batch, value, index, precision, .. } =
+            *self.selection.problem();
+        let rows_class = row_class(c.stats());
+        let Options { order, a_batch_stride, b_batch_stride, .. } = self.options;
+        // All products may share one A or one B, which caches then hold.
+        let is_shared = |stride: Option<usize>| batch > 1 && stride == Some(0);
+        let one_a = if is_shared(a_batch_stride) { ", one A" } else { "" };
+        let one_b = if is_shared(b_batch_stride) { ", one B" } else { "" };
+        // Whether B is transposed first does not count: kernels read it as N×K all the same.
+        Some(format!(
+            "{value} {index} {precision:?} {rows}×{cols}, {nnz} nonzeros, {rows_class}, {order:?}; k {k}, vectors of {vector}, \
+             batch {batch}{one_a}{one_b}"
+        ))
+    }
+    fn candidates(&self) -> Vec<Vec<Candidate>> {
+        self.selection.candidates()
+    }
+    fn with_candidate(&self, c: &CsrMatrix<T, I>, name: &str) -> Result<Self> {
+        Self::plan_with(c, self.k, self.options.algorithm(self.selection.algorithm_of(name)))
+    }
+    fn preferring(mut self, _c: &CsrMatrix<T, I>, names: &[&str]) -> Result<Self> {
+        self.selection.prefer(names);
+        self.prepared()
+    }
+    fn scratch(&self, c: &CsrMatrix<T, I>) -> Result<Self::Scratch> {
+        let device = self.device();
+        Ok((drawn(device, self.a_len())?, drawn(device, self.b_len())?, c.with_zeros(self.options.batch)?))
+    }
+    fn run_on(&self, stream: &Stream, _c: &CsrMatrix<T, I>, (a, b, d): &mut Self::Scratch) -> Result<()> {
+        self.run(stream, a.as_slice(), b.as_slice(), d)
+    }
+}

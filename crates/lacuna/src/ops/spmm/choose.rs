@@ -1,0 +1,292 @@
+//! Which SpMM kernel suits a problem: a pure function, so that it can be tested and printed without a GPU.
+use lacuna_kernels::spmm::{Arithmetic, Idea, Scheme, Tile};
+use lacuna_kernels::{Entry, IndexType, ValueType, entries};
+
+use super::OPERATION;
+use super::cost::CostModel;
+use super::grid::MAX_DEALT_ROWS;
+use super::options::{LONG_ROWS, Precision};
+use crate::op::{self, bitmask};
+use crate::{CsrMatrix, Index, Value};
+
+/// What the chooser looks at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Problem {
+    /// Rows of A.
+    pub rows: usize,
+    /// Columns of A.
+    pub cols: usize,
+    /// Nonzeros of A.
+    pub nnz: usize,
+    /// Nonzeros of A's longest row.
+    pub longest_row: usize,
+    /// Columns of B.
+    pub n: usize,
+    /// Columns that B's and C's addresses and strides allow to load at once (1, 2, 4 or 8). Whole buffers without gaps
+    /// allow what N does.
+    pub vector: u32,
+    /// Products in one run.
+    pub batch: usize,
+    /// Type of the values.
+    pub value: ValueType,
+    /// Type of A's column indices.
+    pub index: IndexType,
+    /// How exactly it is to be computed.
+    pub precision: Precision,
+    /// Whether A is [packed](CsrMatrix::packed), and lies in packs.
+    pub packed: bool,
+    /// Streaming multiprocessors of the GPU.
+    pub multiprocessors: u32,
+    /// The most bytes of shared memory that a block may have there.
+    pub block_shared_bytes: u32,
+    /// The GPU's compute capability, 90 for 9.0.
+    pub sm: u32,
+}
+
+impl Problem {
+    /// The problem of multiplying `a` with `n` columns, whose addresses and strides allow vectors of `vector`.
+    pub fn of<T: Value, I: Index>(a: &CsrMatrix<T, I>, n: usize, vector: u32) -> Self {
+        Self {
+            rows: a.rows(),
+            cols: a.cols(),
+            nnz: a.nnz(),
+            longest_row: a.stats().max_row_length as usize,
+            n,
+            vector,
+            batch: a.batch(),
+            value: T::TYPE,
+            index: I::TYPE,
+            precision: Precision::Single,
+            packed: a.is_prepacked(),
+            multiprocessors: a.device().info().multiprocessors,
+            block_shared_bytes: a.device().info().block_shared_bytes,
+            sm: a.device().info().sm,
+        }
+    }
+}
+
+/// How SpMM is computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// The library chooses.
+    #[default]
+    Auto,
+    /// Groups of lanes take a row each: `lanes` side by side along the columns of B, `vector` columns a lane, and
+    /// `split` such teams that share the row's nonzeros; `warps` of 32 lanes in a block.
+    RowSplit {
+        /// Columns a lane.
+        vector: u32,
+        /// Lanes side by side.
+        lanes: u32,
+        /// Teams a row.
+        split: u32,
+        /// Warps a block.
+        warps: u32,
+    },
+    /// As [`RowSplit`](Self::RowSplit), by blocks that stay: as many as fit on the GPU at once, each with a tile of columns
+    /// over which it takes row after row. For `f32`.
+    Persistent {
+        /// Columns a lane.
+        vector: u32,
+        /// Lanes side by side.
+        lanes: u32,
+        /// Teams a row.
+        split: u32,
+        /// Warps a block.
+        warps: u32,
+    },
+    /// As [`Persistent`](Self::Persistent), for rows of very different lengths: teams share long rows only, and take one
+    /// short row each.
+    Hybrid {
+        /// Columns a lane.
+        vector: u32,
+        /// Lanes side by side.
+        lanes: u32,
+        /// Teams a long row.
+        split: u32,
+        /// Warps a block.
+        warps: u32,
+    },
+    /// Blocks take a tile of C each, on tensor cores; zeros of A are multiplied, too. From compute capability 8.0 on.
+    MmaTile {
+        /// Rows of a tile.
+        rows: u32,
+        /// Columns of a tile.
+        columns: u32,
+        /// Parts of a step along K, which different warps multiply.
+        slices: u32,
+    },
+    /// As [`MmaTile`](Self::MmaTile), for 16-bit values, by warpgroups: groups of four warps, whose products read shared memory
+    /// by themselves and run on their own. On compute capability 9.0 only.
+    WgmmaTile {
+        /// Rows of a tile.
+        rows: u32,
+        /// Columns of a tile.
+        columns: u32,
+        /// Of each step of a row, a prefetch for one nonzero in so many columns; nonzeros beyond that are loaded late.
+        columns_per_prefetch: u32,
+        /// Thread blocks of a cluster, which share a tile and split K: for few tiles.
+        cluster: u32,
+    },
+    /// As [`WgmmaTile`](Self::WgmmaTile), for a [packed](CsrMatrix::packed) matrix.
+    PrepackedTile {
+        /// Rows of a tile.
+        rows: u32,
+        /// Columns of a tile.
+        columns: u32,
+        /// Thread blocks of a cluster, which share a tile and split K: for few tiles.
+        cluster: u32,
+    },
+    /// As [`RowSplit`](Self::RowSplit), but for one idea: for measuring what that brings. There are few such kernels, and
+    /// the library never chooses one.
+    Ablation {
+        /// The idea in which it differs.
+        idea: Idea,
+        /// Columns a lane.
+        vector: u32,
+        /// Lanes side by side.
+        lanes: u32,
+        /// Teams a row.
+        split: u32,
+        /// Warps a block.
+        warps: u32,
+    },
+}
+
+/// A kernel, and what the heuristic thinks of it.
+pub type Choice = op::Choice<Algorithm, Tile>;
+
+/// Whether a kernel reads the pattern as bitmasks.
+pub(super) fn is_by_tiles(tile: &Tile) -> bool {
+    tile.scheme.arithmetic().is_some()
+}
+
+/// Whether it reads prepacked weights.
+pub(super) fn is_prepacked(tile: &Tile) -> bool {
+    matches!(tile.scheme, Scheme::Packed { .. })
+}
+
+/// The most bytes of B that it can address.
+pub(super) fn b_bytes_limit(tile: &Tile) -> u64 {
+    match tile.scheme {
+        Scheme::Ablation { idea: Idea::IndexPreScaling, .. } => u32::MAX.into(),
+        _ => u64::MAX,
+    }
+}
+
+impl op::Problem for Problem {
+    const OPERATION: &'static str = OPERATION;
+    type Algorithm = Algorithm;
+    type Tile = Tile;
+
+    fn entries() -> &'static [Entry<Tile>] {
+        entries::spmm()
+    }
+
+    fn algorithms(&self, entry: &'static Entry<Tile>) -> impl IntoIterator<Item = Algorithm> {
+        let Tile { value, vector, .. } = entry.tile;
+        let fits = self.vector.is_multiple_of(vector) && self.n.is_multiple_of(vector as usize);
+        let runs = entry.runs_on(self.sm) && entry.shared_bytes <= self.block_shared_bytes;
+        let is_legal = fits && runs && value == self.value && is_meant(self, &entry.tile);
+        is_legal.then(|| algorithm(entry))
+    }
+
+    fn cost(&self, entry: &'static Entry<Tile>, _algorithm: Algorithm) -> f64 {
+        CostModel::of(self.value).cost(self, entry)
+    }
+
+    fn is_offered(algorithm: Algorithm) -> bool {
+        !matches!(algorithm, Algorithm::Ablation { .. })
+    }
+}
+
+/// All kernels that may be used on `problem`, cheapest first. Never empty: one column at a time is always legal.
+pub fn choose(problem: &Problem) -> Vec<Choice> {
+    op::choose(problem)
+}
+
+/// As [`choose`], by a model with other constants: for fitting them to measurements.
+pub fn choose_by(problem: &Problem, model: &CostModel) -> Vec<Choice> {
+    let mut choices = choose(problem);
+    for choice in &mut choices {
+        choice.cost = model.cost(problem, choice.entry);
+    }
+    choices.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+    choices
+}
+
+/// Whether a kernel's scheme is for this problem.
+fn is_meant(problem: &Problem, tile: &Tile) -> bool {
+    match tile.scheme {
+        Scheme::RowSplit { stage, persistent, .. } => {
+            let counted = !persistent || problem.rows <= MAX_DEALT_ROWS;
+            counted && tile.index == problem.index && stage == stage_of(problem)
+        }
+        // Offsets into B want 32 bits, whatever K is.
+        Scheme::Ablation { stage, .. } => {
+            tile.index == problem.index && (stage == IndexType::U32 || stage == stage_of(problem))
+        }
+        Scheme::Groups { .. } => has_masks(problem) && problem.precision != Precision::Fma,
+        Scheme::Packed { .. } => problem.packed && has_masks(problem) && problem.precision != Precision::Fma,
+        Scheme::Tiles { arithmetic, .. } => {
+            let exact_enough = match (arithmetic, problem.precision) {
+                (_, Precision::Fma) | (Arithmetic::Tf32, Precision::Single) => false,
+                (Arithmetic::Split, Precision::Single) => {
+                    problem.nnz >= LONG_ROWS.saturating_mul(problem.rows)
+                }
+                (Arithmetic::Split, Precision::Tf32) => false,
+                (Arithmetic::Tf32, Precision::Tf32) | (Arithmetic::Half, _) => true,
+            };
+            exact_enough && has_masks(problem)
+        }
+        Scheme::Masks => false,
+    }
+}
+
+/// What kernels by rows stage columns as: in 16 bits where K allows, which is faster. So each algorithm is one kernel.
+fn stage_of(problem: &Problem) -> IndexType {
+    if problem.cols <= IndexType::U16.max_columns() as usize { IndexType::U16 } else { IndexType::U32 }
+}
+
+/// Whether A's pattern may be given as masks.
+fn has_masks(problem: &Problem) -> bool {
+    let nonzero_bytes = problem.value.bytes() + problem.index.bytes();
+    bitmask::bytes(problem.rows, problem.cols, problem.nnz, nonzero_bytes).is_some()
+}
+
+/// The algorithm that an entry is.
+fn algorithm(entry: &Entry<Tile>) -> Algorithm {
+    let Tile { vector, block_rows, block_columns, scheme, .. } = entry.tile;
+    let warps = entry.threads / 32;
+    match scheme {
+        Scheme::RowSplit { lanes, split, persistent: false, .. } => {
+            Algorithm::RowSplit { vector, lanes, split, warps }
+        }
+        Scheme::RowSplit { lanes, split, mixed: true, .. } => {
+            Algorithm::Hybrid { vector, lanes, split, warps }
+        }
+        Scheme::RowSplit { lanes, split, persistent: true, .. } => {
+            Algorithm::Persistent { vector, lanes, split, warps }
+        }
+        Scheme::Tiles { slices, .. } => {
+            Algorithm::MmaTile { rows: block_rows, columns: block_columns, slices }
+        }
+        Scheme::Groups { part, blocks, .. } => Algorithm::WgmmaTile {
+            rows: block_rows,
+            columns: block_columns,
+            columns_per_prefetch: part,
+            cluster: blocks,
+        },
+        Scheme::Packed { blocks, .. } => {
+            Algorithm::PrepackedTile { rows: block_rows, columns: block_columns, cluster: blocks }
+        }
+        Scheme::Ablation { idea, lanes, split, .. } => {
+            Algorithm::Ablation { idea, vector, lanes, split, warps }
+        }
+        Scheme::Masks => Algorithm::Auto,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,371 @@
+//! Plans: what is worked out once for a pattern and a number of columns.
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+
+use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_kernels::spmm::{Args, Output, TileArgs};
+
+use super::choose::{Choice, Problem, b_bytes_limit, is_by_tiles, is_prepacked};
+use super::grid::{Extent, ahead_rows, is_mixed, is_persistent, resident_blocks, team_share};
+use super::prepacked::Packs;
+use super::{OPERATION, Options};
+use crate::op::{self, Layout, MAX_GRID_YZ, Selection, spans, strides, widest};
+use crate::pattern::{DevicePattern, RowOrder};
+use crate::tune::{Candidate, Tunable, drawn, row_class};
+use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Slice, SliceMut, Stream, Value};
+
+/// The most columns of B.
+const MAX_N: usize = (1 << 30) - 1;
+
+/// C = clamp(alpha·A·B + beta·C + bias, lo, hi) for one pattern of A (M×K) and one N, with values of `T` and sums in f32.
+///
+/// B is K×N and C is M×N, row by row; without other [options](Options) C = A·B, and there are no gaps. Each sum runs
+/// over the row's nonzeros alone, and the same operands give the same bits in every run, by the plan and the addresses'
+/// alignment. Values that are not finite flow as IEEE 754 says, and only into the rows whose nonzeros they meet; where a
+/// tile of C on tensor cores has some, all of the tile is computed by fused multiply-adds.
+#[derive(Clone, Debug)]
+pub struct Spmm<T: Value = f32, I: Index = u32> {
+    pattern: Arc<DevicePattern<I>>,
+    n: usize,
+    options: Options,
+    b: Layout,
+    c: Layout,
+    selection: Selection<Problem>,
+    values: PhantomData<T>,
+}
+
+/// What a run works on.
+#[derive(Debug)]
+pub struct Operands<'o, T: Value = f32, I: Index = u32> {
+    /// The matrix, of the pattern that was planned for; or as many as the plan's batch.
+    pub a: &'o CsrMatrix<T, I>,
+    /// B: [`input_len`](Spmm::input_len) elements.
+    pub b: Slice<'o, T>,
+    /// C: [`output_len`](Spmm::output_len) elements.
+    pub c: SliceMut<'o, T>,
+    /// What is added to each row of C: M elements, the same for the whole batch.
+    pub bias: Option<Slice<'o, T>>,
+}
+
+/// Products of the batch, and columns of each: what one launch does.
+struct Part {
+    products: Range<usize>,
+    columns: Range<usize>,
+}
+
+impl<T: Value, I: Index> Spmm<T, I> {
+    /// A plan for `a` and B's `n` columns.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] from 2³⁰ columns on, or where no buffer can hold B or C; what the driver says, where the first
+    /// plan of a pattern makes masks of it.
+    pub fn plan(a: &CsrMatrix<T, I>, n: usize) -> Result<Self> {
+        Self::plan_with(a, n, Options::default().batch(a.batch()))
+    }
+
+    /// As [`plan`](Spmm::plan), with options.
+    ///
+    /// # Errors
+    /// As `plan`, and [`Error::TooLarge`] for a stride of 4 GiB; [`Error::Parameter`] for limits of a clamp that are
+    /// not in order, strides below N, and batch strides that let matrices of C overlap; [`Error::Illegal`] for an
+    /// algorithm that cannot do this problem.
+    pub fn plan_with(a: &CsrMatrix<T, I>, n: usize, options: Options) -> Result<Self> {
+        if n > MAX_N {
+            return Err(Error::TooLarge { what: "N", limit: MAX_N as u64, got: n as u64 });
+        }
+        options.check()?;
+        let bytes = T::TYPE.bytes();
+        let Options { batch, b_stride, b_batch_stride, c_stride, c_batch_stride, precision, .. } = options;
+        let b = strides!(OPERATION, "B", "N", b_stride, batch, b_batch_stride);
+        let b = Layout::new(a.cols(), n, bytes, b)?;
+        let c = strides!(OPERATION, "C", "N", c_stride, batch, c_batch_stride);
+        let c = Layout::new(a.rows(), n, bytes, c)?;
+        c.expect_disjoint("the batch stride of C")?;
+
+        let problem_at = |vector| {
+            let vector = widest(|allowed| allowed <= vector && b.allows(allowed) && c.allows(allowed));
+            Problem { batch, precision, ..Problem::of(a, n, vector) }
+        };
+        let selection = Selection::new(options.algorithm, bytes, problem_at).expect_some(|| {
+            let whole = [b_stride, c_stride, b_batch_stride, c_batch_stride] == [None; 4];
+            format!("N = {n}{}", if whole { "" } else { " and these strides" })
+        })?;
+        let b_bytes = a.cols() as u64 * u64::from(b.stride_bytes);
+        if b_bytes > b_bytes_limit(&selection.best().entry.tile) {
+            let why = format!("it addresses B by 32-bit offsets, and K rows of it are {b_bytes} bytes");
+            return Err(selection.illegal(why));
+        }
+        let pattern = Arc::clone(a.pattern());
+        Self { pattern, n, options, b, c, selection, values: PhantomData }.prepared()
+    }
+
+    /// This plan, once what its kernels need of the pattern is there. Where there is no room for bitmasks, and the algorithm is
+    /// the library's choice, kernels that need none take their place.
+    fn prepared(mut self) -> Result<Self> {
+        if !self.selection.iter().any(|choice| is_by_tiles(&choice.entry.tile)) {
+            return Ok(self);
+        }
+        match self.pattern.masks() {
+            Err(Error::OutOfMemory { .. }) if self.selection.is_auto() => {
+                self.selection.restrict(|choice| !is_by_tiles(&choice.entry.tile));
+            }
+            Err(error) => return Err(error),
+            Ok(_) => {}
+        }
+        Ok(self)
+    }
+
+    /// The kernel that runs where B and C are aligned to 16 bytes, as whole buffers are.
+    pub fn choice(&self) -> &Choice {
+        self.selection.best()
+    }
+
+    /// The kernels that are legal for each alignment of B's and C's addresses (16 bytes and more, then less), each list in the
+    /// order of the cost model.
+    pub fn legal(&self) -> [Vec<Choice>; 4] {
+        self.selection.legal()
+    }
+
+    /// The options that were planned with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Elements that B must have, up to the last of the last row: K·N without gaps. The gap after it may be there too.
+    pub fn input_len(&self) -> usize {
+        self.b.len()
+    }
+
+    /// Elements that C must have, up to the last of the last row: M·N without gaps. The gap after it may be there too.
+    pub fn output_len(&self) -> usize {
+        self.c.len()
+    }
+
+    /// As [`run_with`](Spmm::run_with), without a bias.
+    ///
+    /// # Errors
+    /// As `run_with`.
+    pub fn run(
+        &self,
+        stream: &Stream,
+        a: &CsrMatrix<T, I>,
+        b: Slice<'_, T>,
+        c: SliceMut<'_, T>,
+    ) -> Result<()> {
+        self.run_with(stream, Operands { a, b, c, bias: None })
+    }
+
+    /// Gives the product to the stream, and returns at once. Work on other streams that uses the operands meanwhile must
+    /// be ordered with this: see [`Stream`].
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::OtherPattern`], [`Error::NotPacked`], [`Error::OtherDevice`], [`Error::Parameter`] (for A's
+    /// batch) for operands that do not fit; [`Error::Illegal`] where the algorithm asked for needs other alignment;
+    /// [`Error::Launch`] or, on the simulator, its findings.
+    pub fn run_with(&self, stream: &Stream, operands: Operands<'_, T, I>) -> Result<()> {
+        self.check(stream, &operands)?;
+        if self.output_len() == 0 {
+            return Ok(());
+        }
+        let Operands { a, b, c, bias } = operands;
+        let choice = self.selection.at(b.address() | c.address(), "B and C are")?;
+        let tile = &choice.entry.tile;
+        let bias = GlobalPtr::<T::Device>::from_address(bias.map_or(0, |bias| bias.address()));
+        let (b, c) = (GlobalPtr::from_address(b.address()), GlobalMut::from_address(c.address()));
+        let values = GlobalPtr::from_address(a.values_address());
+        let output = self.options.output(c, &self.c, bias);
+        let values_batch = if a.batch() == 1 { 0 } else { a.values_stride() as u32 };
+        let packs = match (is_prepacked(tile), a.packs()) {
+            (false, _) => None,
+            (true, None) => return Err(Error::NotPrepacked { operation: OPERATION }),
+            (true, packs) => packs,
+        };
+        let masks = if is_by_tiles(tile) { Some(self.pattern.masks()?) } else { None };
+        self.parts(tile.block_columns, values_batch, |part| {
+            let (product, column) = (part.products.start, part.columns.start);
+            let values = values.add(product * values_batch as usize);
+            let b = b.add(product * self.b.batch_stride + column);
+            let c = output.c.add(product * self.c.batch_stride + column);
+            let (output, n, rows) =
+                (Output { c, ..output }, part.columns.len() as u32, self.pattern.rows as u32);
+            let (b_batch, b_stride_bytes) = (self.b.batch_stride as u64, self.b.stride_bytes);
+            if let Some(masks) = masks {
+                let (masks, places) = masks.pointers();
+                let none = (GlobalPtr::from_address(0), GlobalPtr::from_address(0));
+                let (units, packs) = packs.map_or(none, Packs::pointers);
+                let cols = self.pattern.cols as u32;
+                let args = TileArgs {
+                    masks,
+                    values,
+                    places,
+                    units,
+                    packs,
+                    b,
+                    b_batch,
+                    output,
+                    rows,
+                    cols,
+                    n,
+                    b_stride_bytes,
+                    values_batch,
+                };
+                return self.launch(stream, choice, &part, &args);
+            }
+            let args = Args {
+                row_table: self.pattern.row_table_pointer(),
+                values,
+                columns: self.pattern.columns_pointer(),
+                b,
+                b_batch,
+                output,
+                rows,
+                long_rows: self.long_rows(choice, &part),
+                ahead_rows: self.ahead_rows(choice, &part),
+                n,
+                b_stride_bytes,
+                values_batch,
+            };
+            self.launch(stream, choice, &part, &args)
+        })
+    }
+
+    /// Rows at the head of the table that are long for the kernel.
+    fn long_rows(&self, choice: &Choice, part: &Part) -> u32 {
+        let pattern = &self.pattern;
+        if !is_mixed(&choice.entry.tile) || pattern.row_order != RowOrder::LongestFirst {
+            return pattern.rows as u32;
+        }
+        let blocks = self.extent(part).sharing_blocks(&choice.entry.tile, self.resident(choice));
+        pattern.lengths.longer(team_share(&choice.entry.tile, blocks, pattern.nnz as u64))
+    }
+
+    /// Rows of B that a block brings into L1 before it begins.
+    fn ahead_rows(&self, choice: &Choice, part: &Part) -> u32 {
+        let pattern = &self.pattern;
+        if !is_persistent(&choice.entry.tile) {
+            return 0;
+        }
+        let blocks = self.extent(part).sharing_blocks(&choice.entry.tile, self.resident(choice));
+        ahead_rows(&choice.entry.tile, blocks, pattern.cols as u64, pattern.nnz as u64) as u32
+    }
+
+    /// What a launch computes.
+    fn extent(&self, part: &Part) -> Extent {
+        let [rows, columns, products] =
+            [self.pattern.rows, part.columns.len(), part.products.len()].map(|count| count as u64);
+        Extent { rows, columns, products }
+    }
+
+    /// Blocks of a kernel that the device holds at once.
+    fn resident(&self, choice: &Choice) -> u64 {
+        resident_blocks(choice.entry.bounds, self.pattern.row_table.device().info().multiprocessors)
+    }
+
+    /// Cuts the product into what one launch can do, for tiles of so many columns.
+    fn parts(
+        &self,
+        tile_columns: u32,
+        values_batch: u32,
+        mut launch: impl FnMut(Part) -> Result<()>,
+    ) -> Result<()> {
+        let launch_columns = MAX_GRID_YZ * tile_columns as usize;
+        // A launch counts the values of its products in 32 bits.
+        let countable = u32::MAX.checked_div(values_batch).map_or(usize::MAX, |count| count as usize);
+        let launch_products = MAX_GRID_YZ.min(countable);
+        for products in spans(self.options.batch, launch_products) {
+            for columns in spans(self.n, launch_columns) {
+                launch(Part { products: products.clone(), columns })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn launch<A: Copy + Send + Sync + 'static>(
+        &self,
+        stream: &Stream,
+        choice: &Choice,
+        part: &Part,
+        args: &A,
+    ) -> Result<()> {
+        let grid = self.extent(part).grid(&choice.entry.tile, self.resident(choice));
+        op::launch(stream, choice.entry, grid, args)
+    }
+
+    fn check(&self, stream: &Stream, operands: &Operands<'_, T, I>) -> Result<()> {
+        let Operands { a, b, c, bias } = operands;
+        if !Arc::ptr_eq(&self.pattern, a.pattern()) {
+            return Err(Error::OtherPattern { operation: OPERATION });
+        }
+        let device = a.device();
+        device.expect_same(OPERATION, "the stream", stream.device())?;
+        device.expect_same(OPERATION, "B", b.device())?;
+        device.expect_same(OPERATION, "C", c.device())?;
+        if a.batch() != 1 && a.batch() != self.options.batch {
+            return Err(Error::Parameter {
+                operation: OPERATION,
+                what: "the batch of A",
+                expected: format!("1 or the plan's, {}", self.options.batch),
+                got: a.batch().to_string(),
+            });
+        }
+        self.b.check("B", b.len())?;
+        self.c.check("C", c.len())?;
+        if let Some(bias) = bias {
+            device.expect_same(OPERATION, "the bias", bias.device())?;
+            let (expected, got) = (self.pattern.rows, bias.len());
+            if got != expected {
+                let shape = "one for each row of C".into();
+                return Err(Error::Length { operation: OPERATION, what: "the bias", shape, expected, got });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<T: Value, I: Index> Tunable for Spmm<T, I> {
+    type Subject = CsrMatrix<T, I>;
+    /// B and C.
+    type Scratch = (Buffer<T>, Buffer<T>);
+    const NAME: &'static str = "spmm";
+
+    fn device(&self) -> &Device {
+        self.pattern.row_table.device()
+    }
+    fn kernels() -> Vec<&'static str> {
+        op::names::<Problem>()
+    }
+    fn describe(&self, a: &CsrMatrix<T, I>) -> Option<String> {
+        if !self.selection.is_auto() || self.output_len() == 0 {
+            return None;
+        }
+        let Problem { rows, cols, nnz, n, vector, batch, value, index, precision, .. } =
+            *self.selection.problem();
+        let (rows_class, order) = (row_class(a.stats()), self.pattern.row_order);
+        // All products may share one B, which caches then hold.
+        let shared = if batch > 1 && self.options.b_batch_stride == Some(0) { ", one B" } else { "" };
+        Some(format!(
+            "{value} {index} {precision:?} {rows}×{cols}, {nnz} nonzeros, {rows_class}, {order:?}; n {n}, vectors of {vector}, \
+             batch {batch} of {} A{shared}",
+            a.batch()
+        ))
+    }
+    fn candidates(&self) -> Vec<Vec<Candidate>> {
+        self.selection.candidates()
+    }
+    fn with_candidate(&self, a: &CsrMatrix<T, I>, name: &str) -> Result<Self> {
+        // Without an epilogue, so that choices do not depend on it, and repeated products do not grow in C.
+        let plain = self.options.alpha(1.0).beta(0.0).clamp(f32::NEG_INFINITY, f32::INFINITY);
+        Self::plan_with(a, self.n, plain.algorithm(self.selection.algorithm_of(name)))
+    }
+    fn preferring(mut self, _a: &CsrMatrix<T, I>, names: &[&str]) -> Result<Self> {
+        self.selection.prefer(names);
+        self.prepared()
+    }
+    fn scratch(&self, _a: &CsrMatrix<T, I>) -> Result<Self::Scratch> {
+        Ok((drawn(self.device(), self.input_len())?, self.device().zeros(self.output_len())?))
+    }
+    fn run_on(&self, stream: &Stream, a: &CsrMatrix<T, I>, (b, c): &mut Self::Scratch) -> Result<()> {
+        self.run(stream, a, b.as_slice(), c.as_slice_mut())
+    }
+}

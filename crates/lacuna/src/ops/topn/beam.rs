@@ -1,0 +1,207 @@
+//! Beam search: the next beams of each sentence.
+use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_kernels::topn::{BeamArgs, Method};
+
+use super::choose::of_method;
+use super::{Choice, Options, Output, TopN};
+use crate::op::launch;
+use crate::{Buffer, Device, Error, Result, Slice, Stream, Value};
+
+const OPERATION: &str = "beam search";
+/// The most beams of a sentence: as many continuations of each have to have room.
+const MAX_BEAMS: usize = 64;
+
+/// A step of a beam search, on the device: from the logits of each beam's next token, the best beams of each sentence. For a batch
+/// of sentences of as many beams each.
+///
+/// A beam's score is the sum of its tokens' log-probabilities. A beam that ended with the end of the sentence is finished: it keeps
+/// its score, whatever its logits are, and its only continuation is that token again. Candidates are the best tokens of each beam,
+/// as many as there are beams; of equal scores the one of the earlier beam comes first, and of one beam the more probable token, or
+/// the smaller of equal ones. NaN comes first, so that it is seen.
+///
+/// ```
+/// use lacuna::{BeamSearch, Device};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let device = Device::simulator();
+/// let stream = device.stream()?;
+/// // One sentence, two beams, a vocabulary of four tokens; token 0 ends.
+/// let search = BeamSearch::plan(&device, 1, 2, 4, 0)?;
+/// let mut state = search.start()?;
+/// let logits = device.upload(&[0.0_f32, 3.0, 1.0, 2.0, /* beam 1: */ 0.0, 0.0, 0.0, 0.0])?;
+/// search.step(&stream, logits.as_slice(), &mut state)?;
+/// // At the start all beams are continuations of the first.
+/// assert_eq!(state.tokens().download(&stream)?, [1, 3]);
+/// assert_eq!(state.parents().download(&stream)?, [0, 0]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct BeamSearch<T: Value = f32> {
+    top: TopN<T>,
+    device: Device,
+    sentences: usize,
+    beams: usize,
+    continuations: usize,
+    end: u32,
+    log_probabilities: Buffer<f32>,
+    tokens: Buffer<u32>,
+}
+
+/// The beams of all sentences: those of one after those of another, best first.
+#[derive(Debug)]
+pub struct BeamState {
+    scores: Buffer<f32>,
+    finished: Buffer<u32>,
+    parents: Buffer<u32>,
+    tokens: Buffer<u32>,
+}
+
+impl BeamState {
+    /// The sum of each beam's log-probabilities.
+    pub fn scores(&self) -> Slice<'_, f32> {
+        self.scores.as_slice()
+    }
+    /// 1 for each beam that is finished, else 0.
+    pub fn finished(&self) -> Slice<'_, u32> {
+        self.finished.as_slice()
+    }
+    /// Of which beam of its sentence, before the last step, each is a continuation.
+    pub fn parents(&self) -> Slice<'_, u32> {
+        self.parents.as_slice()
+    }
+    /// The last token of each beam.
+    pub fn tokens(&self) -> Slice<'_, u32> {
+        self.tokens.as_slice()
+    }
+}
+
+impl<T: Value> BeamSearch<T> {
+    /// A plan for `sentences` of `beams` each, over `vocabulary` tokens, of which `end_of_sentence` ends one.
+    ///
+    /// # Errors
+    /// As [`plan_with`](Self::plan_with).
+    pub fn plan(
+        device: &Device,
+        sentences: usize,
+        beams: usize,
+        vocabulary: usize,
+        end_of_sentence: u32,
+    ) -> Result<Self> {
+        Self::plan_with(device, sentences, beams, vocabulary, end_of_sentence, Options::default())
+    }
+
+    /// As [`plan`](Self::plan), with temperature, row stride and algorithm of the top-N in it. The plan has memory for its
+    /// results: runs of a plan on several streams must be ordered.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for no beams or more than 64, for no vocabulary, and for an end that is not in it; otherwise as
+    /// [`TopN::plan_with`].
+    pub fn plan_with(
+        device: &Device,
+        sentences: usize,
+        beams: usize,
+        vocabulary: usize,
+        end_of_sentence: u32,
+        options: Options,
+    ) -> Result<Self> {
+        let refused = |what, expected: String, got: usize| {
+            Err(Error::Parameter { operation: OPERATION, what, expected, got: got.to_string() })
+        };
+        if beams == 0 || beams > MAX_BEAMS {
+            return refused("the number of beams", format!("from 1 to {MAX_BEAMS}"), beams);
+        }
+        if end_of_sentence as usize >= vocabulary {
+            let expected = format!("one of the {vocabulary} tokens");
+            return refused("the end of the sentence", expected, end_of_sentence as usize);
+        }
+        let rows = sentences.checked_mul(beams).filter(|&rows| i32::try_from(rows).is_ok());
+        let Some(rows) = rows else {
+            let (limit, got) = (i32::MAX as u64, (sentences as u64).saturating_mul(beams as u64));
+            return Err(Error::TooLarge { what: "the number of beams of all sentences", limit, got });
+        };
+        let continuations = beams.min(vocabulary);
+        let options = options.output(Output::LogProbabilities);
+        let top = TopN::plan_with(device, rows, vocabulary, continuations, options)?;
+        let results = top.output_len();
+        Ok(Self {
+            device: device.clone(),
+            sentences,
+            beams,
+            continuations,
+            end: end_of_sentence,
+            log_probabilities: device.uninitialized(results)?,
+            tokens: device.uninitialized(results)?,
+            top,
+        })
+    }
+
+    /// The kernel that finds continuations.
+    pub fn choice(&self) -> &Choice {
+        self.top.choice()
+    }
+
+    /// The least number of logits of a step: a row of the vocabulary for each beam of each sentence.
+    pub fn input_len(&self) -> usize {
+        self.top.input_len()
+    }
+
+    /// Beams before the first step: in each sentence one of score 0, and others of −∞, which no continuation of it loses to.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], or what the driver says.
+    pub fn start(&self) -> Result<BeamState> {
+        let all = self.sentences * self.beams;
+        let scores: Vec<f32> =
+            (0..all).map(|at| if at % self.beams == 0 { 0.0 } else { f32::NEG_INFINITY }).collect();
+        Ok(BeamState {
+            scores: self.device.upload(&scores)?,
+            finished: self.device.zeros(all)?,
+            parents: self.device.zeros(all)?,
+            tokens: self.device.zeros(all)?,
+        })
+    }
+
+    /// Replaces the beams by the next ones. `logits` has a row for each beam, sentence after sentence. Gives the work to the
+    /// stream, and returns at once.
+    ///
+    /// # Errors
+    /// [`Error::Length`] and [`Error::OtherDevice`] for logits or beams that do not fit; [`Error::Launch`] or, on the simulator,
+    /// its findings.
+    pub fn step(&self, stream: &Stream, logits: Slice<'_, T>, state: &mut BeamState) -> Result<()> {
+        self.device.expect_same(OPERATION, "the state of the beams", state.scores.device())?;
+        let (expected, got) = (self.sentences * self.beams, state.scores.len());
+        if got != expected {
+            let shape = format!("{} sentences of {} beams", self.sentences, self.beams);
+            return Err(Error::Length {
+                operation: OPERATION,
+                what: "the state of the beams",
+                shape,
+                expected,
+                got,
+            });
+        }
+        // The results are the plan's own: it is borrowed, and the stream orders what uses them.
+        self.top.run_to(
+            stream,
+            logits,
+            self.log_probabilities.as_slice().address(),
+            self.tokens.as_slice().address(),
+        )?;
+        if self.sentences == 0 {
+            return Ok(());
+        }
+        let args = BeamArgs {
+            log_probabilities: GlobalPtr::from_address(self.log_probabilities.as_slice().address()),
+            continuations: GlobalPtr::from_address(self.tokens.as_slice().address()),
+            scores: GlobalMut::from_address(state.scores.as_slice_mut().address()),
+            finished: GlobalMut::from_address(state.finished.as_slice_mut().address()),
+            parents: GlobalMut::from_address(state.parents.as_slice_mut().address()),
+            tokens: GlobalMut::from_address(state.tokens.as_slice_mut().address()),
+            beams: self.beams as u32,
+            n: self.continuations as u32,
+            end: self.end,
+        };
+        launch(stream, of_method(Method::Beam), [self.sentences as u32, 1, 1], &args)
+    }
+}

@@ -1,0 +1,325 @@
+//! Plans: what is worked out once for a shape.
+use std::marker::PhantomData;
+
+use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_kernels::topn::{FinishArgs, MergeArgs, Method, Output, TopNArgs};
+
+use super::choose::{Cut, cut, find, of_method, second};
+use super::{Choice, OPERATION, Options, Problem};
+use crate::op::{Layout, MAX_GRID_X, MAX_GRID_YZ, illegal, launch, spans, strides};
+use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
+
+/// What messages call the logits, and their row stride.
+const LOGITS: &str = "the logits";
+
+/// The N greatest values of each row of a dense, row-major matrix, in falling order, and their indices: as probabilities of the
+/// row's softmax, as their logarithms, or as they are. Logits are `T`, results `f32`.
+///
+/// Of equal values the one of smaller index comes first; −0 and 0 are equal. NaN counts as the greatest. So does +∞ among
+/// numbers; a row with either has NaN for all probabilities, and one of −∞ alone, too. Otherwise −∞ has probability 0, and comes
+/// last, by index. The same logits give the same bits in every run.
+///
+/// ```
+/// use lacuna::{Device, TopN};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let device = Device::simulator();
+/// let stream = device.stream()?;
+/// let logits = device.upload(&[0.0_f32, 2.0, 1.0, f32::NEG_INFINITY, /* row 1: */ 5.0, 5.0, 5.0, 5.0])?;
+/// let (mut values, mut indices) = (device.zeros::<f32>(4)?, device.zeros::<u32>(4)?);
+/// let plan = TopN::plan(&device, 2, 4, 2)?;
+/// plan.run(&stream, logits.as_slice(), values.as_slice_mut(), indices.as_slice_mut())?;
+/// assert_eq!(indices.download(&stream)?, [1, 2, 0, 1]);
+/// let values = values.download(&stream)?;
+/// assert!((values[0] - 0.6652).abs() < 1e-4 && values[2] == 0.25);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct TopN<T: Value = f32> {
+    device: Device,
+    problem: Problem,
+    options: Options,
+    exponent_scale: f32,
+    logits: Layout,
+    results: Layout,
+    choice: Choice,
+    cut: Cut,
+    workspace: Option<Workspace>,
+    values: PhantomData<T>,
+}
+
+/// What chunks of rows find.
+#[derive(Debug)]
+struct Workspace {
+    /// A list for each chunk of each row.
+    keys: Buffer<u64>,
+    /// The greatest value of each chunk, and its sum.
+    sums: Buffer<f32>,
+    /// The keys of each list.
+    counts: Buffer<u32>,
+}
+
+/// Its addresses; 0 where there is none.
+#[derive(Clone, Copy, Default)]
+struct Lists {
+    keys: u64,
+    sums: u64,
+    counts: u64,
+}
+
+impl<T: Value> TopN<T> {
+    /// A plan for the `n` greatest of each of `rows` rows of `columns` logits, as probabilities.
+    ///
+    /// # Errors
+    /// As [`plan_with`](Self::plan_with).
+    pub fn plan(device: &Device, rows: usize, columns: usize, n: usize) -> Result<Self> {
+        Self::plan_with(device, rows, columns, n, Options::default())
+    }
+
+    /// As [`plan`](Self::plan), with options. Where rows are cut into chunks, the plan has memory for what these find: runs of
+    /// such a plan on several streams must be ordered.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for an `n` that is 0 or more than `columns`, a temperature that is not from 2⁻¹⁰⁰ to 2¹⁰⁰, or a row
+    /// stride below `columns`; [`Error::Illegal`] for an algorithm that cannot do this; [`Error::TooLarge`] for sizes that
+    /// cannot be counted; [`Error::OutOfMemory`], or what the driver says.
+    pub fn plan_with(
+        device: &Device,
+        rows: usize,
+        columns: usize,
+        n: usize,
+        options: Options,
+    ) -> Result<Self> {
+        let exponent_scale = options.exponent_scale()?;
+        if n == 0 || n > columns {
+            return Err(Error::Parameter {
+                operation: OPERATION,
+                what: "N",
+                expected: format!("from 1 to the {columns} elements of a row"),
+                got: n.to_string(),
+            });
+        }
+        let logits = strides!(OPERATION, "the logits", "columns", options.row_stride);
+        let logits = Layout::new(rows, columns, T::TYPE.bytes(), logits)?;
+        let results = Layout::new(rows, n, 4, strides!(OPERATION, "the result", "N", None))?;
+        let problem = Problem {
+            value: T::TYPE,
+            multiprocessors: device.info().multiprocessors,
+            sm: device.info().sm,
+            ..Problem::new(rows, columns, n)
+        };
+        let found = find(&problem, options.algorithm);
+        let found =
+            found.and_then(|choice| Some((choice, cut(&problem, choice.entry, choice.algorithm.chunks())?)));
+        let (choice, cut) = found.ok_or_else(|| {
+            let why = format!("there is no such kernel for {} that finds {n} of {columns} so", T::TYPE);
+            illegal(&problem, options.algorithm, why)
+        })?;
+        let chunks = cut.chunks as usize;
+        let places = chunks.saturating_mul(cut.room as usize);
+        if places > MAX_GRID_X {
+            let what = "N times the chunks of a row";
+            return Err(Error::TooLarge { what, limit: MAX_GRID_X as u64, got: places as u64 });
+        }
+        let workspace = if chunks > 1 {
+            let keys = device.uninitialized(places.saturating_mul(rows))?;
+            let (sums, counts) =
+                (device.uninitialized(2 * chunks * rows)?, device.uninitialized(2 * chunks * rows)?);
+            Some(Workspace { keys, sums, counts })
+        } else {
+            None
+        };
+        let device = device.clone();
+        let values = PhantomData;
+        Ok(Self { device, problem, options, exponent_scale, logits, results, choice, cut, workspace, values })
+    }
+
+    /// The kernel that runs, and how rows are cut.
+    pub fn choice(&self) -> &Choice {
+        &self.choice
+    }
+
+    /// The options that were planned with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Bytes of device memory that the plan holds.
+    pub fn workspace_bytes(&self) -> usize {
+        self.workspace
+            .as_ref()
+            .map_or(0, |lists| 8 * lists.keys.len() + 4 * (lists.sums.len() + lists.counts.len()))
+    }
+
+    /// The least number of logits: rows × columns, but for the gap of a row stride after the last row.
+    pub fn input_len(&self) -> usize {
+        self.logits.len()
+    }
+
+    /// Values and indices of a result: rows × N.
+    pub fn output_len(&self) -> usize {
+        self.results.len()
+    }
+
+    /// Writes the values and the indices of each row, N of each, row by row. Gives the work to the stream, and returns at once.
+    /// Logits may start at any element.
+    ///
+    /// # Errors
+    /// [`Error::Length`] and [`Error::OtherDevice`] for operands that do not fit; [`Error::Launch`] or, on the simulator, its
+    /// findings.
+    pub fn run(
+        &self,
+        stream: &Stream,
+        logits: Slice<'_, T>,
+        values: SliceMut<'_, f32>,
+        indices: SliceMut<'_, u32>,
+    ) -> Result<()> {
+        self.run_checked(stream, logits, values, indices, None)
+    }
+
+    /// As [`run`](Self::run), and writes the logarithm of each row's sum of exponentials, log Σ exp(logit / temperature), one a
+    /// row: −∞ for a row of −∞ alone, NaN for one with NaN or +∞.
+    ///
+    /// # Errors
+    /// As `run`.
+    pub fn run_with_log_sum_exp(
+        &self,
+        stream: &Stream,
+        logits: Slice<'_, T>,
+        values: SliceMut<'_, f32>,
+        indices: SliceMut<'_, u32>,
+        log_sum_exp: SliceMut<'_, f32>,
+    ) -> Result<()> {
+        self.run_checked(stream, logits, values, indices, Some(log_sum_exp))
+    }
+
+    fn run_checked(
+        &self,
+        stream: &Stream,
+        logits: Slice<'_, T>,
+        values: SliceMut<'_, f32>,
+        indices: SliceMut<'_, u32>,
+        log_sums: Option<SliceMut<'_, f32>>,
+    ) -> Result<()> {
+        self.device.expect_same(OPERATION, "the values", values.device())?;
+        self.device.expect_same(OPERATION, "the indices", indices.device())?;
+        self.results.check("the values", values.len())?;
+        self.results.check("the indices", indices.len())?;
+        if let Some(log_sums) = &log_sums {
+            let (what, expected) = ("the log-sum-exps", self.problem.rows);
+            self.device.expect_same(OPERATION, what, log_sums.device())?;
+            if log_sums.len() != expected {
+                let (shape, got) = ("one a row".into(), log_sums.len());
+                return Err(Error::Length { operation: OPERATION, what, shape, expected, got });
+            }
+        }
+        let log_sums = log_sums.map(|log_sums| log_sums.address());
+        self.launches(stream, logits, [values.address(), indices.address()], log_sums)
+    }
+
+    /// As [`run`](Self::run), to values and indices at these addresses, which have room and are nobody else's.
+    pub(super) fn run_to(
+        &self,
+        stream: &Stream,
+        logits: Slice<'_, T>,
+        values: u64,
+        indices: u64,
+    ) -> Result<()> {
+        self.launches(stream, logits, [values, indices], None)
+    }
+
+    fn launches(
+        &self,
+        stream: &Stream,
+        logits: Slice<'_, T>,
+        [values, indices]: [u64; 2],
+        log_sums: Option<u64>,
+    ) -> Result<()> {
+        let Problem { rows, columns, n, .. } = self.problem;
+        self.device.expect_same(OPERATION, "the stream", stream.device())?;
+        self.device.expect_same(OPERATION, LOGITS, logits.device())?;
+        self.logits.check(LOGITS, logits.len())?;
+        let output = |row: usize| Output {
+            values: GlobalMut::<f32>::from_address(values).add(row * n),
+            indices: GlobalMut::<u32>::from_address(indices).add(row * n),
+            log_sums: GlobalMut::<f32>::from_address(log_sums.unwrap_or(0)).add(row),
+            exponent_scale: self.exponent_scale,
+            form: self.options.output.form() as u32,
+            has_log_sums: log_sums.is_some().into(),
+        };
+        let lists = self.lists();
+        let Cut { chunk, chunks, room } = self.cut;
+        for span in spans(rows, MAX_GRID_X / chunks as usize) {
+            let first = span.start;
+            let args = TopNArgs {
+                logits: GlobalPtr::<T::Device>::from_address(logits.address())
+                    .add(first * self.logits.stride),
+                keys: GlobalMut::from_address(lists.keys).add(first * (chunks * room) as usize),
+                sums: GlobalMut::from_address(lists.sums).add(2 * first * chunks as usize),
+                counts: GlobalMut::from_address(lists.counts).add(2 * first * chunks as usize),
+                output: output(first),
+                row_stride: self.logits.stride as u64,
+                columns: columns as u32,
+                chunk,
+                chunks,
+                n: n as u32,
+            };
+            launch(stream, self.choice.entry, [span.len() as u32 * chunks, 1, 1], &args)?;
+        }
+        match second(self.choice.entry.tile.method) {
+            _ if chunks == 1 => Ok(()),
+            Method::Finish => self.finish(stream, lists, output),
+            _ => self.merge(stream, lists, output),
+        }
+    }
+
+    /// Makes results of sorted lists.
+    fn merge(&self, stream: &Stream, lists: Lists, output: impl Fn(usize) -> Output) -> Result<()> {
+        let (rows, n, chunks) = (self.problem.rows, self.problem.n, self.cut.chunks);
+        let merge = of_method(Method::Merge);
+        for span in spans(rows, MAX_GRID_YZ) {
+            let first = span.start;
+            let args = MergeArgs {
+                keys: GlobalPtr::from_address(lists.keys).add(first * chunks as usize * n),
+                sums: GlobalPtr::from_address(lists.sums).add(2 * first * chunks as usize),
+                output: output(first),
+                columns: self.problem.columns as u32,
+                chunk: self.cut.chunk,
+                chunks,
+                n: n as u32,
+            };
+            let grid = [(chunks * n as u32).div_ceil(merge.threads), span.len() as u32, 1];
+            launch(stream, merge, grid, &args)?;
+        }
+        Ok(())
+    }
+
+    /// Makes results of what was gathered.
+    fn finish(&self, stream: &Stream, lists: Lists, output: impl Fn(usize) -> Output) -> Result<()> {
+        let Cut { chunks, room, .. } = self.cut;
+        let finish = of_method(Method::Finish);
+        for span in spans(self.problem.rows, MAX_GRID_X) {
+            let first = span.start;
+            let args = FinishArgs {
+                keys: GlobalPtr::from_address(lists.keys).add(first * (chunks * room) as usize),
+                counts: GlobalPtr::from_address(lists.counts).add(2 * first * chunks as usize),
+                sums: GlobalPtr::from_address(lists.sums).add(2 * first * chunks as usize),
+                output: output(first),
+                room,
+                chunks,
+                n: self.problem.n as u32,
+            };
+            launch(stream, finish, [span.len() as u32, 1, 1], &args)?;
+        }
+        Ok(())
+    }
+
+    fn lists(&self) -> Lists {
+        self.workspace.as_ref().map_or_else(Lists::default, |Workspace { keys, sums, counts }| Lists {
+            keys: keys.as_slice().address(),
+            sums: sums.as_slice().address(),
+            counts: counts.as_slice().address(),
+        })
+    }
+}

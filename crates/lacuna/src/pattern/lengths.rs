@@ -1,0 +1,88 @@
+//! How long rows are, in few numbers.
+
+/// How many rows of a matrix are longer than each power of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowLengths {
+    rows: u32,
+    /// Rows of at least one nonzero.
+    nonempty: u32,
+    /// Rows of more than 2^k nonzeros.
+    longer: [u32; 32],
+}
+
+/// Rows whose lengths are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LengthClass {
+    /// Longer rows.
+    pub(crate) before: u32,
+    /// Rows of this class.
+    pub(crate) rows: u32,
+    /// What none of them is longer than, and half of which each is longer than.
+    pub(crate) length: u64,
+}
+
+impl RowLengths {
+    /// Of rows that start and end at these offsets.
+    pub fn of(row_offsets: &[u32]) -> Self {
+        let mut lengths =
+            Self { rows: row_offsets.len().saturating_sub(1) as u32, nonempty: 0, longer: [0; 32] };
+        for ends in row_offsets.windows(2) {
+            let length = ends[1] - ends[0];
+            // Longer than 2^k for every k below the logarithm of the length, rounded up.
+            let classes = if length <= 1 { 0 } else { u32::BITS - (length - 1).leading_zeros() };
+            lengths.nonempty += u32::from(length > 0);
+            lengths.longer[..classes as usize].iter_mut().for_each(|count| *count += 1);
+        }
+        lengths
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> u32 {
+        self.rows
+    }
+
+    /// Rows of at least one nonzero.
+    pub fn nonempty(&self) -> u32 {
+        self.nonempty
+    }
+
+    /// Rows longer than the least power of two that is not below `length`.
+    pub(crate) fn longer(&self, length: u64) -> u32 {
+        let class = length.max(1).next_power_of_two().trailing_zeros();
+        self.longer.get(class as usize).copied().unwrap_or(0)
+    }
+
+    /// The classes with rows, longest first.
+    pub(crate) fn classes(&self) -> impl Iterator<Item = LengthClass> {
+        let class = |k: usize| {
+            let before = self.longer.get(k).copied().unwrap_or(0);
+            let through = if k == 0 { self.nonempty } else { self.longer[k - 1] };
+            LengthClass { before, rows: through - before, length: 1 << k }
+        };
+        (0..=self.longer.len()).rev().map(class).filter(|class| class.rows > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_end_at_powers_of_two() {
+        let ends = [0, 1, 1, 3, 6, 10, 15, 15 + 1024, 15 + 1024 + 1025];
+        let lengths = RowLengths::of(&ends);
+        assert_eq!((lengths.rows(), lengths.nonempty()), (8, 7));
+        let classes: Vec<_> =
+            lengths.classes().map(|class| (class.before, class.rows, class.length)).collect();
+        // 1025; 1024; 5; 3 and 4; 2; 1.
+        assert_eq!(classes, [(0, 1, 2048), (1, 1, 1024), (2, 1, 8), (3, 2, 4), (5, 1, 2), (6, 1, 1)]);
+        for (length, longer) in
+            [(0, 6), (1, 6), (2, 5), (3, 3), (4, 3), (5, 2), (1024, 1), (1025, 0), (1 << 40, 0)]
+        {
+            assert_eq!(lengths.longer(length), longer, "{length}");
+        }
+        assert_eq!(RowLengths::of(&[0, u32::MAX]).classes().next().unwrap().length, 1 << 32);
+        assert_eq!(RowLengths::of(&[0, 0, 0]).classes().count(), 0);
+        assert_eq!(RowLengths::of(&[]).rows(), 0);
+    }
+}
