@@ -98,7 +98,7 @@ struct Planned<'a, T: Measured, I: nhot::BagIndex> {
 
 impl<T: Measured, I: nhot::BagIndex> Work for Planned<'_, T, I> {
     fn algorithm(&self) -> String {
-        self.plan.choice().entry.into()
+        self.plan.choice().entry.name.into()
     }
 
     fn clear(&mut self) -> Result<()> {

@@ -91,7 +91,7 @@ struct Planned<'a, T: Measured, I: Index> {
 
 impl<T: Measured, I: Index> Work for Planned<'_, T, I> {
     fn algorithm(&self) -> String {
-        self.plan.choice().entry.into()
+        self.plan.choice().entry.name.into()
     }
 
     fn clear(&mut self) -> Result<()> {

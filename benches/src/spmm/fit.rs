@@ -74,7 +74,7 @@ impl Trial {
     /// The mean of its kernels' logarithms, each weighed by how near its cost is to the least.
     fn loss(&self, model: &spmm::CostModel) -> f64 {
         let costs: Vec<f64> =
-            self.kernels.iter().map(|(choice, _)| model.cost(&self.problem, choice)).collect();
+            self.kernels.iter().map(|(choice, _)| model.cost(&self.problem, choice.entry)).collect();
         let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
         let (mut weights, mut losses) = (0.0, 0.0);
         for (cost, (_, slower)) in costs.iter().zip(&self.kernels) {
@@ -87,7 +87,7 @@ impl Trial {
 
     /// Whether two models give its kernels the same costs.
     fn is_alike(&self, one: &spmm::CostModel, other: &spmm::CostModel) -> bool {
-        let cost = |model: &spmm::CostModel, choice: &spmm::Choice| model.cost(&self.problem, choice);
+        let cost = |model: &spmm::CostModel, choice: &spmm::Choice| model.cost(&self.problem, choice.entry);
         self.kernels.iter().all(|(choice, _)| cost(one, choice) == cost(other, choice))
     }
 }

@@ -181,7 +181,8 @@ pub(super) mod tests {
                 for n in [1, 8, 32, 128, 1024] {
                     let problem = problem(rows, 2048, row, n);
                     let choices = spmm::choose_by(&problem, truth);
-                    let times = choices.iter().map(|choice| (choice.entry.into(), choice.cost)).collect();
+                    let times =
+                        choices.iter().map(|choice| (choice.entry.name.into(), choice.cost)).collect();
                     samples.push(Sample { name: format!("{rows} 2048 {row}"), problem, times });
                 }
             }

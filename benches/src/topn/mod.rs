@@ -90,9 +90,11 @@ impl<T: Measured> Work for Planned<'_, T> {
     /// The kernel; into how many chunks a row is cut, where it is, and what makes results of theirs.
     fn algorithm(&self) -> String {
         let choice = self.plan.choice();
-        match choice.finish {
-            Some(finish) => format!("{} in {} + {finish}", choice.entry.name, choice.chunks),
-            None => choice.entry.into(),
+        match self.plan.finalize() {
+            Some(finalize) => {
+                format!("{} in {} + {}", choice.entry.name, choice.algorithm.chunks(), finalize.name)
+            }
+            None => choice.entry.name.into(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Plans by measurement.
 use anyhow::{Result, ensure};
 use lacuna::matrix::{Csr, generate};
-use lacuna::{CsrMatrix, attention};
+use lacuna::{CsrMatrix, SparseAttention};
 use lacuna_reference::Heads;
 
 use super::Problem;
@@ -18,7 +18,7 @@ fn file(cx: &Context<'_>) -> Result<f64> {
     let ones = vec![1.0; pattern.nnz()];
     let mask = CsrMatrix::new(cx.device, &Csr::with_values(pattern.clone(), ones)?)?;
     let [first, second] =
-        tuned::twice(cx, |tuner, stream| tuner.attention(stream, &mask, dim, attention::Options::default()))?;
+        tuned::twice(cx, |tuner, stream| tuner.tune(stream, SparseAttention::plan(&mask, dim)?, &mask))?;
     ensure!(first.choice() == second.choice(), "{:?}, then {:?}", first.choice(), second.choice());
     let [q_on, k_on, v_on] = [&q, &k, &v].map(|operand| cx.device.upload(operand));
     let (q_on, k_on, v_on) = (q_on?, k_on?, v_on?);

@@ -62,8 +62,9 @@ fn conform_as<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem, every: b
             return Ok(worst);
         }
         let worst = worst.max(subject.every(Precision::Single, |_| true)?);
-        Ok(worst
-            .max(subject.every(Precision::Tf32, |choice| choice.arithmetic == Some(spmm::Arithmetic::Tf32))?))
+        Ok(worst.max(subject.every(Precision::Tf32, |choice| {
+            choice.entry.tile.scheme.arithmetic() == Some(spmm::Arithmetic::Tf32)
+        })?))
     };
     check().with_context(|| format!("{} and {}", T::TYPE, I::TYPE))
 }
@@ -72,7 +73,7 @@ fn conform_as<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem, every: b
 /// cores take A and B at multiples of 16 bytes only, and plans fall back to `f32` elsewhere.
 pub(super) fn precision_at<T: Number>(choice: &sddmm::Choice, at: Placement) -> lacuna_reference::Precision {
     if at.is_aligned(size_of::<T>()) {
-        precision_on(choice.arithmetic)
+        precision_on(choice.entry.tile.scheme.arithmetic())
     } else {
         lacuna_reference::Precision::Fp32
     }
@@ -133,10 +134,9 @@ impl<T: Number, I: Index> Subject<'_, T, I> {
                 choice.entry.name
             );
             let (error, whole) = self.check(&plan, Placement::WHOLE)?;
-            let (vector, at) = (choice.vector as usize, Placement::slices);
+            let (vector, at) = (choice.entry.tile.vector as usize, Placement::slices);
             let (_, slices) = self.check(&plan, at(vector, 3 * vector))?;
-            self.same("whole buffers, then slices", &whole, &slices)
-                .with_context(|| choice.entry.to_string())?;
+            self.same("whole buffers, then slices", &whole, &slices).with_context(|| choice.entry.name)?;
             worst = worst.max(error);
         }
         Ok(worst)

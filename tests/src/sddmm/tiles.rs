@@ -72,7 +72,7 @@ fn case(name: String, about: String, make: impl Fn(u64) -> Result<Problem> + Sen
 fn expect_tiles(cx: &Context<'_>, problem: &Problem) -> Result<()> {
     let c = CsrMatrix::new(cx.device, &problem.c)?;
     let [legal, ..] = Sddmm::plan(&c, problem.k)?.legal();
-    let tiles = legal.iter().filter(|choice| choice.arithmetic.is_some()).count();
+    let tiles = legal.iter().filter(|choice| choice.entry.tile.scheme.arithmetic().is_some()).count();
     ensure!((tiles > 0) == (cx.device.info().sm >= MIN_SM), "{tiles} kernels by tiles are legal");
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Plans by measurement.
 use anyhow::{Result, ensure};
 use lacuna::matrix::generate;
-use lacuna::{CsrMatrix, sddmm};
+use lacuna::{CsrMatrix, Sddmm};
 
 use super::Problem;
 use super::conform::precision_at;
@@ -17,7 +17,7 @@ fn file(cx: &Context<'_>) -> Result<f64> {
     let problem = Problem::draw(generate::uniform(61, 83, 0.7, cx.seed)?, 24, cx.seed)?;
     let c = CsrMatrix::new(cx.device, &problem.c)?;
     let [first, second] =
-        tuned::twice(cx, |tuner, stream| tuner.sddmm(stream, &c, problem.k, sddmm::Options::default()))?;
+        tuned::twice(cx, |tuner, stream| tuner.tune(stream, Sddmm::plan(&c, problem.k)?, &c))?;
     ensure!(first.choice() == second.choice(), "{:?}, then {:?}", first.choice(), second.choice());
     let (a, b) = (cx.device.upload(&problem.a)?, cx.device.upload(&problem.b)?);
     let mut d = c.with_values(&vec![f32::NAN; problem.c.nnz()])?;

@@ -128,7 +128,7 @@ fn single_columns(cx: &Context<'_>) -> Result<f64> {
     let narrowest =
         legal.into_iter().min_by_key(|choice| (choice.entry.tile.block_columns, choice.entry.threads));
     let narrowest = narrowest.context("no algorithm is legal")?;
-    let columns = narrowest.tile.block_columns as usize;
+    let columns = narrowest.entry.tile.block_columns as usize;
     ensure!(problem.n > columns * MAX_TILES, "tiles have {columns} columns: N no longer tests the limit");
     conform_by(cx, &problem, &narrowest)
 }
@@ -137,7 +137,7 @@ fn tiles(cx: &Context<'_>) -> Result<f64> {
     let n = 128 * MAX_TILES + 132;
     let problem = Problem::of_rows(3, &[vec![0, 2], vec![1]], n, cx.seed)?;
     let plan = Spmm::plan(&CsrMatrix::new(cx.device, &problem.a)?, n)?;
-    let columns = plan.choice().tile.block_columns as usize;
+    let columns = plan.choice().entry.tile.block_columns as usize;
     ensure!(n > columns * MAX_TILES, "tiles have {columns} columns: N = {n} no longer tests the limit");
     let reference = lacuna_reference::spmm(&problem.a, &problem.b, n)?;
     conform_to(cx, &problem, &reference, &[Placement::slices(1, 1)])

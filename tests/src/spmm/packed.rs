@@ -71,13 +71,13 @@ fn epilogue(cx: &Context<'_>) -> Result<f64> {
     for choice in spmm::choose(&packed_problem) {
         let spmm::Scheme::Packed { chunks, blocks, .. } = choice.entry.tile.scheme else { continue };
         let twin = spmm::choose(&lacuna::spmm::Problem { packed: false, ..packed_problem }).into_iter().find(|twin| {
-            twin.tile.block_columns == choice.entry.tile.block_columns
-                && matches!(twin.tile.scheme, spmm::Scheme::Groups { chunks: c, blocks: b, .. } if (c, b) == (chunks, blocks))
+            twin.entry.tile.block_columns == choice.entry.tile.block_columns
+                && matches!(twin.entry.tile.scheme, spmm::Scheme::Groups { chunks: c, blocks: b, .. } if (c, b) == (chunks, blocks))
         });
         let twin = twin.with_context(|| format!("{} has no twin", choice.entry.name))?;
         let ours = run(&packed, spmm::Options::default().algorithm(choice.algorithm))?;
         let theirs = run(&unpacked, spmm::Options::default().algorithm(twin.algorithm))?;
-        ensure!(ours == theirs, "{} and {} differ", choice.entry.name, twin.entry);
+        ensure!(ours == theirs, "{} and {} differ", choice.entry.name, twin.entry.name);
     }
     Ok(0.0)
 }

@@ -3,7 +3,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
 use lacuna::matrix::generate;
-use lacuna::{Autotuner, CsrMatrix, Error, Spmm, spmm};
+use lacuna::{Autotuner, CsrMatrix, Error, Spmm};
 
 use super::problem::Problem;
 use crate::expect::{refused, same_bits};
@@ -41,8 +41,7 @@ fn checked(
 fn file(cx: &Context<'_>) -> Result<f64> {
     let problem = problem(cx.seed)?;
     let a = CsrMatrix::new(cx.device, &problem.a)?;
-    let [plan, again] =
-        tuned::twice(cx, |tuner, stream| tuner.plan(stream, &a, problem.n, spmm::Options::default()))?;
+    let [plan, again] = tuned::twice(cx, |tuner, stream| tuner.tune(stream, Spmm::plan(&a, problem.n)?, &a))?;
     ensure!(
         again.choice() == plan.choice(),
         "{} was kept, and {} found",
@@ -65,7 +64,7 @@ fn damage(cx: &Context<'_>) -> Result<f64> {
         fs::write(&path, bytes)?;
         let tuner = Autotuner::open(&path);
         ensure!(tuner.warnings().len() == 1, "{bytes:?}: {:?}", tuner.warnings());
-        let plan = tuner.plan(cx.stream, &a, problem.n, spmm::Options::default())?;
+        let plan = tuner.tune(cx.stream, Spmm::plan(&a, problem.n)?, &a)?;
         let (error, _) = checked(cx, &plan, &a, &problem, 0).with_context(|| format!("{bytes:?}"))?;
         worst = worst.max(error);
         // What is not ours stays; on a GPU the choice replaces what is damaged.
@@ -78,7 +77,7 @@ fn damage(cx: &Context<'_>) -> Result<f64> {
 fn alignment(cx: &Context<'_>) -> Result<f64> {
     let problem = problem(cx.seed)?;
     let a = CsrMatrix::new(cx.device, &problem.a)?;
-    let plan = Autotuner::in_memory().plan(cx.stream, &a, problem.n, spmm::Options::default())?;
+    let plan = Autotuner::in_memory().tune(cx.stream, Spmm::plan(&a, problem.n)?, &a)?;
     let errors: Result<Vec<f64>> =
         (0..4).map(|offset| Ok(checked(cx, &plan, &a, &problem, offset)?.0)).collect();
     Ok(errors?.into_iter().fold(0.0, f64::max))
@@ -86,7 +85,8 @@ fn alignment(cx: &Context<'_>) -> Result<f64> {
 
 fn refusals(cx: &Context<'_>) -> Result<f64> {
     let a = CsrMatrix::new(cx.device, &problem(cx.seed)?.a)?;
-    let result = Autotuner::in_memory().plan(cx.stream, &a, usize::MAX, spmm::Options::default());
+    let tune = |plan| Autotuner::in_memory().tune(cx.stream, plan, &a);
+    let result = Spmm::plan(&a, usize::MAX).and_then(tune);
     let is_large = |error: &Error| matches!(error, Error::TooLarge { .. });
     refused("too many columns", result, is_large, &[&usize::MAX.to_string()])?;
     Ok(0.0)

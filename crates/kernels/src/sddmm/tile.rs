@@ -53,3 +53,13 @@ pub enum Scheme {
     /// No product: transposes a dense matrix, [`DenseTranspose`](super::DenseTranspose).
     Dense,
 }
+
+impl Scheme {
+    /// What tensor cores multiply, where they do.
+    pub const fn arithmetic(self) -> Option<Arithmetic> {
+        match self {
+            Self::Tiles { arithmetic, .. } => Some(arithmetic),
+            _ => None,
+        }
+    }
+}

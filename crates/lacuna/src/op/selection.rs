@@ -59,11 +59,6 @@ impl<P: Problem> Selection<P> {
         &self.problems[0]
     }
 
-    /// The algorithm that was asked for.
-    pub(crate) fn wanted(&self) -> P::Algorithm {
-        self.wanted
-    }
-
     /// Whether the library chooses.
     pub(crate) fn is_auto(&self) -> bool {
         self.wanted == P::Algorithm::default()

@@ -15,7 +15,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use self::format::{Measured, Rankings};
 pub(crate) use self::kernels::{draw_into, drawn};
 pub(crate) use self::key::row_class;
-pub use self::tunable::{Candidate, Tunable};
+pub(crate) use self::tunable::Candidate;
+pub use self::tunable::Tunable;
 pub use self::warning::TuneWarning;
 use crate::Result;
 

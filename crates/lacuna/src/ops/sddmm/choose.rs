@@ -171,6 +171,11 @@ fn are_meant(problem: &Problem, columns: u32, arithmetic: Arithmetic) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::op::find;
+
+    fn is_mma(choice: &Choice) -> bool {
+        matches!(choice.algorithm, Algorithm::MmaTile { .. })
+    }
 
     fn problem(nnz: usize, k: usize, vector: u32) -> Problem {
         Problem {
@@ -222,7 +227,7 @@ mod tests {
             ([19_717, 256, 19_717, 88_651], &["panels_v4x4_l16_w8"]),
         ] {
             let problem = Problem { rows, cols, precision: Precision::Single, ..problem(nnz, k, 4) };
-            let chosen = choose(&problem)[0].entry;
+            let chosen = choose(&problem)[0].entry.name;
             assert!(fastest.contains(&&chosen["sddmm_f32_".len()..]), "{rows} {k} {cols} {nnz}: {chosen}");
         }
     }
@@ -236,7 +241,7 @@ mod tests {
         ] {
             let precision = Precision::Single;
             let problem = Problem { rows, cols, precision, value: ValueType::F16, ..problem(nnz, k, 8) };
-            assert_eq!(&choose(&problem)[0].entry["sddmm_".len()..], fastest, "{rows} {k} {cols} {nnz}");
+            assert_eq!(&choose(&problem)[0].entry.name["sddmm_".len()..], fastest, "{rows} {k} {cols} {nnz}");
         }
     }
 
@@ -249,8 +254,8 @@ mod tests {
     fn only_legal_vectors_are_offered() {
         for vector in [1, 2, 4] {
             let choices = choose(&problem(1 << 20, 64, vector));
-            assert!(choices.iter().all(|choice| choice.vector <= vector));
-            assert_eq!(choices[0].vector, vector);
+            assert!(choices.iter().all(|choice| choice.entry.tile.vector <= vector));
+            assert_eq!(choices[0].entry.tile.vector, vector);
         }
     }
 
@@ -261,7 +266,7 @@ mod tests {
                 for k in 0..20 {
                     let problem = Problem { value, index, ..problem(640, k, 8) };
                     let choices = choose(&problem);
-                    let divides = |choice: &Choice| k.is_multiple_of(choice.vector as usize);
+                    let divides = |choice: &Choice| k.is_multiple_of(choice.entry.tile.vector as usize);
                     assert!(!choices.is_empty() && choices.iter().all(divides), "{value} {index} {k}");
                 }
             }
@@ -291,7 +296,9 @@ mod tests {
     /// The arithmetics of the tiles that are offered.
     fn arithmetics(problem: &Problem) -> Vec<Arithmetic> {
         let mut found = vec![];
-        for arithmetic in choose(problem).into_iter().filter_map(|choice| choice.arithmetic) {
+        for arithmetic in
+            choose(problem).into_iter().filter_map(|choice| choice.entry.tile.scheme.arithmetic())
+        {
             if !found.contains(&arithmetic) {
                 found.push(arithmetic);
             }
@@ -340,7 +347,7 @@ mod tests {
     #[test]
     fn tiles_are_for_patterns_that_are_not_too_sparse() {
         let at = |nnz| Problem { precision: Precision::Single, ..problem(nnz, 128, 8) };
-        let is_by_tiles = |nnz| choose(&at(nnz))[0].is_by_tiles();
+        let is_by_tiles = |nnz| is_mma(&choose(&at(nnz))[0]);
         let all = 8192 * 2048;
         assert!(is_by_tiles(all) && is_by_tiles(all / 4));
         assert!(!is_by_tiles(all / 50) && !is_by_tiles(100));
@@ -351,6 +358,6 @@ mod tests {
         let problem =
             Problem { value: ValueType::F16, precision: Precision::Single, ..problem(1 << 20, 0, 8) };
         let choices = choose(&problem);
-        assert!(!choices[0].is_by_tiles() && choices.iter().any(Choice::is_by_tiles));
+        assert!(!is_mma(&choices[0]) && choices.iter().any(is_mma));
     }
 }

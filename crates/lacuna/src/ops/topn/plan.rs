@@ -2,7 +2,8 @@
 use std::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
-use lacuna_kernels::topn::{FinishArgs, MergeArgs, Method, Output, TopNArgs};
+use lacuna_kernels::Entry;
+use lacuna_kernels::topn::{FinishArgs, MergeArgs, Method, Output, Tile, TopNArgs};
 
 use super::choose::{Cut, cut, find, of_method, second};
 use super::{Choice, OPERATION, Options, Problem};
@@ -138,6 +139,11 @@ impl<T: Value> TopN<T> {
     /// The kernel that runs, and how rows are cut.
     pub fn choice(&self) -> &Choice {
         &self.choice
+    }
+
+    /// The entry point of the second launch, which makes the results of rows that are cut into several chunks.
+    pub fn finalize(&self) -> Option<&'static Entry<Tile>> {
+        (self.cut.chunks > 1).then(|| of_method(second(self.choice.entry.tile.method)))
     }
 
     /// The options that were planned with.

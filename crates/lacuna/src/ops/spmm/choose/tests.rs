@@ -1,4 +1,5 @@
 use super::*;
+use crate::op::find;
 
 fn problem(rows: usize, nnz: usize, n: usize, vector: u32) -> Problem {
     let longest_row = nnz.div_ceil(rows.max(1));
@@ -25,7 +26,7 @@ fn best(rows: usize, nnz: usize, n: usize, vector: u32) -> Choice {
 }
 
 fn scheme(choice: &Choice) -> (u32, u32) {
-    match choice.tile.scheme {
+    match choice.entry.tile.scheme {
         Scheme::RowSplit { lanes, split, .. } => (lanes, split),
         other => panic!("{other:?}"),
     }
@@ -35,7 +36,7 @@ fn scheme(choice: &Choice) -> (u32, u32) {
 fn wide_problems_use_whole_warps_a_row() {
     let problem = Problem { precision: Precision::Fma, ..problem(8192, 8192 * 512, 128, 4) };
     let choice = choose(&problem)[0];
-    assert_eq!((choice.tile.vector, scheme(&choice)), (4, (32, 1)));
+    assert_eq!((choice.entry.tile.vector, scheme(&choice)), (4, (32, 1)));
 }
 
 #[test]
@@ -57,7 +58,7 @@ fn few_columns_share_a_row_among_teams() {
 fn many_tiles_of_columns_ask_for_large_blocks() {
     let problem = Problem { precision: Precision::Fma, ..problem(512, 512 * 205, 1568, 4) };
     let choice = choose(&problem)[0];
-    assert_eq!((scheme(&choice).0, choice.threads), (32, 1024));
+    assert_eq!((scheme(&choice).0, choice.entry.threads), (32, 1024));
 }
 
 #[test]
@@ -72,8 +73,8 @@ fn one_long_row_is_shared_among_teams() {
 fn only_legal_vectors_are_offered() {
     for vector in [1, 2, 4] {
         let choices = choose(&problem(64, 640, 64, vector));
-        assert!(choices.iter().all(|choice| choice.tile.vector <= vector));
-        assert!(choices.iter().any(|choice| choice.tile.vector == vector));
+        assert!(choices.iter().all(|choice| choice.entry.tile.vector <= vector));
+        assert!(choices.iter().any(|choice| choice.entry.tile.vector == vector));
     }
 }
 
@@ -84,11 +85,12 @@ fn each_type_has_kernels_for_every_n() {
             for n in 1..20 {
                 let problem = Problem { value, index, ..problem(64, 640, n, 8) };
                 let choices = choose(&problem);
-                let vectors = |choice: &Choice| n.is_multiple_of(choice.tile.vector as usize);
+                let vectors = |choice: &Choice| n.is_multiple_of(choice.entry.tile.vector as usize);
                 assert!(!choices.is_empty() && choices.iter().all(vectors), "{value} {index} {n}");
                 let types = |choice: &Choice| {
                     // Tiles read masks in place of indices.
-                    choice.tile.value == value && (choice.is_by_tiles() || choice.tile.index == index)
+                    choice.entry.tile.value == value
+                        && (is_by_tiles(&choice.entry.tile) || choice.entry.tile.index == index)
                 };
                 assert!(choices.iter().all(types), "{value} {index} {n}");
             }
@@ -107,7 +109,7 @@ fn columns_are_staged_in_16_bits_where_k_allows_and_each_algorithm_is_one_kernel
         ] {
             for n in [1, 2, 4, 8, 64] {
                 let choices = choose(&Problem { value, cols, index, ..problem(64, 640, n, 8) });
-                let staged = |choice: &Choice| match choice.tile.scheme {
+                let staged = |choice: &Choice| match choice.entry.tile.scheme {
                     Scheme::RowSplit { stage, .. } => Some(stage),
                     _ => None,
                 };
@@ -143,8 +145,11 @@ fn kernels_for_measurements_are_found_and_never_offered() {
             let wanted = Algorithm::Ablation { idea, vector, lanes, split, warps };
             let whole = Algorithm::RowSplit { vector, lanes, split, warps };
             let [found, whole] = [wanted, whole].map(|wanted| find(&problem, wanted).unwrap());
-            assert!(found.entry.starts_with(whole.entry) && found.entry != whole.entry, "{found:?}");
-            assert!(choose(&problem).iter().all(|choice| choice.entry != found.entry));
+            assert!(
+                found.entry.name.starts_with(whole.entry.name) && found.entry.name != whole.entry.name,
+                "{found:?}"
+            );
+            assert!(choose(&problem).iter().all(|choice| choice.entry.name != found.entry.name));
             assert_eq!(find(&Problem { n: 62, ..problem }, wanted), None);
             let wide = find(&Problem { cols: 65_536, ..problem }, wanted);
             assert_eq!(wide.is_some(), idea == Idea::IndexPreScaling);
@@ -156,13 +161,13 @@ fn kernels_for_measurements_are_found_and_never_offered() {
 #[test]
 fn halves_take_sixteen_bytes_a_lane() {
     let choice = choose(&Problem { value: ValueType::F16, ..problem(8192, 8192 * 512, 256, 8) })[0];
-    assert_eq!(choice.tile.vector, 8);
+    assert_eq!(choice.entry.tile.vector, 8);
 }
 
 /// The arithmetics of the kernels on tensor cores that are offered: those of tiles, and those of warpgroups.
 fn arithmetics(problem: &Problem) -> [Vec<Arithmetic>; 2] {
     let mut found = [vec![], vec![]];
-    for Choice { tile: Tile { scheme, .. }, .. } in choose(problem) {
+    for scheme in choose(problem).into_iter().map(|choice| choice.entry.tile.scheme) {
         if let Some(arithmetic) = scheme.arithmetic() {
             let found = &mut found[usize::from(matches!(scheme, Scheme::Groups { .. }))];
             if !found.contains(&arithmetic) {
@@ -175,7 +180,7 @@ fn arithmetics(problem: &Problem) -> [Vec<Arithmetic>; 2] {
 
 /// Whether kernels on tensor cores are offered.
 fn has_tensor(problem: &Problem) -> bool {
-    choose(problem).iter().any(Choice::is_by_tiles)
+    choose(problem).iter().any(|choice| is_by_tiles(&choice.entry.tile))
 }
 
 #[test]
@@ -212,8 +217,12 @@ fn tiles_and_warpgroups_of_one_size_are_told_apart() {
     let problem = Problem { value: ValueType::F16, ..problem(8192, 8192 * 512, 128, 8) };
     let (rows, columns, slices) = (64, 128, 1);
     let tiles = find(&problem, Algorithm::MmaTile { rows, columns, slices }).unwrap();
-    let groups = find(&problem, Algorithm::WgmmaTile { rows, columns, part: 2, blocks: 1 }).unwrap();
-    assert_eq!((tiles.entry, groups.entry), ("spmm_f16_tile_64x128_k1", "spmm_f16_group_64x128_p2"));
+    let groups =
+        find(&problem, Algorithm::WgmmaTile { rows, columns, columns_per_prefetch: 2, cluster: 1 }).unwrap();
+    assert_eq!(
+        (tiles.entry.name, groups.entry.name),
+        ("spmm_f16_tile_64x128_k1", "spmm_f16_group_64x128_p2")
+    );
     assert_eq!(find(&Problem { sm: 100, ..problem }, groups.algorithm), None);
 }
 
@@ -241,7 +250,7 @@ fn kernels_fit_into_the_shared_memory_of_a_block() {
             for bytes in [48 * 1024, 99 * 1024, 163 * 1024, 227 * 1024] {
                 let choices = choose(&Problem { block_shared_bytes: bytes, ..large });
                 assert!(!choices.is_empty());
-                assert!(choices.iter().all(|choice| choice.shared_bytes <= bytes), "{bytes}");
+                assert!(choices.iter().all(|choice| choice.entry.shared_bytes <= bytes), "{bytes}");
             }
             // Where there is less, there are fewer to choose from.
             let count = |bytes| choose(&Problem { block_shared_bytes: bytes, ..large }).len();
@@ -287,7 +296,7 @@ fn costs_are_numbers_at_the_limits() {
 fn packs_are_for_packed_matrices_alone() {
     let problem = Problem { value: ValueType::F16, packed: true, ..problem(8192, 8192 * 205, 32, 8) };
     let packed = choose(&problem)[0];
-    assert_eq!(packed.algorithm, Algorithm::PrepackedTile { rows: 64, columns: 32, blocks: 1 });
+    assert_eq!(packed.algorithm, Algorithm::PrepackedTile { rows: 64, columns: 32, cluster: 1 });
     for other in [
         Problem { packed: false, ..problem },
         Problem { precision: Precision::Fma, ..problem },
@@ -295,7 +304,7 @@ fn packs_are_for_packed_matrices_alone() {
         Problem { vector: 4, ..problem },
     ] {
         assert!(find(&other, packed.algorithm).is_none(), "{other:?}");
-        assert!(!choose(&other).iter().any(Choice::is_packed), "{other:?}");
+        assert!(!choose(&other).iter().any(|choice| is_prepacked(&choice.entry.tile)), "{other:?}");
     }
 }
 
@@ -305,7 +314,7 @@ fn few_tiles_are_shared() {
     for packed in [false, true] {
         let sharing = |rows| {
             let choice = choose(&Problem { rows, nnz: rows * 410, packed, ..few })[0];
-            match choice.tile.scheme {
+            match choice.entry.tile.scheme {
                 Scheme::Groups { blocks, .. } | Scheme::Packed { blocks, .. } => blocks,
                 other => panic!("{other:?}"),
             }
