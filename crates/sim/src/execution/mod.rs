@@ -1,0 +1,10 @@
+//! Running a launch: its blocks, their threads, and what takes turns with what.
+pub(crate) mod block;
+pub(crate) mod error;
+pub(crate) mod launch;
+pub(crate) mod schedule;
+pub(crate) mod simulator;
+pub(crate) mod table;
+pub(crate) mod thread;
+pub(crate) mod trap;
+pub(crate) mod worker;

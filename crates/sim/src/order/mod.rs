@@ -1,0 +1,7 @@
+//! Who comes before whom, and which accesses nothing orders.
+pub(crate) mod clock;
+pub(crate) mod group;
+pub(crate) mod handover;
+pub(crate) mod marks;
+pub(crate) mod proxy;
+pub(crate) mod race;
