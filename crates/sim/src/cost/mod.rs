@@ -2,5 +2,7 @@
 pub(crate) mod counters;
 pub(crate) mod estimate;
 pub(crate) mod machine;
+pub(crate) mod recorder;
 pub(crate) mod request;
+pub(crate) mod sectors;
 pub(crate) mod transactions;

@@ -67,16 +67,16 @@ fn run_all(
 impl<'b, 'l> Threads<'b, 'l> {
     fn new(cluster: &'b [RefCell<Worker<'l>>], worker: &'b RefCell<Worker<'l>>, body: &'b Body<'b>) -> Self {
         let mut running = Vec::new();
-        running.resize_with(worker.borrow().launch.geometry.threads as usize, || None);
+        running.resize_with(worker.borrow().context.launch.geometry.threads as usize, || None);
         Self { cluster, worker, body, running }
     }
 
     fn run(&mut self, stacks: &mut Vec<DefaultStack>) -> io::Result<()> {
-        let warps = self.worker.borrow().schedule.warps();
+        let warps = self.worker.borrow().context.schedule.warps();
         loop {
             for warp in 0..warps {
                 self.run_warp(warp, stacks)?;
-                if self.worker.borrow().aborted {
+                if self.worker.borrow().context.aborted {
                     return Ok(());
                 }
             }
@@ -89,13 +89,13 @@ impl<'b, 'l> Threads<'b, 'l> {
     /// Runs the lanes of a warp until all of them wait for other warps, or have exited.
     fn run_warp(&mut self, warp: usize, stacks: &mut Vec<DefaultStack>) -> io::Result<()> {
         loop {
-            let ready = self.worker.borrow().schedule.ready(warp);
-            if ready == 0 || self.worker.borrow().aborted {
+            let ready = self.worker.borrow().context.schedule.ready(warp);
+            if ready == 0 || self.worker.borrow().context.aborted {
                 return Ok(());
             }
             for lane in lanes(ready) {
                 self.resume(warp as u32 * 32 + lane, stacks)?;
-                if self.worker.borrow().aborted {
+                if self.worker.borrow().context.aborted {
                     return Ok(());
                 }
             }
@@ -125,7 +125,7 @@ impl<'b, 'l> Threads<'b, 'l> {
     /// Ends the threads that are left when a block is given up.
     fn unwind(&mut self, stacks: &mut Vec<DefaultStack>) {
         for mut coroutine in self.running.drain(..).flatten() {
-            self.worker.borrow_mut().aborted = true;
+            self.worker.borrow_mut().context.aborted = true;
             coroutine.force_unwind();
             stacks.push(coroutine.into_stack());
         }

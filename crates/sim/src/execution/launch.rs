@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use crate::execution::simulator::Limits;
 use crate::memory::allocation::{Allocation, Freed, Memory, SLOT_SHIFT};
 use crate::memory::hash::AddressMap;
+use crate::memory::view::View;
 use crate::order::handover::Announcements;
 use crate::order::marks::{Marks, READONLY_BITS, Verdict};
 use crate::report::finding::{Finding, FindingKind, Findings, Place};
@@ -32,13 +33,6 @@ impl Geometry {
         let [x, y, z] = self.grid.map(u64::from);
         (x * y).checked_mul(z)
     }
-}
-
-/// A buffer as a launch sees it.
-#[derive(Debug)]
-pub(crate) struct View {
-    pub(crate) allocation: Arc<Allocation>,
-    pub(crate) marks: Marks,
 }
 
 /// What all blocks of a launch share.

@@ -1,106 +1,7 @@
 //! Which threads of a block can run, and what the others wait for.
 use crate::report::site::SiteId;
-use crate::synchronisation::cluster::ClusterCall;
+use crate::synchronisation::call::{BarrierCall, WarpCall};
 use crate::synchronisation::named::NamedCall;
-use crate::tensor::arithmetic::Factors;
-use crate::tensor::warpgroup::WarpgroupCall;
-
-/// What the lanes of a warp do together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WarpOperation {
-    Sync,
-    ShuffleIdx,
-    ShuffleDown,
-    ShuffleUp,
-    ShuffleXor,
-    All,
-    Any,
-    Ballot,
-    Multiply(Factors),
-    LoadMatrices { transposed: bool },
-    Barrier(NamedCall),
-    Cluster(ClusterCall),
-    Warpgroup(WarpgroupCall),
-}
-
-impl WarpOperation {
-    pub(crate) const fn is_shuffle(self) -> bool {
-        matches!(self, Self::ShuffleIdx | Self::ShuffleDown | Self::ShuffleUp | Self::ShuffleXor)
-    }
-
-    /// Whether the whole warp must be there, at one instruction.
-    pub(crate) const fn is_aligned(self) -> bool {
-        !matches!(self, Self::Sync | Self::All | Self::Any | Self::Ballot) && !self.is_shuffle()
-    }
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Sync => "sync_warp",
-            Self::ShuffleIdx => "warp_shuffle_idx",
-            Self::ShuffleDown => "warp_shuffle_down",
-            Self::ShuffleUp => "warp_shuffle_up",
-            Self::ShuffleXor => "warp_shuffle_xor",
-            Self::All => "warp_all",
-            Self::Any => "warp_any",
-            Self::Ballot => "warp_ballot",
-            Self::Multiply(Factors::Tf32) => "mma_tf32",
-            Self::Multiply(Factors::F16) => "mma_f16",
-            Self::Multiply(Factors::Bf16) => "mma_bf16",
-            Self::LoadMatrices { .. } => "shared_load_matrices",
-            Self::Barrier(call) => call.name(),
-            Self::Cluster(call) => call.name(),
-            Self::Warpgroup(call) => call.name(),
-        }
-    }
-}
-
-/// A lane's part in a warp operation.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WarpCall {
-    pub(crate) operation: WarpOperation,
-    pub(crate) site: SiteId,
-    pub(crate) mask: u32,
-    /// The value to shuffle, or a predicate as 0 or 1.
-    pub(crate) value: u32,
-    /// Lane, distance or lane bits of a shuffle.
-    pub(crate) lane: u32,
-    /// Segment of a shuffle, in lanes.
-    pub(crate) width: u32,
-}
-
-impl WarpCall {
-    /// Whether lanes with these calls are at one operation.
-    pub(crate) fn meets(&self, other: &Self) -> bool {
-        let aligned = self.operation.is_aligned();
-        self.operation == other.operation && self.mask == other.mask && (!aligned || self.site == other.site)
-    }
-}
-
-/// What a block barrier gives back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BarrierKind {
-    Plain,
-    Or,
-    Count,
-}
-
-impl BarrierKind {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "sync_threads",
-            Self::Or => "sync_threads_or",
-            Self::Count => "sync_threads_count",
-        }
-    }
-}
-
-/// A thread's part in a block barrier.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BarrierCall {
-    pub(crate) kind: BarrierKind,
-    pub(crate) site: SiteId,
-    pub(crate) predicate: bool,
-}
 
 /// What a thread is at.
 #[derive(Clone, Copy, Debug)]
@@ -167,6 +68,20 @@ impl Schedule {
         &self.states
     }
 
+    /// The warp operation at which a lane waits.
+    pub(crate) fn warp_call(&self, warp: usize, lane: u32) -> Option<WarpCall> {
+        match self.states.get(warp * 32 + lane as usize) {
+            Some(&State::Warp(call)) => Some(call),
+            _ => None,
+        }
+    }
+
+    /// The lanes of a warp that wait at what `is_it` accepts.
+    pub(crate) fn waiting(&self, warp: usize, is_it: impl Fn(&State) -> bool) -> u32 {
+        let waits = |lane: &u32| self.states.get(warp * 32 + *lane as usize).is_some_and(&is_it);
+        lanes(u32::MAX).filter(waits).fold(0, |bits, lane| bits | 1 << lane)
+    }
+
     /// What a thread's last operation gave.
     pub(crate) fn result(&self, thread: u32) -> u32 {
         self.results[thread as usize]
@@ -183,6 +98,11 @@ impl Schedule {
         self.states[thread] = State::Ready;
         self.results[thread] = result;
         self.ready[thread / 32] |= 1 << (thread % 32);
+    }
+
+    /// The waits of these lanes of a warp are over; they give nothing.
+    pub(crate) fn wake_lanes(&mut self, warp: usize, mask: u32) {
+        lanes(mask).for_each(|lane| self.wake(warp * 32 + lane as usize, 0));
     }
 
     pub(crate) fn exit(&mut self, thread: u32) {

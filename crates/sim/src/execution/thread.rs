@@ -8,17 +8,21 @@ use std::panic::resume_unwind;
 use corosensei::Yielder;
 use lacuna_gpu::{Scalar, SharedPtr, WARP};
 
-use crate::execution::schedule::{BarrierKind, WarpCall, WarpOperation};
-use crate::execution::worker::{Pause, Worker};
+use crate::execution::context::Pause;
+use crate::execution::worker::Worker;
 use crate::memory::global::GlobalAccess;
-use crate::memory::shared_path::SharedAccess;
+use crate::memory::shared::SharedAccess;
 use crate::report::operation::Operation;
 use crate::report::site::Caller;
+use crate::synchronisation::call::{BarrierKind, WarpCall, WarpOperation};
 use crate::synchronisation::cluster::ClusterCall;
+use crate::synchronisation::exchange::Parcel;
 use crate::synchronisation::named::NamedCall;
-use crate::tensor::arithmetic::{Factors, Parcel};
+use crate::synchronisation::{barrier, cluster, named, warp};
+use crate::tensor::accumulators::POISON;
+use crate::tensor::arithmetic::Factors;
 use crate::tensor::product::Product;
-use crate::tensor::warpgroup::{POISON, WarpgroupCall};
+use crate::tensor::warpgroup::WarpgroupCall;
 
 /// One simulated GPU thread, as its kernel sees it. Every step goes through the worker that runs its block.
 #[derive(Clone, Copy)]
@@ -42,8 +46,8 @@ impl<'a, 'l> SimThread<'a, 'l> {
         thread: u32,
     ) -> Self {
         let block = {
-            let worker = worker.borrow();
-            worker.launch.geometry.block(worker.block)
+            let context = &worker.borrow().context;
+            context.launch.geometry.block(context.block)
         };
         Self { cluster, worker, yielder, thread, block }
     }
@@ -54,7 +58,7 @@ impl<'a, 'l> SimThread<'a, 'l> {
         let (result, pause) = {
             let mut worker = self.worker.borrow_mut();
             let result = step(&mut worker);
-            (result, mem::take(&mut worker.pause))
+            (result, mem::take(&mut worker.context.pause))
         };
         match pause {
             Pause::None => {}
@@ -87,19 +91,19 @@ impl<'a, 'l> SimThread<'a, 'l> {
     }
 
     fn barrier(self, caller: Caller, kind: BarrierKind, predicate: bool) -> u32 {
-        self.step(|worker| worker.reach_barrier(self.thread, caller, kind, predicate));
+        self.step(|worker| barrier::reach(&mut worker.context, self.thread, caller, kind, predicate));
         self.yielder.suspend(());
-        self.worker.borrow().schedule.result(self.thread)
+        self.worker.borrow().context.schedule.result(self.thread)
     }
 
     fn named_barrier(self, caller: Caller, call: NamedCall) {
-        if self.step(|worker| worker.reach_named(self.thread, caller, call)) {
+        if self.step(|worker| named::reach(&mut worker.context, self.thread, caller, call)) {
             self.yielder.suspend(());
         }
     }
 
     fn cluster_barrier(self, caller: Caller, call: ClusterCall) {
-        self.step(|worker| worker.reach_cluster(self.thread, caller, call));
+        self.step(|worker| cluster::reach(&mut worker.context, self.thread, caller, call));
         self.yielder.suspend(());
     }
 
@@ -113,11 +117,11 @@ impl<'a, 'l> SimThread<'a, 'l> {
         width: u32,
     ) -> u32 {
         let call = WarpCall { operation, site: 0, mask, value, lane, width };
-        if !self.step(|worker| worker.reach_warp(self.thread, caller, call)) {
+        if !self.step(|worker| warp::reach(&mut worker.context, self.thread, caller, call)) {
             return value;
         }
         self.yielder.suspend(());
-        self.worker.borrow().schedule.result(self.thread)
+        self.worker.borrow().context.schedule.result(self.thread)
     }
 
     fn vote(self, caller: Caller, operation: WarpOperation, mask: u32, predicate: bool) -> u32 {
@@ -126,7 +130,9 @@ impl<'a, 'l> SimThread<'a, 'l> {
 
     /// An operation of the whole warp: gives words to it and gets words back.
     fn aligned(self, caller: Caller, operation: WarpOperation, parcel: Parcel) -> [u32; 4] {
-        self.step(|worker| worker.reach_aligned(self.thread, caller, operation, parcel));
+        self.step(|Worker { context, exchange, .. }| {
+            warp::reach_aligned(context, exchange, self.thread, caller, operation, parcel);
+        });
         self.yielder.suspend(());
         self.worker.borrow().exchange.result(self.thread)
     }
@@ -144,9 +150,17 @@ impl<'a, 'l> SimThread<'a, 'l> {
         self.aligned(caller, WarpOperation::Multiply(factors), parcel).map(f32::from_bits)
     }
 
+    fn start_copy(self, to: SharedAccess, from: Option<u64>) {
+        self.step(|Worker { context, global, shared, copies, .. }| {
+            copies.start(context, global, shared, to, from);
+        });
+    }
+
     /// An operation of the whole warpgroup; its warps come one by one.
     fn warpgroup(self, caller: Caller, call: WarpgroupCall, parcel: Parcel, sums: &[f32]) {
-        self.step(|worker| worker.reach_warpgroup(self.thread, caller, call, parcel, sums));
+        self.step(|Worker { context, exchange, warpgroups, .. }| {
+            warpgroups.reach(context, exchange, (self.thread, caller), call, (parcel, sums));
+        });
         self.yielder.suspend(());
     }
 
@@ -166,8 +180,8 @@ impl<'a, 'l> SimThread<'a, 'l> {
     /// Counts an operation that only computes.
     #[inline]
     fn count(self, caller: Caller, operation: Operation) {
-        let mut worker = self.worker.borrow_mut();
-        let site = worker.sites.of(caller, operation);
-        worker.counters.of(site).executions += 1;
+        let context = &mut self.worker.borrow_mut().context;
+        let site = context.site(caller, operation);
+        context.costs.of(site).executions += 1;
     }
 }

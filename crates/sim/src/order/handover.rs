@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::execution::worker::Worker;
+use crate::execution::context::Context;
 use crate::memory::hash::AddressMap;
 use crate::order::clock::{Clocks, Moment, Seen};
 
@@ -29,6 +29,11 @@ pub(crate) struct Announcements {
 impl Announcements {
     fn lock(&self) -> MutexGuard<'_, AddressMap<Vec<Release>>> {
         self.cells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A thread of the launch fences.
+    pub(crate) fn fence(&self) {
+        self.used.store(true, SeqCst);
     }
 
     fn is_used(&self) -> bool {
@@ -84,7 +89,7 @@ fn precedes(earlier: &Moment, now: &Moment, seen: &Seen) -> bool {
 }
 
 impl Handover {
-    pub(crate) fn start(&mut self, threads: usize) {
+    pub(crate) fn start_block(&mut self, threads: usize) {
         self.phase = 0;
         self.writes.clear();
         self.writes.resize(threads, LastWrite::default());
@@ -101,7 +106,8 @@ impl Handover {
         self.writes[thread as usize] = LastWrite { at: now, fenced: false };
     }
 
-    fn fence(&mut self, thread: u32, clocks: &Clocks) {
+    /// A thread's fence has been counted.
+    pub(crate) fn fence(&mut self, thread: u32, clocks: &Clocks) {
         let fence = Fence { at: clocks.now(thread), seen: *clocks.seen(thread) };
         self.fences.insert(thread.into(), fence);
         self.writes[thread as usize].fenced = true;
@@ -172,18 +178,17 @@ impl Handover {
             phases.get(&block.into()).is_some_and(|&last| phase <= last)
         })
     }
-}
-
-impl Worker<'_> {
-    /// A thread's fence has been counted.
-    pub(crate) fn fence(&mut self, thread: u32) {
-        self.launch.announcements.used.store(true, SeqCst);
-        self.handover.fence(thread, &self.clocks);
-    }
 
     /// Runs an atomic on the place `cell`, and notes what it hands over and what is handed to it.
-    pub(crate) fn hand_over<R>(&mut self, thread: u32, cell: u64, atomic: impl FnOnce() -> R) -> R {
-        let announcements = &self.launch.announcements;
+    pub(crate) fn exchange<R>(
+        &mut self,
+        context: &Context<'_>,
+        thread: u32,
+        cell: u64,
+        atomic: impl FnOnce() -> R,
+    ) -> R {
+        let Context { clocks, .. } = context;
+        let announcements = &context.launch.announcements;
         // The lock keeps the order of hand-overs that of the atomics.
         let cells = announcements.is_used().then(|| announcements.lock());
         let old = atomic();
@@ -193,13 +198,13 @@ impl Worker<'_> {
         let count = releases.len();
         let known =
             |acquire: &Acquire| (acquire.thread, acquire.cell, acquire.count) == (thread, cell, count);
-        if count > 0 && !self.handover.acquired.iter().any(known) {
-            let at = self.clocks.now(thread);
+        if count > 0 && !self.acquired.iter().any(known) {
+            let at = clocks.now(thread);
             let acquire = Acquire { thread, at, fenced: false, cell, count, phases: None };
-            self.handover.acquired.push(acquire);
+            self.acquired.push(acquire);
         }
-        if let Some(phase) = self.handover.release(thread, &self.clocks) {
-            releases.push(Release { block: self.block as u32, phase });
+        if let Some(phase) = self.release(thread, clocks) {
+            releases.push(Release { block: context.block as u32, phase });
         }
         old
     }

@@ -25,7 +25,7 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    pub(crate) fn start(&mut self) {
+    pub(crate) fn start_block(&mut self) {
         self.time = 0;
         self.fences.iter_mut().for_each(Vec::clear);
     }

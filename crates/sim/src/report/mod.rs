@@ -8,6 +8,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::cost::counters::{Counters, Counts, LineCounters};
+use crate::execution::context::Context;
 use crate::execution::launch::Launch;
 use crate::execution::worker::Worker;
 use crate::report::finding::{Finding, Findings};
@@ -46,9 +47,10 @@ impl Report {
         let mut findings = Findings::default();
         let mut block_sectors_read = 0;
         for worker in workers {
-            counters.merge(&worker.counters);
-            findings.merge(worker.findings);
-            block_sectors_read += worker.block_sectors;
+            let Context { costs, findings: found, .. } = worker.context;
+            counters.merge(&costs.counters);
+            findings.merge(found);
+            block_sectors_read += costs.sectors.read_by_blocks;
         }
         launch.judge(&mut findings);
         let mut lines: Vec<LineCounters> = counters

@@ -3,12 +3,13 @@ use std::fmt;
 
 use lacuna_gpu::{FULL_WARP, WARP};
 
-use crate::execution::schedule::{State, WarpCall, WarpOperation, lanes};
-use crate::execution::worker::Worker;
+use crate::execution::context::Context;
+use crate::execution::schedule::{State, lanes};
 use crate::order::clock::Known;
 use crate::report::finding::FindingKind;
 use crate::report::operation::Operation;
 use crate::report::site::{Caller, SiteId};
+use crate::synchronisation::call::{WarpCall, WarpOperation};
 
 /// Barriers of a block, with the one of `sync_threads`, which is number 0.
 const BARRIERS: usize = 16;
@@ -34,6 +35,24 @@ impl fmt::Display for NamedCall {
     }
 }
 
+/// A thread reaches a named barrier. Gives whether it has to wait, be it only for its warp.
+pub(crate) fn reach(context: &mut Context<'_>, thread: u32, caller: Caller, call: NamedCall) -> bool {
+    let site = context.step(thread, caller, Operation::NamedBarrier);
+    let (NamedCall { id, threads, .. }, block) = (call, context.launch.geometry.threads);
+    let detail = if id == 0 || id as usize >= BARRIERS {
+        format!("barrier {id}: one of 1 to 15 is expected")
+    } else if threads == 0 || !threads.is_multiple_of(WARP) || threads > block {
+        format!("{threads} threads: a multiple of {WARP} from {WARP} to the block's {block} is expected")
+    } else {
+        let operation = WarpOperation::Barrier(call);
+        let call = WarpCall { operation, site, mask: FULL_WARP, value: 0, lane: 0, width: WARP };
+        context.schedule.wait(thread, State::Warp(call));
+        return true;
+    };
+    context.report(FindingKind::BadArgument, site, thread, None, None, detail);
+    false
+}
+
 /// A barrier since it was last full.
 #[derive(Clone, Copy, Debug, Default)]
 struct Named {
@@ -50,7 +69,7 @@ struct Named {
 pub(crate) struct NamedBarriers([Named; BARRIERS]);
 
 impl NamedBarriers {
-    pub(crate) fn start(&mut self) {
+    pub(crate) fn start_block(&mut self) {
         self.0 = [Named::default(); BARRIERS];
     }
 
@@ -63,101 +82,69 @@ impl NamedBarriers {
     pub(crate) fn came(&self, id: u32) -> u32 {
         self.0.get(id as usize).map_or(0, |barrier| barrier.came.count_ones() * WARP)
     }
-}
-
-impl Worker<'_> {
-    /// A thread reaches a named barrier. Gives whether it has to wait, be it only for its warp.
-    pub(crate) fn reach_named(&mut self, thread: u32, caller: Caller, call: NamedCall) -> bool {
-        let site = self.step(thread, caller, Operation::NamedBarrier);
-        let (NamedCall { id, threads, .. }, block) = (call, self.launch.geometry.threads);
-        let detail = if id == 0 || id as usize >= BARRIERS {
-            format!("barrier {id}: one of 1 to 15 is expected")
-        } else if threads == 0 || !threads.is_multiple_of(WARP) || threads > block {
-            format!("{threads} threads: a multiple of {WARP} from {WARP} to the block's {block} is expected")
-        } else {
-            let operation = WarpOperation::Barrier(call);
-            let call = WarpCall { operation, site, mask: FULL_WARP, value: 0, lane: 0, width: WARP };
-            self.schedule.wait(thread, State::Warp(call));
-            return true;
-        };
-        self.report(FindingKind::BadArgument, site, thread, None, None, detail);
-        false
-    }
 
     /// A warp has come to a named barrier with the lanes `present`.
-    pub(crate) fn come_to_named(&mut self, warp: usize, present: u32, call: NamedCall, site: SiteId) {
+    pub(crate) fn come(
+        &mut self,
+        context: &mut Context<'_>,
+        (warp, present): (usize, u32),
+        call: NamedCall,
+        site: SiteId,
+    ) {
         let lane = warp as u32 * WARP + present.trailing_zeros();
-        let barrier = &mut self.named.0[call.id as usize];
+        let barrier = &mut self.0[call.id as usize];
         let (_, first, other) = *barrier.first.get_or_insert((lane, call, site));
         if first.threads != call.threads {
             let detail = format!("{call} at a barrier to which others came with {first}");
-            self.report(FindingKind::MismatchedBarrier, site, lane, None, Some(other), detail);
-            self.aborted = true;
+            context.report(FindingKind::MismatchedBarrier, site, lane, None, Some(other), detail);
+            context.aborted = true;
             return;
         }
         if barrier.came >> warp & 1 == 0 {
             barrier.came |= 1 << warp;
-            self.clocks.release(warp, present, &mut barrier.left);
+            context.clocks.release(warp, present, &mut barrier.left);
         } else {
             // It counts once, and leaves nothing new: so the races that follow from this are found, too.
             let came = barrier.came.count_ones() * WARP;
             let detail =
                 format!("{call} by a warp that has come before, while {came} of {} have come", call.threads);
-            self.report(FindingKind::MismatchedBarrier, site, lane, None, Some(other), detail);
+            context.report(FindingKind::MismatchedBarrier, site, lane, None, Some(other), detail);
         }
-        let barrier = &self.named.0[call.id as usize];
+        let barrier = &self.0[call.id as usize];
         let full = barrier.came.count_ones() * WARP == call.threads;
         for lane in lanes(present) {
             let thread = warp as u32 * WARP + lane;
             if call.waits {
-                self.schedule.wait(thread, State::Named(call, site));
+                context.schedule.wait(thread, State::Named(call, site));
             } else {
-                self.schedule.wake(thread as usize, 0);
+                context.schedule.wake(thread as usize, 0);
             }
         }
         if full {
-            self.open_named(call.id);
+            self.open(context, call.id);
         }
     }
 
     /// A named barrier is full: wakes those that wait at it, and empties it.
-    fn open_named(&mut self, id: u32) {
-        let Named { came, left, .. } = std::mem::take(&mut self.named.0[id as usize]);
-        for warp in lanes(came) {
-            let first = (warp * WARP) as usize;
-            let waits = |lane: &u32| {
-                let state = self.schedule.states().get(first + *lane as usize);
-                matches!(state, Some(State::Named(call, _)) if call.id == id)
-            };
-            let waiting = lanes(FULL_WARP).filter(waits).fold(0, |bits, lane| bits | 1 << lane);
+    fn open(&mut self, context: &mut Context<'_>, id: u32) {
+        let Named { came, left, .. } = std::mem::take(&mut self.0[id as usize]);
+        for warp in lanes(came).map(|warp| warp as usize) {
+            let is_here = |state: &State| matches!(state, State::Named(call, _) if call.id == id);
+            let waiting = context.schedule.waiting(warp, is_here);
             if waiting != 0 {
-                self.clocks.acquire(warp as usize, waiting, &left);
-                lanes(waiting).for_each(|lane| self.schedule.wake(first + lane as usize, 0));
+                context.clocks.acquire(warp, waiting, &left);
+                context.schedule.wake_lanes(warp, waiting);
             }
         }
     }
 
-    /// No thread can run, and none waits for its own warp.
-    #[cold]
-    pub(crate) fn report_named_deadlock(&mut self) {
-        let states = self.schedule.states().iter().enumerate();
-        let mut stuck = states.filter_map(|(thread, state)| match *state {
-            State::Named(_, site) => Some((thread, site)),
-            _ => None,
-        });
-        let Some((thread, site)) = stuck.next() else { return };
-        let detail = self.describe_waits();
-        self.report(FindingKind::Deadlock, site, thread as u32, None, None, detail);
-        self.aborted = true;
-    }
-
     /// All threads have exited: nobody will fill the barriers that are not empty.
-    pub(crate) fn check_named_at_exit(&mut self) {
+    pub(crate) fn check_end(&self, context: &mut Context<'_>) {
         for id in 0..BARRIERS as u32 {
-            if let Some((thread, call, site)) = self.named.0[id as usize].first {
-                let came = self.named.came(id);
+            if let Some((thread, call, site)) = self.0[id as usize].first {
+                let came = self.came(id);
                 let detail = format!("{call}: {came} of {} had come", call.threads);
-                self.report(FindingKind::UnfinishedBarrier, site, thread, None, None, detail);
+                context.report(FindingKind::UnfinishedBarrier, site, thread, None, None, detail);
             }
         }
     }

@@ -6,9 +6,11 @@ use lacuna_gpu::{
 };
 
 use super::SimThread;
-use crate::execution::schedule::{BarrierKind, WarpOperation};
+use crate::execution::worker::Worker;
 use crate::memory::bits::{from_words, to_words};
+use crate::memory::cluster_store::ClusterStore;
 use crate::report::operation::Operation;
+use crate::synchronisation::call::{BarrierKind, WarpOperation};
 use crate::synchronisation::cluster::ClusterCall;
 use crate::synchronisation::named::NamedCall;
 use crate::tensor::arithmetic::Factors;
@@ -36,7 +38,7 @@ impl Gpu for SimThread<'_, '_> {
         self.block[2]
     }
     fn block_dim_x(self) -> u32 {
-        self.worker.borrow().launch.geometry.threads
+        self.worker.borrow().context.launch.geometry.threads
     }
     fn block_dim_y(self) -> u32 {
         1
@@ -45,13 +47,13 @@ impl Gpu for SimThread<'_, '_> {
         1
     }
     fn grid_dim_x(self) -> u32 {
-        self.worker.borrow().launch.geometry.grid[0]
+        self.worker.borrow().context.launch.geometry.grid[0]
     }
     fn grid_dim_y(self) -> u32 {
-        self.worker.borrow().launch.geometry.grid[1]
+        self.worker.borrow().context.launch.geometry.grid[1]
     }
     fn grid_dim_z(self) -> u32 {
-        self.worker.borrow().launch.geometry.grid[2]
+        self.worker.borrow().context.launch.geometry.grid[2]
     }
     fn lane_id(self) -> u32 {
         self.thread % WARP
@@ -77,10 +79,7 @@ impl Gpu for SimThread<'_, '_> {
     }
     fn thread_fence(self) {
         let caller = Location::caller();
-        self.step(|worker| {
-            worker.step(self.thread, caller, Operation::Fence);
-            worker.fence(self.thread);
-        });
+        self.step(|Worker { context, global, .. }| global.fence(context, self.thread, caller));
     }
 
     fn warp_shuffle_idx<T: Word>(self, mask: u32, value: T, lane: u32, width: u32) -> T {
@@ -129,31 +128,31 @@ impl Gpu for SimThread<'_, '_> {
 
     unsafe fn load<T: Scalar, const N: usize>(self, from: GlobalMut<T>) -> [T; N] {
         let access = self.global::<T, N>(Location::caller(), Operation::Load, from.address());
-        from_words(self.step(|worker| worker.global_load(access)))
+        from_words(self.step(|Worker { context, global, .. }| global.load(context, access)))
     }
     unsafe fn load_readonly<T: Scalar, const N: usize>(self, from: GlobalPtr<T>) -> [T; N] {
         let access = self.global::<T, N>(Location::caller(), Operation::ReadonlyLoad, from.address());
-        from_words(self.step(|worker| worker.global_load(access)))
+        from_words(self.step(|Worker { context, global, .. }| global.load(context, access)))
     }
     unsafe fn load_streaming<T: Scalar, const N: usize>(self, from: GlobalPtr<T>) -> [T; N] {
         let access = self.global::<T, N>(Location::caller(), Operation::StreamingLoad, from.address());
-        from_words(self.step(|worker| worker.global_load(access)))
+        from_words(self.step(|Worker { context, global, .. }| global.load(context, access)))
     }
     unsafe fn store<T: Scalar, const N: usize>(self, to: GlobalMut<T>, value: [T; N]) {
         let access = self.global::<T, N>(Location::caller(), Operation::Store, to.address());
-        self.step(|worker| worker.global_store(access, to_words(value)));
+        self.step(|Worker { context, global, .. }| global.store(context, access, to_words(value)));
     }
     unsafe fn store_streaming<T: Scalar, const N: usize>(self, to: GlobalMut<T>, value: [T; N]) {
         let access = self.global::<T, N>(Location::caller(), Operation::StreamingStore, to.address());
-        self.step(|worker| worker.global_store(access, to_words(value)));
+        self.step(|Worker { context, global, .. }| global.store(context, access, to_words(value)));
     }
     unsafe fn shared_load<T: Scalar, const N: usize>(self, from: SharedPtr<T>) -> [T; N] {
         let access = self.shared::<T, N>(Location::caller(), Operation::SharedLoad, from);
-        from_words(self.step(|worker| worker.shared_load(access)))
+        from_words(self.step(|Worker { context, shared, .. }| shared.load(context, access)))
     }
     unsafe fn shared_store<T: Scalar, const N: usize>(self, to: SharedPtr<T>, value: [T; N]) {
         let access = self.shared::<T, N>(Location::caller(), Operation::SharedStore, to);
-        self.step(|worker| worker.shared_store(access, to_words(value)));
+        self.step(|Worker { context, shared, .. }| shared.store(context, access, to_words(value)));
     }
 
     fn cluster_arrive(self) {
@@ -164,29 +163,35 @@ impl Gpu for SimThread<'_, '_> {
     }
     unsafe fn cluster_store<T: Scalar, const N: usize>(self, block: u32, to: SharedPtr<T>, value: [T; N]) {
         let access = self.shared::<T, N>(Location::caller(), Operation::ClusterStore, to);
-        let Some(store) = self.step(|worker| worker.start_cluster_store(&access, block)) else { return };
-        let received = self.cluster[block as usize].borrow_mut().receive(&access, &store, to_words(value));
-        self.step(|worker| worker.end_cluster_store(&access, &store, received));
+        let start = |Worker { context, shared, .. }: &mut Worker<'_>| {
+            ClusterStore::start(context, shared, access, block)
+        };
+        let Some(store) = self.step(start) else { return };
+        let received = {
+            let Worker { context, shared, .. } = &mut *self.cluster[block as usize].borrow_mut();
+            store.receive(context, shared, to_words(value))
+        };
+        self.step(|Worker { context, shared, .. }| store.end(context, shared, received));
     }
 
     // Launches come one after the other here; but a thread that does not wait, or too late, is found.
     fn wait_for_previous(self) {
-        self.worker.borrow_mut().waited[self.thread as usize] = true;
+        self.worker.borrow_mut().global.wait_for_previous(self.thread);
     }
 
     unsafe fn bring_to_l1<T: Scalar>(self, scratch: SharedPtr<u32>, from: GlobalPtr<T>) {
         // As a load whose value nobody takes, and a store that spoils what someone else keeps there.
         let spoiled = self.shared::<u32, 1>(Location::caller(), Operation::SharedStore, scratch);
-        self.step(|worker| worker.shared_store(spoiled, to_words([u32::MAX])));
+        self.step(|Worker { context, shared, .. }| shared.store(context, spoiled, to_words([u32::MAX])));
         let access = self.global::<u32, 1>(Location::caller(), Operation::ReadonlyLoad, from.address());
-        self.step(|worker| worker.global_load(access));
+        self.step(|Worker { context, global, .. }| global.load(context, access));
     }
     unsafe fn copy_async<T: Scalar, const N: usize>(self, to: SharedPtr<T>, from: GlobalPtr<T>) {
         const {
             assert!(matches!(size_of::<[T; N]>(), 4 | 8 | 16), "an asynchronous copy moves 4, 8 or 16 bytes");
         }
         let to = self.shared::<T, N>(Location::caller(), Operation::CopyAsyncWrite, to);
-        self.step(|worker| worker.copy_async(to, Some(from.address())));
+        self.start_copy(to, Some(from.address()));
     }
     unsafe fn copy_async_or_zero<T: Scalar, const N: usize>(
         self,
@@ -198,32 +203,34 @@ impl Gpu for SimThread<'_, '_> {
             assert!(matches!(size_of::<[T; N]>(), 4 | 8 | 16), "an asynchronous copy moves 4, 8 or 16 bytes");
         }
         let to = self.shared::<T, N>(Location::caller(), Operation::CopyAsyncWrite, to);
-        self.step(|worker| worker.copy_async(to, valid.then_some(from.address())));
+        self.start_copy(to, valid.then_some(from.address()));
     }
     fn copy_async_commit(self) {
         let caller = Location::caller();
-        self.step(|worker| worker.commit_copies(self.thread, caller));
+        self.step(|Worker { context, copies, .. }| copies.commit(context, self.thread, caller));
     }
     fn copy_async_wait<const PENDING: u32>(self) {
         let caller = Location::caller();
-        self.step(|worker| worker.wait_for_copies(self.thread, caller, PENDING));
+        self.step(|Worker { context, shared, copies, .. }| {
+            copies.wait(context, shared, (self.thread, caller), PENDING);
+        });
     }
 
     unsafe fn atomic_add<T: AtomicAdd>(self, to: GlobalMut<T>, value: T) -> T {
         let access = self.global::<T, 1>(Location::caller(), Operation::Atomic, to.address());
-        self.step(|worker| worker.global_atomic(access, AtomicOp::Add, value))
+        self.step(|Worker { context, global, .. }| global.atomic(context, access, AtomicOp::Add, value))
     }
     unsafe fn atomic_max<T: AtomicMax>(self, to: GlobalMut<T>, value: T) -> T {
         let access = self.global::<T, 1>(Location::caller(), Operation::Atomic, to.address());
-        self.step(|worker| worker.global_atomic(access, AtomicOp::Max, value))
+        self.step(|Worker { context, global, .. }| global.atomic(context, access, AtomicOp::Max, value))
     }
     unsafe fn shared_atomic_add<T: AtomicAdd>(self, to: SharedPtr<T>, value: T) -> T {
         let access = self.shared::<T, 1>(Location::caller(), Operation::SharedAtomic, to);
-        self.step(|worker| worker.shared_atomic(access, AtomicOp::Add, value))
+        self.step(|Worker { context, shared, .. }| shared.atomic(context, access, AtomicOp::Add, value))
     }
     unsafe fn shared_atomic_max<T: AtomicMax>(self, to: SharedPtr<T>, value: T) -> T {
         let access = self.shared::<T, 1>(Location::caller(), Operation::SharedAtomic, to);
-        self.step(|worker| worker.shared_atomic(access, AtomicOp::Max, value))
+        self.step(|Worker { context, shared, .. }| shared.atomic(context, access, AtomicOp::Max, value))
     }
 
     #[inline]
@@ -276,14 +283,15 @@ impl Gpu for SimThread<'_, '_> {
     unsafe fn shared_load_matrices<const TRANSPOSED: bool>(self, row: SharedPtr<u16>) -> [u32; 4] {
         let caller = Location::caller();
         let access = self.shared::<u16, 8>(caller, Operation::SharedLoadMatrices, row);
-        let [x, y, z, w] = from_words(self.step(|worker| worker.shared_load(access)));
+        let [x, y, z, w] =
+            from_words(self.step(|Worker { context, shared, .. }| shared.load(context, access)));
         let operation = WarpOperation::LoadMatrices { transposed: TRANSPOSED };
         self.aligned(caller, operation, [x, y, z, w, 0, 0, 0, 0, 0, 0])
     }
 
     fn fence_async_proxy(self) {
         let caller = Location::caller();
-        self.step(|worker| worker.fence_proxy(self.thread, caller));
+        self.step(|Worker { context, shared, .. }| shared.fence_proxy(context, self.thread, caller));
     }
     fn warpgroup_arrive(self) {
         self.warpgroup(Location::caller(), WarpgroupCall::Arrive, [0; 10], &[]);
@@ -310,6 +318,6 @@ impl Gpu for SimThread<'_, '_> {
     fn warpgroup_wait<const PENDING: u32, const L: usize>(self, sums: &mut [f32; L]) {
         const { assert!(matches!(L, 16 | 32 | 64), "N is 32, 64 or 128") }
         self.warpgroup(Location::caller(), WarpgroupCall::Wait { pending: PENDING }, [0; 10], sums);
-        self.worker.borrow().give_sums(self.thread, sums);
+        self.worker.borrow().warpgroups.give_sums(self.thread, sums);
     }
 }
