@@ -15,11 +15,17 @@
 //!
 //! ```text
 //!   Simulator ──launch──► Launch ──a block──► Worker ◄──every step── SimThread (a coroutine)
-//!      Memory             View, Marks          SharedMemory, GlobalPath: bounds, written?, races
-//!                         Sites                Clocks: who comes before whom
-//!                                              WarpRequests → Counters: sectors, wavefronts
-//!                                              Schedule: who waits for what
+//!      Memory             View, Marks          Context: Schedule, who waits for what
+//!                         Sites                         Clocks, who comes before whom
+//!                                                       Recorder, what it costs
+//!                                                       Findings
+//!                                              GlobalMemory, SharedMemory, Copies, NamedBarriers, Warpgroups:
+//!                                              a checker for each kind of step, with the state that it needs
 //! ```
+//!
+//! A folder for each thing that it knows about: `execution` (blocks, threads, turns), `memory` (bounds, what was written),
+//! `order` (races), `synchronisation` (barriers, operations of warps), `tensor` (products), `cost` (counters and the model),
+//! `report` (findings, source lines).
 //!
 //! A launch gives a [`Report`]: costs by source line, or, as an error, what is wrong with the kernel
 //! ([`FindingKind`]). [`Report::estimate`] turns the costs into a modelled time on a [`Machine`]; it is a model and

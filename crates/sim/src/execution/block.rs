@@ -10,7 +10,7 @@ use crate::execution::schedule::lanes;
 use crate::execution::thread::SimThread;
 use crate::execution::trap;
 use crate::execution::worker::Worker;
-use crate::synchronisation::cluster;
+use crate::synchronisation::{cluster, deadlock};
 
 /// Bytes of a simulated thread's stack; only what is touched takes memory.
 const STACK_BYTES: usize = 256 * 1024;
@@ -58,10 +58,27 @@ fn run_all(
         for threads in &mut *blocks {
             threads.run(stacks)?;
         }
-        if !cluster::resolve(workers) {
+        if !resolve(workers) {
             return Ok(());
         }
     }
+}
+
+/// When no block of the cluster can run on by itself: lets those go on that wait at its barrier, if all have come, or reports a
+/// deadlock. Gives whether threads can run now.
+fn resolve(workers: &[RefCell<Worker<'_>>]) -> bool {
+    let waits = |worker: &&RefCell<Worker<'_>>| worker.borrow().context.schedule.waits_for_cluster();
+    let Some(waiting) = workers.iter().find(waits) else { return false };
+    if workers.iter().any(|worker| worker.borrow().context.aborted) {
+        return false;
+    }
+    if workers.iter().all(|worker| cluster::has_come(&worker.borrow().context)) {
+        workers.iter().for_each(|worker| cluster::fill(&mut worker.borrow_mut().context));
+        return true;
+    }
+    let Worker { context, named, .. } = &mut *waiting.borrow_mut();
+    deadlock::report_cluster(context, named);
+    false
 }
 
 impl<'b, 'l> Threads<'b, 'l> {

@@ -250,8 +250,9 @@ impl Simulator {
             return Err(LaunchError::HostMemory { kernel: name.to_owned() });
         }
         let workers = idle.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let workers = workers.into_iter().flat_map(|(workers, _)| workers).map(RefCell::into_inner);
-        let report = Report::new(name, &launch, workers);
+        let workers = workers.into_iter().flat_map(|(workers, _)| workers);
+        let contexts = workers.map(|worker| worker.into_inner().context);
+        let report = Report::new(name, &launch, contexts);
         if report.findings.is_empty() { Ok(report) } else { Err(LaunchError::Findings(Box::new(report))) }
     }
 }

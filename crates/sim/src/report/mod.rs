@@ -10,7 +10,6 @@ use serde::Serialize;
 use crate::cost::counters::{Counters, Counts, LineCounters};
 use crate::execution::context::Context;
 use crate::execution::launch::Launch;
-use crate::execution::worker::Worker;
 use crate::report::finding::{Finding, Findings};
 use crate::report::operation::Operation;
 
@@ -41,13 +40,12 @@ impl Report {
     pub(crate) fn new<'l>(
         name: &str,
         launch: &Launch<'_>,
-        workers: impl Iterator<Item = Worker<'l>>,
+        contexts: impl Iterator<Item = Context<'l>>,
     ) -> Self {
         let mut counters = Counters::default();
         let mut findings = Findings::default();
         let mut block_sectors_read = 0;
-        for worker in workers {
-            let Context { costs, findings: found, .. } = worker.context;
+        for Context { costs, findings: found, .. } in contexts {
             counters.merge(&costs.counters);
             findings.merge(found);
             block_sectors_read += costs.sectors.read_by_blocks;

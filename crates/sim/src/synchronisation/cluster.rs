@@ -1,17 +1,13 @@
 //! The barrier of a cluster, which is all that orders its blocks. Warps come to it whole, and wait for it later.
-use std::cell::RefCell;
-
 use lacuna_gpu::WARP;
 
 use crate::execution::context::Context;
 use crate::execution::schedule::{State, lanes};
-use crate::execution::worker::Worker;
 use crate::order::clock::Passed;
 use crate::report::finding::FindingKind;
 use crate::report::operation::Operation;
 use crate::report::site::{Caller, SiteId};
 use crate::synchronisation::call::{WarpCall, WarpOperation};
-use crate::synchronisation::deadlock;
 
 /// A warp's part in the cluster's barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,23 +23,6 @@ impl ClusterCall {
             Self::Wait => "cluster_wait",
         }
     }
-}
-
-/// When no block of the cluster can run on by itself: lets those go on that wait at its barrier, if all have come, or reports a
-/// deadlock. Gives whether threads can run now.
-pub(crate) fn resolve(workers: &[RefCell<Worker<'_>>]) -> bool {
-    let waits = |worker: &&RefCell<Worker<'_>>| worker.borrow().context.schedule.waits_for_cluster();
-    let Some(waiting) = workers.iter().find(waits) else { return false };
-    if workers.iter().any(|worker| worker.borrow().context.aborted) {
-        return false;
-    }
-    if workers.iter().all(|worker| has_come(&worker.borrow().context)) {
-        workers.iter().for_each(|worker| fill(&mut worker.borrow_mut().context));
-        return true;
-    }
-    let Worker { context, named, .. } = &mut *waiting.borrow_mut();
-    deadlock::report_cluster(context, named);
-    false
 }
 
 /// A thread reaches the cluster's barrier, and waits for its warp.
@@ -85,13 +64,13 @@ pub(crate) fn come(
 }
 
 /// Whether all warps of a block that are left have come to the cluster's next barrier.
-fn has_come(context: &Context<'_>) -> bool {
+pub(crate) fn has_come(context: &Context<'_>) -> bool {
     (0..context.schedule.warps())
         .all(|warp| context.schedule.live(warp) == 0 || context.clocks.has_come_to_cluster(warp))
 }
 
 /// All of the cluster have come to its next barrier: wakes those of a block that wait at it.
-fn fill(context: &mut Context<'_>) {
+pub(crate) fn fill(context: &mut Context<'_>) {
     context.clocks.fill_cluster();
     for warp in 0..context.schedule.warps() {
         let waiting = context.schedule.waiting(warp, |state| matches!(state, State::Cluster(_)));
