@@ -76,6 +76,15 @@ impl Schedule {
         }
     }
 
+    /// The lanes of `mask` that wait at the same warp operation as `call`.
+    pub(crate) fn meeting(&self, warp: usize, mask: u32, call: &WarpCall) -> u32 {
+        let states = self.states[warp * 32..].iter().take(32).enumerate();
+        states.fold(0, |bits, (lane, state)| match state {
+            State::Warp(other) if mask >> lane & 1 != 0 && other.meets(call) => bits | 1 << lane,
+            _ => bits,
+        })
+    }
+
     /// The lanes of a warp that wait at what `is_it` accepts.
     pub(crate) fn waiting(&self, warp: usize, is_it: impl Fn(&State) -> bool) -> u32 {
         let waits = |lane: &u32| self.states.get(warp * 32 + *lane as usize).is_some_and(&is_it);
@@ -112,6 +121,21 @@ impl Schedule {
 }
 
 /// The lanes of a mask, lowest first.
-pub(crate) fn lanes(mask: u32) -> impl Iterator<Item = u32> + Clone {
-    (0..32).filter(move |lane| mask >> lane & 1 != 0)
+pub(crate) fn lanes(mask: u32) -> Lanes {
+    Lanes(mask)
+}
+
+/// The lanes that are left of a mask.
+#[derive(Clone)]
+pub(crate) struct Lanes(u32);
+
+impl Iterator for Lanes {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        let lane = self.0.trailing_zeros();
+        self.0 &= self.0.wrapping_sub(1);
+        (lane < u32::BITS).then_some(lane)
+    }
 }

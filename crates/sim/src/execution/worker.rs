@@ -3,7 +3,6 @@ use lacuna_gpu::{FULL_WARP, WARP};
 
 use crate::execution::context::Context;
 use crate::execution::launch::Launch;
-use crate::execution::schedule::lanes;
 use crate::execution::trap::Panic;
 use crate::memory::copies::Copies;
 use crate::memory::global::GlobalMemory;
@@ -82,9 +81,7 @@ impl<'l> Worker<'l> {
             open &= open - 1;
             let Some(call) = schedule.warp_call(warp, first) else { continue };
             let wanted = call.mask & schedule.live(warp);
-            let present = lanes(wanted)
-                .filter(|&lane| schedule.warp_call(warp, lane).is_some_and(|other| other.meets(&call)))
-                .fold(0, |bits, lane| bits | 1 << lane);
+            let present = schedule.meeting(warp, wanted, &call);
             open &= !present;
             if present == wanted {
                 if call.operation.is_aligned() {

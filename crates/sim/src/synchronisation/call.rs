@@ -70,9 +70,11 @@ pub(crate) struct WarpCall {
 
 impl WarpCall {
     /// Whether lanes with these calls are at one operation.
+    #[inline]
     pub(crate) fn meets(&self, other: &Self) -> bool {
-        let aligned = self.operation.is_aligned();
-        self.operation == other.operation && self.mask == other.mask && (!aligned || self.site == other.site)
+        self.mask == other.mask
+            && self.operation == other.operation
+            && (self.site == other.site || !self.operation.is_aligned())
     }
 }
 

@@ -46,30 +46,37 @@ pub(crate) fn reach_aligned(
 
 /// All lanes that name each other have come to an operation.
 pub(crate) fn complete(context: &mut Context<'_>, warp: usize, present: u32, operation: WarpOperation) {
-    let calls: [Option<WarpCall>; 32] =
-        std::array::from_fn(|lane| context.schedule.warp_call(warp, lane as u32));
-    let calls = calls.map(|call| call.filter(|call| call.operation == operation));
-    let holds = lanes(present)
-        .filter(|&lane| calls[lane as usize].is_some_and(|call| call.value != 0))
-        .fold(0, |bits, lane| bits | 1 << lane);
-    if operation == WarpOperation::Sync {
-        context.clocks.warp_barrier(warp, present);
-    }
+    let mut values = [0; WARP as usize];
+    let mut holds = 0;
     for lane in lanes(present) {
-        let Some(call) = calls[lane as usize] else { continue };
-        let thread = warp * 32 + lane as usize;
-        let result = match operation {
-            WarpOperation::Sync => 0,
-            WarpOperation::All => u32::from(holds == present),
-            WarpOperation::Any => u32::from(holds != 0),
-            WarpOperation::Ballot => holds,
-            _ => {
-                let source = source_lane(lane, &call);
-                match calls[source as usize] {
-                    Some(from) if present >> source & 1 != 0 => from.value,
-                    _ => report_absent(context, thread as u32, &call, source),
-                }
-            }
+        let value = context.schedule.warp_call(warp, lane).map_or(0, |call| call.value);
+        values[lane as usize] = value;
+        holds |= u32::from(value != 0) << lane;
+    }
+    let same = match operation {
+        WarpOperation::Sync => {
+            context.clocks.warp_barrier(warp, present);
+            0
+        }
+        WarpOperation::All => u32::from(holds == present),
+        WarpOperation::Any => u32::from(holds != 0),
+        WarpOperation::Ballot => holds,
+        _ => return complete_shuffle(context, warp, present, &values),
+    };
+    for lane in lanes(present) {
+        context.schedule.wake(warp * WARP as usize + lane as usize, same);
+    }
+}
+
+/// Gives each lane the value of the one that it reads.
+fn complete_shuffle(context: &mut Context<'_>, warp: usize, present: u32, values: &[u32; WARP as usize]) {
+    for lane in lanes(present) {
+        let Some(call) = context.schedule.warp_call(warp, lane) else { continue };
+        let (thread, source) = (warp * WARP as usize + lane as usize, source_lane(lane, &call));
+        let result = if present >> source & 1 != 0 {
+            values[source as usize]
+        } else {
+            report_absent(context, thread as u32, &call, source)
         };
         context.schedule.wake(thread, result);
     }
