@@ -60,6 +60,16 @@ impl Step for Shared {
     }
 }
 
+/// Loads of single values, each followed by a shuffle.
+struct Shuffle;
+impl Step for Shuffle {
+    unsafe fn step<G: Gpu>(gpu: G, args: &Args, index: usize, _: usize) -> f32 {
+        // SAFETY: the caller's index is inside the input.
+        let [value] = unsafe { gpu.load_readonly::<f32, 1>(args.input.add(index)) };
+        gpu.warp_shuffle_xor(FULL_WARP, value, 1, 32)
+    }
+}
+
 struct Loop<S>(S);
 impl<S: Step> Kernel for Loop<S> {
     type Args = Args;
@@ -102,6 +112,7 @@ fn benchmarks(criterion: &mut Criterion) {
     let pool = ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
     measure::<Scalar>(criterion, &pool, "global, 4 bytes");
     measure::<Vector>(criterion, &pool, "global, 16 bytes and 4 fma");
+    measure::<Shuffle>(criterion, &pool, "global, 4 bytes, and a shuffle");
     measure::<Shared>(criterion, &pool, "shared, 16 bytes");
 }
 

@@ -15,63 +15,37 @@
 //!
 //! ```text
 //!   Simulator ──launch──► Launch ──a block──► Worker ◄──every step── SimThread (a coroutine)
-//!      Memory             View, Marks          SharedMemory, GlobalPath: bounds, written?, races
-//!                         Sites                Clocks: who comes before whom
-//!                                              WarpRequests → Counters: sectors, wavefronts
-//!                                              Schedule: who waits for what
+//!      Memory             View, Marks          Context: Schedule, who waits for what
+//!                         Sites                         Clocks, who comes before whom
+//!                                                       Recorder, what it costs
+//!                                                       Findings
+//!                                              GlobalMemory, SharedMemory, Copies, NamedBarriers, Warpgroups:
+//!                                              a checker for each kind of step, with the state that it needs
 //! ```
+//!
+//! A folder for each thing that it knows about: `execution` (blocks, threads, turns), `memory` (bounds, what was written),
+//! `order` (races), `synchronisation` (barriers, operations of warps), `tensor` (products), `cost` (counters and the model),
+//! `report` (findings, source lines).
 //!
 //! A launch gives a [`Report`]: costs by source line, or, as an error, what is wrong with the kernel
 //! ([`FindingKind`]). [`Report::estimate`] turns the costs into a modelled time on a [`Machine`]; it is a model and
 //! not a measurement.
 
-mod bits;
-mod block;
-mod clock;
-mod cluster;
-mod copies;
-mod counters;
-mod error;
-mod estimate;
-mod finding;
-mod global;
-mod group;
-mod handover;
-mod hash;
-mod launch;
-mod machine;
-mod marks;
+mod cost;
+mod execution;
 mod memory;
-mod named;
-mod operation;
-mod product;
-mod proxy;
-mod race;
+mod order;
 mod report;
-mod request;
-mod schedule;
-mod shared;
-mod shared_path;
-mod simulator;
-mod site;
-mod storage;
-mod sync;
-mod table;
+mod synchronisation;
 mod tensor;
-mod thread;
-mod transactions;
-mod trap;
-mod warpgroup;
-mod worker;
-mod zeros;
 
-pub use counters::{Counts, LineCounters};
-pub use error::LaunchError;
-pub use estimate::{Estimate, Limiter, Occupancy};
-pub use finding::{Finding, FindingKind, Place, Source};
-pub use machine::Machine;
-pub use memory::MemoryError;
-pub use operation::Operation;
+pub use cost::counters::{Counts, LineCounters};
+pub use cost::estimate::{Estimate, Limiter, Occupancy};
+pub use cost::machine::Machine;
+pub use execution::error::LaunchError;
+pub use execution::simulator::{Limits, MAX_SHARED_BYTES, Simulator};
+pub use execution::table::{SimKernel, find, kernels};
+pub use memory::allocation::MemoryError;
 pub use report::Report;
-pub use simulator::{Limits, MAX_SHARED_BYTES, Simulator};
-pub use table::{SimKernel, find, kernels};
+pub use report::finding::{Finding, FindingKind, Place, Source};
+pub use report::operation::Operation;

@@ -1,0 +1,101 @@
+//! Reading A and B of a warpgroup's product from shared memory.
+use crate::execution::context::Context;
+use crate::memory::cells::Faults;
+use crate::memory::shared::{SharedMemory, place};
+use crate::report::finding::FindingKind;
+use crate::report::site::SiteId;
+use crate::tensor::product::{Left, PIECE, Product};
+
+/// Whether A may be read: it is in bounds, and its panel begins where it must.
+pub(crate) fn locate_a(
+    context: &mut Context<'_>,
+    shared: &SharedMemory,
+    thread: u32,
+    site: SiteId,
+    a: u32,
+) -> bool {
+    let (len, left) = (shared.cells.len(), Left(a));
+    let kind = if !left.is_aligned() {
+        FindingKind::Misaligned
+    } else if u64::from(left.panel()) + u64::from(Left::PANEL) > u64::from(len) {
+        FindingKind::OutOfBounds
+    } else {
+        return true;
+    };
+    let detail = format!("A's panel begins at a multiple of {}, its columns at 32 bytes", Left::ALIGNMENT);
+    let place = place(left.panel(), Left::PANEL, Product::ELEMENT, len);
+    context.report(kind, site, thread, Some(place), None, detail);
+    false
+}
+
+/// Whether B may be read: it is in bounds, and its panels begin where they must.
+pub(crate) fn locate_b(
+    context: &mut Context<'_>,
+    shared: &SharedMemory,
+    (thread, site): (u32, SiteId),
+    product: Product,
+    b: u32,
+) -> bool {
+    let len = shared.cells.len();
+    let kind = if !product.is_aligned(b) {
+        FindingKind::Misaligned
+    } else if u64::from(b) + product.span() > u64::from(len) {
+        FindingKind::OutOfBounds
+    } else {
+        return true;
+    };
+    let alignment = product.alignment();
+    let detail = format!("B's panels, {} bytes apart, begin at multiples of {alignment}", product.panel);
+    let place = place(b, product.span() as u32, Product::ELEMENT, len);
+    context.report(kind, site, thread, Some(place), None, detail);
+    false
+}
+
+/// Reads the pieces at these places as numbers, and reports what is wrong with them.
+pub(crate) fn read(
+    context: &mut Context<'_>,
+    shared: &mut SharedMemory,
+    (thread, site): (u32, SiteId),
+    product: Product,
+    places: impl Iterator<Item = u32>,
+    numbers: &mut Vec<f64>,
+) {
+    numbers.clear();
+    let now = context.clocks.now(thread);
+    for offset in places {
+        let faults = shared.cells.inspect(offset, &context.clocks.who(&now, site));
+        let mut words = shared.cells.load(offset, PIECE);
+        if faults != Faults::default() {
+            report_piece(context, shared, thread, site, offset, &faults);
+            if faults.uninitialised {
+                words = [0; 2];
+            }
+        }
+        for word in words.into_iter().flat_map(|word| [word as u32, (word >> 32) as u32]) {
+            numbers.extend([product.factors.value(word, 0), product.factors.value(word, 1)]);
+        }
+    }
+}
+
+#[cold]
+fn report_piece(
+    context: &mut Context<'_>,
+    shared: &SharedMemory,
+    thread: u32,
+    site: SiteId,
+    offset: u32,
+    faults: &Faults,
+) {
+    let Faults { uninitialised, race, flight, unfenced, cluster } = *faults;
+    let found = [
+        (FindingKind::Uninitialised, uninitialised, None),
+        (FindingKind::Race, race.is_some(), race),
+        (FindingKind::CopyInFlight, flight.is_some(), flight),
+        (FindingKind::MissingProxyFence, unfenced.is_some(), unfenced),
+        (FindingKind::RaceInCluster, cluster.is_some(), cluster),
+    ];
+    for (kind, _, other) in found.into_iter().filter(|&(_, is_so, _)| is_so) {
+        let place = place(offset, PIECE, Product::ELEMENT, shared.cells.len());
+        context.report(kind, site, thread, Some(place), other, String::new());
+    }
+}
