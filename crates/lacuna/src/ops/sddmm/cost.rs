@@ -1,6 +1,6 @@
 //! What a kernel costs on a problem: the chooser's model.
 //!
-//! Its constants are fitted to an H200, in `f32` (docs/sddmm.md, "The chooser"). Costs are cycles of a multiprocessor.
+//! Its constants are fitted to an H200, in `f32` (docs/log/sddmm.md, "The cost model"). Costs are cycles of a multiprocessor.
 use lacuna_kernels::Entry;
 use lacuna_kernels::sddmm::{Scheme, TILE, Tile};
 use lacuna_kernels::spmm::Arithmetic;

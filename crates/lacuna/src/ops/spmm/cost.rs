@@ -18,7 +18,7 @@ macro_rules! constants {
         }
 
         impl CostModel {
-            /// For `f32`, fitted to an H200 (docs/spmm.md, "The chooser").
+            /// For `f32`, fitted to an H200 (docs/log/spmm.md, "The cost model").
             pub const H200: Self = Self { $($name: $h200,)* };
             /// The constants' names, in the order of [`values`](Self::values).
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name),)*];
