@@ -6,6 +6,7 @@
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 
 pub mod attention;
+mod common;
 pub mod entries;
 mod kernel;
 mod list;
@@ -15,11 +16,13 @@ pub mod softmax;
 pub mod spmm;
 pub mod topn;
 pub mod transpose;
-mod types;
 
 #[cfg(all(target_arch = "nvptx64", feature = "entry-points"))]
 mod ptx;
 
+pub use common::{
+    ALIGNED, Arithmetic, DeviceIndex, DeviceValue, HalfValue, IndexType, Products, RowMask, RowRecord, SPARE,
+    Split, Tf32, ValueType,
+};
 pub use kernel::{Bounds, Entry, Kernel, runs_on};
 pub use lacuna_gpu::{Bf16, F16};
-pub use types::{DeviceIndex, DeviceValue, IndexType, ValueType};

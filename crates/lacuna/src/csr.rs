@@ -3,7 +3,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use lacuna_kernels::IndexType;
-use lacuna_kernels::spmm::{ALIGNED, RowRecord, SPARE};
+use lacuna_kernels::{ALIGNED, RowRecord, SPARE};
 use lacuna_matrix::{Csr, Pattern, PatternStats, rows_by_length};
 
 use crate::attention::Quads;

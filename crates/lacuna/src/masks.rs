@@ -2,7 +2,8 @@
 use std::ptr;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
-use lacuna_kernels::spmm::{MaskArgs, RowMask, Scheme};
+use lacuna_kernels::RowMask;
+use lacuna_kernels::spmm::{MaskArgs, Scheme};
 use lacuna_kernels::{Entry, entries};
 
 use crate::backend::Launch;
@@ -88,7 +89,7 @@ impl<I: Index> DevicePattern<I> {
 #[cfg(test)]
 mod tests {
     use half::f16;
-    use lacuna_kernels::spmm::SPARE;
+    use lacuna_kernels::SPARE;
     use lacuna_matrix::{Csr, generate};
 
     use super::*;

@@ -19,7 +19,7 @@ pub use rows::Rows;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Args<T, I> {
-    /// The mask's rows: as many records of [`RowRecord`](crate::spmm::RowRecord) words as queries, in the order in which they
+    /// The mask's rows: as many records of [`RowRecord`](crate::RowRecord) words as queries, in the order in which they
     /// are to be worked on.
     pub row_table: GlobalPtr<u32>,
     /// Column of each element of the mask, row by row.
@@ -32,7 +32,7 @@ pub struct Args<T, I> {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct QuadArgs<T> {
-    /// `quads` records of [`RowRecord`](crate::spmm::RowRecord) words, in the order in which they are to be worked on: the
+    /// `quads` records of [`RowRecord`](crate::RowRecord) words, in the order in which they are to be worked on: the
     /// first of [`QUERIES`] queries, and where their entries begin and end.
     pub quad_table: GlobalPtr<u32>,
     /// [`QuadEntry`]s.

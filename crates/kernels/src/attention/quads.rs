@@ -17,12 +17,12 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, WARP};
 
-use super::lanes::{ABSENT, Part, TransposedSum, dot, load_rows_whole, widen};
+use super::lanes::{ABSENT, Part, TransposedSum, dot, load_rows_whole};
 use super::online::{Online, weigh_all};
 use super::row::{Head, Keys, are_finite, attend, store};
 use super::{Operands, QuadArgs, Scheme, Tile};
-use crate::spmm::RowRecord;
-use crate::{Bounds, DeviceValue, Kernel};
+use crate::common::widened;
+use crate::{Bounds, DeviceValue, Kernel, RowRecord};
 
 /// Queries of a quad.
 pub const QUERIES: usize = 4;
@@ -171,7 +171,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Quad<V, LANES, CHU
             for (query, q) in q.iter_mut().enumerate() {
                 // In place of a query that is not there the last is worked out again, and not stored.
                 let row = (first + query as u32).min(last);
-                *q = widen(gpu, &self.part.load(gpu, head.q, row));
+                *q = widened(gpu, &self.part.load(gpu, head.q, row));
             }
             self.walk::<_, _, U, PAIR_U>(gpu, head, &q, start, &mut online);
             let head = head_again(gpu, operands);
@@ -255,7 +255,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Quad<V, LANES, CHU
             for first in (0..LANES).step_by(U) {
                 let loaded = load_rows_whole::<_, _, V, LANES, CHUNKS, U>(gpu, k, rows, first);
                 for (i, loaded) in loaded.iter().enumerate() {
-                    let k = widen(gpu, loaded);
+                    let k = widened(gpu, loaded);
                     for (query, sum) in sums.iter_mut().enumerate() {
                         sum.push(gpu, first + i, dot(gpu, &q[FIRST + query], &k));
                     }
@@ -275,7 +275,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Quad<V, LANES, CHU
                     loaded = load_rows_whole::<_, _, V, LANES, CHUNKS, U>(gpu, v, rows, first + U);
                 }
                 for (i, row) in rows_now.iter().enumerate() {
-                    let v = widen(gpu, row);
+                    let v = widened(gpu, row);
                     for (own, &weight) in own.iter_mut().zip(&weights) {
                         let of_key =
                             gpu.warp_shuffle_idx(FULL_WARP, weight, (first + i) as u32, LANES as u32);

@@ -275,9 +275,9 @@ macro_rules! spmm_form {
 #[macro_export]
 macro_rules! products_of {
     (split) => {
-        $crate::spmm::Split
+        $crate::Split
     };
     (tf32) => {
-        $crate::spmm::Tf32
+        $crate::Tf32
     };
 }

@@ -1,9 +1,11 @@
 //! From the sums of teams to the result.
+use core::array;
+
 use lacuna_gpu::{GlobalMut, Gpu, SharedPtr, WARP};
 
 use super::Tile;
-use super::share::group_mask;
 use crate::DeviceValue;
+use crate::common::{add_apart, rounded, subwarp_mask};
 
 /// Elements between the sums of two groups in shared memory, beside the sums: a column of 8 bags then lies in 8 banks.
 const PAD: u32 = 4;
@@ -59,15 +61,9 @@ impl<
     /// All threads of the block come, each with its team's part; the result has the block's part, and no other block writes it.
     #[inline(always)]
     pub(super) unsafe fn run<G: Gpu>(&self, gpu: G, mut count: u32, mut sums: [[f32; V]; CHUNKS]) {
-        let mask = group_mask(gpu, Self::GROUP);
-        let mut distance = LANES;
-        while distance < Self::GROUP {
-            count += gpu.warp_shuffle_xor(mask, count, distance, WARP);
-            for sum in sums.as_flattened_mut() {
-                *sum += gpu.warp_shuffle_xor(mask, *sum, distance, WARP);
-            }
-            distance *= 2;
-        }
+        let mask = subwarp_mask(gpu.lane_id() / Self::GROUP * Self::GROUP, Self::GROUP);
+        add_apart(gpu, mask, [LANES, Self::GROUP], array::from_mut(&mut count));
+        add_apart(gpu, mask, [LANES, Self::GROUP], sums.as_flattened_mut());
         // SAFETY: as promised by the caller.
         unsafe {
             if Self::BAG_GROUPS == 1 && !self.transposed {
@@ -108,12 +104,9 @@ impl<
         for (chunk, sums) in sums.iter().enumerate() {
             let offset = chunk * LANES as usize * V;
             if column + (offset as u32) < self.columns {
-                let mut rounded = [T::default(); V];
-                for (rounded, &sum) in rounded.iter_mut().zip(sums) {
-                    *rounded = T::from_f32(gpu, sum * factor);
-                }
+                let values = rounded(gpu, &sums.map(|sum| sum * factor));
                 // SAFETY: columns are whole vectors; the group alone has this bag and these columns.
-                unsafe { gpu.store(own.add(offset), rounded) };
+                unsafe { gpu.store(own.add(offset), values) };
             }
         }
     }

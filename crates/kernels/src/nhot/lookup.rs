@@ -5,9 +5,9 @@ use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 
 use super::finish::{Finish, shared_bytes};
 use super::index::TableIndex;
-use super::share::{Nonzeros, group_mask};
-use super::vector::{Words, load, numbers};
+use super::share::Nonzeros;
 use super::{Tile, tile};
+use crate::common::{Words, load_words, numbers, subwarp_mask};
 use crate::{Bounds, DeviceValue, Kernel};
 
 /// Sums or means of the rows that bags name, of a table of `T`, with indices of type `I`: `LANES` lanes of a team, `V` columns
@@ -147,7 +147,7 @@ impl<T: DeviceValue, I: TableIndex, const V: usize, const LANES: u32, const CHUN
         mut at: u32,
         end: u32,
     ) -> (u32, [[f32; V]; CHUNKS]) {
-        let mask = group_mask(gpu, LANES);
+        let mask = subwarp_mask(gpu.lane_id() / LANES * LANES, LANES);
         let lane = gpu.lane_id() % LANES;
         let mut sums = [[0.0; V]; CHUNKS];
         let mut count = 0;
@@ -190,7 +190,7 @@ impl<T: DeviceValue, I: TableIndex, const V: usize, const LANES: u32, const CHUN
             let offset = chunk * LANES as usize * V;
             if index != I::NONE && self.column + (offset as u32) < self.columns {
                 // SAFETY: the row is there and has this vector, since columns are whole vectors.
-                *words = unsafe { load::<G, T, V>(gpu, row.add(offset)) };
+                *words = unsafe { load_words::<G, T, V>(gpu, row.add(offset)) };
             }
         }
     }

@@ -20,7 +20,6 @@ mod finish;
 mod index;
 mod lookup;
 mod share;
-mod vector;
 mod weights;
 
 pub use index::TableIndex;

@@ -5,8 +5,8 @@ use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, WARP};
 
 use super::index::TableIndex;
 use super::share::Nonzeros;
-use super::vector::{Words, load, numbers};
 use super::{Pass, Tile};
+use crate::common::{Words, load_words, numbers, reduce};
 use crate::{Bounds, DeviceValue, Kernel};
 
 /// The gradient of each nonzero's weight: the dot product of its row of the table with its bag's row of the result's gradient.
@@ -122,10 +122,10 @@ impl<T: DeviceValue, I: TableIndex> WeightArgs<T, I> {
                 for (words, &index) in words.iter_mut().zip(&indices) {
                     if index != I::NONE {
                         let row = index.row(self.table, self.stride_bytes);
-                        *words = load::<G, T, V>(gpu, row.add(column as usize));
+                        *words = load_words::<G, T, V>(gpu, row.add(column as usize));
                     }
                 }
-                load::<G, T, V>(gpu, slopes.add(column as usize))
+                load_words::<G, T, V>(gpu, slopes.add(column as usize))
             };
             let slopes = numbers::<G, T, V>(gpu, &slopes);
             for (sum, words) in sums.iter_mut().zip(&words) {
@@ -136,13 +136,6 @@ impl<T: DeviceValue, I: TableIndex> WeightArgs<T, I> {
             }
             column += WARP * V as u32;
         }
-        let mut distance = WARP / 2;
-        while distance > 0 {
-            for sum in &mut sums {
-                *sum += gpu.warp_shuffle_xor(FULL_WARP, *sum, distance, WARP);
-            }
-            distance /= 2;
-        }
-        sums
+        reduce(gpu, FULL_WARP, WARP, sums, |a, b| a + b)
     }
 }

@@ -4,8 +4,7 @@ use core::marker::PhantomData;
 use lacuna_gpu::WARP;
 
 use super::tile::{Scheme, Tile};
-use crate::spmm::SPARE;
-use crate::{Bounds, DeviceIndex, DeviceValue};
+use crate::{Bounds, DeviceIndex, DeviceValue, SPARE};
 
 /// SDDMM by nonzeros: a group of `LANES` lanes computes [`TILE`] neighbouring nonzeros of D, `N` at a time.
 ///

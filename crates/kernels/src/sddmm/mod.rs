@@ -11,7 +11,6 @@ mod operands;
 mod order;
 mod panels;
 mod rows;
-mod sums;
 mod tile;
 mod tiles;
 
@@ -32,7 +31,7 @@ pub use tiles::{Half, Operand, Single, TileArgs, Tiles};
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Args<T, I> {
-    /// The row of each nonzero, rising; 16-byte aligned, with [`SPARE`](crate::spmm::SPARE) more that repeat the last.
+    /// The row of each nonzero, rising; 16-byte aligned, with [`SPARE`](crate::SPARE) more that repeat the last.
     pub rows: GlobalPtr<u32>,
     /// The column of each nonzero; aligned likewise, with as many to spare, which are columns of C, too.
     pub columns: GlobalPtr<I>,

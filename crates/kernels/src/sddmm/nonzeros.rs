@@ -7,16 +7,16 @@
 //!  └──────┴──────┴──────┴──────┴───           1. the rows of B of the N nonzeros are loaded together;
 //!      A row   ┌─0─┬─1─┬─2─┬─3─┬─0─┬─         2. A's row stays in registers as long as it is the same;
 //!      B row   ├───┼───┼───┼───┼───┼─         3. each lane adds its products to N sums in registers.
-//!      B row   ├───┼───┼───┼───┼───┼─       Then the lanes exchange and add the parts of these sums (sums.rs). When each
+//!      B row   ├───┼───┼───┼───┼───┼─       Then the lanes exchange and add the parts of these sums (common/reduce.rs). When each
 //!              └───┴───┴───┴───┴───┴─       lane has one, the group writes LANES neighbours of D at once.
 //! ```
 //! Indices come from memory one load ahead of the rows that they name. Tiles may come in an order (order.rs) in which those
 //! of a block are near each other in B.
 use lacuna_gpu::Gpu;
 
-use super::operands::{Indices, Results, Share, add_products, widened};
-use super::sums::add_up;
+use super::operands::{Indices, Results, Share, add_products};
 use super::{Args, Nonzeros, TILE, Tile};
+use crate::common::{subwarp_mask, transpose_sums, widened};
 use crate::{Bounds, DeviceIndex, DeviceValue, Kernel};
 
 /// No row: matrices have fewer.
@@ -74,7 +74,8 @@ where
         while at < end {
             let next = at + N as u32;
             let sums = Self::sum(gpu, &args, Quad { at, next, lane }, &mut ahead, &mut held);
-            let sum = add_up(gpu, Self::group_mask(group), lane, Self::GROUP, sums);
+            let mask = subwarp_mask(group % Self::WARP_GROUPS * Self::GROUP, Self::GROUP);
+            let sum = transpose_sums(gpu, mask, lane, Self::GROUP, sums);
             if lane / N as u32 == at % Self::GROUP / N as u32 {
                 result = sum;
             }
@@ -102,15 +103,6 @@ where
     T: DeviceValue,
     I: DeviceIndex,
 {
-    #[inline(always)]
-    fn group_mask(group: u32) -> u32 {
-        if Self::WARP_GROUPS == 1 {
-            u32::MAX
-        } else {
-            ((1 << Self::GROUP) - 1) << (group % Self::WARP_GROUPS * Self::GROUP)
-        }
-    }
-
     /// A lane's part of the sums of `N` nonzeros, whose indices are `ahead`.
     #[inline(always)]
     fn sum<G: Gpu>(

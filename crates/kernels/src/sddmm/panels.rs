@@ -7,7 +7,7 @@
 //!  │ ─────── │         │              2. Each lane loads the column of one of LANES nonzeros, a load ahead of its use,
 //!  │ x x   x │   x x   │ x x             and hands it to the others by a shuffle.
 //!  │  a tile │         │              3. The rows of B of N nonzeros are loaded together; each lane adds its products.
-//!  └─────────┴─────────┴────────      4. The lanes exchange and add the parts of these sums (sums.rs), and write LANES
+//!  └─────────┴─────────┴────────      4. The lanes exchange and add the parts of these sums (common/reduce.rs), and write LANES
 //!                                        neighbours of D at once.
 //! ```
 //! Tiles come panel after panel, so that the rows of B that blocks read at one time are those of a panel, which L1 holds;
@@ -16,11 +16,10 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 
-use super::operands::{Results, Share, add_products, widened};
-use super::sums::add_up;
+use super::operands::{Results, Share, add_products};
 use super::{Scheme, Tile};
-use crate::spmm::RowRecord;
-use crate::{Bounds, DeviceIndex, DeviceValue, Kernel};
+use crate::common::{subwarp_mask, transpose_sums, widened};
+use crate::{Bounds, DeviceIndex, DeviceValue, Kernel, RowRecord};
 
 /// SDDMM by panels of columns, for K of at most `LANES · V · C`. The constants are those of [`Nonzeros`](super::Nonzeros).
 #[derive(Debug)]
@@ -110,8 +109,7 @@ where
         // SAFETY: the table has a record for each tile.
         let words = unsafe { gpu.load_readonly(args.table.add(tile as usize * RowRecord::WORDS)) };
         let batch = u64::from(gpu.block_idx_z());
-        let in_warp = group % (WARP / Self::GROUP) * Self::GROUP;
-        let mask = (u32::MAX >> (WARP - Self::GROUP)) << in_warp;
+        let mask = subwarp_mask(group % (WARP / Self::GROUP) * Self::GROUP, Self::GROUP);
         let place = Place { tile: RowRecord::from_words(words), lane, mask, batch };
         let own = (lane * V as u32) as usize;
         let args = PanelArgs {
@@ -185,7 +183,7 @@ where
                 for (sum, share) in sums.iter_mut().zip(&of_b) {
                     add_products(gpu, &a, share, sum);
                 }
-                let sum = add_up(gpu, mask, lane, Self::GROUP, sums);
+                let sum = transpose_sums(gpu, mask, lane, Self::GROUP, sums);
                 if lane / N as u32 == first / N as u32 {
                     result = sum;
                 }

@@ -2,8 +2,7 @@
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 
 use super::{Scheme, Tile};
-use crate::spmm::RowRecord;
-use crate::{IndexType, Kernel, ValueType};
+use crate::{IndexType, Kernel, RowRecord, ValueType};
 
 /// Writes the row of each nonzero: a warp a row.
 #[derive(Debug)]

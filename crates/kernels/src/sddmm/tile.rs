@@ -1,6 +1,5 @@
 //! What the host knows of each kernel.
-use crate::spmm::Arithmetic;
-use crate::{IndexType, ValueType};
+use crate::{Arithmetic, IndexType, ValueType};
 
 /// A kernel's types and constants as numbers, for the chooser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,7 @@ use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 use super::group::{joined, shared_bytes};
 use super::share::Share;
 use super::{Pass, Tile, tile};
-use crate::spmm::RowRecord;
-use crate::{Bounds, DeviceValue, Kernel};
+use crate::{Bounds, DeviceValue, Kernel, RowRecord};
 
 /// The gradient dx of the softmax's input, from its result y and that one's gradient dy: dxᵢ = s·yᵢ·(dyᵢ − Σⱼ yⱼ·dyⱼ), over a
 /// row. The constants are those of [`Forward`](super::Forward); registers hold as much of y as of dy. Rows that do not fit are

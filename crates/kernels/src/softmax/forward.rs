@@ -6,8 +6,7 @@ use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 use super::group::{joined, shared_bytes};
 use super::share::Share;
 use super::{Pass, Tile, tile};
-use crate::spmm::RowRecord;
-use crate::{Bounds, DeviceValue, Kernel};
+use crate::{Bounds, DeviceValue, Kernel, RowRecord};
 
 /// The softmax of values of `T`, `V` in 16 bytes: `LANES` lanes have a row, and `CHUNKS` of its chunks each in registers;
 /// `WARPS` warps are a block.

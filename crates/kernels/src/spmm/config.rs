@@ -12,13 +12,6 @@ use crate::{Bounds, DeviceIndex, DeviceValue};
 /// four bytes, or of 8 of shorter ones.
 pub const QUAD: u32 = 4;
 
-/// Elements that the arrays of nonzeros have to spare at least. Lanes load up to eight at once, also where a row has fewer or
-/// none.
-pub const SPARE: usize = 16;
-
-/// The values of a batch begin at multiples of this many elements, and so of 16 bytes.
-pub const ALIGNED: usize = 8;
-
 /// Where blocks stay, warps keep in shared memory what they need once a row: registers are short.
 pub(super) const KEPT_BYTES: u32 = 32;
 

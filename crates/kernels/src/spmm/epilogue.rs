@@ -1,6 +1,8 @@
 //! What is done to a sum on its way into C.
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
 
+use crate::common::rounded;
+
 /// C, and how sums are finished: C = clamp(alpha · sum + beta · C + bias, lo, hi).
 ///
 /// Everything is computed in f32, in this order, and rounded to `T` once. With beta = 0, C is not read. A clamp leaves
@@ -73,12 +75,8 @@ impl<T: Real> Output<T> {
             // SAFETY: as promised by the caller.
             unsafe { self.finish(gpu, steps, c, row, &mut sums) };
         }
-        let mut rounded = [T::default(); V];
-        for (rounded, &sum) in rounded.iter_mut().zip(&sums) {
-            *rounded = T::from_f32(gpu, sum);
-        }
         // SAFETY: as promised by the caller.
-        unsafe { gpu.store(c, rounded) };
+        unsafe { gpu.store(c, rounded(gpu, &sums)) };
     }
 
     /// What is done to sums, a bit each, the same for all threads of a launch; 0 where they go to C as they are.

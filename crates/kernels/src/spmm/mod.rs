@@ -14,16 +14,12 @@ mod tiles;
 
 use lacuna_gpu::GlobalPtr;
 
-pub use config::{ALIGNED, QUAD, RowSplit, SPARE};
+pub use config::{QUAD, RowSplit};
 pub use epilogue::Output;
 pub use form::{Form, Idea, Mixed, NoResidue, Persistent, Plain, PreScaled, Wide};
 pub use groups::{GroupTiles, Groups, LoadedPacks, Pack, Packed, PackedTiles, Scattering, Source};
-pub use tile::{Arithmetic, Scheme, Tile};
-pub use tiles::{
-    Filling, HalfTiles, HalfValue, LoadedRows, MaskArgs, Masks, RowMask, Rows, SingleTiles, Split, Tf32,
-    TileArgs, TileValue,
-};
-pub(crate) use tiles::{Products, pack, pack_lo};
+pub use tile::{Scheme, Tile};
+pub use tiles::{Filling, HalfTiles, LoadedRows, MaskArgs, Masks, Rows, SingleTiles, TileArgs, TileValue};
 
 /// What the entry points of [`RowSplit`] take, for values of `T` and column indices of `I`.
 ///
@@ -32,9 +28,9 @@ pub(crate) use tiles::{Products, pack, pack_lo};
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Args<T, I> {
-    /// `rows` records of [`RowRecord`] words, in the order in which the rows are to be worked on.
+    /// `rows` records of [`RowRecord`](crate::RowRecord) words, in the order in which the rows are to be worked on.
     pub row_table: GlobalPtr<u32>,
-    /// Values of A, row by row; 16-byte aligned, with [`SPARE`] more after the last.
+    /// Values of A, row by row; 16-byte aligned, with [`SPARE`](crate::SPARE) more after the last.
     pub values: GlobalPtr<T>,
     /// Column of each value; aligned likewise, with as many to spare.
     pub columns: GlobalPtr<I>,
@@ -54,7 +50,7 @@ pub struct Args<T, I> {
     pub n: u32,
     /// Bytes from one row of B to the next.
     pub b_stride_bytes: u32,
-    /// Elements from the values of one A of the batch to the next; a multiple of [`ALIGNED`]. Times the batch, it has 32 bits.
+    /// Elements from the values of one A of the batch to the next; a multiple of [`ALIGNED`](crate::ALIGNED). Times the batch, it has 32 bits.
     pub values_batch: u32,
 }
 

@@ -24,8 +24,9 @@ use super::config::KEPT_BYTES;
 use super::form::{Form, Formed};
 use super::products::{Columns, add_part, add_whole};
 use super::stage::{RowNonzeros, Stage, aligned_start};
-use super::{Args, QUAD, RowRecord, RowSplit, Tile, ahead};
-use crate::{Bounds, DeviceIndex, DeviceValue, Kernel};
+use super::{Args, QUAD, RowSplit, Tile, ahead};
+use crate::common::add_apart;
+use crate::{Bounds, DeviceIndex, DeviceValue, Kernel, RowRecord};
 
 /// Whole quads in one turn of the inner loop.
 const UNROLL: u32 = 2;
@@ -221,13 +222,7 @@ where
         // SAFETY: the arguments describe the matrices; the stage is this group's own.
         unsafe { Self::sum_row(gpu, &row, [record.start, record.end], &mut sums) };
 
-        let mut distance = LANES;
-        while distance < Self::GROUP {
-            for sum in &mut sums {
-                *sum += gpu.warp_shuffle_xor(FULL_WARP, *sum, distance, WARP);
-            }
-            distance *= 2;
-        }
+        add_apart(gpu, FULL_WARP, [LANES, Self::GROUP], &mut sums);
         let Part { column_tile, steps, c } = part();
         let column = column_tile * Self::BLOCK_COLUMNS + lane % LANES * V as u32;
         if record.row != NO_ROW && row.team == 0 && column < args.n {

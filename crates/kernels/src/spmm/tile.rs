@@ -1,6 +1,6 @@
 //! What the host knows of each kernel.
 use super::Idea;
-use crate::{IndexType, ValueType};
+use crate::{Arithmetic, IndexType, ValueType};
 
 /// A kernel's types and constants as numbers, for the chooser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,15 +85,4 @@ impl Scheme {
             Self::RowSplit { .. } | Self::Ablation { .. } | Self::Masks => None,
         }
     }
-}
-
-/// What tensor cores multiply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arithmetic {
-    /// 16-bit values as they are; sums in `f32`.
-    Half,
-    /// `f32` in three products: [`Split`](super::Split).
-    Split,
-    /// `f32` in one product: [`Tf32`](super::Tf32).
-    Tf32,
 }

@@ -1,6 +1,6 @@
 //! Which SDDMM kernel suits a problem: a pure function, so that it can be tested and printed without a GPU.
+use lacuna_kernels::Arithmetic;
 use lacuna_kernels::sddmm::{Scheme, Tile};
-use lacuna_kernels::spmm::Arithmetic;
 use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 
 use super::cost::cost;

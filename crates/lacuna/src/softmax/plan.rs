@@ -4,8 +4,8 @@ use std::ptr;
 use std::sync::Arc;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_kernels::RowRecord;
 use lacuna_kernels::softmax::{BackwardArgs, ForwardArgs};
-use lacuna_kernels::spmm::RowRecord;
 
 use super::choose::{find, legal};
 use super::{OPERATION, RowLengths, SoftmaxAlgorithm, SoftmaxOptions, SoftmaxPart, SoftmaxProblem};

@@ -1,5 +1,6 @@
 //! Which SpMM kernel suits a problem: a pure function, so that it can be tested and printed without a GPU.
-use lacuna_kernels::spmm::{Arithmetic, Idea, Scheme, Tile};
+use lacuna_kernels::Arithmetic;
+use lacuna_kernels::spmm::{Idea, Scheme, Tile};
 use lacuna_kernels::{Bounds, Entry, IndexType, ValueType, entries};
 
 use super::cost::CostModel;

@@ -1,6 +1,7 @@
 //! What a kernel costs on a problem: the chooser's model, and its constants.
+use lacuna_kernels::Arithmetic;
 use lacuna_kernels::ValueType;
-use lacuna_kernels::spmm::{Arithmetic, QUAD, Scheme, Tile};
+use lacuna_kernels::spmm::{QUAD, Scheme, Tile};
 
 use super::blocks::{Ahead, Blocks, Step};
 use super::choose::{Choice, Problem};

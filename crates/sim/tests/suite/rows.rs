@@ -1,7 +1,8 @@
 //! SpMM's rows by blocks that stay, in grids so small that each block takes many rows.
 use lacuna_gpu::{GlobalMut, GlobalPtr, Scalar};
-use lacuna_kernels::spmm::{Args, Form, Mixed, Output, Persistent, Plain, RowRecord, RowSplit, SPARE, Wide};
+use lacuna_kernels::spmm::{Args, Form, Mixed, Output, Persistent, Plain, RowSplit, Wide};
 use lacuna_kernels::{DeviceIndex, Kernel};
+use lacuna_kernels::{RowRecord, SPARE};
 use lacuna_sim::Simulator;
 
 const COLS: u32 = 300;

@@ -24,8 +24,7 @@ pub use operand::{Half, Operand, Single};
 use stage::{Source, Stage};
 
 use super::{Scheme, Tile};
-use crate::spmm::RowMask;
-use crate::{Bounds, DeviceValue, IndexType, Kernel};
+use crate::{Bounds, DeviceValue, IndexType, Kernel, RowMask};
 
 /// Columns of a warp's part: two products of 16, and one [`RowMask`].
 const COLUMNS: u32 = RowMask::COLUMNS;

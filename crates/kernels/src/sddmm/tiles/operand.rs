@@ -7,8 +7,8 @@ use core::marker::PhantomData;
 use lacuna_gpu::{GlobalPtr, Gpu, Scalar, SharedPtr};
 
 use super::NT;
-use crate::DeviceValue;
-use crate::spmm::{Arithmetic, HalfValue, Products, pack, pack_lo};
+use crate::common::{pack, pack_lo};
+use crate::{Arithmetic, DeviceValue, HalfValue, Products};
 
 /// The operands of [`Tiles`](super::Tiles): the type of their values, and how tensor cores multiply it.
 pub trait Operand: Send + Sync + 'static {
@@ -41,14 +41,14 @@ pub trait Operand: Send + Sync + 'static {
     );
 }
 
-/// `f32` values, with products `P`: [`Split`](crate::spmm::Split) or [`Tf32`](crate::spmm::Tf32).
+/// `f32` values, with products `P`: [`Split`](crate::Split) or [`Tf32`](crate::Tf32).
 #[derive(Debug)]
 pub struct Single<P>(PhantomData<P>);
 
 impl<P: Products> Operand for Single<P> {
     type Value = f32;
     type Word = f32;
-    const ARITHMETIC: Arithmetic = if P::SPLIT { Arithmetic::Split } else { Arithmetic::Tf32 };
+    const ARITHMETIC: Arithmetic = P::ARITHMETIC;
     const PIECE: u32 = 4;
     const CUTS: bool = true;
 

@@ -2,7 +2,8 @@
 use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::CHUNK;
-use crate::spmm::tiles::{HalfValue, TileArgs};
+use crate::HalfValue;
+use crate::spmm::tiles::TileArgs;
 
 /// Columns of B in a copy: 16 bytes.
 pub(super) const COPY: u32 = 8;

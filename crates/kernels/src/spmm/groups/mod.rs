@@ -37,9 +37,10 @@ pub use self::packed::{LoadedPacks, Pack, Packed};
 use self::parts::Parts;
 pub use self::source::{Scattering, Source};
 use self::walk::Walk;
-use super::tiles::{HalfValue, Ring, Rows, TILE_ROW, TileArgs, again, are_finite};
+use super::tiles::{Ring, Rows, TILE_ROW, TileArgs, again};
 use super::{Scheme, Tile};
-use crate::{Bounds, IndexType, Kernel};
+use crate::common::are_finite;
+use crate::{Bounds, HalfValue, IndexType, Kernel};
 
 /// Rows of A and C that one warpgroup multiplies.
 const ROWS: u32 = 64;

@@ -2,7 +2,7 @@
 use lacuna_gpu::Gpu;
 
 use super::ROWS;
-use crate::spmm::tiles::{Filling, HalfValue, LoadedRows, Rows, TileArgs};
+use crate::spmm::tiles::{Filling, LoadedRows, Rows, TileArgs, TileValue};
 
 /// What a producer warp needs to fill its part of A in the stages.
 pub trait Source<T>: Sized + 'static {
@@ -55,7 +55,7 @@ impl<const CHUNKS: u32, const PART: u32, const WARPS: u32> Filling for Scatterin
     const TILE_BY_TILE: bool = true;
 }
 
-impl<T: HalfValue, const CHUNKS: u32, const PART: u32, const WARPS: u32> Source<T>
+impl<T: TileValue, const CHUNKS: u32, const PART: u32, const WARPS: u32> Source<T>
     for Rows<T, Scattering<CHUNKS, PART, WARPS>>
 {
     type Loaded = LoadedRows;

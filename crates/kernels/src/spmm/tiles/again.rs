@@ -1,8 +1,8 @@
 //! A tile once more, by plain products: for sums that were not finite.
 use lacuna_gpu::{Gpu, WARP};
 
-use super::{RowMask, TileArgs};
-use crate::DeviceValue;
+use super::TileArgs;
+use crate::{DeviceValue, RowMask};
 
 /// Computes the `rows` by `columns` of C from (`row`, `column`) on, by all warps of the block.
 ///

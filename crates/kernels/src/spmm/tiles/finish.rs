@@ -43,13 +43,3 @@ pub(in crate::spmm) unsafe fn join<G: Gpu, const SHARING: u32>(
         }
     }
 }
-
-/// Whether all sums are finite.
-#[inline(always)]
-pub(in crate::spmm) fn are_finite(sums: &[f32]) -> bool {
-    let mut finite = true;
-    for sum in sums {
-        finite &= sum.is_finite();
-    }
-    finite
-}

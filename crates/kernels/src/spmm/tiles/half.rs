@@ -5,69 +5,21 @@
 //! banks.
 use core::marker::PhantomData;
 
-use lacuna_gpu::{Bf16, F16, GlobalPtr, Gpu, SharedPtr, WARP};
+use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
 
-use super::finish::{Sums, are_finite, join};
+use super::finish::{Sums, join};
 use super::ring::Ring;
 use super::rows::{Filling, Rows, TILE_ROW, TileValue};
 use super::shape::{Consumer, Shape};
-use super::{RowMask, TileArgs, again};
-use crate::spmm::{Arithmetic, Scheme, Tile};
-use crate::{Bounds, IndexType, Kernel};
+use super::{TileArgs, again};
+use crate::common::are_finite;
+use crate::spmm::{Scheme, Tile};
+use crate::{Arithmetic, Bounds, HalfValue, IndexType, Kernel, RowMask};
 
 /// Columns of A in a chunk.
 const CHUNK: u32 = 2 * RowMask::COLUMNS;
 /// Columns of B in a copy: 16 bytes.
 const COPY: u32 = 8;
-
-/// A 16-bit value that tensor cores multiply.
-pub trait HalfValue: TileValue {
-    /// `A·B + C` by a warp: see [`Gpu::mma_f16`].
-    fn mma<G: Gpu>(gpu: G, a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4];
-
-    /// Starts `sums += A·B` by a warpgroup: see [`Gpu::warpgroup_mma_f16`].
-    ///
-    /// # Safety
-    /// See there.
-    unsafe fn warpgroup_mma<G: Gpu, const L: usize, const PANEL: u32>(
-        gpu: G,
-        sums: &mut [f32; L],
-        a: SharedPtr<u16>,
-        b: SharedPtr<u16>,
-    );
-}
-impl HalfValue for F16 {
-    #[inline(always)]
-    fn mma<G: Gpu>(gpu: G, a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
-        gpu.mma_f16(a, b, c)
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma<G: Gpu, const L: usize, const PANEL: u32>(
-        gpu: G,
-        sums: &mut [f32; L],
-        a: SharedPtr<u16>,
-        b: SharedPtr<u16>,
-    ) {
-        // SAFETY: passed on to the caller.
-        unsafe { gpu.warpgroup_mma_f16::<L, PANEL>(sums, a, b) };
-    }
-}
-impl HalfValue for Bf16 {
-    #[inline(always)]
-    fn mma<G: Gpu>(gpu: G, a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
-        gpu.mma_bf16(a, b, c)
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma<G: Gpu, const L: usize, const PANEL: u32>(
-        gpu: G,
-        sums: &mut [f32; L],
-        a: SharedPtr<u16>,
-        b: SharedPtr<u16>,
-    ) {
-        // SAFETY: passed on to the caller.
-        unsafe { gpu.warpgroup_mma_bf16::<L, PANEL>(sums, a, b) };
-    }
-}
 
 /// SpMM by tiles of 16-bit values of `T`. The constants are those of a shape (tiles/shape.rs).
 #[derive(Debug)]
@@ -84,7 +36,7 @@ pub struct HalfTiles<
 >(PhantomData<T>);
 
 impl<
-    T: HalfValue,
+    T: HalfValue + TileValue,
     const RT: usize,
     const NT: usize,
     const WM: u32,
@@ -155,7 +107,7 @@ impl<
 }
 
 impl<
-    T: HalfValue,
+    T: HalfValue + TileValue,
     const RT: usize,
     const NT: usize,
     const WM: u32,
@@ -186,7 +138,7 @@ struct Source<T> {
 }
 
 impl<
-    T: HalfValue,
+    T: HalfValue + TileValue,
     const RT: usize,
     const NT: usize,
     const WM: u32,

@@ -7,7 +7,7 @@
 //!        └────────┴────────┘                   - producers fill stages of shared memory: rows of B by asynchronous
 //!  ┌─────────┐ ┌───────────┐                     copies, and A's rows by clearing them and putting each value where
 //!  │ BM × k  │ │     C     │                     its column is ([`rows`]). They read where a row's values begin
-//!  │ x..xx.x │ │  BM × BN  │                     ([`RowMask`]), and a byte for each value, its place;
+//!  │ x..xx.x │ │  BM × BN  │                     ([`RowMask`](crate::RowMask)), and a byte for each value, its place;
 //!  └─────────┘ └───────────┘                   - consumers multiply a stage on tensor cores, Cᵀ += Bᵀ·Aᵀ, so that
 //!       A                                        registers come from shared memory in the order mma wants them.
 //! ```
@@ -28,20 +28,16 @@ mod ring;
 mod rows;
 mod shape;
 mod single;
-mod split;
 
 use lacuna_gpu::GlobalPtr;
 
-pub use self::half::{HalfTiles, HalfValue};
+pub use self::half::HalfTiles;
 pub(super) use again::again;
-pub(super) use finish::are_finite;
-pub use masks::{MaskArgs, Masks, RowMask};
+pub use masks::{MaskArgs, Masks};
 pub(super) use ring::Ring;
 pub(super) use rows::TILE_ROW;
 pub use rows::{Filling, LoadedRows, Rows, TileValue};
 pub use single::SingleTiles;
-pub(crate) use split::{Products, pack, pack_lo};
-pub use split::{Split, Tf32};
 
 use super::Output;
 
@@ -49,9 +45,9 @@ use super::Output;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TileArgs<T> {
-    /// A's pattern: [`RowMask`]s.
+    /// A's pattern: [`RowMask`](crate::RowMask)s.
     pub masks: GlobalPtr<u32>,
-    /// Values of A, row by row; 16-byte aligned, with [`SPARE`](super::SPARE) more after the last.
+    /// Values of A, row by row; 16-byte aligned, with [`SPARE`](crate::SPARE) more after the last.
     pub values: GlobalPtr<T>,
     /// Column modulo 256 of each value; 8-byte aligned, with as many to spare.
     pub places: GlobalPtr<u8>,
@@ -74,7 +70,7 @@ pub struct TileArgs<T> {
     pub n: u32,
     /// Bytes from one row of B to the next.
     pub b_stride_bytes: u32,
-    /// Elements from the values of one A of the batch to the next; a multiple of [`ALIGNED`](super::ALIGNED). Times the
+    /// Elements from the values of one A of the batch to the next; a multiple of [`ALIGNED`](crate::ALIGNED). Times the
     /// batch, it has 32 bits.
     pub values_batch: u32,
 }

@@ -9,8 +9,8 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{Bf16, F16, FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
 
-use super::{RowMask, TileArgs};
-use crate::DeviceValue;
+use super::TileArgs;
+use crate::{DeviceValue, RowMask};
 
 /// Bytes of a row in a tile.
 pub(in crate::spmm) const TILE_ROW: u32 = 128;
@@ -227,7 +227,7 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     /// A lane for which there is no piece loads the first: so nothing asks what was loaded, and nothing waits.
     ///
     /// # Safety
-    /// The arguments describe live memory, with [`SPARE`](crate::spmm::SPARE) more after the last nonzero.
+    /// The arguments describe live memory, with [`SPARE`](crate::SPARE) more after the last nonzero.
     #[inline(always)]
     pub(in crate::spmm) unsafe fn next<G: Gpu>(&self, gpu: G) -> LoadedRows {
         let lane = gpu.lane_id();

@@ -8,14 +8,14 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
 
-use super::finish::{Sums, are_finite, join};
+use super::finish::{Sums, join};
 use super::ring::Ring;
 use super::rows::{Filling, Rows};
 use super::shape::{Consumer, Shape};
-use super::split::{Products, pack, pack_lo};
-use super::{RowMask, TileArgs, again};
-use crate::spmm::{Arithmetic, Scheme, Tile};
-use crate::{Bounds, IndexType, Kernel, ValueType};
+use super::{TileArgs, again};
+use crate::common::{Products, are_finite, pack, pack_lo};
+use crate::spmm::{Scheme, Tile};
+use crate::{Bounds, IndexType, Kernel, RowMask, ValueType};
 
 /// Columns of A in a chunk.
 const CHUNK: u32 = RowMask::COLUMNS;
@@ -66,10 +66,7 @@ impl<
             vector: COPY,
             block_rows: Self::BM,
             block_columns: Self::BN,
-            scheme: Scheme::Tiles {
-                slices: WK,
-                arithmetic: if P::SPLIT { Arithmetic::Split } else { Arithmetic::Tf32 },
-            },
+            scheme: Scheme::Tiles { slices: WK, arithmetic: P::ARITHMETIC },
         }
     };
     const THREADS: u32 = Shape::<RT, NT, WM, WN, WK, TEAMS, PRODUCERS, STAGES>::THREADS;

@@ -1,10 +1,23 @@
-//! Products of `f32` numbers on tensor cores, which multiply shorter ones.
+//! What tensor cores multiply, and what a product of `f32` numbers is there: they multiply shorter ones.
 use lacuna_gpu::Gpu;
+
+/// What tensor cores multiply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// 16-bit values as they are; accumulators in `f32`.
+    Half,
+    /// `f32` in three products: [`Split`].
+    Split,
+    /// `f32` in one product: [`Tf32`].
+    Tf32,
+}
 
 /// How many products stand for one.
 pub trait Products: Send + Sync + 'static {
     /// Whether the parts that TF32 leaves out are multiplied, too.
     const SPLIT: bool;
+    /// Which arithmetic this is.
+    const ARITHMETIC: Arithmetic = if Self::SPLIT { Arithmetic::Split } else { Arithmetic::Tf32 };
 }
 
 /// Three products: a·b ≈ hi(a)·hi(b) in TF32, + a·lo(b) + lo(a)·b in bfloat16, with x = hi(x) + lo(x) exactly.
