@@ -1,5 +1,6 @@
 //! What several operations use. It knows none of them.
 mod half;
+mod operand;
 mod products;
 mod reduce;
 mod row_mask;
@@ -8,6 +9,7 @@ mod types;
 mod vector;
 
 pub use half::HalfValue;
+pub use operand::{Half, Operand, Single};
 pub use products::{Arithmetic, Products, Split, Tf32};
 pub(crate) use products::{pack, pack_lo};
 pub(crate) use reduce::{add_apart, are_finite, inclusive_sum, reduce, subwarp_mask, transpose_sums};

@@ -121,7 +121,7 @@ macro_rules! sddmm_kernels {
         $crate::entry_part! { $part
             ["sddmm_f32_mma_", $rows, "x", $columns, "_", stringify!($products)]
             $crate::sddmm::Tiles<
-                $crate::sddmm::Single<$crate::products_of!($products)>,
+                $crate::Single<$crate::products_of!($products)>,
                 { $rows / (8 * $warps) }, $warps, { $columns / 32 }
             >
         }
@@ -130,7 +130,7 @@ macro_rules! sddmm_kernels {
         $crate::entry_part! { $part
             ["sddmm_", stringify!($types), "_mma_", $rows, "x", $columns]
             $crate::sddmm::Tiles<
-                $crate::sddmm::Half<$crate::value_of!($types)>,
+                $crate::Half<$crate::value_of!($types)>,
                 { $rows / (8 * $warps) }, $warps, { $columns / 32 }
             >
         }

@@ -204,8 +204,8 @@ macro_rules! spmm_kernels {
     }) => {
         $crate::entry_part! { $part
             ["spmm_f32_mma_", $rows, "x", $columns, "_k", $slices, "_", stringify!($products)]
-            $crate::spmm::SingleTiles<
-                $crate::products_of!($products),
+            $crate::spmm::MmaTiles<
+                $crate::Single<$crate::products_of!($products)>,
                 { $rows / (8 * $wm) }, { $columns / (16 * $wn) }, $wm, $wn, $slices, $groups, $warps, $stages
             >
         }
@@ -216,8 +216,8 @@ macro_rules! spmm_kernels {
     }) => {
         $crate::entry_part! { $part
             ["spmm_", stringify!($types), "_mma_", $rows, "x", $columns, "_k", $slices]
-            $crate::spmm::HalfTiles<
-                $crate::value_of!($types),
+            $crate::spmm::MmaTiles<
+                $crate::Half<$crate::value_of!($types)>,
                 { $rows / (8 * $wm) }, { $columns / (16 * $wn) }, $wm, $wn, $slices, $groups, $warps, $stages
             >
         }

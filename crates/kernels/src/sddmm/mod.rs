@@ -22,7 +22,7 @@ pub use order::{OrderArgs, TileOrder};
 pub use panels::{PanelArgs, Panels};
 pub use rows::{RowArgs, RowIndices};
 pub use tile::{Scheme, Tile};
-pub use tiles::{Half, Operand, Single, TileArgs, Tiles};
+pub use tiles::{TileArgs, TileOperand, Tiles};
 
 /// What the entry points of [`Nonzeros`] take, for values of `T` and column indices of `I`.
 ///

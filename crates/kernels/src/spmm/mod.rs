@@ -19,7 +19,7 @@ pub use epilogue::Output;
 pub use form::{Form, Idea, Mixed, NoResidue, Persistent, Plain, PreScaled, Wide};
 pub use groups::{GroupTiles, Groups, LoadedPacks, Pack, Packed, PackedTiles, Scattering, Source};
 pub use tile::{Scheme, Tile};
-pub use tiles::{Filling, HalfTiles, LoadedRows, MaskArgs, Masks, Rows, SingleTiles, TileArgs, TileValue};
+pub use tiles::{Filling, LoadedRows, MaskArgs, Masks, MmaTiles, Rows, TileArgs, TileValue};
 
 /// What the entry points of [`RowSplit`] take, for values of `T` and column indices of `I`.
 ///

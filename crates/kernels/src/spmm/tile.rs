@@ -47,7 +47,7 @@ pub enum Scheme {
         /// What it stages columns as: it is for A with columns that this can count.
         stage: IndexType,
     },
-    /// Blocks take a tile each, on tensor cores: [`SingleTiles`](super::SingleTiles), [`HalfTiles`](super::HalfTiles).
+    /// Blocks take a tile each, on tensor cores: [`MmaTiles`](super::MmaTiles).
     Tiles {
         /// Parts of a step along K, for other warps each.
         slices: u32,

@@ -20,7 +20,7 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real, WARP};
 
-pub use operand::{Half, Operand, Single};
+pub use operand::TileOperand;
 use stage::{Source, Stage};
 
 use super::{Scheme, Tile};
@@ -86,7 +86,7 @@ impl<T> TileArgs<T> {
     }
 }
 
-impl<O: Operand, const RT: usize, const WM: u32, const WN: u32> Kernel for Tiles<O, RT, WM, WN> {
+impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> Kernel for Tiles<O, RT, WM, WN> {
     type Args = TileArgs<O::Value>;
     type Tile = Tile;
 
@@ -128,7 +128,7 @@ impl<O: Operand, const RT: usize, const WM: u32, const WN: u32> Kernel for Tiles
 /// A warp's sums: of 8 rows and 16 columns each, transposed as [`Gpu::mma_tf32`] has them.
 type Sums<const RT: usize> = [[[f32; 4]; NT]; RT];
 
-impl<O: Operand, const RT: usize, const WM: u32, const WN: u32> Tiles<O, RT, WM, WN> {
+impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> Tiles<O, RT, WM, WN> {
     /// Rows of a block.
     const BM: u32 = WM * RT as u32 * 8;
     /// Columns of a block.

@@ -2,34 +2,20 @@
 //!
 //! A lane has 16 bytes of each row: of `f32` the columns 4t to 4t+3 of 16, of 16-bit values 8t to 8t+7 of 32. mma sums over
 //! K, so any order of it will do if both sides agree.
-use core::marker::PhantomData;
-
-use lacuna_gpu::{GlobalPtr, Gpu, Scalar, SharedPtr};
+use lacuna_gpu::{Gpu, Scalar};
 
 use super::NT;
 use crate::common::{pack, pack_lo};
-use crate::{Arithmetic, DeviceValue, HalfValue, Products};
+use crate::{Half, HalfValue, Operand, Products, Single};
 
-/// The operands of [`Tiles`](super::Tiles): the type of their values, and how tensor cores multiply it.
-pub trait Operand: Send + Sync + 'static {
-    /// Type of A's, B's and D's values.
-    type Value: DeviceValue;
+/// Operands of [`Tiles`](super::Tiles), and how warps multiply them.
+pub trait TileOperand: Operand {
     /// What registers hold: a value, or two of 16 bits.
     type Word: Scalar + Default;
-    /// Which arithmetic this is.
-    const ARITHMETIC: Arithmetic;
-    /// Values of 16 bytes.
-    const PIECE: u32;
     /// Values of K that a stage has.
     const STEP: u32 = 8 * Self::PIECE;
     /// Whether tensor cores take less than the whole of a value.
     const CUTS: bool;
-
-    /// Starts copying 16 bytes, or zeros.
-    ///
-    /// # Safety
-    /// As [`Gpu::copy_async_or_zero`].
-    unsafe fn copy<G: Gpu>(gpu: G, to: SharedPtr<Self::Value>, from: GlobalPtr<Self::Value>, valid: bool);
 
     /// Adds the products of 64 bytes of `8·RT` rows of A and 32 rows of B; `w[n]` is a lane's part of B's rows g and g+8 of
     /// sixteen.
@@ -41,22 +27,9 @@ pub trait Operand: Send + Sync + 'static {
     );
 }
 
-/// `f32` values, with products `P`: [`Split`](crate::Split) or [`Tf32`](crate::Tf32).
-#[derive(Debug)]
-pub struct Single<P>(PhantomData<P>);
-
-impl<P: Products> Operand for Single<P> {
-    type Value = f32;
+impl<P: Products> TileOperand for Single<P> {
     type Word = f32;
-    const ARITHMETIC: Arithmetic = P::ARITHMETIC;
-    const PIECE: u32 = 4;
     const CUTS: bool = true;
-
-    #[inline(always)]
-    unsafe fn copy<G: Gpu>(gpu: G, to: SharedPtr<f32>, from: GlobalPtr<f32>, valid: bool) {
-        // SAFETY: as promised by the caller.
-        unsafe { gpu.copy_async_or_zero::<f32, 4>(to, from, valid) }
-    }
 
     #[inline(always)]
     fn multiply<G: Gpu, const RT: usize>(
@@ -105,22 +78,9 @@ impl<P: Products> Operand for Single<P> {
     }
 }
 
-/// 16-bit values: [`F16`](crate::F16) or [`Bf16`](crate::Bf16).
-#[derive(Debug)]
-pub struct Half<T>(PhantomData<T>);
-
-impl<T: HalfValue> Operand for Half<T> {
-    type Value = T;
+impl<T: HalfValue> TileOperand for Half<T> {
     type Word = u32;
-    const ARITHMETIC: Arithmetic = Arithmetic::Half;
-    const PIECE: u32 = 8;
     const CUTS: bool = false;
-
-    #[inline(always)]
-    unsafe fn copy<G: Gpu>(gpu: G, to: SharedPtr<T>, from: GlobalPtr<T>, valid: bool) {
-        // SAFETY: as promised by the caller.
-        unsafe { gpu.copy_async_or_zero::<T, 8>(to, from, valid) }
-    }
 
     #[inline(always)]
     fn multiply<G: Gpu, const RT: usize>(

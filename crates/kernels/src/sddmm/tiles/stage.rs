@@ -4,7 +4,7 @@
 //! read four pieces of an even row and four of the next, and so lie in different banks.
 use lacuna_gpu::{GlobalPtr, Gpu, Scalar, SharedPtr, WARP};
 
-use super::Operand;
+use super::TileOperand;
 
 /// Bytes of a piece.
 const PIECE: u32 = 16;
@@ -47,7 +47,7 @@ impl Stage {
     /// # Safety
     /// Nobody uses these rows of the stage; the source's are live.
     #[inline(always)]
-    pub(super) unsafe fn fill<G: Gpu, O: Operand, const WM: u32, const WN: u32>(
+    pub(super) unsafe fn fill<G: Gpu, O: TileOperand, const WM: u32, const WN: u32>(
         self,
         gpu: G,
         source: &Source<O::Value>,

@@ -23,7 +23,9 @@
 mod again;
 mod finish;
 mod half;
+mod kernel;
 mod masks;
+mod operand;
 mod ring;
 mod rows;
 mod shape;
@@ -31,17 +33,16 @@ mod single;
 
 use lacuna_gpu::GlobalPtr;
 
-pub use self::half::HalfTiles;
 pub(super) use again::again;
+pub use kernel::MmaTiles;
 pub use masks::{MaskArgs, Masks};
 pub(super) use ring::Ring;
 pub(super) use rows::TILE_ROW;
 pub use rows::{Filling, LoadedRows, Rows, TileValue};
-pub use single::SingleTiles;
 
 use super::Output;
 
-/// What the entry points of [`SingleTiles`], [`HalfTiles`] and [`GroupTiles`](super::GroupTiles) take. The grid is tiles of rows, tiles of columns, batch.
+/// What the entry points of [`MmaTiles`] and [`GroupTiles`](super::GroupTiles) take. The grid is tiles of rows, tiles of columns, batch.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TileArgs<T> {

@@ -5,7 +5,7 @@
 use lacuna_gpu::Gpu;
 
 /// One side's place in the ring.
-pub(in crate::spmm) struct Ring<const STAGES: u32> {
+pub struct Ring<const STAGES: u32> {
     /// The stage it is at.
     pub stage: u32,
     step: u32,

@@ -53,7 +53,7 @@ impl<
 
 /// Where a consumer warp stands in its block.
 #[derive(Clone, Copy)]
-pub(super) struct Consumer {
+pub struct Consumer {
     /// Along the rows.
     pub m: u32,
     /// Along the columns.
