@@ -1,7 +1,8 @@
 //! Every kernel of Lacuna, generic over [`lacuna_gpu::Gpu`], a folder an operation.
 //!
-//! [`list`](crate::for_each_kernel) names each entry point once. From it come the PTX entry points (in this crate,
-//! on that target and with feature `entry-points`, which is on by default), the host's table [`entries`], and the simulator's dispatch.
+//! [`list`](crate::for_each_kernel) names each entry point once. From it come the PTX entry points (in this crate, on that
+//! target and with feature `entry-points`, which is on by default), the host's table [`entries`], and the simulator's
+//! dispatch.
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 

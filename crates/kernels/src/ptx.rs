@@ -12,10 +12,10 @@ macro_rules! entry_points {
                 #[unsafe(export_name = $name)]
                 pub unsafe extern "ptx-kernel" fn entry(args: <$kernel as Kernel>::Args) {
                     #[cfg(lacuna_sm = "90")]
-                    if <$kernel as Kernel>::LETS_NEXT_BEGIN {
+                    if <$kernel as Kernel>::LAUNCHES_DEPENDENTS {
                         Ptx::let_next_begin();
                     }
-                    if !<$kernel as Kernel>::LOOKS_AHEAD {
+                    if !<$kernel as Kernel>::EARLY_PROLOGUE {
                         Ptx.wait_for_previous();
                     }
                     // SAFETY: whoever launches keeps the kernel's contract, as `Kernel::run` states it.

@@ -131,8 +131,8 @@ pub(super) fn dot<G: Gpu, const V: usize, const CHUNKS: usize>(
     sum
 }
 
-/// What [`transpose_sums`](crate::common::transpose_sums) gives, of sums that come one after another: two of the same level meet at once, so that few are
-/// kept at a time.
+/// What [`transpose_sums`](crate::common::transpose_sums) gives, of sums that come one after another: two of the same level
+/// meet at once, so that few are kept at a time.
 #[derive(Clone, Copy)]
 pub(super) struct TransposedSum<const LANES: usize> {
     /// At place `i` a sum over 2^i lanes that waits for its like.

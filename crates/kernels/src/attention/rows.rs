@@ -1,4 +1,4 @@
-//! Queries one by one.
+//! Attention of one query a warp.
 //!
 //! ```text
 //!    32 keys of a query                K                       A warp owns a query, whose row of Q it has in registers.

@@ -33,7 +33,7 @@ pub(crate) unsafe fn load_words<G: Gpu, T: Real, const V: usize>(gpu: G, from: G
     }
 }
 
-/// The numbers that [`load_words`] brought.
+/// The numbers that [`load_words`] loaded.
 #[inline(always)]
 pub(crate) fn numbers<G: Gpu, T: Real, const V: usize>(gpu: G, words: &Words) -> [f32; V] {
     const { assert!(size_of::<[T; V]>() <= size_of::<Words>(), "at most 16 bytes") }

@@ -62,7 +62,7 @@ macro_rules! attention_kernels {
     }) => {
         $crate::entry_part! { $part
             ["attention_", stringify!($types), "_query4_v", $vector, "_l", $lanes, "_c", $chunks]
-            $crate::attention::Quads<$crate::value_of!($types), $vector, $lanes, $chunks, $keys, $pair, $warps>
+            $crate::attention::QueryTiles<$crate::value_of!($types), $vector, $lanes, $chunks, $keys, $pair, $warps>
         }
     };
 }

@@ -100,7 +100,7 @@ macro_rules! sddmm_kernels {
     }) => {
         $crate::entry_part! { $part
             ["sddmm_", stringify!($types), "_nonzero_v", $vector, "x", $vectors, "_l", $lanes, "_w", $warps]
-            $crate::sddmm::Nonzeros<
+            $crate::sddmm::NonzeroSplit<
                 $crate::value_of!($types), $crate::index_of!($types), $vector, $vectors, $nonzeros, $lanes, $warps
             >
         }
@@ -111,7 +111,7 @@ macro_rules! sddmm_kernels {
     }) => {
         $crate::entry_part! { $part
             ["sddmm_", stringify!($types), "_panel_v", $vector, "x", $vectors, "_l", $lanes, "_w", $warps]
-            $crate::sddmm::Panels<
+            $crate::sddmm::ColumnPanels<
                 $crate::value_of!($types), $crate::index_of!($types), $vector, $vectors, $nonzeros, $lanes, $warps
             >
         }
@@ -120,7 +120,7 @@ macro_rules! sddmm_kernels {
     ($part:ident mma [$products:ident] f32 { rows: $rows:literal, columns: $columns:literal, row_warps: $warps:literal }) => {
         $crate::entry_part! { $part
             ["sddmm_f32_mma_", $rows, "x", $columns, "_", stringify!($products)]
-            $crate::sddmm::Tiles<
+            $crate::sddmm::MmaTiles<
                 $crate::Single<$crate::products_of!($products)>,
                 { $rows / (8 * $warps) }, $warps, { $columns / 32 }
             >
@@ -129,7 +129,7 @@ macro_rules! sddmm_kernels {
     ($part:ident mma [] $types:ident { rows: $rows:literal, columns: $columns:literal, row_warps: $warps:literal }) => {
         $crate::entry_part! { $part
             ["sddmm_", stringify!($types), "_mma_", $rows, "x", $columns]
-            $crate::sddmm::Tiles<
+            $crate::sddmm::MmaTiles<
                 $crate::Half<$crate::value_of!($types)>,
                 { $rows / (8 * $warps) }, $warps, { $columns / 32 }
             >
@@ -139,7 +139,7 @@ macro_rules! sddmm_kernels {
         $crate::entry_part! { $part ["sddmm_row_indices"] $crate::sddmm::RowIndices }
     };
     ($part:ident schedule [] $index:ident {}) => {
-        $crate::entry_part! { $part ["sddmm_schedule_", stringify!($index)] $crate::sddmm::TileOrder<$index> }
+        $crate::entry_part! { $part ["sddmm_schedule_", stringify!($index)] $crate::sddmm::TileSchedule<$index> }
     };
     ($part:ident transpose [] $bits:ident {}) => {
         $crate::entry_part! { $part

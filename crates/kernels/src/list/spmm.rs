@@ -194,7 +194,7 @@ macro_rules! spmm_kernels {
     };
     // What tiles read of a pattern.
     ($part:ident bitmask [] $index:ident {}) => {
-        $crate::entry_part! { $part ["spmm_bitmask_", stringify!($index)] $crate::spmm::Masks<$index> }
+        $crate::entry_part! { $part ["spmm_bitmask_", stringify!($index)] $crate::spmm::Bitmasks<$index> }
     };
     // A tile's rows, its columns, and its slices of K; consumer warps along rows and columns, for each slice; groups of
     // producers by warps of a group; stages of shared memory. The flag says what a product is.
@@ -230,7 +230,7 @@ macro_rules! spmm_kernels {
     }) => {
         $crate::entry_part! { $part
             ["spmm_", stringify!($types), "_wgmma_64x", $columns, "_p", $prefetch, $crate::cluster_part!($cluster)]
-            $crate::spmm::GroupTiles<
+            $crate::spmm::WgmmaTiles<
                 $crate::value_of!($types), { $columns / 2 }, $chunks, $prefetch, $groups, $warps, $stages, $cluster
             >
         }
@@ -242,7 +242,7 @@ macro_rules! spmm_kernels {
     }) => {
         $crate::entry_part! { $part
             ["spmm_", stringify!($types), "_prepacked_64x", $columns, $crate::cluster_part!($cluster)]
-            $crate::spmm::PackedTiles<
+            $crate::spmm::PrepackedTiles<
                 $crate::value_of!($types), { $columns / 2 }, $chunks, $groups, $warps, $ahead, $cluster
             >
         }
@@ -257,7 +257,7 @@ macro_rules! spmm_form {
         $crate::spmm::Persistent
     };
     (hybrid) => {
-        $crate::spmm::Mixed
+        $crate::spmm::Hybrid
     };
     (wide) => {
         $crate::spmm::Wide

@@ -51,7 +51,7 @@ macro_rules! topn_kernels {
         { vector: $vector:literal, threads: $threads:literal, vectors: $vectors:literal, keys: $keys:literal }) => {
         $crate::entry_part! { $part
             ["topn_", stringify!($types), "_radix_t", $threads, "_v", $vectors]
-            $crate::topn::Select<$crate::value_of!($types), $vector, $threads, $vectors, $keys>
+            $crate::topn::RadixSelect<$crate::value_of!($types), $vector, $threads, $vectors, $keys>
         }
     };
     // The same; the vectors are those that a thread has under way.
@@ -59,7 +59,7 @@ macro_rules! topn_kernels {
         { vector: $vector:literal, threads: $threads:literal, vectors: $vectors:literal, keys: $keys:literal }) => {
         $crate::entry_part! { $part
             ["topn_", stringify!($types), "_stream_t", $threads, "_v", $vectors]
-            $crate::topn::Stream<$crate::value_of!($types), $vector, $threads, $vectors, $keys>
+            $crate::topn::StreamingSelect<$crate::value_of!($types), $vector, $threads, $vectors, $keys>
         }
     };
     // The same; it selects at most so many.
@@ -67,12 +67,12 @@ macro_rules! topn_kernels {
         { vector: $vector:literal, threads: $threads:literal, vectors: $vectors:literal, most: $most:literal }) => {
         $crate::entry_part! { $part
             ["topn_", stringify!($types), "_insertion"]
-            $crate::topn::Insert<$crate::value_of!($types), $vector, $threads, $vectors, $most>
+            $crate::topn::Insertion<$crate::value_of!($types), $vector, $threads, $vectors, $most>
         }
     };
     // Threads, and candidates that a thread has in registers.
     ($part:ident finalize [] any { threads: $threads:literal, own: $own:literal }) => {
-        $crate::entry_part! { $part ["topn_finalize"] $crate::topn::Finish<$threads, $own> }
+        $crate::entry_part! { $part ["topn_finalize"] $crate::topn::Finalize<$threads, $own> }
     };
     ($part:ident merge [] any {}) => {
         $crate::entry_part! { $part ["topn_merge"] $crate::topn::Merge }

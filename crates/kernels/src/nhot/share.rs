@@ -1,4 +1,4 @@
-//! A team's share of a bag: which nonzeros, and how their indices and weights come.
+//! A subwarp's share of a bag: which nonzeros, and how their indices and weights come.
 use lacuna_gpu::{GlobalPtr, Gpu};
 
 use super::index::TableIndex;

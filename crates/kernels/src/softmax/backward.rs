@@ -1,4 +1,4 @@
-//! The softmax's gradient.
+//! The gradient of the softmax, from its result and that one's gradient, with the row in registers.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
@@ -73,7 +73,7 @@ where
         // SAFETY: the row lies in the matrices, and no other lanes have it. All its lanes go the same way.
         unsafe {
             let dx = args.dx.add(matrix);
-            if row.share.tiles <= 1 { row.held(gpu, dx) } else { row.walked(gpu, dx) }
+            if row.share.tiles <= 1 { row.in_registers(gpu, dx) } else { row.in_passes(gpu, dx) }
         }
     }
 }
@@ -99,7 +99,7 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const CHUNKS: usize> Row<
     /// # Safety
     /// As for [`Share::store`].
     #[inline(always)]
-    unsafe fn held<G: Gpu>(&self, gpu: G, dx: GlobalMut<T>) {
+    unsafe fn in_registers<G: Gpu>(&self, gpu: G, dx: GlobalMut<T>) {
         // SAFETY: as promised by the caller.
         unsafe {
             let (y, dy) = (self.share.load(gpu, self.y, 0), self.share.load(gpu, self.dy, 0));
@@ -117,7 +117,7 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const CHUNKS: usize> Row<
     /// # Safety
     /// As for [`Share::store`].
     #[inline(always)]
-    unsafe fn walked<G: Gpu>(&self, gpu: G, dx: GlobalMut<T>) {
+    unsafe fn in_passes<G: Gpu>(&self, gpu: G, dx: GlobalMut<T>) {
         // SAFETY: as promised by the caller.
         unsafe {
             let edge = self.edge(gpu);

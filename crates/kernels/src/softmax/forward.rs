@@ -1,4 +1,4 @@
-//! The softmax.
+//! The softmax of each row: the maximum, the sum of exponentials, and the division, with the row in registers.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
@@ -77,7 +77,7 @@ where
         // SAFETY: the row lies in the matrices, and no other lanes have it. All its lanes go the same way.
         unsafe {
             let y = args.y.add(matrix);
-            if row.share.tiles <= 1 { row.held(gpu, y) } else { row.walked(gpu, y) }
+            if row.share.tiles <= 1 { row.in_registers(gpu, y) } else { row.in_passes(gpu, y) }
         }
     }
 }
@@ -97,7 +97,7 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const CHUNKS: usize> Row<
     /// # Safety
     /// As for [`Share::store`].
     #[inline(always)]
-    unsafe fn held<G: Gpu>(&self, gpu: G, y: GlobalMut<T>) {
+    unsafe fn in_registers<G: Gpu>(&self, gpu: G, y: GlobalMut<T>) {
         // SAFETY: as promised by the caller.
         unsafe {
             let words = self.share.load(gpu, self.x, 0);
@@ -117,7 +117,7 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const CHUNKS: usize> Row<
     /// # Safety
     /// As for [`Share::store`].
     #[inline(always)]
-    unsafe fn walked<G: Gpu>(&self, gpu: G, y: GlobalMut<T>) {
+    unsafe fn in_passes<G: Gpu>(&self, gpu: G, y: GlobalMut<T>) {
         // SAFETY: as promised by the caller.
         unsafe {
             let edge = self.edge(gpu);

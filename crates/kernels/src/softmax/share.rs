@@ -86,7 +86,7 @@ impl<const V: usize, const LANES: u32, const CHUNKS: usize> Share<V, LANES, CHUN
         words
     }
 
-    /// The numbers that [`load`](Self::load) brought, `absent` where there is none.
+    /// The numbers that [`load`](Self::load) loaded, `absent` where there is none.
     #[inline(always)]
     pub(super) fn numbers<G: Gpu, T: Real>(
         &self,

@@ -27,13 +27,13 @@ pub enum Scheme {
     RowSplit {
         /// Lanes side by side along the columns.
         lanes: u32,
-        /// Teams of such lanes that share a row's nonzeros.
+        /// Subwarps that share a row's nonzeros.
         split: u32,
         /// What it stages columns as: it is for A with columns that this can count.
         stage: IndexType,
-        /// Whether blocks stay, and take row after row.
+        /// Whether blocks are persistent, and take row after row.
         persistent: bool,
-        /// Whether, where they do, teams share long rows only.
+        /// Whether, where they do, subwarps share long rows only.
         mixed: bool,
     },
     /// As [`RowSplit`](Self::RowSplit), but for one idea: for measurements, and never chosen.
@@ -42,7 +42,7 @@ pub enum Scheme {
         idea: Idea,
         /// Lanes side by side along the columns.
         lanes: u32,
-        /// Teams of such lanes that share a row's nonzeros.
+        /// Subwarps that share a row's nonzeros.
         split: u32,
         /// What it stages columns as: it is for A with columns that this can count.
         stage: IndexType,
@@ -54,7 +54,7 @@ pub enum Scheme {
         /// What a product is.
         arithmetic: Arithmetic,
     },
-    /// As [`Tiles`](Self::Tiles), for 16-bit values, by warpgroups: [`GroupTiles`](super::GroupTiles).
+    /// As [`Tiles`](Self::Tiles), for 16-bit values, by warpgroups: [`WgmmaTiles`](super::WgmmaTiles).
     Groups {
         /// Chunks of 64 columns of A in a step.
         chunks: u32,
@@ -63,7 +63,7 @@ pub enum Scheme {
         /// Blocks that share a tile, a part of K each.
         blocks: u32,
     },
-    /// As [`Groups`](Self::Groups), for a matrix whose values are packed: [`PackedTiles`](super::PackedTiles).
+    /// As [`Groups`](Self::Groups), for a matrix whose values are packed: [`PrepackedTiles`](super::PrepackedTiles).
     Packed {
         /// Chunks of 64 columns of A in a step.
         chunks: u32,
@@ -72,7 +72,7 @@ pub enum Scheme {
         /// Blocks that share a tile, a part of K each.
         blocks: u32,
     },
-    /// No product: makes the masks and places by which tiles are filled, [`Masks`](super::Masks).
+    /// No product: makes the masks and places by which tiles are filled, [`Bitmasks`](super::Bitmasks).
     Masks,
 }
 

@@ -12,7 +12,7 @@ const WARPS: u32 = 32;
 const JOINS: u32 = 0;
 /// Where warps put their counts, in turn in one of two places.
 const COUNTS: u32 = JOINS + 2 * WARPS * 8;
-/// How many keys were gathered, by up to four bars; a walk has its block's index in place of the last.
+/// How many keys were gathered, by up to four thresholds; a pass has its block's index in place of the last.
 const GATHERED: u32 = COUNTS + 2 * WARPS * 4;
 /// The keys.
 const KEYS: u32 = GATHERED + 16;
@@ -33,7 +33,7 @@ pub(super) const fn keys() -> SharedPtr<u64> {
     SharedPtr::from_offset(KEYS)
 }
 
-/// The counter of the keys that the `turn`-th bar lets through.
+/// The counter of the keys that the `turn`-th threshold lets through.
 #[inline(always)]
 pub(super) const fn gathered(turn: u32) -> SharedPtr<u32> {
     SharedPtr::from_offset(GATHERED + turn * 4)

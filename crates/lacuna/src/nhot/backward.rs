@@ -116,10 +116,10 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
             nonzeros: self.nonzeros(0),
             scales: GlobalPtr::from_address(self.scales()?.address()),
             table: GlobalPtr::from_address(table.address()),
-            slopes: GlobalPtr::from_address(slopes.address()),
+            gradient: GlobalPtr::from_address(slopes.address()),
             out: GlobalMut::from_address(gradient.address()),
             stride_bytes: self.table.stride_bytes,
-            slopes_stride_bytes: self.slopes.stride_bytes,
+            gradient_stride_bytes: self.slopes.stride_bytes,
             columns: self.columns as u32,
         };
         self.launch_weights(stream, entry, &args)
@@ -135,7 +135,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         for first in (0..bags).step_by(MAX_GRID) {
             let mut args = *args;
             args.nonzeros.offsets = args.nonzeros.offsets.add(first);
-            args.slopes = args.slopes.add(first * self.slopes.stride);
+            args.gradient = args.gradient.add(first * self.slopes.stride);
             if args.scales.address() != 0 {
                 args.scales = args.scales.add(first);
             }
