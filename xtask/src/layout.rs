@@ -6,18 +6,17 @@ use anyhow::{Context as _, ensure};
 
 use crate::paths;
 
-/// The operations in the list of kernels: the `name {` lines inside the macro.
-fn operations(list: &str) -> BTreeSet<&str> {
+/// The operations of the list of kernels: a file each.
+fn operations(list: &Path) -> std::io::Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
-    for line in list.lines().skip_while(|line| !line.contains("callback)::+! {")).skip(1) {
-        let line = line.trim();
-        if let Some(name) = line.strip_suffix(" {")
-            && name.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_')
+    for file in std::fs::read_dir(list)? {
+        if let Some(name) = file?.file_name().to_str().and_then(|name| name.strip_suffix(".rs"))
+            && name != "mod"
         {
-            names.insert(name);
+            names.insert(name.to_owned());
         }
     }
-    names
+    Ok(names)
 }
 
 /// What an operation consists of, from the root: kernels, library, conformance cases, measurements, a page of docs.
@@ -33,14 +32,13 @@ fn parts(operation: &str) -> [String; 5] {
 
 /// Fails where a part of an operation is missing, naming it.
 pub(crate) fn check() -> anyhow::Result<()> {
-    let list = paths::root().join("crates/kernels/src/list.rs");
-    let list = std::fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
-    let operations = operations(&list);
-    ensure!(!operations.is_empty(), "crates/kernels/src/list.rs: no operation found in the list");
+    let list = paths::root().join("crates/kernels/src/list");
+    let operations = operations(&list).with_context(|| format!("cannot read {}", list.display()))?;
+    ensure!(!operations.is_empty(), "crates/kernels/src/list: no operation found in the list");
     check_in(paths::root(), &operations)
 }
 
-fn check_in(root: &Path, operations: &BTreeSet<&str>) -> anyhow::Result<()> {
+fn check_in(root: &Path, operations: &BTreeSet<String>) -> anyhow::Result<()> {
     for operation in operations {
         for part in parts(operation) {
             ensure!(
@@ -57,15 +55,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operations_are_found_in_the_list() {
-        let list = "macro {\n $($callback)::+! {\n  // a comment {\n  spmm {\n   a: B<1, 2>;\n  }\n  sddmm {\n  }\n }}";
-        assert_eq!(operations(list), BTreeSet::from(["sddmm", "spmm"]));
+    fn operations_are_the_files_of_the_list() {
+        let list = tempfile::tempdir().unwrap();
+        for file in ["mod.rs", "spmm.rs", "sddmm.rs", "notes.txt"] {
+            std::fs::write(list.path().join(file), "").unwrap();
+        }
+        assert!(operations(list.path()).unwrap().iter().eq(["sddmm", "spmm"]));
     }
 
     #[test]
     fn a_missing_part_is_named() {
         let root = tempfile::tempdir().unwrap();
-        let error = check_in(root.path(), &BTreeSet::from(["spmm"])).unwrap_err().to_string();
+        let error = check_in(root.path(), &BTreeSet::from(["spmm".to_owned()])).unwrap_err().to_string();
         assert!(error.contains("spmm") && error.contains("crates/kernels/src/spmm/mod.rs"), "{error}");
     }
 }

@@ -148,7 +148,7 @@ pub trait Gpu: Copy {
     unsafe fn cluster_store<T: Scalar, const N: usize>(self, block: u32, to: SharedPtr<T>, value: [T; N]);
 
     /// Waits until the launch before this one in the stream has ended and what it wrote is there. A kernel that says so
-    /// (`LOOKS_AHEAD`) calls it once, in each thread that does anything after it; for the others it is done before they begin.
+    /// (`EARLY_PROLOGUE`) calls it once, in each thread that does anything after it; for the others it is done before they begin.
     /// Before sm_90 it does nothing, as no launch begins early.
     #[track_caller]
     fn wait_for_previous(self);

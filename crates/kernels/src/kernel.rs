@@ -29,12 +29,12 @@ pub trait Kernel: 'static {
     /// Whether the next launch may place its blocks while these run, where the GPU can (compute capability 9.0). It hides more
     /// of the next one's start. It is for kernels of which a block fills a multiprocessor: beside smaller ones the next
     /// blocks would crowd where there happens to be room, and stay there.
-    const LETS_NEXT_BEGIN: bool = false;
+    const LAUNCHES_DEPENDENTS: bool = false;
 
     /// Whether it waits by itself ([`Gpu::wait_for_previous`]) for the launch before it in the stream, and its entry point does
     /// not. Before it waits it may read what nothing in a stream ever writes while plans use it, the pattern, and may
     /// write shared memory only.
-    const LOOKS_AHEAD: bool = false;
+    const EARLY_PROLOGUE: bool = false;
 
     /// The body, run by every thread of the grid.
     ///

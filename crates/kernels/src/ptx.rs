@@ -3,22 +3,27 @@ use lacuna_gpu::{Gpu, Ptx};
 
 use crate::Kernel;
 
+/// Functions without names of their own, in constants without names: what they are called in the PTX is all that counts.
 macro_rules! entry_points {
-    ($($op:ident { $($(#[$attribute:meta])* $name:ident: $kernel:ty;)* })*) => {$($(
+    ($($op:ident { $($(#[$attribute:meta])* { $($name:expr => $kernel:ty;)+ })+ })+) => {$($(
         $(#[$attribute])*
-        #[unsafe(no_mangle)]
-        pub unsafe extern "ptx-kernel" fn $name(args: <$kernel as Kernel>::Args) {
-            #[cfg(lacuna_sm = "90")]
-            if <$kernel as Kernel>::LETS_NEXT_BEGIN {
-                Ptx::let_next_begin();
-            }
-            if !<$kernel as Kernel>::LOOKS_AHEAD {
-                Ptx.wait_for_previous();
-            }
-            // SAFETY: whoever launches keeps the kernel's contract, as `Kernel::run` states it.
-            unsafe { <$kernel as Kernel>::run(Ptx, args) }
-        }
-    )*)*};
+        const _: () = {$(
+            const _: () = {
+                #[unsafe(export_name = $name)]
+                pub unsafe extern "ptx-kernel" fn entry(args: <$kernel as Kernel>::Args) {
+                    #[cfg(lacuna_sm = "90")]
+                    if <$kernel as Kernel>::LAUNCHES_DEPENDENTS {
+                        Ptx::let_next_begin();
+                    }
+                    if !<$kernel as Kernel>::EARLY_PROLOGUE {
+                        Ptx.wait_for_previous();
+                    }
+                    // SAFETY: whoever launches keeps the kernel's contract, as `Kernel::run` states it.
+                    unsafe { <$kernel as Kernel>::run(Ptx, args) }
+                }
+            };
+        )+};
+    )+)+};
 }
 crate::for_each_kernel!(entry_points);
 

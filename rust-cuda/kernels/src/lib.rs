@@ -13,20 +13,24 @@ use lacuna_kernels::Kernel;
 
 use self::device::RustCuda;
 
-/// Writes one entry point.
-macro_rules! entry {
-    ($(#[$attribute:meta])* $name:ident: $kernel:ty) => {
-        $(#[$attribute])*
-        #[doc = concat!("Entry point of `", stringify!($kernel), "`.")]
-        ///
-        /// # Safety
-        /// Whoever launches keeps the kernel's contract, as `Kernel::run` states it.
-        #[kernel]
-        #[allow(improper_ctypes_definitions)]
-        pub unsafe fn $name(args: <$kernel as Kernel>::Args) {
-            // SAFETY: passed on to the launch.
-            unsafe { <$kernel as Kernel>::run(RustCuda, args) }
-        }
+/// Writes the entry points of a group, as functions without names of their own: what they are called in the PTX is all that
+/// counts. (`#[kernel]` adds a `#[no_mangle]`, over which the name given here takes precedence.)
+macro_rules! entries {
+    ([$($attributes:tt)*] $($name:expr => $kernel:ty;)+) => {
+        $($attributes)*
+        const _: () = {$(
+            const _: () = {
+                /// # Safety
+                /// Whoever launches keeps the kernel's contract, as `Kernel::run` states it.
+                #[unsafe(export_name = $name)]
+                #[kernel]
+                #[allow(improper_ctypes_definitions, unused_attributes)]
+                pub unsafe fn entry(args: <$kernel as Kernel>::Args) {
+                    // SAFETY: passed on to the launch.
+                    unsafe { <$kernel as Kernel>::run(RustCuda, args) }
+                }
+            };
+        )+};
     };
 }
 include!("entries.rs");

@@ -1,6 +1,8 @@
 //! How lanes share a row of Q, K, V or O, and how they add up.
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, Real, WARP};
 
+use crate::common::rounded;
+
 /// In place of a column: there is no key.
 pub(super) const ABSENT: u32 = u32::MAX;
 
@@ -61,12 +63,8 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHU
         let own = matrix.add_rows(row, self.dim * size_of::<T>() as u32).add(self.first as usize);
         for (chunk, values) in values.iter().enumerate() {
             if (chunk as u32) < self.vectors {
-                let mut rounded = [T::default(); V];
-                for (rounded, &value) in rounded.iter_mut().zip(values) {
-                    *rounded = T::from_f32(gpu, value);
-                }
                 // SAFETY: as promised by the caller.
-                unsafe { gpu.store(own.add(chunk * LANES * V), rounded) };
+                unsafe { gpu.store(own.add(chunk * LANES * V), rounded(gpu, values)) };
             }
         }
     }
@@ -117,21 +115,6 @@ pub(super) unsafe fn load_rows_whole<
     loaded
 }
 
-/// The numbers that a part holds.
-#[inline(always)]
-pub(super) fn widen<G: Gpu, T: Real, const V: usize, const CHUNKS: usize>(
-    gpu: G,
-    part: &[[T; V]; CHUNKS],
-) -> [[f32; V]; CHUNKS] {
-    let mut wide = [[0.0; V]; CHUNKS];
-    for (wide, part) in wide.iter_mut().zip(part) {
-        for (wide, &x) in wide.iter_mut().zip(part) {
-            *wide = x.to_f32(gpu);
-        }
-    }
-    wide
-}
-
 /// This lane's part of a dot product.
 #[inline(always)]
 pub(super) fn dot<G: Gpu, const V: usize, const CHUNKS: usize>(
@@ -148,26 +131,8 @@ pub(super) fn dot<G: Gpu, const V: usize, const CHUNKS: usize>(
     sum
 }
 
-/// Of `LANES` sums, of each of which each of `LANES` neighbouring lanes has a part, lane `i` gets sum `i`: a butterfly that
-/// halves the number of sums at each step, so that it takes `LANES - 1` shuffles where one sum after another takes
-/// `LANES · log₂ LANES`.
-#[inline(always)]
-pub(super) fn transpose_sums<G: Gpu, const LANES: usize>(gpu: G, mut sums: [f32; LANES]) -> f32 {
-    let lane = gpu.lane_id();
-    let mut half = LANES / 2;
-    while half > 0 {
-        let upper = lane & half as u32 != 0;
-        for i in 0..half {
-            let (kept, given) = if upper { (sums[i + half], sums[i]) } else { (sums[i], sums[i + half]) };
-            sums[i] = kept + gpu.warp_shuffle_xor(FULL_WARP, given, half as u32, WARP);
-        }
-        half /= 2;
-    }
-    sums[0]
-}
-
-/// What [`transpose_sums`] gives, of sums that come one after another: two of the same level meet at once, so that few are
-/// kept at a time.
+/// What [`transpose_sums`](crate::common::transpose_sums) gives, of sums that come one after another: two of the same level
+/// meet at once, so that few are kept at a time.
 #[derive(Clone, Copy)]
 pub(super) struct TransposedSum<const LANES: usize> {
     /// At place `i` a sum over 2^i lanes that waits for its like.
@@ -200,26 +165,4 @@ impl<const LANES: usize> TransposedSum<LANES> {
     pub(super) const fn get(&self) -> f32 {
         self.waiting[LANES.ilog2() as usize]
     }
-}
-
-/// The sum of one number a lane, in all lanes whose index differs by `from` and more.
-#[inline(always)]
-pub(super) fn sum_lanes<G: Gpu>(gpu: G, mut sum: f32, from: u32) -> f32 {
-    let mut distance = from;
-    while distance < WARP {
-        sum += gpu.warp_shuffle_xor(FULL_WARP, sum, distance, WARP);
-        distance *= 2;
-    }
-    sum
-}
-
-/// The largest of one number a lane, NaN left out.
-#[inline(always)]
-pub(super) fn max_lanes<G: Gpu>(gpu: G, mut max: f32) -> f32 {
-    let mut distance = WARP / 2;
-    while distance > 0 {
-        max = max.max(gpu.warp_shuffle_xor(FULL_WARP, max, distance, WARP));
-        distance /= 2;
-    }
-    max
 }

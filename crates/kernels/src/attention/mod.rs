@@ -4,7 +4,7 @@
 //! Dao, Fu, Ermon, Rudra, Ré, *FlashAttention* (2022), section 3.1, for the softmax that goes along.
 mod lanes;
 mod online;
-mod quads;
+mod query_tile;
 mod row;
 mod rows;
 
@@ -12,14 +12,14 @@ use lacuna_gpu::{GlobalMut, GlobalPtr};
 
 use crate::{IndexType, ValueType};
 
-pub use quads::{MAX_KEYS, QUERIES, QuadEntry, Quads};
+pub use query_tile::{MAX_KEYS, QUERIES, QuadEntry, QueryTiles};
 pub use rows::Rows;
 
 /// What the entry points of [`Rows`] take, for values of `T` and column indices of `I`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Args<T, I> {
-    /// The mask's rows: as many records of [`RowRecord`](crate::spmm::RowRecord) words as queries, in the order in which they
+    /// The mask's rows: as many records of [`RowRecord`](crate::RowRecord) words as queries, in the order in which they
     /// are to be worked on.
     pub row_table: GlobalPtr<u32>,
     /// Column of each element of the mask, row by row.
@@ -28,11 +28,11 @@ pub struct Args<T, I> {
     pub operands: Operands<T>,
 }
 
-/// What the entry points of [`Quads`] take, for values of `T`.
+/// What the entry points of [`QueryTiles`] take, for values of `T`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct QuadArgs<T> {
-    /// `quads` records of [`RowRecord`](crate::spmm::RowRecord) words, in the order in which they are to be worked on: the
+    /// `quads` records of [`RowRecord`](crate::RowRecord) words, in the order in which they are to be worked on: the
     /// first of [`QUERIES`] queries, and where their entries begin and end.
     pub quad_table: GlobalPtr<u32>,
     /// [`QuadEntry`]s.
@@ -78,7 +78,7 @@ pub struct Tile {
     pub lanes: u32,
     /// The largest dimension.
     pub dimension: u32,
-    /// Queries, or quads of queries, of a block.
+    /// Queries, or tiles of four queries, of a block.
     pub block_rows: u32,
     /// How it goes about it.
     pub scheme: Scheme,
@@ -92,6 +92,6 @@ pub enum Scheme {
         /// Type of the mask's column indices.
         index: IndexType,
     },
-    /// Four neighbouring queries, whose keys it loads once: [`Quads`].
+    /// Four neighbouring queries, whose keys it loads once: [`QueryTiles`].
     Quads,
 }

@@ -1,7 +1,9 @@
 //! The softmax that goes along with the keys.
+use core::array;
+
 use lacuna_gpu::{FULL_WARP, Gpu, WARP};
 
-use super::lanes::{max_lanes, sum_lanes};
+use crate::common::{add_apart, reduce};
 
 /// ln 2, the natural logarithm of what `log2_approx` takes one of.
 const LN_2: f32 = core::f32::consts::LN_2;
@@ -27,14 +29,16 @@ impl<const V: usize, const CHUNKS: usize> Online<V, CHUNKS> {
     /// Takes up to one score a lane, scaled to powers of two, and gives the lane's weight: 0 where there is no key.
     #[inline(always)]
     pub(super) fn weigh<G: Gpu>(&mut self, gpu: G, score: f32, present: bool) -> f32 {
-        let [weight] = weigh_all(gpu, core::array::from_mut(self), [score], [present]);
+        let [weight] = weigh_all(gpu, array::from_mut(self), [score], [present]);
         weight
     }
 
     /// Makes room for larger scores: what was summed so far is rescaled.
     #[inline(always)]
     fn raise<G: Gpu>(&mut self, gpu: G, score: f32) {
-        let max = self.max.max(max_lanes(gpu, score));
+        // NaN is left out.
+        let [max] = reduce(gpu, FULL_WARP, WARP, [score], f32::max);
+        let max = self.max.max(max);
         // Before the first finite score this is 0, and so are the sums.
         let factor = if max == self.max { 1.0 } else { gpu.exp2_approx(self.max - max) };
         self.sum *= factor;
@@ -60,11 +64,13 @@ impl<const V: usize, const CHUNKS: usize> Online<V, CHUNKS> {
     /// logarithm of the sum of exponentials. Without keys they are 0 and -∞.
     #[inline(always)]
     pub(super) fn finish<G: Gpu>(mut self, gpu: G, lanes: u32, any_keys: bool) -> ([[f32; V]; CHUNKS], f32) {
-        let sum = sum_lanes(gpu, self.sum, 1);
+        let mut sum = self.sum;
+        add_apart(gpu, FULL_WARP, [1, WARP], array::from_mut(&mut sum));
         let inverse = if any_keys { gpu.rcp_approx(sum) } else { 0.0 };
         for part in &mut self.part {
             for x in part.iter_mut() {
-                *x = inverse * if lanes < WARP { sum_lanes(gpu, *x, lanes) } else { *x };
+                add_apart(gpu, FULL_WARP, [lanes, WARP], array::from_mut(x));
+                *x *= inverse;
             }
         }
         (self.part, LN_2 * (self.max + gpu.log2_approx(sum)))

@@ -2,8 +2,9 @@
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, Real, WARP};
 
 use super::Operands;
-use super::lanes::{ABSENT, Part, dot, load_whole, transpose_sums, widen};
+use super::lanes::{ABSENT, Part, dot, load_whole};
 use super::online::Online;
+use crate::common::{self, transpose_sums, widened};
 
 /// Q, K, V, O and the logarithms of one head.
 #[derive(Clone, Copy)]
@@ -100,7 +101,7 @@ pub(super) unsafe fn attend<
     let mut base = start;
     // SAFETY: as promised by the caller; columns that are not absent are keys of the head.
     unsafe {
-        let q = widen(gpu, &part.load(gpu, head.q, row));
+        let q = widened(gpu, &part.load(gpu, head.q, row));
         let mut next = keys.column(gpu, base + own);
         while base < end {
             let column = next;
@@ -114,11 +115,11 @@ pub(super) unsafe fn attend<
                 if first as u32 * groups < left {
                     let rows = load_rows::<_, _, V, LANES, CHUNKS, U>(gpu, part, head.k, column, first);
                     for (i, row) in rows.iter().enumerate() {
-                        sums[first + i] = dot(gpu, &q, &widen(gpu, row));
+                        sums[first + i] = dot(gpu, &q, &widened(gpu, row));
                     }
                 }
             }
-            let score = transpose_sums(gpu, sums) * head.scale;
+            let score = transpose_sums(gpu, FULL_WARP, gpu.lane_id(), LANES as u32, sums) * head.scale;
             let weight = online.weigh(gpu, score, column != ABSENT);
             for first in (0..LANES).step_by(U) {
                 if first as u32 * groups < left {
@@ -126,7 +127,7 @@ pub(super) unsafe fn attend<
                     for (i, row) in rows.iter().enumerate() {
                         let lane = (first + i) as u32;
                         let weight = gpu.warp_shuffle_idx(FULL_WARP, weight, lane, LANES as u32);
-                        online.add(gpu, weight, &widen(gpu, row));
+                        online.add(gpu, weight, &widened(gpu, row));
                     }
                 }
             }
@@ -168,7 +169,7 @@ pub(super) unsafe fn attend_whole<
     let mut base = start;
     // SAFETY: as promised by the caller; columns that are not absent are keys of the head.
     unsafe {
-        let q = widen(gpu, &part.load(gpu, head.q, row));
+        let q = widened(gpu, &part.load(gpu, head.q, row));
         let mut next = keys.column(gpu, base + lane);
         while base < end {
             let column = next;
@@ -192,10 +193,10 @@ pub(super) unsafe fn attend_whole<
                     *loaded = load_whole::<_, _, V, LANES, CHUNKS>(gpu, k, rows[first + i]);
                 }
                 for (i, loaded) in loaded.iter().enumerate() {
-                    sums[first + i] = dot(gpu, &q, &widen(gpu, loaded));
+                    sums[first + i] = dot(gpu, &q, &widened(gpu, loaded));
                 }
             }
-            let score = transpose_sums(gpu, sums) * head.scale;
+            let score = transpose_sums(gpu, FULL_WARP, gpu.lane_id(), LANES as u32, sums) * head.scale;
             let weight = online.weigh(gpu, score, lane < left);
             for first in (0..LANES).step_by(U) {
                 let mut loaded = [[[T::default(); V]; CHUNKS]; U];
@@ -205,7 +206,7 @@ pub(super) unsafe fn attend_whole<
                 for (i, loaded) in loaded.iter().enumerate() {
                     let lane = (first + i) as u32;
                     let weight = gpu.warp_shuffle_idx(FULL_WARP, weight, lane, LANES as u32);
-                    online.add(gpu, weight, &widen(gpu, loaded));
+                    online.add(gpu, weight, &widened(gpu, loaded));
                 }
             }
         }
@@ -224,11 +225,7 @@ pub(super) fn are_finite<G: Gpu, const V: usize, const CHUNKS: usize>(
     gpu: G,
     o: &[[f32; V]; CHUNKS],
 ) -> bool {
-    let mut finite = true;
-    for x in o.as_flattened() {
-        finite &= x.is_finite();
-    }
-    gpu.warp_all(FULL_WARP, finite)
+    gpu.warp_all(FULL_WARP, common::are_finite(o.as_flattened()))
 }
 
 /// Stores a row of O, and its logarithm.

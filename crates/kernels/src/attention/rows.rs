@@ -1,4 +1,4 @@
-//! Queries one by one.
+//! Attention of one query a warp.
 //!
 //! ```text
 //!    32 keys of a query                K                       A warp owns a query, whose row of Q it has in registers.
@@ -18,8 +18,7 @@ use lacuna_gpu::{GlobalPtr, Gpu, WARP};
 use super::lanes::ABSENT;
 use super::row::{Head, Keys, attend, attend_whole};
 use super::{Args, Scheme, Tile};
-use crate::spmm::RowRecord;
-use crate::{Bounds, DeviceIndex, DeviceValue, Kernel};
+use crate::{Bounds, DeviceIndex, DeviceValue, Kernel, RowRecord};
 
 /// Attention by rows.
 ///

@@ -1,17 +1,17 @@
-//! The lookup.
+//! The lookup: sums or means of the table's rows that a bag names. Subwarps split a bag; mod.rs draws how.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 
-use super::finish::{Finish, shared_bytes};
+use super::epilogue::{Epilogue, shared_bytes};
 use super::index::TableIndex;
-use super::share::{Nonzeros, group_mask};
-use super::vector::{Words, load, numbers};
+use super::share::Nonzeros;
 use super::{Tile, tile};
+use crate::common::{Words, load_words, numbers, subwarp_mask};
 use crate::{Bounds, DeviceValue, Kernel};
 
-/// Sums or means of the rows that bags name, of a table of `T`, with indices of type `I`: `LANES` lanes of a team, `V` columns
-/// a vector, `CHUNKS` vectors a lane; `SPLIT` teams share a bag, `WARPS` warps are a block, and `ROWS` rows of the table are
+/// Sums or means of the rows that bags name, of a table of `T`, with indices of type `I`: `LANES` lanes of a subwarp, `V` columns
+/// a vector, `CHUNKS` vectors a lane; `SPLIT` subwarps share a bag, `WARPS` warps are a block, and `ROWS` rows of the table are
 /// under way together.
 #[derive(Debug)]
 pub struct Lookup<
@@ -82,28 +82,28 @@ where
     unsafe fn run<G: Gpu>(gpu: G, args: LookupArgs<T, I>) {
         let block = gpu.block_idx_x();
         let part = block % args.parts;
-        let team = gpu.thread_idx_x() / LANES;
-        let bag = block / args.parts * Self::TILE.block_bags + team / SPLIT;
+        let subwarp = gpu.thread_idx_x() / LANES;
+        let bag = block / args.parts * Self::TILE.block_bags + subwarp / SPLIT;
         let (mut start, mut end) = (0, 0);
         if bag < args.bags {
             // SAFETY: there is this bag.
             (start, end) = unsafe { args.nonzeros.ends(gpu, bag) };
         }
-        // Neighbouring nonzeros for each team, as many as for the others.
+        // Neighbouring nonzeros for each subwarp, as many as for the others.
         let each = (end - start).div_ceil(SPLIT);
-        start = least(start + team % SPLIT * each, end);
+        start = least(start + subwarp % SPLIT * each, end);
         end = least(start + each, end);
-        let sums = Team::<T, I, V, LANES, CHUNKS> {
+        let sums = Subwarp::<T, I, V, LANES, CHUNKS> {
             nonzeros: args.nonzeros,
             table: args.table,
             stride_bytes: args.stride_bytes,
             column: part * Self::TILE.block_columns + gpu.thread_idx_x() % LANES * V as u32,
             columns: args.columns,
         };
-        // SAFETY: the nonzeros are the team's, and all its lanes have the same.
+        // SAFETY: the nonzeros are the subwarp's, and all its lanes have the same.
         unsafe {
-            let (count, sums) = sums.walk::<G, ROWS>(gpu, start, end);
-            let finish = Finish::<T, V, LANES, CHUNKS, SPLIT, WARPS> {
+            let (count, sums) = sums.traverse::<G, ROWS>(gpu, start, end);
+            let finish = Epilogue::<T, V, LANES, CHUNKS, SPLIT, WARPS> {
                 out: args.out,
                 stride: args.out_stride,
                 first_bag: block / args.parts * Self::TILE.block_bags,
@@ -123,8 +123,8 @@ fn least(a: u32, b: u32) -> u32 {
     if a < b { a } else { b }
 }
 
-/// What a lane of a team knows.
-struct Team<T, I, const V: usize, const LANES: u32, const CHUNKS: usize> {
+/// What a lane of a subwarp knows.
+struct Subwarp<T, I, const V: usize, const LANES: u32, const CHUNKS: usize> {
     nonzeros: Nonzeros<I>,
     table: GlobalPtr<T>,
     stride_bytes: u32,
@@ -134,24 +134,24 @@ struct Team<T, I, const V: usize, const LANES: u32, const CHUNKS: usize> {
 }
 
 impl<T: DeviceValue, I: TableIndex, const V: usize, const LANES: u32, const CHUNKS: usize>
-    Team<T, I, V, LANES, CHUNKS>
+    Subwarp<T, I, V, LANES, CHUNKS>
 {
     /// How many of the nonzeros `at..end` count, and the lane's part of the sum of their rows.
     ///
     /// # Safety
-    /// There are these nonzeros, of rows of the table; all lanes of the team come with the same.
+    /// There are these nonzeros, of rows of the table; all lanes of the subwarp come with the same.
     #[inline(always)]
-    unsafe fn walk<G: Gpu, const ROWS: usize>(
+    unsafe fn traverse<G: Gpu, const ROWS: usize>(
         &self,
         gpu: G,
         mut at: u32,
         end: u32,
     ) -> (u32, [[f32; V]; CHUNKS]) {
-        let mask = group_mask(gpu, LANES);
+        let mask = subwarp_mask(gpu.lane_id() / LANES * LANES, LANES);
         let lane = gpu.lane_id() % LANES;
         let mut sums = [[0.0; V]; CHUNKS];
         let mut count = 0;
-        // SAFETY: as promised by the caller; shuffles meet because all lanes of the team go the same way.
+        // SAFETY: as promised by the caller; shuffles meet because all lanes of the subwarp go the same way.
         unsafe {
             let mut next = self.nonzeros.load(gpu, at + lane, end);
             while at < end {
@@ -190,7 +190,7 @@ impl<T: DeviceValue, I: TableIndex, const V: usize, const LANES: u32, const CHUN
             let offset = chunk * LANES as usize * V;
             if index != I::NONE && self.column + (offset as u32) < self.columns {
                 // SAFETY: the row is there and has this vector, since columns are whole vectors.
-                *words = unsafe { load::<G, T, V>(gpu, row.add(offset)) };
+                *words = unsafe { load_words::<G, T, V>(gpu, row.add(offset)) };
             }
         }
     }

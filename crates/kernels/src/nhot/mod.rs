@@ -2,25 +2,24 @@
 //! table's rows that a bag names.
 //!
 //! ```text
-//!   bag: indices 7 2 9 4 | 1 3 8 6        W (table)                     A team of LANES lanes covers a part of a row's
-//!        └ team 0 ┘ └ team 1 ┘     ┌────────────┬─────────┐             columns, V a lane, CHUNKS times; parts are blocks of
-//!                                  │            │         │             their own. SPLIT teams share a bag: each takes
+//!   bag: indices 7 2 9 4 | 1 3 8 6        W (table)                     A subwarp of LANES lanes covers a part of a row's
+//!        subwarp 0   subwarp 1      ┌────────────┬─────────┐             columns, V a lane, CHUNKS times; parts are blocks of
+//!                                  │            │         │             their own. SPLIT subwarps share a bag: each takes
 //!   a lane loads an index,     2 ──┤▓▓▓▓▓▓▓▓▓▓▓▓│         │             neighbouring nonzeros. It loads an index a lane, hands
-//!   and hands it to its team   7 ──┤▓▓▓▓▓▓▓▓▓▓▓▓│         │             them round by shuffles, and has ROWS rows of the table
+//!   and hands it to the others 7 ──┤▓▓▓▓▓▓▓▓▓▓▓▓│         │             them round by shuffles, and has ROWS rows of the table
 //!   by shuffles                    └────────────┴─────────┘             under way together; the next indices come meanwhile.
-//!                                    part 0       part 1                Teams add up by shuffles, then in shared memory.
+//!                                    part 0       part 1                Subwarps add up by shuffles, then in shared memory.
 //! ```
 //! The order of a sum is fixed by the bag's length and the constants. A nonzero of the padding index is left out: its row is
 //! not loaded. The gradient of the table is the same kernel on the transposed bags, and that of the weights a dot product a
 //! nonzero.
 //!
 //! Source: Argueta and Chiang, *Accelerating Sparse Matrix Operations in Neural Networks on Graphics Processing Units* (ACL
-//! 2019), section 4.1 and algorithm 2. There a thread has an element of Y, and walks through a bag alone.
-mod finish;
+//! 2019), section 4.1 and algorithm 2. There a thread has an element of Y, and goes through a bag alone.
+mod epilogue;
 mod index;
 mod lookup;
 mod share;
-mod vector;
 mod weights;
 
 pub use index::TableIndex;
@@ -44,13 +43,13 @@ pub struct Tile {
     pub index_bits: u32,
     /// Elements that a lane loads at once.
     pub vector: u32,
-    /// Lanes of a team.
+    /// Lanes of a subwarp.
     pub lanes: u32,
     /// Vectors of a lane.
     pub chunks: u32,
-    /// Teams that share a bag.
+    /// Subwarps that share a bag.
     pub split: u32,
-    /// Rows of the table that a team has under way together.
+    /// Rows of the table that a subwarp has under way together.
     pub rows: u32,
     /// Bags of a block.
     pub block_bags: u32,
@@ -77,8 +76,8 @@ const fn tile<T: DeviceValue, I: TableIndex>(
     rows: usize,
 ) -> Tile {
     assert!(v.is_power_of_two() && v * size_of::<T>() <= 16, "a lane loads at most 16 bytes at once");
-    assert!(lanes.is_power_of_two() && lanes <= WARP, "a team is in one warp");
-    assert!(rows.is_power_of_two() && rows as u32 <= lanes, "indices of a turn are in the team's lanes");
+    assert!(lanes.is_power_of_two() && lanes <= WARP, "a subwarp is in one warp");
+    assert!(rows.is_power_of_two() && rows as u32 <= lanes, "indices of a turn are in the subwarp's lanes");
     assert!(chunks >= 1, "a lane has a vector");
     assert!(warps >= 1 && warps * WARP <= 1024, "a block has at most 1024 threads");
     assert!(split.is_power_of_two() && (warps * WARP).is_multiple_of(lanes * split), "bags fit into a block");

@@ -1,5 +1,5 @@
-//! A team's share of a bag: which nonzeros, and how their indices and weights come.
-use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, WARP};
+//! A subwarp's share of a bag: which nonzeros, and how their indices and weights come.
+use lacuna_gpu::{GlobalPtr, Gpu};
 
 use super::index::TableIndex;
 
@@ -83,10 +83,4 @@ impl<I: TableIndex> Nonzeros<I> {
         }
         weight
     }
-}
-
-/// The lanes of the caller's group of `lanes`, a power of two, in its warp.
-#[inline(always)]
-pub(super) fn group_mask<G: Gpu>(gpu: G, lanes: u32) -> u32 {
-    if lanes < WARP { ((1 << lanes) - 1) << (gpu.lane_id() / lanes * lanes) } else { FULL_WARP }
 }

@@ -1,12 +1,12 @@
-//! The gradient of the weights.
+//! The gradient of the weights: for each nonzero, the dot product of its row of the table with its bag's gradient.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, WARP};
 
 use super::index::TableIndex;
 use super::share::Nonzeros;
-use super::vector::{Words, load, numbers};
 use super::{Pass, Tile};
+use crate::common::{Words, load_words, numbers, reduce};
 use crate::{Bounds, DeviceValue, Kernel};
 
 /// The gradient of each nonzero's weight: the dot product of its row of the table with its bag's row of the result's gradient.
@@ -27,13 +27,13 @@ pub struct WeightArgs<T, I> {
     /// The table, with rows aligned to vectors.
     pub table: GlobalPtr<T>,
     /// The result's gradient, from the first bag of this launch on, row-major, with rows aligned to vectors.
-    pub slopes: GlobalPtr<T>,
+    pub gradient: GlobalPtr<T>,
     /// The gradient of each weight, to write; 0 for those of the padding index.
     pub out: GlobalMut<f32>,
     /// Bytes from one row of the table to the next.
     pub stride_bytes: u32,
     /// Bytes from one row of the result's gradient to the next.
-    pub slopes_stride_bytes: u32,
+    pub gradient_stride_bytes: u32,
     /// Columns of the table; a multiple of a vector.
     pub columns: u32,
 }
@@ -72,7 +72,7 @@ impl<T: DeviceValue, I: TableIndex, const V: usize> Kernel for WeightGradient<T,
     unsafe fn run<G: Gpu>(gpu: G, args: WeightArgs<T, I>) {
         let bag = gpu.block_idx_x();
         let lane = gpu.lane_id();
-        let slopes = args.slopes.add_rows(bag, args.slopes_stride_bytes);
+        let gradient = args.gradient.add_rows(bag, args.gradient_stride_bytes);
         // SAFETY: there is this bag, with these nonzeros; no other warp writes their weights. All lanes go the same way.
         unsafe {
             let (start, end) = args.nonzeros.ends(gpu, bag);
@@ -89,7 +89,7 @@ impl<T: DeviceValue, I: TableIndex, const V: usize> Kernel for WeightGradient<T,
                         own = index;
                     }
                 }
-                let sums = args.dots::<G, V>(gpu, slopes, own);
+                let sums = args.dots::<G, V>(gpu, gradient, own);
                 for (row, &sum) in sums.iter().enumerate() {
                     if lane == row as u32 && at + lane < end {
                         let value = if own == I::NONE { 0.0 } else { sum * scale };
@@ -103,12 +103,12 @@ impl<T: DeviceValue, I: TableIndex, const V: usize> Kernel for WeightGradient<T,
 }
 
 impl<T: DeviceValue, I: TableIndex> WeightArgs<T, I> {
-    /// The dot products of `slopes` with the rows that the first [`ROWS`] lanes name, for all lanes.
+    /// The dot products of `gradient` with the rows that the first [`ROWS`] lanes name, for all lanes.
     ///
     /// # Safety
     /// The rows are the table's, or [`TableIndex::NONE`]; all lanes of the warp come.
     #[inline(always)]
-    unsafe fn dots<G: Gpu, const V: usize>(&self, gpu: G, slopes: GlobalPtr<T>, own: I) -> [f32; ROWS] {
+    unsafe fn dots<G: Gpu, const V: usize>(&self, gpu: G, gradient: GlobalPtr<T>, own: I) -> [f32; ROWS] {
         let mut indices = [I::NONE; ROWS];
         for (row, index) in indices.iter_mut().enumerate() {
             *index = own.shuffle(gpu, FULL_WARP, row as u32, WARP);
@@ -118,31 +118,24 @@ impl<T: DeviceValue, I: TableIndex> WeightArgs<T, I> {
         while column < self.columns {
             let mut words = [Words::default(); ROWS];
             // SAFETY: columns are whole vectors, and the rows are there.
-            let slopes = unsafe {
+            let gradient = unsafe {
                 for (words, &index) in words.iter_mut().zip(&indices) {
                     if index != I::NONE {
                         let row = index.row(self.table, self.stride_bytes);
-                        *words = load::<G, T, V>(gpu, row.add(column as usize));
+                        *words = load_words::<G, T, V>(gpu, row.add(column as usize));
                     }
                 }
-                load::<G, T, V>(gpu, slopes.add(column as usize))
+                load_words::<G, T, V>(gpu, gradient.add(column as usize))
             };
-            let slopes = numbers::<G, T, V>(gpu, &slopes);
+            let gradient = numbers::<G, T, V>(gpu, &gradient);
             for (sum, words) in sums.iter_mut().zip(&words) {
                 let numbers = numbers::<G, T, V>(gpu, words);
-                for (&slope, &number) in slopes.iter().zip(&numbers) {
-                    *sum = gpu.fma(slope, number, *sum);
+                for (&element, &number) in gradient.iter().zip(&numbers) {
+                    *sum = gpu.fma(element, number, *sum);
                 }
             }
             column += WARP * V as u32;
         }
-        let mut distance = WARP / 2;
-        while distance > 0 {
-            for sum in &mut sums {
-                *sum += gpu.warp_shuffle_xor(FULL_WARP, *sum, distance, WARP);
-            }
-            distance /= 2;
-        }
-        sums
+        reduce(gpu, FULL_WARP, WARP, sums, |a, b| a + b)
     }
 }

@@ -4,8 +4,7 @@ use core::marker::PhantomData;
 use lacuna_gpu::WARP;
 
 use super::tile::{Scheme, Tile};
-use crate::spmm::SPARE;
-use crate::{Bounds, DeviceIndex, DeviceValue};
+use crate::{Bounds, DeviceIndex, DeviceValue, SPARE};
 
 /// SDDMM by nonzeros: a group of `LANES` lanes computes [`TILE`] neighbouring nonzeros of D, `N` at a time.
 ///
@@ -21,16 +20,16 @@ use crate::{Bounds, DeviceIndex, DeviceValue};
 ///
 /// ```
 /// use lacuna_kernels::Kernel;
-/// use lacuna_kernels::sddmm::Nonzeros;
-/// assert_eq!(<Nonzeros<f32, u32, 4, 1, 4, 8, 8> as Kernel>::TILE.block_items, 1024);
+/// use lacuna_kernels::sddmm::NonzeroSplit;
+/// assert_eq!(<NonzeroSplit<f32, u32, 4, 1, 4, 8, 8> as Kernel>::TILE.block_items, 1024);
 /// ```
 /// ```compile_fail,E0080
 /// # use lacuna_kernels::Kernel;
-/// # use lacuna_kernels::sddmm::Nonzeros;
-/// let _ = <Nonzeros<f32, u32, 4, 1, 4, 64, 8> as Kernel>::TILE; // a group of more lanes than a warp has
+/// # use lacuna_kernels::sddmm::NonzeroSplit;
+/// let _ = <NonzeroSplit<f32, u32, 4, 1, 4, 64, 8> as Kernel>::TILE; // a group of more lanes than a warp has
 /// ```
 #[derive(Debug)]
-pub struct Nonzeros<
+pub struct NonzeroSplit<
     T,
     I,
     const V: usize,
@@ -44,7 +43,7 @@ pub struct Nonzeros<
 pub const TILE: u32 = 32;
 
 impl<T, I, const V: usize, const C: usize, const N: usize, const LANES: usize, const WARPS: u32>
-    Nonzeros<T, I, V, C, N, LANES, WARPS>
+    NonzeroSplit<T, I, V, C, N, LANES, WARPS>
 where
     T: DeviceValue,
     I: DeviceIndex,

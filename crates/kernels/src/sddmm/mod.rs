@@ -4,35 +4,34 @@
 //! Sources: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section VI; Yu, Dai, Huang, Wang,
 //! Yang, *Exploiting Online Locality and Reduction Parallelism for Sampled Dense Matrix Multiplication on GPUs* (ICCD 2021),
 //! section III.
+mod column_panel;
 mod config;
-mod dense;
-mod nonzeros;
+mod mma;
+mod nonzero_split;
 mod operands;
-mod order;
-mod panels;
-mod rows;
-mod sums;
+mod row_indices;
+mod schedule;
 mod tile;
-mod tiles;
+mod transpose;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 
-pub use config::{Nonzeros, TILE};
-pub use dense::{DenseArgs, DenseTranspose};
-pub use order::{OrderArgs, TileOrder};
-pub use panels::{PanelArgs, Panels};
-pub use rows::{RowArgs, RowIndices};
+pub use column_panel::{ColumnPanels, PanelArgs};
+pub use config::{NonzeroSplit, TILE};
+pub use mma::{MmaTiles, TileArgs, TileOperand};
+pub use row_indices::{RowArgs, RowIndices};
+pub use schedule::{OrderArgs, TileSchedule};
 pub use tile::{Scheme, Tile};
-pub use tiles::{Half, Operand, Single, TileArgs, Tiles};
+pub use transpose::{DenseArgs, DenseTranspose};
 
-/// What the entry points of [`Nonzeros`] take, for values of `T` and column indices of `I`.
+/// What the entry points of [`NonzeroSplit`] take, for values of `T` and column indices of `I`.
 ///
 /// The grid's x is the tiles of nonzeros, its z the batch: products of matrices of one pattern. A batch stride of 0 is one
 /// operand for all of them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Args<T, I> {
-    /// The row of each nonzero, rising; 16-byte aligned, with [`SPARE`](crate::spmm::SPARE) more that repeat the last.
+    /// The row of each nonzero, rising; 16-byte aligned, with [`SPARE`](crate::SPARE) more that repeat the last.
     pub rows: GlobalPtr<u32>,
     /// The column of each nonzero; aligned likewise, with as many to spare, which are columns of C, too.
     pub columns: GlobalPtr<I>,

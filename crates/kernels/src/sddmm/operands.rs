@@ -66,19 +66,6 @@ impl<T: Real, const C: usize> Share<T, C> {
     }
 }
 
-/// The same numbers in `f32`.
-#[inline(always)]
-pub(super) fn widened<G: Gpu, T: Real, const V: usize, const C: usize>(
-    gpu: G,
-    vectors: &[[T; V]; C],
-) -> [[f32; V]; C] {
-    let mut wide = [[0.0; V]; C];
-    for (wide, narrow) in wide.as_flattened_mut().iter_mut().zip(vectors.as_flattened()) {
-        *wide = narrow.to_f32(gpu);
-    }
-    wide
-}
-
 /// Adds the products of a lane's shares of two rows.
 #[inline(always)]
 pub(super) fn add_products<G: Gpu, T: Real, const V: usize, const C: usize>(

@@ -1,6 +1,5 @@
 //! What the host knows of each kernel.
-use crate::spmm::Arithmetic;
-use crate::{IndexType, ValueType};
+use crate::{Arithmetic, IndexType, ValueType};
 
 /// A kernel's types and constants as numbers, for the chooser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +19,7 @@ pub struct Tile {
 /// What a kernel does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// Groups of lanes take a tile of neighbouring nonzeros each: [`Nonzeros`](super::Nonzeros).
+    /// Groups of lanes take a tile of neighbouring nonzeros each: [`NonzeroSplit`](super::NonzeroSplit).
     Nonzeros {
         /// Lanes of a group.
         lanes: u32,
@@ -29,8 +28,8 @@ pub enum Scheme {
         /// Nonzeros whose rows of B are under way together.
         at_once: u32,
     },
-    /// Groups of lanes take the nonzeros of a row in a panel of columns each: [`Panels`](super::Panels). A block's items are
-    /// tiles.
+    /// Groups of lanes take the nonzeros of a row in a panel of columns each: [`ColumnPanels`](super::ColumnPanels). A
+    /// block's items are tiles.
     Panels {
         /// Lanes of a group.
         lanes: u32,
@@ -39,7 +38,7 @@ pub enum Scheme {
         /// Nonzeros whose rows of B are under way together.
         at_once: u32,
     },
-    /// Blocks take a tile of D each, on tensor cores: [`Tiles`](super::Tiles). Its rows are the block's items.
+    /// Blocks take a tile of D each, on tensor cores: [`MmaTiles`](super::MmaTiles). Its rows are the block's items.
     Tiles {
         /// Columns of a tile.
         columns: u32,
@@ -48,7 +47,7 @@ pub enum Scheme {
     },
     /// No product: makes the row of each nonzero, [`RowIndices`](super::RowIndices).
     Rows,
-    /// No product: makes the order in which tiles are taken, [`TileOrder`](super::TileOrder).
+    /// No product: makes the order in which tiles are taken, [`TileSchedule`](super::TileSchedule).
     Order,
     /// No product: transposes a dense matrix, [`DenseTranspose`](super::DenseTranspose).
     Dense,

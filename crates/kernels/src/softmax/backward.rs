@@ -1,4 +1,4 @@
-//! The softmax's gradient.
+//! The gradient of the softmax, from its result and that one's gradient, with the row in registers.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
@@ -6,8 +6,7 @@ use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 use super::group::{joined, shared_bytes};
 use super::share::Share;
 use super::{Pass, Tile, tile};
-use crate::spmm::RowRecord;
-use crate::{Bounds, DeviceValue, Kernel};
+use crate::{Bounds, DeviceValue, Kernel, RowRecord};
 
 /// The gradient dx of the softmax's input, from its result y and that one's gradient dy: dxᵢ = s·yᵢ·(dyᵢ − Σⱼ yⱼ·dyⱼ), over a
 /// row. The constants are those of [`Forward`](super::Forward); registers hold as much of y as of dy. Rows that do not fit are
@@ -74,7 +73,7 @@ where
         // SAFETY: the row lies in the matrices, and no other lanes have it. All its lanes go the same way.
         unsafe {
             let dx = args.dx.add(matrix);
-            if row.share.tiles <= 1 { row.held(gpu, dx) } else { row.walked(gpu, dx) }
+            if row.share.tiles <= 1 { row.in_registers(gpu, dx) } else { row.in_passes(gpu, dx) }
         }
     }
 }
@@ -100,7 +99,7 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const CHUNKS: usize> Row<
     /// # Safety
     /// As for [`Share::store`].
     #[inline(always)]
-    unsafe fn held<G: Gpu>(&self, gpu: G, dx: GlobalMut<T>) {
+    unsafe fn in_registers<G: Gpu>(&self, gpu: G, dx: GlobalMut<T>) {
         // SAFETY: as promised by the caller.
         unsafe {
             let (y, dy) = (self.share.load(gpu, self.y, 0), self.share.load(gpu, self.dy, 0));
@@ -118,7 +117,7 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const CHUNKS: usize> Row<
     /// # Safety
     /// As for [`Share::store`].
     #[inline(always)]
-    unsafe fn walked<G: Gpu>(&self, gpu: G, dx: GlobalMut<T>) {
+    unsafe fn in_passes<G: Gpu>(&self, gpu: G, dx: GlobalMut<T>) {
         // SAFETY: as promised by the caller.
         unsafe {
             let edge = self.edge(gpu);

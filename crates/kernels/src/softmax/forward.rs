@@ -1,4 +1,4 @@
-//! The softmax.
+//! The softmax of each row: the maximum, the sum of exponentials, and the division, with the row in registers.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
@@ -6,8 +6,7 @@ use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 use super::group::{joined, shared_bytes};
 use super::share::Share;
 use super::{Pass, Tile, tile};
-use crate::spmm::RowRecord;
-use crate::{Bounds, DeviceValue, Kernel};
+use crate::{Bounds, DeviceValue, Kernel, RowRecord};
 
 /// The softmax of values of `T`, `V` in 16 bytes: `LANES` lanes have a row, and `CHUNKS` of its chunks each in registers;
 /// `WARPS` warps are a block.
@@ -78,7 +77,7 @@ where
         // SAFETY: the row lies in the matrices, and no other lanes have it. All its lanes go the same way.
         unsafe {
             let y = args.y.add(matrix);
-            if row.share.tiles <= 1 { row.held(gpu, y) } else { row.walked(gpu, y) }
+            if row.share.tiles <= 1 { row.in_registers(gpu, y) } else { row.in_passes(gpu, y) }
         }
     }
 }
@@ -98,7 +97,7 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const CHUNKS: usize> Row<
     /// # Safety
     /// As for [`Share::store`].
     #[inline(always)]
-    unsafe fn held<G: Gpu>(&self, gpu: G, y: GlobalMut<T>) {
+    unsafe fn in_registers<G: Gpu>(&self, gpu: G, y: GlobalMut<T>) {
         // SAFETY: as promised by the caller.
         unsafe {
             let words = self.share.load(gpu, self.x, 0);
@@ -118,7 +117,7 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const CHUNKS: usize> Row<
     /// # Safety
     /// As for [`Share::store`].
     #[inline(always)]
-    unsafe fn walked<G: Gpu>(&self, gpu: G, y: GlobalMut<T>) {
+    unsafe fn in_passes<G: Gpu>(&self, gpu: G, y: GlobalMut<T>) {
         // SAFETY: as promised by the caller.
         unsafe {
             let edge = self.edge(gpu);

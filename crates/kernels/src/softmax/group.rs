@@ -1,5 +1,7 @@
 //! What the lanes of a row find out together.
-use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
+use lacuna_gpu::{Gpu, SharedPtr, WARP};
+
+use crate::common::{reduce, subwarp_mask};
 
 /// Values that a block keeps for each of its warps: one for each time that they are joined.
 const JOINS: u32 = 2;
@@ -15,17 +17,13 @@ pub(super) const fn shared_bytes(lanes: u32) -> u32 {
 pub(super) fn joined<G: Gpu, const LANES: u32>(
     gpu: G,
     join_index: u32,
-    mut value: f32,
+    value: f32,
     join: impl Fn(f32, f32) -> f32,
 ) -> f32 {
     let lane = gpu.lane_id();
-    let (mask, lanes) =
-        if LANES < WARP { (((1 << LANES) - 1) << (lane / LANES * LANES), LANES) } else { (FULL_WARP, WARP) };
-    let mut distance = lanes / 2;
-    while distance > 0 {
-        value = join(value, gpu.warp_shuffle_xor(mask, value, distance, WARP));
-        distance /= 2;
-    }
+    let lanes = if LANES < WARP { LANES } else { WARP };
+    let mask = subwarp_mask(lane / lanes * lanes, lanes);
+    let [mut value] = reduce(gpu, mask, lanes, [value], &join);
     if LANES > WARP {
         let warps = LANES / WARP;
         let parts = SharedPtr::<f32>::from_offset(join_index * warps * 4);

@@ -1,12 +1,8 @@
 //! A lane's share of a row.
-use core::mem::transmute_copy;
-
 use lacuna_gpu::{GlobalMut, Gpu, Real};
 
-use crate::spmm::RowRecord;
-
-/// Words of a chunk.
-const WORDS: usize = 4;
+use crate::RowRecord;
+use crate::common::{Words, numbers, rounded};
 
 /// What a lane has of a row: every `LANES`-th of the whole chunks of `V` elements, `CHUNKS` of them in a tile, and perhaps
 /// one element before or after them.
@@ -76,9 +72,9 @@ impl<const V: usize, const LANES: u32, const CHUNKS: usize> Share<V, LANES, CHUN
         gpu: G,
         values: GlobalMut<T>,
         tile: u32,
-    ) -> [[u32; WORDS]; CHUNKS] {
+    ) -> [Words; CHUNKS] {
         let (first, chunks) = (self.first(values, tile), self.chunks_from(tile));
-        let mut words = [[0; WORDS]; CHUNKS];
+        let mut words = [Words::default(); CHUNKS];
         for (i, words) in words.iter_mut().enumerate() {
             if let Some(offset) = Self::chunk(chunks, i) {
                 let chunk = GlobalMut::<u32>::from_address(first.add(offset).address());
@@ -90,28 +86,24 @@ impl<const V: usize, const LANES: u32, const CHUNKS: usize> Share<V, LANES, CHUN
         words
     }
 
-    /// The numbers that [`load`](Self::load) brought, `absent` where there is none.
+    /// The numbers that [`load`](Self::load) loaded, `absent` where there is none.
     #[inline(always)]
     pub(super) fn numbers<G: Gpu, T: Real>(
         &self,
         gpu: G,
         tile: u32,
-        words: &[[u32; WORDS]; CHUNKS],
+        words: &[Words; CHUNKS],
         absent: f32,
     ) -> [[f32; V]; CHUNKS] {
-        const { assert!(size_of::<[T; V]>() == size_of::<[u32; WORDS]>(), "a chunk is 16 bytes") }
+        const { assert!(size_of::<[T; V]>() == size_of::<Words>(), "a chunk is 16 bytes") }
         let chunks = self.chunks_from(tile);
-        let mut numbers = [[absent; V]; CHUNKS];
-        for (i, (numbers, words)) in numbers.iter_mut().zip(words).enumerate() {
+        let mut all = [[absent; V]; CHUNKS];
+        for (i, (present, words)) in all.iter_mut().zip(words).enumerate() {
             if Self::chunk(chunks, i).is_some() {
-                // SAFETY: the sizes are equal, and every bit pattern of a `Scalar` is valid.
-                let values: [T; V] = unsafe { transmute_copy(words) };
-                for (number, value) in numbers.iter_mut().zip(&values) {
-                    *number = value.to_f32(gpu);
-                }
+                *present = numbers::<G, T, V>(gpu, words);
             }
         }
-        numbers
+        all
     }
 
     /// Writes what the lane has of a tile.
@@ -129,12 +121,8 @@ impl<const V: usize, const LANES: u32, const CHUNKS: usize> Share<V, LANES, CHUN
         let (first, chunks) = (self.first(values, tile), self.chunks_from(tile));
         for (i, numbers) in numbers.iter().enumerate() {
             if let Some(offset) = Self::chunk(chunks, i) {
-                let mut rounded = [T::default(); V];
-                for (rounded, &number) in rounded.iter_mut().zip(numbers) {
-                    *rounded = T::from_f32(gpu, number);
-                }
                 // SAFETY: the chunk lies in the row.
-                unsafe { gpu.store(first.add(offset), rounded) };
+                unsafe { gpu.store(first.add(offset), rounded(gpu, numbers)) };
             }
         }
     }

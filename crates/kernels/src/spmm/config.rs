@@ -5,21 +5,14 @@ use lacuna_gpu::WARP;
 
 use super::form::{Form, Plain, scheme};
 use super::tile::Tile;
-use super::{ahead, stage};
+use super::{prefetch, stage};
 use crate::{Bounds, DeviceIndex, DeviceValue};
 
 /// Nonzeros that a lane loads at once, and whose products it has under way together: one access of 16 bytes of values of
 /// four bytes, or of 8 of shorter ones.
 pub const QUAD: u32 = 4;
 
-/// Elements that the arrays of nonzeros have to spare at least. Lanes load up to eight at once, also where a row has fewer or
-/// none.
-pub const SPARE: usize = 16;
-
-/// The values of a batch begin at multiples of this many elements, and so of 16 bytes.
-pub const ALIGNED: usize = 8;
-
-/// Where blocks stay, warps keep in shared memory what they need once a row: registers are short.
+/// In persistent kernels, warps keep in shared memory what they need once a row: registers are short.
 pub(super) const KEPT_BYTES: u32 = 32;
 
 /// SpMM by rows: a group of `LANES · SPLIT` lanes computes one row of C, `LANES · V` columns wide.
@@ -27,7 +20,7 @@ pub(super) const KEPT_BYTES: u32 = 32;
 /// - `T`, `I`: types of A's, B's and C's values, and of A's column indices. Sums are `f32`.
 /// - `V`: columns of B that a lane loads at once (1, 2, 4 or 8; 16 bytes at most).
 /// - `LANES`: lanes side by side along the columns (the paper's subwarp).
-/// - `SPLIT`: teams of such lanes that share the nonzeros of the row, and add up their sums at the end.
+/// - `SPLIT`: subwarps that split the nonzeros of the row (intra-warp split-K), and add up their accumulators at the end.
 /// - `WARPS`: warps of a block. They never wait for each other.
 /// - `F`: what it is beside that, [`Plain`] mostly.
 ///
@@ -67,27 +60,28 @@ where
     pub(super) const BLOCK_COLUMNS: u32 = LANES * V as u32;
     /// Bytes of shared memory from one group to the next; 16 beside the stage put neighbours into different banks.
     pub(super) const STAGE_BYTES: u32 = Self::stage_bytes(Self::GROUP);
-    /// Bytes of shared memory of a warp. Groups of one team, which take short rows, need more than one of all teams: each has a
-    /// stage of its own.
+    /// Bytes of shared memory of a warp. Groups of one subwarp, which take short rows, need more than one of all subwarps:
+    /// each has a stage of its own.
     pub(super) const WARP_BYTES: u32 = {
-        let (teams, short) = (Self::STAGE_BYTES * Self::WARP_ROWS, Self::stage_bytes(LANES) * (WARP / LANES));
+        let (subwarps, short) =
+            (Self::STAGE_BYTES * Self::WARP_ROWS, Self::stage_bytes(LANES) * (WARP / LANES));
         let kept = if F::PERSISTENT { KEPT_BYTES } else { 0 };
-        kept + if F::MIXED { short } else { teams }
+        kept + if F::HYBRID { short } else { subwarps }
     };
     /// Bytes of shared memory of a block.
     pub(super) const BLOCK_BYTES: u32 =
-        Self::WARP_BYTES * WARPS + if F::PERSISTENT { ahead::bytes(Self::BLOCK_THREADS) } else { 0 };
+        Self::WARP_BYTES * WARPS + if F::PERSISTENT { prefetch::bytes(Self::BLOCK_THREADS) } else { 0 };
     const fn stage_bytes(group: u32) -> u32 {
         stage::bytes::<F>(group * QUAD) + if group < WARP { 16 } else { 0 }
     }
     /// Threads of a block.
     pub(super) const BLOCK_THREADS: u32 = WARPS * WARP;
 
-    /// Teams that share a row serve problems with few rows or columns, which wait for memory: three blocks an SM leave
+    /// Subwarps that share a row serve problems with few rows or columns, which wait for memory: three blocks an SM leave
     /// a thread 80 registers, for more loads under way. The others live by their many warps, at about 55 registers. Those
-    /// of one column a lane, and of two without teams, are told how many warps, 40 (48 registers), 48 (40), or 32 (64): by
+    /// of one column a lane, and of two without subwarps, are told how many warps, 40 (48 registers), 48 (40), or 32 (64): by
     /// itself ptxas may aim at fewer registers than it needs, and spill.
-    /// A block that stays fills a multiprocessor, with 1024 threads or with 768 that have 80 registers each.
+    /// A persistent block fills a multiprocessor, with 1024 threads or with 768 that have 80 registers each.
     pub(super) const REGISTER_BOUNDS: Bounds = if F::PERSISTENT {
         Bounds { max_threads: Self::BLOCK_THREADS, min_blocks: 1 }
     } else if SPLIT > 1 && Self::GROUP == WARP && LANES >= 4 {
@@ -111,7 +105,7 @@ where
         );
         assert!(LANES.is_power_of_two() && SPLIT.is_power_of_two(), "lanes pair up in shuffles");
         assert!(Self::GROUP <= WARP, "a row's lanes lie in one warp");
-        assert!(!F::MIXED || Self::GROUP == WARP && SPLIT > 1, "teams of a warp share its long rows");
+        assert!(!F::HYBRID || Self::GROUP == WARP && SPLIT > 1, "subwarps of a warp share its long rows");
         assert!(WARPS >= 1 && Self::BLOCK_THREADS <= 1024, "a block has at most 1024 threads");
         assert!(Self::STAGE_BYTES.is_multiple_of(16), "vector accesses to shared memory are aligned");
         assert!(Self::BLOCK_BYTES <= 48 * 1024, "shared memory without opting in");

@@ -1,6 +1,8 @@
 //! What is done to a sum on its way into C.
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
 
+use crate::common::rounded;
+
 /// C, and how sums are finished: C = clamp(alpha · sum + beta · C + bias, lo, hi).
 ///
 /// Everything is computed in f32, in this order, and rounded to `T` once. With beta = 0, C is not read. A clamp leaves
@@ -43,10 +45,10 @@ impl<T: Real> Output<T> {
         row: u32,
         column: u32,
         batch: u32,
-        sums: [f32; V],
+        accumulators: [f32; V],
     ) {
         // SAFETY: as promised by the caller.
-        unsafe { self.store_by(gpu, self.steps(), self.product(batch), [row, column], sums) };
+        unsafe { self.store_by(gpu, self.steps(), self.product(batch), [row, column], accumulators) };
     }
 
     /// C of a product of the batch.
@@ -66,19 +68,15 @@ impl<T: Real> Output<T> {
         steps: u32,
         c: GlobalMut<T>,
         [row, column]: [u32; 2],
-        mut sums: [f32; V],
+        mut accumulators: [f32; V],
     ) {
         let c = c.add_rows(row, self.c_stride_bytes).add(column as usize);
         if steps != 0 {
             // SAFETY: as promised by the caller.
-            unsafe { self.finish(gpu, steps, c, row, &mut sums) };
-        }
-        let mut rounded = [T::default(); V];
-        for (rounded, &sum) in rounded.iter_mut().zip(&sums) {
-            *rounded = T::from_f32(gpu, sum);
+            unsafe { self.finish(gpu, steps, c, row, &mut accumulators) };
         }
         // SAFETY: as promised by the caller.
-        unsafe { gpu.store(c, rounded) };
+        unsafe { gpu.store(c, rounded(gpu, &accumulators)) };
     }
 
     /// What is done to sums, a bit each, the same for all threads of a launch; 0 where they go to C as they are.
@@ -100,15 +98,15 @@ impl<T: Real> Output<T> {
         steps: u32,
         c: GlobalMut<T>,
         row: u32,
-        sums: &mut [f32; V],
+        accumulators: &mut [f32; V],
     ) {
-        for sum in sums.iter_mut() {
+        for sum in accumulators.iter_mut() {
             *sum *= self.alpha;
         }
         if steps & ADDS_C != 0 {
             // SAFETY: as promised by the caller.
             let old: [T; V] = unsafe { gpu.load(c) };
-            for (sum, &old) in sums.iter_mut().zip(&old) {
+            for (sum, &old) in accumulators.iter_mut().zip(&old) {
                 *sum = gpu.fma(self.beta, old.to_f32(gpu), *sum);
             }
         }
@@ -116,11 +114,11 @@ impl<T: Real> Output<T> {
             // SAFETY: as promised by the caller.
             let [bias] = unsafe { gpu.load_readonly::<T, 1>(self.bias.add(row as usize)) };
             let bias = bias.to_f32(gpu);
-            for sum in sums.iter_mut() {
+            for sum in accumulators.iter_mut() {
                 *sum += bias;
             }
         }
-        for sum in sums.iter_mut() {
+        for sum in accumulators.iter_mut() {
             // Comparisons with NaN are false: it passes.
             if *sum < self.lo {
                 *sum = self.lo;

@@ -20,10 +20,11 @@ pub trait Form: Copy + 'static {
     /// How many bits of a column are staged: 16, which are read with half the bytes, where A has at most 65,535 columns; 32
     /// for more.
     const STAGE: IndexType = IndexType::U16;
-    /// Whether blocks stay: as many as fit on the GPU at once, each with a tile of columns over which it takes row after row.
+    /// Whether blocks are persistent: as many as fit on the GPU at once, each with a tile of columns over which it takes row
+    /// after row.
     const PERSISTENT: bool = false;
-    /// Whether, where blocks stay, teams share long rows only, and each takes short rows of its own.
-    const MIXED: bool = false;
+    /// Whether, in persistent kernels, subwarps share long rows only, and each takes short rows of its own.
+    const HYBRID: bool = false;
     /// The idea in which it differs from the library's kernels; none for these.
     const DIFFERS: Option<Idea> = None;
 }
@@ -40,19 +41,19 @@ impl Form for Wide {
     const STAGE: IndexType = IndexType::U32;
 }
 
-/// With blocks that stay.
+/// With persistent thread blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Persistent;
 impl Form for Persistent {
     const PERSISTENT: bool = true;
 }
 
-/// With blocks that stay, and rows of very different lengths.
+/// With persistent thread blocks, and rows of very different lengths.
 #[derive(Clone, Copy, Debug)]
-pub struct Mixed;
-impl Form for Mixed {
+pub struct Hybrid;
+impl Form for Hybrid {
     const PERSISTENT: bool = true;
-    const MIXED: bool = true;
+    const HYBRID: bool = true;
 }
 
 /// Without residue handling.
@@ -88,7 +89,7 @@ impl<F: Form> Formed for F {}
 pub(super) const fn scheme<F: Form>(lanes: u32, split: u32) -> Scheme {
     match F::DIFFERS {
         None => {
-            let (persistent, mixed) = (F::PERSISTENT, F::MIXED);
+            let (persistent, mixed) = (F::PERSISTENT, F::HYBRID);
             Scheme::RowSplit { lanes, split, stage: F::STAGE, persistent, mixed }
         }
         Some(idea) => Scheme::Ablation { idea, lanes, split, stage: F::STAGE },

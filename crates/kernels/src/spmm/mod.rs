@@ -1,40 +1,36 @@
 //! C = clamp(alpha·A·B + beta·C + bias) with A sparse (CSR, M×K), B dense (K×N, row-major), C dense (M×N, row-major).
 //!
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section V.
-mod ahead;
 mod config;
 mod epilogue;
 mod form;
-mod groups;
+mod mma;
+mod prefetch;
 mod products;
 mod row_split;
 mod stage;
 mod tile;
-mod tiles;
+mod wgmma;
 
 use lacuna_gpu::GlobalPtr;
 
-pub use config::{ALIGNED, QUAD, RowSplit, SPARE};
+pub use config::{QUAD, RowSplit};
 pub use epilogue::Output;
-pub use form::{Form, Idea, Mixed, NoResidue, Persistent, Plain, PreScaled, Wide};
-pub use groups::{GroupTiles, Groups, LoadedPacks, Pack, Packed, PackedTiles, Scattering, Source};
-pub use tile::{Arithmetic, Scheme, Tile};
-pub use tiles::{
-    Filling, HalfTiles, HalfValue, LoadedRows, MaskArgs, Masks, RowMask, Rows, SingleTiles, Split, Tf32,
-    TileArgs, TileValue,
-};
-pub(crate) use tiles::{Products, pack, pack_lo};
+pub use form::{Form, Hybrid, Idea, NoResidue, Persistent, Plain, PreScaled, Wide};
+pub use mma::{Bitmasks, Filling, LoadedRows, MaskArgs, MmaTiles, Rows, TileArgs, TileValue};
+pub use tile::{Scheme, Tile};
+pub use wgmma::{LoadedPacks, Pack, Prepacked, PrepackedTiles, Scattering, Source, WgmmaKernel, WgmmaTiles};
 
 /// What the entry points of [`RowSplit`] take, for values of `T` and column indices of `I`.
 ///
-/// A grid is tiles of rows by tiles of columns; where blocks stay ([`Persistent`]), tiles of columns by blocks that share one.
+/// A grid is tiles of rows by tiles of columns; in persistent kernels ([`Persistent`]), tiles of columns by blocks that share one.
 /// The grid's z is the batch: products of matrices of one pattern. A batch stride of 0 is one operand for all of them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Args<T, I> {
-    /// `rows` records of [`RowRecord`] words, in the order in which the rows are to be worked on.
+    /// `rows` records of [`RowRecord`](crate::RowRecord) words, in the order in which the rows are to be worked on.
     pub row_table: GlobalPtr<u32>,
-    /// Values of A, row by row; 16-byte aligned, with [`SPARE`] more after the last.
+    /// Values of A, row by row; 16-byte aligned, with [`SPARE`](crate::SPARE) more after the last.
     pub values: GlobalPtr<T>,
     /// Column of each value; aligned likewise, with as many to spare.
     pub columns: GlobalPtr<I>,
@@ -42,19 +38,20 @@ pub struct Args<T, I> {
     pub b: GlobalPtr<T>,
     /// Elements from one B of the batch to the next.
     pub b_batch: u64,
-    /// C, M×N, and what is done to the sums.
+    /// C, M×N, and the epilogue of the accumulators.
     pub output: Output<T>,
     /// Rows in the table.
     pub rows: u32,
-    /// For [`Mixed`] alone: rows at the head of the table that teams share. The others are one team's each.
+    /// For [`Hybrid`] alone: rows at the head of the table that subwarps split. Each of the others is one subwarp's.
     pub long_rows: u32,
-    /// Where blocks stay: rows at the head of B that a block brings into L1 before it begins; 0 or more, at most all.
+    /// In persistent kernels: rows at the head of B that a block brings into L1 before it begins; 0 or more, at most all.
     pub ahead_rows: u32,
     /// Columns of B and C that this launch computes.
     pub n: u32,
     /// Bytes from one row of B to the next.
     pub b_stride_bytes: u32,
-    /// Elements from the values of one A of the batch to the next; a multiple of [`ALIGNED`]. Times the batch, it has 32 bits.
+    /// Elements from the values of one A of the batch to the next; a multiple of [`ALIGNED`](crate::ALIGNED). Times the
+    /// batch, it has 32 bits.
     pub values_batch: u32,
 }
 

@@ -31,8 +31,8 @@ impl<T: Real, F: Form> Columns<T, F> {
 
 /// Adds the products of a value with a lane's part of a row of B.
 #[inline(always)]
-fn add<G: Gpu, T: Real, const V: usize>(gpu: G, value: f32, row: &[T; V], sums: &mut [f32; V]) {
-    for (sum, x) in sums.iter_mut().zip(row) {
+fn add<G: Gpu, T: Real, const V: usize>(gpu: G, value: f32, row: &[T; V], accumulators: &mut [f32; V]) {
+    for (sum, x) in accumulators.iter_mut().zip(row) {
         *sum = gpu.fma(value, x.to_f32(gpu), *sum);
     }
 }
@@ -47,7 +47,7 @@ pub(super) unsafe fn add_whole<G: Gpu, T: Real, F: Form, const V: usize>(
     gpu: G,
     quad: Quad,
     b: Columns<T, F>,
-    sums: &mut [f32; V],
+    accumulators: &mut [f32; V],
 ) {
     let mut rows = [[T::default(); V]; QUAD as usize];
     for (row, &k) in rows.iter_mut().zip(&quad.columns) {
@@ -55,7 +55,7 @@ pub(super) unsafe fn add_whole<G: Gpu, T: Real, F: Form, const V: usize>(
         *row = unsafe { gpu.load_readonly(b.row(k)) };
     }
     for (row, &value) in rows.iter().zip(&quad.values) {
-        add(gpu, value, row, sums);
+        add(gpu, value, row, accumulators);
     }
 }
 
@@ -69,13 +69,13 @@ pub(super) unsafe fn add_part<G: Gpu, T: Real, F: Form, const V: usize>(
     gpu: G,
     quad: Quad,
     b: Columns<T, F>,
-    sums: &mut [f32; V],
+    accumulators: &mut [f32; V],
 ) {
     for (&value, &k) in quad.values.iter().zip(&quad.columns) {
         if k != F::ABSENT {
             // SAFETY: as promised by the caller.
             let row: [T; V] = unsafe { gpu.load_readonly(b.row(k)) };
-            add(gpu, value, &row, sums);
+            add(gpu, value, &row, accumulators);
         }
     }
 }

@@ -1,21 +1,21 @@
-//! The kernel.
+//! SpMM by rows, on CUDA cores: 1-D tiling with split rows.
 //!
 //! ```text
-//!             B  K×N                 A group of LANES·SPLIT lanes owns one row of C over LANES·V columns
-//!            ┌────┬──────┬────┐      (1-D tiling; several groups in a warp are the paper's subwarps). It walks
-//!            │    │▒▒▒▒▒▒│    │      the row's nonzeros a stage at a time:
-//!            │    │▒▒▒▒▒▒│    │        1. every lane loads four of them, while the stage before is multiplied;
-//!   A  M×K   └────┴──────┴────┘        2. they go to shared memory, where all lanes of the group see them;
-//!  ┌───────┐ ┌────┬──────┬────┐        3. quad by quad, each lane loads its V columns of four rows of B and
-//!  │ x  x x│ │    │██████│    │           adds the products to V sums in registers; team t of SPLIT takes
-//!  └───────┘ └────┴──────┴────┘           the quads t, t + SPLIT, …
-//!                C  M×N              The teams then add up by shuffles, always in the same order. Rows come by
-//!             ◄─ LANES·V ─►          falling length (row swizzle), so a block's rows are of about one length.
+//!             B  K×N                 A group of LANES·SPLIT lanes computes one row of C, LANES·V columns wide. A warp
+//!            ┌────┬──────┬────┐      has one group or several. The group loads the row's nonzeros by stages:
+//!            │    │▒▒▒▒▒▒│    │        1. each lane loads four of them, while the stage before is multiplied;
+//!            │    │▒▒▒▒▒▒│    │        2. they go to shared memory, where all lanes of the group see them;
+//!   A  M×K   └────┴──────┴────┘        3. for four nonzeros at a time, each lane loads its V columns of four rows
+//!  ┌───────┐ ┌────┬──────┬────┐           of B, and adds the products to V accumulators in registers. SPLIT
+//!  │ x  x x│ │    │██████│    │           subwarps split the row: subwarp t takes the quads t, t + SPLIT, …
+//!  └───────┘ └────┴──────┴────┘      The subwarps then add up their accumulators by shuffles, always in the same
+//!                C  M×N              order. Rows come by falling length (row swizzle), so that a thread block's
+//!             ◄─ LANES·V ─►          rows are about as long.
 //! ```
 //!
-//! A block takes one row for each of its groups. Where blocks stay ([`Persistent`](super::Persistent)), the warps of those that
-//! share a tile of columns take units in rounds, a unit being a row for each group of a warp: there, and back, and there again.
-//! Of [`Mixed`](super::Mixed) a unit is one of the long rows, for all teams of the warp, and then a short row for each team.
+//! A thread block takes one row for each of its groups. A persistent block ([`Persistent`](super::Persistent)) takes row after
+//! row: the warps that share a tile of columns take the rows in rounds, serpentine, there and back. A hybrid block
+//! ([`Hybrid`](super::Hybrid)) splits the long rows among all subwarps of a warp, and gives each short row to one subwarp.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalMut, Gpu, SharedPtr, WARP};
@@ -24,8 +24,9 @@ use super::config::KEPT_BYTES;
 use super::form::{Form, Formed};
 use super::products::{Columns, add_part, add_whole};
 use super::stage::{RowNonzeros, Stage, aligned_start};
-use super::{Args, QUAD, RowRecord, RowSplit, Tile, ahead};
-use crate::{Bounds, DeviceIndex, DeviceValue, Kernel};
+use super::{Args, QUAD, RowSplit, Tile, prefetch};
+use crate::common::add_apart;
+use crate::{Bounds, DeviceIndex, DeviceValue, Kernel, RowRecord};
 
 /// Whole quads in one turn of the inner loop.
 const UNROLL: u32 = 2;
@@ -48,20 +49,20 @@ where
     const SHARED_BYTES: u32 = Self::BLOCK_BYTES;
     const BOUNDS: Bounds = Self::REGISTER_BOUNDS;
     /// With more than 32 registers a thread, as all have, such a block is alone.
-    const LETS_NEXT_BEGIN: bool = WARPS == 32;
+    const LAUNCHES_DEPENDENTS: bool = WARPS == 32;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Args<T, I>) {
         // SAFETY: as promised by the caller; each group has rows of its own.
         unsafe {
             if F::PERSISTENT {
-                ahead::bring::<G, T, I, Self>(gpu, &args);
-                let long = if F::MIXED { args.long_rows } else { args.rows };
-                let round = Self::walk(gpu, &args, 0, [0, long]);
-                if F::MIXED {
-                    // A team is now a group by itself, with a stage of its own where the warp's was.
+                prefetch::prefetch_l1::<G, T, I, Self>(gpu, &args);
+                let long = if F::HYBRID { args.long_rows } else { args.rows };
+                let round = Self::pass(gpu, &args, 0, [0, long]);
+                if F::HYBRID {
+                    // A subwarp is now a group by itself, with a stage of its own where the warp's was.
                     gpu.sync_warp(FULL_WARP);
-                    RowSplit::<T, I, V, LANES, 1, WARPS, F>::walk(gpu, &args, round, [long, args.rows]);
+                    RowSplit::<T, I, V, LANES, 1, WARPS, F>::pass(gpu, &args, round, [long, args.rows]);
                 }
                 return;
             }
@@ -82,7 +83,7 @@ where
 #[derive(Clone, Copy)]
 struct Part<T> {
     column_tile: u32,
-    /// What is done to its sums: [`Output::steps`](super::Output).
+    /// What is done to its accumulators: [`Output::steps`](super::Output).
     steps: u32,
     /// C of the product.
     c: GlobalMut<T>,
@@ -108,8 +109,8 @@ struct GroupRow<T, I, F> {
     b: Columns<T, F>,
     /// The lane, in its group.
     lane: u32,
-    /// The team, in its group.
-    team: u32,
+    /// The subwarp, in its group.
+    subwarp: u32,
 }
 
 impl<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32, F>
@@ -119,8 +120,9 @@ where
     I: DeviceIndex,
     F: Form,
 {
-    /// Whether any group of the warp has something left. Groups of a warp go on together, also those that have not: where they part,
-    /// ptxas cannot keep in uniform registers what all lanes share, and barriers of some lanes take several instructions.
+    /// Whether any group of the warp has something left. Groups of a warp go on together, also those that have not: where
+    /// they part, ptxas cannot keep in uniform registers what all lanes share, and barriers of some lanes take several
+    /// instructions.
     #[inline(always)]
     fn any<G: Gpu>(gpu: G, left: bool) -> bool {
         if Self::WARP_ROWS == 1 { left } else { gpu.warp_any(FULL_WARP, left) }
@@ -132,7 +134,7 @@ where
     /// # Safety
     /// The arguments describe live memory; the table has the rows, and each is dealt to one warp.
     #[inline(always)]
-    unsafe fn walk<G: Gpu>(gpu: G, args: &Args<T, I>, round: u32, [first, end]: [u32; 2]) -> u32 {
+    unsafe fn pass<G: Gpu>(gpu: G, args: &Args<T, I>, round: u32, [first, end]: [u32; 2]) -> u32 {
         let kept = gpu.thread_idx_x() / WARP * Self::WARP_BYTES;
         let stages = kept + KEPT_BYTES;
         let (kept, c) = (SharedPtr::<u32>::from_offset(kept), SharedPtr::<u64>::from_offset(kept + 24));
@@ -215,33 +217,32 @@ where
                 form: PhantomData::<F>,
             },
             lane,
-            team: lane / LANES,
+            subwarp: lane / LANES,
         };
-        let mut sums = [0.0; V];
+        let mut accumulators = [0.0; V];
         // SAFETY: the arguments describe the matrices; the stage is this group's own.
-        unsafe { Self::sum_row(gpu, &row, [record.start, record.end], &mut sums) };
+        unsafe { Self::accumulate_row(gpu, &row, [record.start, record.end], &mut accumulators) };
 
-        let mut distance = LANES;
-        while distance < Self::GROUP {
-            for sum in &mut sums {
-                *sum += gpu.warp_shuffle_xor(FULL_WARP, *sum, distance, WARP);
-            }
-            distance *= 2;
-        }
+        add_apart(gpu, FULL_WARP, [LANES, Self::GROUP], &mut accumulators);
         let Part { column_tile, steps, c } = part();
         let column = column_tile * Self::BLOCK_COLUMNS + lane % LANES * V as u32;
-        if record.row != NO_ROW && row.team == 0 && column < args.n {
+        if record.row != NO_ROW && row.subwarp == 0 && column < args.n {
             // SAFETY: the lane's columns lie in C, and no other lane has them.
-            unsafe { args.output.store_by(gpu, steps, c, [record.row, column], sums) };
+            unsafe { args.output.store_by(gpu, steps, c, [record.row, column], accumulators) };
         }
     }
 
-    /// Adds up a team's share of a row, which has the nonzeros from `start` to `end`.
+    /// Adds up a subwarp's share of a row, which has the nonzeros from `start` to `end`.
     ///
     /// # Safety
     /// The nonzeros and B are live; the stage belongs to this group of lanes.
     #[inline(always)]
-    unsafe fn sum_row<G: Gpu>(gpu: G, row: &GroupRow<T, I, F>, [start, end]: [u32; 2], sums: &mut [f32; V]) {
+    unsafe fn accumulate_row<G: Gpu>(
+        gpu: G,
+        row: &GroupRow<T, I, F>,
+        [start, end]: [u32; 2],
+        accumulators: &mut [f32; V],
+    ) {
         let mut base = aligned_start(start);
         let mut early = start - base;
         let own = row.lane * QUAD;
@@ -257,7 +258,7 @@ where
                 let next = base + Self::STAGE;
                 fetched = row.nonzeros.fetch(gpu, next + own, next + own < end);
                 let staged = if left < Self::STAGE { left } else { Self::STAGE };
-                Self::multiply(gpu, row, early, staged, sums);
+                Self::multiply(gpu, row, early, staged, accumulators);
                 gpu.sync_warp(FULL_WARP);
                 // A group whose row has ended stays there: the longest row of its warp could take it past 2³².
                 if is_left {
@@ -268,7 +269,7 @@ where
         }
     }
 
-    /// Multiplies a team's quads of a stage that holds the elements `early..staged` of the row.
+    /// Multiplies a subwarp's quads of a stage that holds the elements `early..staged` of the row.
     ///
     /// Residue handling (paper, section V-D.2): only the first and the last quad may be partial, so only they test
     /// their elements. The others go through an unrolled loop, and what the unrolling leaves through a short one.
@@ -281,15 +282,15 @@ where
         row: &GroupRow<T, I, F>,
         early: u32,
         staged: u32,
-        sums: &mut [f32; V],
+        accumulators: &mut [f32; V],
     ) {
         let GroupRow { stage, b, .. } = *row;
         let whole = staged / QUAD;
-        let mut quad = row.team;
+        let mut quad = row.subwarp;
         if !F::RESIDUE_HANDLING {
             while quad * QUAD < staged {
                 // SAFETY: the quad is staged, and holds an element of the row.
-                unsafe { add_part(gpu, stage.get(gpu, quad), b, sums) };
+                unsafe { add_part(gpu, stage.get(gpu, quad), b, accumulators) };
                 quad += SPLIT;
             }
             return;
@@ -297,22 +298,22 @@ where
         // SAFETY: quads below `staged / QUAD`, rounded up, are staged; those from 0 (1 if `early`) to `whole` hold
         // elements of the row alone.
         unsafe {
-            if early > 0 && row.team == 0 {
-                add_part(gpu, stage.get(gpu, 0), b, sums);
+            if early > 0 && row.subwarp == 0 {
+                add_part(gpu, stage.get(gpu, 0), b, accumulators);
                 quad += SPLIT;
             }
             while quad + (UNROLL - 1) * SPLIT < whole {
                 for i in 0..UNROLL {
-                    add_whole(gpu, stage.get(gpu, quad + i * SPLIT), b, sums);
+                    add_whole(gpu, stage.get(gpu, quad + i * SPLIT), b, accumulators);
                 }
                 quad += UNROLL * SPLIT;
             }
             while quad < whole {
-                add_whole(gpu, stage.get(gpu, quad), b, sums);
+                add_whole(gpu, stage.get(gpu, quad), b, accumulators);
                 quad += SPLIT;
             }
             if quad * QUAD < staged {
-                add_part(gpu, stage.get(gpu, quad), b, sums);
+                add_part(gpu, stage.get(gpu, quad), b, accumulators);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What the host knows of each kernel.
 use super::Idea;
-use crate::{IndexType, ValueType};
+use crate::{Arithmetic, IndexType, ValueType};
 
 /// A kernel's types and constants as numbers, for the chooser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,13 +27,13 @@ pub enum Scheme {
     RowSplit {
         /// Lanes side by side along the columns.
         lanes: u32,
-        /// Teams of such lanes that share a row's nonzeros.
+        /// Subwarps that share a row's nonzeros.
         split: u32,
         /// What it stages columns as: it is for A with columns that this can count.
         stage: IndexType,
-        /// Whether blocks stay, and take row after row.
+        /// Whether blocks are persistent, and take row after row.
         persistent: bool,
-        /// Whether, where they do, teams share long rows only.
+        /// Whether, where they do, subwarps share long rows only.
         mixed: bool,
     },
     /// As [`RowSplit`](Self::RowSplit), but for one idea: for measurements, and never chosen.
@@ -42,19 +42,19 @@ pub enum Scheme {
         idea: Idea,
         /// Lanes side by side along the columns.
         lanes: u32,
-        /// Teams of such lanes that share a row's nonzeros.
+        /// Subwarps that share a row's nonzeros.
         split: u32,
         /// What it stages columns as: it is for A with columns that this can count.
         stage: IndexType,
     },
-    /// Blocks take a tile each, on tensor cores: [`SingleTiles`](super::SingleTiles), [`HalfTiles`](super::HalfTiles).
+    /// Blocks take a tile each, on tensor cores: [`MmaTiles`](super::MmaTiles).
     Tiles {
         /// Parts of a step along K, for other warps each.
         slices: u32,
         /// What a product is.
         arithmetic: Arithmetic,
     },
-    /// As [`Tiles`](Self::Tiles), for 16-bit values, by warpgroups: [`GroupTiles`](super::GroupTiles).
+    /// As [`Tiles`](Self::Tiles), for 16-bit values, by warpgroups: [`WgmmaTiles`](super::WgmmaTiles).
     Groups {
         /// Chunks of 64 columns of A in a step.
         chunks: u32,
@@ -63,7 +63,7 @@ pub enum Scheme {
         /// Blocks that share a tile, a part of K each.
         blocks: u32,
     },
-    /// As [`Groups`](Self::Groups), for a matrix whose values are packed: [`PackedTiles`](super::PackedTiles).
+    /// As [`Groups`](Self::Groups), for a matrix whose values are packed: [`PrepackedTiles`](super::PrepackedTiles).
     Packed {
         /// Chunks of 64 columns of A in a step.
         chunks: u32,
@@ -72,7 +72,7 @@ pub enum Scheme {
         /// Blocks that share a tile, a part of K each.
         blocks: u32,
     },
-    /// No product: makes the masks and places by which tiles are filled, [`Masks`](super::Masks).
+    /// No product: makes the masks and places by which tiles are filled, [`Bitmasks`](super::Bitmasks).
     Masks,
 }
 
@@ -85,15 +85,4 @@ impl Scheme {
             Self::RowSplit { .. } | Self::Ablation { .. } | Self::Masks => None,
         }
     }
-}
-
-/// What tensor cores multiply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arithmetic {
-    /// 16-bit values as they are; sums in `f32`.
-    Half,
-    /// `f32` in three products: [`Split`](super::Split).
-    Split,
-    /// `f32` in one product: [`Tf32`](super::Tf32).
-    Tf32,
 }

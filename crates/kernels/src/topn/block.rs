@@ -1,7 +1,10 @@
 //! What the threads of a block find out together, and where in shared memory.
+use core::ops::Add as _;
+
 use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
 
 use crate::Bounds;
+use crate::common::{inclusive_sum, reduce};
 
 /// Warps of a block at most.
 const WARPS: u32 = 32;
@@ -9,7 +12,7 @@ const WARPS: u32 = 32;
 const JOINS: u32 = 0;
 /// Where warps put their counts, in turn in one of two places.
 const COUNTS: u32 = JOINS + 2 * WARPS * 8;
-/// How many keys were gathered, by up to four bars; a walk has its block's index in place of the last.
+/// How many keys were gathered, by up to four thresholds; a pass has its block's index in place of the last.
 const GATHERED: u32 = COUNTS + 2 * WARPS * 4;
 /// The keys.
 const KEYS: u32 = GATHERED + 16;
@@ -30,7 +33,7 @@ pub(super) const fn keys() -> SharedPtr<u64> {
     SharedPtr::from_offset(KEYS)
 }
 
-/// The counter of the keys that the `turn`-th bar lets through.
+/// The counter of the keys that the `turn`-th threshold lets through.
 #[inline(always)]
 pub(super) const fn gathered(turn: u32) -> SharedPtr<u32> {
     SharedPtr::from_offset(GATHERED + turn * 4)
@@ -96,15 +99,7 @@ pub(super) fn given<G: Gpu, const THREADS: u32>(gpu: G, index: u32) -> [f32; 2] 
 #[inline(always)]
 pub(super) fn total<G: Gpu, const THREADS: u32>(gpu: G, turn: u32, mut count: u32) -> u32 {
     let warps = THREADS / WARP;
-    let sum = |mut count: u32, lanes: u32| {
-        let mut distance = lanes / 2;
-        while distance > 0 {
-            count += gpu.warp_shuffle_xor(FULL_WARP, count, distance, WARP);
-            distance /= 2;
-        }
-        count
-    };
-    count = sum(count, WARP);
+    [count] = reduce(gpu, FULL_WARP, WARP, [count], u32::add);
     if THREADS > WARP {
         let parts = SharedPtr::<u32>::from_offset(COUNTS + turn % 2 * WARPS * 4);
         // SAFETY: each warp has a place of its own, which is read after the barrier. It is written again two calls later,
@@ -116,7 +111,7 @@ pub(super) fn total<G: Gpu, const THREADS: u32>(gpu: G, turn: u32, mut count: u3
             gpu.sync_threads();
             [count] = gpu.shared_load(parts.add(gpu.lane_id() % warps));
         }
-        count = sum(count, warps);
+        [count] = reduce(gpu, FULL_WARP, warps, [count], u32::add);
     }
     count
 }
@@ -128,13 +123,7 @@ pub(super) fn total<G: Gpu, const THREADS: u32>(gpu: G, turn: u32, mut count: u3
 #[inline(always)]
 pub(super) unsafe fn places<G: Gpu>(gpu: G, counter: SharedPtr<u32>, count: u32) -> u32 {
     let lane = gpu.lane_id();
-    let mut through = count;
-    let mut distance = 1;
-    while distance < WARP {
-        let below = gpu.warp_shuffle_up(FULL_WARP, through, distance, WARP);
-        through += if lane >= distance { below } else { 0 };
-        distance *= 2;
-    }
+    let through = inclusive_sum(gpu, count);
     let mut first = 0;
     if lane == WARP - 1 && through > 0 {
         // SAFETY: as promised by the caller.

@@ -34,22 +34,22 @@ pub(super) fn index_of(key: u64) -> u32 {
     !(key as u32)
 }
 
-/// The least bar: every key reaches it.
+/// The least threshold: every key reaches it.
 pub(super) const LEAST: u64 = 0x007f_ffff << 32;
 
-/// A bar of keys, as numbers are compared with it. A key for each number that is held, to be compared again and again, would take
-/// the registers of two more of them.
+/// A threshold of keys, as numbers are compared with it. A key for each number that is held, to be compared again and again,
+/// would take the registers of two more of them.
 #[derive(Clone, Copy)]
-pub(super) struct Bar {
+pub(super) struct Threshold {
     number: f32,
-    /// What is greater than the number, or NaN, reaches the bar below this index.
+    /// What is greater than the number, or NaN, reaches the threshold below this index.
     greater: u32,
     /// What is equal to the number, below this one.
     equal: u32,
 }
 
-impl Bar {
-    /// The bar at this key, or at what is between keys; not below [`LEAST`].
+impl Threshold {
+    /// The threshold at this key, or at what is between keys; not below [`LEAST`].
     #[inline(always)]
     pub(super) fn at(key: u64) -> Self {
         let (high, below) = ((key >> 32) as u32, (!(key as u32)).saturating_add(1));
@@ -74,7 +74,7 @@ impl Bar {
     }
 }
 
-/// A [`Bar`] for indices that are counted from some place on.
+/// A [`Threshold`] for indices that are counted from some place on.
 #[derive(Clone, Copy)]
 pub(super) struct Relative {
     number: f32,
@@ -119,19 +119,19 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_is_reached_by_the_keys_that_reach_it() {
+    fn a_threshold_is_reached_by_the_keys_that_reach_it() {
         let inf = f32::INFINITY;
         let numbers =
             [f32::NAN, -f32::NAN, inf, f32::MAX, 1.0, 1e-44, 0.0, -0.0, -1e-44, -1.0, f32::MIN, -inf];
         let keys = || numbers.iter().flat_map(|&x| [0, 1, 700, 701, u32::MAX - 1].map(|index| (x, index)));
-        for bar in
+        for threshold in
             keys().flat_map(|(x, index)| [0, 1].map(|off| key(x, index).saturating_add(off))).chain([LEAST])
         {
             for (x, index) in keys() {
                 let first = index - index.min(5);
-                let relative = Bar::at(bar).from(first);
+                let relative = Threshold::at(threshold).from(first);
                 let is_reached = relative.is_reached(x, (index - first) as i32);
-                assert_eq!(is_reached, key(x, index) >= bar, "{x} at {index}, {bar:x}");
+                assert_eq!(is_reached, key(x, index) >= threshold, "{x} at {index}, {threshold:x}");
             }
         }
     }

@@ -3,49 +3,49 @@
 //!
 //! ```text
 //!   row  ┌──────┬──────┬──────┬──────┬── 16 bytes a load, all in registers     1. greatest m, and Σ exp(x − m)
-//!        │ t0   │ t1   │ t2   │ t0   │                                         2. each thread's own greatest; a bar that
+//!        │ t0   │ t1   │ t2   │ t0   │                                         2. each thread's own greatest; a threshold that
 //!        └──────┴──────┴──────┴──────┴──                                            at least N of these reach, and few more
-//!   own     7      4      9     …         bar: 7                               3. what reaches the bar goes to shared memory
+//!   own     7      4      9     …         threshold: 7                          3. what reaches the threshold goes to shared memory
 //!        └─ 7 ──────────── 9, 8 ─────┐                                         4. sorted there, first N written
 //!   shared  8 7 9 ──sort──► 9 8 7 ───┴──► values, indices
 //! ```
 //! Order is that of *keys*: a value's bits, so turned that they compare as integers, above the complement of its index. No two
-//! are equal, so that the result is one and the same however they were gathered. A bar that too many reach, which takes many
+//! are equal, so that the result is one and the same however they were gathered. A threshold that too many reach, which takes many
 //! equal values, is raised bit by bit over whole keys until they fit.
 //!
-//! Longer rows are gone through tile by tile ([`Stream`]): the bar of the first tile lets few of the others through, and Σ is kept
-//! relative to the greatest so far. Few rows are cut into chunks, a block each, and [`Finish`] selects from what these gathered.
-//! Where N is too large for that, chunks are sorted lists, which [`Merge`] makes one.
+//! Longer rows are gone through tile by tile ([`StreamingSelect`]): the threshold of the first tile lets few of the others
+//! through, and Σ is kept relative to the greatest so far. Few rows are cut into chunks, a block each, and [`Finalize`]
+//! selects from what these gathered. Where N is too large for that, chunks are sorted lists, which [`Merge`] makes one.
 //!
 //! Source: Argueta, Chiang, *Accelerating Sparse Matrix Operations in Neural Networks on Graphics Processing Units* (ACL
-//! 2019), section 4.2: softmax and selection in one pass, on packed keys. Its own algorithm is [`Insert`].
-mod bar;
+//! 2019), section 4.2: softmax and selection in one pass, on packed keys. Its own algorithm is [`Insertion`].
 mod beam;
 mod block;
-mod careful;
-mod finish;
-mod first;
-mod held;
-mod insert;
+mod candidates;
+mod filter;
+mod finalize;
+mod insertion;
 mod key;
 mod merge;
-mod narrow;
 mod output;
 mod part;
+mod radix_select;
 mod rank;
-mod select;
+mod refine;
+mod robust;
 mod sort;
-mod stream;
+mod streaming_select;
 mod sums;
+mod threshold;
 
 pub use beam::{Beam, BeamArgs};
-pub use finish::{Finish, FinishArgs};
-pub use insert::Insert;
+pub use finalize::{Finalize, FinishArgs};
+pub use insertion::Insertion;
 pub use merge::{Merge, MergeArgs};
 pub use output::{Form, Output};
 pub use part::TopNArgs;
-pub use select::Select;
-pub use stream::Stream;
+pub use radix_select::RadixSelect;
+pub use streaming_select::StreamingSelect;
 
 use crate::ValueType;
 
@@ -65,9 +65,9 @@ pub struct Tile {
 /// What a kernel does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Finds a bar, gathers what reaches it, sorts.
+    /// Finds a threshold, gathers what reaches it, sorts.
     Select,
-    /// Goes through a row of any length, and gathers what reaches a bar that rises.
+    /// Goes through a row of any length, and gathers what reaches a threshold that rises.
     Stream,
     /// Inserts each value into a sorted list by atomic maxima.
     Insert,

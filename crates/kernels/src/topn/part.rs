@@ -3,19 +3,20 @@ use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, SharedPtr};
 
 use super::output::{Output, Row};
 
-/// What [`Select`](super::Select) and [`Insert`](super::Insert) take. The grid is a block for each chunk of each row, along x.
+/// What [`RadixSelect`](super::RadixSelect) and [`Insertion`](super::Insertion) take. The grid is a block for each chunk of
+/// each row, along x.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TopNArgs<T> {
     /// The first element of row 0; rows may start anywhere.
     pub logits: GlobalPtr<T>,
     /// Where rows have several chunks: the list of each, n keys, of which as many are written as the chunk has elements; for
-    /// [`Stream`](super::Stream) as many as it gathers.
+    /// [`StreamingSelect`](super::StreamingSelect) as many as it gathers.
     pub keys: GlobalMut<u64>,
     /// Likewise: the greatest value of each chunk, and its sum.
     pub sums: GlobalMut<f32>,
-    /// For [`Stream`](super::Stream) alone: the number of keys of each chunk, and a bar that at least n of them reach, as the
-    /// bits of an ordered number; 0 where there is none.
+    /// For [`StreamingSelect`](super::StreamingSelect) alone: the number of keys of each chunk, and a threshold that at least
+    /// n of them reach, as the bits of an ordered number; 0 where there is none.
     pub counts: GlobalMut<u32>,
     /// Where rows are one chunk: the results.
     pub output: Output,
@@ -103,7 +104,7 @@ impl<T> Part<T> {
         }
     }
 
-    /// Writes gathered keys as a list of their own, as they are, with room for `ROOM`; and a bar that n of them reach.
+    /// Writes gathered keys as a list of their own, as they are, with room for `ROOM`; and a threshold that n of them reach.
     ///
     /// # Safety
     /// As for [`write`](Self::write).
@@ -113,7 +114,7 @@ impl<T> Part<T> {
         gpu: G,
         args: &TopNArgs<T>,
         (keys, count): (SharedPtr<u64>, u32),
-        bar: u32,
+        threshold: u32,
         sums: [f32; 2],
     ) {
         let thread = gpu.thread_idx_x();
@@ -128,9 +129,9 @@ impl<T> Part<T> {
             }
             if thread == 0 {
                 gpu.store(args.sums.add(2 * self.list), sums);
-                // A bar of fewer than N is none for the row.
-                let bar = if self.n == args.n { bar } else { 0 };
-                gpu.store(args.counts.add(2 * self.list), [count, bar]);
+                // A threshold of fewer than N is none for the row.
+                let threshold = if self.n == args.n { threshold } else { 0 };
+                gpu.store(args.counts.add(2 * self.list), [count, threshold]);
             }
         }
     }

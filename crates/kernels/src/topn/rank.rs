@@ -1,5 +1,9 @@
 //! Places of a few keys, by comparing each with all.
+use core::ops::Add as _;
+
 use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
+
+use crate::common::reduce;
 
 /// So many keys are sorted sooner by [`ranked`] than by runs, in a block of so many threads.
 pub(super) const fn most(threads: u32) -> u32 {
@@ -30,11 +34,7 @@ pub(super) unsafe fn ranked<G: Gpu, const THREADS: u32>(
         greater += u32::from(other > key);
         place += lanes;
     }
-    let mut distance = lanes / 2;
-    while distance > 0 {
-        greater += gpu.warp_shuffle_xor(FULL_WARP, greater, distance, WARP);
-        distance /= 2;
-    }
+    let [greater] = reduce(gpu, FULL_WARP, lanes, [greater], u32::add);
     if own < count && thread.is_multiple_of(lanes) {
         work(greater, key);
     }

@@ -1,8 +1,11 @@
 //! Sums of exponentials, each relative to a greatest value of its own.
+use core::ops::Add as _;
+
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, WARP};
 
 use super::block;
 use super::output::base;
+use crate::common::reduce;
 
 /// The greatest value, and the sum, of two together: symmetric.
 #[inline(always)]
@@ -21,18 +24,8 @@ pub(super) fn of_lanes<G: Gpu>(
     [own, sum]: [f32; 2],
     exponent: impl Fn(f32, f32) -> f32,
 ) -> [f32; 2] {
-    let mut greatest = own;
-    let mut distance = lanes / 2;
-    while distance > 0 {
-        greatest = greatest.max(gpu.warp_shuffle_xor(FULL_WARP, greatest, distance, WARP));
-        distance /= 2;
-    }
-    let mut sum = sum * gpu.exp2_approx(exponent(own, greatest));
-    let mut distance = lanes / 2;
-    while distance > 0 {
-        sum += gpu.warp_shuffle_xor(FULL_WARP, sum, distance, WARP);
-        distance /= 2;
-    }
+    let [greatest] = reduce(gpu, FULL_WARP, lanes, [own], f32::max);
+    let [sum] = reduce(gpu, FULL_WARP, lanes, [sum * gpu.exp2_approx(exponent(own, greatest))], f32::add);
     [greatest, sum]
 }
 

@@ -12,15 +12,15 @@
 //! Rows come in ascending order, inside a warp and from chunk to chunk, so each row of Aᵀ comes out sorted, and nothing
 //! is sorted or added atomically: the result is the same in every run. Then, for each set of values,
 //! 4. gather: `values_t[i] = values[permutation[i]]`.
+mod count_scatter;
 mod gather;
 mod offsets;
 mod scan;
-mod walk;
 
+pub use count_scatter::{Chunks, Count, CountArgs, Scatter, ScatterArgs};
 pub use gather::{Gather, GatherArgs};
 pub use offsets::{Offsets, OffsetsArgs};
 pub use scan::{ScanArgs, ScanChunks, ScanColumns};
-pub use walk::{Chunks, Count, CountArgs, Scatter, ScatterArgs};
 
 /// What the host must know of a kernel's shape: a grid is one dimension of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@ use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu};
 
 use super::Tile;
 use crate::Kernel;
-use crate::spmm::RowRecord;
+use crate::RowRecord;
 
 /// Row offsets from the row table, which has the rows by length: a thread a row.
 #[derive(Debug)]

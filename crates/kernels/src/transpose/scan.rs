@@ -3,6 +3,7 @@ use lacuna_gpu::{FULL_WARP, GlobalMut, Gpu, SharedPtr, WARP};
 
 use super::Tile;
 use crate::Kernel;
+use crate::common::inclusive_sum;
 
 /// What [`ScanChunks`] and [`ScanColumns`] take.
 #[repr(C)]
@@ -105,14 +106,14 @@ impl Kernel for ScanColumns {
                 own += count;
             }
             let (lane, warp) = (thread % WARP, thread / WARP);
-            let through = inclusive(gpu, own);
+            let through = inclusive_sum(gpu, own);
             let totals = SharedPtr::<u32>::from_offset(0);
             if lane == WARP - 1 {
                 gpu.shared_store(totals.add(warp), [through]);
             }
             gpu.sync_threads();
             let [total] = gpu.shared_load(totals.add(lane));
-            let before = gpu.warp_shuffle_idx(FULL_WARP, inclusive(gpu, total) - total, warp, WARP);
+            let before = gpu.warp_shuffle_idx(FULL_WARP, inclusive_sum(gpu, total) - total, warp, WARP);
             let mut sum = before + through - own;
             for column in first..last {
                 let [count] = gpu.load(args.offsets.add(column));
@@ -124,20 +125,4 @@ impl Kernel for ScanColumns {
             }
         }
     }
-}
-
-/// The sum over the lanes up to and with this one.
-#[inline(always)]
-fn inclusive<G: Gpu>(gpu: G, own: u32) -> u32 {
-    let lane = gpu.lane_id();
-    let mut sum = own;
-    let mut distance = 1;
-    while distance < WARP {
-        let below = gpu.warp_shuffle_up(FULL_WARP, sum, distance, WARP);
-        if lane >= distance {
-            sum += below;
-        }
-        distance *= 2;
-    }
-    sum
 }

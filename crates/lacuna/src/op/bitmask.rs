@@ -1,6 +1,7 @@
 //! A pattern's masks and places: what kernels by tiles read in place of column indices.
 use lacuna_gpu::{GlobalMut, GlobalPtr};
-use lacuna_kernels::spmm::{MaskArgs, RowMask, Scheme};
+use lacuna_kernels::RowMask;
+use lacuna_kernels::spmm::{MaskArgs, Scheme};
 use lacuna_kernels::{Entry, entries};
 
 use super::{MAX_GRID_YZ, launch};
@@ -77,7 +78,7 @@ impl<I: Index> DevicePattern<I> {
 #[cfg(test)]
 mod tests {
     use half::f16;
-    use lacuna_kernels::spmm::SPARE;
+    use lacuna_kernels::SPARE;
     use lacuna_matrix::{Csr, generate};
 
     use super::*;

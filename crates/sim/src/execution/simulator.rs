@@ -215,7 +215,7 @@ impl Simulator {
         // SAFETY: whether the contract holds is not known here. `Kernel::run` lets an implementation rely on it only for
         // accesses through `gpu`; a `SimThread` checks each of those, and a broken promise is a finding.
         let body = move |thread: crate::execution::thread::SimThread<'_, '_>| unsafe { K::run(thread, args) };
-        self.run(name, geometry, K::LOOKS_AHEAD, &body)
+        self.run(name, geometry, K::EARLY_PROLOGUE, &body)
     }
 
     fn run(

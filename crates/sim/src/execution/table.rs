@@ -52,8 +52,8 @@ fn run<K: Kernel>(
 }
 
 macro_rules! table {
-    ($($operation:ident { $($(#[$attribute:meta])* $name:ident: $kernel:ty;)* })*) => {
-        static KERNELS: &[SimKernel] = &[$($(SimKernel::of::<$kernel>(stringify!($name)),)*)*];
+    ($($operation:ident { $($(#[$attribute:meta])* { $($name:expr => $kernel:ty;)+ })+ })+) => {
+        static KERNELS: &[SimKernel] = &[$($($(SimKernel::of::<$kernel>($name),)+)+)+];
     };
 }
 lacuna_kernels::for_each_kernel!(table);

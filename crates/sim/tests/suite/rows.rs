@@ -1,7 +1,8 @@
 //! SpMM's rows by blocks that stay, in grids so small that each block takes many rows.
 use lacuna_gpu::{GlobalMut, GlobalPtr, Scalar};
-use lacuna_kernels::spmm::{Args, Form, Mixed, Output, Persistent, Plain, RowRecord, RowSplit, SPARE, Wide};
+use lacuna_kernels::spmm::{Args, Form, Hybrid, Output, Persistent, Plain, RowSplit, Wide};
 use lacuna_kernels::{DeviceIndex, Kernel};
+use lacuna_kernels::{RowRecord, SPARE};
 use lacuna_sim::Simulator;
 
 const COLS: u32 = 300;
@@ -134,7 +135,7 @@ fn teams_share_long_rows_and_take_one_short_row_each() {
     let expected = wide::<Plain>([3, 2, 1]);
     for blocks in [1, 2, 5, 21] {
         for long in [0, 1, 2, 3, 7, 16, LENGTHS.len() - 1, LENGTHS.len()] {
-            let mixed = mixed_product::<u32, Warp<Mixed>>([2, blocks, 1], bytes, long as u32);
+            let mixed = mixed_product::<u32, Warp<Hybrid>>([2, blocks, 1], bytes, long as u32);
             assert!(mixed == expected, "{long} long rows, {blocks} blocks");
         }
     }

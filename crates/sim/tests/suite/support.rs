@@ -35,7 +35,7 @@ macro_rules! kernel {
             const TILE: () = ();
             const THREADS: u32 = $threads;
             const SHARED_BYTES: u32 = $shared;
-            const LOOKS_AHEAD: bool = $looks_ahead;
+            const EARLY_PROLOGUE: bool = $looks_ahead;
             const CLUSTER: u32 = $cluster;
             unsafe fn run<G: lacuna_gpu::Gpu>($gpu: G, $args: Self::Args) {
                 // Not every body needs it.

@@ -185,8 +185,8 @@ mod tests {
             let Some(wait) = ptx.find(WAIT) else { continue };
             let before = &ptx[..wait];
             let is_one_of = |kinds: &[&str]| kinds.iter().any(|kind| name.contains(kind));
-            let reads_packs = is_one_of(&["_packed_"]);
-            let is_tile = is_one_of(&["_split_", "_tf32_", "_tile_", "_group_"]) || reads_packs;
+            let reads_packs = is_one_of(&["_prepacked_"]);
+            let is_tile = is_one_of(&["_mma_", "_wgmma_"]) || reads_packs;
             let looks_ahead = name.starts_with("spmm_") && is_tile;
             for access in ["ld.global", "st.global", "ld.shared", "st.shared", "atom.", "\tred.", "cp.async"]
             {

@@ -141,10 +141,10 @@ mod tests {
     fn the_smallest_that_holds_a_row_is_chosen() {
         let best = |dim, vector, value| choose(&problem(dim, vector, value, IndexType::U32))[0].entry.name;
         for (dim, entry) in [(32, "v4_l8_c1"), (40, "v4_l8_c2"), (64, "v4_l8_c2"), (128, "v4_l16_c2")] {
-            assert_eq!(best(dim, 4, ValueType::F32), format!("attention_f32_{entry}"));
+            assert_eq!(best(dim, 4, ValueType::F32), format!("attention_f32_row_{entry}"));
         }
         for (dim, entry) in [(32, "v8_l4_c1"), (64, "v8_l8_c1"), (128, "v8_l8_c2"), (256, "v8_l16_c2")] {
-            assert_eq!(best(dim, 8, ValueType::Bf16), format!("attention_bf16_{entry}"));
+            assert_eq!(best(dim, 8, ValueType::Bf16), format!("attention_bf16_row_{entry}"));
         }
     }
 

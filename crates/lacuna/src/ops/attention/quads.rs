@@ -2,8 +2,8 @@
 use std::cmp::Reverse;
 
 use lacuna_gpu::{GlobalPtr, WARP};
+use lacuna_kernels::RowRecord;
 use lacuna_kernels::attention::{QUERIES, QuadEntry};
-use lacuna_kernels::spmm::RowRecord;
 
 use crate::pattern::DevicePattern;
 use crate::{Buffer, Index, Result};

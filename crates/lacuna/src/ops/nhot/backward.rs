@@ -110,10 +110,10 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
             nonzeros: self.nonzeros(0),
             scales: GlobalPtr::from_address(self.scales()?.address()),
             table: GlobalPtr::from_address(table.address()),
-            slopes: GlobalPtr::from_address(slopes.address()),
+            gradient: GlobalPtr::from_address(slopes.address()),
             out: GlobalMut::from_address(gradient.address()),
             stride_bytes: self.table.stride_bytes,
-            slopes_stride_bytes: self.gradients.stride_bytes,
+            gradient_stride_bytes: self.gradients.stride_bytes,
             columns: self.columns as u32,
         };
         self.launch_weights(stream, entry, &args)
@@ -129,7 +129,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         for span in spans(bags, MAX_GRID_X) {
             let mut args = *args;
             args.nonzeros.offsets = args.nonzeros.offsets.add(span.start);
-            args.slopes = args.slopes.add(span.start * self.gradients.stride);
+            args.gradient = args.gradient.add(span.start * self.gradients.stride);
             if args.scales.address() != 0 {
                 args.scales = args.scales.add(span.start);
             }

@@ -1,6 +1,6 @@
 //! Which SDDMM kernel suits a problem: a pure function, so that it can be tested and printed without a GPU.
+use lacuna_kernels::Arithmetic;
 use lacuna_kernels::sddmm::{Scheme, Tile};
-use lacuna_kernels::spmm::Arithmetic;
 use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 
 use super::OPERATION;
@@ -215,16 +215,16 @@ mod tests {
     #[test]
     fn what_was_measured_is_chosen() {
         for ([rows, k, cols, nnz], fastest) in [
-            ([8192, 128, 2048, 4_194_304], &["split_128x64", "split_64x128"][..]),
-            ([8192, 128, 2048, 1_677_722], &["panels_v4x4_l8_w8"]),
-            ([8192, 32, 2048, 1_677_722], &["panels_v4x1_l8_w8"]),
-            ([4096, 128, 4096, 3_355_443], &["panels_v4x2_l16_w8", "panels_v4x4_l8_w8"]),
-            ([12_288, 64, 12_288, 7_549_747], &["panels_v4x2_l8_w8"]),
-            ([4096, 32, 1024, 1_258_291], &["panels_v4x1_l8_w8"]),
-            ([2048, 32, 2048, 1_258_291], &["panels_v4x1_l8_w8"]),
-            ([6144, 32, 2048, 1_258_291], &["panels_v4x1_l8_w8"]),
-            ([62_586, 32, 62_586, 147_892], &["panels_v4x1_l8_w8"]),
-            ([19_717, 256, 19_717, 88_651], &["panels_v4x4_l16_w8"]),
+            ([8192, 128, 2048, 4_194_304], &["mma_128x64_split", "mma_64x128_split"][..]),
+            ([8192, 128, 2048, 1_677_722], &["panel_v4x4_l8_w8"]),
+            ([8192, 32, 2048, 1_677_722], &["panel_v4x1_l8_w8"]),
+            ([4096, 128, 4096, 3_355_443], &["panel_v4x2_l16_w8", "panel_v4x4_l8_w8"]),
+            ([12_288, 64, 12_288, 7_549_747], &["panel_v4x2_l8_w8"]),
+            ([4096, 32, 1024, 1_258_291], &["panel_v4x1_l8_w8"]),
+            ([2048, 32, 2048, 1_258_291], &["panel_v4x1_l8_w8"]),
+            ([6144, 32, 2048, 1_258_291], &["panel_v4x1_l8_w8"]),
+            ([62_586, 32, 62_586, 147_892], &["panel_v4x1_l8_w8"]),
+            ([19_717, 256, 19_717, 88_651], &["panel_v4x4_l16_w8"]),
         ] {
             let problem = Problem { rows, cols, precision: Precision::Single, ..problem(nnz, k, 4) };
             let chosen = choose(&problem)[0].entry.name;
@@ -235,9 +235,9 @@ mod tests {
     #[test]
     fn what_was_measured_of_f16_is_chosen() {
         for ([rows, k, cols, nnz], fastest) in [
-            ([8192, 128, 2048, 4_194_304], "f16_tile_64x128"),
-            ([12_288, 64, 12_288, 7_549_747], "f16_panels_v8x1_l8_w8"),
-            ([4096, 128, 4096, 1_677_722], "f16_panels_v8x2_l8_w8"),
+            ([8192, 128, 2048, 4_194_304], "f16_mma_64x128"),
+            ([12_288, 64, 12_288, 7_549_747], "f16_panel_v8x1_l8_w8"),
+            ([4096, 128, 4096, 1_677_722], "f16_panel_v8x2_l8_w8"),
         ] {
             let precision = Precision::Single;
             let problem = Problem { rows, cols, precision, value: ValueType::F16, ..problem(nnz, k, 8) };

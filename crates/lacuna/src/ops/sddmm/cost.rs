@@ -1,9 +1,9 @@
 //! What a kernel costs on a problem: the chooser's model.
 //!
 //! Its constants are fitted to an H200, in `f32` (docs/log/sddmm.md, "The cost model"). Costs are cycles of a multiprocessor.
+use lacuna_kernels::Arithmetic;
 use lacuna_kernels::Entry;
 use lacuna_kernels::sddmm::{Scheme, TILE, Tile};
-use lacuna_kernels::spmm::Arithmetic;
 
 use super::choose::{Problem, is_ordered};
 use super::panels::Panels;

@@ -2,7 +2,7 @@
 use std::cmp::Reverse;
 
 use lacuna_gpu::GlobalPtr;
-use lacuna_kernels::spmm::RowRecord;
+use lacuna_kernels::RowRecord;
 
 use super::Problem;
 use crate::pattern::DevicePattern;

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::softmax::{BackwardArgs, ForwardArgs, Tile};
-use lacuna_kernels::spmm::RowRecord;
-use lacuna_kernels::{Entry, entries};
+use lacuna_kernels::{Entry, RowRecord, entries};
 
 use super::choose::{find, legal};
 use super::{Algorithm, OPERATION, Options, Part, Problem};

@@ -1,5 +1,6 @@
 //! What kernels cost that fill tiles and multiply them.
-use lacuna_kernels::spmm::{Arithmetic, RowMask, Tile};
+use lacuna_kernels::spmm::Tile;
+use lacuna_kernels::{Arithmetic, RowMask};
 
 use super::choose::Problem;
 use super::cost::mean_length;

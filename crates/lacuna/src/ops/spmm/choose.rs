@@ -1,6 +1,6 @@
 //! Which SpMM kernel suits a problem: a pure function, so that it can be tested and printed without a GPU.
-use lacuna_kernels::spmm::{Arithmetic, Idea, Scheme, Tile};
-use lacuna_kernels::{Entry, IndexType, ValueType, entries};
+use lacuna_kernels::spmm::{Idea, Scheme, Tile};
+use lacuna_kernels::{Arithmetic, Entry, IndexType, ValueType, entries};
 
 use super::OPERATION;
 use super::cost::CostModel;

@@ -1,6 +1,6 @@
 //! What a kernel costs on a problem: the chooser's model, and its constants.
-use lacuna_kernels::spmm::{Arithmetic, QUAD, Scheme, Tile};
-use lacuna_kernels::{Entry, ValueType};
+use lacuna_kernels::spmm::{QUAD, Scheme, Tile};
+use lacuna_kernels::{Arithmetic, Entry, ValueType};
 
 use super::blocks::{Ahead, Blocks, Step};
 use super::choose::Problem;

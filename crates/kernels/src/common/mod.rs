@@ -1,0 +1,19 @@
+//! What several operations use. It knows none of them.
+mod half;
+mod operand;
+mod products;
+mod reduce;
+mod row_mask;
+mod row_record;
+mod types;
+mod vector;
+
+pub use half::HalfValue;
+pub use operand::{Half, Operand, Single};
+pub use products::{Arithmetic, Products, Split, Tf32};
+pub(crate) use products::{pack, pack_lo};
+pub(crate) use reduce::{add_apart, are_finite, inclusive_sum, reduce, subwarp_mask, transpose_sums};
+pub use row_mask::RowMask;
+pub use row_record::{ALIGNED, RowRecord, SPARE};
+pub use types::{DeviceIndex, DeviceValue, IndexType, ValueType};
+pub(crate) use vector::{Words, load_words, numbers, rounded, widened};

@@ -1,0 +1,62 @@
+//! What tensor cores multiply, and what a product of `f32` numbers is there: they multiply shorter ones.
+use lacuna_gpu::Gpu;
+
+/// What tensor cores multiply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// 16-bit values as they are; accumulators in `f32`.
+    Half,
+    /// `f32` in three products: [`Split`].
+    Split,
+    /// `f32` in one product: [`Tf32`].
+    Tf32,
+}
+
+/// How many products stand for one.
+pub trait Products: Send + Sync + 'static {
+    /// Whether the parts that TF32 leaves out are multiplied, too.
+    const SPLIT: bool;
+    /// Which arithmetic this is.
+    const ARITHMETIC: Arithmetic = if Self::SPLIT { Arithmetic::Split } else { Arithmetic::Tf32 };
+}
+
+/// Three products: a·b ≈ hi(a)·hi(b) in TF32, + a·lo(b) + lo(a)·b in bfloat16, with x = hi(x) + lo(x) exactly.
+///
+/// hi is x with the lower 13 bits of its mantissa cleared: what the hardware takes of it. So |lo(x)| < 2⁻¹⁰·|x|, and
+/// with two roundings to 8 bits, of 2⁻⁸ each, a correction is within 2⁻¹⁷·|a·b|, and a product within 2⁻¹⁶ and a little
+/// more. Bfloat16 has the exponents of f32, so this holds for all magnitudes. Corrections in TF32 would be closer, at
+/// twice the time; the error of long sums is that of adding up, and stays.
+#[derive(Debug)]
+pub struct Split;
+
+/// One product in TF32: within 2⁻⁹·|a·b| and a little more. Only for those who ask for it.
+#[derive(Debug)]
+pub struct Tf32;
+
+impl Products for Split {
+    const SPLIT: bool = true;
+}
+impl Products for Tf32 {
+    const SPLIT: bool = false;
+}
+
+/// Bits of an `f32` that TF32 leaves out.
+const LEFT_OUT: u32 = 0x1fff;
+
+/// What TF32 leaves out of a number.
+#[inline(always)]
+fn lo(x: f32) -> f32 {
+    x - f32::from_bits(x.to_bits() & !LEFT_OUT)
+}
+
+/// Two numbers in bfloat16.
+#[inline(always)]
+pub(crate) fn pack<G: Gpu>(gpu: G, x: f32, y: f32) -> u32 {
+    gpu.pack_bf16(x, y)
+}
+
+/// What TF32 leaves out of two numbers, in bfloat16.
+#[inline(always)]
+pub(crate) fn pack_lo<G: Gpu>(gpu: G, x: f32, y: f32) -> u32 {
+    gpu.pack_bf16(lo(x), lo(y))
+}

@@ -1,0 +1,107 @@
+//! How the lanes of a warp reduce what each of them has: butterflies of shuffles, always in the same order.
+use core::ops::Add;
+
+use lacuna_gpu::{FULL_WARP, Gpu, WARP, Word};
+
+/// The lanes of a subwarp of so many, as a mask: from lane `first` of the warp on.
+#[inline(always)]
+pub(crate) const fn subwarp_mask(first: u32, lanes: u32) -> u32 {
+    if lanes < WARP { ((1 << lanes) - 1) << first } else { FULL_WARP }
+}
+
+/// Reduces each of the values over `lanes` neighbouring lanes, a power of two, the farthest first. All of them get the result.
+#[inline(always)]
+pub(crate) fn reduce<G: Gpu, T: Word, const N: usize>(
+    gpu: G,
+    mask: u32,
+    lanes: u32,
+    mut values: [T; N],
+    join: impl Fn(T, T) -> T,
+) -> [T; N] {
+    let mut distance = lanes / 2;
+    while distance > 0 {
+        for value in &mut values {
+            *value = join(*value, gpu.warp_shuffle_xor(mask, *value, distance, WARP));
+        }
+        distance /= 2;
+    }
+    values
+}
+
+/// Adds up each of the values over the lanes whose numbers differ in bits from `from` up to below `to`, the nearest first.
+#[inline(always)]
+pub(crate) fn add_apart<G: Gpu, T: Word + Add<Output = T>>(
+    gpu: G,
+    mask: u32,
+    [from, to]: [u32; 2],
+    values: &mut [T],
+) {
+    let mut distance = from;
+    while distance < to {
+        for value in &mut *values {
+            *value = *value + gpu.warp_shuffle_xor(mask, *value, distance, WARP);
+        }
+        distance *= 2;
+    }
+}
+
+/// Adds up, over the `lanes` lanes of a subwarp, `N` sums of which each lane has a part; lane `i` gets sum `i % N`.
+///
+/// Integrated interleaving reduction (Yu et al., section III-B): in each round a lane keeps half of its sums, gives the other
+/// half to the lane across, and adds what it gets. The one that is left is added up with the lanes that have the same. So
+/// `N - 1` shuffles, and one for each doubling of the lanes beyond `N`, do for all the sums.
+///
+/// ```text
+///   8 lanes, 4 sums   lanes 0, 4: a b c d  ─►  a+ b+  ─►  a++  ─►  a
+///                     lanes 1, 5: a b c d  ─►  a+ b+  ─►  b++  ─►  b
+///                     lanes 2, 6: a b c d  ─►  c+ d+  ─►  c++  ─►  c
+///                     lanes 3, 7: a b c d  ─►  c+ d+  ─►  d++  ─►  d
+/// ```
+/// Each sum is added on the same tree, whichever lane it ends in.
+#[inline(always)]
+pub(crate) fn transpose_sums<G: Gpu, const N: usize>(
+    gpu: G,
+    mask: u32,
+    lane: u32,
+    lanes: u32,
+    mut sums: [f32; N],
+) -> f32 {
+    let mut half = N / 2;
+    while half > 0 {
+        let is_upper = lane & half as u32 != 0;
+        for i in 0..half {
+            let (low, high) = (sums[i], sums[i + half]);
+            let (kept, given) = if is_upper { (high, low) } else { (low, high) };
+            sums[i] = kept + gpu.warp_shuffle_xor(mask, given, half as u32, WARP);
+        }
+        half /= 2;
+    }
+    add_apart(gpu, mask, [N as u32, lanes], &mut sums[..1]);
+    sums[0]
+}
+
+/// The sum over the lanes of the warp up to and with this one.
+#[inline(always)]
+pub(crate) fn inclusive_sum<G: Gpu>(gpu: G, own: u32) -> u32 {
+    let lane = gpu.lane_id();
+    let mut sum = own;
+    let mut distance = 1;
+    while distance < WARP {
+        let below = gpu.warp_shuffle_up(FULL_WARP, sum, distance, WARP);
+        if lane >= distance {
+            sum += below;
+        }
+        distance *= 2;
+    }
+    sum
+}
+
+/// Whether all numbers are finite.
+#[inline(always)]
+pub(crate) fn are_finite(numbers: &[f32]) -> bool {
+    let mut finite = true;
+    for number in numbers {
+        finite &= number.is_finite();
+    }
+    finite
+}

@@ -1,0 +1,70 @@
+//! A lane's vectors of a row: as they are in memory, as values, and as numbers of `f32`.
+use core::mem::transmute_copy;
+
+use lacuna_gpu::{GlobalPtr, Gpu, Real};
+
+/// Up to 16 bytes as they are in memory. Unpacking waits for a load, and would keep the next ones from starting.
+pub(crate) type Words = [u32; 4];
+
+/// Loads `V` elements.
+///
+/// # Safety
+/// They are live, nobody writes them, and the address is a multiple of their size.
+#[inline(always)]
+pub(crate) unsafe fn load_words<G: Gpu, T: Real, const V: usize>(gpu: G, from: GlobalPtr<T>) -> Words {
+    let words = GlobalPtr::<u32>::from_address(from.address());
+    // SAFETY: as promised by the caller.
+    unsafe {
+        match V * size_of::<T>() {
+            16 => gpu.load_readonly(words),
+            8 => {
+                let [a, b] = gpu.load_readonly(words);
+                [a, b, 0, 0]
+            }
+            4 => {
+                let [a] = gpu.load_readonly(words);
+                [a, 0, 0, 0]
+            }
+            _ => {
+                let [half] = gpu.load_readonly(GlobalPtr::<u16>::from_address(from.address()));
+                [u32::from(half), 0, 0, 0]
+            }
+        }
+    }
+}
+
+/// The numbers that [`load_words`] loaded.
+#[inline(always)]
+pub(crate) fn numbers<G: Gpu, T: Real, const V: usize>(gpu: G, words: &Words) -> [f32; V] {
+    const { assert!(size_of::<[T; V]>() <= size_of::<Words>(), "at most 16 bytes") }
+    // SAFETY: the values are no more than the words, and every bit pattern of a `Scalar` is valid.
+    let values: [T; V] = unsafe { transmute_copy(words) };
+    let mut numbers = [0.0; V];
+    for (number, value) in numbers.iter_mut().zip(&values) {
+        *number = value.to_f32(gpu);
+    }
+    numbers
+}
+
+/// The same vectors in `f32`.
+#[inline(always)]
+pub(crate) fn widened<G: Gpu, T: Real, const V: usize, const N: usize>(
+    gpu: G,
+    vectors: &[[T; V]; N],
+) -> [[f32; V]; N] {
+    let mut wide = [[0.0; V]; N];
+    for (wide, narrow) in wide.as_flattened_mut().iter_mut().zip(vectors.as_flattened()) {
+        *wide = narrow.to_f32(gpu);
+    }
+    wide
+}
+
+/// A vector of values from numbers, each rounded once.
+#[inline(always)]
+pub(crate) fn rounded<G: Gpu, T: Real, const V: usize>(gpu: G, numbers: &[f32; V]) -> [T; V] {
+    let mut rounded = [T::default(); V];
+    for (rounded, &number) in rounded.iter_mut().zip(numbers) {
+        *rounded = T::from_f32(gpu, number);
+    }
+    rounded
+}

@@ -1,0 +1,45 @@
+//! The entry points that transpose a pattern.
+
+/// See [`list`](crate::for_each_kernel).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! transpose_kernels {
+    (groups $($state:tt)+) => {
+        $crate::kernel_list! {
+            $($state)+ transpose transpose_kernels
+
+            offsets [any] { {} }
+            count [u32 u16] { {} }
+            scan_chunks [any] { {} }
+            scan_columns [any] { {} }
+            scatter [u32 u16] { {} }
+            gather [b32 b16] {
+                { vector: 4 }
+                { vector: 1 }
+            }
+        }
+    };
+
+    ($part:ident offsets [] any {}) => {
+        $crate::entry_part! { $part ["transpose_offsets"] $crate::transpose::Offsets }
+    };
+    ($part:ident count [] $index:ident {}) => {
+        $crate::entry_part! { $part ["transpose_count_", stringify!($index)] $crate::transpose::Count<$index> }
+    };
+    ($part:ident scan_chunks [] any {}) => {
+        $crate::entry_part! { $part ["transpose_scan_chunks"] $crate::transpose::ScanChunks }
+    };
+    ($part:ident scan_columns [] any {}) => {
+        $crate::entry_part! { $part ["transpose_scan_columns"] $crate::transpose::ScanColumns }
+    };
+    ($part:ident scatter [] $index:ident {}) => {
+        $crate::entry_part! { $part ["transpose_scatter_", stringify!($index)] $crate::transpose::Scatter<$index> }
+    };
+    // Values that a thread moves.
+    ($part:ident gather [] $bits:ident { vector: $vector:literal }) => {
+        $crate::entry_part! { $part
+            ["transpose_gather_", stringify!($bits), "_v", $vector]
+            $crate::transpose::Gather<$crate::value_of!($bits), $vector>
+        }
+    };
+}

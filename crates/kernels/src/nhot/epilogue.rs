@@ -1,0 +1,193 @@
+//! From the sums of subwarps to the result.
+use core::array;
+
+use lacuna_gpu::{GlobalMut, Gpu, SharedPtr, WARP};
+
+use super::Tile;
+use crate::DeviceValue;
+use crate::common::{add_apart, rounded, subwarp_mask};
+
+/// Elements between the sums of two groups in shared memory, beside the sums: a column of 8 bags then lies in 8 banks.
+const PAD: u32 = 4;
+
+/// Where a block's results go.
+pub(super) struct Epilogue<
+    T,
+    const V: usize,
+    const LANES: u32,
+    const CHUNKS: usize,
+    const SPLIT: u32,
+    const WARPS: u32,
+> {
+    pub(super) out: GlobalMut<T>,
+    pub(super) stride: u64,
+    pub(super) first_bag: u32,
+    pub(super) bags: u32,
+    pub(super) first_column: u32,
+    pub(super) columns: u32,
+    pub(super) mean: bool,
+    pub(super) transposed: bool,
+}
+
+/// Lanes of a warp that have a bag in common.
+const fn group(lanes: u32, split: u32) -> u32 {
+    if lanes * split < WARP { lanes * split } else { WARP }
+}
+
+/// Shared memory of a block of this tile: for each group its sums, and how many nonzeros they are of.
+pub(super) const fn shared_bytes(tile: Tile, threads: u32) -> u32 {
+    threads / group(tile.lanes, tile.split) * (tile.block_columns + PAD + 1) * 4
+}
+
+impl<
+    T: DeviceValue,
+    const V: usize,
+    const LANES: u32,
+    const CHUNKS: usize,
+    const SPLIT: u32,
+    const WARPS: u32,
+> Epilogue<T, V, LANES, CHUNKS, SPLIT, WARPS>
+{
+    const GROUP: u32 = group(LANES, SPLIT);
+    /// Groups of a block, and of a bag.
+    const GROUPS: u32 = WARPS * WARP / Self::GROUP;
+    const BAG_GROUPS: u32 = SPLIT * LANES / Self::GROUP;
+    const BAGS: u32 = Self::GROUPS / Self::BAG_GROUPS;
+    const COLUMNS: u32 = LANES * (V * CHUNKS) as u32;
+
+    /// Adds up the subwarps' sums, always in the same order, and writes them.
+    ///
+    /// # Safety
+    /// All threads of the block come, each with its subwarp's part; the result has the block's part, and no other block writes it.
+    #[inline(always)]
+    pub(super) unsafe fn run<G: Gpu>(&self, gpu: G, mut count: u32, mut sums: [[f32; V]; CHUNKS]) {
+        let mask = subwarp_mask(gpu.lane_id() / Self::GROUP * Self::GROUP, Self::GROUP);
+        add_apart(gpu, mask, [LANES, Self::GROUP], array::from_mut(&mut count));
+        add_apart(gpu, mask, [LANES, Self::GROUP], sums.as_flattened_mut());
+        // SAFETY: as promised by the caller.
+        unsafe {
+            if Self::BAG_GROUPS == 1 && !self.transposed {
+                self.write(gpu, count, &sums);
+            } else {
+                self.share(gpu, count, &sums);
+                gpu.sync_threads();
+                self.write_shared(gpu);
+            }
+        }
+    }
+
+    /// What sums are multiplied by.
+    #[inline(always)]
+    fn factor(&self, count: u32) -> f32 {
+        match (self.mean, count) {
+            (false, _) => 1.0,
+            // The sum is 0.
+            (true, 0) => 0.0,
+            (true, count) => 1.0 / count as f32,
+        }
+    }
+
+    /// Writes the sums of a group, which are the bag's.
+    ///
+    /// # Safety
+    /// As for [`run`](Self::run).
+    #[inline(always)]
+    unsafe fn write<G: Gpu>(&self, gpu: G, count: u32, sums: &[[f32; V]; CHUNKS]) {
+        let thread = gpu.thread_idx_x();
+        let bag = self.first_bag + thread / Self::GROUP;
+        if bag >= self.bags || thread % Self::GROUP >= LANES {
+            return;
+        }
+        let factor = self.factor(count);
+        let column = self.first_column + thread % LANES * V as u32;
+        let own = self.out.add((u64::from(bag) * self.stride) as usize).add(column as usize);
+        for (chunk, sums) in sums.iter().enumerate() {
+            let offset = chunk * LANES as usize * V;
+            if column + (offset as u32) < self.columns {
+                let values = rounded(gpu, &sums.map(|sum| sum * factor));
+                // SAFETY: columns are whole vectors; the group alone has this bag and these columns.
+                unsafe { gpu.store(own.add(offset), values) };
+            }
+        }
+    }
+
+    /// The sums of a group in shared memory.
+    #[inline(always)]
+    fn sums(group: u32) -> SharedPtr<f32> {
+        SharedPtr::from_offset(0).add(group * (Self::COLUMNS + PAD))
+    }
+
+    /// The count of a group in shared memory.
+    #[inline(always)]
+    fn count(group: u32) -> SharedPtr<u32> {
+        SharedPtr::from_offset(Self::GROUPS * (Self::COLUMNS + PAD) * 4).add(group)
+    }
+
+    /// Puts a group's sums into shared memory.
+    ///
+    /// # Safety
+    /// Nobody else uses the group's place.
+    #[inline(always)]
+    unsafe fn share<G: Gpu>(&self, gpu: G, count: u32, sums: &[[f32; V]; CHUNKS]) {
+        let thread = gpu.thread_idx_x();
+        let (group, lane) = (thread / Self::GROUP, thread % Self::GROUP);
+        if lane >= LANES {
+            return;
+        }
+        // SAFETY: each group has its place, and each lane its own in that.
+        unsafe {
+            if lane == 0 {
+                gpu.shared_store(Self::count(group), [count]);
+            }
+            for (chunk, sums) in sums.iter().enumerate() {
+                let place = Self::sums(group).add((chunk as u32 * LANES + lane) * V as u32);
+                if V >= 4 {
+                    for quad in 0..V / 4 {
+                        let four =
+                            [sums[4 * quad], sums[4 * quad + 1], sums[4 * quad + 2], sums[4 * quad + 3]];
+                        gpu.shared_store(place.add(4 * quad as u32), four);
+                    }
+                } else {
+                    for (i, &sum) in sums.iter().enumerate() {
+                        gpu.shared_store(place.add(i as u32), [sum]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes the block's results from shared memory: an element a thread, neighbours in the result by neighbours.
+    ///
+    /// # Safety
+    /// As for [`run`](Self::run), after a barrier.
+    #[inline(always)]
+    unsafe fn write_shared<G: Gpu>(&self, gpu: G) {
+        let mut element = gpu.thread_idx_x();
+        while element < Self::BAGS * Self::COLUMNS {
+            let (bag, column) = if self.transposed {
+                (element % Self::BAGS, element / Self::BAGS)
+            } else {
+                (element / Self::COLUMNS, element % Self::COLUMNS)
+            };
+            if self.first_bag + bag < self.bags && self.first_column + column < self.columns {
+                let (mut sum, mut count) = (0.0, 0);
+                for i in 0..Self::BAG_GROUPS {
+                    let group = bag * Self::BAG_GROUPS + i;
+                    // SAFETY: the group has written them before the barrier.
+                    let ([part], [parts]): ([f32; 1], [u32; 1]) = unsafe {
+                        (gpu.shared_load(Self::sums(group).add(column)), gpu.shared_load(Self::count(group)))
+                    };
+                    sum += part;
+                    count += parts;
+                }
+                let (bag, column) = (u64::from(self.first_bag + bag), u64::from(self.first_column + column));
+                let place =
+                    if self.transposed { column * self.stride + bag } else { bag * self.stride + column };
+                let value = T::from_f32(gpu, sum * self.factor(count));
+                // SAFETY: the element is the block's, and this thread's.
+                unsafe { gpu.store(self.out.add(place as usize), [value]) };
+            }
+            element += WARPS * WARP;
+        }
+    }
+}

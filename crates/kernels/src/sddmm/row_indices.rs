@@ -1,0 +1,61 @@
+//! The row of each nonzero: the pattern in coordinates.
+use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
+
+use super::{Scheme, Tile};
+use crate::{IndexType, Kernel, RowRecord, ValueType};
+
+/// Writes the row of each nonzero: a warp a row.
+#[derive(Debug)]
+pub struct RowIndices;
+
+/// What [`RowIndices`] takes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RowArgs {
+    /// `rows` records of [`RowRecord`] words, in any order.
+    pub row_table: GlobalPtr<u32>,
+    /// `len` elements to write: the row of each nonzero, and then the last of them again.
+    pub indices: GlobalMut<u32>,
+    /// Rows of the matrix.
+    pub rows: u32,
+    /// Its nonzeros.
+    pub nnz: u32,
+    /// Elements to write: `nnz`, or more, below 2³² - 32.
+    pub len: u32,
+}
+
+const WARPS: u32 = 8;
+
+impl Kernel for RowIndices {
+    type Args = RowArgs;
+    type Tile = Tile;
+
+    const TILE: Tile = Tile {
+        value: ValueType::F32,
+        index: IndexType::U32,
+        vector: 1,
+        block_items: WARPS,
+        scheme: Scheme::Rows,
+    };
+    const THREADS: u32 = WARPS * WARP;
+    const SHARED_BYTES: u32 = 0;
+
+    #[inline(always)]
+    unsafe fn run<G: Gpu>(gpu: G, args: RowArgs) {
+        let index = gpu.block_idx_x() * WARPS + gpu.thread_idx_x() / WARP;
+        if index >= args.rows {
+            return;
+        }
+        // SAFETY: the table has a record for each of `rows`; the nonzeros of a row are its warp's alone.
+        unsafe {
+            let record = gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS));
+            let RowRecord { row, start, end } = RowRecord::from_words(record);
+            let end = if start < end && end == args.nnz { args.len } else { end };
+            let mut at = start + gpu.lane_id();
+            while at < end {
+                gpu.store(args.indices.add(at as usize), [row]);
+                at += WARP;
+            }
+        }
+    }
+}

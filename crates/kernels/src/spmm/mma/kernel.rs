@@ -1,0 +1,251 @@
+//! The kernel: its warps' two trades, and the way of a stage from producers to consumers.
+use core::marker::PhantomData;
+
+use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
+
+use super::operand::{Stage, TileOperand};
+use super::pipeline::Pipeline;
+use super::reduction::add_slices;
+use super::rows::{Filling, Rows};
+use super::shape::{Consumer, Shape};
+use super::value::TileValue;
+use super::{TileArgs, fallback};
+use crate::common::are_finite;
+use crate::spmm::{Scheme, Tile};
+use crate::{Bounds, DeviceValue, IndexType, Kernel};
+
+/// SpMM by tiles of operands `O`. The constants are those of a shape (mma/shape.rs).
+#[derive(Debug)]
+pub struct MmaTiles<
+    O,
+    const RT: usize,
+    const NT: usize,
+    const WM: u32,
+    const WN: u32,
+    const WK: u32,
+    const GROUPS: u32,
+    const PRODUCERS: u32,
+    const STAGES: u32,
+>(PhantomData<O>);
+
+impl<
+    O: TileOperand,
+    const RT: usize,
+    const NT: usize,
+    const WM: u32,
+    const WN: u32,
+    const WK: u32,
+    const GROUPS: u32,
+    const PRODUCERS: u32,
+    const STAGES: u32,
+> Kernel for MmaTiles<O, RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>
+{
+    type Args = TileArgs<O::Value>;
+    type Tile = Tile;
+
+    const TILE: Tile = {
+        assert!(
+            Self::STAGE_BYTES.is_multiple_of(Rows::<O::Value, Self>::ROW),
+            "rows begin at multiples of their bytes"
+        );
+        Shape::<RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>::check(
+            Self::STAGE_BYTES,
+            WK * Self::CHUNK * Self::BN / O::PIECE,
+        );
+        Tile {
+            value: O::Value::TYPE,
+            index: IndexType::U32,
+            vector: O::PIECE,
+            block_rows: Self::BM,
+            block_columns: Self::BN,
+            scheme: Scheme::Tiles { slices: WK, arithmetic: O::ARITHMETIC },
+        }
+    };
+    const THREADS: u32 = Shape::<RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>::THREADS;
+    const SHARED_BYTES: u32 = STAGES * Self::STAGE_BYTES;
+    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
+    const LAUNCHES_DEPENDENTS: bool = true;
+    const EARLY_PROLOGUE: bool = true;
+    const MIN_SM: u32 = 80;
+
+    #[inline(always)]
+    unsafe fn run<G: Gpu>(gpu: G, args: TileArgs<O::Value>) {
+        let batch = gpu.block_idx_z();
+        let args = args.of_product(batch);
+        let warp = gpu.thread_idx_x() / WARP;
+        let row = gpu.block_idx_x() * Self::BM;
+        let column = gpu.block_idx_y() * Self::BN;
+        let mut accumulators = [[[0.0; 4]; NT]; RT];
+        // SAFETY: the arguments describe the matrices. Stages are shared as the pipeline says, and free after it; each warp
+        // stores its own part of C, which lies in it where row and column do.
+        unsafe {
+            if warp >= Self::CONSUMERS {
+                Self::produce(gpu, &args, row, column);
+            } else {
+                gpu.wait_for_previous();
+                let pipeline = Self::pipeline(args.cols);
+                O::consume::<G, Self, RT, NT, STAGES>(
+                    gpu,
+                    pipeline,
+                    Consumer::of::<WM, WN>(warp),
+                    &mut accumulators,
+                );
+            }
+            add_slices::<G, WK>(gpu, accumulators.as_flattened_mut(), warp, Self::CONSUMERS);
+            let stores = warp < WM * WN;
+            if gpu.sync_threads_or(stores && !are_finite(accumulators.as_flattened().as_flattened())) {
+                fallback::fallback(gpu, &args, batch, [row, column], [Self::BM, Self::BN]);
+            } else if stores {
+                let at = Consumer::of::<WM, WN>(warp);
+                let row = row + at.m * RT as u32 * 8;
+                let column = column + at.n * NT as u32 * 16;
+                O::store(gpu, &args, batch, [row, column], &accumulators);
+            }
+        }
+    }
+}
+
+impl<
+    O: TileOperand,
+    const RT: usize,
+    const NT: usize,
+    const WM: u32,
+    const WN: u32,
+    const WK: u32,
+    const GROUPS: u32,
+    const PRODUCERS: u32,
+    const STAGES: u32,
+> Filling for MmaTiles<O, RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>
+{
+    const ROWS: u32 = Self::BM;
+    const TILES: u32 = WK;
+    const WARPS: u32 = PRODUCERS;
+    const PART: u32 = 2;
+    // A group by itself has no other's time for what comes late, and with wide tiles registers for more.
+    const AHEAD: usize = if O::LOADS_TWO_AHEAD && GROUPS == 1 && Self::BN >= 64 { 2 } else { 1 };
+    const TILE_BY_TILE: bool = false;
+}
+
+impl<
+    O: TileOperand,
+    const RT: usize,
+    const NT: usize,
+    const WM: u32,
+    const WN: u32,
+    const WK: u32,
+    const GROUPS: u32,
+    const PRODUCERS: u32,
+    const STAGES: u32,
+> Stage for MmaTiles<O, RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>
+{
+    const SLICES: u32 = WK;
+    const B_ROW: u32 = Self::BN + O::B_PADDING;
+    const A_BYTES: u32 = Rows::<O::Value, Self>::BYTES;
+    const BYTES: u32 =
+        Self::A_BYTES + WK * Self::CHUNK * <Self as Stage>::B_ROW * size_of::<O::Value>() as u32;
+}
+
+/// What a producer lane needs to copy its part of B.
+struct Source<T> {
+    /// B, at the lane's first row of the next step to fill and its columns.
+    b: GlobalPtr<T>,
+    /// The lane's first row of B, in a step, and its first column.
+    k: u32,
+    column: u32,
+    /// Rows of B that are left; 0 for columns outside.
+    rows: u32,
+}
+
+impl<
+    O: TileOperand,
+    const RT: usize,
+    const NT: usize,
+    const WM: u32,
+    const WN: u32,
+    const WK: u32,
+    const GROUPS: u32,
+    const PRODUCERS: u32,
+    const STAGES: u32,
+> MmaTiles<O, RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>
+{
+    const BM: u32 = Shape::<RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>::BM;
+    const BN: u32 = Shape::<RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>::BN;
+    const CONSUMERS: u32 = Shape::<RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>::CONSUMERS;
+    /// Columns of A in a chunk.
+    const CHUNK: u32 = O::Value::COLUMNS;
+    const STAGE_BYTES: u32 = <Self as Stage>::BYTES;
+    /// Whether the first clearing of each stage comes before all else. The later ones are then in a branch, and where a lane has
+    /// two pieces under way there, ptxas lets them land first: tiles of 64×128 then took a quarter more.
+    const CLEARS_EARLY: bool = <Self as Filling>::AHEAD == 1;
+    /// Rows of B that the producers copy at once.
+    const COPY_ROWS: u32 = PRODUCERS * WARP * O::PIECE / Self::BN;
+
+    #[inline(always)]
+    fn pipeline(cols: u32) -> Pipeline<STAGES> {
+        let threads = Shape::<RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>::AT_STAGE;
+        Pipeline::new(cols.div_ceil(Self::CHUNK).div_ceil(WK), threads)
+    }
+
+    /// Fills the group's stages, one after the other.
+    ///
+    /// # Safety
+    /// The arguments describe live memory; all of the producer warp's group is here.
+    #[inline(always)]
+    unsafe fn produce<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, row: u32, column: u32) {
+        let thread = gpu.thread_idx_x() - Self::CONSUMERS * WARP;
+        let (group, thread) = (thread / (PRODUCERS * WARP), thread % (PRODUCERS * WARP));
+        let own_column = thread % (Self::BN / O::PIECE) * O::PIECE;
+        let k = thread / (Self::BN / O::PIECE);
+        let first = group * WK * Self::CHUNK;
+        let mut source = Source {
+            b: args.b.add_rows(first + k, args.b_stride_bytes).add((column + own_column) as usize),
+            k,
+            column: own_column,
+            rows: if column + own_column < args.n { args.cols.saturating_sub(first) } else { 0 },
+        };
+        let mut pipeline = Self::pipeline(args.cols).of_group::<GROUPS>(group);
+        // SAFETY: records and values are read where there are some; a stage is filled while it is empty.
+        unsafe {
+            let mut rows = Rows::<O::Value, Self>::new(gpu, args, thread / WARP, group, row);
+            rows.look_up(gpu, GROUPS);
+            if Self::CLEARS_EARLY {
+                for stage in pipeline.stages() {
+                    rows.clear(gpu, stage * Self::STAGE_BYTES);
+                }
+            }
+            gpu.wait_for_previous();
+            let mut loaded = rows.next(gpu);
+            rows.look_up(gpu, GROUPS);
+            while !pipeline.is_done() {
+                pipeline.wait_empty(gpu);
+                Self::fill_b(gpu, args, &source, pipeline.stage);
+                if !Self::CLEARS_EARLY || !pipeline.is_first() {
+                    rows.clear(gpu, pipeline.stage * Self::STAGE_BYTES);
+                }
+                rows.fill(gpu, pipeline.stage * Self::STAGE_BYTES, &loaded);
+                loaded = rows.next(gpu);
+                rows.look_up(gpu, GROUPS);
+                source.b = source.b.add_rows(GROUPS * WK * Self::CHUNK, args.b_stride_bytes);
+                source.rows = source.rows.saturating_sub(GROUPS * WK * Self::CHUNK);
+                pipeline.started(gpu);
+            }
+            pipeline.drain(gpu);
+        }
+    }
+
+    /// Starts copying the thread's part of B.
+    ///
+    /// # Safety
+    /// The stage is empty.
+    #[inline(always)]
+    unsafe fn fill_b<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, source: &Source<O::Value>, stage: u32) {
+        let b = SharedPtr::from_offset(stage * Self::STAGE_BYTES + <Self as Stage>::A_BYTES);
+        for i in 0..WK * Self::CHUNK / Self::COPY_ROWS {
+            let k = source.k + i * Self::COPY_ROWS;
+            let from = source.b.add_rows(i * Self::COPY_ROWS, args.b_stride_bytes);
+            let to = b.add(k * <Self as Stage>::B_ROW + O::b_column(k, source.column));
+            // SAFETY: rows and columns inside are live; the place is this thread's in the stage.
+            unsafe { O::copy(gpu, to, from, k < source.rows) };
+        }
+    }
+}

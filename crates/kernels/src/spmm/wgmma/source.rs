@@ -1,0 +1,93 @@
+//! Where a warpgroup's A comes from: how its producers fill stages.
+use lacuna_gpu::Gpu;
+
+use super::ROWS;
+use crate::spmm::mma::{Filling, LoadedRows, Rows, TileArgs, TileValue};
+
+/// What a producer warp needs to fill its part of A in the stages.
+pub trait Source<T>: Sized + 'static {
+    /// What a lane has loaded for a step.
+    type Loaded;
+    /// Of a row is loaded ahead what one nonzero in so many columns makes; 0 where that is not told apart.
+    const PART: u32;
+    /// Nonzeros of a step that are loaded ahead, if that does not depend on rows; otherwise 0.
+    const AHEAD: u32;
+    /// Whether what is loaded never changes.
+    const STAYS: bool;
+
+    /// For warp `warp` of group `group`, of the rows from `row` on.
+    ///
+    /// # Safety
+    /// The arguments describe live memory, here and below.
+    unsafe fn new<G: Gpu>(gpu: G, args: &TileArgs<T>, group_warp: [u32; 2], row: u32) -> Self;
+    /// Looks up where the values of a step are, if there is one.
+    ///
+    /// # Safety
+    /// See [`new`](Self::new).
+    unsafe fn look_up<G: Gpu>(&mut self, gpu: G, step: Option<u32>);
+    /// Loads what was looked up. The whole warp comes here, and below.
+    ///
+    /// # Safety
+    /// See [`new`](Self::new).
+    unsafe fn next<G: Gpu>(&self, gpu: G) -> Self::Loaded;
+    /// Clears the warp's part of a stage whose A is at `a`. Of a group's only stage, it may know what the warp has put there
+    /// `before`.
+    ///
+    /// # Safety
+    /// The stage is empty.
+    unsafe fn clear<G: Gpu>(&self, gpu: G, a: u32, before: Option<&Self::Loaded>);
+    /// Fills it.
+    ///
+    /// # Safety
+    /// All warps of the group have cleared their cluster, or do so before they come here.
+    unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &Self::Loaded);
+}
+
+/// How values are scattered that lie row by row.
+#[derive(Debug)]
+pub struct Scattering<const CHUNKS: u32, const PART: u32, const WARPS: u32>;
+
+impl<const CHUNKS: u32, const PART: u32, const WARPS: u32> Filling for Scattering<CHUNKS, PART, WARPS> {
+    const ROWS: u32 = ROWS;
+    const TILES: u32 = CHUNKS;
+    const WARPS: u32 = WARPS;
+    const PART: u32 = PART;
+    const AHEAD: usize = 1;
+    const TILE_BY_TILE: bool = true;
+}
+
+impl<T: TileValue, const CHUNKS: u32, const PART: u32, const WARPS: u32> Source<T>
+    for Rows<T, Scattering<CHUNKS, PART, WARPS>>
+{
+    type Loaded = LoadedRows;
+    const PART: u32 = PART;
+    const AHEAD: u32 = 0;
+    const STAYS: bool = false;
+
+    #[inline(always)]
+    unsafe fn new<G: Gpu>(gpu: G, args: &TileArgs<T>, [_, warp]: [u32; 2], row: u32) -> Self {
+        // SAFETY: as promised by the caller.
+        unsafe { Self::new(gpu, args, warp, 0, row) }
+    }
+    #[inline(always)]
+    unsafe fn look_up<G: Gpu>(&mut self, gpu: G, step: Option<u32>) {
+        self.go_to(step);
+        // SAFETY: as promised by the caller.
+        unsafe { self.look_up(gpu, 0) }
+    }
+    #[inline(always)]
+    unsafe fn next<G: Gpu>(&self, gpu: G) -> LoadedRows {
+        // SAFETY: as promised by the caller.
+        unsafe { self.next(gpu) }
+    }
+    #[inline(always)]
+    unsafe fn clear<G: Gpu>(&self, gpu: G, a: u32, _: Option<&LoadedRows>) {
+        // SAFETY: as promised by the caller.
+        unsafe { self.clear(gpu, a) }
+    }
+    #[inline(always)]
+    unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &LoadedRows) {
+        // SAFETY: as promised by the caller.
+        unsafe { self.fill(gpu, a, loaded) }
+    }
+}
