@@ -68,7 +68,7 @@ fn every_algorithm_is_found_by_its_name() {
     let (stream, bags) = setting();
     let plan = NHot::<f32>::plan(&bags, 2).unwrap();
     let legal = &plan.legal()[0];
-    assert_eq!(legal[0].entry, plan.choice().entry.name);
+    assert_eq!(legal[0].entry.name, plan.choice().entry.name);
     for choice in legal {
         let options = nhot::Options::default().algorithm(choice.algorithm);
         assert_eq!(NHot::<f32>::plan_with(&bags, 2, options).unwrap().choice().entry.name, choice.entry.name);

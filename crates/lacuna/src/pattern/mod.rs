@@ -3,8 +3,7 @@ mod derived;
 mod lengths;
 
 use lacuna_gpu::GlobalPtr;
-use lacuna_kernels::IndexType;
-use lacuna_kernels::spmm::{ALIGNED, RowRecord, SPARE};
+use lacuna_kernels::{ALIGNED, IndexType, RowRecord, SPARE};
 use lacuna_matrix::{Pattern, PatternStats, rows_by_length};
 
 pub(crate) use self::derived::Derived;

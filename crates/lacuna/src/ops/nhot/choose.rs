@@ -160,19 +160,19 @@ mod tests {
 
     #[test]
     fn few_long_bags_are_shared() {
-        assert_eq!(best(&Problem::new(100, 1, 512)), "nhot_f32_v4_l32_c2_s1");
-        assert_eq!(best(&Problem::new(100, 10, 512)), "nhot_f32_v4_l32_s4");
-        assert_eq!(best(&Problem::new(100, 100, 512)), "nhot_f32_v4_l32_s8");
-        assert_eq!(best(&Problem::new(65_536, 32, 128)), "nhot_f32_v4_l32_s1");
+        assert_eq!(best(&Problem::new(100, 1, 512)), "nhot_f32_lookup_v4_l32_c2_s1");
+        assert_eq!(best(&Problem::new(100, 10, 512)), "nhot_f32_lookup_v4_l32_s4");
+        assert_eq!(best(&Problem::new(100, 100, 512)), "nhot_f32_lookup_v4_l32_s8");
+        assert_eq!(best(&Problem::new(65_536, 32, 128)), "nhot_f32_lookup_v4_l32_s1");
     }
 
     #[test]
     fn narrow_tables_have_narrow_teams() {
-        assert_eq!(best(&Problem::new(65_536, 32, 32)), "nhot_f32_v4_l8_s1");
-        assert_eq!(best(&Problem::new(65_536, 32, 64)), "nhot_f32_v4_l16_s1");
-        assert_eq!(best(&Problem::new(20, 1000, 32)), "nhot_f32_v4_l8_s32");
+        assert_eq!(best(&Problem::new(65_536, 32, 32)), "nhot_f32_lookup_v4_l8_s1");
+        assert_eq!(best(&Problem::new(65_536, 32, 64)), "nhot_f32_lookup_v4_l16_s1");
+        assert_eq!(best(&Problem::new(20, 1000, 32)), "nhot_f32_lookup_v4_l8_s32");
         let narrow = Problem { vector: 1, ..Problem::new(1000, 5, 33) };
-        assert_eq!(best(&narrow), "nhot_f32_v1_l32_s1");
+        assert_eq!(best(&narrow), "nhot_f32_lookup_v1_l32_s1");
     }
 
     #[test]

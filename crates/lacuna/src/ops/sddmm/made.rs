@@ -1,6 +1,6 @@
 //! What kernels that go by nonzeros read of a pattern, beside its columns.
 use lacuna_gpu::GlobalMut;
-use lacuna_kernels::sddmm::{OrderArgs, RowArgs, RowIndices, TILE, TileOrder};
+use lacuna_kernels::sddmm::{self as kernels, OrderArgs, RowArgs, RowIndices, TILE};
 use lacuna_kernels::{Kernel, entries};
 
 use crate::op::launch_kernel;
@@ -47,7 +47,7 @@ impl<I: Index> DevicePattern<I> {
                     order: GlobalMut::from_address(order.as_slice().address()),
                     tiles,
                 };
-                run::<TileOrder<I::Device>>(device, tiles, &args)?;
+                run::<kernels::TileSchedule<I::Device>>(device, tiles, &args)?;
             }
             Ok(TileSchedule(order))
         };

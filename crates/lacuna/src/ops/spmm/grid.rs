@@ -117,19 +117,19 @@ mod tests {
 
     #[test]
     fn blocks_that_go_have_a_tile_of_rows_and_columns_each() {
-        assert_eq!(grid("spmm_f32_v4_l32_s1_w8", 8192, 128, 1), [1024, 1, 1]);
-        assert_eq!(grid("spmm_f32_v4_l8_s4_w8", 9, 33, 3), [2, 2, 3]);
+        assert_eq!(grid("spmm_f32_rowsplit_v4_l32_s1_w8", 8192, 128, 1), [1024, 1, 1]);
+        assert_eq!(grid("spmm_f32_rowsplit_v4_l8_s4_w8", 9, 33, 3), [2, 2, 3]);
     }
 
     #[test]
     fn blocks_that_share_a_tile_are_neighbours() {
-        assert_eq!(grid("spmm_f16_group_64x32_p4", 130, 33, 1), [3, 2, 1]);
-        assert_eq!(grid("spmm_f16_group_64x32_p4_b2", 130, 33, 1), [6, 2, 1]);
+        assert_eq!(grid("spmm_f16_wgmma_64x32_p4", 130, 33, 1), [3, 2, 1]);
+        assert_eq!(grid("spmm_f16_wgmma_64x32_p4_c2", 130, 33, 1), [6, 2, 1]);
     }
 
     #[test]
     fn blocks_that_stay_fill_the_gpu_once() {
-        let wide = "spmm_f32_v4_l32_s1_w32_persistent";
+        let wide = "spmm_f32_rowsplit_v4_l32_s1_w32_persistent";
         assert_eq!(grid(wide, 8192, 128, 1), [1, 132, 1]);
         assert_eq!(grid(wide, 8192, 129, 1), [2, 66, 1]);
         assert_eq!(grid(wide, 8192, 128, 5), [1, 26, 5]);
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_teams_share_is_what_all_teams_have_between_them() {
-        let tile = &entry("spmm_f32_v4_l8_s4_w32_mixed").tile;
+        let tile = &entry("spmm_f32_rowsplit_v4_l8_s4_w32_hybrid").tile;
         // 10 blocks of 32 warps of four teams.
         assert_eq!(team_share(tile, 10, 52_428), 41);
         assert_eq!((team_share(tile, 1, 0), team_share(tile, 1, 1)), (0, 1));
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn few_rows_have_few_blocks_and_many_tiles_one_each() {
-        let wide = "spmm_f32_v4_l32_s1_w32_persistent";
+        let wide = "spmm_f32_rowsplit_v4_l32_s1_w32_persistent";
         for (rows, blocks) in [(0, 1), (1, 1), (4, 1), (5, 2), (527, 132), (8192, 132)] {
             assert_eq!(grid(wide, rows, 128, 1), [1, blocks, 1], "{rows} rows");
         }
@@ -170,7 +170,8 @@ mod tests {
     #[test]
     fn narrow_rows_of_b_come_ahead_where_they_are_used() {
         let ahead = |name: &str, cols, nnz| ahead_rows(&entry(name).tile, 132, cols, nnz);
-        let (narrow, wide) = ("spmm_f32_v4_l8_s2_w32_persistent", "spmm_f32_v4_l16_s2_w32_persistent");
+        let (narrow, wide) =
+            ("spmm_f32_rowsplit_v4_l8_s2_w32_persistent", "spmm_f32_rowsplit_v4_l16_s2_w32_persistent");
         assert_eq!(ahead(narrow, 2048, 1_677_722), 1024);
         assert_eq!(ahead(narrow, 512, 1_677_722), 512);
         assert_eq!(ahead(wide, 2048, 1_677_722), 0);

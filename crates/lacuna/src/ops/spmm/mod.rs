@@ -11,7 +11,8 @@ mod prepacked;
 
 pub use choose::{Algorithm, Choice, Problem, choose, choose_by};
 pub use cost::CostModel;
-pub use lacuna_kernels::spmm::{Arithmetic, Idea, Scheme, Tile};
+pub use lacuna_kernels::Arithmetic;
+pub use lacuna_kernels::spmm::{Idea, Scheme, Tile};
 pub use options::{LONG_ROWS, Options, Precision};
 pub use plan::{Operands, Spmm};
 

@@ -302,7 +302,7 @@ mod tests {
                 "N = {n}"
             );
         }
-        assert_eq!(best(1, 10_240, 10).entry.name, "topn_f32_t512_v5");
+        assert_eq!(best(1, 10_240, 10).entry.name, "topn_f32_radix_t512_v5");
     }
 
     #[test]
@@ -325,7 +325,7 @@ mod tests {
     fn long_rows_are_walked_through_in_parts_that_fill_the_gpu() {
         let choice = best(64, 151_936, 50);
         assert_eq!(choice.entry.name, "topn_f32_stream_t512_v4");
-        assert_eq!(of_method(second(choice.entry.tile.method)).name, "topn_finish");
+        assert_eq!(of_method(second(choice.entry.tile.method)).name, "topn_finalize");
         let Cut { chunk, chunks, .. } =
             cut(&Problem::new(64, 151_936, 50), choice.entry, choice.algorithm.chunks()).unwrap();
         assert!((4..=8).contains(&chunks), "{choice:?}");

@@ -219,10 +219,7 @@ fn tiles_and_warpgroups_of_one_size_are_told_apart() {
     let tiles = find(&problem, Algorithm::MmaTile { rows, columns, slices }).unwrap();
     let groups =
         find(&problem, Algorithm::WgmmaTile { rows, columns, columns_per_prefetch: 2, cluster: 1 }).unwrap();
-    assert_eq!(
-        (tiles.entry.name, groups.entry.name),
-        ("spmm_f16_tile_64x128_k1", "spmm_f16_group_64x128_p2")
-    );
+    assert_eq!((tiles.entry.name, groups.entry.name), ("spmm_f16_mma_64x128_k1", "spmm_f16_wgmma_64x128_p2"));
     assert_eq!(find(&Problem { sm: 100, ..problem }, groups.algorithm), None);
 }
 
