@@ -43,7 +43,10 @@ fn every_legal_kernel_is_measured_when_asked() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), records.len());
-    assert!(names.len() > 5 && names.iter().all(|name| name.starts_with("spmm_f32_rowsplit_v1_")), "{names:?}");
+    assert!(
+        names.len() > 5 && names.iter().all(|name| name.starts_with("spmm_f32_rowsplit_v1_")),
+        "{names:?}"
+    );
 }
 
 #[test]
