@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::case::{Case, Effort};
 use crate::data::{Data, FOLDERS};
 use crate::exit::{self, Usage};
-use crate::report::{self, Counts};
+use crate::report::{self, Counts, Table};
 use crate::run::{self, Record};
 use crate::target::{self, DeviceName};
 use crate::{Options, cases};
@@ -43,7 +43,7 @@ pub struct Cli {
     /// Lists the cases, and runs none.
     #[arg(long)]
     pub list: bool,
-    /// Prints a JSON object a case instead of the table.
+    /// Prints a JSON object a case instead of the table, when its group ends.
     #[arg(long)]
     pub json: bool,
     /// Leaves out the cases that the list marks: for runs under compute-sanitizer.
@@ -75,21 +75,28 @@ fn run(cli: &Cli) -> anyhow::Result<usize> {
     let targets = target::open(&cli.devices)?;
     let progress = ProgressBar::new((cases.len() * targets.len()) as u64)
         .with_style(ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?);
+    let table =
+        Table::new(targets.iter().map(|target| target.name.as_str()), cases.iter().map(|case| case.group()));
+    if !cli.json {
+        print(&table.header())?;
+    }
     let mut records = Vec::new();
     for target in &targets {
         let device = format!("{} ({})", target.name, target.device.info().name);
-        records.extend(run::run(cases.iter().copied(), target, cli.seed, |case| {
+        let before = |case: &Case| {
             progress.inc(1);
             progress.set_message(format!("{device}: {}", case.name()));
-        })?);
+        };
+        let group_ended = |group: &[Record]| {
+            let text = if cli.json { report::json(group) } else { table.group(group) };
+            Ok(progress.suspend(|| print(&text))?)
+        };
+        records.extend(run::run(&cases, target, cli.seed, before, group_ended)?);
     }
     progress.finish_and_clear();
-    let text = if cli.json {
-        report::json(&records)
-    } else {
-        report::text(&records, |record| repeat_command(cli, record))
-    };
-    print(&text)?;
+    if !cli.json {
+        print(&report::summary(&records, |record| repeat_command(cli, record)))?;
+    }
     Ok(Counts::of(&records).failed)
 }
 
@@ -159,7 +166,8 @@ fn repeat_command(cli: &Cli, record: &Record) -> String {
 
 /// Prints to stdout. A reader that has seen enough is no error.
 fn print(text: &str) -> io::Result<()> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
         _ => Ok(()),
     }

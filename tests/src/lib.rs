@@ -57,20 +57,3 @@ pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(nhot::cases(options));
     cases
 }
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use super::*;
-
-    #[test]
-    fn names_are_unique_and_have_three_parts() {
-        let cases = cases(Options::default(), &Data::none());
-        let mut names = HashSet::new();
-        for case in &cases {
-            assert!(names.insert(case.name()), "{} is there twice", case.name());
-            assert!(case.name().split('/').count() >= 3, "{}", case.name());
-        }
-    }
-}

@@ -2,9 +2,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
-
 use crate::run::{Outcome, Record};
 
 /// How many cases passed, failed and were skipped.
@@ -45,10 +42,61 @@ pub fn json(records: &[Record]) -> String {
     records.iter().map(|record| line(record) + "\n").collect()
 }
 
-/// A table of groups, why cases were skipped, each failure in full with the command that `repeat` gives for it, and,
-/// in the last line, the counts.
-pub fn text(records: &[Record], repeat: impl Fn(&Record) -> String) -> String {
-    let mut text = format!("{}\n", table(records));
+/// The table of groups, a line at a time: each can be printed when its group ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    device_width: usize,
+    group_width: usize,
+}
+
+impl Table {
+    /// A table in which these devices and groups fit.
+    pub fn new<'n>(
+        devices: impl IntoIterator<Item = &'n str>,
+        groups: impl IntoIterator<Item = &'n str>,
+    ) -> Self {
+        let width = |title: &str, longest: Option<usize>| longest.unwrap_or(0).max(title.len());
+        Self {
+            device_width: width("device", devices.into_iter().map(str::len).max()),
+            group_width: width("group", groups.into_iter().map(str::len).max()),
+        }
+    }
+
+    /// The titles of its columns.
+    pub fn header(&self) -> String {
+        self.line(["device", "group", "passed", "failed", "skipped", "worst error/bound", "seconds"])
+    }
+
+    /// The line of a group, of which there is at least one record.
+    pub fn group(&self, records: &[Record]) -> String {
+        let counts = Counts::of(records);
+        let worst = records.iter().filter_map(|record| match record.outcome {
+            Outcome::Passed { error_over_bound } => Some(error_over_bound),
+            _ => None,
+        });
+        let worst = match worst.reduce(f64::max) {
+            None => "-".into(),
+            Some(0.0) => "exact".into(),
+            Some(worst) => format!("{worst:.3}"),
+        };
+        let [passed, failed, skipped] =
+            [counts.passed, counts.failed, counts.skipped].map(|count| count.to_string());
+        let seconds = format!("{:.1}", seconds(records));
+        self.line([&records[0].device, records[0].group(), &passed, &failed, &skipped, &worst, &seconds])
+    }
+
+    fn line(&self, [device, group, passed, failed, skipped, worst, seconds]: [&str; 7]) -> String {
+        let (d, g) = (self.device_width, self.group_width);
+        format!(
+            "{device:d$}  {group:g$}  {passed:>6}  {failed:>6}  {skipped:>7}  {worst:>17}  {seconds:>7}\n"
+        )
+    }
+}
+
+/// What follows the table: why cases were skipped, each failure in full with the command that `repeat` gives for it, the
+/// time, and, in the last line, the counts.
+pub fn summary(records: &[Record], repeat: impl Fn(&Record) -> String) -> String {
+    let mut text = String::new();
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     for record in records {
         if let Outcome::Skipped { why } = &record.outcome {
@@ -65,49 +113,12 @@ pub fn text(records: &[Record], repeat: impl Fn(&Record) -> String) -> String {
             let _ = writeln!(text, "  again: {}", repeat(record));
         }
     }
-    let _ = writeln!(text, "\n{}", Counts::of(records));
+    let _ = writeln!(text, "\n{:.1} s in all\n{}", seconds(records), Counts::of(records));
     text
 }
 
-fn table(records: &[Record]) -> Table {
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header([
-        "device",
-        "group",
-        "passed",
-        "failed",
-        "skipped",
-        "worst error/bound",
-        "seconds",
-    ]);
-    for column in 2..7 {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    for group in records.chunk_by(|a, b| (&a.device, a.group()) == (&b.device, b.group())) {
-        let counts = Counts::of(group);
-        let worst = group.iter().filter_map(|record| match record.outcome {
-            Outcome::Passed { error_over_bound } => Some(error_over_bound),
-            _ => None,
-        });
-        let worst = worst.fold(0.0, f64::max);
-        let seconds: f64 = group.iter().map(|record| record.seconds).sum();
-        table.add_row([
-            group[0].device.clone(),
-            group[0].group().to_owned(),
-            counts.passed.to_string(),
-            counts.failed.to_string(),
-            counts.skipped.to_string(),
-            match counts.passed {
-                0 => "-".into(),
-                _ if worst == 0.0 => "exact".into(),
-                _ => format!("{worst:.3}"),
-            },
-            format!("{seconds:.1}"),
-        ]);
-    }
-    table
+fn seconds(records: &[Record]) -> f64 {
+    records.iter().map(|record| record.seconds).sum()
 }
 
 #[cfg(test)]
@@ -125,15 +136,25 @@ mod tests {
     }
 
     #[test]
-    fn text_tells_all_and_ends_with_the_counts() {
-        let text = text(&records(), |record| format!("repeat {}", record.case));
-        assert!(text.ends_with("\n1 passed, 1 failed, 1 skipped\n"), "{text}");
-        for part in [
-            "0.250",
-            "skipped 1: no data",
-            "FAILED op/a/two on sim\n  first line\n  second",
-            "again: repeat op/a/two",
-        ] {
+    fn the_lines_of_a_table_have_one_width() {
+        let records = records();
+        let table = Table::new(["sim", "cuda:0"], ["op/a", "op/longer"]);
+        let lines = [table.header(), table.group(&records[..2]), table.group(&records[2..])];
+        let columns = |line: &String| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(columns(&lines[1]), ["sim", "op/a", "1", "1", "0", "0.250", "0.5"]);
+        assert_eq!(columns(&lines[2]), ["sim", "op/b", "0", "0", "1", "-", "0.2"]);
+        assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{lines:#?}");
+        let exact = Record { outcome: Outcome::Passed { error_over_bound: 0.0 }, ..records[0].clone() };
+        assert!(table.group(&[exact]).contains(" exact "));
+    }
+
+    #[test]
+    fn the_summary_tells_all_and_ends_with_the_counts() {
+        let text = summary(&records(), |record| format!("repeat {}", record.case));
+        assert!(text.ends_with("\n0.8 s in all\n1 passed, 1 failed, 1 skipped\n"), "{text}");
+        for part in
+            ["skipped 1: no data", "FAILED op/a/two on sim\n  first line\n  second", "again: repeat op/a/two"]
+        {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
     }

@@ -58,36 +58,42 @@ impl Record {
     }
 }
 
-/// Runs the cases one after another (the simulator is parallel inside), and tells `before` of each before it starts.
-/// A panic is a failure of its case. Once a GPU has stopped answering, the rest of its cases are skipped.
+/// Runs the cases one after another (the simulator is parallel inside). It tells `before` of each case before that starts,
+/// and `group_ended` of the records of each group when its last case has run: a group is a run of cases that follow each
+/// other and have the first two parts of their names in common. A panic is a failure of its case. Once a GPU has stopped
+/// answering, the rest of its cases are skipped.
 ///
 /// # Errors
-/// If the device gives no stream.
-pub fn run<'c>(
-    cases: impl IntoIterator<Item = &'c Case>,
+/// If the device gives no stream, and those of `group_ended`.
+pub fn run(
+    cases: &[&Case],
     target: &Target,
     seed: u64,
     mut before: impl FnMut(&Case),
-) -> lacuna::Result<Vec<Record>> {
+    mut group_ended: impl FnMut(&[Record]) -> anyhow::Result<()>,
+) -> anyhow::Result<Vec<Record>> {
     let device = &target.device;
     let stream = device.stream()?;
-    let mut lost_at: Option<String> = None;
-    let mut records = Vec::new();
-    for case in cases {
-        before(case);
-        let start = Instant::now();
-        let outcome = if let Some(name) = &lost_at {
-            Outcome::Skipped { why: format!("the GPU stopped answering in {name}") }
-        } else if let Some(why) = case.skipped_on(device) {
-            Outcome::Skipped { why: why.to_owned() }
-        } else {
-            check(case, &Context { device, stream: &stream, seed: case.seed(seed) })
-        };
-        if lost_at.is_none() && matches!(outcome, Outcome::Failed { .. }) && is_lost(device) {
-            lost_at = Some(case.name().to_owned());
+    let mut lost_at: Option<&str> = None;
+    let mut records: Vec<Record> = Vec::new();
+    for group in cases.chunk_by(|a, b| a.group() == b.group()) {
+        for case in group {
+            before(case);
+            let start = Instant::now();
+            let outcome = if let Some(name) = lost_at {
+                Outcome::Skipped { why: format!("the GPU stopped answering in {name}") }
+            } else if let Some(why) = case.skipped_on(device) {
+                Outcome::Skipped { why: why.to_owned() }
+            } else {
+                check(case, &Context { device, stream: &stream, seed: case.seed(seed) })
+            };
+            if lost_at.is_none() && matches!(outcome, Outcome::Failed { .. }) && is_lost(device) {
+                lost_at = Some(case.name());
+            }
+            let (case, device) = (case.name().to_owned(), target.name.clone());
+            records.push(Record { case, device, outcome, seconds: start.elapsed().as_secs_f64() });
         }
-        let (case, device) = (case.name().to_owned(), target.name.clone());
-        records.push(Record { case, device, outcome, seconds: start.elapsed().as_secs_f64() });
+        group_ended(&records[records.len() - group.len()..])?;
     }
     Ok(records)
 }
@@ -124,7 +130,13 @@ mod tests {
             Case::new("t/h/gpu", "", |_| Ok(0.0)).effort(Effort::Gpu),
         ];
         let mut started = 0;
-        let records = run(&cases, &Target::simulator(), 1, |_| started += 1).unwrap();
+        let mut groups = Vec::new();
+        let group_ended = |group: &[Record]| {
+            groups.push((group[0].group().to_owned(), group.len()));
+            Ok(())
+        };
+        let cases: Vec<&Case> = cases.iter().collect();
+        let records = run(&cases, &Target::simulator(), 1, |_| started += 1, group_ended).unwrap();
         let outcomes: Vec<Outcome> = records.iter().map(|record| record.outcome.clone()).collect();
         let skipped = |why: &str| Outcome::Skipped { why: why.into() };
         let failed = |why: &str| Outcome::Failed { why: why.into() };
@@ -139,7 +151,18 @@ mod tests {
             ]
         );
         assert_eq!(started, cases.len());
-        assert_eq!((records[0].group(), records[4].group()), ("t/g", "t/h"));
+        assert_eq!(groups, [("t/g".into(), 3), ("t/h".into(), 2)]);
+    }
+
+    #[test]
+    fn an_error_where_a_group_ends_ends_the_run() {
+        let cases = ["t/g/a", "t/g/b", "t/h/c"].map(|name| Case::new(name, "", |_| Ok(0.0)));
+        let cases: Vec<&Case> = cases.iter().collect();
+        let mut started = 0;
+        let full = |_: &[Record]| anyhow::bail!("the disk is full");
+        let result = run(&cases, &Target::simulator(), 1, |_| started += 1, full);
+        assert_eq!(result.unwrap_err().to_string(), "the disk is full");
+        assert_eq!(started, 2);
     }
 
     #[test]

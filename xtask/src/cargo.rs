@@ -52,6 +52,27 @@ pub(crate) fn program(shell: &Shell, package: &str, cuda: bool) -> anyhow::Resul
     Ok([target, "release", package].iter().collect())
 }
 
+/// Compiles the tests of `cargo {test}`, and tells where this package's program lies that they were compiled with: in
+/// the tests' profile, which checks overflow and debug assertions.
+pub(crate) fn tested_program(shell: &Shell, test: &[&str], name: &str) -> anyhow::Result<PathBuf> {
+    let cargo = cargo();
+    eprintln!("$ cargo {} --no-run", test.join(" "));
+    let messages = cmd!(shell, "{cargo} {test...} --no-run --quiet --message-format=json-render-diagnostics");
+    let messages = messages.quiet().read().context("the tests do not compile")?;
+    let program = messages.lines().find_map(|message| executable(message, name));
+    program.with_context(|| format!("`cargo test` builds no program {name}"))
+}
+
+/// Where the program of this name lies, if the message is that cargo has it.
+fn executable(message: &str, name: &str) -> Option<PathBuf> {
+    let message: serde_json::Value = serde_json::from_str(message).ok()?;
+    let is_it = message["reason"] == "compiler-artifact"
+        && message["target"]["name"] == name
+        && message["target"]["kind"][0] == "bin"
+        && message["profile"]["test"] == false;
+    is_it.then(|| message["executable"].as_str().map(PathBuf::from))?
+}
+
 /// Runs a program of ours in the repository's root, and passes its failure on.
 pub(crate) fn run_program<A: AsRef<OsStr>>(
     shell: &Shell,
@@ -61,4 +82,26 @@ pub(crate) fn run_program<A: AsRef<OsStr>>(
     let status = Command::new(program).args(arguments).current_dir(shell.current_dir()).status();
     let status = status.with_context(|| format!("{} cannot be run", program.display()))?;
     if status.success() { Ok(()) } else { Err(Failed { code: status.code() }.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_is_told_from_its_tests_and_from_other_crates() {
+        let message = |name: &str, kind: &str, test: bool| {
+            let target = serde_json::json!({ "name": name, "kind": [kind] });
+            let profile = serde_json::json!({ "test": test });
+            let reason = "compiler-artifact";
+            let message = serde_json::json!({ "reason": reason, "target": target, "profile": profile, "executable": "p" });
+            executable(&message.to_string(), "lacuna-verify")
+        };
+        assert_eq!(message("lacuna-verify", "bin", false), Some("p".into()));
+        assert_eq!(message("lacuna-verify", "bin", true), None);
+        assert_eq!(message("lacuna-verify", "lib", false), None);
+        assert_eq!(message("lacuna-bench", "bin", false), None);
+        assert_eq!(executable("{\"reason\":\"build-finished\",\"success\":true}", "lacuna-verify"), None);
+        assert_eq!(executable("", "lacuna-verify"), None);
+    }
 }

@@ -8,6 +8,7 @@ mod dist;
 mod doctor;
 mod layout;
 mod outcome;
+mod parts;
 mod paths;
 mod rust_cuda;
 mod setup;
@@ -35,8 +36,8 @@ enum Command {
     Build(build::Arguments),
     /// Type-checks rust-cuda's route against the sources of its `cuda_std`: see docs/rust-cuda.md
     CheckRustCuda(rust_cuda::check::Arguments),
-    /// Runs every check: tests, the kernels' build, lints, and the conformance suite
-    Verify,
+    /// Runs every check: tests, the kernels' build, lints, and the conformance suite; ends with the seconds of each part
+    Verify(verify::Arguments),
     /// Runs the benchmarks on the GPU, or else on the simulator
     Bench(bench::Arguments),
     /// Packs the programs for a GPU node that has no Rust
@@ -49,7 +50,7 @@ fn main() -> ExitCode {
         Command::Doctor => doctor::run(),
         Command::Build(arguments) => build::run(&arguments),
         Command::CheckRustCuda(arguments) => rust_cuda::check::run(&arguments),
-        Command::Verify => verify::run(),
+        Command::Verify(arguments) => verify::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Dist(arguments) => dist::run(&arguments),
     };

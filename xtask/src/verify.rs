@@ -1,30 +1,64 @@
 //! `cargo xtask verify`: every check there is. What CI runs.
-use std::time::Instant;
-
+//!
+//! The host's code is compiled once for tests and conformance cases together: each other choice of packages, features or
+//! profile gives other features to crates that all share, and compiles the simulator with all kernels again.
 use lacuna_ptx::Cache;
+use xshell::Shell;
 
+use crate::parts::Parts;
 use crate::{build, cargo, doctor, layout, setup};
 
-pub(crate) fn run() -> anyhow::Result<()> {
-    let start = Instant::now();
+/// What `verify` is told.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// For daily use. Leaves out the kernels' PTX with its resource table, feature `cuda`, the fuzz targets and, but for
+    /// one of each operation, the conformance cases
+    #[arg(long)]
+    quick: bool,
+}
+
+/// What both tiers lint.
+const LINTED: [&str; 4] = ["clippy", "--workspace", "--all-targets", "--quiet"];
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let shell = cargo::shell()?;
-    layout::check()?;
-    // First what installs the device compiler and ptxas, which some of the tests use.
-    setup::ptxas(&Cache::of_user()?)?;
-    build::run(&build::Arguments::default())?;
-    cargo::run(&shell, &["test", "--workspace", "--quiet", "--locked"])?;
-    cargo::run(&shell, &["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml"])?;
-    // The rest needs the driver's names to link, and the kernels' PTX; not a GPU.
-    cargo::enable_cuda(&shell)?;
-    let lints = ["clippy", "--workspace", "--all-targets", "--all-features", "--quiet", "--", "-Dwarnings"];
-    cargo::run(&shell, &lints)?;
-    let packages = ["--package=lacuna", "--package=lacuna-bench", "--package=lacuna-verify"];
-    let features = "--features=lacuna/cuda,lacuna-bench/cuda,lacuna-verify/cuda";
-    let tests = ["test", "--quiet", "--lib", "--bins", "--test=driver", features];
-    cargo::run(&shell, &[&tests, &packages[..]].concat())?;
-    let conformance = cargo::program(&shell, "lacuna-verify", true)?;
+    let mut parts = Parts::default();
+    let result = if arguments.quick { quick(&shell, &mut parts) } else { everything(&shell, &mut parts) };
+    eprint!("\n{parts}");
+    result
+}
+
+/// What needs neither a device compiler nor long.
+fn quick(shell: &Shell, parts: &mut Parts) -> anyhow::Result<()> {
+    parts.run("parts of each operation", layout::check)?;
+    parts.run("tests", || cargo::run(shell, &["test", "--workspace", "--quiet", "--locked"]))?;
+    parts.run("lints", || lint(shell, &[]))
+}
+
+fn everything(shell: &Shell, parts: &mut Parts) -> anyhow::Result<()> {
+    parts.run("parts of each operation", layout::check)?;
+    // First what installs the device compiler, ptxas and the driver's names, which tests use or link.
+    parts.run("PTX and its resources", || {
+        setup::ptxas(&Cache::of_user()?)?;
+        build::run(&build::Arguments::default())
+    })?;
+    parts.run("fuzz targets", || {
+        cargo::run(shell, &["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml"])
+    })?;
+    cargo::enable_cuda(shell)?;
+    let all = ["test", "--workspace", "--all-features", "--locked"];
+    let conformance =
+        parts.run("tests: compiling", || cargo::tested_program(shell, &all, "lacuna-verify"))?;
+    parts.run("tests: running", || cargo::run(shell, &[&all[..], &["--quiet"]].concat()))?;
+    parts.run("tests without CUDA", || {
+        cargo::run(shell, &["test", "--workspace", "--test=without_cuda", "--quiet", "--locked"])
+    })?;
+    parts.run("lints, all features", || lint(shell, &["--all-features"]))?;
+    parts.run("lints without CUDA", || lint(shell, &[]))?;
     let device = if doctor::has_gpu() { "all" } else { "sim" };
-    cargo::run_program(&shell, &conformance, ["--device", device])?;
-    eprintln!("verified in {:.0} s", start.elapsed().as_secs_f64());
-    Ok(())
+    parts.run("conformance cases", || cargo::run_program(shell, &conformance, ["--device", device]))
+}
+
+fn lint(shell: &Shell, features: &[&str]) -> anyhow::Result<()> {
+    cargo::run(shell, &[&LINTED[..], features, &["--", "-Dwarnings"]].concat())
 }

@@ -53,17 +53,16 @@ fn run<K: Kernel>(
 
 macro_rules! table {
     ($($operation:ident { $($(#[$attribute:meta])* { $($name:expr => $kernel:ty;)+ })+ })+) => {
-        static KERNELS: &[SimKernel] = &[$($($(SimKernel::of::<$kernel>($name),)+)+)+];
+        /// All kernels of the library, in the order of its list.
+        pub fn kernels() -> &'static [SimKernel] {
+            // Not a static: that would compile every kernel into this crate's own tests, which run none of them.
+            const { &[$($($(SimKernel::of::<$kernel>($name),)+)+)+] }
+        }
     };
 }
 lacuna_kernels::for_each_kernel!(table);
 
-/// All kernels of the library, in the order of its list.
-pub fn kernels() -> &'static [SimKernel] {
-    KERNELS
-}
-
 /// The kernel with this entry point.
 pub fn find(name: &str) -> Option<&'static SimKernel> {
-    KERNELS.iter().find(|kernel| kernel.name == name)
+    kernels().iter().find(|kernel| kernel.name == name)
 }
