@@ -64,8 +64,12 @@ fn every_error_of_matrix_converts() {
     };
 
     let matrix = made().unwrap();
-    let errors =
-        [generated().unwrap_err(), read().unwrap_err(), malformed().unwrap_err(), written(&matrix).unwrap_err()];
+    let errors = [
+        generated().unwrap_err(),
+        read().unwrap_err(),
+        malformed().unwrap_err(),
+        written(&matrix).unwrap_err(),
+    ];
     assert_eq!(errors.each_ref().map(name), ["Generate", "Read", "Format", "Write"]);
     assert_eq!(errors.each_ref().map(Error::is_usage), [true, true, true, false]);
     assert!(!errors.iter().any(Error::is_missing));
