@@ -40,6 +40,8 @@ pub enum Command {
     Plot(PlotOptions),
     /// Fits the chooser's constants to records of `sweep --all-algorithms`.
     Fit(FitOptions),
+    /// Writes the tables of README.md and docs that are made from records.
+    Tables(TablesOptions),
 }
 
 /// Where and how a measurement runs.
@@ -231,4 +233,15 @@ pub struct FitOptions {
     /// Files of records of one GPU, JSON lines.
     #[arg(long, required = true, num_args = 1..)]
     pub records: Vec<PathBuf>,
+}
+
+/// `tables`.
+#[derive(Args, Debug)]
+pub struct TablesOptions {
+    /// Writes nothing, and fails where a table differs from what the records give.
+    #[arg(long)]
+    pub check: bool,
+    /// The repository.
+    #[arg(long, default_value = ".")]
+    pub root: PathBuf,
 }

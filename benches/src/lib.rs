@@ -14,6 +14,7 @@ mod measure;
 mod model;
 mod nhot;
 pub mod op;
+mod pages;
 mod papers;
 mod peers;
 pub mod problem;

@@ -16,6 +16,7 @@ fn main() -> ExitCode {
         Command::Transpose(options) => commands::transpose(&options),
         Command::Plot(options) => commands::plot(&options),
         Command::Fit(options) => commands::fit(&options),
+        Command::Tables(options) => commands::tables(&options),
     };
     match result {
         Ok(outcome) => outcome.into(),

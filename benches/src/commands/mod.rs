@@ -7,6 +7,7 @@ mod plot;
 mod run;
 mod stats;
 mod sweep;
+mod tables;
 mod transpose;
 
 pub use ablation::ablation;
@@ -17,4 +18,5 @@ pub use plot::plot;
 pub use run::run;
 pub use stats::stats;
 pub use sweep::sweep;
+pub use tables::tables;
 pub use transpose::transpose;

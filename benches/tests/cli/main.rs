@@ -3,6 +3,7 @@ mod compare;
 mod lookups;
 mod operations;
 mod support;
+mod tables;
 
 use std::fs;
 

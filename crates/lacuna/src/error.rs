@@ -114,9 +114,19 @@ pub enum Error {
         /// Elements of the buffer.
         len: usize,
     },
-    /// A host matrix is not well formed. Nothing here returns it: it lets callers use `?` on both.
+    /// A host matrix is not well formed. This and the next three are errors of [`matrix`](crate::matrix), so that callers
+    /// use `?` on both crates.
     #[error(transparent)]
     Format(#[from] lacuna_matrix::FormatError),
+    /// A random matrix cannot be made to these wishes.
+    #[error(transparent)]
+    Generate(#[from] lacuna_matrix::generate::GenerateError),
+    /// A matrix file could not be read.
+    #[error(transparent)]
+    Read(#[from] lacuna_matrix::io::ReadError),
+    /// A matrix file could not be written.
+    #[error(transparent)]
+    Write(#[from] lacuna_matrix::io::WriteError),
     /// This build has no CUDA support.
     #[error(
         "this program was built without CUDA; build it with lacuna's feature `cuda`, or use Device::simulator()"
@@ -229,35 +239,60 @@ pub enum Error {
     },
 }
 
+/// Whose fault an error is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// The call's: other arguments would do.
+    Usage,
+    /// The machine lacks something.
+    Missing,
+    /// Something failed that should not.
+    Failure,
+}
+
 impl Error {
     /// Whether the machine lacks something (a driver, a GPU, memory), rather than the call being wrong.
     pub fn is_missing(&self) -> bool {
-        matches!(
-            self,
-            Self::NoCuda
-                | Self::NoDriver { .. }
-                | Self::BrokenDriver { .. }
-                | Self::NoDevice { .. }
-                | Self::OldGpu { .. }
-                | Self::Ptx { .. }
-                | Self::OutOfMemory { .. }
-        )
+        self.cause() == Cause::Missing
     }
 
-    /// Whether the call asked for what cannot be: other shapes, sizes or algorithms would do.
+    /// Whether the call asked for what cannot be: other shapes, sizes, algorithms, matrices or files would do.
     pub fn is_usage(&self) -> bool {
-        matches!(
-            self,
+        self.cause() == Cause::Usage
+    }
+
+    /// Without a wildcard, so that a new error must say whose fault it is.
+    fn cause(&self) -> Cause {
+        match self {
             Self::Length { .. }
-                | Self::OtherPattern { .. }
-                | Self::OtherTranspose { .. }
-                | Self::OtherDevice { .. }
-                | Self::TooLarge { .. }
-                | Self::Parameter { .. }
-                | Self::Illegal { .. }
-                | Self::Range { .. }
-                | Self::Format(_)
-                | Self::Unsupported { .. }
-        )
+            | Self::OtherPattern { .. }
+            | Self::Prepacked { .. }
+            | Self::NotPrepacked { .. }
+            | Self::OtherTranspose { .. }
+            | Self::OtherDevice { .. }
+            | Self::TooLarge { .. }
+            | Self::Parameter { .. }
+            | Self::Illegal { .. }
+            | Self::Range { .. }
+            | Self::Format(_)
+            | Self::Generate(_)
+            | Self::Read(_)
+            | Self::Unsupported { .. } => Cause::Usage,
+            Self::NoCuda
+            | Self::NoDriver { .. }
+            | Self::BrokenDriver { .. }
+            | Self::NoDevice { .. }
+            | Self::OldGpu { .. }
+            | Self::Ptx { .. }
+            | Self::OutOfMemory { .. } => Cause::Missing,
+            Self::Write(_)
+            | Self::Launch { .. }
+            | Self::Cuda { .. }
+            | Self::Simulator(_)
+            | Self::SimulatorMemory(_) => Cause::Failure,
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;
