@@ -151,7 +151,7 @@ pub trait Gpu: Copy {
     /// (`EARLY_PROLOGUE`) calls it once, in each thread that does anything after it; for the others it is done before they begin.
     /// Before sm_90 it does nothing, as no launch begins early.
     #[track_caller]
-    fn wait_for_previous(self);
+    fn grid_dependency_wait(self);
 
     /// Brings the 32 bytes in which the four at `from` lie into L1, for loads of this SM later on. Nobody waits for it, and it
     /// takes no register. What the four bytes of shared memory at `scratch` hold is undefined from now on. Before sm_80
@@ -160,7 +160,7 @@ pub trait Gpu: Copy {
     /// # Safety
     /// See the trait; `from` is a multiple of four. Nobody else uses `scratch`, but for more of these.
     #[track_caller]
-    unsafe fn bring_to_l1<T: Scalar>(self, scratch: SharedPtr<u32>, from: GlobalPtr<T>);
+    unsafe fn prefetch_l1<T: Scalar>(self, scratch: SharedPtr<u32>, from: GlobalPtr<T>);
 
     /// Starts copying `N` elements (4, 8 or 16 bytes in all) from global to shared memory. They may be read after
     /// [`copy_async_wait`](Gpu::copy_async_wait), and by other threads after a barrier that follows it. sm_80.

@@ -34,7 +34,7 @@ mod tests {
             }
         }
         for entry in sddmm() {
-            if let crate::sddmm::Scheme::Tiles { columns, .. } = entry.tile.scheme {
+            if let crate::sddmm::Scheme::MmaTile { columns, .. } = entry.tile.scheme {
                 let rows = entry.tile.block_items;
                 assert!(named(entry.name, rows, columns), "{} has {rows} by {columns}", entry.name);
             }

@@ -31,7 +31,7 @@ pub trait Kernel: 'static {
     /// blocks would crowd where there happens to be room, and stay there.
     const LAUNCHES_DEPENDENTS: bool = false;
 
-    /// Whether it waits by itself ([`Gpu::wait_for_previous`]) for the launch before it in the stream, and its entry point does
+    /// Whether it waits by itself ([`Gpu::grid_dependency_wait`]) for the launch before it in the stream, and its entry point does
     /// not. Before it waits it may read what nothing in a stream ever writes while plans use it, the pattern, and may
     /// write shared memory only.
     const EARLY_PROLOGUE: bool = false;

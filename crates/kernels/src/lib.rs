@@ -22,8 +22,8 @@ pub mod transpose;
 mod ptx;
 
 pub use common::{
-    ALIGNED, Arithmetic, DeviceIndex, DeviceValue, Half, HalfValue, IndexType, Operand, Products, RowMask,
-    RowRecord, SPARE, Single, Split, Tf32, ValueType,
+    ALIGNED, Arithmetic, DeviceIndex, DeviceValue, Half, HalfValue, IndexType, Operand, PADDING, Products,
+    RowMask, RowRecord, Single, Split, Tf32, ValueType,
 };
 pub use kernel::{Bounds, Entry, EntryTaking, Kernel, runs_on};
 pub use lacuna_gpu::{Bf16, F16};

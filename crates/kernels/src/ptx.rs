@@ -13,10 +13,10 @@ macro_rules! entry_points {
                 pub unsafe extern "ptx-kernel" fn entry(args: <$kernel as Kernel>::Args) {
                     #[cfg(lacuna_sm = "90")]
                     if <$kernel as Kernel>::LAUNCHES_DEPENDENTS {
-                        Ptx::let_next_begin();
+                        Ptx::launch_dependents();
                     }
                     if !<$kernel as Kernel>::EARLY_PROLOGUE {
-                        Ptx.wait_for_previous();
+                        Ptx.grid_dependency_wait();
                     }
                     // SAFETY: whoever launches keeps the kernel's contract, as `Kernel::run` states it.
                     unsafe { <$kernel as Kernel>::run(Ptx, args) }

@@ -30,18 +30,18 @@ pub enum Error {
         /// The operation that was asked for.
         operation: &'static str,
     },
-    /// The values of a [packed](crate::CsrMatrix::packed) matrix were to be replaced.
+    /// The values of a [prepacked](crate::CsrMatrix::prepacked) matrix were to be replaced.
     #[error(
-        "{operation}: the values of a packed matrix stay as they are; make another matrix, or one that is not packed \
+        "{operation}: the values of a prepacked matrix cannot be changed; make another matrix, or one that is not prepacked \
          (CsrMatrix::new)"
     )]
     Prepacked {
         /// The operation that was asked for.
         operation: &'static str,
     },
-    /// A plan that was made for a packed matrix was run on one that is not.
+    /// A plan that was made for a prepacked matrix was run on one that is not.
     #[error(
-        "{operation}: the plan was made for a packed matrix; plan again for this one, or pack it (CsrMatrix::packed)"
+        "{operation}: the plan was made for a prepacked matrix; plan again for this one, or prepack it (CsrMatrix::prepacked)"
     )]
     NotPrepacked {
         /// The operation that was asked for.

@@ -30,7 +30,10 @@ pub(super) fn precision_at<T: Number>(choice: &spmm::Choice, at: Placement) -> P
 /// warpgroups.
 pub(super) fn cheapest_tiles(choices: &[spmm::Choice]) -> impl Iterator<Item = &spmm::Choice> {
     let is_by_groups = |choice: &spmm::Choice| {
-        matches!(choice.entry.tile.scheme, spmm::Scheme::Groups { .. } | spmm::Scheme::Packed { .. })
+        matches!(
+            choice.entry.tile.scheme,
+            spmm::Scheme::WgmmaTile { .. } | spmm::Scheme::PrepackedTile { .. }
+        )
     };
     [false, true].into_iter().filter_map(move |by_groups| {
         choices.iter().find(|choice| is_tiles(choice) && is_by_groups(choice) == by_groups)

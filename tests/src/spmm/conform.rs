@@ -117,8 +117,9 @@ pub(super) fn conform_packed<T: Number, I: Index>(
     let reference = lacuna_reference::spmm(&problem.a, &problem.b, problem.n)?;
     let subject = Subject::<T, I>::packed(cx, &problem, &reference)?;
     let choices = legal(&subject.a, problem.n, Precision::Single);
-    let packed =
-        choices.iter().filter(|choice| matches!(choice.entry.tile.scheme, spmm::Scheme::Packed { .. }));
+    let packed = choices
+        .iter()
+        .filter(|choice| matches!(choice.entry.tile.scheme, spmm::Scheme::PrepackedTile { .. }));
     packed.clone().try_fold((0.0, packed.clone().count()), |(worst, count): (f64, usize), choice| {
         Ok((worst.max(subject.explicit(Precision::Single, choice)?), count))
     })

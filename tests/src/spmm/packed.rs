@@ -69,10 +69,10 @@ fn epilogue(cx: &Context<'_>) -> Result<f64> {
     let unpacked = CsrMatrix::new(cx.device, &problem.a)?;
     let packed_problem = lacuna::spmm::Problem { batch: 3, ..lacuna::spmm::Problem::of(&packed, n, 8) };
     for choice in spmm::choose(&packed_problem) {
-        let spmm::Scheme::Packed { chunks, blocks, .. } = choice.entry.tile.scheme else { continue };
+        let spmm::Scheme::PrepackedTile { chunks, blocks, .. } = choice.entry.tile.scheme else { continue };
         let twin = spmm::choose(&lacuna::spmm::Problem { packed: false, ..packed_problem }).into_iter().find(|twin| {
             twin.entry.tile.block_columns == choice.entry.tile.block_columns
-                && matches!(twin.entry.tile.scheme, spmm::Scheme::Groups { chunks: c, blocks: b, .. } if (c, b) == (chunks, blocks))
+                && matches!(twin.entry.tile.scheme, spmm::Scheme::WgmmaTile { chunks: c, blocks: b, .. } if (c, b) == (chunks, blocks))
         });
         let twin = twin.with_context(|| format!("{} has no twin", choice.entry.name))?;
         let ours = run(&packed, spmm::Options::default().algorithm(choice.algorithm))?;
@@ -93,7 +93,7 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
 
     let choices = spmm::choose(&lacuna::spmm::Problem::of(&a, 16, 8));
     let packed =
-        choices.iter().find(|choice| matches!(choice.entry.tile.scheme, spmm::Scheme::Packed { .. }));
+        choices.iter().find(|choice| matches!(choice.entry.tile.scheme, spmm::Scheme::PrepackedTile { .. }));
     ensure!(packed.is_some() == (cx.device.info().sm == SM), "kernels for packs: {packed:?}");
     let Some(packed) = packed else { return Ok(0.0) };
     let plan = Spmm::plan_with(&a, 16, spmm::Options::default().algorithm(packed.algorithm))?;

@@ -35,7 +35,7 @@ impl Ptx {
     /// have ended. Compute capability 9.0 or higher.
     #[inline(always)]
     #[cfg(lacuna_sm = "90")]
-    pub fn let_next_begin() {
+    pub fn launch_dependents() {
         // SAFETY: has no precondition.
         unsafe { asm!("griddepcontrol.launch_dependents;", options(nostack)) }
     }
@@ -203,7 +203,7 @@ impl Gpu for Ptx {
     }
 
     #[inline(always)]
-    fn wait_for_previous(self) {
+    fn grid_dependency_wait(self) {
         // SAFETY: has no precondition. Nothing may be moved before it, which is said by leaving `nomem` out.
         #[cfg(lacuna_sm = "90")]
         unsafe {
@@ -212,7 +212,7 @@ impl Gpu for Ptx {
     }
 
     #[inline(always)]
-    unsafe fn bring_to_l1<T: Scalar>(self, scratch: SharedPtr<u32>, from: GlobalPtr<T>) {
+    unsafe fn prefetch_l1<T: Scalar>(self, scratch: SharedPtr<u32>, from: GlobalPtr<T>) {
         // An asynchronous copy of four bytes leaves what it read in L1.
         // SAFETY: passed on to the caller.
         #[cfg(lacuna_sm = "80")]

@@ -12,7 +12,7 @@ use lacuna_gpu::{GlobalMut, GlobalPtr};
 
 use crate::{IndexType, ValueType};
 
-pub use query_tile::{MAX_KEYS, QUERIES, QuadEntry, QueryTiles};
+pub use query_tile::{MAX_KEYS, QUERIES, QueryTileEntry, QueryTiles};
 pub use rows::Rows;
 
 /// What the entry points of [`Rows`] take, for values of `T` and column indices of `I`.
@@ -31,11 +31,11 @@ pub struct Args<T, I> {
 /// What the entry points of [`QueryTiles`] take, for values of `T`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct QuadArgs<T> {
+pub struct QueryTileArgs<T> {
     /// `quads` records of [`RowRecord`](crate::RowRecord) words, in the order in which they are to be worked on: the
     /// first of [`QUERIES`] queries, and where their entries begin and end.
     pub quad_table: GlobalPtr<u32>,
-    /// [`QuadEntry`]s.
+    /// [`QueryTileEntry`]s.
     pub entries: GlobalPtr<u32>,
     /// What is multiplied.
     pub operands: Operands<T>,
@@ -88,10 +88,10 @@ pub struct Tile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// A query: [`Rows`].
-    Rows {
+    Row {
         /// Type of the mask's column indices.
         index: IndexType,
     },
     /// Four neighbouring queries, whose keys it loads once: [`QueryTiles`].
-    Quads,
+    QueryTile,
 }

@@ -20,7 +20,7 @@ use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, WARP};
 use super::lanes::{ABSENT, Part, TransposedSum, dot, load_rows_whole};
 use super::online::{Online, weigh_all};
 use super::row::{Head, Keys, are_finite, attend, store};
-use super::{Operands, QuadArgs, Scheme, Tile};
+use super::{Operands, QueryTileArgs, Scheme, Tile};
 use crate::common::widened;
 use crate::{Bounds, DeviceValue, Kernel, RowRecord};
 
@@ -31,14 +31,14 @@ pub const MAX_KEYS: u32 = (ABSENT >> QUERIES as u32) - 1;
 
 /// A key that some of a tile's queries see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QuadEntry {
+pub struct QueryTileEntry {
     /// The key, below [`MAX_KEYS`].
     pub key: u32,
     /// A bit for each query, the first the lowest.
     pub seen_by: u32,
 }
 
-impl QuadEntry {
+impl QueryTileEntry {
     /// The entry as memory holds it.
     pub const fn to_word(self) -> u32 {
         self.key << QUERIES | self.seen_by
@@ -80,7 +80,7 @@ impl<
 where
     T: DeviceValue,
 {
-    type Args = QuadArgs<T>;
+    type Args = QueryTileArgs<T>;
     type Tile = Tile;
 
     const TILE: Tile = {
@@ -93,7 +93,7 @@ where
             lanes: LANES as u32,
             dimension: (V * LANES * CHUNKS) as u32,
             block_rows: WARPS,
-            scheme: Scheme::Quads,
+            scheme: Scheme::QueryTile,
         }
     };
     const THREADS: u32 = WARPS * WARP;
@@ -102,7 +102,7 @@ where
     const LAUNCHES_DEPENDENTS: bool = true;
 
     #[inline(always)]
-    unsafe fn run<G: Gpu>(gpu: G, args: QuadArgs<T>) {
+    unsafe fn run<G: Gpu>(gpu: G, args: QueryTileArgs<T>) {
         let warp = gpu.thread_idx_x() / WARP;
         let index = gpu.block_idx_x() * WARPS + warp;
         if index >= args.quads {
@@ -210,7 +210,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
         unsafe {
             let mut next = self.keys.word(gpu, base + lane);
             while base < self.keys.end {
-                let entry = QuadEntry::from_word(next);
+                let entry = QueryTileEntry::from_word(next);
                 base += WARP;
                 next = self.keys.word(gpu, base + lane);
                 let first_pair = gpu.warp_any(FULL_WARP, entry.seen_by & 0b0011 != 0);
@@ -316,7 +316,7 @@ impl Keys for TileKeys {
             return ABSENT;
         }
         // SAFETY: as promised by the caller.
-        let entry = QuadEntry::from_word(unsafe { self.word(gpu, index) });
+        let entry = QueryTileEntry::from_word(unsafe { self.word(gpu, index) });
         if entry.is_seen_by(self.query) { entry.key } else { ABSENT }
     }
 }

@@ -54,7 +54,7 @@ where
             lanes: LANES as u32,
             dimension: (V * LANES * CHUNKS) as u32,
             block_rows: WARPS,
-            scheme: Scheme::Rows { index: I::TYPE },
+            scheme: Scheme::Row { index: I::TYPE },
         }
     };
     const THREADS: u32 = WARPS * WARP;

@@ -14,6 +14,6 @@ pub use products::{Arithmetic, Products, Split, Tf32};
 pub(crate) use products::{pack, pack_lo};
 pub(crate) use reduce::{add_apart, are_finite, inclusive_sum, reduce, subwarp_mask, transpose_sums};
 pub use row_mask::RowMask;
-pub use row_record::{ALIGNED, RowRecord, SPARE};
+pub use row_record::{ALIGNED, PADDING, RowRecord};
 pub use types::{DeviceIndex, DeviceValue, IndexType, ValueType};
 pub(crate) use vector::{Words, load_words, numbers, rounded, widened};

@@ -2,7 +2,7 @@
 
 /// Elements that the arrays of nonzeros have to spare at least. Lanes load up to eight at once, also where a row has fewer or
 /// none.
-pub const SPARE: usize = 16;
+pub const PADDING: usize = 16;
 
 /// The values of a batch begin at multiples of this many elements, and so of 16 bytes.
 pub const ALIGNED: usize = 8;

@@ -36,7 +36,7 @@ pub struct ColumnPanels<
 /// What the entry points of [`ColumnPanels`] take. The grid's x is the tiles, its z the batch.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct PanelArgs<T, I> {
+pub struct ColumnPanelArgs<T, I> {
     /// [`RowRecord`]s of tiles, 16-byte aligned: the row of C, and where its nonzeros in the panel begin and end. None is empty.
     pub table: GlobalPtr<u32>,
     /// The column of each nonzero.
@@ -83,7 +83,7 @@ where
     T: DeviceValue,
     I: DeviceIndex,
 {
-    type Args = PanelArgs<T, I>;
+    type Args = ColumnPanelArgs<T, I>;
     type Tile = Tile;
 
     const TILE: Tile = {
@@ -96,7 +96,7 @@ where
             index: I::TYPE,
             vector: V as u32,
             block_items: WARPS * WARP / Self::GROUP,
-            scheme: Scheme::Panels { lanes: Self::GROUP, vectors: C as u32, at_once: N as u32 },
+            scheme: Scheme::ColumnPanel { lanes: Self::GROUP, vectors: C as u32, at_once: N as u32 },
         }
     };
     const THREADS: u32 = WARPS * WARP;
@@ -105,7 +105,7 @@ where
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 32 / WARPS };
 
     #[inline(always)]
-    unsafe fn run<G: Gpu>(gpu: G, args: PanelArgs<T, I>) {
+    unsafe fn run<G: Gpu>(gpu: G, args: ColumnPanelArgs<T, I>) {
         let group = gpu.thread_idx_x() / Self::GROUP;
         let lane = gpu.thread_idx_x() % Self::GROUP;
         let tile = gpu.block_idx_x() * (WARPS * WARP / Self::GROUP) + group;
@@ -118,7 +118,7 @@ where
         let mask = subwarp_mask(group % (WARP / Self::GROUP) * Self::GROUP, Self::GROUP);
         let place = Place { tile: RowRecord::from_words(words), lane, mask, batch };
         let own = (lane * V as u32) as usize;
-        let args = PanelArgs {
+        let args = ColumnPanelArgs {
             a: args.a.add((batch * args.a_batch) as usize + own),
             b: args.b.add((batch * args.b_batch) as usize + own),
             ..args
@@ -155,9 +155,9 @@ where
     /// # Safety
     /// `args` has A and B from the lane's first element on; the tile is one of C's.
     #[inline(always)]
-    unsafe fn pass<G: Gpu>(gpu: G, args: &PanelArgs<T, I>, place: Place, inside: [bool; C]) {
+    unsafe fn pass<G: Gpu>(gpu: G, args: &ColumnPanelArgs<T, I>, place: Place, inside: [bool; C]) {
         let Place { tile, lane, mask, batch } = place;
-        let PanelArgs { scale, d, scale_batch, d_batch, .. } = *args;
+        let ColumnPanelArgs { scale, d, scale_batch, d_batch, .. } = *args;
         let results = Results { scale, d, scale_batch, d_batch };
         let b = Share::new(args.b, args.b_stride_bytes, inside);
         // SAFETY: as promised by the caller.

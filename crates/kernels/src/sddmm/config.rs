@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use lacuna_gpu::WARP;
 
 use super::tile::{Scheme, Tile};
-use crate::{Bounds, DeviceIndex, DeviceValue, SPARE};
+use crate::{Bounds, DeviceIndex, DeviceValue, PADDING};
 
 /// SDDMM by nonzeros: a group of `LANES` lanes computes [`TILE`] neighbouring nonzeros of D, `N` at a time.
 ///
@@ -81,13 +81,13 @@ where
             "lanes of one warp pair up in shuffles"
         );
         assert!(WARPS >= 1 && Self::BLOCK_THREADS <= 1024, "a block has at most 1024 threads");
-        assert!(N <= SPARE, "the indices of the last nonzeros are loaded with their neighbours");
+        assert!(N <= PADDING, "the indices of the last nonzeros are loaded with their neighbours");
         Tile {
             value: T::TYPE,
             index: I::TYPE,
             vector: V as u32,
             block_items: Self::BLOCK_GROUPS * TILE,
-            scheme: Scheme::Nonzeros { lanes: LANES as u32, vectors: C as u32, at_once: N as u32 },
+            scheme: Scheme::NonzeroSplit { lanes: LANES as u32, vectors: C as u32, at_once: N as u32 },
         }
     };
 }

@@ -16,11 +16,11 @@ mod transpose;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 
-pub use column_panel::{ColumnPanels, PanelArgs};
+pub use column_panel::{ColumnPanelArgs, ColumnPanels};
 pub use config::{NonzeroSplit, TILE};
 pub use mma::{MmaTiles, TileArgs, TileOperand};
 pub use row_indices::{RowArgs, RowIndices};
-pub use schedule::{OrderArgs, TileSchedule};
+pub use schedule::{ScheduleArgs, TileSchedule};
 pub use tile::{Scheme, Tile};
 pub use transpose::{DenseArgs, DenseTranspose};
 
@@ -31,7 +31,7 @@ pub use transpose::{DenseArgs, DenseTranspose};
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Args<T, I> {
-    /// The row of each nonzero, rising; 16-byte aligned, with [`SPARE`](crate::SPARE) more that repeat the last.
+    /// The row of each nonzero, rising; 16-byte aligned, with [`PADDING`](crate::PADDING) more that repeat the last.
     pub rows: GlobalPtr<u32>,
     /// The column of each nonzero; aligned likewise, with as many to spare, which are columns of C, too.
     pub columns: GlobalPtr<I>,

@@ -35,7 +35,7 @@ impl Kernel for RowIndices {
         index: IndexType::U32,
         vector: 1,
         block_items: WARPS,
-        scheme: Scheme::Rows,
+        scheme: Scheme::RowIndices,
     };
     const THREADS: u32 = WARPS * WARP;
     const SHARED_BYTES: u32 = 0;

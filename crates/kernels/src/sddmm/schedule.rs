@@ -23,7 +23,7 @@ pub struct TileSchedule<I>(PhantomData<I>);
 /// What [`TileSchedule`] takes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct OrderArgs<I> {
+pub struct ScheduleArgs<I> {
     /// The column of each nonzero.
     pub columns: GlobalPtr<I>,
     /// The number of a tile for each tile, to write.
@@ -38,16 +38,21 @@ const SPAN: u32 = 1024;
 const QUAD: u32 = 4;
 
 impl<I: DeviceIndex> Kernel for TileSchedule<I> {
-    type Args = OrderArgs<I>;
+    type Args = ScheduleArgs<I>;
     type Tile = Tile;
 
-    const TILE: Tile =
-        Tile { value: ValueType::F32, index: I::TYPE, vector: 1, block_items: SPAN, scheme: Scheme::Order };
+    const TILE: Tile = Tile {
+        value: ValueType::F32,
+        index: I::TYPE,
+        vector: 1,
+        block_items: SPAN,
+        scheme: Scheme::Schedule,
+    };
     const THREADS: u32 = SPAN;
     const SHARED_BYTES: u32 = SPAN * size_of::<u32>() as u32;
 
     #[inline(always)]
-    unsafe fn run<G: Gpu>(gpu: G, args: OrderArgs<I>) {
+    unsafe fn run<G: Gpu>(gpu: G, args: ScheduleArgs<I>) {
         let thread = gpu.thread_idx_x();
         let first = gpu.block_idx_x() * SPAN;
         let tile = first + thread;

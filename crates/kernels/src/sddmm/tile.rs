@@ -20,7 +20,7 @@ pub struct Tile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// Groups of lanes take a tile of neighbouring nonzeros each: [`NonzeroSplit`](super::NonzeroSplit).
-    Nonzeros {
+    NonzeroSplit {
         /// Lanes of a group.
         lanes: u32,
         /// Vectors that a lane has of a chunk of K.
@@ -30,7 +30,7 @@ pub enum Scheme {
     },
     /// Groups of lanes take the nonzeros of a row in a panel of columns each: [`ColumnPanels`](super::ColumnPanels). A
     /// block's items are tiles.
-    Panels {
+    ColumnPanel {
         /// Lanes of a group.
         lanes: u32,
         /// Vectors that a lane has of K.
@@ -39,25 +39,25 @@ pub enum Scheme {
         at_once: u32,
     },
     /// Blocks take a tile of D each, on tensor cores: [`MmaTiles`](super::MmaTiles). Its rows are the block's items.
-    Tiles {
+    MmaTile {
         /// Columns of a tile.
         columns: u32,
         /// What a product is.
         arithmetic: Arithmetic,
     },
     /// No product: makes the row of each nonzero, [`RowIndices`](super::RowIndices).
-    Rows,
+    RowIndices,
     /// No product: makes the order in which tiles are taken, [`TileSchedule`](super::TileSchedule).
-    Order,
+    Schedule,
     /// No product: transposes a dense matrix, [`DenseTranspose`](super::DenseTranspose).
-    Dense,
+    Transpose,
 }
 
 impl Scheme {
     /// What tensor cores multiply, where they do.
     pub const fn arithmetic(self) -> Option<Arithmetic> {
         match self {
-            Self::Tiles { arithmetic, .. } => Some(arithmetic),
+            Self::MmaTile { arithmetic, .. } => Some(arithmetic),
             _ => None,
         }
     }

@@ -58,7 +58,7 @@ impl<W: Scalar> Kernel for DenseTranspose<W> {
         index: IndexType::U32,
         vector: 1,
         block_items: 1,
-        scheme: Scheme::Dense,
+        scheme: Scheme::Transpose,
     };
     const THREADS: u32 = WARPS * SIDE;
     const SHARED_BYTES: u32 = SIDE * PITCH * size_of::<W>() as u32;

@@ -17,7 +17,7 @@ use lacuna_gpu::GlobalPtr;
 pub use config::{QUAD, RowSplit};
 pub use epilogue::Output;
 pub use form::{Form, Hybrid, Idea, NoResidue, Persistent, Plain, PreScaled, Wide};
-pub use mma::{Bitmasks, Filling, LoadedRows, MaskArgs, MmaTiles, Rows, TileArgs, TileValue};
+pub use mma::{BitmaskArgs, Bitmasks, Filling, LoadedRows, MmaTiles, Rows, TileArgs, TileValue};
 pub use tile::{Scheme, Tile};
 pub use wgmma::{LoadedPacks, Pack, Prepacked, PrepackedTiles, Scattering, Source, WgmmaKernel, WgmmaTiles};
 
@@ -30,7 +30,7 @@ pub use wgmma::{LoadedPacks, Pack, Prepacked, PrepackedTiles, Scattering, Source
 pub struct Args<T, I> {
     /// `rows` records of [`RowRecord`](crate::RowRecord) words, in the order in which the rows are to be worked on.
     pub row_table: GlobalPtr<u32>,
-    /// Values of A, row by row; 16-byte aligned, with [`SPARE`](crate::SPARE) more after the last.
+    /// Values of A, row by row; 16-byte aligned, with [`PADDING`](crate::PADDING) more after the last.
     pub values: GlobalPtr<T>,
     /// Column of each value; aligned likewise, with as many to spare.
     pub columns: GlobalPtr<I>,

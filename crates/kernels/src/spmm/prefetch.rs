@@ -38,7 +38,7 @@ pub(super) unsafe fn prefetch_l1<G: Gpu, T: Scalar, I, K: Kernel<Args = Args<T, 
         if column < args.n {
             let from = b.add_rows(at / sectors, args.b_stride_bytes).add(column as usize);
             // SAFETY: the row is one of B's, and has this column and those of its four bytes.
-            unsafe { gpu.bring_to_l1(scratch, from) };
+            unsafe { gpu.prefetch_l1(scratch, from) };
         }
         at += K::THREADS;
     }

@@ -48,14 +48,14 @@ pub enum Scheme {
         stage: IndexType,
     },
     /// Blocks take a tile each, on tensor cores: [`MmaTiles`](super::MmaTiles).
-    Tiles {
+    MmaTile {
         /// Parts of a step along K, for other warps each.
         slices: u32,
         /// What a product is.
         arithmetic: Arithmetic,
     },
     /// As [`Tiles`](Self::Tiles), for 16-bit values, by warpgroups: [`WgmmaTiles`](super::WgmmaTiles).
-    Groups {
+    WgmmaTile {
         /// Chunks of 64 columns of A in a step.
         chunks: u32,
         /// Producers load ahead what one nonzero in so many columns makes of a row.
@@ -64,7 +64,7 @@ pub enum Scheme {
         blocks: u32,
     },
     /// As [`Groups`](Self::Groups), for a matrix whose values are packed: [`PrepackedTiles`](super::PrepackedTiles).
-    Packed {
+    PrepackedTile {
         /// Chunks of 64 columns of A in a step.
         chunks: u32,
         /// Nonzeros of a step that producers load ahead; what a fuller one has beyond that comes late.
@@ -73,16 +73,16 @@ pub enum Scheme {
         blocks: u32,
     },
     /// No product: makes the masks and places by which tiles are filled, [`Bitmasks`](super::Bitmasks).
-    Masks,
+    Bitmask,
 }
 
 impl Scheme {
     /// What tensor cores multiply, if they do.
     pub const fn arithmetic(self) -> Option<Arithmetic> {
         match self {
-            Self::Tiles { arithmetic, .. } => Some(arithmetic),
-            Self::Groups { .. } | Self::Packed { .. } => Some(Arithmetic::Half),
-            Self::RowSplit { .. } | Self::Ablation { .. } | Self::Masks => None,
+            Self::MmaTile { arithmetic, .. } => Some(arithmetic),
+            Self::WgmmaTile { .. } | Self::PrepackedTile { .. } => Some(Arithmetic::Half),
+            Self::RowSplit { .. } | Self::Ablation { .. } | Self::Bitmask => None,
         }
     }
 }

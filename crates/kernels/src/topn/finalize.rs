@@ -19,7 +19,7 @@ pub struct Finalize<const THREADS: u32, const OWN: usize>;
 /// What [`Finalize`] takes. The grid is a block for each row, along x.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct FinishArgs {
+pub struct FinalizeArgs {
     /// `room` places for the keys of each chunk of each row.
     pub keys: GlobalPtr<u64>,
     /// The number of keys of each chunk, and a threshold that n of them reach, or 0.
@@ -54,7 +54,7 @@ impl Lists {
     /// # Safety
     /// The arguments have the row's counts. Whole warps come here.
     #[inline(always)]
-    unsafe fn of<G: Gpu>(gpu: G, args: &FinishArgs, row: usize) -> Self {
+    unsafe fn of<G: Gpu>(gpu: G, args: &FinalizeArgs, row: usize) -> Self {
         let (lane, lanes) = (gpu.lane_id(), args.chunks.next_power_of_two());
         let first = row * args.chunks as usize;
         let (mut end, mut threshold) = (0, 0);
@@ -129,19 +129,19 @@ impl<const THREADS: u32, const OWN: usize> Finalize<THREADS, OWN> {
 }
 
 impl<const THREADS: u32, const OWN: usize> Kernel for Finalize<THREADS, OWN> {
-    type Args = FinishArgs;
+    type Args = FinalizeArgs;
     type Tile = Tile;
 
     const TILE: Tile = {
         assert!(Self::KEYS == FINISH_KEYS, "as many as passes leave");
-        Tile { method: Method::Finish, value: None, capacity: 0, most: FINISH_KEYS / 2 }
+        Tile { method: Method::Finalize, value: None, capacity: 0, most: FINISH_KEYS / 2 }
     };
     const THREADS: u32 = THREADS;
     const SHARED_BYTES: u32 = block::shared_bytes(2 * Self::KEYS);
     const BOUNDS: Bounds = Bounds { max_threads: THREADS, min_blocks: 1 };
 
     #[inline(always)]
-    unsafe fn run<G: Gpu>(gpu: G, args: FinishArgs) {
+    unsafe fn run<G: Gpu>(gpu: G, args: FinalizeArgs) {
         let row = gpu.block_idx_x() as usize;
         let (keys, counter) = (block::keys(), block::gathered(0));
         if gpu.thread_idx_x() == 0 {

@@ -30,7 +30,7 @@ where
 
     const TILE: Tile = {
         let capacity = Candidates::<T, V, THREADS, VECTORS>::CAPACITY;
-        Tile { method: Method::Insert, value: Some(T::TYPE), capacity, most: MOST }
+        Tile { method: Method::Insertion, value: Some(T::TYPE), capacity, most: MOST }
     };
     const THREADS: u32 = THREADS;
     const SHARED_BYTES: u32 = block::shared_bytes(MOST);

@@ -39,7 +39,7 @@ mod sums;
 mod threshold;
 
 pub use beam::{Beam, BeamArgs};
-pub use finalize::{Finalize, FinishArgs};
+pub use finalize::{Finalize, FinalizeArgs};
 pub use insertion::Insertion;
 pub use merge::{Merge, MergeArgs};
 pub use output::{Form, Output};
@@ -66,15 +66,15 @@ pub struct Tile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// Finds a threshold, gathers what reaches it, sorts.
-    Select,
+    RadixSelect,
     /// Goes through a row of any length, and gathers what reaches a threshold that rises.
-    Stream,
+    StreamingSelect,
     /// Inserts each value into a sorted list by atomic maxima.
-    Insert,
+    Insertion,
     /// Makes one list of the sorted lists of a row's chunks.
     Merge,
     /// Selects from what was gathered of a row's chunks.
-    Finish,
+    Finalize,
     /// Makes the next beams of a search from what was found for each.
     Beam,
 }

@@ -33,7 +33,7 @@ where
         assert!(KEYS.is_power_of_two() && KEYS >= 32, "the keys fill runs of a warp, and pairs of runs");
         assert!(THREADS.is_power_of_two() && THREADS >= 32 && THREADS <= 1024, "whole warps");
         let capacity = Candidates::<T, V, THREADS, VECTORS>::CAPACITY;
-        Tile { method: Method::Select, value: Some(T::TYPE), capacity, most: KEYS }
+        Tile { method: Method::RadixSelect, value: Some(T::TYPE), capacity, most: KEYS }
     };
     const THREADS: u32 = THREADS;
     const SHARED_BYTES: u32 = block::shared_bytes(2 * KEYS);

@@ -44,7 +44,7 @@ where
         assert!(VECTORS * V <= 32, "a bit for each value of a thread's tile");
         let capacity = Candidates::<T, V, THREADS, VECTORS>::CAPACITY;
         assert!(KEYS / 4 <= capacity, "the first tile of a longer row has N values");
-        Tile { method: Method::Stream, value: Some(T::TYPE), capacity, most: KEYS / 4 }
+        Tile { method: Method::StreamingSelect, value: Some(T::TYPE), capacity, most: KEYS / 4 }
     };
     const THREADS: u32 = THREADS;
     const SHARED_BYTES: u32 = block::shared_bytes(2 * KEYS);

@@ -1,7 +1,7 @@
 //! A pattern's masks and places: what kernels by tiles read in place of column indices.
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::RowMask;
-use lacuna_kernels::spmm::{MaskArgs, Scheme};
+use lacuna_kernels::spmm::{BitmaskArgs, Scheme};
 use lacuna_kernels::{Entry, entries};
 
 use super::{MAX_GRID_YZ, launch};
@@ -52,9 +52,9 @@ impl<I: Index> DevicePattern<I> {
         let places = device.zeros(padded(self.nnz))?;
         let entry = entries::spmm()
             .iter()
-            .find(|Entry { tile, .. }| tile.scheme == Scheme::Masks && tile.index == I::TYPE);
+            .find(|Entry { tile, .. }| tile.scheme == Scheme::Bitmask && tile.index == I::TYPE);
         let entry = entry.expect("each index type has the kernel that makes masks");
-        let args = MaskArgs::<I::Device> {
+        let args = BitmaskArgs::<I::Device> {
             row_table: self.row_table_pointer(),
             columns: self.columns_pointer(),
             masks: GlobalMut::from_address(records.as_slice().address()),
@@ -78,7 +78,7 @@ impl<I: Index> DevicePattern<I> {
 #[cfg(test)]
 mod tests {
     use half::f16;
-    use lacuna_kernels::SPARE;
+    use lacuna_kernels::PADDING;
     use lacuna_matrix::{Csr, generate};
 
     use super::*;
@@ -107,7 +107,7 @@ mod tests {
             let a = CsrMatrix::new(&device, &host).unwrap();
             let batch = a.with_value_batch(3, &vec![f16::ONE; 3 * a.nnz()]).unwrap();
             assert!((batch.values_stride() * size_of::<f16>()).is_multiple_of(16));
-            assert!(batch.values_stride() >= a.nnz() + SPARE);
+            assert!(batch.values_stride() >= a.nnz() + PADDING);
         }
     }
 }

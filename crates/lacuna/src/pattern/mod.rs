@@ -3,7 +3,7 @@ mod derived;
 mod lengths;
 
 use lacuna_gpu::GlobalPtr;
-use lacuna_kernels::{ALIGNED, IndexType, RowRecord, SPARE};
+use lacuna_kernels::{ALIGNED, IndexType, PADDING, RowRecord};
 use lacuna_matrix::{Pattern, PatternStats, rows_by_length};
 
 pub(crate) use self::derived::Derived;
@@ -109,5 +109,5 @@ pub(crate) fn row_table(row_offsets: &[u32], order: RowOrder) -> Vec<[u32; RowRe
 
 /// Elements of an array of as many nonzeros as kernels want it: some to spare, and the last group whole.
 pub(crate) fn padded(nnz: usize) -> usize {
-    (nnz + SPARE).next_multiple_of(ALIGNED)
+    (nnz + PADDING).next_multiple_of(ALIGNED)
 }

@@ -57,7 +57,7 @@ fn any_alignment<T: Value>() {
         let b = device.upload(&contents).unwrap();
         let options = spmm::Options::default().b_stride(stride).c_stride(stride);
         let plan = Spmm::plan_with(&a, N, options).unwrap();
-        assert!(stride.is_multiple_of(plan.choice().tile.vector as usize), "{stride}");
+        assert!(stride.is_multiple_of(plan.choice().entry.tile.vector as usize), "{stride}");
         for offset in 0..8 {
             let expected = product(&host, &contents[offset..], N, stride);
             let mut c = device.zeros::<T>(8 + M * stride).unwrap();

@@ -63,7 +63,7 @@ impl<'l> GlobalMemory<'l> {
     }
 
     /// A thread has waited for the launch before.
-    pub(crate) fn wait_for_previous(&mut self, thread: u32) {
+    pub(crate) fn grid_dependency_wait(&mut self, thread: u32) {
         self.waited.wait(thread);
     }
 

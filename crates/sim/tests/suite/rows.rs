@@ -2,7 +2,7 @@
 use lacuna_gpu::{GlobalMut, GlobalPtr, Scalar};
 use lacuna_kernels::spmm::{Args, Form, Hybrid, Output, Persistent, Plain, RowSplit, Wide};
 use lacuna_kernels::{DeviceIndex, Kernel};
-use lacuna_kernels::{RowRecord, SPARE};
+use lacuna_kernels::{PADDING, RowRecord};
 use lacuna_sim::Simulator;
 
 const COLS: u32 = 300;
@@ -67,8 +67,8 @@ fn product_of<I: DeviceIndex, K: Kernel<Args = Args<f32, I>>>(
             record
         })
         .collect();
-    let values = (0..nnz).map(number).chain([f32::NAN; SPARE]);
-    let columns = (0..nnz).map(|at| I::narrow(at * 97 % COLS)).chain([I::narrow(u32::MAX); SPARE]);
+    let values = (0..nnz).map(number).chain([f32::NAN; PADDING]);
+    let columns = (0..nnz).map(|at| I::narrow(at * 97 % COLS)).chain([I::narrow(u32::MAX); PADDING]);
     let c_bytes = u64::from(rows * N * 4);
     let c = simulator.alloc_named("C", c_bytes).unwrap();
     let args = Args {

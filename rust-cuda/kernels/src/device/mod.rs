@@ -179,10 +179,10 @@ impl Gpu for RustCuda {
 
     /// Entries of this route do not wait by themselves, and are not launched early.
     #[inline(always)]
-    fn wait_for_previous(self) {}
+    fn grid_dependency_wait(self) {}
 
     #[inline(always)]
-    unsafe fn bring_to_l1<T: Scalar>(self, scratch: SharedPtr<u32>, from: GlobalPtr<T>) {
+    unsafe fn prefetch_l1<T: Scalar>(self, scratch: SharedPtr<u32>, from: GlobalPtr<T>) {
         // SAFETY: passed on to the caller.
         #[cfg(lacuna_sm = "80")]
         unsafe {

@@ -98,7 +98,7 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> Kernel for M
             index: IndexType::U32,
             vector: O::PIECE,
             block_items: Self::BM,
-            scheme: Scheme::Tiles { columns: Self::BN, arithmetic: O::ARITHMETIC },
+            scheme: Scheme::MmaTile { columns: Self::BN, arithmetic: O::ARITHMETIC },
         }
     };
     const THREADS: u32 = WM * WN * WARP;

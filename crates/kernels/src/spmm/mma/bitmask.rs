@@ -10,7 +10,7 @@ use crate::{DeviceIndex, Kernel, RowMask, RowRecord, ValueType};
 /// What the entry points of [`Bitmasks`] take. The grid is [`Tile::block_rows`] rows by [`Tile::block_columns`] chunks.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct MaskArgs<I> {
+pub struct BitmaskArgs<I> {
     /// `rows` [`RowRecord`]s, in any order.
     pub row_table: GlobalPtr<u32>,
     /// Column of each nonzero, rising in each row.
@@ -34,7 +34,7 @@ pub struct Bitmasks<I>(PhantomData<I>);
 const BLOCK_CHUNKS: u32 = WARP;
 
 impl<I: DeviceIndex> Kernel for Bitmasks<I> {
-    type Args = MaskArgs<I>;
+    type Args = BitmaskArgs<I>;
     type Tile = Tile;
 
     const TILE: Tile = Tile {
@@ -43,13 +43,13 @@ impl<I: DeviceIndex> Kernel for Bitmasks<I> {
         vector: 1,
         block_rows: RowMask::ROWS,
         block_columns: BLOCK_CHUNKS,
-        scheme: Scheme::Masks,
+        scheme: Scheme::Bitmask,
     };
     const THREADS: u32 = RowMask::ROWS * BLOCK_CHUNKS;
     const SHARED_BYTES: u32 = 0;
 
     #[inline(always)]
-    unsafe fn run<G: Gpu>(gpu: G, args: MaskArgs<I>) {
+    unsafe fn run<G: Gpu>(gpu: G, args: BitmaskArgs<I>) {
         let thread = gpu.thread_idx_x();
         let index = gpu.block_idx_x() * RowMask::ROWS + thread / BLOCK_CHUNKS;
         let chunk = gpu.block_idx_y() * BLOCK_CHUNKS + thread % BLOCK_CHUNKS;

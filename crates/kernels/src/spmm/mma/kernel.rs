@@ -58,7 +58,7 @@ impl<
             vector: O::PIECE,
             block_rows: Self::BM,
             block_columns: Self::BN,
-            scheme: Scheme::Tiles { slices: WK, arithmetic: O::ARITHMETIC },
+            scheme: Scheme::MmaTile { slices: WK, arithmetic: O::ARITHMETIC },
         }
     };
     const THREADS: u32 = Shape::<RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>::THREADS;
@@ -82,7 +82,7 @@ impl<
             if warp >= Self::CONSUMERS {
                 Self::produce(gpu, &args, row, column);
             } else {
-                gpu.wait_for_previous();
+                gpu.grid_dependency_wait();
                 let pipeline = Self::pipeline(args.cols);
                 O::consume::<G, Self, RT, NT, STAGES>(
                     gpu,
@@ -213,7 +213,7 @@ impl<
                     rows.clear(gpu, stage * Self::STAGE_BYTES);
                 }
             }
-            gpu.wait_for_previous();
+            gpu.grid_dependency_wait();
             let mut loaded = rows.next(gpu);
             rows.look_up(gpu, GROUPS);
             while !pipeline.is_done() {

@@ -36,7 +36,7 @@ mod value;
 
 use lacuna_gpu::GlobalPtr;
 
-pub use bitmask::{Bitmasks, MaskArgs};
+pub use bitmask::{BitmaskArgs, Bitmasks};
 pub(super) use fallback::fallback;
 pub use kernel::MmaTiles;
 pub(super) use pipeline::Pipeline;
@@ -53,7 +53,7 @@ use super::Output;
 pub struct TileArgs<T> {
     /// A's pattern: [`RowMask`](crate::RowMask)s.
     pub masks: GlobalPtr<u32>,
-    /// Values of A, row by row; 16-byte aligned, with [`SPARE`](crate::SPARE) more after the last.
+    /// Values of A, row by row; 16-byte aligned, with [`PADDING`](crate::PADDING) more after the last.
     pub values: GlobalPtr<T>,
     /// Column modulo 256 of each value; 8-byte aligned, with as many to spare.
     pub places: GlobalPtr<u8>,

@@ -181,7 +181,7 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     /// A lane for which there is no piece loads the first: so nothing asks what was loaded, and nothing waits.
     ///
     /// # Safety
-    /// The arguments describe live memory, with [`SPARE`](crate::SPARE) more after the last nonzero.
+    /// The arguments describe live memory, with [`PADDING`](crate::PADDING) more after the last nonzero.
     #[inline(always)]
     pub(in crate::spmm) unsafe fn next<G: Gpu>(&self, gpu: G) -> LoadedRows {
         let lane = gpu.lane_id();

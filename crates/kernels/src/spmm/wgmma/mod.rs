@@ -131,8 +131,8 @@ impl<
             block_rows: ROWS,
             block_columns: Self::BN,
             scheme: match S::PART {
-                0 => Scheme::Packed { chunks: CHUNKS, ahead: S::AHEAD, blocks: BLOCKS },
-                part => Scheme::Groups { chunks: CHUNKS, part, blocks: BLOCKS },
+                0 => Scheme::PrepackedTile { chunks: CHUNKS, ahead: S::AHEAD, blocks: BLOCKS },
+                part => Scheme::WgmmaTile { chunks: CHUNKS, part, blocks: BLOCKS },
             },
         }
     };
@@ -162,7 +162,7 @@ impl<
             let is_consumer = warp < CONSUMERS;
             cluster.begin(gpu);
             if is_consumer {
-                gpu.wait_for_previous();
+                gpu.grid_dependency_wait();
                 Self::consume(gpu, &cluster, &mut accumulators);
             } else {
                 Self::produce(gpu, &args, &cluster, warp - CONSUMERS, row, column);
@@ -242,10 +242,10 @@ impl<
                 // What never changes may be loaded before the launch before has ended.
                 loaded = source.next(gpu);
                 clear(&source);
-                gpu.wait_for_previous();
+                gpu.grid_dependency_wait();
             } else {
                 clear(&source);
-                gpu.wait_for_previous();
+                gpu.grid_dependency_wait();
                 loaded = source.next(gpu);
             }
             let mut before = None;

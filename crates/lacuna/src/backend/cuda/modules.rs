@@ -42,7 +42,7 @@ struct Loaded {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Function {
     pub(super) handle: CUfunction,
-    /// Whether it begins by waiting for the launch before it (`lacuna_gpu::Gpu::wait_for_previous`): then it may be launched
+    /// Whether it begins by waiting for the launch before it (`lacuna_gpu::Gpu::grid_dependency_wait`): then it may be launched
     /// early. PTX of another compiler, which a build can be given, need not.
     pub(super) waits: bool,
 }

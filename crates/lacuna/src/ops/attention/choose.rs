@@ -64,7 +64,7 @@ pub type Choice = op::Choice<Algorithm, Tile>;
 
 /// Whether a kernel reads the mask as query tiles.
 pub(super) fn is_by_query_tiles(tile: &Tile) -> bool {
-    tile.scheme == Scheme::Quads
+    tile.scheme == Scheme::QueryTile
 }
 
 impl op::Problem for Problem {
@@ -79,8 +79,8 @@ impl op::Problem for Problem {
     fn algorithms(&self, entry: &'static Entry<Tile>) -> impl IntoIterator<Item = Algorithm> {
         let Tile { value, vector, lanes, dimension, scheme, .. } = entry.tile;
         let (mask_fits, algorithm) = match scheme {
-            Scheme::Rows { index } => (index == self.index, Algorithm::Row { vector, lanes, dimension }),
-            Scheme::Quads => {
+            Scheme::Row { index } => (index == self.index, Algorithm::Row { vector, lanes, dimension }),
+            Scheme::QueryTile => {
                 (self.keys <= MAX_KEYS as usize, Algorithm::QueryTile { vector, lanes, dimension })
             }
         };
@@ -112,16 +112,16 @@ fn cost(tile: &Tile, problem: &Problem) -> f64 {
     let loads = elements / f64::from(tile.vector) / WARP;
     let converted = if bytes < 4.0 { elements / WARP } else { 0.0 };
     // Two of the four queries see no key of most batches.
-    let queries = if tile.scheme == Scheme::Quads { 3.0 } else { 1.0 };
+    let queries = if tile.scheme == Scheme::QueryTile { 3.0 } else { 1.0 };
     // A query's products; a shuffle and two selections for each sum that is handed on; a column, twice, and a weight.
     let query = elements / WARP + 3.0 * lanes / WARP;
     let issued = queries * query + converted + 2.0 * loads + 3.0 * lanes / WARP;
     // No request for less than a line takes less than a cycle.
     let l1 = loads.max(2.0 * problem.dim as f64 * bytes / 128.0);
     let keys = match tile.scheme {
-        Scheme::Rows { .. } => problem.nnz as f64,
+        Scheme::Row { .. } => problem.nnz as f64,
         // Rows that do not fill the lanes are worked out query by query, each from all entries.
-        Scheme::Quads => {
+        Scheme::QueryTile => {
             let times = if problem.dim == tile.dimension as usize { 1.0 } else { QUERIES as f64 };
             problem.quad_entries.map_or(f64::INFINITY, |entries| times * entries as f64)
         }

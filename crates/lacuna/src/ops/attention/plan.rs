@@ -3,7 +3,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
-use lacuna_kernels::attention::{self as kernels, Args, QuadArgs};
+use lacuna_kernels::attention::{self as kernels, Args, QueryTileArgs};
 
 use super::choose::{Algorithm, Choice, Problem, choose, is_by_query_tiles};
 use super::options::in_powers_of_two;
@@ -245,7 +245,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
             if is_by_query_tiles(&entry.tile) {
                 let quads = self.pattern.quads()?;
                 let ([quad_table, entries], count) = (quads.pointers(), quads.count());
-                let args = QuadArgs { quad_table, entries, operands, quads: count };
+                let args = QueryTileArgs { quad_table, entries, operands, quads: count };
                 launch(stream, entry, grid(count), &args)?;
             } else {
                 let (row_table, columns) = (self.pattern.row_table_pointer(), self.pattern.columns_pointer());

@@ -3,7 +3,7 @@ use std::cmp::Reverse;
 
 use lacuna_gpu::{GlobalPtr, WARP};
 use lacuna_kernels::RowRecord;
-use lacuna_kernels::attention::{QUERIES, QuadEntry};
+use lacuna_kernels::attention::{QUERIES, QueryTileEntry};
 
 use crate::pattern::DevicePattern;
 use crate::{Buffer, Index, Result};
@@ -13,7 +13,7 @@ use crate::{Buffer, Index, Result};
 pub(crate) struct Quads {
     /// [`RowRecord`]s of quads: the first query, and where its entries begin and end. [In order](order).
     table: Buffer<u32>,
-    /// [`QuadEntry`]s, [by pairs](by_pairs).
+    /// [`QueryTileEntry`]s, [by pairs](by_pairs).
     entries: Buffer<u32>,
 }
 
@@ -92,7 +92,7 @@ fn order(records: &[RowRecord]) -> Vec<RowRecord> {
 }
 
 /// The entries that up to four rows make, by key.
-fn merge<I: Index>(rows: &[&[I]]) -> Vec<QuadEntry> {
+fn merge<I: Index>(rows: &[&[I]]) -> Vec<QueryTileEntry> {
     let mut entries = Vec::new();
     let mut left = [&[] as &[I]; QUERIES];
     left[..rows.len()].copy_from_slice(rows);
@@ -106,14 +106,14 @@ fn merge<I: Index>(rows: &[&[I]]) -> Vec<QuadEntry> {
                 *row = rest;
             }
         }
-        entries.push(QuadEntry { key, seen_by });
+        entries.push(QueryTileEntry { key, seen_by });
     }
     entries
 }
 
 /// Entries in batches of a warp each, in which only the first two queries, only the last two, or all see keys: for two a
 /// batch costs half the products. Batches begin by ascending keys.
-fn by_pairs(entries: Vec<QuadEntry>) -> Vec<u32> {
+fn by_pairs(entries: Vec<QueryTileEntry>) -> Vec<u32> {
     let mut waiting = [const { Vec::new() }; 3];
     let mut batches = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -141,7 +141,7 @@ mod tests {
         let rows: [&[u32]; 6] = [&[0, 2, 9], &[2, 3], &[], &[9], &[5], &[1, 5, 7, 8, 100]];
         let (table, entries) = list(&rows);
         assert_eq!(table, [[0, 0, 4, 0], [4, 4, 9, 0]]);
-        let entry = |key, seen_by| QuadEntry { key, seen_by }.to_word();
+        let entry = |key, seen_by| QueryTileEntry { key, seen_by }.to_word();
         let first = [entry(0, 1), entry(2, 3), entry(3, 2), entry(9, 9)];
         let second = [entry(1, 2), entry(5, 3), entry(7, 2), entry(8, 2), entry(100, 2)];
         assert_eq!(entries, [&first[..], &second[..]].concat());
@@ -152,7 +152,7 @@ mod tests {
     fn entries_of_a_pair_fill_batches() {
         // Keys that only the first pair sees, only the second, or both, in turn.
         let entries: Vec<_> = (0..300)
-            .map(|key| QuadEntry { key, seen_by: [0b0010, 0b1000, 0b0110][key as usize % 3] })
+            .map(|key| QueryTileEntry { key, seen_by: [0b0010, 0b1000, 0b0110][key as usize % 3] })
             .collect();
         let words: Vec<_> = entries.iter().map(|entry| entry.to_word()).collect();
         let batches = by_pairs(entries);

@@ -116,15 +116,15 @@ impl op::Problem for Problem {
         let fits = self.vector.is_multiple_of(vector) && self.k.is_multiple_of(vector as usize);
         let runs = entry.runs_on(self.sm) && entry.shared_bytes <= self.block_shared_bytes;
         let algorithm = match scheme {
-            Scheme::Nonzeros { lanes, vectors, .. } if index == self.index => {
+            Scheme::NonzeroSplit { lanes, vectors, .. } if index == self.index => {
                 Some(Algorithm::NonzeroSplit { vector, vectors, lanes, warps: entry.threads / 32 })
             }
-            Scheme::Panels { lanes, vectors, .. }
+            Scheme::ColumnPanel { lanes, vectors, .. }
                 if index == self.index && self.k <= (lanes * vectors * vector) as usize =>
             {
                 Some(Algorithm::ColumnPanel { vector, vectors, lanes })
             }
-            Scheme::Tiles { columns, arithmetic } if are_meant(self, columns, arithmetic) => {
+            Scheme::MmaTile { columns, arithmetic } if are_meant(self, columns, arithmetic) => {
                 Some(Algorithm::MmaTile { rows: block_items, columns })
             }
             _ => None,

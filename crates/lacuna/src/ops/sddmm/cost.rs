@@ -63,11 +63,13 @@ const EMPTY_TILE: f64 = 40.0;
 /// Cycles of a multiprocessor, about; infinite for what computes no product.
 pub(super) fn cost(problem: &Problem, entry: &Entry<Tile>) -> f64 {
     match entry.tile.scheme {
-        Scheme::Nonzeros { .. } => of_nonzeros(problem, entry),
-        Scheme::Panels { lanes, vectors, at_once } => of_panels(problem, entry, [lanes, vectors, at_once]),
-        Scheme::Tiles { .. } if problem.k == 0 => f64::INFINITY,
-        Scheme::Tiles { columns, arithmetic } => of_tiles(problem, entry, columns, arithmetic),
-        Scheme::Rows | Scheme::Order | Scheme::Dense => f64::INFINITY,
+        Scheme::NonzeroSplit { .. } => of_nonzeros(problem, entry),
+        Scheme::ColumnPanel { lanes, vectors, at_once } => {
+            of_panels(problem, entry, [lanes, vectors, at_once])
+        }
+        Scheme::MmaTile { .. } if problem.k == 0 => f64::INFINITY,
+        Scheme::MmaTile { columns, arithmetic } => of_tiles(problem, entry, columns, arithmetic),
+        Scheme::RowIndices | Scheme::Schedule | Scheme::Transpose => f64::INFINITY,
     }
 }
 
@@ -100,7 +102,7 @@ fn full_tiles(tiles: f64, nnz: f64) -> f64 {
 /// For a kernel that goes by nonzeros; infinite for others.
 fn of_nonzeros(problem: &Problem, entry: &Entry<Tile>) -> f64 {
     let Entry { tile, threads, .. } = entry;
-    let Scheme::Nonzeros { lanes, vectors, at_once } = tile.scheme else { return f64::INFINITY };
+    let Scheme::NonzeroSplit { lanes, vectors, at_once } = tile.scheme else { return f64::INFINITY };
     let [lanes, vectors, at_once, items, vector] =
         [lanes, vectors, at_once, TILE, tile.vector].map(f64::from);
     let bytes = f64::from(problem.value.bytes());

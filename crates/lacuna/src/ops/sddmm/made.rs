@@ -1,6 +1,6 @@
 //! What kernels that go by nonzeros read of a pattern, beside its columns.
 use lacuna_gpu::GlobalMut;
-use lacuna_kernels::sddmm::{self as kernels, OrderArgs, RowArgs, RowIndices, TILE};
+use lacuna_kernels::sddmm::{self as kernels, RowArgs, RowIndices, ScheduleArgs, TILE};
 use lacuna_kernels::{Kernel, entries};
 
 use crate::op::launch_kernel;
@@ -42,7 +42,7 @@ impl<I: Index> DevicePattern<I> {
             let tiles = (self.nnz as u32).div_ceil(TILE);
             let order = device.uninitialized(tiles as usize)?;
             if tiles > 0 {
-                let args = OrderArgs::<I::Device> {
+                let args = ScheduleArgs::<I::Device> {
                     columns: self.columns_pointer(),
                     order: GlobalMut::from_address(order.as_slice().address()),
                     tiles,

@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
-use lacuna_kernels::sddmm::{Args, PanelArgs, TileArgs};
+use lacuna_kernels::sddmm::{Args, ColumnPanelArgs, TileArgs};
 
 use super::choose::{Choice, Problem, is_ordered};
 use super::dense::Turned;
@@ -277,7 +277,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
                 continue;
             }
             if let (Algorithm::ColumnPanel { .. }, Some(panels)) = (choice.algorithm, &self.panels) {
-                let args = PanelArgs::<T::Device, I::Device> {
+                let args = ColumnPanelArgs::<T::Device, I::Device> {
                     table: panels.pointer(),
                     columns: self.pattern.columns_pointer(),
                     scale,

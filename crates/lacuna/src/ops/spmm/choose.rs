@@ -164,7 +164,7 @@ pub(super) fn is_by_tiles(tile: &Tile) -> bool {
 
 /// Whether it reads prepacked weights.
 pub(super) fn is_prepacked(tile: &Tile) -> bool {
-    matches!(tile.scheme, Scheme::Packed { .. })
+    matches!(tile.scheme, Scheme::PrepackedTile { .. })
 }
 
 /// The most bytes of B that it can address.
@@ -227,9 +227,11 @@ fn is_meant(problem: &Problem, tile: &Tile) -> bool {
         Scheme::Ablation { stage, .. } => {
             tile.index == problem.index && (stage == IndexType::U32 || stage == stage_of(problem))
         }
-        Scheme::Groups { .. } => has_masks(problem) && problem.precision != Precision::Fma,
-        Scheme::Packed { .. } => problem.packed && has_masks(problem) && problem.precision != Precision::Fma,
-        Scheme::Tiles { arithmetic, .. } => {
+        Scheme::WgmmaTile { .. } => has_masks(problem) && problem.precision != Precision::Fma,
+        Scheme::PrepackedTile { .. } => {
+            problem.packed && has_masks(problem) && problem.precision != Precision::Fma
+        }
+        Scheme::MmaTile { arithmetic, .. } => {
             let exact_enough = match (arithmetic, problem.precision) {
                 (_, Precision::Fma) | (Arithmetic::Tf32, Precision::Single) => false,
                 (Arithmetic::Split, Precision::Single) => {
@@ -240,7 +242,7 @@ fn is_meant(problem: &Problem, tile: &Tile) -> bool {
             };
             exact_enough && has_masks(problem)
         }
-        Scheme::Masks => false,
+        Scheme::Bitmask => false,
     }
 }
 
@@ -269,22 +271,22 @@ fn algorithm(entry: &Entry<Tile>) -> Algorithm {
         Scheme::RowSplit { lanes, split, persistent: true, .. } => {
             Algorithm::Persistent { vector, lanes, split, warps }
         }
-        Scheme::Tiles { slices, .. } => {
+        Scheme::MmaTile { slices, .. } => {
             Algorithm::MmaTile { rows: block_rows, columns: block_columns, slices }
         }
-        Scheme::Groups { part, blocks, .. } => Algorithm::WgmmaTile {
+        Scheme::WgmmaTile { part, blocks, .. } => Algorithm::WgmmaTile {
             rows: block_rows,
             columns: block_columns,
             columns_per_prefetch: part,
             cluster: blocks,
         },
-        Scheme::Packed { blocks, .. } => {
+        Scheme::PrepackedTile { blocks, .. } => {
             Algorithm::PrepackedTile { rows: block_rows, columns: block_columns, cluster: blocks }
         }
         Scheme::Ablation { idea, lanes, split, .. } => {
             Algorithm::Ablation { idea, vector, lanes, split, warps }
         }
-        Scheme::Masks => Algorithm::Auto,
+        Scheme::Bitmask => Algorithm::Auto,
     }
 }
 

@@ -195,26 +195,26 @@ impl CostModel {
                 };
                 scale * (busy.max(waiting) + self.not_hidden * busy.min(waiting))
             }
-            Scheme::Tiles { slices, arithmetic, .. } => {
+            Scheme::MmaTile { slices, arithmetic, .. } => {
                 let halves = arithmetic == Arithmetic::Half;
                 let chunks = slices * if halves { 2 } else { 1 };
                 let step = Step { chunks, slices, arithmetic, ahead: Ahead::Enough, blocks: 1 };
                 self.of_tiles().cost(problem, &entry.tile, &step)
             }
-            Scheme::Groups { chunks, part, blocks } => {
+            Scheme::WgmmaTile { chunks, part, blocks } => {
                 let arithmetic = Arithmetic::Half;
                 let step =
                     Step { chunks: 2 * chunks, slices: 1, arithmetic, ahead: Ahead::Part(part), blocks };
                 self.of_groups().cost(problem, &entry.tile, &step)
             }
             // What is packed has no pieces of rows that are loaded whether there are nonzeros or not.
-            Scheme::Packed { chunks, ahead, blocks } => {
+            Scheme::PrepackedTile { chunks, ahead, blocks } => {
                 let arithmetic = Arithmetic::Half;
                 let step =
                     Step { chunks: 2 * chunks, slices: 1, arithmetic, ahead: Ahead::Step(ahead), blocks };
                 self.of_packed().cost(problem, &entry.tile, &step)
             }
-            Scheme::Masks => f64::INFINITY,
+            Scheme::Bitmask => f64::INFINITY,
         }
     }
 

@@ -59,7 +59,7 @@ impl Extent {
 /// Blocks that share a tile, neighbours along the grid's x.
 fn sharing_a_tile(tile: &Tile) -> u32 {
     match tile.scheme {
-        Scheme::Groups { blocks, .. } | Scheme::Packed { blocks, .. } => blocks,
+        Scheme::WgmmaTile { blocks, .. } | Scheme::PrepackedTile { blocks, .. } => blocks,
         _ => 1,
     }
 }

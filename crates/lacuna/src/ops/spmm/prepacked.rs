@@ -96,7 +96,9 @@ impl Packs {
 /// Whether a device has kernels that read packs of this type.
 fn may_read_packs(value: ValueType, sm: u32) -> bool {
     entries::spmm().iter().any(|entry| {
-        entry.tile.value == value && matches!(entry.tile.scheme, Scheme::Packed { .. }) && entry.runs_on(sm)
+        entry.tile.value == value
+            && matches!(entry.tile.scheme, Scheme::PrepackedTile { .. })
+            && entry.runs_on(sm)
     })
 }
 

@@ -143,7 +143,7 @@ pub(super) fn find(problem: &Problem, wanted: Algorithm) -> Option<Choice> {
 fn longest(tile: &Tile, n: usize) -> usize {
     let has_room = n <= tile.most as usize;
     let longest = match tile.method {
-        Method::Stream => {
+        Method::StreamingSelect => {
             if has_room {
                 u32::MAX
             } else {
@@ -163,14 +163,14 @@ pub(super) fn cut(problem: &Problem, entry: &Entry<Tile>, chunks: usize) -> Opti
     let chunk = problem.columns.div_ceil(chunks.max(1)).next_multiple_of(CHUNK_STEP);
     let chunks = problem.columns.div_ceil(chunk);
     let is_needed = problem.columns > longest;
-    let too_many = tile.method == Method::Stream && chunks > MAX_PARTS;
+    let too_many = tile.method == Method::StreamingSelect && chunks > MAX_PARTS;
     if chunk > longest || too_many || chunks > 1 && !is_needed && chunk < 2 * problem.n.max(64) {
         return None;
     }
     let room = match tile.method {
-        Method::Select | Method::Insert => problem.n as u32,
-        Method::Stream => 4 * tile.most,
-        Method::Merge | Method::Finish | Method::Beam => return None,
+        Method::RadixSelect | Method::Insertion => problem.n as u32,
+        Method::StreamingSelect => 4 * tile.most,
+        Method::Merge | Method::Finalize | Method::Beam => return None,
     };
     Some(Cut { chunk: u32::try_from(chunk).ok()?, chunks: u32::try_from(chunks).ok()?, room })
 }
@@ -179,16 +179,16 @@ pub(super) fn cut(problem: &Problem, entry: &Entry<Tile>, chunks: usize) -> Opti
 fn algorithm(entry: &Entry<Tile>, chunks: u32) -> Algorithm {
     let threads = entry.threads;
     match entry.tile.method {
-        Method::Select => Algorithm::RadixSelect { threads, capacity: entry.tile.capacity, chunks },
-        Method::Stream => Algorithm::StreamingSelect { threads, chunks },
-        Method::Insert => Algorithm::Insertion { chunks },
-        Method::Merge | Method::Finish | Method::Beam => Algorithm::Auto,
+        Method::RadixSelect => Algorithm::RadixSelect { threads, capacity: entry.tile.capacity, chunks },
+        Method::StreamingSelect => Algorithm::StreamingSelect { threads, chunks },
+        Method::Insertion => Algorithm::Insertion { chunks },
+        Method::Merge | Method::Finalize | Method::Beam => Algorithm::Auto,
     }
 }
 
 /// The method of the second launch, which makes one result of those of the chunks.
 pub(super) fn second(method: Method) -> Method {
-    if method == Method::Stream { Method::Finish } else { Method::Merge }
+    if method == Method::StreamingSelect { Method::Finalize } else { Method::Merge }
 }
 
 /// The kernel of this method, of which there is one.
@@ -257,10 +257,10 @@ fn cost(problem: &Problem, entry: &Entry<Tile>, chunk: u32, chunks: u32) -> f64 
         + tiles * reach * HIT
         + if is_careful { chunk / threads * CAREFUL } else { 0.0 };
     let selecting = match entry.tile.method {
-        Method::Insert => chunk * (2.0 + n) / 4.0 * INSERTION,
+        Method::Insertion => chunk * (2.0 + n) / 4.0 * INSERTION,
         // What is gathered of several chunks is sorted later.
-        Method::Stream if chunks > 1 => walking,
-        Method::Stream => walking + END + sorting,
+        Method::StreamingSelect if chunks > 1 => walking,
+        Method::StreamingSelect => walking + END + sorting,
         _ => bar + capacity / threads * OWN_VALUE + sorting,
     };
     // A block that waits lets others work.
@@ -269,7 +269,7 @@ fn cost(problem: &Problem, entry: &Entry<Tile>, chunk: u32, chunks: u32) -> f64 
     let bytes = chunk * f64::from(problem.value.bytes());
     let each = (blocks / multiprocessors).ceil().max(1.0);
     let parts = f64::from(chunks);
-    if entry.tile.method == Method::Stream {
+    if entry.tile.method == Method::StreamingSelect {
         let keys = (parts * tiles * reach).min((parts * reach).max(FINISH_KEYS));
         let finishing = LAUNCH
             + FINISH

@@ -3,7 +3,7 @@ use std::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::Entry;
-use lacuna_kernels::topn::{FinishArgs, MergeArgs, Method, Output, Tile, TopNArgs};
+use lacuna_kernels::topn::{FinalizeArgs, MergeArgs, Method, Output, Tile, TopNArgs};
 
 use super::choose::{Cut, cut, find, of_method, second};
 use super::{Choice, OPERATION, Options, Problem};
@@ -275,7 +275,7 @@ impl<T: Value> TopN<T> {
         }
         match second(self.choice.entry.tile.method) {
             _ if chunks == 1 => Ok(()),
-            Method::Finish => self.finish(stream, lists, output),
+            Method::Finalize => self.finish(stream, lists, output),
             _ => self.merge(stream, lists, output),
         }
     }
@@ -304,10 +304,10 @@ impl<T: Value> TopN<T> {
     /// Makes results of what was gathered.
     fn finish(&self, stream: &Stream, lists: Lists, output: impl Fn(usize) -> Output) -> Result<()> {
         let Cut { chunks, room, .. } = self.cut;
-        let finish = of_method(Method::Finish);
+        let finish = of_method(Method::Finalize);
         for span in spans(self.problem.rows, MAX_GRID_X) {
             let first = span.start;
-            let args = FinishArgs {
+            let args = FinalizeArgs {
                 keys: GlobalPtr::from_address(lists.keys).add(first * (chunks * room) as usize),
                 counts: GlobalPtr::from_address(lists.counts).add(2 * first * chunks as usize),
                 sums: GlobalPtr::from_address(lists.sums).add(2 * first * chunks as usize),

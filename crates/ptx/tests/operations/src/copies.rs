@@ -67,7 +67,7 @@ routes! {
     };
     /// The same, of what was brought to L1 before, by way of the thread's place in shared memory.
     Brought: |gpu, out, input, own, _other| {
-        gpu.bring_to_l1::<u32>(SharedPtr::from_offset(own & !3), from(input, own & !3));
+        gpu.prefetch_l1::<u32>(SharedPtr::from_offset(own & !3), from(input, own & !3));
         gpu.store(at::<T>(out, own), gpu.load_readonly::<T, N>(from(input, own)))
     };
     /// Both streaming hints.

@@ -116,7 +116,7 @@ pub unsafe fn fence<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<u32>) 
 /// `input` and `out` have a word a thread.
 pub unsafe fn wait<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<u32>) {
     let thread = gpu.thread_idx_x() as usize;
-    gpu.wait_for_previous();
+    gpu.grid_dependency_wait();
     // SAFETY: each thread has its own word.
     unsafe { gpu.store(out.add(thread), gpu.load_readonly::<u32, 1>(input.add(thread))) }
 }

@@ -175,11 +175,11 @@ impl Gpu for SimThread<'_, '_> {
     }
 
     // Launches come one after the other here; but a thread that does not wait, or too late, is found.
-    fn wait_for_previous(self) {
-        self.worker.borrow_mut().global.wait_for_previous(self.thread);
+    fn grid_dependency_wait(self) {
+        self.worker.borrow_mut().global.grid_dependency_wait(self.thread);
     }
 
-    unsafe fn bring_to_l1<T: Scalar>(self, scratch: SharedPtr<u32>, from: GlobalPtr<T>) {
+    unsafe fn prefetch_l1<T: Scalar>(self, scratch: SharedPtr<u32>, from: GlobalPtr<T>) {
         // As a load whose value nobody takes, and a store that spoils what someone else keeps there.
         let spoiled = self.shared::<u32, 1>(Location::caller(), Operation::SharedStore, scratch);
         self.step(|Worker { context, shared, .. }| shared.store(context, spoiled, to_words([u32::MAX])));

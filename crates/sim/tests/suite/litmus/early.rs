@@ -12,7 +12,7 @@ kernel!(LooksAhead, 32, 0, looks_ahead, |gpu, args| {
     if args.fault {
         gpu.store(args.output.add(index), [value]); // blame: early
     }
-    gpu.wait_for_previous();
+    gpu.grid_dependency_wait();
     gpu.store(args.output.add(index), [value]);
 });
 
@@ -26,7 +26,7 @@ fn a_store_before_the_wait() {
 kernel!(NeverWaits, 32, 0, looks_ahead, |gpu, args| {
     let index = gpu.thread_idx_x();
     if index < 16 || !args.fault {
-        gpu.wait_for_previous();
+        gpu.grid_dependency_wait();
     }
     gpu.store(args.output.add(index as usize), [index]); // blame: never waited
 });
@@ -44,7 +44,7 @@ kernel!(ReadsAhead, 32, 0, looks_ahead, |gpu, args| {
     if args.fault {
         gpu.load_readonly::<u32, 1>(GlobalPtr::from_address(args.output.add(index).address())); // blame: ahead
     }
-    gpu.wait_for_previous();
+    gpu.grid_dependency_wait();
     if !args.fault {
         gpu.store(args.output.add(index), [1]);
     }

@@ -169,7 +169,7 @@ fn arithmetics(problem: &Problem) -> [Vec<Arithmetic>; 2] {
     let mut found = [vec![], vec![]];
     for scheme in choose(problem).into_iter().map(|choice| choice.entry.tile.scheme) {
         if let Some(arithmetic) = scheme.arithmetic() {
-            let found = &mut found[usize::from(matches!(scheme, Scheme::Groups { .. }))];
+            let found = &mut found[usize::from(matches!(scheme, Scheme::WgmmaTile { .. }))];
             if !found.contains(&arithmetic) {
                 found.push(arithmetic);
             }
@@ -312,7 +312,7 @@ fn few_tiles_are_shared() {
         let sharing = |rows| {
             let choice = choose(&Problem { rows, nnz: rows * 410, packed, ..few })[0];
             match choice.entry.tile.scheme {
-                Scheme::Groups { blocks, .. } | Scheme::Packed { blocks, .. } => blocks,
+                Scheme::WgmmaTile { blocks, .. } | Scheme::PrepackedTile { blocks, .. } => blocks,
                 other => panic!("{other:?}"),
             }
         };
