@@ -2,7 +2,8 @@
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{Cell, CellAlignment, Table};
 
-use crate::record::{Record, peers_of};
+use crate::operations::peers_of;
+use crate::record::Record;
 
 /// A table of records: measured times and speedups, or modelled times and counts.
 pub fn of(records: &[Record]) -> String {

@@ -1,5 +1,5 @@
 //! The whole suite on the simulator.
-use lacuna_verify::data::{Data, FOLDERS};
+use lacuna_cases::data::{Data, FOLDERS};
 use lacuna_verify::report;
 use lacuna_verify::run::run;
 use lacuna_verify::target::Target;

@@ -3,9 +3,9 @@ use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 
 use crate::cli::PlotOptions;
-use crate::exit::{Outcome, Usage};
-use crate::op::Op;
-use crate::record::{Record, geometric_mean, peers_of};
+use crate::operations::peers_of;
+use crate::record::{Record, geometric_mean};
+use lacuna_cases::exit::{Outcome, Usage};
 
 const SIZE: (u32, u32) = (900, 560);
 /// How far beside its sparsity a peer's points stand.
@@ -45,7 +45,7 @@ pub fn plot(options: &PlotOptions) -> Result<Outcome> {
     let root = SVGBackend::new(&options.out, SIZE).into_drawing_area();
     let draw = || -> Result<(), Box<dyn std::error::Error>> {
         root.fill(&WHITE)?;
-        let op = first.operation().title();
+        let op = first.operation().title;
         let title = format!("{op}, {}, suite {}: speedup by sparsity", first.machine.device, first.suite);
         let mut chart = ChartBuilder::on(&root)
             .caption(title, ("sans-serif", 20))
@@ -55,7 +55,7 @@ pub fn plot(options: &PlotOptions) -> Result<Outcome> {
             .build_cartesian_2d(x_range, (low * 0.8..high * 1.25).log_scale())?;
         chart
             .configure_mesh()
-            .x_desc(if first.operation() == Op::Spmm { "sparsity of A" } else { "sparsity" })
+            .x_desc(if first.op == "spmm" { "sparsity of A" } else { "sparsity" })
             .y_desc("times faster")
             .draw()?;
         for (index, ((peer, title), colour)) in peers.iter().copied().zip(COLOURS).enumerate() {
