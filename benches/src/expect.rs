@@ -1,5 +1,5 @@
 //! Whether a suite came to what its file expects of an H200.
-use crate::chosen::Chosen;
+use crate::chosen::{Chosen, right};
 use crate::record::{Record, geometric_mean};
 use crate::suites::{self, Expected};
 
@@ -13,6 +13,10 @@ pub(crate) fn missed(records: &[Record]) -> Option<Vec<String>> {
     if first.time_us.is_none() || !first.machine.device.contains(GPU) || first.index != "u32" {
         return None;
     }
+    // Where data is missing, matrices are drawn that are only like the real ones.
+    if records.iter().any(|record| record.case.ends_with("(drawn)")) {
+        return None;
+    }
     let Expected { operation, cases, speedups } = suites::expected(&first.suite)?;
     let chosen = Chosen::of(records, GPU);
     let mut missed = Vec::new();
@@ -24,9 +28,11 @@ pub(crate) fn missed(records: &[Record]) -> Option<Vec<String>> {
         (these.dtype.as_str(), these.precision.as_str(), these.prepacked)
             == (&*first.dtype, &*first.precision, first.packed)
     });
+    let (right, _) = right(chosen.records().iter().copied());
+    let right = Chosen::of(&right, GPU);
     let mut compared = 0;
     for (peer, least) in these.flat_map(|these| &these.at_least) {
-        let Some(mean) = geometric_mean(chosen.speedups(peer)) else { continue };
+        let Some(mean) = geometric_mean(right.speedups(peer)) else { continue };
         compared += 1;
         if mean < *least {
             missed.push(format!("{mean:.2}× {peer} in geometric mean: expected {least:.2}× or more"));

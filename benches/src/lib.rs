@@ -9,7 +9,7 @@
 //! | --- | --- |
 //! | [`timing`], [`types`], [`machine`], [`profile`] | what is measured with |
 //! | [`record`], `model` | what a measurement comes to |
-//! | `peers`, `copies`, [`session`] | what we are set against, and what one call of the program holds |
+//! | `peers`, `copies`, `dense`, [`session`] | what we are set against, and what one call of the program holds |
 //! | [`operation`], [`measure()`] | what an operation is here, and measuring one |
 //! | `spmm`, `sddmm`, … | the operations, a folder each |
 //! | [`operations`] | the list of them |
@@ -23,6 +23,7 @@ mod chosen;
 pub mod cli;
 pub mod commands;
 mod copies;
+mod dense;
 mod expect;
 pub mod machine;
 mod measure;

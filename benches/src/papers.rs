@@ -3,13 +3,14 @@ use comfy_table::CellAlignment;
 
 use crate::chosen::Chosen;
 use crate::record::{Record, geometric_mean};
-use crate::suites::{self, Number, Ours};
+use crate::suites::{self, Ours, PublishedNumber};
 use crate::table::new_table;
 
 /// The published numbers of a suite beside ours; none where no paper has the suite.
 pub(crate) fn table(suite: &str, dtype: &str, chosen: &Chosen<'_>, ours: &str) -> Option<String> {
     let published = suites::published(suite)?;
-    let here: Vec<&Number> = published.numbers.iter().filter(|number| number.dtype == dtype).collect();
+    let here: Vec<&PublishedNumber> =
+        published.numbers.iter().filter(|number| number.dtype == dtype).collect();
     if here.is_empty() {
         return None;
     }
@@ -26,7 +27,7 @@ pub(crate) fn table(suite: &str, dtype: &str, chosen: &Chosen<'_>, ours: &str) -
 }
 
 /// Ours for a published number; none where the records lack what it takes.
-fn ours_for(number: &Number, chosen: &Chosen<'_>) -> Option<String> {
+fn ours_for(number: &PublishedNumber, chosen: &Chosen<'_>) -> Option<String> {
     let chosen = chosen.those(|record| {
         number.group.as_ref().is_none_or(|group| record.group == *group)
             && number.k.is_none_or(|k| record.k == k)

@@ -1,12 +1,12 @@
-//! One layer of attention on one device: its operands, and its kernels.
+//! One layer of attention on one device: its kernels.
 use anyhow::Result;
-use lacuna::{Buffer, CsrMatrix, Device, Index, SparseAttention, Stream, attention};
+use lacuna::{CsrMatrix, Index, SparseAttention, Stream, attention};
 use lacuna_cases::{Number, Problem};
-use lacuna_reference::{AttentionReference, Heads, attention};
+use lacuna_reference::AttentionReference;
 
+use super::operands::{Host, Operands, unwritten_o};
 use super::peers;
 use crate::arithmetic;
-use crate::checked::Checked;
 use crate::measure::{Work, record, with_peers, worst};
 use crate::operation::Task;
 use crate::peers::data_type;
@@ -57,60 +57,6 @@ fn others<T: Number, I: Index>(
     let chosen = chosen.choice().map_or(attention::Algorithm::ThreeSteps, |choice| choice.algorithm);
     let fused = attention::choose(shape).into_iter().map(|choice| choice.algorithm);
     fused.chain([attention::Algorithm::ThreeSteps]).filter(|&algorithm| algorithm != chosen).collect()
-}
-
-/// The operands on the host, one head behind the other.
-pub(super) struct Host<T> {
-    pub(super) q: Vec<T>,
-    pub(super) k: Vec<T>,
-    pub(super) v: Vec<T>,
-    checked: Checked,
-    /// Of Q, by head, the rows that are checked.
-    checked_q: Vec<Vec<T>>,
-    width: usize,
-}
-
-impl<T: Number> Host<T> {
-    fn new(problem: &Problem) -> Result<Self> {
-        let (queries, keys, width) = (problem.rows(), problem.cols(), problem.width);
-        let q = problem.dense_as::<T>("Q", queries, 0xc)?;
-        let k = problem.dense_as::<T>("K", keys, 0xb)?;
-        let v = problem.dense_as::<T>("V", keys, 0xd)?;
-        let checked = Checked::of(problem)?;
-        let of_head = |head: usize| checked.dense(&q[head * queries * width..][..queries * width], width);
-        let checked_q = (0..problem.batch).map(of_head).collect();
-        Ok(Self { q, k, v, checked, checked_q, width })
-    }
-
-    /// What each head's checked rows should be.
-    fn references(&self, scale: f32) -> Result<Vec<AttentionReference<'_, T>>> {
-        let keys = self.checked.pattern.cols() * self.width;
-        let references = self.checked_q.iter().enumerate().map(|(head, q)| {
-            let (k, v) = (&self.k[head * keys..][..keys], &self.v[head * keys..][..keys]);
-            Ok(attention(&self.checked.pattern, Heads { q, k, v, dim: self.width, scale })?)
-        });
-        references.collect()
-    }
-}
-
-/// The operands on a device.
-pub(super) struct Operands<T: Number> {
-    pub(super) q: Buffer<T>,
-    pub(super) k: Buffer<T>,
-    pub(super) v: Buffer<T>,
-    o: Buffer<T>,
-}
-
-impl<T: Number> Operands<T> {
-    fn new(device: &Device, problem: &Problem, host: &Host<T>) -> Result<Self> {
-        let [q, k, v] = [&host.q, &host.k, &host.v].map(|operand| device.upload(operand));
-        Ok(Self { q: q?, k: k?, v: v?, o: device.upload(&unwritten_o::<T>(problem)?)? })
-    }
-}
-
-/// What O is before it is computed.
-pub(super) fn unwritten_o<T: Number>(problem: &Problem) -> Result<Vec<T>> {
-    problem.unwritten("O", problem.batch * problem.rows() * problem.width)
 }
 
 /// A plan with its operands.

@@ -1,5 +1,6 @@
 //! Measuring attention under a sparse mask.
 mod measure;
+mod operands;
 mod peers;
 
 use lacuna_cases::Values;

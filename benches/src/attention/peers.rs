@@ -7,7 +7,7 @@ use lacuna_cases::Number;
 use lacuna_peers::cublas::GemmProblem;
 use lacuna_reference::{Precision, spmm};
 
-use super::measure::{Host, Operands, unwritten_o};
+use super::operands::{Host, Operands, unwritten_o};
 use crate::arithmetic;
 use crate::peers::{Context, CuBlasLibrary, PeerSession, Peered, data_type, dense_products};
 

@@ -1,12 +1,11 @@
-//! One sampled product on one device: its operands, and its kernels.
+//! One sampled product on one device: its kernels.
 use anyhow::Result;
 use lacuna::matrix::Csr;
-use lacuna::{Buffer, CsrMatrix, Device, Index, Sddmm, Stream, sddmm};
+use lacuna::{CsrMatrix, Index, Sddmm, Stream, sddmm};
 use lacuna_cases::{Number, Problem};
-use lacuna_reference::{Precision, SddmmReference, sddmm as reference_of};
 
+use super::operands::Operands;
 use super::peers;
-use crate::checked::Checked;
 use crate::measure::{Work, record, with_peers};
 use crate::operation::Task;
 use crate::record::Record;
@@ -36,31 +35,6 @@ pub(super) fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_
     Ok(with_peers(session, task, &stream, records, |peers, context| {
         peers::measure(peers, context, &operands)
     }))
-}
-
-/// A problem on a device, but for D.
-pub(super) struct Operands<T: Number> {
-    pub(super) a: Buffer<T>,
-    pub(super) b: Buffer<T>,
-    pub(super) checked: Checked,
-    reference: SddmmReference<T>,
-}
-
-impl<T: Number> Operands<T> {
-    fn new(device: &Device, problem: &Problem) -> Result<Self> {
-        let k = problem.width;
-        let a = problem.dense_as::<T>("A", problem.rows(), 0xc)?;
-        let b = problem.dense_as::<T>("B", problem.cols(), 0xb)?;
-        let checked = Checked::of(problem)?;
-        let reference = reference_of(&checked.pattern, &checked.dense(&a, k), &b, k)?;
-        Ok(Self { a: device.upload(&a)?, b: device.upload(&b)?, checked, reference })
-    }
-
-    /// The largest error of D's values in the checked rows over the bound of this arithmetic; none where it is out of it.
-    pub(super) fn error_over_bound(&self, arithmetic: Precision, values: &[T]) -> Result<Option<f64>> {
-        let reference = self.reference.clone().precision(arithmetic)?;
-        Ok(reference.check(values).ok().map(|report| report.worst_over_bound))
-    }
 }
 
 /// What D's values are before a product.

@@ -1,5 +1,6 @@
 //! Measuring D = A·Bᵀ where a sparse matrix has nonzeros.
 mod measure;
+mod operands;
 mod peers;
 
 use lacuna_cases::Values;

@@ -1,14 +1,13 @@
 //! The same sampled product by the vendor's libraries.
 use anyhow::Result;
 use lacuna_cases::Number;
-use lacuna_peers::cublas::GemmProblem;
 use lacuna_peers::cusparse::SddmmProblem;
 
-use super::measure::Operands;
+use super::operands::Operands;
 use crate::arithmetic;
+use crate::dense::DenseProduct;
 use crate::peers::{
     CUSPARSE, CUSPARSE_KN, Context, CuBlasLibrary, CuSparseLibrary, DEFAULT, PeerSession, Peered, data_type,
-    dense_products,
 };
 use crate::record::PeerRecord;
 
@@ -125,51 +124,30 @@ fn transposed<T: Copy>(values: &[T], rows: usize, columns: usize) -> Vec<T> {
     (0..columns * rows).map(|at| values[at % rows * columns + at / rows]).collect()
 }
 
-/// The whole dense product, in full fp32 and in TF32.
+/// The whole dense product.
 fn cublas<T: Number>(
     library: &mut CuBlasLibrary,
     context: &Context<'_>,
     operands: &Operands<T>,
 ) -> Result<Peered> {
-    let Context { device, stream, problem, .. } = *context;
+    let problem = context.problem;
     let (m, n) = (problem.rows(), problem.cols());
-    let unwritten = problem.unwritten::<T>("the dense D", m.saturating_mul(n))?;
-    let mut d = device.upload(&unwritten)?;
-    let described = GemmProblem {
-        data_type: data_type::<T>(),
-        m,
-        k: problem.width,
-        n,
-        batch: 1,
+    let product = DenseProduct {
+        sizes: [m, problem.width, n],
+        a: &operands.a,
+        b: &operands.b,
         transposed_b: true,
-        a: operands.a.as_slice().address(),
-        b: operands.b.as_slice().address(),
-        c: d.as_slice().address(),
-        stream: stream.as_raw(),
+        unwritten: problem.unwritten("the dense D", m.saturating_mul(n))?,
     };
-    let (handle, version) = (library.handle()?, library.version()?);
-    let ways = dense_products(data_type::<T>()).iter().map(|&(name, math)| (name.to_string(), math));
-    Ok(Peered::of_each(ways, |math| {
-        d.upload(&unwritten)?;
-        // SAFETY: as for cuSPARSE.
-        let gemm = unsafe { handle.gemm(&described, math, |bytes| context.workspace(bytes))? };
-        let judged_by = arithmetic::of_cublas(data_type::<T>(), math);
-        let record = context.measure(
-            math.name(),
-            &version,
-            || gemm.run(),
-            |stream| {
-                let mut got = Vec::with_capacity(operands.checked.pattern.nnz());
-                for (at, &row) in operands.checked.rows().iter().enumerate() {
-                    let dense = d.slice(row * n..(row + 1) * n)?.download(stream)?;
-                    let columns = operands.checked.pattern.row_columns(at);
-                    got.extend(columns.iter().map(|&column| dense[column as usize]));
-                }
-                operands.error_over_bound(judged_by, &got)
-            },
-        )?;
-        Ok(Some(record))
-    }))
+    product.measure(library, context, |judged_by, d, stream| {
+        let mut got = Vec::with_capacity(operands.checked.pattern.nnz());
+        for (at, &row) in operands.checked.rows().iter().enumerate() {
+            let dense = d.slice(row * n..(row + 1) * n)?.download(stream)?;
+            let columns = operands.checked.pattern.row_columns(at);
+            got.extend(columns.iter().map(|&column| dense[column as usize]));
+        }
+        operands.error_over_bound(judged_by, &got)
+    })
 }
 
 #[cfg(test)]

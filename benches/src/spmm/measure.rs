@@ -1,10 +1,10 @@
-//! One product on one device: its operands, and its kernels.
+//! One product on one device: its kernels.
 use anyhow::Result;
 use lacuna::matrix::Csr;
-use lacuna::{Buffer, CsrMatrix, Device, Index, Spmm, Stream, spmm};
+use lacuna::{CsrMatrix, Device, Index, Spmm, Stream, spmm};
 use lacuna_cases::{Number, Problem};
-use lacuna_reference::{ErrorReport, Mismatch, Precision, SpmmReference, spmm_rows};
 
+use super::operands::{Operands, unwritten_c};
 use super::peers;
 use crate::arithmetic;
 use crate::measure::{Work, record, with_peers};
@@ -68,42 +68,6 @@ pub fn measure_variants(
         record(session, &Task { suite, ..*task }, &stream, &mut work)
     };
     variants.iter().map(measure).collect()
-}
-
-/// A problem on a device, but for A.
-pub(crate) struct Operands<T: Number> {
-    pub(super) a: Csr<T>,
-    pub(super) b: Buffer<T>,
-    c: Buffer<T>,
-    reference: SpmmReference<T>,
-}
-
-impl<T: Number> Operands<T> {
-    fn new(device: &Device, problem: &Problem) -> Result<Self> {
-        Self::with_b(device, problem, &problem.dense_as::<T>("B", problem.cols(), 0xb)?)
-    }
-
-    /// Those of a B that there is.
-    pub(crate) fn with_b(device: &Device, problem: &Problem, b: &[T]) -> Result<Self> {
-        let a = problem.sparse()?.map_values(T::from_f32);
-        let reference = spmm_rows(&a, b, problem.width, problem.checked_rows())?;
-        Ok(Self { a, b: device.upload(b)?, c: device.upload(&unwritten_c::<T>(problem)?)?, reference })
-    }
-
-    /// Checks C against the reference, as computed by this arithmetic.
-    fn check(&self, arithmetic: Precision, c: &[T]) -> Result<Result<ErrorReport, Mismatch>> {
-        Ok(self.reference.clone().precision(arithmetic)?.check(c))
-    }
-
-    /// The largest error of C over the bound of this arithmetic; none where it is out of it.
-    pub(super) fn error_over_bound(&self, arithmetic: Precision, c: &[T]) -> Result<Option<f64>> {
-        Ok(self.check(arithmetic, c)?.ok().map(|report| report.worst_over_bound))
-    }
-}
-
-/// What C is before a product.
-pub(super) fn unwritten_c<T: Number>(problem: &Problem) -> Result<Vec<T>> {
-    problem.unwritten("C", problem.rows().saturating_mul(problem.width))
 }
 
 /// A plan with its operands.

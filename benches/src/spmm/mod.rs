@@ -1,14 +1,16 @@
 //! Measuring C = A·B with A sparse.
 pub mod fit;
 mod measure;
+mod operands;
 mod peers;
 pub mod samples;
 
 use lacuna_cases::Values;
 
 use self::measure::measure;
-pub(crate) use measure::Operands;
+
 pub use measure::{Prepare, measure_variants};
+pub(crate) use operands::Operands;
 pub(crate) use peers::measure as measure_peers;
 
 use crate::measure::{by_types, by_value};

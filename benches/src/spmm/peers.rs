@@ -1,14 +1,12 @@
 //! The same product by the vendor's libraries.
 use anyhow::Result;
 use lacuna_cases::Number;
-use lacuna_peers::cublas::GemmProblem;
 use lacuna_peers::cusparse::{SpmmAlgorithm, SpmmProblem};
 
-use super::measure::{Operands, unwritten_c};
+use super::operands::{Operands, unwritten_c};
 use crate::arithmetic;
-use crate::peers::{
-    CUSPARSE, Context, CuBlasLibrary, CuSparseLibrary, PeerSession, Peered, data_type, dense_products,
-};
+use crate::dense::DenseProduct;
+use crate::peers::{CUSPARSE, Context, CuBlasLibrary, CuSparseLibrary, PeerSession, Peered, data_type};
 use crate::record::PeerRecord;
 
 /// Measures the libraries that are there.
@@ -80,40 +78,22 @@ fn cusparse<T: Number>(
     }))
 }
 
-/// The dense product, in full fp32 and in TF32.
+/// The dense product.
 fn cublas<T: Number>(
     library: &mut CuBlasLibrary,
     context: &Context<'_>,
     operands: &Operands<T>,
 ) -> Result<Peered> {
-    let Context { device, stream, problem, .. } = *context;
-    let a = device.upload(&operands.a.to_dense()?)?;
-    let mut c = device.upload(&unwritten_c::<T>(problem)?)?;
-    let described = GemmProblem {
-        data_type: data_type::<T>(),
-        m: problem.rows(),
-        k: problem.cols(),
-        n: problem.width,
-        batch: 1,
+    let problem = context.problem;
+    let a = context.device.upload(&operands.a.to_dense()?)?;
+    let product = DenseProduct {
+        sizes: [problem.rows(), problem.cols(), problem.width],
+        a: &a,
+        b: &operands.b,
         transposed_b: false,
-        a: a.as_slice().address(),
-        b: operands.b.as_slice().address(),
-        c: c.as_slice().address(),
-        stream: stream.as_raw(),
+        unwritten: unwritten_c::<T>(problem)?,
     };
-    let (handle, version) = (library.handle()?, library.version()?);
-    let ways = dense_products(data_type::<T>()).iter().map(|&(name, math)| (name.to_string(), math));
-    Ok(Peered::of_each(ways, |math| {
-        c.upload(&unwritten_c::<T>(problem)?)?;
-        // SAFETY: as for cuSPARSE.
-        let gemm = unsafe { handle.gemm(&described, math, |bytes| context.workspace(bytes))? };
-        let judged_by = arithmetic::of_cublas(data_type::<T>(), math);
-        let record = context.measure(
-            math.name(),
-            &version,
-            || gemm.run(),
-            |stream| operands.error_over_bound(judged_by, &c.download(stream)?),
-        )?;
-        Ok(Some(record))
-    }))
+    product.measure(library, context, |judged_by, c, stream| {
+        operands.error_over_bound(judged_by, &c.download(stream)?)
+    })
 }

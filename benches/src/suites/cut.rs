@@ -4,7 +4,7 @@ use std::sync::Arc;
 use lacuna::matrix::{FormatError, Pattern};
 use lacuna_cases::{Draw, Source, Values};
 
-use super::Case;
+use super::case::Case;
 
 /// The most products (nonzeros times N, or what takes as long) of a case on the simulator.
 const MOST_PRODUCTS: f64 = 24e6;

@@ -9,7 +9,7 @@ use lacuna_cases::dlmc::{Weights, weights};
 use lacuna_cases::exit::Usage;
 use serde::Deserialize;
 
-use super::{Case, Setup, sparse};
+use super::case::{Case, Setup, real, sparse};
 use crate::spmm;
 
 /// The folder of the collection.
@@ -47,7 +47,7 @@ struct Layer {
 
 impl Collection {
     pub(super) fn cases(&self, setup: &Setup) -> Result<Vec<Case>> {
-        let real = super::real(setup, FOLDER, "suite dlmc", |folder| {
+        let real = real(setup, FOLDER, "suite dlmc", |folder| {
             let weights = weights(folder).map_err(Usage)?;
             let cases: Result<Vec<_>> = weights.into_iter().map(|weights| self.real(weights)).collect();
             Ok(cases?.concat())

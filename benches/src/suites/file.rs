@@ -41,13 +41,13 @@ pub(crate) struct Published {
     pub(crate) paper: String,
     /// Its GPU.
     pub(crate) machine: String,
-    pub(crate) numbers: Vec<Number>,
+    pub(crate) numbers: Vec<PublishedNumber>,
 }
 
 /// A published number, and how ours for the same is worked out of records.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Number {
+pub(crate) struct PublishedNumber {
     /// What it is.
     pub(crate) what: String,
     /// As printed.

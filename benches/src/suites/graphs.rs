@@ -9,7 +9,7 @@ use lacuna_cases::data::named_files;
 use lacuna_cases::exit::Usage;
 use serde::Deserialize;
 
-use super::{Case, Setup, operation, sparse};
+use super::case::{Case, Setup, operation, real, sparse};
 
 /// The folder of graphs.
 pub(super) const FOLDER: &str = "graphs";
@@ -39,7 +39,7 @@ pub(super) struct Graph {
 
 impl Graphs {
     pub(super) fn cases(&self, setup: &Setup) -> Result<Vec<Case>> {
-        let graphs = super::real(setup, FOLDER, "suite sddmm-graphs", read)?;
+        let graphs = real(setup, FOLDER, "suite sddmm-graphs", read)?;
         let drawn = |Graph { name, nodes, mean, cov }: &Graph| {
             (format!("{name} (drawn)"), [*nodes; 2], Draw::Varied { mean: *mean, cov: *cov })
         };

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use lacuna_cases::{Draw, Source, Spec};
 use serde::Deserialize;
 
-use super::{Case, operation};
+use super::case::{Case, operation};
 use crate::operation::Columns;
 use crate::profile::Profile;
 

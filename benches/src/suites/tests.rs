@@ -2,10 +2,12 @@ use std::collections::BTreeSet;
 
 use lacuna::matrix::generate;
 use lacuna::matrix::io::mtx;
-use lacuna_cases::data::named_files;
-use lacuna_cases::{Problem, Values};
+use lacuna_cases::data::{Data, Folder, named_files};
+use lacuna_cases::{Draw, Problem, Spec, Values};
 
+use super::case::sparse;
 use super::*;
+use crate::profile::Profile;
 use crate::spmm;
 
 fn setup(profile: &str) -> Setup {
@@ -51,6 +53,10 @@ fn files_have_the_cases_and_operations_that_they_expect() {
             assert!(cases[0].op.peers.iter().any(|(known, _)| known == peer), "{name}: {peer}");
         }
     }
+    let has_a_suite = |op: &crate::operation::Op| {
+        SUITES.iter().any(|(_, suite)| suite.expect.as_ref().is_some_and(|it| it.operation == op.name))
+    };
+    assert!(crate::operations::ALL.iter().all(has_a_suite), "an operation has no suite");
     let count = |name, profile| find(name, &setup(profile)).unwrap().len();
     assert_eq!((count("imbalance", "v100"), count("crossover", "v100"), count("rnn", "v100")), (7, 13, 72));
 }
