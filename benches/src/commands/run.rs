@@ -31,7 +31,8 @@ fn problem(options: &RunOptions) -> Result<Problem> {
             return Problem::read(matrix, values, width, heads as usize, seed);
         }
         (None, None, (Some(rows), Some(cols))) => {
-            let (name, group) = (format!("{rows}×{cols}, top {width}"), String::new());
+            let taken = op.width.map_or_else(String::new, |own| format!(", {} {width}", own.title));
+            let (name, group) = (format!("{rows}×{cols}{taken}"), String::new());
             let (rows, cols) = (rows as usize, cols as usize);
             let spec = Spec { name, group, rows, cols, width, batch: 1, source: Source::Dense };
             return Problem::draw(&spec, seed);
@@ -40,9 +41,9 @@ fn problem(options: &RunOptions) -> Result<Problem> {
         (Some(_), Some(_), _) => {
             "does not know --rows and --cols: its matrix is that of --matrix; leave them out"
         }
-        (None, None, _) => "needs the size of its logits; say it by --rows and --cols",
+        (None, None, _) => "needs the size of its dense matrix; say it by --rows and --cols",
         (None, Some(_), _) => {
-            "does not know --matrix: its logits are drawn; leave it out, and say how many by --rows and --cols"
+            "does not know --matrix: its matrix is dense and drawn; say how large it is by --rows and --cols"
         }
     };
     Err(Usage(format!("`{}` {why}", op.name)).into())

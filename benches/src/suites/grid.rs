@@ -11,8 +11,7 @@ use crate::operation::Columns;
 use crate::profile::Profile;
 
 /// The numbers that a problem may have, in the order in which lists of them are gone through: the last changes first.
-const NUMBERS: [&str; 10] =
-    ["m", "k", "n", "batch", "nonzeros", "sparsity", "cov", "band", "exponent", "width"];
+const NUMBERS: [&str; 9] = ["m", "k", "n", "batch", "nonzeros", "sparsity", "cov", "band", "exponent"];
 
 /// Problems of an operation: rows of numbers, and with each row all combinations of what is listed beside it.
 #[derive(Debug, Deserialize)]
