@@ -66,6 +66,21 @@ mod tests {
     }
 
     #[test]
+    fn the_committed_records_are_as_fast_as_their_suites_expect() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/records");
+        let mut met = 0;
+        for file in std::fs::read_dir(folder).unwrap() {
+            let records = Record::read_lines(&file.unwrap().path()).unwrap();
+            let mut missed = missed(&records);
+            // Some were made of a part of a suite.
+            missed.iter_mut().for_each(|missed| missed.retain(|line| !line.contains("were measured")));
+            assert!(missed.as_ref().is_none_or(Vec::is_empty), "{missed:?}");
+            met += usize::from(missed.is_some());
+        }
+        assert!(met > 10, "{met} files have expectations");
+    }
+
+    #[test]
     fn other_devices_and_types_have_no_expectations() {
         assert_eq!(missed(&records("NVIDIA A100", 14, 1.0)), None);
         let mut halves = records("NVIDIA H200", 14, 1.0);
