@@ -24,7 +24,8 @@ pub(crate) fn reduce<G: Gpu, T: Word>(
     value
 }
 
-/// As [`reduce`], of several values: the shuffles of a distance are under way together.
+/// As [`reduce`], of several values: the shuffles of a distance are under way together. One value in an array would keep the
+/// compiler from the order of instructions that `reduce` gives.
 #[inline(always)]
 pub(crate) fn reduce_each<G: Gpu, T: Word, const N: usize>(
     gpu: G,
@@ -116,7 +117,7 @@ pub(crate) fn inclusive_sum<G: Gpu>(gpu: G, own: u32) -> u32 {
     let mut distance = 1;
     while distance < WARP {
         let below = gpu.warp_shuffle_up(FULL_WARP, sum, distance, WARP);
-        // A select: ptxas keeps more registers where it is a branch.
+        // A select: as a branch, the block-wide counts of top-N take a register more.
         sum += if lane >= distance { below } else { 0 };
         distance *= 2;
     }

@@ -65,7 +65,8 @@ pub(crate) fn widened<G: Gpu, T: Real, const V: usize, const N: usize>(
     wide
 }
 
-/// Rounds a vector of numbers, each once, after `finish`.
+/// Rounds a vector of numbers, each once, after `finish`; into its place as [`unpack`] does: a vector that is returned costs
+/// some kernels registers.
 #[inline(always)]
 pub(crate) fn round<G: Gpu, T: Real, const V: usize>(
     gpu: G,

@@ -66,7 +66,7 @@ impl<P: Products> TileOperand for Single<P> {
                 let w3 = load_b::<_, S, NT>(gpu, &lane, stage, 3);
                 multiply(gpu, &x1, &w2, 0, accumulators);
                 multiply(gpu, &x1, &w3, 1, accumulators);
-                pipeline.next(gpu);
+                pipeline.next_or_first(gpu);
                 x = load_a::<_, S, RT>(gpu, &lane, pipeline.stage, 0);
                 w = load_b::<_, S, NT>(gpu, &lane, pipeline.stage, 0);
                 pipeline.release(gpu, stage);
