@@ -11,7 +11,7 @@ fn main() {
         revision.push_str("-dirty");
     }
     println!("cargo::rustc-env=LACUNA_REVISION={revision}");
-    for path in ["../.git/HEAD", "../.git/index", "../crates", "../Cargo.lock", "src"] {
+    for path in ["../.git/HEAD", "../.git/index", "../crates", "../Cargo.lock", "src", "suites"] {
         println!("cargo::rerun-if-changed={path}");
     }
 }

@@ -3,8 +3,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use lacuna::matrix::Pattern;
-
-use crate::problem::Problem;
+use lacuna_cases::Problem;
 
 /// Rows of a pattern, in their order.
 #[derive(Debug)]
@@ -18,7 +17,7 @@ pub(crate) struct Checked {
 impl Checked {
     /// Those of a problem.
     pub(crate) fn of(problem: &Problem) -> Result<Self> {
-        let whole = Arc::clone(problem.a.pattern());
+        let whole = Arc::clone(problem.sparse()?.pattern());
         let rows: Vec<usize> = problem.checked_rows().collect();
         let (mut row_offsets, mut columns) = (vec![0], Vec::new());
         for &row in &rows {
@@ -36,7 +35,7 @@ impl Checked {
 
     /// Of a dense matrix with the rows of the whole, `width` wide, those that are checked.
     pub(crate) fn dense<T: Copy>(&self, dense: &[T], width: usize) -> Vec<T> {
-        self.rows.iter().flat_map(|row| &dense[row * width..][..width]).copied().collect()
+        rows_of(dense, width, &self.rows)
     }
 
     /// Of the whole's values those of the rows.
@@ -45,27 +44,31 @@ impl Checked {
     }
 }
 
+/// Some rows of a dense matrix that is `width` wide.
+pub(crate) fn rows_of<T: Copy>(dense: &[T], width: usize, rows: &[usize]) -> Vec<T> {
+    rows.iter().flat_map(|row| &dense[row * width..][..width]).copied().collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use lacuna_cases::{Draw, Source, Spec, Values};
+
     use super::*;
-    use crate::op::Op;
-    use crate::suites::{Case, PatternKind};
 
     #[test]
     fn rows_are_picked_alike_from_all_operands() {
         let pattern = Arc::new(Pattern::new(3, 9, vec![0, 2, 2, 5], vec![1, 8, 0, 3, 4]).unwrap());
         // So wide that it takes a row at a time: the first alone stands for all.
-        let case = Case {
-            op: Op::Sddmm,
+        let spec = Spec {
             name: String::new(),
+            group: String::new(),
             rows: 3,
             cols: 9,
             width: 200_000_000,
             batch: 1,
-            pattern: PatternKind::Given(pattern),
-            group: String::new(),
+            source: Source::Sparse { pattern: Draw::Given(pattern), values: Values::Drawn },
         };
-        let wide = Problem::generate(&case, 1).unwrap();
+        let wide = Problem::draw(&spec, 1).unwrap();
         let checked = Checked::of(&wide).unwrap();
         assert_eq!((checked.rows(), checked.pattern.col_indices()), (&[0][..], &[1, 8][..]));
         let all = Checked::of(&Problem { width: 2, ..wide }).unwrap();

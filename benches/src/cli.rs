@@ -2,16 +2,18 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use lacuna_cases::exit;
 
-use crate::op::Op;
-use crate::types::{Dtype, Index, Precision};
+use crate::operation::Op;
+use crate::operations;
+use crate::session::Measure;
 
 /// Measures Lacuna's kernels on a GPU, or models them on the simulator.
 #[derive(Debug, Parser)]
 #[command(
     name = "lacuna-bench",
     version,
-    after_help = "Exit codes: 0 good, 1 a failure found, 2 bad usage, 3 something missing on the machine."
+    after_help = exit::HELP
 )]
 pub struct Cli {
     /// What to do.
@@ -44,45 +46,11 @@ pub enum Command {
     Tables(TablesOptions),
 }
 
-/// Where and how a measurement runs.
-#[derive(Args, Clone, Debug)]
-pub struct Measure {
-    /// `cuda:INDEX`, `sim`, or `auto`: the first GPU, or else the simulator.
-    #[arg(long, default_value = "auto")]
-    pub device: String,
-    /// The type of the values.
-    #[arg(long, default_value = "f32")]
-    pub dtype: Dtype,
-    /// The type of the column indices.
-    #[arg(long, default_value = "u32")]
-    pub index: Index,
-    /// How exactly f32 is multiplied.
-    #[arg(long, default_value = "single")]
-    pub precision: Precision,
-    /// Of SpMM: A is packed, so that its values stay as they are (`CsrMatrix::packed`). Packing is not timed.
-    #[arg(long)]
-    pub packed: bool,
-    /// Measures cuSPARSE and cuBLAS too, where they are installed.
-    #[arg(long)]
-    pub peers: bool,
-    /// Prints JSON lines instead of a table.
-    #[arg(long)]
-    pub json: bool,
-    /// The seed of generated patterns and values.
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-    /// Measures every legal kernel, not only the library's choice.
-    #[arg(long)]
-    pub all_algorithms: bool,
-    /// Times each kernel this often; the median, minimum and maximum are reported.
-    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub samples: u32,
-}
-
 /// `run`.
 #[derive(Args, Debug)]
 pub struct RunOptions {
     /// The operation.
+    #[arg(value_parser = operations::parser())]
     pub op: Op,
     /// The sparse matrix, of all operations but `topn`: `.smtx` (values are drawn) or `.mtx`. Of `nhot` its rows are the bags,
     /// and its columns the rows of the table.

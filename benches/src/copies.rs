@@ -2,12 +2,14 @@
 use anyhow::{Result, ensure};
 use lacuna::Device;
 
-use crate::peers::{Context, Peered};
+use crate::peers::{Context, PeerSession, Peered};
 use crate::record::PeerRecord;
 use crate::timing::{Timing, time};
 
 /// A plain copy of as many bytes as an operation's work model has, by its name in records.
 pub(crate) const COPY: &str = "copy";
+/// A plain copy: its name in records, and its title.
+pub(crate) const PLAIN_COPY: (&str, &str) = (COPY, "plain copy of its bytes");
 /// A copy of exactly the logits.
 pub(crate) const COPY_OF_LOGITS: &str = "copy_of_logits";
 
@@ -16,38 +18,40 @@ const LARGE_BYTES: usize = 512 << 20;
 /// Elements at each end of a copy that are looked at.
 const LOOKED_AT: usize = 1024;
 
-/// Copies over many problems. The large one is timed once.
-#[derive(Debug, Default)]
-pub(crate) struct Copies {
-    large: Option<Timing>,
-}
-
-impl Copies {
-    /// What a copy takes for a problem of so many bytes, read and written together, by the time of the large one; and what a
-    /// copy of so many bytes takes, each read and written, for what the problem reads.
-    pub(crate) fn measure(&mut self, context: &Context<'_>, bytes: u64, read: Option<usize>) -> Peered {
-        let ways = [(COPY, None)].into_iter().chain(read.map(|read| (COPY_OF_LOGITS, Some(read))));
-        Peered::of_each(ways.map(|(name, read)| (name.to_string(), read)), |read| {
-            let (time, size) = match read {
-                Some(read) => (timed(context, read)?, read),
-                None => {
-                    let large = match self.large {
-                        Some(large) => large,
-                        None => *self.large.insert(timed(context, LARGE_BYTES)?),
-                    };
-                    (large.times(bytes as f64 / (2 * LARGE_BYTES) as f64), LARGE_BYTES)
-                }
-            };
-            Ok(Some(PeerRecord {
-                time,
-                algorithm: format!("device to device, {size} bytes"),
-                version: context.device.info().driver.clone(),
-                error_over_bound: Some(0.0),
-                preprocess_us: None,
-                measured_in: None,
-            }))
-        })
+/// What a copy takes for a problem of so many bytes, read and written together, by the time of the large one, which is timed
+/// once; and what a copy of so many bytes takes, each read and written, for what the problem reads. None on the simulator.
+pub(crate) fn measure(
+    session: &mut PeerSession,
+    context: &Context<'_>,
+    bytes: u64,
+    read: Option<usize>,
+) -> Peered {
+    if context.device.is_simulator() {
+        return Peered::default();
     }
+    let ways = [(COPY, None)].into_iter().chain(read.map(|read| (COPY_OF_LOGITS, Some(read))));
+    let peered = Peered::of_each(ways.map(|(name, read)| (name.to_string(), read)), |read| {
+        let (time, size) = match read {
+            Some(read) => (timed(context, read)?, read),
+            None => {
+                let large = match session.large_copy {
+                    Some(large) => large,
+                    None => *session.large_copy.insert(timed(context, LARGE_BYTES)?),
+                };
+                (large.times(bytes as f64 / (2 * LARGE_BYTES) as f64), LARGE_BYTES)
+            }
+        };
+        Ok(Some(PeerRecord {
+            time,
+            algorithm: format!("device to device, {size} bytes"),
+            version: context.device.info().driver.clone(),
+            error_over_bound: Some(0.0),
+            preprocess_us: None,
+            measured_in: None,
+        }))
+    });
+    peered.tell(context.problem);
+    peered
 }
 
 /// The time of a copy of so many bytes, to whole words.

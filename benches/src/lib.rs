@@ -2,22 +2,38 @@
 //!
 //! A [`suites`] lists problems; [`measure()`] measures one on a device, beside the vendor's libraries, or models it on the
 //! simulator; the result is a [`record::Record`], one JSON object a line. A summary sets them beside the papers' numbers.
+//!
+//! Modules use only those above them in this list:
+//!
+//! | modules | what they have |
+//! | --- | --- |
+//! | [`timing`], [`types`], [`machine`], [`profile`] | what is measured with |
+//! | [`record`], `model` | what a measurement comes to |
+//! | `peers`, `copies`, `dense`, [`session`] | what we are set against, and what one call of the program holds |
+//! | [`operation`], [`measure()`] | what an operation is here, and measuring one |
+//! | `spmm`, `sddmm`, … | the operations, a folder each |
+//! | [`operations`] | the list of them |
+//! | [`suites`] | problems by name |
+//! | [`table`], `summary`, `papers`, `expect` | records for people |
+//! | [`cli`], [`commands`] | the program |
 mod arithmetic;
 mod attention;
 mod checked;
+mod chosen;
 pub mod cli;
 pub mod commands;
 mod copies;
-pub mod exit;
+mod dense;
+mod expect;
 pub mod machine;
 mod measure;
 mod model;
 mod nhot;
-pub mod op;
+pub mod operation;
+pub mod operations;
 mod pages;
 mod papers;
 mod peers;
-pub mod problem;
 pub mod profile;
 pub mod record;
 mod sddmm;

@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use anyhow::Result;
 use lacuna::Device;
+use lacuna_cases::device::DeviceName;
+use lacuna_cases::exit::Usage;
 use serde::{Deserialize, Serialize};
-
-use crate::exit::Usage;
 
 /// The device by its name on the command line.
 ///
@@ -15,13 +15,11 @@ use crate::exit::Usage;
 pub fn device(name: &str) -> Result<Device> {
     match name {
         "auto" => Ok(Device::best()?),
-        "sim" => Ok(Device::simulator()),
         _ => {
-            let index = name.strip_prefix("cuda:").and_then(|index| index.parse().ok());
-            let index = index.ok_or_else(|| {
+            let device = DeviceName::parse(name).ok_or_else(|| {
                 Usage(format!("there is no device `{name}`: expected `auto`, `sim` or `cuda:0`, `cuda:1`, …"))
             })?;
-            Ok(Device::cuda(index)?)
+            Ok(device.open()?)
         }
     }
 }

@@ -3,7 +3,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use lacuna_bench::cli::{Cli, Command};
-use lacuna_bench::{commands, exit};
+use lacuna_bench::commands;
+use lacuna_cases::exit;
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
@@ -18,11 +19,5 @@ fn main() -> ExitCode {
         Command::Fit(options) => commands::fit(&options),
         Command::Tables(options) => commands::tables(&options),
     };
-    match result {
-        Ok(outcome) => outcome.into(),
-        Err(error) => {
-            eprintln!("lacuna-bench: {}", exit::describe(&error));
-            exit::code_of(&error)
-        }
-    }
+    exit::finish("lacuna-bench", result)
 }

@@ -2,45 +2,17 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use half::{bf16, f16};
-use lacuna::{Index, Stream, Value};
-use lacuna_peers::DataType;
+use lacuna::Stream;
+use lacuna_cases::exit::Usage;
 
-use crate::exit::Usage;
 use crate::machine::MachineRecord;
-use crate::op::Op;
-use crate::peers::Peered;
-use crate::problem::Problem;
+use crate::model;
+use crate::operation::Task;
+use crate::peers::{Context, PeerSession, Peered};
 use crate::record::Record;
 use crate::session::Session;
 use crate::timing::time;
-use crate::types::{self, Dtype};
-use crate::{attention, model, nhot, sddmm, softmax, spmm, topn};
-
-/// A value that the library, the reference and the vendors' libraries know.
-pub(crate) trait Measured: Value + lacuna_reference::Value {
-    /// What the vendors' libraries call it.
-    const DATA_TYPE: DataType;
-}
-impl Measured for f32 {
-    const DATA_TYPE: DataType = DataType::F32;
-}
-impl Measured for f16 {
-    const DATA_TYPE: DataType = DataType::F16;
-}
-impl Measured for bf16 {
-    const DATA_TYPE: DataType = DataType::Bf16;
-}
-
-/// An operation, as far as measuring it differs from measuring others.
-pub(crate) trait Operation {
-    /// Measures a problem: one record for the library's choice, or for every kernel, the choice first.
-    fn measure<T: Measured, I: Index>(
-        session: &mut Session,
-        suite: &str,
-        problem: &Problem,
-    ) -> Result<Vec<Record>>;
-}
+use crate::types;
 
 /// A kernel with its operands on a device.
 pub(crate) trait Work {
@@ -57,57 +29,60 @@ pub(crate) trait Work {
     fn check(&self, stream: &Stream) -> Result<Result<f64, String>>;
 }
 
+/// Calls a function that is generic over the type of values, with the session's; `$index` is its other type, if it has one.
+macro_rules! by_value {
+    ($session:ident, $measure:ident::<_ $(, $index:ty)?>($($argument:expr),*)) => {
+        match $session.types.dtype {
+            crate::types::Dtype::F32 => $measure::<f32 $(, $index)?>($($argument),*),
+            crate::types::Dtype::F16 => $measure::<half::f16 $(, $index)?>($($argument),*),
+            crate::types::Dtype::Bf16 => $measure::<half::bf16 $(, $index)?>($($argument),*),
+        }
+    };
+}
+
+/// The same of a function that is generic over the type of column indices, too: u32 or u16.
+macro_rules! by_types {
+    ($session:ident, $measure:ident($($argument:expr),*)) => {
+        match $session.types.index {
+            crate::types::Index::U16 => by_value!($session, $measure::<_, u16>($($argument),*)),
+            _ => by_value!($session, $measure::<_, u32>($($argument),*)),
+        }
+    };
+}
+pub(crate) use {by_types, by_value};
+
 /// Measures a problem: one record for the library's choice, or for every kernel, the choice first.
 ///
 /// # Errors
-/// What the library or the reference says. A result out of its bound is no error: the record tells it.
-pub fn measure(session: &mut Session, suite: &str, problem: &Problem) -> Result<Vec<Record>> {
-    if problem.op != Op::Spmm && session.types.precision != types::Precision::default() {
-        let (op, precision) = (problem.op.name(), session.types.precision_name());
-        return Err(
-            Usage(format!("`{op}` has one precision, and {precision} is not it; leave it out")).into()
-        );
-    }
-    if problem.op != Op::Spmm && session.packed {
-        return Err(
-            Usage(format!("`{}` takes no packed matrix; leave --packed out", problem.op.name())).into()
-        );
-    }
-    match problem.op {
-        Op::Spmm => by_type::<spmm::Measurement>(session, suite, problem),
-        Op::Sddmm => by_type::<sddmm::Measurement>(session, suite, problem),
-        Op::SparseSoftmax => by_type::<softmax::Measurement>(session, suite, problem),
-        Op::Attention => by_type::<attention::Measurement>(session, suite, problem),
-        Op::NHot => nhot::measure(session, suite, problem),
-        Op::TopN => topn::measure(session, suite, problem),
-    }
-}
-
-fn by_type<O: Operation>(session: &mut Session, suite: &str, problem: &Problem) -> Result<Vec<Record>> {
-    match (session.types.dtype, session.types.index) {
-        (Dtype::F32, types::Index::U32) => O::measure::<f32, u32>(session, suite, problem),
-        (Dtype::F32, types::Index::U16) => O::measure::<f32, u16>(session, suite, problem),
-        (Dtype::F16, types::Index::U32) => O::measure::<f16, u32>(session, suite, problem),
-        (Dtype::F16, types::Index::U16) => O::measure::<f16, u16>(session, suite, problem),
-        (Dtype::Bf16, types::Index::U32) => O::measure::<bf16, u32>(session, suite, problem),
-        (Dtype::Bf16, types::Index::U16) => O::measure::<bf16, u16>(session, suite, problem),
-        (_, types::Index::U64) => Err(Usage(format!(
-            "`{}` has column indices of u32 and u16, and u64 is neither; leave --index out",
-            problem.op.name()
-        ))
-        .into()),
-    }
+/// [`Usage`] for what the operation does not take; what the library or the reference says. A result out of its bound is no
+/// error: the record tells it.
+pub fn measure(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
+    let (op, types) = (task.op.name, session.types);
+    let indices = task.op.takes.indices;
+    let why = if types.precision != types::Precision::default() && !task.op.takes.precision {
+        format!("has one precision, and {} is not it; leave it out", types.precision_name())
+    } else if session.prepacked && !task.op.takes.precision {
+        "takes no prepacked matrix; leave --prepacked out".into()
+    } else if indices.is_empty() && types.index != types::Index::default() {
+        "has no column indices; leave --index out".into()
+    } else if !indices.is_empty() && !indices.contains(&types.index) {
+        let known: Vec<&str> = indices.iter().map(|index| index.name()).collect();
+        let (known, index) = (known.join(" and "), types.index.name());
+        format!("has column indices of {known}, and {index} is neither; leave --index out")
+    } else {
+        return (task.op.measure)(session, task);
+    };
+    Err(Usage(format!("`{op}` {why}")).into())
 }
 
 /// Runs, checks and times or models one kernel: a record without peers. It is marked as the library's choice.
 pub(crate) fn record(
     session: &Session,
-    suite: &str,
-    problem: &Problem,
+    task: &Task<'_>,
     stream: &Stream,
     work: &mut impl Work,
 ) -> Result<Record> {
-    let device = &session.device;
+    let (device, Task { suite, op, problem }) = (&session.device, *task);
     work.clear()?;
     let (_, launches) = device.record(|| work.run(stream))?;
     let error_over_bound = work.check(stream)?.unwrap_or_else(|wrong| {
@@ -119,12 +94,12 @@ pub(crate) fn record(
     } else {
         Some(time(stream, session.samples, |stream| Ok(work.run(stream)?))?)
     };
-    let (sparsity, longest_row) = problem.sparsity();
-    let [m, k, n] = problem.sizes();
-    let types = session.types;
+    let (sparsity, longest_row) = problem.matrix.sparsity();
+    let [m, k, n] = op.sizes(problem.rows(), problem.cols(), problem.width);
+    let (types, size) = (session.types, problem.size());
     Ok(Record {
         suite: suite.into(),
-        op: problem.op.name().into(),
+        op: op.name.into(),
         case: problem.name.clone(),
         group: problem.group.clone(),
         level: problem.level,
@@ -132,22 +107,22 @@ pub(crate) fn record(
         algorithm: work.algorithm(),
         chosen: true,
         dtype: types.dtype_name().into(),
-        index: types.index_name().into(),
+        index: types.index.name().into(),
         precision: types.precision_name().into(),
-        packed: session.packed && problem.op == Op::Spmm,
+        packed: session.prepacked,
         m,
         k,
         n,
         batch: problem.batch,
-        nnz: problem.elements(),
+        nnz: problem.matrix.elements(),
         sparsity,
         longest_row: Some(longest_row),
         seed: problem.seed,
         time_us,
         model_us: model::times(&launches),
         counts: model::counts(&launches),
-        flops: problem.flops(),
-        bytes: problem.bytes(types.value_bytes(), types.index_bytes()),
+        flops: (op.flops)(&size) as u64,
+        bytes: (op.bytes)(&size, types.value_bytes().into(), types.index_bytes().into()) as u64,
         error_over_bound,
         checked_rows: problem.checked_rows().count(),
         peers: BTreeMap::new(),
@@ -156,12 +131,36 @@ pub(crate) fn record(
     })
 }
 
-/// The records of a problem: of them the first is of the library's choice, and all have its peers.
-pub(crate) fn of_one_problem(mut records: Vec<Record>, peered: &Peered) -> Vec<Record> {
+/// The records of a problem's kernels, of which the library's choice comes first: all have its peers, where these are wanted.
+pub(crate) fn with_peers(
+    session: &mut Session,
+    task: &Task<'_>,
+    stream: &Stream,
+    mut records: Vec<Record>,
+    measure: impl FnOnce(&mut PeerSession, &Context<'_>) -> Peered,
+) -> Vec<Record> {
+    let Session { device, samples, peers, .. } = session;
+    let context = Context { device, stream, op: task.op.name, problem: task.problem, samples: *samples };
+    let peered = peers.as_mut().map(|peers| measure(peers, &context)).unwrap_or_default();
     for (index, record) in records.iter_mut().enumerate() {
         record.chosen = index == 0;
         record.peers.clone_from(&peered.records);
         record.peer_failures.clone_from(&peered.failures);
     }
     records
+}
+
+/// The largest error over its bound in results that were checked by parts; or what is wrong in the first part that is.
+pub(crate) fn worst<E: std::fmt::Display>(
+    part: &str,
+    reports: impl IntoIterator<Item = Result<Result<lacuna_reference::ErrorReport, E>>>,
+) -> Result<Result<f64, String>> {
+    let mut worst = 0.0_f64;
+    for (at, report) in reports.into_iter().enumerate() {
+        match report? {
+            Ok(report) => worst = worst.max(report.worst_over_bound),
+            Err(mismatch) => return Ok(Err(format!("{part} {at}: {mismatch}"))),
+        }
+    }
+    Ok(Ok(worst))
 }

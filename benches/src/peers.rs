@@ -3,16 +3,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
 use anyhow::Result;
-use lacuna::{Buffer, Device, Stream};
+use lacuna::{Buffer, Device, Stream, Value, ValueType};
+use lacuna_cases::Problem;
 use lacuna_peers::cublas::{self, CuBlas, Math};
 use lacuna_peers::cusparse::{self, CuSparse};
 use lacuna_peers::{DataType, Handle, Loaded, Peers, VendorApi, Workspace};
 
-use crate::copies::Copies;
-use crate::op::Op;
-use crate::problem::Problem;
 use crate::record::PeerRecord;
-use crate::timing::time;
+use crate::timing::{Timing, time};
 
 /// cuSPARSE's name in records.
 pub(crate) const CUSPARSE: &str = "cusparse";
@@ -22,6 +20,27 @@ pub(crate) const CUSPARSE_KN: &str = "cusparse_kn";
 pub(crate) const DEFAULT: &str = "default";
 /// Dense matrices above this many bytes are not made.
 pub(crate) const MOST_DENSE_BYTES: usize = 8 << 30;
+
+/// cuSPARSE and dense products: name in records, and title.
+pub(crate) const PRODUCTS: [(&str, &str); 8] = [
+    ("cusparse_default", "cuSPARSE default"),
+    ("cusparse", "cuSPARSE best"),
+    ("cusparse_kn_default", "cuSPARSE default, B as K×N"),
+    ("cusparse_kn", "cuSPARSE best, B as K×N"),
+    ("cublas_f32", "dense cuBLAS f32"),
+    ("cublas_tf32", "dense cuBLAS TF32"),
+    ("cublas_f16", "dense cuBLAS f16"),
+    ("cublas_bf16", "dense cuBLAS bf16"),
+];
+
+/// What the vendors' libraries call a type.
+pub(crate) fn data_type<T: Value>() -> DataType {
+    match T::TYPE {
+        ValueType::F32 => DataType::F32,
+        ValueType::F16 => DataType::F16,
+        ValueType::Bf16 => DataType::Bf16,
+    }
+}
 
 /// The dense products of a type, by their names in records.
 pub(crate) fn dense_products(data_type: DataType) -> &'static [(&'static str, Math)] {
@@ -68,15 +87,18 @@ pub(crate) type CuBlasLibrary = Library<CuBlas, cublas::Handle>;
 pub(crate) struct PeerSession {
     cusparse: Option<CuSparseLibrary>,
     cublas: Option<CuBlasLibrary>,
-    /// By operation, M, K and N, and batch.
-    dense: HashMap<(Op, [usize; 3], usize), BTreeMap<String, PeerRecord>>,
-    copies: Copies,
+    /// By operation, rows, columns, width and batch.
+    dense: HashMap<(&'static str, [usize; 4]), BTreeMap<String, PeerRecord>>,
+    /// The time of a large plain copy, once it was measured.
+    pub(crate) large_copy: Option<Timing>,
 }
 
 /// What a problem's peers are measured with.
 pub(crate) struct Context<'a> {
     pub(crate) device: &'a Device,
     pub(crate) stream: &'a Stream,
+    /// The operation's name.
+    pub(crate) op: &'static str,
     pub(crate) problem: &'a Problem,
     pub(crate) samples: u32,
 }
@@ -157,7 +179,7 @@ impl Peered {
     }
 
     /// Says on stderr what failed.
-    fn tell(&self, problem: &Problem) {
+    pub(crate) fn tell(&self, problem: &Problem) {
         for (what, why) in &self.failures {
             eprintln!("{}: {what}: {why}", problem.name);
         }
@@ -192,7 +214,7 @@ impl PeerSession {
             cusparse: libraries.cusparse.ok().map(Library::new),
             cublas: libraries.cublas.ok().map(Library::new),
             dense: HashMap::new(),
-            copies: Copies::default(),
+            large_copy: None,
         }
     }
 
@@ -208,13 +230,13 @@ impl PeerSession {
     ) -> Peered {
         let problem = context.problem;
         let mut peered = Peered::default();
-        if context.device.is_simulator() || problem.a.nnz() * problem.width * problem.batch == 0 {
+        if context.device.is_simulator() || problem.matrix.elements() * problem.width * problem.batch == 0 {
             return peered;
         }
         if let Some(library) = &mut self.cusparse {
             peered.add(CUSPARSE, cusparse(library));
         }
-        let shape = (problem.op, problem.sizes(), problem.batch);
+        let shape = (context.op, [problem.rows(), problem.cols(), problem.width, problem.batch]);
         if let Some(known) = self.dense.get(&shape) {
             peered.records.extend(known.clone());
         } else if let Some(library) = &mut self.cublas
@@ -233,17 +255,6 @@ impl PeerSession {
             peered.add("cublas", dense);
         }
         peered.tell(problem);
-        peered
-    }
-
-    /// Measures plain copies, for a problem of so many bytes, of which a copy may take as many as it reads. None on the
-    /// simulator.
-    pub(crate) fn copies(&mut self, context: &Context<'_>, bytes: u64, read: Option<usize>) -> Peered {
-        if context.device.is_simulator() {
-            return Peered::default();
-        }
-        let peered = self.copies.measure(context, bytes, read);
-        peered.tell(context.problem);
         peered
     }
 }

@@ -1,27 +1,23 @@
 //! The machine that a suite is for: which sizes, and whose model on the simulator.
 use lacuna::Device;
 
-use crate::exit::Usage;
+use lacuna_cases::exit::Usage;
 
 /// A machine that the papers or we measure on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Profile {
     name: &'static str,
     memory_bytes: f64,
-    lstm_problems: &'static [(usize, usize, usize)],
 }
 
 const GIB: f64 = (1_u64 << 30) as f64;
 /// The part of the memory that problems may take.
 const USABLE: f64 = 0.9;
 
-/// M, K, N of an LSTM's weights as SC 2020 takes it, and twice as large for GPUs with more multiprocessors.
-const LSTM: [(usize, usize, usize); 2] = [(8192, 2048, 128), (16_384, 4096, 128)];
-
 const PROFILES: [Profile; 3] = [
-    Profile { name: "V100", memory_bytes: 16.0 * GIB, lstm_problems: LSTM.split_at(1).0 },
-    Profile { name: "A100", memory_bytes: 40.0 * GIB, lstm_problems: &LSTM },
-    Profile { name: "H200", memory_bytes: 141.0 * GIB, lstm_problems: &LSTM },
+    Profile { name: "V100", memory_bytes: 16.0 * GIB },
+    Profile { name: "A100", memory_bytes: 40.0 * GIB },
+    Profile { name: "H200", memory_bytes: 141.0 * GIB },
 ];
 
 impl Profile {
@@ -64,11 +60,6 @@ impl Profile {
     /// Bytes that a problem may take on it.
     pub(crate) fn usable_bytes(&self) -> f64 {
         USABLE * self.memory_bytes
-    }
-
-    /// M, K, N of the LSTM's weights in suites `imbalance` and `crossover`, the paper's first.
-    pub(crate) fn lstm_problems(&self) -> &'static [(usize, usize, usize)] {
-        self.lstm_problems
     }
 }
 

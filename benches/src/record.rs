@@ -5,11 +5,10 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use lacuna_cases::exit::Usage;
 use serde::{Deserialize, Serialize};
 
-use crate::exit::Usage;
 use crate::machine::MachineRecord;
-use crate::op::Op;
 use crate::timing::Timing;
 
 /// One case, measured on a GPU or modelled on the simulator.
@@ -153,21 +152,6 @@ pub struct Counts {
 }
 
 impl Record {
-    /// Its operation; SpMM for what this version does not know.
-    pub fn operation(&self) -> Op {
-        Op::named(&self.op).unwrap_or(Op::Spmm)
-    }
-
-    /// The width of the dense operands: N of SpMM and of a lookup, K of SDDMM, d of attention; how many top-N takes.
-    pub fn width(&self) -> usize {
-        if matches!(self.operation(), Op::Spmm | Op::NHot) { self.n } else { self.k }
-    }
-
-    /// The width with its name, as in `N = 128`; nothing where there are no dense operands.
-    pub fn named_width(&self) -> String {
-        self.operation().width().map_or_else(String::new, |name| format!("{name} = {}", self.width()))
-    }
-
     /// The measured median, or else nothing.
     pub fn median_us(&self) -> Option<f64> {
         self.time_us.as_ref().map(|time| time.median)
@@ -218,26 +202,6 @@ impl Record {
     }
 }
 
-/// What the operations of records are set against, each once: name in records, and title.
-pub fn peers_of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<(&'static str, &'static str)> {
-    let mut peers = Vec::new();
-    for record in records {
-        for peer in record.operation().peers() {
-            if !peers.contains(peer) {
-                peers.push(*peer);
-            }
-        }
-    }
-    peers
-}
-
-/// What tables call the width of records' dense operands: as their operation does, where they have one in common.
-pub fn width_title<'a>(records: impl IntoIterator<Item = &'a Record>) -> &'static str {
-    let mut names = records.into_iter().map(|record| record.operation().width().unwrap_or(""));
-    let first = names.next().unwrap_or("N");
-    if names.all(|name| name == first) { first } else { "width" }
-}
-
 /// The geometric mean of positive numbers; none of none.
 pub fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0_usize);
@@ -249,8 +213,64 @@ pub fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// A measured record of a case of `suite`, one giga-operation long, `us` for us and for cuBLAS, cuSPARSE.
+    pub(crate) fn record(suite: &str, case: &str, sparsity: f64, us: [f64; 3]) -> Record {
+        let timing = |us| Timing { median: us, min: us, max: us };
+        let peer = |us| PeerRecord {
+            time: timing(us),
+            algorithm: String::new(),
+            version: String::new(),
+            error_over_bound: Some(0.1),
+            preprocess_us: None,
+            measured_in: None,
+        };
+        let [ours, cublas, cusparse] = us;
+        Record {
+            suite: suite.into(),
+            op: "spmm".into(),
+            case: case.into(),
+            group: String::new(),
+            level: None,
+            cov: None,
+            algorithm: "kernel".into(),
+            chosen: true,
+            dtype: "f32".into(),
+            index: "u32".into(),
+            precision: "single".into(),
+            packed: false,
+            m: 1,
+            k: 1,
+            n: 128,
+            batch: 1,
+            nnz: 1,
+            sparsity,
+            longest_row: None,
+            seed: 1,
+            time_us: Some(timing(ours)),
+            model_us: BTreeMap::new(),
+            counts: None,
+            flops: 1_000_000_000,
+            bytes: 1,
+            error_over_bound: 0.1,
+            checked_rows: 1,
+            peers: BTreeMap::from([
+                ("cublas_f32".into(), peer(cublas)),
+                ("cusparse_default".into(), peer(cusparse)),
+            ]),
+            peer_failures: BTreeMap::new(),
+            machine: MachineRecord {
+                multiprocessors: None,
+                sm: None,
+                device: "a GPU".into(),
+                driver: String::new(),
+                clocks: None,
+                revision: String::new(),
+            },
+        }
+    }
 
     #[test]
     fn geometric_means() {

@@ -1,12 +1,47 @@
 //! What one call of the program measures with.
 use anyhow::Result;
+use clap::Args;
 use lacuna::Device;
 use lacuna_peers::{Peers, Search};
 
-use crate::cli::Measure;
 use crate::machine;
 use crate::peers::PeerSession;
-use crate::types::Types;
+use crate::types::{Dtype, Index, Precision, Types};
+
+/// Where and how a measurement runs.
+#[derive(Args, Clone, Debug)]
+pub struct Measure {
+    /// `cuda:INDEX`, `sim`, or `auto`: the first GPU, or else the simulator.
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// The type of the values.
+    #[arg(long, default_value = "f32")]
+    pub dtype: Dtype,
+    /// The type of the column indices.
+    #[arg(long, default_value = "u32")]
+    pub index: Index,
+    /// How exactly f32 is multiplied.
+    #[arg(long, default_value = "single")]
+    pub precision: Precision,
+    /// Of SpMM: A is prepacked, so that its values stay as they are (`CsrMatrix::packed`). Packing is not timed.
+    #[arg(long, alias = "packed")]
+    pub prepacked: bool,
+    /// Measures cuSPARSE and cuBLAS too, where they are installed.
+    #[arg(long)]
+    pub peers: bool,
+    /// Prints JSON lines instead of a table.
+    #[arg(long)]
+    pub json: bool,
+    /// The seed of generated patterns and values.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Measures every legal kernel, not only the library's choice.
+    #[arg(long)]
+    pub all_algorithms: bool,
+    /// Times each kernel this often; the median, minimum and maximum are reported.
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub samples: u32,
+}
 
 /// A device, the vendor's libraries on it, and how to measure.
 #[derive(Debug)]
@@ -19,8 +54,8 @@ pub struct Session {
     pub types: Types,
     /// Samples of each timing.
     pub samples: u32,
-    /// Whether A of SpMM is packed.
-    pub packed: bool,
+    /// Whether A of SpMM is prepacked.
+    pub prepacked: bool,
     /// Whether to measure every legal kernel.
     pub all_algorithms: bool,
 }
@@ -45,7 +80,7 @@ impl Session {
             device,
             types,
             samples: measure.samples,
-            packed: measure.packed,
+            prepacked: measure.prepacked,
             all_algorithms: measure.all_algorithms,
         })
     }

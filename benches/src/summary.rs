@@ -1,104 +1,20 @@
 //! The end of a sweep: what a suite comes to, for people.
-use std::collections::BTreeMap;
-
 use comfy_table::CellAlignment;
 
-use crate::papers;
-use crate::record::{Record, geometric_mean, peers_of};
-use crate::suites::imbalance;
+use crate::chosen::{Chosen, right};
+use crate::operation::Peer;
+use crate::operations::peers_of;
+use crate::record::{Record, geometric_mean};
 use crate::table::new_table;
-
-/// The records of the library's choices, one a case, and the machine whose model counts where nothing was measured.
-pub(crate) struct Chosen<'a> {
-    records: Vec<&'a Record>,
-    machine: &'a str,
-}
-
-impl<'a> Chosen<'a> {
-    pub(crate) fn of(records: &'a [Record], machine: &'a str) -> Self {
-        let records = records.iter().filter(|record| record.chosen && record.flops > 0).collect();
-        Self { records, machine }
-    }
-
-    /// Those of a group.
-    pub(crate) fn group(&self, group: &str) -> Self {
-        self.those(|record| record.group == group)
-    }
-
-    /// Some of them.
-    pub(crate) fn those(&self, wanted: impl Fn(&Record) -> bool) -> Self {
-        let records = self.records.iter().copied().filter(|record| wanted(record)).collect();
-        Self { records, machine: self.machine }
-    }
-
-    /// The records.
-    pub(crate) fn records(&self) -> &[&'a Record] {
-        &self.records
-    }
-
-    /// A record's measured median, or else its model.
-    pub(crate) fn us(&self, record: &Record) -> Option<f64> {
-        record.us_on(self.machine)
-    }
-
-    /// Tera-operations a second of each record.
-    pub(crate) fn tflops(&self) -> impl Iterator<Item = f64> + '_ {
-        let tflops = |record: &&Record| Some(record.flops as f64 / self.us(record)? / 1e6);
-        self.records.iter().filter_map(tflops)
-    }
-
-    /// What [`Self::rates`] are: some operations are a matter of bytes.
-    fn rate_title(&self) -> &'static str {
-        let is_by_bytes = |record: &&Record| record.operation().is_by_bytes();
-        if self.records.iter().any(is_by_bytes) { "TB/s" } else { "TFLOP/s" }
-    }
-
-    /// Tera-operations a second of each record, or terabytes.
-    fn rates(&self) -> Box<dyn Iterator<Item = f64> + '_> {
-        let tbs = |record: &&Record| Some(record.bytes as f64 / self.us(record)? / 1e6);
-        if self.rate_title() == "TB/s" {
-            Box::new(self.records.iter().filter_map(tbs))
-        } else {
-            Box::new(self.tflops())
-        }
-    }
-
-    /// How many times faster than a peer each record is.
-    pub(crate) fn speedups(&self, peer: &str) -> impl Iterator<Item = f64> {
-        self.records.iter().filter_map(move |record| record.speedup(peer))
-    }
-}
-
-/// The records whose results are within their bounds, less the peers whose results are not; and a line that tells what was
-/// left out, where anything was.
-pub(crate) fn right<'r>(records: impl IntoIterator<Item = &'r Record>) -> (Vec<Record>, Option<String>) {
-    let (mut right, mut left_out) = (Vec::new(), BTreeMap::<&str, usize>::new());
-    for record in records {
-        if !record.is_right() {
-            *left_out.entry("ours").or_default() += 1;
-            continue;
-        }
-        let mut record = record.clone();
-        for &(peer, title) in record.operation().peers() {
-            if record.peers.get(peer).is_some_and(|measured| measured.error_over_bound.is_none()) {
-                record.peers.remove(peer);
-                *left_out.entry(title).or_default() += 1;
-            }
-        }
-        right.push(record);
-    }
-    let counts: Vec<String> = left_out.iter().map(|(whose, count)| format!("{count} of {whose}")).collect();
-    let line = format!("Left out, because they are out of their bounds: {}.", counts.join(", "));
-    (right, (!counts.is_empty()).then_some(line))
-}
+use crate::{papers, suites};
 
 /// Geometric means over all cases, by sparsity, by N (K, d) and by group; losses against each peer; and the papers' numbers
 /// beside ours. Wrong results, ours and the peers', are left out, and counted. Nothing for no records.
 pub(crate) fn of(records: &[Record], machine: &str) -> String {
-    let (records, left_out) = right(Chosen::of(records, machine).records);
+    let (records, left_out) = right(Chosen::of(records, machine).records().iter().copied());
     let left_out = left_out.map_or_else(String::new, |line| format!("\n{line}\n"));
     let chosen = Chosen::of(&records, machine);
-    let Some(first) = chosen.records.first() else { return left_out };
+    let Some(first) = chosen.records().first() else { return left_out };
     let measured = first.time_us.is_some();
     let ours =
         if measured { first.machine.device.clone() } else { format!("model of {machine}, this sample") };
@@ -113,8 +29,8 @@ pub(crate) fn of(records: &[Record], machine: &str) -> String {
 }
 
 /// The peers that some record has.
-fn peers(chosen: &Chosen<'_>) -> Vec<(&'static str, &'static str)> {
-    let mut peers = peers_of(chosen.records.iter().copied());
+fn peers(chosen: &Chosen<'_>) -> Vec<Peer> {
+    let mut peers = peers_of(chosen.records().iter().copied());
     peers.retain(|(peer, _)| chosen.speedups(peer).next().is_some());
     peers
 }
@@ -128,7 +44,7 @@ fn means(chosen: &Chosen<'_>) -> String {
         let mean = |values: &mut dyn Iterator<Item = f64>| {
             geometric_mean(values).map_or_else(|| "–".into(), |mean| format!("{mean:.2}"))
         };
-        let mut row = vec![name.to_string(), part.records.len().to_string(), mean(&mut part.rates())];
+        let mut row = vec![name.to_string(), part.records().len().to_string(), mean(&mut part.rates())];
         row.extend(peers.iter().map(|(peer, _)| mean(&mut part.speedups(peer))));
         table.add_row(row);
     };
@@ -150,14 +66,14 @@ fn parts<'a>(chosen: &Chosen<'a>) -> Vec<(String, Chosen<'a>)> {
     let by_width = split(chosen, |record| record.width());
     let by_group = split(chosen, |record| record.group.as_str());
     let by_cov = split(chosen, |record| {
-        let cov = record.cov.filter(|_| record.suite == imbalance::NAME);
+        let cov = record.cov.filter(|_| suites::is_by_cov(&record.suite));
         cov.map(|cov| (cov * 100.0).round() as u32)
     });
-    let is_by_sparsity = chosen.records.iter().all(|record| record.operation().is_by_sparsity());
+    let is_by_sparsity = chosen.records().iter().all(|record| record.operation().is_by_sparsity);
     let by_sparsity = by_sparsity.into_iter().filter(|_| is_by_sparsity);
     let mut parts = Vec::new();
     parts.extend(by_sparsity.map(|(percent, part)| (format!("{percent} % zeros"), part)));
-    let width = |part: &Chosen<'_>| part.records[0].named_width();
+    let width = |part: &Chosen<'_>| part.records()[0].named_width();
     parts.extend(by_width.into_iter().map(|(_, part)| (width(&part), part)));
     parts.extend(by_group.into_iter().map(|(group, part)| (group.to_string(), part)));
     let cov = |hundredths: u32| format!("CoV {}", f64::from(hundredths) / 100.0);
@@ -167,16 +83,13 @@ fn parts<'a>(chosen: &Chosen<'a>) -> Vec<(String, Chosen<'a>)> {
 
 /// The records by a key, ascending; none where all have the same.
 fn split<'a, K: Ord + Copy>(chosen: &Chosen<'a>, key: impl Fn(&'a Record) -> K) -> Vec<(K, Chosen<'a>)> {
-    let mut keys: Vec<K> = chosen.records.iter().map(|record| key(record)).collect();
+    let mut keys: Vec<K> = chosen.records().iter().map(|record| key(record)).collect();
     keys.sort_unstable();
     keys.dedup();
     if keys.len() < 2 {
         return Vec::new();
     }
-    let part = |wanted: K| {
-        let records = chosen.records.iter().copied().filter(|record| key(record) == wanted).collect();
-        (wanted, Chosen { records, machine: chosen.machine })
-    };
+    let part = |wanted: K| (wanted, chosen.those(|record| key(record) == wanted));
     keys.into_iter().map(part).collect()
 }
 
@@ -184,7 +97,7 @@ fn split<'a, K: Ord + Copy>(chosen: &Chosen<'a>, key: impl Fn(&'a Record) -> K) 
 fn losses(chosen: &Chosen<'_>) -> Option<String> {
     let lines = peers(chosen).into_iter().map(|(peer, title)| {
         let known: Vec<(f64, &Record)> =
-            chosen.records.iter().filter_map(|&record| Some((record.speedup(peer)?, record))).collect();
+            chosen.records().iter().filter_map(|&record| Some((record.speedup(peer)?, record))).collect();
         let lost = known.iter().filter(|(speedup, _)| *speedup < 1.0).count();
         let worst = known.iter().min_by(|a, b| a.0.total_cmp(&b.0));
         let at = worst.map_or_else(String::new, |(speedup, record)| {
@@ -197,68 +110,13 @@ fn losses(chosen: &Chosen<'_>) -> Option<String> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use crate::machine::MachineRecord;
-    use crate::op::Op;
-    use crate::record::PeerRecord;
-    use crate::timing::Timing;
+mod tests {
+    use std::collections::BTreeMap;
 
-    /// A measured record of a case of `suite`, one giga-operation long, `us` for us and for cuBLAS, cuSPARSE.
-    pub(crate) fn record(suite: &str, case: &str, sparsity: f64, us: [f64; 3]) -> Record {
-        let timing = |us| Timing { median: us, min: us, max: us };
-        let peer = |us| PeerRecord {
-            time: timing(us),
-            algorithm: String::new(),
-            version: String::new(),
-            error_over_bound: Some(0.1),
-            preprocess_us: None,
-            measured_in: None,
-        };
-        let [ours, cublas, cusparse] = us;
-        Record {
-            suite: suite.into(),
-            op: "spmm".into(),
-            case: case.into(),
-            group: String::new(),
-            level: None,
-            cov: None,
-            algorithm: "kernel".into(),
-            chosen: true,
-            dtype: "f32".into(),
-            index: "u32".into(),
-            precision: "single".into(),
-            packed: false,
-            m: 1,
-            k: 1,
-            n: 128,
-            batch: 1,
-            nnz: 1,
-            sparsity,
-            longest_row: None,
-            seed: 1,
-            time_us: Some(timing(ours)),
-            model_us: BTreeMap::new(),
-            counts: None,
-            flops: 1_000_000_000,
-            bytes: 1,
-            error_over_bound: 0.1,
-            checked_rows: 1,
-            peers: BTreeMap::from([
-                ("cublas_f32".into(), peer(cublas)),
-                ("cusparse_default".into(), peer(cusparse)),
-            ]),
-            peer_failures: BTreeMap::new(),
-            machine: MachineRecord {
-                multiprocessors: None,
-                sm: None,
-                device: "a GPU".into(),
-                driver: String::new(),
-                clocks: None,
-                revision: String::new(),
-            },
-        }
-    }
+    use super::*;
+    use crate::operation::Op;
+    use crate::record::tests::record;
+    use crate::{attention, nhot, sddmm, softmax};
 
     #[test]
     fn a_summary_has_means_by_part_and_the_losses() {
@@ -286,22 +144,22 @@ pub(crate) mod tests {
 
     #[test]
     fn other_operations_have_their_own_widths_peers_and_rates() {
-        let of_op = |op: Op, record: Record| Record { op: op.name().into(), ..record };
+        let of_op = |op: Op, record: Record| Record { op: op.name.into(), ..record };
         let sampled = [32, 64].map(|k| {
             let record = record("sddmm-graphs", "graph", 0.9, [100.0, 50.0, 400.0]);
-            Record { k, ..of_op(Op::Sddmm, record) }
+            Record { k, ..of_op(&sddmm::OPERATION, record) }
         });
         let text = of(&sampled, "H200");
         assert!(text.contains("| K = 32") && text.contains("worst 4.00× at graph, K = 32"), "{text}");
 
-        let mut attended = of_op(Op::Attention, record("attention", "mask", 0.9, [100.0, 1.0, 1.0]));
+        let mut attended = of_op(&attention::OPERATION, record("attention", "mask", 0.9, [100.0, 1.0, 1.0]));
         attended.peers =
             BTreeMap::from([("cublas_f32_products".into(), attended.peers["cublas_f32"].clone())]);
         let text = of(&[attended], "H200");
         assert!(text.contains("1 of 1 lost to cuBLAS f32, both products, without its softmax"), "{text}");
 
         let softmax = record("softmax", "mask", 0.9, [100.0, 1.0, 1.0]);
-        let text = of(&[of_op(Op::SparseSoftmax, Record { bytes: 300_000_000, ..softmax })], "H200");
+        let text = of(&[of_op(&softmax::OPERATION, Record { bytes: 300_000_000, ..softmax })], "H200");
         assert!(text.contains("TB/s") && text.contains("3.00") && !text.contains("lost"), "{text}");
     }
 
@@ -311,7 +169,7 @@ pub(crate) mod tests {
             let mut record = record("nhot", case, zeros, [100.0, 1.0, 1.0]);
             record.peers = BTreeMap::from([("copy".into(), record.peers["cublas_f32"].clone())]);
             record.peers.get_mut("copy").unwrap().time.median = 80.0;
-            Record { op: Op::NHot.name().into(), bytes: 300_000_000, n: 512, ..record }
+            Record { op: nhot::OPERATION.name.into(), bytes: 300_000_000, n: 512, ..record }
         };
         let text = of(&[lookup("few", 0.99), lookup("many", 0.5)], "H200");
         assert!(text.contains("TB/s") && text.contains("3.00") && text.contains("0.80"), "{text}");
@@ -324,7 +182,7 @@ pub(crate) mod tests {
         let covs = [0.0, 0.25, 1.5];
         let uneven = |cov: f64| Record {
             cov: Some(cov),
-            ..record(imbalance::NAME, "rows", 0.75, [100.0 * (1.0 + cov), 1.0, 1.0])
+            ..record("imbalance", "rows", 0.75, [100.0 * (1.0 + cov), 1.0, 1.0])
         };
         let text = of(&covs.map(uneven), "H200");
         for line in ["| CoV 0 |1|10.00|", "| CoV 0.25 |1|8.00|", "| CoV 1.5 |1|4.00|", "40.0 %"] {

@@ -2,7 +2,8 @@
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{Cell, CellAlignment, Table};
 
-use crate::record::{Counts, Record, peers_of};
+use crate::operations::peers_of;
+use crate::record::{Counts, Record};
 
 /// What stands in a cell without a value.
 const NONE: &str = "–";
@@ -117,7 +118,7 @@ fn error(record: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::summary::tests::record;
+    use crate::record::tests::record;
 
     fn titles(text: &str) -> Vec<&str> {
         let header = text.lines().next().expect("a table has a header");

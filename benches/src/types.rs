@@ -25,6 +25,17 @@ pub enum Index {
     U64,
 }
 
+impl Index {
+    /// Its name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::U32 => "u32",
+            Self::U16 => "u16",
+            Self::U64 => "u64",
+        }
+    }
+}
+
 /// How exactly `f32` is multiplied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Precision {
@@ -55,15 +66,6 @@ impl Types {
             Dtype::F32 => "f32",
             Dtype::F16 => "f16",
             Dtype::Bf16 => "bf16",
-        }
-    }
-
-    /// The name of the indices' type in records.
-    pub fn index_name(self) -> &'static str {
-        match self.index {
-            Index::U32 => "u32",
-            Index::U16 => "u16",
-            Index::U64 => "u64",
         }
     }
 

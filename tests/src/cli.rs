@@ -8,24 +8,24 @@ use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::case::{Case, Effort};
-use crate::data::{Data, FOLDERS};
-use crate::exit::{self, Usage};
 use crate::report::{self, Counts, Table};
 use crate::run::{self, Record};
-use crate::target::{self, DeviceName};
+use crate::target::{self, Devices};
 use crate::{Options, cases};
+use lacuna_cases::data::{Data, FOLDERS};
+use lacuna_cases::exit::{self, Outcome, Usage};
 
 /// Checks Lacuna on GPUs and on the simulator, against an oracle.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "lacuna-verify",
     version,
-    after_help = "Exit codes: 0 good, 1 a failure found, 2 bad usage, 3 something missing on the machine."
+    after_help = exit::HELP
 )]
 pub struct Cli {
     /// Runs on this device: `sim`, `cuda:INDEX`, or `all` that are there. May be given more than once.
     #[arg(long = "device", value_name = "DEVICE", default_value = "all")]
-    pub devices: Vec<DeviceName>,
+    pub devices: Vec<Devices>,
     /// Runs the case of this name; if there is none, the cases whose name contains it. Packed data is unpacked only for a
     /// name that is nowhere else.
     #[arg(long, value_name = "NAME")]
@@ -53,14 +53,7 @@ pub struct Cli {
 
 /// Does what the command line asks for; gives the program's exit code.
 pub fn main(cli: &Cli) -> ExitCode {
-    match run(cli) {
-        Ok(0) => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::from(1),
-        Err(error) => {
-            eprintln!("lacuna-verify: {error:#}");
-            ExitCode::from(exit::code_of(&error))
-        }
-    }
+    exit::finish("lacuna-verify", run(cli).map(|failures| Outcome::good_if(failures == 0)))
 }
 
 /// Gives the number of failures.

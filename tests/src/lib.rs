@@ -16,13 +16,9 @@
 pub mod attention;
 pub mod case;
 pub mod cli;
-pub mod data;
 pub mod device;
-pub mod dlmc;
-pub mod exit;
 mod expect;
 pub mod nhot;
-pub mod number;
 pub mod report;
 pub mod run;
 pub mod sddmm;
@@ -34,9 +30,8 @@ pub mod transpose;
 mod tuned;
 
 pub use case::{Case, Context, Effort};
-pub use number::Number;
-
-use data::Data;
+pub use lacuna_cases::Number;
+use lacuna_cases::data::Data;
 
 /// What the suite consists of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

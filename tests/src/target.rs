@@ -2,29 +2,25 @@
 use std::str::FromStr;
 
 use lacuna::{Device, Error};
+use lacuna_cases::device::DeviceName;
 
 /// What `--device` may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeviceName {
+pub enum Devices {
     /// The simulator, and every GPU that can be used.
     All,
-    /// The simulator.
-    Simulator,
-    /// A GPU, by the driver's index.
-    Cuda(usize),
+    /// This one.
+    One(DeviceName),
 }
 
-impl FromStr for DeviceName {
+impl FromStr for Devices {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "all" => return Ok(Self::All),
-            "sim" => return Ok(Self::Simulator),
-            _ => {}
+        if name == "all" {
+            return Ok(Self::All);
         }
-        let index = name.strip_prefix("cuda:").and_then(|index| index.parse().ok());
-        index.map(Self::Cuda).ok_or_else(|| "expected `sim`, `cuda:INDEX` or `all`".into())
+        DeviceName::parse(name).map(Self::One).ok_or_else(|| "expected `sim`, `cuda:INDEX` or `all`".into())
     }
 }
 
@@ -43,23 +39,25 @@ impl Target {
         Self { name: "sim".into(), device: Device::simulator() }
     }
 
-    fn cuda(index: usize) -> lacuna::Result<Self> {
-        Ok(Self { name: format!("cuda:{index}"), device: Device::cuda(index)? })
+    fn named(name: DeviceName) -> lacuna::Result<Self> {
+        Ok(Self { name: name.to_string(), device: name.open()? })
     }
 }
 
 /// Opens the devices of these names, each once.
 ///
 /// # Errors
-/// Those of [`Device::cuda`]. For [`DeviceName::All`] the lack of a driver or of GPUs is none, and a GPU that is too old
+/// Those of [`Device::cuda`]. For [`Devices::All`] the lack of a driver or of GPUs is none, and a GPU that is too old
 /// gives a note on stderr.
-pub fn open(names: &[DeviceName]) -> lacuna::Result<Vec<Target>> {
+pub fn open(names: &[Devices]) -> lacuna::Result<Vec<Target>> {
     let mut targets: Vec<Target> = Vec::new();
     for name in names {
         let found = match *name {
-            DeviceName::Simulator => vec![Target::simulator()],
-            DeviceName::Cuda(index) => vec![Target::cuda(index)?],
-            DeviceName::All => all(Target::cuda, |note| eprintln!("lacuna-verify: {note}"))?,
+            Devices::One(name) => vec![Target::named(name)?],
+            Devices::All => all(
+                |index| Target::named(DeviceName::Cuda(index)),
+                |note| eprintln!("lacuna-verify: {note}"),
+            )?,
         };
         for target in found {
             if targets.iter().all(|opened| opened.name != target.name) {
@@ -93,11 +91,10 @@ mod tests {
 
     #[test]
     fn names() {
-        assert_eq!("all".parse(), Ok(DeviceName::All));
-        assert_eq!("sim".parse(), Ok(DeviceName::Simulator));
-        assert_eq!("cuda:3".parse(), Ok(DeviceName::Cuda(3)));
+        assert_eq!("all".parse(), Ok(Devices::All));
+        assert_eq!("cuda:3".parse(), Ok(Devices::One(DeviceName::Cuda(3))));
         for bad in ["", "cuda", "cuda:", "cuda:-1", "gpu", "cuda:0x"] {
-            assert!(bad.parse::<DeviceName>().is_err(), "{bad}");
+            assert!(bad.parse::<Devices>().is_err(), "{bad}");
         }
     }
 
@@ -129,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_device_named_twice_is_opened_once() {
-        let targets = open(&[DeviceName::Simulator, DeviceName::Simulator]).unwrap();
+        let targets = open(&[Devices::One(DeviceName::Simulator); 2]).unwrap();
         assert_eq!(targets.len(), 1);
     }
 }

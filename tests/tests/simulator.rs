@@ -1,7 +1,7 @@
 //! The suite itself, and a little of it on the simulator: all of it is what `lacuna-verify` runs.
 use std::collections::{BTreeMap, HashSet};
 
-use lacuna_verify::data::Data;
+use lacuna_cases::data::Data;
 use lacuna_verify::run::run;
 use lacuna_verify::target::Target;
 use lacuna_verify::{Case, Effort, Options, cases, report};

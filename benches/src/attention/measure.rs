@@ -1,68 +1,56 @@
-//! One layer of attention on one device: its operands, and its kernels.
+//! One layer of attention on one device: its kernels.
 use anyhow::Result;
-use lacuna::{Buffer, CsrMatrix, Device, Index, SparseAttention, Stream, attention};
-use lacuna_reference::{AttentionReference, Heads, attention};
+use lacuna::{CsrMatrix, Index, SparseAttention, Stream, attention};
+use lacuna_cases::{Number, Problem};
+use lacuna_reference::AttentionReference;
 
+use super::operands::{Host, Operands, unwritten_o};
 use super::peers;
 use crate::arithmetic;
-use crate::checked::Checked;
-use crate::measure::{Measured, Operation, Work, of_one_problem, record};
-use crate::peers::{Context, Peered};
-use crate::problem::Problem;
+use crate::measure::{Work, record, with_peers, worst};
+use crate::operation::Task;
+use crate::peers::data_type;
 use crate::record::Record;
 use crate::session::Session;
 
-/// Attention, as it is measured.
-pub(crate) struct Measurement;
-
-impl Operation for Measurement {
-    fn measure<T: Measured, I: Index>(
-        session: &mut Session,
-        suite: &str,
-        problem: &Problem,
-    ) -> Result<Vec<Record>> {
-        let stream = session.device.stream()?;
-        let host = Host::<T>::new(problem)?;
-        let mask = CsrMatrix::<T, I>::with_index(&session.device, &problem.values_as::<T>())?;
-        let options = attention::Options::default().batch(problem.batch);
-        let mut plans = vec![SparseAttention::plan_with(&mask, problem.width, options)?];
-        if session.all_algorithms {
-            let shape = attention::Problem {
-                nnz: problem.a.nnz(),
-                keys: problem.a.cols(),
-                quad_entries: None,
-                dim: problem.width,
-                // What whole buffers allow to load at once: 16 bytes.
-                vector: 16 / T::TYPE.bytes(),
-                value: T::TYPE,
-                index: I::TYPE,
-            };
-            for algorithm in others(&plans[0], &shape) {
-                plans.push(SparseAttention::plan_with(&mask, problem.width, options.algorithm(algorithm))?);
-            }
-        }
-        let references = host.references(plans[0].scale())?;
-        let mut operands = Operands::new(&session.device, problem, &host)?;
-        let mut records = Vec::new();
-        for plan in &plans {
-            let mut work =
-                Planned { problem, host: &host, references: &references, operands: &mut operands, plan };
-            records.push(record(session, suite, problem, &stream, &mut work)?);
-        }
-        let peered = match &mut session.peers {
-            Some(peers) => {
-                let context =
-                    Context { device: &session.device, stream: &stream, problem, samples: session.samples };
-                peers::measure(peers, &context, &host, &operands)
-            }
-            None => Peered::default(),
+/// Measures a problem.
+pub(super) fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
+    let problem = task.problem;
+    let stream = session.device.stream()?;
+    let host = Host::<T>::new(problem)?;
+    let mask = CsrMatrix::<T, I>::with_index(&session.device, &problem.sparse()?.map_values(T::from_f32))?;
+    let options = attention::Options::default().batch(problem.batch);
+    let mut plans = vec![SparseAttention::plan_with(&mask, problem.width, options)?];
+    if session.all_algorithms {
+        let shape = attention::Problem {
+            nnz: problem.matrix.elements(),
+            keys: problem.cols(),
+            quad_entries: None,
+            dim: problem.width,
+            // What whole buffers allow to load at once: 16 bytes.
+            vector: 16 / T::TYPE.bytes(),
+            value: T::TYPE,
+            index: I::TYPE,
         };
-        Ok(of_one_problem(records, &peered))
+        for algorithm in others(&plans[0], &shape) {
+            plans.push(SparseAttention::plan_with(&mask, problem.width, options.algorithm(algorithm))?);
+        }
     }
+    let references = host.references(plans[0].scale())?;
+    let mut operands = Operands::new(&session.device, problem, &host)?;
+    let mut records = Vec::new();
+    for plan in &plans {
+        let mut work =
+            Planned { problem, host: &host, references: &references, operands: &mut operands, plan };
+        records.push(record(session, task, &stream, &mut work)?);
+    }
+    Ok(with_peers(session, task, &stream, records, |peers, context| {
+        peers::measure(peers, context, &host, &operands)
+    }))
 }
 
 /// The algorithms that can do a problem, other than the one that the library chose.
-fn others<T: Measured, I: Index>(
+fn others<T: Number, I: Index>(
     chosen: &SparseAttention<T, I>,
     shape: &attention::Problem,
 ) -> Vec<attention::Algorithm> {
@@ -71,62 +59,8 @@ fn others<T: Measured, I: Index>(
     fused.chain([attention::Algorithm::ThreeSteps]).filter(|&algorithm| algorithm != chosen).collect()
 }
 
-/// The operands on the host, one head behind the other.
-pub(super) struct Host<T> {
-    pub(super) q: Vec<T>,
-    pub(super) k: Vec<T>,
-    pub(super) v: Vec<T>,
-    checked: Checked,
-    /// Of Q, by head, the rows that are checked.
-    checked_q: Vec<Vec<T>>,
-    width: usize,
-}
-
-impl<T: Measured> Host<T> {
-    fn new(problem: &Problem) -> Result<Self> {
-        let (queries, keys, width) = (problem.a.rows(), problem.a.cols(), problem.width);
-        let q = problem.dense_as::<T>("Q", queries, 0xc)?;
-        let k = problem.dense_as::<T>("K", keys, 0xb)?;
-        let v = problem.dense_as::<T>("V", keys, 0xd)?;
-        let checked = Checked::of(problem)?;
-        let of_head = |head: usize| checked.dense(&q[head * queries * width..][..queries * width], width);
-        let checked_q = (0..problem.batch).map(of_head).collect();
-        Ok(Self { q, k, v, checked, checked_q, width })
-    }
-
-    /// What each head's checked rows should be.
-    fn references(&self, scale: f32) -> Result<Vec<AttentionReference<'_, T>>> {
-        let keys = self.checked.pattern.cols() * self.width;
-        let references = self.checked_q.iter().enumerate().map(|(head, q)| {
-            let (k, v) = (&self.k[head * keys..][..keys], &self.v[head * keys..][..keys]);
-            Ok(attention(&self.checked.pattern, Heads { q, k, v, dim: self.width, scale })?)
-        });
-        references.collect()
-    }
-}
-
-/// The operands on a device.
-pub(super) struct Operands<T: Measured> {
-    pub(super) q: Buffer<T>,
-    pub(super) k: Buffer<T>,
-    pub(super) v: Buffer<T>,
-    o: Buffer<T>,
-}
-
-impl<T: Measured> Operands<T> {
-    fn new(device: &Device, problem: &Problem, host: &Host<T>) -> Result<Self> {
-        let [q, k, v] = [&host.q, &host.k, &host.v].map(|operand| device.upload(operand));
-        Ok(Self { q: q?, k: k?, v: v?, o: device.upload(&unwritten_o::<T>(problem)?)? })
-    }
-}
-
-/// What O is before it is computed.
-pub(super) fn unwritten_o<T: Measured>(problem: &Problem) -> Result<Vec<T>> {
-    problem.unwritten("O", problem.batch * problem.a.rows() * problem.width)
-}
-
 /// A plan with its operands.
-struct Planned<'a, T: Measured, I: Index> {
+struct Planned<'a, T: Number, I: Index> {
     problem: &'a Problem,
     host: &'a Host<T>,
     references: &'a [AttentionReference<'a, T>],
@@ -134,7 +68,7 @@ struct Planned<'a, T: Measured, I: Index> {
     plan: &'a SparseAttention<T, I>,
 }
 
-impl<T: Measured, I: Index> Work for Planned<'_, T, I> {
+impl<T: Number, I: Index> Work for Planned<'_, T, I> {
     fn algorithm(&self) -> String {
         self.plan.choice().map_or("three_steps", |choice| choice.entry.name).into()
     }
@@ -150,16 +84,12 @@ impl<T: Measured, I: Index> Work for Planned<'_, T, I> {
 
     fn check(&self, stream: &Stream) -> Result<Result<f64, String>> {
         let o = self.operands.o.download(stream)?;
-        let (len, width) = (self.problem.a.rows() * self.problem.width, self.problem.width);
-        let arithmetic = arithmetic::of_attention(T::DATA_TYPE, self.plan.choice().is_some());
-        let mut worst = 0.0_f64;
-        for (head, reference) in self.references.iter().enumerate() {
+        let (len, width) = (self.problem.rows() * self.problem.width, self.problem.width);
+        let arithmetic = arithmetic::of_attention(data_type::<T>(), self.plan.choice().is_some());
+        let heads = self.references.iter().enumerate().map(|(head, reference)| {
             let got = self.host.checked.dense(&o[head * len..][..len], width);
-            match reference.clone().arithmetic(arithmetic).check(&got) {
-                Ok(report) => worst = worst.max(report.worst_over_bound),
-                Err(mismatch) => return Ok(Err(format!("head {head}: {mismatch}"))),
-            }
-        }
-        Ok(Ok(worst))
+            Ok(reference.clone().arithmetic(arithmetic).check(&got))
+        });
+        worst("head", heads)
     }
 }

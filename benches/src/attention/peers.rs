@@ -3,22 +3,22 @@
 use anyhow::Result;
 use lacuna::matrix::Csr;
 use lacuna::{Buffer, Stream};
+use lacuna_cases::Number;
 use lacuna_peers::cublas::GemmProblem;
 use lacuna_reference::{Precision, spmm};
 
-use super::measure::{Host, Operands, unwritten_o};
+use super::operands::{Host, Operands, unwritten_o};
 use crate::arithmetic;
-use crate::measure::Measured;
-use crate::peers::{Context, CuBlasLibrary, PeerSession, Peered, dense_products};
+use crate::peers::{Context, CuBlasLibrary, PeerSession, Peered, data_type, dense_products};
 
 /// Measures cuBLAS, where it is there.
-pub(super) fn measure<T: Measured>(
+pub(super) fn measure<T: Number>(
     session: &mut PeerSession,
     context: &Context<'_>,
     host: &Host<T>,
     operands: &Operands<T>,
 ) -> Peered {
-    let mask = &context.problem.a;
+    let mask = &context.problem.matrix;
     let dense_bytes = context.problem.batch * mask.rows() * mask.cols() * size_of::<T>();
     session.measure(
         context,
@@ -29,18 +29,18 @@ pub(super) fn measure<T: Measured>(
 }
 
 /// S = Q·Kᵀ and O = S·V, in full fp32 and in TF32.
-fn cublas<T: Measured>(
+fn cublas<T: Number>(
     library: &mut CuBlasLibrary,
     context: &Context<'_>,
     host: &Host<T>,
     operands: &Operands<T>,
 ) -> Result<Peered> {
     let Context { device, stream, problem, .. } = *context;
-    let (queries, keys, batch) = (problem.a.rows(), problem.a.cols(), problem.batch);
+    let (queries, keys, batch) = (problem.rows(), problem.cols(), problem.batch);
     let scores: Buffer<T> = device.uninitialized(batch * queries * keys)?;
     let mut o = device.upload(&unwritten_o::<T>(problem)?)?;
     let first = GemmProblem {
-        data_type: T::DATA_TYPE,
+        data_type: data_type::<T>(),
         m: queries,
         k: problem.width,
         n: keys,
@@ -61,7 +61,8 @@ fn cublas<T: Measured>(
         ..first
     };
     let (handle, version) = (library.handle()?, library.version()?);
-    let ways = dense_products(T::DATA_TYPE).iter().map(|&(name, math)| (format!("{name}_products"), math));
+    let ways =
+        dense_products(data_type::<T>()).iter().map(|&(name, math)| (format!("{name}_products"), math));
     Ok(Peered::of_each(ways, |math| {
         o.upload(&unwritten_o::<T>(problem)?)?;
         let workspace = |bytes| context.workspace(bytes);
@@ -70,7 +71,7 @@ fn cublas<T: Measured>(
         let [first, second] =
             unsafe { [handle.gemm(&first, math, workspace), handle.gemm(&second, math, workspace)] };
         let (first, second) = (first?, second?);
-        let judged_by = arithmetic::of_cublas(T::DATA_TYPE, math);
+        let judged_by = arithmetic::of_cublas(data_type::<T>(), math);
         let record = context.measure(
             math.name(),
             &version,
@@ -82,19 +83,19 @@ fn cublas<T: Measured>(
 }
 
 /// What both products came to.
-struct Products<'a, T: Measured> {
+struct Products<'a, T: Number> {
     host: &'a Host<T>,
     scores: &'a Buffer<T>,
     o: &'a Buffer<T>,
     context: &'a Context<'a>,
 }
 
-impl<T: Measured> Products<'_, T> {
+impl<T: Number> Products<'_, T> {
     /// The largest error of both products in a row of each head, over the bound of this arithmetic; none where it is out of
     /// it. The second is judged by the scores that the first one wrote.
     fn error_over_bound(&self, arithmetic: Precision, stream: &Stream) -> Result<Option<f64>> {
         let problem = self.context.problem;
-        let (queries, keys, width) = (problem.a.rows(), problem.a.cols(), problem.width);
+        let (queries, keys, width) = (problem.rows(), problem.cols(), problem.width);
         let mut worst = 0.0_f64;
         for head in 0..problem.batch {
             let row = head * queries + head * (queries - 1) / problem.batch;

@@ -3,20 +3,20 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use comfy_table::CellAlignment;
+use lacuna::matrix::Csr;
 use lacuna::{CsrMatrix, Device, Precision, RowOrder, Spmm, spmm};
 
 use super::run::{outcome, print};
 use super::sweep;
+use crate::chosen;
 use crate::cli::AblationOptions;
-use crate::exit::{Outcome, Usage};
-use crate::problem::Problem;
 use crate::record::Record;
 use crate::session::Session;
 use crate::spmm::{Prepare, measure_variants};
 use crate::suites::Case;
-use crate::summary;
 use crate::table::new_table;
 use crate::types::{self, Dtype, Index, Types};
+use lacuna_cases::exit::{Outcome, Usage};
 
 /// The groups of suite `dlmc`, and the paper's columns: its large batch of images is 256.
 const GROUPS: [(&str, &str); 4] = [
@@ -42,30 +42,30 @@ const ABLATIONS: [Ablation; 4] = [
         name: "load balancing",
         published: [96.1, 88.9, 91.7, 78.5],
         ours: true,
-        variant: |device, problem| plan(device, problem, RowOrder::Unsorted, Shape::complete),
+        variant: |device, a, n| plan(device, a, n, RowOrder::Unsorted, Shape::complete),
     },
     Ablation {
         name: "vector instructions",
         published: [100.1, 80.9, 87.9, 64.8],
         ours: true,
-        variant: |device, problem| plan(device, problem, RowOrder::LongestFirst, Shape::scalar),
+        variant: |device, a, n| plan(device, a, n, RowOrder::LongestFirst, Shape::scalar),
     },
     Ablation {
         name: "residue unrolling",
         published: [92.0, 94.1, 87.8, 92.6],
         ours: true,
-        variant: |device, problem| {
+        variant: |device, a, n| {
             let without = |shape: Shape| shape.differing_in(spmm::Idea::ResidueHandling);
-            plan(device, problem, RowOrder::LongestFirst, without)
+            plan(device, a, n, RowOrder::LongestFirst, without)
         },
     },
     Ablation {
         name: "index pre-scaling",
         published: [100.6, 100.6, 98.2, 100.3],
         ours: false,
-        variant: |device, problem| {
+        variant: |device, a, n| {
             let with = |shape: Shape| shape.differing_in(spmm::Idea::IndexPreScaling);
-            plan(device, problem, RowOrder::LongestFirst, with)
+            plan(device, a, n, RowOrder::LongestFirst, with)
         },
     },
 ];
@@ -102,25 +102,24 @@ impl Shape {
 }
 
 /// What the variants are set against.
-const COMPLETE: Prepare = |device, problem| plan(device, problem, RowOrder::LongestFirst, Shape::complete);
+const COMPLETE: Prepare = |device, a, n| plan(device, a, n, RowOrder::LongestFirst, Shape::complete);
 
 /// Plans a product by a kernel of the shape that the chooser prefers of [`SHAPES`], whichever the variant.
 fn plan(
     device: &Device,
-    problem: &Problem,
+    a: &Csr<f32>,
+    n: usize,
     order: RowOrder,
     algorithm: impl Fn(Shape) -> spmm::Algorithm,
 ) -> lacuna::Result<(CsrMatrix, Spmm)> {
-    let a = CsrMatrix::with_row_order(device, &problem.a, order)?;
+    let a = CsrMatrix::with_row_order(device, a, order)?;
     let precision = Precision::Fma;
-    let legal = spmm::choose(&lacuna::spmm::Problem {
-        precision,
-        ..lacuna::spmm::Problem::of(&a, problem.width, VECTOR)
-    });
+    let legal =
+        spmm::choose(&lacuna::spmm::Problem { precision, ..lacuna::spmm::Problem::of(&a, n, VECTOR) });
     let of = |algorithm| SHAPES.into_iter().find(|shape| shape.complete() == algorithm);
     let shape = legal.iter().find_map(|choice| of(choice.algorithm)).unwrap_or(SHAPES[0]);
     let options = spmm::Options::default().precision(precision).algorithm(algorithm(shape));
-    let plan = Spmm::plan_with(&a, problem.width, options)?;
+    let plan = Spmm::plan_with(&a, n, options)?;
     Ok((a, plan))
 }
 
@@ -145,11 +144,11 @@ pub fn ablation(options: &AblationOptions) -> Result<Outcome> {
     let mut variants = vec![(SUITE.to_string(), COMPLETE)];
     variants.extend(ABLATIONS.iter().map(|ablation| (suite(ablation), ablation.variant)));
     let records =
-        sweep::over(&cases, options.measure.seed, |problem| measure_variants(&session, problem, &variants))?;
+        sweep::over(SUITE, &cases, options.measure.seed, |task| measure_variants(&session, task, &variants))?;
     if options.measure.json {
         print(&records, true)?;
     } else {
-        let (right, left_out) = summary::right(&records);
+        let (right, left_out) = chosen::right(&records);
         println!("{}", table(&right, setup.profile.name()));
         println!("\n{}", notes(&right));
         if let Some(left_out) = left_out {
@@ -165,7 +164,7 @@ pub fn ablation(options: &AblationOptions) -> Result<Outcome> {
 /// The cases whose N every variant can do; tells what is left out.
 fn divisible(mut cases: Vec<Case>) -> Vec<Case> {
     let before = cases.len();
-    cases.retain(|case| case.width.is_multiple_of(VECTOR as usize));
+    cases.retain(|case| case.spec.width.is_multiple_of(VECTOR as usize));
     if cases.len() < before {
         let left_out = before - cases.len();
         eprintln!("lacuna-bench: {left_out} cases left out, whose N is no multiple of {VECTOR}");
@@ -235,7 +234,7 @@ fn speed(records: &[Record], machine: &str, group: &str, ablation: &Ablation) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::summary::tests::record;
+    use crate::record::tests::record;
 
     #[test]
     fn speeds_are_means_over_the_cases_of_a_group() {

@@ -8,9 +8,10 @@ use comfy_table::presets::ASCII_MARKDOWN;
 
 use crate::cli::CompareOptions;
 use crate::copies::COPY;
-use crate::exit::{Outcome, Usage};
+use crate::operations::width_title;
 use crate::peers::CUSPARSE;
-use crate::record::{Record, geometric_mean, width_title};
+use crate::record::{Record, geometric_mean};
+use lacuna_cases::exit::{Outcome, Usage};
 
 /// The peers whose times tell how fast the machine was: of an operation's, the first that both records have.
 const YARDSTICKS: [&str; 5] =

@@ -5,10 +5,10 @@ use comfy_table::presets::ASCII_MARKDOWN;
 use lacuna::{ValueType, spmm};
 
 use crate::cli::FitOptions;
-use crate::exit::{Outcome, Usage};
 use crate::record::Record;
 use crate::spmm::fit::fit as fit_model;
 use crate::spmm::samples::{Sample, samples, score};
+use lacuna_cases::exit::{Outcome, Usage};
 
 /// Values that have constants of their own, and the constants' name in the library.
 const KINDS: [(&str, &[ValueType], &str); 2] =

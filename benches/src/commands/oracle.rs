@@ -5,10 +5,11 @@ use anyhow::Result;
 use comfy_table::CellAlignment;
 
 use crate::cli::OracleOptions;
-use crate::exit::{Outcome, Usage};
+use crate::operations::width_title;
 use crate::profile::Profile;
-use crate::record::{Record, geometric_mean, width_title};
+use crate::record::{Record, geometric_mean};
 use crate::table::new_table;
+use lacuna_cases::exit::{Outcome, Usage};
 
 /// How many of the worst cases are listed.
 const LISTED: usize = 10;
@@ -119,7 +120,7 @@ fn choices<'a>(records: &'a [Record], machine: &str) -> Vec<Choice<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::summary::tests::record;
+    use crate::record::tests::record;
 
     fn kernel(case: &str, name: &str, us: f64, chosen: bool) -> Record {
         Record { algorithm: name.into(), chosen, ..record("shapes", case, 0.9, [us, 1.0, 1.0]) }

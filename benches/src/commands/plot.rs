@@ -6,9 +6,9 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use crate::cli::PlotOptions;
-use crate::exit::{Outcome, Usage};
-use crate::op::Op;
-use crate::record::{Record, geometric_mean, peers_of};
+use crate::operations::peers_of;
+use crate::record::{Record, geometric_mean};
+use lacuna_cases::exit::{Outcome, Usage};
 
 /// Pixels of the picture without its legend.
 const WIDTH: u32 = 900;
@@ -94,7 +94,7 @@ fn draw_axes(area: &DrawingArea<SVGBackend<'_>, Shift>, first: &Record, series: 
     let (left, right) = points().fold((1.0_f64, 0.0_f64), |(from, to), &(x, _)| (from.min(x), to.max(x)));
     let (low, high) = points().fold((1.0_f64, 1.0_f64), |(low, high), &(_, y)| (low.min(y), high.max(y)));
     let (x_range, y_range) = (left - 0.02..right + 0.02, low * 0.8..high * 1.25);
-    let op = first.operation().title();
+    let op = first.operation().title;
     let title = format!("{op}, {}, suite {}: speedup by sparsity", first.machine.device, first.suite);
     let mut chart = ChartBuilder::on(area)
         .caption(title, ("sans-serif", 20))
@@ -112,7 +112,7 @@ fn draw_axes(area: &DrawingArea<SVGBackend<'_>, Shift>, first: &Record, series: 
         .x_labels(X_LABELS)
         .x_label_formatter(&|sparsity| format!("{:.0} %", sparsity * 100.0))
         .y_label_formatter(&|speedup| format!("{speedup}×"))
-        .x_desc(if first.operation() == Op::Spmm { "zeros of A" } else { "zeros" })
+        .x_desc(if first.op == "spmm" { "zeros of A" } else { "zeros" })
         .y_desc("times faster")
         .draw()?;
     // Below this line the peer is the faster one.

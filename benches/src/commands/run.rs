@@ -1,14 +1,13 @@
 //! `run`: one operation on one matrix.
 use anyhow::Result;
+use lacuna_cases::exit::{Outcome, Usage};
+use lacuna_cases::{Problem, Source, Spec};
 
-use crate::cli::{Measure, RunOptions};
-use crate::exit::{Outcome, Usage};
+use crate::cli::RunOptions;
 use crate::measure;
-use crate::op::Op;
-use crate::problem::Problem;
+use crate::operation::Task;
 use crate::record::Record;
-use crate::session::Session;
-use crate::suites::Case;
+use crate::session::{Measure, Session};
 use crate::table;
 
 /// Measures one operation on one matrix.
@@ -17,9 +16,8 @@ use crate::table;
 /// A matrix or a device that cannot be used.
 pub fn run(options: &RunOptions) -> Result<Outcome> {
     let problem = problem(options)?;
-    let how = &options.measure;
-    let mut session = Session::open(how)?;
-    let records = measure::measure(&mut session, "run", &problem)?;
+    let mut session = Session::open(&options.measure)?;
+    let records = measure::measure(&mut session, &Task { suite: "run", op: options.op, problem: &problem })?;
     print(&records, options.measure.json)?;
     Ok(outcome(&records))
 }
@@ -28,59 +26,50 @@ pub fn run(options: &RunOptions) -> Result<Outcome> {
 fn problem(options: &RunOptions) -> Result<Problem> {
     let RunOptions { op, heads, measure: Measure { seed, .. }, .. } = *options;
     let width = width(options)?;
-    let why = match (op.is_sparse(), &options.matrix, (options.rows, options.cols)) {
-        (true, Some(matrix), (None, None)) => {
-            return Problem::read(op, matrix, width, heads as usize, seed);
+    let why = match (op.values, &options.matrix, (options.rows, options.cols)) {
+        (Some(values), Some(matrix), (None, None)) => {
+            return Problem::read(matrix, values, width, heads as usize, seed);
         }
-        (false, None, (Some(rows), Some(cols))) => {
-            return Problem::generate(&Case::logits(rows as usize, cols as usize, width), seed);
+        (None, None, (Some(rows), Some(cols))) => {
+            let taken = op.width.map_or_else(String::new, |own| format!(", {} {width}", own.title));
+            let (name, group) = (format!("{rows}×{cols}{taken}"), String::new());
+            let (rows, cols) = (rows as usize, cols as usize);
+            let spec = Spec { name, group, rows, cols, width, batch: 1, source: Source::Dense };
+            return Problem::draw(&spec, seed);
         }
-        (true, None, _) => "needs its sparse matrix; name a file by --matrix",
-        (true, Some(_), _) => {
+        (Some(_), None, _) => "needs its sparse matrix; name a file by --matrix",
+        (Some(_), Some(_), _) => {
             "does not know --rows and --cols: its matrix is that of --matrix; leave them out"
         }
-        (false, None, _) => "needs the size of its logits; say it by --rows and --cols",
-        (false, Some(_), _) => {
-            "does not know --matrix: its logits are drawn; leave it out, and say how many by --rows and --cols"
+        (None, None, _) => "needs the size of its dense matrix; say it by --rows and --cols",
+        (None, Some(_), _) => {
+            "does not know --matrix: its matrix is dense and drawn; say how large it is by --rows and --cols"
         }
     };
-    Err(Usage(format!("`{}` {why}", op.name())).into())
+    Err(Usage(format!("`{}` {why}", op.name)).into())
 }
 
 /// The width of the dense operands, which each operation has under another name, and no operation needs two of.
 fn width(options: &RunOptions) -> Result<usize, Usage> {
     let RunOptions { op, n, k, d, heads, .. } = *options;
     let given = [("--n", n), ("--k", k), ("--d", d)];
-    let own = match op {
-        Op::Spmm | Op::NHot | Op::TopN => Some("--n"),
-        Op::Sddmm => Some("--k"),
-        Op::Attention => Some("--d"),
-        Op::SparseSoftmax => None,
-    };
-    let op = op.name();
-    if let Some((other, _)) = given.iter().find(|(name, value)| value.is_some() && Some(*name) != own) {
-        let has = match (own, options.op) {
-            (None, _) => "no dense operands".into(),
-            (Some(own), Op::TopN) => format!("{own} for how many are taken of a row"),
-            (Some(own), _) => format!("{own} for their columns"),
-        };
-        return Err(Usage(format!("`{op}` does not know {other}: it has {has}; leave {other} out")));
+    let (name, own) = (op.name, op.width.map(|width| width.flag));
+    if let Some((other, _)) = given.iter().find(|(flag, value)| value.is_some() && Some(*flag) != own) {
+        let has = op.width.map_or_else(
+            || "no dense operands".into(),
+            |width| format!("{} for {}", width.flag, width.about),
+        );
+        return Err(Usage(format!("`{name}` does not know {other}: it has {has}; leave {other} out")));
     }
-    if heads != 1 && !matches!(options.op, Op::SparseSoftmax | Op::Attention) {
-        return Err(Usage(format!(
-            "`{op}` does not know --heads: expected it of `attention` or `sparse-softmax`"
-        )));
+    if heads != 1 && !op.takes.heads {
+        let expected = "expected it of `attention` or `sparse-softmax`";
+        return Err(Usage(format!("`{name}` does not know --heads: {expected}")));
     }
-    let Some(own) = own else { return Ok(1) };
-    let width = given.iter().find(|(name, _)| *name == own).and_then(|(_, value)| *value);
-    width.map(|width| width as usize).ok_or_else(|| {
-        let what = if options.op == Op::TopN {
-            "how many to take of a row"
-        } else {
-            "the columns of its dense operands"
-        };
-        Usage(format!("`{op}` needs {what}; say how many by {own}"))
-    })
+    let Some(own) = op.width else { return Ok(1) };
+    let width = given.iter().find(|(flag, _)| *flag == own.flag).and_then(|(_, value)| *value);
+    width
+        .map(|width| width as usize)
+        .ok_or_else(|| Usage(format!("`{name}` needs {}; say how many by {}", own.about, own.flag)))
 }
 
 /// Prints records as a table, or as JSON lines.
@@ -96,5 +85,5 @@ pub(super) fn print(records: &[Record], json: bool) -> Result<()> {
 }
 
 pub(super) fn outcome(records: &[Record]) -> Outcome {
-    if records.iter().all(Record::is_right) { Outcome::Good } else { Outcome::Failure }
+    Outcome::good_if(records.iter().all(Record::is_right))
 }

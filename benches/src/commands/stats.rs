@@ -8,7 +8,7 @@ use lacuna::matrix::{PatternStats, io};
 use serde::Serialize;
 
 use crate::cli::StatsOptions;
-use crate::exit::{Outcome, Usage};
+use lacuna_cases::exit::{Outcome, Usage};
 
 #[derive(Serialize)]
 struct Line {

@@ -4,17 +4,18 @@ use std::io::{BufWriter, Write};
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
+use lacuna_cases::Problem;
+use lacuna_cases::exit::Outcome;
 
 use super::run::{outcome, print};
 use crate::cli::{SetupOptions, SweepOptions};
-use crate::exit::Outcome;
 use crate::measure;
-use crate::problem::Problem;
+use crate::operation::Task;
 use crate::profile::Profile;
 use crate::record::Record;
 use crate::session::Session;
 use crate::suites::{self, Case, Setup};
-use crate::summary;
+use crate::{expect, summary};
 
 /// Products that the simulator does in a sweep: a minute or so on two cores.
 const SIMULATED_PRODUCTS: f64 = 1.2e9;
@@ -34,8 +35,8 @@ pub fn sweep(options: &SweepOptions) -> Result<Outcome> {
         }
         None => None,
     };
-    let records = over(&cases, options.measure.seed, |problem| {
-        let measured = measure::measure(&mut session, &options.suite, problem)?;
+    let records = over(&options.suite, &cases, options.measure.seed, |task| {
+        let measured = measure::measure(&mut session, task)?;
         if let Some(out) = &mut out {
             for record in &measured {
                 serde_json::to_writer(&mut *out, record)?;
@@ -48,6 +49,13 @@ pub fn sweep(options: &SweepOptions) -> Result<Outcome> {
     print(&records, options.measure.json)?;
     if !options.measure.json {
         println!("{}", summary::of(&records, setup.profile.name()));
+    }
+    let missed = if setup.limit.is_none() { expect::missed(&records) } else { None };
+    for line in missed.iter().flatten() {
+        eprintln!("lacuna-bench: suite {}: {line}", options.suite);
+    }
+    if missed.is_some_and(|missed| !missed.is_empty()) {
+        return Ok(Outcome::Failure);
     }
     Ok(outcome(&records))
 }
@@ -83,18 +91,20 @@ pub(super) fn cases(suite: &str, setup: &Setup, session: &Session, products: f64
 
 /// Makes the problem of each case and measures it, with progress.
 pub(super) fn over(
+    suite: &str,
     cases: &[Case],
     seed: u64,
-    mut measure: impl FnMut(&Problem) -> Result<Vec<Record>>,
+    mut measure: impl FnMut(&Task<'_>) -> Result<Vec<Record>>,
 ) -> Result<Vec<Record>> {
     // indicatif draws on stderr, and only where that is a terminal.
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
     let progress = ProgressBar::new(cases.len() as u64).with_style(style);
     let mut records = Vec::new();
     for case in cases {
-        progress.set_message(case.name.clone());
-        let problem = Problem::generate(case, seed)?;
-        records.extend(measure(&problem).with_context(|| case.name.clone())?);
+        progress.set_message(case.spec.name.clone());
+        let problem = Problem::draw(&case.spec, seed)?;
+        let task = Task { suite, op: case.op, problem: &problem };
+        records.extend(measure(&task).with_context(|| case.spec.name.clone())?);
         progress.inc(1);
     }
     progress.finish_and_clear();

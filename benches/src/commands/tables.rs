@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::cli::TablesOptions;
-use crate::exit::{Outcome, Usage};
 use crate::pages::{self, Files};
+use lacuna_cases::exit::{Outcome, Usage};
 
 /// Writes the tables of README.md and of the pages in docs anew, or tells which differ from the records.
 ///

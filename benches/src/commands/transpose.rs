@@ -3,12 +3,11 @@ use anyhow::Result;
 use lacuna::matrix::{Csr, generate};
 
 use crate::cli::TransposeOptions;
-use crate::exit::{Outcome, Usage};
 use crate::machine;
-use crate::op::Op;
-use crate::problem::Problem;
 use crate::timing::Timing;
 use crate::transpose::{Record, measure};
+use lacuna_cases::exit::{Outcome, Usage};
+use lacuna_cases::{Problem, Values};
 
 /// Measures the transpose of one matrix.
 ///
@@ -23,14 +22,14 @@ pub fn transpose(options: &TransposeOptions) -> Result<Outcome> {
     } else {
         print(&record);
     }
-    Ok(if record.right { Outcome::Good } else { Outcome::Failure })
+    Ok(Outcome::good_if(record.right))
 }
 
 /// The matrix of the file, or one that is drawn, with its name.
 fn matrix(options: &TransposeOptions) -> Result<(String, Csr<f32>)> {
     if let Some(path) = &options.matrix {
-        let Problem { name, a, .. } = Problem::read(Op::Spmm, path, 1, 1, options.seed)?;
-        return Ok((name, a));
+        let problem = Problem::read(path, Values::Drawn, 1, 1, options.seed)?;
+        return Ok((problem.name.clone(), problem.sparse()?.clone()));
     }
     let (rows, cols) = (options.rows as usize, options.cols as usize);
     let pattern = generate::uniform(rows, cols, options.sparsity, options.seed)

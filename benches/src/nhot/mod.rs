@@ -1,46 +1,62 @@
 //! Measuring sums of a table's rows. The vendors' libraries multiply a matrix of ones with the table; beside them stand copies.
 use anyhow::Result;
-use half::{bf16, f16};
 use lacuna::{Bags, Buffer, NHot, Stream, nhot};
+use lacuna_cases::{Number, Problem, Values};
 use lacuna_reference::{NHotBags, NHotReference, nhot as reference_of};
 
 use crate::checked::Checked;
-use crate::exit::Usage;
-use crate::measure::{Measured, Work, of_one_problem, record};
-use crate::peers::{Context, Peered};
-use crate::problem::Problem;
+use crate::copies::{self, PLAIN_COPY};
+use crate::measure::{Work, by_value, record, with_peers};
+use crate::operation::{Columns, Operation, Rate, Takes, Task, Width};
+use crate::peers::{MOST_DENSE_BYTES, PRODUCTS};
 use crate::record::Record;
 use crate::session::Session;
 use crate::spmm;
-use crate::types::{Dtype, Index};
+use crate::types::Index;
 
-/// Measures a lookup, with the types that the session has.
-pub(crate) fn measure(session: &mut Session, suite: &str, problem: &Problem) -> Result<Vec<Record>> {
-    match (session.types.dtype, session.types.index) {
-        (_, Index::U16) => {
-            Err(Usage("`nhot` has indices of u32 and u64, and u16 is neither; leave --index out".into())
-                .into())
-        }
-        (Dtype::F32, Index::U32) => measure_as::<f32, u32>(session, suite, problem),
-        (Dtype::F32, Index::U64) => measure_as::<f32, u64>(session, suite, problem),
-        (Dtype::F16, Index::U32) => measure_as::<f16, u32>(session, suite, problem),
-        (Dtype::F16, Index::U64) => measure_as::<f16, u64>(session, suite, problem),
-        (Dtype::Bf16, Index::U32) => measure_as::<bf16, u32>(session, suite, problem),
-        (Dtype::Bf16, Index::U64) => measure_as::<bf16, u64>(session, suite, problem),
-    }
-}
+/// Few-hot lookup, as it is measured.
+pub(crate) static OPERATION: Operation = Operation {
+    name: "nhot",
+    title: "Few-hot lookup",
+    about: "Y = X·W where X has a few ones a row, M × K; the table W has N columns",
+    values: Some(Values::Ones),
+    columns: Columns::K,
+    width: Width::of_operands("N", "--n"),
+    takes: Takes { indices: &[Index::U32, Index::U64], ..Takes::INDICES },
+    rate: Rate::Bytes,
+    is_by_sparsity: false,
+    // A product with a matrix of ones, and a copy.
+    peers: &[PLAIN_COPY, PRODUCTS[0], PRODUCTS[1], PRODUCTS[4], PRODUCTS[5], PRODUCTS[6], PRODUCTS[7]],
+    // A sum for each nonzero and column.
+    flops: |size| size.elements * size.width,
+    // A row of the table for each nonzero, as often as it is asked for; the result; and the bags.
+    bytes: |size, value, index| {
+        index * size.elements + 4.0 * size.rows + value * (size.elements + size.rows) * size.width
+    },
+    // The bags twice, the table, Y three times. A dense X is left out where it is too large.
+    footprint: |size| {
+        12.0 * size.elements
+            + 4.0 * (size.cols + 3.0 * size.rows) * size.width
+            + (4.0 * size.rows * size.cols).min(MOST_DENSE_BYTES as f64)
+    },
+    simulated: |size| size.width * size.elements,
+    measure: |session, task| match session.types.index {
+        Index::U64 => by_value!(session, measure::<_, u64>(session, task)),
+        _ => by_value!(session, measure::<_, u32>(session, task)),
+    },
+};
 
-fn measure_as<T: Measured, I: nhot::BagIndex + From<u32>>(
+fn measure<T: Number, I: nhot::BagIndex + From<u32>>(
     session: &mut Session,
-    suite: &str,
-    problem: &Problem,
+    task: &Task<'_>,
 ) -> Result<Vec<Record>> {
+    let problem = task.problem;
     let stream = session.device.stream()?;
-    let pattern = problem.a.pattern();
+    let pattern = problem.sparse()?.pattern();
     let offsets: Vec<usize> = pattern.row_offsets().iter().map(|&offset| offset as usize).collect();
     let indices: Vec<I> = pattern.col_indices().iter().map(|&row| row.into()).collect();
-    let bags = Bags::new(&session.device, problem.a.cols(), &offsets, &indices)?;
-    let host = problem.dense_as::<T>("the table", problem.a.cols(), 0xb)?;
+    let bags = Bags::new(&session.device, problem.cols(), &offsets, &indices)?;
+    let host = problem.dense_as::<T>("the table", problem.cols(), 0xb)?;
     let checked = Checked::of(problem)?;
     let reference = reference(&checked, &host, problem.width)?;
     let table = session.device.upload(&host)?;
@@ -58,22 +74,20 @@ fn measure_as<T: Measured, I: nhot::BagIndex + From<u32>>(
     for plan in &plans {
         let (bags, table, out) = (&bags, &table, &mut out);
         let mut work = Planned { problem, checked: &checked, reference: &reference, plan, bags, table, out };
-        records.push(record(session, suite, problem, &stream, &mut work)?);
+        records.push(record(session, task, &stream, &mut work)?);
     }
-    let mut peered = Peered::default();
-    if let Some(peers) = &mut session.peers {
-        let device = &session.device;
-        let context = Context { device, stream: &stream, problem, samples: session.samples };
-        peered = peers.copies(&context, records[0].bytes, None);
-        let products = spmm::Operands::with_b(device, problem, &host)
-            .map(|operands| spmm::measure_peers(peers, &context, &operands));
+    let bytes = records[0].bytes;
+    Ok(with_peers(session, task, &stream, records, |peers, context| {
+        let mut peered = copies::measure(peers, context, bytes, None);
+        let products = spmm::Operands::with_b(context.device, problem, &host)
+            .map(|operands| spmm::measure_peers(peers, context, &operands));
         peered.add("products", products);
-    }
-    Ok(of_one_problem(records, &peered))
+        peered
+    }))
 }
 
 /// What the checked bags should come to.
-fn reference<T: Measured>(checked: &Checked, table: &[T], columns: usize) -> Result<NHotReference<T>> {
+fn reference<T: Number>(checked: &Checked, table: &[T], columns: usize) -> Result<NHotReference<T>> {
     let whole = |numbers: &[u32]| numbers.iter().map(|&number| number as usize).collect::<Vec<_>>();
     let (offsets, indices) = (whole(checked.pattern.row_offsets()), whole(checked.pattern.col_indices()));
     let bags = NHotBags { offsets: &offsets, indices: &indices, weights: None, padding: None, mean: false };
@@ -81,12 +95,12 @@ fn reference<T: Measured>(checked: &Checked, table: &[T], columns: usize) -> Res
 }
 
 /// What the result is before a lookup.
-fn unwritten<T: Measured>(problem: &Problem) -> Result<Vec<T>> {
-    problem.unwritten("Y", problem.a.rows().saturating_mul(problem.width))
+fn unwritten<T: Number>(problem: &Problem) -> Result<Vec<T>> {
+    problem.unwritten("Y", problem.rows().saturating_mul(problem.width))
 }
 
 /// A plan with its operands.
-struct Planned<'a, T: Measured, I: nhot::BagIndex> {
+struct Planned<'a, T: Number, I: nhot::BagIndex> {
     problem: &'a Problem,
     checked: &'a Checked,
     reference: &'a NHotReference<T>,
@@ -96,7 +110,7 @@ struct Planned<'a, T: Measured, I: nhot::BagIndex> {
     out: &'a mut Buffer<T>,
 }
 
-impl<T: Measured, I: nhot::BagIndex> Work for Planned<'_, T, I> {
+impl<T: Number, I: nhot::BagIndex> Work for Planned<'_, T, I> {
     fn algorithm(&self) -> String {
         self.plan.choice().entry.name.into()
     }

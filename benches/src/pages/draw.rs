@@ -5,8 +5,9 @@ use anyhow::{Result, bail};
 
 use super::Files;
 use super::spec::{Column, Filter, Kind, Spec, What, percent};
-use crate::exit::Usage;
-use crate::record::{Record, geometric_mean, peers_of};
+use crate::operations::peers_of;
+use crate::record::{Record, geometric_mean};
+use lacuna_cases::exit::Usage;
 
 /// What stands where records do not have a number.
 const NONE: &str = "–";

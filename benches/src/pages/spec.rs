@@ -1,8 +1,8 @@
 //! What a mark asks for: a kind of table, files of records, and columns, with `|` between them.
 use anyhow::{Context, Result, bail};
 
-use crate::exit::Usage;
 use crate::record::Record;
+use lacuna_cases::exit::Usage;
 
 /// What is in the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +133,9 @@ impl Filter {
             let own = match key.as_str() {
                 "group" => record.group.clone(),
                 "zeros" => percent(record).to_string(),
-                key if record.operation().width() == Some(key) => record.width().to_string(),
+                key if record.operation().width.is_some_and(|width| width.title == key) => {
+                    record.width().to_string()
+                }
                 key => bail!(Usage(format!("`{key}`: records of `{}` have no such number", record.op))),
             };
             if own != *value {

@@ -1,14 +1,13 @@
 //! The same sampled product by the vendor's libraries.
 use anyhow::Result;
-use lacuna_peers::cublas::GemmProblem;
+use lacuna_cases::Number;
 use lacuna_peers::cusparse::SddmmProblem;
 
-use super::measure::Operands;
+use super::operands::Operands;
 use crate::arithmetic;
-use crate::measure::Measured;
+use crate::dense::DenseProduct;
 use crate::peers::{
-    CUSPARSE, CUSPARSE_KN, Context, CuBlasLibrary, CuSparseLibrary, DEFAULT, PeerSession, Peered,
-    dense_products,
+    CUSPARSE, CUSPARSE_KN, Context, CuBlasLibrary, CuSparseLibrary, DEFAULT, PeerSession, Peered, data_type,
 };
 use crate::record::PeerRecord;
 
@@ -33,12 +32,12 @@ impl Layout {
 }
 
 /// Measures the libraries that are there.
-pub(super) fn measure<T: Measured>(
+pub(super) fn measure<T: Number>(
     session: &mut PeerSession,
     context: &Context<'_>,
     operands: &Operands<T>,
 ) -> Peered {
-    let c = &context.problem.a;
+    let c = &context.problem.matrix;
     let dense_bytes = c.rows() * c.cols() * size_of::<T>();
     session.measure(
         context,
@@ -57,7 +56,7 @@ pub(super) fn measure<T: Measured>(
 }
 
 /// cuSPARSE's algorithm as it comes, and prepared for the pattern. Neither that nor the transposition of B is timed.
-fn cusparse<T: Measured>(
+fn cusparse<T: Number>(
     library: &mut CuSparseLibrary,
     context: &Context<'_>,
     operands: &Operands<T>,
@@ -68,22 +67,22 @@ fn cusparse<T: Measured>(
         Layout::Nk => None,
         Layout::Kn => {
             let b = operands.b.download(stream)?;
-            Some(device.upload(&transposed(&b, problem.a.cols(), problem.width))?)
+            Some(device.upload(&transposed(&b, problem.cols(), problem.width))?)
         }
     };
     let b = transposed.as_ref().unwrap_or(&operands.b);
-    let row_offsets = device.upload(problem.a.row_offsets())?;
-    let col_indices = device.upload(problem.a.col_indices())?;
+    let row_offsets = device.upload(problem.sparse()?.row_offsets())?;
+    let col_indices = device.upload(problem.sparse()?.col_indices())?;
     // Zeros, not NaN: the manual does not promise that D is not read, and multiplied by a factor of 0. What is not written
     // still shows.
-    let unwritten = vec![T::from_f32(0.0); problem.a.nnz()];
+    let unwritten = vec![T::from_f32(0.0); problem.matrix.elements()];
     let mut values = device.upload(&unwritten)?;
     let described = SddmmProblem {
-        data_type: T::DATA_TYPE,
-        m: problem.a.rows(),
+        data_type: data_type::<T>(),
+        m: problem.rows(),
         k: problem.width,
-        n: problem.a.cols(),
-        nnz: problem.a.nnz(),
+        n: problem.cols(),
+        nnz: problem.matrix.elements(),
         a: operands.a.as_slice().address(),
         b: b.as_slice().address(),
         transposed_b: layout == Layout::Nk,
@@ -106,7 +105,7 @@ fn cusparse<T: Measured>(
         let prepared = way == PREPARED;
         let preprocess_us = prepared.then(|| context.by_host(|| product.preprocess())).transpose()?;
         values.upload(&unwritten)?;
-        let judged_by = arithmetic::of_cusparse(T::DATA_TYPE);
+        let judged_by = arithmetic::of_cusparse(data_type::<T>());
         let record = context.measure(
             way,
             &version,
@@ -125,51 +124,30 @@ fn transposed<T: Copy>(values: &[T], rows: usize, columns: usize) -> Vec<T> {
     (0..columns * rows).map(|at| values[at % rows * columns + at / rows]).collect()
 }
 
-/// The whole dense product, in full fp32 and in TF32.
-fn cublas<T: Measured>(
+/// The whole dense product.
+fn cublas<T: Number>(
     library: &mut CuBlasLibrary,
     context: &Context<'_>,
     operands: &Operands<T>,
 ) -> Result<Peered> {
-    let Context { device, stream, problem, .. } = *context;
-    let (m, n) = (problem.a.rows(), problem.a.cols());
-    let unwritten = problem.unwritten::<T>("the dense D", m.saturating_mul(n))?;
-    let mut d = device.upload(&unwritten)?;
-    let described = GemmProblem {
-        data_type: T::DATA_TYPE,
-        m,
-        k: problem.width,
-        n,
-        batch: 1,
+    let problem = context.problem;
+    let (m, n) = (problem.rows(), problem.cols());
+    let product = DenseProduct {
+        sizes: [m, problem.width, n],
+        a: &operands.a,
+        b: &operands.b,
         transposed_b: true,
-        a: operands.a.as_slice().address(),
-        b: operands.b.as_slice().address(),
-        c: d.as_slice().address(),
-        stream: stream.as_raw(),
+        unwritten: problem.unwritten("the dense D", m.saturating_mul(n))?,
     };
-    let (handle, version) = (library.handle()?, library.version()?);
-    let ways = dense_products(T::DATA_TYPE).iter().map(|&(name, math)| (name.to_string(), math));
-    Ok(Peered::of_each(ways, |math| {
-        d.upload(&unwritten)?;
-        // SAFETY: as for cuSPARSE.
-        let gemm = unsafe { handle.gemm(&described, math, |bytes| context.workspace(bytes))? };
-        let judged_by = arithmetic::of_cublas(T::DATA_TYPE, math);
-        let record = context.measure(
-            math.name(),
-            &version,
-            || gemm.run(),
-            |stream| {
-                let mut got = Vec::with_capacity(operands.checked.pattern.nnz());
-                for (at, &row) in operands.checked.rows().iter().enumerate() {
-                    let dense = d.slice(row * n..(row + 1) * n)?.download(stream)?;
-                    let columns = operands.checked.pattern.row_columns(at);
-                    got.extend(columns.iter().map(|&column| dense[column as usize]));
-                }
-                operands.error_over_bound(judged_by, &got)
-            },
-        )?;
-        Ok(Some(record))
-    }))
+    product.measure(library, context, |judged_by, d, stream| {
+        let mut got = Vec::with_capacity(operands.checked.pattern.nnz());
+        for (at, &row) in operands.checked.rows().iter().enumerate() {
+            let dense = d.slice(row * n..(row + 1) * n)?.download(stream)?;
+            let columns = operands.checked.pattern.row_columns(at);
+            got.extend(columns.iter().map(|&column| dense[column as usize]));
+        }
+        operands.error_over_bound(judged_by, &got)
+    })
 }
 
 #[cfg(test)]

@@ -2,12 +2,13 @@
 use anyhow::Result;
 use lacuna::matrix::{Csr, generate};
 use lacuna::{CsrMatrix, Index, SparseSoftmax, Stream, softmax};
+use lacuna_cases::{Number, Problem, Values};
 use lacuna_reference::{SoftmaxReference, softmax};
 
 use crate::checked::Checked;
-use crate::measure::{Measured, Operation, Work, of_one_problem, record};
+use crate::measure::{Work, by_types, by_value, record, with_peers, worst};
+use crate::operation::{Columns, Operation, Rate, Takes, Task};
 use crate::peers::Peered;
-use crate::problem::Problem;
 use crate::record::Record;
 use crate::session::Session;
 
@@ -17,51 +18,64 @@ const LANES: [u32; 9] = [4, 8, 16, 32, 64, 128, 256, 512, 1024];
 const SCALE: f32 = 1.0;
 
 /// The sparse softmax, as it is measured.
-pub(crate) struct Measurement;
+pub(crate) static OPERATION: Operation = Operation {
+    name: "sparse-softmax",
+    title: "Sparse softmax",
+    about: "Softmax over the stored values of each row of a sparse matrix, M × N",
+    values: Some(Values::Drawn),
+    columns: Columns::N,
+    width: None,
+    takes: Takes { heads: true, ..Takes::INDICES },
+    rate: Rate::Bytes,
+    is_by_sparsity: true,
+    peers: &[],
+    // A difference, an exponential, a sum and a product for each nonzero.
+    flops: |size| 4.0 * size.elements * size.batch,
+    // Values, in and out, and the rows: where a value stands in its row does not matter.
+    bytes: |size, value, _| 4.0 * size.rows + size.batch * 2.0 * value * size.elements,
+    footprint: |size| 4.0 * size.elements * (1.0 + 2.0 * size.batch),
+    simulated: |size| 16.0 * size.elements * size.batch,
+    measure: |session, task| by_types!(session, measure(session, task)),
+};
 
-impl Operation for Measurement {
-    fn measure<T: Measured, I: Index>(
-        session: &mut Session,
-        suite: &str,
-        problem: &Problem,
-    ) -> Result<Vec<Record>> {
-        let stream = session.device.stream()?;
-        let checked = Checked::of(problem)?;
-        let (nnz, batch) = (problem.a.nnz(), problem.batch);
-        let drawn = generate::random_values(nnz * batch, problem.seed ^ 0xa);
-        let values: Vec<T> = drawn.into_iter().map(T::from_f32).collect();
-        let references: Result<Vec<_>> = (0..batch)
-            .map(|at| {
-                let values = checked.values(&values[at * nnz..][..nnz]);
-                let x = Csr::with_values(checked.pattern.clone(), values)?;
-                Ok(softmax(&x, SCALE)?)
-            })
-            .collect();
-        let references = references?;
-        let pattern = CsrMatrix::<T, I>::with_index(&session.device, &problem.values_as::<T>())?;
-        let x = pattern.with_value_batch(batch, &values)?;
-        let mut y = pattern.with_zeros::<T>(batch)?;
+fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
+    let problem = task.problem;
+    let stream = session.device.stream()?;
+    let checked = Checked::of(problem)?;
+    let (nnz, batch) = (problem.matrix.elements(), problem.batch);
+    let drawn = generate::random_values(nnz * batch, problem.seed ^ 0xa);
+    let values: Vec<T> = drawn.into_iter().map(T::from_f32).collect();
+    let references: Result<Vec<_>> = (0..batch)
+        .map(|at| {
+            let values = checked.values(&values[at * nnz..][..nnz]);
+            let x = Csr::with_values(checked.pattern.clone(), values)?;
+            Ok(softmax(&x, SCALE)?)
+        })
+        .collect();
+    let references = references?;
+    let pattern = CsrMatrix::<T, I>::with_index(&session.device, &problem.sparse()?.map_values(T::from_f32))?;
+    let x = pattern.with_value_batch(batch, &values)?;
+    let mut y = pattern.with_zeros::<T>(batch)?;
 
-        // All that there is, the library's choice first: it may be several kernels, each for rows of some length.
-        let mut plans = vec![SparseSoftmax::plan_with(&x, options(problem, softmax::Algorithm::Auto))?];
-        if session.all_algorithms {
-            let of_lanes = LANES.into_iter().filter_map(|lanes| {
-                SparseSoftmax::plan_with(&x, options(problem, softmax::Algorithm::Subwarp { lanes })).ok()
-            });
-            for plan in of_lanes {
-                if plans.iter().all(|known: &SparseSoftmax<T, I>| name(known) != name(&plan)) {
-                    plans.push(plan);
-                }
+    // All that there is, the library's choice first: it may be several kernels, each for rows of some length.
+    let mut plans = vec![SparseSoftmax::plan_with(&x, options(problem, softmax::Algorithm::Auto))?];
+    if session.all_algorithms {
+        let of_lanes = LANES.into_iter().filter_map(|lanes| {
+            SparseSoftmax::plan_with(&x, options(problem, softmax::Algorithm::Subwarp { lanes })).ok()
+        });
+        for plan in of_lanes {
+            if plans.iter().all(|known: &SparseSoftmax<T, I>| name(known) != name(&plan)) {
+                plans.push(plan);
             }
         }
-        let mut records = Vec::new();
-        for plan in &plans {
-            let mut work =
-                Planned { problem, checked: &checked, references: &references, plan, x: &x, y: &mut y };
-            records.push(record(session, suite, problem, &stream, &mut work)?);
-        }
-        Ok(of_one_problem(records, &Peered::default()))
     }
+    let mut records = Vec::new();
+    for plan in &plans {
+        let mut work =
+            Planned { problem, checked: &checked, references: &references, plan, x: &x, y: &mut y };
+        records.push(record(session, task, &stream, &mut work)?);
+    }
+    Ok(with_peers(session, task, &stream, records, |_, _| Peered::default()))
 }
 
 fn options(problem: &Problem, algorithm: softmax::Algorithm) -> softmax::Options {
@@ -69,13 +83,13 @@ fn options(problem: &Problem, algorithm: softmax::Algorithm) -> softmax::Options
 }
 
 /// The entry points of a plan.
-fn name<T: Measured, I: Index>(plan: &SparseSoftmax<T, I>) -> String {
+fn name<T: Number, I: Index>(plan: &SparseSoftmax<T, I>) -> String {
     let entries: Vec<&str> = plan.parts().iter().map(|part| part.forward.name).collect();
     if entries.is_empty() { "none".into() } else { entries.join(" + ") }
 }
 
 /// A plan with its operands.
-struct Planned<'a, T: Measured, I: Index> {
+struct Planned<'a, T: Number, I: Index> {
     problem: &'a Problem,
     checked: &'a Checked,
     references: &'a [SoftmaxReference<T>],
@@ -84,13 +98,13 @@ struct Planned<'a, T: Measured, I: Index> {
     y: &'a mut CsrMatrix<T, I>,
 }
 
-impl<T: Measured, I: Index> Work for Planned<'_, T, I> {
+impl<T: Number, I: Index> Work for Planned<'_, T, I> {
     fn algorithm(&self) -> String {
         name(self.plan)
     }
 
     fn clear(&mut self) -> Result<()> {
-        let unwritten = self.problem.unwritten::<T>("y", self.problem.a.nnz())?;
+        let unwritten = self.problem.unwritten::<T>("y", self.problem.matrix.elements())?;
         for at in 0..self.problem.batch {
             self.y.batch_values_mut(at)?.upload(&unwritten)?;
         }
@@ -102,14 +116,10 @@ impl<T: Measured, I: Index> Work for Planned<'_, T, I> {
     }
 
     fn check(&self, stream: &Stream) -> Result<Result<f64, String>> {
-        let mut worst = 0.0_f64;
-        for (at, reference) in self.references.iter().enumerate() {
+        let matrices = self.references.iter().enumerate().map(|(at, reference)| {
             let got = self.checked.values(&self.y.batch_values(at)?.download(stream)?);
-            match reference.check(&got) {
-                Ok(report) => worst = worst.max(report.worst_over_bound),
-                Err(mismatch) => return Ok(Err(format!("matrix {at}: {mismatch}"))),
-            }
-        }
-        Ok(Ok(worst))
+            Ok(reference.check(&got))
+        });
+        worst("matrix", matrices)
     }
 }

@@ -1,66 +1,53 @@
-//! One product on one device: its operands, and its kernels.
+//! One product on one device: its kernels.
 use anyhow::Result;
 use lacuna::matrix::Csr;
-use lacuna::{Buffer, CsrMatrix, Device, Index, Spmm, Stream, spmm};
-use lacuna_reference::{ErrorReport, Mismatch, Precision, SpmmReference, spmm_rows};
+use lacuna::{CsrMatrix, Device, Index, Spmm, Stream, spmm};
+use lacuna_cases::{Number, Problem};
 
+use super::operands::{Operands, unwritten_c};
 use super::peers;
 use crate::arithmetic;
-use crate::measure::{Measured, Operation, Work, of_one_problem, record};
-use crate::peers::{Context, Peered};
-use crate::problem::Problem;
+use crate::measure::{Work, record, with_peers};
+use crate::operation::Task;
 use crate::record::Record;
 use crate::session::Session;
 
 /// Puts A on a device in some way, and plans the product in some way.
-pub type Prepare = fn(&Device, &Problem) -> lacuna::Result<(CsrMatrix, Spmm)>;
+pub type Prepare = fn(&Device, &Csr<f32>, usize) -> lacuna::Result<(CsrMatrix, Spmm)>;
 
 /// Columns that the addresses of whole buffers allow to load at once.
 const WIDEST: u32 = 8;
 
-/// SpMM, as it is measured.
-pub(crate) struct Measurement;
-
-impl Operation for Measurement {
-    fn measure<T: Measured, I: Index>(
-        session: &mut Session,
-        suite: &str,
-        problem: &Problem,
-    ) -> Result<Vec<Record>> {
-        let stream = session.device.stream()?;
-        let mut operands = Operands::<T>::new(&session.device, problem)?;
-        let a = if session.packed {
-            CsrMatrix::<T, I>::prepacked(&session.device, &operands.a)?
-        } else {
-            CsrMatrix::with_index(&session.device, &operands.a)?
-        };
-        let precision = session.types.precision();
-        let algorithms = if session.all_algorithms {
-            let legal = spmm::choose(&lacuna::spmm::Problem {
-                precision,
-                ..lacuna::spmm::Problem::of(&a, problem.width, WIDEST)
-            });
-            legal.iter().map(|choice| choice.algorithm).collect()
-        } else {
-            vec![spmm::Algorithm::Auto]
-        };
-        let mut records = Vec::new();
-        for algorithm in algorithms {
-            let options = spmm::Options::default().precision(precision).algorithm(algorithm);
-            let plan = Spmm::plan_with(&a, problem.width, options)?;
-            let mut work = Planned { problem, operands: &mut operands, a: &a, plan: &plan };
-            records.push(record(session, suite, problem, &stream, &mut work)?);
-        }
-        let peered = match &mut session.peers {
-            Some(peers) => {
-                let context =
-                    Context { device: &session.device, stream: &stream, problem, samples: session.samples };
-                peers::measure(peers, &context, &operands)
-            }
-            None => Peered::default(),
-        };
-        Ok(of_one_problem(records, &peered))
+/// Measures a problem.
+pub(super) fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
+    let problem = task.problem;
+    let stream = session.device.stream()?;
+    let mut operands = Operands::<T>::new(&session.device, problem)?;
+    let a = if session.prepacked {
+        CsrMatrix::<T, I>::prepacked(&session.device, &operands.a)?
+    } else {
+        CsrMatrix::with_index(&session.device, &operands.a)?
+    };
+    let precision = session.types.precision();
+    let algorithms = if session.all_algorithms {
+        let legal = spmm::choose(&lacuna::spmm::Problem {
+            precision,
+            ..lacuna::spmm::Problem::of(&a, problem.width, WIDEST)
+        });
+        legal.iter().map(|choice| choice.algorithm).collect()
+    } else {
+        vec![spmm::Algorithm::Auto]
+    };
+    let mut records = Vec::new();
+    for algorithm in algorithms {
+        let options = spmm::Options::default().precision(precision).algorithm(algorithm);
+        let plan = Spmm::plan_with(&a, problem.width, options)?;
+        let mut work = Planned { problem, operands: &mut operands, a: &a, plan: &plan };
+        records.push(record(session, task, &stream, &mut work)?);
     }
+    Ok(with_peers(session, task, &stream, records, |peers, context| {
+        peers::measure(peers, context, &operands)
+    }))
 }
 
 /// Measures a problem in several ways, each with the name of its suite, on the same B: a record each, without peers.
@@ -69,64 +56,29 @@ impl Operation for Measurement {
 /// What the library or the reference says. A result out of its bound is no error: the record tells it.
 pub fn measure_variants(
     session: &Session,
-    problem: &Problem,
+    task: &Task<'_>,
     variants: &[(String, Prepare)],
 ) -> Result<Vec<Record>> {
     let stream = session.device.stream()?;
+    let problem = task.problem;
     let mut operands = Operands::<f32>::new(&session.device, problem)?;
     let measure = |(suite, prepare): &(String, Prepare)| {
-        let (a, plan) = prepare(&session.device, problem)?;
+        let (a, plan) = prepare(&session.device, problem.sparse()?, problem.width)?;
         let mut work = Planned { problem, operands: &mut operands, a: &a, plan: &plan };
-        record(session, suite, problem, &stream, &mut work)
+        record(session, &Task { suite, ..*task }, &stream, &mut work)
     };
     variants.iter().map(measure).collect()
 }
 
-/// A problem on a device, but for A.
-pub(crate) struct Operands<T: Measured> {
-    pub(super) a: Csr<T>,
-    pub(super) b: Buffer<T>,
-    c: Buffer<T>,
-    reference: SpmmReference<T>,
-}
-
-impl<T: Measured> Operands<T> {
-    fn new(device: &Device, problem: &Problem) -> Result<Self> {
-        Self::with_b(device, problem, &problem.dense_as::<T>("B", problem.a.cols(), 0xb)?)
-    }
-
-    /// Those of a B that there is.
-    pub(crate) fn with_b(device: &Device, problem: &Problem, b: &[T]) -> Result<Self> {
-        let a = problem.values_as::<T>();
-        let reference = spmm_rows(&a, b, problem.width, problem.checked_rows())?;
-        Ok(Self { a, b: device.upload(b)?, c: device.upload(&unwritten_c::<T>(problem)?)?, reference })
-    }
-
-    /// Checks C against the reference, as computed by this arithmetic.
-    fn check(&self, arithmetic: Precision, c: &[T]) -> Result<Result<ErrorReport, Mismatch>> {
-        Ok(self.reference.clone().precision(arithmetic)?.check(c))
-    }
-
-    /// The largest error of C over the bound of this arithmetic; none where it is out of it.
-    pub(super) fn error_over_bound(&self, arithmetic: Precision, c: &[T]) -> Result<Option<f64>> {
-        Ok(self.check(arithmetic, c)?.ok().map(|report| report.worst_over_bound))
-    }
-}
-
-/// What C is before a product.
-pub(super) fn unwritten_c<T: Measured>(problem: &Problem) -> Result<Vec<T>> {
-    problem.unwritten("C", problem.a.rows().saturating_mul(problem.width))
-}
-
 /// A plan with its operands.
-struct Planned<'a, T: Measured, I: Index> {
+struct Planned<'a, T: Number, I: Index> {
     problem: &'a Problem,
     operands: &'a mut Operands<T>,
     a: &'a CsrMatrix<T, I>,
     plan: &'a Spmm<T, I>,
 }
 
-impl<T: Measured, I: Index> Work for Planned<'_, T, I> {
+impl<T: Number, I: Index> Work for Planned<'_, T, I> {
     fn algorithm(&self) -> String {
         self.plan.choice().entry.name.into()
     }

@@ -1,21 +1,21 @@
 //! The same product by the vendor's libraries.
 use anyhow::Result;
-use lacuna_peers::cublas::GemmProblem;
+use lacuna_cases::Number;
 use lacuna_peers::cusparse::{SpmmAlgorithm, SpmmProblem};
 
-use super::measure::{Operands, unwritten_c};
+use super::operands::{Operands, unwritten_c};
 use crate::arithmetic;
-use crate::measure::Measured;
-use crate::peers::{CUSPARSE, Context, CuBlasLibrary, CuSparseLibrary, PeerSession, Peered, dense_products};
+use crate::dense::DenseProduct;
+use crate::peers::{CUSPARSE, Context, CuBlasLibrary, CuSparseLibrary, PeerSession, Peered, data_type};
 use crate::record::PeerRecord;
 
 /// Measures the libraries that are there.
-pub(crate) fn measure<T: Measured>(
+pub(crate) fn measure<T: Number>(
     session: &mut PeerSession,
     context: &Context<'_>,
     operands: &Operands<T>,
 ) -> Peered {
-    let a = &context.problem.a;
+    let a = &context.problem.matrix;
     let dense_bytes = a.rows() * a.cols() * size_of::<T>();
     session.measure(
         context,
@@ -27,22 +27,22 @@ pub(crate) fn measure<T: Measured>(
 
 /// Each of cuSPARSE's algorithms that takes the problem, by its name. All but the default are prepared for the pattern
 /// first, which is not timed; the default is what users get who do nothing.
-fn cusparse<T: Measured>(
+fn cusparse<T: Number>(
     library: &mut CuSparseLibrary,
     context: &Context<'_>,
     operands: &Operands<T>,
 ) -> Result<Peered> {
     let Context { device, stream, problem, .. } = *context;
-    let row_offsets = device.upload(problem.a.row_offsets())?;
-    let col_indices = device.upload(problem.a.col_indices())?;
+    let row_offsets = device.upload(problem.sparse()?.row_offsets())?;
+    let col_indices = device.upload(problem.sparse()?.col_indices())?;
     let values = device.upload(operands.a.values())?;
     let mut c = device.upload(&unwritten_c::<T>(problem)?)?;
     let described = SpmmProblem {
-        data_type: T::DATA_TYPE,
-        m: problem.a.rows(),
-        k: problem.a.cols(),
+        data_type: data_type::<T>(),
+        m: problem.rows(),
+        k: problem.cols(),
         n: problem.width,
-        nnz: problem.a.nnz(),
+        nnz: problem.matrix.elements(),
         row_offsets: row_offsets.as_slice().address(),
         col_indices: col_indices.as_slice().address(),
         values: values.as_slice().address(),
@@ -67,7 +67,7 @@ fn cusparse<T: Measured>(
             Some(context.by_host(|| product.preprocess())?)
         };
         c.upload(&unwritten_c::<T>(problem)?)?;
-        let judged_by = arithmetic::of_cusparse(T::DATA_TYPE);
+        let judged_by = arithmetic::of_cusparse(data_type::<T>());
         let record = context.measure(
             algorithm.name(),
             &version,
@@ -78,40 +78,22 @@ fn cusparse<T: Measured>(
     }))
 }
 
-/// The dense product, in full fp32 and in TF32.
-fn cublas<T: Measured>(
+/// The dense product.
+fn cublas<T: Number>(
     library: &mut CuBlasLibrary,
     context: &Context<'_>,
     operands: &Operands<T>,
 ) -> Result<Peered> {
-    let Context { device, stream, problem, .. } = *context;
-    let a = device.upload(&operands.a.to_dense()?)?;
-    let mut c = device.upload(&unwritten_c::<T>(problem)?)?;
-    let described = GemmProblem {
-        data_type: T::DATA_TYPE,
-        m: problem.a.rows(),
-        k: problem.a.cols(),
-        n: problem.width,
-        batch: 1,
+    let problem = context.problem;
+    let a = context.device.upload(&operands.a.to_dense()?)?;
+    let product = DenseProduct {
+        sizes: [problem.rows(), problem.cols(), problem.width],
+        a: &a,
+        b: &operands.b,
         transposed_b: false,
-        a: a.as_slice().address(),
-        b: operands.b.as_slice().address(),
-        c: c.as_slice().address(),
-        stream: stream.as_raw(),
+        unwritten: unwritten_c::<T>(problem)?,
     };
-    let (handle, version) = (library.handle()?, library.version()?);
-    let ways = dense_products(T::DATA_TYPE).iter().map(|&(name, math)| (name.to_string(), math));
-    Ok(Peered::of_each(ways, |math| {
-        c.upload(&unwritten_c::<T>(problem)?)?;
-        // SAFETY: as for cuSPARSE.
-        let gemm = unsafe { handle.gemm(&described, math, |bytes| context.workspace(bytes))? };
-        let judged_by = arithmetic::of_cublas(T::DATA_TYPE, math);
-        let record = context.measure(
-            math.name(),
-            &version,
-            || gemm.run(),
-            |stream| operands.error_over_bound(judged_by, &c.download(stream)?),
-        )?;
-        Ok(Some(record))
-    }))
+    product.measure(library, context, |judged_by, c, stream| {
+        operands.error_over_bound(judged_by, &c.download(stream)?)
+    })
 }

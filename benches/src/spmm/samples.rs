@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use anyhow::Result;
 use lacuna::{IndexType, Precision, ValueType, spmm};
 
-use crate::exit::Usage;
 use crate::record::{Record, geometric_mean};
+use lacuna_cases::exit::Usage;
 
 /// Columns at once that measured operands allow: they are whole buffers without gaps.
 const VECTOR: u32 = 8;

@@ -2,9 +2,9 @@
 use std::sync::Arc;
 
 use lacuna::matrix::{FormatError, Pattern};
+use lacuna_cases::{Draw, Source, Values};
 
-use super::{Case, PatternKind};
-use crate::op::Op;
+use super::case::Case;
 
 /// The most products (nonzeros times N, or what takes as long) of a case on the simulator.
 const MOST_PRODUCTS: f64 = 24e6;
@@ -32,11 +32,11 @@ pub fn for_simulator(cases: Vec<Case>, budget: f64) -> Result<Sample, FormatErro
     let of = cases.len();
     let cases: Result<Vec<_>, _> = cases.into_iter().map(cut).collect();
     let mut cases: Vec<_> = cases?.into_iter().enumerate().collect();
-    if cases.iter().map(|(_, (case, _))| case.products()).sum::<f64>() > budget {
+    if cases.iter().map(|(_, (case, _))| products(case)).sum::<f64>() > budget {
         cases.sort_by(|a, b| place(a.0).total_cmp(&place(b.0)));
         let mut left = budget;
         cases.retain(|(_, (case, _))| {
-            left -= case.products();
+            left -= products(case);
             left >= 0.0
         });
         cases.sort_by_key(|&(index, _)| index);
@@ -60,62 +60,71 @@ fn place(index: usize) -> f64 {
     (index as f64 * 0.618_033_988_749_895).fract()
 }
 
+/// What a case takes the simulator, in products.
+fn products(case: &Case) -> f64 {
+    (case.op.simulated)(&case.spec.size())
+}
+
 /// A case of at most [`MOST_PRODUCTS`], and whether it lost some.
-fn cut(case: Case) -> Result<(Case, bool), FormatError> {
-    if case.products() <= MOST_PRODUCTS {
+fn cut(mut case: Case) -> Result<(Case, bool), FormatError> {
+    if products(&case) <= MOST_PRODUCTS {
         return Ok((case, false));
     }
-    let (name, whole) = (case.name.clone(), size(&case));
-    let mut case = case;
-    let of_rows_alone = case.op == Op::TopN;
-    while case.products() > MOST_PRODUCTS && (case.rows > 1 || (case.width > 1 && !of_rows_alone)) {
-        let of_width = !of_rows_alone
-            && (case.width > ENOUGH || (case.rows <= ENOUGH && case.width > FEW) || case.rows == 1);
-        if case.batch > 1 {
-            case.batch /= 2;
+    let (name, whole) = (case.spec.name.clone(), size(&case));
+    let cuts_width = cuts_width(&case);
+    while products(&case) > MOST_PRODUCTS && (case.spec.rows > 1 || (case.spec.width > 1 && cuts_width)) {
+        let spec = &mut case.spec;
+        let of_width = cuts_width
+            && (spec.width > ENOUGH || (spec.rows <= ENOUGH && spec.width > FEW) || spec.rows == 1);
+        if spec.batch > 1 {
+            spec.batch /= 2;
         } else if of_width {
-            case.width /= 2;
+            spec.width /= 2;
         } else {
-            case = first_rows(case)?;
+            keep_first_rows(&mut case)?;
         }
     }
-    case.name = format!("{name}, part of {whole}");
+    case.spec.name = format!("{name}, part of {whole}");
     Ok((case, true))
 }
 
-/// What is cut: the sparse matrix's rows, the width, and of several at once, how many.
-fn size(case: &Case) -> String {
-    let of_one = match case.op {
-        Op::SparseSoftmax | Op::TopN => format!("{}", case.rows),
-        _ => format!("{}×{}", case.rows, case.width),
-    };
-    if case.batch > 1 { format!("{}×{of_one}", case.batch) } else { of_one }
+/// Whether dense operands may lose columns.
+fn cuts_width(case: &Case) -> bool {
+    case.op.width.is_some_and(|width| width.is_cut)
 }
 
-/// The first half of the rows; of a mask, which is square, also of the columns; of bags, also of the table.
-fn first_rows(mut case: Case) -> Result<Case, FormatError> {
-    case.rows /= 2;
-    match &case.pattern {
-        PatternKind::Given(pattern) => {
-            let offsets = pattern.row_offsets()[..=case.rows].to_vec();
-            let columns = pattern.col_indices()[..offsets[case.rows] as usize].to_vec();
-            case.pattern =
-                PatternKind::Given(Arc::new(Pattern::new(case.rows, case.cols, offsets, columns)?));
+/// What is cut: the matrix's rows, the width, and of several at once, how many.
+fn size(case: &Case) -> String {
+    let spec = &case.spec;
+    let width = if cuts_width(case) { format!("×{}", spec.width) } else { String::new() };
+    let batch = if spec.batch > 1 { format!("{}×", spec.batch) } else { String::new() };
+    format!("{batch}{}{width}", spec.rows)
+}
+
+/// Keeps the first half of the rows; of a mask, which is square, also of the columns; of bags, also of the table.
+fn keep_first_rows(case: &mut Case) -> Result<(), FormatError> {
+    let spec = &mut case.spec;
+    spec.rows /= 2;
+    let Source::Sparse { pattern, values } = &mut spec.source else { return Ok(()) };
+    match pattern {
+        Draw::Given(given) => {
+            let offsets = given.row_offsets()[..=spec.rows].to_vec();
+            let columns = given.col_indices()[..offsets[spec.rows] as usize].to_vec();
+            *given = Arc::new(Pattern::new(spec.rows, spec.cols, offsets, columns)?);
         }
-        PatternKind::Mask { .. } => case.cols = case.rows,
+        Draw::Mask { .. } => spec.cols = spec.rows,
         // A table that is as large for ever fewer bags would be most of what the simulator holds.
-        PatternKind::Varied { .. } if case.op == Op::NHot => case.cols /= 2,
-        PatternKind::Dense
-        | PatternKind::Uniform { .. }
-        | PatternKind::Varied { .. }
-        | PatternKind::PowerLaw { .. } => {}
+        Draw::Varied { .. } if *values == Values::Ones => spec.cols /= 2,
+        Draw::Uniform { .. } | Draw::Varied { .. } | Draw::PowerLaw { .. } => {}
     }
-    Ok(case)
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::uniform;
+    use lacuna_cases::Spec;
+
+    use super::super::tests::{cases_of, uniform};
     use super::*;
 
     const BUDGET: f64 = 500e6;
@@ -142,9 +151,9 @@ mod tests {
         assert!(some.is_sorted_by_key(place));
         let count =
             |of: fn(&Case) -> usize| some.iter().map(of).collect::<std::collections::BTreeSet<_>>().len();
-        let percent = |case: &Case| (100.0 * case.level().unwrap()) as usize;
+        let percent = |case: &Case| (100.0 * case.spec.level().unwrap()) as usize;
         assert_eq!(
-            (count(|case| case.rows), count(|case| case.width), count(percent)),
+            (count(|case| case.spec.rows), count(|case| case.spec.width), count(percent)),
             (5, 2, 3),
             "{some:?}"
         );
@@ -158,30 +167,30 @@ mod tests {
         assert!(
             (20..1000).contains(&sample.cases.len()) && sample.cut == sample.cases.len() && sample.of == 1000
         );
-        assert!(sample.cases.iter().map(Case::products).sum::<f64>() <= BUDGET);
-        assert!(sample.cases[0].name.ends_with(", part of 8192×128"), "{}", sample.cases[0].name);
+        assert!(sample.cases.iter().map(products).sum::<f64>() <= BUDGET);
+        assert!(sample.cases[0].spec.name.ends_with(", part of 8192×128"), "{}", sample.cases[0].spec.name);
     }
 
     #[test]
     fn heads_are_left_out_before_tokens_and_masks_stay_square() {
-        let mask = PatternKind::Mask { band: 256, sparsity: 0.95 };
-        let case = Case { batch: 8, ..Case::new(Op::Attention, "mask".into(), [8192, 8192, 64], mask) };
+        let case = cases_of("attention").remove(3);
         let (case, was_cut) = cut(case).unwrap();
-        assert!(was_cut && case.products() <= MOST_PRODUCTS);
-        assert_eq!((case.batch, case.rows, case.width), (1, case.cols, 64));
-        assert_eq!(case.name, "mask, part of 8×8192×64");
+        assert!(was_cut && products(&case) <= MOST_PRODUCTS);
+        let spec = &case.spec;
+        assert_eq!((spec.batch, spec.rows, spec.width), (1, spec.cols, 64));
+        assert_eq!(spec.name, "8192 tokens, part of 8×8192×64");
     }
 
     #[test]
     fn tables_shrink_with_the_bags_and_rows_of_logits_stay_whole() {
-        for case in super::super::nhot::cases() {
+        for case in cases_of("nhot") {
             let (case, was_cut) = cut(case).unwrap();
-            assert!(case.products() <= MOST_PRODUCTS && (!was_cut || case.cols < 100_000), "{case:?}");
+            assert!(products(&case) <= MOST_PRODUCTS && (!was_cut || case.spec.cols < 100_000), "{case:?}");
         }
-        for whole in super::super::topn::cases() {
+        for whole in cases_of("topn") {
             let (case, _) = cut(whole.clone()).unwrap();
-            assert!(case.products() <= MOST_PRODUCTS && case.rows > 0, "{case:?}");
-            assert_eq!((case.cols, case.width), (whole.cols, whole.width));
+            assert!(products(&case) <= MOST_PRODUCTS && case.spec.rows > 0, "{case:?}");
+            assert_eq!((case.spec.cols, case.spec.width), (whole.spec.cols, whole.spec.width));
         }
     }
 
@@ -190,11 +199,13 @@ mod tests {
         let pattern = Pattern::new(2, 1 << 12, (0..3).map(|row| row << 12).collect(), {
             (0..1 << 12).chain(0..1 << 12).collect()
         });
-        let given = PatternKind::Given(Arc::new(pattern.unwrap()));
-        let case = Case { pattern: given, ..uniform(2, 1 << 12, 3000, 0.0) };
+        let source =
+            Source::Sparse { pattern: Draw::Given(Arc::new(pattern.unwrap())), values: Values::Drawn };
+        let case = uniform(2, 1 << 12, 3000, 0.0);
+        let case = Case { spec: Spec { source, ..case.spec }, ..case };
         let (case, was_cut) = cut(case).unwrap();
-        assert!(was_cut && case.products() <= MOST_PRODUCTS);
-        let PatternKind::Given(pattern) = case.pattern else { panic!("another kind") };
-        assert_eq!(pattern.rows(), case.rows);
+        assert!(was_cut && products(&case) <= MOST_PRODUCTS);
+        let Some(Draw::Given(pattern)) = case.spec.pattern() else { panic!("another kind") };
+        assert_eq!(pattern.rows(), case.spec.rows);
     }
 }

@@ -1,37 +1,47 @@
 //! Measuring the largest probabilities of rows of logits. No vendor's library has them: they are set against copies.
 use anyhow::Result;
-use half::{bf16, f16};
 use lacuna::{Buffer, Stream, TopN, topn};
+use lacuna_cases::{Number, Problem};
 use lacuna_reference::{TopNForm, TopNReference, topn};
 
-use crate::checked::Checked;
-use crate::exit::Usage;
-use crate::measure::{Measured, Work, of_one_problem, record};
-use crate::peers::{Context, Peered};
-use crate::problem::Problem;
+use crate::checked::rows_of;
+use crate::copies::{self, COPY_OF_LOGITS, PLAIN_COPY};
+use crate::measure::{Work, by_value, record, with_peers};
+use crate::operation::{Columns, Operation, Rate, Takes, Task, Width};
 use crate::record::Record;
 use crate::session::Session;
-use crate::types::{Dtype, Index};
 
 /// What logits are divided by.
 const TEMPERATURE: f32 = 1.0;
 
-/// Measures a top-N, with the type that the session has.
-pub(crate) fn measure(session: &mut Session, suite: &str, problem: &Problem) -> Result<Vec<Record>> {
-    if session.types.index != Index::default() {
-        return Err(Usage("`topn` has no column indices; leave --index out".into()).into());
-    }
-    match session.types.dtype {
-        Dtype::F32 => measure_as::<f32>(session, suite, problem),
-        Dtype::F16 => measure_as::<f16>(session, suite, problem),
-        Dtype::Bf16 => measure_as::<bf16>(session, suite, problem),
-    }
-}
+/// Top-N, as it is measured.
+pub(crate) static OPERATION: Operation = Operation {
+    name: "topn",
+    title: "Softmax and top-N",
+    about: "The largest probabilities of each row of dense logits, M × N, and where they stand",
+    values: None,
+    columns: Columns::N,
+    width: Some(Width { title: "top", flag: "--n", about: "how many to take of a row", is_cut: false }),
+    takes: Takes { indices: &[], ..Takes::INDICES },
+    rate: Rate::Bytes,
+    is_by_sparsity: false,
+    // No vendor's library has it.
+    peers: &[PLAIN_COPY, (COPY_OF_LOGITS, "copy of the logits")],
+    // A difference, an exponential, a sum and a comparison for each logit.
+    flops: |size| 4.0 * size.elements,
+    // The logits; and of each row so many probabilities, in f32, and places.
+    bytes: |size, value, _| value * size.elements + 8.0 * size.rows * size.width,
+    // The logits, and a copy from and to another place.
+    footprint: |size| 12.0 * size.elements + 8.0 * size.rows * size.width,
+    simulated: |size| 16.0 * size.elements,
+    measure: |session, task| by_value!(session, measure::<_>(session, task)),
+};
 
-fn measure_as<T: Measured>(session: &mut Session, suite: &str, problem: &Problem) -> Result<Vec<Record>> {
+fn measure<T: Number>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
+    let problem = task.problem;
     let device = &session.device;
     let stream = device.stream()?;
-    let (rows, columns, n) = (problem.a.rows(), problem.a.cols(), problem.width);
+    let (rows, columns, n) = (problem.rows(), problem.cols(), problem.width);
     let mut plans = vec![TopN::<T>::plan(device, rows, columns, n)?];
     if session.all_algorithms {
         let mut shape = topn::Problem::new(rows, columns, n);
@@ -45,24 +55,22 @@ fn measure_as<T: Measured>(session: &mut Session, suite: &str, problem: &Problem
     }
 
     let host = problem.drawn_as("the logits", [rows, columns], 0xa, |drawn| T::from_f32(logistic(drawn)))?;
-    let checked = Checked::of(problem)?;
-    let reference = topn(&checked.dense(&host, columns), columns, n, TEMPERATURE, TopNForm::Probability)?;
+    let rows_checked: Vec<usize> = problem.checked_rows().collect();
+    let reference =
+        topn(&rows_of(&host, columns, &rows_checked), columns, n, TEMPERATURE, TopNForm::Probability)?;
     let logits = device.upload(&host)?;
     let (values, places) = (device.zeros::<f32>(rows * n)?, device.zeros::<u32>(rows * n)?);
     let mut results = Results { values, places };
     let mut records = Vec::new();
     for plan in &plans {
-        let (checked, reference, logits, results) = (&checked, &reference, &logits, &mut results);
+        let (checked, reference, logits, results) = (&*rows_checked, &reference, &logits, &mut results);
         let mut work = Planned { problem, checked, reference, plan, logits, results };
-        records.push(record(session, suite, problem, &stream, &mut work)?);
+        records.push(record(session, task, &stream, &mut work)?);
     }
-    let mut peered = Peered::default();
-    if let Some(peers) = &mut session.peers {
-        let device = &session.device;
-        let context = Context { device, stream: &stream, problem, samples: session.samples };
-        peered = peers.copies(&context, records[0].bytes, Some(size_of_val(&*host)));
-    }
-    Ok(of_one_problem(records, &peered))
+    let bytes = records[0].bytes;
+    Ok(with_peers(session, task, &stream, records, |peers, context| {
+        copies::measure(peers, context, bytes, Some(size_of_val(&*host)))
+    }))
 }
 
 /// The value of a logistic distribution of scale 1 that stands where `uniform` stands in [-1, 1).
@@ -77,16 +85,17 @@ struct Results {
 }
 
 /// A plan with its operands.
-struct Planned<'a, T: Measured> {
+struct Planned<'a, T: Number> {
     problem: &'a Problem,
-    checked: &'a Checked,
+    /// The rows that are checked.
+    checked: &'a [usize],
     reference: &'a TopNReference,
     plan: &'a TopN<T>,
     logits: &'a Buffer<T>,
     results: &'a mut Results,
 }
 
-impl<T: Measured> Work for Planned<'_, T> {
+impl<T: Number> Work for Planned<'_, T> {
     /// The kernel; into how many chunks a row is cut, where it is, and what makes results of theirs.
     fn algorithm(&self) -> String {
         let choice = self.plan.choice();
@@ -111,8 +120,8 @@ impl<T: Measured> Work for Planned<'_, T> {
 
     fn check(&self, stream: &Stream) -> Result<Result<f64, String>> {
         let (checked, n) = (self.checked, self.problem.width);
-        let values = checked.dense(&self.results.values.download(stream)?, n);
-        let places = checked.dense(&self.results.places.download(stream)?, n);
+        let values = rows_of(&self.results.values.download(stream)?, n, checked);
+        let places = rows_of(&self.results.places.download(stream)?, n, checked);
         let checked = self.reference.check(&values, &places);
         Ok(checked.map(|report| report.worst_over_bound).map_err(|mismatch| mismatch.to_string()))
     }

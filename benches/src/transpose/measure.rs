@@ -5,7 +5,7 @@ use anyhow::Result;
 use lacuna::matrix::Csr;
 use lacuna::{CsrMatrix, Device, Stream};
 
-use super::Record;
+use super::record::Record;
 use crate::machine::MachineRecord;
 use crate::model;
 use crate::timing::{Timing, time};

@@ -51,6 +51,19 @@ fn every_legal_kernel_is_measured_when_asked() {
 }
 
 #[test]
+fn prepacked_matrices_say_so_under_both_names_of_the_option() {
+    let folder = TempDir::new().unwrap();
+    let matrix = small_matrix(&folder);
+    for option in ["--prepacked", "--packed"] {
+        assert_eq!(run_json(&matrix, &["--dtype", "f16", option])[0]["packed"], true);
+    }
+    let said =
+        bench(&["run", "sddmm", "--matrix", text(&matrix), "--k", "4", "--device", "sim", "--prepacked"]);
+    assert_eq!(said.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&said.stderr).contains("--prepacked"));
+}
+
+#[test]
 fn matrix_market_files_run_too() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("small.mtx");

@@ -7,9 +7,9 @@ use lacuna_reference::Heads;
 
 use super::Problem;
 use super::conform::precision;
-use super::problem::of_rows;
-use crate::number::rounded;
 use crate::{Case, Context, Number};
+use lacuna_cases::number::rounded;
+use lacuna_cases::pattern::of_rows;
 
 /// Name, what it is, the mask, the dimension, and heads.
 type Backward = (&'static str, &'static str, fn(u64) -> Result<Pattern>, usize, usize);

@@ -1,9 +1,9 @@
 //! Masks as models have them.
 use lacuna::matrix::generate;
 
-use super::problem::of_rows;
 use super::{Effort, Problem, case};
 use crate::Case;
+use lacuna_cases::pattern::of_rows;
 
 pub(super) fn cases() -> Vec<Case> {
     vec![

@@ -1,9 +1,8 @@
 //! Inputs of attention.
-use anyhow::Result;
 use lacuna::matrix::{Pattern, generate};
 
 use crate::Number;
-use crate::number::rounded;
+use lacuna_cases::number::rounded;
 
 /// Q, K and V of some heads that share a mask, row by row, one head after another.
 #[derive(Clone, Debug)]
@@ -51,15 +50,4 @@ impl Problem {
     pub fn value(&mut self, key: usize) -> &mut [f32] {
         &mut self.v[key * self.dim..][..self.dim]
     }
-}
-
-/// A mask of these rows, columns in any order.
-pub(super) fn of_rows(cols: usize, rows: &[Vec<u32>]) -> Result<Pattern> {
-    let mut offsets = vec![0];
-    let mut columns = Vec::new();
-    for row in rows {
-        columns.extend(row);
-        offsets.push(u32::try_from(columns.len())?);
-    }
-    Ok(Pattern::from_unsorted(rows.len(), cols, offsets, columns)?)
 }

@@ -1,9 +1,9 @@
 //! Dimensions, lengths of rows, and heads.
 use lacuna::matrix::generate;
 
-use super::problem::of_rows;
 use super::{Effort, Problem, case};
 use crate::Case;
+use lacuna_cases::pattern::of_rows;
 
 const DIMENSIONS: [usize; 12] = [1, 3, 8, 16, 31, 32, 33, 40, 64, 80, 128, 256];
 

@@ -1,9 +1,9 @@
 //! Values that are large, or not finite.
 use anyhow::Result;
 
-use super::problem::of_rows;
 use super::{Effort, Problem, case};
 use crate::Case;
+use lacuna_cases::pattern::of_rows;
 
 /// Name, what it is, and how the problem is made from a seed.
 type Values = (&'static str, &'static str, fn(u64) -> Result<Problem>);

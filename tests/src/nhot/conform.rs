@@ -7,8 +7,8 @@ use lacuna_reference::{nhot as reference_of, nhot_table_gradient, nhot_weight_gr
 
 use super::Problem;
 use crate::expect::same_bits;
-use crate::number::rounded;
 use crate::{Context, Number};
+use lacuna_cases::number::rounded;
 
 /// Checks a lookup, by the library's choice and by every legal kernel, and its gradients against the oracle; gives the largest
 /// error over its bound. In `f32`, and in `f16` and `bf16` with indices of 32 and 64 bits.

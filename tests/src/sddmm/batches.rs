@@ -8,10 +8,10 @@ use super::conform::precision_at;
 use super::problem::turned;
 use super::tiles::MIN_SM;
 use crate::expect::same_bits;
-use crate::number::rounded;
 use crate::spmm::Placement;
 use crate::spmm::guarded::Guarded;
 use crate::{Case, Context, Number};
+use lacuna_cases::number::rounded;
 
 const BATCH: usize = 3;
 const M: usize = 11;

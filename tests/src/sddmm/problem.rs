@@ -2,8 +2,10 @@
 use anyhow::Result;
 use lacuna::matrix::{Csr, Pattern, generate};
 
+use lacuna_cases::number::rounded;
+use lacuna_cases::pattern;
+
 use crate::Number;
-use crate::number::rounded;
 
 /// A of M×`k` and B of N×`k`, row by row, and a C of M×N.
 #[derive(Clone, Debug)]
@@ -35,13 +37,7 @@ impl Problem {
     /// # Errors
     /// If a column is not below `cols`, or stands twice in a row.
     pub fn of_rows(cols: usize, rows: &[Vec<u32>], k: usize, seed: u64) -> Result<Self> {
-        let mut offsets = vec![0];
-        let mut columns = Vec::new();
-        for row in rows {
-            columns.extend(row);
-            offsets.push(u32::try_from(columns.len())?);
-        }
-        Self::draw(Pattern::from_unsorted(rows.len(), cols, offsets, columns)?, k, seed)
+        Self::draw(pattern::of_rows(cols, rows)?, k, seed)
     }
 
     /// The same with values rounded to another type.

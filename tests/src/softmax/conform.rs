@@ -5,8 +5,8 @@ use lacuna::matrix::{Csr, generate};
 use lacuna::{CsrMatrix, Index, SparseSoftmax, softmax};
 
 use crate::expect::same_bits;
-use crate::number::rounded;
 use crate::{Context, Number};
+use lacuna_cases::number::rounded;
 
 /// Scales that are tried in turn: that of attention with 64 columns, and a negative one.
 const SCALES: [f32; 2] = [0.125, -1.5];

@@ -4,9 +4,10 @@ use lacuna::matrix::generate;
 use lacuna::{CsrMatrix, Error, RowOrder, Spmm, spmm};
 
 use super::conform::conform_by;
-use super::problem::{Problem, spread};
+use super::problem::Problem;
 use crate::expect::{refused, same_bits};
 use crate::{Case, Context};
+use lacuna_cases::pattern::spread;
 
 const IDEAS: [spmm::Idea; 2] = [spmm::Idea::ResidueHandling, spmm::Idea::IndexPreScaling];
 /// Lanes and teams of the kernels that each idea has.

@@ -5,9 +5,10 @@ use lacuna::{CsrMatrix, Spmm};
 
 use super::arithmetic::precision_of;
 use super::conform::conform;
-use super::problem::{Problem, spread};
+use super::problem::Problem;
 use super::{Effort, Placement};
 use crate::{Case, Context, Number};
+use lacuna_cases::pattern::spread;
 
 /// Columns of every block's B.
 const N: usize = 12;

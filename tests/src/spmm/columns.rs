@@ -1,7 +1,8 @@
 //! Every kind of N, and columns at the limits of indices.
-use super::problem::{Problem, spread};
+use super::problem::Problem;
 use super::{Effort, case};
 use crate::Case;
+use lacuna_cases::pattern::spread;
 
 /// Odd, even, multiples of 4; below, at and above tiles of columns.
 const N: [usize; 18] = [0, 1, 2, 3, 4, 5, 6, 8, 12, 17, 20, 32, 33, 63, 64, 66, 128, 130];

@@ -7,11 +7,12 @@ use lacuna::matrix::{Csr, Pattern, generate};
 use lacuna::{CsrMatrix, LONG_ROWS, Precision, Spmm};
 
 use super::conform::{conform_by, conform_on_cheapest_tiles, conform_to, legal};
-use super::problem::{Problem, spread};
+use super::problem::Problem;
 use super::tiles::MIN_SM;
 use super::{Placement, case};
-use crate::number::rounded;
 use crate::{Case, Context, Effort, Number};
+use lacuna_cases::number::rounded;
+use lacuna_cases::pattern::spread;
 
 /// The most blocks of a grid along y: tiles of columns.
 const MAX_TILES: usize = 65_535;

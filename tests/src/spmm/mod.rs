@@ -27,8 +27,8 @@ pub use conform::conform;
 pub use guarded::{Placement, Spot};
 pub use problem::Problem;
 
-use crate::data::Data;
 use crate::{Case, Effort, Options};
+use lacuna_cases::data::Data;
 
 /// All cases of SpMM.
 pub(crate) fn cases(options: Options, data: &Data) -> Vec<Case> {

@@ -2,8 +2,10 @@
 use anyhow::Result;
 use lacuna::matrix::{Csr, Pattern, generate};
 
+use lacuna_cases::number::rounded;
+use lacuna_cases::pattern;
+
 use crate::Number;
-use crate::number::rounded;
 
 /// A of M×K and B of K×`n`, row by row.
 #[derive(Clone, Debug)]
@@ -32,13 +34,7 @@ impl Problem {
     /// # Errors
     /// If a column is not below `cols`, or stands twice in a row.
     pub fn of_rows(cols: usize, rows: &[Vec<u32>], n: usize, seed: u64) -> Result<Self> {
-        let mut offsets = vec![0];
-        let mut columns = Vec::new();
-        for row in rows {
-            columns.extend(row);
-            offsets.push(u32::try_from(columns.len())?);
-        }
-        Self::draw(Pattern::from_unsorted(rows.len(), cols, offsets, columns)?, n, seed)
+        Self::draw(pattern::of_rows(cols, rows)?, n, seed)
     }
 
     /// A problem of a generated pattern.
@@ -64,9 +60,4 @@ impl<T: Number> Problem<T> {
     pub fn products(&self) -> usize {
         self.a.nnz() * self.n
     }
-}
-
-/// `len` columns spread evenly over `cols`, the last of them the last.
-pub(super) fn spread(len: usize, cols: usize) -> Vec<u32> {
-    (1..=len).map(|i| (i * cols / len - 1) as u32).collect()
 }

@@ -6,8 +6,8 @@ use lacuna_reference::Epilogue;
 
 use super::arithmetic::precision_at;
 use super::guarded::{Guarded, Placement};
-use crate::number::rounded;
 use crate::{Context, Number};
+use lacuna_cases::number::rounded;
 
 /// What fills C where nothing may be written.
 const GAP: f32 = 12345.0;

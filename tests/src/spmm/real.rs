@@ -6,8 +6,9 @@ use lacuna::matrix::generate;
 use lacuna::matrix::io::{mtx, smtx};
 
 use super::{Problem, case};
-use crate::data::{Data, Folder, named_files};
-use crate::{Case, Effort, dlmc};
+use crate::{Case, Effort};
+use lacuna_cases::data::{Data, Folder, named_files};
+use lacuna_cases::dlmc;
 
 /// Matrices of the collection that are small enough for the simulator.
 const SIMULATED: [&str; 5] = [

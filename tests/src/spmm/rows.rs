@@ -1,9 +1,10 @@
 //! Every kind of row: empty, long, and starting anywhere.
 use anyhow::Result;
 
-use super::problem::{Problem, spread};
+use super::problem::Problem;
 use super::{Effort, case};
 use crate::Case;
+use lacuna_cases::pattern::spread;
 
 /// Name, what it is, and how the problem is made from a seed.
 type Row = (&'static str, &'static str, fn(u64) -> Result<Problem>);

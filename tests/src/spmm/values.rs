@@ -1,9 +1,10 @@
 //! Values that are not finite, or hardly numbers.
 use anyhow::Result;
 
-use super::problem::{Problem, spread};
+use super::problem::Problem;
 use super::{Effort, case};
 use crate::Case;
+use lacuna_cases::pattern::spread;
 
 /// Name, what it is, and how the problem is made from a seed.
 type Values = (&'static str, &'static str, fn(u64) -> Result<Problem>);

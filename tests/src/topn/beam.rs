@@ -5,8 +5,8 @@ use lacuna::{BeamSearch, Device, Error, TopN, topn};
 
 use super::Problem;
 use crate::expect::refused;
-use crate::number::rounded;
 use crate::{Case, Context, Number};
+use lacuna_cases::number::rounded;
 
 /// Name, what it is; sentences, beams, tokens, steps.
 const CASES: [(&str, &str, [usize; 4]); 7] = [

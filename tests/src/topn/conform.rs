@@ -6,10 +6,10 @@ use lacuna_reference::{TopNForm, TopNReference, topn};
 
 use super::Problem;
 use crate::expect::same_bits;
-use crate::number::rounded;
 use crate::spmm::Spot;
 use crate::spmm::guarded::Guarded;
 use crate::{Context, Number};
+use lacuna_cases::number::rounded;
 
 /// What is tried in turn: the values of the result, and the temperature.
 const FORMS: [(topn::Output, TopNForm, f32); 4] = [

@@ -2,9 +2,10 @@
 use anyhow::Result;
 use lacuna::matrix::generate;
 
-use super::super::problem::{Problem, spread};
+use super::super::problem::Problem;
 use super::case;
 use crate::Case;
+use lacuna_cases::pattern::spread;
 
 /// Rows of A about groups of 8 and tiles of up to 128.
 const M: [usize; 7] = [1, 7, 8, 9, 63, 65, 129];

@@ -1,9 +1,10 @@
 //! Values that tensor cores, or the parts of `f32` that they multiply, cannot hold; and those that must not spread.
 use anyhow::Result;
 
-use super::super::problem::{Problem, spread};
+use super::super::problem::Problem;
 use super::case;
 use crate::Case;
+use lacuna_cases::pattern::spread;
 
 /// Name, what it is, and how the problem is made from a seed.
 type Values = (&'static str, &'static str, fn(u64) -> Result<Problem>);

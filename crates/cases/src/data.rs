@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::exit::Usage;
 
-/// The folder names that the suite knows, also as archives: `NAME/` or `NAME.tar.xz`.
+/// The folder names that are known, also as archives: `NAME/` or `NAME.tar.xz`.
 pub const FOLDERS: [&str; 2] = ["dlmc", "graphs"];
 
 /// The environment variable that names the folder of real data.

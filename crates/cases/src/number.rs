@@ -50,7 +50,7 @@ impl Number for bf16 {
 }
 
 /// Numbers rounded to a type, to nearest.
-pub(crate) fn rounded<T: Number>(values: &[f32]) -> Vec<T> {
+pub fn rounded<T: Number>(values: &[f32]) -> Vec<T> {
     values.iter().map(|&value| T::from_f32(value)).collect()
 }
 
