@@ -176,7 +176,7 @@ fn ablations_stand_beside_the_papers() {
         assert_eq!(percent(cells[2]), first);
         assert!([3, 5, 7, 9].iter().all(|&ours| percent(cells[ours]) > 0.0), "{line}");
     }
-    assert!(said.contains("The kernel: spmm_f32_v4_l"), "{said}");
+    assert!(said.contains("The kernel: spmm_f32_rowsplit_v4_l"), "{said}");
     let json = bench(&[&arguments[..], &["--json"]].concat());
     let json = String::from_utf8(json.stdout).unwrap();
     let records: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

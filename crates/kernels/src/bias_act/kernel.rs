@@ -1,0 +1,167 @@
+//! The kernel; mod.rs draws its tile.
+use core::marker::PhantomData;
+
+use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
+
+use super::{Activation, THREADS, Tile, tile};
+use crate::common::{Words, load_words, round, unpack};
+use crate::{Bounds, DeviceValue, Kernel};
+
+/// out = act(x + bias + residual) of matrices of `T`: `V` elements a vector, `LANES` threads a row of a block, `ROWS` vectors a
+/// thread.
+#[derive(Debug)]
+pub struct BiasAct<T, const V: usize, const LANES: u32, const ROWS: usize>(PhantomData<T>);
+
+/// What [`BiasAct`] takes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct BiasActArgs<T> {
+    /// x, with rows aligned to vectors. Read only; may be the result.
+    pub input: GlobalMut<T>,
+    /// The result likewise.
+    pub out: GlobalMut<T>,
+    /// The residual likewise; address 0 where there is none.
+    pub residual: GlobalPtr<T>,
+    /// The bias; address 0 where there is none. One per column is aligned to vectors.
+    pub bias: GlobalPtr<T>,
+    /// Elements of a bias that row `i` has the element `i` modulo this of; 0 for a bias that each column has an element of.
+    pub bias_rows: u32,
+    /// Bytes from one row of x to the next.
+    pub input_stride_bytes: u32,
+    /// The same of the result.
+    pub out_stride_bytes: u32,
+    /// The same of the residual.
+    pub residual_stride_bytes: u32,
+    /// The first row of this launch.
+    pub first_row: u32,
+    /// Row after the last of this launch; below 2³² less a block's rows.
+    pub end_row: u32,
+    /// Columns; a multiple of a vector.
+    pub columns: u32,
+    /// Parts into which a block's columns cut them (not 0).
+    pub parts: u32,
+    /// What is made of sums.
+    pub activation: Activation,
+}
+
+impl<T: DeviceValue, const V: usize, const LANES: u32, const ROWS: usize> Kernel
+    for BiasAct<T, V, LANES, ROWS>
+{
+    type Args = BiasActArgs<T>;
+    type Tile = Tile;
+
+    const TILE: Tile = tile::<T>(V, LANES, ROWS);
+    const THREADS: u32 = THREADS;
+    const SHARED_BYTES: u32 = 0;
+    /// 32 warps a multiprocessor, with 64 registers a thread, of which vectors that are under way take 32.
+    const BOUNDS: Bounds = Bounds { max_threads: THREADS, min_blocks: 4 };
+
+    #[inline(always)]
+    unsafe fn run<G: Gpu>(gpu: G, args: BiasActArgs<T>) {
+        let (block, thread) = (gpu.block_idx_x(), gpu.thread_idx_x());
+        let column = block % args.parts * Self::TILE.block_columns + thread % LANES * V as u32;
+        if column >= args.columns {
+            return;
+        }
+        let first = args.first_row + block / args.parts * Self::TILE.block_rows + thread / LANES;
+        let share = Share::<T, V, LANES, ROWS> { args, first, column };
+        // SAFETY: the column is the first of a vector, since columns are whole vectors.
+        unsafe { share.run(gpu) };
+    }
+}
+
+/// What a thread has: a vector of each of its rows.
+struct Share<T, const V: usize, const LANES: u32, const ROWS: usize> {
+    args: BiasActArgs<T>,
+    first: u32,
+    column: u32,
+}
+
+impl<T: DeviceValue, const V: usize, const LANES: u32, const ROWS: usize> Share<T, V, LANES, ROWS> {
+    /// The thread's `i`-th row, where it is there.
+    #[inline(always)]
+    fn row(&self, i: usize) -> Option<u32> {
+        let row = self.first + i as u32 * (THREADS / LANES);
+        (row < self.args.end_row).then_some(row)
+    }
+
+    /// # Safety
+    /// There are the columns of the vector.
+    #[inline(always)]
+    unsafe fn run<G: Gpu>(&self, gpu: G) {
+        let args = &self.args;
+        let at = self.column as usize;
+        let has_residual = args.residual.address() != 0;
+        let (has_bias, by_row) = (args.bias.address() != 0, args.bias_rows != 0);
+        let mut inputs = [Words::default(); ROWS];
+        let mut residuals = [Words::default(); ROWS];
+        let mut biases = [T::default(); ROWS];
+        let mut bias = Words::default();
+        // SAFETY: the rows are there, and these columns; what has address 0 is not read. Nobody writes residual and bias.
+        unsafe {
+            for i in 0..ROWS {
+                if let Some(row) = self.row(i) {
+                    inputs[i] =
+                        load::<G, T, V>(gpu, args.input.add_rows(row, args.input_stride_bytes).add(at));
+                    if has_residual {
+                        let from = args.residual.add_rows(row, args.residual_stride_bytes).add(at);
+                        residuals[i] = load_words::<G, T, V>(gpu, from);
+                    }
+                    if has_bias && by_row {
+                        [biases[i]] = gpu.load_readonly(args.bias.add((row % args.bias_rows) as usize));
+                    }
+                }
+            }
+            if has_bias && !by_row {
+                bias = load_words::<G, T, V>(gpu, args.bias.add(at));
+            }
+        }
+        let [mut of_columns, mut sums, mut added] = [[0.0; V]; 3];
+        unpack::<G, T, V>(gpu, &bias, &mut of_columns);
+        for i in 0..ROWS {
+            let Some(row) = self.row(i) else { return };
+            unpack::<G, T, V>(gpu, &inputs[i], &mut sums);
+            if has_bias {
+                let of_row = biases[i].to_f32(gpu);
+                for (sum, &of_column) in sums.iter_mut().zip(&of_columns) {
+                    *sum += if by_row { of_row } else { of_column };
+                }
+            }
+            if has_residual {
+                unpack::<G, T, V>(gpu, &residuals[i], &mut added);
+                for (sum, &residual) in sums.iter_mut().zip(&added) {
+                    *sum += residual;
+                }
+            }
+            args.activation.apply(gpu, &mut sums);
+            let to = args.out.add_rows(row, args.out_stride_bytes).add(at);
+            let mut rounded = [T::default(); V];
+            round(gpu, &sums, |sum| sum, &mut rounded);
+            // SAFETY: the row and its columns are there, and are this thread's alone, which has read what it needs of them.
+            unsafe { gpu.store(to, rounded) };
+        }
+    }
+}
+
+/// Loads `V` elements, 16 bytes or one, of memory that the launch writes.
+///
+/// # Safety
+/// They are live and initialised, and the address is a multiple of their size together.
+#[inline(always)]
+unsafe fn load<G: Gpu, T: Real, const V: usize>(gpu: G, from: GlobalMut<T>) -> Words {
+    let address = from.address();
+    // SAFETY: as promised by the caller.
+    unsafe {
+        match V * size_of::<T>() {
+            16 => gpu.load(GlobalMut::<u32>::from_address(address)),
+            4 => {
+                let [word] = gpu.load(GlobalMut::<u32>::from_address(address));
+                [word, 0, 0, 0]
+            }
+            _ => {
+                let [half] = gpu.load(GlobalMut::<u16>::from_address(address));
+                [u32::from(half), 0, 0, 0]
+            }
+        }
+    }
+}
