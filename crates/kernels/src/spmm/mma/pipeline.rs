@@ -132,13 +132,17 @@ impl<const STAGES: u32> Pipeline<STAGES> {
         self.wait_or_stay(gpu, stage);
     }
 
-    /// As [`next`](Self::next), with the first stage named as the one after the last: with three stages the compiler may not find
-    /// that out, and tiles of `f32` then take a register more. Tiles of 16-bit values take four fewer the other way.
+    /// As [`next`](Self::next), for tiles of `f32`: of three stages, the first is named as the one after the last. The compiler
+    /// may not find that out, and some tiles then take a register more. Those of 16-bit values take four fewer the other way.
     #[inline(always)]
     pub(in crate::spmm) fn next_or_first<G: Gpu>(&mut self, gpu: G) {
         let stage = self.stage;
-        self.stage = if stage > STAGES - 2 { 0 } else { stage + 1 };
-        self.step += 1;
+        if STAGES == 3 {
+            self.stage = if stage > STAGES - 2 { 0 } else { stage + 1 };
+            self.step += 1;
+        } else {
+            self.advance();
+        }
         self.wait_or_stay(gpu, stage);
     }
 
