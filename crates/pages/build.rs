@@ -3,9 +3,6 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, error, fs};
 
-/// Pages whose snippets do not stand alone yet.
-const NOT_YET: [&str; 1] = ["docs/building.md"];
-
 /// The lines of a page that are in a block marked as Rust; all others are empty, so that a line keeps its number. Markdown's
 /// indented code would be Rust to rustdoc, and so would blocks without a mark.
 fn rust_of(page: &str) -> String {
@@ -50,7 +47,7 @@ fn main() -> Result<(), Box<dyn error::Error>> {
         let source = root.join(&page);
         println!("cargo:rerun-if-changed={}", source.display());
         let rust = rust_of(&fs::read_to_string(&source)?);
-        if rust.trim().is_empty() || NOT_YET.iter().any(|later| Path::new(later) == page) {
+        if rust.trim().is_empty() {
             continue;
         }
         let name = page.file_stem().and_then(|name| name.to_str()).ok_or("a page's name is not text")?;

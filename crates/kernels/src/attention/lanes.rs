@@ -1,7 +1,9 @@
 //! How lanes share a row of Q, K, V or O, and how they add up.
+use core::convert::identity;
+
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, Real, WARP};
 
-use crate::common::rounded;
+use crate::common::round;
 
 /// In place of a column: there is no key.
 pub(super) const ABSENT: u32 = u32::MAX;
@@ -63,8 +65,10 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHU
         let own = matrix.add_rows(row, self.dim * size_of::<T>() as u32).add(self.first as usize);
         for (chunk, values) in values.iter().enumerate() {
             if (chunk as u32) < self.vectors {
+                let mut rounded = [T::default(); V];
+                round(gpu, values, identity, &mut rounded);
                 // SAFETY: as promised by the caller.
-                unsafe { gpu.store(own.add(chunk * LANES * V), rounded(gpu, values)) };
+                unsafe { gpu.store(own.add(chunk * LANES * V), rounded) };
             }
         }
     }

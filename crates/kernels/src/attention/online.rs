@@ -1,6 +1,4 @@
 //! The softmax that goes along with the keys.
-use core::array;
-
 use lacuna_gpu::{FULL_WARP, Gpu, WARP};
 
 use crate::common::{add_apart, reduce};
@@ -29,7 +27,7 @@ impl<const V: usize, const CHUNKS: usize> Online<V, CHUNKS> {
     /// Takes up to one score a lane, scaled to powers of two, and gives the lane's weight: 0 where there is no key.
     #[inline(always)]
     pub(super) fn weigh<G: Gpu>(&mut self, gpu: G, score: f32, present: bool) -> f32 {
-        let [weight] = weigh_all(gpu, array::from_mut(self), [score], [present]);
+        let [weight] = weigh_all(gpu, core::array::from_mut(self), [score], [present]);
         weight
     }
 
@@ -37,8 +35,7 @@ impl<const V: usize, const CHUNKS: usize> Online<V, CHUNKS> {
     #[inline(always)]
     fn raise<G: Gpu>(&mut self, gpu: G, score: f32) {
         // NaN is left out.
-        let [max] = reduce(gpu, FULL_WARP, WARP, [score], f32::max);
-        let max = self.max.max(max);
+        let max = self.max.max(reduce(gpu, FULL_WARP, WARP, score, f32::max));
         // Before the first finite score this is 0, and so are the sums.
         let factor = if max == self.max { 1.0 } else { gpu.exp2_approx(self.max - max) };
         self.sum *= factor;
@@ -64,13 +61,11 @@ impl<const V: usize, const CHUNKS: usize> Online<V, CHUNKS> {
     /// logarithm of the sum of exponentials. Without keys they are 0 and -∞.
     #[inline(always)]
     pub(super) fn finish<G: Gpu>(mut self, gpu: G, lanes: u32, any_keys: bool) -> ([[f32; V]; CHUNKS], f32) {
-        let mut sum = self.sum;
-        add_apart(gpu, FULL_WARP, [1, WARP], array::from_mut(&mut sum));
+        let sum = add_apart(gpu, FULL_WARP, [1, WARP], self.sum);
         let inverse = if any_keys { gpu.rcp_approx(sum) } else { 0.0 };
         for part in &mut self.part {
             for x in part.iter_mut() {
-                add_apart(gpu, FULL_WARP, [lanes, WARP], array::from_mut(x));
-                *x *= inverse;
+                *x = inverse * if lanes < WARP { add_apart(gpu, FULL_WARP, [lanes, WARP], *x) } else { *x };
             }
         }
         (self.part, LN_2 * (self.max + gpu.log2_approx(sum)))

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
 
 use super::{Activation, THREADS, Tile, tile};
-use crate::common::{Words, load_words, numbers, rounded};
+use crate::common::{Words, load_words, numbers, round};
 use crate::{Bounds, DeviceValue, Kernel};
 
 /// out = act(x + bias + residual) of matrices of `T`: `V` elements a vector, `LANES` threads a row of a block, `ROWS` vectors a
@@ -118,7 +118,7 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const ROWS: usize> Share<
         }
         let bias: [f32; V] = numbers::<G, T, V>(gpu, &bias);
         for i in 0..ROWS {
-            let Some(row) = self.row(i) else { return };
+            let Some(row) = self.row(i) else { continue };
             let mut sums = numbers::<G, T, V>(gpu, &inputs[i]);
             if has_bias {
                 let of_row = biases[i].to_f32(gpu);
@@ -133,8 +133,10 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const ROWS: usize> Share<
             }
             args.activation.apply(gpu, &mut sums);
             let to = args.out.add_rows(row, args.out_stride_bytes).add(at);
+            let mut rounded = [T::default(); V];
+            round(gpu, &sums, |sum| sum, &mut rounded);
             // SAFETY: the row and its columns are there, and are this thread's alone, which has read what it needs of them.
-            unsafe { gpu.store(to, rounded::<G, T, V>(gpu, &sums)) };
+            unsafe { gpu.store(to, rounded) };
         }
     }
 }

@@ -12,8 +12,10 @@ pub use half::HalfValue;
 pub use operand::{Half, Operand, Single};
 pub use products::{Arithmetic, Products, Split, Tf32};
 pub(crate) use products::{pack, pack_lo};
-pub(crate) use reduce::{add_apart, are_finite, inclusive_sum, reduce, subwarp_mask, transpose_sums};
+pub(crate) use reduce::{
+    add_apart, add_each_apart, are_finite, inclusive_sum, reduce, reduce_each, subwarp_mask, transpose_sums,
+};
 pub use row_mask::RowMask;
 pub use row_record::{ALIGNED, PADDING, RowRecord};
 pub use types::{DeviceIndex, DeviceValue, IndexType, ValueType};
-pub(crate) use vector::{Words, load_words, numbers, rounded, widened};
+pub(crate) use vector::{Words, load_words, numbers, round, unpack, widened};

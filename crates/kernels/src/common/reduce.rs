@@ -1,6 +1,4 @@
 //! How the lanes of a warp reduce what each of them has: butterflies of shuffles, always in the same order.
-use core::ops::Add;
-
 use lacuna_gpu::{FULL_WARP, Gpu, WARP, Word};
 
 /// The lanes of a subwarp of so many, as a mask: from lane `first` of the warp on.
@@ -9,9 +7,27 @@ pub(crate) const fn subwarp_mask(first: u32, lanes: u32) -> u32 {
     if lanes < WARP { ((1 << lanes) - 1) << first } else { FULL_WARP }
 }
 
-/// Reduces each of the values over `lanes` neighbouring lanes, a power of two, the farthest first. All of them get the result.
+/// Reduces a value over `lanes` neighbouring lanes, a power of two, the farthest first. All of them get the result.
 #[inline(always)]
-pub(crate) fn reduce<G: Gpu, T: Word, const N: usize>(
+pub(crate) fn reduce<G: Gpu, T: Word>(
+    gpu: G,
+    mask: u32,
+    lanes: u32,
+    mut value: T,
+    join: impl Fn(T, T) -> T,
+) -> T {
+    let mut distance = lanes / 2;
+    while distance > 0 {
+        value = join(value, gpu.warp_shuffle_xor(mask, value, distance, WARP));
+        distance /= 2;
+    }
+    value
+}
+
+/// As [`reduce`], of several values: the shuffles of a distance are under way together. One value in an array would keep the
+/// compiler from the order of instructions that `reduce` gives.
+#[inline(always)]
+pub(crate) fn reduce_each<G: Gpu, T: Word, const N: usize>(
     gpu: G,
     mask: u32,
     lanes: u32,
@@ -28,18 +44,33 @@ pub(crate) fn reduce<G: Gpu, T: Word, const N: usize>(
     values
 }
 
-/// Adds up each of the values over the lanes whose numbers differ in bits from `from` up to below `to`, the nearest first.
+/// Adds up a number over the lanes whose indices differ in bits from `from` up to below `to`, the nearest first.
 #[inline(always)]
-pub(crate) fn add_apart<G: Gpu, T: Word + Add<Output = T>>(
+pub(crate) fn add_apart<G: Gpu>(gpu: G, mask: u32, [from, to]: [u32; 2], mut sum: f32) -> f32 {
+    let mut distance = from;
+    while distance < to {
+        sum += gpu.warp_shuffle_xor(mask, sum, distance, WARP);
+        distance *= 2;
+    }
+    sum
+}
+
+/// As [`add_apart`], of several numbers, and of a count if there is one: the shuffles of a distance are under way together.
+#[inline(always)]
+pub(crate) fn add_each_apart<G: Gpu>(
     gpu: G,
     mask: u32,
     [from, to]: [u32; 2],
-    values: &mut [T],
+    mut count: Option<&mut u32>,
+    sums: &mut [f32],
 ) {
     let mut distance = from;
     while distance < to {
-        for value in &mut *values {
-            *value = *value + gpu.warp_shuffle_xor(mask, *value, distance, WARP);
+        if let Some(count) = &mut count {
+            **count += gpu.warp_shuffle_xor(mask, **count, distance, WARP);
+        }
+        for sum in &mut *sums {
+            *sum += gpu.warp_shuffle_xor(mask, *sum, distance, WARP);
         }
         distance *= 2;
     }
@@ -70,14 +101,12 @@ pub(crate) fn transpose_sums<G: Gpu, const N: usize>(
     while half > 0 {
         let is_upper = lane & half as u32 != 0;
         for i in 0..half {
-            let (low, high) = (sums[i], sums[i + half]);
-            let (kept, given) = if is_upper { (high, low) } else { (low, high) };
+            let (kept, given) = if is_upper { (sums[i + half], sums[i]) } else { (sums[i], sums[i + half]) };
             sums[i] = kept + gpu.warp_shuffle_xor(mask, given, half as u32, WARP);
         }
         half /= 2;
     }
-    add_apart(gpu, mask, [N as u32, lanes], &mut sums[..1]);
-    sums[0]
+    add_apart(gpu, mask, [N as u32, lanes], sums[0])
 }
 
 /// The sum over the lanes of the warp up to and with this one.
@@ -88,9 +117,8 @@ pub(crate) fn inclusive_sum<G: Gpu>(gpu: G, own: u32) -> u32 {
     let mut distance = 1;
     while distance < WARP {
         let below = gpu.warp_shuffle_up(FULL_WARP, sum, distance, WARP);
-        if lane >= distance {
-            sum += below;
-        }
+        // A select: as a branch, the block-wide counts of top-N take a register more.
+        sum += if lane >= distance { below } else { 0 };
         distance *= 2;
     }
     sum

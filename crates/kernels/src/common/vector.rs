@@ -36,14 +36,20 @@ pub(crate) unsafe fn load_words<G: Gpu, T: Real, const V: usize>(gpu: G, from: G
 /// The numbers that [`load_words`] loaded.
 #[inline(always)]
 pub(crate) fn numbers<G: Gpu, T: Real, const V: usize>(gpu: G, words: &Words) -> [f32; V] {
+    let mut numbers = [0.0; V];
+    unpack::<G, T, V>(gpu, words, &mut numbers);
+    numbers
+}
+
+/// As [`numbers`], in the place where they stay: an array that is returned would be moved there once more, in a branch.
+#[inline(always)]
+pub(crate) fn unpack<G: Gpu, T: Real, const V: usize>(gpu: G, words: &Words, numbers: &mut [f32; V]) {
     const { assert!(size_of::<[T; V]>() <= size_of::<Words>(), "at most 16 bytes") }
     // SAFETY: the values are no more than the words, and every bit pattern of a `Scalar` is valid.
     let values: [T; V] = unsafe { transmute_copy(words) };
-    let mut numbers = [0.0; V];
     for (number, value) in numbers.iter_mut().zip(&values) {
         *number = value.to_f32(gpu);
     }
-    numbers
 }
 
 /// The same vectors in `f32`.
@@ -59,12 +65,16 @@ pub(crate) fn widened<G: Gpu, T: Real, const V: usize, const N: usize>(
     wide
 }
 
-/// A vector of values from numbers, each rounded once.
+/// Rounds a vector of numbers, each once, after `finish`; into its place as [`unpack`] does: a vector that is returned costs
+/// some kernels registers.
 #[inline(always)]
-pub(crate) fn rounded<G: Gpu, T: Real, const V: usize>(gpu: G, numbers: &[f32; V]) -> [T; V] {
-    let mut rounded = [T::default(); V];
+pub(crate) fn round<G: Gpu, T: Real, const V: usize>(
+    gpu: G,
+    numbers: &[f32; V],
+    finish: impl Fn(f32) -> f32,
+    rounded: &mut [T; V],
+) {
     for (rounded, &number) in rounded.iter_mut().zip(numbers) {
-        *rounded = T::from_f32(gpu, number);
+        *rounded = T::from_f32(gpu, finish(number));
     }
-    rounded
 }

@@ -1,11 +1,9 @@
 //! From the sums of subwarps to the result.
-use core::array;
-
 use lacuna_gpu::{GlobalMut, Gpu, SharedPtr, WARP};
 
 use super::Tile;
 use crate::DeviceValue;
-use crate::common::{add_apart, rounded, subwarp_mask};
+use crate::common::{add_each_apart, round, subwarp_mask};
 
 /// Elements between the sums of two groups in shared memory, beside the sums: a column of 8 bags then lies in 8 banks.
 const PAD: u32 = 4;
@@ -62,8 +60,7 @@ impl<
     #[inline(always)]
     pub(super) unsafe fn run<G: Gpu>(&self, gpu: G, mut count: u32, mut sums: [[f32; V]; CHUNKS]) {
         let mask = subwarp_mask(gpu.lane_id() / Self::GROUP * Self::GROUP, Self::GROUP);
-        add_apart(gpu, mask, [LANES, Self::GROUP], array::from_mut(&mut count));
-        add_apart(gpu, mask, [LANES, Self::GROUP], sums.as_flattened_mut());
+        add_each_apart(gpu, mask, [LANES, Self::GROUP], Some(&mut count), sums.as_flattened_mut());
         // SAFETY: as promised by the caller.
         unsafe {
             if Self::BAG_GROUPS == 1 && !self.transposed {
@@ -104,9 +101,10 @@ impl<
         for (chunk, sums) in sums.iter().enumerate() {
             let offset = chunk * LANES as usize * V;
             if column + (offset as u32) < self.columns {
-                let values = rounded(gpu, &sums.map(|sum| sum * factor));
+                let mut rounded = [T::default(); V];
+                round(gpu, sums, |sum| sum * factor, &mut rounded);
                 // SAFETY: columns are whole vectors; the group alone has this bag and these columns.
-                unsafe { gpu.store(own.add(offset), values) };
+                unsafe { gpu.store(own.add(offset), rounded) };
             }
         }
     }

@@ -6,7 +6,7 @@ use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, WARP};
 use super::index::TableIndex;
 use super::share::Nonzeros;
 use super::{Pass, Tile};
-use crate::common::{Words, load_words, numbers, reduce};
+use crate::common::{Words, load_words, numbers, reduce_each};
 use crate::{Bounds, DeviceValue, Kernel};
 
 /// The gradient of each nonzero's weight: the dot product of its row of the table with its bag's row of the result's gradient.
@@ -136,6 +136,6 @@ impl<T: DeviceValue, I: TableIndex> WeightArgs<T, I> {
             }
             column += WARP * V as u32;
         }
-        reduce(gpu, FULL_WARP, WARP, sums, |a, b| a + b)
+        reduce_each(gpu, FULL_WARP, WARP, sums, |a, b| a + b)
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn joined<G: Gpu, const LANES: u32>(
     let lane = gpu.lane_id();
     let lanes = if LANES < WARP { LANES } else { WARP };
     let mask = subwarp_mask(lane / lanes * lanes, lanes);
-    let [mut value] = reduce(gpu, mask, lanes, [value], &join);
+    let mut value = reduce(gpu, mask, lanes, value, &join);
     if LANES > WARP {
         let warps = LANES / WARP;
         let parts = SharedPtr::<f32>::from_offset(join_index * warps * 4);

@@ -1,8 +1,10 @@
 //! A lane's share of a row.
+use core::convert::identity;
+
 use lacuna_gpu::{GlobalMut, Gpu, Real};
 
 use crate::RowRecord;
-use crate::common::{Words, numbers, rounded};
+use crate::common::{Words, round, unpack};
 
 /// What a lane has of a row: every `LANES`-th of the whole chunks of `V` elements, `CHUNKS` of them in a tile, and perhaps
 /// one element before or after them.
@@ -97,13 +99,13 @@ impl<const V: usize, const LANES: u32, const CHUNKS: usize> Share<V, LANES, CHUN
     ) -> [[f32; V]; CHUNKS] {
         const { assert!(size_of::<[T; V]>() == size_of::<Words>(), "a chunk is 16 bytes") }
         let chunks = self.chunks_from(tile);
-        let mut all = [[absent; V]; CHUNKS];
-        for (i, (present, words)) in all.iter_mut().zip(words).enumerate() {
+        let mut numbers = [[absent; V]; CHUNKS];
+        for (i, (numbers, words)) in numbers.iter_mut().zip(words).enumerate() {
             if Self::chunk(chunks, i).is_some() {
-                *present = numbers::<G, T, V>(gpu, words);
+                unpack::<G, T, V>(gpu, words, numbers);
             }
         }
-        all
+        numbers
     }
 
     /// Writes what the lane has of a tile.
@@ -121,8 +123,10 @@ impl<const V: usize, const LANES: u32, const CHUNKS: usize> Share<V, LANES, CHUN
         let (first, chunks) = (self.first(values, tile), self.chunks_from(tile));
         for (i, numbers) in numbers.iter().enumerate() {
             if let Some(offset) = Self::chunk(chunks, i) {
+                let mut rounded = [T::default(); V];
+                round(gpu, numbers, identity, &mut rounded);
                 // SAFETY: the chunk lies in the row.
-                unsafe { gpu.store(first.add(offset), rounded(gpu, numbers)) };
+                unsafe { gpu.store(first.add(offset), rounded) };
             }
         }
     }

@@ -1,7 +1,9 @@
 //! What is done to a sum on its way into C.
+use core::convert::identity;
+
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
 
-use crate::common::rounded;
+use crate::common::round;
 
 /// C, and how sums are finished: C = clamp(alpha · sum + beta · C + bias, lo, hi).
 ///
@@ -75,8 +77,10 @@ impl<T: Real> Output<T> {
             // SAFETY: as promised by the caller.
             unsafe { self.finish(gpu, steps, c, row, &mut accumulators) };
         }
+        let mut rounded = [T::default(); V];
+        round(gpu, &accumulators, identity, &mut rounded);
         // SAFETY: as promised by the caller.
-        unsafe { gpu.store(c, rounded(gpu, &accumulators)) };
+        unsafe { gpu.store(c, rounded) };
     }
 
     /// What is done to sums, a bit each, the same for all threads of a launch; 0 where they go to C as they are.

@@ -25,7 +25,7 @@ use super::form::{Form, Formed};
 use super::products::{Columns, add_part, add_whole};
 use super::stage::{RowNonzeros, Stage, aligned_start};
 use super::{Args, QUAD, RowSplit, Tile, prefetch};
-use crate::common::add_apart;
+use crate::common::add_each_apart;
 use crate::{Bounds, DeviceIndex, DeviceValue, Kernel, RowRecord};
 
 /// Whole quads in one turn of the inner loop.
@@ -223,7 +223,7 @@ where
         // SAFETY: the arguments describe the matrices; the stage is this group's own.
         unsafe { Self::accumulate_row(gpu, &row, [record.start, record.end], &mut accumulators) };
 
-        add_apart(gpu, FULL_WARP, [LANES, Self::GROUP], &mut accumulators);
+        add_each_apart(gpu, FULL_WARP, [LANES, Self::GROUP], None, &mut accumulators);
         let Part { column_tile, steps, c } = part();
         let column = column_tile * Self::BLOCK_COLUMNS + lane % LANES * V as u32;
         if record.row != NO_ROW && row.subwarp == 0 && column < args.n {

@@ -99,7 +99,7 @@ pub(super) fn given<G: Gpu, const THREADS: u32>(gpu: G, index: u32) -> [f32; 2] 
 #[inline(always)]
 pub(super) fn total<G: Gpu, const THREADS: u32>(gpu: G, turn: u32, mut count: u32) -> u32 {
     let warps = THREADS / WARP;
-    [count] = reduce(gpu, FULL_WARP, WARP, [count], u32::add);
+    count = reduce(gpu, FULL_WARP, WARP, count, u32::add);
     if THREADS > WARP {
         let parts = SharedPtr::<u32>::from_offset(COUNTS + turn % 2 * WARPS * 4);
         // SAFETY: each warp has a place of its own, which is read after the barrier. It is written again two calls later,
@@ -111,7 +111,7 @@ pub(super) fn total<G: Gpu, const THREADS: u32>(gpu: G, turn: u32, mut count: u3
             gpu.sync_threads();
             [count] = gpu.shared_load(parts.add(gpu.lane_id() % warps));
         }
-        [count] = reduce(gpu, FULL_WARP, warps, [count], u32::add);
+        count = reduce(gpu, FULL_WARP, warps, count, u32::add);
     }
     count
 }

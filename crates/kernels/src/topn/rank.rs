@@ -34,7 +34,7 @@ pub(super) unsafe fn ranked<G: Gpu, const THREADS: u32>(
         greater += u32::from(other > key);
         place += lanes;
     }
-    let [greater] = reduce(gpu, FULL_WARP, lanes, [greater], u32::add);
+    let greater = reduce(gpu, FULL_WARP, lanes, greater, u32::add);
     if own < count && thread.is_multiple_of(lanes) {
         work(greater, key);
     }

@@ -24,8 +24,8 @@ pub(super) fn of_lanes<G: Gpu>(
     [own, sum]: [f32; 2],
     exponent: impl Fn(f32, f32) -> f32,
 ) -> [f32; 2] {
-    let [greatest] = reduce(gpu, FULL_WARP, lanes, [own], f32::max);
-    let [sum] = reduce(gpu, FULL_WARP, lanes, [sum * gpu.exp2_approx(exponent(own, greatest))], f32::add);
+    let greatest = reduce(gpu, FULL_WARP, lanes, own, f32::max);
+    let sum = reduce(gpu, FULL_WARP, lanes, sum * gpu.exp2_approx(exponent(own, greatest)), f32::add);
     [greatest, sum]
 }
 

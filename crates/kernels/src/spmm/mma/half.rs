@@ -11,10 +11,7 @@ use super::pipeline::Pipeline;
 use super::reduction::Accumulators;
 use super::shape::Consumer;
 use super::value::{TILE_ROW, TileValue};
-use crate::{Half, HalfValue, RowMask};
-
-/// Columns of A in a chunk.
-const CHUNK: u32 = 2 * RowMask::COLUMNS;
+use crate::{Half, HalfValue};
 
 impl<T: HalfValue + TileValue> TileOperand for Half<T> {
     const B_PADDING: u32 = 8;
@@ -28,15 +25,16 @@ impl<T: HalfValue + TileValue> TileOperand for Half<T> {
     #[inline(always)]
     unsafe fn consume<G: Gpu, S: Stage, const RT: usize, const NT: usize, const STAGES: u32>(
         gpu: G,
-        mut pipeline: Pipeline<STAGES>,
+        cols: u32,
         at: Consumer,
         accumulators: &mut Accumulators<RT, NT>,
     ) {
         let lane = gpu.lane_id();
         let first = at.m * RT as u32 * 8 + lane % 8;
         let a = first * S::SLICES * TILE_ROW + at.k * TILE_ROW + ((lane / 8 * 16) ^ T::swizzle(lane % 8));
-        let row = at.k * CHUNK + lane % 8 + lane / 16 * 8;
+        let row = at.k * S::CHUNK + lane % 8 + lane / 16 * 8;
         let b = row * S::B_ROW + at.n * NT as u32 * 16 + lane / 8 % 2 * 8;
+        let mut pipeline: Pipeline<STAGES> = S::pipeline(cols);
         if pipeline.is_done() {
             return;
         }
@@ -52,7 +50,7 @@ impl<T: HalfValue + TileValue> TileOperand for Half<T> {
                 multiply::<_, T, S, RT, NT>(
                     gpu,
                     a ^ (TILE_ROW / 2),
-                    b.add(CHUNK / 2 * S::B_ROW),
+                    b.add(S::CHUNK / 2 * S::B_ROW),
                     accumulators,
                 );
             }

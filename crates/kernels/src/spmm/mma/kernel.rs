@@ -4,7 +4,6 @@ use core::marker::PhantomData;
 use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::operand::{Stage, TileOperand};
-use super::pipeline::Pipeline;
 use super::reduction::add_slices;
 use super::rows::{Filling, Rows};
 use super::shape::{Consumer, Shape};
@@ -50,7 +49,7 @@ impl<
         );
         Shape::<RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>::check(
             Self::STAGE_BYTES,
-            WK * Self::CHUNK * Self::BN / O::PIECE,
+            WK * <Self as Stage>::CHUNK * Self::BN / O::PIECE,
         );
         Tile {
             value: O::Value::TYPE,
@@ -83,10 +82,9 @@ impl<
                 Self::produce(gpu, &args, row, column);
             } else {
                 gpu.grid_dependency_wait();
-                let pipeline = Self::pipeline(args.cols);
                 O::consume::<G, Self, RT, NT, STAGES>(
                     gpu,
-                    pipeline,
+                    args.cols,
                     Consumer::of::<WM, WN>(warp),
                     &mut accumulators,
                 );
@@ -138,11 +136,13 @@ impl<
     const STAGES: u32,
 > Stage for MmaTiles<O, RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>
 {
+    const CHUNK: u32 = O::Value::COLUMNS;
     const SLICES: u32 = WK;
+    const STAGE_THREADS: u32 = Shape::<RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>::AT_STAGE;
     const B_ROW: u32 = Self::BN + O::B_PADDING;
     const A_BYTES: u32 = Rows::<O::Value, Self>::BYTES;
     const BYTES: u32 =
-        Self::A_BYTES + WK * Self::CHUNK * <Self as Stage>::B_ROW * size_of::<O::Value>() as u32;
+        Self::A_BYTES + WK * <Self as Stage>::CHUNK * <Self as Stage>::B_ROW * size_of::<O::Value>() as u32;
 }
 
 /// What a producer lane needs to copy its part of B.
@@ -171,20 +171,12 @@ impl<
     const BM: u32 = Shape::<RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>::BM;
     const BN: u32 = Shape::<RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>::BN;
     const CONSUMERS: u32 = Shape::<RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>::CONSUMERS;
-    /// Columns of A in a chunk.
-    const CHUNK: u32 = O::Value::COLUMNS;
     const STAGE_BYTES: u32 = <Self as Stage>::BYTES;
     /// Whether the first clearing of each stage comes before all else. The later ones are then in a branch, and where a lane has
     /// two pieces under way there, ptxas lets them land first: tiles of 64×128 then took a quarter more.
     const CLEARS_EARLY: bool = <Self as Filling>::AHEAD == 1;
     /// Rows of B that the producers copy at once.
     const COPY_ROWS: u32 = PRODUCERS * WARP * O::PIECE / Self::BN;
-
-    #[inline(always)]
-    fn pipeline(cols: u32) -> Pipeline<STAGES> {
-        let threads = Shape::<RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>::AT_STAGE;
-        Pipeline::new(cols.div_ceil(Self::CHUNK).div_ceil(WK), threads)
-    }
 
     /// Fills the group's stages, one after the other.
     ///
@@ -196,14 +188,14 @@ impl<
         let (group, thread) = (thread / (PRODUCERS * WARP), thread % (PRODUCERS * WARP));
         let own_column = thread % (Self::BN / O::PIECE) * O::PIECE;
         let k = thread / (Self::BN / O::PIECE);
-        let first = group * WK * Self::CHUNK;
+        let first = group * WK * <Self as Stage>::CHUNK;
         let mut source = Source {
             b: args.b.add_rows(first + k, args.b_stride_bytes).add((column + own_column) as usize),
             k,
             column: own_column,
             rows: if column + own_column < args.n { args.cols.saturating_sub(first) } else { 0 },
         };
-        let mut pipeline = Self::pipeline(args.cols).of_group::<GROUPS>(group);
+        let mut pipeline = <Self as Stage>::pipeline::<STAGES>(args.cols).of_group::<GROUPS>(group);
         // SAFETY: records and values are read where there are some; a stage is filled while it is empty.
         unsafe {
             let mut rows = Rows::<O::Value, Self>::new(gpu, args, thread / WARP, group, row);
@@ -225,8 +217,8 @@ impl<
                 rows.fill(gpu, pipeline.stage * Self::STAGE_BYTES, &loaded);
                 loaded = rows.next(gpu);
                 rows.look_up(gpu, GROUPS);
-                source.b = source.b.add_rows(GROUPS * WK * Self::CHUNK, args.b_stride_bytes);
-                source.rows = source.rows.saturating_sub(GROUPS * WK * Self::CHUNK);
+                source.b = source.b.add_rows(GROUPS * WK * <Self as Stage>::CHUNK, args.b_stride_bytes);
+                source.rows = source.rows.saturating_sub(GROUPS * WK * <Self as Stage>::CHUNK);
                 pipeline.started(gpu);
             }
             pipeline.drain(gpu);
@@ -240,7 +232,7 @@ impl<
     #[inline(always)]
     unsafe fn fill_b<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, source: &Source<O::Value>, stage: u32) {
         let b = SharedPtr::from_offset(stage * Self::STAGE_BYTES + <Self as Stage>::A_BYTES);
-        for i in 0..WK * Self::CHUNK / Self::COPY_ROWS {
+        for i in 0..WK * <Self as Stage>::CHUNK / Self::COPY_ROWS {
             let k = source.k + i * Self::COPY_ROWS;
             let from = source.b.add_rows(i * Self::COPY_ROWS, args.b_stride_bytes);
             let to = b.add(k * <Self as Stage>::B_ROW + O::b_column(k, source.column));

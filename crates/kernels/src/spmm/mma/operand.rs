@@ -8,16 +8,26 @@ use super::shape::Consumer;
 use super::value::TileValue;
 use crate::Operand;
 
-/// How a kernel's stages are laid out: A's rows, then B's.
+/// How a kernel's stages are laid out, A's rows and then B's, and who uses them.
 pub trait Stage: 'static {
+    /// Columns of A in a chunk.
+    const CHUNK: u32;
     /// Chunks of a step along K: one for each consumer warp that shares a part of C.
     const SLICES: u32;
+    /// Threads that use a stage.
+    const STAGE_THREADS: u32;
     /// Elements from one row of B to the next.
     const B_ROW: u32;
     /// Bytes of A.
     const A_BYTES: u32;
     /// Bytes of a stage.
     const BYTES: u32;
+
+    /// The stages that `cols` columns of A go through.
+    #[inline(always)]
+    fn pipeline<const STAGES: u32>(cols: u32) -> Pipeline<STAGES> {
+        Pipeline::new(cols.div_ceil(Self::CHUNK).div_ceil(Self::SLICES), Self::STAGE_THREADS)
+    }
 }
 
 /// Operands of [`MmaTiles`](super::MmaTiles), and how warps multiply them.
@@ -30,13 +40,13 @@ pub trait TileOperand: Operand<Value: TileValue> {
     /// Where column `column`, the first of 16 bytes, lies in row `k` of B.
     fn b_column(k: u32, column: u32) -> u32;
 
-    /// Multiplies all stages, one after the other.
+    /// Multiplies all stages, one after the other, of `cols` columns of A.
     ///
     /// # Safety
     /// All consumer warps are here.
     unsafe fn consume<G: Gpu, S: Stage, const RT: usize, const NT: usize, const STAGES: u32>(
         gpu: G,
-        pipeline: Pipeline<STAGES>,
+        cols: u32,
         at: Consumer,
         accumulators: &mut Accumulators<RT, NT>,
     );

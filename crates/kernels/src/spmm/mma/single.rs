@@ -12,10 +12,7 @@ use super::pipeline::Pipeline;
 use super::reduction::Accumulators;
 use super::shape::Consumer;
 use crate::common::{pack, pack_lo};
-use crate::{Products, RowMask, Single};
-
-/// Columns of A in a chunk.
-const CHUNK: u32 = RowMask::COLUMNS;
+use crate::{Products, Single};
 
 /// A consumer lane's places in a stage, in elements: in its first row of A, for either half of a chunk; in its first row of
 /// B, for even and odd 16 columns.
@@ -37,18 +34,19 @@ impl<P: Products> TileOperand for Single<P> {
     #[inline(always)]
     unsafe fn consume<G: Gpu, S: Stage, const RT: usize, const NT: usize, const STAGES: u32>(
         gpu: G,
-        mut pipeline: Pipeline<STAGES>,
+        cols: u32,
         at: Consumer,
         accumulators: &mut Accumulators<RT, NT>,
     ) {
         let (g, t) = (gpu.lane_id() / 4, gpu.lane_id() % 4);
-        let a = (at.m * RT as u32 * 8 + g) * S::SLICES * CHUNK + at.k * CHUNK;
-        let b = (at.k * CHUNK + 4 * t) * S::B_ROW;
+        let a = (at.m * RT as u32 * 8 + g) * S::SLICES * S::CHUNK + at.k * S::CHUNK;
+        let b = (at.k * S::CHUNK + 4 * t) * S::B_ROW;
         let column = at.n * NT as u32 * 16 + 2 * g;
         let lane = Lane {
             a: [a + ((4 * t) ^ (g % 2 * 16)), a + ((4 * t + 16) ^ (g % 2 * 16))],
             b: [b + (column ^ (t * 8)), b + ((column + 16) ^ (t * 8))],
         };
+        let mut pipeline: Pipeline<STAGES> = S::pipeline(cols);
         if pipeline.is_done() {
             return;
         }
@@ -68,7 +66,7 @@ impl<P: Products> TileOperand for Single<P> {
                 let w3 = load_b::<_, S, NT>(gpu, &lane, stage, 3);
                 multiply(gpu, &x1, &w2, 0, accumulators);
                 multiply(gpu, &x1, &w3, 1, accumulators);
-                pipeline.next(gpu);
+                pipeline.next_or_first(gpu);
                 x = load_a::<_, S, RT>(gpu, &lane, pipeline.stage, 0);
                 w = load_b::<_, S, NT>(gpu, &lane, pipeline.stage, 0);
                 pipeline.release(gpu, stage);
@@ -120,7 +118,7 @@ unsafe fn load_a<G: Gpu, S: Stage, const RT: usize>(
     let mut x = [[0.0; 4]; RT];
     for (r, x) in x.iter_mut().enumerate() {
         // SAFETY: the rows lie in the stage.
-        *x = unsafe { gpu.shared_load(a.add(r as u32 * 8 * S::SLICES * CHUNK)) };
+        *x = unsafe { gpu.shared_load(a.add(r as u32 * 8 * S::SLICES * S::CHUNK)) };
     }
     x
 }
