@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
 
 use super::{Activation, THREADS, Tile, tile};
-use crate::common::{Words, load_words, round, unpack};
+use crate::common::{Words, load_words, numbers, round};
 use crate::{Bounds, DeviceValue, Kernel};
 
 /// out = act(x + bias + residual) of matrices of `T`: `V` elements a vector, `LANES` threads a row of a block, `ROWS` vectors a
@@ -116,20 +116,18 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const ROWS: usize> Share<
                 bias = load_words::<G, T, V>(gpu, args.bias.add(at));
             }
         }
-        let [mut of_columns, mut sums, mut added] = [[0.0; V]; 3];
-        unpack::<G, T, V>(gpu, &bias, &mut of_columns);
+        let bias: [f32; V] = numbers::<G, T, V>(gpu, &bias);
         for i in 0..ROWS {
-            let Some(row) = self.row(i) else { return };
-            unpack::<G, T, V>(gpu, &inputs[i], &mut sums);
+            let Some(row) = self.row(i) else { continue };
+            let mut sums = numbers::<G, T, V>(gpu, &inputs[i]);
             if has_bias {
                 let of_row = biases[i].to_f32(gpu);
-                for (sum, &of_column) in sums.iter_mut().zip(&of_columns) {
+                for (sum, &of_column) in sums.iter_mut().zip(&bias) {
                     *sum += if by_row { of_row } else { of_column };
                 }
             }
             if has_residual {
-                unpack::<G, T, V>(gpu, &residuals[i], &mut added);
-                for (sum, &residual) in sums.iter_mut().zip(&added) {
+                for (sum, residual) in sums.iter_mut().zip(numbers::<G, T, V>(gpu, &residuals[i])) {
                     *sum += residual;
                 }
             }
