@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
 
 use super::{Activation, THREADS, Tile, tile};
-use crate::common::{Words, load_words, numbers, round};
+use crate::common::{Words, load_words, round, unpack};
 use crate::{Bounds, DeviceValue, Kernel};
 
 /// out = act(x + bias + residual) of matrices of `T`: `V` elements a vector, `LANES` threads a row of a block, `ROWS` vectors a
@@ -89,56 +89,96 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const ROWS: usize> Share<
     /// There are the columns of the vector.
     #[inline(always)]
     unsafe fn run<G: Gpu>(&self, gpu: G) {
+        const { assert!(ROWS == 4, "rows are written out below") }
+        // SAFETY: as promised by the caller; each row is this thread's alone.
+        unsafe {
+            let loaded = self.load(gpu);
+            // LLVM does not unroll a loop of so much code, and registers cannot be indexed.
+            self.finish(gpu, 0, &loaded);
+            self.finish(gpu, 1, &loaded);
+            self.finish(gpu, 2, &loaded);
+            self.finish(gpu, 3, &loaded);
+        }
+    }
+
+    /// Asks for all that the thread reads.
+    ///
+    /// # Safety
+    /// As for [`run`](Self::run).
+    #[inline(always)]
+    unsafe fn load<G: Gpu>(&self, gpu: G) -> Loaded<T, V, ROWS> {
         let args = &self.args;
         let at = self.column as usize;
-        let has_residual = args.residual.address() != 0;
         let (has_bias, by_row) = (args.bias.address() != 0, args.bias_rows != 0);
-        let mut inputs = [Words::default(); ROWS];
-        let mut residuals = [Words::default(); ROWS];
-        let mut biases = [T::default(); ROWS];
-        let mut bias = Words::default();
+        let mut loaded = Loaded {
+            inputs: [Words::default(); ROWS],
+            residuals: [Words::default(); ROWS],
+            row_bias: [T::default(); ROWS],
+            column_bias: [0.0; V],
+        };
         // SAFETY: the rows are there, and these columns; what has address 0 is not read. Nobody writes residual and bias.
         unsafe {
             for i in 0..ROWS {
                 if let Some(row) = self.row(i) {
-                    inputs[i] =
-                        load::<G, T, V>(gpu, args.input.add_rows(row, args.input_stride_bytes).add(at));
-                    if has_residual {
+                    let from = args.input.add_rows(row, args.input_stride_bytes).add(at);
+                    loaded.inputs[i] = load::<G, T, V>(gpu, from);
+                    if args.residual.address() != 0 {
                         let from = args.residual.add_rows(row, args.residual_stride_bytes).add(at);
-                        residuals[i] = load_words::<G, T, V>(gpu, from);
+                        loaded.residuals[i] = load_words::<G, T, V>(gpu, from);
                     }
                     if has_bias && by_row {
-                        [biases[i]] = gpu.load_readonly(args.bias.add((row % args.bias_rows) as usize));
+                        [loaded.row_bias[i]] =
+                            gpu.load_readonly(args.bias.add((row % args.bias_rows) as usize));
                     }
                 }
             }
             if has_bias && !by_row {
-                bias = load_words::<G, T, V>(gpu, args.bias.add(at));
+                let words = load_words::<G, T, V>(gpu, args.bias.add(at));
+                unpack::<G, T, V>(gpu, &words, &mut loaded.column_bias);
             }
         }
-        let bias: [f32; V] = numbers::<G, T, V>(gpu, &bias);
-        for i in 0..ROWS {
-            let Some(row) = self.row(i) else { continue };
-            let mut sums = numbers::<G, T, V>(gpu, &inputs[i]);
-            if has_bias {
-                let of_row = biases[i].to_f32(gpu);
-                for (sum, &of_column) in sums.iter_mut().zip(&bias) {
-                    *sum += if by_row { of_row } else { of_column };
-                }
-            }
-            if has_residual {
-                for (sum, residual) in sums.iter_mut().zip(numbers::<G, T, V>(gpu, &residuals[i])) {
-                    *sum += residual;
-                }
-            }
-            args.activation.apply(gpu, &mut sums);
-            let to = args.out.add_rows(row, args.out_stride_bytes).add(at);
-            let mut rounded = [T::default(); V];
-            round(gpu, &sums, |sum| sum, &mut rounded);
-            // SAFETY: the row and its columns are there, and are this thread's alone, which has read what it needs of them.
-            unsafe { gpu.store(to, rounded) };
-        }
+        loaded
     }
+
+    /// Computes and writes the thread's `i`-th vector.
+    ///
+    /// # Safety
+    /// As for [`run`](Self::run); the vector is no other thread's.
+    #[inline(always)]
+    unsafe fn finish<G: Gpu>(&self, gpu: G, i: usize, loaded: &Loaded<T, V, ROWS>) {
+        let args = &self.args;
+        let Some(row) = self.row(i) else { return };
+        let mut sums = [0.0; V];
+        unpack::<G, T, V>(gpu, &loaded.inputs[i], &mut sums);
+        if args.bias.address() != 0 {
+            let of_row = loaded.row_bias[i].to_f32(gpu);
+            for (sum, &of_column) in sums.iter_mut().zip(&loaded.column_bias) {
+                *sum += if args.bias_rows != 0 { of_row } else { of_column };
+            }
+        }
+        if args.residual.address() != 0 {
+            let mut residual = [0.0; V];
+            unpack::<G, T, V>(gpu, &loaded.residuals[i], &mut residual);
+            for (sum, residual) in sums.iter_mut().zip(residual) {
+                *sum += residual;
+            }
+        }
+        args.activation.apply(gpu, &mut sums);
+        let mut rounded = [T::default(); V];
+        round(gpu, &sums, |sum| sum, &mut rounded);
+        let to = args.out.add_rows(row, args.out_stride_bytes).add(self.column as usize);
+        // SAFETY: the row and its columns are there, and are this thread's alone, which has read what it needs of them.
+        unsafe { gpu.store(to, rounded) };
+    }
+}
+
+/// What a thread has read.
+struct Loaded<T, const V: usize, const ROWS: usize> {
+    inputs: [Words; ROWS],
+    residuals: [Words; ROWS],
+    /// The bias of each row, or of each column; zeros where there is none.
+    row_bias: [T; ROWS],
+    column_bias: [f32; V],
 }
 
 /// Loads `V` elements, 16 bytes or one, of memory that the launch writes.
