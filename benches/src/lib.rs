@@ -18,7 +18,6 @@
 //! | [`cli`], [`commands`] | the program |
 mod arithmetic;
 mod attention;
-mod bias_act;
 mod checked;
 mod chosen;
 pub mod cli;

@@ -3,17 +3,16 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::operation::{Op, Peer};
 use crate::record::Record;
-use crate::{attention, bias_act, nhot, sddmm, softmax, spmm, topn};
+use crate::{attention, nhot, sddmm, softmax, spmm, topn};
 
 /// All operations that suites and `run` know.
-pub static ALL: [Op; 7] = [
+pub static ALL: [Op; 6] = [
     &spmm::OPERATION,
     &sddmm::OPERATION,
     &softmax::OPERATION,
     &attention::OPERATION,
     &nhot::OPERATION,
     &topn::OPERATION,
-    &bias_act::OPERATION,
 ];
 
 /// The operation of a name; none for a name that is none.

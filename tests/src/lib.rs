@@ -6,7 +6,6 @@
 //! | module | cases of |
 //! | --- | --- |
 //! | [`attention`] | attention under a sparse mask |
-//! | [`bias_act`] | bias and activation of dense matrices |
 //! | [`device`] | memory, streams, and what a device must refuse |
 //! | [`nhot`] | few-hot lookup, and its gradients |
 //! | [`softmax`] | the softmax over rows, and its gradient |
@@ -15,7 +14,6 @@
 //! | [`topn`] | the greatest of each row, as probabilities |
 //! | [`transpose`] | Aᵀ, and products with it |
 pub mod attention;
-pub mod bias_act;
 pub mod case;
 pub mod cli;
 pub mod device;
@@ -52,6 +50,5 @@ pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(transpose::cases(options));
     cases.extend(sddmm::cases(options));
     cases.extend(nhot::cases(options));
-    cases.extend(bias_act::cases());
     cases
 }

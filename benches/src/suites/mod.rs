@@ -25,7 +25,7 @@ macro_rules! suite {
     };
 }
 
-const FILES: [(&str, &str); 16] = [
+const FILES: [(&str, &str); 15] = [
     suite!("smoke"),
     suite!("rnn"),
     suite!("dlmc"),
@@ -41,7 +41,6 @@ const FILES: [(&str, &str); 16] = [
     suite!("attention"),
     suite!("nhot"),
     suite!("topn"),
-    suite!("bias-act"),
 ];
 
 /// The suites; a file that says something unknown is a fault of the program, and a test reads them all.

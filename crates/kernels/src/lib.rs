@@ -7,7 +7,6 @@
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 
 pub mod attention;
-pub mod bias_act;
 mod common;
 pub mod entries;
 mod kernel;

@@ -13,7 +13,6 @@
 //! [`Kernel`](crate::Kernel). Attributes before a group are those of its entry points in the PTX: `#[cfg(lacuna_sm = "80")]`
 //! keeps them out of older targets, as their kernels' `MIN_SM` says.
 mod attention;
-mod bias_act;
 mod nhot;
 mod sddmm;
 mod softmax;
@@ -30,7 +29,7 @@ macro_rules! for_each_kernel {
     ($($callback:ident)::+) => {
         $crate::kernel_list! {
             [$($callback)::+] []
-            [attention_kernels spmm_kernels softmax_kernels topn_kernels transpose_kernels nhot_kernels sddmm_kernels bias_act_kernels]
+            [attention_kernels spmm_kernels softmax_kernels topn_kernels transpose_kernels nhot_kernels sddmm_kernels]
         }
     };
 }

@@ -1,6 +1,5 @@
 //! The operations: a folder each, with its options, its problem with the cost of its kernels, and its plan.
 pub mod attention;
-pub mod bias_act;
 pub mod nhot;
 pub mod sddmm;
 pub mod softmax;
