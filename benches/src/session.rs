@@ -23,7 +23,7 @@ pub struct Measure {
     /// How exactly f32 is multiplied.
     #[arg(long, default_value = "single")]
     pub precision: Precision,
-    /// Of SpMM: A is prepacked, so that its values stay as they are (`CsrMatrix::packed`). Packing is not timed.
+    /// Of SpMM: A is prepacked, so that its values stay as they are (`CsrMatrix::prepacked`). Packing is not timed.
     #[arg(long, alias = "packed")]
     pub prepacked: bool,
     /// Measures cuSPARSE and cuBLAS too, where they are installed.

@@ -23,7 +23,7 @@ fn operations(list: &Path) -> std::io::Result<BTreeSet<String>> {
 fn parts(operation: &str) -> [String; 5] {
     [
         format!("crates/kernels/src/{operation}/mod.rs"),
-        format!("crates/lacuna/src/{operation}/mod.rs"),
+        format!("crates/lacuna/src/ops/{operation}/mod.rs"),
         format!("tests/src/{operation}/mod.rs"),
         format!("benches/src/{operation}/mod.rs"),
         format!("docs/{operation}.md"),

@@ -102,7 +102,7 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
     let mut c = cx.device.zeros::<f16>(plan.output_len())?;
     let run = plan.run(cx.stream, &sibling, b.as_slice(), c.as_slice_mut());
     let is_not_packed = |error: &Error| matches!(error, Error::NotPrepacked { .. });
-    refused("another matrix of the pattern", run, is_not_packed, &["CsrMatrix::packed"])?;
+    refused("another matrix of the pattern", run, is_not_packed, &["CsrMatrix::prepacked"])?;
     let is_illegal = |error: &Error| matches!(error, Error::Illegal { .. });
     let plan = Spmm::plan_with(&sibling, 16, spmm::Options::default().algorithm(packed.algorithm));
     refused("packs of a matrix that has none", plan.map(|_| ()), is_illegal, &["Packed"])?;

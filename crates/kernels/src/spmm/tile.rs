@@ -54,7 +54,7 @@ pub enum Scheme {
         /// What a product is.
         arithmetic: Arithmetic,
     },
-    /// As [`Tiles`](Self::Tiles), for 16-bit values, by warpgroups: [`WgmmaTiles`](super::WgmmaTiles).
+    /// As [`MmaTile`](Self::MmaTile), for 16-bit values, by warpgroups: [`WgmmaTiles`](super::WgmmaTiles).
     WgmmaTile {
         /// Chunks of 64 columns of A in a step.
         chunks: u32,
@@ -63,7 +63,7 @@ pub enum Scheme {
         /// Blocks that share a tile, a part of K each.
         blocks: u32,
     },
-    /// As [`Groups`](Self::Groups), for a matrix whose values are packed: [`PrepackedTiles`](super::PrepackedTiles).
+    /// As [`WgmmaTile`](Self::WgmmaTile), for prepacked weights: [`PrepackedTiles`](super::PrepackedTiles).
     PrepackedTile {
         /// Chunks of 64 columns of A in a step.
         chunks: u32,

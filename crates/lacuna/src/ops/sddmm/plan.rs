@@ -220,7 +220,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::OtherPattern`], [`Error::OtherDevice`], [`Error::Parameter`] (for the batch of C or D)
-    /// for operands that do not fit; [`Error::Packed`] for a D whose values stay as they are; [`Error::Illegal`] where the
+    /// for operands that do not fit; [`Error::Prepacked`] for a D whose values stay as they are; [`Error::Illegal`] where the
     /// algorithm asked for needs other alignment; [`Error::Launch`] or, on the simulator, its findings.
     pub fn run_with(&self, stream: &Stream, operands: Operands<'_, T, I>) -> Result<()> {
         self.check(stream, &operands)?;

@@ -100,7 +100,7 @@ impl<T: Value, I: Index> SparseSoftmax<T, I> {
     /// [`with_zeros`](CsrMatrix::with_zeros) makes a y.
     ///
     /// # Errors
-    /// [`Error::OtherPattern`], [`Error::OtherDevice`], [`Error::Packed`], and [`Error::Parameter`] (for a batch that is not the
+    /// [`Error::OtherPattern`], [`Error::OtherDevice`], [`Error::Prepacked`], and [`Error::Parameter`] (for a batch that is not the
     /// plan's) for operands that do not fit; [`Error::Launch`] or, on the simulator, its findings.
     pub fn run(&self, stream: &Stream, x: &CsrMatrix<T, I>, y: &mut CsrMatrix<T, I>) -> Result<()> {
         self.check(stream, x, "the batch of x")?;

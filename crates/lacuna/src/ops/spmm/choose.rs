@@ -33,7 +33,7 @@ pub struct Problem {
     pub index: IndexType,
     /// How exactly it is to be computed.
     pub precision: Precision,
-    /// Whether A is [packed](CsrMatrix::packed), and lies in packs.
+    /// Whether A is [prepacked](CsrMatrix::prepacked).
     pub packed: bool,
     /// Streaming multiprocessors of the GPU.
     pub multiprocessors: u32,
@@ -129,7 +129,7 @@ pub enum Algorithm {
         /// Thread blocks of a cluster, which share a tile and split K: for few tiles.
         cluster: u32,
     },
-    /// As [`WgmmaTile`](Self::WgmmaTile), for a [packed](CsrMatrix::packed) matrix.
+    /// As [`WgmmaTile`](Self::WgmmaTile), for a [prepacked](CsrMatrix::prepacked) matrix.
     PrepackedTile {
         /// Rows of a tile.
         rows: u32,

@@ -160,7 +160,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
     /// be ordered with this: see [`Stream`].
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::OtherPattern`], [`Error::NotPacked`], [`Error::OtherDevice`], [`Error::Parameter`] (for A's
+    /// [`Error::Length`], [`Error::OtherPattern`], [`Error::NotPrepacked`], [`Error::OtherDevice`], [`Error::Parameter`] (for A's
     /// batch) for operands that do not fit; [`Error::Illegal`] where the algorithm asked for needs other alignment;
     /// [`Error::Launch`] or, on the simulator, its findings.
     pub fn run_with(&self, stream: &Stream, operands: Operands<'_, T, I>) -> Result<()> {

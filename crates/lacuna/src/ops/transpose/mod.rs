@@ -86,7 +86,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     ///
     /// # Errors
     /// [`Error::OtherTranspose`] where this is not the transposed of `a`'s pattern; [`Error::Parameter`] where the batch of
-    /// `a` is another; [`Error::Packed`] where this one's values stay as they are; [`Error::OtherDevice`] for a stream of
+    /// `a` is another; [`Error::Prepacked`] where this one's values stay as they are; [`Error::OtherDevice`] for a stream of
     /// another device; what the driver says.
     pub fn update_from(&mut self, stream: &Stream, a: &Self) -> Result<()> {
         a.device().expect_same(OPERATION, "the stream", stream.device())?;
