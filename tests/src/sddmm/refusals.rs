@@ -168,7 +168,7 @@ fn tiles(cx: &Context<'_>) -> Result<f64> {
             tiles.algorithm(sddmm::Algorithm::MmaTile { rows: 63, columns: 128 }),
         ),
     ] {
-        let says = ["Tiles", &format!("K = {k}"), "Nonzeros"];
+        let says = ["MmaTile", &format!("K = {k}"), "NonzeroSplit"];
         refused(what, Sddmm::plan_with(&d, k, options), is_illegal, &says)?;
     }
     if cx.device.info().sm < MIN_SM {
@@ -178,7 +178,7 @@ fn tiles(cx: &Context<'_>) -> Result<f64> {
     let b = cx.device.zeros::<f32>(N * 64)?;
     let plan = Sddmm::plan_with(&d, 64, tiles)?;
     let result = plan.run(cx.stream, a.slice(1..=M * 64)?, b.as_slice(), &mut d);
-    refused("A not aligned", result, is_illegal, &["Tiles", "aligned", "Nonzeros"])?;
+    refused("A not aligned", result, is_illegal, &["MmaTile", "aligned", "NonzeroSplit"])?;
     plan.run(cx.stream, a.slice(4..)?, b.as_slice(), &mut d)?;
     ensure!(d.values()?.download(cx.stream)?.iter().all(|&value| value == 0.0), "0·0 is not 0");
     Ok(0.0)

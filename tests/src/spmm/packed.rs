@@ -105,6 +105,6 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
     refused("another matrix of the pattern", run, is_not_packed, &["CsrMatrix::prepacked"])?;
     let is_illegal = |error: &Error| matches!(error, Error::Illegal { .. });
     let plan = Spmm::plan_with(&sibling, 16, spmm::Options::default().algorithm(packed.algorithm));
-    refused("packs of a matrix that has none", plan.map(|_| ()), is_illegal, &["Packed"])?;
+    refused("packs of a matrix that has none", plan.map(|_| ()), is_illegal, &["PrepackedTile"])?;
     Ok(0.0)
 }

@@ -31,11 +31,11 @@ fn options(cx: &Context<'_>) -> Result<f64> {
     }
     let is_stride = |error: &Error| matches!(error, Error::Parameter { operation: "top-N", .. });
     let result = plan(topn::Options::default().row_stride(39));
-    refused("stride", result, is_stride, &["the row stride of the logits", "40", "39"])?;
+    refused("stride", result, is_stride, &["the stride of the logits", "40", "39"])?;
     let is_illegal = |error: &Error| matches!(error, Error::Illegal { operation: "top-N", .. });
     let strange = topn::Algorithm::RadixSelect { threads: 96, capacity: 10_240, chunks: 1 };
     let result = plan(topn::Options::default().algorithm(strange));
-    refused("threads", result, is_illegal, &["threads: 96", "f32", "5 of 40", "threads: 256", "Insert"])?;
+    refused("threads", result, is_illegal, &["threads: 96", "f32", "5 of 40", "threads: 256", "Insertion"])?;
     let result = plan(topn::Options::default().algorithm(topn::Algorithm::Insertion { chunks: 0 }));
     refused("no chunks", result, is_illegal, &["chunks: 0", "chunks: 1"])?;
     Ok(0.0)
