@@ -54,30 +54,3 @@ pub struct Args<T, I> {
     /// batch, it has 32 bits.
     pub values_batch: u32,
 }
-
-/// Where one row of A lies: the row swizzle and the row offsets in one 16-byte record, so that a warp finds its
-/// nonzeros after one load instead of two that wait for each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RowRecord {
-    /// The row, in A and C.
-    pub row: u32,
-    /// Index of its first nonzero.
-    pub start: u32,
-    /// Index after its last nonzero.
-    pub end: u32,
-}
-
-impl RowRecord {
-    /// Words of a record in memory.
-    pub const WORDS: usize = 4;
-
-    /// The record as memory holds it.
-    pub const fn to_words(self) -> [u32; Self::WORDS] {
-        [self.row, self.start, self.end, 0]
-    }
-    /// The record that memory holds.
-    #[inline(always)]
-    pub const fn from_words([row, start, end, _]: [u32; Self::WORDS]) -> Self {
-        Self { row, start, end }
-    }
-}
