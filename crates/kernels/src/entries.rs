@@ -11,10 +11,13 @@ macro_rules! tables {
             }
         )+
 
+        /// The operations of the list, by name, each with its entry points without their tiles.
+        pub const OPERATIONS: &[(&str, &[Entry<()>])] =
+            &[$((stringify!($op), &[$($(Entry::of::<$kernel>($name).erased(),)+)+])),+];
+
         /// Every entry point of every operation, without its tile.
         pub fn all() -> impl Iterator<Item = Entry<()>> {
-            const TABLE: &[Entry<()>] = &[$($($(Entry::of::<$kernel>($name).erased(),)+)+)+];
-            TABLE.iter().copied()
+            OPERATIONS.iter().flat_map(|(_, entries)| entries.iter().copied())
         }
     };
 }
@@ -49,8 +52,10 @@ mod tests {
 
     #[test]
     fn names_begin_with_their_operation_and_are_all_different() {
-        assert!(spmm().iter().all(|entry| entry.name.starts_with("spmm_")));
-        assert!(sddmm().iter().all(|entry| entry.name.starts_with("sddmm_")));
+        for (operation, entries) in OPERATIONS {
+            let is_of = |name: &str| name.strip_prefix(operation).is_some_and(|rest| rest.starts_with('_'));
+            assert!(entries.iter().all(|entry| is_of(entry.name)), "{operation}");
+        }
         for (i, entry) in all().enumerate() {
             assert!(all().skip(i + 1).all(|other| other.name != entry.name), "{} stands twice", entry.name);
         }

@@ -1,8 +1,8 @@
 //! Every kernel of Lacuna, generic over [`lacuna_gpu::Gpu`], a folder an operation.
 //!
-//! [`list`](crate::for_each_kernel) names each entry point once. From it come the PTX entry points (in this crate, on that
-//! target and with feature `entry-points`, which is on by default), the host's table [`entries`], and the simulator's
-//! dispatch.
+//! An operation is a module, and a name in [`for_each_kernel`]: the macro of that name, in the folder's
+//! `list.rs`, names each entry point once. From the whole list come the PTX entry points (in this crate, on that target and
+//! with feature `entry-points`, which is on by default), the host's table [`entries`], and the simulator's dispatch.
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 
@@ -27,3 +27,17 @@ pub use common::{
 };
 pub use kernel::{Bounds, Entry, EntryTaking, Kernel, runs_on};
 pub use lacuna_gpu::{Bf16, F16};
+
+/// Calls `$callback!` with the whole list: `operation { attributes { "name" => kernel; … } … } …`.
+///
+/// A name is an expression, of which `concat!` makes a literal; a kernel is a type. An operation is a module of this crate
+/// that defines `Tile`, and a macro of the same name.
+#[macro_export]
+macro_rules! for_each_kernel {
+    ($($callback:ident)::+) => {
+        $crate::kernel_list! {
+            [$($callback)::+] []
+            [attention nhot sddmm softmax spmm topn transpose]
+        }
+    };
+}

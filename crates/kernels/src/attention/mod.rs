@@ -3,6 +3,7 @@
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section VII-C, for the operation;
 //! Dao, Fu, Ermon, Rudra, Ré, *FlashAttention* (2022), section 3.1, for the softmax that goes along.
 mod lanes;
+mod list;
 mod online;
 mod query_tile;
 mod row;

@@ -18,6 +18,7 @@
 //! 2019), section 4.1 and algorithm 2. There a thread has an element of Y, and goes through a bag alone.
 mod epilogue;
 mod index;
+mod list;
 mod lookup;
 mod share;
 mod weights;

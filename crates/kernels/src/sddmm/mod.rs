@@ -6,6 +6,7 @@
 //! section III.
 mod column_panel;
 mod config;
+mod list;
 mod mma;
 mod nonzero_split;
 mod operands;

@@ -17,6 +17,7 @@
 mod backward;
 mod forward;
 mod group;
+mod list;
 mod share;
 
 pub use backward::{Backward, BackwardArgs};

@@ -4,6 +4,7 @@
 mod config;
 mod epilogue;
 mod form;
+mod list;
 mod mma;
 mod prefetch;
 mod products;

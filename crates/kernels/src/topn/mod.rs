@@ -26,6 +26,7 @@ mod filter;
 mod finalize;
 mod insertion;
 mod key;
+mod list;
 mod merge;
 mod output;
 mod part;

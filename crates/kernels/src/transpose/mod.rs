@@ -14,6 +14,7 @@
 //! 4. gather: `values_t[i] = values[permutation[i]]`.
 mod count_scatter;
 mod gather;
+mod list;
 mod offsets;
 mod scan;
 

@@ -1,6 +1,7 @@
-//! The list of entry points, a file an operation. Everything that must know them all is made from it.
+//! How the list of entry points is made of what each operation says in its own `list.rs`.
 //!
-//! An operation's macro says two things. *Groups* say which kernels there are, as families × types × shapes:
+//! An operation's macro has the operation's name, and says two things. *Groups* say which kernels there are, as families ×
+//! types × shapes:
 //!
 //! ```text
 //! rowsplit persistent [f32 f32_u16] {        family, a flag of it where there is one, types
@@ -12,27 +13,6 @@
 //! of 32 bits. *Families* say what a shape's fields mean: its part of the name, and the kernel, a type that implements
 //! [`Kernel`](crate::Kernel). Attributes before a group are those of its entry points in the PTX: `#[cfg(lacuna_sm = "80")]`
 //! keeps them out of older targets, as their kernels' `MIN_SM` says.
-mod attention;
-mod nhot;
-mod sddmm;
-mod softmax;
-mod spmm;
-mod topn;
-mod transpose;
-
-/// Calls `$callback!` with the whole list: `operation { attributes { "name" => kernel; … } … } …`.
-///
-/// A name is an expression, of which `concat!` makes a literal; a kernel is a type. An operation is a module of this crate
-/// that defines `Tile`.
-#[macro_export]
-macro_rules! for_each_kernel {
-    ($($callback:ident)::+) => {
-        $crate::kernel_list! {
-            [$($callback)::+] []
-            [attention_kernels spmm_kernels softmax_kernels topn_kernels transpose_kernels nhot_kernels sddmm_kernels]
-        }
-    };
-}
 
 /// Makes the list. Its state is the callback, what is listed already, and the operations to come, which it asks one by one.
 #[doc(hidden)]
@@ -42,33 +22,33 @@ macro_rules! kernel_list {
         $($callback)+! { $($listed)* }
     };
     ($callback:tt $listed:tt [$next:ident $($later:ident)*]) => {
-        $crate::$next! { groups $callback $listed [$($later)*] }
+        $crate::$next! { groups $callback $listed [$($later)*] $next }
     };
     // What an operation answers. Its groups are written in one form, then multiplied by types, then by shapes.
-    ($callback:tt $listed:tt $later:tt $operation:ident $kernels:ident $(
+    ($callback:tt $listed:tt $later:tt $operation:ident $(
         $(#[$attribute:meta])* $family:ident $($flag:ident)? [$($types:ident)+] $shapes:tt
     )+) => {
         $crate::kernel_list! {
-            @types $callback $listed $later $operation $kernels
+            @types $callback $listed $later $operation
             $([$(#[$attribute])*] $family [$($flag)?] [$($types)+] $shapes)+
         }
     };
-    (@types $callback:tt $listed:tt $later:tt $operation:ident $kernels:ident $(
+    (@types $callback:tt $listed:tt $later:tt $operation:ident $(
         $attributes:tt $family:ident $flag:tt [$($types:ident)+] $shapes:tt
     )+) => {
         $crate::kernel_list! {
-            @shapes $callback $listed $later $operation $kernels
+            @shapes $callback $listed $later $operation
             $($($attributes $family $flag $types $shapes)+)+
         }
     };
-    (@shapes $callback:tt [$($listed:tt)*] $later:tt $operation:ident $kernels:ident $(
+    (@shapes $callback:tt [$($listed:tt)*] $later:tt $operation:ident $(
         [$($attributes:tt)*] $family:ident $flag:tt $types:ident { $($shape:tt)+ }
     )+) => {
         $crate::kernel_list! {
             $callback
             [$($listed)* $operation { $($($attributes)* { $(
-                $crate::$kernels!(name $family $flag $types $shape) =>
-                $crate::$kernels!(kernel $family $flag $types $shape);
+                $crate::$operation!(name $family $flag $types $shape) =>
+                $crate::$operation!(kernel $family $flag $types $shape);
             )+ })+ }]
             $later
         }

@@ -1,12 +1,12 @@
 //! Attention's entry points.
 
-/// See [`list`](crate::for_each_kernel).
+/// See [`for_each_kernel`](crate::for_each_kernel).
 #[doc(hidden)]
 #[macro_export]
-macro_rules! attention_kernels {
+macro_rules! attention {
     (groups $($state:tt)+) => {
         $crate::kernel_list! {
-            $($state)+ attention attention_kernels
+            $($state)+
 
             row [f32 f32_u16] {
                 { vector: 4, lanes: 8, chunks: 1, keys: 8 }

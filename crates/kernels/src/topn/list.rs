@@ -1,12 +1,12 @@
 //! Top-n's entry points.
 
-/// See [`list`](crate::for_each_kernel).
+/// See [`for_each_kernel`](crate::for_each_kernel).
 #[doc(hidden)]
 #[macro_export]
-macro_rules! topn_kernels {
+macro_rules! topn {
     (groups $($state:tt)+) => {
         $crate::kernel_list! {
-            $($state)+ topn topn_kernels
+            $($state)+
 
             radix [f32] {
                 { vector: 4, threads: 32, vectors: 8, keys: 512 }

@@ -1,12 +1,12 @@
 //! SDDMM's entry points.
 
-/// See [`list`](crate::for_each_kernel).
+/// See [`for_each_kernel`](crate::for_each_kernel).
 #[doc(hidden)]
 #[macro_export]
-macro_rules! sddmm_kernels {
+macro_rules! sddmm {
     (groups $($state:tt)+) => {
         $crate::kernel_list! {
-            $($state)+ sddmm sddmm_kernels
+            $($state)+
 
             nonzero [f32] {
                 { vector: 4, vectors: 4, lanes: 8, warps: 8, nonzeros: 2 }

@@ -1,12 +1,12 @@
 //! The entry points of the N-hot lookup.
 
-/// See [`list`](crate::for_each_kernel).
+/// See [`for_each_kernel`](crate::for_each_kernel).
 #[doc(hidden)]
 #[macro_export]
-macro_rules! nhot_kernels {
+macro_rules! nhot {
     (groups $($state:tt)+) => {
         $crate::kernel_list! {
-            $($state)+ nhot nhot_kernels
+            $($state)+
 
             lookup [f32] {
                 { vector: 4, lanes: 8, split: 1, warps: 8, rows: 8 }

@@ -1,12 +1,12 @@
 //! Softmax's entry points.
 
-/// See [`list`](crate::for_each_kernel).
+/// See [`for_each_kernel`](crate::for_each_kernel).
 #[doc(hidden)]
 #[macro_export]
-macro_rules! softmax_kernels {
+macro_rules! softmax {
     (groups $($state:tt)+) => {
         $crate::kernel_list! {
-            $($state)+ softmax softmax_kernels
+            $($state)+
 
             forward [f32] {
                 { lanes: 8, warps: 8, vector: 4, chunks: 8 }

@@ -1,12 +1,12 @@
 //! SpMM's entry points.
 
-/// See [`list`](crate::for_each_kernel).
+/// See [`for_each_kernel`](crate::for_each_kernel).
 #[doc(hidden)]
 #[macro_export]
-macro_rules! spmm_kernels {
+macro_rules! spmm {
     (groups $($state:tt)+) => {
         $crate::kernel_list! {
-            $($state)+ spmm spmm_kernels
+            $($state)+
 
             rowsplit [f32] {
                 { vector: 4, lanes: 32, split: 1, warps: 8 }

@@ -1,12 +1,12 @@
 //! The entry points that transpose a pattern.
 
-/// See [`list`](crate::for_each_kernel).
+/// See [`for_each_kernel`](crate::for_each_kernel).
 #[doc(hidden)]
 #[macro_export]
-macro_rules! transpose_kernels {
+macro_rules! transpose {
     (groups $($state:tt)+) => {
         $crate::kernel_list! {
-            $($state)+ transpose transpose_kernels
+            $($state)+
 
             offsets [any] { {} }
             count [u32 u16] { {} }
