@@ -6,8 +6,8 @@ use lacuna::sim::{Counts as SimCounts, Machine, Operation};
 
 use crate::record::Counts;
 
-/// The resource table that the build keeps: entry point, target, registers a thread, and more.
-const RESOURCES: &str = include_str!("../../docs/resources.txt");
+/// The resource tables that the build keeps, each with its operation: entry point, target, registers a thread, and more.
+const RESOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/resources.rs"));
 /// Registers a thread with which half of an SM's threads are resident.
 const HALF_OCCUPANCY: u32 = 64;
 
@@ -50,7 +50,7 @@ fn registers(entry: &str, machine: &Machine) -> Option<u32> {
         "A100" => "sm_80",
         _ => "sm_90a",
     };
-    RESOURCES.lines().find_map(|line| {
+    RESOURCES.iter().flat_map(|(_, table)| table.lines()).find_map(|line| {
         let mut words = line.split_whitespace();
         let here = words.next() == Some(entry) && words.next() == Some(target);
         if here { words.next()?.parse().ok() } else { None }

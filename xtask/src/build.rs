@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
-use lacuna_kernels::entries;
-use lacuna_ptx::{Builder, Cache, LaunchBounds, Module, Target, cache};
+use lacuna_kernels::{Entry, entries};
+use lacuna_ptx::{Builder, Cache, LaunchBounds, Module, ResourceTable, Target, cache};
 
 use crate::outcome::Usage;
 use crate::{paths, rust_cuda, setup};
 
-/// The committed table, from the repository's root.
-const GOLDEN: &str = "docs/resources.txt";
+/// The committed tables, from the repository's root: a file an operation.
+const GOLDEN: &str = "docs/resources";
 
 /// What makes PTX of the kernels.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     /// What makes the PTX
     #[arg(long, value_enum, default_value_t)]
     codegen: Codegen,
-    /// Rewrite docs/resources.txt instead of comparing with it
+    /// Rewrite the tables in docs/resources instead of comparing with them
     #[arg(long)]
     bless: bool,
     /// Write each entry's PTX below this folder
@@ -91,14 +91,29 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         ensure!(!arguments.bless, "no ptxas, so no table to write to {GOLDEN}");
         return Ok(());
     };
-    let table = table.to_string();
     print!("{table}");
-    let golden = paths::root().join(GOLDEN);
     match (arguments.bless, whole && of_rustc) {
-        (true, _) => Ok(cache::write_atomically(&golden, &table)?),
-        (false, true) => compare(&golden, &table),
+        (true, _) => bless(&table),
+        (false, true) => compare(paths::root(), &tables(&table)),
         (false, false) => Ok(()),
     }
+}
+
+/// The table of each operation, with the name of its file.
+fn tables(table: &ResourceTable) -> Vec<(String, String)> {
+    let of = |(operation, entries): &(&str, &[Entry<()>])| {
+        let rows = table.rows.iter().filter(|row| entries.iter().any(|entry| entry.name == row.entry));
+        let table = ResourceTable { rows: rows.cloned().collect(), ..table.clone() };
+        (format!("{GOLDEN}/{operation}.txt"), table.to_string())
+    };
+    entries::OPERATIONS.iter().map(of).collect()
+}
+
+fn bless(table: &ResourceTable) -> anyhow::Result<()> {
+    for (name, table) in tables(table) {
+        cache::write_atomically(&paths::root().join(name), &table)?;
+    }
+    Ok(())
 }
 
 /// The host's table of entries gives the launch bounds.
@@ -141,27 +156,33 @@ fn check_entries(module: &Module, codegen: Codegen) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn compare(golden: &Path, table: &str) -> anyhow::Result<()> {
-    let old = match fs::read_to_string(golden) {
-        Ok(old) if !old.trim().is_empty() => old,
-        Ok(_) => bail!("{GOLDEN} is empty: write it with `cargo xtask build --bless`"),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            bail!("there is no {GOLDEN}: write it with `cargo xtask build --bless`")
+/// Fails where a table is not the one of the same name below `root`, with all that has changed.
+fn compare(root: &Path, tables: &[(String, String)]) -> anyhow::Result<()> {
+    let mut differences = Vec::new();
+    for (name, table) in tables {
+        let old = match fs::read_to_string(root.join(name)) {
+            Ok(old) if !old.trim().is_empty() => old,
+            Ok(_) => bail!("{name} is empty: write it with `cargo xtask build --bless`"),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                bail!("there is no {name}: write it with `cargo xtask build --bless`")
+            }
+            Err(error) => return Err(error).with_context(|| format!("cannot read {name}")),
+        };
+        if old.lines().next() != table.lines().next() {
+            eprintln!("note: {name} was made with other tools ({}), so it is not compared", first_line(&old));
+            continue;
         }
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", golden.display())),
-    };
-    if old.lines().next() != table.lines().next() {
-        eprintln!("note: {GOLDEN} was made with other tools ({}), so it is not compared", first_line(&old));
-        return Ok(());
+        let changes = changes(&old, table);
+        if !changes.is_empty() {
+            differences.push(format!("{name} has changed:\n{}", changes.join("\n")));
+        }
     }
-    let changes = changes(&old, table);
-    if changes.is_empty() {
-        return Ok(());
-    }
-    bail!(
-        "{GOLDEN} has changed:\n{}\nif that is meant, rewrite it with `cargo xtask build --bless`",
-        changes.join("\n")
-    )
+    ensure!(
+        differences.is_empty(),
+        "{}\nif that is meant, rewrite it with `cargo xtask build --bless`",
+        differences.join("\n")
+    );
+    Ok(())
 }
 
 fn first_line(text: &str) -> &str {
@@ -182,7 +203,7 @@ fn changes(old: &str, new: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use lacuna_ptx::EntryPtx;
+    use lacuna_ptx::{EntryPtx, Resources};
 
     use super::*;
 
@@ -222,15 +243,39 @@ mod tests {
     }
 
     #[test]
+    fn each_operation_has_the_rows_of_its_entries() {
+        let row = |entry: &str| Resources {
+            entry: entry.into(),
+            target: Target::Sm70,
+            registers: 32,
+            shared_bytes: 0,
+            stack_bytes: 0,
+            launch: None,
+            barriers: 0,
+        };
+        let rows = vec![row(entries::spmm()[0].name), row(entries::transpose()[0].name)];
+        let tables = tables(&ResourceTable { rows, ptxas: "12.9".into(), compiler: "rustc 1.96.0".into() });
+        assert_eq!(tables.len(), entries::OPERATIONS.len());
+        for (name, table) in &tables {
+            for operation in ["spmm", "transpose"] {
+                let is_its = *name == format!("{GOLDEN}/{operation}.txt");
+                assert_eq!(table.contains(&format!("\n{operation}_")), is_its, "{name}: {table}");
+            }
+        }
+    }
+
+    #[test]
     fn a_golden_table_is_compared_only_with_its_equals() {
-        let dir = tempfile::tempdir().unwrap();
-        let golden = dir.path().join("resources.txt");
-        assert!(compare(&golden, "tools 1\na 1\n").unwrap_err().to_string().contains("--bless"));
+        let root = tempfile::tempdir().unwrap();
+        let golden = root.path().join("add.txt");
+        let compare = |table: &str| compare(root.path(), &[("add.txt".into(), table.into())]);
+        let refusal = |table: &str| compare(table).unwrap_err().to_string();
+        assert!(refusal("tools 1\na 1\n").contains("there is no add.txt"));
         fs::write(&golden, "\n").unwrap();
-        assert!(compare(&golden, "tools 1\na 1\n").unwrap_err().to_string().contains("--bless"));
+        assert!(refusal("tools 1\na 1\n").contains("--bless"));
         fs::write(&golden, "tools 1\na 1\n").unwrap();
-        assert!(compare(&golden, "tools 1\na 1\n").is_ok());
-        assert!(compare(&golden, "tools 2\na 2\n").is_ok());
-        assert!(compare(&golden, "tools 1\na 2\n").unwrap_err().to_string().contains("- a  1\n+ a  2"));
+        assert!(compare("tools 1\na 1\n").is_ok());
+        assert!(compare("tools 2\na 2\n").is_ok());
+        assert!(refusal("tools 1\na 2\n").contains("add.txt has changed:\n- a  1\n+ a  2"));
     }
 }

@@ -32,7 +32,7 @@ enum Command {
     Setup,
     /// Reports what is there and the fix for what is not; changes nothing
     Doctor,
-    /// Builds the kernels' PTX and compares what they take of a GPU with docs/resources.txt
+    /// Builds the kernels' PTX and compares what they take of a GPU with docs/resources
     Build(build::Arguments),
     /// Type-checks rust-cuda's route against the sources of its `cuda_std`: see docs/rust-cuda.md
     CheckRustCuda(rust_cuda::check::Arguments),

@@ -18,38 +18,16 @@ pub(crate) use file::{Expected, Ours, Published, PublishedNumber};
 use self::case::operation;
 use self::file::Suite;
 
-/// A suite's name, and its file.
-macro_rules! suite {
-    ($name:literal) => {
-        ($name, include_str!(concat!("../../suites/", $name, ".toml")))
-    };
-}
-
-const FILES: [(&str, &str); 15] = [
-    suite!("smoke"),
-    suite!("rnn"),
-    suite!("dlmc"),
-    suite!("imbalance"),
-    suite!("crossover"),
-    suite!("mobilenet"),
-    suite!("shapes"),
-    suite!("table"),
-    suite!("sddmm-rnn"),
-    suite!("sddmm-dlmc"),
-    suite!("sddmm-graphs"),
-    suite!("softmax"),
-    suite!("attention"),
-    suite!("nhot"),
-    suite!("topn"),
-];
+/// The name and the text of each file of `benches/suites`; the build script lists them.
+const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/suites.rs"));
 
 /// The suites; a file that says something unknown is a fault of the program, and a test reads them all.
 static SUITES: LazyLock<Vec<(&str, Suite)>> = LazyLock::new(|| {
-    let read = |(name, text)| match toml::from_str(text) {
+    let read = |&(name, text)| match toml::from_str(text) {
         Ok(suite) => (name, suite),
         Err(error) => panic!("benches/suites/{name}.toml: {error}"),
     };
-    FILES.map(read).into()
+    FILES.iter().map(read).collect()
 });
 
 fn named(name: &str) -> Option<&'static Suite> {

@@ -56,14 +56,14 @@ fn files_have_the_cases_and_operations_that_they_expect() {
     let has_a_suite = |op: &crate::operation::Op| {
         SUITES.iter().any(|(_, suite)| suite.expect.as_ref().is_some_and(|it| it.operation == op.name))
     };
-    assert!(crate::operations::ALL.iter().all(has_a_suite), "an operation has no suite");
+    assert!(crate::OPERATIONS.iter().all(has_a_suite), "an operation has no suite");
     let count = |name, profile| find(name, &setup(profile)).unwrap().len();
     assert_eq!((count("imbalance", "v100"), count("crossover", "v100"), count("rnn", "v100")), (7, 13, 72));
 }
 
 #[test]
 fn names_tell_cases_apart() {
-    for (name, _) in FILES.into_iter().filter(|(name, _)| !name.ends_with("dlmc")) {
+    for (name, _) in FILES.iter().filter(|(name, _)| !name.ends_with("dlmc")) {
         let cases = cases_of(name);
         let keys: BTreeSet<_> = cases.iter().map(|case| (&case.spec.name, case.spec.width)).collect();
         assert_eq!(keys.len(), cases.len(), "{name}");

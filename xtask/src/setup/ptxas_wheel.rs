@@ -7,7 +7,7 @@ use xshell::{Shell, cmd};
 
 use crate::outcome::Missing;
 
-/// One exact release: docs/resources.txt holds its numbers. The 12 series is the last that knows `sm_70`.
+/// One exact release: docs/resources holds its numbers. The 12 series is the last that knows `sm_70`.
 const WHEEL: &str = "nvidia-cuda-nvcc-cu12==12.9.86";
 
 /// Puts ptxas into the cache.
