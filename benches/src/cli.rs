@@ -24,7 +24,7 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Measures one operation on one matrix, or on logits of a size.
+    /// Measures one operation on one matrix, or on a dense one of a size.
     Run(RunOptions),
     /// Measures a suite of problems.
     Sweep(SweepOptions),
@@ -52,14 +52,14 @@ pub struct RunOptions {
     /// The operation.
     #[arg(value_parser = operations::parser())]
     pub op: Op,
-    /// The sparse matrix, of all operations but `topn`: `.smtx` (values are drawn) or `.mtx`. Of `nhot` its rows are the bags,
-    /// and its columns the rows of the table.
+    /// The sparse matrix, of operations on one: `.smtx` (values are drawn) or `.mtx`. Of `nhot` its rows are the bags, and its
+    /// columns the rows of the table.
     #[arg(long)]
     pub matrix: Option<PathBuf>,
-    /// Of `topn`: rows of logits.
+    /// Of operations on a dense matrix, which is drawn: its rows.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     pub rows: Option<u32>,
-    /// Of `topn`: logits of a row.
+    /// Of operations on a dense matrix: its columns.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     pub cols: Option<u32>,
     /// Of `spmm`: columns of B. Of `nhot`: columns of the table. Of `topn`: how many are taken of a row.

@@ -11,8 +11,8 @@
 //! | [`record`], `model` | what a measurement comes to |
 //! | `peers`, `copies`, `dense`, [`session`] | what we are set against, and what one call of the program holds |
 //! | [`operation`], [`measure()`] | what an operation is here, and measuring one |
-//! | `spmm`, `sddmm`, … | the operations, a folder each |
-//! | [`operations`] | the list of them |
+//! | `spmm`, `sddmm`, … | the operations, a folder each; [`OPERATIONS`] is the list of them |
+//! | [`operations`] | operations by name |
 //! | [`suites`] | problems by name |
 //! | [`table`], `summary`, `papers`, `expect` | records for people |
 //! | [`cli`], [`commands`] | the program |
@@ -49,3 +49,13 @@ pub mod transpose;
 pub mod types;
 
 pub use measure::measure;
+
+/// All operations that suites and `run` know.
+pub static OPERATIONS: &[operation::Op] = &[
+    &attention::OPERATION,
+    &nhot::OPERATION,
+    &sddmm::OPERATION,
+    &softmax::OPERATION,
+    &spmm::OPERATION,
+    &topn::OPERATION,
+];

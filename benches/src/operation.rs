@@ -1,4 +1,4 @@
-//! What an operation is to the benchmarks. Each describes itself in its folder; `operations` lists them.
+//! What an operation is to the benchmarks. Each describes itself in its folder; `lib.rs` lists them.
 use anyhow::Result;
 use lacuna_cases::{Problem, Size, Values};
 

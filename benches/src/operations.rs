@@ -1,28 +1,18 @@
-//! The list of operations: a line each.
+//! Operations by name, and what records say by theirs.
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::operation::{Op, Peer};
 use crate::record::Record;
-use crate::{attention, nhot, sddmm, softmax, spmm, topn};
-
-/// All operations that suites and `run` know.
-pub static ALL: [Op; 6] = [
-    &spmm::OPERATION,
-    &sddmm::OPERATION,
-    &softmax::OPERATION,
-    &attention::OPERATION,
-    &nhot::OPERATION,
-    &topn::OPERATION,
-];
+use crate::{OPERATIONS, spmm};
 
 /// The operation of a name; none for a name that is none.
 pub fn named(name: &str) -> Option<Op> {
-    ALL.into_iter().find(|op| op.name == name)
+    OPERATIONS.iter().copied().find(|op| op.name == name)
 }
 
 /// Takes an operation's name from the command line.
 pub fn parser() -> impl TypedValueParser<Value = Op> {
-    let names = ALL.map(|op| PossibleValue::new(op.name).help(op.about));
+    let names = OPERATIONS.iter().map(|op| PossibleValue::new(op.name).help(op.about));
     PossibleValuesParser::new(names).try_map(|name| named(&name).ok_or("no operation"))
 }
 
@@ -72,8 +62,8 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        for (index, op) in ALL.into_iter().enumerate() {
-            assert_eq!(ALL.iter().position(|other| other.name == op.name), Some(index));
+        for (index, op) in OPERATIONS.iter().enumerate() {
+            assert_eq!(OPERATIONS.iter().position(|other| other.name == op.name), Some(index));
         }
         assert_eq!(named("gemm"), None);
     }

@@ -2,17 +2,6 @@
 //!
 //! A [`Case`] makes its inputs from a seed, does its work on a device and checks what comes out. Results are judged by
 //! the oracle's componentwise bound, never by a flat tolerance. A folder holds the cases of one operation.
-//!
-//! | module | cases of |
-//! | --- | --- |
-//! | [`attention`] | attention under a sparse mask |
-//! | [`device`] | memory, streams, and what a device must refuse |
-//! | [`nhot`] | few-hot lookup, and its gradients |
-//! | [`softmax`] | the softmax over rows, and its gradient |
-//! | [`sddmm`] | dense × dense at the nonzeros of a sparse matrix |
-//! | [`spmm`] | sparse × dense |
-//! | [`topn`] | the greatest of each row, as probabilities |
-//! | [`transpose`] | Aᵀ, and products with it |
 pub mod attention;
 pub mod case;
 pub mod cli;

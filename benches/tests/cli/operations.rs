@@ -1,10 +1,34 @@
-//! SDDMM, sparse softmax and sparse attention.
+//! All operations; SDDMM, sparse softmax and sparse attention.
+use std::collections::BTreeSet;
 use std::fs;
 
+use lacuna_bench::OPERATIONS;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::{bench, data, json, run_op, small_matrix, text};
+
+#[test]
+fn every_operation_is_right_by_every_kernel_in_every_type() {
+    let folder = TempDir::new().unwrap();
+    let matrix = small_matrix(&folder);
+    for op in OPERATIONS {
+        let mut run = vec!["run", op.name, "--all-algorithms"];
+        match op.values {
+            Some(_) => run.extend(["--matrix", text(&matrix)]),
+            None => run.extend(["--rows", "3", "--cols", "40"]),
+        }
+        run.extend(op.width.iter().flat_map(|width| [width.flag, "8"]));
+        for dtype in ["f32", "f16", "bf16"] {
+            let records = json(&[&run[..], &["--dtype", dtype]].concat());
+            let kernels: BTreeSet<_> = records.iter().map(|r| r["algorithm"].as_str().unwrap()).collect();
+            assert!(kernels.len() == records.len() && records.len() > 1, "{kernels:?}");
+            assert!(records.iter().all(|r| r["error_over_bound"].as_f64().unwrap() <= 1.0), "{records:?}");
+            assert!(records.iter().all(|r| r["op"] == op.name && r["dtype"] == dtype), "{records:?}");
+            assert_eq!(records.iter().filter(|r| r["chosen"] == true).count(), 1, "{records:?}");
+        }
+    }
+}
 
 #[test]
 fn sampled_products_have_their_own_sizes_and_work() {

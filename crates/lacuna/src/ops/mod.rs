@@ -1,4 +1,15 @@
-//! The operations: a folder each, with its options, its problem with the cost of its kernels, and its plan.
+//! The operations: a folder each, with its options, its problem with the cost of its kernels, and its plan. What stands at the
+//! library's root stands here.
+//!
+//! | operation, with page `docs/<operation>.md` | what it does |
+//! | --- | --- |
+//! | `attention` | sparse attention for any mask, in one kernel or in three steps, and its gradient |
+//! | `nhot` | embedding-bag lookup: sums of the rows of a dense table that bags of indices name, and its gradients |
+//! | `sddmm` | the product of two dense matrices at the nonzeros of a sparse one |
+//! | `softmax` | softmax over the rows of a sparse matrix, and its gradient |
+//! | `spmm` | a sparse matrix times a dense one |
+//! | `topn` | softmax and top-N of dense rows in one pass, and beam search |
+//! | `transpose` | the transpose of a sparse matrix, on the device |
 pub mod attention;
 pub mod nhot;
 pub mod sddmm;
@@ -6,3 +17,10 @@ pub mod softmax;
 pub mod spmm;
 pub mod topn;
 pub mod transpose;
+
+pub use attention::{AttentionSteps, SparseAttention};
+pub use nhot::{Bags, NHot, nhot};
+pub use sddmm::{Sddmm, sddmm};
+pub use softmax::SparseSoftmax;
+pub use spmm::{LONG_ROWS, Precision, Spmm, spmm};
+pub use topn::{BeamSearch, TopN};
