@@ -18,6 +18,7 @@
 //! | [`cli`], [`commands`] | the program |
 mod arithmetic;
 mod attention;
+mod bias_act;
 mod checked;
 mod chosen;
 pub mod cli;
@@ -53,6 +54,7 @@ pub use measure::measure;
 /// All operations that suites and `run` know.
 pub static OPERATIONS: &[operation::Op] = &[
     &attention::OPERATION,
+    &bias_act::OPERATION,
     &nhot::OPERATION,
     &sddmm::OPERATION,
     &softmax::OPERATION,

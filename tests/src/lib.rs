@@ -3,6 +3,7 @@
 //! A [`Case`] makes its inputs from a seed, does its work on a device and checks what comes out. Results are judged by
 //! the oracle's componentwise bound, never by a flat tolerance. A folder holds the cases of one operation.
 pub mod attention;
+pub mod bias_act;
 pub mod case;
 pub mod cli;
 pub mod device;
@@ -35,6 +36,7 @@ pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(spmm::cases(options, data));
     cases.extend(softmax::cases(options));
     cases.extend(attention::cases());
+    cases.extend(bias_act::cases());
     cases.extend(topn::cases());
     cases.extend(transpose::cases(options));
     cases.extend(sddmm::cases(options));

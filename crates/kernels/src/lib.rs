@@ -7,6 +7,7 @@
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 
 pub mod attention;
+pub mod bias_act;
 mod common;
 pub mod entries;
 mod kernel;
@@ -37,7 +38,7 @@ macro_rules! for_each_kernel {
     ($($callback:ident)::+) => {
         $crate::kernel_list! {
             [$($callback)::+] []
-            [attention nhot sddmm softmax spmm topn transpose]
+            [attention bias_act nhot sddmm softmax spmm topn transpose]
         }
     };
 }

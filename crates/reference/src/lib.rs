@@ -17,6 +17,7 @@
 //! ```
 
 mod attention;
+mod bias_act;
 pub mod bound;
 mod error;
 mod nhot;
@@ -30,6 +31,7 @@ pub use attention::{
     Arithmetic as AttentionArithmetic, AttentionGradients, AttentionReference, Heads, attention,
     attention_backward,
 };
+pub use bias_act::{Activation, BiasActInputs, BiasActReference, bias_act};
 pub use bound::Precision;
 pub use error::{Mismatch, ReferenceError};
 pub use nhot::{NHotBags, NHotReference, nhot, nhot_table_gradient, nhot_weight_gradient};

@@ -4,6 +4,7 @@
 //! | operation, with page `docs/<operation>.md` | what it does |
 //! | --- | --- |
 //! | `attention` | sparse attention for any mask, in one kernel or in three steps, and its gradient |
+//! | `bias_act` | bias, activation (ReLU, clamp, GELU) and residual of a dense matrix in one pass |
 //! | `nhot` | embedding-bag lookup: sums of the rows of a dense table that bags of indices name, and its gradients |
 //! | `sddmm` | the product of two dense matrices at the nonzeros of a sparse one |
 //! | `softmax` | softmax over the rows of a sparse matrix, and its gradient |
@@ -11,6 +12,7 @@
 //! | `topn` | softmax and top-N of dense rows in one pass, and beam search |
 //! | `transpose` | the transpose of a sparse matrix, on the device |
 pub mod attention;
+pub mod bias_act;
 pub mod nhot;
 pub mod sddmm;
 pub mod softmax;
@@ -19,6 +21,7 @@ pub mod topn;
 pub mod transpose;
 
 pub use attention::{AttentionSteps, SparseAttention};
+pub use bias_act::BiasAct;
 pub use nhot::{Bags, NHot, nhot};
 pub use sddmm::{Sddmm, sddmm};
 pub use softmax::SparseSoftmax;

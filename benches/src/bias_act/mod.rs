@@ -1,0 +1,113 @@
+//! Measuring bias and activation: a bias per column, a residual, and GELU, the dearest activation. It is a matter of bytes: it is
+//! set against a copy.
+use anyhow::Result;
+use lacuna::bias_act::{Activation, Operands, Options};
+use lacuna::{BiasAct, Buffer, Stream};
+use lacuna_cases::{Number, Problem};
+use lacuna_reference::{Activation as ReferenceActivation, BiasActInputs, BiasActReference, bias_act};
+
+use crate::checked::rows_of;
+use crate::copies::{self, PLAIN_COPY};
+use crate::measure::{Work, by_value, record, with_peers};
+use crate::operation::{Columns, Operation, Rate, Takes, Task};
+use crate::record::Record;
+use crate::session::Session;
+
+/// Bias and activation, as it is measured.
+pub(crate) static OPERATION: Operation = Operation {
+    name: "bias-act",
+    title: "Bias, residual and GELU",
+    about: "GELU of a dense matrix, M × N, with a bias per column and a residual",
+    values: None,
+    columns: Columns::N,
+    width: None,
+    takes: Takes { indices: &[], ..Takes::INDICES },
+    rate: Rate::Bytes,
+    is_by_sparsity: false,
+    peers: &[PLAIN_COPY],
+    // Two sums, a polynomial of 8 coefficients, an exponential, a reciprocal, and what joins them.
+    flops: |size| 29.0 * size.elements,
+    // x, the residual and the result, and the bias.
+    bytes: |size, value, _| value * (3.0 * size.elements + size.cols),
+    footprint: |size| 12.0 * size.elements,
+    simulated: |size| 16.0 * size.elements,
+    measure: |session, task| by_value!(session, measure::<_>(session, task)),
+};
+
+fn measure<T: Number>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
+    let problem = task.problem;
+    let device = &session.device;
+    let stream = device.stream()?;
+    let (rows, columns) = (problem.rows(), problem.cols());
+    let options = Options::default().activation(Activation::Gelu);
+    let mut plans = vec![BiasAct::<T>::plan_with(device, rows, columns, options)?];
+    if session.all_algorithms {
+        let (chosen, [legal, ..]) = (plans[0].choice().algorithm, plans[0].legal());
+        for choice in legal.into_iter().filter(|choice| choice.algorithm != chosen) {
+            plans.push(BiasAct::plan_with(device, rows, columns, options.algorithm(choice.algorithm))?);
+        }
+    }
+
+    // Numbers from -4 to 4: both sides of GELU, and its tail.
+    let draw =
+        |name, rows, salt| problem.drawn_as(name, [rows, columns], salt, |drawn| T::from_f32(4.0 * drawn));
+    let (input, bias, residual) =
+        (draw("x", rows, 0xa)?, draw("the bias", 1, 0xb)?, draw("the residual", rows, 0xc)?);
+    let checked: Vec<usize> = problem.checked_rows().collect();
+    let reference = bias_act(&BiasActInputs {
+        input: &rows_of(&input, columns, &checked),
+        columns,
+        bias: Some(&bias),
+        bias_by_row: false,
+        residual: Some(&rows_of(&residual, columns, &checked)),
+        activation: ReferenceActivation::Gelu,
+    })?;
+    let (input, bias, residual) = (device.upload(&input)?, device.upload(&bias)?, device.upload(&residual)?);
+    let mut out = device.zeros::<T>(rows * columns)?;
+    let mut records = Vec::new();
+    for plan in &plans {
+        let (checked, reference, out) = (&*checked, &reference, &mut out);
+        let (input, bias, residual) = (&input, &bias, &residual);
+        let mut work = Planned { problem, checked, reference, plan, input, bias, residual, out };
+        records.push(record(session, task, &stream, &mut work)?);
+    }
+    let bytes = records[0].bytes;
+    Ok(with_peers(session, task, &stream, records, |peers, context| {
+        copies::measure(peers, context, bytes, None)
+    }))
+}
+
+/// A plan with its operands.
+struct Planned<'a, T: Number> {
+    problem: &'a Problem,
+    /// The rows that are checked.
+    checked: &'a [usize],
+    reference: &'a BiasActReference<T>,
+    plan: &'a BiasAct<T>,
+    input: &'a Buffer<T>,
+    bias: &'a Buffer<T>,
+    residual: &'a Buffer<T>,
+    out: &'a mut Buffer<T>,
+}
+
+impl<T: Number> Work for Planned<'_, T> {
+    fn algorithm(&self) -> String {
+        self.plan.choice().entry.name.into()
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        Ok(self.out.upload(&self.problem.unwritten("the result", self.out.len())?)?)
+    }
+
+    fn run(&mut self, stream: &Stream) -> lacuna::Result<()> {
+        let (bias, residual) = (Some(self.bias.as_slice()), Some(self.residual.as_slice()));
+        let (input, out) = (self.input.as_slice(), self.out.as_slice_mut());
+        self.plan.run(stream, Operands { input, bias, residual, out })
+    }
+
+    fn check(&self, stream: &Stream) -> Result<Result<f64, String>> {
+        let got = rows_of(&self.out.download(stream)?, self.problem.cols(), self.checked);
+        let checked = self.reference.check(&got);
+        Ok(checked.map(|report| report.worst_over_bound).map_err(|mismatch| mismatch.to_string()))
+    }
+}

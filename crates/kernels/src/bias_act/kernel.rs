@@ -1,0 +1,206 @@
+//! The kernel; mod.rs draws its tile.
+use core::marker::PhantomData;
+use core::mem::transmute_copy;
+
+use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
+
+use super::{Activation, ROWS, THREADS, Tile, tile};
+use crate::common::{Words, load_words, numbers};
+use crate::{Bounds, DeviceValue, Kernel};
+
+/// out = act(x + bias + residual) of matrices of `T`: `V` elements a vector, `LANES` threads a row of a block.
+#[derive(Debug)]
+pub struct BiasAct<T, const V: usize, const LANES: u32>(PhantomData<T>);
+
+/// What [`BiasAct`] takes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct BiasActArgs<T> {
+    /// x, with rows aligned to vectors. Read only; may be the result.
+    pub input: GlobalMut<T>,
+    /// The result likewise.
+    pub out: GlobalMut<T>,
+    /// The residual likewise; address 0 where there is none.
+    pub residual: GlobalPtr<T>,
+    /// The bias; address 0 where there is none. One per column is aligned to vectors.
+    pub bias: GlobalPtr<T>,
+    /// Elements of a bias that row `i` has the element `i` modulo this of; 0 for a bias that each column has an element of.
+    pub bias_rows: u32,
+    /// Bytes from one row of x to the next.
+    pub input_stride_bytes: u32,
+    /// The same of the result.
+    pub out_stride_bytes: u32,
+    /// The same of the residual.
+    pub residual_stride_bytes: u32,
+    /// The first row of this launch.
+    pub first_row: u32,
+    /// Row after the last of this launch; below 2³² less a block's rows.
+    pub end_row: u32,
+    /// Columns; a multiple of a vector.
+    pub columns: u32,
+    /// Parts into which a block's columns cut them (not 0).
+    pub parts: u32,
+    /// What is made of sums.
+    pub activation: Activation,
+}
+
+impl<T: DeviceValue, const V: usize, const LANES: u32> Kernel for BiasAct<T, V, LANES> {
+    type Args = BiasActArgs<T>;
+    type Tile = Tile;
+
+    const TILE: Tile = tile::<T>(V, LANES);
+    const THREADS: u32 = THREADS;
+    const SHARED_BYTES: u32 = 0;
+    /// 48 warps a multiprocessor, with up to 42 registers a thread, of which vectors that are under way take 20.
+    const BOUNDS: Bounds = Bounds { max_threads: THREADS, min_blocks: 6 };
+
+    #[inline(always)]
+    unsafe fn run<G: Gpu>(gpu: G, args: BiasActArgs<T>) {
+        const { assert!(ROWS == 2, "two rows are written out below") }
+        let (block, thread) = (gpu.block_idx_x(), gpu.thread_idx_x());
+        let column = block % args.parts * Self::TILE.block_columns + thread % LANES * V as u32;
+        if column >= args.columns {
+            return;
+        }
+        let row = args.first_row + block / args.parts * Self::TILE.block_rows + thread / LANES;
+        let share = Columns::<T, V> { args, column: column as usize };
+        // SAFETY: the column is the first of a vector, since columns are whole vectors. Each row is this thread's alone.
+        unsafe {
+            let bias = share.bias(gpu);
+            let first = share.load(gpu, row, bias);
+            let second = share.load(gpu, row + THREADS / LANES, bias);
+            if args.activation.is_gelu != 0 {
+                share.finish::<G, true>(gpu, &first);
+                share.finish::<G, true>(gpu, &second);
+            } else {
+                share.finish::<G, false>(gpu, &first);
+                share.finish::<G, false>(gpu, &second);
+            }
+        }
+    }
+}
+
+/// The columns of a thread: a vector.
+struct Columns<T, const V: usize> {
+    args: BiasActArgs<T>,
+    column: usize,
+}
+
+/// What is added up for a row's vector, as words of memory.
+struct Terms {
+    row: u32,
+    x: Words,
+    bias: Words,
+    residual: Words,
+}
+
+impl<T: DeviceValue, const V: usize> Columns<T, V> {
+    /// Words of −0, which adds nothing, not even to −0: what is not there.
+    const NOTHING: Words = [if size_of::<T>() == 4 { 0x8000_0000 } else { 0x8000_8000 }; 4];
+
+    /// The bias of the columns, where each has one.
+    ///
+    /// # Safety
+    /// There are the columns of the vector.
+    #[inline(always)]
+    unsafe fn bias<G: Gpu>(&self, gpu: G) -> Words {
+        let BiasActArgs { bias, bias_rows, .. } = self.args;
+        if bias.address() == 0 || bias_rows != 0 {
+            return Self::NOTHING;
+        }
+        // SAFETY: as promised by the caller; nobody writes the bias.
+        unsafe { load_words::<G, T, V>(gpu, bias.add(self.column)) }
+    }
+
+    /// Asks for all that a row's vector is made of. `bias` is that of the columns.
+    ///
+    /// # Safety
+    /// There are the columns of the vector.
+    #[inline(always)]
+    unsafe fn load<G: Gpu>(&self, gpu: G, row: u32, bias: Words) -> Terms {
+        let args = &self.args;
+        let mut terms = Terms { row, x: Self::NOTHING, bias, residual: Self::NOTHING };
+        if row >= args.end_row {
+            return terms;
+        }
+        // SAFETY: the row is there, and these columns; what has address 0 is not read. Nobody writes residual and bias.
+        unsafe {
+            let x = args.input.add_rows(row, args.input_stride_bytes).add(self.column);
+            terms.x = load::<G, T, V>(gpu, x);
+            if args.residual.address() != 0 {
+                let residual = args.residual.add_rows(row, args.residual_stride_bytes).add(self.column);
+                terms.residual = load_words::<G, T, V>(gpu, residual);
+            }
+            if args.bias.address() != 0 && args.bias_rows != 0 {
+                let [bias] = gpu.load_readonly(args.bias.add((row % args.bias_rows) as usize));
+                terms.bias = [word([bias; 2]); 4];
+            }
+        }
+        terms
+    }
+
+    /// Computes and writes a row's vector.
+    ///
+    /// # Safety
+    /// There are the columns of the vector, which is no other thread's.
+    #[inline(always)]
+    unsafe fn finish<G: Gpu, const GELU: bool>(&self, gpu: G, terms: &Terms) {
+        let args = &self.args;
+        if terms.row >= args.end_row {
+            return;
+        }
+        let done = |i: usize| self.done::<G, GELU>(gpu, [terms.x[i], terms.bias[i], terms.residual[i]]);
+        let to = args.out.add_rows(terms.row, args.out_stride_bytes).add(self.column).address();
+        // SAFETY: the row and its columns are there, and are this thread's alone, which has read what it needs of them.
+        unsafe {
+            match V * size_of::<T>() {
+                16 => gpu.store(GlobalMut::<u32>::from_address(to), [done(0), done(1), done(2), done(3)]),
+                4 => gpu.store(GlobalMut::<u32>::from_address(to), [done(0)]),
+                _ => gpu.store(GlobalMut::<u16>::from_address(to), [done(0) as u16]),
+            }
+        }
+    }
+
+    /// The word of the result that three words make: of an `f32`, or of two numbers, of which a single element is the first.
+    #[inline(always)]
+    fn done<G: Gpu, const GELU: bool>(&self, gpu: G, terms: [u32; 3]) -> u32 {
+        let of = |word| numbers::<G, T, 2>(gpu, &[word, 0, 0, 0]);
+        let (x, bias, residual) = (of(terms[0]), of(terms[1]), of(terms[2]));
+        let element = |i: usize| {
+            let sum = x[i] + bias[i] + residual[i];
+            T::from_f32(gpu, self.args.activation.of::<G, GELU>(gpu, sum))
+        };
+        let has_second = V > 1 && size_of::<T>() == 2;
+        word([element(0), if has_second { element(1) } else { T::default() }])
+    }
+}
+
+/// Two numbers of 16 bits as a word; of two `f32` the first.
+#[inline(always)]
+fn word<T: Real>(pair: [T; 2]) -> u32 {
+    // SAFETY: a pair is at least four bytes, and every bit pattern of these is a `u32`.
+    unsafe { transmute_copy(&pair) }
+}
+
+/// Loads `V` elements, 16 bytes or one, of memory that the launch writes.
+///
+/// # Safety
+/// They are live and initialised, and the address is a multiple of their size together.
+#[inline(always)]
+unsafe fn load<G: Gpu, T: Real, const V: usize>(gpu: G, from: GlobalMut<T>) -> Words {
+    let address = from.address();
+    // SAFETY: as promised by the caller.
+    unsafe {
+        match V * size_of::<T>() {
+            16 => gpu.load(GlobalMut::<u32>::from_address(address)),
+            4 => {
+                let [word] = gpu.load(GlobalMut::<u32>::from_address(address));
+                [word, 0, 0, 0]
+            }
+            _ => {
+                let [half] = gpu.load(GlobalMut::<u16>::from_address(address));
+                [u32::from(half), 0, 0, 0]
+            }
+        }
+    }
+}

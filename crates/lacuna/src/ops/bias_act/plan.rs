@@ -1,0 +1,301 @@
+//! Plans: what is worked out once for a shape.
+use std::marker::PhantomData;
+
+use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_kernels::bias_act::BiasActArgs;
+
+use super::{Activation, Bias, Choice, OPERATION, Options, Problem};
+use crate::op::{self, Layout, MAX_GRID_X, Selection, launch, spans, strides, widest};
+use crate::tune::{Candidate, Tunable, drawn};
+use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
+
+/// The most columns.
+const MAX_COLUMNS: usize = (1 << 30) - 1;
+/// The most rows: the kernels' 32-bit numbers run past the last by a block's.
+const MAX_ROWS: usize = u32::MAX as usize - 4096;
+
+/// out = act(x + bias + residual) for dense matrices of one shape, with values of `T`: the sum and the activation in f32, in
+/// this order, rounded to `T` once.
+///
+/// The residual is added before the activation, as residual networks have it; bias and residual may be absent. The result
+/// may take the place of x ([`run_in_place`](Self::run_in_place)), not that of the residual. Values that are not finite flow
+/// as IEEE 754 says, and only into their own element. The same operands give the same bits in every run, by every algorithm.
+///
+/// ```
+/// use lacuna::bias_act::{Operands, Options};
+/// use lacuna::{BiasAct, Device};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let device = Device::simulator();
+/// let stream = device.stream()?;
+/// let x = device.upload(&[1.0_f32, -2.0, 3.0, /* row 1: */ -4.0, 5.0, -6.0])?;
+/// let bias = device.upload(&[0.5_f32, 0.5, -4.0])?;
+/// let mut out = device.zeros::<f32>(6)?;
+/// let plan = BiasAct::plan_with(&device, 2, 3, Options::default().relu())?;
+/// let operands =
+///     Operands { input: x.as_slice(), bias: Some(bias.as_slice()), residual: None, out: out.as_slice_mut() };
+/// plan.run(&stream, operands)?;
+/// assert_eq!(out.download(&stream)?, [1.5, 0.0, 0.0, 0.0, 5.5, 0.0]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct BiasAct<T: Value = f32> {
+    device: Device,
+    rows: usize,
+    columns: usize,
+    options: Options,
+    input: Layout,
+    residual: Layout,
+    out: Layout,
+    /// Elements of the bias.
+    bias_len: usize,
+    selection: Selection<Problem>,
+    values: PhantomData<T>,
+}
+
+/// What a run works on.
+#[derive(Debug)]
+pub struct Operands<'o, T: Value = f32> {
+    /// x: [`input_len`](BiasAct::input_len) elements.
+    pub input: Slice<'o, T>,
+    /// The bias: [`bias_len`](BiasAct::bias_len) elements.
+    pub bias: Option<Slice<'o, T>>,
+    /// The residual: [`residual_len`](BiasAct::residual_len) elements.
+    pub residual: Option<Slice<'o, T>>,
+    /// The result: [`output_len`](BiasAct::output_len) elements.
+    pub out: SliceMut<'o, T>,
+}
+
+impl<T: Value> BiasAct<T> {
+    /// A plan for matrices of `rows` rows and `columns` columns without gaps, a bias per column, and no activation.
+    ///
+    /// # Errors
+    /// As [`plan_with`](Self::plan_with).
+    pub fn plan(device: &Device, rows: usize, columns: usize) -> Result<Self> {
+        Self::plan_with(device, rows, columns, Options::default())
+    }
+
+    /// As [`plan`](Self::plan), with options.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] from 2³⁰ columns or 2³² − 4096 rows on, for a stride of 4 GiB, and where no buffer can hold a matrix;
+    /// [`Error::Parameter`] for strides below the columns, limits of a clamp that are not in order, and channels that do not
+    /// divide the rows; [`Error::Illegal`] for an algorithm that cannot do this problem.
+    pub fn plan_with(device: &Device, rows: usize, columns: usize, options: Options) -> Result<Self> {
+        let counts =
+            [("the number of columns", MAX_COLUMNS, columns), ("the number of rows", MAX_ROWS, rows)];
+        for (what, limit, got) in counts {
+            if got > limit {
+                return Err(Error::TooLarge { what, limit: limit as u64, got: got as u64 });
+            }
+        }
+        options.activation.check()?;
+        let bias_len = bias_len(options.bias, rows, columns)?;
+        let layout = |strides| Layout::new(rows, columns, T::TYPE.bytes(), strides);
+        let input = layout(strides!(OPERATION, "x", "columns", options.input_stride))?;
+        let residual = layout(strides!(OPERATION, "the residual", "columns", options.residual_stride))?;
+        let out = layout(strides!(OPERATION, "the result", "columns", options.out_stride))?;
+        let layouts = [input, residual, out];
+        let info = device.info();
+        let problem_at = |vector| Problem {
+            rows,
+            columns,
+            vector: widest(|allowed| {
+                allowed <= vector && layouts.iter().all(|layout| layout.allows(allowed))
+            }),
+            value: T::TYPE,
+            multiprocessors: info.multiprocessors,
+            sm: info.sm,
+        };
+        let selection = Selection::new(options.algorithm, T::TYPE.bytes(), problem_at)
+            .expect_some(|| format!("{columns} columns and these strides"))?;
+        let device = device.clone();
+        let values = PhantomData;
+        Ok(Self { device, rows, columns, options, input, residual, out, bias_len, selection, values })
+    }
+
+    /// The kernel that runs where all operands are aligned to 16 bytes, as whole buffers are.
+    pub fn choice(&self) -> &Choice {
+        self.selection.best()
+    }
+
+    /// The kernels that are legal for each alignment of the addresses, the best alignment first; each list in the order of the
+    /// cost model.
+    pub fn legal(&self) -> [Vec<Choice>; 4] {
+        self.selection.legal()
+    }
+
+    /// The options that were planned with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Elements that x must have, up to the last of the last row. The gap after it may be there too.
+    pub fn input_len(&self) -> usize {
+        self.input.len()
+    }
+
+    /// Elements that a bias must have.
+    pub fn bias_len(&self) -> usize {
+        self.bias_len
+    }
+
+    /// Elements that a residual must have, up to the last of the last row. The gap after it may be there too.
+    pub fn residual_len(&self) -> usize {
+        self.residual.len()
+    }
+
+    /// Elements that the result must have, up to the last of the last row. The gap after it may be there too.
+    pub fn output_len(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Gives the work to the stream, and returns at once. It can be recorded in a graph.
+    ///
+    /// # Errors
+    /// [`Error::Length`] and [`Error::OtherDevice`] for operands that do not fit; [`Error::Illegal`] where the algorithm asked
+    /// for needs other alignment; [`Error::Launch`] or, on the simulator, its findings.
+    pub fn run(&self, stream: &Stream, operands: Operands<'_, T>) -> Result<()> {
+        let Operands { input, bias, residual, out } = operands;
+        self.check("x", input.device(), &self.input, input.len())?;
+        self.check("the result", out.device(), &self.out, out.len())?;
+        self.launches(stream, [input.address(), out.address()], bias, residual)
+    }
+
+    /// As [`run`](Self::run), with the result in place of x: `matrix` is both.
+    ///
+    /// # Errors
+    /// As `run`, and [`Error::Parameter`] where input and result have different strides.
+    pub fn run_in_place(
+        &self,
+        stream: &Stream,
+        matrix: SliceMut<'_, T>,
+        bias: Option<Slice<'_, T>>,
+        residual: Option<Slice<'_, T>>,
+    ) -> Result<()> {
+        if self.input.stride != self.out.stride {
+            return Err(Error::Parameter {
+                operation: OPERATION,
+                what: "the stride of the result in place",
+                expected: format!("that of x, {}", self.input.stride),
+                got: self.out.stride.to_string(),
+            });
+        }
+        self.check("the matrix", matrix.device(), &self.out, matrix.len())?;
+        self.launches(stream, [matrix.address(); 2], bias, residual)
+    }
+
+    fn check(&self, what: &'static str, device: &Device, layout: &Layout, len: usize) -> Result<()> {
+        self.device.expect_same(OPERATION, what, device)?;
+        layout.check(what, len)
+    }
+
+    fn launches(
+        &self,
+        stream: &Stream,
+        [input, out]: [u64; 2],
+        bias: Option<Slice<'_, T>>,
+        residual: Option<Slice<'_, T>>,
+    ) -> Result<()> {
+        self.device.expect_same(OPERATION, "the stream", stream.device())?;
+        if let Some(residual) = &residual {
+            self.check("the residual", residual.device(), &self.residual, residual.len())?;
+        }
+        if let Some(bias) = &bias {
+            let (what, expected, got) = ("the bias", self.bias_len, bias.len());
+            self.device.expect_same(OPERATION, what, bias.device())?;
+            if got != expected {
+                let shape = format!("{:?}", self.options.bias);
+                return Err(Error::Length { operation: OPERATION, what, shape, expected, got });
+            }
+        }
+        if self.output_len() == 0 {
+            return Ok(());
+        }
+        let [bias, residual] = [bias, residual].map(|operand| operand.map_or(0, |operand| operand.address()));
+        let by_column = self.options.bias == Bias::PerColumn;
+        // A bias per row is loaded element by element.
+        let addresses = input | out | residual | if by_column { bias } else { 0 };
+        let choice = self.selection.at(addresses, "the operands are")?;
+        let tile = &choice.entry.tile;
+        let parts = (self.columns as u32).div_ceil(tile.block_columns);
+        let block_rows = tile.block_rows as usize;
+        for span in spans(self.rows, MAX_GRID_X / parts as usize * block_rows) {
+            let args = BiasActArgs::<T::Device> {
+                input: GlobalMut::from_address(input),
+                out: GlobalMut::from_address(out),
+                residual: GlobalPtr::from_address(residual),
+                bias: GlobalPtr::from_address(bias),
+                bias_rows: if by_column { 0 } else { self.bias_len as u32 },
+                input_stride_bytes: self.input.stride_bytes,
+                out_stride_bytes: self.out.stride_bytes,
+                residual_stride_bytes: self.residual.stride_bytes,
+                first_row: span.start as u32,
+                end_row: span.end as u32,
+                columns: self.columns as u32,
+                parts,
+                activation: self.options.activation.to_device(),
+            };
+            let grid = [span.len().div_ceil(block_rows) as u32 * parts, 1, 1];
+            launch(stream, choice.entry, grid, &args)?;
+        }
+        Ok(())
+    }
+}
+
+/// Elements of such a bias.
+fn bias_len(bias: Bias, rows: usize, columns: usize) -> Result<usize> {
+    match bias {
+        Bias::PerColumn => Ok(columns),
+        Bias::PerRow => Ok(rows),
+        Bias::PerChannel { channels } if channels > 0 && rows.is_multiple_of(channels) => Ok(channels),
+        Bias::PerChannel { channels } => Err(Error::Parameter {
+            operation: OPERATION,
+            what: "the number of channels",
+            expected: format!("a divisor of the {rows} rows"),
+            got: channels.to_string(),
+        }),
+    }
+}
+
+impl<T: Value> Tunable for BiasAct<T> {
+    type Subject = ();
+    /// x and the result.
+    type Scratch = (Buffer<T>, Buffer<T>);
+    const NAME: &'static str = "bias_act";
+
+    fn device(&self) -> &Device {
+        &self.device
+    }
+    fn kernels() -> Vec<&'static str> {
+        op::names::<Problem>()
+    }
+    fn describe(&self, _nothing: &()) -> Option<String> {
+        if !self.selection.is_auto() || self.output_len() == 0 {
+            return None;
+        }
+        let Problem { rows, columns, vector, value, .. } = *self.selection.problem();
+        // Limits take the same time wherever they are.
+        let activation = if self.options.activation == Activation::Gelu { ", GELU" } else { "" };
+        Some(format!("{value} {rows}×{columns}, vectors of {vector}{activation}"))
+    }
+    fn candidates(&self) -> Vec<Vec<Candidate>> {
+        self.selection.candidates()
+    }
+    fn with_candidate(&self, _nothing: &(), name: &str) -> Result<Self> {
+        let algorithm = self.selection.algorithm_of(name);
+        Self::plan_with(&self.device, self.rows, self.columns, self.options.algorithm(algorithm))
+    }
+    fn preferring(mut self, _nothing: &(), names: &[&str]) -> Result<Self> {
+        self.selection.prefer(names);
+        Ok(self)
+    }
+    fn scratch(&self, _nothing: &()) -> Result<Self::Scratch> {
+        Ok((drawn(&self.device, self.input_len())?, self.device.zeros(self.output_len())?))
+    }
+    fn run_on(&self, stream: &Stream, _nothing: &(), (input, out): &mut Self::Scratch) -> Result<()> {
+        let (input, out) = (input.as_slice(), out.as_slice_mut());
+        self.run(stream, Operands { input, bias: None, residual: None, out })
+    }
+}
