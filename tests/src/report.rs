@@ -113,7 +113,7 @@ pub fn summary(records: &[Record], repeat: impl Fn(&Record) -> String) -> String
             let _ = writeln!(text, "  again: {}", repeat(record));
         }
     }
-    let _ = writeln!(text, "\n{:.1} s in all\n{}", seconds(records), Counts::of(records));
+    let _ = writeln!(text, "\n{:.1} s of cases\n{}", seconds(records), Counts::of(records));
     text
 }
 
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn the_summary_tells_all_and_ends_with_the_counts() {
         let text = summary(&records(), |record| format!("repeat {}", record.case));
-        assert!(text.ends_with("\n0.8 s in all\n1 passed, 1 failed, 1 skipped\n"), "{text}");
+        assert!(text.ends_with("\n0.8 s of cases\n1 passed, 1 failed, 1 skipped\n"), "{text}");
         for part in
             ["skipped 1: no data", "FAILED op/a/two on sim\n  first line\n  second", "again: repeat op/a/two"]
         {

@@ -1,8 +1,12 @@
 //! Running cases on a device.
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{self, SyncSender};
+use std::thread;
 use std::time::Instant;
 
-use lacuna::Device;
+use lacuna::{Device, Stream};
 use serde::Serialize;
 
 use crate::case::{Case, Context, group_of};
@@ -58,10 +62,11 @@ impl Record {
     }
 }
 
-/// Runs the cases one after another (the simulator is parallel inside). It tells `before` of each case before that starts,
-/// and `group_ended` of the records of each group when its last case has run: a group is a run of cases that follow each
-/// other and have the first two parts of their names in common. A panic is a failure of its case. Once a GPU has stopped
-/// answering, the rest of its cases are skipped.
+/// Runs the cases: on a GPU one after another, on the simulator several at once, each on a device of its own, because a launch
+/// of few blocks leaves processors idle. It tells `before` of each case when that starts, and `group_ended` of the records
+/// of each group, in their order, when all its cases and the groups before it have ended: a group is a run of cases that
+/// follow each other and have the first two parts of their names in common. A panic is a failure of its case. Once a GPU
+/// has stopped answering, the rest of its cases are skipped.
 ///
 /// # Errors
 /// If the device gives no stream, and those of `group_ended`.
@@ -72,30 +77,89 @@ pub fn run(
     mut before: impl FnMut(&Case),
     mut group_ended: impl FnMut(&[Record]) -> anyhow::Result<()>,
 ) -> anyhow::Result<Vec<Record>> {
-    let device = &target.device;
-    let stream = device.stream()?;
-    let mut lost_at: Option<&str> = None;
-    let mut records: Vec<Record> = Vec::new();
-    for group in cases.chunk_by(|a, b| a.group() == b.group()) {
-        for case in group {
-            before(case);
+    let mut devices = vec![target.device.clone()];
+    if target.device.is_simulator() {
+        let more = thread::available_parallelism().map_or(0, |processors| processors.get() - 1);
+        devices.extend((0..more).map(|_| Device::simulator()));
+    }
+    let (next, lost_at) = (AtomicUsize::new(0), OnceLock::new());
+    let shared = Shared { cases, name: &target.name, seed, next: &next, lost_at: &lost_at };
+    // Without room for messages: nobody runs far ahead of one who is told of an end, and may stop.
+    let (sender, events) = mpsc::sync_channel(0);
+    thread::scope(|scope| {
+        for device in &devices {
+            let (stream, sender) = (device.stream()?, sender.clone());
+            scope.spawn(move || shared.work(device, &stream, &sender));
+        }
+        drop(sender);
+        // Owned here, so that an early return hangs up, which ends the others.
+        let events = events;
+        let mut records: Vec<Option<Record>> = cases.iter().map(|_| None).collect();
+        let mut ended = Vec::new();
+        let mut groups = cases.chunk_by(|a, b| a.group() == b.group()).map(<[_]>::len).peekable();
+        for event in &events {
+            match event {
+                Event::Started(index) => before(cases[index]),
+                Event::Ended(index, record) => records[index] = Some(record),
+            }
+            while let Some(group) =
+                groups.next_if(|&len| records[ended.len()..][..len].iter().all(Option::is_some))
+            {
+                let start = ended.len();
+                ended.extend(records[start..start + group].iter_mut().filter_map(Option::take));
+                group_ended(&ended[start..])?;
+            }
+        }
+        Ok(ended)
+    })
+}
+
+/// What happens while cases run, by their places in the list.
+enum Event {
+    Started(usize),
+    Ended(usize, Record),
+}
+
+/// What the threads that run cases share.
+#[derive(Clone, Copy)]
+struct Shared<'a> {
+    cases: &'a [&'a Case],
+    name: &'a str,
+    seed: u64,
+    /// The next case to run.
+    next: &'a AtomicUsize,
+    /// The case in which the GPU stopped answering.
+    lost_at: &'a OnceLock<&'a str>,
+}
+
+impl Shared<'_> {
+    /// Runs cases until there are no more, or nobody listens.
+    fn work(&self, device: &Device, stream: &Stream, sender: &SyncSender<Event>) {
+        loop {
+            let index = self.next.fetch_add(1, Relaxed);
+            let Some(case) = self.cases.get(index) else { return };
+            if sender.send(Event::Started(index)).is_err() {
+                return;
+            }
             let start = Instant::now();
-            let outcome = if let Some(name) = lost_at {
+            let outcome = if let Some(name) = self.lost_at.get() {
                 Outcome::Skipped { why: format!("the GPU stopped answering in {name}") }
             } else if let Some(why) = case.skipped_on(device) {
                 Outcome::Skipped { why: why.to_owned() }
             } else {
-                check(case, &Context { device, stream: &stream, seed: case.seed(seed) })
+                check(case, &Context { device, stream, seed: case.seed(self.seed) })
             };
-            if lost_at.is_none() && matches!(outcome, Outcome::Failed { .. }) && is_lost(device) {
-                lost_at = Some(case.name());
+            if matches!(outcome, Outcome::Failed { .. }) && is_lost(device) {
+                // Another thread may have said so first.
+                self.lost_at.get_or_init(|| case.name());
             }
-            let (case, device) = (case.name().to_owned(), target.name.clone());
-            records.push(Record { case, device, outcome, seconds: start.elapsed().as_secs_f64() });
+            let seconds = start.elapsed().as_secs_f64();
+            let record = Record { case: case.name().into(), device: self.name.into(), outcome, seconds };
+            if sender.send(Event::Ended(index, record)).is_err() {
+                return;
+            }
         }
-        group_ended(&records[records.len() - group.len()..])?;
     }
-    Ok(records)
 }
 
 fn check(case: &Case, context: &Context<'_>) -> Outcome {
@@ -156,13 +220,40 @@ mod tests {
 
     #[test]
     fn an_error_where_a_group_ends_ends_the_run() {
-        let cases = ["t/g/a", "t/g/b", "t/h/c"].map(|name| Case::new(name, "", |_| Ok(0.0)));
+        let cases: Vec<Case> = (0..1000).map(|i| Case::new(format!("t/{i}/a"), "", |_| Ok(0.0))).collect();
         let cases: Vec<&Case> = cases.iter().collect();
         let mut started = 0;
         let full = |_: &[Record]| anyhow::bail!("the disk is full");
         let result = run(&cases, &Target::simulator(), 1, |_| started += 1, full);
         assert_eq!(result.unwrap_err().to_string(), "the disk is full");
-        assert_eq!(started, 2);
+        assert!(started < cases.len(), "{started}");
+    }
+
+    #[test]
+    fn records_and_groups_come_in_the_order_of_cases() {
+        let (gate, wait) = std::sync::mpsc::channel::<()>();
+        let wait = std::sync::Mutex::new(wait);
+        // On several processors the first ends after the second.
+        let several = std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);
+        let cases = [
+            Case::new("t/g/a", "", move |_| {
+                if several {
+                    wait.lock().unwrap().recv()?;
+                }
+                Ok(0.0)
+            }),
+            Case::new("t/h/b", "", move |_| Ok(gate.send(()).map(|()| 0.0)?)),
+            Case::new("t/h/c", "", |_| Ok(0.0)),
+        ];
+        let cases: Vec<&Case> = cases.iter().collect();
+        let mut groups = Vec::new();
+        let ended = |group: &[Record]| {
+            groups.push(group.len());
+            Ok(())
+        };
+        let records = run(&cases, &Target::simulator(), 1, |_| (), ended).unwrap();
+        let names: Vec<&str> = records.iter().map(|record| record.case.as_str()).collect();
+        assert_eq!((names, groups), (vec!["t/g/a", "t/h/b", "t/h/c"], vec![1, 2]));
     }
 
     #[test]

@@ -67,6 +67,21 @@ macro_rules! shuffles {
     )*};
 }
 
+macro_rules! approximations {
+    ($($name:ident = $instruction:literal;)*) => {$(
+        #[inline(always)]
+        fn $name(self, x: f32) -> f32 {
+            let y;
+            // SAFETY: arithmetic.
+            unsafe {
+                asm!(concat!($instruction, " {0}, {1};"), out(reg32) y, in(reg32) x,
+                    options(pure, nomem, nostack));
+            }
+            y
+        }
+    )*};
+}
+
 impl Gpu for Ptx {
     indices! {
         thread_idx_x = _thread_idx_x;
@@ -276,41 +291,11 @@ impl Gpu for Ptx {
         // SAFETY: arithmetic.
         unsafe { llvm::fma(a, b, c) }
     }
-    #[inline(always)]
-    fn exp2_approx(self, x: f32) -> f32 {
-        let y;
-        // SAFETY: arithmetic.
-        unsafe {
-            asm!("ex2.approx.f32 {0}, {1};", out(reg32) y, in(reg32) x, options(pure, nomem, nostack));
-        }
-        y
-    }
-    #[inline(always)]
-    fn exp2_flush(self, x: f32) -> f32 {
-        let y;
-        // SAFETY: arithmetic.
-        unsafe {
-            asm!("ex2.approx.ftz.f32 {0}, {1};", out(reg32) y, in(reg32) x, options(pure, nomem, nostack));
-        }
-        y
-    }
-    #[inline(always)]
-    fn log2_approx(self, x: f32) -> f32 {
-        let y;
-        // SAFETY: arithmetic.
-        unsafe {
-            asm!("lg2.approx.f32 {0}, {1};", out(reg32) y, in(reg32) x, options(pure, nomem, nostack));
-        }
-        y
-    }
-    #[inline(always)]
-    fn rcp_approx(self, x: f32) -> f32 {
-        let y;
-        // SAFETY: arithmetic.
-        unsafe {
-            asm!("rcp.approx.f32 {0}, {1};", out(reg32) y, in(reg32) x, options(pure, nomem, nostack));
-        }
-        y
+    approximations! {
+        exp2_approx = "ex2.approx.f32";
+        exp2_flush = "ex2.approx.ftz.f32";
+        log2_approx = "lg2.approx.f32";
+        rcp_approx = "rcp.approx.f32";
     }
 
     #[inline(always)]

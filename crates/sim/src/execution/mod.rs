@@ -3,6 +3,7 @@ pub(crate) mod block;
 pub(crate) mod context;
 pub(crate) mod error;
 pub(crate) mod launch;
+pub(crate) mod pool;
 pub(crate) mod schedule;
 pub(crate) mod simulator;
 pub(crate) mod steps;

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use crate::execution::block::{self, Body};
 use crate::execution::error::LaunchError;
 use crate::execution::launch::{Geometry, Launch};
+use crate::execution::pool::Pool;
 use crate::execution::trap;
 use crate::execution::worker::Worker;
 use crate::memory::allocation::{Memory, MemoryError};
@@ -229,36 +230,34 @@ impl Simulator {
         let launch = Launch::new(geometry, looks_ahead, self.limits, &self.memory);
         let blocks = geometry.blocks().unwrap_or(u64::MAX);
         // Workers are lent to whichever host thread has a block to run, and outlive it: their tables are big.
-        let idle: Mutex<Vec<Crew<'_>>> = Mutex::default();
+        let idle: Mutex<Vec<Vec<RefCell<Worker<'_>>>>> = Mutex::default();
         let lend = || idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let clusters = blocks as u32 / geometry.cluster;
         (0..clusters).into_par_iter().try_for_each(|cluster| {
             if launch.stopped.load(Relaxed) {
                 return Ok(());
             }
-            let new = || {
-                let workers = (0..geometry.cluster).map(|_| RefCell::new(Worker::new(&launch))).collect();
-                (workers, Vec::new())
-            };
-            let (workers, mut stacks) = lend().pop().unwrap_or_else(new);
+            let new = || (0..geometry.cluster).map(|_| RefCell::new(Worker::new(&launch))).collect();
+            let workers: Vec<_> = lend().pop().unwrap_or_else(new);
             let first = u64::from(cluster) * u64::from(geometry.cluster);
+            let mut stacks = STACKS.take();
             let result = block::run(&workers, &mut stacks, body, first);
-            lend().push((workers, stacks));
+            STACKS.give(stacks);
+            lend().push(workers);
             result.map_err(|source| LaunchError::NoStack { kernel: name.to_owned(), source })
         })?;
         if launch.is_starved() {
             return Err(LaunchError::HostMemory { kernel: name.to_owned() });
         }
         let workers = idle.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let workers = workers.into_iter().flat_map(|(workers, _)| workers);
-        let contexts = workers.map(|worker| worker.into_inner().context);
+        let contexts = workers.into_iter().flatten().map(|worker| worker.into_inner().end());
         let report = Report::new(name, &launch, contexts);
         if report.findings.is_empty() { Ok(report) } else { Err(LaunchError::Findings(Box::new(report))) }
     }
 }
 
-/// What runs a cluster: a worker for each block, and stacks for their threads.
-type Crew<'l> = (Vec<RefCell<Worker<'l>>>, Vec<DefaultStack>);
+/// Stacks of simulated threads that have ended, for those of later blocks and launches.
+static STACKS: Pool<Vec<DefaultStack>> = Pool::new();
 
 fn check(kernel: &str, geometry: &Geometry) -> Result<(), LaunchError> {
     let Geometry { grid, threads, shared_bytes, cluster } = *geometry;

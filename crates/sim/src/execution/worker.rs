@@ -3,6 +3,7 @@ use lacuna_gpu::{FULL_WARP, WARP};
 
 use crate::execution::context::Context;
 use crate::execution::launch::Launch;
+use crate::execution::pool::Pool;
 use crate::execution::trap::Panic;
 use crate::memory::copies::Copies;
 use crate::memory::global::GlobalMemory;
@@ -15,6 +16,9 @@ use crate::synchronisation::named::NamedBarriers;
 use crate::synchronisation::{cluster, deadlock, warp};
 use crate::tensor::arithmetic;
 use crate::tensor::warpgroup::Warpgroups;
+
+/// The shared memory of blocks that have ended.
+static SHARED: Pool<SharedMemory> = Pool::new();
 
 /// The context of the running block, and a checker for each kind of step. Checkers know the context, and of each other only what
 /// they are given.
@@ -33,7 +37,7 @@ impl<'l> Worker<'l> {
         Self {
             context: Context::new(launch),
             global: GlobalMemory::default(),
-            shared: SharedMemory::default(),
+            shared: SHARED.take(),
             copies: Copies::default(),
             named: NamedBarriers::default(),
             exchange: Exchange::default(),
@@ -50,6 +54,12 @@ impl<'l> Worker<'l> {
         self.copies.start_block(threads);
         self.named.start_block();
         self.warpgroups.start_block(threads);
+    }
+
+    /// The launch is over: gives what was found and counted.
+    pub(crate) fn end(self) -> Context<'l> {
+        SHARED.give(self.shared);
+        self.context
     }
 
     pub(crate) fn finish_block(&mut self) {

@@ -76,8 +76,10 @@ impl Cells {
     pub(crate) fn start_block(&mut self, bytes: u32) {
         self.block += 1;
         self.bytes = bytes;
-        self.words.resize(bytes.div_ceil(8) as usize, 0);
-        self.cells.resize(bytes.div_ceil(4) as usize, Cell::default());
+        // Never less than before: what stays is not made again.
+        let words = self.words.len().max(bytes.div_ceil(8) as usize);
+        self.words.resize(words, 0);
+        self.cells.resize(2 * words, Cell::default());
         self.races.clear();
         self.proxy.start_block();
     }
@@ -206,6 +208,8 @@ impl Cells {
     pub(crate) fn retire(&mut self, offset: u32, since: u64, who: &Who<'_>) -> Option<Wrote> {
         let mut late = None;
         for (index, mask) in granules(u64::from(offset), 16) {
+            // Of A the product's warp has inspected its own rows only.
+            self.refresh(index);
             let cell = &mut self.cells[index as usize];
             late = late.or(cell.wrote.into_iter().find(|wrote| wrote.time > since));
             cell.use_by(who);

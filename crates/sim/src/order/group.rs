@@ -1,9 +1,8 @@
 //! Threads that made one kind of access to one place, of which none comes after another.
 //!
-//! A group of one warp knows its lanes and their clock. Until a warp comes to a named barrier nothing orders warps inside
-//! an epoch, so a group of several warps needs no detail: any later access of a rival kind races. After that it keeps the
-//! clocks of each warp, apart from the group, because it is rare.
-use crate::memory::hash::AddressMap;
+//! A group of one warp whose lanes came together knows these lanes and their clock. Until a warp comes to a named barrier
+//! nothing orders warps inside an epoch, so a group of several warps needs no detail: any later access of a rival kind
+//! races. Other groups keep the clocks of each warp apart, because they are few.
 use crate::order::clock::{Moment, Seen};
 use crate::order::race::Who;
 use crate::report::site::SiteId;
@@ -13,7 +12,7 @@ pub(crate) struct Group {
     epoch: u32,
     /// A bit for each warp.
     warps: u32,
-    /// A bit for each lane, while there is one warp.
+    /// A bit for each lane of the one warp. With [`APART`], the place of the clocks in [`Details`].
     lanes: u32,
     /// The clock of all these lanes, [`APART`], or [`EARLY`].
     clock: u32,
@@ -25,29 +24,101 @@ const APART: u32 = u32::MAX;
 /// Several warps, before any of them came to a named barrier in this epoch. Clocks start from 1.
 const EARLY: u32 = 0;
 
-/// The clocks of groups, by granule.
+/// Lanes of a warp, and their last clocks.
+#[derive(Clone, Debug)]
+struct WarpClocks {
+    warp: u32,
+    /// A bit for each lane.
+    lanes: u32,
+    /// The clock of all these lanes, but for those of `apart`. Mostly a warp's lanes come together.
+    clock: u32,
+    /// Each lane's clock, zero for one without an access, where they are not alike.
+    apart: Option<Box<Seen>>,
+}
+
+impl WarpClocks {
+    fn alike(warp: u32, lanes: u32, clock: u32) -> Self {
+        Self { warp, lanes, clock, apart: None }
+    }
+
+    fn add(&mut self, lane: u32, clock: u32) {
+        if self.apart.is_none() && self.clock != clock {
+            self.apart = Some(Box::new(std::array::from_fn(|lane| self.of(lane))));
+        }
+        if let Some(apart) = &mut self.apart {
+            apart[lane as usize] = clock;
+        }
+        self.lanes |= 1 << lane;
+    }
+
+    /// A lane's clock; zero without an access.
+    fn of(&self, lane: usize) -> u32 {
+        match &self.apart {
+            Some(apart) => apart[lane],
+            None if self.lanes >> lane & 1 != 0 => self.clock,
+            None => 0,
+        }
+    }
+
+    /// Whether the present access does not come after all of these.
+    #[inline]
+    fn is_unordered(&self, who: &Who<'_>) -> bool {
+        let Who { now, seen, .. } = *who;
+        if self.warp == now.warp {
+            return bits(self.lanes & !(1 << now.lane)).any(|lane| self.of(lane) > seen[lane]);
+        }
+        let last = self.apart.as_ref().map_or(self.clock, |apart| apart.iter().copied().fold(0, u32::max));
+        who.known.is_none_or(|known| last > known[self.warp as usize])
+    }
+}
+
+/// The clocks of groups whose clocks are apart, by their places.
 #[derive(Debug, Default)]
 pub(crate) struct Details {
-    /// Of one warp: each lane's clock.
-    lanes: AddressMap<Seen>,
-    /// Of several warps: of each the last clocks of its lanes, zero for a lane without an access.
-    warps: AddressMap<Vec<(u32, Seen)>>,
+    /// Those from `used` on are left from earlier blocks.
+    places: Vec<Vec<WarpClocks>>,
+    used: usize,
+    /// Places below `used` whose group has ended.
+    free: Vec<u32>,
 }
 
 impl Details {
+    /// Forgets everything: there are no groups any more.
     pub(crate) fn clear(&mut self) {
-        self.lanes.clear();
-        self.warps.clear();
+        self.used = 0;
+        self.free.clear();
     }
 
-    /// Gives what is known of `key` to the three keys after it.
-    pub(crate) fn spread(&mut self, key: u64) {
-        if let Some(&clocks) = self.lanes.get(&key) {
-            self.lanes.extend((1..4).map(|byte| (key | byte, clocks)));
+    /// An empty place.
+    fn take(&mut self) -> u32 {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.used += 1;
+            self.used as u32 - 1
+        });
+        match self.places.get_mut(place as usize) {
+            Some(clocks) => clocks.clear(),
+            None => self.places.push(Vec::new()),
         }
-        if let Some(clocks) = self.warps.get(&key).cloned() {
-            self.warps.extend((1..4).map(|byte| (key | byte, clocks.clone())));
+        place
+    }
+
+    /// A group ends.
+    #[inline]
+    pub(crate) fn end(&mut self, group: &mut Group) {
+        if group.clock == APART {
+            self.free.push(group.lanes);
         }
+        *group = Group::default();
+    }
+
+    /// The same group once more, to go its own way.
+    pub(crate) fn copy(&mut self, group: Group) -> Group {
+        if group.clock != APART {
+            return group;
+        }
+        let place = self.take();
+        self.places[place as usize] = self.places[group.lanes as usize].clone();
+        Group { lanes: place, ..group }
     }
 }
 
@@ -56,117 +127,76 @@ impl Group {
         Self { epoch: now.epoch, warps: 1 << now.warp, lanes: 1 << now.lane, clock: now.clock, site }
     }
 
+    /// Its lanes, where it is one warp whose lanes came together.
+    fn alike(&self) -> WarpClocks {
+        WarpClocks::alike(self.warps.trailing_zeros(), self.lanes, self.clock)
+    }
+
     /// Whether some access of the group does not come before the present one.
     #[inline]
-    pub(crate) fn is_unordered(&self, who: &Who<'_>, key: u64, details: &Details) -> bool {
-        let Who { now, seen, .. } = *who;
+    pub(crate) fn is_unordered(&self, who: &Who<'_>, details: &Details) -> bool {
+        let Who { now, known, .. } = *who;
         if self.epoch != now.epoch || self.warps == 0 {
             return false;
         }
-        if self.warps != 1 << now.warp {
-            return self.is_unordered_across(who, key, details);
-        }
-        let others = self.lanes & !(1 << now.lane);
-        others != 0 && self.has_unseen(others, seen, key, details)
-    }
-
-    fn has_unseen(&self, others: u32, seen: &Seen, key: u64, details: &Details) -> bool {
-        let clocks = if self.clock == APART { details.lanes.get(&key) } else { None };
-        (0..32).filter(|lane| others >> lane & 1 != 0).any(|lane| {
-            let clock = clocks.map_or(self.clock, |clocks| clocks[lane]);
-            clock > seen[lane]
-        })
-    }
-
-    /// As [`is_unordered`](Self::is_unordered), for a group in which there are other warps.
-    fn is_unordered_across(&self, who: &Who<'_>, key: u64, details: &Details) -> bool {
-        let Who { now, seen, known: Some(known), .. } = *who else { return true };
-        if self.clock == EARLY {
+        match (self.clock, known) {
+            (EARLY, None) => true,
             // Whoever comes after another warp's has waited at a named barrier, and so comes after his own warp's too.
-            return bits(self.warps & !(1 << now.warp)).any(|warp| known[warp] == 0);
+            (EARLY, Some(known)) => bits(self.warps & !(1 << now.warp)).any(|warp| known[warp] == 0),
+            (APART, _) => details.places[self.lanes as usize].iter().any(|warp| warp.is_unordered(who)),
+            _ => self.alike().is_unordered(who),
         }
-        if self.warps.is_power_of_two() {
-            return self.last(key, details) > known[self.warps.trailing_zeros() as usize];
-        }
-        let is_unordered = |(warp, clocks): &(u32, Seen)| {
-            let own = *warp == now.warp;
-            clocks.iter().enumerate().any(|(lane, &clock)| {
-                if own {
-                    lane != now.lane as usize && clock > seen[lane]
-                } else {
-                    clock > known[*warp as usize]
-                }
-            })
-        };
-        details.warps.get(&key).is_none_or(|warps| warps.iter().any(is_unordered))
-    }
-
-    /// The last clock of a group of one warp.
-    fn last(&self, key: u64, details: &Details) -> u32 {
-        self.clocks(key, details).into_iter().max().unwrap_or(APART)
-    }
-
-    /// The clocks of a group of one warp; zero for lanes without an access.
-    fn clocks(&self, key: u64, details: &Details) -> Seen {
-        let apart = if self.clock == APART { details.lanes.get(&key) } else { None };
-        std::array::from_fn(|lane| {
-            let clock = apart.map_or(self.clock, |clocks| clocks[lane]);
-            if self.lanes >> lane & 1 != 0 { clock } else { 0 }
-        })
     }
 
     /// Adds the present access.
     #[inline]
-    pub(crate) fn join(&mut self, who: &Who<'_>, key: u64, details: &mut Details) {
-        let Who { now, seen, known, site, .. } = *who;
+    pub(crate) fn join(&mut self, who: &Who<'_>, details: &mut Details) {
+        let Who { now, known, site, .. } = *who;
+        let own = 1 << now.warp;
         if self.epoch != now.epoch || self.warps == 0 {
+            details.end(self);
             *self = Self::single(now, site);
-        } else if self.warps != 1 << now.warp {
-            if known.is_some() {
-                self.join_across(now, key, details);
-            } else {
-                self.clock = EARLY;
-            }
-            self.warps |= 1 << now.warp;
-        } else if self.clock == now.clock {
+        } else if self.warps == own && self.clock == now.clock {
             self.lanes |= 1 << now.lane;
-        } else if !self.has_unseen(self.lanes & !(1 << now.lane), seen, key, details) {
+        } else if self.warps == own && !self.is_unordered(who, details) {
+            details.end(self);
             *self = Self::single(now, site);
+        } else if self.warps != own && known.is_none() {
+            let Self { epoch, warps, site, .. } = *self;
+            details.end(self);
+            *self = Self { epoch, warps: warps | own, lanes: 0, clock: EARLY, site };
         } else {
-            let mut clocks = match details.lanes.get(&key) {
-                Some(clocks) if self.clock == APART => *clocks,
-                _ => [self.clock; 32],
-            };
-            clocks[now.lane as usize] = now.clock;
-            details.lanes.insert(key, clocks);
-            self.clock = APART;
-            self.lanes |= 1 << now.lane;
+            self.join_apart(now, details);
         }
     }
 
-    /// Adds the present access to the clocks of a group in which there are other warps.
-    fn join_across(&mut self, now: &Moment, key: u64, details: &mut Details) {
-        if self.warps.is_power_of_two() {
-            let clocks = self.clocks(key, details);
-            details.warps.insert(key, vec![(self.warps.trailing_zeros(), clocks)]);
-        } else if self.clock == EARLY {
-            // Before a warp's first clock at a named barrier of this epoch, so any that is known comes after it.
-            details.warps.insert(key, bits(self.warps).map(|warp| (warp as u32, [1; 32])).collect());
-        }
-        self.clock = APART;
-        let warps = details.warps.entry(key).or_default();
-        match warps.iter_mut().find(|(warp, _)| *warp == now.warp) {
-            Some((_, clocks)) => clocks[now.lane as usize] = now.clock,
-            None => {
-                let mut clocks = [0; 32];
-                clocks[now.lane as usize] = now.clock;
-                warps.push((now.warp, clocks));
+    /// Adds the present access to clocks that are apart.
+    fn join_apart(&mut self, now: &Moment, details: &mut Details) {
+        if self.clock != APART {
+            let place = details.take();
+            let clocks = &mut details.places[place as usize];
+            if self.clock == EARLY {
+                // Before a warp's first clock at a named barrier of this epoch, so any that is known comes after it.
+                clocks.extend(bits(self.warps).map(|warp| WarpClocks::alike(warp as u32, u32::MAX, 1)));
+            } else {
+                clocks.push(self.alike());
             }
+            (self.lanes, self.clock) = (place, APART);
+        }
+        self.warps |= 1 << now.warp;
+        let clocks = &mut details.places[self.lanes as usize];
+        match clocks.iter_mut().find(|of| of.warp == now.warp) {
+            Some(of) => of.add(now.lane, now.clock),
+            None => clocks.push(WarpClocks::alike(now.warp, 1 << now.lane, now.clock)),
         }
     }
 }
 
 /// The bits of a mask, lowest first.
-fn bits(mask: u32) -> impl Iterator<Item = usize> {
-    (0..32).filter(move |bit| mask >> bit & 1 != 0)
+fn bits(mut mask: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = mask.trailing_zeros() as usize;
+        (mask != 0).then(|| mask &= mask - 1)?;
+        Some(bit)
+    })
 }

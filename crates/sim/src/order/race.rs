@@ -48,30 +48,35 @@ impl Granule {
     /// Records an access. Only a plain write forgets the others: it has met them all, so whoever comes after it either
     /// comes after them too, or after a race that was found.
     #[inline]
-    fn visit(&mut self, who: &Who<'_>, access: Access, key: u64, tables: &mut Tables) -> Option<SiteId> {
+    fn visit(&mut self, who: &Who<'_>, access: Access, details: &mut Details) -> Option<SiteId> {
         let Who { now, site, .. } = *who;
-        let rival = self.rival(who, access, key, tables);
+        let rival = self.rival(who, access, details);
         match access {
-            Access::Read => self.readers.join(who, key, &mut tables.readers),
-            Access::Atomic => self.atomics.join(who, key, &mut tables.atomics),
+            Access::Read => self.readers.join(who, details),
+            Access::Atomic => self.atomics.join(who, details),
             Access::Write => {
                 self.write = Write { at: *now, site };
-                self.atomics = Group::default();
-                self.readers = Group::default();
+                details.end(&mut self.atomics);
+                details.end(&mut self.readers);
             }
         }
         rival
     }
 
+    /// The same once more, for a byte of it.
+    fn copy(&self, details: &mut Details) -> Self {
+        Self { atomics: details.copy(self.atomics), readers: details.copy(self.readers), ..*self }
+    }
+
     /// The line of an earlier access that an access would race with.
     #[inline]
-    fn rival(&self, who: &Who<'_>, access: Access, key: u64, tables: &Tables) -> Option<SiteId> {
+    fn rival(&self, who: &Who<'_>, access: Access, details: &Details) -> Option<SiteId> {
         let (meets_readers, meets_atomics) = (access != Access::Read, access != Access::Atomic);
         if self.write.is_unordered(who) {
             Some(self.write.site)
-        } else if meets_atomics && self.atomics.is_unordered(who, key, &tables.atomics) {
+        } else if meets_atomics && self.atomics.is_unordered(who, details) {
             Some(self.atomics.site)
-        } else if meets_readers && self.readers.is_unordered(who, key, &tables.readers) {
+        } else if meets_readers && self.readers.is_unordered(who, details) {
             Some(self.readers.site)
         } else {
             None
@@ -104,16 +109,10 @@ impl Who<'_> {
     }
 }
 
-#[derive(Debug, Default)]
-struct Tables {
-    atomics: Details,
-    readers: Details,
-}
-
 /// What the granules of one memory keep outside themselves, because it is rare.
 #[derive(Debug, Default)]
 pub(crate) struct Races {
-    tables: Tables,
+    details: Details,
     /// States of the single bytes of granules that are accessed in parts.
     bytes: AddressMap<[Granule; 4]>,
 }
@@ -121,8 +120,7 @@ pub(crate) struct Races {
 impl Races {
     /// Forgets everything: a new block starts.
     pub(crate) fn clear(&mut self) {
-        self.tables.atomics.clear();
-        self.tables.readers.clear();
+        self.details.clear();
         self.bytes.clear();
     }
 
@@ -139,19 +137,17 @@ impl Races {
         who: &Who<'_>,
     ) -> Option<SiteId> {
         if mask == 0xf && granule.split != who.now.epoch {
-            return granule.visit(who, access, index << 2, &mut self.tables);
+            return granule.visit(who, access, &mut self.details);
         }
         if granule.split != who.now.epoch {
             granule.split = who.now.epoch;
-            for table in [&mut self.tables.atomics, &mut self.tables.readers] {
-                table.spread(index << 2);
-            }
-            self.bytes.insert(index, [*granule; 4]);
+            let bytes = std::array::from_fn(|_| granule.copy(&mut self.details));
+            self.bytes.insert(index, bytes);
         }
-        let bytes = self.bytes.entry(index).or_insert([*granule; 4]);
+        let bytes = self.bytes.entry(index).or_default();
         let mut rival = None;
-        for (byte, state) in bytes.iter_mut().enumerate().filter(|(byte, _)| mask >> byte & 1 != 0) {
-            let seen = state.visit(who, access, index << 2 | byte as u64, &mut self.tables);
+        for (_, state) in (0..).zip(bytes).filter(|(byte, _)| mask >> byte & 1 != 0) {
+            let seen = state.visit(who, access, &mut self.details);
             rival = rival.or(seen);
         }
         rival
@@ -160,12 +156,10 @@ impl Races {
     /// The line of an earlier access that a read of a whole granule would race with; nothing is recorded.
     #[inline]
     pub(crate) fn rival_of_read(&self, granule: &Granule, index: u64, who: &Who<'_>) -> Option<SiteId> {
-        let rival = |state: &Granule, key| state.rival(who, Access::Read, key, &self.tables);
+        let rival = |state: &Granule| state.rival(who, Access::Read, &self.details);
         match self.bytes.get(&index) {
-            Some(bytes) if granule.split == who.now.epoch => {
-                bytes.iter().zip(index << 2..).find_map(|(state, key)| rival(state, key))
-            }
-            _ => rival(granule, index << 2),
+            Some(bytes) if granule.split == who.now.epoch => bytes.iter().find_map(rival),
+            _ => rival(granule),
         }
     }
 }

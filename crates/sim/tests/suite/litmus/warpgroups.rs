@@ -29,7 +29,7 @@ pub(super) unsafe fn fill_a<G: Gpu>(gpu: G) {
     for i in 0..4 {
         let place = SharedPtr::from_offset(64 * gpu.thread_idx_x() + 16 * i);
         // SAFETY: passed on.
-        unsafe { gpu.shared_store(place, [0u16; 8]) };
+        unsafe { gpu.shared_store(place, [0u16; 8]) }; // blame: part of A
     }
     gpu.fence_async_proxy();
 }
