@@ -43,14 +43,7 @@ impl<T: Element> Buffer<T> {
     }
     /// All of it, to write.
     pub fn as_slice_mut(&mut self) -> SliceMut<'_, T> {
-        SliceMut {
-            slice: Slice {
-                device: &self.device,
-                address: self.address,
-                len: self.len,
-                elements: PhantomData,
-            },
-        }
+        SliceMut { slice: self.as_slice() }
     }
     /// A part of it.
     ///
@@ -199,15 +192,8 @@ impl<'b, T: Element> SliceMut<'b, T> {
     /// # Errors
     /// [`Error::Length`] where `contents` is not as long as the slice.
     pub fn upload(&mut self, contents: &[T]) -> Result<()> {
-        if contents.len() != self.len() {
-            return Err(Error::Length {
-                operation: "upload",
-                what: "the host's slice",
-                shape: "as long as the device's".into(),
-                expected: self.len(),
-                got: contents.len(),
-            });
-        }
+        let shape = || "as long as the device's".into();
+        Error::expect_len("upload", "the host's slice", shape, self.len(), contents.len())?;
         if contents.is_empty() {
             return Ok(());
         }

@@ -108,19 +108,11 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
         let padded_len = padded(nnz).checked_mul(batch);
         let padded_len =
             padded_len.filter(|&len| len <= isize::MAX as usize / size_of::<T>()).ok_or(too_large)?;
-        if values.len() != nnz * batch {
-            return Err(Error::Length {
-                operation: OPERATION,
-                what: "the slice of values",
-                shape: if batch == 1 {
-                    format!("{nnz} nonzeros")
-                } else {
-                    format!("{batch} matrices of {nnz} nonzeros")
-                },
-                expected: nnz * batch,
-                got: values.len(),
-            });
-        }
+        let shape = || match batch {
+            1 => format!("{nnz} nonzeros"),
+            _ => format!("{batch} matrices of {nnz} nonzeros"),
+        };
+        Error::expect_len(OPERATION, "the slice of values", shape, nnz * batch, values.len())?;
         let room = |_| Error::OutOfMemory {
             device: "this machine".into(),
             asked: (padded_len * size_of::<T>()) as u64,
@@ -174,12 +166,8 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     /// Where the values of a matrix of the batch are.
     fn values_range(&self, which: usize) -> Result<Range<usize>> {
         if which >= self.batch {
-            return Err(Error::Parameter {
-                operation: OPERATION,
-                what: "the matrix of the batch",
-                expected: format!("below {}, the matrices there are", self.batch),
-                got: which.to_string(),
-            });
+            let expected = format!("below {}, the matrices there are", self.batch);
+            return Err(Error::parameter(OPERATION, "the matrix of the batch", expected, which));
         }
         let start = which * self.values_stride();
         Ok(start..start + self.pattern.nnz)

@@ -251,6 +251,30 @@ enum Cause {
 }
 
 impl Error {
+    /// An option of `operation` that is not what it must be.
+    pub(crate) fn parameter(
+        operation: &'static str,
+        what: &'static str,
+        expected: impl Into<String>,
+        got: impl ToString,
+    ) -> Self {
+        Self::Parameter { operation, what, expected: expected.into(), got: got.to_string() }
+    }
+
+    /// An error unless an operand has as many elements as its shape asks for.
+    pub(crate) fn expect_len(
+        operation: &'static str,
+        what: &'static str,
+        shape: impl FnOnce() -> String,
+        expected: usize,
+        got: usize,
+    ) -> Result<()> {
+        if got == expected {
+            return Ok(());
+        }
+        Err(Self::Length { operation, what, shape: shape(), expected, got })
+    }
+
     /// Whether the machine lacks something (a driver, a GPU, memory), rather than the call being wrong.
     pub fn is_missing(&self) -> bool {
         self.cause() == Cause::Missing

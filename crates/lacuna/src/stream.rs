@@ -61,15 +61,8 @@ impl Stream {
         for (what, device) in [("the source", from.device()), ("the destination", to.device())] {
             self.device.expect_same("copy", what, device)?;
         }
-        if from.len() != to.len() {
-            return Err(Error::Length {
-                operation: "copy",
-                what: "the source",
-                shape: "as long as the destination".into(),
-                expected: to.len(),
-                got: from.len(),
-            });
-        }
+        let shape = || "as long as the destination".into();
+        Error::expect_len("copy", "the source", shape, to.len(), from.len())?;
         if from.is_empty() {
             return Ok(());
         }

@@ -47,46 +47,38 @@ impl Value for f32 {
     }
 }
 
-impl sealed::Sealed for f16 {}
-impl Value for f16 {
-    type Device = F16;
-    fn from_f32(x: f32) -> Self {
-        Self::from_f32(x)
-    }
-    fn to_f32(self) -> f32 {
-        self.to_f32()
-    }
+/// Writes the implementation for a 16-bit type, by its like on devices.
+macro_rules! half {
+    ($type:ident, $device:ident) => {
+        impl sealed::Sealed for $type {}
+        impl Value for $type {
+            type Device = $device;
+            fn from_f32(x: f32) -> Self {
+                Self::from_f32(x)
+            }
+            fn to_f32(self) -> f32 {
+                self.to_f32()
+            }
+        }
+    };
 }
+half!(f16, F16);
+half!(bf16, Bf16);
 
-impl sealed::Sealed for bf16 {}
-impl Value for bf16 {
-    type Device = Bf16;
-    fn from_f32(x: f32) -> Self {
-        Self::from_f32(x)
-    }
-    fn to_f32(self) -> f32 {
-        self.to_f32()
-    }
+/// Writes the implementation for a type of indices, which devices have too.
+macro_rules! index {
+    ($type:ident) => {
+        impl sealed::Sealed for $type {}
+        impl Index for $type {
+            type Device = Self;
+            fn from_column(column: u32) -> Self {
+                column as Self
+            }
+            fn to_column(self) -> u32 {
+                self.into()
+            }
+        }
+    };
 }
-
-impl sealed::Sealed for u32 {}
-impl Index for u32 {
-    type Device = u32;
-    fn from_column(column: u32) -> Self {
-        column
-    }
-    fn to_column(self) -> u32 {
-        self
-    }
-}
-
-impl sealed::Sealed for u16 {}
-impl Index for u16 {
-    type Device = u16;
-    fn from_column(column: u32) -> Self {
-        column as u16
-    }
-    fn to_column(self) -> u32 {
-        self.into()
-    }
-}
+index!(u32);
+index!(u16);

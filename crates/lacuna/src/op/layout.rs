@@ -63,12 +63,8 @@ impl Layout {
         let Strides { operation, width, len_what, stride_what, stride, batch, batch_stride } = strides;
         let stride = stride.unwrap_or(n);
         if stride < n {
-            return Err(Error::Parameter {
-                operation,
-                what: stride_what,
-                expected: format!("at least {width} = {n}, the elements of a row"),
-                got: stride.to_string(),
-            });
+            let expected = format!("at least {width} = {n}, the elements of a row");
+            return Err(Error::parameter(operation, stride_what, expected, stride));
         }
         let stride_bytes = (stride as u64).saturating_mul(bytes.into());
         let stride_bytes = u32::try_from(stride_bytes).map_err(|_| Error::TooLarge {
@@ -134,16 +130,12 @@ impl Layout {
         if after_another || side_by_side {
             return Ok(());
         }
-        Err(Error::Parameter {
-            operation: self.operation,
-            what: batch_stride_what,
-            expected: format!(
-                "at least {extent}, so that matrices lie one after another, or at least {} = {} with room for {} \
-                 side by side in a row's stride of {}",
-                self.width, self.n, self.batch, self.stride
-            ),
-            got: self.batch_stride.to_string(),
-        })
+        let Self { operation, width, n, batch, stride, batch_stride, .. } = *self;
+        let expected = format!(
+            "at least {extent}, so that matrices lie one after another, or at least {width} = {n} with room for {batch} \
+             side by side in a row's stride of {stride}"
+        );
+        Err(Error::parameter(operation, batch_stride_what, expected, batch_stride))
     }
 
     /// Whether every row starts at a multiple of `vector` elements, if the first does.

@@ -7,10 +7,12 @@ pub(crate) mod bitmask;
 mod choice;
 mod launch;
 pub(crate) mod layout;
+mod options;
 mod selection;
 
 pub use choice::Choice;
 pub(crate) use choice::{Problem, choose, find, illegal, names};
 pub(crate) use launch::{MAX_GRID_X, MAX_GRID_YZ, launch, launch_kernel, spans};
 pub(crate) use layout::{Layout, strides};
+pub(crate) use options::{options, setters};
 pub(crate) use selection::{Selection, VECTORS, widest};

@@ -44,15 +44,10 @@ struct Header {
     format: u64,
 }
 
-#[derive(Deserialize)]
-struct Contents {
-    rankings: Rankings,
-}
-
-#[derive(Serialize)]
-struct File<'a> {
+#[derive(Deserialize, Serialize)]
+struct File<R> {
     format: u64,
-    rankings: &'a Rankings,
+    rankings: R,
 }
 
 /// The choices in a file's bytes. Any bytes are an answer or a refusal.
@@ -65,7 +60,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Rankings, Unusable> {
     if format != FORMAT {
         return Err(Unusable::Foreign(format));
     }
-    let Contents { rankings } = serde_json::from_slice(bytes).map_err(corrupt)?;
+    let File::<Rankings> { rankings, .. } = serde_json::from_slice(bytes).map_err(corrupt)?;
     for (key, ranking) in &rankings {
         let usable = |kernel: &Measured| kernel.time_us.is_finite() && kernel.time_us > 0.0;
         if ranking.is_empty() || !ranking.iter().all(usable) {

@@ -1,6 +1,5 @@
 //! What tuning is in every operation: kernels by their names, of which some are legal, and operands to time them on.
 use super::format::Measured;
-use super::rank::rank;
 use super::{Autotuner, TuneWarning};
 use crate::{Buffer, Device, Error, Result, SliceMut, Value};
 
@@ -29,16 +28,6 @@ impl Autotuner {
             Err(error) => Err(error),
         }
     }
-}
-
-/// The candidates that `time` tells the microseconds of, by their names, fastest first.
-pub(super) fn ranked<C>(
-    candidates: &[C],
-    name: impl Fn(&C) -> String,
-    time: impl FnMut(&C) -> Result<f64>,
-) -> Result<Vec<Measured>> {
-    let ranking = rank(candidates, time)?.into_iter();
-    Ok(ranking.map(|(index, us)| Measured::new(name(&candidates[index]), us)).collect())
 }
 
 /// Those that may turn out to be the fastest, of kernels in the order of their costs.

@@ -1,6 +1,7 @@
 //! What a plan must tell, so that it can be tuned; and tuning, for all plans.
 use super::format::Measured;
-use super::kernels::{best_of_alignments, ranked, worth_measuring};
+use super::kernels::{best_of_alignments, worth_measuring};
+use super::rank::rank;
 use super::{Autotuner, key, stopwatch};
 use crate::{Device, Result, Stream};
 
@@ -115,10 +116,9 @@ impl Autotuner {
             .collect();
         let measure = || {
             let worth: Vec<_> = worth_measuring(candidates, |candidate| candidate.cost).collect();
-            let name = |candidate: &&Candidate| candidate.name.clone();
-            let ranking =
-                ranked(&worth, name, |candidate| time(&plan.with_candidate(subject, &candidate.name)?))?;
-            Ok(best_of_alignments(&ranking, &names))
+            let ranking = rank(&worth, |candidate| time(&plan.with_candidate(subject, &candidate.name)?))?;
+            let measured = |(index, us): (usize, f64)| Measured::new(&*worth[index].name, us);
+            Ok(best_of_alignments(&ranking.into_iter().map(measured).collect::<Vec<_>>(), &names))
         };
         let ranking = self.measured(&key_of(&plan, &described, &names[0]), &names[0], measure)?;
         let Some(ranking) = ranking else { return Ok(plan) };

@@ -1,61 +1,46 @@
 //! What may be asked of attention.
 use super::{Algorithm, OPERATION};
+use crate::op::{options, setters};
 use crate::{Error, Result};
 
-/// What may be asked of attention: heads, scale and algorithm.
-///
-/// ```
-/// # use lacuna::attention;
-/// let heads_of_two_samples = attention::Options::default().batch(2 * 8);
-/// let unscaled = attention::Options::default().scale(1.0);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Options {
-    /// The algorithm, if not the library's choice. It must be legal for the dimension; where an address does not allow its
-    /// vectors, the run is refused.
-    pub algorithm: Algorithm,
-    /// Heads that share the mask: samples times heads.
-    pub batch: usize,
-    /// Multiplies the scores; 1/√d if none.
-    pub scale: Option<f32>,
+options! {
+    /// What may be asked of attention: heads, scale and algorithm.
+    ///
+    /// ```
+    /// # use lacuna::attention;
+    /// let heads_of_two_samples = attention::Options::default().batch(2 * 8);
+    /// let unscaled = attention::Options::default().scale(1.0);
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The algorithm, if not the library's choice. It must be legal for the dimension; where an address does not allow its
+        /// vectors, the run is refused.
+        pub algorithm: Algorithm = Algorithm::Auto,
+        /// Heads that share the mask: samples times heads.
+        pub batch: usize = 1,
+        /// Multiplies the scores; 1/√d if none.
+        pub scale: Option<f32> = None,
+    }
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        Self { algorithm: Algorithm::Auto, batch: 1, scale: None }
-    }
+setters! {
+    /// With this algorithm.
+    algorithm(algorithm: Algorithm) = algorithm;
+    /// For so many heads, of all samples together: Q, K, V and O of one follow those of another.
+    batch(heads: usize) = heads;
+    /// With scores multiplied by `scale`.
+    scale(scale: f32) = Some(scale);
 }
 
 impl Options {
-    /// With this algorithm.
-    #[must_use]
-    pub fn algorithm(self, algorithm: Algorithm) -> Self {
-        Self { algorithm, ..self }
-    }
-    /// For so many heads, of all samples together: Q, K, V and O of one follow those of another.
-    #[must_use]
-    pub fn batch(self, heads: usize) -> Self {
-        Self { batch: heads, ..self }
-    }
-    /// With scores multiplied by `scale`.
-    #[must_use]
-    pub fn scale(self, scale: f32) -> Self {
-        Self { scale: Some(scale), ..self }
-    }
-
     /// The factor of scores of rows of `dim` elements.
     pub(super) fn factor(&self, dim: usize) -> Result<f32> {
         let factor = self.scale.unwrap_or(1.0 / (dim as f32).sqrt());
         if in_powers_of_two(factor).is_finite() {
             return Ok(factor);
         }
-        Err(Error::Parameter {
-            operation: OPERATION,
-            what: "the scale",
-            expected: "finite, also when multiplied by 1.443".into(),
-            got: factor.to_string(),
-        })
+        Err(Error::parameter(OPERATION, "the scale", "finite, also when multiplied by 1.443", factor))
     }
 }
 

@@ -105,12 +105,8 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     /// driver says, where the first plan of a mask lists what its queries see in fours.
     pub fn plan_with(mask: &CsrMatrix<T, I>, dim: usize, options: Options) -> Result<Self> {
         if dim == 0 {
-            return Err(Error::Parameter {
-                operation: OPERATION,
-                what: "the dimension",
-                expected: "at least 1, the elements of a row of Q".into(),
-                got: dim.to_string(),
-            });
+            let expected = "at least 1, the elements of a row of Q";
+            return Err(Error::parameter(OPERATION, "the dimension", expected, dim));
         }
         expect_at_most("the dimension", MAX_DIM, dim)?;
         let factor = options.factor(dim)?;
@@ -262,12 +258,9 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         let (rows, cols, dim) = (self.pattern.rows, self.pattern.cols, self.dim);
         let expect = |what: &'static str, device: &Device, got: usize, [tokens, dim]: [usize; 2]| {
             self.device.expect_same(OPERATION, what, device)?;
-            let expected = self.options.batch * tokens * dim;
-            if got == expected {
-                return Ok(());
-            }
-            let shape = format!("{} heads of {tokens}×{dim}", self.options.batch);
-            Err(Error::Length { operation: OPERATION, what, shape, expected, got })
+            let batch = self.options.batch;
+            let shape = || format!("{batch} heads of {tokens}×{dim}");
+            Error::expect_len(OPERATION, what, shape, batch * tokens * dim, got)
         };
         expect("Q", q.device(), q.len(), [rows, dim])?;
         expect("K", k.device(), k.len(), [cols, dim])?;

@@ -2,6 +2,7 @@
 use lacuna_kernels::bias_act::Activation as DeviceActivation;
 
 use super::{Algorithm, OPERATION};
+use crate::op::setters;
 use crate::{Error, Result};
 
 /// What is made of each sum.
@@ -92,40 +93,25 @@ pub struct Options {
     pub out_stride: Option<usize>,
 }
 
-impl Options {
+setters! {
     /// With this activation.
-    #[must_use]
-    pub fn activation(self, activation: Activation) -> Self {
-        Self { activation, ..self }
-    }
+    activation(activation: Activation) = activation;
+    /// With a bias that lies so.
+    bias(bias: Bias) = bias;
+    /// With this algorithm.
+    algorithm(algorithm: Algorithm) = algorithm;
+    /// With rows of the input `elements` apart.
+    input_stride(elements: usize) = Some(elements);
+    /// With rows of the residual `elements` apart.
+    residual_stride(elements: usize) = Some(elements);
+    /// With rows of the result `elements` apart. The gaps are not written.
+    out_stride(elements: usize) = Some(elements);
+}
+
+impl Options {
     /// With numbers below 0 replaced by 0.
     #[must_use]
     pub fn relu(self) -> Self {
         self.activation(Activation::Relu)
-    }
-    /// With a bias that lies so.
-    #[must_use]
-    pub fn bias(self, bias: Bias) -> Self {
-        Self { bias, ..self }
-    }
-    /// With this algorithm.
-    #[must_use]
-    pub fn algorithm(self, algorithm: Algorithm) -> Self {
-        Self { algorithm, ..self }
-    }
-    /// With rows of the input `elements` apart.
-    #[must_use]
-    pub fn input_stride(self, elements: usize) -> Self {
-        Self { input_stride: Some(elements), ..self }
-    }
-    /// With rows of the residual `elements` apart.
-    #[must_use]
-    pub fn residual_stride(self, elements: usize) -> Self {
-        Self { residual_stride: Some(elements), ..self }
-    }
-    /// With rows of the result `elements` apart. The gaps are not written.
-    #[must_use]
-    pub fn out_stride(self, elements: usize) -> Self {
-        Self { out_stride: Some(elements), ..self }
     }
 }

@@ -175,12 +175,9 @@ impl<T: Value> BiasAct<T> {
         residual: Option<Slice<'_, T>>,
     ) -> Result<()> {
         if self.input.stride != self.out.stride {
-            return Err(Error::Parameter {
-                operation: OPERATION,
-                what: "the stride of the result in place",
-                expected: format!("that of x, {}", self.input.stride),
-                got: self.out.stride.to_string(),
-            });
+            let (what, expected) =
+                ("the stride of the result in place", format!("that of x, {}", self.input.stride));
+            return Err(Error::parameter(OPERATION, what, expected, self.out.stride));
         }
         self.check("the matrix", matrix.device(), &self.out, matrix.len())?;
         self.launches(stream, [matrix.address(); 2], bias, residual)
@@ -203,12 +200,9 @@ impl<T: Value> BiasAct<T> {
             self.check("the residual", residual.device(), &self.residual, residual.len())?;
         }
         if let Some(bias) = &bias {
-            let (what, expected, got) = ("the bias", self.bias_len, bias.len());
+            let (what, shape) = ("the bias", || format!("{:?}", self.options.bias));
             self.device.expect_same(OPERATION, what, bias.device())?;
-            if got != expected {
-                let shape = format!("{:?}", self.options.bias);
-                return Err(Error::Length { operation: OPERATION, what, shape, expected, got });
-            }
+            Error::expect_len(OPERATION, what, shape, self.bias_len, bias.len())?;
         }
         if self.output_len() == 0 {
             return Ok(());

@@ -1,9 +1,7 @@
 //! Gradients of the table and of the weights.
-use std::sync::OnceLock;
-
 use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_kernels::entries;
 use lacuna_kernels::nhot::{LookupArgs, Nonzeros, Pass, TableIndex, WeightArgs};
-use lacuna_kernels::{Entry, entries};
 
 use super::launch::lookup;
 use super::transposed::{Scales, Transposed};
@@ -49,16 +47,9 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         let transposed = self.transposed()?;
         let device = self.pattern.indices.device();
         device.expect_same(OPERATION, "the gradient of the named rows", gradient.device())?;
-        let rows = transposed.rows.len();
-        if gradient.len() != rows * self.columns {
-            return Err(Error::Length {
-                operation: OPERATION,
-                what: "the gradient of the named rows",
-                shape: format!("{rows}×{}", self.columns),
-                expected: rows * self.columns,
-                got: gradient.len(),
-            });
-        }
+        let (rows, columns) = (transposed.rows.len(), self.columns);
+        let (what, shape) = ("the gradient of the named rows", || format!("{rows}×{columns}"));
+        Error::expect_len(OPERATION, what, shape, rows * columns, gradient.len())?;
         self.gradient(stream, bags, slopes, gradient.address(), self.columns, &transposed.offsets_of_named)
     }
 
@@ -89,15 +80,8 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         self.check("the gradient of the result", slopes.device(), &self.gradients, slopes.len())?;
         let device = self.pattern.indices.device();
         device.expect_same(OPERATION, "the gradient of the weights", gradient.device())?;
-        if gradient.len() != bags.nnz() {
-            return Err(Error::Length {
-                operation: OPERATION,
-                what: "the gradient of the weights",
-                shape: "one an index".into(),
-                expected: bags.nnz(),
-                got: gradient.len(),
-            });
-        }
+        let (what, shape) = ("the gradient of the weights", || "one an index".into());
+        Error::expect_len(OPERATION, what, shape, bags.nnz(), gradient.len())?;
         let layouts = |vector: u32| self.table.allows(vector) && self.gradients.allows(vector);
         let vector = self.vector(table.address() | slopes.address(), layouts);
         let entry = entries::nhot()
@@ -116,18 +100,8 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
             gradient_stride_bytes: self.gradients.stride_bytes,
             columns: self.columns as u32,
         };
-        self.launch_weights(stream, entry, &args)
-    }
-
-    fn launch_weights(
-        &self,
-        stream: &Stream,
-        entry: &'static Entry<lacuna_kernels::nhot::Tile>,
-        args: &WeightArgs<T::Device, I::Device>,
-    ) -> Result<()> {
-        let bags = self.pattern.bags();
-        for span in spans(bags, MAX_GRID_X) {
-            let mut args = *args;
+        for span in spans(bags.bags(), MAX_GRID_X) {
+            let mut args = args;
             args.nonzeros.offsets = args.nonzeros.offsets.add(span.start);
             args.gradient = args.gradient.add(span.start * self.gradients.stride);
             if args.scales.address() != 0 {
@@ -151,7 +125,6 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         self.check_bags(stream, bags)?;
         self.check("the gradient of the result", slopes.device(), &self.gradients, slopes.len())?;
         let transposed = self.transposed()?;
-        let info = self.pattern.indices.device().info();
         let layouts =
             |vector: u32| self.gradients.allows(vector) && out_stride.is_multiple_of(vector as usize);
         let rows = offsets.len() - 1;
@@ -159,12 +132,9 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
             bags: rows,
             nnz: transposed.bags.len(),
             longest: transposed.longest,
-            columns: self.columns,
             vector: self.vector(slopes.address() | out, layouts),
-            value: T::TYPE,
             index_bits: u32::BITS,
-            multiprocessors: info.multiprocessors,
-            sm: info.sm,
+            ..*self.selection.problem()
         };
         let choice = choose(&problem)[0];
         let weights = bags.weights_address();
@@ -202,24 +172,12 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     }
 
     fn transposed(&self) -> Result<&Transposed<I>> {
-        kept(&self.transposed, || {
-            Transposed::new(self.pattern.indices.device(), &self.pattern, self.options.padding_index)
-        })
+        let device = self.pattern.indices.device();
+        self.derived.get_or_make(|| Transposed::new(device, &self.pattern, self.options.padding_index))
     }
 
     fn scales(&self) -> Result<&Scales> {
-        kept(&self.scales, || Scales::new(self.pattern.indices.device(), &self.pattern, &self.options))
-    }
-}
-
-/// What is kept, made first where it is not.
-fn kept<K>(cell: &OnceLock<K>, make: impl FnOnce() -> Result<K>) -> Result<&K> {
-    match cell.get() {
-        Some(kept) => Ok(kept),
-        // Another thread may have been faster: then what it made stays.
-        None => {
-            let made = make()?;
-            Ok(cell.get_or_init(|| made))
-        }
+        let device = self.pattern.indices.device();
+        self.derived.get_or_make(|| Scales::new(device, &self.pattern, &self.options))
     }
 }

@@ -27,37 +27,29 @@ pub trait BagIndex: Element + Copy + sealed::Sealed {
 
 mod sealed {
     pub trait Sealed {}
-    impl Sealed for u32 {}
-    impl Sealed for u64 {}
 }
 
-impl BagIndex for u32 {
-    type Device = u32;
-    const MAX_ROWS: usize = Self::MAX as usize;
-    fn from_row(row: usize) -> Self {
-        row as Self
-    }
-    fn to_device(self) -> u32 {
-        self
-    }
-    fn to_row(self) -> usize {
-        self as usize
-    }
+/// Writes the implementation for a type of at most so many rows.
+macro_rules! index {
+    ($type:ident, $max_rows:expr) => {
+        impl sealed::Sealed for $type {}
+        impl BagIndex for $type {
+            type Device = Self;
+            const MAX_ROWS: usize = $max_rows;
+            fn from_row(row: usize) -> Self {
+                row as Self
+            }
+            fn to_device(self) -> Self {
+                self
+            }
+            fn to_row(self) -> usize {
+                usize::try_from(self).unwrap_or(usize::MAX)
+            }
+        }
+    };
 }
-
-impl BagIndex for u64 {
-    type Device = u64;
-    const MAX_ROWS: usize = isize::MAX as usize;
-    fn from_row(row: usize) -> Self {
-        row as Self
-    }
-    fn to_device(self) -> u64 {
-        self
-    }
-    fn to_row(self) -> usize {
-        usize::try_from(self).unwrap_or(usize::MAX)
-    }
-}
+index!(u32, u32::MAX as usize);
+index!(u64, isize::MAX as usize);
 
 /// Bags of indices of a table's rows: the nonzeros of a matrix with few in each row, in which an index may be there more than
 /// once. Each index may have a weight; without, it is 1.
@@ -111,12 +103,9 @@ impl<I: BagIndex> Bags<I> {
         expect_at_most("the number of indices", MAX, indices.len())?;
         check_offsets(offsets, indices.len())?;
         if let Some(at) = indices.iter().position(|index| index.to_row() >= table_rows) {
-            return Err(Error::Parameter {
-                operation: OPERATION,
-                what: "an index",
-                expected: format!("below {table_rows}, the rows of the table"),
-                got: format!("{:?} (number {at} of {})", indices[at], indices.len()),
-            });
+            let expected = format!("below {table_rows}, the rows of the table");
+            let got = format!("{:?} (number {at} of {})", indices[at], indices.len());
+            return Err(Error::parameter(OPERATION, "an index", expected, got));
         }
         let host_offsets: Vec<u32> = offsets.iter().map(|&offset| offset as u32).collect();
         let pattern = BagPattern {
@@ -135,15 +124,8 @@ impl<I: BagIndex> Bags<I> {
     /// # Errors
     /// [`Error::Length`] where there are not as many weights as indices; [`Error::OutOfMemory`].
     pub fn with_weights(&self, weights: &[f32]) -> Result<Self> {
-        if weights.len() != self.nnz() {
-            return Err(Error::Length {
-                operation: OPERATION,
-                what: "the slice of weights",
-                shape: "one an index".into(),
-                expected: self.nnz(),
-                got: weights.len(),
-            });
-        }
+        let shape = || "one an index".into();
+        Error::expect_len(OPERATION, "the slice of weights", shape, self.nnz(), weights.len())?;
         let weights = self.device().upload(weights)?;
         Ok(Self { pattern: Arc::clone(&self.pattern), weights: Some(weights) })
     }
@@ -186,9 +168,8 @@ impl<I: BagIndex> BagPattern<I> {
 }
 
 fn check_offsets(offsets: &[usize], indices: usize) -> Result<()> {
-    let refused = |expected: String, got: String| {
-        Err(Error::Parameter { operation: OPERATION, what: "the offsets", expected, got })
-    };
+    let refused =
+        |expected: String, got: String| Err(Error::parameter(OPERATION, "the offsets", expected, got));
     let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {
         return refused("one more than bags".into(), "none".into());
     };

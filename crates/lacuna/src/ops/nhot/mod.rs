@@ -35,15 +35,8 @@ pub fn nhot<T: Value, I: BagIndex>(
     indices: &[I],
 ) -> Result<Vec<T>> {
     let rows = table.len().checked_div(columns).unwrap_or(0);
-    if rows * columns != table.len() {
-        return Err(Error::Length {
-            operation: OPERATION,
-            what: "the table",
-            shape: format!("rows of {columns}"),
-            expected: rows * columns,
-            got: table.len(),
-        });
-    }
+    let shape = || format!("rows of {columns}");
+    Error::expect_len(OPERATION, "the table", shape, rows * columns, table.len())?;
     let device = Device::best()?;
     let stream = device.stream()?;
     let bags = Bags::new(&device, rows, offsets, indices)?;

@@ -1,5 +1,6 @@
 //! What may be asked of a lookup.
 use super::Algorithm;
+use crate::op::setters;
 
 /// What becomes of the rows that a bag names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,35 +48,17 @@ pub struct Options {
     pub out_stride: Option<usize>,
 }
 
-impl Options {
+setters! {
     /// With sums, or means.
-    #[must_use]
-    pub fn mode(self, mode: Mode) -> Self {
-        Self { mode, ..self }
-    }
+    mode(mode: Mode) = mode;
     /// With indices of this row left out.
-    #[must_use]
-    pub fn padding_index(self, padding_index: Option<usize>) -> Self {
-        Self { padding_index, ..self }
-    }
+    padding_index(padding_index: Option<usize>) = padding_index;
     /// With the result in this layout.
-    #[must_use]
-    pub fn layout(self, layout: Layout) -> Self {
-        Self { layout, ..self }
-    }
+    layout(layout: Layout) = layout;
     /// With this algorithm.
-    #[must_use]
-    pub fn algorithm(self, algorithm: Algorithm) -> Self {
-        Self { algorithm, ..self }
-    }
+    algorithm(algorithm: Algorithm) = algorithm;
     /// With rows of the table `elements` apart.
-    #[must_use]
-    pub fn table_stride(self, elements: usize) -> Self {
-        Self { table_stride: Some(elements), ..self }
-    }
+    table_stride(elements: usize) = Some(elements);
     /// With rows of the result `elements` apart.
-    #[must_use]
-    pub fn out_stride(self, elements: usize) -> Self {
-        Self { out_stride: Some(elements), ..self }
-    }
+    out_stride(elements: usize) = Some(elements);
 }

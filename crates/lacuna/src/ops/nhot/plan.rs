@@ -1,15 +1,15 @@
 //! Plans: what is worked out once for bags and a number of columns.
 use std::marker::PhantomData;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::nhot::{LookupArgs, Nonzeros, TableIndex};
 
 use super::bags::BagPattern;
 use super::launch::lookup;
-use super::transposed::{Scales, Transposed};
 use super::{BagIndex, Bags, Choice, Layout, Mode, OPERATION, Options, Problem};
 use crate::op::{Layout as DenseLayout, Selection, strides, widest};
+use crate::pattern::{Derived, expect_at_most};
 use crate::{Device, Error, Result, Slice, SliceMut, Stream, Value};
 
 /// The most columns.
@@ -47,9 +47,9 @@ pub struct NHot<T: Value = f32, I: BagIndex = u32> {
     pub(super) out: DenseLayout,
     /// The gradient of the result, always a row a bag.
     pub(super) gradients: DenseLayout,
-    selection: Selection<Problem>,
-    pub(super) transposed: OnceLock<Transposed<I>>,
-    pub(super) scales: OnceLock<Scales>,
+    pub(super) selection: Selection<Problem>,
+    /// What gradients read, each made when the first needs it.
+    pub(super) derived: Derived,
     values: PhantomData<T>,
 }
 
@@ -68,17 +68,10 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     /// As `plan`, and [`Error::TooLarge`] for a stride of 4 GiB; [`Error::Parameter`] for strides below the elements of a row,
     /// and for a padding index that is not a row; [`Error::Illegal`] for an algorithm that cannot do this problem.
     pub fn plan_with(bags: &Bags<I>, columns: usize, options: Options) -> Result<Self> {
-        if columns > MAX_COLUMNS {
-            let (limit, got) = (MAX_COLUMNS as u64, columns as u64);
-            return Err(Error::TooLarge { what: "the number of columns", limit, got });
-        }
+        expect_at_most("the number of columns", MAX_COLUMNS, columns)?;
         if let Some(padding) = options.padding_index.filter(|&padding| padding >= bags.table_rows()) {
-            return Err(Error::Parameter {
-                operation: OPERATION,
-                what: "the padding index",
-                expected: format!("below {}, the rows of the table", bags.table_rows()),
-                got: padding.to_string(),
-            });
+            let expected = format!("below {}, the rows of the table", bags.table_rows());
+            return Err(Error::parameter(OPERATION, "the padding index", expected, padding));
         }
         let layout = |rows, n, strides| DenseLayout::new(rows, n, T::TYPE.bytes(), strides);
         let (rows, count) = (bags.table_rows(), bags.bags());
@@ -114,8 +107,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
             out,
             gradients,
             selection: selection.expect_some(|| format!("{columns} columns"))?,
-            transposed: OnceLock::new(),
-            scales: OnceLock::new(),
+            derived: Derived::default(),
             values: PhantomData,
         })
     }

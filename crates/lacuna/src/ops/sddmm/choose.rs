@@ -169,7 +169,7 @@ fn are_meant(problem: &Problem, columns: u32, arithmetic: Arithmetic) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::op::find;
 
@@ -177,7 +177,8 @@ mod tests {
         matches!(choice.algorithm, Algorithm::MmaTile { .. })
     }
 
-    fn problem(nnz: usize, k: usize, vector: u32) -> Problem {
+    /// A problem of 8192×2048 on an H200.
+    pub(in crate::ops::sddmm) fn problem(nnz: usize, k: usize, vector: u32) -> Problem {
         Problem {
             rows: 8192,
             cols: 2048,

@@ -101,10 +101,8 @@ fn list<I: Index>(
 
 #[cfg(test)]
 mod tests {
-    use lacuna_kernels::{IndexType, ValueType};
-
+    use super::super::choose::tests::problem;
     use super::*;
-    use crate::Precision;
 
     #[test]
     fn rows_are_cut_at_panels_and_the_longest_come_first() {
@@ -125,21 +123,7 @@ mod tests {
     #[test]
     fn panels_fit_a_cache_and_tiles_the_gpu() {
         let panels = |rows, k, cols, nnz| {
-            let Panels { columns, tile } = Panels::of(&Problem {
-                rows,
-                cols,
-                nnz,
-                longest_row: 1,
-                k,
-                vector: 4,
-                batch: 1,
-                value: ValueType::F32,
-                index: IndexType::U32,
-                precision: Precision::Single,
-                multiprocessors: 132,
-                block_shared_bytes: 227 * 1024,
-                sm: 90,
-            });
+            let Panels { columns, tile } = Panels::of(&Problem { rows, cols, ..problem(nnz, k, 4) });
             (columns, tile)
         };
         assert_eq!(panels(8192, 128, 2048, 1_677_722), (256, 128));

@@ -61,24 +61,22 @@ impl Part {
     pub fn lanes(&self) -> u32 {
         self.forward.tile.lanes
     }
-}
 
-/// Kernels of a softmax and of its gradient that go together: same rows, same lanes.
-#[derive(Clone, Copy)]
-struct Kernels {
-    forward: &'static Entry<Tile>,
-    backward: &'static Entry<Tile>,
+    /// The rows `first..end` by the same kernels; none of none.
+    fn with_rows(self, first: u32, end: u32) -> Option<Self> {
+        (end > first).then(|| Self { first, rows: end - first, ..self })
+    }
 }
 
 /// The parts into which the rows are cut, longest rows first; none where all rows are empty. Groups of fewer lanes do shorter
 /// rows, if that is worth another launch.
 pub fn choose(problem: &Problem) -> Vec<Part> {
-    let kernels: Vec<Kernels> = able(problem).collect();
+    let kernels = able(problem);
     if !problem.sorted {
         let all = problem.lengths.rows();
-        let cost = |kernels: &&Kernels| cost(problem, kernels.forward, 0, all);
+        let cost = |kernels: &&Part| cost(problem, kernels.forward, 0, all);
         let best = kernels.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
-        return best.and_then(|kernels| part(*kernels, 0, all)).into_iter().collect();
+        return best.and_then(|kernels| kernels.with_rows(0, all)).into_iter().collect();
     }
     let end = problem.lengths.nonempty();
     let mut borders: Vec<u32> = problem.lengths.classes().map(|class| class.before).collect();
@@ -102,43 +100,33 @@ pub fn choose(problem: &Problem) -> Vec<Part> {
     let (_, ends) = best.pop().expect("there is a border");
     let starts = std::iter::once(0).chain(ends.iter().copied());
     let parts = kernels.iter().zip(starts.zip(&ends));
-    parts.filter_map(|(kernels, (start, &end))| part(*kernels, start, end)).collect()
+    parts.filter_map(|(kernels, (start, &end))| kernels.with_rows(start, end)).collect()
 }
 
 /// The parts of this algorithm; `None` where there is no such kernel.
 pub(super) fn find(problem: &Problem, wanted: Algorithm) -> Option<Vec<Part>> {
     let Algorithm::Subwarp { lanes } = wanted else { return Some(choose(problem)) };
-    let kernels = able(problem).find(|kernels| kernels.forward.tile.lanes == lanes)?;
+    let kernels = able(problem).into_iter().find(|kernels| kernels.lanes() == lanes)?;
     let rows = if problem.sorted { problem.lengths.nonempty() } else { problem.lengths.rows() };
-    Some(part(kernels, 0, rows).into_iter().collect())
+    Some(kernels.with_rows(0, rows).into_iter().collect())
 }
 
 /// The algorithms that can be asked for.
 pub(super) fn legal(problem: &Problem) -> Vec<Algorithm> {
-    able(problem).map(|kernels| Algorithm::Subwarp { lanes: kernels.forward.tile.lanes }).collect()
+    able(problem).iter().map(|kernels| Algorithm::Subwarp { lanes: kernels.lanes() }).collect()
 }
 
-/// All kernels that can do `problem`, those of most lanes first.
-fn able(problem: &Problem) -> impl Iterator<Item = Kernels> {
-    let of = |pass: Pass, value: ValueType, sm: u32| {
-        entries::softmax()
-            .iter()
-            .filter(move |entry| entry.tile.pass == pass && entry.tile.value == value && entry.runs_on(sm))
+/// All kernels that can do `problem`, those of most lanes first: a softmax's and its gradient's of one tile, and no rows yet.
+fn able(problem: &Problem) -> Vec<Part> {
+    let able = |entry: &&Entry<Tile>| entry.tile.value == problem.value && entry.runs_on(problem.sm);
+    let of = |forward: &'static Entry<Tile>| {
+        let tile = Tile { pass: Pass::Backward, ..forward.tile };
+        let backward = entries::softmax().iter().filter(able).find(|entry| entry.tile == tile)?;
+        (forward.tile.pass == Pass::Forward).then_some(Part { forward, backward, first: 0, rows: 0 })
     };
-    let (value, sm) = (problem.value, problem.sm);
-    let mut kernels: Vec<Kernels> = of(Pass::Forward, value, sm)
-        .filter_map(|forward| {
-            let same = |entry: &&Entry<Tile>| entry.tile == Tile { pass: Pass::Backward, ..forward.tile };
-            Some(Kernels { forward, backward: of(Pass::Backward, value, sm).find(same)? })
-        })
-        .collect();
-    kernels.sort_by_key(|kernels| std::cmp::Reverse(kernels.forward.tile.lanes));
-    kernels.into_iter()
-}
-
-fn part(kernels: Kernels, first: u32, end: u32) -> Option<Part> {
-    let Kernels { forward, backward } = kernels;
-    (end > first).then(|| Part { forward, backward, first, rows: end - first })
+    let mut kernels: Vec<Part> = entries::softmax().iter().filter(able).filter_map(of).collect();
+    kernels.sort_by_key(|kernels| std::cmp::Reverse(kernels.lanes()));
+    kernels
 }
 
 /// Cycles of a launch.

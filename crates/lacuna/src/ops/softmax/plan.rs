@@ -220,13 +220,10 @@ impl<T: Value, I: Index> SparseSoftmax<T, I> {
             return Err(Error::OtherPattern { operation: OPERATION });
         }
         matrix.device().expect_same(OPERATION, "the stream", stream.device())?;
-        if matrix.batch() != self.options.batch {
-            return Err(Error::Parameter {
-                operation: OPERATION,
-                what: batch_what,
-                expected: format!("the plan's, {}", self.options.batch),
-                got: matrix.batch().to_string(),
-            });
+        let batch = self.options.batch;
+        if matrix.batch() != batch {
+            let expected = format!("the plan's, {batch}");
+            return Err(Error::parameter(OPERATION, batch_what, expected, matrix.batch()));
         }
         Ok(())
     }

@@ -2,8 +2,7 @@
 use lacuna_kernels::Bounds;
 use lacuna_kernels::spmm::{Scheme, Tile};
 
-/// CUDA's limit on blocks along y and z.
-pub(super) const MAX_GRID_YZ: usize = 65_535;
+use crate::op::MAX_GRID_YZ;
 
 /// Rows that a block which stays has at least, where there are as many: one for each scheduler of a multiprocessor. With
 /// fewer, more blocks would be no faster.

@@ -3,7 +3,7 @@ use lacuna_gpu::{GlobalMut, GlobalPtr, Real};
 use lacuna_kernels::spmm::Output;
 
 use super::{Algorithm, OPERATION};
-use crate::op::Layout;
+use crate::op::{Layout, options, setters};
 use crate::{Error, Result};
 
 /// How exactly products and their sums are computed.
@@ -30,85 +30,72 @@ pub enum Precision {
 /// as large a part as each of them.
 pub const LONG_ROWS: usize = 64;
 
-/// What may be asked of SpMM: C = clamp(alpha·A·B + beta·C + bias, lo, hi), for a batch of operands with any strides.
-///
-/// The default is C = A·B of operands without gaps. Each sum is finished in `f32` and then rounded once to the type of C:
-/// a fused epilogue costs no rounding and no pass over C of its own. The bias is an operand
-/// ([`Operands`](super::Operands)).
-///
-/// ```
-/// # use lacuna::spmm;
-/// let linear_layer = spmm::Options::default().relu();
-/// let gradients = spmm::Options::default().alpha(0.5).beta(1.0);
-/// let heads = spmm::Options::default().batch(8).b_stride(8 * 64).b_batch_stride(64);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Options {
-    /// The algorithm, if not the library's choice. It must be legal for N and the strides; where B's or C's address does
-    /// not allow its vectors, the run is refused.
-    pub algorithm: Algorithm,
-    /// How exactly it is computed.
-    pub precision: Precision,
-    /// Multiplies A·B.
-    pub alpha: f32,
-    /// Multiplies what C holds. With 0, C is not read: it may hold anything, NaN too.
-    pub beta: f32,
-    /// The least result, -∞ for no limit.
-    pub lo: f32,
-    /// The greatest result, +∞ for no limit.
-    pub hi: f32,
-    /// Elements from one row of B to the next, N if none.
-    pub b_stride: Option<usize>,
-    /// Elements from one row of C to the next, N if none.
-    pub c_stride: Option<usize>,
-    /// Products in one run.
-    pub batch: usize,
-    /// Elements from one B to the next, K strides of a row if none; 0 for one B that all products share.
-    pub b_batch_stride: Option<usize>,
-    /// Elements from one C to the next, M strides of a row if none.
-    pub c_batch_stride: Option<usize>,
+options! {
+    /// What may be asked of SpMM: C = clamp(alpha·A·B + beta·C + bias, lo, hi), for a batch of operands with any strides.
+    ///
+    /// The default is C = A·B of operands without gaps. Each sum is finished in `f32` and then rounded once to the type of C:
+    /// a fused epilogue costs no rounding and no pass over C of its own. The bias is an operand
+    /// ([`Operands`](super::Operands)).
+    ///
+    /// ```
+    /// # use lacuna::spmm;
+    /// let linear_layer = spmm::Options::default().relu();
+    /// let gradients = spmm::Options::default().alpha(0.5).beta(1.0);
+    /// let heads = spmm::Options::default().batch(8).b_stride(8 * 64).b_batch_stride(64);
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// The algorithm, if not the library's choice. It must be legal for N and the strides; where B's or C's address does
+        /// not allow its vectors, the run is refused.
+        pub algorithm: Algorithm = Algorithm::Auto,
+        /// How exactly it is computed.
+        pub precision: Precision = Precision::Single,
+        /// Multiplies A·B.
+        pub alpha: f32 = 1.0,
+        /// Multiplies what C holds. With 0, C is not read: it may hold anything, NaN too.
+        pub beta: f32 = 0.0,
+        /// The least result, -∞ for no limit.
+        pub lo: f32 = f32::NEG_INFINITY,
+        /// The greatest result, +∞ for no limit.
+        pub hi: f32 = f32::INFINITY,
+        /// Elements from one row of B to the next, N if none.
+        pub b_stride: Option<usize> = None,
+        /// Elements from one row of C to the next, N if none.
+        pub c_stride: Option<usize> = None,
+        /// Products in one run.
+        pub batch: usize = 1,
+        /// Elements from one B to the next, K strides of a row if none; 0 for one B that all products share.
+        pub b_batch_stride: Option<usize> = None,
+        /// Elements from one C to the next, M strides of a row if none.
+        pub c_batch_stride: Option<usize> = None,
+    }
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            algorithm: Algorithm::Auto,
-            precision: Precision::Single,
-            alpha: 1.0,
-            beta: 0.0,
-            lo: f32::NEG_INFINITY,
-            hi: f32::INFINITY,
-            b_stride: None,
-            c_stride: None,
-            batch: 1,
-            b_batch_stride: None,
-            c_batch_stride: None,
-        }
-    }
+setters! {
+    /// With this algorithm.
+    algorithm(algorithm: Algorithm) = algorithm;
+    /// Computed this exactly.
+    precision(precision: Precision) = precision;
+    /// With A·B multiplied by `alpha`.
+    alpha(alpha: f32) = alpha;
+    /// With `beta` times what C holds added.
+    beta(beta: f32) = beta;
+    /// With `elements` from one row of B to the next, at least N: a leading dimension.
+    b_stride(elements: usize) = Some(elements);
+    /// With `elements` from one row of C to the next, at least N. The gaps are neither read nor written.
+    c_stride(elements: usize) = Some(elements);
+    /// With `products` in one run: of one A, or of as many with one pattern
+    /// ([`with_value_batch`](crate::CsrMatrix::with_value_batch)), with as many B.
+    batch(products: usize) = products;
+    /// With `elements` from one B of the batch to the next; 0 for one B that all products share.
+    b_batch_stride(elements: usize) = Some(elements);
+    /// With `elements` from one C of the batch to the next. They may lie one after another, or side by side within the
+    /// stride of a row; they must not overlap.
+    c_batch_stride(elements: usize) = Some(elements);
 }
 
 impl Options {
-    /// With this algorithm.
-    #[must_use]
-    pub fn algorithm(self, algorithm: Algorithm) -> Self {
-        Self { algorithm, ..self }
-    }
-    /// Computed this exactly.
-    #[must_use]
-    pub fn precision(self, precision: Precision) -> Self {
-        Self { precision, ..self }
-    }
-    /// With A·B multiplied by `alpha`.
-    #[must_use]
-    pub fn alpha(self, alpha: f32) -> Self {
-        Self { alpha, ..self }
-    }
-    /// With `beta` times what C holds added.
-    #[must_use]
-    pub fn beta(self, beta: f32) -> Self {
-        Self { beta, ..self }
-    }
     /// With results below 0 replaced by 0. NaN and -0 stay.
     #[must_use]
     pub fn relu(self) -> Self {
@@ -119,45 +106,15 @@ impl Options {
     pub fn clamp(self, lo: f32, hi: f32) -> Self {
         Self { lo, hi, ..self }
     }
-    /// With `elements` from one row of B to the next, at least N: a leading dimension.
-    #[must_use]
-    pub fn b_stride(self, elements: usize) -> Self {
-        Self { b_stride: Some(elements), ..self }
-    }
-    /// With `elements` from one row of C to the next, at least N. The gaps are neither read nor written.
-    #[must_use]
-    pub fn c_stride(self, elements: usize) -> Self {
-        Self { c_stride: Some(elements), ..self }
-    }
-    /// With `products` in one run: of one A, or of as many with one pattern
-    /// ([`with_value_batch`](crate::CsrMatrix::with_value_batch)), with as many B.
-    #[must_use]
-    pub fn batch(self, products: usize) -> Self {
-        Self { batch: products, ..self }
-    }
-    /// With `elements` from one B of the batch to the next; 0 for one B that all products share.
-    #[must_use]
-    pub fn b_batch_stride(self, elements: usize) -> Self {
-        Self { b_batch_stride: Some(elements), ..self }
-    }
-    /// With `elements` from one C of the batch to the next. They may lie one after another, or side by side within the
-    /// stride of a row; they must not overlap.
-    #[must_use]
-    pub fn c_batch_stride(self, elements: usize) -> Self {
-        Self { c_batch_stride: Some(elements), ..self }
-    }
 
     /// Whether the clamp's limits are numbers in order.
     pub(super) fn check(&self) -> Result<()> {
         if self.lo <= self.hi {
             return Ok(());
         }
-        Err(Error::Parameter {
-            operation: OPERATION,
-            what: "the clamp",
-            expected: "lo, hi with lo <= hi, neither of them NaN".into(),
-            got: format!("{}, {}", self.lo, self.hi),
-        })
+        let (expected, got) =
+            ("lo, hi with lo <= hi, neither of them NaN", format!("{}, {}", self.lo, self.hi));
+        Err(Error::parameter(OPERATION, "the clamp", expected, got))
     }
 
     /// These options as the kernels take them.

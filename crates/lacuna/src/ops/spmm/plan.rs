@@ -11,7 +11,7 @@ use super::grid::{Extent, ahead_rows, is_mixed, is_persistent, resident_blocks, 
 use super::prepacked::Packs;
 use super::{OPERATION, Options};
 use crate::op::{self, Layout, MAX_GRID_YZ, Selection, spans, strides, widest};
-use crate::pattern::{DevicePattern, RowOrder};
+use crate::pattern::{DevicePattern, RowOrder, expect_at_most};
 use crate::tune::{Candidate, Tunable, drawn, row_class};
 use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Slice, SliceMut, Stream, Value};
 
@@ -71,9 +71,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
     /// not in order, strides below N, and batch strides that let matrices of C overlap; [`Error::Illegal`] for an
     /// algorithm that cannot do this problem.
     pub fn plan_with(a: &CsrMatrix<T, I>, n: usize, options: Options) -> Result<Self> {
-        if n > MAX_N {
-            return Err(Error::TooLarge { what: "N", limit: MAX_N as u64, got: n as u64 });
-        }
+        expect_at_most("N", MAX_N, n)?;
         options.check()?;
         let bytes = T::TYPE.bytes();
         let Options { batch, b_stride, b_batch_stride, c_stride, c_batch_stride, precision, .. } = options;
@@ -301,23 +299,17 @@ impl<T: Value, I: Index> Spmm<T, I> {
         device.expect_same(OPERATION, "the stream", stream.device())?;
         device.expect_same(OPERATION, "B", b.device())?;
         device.expect_same(OPERATION, "C", c.device())?;
-        if a.batch() != 1 && a.batch() != self.options.batch {
-            return Err(Error::Parameter {
-                operation: OPERATION,
-                what: "the batch of A",
-                expected: format!("1 or the plan's, {}", self.options.batch),
-                got: a.batch().to_string(),
-            });
+        let batch = self.options.batch;
+        if a.batch() != 1 && a.batch() != batch {
+            let expected = format!("1 or the plan's, {batch}");
+            return Err(Error::parameter(OPERATION, "the batch of A", expected, a.batch()));
         }
         self.b.check("B", b.len())?;
         self.c.check("C", c.len())?;
         if let Some(bias) = bias {
             device.expect_same(OPERATION, "the bias", bias.device())?;
-            let (expected, got) = (self.pattern.rows, bias.len());
-            if got != expected {
-                let shape = "one for each row of C".into();
-                return Err(Error::Length { operation: OPERATION, what: "the bias", shape, expected, got });
-            }
+            let shape = || "one for each row of C".into();
+            Error::expect_len(OPERATION, "the bias", shape, self.pattern.rows, bias.len())?;
         }
         Ok(())
     }

@@ -105,15 +105,13 @@ impl<T: Value> BeamSearch<T> {
         end_of_sentence: u32,
         options: Options,
     ) -> Result<Self> {
-        let refused = |what, expected: String, got: usize| {
-            Err(Error::Parameter { operation: OPERATION, what, expected, got: got.to_string() })
-        };
         if beams == 0 || beams > MAX_BEAMS {
-            return refused("the number of beams", format!("from 1 to {MAX_BEAMS}"), beams);
+            let expected = format!("from 1 to {MAX_BEAMS}");
+            return Err(Error::parameter(OPERATION, "the number of beams", expected, beams));
         }
         if end_of_sentence as usize >= vocabulary {
             let expected = format!("one of the {vocabulary} tokens");
-            return refused("the end of the sentence", expected, end_of_sentence as usize);
+            return Err(Error::parameter(OPERATION, "the end of the sentence", expected, end_of_sentence));
         }
         let rows = sentences.checked_mul(beams).filter(|&rows| i32::try_from(rows).is_ok());
         let Some(rows) = rows else {
@@ -169,31 +167,19 @@ impl<T: Value> BeamSearch<T> {
     /// [`Error::Length`] and [`Error::OtherDevice`] for logits or beams that do not fit; [`Error::Launch`] or, on the simulator,
     /// its findings.
     pub fn step(&self, stream: &Stream, logits: Slice<'_, T>, state: &mut BeamState) -> Result<()> {
-        self.device.expect_same(OPERATION, "the state of the beams", state.scores.device())?;
-        let (expected, got) = (self.sentences * self.beams, state.scores.len());
-        if got != expected {
-            let shape = format!("{} sentences of {} beams", self.sentences, self.beams);
-            return Err(Error::Length {
-                operation: OPERATION,
-                what: "the state of the beams",
-                shape,
-                expected,
-                got,
-            });
-        }
+        let (what, Self { sentences, beams, .. }) = ("the state of the beams", self);
+        self.device.expect_same(OPERATION, what, state.scores.device())?;
+        let shape = || format!("{sentences} sentences of {beams} beams");
+        Error::expect_len(OPERATION, what, shape, sentences * beams, state.scores.len())?;
         // The results are the plan's own: it is borrowed, and the stream orders what uses them.
-        self.top.run_to(
-            stream,
-            logits,
-            self.log_probabilities.as_slice().address(),
-            self.tokens.as_slice().address(),
-        )?;
+        let results = [self.log_probabilities.as_slice().address(), self.tokens.as_slice().address()];
+        self.top.launches(stream, logits, results, None)?;
         if self.sentences == 0 {
             return Ok(());
         }
         let args = BeamArgs {
-            log_probabilities: GlobalPtr::from_address(self.log_probabilities.as_slice().address()),
-            continuations: GlobalPtr::from_address(self.tokens.as_slice().address()),
+            log_probabilities: GlobalPtr::from_address(results[0]),
+            continuations: GlobalPtr::from_address(results[1]),
             scores: GlobalMut::from_address(state.scores.as_slice_mut().address()),
             finished: GlobalMut::from_address(state.finished.as_slice_mut().address()),
             parents: GlobalMut::from_address(state.parents.as_slice_mut().address()),

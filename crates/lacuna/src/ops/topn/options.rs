@@ -2,6 +2,7 @@
 use lacuna_kernels::topn::Form;
 
 use super::{Algorithm, OPERATION};
+use crate::op::{options, setters};
 use crate::{Error, Result};
 
 /// What the values of a result are. Which elements they belong to, and their order, does not depend on it.
@@ -27,67 +28,49 @@ impl Output {
     }
 }
 
-/// What may be asked of top-N.
-///
-/// ```
-/// # use lacuna::topn;
-/// let for_beams = topn::Options::default().output(topn::Output::LogProbabilities);
-/// let for_sampling = topn::Options::default().temperature(0.7);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Options {
-    /// What the values of the result are.
-    pub output: Output,
-    /// Divides the logits before the softmax: a number from 2⁻¹⁰⁰ to 2¹⁰⁰.
-    pub temperature: f32,
-    /// Elements from row to row of the logits, if not as many as a row has.
-    pub row_stride: Option<usize>,
-    /// The algorithm, if not the library's choice.
-    pub algorithm: Algorithm,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { output: Output::Probabilities, temperature: 1.0, row_stride: None, algorithm: Algorithm::Auto }
+options! {
+    /// What may be asked of top-N.
+    ///
+    /// ```
+    /// # use lacuna::topn;
+    /// let for_beams = topn::Options::default().output(topn::Output::LogProbabilities);
+    /// let for_sampling = topn::Options::default().temperature(0.7);
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// What the values of the result are.
+        pub output: Output = Output::Probabilities,
+        /// Divides the logits before the softmax: a number from 2⁻¹⁰⁰ to 2¹⁰⁰.
+        pub temperature: f32 = 1.0,
+        /// Elements from row to row of the logits, if not as many as a row has.
+        pub row_stride: Option<usize> = None,
+        /// The algorithm, if not the library's choice.
+        pub algorithm: Algorithm = Algorithm::Auto,
     }
 }
 
 /// The least temperature: logits whose difference overflows are still far apart. Its inverse is the greatest.
 const LEAST: f32 = 1.0 / (1u128 << 100) as f32;
 
-impl Options {
+setters! {
     /// With these values in the result.
-    #[must_use]
-    pub fn output(self, output: Output) -> Self {
-        Self { output, ..self }
-    }
+    output(output: Output) = output;
     /// With logits divided by `temperature` before the softmax.
-    #[must_use]
-    pub fn temperature(self, temperature: f32) -> Self {
-        Self { temperature, ..self }
-    }
+    temperature(temperature: f32) = temperature;
     /// With rows of logits this many elements apart.
-    #[must_use]
-    pub fn row_stride(self, elements: usize) -> Self {
-        Self { row_stride: Some(elements), ..self }
-    }
+    row_stride(elements: usize) = Some(elements);
     /// With this algorithm.
-    #[must_use]
-    pub fn algorithm(self, algorithm: Algorithm) -> Self {
-        Self { algorithm, ..self }
-    }
+    algorithm(algorithm: Algorithm) = algorithm;
+}
 
+impl Options {
     /// What a difference of logits is multiplied with to be an exponent of 2.
     pub(super) fn exponent_scale(&self) -> Result<f32> {
         if (LEAST..=1.0 / LEAST).contains(&self.temperature) {
             return Ok((std::f64::consts::LOG2_E / f64::from(self.temperature)) as f32);
         }
-        Err(Error::Parameter {
-            operation: OPERATION,
-            what: "the temperature",
-            expected: "a number from 2^-100 to 2^100".into(),
-            got: self.temperature.to_string(),
-        })
+        let expected = "a number from 2^-100 to 2^100";
+        Err(Error::parameter(OPERATION, "the temperature", expected, self.temperature))
     }
 }

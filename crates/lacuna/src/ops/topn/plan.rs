@@ -8,6 +8,7 @@ use lacuna_kernels::topn::{FinalizeArgs, MergeArgs, Method, Output, Tile, TopNAr
 use super::choose::{Cut, cut, find, of_method, second};
 use super::{Choice, OPERATION, Options, Problem};
 use crate::op::{Layout, MAX_GRID_X, MAX_GRID_YZ, illegal, launch, spans, strides};
+use crate::pattern::expect_at_most;
 use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
 
 /// What messages call the logits, and their row stride.
@@ -94,12 +95,8 @@ impl<T: Value> TopN<T> {
     ) -> Result<Self> {
         let exponent_scale = options.exponent_scale()?;
         if n == 0 || n > columns {
-            return Err(Error::Parameter {
-                operation: OPERATION,
-                what: "N",
-                expected: format!("from 1 to the {columns} elements of a row"),
-                got: n.to_string(),
-            });
+            let expected = format!("from 1 to the {columns} elements of a row");
+            return Err(Error::parameter(OPERATION, "N", expected, n));
         }
         let logits = strides!(OPERATION, "the logits", "columns", options.row_stride);
         let logits = Layout::new(rows, columns, T::TYPE.bytes(), logits)?;
@@ -119,10 +116,7 @@ impl<T: Value> TopN<T> {
         })?;
         let chunks = cut.chunks as usize;
         let places = chunks.saturating_mul(cut.room as usize);
-        if places > MAX_GRID_X {
-            let what = "N times the chunks of a row";
-            return Err(Error::TooLarge { what, limit: MAX_GRID_X as u64, got: places as u64 });
-        }
+        expect_at_most("N times the chunks of a row", MAX_GRID_X, places)?;
         let workspace = if chunks > 1 {
             let keys = device.uninitialized(places.saturating_mul(rows))?;
             let (sums, counts) =
@@ -213,29 +207,16 @@ impl<T: Value> TopN<T> {
         self.results.check("the values", values.len())?;
         self.results.check("the indices", indices.len())?;
         if let Some(log_sums) = &log_sums {
-            let (what, expected) = ("the log-sum-exps", self.problem.rows);
+            let (what, shape) = ("the log-sum-exps", || "one a row".into());
             self.device.expect_same(OPERATION, what, log_sums.device())?;
-            if log_sums.len() != expected {
-                let (shape, got) = ("one a row".into(), log_sums.len());
-                return Err(Error::Length { operation: OPERATION, what, shape, expected, got });
-            }
+            Error::expect_len(OPERATION, what, shape, self.problem.rows, log_sums.len())?;
         }
         let log_sums = log_sums.map(|log_sums| log_sums.address());
         self.launches(stream, logits, [values.address(), indices.address()], log_sums)
     }
 
-    /// As [`run`](Self::run), to values and indices at these addresses, which have room and are nobody else's.
-    pub(super) fn run_to(
-        &self,
-        stream: &Stream,
-        logits: Slice<'_, T>,
-        values: u64,
-        indices: u64,
-    ) -> Result<()> {
-        self.launches(stream, logits, [values, indices], None)
-    }
-
-    fn launches(
+    /// As [`run`](Self::run), to addresses of values, indices and logarithms that have room and are nobody else's.
+    pub(super) fn launches(
         &self,
         stream: &Stream,
         logits: Slice<'_, T>,

@@ -49,7 +49,7 @@ pub(super) fn build<I: Index>(
         row_offsets: GlobalMut::from_address(row_offsets.as_slice_mut().address()),
         rows,
     };
-    launch::<Offsets>(stream, rows, &offsets_args)?;
+    launch::<Offsets>(stream, rows, 1, &offsets_args)?;
     let count = Chunks {
         row_offsets: GlobalPtr::from_address(row_offsets.as_slice().address()),
         columns: GlobalPtr::<I::Device>::from_address(columns.address()),
@@ -58,22 +58,22 @@ pub(super) fn build<I: Index>(
         cols,
         chunk_rows: chunk_rows as u32,
     };
-    launch::<Count<I::Device>>(stream, chunks, &count)?;
+    launch::<Count<I::Device>>(stream, chunks, 1, &count)?;
     let scan = ScanArgs {
         counters: count.counters,
         offsets: GlobalMut::from_address(offsets.as_slice_mut().address()),
         chunks,
         cols,
     };
-    launch::<ScanChunks>(stream, cols, &scan)?;
-    launch::<ScanColumns>(stream, cols, &scan)?;
+    launch::<ScanChunks>(stream, cols, 1, &scan)?;
+    launch::<ScanColumns>(stream, cols, 1, &scan)?;
     let scatter = ScatterArgs {
         chunks: count,
         offsets: GlobalPtr::from_address(offsets.as_slice().address()),
         rows: GlobalMut::<I::Device>::from_address(transposed.as_slice_mut().address()),
         permutation: GlobalMut::from_address(permutation.as_slice_mut().address()),
     };
-    launch::<Scatter<I::Device>>(stream, chunks, &scatter)?;
+    launch::<Scatter<I::Device>>(stream, chunks, 1, &scatter)?;
     // The download waits for the stream, so that others may use the result at once.
     Ok(Built { row_offsets: offsets.download(stream)?, columns: transposed, permutation })
 }

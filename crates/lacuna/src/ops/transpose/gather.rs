@@ -2,7 +2,7 @@
 use lacuna_gpu::{GlobalMut, GlobalPtr, Scalar};
 use lacuna_kernels::transpose::{Gather, GatherArgs};
 
-use super::{OPERATION, TransposedPattern, launch_rows};
+use super::{OPERATION, TransposedPattern, launch};
 use crate::op::{MAX_GRID_YZ, spans};
 use crate::{CsrMatrix, Element, Error, Index, Result, Slice, SliceMut, Stream, Value};
 
@@ -37,15 +37,12 @@ impl<I: Index> TransposedPattern<I> {
         device.expect_same(OPERATION, "the stream", stream.device())?;
         device.expect_same(OPERATION, "the values of A", values.device())?;
         device.expect_same(OPERATION, "the values of Aᵀ", out.device())?;
-        let expected = self.pattern.nnz;
+        let len = self.pattern.nnz;
         for (what, got) in [("the values of A", values.len()), ("the values of Aᵀ", out.len())] {
-            if got != expected {
-                let shape = "one a nonzero".into();
-                return Err(Error::Length { operation: OPERATION, what, shape, expected, got });
-            }
+            Error::expect_len(OPERATION, what, || "one a nonzero".into(), len, got)?;
         }
         let (from, to) = (values.address(), out.address());
-        self.launch_gather::<T>(stream, &Values { from, to, len: expected, batch: 1, batch_stride: 0 })
+        self.launch_gather::<T>(stream, &Values { from, to, len, batch: 1, batch_stride: 0 })
     }
 
     /// Gathers the values of `a`, of the pattern that was transposed, into `matrix`, of the transposed pattern and the
@@ -90,9 +87,9 @@ impl<I: Index> TransposedPattern<I> {
             };
             let (len, rows) = (len as u32, matrices.len() as u32);
             if is_aligned {
-                launch_rows::<Gather<W, VECTOR>>(stream, len, rows, &args)?;
+                launch::<Gather<W, VECTOR>>(stream, len, rows, &args)?;
             } else {
-                launch_rows::<Gather<W, 1>>(stream, len, rows, &args)?;
+                launch::<Gather<W, 1>>(stream, len, rows, &args)?;
             }
         }
         Ok(())

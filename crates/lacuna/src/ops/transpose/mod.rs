@@ -95,12 +95,8 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
             _ => return Err(Error::OtherTranspose { operation: OPERATION }),
         };
         if a.batch() != self.batch() {
-            return Err(Error::Parameter {
-                operation: OPERATION,
-                what: "the batch of A",
-                expected: format!("that of Aᵀ, {}", self.batch()),
-                got: a.batch().to_string(),
-            });
+            let expected = format!("that of Aᵀ, {}", self.batch());
+            return Err(Error::parameter(OPERATION, "the batch of A", expected, a.batch()));
         }
         transposed.fill(stream, a, self)
     }
@@ -116,13 +112,8 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     }
 }
 
-/// Launches a kernel over so many items (not 0).
-fn launch<K: Kernel<Tile = Tile>>(stream: &Stream, items: u32, args: &K::Args) -> Result<()> {
-    launch_rows::<K>(stream, items, 1, args)
-}
-
-/// The same with so many rows of thread blocks, each over all items.
-fn launch_rows<K: Kernel<Tile = Tile>>(stream: &Stream, items: u32, rows: u32, args: &K::Args) -> Result<()> {
+/// Launches a kernel with so many rows of thread blocks, each over so many items (not 0).
+fn launch<K: Kernel<Tile = Tile>>(stream: &Stream, items: u32, rows: u32, args: &K::Args) -> Result<()> {
     let grid = |entry: &lacuna_kernels::Entry<Tile>| [items.div_ceil(entry.tile.block_items), rows, 1];
     launch_kernel::<K>(stream, entries::transpose(), grid, args)
 }
