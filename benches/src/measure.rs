@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use lacuna::Stream;
 use lacuna_cases::exit::Usage;
+use lacuna_reference::ErrorReport;
 
 use crate::machine::MachineRecord;
 use crate::model;
@@ -14,19 +15,20 @@ use crate::session::Session;
 use crate::timing::time;
 use crate::types;
 
-/// A kernel with its operands on a device.
-pub(crate) trait Work {
+/// The largest error over its bound; or in words what is wrong.
+pub(crate) type Judgement = Result<f64, String>;
+
+/// A kernel with its operands, or its result alone, on a device.
+pub(crate) struct Work<'a, O> {
     /// The kernel's name in records: its entry point, or those of its steps.
-    fn algorithm(&self) -> String;
-
+    pub(crate) algorithm: String,
+    pub(crate) operands: &'a mut O,
     /// Writes NaN over the result.
-    fn clear(&mut self) -> Result<()>;
-
+    pub(crate) clear: &'a dyn Fn(&mut O) -> Result<()>,
     /// Gives the work to the stream, and does not wait for it.
-    fn run(&mut self, stream: &Stream) -> lacuna::Result<()>;
-
-    /// The largest error over its bound, after what was given to the stream; or in words what is wrong.
-    fn check(&self, stream: &Stream) -> Result<Result<f64, String>>;
+    pub(crate) run: &'a dyn Fn(&mut O, &Stream) -> lacuna::Result<()>,
+    /// What the result is like, after what was given to the stream.
+    pub(crate) check: &'a dyn Fn(&O, &Stream) -> Result<Judgement>,
 }
 
 /// Calls a function that is generic over the type of values, with the session's; `$index` is its other type, if it has one.
@@ -76,23 +78,24 @@ pub fn measure(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
 }
 
 /// Runs, checks and times or models one kernel: a record without peers. It is marked as the library's choice.
-pub(crate) fn record(
+pub(crate) fn record<O>(
     session: &Session,
     task: &Task<'_>,
     stream: &Stream,
-    work: &mut impl Work,
+    work: Work<'_, O>,
 ) -> Result<Record> {
     let (device, Task { suite, op, problem }) = (&session.device, *task);
-    work.clear()?;
-    let (_, launches) = device.record(|| work.run(stream))?;
-    let error_over_bound = work.check(stream)?.unwrap_or_else(|wrong| {
-        eprintln!("{}: {}: {wrong}", problem.name, work.algorithm());
+    let Work { algorithm, operands, clear, run, check } = work;
+    clear(operands)?;
+    let (_, launches) = device.record(|| run(operands, stream))?;
+    let error_over_bound = check(operands, stream)?.unwrap_or_else(|wrong| {
+        eprintln!("{}: {algorithm}: {wrong}", problem.name);
         f64::MAX
     });
     let time_us = if device.is_simulator() {
         None
     } else {
-        Some(time(stream, session.samples, |stream| Ok(work.run(stream)?))?)
+        Some(time(stream, session.samples, |stream| Ok(run(operands, stream)?))?)
     };
     let (sparsity, longest_row) = problem.matrix.sparsity();
     let [m, k, n] = op.sizes(problem.rows(), problem.cols(), problem.width);
@@ -104,7 +107,7 @@ pub(crate) fn record(
         group: problem.group.clone(),
         level: problem.level,
         cov: problem.cov,
-        algorithm: work.algorithm(),
+        algorithm,
         chosen: true,
         dtype: types.dtype_name().into(),
         index: types.index.name().into(),
@@ -150,15 +153,20 @@ pub(crate) fn with_peers(
     records
 }
 
-/// The largest error over its bound in results that were checked by parts; or what is wrong in the first part that is.
+/// What a checked result is like.
+pub(crate) fn judged<E: std::fmt::Display>(checked: Result<ErrorReport, E>) -> Judgement {
+    checked.map(|report| report.worst_over_bound).map_err(|mismatch| mismatch.to_string())
+}
+
+/// What results are like that were checked by parts: the worst of them, or what is wrong in the first that is.
 pub(crate) fn worst<E: std::fmt::Display>(
     part: &str,
-    reports: impl IntoIterator<Item = Result<Result<lacuna_reference::ErrorReport, E>>>,
-) -> Result<Result<f64, String>> {
+    reports: impl IntoIterator<Item = Result<Result<ErrorReport, E>>>,
+) -> Result<Judgement> {
     let mut worst = 0.0_f64;
     for (at, report) in reports.into_iter().enumerate() {
-        match report? {
-            Ok(report) => worst = worst.max(report.worst_over_bound),
+        match judged(report?) {
+            Ok(over_bound) => worst = worst.max(over_bound),
             Err(mismatch) => return Ok(Err(format!("{part} {at}: {mismatch}"))),
         }
     }

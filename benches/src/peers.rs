@@ -219,12 +219,10 @@ impl PeerSession {
     }
 
     /// Measures the libraries that are there. None on the simulator, nor for problems without work. What fails is kept apart,
-    /// with a word on stderr: neither our own measurement nor another peer's depends on it. `dense_bytes` is what the
-    /// largest dense matrix takes that stands for a sparse one.
-    pub(crate) fn measure(
+    /// with a word on stderr: neither our own measurement nor another peer's depends on it. Values are of `T`.
+    pub(crate) fn measure<T>(
         &mut self,
         context: &Context<'_>,
-        dense_bytes: usize,
         cusparse: impl FnOnce(&mut CuSparseLibrary) -> Result<Peered>,
         cublas: impl FnOnce(&mut CuBlasLibrary) -> Result<Peered>,
     ) -> Peered {
@@ -236,6 +234,8 @@ impl PeerSession {
         if let Some(library) = &mut self.cusparse {
             peered.add(CUSPARSE, cusparse(library));
         }
+        // What the dense matrices take that stand for the sparse ones.
+        let dense_bytes = problem.batch * problem.rows() * problem.cols() * size_of::<T>();
         let shape = (context.op, [problem.rows(), problem.cols(), problem.width, problem.batch]);
         if let Some(known) = self.dense.get(&shape) {
             peered.records.extend(known.clone());

@@ -1,8 +1,7 @@
 //! One layer of attention on one device: its kernels.
 use anyhow::Result;
-use lacuna::{CsrMatrix, Index, SparseAttention, Stream, attention};
-use lacuna_cases::{Number, Problem};
-use lacuna_reference::AttentionReference;
+use lacuna::{CsrMatrix, Index, SparseAttention, attention};
+use lacuna_cases::Number;
 
 use super::operands::{Host, Operands, unwritten_o};
 use super::peers;
@@ -40,9 +39,25 @@ pub(super) fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_
     let mut operands = Operands::new(&session.device, problem, &host)?;
     let mut records = Vec::new();
     for plan in &plans {
-        let mut work =
-            Planned { problem, host: &host, references: &references, operands: &mut operands, plan };
-        records.push(record(session, task, &stream, &mut work)?);
+        let work = Work {
+            algorithm: plan.choice().map_or("three_steps", |choice| choice.entry.name).into(),
+            operands: &mut operands,
+            clear: &|operands| Ok(operands.o.upload(&unwritten_o::<T>(problem)?)?),
+            run: &|Operands { q, k, v, o }, stream| {
+                plan.run(stream, q.as_slice(), k.as_slice(), v.as_slice(), o.as_slice_mut())
+            },
+            check: &|operands, stream| {
+                let o = operands.o.download(stream)?;
+                let (len, width) = (problem.rows() * problem.width, problem.width);
+                let arithmetic = arithmetic::of_attention(data_type::<T>(), plan.choice().is_some());
+                let heads = references.iter().enumerate().map(|(head, reference)| {
+                    let got = host.checked.dense(&o[head * len..][..len], width);
+                    Ok(reference.clone().arithmetic(arithmetic).check(&got))
+                });
+                worst("head", heads)
+            },
+        };
+        records.push(record(session, task, &stream, work)?);
     }
     Ok(with_peers(session, task, &stream, records, |peers, context| {
         peers::measure(peers, context, &host, &operands)
@@ -57,39 +72,4 @@ fn others<T: Number, I: Index>(
     let chosen = chosen.choice().map_or(attention::Algorithm::ThreeSteps, |choice| choice.algorithm);
     let fused = attention::choose(shape).into_iter().map(|choice| choice.algorithm);
     fused.chain([attention::Algorithm::ThreeSteps]).filter(|&algorithm| algorithm != chosen).collect()
-}
-
-/// A plan with its operands.
-struct Planned<'a, T: Number, I: Index> {
-    problem: &'a Problem,
-    host: &'a Host<T>,
-    references: &'a [AttentionReference<'a, T>],
-    operands: &'a mut Operands<T>,
-    plan: &'a SparseAttention<T, I>,
-}
-
-impl<T: Number, I: Index> Work for Planned<'_, T, I> {
-    fn algorithm(&self) -> String {
-        self.plan.choice().map_or("three_steps", |choice| choice.entry.name).into()
-    }
-
-    fn clear(&mut self) -> Result<()> {
-        Ok(self.operands.o.upload(&unwritten_o::<T>(self.problem)?)?)
-    }
-
-    fn run(&mut self, stream: &Stream) -> lacuna::Result<()> {
-        let Operands { q, k, v, o } = &mut *self.operands;
-        self.plan.run(stream, q.as_slice(), k.as_slice(), v.as_slice(), o.as_slice_mut())
-    }
-
-    fn check(&self, stream: &Stream) -> Result<Result<f64, String>> {
-        let o = self.operands.o.download(stream)?;
-        let (len, width) = (self.problem.rows() * self.problem.width, self.problem.width);
-        let arithmetic = arithmetic::of_attention(data_type::<T>(), self.plan.choice().is_some());
-        let heads = self.references.iter().enumerate().map(|(head, reference)| {
-            let got = self.host.checked.dense(&o[head * len..][..len], width);
-            Ok(reference.clone().arithmetic(arithmetic).check(&got))
-        });
-        worst("head", heads)
-    }
 }

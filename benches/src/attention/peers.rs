@@ -18,11 +18,8 @@ pub(super) fn measure<T: Number>(
     host: &Host<T>,
     operands: &Operands<T>,
 ) -> Peered {
-    let mask = &context.problem.matrix;
-    let dense_bytes = context.problem.batch * mask.rows() * mask.cols() * size_of::<T>();
-    session.measure(
+    session.measure::<T>(
         context,
-        dense_bytes,
         |_| Ok(Peered::default()),
         |library| cublas(library, context, host, operands),
     )

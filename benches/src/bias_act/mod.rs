@@ -1,14 +1,14 @@
 //! Measuring bias and activation: a bias per column, a residual, and GELU, the dearest activation. It is a matter of bytes: it is
 //! set against a copy.
 use anyhow::Result;
+use lacuna::BiasAct;
 use lacuna::bias_act::{Activation, Operands, Options};
-use lacuna::{BiasAct, Buffer, Stream};
-use lacuna_cases::{Number, Problem};
-use lacuna_reference::{Activation as ReferenceActivation, BiasActInputs, BiasActReference, bias_act};
+use lacuna_cases::Number;
+use lacuna_reference::{Activation as ReferenceActivation, BiasActInputs, bias_act};
 
 use crate::checked::rows_of;
 use crate::copies::{self, PLAIN_COPY};
-use crate::measure::{Work, by_value, record, with_peers};
+use crate::measure::{Work, by_value, judged, record, with_peers};
 use crate::operation::{Columns, Operation, Rate, Takes, Task};
 use crate::record::Record;
 use crate::session::Session;
@@ -66,48 +66,24 @@ fn measure<T: Number>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Reco
     let mut out = device.zeros::<T>(rows * columns)?;
     let mut records = Vec::new();
     for plan in &plans {
-        let (checked, reference, out) = (&*checked, &reference, &mut out);
-        let (input, bias, residual) = (&input, &bias, &residual);
-        let mut work = Planned { problem, checked, reference, plan, input, bias, residual, out };
-        records.push(record(session, task, &stream, &mut work)?);
+        let work = Work {
+            algorithm: plan.choice().entry.name.into(),
+            operands: &mut out,
+            clear: &|out| Ok(out.upload(&problem.unwritten("the result", out.len())?)?),
+            run: &|out, stream| {
+                let (bias, residual) = (Some(bias.as_slice()), Some(residual.as_slice()));
+                let (input, out) = (input.as_slice(), out.as_slice_mut());
+                plan.run(stream, Operands { input, bias, residual, out })
+            },
+            check: &|out, stream| {
+                let got = rows_of(&out.download(stream)?, columns, &checked);
+                Ok(judged(reference.check(&got)))
+            },
+        };
+        records.push(record(session, task, &stream, work)?);
     }
     let bytes = records[0].bytes;
     Ok(with_peers(session, task, &stream, records, |peers, context| {
         copies::measure(peers, context, bytes, None)
     }))
-}
-
-/// A plan with its operands.
-struct Planned<'a, T: Number> {
-    problem: &'a Problem,
-    /// The rows that are checked.
-    checked: &'a [usize],
-    reference: &'a BiasActReference<T>,
-    plan: &'a BiasAct<T>,
-    input: &'a Buffer<T>,
-    bias: &'a Buffer<T>,
-    residual: &'a Buffer<T>,
-    out: &'a mut Buffer<T>,
-}
-
-impl<T: Number> Work for Planned<'_, T> {
-    fn algorithm(&self) -> String {
-        self.plan.choice().entry.name.into()
-    }
-
-    fn clear(&mut self) -> Result<()> {
-        Ok(self.out.upload(&self.problem.unwritten("the result", self.out.len())?)?)
-    }
-
-    fn run(&mut self, stream: &Stream) -> lacuna::Result<()> {
-        let (bias, residual) = (Some(self.bias.as_slice()), Some(self.residual.as_slice()));
-        let (input, out) = (self.input.as_slice(), self.out.as_slice_mut());
-        self.plan.run(stream, Operands { input, bias, residual, out })
-    }
-
-    fn check(&self, stream: &Stream) -> Result<Result<f64, String>> {
-        let got = rows_of(&self.out.download(stream)?, self.problem.cols(), self.checked);
-        let checked = self.reference.check(&got);
-        Ok(checked.map(|report| report.worst_over_bound).map_err(|mismatch| mismatch.to_string()))
-    }
 }

@@ -3,14 +3,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
-use comfy_table::Table;
-use comfy_table::presets::ASCII_MARKDOWN;
 
 use crate::cli::CompareOptions;
 use crate::copies::COPY;
 use crate::operations::width_title;
 use crate::peers::CUSPARSE;
 use crate::record::{Record, geometric_mean};
+use crate::table::new_table;
 use lacuna_cases::exit::{Outcome, Usage};
 
 /// The peers whose times tell how fast the machine was: of an operation's, the first that both records have.
@@ -56,9 +55,7 @@ pub fn compare(options: &CompareOptions) -> Result<Outcome> {
     }
     let base = fastest(&options.base)?;
     let mut new = fastest(&options.new)?;
-    let mut table = Table::new();
-    table.load_style(ASCII_MARKDOWN);
-    table.set_header([
+    let mut table = new_table([
         "case",
         width_title(base.values()),
         "base us",

@@ -2,12 +2,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use comfy_table::Table;
-use comfy_table::presets::ASCII_MARKDOWN;
 use lacuna::matrix::{PatternStats, io};
 use serde::Serialize;
 
 use crate::cli::StatsOptions;
+use crate::table::new_table;
 use lacuna_cases::exit::{Outcome, Usage};
 
 #[derive(Serialize)]
@@ -30,9 +29,7 @@ pub fn stats(options: &StatsOptions) -> Result<Outcome> {
         return Err(Usage("no *.smtx or *.mtx file in these folders".into()).into());
     }
     files.sort();
-    let mut table = Table::new();
-    table.load_style(ASCII_MARKDOWN);
-    table.set_header([
+    let mut table = new_table([
         "matrix", "rows", "columns", "nonzeros", "sparsity", "mean row", "CoV", "min", "max", "empty",
     ]);
     for path in files {

@@ -1,12 +1,12 @@
 //! Measuring sums of a table's rows. The vendors' libraries multiply a matrix of ones with the table; beside them stand copies.
 use anyhow::Result;
-use lacuna::{Bags, Buffer, NHot, Stream, nhot};
+use lacuna::{Bags, NHot, nhot};
 use lacuna_cases::{Number, Problem, Values};
 use lacuna_reference::{NHotBags, NHotReference, nhot as reference_of};
 
 use crate::checked::Checked;
 use crate::copies::{self, PLAIN_COPY};
-use crate::measure::{Work, by_value, record, with_peers};
+use crate::measure::{Work, by_value, judged, record, with_peers};
 use crate::operation::{Columns, Operation, Rate, Takes, Task, Width};
 use crate::peers::{MOST_DENSE_BYTES, PRODUCTS};
 use crate::record::Record;
@@ -72,9 +72,17 @@ fn measure<T: Number, I: nhot::BagIndex + From<u32>>(
     }
     let mut records = Vec::new();
     for plan in &plans {
-        let (bags, table, out) = (&bags, &table, &mut out);
-        let mut work = Planned { problem, checked: &checked, reference: &reference, plan, bags, table, out };
-        records.push(record(session, task, &stream, &mut work)?);
+        let work = Work {
+            algorithm: plan.choice().entry.name.into(),
+            operands: &mut out,
+            clear: &|out| Ok(out.upload(&unwritten::<T>(problem)?)?),
+            run: &|out, stream| plan.run(stream, &bags, table.as_slice(), out.as_slice_mut()),
+            check: &|out, stream| {
+                let got = checked.dense(&out.download(stream)?, problem.width);
+                Ok(judged(reference.check(&got)))
+            },
+        };
+        records.push(record(session, task, &stream, work)?);
     }
     let bytes = records[0].bytes;
     Ok(with_peers(session, task, &stream, records, |peers, context| {
@@ -97,35 +105,4 @@ fn reference<T: Number>(checked: &Checked, table: &[T], columns: usize) -> Resul
 /// What the result is before a lookup.
 fn unwritten<T: Number>(problem: &Problem) -> Result<Vec<T>> {
     problem.unwritten("Y", problem.rows().saturating_mul(problem.width))
-}
-
-/// A plan with its operands.
-struct Planned<'a, T: Number, I: nhot::BagIndex> {
-    problem: &'a Problem,
-    checked: &'a Checked,
-    reference: &'a NHotReference<T>,
-    plan: &'a NHot<T, I>,
-    bags: &'a Bags<I>,
-    table: &'a Buffer<T>,
-    out: &'a mut Buffer<T>,
-}
-
-impl<T: Number, I: nhot::BagIndex> Work for Planned<'_, T, I> {
-    fn algorithm(&self) -> String {
-        self.plan.choice().entry.name.into()
-    }
-
-    fn clear(&mut self) -> Result<()> {
-        Ok(self.out.upload(&unwritten::<T>(self.problem)?)?)
-    }
-
-    fn run(&mut self, stream: &Stream) -> lacuna::Result<()> {
-        self.plan.run(stream, self.bags, self.table.as_slice(), self.out.as_slice_mut())
-    }
-
-    fn check(&self, stream: &Stream) -> Result<Result<f64, String>> {
-        let got = self.checked.dense(&self.out.download(stream)?, self.problem.width);
-        let checked = self.reference.check(&got);
-        Ok(checked.map(|report| report.worst_over_bound).map_err(|mismatch| mismatch.to_string()))
-    }
 }

@@ -1,7 +1,7 @@
 //! One sampled product on one device: its kernels.
 use anyhow::Result;
 use lacuna::matrix::Csr;
-use lacuna::{CsrMatrix, Index, Sddmm, Stream, sddmm};
+use lacuna::{CsrMatrix, Index, Sddmm, sddmm};
 use lacuna_cases::{Number, Problem};
 
 use super::operands::Operands;
@@ -29,8 +29,18 @@ pub(super) fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_
     for algorithm in algorithms {
         let options = sddmm::Options::default().algorithm(algorithm);
         let plan = Sddmm::plan_with(&d, problem.width, options)?;
-        let mut work = Planned { problem, operands: &operands, plan: &plan, d: &mut d };
-        records.push(record(session, task, &stream, &mut work)?);
+        let work = Work {
+            algorithm: plan.choice().entry.name.into(),
+            operands: &mut d,
+            clear: &|d| Ok(d.values_mut()?.upload(&unwritten_d::<T>(problem)?)?),
+            run: &|d, stream| plan.run(stream, operands.a.as_slice(), operands.b.as_slice(), d),
+            check: &|d, stream| {
+                let got = operands.checked.values(&d.values()?.download(stream)?);
+                let checked = operands.reference.check(&got);
+                Ok(checked.map(|report| report.worst_over_bound).map_err(|mismatch| mismatch.to_string()))
+            },
+        };
+        records.push(record(session, task, &stream, work)?);
     }
     Ok(with_peers(session, task, &stream, records, |peers, context| {
         peers::measure(peers, context, &operands)
@@ -40,32 +50,4 @@ pub(super) fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_
 /// What D's values are before a product.
 fn unwritten_d<T: Number>(problem: &Problem) -> Result<Vec<T>> {
     problem.unwritten("D", problem.matrix.elements())
-}
-
-/// A plan with its operands.
-struct Planned<'a, T: Number, I: Index> {
-    problem: &'a Problem,
-    operands: &'a Operands<T>,
-    plan: &'a Sddmm<T, I>,
-    d: &'a mut CsrMatrix<T, I>,
-}
-
-impl<T: Number, I: Index> Work for Planned<'_, T, I> {
-    fn algorithm(&self) -> String {
-        self.plan.choice().entry.name.into()
-    }
-
-    fn clear(&mut self) -> Result<()> {
-        Ok(self.d.values_mut()?.upload(&unwritten_d::<T>(self.problem)?)?)
-    }
-
-    fn run(&mut self, stream: &Stream) -> lacuna::Result<()> {
-        self.plan.run(stream, self.operands.a.as_slice(), self.operands.b.as_slice(), self.d)
-    }
-
-    fn check(&self, stream: &Stream) -> Result<Result<f64, String>> {
-        let got = self.operands.checked.values(&self.d.values()?.download(stream)?);
-        let checked = self.operands.reference.check(&got);
-        Ok(checked.map(|report| report.worst_over_bound).map_err(|mismatch| mismatch.to_string()))
-    }
 }

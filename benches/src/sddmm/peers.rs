@@ -37,11 +37,8 @@ pub(super) fn measure<T: Number>(
     context: &Context<'_>,
     operands: &Operands<T>,
 ) -> Peered {
-    let c = &context.problem.matrix;
-    let dense_bytes = c.rows() * c.cols() * size_of::<T>();
-    session.measure(
+    session.measure::<T>(
         context,
-        dense_bytes,
         |library| {
             let mut peered = Peered::default();
             for layout in [Layout::Nk, Layout::Kn] {

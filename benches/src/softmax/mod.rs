@@ -1,9 +1,9 @@
 //! Measuring the softmax over the rows of a sparse matrix. No vendor's library has one: it has no peers.
 use anyhow::Result;
 use lacuna::matrix::{Csr, generate};
-use lacuna::{CsrMatrix, Index, SparseSoftmax, Stream, softmax};
+use lacuna::{CsrMatrix, Index, SparseSoftmax, softmax};
 use lacuna_cases::{Number, Problem, Values};
-use lacuna_reference::{SoftmaxReference, softmax};
+use lacuna_reference::softmax;
 
 use crate::checked::Checked;
 use crate::measure::{Work, by_types, by_value, record, with_peers, worst};
@@ -71,9 +71,23 @@ fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Resul
     }
     let mut records = Vec::new();
     for plan in &plans {
-        let mut work =
-            Planned { problem, checked: &checked, references: &references, plan, x: &x, y: &mut y };
-        records.push(record(session, task, &stream, &mut work)?);
+        let work = Work {
+            algorithm: name(plan),
+            operands: &mut y,
+            clear: &|y| {
+                let unwritten = problem.unwritten::<T>("y", nnz)?;
+                (0..batch).try_for_each(|at| Ok(y.batch_values_mut(at)?.upload(&unwritten)?))
+            },
+            run: &|y, stream| plan.run(stream, &x, y),
+            check: &|y, stream| {
+                let matrices = references.iter().enumerate().map(|(at, reference)| {
+                    let got = checked.values(&y.batch_values(at)?.download(stream)?);
+                    Ok(reference.check(&got))
+                });
+                worst("matrix", matrices)
+            },
+        };
+        records.push(record(session, task, &stream, work)?);
     }
     Ok(with_peers(session, task, &stream, records, |_, _| Peered::default()))
 }
@@ -86,40 +100,4 @@ fn options(problem: &Problem, algorithm: softmax::Algorithm) -> softmax::Options
 fn name<T: Number, I: Index>(plan: &SparseSoftmax<T, I>) -> String {
     let entries: Vec<&str> = plan.parts().iter().map(|part| part.forward.name).collect();
     if entries.is_empty() { "none".into() } else { entries.join(" + ") }
-}
-
-/// A plan with its operands.
-struct Planned<'a, T: Number, I: Index> {
-    problem: &'a Problem,
-    checked: &'a Checked,
-    references: &'a [SoftmaxReference<T>],
-    plan: &'a SparseSoftmax<T, I>,
-    x: &'a CsrMatrix<T, I>,
-    y: &'a mut CsrMatrix<T, I>,
-}
-
-impl<T: Number, I: Index> Work for Planned<'_, T, I> {
-    fn algorithm(&self) -> String {
-        name(self.plan)
-    }
-
-    fn clear(&mut self) -> Result<()> {
-        let unwritten = self.problem.unwritten::<T>("y", self.problem.matrix.elements())?;
-        for at in 0..self.problem.batch {
-            self.y.batch_values_mut(at)?.upload(&unwritten)?;
-        }
-        Ok(())
-    }
-
-    fn run(&mut self, stream: &Stream) -> lacuna::Result<()> {
-        self.plan.run(stream, self.x, self.y)
-    }
-
-    fn check(&self, stream: &Stream) -> Result<Result<f64, String>> {
-        let matrices = self.references.iter().enumerate().map(|(at, reference)| {
-            let got = self.checked.values(&self.y.batch_values(at)?.download(stream)?);
-            Ok(reference.check(&got))
-        });
-        worst("matrix", matrices)
-    }
 }

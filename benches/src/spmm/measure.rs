@@ -2,12 +2,12 @@
 use anyhow::Result;
 use lacuna::matrix::Csr;
 use lacuna::{CsrMatrix, Device, Index, Spmm, Stream, spmm};
-use lacuna_cases::{Number, Problem};
+use lacuna_cases::Number;
 
 use super::operands::{Operands, unwritten_c};
 use super::peers;
 use crate::arithmetic;
-use crate::measure::{Work, record, with_peers};
+use crate::measure::{Work, judged, record, with_peers};
 use crate::operation::Task;
 use crate::record::Record;
 use crate::session::Session;
@@ -42,8 +42,7 @@ pub(super) fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_
     for algorithm in algorithms {
         let options = spmm::Options::default().precision(precision).algorithm(algorithm);
         let plan = Spmm::plan_with(&a, problem.width, options)?;
-        let mut work = Planned { problem, operands: &mut operands, a: &a, plan: &plan };
-        records.push(record(session, task, &stream, &mut work)?);
+        records.push(planned(session, task, &stream, &plan, &a, &mut operands)?);
     }
     Ok(with_peers(session, task, &stream, records, |peers, context| {
         peers::measure(peers, context, &operands)
@@ -64,37 +63,29 @@ pub fn measure_variants(
     let mut operands = Operands::<f32>::new(&session.device, problem)?;
     let measure = |(suite, prepare): &(String, Prepare)| {
         let (a, plan) = prepare(&session.device, problem.sparse()?, problem.width)?;
-        let mut work = Planned { problem, operands: &mut operands, a: &a, plan: &plan };
-        record(session, &Task { suite, ..*task }, &stream, &mut work)
+        planned(session, &Task { suite, ..*task }, &stream, &plan, &a, &mut operands)
     };
     variants.iter().map(measure).collect()
 }
 
-/// A plan with its operands.
-struct Planned<'a, T: Number, I: Index> {
-    problem: &'a Problem,
-    operands: &'a mut Operands<T>,
-    a: &'a CsrMatrix<T, I>,
-    plan: &'a Spmm<T, I>,
-}
-
-impl<T: Number, I: Index> Work for Planned<'_, T, I> {
-    fn algorithm(&self) -> String {
-        self.plan.choice().entry.name.into()
-    }
-
-    fn clear(&mut self) -> Result<()> {
-        Ok(self.operands.c.upload(&unwritten_c::<T>(self.problem)?)?)
-    }
-
-    fn run(&mut self, stream: &Stream) -> lacuna::Result<()> {
-        let Operands { b, c, .. } = &mut *self.operands;
-        self.plan.run(stream, self.a, b.as_slice(), c.as_slice_mut())
-    }
-
-    fn check(&self, stream: &Stream) -> Result<Result<f64, String>> {
-        let got = self.operands.c.download(stream)?;
-        let checked = self.operands.check(arithmetic::of_kernel(self.plan.choice()), &got)?;
-        Ok(checked.map(|report| report.worst_over_bound).map_err(|mismatch| mismatch.to_string()))
-    }
+/// The record of a plan.
+fn planned<T: Number, I: Index>(
+    session: &Session,
+    task: &Task<'_>,
+    stream: &Stream,
+    plan: &Spmm<T, I>,
+    a: &CsrMatrix<T, I>,
+    operands: &mut Operands<T>,
+) -> Result<Record> {
+    let work = Work {
+        algorithm: plan.choice().entry.name.into(),
+        operands,
+        clear: &|operands| Ok(operands.c.upload(&unwritten_c::<T>(task.problem)?)?),
+        run: &|Operands { b, c, .. }, stream| plan.run(stream, a, b.as_slice(), c.as_slice_mut()),
+        check: &|operands, stream| {
+            let got = operands.c.download(stream)?;
+            Ok(judged(operands.check(arithmetic::of_kernel(plan.choice()), &got)?))
+        },
+    };
+    record(session, task, stream, work)
 }

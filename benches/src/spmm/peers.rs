@@ -15,11 +15,8 @@ pub(crate) fn measure<T: Number>(
     context: &Context<'_>,
     operands: &Operands<T>,
 ) -> Peered {
-    let a = &context.problem.matrix;
-    let dense_bytes = a.rows() * a.cols() * size_of::<T>();
-    session.measure(
+    session.measure::<T>(
         context,
-        dense_bytes,
         |library| Ok(cusparse(library, context, operands)?.best_and_default(CUSPARSE)),
         |library| cublas(library, context, operands),
     )

@@ -1,12 +1,12 @@
 //! Measuring the largest probabilities of rows of logits. No vendor's library has them: they are set against copies.
 use anyhow::Result;
-use lacuna::{Buffer, Stream, TopN, topn};
-use lacuna_cases::{Number, Problem};
-use lacuna_reference::{TopNForm, TopNReference, topn};
+use lacuna::{TopN, topn};
+use lacuna_cases::Number;
+use lacuna_reference::{TopNForm, topn};
 
 use crate::checked::rows_of;
 use crate::copies::{self, COPY_OF_LOGITS, PLAIN_COPY};
-use crate::measure::{Work, by_value, record, with_peers};
+use crate::measure::{Work, by_value, judged, record, with_peers};
 use crate::operation::{Columns, Operation, Rate, Takes, Task, Width};
 use crate::record::Record;
 use crate::session::Session;
@@ -59,13 +59,27 @@ fn measure<T: Number>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Reco
     let reference =
         topn(&rows_of(&host, columns, &rows_checked), columns, n, TEMPERATURE, TopNForm::Probability)?;
     let logits = device.upload(&host)?;
-    let (values, places) = (device.zeros::<f32>(rows * n)?, device.zeros::<u32>(rows * n)?);
-    let mut results = Results { values, places };
+    // Values and places of each row.
+    let mut results = (device.zeros::<f32>(rows * n)?, device.zeros::<u32>(rows * n)?);
     let mut records = Vec::new();
     for plan in &plans {
-        let (checked, reference, logits, results) = (&*rows_checked, &reference, &logits, &mut results);
-        let mut work = Planned { problem, checked, reference, plan, logits, results };
-        records.push(record(session, task, &stream, &mut work)?);
+        let work = Work {
+            algorithm: name(plan),
+            operands: &mut results,
+            clear: &|(values, places)| {
+                values.upload(&problem.unwritten("the values", values.len())?)?;
+                Ok(places.upload(&vec![u32::MAX; places.len()])?)
+            },
+            run: &|(values, places), stream| {
+                plan.run(stream, logits.as_slice(), values.as_slice_mut(), places.as_slice_mut())
+            },
+            check: &|(values, places), stream| {
+                let values = rows_of(&values.download(stream)?, n, &rows_checked);
+                let places = rows_of(&places.download(stream)?, n, &rows_checked);
+                Ok(judged(reference.check(&values, &places)))
+            },
+        };
+        records.push(record(session, task, &stream, work)?);
     }
     let bytes = records[0].bytes;
     Ok(with_peers(session, task, &stream, records, |peers, context| {
@@ -78,52 +92,14 @@ fn logistic(uniform: f32) -> f32 {
     ((1.0 + uniform).max(f32::EPSILON) / (1.0 - uniform)).ln()
 }
 
-/// Values and places of each row, on a device.
-struct Results {
-    values: Buffer<f32>,
-    places: Buffer<u32>,
-}
-
-/// A plan with its operands.
-struct Planned<'a, T: Number> {
-    problem: &'a Problem,
-    /// The rows that are checked.
-    checked: &'a [usize],
-    reference: &'a TopNReference,
-    plan: &'a TopN<T>,
-    logits: &'a Buffer<T>,
-    results: &'a mut Results,
-}
-
-impl<T: Number> Work for Planned<'_, T> {
-    /// The kernel; into how many chunks a row is cut, where it is, and what makes results of theirs.
-    fn algorithm(&self) -> String {
-        let choice = self.plan.choice();
-        match self.plan.finalize() {
-            Some(finalize) => {
-                format!("{} in {} + {}", choice.entry.name, choice.algorithm.chunks(), finalize.name)
-            }
-            None => choice.entry.name.into(),
+/// The kernel; into how many chunks a row is cut, where it is, and what makes results of theirs.
+fn name<T: Number>(plan: &TopN<T>) -> String {
+    let choice = plan.choice();
+    match plan.finalize() {
+        Some(finalize) => {
+            format!("{} in {} + {}", choice.entry.name, choice.algorithm.chunks(), finalize.name)
         }
-    }
-
-    fn clear(&mut self) -> Result<()> {
-        let Results { values, places } = &mut *self.results;
-        values.upload(&self.problem.unwritten("the values", values.len())?)?;
-        Ok(places.upload(&vec![u32::MAX; places.len()])?)
-    }
-
-    fn run(&mut self, stream: &Stream) -> lacuna::Result<()> {
-        let Results { values, places } = &mut *self.results;
-        self.plan.run(stream, self.logits.as_slice(), values.as_slice_mut(), places.as_slice_mut())
-    }
-
-    fn check(&self, stream: &Stream) -> Result<Result<f64, String>> {
-        let (checked, n) = (self.checked, self.problem.width);
-        let values = rows_of(&self.results.values.download(stream)?, n, checked);
-        let places = rows_of(&self.results.places.download(stream)?, n, checked);
-        let checked = self.reference.check(&values, &places);
-        Ok(checked.map(|report| report.worst_over_bound).map_err(|mismatch| mismatch.to_string()))
+        None => choice.entry.name.into(),
     }
 }
 
