@@ -16,7 +16,7 @@ pub trait Kernel: 'static {
     /// Threads of a block (x only).
     const THREADS: u32;
     /// Bytes of dynamic shared memory of a block.
-    const SHARED_BYTES: u32;
+    const SHARED_BYTES: u32 = 0;
     /// What ptxas may rely on when it gives out registers.
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 0 };
     /// Lowest target that can run it, as in `sm_70`; 90 stands for `sm_90a`, which is also the highest ([`runs_on`]).

@@ -97,7 +97,6 @@ where
         }
     };
     const THREADS: u32 = WARPS * WARP;
-    const SHARED_BYTES: u32 = 0;
     const BOUNDS: Bounds = Bounds { max_threads: WARPS * WARP, min_blocks: 1 };
     const LAUNCHES_DEPENDENTS: bool = true;
 

@@ -58,7 +58,6 @@ where
         }
     };
     const THREADS: u32 = WARPS * WARP;
-    const SHARED_BYTES: u32 = 0;
     /// A lane has a place and a sum for each of those that share a row, and its part of some rows: the more there are, the
     /// more registers.
     const BOUNDS: Bounds = {

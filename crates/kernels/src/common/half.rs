@@ -19,35 +19,27 @@ pub trait HalfValue: DeviceValue {
         b: SharedPtr<u16>,
     );
 }
-impl HalfValue for F16 {
-    #[inline(always)]
-    fn mma<G: Gpu>(gpu: G, a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
-        gpu.mma_f16(a, b, c)
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma<G: Gpu, const L: usize, const PANEL: u32>(
-        gpu: G,
-        sums: &mut [f32; L],
-        a: SharedPtr<u16>,
-        b: SharedPtr<u16>,
-    ) {
-        // SAFETY: passed on to the caller.
-        unsafe { gpu.warpgroup_mma_f16::<L, PANEL>(sums, a, b) };
-    }
+
+/// Writes the implementation for a type, by its two instructions.
+macro_rules! half {
+    ($type:ident, $mma:ident, $warpgroup_mma:ident) => {
+        impl HalfValue for $type {
+            #[inline(always)]
+            fn mma<G: Gpu>(gpu: G, a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+                gpu.$mma(a, b, c)
+            }
+            #[inline(always)]
+            unsafe fn warpgroup_mma<G: Gpu, const L: usize, const PANEL: u32>(
+                gpu: G,
+                sums: &mut [f32; L],
+                a: SharedPtr<u16>,
+                b: SharedPtr<u16>,
+            ) {
+                // SAFETY: passed on to the caller.
+                unsafe { gpu.$warpgroup_mma::<L, PANEL>(sums, a, b) };
+            }
+        }
+    };
 }
-impl HalfValue for Bf16 {
-    #[inline(always)]
-    fn mma<G: Gpu>(gpu: G, a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
-        gpu.mma_bf16(a, b, c)
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma<G: Gpu, const L: usize, const PANEL: u32>(
-        gpu: G,
-        sums: &mut [f32; L],
-        a: SharedPtr<u16>,
-        b: SharedPtr<u16>,
-    ) {
-        // SAFETY: passed on to the caller.
-        unsafe { gpu.warpgroup_mma_bf16::<L, PANEL>(sums, a, b) };
-    }
-}
+half!(F16, mma_f16, warpgroup_mma_f16);
+half!(Bf16, mma_bf16, warpgroup_mma_bf16);

@@ -100,25 +100,22 @@ pub trait DeviceIndex: Scalar {
     /// The index of a number that fits.
     fn narrow(number: u32) -> Self;
 }
-impl DeviceIndex for u32 {
-    const TYPE: IndexType = IndexType::U32;
-    #[inline(always)]
-    fn widen(self) -> u32 {
-        self
-    }
-    #[inline(always)]
-    fn narrow(number: u32) -> Self {
-        number
-    }
+
+/// Writes the implementation for a type.
+macro_rules! index {
+    ($type:ident, $index:ident) => {
+        impl DeviceIndex for $type {
+            const TYPE: IndexType = IndexType::$index;
+            #[inline(always)]
+            fn widen(self) -> u32 {
+                u32::from(self)
+            }
+            #[inline(always)]
+            fn narrow(number: u32) -> Self {
+                number as Self
+            }
+        }
+    };
 }
-impl DeviceIndex for u16 {
-    const TYPE: IndexType = IndexType::U16;
-    #[inline(always)]
-    fn widen(self) -> u32 {
-        u32::from(self)
-    }
-    #[inline(always)]
-    fn narrow(number: u32) -> Self {
-        number as u16
-    }
-}
+index!(u32, U32);
+index!(u16, U16);

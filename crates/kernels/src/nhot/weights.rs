@@ -63,7 +63,6 @@ impl<T: DeviceValue, I: TableIndex, const V: usize> Kernel for WeightGradient<T,
         }
     };
     const THREADS: u32 = WARPS * WARP;
-    const SHARED_BYTES: u32 = 0;
 
     /// 32 warps a multiprocessor, with up to 64 registers a thread.
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 32 / WARPS };

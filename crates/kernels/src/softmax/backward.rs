@@ -36,10 +36,8 @@ pub struct BackwardArgs<T> {
     pub scale: f32,
 }
 
-impl<T, const V: usize, const LANES: u32, const WARPS: u32, const CHUNKS: usize> Kernel
+impl<T: DeviceValue, const V: usize, const LANES: u32, const WARPS: u32, const CHUNKS: usize> Kernel
     for Backward<T, V, LANES, WARPS, CHUNKS>
-where
-    T: DeviceValue,
 {
     type Args = BackwardArgs<T>;
     type Tile = Tile;

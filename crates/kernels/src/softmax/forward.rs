@@ -40,10 +40,8 @@ pub struct ForwardArgs<T> {
 /// What a value outside of the row counts as: it adds nothing.
 const ABSENT: f32 = f32::NEG_INFINITY;
 
-impl<T, const V: usize, const LANES: u32, const WARPS: u32, const CHUNKS: usize> Kernel
+impl<T: DeviceValue, const V: usize, const LANES: u32, const WARPS: u32, const CHUNKS: usize> Kernel
     for Forward<T, V, LANES, WARPS, CHUNKS>
-where
-    T: DeviceValue,
 {
     type Args = ForwardArgs<T>;
     type Tile = Tile;

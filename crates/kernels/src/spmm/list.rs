@@ -206,7 +206,8 @@ macro_rules! spmm {
             ["spmm_f32_mma_", $rows, "x", $columns, "_k", $slices, "_", stringify!($products)]
             $crate::spmm::MmaTiles<
                 $crate::Single<$crate::products_of!($products)>,
-                { $rows / (8 * $wm) }, { $columns / (16 * $wn) }, $wm, $wn, $slices, $groups, $warps, $stages
+                $crate::spmm::StagesOf<$slices, $groups, $warps, $stages>,
+                { $rows / (8 * $wm) }, { $columns / (16 * $wn) }, $wm, $wn
             >
         }
     };
@@ -218,7 +219,8 @@ macro_rules! spmm {
             ["spmm_", stringify!($types), "_mma_", $rows, "x", $columns, "_k", $slices]
             $crate::spmm::MmaTiles<
                 $crate::Half<$crate::value_of!($types)>,
-                { $rows / (8 * $wm) }, { $columns / (16 * $wn) }, $wm, $wn, $slices, $groups, $warps, $stages
+                $crate::spmm::StagesOf<$slices, $groups, $warps, $stages>,
+                { $rows / (8 * $wm) }, { $columns / (16 * $wn) }, $wm, $wn
             >
         }
     };
@@ -231,7 +233,8 @@ macro_rules! spmm {
         $crate::entry_part! { $part
             ["spmm_", stringify!($types), "_wgmma_64x", $columns, "_p", $prefetch, $crate::cluster_part!($cluster)]
             $crate::spmm::WgmmaTiles<
-                $crate::value_of!($types), { $columns / 2 }, $chunks, $prefetch, $groups, $warps, $stages, $cluster
+                $crate::value_of!($types), $crate::spmm::StagesOf<$chunks, $groups, $warps, $stages>,
+                { $columns / 2 }, $prefetch, $cluster
             >
         }
     };
@@ -243,7 +246,8 @@ macro_rules! spmm {
         $crate::entry_part! { $part
             ["spmm_", stringify!($types), "_prepacked_64x", $columns, $crate::cluster_part!($cluster)]
             $crate::spmm::PrepackedTiles<
-                $crate::value_of!($types), { $columns / 2 }, $chunks, $groups, $warps, $ahead, $cluster
+                $crate::value_of!($types), $crate::spmm::StagesOf<$chunks, $groups, $warps, $groups>,
+                { $columns / 2 }, $ahead, $cluster
             >
         }
     };

@@ -18,7 +18,9 @@ use lacuna_gpu::GlobalPtr;
 pub use config::{QUAD, RowSplit};
 pub use epilogue::Output;
 pub use form::{Form, Hybrid, Idea, NoResidue, Persistent, Plain, PreScaled, Wide};
-pub use mma::{BitmaskArgs, Bitmasks, Filling, LoadedRows, MmaTiles, Rows, TileArgs, TileValue};
+pub use mma::{
+    BitmaskArgs, Bitmasks, Filling, LoadedRows, MmaTiles, Rows, Stages, StagesOf, TileArgs, TileValue,
+};
 pub use tile::{Scheme, Tile};
 pub use wgmma::{LoadedPacks, Pack, Prepacked, PrepackedTiles, Scattering, Source, WgmmaKernel, WgmmaTiles};
 

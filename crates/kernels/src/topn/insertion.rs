@@ -20,10 +20,8 @@ pub struct Insertion<T, const V: usize, const THREADS: u32, const VECTORS: usize
     PhantomData<T>,
 );
 
-impl<T, const V: usize, const THREADS: u32, const VECTORS: usize, const MOST: u32> Kernel
+impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize, const MOST: u32> Kernel
     for Insertion<T, V, THREADS, VECTORS, MOST>
-where
-    T: DeviceValue,
 {
     type Args = TopNArgs<T>;
     type Tile = Tile;

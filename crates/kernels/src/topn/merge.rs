@@ -45,7 +45,6 @@ impl Kernel for Merge {
 
     const TILE: Tile = Tile { method: Method::Merge, value: None, capacity: 0, most: u32::MAX };
     const THREADS: u32 = 128;
-    const SHARED_BYTES: u32 = 0;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: MergeArgs) {

@@ -1,7 +1,7 @@
 //! Selection from a row, or a chunk of it, that a thread block holds in registers.
 //!
 //! Each thread loads its vectors of the row, and finds its own greatest value. The block finds a threshold that at least N of
-//! these reach, and few more ([`filter`]). What reaches the threshold goes to shared memory as keys; if it is too much, the
+//! these reach, and few more ([`filter`](super::filter)). What reaches the threshold goes to shared memory as keys; if it is too much, the
 //! threshold is raised bit by bit ([`refine`](super::refine)). The keys are sorted there, and the first N written. The sum of
 //! exponentials comes from the same registers.
 use core::marker::PhantomData;
@@ -11,7 +11,7 @@ use lacuna_gpu::Gpu;
 use super::candidates::{Candidates, Share};
 use super::part::Part;
 use super::sort::sort;
-use super::{Method, Tile, TopNArgs, block, filter, output};
+use super::{Method, Tile, TopNArgs, block, output};
 use crate::{Bounds, DeviceValue, Kernel};
 
 /// The N greatest of a row, or of a chunk of it: `THREADS` threads hold it, each `VECTORS` vectors of `V` values of `T`. Up to
@@ -21,10 +21,8 @@ pub struct RadixSelect<T, const V: usize, const THREADS: u32, const VECTORS: usi
     PhantomData<T>,
 );
 
-impl<T, const V: usize, const THREADS: u32, const VECTORS: usize, const KEYS: u32> Kernel
+impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize, const KEYS: u32> Kernel
     for RadixSelect<T, V, THREADS, VECTORS, KEYS>
-where
-    T: DeviceValue,
 {
     type Args = TopNArgs<T>;
     type Tile = Tile;
@@ -59,19 +57,12 @@ where
         let plus = |a: [f32; 2], b: [f32; 2]| [a[0] + b[0], 0.0];
         block::give(gpu, 1, [sum, 0.0], plus);
 
-        let threshold = filter::threshold::<G, _, V, THREADS, VECTORS>(
-            gpu,
-            part.n,
-            KEYS,
-            &candidates,
-            [own, greatest, least],
-        );
+        let threshold = candidates.threshold(gpu, part.n, KEYS, [own, greatest, least]);
         gpu.sync_threads();
         let [sum, _] = block::joined::<G, THREADS>(gpu, 1, plus);
         // SAFETY: each counter is used once, and there is room for `KEYS`.
         unsafe {
-            let count =
-                filter::gather::<G, _, V, THREADS, VECTORS, KEYS>(gpu, &part, &candidates, threshold, sum);
+            let count = candidates.gather::<G, KEYS>(gpu, &part, threshold, sum);
             // Joined again: kept through the gathering, they would take registers that are needed there.
             let [greatest, _] = block::joined::<G, THREADS>(gpu, 0, ends);
             let [sum, _] = block::joined::<G, THREADS>(gpu, 1, plus);

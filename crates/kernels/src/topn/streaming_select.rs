@@ -14,7 +14,7 @@ use super::key::{key, number, ordered};
 use super::part::Part;
 use super::robust::{self, Found};
 use super::sort::sort;
-use super::{Method, Tile, TopNArgs, block, filter, output, refine, sums};
+use super::{Method, Tile, TopNArgs, block, output, refine, sums};
 use crate::{Bounds, DeviceValue, Kernel};
 
 /// The N greatest of a row, or of a chunk of it, of any length: `THREADS` threads take tiles of `VECTORS` vectors of `V` values of
@@ -28,10 +28,8 @@ pub struct StreamingSelect<T, const V: usize, const THREADS: u32, const VECTORS:
     PhantomData<T>,
 );
 
-impl<T, const V: usize, const THREADS: u32, const VECTORS: usize, const KEYS: u32> Kernel
+impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize, const KEYS: u32> Kernel
     for StreamingSelect<T, V, THREADS, VECTORS, KEYS>
-where
-    T: DeviceValue,
 {
     type Args = TopNArgs<T>;
     type Tile = Tile;
@@ -60,7 +58,7 @@ where
         }
         // SAFETY: as promised by the caller; the robust pass begins after a barrier.
         unsafe {
-            let mut found = pass::<G, T, V, THREADS, VECTORS, KEYS>(gpu, &args);
+            let mut found = Self::pass(gpu, &args);
             // Told by shared memory, so that what follows from it is found once more, and takes no registers meanwhile.
             let [index] = gpu.shared_load(block::gathered(3));
             let part = Part::of_block(&args, index);
@@ -135,127 +133,103 @@ impl Pass {
         let (before, base) = (base(self.sums[0], self.scale), base(higher, self.scale));
         self.sums = [higher, self.sums[1] * gpu.exp2_flush(before - base) + sum(base)];
     }
+}
+
+impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize, const KEYS: u32>
+    StreamingSelect<T, V, THREADS, VECTORS, KEYS>
+{
+    /// Goes through a part without care for rows that are not as expected: a count of more than `KEYS` tells that it is one.
+    ///
+    /// # Safety
+    /// The part has its elements; the counter is 0, by a store before.
+    #[inline(always)]
+    unsafe fn pass<G: Gpu>(gpu: G, args: &TopNArgs<T>) -> Found {
+        let (part, scale) = (Part::of(gpu, args), args.output.exponent_scale);
+        let step = VECTORS as u32 * THREADS;
+        // SAFETY: as promised by the caller. Between the barriers of the first join and of the last only `gather` uses the room.
+        unsafe {
+            let share = Share::<T, V, THREADS>::of(gpu, part.values, part.len);
+            let mut tile: Candidates<T, V, THREADS, VECTORS> = share.load(gpu, 0);
+            let mut other: Candidates<T, V, THREADS, VECTORS> = share.load(gpu, step);
+            let own = tile.greatest(gpu);
+            let ends = |a: [f32; 2], b: [f32; 2]| [a[0].max(b[0]), a[1].min(b[1])];
+            block::give(gpu, 0, [own, own], ends);
+            gpu.sync_threads();
+            let [greatest, least] = block::joined::<G, THREADS>(gpu, 0, ends);
+            let threshold = tile.threshold(gpu, part.n, KEYS / 2, [own, greatest, least]);
+            // Of what is equal to the threshold that of the first tile comes before others; if it is all or most of that, the first
+            // suffice, which are enough where more are wanted than is above the threshold.
+            let ties = if threshold == ordered(least) { KEYS / 4 } else { u32::MAX };
+            let threshold = number(threshold);
+            let first = part.first + tile.first;
+            if own >= threshold {
+                let end = part.first + ties.min(share.tail);
+                let mut hits = tile.which(gpu, |x| x >= threshold);
+                while hits != 0 {
+                    let (x, offset) = tile.number_of(gpu, hits.trailing_zeros());
+                    if x > threshold || first + offset < end {
+                        gather::<G, KEYS>(gpu, x, first + offset);
+                    }
+                    hits &= hits - 1;
+                }
+            }
+            // The edge is no part of the tile by which the threshold is found: it may be the last of the row.
+            let (edge, edge_index) = share.load_edge(gpu);
+            let mut pass = Pass { first, scale, threshold, sums: [greatest, 0.0] };
+            pass.add(gpu, greatest, |base| tile.sum_from(gpu, scale, base));
+            pass.add(gpu, edge, |base| gpu.exp2_flush(gpu.fma(edge, scale, -base)));
+            if edge > threshold || edge == threshold && edge_index < ties {
+                gather::<G, KEYS>(gpu, edge, part.first + edge_index);
+            }
+
+            let mut next = step;
+            while next < share.whole {
+                tile = share.load(gpu, next + step);
+                Self::take(&mut pass, gpu, &other, next);
+                next += step;
+                if next >= share.whole {
+                    break;
+                }
+                other = share.load(gpu, next + step);
+                Self::take(&mut pass, gpu, &tile, next);
+                next += step;
+            }
+            let exponent = |own, all| base(own, scale) - base(all, scale);
+            let [greatest, sum] = sums::of_block::<G, THREADS>(gpu, 1, pass.sums, exponent);
+            let [mut count] = gpu.shared_load(block::gathered(0));
+            // From the base to the greatest itself, which others reckon by.
+            let base = base(greatest, scale);
+            let beyond = gpu.fma(output::base(greatest), scale, -base);
+            let is_near = (greatest * scale).abs() <= FAR || greatest == f32::NEG_INFINITY;
+            if !is_near || sum.is_nan() {
+                count = u32::MAX;
+            }
+            Found {
+                room: 0,
+                count,
+                threshold: ordered(pass.threshold),
+                sums: [greatest, sum * gpu.exp2_approx(-beyond)],
+            }
+        }
+    }
 
     /// Takes a tile that is not the first, of vectors from `next` on: its exponentials, and what is above the threshold.
     ///
     /// # Safety
     /// As for [`gather`].
     #[inline(always)]
-    unsafe fn take<
-        G: Gpu,
-        T: DeviceValue,
-        const V: usize,
-        const THREADS: u32,
-        const VECTORS: usize,
-        const KEYS: u32,
-    >(
-        &mut self,
-        gpu: G,
-        tile: &Candidates<T, V, THREADS, VECTORS>,
-        next: u32,
-    ) {
+    unsafe fn take<G: Gpu>(pass: &mut Pass, gpu: G, tile: &Candidates<T, V, THREADS, VECTORS>, next: u32) {
         let greatest = tile.greatest(gpu);
-        let scale = self.scale;
-        self.add(gpu, greatest, |base| tile.sum_from(gpu, scale, base));
-        if greatest > self.threshold {
-            let mut hits = tile.which(gpu, |x| x > self.threshold);
+        let scale = pass.scale;
+        pass.add(gpu, greatest, |base| tile.sum_from(gpu, scale, base));
+        if greatest > pass.threshold {
+            let mut hits = tile.which(gpu, |x| x > pass.threshold);
             while hits != 0 {
                 let (x, offset) = tile.number_of(gpu, hits.trailing_zeros());
                 // SAFETY: as promised by the caller.
-                unsafe { gather::<G, KEYS>(gpu, x, self.first + next * V as u32 + offset) };
+                unsafe { gather::<G, KEYS>(gpu, x, pass.first + next * V as u32 + offset) };
                 hits &= hits - 1;
             }
-        }
-    }
-}
-
-/// Goes through a part without care for rows that are not as expected: a count of more than `KEYS` tells that it is one.
-///
-/// # Safety
-/// The part has its elements; the counter is 0, by a store before.
-#[inline(always)]
-unsafe fn pass<
-    G: Gpu,
-    T: DeviceValue,
-    const V: usize,
-    const THREADS: u32,
-    const VECTORS: usize,
-    const KEYS: u32,
->(
-    gpu: G,
-    args: &TopNArgs<T>,
-) -> Found {
-    let (part, scale) = (Part::of(gpu, args), args.output.exponent_scale);
-    let step = VECTORS as u32 * THREADS;
-    // SAFETY: as promised by the caller. Between the barriers of the first join and of the last only `gather` uses the room.
-    unsafe {
-        let share = Share::<T, V, THREADS>::of(gpu, part.values, part.len);
-        let mut tile: Candidates<T, V, THREADS, VECTORS> = share.load(gpu, 0);
-        let mut other: Candidates<T, V, THREADS, VECTORS> = share.load(gpu, step);
-        let own = tile.greatest(gpu);
-        let ends = |a: [f32; 2], b: [f32; 2]| [a[0].max(b[0]), a[1].min(b[1])];
-        block::give(gpu, 0, [own, own], ends);
-        gpu.sync_threads();
-        let [greatest, least] = block::joined::<G, THREADS>(gpu, 0, ends);
-        let threshold = filter::threshold::<G, _, V, THREADS, VECTORS>(
-            gpu,
-            part.n,
-            KEYS / 2,
-            &tile,
-            [own, greatest, least],
-        );
-        // Of what is equal to the threshold that of the first tile comes before others; if it is all or most of that, the first
-        // suffice, which are enough where more are wanted than is above the threshold.
-        let ties = if threshold == ordered(least) { KEYS / 4 } else { u32::MAX };
-        let threshold = number(threshold);
-        let first = part.first + tile.first;
-        if own >= threshold {
-            let end = part.first + ties.min(share.tail);
-            let mut hits = tile.which(gpu, |x| x >= threshold);
-            while hits != 0 {
-                let (x, offset) = tile.number_of(gpu, hits.trailing_zeros());
-                if x > threshold || first + offset < end {
-                    gather::<G, KEYS>(gpu, x, first + offset);
-                }
-                hits &= hits - 1;
-            }
-        }
-        // The edge is no part of the tile by which the threshold is found: it may be the last of the row.
-        let (edge, edge_index) = share.load_edge(gpu);
-        let mut pass = Pass { first, scale, threshold, sums: [greatest, 0.0] };
-        pass.add(gpu, greatest, |base| tile.sum_from(gpu, scale, base));
-        pass.add(gpu, edge, |base| gpu.exp2_flush(gpu.fma(edge, scale, -base)));
-        if edge > threshold || edge == threshold && edge_index < ties {
-            gather::<G, KEYS>(gpu, edge, part.first + edge_index);
-        }
-
-        let mut next = step;
-        while next < share.whole {
-            tile = share.load(gpu, next + step);
-            pass.take::<G, _, V, THREADS, VECTORS, KEYS>(gpu, &other, next);
-            next += step;
-            if next >= share.whole {
-                break;
-            }
-            other = share.load(gpu, next + step);
-            pass.take::<G, _, V, THREADS, VECTORS, KEYS>(gpu, &tile, next);
-            next += step;
-        }
-        let exponent = |own, all| base(own, scale) - base(all, scale);
-        let [greatest, sum] = sums::of_block::<G, THREADS>(gpu, 1, pass.sums, exponent);
-        let [mut count] = gpu.shared_load(block::gathered(0));
-        // From the base to the greatest itself, which others reckon by.
-        let base = base(greatest, scale);
-        let beyond = gpu.fma(output::base(greatest), scale, -base);
-        let is_near = (greatest * scale).abs() <= FAR || greatest == f32::NEG_INFINITY;
-        if !is_near || sum.is_nan() {
-            count = u32::MAX;
-        }
-        Found {
-            room: 0,
-            count,
-            threshold: ordered(pass.threshold),
-            sums: [greatest, sum * gpu.exp2_approx(-beyond)],
         }
     }
 }

@@ -121,7 +121,6 @@ impl<I: DeviceIndex> Kernel for Count<I> {
 
     const TILE: Tile = TILE;
     const THREADS: u32 = WARP;
-    const SHARED_BYTES: u32 = 0;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: CountArgs<I>) {
@@ -141,7 +140,6 @@ impl<I: DeviceIndex> Kernel for Scatter<I> {
 
     const TILE: Tile = TILE;
     const THREADS: u32 = WARP;
-    const SHARED_BYTES: u32 = 0;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: ScatterArgs<I>) {

@@ -41,7 +41,6 @@ impl<W: Scalar, const V: usize> Kernel for Gather<W, V> {
         Tile { block_items: THREADS * V as u32 }
     };
     const THREADS: u32 = THREADS;
-    const SHARED_BYTES: u32 = 0;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: GatherArgs<W>) {

@@ -29,7 +29,6 @@ impl Kernel for Offsets {
 
     const TILE: Tile = Tile { block_items: THREADS };
     const THREADS: u32 = THREADS;
-    const SHARED_BYTES: u32 = 0;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: OffsetsArgs) {

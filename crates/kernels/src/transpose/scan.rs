@@ -38,7 +38,6 @@ impl Kernel for ScanChunks {
 
     const TILE: Tile = Tile { block_items: CHUNKS_THREADS };
     const THREADS: u32 = CHUNKS_THREADS;
-    const SHARED_BYTES: u32 = 0;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: ScanArgs) {

@@ -46,7 +46,6 @@ impl<I: DeviceIndex> Kernel for Bitmasks<I> {
         scheme: Scheme::Bitmask,
     };
     const THREADS: u32 = RowMask::ROWS * BLOCK_CHUNKS;
-    const SHARED_BYTES: u32 = 0;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: BitmaskArgs<I>) {

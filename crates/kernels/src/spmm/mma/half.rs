@@ -6,10 +6,9 @@
 use lacuna_gpu::{Gpu, SharedPtr};
 
 use super::TileArgs;
+use super::consumer::Consumer;
 use super::operand::{Stage, TileOperand};
-use super::pipeline::Pipeline;
 use super::reduction::Accumulators;
-use super::shape::Consumer;
 use super::value::{TILE_ROW, TileValue};
 use crate::{Half, HalfValue};
 
@@ -23,7 +22,7 @@ impl<T: HalfValue + TileValue> TileOperand for Half<T> {
     }
 
     #[inline(always)]
-    unsafe fn consume<G: Gpu, S: Stage, const RT: usize, const NT: usize, const STAGES: u32>(
+    unsafe fn consume<G: Gpu, S: Stage, const RT: usize, const NT: usize>(
         gpu: G,
         cols: u32,
         at: Consumer,
@@ -34,7 +33,7 @@ impl<T: HalfValue + TileValue> TileOperand for Half<T> {
         let a = first * S::SLICES * TILE_ROW + at.k * TILE_ROW + ((lane / 8 * 16) ^ T::swizzle(lane % 8));
         let row = at.k * S::CHUNK + lane % 8 + lane / 16 * 8;
         let b = row * S::B_ROW + at.n * NT as u32 * 16 + lane / 8 % 2 * 8;
-        let mut pipeline: Pipeline<STAGES> = S::pipeline(cols);
+        let mut pipeline = S::pipeline(cols);
         if pipeline.is_done() {
             return;
         }

@@ -3,41 +3,26 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
 
+use super::consumer::Consumer;
 use super::operand::{Stage, TileOperand};
+use super::pipeline::Stages;
 use super::reduction::add_slices;
 use super::rows::{Filling, Rows};
-use super::shape::{Consumer, Shape};
 use super::value::TileValue;
 use super::{TileArgs, fallback};
 use crate::common::are_finite;
 use crate::spmm::{Scheme, Tile};
 use crate::{Bounds, DeviceValue, IndexType, Kernel};
 
-/// SpMM by tiles of operands `O`. The constants are those of a shape (mma/shape.rs).
+/// SpMM by tiles of operands `O`, which go through the [`Stages`] `S`. For each chunk of a step there are `WM` consumer warps
+/// along the rows and `WN` along the columns; each owns `RT` 8-row and `NT` 16-column pieces of C.
 #[derive(Debug)]
-pub struct MmaTiles<
-    O,
-    const RT: usize,
-    const NT: usize,
-    const WM: u32,
-    const WN: u32,
-    const WK: u32,
-    const GROUPS: u32,
-    const PRODUCERS: u32,
-    const STAGES: u32,
->(PhantomData<O>);
+pub struct MmaTiles<O, S, const RT: usize, const NT: usize, const WM: u32, const WN: u32>(
+    PhantomData<(O, S)>,
+);
 
-impl<
-    O: TileOperand,
-    const RT: usize,
-    const NT: usize,
-    const WM: u32,
-    const WN: u32,
-    const WK: u32,
-    const GROUPS: u32,
-    const PRODUCERS: u32,
-    const STAGES: u32,
-> Kernel for MmaTiles<O, RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>
+impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32, const WN: u32> Kernel
+    for MmaTiles<O, S, RT, NT, WM, WN>
 {
     type Args = TileArgs<O::Value>;
     type Tile = Tile;
@@ -47,21 +32,23 @@ impl<
             Self::STAGE_BYTES.is_multiple_of(Rows::<O::Value, Self>::ROW),
             "rows begin at multiples of their bytes"
         );
-        Shape::<RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>::check(
-            Self::STAGE_BYTES,
-            WK * <Self as Stage>::CHUNK * Self::BN / O::PIECE,
-        );
+        assert!(NT.is_multiple_of(2), "the swizzle of B works on 32 columns");
+        assert!(Self::THREADS <= 1024, "a block has at most 1024 threads");
+        let copies = Self::STEP * Self::BN / O::PIECE;
+        assert!(copies.is_multiple_of(S::WARPS * WARP), "producers share the copies of B evenly");
+        assert!(Self::REDUCTION_BYTES <= Self::SHARED_BYTES, "the accumulators fit into the stages");
+        assert!(Self::SHARED_BYTES <= 227 * 1024, "a block of sm_90 has 227 KiB");
         Tile {
             value: O::Value::TYPE,
             index: IndexType::U32,
             vector: O::PIECE,
             block_rows: Self::BM,
             block_columns: Self::BN,
-            scheme: Scheme::MmaTile { slices: WK, arithmetic: O::ARITHMETIC },
+            scheme: Scheme::MmaTile { slices: S::CHUNKS, arithmetic: O::ARITHMETIC },
         }
     };
-    const THREADS: u32 = Shape::<RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>::THREADS;
-    const SHARED_BYTES: u32 = STAGES * Self::STAGE_BYTES;
+    const THREADS: u32 = (Self::CONSUMERS + S::GROUPS * S::WARPS) * WARP;
+    const SHARED_BYTES: u32 = S::STAGES * Self::STAGE_BYTES;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
     const LAUNCHES_DEPENDENTS: bool = true;
     const EARLY_PROLOGUE: bool = true;
@@ -82,14 +69,10 @@ impl<
                 Self::produce(gpu, &args, row, column);
             } else {
                 gpu.grid_dependency_wait();
-                O::consume::<G, Self, RT, NT, STAGES>(
-                    gpu,
-                    args.cols,
-                    Consumer::of::<WM, WN>(warp),
-                    &mut accumulators,
-                );
+                let at = Consumer::of::<WM, WN>(warp);
+                O::consume::<G, Self, RT, NT>(gpu, args.cols, at, &mut accumulators);
             }
-            add_slices::<G, WK>(gpu, accumulators.as_flattened_mut(), warp, Self::CONSUMERS);
+            add_slices::<G, S>(gpu, accumulators.as_flattened_mut(), warp, Self::CONSUMERS);
             let stores = warp < WM * WN;
             if gpu.sync_threads_or(stores && !are_finite(accumulators.as_flattened().as_flattened())) {
                 fallback::fallback(gpu, &args, batch, [row, column], [Self::BM, Self::BN]);
@@ -103,46 +86,27 @@ impl<
     }
 }
 
-impl<
-    O: TileOperand,
-    const RT: usize,
-    const NT: usize,
-    const WM: u32,
-    const WN: u32,
-    const WK: u32,
-    const GROUPS: u32,
-    const PRODUCERS: u32,
-    const STAGES: u32,
-> Filling for MmaTiles<O, RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>
+impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32, const WN: u32> Filling
+    for MmaTiles<O, S, RT, NT, WM, WN>
 {
     const ROWS: u32 = Self::BM;
-    const TILES: u32 = WK;
-    const WARPS: u32 = PRODUCERS;
+    const TILES: u32 = S::CHUNKS;
+    const WARPS: u32 = S::WARPS;
     const PART: u32 = 2;
     // A group by itself has no other's time for what comes late, and with wide tiles registers for more.
-    const AHEAD: usize = if O::LOADS_TWO_AHEAD && GROUPS == 1 && Self::BN >= 64 { 2 } else { 1 };
+    const AHEAD: usize = if O::LOADS_TWO_AHEAD && S::GROUPS == 1 && Self::BN >= 64 { 2 } else { 1 };
     const TILE_BY_TILE: bool = false;
 }
 
-impl<
-    O: TileOperand,
-    const RT: usize,
-    const NT: usize,
-    const WM: u32,
-    const WN: u32,
-    const WK: u32,
-    const GROUPS: u32,
-    const PRODUCERS: u32,
-    const STAGES: u32,
-> Stage for MmaTiles<O, RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>
+impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32, const WN: u32> Stage
+    for MmaTiles<O, S, RT, NT, WM, WN>
 {
+    type Stages = S;
     const CHUNK: u32 = O::Value::COLUMNS;
-    const SLICES: u32 = WK;
-    const STAGE_THREADS: u32 = Shape::<RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>::AT_STAGE;
+    const STAGE_THREADS: u32 = (Self::CONSUMERS + S::WARPS) * WARP;
     const B_ROW: u32 = Self::BN + O::B_PADDING;
     const A_BYTES: u32 = Rows::<O::Value, Self>::BYTES;
-    const BYTES: u32 =
-        Self::A_BYTES + WK * <Self as Stage>::CHUNK * <Self as Stage>::B_ROW * size_of::<O::Value>() as u32;
+    const BYTES: u32 = Self::A_BYTES + Self::STEP * <Self as Stage>::B_ROW * size_of::<O::Value>() as u32;
 }
 
 /// What a producer lane needs to copy its part of B.
@@ -156,27 +120,24 @@ struct Source<T> {
     rows: u32,
 }
 
-impl<
-    O: TileOperand,
-    const RT: usize,
-    const NT: usize,
-    const WM: u32,
-    const WN: u32,
-    const WK: u32,
-    const GROUPS: u32,
-    const PRODUCERS: u32,
-    const STAGES: u32,
-> MmaTiles<O, RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>
+impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32, const WN: u32>
+    MmaTiles<O, S, RT, NT, WM, WN>
 {
-    const BM: u32 = Shape::<RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>::BM;
-    const BN: u32 = Shape::<RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>::BN;
-    const CONSUMERS: u32 = Shape::<RT, NT, WM, WN, WK, GROUPS, PRODUCERS, STAGES>::CONSUMERS;
+    /// Rows and columns of C that a block computes.
+    const BM: u32 = WM * RT as u32 * 8;
+    const BN: u32 = WN * NT as u32 * 16;
+    /// Columns of A, and rows of B, of a step.
+    const STEP: u32 = S::CHUNKS * O::Value::COLUMNS;
+    /// Consumer warps.
+    const CONSUMERS: u32 = WM * WN * S::CHUNKS;
     const STAGE_BYTES: u32 = <Self as Stage>::BYTES;
+    /// Bytes that the consumers' accumulators take when slices of K are added.
+    const REDUCTION_BYTES: u32 = if S::CHUNKS > 1 { Self::CONSUMERS * (RT * NT) as u32 * 512 } else { 0 };
     /// Whether the first clearing of each stage comes before all else. The later ones are then in a branch, and where a lane has
     /// two pieces under way there, ptxas lets them land first: tiles of 64×128 then took a quarter more.
     const CLEARS_EARLY: bool = <Self as Filling>::AHEAD == 1;
     /// Rows of B that the producers copy at once.
-    const COPY_ROWS: u32 = PRODUCERS * WARP * O::PIECE / Self::BN;
+    const COPY_ROWS: u32 = S::WARPS * WARP * O::PIECE / Self::BN;
 
     /// Fills the group's stages, one after the other.
     ///
@@ -185,21 +146,21 @@ impl<
     #[inline(always)]
     unsafe fn produce<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, row: u32, column: u32) {
         let thread = gpu.thread_idx_x() - Self::CONSUMERS * WARP;
-        let (group, thread) = (thread / (PRODUCERS * WARP), thread % (PRODUCERS * WARP));
+        let (group, thread) = (thread / (S::WARPS * WARP), thread % (S::WARPS * WARP));
         let own_column = thread % (Self::BN / O::PIECE) * O::PIECE;
         let k = thread / (Self::BN / O::PIECE);
-        let first = group * WK * <Self as Stage>::CHUNK;
+        let first = group * Self::STEP;
         let mut source = Source {
             b: args.b.add_rows(first + k, args.b_stride_bytes).add((column + own_column) as usize),
             k,
             column: own_column,
             rows: if column + own_column < args.n { args.cols.saturating_sub(first) } else { 0 },
         };
-        let mut pipeline = <Self as Stage>::pipeline::<STAGES>(args.cols).of_group::<GROUPS>(group);
+        let mut pipeline = <Self as Stage>::pipeline(args.cols).of_group(group);
         // SAFETY: records and values are read where there are some; a stage is filled while it is empty.
         unsafe {
             let mut rows = Rows::<O::Value, Self>::new(gpu, args, thread / WARP, group, row);
-            rows.look_up(gpu, GROUPS);
+            rows.look_up(gpu, S::GROUPS);
             if Self::CLEARS_EARLY {
                 for stage in pipeline.stages() {
                     rows.clear(gpu, stage * Self::STAGE_BYTES);
@@ -207,7 +168,7 @@ impl<
             }
             gpu.grid_dependency_wait();
             let mut loaded = rows.next(gpu);
-            rows.look_up(gpu, GROUPS);
+            rows.look_up(gpu, S::GROUPS);
             while !pipeline.is_done() {
                 pipeline.wait_empty(gpu);
                 Self::fill_b(gpu, args, &source, pipeline.stage);
@@ -216,9 +177,9 @@ impl<
                 }
                 rows.fill(gpu, pipeline.stage * Self::STAGE_BYTES, &loaded);
                 loaded = rows.next(gpu);
-                rows.look_up(gpu, GROUPS);
-                source.b = source.b.add_rows(GROUPS * WK * <Self as Stage>::CHUNK, args.b_stride_bytes);
-                source.rows = source.rows.saturating_sub(GROUPS * WK * <Self as Stage>::CHUNK);
+                rows.look_up(gpu, S::GROUPS);
+                source.b = source.b.add_rows(S::GROUPS * Self::STEP, args.b_stride_bytes);
+                source.rows = source.rows.saturating_sub(S::GROUPS * Self::STEP);
                 pipeline.started(gpu);
             }
             pipeline.drain(gpu);
@@ -232,7 +193,7 @@ impl<
     #[inline(always)]
     unsafe fn fill_b<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, source: &Source<O::Value>, stage: u32) {
         let b = SharedPtr::from_offset(stage * Self::STAGE_BYTES + <Self as Stage>::A_BYTES);
-        for i in 0..WK * <Self as Stage>::CHUNK / Self::COPY_ROWS {
+        for i in 0..Self::STEP / Self::COPY_ROWS {
             let k = source.k + i * Self::COPY_ROWS;
             let from = source.b.add_rows(i * Self::COPY_ROWS, args.b_stride_bytes);
             let to = b.add(k * <Self as Stage>::B_ROW + O::b_column(k, source.column));

@@ -23,6 +23,7 @@
 //! Source of the idea: the SC 2020 paper's outlook (section VIII) asks for dedicated matrix hardware; the compressed pattern is
 //! ours.
 mod bitmask;
+mod consumer;
 mod fallback;
 mod half;
 mod kernel;
@@ -30,7 +31,6 @@ mod operand;
 mod pipeline;
 mod reduction;
 mod rows;
-mod shape;
 mod single;
 mod value;
 
@@ -40,6 +40,7 @@ pub use bitmask::{BitmaskArgs, Bitmasks};
 pub(super) use fallback::fallback;
 pub use kernel::MmaTiles;
 pub(super) use pipeline::Pipeline;
+pub use pipeline::{Stages, StagesOf};
 pub use rows::{Filling, LoadedRows, Rows};
 pub(super) use value::TILE_ROW;
 pub use value::TileValue;

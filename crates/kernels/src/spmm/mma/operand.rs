@@ -2,18 +2,20 @@
 use lacuna_gpu::Gpu;
 
 use super::TileArgs;
-use super::pipeline::Pipeline;
+use super::consumer::Consumer;
+use super::pipeline::{Pipeline, Stages};
 use super::reduction::Accumulators;
-use super::shape::Consumer;
 use super::value::TileValue;
 use crate::Operand;
 
 /// How a kernel's stages are laid out, A's rows and then B's, and who uses them.
 pub trait Stage: 'static {
+    /// How many there are, and who fills them.
+    type Stages: Stages;
     /// Columns of A in a chunk.
     const CHUNK: u32;
     /// Chunks of a step along K: one for each consumer warp that shares a part of C.
-    const SLICES: u32;
+    const SLICES: u32 = <Self::Stages as Stages>::CHUNKS;
     /// Threads that use a stage.
     const STAGE_THREADS: u32;
     /// Elements from one row of B to the next.
@@ -25,7 +27,7 @@ pub trait Stage: 'static {
 
     /// The stages that `cols` columns of A go through.
     #[inline(always)]
-    fn pipeline<const STAGES: u32>(cols: u32) -> Pipeline<STAGES> {
+    fn pipeline(cols: u32) -> Pipeline<Self::Stages> {
         Pipeline::new(cols.div_ceil(Self::CHUNK).div_ceil(Self::SLICES), Self::STAGE_THREADS)
     }
 }
@@ -44,7 +46,7 @@ pub trait TileOperand: Operand<Value: TileValue> {
     ///
     /// # Safety
     /// All consumer warps are here.
-    unsafe fn consume<G: Gpu, S: Stage, const RT: usize, const NT: usize, const STAGES: u32>(
+    unsafe fn consume<G: Gpu, S: Stage, const RT: usize, const NT: usize>(
         gpu: G,
         cols: u32,
         at: Consumer,

@@ -2,10 +2,37 @@
 //!
 //! Stage `s` has barrier `1 + s`, *full*, at which its consumers wait and its producers arrive when their copies have
 //! landed, and `1 + STAGES + s`, *empty*, the other way round.
+use core::marker::PhantomData;
+
 use lacuna_gpu::Gpu;
 
+/// The stages of a kernel, and who fills them.
+pub trait Stages: Copy + 'static {
+    /// Chunks of a step along K: what a stage holds.
+    const CHUNKS: u32;
+    /// Groups of producer warps, which take stages in turn.
+    const GROUPS: u32;
+    /// Warps of a group.
+    const WARPS: u32;
+    /// Stages of shared memory.
+    const STAGES: u32;
+}
+
+/// [`Stages`] of these numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct StagesOf<const CHUNKS: u32, const GROUPS: u32, const WARPS: u32, const STAGES: u32>;
+
+impl<const CHUNKS: u32, const GROUPS: u32, const WARPS: u32, const STAGES: u32> Stages
+    for StagesOf<CHUNKS, GROUPS, WARPS, STAGES>
+{
+    const CHUNKS: u32 = CHUNKS;
+    const GROUPS: u32 = GROUPS;
+    const WARPS: u32 = WARPS;
+    const STAGES: u32 = STAGES;
+}
+
 /// One side's place in the pipeline.
-pub struct Pipeline<const STAGES: u32> {
+pub struct Pipeline<S> {
     /// The stage it is at.
     pub stage: u32,
     step: u32,
@@ -18,25 +45,35 @@ pub struct Pipeline<const STAGES: u32> {
     stride: u32,
     /// Whether tensor cores read stages by themselves, past the threads' own view of them.
     proxy: bool,
+    of: PhantomData<S>,
 }
 
-impl<const STAGES: u32> Pipeline<STAGES> {
+impl<S: Stages> Pipeline<S> {
     #[inline(always)]
     pub(in crate::spmm) fn new(steps: u32, threads: u32) -> Self {
-        Self { stage: 0, step: 0, steps, threads, ahead: STAGES - 2, stride: 1, proxy: false }
+        Self {
+            stage: 0,
+            step: 0,
+            steps,
+            threads,
+            ahead: S::STAGES - 2,
+            stride: 1,
+            proxy: false,
+            of: PhantomData,
+        }
     }
 
-    /// The same for group `group` of `GROUPS` of producers, which take steps in turn. With more than one, none leaves copies
-    /// under way: the others' steps are time enough.
+    /// The same for group `group` of the producers. With more than one, none leaves copies under way: the others' steps are time
+    /// enough.
     ///
     /// A stage is always the same group's: nothing orders two groups at one *empty* barrier, and the later could take the place
     /// of the earlier, and of its step.
     #[inline(always)]
-    pub(in crate::spmm) fn of_group<const GROUPS: u32>(self, group: u32) -> Self {
-        const { assert!(STAGES >= 3 && STAGES <= 7, "two stages are in use at least; there are 15 barriers") }
-        const { assert!(STAGES.is_multiple_of(GROUPS), "a stage is one group's") }
-        let ahead = if GROUPS == 1 { self.ahead } else { 0 };
-        Self { stage: group, step: group, ahead, stride: GROUPS, ..self }
+    pub(in crate::spmm) fn of_group(self, group: u32) -> Self {
+        const { assert!(S::STAGES >= 3 && S::STAGES <= 7, "two stages are in use at least; there are 15 barriers") }
+        const { assert!(S::STAGES.is_multiple_of(S::GROUPS), "a stage is one group's") }
+        let ahead = if S::GROUPS == 1 { self.ahead } else { 0 };
+        Self { stage: group, step: group, ahead, stride: S::GROUPS, ..self }
     }
 
     /// The same for stages that tensor cores read by themselves.
@@ -53,20 +90,20 @@ impl<const STAGES: u32> Pipeline<STAGES> {
     /// The stages that this side will use, in their order: for what can be done to them before the first step.
     #[inline(always)]
     pub(in crate::spmm) fn stages(&self) -> impl Iterator<Item = u32> {
-        let used = if self.steps < STAGES { self.steps } else { STAGES };
+        let used = if self.steps < S::STAGES { self.steps } else { S::STAGES };
         (self.stage..used).step_by(self.stride as usize)
     }
 
     /// Whether the stage is filled for the first time.
     #[inline(always)]
     pub(in crate::spmm) fn is_first(&self) -> bool {
-        self.step < STAGES
+        self.step < S::STAGES
     }
 
     #[inline(always)]
     fn advance(&mut self) {
         let stage = self.stage + self.stride;
-        self.stage = if stage >= STAGES { stage - STAGES } else { stage };
+        self.stage = if stage >= S::STAGES { stage - S::STAGES } else { stage };
         self.step += self.stride;
     }
 
@@ -74,7 +111,7 @@ impl<const STAGES: u32> Pipeline<STAGES> {
     #[inline(always)]
     pub(in crate::spmm) fn wait_empty<G: Gpu>(&self, gpu: G) {
         if !self.is_first() {
-            gpu.barrier_sync(1 + STAGES + self.stage, self.threads);
+            gpu.barrier_sync(1 + S::STAGES + self.stage, self.threads);
         }
     }
 
@@ -91,7 +128,8 @@ impl<const STAGES: u32> Pipeline<STAGES> {
                 4 => gpu.copy_async_wait::<4>(),
                 _ => gpu.copy_async_wait::<5>(),
             }
-            let landed = if self.stage >= self.ahead { self.stage } else { self.stage + STAGES } - self.ahead;
+            let landed =
+                if self.stage >= self.ahead { self.stage } else { self.stage + S::STAGES } - self.ahead;
             self.publish(gpu);
             gpu.barrier_arrive(1 + landed, self.threads);
         }
@@ -105,7 +143,7 @@ impl<const STAGES: u32> Pipeline<STAGES> {
         self.publish(gpu);
         let mut left = if self.steps < self.ahead { self.steps } else { self.ahead };
         while left > 0 {
-            let landed = if self.stage >= left { self.stage } else { self.stage + STAGES } - left;
+            let landed = if self.stage >= left { self.stage } else { self.stage + S::STAGES } - left;
             gpu.barrier_arrive(1 + landed, self.threads);
             left -= 1;
         }
@@ -137,8 +175,8 @@ impl<const STAGES: u32> Pipeline<STAGES> {
     #[inline(always)]
     pub(in crate::spmm) fn next_or_first<G: Gpu>(&mut self, gpu: G) {
         let stage = self.stage;
-        if STAGES == 3 {
-            self.stage = if stage > STAGES - 2 { 0 } else { stage + 1 };
+        if S::STAGES == 3 {
+            self.stage = if stage > S::STAGES - 2 { 0 } else { stage + 1 };
             self.step += 1;
         } else {
             self.advance();
@@ -167,8 +205,8 @@ impl<const STAGES: u32> Pipeline<STAGES> {
     #[inline(always)]
     pub(in crate::spmm) fn release<G: Gpu>(&self, gpu: G, stage: u32) {
         // A stage that is never filled again has nobody waiting.
-        if self.step + STAGES <= self.steps {
-            gpu.barrier_arrive(1 + STAGES + stage, self.threads);
+        if self.step + S::STAGES <= self.steps {
+            gpu.barrier_arrive(1 + S::STAGES + stage, self.threads);
         }
     }
 }

@@ -7,10 +7,9 @@
 use lacuna_gpu::{Gpu, SharedPtr};
 
 use super::TileArgs;
+use super::consumer::Consumer;
 use super::operand::{Stage, TileOperand};
-use super::pipeline::Pipeline;
 use super::reduction::Accumulators;
-use super::shape::Consumer;
 use crate::common::{pack, pack_lo};
 use crate::{Products, Single};
 
@@ -32,7 +31,7 @@ impl<P: Products> TileOperand for Single<P> {
 
     /// What a step needs first is loaded before the last products of the step before.
     #[inline(always)]
-    unsafe fn consume<G: Gpu, S: Stage, const RT: usize, const NT: usize, const STAGES: u32>(
+    unsafe fn consume<G: Gpu, S: Stage, const RT: usize, const NT: usize>(
         gpu: G,
         cols: u32,
         at: Consumer,
@@ -46,7 +45,7 @@ impl<P: Products> TileOperand for Single<P> {
             a: [a + ((4 * t) ^ (g % 2 * 16)), a + ((4 * t + 16) ^ (g % 2 * 16))],
             b: [b + (column ^ (t * 8)), b + ((column + 16) ^ (t * 8))],
         };
-        let mut pipeline: Pipeline<STAGES> = S::pipeline(cols);
+        let mut pipeline = S::pipeline(cols);
         if pipeline.is_done() {
             return;
         }

@@ -1,15 +1,17 @@
 //! B's rows in a stage, as the tensor cores read them: panels of 128 bytes a row, or 64, in swizzled pieces.
+use core::marker::PhantomData;
+
 use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::CHUNK;
 use crate::HalfValue;
-use crate::spmm::mma::TileArgs;
+use crate::spmm::mma::{Stages, TileArgs};
 
 /// Columns of B in a copy: 16 bytes.
 pub(super) const COPY: u32 = 8;
 
-/// What a producer thread needs to copy its part of a step of B's rows, 2·L columns wide, by `WARPS` warps.
-pub(super) struct Columns<T, const L: usize, const CHUNKS: u32, const WARPS: u32> {
+/// What a producer thread needs to copy its part of a step of B's rows, 2·L columns wide, by a group of the producers of `S`.
+pub(super) struct Columns<T, S, const L: usize> {
     /// B, at the thread's first row and its columns.
     b: GlobalPtr<T>,
     /// Rows from that of `b` on; 0 for columns outside.
@@ -17,15 +19,16 @@ pub(super) struct Columns<T, const L: usize, const CHUNKS: u32, const WARPS: u32
     /// Where its first copy goes in a stage, in bytes.
     place: u32,
     stride_bytes: u32,
+    stages: PhantomData<S>,
 }
 
-impl<T: HalfValue, const L: usize, const CHUNKS: u32, const WARPS: u32> Columns<T, L, CHUNKS, WARPS> {
+impl<T: HalfValue, S: Stages, const L: usize> Columns<T, S, L> {
     /// Rows of a step.
-    const K: u32 = CHUNKS * CHUNK;
+    const K: u32 = S::CHUNKS * CHUNK;
     const COLUMNS: u32 = 2 * L as u32;
     /// Rows that the threads copy at once.
     const AT_ONCE: u32 = {
-        let rows = WARPS * WARP * COPY / Self::COLUMNS;
+        let rows = S::WARPS * WARP * COPY / Self::COLUMNS;
         assert!(Self::K.is_multiple_of(rows) && rows.is_power_of_two(), "threads share a step evenly");
         rows
     };
@@ -47,6 +50,7 @@ impl<T: HalfValue, const L: usize, const CHUNKS: u32, const WARPS: u32> Columns<
             rows: if column + own < args.n { args.cols.saturating_sub(row) } else { 0 },
             place: (panel * Self::K + row) * 2 * Self::PANEL_COLUMNS + ((piece * 16) ^ Self::swizzle(row)),
             stride_bytes: args.b_stride_bytes,
+            stages: PhantomData,
         }
     }
 

@@ -36,7 +36,7 @@ use self::columns::{COPY, Columns};
 pub use self::prepacked::{LoadedPacks, Pack, Prepacked};
 pub use self::source::{Scattering, Source};
 use self::traversal::Traversal;
-use super::mma::{Pipeline, Rows, TILE_ROW, TileArgs, fallback};
+use super::mma::{Pipeline, Rows, Stages, TILE_ROW, TileArgs, fallback};
 use super::{Scheme, Tile};
 use crate::common::are_finite;
 use crate::{Bounds, HalfValue, IndexType, Kernel};
@@ -54,68 +54,34 @@ const STEPS: u32 = CHUNK / 16;
 /// Bytes from one panel of B to the next, where there are two: in steps of two chunks.
 const PANEL_BYTES: u32 = 2 * CHUNK * 128;
 
-/// SpMM by warpgroups for values of `T`, that are put where their columns are.
+/// SpMM by warpgroups for values of `T`, that are put where their columns are: tiles of 2·`L` columns, through the stages `S`.
 ///
-/// - `L`: half of BN. `CHUNKS`: chunks of a step. With more, the pieces of rows are longer, and barriers fewer.
+/// - Of `S`, more chunks make the pieces of rows longer, and barriers fewer.
 /// - `PART`: of a step of a row the producers load ahead what one nonzero in so many columns makes. With a larger one, fewer
 ///   lanes share a row, which is faster unless the row has more.
-/// - `GROUPS`: groups of producers. `WARPS`: warps of a group. `STAGES`: stages of shared memory.
 /// - `BLOCKS`: blocks that share a tile.
-pub type WgmmaTiles<
-    T,
-    const L: usize,
-    const CHUNKS: u32,
-    const PART: u32,
-    const GROUPS: u32,
-    const WARPS: u32,
-    const STAGES: u32,
-    const BLOCKS: u32,
-> = WgmmaKernel<T, Rows<T, Scattering<CHUNKS, PART, WARPS>>, L, CHUNKS, GROUPS, WARPS, STAGES, BLOCKS>;
+pub type WgmmaTiles<T, S, const L: usize, const PART: u32, const BLOCKS: u32> =
+    WgmmaKernel<T, Rows<T, Scattering<S, PART>>, S, L, BLOCKS>;
 
-/// As [`WgmmaTiles`], for values that are [packed](Pack). Each of `GROUPS` groups has a stage of its own.
-///
-/// - `AHEAD`: packs that a warp loads ahead of each step.
-pub type PrepackedTiles<
-    T,
-    const L: usize,
-    const CHUNKS: u32,
-    const GROUPS: u32,
-    const WARPS: u32,
-    const AHEAD: usize,
-    const BLOCKS: u32,
-> = WgmmaKernel<T, Prepacked<T, CHUNKS, GROUPS, WARPS, AHEAD>, L, CHUNKS, GROUPS, WARPS, GROUPS, BLOCKS>;
+/// As [`WgmmaTiles`], for values that are [packed](Pack), of which a warp loads `AHEAD` packs ahead of each step. Each group of
+/// producers has a stage of its own.
+pub type PrepackedTiles<T, S, const L: usize, const AHEAD: usize, const BLOCKS: u32> =
+    WgmmaKernel<T, Prepacked<T, S, AHEAD>, S, L, BLOCKS>;
 
-/// SpMM by warpgroups, with A from `S`.
+/// SpMM by warpgroups, with A from `A`, through the stages `S`.
 #[derive(Debug)]
-pub struct WgmmaKernel<
-    T,
-    S,
-    const L: usize,
-    const CHUNKS: u32,
-    const GROUPS: u32,
-    const WARPS: u32,
-    const STAGES: u32,
-    const BLOCKS: u32,
->(PhantomData<(T, S)>);
+pub struct WgmmaKernel<T, A, S, const L: usize, const BLOCKS: u32>(PhantomData<(T, A, S)>);
 
-impl<
-    T: HalfValue,
-    S: Source<T>,
-    const L: usize,
-    const CHUNKS: u32,
-    const GROUPS: u32,
-    const WARPS: u32,
-    const STAGES: u32,
-    const BLOCKS: u32,
-> Kernel for WgmmaKernel<T, S, L, CHUNKS, GROUPS, WARPS, STAGES, BLOCKS>
+impl<T: HalfValue, A: Source<T>, S: Stages, const L: usize, const BLOCKS: u32> Kernel
+    for WgmmaKernel<T, A, S, L, BLOCKS>
 {
     type Args = TileArgs<T>;
     type Tile = Tile;
 
     const TILE: Tile = {
-        assert!(GROUPS > 1, "each group has the time of the others' steps");
+        assert!(S::GROUPS > 1, "each group has the time of the others' steps");
         assert!(
-            L < 64 || CHUNKS == 2,
+            L < 64 || S::CHUNKS == 2,
             "where B has two panels, they are apart by what a step of two chunks takes"
         );
         assert!(
@@ -130,13 +96,13 @@ impl<
             vector: COPY,
             block_rows: ROWS,
             block_columns: Self::BN,
-            scheme: match S::PART {
-                0 => Scheme::PrepackedTile { chunks: CHUNKS, ahead: S::AHEAD, blocks: BLOCKS },
-                part => Scheme::WgmmaTile { chunks: CHUNKS, part, blocks: BLOCKS },
+            scheme: match A::PART {
+                0 => Scheme::PrepackedTile { chunks: S::CHUNKS, ahead: A::AHEAD, blocks: BLOCKS },
+                part => Scheme::WgmmaTile { chunks: S::CHUNKS, part, blocks: BLOCKS },
             },
         }
     };
-    const THREADS: u32 = (CONSUMERS + GROUPS * WARPS) * WARP;
+    const THREADS: u32 = (CONSUMERS + S::GROUPS * S::WARPS) * WARP;
     const SHARED_BYTES: u32 = Self::PIPELINE_BYTES + Cluster::<L, BLOCKS>::BYTES;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
     const LAUNCHES_DEPENDENTS: bool = true;
@@ -150,7 +116,7 @@ impl<
         let args = args.of_product(batch);
         // By way of a shuffle the compiler sees that a warp has one trade.
         let warp = gpu.warp_shuffle_idx(FULL_WARP, gpu.thread_idx_x() / WARP, 0, WARP);
-        let steps = args.cols.div_ceil(CHUNKS * CHUNK);
+        let steps = args.cols.div_ceil(S::CHUNKS * CHUNK);
         let cluster = Cluster::<L, BLOCKS>::new(gpu.block_idx_x() % BLOCKS, steps);
         let row = gpu.block_idx_x() / BLOCKS * ROWS;
         let column = gpu.block_idx_y() * Self::BN;
@@ -179,35 +145,27 @@ impl<
     }
 }
 
-impl<
-    T: HalfValue,
-    S: Source<T>,
-    const L: usize,
-    const CHUNKS: u32,
-    const GROUPS: u32,
-    const WARPS: u32,
-    const STAGES: u32,
-    const BLOCKS: u32,
-> WgmmaKernel<T, S, L, CHUNKS, GROUPS, WARPS, STAGES, BLOCKS>
+impl<T: HalfValue, A: Source<T>, S: Stages, const L: usize, const BLOCKS: u32>
+    WgmmaKernel<T, A, S, L, BLOCKS>
 {
     const BN: u32 = 2 * L as u32;
     /// Bytes of A and of B in a stage. All stages' A lie together, and then their B: so A begins at a multiple of its bytes.
-    const A_BYTES: u32 = CHUNKS * CHUNK_BYTES;
-    const B_BYTES: u32 = Columns::<T, L, CHUNKS, WARPS>::BYTES;
+    const A_BYTES: u32 = S::CHUNKS * CHUNK_BYTES;
+    const B_BYTES: u32 = Columns::<T, S, L>::BYTES;
     /// Whether the products of a stage start while those of the one before may still run. Then that one is given back only when
     /// this one is full: producers must be fast.
-    const OVERLAPS: bool = S::STAYS && L < 32;
-    const PIPELINE_BYTES: u32 = STAGES * (Self::A_BYTES + Self::B_BYTES);
+    const OVERLAPS: bool = A::STAYS && L < 32;
+    const PIPELINE_BYTES: u32 = S::STAGES * (Self::A_BYTES + Self::B_BYTES);
 
     /// Where A and B of a stage begin.
     #[inline(always)]
     const fn places(stage: u32) -> [u32; 2] {
-        [stage * Self::A_BYTES, STAGES * Self::A_BYTES + stage * Self::B_BYTES]
+        [stage * Self::A_BYTES, S::STAGES * Self::A_BYTES + stage * Self::B_BYTES]
     }
 
     #[inline(always)]
-    fn pipeline(cluster: &Cluster<L, BLOCKS>) -> Pipeline<STAGES> {
-        Pipeline::new(cluster.steps, (CONSUMERS + WARPS) * WARP).for_tensor_cores()
+    fn pipeline(cluster: &Cluster<L, BLOCKS>) -> Pipeline<S> {
+        Pipeline::new(cluster.steps, (CONSUMERS + S::WARPS) * WARP).for_tensor_cores()
     }
 
     /// Fills the group's stages, one after the other. Of A is loaded ahead what the next one needs.
@@ -223,22 +181,22 @@ impl<
         row: u32,
         column: u32,
     ) {
-        let (group, warp) = (warp / WARPS, warp % WARPS);
+        let (group, warp) = (warp / S::WARPS, warp % S::WARPS);
         let thread = warp * WARP + gpu.lane_id();
-        let columns = Columns::<T, L, CHUNKS, WARPS>::new(args, thread, column);
-        let mut traversal = Traversal::<GROUPS>::new(cluster, row / ROWS, group);
-        let mut pipeline = Self::pipeline(cluster).of_group::<GROUPS>(group);
+        let columns = Columns::<T, S, L>::new(args, thread, column);
+        let mut traversal = Traversal::<S>::new(cluster, row / ROWS, group);
+        let mut pipeline = Self::pipeline(cluster).of_group(group);
         // SAFETY: values and rows of B are read where there are some; a stage is filled while it is empty.
         unsafe {
-            let mut source = S::new(gpu, args, [group, warp], row);
+            let mut source = A::new(gpu, args, [group, warp], row);
             source.look_up(gpu, traversal.step());
-            let clear = |source: &S| {
+            let clear = |source: &A| {
                 for stage in pipeline.stages() {
                     source.clear(gpu, Self::places(stage)[0], None);
                 }
             };
             let mut loaded;
-            if S::STAYS {
+            if A::STAYS {
                 // What never changes may be loaded before the launch before has ended.
                 loaded = source.next(gpu);
                 clear(&source);
@@ -317,9 +275,9 @@ impl<
     unsafe fn multiply<G: Gpu>(gpu: G, stage: u32, accumulators: &mut [f32; L]) {
         let [a, b] = Self::places(stage);
         gpu.warpgroup_arrive();
-        for step in 0..CHUNKS * STEPS {
+        for step in 0..S::CHUNKS * STEPS {
             let a = a + step / STEPS * CHUNK_BYTES + step % STEPS * 32;
-            let b = b + step * Columns::<T, L, CHUNKS, WARPS>::STEP_BYTES;
+            let b = b + step * Columns::<T, S, L>::STEP_BYTES;
             let [a, b] = [a, b].map(SharedPtr::from_offset);
             // SAFETY: rows of A and B lie in the stage.
             unsafe { T::warpgroup_mma::<G, L, PANEL_BYTES>(gpu, accumulators, a, b) };

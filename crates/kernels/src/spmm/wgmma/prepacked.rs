@@ -11,7 +11,7 @@ use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
 use super::source::Source;
 use super::{CHUNK, CHUNK_BYTES, ROWS};
 use crate::HalfValue;
-use crate::spmm::mma::{TILE_ROW, TileArgs};
+use crate::spmm::mma::{Stages, TILE_ROW, TileArgs};
 
 /// 128 nonzeros of a unit, or fewer and zeros for a place that has none. Of four words for each lane, two hold values and two
 /// their places, the first in the lower half.
@@ -46,10 +46,10 @@ impl Pack {
     }
 }
 
-/// What a producer warp needs to fill its part of the stages from packs, a step of `CHUNKS` chunks by `WARPS`
-/// warps, which load `AHEAD` packs each ahead. Denser steps have more, which come late.
+/// What a producer warp needs to fill its part of the stages `S` from packs, of which it loads `AHEAD` ahead of each step. Denser
+/// steps have more, which come late.
 #[derive(Debug)]
-pub struct Prepacked<T, const CHUNKS: u32, const GROUPS: u32, const WARPS: u32, const AHEAD: usize> {
+pub struct Prepacked<T, S, const AHEAD: usize> {
     /// The first pack of each unit of the rows, and of the unit after them.
     units: GlobalPtr<u32>,
     /// The lane's part of the warp's first pack.
@@ -60,7 +60,7 @@ pub struct Prepacked<T, const CHUNKS: u32, const GROUPS: u32, const WARPS: u32, 
     found: Found,
     group: u32,
     warp: u32,
-    value: PhantomData<T>,
+    of: PhantomData<(T, S)>,
 }
 
 /// The packs of a step: the first, the first of the second unit, and the one after the last.
@@ -78,13 +78,11 @@ pub struct LoadedPacks<const AHEAD: usize> {
     found: Found,
 }
 
-impl<T: HalfValue, const CHUNKS: u32, const GROUPS: u32, const WARPS: u32, const AHEAD: usize>
-    Prepacked<T, CHUNKS, GROUPS, WARPS, AHEAD>
-{
+impl<T: HalfValue, S: Stages, const AHEAD: usize> Prepacked<T, S, AHEAD> {
     /// Units of a step.
     const UNITS: u32 = {
-        assert!(CHUNKS == 2 || CHUNKS == 4, "a step is one unit or two");
-        CHUNKS / 2
+        assert!(S::CHUNKS == 2 || S::CHUNKS == 4, "a step is one unit or two");
+        S::CHUNKS / 2
     };
 
     /// The lane's part of pack `pack`.
@@ -116,12 +114,10 @@ impl<T: HalfValue, const CHUNKS: u32, const GROUPS: u32, const WARPS: u32, const
     }
 }
 
-impl<T: HalfValue, const CHUNKS: u32, const GROUPS: u32, const WARPS: u32, const AHEAD: usize> Source<T>
-    for Prepacked<T, CHUNKS, GROUPS, WARPS, AHEAD>
-{
+impl<T: HalfValue, S: Stages, const AHEAD: usize> Source<T> for Prepacked<T, S, AHEAD> {
     type Loaded = LoadedPacks<AHEAD>;
     const PART: u32 = 0;
-    const AHEAD: u32 = AHEAD as u32 * WARPS * Pack::VALUES as u32;
+    const AHEAD: u32 = AHEAD as u32 * S::WARPS * Pack::VALUES as u32;
     const STAYS: bool = true;
 
     #[inline(always)]
@@ -134,7 +130,7 @@ impl<T: HalfValue, const CHUNKS: u32, const GROUPS: u32, const WARPS: u32, const
             found: Found::default(),
             group,
             warp,
-            value: PhantomData,
+            of: PhantomData,
         }
     }
 
@@ -158,7 +154,7 @@ impl<T: HalfValue, const CHUNKS: u32, const GROUPS: u32, const WARPS: u32, const
     unsafe fn next<G: Gpu>(&self, gpu: G) -> LoadedPacks<AHEAD> {
         let mut packs = [[0; 4]; AHEAD];
         for (i, loaded) in packs.iter_mut().enumerate() {
-            let pack = self.found.first + i as u32 * WARPS;
+            let pack = self.found.first + i as u32 * S::WARPS;
             if pack + self.warp < self.found.end {
                 // SAFETY: there is such a pack.
                 *loaded = unsafe { self.load(gpu, pack) };
@@ -170,21 +166,21 @@ impl<T: HalfValue, const CHUNKS: u32, const GROUPS: u32, const WARPS: u32, const
     /// Of a stage that the group has used before, zeros go only where the values were, unless some were not loaded ahead.
     #[inline(always)]
     unsafe fn clear<G: Gpu>(&self, gpu: G, a: u32, before: Option<&LoadedPacks<AHEAD>>) {
-        let ahead = AHEAD as u32 * WARPS;
+        let ahead = AHEAD as u32 * S::WARPS;
         // SAFETY: the threads of the group share the stage; the places are those that this lane has filled.
         unsafe {
             if let Some(LoadedPacks { packs, found }) = before
                 && found.end - found.first <= ahead
             {
                 for (i, values) in packs.iter().enumerate() {
-                    let pack = found.first + self.warp + i as u32 * WARPS;
+                    let pack = found.first + self.warp + i as u32 * S::WARPS;
                     if pack < found.end {
                         Self::put(gpu, a, found, pack, [0, 0, values[2], values[3]]);
                     }
                 }
                 return;
             }
-            let threads = WARPS * WARP;
+            let threads = S::WARPS * WARP;
             let own = SharedPtr::<u32>::from_offset(a + (self.warp * WARP + gpu.lane_id()) * 16);
             for i in 0..Self::UNITS * Pack::UNIT_BYTES / 16 / threads {
                 gpu.shared_store(own.add(i * threads * 4), [0u32; 4]);
@@ -195,21 +191,21 @@ impl<T: HalfValue, const CHUNKS: u32, const GROUPS: u32, const WARPS: u32, const
     #[inline(always)]
     unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &LoadedPacks<AHEAD>) {
         // What another warp has cleared is filled. The pipeline has the barriers up to this.
-        gpu.barrier_sync(1 + 2 * GROUPS + self.group, WARPS * WARP);
+        gpu.barrier_sync(1 + 2 * S::GROUPS + self.group, S::WARPS * WARP);
         let found = &loaded.found;
         // SAFETY: there are such packs; the stage has been cleared.
         unsafe {
             for (i, values) in loaded.packs.iter().enumerate() {
-                let pack = found.first + self.warp + i as u32 * WARPS;
+                let pack = found.first + self.warp + i as u32 * S::WARPS;
                 if pack < found.end {
                     Self::put(gpu, a, found, pack, *values);
                 }
             }
-            let mut pack = found.first + AHEAD as u32 * WARPS;
+            let mut pack = found.first + AHEAD as u32 * S::WARPS;
             while pack + self.warp < found.end {
                 let values = self.load(gpu, pack);
                 Self::put(gpu, a, found, pack + self.warp, values);
-                pack += WARPS;
+                pack += S::WARPS;
             }
         }
         gpu.sync_warp(FULL_WARP);

@@ -1,8 +1,10 @@
 //! Where a warpgroup's A comes from: how its producers fill stages.
+use core::marker::PhantomData;
+
 use lacuna_gpu::Gpu;
 
 use super::ROWS;
-use crate::spmm::mma::{Filling, LoadedRows, Rows, TileArgs, TileValue};
+use crate::spmm::mma::{Filling, LoadedRows, Rows, Stages, TileArgs, TileValue};
 
 /// What a producer warp needs to fill its part of A in the stages.
 pub trait Source<T>: Sized + 'static {
@@ -45,20 +47,18 @@ pub trait Source<T>: Sized + 'static {
 
 /// How values are scattered that lie row by row.
 #[derive(Debug)]
-pub struct Scattering<const CHUNKS: u32, const PART: u32, const WARPS: u32>;
+pub struct Scattering<S, const PART: u32>(PhantomData<S>);
 
-impl<const CHUNKS: u32, const PART: u32, const WARPS: u32> Filling for Scattering<CHUNKS, PART, WARPS> {
+impl<S: Stages, const PART: u32> Filling for Scattering<S, PART> {
     const ROWS: u32 = ROWS;
-    const TILES: u32 = CHUNKS;
-    const WARPS: u32 = WARPS;
+    const TILES: u32 = S::CHUNKS;
+    const WARPS: u32 = S::WARPS;
     const PART: u32 = PART;
     const AHEAD: usize = 1;
     const TILE_BY_TILE: bool = true;
 }
 
-impl<T: TileValue, const CHUNKS: u32, const PART: u32, const WARPS: u32> Source<T>
-    for Rows<T, Scattering<CHUNKS, PART, WARPS>>
-{
+impl<T: TileValue, S: Stages, const PART: u32> Source<T> for Rows<T, Scattering<S, PART>> {
     type Loaded = LoadedRows;
     const PART: u32 = PART;
     const AHEAD: u32 = 0;

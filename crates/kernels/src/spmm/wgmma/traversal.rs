@@ -1,5 +1,8 @@
 //! The order in which the groups of a block go through its steps along K.
+use core::marker::PhantomData;
+
 use super::cluster::Cluster;
+use crate::spmm::mma::Stages;
 
 /// Blocks begin at so many different steps, at most. The more, the farther apart are the parts of B that blocks read at once.
 const TURNS: u32 = 16;
@@ -9,7 +12,7 @@ const TURNS: u32 = 16;
 /// Blocks of neighbouring rows of tiles begin at different steps. If all began at the first, all would read the same few lines of B
 /// at the same time: of 8 columns, a step of 256 rows is 4 KiB.
 #[derive(Clone, Copy)]
-pub(super) struct Traversal<const GROUPS: u32> {
+pub(super) struct Traversal<S> {
     /// The step it is at, or where it would go on if there are no more.
     at: u32,
     /// The one after the block's last, and how many there are.
@@ -17,9 +20,10 @@ pub(super) struct Traversal<const GROUPS: u32> {
     steps: u32,
     /// The group's steps from this one on.
     left: u32,
+    stages: PhantomData<S>,
 }
 
-impl<const GROUPS: u32> Traversal<GROUPS> {
+impl<S: Stages> Traversal<S> {
     /// The way of group `group` in a block of the tiles in row `tile`.
     #[inline(always)]
     pub(super) fn new<const L: usize, const BLOCKS: u32>(
@@ -30,7 +34,7 @@ impl<const GROUPS: u32> Traversal<GROUPS> {
         let Cluster { first, steps, .. } = *cluster;
         let turns = if steps < TURNS { steps } else { TURNS };
         let turn = tile.checked_rem(turns).unwrap_or(0);
-        Self { at: first + turn, end: first + steps, steps, left: steps }.after(group)
+        Self { at: first + turn, end: first + steps, steps, left: steps, stages: PhantomData }.after(group)
     }
 
     /// The step it is at; none once it has gone round.
@@ -42,7 +46,7 @@ impl<const GROUPS: u32> Traversal<GROUPS> {
     /// The way from the group's next step on.
     #[inline(always)]
     pub(super) fn next(&self) -> Self {
-        self.after(GROUPS)
+        self.after(S::GROUPS)
     }
 
     /// The way from the `count`-th step after this on.
@@ -57,6 +61,9 @@ impl<const GROUPS: u32> Traversal<GROUPS> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spmm::mma::StagesOf;
+
+    type ThreeGroups = StagesOf<2, 3, 4, 3>;
 
     #[test]
     fn groups_take_each_step_once() {
@@ -65,7 +72,7 @@ mod tests {
                 let cluster = Cluster::<16, 2>::new(block, steps);
                 let mut taken = [0; 40];
                 for group in 0..3 {
-                    let mut traversal = Traversal::<3>::new(&cluster, tile, group);
+                    let mut traversal = Traversal::<ThreeGroups>::new(&cluster, tile, group);
                     while let Some(step) = traversal.step() {
                         taken[step as usize] += 1;
                         traversal = traversal.next();
@@ -82,7 +89,7 @@ mod tests {
     #[test]
     fn neighbours_begin_apart() {
         let cluster = Cluster::<16, 1>::new(0, 8);
-        let first = |tile| Traversal::<3>::new(&cluster, tile, 0).step();
+        let first = |tile| Traversal::<ThreeGroups>::new(&cluster, tile, 0).step();
         assert_eq!([0, 1, 7, 8].map(first), [0, 1, 7, 0].map(Some));
     }
 }
