@@ -14,10 +14,10 @@
 //! and within a panel by falling length, so that the groups of a warp end together.
 use core::marker::PhantomData;
 
-use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
+use lacuna_gpu::{GlobalPtr, Gpu, WARP};
 
-use super::operands::{Results, Share, add_products};
-use super::{Scheme, Tile};
+use super::operands::add_products;
+use super::{Operands, Scheme, Tile};
 use crate::common::{subwarp_mask, transpose_sums, widened};
 use crate::{Bounds, DeviceIndex, DeviceValue, Kernel, RowRecord};
 
@@ -41,30 +41,8 @@ pub struct ColumnPanelArgs<T, I> {
     pub table: GlobalPtr<u32>,
     /// The column of each nonzero.
     pub columns: GlobalPtr<I>,
-    /// What scales each result: the values of C; address 0 where nothing does.
-    pub scale: GlobalPtr<T>,
-    /// A, M×K.
-    pub a: GlobalPtr<T>,
-    /// B, N×K.
-    pub b: GlobalPtr<T>,
-    /// The values of D, in the order of the nonzeros, to write.
-    pub d: GlobalMut<T>,
-    /// Elements from one scale of the batch to the next.
-    pub scale_batch: u64,
-    /// Elements from one A of the batch to the next.
-    pub a_batch: u64,
-    /// Elements from one B of the batch to the next.
-    pub b_batch: u64,
-    /// Elements from one D of the batch to the next.
-    pub d_batch: u64,
-    /// Tiles.
-    pub tiles: u32,
-    /// Columns of A and B.
-    pub k: u32,
-    /// Bytes from one row of A to the next.
-    pub a_stride_bytes: u32,
-    /// Bytes from one row of B to the next.
-    pub b_stride_bytes: u32,
+    /// What is multiplied, and where results go.
+    pub operands: Operands<T>,
 }
 
 /// A group's tile, and the lane's place in the group.
@@ -100,7 +78,6 @@ where
         }
     };
     const THREADS: u32 = WARPS * WARP;
-    const SHARED_BYTES: u32 = 0;
     /// 32 warps of an SM leave a thread 64 registers.
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 32 / WARPS };
 
@@ -109,7 +86,7 @@ where
         let group = gpu.thread_idx_x() / Self::GROUP;
         let lane = gpu.thread_idx_x() % Self::GROUP;
         let tile = gpu.block_idx_x() * (WARPS * WARP / Self::GROUP) + group;
-        if tile >= args.tiles {
+        if tile >= args.operands.items {
             return;
         }
         // SAFETY: the table has a record for each tile.
@@ -117,22 +94,17 @@ where
         let batch = u64::from(gpu.block_idx_z());
         let mask = subwarp_mask(group % (WARP / Self::GROUP) * Self::GROUP, Self::GROUP);
         let place = Place { tile: RowRecord::from_words(words), lane, mask, batch };
-        let own = (lane * V as u32) as usize;
-        let args = ColumnPanelArgs {
-            a: args.a.add((batch * args.a_batch) as usize + own),
-            b: args.b.add((batch * args.b_batch) as usize + own),
-            ..args
-        };
+        let operands = args.operands.from(batch, lane * V as u32);
         // SAFETY: as the caller promises of the operands; vectors that are not inside are not touched.
         unsafe {
-            if args.k == Self::CHUNK {
-                Self::pass(gpu, &args, place, [true; C]);
+            if operands.k == Self::CHUNK {
+                Self::pass(gpu, args.columns, &operands, place, [true; C]);
             } else {
                 let mut inside = [false; C];
                 for (c, inside) in inside.iter_mut().enumerate() {
-                    *inside = lane * V as u32 + c as u32 * Self::STEP < args.k;
+                    *inside = lane * V as u32 + c as u32 * Self::STEP < operands.k;
                 }
-                Self::pass(gpu, &args, place, inside);
+                Self::pass(gpu, args.columns, &operands, place, inside);
             }
         }
     }
@@ -153,22 +125,25 @@ where
     /// Computes the tile, where the lane's vectors `inside` are parts of rows.
     ///
     /// # Safety
-    /// `args` has A and B from the lane's first element on; the tile is one of C's.
+    /// `operands` has A and B from the lane's first element on; the tile is one of C's.
     #[inline(always)]
-    unsafe fn pass<G: Gpu>(gpu: G, args: &ColumnPanelArgs<T, I>, place: Place, inside: [bool; C]) {
+    unsafe fn pass<G: Gpu>(
+        gpu: G,
+        columns: GlobalPtr<I>,
+        operands: &Operands<T>,
+        place: Place,
+        inside: [bool; C],
+    ) {
         let Place { tile, lane, mask, batch } = place;
-        let ColumnPanelArgs { scale, d, scale_batch, d_batch, .. } = *args;
-        let results = Results { scale, d, scale_batch, d_batch };
-        let b = Share::new(args.b, args.b_stride_bytes, inside);
+        let [a, b] = operands.shares(0, inside);
         // SAFETY: as promised by the caller.
-        let a: [[T; V]; C] =
-            unsafe { Share::new(args.a, args.a_stride_bytes, inside).load(gpu, tile.row, Self::STEP) };
+        let a: [[T; V]; C] = unsafe { a.load(gpu, tile.row, Self::STEP) };
         let a = widened(gpu, &a);
         let column = |at: u32| {
             let at = at + lane;
             let at = if at < tile.end { at } else { tile.end - 1 };
             // SAFETY: the tile's nonzeros have columns.
-            let [column] = unsafe { gpu.load_readonly::<I, 1>(args.columns.add(at as usize)) };
+            let [column] = unsafe { gpu.load_readonly::<I, 1>(columns.add(at as usize)) };
             column.widen()
         };
         let mut ahead = column(tile.start);
@@ -197,7 +172,7 @@ where
             }
             if at + lane < tile.end {
                 // SAFETY: the nonzero is this lane's alone.
-                unsafe { results.store(gpu, at + lane, batch, result) };
+                unsafe { operands.store(gpu, at + lane, batch, result) };
             }
             at += Self::GROUP;
         }

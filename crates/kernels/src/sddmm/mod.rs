@@ -15,11 +15,12 @@ mod schedule;
 mod tile;
 mod transpose;
 
-use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_gpu::GlobalPtr;
 
 pub use column_panel::{ColumnPanelArgs, ColumnPanels};
 pub use config::{NonzeroSplit, TILE};
 pub use mma::{MmaTiles, TileArgs, TileOperand};
+pub use operands::Operands;
 pub use row_indices::{RowArgs, RowIndices};
 pub use schedule::{ScheduleArgs, TileSchedule};
 pub use tile::{Scheme, Tile};
@@ -27,8 +28,7 @@ pub use transpose::{DenseArgs, DenseTranspose};
 
 /// What the entry points of [`NonzeroSplit`] take, for values of `T` and column indices of `I`.
 ///
-/// The grid's x is the tiles of nonzeros, its z the batch: products of matrices of one pattern. A batch stride of 0 is one
-/// operand for all of them.
+/// The grid's x is the tiles of nonzeros, its z the batch: products of matrices of one pattern.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Args<T, I> {
@@ -38,28 +38,6 @@ pub struct Args<T, I> {
     pub columns: GlobalPtr<I>,
     /// The tile of [`TILE`] nonzeros that each group of lanes takes; address 0 where they come as they stand.
     pub order: GlobalPtr<u32>,
-    /// What scales each result: the values of C; address 0 where nothing does.
-    pub scale: GlobalPtr<T>,
-    /// A, M×K.
-    pub a: GlobalPtr<T>,
-    /// B, N×K.
-    pub b: GlobalPtr<T>,
-    /// The values of D, in the order of the nonzeros, to write.
-    pub d: GlobalMut<T>,
-    /// Elements from one scale of the batch to the next.
-    pub scale_batch: u64,
-    /// Elements from one A of the batch to the next.
-    pub a_batch: u64,
-    /// Elements from one B of the batch to the next.
-    pub b_batch: u64,
-    /// Elements from one D of the batch to the next.
-    pub d_batch: u64,
-    /// Nonzeros of C, not 0.
-    pub nnz: u32,
-    /// Columns of A and B.
-    pub k: u32,
-    /// Bytes from one row of A to the next.
-    pub a_stride_bytes: u32,
-    /// Bytes from one row of B to the next.
-    pub b_stride_bytes: u32,
+    /// What is multiplied, and where results go.
+    pub operands: Operands<T>,
 }

@@ -14,8 +14,8 @@
 //! of a block are near each other in B.
 use lacuna_gpu::Gpu;
 
-use super::operands::{Indices, Results, Share, add_products};
-use super::{Args, NonzeroSplit, TILE, Tile};
+use super::operands::{Indices, add_products};
+use super::{Args, NonzeroSplit, Operands, TILE, Tile};
 use crate::common::{subwarp_mask, transpose_sums, widened};
 use crate::{Bounds, DeviceIndex, DeviceValue, Kernel};
 
@@ -39,7 +39,6 @@ where
 
     const TILE: Tile = Self::NUMBERS;
     const THREADS: u32 = Self::BLOCK_THREADS;
-    const SHARED_BYTES: u32 = 0;
     const BOUNDS: Bounds = Self::REGISTER_BOUNDS;
 
     #[inline(always)]
@@ -47,7 +46,7 @@ where
         let group = gpu.thread_idx_x() / Self::GROUP;
         let lane = gpu.thread_idx_x() % Self::GROUP;
         let mut tile = gpu.block_idx_x() * Self::BLOCK_GROUPS + group;
-        if tile * TILE >= args.nnz {
+        if tile * TILE >= args.operands.items {
             return;
         }
         if args.order.address() != 0 {
@@ -55,18 +54,10 @@ where
             [tile] = unsafe { gpu.load_readonly(args.order.add(tile as usize)) };
         }
         let mut at = tile * TILE;
-        let left = args.nnz - at;
+        let left = args.operands.items - at;
         let end = at + if left < TILE { left } else { TILE };
         let batch = u64::from(gpu.block_idx_z());
-        let own = (lane * V as u32) as usize;
-        let args = Args {
-            a: args.a.add((batch * args.a_batch) as usize + own),
-            b: args.b.add((batch * args.b_batch) as usize + own),
-            ..args
-        };
-
-        let Args { scale, d, scale_batch, d_batch, .. } = args;
-        let results = Results { scale, d, scale_batch, d_batch };
+        let args = Args { operands: args.operands.from(batch, lane * V as u32), ..args };
         let mut held = Held { row: NONE, share: [[0.0; V]; C] };
         let mut result = 0.0;
         // SAFETY: `at` is a nonzero.
@@ -82,7 +73,7 @@ where
             let own = at / Self::GROUP * Self::GROUP + lane;
             if (next.is_multiple_of(Self::GROUP) || next >= end) && own < end {
                 // SAFETY: the nonzero is this lane's alone.
-                unsafe { results.store(gpu, own, batch, result) };
+                unsafe { args.operands.store(gpu, own, batch, result) };
             }
             at = next;
         }
@@ -112,28 +103,29 @@ where
         ahead: &mut Indices<N>,
         held: &mut Held<V, C>,
     ) -> [f32; N] {
+        let operands = &args.operands;
         let mut sums = [0.0; N];
         let mut k = 0;
         loop {
-            let is_last = k + Self::CHUNK >= args.k;
+            let is_last = k + Self::CHUNK >= operands.k;
             let indices = *ahead;
             let after = if is_last { quad.next } else { quad.at };
-            if args.k > Self::CHUNK {
+            if operands.k > Self::CHUNK {
                 held.row = NONE;
             }
             // SAFETY: as the kernel's caller promises of A and B; a whole chunk ends within K.
             unsafe {
-                if after < args.nnz {
+                if after < args.operands.items {
                     *ahead = Indices::load(gpu, args, after);
                 }
-                if k + Self::CHUNK <= args.k {
-                    Self::add_chunk(gpu, args, k, [true; C], &indices, held, &mut sums);
+                if k + Self::CHUNK <= operands.k {
+                    Self::add_chunk(gpu, operands, k, [true; C], &indices, held, &mut sums);
                 } else {
                     let mut inside = [false; C];
                     for (c, inside) in inside.iter_mut().enumerate() {
-                        *inside = k + quad.lane * V as u32 + c as u32 * Self::STEP < args.k;
+                        *inside = k + quad.lane * V as u32 + c as u32 * Self::STEP < operands.k;
                     }
-                    Self::add_chunk(gpu, args, k, inside, &indices, held, &mut sums);
+                    Self::add_chunk(gpu, operands, k, inside, &indices, held, &mut sums);
                 }
             }
             k += Self::CHUNK;
@@ -146,19 +138,18 @@ where
     /// Adds the chunk from `k` on, of which the lane has the vectors `inside`.
     ///
     /// # Safety
-    /// `args` has A and B from the lane's first element on, and they are live; `indices` are rows of theirs.
+    /// `operands` has A and B from the lane's first element on, and they are live; `indices` are rows of theirs.
     #[inline(always)]
     unsafe fn add_chunk<G: Gpu>(
         gpu: G,
-        args: &Args<T, I>,
+        operands: &Operands<T>,
         k: u32,
         inside: [bool; C],
         indices: &Indices<N>,
         held: &mut Held<V, C>,
         sums: &mut [f32; N],
     ) {
-        let a = Share::new(args.a.add(k as usize), args.a_stride_bytes, inside);
-        let b = Share::new(args.b.add(k as usize), args.b_stride_bytes, inside);
+        let [a, b] = operands.shares(k, inside);
         let Indices { rows, columns } = *indices;
         let mut of_b = [[[T::default(); V]; C]; N];
         for (share, &column) in of_b.iter_mut().zip(&columns) {

@@ -1,8 +1,8 @@
-//! A lane's share of rows of A and B, and of the indices that say which; and where results go.
+//! A, B and D as kernels take them; a lane's share of rows of A and B, and of the indices that say which.
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
 
 use super::Args;
-use crate::{DeviceIndex, DeviceValue};
+use crate::DeviceIndex;
 
 /// Rows and columns of `N` neighbouring nonzeros. All lanes of a group load the same ones: one access does for all, where
 /// handing them on would take a shuffle for each.
@@ -42,11 +42,6 @@ pub(super) struct Share<T, const C: usize> {
 }
 
 impl<T: Real, const C: usize> Share<T, C> {
-    #[inline(always)]
-    pub(super) fn new(first: GlobalPtr<T>, stride_bytes: u32, inside: [bool; C]) -> Self {
-        Self { first, stride_bytes, inside }
-    }
-
     /// Loads the lane's vectors of a row, `STEP` elements apart. Those outside are zeros on both sides of a product, so that
     /// nothing of the operands meets them.
     ///
@@ -79,27 +74,61 @@ pub(super) fn add_products<G: Gpu, T: Real, const V: usize, const C: usize>(
     }
 }
 
-/// Where results go, and what scales them.
-#[derive(Clone, Copy)]
-pub(super) struct Results<T> {
-    /// The values of C; address 0 where nothing scales.
-    pub(super) scale: GlobalPtr<T>,
-    /// The values of D.
-    pub(super) d: GlobalMut<T>,
+/// What is multiplied, and where results go. A batch stride of 0 is one operand for all products.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Operands<T> {
+    /// What scales each result: the values of C; address 0 where nothing does.
+    pub scale: GlobalPtr<T>,
+    /// A, M×K.
+    pub a: GlobalPtr<T>,
+    /// B, N×K.
+    pub b: GlobalPtr<T>,
+    /// The values of D, in the order of the nonzeros, to write.
+    pub d: GlobalMut<T>,
     /// Elements from one scale of the batch to the next.
-    pub(super) scale_batch: u64,
+    pub scale_batch: u64,
+    /// Elements from one A of the batch to the next.
+    pub a_batch: u64,
+    /// Elements from one B of the batch to the next.
+    pub b_batch: u64,
     /// Elements from one D of the batch to the next.
-    pub(super) d_batch: u64,
+    pub d_batch: u64,
+    /// What blocks share out, [`block_items`](super::Tile::block_items) each: nonzeros of C, not 0, or tiles of panels.
+    pub items: u32,
+    /// Columns of A and B.
+    pub k: u32,
+    /// Bytes from one row of A to the next.
+    pub a_stride_bytes: u32,
+    /// Bytes from one row of B to the next.
+    pub b_stride_bytes: u32,
 }
 
-impl<T: DeviceValue> Results<T> {
+impl<T: Real> Operands<T> {
+    /// These with A and B of a product of the batch, from element `first` of their rows on.
+    #[inline(always)]
+    pub(super) fn from(self, batch: u64, first: u32) -> Self {
+        Self {
+            a: self.a.add((batch * self.a_batch) as usize + first as usize),
+            b: self.b.add((batch * self.b_batch) as usize + first as usize),
+            ..self
+        }
+    }
+
+    /// A lane's shares of the rows of A and B, of the chunk of K from `k` on; A and B are from the lane's first element on.
+    #[inline(always)]
+    pub(super) fn shares<const C: usize>(&self, k: u32, inside: [bool; C]) -> [Share<T, C>; 2] {
+        let share =
+            |first: GlobalPtr<T>, stride_bytes| Share { first: first.add(k as usize), stride_bytes, inside };
+        [share(self.a, self.a_stride_bytes), share(self.b, self.b_stride_bytes)]
+    }
+
     /// Writes a result, scaled where there is a scale.
     ///
     /// # Safety
     /// The nonzero `at` exists, and no other lane writes it.
     #[inline(always)]
-    pub(super) unsafe fn store<G: Gpu>(self, gpu: G, at: u32, batch: u64, sum: f32) {
-        let mut sum = sum;
+    pub(super) unsafe fn store<G: Gpu>(&self, gpu: G, at: u32, batch: u64, mut sum: f32) {
         if self.scale.address() != 0 {
             let scale = self.scale.add((batch * self.scale_batch) as usize + at as usize);
             // SAFETY: each nonzero has a scale.

@@ -38,7 +38,6 @@ impl Kernel for RowIndices {
         scheme: Scheme::RowIndices,
     };
     const THREADS: u32 = WARPS * WARP;
-    const SHARED_BYTES: u32 = 0;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: RowArgs) {

@@ -2,14 +2,14 @@
 use std::sync::Arc;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
-use lacuna_kernels::sddmm::{Args, ColumnPanelArgs, TileArgs};
+use lacuna_kernels::sddmm::{self as kernels, Args, ColumnPanelArgs, TileArgs};
 
 use super::choose::{Choice, Problem, is_ordered};
 use super::dense::Turned;
 use super::panels::{PanelTiles, Panels};
 use super::{Algorithm, OPERATION, Options, Schedule};
 use crate::op::{self, Layout, MAX_GRID_YZ, Selection, launch, spans, strides, widest};
-use crate::pattern::DevicePattern;
+use crate::pattern::{DevicePattern, expect_at_most};
 use crate::tune::{Candidate, Tunable, drawn, row_class};
 use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Slice, Stream, Value};
 
@@ -92,9 +92,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     /// As `plan`, and [`Error::TooLarge`] for a stride of 4 GiB; [`Error::Parameter`] for strides below the elements of a
     /// row; [`Error::Illegal`] for an algorithm that cannot do this problem.
     pub fn plan_with(c: &CsrMatrix<T, I>, k: usize, options: Options) -> Result<Self> {
-        if k > MAX_K {
-            return Err(Error::TooLarge { what: "K", limit: MAX_K as u64, got: k as u64 });
-        }
+        expect_at_most("K", MAX_K, k)?;
         let bytes = T::TYPE.bytes();
         let Options { batch, b_transposed, precision, .. } = options;
         let a = strides!(OPERATION, "A", "K", options.a_stride, batch, options.a_batch_stride);
@@ -241,80 +239,63 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         let (scale, scale_batch) =
             c.map_or((0, 0), |c| (c.values_address(), if c.batch() == 1 { 0 } else { c.values_stride() }));
         let d_batch = d.values_stride();
-        let d = GlobalMut::<T::Device>::from_address(d.padded_values_mut(OPERATION)?.address());
+        let d = GlobalMut::from_address(d.padded_values_mut(OPERATION)?.address());
+        let items = match (choice.algorithm, &self.panels) {
+            (Algorithm::MmaTile { .. }, _) => self.pattern.rows as u32,
+            (Algorithm::ColumnPanel { .. }, Some(panels)) => panels.count(),
+            _ => self.pattern.nnz as u32,
+        };
+        let blocks = items.div_ceil(entry.tile.block_items);
         for batch in spans(self.options.batch, MAX_GRID_YZ) {
             let first = batch.start;
             let scale_offset = if scale == 0 { 0 } else { first * scale_batch };
-            let scale = GlobalPtr::from_address(scale).add(scale_offset);
-            let a = GlobalPtr::from_address(a.address()).add(first * a_batch);
-            let b = GlobalPtr::from_address(b_address).add(first * b_batch);
-            let d = d.add(first * d_batch);
-            let [scale_batch, a_batch, b_batch, d_batch] =
-                [scale_batch, a_batch, b_batch, d_batch].map(|elements| elements as u64);
-            let (k, a_stride_bytes) = (self.k as u32, self.a.stride_bytes);
-            let products = batch.len() as u32;
-            if let Algorithm::MmaTile { rows: tile_rows, columns: tile_columns } = choice.algorithm {
-                let (masks, _) = self.pattern.masks()?.pointers();
-                let (rows, cols) = (self.pattern.rows as u32, self.pattern.cols as u32);
-                let args = TileArgs::<T::Device> {
-                    masks,
-                    scale,
-                    a,
-                    b,
-                    d,
-                    scale_batch,
-                    a_batch,
-                    b_batch,
-                    d_batch,
-                    rows,
-                    cols,
-                    k,
-                    a_stride_bytes,
-                    b_stride_bytes,
-                };
-                let grid = [rows.div_ceil(tile_rows), cols.div_ceil(tile_columns), products];
-                launch(stream, entry, grid, &args)?;
-                continue;
-            }
-            if let (Algorithm::ColumnPanel { .. }, Some(panels)) = (choice.algorithm, &self.panels) {
-                let args = ColumnPanelArgs::<T::Device, I::Device> {
-                    table: panels.pointer(),
-                    columns: self.pattern.columns_pointer(),
-                    scale,
-                    a,
-                    b,
-                    d,
-                    scale_batch,
-                    a_batch,
-                    b_batch,
-                    d_batch,
-                    tiles: panels.count(),
-                    k,
-                    a_stride_bytes,
-                    b_stride_bytes,
-                };
-                let grid = [args.tiles.div_ceil(entry.tile.block_items), 1, products];
-                launch(stream, entry, grid, &args)?;
-                continue;
-            }
-            let args = Args::<T::Device, I::Device> {
-                rows: GlobalPtr::from_address(self.pattern.row_indices()?.as_slice().address()),
-                columns: self.pattern.columns_pointer(),
-                order: GlobalPtr::from_address(self.schedule()?),
-                scale,
-                a,
-                b,
-                d,
-                scale_batch,
-                a_batch,
-                b_batch,
-                d_batch,
-                nnz: self.pattern.nnz as u32,
-                k,
-                a_stride_bytes,
+            let operands = kernels::Operands::<T::Device> {
+                scale: GlobalPtr::from_address(scale).add(scale_offset),
+                a: GlobalPtr::from_address(a.address()).add(first * a_batch),
+                b: GlobalPtr::from_address(b_address).add(first * b_batch),
+                d: d.add(first * d_batch),
+                scale_batch: scale_batch as u64,
+                a_batch: a_batch as u64,
+                b_batch: b_batch as u64,
+                d_batch: d_batch as u64,
+                items,
+                k: self.k as u32,
+                a_stride_bytes: self.a.stride_bytes,
                 b_stride_bytes,
             };
-            launch(stream, entry, [args.nnz.div_ceil(entry.tile.block_items), 1, products], &args)?;
+            let products = batch.len() as u32;
+            let columns = self.pattern.columns_pointer();
+            match (choice.algorithm, &self.panels) {
+                (Algorithm::MmaTile { columns, .. }, _) => {
+                    let kernels::Operands { scale, a, b, d, .. } = operands;
+                    let args = TileArgs {
+                        masks: self.pattern.masks()?.pointers().0,
+                        scale,
+                        a,
+                        b,
+                        d,
+                        scale_batch: operands.scale_batch,
+                        a_batch: operands.a_batch,
+                        b_batch: operands.b_batch,
+                        d_batch: operands.d_batch,
+                        rows: items,
+                        cols: self.pattern.cols as u32,
+                        k: operands.k,
+                        a_stride_bytes: operands.a_stride_bytes,
+                        b_stride_bytes: operands.b_stride_bytes,
+                    };
+                    launch(stream, entry, [blocks, args.cols.div_ceil(columns), products], &args)?;
+                }
+                (Algorithm::ColumnPanel { .. }, Some(panels)) => {
+                    let args = ColumnPanelArgs { table: panels.pointer(), columns, operands };
+                    launch(stream, entry, [blocks, 1, products], &args)?;
+                }
+                _ => {
+                    let rows = GlobalPtr::from_address(self.pattern.row_indices()?.as_slice().address());
+                    let order = GlobalPtr::from_address(self.schedule()?);
+                    launch(stream, entry, [blocks, 1, products], &Args { rows, columns, order, operands })?;
+                }
+            }
         }
         Ok(())
     }
@@ -331,14 +312,13 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         device.expect_same(OPERATION, "A", a.device())?;
         device.expect_same(OPERATION, "B", b.device())?;
         let batch = self.options.batch;
-        let refused = |what, expected, got: usize| {
-            Err(Error::Parameter { operation: OPERATION, what, expected, got: got.to_string() })
-        };
         if d.batch() != batch {
-            return refused("the batch of D", format!("the plan's, {batch}"), d.batch());
+            let expected = format!("the plan's, {batch}");
+            return Err(Error::parameter(OPERATION, "the batch of D", expected, d.batch()));
         }
         if let Some(c) = c.filter(|c| c.batch() != 1 && c.batch() != batch) {
-            return refused("the batch of C", format!("1 or the plan's, {batch}"), c.batch());
+            let expected = format!("1 or the plan's, {batch}");
+            return Err(Error::parameter(OPERATION, "the batch of C", expected, c.batch()));
         }
         self.a.check("A", a.len())?;
         self.b.check("B", b.len())
