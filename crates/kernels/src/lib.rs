@@ -28,8 +28,6 @@ pub use common::{
 };
 pub use kernel::{Bounds, Entry, EntryTaking, Kernel, runs_on};
 pub use lacuna_gpu::{Bf16, F16};
-#[doc(hidden)]
-pub use list::{Types, types};
 
 /// Calls `$callback!` with the whole list: `operation { attributes { "name" => kernel; … } … } …`.
 ///

@@ -63,55 +63,42 @@ macro_rules! entry_part {
     (kernel [$($part:expr),+] $($kernel:tt)+) => { $($kernel)+ };
 }
 
-/// What an entry's types stand for, by their names in the list.
-#[doc(hidden)]
-pub trait Types {
-    /// Values; of a width in bits, what stands for all of it.
-    type Value;
-    /// Indices.
-    type Index;
-}
-
-/// The types of entries, as the list names them.
-#[doc(hidden)]
-#[expect(non_camel_case_types, reason = "they are parts of names")]
-pub mod types {
-    use core::primitive::{f32 as single, u16 as short, u32 as word, u64 as wide};
-
-    use super::Types;
-    use crate::{Bf16, F16};
-
-    macro_rules! types {
-        ($($name:ident: $value:ty, $index:ty;)+) => {$(
-            #[derive(Debug)]
-            pub struct $name;
-            impl Types for $name {
-                type Value = $value;
-                type Index = $index;
-            }
-        )+};
-    }
-    types! {
-        f32: single, word;
-        f16: F16, word;
-        bf16: Bf16, word;
-        f32_u16: single, short;
-        f16_u16: F16, short;
-        bf16_u16: Bf16, short;
-        f32_u64: single, wide;
-        f16_u64: F16, wide;
-        bf16_u64: Bf16, wide;
-        b32: word, word;
-        b16: short, word;
-    }
-}
-
-/// The type of values in an entry's types.
+/// The type of values in an entry's types; of a width in bits, what stands for all of it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! value_of {
-    ($types:ident) => {
-        <$crate::types::$types as $crate::Types>::Value
+    (f32) => {
+        f32
+    };
+    (f16) => {
+        $crate::F16
+    };
+    (bf16) => {
+        $crate::Bf16
+    };
+    (f32_u16) => {
+        f32
+    };
+    (f16_u16) => {
+        $crate::F16
+    };
+    (bf16_u16) => {
+        $crate::Bf16
+    };
+    (f32_u64) => {
+        f32
+    };
+    (f16_u64) => {
+        $crate::F16
+    };
+    (bf16_u64) => {
+        $crate::Bf16
+    };
+    (b32) => {
+        u32
+    };
+    (b16) => {
+        u16
     };
 }
 
@@ -119,18 +106,33 @@ macro_rules! value_of {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! index_of {
-    ($types:ident) => {
-        <$crate::types::$types as $crate::Types>::Index
+    (f32) => {
+        u32
     };
-}
-
-/// What tiles multiply: values of 16 bits, or `f32` by these products.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! operand_of {
-    ($types:ident) => { $crate::Half<$crate::value_of!($types)> };
-    (f32 split) => { $crate::Single<$crate::Split> };
-    (f32 tf32) => { $crate::Single<$crate::Tf32> };
+    (f16) => {
+        u32
+    };
+    (bf16) => {
+        u32
+    };
+    (f32_u16) => {
+        u16
+    };
+    (f16_u16) => {
+        u16
+    };
+    (bf16_u16) => {
+        u16
+    };
+    (f32_u64) => {
+        u64
+    };
+    (f16_u64) => {
+        u64
+    };
+    (bf16_u64) => {
+        u64
+    };
 }
 
 /// The part of a name that tells of thread blocks in a cluster, where there is more than one.

@@ -63,17 +63,23 @@ macro_rules! nhot {
 
     // Elements a lane loads at once, lanes of a row, subwarps that split a bag, warps of a thread block, rows of the table
     // under way together. A lane has one vector of a row, or as many as `chunks` says.
+    ($part:ident lookup [] $types:ident
+        { vector: $vector:literal, lanes: $lanes:literal, split: $split:literal, warps: $warps:literal, rows: $rows:literal }) => {
+        $crate::entry_part! { $part
+            ["nhot_", stringify!($types), "_lookup_v", $vector, "_l", $lanes, "_s", $split]
+            $crate::nhot::Lookup<
+                $crate::value_of!($types), $crate::index_of!($types), $vector, $lanes, 1, $split, $warps, $rows
+            >
+        }
+    };
     ($part:ident lookup [] $types:ident {
-        vector: $vector:literal, lanes: $lanes:literal, $(chunks: $chunks:literal,)?
+        vector: $vector:literal, lanes: $lanes:literal, chunks: $chunks:literal,
         split: $split:literal, warps: $warps:literal, rows: $rows:literal
     }) => {
         $crate::entry_part! { $part
-            [
-                "nhot_", stringify!($types), "_lookup_v", $vector, "_l", $lanes $(, "_c", $chunks)?, "_s", $split
-            ]
+            ["nhot_", stringify!($types), "_lookup_v", $vector, "_l", $lanes, "_c", $chunks, "_s", $split]
             $crate::nhot::Lookup<
-                $crate::value_of!($types), $crate::index_of!($types),
-                $vector, $lanes, { 1 $(* $chunks)? }, $split, $warps, $rows
+                $crate::value_of!($types), $crate::index_of!($types), $vector, $lanes, $chunks, $split, $warps, $rows
             >
         }
     };

@@ -117,12 +117,21 @@ macro_rules! sddmm {
         }
     };
     // Rows and columns of a tile, and warps along its rows; each has 32 columns.
-    ($part:ident mma [$($products:ident)?] $types:ident
-        { rows: $rows:literal, columns: $columns:literal, row_warps: $warps:literal }) => {
+    ($part:ident mma [$products:ident] f32 { rows: $rows:literal, columns: $columns:literal, row_warps: $warps:literal }) => {
         $crate::entry_part! { $part
-            ["sddmm_", stringify!($types), "_mma_", $rows, "x", $columns $(, "_", stringify!($products))?]
+            ["sddmm_f32_mma_", $rows, "x", $columns, "_", stringify!($products)]
             $crate::sddmm::MmaTiles<
-                $crate::operand_of!($types $($products)?), { $rows / (8 * $warps) }, $warps, { $columns / 32 }
+                $crate::Single<$crate::products_of!($products)>,
+                { $rows / (8 * $warps) }, $warps, { $columns / 32 }
+            >
+        }
+    };
+    ($part:ident mma [] $types:ident { rows: $rows:literal, columns: $columns:literal, row_warps: $warps:literal }) => {
+        $crate::entry_part! { $part
+            ["sddmm_", stringify!($types), "_mma_", $rows, "x", $columns]
+            $crate::sddmm::MmaTiles<
+                $crate::Half<$crate::value_of!($types)>,
+                { $rows / (8 * $warps) }, $warps, { $columns / 32 }
             >
         }
     };

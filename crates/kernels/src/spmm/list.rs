@@ -198,17 +198,27 @@ macro_rules! spmm {
     };
     // A tile's rows, its columns, and its slices of K; consumer warps along rows and columns, for each slice; groups of
     // producers by warps of a group; stages of shared memory. The flag says what a product is.
-    ($part:ident mma [$($products:ident)?] $types:ident {
+    ($part:ident mma [$products:ident] f32 {
         tile: $rows:literal x $columns:literal x $slices:literal, warps: $wm:literal x $wn:literal,
         producers: $groups:literal x $warps:literal, stages: $stages:literal
     }) => {
         $crate::entry_part! { $part
-            [
-                "spmm_", stringify!($types), "_mma_", $rows, "x", $columns, "_k", $slices
-                $(, "_", stringify!($products))?
-            ]
+            ["spmm_f32_mma_", $rows, "x", $columns, "_k", $slices, "_", stringify!($products)]
             $crate::spmm::MmaTiles<
-                $crate::operand_of!($types $($products)?),
+                $crate::Single<$crate::products_of!($products)>,
+                $crate::spmm::StagesOf<$slices, $groups, $warps, $stages>,
+                { $rows / (8 * $wm) }, { $columns / (16 * $wn) }, $wm, $wn
+            >
+        }
+    };
+    ($part:ident mma [] $types:ident {
+        tile: $rows:literal x $columns:literal x $slices:literal, warps: $wm:literal x $wn:literal,
+        producers: $groups:literal x $warps:literal, stages: $stages:literal
+    }) => {
+        $crate::entry_part! { $part
+            ["spmm_", stringify!($types), "_mma_", $rows, "x", $columns, "_k", $slices]
+            $crate::spmm::MmaTiles<
+                $crate::Half<$crate::value_of!($types)>,
                 $crate::spmm::StagesOf<$slices, $groups, $warps, $stages>,
                 { $rows / (8 * $wm) }, { $columns / (16 * $wn) }, $wm, $wn
             >
@@ -261,5 +271,17 @@ macro_rules! spmm_form {
     };
     (prescaled) => {
         $crate::spmm::PreScaled
+    };
+}
+
+/// The products that tensor cores make of `f32`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! products_of {
+    (split) => {
+        $crate::Split
+    };
+    (tf32) => {
+        $crate::Tf32
     };
 }
