@@ -22,8 +22,23 @@ pub(crate) fn refused<T>(
 
 /// Two results must be the same to the last bit.
 pub(crate) fn same_bits<T: Number>(what: &str, first: &[T], second: &[T], n: usize) -> Result<()> {
+    same(what, first, second, n, |a, b| a.bits() == b.bits())
+}
+
+/// The same but for which NaN it is: other instructions give other ones.
+pub(crate) fn same_numbers<T: Number>(what: &str, first: &[T], second: &[T], n: usize) -> Result<()> {
+    same(what, first, second, n, |a, b| a.bits() == b.bits() || a.wide().is_nan() && b.wide().is_nan())
+}
+
+fn same<T: Number>(
+    what: &str,
+    first: &[T],
+    second: &[T],
+    n: usize,
+    is_same: impl Fn(&T, &T) -> bool,
+) -> Result<()> {
     ensure!(first.len() == second.len(), "{what}: {} elements, then {}", first.len(), second.len());
-    let different = first.iter().zip(second).position(|(a, b)| a.bits() != b.bits());
+    let different = first.iter().zip(second).position(|(a, b)| !is_same(a, b));
     if let Some(at) = different {
         let (row, column) = (at / n.max(1), at % n.max(1));
         let (a, b) = (first[at].wide(), second[at].wide());
