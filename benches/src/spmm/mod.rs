@@ -1,4 +1,5 @@
 //! Measuring C = A·B with A sparse.
+mod evolution;
 pub mod fit;
 mod measure;
 mod operands;
