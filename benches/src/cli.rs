@@ -40,7 +40,7 @@ pub enum Command {
     Transpose(TransposeOptions),
     /// Draws a plot of a file of records, as SVG.
     Plot(PlotOptions),
-    /// Fits the cost model of SpMM to times of all kernels, or checks it.
+    /// Fits the chooser's constants to records of `sweep --all-algorithms`.
     Fit(FitOptions),
     /// Writes the tables of README.md and docs that are made from records.
     Tables(TablesOptions),
@@ -198,15 +198,9 @@ pub struct PlotOptions {
 /// `fit`.
 #[derive(Args, Debug)]
 pub struct FitOptions {
-    /// The fit's records, as benches/records/fit/hopper-spmm.jsonl.
-    #[arg(long)]
-    pub records: PathBuf,
-    /// Writes the fitted model there.
-    #[arg(long, conflicts_with = "check")]
-    pub out: Option<PathBuf>,
-    /// Fits nothing; fails where a small change of one of the library's constants would choose much better.
-    #[arg(long)]
-    pub check: bool,
+    /// Files of records of one GPU, JSON lines.
+    #[arg(long, required = true, num_args = 1..)]
+    pub records: Vec<PathBuf>,
 }
 
 /// `tables`.

@@ -1,60 +1,30 @@
-//! Problems with their kernels' times, from the records of the fit, and how well a model chooses on them.
-use std::collections::BTreeMap;
-use std::path::Path;
+//! Problems with their kernels' times, from records, and how well a model chooses on them.
+use std::collections::{BTreeMap, HashSet};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use lacuna::{IndexType, Precision, ValueType, spmm};
-use lacuna_cases::exit::Usage;
-use serde::Deserialize;
 
-use crate::record::geometric_mean;
+use crate::record::{Record, geometric_mean};
+use lacuna_cases::exit::Usage;
 
 /// Columns at once that measured operands allow: they are whole buffers without gaps.
 const VECTOR: u32 = 8;
-/// Shared memory of a block of the measured GPUs.
-const BLOCK_SHARED_BYTES: u32 = 227 * 1024;
-
-/// The first line of a file: what was measured.
-#[derive(Deserialize)]
-struct Header {
-    gpu: String,
-    sm: u32,
-    multiprocessors: u32,
-    /// The entry points that the lines name by their place here.
-    entries: Vec<String>,
-}
-
-/// Another line: a problem.
-#[derive(Deserialize)]
-struct Line {
-    suite: String,
-    case: String,
-    value: String,
-    prepacked: bool,
-    rows: usize,
-    cols: usize,
-    nnz: usize,
-    longest_row: usize,
-    n: usize,
-    /// Rows of at least one nonzero.
-    nonempty: u32,
-    /// Rows longer than 1, 2, 4, … nonzeros.
-    longer: Vec<u32>,
-    /// An entry point, and its median in microseconds.
-    us: Vec<(usize, f64)>,
-}
+/// The types of values and indices that records may name.
+const VALUES: [ValueType; 3] = [ValueType::F32, ValueType::F16, ValueType::Bf16];
+const INDICES: [IndexType; 2] = [IndexType::U32, IndexType::U16];
+/// The precisions that they may name.
+const PRECISIONS: [(&str, Precision); 3] =
+    [("single", Precision::Single), ("fma", Precision::Fma), ("tf32", Precision::Tf32)];
 
 /// A problem, and what its kernels took.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// The suite that it is from; that with `fma` where only what [`Precision::Fma`] allows was taken of its kernels.
-    pub suite: String,
     /// Its name in tables.
     pub name: String,
-    /// What the heuristic sees.
+    /// What the chooser sees.
     pub problem: spmm::Problem,
-    /// The median in microseconds of each kernel that the library may choose.
-    pub times: Vec<(spmm::Choice, f64)>,
+    /// The median in microseconds, by entry point; of several measurements the least.
+    pub times: BTreeMap<String, f64>,
 }
 
 /// How well a model chooses.
@@ -68,74 +38,80 @@ pub struct Score {
     pub worst_name: String,
 }
 
-/// The GPU of a file of the fit's records, and its problems: each at the default precision, and where that leaves other kernels
-/// to choose from, at [`Precision::Fma`].
+/// The problems in records, each with its kernels' times. Left out are wrong results, kernels that this version has not,
+/// and problems with fewer than two kernels, which leave nothing to choose.
 ///
 /// # Errors
-/// A file that cannot be read, or that is of another form; entry points that this version has not.
-pub fn read(path: &Path) -> Result<(String, Vec<Sample>)> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    let mut lines = text.lines();
-    let first =
-        lines.next().ok_or_else(|| Usage(format!("{}: expected records, got none", path.display())))?;
-    let header: Header =
-        serde_json::from_str(first).with_context(|| format!("{}, line 1", path.display()))?;
-    let mut samples = Vec::new();
-    for (at, line) in lines.enumerate() {
-        let line: Line =
-            serde_json::from_str(line).with_context(|| format!("{}, line {}", path.display(), at + 2))?;
-        let default = sample(&header, &line, Precision::Single)?;
-        let exact = sample(&header, &line, Precision::Fma)?;
-        if (2..default.times.len()).contains(&exact.times.len()) && default.problem.value == ValueType::F32 {
-            samples.push(exact);
+/// [`Usage`]: records of several GPUs, without a time, without the numbers that the chooser sees, or of unknown types or
+/// precisions.
+pub fn samples(records: &[Record]) -> Result<Vec<Sample>> {
+    let mut samples: BTreeMap<([&str; 3], [usize; 5], bool), Sample> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.op == "spmm") {
+        let usage = |what: String| Usage(format!("{}, N {}: {what}", record.case, record.n));
+        let (first, machine) = (&records[0].machine, &record.machine);
+        if first.device != machine.device {
+            let two = format!("`{}` and `{}`", first.device, machine.device);
+            return Err(usage(format!("{two}: expected records of one GPU; fit each by itself")).into());
         }
-        samples.push(default);
-    }
-    Ok((header.gpu, samples))
-}
-
-fn sample(header: &Header, line: &Line, precision: Precision) -> Result<Sample, Usage> {
-    let values = [ValueType::F32, ValueType::F16];
-    let value = values.into_iter().find(|value| value.name() == line.value);
-    let value = value.ok_or_else(|| Usage(format!("expected values of f32 or f16, got `{}`", line.value)))?;
-    let problem = spmm::Problem {
-        rows: line.rows,
-        cols: line.cols,
-        nnz: line.nnz,
-        longest_row: line.longest_row,
-        lengths: spmm::RowLengths::from_counts(line.rows as u32, line.nonempty, &line.longer),
-        n: line.n,
-        vector: VECTOR,
-        batch: 1,
-        value,
-        index: IndexType::U32,
-        precision,
-        packed: line.prepacked,
-        multiprocessors: header.multiprocessors,
-        block_shared_bytes: BLOCK_SHARED_BYTES,
-        sm: header.sm,
-    };
-    let mut us = BTreeMap::new();
-    for &(entry, time) in &line.us {
-        let name = header.entries.get(entry);
-        us.insert(
-            name.ok_or_else(|| Usage(format!("{}: there is no entry {entry}", line.case)))?.as_str(),
-            time,
+        let time = record.median_us().ok_or_else(|| {
+            usage("no time was measured; expected records of a GPU, not of the simulator".into())
+        })?;
+        let (Some(longest_row), Some(multiprocessors), Some(sm)) =
+            (record.longest_row, machine.multiprocessors, machine.sm)
+        else {
+            let fields = "`longest_row`, `multiprocessors` or `sm` is missing";
+            return Err(usage(format!("{fields}; measure again by `sweep --all-algorithms`")).into());
+        };
+        if !(record.is_right() && time.is_finite() && time > 0.0) {
+            continue;
+        }
+        let (rows, cols, nnz, n) = (record.m, record.k, record.nnz, record.n);
+        let (dtype, index) = (record.dtype.as_str(), record.index.as_str());
+        let types = (
+            VALUES.into_iter().find(|value| value.name() == dtype),
+            INDICES.into_iter().find(|known| known.name() == index),
         );
+        let (Some(value), Some(column)) = types else {
+            let known = "expected values of f32, f16 or bf16, and indices of u32 or u16";
+            return Err(usage(format!("{known}; got `{dtype}` and `{index}`")).into());
+        };
+        let named = record.precision.as_str();
+        let Some(&(_, precision)) = PRECISIONS.iter().find(|(name, _)| *name == named) else {
+            return Err(usage(format!("expected precision single, fma or tf32; got `{named}`")).into());
+        };
+        let problem = spmm::Problem {
+            rows,
+            cols,
+            nnz,
+            longest_row,
+            n,
+            vector: VECTOR,
+            batch: 1,
+            value,
+            index: column,
+            precision,
+            packed: record.packed,
+            multiprocessors,
+            block_shared_bytes: 227 * 1024,
+            sm,
+        };
+        let shape = [rows, cols, nnz, longest_row, n];
+        let sample = samples.entry(([dtype, index, named], shape, record.packed)).or_insert_with(|| Sample {
+            name: format!("{}, N {n}, {dtype} {index} {named}", record.case),
+            problem,
+            times: BTreeMap::new(),
+        });
+        let known = sample.times.entry(record.algorithm.clone()).or_insert(time);
+        *known = known.min(time);
     }
-    let choices = spmm::choose(&problem).into_iter();
-    let times: Vec<_> = choices.filter_map(|choice| Some((choice, *us.get(choice.entry.name)?))).collect();
-    if times.is_empty() {
-        return Err(Usage(format!("{}: expected times of this version's entry points", line.case)));
+    let mut samples: Vec<Sample> = samples.into_values().collect();
+    for sample in &mut samples {
+        let legal = spmm::choose(&sample.problem);
+        let legal: HashSet<&str> = legal.iter().map(|choice| choice.entry.name).collect();
+        sample.times.retain(|entry, _| legal.contains(entry.as_str()));
     }
-    let exact = if precision == Precision::Fma { " fma" } else { "" };
-    let prepacked = if line.prepacked { " prepacked" } else { "" };
-    Ok(Sample {
-        suite: format!("{} {}{prepacked}{exact}", line.suite, line.value),
-        name: format!("{}, N {}{prepacked}{exact}", line.case, line.n),
-        problem,
-        times,
-    })
+    samples.retain(|sample| sample.times.len() >= 2);
+    Ok(samples)
 }
 
 impl Sample {
@@ -153,14 +129,14 @@ impl Sample {
 
     /// The speed of the model's choice among the measured kernels, over that of the best of them.
     fn speed(&self, model: &spmm::CostModel) -> f64 {
-        let cost = |choice: &spmm::Choice| model.cost(&self.problem, choice.entry);
-        let chosen = self.times.iter().min_by(|a, b| cost(&a.0).total_cmp(&cost(&b.0)));
-        chosen.map_or(f64::NAN, |chosen| self.best() / chosen.1)
+        let choices = spmm::choose_by(&self.problem, model);
+        let chosen = choices.iter().find_map(|choice| self.times.get(choice.entry.name));
+        chosen.map_or(f64::NAN, |chosen| self.best() / chosen)
     }
 
     /// The time of the fastest kernel.
     pub(super) fn best(&self) -> f64 {
-        self.times.iter().map(|&(_, us)| us).fold(f64::INFINITY, f64::min)
+        self.times.values().copied().fold(f64::INFINITY, f64::min)
     }
 }
 
@@ -183,8 +159,7 @@ pub(super) mod tests {
             rows,
             cols,
             nnz: rows * row,
-            longest_row: row,
-            lengths: spmm::RowLengths::even(rows, rows * row),
+            longest_row: row + row / 4,
             n,
             vector: VECTOR,
             batch: 1,
@@ -192,7 +167,7 @@ pub(super) mod tests {
             index: IndexType::U32,
             precision: Precision::Single,
             packed: false,
-            block_shared_bytes: BLOCK_SHARED_BYTES,
+            block_shared_bytes: 227 * 1024,
             multiprocessors: 132,
             sm: 90,
         }
@@ -205,10 +180,10 @@ pub(super) mod tests {
             for row in [8, 64, 300] {
                 for n in [1, 8, 32, 128, 1024] {
                     let problem = problem(rows, 2048, row, n);
-                    let cost = |choice: &spmm::Choice| truth.cost(&problem, choice.entry);
-                    let times = spmm::choose(&problem).iter().map(|choice| (*choice, cost(choice))).collect();
-                    let name = format!("{rows} 2048 {row}, N {n}");
-                    samples.push(Sample { suite: "synthetic f32".into(), name, problem, times });
+                    let choices = spmm::choose_by(&problem, truth);
+                    let times =
+                        choices.iter().map(|choice| (choice.entry.name.into(), choice.cost)).collect();
+                    samples.push(Sample { name: format!("{rows} 2048 {row}"), problem, times });
                 }
             }
         }
@@ -217,7 +192,7 @@ pub(super) mod tests {
 
     #[test]
     fn about_a_third_is_held_out_and_draws_of_a_shape_stay_together() {
-        let samples = synthetic(spmm::CostModel::hopper());
+        let samples = synthetic(&spmm::CostModel::H200);
         let held_out = samples.iter().filter(|sample| sample.is_held_out()).count();
         assert!((samples.len() / 5..samples.len() / 2).contains(&held_out), "{held_out}");
         for sample in &samples {
@@ -228,14 +203,13 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_truth_scores_one_and_the_worst_problem_is_named() {
-        let truth = spmm::CostModel::hopper();
-        let mut samples = synthetic(truth);
-        assert_eq!(score(&samples, truth).unwrap().mean, 1.0);
-        samples[7].times[0].1 *= 1000.0;
-        let score = score(&samples, truth).unwrap();
+    fn the_worst_problem_is_named() {
+        let mut samples = synthetic(&spmm::CostModel::H200);
+        let best = spmm::choose(&samples[7].problem)[0].entry.name;
+        *samples[7].times.get_mut(best).unwrap() *= 1000.0;
+        let score = score(&samples, &spmm::CostModel::H200).unwrap();
         assert_eq!(score.worst_name, samples[7].name);
-        assert!(score.worst < 0.99 && score.mean < 1.0, "{score:?}");
-        assert_eq!(super::score(&[], truth), None);
+        assert!(score.worst < 0.5 && score.mean < 1.0, "{score:?}");
+        assert_eq!(super::score(&[], &spmm::CostModel::H200), None);
     }
 }

@@ -1,83 +1,457 @@
-//! What a kernel costs on a problem: the heuristic's model.
-use lacuna_kernels::spmm::{Scheme, Tile};
-use lacuna_kernels::{Arithmetic, Entry};
+//! What a kernel costs on a problem: the chooser's model, and its constants.
+use lacuna_kernels::spmm::{QUAD, Scheme, Tile};
+use lacuna_kernels::{Arithmetic, Entry, ValueType};
 
 use super::blocks::{Ahead, Blocks, Step};
 use super::choose::Problem;
-use super::model::CostModel;
-use super::row_split::RowSplit;
-use super::rows::Rows;
+use super::grid::{Extent, ahead_rows, is_mixed, is_persistent, resident_blocks, team_share};
+
+/// Defines the model's constants once, and from them the struct, its values in order, and its text.
+macro_rules! constants {
+    ($($(#[$about:meta])* $name:ident: $h200:expr,)*) => {
+        /// The constants of the chooser's cost model. They belong to a GPU; `lacuna-bench fit` finds them from
+        /// measurements.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub struct CostModel {
+            $($(#[$about])* pub $name: f64,)*
+        }
+
+        impl CostModel {
+            /// For `f32`, fitted to an H200 (docs/log/spmm.md, "The cost model").
+            pub const H200: Self = Self { $($name: $h200,)* };
+            /// The constants' names, in the order of [`values`](Self::values).
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name),)*];
+
+            /// The constants, in the order of [`NAMES`](Self::NAMES).
+            pub fn values(&self) -> Vec<f64> {
+                vec![$(self.$name,)*]
+            }
+
+            /// The constants, in the order of [`NAMES`](Self::NAMES), to change.
+            pub fn values_mut(&mut self) -> Vec<&mut f64> {
+                vec![$(&mut self.$name,)*]
+            }
+        }
+    };
+}
+constants! {
+    /// Cycles from a load of B to the product, a quad, among many warps.
+    quad_latency: 867.0,
+    /// The same for a row so long that its warp runs alone in the end: its loads then overlap.
+    lone_quad: 730.0,
+    /// Cycles until a row's first nonzero is there.
+    row_latency: 4310.0,
+    /// Joining the sums of teams, in quads.
+    joining: 1.05,
+    /// Resident warps of a multiprocessor, for kernels that do not ask for fewer, to have more registers.
+    resident_warps: 20.1,
+    /// Cycles of the L1 cache a cache line that a request touches, against one for 128 bytes of data.
+    line_cost: 0.226,
+    /// Cycles of a multiprocessor a 128 bytes of A that L2 must bring again for each tile of columns.
+    a_traffic: 150.0,
+    /// Cycles of a multiprocessor a 128 bytes of B that L2 brings to rows which cannot share them in L1.
+    b_traffic: 9.48,
+    /// How much uneven blocks on the multiprocessors can stretch the work, at most.
+    most_imbalance: 1.24,
+    /// Of rows whose blocks stay, which are there for `f32` alone: cycles of a multiprocessor a 128 bytes of B, which L2 brings once to a block.
+    persistent_b_traffic: 6.96,
+    /// Cycles of such rows to those of the others.
+    persistent_scale: 0.842,
+    /// Cycles from a load of B to the product, a quad, in such rows to those in the others: they have fewer registers, and so
+    /// fewer loads under way.
+    persistent_latency: 1.79,
+    /// The same once more where blocks have fewer warps, and each more registers.
+    fewer_warps: 0.774,
+    /// How much shorter such loads are if all of B is brought into L1 ahead: the part of them that is saved.
+    ahead_gain: 0.0305,
+    /// Cycles until such a block's first row, and once more where it begins anew with short rows.
+    persistent_start: 6340.0,
+    /// Cycles from the end of a block to the first load of the next, where a multiprocessor holds one at a time.
+    lone_block: 11800.0,
+    /// Of tiles: cycles from a block's start to its first product and from its last product to its end.
+    tile_start: 2240.0,
+    /// Cycles that a step's barriers cost.
+    tile_step: 730.0,
+    /// Cycles of a multiprocessor a product of 16×8×8 on tensor cores, those in bfloat16 and halves as half of one.
+    tile_product: 0.972,
+    /// Cycles of a multiprocessor a row of a chunk, 32 columns, that producers clear.
+    tile_row: 14.3,
+    /// Cycles of a multiprocessor a nonzero that producers put there.
+    tile_nonzero: 0.0454,
+    /// Cycles of a multiprocessor a 128 bytes of B that producers copy.
+    tile_line: 2.66,
+    /// Cycles of tiles to those of rows.
+    tile_scale: 3.46,
+    /// The part of the smaller of multiplying and filling a tile that is not hidden behind the larger.
+    tile_not_hidden: 2.27,
+    /// Cycles of a tile's end for each slice but one, whose sums are added.
+    tile_joining: 140.0,
+    /// Of warpgroups, which take 16-bit values only (with `f32` these constants count for nothing): cycles from a block's start to its first product and from its last product to its end.
+    group_start: 292.0,
+    /// Cycles that a step's barriers cost.
+    group_step: 106.0,
+    /// Cycles of a multiprocessor two products of 16×8×8 in halves on tensor cores.
+    group_product: 1.0,
+    /// Cycles of a multiprocessor a row of a chunk, 32 columns, that producers clear.
+    group_row: 3.0,
+    /// Cycles of a multiprocessor a nonzero that producers put there.
+    group_nonzero: 0.5,
+    /// Cycles of a multiprocessor 16 bytes of a row that producers load ahead, whether it has as many or not.
+    group_piece: 0.5,
+    /// Cycles of a step that a row's nonzero costs which was not loaded ahead.
+    group_late: 3.0,
+    /// Of packed matrices, whose other constants are those of warpgroups: cycles of a multiprocessor a row of a chunk, 32 columns.
+    packed_row: 1.0,
+    /// Cycles of a multiprocessor a nonzero that producers put there, and clear again.
+    packed_nonzero: 0.1,
+    /// Cycles of a step that a nonzero costs which was not loaded ahead.
+    packed_late: 0.3,
+    /// Cycles of a multiprocessor a 128 bytes of B that producers bring.
+    group_line: 3.84,
+    /// Cycles of warpgroups to those of rows.
+    group_scale: 1.21,
+    /// The part of the smaller of multiplying and filling a stage that is not hidden behind the larger.
+    group_not_hidden: 0.3,
+    /// Cycles of a tile's end for each block but one that shares it, whose sums are added, a 32 columns.
+    group_joining: 640.0,
+    /// The part of the smaller of working and waiting that is not hidden behind the larger.
+    not_hidden: 1.7,
+}
 
 impl CostModel {
-    /// About the time of a kernel on a problem, in cycles of a multiprocessor.
+    /// The constants of 16-bit values, fitted to an H200 likewise.
+    pub const H200_HALVES: Self = Self {
+        quad_latency: 4.97,
+        lone_quad: 36.7,
+        row_latency: 89.8,
+        joining: 6.21,
+        resident_warps: 6.38,
+        line_cost: 0.26,
+        a_traffic: 12.4,
+        b_traffic: 0.141,
+        most_imbalance: 2.95,
+        persistent_b_traffic: 0.1,
+        persistent_scale: 1.15,
+        persistent_latency: 1.0,
+        fewer_warps: 1.0,
+        ahead_gain: 0.0,
+        persistent_start: 0.0,
+        lone_block: 0.0,
+        tile_start: 2180.0,
+        tile_step: 824.0,
+        tile_product: 3.97,
+        tile_row: 0.0489,
+        tile_nonzero: 0.0683,
+        tile_line: 1.12,
+        tile_scale: 0.668,
+        tile_not_hidden: 0.934,
+        tile_joining: 0.0,
+        group_start: 419.0,
+        group_step: 0.0001,
+        group_product: 0.39,
+        group_row: 0.261,
+        group_nonzero: 0.0001,
+        group_piece: 0.448,
+        group_late: 30.0,
+        packed_row: 0.31,
+        packed_nonzero: 0.0001,
+        packed_late: 0.167,
+        group_line: 1.15,
+        group_scale: 1.26,
+        group_not_hidden: 0.139,
+        group_joining: 684.0,
+        not_hidden: 1.68,
+    };
+
+    /// The library's constants for values of this type. 16-bit values have kernels, and so constants, of their own.
+    pub fn of(value: ValueType) -> Self {
+        match value {
+            ValueType::F32 => Self::H200,
+            ValueType::F16 | ValueType::Bf16 => Self::H200_HALVES,
+        }
+    }
+
+    /// The time of a kernel on a problem, in cycles of a multiprocessor up to a common factor: the larger of what keeps
+    /// the L1 cache busy and what its warps wait, and a part of the smaller.
     pub fn cost(&self, problem: &Problem, entry: &Entry<Tile>) -> f64 {
-        let cycles = match entry.tile.scheme {
+        let block_warps = f64::from(entry.threads / 32);
+        let resident_warps = match entry.bounds.min_blocks {
+            0 => self.resident_warps.max(block_warps),
+            blocks => (f64::from(blocks) * block_warps).min(self.resident_warps),
+        };
+        match entry.tile.scheme {
             Scheme::RowSplit { lanes, split, .. } | Scheme::Ablation { lanes, split, .. } => {
-                RowSplit { model: self, problem, entry, lanes, split, rows: Rows::of(problem) }.cost()
+                let kernel = RowSplit { model: self, problem, tile: &entry.tile, lanes, split };
+                let (busy, waiting, scale) = if is_persistent(&entry.tile) {
+                    let walk = kernel.walk(entry);
+                    let waiting = kernel.waiting_walking(&walk);
+                    (kernel.busy_walking(&walk), waiting, self.persistent_scale)
+                } else {
+                    let waves = kernel.waves(resident_warps);
+                    let begun = if block_warps >= resident_warps { self.lone_block * waves } else { 0.0 };
+                    let waiting = kernel.waiting(waves) + begun;
+                    (kernel.busy(block_warps, resident_warps), waiting, 1.0)
+                };
+                scale * (busy.max(waiting) + self.not_hidden * busy.min(waiting))
             }
             Scheme::MmaTile { slices, arithmetic, .. } => {
                 let halves = arithmetic == Arithmetic::Half;
                 let chunks = slices * if halves { 2 } else { 1 };
                 let step = Step { chunks, slices, arithmetic, ahead: Ahead::Enough, blocks: 1 };
-                self.of_mma(halves).cost(problem, &entry.tile, &step)
+                self.of_tiles().cost(problem, &entry.tile, &step)
             }
             Scheme::WgmmaTile { chunks, part, blocks } => {
-                let ahead = Ahead::Part(part);
+                let arithmetic = Arithmetic::Half;
                 let step =
-                    Step { chunks: 2 * chunks, slices: 1, arithmetic: Arithmetic::Half, ahead, blocks };
-                self.of_wgmma().cost(problem, &entry.tile, &step)
+                    Step { chunks: 2 * chunks, slices: 1, arithmetic, ahead: Ahead::Part(part), blocks };
+                self.of_groups().cost(problem, &entry.tile, &step)
             }
-            // What is prepacked has no pieces of rows that are loaded whether there are nonzeros or not.
+            // What is packed has no pieces of rows that are loaded whether there are nonzeros or not.
             Scheme::PrepackedTile { chunks, ahead, blocks } => {
-                let ahead = Ahead::Step(ahead);
+                let arithmetic = Arithmetic::Half;
                 let step =
-                    Step { chunks: 2 * chunks, slices: 1, arithmetic: Arithmetic::Half, ahead, blocks };
-                self.of_prepacked().cost(problem, &entry.tile, &step)
+                    Step { chunks: 2 * chunks, slices: 1, arithmetic, ahead: Ahead::Step(ahead), blocks };
+                self.of_packed().cost(problem, &entry.tile, &step)
             }
             Scheme::Bitmask => f64::INFINITY,
-        };
-        self.common.launch + cycles
+        }
     }
 
-    fn of_mma(&self, halves: bool) -> Blocks {
-        let of = if halves { &self.mma_16_bit } else { &self.mma_f32 };
+    fn of_tiles(&self) -> Blocks {
         Blocks {
-            start: of.start,
-            step: of.step,
-            product: of.product,
-            row: of.row,
-            nonzero: of.nonzero,
-            b_line: of.b_line,
-            not_hidden: of.not_hidden,
-            reduction: of.reduction,
-            cluster: 0.0,
-            prefetch: 0.0,
+            start: self.tile_start,
+            step: self.tile_step,
+            product: self.tile_product,
+            row: self.tile_row,
+            nonzero: self.tile_nonzero,
+            line: self.tile_line,
+            scale: self.tile_scale,
+            not_hidden: self.tile_not_hidden,
+            joining: self.tile_joining,
+            sharing: 0.0,
+            piece: 0.0,
             late: 0.0,
         }
     }
 
-    fn of_wgmma(&self) -> Blocks {
+    fn of_groups(&self) -> Blocks {
         Blocks {
-            start: self.wgmma.start,
-            step: self.wgmma.step,
-            product: self.wgmma.product,
-            row: self.wgmma.row,
-            nonzero: 0.0,
-            b_line: self.wgmma.b_line,
-            not_hidden: self.wgmma.not_hidden,
-            reduction: 0.0,
-            cluster: self.wgmma.cluster,
-            prefetch: self.wgmma.prefetch,
-            late: self.wgmma.late,
+            start: self.group_start,
+            step: self.group_step,
+            product: self.group_product,
+            row: self.group_row,
+            nonzero: self.group_nonzero,
+            line: self.group_line,
+            scale: self.group_scale,
+            not_hidden: self.group_not_hidden,
+            joining: 0.0,
+            sharing: self.group_joining,
+            piece: self.group_piece,
+            late: self.group_late,
         }
     }
 
-    fn of_prepacked(&self) -> Blocks {
-        Blocks { row: self.prepacked.row, late: self.prepacked.late, ..self.of_wgmma() }
+    fn of_packed(&self) -> Blocks {
+        Blocks {
+            row: self.packed_row,
+            nonzero: self.packed_nonzero,
+            late: self.packed_late,
+            ..self.of_groups()
+        }
     }
 }
+
+/// Lines of 128 bytes that L1 has for B, of 256 KiB that it shares with shared memory.
+const L1_LINES: f64 = 1536.0;
 
 /// Nonzeros of an average row.
 pub(super) fn mean_length(problem: &Problem) -> f64 {
     problem.nnz as f64 / problem.rows.max(1) as f64
+}
+
+/// What blocks that stay have to do.
+struct Walk {
+    /// How many share a tile of columns.
+    sharing: u64,
+    /// How many there are.
+    blocks: f64,
+    /// Rows of each.
+    rows: f64,
+    /// Blocks that a place on a multiprocessor has in turn.
+    rounds: f64,
+    /// Rows that a group of lanes takes one after the other, in all blocks that a place on a multiprocessor has in turn.
+    turns: f64,
+    /// Whether a block has fewer warps than it may have.
+    has_fewer_warps: bool,
+    /// The part of B that comes into L1 ahead.
+    ahead: f64,
+}
+
+/// A kernel of the row-split scheme on a problem.
+struct RowSplit<'a> {
+    model: &'a CostModel,
+    problem: &'a Problem,
+    tile: &'a Tile,
+    lanes: u32,
+    split: u32,
+}
+
+impl RowSplit<'_> {
+    /// Cycles in which L1 is busy: loads of B, A again for each tile of columns, and B again for rows apart.
+    fn busy(&self, block_warps: f64, resident_warps: f64) -> f64 {
+        let Self { model, problem, .. } = *self;
+        let sms = f64::from(problem.multiprocessors);
+        let b_lines = self.b_lines(resident_warps / block_warps);
+        let traffic = self.traffic() + b_lines * model.b_traffic;
+        let blocks_per_sm = (self.warps() / block_warps).ceil() / sms;
+        let imbalance = blocks_per_sm.ceil() / blocks_per_sm.max(f64::MIN_POSITIVE);
+        traffic / sms * imbalance.min(model.most_imbalance)
+    }
+
+    /// The same where blocks stay. Nobody takes the rows of a multiprocessor that has more than others.
+    fn busy_walking(&self, walk: &Walk) -> f64 {
+        let Self { model, problem, .. } = *self;
+        let sms = f64::from(problem.multiprocessors);
+        let b_lines = self.b_lines_of(walk.rows, f64::from(self.tile.block_rows).min(walk.rows));
+        let traffic = self.traffic() + walk.blocks * b_lines * model.persistent_b_traffic;
+        let mean = problem.rows as f64 * self.column_tiles() / sms;
+        let imbalance = (walk.blocks / sms).ceil() * walk.rows.ceil() / mean.max(f64::MIN_POSITIVE);
+        traffic / sms * imbalance
+    }
+
+    /// Cycles of all multiprocessors for loads of B from L1, and for A from L2.
+    fn traffic(&self) -> f64 {
+        let Self { model, problem, .. } = *self;
+        let [vector, lanes] = [self.tile.vector, self.lanes].map(f64::from);
+        // A lane's part of a row of B, in words of four bytes.
+        let words = vector * f64::from(problem.value.bytes()) / 4.0;
+        let lines = 32.0 / lanes * (lanes * words / 32.0).max(1.0);
+        let request = words.max(model.line_cost * lines);
+        let loads = self.warps() * self.team_quads(mean_length(problem)) * f64::from(QUAD) * request;
+        let nonzero_bytes = f64::from(problem.value.bytes() + problem.index.bytes());
+        let a_lines = problem.nnz as f64 * nonzero_bytes * self.column_tiles() / 128.0;
+        loads + a_lines * model.a_traffic
+    }
+
+    /// Waves of resident warps.
+    fn waves(&self, resident_warps: f64) -> f64 {
+        (self.warps() / (f64::from(self.problem.multiprocessors) * resident_warps)).ceil()
+    }
+
+    /// Cycles of a chain of loads, each `slower` than it may be: that of an average row, and that of the longest.
+    fn chains(&self, slower: f64) -> [f64; 2] {
+        let Self { model, problem, .. } = *self;
+        let joining = if self.split > 1 { model.joining } else { 0.0 };
+        let quads = self.team_quads(mean_length(problem)).ceil() + joining;
+        let average = slower * model.quad_latency * quads + model.row_latency;
+        let longest_quads = self.team_quads(problem.longest_row as f64).ceil();
+        [average, slower * model.lone_quad * longest_quads + model.row_latency]
+    }
+
+    /// Cycles that warps wait: the chain of an average row for each of `waves`, because rows are about equally long; or that
+    /// of the longest row.
+    fn waiting(&self, waves: f64) -> f64 {
+        let [average, longest] = self.chains(1.0);
+        (average * waves).max(longest)
+    }
+
+    /// The same where blocks stay. Where teams share long rows only, those of more than a team's share of all, the others take
+    /// as many turns as a team has of them; where most rows are long, it is as if all were.
+    fn waiting_walking(&self, walk: &Walk) -> f64 {
+        let Self { model, problem, tile, .. } = *self;
+        let (mean, longest) = (mean_length(problem), problem.longest_row as f64);
+        let share = team_share(tile, walk.sharing, problem.nnz as u64) as f64;
+        let slower = model.persistent_latency
+            * if walk.has_fewer_warps { model.fewer_warps } else { 1.0 }
+            * (1.0 - model.ahead_gain.min(1.0) * walk.ahead);
+        let begun = model.persistent_start * walk.rounds * if is_mixed(tile) { 2.0 } else { 1.0 };
+        if !is_mixed(tile) || share < mean {
+            let [average, longest] = self.chains(slower);
+            return begun + (average * walk.turns).max(longest);
+        }
+        let turns = (share / mean.max(1.0)).ceil();
+        let average =
+            turns * (slower * model.quad_latency * (mean / f64::from(QUAD)).ceil() + model.row_latency);
+        let teams = if longest > share { self.split } else { 1 };
+        let lone = (longest / f64::from(QUAD * teams)).ceil();
+        begun + average.max(slower * model.lone_quad * lone + model.row_latency)
+    }
+
+    /// What blocks that stay have to do.
+    fn walk(&self, entry: &Entry<Tile>) -> Walk {
+        let Self { problem, tile, .. } = *self;
+        let [rows, columns, products] = [problem.rows, problem.n, problem.batch].map(|count| count as u64);
+        let resident = resident_blocks(entry.bounds, problem.multiprocessors);
+        let sharing = Extent { rows, columns, products }.sharing_blocks(tile, resident);
+        let blocks = self.column_tiles() * sharing as f64;
+        let rows = problem.rows as f64 / sharing as f64;
+        let rounds = (blocks / resident as f64).ceil();
+        let turns = (rows / f64::from(tile.block_rows)).ceil() * rounds;
+        let ahead = ahead_rows(tile, sharing, problem.cols as u64, problem.nnz as u64) as f64;
+        let ahead = ahead / problem.cols.max(1) as f64;
+        Walk { sharing, blocks, rows, rounds, turns, has_fewer_warps: entry.threads < 1024, ahead }
+    }
+
+    /// Lines of B from L2 to L1, of all multiprocessors. Rows that run on one at the same time, over the same columns, share
+    /// them: those of a block, and of all resident blocks unless several tiles of columns run at once.
+    fn b_lines(&self, resident_blocks: f64) -> f64 {
+        let Self { problem, tile, .. } = *self;
+        let rows = problem.rows.max(1) as f64;
+        let block_rows = f64::from(tile.block_rows);
+        let column_tiles = self.column_tiles();
+        let mixed =
+            column_tiles > 1.0 && rows / block_rows < f64::from(problem.multiprocessors) * resident_blocks;
+        let sharing = if mixed { block_rows } else { block_rows * resident_blocks }.min(rows);
+        let sms = f64::from(problem.multiprocessors);
+        let of_one = (rows * column_tiles / sms).max(sharing);
+        rows * column_tiles / of_one * self.b_lines_of(of_one, sharing)
+    }
+
+    /// Lines of B that a multiprocessor fetches for so many rows of A, over a tile of columns, of which it has `at_once` at a
+    /// time: what fits into L1 once for all, the rest for each of these.
+    fn b_lines_of(&self, rows: f64, at_once: f64) -> f64 {
+        let Self { problem, tile, .. } = *self;
+        let width = f64::from(tile.block_columns).min(problem.n as f64);
+        let row_lines = width * f64::from(problem.value.bytes()) / 128.0;
+        let kept = (L1_LINES / (problem.cols as f64 * row_lines).max(1.0)).min(1.0);
+        let again = rows / at_once.max(1.0) * self.distinct(at_once);
+        (kept * self.distinct(rows).min(again) + (1.0 - kept) * again) * row_lines
+    }
+
+    /// Rows of B that so many rows of A meet together.
+    fn distinct(&self, rows: f64) -> f64 {
+        let cols = self.problem.cols.max(1) as f64;
+        let density = (mean_length(self.problem) / cols).min(1.0);
+        cols * (1.0 - (1.0 - density).powf(rows))
+    }
+
+    /// Tiles of columns, those of all products together: a batch is like one B as wide as all of them.
+    fn column_tiles(&self) -> f64 {
+        (self.problem.n as f64 / f64::from(self.tile.block_columns)).ceil() * self.problem.batch as f64
+    }
+
+    /// Warps that the problem makes.
+    fn warps(&self) -> f64 {
+        let group = f64::from(self.lanes * self.split);
+        (self.problem.rows as f64 * group / 32.0).ceil() * self.column_tiles()
+    }
+
+    /// Quads of a team in a row of this length.
+    fn team_quads(&self, length: f64) -> f64 {
+        length / f64::from(QUAD * self.split)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_values_go_together() {
+        let mut model = CostModel::H200;
+        *model.values_mut()[3] *= 2.0;
+        assert_eq!(CostModel::NAMES.len(), model.values().len());
+        assert_eq!((CostModel::NAMES[3], model.values()[3]), ("joining", 2.0 * CostModel::H200.joining));
+    }
 }

@@ -1,14 +1,13 @@
 use super::*;
 use crate::op::find;
 
-pub(in super::super) fn problem(rows: usize, nnz: usize, n: usize, vector: u32) -> Problem {
+fn problem(rows: usize, nnz: usize, n: usize, vector: u32) -> Problem {
     let longest_row = nnz.div_ceil(rows.max(1));
     Problem {
         rows,
         cols: 2048,
         nnz,
         longest_row,
-        lengths: RowLengths::even(rows, nnz),
         n,
         vector,
         batch: 1,
