@@ -8,6 +8,7 @@ mod grid;
 mod options;
 mod plan;
 mod prepacked;
+mod row_split;
 
 pub use choose::{Algorithm, Choice, Problem, choose, choose_by};
 pub use cost::CostModel;
