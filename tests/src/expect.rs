@@ -25,7 +25,7 @@ pub(crate) fn same_bits<T: Number>(what: &str, first: &[T], second: &[T], n: usi
     same(what, first, second, n, |a, b| a.bits() == b.bits())
 }
 
-/// The same but for which NaN it is: other instructions give other ones.
+/// The same but for which NaN it is: processors differ in what they make of one.
 pub(crate) fn same_numbers<T: Number>(what: &str, first: &[T], second: &[T], n: usize) -> Result<()> {
     same(what, first, second, n, |a, b| a.bits() == b.bits() || a.wide().is_nan() && b.wide().is_nan())
 }

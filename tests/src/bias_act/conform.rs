@@ -7,7 +7,7 @@ use lacuna_cases::number::rounded;
 use lacuna_reference::{Activation as ReferenceActivation, BiasActInputs, bias_act};
 
 use super::Dense;
-use crate::expect::{same_bits, same_numbers};
+use crate::expect::same_bits;
 use crate::{Context, Number};
 
 /// How a matrix is treated: kernel, activation, and how the bias lies.
@@ -91,7 +91,7 @@ impl Subject<'_> {
         let worst = reference.check(&aligned)?.worst_over_bound;
         // One element on: only single elements are aligned there.
         match self.run(&plan, &input, &bias, &residual, 1) {
-            Ok(moved) => same_numbers("aligned, then not", &aligned, &moved, columns)?,
+            Ok(moved) => same_bits("aligned, then not", &aligned, &moved, columns)?,
             Err(error) => {
                 let is_illegal = matches!(error.downcast_ref(), Some(Error::Illegal { .. }));
                 ensure!(is_illegal && algorithm != Algorithm::Auto, "not aligned: {error}");
