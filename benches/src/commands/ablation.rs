@@ -70,7 +70,7 @@ const ABLATIONS: [Ablation; 4] = [
     },
 ];
 
-/// Lanes, teams and warps of a kernel that each variant has.
+/// Lanes, subwarps and warps of a kernel that each variant has.
 #[derive(Clone, Copy)]
 struct Shape {
     lanes: u32,

@@ -14,10 +14,10 @@ use crate::session::Session;
 use crate::spmm;
 use crate::types::Index;
 
-/// Few-hot lookup, as it is measured.
+/// Embedding-bag lookup, as it is measured.
 pub(crate) static OPERATION: Operation = Operation {
     name: "nhot",
-    title: "Few-hot lookup",
+    title: "Embedding-bag lookup",
     about: "Y = X·W where X has a few ones a row, M × K; the table W has N columns",
     values: Some(Values::Ones),
     columns: Columns::K,

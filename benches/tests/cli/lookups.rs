@@ -1,4 +1,4 @@
-//! Few-hot lookups, and softmax with top-N.
+//! Embedding-bag lookups, and softmax with top-N.
 use std::fs;
 
 use serde_json::Value;

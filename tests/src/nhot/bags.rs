@@ -28,7 +28,7 @@ const CASES: [Bags; 15] = [
     ("around_warps", "lengths about 32", Effort::Quick, |seed| {
         Problem::of_lengths(&[31, 32, 33, 7, 2, 63, 64, 65], 50, 8, seed)
     }),
-    ("around_turns", "lengths about what eight teams have under way, means", Effort::Quick, |seed| {
+    ("around_turns", "lengths about what eight subwarps have under way, means", Effort::Quick, |seed| {
         Problem::of_lengths(&[63, 64, 65, 1, 100], 50, 16, seed)
             .with(|options| options.mode(nhot::Mode::Mean))
     }),

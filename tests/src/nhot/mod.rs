@@ -1,4 +1,4 @@
-//! Few-hot lookup, and the gradients of table and weights.
+//! Embedding-bag lookup, and the gradients of table and weights.
 //!
 //! [`conform()`] is the check that nearly all cases share; the other modules make problems for it.
 mod bags;

@@ -15,15 +15,15 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn is_parameter(error: &Error) -> bool {
-    matches!(error, Error::Parameter { operation: "few-hot lookup", .. })
+    matches!(error, Error::Parameter { operation: "embedding-bag lookup", .. })
 }
 
 fn is_length(error: &Error) -> bool {
-    matches!(error, Error::Length { operation: "few-hot lookup", .. })
+    matches!(error, Error::Length { operation: "embedding-bag lookup", .. })
 }
 
 fn is_illegal(error: &Error) -> bool {
-    matches!(error, Error::Illegal { operation: "few-hot lookup", .. })
+    matches!(error, Error::Illegal { operation: "embedding-bag lookup", .. })
 }
 
 fn some(device: &Device) -> Result<Bags> {
@@ -56,11 +56,11 @@ fn options(cx: &Context<'_>) -> Result<f64> {
     refused("the table's stride", plan(8, stride), is_parameter, &["the stride of the table is 7", "8"])?;
     let stride = nhot::Options::default().out_stride(7);
     refused("the result's stride", plan(8, stride), is_parameter, &["the stride of the result is 7", "8"])?;
-    let teams = |vector, lanes| {
+    let subwarps = |vector, lanes| {
         nhot::Options::default().algorithm(nhot::Algorithm::Subwarp { vector, lanes, chunks: 1, split: 1 })
     };
-    refused("lanes", plan(8, teams(4, 5)), is_illegal, &["lanes: 5", "lanes: 32"])?;
-    refused("columns", plan(7, teams(4, 32)), is_illegal, &["7 columns", "vector: 1"])?;
+    refused("lanes", plan(8, subwarps(4, 5)), is_illegal, &["lanes: 5", "lanes: 32"])?;
+    refused("columns", plan(7, subwarps(4, 32)), is_illegal, &["7 columns", "vector: 1"])?;
     let is_too_large = |error: &Error| matches!(error, Error::TooLarge { .. });
     let wide = plan(1 << 30, nhot::Options::default());
     refused("width", wide, is_too_large, &["the number of columns"])?;
@@ -80,9 +80,10 @@ fn operands(cx: &Context<'_>) -> Result<f64> {
         &["the table", "14", "15", "5×3"],
     )?;
     refused("the result", run(cx.stream, &bags, table, 1), is_length, &["the result", "5", "6", "2×3"])?;
-    let is_other = |error: &Error| matches!(error, Error::OtherPattern { operation: "few-hot lookup" });
+    let is_other = |error: &Error| matches!(error, Error::OtherPattern { operation: "embedding-bag lookup" });
     refused("bags", run(cx.stream, &others, table, 0), is_other, &["plan again"])?;
-    let is_device = |error: &Error| matches!(error, Error::OtherDevice { operation: "few-hot lookup", .. });
+    let is_device =
+        |error: &Error| matches!(error, Error::OtherDevice { operation: "embedding-bag lookup", .. });
     let elsewhere = Device::simulator();
     let stream = elsewhere.stream()?;
     refused("stream", run(&stream, &bags, table, 0), is_device, &["the stream is on"])?;
@@ -103,8 +104,8 @@ fn operands(cx: &Context<'_>) -> Result<f64> {
 
 fn unaligned(cx: &Context<'_>) -> Result<f64> {
     let bags = some(cx.device)?;
-    let teams = nhot::Algorithm::Subwarp { vector: 4, lanes: 32, chunks: 1, split: 1 };
-    let plan = NHot::<f32>::plan_with(&bags, 8, nhot::Options::default().algorithm(teams))?;
+    let subwarps = nhot::Algorithm::Subwarp { vector: 4, lanes: 32, chunks: 1, split: 1 };
+    let plan = NHot::<f32>::plan_with(&bags, 8, nhot::Options::default().algorithm(subwarps))?;
     let (table, mut out) = (cx.device.zeros::<f32>(41)?, cx.device.zeros::<f32>(16)?);
     let result = plan.run(cx.stream, &bags, table.slice(1..)?, out.as_slice_mut());
     refused("an odd address", result, is_illegal, &["not aligned", "vector: 4", "vector: 1"])?;

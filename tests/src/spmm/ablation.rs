@@ -10,7 +10,7 @@ use crate::{Case, Context};
 use lacuna_cases::pattern::spread;
 
 const IDEAS: [spmm::Idea; 2] = [spmm::Idea::ResidueHandling, spmm::Idea::IndexPreScaling];
-/// Lanes and teams of the kernels that each idea has.
+/// Lanes and subwarps of the kernels that each idea has.
 const SHAPES: [(u32, u32); 2] = [(32, 1), (8, 4)];
 
 pub(super) fn cases() -> Vec<Case> {

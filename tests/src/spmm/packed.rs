@@ -18,7 +18,7 @@ pub(super) fn cases() -> Vec<Case> {
             Problem::generated(generate::uniform(67, 1400, 0.3, seed), 24, seed)
         }),
         case("by_turns", "steps with more than is loaded ahead, and others with little", |seed| {
-            // Two of five, so that a team has both, whether it takes every second step, every third or every fourth.
+            // Two of five, so that a producer group has both, whether it takes every second step, every third or every fourth.
             let has = |row: u32, column: u32| column / 256 % 5 < 2 || (row + column).is_multiple_of(9);
             let row = |row: u32| (0..5400).filter(|&column| has(row, column)).collect();
             Problem::of_rows(5400, &(0..65).map(row).collect::<Vec<_>>(), 8, seed)

@@ -1,4 +1,4 @@
-//! Rows by blocks that stay: grids in which such a block takes many rows, and such as have more of them than fit at once.
+//! Rows by persistent blocks: grids in which such a block takes many rows, and such as have more of them than fit at once.
 //! The other cases try these kernels, too, with few rows for each. There are such kernels for `f32` alone.
 use anyhow::{Context as _, Result, ensure};
 use lacuna::matrix::generate;
@@ -30,7 +30,7 @@ const CASES: [(&str, &str, Shape, Option<u32>, Effort); 7] = [
     ),
     (
         "uneven",
-        "some rows that teams share, and many that they do not",
+        "some rows that subwarps share, and many that they do not",
         Shape { m: 60_007, k: 2000, n: 40, batch: 1, uneven: Some(9.0) },
         None,
         Effort::Gpu,
@@ -83,7 +83,7 @@ pub(super) fn cases() -> Vec<Case> {
     CASES.into_iter().map(case).collect()
 }
 
-/// Checks each kernel whose blocks stay, those of so many warps if it is said.
+/// Checks each persistent kernel, those of so many warps if it is said.
 fn conform<I: Index>(cx: &Context<'_>, shape: Shape, only: Option<u32>) -> Result<f64> {
     let Shape { m, k, n, batch, uneven } = shape;
     let pattern = match uneven {
@@ -106,6 +106,6 @@ fn conform<I: Index>(cx: &Context<'_>, shape: Shape, only: Option<u32>) -> Resul
             worst = worst.max(product.check::<I>(cx, Placement::WHOLE)?);
         }
     }
-    ensure!(tried > 0, "no kernel whose blocks stay is legal");
+    ensure!(tried > 0, "no persistent kernel is legal");
     Ok(worst)
 }

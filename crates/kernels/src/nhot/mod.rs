@@ -1,4 +1,4 @@
-//! Few-hot lookup: Y = X·W, with X rows of few nonzeros (bags) and W a dense table. Each row of Y is a sum, or a mean, of the
+//! Embedding-bag lookup: Y = X·W, with X rows of few nonzeros (bags) and W a dense table. Each row of Y is a sum, or a mean, of the
 //! table's rows that a bag names.
 //!
 //! ```text

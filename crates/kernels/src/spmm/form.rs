@@ -89,8 +89,8 @@ impl<F: Form> Formed for F {}
 pub(super) const fn scheme<F: Form>(lanes: u32, split: u32) -> Scheme {
     match F::DIFFERS {
         None => {
-            let (persistent, mixed) = (F::PERSISTENT, F::HYBRID);
-            Scheme::RowSplit { lanes, split, stage: F::STAGE, persistent, mixed }
+            let (persistent, hybrid) = (F::PERSISTENT, F::HYBRID);
+            Scheme::RowSplit { lanes, split, stage: F::STAGE, persistent, hybrid }
         }
         Some(idea) => Scheme::Ablation { idea, lanes, split, stage: F::STAGE },
     }

@@ -34,7 +34,7 @@ pub enum Scheme {
         /// Whether blocks are persistent, and take row after row.
         persistent: bool,
         /// Whether, where they do, subwarps share long rows only.
-        mixed: bool,
+        hybrid: bool,
     },
     /// As [`RowSplit`](Self::RowSplit), but for one idea: for measurements, and never chosen.
     Ablation {

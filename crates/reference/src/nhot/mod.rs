@@ -1,4 +1,4 @@
-//! Few-hot lookup: sums and means of the rows of a table that bags name, and their gradients.
+//! Embedding-bag lookup: sums and means of the rows of a table that bags name, and their gradients.
 
 mod check;
 

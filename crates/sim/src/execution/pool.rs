@@ -1,7 +1,8 @@
 //! What one launch leaves for the next ones, because the host takes long to make it: thousands of pages that it must clear.
 use std::sync::{Mutex, PoisonError};
 
-/// Things of one kind that nobody uses now. As many are made as are in use at once.
+/// Things of one kind that nobody uses now. As many are made as were ever in use at once, and they stay until the program ends:
+/// for a host thread some ten MB of tables, and of the stacks the pages that were touched.
 #[derive(Debug)]
 pub(crate) struct Pool<T>(Mutex<Vec<T>>);
 

@@ -1,4 +1,4 @@
-//! SpMM's rows by blocks that stay, in grids so small that each block takes many rows.
+//! SpMM's rows by persistent blocks, in grids so small that each block takes many rows.
 use lacuna_gpu::{GlobalMut, GlobalPtr, Scalar};
 use lacuna_kernels::spmm::{Args, Form, Hybrid, Output, Persistent, Plain, RowSplit, Wide};
 use lacuna_kernels::{DeviceIndex, Kernel};
@@ -13,8 +13,8 @@ const LENGTHS: [u32; 21] = [0, 3, 1, 40, 0, 7, 97, 2, 33, 64, 5, 0, 11, 32, 31, 
 
 /// One shape in any form: 8 lanes, and 8 rows of a block. Blocks that stay are of as many warps as divide 32.
 type Shape<I, F> = RowSplit<f32, I, 4, 8, 1, 2, F>;
-/// The same with two teams, and 4 rows of a block.
-type Teams<I, F> = RowSplit<f32, I, 4, 8, 2, 2, F>;
+/// The same with two subwarps, and 4 rows of a block.
+type Subwarps<I, F> = RowSplit<f32, I, 4, 8, 2, 2, F>;
 
 fn upload<T: Scalar>(
     simulator: &Simulator,
@@ -121,14 +121,14 @@ fn however_many_blocks_share_a_tile_the_bits_are_those_of_blocks_that_go() {
 #[test]
 fn teams_and_16_bit_indices_likewise() {
     let of = |x: u16| x.to_le_bytes().to_vec();
-    let expected = product::<u16, Teams<u16, Plain>>([6, 2, 1], of);
+    let expected = product::<u16, Subwarps<u16, Plain>>([6, 2, 1], of);
     for blocks in [1, 3, 4] {
-        assert!(product::<u16, Teams<u16, Persistent>>([2, blocks, 1], of) == expected, "{blocks} blocks");
+        assert!(product::<u16, Subwarps<u16, Persistent>>([2, blocks, 1], of) == expected, "{blocks} blocks");
     }
 }
 
 #[test]
-fn teams_share_long_rows_and_take_one_short_row_each() {
+fn subwarps_share_long_rows_and_take_one_short_row_each() {
     type Warp<F> = RowSplit<f32, u32, 4, 8, 4, 2, F>;
     let bytes = |x: u32| x.to_le_bytes().to_vec();
     // These numbers' sums are exact, in any order.

@@ -53,15 +53,15 @@ pub enum Algorithm {
     /// The library chooses.
     #[default]
     Auto,
-    /// Teams of lanes take the columns of a bag, and share its indices.
+    /// Subwarps take the columns of a bag, and share its indices.
     Subwarp {
         /// Elements that a lane loads at once.
         vector: u32,
-        /// Lanes of a team.
+        /// Lanes of a subwarp.
         lanes: u32,
         /// Loads of a lane for a row.
         chunks: u32,
-        /// Teams that share a bag.
+        /// Subwarps that share a bag.
         split: u32,
     },
 }

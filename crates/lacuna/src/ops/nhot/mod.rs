@@ -1,4 +1,4 @@
-//! Few-hot lookup: sums or means of the rows of a dense table that bags of indices name, and their gradients.
+//! Embedding-bag lookup: sums or means of the rows of a dense table that bags of indices name, and their gradients.
 //!
 //! Source: Argueta and Chiang, *Accelerating Sparse Matrix Operations in Neural Networks on Graphics Processing Units* (ACL
 //! 2019).
@@ -18,7 +18,7 @@ pub use plan::NHot;
 use crate::{Device, Error, Result, Value};
 
 /// What errors call this operation.
-const OPERATION: &str = "few-hot lookup";
+const OPERATION: &str = "embedding-bag lookup";
 
 /// The sums of the rows that bags name, once, on the best device: `table` has rows of `columns` elements; bag `i` has the
 /// indices `offsets[i]..offsets[i + 1]`. The result has a row a bag.

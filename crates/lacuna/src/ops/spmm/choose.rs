@@ -73,37 +73,37 @@ pub enum Algorithm {
     #[default]
     Auto,
     /// Groups of lanes take a row each: `lanes` side by side along the columns of B, `vector` columns a lane, and
-    /// `split` such teams that share the row's nonzeros; `warps` of 32 lanes in a block.
+    /// `split` such subwarps that share the row's nonzeros; `warps` of 32 lanes in a block.
     RowSplit {
         /// Columns a lane.
         vector: u32,
         /// Lanes side by side.
         lanes: u32,
-        /// Teams a row.
+        /// Subwarps a row.
         split: u32,
         /// Warps a block.
         warps: u32,
     },
-    /// As [`RowSplit`](Self::RowSplit), by blocks that stay: as many as fit on the GPU at once, each with a tile of columns
+    /// As [`RowSplit`](Self::RowSplit), by persistent blocks: as many as fit on the GPU at once, each with a tile of columns
     /// over which it takes row after row. For `f32`.
     Persistent {
         /// Columns a lane.
         vector: u32,
         /// Lanes side by side.
         lanes: u32,
-        /// Teams a row.
+        /// Subwarps a row.
         split: u32,
         /// Warps a block.
         warps: u32,
     },
-    /// As [`Persistent`](Self::Persistent), for rows of very different lengths: teams share long rows only, and take one
+    /// As [`Persistent`](Self::Persistent), for rows of very different lengths: subwarps share long rows only, and take one
     /// short row each.
     Hybrid {
         /// Columns a lane.
         vector: u32,
         /// Lanes side by side.
         lanes: u32,
-        /// Teams a long row.
+        /// Subwarps a long row.
         split: u32,
         /// Warps a block.
         warps: u32,
@@ -147,7 +147,7 @@ pub enum Algorithm {
         vector: u32,
         /// Lanes side by side.
         lanes: u32,
-        /// Teams a row.
+        /// Subwarps a row.
         split: u32,
         /// Warps a block.
         warps: u32,
@@ -265,7 +265,7 @@ fn algorithm(entry: &Entry<Tile>) -> Algorithm {
         Scheme::RowSplit { lanes, split, persistent: false, .. } => {
             Algorithm::RowSplit { vector, lanes, split, warps }
         }
-        Scheme::RowSplit { lanes, split, mixed: true, .. } => {
+        Scheme::RowSplit { lanes, split, hybrid: true, .. } => {
             Algorithm::Hybrid { vector, lanes, split, warps }
         }
         Scheme::RowSplit { lanes, split, persistent: true, .. } => {

@@ -43,7 +43,7 @@ constants! {
     lone_quad: 730.0,
     /// Cycles until a row's first nonzero is there.
     row_latency: 4310.0,
-    /// Joining the sums of teams, in quads.
+    /// Joining the sums of subwarps, in quads.
     joining: 1.05,
     /// Resident warps of a multiprocessor, for kernels that do not ask for fewer, to have more registers.
     resident_warps: 20.1,
@@ -55,7 +55,7 @@ constants! {
     b_traffic: 9.48,
     /// How much uneven blocks on the multiprocessors can stretch the work, at most.
     most_imbalance: 1.24,
-    /// Of rows whose blocks stay, which are there for `f32` alone: cycles of a multiprocessor a 128 bytes of B, which L2 brings once to a block.
+    /// Of persistent kernels, which are there for `f32` alone: cycles of a multiprocessor a 128 bytes of B, which L2 brings once to a block.
     persistent_b_traffic: 6.96,
     /// Cycles of such rows to those of the others.
     persistent_scale: 0.842,
@@ -185,9 +185,9 @@ impl CostModel {
             Scheme::RowSplit { lanes, split, .. } | Scheme::Ablation { lanes, split, .. } => {
                 let kernel = RowSplit { model: self, problem, tile: &entry.tile, lanes, split };
                 let (busy, waiting, scale) = if is_persistent(&entry.tile) {
-                    let walk = kernel.walk(entry);
-                    let waiting = kernel.waiting_walking(&walk);
-                    (kernel.busy_walking(&walk), waiting, self.persistent_scale)
+                    let work = kernel.persistent_work(entry);
+                    let waiting = kernel.waiting_persistent(&work);
+                    (kernel.busy_persistent(&work), waiting, self.persistent_scale)
                 } else {
                     let waves = kernel.waves(resident_warps);
                     let begun = if block_warps >= resident_warps { self.lone_block * waves } else { 0.0 };

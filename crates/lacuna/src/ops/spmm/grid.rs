@@ -34,7 +34,7 @@ impl Extent {
         self.columns.div_ceil(u64::from(tile.block_columns))
     }
 
-    /// Blocks of a kernel whose blocks stay that share a tile of columns: as many as make the GPU full, with `resident`
+    /// Blocks of a persistent kernel that share a tile of columns: as many as make the GPU full, with `resident`
     /// blocks at once. At least one: of more tiles than that, some blocks wait until others have ended.
     pub(super) fn sharing_blocks(&self, tile: &Tile, resident: u64) -> u64 {
         let tiles = self.column_tiles(tile).saturating_mul(self.products).max(1);
@@ -66,14 +66,14 @@ fn sharing_a_tile(tile: &Tile) -> u32 {
 /// Rows that blocks which stay can count: they look two rounds ahead of the last, in 32 bits.
 pub(super) const MAX_DEALT_ROWS: usize = 1 << 31;
 
-/// Nonzeros of a team's share, where `blocks` blocks of a kernel share a tile of columns. By itself a team would take longer
-/// for a longer row than for all it has to do: such rows all teams of a warp share.
-pub(super) fn team_share(tile: &Tile, blocks: u64, nnz: u64) -> u64 {
+/// Nonzeros of a subwarp's share, where `blocks` blocks of a kernel share a tile of columns. By itself a subwarp would take longer
+/// for a longer row than for all it has to do: such rows all subwarps of a warp share.
+pub(super) fn subwarp_share(tile: &Tile, blocks: u64, nnz: u64) -> u64 {
     let Scheme::RowSplit { split, .. } = tile.scheme else { return u64::MAX };
     nnz.div_ceil((blocks * u64::from(tile.block_rows) * u64::from(split)).max(1))
 }
 
-/// Rows at the head of B, of `cols`, that a block of a kernel whose blocks stay brings into L1 before it begins, where `blocks`
+/// Rows at the head of B, of `cols`, that a block of a persistent kernel brings into L1 before it begins, where `blocks`
 /// share a tile of columns.
 pub(super) fn ahead_rows(tile: &Tile, blocks: u64, cols: u64, nnz: u64) -> u64 {
     let row_bytes = u64::from(tile.block_columns * tile.value.bytes());
@@ -83,7 +83,7 @@ pub(super) fn ahead_rows(tile: &Tile, blocks: u64, cols: u64, nnz: u64) -> u64 {
     cols.min(AHEAD_BYTES / row_bytes)
 }
 
-/// Whether a kernel's blocks stay, and take row after row.
+/// Whether a kernel is persistent: its blocks take row after row.
 pub(super) fn is_persistent(tile: &Tile) -> bool {
     matches!(tile.scheme, Scheme::RowSplit { persistent: true, .. })
 }
@@ -93,9 +93,9 @@ pub(super) fn resident_blocks(bounds: Bounds, multiprocessors: u32) -> u64 {
     u64::from(bounds.min_blocks.max(1)) * u64::from(multiprocessors)
 }
 
-/// Whether its teams, moreover, share long rows only.
-pub(super) fn is_mixed(tile: &Tile) -> bool {
-    matches!(tile.scheme, Scheme::RowSplit { mixed: true, .. })
+/// Whether its subwarps, moreover, share long rows only.
+pub(super) fn is_hybrid(tile: &Tile) -> bool {
+    matches!(tile.scheme, Scheme::RowSplit { hybrid: true, .. })
 }
 
 #[cfg(test)]
@@ -137,9 +137,9 @@ mod tests {
     #[test]
     fn a_teams_share_is_what_all_teams_have_between_them() {
         let tile = &entry("spmm_f32_rowsplit_v4_l8_s4_w32_hybrid").tile;
-        // 10 blocks of 32 warps of four teams.
-        assert_eq!(team_share(tile, 10, 52_428), 41);
-        assert_eq!((team_share(tile, 1, 0), team_share(tile, 1, 1)), (0, 1));
+        // 10 blocks of 32 warps of four subwarps.
+        assert_eq!(subwarp_share(tile, 10, 52_428), 41);
+        assert_eq!((subwarp_share(tile, 1, 0), subwarp_share(tile, 1, 1)), (0, 1));
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// Every kernel whose blocks stay fills a multiprocessor with one: of as many warps as it may have, or of fewer that have more
+    /// Every persistent kernel fills a multiprocessor with one: of as many warps as it may have, or of fewer that have more
     /// registers.
     #[test]
     fn kernels_whose_blocks_stay_fill_a_multiprocessor() {

@@ -7,7 +7,7 @@ use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::spmm::{Args, Output, TileArgs};
 
 use super::choose::{Choice, Problem, b_bytes_limit, is_by_tiles, is_prepacked};
-use super::grid::{Extent, ahead_rows, is_mixed, is_persistent, resident_blocks, team_share};
+use super::grid::{Extent, ahead_rows, is_hybrid, is_persistent, resident_blocks, subwarp_share};
 use super::prepacked::Packs;
 use super::{OPERATION, Options};
 use crate::op::{self, Layout, MAX_GRID_YZ, Selection, spans, strides, widest};
@@ -231,11 +231,11 @@ impl<T: Value, I: Index> Spmm<T, I> {
     /// Rows at the head of the table that are long for the kernel.
     fn long_rows(&self, choice: &Choice, part: &Part) -> u32 {
         let pattern = &self.pattern;
-        if !is_mixed(&choice.entry.tile) || pattern.row_order != RowOrder::LongestFirst {
+        if !is_hybrid(&choice.entry.tile) || pattern.row_order != RowOrder::LongestFirst {
             return pattern.rows as u32;
         }
         let blocks = self.extent(part).sharing_blocks(&choice.entry.tile, self.resident(choice));
-        pattern.lengths.longer(team_share(&choice.entry.tile, blocks, pattern.nnz as u64))
+        pattern.lengths.longer(subwarp_share(&choice.entry.tile, blocks, pattern.nnz as u64))
     }
 
     /// Rows of B that a block brings into L1 before it begins.

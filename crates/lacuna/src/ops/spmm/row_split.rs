@@ -4,13 +4,13 @@ use lacuna_kernels::spmm::{QUAD, Tile};
 
 use super::choose::Problem;
 use super::cost::{CostModel, mean_length};
-use super::grid::{Extent, ahead_rows, is_mixed, resident_blocks, team_share};
+use super::grid::{Extent, ahead_rows, is_hybrid, resident_blocks, subwarp_share};
 
 /// Lines of 128 bytes that L1 has for B, of 256 KiB that it shares with shared memory.
 const L1_LINES: f64 = 1536.0;
 
-/// What blocks that stay have to do.
-pub(super) struct Walk {
+/// What persistent blocks have to do.
+pub(super) struct PersistentWork {
     /// How many share a tile of columns.
     sharing: u64,
     /// How many there are.
@@ -48,14 +48,14 @@ impl RowSplit<'_> {
         traffic / sms * imbalance.min(model.most_imbalance)
     }
 
-    /// The same where blocks stay. Nobody takes the rows of a multiprocessor that has more than others.
-    pub(super) fn busy_walking(&self, walk: &Walk) -> f64 {
+    /// The same of persistent blocks. Nobody takes the rows of a multiprocessor that has more than others.
+    pub(super) fn busy_persistent(&self, work: &PersistentWork) -> f64 {
         let Self { model, problem, .. } = *self;
         let sms = f64::from(problem.multiprocessors);
-        let b_lines = self.b_lines_of(walk.rows, f64::from(self.tile.block_rows).min(walk.rows));
-        let traffic = self.traffic() + walk.blocks * b_lines * model.persistent_b_traffic;
+        let b_lines = self.b_lines_of(work.rows, f64::from(self.tile.block_rows).min(work.rows));
+        let traffic = self.traffic() + work.blocks * b_lines * model.persistent_b_traffic;
         let mean = problem.rows as f64 * self.column_tiles() / sms;
-        let imbalance = (walk.blocks / sms).ceil() * walk.rows.ceil() / mean.max(f64::MIN_POSITIVE);
+        let imbalance = (work.blocks / sms).ceil() * work.rows.ceil() / mean.max(f64::MIN_POSITIVE);
         traffic / sms * imbalance
     }
 
@@ -67,7 +67,7 @@ impl RowSplit<'_> {
         let words = vector * f64::from(problem.value.bytes()) / 4.0;
         let lines = 32.0 / lanes * (lanes * words / 32.0).max(1.0);
         let request = words.max(model.line_cost * lines);
-        let loads = self.warps() * self.team_quads(mean_length(problem)) * f64::from(QUAD) * request;
+        let loads = self.warps() * self.subwarp_quads(mean_length(problem)) * f64::from(QUAD) * request;
         let nonzero_bytes = f64::from(problem.value.bytes() + problem.index.bytes());
         let a_lines = problem.nnz as f64 * nonzero_bytes * self.column_tiles() / 128.0;
         loads + a_lines * model.a_traffic
@@ -82,9 +82,9 @@ impl RowSplit<'_> {
     fn chains(&self, slower: f64) -> [f64; 2] {
         let Self { model, problem, .. } = *self;
         let joining = if self.split > 1 { model.joining } else { 0.0 };
-        let quads = self.team_quads(mean_length(problem)).ceil() + joining;
+        let quads = self.subwarp_quads(mean_length(problem)).ceil() + joining;
         let average = slower * model.quad_latency * quads + model.row_latency;
-        let longest_quads = self.team_quads(problem.longest_row as f64).ceil();
+        let longest_quads = self.subwarp_quads(problem.longest_row as f64).ceil();
         [average, slower * model.lone_quad * longest_quads + model.row_latency]
     }
 
@@ -95,30 +95,30 @@ impl RowSplit<'_> {
         (average * waves).max(longest)
     }
 
-    /// The same where blocks stay. Where teams share long rows only, those of more than a team's share of all, the others take
-    /// as many turns as a team has of them; where most rows are long, it is as if all were.
-    pub(super) fn waiting_walking(&self, walk: &Walk) -> f64 {
+    /// The same of persistent blocks. Where subwarps share long rows only, those of more than a subwarp's share of all, the others take
+    /// as many turns as a subwarp has of them; where most rows are long, it is as if all were.
+    pub(super) fn waiting_persistent(&self, work: &PersistentWork) -> f64 {
         let Self { model, problem, tile, .. } = *self;
         let (mean, longest) = (mean_length(problem), problem.longest_row as f64);
-        let share = team_share(tile, walk.sharing, problem.nnz as u64) as f64;
+        let share = subwarp_share(tile, work.sharing, problem.nnz as u64) as f64;
         let slower = model.persistent_latency
-            * if walk.has_fewer_warps { model.fewer_warps } else { 1.0 }
-            * (1.0 - model.ahead_gain.min(1.0) * walk.ahead);
-        let begun = model.persistent_start * walk.rounds * if is_mixed(tile) { 2.0 } else { 1.0 };
-        if !is_mixed(tile) || share < mean {
+            * if work.has_fewer_warps { model.fewer_warps } else { 1.0 }
+            * (1.0 - model.ahead_gain.min(1.0) * work.ahead);
+        let begun = model.persistent_start * work.rounds * if is_hybrid(tile) { 2.0 } else { 1.0 };
+        if !is_hybrid(tile) || share < mean {
             let [average, longest] = self.chains(slower);
-            return begun + (average * walk.turns).max(longest);
+            return begun + (average * work.turns).max(longest);
         }
         let turns = (share / mean.max(1.0)).ceil();
         let average =
             turns * (slower * model.quad_latency * (mean / f64::from(QUAD)).ceil() + model.row_latency);
-        let teams = if longest > share { self.split } else { 1 };
-        let lone = (longest / f64::from(QUAD * teams)).ceil();
+        let subwarps = if longest > share { self.split } else { 1 };
+        let lone = (longest / f64::from(QUAD * subwarps)).ceil();
         begun + average.max(slower * model.lone_quad * lone + model.row_latency)
     }
 
-    /// What blocks that stay have to do.
-    pub(super) fn walk(&self, entry: &Entry<Tile>) -> Walk {
+    /// What persistent blocks have to do.
+    pub(super) fn persistent_work(&self, entry: &Entry<Tile>) -> PersistentWork {
         let Self { problem, tile, .. } = *self;
         let [rows, columns, products] = [problem.rows, problem.n, problem.batch].map(|count| count as u64);
         let resident = resident_blocks(entry.bounds, problem.multiprocessors);
@@ -129,7 +129,7 @@ impl RowSplit<'_> {
         let turns = (rows / f64::from(tile.block_rows)).ceil() * rounds;
         let ahead = ahead_rows(tile, sharing, problem.cols as u64, problem.nnz as u64) as f64;
         let ahead = ahead / problem.cols.max(1) as f64;
-        Walk { sharing, blocks, rows, rounds, turns, has_fewer_warps: entry.threads < 1024, ahead }
+        PersistentWork { sharing, blocks, rows, rounds, turns, has_fewer_warps: entry.threads < 1024, ahead }
     }
 
     /// Lines of B from L2 to L1, of all multiprocessors. Rows that run on one at the same time, over the same columns, share
@@ -139,9 +139,9 @@ impl RowSplit<'_> {
         let rows = problem.rows.max(1) as f64;
         let block_rows = f64::from(tile.block_rows);
         let column_tiles = self.column_tiles();
-        let mixed =
+        let several =
             column_tiles > 1.0 && rows / block_rows < f64::from(problem.multiprocessors) * resident_blocks;
-        let sharing = if mixed { block_rows } else { block_rows * resident_blocks }.min(rows);
+        let sharing = if several { block_rows } else { block_rows * resident_blocks }.min(rows);
         let sms = f64::from(problem.multiprocessors);
         let of_one = (rows * column_tiles / sms).max(sharing);
         rows * column_tiles / of_one * self.b_lines_of(of_one, sharing)
@@ -176,8 +176,8 @@ impl RowSplit<'_> {
         (self.problem.rows as f64 * group / 32.0).ceil() * self.column_tiles()
     }
 
-    /// Quads of a team in a row of this length.
-    fn team_quads(&self, length: f64) -> f64 {
+    /// Quads of a subwarp in a row of this length.
+    fn subwarp_quads(&self, length: f64) -> f64 {
         length / f64::from(QUAD * self.split)
     }
 }

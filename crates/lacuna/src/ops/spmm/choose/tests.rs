@@ -273,7 +273,7 @@ fn sparse_patterns_whose_masks_are_large_get_no_tiles() {
 fn a_batch_is_more_work() {
     let one = problem(64, 64 * 100, 64, 4);
     let many = Problem { batch: 64, ..one };
-    // One small product waits for memory; many fill the GPU and need fewer teams.
+    // One small product waits for memory; many fill the GPU and need fewer subwarps.
     assert!(scheme(&choose(&one)[0]).1 > scheme(&choose(&many)[0]).1);
     assert!(choose(&many)[0].cost > choose(&one)[0].cost);
 }
