@@ -40,7 +40,7 @@ pub enum Command {
     Transpose(TransposeOptions),
     /// Draws a plot of a file of records, as SVG.
     Plot(PlotOptions),
-    /// Fits the chooser's constants to records of `sweep --all-algorithms`.
+    /// Fits the cost model of SpMM to times of all kernels, or checks it.
     Fit(FitOptions),
     /// Writes the tables of README.md and docs that are made from records.
     Tables(TablesOptions),
@@ -198,9 +198,19 @@ pub struct PlotOptions {
 /// `fit`.
 #[derive(Args, Debug)]
 pub struct FitOptions {
-    /// Files of records of one GPU, JSON lines.
+    /// Times of all kernels, of one GPU: records of `sweep --all-algorithms`, or the form of
+    /// benches/records/fit/hopper-spmm.jsonl.
     #[arg(long, required = true, num_args = 1..)]
     pub records: Vec<PathBuf>,
+    /// Writes the problems there in the compact form.
+    #[arg(long)]
+    pub compact: Option<PathBuf>,
+    /// Writes the fitted model there.
+    #[arg(long, conflicts_with = "check")]
+    pub out: Option<PathBuf>,
+    /// Fits nothing; fails where a small change of one of the library's constants would choose much better.
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// `tables`.

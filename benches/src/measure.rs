@@ -120,6 +120,10 @@ pub(crate) fn record<O>(
         nnz: problem.matrix.elements(),
         sparsity,
         longest_row: Some(longest_row),
+        row_lengths: problem
+            .matrix
+            .row_lengths()
+            .map(|of| std::iter::once(of.nonempty()).chain(of.counts()).collect()),
         seed: problem.seed,
         time_us,
         model_us: model::times(&launches),

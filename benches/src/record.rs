@@ -62,6 +62,9 @@ pub struct Record {
     /// Nonzeros of its longest row; none in records of before it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_row: Option<usize>,
+    /// Its rows of at least one nonzero, and those of more than 1, 2, 4, …; none in records of before they were kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row_lengths: Option<Vec<u32>>,
     /// The seed of what was drawn.
     pub seed: u64,
     /// The measured time; none on the simulator.
@@ -248,6 +251,7 @@ pub(crate) mod tests {
             nnz: 1,
             sparsity,
             longest_row: None,
+            row_lengths: None,
             seed: 1,
             time_us: Some(timing(ours)),
             model_us: BTreeMap::new(),

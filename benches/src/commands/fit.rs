@@ -1,79 +1,112 @@
-//! `fit`: the chooser's constants from measurements.
-use anyhow::Result;
-use comfy_table::Table;
-use comfy_table::presets::ASCII_MARKDOWN;
-use lacuna::{ValueType, spmm};
-
-use crate::cli::FitOptions;
-use crate::record::Record;
-use crate::spmm::fit::fit as fit_model;
-use crate::spmm::samples::{Sample, samples, score};
+//! `fit`: the cost model's constants from measurements.
+use anyhow::{Context, Result};
+use lacuna::spmm::CostModel;
 use lacuna_cases::exit::{Outcome, Usage};
 
-/// Values that have constants of their own, and the constants' name in the library.
-const KINDS: [(&str, &[ValueType], &str); 2] =
-    [("f32", &[ValueType::F32], "H200"), ("f16 and bf16", &[ValueType::F16, ValueType::Bf16], "H200_HALVES")];
+use crate::cli::FitOptions;
+use crate::spmm::fit::{fit as fit_model, loss};
+use crate::spmm::samples::{Sample, samples, score};
+use crate::spmm::timed::{read, to_compact};
+use crate::table::new_table;
 
-/// Fits the chooser's constants to two thirds of the problems in records of `sweep --all-algorithms`, and prints how well
-/// the old and the new ones choose, on those and on the third that was held out; then the constants, for
-/// `crates/lacuna/src/spmm/cost.rs`. Values of 32 and of 16 bits are fitted each by themselves.
+/// The kinds of values that have constants of their own.
+const KINDS: [&str; 2] = ["f32", "16-bit"];
+/// By how much `--check` moves each constant.
+const NUDGES: [f64; 2] = [0.98, 1.02];
+/// How much the loss may fall by that.
+const MOST_GAIN: f64 = 5e-4;
+
+/// Fits the cost model's constants to two thirds of the problems in the fit's records, prints how well the library's and the
+/// fitted ones choose, and writes them to `--out`. With `--check` it fits nothing, but says whether 2 % more or less of one of
+/// the library's constants would choose much better.
 ///
 /// # Errors
-/// Files that cannot be read; records that do not serve, or too few.
+/// Files that cannot be read or written; records that do not serve, or too few.
 pub fn fit(options: &FitOptions) -> Result<Outcome> {
-    let mut records = Vec::new();
-    for path in &options.records {
-        records.extend(Record::read_lines(path)?);
+    let (gpu, timed) = read(&options.records)?;
+    let mut all = Vec::new();
+    for problem in &timed {
+        all.extend(samples(&gpu, problem)?);
     }
-    let samples = samples(&records)?;
-    if samples.is_empty() {
-        return Err(too_few("any type", 0, 0).into());
-    }
-    for (kind, values, constants) in KINDS {
-        let of_kind: Vec<&Sample> =
-            samples.iter().filter(|sample| values.contains(&sample.problem.value)).collect();
-        if !of_kind.is_empty() {
-            println!("{}", report(kind, constants, &records[0].machine.device, &of_kind)?);
+    let samples = all;
+    let shipped = CostModel::hopper();
+    let of_kind = |kind: &str, held_out: bool| -> Vec<&Sample> {
+        let is_kind = |sample: &&Sample| (sample.problem.value.bytes() == 4) == (kind == "f32");
+        samples.iter().filter(is_kind).filter(|sample| sample.is_held_out() == held_out).collect()
+    };
+    let (mut model, mut outcome) = (shipped.clone(), Outcome::Good);
+    for kind in KINDS {
+        let train = of_kind(kind, false);
+        if train.is_empty() {
+            return Err(Usage(format!("{kind}: expected problems to fit to, got none")).into());
+        }
+        if options.check {
+            for moved in nudged(&train, shipped, kind) {
+                println!("{moved}");
+                outcome = Outcome::Failure;
+            }
+        } else {
+            model = fit_model(&train, &model, kind);
         }
     }
-    Ok(Outcome::Good)
+    println!("{}, {} problems\n", gpu.gpu, samples.len());
+    let mut table = new_table(["problems", "count", "library's", "worst", "fitted", "worst", "where"]);
+    let mut rows: Vec<(String, Vec<&Sample>)> = Vec::new();
+    for kind in KINDS {
+        rows.push((format!("{kind}: fitted to"), of_kind(kind, false)));
+        rows.push((format!("{kind}: held out"), of_kind(kind, true)));
+    }
+    let mut suites: Vec<&str> = samples.iter().map(|sample| sample.suite.as_str()).collect();
+    suites.sort_unstable();
+    suites.dedup();
+    for suite in suites {
+        rows.push((suite.into(), samples.iter().filter(|sample| sample.suite == suite).collect()));
+    }
+    for (name, samples) in &rows {
+        let scores = [shipped, &model].map(|model| score(samples.iter().copied(), model));
+        if let [Some(before), Some(after)] = scores {
+            let number = |value: f64| format!("{value:.4}");
+            table.add_row([
+                name.clone(),
+                samples.len().to_string(),
+                number(before.mean),
+                number(before.worst),
+                number(after.mean),
+                number(after.worst),
+                after.worst_name,
+            ]);
+        }
+    }
+    println!("{table}");
+    if let Some(out) = &options.out {
+        let text = serde_json::to_string_pretty(model.file())?;
+        std::fs::write(out, text + "\n").with_context(|| format!("{} cannot be written", out.display()))?;
+    }
+    if let Some(out) = &options.compact {
+        let text = to_compact(&gpu, &timed)?;
+        std::fs::write(out, text).with_context(|| format!("{} cannot be written", out.display()))?;
+    }
+    Ok(outcome)
 }
 
-/// Fits to the problems of one kind of values.
-fn report(kind: &str, constants: &str, device: &str, samples: &[&Sample]) -> Result<String, Usage> {
-    let (held_out, train): (Vec<&Sample>, Vec<&Sample>) =
-        samples.iter().partition(|sample| sample.is_held_out());
-    if train.is_empty() || held_out.is_empty() {
-        return Err(too_few(kind, train.len(), held_out.len()));
-    }
-    let times: usize = samples.iter().map(|sample| sample.times.len()).sum();
-    let mut text = format!("{kind}: {} problems, {times} times, {device}\n\n", samples.len());
-
-    let known = spmm::CostModel::of(samples[0].problem.value);
-    let fitted = fit_model(&train, known);
-    let mut table = Table::new();
-    table.load_style(ASCII_MARKDOWN);
-    table.set_header(["constants", "problems", "count", "speed over the best", "worst", "where"]);
-    for (constants, model) in [("the library's", known), ("fitted", fitted)] {
-        for (problems, samples) in [("fitted to", &train), ("held out", &held_out)] {
-            if let Some(score) = score(samples.iter().copied(), &model) {
-                let (count, mean) = (samples.len().to_string(), format!("{:.4}", score.mean));
-                let worst = format!("{:.3}", score.worst);
-                table.add_row([constants, problems, &count, &mean, &worst, &score.worst_name]);
+/// The constants of which a little more or less would choose much better.
+fn nudged(samples: &[&Sample], model: &CostModel, kind: &str) -> Vec<String> {
+    let before = loss(samples, model);
+    let values: Vec<f64> = model.file().fitted_to(kind).map(|constant| constant.value).collect();
+    let mut found = Vec::new();
+    for (at, constant) in model.file().fitted_to(kind).enumerate() {
+        for factor in NUDGES {
+            let mut values = values.clone();
+            values[at] = (values[at] * factor).clamp(constant.bounds[0], constant.bounds[1]);
+            let after = loss(samples, &CostModel::new(model.file().clone().with_values(kind, &values)));
+            if after < before - MOST_GAIN {
+                let [from, to] = [constant.value, values[at]];
+                found.push(format!(
+                    "{kind}: {} {from} to {to}: loss {before:.5} to {after:.5}",
+                    constant.name
+                ));
             }
         }
     }
-    text.push_str(&format!(
-        "{table}\n\nSpeeds are geometric means. The fitted constants, `spmm::CostModel::{constants}`:\n\n"
-    ));
-    for (name, value) in spmm::CostModel::NAMES.iter().zip(fitted.values()) {
-        text.push_str(&format!("    {name}: {value:?},\n"));
-    }
-    Ok(text)
-}
-
-fn too_few(kind: &str, train: usize, held_out: usize) -> Usage {
-    let counts = format!("{train} problems to fit to and {held_out} to hold out");
-    let need = "expected some of both, each with two kernels or more; sweep by --all-algorithms";
-    Usage(format!("{kind}: {counts}: {need}"))
+    found
 }

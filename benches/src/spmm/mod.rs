@@ -1,9 +1,11 @@
 //! Measuring C = A·B with A sparse.
+mod evolution;
 pub mod fit;
 mod measure;
 mod operands;
 mod peers;
 pub mod samples;
+pub mod timed;
 
 use lacuna_cases::Values;
 

@@ -1,30 +1,26 @@
-//! Problems with their kernels' times, from records, and how well a model chooses on them.
-use std::collections::{BTreeMap, HashSet};
-
-use anyhow::Result;
+//! Problems with their kernels' times, from the records of the fit, and how well a model chooses on them.
 use lacuna::{IndexType, Precision, ValueType, spmm};
-
-use crate::record::{Record, geometric_mean};
 use lacuna_cases::exit::Usage;
+
+use super::timed::{Gpu, Timed};
+use crate::record::geometric_mean;
 
 /// Columns at once that measured operands allow: they are whole buffers without gaps.
 const VECTOR: u32 = 8;
-/// The types of values and indices that records may name.
-const VALUES: [ValueType; 3] = [ValueType::F32, ValueType::F16, ValueType::Bf16];
-const INDICES: [IndexType; 2] = [IndexType::U32, IndexType::U16];
-/// The precisions that they may name.
-const PRECISIONS: [(&str, Precision); 3] =
-    [("single", Precision::Single), ("fma", Precision::Fma), ("tf32", Precision::Tf32)];
+/// Shared memory of a block of the measured GPUs.
+const BLOCK_SHARED_BYTES: u32 = 227 * 1024;
 
 /// A problem, and what its kernels took.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Sample {
+    /// The suite that it is from; that with `fma` where only what [`Precision::Fma`] allows was taken of its kernels.
+    pub suite: String,
     /// Its name in tables.
     pub name: String,
-    /// What the chooser sees.
+    /// What the heuristic sees.
     pub problem: spmm::Problem,
-    /// The median in microseconds, by entry point; of several measurements the least.
-    pub times: BTreeMap<String, f64>,
+    /// The median in microseconds of each kernel that the library may choose.
+    pub times: Vec<(spmm::Choice, f64)>,
 }
 
 /// How well a model chooses.
@@ -38,80 +34,55 @@ pub struct Score {
     pub worst_name: String,
 }
 
-/// The problems in records, each with its kernels' times. Left out are wrong results, kernels that this version has not,
-/// and problems with fewer than two kernels, which leave nothing to choose.
+/// The samples of a problem: at the default precision, and where that leaves other kernels to choose from, at
+/// [`Precision::Fma`].
 ///
 /// # Errors
-/// [`Usage`]: records of several GPUs, without a time, without the numbers that the chooser sees, or of unknown types or
-/// precisions.
-pub fn samples(records: &[Record]) -> Result<Vec<Sample>> {
-    let mut samples: BTreeMap<([&str; 3], [usize; 5], bool), Sample> = BTreeMap::new();
-    for record in records.iter().filter(|record| record.op == "spmm") {
-        let usage = |what: String| Usage(format!("{}, N {}: {what}", record.case, record.n));
-        let (first, machine) = (&records[0].machine, &record.machine);
-        if first.device != machine.device {
-            let two = format!("`{}` and `{}`", first.device, machine.device);
-            return Err(usage(format!("{two}: expected records of one GPU; fit each by itself")).into());
-        }
-        let time = record.median_us().ok_or_else(|| {
-            usage("no time was measured; expected records of a GPU, not of the simulator".into())
-        })?;
-        let (Some(longest_row), Some(multiprocessors), Some(sm)) =
-            (record.longest_row, machine.multiprocessors, machine.sm)
-        else {
-            let fields = "`longest_row`, `multiprocessors` or `sm` is missing";
-            return Err(usage(format!("{fields}; measure again by `sweep --all-algorithms`")).into());
-        };
-        if !(record.is_right() && time.is_finite() && time > 0.0) {
-            continue;
-        }
-        let (rows, cols, nnz, n) = (record.m, record.k, record.nnz, record.n);
-        let (dtype, index) = (record.dtype.as_str(), record.index.as_str());
-        let types = (
-            VALUES.into_iter().find(|value| value.name() == dtype),
-            INDICES.into_iter().find(|known| known.name() == index),
-        );
-        let (Some(value), Some(column)) = types else {
-            let known = "expected values of f32, f16 or bf16, and indices of u32 or u16";
-            return Err(usage(format!("{known}; got `{dtype}` and `{index}`")).into());
-        };
-        let named = record.precision.as_str();
-        let Some(&(_, precision)) = PRECISIONS.iter().find(|(name, _)| *name == named) else {
-            return Err(usage(format!("expected precision single, fma or tf32; got `{named}`")).into());
-        };
-        let problem = spmm::Problem {
-            rows,
-            cols,
-            nnz,
-            longest_row,
-            n,
-            vector: VECTOR,
-            batch: 1,
-            value,
-            index: column,
-            precision,
-            packed: record.packed,
-            multiprocessors,
-            block_shared_bytes: 227 * 1024,
-            sm,
-        };
-        let shape = [rows, cols, nnz, longest_row, n];
-        let sample = samples.entry(([dtype, index, named], shape, record.packed)).or_insert_with(|| Sample {
-            name: format!("{}, N {n}, {dtype} {index} {named}", record.case),
-            problem,
-            times: BTreeMap::new(),
-        });
-        let known = sample.times.entry(record.algorithm.clone()).or_insert(time);
-        *known = known.min(time);
+/// Values of another type than `f32` and `f16`; no time of an entry point that this version has.
+pub fn samples(gpu: &Gpu, timed: &Timed) -> Result<Vec<Sample>, Usage> {
+    let default = sample(gpu, timed, Precision::Single)?;
+    let exact = sample(gpu, timed, Precision::Fma)?;
+    let others = (2..default.times.len()).contains(&exact.times.len());
+    let exact = (others && default.problem.value == ValueType::F32).then_some(exact);
+    Ok(exact.into_iter().chain([default]).collect())
+}
+
+fn sample(gpu: &Gpu, timed: &Timed, precision: Precision) -> Result<Sample, Usage> {
+    let values = [ValueType::F32, ValueType::F16];
+    let value = values.into_iter().find(|value| value.name() == timed.value);
+    let value =
+        value.ok_or_else(|| Usage(format!("expected values of f32 or f16, got `{}`", timed.value)))?;
+    let problem = spmm::Problem {
+        rows: timed.rows,
+        cols: timed.cols,
+        nnz: timed.nnz,
+        longest_row: timed.longest_row,
+        lengths: spmm::RowLengths::from_counts(timed.rows as u32, timed.nonempty, &timed.longer),
+        n: timed.n,
+        vector: VECTOR,
+        batch: 1,
+        value,
+        index: IndexType::U32,
+        precision,
+        packed: timed.prepacked,
+        multiprocessors: gpu.multiprocessors,
+        block_shared_bytes: BLOCK_SHARED_BYTES,
+        sm: gpu.sm,
+    };
+    let choices = spmm::choose(&problem).into_iter();
+    let times: Vec<_> =
+        choices.filter_map(|choice| Some((choice, *timed.us.get(choice.entry.name)?))).collect();
+    if times.is_empty() {
+        return Err(Usage(format!("{}: expected times of this version's entry points", timed.case)));
     }
-    let mut samples: Vec<Sample> = samples.into_values().collect();
-    for sample in &mut samples {
-        let legal = spmm::choose(&sample.problem);
-        let legal: HashSet<&str> = legal.iter().map(|choice| choice.entry.name).collect();
-        sample.times.retain(|entry, _| legal.contains(entry.as_str()));
-    }
-    samples.retain(|sample| sample.times.len() >= 2);
-    Ok(samples)
+    let exact = if precision == Precision::Fma { " fma" } else { "" };
+    let prepacked = if timed.prepacked { " prepacked" } else { "" };
+    Ok(Sample {
+        suite: format!("{} {}{prepacked}{exact}", timed.suite, timed.value),
+        name: format!("{}, N {}{prepacked}{exact}", timed.case, timed.n),
+        problem,
+        times,
+    })
 }
 
 impl Sample {
@@ -129,14 +100,14 @@ impl Sample {
 
     /// The speed of the model's choice among the measured kernels, over that of the best of them.
     fn speed(&self, model: &spmm::CostModel) -> f64 {
-        let choices = spmm::choose_by(&self.problem, model);
-        let chosen = choices.iter().find_map(|choice| self.times.get(choice.entry.name));
-        chosen.map_or(f64::NAN, |chosen| self.best() / chosen)
+        let cost = |choice: &spmm::Choice| model.cost(&self.problem, choice.entry);
+        let chosen = self.times.iter().min_by(|a, b| cost(&a.0).total_cmp(&cost(&b.0)));
+        chosen.map_or(f64::NAN, |chosen| self.best() / chosen.1)
     }
 
     /// The time of the fastest kernel.
     pub(super) fn best(&self) -> f64 {
-        self.times.values().copied().fold(f64::INFINITY, f64::min)
+        self.times.iter().map(|&(_, us)| us).fold(f64::INFINITY, f64::min)
     }
 }
 
@@ -159,7 +130,8 @@ pub(super) mod tests {
             rows,
             cols,
             nnz: rows * row,
-            longest_row: row + row / 4,
+            longest_row: row,
+            lengths: spmm::RowLengths::even(rows, rows * row),
             n,
             vector: VECTOR,
             batch: 1,
@@ -167,7 +139,7 @@ pub(super) mod tests {
             index: IndexType::U32,
             precision: Precision::Single,
             packed: false,
-            block_shared_bytes: 227 * 1024,
+            block_shared_bytes: BLOCK_SHARED_BYTES,
             multiprocessors: 132,
             sm: 90,
         }
@@ -180,10 +152,10 @@ pub(super) mod tests {
             for row in [8, 64, 300] {
                 for n in [1, 8, 32, 128, 1024] {
                     let problem = problem(rows, 2048, row, n);
-                    let choices = spmm::choose_by(&problem, truth);
-                    let times =
-                        choices.iter().map(|choice| (choice.entry.name.into(), choice.cost)).collect();
-                    samples.push(Sample { name: format!("{rows} 2048 {row}"), problem, times });
+                    let cost = |choice: &spmm::Choice| truth.cost(&problem, choice.entry);
+                    let times = spmm::choose(&problem).iter().map(|choice| (*choice, cost(choice))).collect();
+                    let name = format!("{rows} 2048 {row}, N {n}");
+                    samples.push(Sample { suite: "synthetic f32".into(), name, problem, times });
                 }
             }
         }
@@ -192,7 +164,7 @@ pub(super) mod tests {
 
     #[test]
     fn about_a_third_is_held_out_and_draws_of_a_shape_stay_together() {
-        let samples = synthetic(&spmm::CostModel::H200);
+        let samples = synthetic(spmm::CostModel::hopper());
         let held_out = samples.iter().filter(|sample| sample.is_held_out()).count();
         assert!((samples.len() / 5..samples.len() / 2).contains(&held_out), "{held_out}");
         for sample in &samples {
@@ -203,13 +175,14 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_worst_problem_is_named() {
-        let mut samples = synthetic(&spmm::CostModel::H200);
-        let best = spmm::choose(&samples[7].problem)[0].entry.name;
-        *samples[7].times.get_mut(best).unwrap() *= 1000.0;
-        let score = score(&samples, &spmm::CostModel::H200).unwrap();
+    fn the_truth_scores_one_and_the_worst_problem_is_named() {
+        let truth = spmm::CostModel::hopper();
+        let mut samples = synthetic(truth);
+        assert_eq!(score(&samples, truth).unwrap().mean, 1.0);
+        samples[7].times[0].1 *= 1000.0;
+        let score = score(&samples, truth).unwrap();
         assert_eq!(score.worst_name, samples[7].name);
-        assert!(score.worst < 0.5 && score.mean < 1.0, "{score:?}");
-        assert_eq!(super::score(&[], &spmm::CostModel::H200), None);
+        assert!(score.worst < 0.99 && score.mean < 1.0, "{score:?}");
+        assert_eq!(super::score(&[], truth), None);
     }
 }

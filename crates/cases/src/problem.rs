@@ -4,6 +4,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use lacuna::Value;
 use lacuna::matrix::{Csr, Dense, generate, io};
+use lacuna::spmm::RowLengths;
 
 use crate::exit::Usage;
 use crate::spec::{Size, Source, Spec, Values};
@@ -82,6 +83,14 @@ impl Matrix {
                 (stats.sparsity, stats.max_row_length as usize)
             }
             Self::Dense { cols, .. } => (0.0, *cols),
+        }
+    }
+
+    /// How long rows are, where it is sparse.
+    pub fn row_lengths(&self) -> Option<RowLengths> {
+        match self {
+            Self::Sparse(a) => Some(RowLengths::of(a.pattern().row_offsets())),
+            Self::Dense { .. } => None,
         }
     }
 }

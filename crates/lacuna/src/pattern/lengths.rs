@@ -36,6 +36,40 @@ impl RowLengths {
         lengths
     }
 
+    /// Of rows of which these counts are longer than 1, 2, 4, … nonzeros.
+    ///
+    /// # Panics
+    /// If counts grow, or are more than 32.
+    pub fn from_counts(rows: u32, nonempty: u32, longer: &[u32]) -> Self {
+        let all: Vec<u32> = [rows, nonempty].iter().chain(longer).copied().collect();
+        assert!(
+            longer.len() <= 32 && all.is_sorted_by(|a, b| a >= b),
+            "expected falling counts, got {all:?}"
+        );
+        let mut lengths = Self { rows, nonempty, longer: [0; 32] };
+        lengths.longer[..longer.len()].copy_from_slice(longer);
+        lengths
+    }
+
+    /// Of rows that have so many nonzeros together, all as many or one more.
+    pub fn even(rows: usize, nnz: usize) -> Self {
+        let rows_or_one = rows.max(1);
+        let (each, more) = (nnz / rows_or_one, (nnz % rows_or_one) as u32);
+        let rows = rows as u32;
+        let longer_than = |length: u64| match each as u64 {
+            each if each > length => rows,
+            each if each == length => more,
+            _ => 0,
+        };
+        let longer = std::array::from_fn(|k| longer_than(1 << k));
+        Self { rows, nonempty: longer_than(0), longer }
+    }
+
+    /// Counts of rows longer than 1, 2, 4, … nonzeros, as far as there are some.
+    pub fn counts(&self) -> impl Iterator<Item = u32> {
+        self.longer.into_iter().take_while(|&count| count > 0)
+    }
+
     /// Rows.
     pub fn rows(&self) -> u32 {
         self.rows
@@ -66,6 +100,17 @@ impl RowLengths {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn even_rows_and_counts() {
+        for (rows, each, more) in [(8_u32, 5, 3), (3, 0, 2), (5, 64, 0), (1, 1000, 0), (0, 0, 0)] {
+            let ends: Vec<u32> = (0..=rows).map(|row| row * each + row.min(more)).collect();
+            let lengths = RowLengths::of(&ends);
+            assert_eq!(RowLengths::even(rows as usize, (rows * each + more) as usize), lengths);
+            let counts: Vec<u32> = lengths.counts().collect();
+            assert_eq!(RowLengths::from_counts(rows, lengths.nonempty(), &counts), lengths);
+        }
+    }
 
     #[test]
     fn classes_end_at_powers_of_two() {

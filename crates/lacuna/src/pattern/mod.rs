@@ -7,6 +7,7 @@ use lacuna_kernels::{ALIGNED, IndexType, PADDING, RowRecord};
 use lacuna_matrix::{Pattern, PatternStats, rows_by_length};
 
 pub(crate) use self::derived::Derived;
+pub(crate) use self::lengths::LengthClass;
 pub use self::lengths::RowLengths;
 use crate::{Buffer, Device, Error, Index, Result};
 

@@ -5,20 +5,19 @@ use lacuna_kernels::{Arithmetic, RowMask};
 use super::choose::Problem;
 use super::cost::mean_length;
 
-/// The constants of such kernels: see those of tiles, of warpgroups and of packed matrices in [`CostModel`](super::CostModel).
+/// The constants of such kernels: see those of `mma`, `wgmma` and prepacked weights in `models/hopper-spmm.json`.
 pub(super) struct Blocks {
     pub(super) start: f64,
     pub(super) step: f64,
     pub(super) product: f64,
     pub(super) row: f64,
     pub(super) nonzero: f64,
-    pub(super) piece: f64,
+    pub(super) prefetch: f64,
     pub(super) late: f64,
-    pub(super) line: f64,
-    pub(super) scale: f64,
+    pub(super) b_line: f64,
     pub(super) not_hidden: f64,
-    pub(super) joining: f64,
-    pub(super) sharing: f64,
+    pub(super) reduction: f64,
+    pub(super) cluster: f64,
 }
 
 /// A step along K.
@@ -59,7 +58,7 @@ impl Blocks {
         let count = |whole: usize, part: f64| (whole as f64 / part).ceil();
         let tiles = count(problem.rows, rows) * count(problem.n, columns) * problem.batch as f64;
         let rounds = (tiles * sharing / f64::from(problem.multiprocessors)).ceil();
-        let joining = self.joining * (slices - 1.0) + self.sharing * (sharing - 1.0) * columns / 32.0;
+        let reduction = self.reduction * (slices - 1.0) + self.cluster * (sharing - 1.0) * columns / 32.0;
         let chunks = f64::from(step.chunks);
         let step_columns = chunks * f64::from(RowMask::COLUMNS);
         let steps = count(problem.cols, step_columns);
@@ -75,14 +74,14 @@ impl Blocks {
         let row_nonzeros = mean_length(problem) / steps.max(1.0);
         let filling = self.row * chunks * rows
             + self.nonzero * rows * row_nonzeros
-            + self.line * line_bytes / 128.0
+            + self.b_line * line_bytes / 128.0
             + match step.ahead {
                 Ahead::Enough => 0.0,
                 Ahead::Part(part) => self.ahead(problem, rows, step_columns, f64::from(part)),
                 Ahead::Step(ahead) => self.late * (rows * row_nonzeros - f64::from(ahead)).max(0.0),
             };
         let step = multiplying.max(filling) + self.not_hidden * multiplying.min(filling) + self.step;
-        self.scale * rounds * (self.start + (steps / sharing).ceil() * step + joining)
+        rounds * (self.start + (steps / sharing).ceil() * step + reduction)
     }
 
     /// Cycles for the part of each row that is loaded ahead, and for what the fullest rows have beyond that.
@@ -91,6 +90,6 @@ impl Blocks {
         let density = (mean_length(problem) / problem.cols.max(1) as f64).min(1.0);
         let fullest = columns * density + FULLEST * (columns * density * (1.0 - density)).sqrt();
         let pieces = rows * ahead * f64::from(problem.value.bytes()) / 16.0;
-        self.piece * pieces + self.late * (fullest + EARLY - ahead).max(0.0)
+        self.prefetch * pieces + self.late * (fullest + EARLY - ahead).max(0.0)
     }
 }

@@ -3,10 +3,11 @@ use lacuna_kernels::spmm::{Idea, Scheme, Tile};
 use lacuna_kernels::{Arithmetic, Entry, IndexType, ValueType, entries};
 
 use super::OPERATION;
-use super::cost::CostModel;
 use super::grid::MAX_DEALT_ROWS;
+use super::model::CostModel;
 use super::options::{LONG_ROWS, Precision};
 use crate::op::{self, bitmask};
+use crate::pattern::RowLengths;
 use crate::{CsrMatrix, Index, Value};
 
 /// What the chooser looks at.
@@ -20,6 +21,8 @@ pub struct Problem {
     pub nnz: usize,
     /// Nonzeros of A's longest row.
     pub longest_row: usize,
+    /// How long A's rows are: how many are longer than each power of two.
+    pub lengths: RowLengths,
     /// Columns of B.
     pub n: usize,
     /// Columns that B's and C's addresses and strides allow to load at once (1, 2, 4 or 8). Whole buffers without gaps
@@ -51,6 +54,7 @@ impl Problem {
             cols: a.cols(),
             nnz: a.nnz(),
             longest_row: a.stats().max_row_length as usize,
+            lengths: *a.row_lengths(),
             n,
             vector,
             batch: a.batch(),
@@ -193,7 +197,7 @@ impl op::Problem for Problem {
     }
 
     fn cost(&self, entry: &'static Entry<Tile>, _algorithm: Algorithm) -> f64 {
-        CostModel::of(self.value).cost(self, entry)
+        CostModel::hopper().cost(self, entry)
     }
 
     fn is_offered(algorithm: Algorithm) -> bool {
@@ -291,4 +295,4 @@ fn algorithm(entry: &Entry<Tile>) -> Algorithm {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -5,17 +5,21 @@ mod blocks;
 mod choose;
 mod cost;
 mod grid;
+mod model;
 mod options;
 mod plan;
 mod prepacked;
 mod row_split;
+mod rows;
 
 pub use choose::{Algorithm, Choice, Problem, choose, choose_by};
-pub use cost::CostModel;
 pub use lacuna_kernels::Arithmetic;
 pub use lacuna_kernels::spmm::{Idea, Scheme, Tile};
+pub use model::{Constant, CostModel, ModelFile, Provenance, Section};
 pub use options::{LONG_ROWS, Options, Precision};
 pub use plan::{Operands, Spmm};
+
+pub use crate::pattern::RowLengths;
 
 use lacuna_matrix::Csr;
 

@@ -1,143 +1,180 @@
-//! What a kernel of the row-split scheme costs.
+//! What kernels cost that go row by row.
 use lacuna_kernels::Entry;
 use lacuna_kernels::spmm::{QUAD, Tile};
 
 use super::choose::Problem;
-use super::cost::{CostModel, mean_length};
-use super::grid::{Extent, ahead_rows, is_hybrid, resident_blocks, subwarp_share};
+use super::cost::mean_length;
+use super::grid::{Extent, is_hybrid, is_persistent, resident_blocks, subwarp_share};
+use super::model::{CostModel, RowSplitConstants};
+use super::rows::Rows;
 
 /// Lines of 128 bytes that L1 has for B, of 256 KiB that it shares with shared memory.
 const L1_LINES: f64 = 1536.0;
-
-/// What persistent blocks have to do.
-pub(super) struct PersistentWork {
-    /// How many share a tile of columns.
-    sharing: u64,
-    /// How many there are.
-    blocks: f64,
-    /// Rows of each.
-    rows: f64,
-    /// Blocks that a place on a multiprocessor has in turn.
-    rounds: f64,
-    /// Rows that a group of lanes takes one after the other, in all blocks that a place on a multiprocessor has in turn.
-    turns: f64,
-    /// Whether a block has fewer warps than it may have.
-    has_fewer_warps: bool,
-    /// The part of B that comes into L1 ahead.
-    ahead: f64,
-}
+/// Registers of a multiprocessor.
+const REGISTERS: f64 = 65_536.0;
+/// With more registers a thread its loads do not wait less.
+const ENOUGH_REGISTERS: f64 = 85.0;
+/// Where a larger part of all rows is empty, the last that run are.
+const MANY_EMPTY: f64 = 0.1;
 
 /// A kernel of the row-split scheme on a problem.
 pub(super) struct RowSplit<'a> {
     pub(super) model: &'a CostModel,
     pub(super) problem: &'a Problem,
-    pub(super) tile: &'a Tile,
+    pub(super) entry: &'a Entry<Tile>,
     pub(super) lanes: u32,
     pub(super) split: u32,
+    pub(super) rows: Rows<'a>,
 }
 
 impl RowSplit<'_> {
-    /// Cycles in which L1 is busy: loads of B, A again for each tile of columns, and B again for rows apart.
-    pub(super) fn busy(&self, block_warps: f64, resident_warps: f64) -> f64 {
-        let Self { model, problem, .. } = *self;
-        let sms = f64::from(problem.multiprocessors);
-        let b_lines = self.b_lines(resident_warps / block_warps);
-        let traffic = self.traffic() + b_lines * model.b_traffic;
-        let blocks_per_sm = (self.warps() / block_warps).ceil() / sms;
-        let imbalance = blocks_per_sm.ceil() / blocks_per_sm.max(f64::MIN_POSITIVE);
-        traffic / sms * imbalance.min(model.most_imbalance)
+    /// Cycles: the larger of what keeps L1 busy and what warps wait, and a part of the smaller.
+    pub(super) fn cost(&self) -> f64 {
+        let [busy, waiting] = if is_persistent(&self.entry.tile) { self.persistent() } else { self.once() };
+        busy.max(waiting) + self.constants().not_hidden * busy.min(waiting)
     }
 
-    /// The same of persistent blocks. Nobody takes the rows of a multiprocessor that has more than others.
-    pub(super) fn busy_persistent(&self, work: &PersistentWork) -> f64 {
-        let Self { model, problem, .. } = *self;
+    /// Cycles in which L1 is busy, and those that warps wait, where each block takes its rows and ends.
+    fn once(&self) -> [f64; 2] {
+        let (constants, Self { problem, .. }) = (self.constants(), self);
         let sms = f64::from(problem.multiprocessors);
-        let b_lines = self.b_lines_of(work.rows, f64::from(self.tile.block_rows).min(work.rows));
-        let traffic = self.traffic() + work.blocks * b_lines * model.persistent_b_traffic;
+        let block_warps = f64::from(self.entry.threads / 32);
+        let resident_warps = match self.entry.bounds.min_blocks {
+            0 => constants.resident_warps.max(block_warps),
+            blocks => (f64::from(blocks) * block_warps).min(constants.resident_warps),
+        };
+        let traffic = self.traffic() + self.b_lines(resident_warps / block_warps) * constants.b_line;
+        let blocks_per_sm = (self.warps() / block_warps).ceil() / sms;
+        let imbalance = blocks_per_sm.ceil() / blocks_per_sm.max(f64::MIN_POSITIVE);
+        let busy = traffic / sms * imbalance.min(constants.most_imbalance);
+
+        // Rows come longest first: the last wave has the shortest.
+        let waves = self.warps() / (sms * resident_warps);
+        let last = if self.rows.empty() > MANY_EMPTY * problem.rows as f64 {
+            self.empty_chain()
+        } else {
+            self.chain(self.rows.shortest())
+        };
+        let average = self.mean_chain(|length| self.chain(length), self.empty_chain());
+        let chains = average * waves + last * (waves.ceil() - waves);
+        let waiting = chains.max(self.lone_chain(self.quads(self.problem.longest_row as f64)));
+        // Where a multiprocessor holds one block at a time, the next begins when the last of its warps has ended.
+        let begun = if block_warps >= resident_warps { constants.wide_block * waves.ceil() } else { 0.0 };
+        [busy, waiting + begun]
+    }
+
+    /// The same of a persistent kernel. Nobody takes the rows of a block that has more or longer ones than others.
+    fn persistent(&self) -> [f64; 2] {
+        let (constants, Self { problem, entry, .. }) = (self.constants(), self);
+        let (tile, ours) = (&entry.tile, &self.model.persistent);
+        let sms = f64::from(problem.multiprocessors);
+        let extent = [problem.rows, problem.n, problem.batch].map(|count| count as u64);
+        let [rows, columns, products] = extent;
+        let resident = resident_blocks(entry.bounds, problem.multiprocessors);
+        let sharing = Extent { rows, columns, products }.sharing_blocks(tile, resident);
+        let blocks = self.column_tiles() * sharing as f64;
+        let rounds = (blocks / resident as f64).ceil();
+        let block_rows = f64::from(tile.block_rows);
+        let rows_each = problem.rows as f64 / sharing as f64;
+        let turns = (rows_each / block_rows).ceil() * rounds;
+        let (longest, shortest) = (problem.longest_row as f64, self.rows.shortest());
+
+        // Of the rows of each turn the first block has the longest: what it has more of in all, next to the mean.
+        let top = self.rows.length_at(block_rows.min(rows_each) / 2.0);
+        // Where rows are nearly even, waiting for others hides it.
+        let difference = (top - shortest).max(0.0);
+        let mean_row = mean_length(problem).max(1.0);
+        let felt = (ours.spread_share * difference / mean_row).min(1.0);
+        let more = felt * difference / (mean_row * turns.max(1.0));
+        let b_lines = self.b_lines_of(rows_each, block_rows.min(rows_each));
         let mean = problem.rows as f64 * self.column_tiles() / sms;
-        let imbalance = (work.blocks / sms).ceil() * work.rows.ceil() / mean.max(f64::MIN_POSITIVE);
-        traffic / sms * imbalance
+        let imbalance = (blocks / sms).ceil() * rows_each.ceil() / mean.max(f64::MIN_POSITIVE);
+        let busy = (self.traffic() + blocks * b_lines * constants.b_line) / sms * imbalance * (1.0 + more);
+
+        // A hybrid kernel splits a row that is longer than a subwarp's share of all; of the others each subwarp has one.
+        let hybrid = is_hybrid(tile);
+        let share = subwarp_share(tile, sharing, problem.nnz as u64) as f64;
+        let is_whole = |length: f64| hybrid && length <= share;
+        let split = if hybrid { f64::from(self.split) } else { 1.0 };
+        let chain = |length: f64| {
+            if is_whole(length) { self.whole_chain(length) / split } else { self.chain(length) }
+        };
+        let average = self.mean_chain(chain, self.empty_chain() / split);
+        let quads = self.quads(difference) * constants.quad_latency * self.slowness();
+        let uneven = match hybrid {
+            true if longest > share => 0.0,
+            _ => felt * quads * split,
+        };
+        let longest_quads = if is_whole(longest) { longest / f64::from(QUAD) } else { self.quads(longest) };
+        let begun = ours.start * rounds * if hybrid { 2.0 } else { 1.0 };
+        [busy, begun + (average * turns + uneven).max(self.lone_chain(longest_quads))]
+    }
+
+    fn constants(&self) -> &RowSplitConstants {
+        &self.model.row_split
+    }
+
+    /// By how much longer loads take than in a kernel with enough registers: fewer are under way at once.
+    fn slowness(&self) -> f64 {
+        let constants = self.constants();
+        let registers = match self.entry.bounds.min_blocks {
+            0 => constants.registers,
+            blocks => (REGISTERS / f64::from(blocks * self.entry.threads)).min(ENOUGH_REGISTERS),
+        };
+        (ENOUGH_REGISTERS / registers).powf(constants.register_exponent)
+    }
+
+    /// Cycles of a row of this length, from its record to its last product.
+    fn chain(&self, length: f64) -> f64 {
+        let constants = self.constants();
+        let reduction = if self.split > 1 { constants.reduction } else { 0.0 };
+        let quads = self.quads(length).max(1.0).ceil() + reduction;
+        self.slowness() * constants.quad_latency * quads + constants.row_latency
+    }
+
+    /// The same of a row that one subwarp takes alone.
+    fn whole_chain(&self, length: f64) -> f64 {
+        let quads = (length / f64::from(QUAD)).max(1.0).ceil();
+        self.slowness() * self.constants().quad_latency * quads + self.constants().row_latency
+    }
+
+    /// The same of a row of so many quads that runs alone in the end.
+    fn lone_chain(&self, quads: f64) -> f64 {
+        self.slowness() * self.constants().lone_quad_latency * quads.ceil() + self.constants().row_latency
+    }
+
+    /// The same of a row without nonzeros.
+    fn empty_chain(&self) -> f64 {
+        self.constants().row_latency * self.constants().empty_row
+    }
+
+    /// The mean of all rows' chains.
+    fn mean_chain(&self, chain: impl Fn(f64) -> f64, empty: f64) -> f64 {
+        let all: f64 = self.rows.classes().map(|(count, length)| count * chain(length)).sum();
+        (all + self.rows.empty() * empty) / self.problem.rows.max(1) as f64
     }
 
     /// Cycles of all multiprocessors for loads of B from L1, and for A from L2.
     fn traffic(&self) -> f64 {
-        let Self { model, problem, .. } = *self;
-        let [vector, lanes] = [self.tile.vector, self.lanes].map(f64::from);
+        let (constants, Self { problem, .. }) = (self.constants(), self);
+        let [vector, lanes] = [self.entry.tile.vector, self.lanes].map(f64::from);
         // A lane's part of a row of B, in words of four bytes.
         let words = vector * f64::from(problem.value.bytes()) / 4.0;
         let lines = 32.0 / lanes * (lanes * words / 32.0).max(1.0);
-        let request = words.max(model.line_cost * lines);
-        let loads = self.warps() * self.subwarp_quads(mean_length(problem)) * f64::from(QUAD) * request;
+        let quads = self.rows.classes().map(|(count, length)| count * self.quads(length).max(1.0));
+        let quads = quads.sum::<f64>() / problem.rows.max(1) as f64;
+        let request = constants.issue + constants.cache_line * lines;
         let nonzero_bytes = f64::from(problem.value.bytes() + problem.index.bytes());
         let a_lines = problem.nnz as f64 * nonzero_bytes * self.column_tiles() / 128.0;
-        loads + a_lines * model.a_traffic
-    }
-
-    /// Waves of resident warps.
-    pub(super) fn waves(&self, resident_warps: f64) -> f64 {
-        (self.warps() / (f64::from(self.problem.multiprocessors) * resident_warps)).ceil()
-    }
-
-    /// Cycles of a chain of loads, each `slower` than it may be: that of an average row, and that of the longest.
-    fn chains(&self, slower: f64) -> [f64; 2] {
-        let Self { model, problem, .. } = *self;
-        let joining = if self.split > 1 { model.joining } else { 0.0 };
-        let quads = self.subwarp_quads(mean_length(problem)).ceil() + joining;
-        let average = slower * model.quad_latency * quads + model.row_latency;
-        let longest_quads = self.subwarp_quads(problem.longest_row as f64).ceil();
-        [average, slower * model.lone_quad * longest_quads + model.row_latency]
-    }
-
-    /// Cycles that warps wait: the chain of an average row for each of `waves`, because rows are about equally long; or that
-    /// of the longest row.
-    pub(super) fn waiting(&self, waves: f64) -> f64 {
-        let [average, longest] = self.chains(1.0);
-        (average * waves).max(longest)
-    }
-
-    /// The same of persistent blocks. Where subwarps share long rows only, those of more than a subwarp's share of all, the others take
-    /// as many turns as a subwarp has of them; where most rows are long, it is as if all were.
-    pub(super) fn waiting_persistent(&self, work: &PersistentWork) -> f64 {
-        let Self { model, problem, tile, .. } = *self;
-        let (mean, longest) = (mean_length(problem), problem.longest_row as f64);
-        let share = subwarp_share(tile, work.sharing, problem.nnz as u64) as f64;
-        let slower = model.persistent_latency
-            * if work.has_fewer_warps { model.fewer_warps } else { 1.0 }
-            * (1.0 - model.ahead_gain.min(1.0) * work.ahead);
-        let begun = model.persistent_start * work.rounds * if is_hybrid(tile) { 2.0 } else { 1.0 };
-        if !is_hybrid(tile) || share < mean {
-            let [average, longest] = self.chains(slower);
-            return begun + (average * work.turns).max(longest);
-        }
-        let turns = (share / mean.max(1.0)).ceil();
-        let average =
-            turns * (slower * model.quad_latency * (mean / f64::from(QUAD)).ceil() + model.row_latency);
-        let subwarps = if longest > share { self.split } else { 1 };
-        let lone = (longest / f64::from(QUAD * subwarps)).ceil();
-        begun + average.max(slower * model.lone_quad * lone + model.row_latency)
-    }
-
-    /// What persistent blocks have to do.
-    pub(super) fn persistent_work(&self, entry: &Entry<Tile>) -> PersistentWork {
-        let Self { problem, tile, .. } = *self;
-        let [rows, columns, products] = [problem.rows, problem.n, problem.batch].map(|count| count as u64);
-        let resident = resident_blocks(entry.bounds, problem.multiprocessors);
-        let sharing = Extent { rows, columns, products }.sharing_blocks(tile, resident);
-        let blocks = self.column_tiles() * sharing as f64;
-        let rows = problem.rows as f64 / sharing as f64;
-        let rounds = (blocks / resident as f64).ceil();
-        let turns = (rows / f64::from(tile.block_rows)).ceil() * rounds;
-        let ahead = ahead_rows(tile, sharing, problem.cols as u64, problem.nnz as u64) as f64;
-        let ahead = ahead / problem.cols.max(1) as f64;
-        PersistentWork { sharing, blocks, rows, rounds, turns, has_fewer_warps: entry.threads < 1024, ahead }
+        self.warps() * quads * f64::from(QUAD) * request + a_lines * constants.a_line
     }
 
     /// Lines of B from L2 to L1, of all multiprocessors. Rows that run on one at the same time, over the same columns, share
     /// them: those of a block, and of all resident blocks unless several tiles of columns run at once.
     fn b_lines(&self, resident_blocks: f64) -> f64 {
-        let Self { problem, tile, .. } = *self;
+        let Self { problem, entry, .. } = self;
         let rows = problem.rows.max(1) as f64;
-        let block_rows = f64::from(tile.block_rows);
+        let block_rows = f64::from(entry.tile.block_rows);
         let column_tiles = self.column_tiles();
         let several =
             column_tiles > 1.0 && rows / block_rows < f64::from(problem.multiprocessors) * resident_blocks;
@@ -150,12 +187,12 @@ impl RowSplit<'_> {
     /// Lines of B that a multiprocessor fetches for so many rows of A, over a tile of columns, of which it has `at_once` at a
     /// time: what fits into L1 once for all, the rest for each of these.
     fn b_lines_of(&self, rows: f64, at_once: f64) -> f64 {
-        let Self { problem, tile, .. } = *self;
-        let width = f64::from(tile.block_columns).min(problem.n as f64);
+        let Self { problem, entry, .. } = self;
+        let width = f64::from(entry.tile.block_columns).min(problem.n as f64);
         let row_lines = width * f64::from(problem.value.bytes()) / 128.0;
         let kept = (L1_LINES / (problem.cols as f64 * row_lines).max(1.0)).min(1.0);
-        let again = rows / at_once.max(1.0) * self.distinct(at_once);
-        (kept * self.distinct(rows).min(again) + (1.0 - kept) * again) * row_lines
+        let each_time = rows / at_once.max(1.0) * self.distinct(at_once);
+        (kept * self.distinct(rows).min(each_time) + (1.0 - kept) * each_time) * row_lines
     }
 
     /// Rows of B that so many rows of A meet together.
@@ -167,7 +204,8 @@ impl RowSplit<'_> {
 
     /// Tiles of columns, those of all products together: a batch is like one B as wide as all of them.
     fn column_tiles(&self) -> f64 {
-        (self.problem.n as f64 / f64::from(self.tile.block_columns)).ceil() * self.problem.batch as f64
+        let tiles = (self.problem.n as f64 / f64::from(self.entry.tile.block_columns)).ceil();
+        tiles * self.problem.batch as f64
     }
 
     /// Warps that the problem makes.
@@ -177,7 +215,7 @@ impl RowSplit<'_> {
     }
 
     /// Quads of a subwarp in a row of this length.
-    fn subwarp_quads(&self, length: f64) -> f64 {
+    fn quads(&self, length: f64) -> f64 {
         length / f64::from(QUAD * self.split)
     }
 }

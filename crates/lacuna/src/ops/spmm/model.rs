@@ -1,0 +1,215 @@
+//! The cost model's constants: data, a file for a family of GPUs.
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+/// The file of Hopper: H100 and H200.
+const HOPPER: &str = include_str!("../../../models/hopper-spmm.json");
+
+/// A cost model as data: what it is for, where it comes from, and its constants.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelFile {
+    /// What the file is.
+    pub about: String,
+    /// The GPUs that it is for.
+    pub gpus: Vec<String>,
+    /// The measurements that it was fitted to.
+    pub provenance: Provenance,
+    /// The constants, by what they are about.
+    pub sections: Vec<Section>,
+}
+
+/// Where a model's constants come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Provenance {
+    /// The GPU that was measured.
+    pub gpu: String,
+    /// The revision whose kernels were measured.
+    pub revision: String,
+    /// The measurements.
+    pub records: String,
+    /// The command that finds the constants again.
+    pub command: String,
+}
+
+/// Constants that belong together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Section {
+    /// Its name.
+    pub name: String,
+    /// The measurements that tell its constants: `f32` or `16-bit`.
+    pub fitted_to: String,
+    /// The constants.
+    pub constants: Vec<Constant>,
+}
+
+/// A constant of the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Constant {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+    /// Where the fit begins: an earlier value.
+    pub start: f64,
+    /// Its unit.
+    pub unit: String,
+    /// The least and the largest value that the fit may give it.
+    pub bounds: [f64; 2],
+    /// What it means.
+    pub about: String,
+}
+
+/// Defines a section's constants, and how they are read.
+macro_rules! section {
+    ($(#[$about:meta])* $type:ident: $($name:ident)*) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub(super) struct $type {
+            $(pub(super) $name: f64,)*
+        }
+
+        impl $type {
+            fn read(file: &ModelFile, section: &str) -> Self {
+                Self { $($name: file.value(section, stringify!($name)),)* }
+            }
+        }
+    };
+}
+section! {
+    /// Of all kernels.
+    Common: launch
+}
+section! {
+    /// Of kernels by rows. The file says what each means.
+    RowSplitConstants: quad_latency lone_quad_latency row_latency empty_row reduction resident_warps registers
+        register_exponent issue cache_line a_line b_line most_imbalance wide_block not_hidden
+}
+section! {
+    /// Of those that are persistent.
+    PersistentConstants: start spread_share
+}
+section! {
+    /// Of kernels that fill tiles and multiply them with `mma`.
+    MmaConstants: start step product row nonzero b_line not_hidden reduction
+}
+section! {
+    /// Of those that multiply with `wgmma`.
+    WgmmaConstants: start step product row prefetch late b_line not_hidden cluster
+}
+section! {
+    /// Of those whose weights are prepacked: where they differ from the others with `wgmma`.
+    PrepackedConstants: row late
+}
+
+/// The constants of the heuristic's cost model, as data: what each means is in `models/hopper-spmm.json`. They belong to a
+/// family of GPUs; `lacuna-bench fit` finds them from measurements.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CostModel {
+    file: ModelFile,
+    pub(super) common: Common,
+    pub(super) row_split: RowSplitConstants,
+    pub(super) persistent: PersistentConstants,
+    pub(super) mma_f32: MmaConstants,
+    pub(super) mma_16_bit: MmaConstants,
+    pub(super) wgmma: WgmmaConstants,
+    pub(super) prepacked: PrepackedConstants,
+}
+
+impl CostModel {
+    /// The library's, fitted to an H200 (docs/spmm.md, "The heuristic").
+    pub fn hopper() -> &'static Self {
+        static MODEL: LazyLock<CostModel> = LazyLock::new(|| {
+            let file = serde_json::from_str(HOPPER).expect("a test reads the file");
+            CostModel::new(file)
+        });
+        &MODEL
+    }
+
+    /// The model of a file.
+    ///
+    /// # Panics
+    /// If a constant is missing.
+    pub fn new(file: ModelFile) -> Self {
+        Self {
+            common: Common::read(&file, "common"),
+            row_split: RowSplitConstants::read(&file, "row_split"),
+            persistent: PersistentConstants::read(&file, "persistent"),
+            mma_f32: MmaConstants::read(&file, "mma_f32"),
+            mma_16_bit: MmaConstants::read(&file, "mma_16_bit"),
+            wgmma: WgmmaConstants::read(&file, "wgmma"),
+            prepacked: PrepackedConstants::read(&file, "prepacked"),
+            file,
+        }
+    }
+
+    /// The file with these constants.
+    pub fn file(&self) -> &ModelFile {
+        &self.file
+    }
+}
+
+impl ModelFile {
+    /// The constants that these measurements tell, `f32` or `16-bit`, in order.
+    pub fn fitted_to<'f>(&'f self, kind: &'f str) -> impl Iterator<Item = &'f Constant> {
+        self.sections.iter().filter(move |section| section.fitted_to == kind).flat_map(|of| &of.constants)
+    }
+
+    /// The same with other values, in the same order.
+    #[must_use]
+    pub fn with_values(mut self, kind: &str, values: &[f64]) -> Self {
+        let sections = self.sections.iter_mut().filter(|section| section.fitted_to == kind);
+        for (constant, &value) in sections.flat_map(|section| &mut section.constants).zip(values) {
+            constant.value = value;
+        }
+        self
+    }
+
+    fn value(&self, section: &str, name: &str) -> f64 {
+        let mut sections = self.sections.iter().filter(|known| known.name == section);
+        let constant = sections.find_map(|known| known.constants.iter().find(|known| known.name == name));
+        constant.unwrap_or_else(|| panic!("expected the constant {section}.{name} in the model's file")).value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_constants_are_in_their_bounds_and_all_are_read() {
+        let model = CostModel::hopper();
+        let constants: Vec<&Constant> = model.file.sections.iter().flat_map(|of| &of.constants).collect();
+        // A constant that nothing reads changes no struct: with another value, the rest is the same.
+        for (section, of) in model.file.sections.iter().enumerate() {
+            for (index, constant) in of.constants.iter().enumerate() {
+                let [low, high] = constant.bounds;
+                let name = format!("{}.{}", of.name, constant.name);
+                assert!(0.0 <= low && low < high && (low..=high).contains(&constant.value), "{name}");
+                assert!(constant.unit != "part" || high <= 1.0, "{name}");
+                assert!(!constant.about.is_empty(), "{name}");
+                let mut file = model.file.clone();
+                file.sections[section].constants[index].value += 1.0;
+                let mut other = CostModel::new(file);
+                other.file = model.file.clone();
+                assert!(other != *model, "{name} is not read");
+            }
+        }
+        assert_eq!(constants.len(), 45);
+        let kinds = ["f32", "16-bit"].map(|kind| model.file.fitted_to(kind).count());
+        assert_eq!(kinds.iter().sum::<usize>(), constants.len());
+    }
+
+    #[test]
+    fn other_values_go_where_they_belong() {
+        let file = &CostModel::hopper().file;
+        let count = file.fitted_to("16-bit").count();
+        let other = CostModel::new(file.clone().with_values("16-bit", &vec![7.0; count]));
+        assert_eq!(other.row_split, CostModel::hopper().row_split);
+        assert_eq!((other.wgmma.late, other.prepacked.row, other.mma_16_bit.start), (7.0, 7.0, 7.0));
+    }
+}
