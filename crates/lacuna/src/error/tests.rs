@@ -1,4 +1,4 @@
-//! The guide names every error; errors of `matrix` convert; each error has a cause.
+//! docs/errors.md names every error; errors of `matrix` convert; each error has a cause.
 use std::collections::BTreeSet;
 
 use lacuna_matrix::{Csr, Pattern, generate, io};
@@ -23,23 +23,23 @@ variants! {
     Write NoCuda NoDriver BrokenDriver NoDevice OldGpu Ptx OutOfMemory Launch Cuda Simulator SimulatorMemory Unsupported
 }
 
-/// The names in the first column of the guide's table of errors.
-fn names_in_guide() -> Vec<&'static str> {
-    let guide = include_str!("../../../../docs/guide.md");
-    let (_, table) = guide.split_once("\n| error | when |\n").expect("the guide has a table of errors");
+/// The names in the first column of the table of errors in docs/errors.md.
+fn names_in_docs() -> Vec<&'static str> {
+    let page = include_str!("../../../../docs/errors.md");
+    let (_, table) = page.split_once("\n| error | when |\n").expect("docs/errors.md has a table of errors");
     let rows = table.lines().skip(1).take_while(|line| line.starts_with('|'));
     let cells = rows.map(|row| row.split('|').nth(1).expect("a row has cells"));
     cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect()
 }
 
 #[test]
-fn the_guide_names_every_error_once_and_no_other() {
-    let named = names_in_guide();
+fn the_docs_name_every_error_once_and_no_other() {
+    let named = names_in_docs();
     let distinct: BTreeSet<_> = named.iter().copied().collect();
-    assert_eq!(distinct.len(), named.len(), "docs/guide.md names an error twice: {named:?}");
+    assert_eq!(distinct.len(), named.len(), "docs/errors.md names an error twice: {named:?}");
     let known = VARIANTS.iter().copied().collect();
     let missing: Vec<_> = distinct.symmetric_difference(&known).collect();
-    assert!(missing.is_empty(), "docs/guide.md and `Error` differ in {missing:?}");
+    assert!(missing.is_empty(), "docs/errors.md and `Error` differ in {missing:?}");
 }
 
 #[test]
