@@ -121,7 +121,7 @@ pub struct CostModel {
 }
 
 impl CostModel {
-    /// The library's, fitted to an H200 (docs/spmm.md, "The heuristic").
+    /// The library's, fitted to an H200 (docs/cost-models.md).
     pub fn hopper() -> &'static Self {
         static MODEL: LazyLock<CostModel> = LazyLock::new(|| {
             let file = serde_json::from_str(HOPPER).expect("a test reads the file");
