@@ -17,8 +17,9 @@ const POINTS: usize = 24;
 /// Draws `images` images of `side` × `side` pixels: `images` × `side`² elements, pixel (x, y) at column x · side + y.
 ///
 /// They are *not* the challenge's: an image has one to four curved strokes of one pen, at random. Like its digits they are
-/// connected, in the middle, the same picture at any side, some 10 % ones, some much more and some much less: so
-/// that a network of the challenge leaves a few images of many. The same arguments give the same images on every
+/// connected, in the middle, the same picture at any side, 10.5 % ones (the challenge's: 10.4 %), some much more and some
+/// much less. So a network of the challenge leaves a few images of many, as fast: of 60,000, seed 1, 1,024 neurons and
+/// 120 layers leave 3.4 % (the challenge's: 3.0 %), and 5.6 % are active on average (4.9 %). The same arguments give the same images on every
 /// platform, and the first images are the same however many there are.
 ///
 /// # Errors
@@ -54,7 +55,7 @@ impl Random {
 
     /// A point in the middle of the paper, whose sides are 1.
     fn point(&mut self) -> (f64, f64) {
-        (self.between(0.2, 0.8), self.between(0.15, 0.85))
+        (self.between(0.2, 0.8), self.between(0.08, 0.92))
     }
 }
 
@@ -70,8 +71,8 @@ impl Paper {
     }
 
     fn draw(&mut self, random: &mut Random) {
-        let strokes = random.between(1.0, 4.5) as usize;
-        let pen = random.between(0.025, 0.07);
+        let strokes = random.between(1.5, 4.2) as usize;
+        let pen = random.between(0.038, 0.062);
         let mut start = random.point();
         for _ in 0..strokes {
             // A quadratic Bézier curve. The next one starts where it ends.
