@@ -8,12 +8,13 @@
 //!
 //! Readers take any [`BufRead`](std::io::BufRead) and trust nothing in it: a file that is cut short, wrong or
 //! hostile gives a [`ReadError`] that names the place, what was expected there and what was found. Memory grows
-//! with the data that was read, never with what a header claims.
+//! with the data that was read, never with what a header claims. [`scan`] and [`write_file`] are for readers and
+//! writers of further formats.
 
 mod error;
 pub mod mtx;
 pub mod npy;
-mod scan;
+pub mod scan;
 pub mod smtx;
 
 pub use error::{Place, ReadError, WriteError};
@@ -50,7 +51,10 @@ fn read_file<T>(
 }
 
 /// Makes `path`, writes it, and puts its name into any error.
-fn write_file(
+///
+/// # Errors
+/// If the file cannot be made or written.
+pub fn write_file(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> Result<(), WriteError> {

@@ -1,4 +1,7 @@
 //! Words of a text file, line by line, without holding a line in memory.
+//!
+//! Each method that reads fails with a [`ReadError`] where reading does, and at a word that is longer than 128 bytes or no
+//! UTF-8.
 
 use super::error::{Place, ReadError};
 use std::fmt::Display;
@@ -9,7 +12,7 @@ use std::str::FromStr;
 const MAX_WORD: usize = 128;
 
 /// Splits a text into words at spaces, tabs, carriage returns and one more byte of choice.
-pub(super) struct Scanner<R> {
+pub struct Scanner<R> {
     reader: R,
     separator: u8,
     line: u64,
@@ -18,17 +21,17 @@ pub(super) struct Scanner<R> {
 
 impl<R: BufRead> Scanner<R> {
     /// Starts on line 1. `separator` separates words like a space does; give a space for none.
-    pub(super) fn new(reader: R, separator: u8) -> Self {
+    pub fn new(reader: R, separator: u8) -> Self {
         Self { reader, separator, line: 1, word: Vec::with_capacity(MAX_WORD) }
     }
 
     /// The line that the scanner stands on.
-    pub(super) fn place(&self) -> Place {
+    pub fn place(&self) -> Place {
         Place::Line(self.line)
     }
 
     /// The next byte of this line that is no separator, not taken; `None` at the end of the line or file.
-    pub(super) fn peek(&mut self) -> Result<Option<u8>, ReadError> {
+    pub fn peek(&mut self) -> Result<Option<u8>, ReadError> {
         loop {
             match self.next_byte()? {
                 None | Some(b'\n') => return Ok(None),
@@ -39,7 +42,7 @@ impl<R: BufRead> Scanner<R> {
     }
 
     /// The next word of this line; `None` at its end.
-    pub(super) fn word(&mut self) -> Result<Option<&str>, ReadError> {
+    pub fn word(&mut self) -> Result<Option<&str>, ReadError> {
         self.word.clear();
         self.peek()?;
         while let Some(byte) = self.next_byte()? {
@@ -72,7 +75,7 @@ impl<R: BufRead> Scanner<R> {
     }
 
     /// Goes to the start of the next line, over whatever is left of this one; `false` if the file ends.
-    pub(super) fn next_line(&mut self) -> Result<bool, ReadError> {
+    pub fn next_line(&mut self) -> Result<bool, ReadError> {
         loop {
             let place = self.place();
             let bytes =
@@ -91,7 +94,7 @@ impl<R: BufRead> Scanner<R> {
     }
 
     /// The next word of this line as `parse` takes it, or an error that says `expected`.
-    pub(super) fn parse<T>(
+    pub fn parse<T>(
         &mut self,
         expected: impl Display,
         parse: impl FnOnce(&str) -> Option<T>,
@@ -107,12 +110,12 @@ impl<R: BufRead> Scanner<R> {
     }
 
     /// The next word of this line as a number of type `T`, or an error that says `expected`.
-    pub(super) fn number<T: FromStr>(&mut self, expected: &str) -> Result<T, ReadError> {
+    pub fn number<T: FromStr>(&mut self, expected: &str) -> Result<T, ReadError> {
         self.parse(expected, |word| word.parse().ok())
     }
 
     /// An error unless this line has no more words.
-    pub(super) fn end_of_line(&mut self) -> Result<(), ReadError> {
+    pub fn end_of_line(&mut self) -> Result<(), ReadError> {
         match self.word()?.map(|word| shorten(word.as_bytes())) {
             None => Ok(()),
             Some(got) => Err(self.syntax("the end of the line", &got)),
@@ -120,13 +123,13 @@ impl<R: BufRead> Scanner<R> {
     }
 
     /// An error at this line.
-    pub(super) fn syntax(&self, expected: impl Display, got: &str) -> ReadError {
+    pub fn syntax(&self, expected: impl Display, got: &str) -> ReadError {
         ReadError::Syntax { place: self.place(), expected: expected.to_string(), got: got.into() }
     }
 }
 
 /// Bytes of a file as part of a message: quoted, escaped, and cut after a few.
-pub(super) fn shorten(bytes: &[u8]) -> String {
+pub fn shorten(bytes: &[u8]) -> String {
     const SHOWN: usize = 24;
     let dots = if bytes.len() > SHOWN { "..." } else { "" };
     format!("`{}{dots}`", bytes[..bytes.len().min(SHOWN)].escape_ascii())
