@@ -72,51 +72,60 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHU
             }
         }
     }
+
+    /// Loads the parts of the rows that lanes `first..first + U` of the group have the columns of.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load); columns may be [`ABSENT`].
+    #[inline(always)]
+    pub(super) unsafe fn load_rows<G: Gpu, T: Real, const U: usize>(
+        self,
+        gpu: G,
+        matrix: GlobalPtr<T>,
+        column: u32,
+        first: usize,
+    ) -> [[[T; V]; CHUNKS]; U] {
+        let mut rows = [[[T::default(); V]; CHUNKS]; U];
+        for (i, row) in rows.iter_mut().enumerate() {
+            let column = gpu.warp_shuffle_idx(FULL_WARP, column, (first + i) as u32, LANES as u32);
+            // SAFETY: as promised by the caller.
+            *row = unsafe { self.load(gpu, matrix, column) };
+        }
+        rows
+    }
+
+    /// Loads the parts of rows that have all of their vectors, from `bytes[first..first + U]` after row 0 on; `own` is the lane's
+    /// first element there.
+    ///
+    /// # Safety
+    /// The rows lie in the matrix, which is live, and have `LANES · V · CHUNKS` elements, aligned to vectors.
+    #[inline(always)]
+    pub(super) unsafe fn load_whole_rows<G: Gpu, T: Real, const U: usize>(
+        gpu: G,
+        own: GlobalPtr<T>,
+        bytes: &[u32; LANES],
+        first: usize,
+    ) -> [[[T; V]; CHUNKS]; U] {
+        let mut rows = [[[T::default(); V]; CHUNKS]; U];
+        for (i, row) in rows.iter_mut().enumerate() {
+            let own = own.add_bytes(u64::from(bytes[first + i]));
+            for (chunk, vector) in row.iter_mut().enumerate() {
+                // SAFETY: as promised by the caller.
+                *vector = unsafe { gpu.load_readonly(own.add(chunk * LANES * V)) };
+            }
+        }
+        rows
+    }
 }
 
-/// Loads a lane's vectors of a row that has all of them, `bytes` after row 0; `own` is the lane's first element there.
-///
-/// # Safety
-/// The row lies in the matrix, which is live, and has `LANES · V · CHUNKS` elements, aligned to vectors.
+/// What each lane of a group has, for all of them.
 #[inline(always)]
-pub(super) unsafe fn load_whole<G: Gpu, T: Real, const V: usize, const LANES: usize, const CHUNKS: usize>(
-    gpu: G,
-    own: GlobalPtr<T>,
-    bytes: u32,
-) -> [[T; V]; CHUNKS] {
-    let own = own.add_bytes(u64::from(bytes));
-    let mut part = [[T::default(); V]; CHUNKS];
-    for (chunk, vector) in part.iter_mut().enumerate() {
-        // SAFETY: as promised by the caller.
-        *vector = unsafe { gpu.load_readonly(own.add(chunk * LANES * V)) };
+pub(super) fn of_group<G: Gpu, const LANES: usize>(gpu: G, own: u32) -> [u32; LANES] {
+    let mut all = [0; LANES];
+    for (lane, value) in all.iter_mut().enumerate() {
+        *value = gpu.warp_shuffle_idx(FULL_WARP, own, lane as u32, LANES as u32);
     }
-    part
-}
-
-/// As [`load_whole`], of the rows `rows[first..first + U]`.
-///
-/// # Safety
-/// As for `load_whole`.
-#[inline(always)]
-pub(super) unsafe fn load_rows_whole<
-    G: Gpu,
-    T: Real,
-    const V: usize,
-    const LANES: usize,
-    const CHUNKS: usize,
-    const U: usize,
->(
-    gpu: G,
-    own: GlobalPtr<T>,
-    rows: &[u32; LANES],
-    first: usize,
-) -> [[[T; V]; CHUNKS]; U] {
-    let mut loaded = [[[T::default(); V]; CHUNKS]; U];
-    for (i, row) in loaded.iter_mut().enumerate() {
-        // SAFETY: as promised by the caller.
-        *row = unsafe { load_whole::<_, _, V, LANES, CHUNKS>(gpu, own, rows[first + i]) };
-    }
-    loaded
+    all
 }
 
 /// This lane's part of a dot product.

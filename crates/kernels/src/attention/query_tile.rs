@@ -17,9 +17,9 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, WARP};
 
-use super::lanes::{ABSENT, Part, TransposedSum, dot, load_rows_whole};
+use super::lanes::{ABSENT, Part, TransposedSum, dot, of_group};
 use super::online::{Online, weigh_all};
-use super::row::{Head, Keys, are_finite, attend, store};
+use super::row::{Head, Keys, are_finite};
 use super::{Operands, QueryTileArgs, Scheme, Tile};
 use crate::common::widened;
 use crate::{Bounds, DeviceValue, Kernel, RowRecord};
@@ -127,7 +127,7 @@ where
                 non_finite &= non_finite - 1;
                 let keys = TileKeys { query, ..tile.keys };
                 let head = head_again(gpu, &args.operands);
-                attend::<_, _, _, V, LANES, CHUNKS, U>(gpu, &head, first + query, keys, [start, end]);
+                part.attend::<_, _, U>(gpu, &head, first + query, keys, [start, end]);
             }
         }
     }
@@ -151,7 +151,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
     /// whose row of O is not finite, and not stored. The head [is whole](Head::is_whole).
     ///
     /// # Safety
-    /// As for [`attend`], and there is an entry.
+    /// As for [`Part::attend`], and there is an entry.
     #[inline(always)]
     unsafe fn attend<G: Gpu, T: DeviceValue, const U: usize, const PAIR_U: usize>(
         &self,
@@ -180,7 +180,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
                 let row = first + query as u32;
                 if row <= last {
                     if are_finite(gpu, &o) {
-                        store(gpu, &head, self.part, row, &o, logsumexp);
+                        self.part.store_row(gpu, &head, row, &o, logsumexp);
                     } else {
                         non_finite |= 1 << query;
                     }
@@ -215,10 +215,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
                 let first_pair = gpu.warp_any(FULL_WARP, entry.seen_by & 0b0011 != 0);
                 let second_pair = gpu.warp_any(FULL_WARP, entry.seen_by & 0b1100 != 0);
                 let bytes = entry.key * (head.dim * size_of::<T>() as u32);
-                let mut rows = [0; LANES];
-                for (i, row) in rows.iter_mut().enumerate() {
-                    *row = gpu.warp_shuffle_idx(FULL_WARP, bytes, i as u32, LANES as u32);
-                }
+                let rows = of_group(gpu, bytes);
                 if !second_pair {
                     self.batch::<_, _, PAIR_U, 0, 2>(gpu, head, q, &rows, entry.seen_by, online);
                 } else if !first_pair {
@@ -252,7 +249,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
         unsafe {
             let mut sums = [TransposedSum::<LANES>::NEW; COUNT];
             for first in (0..LANES).step_by(U) {
-                let loaded = load_rows_whole::<_, _, V, LANES, CHUNKS, U>(gpu, k, rows, first);
+                let loaded = Part::<V, LANES, CHUNKS>::load_whole_rows::<_, _, U>(gpu, k, rows, first);
                 for (i, loaded) in loaded.iter().enumerate() {
                     let k = widened(gpu, loaded);
                     for (query, sum) in sums.iter_mut().enumerate() {
@@ -261,7 +258,8 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
                 }
             }
             // The first rows of V are on their way while the softmax is worked out, and then always the next.
-            let mut loaded = load_rows_whole::<_, _, V, LANES, CHUNKS, U>(gpu, v, rows, 0);
+            let load = |first| Part::<V, LANES, CHUNKS>::load_whole_rows::<_, _, U>(gpu, v, rows, first);
+            let mut loaded = load(0);
             let (mut scores, mut present) = ([0.0; COUNT], [false; COUNT]);
             for query in 0..COUNT {
                 scores[query] = sums[query].get() * head.scale;
@@ -271,7 +269,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
             for first in (0..LANES).step_by(U) {
                 let rows_now = loaded;
                 if first + U < LANES {
-                    loaded = load_rows_whole::<_, _, V, LANES, CHUNKS, U>(gpu, v, rows, first + U);
+                    loaded = load(first + U);
                 }
                 for (i, row) in rows_now.iter().enumerate() {
                     let v = widened(gpu, row);

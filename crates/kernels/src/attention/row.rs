@@ -2,7 +2,7 @@
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, Real, WARP};
 
 use super::Operands;
-use super::lanes::{ABSENT, Part, dot, load_whole};
+use super::lanes::{ABSENT, Part, dot, of_group};
 use super::online::Online;
 use crate::common::{self, transpose_sums, widened};
 
@@ -69,153 +69,154 @@ pub(super) trait Keys: Copy {
     unsafe fn column<G: Gpu>(self, gpu: G, index: u32) -> u32;
 }
 
-/// Works out row `row` of a head by one warp, from the keys at the places `start..end` of a list.
-///
-/// Groups of `LANES` lanes take a key each, `U` keys one after another whose loads are under way together.
-///
-/// # Safety
-/// The head and the keys are live, and no other warp writes this row.
-#[inline(always)]
-pub(super) unsafe fn attend<
-    G: Gpu,
-    T: Real,
-    K: Keys,
-    const V: usize,
-    const LANES: usize,
-    const CHUNKS: usize,
-    const U: usize,
->(
-    gpu: G,
-    head: &Head<T>,
-    row: u32,
-    keys: K,
-    [start, end]: [u32; 2],
-) {
-    let groups = WARP / LANES as u32;
-    let lane = gpu.lane_id();
-    let part = Part::<V, LANES, CHUNKS>::of(lane % LANES as u32, head.dim);
-    // Of 32 keys group g takes g, g + groups, …: so few keys are few rounds. Its lane i has the i-th of these.
-    let own = lane % LANES as u32 * groups + lane / LANES as u32;
-    let mut online = Online::<V, CHUNKS>::NEW;
-    let mut any_keys = false;
-    let mut base = start;
-    // SAFETY: as promised by the caller; columns that are not absent are keys of the head.
-    unsafe {
-        let q = widened(gpu, &part.load(gpu, head.q, row));
-        let mut next = keys.column(gpu, base + own);
-        while base < end {
-            let column = next;
-            let left = end - base;
-            base += WARP;
-            any_keys |= column != ABSENT;
-            next = keys.column(gpu, base + own);
-
-            let mut sums = [0.0; LANES];
-            for first in (0..LANES).step_by(U) {
-                if first as u32 * groups < left {
-                    let rows = load_rows::<_, _, V, LANES, CHUNKS, U>(gpu, part, head.k, column, first);
-                    for (i, row) in rows.iter().enumerate() {
-                        sums[first + i] = dot(gpu, &q, &widened(gpu, row));
-                    }
-                }
+impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHUNKS> {
+    /// Works out row `row` of a head by one warp, from the keys at the places `start..end` of a list.
+    ///
+    /// Groups of `LANES` lanes take a key each, `U` keys one after another whose loads are under way together.
+    ///
+    /// # Safety
+    /// The head and the keys are live, and no other warp writes this row.
+    #[inline(always)]
+    pub(super) unsafe fn attend<G: Gpu, T: Real, const U: usize>(
+        self,
+        gpu: G,
+        head: &Head<T>,
+        row: u32,
+        keys: impl Keys,
+        [start, end]: [u32; 2],
+    ) {
+        let groups = WARP / LANES as u32;
+        let lane = gpu.lane_id();
+        // Of 32 keys group g takes g, g + groups, …: so few keys are few rounds. Its lane i has the i-th of these.
+        let own = lane % LANES as u32 * groups + lane / LANES as u32;
+        let mut online = Online::<V, CHUNKS>::NEW;
+        let mut any_keys = false;
+        let mut base = start;
+        // SAFETY: as promised by the caller; columns that are not absent are keys of the head.
+        unsafe {
+            let q = widened(gpu, &self.load(gpu, head.q, row));
+            let mut next = keys.column(gpu, base + own);
+            while base < end {
+                let column = next;
+                let left = end - base;
+                base += WARP;
+                any_keys |= column != ABSENT;
+                next = keys.column(gpu, base + own);
+                let load = |matrix, first| self.load_rows::<G, T, U>(gpu, matrix, column, first);
+                let matrices = [head.k, head.v];
+                Self::take(gpu, &q, head.scale, (column != ABSENT, left), matrices, load, &mut online);
             }
-            let score = transpose_sums(gpu, FULL_WARP, gpu.lane_id(), LANES as u32, sums) * head.scale;
-            let weight = online.weigh(gpu, score, column != ABSENT);
-            for first in (0..LANES).step_by(U) {
-                if first as u32 * groups < left {
-                    let rows = load_rows::<_, _, V, LANES, CHUNKS, U>(gpu, part, head.v, column, first);
-                    for (i, row) in rows.iter().enumerate() {
-                        let lane = (first + i) as u32;
-                        let weight = gpu.warp_shuffle_idx(FULL_WARP, weight, lane, LANES as u32);
-                        online.add(gpu, weight, &widened(gpu, row));
-                    }
+            let any_keys = gpu.warp_any(FULL_WARP, any_keys);
+            let (o, logsumexp) = online.finish(gpu, LANES as u32, any_keys);
+            self.store_row(gpu, head, row, &o, logsumexp);
+        }
+    }
+
+    /// As [`attend`](Self::attend), for a head that [is whole](Head::is_whole) and a list with a key: every load is made, so that
+    /// none waits for a test. In place of keys that are not there the first is loaded again, and weighs 0; so a row that comes
+    /// out not finite is not stored, and this gives false.
+    ///
+    /// # Safety
+    /// As for `attend`.
+    #[inline(always)]
+    pub(super) unsafe fn attend_whole<G: Gpu, T: Real, const U: usize>(
+        self,
+        gpu: G,
+        head: &Head<T>,
+        row: u32,
+        keys: impl Keys,
+        [start, end]: [u32; 2],
+    ) -> bool {
+        let lane = gpu.lane_id();
+        let first = (lane % LANES as u32 * V as u32) as usize;
+        let matrices = [head.k.add(first), head.v.add(first)];
+        let row_bytes = head.dim * size_of::<T>() as u32;
+        let mut online = Online::<V, CHUNKS>::NEW;
+        let mut base = start;
+        // SAFETY: as promised by the caller; columns that are not absent are keys of the head.
+        unsafe {
+            let q = widened(gpu, &self.load(gpu, head.q, row));
+            let mut next = keys.column(gpu, base + lane);
+            while base < end {
+                let column = next;
+                let left = end - base;
+                base += WARP;
+                next = keys.column(gpu, base + lane);
+                let mut bytes = column.wrapping_mul(row_bytes);
+                if left < WARP {
+                    let first = gpu.warp_shuffle_idx(FULL_WARP, bytes, 0, WARP);
+                    bytes = if lane < left { bytes } else { first };
+                }
+                let rows = of_group::<G, LANES>(gpu, bytes);
+                let load = |own, first| Self::load_whole_rows::<G, T, U>(gpu, own, &rows, first);
+                Self::take(gpu, &q, head.scale, (lane < left, WARP), matrices, load, &mut online);
+            }
+            let (o, logsumexp) = online.finish(gpu, LANES as u32, true);
+            let finite = are_finite(gpu, &o);
+            if finite {
+                self.store_row(gpu, head, row, &o, logsumexp);
+            }
+            finite
+        }
+    }
+
+    /// Takes a key of each lane, where it is `present`: the `left` keys that are left, one from each group in turn. `load` gives the
+    /// rows of a matrix for the keys of `U` lanes of a group, from one of them on.
+    #[inline(always)]
+    fn take<G: Gpu, T: Real, const U: usize>(
+        gpu: G,
+        q: &[[f32; V]; CHUNKS],
+        scale: f32,
+        (present, left): (bool, u32),
+        [k, v]: [GlobalPtr<T>; 2],
+        load: impl Fn(GlobalPtr<T>, usize) -> [[[T; V]; CHUNKS]; U],
+        online: &mut Online<V, CHUNKS>,
+    ) {
+        let groups = WARP / LANES as u32;
+        let mut sums = [0.0; LANES];
+        for first in (0..LANES).step_by(U) {
+            if first as u32 * groups < left {
+                for (i, row) in load(k, first).iter().enumerate() {
+                    sums[first + i] = dot(gpu, q, &widened(gpu, row));
                 }
             }
         }
-        let any_keys = gpu.warp_any(FULL_WARP, any_keys);
-        let (o, logsumexp) = online.finish(gpu, LANES as u32, any_keys);
-        store(gpu, head, part, row, &o, logsumexp);
-    }
-}
-
-/// As [`attend`], for a head that [is whole](Head::is_whole) and a list with a key: every load is made, so that none waits
-/// for a test. In place of keys that are not there the first is loaded again, and weighs 0; so a row that comes out not
-/// finite is not stored, and this gives false.
-///
-/// # Safety
-/// As for `attend`.
-#[inline(always)]
-pub(super) unsafe fn attend_whole<
-    G: Gpu,
-    T: Real,
-    K: Keys,
-    const V: usize,
-    const LANES: usize,
-    const CHUNKS: usize,
-    const U: usize,
->(
-    gpu: G,
-    head: &Head<T>,
-    row: u32,
-    keys: K,
-    [start, end]: [u32; 2],
-) -> bool {
-    let lane = gpu.lane_id();
-    let part = Part::<V, LANES, CHUNKS>::of(lane % LANES as u32, head.dim);
-    let first = (lane % LANES as u32 * V as u32) as usize;
-    let (k, v) = (head.k.add(first), head.v.add(first));
-    let row_bytes = head.dim * size_of::<T>() as u32;
-    let mut online = Online::<V, CHUNKS>::NEW;
-    let mut base = start;
-    // SAFETY: as promised by the caller; columns that are not absent are keys of the head.
-    unsafe {
-        let q = widened(gpu, &part.load(gpu, head.q, row));
-        let mut next = keys.column(gpu, base + lane);
-        while base < end {
-            let column = next;
-            let left = end - base;
-            base += WARP;
-            next = keys.column(gpu, base + lane);
-            let mut bytes = column.wrapping_mul(row_bytes);
-            if left < WARP {
-                let first = gpu.warp_shuffle_idx(FULL_WARP, bytes, 0, WARP);
-                bytes = if lane < left { bytes } else { first };
-            }
-            let mut rows = [0; LANES];
-            for (i, row) in rows.iter_mut().enumerate() {
-                *row = gpu.warp_shuffle_idx(FULL_WARP, bytes, i as u32, LANES as u32);
-            }
-
-            let mut sums = [0.0; LANES];
-            for first in (0..LANES).step_by(U) {
-                let mut loaded = [[[T::default(); V]; CHUNKS]; U];
-                for (i, loaded) in loaded.iter_mut().enumerate() {
-                    *loaded = load_whole::<_, _, V, LANES, CHUNKS>(gpu, k, rows[first + i]);
-                }
-                for (i, loaded) in loaded.iter().enumerate() {
-                    sums[first + i] = dot(gpu, &q, &widened(gpu, loaded));
-                }
-            }
-            let score = transpose_sums(gpu, FULL_WARP, gpu.lane_id(), LANES as u32, sums) * head.scale;
-            let weight = online.weigh(gpu, score, lane < left);
-            for first in (0..LANES).step_by(U) {
-                let mut loaded = [[[T::default(); V]; CHUNKS]; U];
-                for (i, loaded) in loaded.iter_mut().enumerate() {
-                    *loaded = load_whole::<_, _, V, LANES, CHUNKS>(gpu, v, rows[first + i]);
-                }
-                for (i, loaded) in loaded.iter().enumerate() {
+        let score = transpose_sums(gpu, FULL_WARP, gpu.lane_id(), LANES as u32, sums) * scale;
+        let weight = online.weigh(gpu, score, present);
+        for first in (0..LANES).step_by(U) {
+            if first as u32 * groups < left {
+                for (i, row) in load(v, first).iter().enumerate() {
                     let lane = (first + i) as u32;
                     let weight = gpu.warp_shuffle_idx(FULL_WARP, weight, lane, LANES as u32);
-                    online.add(gpu, weight, &widened(gpu, loaded));
+                    online.add(gpu, weight, &widened(gpu, row));
                 }
             }
         }
-        let (o, logsumexp) = online.finish(gpu, LANES as u32, true);
-        let finite = are_finite(gpu, &o);
-        if finite {
-            store(gpu, head, part, row, &o, logsumexp);
+    }
+
+    /// Stores a row of O, and its logarithm.
+    ///
+    /// # Safety
+    /// No other warp writes this row of the head.
+    #[inline(always)]
+    pub(super) unsafe fn store_row<G: Gpu, T: Real>(
+        self,
+        gpu: G,
+        head: &Head<T>,
+        row: u32,
+        o: &[[f32; V]; CHUNKS],
+        logsumexp: f32,
+    ) {
+        let lane = gpu.lane_id();
+        // SAFETY: as promised by the caller.
+        unsafe {
+            if lane < LANES as u32 {
+                self.store(gpu, head.o, row, o);
+            }
+            if lane == 0 {
+                head.store_logsumexp(gpu, row, logsumexp);
+            }
         }
-        finite
     }
 }
 
@@ -226,57 +227,4 @@ pub(super) fn are_finite<G: Gpu, const V: usize, const CHUNKS: usize>(
     o: &[[f32; V]; CHUNKS],
 ) -> bool {
     gpu.warp_all(FULL_WARP, common::are_finite(o.as_flattened()))
-}
-
-/// Stores a row of O, and its logarithm.
-///
-/// # Safety
-/// No other warp writes this row of the head.
-#[inline(always)]
-pub(super) unsafe fn store<G: Gpu, T: Real, const V: usize, const LANES: usize, const CHUNKS: usize>(
-    gpu: G,
-    head: &Head<T>,
-    part: Part<V, LANES, CHUNKS>,
-    row: u32,
-    o: &[[f32; V]; CHUNKS],
-    logsumexp: f32,
-) {
-    let lane = gpu.lane_id();
-    // SAFETY: as promised by the caller.
-    unsafe {
-        if lane < LANES as u32 {
-            part.store(gpu, head.o, row, o);
-        }
-        if lane == 0 {
-            head.store_logsumexp(gpu, row, logsumexp);
-        }
-    }
-}
-
-/// The lane's part of the rows of K or V that its group's lanes `first..first + U` have the columns of.
-///
-/// # Safety
-/// The columns are absent, or rows of the matrix.
-#[inline(always)]
-pub(super) unsafe fn load_rows<
-    G: Gpu,
-    T: Real,
-    const V: usize,
-    const LANES: usize,
-    const CHUNKS: usize,
-    const U: usize,
->(
-    gpu: G,
-    part: Part<V, LANES, CHUNKS>,
-    matrix: GlobalPtr<T>,
-    column: u32,
-    first: usize,
-) -> [[[T; V]; CHUNKS]; U] {
-    let mut rows = [[[T::default(); V]; CHUNKS]; U];
-    for (i, row) in rows.iter_mut().enumerate() {
-        let column = gpu.warp_shuffle_idx(FULL_WARP, column, (first + i) as u32, LANES as u32);
-        // SAFETY: as promised by the caller.
-        *row = unsafe { part.load(gpu, matrix, column) };
-    }
-    rows
 }

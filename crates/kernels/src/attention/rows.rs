@@ -15,8 +15,8 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalPtr, Gpu, WARP};
 
-use super::lanes::ABSENT;
-use super::row::{Head, Keys, attend, attend_whole};
+use super::lanes::{ABSENT, Part};
+use super::row::{Head, Keys};
 use super::{Args, Scheme, Tile};
 use crate::{Bounds, DeviceIndex, DeviceValue, Kernel, RowRecord};
 
@@ -91,8 +91,9 @@ where
                 && end - start >= WARP
                 && head.is_whole((V * LANES * CHUNKS) as u32);
             let place = [start, end];
-            if !(fast && attend_whole::<_, _, _, V, LANES, CHUNKS, U>(gpu, &head, row, keys, place)) {
-                attend::<_, _, _, V, LANES, CHUNKS, U>(gpu, &head, row, keys, place);
+            let part = Part::<V, LANES, CHUNKS>::of(gpu.lane_id() % LANES as u32, head.dim);
+            if !(fast && part.attend_whole::<_, _, U>(gpu, &head, row, keys, place)) {
+                part.attend::<_, _, U>(gpu, &head, row, keys, place);
             }
         }
     }

@@ -10,8 +10,8 @@ mod vector;
 
 pub use half::HalfValue;
 pub use operand::{Half, Operand, Single};
+pub(crate) use products::Corrections;
 pub use products::{Arithmetic, Products, Split, Tf32};
-pub(crate) use products::{pack, pack_lo};
 pub(crate) use reduce::{
     add_apart, add_each_apart, are_finite, inclusive_sum, reduce, reduce_each, subwarp_mask, transpose_sums,
 };

@@ -94,7 +94,7 @@ pub struct Operands<T> {
     pub b_batch: u64,
     /// Elements from one D of the batch to the next.
     pub d_batch: u64,
-    /// What blocks share out, [`block_items`](super::Tile::block_items) each: nonzeros of C, not 0, or tiles of panels.
+    /// What blocks share out, [`block_items`](super::Tile::block_items) each: nonzeros of C, not 0, tiles of panels, or rows of C.
     pub items: u32,
     /// Columns of A and B.
     pub k: u32,
@@ -105,6 +105,17 @@ pub struct Operands<T> {
 }
 
 impl<T: Real> Operands<T> {
+    /// Those of a product of the batch.
+    #[inline(always)]
+    pub(super) fn of_product(mut self, batch: u64) -> Self {
+        self = self.from(batch, 0);
+        self.d = self.d.add((batch * self.d_batch) as usize);
+        if self.scale.address() != 0 {
+            self.scale = self.scale.add((batch * self.scale_batch) as usize);
+        }
+        self
+    }
+
     /// These with A and B of a product of the batch, from element `first` of their rows on.
     #[inline(always)]
     pub(super) fn from(self, batch: u64, first: u32) -> Self {
@@ -123,7 +134,7 @@ impl<T: Real> Operands<T> {
         [share(self.a, self.a_stride_bytes), share(self.b, self.b_stride_bytes)]
     }
 
-    /// Writes a result, scaled where there is a scale.
+    /// Writes a result of product `batch`, scaled where there is a scale.
     ///
     /// # Safety
     /// The nonzero `at` exists, and no other lane writes it.

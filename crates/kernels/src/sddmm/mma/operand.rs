@@ -5,7 +5,7 @@
 use lacuna_gpu::{Gpu, Scalar};
 
 use super::NT;
-use crate::common::{pack, pack_lo};
+use crate::common::Corrections;
 use crate::{Half, HalfValue, Operand, Products, Single};
 
 /// Operands of [`MmaTiles`](super::MmaTiles), and how warps multiply them.
@@ -49,31 +49,10 @@ impl<P: Products> TileOperand for Single<P> {
         if !P::SPLIT {
             return;
         }
-        let mut whole = [[0; 2]; RT];
-        let mut left = [[0; 2]; RT];
-        for (r, x) in x.iter().enumerate() {
-            whole[r] = [pack(gpu, x[0], x[1]), pack(gpu, x[2], x[3])];
-            left[r] = [pack_lo(gpu, x[0], x[1]), pack_lo(gpu, x[2], x[3])];
-        }
+        let corrections = Corrections::of(gpu, x);
         for (n, [low, high]) in w.iter().enumerate() {
-            let lo = [
-                pack_lo(gpu, low[0], low[1]),
-                pack_lo(gpu, high[0], high[1]),
-                pack_lo(gpu, low[2], low[3]),
-                pack_lo(gpu, high[2], high[3]),
-            ];
-            for (whole, accumulators) in whole.iter().zip(accumulators.iter_mut()) {
-                accumulators[n] = gpu.mma_bf16(lo, *whole, accumulators[n]);
-            }
-            let hi = [
-                pack(gpu, low[0], low[1]),
-                pack(gpu, high[0], high[1]),
-                pack(gpu, low[2], low[3]),
-                pack(gpu, high[2], high[3]),
-            ];
-            for (left, accumulators) in left.iter().zip(accumulators.iter_mut()) {
-                accumulators[n] = gpu.mma_bf16(hi, *left, accumulators[n]);
-            }
+            let w = [[low[0], low[1]], [high[0], high[1]], [low[2], low[3]], [high[2], high[3]]];
+            corrections.add(gpu, w, n, accumulators);
         }
     }
 }

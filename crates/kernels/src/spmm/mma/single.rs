@@ -10,7 +10,7 @@ use super::TileArgs;
 use super::consumer::Consumer;
 use super::operand::{Stage, TileOperand};
 use super::reduction::Accumulators;
-use crate::common::{pack, pack_lo};
+use crate::common::Corrections;
 use crate::{Products, Single};
 
 /// A consumer lane's places in a stage, in elements: in its first row of A, for either half of a chunk; in its first row of
@@ -175,26 +175,8 @@ fn correct<G: Gpu, P: Products, const RT: usize, const NT: usize>(
     if !P::SPLIT {
         return;
     }
-    let mut whole = [[0; 2]; RT];
-    let mut left = [[0; 2]; RT];
-    for (r, x) in x.iter().enumerate() {
-        whole[r] = [pack(gpu, x[0], x[1]), pack(gpu, x[2], x[3])];
-        left[r] = [pack_lo(gpu, x[0], x[1]), pack_lo(gpu, x[2], x[3])];
-    }
-    for n in 0..NT {
-        let (p, q) = (&w[0][n], &w[1][n]);
-        let lo = [
-            pack_lo(gpu, p[0], p[2]),
-            pack_lo(gpu, p[1], p[3]),
-            pack_lo(gpu, q[0], q[2]),
-            pack_lo(gpu, q[1], q[3]),
-        ];
-        for r in 0..RT {
-            accumulators[r][n] = gpu.mma_bf16(lo, whole[r], accumulators[r][n]);
-        }
-        let hi = [pack(gpu, p[0], p[2]), pack(gpu, p[1], p[3]), pack(gpu, q[0], q[2]), pack(gpu, q[1], q[3])];
-        for r in 0..RT {
-            accumulators[r][n] = gpu.mma_bf16(hi, left[r], accumulators[r][n]);
-        }
+    let corrections = Corrections::of(gpu, x);
+    for (n, (p, q)) in w[0].iter().zip(w[1]).enumerate() {
+        corrections.add(gpu, [[p[0], p[2]], [p[1], p[3]], [q[0], q[2]], [q[1], q[3]]], n, accumulators);
     }
 }
