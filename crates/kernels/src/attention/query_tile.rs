@@ -113,8 +113,7 @@ where
         // SAFETY: the table has a record for each of `args.quads`, each for queries of its own, of which those below
         // `args.operands.rows` are there.
         unsafe {
-            let record = gpu.load_readonly(args.quad_table.add(index as usize * RowRecord::WORDS));
-            let RowRecord { row: first, start, end } = RowRecord::from_words(record);
+            let RowRecord { row: first, start, end } = RowRecord::load(gpu, args.quad_table, index);
             let tile = QueryTile { keys: TileKeys { entries: args.entries, end, query: 0 }, part };
             let mut non_finite = if start < end && head.is_whole((V * LANES * CHUNKS) as u32) {
                 tile.attend::<_, _, U, PAIR_U>(gpu, &args.operands, &head, first, start)

@@ -80,8 +80,7 @@ where
         }
         // SAFETY: the table has a record for each query, each for one row.
         unsafe {
-            let record = gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS));
-            let RowRecord { row, start, end } = RowRecord::from_words(record);
+            let RowRecord { row, start, end } = RowRecord::load(gpu, args.row_table, index);
             let head = Head::of(&args.operands, gpu.block_idx_y());
             let keys = RowKeys { columns: args.columns, end };
             // Few keys are not worth loads of keys that are not there; single elements, and rows that a whole warp shares, are

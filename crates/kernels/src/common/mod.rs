@@ -5,6 +5,7 @@ mod products;
 mod reduce;
 mod row_mask;
 mod row_record;
+mod stride;
 mod types;
 mod vector;
 
@@ -17,5 +18,6 @@ pub(crate) use reduce::{
 };
 pub use row_mask::RowMask;
 pub use row_record::{ALIGNED, PADDING, RowRecord};
+pub(crate) use stride::strided;
 pub use types::{DeviceIndex, DeviceValue, IndexType, ValueType};
 pub(crate) use vector::{Words, load_words, numbers, round, unpack, widened};

@@ -3,7 +3,7 @@ use lacuna_gpu::{GlobalMut, Gpu, SharedPtr, WARP};
 
 use super::Tile;
 use crate::DeviceValue;
-use crate::common::{add_each_apart, round, subwarp_mask};
+use crate::common::{add_each_apart, round, strided, subwarp_mask};
 
 /// Elements between the sums of two groups in shared memory, beside the sums: a column of 8 bags then lies in 8 banks.
 const PAD: u32 = 4;
@@ -160,8 +160,7 @@ impl<
     /// As for [`run`](Self::run), after a barrier.
     #[inline(always)]
     unsafe fn write_shared<G: Gpu>(&self, gpu: G) {
-        let mut element = gpu.thread_idx_x();
-        while element < Self::BAGS * Self::COLUMNS {
+        strided(gpu.thread_idx_x(), Self::BAGS * Self::COLUMNS, WARPS * WARP, |element| {
             let (bag, column) = if self.transposed {
                 (element % Self::BAGS, element / Self::BAGS)
             } else {
@@ -185,7 +184,6 @@ impl<
                 // SAFETY: the element is the block's, and this thread's.
                 unsafe { gpu.store(self.out.add(place as usize), [value]) };
             }
-            element += WARPS * WARP;
-        }
+        });
     }
 }

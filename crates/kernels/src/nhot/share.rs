@@ -77,7 +77,7 @@ impl<I: TableIndex> Nonzeros<I> {
                 [weight] = gpu.load_readonly(self.weights.add(place as usize));
             }
             if self.scales.address() != 0 {
-                let [scale] = gpu.load_readonly(self.scales.add(index.widen()));
+                let [scale] = gpu.load_readonly(self.scales.add(index.into() as usize));
                 weight *= scale;
             }
         }

@@ -90,10 +90,10 @@ where
             return;
         }
         // SAFETY: the table has a record for each tile.
-        let words = unsafe { gpu.load_readonly(args.table.add(tile as usize * RowRecord::WORDS)) };
+        let tile = unsafe { RowRecord::load(gpu, args.table, tile) };
         let batch = u64::from(gpu.block_idx_z());
         let mask = subwarp_mask(group % (WARP / Self::GROUP) * Self::GROUP, Self::GROUP);
-        let place = Place { tile: RowRecord::from_words(words), lane, mask, batch };
+        let place = Place { tile, lane, mask, batch };
         let operands = args.operands.from(batch, lane * V as u32);
         // SAFETY: as the caller promises of the operands; vectors that are not inside are not touched.
         unsafe {

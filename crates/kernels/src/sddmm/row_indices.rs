@@ -2,6 +2,7 @@
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 
 use super::{Scheme, Tile};
+use crate::common::strided;
 use crate::{IndexType, Kernel, RowRecord, ValueType};
 
 /// Writes the row of each nonzero: a warp a row.
@@ -47,14 +48,9 @@ impl Kernel for RowIndices {
         }
         // SAFETY: the table has a record for each of `rows`; the nonzeros of a row are its warp's alone.
         unsafe {
-            let record = gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS));
-            let RowRecord { row, start, end } = RowRecord::from_words(record);
+            let RowRecord { row, start, end } = RowRecord::load(gpu, args.row_table, index);
             let end = if start < end && end == args.nnz { args.len } else { end };
-            let mut at = start + gpu.lane_id();
-            while at < end {
-                gpu.store(args.indices.add(at as usize), [row]);
-                at += WARP;
-            }
+            strided(start + gpu.lane_id(), end, WARP, |at| gpu.store(args.indices.add(at as usize), [row]));
         }
     }
 }

@@ -60,8 +60,7 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const WARPS: u32, const C
             return;
         }
         // SAFETY: the table has a record for each of `args.rows`.
-        let record = unsafe { gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS)) };
-        let record = RowRecord::from_words(record);
+        let record = unsafe { RowRecord::load(gpu, args.row_table, index) };
         if record.start == record.end {
             return;
         }

@@ -190,12 +190,11 @@ where
     ) {
         let lane = gpu.thread_idx_x() % Self::GROUP;
         // Without a row it is an empty one, which C has not.
-        let mut record = RowRecord { row: NO_ROW, start: 0, end: 0 }.to_words();
+        let mut record = RowRecord { row: NO_ROW, start: 0, end: 0 };
         if let Some(index) = index {
             // SAFETY: the table has a record for each of `args.rows`.
-            record = unsafe { gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS)) };
+            record = unsafe { RowRecord::load(gpu, args.row_table, index) };
         }
-        let record = RowRecord::from_words(record);
 
         // Lanes past the last column load the last one again: that costs no traffic, and no test in the loop.
         let (Part { column_tile, .. }, batch) = (part(), gpu.block_idx_z());

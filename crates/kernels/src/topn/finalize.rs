@@ -6,6 +6,7 @@ use super::output::{Output, Row};
 use super::sort::sort;
 use super::sums::{of_lane_parts, of_part};
 use super::{Method, Tile, block, rank, refine, threshold};
+use crate::common::strided;
 use crate::{Bounds, Kernel};
 
 /// Keys of a row that are taken at once; of more, what is needed is found by going through them again and again.
@@ -212,12 +213,10 @@ impl<const THREADS: u32, const OWN: usize> Kernel for Finalize<THREADS, OWN> {
                 });
             } else {
                 let keys = sort::<G, THREADS>(gpu, keys, keys.add(Self::KEYS), count);
-                let mut place = gpu.thread_idx_x();
-                while place < args.n {
+                strided(gpu.thread_idx_x(), args.n, THREADS, |place| {
                     let [key] = gpu.shared_load(keys.add(place));
                     write(place, key);
-                    place += THREADS;
-                }
+                });
             }
             if gpu.thread_idx_x() == 0 {
                 output.write_log_sum(gpu, row);

@@ -7,6 +7,7 @@ use super::candidates::{Candidates, Share};
 use super::key::key;
 use super::part::Part;
 use super::{Method, Tile, TopNArgs, block, output};
+use crate::common::strided;
 use crate::{Bounds, DeviceValue, Kernel};
 
 /// The N greatest of a row, or of a chunk of it, by *parallel insertion* (ACL 2019, section 4.2, algorithm 4): a sorted list
@@ -49,13 +50,9 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize, c
         block::give(gpu, 1, [sum, 0.0], plus);
 
         let list = block::keys();
-        let mut place = gpu.thread_idx_x();
         // SAFETY: the list has n places; from the barrier on it is used by atomics alone, until the next.
         unsafe {
-            while place < part.n {
-                gpu.shared_store(list.add(place), [0]);
-                place += THREADS;
-            }
+            strided(gpu.thread_idx_x(), part.n, THREADS, |place| gpu.shared_store(list.add(place), [0]));
             gpu.sync_threads();
             let [sum, _] = block::joined::<G, THREADS>(gpu, 1, plus);
             candidates.for_each(gpu, |x, index| insert(gpu, list, part.n, key(x, part.first + index)));

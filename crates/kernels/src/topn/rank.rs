@@ -3,7 +3,7 @@ use core::ops::Add as _;
 
 use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
 
-use crate::common::reduce;
+use crate::common::{reduce, strided};
 
 /// So many keys are sorted sooner by [`ranked`] than by runs, in a block of so many threads.
 pub(super) const fn most(threads: u32) -> u32 {
@@ -24,16 +24,15 @@ pub(super) unsafe fn ranked<G: Gpu, const THREADS: u32>(
 ) {
     let thread = gpu.thread_idx_x();
     let lanes = (THREADS / count.next_power_of_two()).min(WARP);
-    let (own, mut place) = (thread / lanes, thread % lanes);
+    let own = thread / lanes;
     // SAFETY: as promised by the caller.
     let [key] = unsafe { gpu.shared_load(keys.add(own.min(count - 1))) };
     let mut greater = 0;
-    while place < count {
+    strided(thread % lanes, count, lanes, |place| {
         // SAFETY: likewise.
         let [other] = unsafe { gpu.shared_load::<u64, 1>(keys.add(place)) };
         greater += u32::from(other > key);
-        place += lanes;
-    }
+    });
     let greater = reduce(gpu, FULL_WARP, lanes, greater, u32::add);
     if own < count && thread.is_multiple_of(lanes) {
         work(greater, key);

@@ -12,6 +12,7 @@ use super::key::{LEAST, key};
 use super::part::Part;
 use super::{block, output, refine, sums, threshold};
 use crate::DeviceValue;
+use crate::common::strided;
 
 /// What a pass found: where the keys are, and how many; a threshold that at least N reach, as the bits of an ordered number;
 /// the greatest value, and the sum.
@@ -133,13 +134,11 @@ impl<const THREADS: u32, const KEYS: u32> Kept<THREADS, KEYS> {
     /// Nobody writes the room.
     #[inline(always)]
     unsafe fn for_each<G: Gpu>(&self, gpu: G, room: u32, mut work: impl FnMut(u64)) {
-        let mut place = gpu.thread_idx_x();
-        while place < self.count {
+        strided(gpu.thread_idx_x(), self.count, THREADS, |place| {
             // SAFETY: as promised by the caller.
             let [key] = unsafe { gpu.shared_load(block::keys().add(room + place)) };
             work(key);
-            place += THREADS;
-        }
+        });
     }
 
     /// Finds a threshold that at least N reach, of the room and of the threads' keys, and at most half of the room; these are

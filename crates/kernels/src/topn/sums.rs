@@ -5,7 +5,7 @@ use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, WARP};
 
 use super::block;
 use super::output::base;
-use crate::common::reduce;
+use crate::common::{reduce, strided};
 
 /// The greatest value, and the sum, of two together: symmetric.
 #[inline(always)]
@@ -51,11 +51,9 @@ pub(super) unsafe fn of_parts<G: Gpu>(gpu: G, scale: f32, sums: GlobalPtr<f32>, 
     // SAFETY: as promised by the caller.
     unsafe {
         let mut pair = of_part(gpu, sums, parts);
-        let mut part = gpu.lane_id() + WARP;
-        while part < parts {
+        strided(gpu.lane_id() + WARP, parts, WARP, |part| {
             pair = join(gpu, scale, pair, gpu.load_readonly(sums.add(2 * part as usize)));
-            part += WARP;
-        }
+        });
         of_lane_parts(gpu, scale, pair, parts)
     }
 }

@@ -24,6 +24,7 @@ pub use operand::TileOperand;
 use stage::{Source, Stage};
 
 use super::{Operands, Scheme, Tile};
+use crate::common::strided;
 use crate::{Bounds, DeviceValue, IndexType, Kernel, RowMask};
 
 /// Columns of a warp's part: two products of 16, and one [`RowMask`].
@@ -109,8 +110,7 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
     unsafe fn has_any<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, row: u32, column: u32) -> bool {
         let chunks = RowMask::chunks(args.cols);
         let mut any = false;
-        let mut i = gpu.thread_idx_x();
-        while i < Self::BM * WN {
+        strided(gpu.thread_idx_x(), Self::BM * WN, Self::THREADS, |i| {
             let (row, chunk) = (row + i % Self::BM, column / COLUMNS + i / Self::BM);
             if row < args.operands.items && chunk < chunks {
                 let at = RowMask::index(row, chunk, chunks) * RowMask::WORDS;
@@ -118,8 +118,7 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
                 let [mask, _]: [u32; 2] = unsafe { gpu.load_readonly(args.masks.add(at)) };
                 any |= mask != 0;
             }
-            i += Self::THREADS;
-        }
+        });
         gpu.sync_threads_or(any)
     }
 
