@@ -3,7 +3,7 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 
-use super::epilogue::{Epilogue, shared_bytes};
+use super::epilogue::shared_bytes;
 use super::index::TableIndex;
 use super::share::Nonzeros;
 use super::{Tile, tile};
@@ -81,9 +81,10 @@ where
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: LookupArgs<T, I>) {
         let block = gpu.block_idx_x();
-        let part = block % args.parts;
         let subwarp = gpu.thread_idx_x() / LANES;
-        let bag = block / args.parts * Self::TILE.block_bags + subwarp / SPLIT;
+        let first_bag = block / args.parts * Self::TILE.block_bags;
+        let first_column = block % args.parts * Self::TILE.block_columns;
+        let bag = first_bag + subwarp / SPLIT;
         let (mut start, mut end) = (0, 0);
         if bag < args.bags {
             // SAFETY: there is this bag.
@@ -93,27 +94,11 @@ where
         let each = (end - start).div_ceil(SPLIT);
         start = least(start + subwarp % SPLIT * each, end);
         end = least(start + each, end);
-        let sums = Subwarp::<T, I, V, LANES, CHUNKS> {
-            nonzeros: args.nonzeros,
-            table: args.table,
-            stride_bytes: args.stride_bytes,
-            column: part * Self::TILE.block_columns + gpu.thread_idx_x() % LANES * V as u32,
-            columns: args.columns,
-        };
+        let column = first_column + gpu.thread_idx_x() % LANES * V as u32;
         // SAFETY: the nonzeros are the subwarp's, and all its lanes have the same.
         unsafe {
-            let (count, sums) = sums.traverse::<G, ROWS>(gpu, start, end);
-            let finish = Epilogue::<T, V, LANES, CHUNKS, SPLIT, WARPS> {
-                out: args.out,
-                stride: args.out_stride,
-                first_bag: block / args.parts * Self::TILE.block_bags,
-                bags: args.bags,
-                first_column: part * Self::TILE.block_columns,
-                columns: args.columns,
-                mean: args.mean != 0,
-                transposed: args.transposed != 0,
-            };
-            finish.run(gpu, count, sums);
+            let (count, sums) = Self::sum(gpu, &args, column, [start, end]);
+            Self::write(gpu, &args, [first_bag, first_column], count, sums);
         }
     }
 }
@@ -123,29 +108,27 @@ fn least(a: u32, b: u32) -> u32 {
     if a < b { a } else { b }
 }
 
-/// What a lane of a subwarp knows.
-struct Subwarp<T, I, const V: usize, const LANES: u32, const CHUNKS: usize> {
-    nonzeros: Nonzeros<I>,
-    table: GlobalPtr<T>,
-    stride_bytes: u32,
-    /// The lane's first column.
-    column: u32,
-    columns: u32,
-}
-
-impl<T: DeviceValue, I: TableIndex, const V: usize, const LANES: u32, const CHUNKS: usize>
-    Subwarp<T, I, V, LANES, CHUNKS>
+impl<
+    T: DeviceValue,
+    I: TableIndex,
+    const V: usize,
+    const LANES: u32,
+    const CHUNKS: usize,
+    const SPLIT: u32,
+    const WARPS: u32,
+    const ROWS: usize,
+> Lookup<T, I, V, LANES, CHUNKS, SPLIT, WARPS, ROWS>
 {
-    /// How many of the nonzeros `at..end` count, and the lane's part of the sum of their rows.
+    /// How many of the nonzeros `at..end` count, and the lane's part of the sum of their rows, from column `column` on.
     ///
     /// # Safety
     /// There are these nonzeros, of rows of the table; all lanes of the subwarp come with the same.
     #[inline(always)]
-    unsafe fn traverse<G: Gpu, const ROWS: usize>(
-        &self,
+    unsafe fn sum<G: Gpu>(
         gpu: G,
-        mut at: u32,
-        end: u32,
+        args: &LookupArgs<T, I>,
+        column: u32,
+        [mut at, end]: [u32; 2],
     ) -> (u32, [[f32; V]; CHUNKS]) {
         let mask = subwarp_mask(gpu.lane_id() / LANES * LANES, LANES);
         let lane = gpu.lane_id() % LANES;
@@ -153,10 +136,10 @@ impl<T: DeviceValue, I: TableIndex, const V: usize, const LANES: u32, const CHUN
         let mut count = 0;
         // SAFETY: as promised by the caller; shuffles meet because all lanes of the subwarp go the same way.
         unsafe {
-            let mut next = self.nonzeros.load(gpu, at + lane, end);
+            let mut next = args.nonzeros.load(gpu, at + lane, end);
             while at < end {
                 let own = next;
-                next = self.nonzeros.load(gpu, at + LANES + lane, end);
+                next = args.nonzeros.load(gpu, at + LANES + lane, end);
                 count += gpu.warp_ballot(mask, own.index != I::NONE).count_ones();
                 let here = least(end - at, LANES);
                 let mut turn = 0;
@@ -164,12 +147,12 @@ impl<T: DeviceValue, I: TableIndex, const V: usize, const LANES: u32, const CHUN
                     let mut words = [[Words::default(); CHUNKS]; ROWS];
                     for (row, words) in words.iter_mut().enumerate() {
                         let index = own.index.shuffle(gpu, mask, turn + row as u32, LANES);
-                        self.load(gpu, index, words);
+                        Self::load(gpu, args, column, index, words);
                     }
                     // Weights are handed round when rows come, so that they take no registers until then.
                     for (row, words) in words.iter().enumerate() {
                         let weight = gpu.warp_shuffle_idx(mask, own.weight, turn + row as u32, LANES);
-                        self.add(gpu, words, weight, &mut sums);
+                        Self::add(gpu, words, weight, &mut sums);
                     }
                     turn += ROWS as u32;
                 }
@@ -184,11 +167,17 @@ impl<T: DeviceValue, I: TableIndex, const V: usize, const LANES: u32, const CHUN
     /// # Safety
     /// The index is of a row of the table, or [`TableIndex::NONE`].
     #[inline(always)]
-    unsafe fn load<G: Gpu>(&self, gpu: G, index: I, words: &mut [Words; CHUNKS]) {
-        let row = index.row(self.table, self.stride_bytes).add(self.column as usize);
+    unsafe fn load<G: Gpu>(
+        gpu: G,
+        args: &LookupArgs<T, I>,
+        column: u32,
+        index: I,
+        words: &mut [Words; CHUNKS],
+    ) {
+        let row = index.row(args.table, args.stride_bytes).add(column as usize);
         for (chunk, words) in words.iter_mut().enumerate() {
             let offset = chunk * LANES as usize * V;
-            if index != I::NONE && self.column + (offset as u32) < self.columns {
+            if index != I::NONE && column + (offset as u32) < args.columns {
                 // SAFETY: the row is there and has this vector, since columns are whole vectors.
                 *words = unsafe { load_words::<G, T, V>(gpu, row.add(offset)) };
             }
@@ -197,7 +186,7 @@ impl<T: DeviceValue, I: TableIndex, const V: usize, const LANES: u32, const CHUN
 
     /// Adds the lane's part of a row.
     #[inline(always)]
-    fn add<G: Gpu>(&self, gpu: G, words: &[Words; CHUNKS], weight: f32, sums: &mut [[f32; V]; CHUNKS]) {
+    fn add<G: Gpu>(gpu: G, words: &[Words; CHUNKS], weight: f32, sums: &mut [[f32; V]; CHUNKS]) {
         for (sums, words) in sums.iter_mut().zip(words) {
             let numbers = numbers::<G, T, V>(gpu, words);
             for (sum, &number) in sums.iter_mut().zip(&numbers) {

@@ -19,10 +19,10 @@ pub use config::{QUAD, RowSplit};
 pub use epilogue::Output;
 pub use form::{Form, Hybrid, Idea, NoResidue, Persistent, Plain, PreScaled, Wide};
 pub use mma::{
-    BitmaskArgs, Bitmasks, Filling, LoadedRows, MmaTiles, Rows, Stages, StagesOf, TileArgs, TileValue,
+    BitmaskArgs, Bitmasks, Filling, LoadedRows, MmaTiles, Rows, Source, Stages, StagesOf, TileArgs, TileValue,
 };
 pub use tile::{Scheme, Tile};
-pub use wgmma::{LoadedPacks, Pack, Prepacked, PrepackedTiles, Scattering, Source, WgmmaKernel, WgmmaTiles};
+pub use wgmma::{LoadedPacks, Pack, Prepacked, PrepackedTiles, Scattering, WgmmaKernel, WgmmaTiles};
 
 /// What the entry points of [`RowSplit`] take, for values of `T` and column indices of `I`.
 ///

@@ -8,6 +8,7 @@ use super::operand::{Stage, TileOperand};
 use super::pipeline::Stages;
 use super::reduction::add_slices;
 use super::rows::{Filling, Rows};
+use super::source::Source;
 use super::value::TileValue;
 use super::{TileArgs, fallback};
 use crate::common::are_finite;
@@ -110,7 +111,7 @@ impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32,
 }
 
 /// What a producer lane needs to copy its part of B.
-struct Source<T> {
+struct CopyOfB<T> {
     /// B, at the lane's first row of the next step to fill and its columns.
     b: GlobalPtr<T>,
     /// The lane's first row of B, in a step, and its first column.
@@ -150,7 +151,7 @@ impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32,
         let own_column = thread % (Self::BN / O::PIECE) * O::PIECE;
         let k = thread / (Self::BN / O::PIECE);
         let first = group * Self::STEP;
-        let mut source = Source {
+        let mut source = CopyOfB {
             b: args.b.add_rows(first + k, args.b_stride_bytes).add((column + own_column) as usize),
             k,
             column: own_column,
@@ -159,25 +160,25 @@ impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32,
         let mut pipeline = <Self as Stage>::pipeline(args.cols).of_group(group);
         // SAFETY: records and values are read where there are some; a stage is filled while it is empty.
         unsafe {
-            let mut rows = Rows::<O::Value, Self>::new(gpu, args, thread / WARP, group, row);
-            rows.look_up(gpu, S::GROUPS);
+            let mut rows = Rows::<O::Value, Self>::new(gpu, args, [group, thread / WARP], row);
+            rows.look_up_next(gpu, S::GROUPS);
             if Self::CLEARS_EARLY {
                 for stage in pipeline.stages() {
-                    rows.clear(gpu, stage * Self::STAGE_BYTES);
+                    rows.clear(gpu, stage * Self::STAGE_BYTES, None);
                 }
             }
             gpu.grid_dependency_wait();
             let mut loaded = rows.next(gpu);
-            rows.look_up(gpu, S::GROUPS);
+            rows.look_up_next(gpu, S::GROUPS);
             while !pipeline.is_done() {
                 pipeline.wait_empty(gpu);
                 Self::fill_b(gpu, args, &source, pipeline.stage);
                 if !Self::CLEARS_EARLY || !pipeline.is_first() {
-                    rows.clear(gpu, pipeline.stage * Self::STAGE_BYTES);
+                    rows.clear(gpu, pipeline.stage * Self::STAGE_BYTES, None);
                 }
                 rows.fill(gpu, pipeline.stage * Self::STAGE_BYTES, &loaded);
                 loaded = rows.next(gpu);
-                rows.look_up(gpu, S::GROUPS);
+                rows.look_up_next(gpu, S::GROUPS);
                 source.b = source.b.add_rows(S::GROUPS * Self::STEP, args.b_stride_bytes);
                 source.rows = source.rows.saturating_sub(S::GROUPS * Self::STEP);
                 pipeline.started(gpu);
@@ -191,7 +192,7 @@ impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32,
     /// # Safety
     /// The stage is empty.
     #[inline(always)]
-    unsafe fn fill_b<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, source: &Source<O::Value>, stage: u32) {
+    unsafe fn fill_b<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, source: &CopyOfB<O::Value>, stage: u32) {
         let b = SharedPtr::from_offset(stage * Self::STAGE_BYTES + <Self as Stage>::A_BYTES);
         for i in 0..Self::STEP / Self::COPY_ROWS {
             let k = source.k + i * Self::COPY_ROWS;

@@ -32,6 +32,7 @@ mod pipeline;
 mod reduction;
 mod rows;
 mod single;
+mod source;
 mod value;
 
 use lacuna_gpu::GlobalPtr;
@@ -42,6 +43,7 @@ pub use kernel::MmaTiles;
 pub(super) use pipeline::Pipeline;
 pub use pipeline::{Stages, StagesOf};
 pub use rows::{Filling, LoadedRows, Rows};
+pub use source::Source;
 pub(super) use value::TILE_ROW;
 pub use value::TileValue;
 

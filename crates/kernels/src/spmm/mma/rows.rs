@@ -10,6 +10,7 @@ use core::marker::PhantomData;
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::TileArgs;
+use super::source::Source;
 use super::value::{TILE_ROW, TileValue};
 use crate::RowMask;
 
@@ -107,43 +108,9 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     /// Bytes of A in a stage.
     pub(in crate::spmm) const BYTES: u32 = F::ROWS * Self::STEP;
 
-    /// For warp `warp` of those that fill the steps from `step` on, of the rows from `row` on.
-    ///
-    /// # Safety
-    /// The masks are live.
-    #[inline(always)]
-    pub(in crate::spmm) unsafe fn new<G: Gpu>(
-        gpu: G,
-        args: &TileArgs<T>,
-        warp: u32,
-        step: u32,
-        row: u32,
-    ) -> Self {
-        let lane = gpu.lane_id();
-        let chunks = RowMask::chunks(args.cols);
-        let first = warp * Self::OWN;
-        let own = row + first + lane % Self::OWN;
-        let start = args.masks.add(RowMask::index(own, 0, chunks) * RowMask::WORDS);
-        let mut rows = Self {
-            start,
-            chunks: if own < args.rows { chunks } else { 0 },
-            masks: start,
-            left: 0,
-            first: 0,
-            end: 0,
-            values: args.values,
-            places: args.places,
-            row: (first + lane / Self::LANES) * Self::ROW + T::swizzle(first + lane / Self::LANES),
-            own: first * Self::ROW + lane * 16,
-            filling: PhantomData,
-        };
-        rows.go_to(Some(step));
-        rows
-    }
-
     /// Goes to a step, which is loaded next; or nowhere, where nothing is left.
     #[inline(always)]
-    pub(in crate::spmm) fn go_to(&mut self, step: Option<u32>) {
+    fn go_to(&mut self, step: Option<u32>) {
         let chunk = step.unwrap_or(0) * Self::CHUNKS;
         self.masks = self.start.add(chunk as usize * RowMask::NEXT_CHUNK * RowMask::WORDS);
         self.left = if step.is_some() { self.chunks.saturating_sub(chunk) } else { 0 };
@@ -154,7 +121,7 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     /// # Safety
     /// The masks are live.
     #[inline(always)]
-    pub(in crate::spmm) unsafe fn look_up<G: Gpu>(&mut self, gpu: G, steps: u32) {
+    pub(super) unsafe fn look_up_next<G: Gpu>(&mut self, gpu: G, steps: u32) {
         let record = |chunk: u32| self.masks.add(chunk as usize * RowMask::NEXT_CHUNK * RowMask::WORDS);
         let first_of = |chunk: u32| -> u32 {
             if chunk < self.left {
@@ -174,30 +141,6 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
         let next = steps * Self::CHUNKS;
         self.masks = self.masks.add(next as usize * RowMask::NEXT_CHUNK * RowMask::WORDS);
         self.left = self.left.saturating_sub(next);
-    }
-
-    /// Loads the lane's pieces of the step that was looked up. The whole warp comes here.
-    ///
-    /// A lane for which there is no piece loads the first: so nothing asks what was loaded, and nothing waits.
-    ///
-    /// # Safety
-    /// The arguments describe live memory, with [`PADDING`](crate::PADDING) more after the last nonzero.
-    #[inline(always)]
-    pub(in crate::spmm) unsafe fn next<G: Gpu>(&self, gpu: G) -> LoadedRows {
-        let lane = gpu.lane_id();
-        let mut loaded = LoadedRows([[Part::default(); 2]; ROUNDS]);
-        for round in 0..Self::OWN / Self::AT_ONCE {
-            let row = round * Self::AT_ONCE + lane / Self::LANES;
-            let [first, end] = [self.first, self.end].map(|x| gpu.warp_shuffle_idx(FULL_WARP, x, row, WARP));
-            let begin = first / T::PIECE * T::PIECE;
-            for ahead in 0..F::AHEAD {
-                let index = begin + (ahead as u32 * Self::LANES + lane % Self::LANES) * T::PIECE;
-                // SAFETY: as promised by the caller.
-                let (values, places) = unsafe { self.load(gpu, if index < end { index } else { begin }) };
-                loaded.0[round as usize][ahead] = Part { values, places, index, first, end };
-            }
-        }
-        loaded
     }
 
     /// A piece from `index` on: its values, and their places.
@@ -220,52 +163,10 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
         }
     }
 
-    /// Clears the warp's rows of a stage, whose part of A is at `a`. The whole warp comes here.
-    ///
-    /// # Safety
-    /// The stage is empty.
-    #[inline(always)]
-    pub(in crate::spmm) unsafe fn clear<G: Gpu>(&self, gpu: G, a: u32) {
-        let own = SharedPtr::<u32>::from_offset(a + self.own);
-        // The tiles of the warp's rows may lie apart.
-        let tiles = if F::TILE_BY_TILE { F::TILES } else { 1 };
-        let pieces = Self::OWN * Self::ROW / 16;
-        for (part, i) in (0..tiles).flat_map(|part| (0..pieces.div_ceil(WARP)).map(move |i| (part, i))) {
-            if pieces.is_multiple_of(WARP) || gpu.lane_id() < pieces {
-                // SAFETY: the rows are this warp's in the stage.
-                unsafe { gpu.shared_store(own.add((part * Self::TILE + i * WARP * 16) / 4), [0u32; 4]) };
-            }
-        }
-        gpu.sync_warp(FULL_WARP);
-    }
-
-    /// Fills the warp's rows of a stage, whose part of A is at `a`. The whole warp comes here.
-    ///
-    /// # Safety
-    /// The warp has [cleared](Self::clear) them.
-    #[inline(always)]
-    pub(in crate::spmm) unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &LoadedRows) {
-        // SAFETY: the rows are this warp's in the stage.
-        unsafe {
-            for ahead in 0..F::AHEAD {
-                let mut is_more = false;
-                for round in 0..Self::OWN / Self::AT_ONCE {
-                    let part = &loaded.0[round as usize][ahead];
-                    Self::put(gpu, self.row_of(a, round), part);
-                    is_more |= part.index + Self::LANES * T::PIECE < part.end;
-                }
-                if !gpu.warp_any(FULL_WARP, is_more) {
-                    return;
-                }
-            }
-            self.fill_rest(gpu, a, loaded);
-        }
-    }
-
     /// Fills in the pieces that were not loaded ahead.
     ///
     /// # Safety
-    /// As for [`fill`](Self::fill).
+    /// As for [`Source::fill`].
     #[inline(always)]
     unsafe fn fill_rest<G: Gpu>(&self, gpu: G, a: u32, loaded: &LoadedRows) {
         for round in 0..Self::OWN / Self::AT_ONCE {
@@ -309,6 +210,98 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
                 // SAFETY: as promised by the caller.
                 unsafe { gpu.shared_store(to, [T::of_piece(&part.values, i)]) };
             }
+        }
+    }
+}
+
+impl<T: TileValue, F: Filling> Source<T> for Rows<T, F> {
+    type Loaded = LoadedRows;
+    const PART: u32 = F::PART;
+    const AHEAD: u32 = 0;
+    const STAYS: bool = false;
+
+    #[inline(always)]
+    unsafe fn new<G: Gpu>(gpu: G, args: &TileArgs<T>, [group, warp]: [u32; 2], row: u32) -> Self {
+        let lane = gpu.lane_id();
+        let chunks = RowMask::chunks(args.cols);
+        let first = warp * Self::OWN;
+        let own = row + first + lane % Self::OWN;
+        let start = args.masks.add(RowMask::index(own, 0, chunks) * RowMask::WORDS);
+        let mut rows = Self {
+            start,
+            chunks: if own < args.rows { chunks } else { 0 },
+            masks: start,
+            left: 0,
+            first: 0,
+            end: 0,
+            values: args.values,
+            places: args.places,
+            row: (first + lane / Self::LANES) * Self::ROW + T::swizzle(first + lane / Self::LANES),
+            own: first * Self::ROW + lane * 16,
+            filling: PhantomData,
+        };
+        rows.go_to(Some(group));
+        rows
+    }
+
+    #[inline(always)]
+    unsafe fn look_up<G: Gpu>(&mut self, gpu: G, step: Option<u32>) {
+        self.go_to(step);
+        // SAFETY: as promised by the caller.
+        unsafe { self.look_up_next(gpu, 0) }
+    }
+
+    /// A lane for which there is no piece loads the first: so nothing asks what was loaded, and nothing waits. It may lie in the
+    /// [`PADDING`](crate::PADDING) after the last nonzero.
+    #[inline(always)]
+    unsafe fn next<G: Gpu>(&self, gpu: G) -> LoadedRows {
+        let lane = gpu.lane_id();
+        let mut loaded = LoadedRows([[Part::default(); 2]; ROUNDS]);
+        for round in 0..Self::OWN / Self::AT_ONCE {
+            let row = round * Self::AT_ONCE + lane / Self::LANES;
+            let [first, end] = [self.first, self.end].map(|x| gpu.warp_shuffle_idx(FULL_WARP, x, row, WARP));
+            let begin = first / T::PIECE * T::PIECE;
+            for ahead in 0..F::AHEAD {
+                let index = begin + (ahead as u32 * Self::LANES + lane % Self::LANES) * T::PIECE;
+                // SAFETY: as promised by the caller.
+                let (values, places) = unsafe { self.load(gpu, if index < end { index } else { begin }) };
+                loaded.0[round as usize][ahead] = Part { values, places, index, first, end };
+            }
+        }
+        loaded
+    }
+
+    #[inline(always)]
+    unsafe fn clear<G: Gpu>(&self, gpu: G, a: u32, _: Option<&LoadedRows>) {
+        let own = SharedPtr::<u32>::from_offset(a + self.own);
+        // The tiles of the warp's rows may lie apart.
+        let tiles = if F::TILE_BY_TILE { F::TILES } else { 1 };
+        let pieces = Self::OWN * Self::ROW / 16;
+        for (part, i) in (0..tiles).flat_map(|part| (0..pieces.div_ceil(WARP)).map(move |i| (part, i))) {
+            if pieces.is_multiple_of(WARP) || gpu.lane_id() < pieces {
+                // SAFETY: the rows are this warp's in the stage.
+                unsafe { gpu.shared_store(own.add((part * Self::TILE + i * WARP * 16) / 4), [0u32; 4]) };
+            }
+        }
+        gpu.sync_warp(FULL_WARP);
+    }
+
+    #[inline(always)]
+    unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &LoadedRows) {
+        // SAFETY: the rows are this warp's in the stage.
+        unsafe {
+            for ahead in 0..F::AHEAD {
+                let mut is_more = false;
+                for round in 0..Self::OWN / Self::AT_ONCE {
+                    let part = &loaded.0[round as usize][ahead];
+                    Self::put(gpu, self.row_of(a, round), part);
+                    is_more |= part.index + Self::LANES * T::PIECE < part.end;
+                }
+                if !gpu.warp_any(FULL_WARP, is_more) {
+                    return;
+                }
+            }
+            self.fill_rest(gpu, a, loaded);
         }
     }
 }

@@ -23,7 +23,6 @@
 mod cluster;
 mod columns;
 mod prepacked;
-mod source;
 mod traversal;
 
 use core::marker::PhantomData;
@@ -34,9 +33,8 @@ use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
 use self::cluster::Cluster;
 use self::columns::{COPY, Columns};
 pub use self::prepacked::{LoadedPacks, Pack, Prepacked};
-pub use self::source::{Scattering, Source};
 use self::traversal::Traversal;
-use super::mma::{Pipeline, Rows, Stages, TILE_ROW, TileArgs, fallback};
+use super::mma::{Filling, Pipeline, Rows, Source, Stages, TILE_ROW, TileArgs, fallback};
 use super::{Scheme, Tile};
 use crate::common::are_finite;
 use crate::{Bounds, HalfValue, IndexType, Kernel};
@@ -67,6 +65,19 @@ pub type WgmmaTiles<T, S, const L: usize, const PART: u32, const BLOCKS: u32> =
 /// producers has a stage of its own.
 pub type PrepackedTiles<T, S, const L: usize, const AHEAD: usize, const BLOCKS: u32> =
     WgmmaKernel<T, Prepacked<T, S, AHEAD>, S, L, BLOCKS>;
+
+/// How values are scattered that lie row by row.
+#[derive(Debug)]
+pub struct Scattering<S, const PART: u32>(PhantomData<S>);
+
+impl<S: Stages, const PART: u32> Filling for Scattering<S, PART> {
+    const ROWS: u32 = ROWS;
+    const TILES: u32 = S::CHUNKS;
+    const WARPS: u32 = S::WARPS;
+    const PART: u32 = PART;
+    const AHEAD: usize = 1;
+    const TILE_BY_TILE: bool = true;
+}
 
 /// SpMM by warpgroups, with A from `A`, through the stages `S`.
 #[derive(Debug)]

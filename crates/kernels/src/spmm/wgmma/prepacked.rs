@@ -8,10 +8,9 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
 
-use super::source::Source;
 use super::{CHUNK, CHUNK_BYTES, ROWS};
 use crate::HalfValue;
-use crate::spmm::mma::{Stages, TILE_ROW, TileArgs};
+use crate::spmm::mma::{Source, Stages, TILE_ROW, TileArgs};
 
 /// 128 nonzeros of a unit, or fewer and zeros for a place that has none. Of four words for each lane, two hold values and two
 /// their places, the first in the lower half.
