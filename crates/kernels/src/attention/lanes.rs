@@ -3,14 +3,14 @@ use core::convert::identity;
 
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, Real, WARP};
 
-use crate::common::round;
+use crate::common::round_into;
 
 /// In place of a column: there is no key.
 pub(super) const ABSENT: u32 = u32::MAX;
 
 /// A lane's part of a row of `dim` elements that `LANES` lanes share: vectors of `V`, `LANES · V` elements apart.
 #[derive(Clone, Copy)]
-pub(super) struct Part<const V: usize, const LANES: usize, const CHUNKS: usize> {
+pub(super) struct Fragment<const V: usize, const LANES: usize, const CHUNKS: usize> {
     /// Its first element.
     first: u32,
     /// Its vectors, at most `CHUNKS`.
@@ -18,7 +18,7 @@ pub(super) struct Part<const V: usize, const LANES: usize, const CHUNKS: usize> 
     dim: u32,
 }
 
-impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHUNKS> {
+impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES, CHUNKS> {
     /// The part of this lane of a group.
     #[inline(always)]
     pub(super) fn of(lane: u32, dim: u32) -> Self {
@@ -66,7 +66,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHU
         for (chunk, values) in values.iter().enumerate() {
             if (chunk as u32) < self.vectors {
                 let mut rounded = [T::default(); V];
-                round(gpu, values, identity, &mut rounded);
+                round_into(gpu, values, identity, &mut rounded);
                 // SAFETY: as promised by the caller.
                 unsafe { gpu.store(own.add(chunk * LANES * V), rounded) };
             }
@@ -94,11 +94,25 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHU
         rows
     }
 
-    /// Loads the parts of rows that have all of their vectors, from `bytes[first..first + U]` after row 0 on; `own` is the lane's
-    /// first element there.
+    /// Loads the part of a row that has all of its vectors, `bytes` after row 0; `own` is the lane's first element there.
     ///
     /// # Safety
-    /// The rows lie in the matrix, which is live, and have `LANES · V · CHUNKS` elements, aligned to vectors.
+    /// The row lies in the matrix, which is live, and has `LANES · V · CHUNKS` elements, aligned to vectors.
+    #[inline(always)]
+    unsafe fn load_whole<G: Gpu, T: Real>(gpu: G, own: GlobalPtr<T>, bytes: u32) -> [[T; V]; CHUNKS] {
+        let own = own.add_bytes(u64::from(bytes));
+        let mut part = [[T::default(); V]; CHUNKS];
+        for (chunk, vector) in part.iter_mut().enumerate() {
+            // SAFETY: as promised by the caller.
+            *vector = unsafe { gpu.load_readonly(own.add(chunk * LANES * V)) };
+        }
+        part
+    }
+
+    /// As [`load_whole`](Self::load_whole), of the rows `bytes[first..first + U]` after row 0.
+    ///
+    /// # Safety
+    /// As for `load_whole`.
     #[inline(always)]
     pub(super) unsafe fn load_whole_rows<G: Gpu, T: Real, const U: usize>(
         gpu: G,
@@ -108,11 +122,8 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHU
     ) -> [[[T; V]; CHUNKS]; U] {
         let mut rows = [[[T::default(); V]; CHUNKS]; U];
         for (i, row) in rows.iter_mut().enumerate() {
-            let own = own.add_bytes(u64::from(bytes[first + i]));
-            for (chunk, vector) in row.iter_mut().enumerate() {
-                // SAFETY: as promised by the caller.
-                *vector = unsafe { gpu.load_readonly(own.add(chunk * LANES * V)) };
-            }
+            // SAFETY: as promised by the caller.
+            *row = unsafe { Self::load_whole(gpu, own, bytes[first + i]) };
         }
         rows
     }

@@ -2,8 +2,8 @@
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, Real, WARP};
 
 use super::Operands;
-use super::lanes::{ABSENT, Part, dot, of_group};
-use super::online::Online;
+use super::lanes::{ABSENT, Fragment, dot, of_group};
+use super::online::OnlineSoftmax;
 use crate::common::{self, transpose_sums, widened};
 
 /// Q, K, V, O and the logarithms of one head.
@@ -69,7 +69,7 @@ pub(super) trait Keys: Copy {
     unsafe fn column<G: Gpu>(self, gpu: G, index: u32) -> u32;
 }
 
-impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHUNKS> {
+impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES, CHUNKS> {
     /// Works out row `row` of a head by one warp, from the keys at the places `start..end` of a list.
     ///
     /// Groups of `LANES` lanes take a key each, `U` keys one after another whose loads are under way together.
@@ -78,7 +78,6 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHU
     /// The head and the keys are live, and no other warp writes this row.
     #[inline(always)]
     pub(super) unsafe fn attend<G: Gpu, T: Real, const U: usize>(
-        self,
         gpu: G,
         head: &Head<T>,
         row: u32,
@@ -87,14 +86,15 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHU
     ) {
         let groups = WARP / LANES as u32;
         let lane = gpu.lane_id();
+        let part = Self::of(lane % LANES as u32, head.dim);
         // Of 32 keys group g takes g, g + groups, …: so few keys are few rounds. Its lane i has the i-th of these.
         let own = lane % LANES as u32 * groups + lane / LANES as u32;
-        let mut online = Online::<V, CHUNKS>::NEW;
+        let mut online = OnlineSoftmax::<V, CHUNKS>::NEW;
         let mut any_keys = false;
         let mut base = start;
         // SAFETY: as promised by the caller; columns that are not absent are keys of the head.
         unsafe {
-            let q = widened(gpu, &self.load(gpu, head.q, row));
+            let q = widened(gpu, &part.load(gpu, head.q, row));
             let mut next = keys.column(gpu, base + own);
             while base < end {
                 let column = next;
@@ -102,13 +102,32 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHU
                 base += WARP;
                 any_keys |= column != ABSENT;
                 next = keys.column(gpu, base + own);
-                let load = |matrix, first| self.load_rows::<G, T, U>(gpu, matrix, column, first);
-                let matrices = [head.k, head.v];
-                Self::take(gpu, &q, head.scale, (column != ABSENT, left), matrices, load, &mut online);
+
+                let mut sums = [0.0; LANES];
+                for first in (0..LANES).step_by(U) {
+                    if first as u32 * groups < left {
+                        let rows = part.load_rows::<_, _, U>(gpu, head.k, column, first);
+                        for (i, row) in rows.iter().enumerate() {
+                            sums[first + i] = dot(gpu, &q, &widened(gpu, row));
+                        }
+                    }
+                }
+                let score = transpose_sums(gpu, FULL_WARP, gpu.lane_id(), LANES as u32, sums) * head.scale;
+                let weight = online.weigh(gpu, score, column != ABSENT);
+                for first in (0..LANES).step_by(U) {
+                    if first as u32 * groups < left {
+                        let rows = part.load_rows::<_, _, U>(gpu, head.v, column, first);
+                        for (i, row) in rows.iter().enumerate() {
+                            let lane = (first + i) as u32;
+                            let weight = gpu.warp_shuffle_idx(FULL_WARP, weight, lane, LANES as u32);
+                            online.add(gpu, weight, &widened(gpu, row));
+                        }
+                    }
+                }
             }
             let any_keys = gpu.warp_any(FULL_WARP, any_keys);
             let (o, logsumexp) = online.finish(gpu, LANES as u32, any_keys);
-            self.store_row(gpu, head, row, &o, logsumexp);
+            part.store_row(gpu, head, row, &o, logsumexp);
         }
     }
 
@@ -120,7 +139,6 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHU
     /// As for `attend`.
     #[inline(always)]
     pub(super) unsafe fn attend_whole<G: Gpu, T: Real, const U: usize>(
-        self,
         gpu: G,
         head: &Head<T>,
         row: u32,
@@ -128,14 +146,15 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHU
         [start, end]: [u32; 2],
     ) -> bool {
         let lane = gpu.lane_id();
+        let part = Self::of(lane % LANES as u32, head.dim);
         let first = (lane % LANES as u32 * V as u32) as usize;
-        let matrices = [head.k.add(first), head.v.add(first)];
+        let (k, v) = (head.k.add(first), head.v.add(first));
         let row_bytes = head.dim * size_of::<T>() as u32;
-        let mut online = Online::<V, CHUNKS>::NEW;
+        let mut online = OnlineSoftmax::<V, CHUNKS>::NEW;
         let mut base = start;
         // SAFETY: as promised by the caller; columns that are not absent are keys of the head.
         unsafe {
-            let q = widened(gpu, &self.load(gpu, head.q, row));
+            let q = widened(gpu, &part.load(gpu, head.q, row));
             let mut next = keys.column(gpu, base + lane);
             while base < end {
                 let column = next;
@@ -148,49 +167,31 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHU
                     bytes = if lane < left { bytes } else { first };
                 }
                 let rows = of_group::<G, LANES>(gpu, bytes);
-                let load = |own, first| Self::load_whole_rows::<G, T, U>(gpu, own, &rows, first);
-                Self::take(gpu, &q, head.scale, (lane < left, WARP), matrices, load, &mut online);
+
+                let mut sums = [0.0; LANES];
+                for first in (0..LANES).step_by(U) {
+                    let loaded = Self::load_whole_rows::<_, _, U>(gpu, k, &rows, first);
+                    for (i, loaded) in loaded.iter().enumerate() {
+                        sums[first + i] = dot(gpu, &q, &widened(gpu, loaded));
+                    }
+                }
+                let score = transpose_sums(gpu, FULL_WARP, gpu.lane_id(), LANES as u32, sums) * head.scale;
+                let weight = online.weigh(gpu, score, lane < left);
+                for first in (0..LANES).step_by(U) {
+                    let loaded = Self::load_whole_rows::<_, _, U>(gpu, v, &rows, first);
+                    for (i, loaded) in loaded.iter().enumerate() {
+                        let lane = (first + i) as u32;
+                        let weight = gpu.warp_shuffle_idx(FULL_WARP, weight, lane, LANES as u32);
+                        online.add(gpu, weight, &widened(gpu, loaded));
+                    }
+                }
             }
             let (o, logsumexp) = online.finish(gpu, LANES as u32, true);
             let finite = are_finite(gpu, &o);
             if finite {
-                self.store_row(gpu, head, row, &o, logsumexp);
+                part.store_row(gpu, head, row, &o, logsumexp);
             }
             finite
-        }
-    }
-
-    /// Takes a key of each lane, where it is `present`: the `left` keys that are left, one from each group in turn. `load` gives the
-    /// rows of a matrix for the keys of `U` lanes of a group, from one of them on.
-    #[inline(always)]
-    fn take<G: Gpu, T: Real, const U: usize>(
-        gpu: G,
-        q: &[[f32; V]; CHUNKS],
-        scale: f32,
-        (present, left): (bool, u32),
-        [k, v]: [GlobalPtr<T>; 2],
-        load: impl Fn(GlobalPtr<T>, usize) -> [[[T; V]; CHUNKS]; U],
-        online: &mut Online<V, CHUNKS>,
-    ) {
-        let groups = WARP / LANES as u32;
-        let mut sums = [0.0; LANES];
-        for first in (0..LANES).step_by(U) {
-            if first as u32 * groups < left {
-                for (i, row) in load(k, first).iter().enumerate() {
-                    sums[first + i] = dot(gpu, q, &widened(gpu, row));
-                }
-            }
-        }
-        let score = transpose_sums(gpu, FULL_WARP, gpu.lane_id(), LANES as u32, sums) * scale;
-        let weight = online.weigh(gpu, score, present);
-        for first in (0..LANES).step_by(U) {
-            if first as u32 * groups < left {
-                for (i, row) in load(v, first).iter().enumerate() {
-                    let lane = (first + i) as u32;
-                    let weight = gpu.warp_shuffle_idx(FULL_WARP, weight, lane, LANES as u32);
-                    online.add(gpu, weight, &widened(gpu, row));
-                }
-            }
         }
     }
 

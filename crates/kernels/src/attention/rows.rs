@@ -15,7 +15,7 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalPtr, Gpu, WARP};
 
-use super::lanes::{ABSENT, Part};
+use super::lanes::{ABSENT, Fragment};
 use super::row::{Head, Keys};
 use super::{Args, Scheme, Tile};
 use crate::{Bounds, DeviceIndex, DeviceValue, Kernel, RowRecord};
@@ -35,11 +35,8 @@ pub struct Rows<T, I, const V: usize, const LANES: usize, const CHUNKS: usize, c
 /// Warps of a block. They never wait for each other.
 const WARPS: u32 = 4;
 
-impl<T, I, const V: usize, const LANES: usize, const CHUNKS: usize, const U: usize> Kernel
-    for Rows<T, I, V, LANES, CHUNKS, U>
-where
-    T: DeviceValue,
-    I: DeviceIndex,
+impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: usize, const CHUNKS: usize, const U: usize>
+    Kernel for Rows<T, I, V, LANES, CHUNKS, U>
 {
     type Args = Args<T, I>;
     type Tile = Tile;
@@ -80,7 +77,7 @@ where
         }
         // SAFETY: the table has a record for each query, each for one row.
         unsafe {
-            let RowRecord { row, start, end } = RowRecord::load(gpu, args.row_table, index);
+            let RowRecord { row, start, end } = RowRecord::load(gpu, args.row_table, index as usize);
             let head = Head::of(&args.operands, gpu.block_idx_y());
             let keys = RowKeys { columns: args.columns, end };
             // Few keys are not worth loads of keys that are not there; single elements, and rows that a whole warp shares, are
@@ -90,28 +87,20 @@ where
                 && end - start >= WARP
                 && head.is_whole((V * LANES * CHUNKS) as u32);
             let place = [start, end];
-            let part = Part::<V, LANES, CHUNKS>::of(gpu.lane_id() % LANES as u32, head.dim);
-            if !(fast && part.attend_whole::<_, _, U>(gpu, &head, row, keys, place)) {
-                part.attend::<_, _, U>(gpu, &head, row, keys, place);
+            if !(fast && Fragment::<V, LANES, CHUNKS>::attend_whole::<_, _, U>(gpu, &head, row, keys, place))
+            {
+                Fragment::<V, LANES, CHUNKS>::attend::<_, _, U>(gpu, &head, row, keys, place);
             }
         }
     }
 }
 
 /// The columns of a row of the mask, which ends at `end`.
-#[derive(Debug)]
+#[derive(Clone, Copy)]
 struct RowKeys<I> {
     columns: GlobalPtr<I>,
     end: u32,
 }
-
-impl<I> Clone for RowKeys<I> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<I> Copy for RowKeys<I> {}
 
 impl<I: DeviceIndex> Keys for RowKeys<I> {
     #[inline(always)]

@@ -12,7 +12,7 @@ pub trait Operand: Send + Sync + 'static {
     /// Which arithmetic this is.
     const ARITHMETIC: Arithmetic;
     /// Values of 16 bytes.
-    const PIECE: u32 = 16 / size_of::<Self::Value>() as u32;
+    const VECTOR: u32 = 16 / size_of::<Self::Value>() as u32;
 
     /// Starts copying 16 bytes, or zeros.
     ///

@@ -49,47 +49,14 @@ fn lo(x: f32) -> f32 {
     x - f32::from_bits(x.to_bits() & !LEFT_OUT)
 }
 
+/// Two numbers in bfloat16.
+#[inline(always)]
+pub(crate) fn pack<G: Gpu>(gpu: G, x: f32, y: f32) -> u32 {
+    gpu.pack_bf16(x, y)
+}
+
 /// What TF32 leaves out of two numbers, in bfloat16.
 #[inline(always)]
-fn pack_lo<G: Gpu>(gpu: G, [x, y]: [f32; 2]) -> u32 {
+pub(crate) fn pack_lo<G: Gpu>(gpu: G, x: f32, y: f32) -> u32 {
     gpu.pack_bf16(lo(x), lo(y))
-}
-
-/// The right operands of the corrections, in bfloat16: of `RT` products of 16 along K the values, and what TF32 leaves out of them.
-pub(crate) struct Corrections<const RT: usize> {
-    x: [[u32; 2]; RT],
-    lo: [[u32; 2]; RT],
-}
-
-impl<const RT: usize> Corrections<RT> {
-    /// Of a lane's values, neighbours along K as mma takes them.
-    #[inline(always)]
-    pub(crate) fn of<G: Gpu>(gpu: G, values: &[[f32; 4]; RT]) -> Self {
-        let (mut x, mut lo) = ([[0; 2]; RT], [[0; 2]; RT]);
-        for (r, &[a, b, c, d]) in values.iter().enumerate() {
-            x[r] = [gpu.pack_bf16(a, b), gpu.pack_bf16(c, d)];
-            lo[r] = [pack_lo(gpu, [a, b]), pack_lo(gpu, [c, d])];
-        }
-        Self { x, lo }
-    }
-
-    /// Adds lo(w)·x + w·lo(x) to the `n`-th accumulators of each; `w` is a lane's left operand, neighbours along K.
-    #[inline(always)]
-    pub(crate) fn add<G: Gpu, const NT: usize>(
-        &self,
-        gpu: G,
-        w: [[f32; 2]; 4],
-        n: usize,
-        accumulators: &mut [[[f32; 4]; NT]; RT],
-    ) {
-        let lo = [pack_lo(gpu, w[0]), pack_lo(gpu, w[1]), pack_lo(gpu, w[2]), pack_lo(gpu, w[3])];
-        for (x, accumulators) in self.x.iter().zip(accumulators.iter_mut()) {
-            accumulators[n] = gpu.mma_bf16(lo, *x, accumulators[n]);
-        }
-        let pack = |[x, y]: [f32; 2]| gpu.pack_bf16(x, y);
-        let hi = [pack(w[0]), pack(w[1]), pack(w[2]), pack(w[3])];
-        for (lo, accumulators) in self.lo.iter().zip(accumulators.iter_mut()) {
-            accumulators[n] = gpu.mma_bf16(hi, *lo, accumulators[n]);
-        }
-    }
 }

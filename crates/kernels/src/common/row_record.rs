@@ -21,7 +21,7 @@ pub struct RowRecord {
 }
 
 impl RowRecord {
-    /// Words of a record in memory.
+    /// RawVector of a record in memory.
     pub const WORDS: usize = 4;
 
     /// The record as memory holds it.
@@ -38,8 +38,8 @@ impl RowRecord {
     /// # Safety
     /// The table is live, and has the record.
     #[inline(always)]
-    pub(crate) unsafe fn load<G: Gpu>(gpu: G, table: GlobalPtr<u32>, index: u32) -> Self {
+    pub(crate) unsafe fn load<G: Gpu>(gpu: G, table: GlobalPtr<u32>, index: usize) -> Self {
         // SAFETY: as promised by the caller.
-        Self::from_words(unsafe { gpu.load_readonly(table.add(index as usize * Self::WORDS)) })
+        Self::from_words(unsafe { gpu.load_readonly(table.add(index * Self::WORDS)) })
     }
 }

@@ -4,14 +4,14 @@ use core::mem::transmute_copy;
 use lacuna_gpu::{GlobalPtr, Gpu, Real};
 
 /// Up to 16 bytes as they are in memory. Unpacking waits for a load, and would keep the next ones from starting.
-pub(crate) type Words = [u32; 4];
+pub(crate) type RawVector = [u32; 4];
 
 /// Loads `V` elements.
 ///
 /// # Safety
 /// They are live, nobody writes them, and the address is a multiple of their size.
 #[inline(always)]
-pub(crate) unsafe fn load_words<G: Gpu, T: Real, const V: usize>(gpu: G, from: GlobalPtr<T>) -> Words {
+pub(crate) unsafe fn load_raw<G: Gpu, T: Real, const V: usize>(gpu: G, from: GlobalPtr<T>) -> RawVector {
     let words = GlobalPtr::<u32>::from_address(from.address());
     // SAFETY: as promised by the caller.
     unsafe {
@@ -33,18 +33,22 @@ pub(crate) unsafe fn load_words<G: Gpu, T: Real, const V: usize>(gpu: G, from: G
     }
 }
 
-/// The numbers that [`load_words`] loaded.
+/// The numbers that [`load_raw`] loaded.
 #[inline(always)]
-pub(crate) fn numbers<G: Gpu, T: Real, const V: usize>(gpu: G, words: &Words) -> [f32; V] {
+pub(crate) fn unpack<G: Gpu, T: Real, const V: usize>(gpu: G, words: &RawVector) -> [f32; V] {
     let mut numbers = [0.0; V];
-    unpack::<G, T, V>(gpu, words, &mut numbers);
+    unpack_into::<G, T, V>(gpu, words, &mut numbers);
     numbers
 }
 
-/// As [`numbers`], in the place where they stay: an array that is returned would be moved there once more, in a branch.
+/// As [`unpack`], in the place where they stay: an array that is returned would be moved there once more, in a branch.
 #[inline(always)]
-pub(crate) fn unpack<G: Gpu, T: Real, const V: usize>(gpu: G, words: &Words, numbers: &mut [f32; V]) {
-    const { assert!(size_of::<[T; V]>() <= size_of::<Words>(), "at most 16 bytes") }
+pub(crate) fn unpack_into<G: Gpu, T: Real, const V: usize>(
+    gpu: G,
+    words: &RawVector,
+    numbers: &mut [f32; V],
+) {
+    const { assert!(size_of::<[T; V]>() <= size_of::<RawVector>(), "at most 16 bytes") }
     // SAFETY: the values are no more than the words, and every bit pattern of a `Scalar` is valid.
     let values: [T; V] = unsafe { transmute_copy(words) };
     for (number, value) in numbers.iter_mut().zip(&values) {
@@ -65,10 +69,10 @@ pub(crate) fn widened<G: Gpu, T: Real, const V: usize, const N: usize>(
     wide
 }
 
-/// Rounds a vector of numbers, each once, after `finish`; into its place as [`unpack`] does: a vector that is returned costs
+/// Rounds a vector of numbers, each once, after `finish`; into its place as [`unpack_into`] does: a vector that is returned costs
 /// some kernels registers.
 #[inline(always)]
-pub(crate) fn round<G: Gpu, T: Real, const V: usize>(
+pub(crate) fn round_into<G: Gpu, T: Real, const V: usize>(
     gpu: G,
     numbers: &[f32; V],
     finish: impl Fn(f32) -> f32,

@@ -4,7 +4,7 @@ use lacuna_gpu::{Gpu, SharedPtr, WARP};
 use super::index::TableIndex;
 use super::{Lookup, LookupArgs, Tile};
 use crate::DeviceValue;
-use crate::common::{add_each_apart, round, strided, subwarp_mask};
+use crate::common::{add_all_across_lanes, round_into, strided, subwarp_mask};
 
 /// Elements between the sums of two groups in shared memory, beside the sums: a column of 8 bags then lies in 8 banks.
 const PAD: u32 = 4;
@@ -50,7 +50,7 @@ impl<
         mut sums: [[f32; V]; CHUNKS],
     ) {
         let mask = subwarp_mask(gpu.lane_id() / Self::GROUP * Self::GROUP, Self::GROUP);
-        add_each_apart(gpu, mask, [LANES, Self::GROUP], Some(&mut count), sums.as_flattened_mut());
+        add_all_across_lanes(gpu, mask, [LANES, Self::GROUP], Some(&mut count), sums.as_flattened_mut());
         // SAFETY: as promised by the caller.
         unsafe {
             if Self::BAG_GROUPS == 1 && args.transposed == 0 {
@@ -98,7 +98,7 @@ impl<
             let offset = chunk * LANES as usize * V;
             if column + (offset as u32) < args.columns {
                 let mut rounded = [T::default(); V];
-                round(gpu, sums, |sum| sum * factor, &mut rounded);
+                round_into(gpu, sums, |sum| sum * factor, &mut rounded);
                 // SAFETY: columns are whole vectors; the group alone has this bag and these columns.
                 unsafe { gpu.store(own.add(offset), rounded) };
             }

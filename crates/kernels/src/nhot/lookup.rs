@@ -5,9 +5,9 @@ use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 
 use super::epilogue::shared_bytes;
 use super::index::TableIndex;
-use super::share::Nonzeros;
-use super::{Tile, tile};
-use crate::common::{Words, load_words, numbers, subwarp_mask};
+use super::nonzeros::Nonzeros;
+use super::{Pass, Tile};
+use crate::common::{RawVector, load_raw, subwarp_mask, unpack};
 use crate::{Bounds, DeviceValue, Kernel};
 
 /// Sums or means of the rows that bags name, of a table of `T`, with indices of type `I`: `LANES` lanes of a subwarp, `V` columns
@@ -52,8 +52,8 @@ pub struct LookupArgs<T, I> {
 }
 
 impl<
-    T,
-    I,
+    T: DeviceValue,
+    I: TableIndex,
     const V: usize,
     const LANES: u32,
     const CHUNKS: usize,
@@ -61,14 +61,36 @@ impl<
     const WARPS: u32,
     const ROWS: usize,
 > Kernel for Lookup<T, I, V, LANES, CHUNKS, SPLIT, WARPS, ROWS>
-where
-    T: DeviceValue,
-    I: TableIndex,
 {
     type Args = LookupArgs<T, I>;
     type Tile = Tile;
 
-    const TILE: Tile = tile::<T, I>(V, LANES, CHUNKS, SPLIT, WARPS, ROWS);
+    const TILE: Tile = {
+        assert!(V.is_power_of_two() && V * size_of::<T>() <= 16, "a lane loads at most 16 bytes at once");
+        assert!(LANES.is_power_of_two() && LANES <= WARP, "a subwarp is in one warp");
+        assert!(
+            ROWS.is_power_of_two() && ROWS as u32 <= LANES,
+            "indices of a turn are in the subwarp's lanes"
+        );
+        assert!(CHUNKS >= 1, "a lane has a vector");
+        assert!(WARPS >= 1 && Self::THREADS <= 1024, "a block has at most 1024 threads");
+        assert!(
+            SPLIT.is_power_of_two() && Self::THREADS.is_multiple_of(LANES * SPLIT),
+            "bags fit into a block"
+        );
+        Tile {
+            pass: Pass::Lookup,
+            value: T::TYPE,
+            index_bits: I::BITS,
+            vector: V as u32,
+            lanes: LANES,
+            chunks: CHUNKS as u32,
+            split: SPLIT,
+            rows: ROWS as u32,
+            block_bags: Self::THREADS / (LANES * SPLIT),
+            block_columns: LANES * (V * CHUNKS) as u32,
+        }
+    };
     const THREADS: u32 = WARPS * WARP;
     const SHARED_BYTES: u32 = shared_bytes(Self::TILE, Self::THREADS);
     /// 24 warps a multiprocessor, with up to 85 registers a thread, of which rows that are under way take 32. Few bags that
@@ -88,7 +110,7 @@ where
         let (mut start, mut end) = (0, 0);
         if bag < args.bags {
             // SAFETY: there is this bag.
-            (start, end) = unsafe { args.nonzeros.ends(gpu, bag) };
+            (start, end) = unsafe { args.nonzeros.range(gpu, bag) };
         }
         // Neighbouring nonzeros for each subwarp, as many as for the others.
         let each = (end - start).div_ceil(SPLIT);
@@ -144,7 +166,7 @@ impl<
                 let here = least(end - at, LANES);
                 let mut turn = 0;
                 while turn < here {
-                    let mut words = [[Words::default(); CHUNKS]; ROWS];
+                    let mut words = [[RawVector::default(); CHUNKS]; ROWS];
                     for (row, words) in words.iter_mut().enumerate() {
                         let index = own.index.shuffle(gpu, mask, turn + row as u32, LANES);
                         Self::load(gpu, args, column, index, words);
@@ -172,23 +194,23 @@ impl<
         args: &LookupArgs<T, I>,
         column: u32,
         index: I,
-        words: &mut [Words; CHUNKS],
+        words: &mut [RawVector; CHUNKS],
     ) {
         let row = index.row(args.table, args.stride_bytes).add(column as usize);
         for (chunk, words) in words.iter_mut().enumerate() {
             let offset = chunk * LANES as usize * V;
             if index != I::NONE && column + (offset as u32) < args.columns {
                 // SAFETY: the row is there and has this vector, since columns are whole vectors.
-                *words = unsafe { load_words::<G, T, V>(gpu, row.add(offset)) };
+                *words = unsafe { load_raw::<G, T, V>(gpu, row.add(offset)) };
             }
         }
     }
 
     /// Adds the lane's part of a row.
     #[inline(always)]
-    fn add<G: Gpu>(gpu: G, words: &[Words; CHUNKS], weight: f32, sums: &mut [[f32; V]; CHUNKS]) {
+    fn add<G: Gpu>(gpu: G, words: &[RawVector; CHUNKS], weight: f32, sums: &mut [[f32; V]; CHUNKS]) {
         for (sums, words) in sums.iter_mut().zip(words) {
-            let numbers = numbers::<G, T, V>(gpu, words);
+            let numbers = unpack::<G, T, V>(gpu, words);
             for (sum, &number) in sums.iter_mut().zip(&numbers) {
                 *sum = gpu.fma(weight, number, *sum);
             }

@@ -61,7 +61,7 @@ pub const TILE: u32 = 32;
 const NONE: u32 = u32::MAX;
 
 /// A lane's share of the row of A that was last used.
-struct Held<const V: usize, const C: usize> {
+struct CachedRow<const V: usize, const C: usize> {
     row: u32,
     share: [[f32; V]; C],
 }
@@ -119,13 +119,13 @@ where
         let end = at + if left < TILE { left } else { TILE };
         let batch = u64::from(gpu.block_idx_z());
         let args = Args { operands: args.operands.from(batch, lane * V as u32), ..args };
-        let mut held = Held { row: NONE, share: [[0.0; V]; C] };
+        let mut cached = CachedRow { row: NONE, share: [[0.0; V]; C] };
         let mut result = 0.0;
         // SAFETY: `at` is a nonzero.
         let mut ahead = unsafe { Indices::<N>::load(gpu, &args, at) };
         while at < end {
             let next = at + N as u32;
-            let sums = Self::sum(gpu, &args, Quad { at, next, lane }, &mut ahead, &mut held);
+            let sums = Self::sum(gpu, &args, [at, next], &mut ahead, &mut cached);
             let mask = subwarp_mask(group % Self::WARP_GROUPS * Self::GROUP, Self::GROUP);
             let sum = transpose_sums(gpu, mask, lane, Self::GROUP, sums);
             if lane / N as u32 == at % Self::GROUP / N as u32 {
@@ -139,14 +139,6 @@ where
             at = next;
         }
     }
-}
-
-/// What a group is at: `N` nonzeros from `at` on, then those from `next` on.
-#[derive(Clone, Copy)]
-struct Quad {
-    at: u32,
-    next: u32,
-    lane: u32,
 }
 
 impl<T, I, const V: usize, const C: usize, const N: usize, const LANES: usize, const WARPS: u32>
@@ -166,24 +158,25 @@ where
     /// Elements of a chunk of K.
     const CHUNK: u32 = Self::STEP * C as u32;
 
-    /// A lane's part of the sums of `N` nonzeros, whose indices are `ahead`.
+    /// A lane's part of the sums of `N` nonzeros from `at` on, whose indices are `ahead`; those from `next` on come then.
     #[inline(always)]
     fn sum<G: Gpu>(
         gpu: G,
         args: &Args<T, I>,
-        quad: Quad,
+        [at, next]: [u32; 2],
         ahead: &mut Indices<N>,
-        held: &mut Held<V, C>,
+        cached: &mut CachedRow<V, C>,
     ) -> [f32; N] {
         let operands = &args.operands;
+        let lane = gpu.thread_idx_x() % Self::GROUP;
         let mut sums = [0.0; N];
         let mut k = 0;
         loop {
             let is_last = k + Self::CHUNK >= operands.k;
             let indices = *ahead;
-            let after = if is_last { quad.next } else { quad.at };
+            let after = if is_last { next } else { at };
             if operands.k > Self::CHUNK {
-                held.row = NONE;
+                cached.row = NONE;
             }
             // SAFETY: as the kernel's caller promises of A and B; a whole chunk ends within K.
             unsafe {
@@ -191,13 +184,13 @@ where
                     *ahead = Indices::load(gpu, args, after);
                 }
                 if k + Self::CHUNK <= operands.k {
-                    Self::add_chunk(gpu, operands, k, [true; C], &indices, held, &mut sums);
+                    Self::add_chunk(gpu, operands, k, [true; C], &indices, cached, &mut sums);
                 } else {
                     let mut inside = [false; C];
                     for (c, inside) in inside.iter_mut().enumerate() {
-                        *inside = k + quad.lane * V as u32 + c as u32 * Self::STEP < operands.k;
+                        *inside = k + lane * V as u32 + c as u32 * Self::STEP < operands.k;
                     }
-                    Self::add_chunk(gpu, operands, k, inside, &indices, held, &mut sums);
+                    Self::add_chunk(gpu, operands, k, inside, &indices, cached, &mut sums);
                 }
             }
             k += Self::CHUNK;
@@ -218,27 +211,27 @@ where
         k: u32,
         inside: [bool; C],
         indices: &Indices<N>,
-        held: &mut Held<V, C>,
+        cached: &mut CachedRow<V, C>,
         sums: &mut [f32; N],
     ) {
-        let [a, b] = operands.shares(k, inside);
+        let [a, b] = operands.fragments(k, inside);
         let Indices { rows, columns } = *indices;
         let mut of_b = [[[T::default(); V]; C]; N];
         for (share, &column) in of_b.iter_mut().zip(&columns) {
             // SAFETY: as promised by the caller.
             *share = unsafe { b.load(gpu, column, Self::STEP) };
         }
-        // Rows rise. Nearly always all are one, and the one that is held.
+        // Rows rise. Nearly always all are one, and the one that is cached.
         let mut row = rows[0];
         loop {
-            if row != held.row {
+            if row != cached.row {
                 // SAFETY: as promised by the caller.
                 let share = unsafe { a.load(gpu, row, Self::STEP) };
-                *held = Held { row, share: widened(gpu, &share) };
+                *cached = CachedRow { row, share: widened(gpu, &share) };
             }
             for i in 0..N {
                 if rows[i] == row {
-                    add_products(gpu, &held.share, &of_b[i], &mut sums[i]);
+                    add_products(gpu, &cached.share, &of_b[i], &mut sums[i]);
                 }
             }
             if row == rows[N - 1] {

@@ -16,6 +16,13 @@ pub struct Tile {
     pub scheme: Scheme,
 }
 
+impl Tile {
+    /// Of a kernel that multiplies nothing, with so many items a block.
+    pub(super) const fn without_products(index: IndexType, block_items: u32, scheme: Scheme) -> Self {
+        Self { value: ValueType::F32, index, vector: 1, block_items, scheme }
+    }
+}
+
 /// What a kernel does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {

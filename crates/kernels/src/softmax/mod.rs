@@ -16,9 +16,9 @@
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section VII-C, names such a kernel.
 mod backward;
 mod forward;
-mod group;
+mod fragment;
 mod list;
-mod share;
+mod reduce;
 
 pub use backward::{Backward, BackwardArgs};
 pub use forward::{Forward, ForwardArgs};

@@ -72,7 +72,7 @@ impl Form for PreScaled {
 }
 
 /// What follows from a form.
-pub(super) trait Formed: Form {
+pub(super) trait FormExt: Form {
     /// Whether only the ends of a row are tested for elements of others.
     const RESIDUE_HANDLING: bool = !matches!(Self::DIFFERS, Some(Idea::ResidueHandling));
     /// Whether columns are staged as byte offsets into B.
@@ -83,7 +83,7 @@ pub(super) trait Formed: Form {
     /// they may be, are less.
     const ABSENT: u32 = Self::STAGE.max_columns();
 }
-impl<F: Form> Formed for F {}
+impl<F: Form> FormExt for F {}
 
 /// The scheme of a kernel of this form.
 pub(super) const fn scheme<F: Form>(lanes: u32, split: u32) -> Scheme {

@@ -9,7 +9,7 @@ macro_rules! spmm {
             $($state)+
 
             // [columns a lane loads at once, lanes of a subwarp, subwarps that split a row, warps of a thread block], as in
-            // spmm/config.rs
+            // spmm/row_split.rs
             rowsplit [f32] {
                 [4 32 1 8] [4 32 1 32] [4 16 1 8] [4 16 2 8] [4 8 1 8] [4 8 2 8] [4 8 4 8] [4 4 2 8]
                 [4 4 4 8] [4 4 8 8] [4 2 16 8] [4 1 32 8]
@@ -52,65 +52,48 @@ macro_rules! spmm {
 
             bitmask [u32 u16] { {} }
 
+            // [rows x columns of a tile x slices of K, consumer warps of a slice along rows x columns,
+            // groups of producers x warps of a group, stages of shared memory]
             #[cfg(lacuna_sm = "80")]
             mma split [f32] {
-                { tile: 64 x 128 x 2, warps: 1 x 4, producers: 1 x 4, stages: 4 }
-                { tile: 32 x 128 x 2, warps: 1 x 4, producers: 2 x 4, stages: 4 }
-                { tile: 64 x 64 x 2, warps: 2 x 2, producers: 1 x 4, stages: 3 }
-                { tile: 32 x 64 x 2, warps: 1 x 2, producers: 1 x 4, stages: 4 }
-                { tile: 32 x 64 x 4, warps: 1 x 2, producers: 2 x 4, stages: 4 }
-                { tile: 16 x 64 x 4, warps: 1 x 2, producers: 2 x 4, stages: 4 }
-                { tile: 64 x 32 x 4, warps: 1 x 1, producers: 2 x 4, stages: 4 }
-                { tile: 32 x 32 x 8, warps: 1 x 1, producers: 1 x 8, stages: 3 }
-                { tile: 32 x 32 x 4, warps: 1 x 1, producers: 1 x 4, stages: 3 }
-                { tile: 16 x 32 x 8, warps: 1 x 1, producers: 2 x 4, stages: 4 }
-                { tile: 16 x 32 x 4, warps: 1 x 1, producers: 1 x 4, stages: 3 }
-                { tile: 8 x 32 x 8, warps: 1 x 1, producers: 2 x 4, stages: 4 }
+                [64 x 128 x 2, 1 x 4, 1 x 4, 4] [32 x 128 x 2, 1 x 4, 2 x 4, 4]
+                [64 x 64 x 2, 2 x 2, 1 x 4, 3] [32 x 64 x 2, 1 x 2, 1 x 4, 4]
+                [32 x 64 x 4, 1 x 2, 2 x 4, 4] [16 x 64 x 4, 1 x 2, 2 x 4, 4]
+                [64 x 32 x 4, 1 x 1, 2 x 4, 4] [32 x 32 x 8, 1 x 1, 1 x 8, 3]
+                [32 x 32 x 4, 1 x 1, 1 x 4, 3] [16 x 32 x 8, 1 x 1, 2 x 4, 4]
+                [16 x 32 x 4, 1 x 1, 1 x 4, 3] [8 x 32 x 8, 1 x 1, 2 x 4, 4]
             }
             #[cfg(lacuna_sm = "80")]
             mma tf32 [f32] {
-                { tile: 64 x 128 x 2, warps: 1 x 4, producers: 1 x 4, stages: 4 }
-                { tile: 64 x 64 x 2, warps: 2 x 2, producers: 1 x 4, stages: 3 }
-                { tile: 64 x 32 x 4, warps: 1 x 1, producers: 2 x 4, stages: 4 }
-                { tile: 32 x 32 x 8, warps: 1 x 1, producers: 1 x 8, stages: 3 }
-                { tile: 16 x 32 x 8, warps: 1 x 1, producers: 2 x 4, stages: 4 }
-                { tile: 8 x 32 x 8, warps: 1 x 1, producers: 2 x 4, stages: 4 }
+                [64 x 128 x 2, 1 x 4, 1 x 4, 4] [64 x 64 x 2, 2 x 2, 1 x 4, 3]
+                [64 x 32 x 4, 1 x 1, 2 x 4, 4] [32 x 32 x 8, 1 x 1, 1 x 8, 3]
+                [16 x 32 x 8, 1 x 1, 2 x 4, 4] [8 x 32 x 8, 1 x 1, 2 x 4, 4]
             }
             #[cfg(lacuna_sm = "80")]
             mma [f16 bf16] {
-                { tile: 64 x 128 x 1, warps: 2 x 2, producers: 2 x 4, stages: 4 }
-                { tile: 64 x 64 x 1, warps: 2 x 2, producers: 2 x 4, stages: 4 }
-                { tile: 16 x 64 x 4, warps: 1 x 2, producers: 1 x 8, stages: 3 }
-                { tile: 64 x 32 x 2, warps: 2 x 1, producers: 2 x 4, stages: 4 }
-                { tile: 32 x 32 x 4, warps: 2 x 1, producers: 2 x 4, stages: 4 }
-                { tile: 16 x 32 x 4, warps: 1 x 1, producers: 2 x 4, stages: 4 }
-                { tile: 8 x 32 x 4, warps: 1 x 1, producers: 1 x 8, stages: 4 }
+                [64 x 128 x 1, 2 x 2, 2 x 4, 4] [64 x 64 x 1, 2 x 2, 2 x 4, 4]
+                [16 x 64 x 4, 1 x 2, 1 x 8, 3] [64 x 32 x 2, 2 x 1, 2 x 4, 4]
+                [32 x 32 x 4, 2 x 1, 2 x 4, 4] [16 x 32 x 4, 1 x 1, 2 x 4, 4]
+                [8 x 32 x 4, 1 x 1, 1 x 8, 4]
             }
 
+            // [columns of a tile of 64 rows x chunks of a step along K, of a step of a row producers load ahead what one
+            // nonzero in so many columns makes, groups of producers x warps of a group, stages of shared memory,
+            // thread blocks of a cluster where there is more than one]
             #[cfg(lacuna_sm = "90")]
             wgmma [f16 bf16] {
-                { columns: 128, chunks: 2, columns_per_prefetch: 2, producers: 4 x 4, stages: 4 }
-                { columns: 128, chunks: 2, columns_per_prefetch: 2, producers: 3 x 4, stages: 3, cluster: 2 }
-                { columns: 128, chunks: 2, columns_per_prefetch: 4, producers: 4 x 4, stages: 4 }
-                { columns: 128, chunks: 2, columns_per_prefetch: 4, producers: 3 x 4, stages: 3, cluster: 2 }
-                { columns: 64, chunks: 2, columns_per_prefetch: 2, producers: 6 x 4, stages: 6 }
-                { columns: 64, chunks: 2, columns_per_prefetch: 2, producers: 6 x 4, stages: 6, cluster: 2 }
-                { columns: 64, chunks: 4, columns_per_prefetch: 4, producers: 3 x 8, stages: 3 }
-                { columns: 64, chunks: 4, columns_per_prefetch: 4, producers: 3 x 8, stages: 3, cluster: 2 }
-                { columns: 32, chunks: 4, columns_per_prefetch: 2, producers: 3 x 8, stages: 3 }
-                { columns: 32, chunks: 4, columns_per_prefetch: 2, producers: 3 x 8, stages: 3, cluster: 2 }
-                { columns: 32, chunks: 4, columns_per_prefetch: 4, producers: 4 x 4, stages: 4 }
-                { columns: 32, chunks: 4, columns_per_prefetch: 4, producers: 4 x 4, stages: 4, cluster: 2 }
-                { columns: 32, chunks: 4, columns_per_prefetch: 8, producers: 4 x 4, stages: 4 }
+                [128 x 2, 2, 4 x 4, 4] [128 x 2, 2, 3 x 4, 3, cluster: 2] [128 x 2, 4, 4 x 4, 4]
+                [128 x 2, 4, 3 x 4, 3, cluster: 2] [64 x 2, 2, 6 x 4, 6]
+                [64 x 2, 2, 6 x 4, 6, cluster: 2] [64 x 4, 4, 3 x 8, 3]
+                [64 x 4, 4, 3 x 8, 3, cluster: 2] [32 x 4, 2, 3 x 8, 3]
+                [32 x 4, 2, 3 x 8, 3, cluster: 2] [32 x 4, 4, 4 x 4, 4]
+                [32 x 4, 4, 4 x 4, 4, cluster: 2] [32 x 4, 8, 4 x 4, 4]
             }
+            // [columns x chunks, groups of producers x warps of a group, packs that producers load ahead, thread blocks]
             #[cfg(lacuna_sm = "90")]
             prepacked [f16 bf16] {
-                { columns: 128, chunks: 2, producers: 4 x 2, packs_ahead: 10 }
-                { columns: 128, chunks: 2, producers: 4 x 2, packs_ahead: 10, cluster: 2 }
-                { columns: 64, chunks: 4, producers: 3 x 4, packs_ahead: 8 }
-                { columns: 64, chunks: 4, producers: 3 x 4, packs_ahead: 8, cluster: 2 }
-                { columns: 32, chunks: 4, producers: 4 x 4, packs_ahead: 7 }
-                { columns: 32, chunks: 4, producers: 4 x 4, packs_ahead: 7, cluster: 2 }
+                [128 x 2, 4 x 2, 10] [128 x 2, 4 x 2, 10, cluster: 2] [64 x 4, 3 x 4, 8]
+                [64 x 4, 3 x 4, 8, cluster: 2] [32 x 4, 4 x 4, 7] [32 x 4, 4 x 4, 7, cluster: 2]
             }
         }
     };
@@ -133,12 +116,11 @@ macro_rules! spmm {
     ($part:ident bitmask [] $index:ident {}) => {
         $crate::entry_part! { $part ["spmm_bitmask_", stringify!($index)] $crate::spmm::Bitmasks<$index> }
     };
-    // A tile's rows, its columns, and its slices of K; consumer warps along rows and columns, for each slice; groups of
-    // producers by warps of a group; stages of shared memory. The flag says what a product of `f32` is.
-    ($part:ident mma [$($products:ident)?] $types:ident {
-        tile: $rows:literal x $columns:literal x $slices:literal, warps: $wm:literal x $wn:literal,
-        producers: $groups:literal x $warps:literal, stages: $stages:literal
-    }) => {
+    // The flag says what a product of `f32` is.
+    ($part:ident mma [$($products:ident)?] $types:ident [
+        $rows:literal x $columns:literal x $slices:literal, $wm:literal x $wn:literal,
+        $groups:literal x $warps:literal, $stages:literal
+    ]) => {
         $crate::entry_part! { $part
             [
                 "spmm_", stringify!($types), "_mma_", $rows, "x", $columns, "_k", $slices
@@ -151,13 +133,10 @@ macro_rules! spmm {
             >
         }
     };
-    // Columns of a tile of 64 rows, chunks of a step along K; of a step of a row producers load ahead what one nonzero in so
-    // many columns makes; groups of producers by warps of a group; stages of shared memory; thread blocks of a cluster, where
-    // there is more than one.
-    ($part:ident wgmma [] $types:ident {
-        columns: $columns:literal, chunks: $chunks:literal, columns_per_prefetch: $prefetch:literal,
-        producers: $groups:literal x $warps:literal, stages: $stages:literal $(, cluster: $cluster:literal)?
-    }) => {
+    ($part:ident wgmma [] $types:ident [
+        $columns:literal x $chunks:literal, $prefetch:literal, $groups:literal x $warps:literal, $stages:literal
+        $(, cluster: $cluster:literal)?
+    ]) => {
         $crate::entry_part! { $part
             ["spmm_", stringify!($types), "_wgmma_64x", $columns, "_p", $prefetch $(, "_c", $cluster)?]
             $crate::spmm::WgmmaTiles<
@@ -166,11 +145,11 @@ macro_rules! spmm {
             >
         }
     };
-    // The same; producers load so many packs ahead, and each group has a stage of its own.
-    ($part:ident prepacked [] $types:ident {
-        columns: $columns:literal, chunks: $chunks:literal, producers: $groups:literal x $warps:literal,
-        packs_ahead: $ahead:literal $(, cluster: $cluster:literal)?
-    }) => {
+    // Each group of producers has a stage of its own.
+    ($part:ident prepacked [] $types:ident [
+        $columns:literal x $chunks:literal, $groups:literal x $warps:literal, $ahead:literal
+        $(, cluster: $cluster:literal)?
+    ]) => {
         $crate::entry_part! { $part
             ["spmm_", stringify!($types), "_prepacked_64x", $columns $(, "_c", $cluster)?]
             $crate::spmm::PrepackedTiles<

@@ -12,7 +12,7 @@ use core::marker::PhantomData;
 use lacuna_gpu::{GlobalPtr, Gpu, Real, SharedPtr};
 
 use super::QUAD;
-use super::form::{Form, Formed};
+use super::form::{Form, FormExt};
 use crate::DeviceIndex;
 
 const N: usize = QUAD as usize;
@@ -24,7 +24,7 @@ pub(super) const fn bytes<F: Form>(capacity: u32) -> u32 {
 
 /// Where the nonzeros of rows are.
 #[derive(Clone, Copy)]
-pub(super) struct RowNonzeros<T, I, F> {
+pub(super) struct RowNonzeros<T, I> {
     pub values: GlobalPtr<T>,
     pub columns: GlobalPtr<I>,
     /// Elements from `values` to the values of this matrix of the batch. A number of 32 bits, and not another pointer:
@@ -32,7 +32,6 @@ pub(super) struct RowNonzeros<T, I, F> {
     pub values_skip: u32,
     /// What columns are multiplied by when they are fetched: 1, or with index pre-scaling the bytes of a row of B.
     pub column_scale: u32,
-    pub form: PhantomData<F>,
 }
 
 /// Four neighbouring nonzeros, as the matrix holds them. What is not the row's is told apart only when they are staged: to
@@ -56,7 +55,7 @@ pub(super) fn aligned_start(start: u32) -> u32 {
     start & !(QUAD - 1)
 }
 
-impl<T: Real, I: DeviceIndex, F: Form> RowNonzeros<T, I, F> {
+impl<T: Real, I: DeviceIndex> RowNonzeros<T, I> {
     /// Loads the quad from index `at`, a multiple of [`QUAD`], if the row has any of it.
     ///
     /// # Safety
@@ -76,7 +75,7 @@ impl<T: Real, I: DeviceIndex, F: Form> RowNonzeros<T, I, F> {
 
     /// The columns of a quad in place `at` of a stage, marked absent but for those in places `from` to `to`.
     #[inline(always)]
-    pub(super) fn marked(self, quad: &Fetched<T, I>, at: u32, [from, to]: [u32; 2]) -> [u32; N] {
+    pub(super) fn marked<F: Form>(self, quad: &Fetched<T, I>, at: u32, [from, to]: [u32; 2]) -> [u32; N] {
         let mut marked = [F::ABSENT; N];
         for (i, (marked, column)) in marked.iter_mut().zip(&quad.columns).enumerate() {
             let index = at + i as u32;
@@ -92,7 +91,7 @@ impl<T: Real, I: DeviceIndex, F: Form> RowNonzeros<T, I, F> {
 #[derive(Clone, Copy)]
 pub(super) struct Stage<F> {
     values: SharedPtr<f32>,
-    /// Words of one column, or of two.
+    /// RawVector of one column, or of two.
     columns: SharedPtr<u32>,
     form: PhantomData<F>,
 }

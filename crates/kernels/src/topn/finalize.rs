@@ -2,15 +2,15 @@
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, WARP};
 
 use super::key::{LEAST, ordered};
-use super::output::{Output, Row};
+use super::output::{Output, RowSoftmax};
 use super::sort::sort;
-use super::sums::{of_lane_parts, of_part};
+use super::sums::{of_chunk, of_lane_chunks};
 use super::{Method, Tile, block, rank, refine, threshold};
 use crate::common::strided;
 use crate::{Bounds, Kernel};
 
 /// Keys of a row that are taken at once; of more, what is needed is found by going through them again and again.
-pub(super) const FINISH_KEYS: u32 = 4096;
+pub(super) const FINALIZE_KEYS: u32 = 4096;
 
 /// The results of rows from what [`StreamingSelect`](super::StreamingSelect) gathered of their chunks: `THREADS` threads take
 /// a row, `OWN` keys each at once. A threshold is found as among values.
@@ -39,7 +39,7 @@ pub struct FinalizeArgs {
 
 /// The keys of a row, wherever they lie: chunk after chunk.
 #[derive(Clone, Copy)]
-struct Lists {
+struct ChunkKeys {
     keys: GlobalPtr<u64>,
     room: u32,
     /// Lanes that have a chunk each: a power of two.
@@ -51,7 +51,7 @@ struct Lists {
     threshold: u32,
 }
 
-impl Lists {
+impl ChunkKeys {
     /// # Safety
     /// The arguments have the row's counts. Whole warps come here.
     #[inline(always)]
@@ -134,8 +134,8 @@ impl<const THREADS: u32, const OWN: usize> Kernel for Finalize<THREADS, OWN> {
     type Tile = Tile;
 
     const TILE: Tile = {
-        assert!(Self::KEYS == FINISH_KEYS, "as many as passes leave");
-        Tile { method: Method::Finalize, value: None, capacity: 0, most: FINISH_KEYS / 2 }
+        assert!(Self::KEYS == FINALIZE_KEYS, "as many as passes leave");
+        Tile { method: Method::Finalize, value: None, capacity: 0, most: FINALIZE_KEYS / 2 }
     };
     const THREADS: u32 = THREADS;
     const SHARED_BYTES: u32 = block::shared_bytes(2 * Self::KEYS);
@@ -144,7 +144,7 @@ impl<const THREADS: u32, const OWN: usize> Kernel for Finalize<THREADS, OWN> {
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: FinalizeArgs) {
         let row = gpu.block_idx_x() as usize;
-        let (keys, counter) = (block::keys(), block::gathered(0));
+        let (keys, counter) = (block::keys(), block::counter(0));
         if gpu.thread_idx_x() == 0 {
             // SAFETY: the counter is this thread's until the next barrier.
             unsafe { gpu.shared_store(counter, [0]) };
@@ -152,8 +152,8 @@ impl<const THREADS: u32, const OWN: usize> Kernel for Finalize<THREADS, OWN> {
         // SAFETY: there are as many keys as the chunks say, and room for those that are kept; the counter gives each of these a
         // place of its own, after a barrier.
         unsafe {
-            let pair = of_part(gpu, args.sums.add(2 * row * args.chunks as usize), args.chunks);
-            let lists = Lists::of(gpu, &args, row);
+            let pair = of_chunk(gpu, args.sums.add(2 * row * args.chunks as usize), args.chunks);
+            let lists = ChunkKeys::of(gpu, &args, row);
             let mut own = [0; OWN];
             let fit = lists.total <= Self::KEYS;
             if fit {
@@ -163,7 +163,7 @@ impl<const THREADS: u32, const OWN: usize> Kernel for Finalize<THREADS, OWN> {
                     }
                 }
             }
-            let [greatest, sum] = of_lane_parts(gpu, args.output.exponent_scale, pair, args.chunks);
+            let [greatest, sum] = of_lane_chunks(gpu, args.output.exponent_scale, pair, args.chunks);
             gpu.sync_threads();
             let keep = |key: u64| gpu.shared_store(keys.add(gpu.shared_atomic_add(counter, 1)), [key]);
             if fit {
@@ -191,7 +191,7 @@ impl<const THREADS: u32, const OWN: usize> Kernel for Finalize<THREADS, OWN> {
                 let threshold = threshold::of_keys(LEAST, args.n, Self::KEYS, |threshold, step| {
                     let mut reach = 0;
                     lists.for_each::<G, THREADS>(gpu, |key| reach += u32::from(key >= threshold));
-                    block::total::<G, THREADS>(gpu, step, reach)
+                    block::sum::<G, THREADS>(gpu, step, reach)
                 });
                 lists.for_each::<G, THREADS>(gpu, |key| {
                     if key >= threshold {
@@ -201,12 +201,12 @@ impl<const THREADS: u32, const OWN: usize> Kernel for Finalize<THREADS, OWN> {
             }
             gpu.sync_threads();
             let [count] = gpu.shared_load(counter);
-            let output = Row::of(gpu, &args.output, greatest, sum);
+            let output = RowSoftmax::of(gpu, &args.output, greatest, sum);
             let write = |place: u32, key: u64| {
                 output.write(gpu, row * args.n as usize + place as usize, key);
             };
-            if count <= rank::most(THREADS) {
-                rank::ranked::<G, THREADS>(gpu, keys, count, |place, key| {
+            if count <= rank::max_keys(THREADS) {
+                rank::for_each_by_rank::<G, THREADS>(gpu, keys, count, |place, key| {
                     if place < args.n {
                         write(place, key);
                     }

@@ -12,7 +12,7 @@ pub(super) fn ordered(x: f32) -> u32 {
 
 /// The number of these bits.
 #[inline(always)]
-pub(super) fn number(ordered: u32) -> f32 {
+pub(super) fn from_ordered(ordered: u32) -> f32 {
     f32::from_bits(if ordered >> 31 == 1 { ordered ^ 0x8000_0000 } else { !ordered })
 }
 
@@ -25,7 +25,7 @@ pub(super) fn key(x: f32, index: u32) -> u64 {
 /// The value of a key.
 #[inline(always)]
 pub(super) fn value_of(key: u64) -> f32 {
-    number((key >> 32) as u32)
+    from_ordered((key >> 32) as u32)
 }
 
 /// The index of a key.
@@ -55,7 +55,7 @@ impl Threshold {
         let (high, below) = ((key >> 32) as u32, (!(key as u32)).saturating_add(1));
         let infinity = ordered(f32::INFINITY);
         if high <= infinity {
-            Self { number: number(high), greater: u32::MAX, equal: below }
+            Self { number: from_ordered(high), greater: u32::MAX, equal: below }
         } else {
             // Only NaN reaches it.
             let below = if high == u32::MAX { below } else { u32::MAX };

@@ -40,14 +40,14 @@ pub(super) fn base(greatest: f32) -> f32 {
 }
 
 /// A row's softmax: what its values are made of.
-pub(super) struct Row<'a> {
+pub(super) struct RowSoftmax<'a> {
     output: &'a Output,
     base: f32,
     inverse: f32,
     log_sum: f32,
 }
 
-impl<'a> Row<'a> {
+impl<'a> RowSoftmax<'a> {
     /// Of a row with this greatest value, and this sum of 2^((x − base)·exponent_scale).
     #[inline(always)]
     pub(super) fn of<G: Gpu>(gpu: G, output: &'a Output, greatest: f32, sum: f32) -> Self {

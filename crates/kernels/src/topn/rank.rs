@@ -5,8 +5,8 @@ use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
 
 use crate::common::{reduce, strided};
 
-/// So many keys are sorted sooner by [`ranked`] than by runs, in a block of so many threads.
-pub(super) const fn most(threads: u32) -> u32 {
+/// So many keys are sorted sooner by [`for_each_by_rank`] than by runs, in a block of so many threads.
+pub(super) const fn max_keys(threads: u32) -> u32 {
     threads / 4
 }
 
@@ -14,9 +14,9 @@ pub(super) const fn most(threads: u32) -> u32 {
 /// of the comparisons.
 ///
 /// # Safety
-/// There are as many keys, at least one and at most [`most`], which nobody writes.
+/// There are as many keys, at least one and at most [`max_keys`], which nobody writes.
 #[inline(always)]
-pub(super) unsafe fn ranked<G: Gpu, const THREADS: u32>(
+pub(super) unsafe fn for_each_by_rank<G: Gpu, const THREADS: u32>(
     gpu: G,
     keys: SharedPtr<u64>,
     count: u32,

@@ -23,7 +23,7 @@ pub(super) fn threshold<G: Gpu, const THREADS: u32>(
         })
     } else {
         threshold::between(low, high, first, n, enough, |threshold, step| {
-            block::total::<G, THREADS>(gpu, step, reach(threshold))
+            block::sum::<G, THREADS>(gpu, step, reach(threshold))
         })
     }
 }
@@ -33,7 +33,7 @@ pub(super) fn threshold<G: Gpu, const THREADS: u32>(
 /// # Safety
 /// The block comes here after a barrier; nobody else uses the rooms, and the counter 2, which is 0.
 #[inline(always)]
-pub(super) unsafe fn kept<G: Gpu, const THREADS: u32>(
+pub(super) unsafe fn compact<G: Gpu, const THREADS: u32>(
     gpu: G,
     n: u32,
     ends: [u32; 2],
@@ -41,7 +41,7 @@ pub(super) unsafe fn kept<G: Gpu, const THREADS: u32>(
     to: SharedPtr<u64>,
 ) -> u32 {
     let thread = gpu.thread_idx_x();
-    let counter = block::gathered(2);
+    let counter = block::counter(2);
     // SAFETY: as promised by the caller; the counter gives each key a place of its own.
     unsafe {
         let value = |place: u32| {

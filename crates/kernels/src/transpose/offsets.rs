@@ -37,7 +37,7 @@ impl Kernel for Offsets {
         }
         // SAFETY: the table has a record for each of `rows`, and the offsets a place for the end of each.
         unsafe {
-            let RowRecord { row, end, .. } = RowRecord::load(gpu, args.row_table, index as u32);
+            let RowRecord { row, end, .. } = RowRecord::load(gpu, args.row_table, index as usize);
             gpu.store(args.row_offsets.add(row as usize + 1), [end]);
             if row == 0 {
                 gpu.store(args.row_offsets, [0]);

@@ -44,7 +44,7 @@ pub struct MmaTiles<O, const RT: usize, const WM: u32, const WN: u32>(PhantomDat
 pub struct TileArgs<T> {
     /// C's pattern: [`RowMask`]s.
     pub masks: GlobalPtr<u32>,
-    /// What is multiplied, and where results go. Rows of A and B are 16-byte aligned, and whole pieces of 16 bytes. Items are the
+    /// What is multiplied, and where results go. Rows of A and B are 16-byte aligned, and whole vectors of 16 bytes. Items are the
     /// rows of A and C.
     pub operands: Operands<T>,
     /// Rows of B, columns of C.
@@ -61,7 +61,7 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> Kernel for M
         Tile {
             value: O::Value::TYPE,
             index: IndexType::U32,
-            vector: O::PIECE,
+            vector: O::VECTOR,
             block_items: Self::BM,
             scheme: Scheme::MmaTile { columns: Self::BN, arithmetic: O::ARITHMETIC },
         }
@@ -91,7 +91,7 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> Kernel for M
 }
 
 /// A warp's accumulators: of 8 rows and 16 columns each, transposed as [`Gpu::mma_tf32`] has them.
-type Sums<const RT: usize> = [[[f32; 4]; NT]; RT];
+type Accumulators<const RT: usize> = [[[f32; 4]; NT]; RT];
 
 impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, RT, WM, WN> {
     /// Rows of a block.
@@ -132,7 +132,7 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
         args: &TileArgs<O::Value>,
         [row, column]: [u32; 2],
         [m, n]: [u32; 2],
-    ) -> Sums<RT> {
+    ) -> Accumulators<RT> {
         let Operands { a, b, items, k, a_stride_bytes, b_stride_bytes, .. } = args.operands;
         let of_a = Source { rows: a, first: row, end: items, stride_bytes: a_stride_bytes };
         let of_b = Source { rows: b, first: column, end: args.cols, stride_bytes: b_stride_bytes };
@@ -183,9 +183,17 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
     /// # Safety
     /// The masks are C's, and D has its nonzeros; the part from row and column `at` is this warp's alone.
     #[inline(always)]
-    unsafe fn store<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, at: [u32; 2], accumulators: &Sums<RT>) {
-        let part =
-            Part { row: at[0] + 2 * (gpu.lane_id() % 4), chunk: at[1] / COLUMNS, bit: gpu.lane_id() / 4 };
+    unsafe fn store<G: Gpu>(
+        gpu: G,
+        args: &TileArgs<O::Value>,
+        at: [u32; 2],
+        accumulators: &Accumulators<RT>,
+    ) {
+        let part = LaneElements {
+            row: at[0] + 2 * (gpu.lane_id() % 4),
+            chunk: at[1] / COLUMNS,
+            bit: gpu.lane_id() / 4,
+        };
         if part.chunk >= RowMask::chunks(args.cols) {
             return;
         }
@@ -205,7 +213,7 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
                     for i in 0..2 * NT {
                         let sum = accumulators[r][i / 2][odd + i % 2 * 2];
                         let wanted = part.has(&record, i as u32);
-                        let whole = !O::CUTS || sum.is_finite();
+                        let whole = !O::TRUNCATES || sum.is_finite();
                         if wanted && whole {
                             args.operands.store(gpu, part.index(&record, i as u32), 0, sum);
                         }
@@ -227,7 +235,7 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
 }
 
 /// A lane's part of a warp's accumulators: of each 8 rows two neighbours, of each 8 columns one.
-struct Part {
+struct LaneElements {
     /// The first of its rows.
     row: u32,
     /// The chunk of the warp's columns, of the rows' chunks.
@@ -236,7 +244,7 @@ struct Part {
     bit: u32,
 }
 
-impl Part {
+impl LaneElements {
     /// The record of its row `odd` of the `r`-th 8 rows: with nothing where C has no such row.
     ///
     /// # Safety

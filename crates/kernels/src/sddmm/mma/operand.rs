@@ -5,7 +5,7 @@
 use lacuna_gpu::{Gpu, Scalar};
 
 use super::NT;
-use crate::common::Corrections;
+use crate::common::{pack, pack_lo};
 use crate::{Half, HalfValue, Operand, Products, Single};
 
 /// Operands of [`MmaTiles`](super::MmaTiles), and how warps multiply them.
@@ -13,9 +13,9 @@ pub trait TileOperand: Operand {
     /// What registers hold: a value, or two of 16 bits.
     type Word: Scalar + Default;
     /// Values of K that a stage has.
-    const STEP: u32 = 8 * Self::PIECE;
+    const STEP: u32 = 8 * Self::VECTOR;
     /// Whether tensor cores take less than the whole of a value.
-    const CUTS: bool;
+    const TRUNCATES: bool;
 
     /// Adds the products of 64 bytes of `8·RT` rows of A and 32 rows of B; `w[n]` is a lane's part of B's rows g and g+8 of
     /// sixteen.
@@ -29,7 +29,7 @@ pub trait TileOperand: Operand {
 
 impl<P: Products> TileOperand for Single<P> {
     type Word = f32;
-    const CUTS: bool = true;
+    const TRUNCATES: bool = true;
 
     #[inline(always)]
     fn multiply<G: Gpu, const RT: usize>(
@@ -49,17 +49,38 @@ impl<P: Products> TileOperand for Single<P> {
         if !P::SPLIT {
             return;
         }
-        let corrections = Corrections::of(gpu, x);
+        let mut whole = [[0; 2]; RT];
+        let mut left = [[0; 2]; RT];
+        for (r, x) in x.iter().enumerate() {
+            whole[r] = [pack(gpu, x[0], x[1]), pack(gpu, x[2], x[3])];
+            left[r] = [pack_lo(gpu, x[0], x[1]), pack_lo(gpu, x[2], x[3])];
+        }
         for (n, [low, high]) in w.iter().enumerate() {
-            let w = [[low[0], low[1]], [high[0], high[1]], [low[2], low[3]], [high[2], high[3]]];
-            corrections.add(gpu, w, n, accumulators);
+            let lo = [
+                pack_lo(gpu, low[0], low[1]),
+                pack_lo(gpu, high[0], high[1]),
+                pack_lo(gpu, low[2], low[3]),
+                pack_lo(gpu, high[2], high[3]),
+            ];
+            for (whole, accumulators) in whole.iter().zip(accumulators.iter_mut()) {
+                accumulators[n] = gpu.mma_bf16(lo, *whole, accumulators[n]);
+            }
+            let hi = [
+                pack(gpu, low[0], low[1]),
+                pack(gpu, high[0], high[1]),
+                pack(gpu, low[2], low[3]),
+                pack(gpu, high[2], high[3]),
+            ];
+            for (left, accumulators) in left.iter().zip(accumulators.iter_mut()) {
+                accumulators[n] = gpu.mma_bf16(hi, *left, accumulators[n]);
+            }
         }
     }
 }
 
 impl<T: HalfValue> TileOperand for Half<T> {
     type Word = u32;
-    const CUTS: bool = false;
+    const TRUNCATES: bool = false;
 
     #[inline(always)]
     fn multiply<G: Gpu, const RT: usize>(

@@ -60,7 +60,7 @@ impl<I: DeviceIndex> Kernel for Bitmasks<I> {
         // SAFETY: the table has a record for each row, and its indices are those of columns and places; a chunk's places are
         // this thread's alone.
         let (row, record) = unsafe {
-            let row = RowRecord::load(gpu, args.row_table, index);
+            let row = RowRecord::load(gpu, args.row_table, index as usize);
             let column = |index: u32| -> u32 {
                 let [column] = gpu.load_readonly::<I, 1>(args.columns.add(index as usize));
                 column.widen()

@@ -7,8 +7,8 @@ use super::consumer::Consumer;
 use super::operand::{Stage, TileOperand};
 use super::pipeline::Stages;
 use super::reduction::add_slices;
-use super::rows::{Filling, Rows};
-use super::source::Source;
+use super::rows::{Rows, StageFilling};
+use super::source::TileSource;
 use super::value::TileValue;
 use super::{TileArgs, fallback};
 use crate::common::are_finite;
@@ -16,7 +16,7 @@ use crate::spmm::{Scheme, Tile};
 use crate::{Bounds, DeviceValue, IndexType, Kernel};
 
 /// SpMM by tiles of operands `O`, which go through the [`Stages`] `S`. For each chunk of a step there are `WM` consumer warps
-/// along the rows and `WN` along the columns; each owns `RT` 8-row and `NT` 16-column pieces of C.
+/// along the rows and `WN` along the columns; each owns `RT` 8-row and `NT` 16-column vectors of C.
 #[derive(Debug)]
 pub struct MmaTiles<O, S, const RT: usize, const NT: usize, const WM: u32, const WN: u32>(
     PhantomData<(O, S)>,
@@ -35,14 +35,14 @@ impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32,
         );
         assert!(NT.is_multiple_of(2), "the swizzle of B works on 32 columns");
         assert!(Self::THREADS <= 1024, "a block has at most 1024 threads");
-        let copies = Self::STEP * Self::BN / O::PIECE;
+        let copies = Self::STEP * Self::BN / O::VECTOR;
         assert!(copies.is_multiple_of(S::WARPS * WARP), "producers share the copies of B evenly");
         assert!(Self::REDUCTION_BYTES <= Self::SHARED_BYTES, "the accumulators fit into the stages");
         assert!(Self::SHARED_BYTES <= 227 * 1024, "a block of sm_90 has 227 KiB");
         Tile {
             value: O::Value::TYPE,
             index: IndexType::U32,
-            vector: O::PIECE,
+            vector: O::VECTOR,
             block_rows: Self::BM,
             block_columns: Self::BN,
             scheme: Scheme::MmaTile { slices: S::CHUNKS, arithmetic: O::ARITHMETIC },
@@ -87,13 +87,13 @@ impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32,
     }
 }
 
-impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32, const WN: u32> Filling
+impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32, const WN: u32> StageFilling
     for MmaTiles<O, S, RT, NT, WM, WN>
 {
     const ROWS: u32 = Self::BM;
     const TILES: u32 = S::CHUNKS;
     const WARPS: u32 = S::WARPS;
-    const PART: u32 = 2;
+    const COLUMNS_PER_PREFETCH: u32 = 2;
     // A group by itself has no other's time for what comes late, and with wide tiles registers for more.
     const AHEAD: usize = if O::LOADS_TWO_AHEAD && S::GROUPS == 1 && Self::BN >= 64 { 2 } else { 1 };
     const TILE_BY_TILE: bool = false;
@@ -111,7 +111,7 @@ impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32,
 }
 
 /// What a producer lane needs to copy its part of B.
-struct CopyOfB<T> {
+struct CopyB<T> {
     /// B, at the lane's first row of the next step to fill and its columns.
     b: GlobalPtr<T>,
     /// The lane's first row of B, in a step, and its first column.
@@ -135,10 +135,10 @@ impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32,
     /// Bytes that the consumers' accumulators take when slices of K are added.
     const REDUCTION_BYTES: u32 = if S::CHUNKS > 1 { Self::CONSUMERS * (RT * NT) as u32 * 512 } else { 0 };
     /// Whether the first clearing of each stage comes before all else. The later ones are then in a branch, and where a lane has
-    /// two pieces under way there, ptxas lets them land first: tiles of 64×128 then took a quarter more.
-    const CLEARS_EARLY: bool = <Self as Filling>::AHEAD == 1;
+    /// two vectors under way there, ptxas lets them land first: tiles of 64×128 then took a quarter more.
+    const CLEARS_EARLY: bool = <Self as StageFilling>::AHEAD == 1;
     /// Rows of B that the producers copy at once.
-    const COPY_ROWS: u32 = S::WARPS * WARP * O::PIECE / Self::BN;
+    const COPY_ROWS: u32 = S::WARPS * WARP * O::VECTOR / Self::BN;
 
     /// Fills the group's stages, one after the other.
     ///
@@ -148,10 +148,10 @@ impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32,
     unsafe fn produce<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, row: u32, column: u32) {
         let thread = gpu.thread_idx_x() - Self::CONSUMERS * WARP;
         let (group, thread) = (thread / (S::WARPS * WARP), thread % (S::WARPS * WARP));
-        let own_column = thread % (Self::BN / O::PIECE) * O::PIECE;
-        let k = thread / (Self::BN / O::PIECE);
+        let own_column = thread % (Self::BN / O::VECTOR) * O::VECTOR;
+        let k = thread / (Self::BN / O::VECTOR);
         let first = group * Self::STEP;
-        let mut source = CopyOfB {
+        let mut source = CopyB {
             b: args.b.add_rows(first + k, args.b_stride_bytes).add((column + own_column) as usize),
             k,
             column: own_column,
@@ -192,7 +192,7 @@ impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32,
     /// # Safety
     /// The stage is empty.
     #[inline(always)]
-    unsafe fn fill_b<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, source: &CopyOfB<O::Value>, stage: u32) {
+    unsafe fn fill_b<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, source: &CopyB<O::Value>, stage: u32) {
         let b = SharedPtr::from_offset(stage * Self::STAGE_BYTES + <Self as Stage>::A_BYTES);
         for i in 0..Self::STEP / Self::COPY_ROWS {
             let k = source.k + i * Self::COPY_ROWS;

@@ -20,7 +20,7 @@
 //! Tiles multiply zeros, so that a NaN or an infinity of B would reach rows that have no nonzero there. Such an accumulator is
 //! not finite. The block then computes its tile once more by scalar products ([`fallback`]), which IEEE 754 governs.
 //!
-//! Source of the idea: the SC 2020 paper's outlook (section VIII) asks for dedicated matrix hardware; the compressed pattern is
+//! TileSource of the idea: the SC 2020 paper's outlook (section VIII) asks for dedicated matrix hardware; the compressed pattern is
 //! ours.
 mod bitmask;
 mod consumer;
@@ -42,8 +42,8 @@ pub(super) use fallback::fallback;
 pub use kernel::MmaTiles;
 pub(super) use pipeline::Pipeline;
 pub use pipeline::{Stages, StagesOf};
-pub use rows::{Filling, LoadedRows, Rows};
-pub use source::Source;
+pub use rows::{LoadedRows, Rows, StageFilling};
+pub use source::TileSource;
 pub(super) use value::TILE_ROW;
 pub use value::TileValue;
 

@@ -36,7 +36,7 @@ pub trait Stage: 'static {
 pub trait TileOperand: Operand<Value: TileValue> {
     /// Elements that follow a row of B in a stage, so that rows begin in different banks.
     const B_PADDING: u32;
-    /// Whether a producer lane has registers to load two pieces ahead.
+    /// Whether a producer lane has registers to load two vectors ahead.
     const LOADS_TWO_AHEAD: bool;
 
     /// Where column `column`, the first of 16 bytes, lies in row `k` of B.

@@ -2,15 +2,15 @@
 //!
 //! A stage holds A's rows one after the other, each as tiles of 128 bytes, along K; or, for tensor cores that read it by
 //! themselves, tiles one after the other, each with its part of all rows. A few lanes take a row together. Each
-//! loads a piece of 16 bytes of values as they lie in memory, other rows' among them, and their places, a byte each. When the
+//! loads a vector of 16 bytes of values as they lie in memory, other rows' among them, and their places, a byte each. When the
 //! stage is free, the warp clears its rows, and each lane puts those of its values there that are the row's. So a nonzero
-//! costs a store, and a piece two loads; a column without a nonzero costs nothing but the clearing.
+//! costs a store, and a vector two loads; a column without a nonzero costs nothing but the clearing.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::TileArgs;
-use super::source::Source;
+use super::source::TileSource;
 use super::value::{TILE_ROW, TileValue};
 use crate::RowMask;
 
@@ -18,7 +18,7 @@ use crate::RowMask;
 const ROUNDS: usize = 8;
 
 /// How a kernel's stages are filled.
-pub trait Filling: 'static {
+pub trait StageFilling: 'static {
     /// Rows of A in a stage.
     const ROWS: u32;
     /// Tiles of A in a stage, along K.
@@ -26,7 +26,7 @@ pub trait Filling: 'static {
     /// Warps that fill a stage.
     const WARPS: u32;
     /// The part of a row that its lanes load at once: all nonzeros where one column in `PART` is one.
-    const PART: u32;
+    const COLUMNS_PER_PREFETCH: u32;
     /// Pieces of a row that a lane loads ahead, 1 or 2: one part of the row, or two. What a fuller row has comes late.
     const AHEAD: usize;
     /// Whether a stage has tile after tile, not row after row.
@@ -37,7 +37,7 @@ pub trait Filling: 'static {
 #[derive(Clone, Copy, Debug)]
 pub struct LoadedRows([[Part; 2]; ROUNDS]);
 
-/// A piece of a row's values, and of those before and after it in memory.
+/// A vector of a row's values, and of those before and after it in memory.
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {
     values: [u32; 4],
@@ -78,14 +78,14 @@ pub struct Rows<T, F> {
     filling: PhantomData<F>,
 }
 
-impl<T: TileValue, F: Filling> Rows<T, F> {
+impl<T: TileValue, F: StageFilling> Rows<T, F> {
     /// Rows that a warp fills.
     const OWN: u32 = F::ROWS / F::WARPS;
     /// Chunks of 32 columns in a step.
     const CHUNKS: u32 = F::TILES * T::COLUMNS / RowMask::COLUMNS;
     /// Lanes that share a row: enough for its part, and for all lanes to have a row.
     const LANES: u32 = {
-        let (lanes, least) = (F::TILES * T::COLUMNS / T::PIECE / F::PART, WARP / Self::OWN);
+        let (lanes, least) = (F::TILES * T::COLUMNS / T::VECTOR / F::COLUMNS_PER_PREFETCH, WARP / Self::OWN);
         if lanes > least { lanes } else { least }
     };
     /// Rows that a warp works on at once.
@@ -143,7 +143,7 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
         self.left = self.left.saturating_sub(next);
     }
 
-    /// A piece from `index` on: its values, and their places.
+    /// A vector from `index` on: its values, and their places.
     ///
     /// # Safety
     /// They are live.
@@ -151,10 +151,10 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     unsafe fn load<G: Gpu>(&self, gpu: G, index: u32) -> ([u32; 4], [u32; 2]) {
         let values = GlobalPtr::<u32>::from_address(self.values.add(index as usize).address());
         let places = GlobalPtr::<u32>::from_address(self.places.add(index as usize).address());
-        // SAFETY: as promised by the caller; values begin at a multiple of 16 bytes, and the index is one of a piece.
+        // SAFETY: as promised by the caller; values begin at a multiple of 16 bytes, and the index is one of a vector.
         unsafe {
             let values = gpu.load_readonly(values);
-            if T::PIECE == 8 {
+            if T::VECTOR == 8 {
                 (values, gpu.load_readonly(places))
             } else {
                 let [low] = gpu.load_readonly(places);
@@ -163,62 +163,62 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
         }
     }
 
-    /// Fills in the pieces that were not loaded ahead.
+    /// Fills in the vectors that were not loaded ahead.
     ///
     /// # Safety
-    /// As for [`Source::fill`].
+    /// As for [`TileSource::fill`].
     #[inline(always)]
     unsafe fn fill_rest<G: Gpu>(&self, gpu: G, a: u32, loaded: &LoadedRows) {
         for round in 0..Self::OWN / Self::AT_ONCE {
             let mut part = loaded.0[round as usize][F::AHEAD - 1];
-            part.index += Self::LANES * T::PIECE;
+            part.index += Self::LANES * T::VECTOR;
             while part.index < part.end {
-                // SAFETY: the piece has nonzeros of the row, whose places are this lane's.
+                // SAFETY: the vector has nonzeros of the row, whose places are this lane's.
                 unsafe {
                     (part.values, part.places) = self.load(gpu, part.index);
                     Self::put(gpu, self.row_of(a, round), &part);
                 }
-                part.index += Self::LANES * T::PIECE;
+                part.index += Self::LANES * T::VECTOR;
             }
         }
     }
 
-    /// Where the row lies that the lane works on in a round, in bytes, swizzled.
+    /// Where the row lies that the lane works on in a round_into, in bytes, swizzled.
     #[inline(always)]
     fn row_of(&self, a: u32, round: u32) -> u32 {
         (a + self.row + round * Self::AT_ONCE * Self::ROW) ^ T::swizzle(round * Self::AT_ONCE)
     }
 
-    /// Puts a piece's values into their row. Rows and tiles begin at multiples of what lies in them, so that columns need no sum.
+    /// Puts a vector's values into their row. Rows and tiles begin at multiples of what lies in them, so that columns need no sum.
     ///
     /// # Safety
     /// The places are this lane's in the stage.
     #[inline(always)]
     unsafe fn put<G: Gpu>(gpu: G, row: u32, part: &Part) {
         let before = |index: u32| index.saturating_sub(part.index);
-        let below = |index: u32| !(u32::MAX << before(index).min(T::PIECE));
+        let below = |index: u32| !(u32::MAX << before(index).min(T::VECTOR));
         let own = below(part.end) & !below(part.first);
         let (begin, end) = (before(part.first), before(part.end));
         // Bits of a mask against two comparisons: with tiles of warpgroups 3 % faster, with `f32` up to 4 % slower.
         let is_own = |i: u32| if F::TILE_BY_TILE { own >> i & 1 != 0 } else { begin <= i && i < end };
         let size = size_of::<T>() as u32;
-        for i in 0..T::PIECE {
+        for i in 0..T::VECTOR {
             if is_own(i) {
                 let within = offset(part.places[i as usize / 4], i % 4, size, Self::STEP);
                 let to = (row ^ (within % Self::ROW)) | (within / Self::ROW * Self::TILE);
                 let to = SharedPtr::from_offset(to);
                 // SAFETY: as promised by the caller.
-                unsafe { gpu.shared_store(to, [T::of_piece(&part.values, i)]) };
+                unsafe { gpu.shared_store(to, [T::of_vector(&part.values, i)]) };
             }
         }
     }
 }
 
-impl<T: TileValue, F: Filling> Source<T> for Rows<T, F> {
+impl<T: TileValue, F: StageFilling> TileSource<T> for Rows<T, F> {
     type Loaded = LoadedRows;
-    const PART: u32 = F::PART;
+    const COLUMNS_PER_PREFETCH: u32 = F::COLUMNS_PER_PREFETCH;
     const AHEAD: u32 = 0;
-    const STAYS: bool = false;
+    const IS_CONSTANT: bool = false;
 
     #[inline(always)]
     unsafe fn new<G: Gpu>(gpu: G, args: &TileArgs<T>, [group, warp]: [u32; 2], row: u32) -> Self {
@@ -251,7 +251,7 @@ impl<T: TileValue, F: Filling> Source<T> for Rows<T, F> {
         unsafe { self.look_up_next(gpu, 0) }
     }
 
-    /// A lane for which there is no piece loads the first: so nothing asks what was loaded, and nothing waits. It may lie in the
+    /// A lane for which there is no vector loads the first: so nothing asks what was loaded, and nothing waits. It may lie in the
     /// [`PADDING`](crate::PADDING) after the last nonzero.
     #[inline(always)]
     unsafe fn next<G: Gpu>(&self, gpu: G) -> LoadedRows {
@@ -260,9 +260,9 @@ impl<T: TileValue, F: Filling> Source<T> for Rows<T, F> {
         for round in 0..Self::OWN / Self::AT_ONCE {
             let row = round * Self::AT_ONCE + lane / Self::LANES;
             let [first, end] = [self.first, self.end].map(|x| gpu.warp_shuffle_idx(FULL_WARP, x, row, WARP));
-            let begin = first / T::PIECE * T::PIECE;
+            let begin = first / T::VECTOR * T::VECTOR;
             for ahead in 0..F::AHEAD {
-                let index = begin + (ahead as u32 * Self::LANES + lane % Self::LANES) * T::PIECE;
+                let index = begin + (ahead as u32 * Self::LANES + lane % Self::LANES) * T::VECTOR;
                 // SAFETY: as promised by the caller.
                 let (values, places) = unsafe { self.load(gpu, if index < end { index } else { begin }) };
                 loaded.0[round as usize][ahead] = Part { values, places, index, first, end };
@@ -276,9 +276,9 @@ impl<T: TileValue, F: Filling> Source<T> for Rows<T, F> {
         let own = SharedPtr::<u32>::from_offset(a + self.own);
         // The tiles of the warp's rows may lie apart.
         let tiles = if F::TILE_BY_TILE { F::TILES } else { 1 };
-        let pieces = Self::OWN * Self::ROW / 16;
-        for (part, i) in (0..tiles).flat_map(|part| (0..pieces.div_ceil(WARP)).map(move |i| (part, i))) {
-            if pieces.is_multiple_of(WARP) || gpu.lane_id() < pieces {
+        let vectors = Self::OWN * Self::ROW / 16;
+        for (part, i) in (0..tiles).flat_map(|part| (0..vectors.div_ceil(WARP)).map(move |i| (part, i))) {
+            if vectors.is_multiple_of(WARP) || gpu.lane_id() < vectors {
                 // SAFETY: the rows are this warp's in the stage.
                 unsafe { gpu.shared_store(own.add((part * Self::TILE + i * WARP * 16) / 4), [0u32; 4]) };
             }
@@ -295,7 +295,7 @@ impl<T: TileValue, F: Filling> Source<T> for Rows<T, F> {
                 for round in 0..Self::OWN / Self::AT_ONCE {
                     let part = &loaded.0[round as usize][ahead];
                     Self::put(gpu, self.row_of(a, round), part);
-                    is_more |= part.index + Self::LANES * T::PIECE < part.end;
+                    is_more |= part.index + Self::LANES * T::VECTOR < part.end;
                 }
                 if !gpu.warp_any(FULL_WARP, is_more) {
                     return;

@@ -1,7 +1,7 @@
 //! Tiles of `f32`.
 //!
 //! A stage holds BM rows of A ([`rows`](super::rows)), each WK chunks of 32 values, and 32·WK rows of BN values of B. Both
-//! are swizzled: the 16-byte piece that a lane reads first is another from row to row of A, and after each four rows of B,
+//! are swizzled: the 16-byte vector that a lane reads first is another from row to row of A, and after each four rows of B,
 //! so that the lanes of an access lie in different banks. A consumer takes K in the order in which its registers come: of 16
 //! columns, lane `t` of four has the columns 4t to 4t+3. mma sums over K, so any order will do if A and B agree.
 use lacuna_gpu::{Gpu, SharedPtr};
@@ -10,7 +10,7 @@ use super::TileArgs;
 use super::consumer::Consumer;
 use super::operand::{Stage, TileOperand};
 use super::reduction::Accumulators;
-use crate::common::Corrections;
+use crate::common::{pack, pack_lo};
 use crate::{Products, Single};
 
 /// A consumer lane's places in a stage, in elements: in its first row of A, for either half of a chunk; in its first row of
@@ -175,8 +175,26 @@ fn correct<G: Gpu, P: Products, const RT: usize, const NT: usize>(
     if !P::SPLIT {
         return;
     }
-    let corrections = Corrections::of(gpu, x);
-    for (n, (p, q)) in w[0].iter().zip(w[1]).enumerate() {
-        corrections.add(gpu, [[p[0], p[2]], [p[1], p[3]], [q[0], q[2]], [q[1], q[3]]], n, accumulators);
+    let mut whole = [[0; 2]; RT];
+    let mut left = [[0; 2]; RT];
+    for (r, x) in x.iter().enumerate() {
+        whole[r] = [pack(gpu, x[0], x[1]), pack(gpu, x[2], x[3])];
+        left[r] = [pack_lo(gpu, x[0], x[1]), pack_lo(gpu, x[2], x[3])];
+    }
+    for n in 0..NT {
+        let (p, q) = (&w[0][n], &w[1][n]);
+        let lo = [
+            pack_lo(gpu, p[0], p[2]),
+            pack_lo(gpu, p[1], p[3]),
+            pack_lo(gpu, q[0], q[2]),
+            pack_lo(gpu, q[1], q[3]),
+        ];
+        for r in 0..RT {
+            accumulators[r][n] = gpu.mma_bf16(lo, whole[r], accumulators[r][n]);
+        }
+        let hi = [pack(gpu, p[0], p[2]), pack(gpu, p[1], p[3]), pack(gpu, q[0], q[2]), pack(gpu, q[1], q[3])];
+        for r in 0..RT {
+            accumulators[r][n] = gpu.mma_bf16(hi, left[r], accumulators[r][n]);
+        }
     }
 }

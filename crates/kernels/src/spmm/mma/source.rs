@@ -4,15 +4,15 @@ use lacuna_gpu::Gpu;
 use super::TileArgs;
 
 /// What a producer warp needs to fill its part of A in the stages.
-pub trait Source<T>: Sized + 'static {
+pub trait TileSource<T>: Sized + 'static {
     /// What a lane has loaded for a step.
     type Loaded;
     /// Of a row is loaded ahead what one nonzero in so many columns makes; 0 where that is not told apart.
-    const PART: u32;
+    const COLUMNS_PER_PREFETCH: u32;
     /// Nonzeros of a step that are loaded ahead, if that does not depend on rows; otherwise 0.
     const AHEAD: u32;
     /// Whether what is loaded never changes.
-    const STAYS: bool;
+    const IS_CONSTANT: bool;
 
     /// For warp `warp` of group `group`, of the rows from `row` on; the group's first step is the one of its number.
     ///
@@ -38,6 +38,6 @@ pub trait Source<T>: Sized + 'static {
     /// Fills it.
     ///
     /// # Safety
-    /// All warps of the group have cleared their cluster, or do so before they come here.
+    /// All warps of the group have cleared their parts of it, or do so before they come here.
     unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &Self::Loaded);
 }

@@ -1,7 +1,7 @@
-//! A block's part: a row, or a chunk of one.
+//! A block's chunk: a row, or a chunk of one.
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, SharedPtr};
 
-use super::output::{Output, Row};
+use super::output::{Output, RowSoftmax};
 use crate::common::strided;
 
 /// What [`RadixSelect`](super::RadixSelect) and [`Insertion`](super::Insertion) take. The grid is a block for each chunk of
@@ -35,7 +35,7 @@ pub struct TopNArgs<T> {
 
 /// What a block does.
 #[derive(Clone, Copy)]
-pub(super) struct Part<T> {
+pub(super) struct Chunk<T> {
     /// Its elements.
     pub(super) values: GlobalPtr<T>,
     /// Their number.
@@ -47,7 +47,7 @@ pub(super) struct Part<T> {
     list: usize,
 }
 
-impl<T> Part<T> {
+impl<T> Chunk<T> {
     /// The part of this block.
     #[inline(always)]
     pub(super) fn of<G: Gpu>(gpu: G, args: &TopNArgs<T>) -> Self {
@@ -91,7 +91,7 @@ impl<T> Part<T> {
                 }
                 return;
             }
-            let row = Row::of(gpu, &args.output, greatest, sum);
+            let row = RowSoftmax::of(gpu, &args.output, greatest, sum);
             strided(thread, self.n, THREADS, |place| {
                 let [key] = gpu.shared_load(keys.add(place));
                 row.write(gpu, self.list * args.n as usize + place as usize, key);

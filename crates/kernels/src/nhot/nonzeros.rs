@@ -36,7 +36,7 @@ impl<I: TableIndex> Nonzeros<I> {
     /// # Safety
     /// There is such a bag.
     #[inline(always)]
-    pub(super) unsafe fn ends<G: Gpu>(&self, gpu: G, bag: u32) -> (u32, u32) {
+    pub(super) unsafe fn range<G: Gpu>(&self, gpu: G, bag: u32) -> (u32, u32) {
         let offset = self.offsets.add(bag as usize);
         // SAFETY: as promised by the caller.
         let ([start], [end]) = unsafe { (gpu.load_readonly(offset), gpu.load_readonly(offset.add(1))) };
