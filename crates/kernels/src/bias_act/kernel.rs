@@ -5,7 +5,7 @@ use core::mem::transmute_copy;
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
 
 use super::{Activation, Tile};
-use crate::common::{RawVector, load_raw, unpack};
+use crate::common::{RawVector, load_raw, load_raw_mut, unpack};
 use crate::{Bounds, DeviceValue, Kernel};
 
 /// Threads of a block.
@@ -140,7 +140,7 @@ impl<T: DeviceValue, const V: usize> Columns<T, V> {
         // SAFETY: the row is there, and these columns; what has address 0 is not read. Nobody writes residual and bias.
         unsafe {
             let x = args.input.add_rows(row, args.input_stride_bytes).add(self.column);
-            terms.x = load::<G, T, V>(gpu, x);
+            terms.x = load_raw_mut::<G, T, V>(gpu, x);
             if args.residual.address() != 0 {
                 let residual = args.residual.add_rows(row, args.residual_stride_bytes).add(self.column);
                 terms.residual = load_raw::<G, T, V>(gpu, residual);
@@ -194,27 +194,4 @@ impl<T: DeviceValue, const V: usize> Columns<T, V> {
 fn word<T: Real>(pair: [T; 2]) -> u32 {
     // SAFETY: a pair is at least four bytes, and every bit pattern of these is a `u32`.
     unsafe { transmute_copy(&pair) }
-}
-
-/// Loads `V` elements, 16 bytes or one, of memory that the launch writes.
-///
-/// # Safety
-/// They are live and initialised, and the address is a multiple of their size together.
-#[inline(always)]
-unsafe fn load<G: Gpu, T: Real, const V: usize>(gpu: G, from: GlobalMut<T>) -> RawVector {
-    let address = from.address();
-    // SAFETY: as promised by the caller.
-    unsafe {
-        match V * size_of::<T>() {
-            16 => gpu.load(GlobalMut::<u32>::from_address(address)),
-            4 => {
-                let [word] = gpu.load(GlobalMut::<u32>::from_address(address));
-                [word, 0, 0, 0]
-            }
-            _ => {
-                let [half] = gpu.load(GlobalMut::<u16>::from_address(address));
-                [u32::from(half), 0, 0, 0]
-            }
-        }
-    }
 }

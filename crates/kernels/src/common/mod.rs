@@ -21,4 +21,4 @@ pub use row_mask::RowMask;
 pub use row_record::{ALIGNED, PADDING, RowRecord};
 pub(crate) use stride::strided;
 pub use types::{DeviceIndex, DeviceValue, IndexType, ValueType};
-pub(crate) use vector::{RawVector, load_raw, round_into, unpack, unpack_into, widened};
+pub(crate) use vector::{RawVector, load_raw, load_raw_mut, round_into, unpack, unpack_into, widened};

@@ -1,36 +1,48 @@
 //! A lane's vectors of a row: as they are in memory, as values, and as numbers of `f32`.
 use core::mem::transmute_copy;
 
-use lacuna_gpu::{GlobalPtr, Gpu, Real};
+use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
 
 /// Up to 16 bytes as they are in memory. Unpacking waits for a load, and would keep the next ones from starting.
 pub(crate) type RawVector = [u32; 4];
 
-/// Loads `V` elements.
-///
-/// # Safety
-/// They are live, nobody writes them, and the address is a multiple of their size.
-#[inline(always)]
-pub(crate) unsafe fn load_raw<G: Gpu, T: Real, const V: usize>(gpu: G, from: GlobalPtr<T>) -> RawVector {
-    let words = GlobalPtr::<u32>::from_address(from.address());
-    // SAFETY: as promised by the caller.
-    unsafe {
-        match V * size_of::<T>() {
-            16 => gpu.load_readonly(words),
-            8 => {
-                let [a, b] = gpu.load_readonly(words);
-                [a, b, 0, 0]
-            }
-            4 => {
-                let [a] = gpu.load_readonly(words);
-                [a, 0, 0, 0]
-            }
-            _ => {
-                let [half] = gpu.load_readonly(GlobalPtr::<u16>::from_address(from.address()));
-                [u32::from(half), 0, 0, 0]
+macro_rules! load_raw {
+    ($(#[$doc:meta])* $name:ident, $pointer:ident, $load:ident) => {
+        /// Loads `V` elements.
+        ///
+        /// # Safety
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) unsafe fn $name<G: Gpu, T: Real, const V: usize>(gpu: G, from: $pointer<T>) -> RawVector {
+            let words = $pointer::<u32>::from_address(from.address());
+            // SAFETY: as promised by the caller.
+            unsafe {
+                match V * size_of::<T>() {
+                    16 => gpu.$load(words),
+                    8 => {
+                        let [a, b] = gpu.$load(words);
+                        [a, b, 0, 0]
+                    }
+                    4 => {
+                        let [a] = gpu.$load(words);
+                        [a, 0, 0, 0]
+                    }
+                    _ => {
+                        let [half] = gpu.$load($pointer::<u16>::from_address(from.address()));
+                        [u32::from(half), 0, 0, 0]
+                    }
+                }
             }
         }
-    }
+    };
+}
+load_raw! {
+    /// They are live, nobody writes them, and the address is a multiple of their size.
+    load_raw, GlobalPtr, load_readonly
+}
+load_raw! {
+    /// They are live, this launch may write them, and the address is a multiple of their size.
+    load_raw_mut, GlobalMut, load
 }
 
 /// The numbers that [`load_raw`] loaded.

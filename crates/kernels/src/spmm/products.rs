@@ -2,7 +2,7 @@
 use lacuna_gpu::{GlobalPtr, Gpu, Real};
 
 use super::QUAD;
-use super::form::{Form, FormExt};
+use super::form::Form;
 use super::stage::{Quad, Stage};
 
 /// A lane's columns of B.

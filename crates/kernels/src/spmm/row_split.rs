@@ -20,7 +20,7 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalMut, Gpu, SharedPtr, WARP};
 
-use super::form::{Form, FormExt, Plain, scheme};
+use super::form::{Form, Plain, scheme};
 use super::products::{Columns, add_stage};
 use super::stage::{self, RowNonzeros, Stage, aligned_start};
 use super::{Args, Tile, prefetch};

@@ -12,7 +12,7 @@ use core::marker::PhantomData;
 use lacuna_gpu::{GlobalPtr, Gpu, Real, SharedPtr};
 
 use super::QUAD;
-use super::form::{Form, FormExt};
+use super::form::Form;
 use crate::DeviceIndex;
 
 const N: usize = QUAD as usize;

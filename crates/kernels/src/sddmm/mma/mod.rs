@@ -12,13 +12,12 @@
 //! ```
 //! It pays where C is not too sparse: a row of B comes once for BM rows, where [`NonzeroSplit`](super::NonzeroSplit) loads it for
 //! each nonzero.
-mod fallback;
 mod operand;
 mod stage;
 
 use core::marker::PhantomData;
 
-use lacuna_gpu::{GlobalPtr, Gpu, WARP};
+use lacuna_gpu::{GlobalPtr, Gpu, Real, WARP};
 
 pub use operand::TileOperand;
 use stage::{Source, Stage};
@@ -227,7 +226,7 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
                 let (r, odd, i) = (bit / 8, bit / 4 % 2, bit % 4);
                 let record = part.record(gpu, args, r, odd);
                 let place = [part.row + r * 8 + odd, part.chunk * COLUMNS + part.column(i)];
-                let sum = fallback::fallback(gpu, &args.operands, place);
+                let sum = fallback(gpu, &args.operands, place);
                 args.operands.store(gpu, part.index(&record, i), 0, sum);
             }
         }
@@ -278,4 +277,23 @@ impl LaneElements {
     fn index(&self, record: &RowMask, i: u32) -> u32 {
         record.first + (record.mask & ((1 << self.column(i)) - 1)).count_ones()
     }
+}
+
+/// The product of a row of A and a row of B by fused multiply-adds, which IEEE 754 governs: for accumulators that are not finite.
+/// Parts of an infinite number are no numbers, so that tensor cores would not give what the whole does.
+///
+/// # Safety
+/// The rows are live.
+#[inline(always)]
+unsafe fn fallback<G: Gpu, T: Real>(gpu: G, operands: &Operands<T>, [row, column]: [u32; 2]) -> f32 {
+    let a = operands.a.add_rows(row, operands.a_stride_bytes);
+    let b = operands.b.add_rows(column, operands.b_stride_bytes);
+    let mut sum = 0.0;
+    for k in 0..operands.k as usize {
+        // SAFETY: both rows have K elements.
+        let ([a], [b]) =
+            unsafe { (gpu.load_readonly::<T, 1>(a.add(k)), gpu.load_readonly::<T, 1>(b.add(k))) };
+        sum = gpu.fma(a.to_f32(gpu), b.to_f32(gpu), sum);
+    }
+    sum
 }

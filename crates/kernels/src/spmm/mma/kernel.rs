@@ -3,8 +3,7 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
 
-use super::consumer::Consumer;
-use super::operand::{Stage, TileOperand};
+use super::operand::{Consumer, Stage, TileOperand};
 use super::pipeline::Stages;
 use super::reduction::add_slices;
 use super::rows::{Rows, StageFilling};

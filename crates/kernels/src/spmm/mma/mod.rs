@@ -23,7 +23,6 @@
 //! TileSource of the idea: the SC 2020 paper's outlook (section VIII) asks for dedicated matrix hardware; the compressed pattern is
 //! ours.
 mod bitmask;
-mod consumer;
 mod fallback;
 mod half;
 mod kernel;

@@ -2,7 +2,6 @@
 use lacuna_gpu::Gpu;
 
 use super::TileArgs;
-use super::consumer::Consumer;
 use super::pipeline::{Pipeline, Stages};
 use super::reduction::Accumulators;
 use super::value::TileValue;
@@ -29,6 +28,24 @@ pub trait Stage: 'static {
     #[inline(always)]
     fn pipeline(cols: u32) -> Pipeline<Self::Stages> {
         Pipeline::new(cols.div_ceil(Self::CHUNK).div_ceil(Self::SLICES), Self::STAGE_THREADS)
+    }
+}
+
+/// Where a consumer warp stands in its block.
+#[derive(Clone, Copy)]
+pub struct Consumer {
+    /// Along the rows.
+    pub m: u32,
+    /// Along the columns.
+    pub n: u32,
+    /// Along K.
+    pub k: u32,
+}
+
+impl Consumer {
+    #[inline(always)]
+    pub(super) fn of<const WM: u32, const WN: u32>(warp: u32) -> Self {
+        Self { m: warp % WM, n: warp / WM % WN, k: warp / (WM * WN) }
     }
 }
 

@@ -7,8 +7,7 @@
 use lacuna_gpu::{Gpu, SharedPtr};
 
 use super::TileArgs;
-use super::consumer::Consumer;
-use super::operand::{Stage, TileOperand};
+use super::operand::{Consumer, Stage, TileOperand};
 use super::reduction::Accumulators;
 use crate::common::{pack, pack_lo};
 use crate::{Products, Single};
