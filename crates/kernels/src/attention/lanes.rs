@@ -1,4 +1,4 @@
-//! How lanes share a row of Q, K, V or O, and how they add up.
+//! A lane's fragment of a row of Q, K, V or O, and dot products over fragments.
 use core::convert::identity;
 
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, Real, WARP};
@@ -8,7 +8,7 @@ use crate::common::round_into;
 /// In place of a column: there is no key.
 pub(super) const ABSENT: u32 = u32::MAX;
 
-/// A lane's part of a row of `dim` elements that `LANES` lanes share: vectors of `V`, `LANES · V` elements apart.
+/// A lane's fragment of a row of `dim` elements that `LANES` lanes share: vectors of `V`, `LANES · V` elements apart.
 #[derive(Clone, Copy)]
 pub(super) struct Fragment<const V: usize, const LANES: usize, const CHUNKS: usize> {
     /// Its first element.
@@ -129,7 +129,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
     }
 }
 
-/// What each lane of a group has, for all of them.
+/// The values of all lanes of this lane's group.
 #[inline(always)]
 pub(super) fn of_group<G: Gpu, const LANES: usize>(gpu: G, own: u32) -> [u32; LANES] {
     let mut all = [0; LANES];
@@ -159,7 +159,7 @@ pub(super) fn dot<G: Gpu, const V: usize, const CHUNKS: usize>(
 /// meet at once, so that few are kept at a time.
 #[derive(Clone, Copy)]
 pub(super) struct TransposedSum<const LANES: usize> {
-    /// At place `i` a sum over 2^i lanes that waits for its like.
+    /// At index `i` a sum over 2^i lanes that waits for another such.
     waiting: [f32; WARP.ilog2() as usize + 1],
 }
 

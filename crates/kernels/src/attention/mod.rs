@@ -68,7 +68,7 @@ pub struct Operands<T> {
     pub scale: f32,
 }
 
-/// A kernel's types and constants as numbers, for the chooser.
+/// A kernel's types and constants as numbers, for the heuristic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
     /// Type of the values of Q, K, V and O.

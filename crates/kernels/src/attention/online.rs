@@ -1,4 +1,4 @@
-//! The softmax that goes along with the keys.
+//! Online softmax: maximum and sum are kept while the keys come.
 use lacuna_gpu::{FULL_WARP, Gpu, WARP};
 
 use crate::common::{add_across_lanes, reduce};
@@ -9,7 +9,7 @@ const LN_2: f32 = core::f32::consts::LN_2;
 /// How far scores may exceed the maximum that weights go by before it is raised, in powers of two. It seldom is, then.
 const HEADROOM: f32 = 8.0;
 
-/// What a warp knows of a query after some of its keys: weights are 2^(score − max), to be divided by their sum at last.
+/// The softmax of a query after some of its keys: weights are 2^(score − max), to be divided by their sum at last.
 #[derive(Clone, Copy)]
 pub(super) struct OnlineSoftmax<const V: usize, const CHUNKS: usize> {
     /// The largest score so far, or one that is less by [`HEADROOM`] at most; the same in all lanes, -∞ before the first. NaN is

@@ -12,7 +12,7 @@
 //! sees keys, or both do, and a warp that finds only one works out no products for the other. Neighbouring tiles run on
 //! one SM together: block by block they go along the same keys, which L1 has when the first of them came by.
 //! A query's scores of keys that it does not see are left out. With V their weights of 0 are multiplied: so a row that comes
-//! out not finite is worked out again without them.
+//! out not finite is recomputed without them.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, WARP};
@@ -136,8 +136,8 @@ impl<
     }
 }
 
-/// The head of this block, worked out in a way that compilers cannot tell from the first: so that no register holds its
-/// pointers while the keys are gone through.
+/// The head of this block, recomputed in a way that the compiler cannot recognise as the first: so that no register holds its
+/// pointers while the keys are processed.
 #[inline(always)]
 fn recomputed_head<G: Gpu, T: DeviceValue>(gpu: G, operands: &Operands<T>) -> Head<T> {
     Head::of(operands, gpu.warp_shuffle_idx(FULL_WARP, gpu.block_idx_y(), 0, WARP))
@@ -171,14 +171,14 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
         // SAFETY: as promised by the caller.
         unsafe {
             for (query, q) in q.iter_mut().enumerate() {
-                // In place of a query that is not there the last is worked out again, and not stored.
+                // In place of a query that is not there the last is computed once more, and not stored.
                 let row = (first + query as u32).min(last);
                 *q = widened(gpu, &self.part.load(gpu, head.q, row));
             }
             self.pass::<_, _, U, PAIR_U>(gpu, head, &q, start, &mut online);
             let head = recomputed_head(gpu, operands);
             for (query, &online) in online.iter().enumerate() {
-                // Without keys it is 0/0, not finite, and done again.
+                // Without keys it is 0/0, not finite, and recomputed by the caller.
                 let (o, logsumexp) = online.finish(gpu, LANES as u32, true);
                 let row = first + query as u32;
                 if row <= last {
@@ -193,7 +193,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
         non_finite
     }
 
-    /// Takes all entries from place `start` on.
+    /// Processes all entries from `start` on.
     ///
     /// # Safety
     /// As for [`attend`](Self::attend).

@@ -62,7 +62,7 @@ impl<T: Real> Head<T> {
 
 /// The keys of a query.
 pub(super) trait Keys: Copy {
-    /// The column at place `index`, or [`ABSENT`].
+    /// The column at index `index` of the list, or [`ABSENT`].
     ///
     /// # Safety
     /// The list is live; `index` is below its end, or less than two warps beyond.

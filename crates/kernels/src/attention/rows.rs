@@ -55,7 +55,7 @@ impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: usize, const C
         }
     };
     const THREADS: u32 = WARPS * WARP;
-    /// A lane has a place and a sum for each of those that share a row, and its part of some rows: the more there are, the
+    /// A lane has an offset and a sum for each of those that share a row, and its part of some rows: the more there are, the
     /// more registers.
     const BOUNDS: Bounds = {
         let min_blocks = match LANES {

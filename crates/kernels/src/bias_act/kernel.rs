@@ -109,8 +109,8 @@ struct Terms {
 }
 
 impl<T: DeviceValue, const V: usize> Columns<T, V> {
-    /// RawVector of −0, which adds nothing, not even to −0: what is not there.
-    const NOTHING: RawVector = [if size_of::<T>() == 4 { 0x8000_0000 } else { 0x8000_8000 }; 4];
+    /// −0 in each element, for an absent term: to add it changes no number, not even −0.
+    const NEGATIVE_ZERO: RawVector = [if size_of::<T>() == 4 { 0x8000_0000 } else { 0x8000_8000 }; 4];
 
     /// The bias of the columns, where each has one.
     ///
@@ -120,7 +120,7 @@ impl<T: DeviceValue, const V: usize> Columns<T, V> {
     unsafe fn bias<G: Gpu>(&self, gpu: G) -> RawVector {
         let BiasActArgs { bias, bias_rows, .. } = self.args;
         if bias.address() == 0 || bias_rows != 0 {
-            return Self::NOTHING;
+            return Self::NEGATIVE_ZERO;
         }
         // SAFETY: as promised by the caller; nobody writes the bias.
         unsafe { load_raw::<G, T, V>(gpu, bias.add(self.column)) }
@@ -133,7 +133,7 @@ impl<T: DeviceValue, const V: usize> Columns<T, V> {
     #[inline(always)]
     unsafe fn load<G: Gpu>(&self, gpu: G, row: u32, bias: RawVector) -> Terms {
         let args = &self.args;
-        let mut terms = Terms { row, x: Self::NOTHING, bias, residual: Self::NOTHING };
+        let mut terms = Terms { row, x: Self::NEGATIVE_ZERO, bias, residual: Self::NEGATIVE_ZERO };
         if row >= args.end_row {
             return terms;
         }
@@ -163,21 +163,22 @@ impl<T: DeviceValue, const V: usize> Columns<T, V> {
         if terms.row >= args.end_row {
             return;
         }
-        let done = |i: usize| self.done::<G, GELU>(gpu, [terms.x[i], terms.bias[i], terms.residual[i]]);
+        let result = |i: usize| self.result::<G, GELU>(gpu, [terms.x[i], terms.bias[i], terms.residual[i]]);
         let to = args.out.add_rows(terms.row, args.out_stride_bytes).add(self.column).address();
         // SAFETY: the row and its columns are there, and are this thread's alone, which has read what it needs of them.
         unsafe {
             match V * size_of::<T>() {
-                16 => gpu.store(GlobalMut::<u32>::from_address(to), [done(0), done(1), done(2), done(3)]),
-                4 => gpu.store(GlobalMut::<u32>::from_address(to), [done(0)]),
-                _ => gpu.store(GlobalMut::<u16>::from_address(to), [done(0) as u16]),
+                16 => gpu
+                    .store(GlobalMut::<u32>::from_address(to), [result(0), result(1), result(2), result(3)]),
+                4 => gpu.store(GlobalMut::<u32>::from_address(to), [result(0)]),
+                _ => gpu.store(GlobalMut::<u16>::from_address(to), [result(0) as u16]),
             }
         }
     }
 
     /// The word of the result that three words make: of an `f32`, or of two numbers, of which a single element is the first.
     #[inline(always)]
-    fn done<G: Gpu, const GELU: bool>(&self, gpu: G, terms: [u32; 3]) -> u32 {
+    fn result<G: Gpu, const GELU: bool>(&self, gpu: G, terms: [u32; 3]) -> u32 {
         let of = |word| unpack::<G, T, 2>(gpu, &[word, 0, 0, 0]);
         let (x, bias, residual) = (of(terms[0]), of(terms[1]), of(terms[2]));
         let element = |i: usize| {

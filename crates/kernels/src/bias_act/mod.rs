@@ -13,7 +13,7 @@
 //! Vectors stay words of 32 bits, of one number or two, and each word is worked on by a straight line of code: there is no array
 //! that a loop goes through, and so none that could come to lie in local memory.
 //!
-//! Floor: the bytes of x, of the residual and of the result, once each, as a plain copy moves them; GELU takes some twenty
+//! Lower bound: the bytes of x, of the residual and of the result, once each, as a plain copy moves them; GELU takes some twenty
 //! instructions an element beside.
 mod activation;
 mod kernel;

@@ -1,4 +1,4 @@
-//! How the lanes of a warp reduce what each of them has: butterflies of shuffles, always in the same order.
+//! Reductions and scans over the lanes of a warp: butterflies of shuffles, always in the same order.
 use lacuna_gpu::{FULL_WARP, Gpu, WARP, Word};
 
 /// The lanes of a subwarp of so many, as a mask: from lane `first` of the warp on.

@@ -1,9 +1,9 @@
-//! A lane's vectors of a row: as they are in memory, as values, and as numbers of `f32`.
+//! Loading a lane's vectors, converting them to `f32`, and rounding them.
 use core::mem::transmute_copy;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
 
-/// Up to 16 bytes as they are in memory. Unpacking waits for a load, and would keep the next ones from starting.
+/// A vector of up to 16 bytes as it is in memory. Unpacking waits for a load, and would keep the next ones from starting.
 pub(crate) type RawVector = [u32; 4];
 
 macro_rules! load_raw {
@@ -45,7 +45,7 @@ load_raw! {
     load_raw_mut, GlobalMut, load
 }
 
-/// The numbers that [`load_raw`] loaded.
+/// The elements of a raw vector, in `f32`.
 #[inline(always)]
 pub(crate) fn unpack<G: Gpu, T: Real, const V: usize>(gpu: G, words: &RawVector) -> [f32; V] {
     let mut numbers = [0.0; V];
@@ -53,7 +53,7 @@ pub(crate) fn unpack<G: Gpu, T: Real, const V: usize>(gpu: G, words: &RawVector)
     numbers
 }
 
-/// As [`unpack`], in the place where they stay: an array that is returned would be moved there once more, in a branch.
+/// As [`unpack`], into an array of the caller: one that is returned would be moved there once more, in a branch.
 #[inline(always)]
 pub(crate) fn unpack_into<G: Gpu, T: Real, const V: usize>(
     gpu: G,
@@ -81,7 +81,7 @@ pub(crate) fn widened<G: Gpu, T: Real, const V: usize, const N: usize>(
     wide
 }
 
-/// Rounds a vector of numbers, each once, after `finish`; into its place as [`unpack_into`] does: a vector that is returned costs
+/// Rounds a vector of numbers, each once, after `finish`; into an array of the caller: a vector that is returned costs
 /// some kernels registers.
 #[inline(always)]
 pub(crate) fn round_into<G: Gpu, T: Real, const V: usize>(

@@ -1,4 +1,4 @@
-//! From the sums of subwarps to the result.
+//! The epilogue: from the sums of subwarps to the result.
 use lacuna_gpu::{Gpu, SharedPtr, WARP};
 
 use super::index::TableIndex;
@@ -117,10 +117,10 @@ impl<
         SharedPtr::from_offset(Self::GROUPS * (Self::COLUMNS + PAD) * 4).add(group)
     }
 
-    /// Puts a group's sums into shared memory.
+    /// Stores a group's sums to shared memory.
     ///
     /// # Safety
-    /// Nobody else uses the group's place.
+    /// Nobody else uses the group's part of shared memory.
     #[inline(always)]
     unsafe fn stage<G: Gpu>(gpu: G, count: u32, sums: &[[f32; V]; CHUNKS]) {
         let thread = gpu.thread_idx_x();

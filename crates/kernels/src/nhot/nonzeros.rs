@@ -1,4 +1,4 @@
-//! A subwarp's share of a bag: which nonzeros, and how their indices and weights come.
+//! The nonzeros of bags: how a lane loads their indices and weights.
 use lacuna_gpu::{GlobalPtr, Gpu};
 
 use super::index::TableIndex;

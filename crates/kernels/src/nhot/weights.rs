@@ -1,4 +1,5 @@
 //! The gradient of the weights: for each nonzero, the dot product of its row of the table with its bag's gradient.
+use core::array;
 use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, WARP};
@@ -108,10 +109,7 @@ impl<T: DeviceValue, I: TableIndex> WeightArgs<T, I> {
     /// The rows are the table's, or [`TableIndex::NONE`]; all lanes of the warp come.
     #[inline(always)]
     unsafe fn dots<G: Gpu, const V: usize>(&self, gpu: G, gradient: GlobalPtr<T>, own: I) -> [f32; ROWS] {
-        let mut indices = [I::NONE; ROWS];
-        for (row, index) in indices.iter_mut().enumerate() {
-            *index = own.shuffle(gpu, FULL_WARP, row as u32, WARP);
-        }
+        let indices: [I; ROWS] = array::from_fn(|row| own.shuffle(gpu, FULL_WARP, row as u32, WARP));
         let mut sums = [0.0; ROWS];
         let mut column = gpu.lane_id() * V as u32;
         while column < self.columns {

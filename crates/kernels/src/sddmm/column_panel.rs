@@ -12,6 +12,7 @@
 //! ```
 //! Tiles come panel after panel, so that the rows of B that blocks read at one time are those of a panel, which L1 holds;
 //! and within a panel by falling length, so that the groups of a warp end together.
+use core::array;
 use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalPtr, Gpu, WARP};
@@ -88,10 +89,7 @@ where
             if operands.k == Self::CHUNK {
                 Self::pass(gpu, args.columns, &operands, tile, [lane, mask], batch, [true; C]);
             } else {
-                let mut inside = [false; C];
-                for (c, inside) in inside.iter_mut().enumerate() {
-                    *inside = lane * V as u32 + c as u32 * Self::STEP < operands.k;
-                }
+                let inside = array::from_fn(|c| lane * V as u32 + c as u32 * Self::STEP < operands.k);
                 Self::pass(gpu, args.columns, &operands, tile, [lane, mask], batch, inside);
             }
         }

@@ -12,6 +12,7 @@
 //! ```
 //! Indices come from memory one load ahead of the rows that they name. Tiles may come in an order (schedule.rs) in which those
 //! of a block are near each other in B.
+use core::array;
 use core::marker::PhantomData;
 
 use lacuna_gpu::{Gpu, WARP};
@@ -60,7 +61,7 @@ pub const TILE: u32 = 32;
 /// No row: matrices have fewer.
 const NONE: u32 = u32::MAX;
 
-/// A lane's share of the row of A that was last used.
+/// A lane's fragment of the row of A that was last used.
 struct CachedRow<const V: usize, const C: usize> {
     row: u32,
     share: [[f32; V]; C],
@@ -186,10 +187,7 @@ where
                 if k + Self::CHUNK <= operands.k {
                     Self::add_chunk(gpu, operands, k, [true; C], &indices, cached, &mut sums);
                 } else {
-                    let mut inside = [false; C];
-                    for (c, inside) in inside.iter_mut().enumerate() {
-                        *inside = k + lane * V as u32 + c as u32 * Self::STEP < operands.k;
-                    }
+                    let inside = array::from_fn(|c| k + lane * V as u32 + c as u32 * Self::STEP < operands.k);
                     Self::add_chunk(gpu, operands, k, inside, &indices, cached, &mut sums);
                 }
             }

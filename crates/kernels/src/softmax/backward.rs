@@ -10,7 +10,7 @@ use crate::{Bounds, DeviceValue, Kernel, RowRecord};
 
 /// The gradient dx of the softmax's input, from its result y and that one's gradient dy: dxᵢ = s·yᵢ·(dyᵢ − Σⱼ yⱼ·dyⱼ), over a
 /// row. The constants are those of [`Forward`](super::Forward); registers hold as much of y as of dy. Rows that do not fit are
-/// walked through twice.
+/// read twice.
 #[derive(Debug)]
 pub struct Backward<T, const V: usize, const LANES: u32, const WARPS: u32, const CHUNKS: usize>(
     PhantomData<T>,

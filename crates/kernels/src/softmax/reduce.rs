@@ -1,9 +1,9 @@
-//! What the lanes of a row find out together.
+//! Reductions over the lanes of a row.
 use lacuna_gpu::{Gpu, SharedPtr, WARP};
 
 use crate::common::{reduce, subwarp_mask};
 
-/// Values that a block keeps for each of its warps: one for each time that they are reduce_row.
+/// Reductions of a row, for each of which a block keeps a value of each warp.
 const REDUCTIONS: u32 = 2;
 
 /// Bytes of shared memory of a block whose rows have so many lanes each.
@@ -11,8 +11,8 @@ pub(super) const fn shared_bytes(lanes: u32) -> u32 {
     if lanes > WARP { lanes / WARP * 4 * REDUCTIONS } else { 0 }
 }
 
-/// Joins a value of each of the `LANES` lanes of a row, always in the same order: all of them get the same result. A block
-/// comes here at most once for each `index` below [`REDUCTIONS`].
+/// Reduces a value over the `LANES` lanes of a row, always in the same order: all of them get the same result. A block
+/// does so at most once for each `index` below [`REDUCTIONS`].
 #[inline(always)]
 pub(super) fn reduce_row<G: Gpu, const LANES: u32>(
     gpu: G,

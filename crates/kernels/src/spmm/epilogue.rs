@@ -1,4 +1,4 @@
-//! What is done to a sum on its way into C.
+//! The epilogue: from accumulators to C.
 use core::convert::identity;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};

@@ -8,7 +8,7 @@ use crate::IndexType;
 #[non_exhaustive]
 pub enum Idea {
     /// Residue handling, which the others do and it does not: it tests every element of a row, and unrolls no loop over
-    /// quads.
+    /// vectors.
     ResidueHandling,
     /// Index pre-scaling, which it does and the others do not: columns become 32-bit byte offsets into B when they are
     /// staged, so that a stage takes a third more. Right only where all of B lies within 4 GiB.

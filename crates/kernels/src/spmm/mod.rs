@@ -8,6 +8,7 @@ mod mma;
 mod prefetch;
 mod products;
 mod row_split;
+mod serpentine;
 mod stage;
 mod tile;
 mod wgmma;

@@ -7,7 +7,7 @@
 //!            │    │▒▒▒▒▒▒│    │        2. they go to shared memory, where all lanes of the group see them;
 //!   A  M×K   └────┴──────┴────┘        3. for four nonzeros at a time, each lane loads its V columns of four rows
 //!  ┌───────┐ ┌────┬──────┬────┐           of B, and adds the products to V accumulators in registers. SPLIT
-//!  │ x  x x│ │    │██████│    │           subwarps split the row: subwarp t takes the quads t, t + SPLIT, …
+//!  │ x  x x│ │    │██████│    │           subwarps split the row: subwarp t takes the vectors t, t + SPLIT, …
 //!  └───────┘ └────┴──────┴────┘      The subwarps then add up their accumulators by shuffles, always in the same
 //!                C  M×N              order. Rows come by falling length (row swizzle), so that a thread block's
 //!             ◄─ LANES·V ─►          rows are about as long.
@@ -21,11 +21,15 @@ use core::marker::PhantomData;
 use lacuna_gpu::{FULL_WARP, GlobalMut, Gpu, SharedPtr, WARP};
 
 use super::form::{Form, Plain, scheme};
-use super::products::{Columns, add_stage};
+use super::products::{Columns, add_part, add_whole};
+use super::serpentine::{serpentine_unit, warp_rank};
 use super::stage::{self, RowNonzeros, Stage, aligned_start};
 use super::{Args, Tile, prefetch};
 use crate::common::add_all_across_lanes;
 use crate::{Bounds, DeviceIndex, DeviceValue, Kernel, RowRecord};
+
+/// Whole vectors in one turn of the inner loop.
+const UNROLL: u32 = 2;
 
 /// Nonzeros that a lane loads at once, and whose products it has under way together: one access of 16 bytes of values of
 /// four bytes, or of 8 of shorter ones.
@@ -60,7 +64,7 @@ pub struct RowSplit<T, I, const V: usize, const LANES: u32, const SPLIT: u32, co
     PhantomData<(T, I, F)>,
 );
 
-/// More than any row's number.
+/// In place of a row's index: no row.
 const NO_ROW: u32 = u32::MAX;
 
 impl<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32, F> Kernel
@@ -89,7 +93,7 @@ where
             index: I::TYPE,
             vector: V as u32,
             block_rows: Self::WARP_ROWS * WARPS,
-            block_columns: LANES * V as u32,
+            block_columns: Self::BLOCK_COLUMNS,
             scheme: scheme::<F>(LANES, SPLIT),
         }
     };
@@ -156,19 +160,6 @@ struct OutputTile<T> {
     c: GlobalMut<T>,
 }
 
-/// The place of this warp, of a block that stays, among those that share a tile of columns.
-#[inline(always)]
-fn place<G: Gpu>(gpu: G) -> u32 {
-    gpu.thread_idx_x() / WARP * gpu.grid_dim_y() + gpu.block_idx_y()
-}
-
-/// The unit of the warp in this place in a round: of the units that `warps` over a tile of columns share, each takes one a
-/// round. Every other round goes the other way round, so that no warp has the longest of all rounds.
-#[inline(always)]
-fn unit(warps: u32, round: u32, place: u32) -> u32 {
-    round * warps + if round.is_multiple_of(2) { place } else { warps - 1 - place }
-}
-
 /// What a lane knows of the row that its group works on.
 struct GroupRow<T, I, F> {
     nonzeros: RowNonzeros<T, I>,
@@ -189,10 +180,12 @@ where
 {
     /// Lanes that work on one row.
     const GROUP: u32 = LANES * SPLIT;
-    /// Nonzeros staged at a time: a quad a lane.
+    /// Nonzeros staged at a time: a vector a lane.
     const STAGE: u32 = Self::GROUP * QUAD;
     /// Rows of a warp.
     const WARP_ROWS: u32 = WARP / Self::GROUP;
+    /// Columns of a block.
+    const BLOCK_COLUMNS: u32 = LANES * V as u32;
     /// Bytes of shared memory from one group to the next; 16 beside the stage put neighbours into different banks.
     const STAGE_BYTES: u32 = Self::stage_bytes(Self::GROUP);
     /// Bytes of shared memory of a warp. Groups of one subwarp, which take short rows, need more than one of all subwarps:
@@ -229,7 +222,7 @@ where
         // SAFETY: what a warp keeps is its own; barriers part reads from writes.
         unsafe {
             if gpu.lane_id() == 0 {
-                gpu.shared_store(kept, [place(gpu), WARPS * gpu.grid_dim_y()]);
+                gpu.shared_store(kept, [warp_rank(gpu), WARPS * gpu.grid_dim_y()]);
                 gpu.shared_store(kept.add(2), [round, last]);
                 gpu.shared_store(kept.add(4), [gpu.block_idx_x(), args.output.steps()]);
                 gpu.shared_store(c, [args.output.product(gpu.block_idx_z()).address()]);
@@ -241,9 +234,9 @@ where
                 OutputTile { column_tile, steps, c: GlobalMut::from_address(c) }
             };
             loop {
-                let [place, warps] = gpu.shared_load(kept);
+                let [rank, warps] = gpu.shared_load(kept);
                 let [round, last] = gpu.shared_load(kept.add(2));
-                let unit = unit(warps, round, place);
+                let unit = serpentine_unit(warps, round, rank);
                 if unit >= last {
                     return round;
                 }
@@ -276,7 +269,7 @@ where
         part: impl Fn() -> OutputTile<T>,
     ) {
         let lane = gpu.thread_idx_x() % Self::GROUP;
-        // Without a row it is an empty one, which C has not.
+        // Without a row it is an empty one, which is not stored.
         let mut record = RowRecord { row: NO_ROW, start: 0, end: 0 }.to_words();
         if let Some(index) = index {
             // SAFETY: the table has a record for each of `args.rows`.
@@ -286,7 +279,7 @@ where
 
         // Lanes past the last column load the last one again: that costs no traffic, and no test in the loop.
         let (OutputTile { column_tile, .. }, batch) = (part(), gpu.block_idx_z());
-        let column = column_tile * Self::TILE.block_columns + lane % LANES * V as u32;
+        let column = column_tile * Self::BLOCK_COLUMNS + lane % LANES * V as u32;
         let loaded = if column < args.n { column } else { args.n - V as u32 };
         let b = args.b.add((u64::from(batch) * args.b_batch) as usize);
         let row = GroupRow {
@@ -310,7 +303,7 @@ where
 
         add_all_across_lanes(gpu, FULL_WARP, [LANES, Self::GROUP], None, &mut accumulators);
         let OutputTile { column_tile, steps, c } = part();
-        let column = column_tile * Self::TILE.block_columns + lane % LANES * V as u32;
+        let column = column_tile * Self::BLOCK_COLUMNS + lane % LANES * V as u32;
         if record.row != NO_ROW && row.subwarp == 0 && column < args.n {
             // SAFETY: the lane's columns lie in C, and no other lane has them.
             unsafe { args.output.store_by(gpu, steps, c, [record.row, column], accumulators) };
@@ -343,20 +336,62 @@ where
                 let next = base + Self::STAGE;
                 fetched = row.nonzeros.fetch(gpu, next + own, next + own < end);
                 let staged = if left < Self::STAGE { left } else { Self::STAGE };
-                add_stage::<_, _, F, V, SPLIT>(
-                    gpu,
-                    row.stage,
-                    row.b,
-                    row.subwarp,
-                    [early, staged],
-                    accumulators,
-                );
+                Self::multiply(gpu, row, early, staged, accumulators);
                 gpu.sync_warp(FULL_WARP);
                 // A group whose row has ended stays there: the longest row of its warp could take it past 2³².
                 if is_left {
                     base = next;
                 }
                 early = 0;
+            }
+        }
+    }
+
+    /// Multiplies a subwarp's vectors of a stage that holds the elements `early..staged` of the row.
+    ///
+    /// Residue handling (paper, section V-D.2): only the first and the last vector may be partial, so only they test
+    /// their elements. The others go through an unrolled loop, and what the unrolling leaves through a short one.
+    ///
+    /// # Safety
+    /// The stage is filled, and B is live.
+    #[inline(always)]
+    unsafe fn multiply<G: Gpu>(
+        gpu: G,
+        row: &GroupRow<T, I, F>,
+        early: u32,
+        staged: u32,
+        accumulators: &mut [f32; V],
+    ) {
+        let GroupRow { stage, b, .. } = *row;
+        let whole = staged / QUAD;
+        let mut vector = row.subwarp;
+        if !F::RESIDUE_HANDLING {
+            while vector * QUAD < staged {
+                // SAFETY: the vector is staged, and holds an element of the row.
+                unsafe { add_part::<_, _, F, V>(gpu, stage.get(gpu, vector), b, accumulators) };
+                vector += SPLIT;
+            }
+            return;
+        }
+        // SAFETY: vectors below `staged / QUAD`, rounded up, are staged; those from 0 (1 if `early`) to `whole` hold
+        // elements of the row alone.
+        unsafe {
+            if early > 0 && row.subwarp == 0 {
+                add_part::<_, _, F, V>(gpu, stage.get(gpu, 0), b, accumulators);
+                vector += SPLIT;
+            }
+            while vector + (UNROLL - 1) * SPLIT < whole {
+                for i in 0..UNROLL {
+                    add_whole::<_, _, F, V>(gpu, stage.get(gpu, vector + i * SPLIT), b, accumulators);
+                }
+                vector += UNROLL * SPLIT;
+            }
+            while vector < whole {
+                add_whole::<_, _, F, V>(gpu, stage.get(gpu, vector), b, accumulators);
+                vector += SPLIT;
+            }
+            if vector * QUAD < staged {
+                add_part::<_, _, F, V>(gpu, stage.get(gpu, vector), b, accumulators);
             }
         }
     }

@@ -44,40 +44,40 @@ pub(super) struct Fetched<T, I> {
 
 /// Four neighbouring nonzeros, to be multiplied.
 #[derive(Clone, Copy)]
-pub(super) struct Quad {
+pub(super) struct NonzeroVector {
     pub values: [f32; N],
     pub columns: [u32; N],
 }
 
-/// Index of the first element that is loaded of a row: its start, moved back to a whole quad.
+/// Index of the first element that is loaded of a row: its start, moved back to a whole vector.
 #[inline(always)]
 pub(super) fn aligned_start(start: u32) -> u32 {
     start & !(QUAD - 1)
 }
 
 impl<T: Real, I: DeviceIndex> RowNonzeros<T, I> {
-    /// Loads the quad from index `at`, a multiple of [`QUAD`], if the row has any of it.
+    /// Loads the vector from index `at`, a multiple of [`QUAD`], if the row has any of it.
     ///
     /// # Safety
-    /// The row's arrays are live, aligned to a quad, and padded to whole quads.
+    /// The row's arrays are live, aligned to a vector, and padded to whole vectors.
     #[inline(always)]
     pub(super) unsafe fn fetch<G: Gpu>(self, gpu: G, at: u32, has: bool) -> Fetched<T, I> {
-        let mut quad = Fetched { values: [T::default(); N], columns: [I::default(); N] };
+        let mut vector = Fetched { values: [T::default(); N], columns: [I::default(); N] };
         if has {
-            // SAFETY: the quad at `at` begins before the row's end, so it lies in the arrays or their padding.
+            // SAFETY: the vector at `at` begins before the row's end, so it lies in the arrays or their padding.
             unsafe {
-                quad.values = gpu.load_streaming(self.values.add((at + self.values_skip) as usize));
-                quad.columns = gpu.load_streaming(self.columns.add(at as usize));
+                vector.values = gpu.load_streaming(self.values.add((at + self.values_skip) as usize));
+                vector.columns = gpu.load_streaming(self.columns.add(at as usize));
             }
         }
-        quad
+        vector
     }
 
-    /// The columns of a quad in place `at` of a stage, marked absent but for those in places `from` to `to`.
+    /// The columns of a vector in place `at` of a stage, marked absent but for those in places `from` to `to`.
     #[inline(always)]
-    pub(super) fn marked<F: Form>(self, quad: &Fetched<T, I>, at: u32, [from, to]: [u32; 2]) -> [u32; N] {
+    pub(super) fn marked<F: Form>(self, vector: &Fetched<T, I>, at: u32, [from, to]: [u32; 2]) -> [u32; N] {
         let mut marked = [F::ABSENT; N];
-        for (i, (marked, column)) in marked.iter_mut().zip(&quad.columns).enumerate() {
+        for (i, (marked, column)) in marked.iter_mut().zip(&vector.columns).enumerate() {
             let index = at + i as u32;
             if index >= from && index < to {
                 *marked = column.widen().wrapping_mul(self.column_scale);
@@ -107,7 +107,7 @@ impl<F: Form> Stage<F> {
         }
     }
 
-    /// Puts a quad in place `index`.
+    /// Puts a vector in place `index`.
     ///
     /// # Safety
     /// The stage has this place, and no other lane reads or writes it until the next barrier.
@@ -130,12 +130,12 @@ impl<F: Form> Stage<F> {
         }
     }
 
-    /// Gets the quad in place `index`.
+    /// Gets the vector in place `index`.
     ///
     /// # Safety
     /// It has been put, and a barrier passed since.
     #[inline(always)]
-    pub(super) unsafe fn get<G: Gpu>(self, gpu: G, index: u32) -> Quad {
+    pub(super) unsafe fn get<G: Gpu>(self, gpu: G, index: u32) -> NonzeroVector {
         // SAFETY: as promised by the caller.
         unsafe {
             let values = gpu.shared_load(self.values.add(index * QUAD));
@@ -145,7 +145,7 @@ impl<F: Form> Stage<F> {
             } else {
                 gpu.shared_load(self.columns.add(index * QUAD))
             };
-            Quad { values, columns }
+            NonzeroVector { values, columns }
         }
     }
 }

@@ -13,7 +13,7 @@ const WORDS: usize = 4;
 /// What is not there counts as −∞: it is not greater than anything, and adds nothing.
 const ABSENT: f32 = f32::NEG_INFINITY;
 
-/// A thread's share of a row: every `THREADS`-th of its whole vectors of `V` elements, and perhaps one element of those before and
+/// A thread's fragment of a row: every `THREADS`-th of its whole vectors of `V` elements, and perhaps one element of those before and
 /// after them, where the row does not start or end at a multiple of 16 bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Fragment<T, const V: usize, const THREADS: u32> {

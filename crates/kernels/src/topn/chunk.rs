@@ -1,4 +1,4 @@
-//! A block's chunk: a row, or a chunk of one.
+//! The chunk of a row that a block works on; it may be all of the row.
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, SharedPtr};
 
 use super::output::{Output, RowSoftmax};
@@ -78,7 +78,7 @@ impl<T> Chunk<T> {
         sum: f32,
     ) {
         let thread = gpu.thread_idx_x();
-        // SAFETY: as promised by the caller; each place is one thread's.
+        // SAFETY: as promised by the caller; each slot is one thread's.
         unsafe {
             if args.chunks > 1 {
                 let list = args.keys.add(self.list * args.n as usize);
@@ -117,7 +117,7 @@ impl<T> Chunk<T> {
     ) {
         let thread = gpu.thread_idx_x();
         let list = args.keys.add(self.list * ROOM as usize);
-        // SAFETY: as promised by the caller; each place is one thread's.
+        // SAFETY: as promised by the caller; each slot is one thread's.
         unsafe {
             strided(thread, count, THREADS, |place| {
                 let key = gpu.shared_load::<u64, 1>(keys.add(place));

@@ -9,7 +9,7 @@ use super::{Method, Tile, block, rank, refine, threshold};
 use crate::common::strided;
 use crate::{Bounds, Kernel};
 
-/// Keys of a row that are taken at once; of more, what is needed is found by going through them again and again.
+/// Keys of a row that fit into the block's registers; more are read once for each step of the search for a threshold.
 pub(super) const FINALIZE_KEYS: u32 = 4096;
 
 /// The results of rows from what [`StreamingSelect`](super::StreamingSelect) gathered of their chunks: `THREADS` threads take
@@ -37,7 +37,7 @@ pub struct FinalizeArgs {
     pub n: u32,
 }
 
-/// The keys of a row, wherever they lie: chunk after chunk.
+/// The keys of a row, chunk after chunk.
 #[derive(Clone, Copy)]
 struct ChunkKeys {
     keys: GlobalPtr<u64>,
@@ -82,7 +82,7 @@ impl ChunkKeys {
         }
     }
 
-    /// The key of this place, or 0 beyond them.
+    /// Key `place` of the row, or 0 beyond the last.
     ///
     /// # Safety
     /// The lists have their keys. Whole warps come here.

@@ -1,4 +1,4 @@
-//! Places of a few keys, by comparing each with all.
+//! Sorting a few keys by rank: each is compared with all.
 use core::ops::Add as _;
 
 use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
@@ -10,7 +10,7 @@ pub(super) const fn max_keys(threads: u32) -> u32 {
     threads / 4
 }
 
-/// Gives each of `count` keys in shared memory with the number of greater ones, once. Several lanes take a key, each of them a part
+/// Calls `work` for each of `count` keys in shared memory, with its rank, the number of greater ones. Several lanes take a key, each of them a part
 /// of the comparisons.
 ///
 /// # Safety

@@ -28,7 +28,7 @@ pub(super) fn threshold<G: Gpu, const THREADS: u32>(
     }
 }
 
-/// Puts those of `count` keys in one room that reach such a threshold into another, and says how many these are.
+/// Compacts `count` keys: those that reach such a threshold go to another room. Gives their number.
 ///
 /// # Safety
 /// The block comes here after a barrier; nobody else uses the rooms, and the counter 2, which is 0.
@@ -42,7 +42,7 @@ pub(super) unsafe fn compact<G: Gpu, const THREADS: u32>(
 ) -> u32 {
     let thread = gpu.thread_idx_x();
     let counter = block::counter(2);
-    // SAFETY: as promised by the caller; the counter gives each key a place of its own.
+    // SAFETY: as promised by the caller; the counter gives each key a slot of its own.
     unsafe {
         let value = |place: u32| {
             let [key] = gpu.shared_load::<u64, 1>(keys.add(place));

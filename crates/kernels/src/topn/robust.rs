@@ -120,7 +120,7 @@ impl<const THREADS: u32, const KEYS: u32> KeptKeys<THREADS, KEYS> {
     #[inline(always)]
     unsafe fn put<G: Gpu>(&self, gpu: G, key: u64) {
         if key >= self.threshold {
-            // SAFETY: as promised by the caller; the counter gives each key a place of its own.
+            // SAFETY: as promised by the caller; the counter gives each key a slot of its own.
             unsafe {
                 let place = gpu.shared_atomic_add(Self::COUNTER, 1);
                 gpu.shared_store(block::keys().add(self.room + place), [key]);

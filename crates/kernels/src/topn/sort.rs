@@ -20,7 +20,7 @@ pub(super) unsafe fn sort<G: Gpu, const THREADS: u32>(
 ) -> SharedPtr<u64> {
     let thread = gpu.thread_idx_x();
     let places = count.max(WARP).next_power_of_two();
-    // SAFETY: as promised by the caller. Each place is one thread's between two barriers: keys are distinct, and so are ranks.
+    // SAFETY: as promised by the caller. Each slot is one thread's between two barriers: keys are distinct, and so are ranks.
     unsafe {
         strided(thread, places, THREADS, |place| {
             // What fills up is less than any key, and distinct.

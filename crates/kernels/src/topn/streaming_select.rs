@@ -21,8 +21,8 @@ use crate::{Bounds, DeviceValue, Kernel};
 /// `T` each, two under way. There is room for `KEYS` keys, and for N up to a quarter of that.
 ///
 /// What reaches the threshold of the first tile is gathered from all, and no barrier is between tiles. The host cuts chunks
-/// so that what is expected fits. A row that has more than that, one that rises, say, and one that is not finite is walked
-/// through once more, by the robust variant (topn/robust.rs).
+/// so that what is expected fits. A row that has more than that, one that rises, say, and one that is not finite is read
+/// once more, by the robust variant (topn/robust.rs).
 #[derive(Debug)]
 pub struct StreamingSelect<T, const V: usize, const THREADS: u32, const VECTORS: usize, const KEYS: u32>(
     PhantomData<T>,
@@ -116,7 +116,7 @@ struct Pass {
 /// From one barrier to the next the room and the counter are used by this alone.
 #[inline(always)]
 unsafe fn gather<G: Gpu, const KEYS: u32>(gpu: G, x: f32, index: u32) {
-    // SAFETY: as promised by the caller; the counter gives each key a place of its own.
+    // SAFETY: as promised by the caller; the counter gives each key a slot of its own.
     unsafe {
         let place = gpu.shared_atomic_add(block::counter(0), 1);
         if place < KEYS {

@@ -1,4 +1,4 @@
-//! What is multiplied, and how.
+//! How a warp multiplies operands of each type.
 //!
 //! A lane has 16 bytes of each row: of `f32` the columns 4t to 4t+3 of 16, of 16-bit values 8t to 8t+7 of 32. mma accumulators over
 //! K, so any order of it will do if both sides agree.
@@ -14,7 +14,7 @@ pub trait TileOperand: Operand {
     type Word: Scalar + Default;
     /// Values of K that a stage has.
     const STEP: u32 = 8 * Self::VECTOR;
-    /// Whether tensor cores take less than the whole of a value.
+    /// Whether tensor cores truncate values: `f32` to TF32.
     const TRUNCATES: bool;
 
     /// Adds the products of 64 bytes of `8·RT` rows of A and 32 rows of B; `w[n]` is a lane's part of B's rows g and g+8 of

@@ -1,5 +1,5 @@
 //! Makes the pattern of A as tiles take it. Producers read where a chunk's values begin, and places; the masks' bits serve
-//! where a tile is computed again.
+//! the exact fallback.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};

@@ -1,4 +1,4 @@
-//! The kernel: its warps' two trades, and the way of a stage from producers to consumers.
+//! The kernel: producer warps, consumer warps, and what passes between them.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
@@ -109,7 +109,7 @@ impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32,
     const BYTES: u32 = Self::A_BYTES + Self::STEP * <Self as Stage>::B_ROW * size_of::<O::Value>() as u32;
 }
 
-/// What a producer lane needs to copy its part of B.
+/// A producer lane's copies of B: what they start from.
 struct CopyB<T> {
     /// B, at the lane's first row of the next step to fill and its columns.
     b: GlobalPtr<T>,

@@ -8,7 +8,7 @@ pub(in crate::spmm) const TILE_ROW: u32 = 128;
 
 /// A value that can lie in a tile.
 pub trait TileValue: DeviceValue {
-    /// Elements of 16 bytes.
+    /// Elements of a 16-byte vector.
     const VECTOR: u32 = 16 / size_of::<Self>() as u32;
     /// Columns of a tile.
     const COLUMNS: u32 = TILE_ROW / size_of::<Self>() as u32;

@@ -4,6 +4,7 @@
 //! packs of 128: four for each lane of a warp, which one load brings. So no lane is without a value, but at a unit's end, and
 //! nothing is looked up row by row. The four times 32 values of a pack are stored one after the other, and each 32 as far as
 //! possible to different banks: their order is made for that.
+use core::array;
 use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
@@ -151,14 +152,11 @@ impl<T: HalfValue, S: Stages, const AHEAD: usize> TileSource<T> for Prepacked<T,
 
     #[inline(always)]
     unsafe fn next<G: Gpu>(&self, gpu: G) -> LoadedPacks<AHEAD> {
-        let mut packs = [[0; 4]; AHEAD];
-        for (i, loaded) in packs.iter_mut().enumerate() {
+        let packs = array::from_fn(|i| {
             let pack = self.found.first + i as u32 * S::WARPS;
-            if pack + self.warp < self.found.end {
-                // SAFETY: there is such a pack.
-                *loaded = unsafe { self.load(gpu, pack) };
-            }
-        }
+            // SAFETY: there is such a pack.
+            if pack + self.warp < self.found.end { unsafe { self.load(gpu, pack) } } else { [0; 4] }
+        });
         LoadedPacks { packs, found: self.found }
     }
 
