@@ -19,7 +19,7 @@ pub(super) struct Fragment<const V: usize, const LANES: usize, const CHUNKS: usi
 }
 
 impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES, CHUNKS> {
-    /// The part of this lane of a group.
+    /// The fragment of this lane of a group.
     #[inline(always)]
     pub(super) fn of(lane: u32, dim: u32) -> Self {
         let (first, step) = (lane * V as u32, (LANES * V) as u32);
@@ -27,7 +27,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
         Self { first, vectors, dim }
     }
 
-    /// Loads the part of row `row` of a matrix; zeros where the lane has none, and of the row [`ABSENT`].
+    /// Loads the fragment of row `row` of a matrix; zeros where the lane has none, and of the row [`ABSENT`].
     ///
     /// # Safety
     /// The row lies in the matrix, which is live, and `V` divides the dimension and the address.
@@ -50,10 +50,10 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
         part
     }
 
-    /// Stores the part of a row.
+    /// Stores the fragment of a row.
     ///
     /// # Safety
-    /// As for [`load`](Self::load); no other lane writes this part.
+    /// As for [`load`](Self::load); no other lane writes this fragment.
     #[inline(always)]
     pub(super) unsafe fn store<G: Gpu, T: Real>(
         self,
@@ -73,7 +73,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
         }
     }
 
-    /// Loads the parts of the rows that lanes `first..first + U` of the group have the columns of.
+    /// Loads the fragments of the rows that lanes `first..first + U` of the group have the columns of.
     ///
     /// # Safety
     /// As for [`load`](Self::load); columns may be [`ABSENT`].
@@ -94,7 +94,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
         rows
     }
 
-    /// Loads the part of a row that has all of its vectors, `bytes` after row 0; `own` is the lane's first element there.
+    /// Loads the fragment of a row that has all of its vectors, `bytes` after row 0; `own` is the lane's first element there.
     ///
     /// # Safety
     /// The row lies in the matrix, which is live, and has `LANES · V · CHUNKS` elements, aligned to vectors.

@@ -107,12 +107,12 @@ impl<
         }
         let lane = gpu.lane_id();
         let head = Head::of(&args.operands, gpu.block_idx_y());
-        let part = Fragment::<V, LANES, CHUNKS>::of(lane % LANES as u32, head.dim);
+        let fragment = Fragment::<V, LANES, CHUNKS>::of(lane % LANES as u32, head.dim);
         // SAFETY: the table has a record for each of `args.tiles`, each for queries of its own, of which those below
         // `args.operands.rows` are there.
         unsafe {
             let RowRecord { row: first, start, end } = RowRecord::load(gpu, args.tile_table, index as usize);
-            let tile = QueryTile { keys: TileKeys { entries: args.entries, end, query: 0 }, part };
+            let tile = QueryTile { keys: TileKeys { entries: args.entries, end, query: 0 }, fragment };
             let mut non_finite = if start < end && head.is_whole((V * LANES * CHUNKS) as u32) {
                 tile.attend::<_, _, U, PAIR_U>(gpu, &args.operands, &head, first, start)
             } else {
@@ -146,7 +146,7 @@ fn recomputed_head<G: Gpu, T: DeviceValue>(gpu: G, operands: &Operands<T>) -> He
 /// What a lane knows of its warp's tile.
 struct QueryTile<const V: usize, const LANES: usize, const CHUNKS: usize> {
     keys: TileKeys,
-    part: Fragment<V, LANES, CHUNKS>,
+    fragment: Fragment<V, LANES, CHUNKS>,
 }
 
 impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES, CHUNKS> {
@@ -173,7 +173,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
             for (query, q) in q.iter_mut().enumerate() {
                 // In place of a query that is not there the last is computed once more, and not stored.
                 let row = (first + query as u32).min(last);
-                *q = widened(gpu, &self.part.load(gpu, head.q, row));
+                *q = widened(gpu, &self.fragment.load(gpu, head.q, row));
             }
             self.pass::<_, _, U, PAIR_U>(gpu, head, &q, start, &mut online);
             let head = recomputed_head(gpu, operands);
@@ -183,7 +183,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
                 let row = first + query as u32;
                 if row <= last {
                     if are_finite(gpu, &o) {
-                        self.part.store_row(gpu, &head, row, &o, logsumexp);
+                        self.fragment.store_row(gpu, &head, row, &o, logsumexp);
                     } else {
                         non_finite |= 1 << query;
                     }

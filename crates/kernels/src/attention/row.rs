@@ -86,7 +86,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
     ) {
         let groups = WARP / LANES as u32;
         let lane = gpu.lane_id();
-        let part = Self::of(lane % LANES as u32, head.dim);
+        let fragment = Self::of(lane % LANES as u32, head.dim);
         // Of 32 keys group g takes g, g + groups, …: so few keys are few rounds. Its lane i has the i-th of these.
         let own = lane % LANES as u32 * groups + lane / LANES as u32;
         let mut online = OnlineSoftmax::<V, CHUNKS>::NEW;
@@ -94,7 +94,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
         let mut base = start;
         // SAFETY: as promised by the caller; columns that are not absent are keys of the head.
         unsafe {
-            let q = widened(gpu, &part.load(gpu, head.q, row));
+            let q = widened(gpu, &fragment.load(gpu, head.q, row));
             let mut next = keys.column(gpu, base + own);
             while base < end {
                 let column = next;
@@ -106,7 +106,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
                 let mut sums = [0.0; LANES];
                 for first in (0..LANES).step_by(U) {
                     if first as u32 * groups < left {
-                        let rows = part.load_rows::<_, _, U>(gpu, head.k, column, first);
+                        let rows = fragment.load_rows::<_, _, U>(gpu, head.k, column, first);
                         for (i, row) in rows.iter().enumerate() {
                             sums[first + i] = dot(gpu, &q, &widened(gpu, row));
                         }
@@ -116,7 +116,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
                 let weight = online.weigh(gpu, score, column != ABSENT);
                 for first in (0..LANES).step_by(U) {
                     if first as u32 * groups < left {
-                        let rows = part.load_rows::<_, _, U>(gpu, head.v, column, first);
+                        let rows = fragment.load_rows::<_, _, U>(gpu, head.v, column, first);
                         for (i, row) in rows.iter().enumerate() {
                             let lane = (first + i) as u32;
                             let weight = gpu.warp_shuffle_idx(FULL_WARP, weight, lane, LANES as u32);
@@ -127,7 +127,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
             }
             let any_keys = gpu.warp_any(FULL_WARP, any_keys);
             let (o, logsumexp) = online.finish(gpu, LANES as u32, any_keys);
-            part.store_row(gpu, head, row, &o, logsumexp);
+            fragment.store_row(gpu, head, row, &o, logsumexp);
         }
     }
 
@@ -146,7 +146,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
         [start, end]: [u32; 2],
     ) -> bool {
         let lane = gpu.lane_id();
-        let part = Self::of(lane % LANES as u32, head.dim);
+        let fragment = Self::of(lane % LANES as u32, head.dim);
         let first = (lane % LANES as u32 * V as u32) as usize;
         let (k, v) = (head.k.add(first), head.v.add(first));
         let row_bytes = head.dim * size_of::<T>() as u32;
@@ -154,7 +154,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
         let mut base = start;
         // SAFETY: as promised by the caller; columns that are not absent are keys of the head.
         unsafe {
-            let q = widened(gpu, &part.load(gpu, head.q, row));
+            let q = widened(gpu, &fragment.load(gpu, head.q, row));
             let mut next = keys.column(gpu, base + lane);
             while base < end {
                 let column = next;
@@ -189,7 +189,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
             let (o, logsumexp) = online.finish(gpu, LANES as u32, true);
             let finite = are_finite(gpu, &o);
             if finite {
-                part.store_row(gpu, head, row, &o, logsumexp);
+                fragment.store_row(gpu, head, row, &o, logsumexp);
             }
             finite
         }

@@ -142,14 +142,14 @@ where
             let mut first = 0;
             while first < Self::GROUP && at + first < tile.end {
                 let mut of_b = [[[T::default(); V]; C]; N];
-                for (i, share) in of_b.iter_mut().enumerate() {
+                for (i, fragment) in of_b.iter_mut().enumerate() {
                     let column = gpu.warp_shuffle_idx(mask, own, first + i as u32, Self::GROUP);
                     // SAFETY: as promised by the caller; what comes after the tile repeats its last column.
-                    *share = unsafe { b.load(gpu, column, Self::STEP) };
+                    *fragment = unsafe { b.load(gpu, column, Self::STEP) };
                 }
                 let mut sums = [0.0; N];
-                for (sum, share) in sums.iter_mut().zip(&of_b) {
-                    add_products(gpu, &a, share, sum);
+                for (sum, fragment) in sums.iter_mut().zip(&of_b) {
+                    add_products(gpu, &a, fragment, sum);
                 }
                 let sum = transpose_sums(gpu, mask, lane, Self::GROUP, sums);
                 if lane / N as u32 == first / N as u32 {

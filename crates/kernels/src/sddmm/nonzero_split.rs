@@ -12,7 +12,6 @@
 //! ```
 //! Indices come from memory one load ahead of the rows that they name. Tiles may come in an order (schedule.rs) in which those
 //! of a block are near each other in B.
-use core::array;
 use core::marker::PhantomData;
 
 use lacuna_gpu::{Gpu, WARP};
@@ -64,7 +63,7 @@ const NONE: u32 = u32::MAX;
 /// A lane's fragment of the row of A that was last used.
 struct CachedRow<const V: usize, const C: usize> {
     row: u32,
-    share: [[f32; V]; C],
+    fragment: [[f32; V]; C],
 }
 
 impl<T, I, const V: usize, const C: usize, const N: usize, const LANES: usize, const WARPS: u32> Kernel
@@ -120,7 +119,7 @@ where
         let end = at + if left < TILE { left } else { TILE };
         let batch = u64::from(gpu.block_idx_z());
         let args = Args { operands: args.operands.from(batch, lane * V as u32), ..args };
-        let mut cached = CachedRow { row: NONE, share: [[0.0; V]; C] };
+        let mut cached = CachedRow { row: NONE, fragment: [[0.0; V]; C] };
         let mut result = 0.0;
         // SAFETY: `at` is a nonzero.
         let mut ahead = unsafe { Indices::<N>::load(gpu, &args, at) };
@@ -187,7 +186,10 @@ where
                 if k + Self::CHUNK <= operands.k {
                     Self::add_chunk(gpu, operands, k, [true; C], &indices, cached, &mut sums);
                 } else {
-                    let inside = array::from_fn(|c| k + lane * V as u32 + c as u32 * Self::STEP < operands.k);
+                    let mut inside = [false; C];
+                    for (c, inside) in inside.iter_mut().enumerate() {
+                        *inside = k + lane * V as u32 + c as u32 * Self::STEP < operands.k;
+                    }
                     Self::add_chunk(gpu, operands, k, inside, &indices, cached, &mut sums);
                 }
             }
@@ -215,21 +217,21 @@ where
         let [a, b] = operands.fragments(k, inside);
         let Indices { rows, columns } = *indices;
         let mut of_b = [[[T::default(); V]; C]; N];
-        for (share, &column) in of_b.iter_mut().zip(&columns) {
+        for (fragment, &column) in of_b.iter_mut().zip(&columns) {
             // SAFETY: as promised by the caller.
-            *share = unsafe { b.load(gpu, column, Self::STEP) };
+            *fragment = unsafe { b.load(gpu, column, Self::STEP) };
         }
         // Rows rise. Nearly always all are one, and the one that is cached.
         let mut row = rows[0];
         loop {
             if row != cached.row {
                 // SAFETY: as promised by the caller.
-                let share = unsafe { a.load(gpu, row, Self::STEP) };
-                *cached = CachedRow { row, share: widened(gpu, &share) };
+                let fragment = unsafe { a.load(gpu, row, Self::STEP) };
+                *cached = CachedRow { row, fragment: widened(gpu, &fragment) };
             }
             for i in 0..N {
                 if rows[i] == row {
-                    add_products(gpu, &cached.share, &of_b[i], &mut sums[i]);
+                    add_products(gpu, &cached.fragment, &of_b[i], &mut sums[i]);
                 }
             }
             if row == rows[N - 1] {

@@ -1,4 +1,4 @@
-//! A, B and D as kernels take them; a lane's share of rows of A and B, and of the indices that say which.
+//! A, B and D as kernels take them; a lane's fragment of rows of A and B, and of the indices that say which.
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
 
 use super::Args;
@@ -31,7 +31,7 @@ impl<const N: usize> Indices<N> {
     }
 }
 
-/// A lane's share of a chunk of K, of every row of a dense matrix.
+/// A lane's fragment of a chunk of K, of every row of a dense matrix.
 #[derive(Clone, Copy)]
 pub(super) struct Fragment<T, const C: usize> {
     /// The lane's first element of the chunk, in row 0.
@@ -129,12 +129,12 @@ impl<T: Real> Operands<T> {
     /// A lane's shares of the rows of A and B, of the chunk of K from `k` on; A and B are from the lane's first element on.
     #[inline(always)]
     pub(super) fn fragments<const C: usize>(&self, k: u32, inside: [bool; C]) -> [Fragment<T, C>; 2] {
-        let share = |first: GlobalPtr<T>, stride_bytes| Fragment {
+        let fragment = |first: GlobalPtr<T>, stride_bytes| Fragment {
             first: first.add(k as usize),
             stride_bytes,
             inside,
         };
-        [share(self.a, self.a_stride_bytes), share(self.b, self.b_stride_bytes)]
+        [fragment(self.a, self.a_stride_bytes), fragment(self.b, self.b_stride_bytes)]
     }
 
     /// Writes a result of product `batch`, scaled where there is a scale.

@@ -31,13 +31,13 @@ pub(super) struct Fragment<T, const V: usize, const THREADS: u32> {
 }
 
 impl<T: DeviceValue, const V: usize, const THREADS: u32> Fragment<T, V, THREADS> {
-    /// The share of this thread of a row of `len` elements, which starts anywhere.
+    /// The fragment of this thread of a row of `len` elements, which starts anywhere.
     #[inline(always)]
     pub(super) fn of<G: Gpu>(gpu: G, row: GlobalPtr<T>, len: u32) -> Self {
         Self::of_thread(gpu.thread_idx_x(), row, len)
     }
 
-    /// The share of a thread.
+    /// The fragment of a thread.
     #[inline(always)]
     pub(super) fn of_thread(thread: u32, row: GlobalPtr<T>, len: u32) -> Self {
         const {

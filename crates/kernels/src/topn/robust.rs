@@ -49,18 +49,18 @@ pub(super) unsafe fn pass<G: Gpu, T: DeviceValue, const V: usize, const THREADS:
     unsafe {
         // Its own index, told by a shuffle, so that nothing that follows from it is kept since the pass before.
         let thread = gpu.warp_shuffle_idx(FULL_WARP, gpu.thread_idx_x(), gpu.lane_id(), WARP);
-        let share = Fragment::<T, V, THREADS>::of_thread(thread, chunk.values, chunk.len);
+        let fragment = Fragment::<T, V, THREADS>::of_thread(thread, chunk.values, chunk.len);
         let mut kept = KeptKeys::<THREADS, KEYS> { n: chunk.n, room: 0, count: 0, threshold: LEAST };
         kept.clear(gpu);
-        let (edge, index) = share.load_edge(gpu);
-        let mut next: Candidates<T, V, THREADS, 1> = share.load(gpu, 0);
+        let (edge, index) = fragment.load_edge(gpu);
+        let mut next: Candidates<T, V, THREADS, 1> = fragment.load(gpu, 0);
         let mut sums = sums::join(gpu, scale, [f32::NEG_INFINITY, 0.0], [edge, 1.0]);
         kept.offer(gpu, if index == u32::MAX { 0 } else { key(edge, chunk.first + index) });
         let mut skipped = 0;
-        while skipped < share.whole {
+        while skipped < fragment.whole {
             let candidates = next;
             skipped += THREADS;
-            next = share.load(gpu, skipped);
+            next = fragment.load(gpu, skipped);
             let mut reaches = false;
             candidates.for_each(gpu, |x, index| reaches |= key(x, chunk.first + index) >= kept.threshold);
             let greatest = sums[0].max(candidates.greatest(gpu));

@@ -146,11 +146,11 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize, c
     unsafe fn pass<G: Gpu>(gpu: G, args: &TopNArgs<T>) -> Found {
         let (chunk, scale) = (Chunk::of(gpu, args), args.output.exponent_scale);
         let step = VECTORS as u32 * THREADS;
-        // SAFETY: as promised by the caller. Between the barriers of the first join and of the last only `gather` uses the room.
+        // SAFETY: as promised by the caller. Between the barriers of the first reduction and of the last only `gather` uses the room.
         unsafe {
-            let share = Fragment::<T, V, THREADS>::of(gpu, chunk.values, chunk.len);
-            let mut tile: Candidates<T, V, THREADS, VECTORS> = share.load(gpu, 0);
-            let mut other: Candidates<T, V, THREADS, VECTORS> = share.load(gpu, step);
+            let fragment = Fragment::<T, V, THREADS>::of(gpu, chunk.values, chunk.len);
+            let mut tile: Candidates<T, V, THREADS, VECTORS> = fragment.load(gpu, 0);
+            let mut other: Candidates<T, V, THREADS, VECTORS> = fragment.load(gpu, step);
             let own = tile.greatest(gpu);
             let ends = |a: [f32; 2], b: [f32; 2]| [a[0].max(b[0]), a[1].min(b[1])];
             block::reduce_warp(gpu, 0, [own, own], ends);
@@ -163,7 +163,7 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize, c
             let threshold = from_ordered(threshold);
             let first = chunk.first + tile.first;
             if own >= threshold {
-                let end = chunk.first + ties.min(share.tail);
+                let end = chunk.first + ties.min(fragment.tail);
                 let mut hits = tile.which(gpu, |x| x >= threshold);
                 while hits != 0 {
                     let (x, offset) = tile.number_of(gpu, hits.trailing_zeros());
@@ -174,7 +174,7 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize, c
                 }
             }
             // The edge is no part of the tile by which the threshold is found: it may be the last of the row.
-            let (edge, edge_index) = share.load_edge(gpu);
+            let (edge, edge_index) = fragment.load_edge(gpu);
             let mut pass = Pass { first, scale, threshold, sums: [greatest, 0.0] };
             pass.add(gpu, greatest, |base| tile.sum_from(gpu, scale, base));
             pass.add(gpu, edge, |base| gpu.exp2_flush(gpu.fma(edge, scale, -base)));
@@ -183,14 +183,14 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize, c
             }
 
             let mut next = step;
-            while next < share.whole {
-                tile = share.load(gpu, next + step);
+            while next < fragment.whole {
+                tile = fragment.load(gpu, next + step);
                 Self::take(&mut pass, gpu, &other, next);
                 next += step;
-                if next >= share.whole {
+                if next >= fragment.whole {
                     break;
                 }
-                other = share.load(gpu, next + step);
+                other = fragment.load(gpu, next + step);
                 Self::take(&mut pass, gpu, &tile, next);
                 next += step;
             }

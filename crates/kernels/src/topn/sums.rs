@@ -29,7 +29,7 @@ pub(super) fn of_lanes<G: Gpu>(
     [greatest, sum]
 }
 
-/// The greatest value, and the sum, of a block from those of its threads, by the join `index` of a block.
+/// The greatest value, and the sum, of a block from those of its threads, by the reduction `index` of a block.
 #[inline(always)]
 pub(super) fn of_block<G: Gpu, const THREADS: u32>(
     gpu: G,

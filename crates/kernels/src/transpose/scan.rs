@@ -1,6 +1,4 @@
 //! The two scans over counters: from chunk to chunk, and from column to column.
-use core::array;
-
 use lacuna_gpu::{FULL_WARP, GlobalMut, Gpu, SharedPtr, WARP};
 
 use super::Tile;
@@ -54,8 +52,11 @@ impl Kernel for ScanChunks {
         // SAFETY: the column is one of `cols`, and no other thread has it.
         unsafe {
             while left >= UNROLL {
-                let counts: [[u32; 1]; UNROLL as usize] = array::from_fn(|i| gpu.load(counter.add(i * cols)));
-                for (i, &[count]) in counts.iter().enumerate() {
+                let mut counts = [0; UNROLL as usize];
+                for (i, count) in counts.iter_mut().enumerate() {
+                    [*count] = gpu.load(counter.add(i * cols));
+                }
+                for (i, &count) in counts.iter().enumerate() {
                     gpu.store(counter.add(i * cols), [sum]);
                     sum += count;
                 }

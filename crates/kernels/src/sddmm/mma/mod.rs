@@ -15,7 +15,6 @@
 mod operand;
 mod stage;
 
-use core::array;
 use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalPtr, Gpu, Real, WARP};
@@ -162,8 +161,14 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
             for half in 0..2 {
                 // SAFETY: the stage is filled, and its rows are the block's.
                 unsafe {
-                    let x = array::from_fn(|r| a.load(gpu, r as u32 * 8, half));
-                    let w = array::from_fn(|n| [0, 1].map(|i| b.load(gpu, n as u32 * 16 + i * 8, half)));
+                    let mut x = [[O::Word::default(); 4]; RT];
+                    for (r, x) in x.iter_mut().enumerate() {
+                        *x = a.load(gpu, r as u32 * 8, half);
+                    }
+                    let mut w = [[[O::Word::default(); 4]; 2]; NT];
+                    for (i, w) in w.as_flattened_mut().iter_mut().enumerate() {
+                        *w = b.load(gpu, i as u32 * 8, half);
+                    }
                     O::multiply(gpu, &x, &w, &mut accumulators);
                 }
             }
@@ -195,8 +200,12 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
         let mut non_finite: u64 = 0;
         // SAFETY: the part is C's, and its elements are this lane's alone.
         unsafe {
-            let records: [[RowMask; 2]; RT] =
-                array::from_fn(|r| [0, 1].map(|odd| part.record(gpu, args, r as u32, odd)));
+            let mut records = [[RowMask { mask: 0, first: 0 }; 2]; RT];
+            for (r, records) in records.iter_mut().enumerate() {
+                for (odd, record) in records.iter_mut().enumerate() {
+                    *record = part.record(gpu, args, r as u32, odd as u32);
+                }
+            }
             for r in 0..RT {
                 for odd in 0..2 {
                     let record = records[r][odd];

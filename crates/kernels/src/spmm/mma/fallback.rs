@@ -2,7 +2,6 @@
 use lacuna_gpu::{Gpu, WARP};
 
 use super::TileArgs;
-use crate::common::strided;
 use crate::{DeviceValue, RowMask};
 
 /// Computes the `rows` by `columns` of C from (`row`, `column`) on, by all warps of the block.
@@ -19,16 +18,20 @@ pub(in crate::spmm) unsafe fn fallback<T: DeviceValue, G: Gpu>(
 ) {
     let (warp, lane) = (gpu.thread_idx_x() / WARP, gpu.thread_idx_x() % WARP);
     let warps = gpu.block_dim_x() / WARP;
-    let (end_row, end_column) = (args.rows.min(first_row + rows), args.n.min(first_column + columns));
-    strided(first_row + warp, end_row, warps, |row| {
-        strided(first_column + lane, end_column, WARP, |column| {
+    let mut at = warp;
+    while at < rows && first_row + at < args.rows {
+        let row = first_row + at;
+        let mut column = first_column + lane;
+        while column < args.n && column < first_column + columns {
             // SAFETY: row and column lie in C, and are this lane's alone.
             unsafe {
                 let sum = element(gpu, args, row, column);
                 args.output.store(gpu, row, column, batch, [sum]);
             }
-        });
-    });
+            column += WARP;
+        }
+        at += warps;
+    }
 }
 
 /// One element of A·B, over the row's nonzeros in their order.

@@ -4,8 +4,6 @@
 //! are swizzled: the 16-byte vector that a lane reads first is another from row to row of A, and after each four rows of B,
 //! so that the lanes of an access lie in different banks. A consumer takes K in the order in which its registers come: of 16
 //! columns, lane `t` of four has the columns 4t to 4t+3. mma sums over K, so any order will do if A and B agree.
-use core::array;
-
 use lacuna_gpu::{Gpu, SharedPtr};
 
 use super::TileArgs;
@@ -115,8 +113,12 @@ unsafe fn load_a<G: Gpu, S: Stage, const RT: usize>(
     half: usize,
 ) -> [[f32; 4]; RT] {
     let a = SharedPtr::<f32>::from_offset(stage * S::BYTES).add(lane.a[half]);
-    // SAFETY: the rows lie in the stage.
-    array::from_fn(|r| unsafe { gpu.shared_load(a.add(r as u32 * 8 * S::SLICES * S::CHUNK)) })
+    let mut x = [[0.0; 4]; RT];
+    for (r, x) in x.iter_mut().enumerate() {
+        // SAFETY: the rows lie in the stage.
+        *x = unsafe { gpu.shared_load(a.add(r as u32 * 8 * S::SLICES * S::CHUNK)) };
+    }
+    x
 }
 
 /// A lane's part of 8 rows of B, `quarter` of a chunk: two neighbouring rows, and of each 16 columns two neighbours.
@@ -132,12 +134,17 @@ unsafe fn load_b<G: Gpu, S: Stage, const NT: usize>(
 ) -> [[f32; 4]; NT] {
     let b = SharedPtr::<f32>::from_offset(stage * S::BYTES + S::A_BYTES)
         .add((quarter / 2 * 16 + quarter % 2 * 2) * S::B_ROW);
-    array::from_fn(|n| {
+    let mut w = [[0.0; 4]; NT];
+    for (n, w) in w.iter_mut().enumerate() {
         let from = b.add(lane.b[n % 2] + n as u32 / 2 * 32);
         // SAFETY: the rows lie in the stage.
-        let ([u0, u1], [v0, v1]) = unsafe { (gpu.shared_load(from), gpu.shared_load(from.add(S::B_ROW))) };
-        [u0, u1, v0, v1]
-    })
+        unsafe {
+            let [u0, u1] = gpu.shared_load(from);
+            let [v0, v1] = gpu.shared_load(from.add(S::B_ROW));
+            *w = [u0, u1, v0, v1];
+        }
+    }
+    w
 }
 
 /// Adds the products in TF32 of 8 columns of A, `half` of those in `x`.

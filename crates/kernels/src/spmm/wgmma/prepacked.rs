@@ -4,7 +4,6 @@
 //! packs of 128: four for each lane of a warp, which one load brings. So no lane is without a value, but at a unit's end, and
 //! nothing is looked up row by row. The four times 32 values of a pack are stored one after the other, and each 32 as far as
 //! possible to different banks: their order is made for that.
-use core::array;
 use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
@@ -152,11 +151,14 @@ impl<T: HalfValue, S: Stages, const AHEAD: usize> TileSource<T> for Prepacked<T,
 
     #[inline(always)]
     unsafe fn next<G: Gpu>(&self, gpu: G) -> LoadedPacks<AHEAD> {
-        let packs = array::from_fn(|i| {
+        let mut packs = [[0; 4]; AHEAD];
+        for (i, loaded) in packs.iter_mut().enumerate() {
             let pack = self.found.first + i as u32 * S::WARPS;
-            // SAFETY: there is such a pack.
-            if pack + self.warp < self.found.end { unsafe { self.load(gpu, pack) } } else { [0; 4] }
-        });
+            if pack + self.warp < self.found.end {
+                // SAFETY: there is such a pack.
+                *loaded = unsafe { self.load(gpu, pack) };
+            }
+        }
         LoadedPacks { packs, found: self.found }
     }
 
