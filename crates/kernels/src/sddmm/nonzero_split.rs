@@ -125,7 +125,7 @@ where
         let mut ahead = unsafe { Indices::<N>::load(gpu, &args, at) };
         while at < end {
             let next = at + N as u32;
-            let sums = Self::sum(gpu, &args, [at, next], &mut ahead, &mut cached);
+            let sums = Self::sum(gpu, &args, [at, next], lane, &mut ahead, &mut cached);
             let mask = subwarp_mask(group % Self::WARP_GROUPS * Self::GROUP, Self::GROUP);
             let sum = transpose_sums(gpu, mask, lane, Self::GROUP, sums);
             if lane / N as u32 == at % Self::GROUP / N as u32 {
@@ -164,11 +164,11 @@ where
         gpu: G,
         args: &Args<T, I>,
         [at, next]: [u32; 2],
+        lane: u32,
         ahead: &mut Indices<N>,
         cached: &mut CachedRow<V, C>,
     ) -> [f32; N] {
         let operands = &args.operands;
-        let lane = gpu.thread_idx_x() % Self::GROUP;
         let mut sums = [0.0; N];
         let mut k = 0;
         loop {
