@@ -56,11 +56,11 @@ pub trait Gpu: Copy {
     /// or by [`barrier_arrive`](Gpu::barrier_arrive); orders memory among them. Whole warps come.
     #[track_caller]
     fn barrier_sync(self, id: u32, threads: u32);
-    /// Comes to the block's barrier `id`, as [`barrier_sync`](Gpu::barrier_sync), and goes on at once: what this thread has
+    /// Arrives at the block's barrier `id`, as [`barrier_sync`](Gpu::barrier_sync), without waiting: what this thread has
     /// done is ordered before what the waiting threads do next.
     #[track_caller]
     fn barrier_arrive(self, id: u32, threads: u32);
-    /// Comes to the barrier of the blocks of a cluster, and goes on at once; [`cluster_wait`](Gpu::cluster_wait) follows. Every
+    /// Arrives at the barrier of the blocks of a cluster, without waiting; [`cluster_wait`](Gpu::cluster_wait) follows. Every
     /// thread of the cluster that has not exited comes, in whole warps. sm_90a.
     #[track_caller]
     fn cluster_arrive(self);
@@ -70,7 +70,7 @@ pub trait Gpu: Copy {
     /// Waits until the lanes of `mask` are here; orders memory among them.
     #[track_caller]
     fn sync_warp(self, mask: u32);
-    /// Makes this thread's writes so far visible to the whole GPU before its later writes.
+    /// A memory fence: this thread's writes so far are visible to the whole GPU before its later writes.
     #[track_caller]
     fn thread_fence(self);
 
@@ -96,31 +96,31 @@ pub trait Gpu: Copy {
     #[track_caller]
     fn warp_ballot(self, mask: u32, predicate: bool) -> u32;
 
-    /// Reads memory that the kernel itself may write.
+    /// Reads global memory that the kernel itself may write.
     ///
     /// # Safety
     /// See the trait.
     #[track_caller]
     unsafe fn load<T: Scalar, const N: usize>(self, from: GlobalMut<T>) -> [T; N];
-    /// Reads through the read-only path; kept in L1 and L2.
+    /// Reads global memory through the read-only path; kept in L1 and L2.
     ///
     /// # Safety
     /// See the trait; nobody writes this memory while the kernel runs.
     #[track_caller]
     unsafe fn load_readonly<T: Scalar, const N: usize>(self, from: GlobalPtr<T>) -> [T; N];
-    /// Reads through the read-only path what will not be read again by this SM: it does not displace L1.
+    /// Reads global memory through the read-only path, for data that this SM reads once: it does not displace L1.
     ///
     /// # Safety
     /// See the trait; nobody writes this memory while the kernel runs.
     #[track_caller]
     unsafe fn load_streaming<T: Scalar, const N: usize>(self, from: GlobalPtr<T>) -> [T; N];
-    /// Writes.
+    /// Writes global memory.
     ///
     /// # Safety
     /// See the trait.
     #[track_caller]
     unsafe fn store<T: Scalar, const N: usize>(self, to: GlobalMut<T>, value: [T; N]);
-    /// Writes what this kernel will not read again: first to leave the caches.
+    /// Writes global memory that this kernel does not read any more: first to leave the caches.
     ///
     /// # Safety
     /// See the trait.
@@ -153,7 +153,7 @@ pub trait Gpu: Copy {
     #[track_caller]
     fn grid_dependency_wait(self);
 
-    /// Brings the 32 bytes in which the four at `from` lie into L1, for loads of this SM later on. Nobody waits for it, and it
+    /// Prefetches to L1 the 32 bytes in which the four at `from` lie, for later loads of this SM. Nobody waits for it, and it
     /// takes no register. What the four bytes of shared memory at `scratch` hold is undefined from now on. Before sm_80
     /// it does nothing.
     ///
@@ -180,32 +180,32 @@ pub trait Gpu: Copy {
         from: GlobalPtr<T>,
         valid: bool,
     );
-    /// Closes the group of this thread's copies since the last commit. sm_80.
+    /// Commits this thread's copies since the last commit as a group. sm_80.
     #[track_caller]
     fn copy_async_commit(self);
     /// Waits until at most `PENDING` of this thread's groups are still under way. sm_80.
     #[track_caller]
     fn copy_async_wait<const PENDING: u32>(self);
 
-    /// Adds to global memory, and gives the old value. The order among threads is not defined.
+    /// Adds to global memory atomically, and gives the old value. The order among threads is not defined.
     ///
     /// # Safety
     /// See the trait; atomics do not race with each other.
     #[track_caller]
     unsafe fn atomic_add<T: AtomicAdd>(self, to: GlobalMut<T>, value: T) -> T;
-    /// Raises global memory to at least `value`, and gives the old value.
+    /// Replaces global memory by its maximum with `value` atomically, and gives the old value.
     ///
     /// # Safety
     /// See the trait; atomics do not race with each other.
     #[track_caller]
     unsafe fn atomic_max<T: AtomicMax>(self, to: GlobalMut<T>, value: T) -> T;
-    /// Adds to shared memory, and gives the old value.
+    /// Adds to shared memory atomically, and gives the old value.
     ///
     /// # Safety
     /// See the trait; atomics do not race with each other.
     #[track_caller]
     unsafe fn shared_atomic_add<T: AtomicAdd>(self, to: SharedPtr<T>, value: T) -> T;
-    /// Raises shared memory to at least `value`, and gives the old value.
+    /// Replaces shared memory by its maximum with `value` atomically, and gives the old value.
     ///
     /// # Safety
     /// See the trait; atomics do not race with each other.
@@ -229,10 +229,10 @@ pub trait Gpu: Copy {
     #[track_caller]
     fn rcp_approx(self, x: f32) -> f32;
 
-    /// The number that a half holds; exact.
+    /// Converts a binary16 number to `f32`; exact.
     #[track_caller]
     fn f16_to_f32(self, x: F16) -> f32;
-    /// The nearest half, ties to even; infinite from 65,520 on.
+    /// Converts `f32` to the nearest binary16 number, ties to even; infinite from 65,520 on.
     #[track_caller]
     fn f32_to_f16(self, x: f32) -> F16;
 

@@ -1,12 +1,12 @@
 //! Real numbers as memory holds them; kernels compute with `f32`.
 use crate::{Gpu, Scalar};
 
-/// An IEEE 754 half: its bits. The host's own type has the same layout.
+/// An IEEE 754 binary16 number (half precision), as its bits. The host's own type has the same layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct F16(pub u16);
 
-/// A bfloat16, the upper half of an `f32`: its bits. The host's own type has the same layout.
+/// A bfloat16 number, the upper half of an `f32`, as its bits. The host's own type has the same layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Bf16(pub u16);

@@ -1,4 +1,4 @@
-//! What every kernel states about itself.
+//! The trait of a kernel: its arguments, its constants and its body; and the host's entry for it.
 use core::any::TypeId;
 use core::marker::PhantomData;
 
@@ -8,7 +8,7 @@ use lacuna_gpu::Gpu;
 pub trait Kernel: 'static {
     /// The one parameter of the entry point: a `#[repr(C)]` struct of numbers and device pointers.
     type Args: Copy + Send + Sync + 'static;
-    /// What the operation's chooser needs to know of this kernel's shape.
+    /// What the operation's heuristic needs to know of this kernel's shape.
     type Tile: Copy + Send + Sync + 'static;
 
     /// The constants, for the host.

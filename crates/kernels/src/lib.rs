@@ -11,7 +11,8 @@ pub mod bias_act;
 mod common;
 pub mod entries;
 mod kernel;
-mod list;
+#[doc(hidden)]
+pub mod list;
 pub mod nhot;
 pub mod sddmm;
 pub mod softmax;

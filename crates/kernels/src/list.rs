@@ -5,12 +5,12 @@
 //!
 //! ```text
 //! rowsplit persistent [f32 f32_u16] {        family, a flag of it where there is one, types
-//!     { vector: 4, lanes: 32, split: 1, warps: 32 }
-//! }                                          spmm_f32_rowsplit_v4_l32_s1_w32_persistent, and the same of f32_u16
+//!     [4 32 1 32] [4 16 2 32]                shapes: spmm_f32_rowsplit_v4_l32_s1_w32_persistent, the same of f32_u16, …
+//! }
 //! ```
 //!
 //! Types are written as in the entry's name: `f32_u16` are values of `f32` with indices of 16 bits, `f32` those with indices
-//! of 32 bits. *Families* say what a shape's fields mean: its part of the name, and the kernel, a type that implements
+//! of 32 bits. *Families* say what a shape's numbers mean: its part of the name, and the kernel, a type that implements
 //! [`Kernel`](crate::Kernel). Attributes before a group are those of its entry points in the PTX: `#[cfg(lacuna_sm = "80")]`
 //! keeps them out of older targets, as their kernels' `MIN_SM` says.
 
@@ -64,85 +64,35 @@ macro_rules! entry_part {
 }
 
 /// The type of values in an entry's types; of a width in bits, what stands for all of it.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! value_of {
-    (f32) => {
-        f32
-    };
-    (f16) => {
-        $crate::F16
-    };
-    (bf16) => {
-        $crate::Bf16
-    };
-    (f32_u16) => {
-        f32
-    };
-    (f16_u16) => {
-        $crate::F16
-    };
-    (bf16_u16) => {
-        $crate::Bf16
-    };
-    (f32_u64) => {
-        f32
-    };
-    (f16_u64) => {
-        $crate::F16
-    };
-    (bf16_u64) => {
-        $crate::Bf16
-    };
-    (b32) => {
-        u32
-    };
-    (b16) => {
-        u16
-    };
+pub mod value_of {
+    pub use core::primitive::{f32, f32 as f32_u16, f32 as f32_u64, u16 as b16, u32 as b32};
+
+    pub use lacuna_gpu::{Bf16 as bf16, Bf16 as bf16_u16, Bf16 as bf16_u64};
+    pub use lacuna_gpu::{F16 as f16, F16 as f16_u16, F16 as f16_u64};
 }
 
 /// The type of indices in an entry's types.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! index_of {
-    (f32) => {
-        u32
-    };
-    (f16) => {
-        u32
-    };
-    (bf16) => {
-        u32
-    };
-    (f32_u16) => {
-        u16
-    };
-    (f16_u16) => {
-        u16
-    };
-    (bf16_u16) => {
-        u16
-    };
-    (f32_u64) => {
-        u64
-    };
-    (f16_u64) => {
-        u64
-    };
-    (bf16_u64) => {
-        u64
-    };
+pub mod index_of {
+    pub use core::primitive::{u16 as bf16_u16, u16 as f16_u16, u16 as f32_u16};
+    pub use core::primitive::{u32 as bf16, u32 as f16, u32 as f32};
+    pub use core::primitive::{u64 as bf16_u64, u64 as f16_u64, u64 as f32_u64};
 }
 
-/// The part of a name that tells of thread blocks in a cluster, where there is more than one.
+/// The products that tensor cores make of `f32`, as a flag names them.
+pub mod products_of {
+    pub use crate::{Split as split, Tf32 as tf32};
+}
+
+/// The form of a row-split kernel, as a flag names it.
+pub mod form_of {
+    pub use crate::spmm::{Hybrid as hybrid, NoResidue as noresidue, Persistent as persistent};
+    pub use crate::spmm::{PreScaled as prescaled, Wide as wide};
+}
+
+/// The operand of a tile kernel by warps: of `f32` with a flag that names products, or of 16-bit values.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! cluster_part {
-    (1) => {
-        ""
-    };
-    (2) => {
-        "_c2"
-    };
+macro_rules! operand_of {
+    (f32 $products:ident) => { $crate::Single<$crate::list::products_of::$products> };
+    ($half:ident) => { $crate::Half<$crate::list::value_of::$half> };
 }

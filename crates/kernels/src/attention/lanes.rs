@@ -1,16 +1,16 @@
-//! How lanes share a row of Q, K, V or O, and how they add up.
+//! A lane's fragment of a row of Q, K, V or O, and dot products over fragments.
 use core::convert::identity;
 
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, Real, WARP};
 
-use crate::common::round;
+use crate::common::round_into;
 
 /// In place of a column: there is no key.
 pub(super) const ABSENT: u32 = u32::MAX;
 
-/// A lane's part of a row of `dim` elements that `LANES` lanes share: vectors of `V`, `LANES · V` elements apart.
+/// A lane's fragment of a row of `dim` elements that `LANES` lanes share: vectors of `V`, `LANES · V` elements apart.
 #[derive(Clone, Copy)]
-pub(super) struct Part<const V: usize, const LANES: usize, const CHUNKS: usize> {
+pub(super) struct Fragment<const V: usize, const LANES: usize, const CHUNKS: usize> {
     /// Its first element.
     first: u32,
     /// Its vectors, at most `CHUNKS`.
@@ -18,8 +18,8 @@ pub(super) struct Part<const V: usize, const LANES: usize, const CHUNKS: usize> 
     dim: u32,
 }
 
-impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHUNKS> {
-    /// The part of this lane of a group.
+impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES, CHUNKS> {
+    /// The fragment of this lane of a group.
     #[inline(always)]
     pub(super) fn of(lane: u32, dim: u32) -> Self {
         let (first, step) = (lane * V as u32, (LANES * V) as u32);
@@ -27,7 +27,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHU
         Self { first, vectors, dim }
     }
 
-    /// Loads the part of row `row` of a matrix; zeros where the lane has none, and of the row [`ABSENT`].
+    /// Loads the fragment of row `row` of a matrix; zeros where the lane has none, and of the row [`ABSENT`].
     ///
     /// # Safety
     /// The row lies in the matrix, which is live, and `V` divides the dimension and the address.
@@ -50,10 +50,10 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHU
         part
     }
 
-    /// Stores the part of a row.
+    /// Stores the fragment of a row.
     ///
     /// # Safety
-    /// As for [`load`](Self::load); no other lane writes this part.
+    /// As for [`load`](Self::load); no other lane writes this fragment.
     #[inline(always)]
     pub(super) unsafe fn store<G: Gpu, T: Real>(
         self,
@@ -66,57 +66,77 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Part<V, LANES, CHU
         for (chunk, values) in values.iter().enumerate() {
             if (chunk as u32) < self.vectors {
                 let mut rounded = [T::default(); V];
-                round(gpu, values, identity, &mut rounded);
+                round_into(gpu, values, identity, &mut rounded);
                 // SAFETY: as promised by the caller.
                 unsafe { gpu.store(own.add(chunk * LANES * V), rounded) };
             }
         }
     }
+
+    /// Loads the fragments of the rows that lanes `first..first + U` of the group have the columns of.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load); columns may be [`ABSENT`].
+    #[inline(always)]
+    pub(super) unsafe fn load_rows<G: Gpu, T: Real, const U: usize>(
+        self,
+        gpu: G,
+        matrix: GlobalPtr<T>,
+        column: u32,
+        first: usize,
+    ) -> [[[T; V]; CHUNKS]; U] {
+        let mut rows = [[[T::default(); V]; CHUNKS]; U];
+        for (i, row) in rows.iter_mut().enumerate() {
+            let column = gpu.warp_shuffle_idx(FULL_WARP, column, (first + i) as u32, LANES as u32);
+            // SAFETY: as promised by the caller.
+            *row = unsafe { self.load(gpu, matrix, column) };
+        }
+        rows
+    }
+
+    /// Loads the fragment of a row that has all of its vectors, `bytes` after row 0; `own` is the lane's first element there.
+    ///
+    /// # Safety
+    /// The row lies in the matrix, which is live, and has `LANES · V · CHUNKS` elements, aligned to vectors.
+    #[inline(always)]
+    unsafe fn load_whole<G: Gpu, T: Real>(gpu: G, own: GlobalPtr<T>, bytes: u32) -> [[T; V]; CHUNKS] {
+        let own = own.add_bytes(u64::from(bytes));
+        let mut part = [[T::default(); V]; CHUNKS];
+        for (chunk, vector) in part.iter_mut().enumerate() {
+            // SAFETY: as promised by the caller.
+            *vector = unsafe { gpu.load_readonly(own.add(chunk * LANES * V)) };
+        }
+        part
+    }
+
+    /// As [`load_whole`](Self::load_whole), of the rows `bytes[first..first + U]` after row 0.
+    ///
+    /// # Safety
+    /// As for `load_whole`.
+    #[inline(always)]
+    pub(super) unsafe fn load_whole_rows<G: Gpu, T: Real, const U: usize>(
+        gpu: G,
+        own: GlobalPtr<T>,
+        bytes: &[u32; LANES],
+        first: usize,
+    ) -> [[[T; V]; CHUNKS]; U] {
+        let mut rows = [[[T::default(); V]; CHUNKS]; U];
+        for (i, row) in rows.iter_mut().enumerate() {
+            // SAFETY: as promised by the caller.
+            *row = unsafe { Self::load_whole(gpu, own, bytes[first + i]) };
+        }
+        rows
+    }
 }
 
-/// Loads a lane's vectors of a row that has all of them, `bytes` after row 0; `own` is the lane's first element there.
-///
-/// # Safety
-/// The row lies in the matrix, which is live, and has `LANES · V · CHUNKS` elements, aligned to vectors.
+/// The values of all lanes of this lane's group.
 #[inline(always)]
-pub(super) unsafe fn load_whole<G: Gpu, T: Real, const V: usize, const LANES: usize, const CHUNKS: usize>(
-    gpu: G,
-    own: GlobalPtr<T>,
-    bytes: u32,
-) -> [[T; V]; CHUNKS] {
-    let own = own.add_bytes(u64::from(bytes));
-    let mut part = [[T::default(); V]; CHUNKS];
-    for (chunk, vector) in part.iter_mut().enumerate() {
-        // SAFETY: as promised by the caller.
-        *vector = unsafe { gpu.load_readonly(own.add(chunk * LANES * V)) };
+pub(super) fn of_group<G: Gpu, const LANES: usize>(gpu: G, own: u32) -> [u32; LANES] {
+    let mut all = [0; LANES];
+    for (lane, value) in all.iter_mut().enumerate() {
+        *value = gpu.warp_shuffle_idx(FULL_WARP, own, lane as u32, LANES as u32);
     }
-    part
-}
-
-/// As [`load_whole`], of the rows `rows[first..first + U]`.
-///
-/// # Safety
-/// As for `load_whole`.
-#[inline(always)]
-pub(super) unsafe fn load_rows_whole<
-    G: Gpu,
-    T: Real,
-    const V: usize,
-    const LANES: usize,
-    const CHUNKS: usize,
-    const U: usize,
->(
-    gpu: G,
-    own: GlobalPtr<T>,
-    rows: &[u32; LANES],
-    first: usize,
-) -> [[[T; V]; CHUNKS]; U] {
-    let mut loaded = [[[T::default(); V]; CHUNKS]; U];
-    for (i, row) in loaded.iter_mut().enumerate() {
-        // SAFETY: as promised by the caller.
-        *row = unsafe { load_whole::<_, _, V, LANES, CHUNKS>(gpu, own, rows[first + i]) };
-    }
-    loaded
+    all
 }
 
 /// This lane's part of a dot product.
@@ -139,7 +159,7 @@ pub(super) fn dot<G: Gpu, const V: usize, const CHUNKS: usize>(
 /// meet at once, so that few are kept at a time.
 #[derive(Clone, Copy)]
 pub(super) struct TransposedSum<const LANES: usize> {
-    /// At place `i` a sum over 2^i lanes that waits for its like.
+    /// At index `i` a sum over 2^i lanes that waits for another such.
     waiting: [f32; WARP.ilog2() as usize + 1],
 }
 

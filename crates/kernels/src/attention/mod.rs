@@ -33,15 +33,15 @@ pub struct Args<T, I> {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct QueryTileArgs<T> {
-    /// `quads` records of [`RowRecord`](crate::RowRecord) words, in the order in which they are to be worked on: the
+    /// `tiles` records of [`RowRecord`](crate::RowRecord) words, in the order in which they are to be worked on: the
     /// first of [`QUERIES`] queries, and where their entries begin and end.
-    pub quad_table: GlobalPtr<u32>,
+    pub tile_table: GlobalPtr<u32>,
     /// [`QueryTileEntry`]s.
     pub entries: GlobalPtr<u32>,
     /// What is multiplied.
     pub operands: Operands<T>,
     /// Records in the table.
-    pub quads: u32,
+    pub tiles: u32,
 }
 
 /// Q, K, V and O, which have no gaps. The grid's y is the batch: heads with one mask.
@@ -68,7 +68,7 @@ pub struct Operands<T> {
     pub scale: f32,
 }
 
-/// A kernel's types and constants as numbers, for the chooser.
+/// A kernel's types and constants as numbers, for the heuristic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
     /// Type of the values of Q, K, V and O.

@@ -1,7 +1,7 @@
-//! The softmax that goes along with the keys.
+//! Online softmax: maximum and sum are kept while the keys come.
 use lacuna_gpu::{FULL_WARP, Gpu, WARP};
 
-use crate::common::{add_apart, reduce};
+use crate::common::{add_across_lanes, reduce};
 
 /// ln 2, the natural logarithm of what `log2_approx` takes one of.
 const LN_2: f32 = core::f32::consts::LN_2;
@@ -9,9 +9,9 @@ const LN_2: f32 = core::f32::consts::LN_2;
 /// How far scores may exceed the maximum that weights go by before it is raised, in powers of two. It seldom is, then.
 const HEADROOM: f32 = 8.0;
 
-/// What a warp knows of a query after some of its keys: weights are 2^(score − max), to be divided by their sum at last.
+/// The softmax of a query after some of its keys: weights are 2^(score − max), to be divided by their sum at last.
 #[derive(Clone, Copy)]
-pub(super) struct Online<const V: usize, const CHUNKS: usize> {
+pub(super) struct OnlineSoftmax<const V: usize, const CHUNKS: usize> {
     /// The largest score so far, or one that is less by [`HEADROOM`] at most; the same in all lanes, -∞ before the first. NaN is
     /// no score here: it shows in the sum.
     max: f32,
@@ -21,7 +21,7 @@ pub(super) struct Online<const V: usize, const CHUNKS: usize> {
     pub(super) part: [[f32; V]; CHUNKS],
 }
 
-impl<const V: usize, const CHUNKS: usize> Online<V, CHUNKS> {
+impl<const V: usize, const CHUNKS: usize> OnlineSoftmax<V, CHUNKS> {
     pub(super) const NEW: Self = Self { max: f32::NEG_INFINITY, sum: 0.0, part: [[0.0; V]; CHUNKS] };
 
     /// Takes up to one score a lane, scaled to powers of two, and gives the lane's weight: 0 where there is no key.
@@ -61,22 +61,23 @@ impl<const V: usize, const CHUNKS: usize> Online<V, CHUNKS> {
     /// logarithm of the sum of exponentials. Without keys they are 0 and -∞.
     #[inline(always)]
     pub(super) fn finish<G: Gpu>(mut self, gpu: G, lanes: u32, any_keys: bool) -> ([[f32; V]; CHUNKS], f32) {
-        let sum = add_apart(gpu, FULL_WARP, [1, WARP], self.sum);
+        let sum = add_across_lanes(gpu, FULL_WARP, [1, WARP], self.sum);
         let inverse = if any_keys { gpu.rcp_approx(sum) } else { 0.0 };
         for part in &mut self.part {
             for x in part.iter_mut() {
-                *x = inverse * if lanes < WARP { add_apart(gpu, FULL_WARP, [lanes, WARP], *x) } else { *x };
+                *x = inverse
+                    * if lanes < WARP { add_across_lanes(gpu, FULL_WARP, [lanes, WARP], *x) } else { *x };
             }
         }
         (self.part, LN_2 * (self.max + gpu.log2_approx(sum)))
     }
 }
 
-/// As [`Online::weigh`], for a score of each of some queries.
+/// As [`OnlineSoftmax::weigh`], for a score of each of some queries.
 #[inline(always)]
 pub(super) fn weigh_all<G: Gpu, const V: usize, const CHUNKS: usize, const QUERIES: usize>(
     gpu: G,
-    online: &mut [Online<V, CHUNKS>; QUERIES],
+    online: &mut [OnlineSoftmax<V, CHUNKS>; QUERIES],
     scores: [f32; QUERIES],
     present: [bool; QUERIES],
 ) -> [f32; QUERIES] {

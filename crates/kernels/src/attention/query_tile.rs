@@ -12,14 +12,14 @@
 //! sees keys, or both do, and a warp that finds only one works out no products for the other. Neighbouring tiles run on
 //! one SM together: block by block they go along the same keys, which L1 has when the first of them came by.
 //! A query's scores of keys that it does not see are left out. With V their weights of 0 are multiplied: so a row that comes
-//! out not finite is worked out again without them.
+//! out not finite is recomputed without them.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, WARP};
 
-use super::lanes::{ABSENT, Part, TransposedSum, dot, load_rows_whole};
-use super::online::{Online, weigh_all};
-use super::row::{Head, Keys, are_finite, attend, store};
+use super::lanes::{ABSENT, Fragment, TransposedSum, dot, of_group};
+use super::online::{OnlineSoftmax, weigh_all};
+use super::row::{Head, Keys, are_finite};
 use super::{Operands, QueryTileArgs, Scheme, Tile};
 use crate::common::widened;
 use crate::{Bounds, DeviceValue, Kernel, RowRecord};
@@ -69,7 +69,7 @@ pub struct QueryTiles<
 >(PhantomData<T>);
 
 impl<
-    T,
+    T: DeviceValue,
     const V: usize,
     const LANES: usize,
     const CHUNKS: usize,
@@ -77,8 +77,6 @@ impl<
     const PAIR_U: usize,
     const WARPS: u32,
 > Kernel for QueryTiles<T, V, LANES, CHUNKS, U, PAIR_U, WARPS>
-where
-    T: DeviceValue,
 {
     type Args = QueryTileArgs<T>;
     type Tile = Tile;
@@ -104,18 +102,17 @@ where
     unsafe fn run<G: Gpu>(gpu: G, args: QueryTileArgs<T>) {
         let warp = gpu.thread_idx_x() / WARP;
         let index = gpu.block_idx_x() * WARPS + warp;
-        if index >= args.quads {
+        if index >= args.tiles {
             return;
         }
         let lane = gpu.lane_id();
         let head = Head::of(&args.operands, gpu.block_idx_y());
-        let part = Part::<V, LANES, CHUNKS>::of(lane % LANES as u32, head.dim);
-        // SAFETY: the table has a record for each of `args.quads`, each for queries of its own, of which those below
+        let fragment = Fragment::<V, LANES, CHUNKS>::of(lane % LANES as u32, head.dim);
+        // SAFETY: the table has a record for each of `args.tiles`, each for queries of its own, of which those below
         // `args.operands.rows` are there.
         unsafe {
-            let record = gpu.load_readonly(args.quad_table.add(index as usize * RowRecord::WORDS));
-            let RowRecord { row: first, start, end } = RowRecord::from_words(record);
-            let tile = QueryTile { keys: TileKeys { entries: args.entries, end, query: 0 }, part };
+            let RowRecord { row: first, start, end } = RowRecord::load(gpu, args.tile_table, index as usize);
+            let tile = QueryTile { keys: TileKeys { entries: args.entries, end, query: 0 }, fragment };
             let mut non_finite = if start < end && head.is_whole((V * LANES * CHUNKS) as u32) {
                 tile.attend::<_, _, U, PAIR_U>(gpu, &args.operands, &head, first, start)
             } else {
@@ -126,24 +123,30 @@ where
                 let query = non_finite.trailing_zeros();
                 non_finite &= non_finite - 1;
                 let keys = TileKeys { query, ..tile.keys };
-                let head = head_again(gpu, &args.operands);
-                attend::<_, _, _, V, LANES, CHUNKS, U>(gpu, &head, first + query, keys, [start, end]);
+                let head = recomputed_head(gpu, &args.operands);
+                Fragment::<V, LANES, CHUNKS>::attend::<_, _, U>(
+                    gpu,
+                    &head,
+                    first + query,
+                    keys,
+                    [start, end],
+                );
             }
         }
     }
 }
 
-/// The head of this block, worked out in a way that compilers cannot tell from the first: so that no register holds its
-/// pointers while the keys are gone through.
+/// The head of this block, recomputed in a way that the compiler cannot recognise as the first: so that no register holds its
+/// pointers while the keys are processed.
 #[inline(always)]
-fn head_again<G: Gpu, T: DeviceValue>(gpu: G, operands: &Operands<T>) -> Head<T> {
+fn recomputed_head<G: Gpu, T: DeviceValue>(gpu: G, operands: &Operands<T>) -> Head<T> {
     Head::of(operands, gpu.warp_shuffle_idx(FULL_WARP, gpu.block_idx_y(), 0, WARP))
 }
 
 /// What a lane knows of its warp's tile.
 struct QueryTile<const V: usize, const LANES: usize, const CHUNKS: usize> {
     keys: TileKeys,
-    part: Part<V, LANES, CHUNKS>,
+    fragment: Fragment<V, LANES, CHUNKS>,
 }
 
 impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES, CHUNKS> {
@@ -151,7 +154,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
     /// whose row of O is not finite, and not stored. The head [is whole](Head::is_whole).
     ///
     /// # Safety
-    /// As for [`attend`], and there is an entry.
+    /// As for [`Fragment::attend`], and there is an entry.
     #[inline(always)]
     unsafe fn attend<G: Gpu, T: DeviceValue, const U: usize, const PAIR_U: usize>(
         &self,
@@ -163,24 +166,24 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
     ) -> u32 {
         let last = operands.rows - 1;
         let mut q = [[[0.0; V]; CHUNKS]; QUERIES];
-        let mut online = [Online::NEW; QUERIES];
+        let mut online = [OnlineSoftmax::NEW; QUERIES];
         let mut non_finite = 0;
         // SAFETY: as promised by the caller.
         unsafe {
             for (query, q) in q.iter_mut().enumerate() {
-                // In place of a query that is not there the last is worked out again, and not stored.
+                // In place of a query that is not there the last is computed once more, and not stored.
                 let row = (first + query as u32).min(last);
-                *q = widened(gpu, &self.part.load(gpu, head.q, row));
+                *q = widened(gpu, &self.fragment.load(gpu, head.q, row));
             }
             self.pass::<_, _, U, PAIR_U>(gpu, head, &q, start, &mut online);
-            let head = head_again(gpu, operands);
+            let head = recomputed_head(gpu, operands);
             for (query, &online) in online.iter().enumerate() {
-                // Without keys it is 0/0, not finite, and done again.
+                // Without keys it is 0/0, not finite, and recomputed by the caller.
                 let (o, logsumexp) = online.finish(gpu, LANES as u32, true);
                 let row = first + query as u32;
                 if row <= last {
                     if are_finite(gpu, &o) {
-                        store(gpu, &head, self.part, row, &o, logsumexp);
+                        self.fragment.store_row(gpu, &head, row, &o, logsumexp);
                     } else {
                         non_finite |= 1 << query;
                     }
@@ -190,7 +193,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
         non_finite
     }
 
-    /// Takes all entries from place `start` on.
+    /// Processes all entries from `start` on.
     ///
     /// # Safety
     /// As for [`attend`](Self::attend).
@@ -201,7 +204,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
         head: &Head<T>,
         q: &[[[f32; V]; CHUNKS]; QUERIES],
         start: u32,
-        online: &mut [Online<V, CHUNKS>; QUERIES],
+        online: &mut [OnlineSoftmax<V, CHUNKS>; QUERIES],
     ) {
         let lane = gpu.lane_id();
         let mut base = start;
@@ -215,10 +218,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
                 let first_pair = gpu.warp_any(FULL_WARP, entry.seen_by & 0b0011 != 0);
                 let second_pair = gpu.warp_any(FULL_WARP, entry.seen_by & 0b1100 != 0);
                 let bytes = entry.key * (head.dim * size_of::<T>() as u32);
-                let mut rows = [0; LANES];
-                for (i, row) in rows.iter_mut().enumerate() {
-                    *row = gpu.warp_shuffle_idx(FULL_WARP, bytes, i as u32, LANES as u32);
-                }
+                let rows = of_group(gpu, bytes);
                 if !second_pair {
                     self.batch::<_, _, PAIR_U, 0, 2>(gpu, head, q, &rows, entry.seen_by, online);
                 } else if !first_pair {
@@ -243,7 +243,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
         q: &[[[f32; V]; CHUNKS]; QUERIES],
         rows: &[u32; LANES],
         seen_by: u32,
-        online: &mut [Online<V, CHUNKS>; QUERIES],
+        online: &mut [OnlineSoftmax<V, CHUNKS>; QUERIES],
     ) {
         let first = (gpu.lane_id() % LANES as u32 * V as u32) as usize;
         let (k, v) = (head.k.add(first), head.v.add(first));
@@ -252,7 +252,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
         unsafe {
             let mut sums = [TransposedSum::<LANES>::NEW; COUNT];
             for first in (0..LANES).step_by(U) {
-                let loaded = load_rows_whole::<_, _, V, LANES, CHUNKS, U>(gpu, k, rows, first);
+                let loaded = Fragment::<V, LANES, CHUNKS>::load_whole_rows::<_, _, U>(gpu, k, rows, first);
                 for (i, loaded) in loaded.iter().enumerate() {
                     let k = widened(gpu, loaded);
                     for (query, sum) in sums.iter_mut().enumerate() {
@@ -261,7 +261,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
                 }
             }
             // The first rows of V are on their way while the softmax is worked out, and then always the next.
-            let mut loaded = load_rows_whole::<_, _, V, LANES, CHUNKS, U>(gpu, v, rows, 0);
+            let mut loaded = Fragment::<V, LANES, CHUNKS>::load_whole_rows::<_, _, U>(gpu, v, rows, 0);
             let (mut scores, mut present) = ([0.0; COUNT], [false; COUNT]);
             for query in 0..COUNT {
                 scores[query] = sums[query].get() * head.scale;
@@ -271,7 +271,8 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
             for first in (0..LANES).step_by(U) {
                 let rows_now = loaded;
                 if first + U < LANES {
-                    loaded = load_rows_whole::<_, _, V, LANES, CHUNKS, U>(gpu, v, rows, first + U);
+                    loaded =
+                        Fragment::<V, LANES, CHUNKS>::load_whole_rows::<_, _, U>(gpu, v, rows, first + U);
                 }
                 for (i, row) in rows_now.iter().enumerate() {
                     let v = widened(gpu, row);

@@ -2,8 +2,8 @@
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, Real, WARP};
 
 use super::Operands;
-use super::lanes::{ABSENT, Part, dot, load_whole};
-use super::online::Online;
+use super::lanes::{ABSENT, Fragment, dot, of_group};
+use super::online::OnlineSoftmax;
 use crate::common::{self, transpose_sums, widened};
 
 /// Q, K, V, O and the logarithms of one head.
@@ -62,160 +62,162 @@ impl<T: Real> Head<T> {
 
 /// The keys of a query.
 pub(super) trait Keys: Copy {
-    /// The column at place `index`, or [`ABSENT`].
+    /// The column at index `index` of the list, or [`ABSENT`].
     ///
     /// # Safety
     /// The list is live; `index` is below its end, or less than two warps beyond.
     unsafe fn column<G: Gpu>(self, gpu: G, index: u32) -> u32;
 }
 
-/// Works out row `row` of a head by one warp, from the keys at the places `start..end` of a list.
-///
-/// Groups of `LANES` lanes take a key each, `U` keys one after another whose loads are under way together.
-///
-/// # Safety
-/// The head and the keys are live, and no other warp writes this row.
-#[inline(always)]
-pub(super) unsafe fn attend<
-    G: Gpu,
-    T: Real,
-    K: Keys,
-    const V: usize,
-    const LANES: usize,
-    const CHUNKS: usize,
-    const U: usize,
->(
-    gpu: G,
-    head: &Head<T>,
-    row: u32,
-    keys: K,
-    [start, end]: [u32; 2],
-) {
-    let groups = WARP / LANES as u32;
-    let lane = gpu.lane_id();
-    let part = Part::<V, LANES, CHUNKS>::of(lane % LANES as u32, head.dim);
-    // Of 32 keys group g takes g, g + groups, …: so few keys are few rounds. Its lane i has the i-th of these.
-    let own = lane % LANES as u32 * groups + lane / LANES as u32;
-    let mut online = Online::<V, CHUNKS>::NEW;
-    let mut any_keys = false;
-    let mut base = start;
-    // SAFETY: as promised by the caller; columns that are not absent are keys of the head.
-    unsafe {
-        let q = widened(gpu, &part.load(gpu, head.q, row));
-        let mut next = keys.column(gpu, base + own);
-        while base < end {
-            let column = next;
-            let left = end - base;
-            base += WARP;
-            any_keys |= column != ABSENT;
-            next = keys.column(gpu, base + own);
+impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES, CHUNKS> {
+    /// Works out row `row` of a head by one warp, from the keys at the places `start..end` of a list.
+    ///
+    /// Groups of `LANES` lanes take a key each, `U` keys one after another whose loads are under way together.
+    ///
+    /// # Safety
+    /// The head and the keys are live, and no other warp writes this row.
+    #[inline(always)]
+    pub(super) unsafe fn attend<G: Gpu, T: Real, const U: usize>(
+        gpu: G,
+        head: &Head<T>,
+        row: u32,
+        keys: impl Keys,
+        [start, end]: [u32; 2],
+    ) {
+        let groups = WARP / LANES as u32;
+        let lane = gpu.lane_id();
+        let fragment = Self::of(lane % LANES as u32, head.dim);
+        // Of 32 keys group g takes g, g + groups, …: so few keys are few rounds. Its lane i has the i-th of these.
+        let own = lane % LANES as u32 * groups + lane / LANES as u32;
+        let mut online = OnlineSoftmax::<V, CHUNKS>::NEW;
+        let mut any_keys = false;
+        let mut base = start;
+        // SAFETY: as promised by the caller; columns that are not absent are keys of the head.
+        unsafe {
+            let q = widened(gpu, &fragment.load(gpu, head.q, row));
+            let mut next = keys.column(gpu, base + own);
+            while base < end {
+                let column = next;
+                let left = end - base;
+                base += WARP;
+                any_keys |= column != ABSENT;
+                next = keys.column(gpu, base + own);
 
-            let mut sums = [0.0; LANES];
-            for first in (0..LANES).step_by(U) {
-                if first as u32 * groups < left {
-                    let rows = load_rows::<_, _, V, LANES, CHUNKS, U>(gpu, part, head.k, column, first);
-                    for (i, row) in rows.iter().enumerate() {
-                        sums[first + i] = dot(gpu, &q, &widened(gpu, row));
+                let mut sums = [0.0; LANES];
+                for first in (0..LANES).step_by(U) {
+                    if first as u32 * groups < left {
+                        let rows = fragment.load_rows::<_, _, U>(gpu, head.k, column, first);
+                        for (i, row) in rows.iter().enumerate() {
+                            sums[first + i] = dot(gpu, &q, &widened(gpu, row));
+                        }
+                    }
+                }
+                let score = transpose_sums(gpu, FULL_WARP, gpu.lane_id(), LANES as u32, sums) * head.scale;
+                let weight = online.weigh(gpu, score, column != ABSENT);
+                for first in (0..LANES).step_by(U) {
+                    if first as u32 * groups < left {
+                        let rows = fragment.load_rows::<_, _, U>(gpu, head.v, column, first);
+                        for (i, row) in rows.iter().enumerate() {
+                            let lane = (first + i) as u32;
+                            let weight = gpu.warp_shuffle_idx(FULL_WARP, weight, lane, LANES as u32);
+                            online.add(gpu, weight, &widened(gpu, row));
+                        }
                     }
                 }
             }
-            let score = transpose_sums(gpu, FULL_WARP, gpu.lane_id(), LANES as u32, sums) * head.scale;
-            let weight = online.weigh(gpu, score, column != ABSENT);
-            for first in (0..LANES).step_by(U) {
-                if first as u32 * groups < left {
-                    let rows = load_rows::<_, _, V, LANES, CHUNKS, U>(gpu, part, head.v, column, first);
-                    for (i, row) in rows.iter().enumerate() {
+            let any_keys = gpu.warp_any(FULL_WARP, any_keys);
+            let (o, logsumexp) = online.finish(gpu, LANES as u32, any_keys);
+            fragment.store_row(gpu, head, row, &o, logsumexp);
+        }
+    }
+
+    /// As [`attend`](Self::attend), for a head that [is whole](Head::is_whole) and a list with a key: every load is made, so that
+    /// none waits for a test. In place of keys that are not there the first is loaded again, and weighs 0; so a row that comes
+    /// out not finite is not stored, and this gives false.
+    ///
+    /// # Safety
+    /// As for `attend`.
+    #[inline(always)]
+    pub(super) unsafe fn attend_whole<G: Gpu, T: Real, const U: usize>(
+        gpu: G,
+        head: &Head<T>,
+        row: u32,
+        keys: impl Keys,
+        [start, end]: [u32; 2],
+    ) -> bool {
+        let lane = gpu.lane_id();
+        let fragment = Self::of(lane % LANES as u32, head.dim);
+        let first = (lane % LANES as u32 * V as u32) as usize;
+        let (k, v) = (head.k.add(first), head.v.add(first));
+        let row_bytes = head.dim * size_of::<T>() as u32;
+        let mut online = OnlineSoftmax::<V, CHUNKS>::NEW;
+        let mut base = start;
+        // SAFETY: as promised by the caller; columns that are not absent are keys of the head.
+        unsafe {
+            let q = widened(gpu, &fragment.load(gpu, head.q, row));
+            let mut next = keys.column(gpu, base + lane);
+            while base < end {
+                let column = next;
+                let left = end - base;
+                base += WARP;
+                next = keys.column(gpu, base + lane);
+                let mut bytes = column.wrapping_mul(row_bytes);
+                if left < WARP {
+                    let first = gpu.warp_shuffle_idx(FULL_WARP, bytes, 0, WARP);
+                    bytes = if lane < left { bytes } else { first };
+                }
+                let rows = of_group::<G, LANES>(gpu, bytes);
+
+                let mut sums = [0.0; LANES];
+                for first in (0..LANES).step_by(U) {
+                    let loaded = Self::load_whole_rows::<_, _, U>(gpu, k, &rows, first);
+                    for (i, loaded) in loaded.iter().enumerate() {
+                        sums[first + i] = dot(gpu, &q, &widened(gpu, loaded));
+                    }
+                }
+                let score = transpose_sums(gpu, FULL_WARP, gpu.lane_id(), LANES as u32, sums) * head.scale;
+                let weight = online.weigh(gpu, score, lane < left);
+                for first in (0..LANES).step_by(U) {
+                    let loaded = Self::load_whole_rows::<_, _, U>(gpu, v, &rows, first);
+                    for (i, loaded) in loaded.iter().enumerate() {
                         let lane = (first + i) as u32;
                         let weight = gpu.warp_shuffle_idx(FULL_WARP, weight, lane, LANES as u32);
-                        online.add(gpu, weight, &widened(gpu, row));
+                        online.add(gpu, weight, &widened(gpu, loaded));
                     }
                 }
             }
+            let (o, logsumexp) = online.finish(gpu, LANES as u32, true);
+            let finite = are_finite(gpu, &o);
+            if finite {
+                fragment.store_row(gpu, head, row, &o, logsumexp);
+            }
+            finite
         }
-        let any_keys = gpu.warp_any(FULL_WARP, any_keys);
-        let (o, logsumexp) = online.finish(gpu, LANES as u32, any_keys);
-        store(gpu, head, part, row, &o, logsumexp);
     }
-}
 
-/// As [`attend`], for a head that [is whole](Head::is_whole) and a list with a key: every load is made, so that none waits
-/// for a test. In place of keys that are not there the first is loaded again, and weighs 0; so a row that comes out not
-/// finite is not stored, and this gives false.
-///
-/// # Safety
-/// As for `attend`.
-#[inline(always)]
-pub(super) unsafe fn attend_whole<
-    G: Gpu,
-    T: Real,
-    K: Keys,
-    const V: usize,
-    const LANES: usize,
-    const CHUNKS: usize,
-    const U: usize,
->(
-    gpu: G,
-    head: &Head<T>,
-    row: u32,
-    keys: K,
-    [start, end]: [u32; 2],
-) -> bool {
-    let lane = gpu.lane_id();
-    let part = Part::<V, LANES, CHUNKS>::of(lane % LANES as u32, head.dim);
-    let first = (lane % LANES as u32 * V as u32) as usize;
-    let (k, v) = (head.k.add(first), head.v.add(first));
-    let row_bytes = head.dim * size_of::<T>() as u32;
-    let mut online = Online::<V, CHUNKS>::NEW;
-    let mut base = start;
-    // SAFETY: as promised by the caller; columns that are not absent are keys of the head.
-    unsafe {
-        let q = widened(gpu, &part.load(gpu, head.q, row));
-        let mut next = keys.column(gpu, base + lane);
-        while base < end {
-            let column = next;
-            let left = end - base;
-            base += WARP;
-            next = keys.column(gpu, base + lane);
-            let mut bytes = column.wrapping_mul(row_bytes);
-            if left < WARP {
-                let first = gpu.warp_shuffle_idx(FULL_WARP, bytes, 0, WARP);
-                bytes = if lane < left { bytes } else { first };
+    /// Stores a row of O, and its logarithm.
+    ///
+    /// # Safety
+    /// No other warp writes this row of the head.
+    #[inline(always)]
+    pub(super) unsafe fn store_row<G: Gpu, T: Real>(
+        self,
+        gpu: G,
+        head: &Head<T>,
+        row: u32,
+        o: &[[f32; V]; CHUNKS],
+        logsumexp: f32,
+    ) {
+        let lane = gpu.lane_id();
+        // SAFETY: as promised by the caller.
+        unsafe {
+            if lane < LANES as u32 {
+                self.store(gpu, head.o, row, o);
             }
-            let mut rows = [0; LANES];
-            for (i, row) in rows.iter_mut().enumerate() {
-                *row = gpu.warp_shuffle_idx(FULL_WARP, bytes, i as u32, LANES as u32);
-            }
-
-            let mut sums = [0.0; LANES];
-            for first in (0..LANES).step_by(U) {
-                let mut loaded = [[[T::default(); V]; CHUNKS]; U];
-                for (i, loaded) in loaded.iter_mut().enumerate() {
-                    *loaded = load_whole::<_, _, V, LANES, CHUNKS>(gpu, k, rows[first + i]);
-                }
-                for (i, loaded) in loaded.iter().enumerate() {
-                    sums[first + i] = dot(gpu, &q, &widened(gpu, loaded));
-                }
-            }
-            let score = transpose_sums(gpu, FULL_WARP, gpu.lane_id(), LANES as u32, sums) * head.scale;
-            let weight = online.weigh(gpu, score, lane < left);
-            for first in (0..LANES).step_by(U) {
-                let mut loaded = [[[T::default(); V]; CHUNKS]; U];
-                for (i, loaded) in loaded.iter_mut().enumerate() {
-                    *loaded = load_whole::<_, _, V, LANES, CHUNKS>(gpu, v, rows[first + i]);
-                }
-                for (i, loaded) in loaded.iter().enumerate() {
-                    let lane = (first + i) as u32;
-                    let weight = gpu.warp_shuffle_idx(FULL_WARP, weight, lane, LANES as u32);
-                    online.add(gpu, weight, &widened(gpu, loaded));
-                }
+            if lane == 0 {
+                head.store_logsumexp(gpu, row, logsumexp);
             }
         }
-        let (o, logsumexp) = online.finish(gpu, LANES as u32, true);
-        let finite = are_finite(gpu, &o);
-        if finite {
-            store(gpu, head, part, row, &o, logsumexp);
-        }
-        finite
     }
 }
 
@@ -226,57 +228,4 @@ pub(super) fn are_finite<G: Gpu, const V: usize, const CHUNKS: usize>(
     o: &[[f32; V]; CHUNKS],
 ) -> bool {
     gpu.warp_all(FULL_WARP, common::are_finite(o.as_flattened()))
-}
-
-/// Stores a row of O, and its logarithm.
-///
-/// # Safety
-/// No other warp writes this row of the head.
-#[inline(always)]
-pub(super) unsafe fn store<G: Gpu, T: Real, const V: usize, const LANES: usize, const CHUNKS: usize>(
-    gpu: G,
-    head: &Head<T>,
-    part: Part<V, LANES, CHUNKS>,
-    row: u32,
-    o: &[[f32; V]; CHUNKS],
-    logsumexp: f32,
-) {
-    let lane = gpu.lane_id();
-    // SAFETY: as promised by the caller.
-    unsafe {
-        if lane < LANES as u32 {
-            part.store(gpu, head.o, row, o);
-        }
-        if lane == 0 {
-            head.store_logsumexp(gpu, row, logsumexp);
-        }
-    }
-}
-
-/// The lane's part of the rows of K or V that its group's lanes `first..first + U` have the columns of.
-///
-/// # Safety
-/// The columns are absent, or rows of the matrix.
-#[inline(always)]
-pub(super) unsafe fn load_rows<
-    G: Gpu,
-    T: Real,
-    const V: usize,
-    const LANES: usize,
-    const CHUNKS: usize,
-    const U: usize,
->(
-    gpu: G,
-    part: Part<V, LANES, CHUNKS>,
-    matrix: GlobalPtr<T>,
-    column: u32,
-    first: usize,
-) -> [[[T; V]; CHUNKS]; U] {
-    let mut rows = [[[T::default(); V]; CHUNKS]; U];
-    for (i, row) in rows.iter_mut().enumerate() {
-        let column = gpu.warp_shuffle_idx(FULL_WARP, column, (first + i) as u32, LANES as u32);
-        // SAFETY: as promised by the caller.
-        *row = unsafe { part.load(gpu, matrix, column) };
-    }
-    rows
 }

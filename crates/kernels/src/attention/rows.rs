@@ -15,8 +15,8 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalPtr, Gpu, WARP};
 
-use super::lanes::ABSENT;
-use super::row::{Head, Keys, attend, attend_whole};
+use super::lanes::{ABSENT, Fragment};
+use super::row::{Head, Keys};
 use super::{Args, Scheme, Tile};
 use crate::{Bounds, DeviceIndex, DeviceValue, Kernel, RowRecord};
 
@@ -35,11 +35,8 @@ pub struct Rows<T, I, const V: usize, const LANES: usize, const CHUNKS: usize, c
 /// Warps of a block. They never wait for each other.
 const WARPS: u32 = 4;
 
-impl<T, I, const V: usize, const LANES: usize, const CHUNKS: usize, const U: usize> Kernel
-    for Rows<T, I, V, LANES, CHUNKS, U>
-where
-    T: DeviceValue,
-    I: DeviceIndex,
+impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: usize, const CHUNKS: usize, const U: usize>
+    Kernel for Rows<T, I, V, LANES, CHUNKS, U>
 {
     type Args = Args<T, I>;
     type Tile = Tile;
@@ -58,7 +55,7 @@ where
         }
     };
     const THREADS: u32 = WARPS * WARP;
-    /// A lane has a place and a sum for each of those that share a row, and its part of some rows: the more there are, the
+    /// A lane has an offset and a sum for each of those that share a row, and its part of some rows: the more there are, the
     /// more registers.
     const BOUNDS: Bounds = {
         let min_blocks = match LANES {
@@ -80,8 +77,7 @@ where
         }
         // SAFETY: the table has a record for each query, each for one row.
         unsafe {
-            let record = gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS));
-            let RowRecord { row, start, end } = RowRecord::from_words(record);
+            let RowRecord { row, start, end } = RowRecord::load(gpu, args.row_table, index as usize);
             let head = Head::of(&args.operands, gpu.block_idx_y());
             let keys = RowKeys { columns: args.columns, end };
             // Few keys are not worth loads of keys that are not there; single elements, and rows that a whole warp shares, are
@@ -91,27 +87,20 @@ where
                 && end - start >= WARP
                 && head.is_whole((V * LANES * CHUNKS) as u32);
             let place = [start, end];
-            if !(fast && attend_whole::<_, _, _, V, LANES, CHUNKS, U>(gpu, &head, row, keys, place)) {
-                attend::<_, _, _, V, LANES, CHUNKS, U>(gpu, &head, row, keys, place);
+            if !(fast && Fragment::<V, LANES, CHUNKS>::attend_whole::<_, _, U>(gpu, &head, row, keys, place))
+            {
+                Fragment::<V, LANES, CHUNKS>::attend::<_, _, U>(gpu, &head, row, keys, place);
             }
         }
     }
 }
 
 /// The columns of a row of the mask, which ends at `end`.
-#[derive(Debug)]
+#[derive(Clone, Copy)]
 struct RowKeys<I> {
     columns: GlobalPtr<I>,
     end: u32,
 }
-
-impl<I> Clone for RowKeys<I> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<I> Copy for RowKeys<I> {}
 
 impl<I: DeviceIndex> Keys for RowKeys<I> {
     #[inline(always)]

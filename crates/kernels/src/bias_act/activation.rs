@@ -1,4 +1,4 @@
-//! What is made of a sum.
+//! The activation functions.
 use lacuna_gpu::Gpu;
 
 /// An activation: the identity and ReLU are limits, too.

@@ -4,9 +4,14 @@ use core::mem::transmute_copy;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
 
-use super::{Activation, ROWS, THREADS, Tile, tile};
-use crate::common::{Words, load_words, numbers};
+use super::{Activation, Tile};
+use crate::common::{RawVector, load_raw, load_raw_mut, unpack};
 use crate::{Bounds, DeviceValue, Kernel};
+
+/// Threads of a block.
+const THREADS: u32 = 256;
+/// Rows of which a thread has a vector each.
+const ROWS: u32 = 2;
 
 /// out = act(x + bias + residual) of matrices of `T`: `V` elements a vector, `LANES` threads a row of a block.
 #[derive(Debug)]
@@ -48,9 +53,18 @@ impl<T: DeviceValue, const V: usize, const LANES: u32> Kernel for BiasAct<T, V, 
     type Args = BiasActArgs<T>;
     type Tile = Tile;
 
-    const TILE: Tile = tile::<T>(V, LANES);
+    const TILE: Tile = {
+        assert!(V == 1 || V * size_of::<T>() == 16, "a thread loads 16 bytes at once, or an element");
+        assert!(LANES.is_power_of_two() && LANES <= THREADS, "the lanes of a row are threads of a block");
+        Tile {
+            value: T::TYPE,
+            vector: V as u32,
+            lanes: LANES,
+            block_rows: THREADS / LANES * ROWS,
+            block_columns: LANES * V as u32,
+        }
+    };
     const THREADS: u32 = THREADS;
-    const SHARED_BYTES: u32 = 0;
     /// 48 warps a multiprocessor, with up to 42 registers a thread, of which vectors that are under way take 20.
     const BOUNDS: Bounds = Bounds { max_threads: THREADS, min_blocks: 6 };
 
@@ -89,27 +103,27 @@ struct Columns<T, const V: usize> {
 /// What is added up for a row's vector, as words of memory.
 struct Terms {
     row: u32,
-    x: Words,
-    bias: Words,
-    residual: Words,
+    x: RawVector,
+    bias: RawVector,
+    residual: RawVector,
 }
 
 impl<T: DeviceValue, const V: usize> Columns<T, V> {
-    /// Words of −0, which adds nothing, not even to −0: what is not there.
-    const NOTHING: Words = [if size_of::<T>() == 4 { 0x8000_0000 } else { 0x8000_8000 }; 4];
+    /// −0 in each element, for an absent term: to add it changes no number, not even −0.
+    const NEGATIVE_ZERO: RawVector = [if size_of::<T>() == 4 { 0x8000_0000 } else { 0x8000_8000 }; 4];
 
     /// The bias of the columns, where each has one.
     ///
     /// # Safety
     /// There are the columns of the vector.
     #[inline(always)]
-    unsafe fn bias<G: Gpu>(&self, gpu: G) -> Words {
+    unsafe fn bias<G: Gpu>(&self, gpu: G) -> RawVector {
         let BiasActArgs { bias, bias_rows, .. } = self.args;
         if bias.address() == 0 || bias_rows != 0 {
-            return Self::NOTHING;
+            return Self::NEGATIVE_ZERO;
         }
         // SAFETY: as promised by the caller; nobody writes the bias.
-        unsafe { load_words::<G, T, V>(gpu, bias.add(self.column)) }
+        unsafe { load_raw::<G, T, V>(gpu, bias.add(self.column)) }
     }
 
     /// Asks for all that a row's vector is made of. `bias` is that of the columns.
@@ -117,19 +131,19 @@ impl<T: DeviceValue, const V: usize> Columns<T, V> {
     /// # Safety
     /// There are the columns of the vector.
     #[inline(always)]
-    unsafe fn load<G: Gpu>(&self, gpu: G, row: u32, bias: Words) -> Terms {
+    unsafe fn load<G: Gpu>(&self, gpu: G, row: u32, bias: RawVector) -> Terms {
         let args = &self.args;
-        let mut terms = Terms { row, x: Self::NOTHING, bias, residual: Self::NOTHING };
+        let mut terms = Terms { row, x: Self::NEGATIVE_ZERO, bias, residual: Self::NEGATIVE_ZERO };
         if row >= args.end_row {
             return terms;
         }
         // SAFETY: the row is there, and these columns; what has address 0 is not read. Nobody writes residual and bias.
         unsafe {
             let x = args.input.add_rows(row, args.input_stride_bytes).add(self.column);
-            terms.x = load::<G, T, V>(gpu, x);
+            terms.x = load_raw_mut::<G, T, V>(gpu, x);
             if args.residual.address() != 0 {
                 let residual = args.residual.add_rows(row, args.residual_stride_bytes).add(self.column);
-                terms.residual = load_words::<G, T, V>(gpu, residual);
+                terms.residual = load_raw::<G, T, V>(gpu, residual);
             }
             if args.bias.address() != 0 && args.bias_rows != 0 {
                 let [bias] = gpu.load_readonly(args.bias.add((row % args.bias_rows) as usize));
@@ -149,22 +163,23 @@ impl<T: DeviceValue, const V: usize> Columns<T, V> {
         if terms.row >= args.end_row {
             return;
         }
-        let done = |i: usize| self.done::<G, GELU>(gpu, [terms.x[i], terms.bias[i], terms.residual[i]]);
+        let result = |i: usize| self.result::<G, GELU>(gpu, [terms.x[i], terms.bias[i], terms.residual[i]]);
         let to = args.out.add_rows(terms.row, args.out_stride_bytes).add(self.column).address();
         // SAFETY: the row and its columns are there, and are this thread's alone, which has read what it needs of them.
         unsafe {
             match V * size_of::<T>() {
-                16 => gpu.store(GlobalMut::<u32>::from_address(to), [done(0), done(1), done(2), done(3)]),
-                4 => gpu.store(GlobalMut::<u32>::from_address(to), [done(0)]),
-                _ => gpu.store(GlobalMut::<u16>::from_address(to), [done(0) as u16]),
+                16 => gpu
+                    .store(GlobalMut::<u32>::from_address(to), [result(0), result(1), result(2), result(3)]),
+                4 => gpu.store(GlobalMut::<u32>::from_address(to), [result(0)]),
+                _ => gpu.store(GlobalMut::<u16>::from_address(to), [result(0) as u16]),
             }
         }
     }
 
     /// The word of the result that three words make: of an `f32`, or of two numbers, of which a single element is the first.
     #[inline(always)]
-    fn done<G: Gpu, const GELU: bool>(&self, gpu: G, terms: [u32; 3]) -> u32 {
-        let of = |word| numbers::<G, T, 2>(gpu, &[word, 0, 0, 0]);
+    fn result<G: Gpu, const GELU: bool>(&self, gpu: G, terms: [u32; 3]) -> u32 {
+        let of = |word| unpack::<G, T, 2>(gpu, &[word, 0, 0, 0]);
         let (x, bias, residual) = (of(terms[0]), of(terms[1]), of(terms[2]));
         let element = |i: usize| {
             let sum = x[i] + bias[i] + residual[i];
@@ -180,27 +195,4 @@ impl<T: DeviceValue, const V: usize> Columns<T, V> {
 fn word<T: Real>(pair: [T; 2]) -> u32 {
     // SAFETY: a pair is at least four bytes, and every bit pattern of these is a `u32`.
     unsafe { transmute_copy(&pair) }
-}
-
-/// Loads `V` elements, 16 bytes or one, of memory that the launch writes.
-///
-/// # Safety
-/// They are live and initialised, and the address is a multiple of their size together.
-#[inline(always)]
-unsafe fn load<G: Gpu, T: Real, const V: usize>(gpu: G, from: GlobalMut<T>) -> Words {
-    let address = from.address();
-    // SAFETY: as promised by the caller.
-    unsafe {
-        match V * size_of::<T>() {
-            16 => gpu.load(GlobalMut::<u32>::from_address(address)),
-            4 => {
-                let [word] = gpu.load(GlobalMut::<u32>::from_address(address));
-                [word, 0, 0, 0]
-            }
-            _ => {
-                let [half] = gpu.load(GlobalMut::<u16>::from_address(address));
-                [u32::from(half), 0, 0, 0]
-            }
-        }
-    }
 }

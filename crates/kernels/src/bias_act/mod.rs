@@ -13,7 +13,7 @@
 //! Vectors stay words of 32 bits, of one number or two, and each word is worked on by a straight line of code: there is no array
 //! that a loop goes through, and so none that could come to lie in local memory.
 //!
-//! Floor: the bytes of x, of the residual and of the result, once each, as a plain copy moves them; GELU takes some twenty
+//! Lower bound: the bytes of x, of the residual and of the result, once each, as a plain copy moves them; GELU takes some twenty
 //! instructions an element beside.
 mod activation;
 mod kernel;
@@ -22,12 +22,7 @@ mod list;
 pub use activation::Activation;
 pub use kernel::{BiasAct, BiasActArgs};
 
-use crate::{DeviceValue, ValueType};
-
-/// Threads of a block.
-const THREADS: u32 = 256;
-/// Rows of which a thread has a vector each.
-const ROWS: u32 = 2;
+use crate::ValueType;
 
 /// What the host must know of a kernel's shape. A grid is one dimension of blocks: of rows, and of parts of the columns, the
 /// parts of a block of rows side by side.
@@ -43,17 +38,4 @@ pub struct Tile {
     pub block_rows: u32,
     /// Columns of a block.
     pub block_columns: u32,
-}
-
-/// The tile of a kernel with these constants, if they fit together.
-const fn tile<T: DeviceValue>(v: usize, lanes: u32) -> Tile {
-    assert!(v == 1 || v * size_of::<T>() == 16, "a thread loads 16 bytes at once, or an element");
-    assert!(lanes.is_power_of_two() && lanes <= THREADS, "the lanes of a row are threads of a block");
-    Tile {
-        value: T::TYPE,
-        vector: v as u32,
-        lanes,
-        block_rows: THREADS / lanes * ROWS,
-        block_columns: lanes * v as u32,
-    }
 }

@@ -1,4 +1,4 @@
-//! What tensor cores make of 16-bit values.
+//! Tensor-core instructions for 16-bit values.
 use lacuna_gpu::{Bf16, F16, Gpu, SharedPtr};
 
 use super::DeviceValue;

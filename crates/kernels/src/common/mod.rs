@@ -5,6 +5,7 @@ mod products;
 mod reduce;
 mod row_mask;
 mod row_record;
+mod stride;
 mod types;
 mod vector;
 
@@ -13,9 +14,11 @@ pub use operand::{Half, Operand, Single};
 pub use products::{Arithmetic, Products, Split, Tf32};
 pub(crate) use products::{pack, pack_lo};
 pub(crate) use reduce::{
-    add_apart, add_each_apart, are_finite, inclusive_sum, reduce, reduce_each, subwarp_mask, transpose_sums,
+    add_across_lanes, add_all_across_lanes, are_finite, inclusive_sum, reduce, reduce_each, subwarp_mask,
+    transpose_sums,
 };
 pub use row_mask::RowMask;
 pub use row_record::{ALIGNED, PADDING, RowRecord};
+pub(crate) use stride::strided;
 pub use types::{DeviceIndex, DeviceValue, IndexType, ValueType};
-pub(crate) use vector::{Words, load_words, numbers, round, unpack, widened};
+pub(crate) use vector::{RawVector, load_raw, load_raw_mut, round_into, unpack, unpack_into, widened};

@@ -11,8 +11,8 @@ pub trait Operand: Send + Sync + 'static {
     type Value: DeviceValue;
     /// Which arithmetic this is.
     const ARITHMETIC: Arithmetic;
-    /// Values of 16 bytes.
-    const PIECE: u32 = 16 / size_of::<Self::Value>() as u32;
+    /// Values of a 16-byte vector.
+    const VECTOR: u32 = 16 / size_of::<Self::Value>() as u32;
 
     /// Starts copying 16 bytes, or zeros.
     ///

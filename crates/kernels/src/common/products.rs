@@ -1,4 +1,4 @@
-//! What tensor cores multiply, and what a product of `f32` numbers is there: they multiply shorter ones.
+//! How tensor cores multiply `f32` values, of which they take fewer bits: in TF32, or in split precision.
 use lacuna_gpu::Gpu;
 
 /// What tensor cores multiply.
@@ -12,7 +12,7 @@ pub enum Arithmetic {
     Tf32,
 }
 
-/// How many products stand for one.
+/// How a product of two `f32` values is computed: [`Split`] or [`Tf32`].
 pub trait Products: Send + Sync + 'static {
     /// Whether the parts that TF32 leaves out are multiplied, too.
     const SPLIT: bool;

@@ -1,4 +1,4 @@
-//! How the lanes of a warp reduce what each of them has: butterflies of shuffles, always in the same order.
+//! Reductions and scans over the lanes of a warp: butterflies of shuffles, always in the same order.
 use lacuna_gpu::{FULL_WARP, Gpu, WARP, Word};
 
 /// The lanes of a subwarp of so many, as a mask: from lane `first` of the warp on.
@@ -46,7 +46,7 @@ pub(crate) fn reduce_each<G: Gpu, T: Word, const N: usize>(
 
 /// Adds up a number over the lanes whose indices differ in bits from `from` up to below `to`, the nearest first.
 #[inline(always)]
-pub(crate) fn add_apart<G: Gpu>(gpu: G, mask: u32, [from, to]: [u32; 2], mut sum: f32) -> f32 {
+pub(crate) fn add_across_lanes<G: Gpu>(gpu: G, mask: u32, [from, to]: [u32; 2], mut sum: f32) -> f32 {
     let mut distance = from;
     while distance < to {
         sum += gpu.warp_shuffle_xor(mask, sum, distance, WARP);
@@ -55,9 +55,9 @@ pub(crate) fn add_apart<G: Gpu>(gpu: G, mask: u32, [from, to]: [u32; 2], mut sum
     sum
 }
 
-/// As [`add_apart`], of several numbers, and of a count if there is one: the shuffles of a distance are under way together.
+/// As [`add_across_lanes`], of several numbers, and of a count if there is one: the shuffles of a distance are under way together.
 #[inline(always)]
-pub(crate) fn add_each_apart<G: Gpu>(
+pub(crate) fn add_all_across_lanes<G: Gpu>(
     gpu: G,
     mask: u32,
     [from, to]: [u32; 2],
@@ -106,7 +106,7 @@ pub(crate) fn transpose_sums<G: Gpu, const N: usize>(
         }
         half /= 2;
     }
-    add_apart(gpu, mask, [N as u32, lanes], sums[0])
+    add_across_lanes(gpu, mask, [N as u32, lanes], sums[0])
 }
 
 /// The sum over the lanes of the warp up to and with this one.

@@ -17,7 +17,7 @@ impl RowMask {
     pub const COLUMNS: u32 = 32;
     /// Rows whose chunks lie together.
     pub const ROWS: u32 = 8;
-    /// Words of a record.
+    /// RawVector of a record.
     pub const WORDS: usize = 2;
 
     /// Chunks of a row.

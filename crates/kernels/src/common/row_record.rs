@@ -1,4 +1,5 @@
 //! Where the rows of a sparse matrix lie in its arrays of nonzeros.
+use lacuna_gpu::{GlobalPtr, Gpu};
 
 /// Elements that the arrays of nonzeros have to spare at least. Lanes load up to eight at once, also where a row has fewer or
 /// none.
@@ -20,7 +21,7 @@ pub struct RowRecord {
 }
 
 impl RowRecord {
-    /// Words of a record in memory.
+    /// RawVector of a record in memory.
     pub const WORDS: usize = 4;
 
     /// The record as memory holds it.
@@ -31,5 +32,14 @@ impl RowRecord {
     #[inline(always)]
     pub const fn from_words([row, start, end, _]: [u32; Self::WORDS]) -> Self {
         Self { row, start, end }
+    }
+    /// Loads record `index` of a table.
+    ///
+    /// # Safety
+    /// The table is live, and has the record.
+    #[inline(always)]
+    pub(crate) unsafe fn load<G: Gpu>(gpu: G, table: GlobalPtr<u32>, index: usize) -> Self {
+        // SAFETY: as promised by the caller.
+        Self::from_words(unsafe { gpu.load_readonly(table.add(index * Self::WORDS)) })
     }
 }

@@ -1,50 +1,66 @@
-//! A lane's vectors of a row: as they are in memory, as values, and as numbers of `f32`.
+//! Loading a lane's vectors, converting them to `f32`, and rounding them.
 use core::mem::transmute_copy;
 
-use lacuna_gpu::{GlobalPtr, Gpu, Real};
+use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
 
-/// Up to 16 bytes as they are in memory. Unpacking waits for a load, and would keep the next ones from starting.
-pub(crate) type Words = [u32; 4];
+/// A vector of up to 16 bytes as it is in memory. Unpacking waits for a load, and would keep the next ones from starting.
+pub(crate) type RawVector = [u32; 4];
 
-/// Loads `V` elements.
-///
-/// # Safety
-/// They are live, nobody writes them, and the address is a multiple of their size.
-#[inline(always)]
-pub(crate) unsafe fn load_words<G: Gpu, T: Real, const V: usize>(gpu: G, from: GlobalPtr<T>) -> Words {
-    let words = GlobalPtr::<u32>::from_address(from.address());
-    // SAFETY: as promised by the caller.
-    unsafe {
-        match V * size_of::<T>() {
-            16 => gpu.load_readonly(words),
-            8 => {
-                let [a, b] = gpu.load_readonly(words);
-                [a, b, 0, 0]
-            }
-            4 => {
-                let [a] = gpu.load_readonly(words);
-                [a, 0, 0, 0]
-            }
-            _ => {
-                let [half] = gpu.load_readonly(GlobalPtr::<u16>::from_address(from.address()));
-                [u32::from(half), 0, 0, 0]
+macro_rules! load_raw {
+    ($(#[$doc:meta])* $name:ident, $pointer:ident, $load:ident) => {
+        /// Loads `V` elements.
+        ///
+        /// # Safety
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) unsafe fn $name<G: Gpu, T: Real, const V: usize>(gpu: G, from: $pointer<T>) -> RawVector {
+            let words = $pointer::<u32>::from_address(from.address());
+            // SAFETY: as promised by the caller.
+            unsafe {
+                match V * size_of::<T>() {
+                    16 => gpu.$load(words),
+                    8 => {
+                        let [a, b] = gpu.$load(words);
+                        [a, b, 0, 0]
+                    }
+                    4 => {
+                        let [a] = gpu.$load(words);
+                        [a, 0, 0, 0]
+                    }
+                    _ => {
+                        let [half] = gpu.$load($pointer::<u16>::from_address(from.address()));
+                        [u32::from(half), 0, 0, 0]
+                    }
+                }
             }
         }
-    }
+    };
+}
+load_raw! {
+    /// They are live, nobody writes them, and the address is a multiple of their size.
+    load_raw, GlobalPtr, load_readonly
+}
+load_raw! {
+    /// They are live, this launch may write them, and the address is a multiple of their size.
+    load_raw_mut, GlobalMut, load
 }
 
-/// The numbers that [`load_words`] loaded.
+/// The elements of a raw vector, in `f32`.
 #[inline(always)]
-pub(crate) fn numbers<G: Gpu, T: Real, const V: usize>(gpu: G, words: &Words) -> [f32; V] {
+pub(crate) fn unpack<G: Gpu, T: Real, const V: usize>(gpu: G, words: &RawVector) -> [f32; V] {
     let mut numbers = [0.0; V];
-    unpack::<G, T, V>(gpu, words, &mut numbers);
+    unpack_into::<G, T, V>(gpu, words, &mut numbers);
     numbers
 }
 
-/// As [`numbers`], in the place where they stay: an array that is returned would be moved there once more, in a branch.
+/// As [`unpack`], into an array of the caller: one that is returned would be moved there once more, in a branch.
 #[inline(always)]
-pub(crate) fn unpack<G: Gpu, T: Real, const V: usize>(gpu: G, words: &Words, numbers: &mut [f32; V]) {
-    const { assert!(size_of::<[T; V]>() <= size_of::<Words>(), "at most 16 bytes") }
+pub(crate) fn unpack_into<G: Gpu, T: Real, const V: usize>(
+    gpu: G,
+    words: &RawVector,
+    numbers: &mut [f32; V],
+) {
+    const { assert!(size_of::<[T; V]>() <= size_of::<RawVector>(), "at most 16 bytes") }
     // SAFETY: the values are no more than the words, and every bit pattern of a `Scalar` is valid.
     let values: [T; V] = unsafe { transmute_copy(words) };
     for (number, value) in numbers.iter_mut().zip(&values) {
@@ -65,10 +81,10 @@ pub(crate) fn widened<G: Gpu, T: Real, const V: usize, const N: usize>(
     wide
 }
 
-/// Rounds a vector of numbers, each once, after `finish`; into its place as [`unpack`] does: a vector that is returned costs
+/// Rounds a vector of numbers, each once, after `finish`; into an array of the caller: a vector that is returned costs
 /// some kernels registers.
 #[inline(always)]
-pub(crate) fn round<G: Gpu, T: Real, const V: usize>(
+pub(crate) fn round_into<G: Gpu, T: Real, const V: usize>(
     gpu: G,
     numbers: &[f32; V],
     finish: impl Fn(f32) -> f32,

@@ -1,31 +1,13 @@
-//! From the sums of subwarps to the result.
-use lacuna_gpu::{GlobalMut, Gpu, SharedPtr, WARP};
+//! The epilogue: from the sums of subwarps to the result.
+use lacuna_gpu::{Gpu, SharedPtr, WARP};
 
-use super::Tile;
+use super::index::TableIndex;
+use super::{Lookup, LookupArgs, Tile};
 use crate::DeviceValue;
-use crate::common::{add_each_apart, round, subwarp_mask};
+use crate::common::{add_all_across_lanes, round_into, strided, subwarp_mask};
 
 /// Elements between the sums of two groups in shared memory, beside the sums: a column of 8 bags then lies in 8 banks.
 const PAD: u32 = 4;
-
-/// Where a block's results go.
-pub(super) struct Epilogue<
-    T,
-    const V: usize,
-    const LANES: u32,
-    const CHUNKS: usize,
-    const SPLIT: u32,
-    const WARPS: u32,
-> {
-    pub(super) out: GlobalMut<T>,
-    pub(super) stride: u64,
-    pub(super) first_bag: u32,
-    pub(super) bags: u32,
-    pub(super) first_column: u32,
-    pub(super) columns: u32,
-    pub(super) mean: bool,
-    pub(super) transposed: bool,
-}
 
 /// Lanes of a warp that have a bag in common.
 const fn group(lanes: u32, split: u32) -> u32 {
@@ -39,12 +21,14 @@ pub(super) const fn shared_bytes(tile: Tile, threads: u32) -> u32 {
 
 impl<
     T: DeviceValue,
+    I: TableIndex,
     const V: usize,
     const LANES: u32,
     const CHUNKS: usize,
     const SPLIT: u32,
     const WARPS: u32,
-> Epilogue<T, V, LANES, CHUNKS, SPLIT, WARPS>
+    const ROWS: usize,
+> Lookup<T, I, V, LANES, CHUNKS, SPLIT, WARPS, ROWS>
 {
     const GROUP: u32 = group(LANES, SPLIT);
     /// Groups of a block, and of a bag.
@@ -53,56 +37,68 @@ impl<
     const BAGS: u32 = Self::GROUPS / Self::BAG_GROUPS;
     const COLUMNS: u32 = LANES * (V * CHUNKS) as u32;
 
-    /// Adds up the subwarps' sums, always in the same order, and writes them.
+    /// Adds up the subwarps' sums, always in the same order, and writes them: from bag and column `first` on.
     ///
     /// # Safety
     /// All threads of the block come, each with its subwarp's part; the result has the block's part, and no other block writes it.
     #[inline(always)]
-    pub(super) unsafe fn run<G: Gpu>(&self, gpu: G, mut count: u32, mut sums: [[f32; V]; CHUNKS]) {
+    pub(super) unsafe fn write<G: Gpu>(
+        gpu: G,
+        args: &LookupArgs<T, I>,
+        first: [u32; 2],
+        mut count: u32,
+        mut sums: [[f32; V]; CHUNKS],
+    ) {
         let mask = subwarp_mask(gpu.lane_id() / Self::GROUP * Self::GROUP, Self::GROUP);
-        add_each_apart(gpu, mask, [LANES, Self::GROUP], Some(&mut count), sums.as_flattened_mut());
+        add_all_across_lanes(gpu, mask, [LANES, Self::GROUP], Some(&mut count), sums.as_flattened_mut());
         // SAFETY: as promised by the caller.
         unsafe {
-            if Self::BAG_GROUPS == 1 && !self.transposed {
-                self.write(gpu, count, &sums);
+            if Self::BAG_GROUPS == 1 && args.transposed == 0 {
+                Self::write_group(gpu, args, first, count, &sums);
             } else {
-                self.share(gpu, count, &sums);
+                Self::stage(gpu, count, &sums);
                 gpu.sync_threads();
-                self.write_shared(gpu);
+                Self::write_staged(gpu, args, first);
             }
         }
     }
 
     /// What sums are multiplied by.
     #[inline(always)]
-    fn factor(&self, count: u32) -> f32 {
-        match (self.mean, count) {
-            (false, _) => 1.0,
+    fn factor(args: &LookupArgs<T, I>, count: u32) -> f32 {
+        match (args.mean, count) {
+            (0, _) => 1.0,
             // The sum is 0.
-            (true, 0) => 0.0,
-            (true, count) => 1.0 / count as f32,
+            (_, 0) => 0.0,
+            (_, count) => 1.0 / count as f32,
         }
     }
 
     /// Writes the sums of a group, which are the bag's.
     ///
     /// # Safety
-    /// As for [`run`](Self::run).
+    /// As for [`write`](Self::write).
     #[inline(always)]
-    unsafe fn write<G: Gpu>(&self, gpu: G, count: u32, sums: &[[f32; V]; CHUNKS]) {
+    unsafe fn write_group<G: Gpu>(
+        gpu: G,
+        args: &LookupArgs<T, I>,
+        [first_bag, first_column]: [u32; 2],
+        count: u32,
+        sums: &[[f32; V]; CHUNKS],
+    ) {
         let thread = gpu.thread_idx_x();
-        let bag = self.first_bag + thread / Self::GROUP;
-        if bag >= self.bags || thread % Self::GROUP >= LANES {
+        let bag = first_bag + thread / Self::GROUP;
+        if bag >= args.bags || thread % Self::GROUP >= LANES {
             return;
         }
-        let factor = self.factor(count);
-        let column = self.first_column + thread % LANES * V as u32;
-        let own = self.out.add((u64::from(bag) * self.stride) as usize).add(column as usize);
+        let factor = Self::factor(args, count);
+        let column = first_column + thread % LANES * V as u32;
+        let own = args.out.add((u64::from(bag) * args.out_stride) as usize).add(column as usize);
         for (chunk, sums) in sums.iter().enumerate() {
             let offset = chunk * LANES as usize * V;
-            if column + (offset as u32) < self.columns {
+            if column + (offset as u32) < args.columns {
                 let mut rounded = [T::default(); V];
-                round(gpu, sums, |sum| sum * factor, &mut rounded);
+                round_into(gpu, sums, |sum| sum * factor, &mut rounded);
                 // SAFETY: columns are whole vectors; the group alone has this bag and these columns.
                 unsafe { gpu.store(own.add(offset), rounded) };
             }
@@ -121,12 +117,12 @@ impl<
         SharedPtr::from_offset(Self::GROUPS * (Self::COLUMNS + PAD) * 4).add(group)
     }
 
-    /// Puts a group's sums into shared memory.
+    /// Stores a group's sums to shared memory.
     ///
     /// # Safety
-    /// Nobody else uses the group's place.
+    /// Nobody else uses the group's part of shared memory.
     #[inline(always)]
-    unsafe fn share<G: Gpu>(&self, gpu: G, count: u32, sums: &[[f32; V]; CHUNKS]) {
+    unsafe fn stage<G: Gpu>(gpu: G, count: u32, sums: &[[f32; V]; CHUNKS]) {
         let thread = gpu.thread_idx_x();
         let (group, lane) = (thread / Self::GROUP, thread % Self::GROUP);
         if lane >= LANES {
@@ -157,17 +153,17 @@ impl<
     /// Writes the block's results from shared memory: an element a thread, neighbours in the result by neighbours.
     ///
     /// # Safety
-    /// As for [`run`](Self::run), after a barrier.
+    /// As for [`write`](Self::write), after a barrier.
     #[inline(always)]
-    unsafe fn write_shared<G: Gpu>(&self, gpu: G) {
-        let mut element = gpu.thread_idx_x();
-        while element < Self::BAGS * Self::COLUMNS {
-            let (bag, column) = if self.transposed {
+    unsafe fn write_staged<G: Gpu>(gpu: G, args: &LookupArgs<T, I>, [first_bag, first_column]: [u32; 2]) {
+        strided(gpu.thread_idx_x(), Self::BAGS * Self::COLUMNS, WARPS * WARP, |element| {
+            let is_transposed = args.transposed != 0;
+            let (bag, column) = if is_transposed {
                 (element % Self::BAGS, element / Self::BAGS)
             } else {
                 (element / Self::COLUMNS, element % Self::COLUMNS)
             };
-            if self.first_bag + bag < self.bags && self.first_column + column < self.columns {
+            if first_bag + bag < args.bags && first_column + column < args.columns {
                 let (mut sum, mut count) = (0.0, 0);
                 for i in 0..Self::BAG_GROUPS {
                     let group = bag * Self::BAG_GROUPS + i;
@@ -178,14 +174,12 @@ impl<
                     sum += part;
                     count += parts;
                 }
-                let (bag, column) = (u64::from(self.first_bag + bag), u64::from(self.first_column + column));
-                let place =
-                    if self.transposed { column * self.stride + bag } else { bag * self.stride + column };
-                let value = T::from_f32(gpu, sum * self.factor(count));
+                let (bag, column) = (u64::from(first_bag + bag), u64::from(first_column + column));
+                let (row, column) = if is_transposed { (column, bag) } else { (bag, column) };
+                let value = T::from_f32(gpu, sum * Self::factor(args, count));
                 // SAFETY: the element is the block's, and this thread's.
-                unsafe { gpu.store(self.out.add(place as usize), [value]) };
+                unsafe { gpu.store(args.out.add((row * args.out_stride + column) as usize), [value]) };
             }
-            element += WARPS * WARP;
-        }
+        });
     }
 }

@@ -2,7 +2,7 @@
 use lacuna_gpu::{GlobalPtr, Gpu, Scalar};
 
 /// The index of a row of a table, as a device holds it.
-pub trait TableIndex: Scalar {
+pub trait TableIndex: Scalar + Into<u64> {
     /// Bits of an index.
     const BITS: u32;
     /// In place of an index: there is no row. No table has a row of this number.
@@ -11,8 +11,6 @@ pub trait TableIndex: Scalar {
     fn shuffle<G: Gpu>(self, gpu: G, mask: u32, lane: u32, width: u32) -> Self;
     /// Where the row starts, rows being `stride_bytes` apart.
     fn row<T>(self, table: GlobalPtr<T>, stride_bytes: u32) -> GlobalPtr<T>;
-    /// The same as a number of elements.
-    fn widen(self) -> usize;
 }
 
 impl TableIndex for u32 {
@@ -25,10 +23,6 @@ impl TableIndex for u32 {
     #[inline(always)]
     fn row<T>(self, table: GlobalPtr<T>, stride_bytes: u32) -> GlobalPtr<T> {
         table.add_rows(self, stride_bytes)
-    }
-    #[inline(always)]
-    fn widen(self) -> usize {
-        self as usize
     }
 }
 
@@ -44,9 +38,5 @@ impl TableIndex for u64 {
     #[inline(always)]
     fn row<T>(self, table: GlobalPtr<T>, stride_bytes: u32) -> GlobalPtr<T> {
         table.add_bytes(self.wrapping_mul(u64::from(stride_bytes)))
-    }
-    #[inline(always)]
-    fn widen(self) -> usize {
-        self as usize
     }
 }

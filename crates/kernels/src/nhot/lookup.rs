@@ -3,11 +3,11 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 
-use super::epilogue::{Epilogue, shared_bytes};
+use super::epilogue::shared_bytes;
 use super::index::TableIndex;
-use super::share::Nonzeros;
-use super::{Tile, tile};
-use crate::common::{Words, load_words, numbers, subwarp_mask};
+use super::nonzeros::Nonzeros;
+use super::{Pass, Tile};
+use crate::common::{RawVector, load_raw, subwarp_mask, unpack};
 use crate::{Bounds, DeviceValue, Kernel};
 
 /// Sums or means of the rows that bags name, of a table of `T`, with indices of type `I`: `LANES` lanes of a subwarp, `V` columns
@@ -52,8 +52,8 @@ pub struct LookupArgs<T, I> {
 }
 
 impl<
-    T,
-    I,
+    T: DeviceValue,
+    I: TableIndex,
     const V: usize,
     const LANES: u32,
     const CHUNKS: usize,
@@ -61,14 +61,36 @@ impl<
     const WARPS: u32,
     const ROWS: usize,
 > Kernel for Lookup<T, I, V, LANES, CHUNKS, SPLIT, WARPS, ROWS>
-where
-    T: DeviceValue,
-    I: TableIndex,
 {
     type Args = LookupArgs<T, I>;
     type Tile = Tile;
 
-    const TILE: Tile = tile::<T, I>(V, LANES, CHUNKS, SPLIT, WARPS, ROWS);
+    const TILE: Tile = {
+        assert!(V.is_power_of_two() && V * size_of::<T>() <= 16, "a lane loads at most 16 bytes at once");
+        assert!(LANES.is_power_of_two() && LANES <= WARP, "a subwarp is in one warp");
+        assert!(
+            ROWS.is_power_of_two() && ROWS as u32 <= LANES,
+            "indices of a turn are in the subwarp's lanes"
+        );
+        assert!(CHUNKS >= 1, "a lane has a vector");
+        assert!(WARPS >= 1 && Self::THREADS <= 1024, "a block has at most 1024 threads");
+        assert!(
+            SPLIT.is_power_of_two() && Self::THREADS.is_multiple_of(LANES * SPLIT),
+            "bags fit into a block"
+        );
+        Tile {
+            pass: Pass::Lookup,
+            value: T::TYPE,
+            index_bits: I::BITS,
+            vector: V as u32,
+            lanes: LANES,
+            chunks: CHUNKS as u32,
+            split: SPLIT,
+            rows: ROWS as u32,
+            block_bags: Self::THREADS / (LANES * SPLIT),
+            block_columns: LANES * (V * CHUNKS) as u32,
+        }
+    };
     const THREADS: u32 = WARPS * WARP;
     const SHARED_BYTES: u32 = shared_bytes(Self::TILE, Self::THREADS);
     /// 24 warps a multiprocessor, with up to 85 registers a thread, of which rows that are under way take 32. Few bags that
@@ -81,39 +103,24 @@ where
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: LookupArgs<T, I>) {
         let block = gpu.block_idx_x();
-        let part = block % args.parts;
         let subwarp = gpu.thread_idx_x() / LANES;
-        let bag = block / args.parts * Self::TILE.block_bags + subwarp / SPLIT;
+        let first_bag = block / args.parts * Self::TILE.block_bags;
+        let first_column = block % args.parts * Self::TILE.block_columns;
+        let bag = first_bag + subwarp / SPLIT;
         let (mut start, mut end) = (0, 0);
         if bag < args.bags {
             // SAFETY: there is this bag.
-            (start, end) = unsafe { args.nonzeros.ends(gpu, bag) };
+            (start, end) = unsafe { args.nonzeros.range(gpu, bag) };
         }
         // Neighbouring nonzeros for each subwarp, as many as for the others.
         let each = (end - start).div_ceil(SPLIT);
         start = least(start + subwarp % SPLIT * each, end);
         end = least(start + each, end);
-        let sums = Subwarp::<T, I, V, LANES, CHUNKS> {
-            nonzeros: args.nonzeros,
-            table: args.table,
-            stride_bytes: args.stride_bytes,
-            column: part * Self::TILE.block_columns + gpu.thread_idx_x() % LANES * V as u32,
-            columns: args.columns,
-        };
+        let column = first_column + gpu.thread_idx_x() % LANES * V as u32;
         // SAFETY: the nonzeros are the subwarp's, and all its lanes have the same.
         unsafe {
-            let (count, sums) = sums.traverse::<G, ROWS>(gpu, start, end);
-            let finish = Epilogue::<T, V, LANES, CHUNKS, SPLIT, WARPS> {
-                out: args.out,
-                stride: args.out_stride,
-                first_bag: block / args.parts * Self::TILE.block_bags,
-                bags: args.bags,
-                first_column: part * Self::TILE.block_columns,
-                columns: args.columns,
-                mean: args.mean != 0,
-                transposed: args.transposed != 0,
-            };
-            finish.run(gpu, count, sums);
+            let (count, sums) = Self::sum(gpu, &args, column, [start, end]);
+            Self::write(gpu, &args, [first_bag, first_column], count, sums);
         }
     }
 }
@@ -123,29 +130,27 @@ fn least(a: u32, b: u32) -> u32 {
     if a < b { a } else { b }
 }
 
-/// What a lane of a subwarp knows.
-struct Subwarp<T, I, const V: usize, const LANES: u32, const CHUNKS: usize> {
-    nonzeros: Nonzeros<I>,
-    table: GlobalPtr<T>,
-    stride_bytes: u32,
-    /// The lane's first column.
-    column: u32,
-    columns: u32,
-}
-
-impl<T: DeviceValue, I: TableIndex, const V: usize, const LANES: u32, const CHUNKS: usize>
-    Subwarp<T, I, V, LANES, CHUNKS>
+impl<
+    T: DeviceValue,
+    I: TableIndex,
+    const V: usize,
+    const LANES: u32,
+    const CHUNKS: usize,
+    const SPLIT: u32,
+    const WARPS: u32,
+    const ROWS: usize,
+> Lookup<T, I, V, LANES, CHUNKS, SPLIT, WARPS, ROWS>
 {
-    /// How many of the nonzeros `at..end` count, and the lane's part of the sum of their rows.
+    /// How many of the nonzeros `at..end` count, and the lane's part of the sum of their rows, from column `column` on.
     ///
     /// # Safety
     /// There are these nonzeros, of rows of the table; all lanes of the subwarp come with the same.
     #[inline(always)]
-    unsafe fn traverse<G: Gpu, const ROWS: usize>(
-        &self,
+    unsafe fn sum<G: Gpu>(
         gpu: G,
-        mut at: u32,
-        end: u32,
+        args: &LookupArgs<T, I>,
+        column: u32,
+        [mut at, end]: [u32; 2],
     ) -> (u32, [[f32; V]; CHUNKS]) {
         let mask = subwarp_mask(gpu.lane_id() / LANES * LANES, LANES);
         let lane = gpu.lane_id() % LANES;
@@ -153,23 +158,23 @@ impl<T: DeviceValue, I: TableIndex, const V: usize, const LANES: u32, const CHUN
         let mut count = 0;
         // SAFETY: as promised by the caller; shuffles meet because all lanes of the subwarp go the same way.
         unsafe {
-            let mut next = self.nonzeros.load(gpu, at + lane, end);
+            let mut next = args.nonzeros.load(gpu, at + lane, end);
             while at < end {
                 let own = next;
-                next = self.nonzeros.load(gpu, at + LANES + lane, end);
+                next = args.nonzeros.load(gpu, at + LANES + lane, end);
                 count += gpu.warp_ballot(mask, own.index != I::NONE).count_ones();
                 let here = least(end - at, LANES);
                 let mut turn = 0;
                 while turn < here {
-                    let mut words = [[Words::default(); CHUNKS]; ROWS];
+                    let mut words = [[RawVector::default(); CHUNKS]; ROWS];
                     for (row, words) in words.iter_mut().enumerate() {
                         let index = own.index.shuffle(gpu, mask, turn + row as u32, LANES);
-                        self.load(gpu, index, words);
+                        Self::load(gpu, args, column, index, words);
                     }
                     // Weights are handed round when rows come, so that they take no registers until then.
                     for (row, words) in words.iter().enumerate() {
                         let weight = gpu.warp_shuffle_idx(mask, own.weight, turn + row as u32, LANES);
-                        self.add(gpu, words, weight, &mut sums);
+                        Self::add(gpu, words, weight, &mut sums);
                     }
                     turn += ROWS as u32;
                 }
@@ -184,22 +189,28 @@ impl<T: DeviceValue, I: TableIndex, const V: usize, const LANES: u32, const CHUN
     /// # Safety
     /// The index is of a row of the table, or [`TableIndex::NONE`].
     #[inline(always)]
-    unsafe fn load<G: Gpu>(&self, gpu: G, index: I, words: &mut [Words; CHUNKS]) {
-        let row = index.row(self.table, self.stride_bytes).add(self.column as usize);
+    unsafe fn load<G: Gpu>(
+        gpu: G,
+        args: &LookupArgs<T, I>,
+        column: u32,
+        index: I,
+        words: &mut [RawVector; CHUNKS],
+    ) {
+        let row = index.row(args.table, args.stride_bytes).add(column as usize);
         for (chunk, words) in words.iter_mut().enumerate() {
             let offset = chunk * LANES as usize * V;
-            if index != I::NONE && self.column + (offset as u32) < self.columns {
+            if index != I::NONE && column + (offset as u32) < args.columns {
                 // SAFETY: the row is there and has this vector, since columns are whole vectors.
-                *words = unsafe { load_words::<G, T, V>(gpu, row.add(offset)) };
+                *words = unsafe { load_raw::<G, T, V>(gpu, row.add(offset)) };
             }
         }
     }
 
     /// Adds the lane's part of a row.
     #[inline(always)]
-    fn add<G: Gpu>(&self, gpu: G, words: &[Words; CHUNKS], weight: f32, sums: &mut [[f32; V]; CHUNKS]) {
+    fn add<G: Gpu>(gpu: G, words: &[RawVector; CHUNKS], weight: f32, sums: &mut [[f32; V]; CHUNKS]) {
         for (sums, words) in sums.iter_mut().zip(words) {
-            let numbers = numbers::<G, T, V>(gpu, words);
+            let numbers = unpack::<G, T, V>(gpu, words);
             for (sum, &number) in sums.iter_mut().zip(&numbers) {
                 *sum = gpu.fma(weight, number, *sum);
             }

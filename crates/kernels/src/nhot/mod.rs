@@ -20,17 +20,15 @@ mod epilogue;
 mod index;
 mod list;
 mod lookup;
-mod share;
+mod nonzeros;
 mod weights;
 
 pub use index::TableIndex;
 pub use lookup::{Lookup, LookupArgs};
-pub use share::Nonzeros;
+pub use nonzeros::Nonzeros;
 pub use weights::{WeightArgs, WeightGradient};
 
-use lacuna_gpu::WARP;
-
-use crate::{DeviceValue, ValueType};
+use crate::ValueType;
 
 /// What the host must know of a kernel's shape. A grid is one dimension of blocks: of bags, and of parts of the columns, the
 /// parts of a block of bags side by side.
@@ -65,33 +63,4 @@ pub enum Pass {
     Lookup,
     /// The gradient of the weights.
     Weights,
-}
-
-/// The tile of a lookup with these constants, if they fit together.
-const fn tile<T: DeviceValue, I: TableIndex>(
-    v: usize,
-    lanes: u32,
-    chunks: usize,
-    split: u32,
-    warps: u32,
-    rows: usize,
-) -> Tile {
-    assert!(v.is_power_of_two() && v * size_of::<T>() <= 16, "a lane loads at most 16 bytes at once");
-    assert!(lanes.is_power_of_two() && lanes <= WARP, "a subwarp is in one warp");
-    assert!(rows.is_power_of_two() && rows as u32 <= lanes, "indices of a turn are in the subwarp's lanes");
-    assert!(chunks >= 1, "a lane has a vector");
-    assert!(warps >= 1 && warps * WARP <= 1024, "a block has at most 1024 threads");
-    assert!(split.is_power_of_two() && (warps * WARP).is_multiple_of(lanes * split), "bags fit into a block");
-    Tile {
-        pass: Pass::Lookup,
-        value: T::TYPE,
-        index_bits: I::BITS,
-        vector: v as u32,
-        lanes,
-        chunks: chunks as u32,
-        split,
-        rows: rows as u32,
-        block_bags: warps * WARP / (lanes * split),
-        block_columns: lanes * (v * chunks) as u32,
-    }
 }

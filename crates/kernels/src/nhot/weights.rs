@@ -1,12 +1,13 @@
 //! The gradient of the weights: for each nonzero, the dot product of its row of the table with its bag's gradient.
+use core::array;
 use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, WARP};
 
 use super::index::TableIndex;
-use super::share::Nonzeros;
+use super::nonzeros::Nonzeros;
 use super::{Pass, Tile};
-use crate::common::{Words, load_words, numbers, reduce_each};
+use crate::common::{RawVector, load_raw, reduce_each, unpack};
 use crate::{Bounds, DeviceValue, Kernel};
 
 /// The gradient of each nonzero's weight: the dot product of its row of the table with its bag's row of the result's gradient.
@@ -74,7 +75,7 @@ impl<T: DeviceValue, I: TableIndex, const V: usize> Kernel for WeightGradient<T,
         let gradient = args.gradient.add_rows(bag, args.gradient_stride_bytes);
         // SAFETY: there is this bag, with these nonzeros; no other warp writes their weights. All lanes go the same way.
         unsafe {
-            let (start, end) = args.nonzeros.ends(gpu, bag);
+            let (start, end) = args.nonzeros.range(gpu, bag);
             let mut scale = 1.0;
             if args.scales.address() != 0 {
                 [scale] = gpu.load_readonly(args.scales.add(bag as usize));
@@ -108,27 +109,24 @@ impl<T: DeviceValue, I: TableIndex> WeightArgs<T, I> {
     /// The rows are the table's, or [`TableIndex::NONE`]; all lanes of the warp come.
     #[inline(always)]
     unsafe fn dots<G: Gpu, const V: usize>(&self, gpu: G, gradient: GlobalPtr<T>, own: I) -> [f32; ROWS] {
-        let mut indices = [I::NONE; ROWS];
-        for (row, index) in indices.iter_mut().enumerate() {
-            *index = own.shuffle(gpu, FULL_WARP, row as u32, WARP);
-        }
+        let indices: [I; ROWS] = array::from_fn(|row| own.shuffle(gpu, FULL_WARP, row as u32, WARP));
         let mut sums = [0.0; ROWS];
         let mut column = gpu.lane_id() * V as u32;
         while column < self.columns {
-            let mut words = [Words::default(); ROWS];
+            let mut words = [RawVector::default(); ROWS];
             // SAFETY: columns are whole vectors, and the rows are there.
             let gradient = unsafe {
                 for (words, &index) in words.iter_mut().zip(&indices) {
                     if index != I::NONE {
                         let row = index.row(self.table, self.stride_bytes);
-                        *words = load_words::<G, T, V>(gpu, row.add(column as usize));
+                        *words = load_raw::<G, T, V>(gpu, row.add(column as usize));
                     }
                 }
-                load_words::<G, T, V>(gpu, gradient.add(column as usize))
+                load_raw::<G, T, V>(gpu, gradient.add(column as usize))
             };
-            let gradient = numbers::<G, T, V>(gpu, &gradient);
+            let gradient = unpack::<G, T, V>(gpu, &gradient);
             for (sum, words) in sums.iter_mut().zip(&words) {
-                let numbers = numbers::<G, T, V>(gpu, words);
+                let numbers = unpack::<G, T, V>(gpu, words);
                 for (&element, &number) in gradient.iter().zip(&numbers) {
                     *sum = gpu.fma(element, number, *sum);
                 }

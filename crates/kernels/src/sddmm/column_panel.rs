@@ -12,6 +12,7 @@
 //! ```
 //! Tiles come panel after panel, so that the rows of B that blocks read at one time are those of a panel, which L1 holds;
 //! and within a panel by falling length, so that the groups of a warp end together.
+use core::array;
 use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalPtr, Gpu, WARP};
@@ -45,16 +46,6 @@ pub struct ColumnPanelArgs<T, I> {
     pub operands: Operands<T>,
 }
 
-/// A group's tile, and the lane's place in the group.
-#[derive(Clone, Copy)]
-struct Place {
-    tile: RowRecord,
-    lane: u32,
-    /// Lanes of the group, for shuffles.
-    mask: u32,
-    batch: u64,
-}
-
 impl<T, I, const V: usize, const C: usize, const N: usize, const LANES: usize, const WARPS: u32> Kernel
     for ColumnPanels<T, I, V, C, N, LANES, WARPS>
 where
@@ -83,28 +74,23 @@ where
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: ColumnPanelArgs<T, I>) {
-        let group = gpu.thread_idx_x() / Self::GROUP;
-        let lane = gpu.thread_idx_x() % Self::GROUP;
+        let (group, lane) = (gpu.thread_idx_x() / Self::GROUP, gpu.thread_idx_x() % Self::GROUP);
         let tile = gpu.block_idx_x() * (WARPS * WARP / Self::GROUP) + group;
         if tile >= args.operands.items {
             return;
         }
         // SAFETY: the table has a record for each tile.
-        let words = unsafe { gpu.load_readonly(args.table.add(tile as usize * RowRecord::WORDS)) };
+        let tile = unsafe { RowRecord::load(gpu, args.table, tile as usize) };
         let batch = u64::from(gpu.block_idx_z());
         let mask = subwarp_mask(group % (WARP / Self::GROUP) * Self::GROUP, Self::GROUP);
-        let place = Place { tile: RowRecord::from_words(words), lane, mask, batch };
         let operands = args.operands.from(batch, lane * V as u32);
         // SAFETY: as the caller promises of the operands; vectors that are not inside are not touched.
         unsafe {
             if operands.k == Self::CHUNK {
-                Self::pass(gpu, args.columns, &operands, place, [true; C]);
+                Self::pass(gpu, args.columns, &operands, tile, [lane, mask], batch, [true; C]);
             } else {
-                let mut inside = [false; C];
-                for (c, inside) in inside.iter_mut().enumerate() {
-                    *inside = lane * V as u32 + c as u32 * Self::STEP < operands.k;
-                }
-                Self::pass(gpu, args.columns, &operands, place, inside);
+                let inside = array::from_fn(|c| lane * V as u32 + c as u32 * Self::STEP < operands.k);
+                Self::pass(gpu, args.columns, &operands, tile, [lane, mask], batch, inside);
             }
         }
     }
@@ -122,7 +108,7 @@ where
     /// The longest K.
     const CHUNK: u32 = Self::STEP * C as u32;
 
-    /// Computes the tile, where the lane's vectors `inside` are parts of rows.
+    /// Computes the tile, by the lanes of `mask`, where this lane's vectors `inside` are parts of rows.
     ///
     /// # Safety
     /// `operands` has A and B from the lane's first element on; the tile is one of C's.
@@ -131,11 +117,12 @@ where
         gpu: G,
         columns: GlobalPtr<I>,
         operands: &Operands<T>,
-        place: Place,
+        tile: RowRecord,
+        [lane, mask]: [u32; 2],
+        batch: u64,
         inside: [bool; C],
     ) {
-        let Place { tile, lane, mask, batch } = place;
-        let [a, b] = operands.shares(0, inside);
+        let [a, b] = operands.fragments(0, inside);
         // SAFETY: as promised by the caller.
         let a: [[T; V]; C] = unsafe { a.load(gpu, tile.row, Self::STEP) };
         let a = widened(gpu, &a);
@@ -155,14 +142,14 @@ where
             let mut first = 0;
             while first < Self::GROUP && at + first < tile.end {
                 let mut of_b = [[[T::default(); V]; C]; N];
-                for (i, share) in of_b.iter_mut().enumerate() {
+                for (i, fragment) in of_b.iter_mut().enumerate() {
                     let column = gpu.warp_shuffle_idx(mask, own, first + i as u32, Self::GROUP);
                     // SAFETY: as promised by the caller; what comes after the tile repeats its last column.
-                    *share = unsafe { b.load(gpu, column, Self::STEP) };
+                    *fragment = unsafe { b.load(gpu, column, Self::STEP) };
                 }
                 let mut sums = [0.0; N];
-                for (sum, share) in sums.iter_mut().zip(&of_b) {
-                    add_products(gpu, &a, share, sum);
+                for (sum, fragment) in sums.iter_mut().zip(&of_b) {
+                    add_products(gpu, &a, fragment, sum);
                 }
                 let sum = transpose_sums(gpu, mask, lane, Self::GROUP, sums);
                 if lane / N as u32 == first / N as u32 {

@@ -8,82 +8,39 @@ macro_rules! sddmm {
         $crate::kernel_list! {
             $($state)+
 
+            // [elements a lane loads at once, such vectors of a lane in a chunk of K, lanes of a subwarp, warps of a thread
+            // block, nonzeros that a subwarp has under way]; panels likewise
             nonzero [f32] {
-                { vector: 4, vectors: 4, lanes: 8, warps: 8, nonzeros: 2 }
-                { vector: 4, vectors: 4, lanes: 8, warps: 12, nonzeros: 2 }
-                { vector: 4, vectors: 2, lanes: 8, warps: 8, nonzeros: 4 }
-                { vector: 4, vectors: 2, lanes: 8, warps: 12, nonzeros: 4 }
-                { vector: 4, vectors: 1, lanes: 8, warps: 8, nonzeros: 4 }
-                { vector: 4, vectors: 1, lanes: 4, warps: 8, nonzeros: 4 }
-                { vector: 4, vectors: 2, lanes: 16, warps: 8, nonzeros: 4 }
-                { vector: 4, vectors: 1, lanes: 16, warps: 8, nonzeros: 4 }
-                { vector: 4, vectors: 2, lanes: 32, warps: 8, nonzeros: 4 }
-                { vector: 4, vectors: 1, lanes: 32, warps: 8, nonzeros: 4 }
-                { vector: 2, vectors: 2, lanes: 8, warps: 8, nonzeros: 4 }
-                { vector: 2, vectors: 2, lanes: 32, warps: 8, nonzeros: 4 }
-                { vector: 1, vectors: 4, lanes: 8, warps: 8, nonzeros: 4 }
-                { vector: 1, vectors: 4, lanes: 32, warps: 8, nonzeros: 4 }
+                [4 4 8 8 2] [4 4 8 12 2] [4 2 8 8 4] [4 2 8 12 4] [4 1 8 8 4] [4 1 4 8 4]
+                [4 2 16 8 4] [4 1 16 8 4] [4 2 32 8 4] [4 1 32 8 4]
+                [2 2 8 8 4] [2 2 32 8 4]
+                [1 4 8 8 4] [1 4 32 8 4]
             }
             nonzero [f32_u16] {
-                { vector: 4, vectors: 4, lanes: 8, warps: 8, nonzeros: 2 }
-                { vector: 4, vectors: 4, lanes: 8, warps: 12, nonzeros: 2 }
-                { vector: 4, vectors: 2, lanes: 8, warps: 8, nonzeros: 4 }
-                { vector: 4, vectors: 2, lanes: 8, warps: 12, nonzeros: 4 }
-                { vector: 4, vectors: 1, lanes: 8, warps: 8, nonzeros: 4 }
-                { vector: 4, vectors: 2, lanes: 32, warps: 8, nonzeros: 4 }
-                { vector: 2, vectors: 2, lanes: 8, warps: 8, nonzeros: 4 }
-                { vector: 1, vectors: 4, lanes: 8, warps: 8, nonzeros: 4 }
-                { vector: 1, vectors: 4, lanes: 32, warps: 8, nonzeros: 4 }
+                [4 4 8 8 2] [4 4 8 12 2] [4 2 8 8 4] [4 2 8 12 4] [4 1 8 8 4] [4 2 32 8 4]
+                [2 2 8 8 4]
+                [1 4 8 8 4] [1 4 32 8 4]
             }
+            nonzero [f16 f16_u16 bf16 bf16_u16] { [8 2 8 8 2] [8 2 8 12 2] [8 1 8 8 4] }
+            nonzero [f16 f16_u16] { [8 1 8 12 4] }
             nonzero [f16 f16_u16 bf16 bf16_u16] {
-                { vector: 8, vectors: 2, lanes: 8, warps: 8, nonzeros: 2 }
-                { vector: 8, vectors: 2, lanes: 8, warps: 12, nonzeros: 2 }
-                { vector: 8, vectors: 1, lanes: 8, warps: 8, nonzeros: 4 }
-            }
-            nonzero [f16 f16_u16] { { vector: 8, vectors: 1, lanes: 8, warps: 12, nonzeros: 4 } }
-            nonzero [f16 f16_u16 bf16 bf16_u16] {
-                { vector: 8, vectors: 1, lanes: 4, warps: 8, nonzeros: 4 }
-                { vector: 8, vectors: 1, lanes: 32, warps: 8, nonzeros: 4 }
-                { vector: 4, vectors: 2, lanes: 8, warps: 8, nonzeros: 4 }
-                { vector: 2, vectors: 2, lanes: 8, warps: 8, nonzeros: 4 }
-                { vector: 1, vectors: 4, lanes: 8, warps: 8, nonzeros: 4 }
-                { vector: 1, vectors: 4, lanes: 32, warps: 8, nonzeros: 4 }
+                [8 1 4 8 4] [8 1 32 8 4]
+                [4 2 8 8 4]
+                [2 2 8 8 4]
+                [1 4 8 8 4] [1 4 32 8 4]
             }
 
-            panel [f32 f32_u16] {
-                { vector: 4, vectors: 4, lanes: 8, warps: 8, nonzeros: 2 }
-                { vector: 4, vectors: 2, lanes: 8, warps: 8, nonzeros: 4 }
-                { vector: 4, vectors: 1, lanes: 8, warps: 8, nonzeros: 4 }
-            }
-            panel [f32] {
-                { vector: 4, vectors: 4, lanes: 16, warps: 8, nonzeros: 2 }
-                { vector: 4, vectors: 2, lanes: 16, warps: 8, nonzeros: 4 }
-                { vector: 4, vectors: 4, lanes: 32, warps: 8, nonzeros: 2 }
-            }
-            panel [f16 f16_u16 bf16 bf16_u16] {
-                { vector: 8, vectors: 2, lanes: 8, warps: 8, nonzeros: 2 }
-                { vector: 8, vectors: 1, lanes: 8, warps: 8, nonzeros: 4 }
-            }
+            panel [f32 f32_u16] { [4 4 8 8 2] [4 2 8 8 4] [4 1 8 8 4] }
+            panel [f32] { [4 4 16 8 2] [4 2 16 8 4] [4 4 32 8 2] }
+            panel [f16 f16_u16 bf16 bf16_u16] { [8 2 8 8 2] [8 1 8 8 4] }
 
+            // [rows of a tile, its columns, warps along its rows]
             #[cfg(lacuna_sm = "80")]
-            mma split [f32] {
-                { rows: 64, columns: 128, row_warps: 1 }
-                { rows: 128, columns: 64, row_warps: 2 }
-                { rows: 128, columns: 128, row_warps: 2 }
-                { rows: 32, columns: 128, row_warps: 1 }
-                { rows: 32, columns: 64, row_warps: 1 }
-            }
+            mma split [f32] { [64 128 1] [128 64 2] [128 128 2] [32 128 1] [32 64 1] }
             #[cfg(lacuna_sm = "80")]
-            mma tf32 [f32] {
-                { rows: 64, columns: 128, row_warps: 1 }
-                { rows: 32, columns: 128, row_warps: 1 }
-            }
+            mma tf32 [f32] { [64 128 1] [32 128 1] }
             #[cfg(lacuna_sm = "80")]
-            mma [f16 bf16] {
-                { rows: 64, columns: 128, row_warps: 1 }
-                { rows: 128, columns: 128, row_warps: 2 }
-                { rows: 32, columns: 64, row_warps: 1 }
-            }
+            mma [f16 bf16] { [64 128 1] [128 128 2] [32 64 1] }
 
             // What the kernels above read beside the operands.
             row_indices [any] { {} }
@@ -92,46 +49,33 @@ macro_rules! sddmm {
         }
     };
 
-    // Elements a lane loads at once, such vectors of a lane in a chunk of K, lanes of a subwarp, warps of a thread block,
-    // nonzeros that a subwarp has under way.
-    ($part:ident nonzero [] $types:ident {
-        vector: $vector:literal, vectors: $vectors:literal, lanes: $lanes:literal, warps: $warps:literal,
-        nonzeros: $nonzeros:literal
-    }) => {
+    ($part:ident nonzero [] $types:ident
+        [$vector:literal $vectors:literal $lanes:literal $warps:literal $nonzeros:literal]) => {
         $crate::entry_part! { $part
             ["sddmm_", stringify!($types), "_nonzero_v", $vector, "x", $vectors, "_l", $lanes, "_w", $warps]
             $crate::sddmm::NonzeroSplit<
-                $crate::value_of!($types), $crate::index_of!($types), $vector, $vectors, $nonzeros, $lanes, $warps
+                $crate::list::value_of::$types, $crate::list::index_of::$types,
+                $vector, $vectors, $nonzeros, $lanes, $warps
             >
         }
     };
-    ($part:ident panel [] $types:ident {
-        vector: $vector:literal, vectors: $vectors:literal, lanes: $lanes:literal, warps: $warps:literal,
-        nonzeros: $nonzeros:literal
-    }) => {
+    ($part:ident panel [] $types:ident
+        [$vector:literal $vectors:literal $lanes:literal $warps:literal $nonzeros:literal]) => {
         $crate::entry_part! { $part
             ["sddmm_", stringify!($types), "_panel_v", $vector, "x", $vectors, "_l", $lanes, "_w", $warps]
             $crate::sddmm::ColumnPanels<
-                $crate::value_of!($types), $crate::index_of!($types), $vector, $vectors, $nonzeros, $lanes, $warps
+                $crate::list::value_of::$types, $crate::list::index_of::$types,
+                $vector, $vectors, $nonzeros, $lanes, $warps
             >
         }
     };
-    // Rows and columns of a tile, and warps along its rows; each has 32 columns.
-    ($part:ident mma [$products:ident] f32 { rows: $rows:literal, columns: $columns:literal, row_warps: $warps:literal }) => {
+    // A warp has 32 columns. The flag says what a product of `f32` is.
+    ($part:ident mma [$($products:ident)?] $types:ident [$rows:literal $columns:literal $row_warps:literal]) => {
         $crate::entry_part! { $part
-            ["sddmm_f32_mma_", $rows, "x", $columns, "_", stringify!($products)]
+            ["sddmm_", stringify!($types), "_mma_", $rows, "x", $columns $(, "_", stringify!($products))?]
             $crate::sddmm::MmaTiles<
-                $crate::Single<$crate::products_of!($products)>,
-                { $rows / (8 * $warps) }, $warps, { $columns / 32 }
-            >
-        }
-    };
-    ($part:ident mma [] $types:ident { rows: $rows:literal, columns: $columns:literal, row_warps: $warps:literal }) => {
-        $crate::entry_part! { $part
-            ["sddmm_", stringify!($types), "_mma_", $rows, "x", $columns]
-            $crate::sddmm::MmaTiles<
-                $crate::Half<$crate::value_of!($types)>,
-                { $rows / (8 * $warps) }, $warps, { $columns / 32 }
+                $crate::operand_of!($types $($products)?),
+                { $rows / (8 * $row_warps) }, $row_warps, { $columns / 32 }
             >
         }
     };
@@ -143,7 +87,7 @@ macro_rules! sddmm {
     };
     ($part:ident transpose [] $bits:ident {}) => {
         $crate::entry_part! { $part
-            ["sddmm_transpose_", stringify!($bits)] $crate::sddmm::DenseTranspose<$crate::value_of!($bits)>
+            ["sddmm_transpose_", stringify!($bits)] $crate::sddmm::DenseTranspose<$crate::list::value_of::$bits>
         }
     };
 }

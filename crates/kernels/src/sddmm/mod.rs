@@ -5,7 +5,6 @@
 //! Yang, *Exploiting Online Locality and Reduction Parallelism for Sampled Dense Matrix Multiplication on GPUs* (ICCD 2021),
 //! section III.
 mod column_panel;
-mod config;
 mod list;
 mod mma;
 mod nonzero_split;
@@ -18,8 +17,8 @@ mod transpose;
 use lacuna_gpu::GlobalPtr;
 
 pub use column_panel::{ColumnPanelArgs, ColumnPanels};
-pub use config::{NonzeroSplit, TILE};
 pub use mma::{MmaTiles, TileArgs, TileOperand};
+pub use nonzero_split::{NonzeroSplit, TILE};
 pub use operands::Operands;
 pub use row_indices::{RowArgs, RowIndices};
 pub use schedule::{ScheduleArgs, TileSchedule};

@@ -12,20 +12,58 @@
 //! ```
 //! Indices come from memory one load ahead of the rows that they name. Tiles may come in an order (schedule.rs) in which those
 //! of a block are near each other in B.
-use lacuna_gpu::Gpu;
+use core::marker::PhantomData;
+
+use lacuna_gpu::{Gpu, WARP};
 
 use super::operands::{Indices, add_products};
-use super::{Args, NonzeroSplit, Operands, TILE, Tile};
+use super::{Args, Operands, Scheme, Tile};
 use crate::common::{subwarp_mask, transpose_sums, widened};
-use crate::{Bounds, DeviceIndex, DeviceValue, Kernel};
+use crate::{Bounds, DeviceIndex, DeviceValue, Kernel, PADDING};
+
+/// SDDMM by nonzeros: a group of `LANES` lanes computes [`TILE`] neighbouring nonzeros of D, `N` at a time.
+///
+/// - `T`, `I`: types of all values, and of C's column indices. Sums are `f32`.
+/// - `V`: elements of K that a lane loads at once (1, 2, 4 or 8; 16 bytes at most).
+/// - `C`: such vectors of a lane in a chunk of K, which is `LANES · V · C` elements. Where it has all of K, a row of A is
+///   loaded once for all its nonzeros of the tile.
+/// - `N`: nonzeros whose rows of B are under way together (2 or 4).
+/// - `LANES`: lanes of a group (4, 8, 16 or 32). A whole warp serves long K, and few nonzeros.
+/// - `WARPS`: warps of a block. They never wait for each other, but share what L1 holds of B.
+///
+/// Constants that do not fit together are refused when the kernel is named, not when it runs:
+///
+/// ```
+/// use lacuna_kernels::Kernel;
+/// use lacuna_kernels::sddmm::NonzeroSplit;
+/// assert_eq!(<NonzeroSplit<f32, u32, 4, 1, 4, 8, 8> as Kernel>::TILE.block_items, 1024);
+/// ```
+/// ```compile_fail,E0080
+/// # use lacuna_kernels::Kernel;
+/// # use lacuna_kernels::sddmm::NonzeroSplit;
+/// let _ = <NonzeroSplit<f32, u32, 4, 1, 4, 64, 8> as Kernel>::TILE; // a group of more lanes than a warp has
+/// ```
+#[derive(Debug)]
+pub struct NonzeroSplit<
+    T,
+    I,
+    const V: usize,
+    const C: usize,
+    const N: usize,
+    const LANES: usize,
+    const WARPS: u32,
+>(PhantomData<(T, I)>);
+
+/// Nonzeros of a tile.
+pub const TILE: u32 = 32;
 
 /// No row: matrices have fewer.
 const NONE: u32 = u32::MAX;
 
-/// A lane's share of the row of A that was last used.
-struct Held<const V: usize, const C: usize> {
+/// A lane's fragment of the row of A that was last used.
+struct CachedRow<const V: usize, const C: usize> {
     row: u32,
-    share: [[f32; V]; C],
+    fragment: [[f32; V]; C],
 }
 
 impl<T, I, const V: usize, const C: usize, const N: usize, const LANES: usize, const WARPS: u32> Kernel
@@ -37,9 +75,32 @@ where
     type Args = Args<T, I>;
     type Tile = Tile;
 
-    const TILE: Tile = Self::NUMBERS;
-    const THREADS: u32 = Self::BLOCK_THREADS;
-    const BOUNDS: Bounds = Self::REGISTER_BOUNDS;
+    const TILE: Tile = {
+        assert!(
+            V.is_power_of_two() && V * size_of::<T>() <= 16,
+            "a lane loads 1, 2, 4 or 8 elements in 16 bytes"
+        );
+        assert!(C >= 1, "a lane has a part of K");
+        assert!(N == 2 || N == 4, "the indices of 2 or 4 nonzeros are one load");
+        assert!(
+            LANES.is_power_of_two() && LANES >= 4 && LANES <= WARP as usize,
+            "lanes of one warp pair up in shuffles"
+        );
+        assert!(WARPS >= 1 && Self::THREADS <= 1024, "a block has at most 1024 threads");
+        assert!(N <= PADDING, "the indices of the last nonzeros are loaded with their neighbours");
+        Tile {
+            value: T::TYPE,
+            index: I::TYPE,
+            vector: V as u32,
+            block_items: Self::BLOCK_GROUPS * TILE,
+            scheme: Scheme::NonzeroSplit { lanes: LANES as u32, vectors: C as u32, at_once: N as u32 },
+        }
+    };
+    const THREADS: u32 = WARPS * WARP;
+    /// 24 warps of an SM leave a thread 80 registers, which do for `f32`. Conversions from 16 bits want a few more; told of
+    /// fewer warps, ptxas mostly stays below 80 all the same, and spills nothing.
+    const BOUNDS: Bounds =
+        Bounds { max_threads: Self::THREADS, min_blocks: if size_of::<T>() == 4 { 24 / WARPS } else { 2 } };
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Args<T, I>) {
@@ -58,13 +119,13 @@ where
         let end = at + if left < TILE { left } else { TILE };
         let batch = u64::from(gpu.block_idx_z());
         let args = Args { operands: args.operands.from(batch, lane * V as u32), ..args };
-        let mut held = Held { row: NONE, share: [[0.0; V]; C] };
+        let mut cached = CachedRow { row: NONE, fragment: [[0.0; V]; C] };
         let mut result = 0.0;
         // SAFETY: `at` is a nonzero.
         let mut ahead = unsafe { Indices::<N>::load(gpu, &args, at) };
         while at < end {
             let next = at + N as u32;
-            let sums = Self::sum(gpu, &args, Quad { at, next, lane }, &mut ahead, &mut held);
+            let sums = Self::sum(gpu, &args, [at, next], lane, &mut ahead, &mut cached);
             let mask = subwarp_mask(group % Self::WARP_GROUPS * Self::GROUP, Self::GROUP);
             let sum = transpose_sums(gpu, mask, lane, Self::GROUP, sums);
             if lane / N as u32 == at % Self::GROUP / N as u32 {
@@ -80,28 +141,32 @@ where
     }
 }
 
-/// What a group is at: `N` nonzeros from `at` on, then those from `next` on.
-#[derive(Clone, Copy)]
-struct Quad {
-    at: u32,
-    next: u32,
-    lane: u32,
-}
-
 impl<T, I, const V: usize, const C: usize, const N: usize, const LANES: usize, const WARPS: u32>
     NonzeroSplit<T, I, V, C, N, LANES, WARPS>
 where
     T: DeviceValue,
     I: DeviceIndex,
 {
-    /// A lane's part of the sums of `N` nonzeros, whose indices are `ahead`.
+    /// Lanes of a group.
+    const GROUP: u32 = LANES as u32;
+    /// Groups of a warp.
+    const WARP_GROUPS: u32 = WARP / Self::GROUP;
+    /// Groups of a block.
+    const BLOCK_GROUPS: u32 = WARPS * Self::WARP_GROUPS;
+    /// Elements from one vector of a lane to its next: all lanes' vectors side by side.
+    const STEP: u32 = Self::GROUP * V as u32;
+    /// Elements of a chunk of K.
+    const CHUNK: u32 = Self::STEP * C as u32;
+
+    /// A lane's part of the sums of `N` nonzeros from `at` on, whose indices are `ahead`; those from `next` on come then.
     #[inline(always)]
     fn sum<G: Gpu>(
         gpu: G,
         args: &Args<T, I>,
-        quad: Quad,
+        [at, next]: [u32; 2],
+        lane: u32,
         ahead: &mut Indices<N>,
-        held: &mut Held<V, C>,
+        cached: &mut CachedRow<V, C>,
     ) -> [f32; N] {
         let operands = &args.operands;
         let mut sums = [0.0; N];
@@ -109,9 +174,9 @@ where
         loop {
             let is_last = k + Self::CHUNK >= operands.k;
             let indices = *ahead;
-            let after = if is_last { quad.next } else { quad.at };
+            let after = if is_last { next } else { at };
             if operands.k > Self::CHUNK {
-                held.row = NONE;
+                cached.row = NONE;
             }
             // SAFETY: as the kernel's caller promises of A and B; a whole chunk ends within K.
             unsafe {
@@ -119,13 +184,13 @@ where
                     *ahead = Indices::load(gpu, args, after);
                 }
                 if k + Self::CHUNK <= operands.k {
-                    Self::add_chunk(gpu, operands, k, [true; C], &indices, held, &mut sums);
+                    Self::add_chunk(gpu, operands, k, [true; C], &indices, cached, &mut sums);
                 } else {
                     let mut inside = [false; C];
                     for (c, inside) in inside.iter_mut().enumerate() {
-                        *inside = k + quad.lane * V as u32 + c as u32 * Self::STEP < operands.k;
+                        *inside = k + lane * V as u32 + c as u32 * Self::STEP < operands.k;
                     }
-                    Self::add_chunk(gpu, operands, k, inside, &indices, held, &mut sums);
+                    Self::add_chunk(gpu, operands, k, inside, &indices, cached, &mut sums);
                 }
             }
             k += Self::CHUNK;
@@ -146,27 +211,27 @@ where
         k: u32,
         inside: [bool; C],
         indices: &Indices<N>,
-        held: &mut Held<V, C>,
+        cached: &mut CachedRow<V, C>,
         sums: &mut [f32; N],
     ) {
-        let [a, b] = operands.shares(k, inside);
+        let [a, b] = operands.fragments(k, inside);
         let Indices { rows, columns } = *indices;
         let mut of_b = [[[T::default(); V]; C]; N];
-        for (share, &column) in of_b.iter_mut().zip(&columns) {
+        for (fragment, &column) in of_b.iter_mut().zip(&columns) {
             // SAFETY: as promised by the caller.
-            *share = unsafe { b.load(gpu, column, Self::STEP) };
+            *fragment = unsafe { b.load(gpu, column, Self::STEP) };
         }
-        // Rows rise. Nearly always all are one, and the one that is held.
+        // Rows rise. Nearly always all are one, and the one that is cached.
         let mut row = rows[0];
         loop {
-            if row != held.row {
+            if row != cached.row {
                 // SAFETY: as promised by the caller.
-                let share = unsafe { a.load(gpu, row, Self::STEP) };
-                *held = Held { row, share: widened(gpu, &share) };
+                let fragment = unsafe { a.load(gpu, row, Self::STEP) };
+                *cached = CachedRow { row, fragment: widened(gpu, &fragment) };
             }
             for i in 0..N {
                 if rows[i] == row {
-                    add_products(gpu, &held.share, &of_b[i], &mut sums[i]);
+                    add_products(gpu, &cached.fragment, &of_b[i], &mut sums[i]);
                 }
             }
             if row == rows[N - 1] {

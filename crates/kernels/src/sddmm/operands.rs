@@ -1,4 +1,4 @@
-//! A, B and D as kernels take them; a lane's share of rows of A and B, and of the indices that say which.
+//! A, B and D as kernels take them; a lane's fragment of rows of A and B, and of the indices that say which.
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
 
 use super::Args;
@@ -31,9 +31,9 @@ impl<const N: usize> Indices<N> {
     }
 }
 
-/// A lane's share of a chunk of K, of every row of a dense matrix.
+/// A lane's fragment of a chunk of K, of every row of a dense matrix.
 #[derive(Clone, Copy)]
-pub(super) struct Share<T, const C: usize> {
+pub(super) struct Fragment<T, const C: usize> {
     /// The lane's first element of the chunk, in row 0.
     first: GlobalPtr<T>,
     stride_bytes: u32,
@@ -41,7 +41,7 @@ pub(super) struct Share<T, const C: usize> {
     inside: [bool; C],
 }
 
-impl<T: Real, const C: usize> Share<T, C> {
+impl<T: Real, const C: usize> Fragment<T, C> {
     /// Loads the lane's vectors of a row, `STEP` elements apart. Those outside are zeros on both sides of a product, so that
     /// nothing of the operands meets them.
     ///
@@ -94,17 +94,28 @@ pub struct Operands<T> {
     pub b_batch: u64,
     /// Elements from one D of the batch to the next.
     pub d_batch: u64,
-    /// What blocks share out, [`block_items`](super::Tile::block_items) each: nonzeros of C, not 0, or tiles of panels.
-    pub items: u32,
     /// Columns of A and B.
     pub k: u32,
     /// Bytes from one row of A to the next.
     pub a_stride_bytes: u32,
     /// Bytes from one row of B to the next.
     pub b_stride_bytes: u32,
+    /// What blocks share out, [`block_items`](super::Tile::block_items) each: nonzeros of C, not 0, tiles of panels, or rows of C.
+    pub items: u32,
 }
 
 impl<T: Real> Operands<T> {
+    /// Those of a product of the batch.
+    #[inline(always)]
+    pub(super) fn of_product(mut self, batch: u64) -> Self {
+        self = self.from(batch, 0);
+        self.d = self.d.add((batch * self.d_batch) as usize);
+        if self.scale.address() != 0 {
+            self.scale = self.scale.add((batch * self.scale_batch) as usize);
+        }
+        self
+    }
+
     /// These with A and B of a product of the batch, from element `first` of their rows on.
     #[inline(always)]
     pub(super) fn from(self, batch: u64, first: u32) -> Self {
@@ -117,13 +128,16 @@ impl<T: Real> Operands<T> {
 
     /// A lane's shares of the rows of A and B, of the chunk of K from `k` on; A and B are from the lane's first element on.
     #[inline(always)]
-    pub(super) fn shares<const C: usize>(&self, k: u32, inside: [bool; C]) -> [Share<T, C>; 2] {
-        let share =
-            |first: GlobalPtr<T>, stride_bytes| Share { first: first.add(k as usize), stride_bytes, inside };
-        [share(self.a, self.a_stride_bytes), share(self.b, self.b_stride_bytes)]
+    pub(super) fn fragments<const C: usize>(&self, k: u32, inside: [bool; C]) -> [Fragment<T, C>; 2] {
+        let fragment = |first: GlobalPtr<T>, stride_bytes| Fragment {
+            first: first.add(k as usize),
+            stride_bytes,
+            inside,
+        };
+        [fragment(self.a, self.a_stride_bytes), fragment(self.b, self.b_stride_bytes)]
     }
 
-    /// Writes a result, scaled where there is a scale.
+    /// Writes a result of product `batch`, scaled where there is a scale.
     ///
     /// # Safety
     /// The nonzero `at` exists, and no other lane writes it.

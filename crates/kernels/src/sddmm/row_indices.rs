@@ -2,7 +2,8 @@
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 
 use super::{Scheme, Tile};
-use crate::{IndexType, Kernel, RowRecord, ValueType};
+use crate::common::strided;
+use crate::{IndexType, Kernel, RowRecord};
 
 /// Writes the row of each nonzero: a warp a row.
 #[derive(Debug)]
@@ -30,13 +31,7 @@ impl Kernel for RowIndices {
     type Args = RowArgs;
     type Tile = Tile;
 
-    const TILE: Tile = Tile {
-        value: ValueType::F32,
-        index: IndexType::U32,
-        vector: 1,
-        block_items: WARPS,
-        scheme: Scheme::RowIndices,
-    };
+    const TILE: Tile = Tile::without_products(IndexType::U32, WARPS, Scheme::RowIndices);
     const THREADS: u32 = WARPS * WARP;
 
     #[inline(always)]
@@ -47,14 +42,9 @@ impl Kernel for RowIndices {
         }
         // SAFETY: the table has a record for each of `rows`; the nonzeros of a row are its warp's alone.
         unsafe {
-            let record = gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS));
-            let RowRecord { row, start, end } = RowRecord::from_words(record);
+            let RowRecord { row, start, end } = RowRecord::load(gpu, args.row_table, index as usize);
             let end = if start < end && end == args.nnz { args.len } else { end };
-            let mut at = start + gpu.lane_id();
-            while at < end {
-                gpu.store(args.indices.add(at as usize), [row]);
-                at += WARP;
-            }
+            strided(start + gpu.lane_id(), end, WARP, |at| gpu.store(args.indices.add(at as usize), [row]));
         }
     }
 }

@@ -14,7 +14,7 @@ use core::marker::PhantomData;
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, SharedPtr};
 
 use super::{Scheme, TILE, Tile};
-use crate::{DeviceIndex, Kernel, ValueType};
+use crate::{DeviceIndex, Kernel};
 
 /// Makes the order, a block a span.
 #[derive(Debug)]
@@ -41,13 +41,7 @@ impl<I: DeviceIndex> Kernel for TileSchedule<I> {
     type Args = ScheduleArgs<I>;
     type Tile = Tile;
 
-    const TILE: Tile = Tile {
-        value: ValueType::F32,
-        index: I::TYPE,
-        vector: 1,
-        block_items: SPAN,
-        scheme: Scheme::Schedule,
-    };
+    const TILE: Tile = Tile::without_products(I::TYPE, SPAN, Scheme::Schedule);
     const THREADS: u32 = SPAN;
     const SHARED_BYTES: u32 = SPAN * size_of::<u32>() as u32;
 

@@ -1,7 +1,7 @@
-//! What the host knows of each kernel.
+//! What the host knows of each kernel: its types, and its tile shape.
 use crate::{Arithmetic, IndexType, ValueType};
 
-/// A kernel's types and constants as numbers, for the chooser.
+/// A kernel's types and constants as numbers, for the heuristic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
     /// Type of the values of A, B, C and D.
@@ -14,6 +14,13 @@ pub struct Tile {
     pub block_items: u32,
     /// How it works.
     pub scheme: Scheme,
+}
+
+impl Tile {
+    /// Of a kernel that multiplies nothing, with so many items a block.
+    pub(super) const fn without_products(index: IndexType, block_items: u32, scheme: Scheme) -> Self {
+        Self { value: ValueType::F32, index, vector: 1, block_items, scheme }
+    }
 }
 
 /// What a kernel does.

@@ -55,10 +55,7 @@ impl<W: Scalar> Kernel for DenseTranspose<W> {
 
     const TILE: Tile = Tile {
         value: if size_of::<W>() == 4 { ValueType::F32 } else { ValueType::F16 },
-        index: IndexType::U32,
-        vector: 1,
-        block_items: 1,
-        scheme: Scheme::Transpose,
+        ..Tile::without_products(IndexType::U32, 1, Scheme::Transpose)
     };
     const THREADS: u32 = WARPS * SIDE;
     const SHARED_BYTES: u32 = SIDE * PITCH * size_of::<W>() as u32;

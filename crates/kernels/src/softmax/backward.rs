@@ -3,14 +3,14 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 
-use super::group::{joined, shared_bytes};
-use super::share::Share;
+use super::fragment::Fragment;
+use super::reduce::{reduce_row, shared_bytes};
 use super::{Pass, Tile, tile};
 use crate::{Bounds, DeviceValue, Kernel, RowRecord};
 
 /// The gradient dx of the softmax's input, from its result y and that one's gradient dy: dxᵢ = s·yᵢ·(dyᵢ − Σⱼ yⱼ·dyⱼ), over a
 /// row. The constants are those of [`Forward`](super::Forward); registers hold as much of y as of dy. Rows that do not fit are
-/// walked through twice.
+/// read twice.
 #[derive(Debug)]
 pub struct Backward<T, const V: usize, const LANES: u32, const WARPS: u32, const CHUNKS: usize>(
     PhantomData<T>,
@@ -56,14 +56,13 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const WARPS: u32, const C
             return;
         }
         // SAFETY: the table has a record for each of `args.rows`.
-        let record = unsafe { gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS)) };
-        let record = RowRecord::from_words(record);
+        let record = unsafe { RowRecord::load(gpu, args.row_table, index as usize) };
         if record.start == record.end {
             return;
         }
         let matrix = gpu.block_idx_y() as usize * args.values_batch as usize;
         let row = Row {
-            share: Share::<V, LANES, CHUNKS>::of(record, thread % LANES),
+            fragment: Fragment::<V, LANES, CHUNKS>::of(record, thread % LANES),
             y: args.y.add(matrix),
             dy: args.dy.add(matrix),
             scale: args.scale,
@@ -71,7 +70,7 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const WARPS: u32, const C
         // SAFETY: the row lies in the matrices, and no other lanes have it. All its lanes go the same way.
         unsafe {
             let dx = args.dx.add(matrix);
-            if row.share.tiles <= 1 { row.in_registers(gpu, dx) } else { row.in_passes(gpu, dx) }
+            if row.fragment.tiles <= 1 { row.in_registers(gpu, dx) } else { row.in_passes(gpu, dx) }
         }
     }
 }
@@ -79,7 +78,7 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const WARPS: u32, const C
 /// What a lane knows of its row.
 #[derive(Clone, Copy)]
 struct Row<T, const V: usize, const LANES: u32, const CHUNKS: usize> {
-    share: Share<V, LANES, CHUNKS>,
+    fragment: Fragment<V, LANES, CHUNKS>,
     y: GlobalMut<T>,
     dy: GlobalMut<T>,
     scale: f32,
@@ -95,58 +94,59 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const CHUNKS: usize> Row<
     /// The gradient of a row that fits into registers.
     ///
     /// # Safety
-    /// As for [`Share::store`].
+    /// As for [`Fragment::store`].
     #[inline(always)]
     unsafe fn in_registers<G: Gpu>(&self, gpu: G, dx: GlobalMut<T>) {
         // SAFETY: as promised by the caller.
         unsafe {
-            let (y, dy) = (self.share.load(gpu, self.y, 0), self.share.load(gpu, self.dy, 0));
+            let (y, dy) = (self.fragment.load(gpu, self.y, 0), self.fragment.load(gpu, self.dy, 0));
             let edge = self.edge(gpu);
             let mut pair = self.pair(gpu, 0, &y, &dy);
             let sum = self.dot(gpu, &pair, edge.0 * edge.1);
-            let sum = joined::<G, LANES>(gpu, 0, sum, |a, b| a + b);
+            let sum = reduce_row::<G, LANES>(gpu, 0, sum, |a, b| a + b);
             self.write(gpu, dx, 0, &mut pair, sum);
-            self.share.store_edge(gpu, dx, self.gradient(edge.0, edge.1, sum));
+            self.fragment.store_edge(gpu, dx, self.gradient(edge.0, edge.1, sum));
         }
     }
 
     /// The gradient of a longer row, which is loaded twice.
     ///
     /// # Safety
-    /// As for [`Share::store`].
+    /// As for [`Fragment::store`].
     #[inline(always)]
     unsafe fn in_passes<G: Gpu>(&self, gpu: G, dx: GlobalMut<T>) {
         // SAFETY: as promised by the caller.
         unsafe {
             let edge = self.edge(gpu);
             let mut sum = edge.0 * edge.1;
-            for tile in 0..self.share.tiles {
+            for tile in 0..self.fragment.tiles {
                 sum = self.dot(gpu, &self.load(gpu, tile), sum);
             }
-            let sum = joined::<G, LANES>(gpu, 0, sum, |a, b| a + b);
-            for tile in 0..self.share.tiles {
+            let sum = reduce_row::<G, LANES>(gpu, 0, sum, |a, b| a + b);
+            for tile in 0..self.fragment.tiles {
                 self.write(gpu, dx, tile, &mut self.load(gpu, tile), sum);
             }
-            self.share.store_edge(gpu, dx, self.gradient(edge.0, edge.1, sum));
+            self.fragment.store_edge(gpu, dx, self.gradient(edge.0, edge.1, sum));
         }
     }
 
     /// y and dy at the row's ends.
     ///
     /// # Safety
-    /// As for [`Share::load`].
+    /// As for [`Fragment::load`].
     #[inline(always)]
     unsafe fn edge<G: Gpu>(&self, gpu: G) -> (f32, f32) {
         // SAFETY: as promised by the caller.
-        unsafe { (self.share.load_edge(gpu, self.y, 0.0), self.share.load_edge(gpu, self.dy, 0.0)) }
+        unsafe { (self.fragment.load_edge(gpu, self.y, 0.0), self.fragment.load_edge(gpu, self.dy, 0.0)) }
     }
 
     /// # Safety
-    /// As for [`Share::load`].
+    /// As for [`Fragment::load`].
     #[inline(always)]
     unsafe fn load<G: Gpu>(&self, gpu: G, tile: u32) -> Pair<V, CHUNKS> {
         // SAFETY: as promised by the caller.
-        let (y, dy) = unsafe { (self.share.load(gpu, self.y, tile), self.share.load(gpu, self.dy, tile)) };
+        let (y, dy) =
+            unsafe { (self.fragment.load(gpu, self.y, tile), self.fragment.load(gpu, self.dy, tile)) };
         self.pair(gpu, tile, &y, &dy)
     }
 
@@ -159,8 +159,8 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const CHUNKS: usize> Row<
         dy: &[[u32; 4]; CHUNKS],
     ) -> Pair<V, CHUNKS> {
         Pair {
-            y: self.share.numbers::<G, T>(gpu, tile, y, 0.0),
-            dy: self.share.numbers::<G, T>(gpu, tile, dy, 0.0),
+            y: self.fragment.numbers::<G, T>(gpu, tile, y, 0.0),
+            dy: self.fragment.numbers::<G, T>(gpu, tile, dy, 0.0),
         }
     }
 
@@ -181,7 +181,7 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const CHUNKS: usize> Row<
     /// Writes a tile of gradients.
     ///
     /// # Safety
-    /// As for [`Share::store`].
+    /// As for [`Fragment::store`].
     #[inline(always)]
     unsafe fn write<G: Gpu>(
         &self,
@@ -195,6 +195,6 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const CHUNKS: usize> Row<
             *y = self.gradient(*y, dy, sum);
         }
         // SAFETY: as promised by the caller.
-        unsafe { self.share.store(gpu, dx, tile, &pair.y) };
+        unsafe { self.fragment.store(gpu, dx, tile, &pair.y) };
     }
 }

@@ -3,8 +3,8 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 
-use super::group::{joined, shared_bytes};
-use super::share::Share;
+use super::fragment::Fragment;
+use super::reduce::{reduce_row, shared_bytes};
 use super::{Pass, Tile, tile};
 use crate::{Bounds, DeviceValue, Kernel, RowRecord};
 
@@ -60,14 +60,13 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const WARPS: u32, const C
             return;
         }
         // SAFETY: the table has a record for each of `args.rows`.
-        let record = unsafe { gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS)) };
-        let record = RowRecord::from_words(record);
+        let record = unsafe { RowRecord::load(gpu, args.row_table, index as usize) };
         if record.start == record.end {
             return;
         }
         let matrix = gpu.block_idx_y() as usize * args.values_batch as usize;
         let row = Row {
-            share: Share::<V, LANES, CHUNKS>::of(record, thread % LANES),
+            fragment: Fragment::<V, LANES, CHUNKS>::of(record, thread % LANES),
             x: args.x.add(matrix),
             sign: args.sign,
             exponent_scale: args.exponent_scale,
@@ -75,7 +74,7 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const WARPS: u32, const C
         // SAFETY: the row lies in the matrices, and no other lanes have it. All its lanes go the same way.
         unsafe {
             let y = args.y.add(matrix);
-            if row.share.tiles <= 1 { row.in_registers(gpu, y) } else { row.in_passes(gpu, y) }
+            if row.fragment.tiles <= 1 { row.in_registers(gpu, y) } else { row.in_passes(gpu, y) }
         }
     }
 }
@@ -83,7 +82,7 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const WARPS: u32, const C
 /// What a lane knows of its row.
 #[derive(Clone, Copy)]
 struct Row<T, const V: usize, const LANES: u32, const CHUNKS: usize> {
-    share: Share<V, LANES, CHUNKS>,
+    fragment: Fragment<V, LANES, CHUNKS>,
     x: GlobalMut<T>,
     sign: f32,
     exponent_scale: f32,
@@ -93,76 +92,76 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const CHUNKS: usize> Row<
     /// The softmax of a row that fits into registers.
     ///
     /// # Safety
-    /// As for [`Share::store`].
+    /// As for [`Fragment::store`].
     #[inline(always)]
     unsafe fn in_registers<G: Gpu>(&self, gpu: G, y: GlobalMut<T>) {
         // SAFETY: as promised by the caller.
         unsafe {
-            let words = self.share.load(gpu, self.x, 0);
+            let words = self.fragment.load(gpu, self.x, 0);
             let edge = self.edge(gpu);
             let mut numbers = self.numbers(gpu, 0, &words);
-            let greatest = joined::<G, LANES>(gpu, 0, self.greatest(&numbers, edge), f32::max);
+            let greatest = reduce_row::<G, LANES>(gpu, 0, self.greatest(&numbers, edge), f32::max);
             let edge = self.exponential(gpu, edge, greatest);
             let sum = edge + self.exponentials(gpu, &mut numbers, greatest);
-            let inverse = gpu.rcp_approx(joined::<G, LANES>(gpu, 1, sum, |a, b| a + b));
+            let inverse = gpu.rcp_approx(reduce_row::<G, LANES>(gpu, 1, sum, |a, b| a + b));
             self.write(gpu, y, 0, &mut numbers, inverse);
-            self.share.store_edge(gpu, y, edge * inverse);
+            self.fragment.store_edge(gpu, y, edge * inverse);
         }
     }
 
     /// The softmax of a longer row, which is loaded three times.
     ///
     /// # Safety
-    /// As for [`Share::store`].
+    /// As for [`Fragment::store`].
     #[inline(always)]
     unsafe fn in_passes<G: Gpu>(&self, gpu: G, y: GlobalMut<T>) {
         // SAFETY: as promised by the caller.
         unsafe {
             let edge = self.edge(gpu);
             let mut greatest = edge;
-            for tile in 0..self.share.tiles {
+            for tile in 0..self.fragment.tiles {
                 greatest = self.greatest(&self.load(gpu, tile), greatest);
             }
-            let greatest = joined::<G, LANES>(gpu, 0, greatest, f32::max);
+            let greatest = reduce_row::<G, LANES>(gpu, 0, greatest, f32::max);
             let edge = self.exponential(gpu, edge, greatest);
             let mut sum = edge;
-            for tile in 0..self.share.tiles {
+            for tile in 0..self.fragment.tiles {
                 sum += self.exponentials(gpu, &mut self.load(gpu, tile), greatest);
             }
-            let inverse = gpu.rcp_approx(joined::<G, LANES>(gpu, 1, sum, |a, b| a + b));
-            for tile in 0..self.share.tiles {
+            let inverse = gpu.rcp_approx(reduce_row::<G, LANES>(gpu, 1, sum, |a, b| a + b));
+            for tile in 0..self.fragment.tiles {
                 let mut numbers = self.load(gpu, tile);
                 self.exponentials(gpu, &mut numbers, greatest);
                 self.write(gpu, y, tile, &mut numbers, inverse);
             }
-            self.share.store_edge(gpu, y, edge * inverse);
+            self.fragment.store_edge(gpu, y, edge * inverse);
         }
     }
 
     /// The value at the row's ends, with the scale's sign.
     ///
     /// # Safety
-    /// As for [`Share::load`].
+    /// As for [`Fragment::load`].
     #[inline(always)]
     unsafe fn edge<G: Gpu>(&self, gpu: G) -> f32 {
         // SAFETY: as promised by the caller.
-        unsafe { self.share.load_edge(gpu, self.x, ABSENT * self.sign) * self.sign }
+        unsafe { self.fragment.load_edge(gpu, self.x, ABSENT * self.sign) * self.sign }
     }
 
     /// The values of a tile, with the scale's sign.
     ///
     /// # Safety
-    /// As for [`Share::load`].
+    /// As for [`Fragment::load`].
     #[inline(always)]
     unsafe fn load<G: Gpu>(&self, gpu: G, tile: u32) -> [[f32; V]; CHUNKS] {
         // SAFETY: as promised by the caller.
-        let words = unsafe { self.share.load(gpu, self.x, tile) };
+        let words = unsafe { self.fragment.load(gpu, self.x, tile) };
         self.numbers(gpu, tile, &words)
     }
 
     #[inline(always)]
     fn numbers<G: Gpu>(&self, gpu: G, tile: u32, words: &[[u32; 4]; CHUNKS]) -> [[f32; V]; CHUNKS] {
-        let mut numbers = self.share.numbers::<G, T>(gpu, tile, words, ABSENT * self.sign);
+        let mut numbers = self.fragment.numbers::<G, T>(gpu, tile, words, ABSENT * self.sign);
         for number in numbers.as_flattened_mut() {
             *number *= self.sign;
         }
@@ -197,7 +196,7 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const CHUNKS: usize> Row<
     /// Writes a tile of exponentials, times `inverse`.
     ///
     /// # Safety
-    /// As for [`Share::store`].
+    /// As for [`Fragment::store`].
     #[inline(always)]
     unsafe fn write<G: Gpu>(
         &self,
@@ -211,6 +210,6 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const CHUNKS: usize> Row<
             *exponential *= inverse;
         }
         // SAFETY: as promised by the caller.
-        unsafe { self.share.store(gpu, y, tile, exponentials) };
+        unsafe { self.fragment.store(gpu, y, tile, exponentials) };
     }
 }

@@ -8,42 +8,24 @@ macro_rules! softmax {
         $crate::kernel_list! {
             $($state)+
 
-            forward [f32] {
-                { lanes: 8, warps: 8, vector: 4, chunks: 8 }
-                { lanes: 32, warps: 8, vector: 4, chunks: 8 }
-                { lanes: 256, warps: 8, vector: 4, chunks: 8 }
-            }
-            forward [f16 bf16] {
-                { lanes: 16, warps: 8, vector: 8, chunks: 2 }
-                { lanes: 32, warps: 8, vector: 8, chunks: 4 }
-                { lanes: 256, warps: 8, vector: 8, chunks: 4 }
-            }
-            backward [f32] {
-                { lanes: 8, warps: 8, vector: 4, chunks: 8 }
-                { lanes: 32, warps: 8, vector: 4, chunks: 8 }
-                { lanes: 256, warps: 8, vector: 4, chunks: 8 }
-            }
-            backward [f16 bf16] {
-                { lanes: 16, warps: 8, vector: 8, chunks: 2 }
-                { lanes: 32, warps: 8, vector: 8, chunks: 4 }
-                { lanes: 256, warps: 8, vector: 8, chunks: 4 }
-            }
+            // [values a lane loads at once, such vectors that it keeps in registers, lanes of a row, warps of a thread block]
+            forward [f32] { [4 8 8 8] [4 8 32 8] [4 8 256 8] }
+            forward [f16 bf16] { [8 2 16 8] [8 4 32 8] [8 4 256 8] }
+            backward [f32] { [4 8 8 8] [4 8 32 8] [4 8 256 8] }
+            backward [f16 bf16] { [8 2 16 8] [8 4 32 8] [8 4 256 8] }
         }
     };
 
-    // Lanes of a row, warps of a thread block, values a lane loads at once, and such vectors that it keeps in registers.
-    ($part:ident forward [] $types:ident
-        { lanes: $lanes:literal, warps: $warps:literal, vector: $vector:literal, chunks: $chunks:literal }) => {
+    ($part:ident forward [] $types:ident [$vector:literal $chunks:literal $lanes:literal $warps:literal]) => {
         $crate::entry_part! { $part
             ["softmax_", stringify!($types), "_l", $lanes, "_w", $warps]
-            $crate::softmax::Forward<$crate::value_of!($types), $vector, $lanes, $warps, $chunks>
+            $crate::softmax::Forward<$crate::list::value_of::$types, $vector, $lanes, $warps, $chunks>
         }
     };
-    ($part:ident backward [] $types:ident
-        { lanes: $lanes:literal, warps: $warps:literal, vector: $vector:literal, chunks: $chunks:literal }) => {
+    ($part:ident backward [] $types:ident [$vector:literal $chunks:literal $lanes:literal $warps:literal]) => {
         $crate::entry_part! { $part
             ["softmax_backward_", stringify!($types), "_l", $lanes, "_w", $warps]
-            $crate::softmax::Backward<$crate::value_of!($types), $vector, $lanes, $warps, $chunks>
+            $crate::softmax::Backward<$crate::list::value_of::$types, $vector, $lanes, $warps, $chunks>
         }
     };
 }

@@ -10,15 +10,15 @@
 //!   1. load all    2. greatest    3. exp2, sum    4. times 1/sum      written once, and only what is the row's own: the
 //!                  └─── by shuffles, and through shared memory ──┘    result may take the place of the input.
 //! ```
-//! A row that does not fit into the registers is walked through three times: for the greatest, for the sum, and to write.
+//! A row that does not fit into the registers is read three times: for the greatest, for the sum, and to write.
 //! A group is a part of a warp, a warp, or a block, and a launch takes a part of the row table, longest rows first.
 //!
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section VII-C, names such a kernel.
 mod backward;
 mod forward;
-mod group;
+mod fragment;
 mod list;
-mod share;
+mod reduce;
 
 pub use backward::{Backward, BackwardArgs};
 pub use forward::{Forward, ForwardArgs};

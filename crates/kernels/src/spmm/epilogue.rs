@@ -1,9 +1,9 @@
-//! What is done to a sum on its way into C.
+//! The epilogue: from accumulators to C.
 use core::convert::identity;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
 
-use crate::common::round;
+use crate::common::round_into;
 
 /// C, and how sums are finished: C = clamp(alpha · sum + beta · C + bias, lo, hi).
 ///
@@ -78,7 +78,7 @@ impl<T: Real> Output<T> {
             unsafe { self.finish(gpu, steps, c, row, &mut accumulators) };
         }
         let mut rounded = [T::default(); V];
-        round(gpu, &accumulators, identity, &mut rounded);
+        round_into(gpu, &accumulators, identity, &mut rounded);
         // SAFETY: as promised by the caller.
         unsafe { gpu.store(c, rounded) };
     }

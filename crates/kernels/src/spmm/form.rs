@@ -8,7 +8,7 @@ use crate::IndexType;
 #[non_exhaustive]
 pub enum Idea {
     /// Residue handling, which the others do and it does not: it tests every element of a row, and unrolls no loop over
-    /// quads.
+    /// vectors.
     ResidueHandling,
     /// Index pre-scaling, which it does and the others do not: columns become 32-bit byte offsets into B when they are
     /// staged, so that a stage takes a third more. Right only where all of B lies within 4 GiB.
@@ -27,6 +27,16 @@ pub trait Form: Copy + 'static {
     const HYBRID: bool = false;
     /// The idea in which it differs from the library's kernels; none for these.
     const DIFFERS: Option<Idea> = None;
+
+    /// Whether only the ends of a row are tested for elements of others.
+    const RESIDUE_HANDLING: bool = !matches!(Self::DIFFERS, Some(Idea::ResidueHandling));
+    /// Whether columns are staged as byte offsets into B.
+    const INDEX_PRE_SCALING: bool = matches!(Self::DIFFERS, Some(Idea::IndexPreScaling));
+    /// Whether a word of the stage holds two columns.
+    const PACKED: bool = matches!(Self::STAGE, IndexType::U16);
+    /// The column of a staged element that does not belong to the row. No matrix has it: columns, and the byte offsets that
+    /// they may be, are less.
+    const ABSENT: u32 = Self::STAGE.max_columns();
 }
 
 /// What most of the library's kernels are.
@@ -70,20 +80,6 @@ impl Form for PreScaled {
     const STAGE: IndexType = IndexType::U32;
     const DIFFERS: Option<Idea> = Some(Idea::IndexPreScaling);
 }
-
-/// What follows from a form.
-pub(super) trait Formed: Form {
-    /// Whether only the ends of a row are tested for elements of others.
-    const RESIDUE_HANDLING: bool = !matches!(Self::DIFFERS, Some(Idea::ResidueHandling));
-    /// Whether columns are staged as byte offsets into B.
-    const INDEX_PRE_SCALING: bool = matches!(Self::DIFFERS, Some(Idea::IndexPreScaling));
-    /// Whether a word of the stage holds two columns.
-    const PACKED: bool = matches!(Self::STAGE, IndexType::U16);
-    /// The column of a staged element that does not belong to the row. No matrix has it: columns, and the byte offsets that
-    /// they may be, are less.
-    const ABSENT: u32 = Self::STAGE.max_columns();
-}
-impl<F: Form> Formed for F {}
 
 /// The scheme of a kernel of this form.
 pub(super) const fn scheme<F: Form>(lanes: u32, split: u32) -> Scheme {

@@ -1,7 +1,6 @@
 //! C = clamp(alpha·A·B + beta·C + bias) with A sparse (CSR, M×K), B dense (K×N, row-major), C dense (M×N, row-major).
 //!
-//! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section V.
-mod config;
+//! TileSource: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section V.
 mod epilogue;
 mod form;
 mod list;
@@ -9,20 +8,22 @@ mod mma;
 mod prefetch;
 mod products;
 mod row_split;
+mod serpentine;
 mod stage;
 mod tile;
 mod wgmma;
 
 use lacuna_gpu::GlobalPtr;
 
-pub use config::{QUAD, RowSplit};
 pub use epilogue::Output;
 pub use form::{Form, Hybrid, Idea, NoResidue, Persistent, Plain, PreScaled, Wide};
 pub use mma::{
-    BitmaskArgs, Bitmasks, Filling, LoadedRows, MmaTiles, Rows, Stages, StagesOf, TileArgs, TileValue,
+    BitmaskArgs, Bitmasks, LoadedRows, MmaTiles, Rows, StageFilling, Stages, StagesOf, TileArgs, TileSource,
+    TileValue,
 };
+pub use row_split::{QUAD, RowSplit};
 pub use tile::{Scheme, Tile};
-pub use wgmma::{LoadedPacks, Pack, Prepacked, PrepackedTiles, Scattering, Source, WgmmaKernel, WgmmaTiles};
+pub use wgmma::{LoadedPacks, Pack, Prepacked, PrepackedTiles, Scattering, WgmmaKernel, WgmmaTiles};
 
 /// What the entry points of [`RowSplit`] take, for values of `T` and column indices of `I`.
 ///

@@ -7,6 +7,7 @@ use lacuna_gpu::{Gpu, Scalar, SharedPtr};
 
 use super::Args;
 use crate::Kernel;
+use crate::common::strided;
 use crate::spmm::Tile;
 
 /// What comes from L2 at once, in bytes.
@@ -32,14 +33,12 @@ pub(super) unsafe fn prefetch_l1<G: Gpu, T: Scalar, I, K: Kernel<Args = Args<T, 
     let scratch = SharedPtr::from_offset(K::SHARED_BYTES - bytes(K::THREADS)).add(gpu.thread_idx_x());
     let b = args.b.add((u64::from(gpu.block_idx_z()) * args.b_batch) as usize);
     let first = gpu.block_idx_x() * K::TILE.block_columns;
-    let mut at = gpu.thread_idx_x();
-    while at < args.ahead_rows * sectors {
+    strided(gpu.thread_idx_x(), args.ahead_rows * sectors, K::THREADS, |at| {
         let column = first + at % sectors * (SECTOR / value);
         if column < args.n {
             let from = b.add_rows(at / sectors, args.b_stride_bytes).add(column as usize);
             // SAFETY: the row is one of B's, and has this column and those of its four bytes.
             unsafe { gpu.prefetch_l1(scratch, from) };
         }
-        at += K::THREADS;
-    }
+    });
 }

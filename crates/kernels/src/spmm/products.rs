@@ -1,26 +1,23 @@
 //! Multiplying staged nonzeros with rows of B.
-use core::marker::PhantomData;
-
 use lacuna_gpu::{GlobalPtr, Gpu, Real};
 
 use super::QUAD;
-use super::form::{Form, Formed};
-use super::stage::Quad;
+use super::form::Form;
+use super::stage::NonzeroVector;
 
 /// A lane's columns of B.
 #[derive(Clone, Copy)]
-pub(super) struct Columns<T, F> {
+pub(super) struct Columns<T> {
     /// The lane's first column, in row 0.
     pub first: GlobalPtr<T>,
     /// Bytes from one row to the next.
     pub stride_bytes: u32,
-    pub form: PhantomData<F>,
 }
 
-impl<T: Real, F: Form> Columns<T, F> {
+impl<T: Real> Columns<T> {
     /// The lane's part of row `k`, or with index pre-scaling of the row that begins `k` bytes after row 0.
     #[inline(always)]
-    fn row(self, k: u32) -> GlobalPtr<T> {
+    fn row<F: Form>(self, k: u32) -> GlobalPtr<T> {
         if F::INDEX_PRE_SCALING {
             self.first.add_bytes(u64::from(k))
         } else {
@@ -37,29 +34,29 @@ fn add<G: Gpu, T: Real, const V: usize>(gpu: G, value: f32, row: &[T; V], accumu
     }
 }
 
-/// Adds the products of a quad whose four elements all belong to the row. The loads of B come first: four of them
+/// Adds the products of a vector whose four elements all belong to the row. The loads of B come first: four of them
 /// are under way before the first product needs one.
 ///
 /// # Safety
-/// The quad's columns are rows of B, and the lane's part of each is live.
+/// The vector's columns are rows of B, and the lane's part of each is live.
 #[inline(always)]
 pub(super) unsafe fn add_whole<G: Gpu, T: Real, F: Form, const V: usize>(
     gpu: G,
-    quad: Quad,
-    b: Columns<T, F>,
+    vector: NonzeroVector,
+    b: Columns<T>,
     accumulators: &mut [f32; V],
 ) {
     let mut rows = [[T::default(); V]; QUAD as usize];
-    for (row, &k) in rows.iter_mut().zip(&quad.columns) {
+    for (row, &k) in rows.iter_mut().zip(&vector.columns) {
         // SAFETY: as promised by the caller.
-        *row = unsafe { gpu.load_readonly(b.row(k)) };
+        *row = unsafe { gpu.load_readonly(b.row::<F>(k)) };
     }
-    for (row, &value) in rows.iter().zip(&quad.values) {
+    for (row, &value) in rows.iter().zip(&vector.values) {
         add(gpu, value, row, accumulators);
     }
 }
 
-/// As [`add_whole`], for a quad at either end of the row: elements that are not the row's are left out, not
+/// As [`add_whole`], for a vector at either end of the row: elements that are not the row's are left out, not
 /// multiplied by zero, which would let a NaN of B through.
 ///
 /// # Safety
@@ -67,14 +64,14 @@ pub(super) unsafe fn add_whole<G: Gpu, T: Real, F: Form, const V: usize>(
 #[inline(always)]
 pub(super) unsafe fn add_part<G: Gpu, T: Real, F: Form, const V: usize>(
     gpu: G,
-    quad: Quad,
-    b: Columns<T, F>,
+    vector: NonzeroVector,
+    b: Columns<T>,
     accumulators: &mut [f32; V],
 ) {
-    for (&value, &k) in quad.values.iter().zip(&quad.columns) {
+    for (&value, &k) in vector.values.iter().zip(&vector.columns) {
         if k != F::ABSENT {
             // SAFETY: as promised by the caller.
-            let row: [T; V] = unsafe { gpu.load_readonly(b.row(k)) };
+            let row: [T; V] = unsafe { gpu.load_readonly(b.row::<F>(k)) };
             add(gpu, value, &row, accumulators);
         }
     }

@@ -7,7 +7,7 @@
 //!            │    │▒▒▒▒▒▒│    │        2. they go to shared memory, where all lanes of the group see them;
 //!   A  M×K   └────┴──────┴────┘        3. for four nonzeros at a time, each lane loads its V columns of four rows
 //!  ┌───────┐ ┌────┬──────┬────┐           of B, and adds the products to V accumulators in registers. SPLIT
-//!  │ x  x x│ │    │██████│    │           subwarps split the row: subwarp t takes the quads t, t + SPLIT, …
+//!  │ x  x x│ │    │██████│    │           subwarps split the row: subwarp t takes the vectors t, t + SPLIT, …
 //!  └───────┘ └────┴──────┴────┘      The subwarps then add up their accumulators by shuffles, always in the same
 //!                C  M×N              order. Rows come by falling length (row swizzle), so that a thread block's
 //!             ◄─ LANES·V ─►          rows are about as long.
@@ -20,18 +20,51 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalMut, Gpu, SharedPtr, WARP};
 
-use super::config::KEPT_BYTES;
-use super::form::{Form, Formed};
+use super::form::{Form, Plain, scheme};
 use super::products::{Columns, add_part, add_whole};
-use super::stage::{RowNonzeros, Stage, aligned_start};
-use super::{Args, QUAD, RowSplit, Tile, prefetch};
-use crate::common::add_each_apart;
+use super::serpentine::{serpentine_unit, warp_rank};
+use super::stage::{self, RowNonzeros, Stage, aligned_start};
+use super::{Args, Tile, prefetch};
+use crate::common::add_all_across_lanes;
 use crate::{Bounds, DeviceIndex, DeviceValue, Kernel, RowRecord};
 
-/// Whole quads in one turn of the inner loop.
+/// Whole vectors in one turn of the inner loop.
 const UNROLL: u32 = 2;
 
-/// More than any row's number.
+/// Nonzeros that a lane loads at once, and whose products it has under way together: one access of 16 bytes of values of
+/// four bytes, or of 8 of shorter ones.
+pub const QUAD: u32 = 4;
+
+/// In persistent kernels, warps keep in shared memory what they need once a row: registers are short.
+const KEPT_BYTES: u32 = 32;
+
+/// SpMM by rows: a group of `LANES · SPLIT` lanes computes one row of C, `LANES · V` columns wide.
+///
+/// - `T`, `I`: types of A's, B's and C's values, and of A's column indices. Sums are `f32`.
+/// - `V`: columns of B that a lane loads at once (1, 2, 4 or 8; 16 bytes at most).
+/// - `LANES`: lanes side by side along the columns (the paper's subwarp).
+/// - `SPLIT`: subwarps that split the nonzeros of the row (intra-warp split-K), and add up their accumulators at the end.
+/// - `WARPS`: warps of a block. They never wait for each other.
+/// - `F`: what it is beside that, [`Plain`] mostly.
+///
+/// Constants that do not fit together are refused when the kernel is named, not when it runs:
+///
+/// ```
+/// use lacuna_kernels::Kernel;
+/// use lacuna_kernels::spmm::RowSplit;
+/// assert_eq!(<RowSplit<f32, u32, 4, 8, 4, 8> as Kernel>::TILE.block_columns, 32);
+/// ```
+/// ```compile_fail,E0080
+/// # use lacuna_kernels::Kernel;
+/// # use lacuna_kernels::spmm::RowSplit;
+/// let _ = <RowSplit<f32, u32, 4, 16, 4, 8> as Kernel>::TILE; // 64 lanes a row: more than a warp
+/// ```
+#[derive(Debug)]
+pub struct RowSplit<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32, F = Plain>(
+    PhantomData<(T, I, F)>,
+);
+
+/// In place of a row's index: no row.
 const NO_ROW: u32 = u32::MAX;
 
 impl<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32, F> Kernel
@@ -44,10 +77,48 @@ where
     type Args = Args<T, I>;
     type Tile = Tile;
 
-    const TILE: Tile = Self::NUMBERS;
-    const THREADS: u32 = Self::BLOCK_THREADS;
-    const SHARED_BYTES: u32 = Self::BLOCK_BYTES;
-    const BOUNDS: Bounds = Self::REGISTER_BOUNDS;
+    const TILE: Tile = {
+        assert!(
+            V.is_power_of_two() && V * size_of::<T>() <= 16,
+            "a lane loads 1, 2, 4 or 8 columns in 16 bytes"
+        );
+        assert!(LANES.is_power_of_two() && SPLIT.is_power_of_two(), "lanes pair up in shuffles");
+        assert!(Self::GROUP <= WARP, "a row's lanes lie in one warp");
+        assert!(!F::HYBRID || Self::GROUP == WARP && SPLIT > 1, "subwarps of a warp share its long rows");
+        assert!(WARPS >= 1 && Self::THREADS <= 1024, "a block has at most 1024 threads");
+        assert!(Self::STAGE_BYTES.is_multiple_of(16), "vector accesses to shared memory are aligned");
+        assert!(Self::SHARED_BYTES <= 48 * 1024, "shared memory without opting in");
+        Tile {
+            value: T::TYPE,
+            index: I::TYPE,
+            vector: V as u32,
+            block_rows: Self::WARP_ROWS * WARPS,
+            block_columns: Self::BLOCK_COLUMNS,
+            scheme: scheme::<F>(LANES, SPLIT),
+        }
+    };
+    const THREADS: u32 = WARPS * WARP;
+    const SHARED_BYTES: u32 =
+        Self::WARP_BYTES * WARPS + if F::PERSISTENT { prefetch::bytes(Self::THREADS) } else { 0 };
+    /// Subwarps that share a row serve problems with few rows or columns, which wait for memory: three blocks an SM leave
+    /// a thread 80 registers, for more loads under way. The others live by their many warps, at about 55 registers. Those
+    /// of one column a lane, and of two without subwarps, are told how many warps, 40 (48 registers), 48 (40), or 32 (64): by
+    /// itself ptxas may aim at fewer registers than it needs, and spill.
+    /// A persistent block fills a multiprocessor, with 1024 threads or with 768 that have 80 registers each.
+    const BOUNDS: Bounds = if F::PERSISTENT {
+        Bounds { max_threads: Self::THREADS, min_blocks: 1 }
+    } else if SPLIT > 1 && Self::GROUP == WARP && LANES >= 4 {
+        Bounds { max_threads: Self::THREADS, min_blocks: 24 / WARPS }
+    } else if V == 1 || V == 2 && SPLIT == 1 {
+        let warps = match (LANES, SPLIT) {
+            (1, _) => 48,
+            (..WARP, 1) => 32,
+            _ => 40,
+        };
+        Bounds { max_threads: Self::THREADS, min_blocks: warps / WARPS }
+    } else {
+        Bounds { max_threads: 1024, min_blocks: 0 }
+    };
     /// With more than 32 registers a thread, as all have, such a block is alone.
     const LAUNCHES_DEPENDENTS: bool = WARPS == 32;
 
@@ -67,11 +138,11 @@ where
                 return;
             }
             let group = gpu.thread_idx_x() / Self::GROUP;
-            let index = gpu.block_idx_x() * Self::BLOCK_ROWS + group;
+            let index = gpu.block_idx_x() * Self::TILE.block_rows + group;
             let warp_has_rows = index - group % Self::WARP_ROWS < args.rows;
             if warp_has_rows {
                 let c = args.output.product(gpu.block_idx_z());
-                let part = Part { column_tile: gpu.block_idx_y(), steps: args.output.steps(), c };
+                let part = OutputTile { column_tile: gpu.block_idx_y(), steps: args.output.steps(), c };
                 let row = (index < args.rows).then_some(index);
                 Self::compute_row(gpu, &args, group * Self::STAGE_BYTES, row, || part);
             }
@@ -81,7 +152,7 @@ where
 
 /// What a row is computed for.
 #[derive(Clone, Copy)]
-struct Part<T> {
+struct OutputTile<T> {
     column_tile: u32,
     /// What is done to its accumulators: [`Output::steps`](super::Output).
     steps: u32,
@@ -89,24 +160,11 @@ struct Part<T> {
     c: GlobalMut<T>,
 }
 
-/// The place of this warp, of a block that stays, among those that share a tile of columns.
-#[inline(always)]
-fn place<G: Gpu>(gpu: G) -> u32 {
-    gpu.thread_idx_x() / WARP * gpu.grid_dim_y() + gpu.block_idx_y()
-}
-
-/// The unit of the warp in this place in a round: of the units that `warps` over a tile of columns share, each takes one a
-/// round. Every other round goes the other way round, so that no warp has the longest of all rounds.
-#[inline(always)]
-fn unit(warps: u32, round: u32, place: u32) -> u32 {
-    round * warps + if round.is_multiple_of(2) { place } else { warps - 1 - place }
-}
-
 /// What a lane knows of the row that its group works on.
 struct GroupRow<T, I, F> {
-    nonzeros: RowNonzeros<T, I, F>,
+    nonzeros: RowNonzeros<T, I>,
     stage: Stage<F>,
-    b: Columns<T, F>,
+    b: Columns<T>,
     /// The lane, in its group.
     lane: u32,
     /// The subwarp, in its group.
@@ -120,6 +178,28 @@ where
     I: DeviceIndex,
     F: Form,
 {
+    /// Lanes that work on one row.
+    const GROUP: u32 = LANES * SPLIT;
+    /// Nonzeros staged at a time: a vector a lane.
+    const STAGE: u32 = Self::GROUP * QUAD;
+    /// Rows of a warp.
+    const WARP_ROWS: u32 = WARP / Self::GROUP;
+    /// Columns of a block.
+    const BLOCK_COLUMNS: u32 = LANES * V as u32;
+    /// Bytes of shared memory from one group to the next; 16 beside the stage put neighbours into different banks.
+    const STAGE_BYTES: u32 = Self::stage_bytes(Self::GROUP);
+    /// Bytes of shared memory of a warp. Groups of one subwarp, which take short rows, need more than one of all subwarps:
+    /// each has a stage of its own.
+    const WARP_BYTES: u32 = {
+        let (subwarps, short) =
+            (Self::STAGE_BYTES * Self::WARP_ROWS, Self::stage_bytes(LANES) * (WARP / LANES));
+        let kept = if F::PERSISTENT { KEPT_BYTES } else { 0 };
+        kept + if F::HYBRID { short } else { subwarps }
+    };
+    const fn stage_bytes(group: u32) -> u32 {
+        stage::bytes::<F>(group * QUAD) + if group < WARP { 16 } else { 0 }
+    }
+
     /// Whether any group of the warp has something left. Groups of a warp go on together, also those that have not: where
     /// they part, ptxas cannot keep in uniform registers what all lanes share, and barriers of some lanes take several
     /// instructions.
@@ -142,7 +222,7 @@ where
         // SAFETY: what a warp keeps is its own; barriers part reads from writes.
         unsafe {
             if gpu.lane_id() == 0 {
-                gpu.shared_store(kept, [place(gpu), WARPS * gpu.grid_dim_y()]);
+                gpu.shared_store(kept, [warp_rank(gpu), WARPS * gpu.grid_dim_y()]);
                 gpu.shared_store(kept.add(2), [round, last]);
                 gpu.shared_store(kept.add(4), [gpu.block_idx_x(), args.output.steps()]);
                 gpu.shared_store(c, [args.output.product(gpu.block_idx_z()).address()]);
@@ -151,12 +231,12 @@ where
             let part = || {
                 let [column_tile, steps] = gpu.shared_load(kept.add(4));
                 let [c] = gpu.shared_load(c);
-                Part { column_tile, steps, c: GlobalMut::from_address(c) }
+                OutputTile { column_tile, steps, c: GlobalMut::from_address(c) }
             };
             loop {
-                let [place, warps] = gpu.shared_load(kept);
+                let [rank, warps] = gpu.shared_load(kept);
                 let [round, last] = gpu.shared_load(kept.add(2));
-                let unit = unit(warps, round, place);
+                let unit = serpentine_unit(warps, round, rank);
                 if unit >= last {
                     return round;
                 }
@@ -186,10 +266,10 @@ where
         args: &Args<T, I>,
         stage: u32,
         index: Option<u32>,
-        part: impl Fn() -> Part<T>,
+        part: impl Fn() -> OutputTile<T>,
     ) {
         let lane = gpu.thread_idx_x() % Self::GROUP;
-        // Without a row it is an empty one, which C has not.
+        // Without a row it is an empty one, which is not stored.
         let mut record = RowRecord { row: NO_ROW, start: 0, end: 0 }.to_words();
         if let Some(index) = index {
             // SAFETY: the table has a record for each of `args.rows`.
@@ -198,7 +278,7 @@ where
         let record = RowRecord::from_words(record);
 
         // Lanes past the last column load the last one again: that costs no traffic, and no test in the loop.
-        let (Part { column_tile, .. }, batch) = (part(), gpu.block_idx_z());
+        let (OutputTile { column_tile, .. }, batch) = (part(), gpu.block_idx_z());
         let column = column_tile * Self::BLOCK_COLUMNS + lane % LANES * V as u32;
         let loaded = if column < args.n { column } else { args.n - V as u32 };
         let b = args.b.add((u64::from(batch) * args.b_batch) as usize);
@@ -208,13 +288,11 @@ where
                 columns: args.columns,
                 values_skip: batch * args.values_batch,
                 column_scale: if F::INDEX_PRE_SCALING { args.b_stride_bytes } else { 1 },
-                form: PhantomData,
             },
             stage: Stage::at(stage, Self::STAGE),
             b: Columns {
                 first: b.add_rows(loaded, size_of::<T>() as u32),
                 stride_bytes: args.b_stride_bytes,
-                form: PhantomData::<F>,
             },
             lane,
             subwarp: lane / LANES,
@@ -223,8 +301,8 @@ where
         // SAFETY: the arguments describe the matrices; the stage is this group's own.
         unsafe { Self::accumulate_row(gpu, &row, [record.start, record.end], &mut accumulators) };
 
-        add_each_apart(gpu, FULL_WARP, [LANES, Self::GROUP], None, &mut accumulators);
-        let Part { column_tile, steps, c } = part();
+        add_all_across_lanes(gpu, FULL_WARP, [LANES, Self::GROUP], None, &mut accumulators);
+        let OutputTile { column_tile, steps, c } = part();
         let column = column_tile * Self::BLOCK_COLUMNS + lane % LANES * V as u32;
         if record.row != NO_ROW && row.subwarp == 0 && column < args.n {
             // SAFETY: the lane's columns lie in C, and no other lane has them.
@@ -252,7 +330,7 @@ where
             while Self::any(gpu, base < end) {
                 let is_left = Self::WARP_ROWS == 1 || base < end;
                 let left = if is_left { end - base } else { 0 };
-                let columns = row.nonzeros.marked(&fetched, own, [early, left]);
+                let columns = row.nonzeros.marked::<F>(&fetched, own, [early, left]);
                 row.stage.put(gpu, row.lane, &fetched.values, columns);
                 gpu.sync_warp(FULL_WARP);
                 let next = base + Self::STAGE;
@@ -269,9 +347,9 @@ where
         }
     }
 
-    /// Multiplies a subwarp's quads of a stage that holds the elements `early..staged` of the row.
+    /// Multiplies a subwarp's vectors of a stage that holds the elements `early..staged` of the row.
     ///
-    /// Residue handling (paper, section V-D.2): only the first and the last quad may be partial, so only they test
+    /// Residue handling (paper, section V-D.2): only the first and the last vector may be partial, so only they test
     /// their elements. The others go through an unrolled loop, and what the unrolling leaves through a short one.
     ///
     /// # Safety
@@ -286,34 +364,34 @@ where
     ) {
         let GroupRow { stage, b, .. } = *row;
         let whole = staged / QUAD;
-        let mut quad = row.subwarp;
+        let mut vector = row.subwarp;
         if !F::RESIDUE_HANDLING {
-            while quad * QUAD < staged {
-                // SAFETY: the quad is staged, and holds an element of the row.
-                unsafe { add_part(gpu, stage.get(gpu, quad), b, accumulators) };
-                quad += SPLIT;
+            while vector * QUAD < staged {
+                // SAFETY: the vector is staged, and holds an element of the row.
+                unsafe { add_part::<_, _, F, V>(gpu, stage.get(gpu, vector), b, accumulators) };
+                vector += SPLIT;
             }
             return;
         }
-        // SAFETY: quads below `staged / QUAD`, rounded up, are staged; those from 0 (1 if `early`) to `whole` hold
+        // SAFETY: vectors below `staged / QUAD`, rounded up, are staged; those from 0 (1 if `early`) to `whole` hold
         // elements of the row alone.
         unsafe {
             if early > 0 && row.subwarp == 0 {
-                add_part(gpu, stage.get(gpu, 0), b, accumulators);
-                quad += SPLIT;
+                add_part::<_, _, F, V>(gpu, stage.get(gpu, 0), b, accumulators);
+                vector += SPLIT;
             }
-            while quad + (UNROLL - 1) * SPLIT < whole {
+            while vector + (UNROLL - 1) * SPLIT < whole {
                 for i in 0..UNROLL {
-                    add_whole(gpu, stage.get(gpu, quad + i * SPLIT), b, accumulators);
+                    add_whole::<_, _, F, V>(gpu, stage.get(gpu, vector + i * SPLIT), b, accumulators);
                 }
-                quad += UNROLL * SPLIT;
+                vector += UNROLL * SPLIT;
             }
-            while quad < whole {
-                add_whole(gpu, stage.get(gpu, quad), b, accumulators);
-                quad += SPLIT;
+            while vector < whole {
+                add_whole::<_, _, F, V>(gpu, stage.get(gpu, vector), b, accumulators);
+                vector += SPLIT;
             }
-            if quad * QUAD < staged {
-                add_part(gpu, stage.get(gpu, quad), b, accumulators);
+            if vector * QUAD < staged {
+                add_part::<_, _, F, V>(gpu, stage.get(gpu, vector), b, accumulators);
             }
         }
     }

@@ -12,7 +12,7 @@ use core::marker::PhantomData;
 use lacuna_gpu::{GlobalPtr, Gpu, Real, SharedPtr};
 
 use super::QUAD;
-use super::form::{Form, Formed};
+use super::form::Form;
 use crate::DeviceIndex;
 
 const N: usize = QUAD as usize;
@@ -24,7 +24,7 @@ pub(super) const fn bytes<F: Form>(capacity: u32) -> u32 {
 
 /// Where the nonzeros of rows are.
 #[derive(Clone, Copy)]
-pub(super) struct RowNonzeros<T, I, F> {
+pub(super) struct RowNonzeros<T, I> {
     pub values: GlobalPtr<T>,
     pub columns: GlobalPtr<I>,
     /// Elements from `values` to the values of this matrix of the batch. A number of 32 bits, and not another pointer:
@@ -32,7 +32,6 @@ pub(super) struct RowNonzeros<T, I, F> {
     pub values_skip: u32,
     /// What columns are multiplied by when they are fetched: 1, or with index pre-scaling the bytes of a row of B.
     pub column_scale: u32,
-    pub form: PhantomData<F>,
 }
 
 /// Four neighbouring nonzeros, as the matrix holds them. What is not the row's is told apart only when they are staged: to
@@ -45,40 +44,40 @@ pub(super) struct Fetched<T, I> {
 
 /// Four neighbouring nonzeros, to be multiplied.
 #[derive(Clone, Copy)]
-pub(super) struct Quad {
+pub(super) struct NonzeroVector {
     pub values: [f32; N],
     pub columns: [u32; N],
 }
 
-/// Index of the first element that is loaded of a row: its start, moved back to a whole quad.
+/// Index of the first element that is loaded of a row: its start, moved back to a whole vector.
 #[inline(always)]
 pub(super) fn aligned_start(start: u32) -> u32 {
     start & !(QUAD - 1)
 }
 
-impl<T: Real, I: DeviceIndex, F: Form> RowNonzeros<T, I, F> {
-    /// Loads the quad from index `at`, a multiple of [`QUAD`], if the row has any of it.
+impl<T: Real, I: DeviceIndex> RowNonzeros<T, I> {
+    /// Loads the vector from index `at`, a multiple of [`QUAD`], if the row has any of it.
     ///
     /// # Safety
-    /// The row's arrays are live, aligned to a quad, and padded to whole quads.
+    /// The row's arrays are live, aligned to a vector, and padded to whole vectors.
     #[inline(always)]
     pub(super) unsafe fn fetch<G: Gpu>(self, gpu: G, at: u32, has: bool) -> Fetched<T, I> {
-        let mut quad = Fetched { values: [T::default(); N], columns: [I::default(); N] };
+        let mut vector = Fetched { values: [T::default(); N], columns: [I::default(); N] };
         if has {
-            // SAFETY: the quad at `at` begins before the row's end, so it lies in the arrays or their padding.
+            // SAFETY: the vector at `at` begins before the row's end, so it lies in the arrays or their padding.
             unsafe {
-                quad.values = gpu.load_streaming(self.values.add((at + self.values_skip) as usize));
-                quad.columns = gpu.load_streaming(self.columns.add(at as usize));
+                vector.values = gpu.load_streaming(self.values.add((at + self.values_skip) as usize));
+                vector.columns = gpu.load_streaming(self.columns.add(at as usize));
             }
         }
-        quad
+        vector
     }
 
-    /// The columns of a quad in place `at` of a stage, marked absent but for those in places `from` to `to`.
+    /// The columns of a vector in place `at` of a stage, marked absent but for those in places `from` to `to`.
     #[inline(always)]
-    pub(super) fn marked(self, quad: &Fetched<T, I>, at: u32, [from, to]: [u32; 2]) -> [u32; N] {
+    pub(super) fn marked<F: Form>(self, vector: &Fetched<T, I>, at: u32, [from, to]: [u32; 2]) -> [u32; N] {
         let mut marked = [F::ABSENT; N];
-        for (i, (marked, column)) in marked.iter_mut().zip(&quad.columns).enumerate() {
+        for (i, (marked, column)) in marked.iter_mut().zip(&vector.columns).enumerate() {
             let index = at + i as u32;
             if index >= from && index < to {
                 *marked = column.widen().wrapping_mul(self.column_scale);
@@ -92,7 +91,7 @@ impl<T: Real, I: DeviceIndex, F: Form> RowNonzeros<T, I, F> {
 #[derive(Clone, Copy)]
 pub(super) struct Stage<F> {
     values: SharedPtr<f32>,
-    /// Words of one column, or of two.
+    /// RawVector of one column, or of two.
     columns: SharedPtr<u32>,
     form: PhantomData<F>,
 }
@@ -108,7 +107,7 @@ impl<F: Form> Stage<F> {
         }
     }
 
-    /// Puts a quad in place `index`.
+    /// Puts a vector in place `index`.
     ///
     /// # Safety
     /// The stage has this place, and no other lane reads or writes it until the next barrier.
@@ -131,12 +130,12 @@ impl<F: Form> Stage<F> {
         }
     }
 
-    /// Gets the quad in place `index`.
+    /// Gets the vector in place `index`.
     ///
     /// # Safety
     /// It has been put, and a barrier passed since.
     #[inline(always)]
-    pub(super) unsafe fn get<G: Gpu>(self, gpu: G, index: u32) -> Quad {
+    pub(super) unsafe fn get<G: Gpu>(self, gpu: G, index: u32) -> NonzeroVector {
         // SAFETY: as promised by the caller.
         unsafe {
             let values = gpu.shared_load(self.values.add(index * QUAD));
@@ -146,7 +145,7 @@ impl<F: Form> Stage<F> {
             } else {
                 gpu.shared_load(self.columns.add(index * QUAD))
             };
-            Quad { values, columns }
+            NonzeroVector { values, columns }
         }
     }
 }

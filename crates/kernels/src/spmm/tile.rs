@@ -1,8 +1,8 @@
-//! What the host knows of each kernel.
+//! What the host knows of each kernel: its types, and its tile shape.
 use super::Idea;
 use crate::{Arithmetic, IndexType, ValueType};
 
-/// A kernel's types and constants as numbers, for the chooser.
+/// A kernel's types and constants as numbers, for the heuristic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
     /// Type of the values of A, B and C.

@@ -4,6 +4,7 @@ use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu};
 use super::key::{index_of, key, value_of};
 use super::sort::sort;
 use super::{Method, Tile, block};
+use crate::common::strided;
 use crate::{Bounds, Kernel};
 
 /// The next beams of each sentence, from the best continuations of each of its beams: `THREADS` threads have a sentence, and room
@@ -58,8 +59,7 @@ impl<const THREADS: u32, const KEYS: u32> Kernel for Beam<THREADS, KEYS> {
         let count = args.beams * args.n;
         // SAFETY: the sentence's beams are this block's; all of it reads them before the last barrier, and writes after it.
         unsafe {
-            let mut at = thread;
-            while at < count {
+            strided(thread, count, THREADS, |at| {
                 let parent = (at / args.n) as usize;
                 let [is_finished] = gpu.load(finished.add(parent));
                 let [score] = gpu.load(scores.add(parent));
@@ -73,8 +73,7 @@ impl<const THREADS: u32, const KEYS: u32> Kernel for Beam<THREADS, KEYS> {
                     u64::from(4 * KEYS + at)
                 };
                 gpu.shared_store(block::keys().add(at), [candidate]);
-                at += THREADS;
-            }
+            });
             gpu.sync_threads();
             let keys = sort::<G, THREADS>(gpu, block::keys(), block::keys().add(KEYS), count);
             let is_beam = thread < args.beams;

@@ -7,16 +7,16 @@ use lacuna_gpu::{GlobalPtr, Gpu};
 use super::key::Threshold;
 use crate::DeviceValue;
 
-/// Words of a vector.
+/// RawVector of a vector.
 const WORDS: usize = 4;
 
 /// What is not there counts as −∞: it is not greater than anything, and adds nothing.
 const ABSENT: f32 = f32::NEG_INFINITY;
 
-/// A thread's share of a row: every `THREADS`-th of its whole vectors of `V` elements, and perhaps one element of those before and
+/// A thread's fragment of a row: every `THREADS`-th of its whole vectors of `V` elements, and perhaps one element of those before and
 /// after them, where the row does not start or end at a multiple of 16 bytes.
 #[derive(Clone, Copy)]
-pub(super) struct Share<T, const V: usize, const THREADS: u32> {
+pub(super) struct Fragment<T, const V: usize, const THREADS: u32> {
     row: GlobalPtr<T>,
     /// Index of the first element of the first vector.
     first: u32,
@@ -30,14 +30,14 @@ pub(super) struct Share<T, const V: usize, const THREADS: u32> {
     pub(super) tail: u32,
 }
 
-impl<T: DeviceValue, const V: usize, const THREADS: u32> Share<T, V, THREADS> {
-    /// The share of this thread of a row of `len` elements, which starts anywhere.
+impl<T: DeviceValue, const V: usize, const THREADS: u32> Fragment<T, V, THREADS> {
+    /// The fragment of this thread of a row of `len` elements, which starts anywhere.
     #[inline(always)]
     pub(super) fn of<G: Gpu>(gpu: G, row: GlobalPtr<T>, len: u32) -> Self {
         Self::of_thread(gpu.thread_idx_x(), row, len)
     }
 
-    /// The share of a thread.
+    /// The fragment of a thread.
     #[inline(always)]
     pub(super) fn of_thread(thread: u32, row: GlobalPtr<T>, len: u32) -> Self {
         const {

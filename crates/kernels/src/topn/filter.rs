@@ -2,8 +2,8 @@
 use lacuna_gpu::{Gpu, SharedPtr};
 
 use super::candidates::Candidates;
-use super::key::{LEAST, Threshold, key, number, ordered};
-use super::part::Part;
+use super::chunk::Chunk;
+use super::key::{LEAST, Threshold, from_ordered, key, ordered};
 use super::{block, threshold};
 use crate::DeviceValue;
 
@@ -25,9 +25,9 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize>
         } else {
             let lowest = ordered(f32::NEG_INFINITY);
             threshold::between(lowest, high, low, n, room.min(n + n / 4), |threshold, step| {
-                let (threshold, mut reach) = (number(threshold), 0);
+                let (threshold, mut reach) = (from_ordered(threshold), 0);
                 self.for_each(gpu, |x, _| reach += u32::from(x >= threshold));
-                block::total::<G, THREADS>(gpu, step, reach)
+                block::sum::<G, THREADS>(gpu, step, reach)
             })
         }
     }
@@ -41,7 +41,7 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize>
     pub(super) unsafe fn gather<G: Gpu, const KEYS: u32>(
         &self,
         gpu: G,
-        part: &Part<T>,
+        chunk: &Chunk<T>,
         threshold: u32,
         sum: f32,
     ) -> u32 {
@@ -49,20 +49,20 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize>
         unsafe {
             // NaN is greater than all else, but reaches no threshold of numbers.
             if !sum.is_nan() {
-                let (least, mut reach) = (number(threshold), 0);
+                let (least, mut reach) = (from_ordered(threshold), 0);
                 self.for_each(gpu, |x, _| reach += u32::from(x >= least));
-                let (threshold, counter) = (u64::from(threshold) << 32, block::gathered(0));
-                let count = self.put::<G, KEYS>(gpu, counter, part.first, (threshold, reach));
+                let (threshold, counter) = (u64::from(threshold) << 32, block::counter(0));
+                let count = self.put::<G, KEYS>(gpu, counter, chunk.first, (threshold, reach));
                 if count <= KEYS {
                     return count;
                 }
             }
-            let threshold = threshold::of_keys(LEAST, part.n, KEYS.min(2 * part.n), |threshold, step| {
-                block::total::<G, THREADS>(gpu, step, self.reach(gpu, Threshold::at(threshold), part.first))
+            let threshold = threshold::of_keys(LEAST, chunk.n, KEYS.min(2 * chunk.n), |threshold, step| {
+                block::sum::<G, THREADS>(gpu, step, self.reach(gpu, Threshold::at(threshold), chunk.first))
             });
-            let counter = block::gathered(1);
-            let reach = self.reach(gpu, Threshold::at(threshold), part.first);
-            self.put::<G, KEYS>(gpu, counter, part.first, (threshold, reach))
+            let counter = block::counter(1);
+            let reach = self.reach(gpu, Threshold::at(threshold), chunk.first);
+            self.put::<G, KEYS>(gpu, counter, chunk.first, (threshold, reach))
         }
     }
 
@@ -81,7 +81,7 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize>
     ) -> u32 {
         // SAFETY: as promised by the caller; places are one thread's each.
         unsafe {
-            let mut place = block::places(gpu, counter, count);
+            let mut place = block::reserve(gpu, counter, count);
             if count > 0 {
                 self.for_each(gpu, |x, index| {
                     let key = key(x, first + index);

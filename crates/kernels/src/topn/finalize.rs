@@ -2,14 +2,15 @@
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, WARP};
 
 use super::key::{LEAST, ordered};
-use super::output::{Output, Row};
+use super::output::{Output, RowSoftmax};
 use super::sort::sort;
-use super::sums::{of_lane_parts, of_part};
+use super::sums::{of_chunk, of_lane_chunks};
 use super::{Method, Tile, block, rank, refine, threshold};
+use crate::common::strided;
 use crate::{Bounds, Kernel};
 
-/// Keys of a row that are taken at once; of more, what is needed is found by going through them again and again.
-pub(super) const FINISH_KEYS: u32 = 4096;
+/// Keys of a row that fit into the block's registers; more are read once for each step of the search for a threshold.
+pub(super) const FINALIZE_KEYS: u32 = 4096;
 
 /// The results of rows from what [`StreamingSelect`](super::StreamingSelect) gathered of their chunks: `THREADS` threads take
 /// a row, `OWN` keys each at once. A threshold is found as among values.
@@ -36,9 +37,9 @@ pub struct FinalizeArgs {
     pub n: u32,
 }
 
-/// The keys of a row, wherever they lie: chunk after chunk.
+/// The keys of a row, chunk after chunk.
 #[derive(Clone, Copy)]
-struct Lists {
+struct ChunkKeys {
     keys: GlobalPtr<u64>,
     room: u32,
     /// Lanes that have a chunk each: a power of two.
@@ -50,7 +51,7 @@ struct Lists {
     threshold: u32,
 }
 
-impl Lists {
+impl ChunkKeys {
     /// # Safety
     /// The arguments have the row's counts. Whole warps come here.
     #[inline(always)]
@@ -81,7 +82,7 @@ impl Lists {
         }
     }
 
-    /// The key of this place, or 0 beyond them.
+    /// Key `place` of the row, or 0 beyond the last.
     ///
     /// # Safety
     /// The lists have their keys. Whole warps come here.
@@ -133,8 +134,8 @@ impl<const THREADS: u32, const OWN: usize> Kernel for Finalize<THREADS, OWN> {
     type Tile = Tile;
 
     const TILE: Tile = {
-        assert!(Self::KEYS == FINISH_KEYS, "as many as passes leave");
-        Tile { method: Method::Finalize, value: None, capacity: 0, most: FINISH_KEYS / 2 }
+        assert!(Self::KEYS == FINALIZE_KEYS, "as many as passes leave");
+        Tile { method: Method::Finalize, value: None, capacity: 0, most: FINALIZE_KEYS / 2 }
     };
     const THREADS: u32 = THREADS;
     const SHARED_BYTES: u32 = block::shared_bytes(2 * Self::KEYS);
@@ -143,7 +144,7 @@ impl<const THREADS: u32, const OWN: usize> Kernel for Finalize<THREADS, OWN> {
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: FinalizeArgs) {
         let row = gpu.block_idx_x() as usize;
-        let (keys, counter) = (block::keys(), block::gathered(0));
+        let (keys, counter) = (block::keys(), block::counter(0));
         if gpu.thread_idx_x() == 0 {
             // SAFETY: the counter is this thread's until the next barrier.
             unsafe { gpu.shared_store(counter, [0]) };
@@ -151,8 +152,8 @@ impl<const THREADS: u32, const OWN: usize> Kernel for Finalize<THREADS, OWN> {
         // SAFETY: there are as many keys as the chunks say, and room for those that are kept; the counter gives each of these a
         // place of its own, after a barrier.
         unsafe {
-            let pair = of_part(gpu, args.sums.add(2 * row * args.chunks as usize), args.chunks);
-            let lists = Lists::of(gpu, &args, row);
+            let pair = of_chunk(gpu, args.sums.add(2 * row * args.chunks as usize), args.chunks);
+            let lists = ChunkKeys::of(gpu, &args, row);
             let mut own = [0; OWN];
             let fit = lists.total <= Self::KEYS;
             if fit {
@@ -162,7 +163,7 @@ impl<const THREADS: u32, const OWN: usize> Kernel for Finalize<THREADS, OWN> {
                     }
                 }
             }
-            let [greatest, sum] = of_lane_parts(gpu, args.output.exponent_scale, pair, args.chunks);
+            let [greatest, sum] = of_lane_chunks(gpu, args.output.exponent_scale, pair, args.chunks);
             gpu.sync_threads();
             let keep = |key: u64| gpu.shared_store(keys.add(gpu.shared_atomic_add(counter, 1)), [key]);
             if fit {
@@ -190,7 +191,7 @@ impl<const THREADS: u32, const OWN: usize> Kernel for Finalize<THREADS, OWN> {
                 let threshold = threshold::of_keys(LEAST, args.n, Self::KEYS, |threshold, step| {
                     let mut reach = 0;
                     lists.for_each::<G, THREADS>(gpu, |key| reach += u32::from(key >= threshold));
-                    block::total::<G, THREADS>(gpu, step, reach)
+                    block::sum::<G, THREADS>(gpu, step, reach)
                 });
                 lists.for_each::<G, THREADS>(gpu, |key| {
                     if key >= threshold {
@@ -200,24 +201,22 @@ impl<const THREADS: u32, const OWN: usize> Kernel for Finalize<THREADS, OWN> {
             }
             gpu.sync_threads();
             let [count] = gpu.shared_load(counter);
-            let output = Row::of(gpu, &args.output, greatest, sum);
+            let output = RowSoftmax::of(gpu, &args.output, greatest, sum);
             let write = |place: u32, key: u64| {
                 output.write(gpu, row * args.n as usize + place as usize, key);
             };
-            if count <= rank::most(THREADS) {
-                rank::ranked::<G, THREADS>(gpu, keys, count, |place, key| {
+            if count <= rank::max_keys(THREADS) {
+                rank::for_each_by_rank::<G, THREADS>(gpu, keys, count, |place, key| {
                     if place < args.n {
                         write(place, key);
                     }
                 });
             } else {
                 let keys = sort::<G, THREADS>(gpu, keys, keys.add(Self::KEYS), count);
-                let mut place = gpu.thread_idx_x();
-                while place < args.n {
+                strided(gpu.thread_idx_x(), args.n, THREADS, |place| {
                     let [key] = gpu.shared_load(keys.add(place));
                     write(place, key);
-                    place += THREADS;
-                }
+                });
             }
             if gpu.thread_idx_x() == 0 {
                 output.write_log_sum(gpu, row);

@@ -3,10 +3,11 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{Gpu, SharedPtr};
 
-use super::candidates::{Candidates, Share};
+use super::candidates::{Candidates, Fragment};
+use super::chunk::Chunk;
 use super::key::key;
-use super::part::Part;
 use super::{Method, Tile, TopNArgs, block, output};
+use crate::common::strided;
 use crate::{Bounds, DeviceValue, Kernel};
 
 /// The N greatest of a row, or of a chunk of it, by *parallel insertion* (ACL 2019, section 4.2, algorithm 4): a sorted list
@@ -36,31 +37,27 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize, c
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: TopNArgs<T>) {
-        let part = Part::of(gpu, &args);
+        let chunk = Chunk::of(gpu, &args);
         // SAFETY: the chunk has as many elements, and the host chose a kernel that holds them.
         let candidates: Candidates<T, V, THREADS, VECTORS> =
-            unsafe { Share::<T, V, THREADS>::of(gpu, part.values, part.len).load_first(gpu) };
+            unsafe { Fragment::<T, V, THREADS>::of(gpu, chunk.values, chunk.len).load_first(gpu) };
         let max = |a: [f32; 2], b: [f32; 2]| [a[0].max(b[0]), 0.0];
-        block::give(gpu, 0, [candidates.greatest(gpu), 0.0], max);
+        block::reduce_warp(gpu, 0, [candidates.greatest(gpu), 0.0], max);
         gpu.sync_threads();
-        let [greatest, _] = block::joined::<G, THREADS>(gpu, 0, max);
+        let [greatest, _] = block::reduce_block::<G, THREADS>(gpu, 0, max);
         let sum = candidates.sum(gpu, output::base(greatest), args.output.exponent_scale);
         let plus = |a: [f32; 2], b: [f32; 2]| [a[0] + b[0], 0.0];
-        block::give(gpu, 1, [sum, 0.0], plus);
+        block::reduce_warp(gpu, 1, [sum, 0.0], plus);
 
         let list = block::keys();
-        let mut place = gpu.thread_idx_x();
         // SAFETY: the list has n places; from the barrier on it is used by atomics alone, until the next.
         unsafe {
-            while place < part.n {
-                gpu.shared_store(list.add(place), [0]);
-                place += THREADS;
-            }
+            strided(gpu.thread_idx_x(), chunk.n, THREADS, |place| gpu.shared_store(list.add(place), [0]));
             gpu.sync_threads();
-            let [sum, _] = block::joined::<G, THREADS>(gpu, 1, plus);
-            candidates.for_each(gpu, |x, index| insert(gpu, list, part.n, key(x, part.first + index)));
+            let [sum, _] = block::reduce_block::<G, THREADS>(gpu, 1, plus);
+            candidates.for_each(gpu, |x, index| insert(gpu, list, chunk.n, key(x, chunk.first + index)));
             gpu.sync_threads();
-            part.write::<G, THREADS>(gpu, &args, list, greatest, sum);
+            chunk.write::<G, THREADS>(gpu, &args, list, greatest, sum);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Keys: a value and its index in one number, whose order is that of the result.
 
-/// The bits of a number, so turned that integers compare as the numbers do. −0 counts as 0; NaN, of any sign and bits, is the
+/// The bits of a number, mapped so that integers compare as the numbers do. −0 counts as 0; NaN, of any sign and bits, is the
 /// greatest.
 #[inline(always)]
 pub(super) fn ordered(x: f32) -> u32 {
@@ -10,9 +10,9 @@ pub(super) fn ordered(x: f32) -> u32 {
     if x.is_nan() { u32::MAX } else { turned }
 }
 
-/// The number of these bits.
+/// The number whose [`ordered`] bits these are.
 #[inline(always)]
-pub(super) fn number(ordered: u32) -> f32 {
+pub(super) fn from_ordered(ordered: u32) -> f32 {
     f32::from_bits(if ordered >> 31 == 1 { ordered ^ 0x8000_0000 } else { !ordered })
 }
 
@@ -25,7 +25,7 @@ pub(super) fn key(x: f32, index: u32) -> u64 {
 /// The value of a key.
 #[inline(always)]
 pub(super) fn value_of(key: u64) -> f32 {
-    number((key >> 32) as u32)
+    from_ordered((key >> 32) as u32)
 }
 
 /// The index of a key.
@@ -37,8 +37,8 @@ pub(super) fn index_of(key: u64) -> u32 {
 /// The least threshold: every key reaches it.
 pub(super) const LEAST: u64 = 0x007f_ffff << 32;
 
-/// A threshold of keys, as numbers are compared with it. A key for each number that is held, to be compared again and again,
-/// would take the registers of two more of them.
+/// A threshold of keys, in a form that numbers and indices are compared with. Keys of all numbers in registers would take twice
+/// their registers more.
 #[derive(Clone, Copy)]
 pub(super) struct Threshold {
     number: f32,
@@ -55,7 +55,7 @@ impl Threshold {
         let (high, below) = ((key >> 32) as u32, (!(key as u32)).saturating_add(1));
         let infinity = ordered(f32::INFINITY);
         if high <= infinity {
-            Self { number: number(high), greater: u32::MAX, equal: below }
+            Self { number: from_ordered(high), greater: u32::MAX, equal: below }
         } else {
             // Only NaN reaches it.
             let below = if high == u32::MAX { below } else { u32::MAX };

@@ -8,37 +8,25 @@ macro_rules! topn {
         $crate::kernel_list! {
             $($state)+
 
+            // [values a thread loads at once, threads, such vectors of a thread, candidates that shared memory holds]; the
+            // vectors of a streaming select are those that a thread has under way
             radix [f32] {
-                { vector: 4, threads: 32, vectors: 8, keys: 512 }
-                { vector: 4, threads: 256, vectors: 1, keys: 1024 }
-                { vector: 4, threads: 256, vectors: 5, keys: 1024 }
-                { vector: 4, threads: 256, vectors: 10, keys: 1024 }
-                { vector: 4, threads: 512, vectors: 5, keys: 2048 }
-                { vector: 4, threads: 1024, vectors: 1, keys: 4096 }
+                [4 32 8 512] [4 256 1 1024] [4 256 5 1024] [4 256 10 1024] [4 512 5 2048]
+                [4 1024 1 4096]
             }
             insertion [f32] { { vector: 4, threads: 256, vectors: 10, most: 512 } }
             radix [f16 bf16] {
-                { vector: 8, threads: 32, vectors: 4, keys: 512 }
-                { vector: 8, threads: 256, vectors: 1, keys: 1024 }
-                { vector: 8, threads: 256, vectors: 3, keys: 1024 }
-                { vector: 8, threads: 256, vectors: 5, keys: 1024 }
-                { vector: 8, threads: 512, vectors: 3, keys: 2048 }
-                { vector: 8, threads: 512, vectors: 1, keys: 4096 }
+                [8 32 4 512] [8 256 1 1024] [8 256 3 1024] [8 256 5 1024] [8 512 3 2048]
+                [8 512 1 4096]
             }
             insertion [f16 bf16] { { vector: 8, threads: 256, vectors: 5, most: 512 } }
 
-            stream [f32] { { vector: 4, threads: 128, vectors: 1, keys: 2048 } }
+            stream [f32] { [4 128 1 2048] }
             #[cfg(lacuna_sm = "80")]
-            stream [f32] {
-                { vector: 4, threads: 256, vectors: 4, keys: 2048 }
-                { vector: 4, threads: 512, vectors: 4, keys: 2048 }
-            }
-            stream [f16 bf16] { { vector: 8, threads: 128, vectors: 1, keys: 2048 } }
+            stream [f32] { [4 256 4 2048] [4 512 4 2048] }
+            stream [f16 bf16] { [8 128 1 2048] }
             #[cfg(lacuna_sm = "80")]
-            stream [f16 bf16] {
-                { vector: 8, threads: 256, vectors: 2, keys: 2048 }
-                { vector: 8, threads: 512, vectors: 2, keys: 2048 }
-            }
+            stream [f16 bf16] { [8 256 2 2048] [8 512 2 2048] }
 
             finalize [any] { { threads: 512, own: 8 } }
             merge [any] { {} }
@@ -46,28 +34,24 @@ macro_rules! topn {
         }
     };
 
-    // Values a thread loads at once, threads, such vectors of a thread, and candidates that shared memory holds.
-    ($part:ident radix [] $types:ident
-        { vector: $vector:literal, threads: $threads:literal, vectors: $vectors:literal, keys: $keys:literal }) => {
+    ($part:ident radix [] $types:ident [$vector:literal $threads:literal $vectors:literal $keys:literal]) => {
         $crate::entry_part! { $part
             ["topn_", stringify!($types), "_radix_t", $threads, "_v", $vectors]
-            $crate::topn::RadixSelect<$crate::value_of!($types), $vector, $threads, $vectors, $keys>
+            $crate::topn::RadixSelect<$crate::list::value_of::$types, $vector, $threads, $vectors, $keys>
         }
     };
-    // The same; the vectors are those that a thread has under way.
-    ($part:ident stream [] $types:ident
-        { vector: $vector:literal, threads: $threads:literal, vectors: $vectors:literal, keys: $keys:literal }) => {
+    ($part:ident stream [] $types:ident [$vector:literal $threads:literal $vectors:literal $keys:literal]) => {
         $crate::entry_part! { $part
             ["topn_", stringify!($types), "_stream_t", $threads, "_v", $vectors]
-            $crate::topn::StreamingSelect<$crate::value_of!($types), $vector, $threads, $vectors, $keys>
+            $crate::topn::StreamingSelect<$crate::list::value_of::$types, $vector, $threads, $vectors, $keys>
         }
     };
-    // The same; it selects at most so many.
+    // As above; it selects at most so many.
     ($part:ident insertion [] $types:ident
         { vector: $vector:literal, threads: $threads:literal, vectors: $vectors:literal, most: $most:literal }) => {
         $crate::entry_part! { $part
             ["topn_", stringify!($types), "_insertion"]
-            $crate::topn::Insertion<$crate::value_of!($types), $vector, $threads, $vectors, $most>
+            $crate::topn::Insertion<$crate::list::value_of::$types, $vector, $threads, $vectors, $most>
         }
     };
     // Threads, and candidates that a thread has in registers.

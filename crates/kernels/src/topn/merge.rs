@@ -1,8 +1,8 @@
 //! One list of several.
 use lacuna_gpu::{GlobalPtr, Gpu};
 
-use super::output::{Output, Row};
-use super::sums::of_parts;
+use super::output::{Output, RowSoftmax};
+use super::sums::of_chunks;
 use super::{Method, Tile};
 use crate::Kernel;
 
@@ -53,7 +53,7 @@ impl Kernel for Merge {
         let lists = args.keys.add(row * args.chunks as usize * args.n as usize);
         let sums = args.sums.add(2 * row * args.chunks as usize);
         // SAFETY: each chunk has its greatest value and its sum.
-        let [greatest, sum] = unsafe { of_parts(gpu, args.output.exponent_scale, sums, args.chunks) };
+        let [greatest, sum] = unsafe { of_chunks(gpu, args.output.exponent_scale, sums, args.chunks) };
         let (own, own_place) = (item / args.n, item % args.n);
         if own >= args.chunks || own_place >= args.len(own) {
             return;
@@ -72,7 +72,7 @@ impl Kernel for Merge {
                 list += 1;
             }
             if place < args.n {
-                let output = Row::of(gpu, &args.output, greatest, sum);
+                let output = RowSoftmax::of(gpu, &args.output, greatest, sum);
                 output.write(gpu, row * args.n as usize + place as usize, key);
                 if place == 0 {
                     output.write_log_sum(gpu, row);

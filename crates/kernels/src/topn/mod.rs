@@ -22,6 +22,7 @@
 mod beam;
 mod block;
 mod candidates;
+mod chunk;
 mod filter;
 mod finalize;
 mod insertion;
@@ -29,7 +30,6 @@ mod key;
 mod list;
 mod merge;
 mod output;
-mod part;
 mod radix_select;
 mod rank;
 mod refine;
@@ -40,11 +40,11 @@ mod sums;
 mod threshold;
 
 pub use beam::{Beam, BeamArgs};
+pub use chunk::TopNArgs;
 pub use finalize::{Finalize, FinalizeArgs};
 pub use insertion::Insertion;
 pub use merge::{Merge, MergeArgs};
 pub use output::{Form, Output};
-pub use part::TopNArgs;
 pub use radix_select::RadixSelect;
 pub use streaming_select::StreamingSelect;
 

@@ -1,9 +1,9 @@
-//! What is written of a row.
+//! The results of a row.
 use lacuna_gpu::{GlobalMut, Gpu};
 
 use super::key::{index_of, value_of};
 
-/// What becomes of a value.
+/// What is returned for a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Form {
@@ -33,21 +33,21 @@ pub struct Output {
     pub has_log_sums: u32,
 }
 
-/// What m is taken off with: of a row of −∞ alone nothing is, so that its sum is 0, and no NaN.
+/// What is subtracted from the values of a row with this greatest value: 0 for a row of −∞ alone, so that its sum is 0, not NaN.
 #[inline(always)]
 pub(super) fn base(greatest: f32) -> f32 {
     if greatest == f32::NEG_INFINITY { 0.0 } else { greatest }
 }
 
-/// A row's softmax: what its values are made of.
-pub(super) struct Row<'a> {
+/// The softmax of a row: its base, and its sum's inverse and logarithm.
+pub(super) struct RowSoftmax<'a> {
     output: &'a Output,
     base: f32,
     inverse: f32,
     log_sum: f32,
 }
 
-impl<'a> Row<'a> {
+impl<'a> RowSoftmax<'a> {
     /// Of a row with this greatest value, and this sum of 2^((x − base)·exponent_scale).
     #[inline(always)]
     pub(super) fn of<G: Gpu>(gpu: G, output: &'a Output, greatest: f32, sum: f32) -> Self {
@@ -55,7 +55,7 @@ impl<'a> Row<'a> {
         Self { output, base: base(greatest), inverse, log_sum }
     }
 
-    /// Writes a key's value and index to place `place` of all rows' results.
+    /// Writes a key's value and index as result `place` of all rows.
     ///
     /// # Safety
     /// The place is this thread's.

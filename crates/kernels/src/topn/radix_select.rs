@@ -8,8 +8,8 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::Gpu;
 
-use super::candidates::{Candidates, Share};
-use super::part::Part;
+use super::candidates::{Candidates, Fragment};
+use super::chunk::Chunk;
 use super::sort::sort;
 use super::{Method, Tile, TopNArgs, block, output};
 use crate::{Bounds, DeviceValue, Kernel};
@@ -40,34 +40,34 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize, c
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: TopNArgs<T>) {
-        let part = Part::of(gpu, &args);
+        let chunk = Chunk::of(gpu, &args);
         if gpu.thread_idx_x() == 0 {
             // SAFETY: the counters are this thread's until the next barrier.
-            unsafe { gpu.shared_store(block::gathered(0), [0, 0]) };
+            unsafe { gpu.shared_store(block::counter(0), [0, 0]) };
         }
         // SAFETY: the chunk has as many elements, and the host chose a kernel that holds them.
         let candidates: Candidates<T, V, THREADS, VECTORS> =
-            unsafe { Share::<T, V, THREADS>::of(gpu, part.values, part.len).load_first(gpu) };
+            unsafe { Fragment::<T, V, THREADS>::of(gpu, chunk.values, chunk.len).load_first(gpu) };
         let own = candidates.greatest(gpu);
         let ends = |a: [f32; 2], b: [f32; 2]| [a[0].max(b[0]), a[1].min(b[1])];
-        block::give(gpu, 0, [own, own], ends);
+        block::reduce_warp(gpu, 0, [own, own], ends);
         gpu.sync_threads();
-        let [greatest, least] = block::joined::<G, THREADS>(gpu, 0, ends);
+        let [greatest, least] = block::reduce_block::<G, THREADS>(gpu, 0, ends);
         let sum = candidates.sum(gpu, output::base(greatest), args.output.exponent_scale);
         let plus = |a: [f32; 2], b: [f32; 2]| [a[0] + b[0], 0.0];
-        block::give(gpu, 1, [sum, 0.0], plus);
+        block::reduce_warp(gpu, 1, [sum, 0.0], plus);
 
-        let threshold = candidates.threshold(gpu, part.n, KEYS, [own, greatest, least]);
+        let threshold = candidates.threshold(gpu, chunk.n, KEYS, [own, greatest, least]);
         gpu.sync_threads();
-        let [sum, _] = block::joined::<G, THREADS>(gpu, 1, plus);
+        let [sum, _] = block::reduce_block::<G, THREADS>(gpu, 1, plus);
         // SAFETY: each counter is used once, and there is room for `KEYS`.
         unsafe {
-            let count = candidates.gather::<G, KEYS>(gpu, &part, threshold, sum);
+            let count = candidates.gather::<G, KEYS>(gpu, &chunk, threshold, sum);
             // Joined again: kept through the gathering, they would take registers that are needed there.
-            let [greatest, _] = block::joined::<G, THREADS>(gpu, 0, ends);
-            let [sum, _] = block::joined::<G, THREADS>(gpu, 1, plus);
+            let [greatest, _] = block::reduce_block::<G, THREADS>(gpu, 0, ends);
+            let [sum, _] = block::reduce_block::<G, THREADS>(gpu, 1, plus);
             let keys = sort::<G, THREADS>(gpu, block::keys(), block::keys().add(KEYS), count);
-            part.write::<G, THREADS>(gpu, &args, keys, greatest, sum);
+            chunk.write::<G, THREADS>(gpu, &args, keys, greatest, sum);
         }
     }
 }

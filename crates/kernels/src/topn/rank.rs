@@ -1,22 +1,22 @@
-//! Places of a few keys, by comparing each with all.
+//! Sorting a few keys by rank: each is compared with all.
 use core::ops::Add as _;
 
 use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
 
-use crate::common::reduce;
+use crate::common::{reduce, strided};
 
-/// So many keys are sorted sooner by [`ranked`] than by runs, in a block of so many threads.
-pub(super) const fn most(threads: u32) -> u32 {
+/// So many keys are sorted sooner by [`for_each_by_rank`] than by runs, in a block of so many threads.
+pub(super) const fn max_keys(threads: u32) -> u32 {
     threads / 4
 }
 
-/// Gives each of `count` keys in shared memory with the number of greater ones, once. Several lanes take a key, each of them a part
+/// Calls `work` for each of `count` keys in shared memory, with its rank, the number of greater ones. Several lanes take a key, each of them a part
 /// of the comparisons.
 ///
 /// # Safety
-/// There are as many keys, at least one and at most [`most`], which nobody writes.
+/// There are as many keys, at least one and at most [`max_keys`], which nobody writes.
 #[inline(always)]
-pub(super) unsafe fn ranked<G: Gpu, const THREADS: u32>(
+pub(super) unsafe fn for_each_by_rank<G: Gpu, const THREADS: u32>(
     gpu: G,
     keys: SharedPtr<u64>,
     count: u32,
@@ -24,16 +24,15 @@ pub(super) unsafe fn ranked<G: Gpu, const THREADS: u32>(
 ) {
     let thread = gpu.thread_idx_x();
     let lanes = (THREADS / count.next_power_of_two()).min(WARP);
-    let (own, mut place) = (thread / lanes, thread % lanes);
+    let own = thread / lanes;
     // SAFETY: as promised by the caller.
     let [key] = unsafe { gpu.shared_load(keys.add(own.min(count - 1))) };
     let mut greater = 0;
-    while place < count {
+    strided(thread % lanes, count, lanes, |place| {
         // SAFETY: likewise.
         let [other] = unsafe { gpu.shared_load::<u64, 1>(keys.add(place)) };
         greater += u32::from(other > key);
-        place += lanes;
-    }
+    });
     let greater = reduce(gpu, FULL_WARP, lanes, greater, u32::add);
     if own < count && thread.is_multiple_of(lanes) {
         work(greater, key);

@@ -2,6 +2,7 @@
 use lacuna_gpu::{Gpu, SharedPtr};
 
 use super::{block, threshold};
+use crate::common::strided;
 
 /// A threshold, as the bits of an ordered number, that at least `n` keys of the block reach, and few more, unless many are
 /// equal. It is from `low` on, which at least `n` are known to reach, up to `high`. `own` is that of the thread's greatest
@@ -22,17 +23,17 @@ pub(super) fn threshold<G: Gpu, const THREADS: u32>(
         })
     } else {
         threshold::between(low, high, first, n, enough, |threshold, step| {
-            block::total::<G, THREADS>(gpu, step, reach(threshold))
+            block::sum::<G, THREADS>(gpu, step, reach(threshold))
         })
     }
 }
 
-/// Puts those of `count` keys in one room that reach such a threshold into another, and says how many these are.
+/// Compacts `count` keys: those that reach such a threshold go to another room. Gives their number.
 ///
 /// # Safety
 /// The block comes here after a barrier; nobody else uses the rooms, and the counter 2, which is 0.
 #[inline(always)]
-pub(super) unsafe fn kept<G: Gpu, const THREADS: u32>(
+pub(super) unsafe fn compact<G: Gpu, const THREADS: u32>(
     gpu: G,
     n: u32,
     ends: [u32; 2],
@@ -40,34 +41,26 @@ pub(super) unsafe fn kept<G: Gpu, const THREADS: u32>(
     to: SharedPtr<u64>,
 ) -> u32 {
     let thread = gpu.thread_idx_x();
-    let counter = block::gathered(2);
-    // SAFETY: as promised by the caller; the counter gives each key a place of its own.
+    let counter = block::counter(2);
+    // SAFETY: as promised by the caller; the counter gives each key a slot of its own.
     unsafe {
         let value = |place: u32| {
             let [key] = gpu.shared_load::<u64, 1>(keys.add(place));
             (key >> 32) as u32
         };
-        let (mut own, mut place) = (0, thread);
-        while place < count {
-            own = own.max(value(place));
-            place += THREADS;
-        }
+        let mut own = 0;
+        strided(thread, count, THREADS, |place| own = own.max(value(place)));
         let threshold = threshold::<G, THREADS>(gpu, n, ends, own, |threshold| {
-            let (mut reach, mut place) = (0, thread);
-            while place < count {
-                reach += u32::from(value(place) >= threshold);
-                place += THREADS;
-            }
+            let mut reach = 0;
+            strided(thread, count, THREADS, |place| reach += u32::from(value(place) >= threshold));
             reach
         });
-        let mut place = thread;
-        while place < count {
+        strided(thread, count, THREADS, |place| {
             if value(place) >= threshold {
                 let key = gpu.shared_load::<u64, 1>(keys.add(place));
                 gpu.shared_store(to.add(gpu.shared_atomic_add(counter, 1)), key);
             }
-            place += THREADS;
-        }
+        });
         gpu.sync_threads();
         let [kept] = gpu.shared_load(counter);
         kept

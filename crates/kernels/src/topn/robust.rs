@@ -7,11 +7,12 @@
 //! ```
 use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
 
-use super::candidates::{Candidates, Share};
+use super::candidates::{Candidates, Fragment};
+use super::chunk::Chunk;
 use super::key::{LEAST, key};
-use super::part::Part;
 use super::{block, output, refine, sums, threshold};
 use crate::DeviceValue;
+use crate::common::strided;
 
 /// What a pass found: where the keys are, and how many; a threshold that at least N reach, as the bits of an ordered number;
 /// the greatest value, and the sum.
@@ -23,7 +24,7 @@ pub(super) struct Found {
 }
 
 /// Keys in one of two rooms, `KEYS` places each.
-struct Kept<const THREADS: u32, const KEYS: u32> {
+struct KeptKeys<const THREADS: u32, const KEYS: u32> {
     /// How many are wanted.
     n: u32,
     room: u32,
@@ -41,37 +42,37 @@ struct Kept<const THREADS: u32, const KEYS: u32> {
 #[inline(always)]
 pub(super) unsafe fn pass<G: Gpu, T: DeviceValue, const V: usize, const THREADS: u32, const KEYS: u32>(
     gpu: G,
-    part: &Part<T>,
+    chunk: &Chunk<T>,
     scale: f32,
 ) -> Found {
     // SAFETY: as promised by the caller.
     unsafe {
         // Its own index, told by a shuffle, so that nothing that follows from it is kept since the pass before.
         let thread = gpu.warp_shuffle_idx(FULL_WARP, gpu.thread_idx_x(), gpu.lane_id(), WARP);
-        let share = Share::<T, V, THREADS>::of_thread(thread, part.values, part.len);
-        let mut kept = Kept::<THREADS, KEYS> { n: part.n, room: 0, count: 0, threshold: LEAST };
+        let fragment = Fragment::<T, V, THREADS>::of_thread(thread, chunk.values, chunk.len);
+        let mut kept = KeptKeys::<THREADS, KEYS> { n: chunk.n, room: 0, count: 0, threshold: LEAST };
         kept.clear(gpu);
-        let (edge, index) = share.load_edge(gpu);
-        let mut next: Candidates<T, V, THREADS, 1> = share.load(gpu, 0);
+        let (edge, index) = fragment.load_edge(gpu);
+        let mut next: Candidates<T, V, THREADS, 1> = fragment.load(gpu, 0);
         let mut sums = sums::join(gpu, scale, [f32::NEG_INFINITY, 0.0], [edge, 1.0]);
-        kept.offer(gpu, if index == u32::MAX { 0 } else { key(edge, part.first + index) });
+        kept.offer(gpu, if index == u32::MAX { 0 } else { key(edge, chunk.first + index) });
         let mut skipped = 0;
-        while skipped < share.whole {
+        while skipped < fragment.whole {
             let candidates = next;
             skipped += THREADS;
-            next = share.load(gpu, skipped);
+            next = fragment.load(gpu, skipped);
             let mut reaches = false;
-            candidates.for_each(gpu, |x, index| reaches |= key(x, part.first + index) >= kept.threshold);
+            candidates.for_each(gpu, |x, index| reaches |= key(x, chunk.first + index) >= kept.threshold);
             let greatest = sums[0].max(candidates.greatest(gpu));
             let base = output::base(greatest);
             let before = sums[1] * gpu.exp2_approx((sums[0] - base) * scale);
             sums = [greatest, before + candidates.sum(gpu, base, scale)];
             if gpu.sync_threads_or(reaches) {
                 // From 0, but by what memory says: this loop must not be unrolled, it is long.
-                let [mut bit] = gpu.shared_load(block::gathered(2));
+                let [mut bit] = gpu.shared_load(block::counter(2));
                 while bit < V as u32 {
                     let (x, offset) = candidates.number_of(gpu, bit);
-                    let key = key(x, part.first + candidates.first + offset);
+                    let key = key(x, chunk.first + candidates.first + offset);
                     kept.offer(gpu, if candidates.vectors == 0 { 0 } else { key });
                     bit += 1;
                 }
@@ -82,8 +83,8 @@ pub(super) unsafe fn pass<G: Gpu, T: DeviceValue, const V: usize, const THREADS:
     }
 }
 
-impl<const THREADS: u32, const KEYS: u32> Kept<THREADS, KEYS> {
-    const COUNTER: SharedPtr<u32> = block::gathered(1);
+impl<const THREADS: u32, const KEYS: u32> KeptKeys<THREADS, KEYS> {
+    const COUNTER: SharedPtr<u32> = block::counter(1);
 
     /// # Safety
     /// The block comes here after a barrier, and goes on after one.
@@ -119,7 +120,7 @@ impl<const THREADS: u32, const KEYS: u32> Kept<THREADS, KEYS> {
     #[inline(always)]
     unsafe fn put<G: Gpu>(&self, gpu: G, key: u64) {
         if key >= self.threshold {
-            // SAFETY: as promised by the caller; the counter gives each key a place of its own.
+            // SAFETY: as promised by the caller; the counter gives each key a slot of its own.
             unsafe {
                 let place = gpu.shared_atomic_add(Self::COUNTER, 1);
                 gpu.shared_store(block::keys().add(self.room + place), [key]);
@@ -133,13 +134,11 @@ impl<const THREADS: u32, const KEYS: u32> Kept<THREADS, KEYS> {
     /// Nobody writes the room.
     #[inline(always)]
     unsafe fn for_each<G: Gpu>(&self, gpu: G, room: u32, mut work: impl FnMut(u64)) {
-        let mut place = gpu.thread_idx_x();
-        while place < self.count {
+        strided(gpu.thread_idx_x(), self.count, THREADS, |place| {
             // SAFETY: as promised by the caller.
             let [key] = unsafe { gpu.shared_load(block::keys().add(room + place)) };
             work(key);
-            place += THREADS;
-        }
+        });
     }
 
     /// Finds a threshold that at least N reach, of the room and of the threads' keys, and at most half of the room; these are
@@ -183,11 +182,11 @@ impl<const THREADS: u32, const KEYS: u32> Kept<THREADS, KEYS> {
         });
         let threshold = self.threshold.max(u64::from(threshold) << 32);
         gpu.sync_threads();
-        if block::total::<G, THREADS>(gpu, 0, reach(threshold)) <= KEYS / 2 {
+        if block::sum::<G, THREADS>(gpu, 0, reach(threshold)) <= KEYS / 2 {
             return threshold;
         }
         threshold::of_keys(threshold, self.n, KEYS / 2, |threshold, step| {
-            block::total::<G, THREADS>(gpu, step ^ 1, reach(threshold))
+            block::sum::<G, THREADS>(gpu, step ^ 1, reach(threshold))
         })
     }
 }

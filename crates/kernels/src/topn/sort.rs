@@ -1,6 +1,8 @@
 //! Sorting keys in shared memory.
 use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
 
+use crate::common::strided;
+
 /// Sorts `count` keys in falling order, and says where they are: in `keys`, or in `other`. Both have places up to the next power
 /// of two, at least 32. The threads of the block come here after a barrier, and leave after one.
 ///
@@ -18,30 +20,26 @@ pub(super) unsafe fn sort<G: Gpu, const THREADS: u32>(
 ) -> SharedPtr<u64> {
     let thread = gpu.thread_idx_x();
     let places = count.max(WARP).next_power_of_two();
-    // SAFETY: as promised by the caller. Each place is one thread's between two barriers: keys are distinct, and so are ranks.
+    // SAFETY: as promised by the caller. Each slot is one thread's between two barriers: keys are distinct, and so are ranks.
     unsafe {
-        let mut place = thread;
-        while place < places {
+        strided(thread, places, THREADS, |place| {
             // What fills up is less than any key, and distinct.
             let mut key = u64::from(2 * places - place);
             if place < count {
                 [key] = gpu.shared_load(keys.add(place));
             }
             gpu.shared_store(keys.add(place), [sorted(gpu, key)]);
-            place += THREADS;
-        }
+        });
         gpu.sync_threads();
         let (mut from, mut to) = (keys, other);
         let mut run = WARP;
         while run < places {
-            let mut place = thread;
-            while place < places {
+            strided(thread, places, THREADS, |place| {
                 let [key] = gpu.shared_load(from.add(place));
                 let partner = from.add((place ^ run) & !(run - 1));
                 let merged = (place & !(2 * run - 1)) + (place & (run - 1)) + greater(gpu, partner, run, key);
                 gpu.shared_store(to.add(merged), [key]);
-                place += THREADS;
-            }
+            });
             gpu.sync_threads();
             (from, to) = (to, from);
             run *= 2;

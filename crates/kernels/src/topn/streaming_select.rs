@@ -8,10 +8,10 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::Gpu;
 
-use super::candidates::{Candidates, Share};
-use super::finalize::FINISH_KEYS;
-use super::key::{key, number, ordered};
-use super::part::Part;
+use super::candidates::{Candidates, Fragment};
+use super::chunk::Chunk;
+use super::finalize::FINALIZE_KEYS;
+use super::key::{from_ordered, key, ordered};
 use super::robust::{self, Found};
 use super::sort::sort;
 use super::{Method, Tile, TopNArgs, block, output, refine, sums};
@@ -21,8 +21,8 @@ use crate::{Bounds, DeviceValue, Kernel};
 /// `T` each, two under way. There is room for `KEYS` keys, and for N up to a quarter of that.
 ///
 /// What reaches the threshold of the first tile is gathered from all, and no barrier is between tiles. The host cuts chunks
-/// so that what is expected fits. A row that has more than that, one that rises, say, and one that is not finite is walked
-/// through once more, by the robust variant (topn/robust.rs).
+/// so that what is expected fits. A row that has more than that, one that rises, say, and one that is not finite is read
+/// once more, by the robust variant (topn/robust.rs).
 #[derive(Debug)]
 pub struct StreamingSelect<T, const V: usize, const THREADS: u32, const VECTORS: usize, const KEYS: u32>(
     PhantomData<T>,
@@ -54,25 +54,25 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize, c
     unsafe fn run<G: Gpu>(gpu: G, args: TopNArgs<T>) {
         if gpu.thread_idx_x() == 0 {
             // SAFETY: the counters are this thread's until the next barrier.
-            unsafe { gpu.shared_store(block::gathered(0), [0, 0, 0, gpu.block_idx_x()]) };
+            unsafe { gpu.shared_store(block::counter(0), [0, 0, 0, gpu.block_idx_x()]) };
         }
         // SAFETY: as promised by the caller; the robust pass begins after a barrier.
         unsafe {
             let mut found = Self::pass(gpu, &args);
             // Told by shared memory, so that what follows from it is found once more, and takes no registers meanwhile.
-            let [index] = gpu.shared_load(block::gathered(3));
-            let part = Part::of_block(&args, index);
-            if found.count > KEYS || found.count < part.n {
-                found = robust::pass::<G, T, V, THREADS, KEYS>(gpu, &part, args.output.exponent_scale);
+            let [index] = gpu.shared_load(block::counter(3));
+            let chunk = Chunk::of_block(&args, index);
+            if found.count > KEYS || found.count < chunk.n {
+                found = robust::pass::<G, T, V, THREADS, KEYS>(gpu, &chunk, args.output.exponent_scale);
             }
             let Found { room, mut count, threshold, sums } = found;
             let (mut keys, mut other) = (block::keys().add(room), block::keys().add(room ^ KEYS));
             // Before the sort, and where those of all chunks would be more than the finish takes at once.
-            let most = if args.chunks > 1 { FINISH_KEYS / args.chunks } else { 2 * part.n };
+            let most = if args.chunks > 1 { FINALIZE_KEYS / args.chunks } else { 2 * chunk.n };
             if count > most {
-                count = refine::kept::<G, THREADS>(
+                count = refine::compact::<G, THREADS>(
                     gpu,
-                    part.n,
+                    chunk.n,
                     [threshold, ordered(sums[0])],
                     (keys, count),
                     other,
@@ -80,11 +80,11 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize, c
                 (keys, other) = (other, keys);
             }
             if args.chunks > 1 {
-                part.write_gathered::<G, THREADS, KEYS>(gpu, &args, (keys, count), threshold, sums);
+                chunk.write_gathered::<G, THREADS, KEYS>(gpu, &args, (keys, count), threshold, sums);
                 return;
             }
             let keys = sort::<G, THREADS>(gpu, keys, other, count);
-            part.write::<G, THREADS>(gpu, &args, keys, sums[0], sums[1]);
+            chunk.write::<G, THREADS>(gpu, &args, keys, sums[0], sums[1]);
         }
     }
 }
@@ -116,9 +116,9 @@ struct Pass {
 /// From one barrier to the next the room and the counter are used by this alone.
 #[inline(always)]
 unsafe fn gather<G: Gpu, const KEYS: u32>(gpu: G, x: f32, index: u32) {
-    // SAFETY: as promised by the caller; the counter gives each key a place of its own.
+    // SAFETY: as promised by the caller; the counter gives each key a slot of its own.
     unsafe {
-        let place = gpu.shared_atomic_add(block::gathered(0), 1);
+        let place = gpu.shared_atomic_add(block::counter(0), 1);
         if place < KEYS {
             gpu.shared_store(block::keys().add(place), [key(x, index)]);
         }
@@ -144,26 +144,26 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize, c
     /// The part has its elements; the counter is 0, by a store before.
     #[inline(always)]
     unsafe fn pass<G: Gpu>(gpu: G, args: &TopNArgs<T>) -> Found {
-        let (part, scale) = (Part::of(gpu, args), args.output.exponent_scale);
+        let (chunk, scale) = (Chunk::of(gpu, args), args.output.exponent_scale);
         let step = VECTORS as u32 * THREADS;
-        // SAFETY: as promised by the caller. Between the barriers of the first join and of the last only `gather` uses the room.
+        // SAFETY: as promised by the caller. Between the barriers of the first reduction and of the last only `gather` uses the room.
         unsafe {
-            let share = Share::<T, V, THREADS>::of(gpu, part.values, part.len);
-            let mut tile: Candidates<T, V, THREADS, VECTORS> = share.load(gpu, 0);
-            let mut other: Candidates<T, V, THREADS, VECTORS> = share.load(gpu, step);
+            let fragment = Fragment::<T, V, THREADS>::of(gpu, chunk.values, chunk.len);
+            let mut tile: Candidates<T, V, THREADS, VECTORS> = fragment.load(gpu, 0);
+            let mut other: Candidates<T, V, THREADS, VECTORS> = fragment.load(gpu, step);
             let own = tile.greatest(gpu);
             let ends = |a: [f32; 2], b: [f32; 2]| [a[0].max(b[0]), a[1].min(b[1])];
-            block::give(gpu, 0, [own, own], ends);
+            block::reduce_warp(gpu, 0, [own, own], ends);
             gpu.sync_threads();
-            let [greatest, least] = block::joined::<G, THREADS>(gpu, 0, ends);
-            let threshold = tile.threshold(gpu, part.n, KEYS / 2, [own, greatest, least]);
+            let [greatest, least] = block::reduce_block::<G, THREADS>(gpu, 0, ends);
+            let threshold = tile.threshold(gpu, chunk.n, KEYS / 2, [own, greatest, least]);
             // Of what is equal to the threshold that of the first tile comes before others; if it is all or most of that, the first
             // suffice, which are enough where more are wanted than is above the threshold.
             let ties = if threshold == ordered(least) { KEYS / 4 } else { u32::MAX };
-            let threshold = number(threshold);
-            let first = part.first + tile.first;
+            let threshold = from_ordered(threshold);
+            let first = chunk.first + tile.first;
             if own >= threshold {
-                let end = part.first + ties.min(share.tail);
+                let end = chunk.first + ties.min(fragment.tail);
                 let mut hits = tile.which(gpu, |x| x >= threshold);
                 while hits != 0 {
                     let (x, offset) = tile.number_of(gpu, hits.trailing_zeros());
@@ -174,29 +174,29 @@ impl<T: DeviceValue, const V: usize, const THREADS: u32, const VECTORS: usize, c
                 }
             }
             // The edge is no part of the tile by which the threshold is found: it may be the last of the row.
-            let (edge, edge_index) = share.load_edge(gpu);
+            let (edge, edge_index) = fragment.load_edge(gpu);
             let mut pass = Pass { first, scale, threshold, sums: [greatest, 0.0] };
             pass.add(gpu, greatest, |base| tile.sum_from(gpu, scale, base));
             pass.add(gpu, edge, |base| gpu.exp2_flush(gpu.fma(edge, scale, -base)));
             if edge > threshold || edge == threshold && edge_index < ties {
-                gather::<G, KEYS>(gpu, edge, part.first + edge_index);
+                gather::<G, KEYS>(gpu, edge, chunk.first + edge_index);
             }
 
             let mut next = step;
-            while next < share.whole {
-                tile = share.load(gpu, next + step);
+            while next < fragment.whole {
+                tile = fragment.load(gpu, next + step);
                 Self::take(&mut pass, gpu, &other, next);
                 next += step;
-                if next >= share.whole {
+                if next >= fragment.whole {
                     break;
                 }
-                other = share.load(gpu, next + step);
+                other = fragment.load(gpu, next + step);
                 Self::take(&mut pass, gpu, &tile, next);
                 next += step;
             }
             let exponent = |own, all| base(own, scale) - base(all, scale);
             let [greatest, sum] = sums::of_block::<G, THREADS>(gpu, 1, pass.sums, exponent);
-            let [mut count] = gpu.shared_load(block::gathered(0));
+            let [mut count] = gpu.shared_load(block::counter(0));
             // From the base to the greatest itself, which others reckon by.
             let base = base(greatest, scale);
             let beyond = gpu.fma(output::base(greatest), scale, -base);

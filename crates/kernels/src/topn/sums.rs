@@ -5,7 +5,7 @@ use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, WARP};
 
 use super::block;
 use super::output::base;
-use crate::common::reduce;
+use crate::common::{reduce, strided};
 
 /// The greatest value, and the sum, of two together: symmetric.
 #[inline(always)]
@@ -29,7 +29,7 @@ pub(super) fn of_lanes<G: Gpu>(
     [greatest, sum]
 }
 
-/// The greatest value, and the sum, of a block from those of its threads, by the join `index` of a block.
+/// The greatest value, and the sum, of a block from those of its threads, by the reduction `index` of a block.
 #[inline(always)]
 pub(super) fn of_block<G: Gpu, const THREADS: u32>(
     gpu: G,
@@ -37,52 +37,50 @@ pub(super) fn of_block<G: Gpu, const THREADS: u32>(
     sums: [f32; 2],
     exponent: impl Fn(f32, f32) -> f32,
 ) -> [f32; 2] {
-    block::give_joined(gpu, index, of_lanes(gpu, WARP, sums, &exponent));
+    block::store_warp_result(gpu, index, of_lanes(gpu, WARP, sums, &exponent));
     gpu.sync_threads();
-    of_lanes(gpu, THREADS / WARP, block::given::<G, THREADS>(gpu, index), &exponent)
+    of_lanes(gpu, THREADS / WARP, block::warp_result::<G, THREADS>(gpu, index), &exponent)
 }
 
-/// The greatest value of a row, and its sum, from those of its parts. Whole warps come here.
+/// The greatest value of a row, and its sum, from those of its chunks. Whole warps come here.
 ///
 /// # Safety
 /// There are so many pairs.
 #[inline(always)]
-pub(super) unsafe fn of_parts<G: Gpu>(gpu: G, scale: f32, sums: GlobalPtr<f32>, parts: u32) -> [f32; 2] {
+pub(super) unsafe fn of_chunks<G: Gpu>(gpu: G, scale: f32, sums: GlobalPtr<f32>, chunks: u32) -> [f32; 2] {
     // SAFETY: as promised by the caller.
     unsafe {
-        let mut pair = of_part(gpu, sums, parts);
-        let mut part = gpu.lane_id() + WARP;
-        while part < parts {
-            pair = join(gpu, scale, pair, gpu.load_readonly(sums.add(2 * part as usize)));
-            part += WARP;
-        }
-        of_lane_parts(gpu, scale, pair, parts)
+        let mut pair = of_chunk(gpu, sums, chunks);
+        strided(gpu.lane_id() + WARP, chunks, WARP, |chunk| {
+            pair = join(gpu, scale, pair, gpu.load_readonly(sums.add(2 * chunk as usize)));
+        });
+        of_lane_chunks(gpu, scale, pair, chunks)
     }
 }
 
-/// What [`of_lane_parts`] begins with, where there are no more parts than lanes.
+/// What [`of_lane_chunks`] begins with, where there are no more chunks than lanes.
 ///
 /// # Safety
 /// There are so many pairs.
 #[inline(always)]
-pub(super) unsafe fn of_part<G: Gpu>(gpu: G, sums: GlobalPtr<f32>, parts: u32) -> [f32; 2] {
-    let part = gpu.lane_id() & (lanes_of(parts) - 1);
-    if part < parts {
+pub(super) unsafe fn of_chunk<G: Gpu>(gpu: G, sums: GlobalPtr<f32>, chunks: u32) -> [f32; 2] {
+    let chunk = gpu.lane_id() & (lanes_of(chunks) - 1);
+    if chunk < chunks {
         // SAFETY: as promised by the caller.
-        unsafe { gpu.load_readonly(sums.add(2 * part as usize)) }
+        unsafe { gpu.load_readonly(sums.add(2 * chunk as usize)) }
     } else {
         [f32::NEG_INFINITY, 0.0]
     }
 }
 
-/// The greatest value of a row, and its sum, from those that lanes have of its parts.
+/// The greatest value of a row, and its sum, from those that lanes have of its chunks.
 #[inline(always)]
-pub(super) fn of_lane_parts<G: Gpu>(gpu: G, scale: f32, pair: [f32; 2], parts: u32) -> [f32; 2] {
-    of_lanes(gpu, lanes_of(parts), pair, |own, greatest| (own - base(greatest)) * scale)
+pub(super) fn of_lane_chunks<G: Gpu>(gpu: G, scale: f32, pair: [f32; 2], chunks: u32) -> [f32; 2] {
+    of_lanes(gpu, lanes_of(chunks), pair, |own, greatest| (own - base(greatest)) * scale)
 }
 
-/// Lanes that have parts; the others do the same once more.
+/// Lanes that have chunks; the others do the same once more.
 #[inline(always)]
-fn lanes_of(parts: u32) -> u32 {
-    parts.min(WARP).next_power_of_two()
+fn lanes_of(chunks: u32) -> u32 {
+    chunks.min(WARP).next_power_of_two()
 }

@@ -1,4 +1,5 @@
-//! A threshold that enough values reach, and not many more.
+//! Searches for a threshold that enough values reach, and not many more.
+
 /// A threshold from `low` on, up to `high`, that at least `n` reach, as `low` is known to be. It is found by halving, with
 /// `first` as the first to try, and taken as soon as at most `enough` reach it; otherwise it is the highest. `count` says how
 /// many reach a threshold, and is told the step.

@@ -13,10 +13,7 @@ macro_rules! transpose {
             scan_chunks [any] { {} }
             scan_columns [any] { {} }
             scatter [u32 u16] { {} }
-            gather [b32 b16] {
-                { vector: 4 }
-                { vector: 1 }
-            }
+            gather [b32 b16] { [4] [1] }
         }
     };
 
@@ -36,10 +33,10 @@ macro_rules! transpose {
         $crate::entry_part! { $part ["transpose_scatter_", stringify!($index)] $crate::transpose::Scatter<$index> }
     };
     // Values that a thread moves.
-    ($part:ident gather [] $bits:ident { vector: $vector:literal }) => {
+    ($part:ident gather [] $bits:ident [$vector:literal]) => {
         $crate::entry_part! { $part
             ["transpose_gather_", stringify!($bits), "_v", $vector]
-            $crate::transpose::Gather<$crate::value_of!($bits), $vector>
+            $crate::transpose::Gather<$crate::list::value_of::$bits, $vector>
         }
     };
 }

@@ -6,7 +6,7 @@
 //! warp 0│ x   x   x │            │ 1   1   0   1   0 │        2. scan: down each column of the counters, so that a
 //!       │ x         │  ──count─► ├───────────────────┤           warp knows how many of its column come before; and
 //! warp 1│     x   x │            │ 0   1   0   2   0 │           along the columns' totals: the row offsets of Aᵀ.
-//!       │         x │            └───────────────────┘        3. scatter: the warp walks its rows again, and puts
+//!       │         x │            └───────────────────┘        3. scatter: the warp reads its rows again, and puts
 //!       └───────────┘              scan ▼ and ►                  each element where its counter says.
 //! ```
 //! Rows come in ascending order, inside a warp and from chunk to chunk, so each row of Aᵀ comes out sorted, and nothing

@@ -2,8 +2,7 @@
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu};
 
 use super::Tile;
-use crate::Kernel;
-use crate::RowRecord;
+use crate::{Kernel, RowRecord};
 
 /// Row offsets from the row table, which has the rows by length: a thread a row.
 #[derive(Debug)]
@@ -38,10 +37,9 @@ impl Kernel for Offsets {
         }
         // SAFETY: the table has a record for each of `rows`, and the offsets a place for the end of each.
         unsafe {
-            let record = gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS));
-            let record = RowRecord::from_words(record);
-            gpu.store(args.row_offsets.add(record.row as usize + 1), [record.end]);
-            if record.row == 0 {
+            let RowRecord { row, end, .. } = RowRecord::load(gpu, args.row_table, index as usize);
+            gpu.store(args.row_offsets.add(row as usize + 1), [end]);
+            if row == 0 {
                 gpu.store(args.row_offsets, [0]);
             }
         }

@@ -12,18 +12,18 @@
 //! ```
 //! It pays where C is not too sparse: a row of B comes once for BM rows, where [`NonzeroSplit`](super::NonzeroSplit) loads it for
 //! each nonzero.
-mod fallback;
 mod operand;
 mod stage;
 
 use core::marker::PhantomData;
 
-use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real, WARP};
+use lacuna_gpu::{GlobalPtr, Gpu, Real, WARP};
 
 pub use operand::TileOperand;
 use stage::{Source, Stage};
 
-use super::{Scheme, Tile};
+use super::{Operands, Scheme, Tile};
+use crate::common::strided;
 use crate::{Bounds, DeviceValue, IndexType, Kernel, RowMask};
 
 /// Columns of a warp's part: two products of 16, and one [`RowMask`].
@@ -43,47 +43,11 @@ pub struct MmaTiles<O, const RT: usize, const WM: u32, const WN: u32>(PhantomDat
 pub struct TileArgs<T> {
     /// C's pattern: [`RowMask`]s.
     pub masks: GlobalPtr<u32>,
-    /// What scales each result: the values of C; address 0 where nothing does.
-    pub scale: GlobalPtr<T>,
-    /// A, M×K; its rows are 16-byte aligned.
-    pub a: GlobalPtr<T>,
-    /// B, N×K; its rows are 16-byte aligned.
-    pub b: GlobalPtr<T>,
-    /// The values of D, in the order of the nonzeros, to write.
-    pub d: GlobalMut<T>,
-    /// Elements from one scale of the batch to the next.
-    pub scale_batch: u64,
-    /// Elements from one A of the batch to the next.
-    pub a_batch: u64,
-    /// Elements from one B of the batch to the next.
-    pub b_batch: u64,
-    /// Elements from one D of the batch to the next.
-    pub d_batch: u64,
-    /// Rows of A and C.
-    pub rows: u32,
+    /// What is multiplied, and where results go. Rows of A and B are 16-byte aligned, and whole vectors of 16 bytes. Items are the
+    /// rows of A and C.
+    pub operands: Operands<T>,
     /// Rows of B, columns of C.
     pub cols: u32,
-    /// Columns of A and B; a multiple of 16 bytes of them.
-    pub k: u32,
-    /// Bytes from one row of A to the next.
-    pub a_stride_bytes: u32,
-    /// Bytes from one row of B to the next.
-    pub b_stride_bytes: u32,
-}
-
-impl<T> TileArgs<T> {
-    /// The arguments of one product of the batch.
-    #[inline(always)]
-    fn of_product(mut self, batch: u32) -> Self {
-        let batch = u64::from(batch);
-        self.a = self.a.add((batch * self.a_batch) as usize);
-        self.b = self.b.add((batch * self.b_batch) as usize);
-        self.d = self.d.add((batch * self.d_batch) as usize);
-        if self.scale.address() != 0 {
-            self.scale = self.scale.add((batch * self.scale_batch) as usize);
-        }
-        self
-    }
 }
 
 impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> Kernel for MmaTiles<O, RT, WM, WN> {
@@ -96,7 +60,7 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> Kernel for M
         Tile {
             value: O::Value::TYPE,
             index: IndexType::U32,
-            vector: O::PIECE,
+            vector: O::VECTOR,
             block_items: Self::BM,
             scheme: Scheme::MmaTile { columns: Self::BN, arithmetic: O::ARITHMETIC },
         }
@@ -108,7 +72,7 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> Kernel for M
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: TileArgs<O::Value>) {
-        let args = args.of_product(gpu.block_idx_z());
+        let args = TileArgs { operands: args.operands.of_product(gpu.block_idx_z().into()), ..args };
         let row = gpu.block_idx_x() * Self::BM;
         let column = gpu.block_idx_y() * Self::BN;
         // SAFETY: the arguments describe live memory; all threads are here.
@@ -126,7 +90,7 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> Kernel for M
 }
 
 /// A warp's accumulators: of 8 rows and 16 columns each, transposed as [`Gpu::mma_tf32`] has them.
-type Sums<const RT: usize> = [[[f32; 4]; NT]; RT];
+type Accumulators<const RT: usize> = [[[f32; 4]; NT]; RT];
 
 impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, RT, WM, WN> {
     /// Rows of a block.
@@ -145,17 +109,15 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
     unsafe fn has_any<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, row: u32, column: u32) -> bool {
         let chunks = RowMask::chunks(args.cols);
         let mut any = false;
-        let mut i = gpu.thread_idx_x();
-        while i < Self::BM * WN {
+        strided(gpu.thread_idx_x(), Self::BM * WN, Self::THREADS, |i| {
             let (row, chunk) = (row + i % Self::BM, column / COLUMNS + i / Self::BM);
-            if row < args.rows && chunk < chunks {
+            if row < args.operands.items && chunk < chunks {
                 let at = RowMask::index(row, chunk, chunks) * RowMask::WORDS;
                 // SAFETY: each row of C has a record for each chunk.
                 let [mask, _]: [u32; 2] = unsafe { gpu.load_readonly(args.masks.add(at)) };
                 any |= mask != 0;
             }
-            i += Self::THREADS;
-        }
+        });
         gpu.sync_threads_or(any)
     }
 
@@ -169,18 +131,19 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
         args: &TileArgs<O::Value>,
         [row, column]: [u32; 2],
         [m, n]: [u32; 2],
-    ) -> Sums<RT> {
-        let of_a = Source { rows: args.a, first: row, end: args.rows, stride_bytes: args.a_stride_bytes };
-        let of_b = Source { rows: args.b, first: column, end: args.cols, stride_bytes: args.b_stride_bytes };
-        let steps = args.k.div_ceil(O::STEP);
+    ) -> Accumulators<RT> {
+        let Operands { a, b, items, k, a_stride_bytes, b_stride_bytes, .. } = args.operands;
+        let of_a = Source { rows: a, first: row, end: items, stride_bytes: a_stride_bytes };
+        let of_b = Source { rows: b, first: column, end: args.cols, stride_bytes: b_stride_bytes };
+        let steps = k.div_ceil(O::STEP);
         let stage = |step: u32| Stage::at(step % STAGES * Self::STAGE_BYTES);
         let fill = |step: u32| {
             if step < steps {
                 // SAFETY: nobody reads the stage: it was read before the last barrier, or never.
                 unsafe {
                     let to = stage(step);
-                    to.fill::<G, O, { WM }, { WN }>(gpu, &of_a, Self::BM, args.k, step);
-                    to.after(Self::BM).fill::<G, O, { WM }, { WN }>(gpu, &of_b, Self::BN, args.k, step);
+                    to.fill::<G, O, { WM }, { WN }>(gpu, &of_a, Self::BM, k, step);
+                    to.after(Self::BM).fill::<G, O, { WM }, { WN }>(gpu, &of_b, Self::BN, k, step);
                 }
             }
             gpu.copy_async_commit();
@@ -219,9 +182,17 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
     /// # Safety
     /// The masks are C's, and D has its nonzeros; the part from row and column `at` is this warp's alone.
     #[inline(always)]
-    unsafe fn store<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, at: [u32; 2], accumulators: &Sums<RT>) {
-        let part =
-            Part { row: at[0] + 2 * (gpu.lane_id() % 4), chunk: at[1] / COLUMNS, bit: gpu.lane_id() / 4 };
+    unsafe fn store<G: Gpu>(
+        gpu: G,
+        args: &TileArgs<O::Value>,
+        at: [u32; 2],
+        accumulators: &Accumulators<RT>,
+    ) {
+        let part = LaneElements {
+            row: at[0] + 2 * (gpu.lane_id() % 4),
+            chunk: at[1] / COLUMNS,
+            bit: gpu.lane_id() / 4,
+        };
         if part.chunk >= RowMask::chunks(args.cols) {
             return;
         }
@@ -241,9 +212,9 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
                     for i in 0..2 * NT {
                         let sum = accumulators[r][i / 2][odd + i % 2 * 2];
                         let wanted = part.has(&record, i as u32);
-                        let whole = !O::CUTS || sum.is_finite();
+                        let whole = !O::TRUNCATES || sum.is_finite();
                         if wanted && whole {
-                            store_one(gpu, args, part.index(&record, i as u32), sum);
+                            args.operands.store(gpu, part.index(&record, i as u32), 0, sum);
                         }
                         non_finite |= u64::from(wanted && !whole) << (r * 8 + odd * 4 + i);
                     }
@@ -255,14 +226,15 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
                 let (r, odd, i) = (bit / 8, bit / 4 % 2, bit % 4);
                 let record = part.record(gpu, args, r, odd);
                 let place = [part.row + r * 8 + odd, part.chunk * COLUMNS + part.column(i)];
-                store_one(gpu, args, part.index(&record, i), fallback::fallback(gpu, args, place));
+                let sum = fallback(gpu, &args.operands, place);
+                args.operands.store(gpu, part.index(&record, i), 0, sum);
             }
         }
     }
 }
 
 /// A lane's part of a warp's accumulators: of each 8 rows two neighbours, of each 8 columns one.
-struct Part {
+struct LaneElements {
     /// The first of its rows.
     row: u32,
     /// The chunk of the warp's columns, of the rows' chunks.
@@ -271,7 +243,7 @@ struct Part {
     bit: u32,
 }
 
-impl Part {
+impl LaneElements {
     /// The record of its row `odd` of the `r`-th 8 rows: with nothing where C has no such row.
     ///
     /// # Safety
@@ -279,7 +251,7 @@ impl Part {
     #[inline(always)]
     unsafe fn record<G: Gpu, T>(&self, gpu: G, args: &TileArgs<T>, r: u32, odd: u32) -> RowMask {
         let row = self.row + r * 8 + odd;
-        if row >= args.rows {
+        if row >= args.operands.items {
             return RowMask { mask: 0, first: 0 };
         }
         let at = RowMask::index(row, self.chunk, RowMask::chunks(args.cols)) * RowMask::WORDS;
@@ -307,18 +279,21 @@ impl Part {
     }
 }
 
-/// Writes result `index`, scaled where there is a scale.
+/// The product of a row of A and a row of B by fused multiply-adds, which IEEE 754 governs: for accumulators that are not finite.
+/// Parts of an infinite number are no numbers, so that tensor cores would not give what the whole does.
 ///
 /// # Safety
-/// D has the result, and no other thread writes it.
+/// The rows are live.
 #[inline(always)]
-unsafe fn store_one<G: Gpu, T: Real>(gpu: G, args: &TileArgs<T>, index: u32, mut sum: f32) {
-    // SAFETY: as promised by the caller; each nonzero has a scale.
-    unsafe {
-        if args.scale.address() != 0 {
-            let [scale] = gpu.load_streaming::<T, 1>(args.scale.add(index as usize));
-            sum *= scale.to_f32(gpu);
-        }
-        gpu.store(args.d.add(index as usize), [T::from_f32(gpu, sum)]);
+unsafe fn fallback<G: Gpu, T: Real>(gpu: G, operands: &Operands<T>, [row, column]: [u32; 2]) -> f32 {
+    let a = operands.a.add_rows(row, operands.a_stride_bytes);
+    let b = operands.b.add_rows(column, operands.b_stride_bytes);
+    let mut sum = 0.0;
+    for k in 0..operands.k as usize {
+        // SAFETY: both rows have K elements.
+        let ([a], [b]) =
+            unsafe { (gpu.load_readonly::<T, 1>(a.add(k)), gpu.load_readonly::<T, 1>(b.add(k))) };
+        sum = gpu.fma(a.to_f32(gpu), b.to_f32(gpu), sum);
     }
+    sum
 }

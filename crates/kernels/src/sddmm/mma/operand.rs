@@ -1,4 +1,4 @@
-//! What is multiplied, and how.
+//! How a warp multiplies operands of each type.
 //!
 //! A lane has 16 bytes of each row: of `f32` the columns 4t to 4t+3 of 16, of 16-bit values 8t to 8t+7 of 32. mma accumulators over
 //! K, so any order of it will do if both sides agree.
@@ -13,9 +13,9 @@ pub trait TileOperand: Operand {
     /// What registers hold: a value, or two of 16 bits.
     type Word: Scalar + Default;
     /// Values of K that a stage has.
-    const STEP: u32 = 8 * Self::PIECE;
-    /// Whether tensor cores take less than the whole of a value.
-    const CUTS: bool;
+    const STEP: u32 = 8 * Self::VECTOR;
+    /// Whether tensor cores truncate values: `f32` to TF32.
+    const TRUNCATES: bool;
 
     /// Adds the products of 64 bytes of `8·RT` rows of A and 32 rows of B; `w[n]` is a lane's part of B's rows g and g+8 of
     /// sixteen.
@@ -29,7 +29,7 @@ pub trait TileOperand: Operand {
 
 impl<P: Products> TileOperand for Single<P> {
     type Word = f32;
-    const CUTS: bool = true;
+    const TRUNCATES: bool = true;
 
     #[inline(always)]
     fn multiply<G: Gpu, const RT: usize>(
@@ -80,7 +80,7 @@ impl<P: Products> TileOperand for Single<P> {
 
 impl<T: HalfValue> TileOperand for Half<T> {
     type Word = u32;
-    const CUTS: bool = false;
+    const TRUNCATES: bool = false;
 
     #[inline(always)]
     fn multiply<G: Gpu, const RT: usize>(

@@ -1,15 +1,15 @@
 //! Rows of A and B in shared memory.
 //!
-//! A row has 128 bytes of K, in eight pieces of 16. Of odd rows the two halves are exchanged: the lanes that read together
-//! read four pieces of an even row and four of the next, and so lie in different banks.
+//! A row has 128 bytes of K, in eight vectors of 16. Of odd rows the two halves are exchanged: the lanes that read together
+//! read four vectors of an even row and four of the next, and so lie in different banks.
 use lacuna_gpu::{GlobalPtr, Gpu, Scalar, SharedPtr, WARP};
 
 use super::TileOperand;
 
-/// Bytes of a piece.
-const PIECE: u32 = 16;
+/// Bytes of a vector.
+const VECTOR: u32 = 16;
 /// Pieces of a row.
-const PIECES: u32 = Stage::ROW / PIECE;
+const VECTORS: u32 = Stage::ROW / VECTOR;
 
 /// Rows of a dense matrix that a block works on.
 pub(super) struct Source<T> {
@@ -55,31 +55,31 @@ impl Stage {
         k: u32,
         step: u32,
     ) {
-        let own = gpu.thread_idx_x() % PIECES;
-        let column = step * O::STEP + own * O::PIECE;
-        let first = gpu.thread_idx_x() / PIECES;
-        let at_once = WM * WN * WARP / PIECES;
+        let own = gpu.thread_idx_x() % VECTORS;
+        let column = step * O::STEP + own * O::VECTOR;
+        let first = gpu.thread_idx_x() / VECTORS;
+        let at_once = WM * WN * WARP / VECTORS;
         for i in 0..rows.div_ceil(at_once) {
             let row = first + i * at_once;
             if row < rows {
                 let valid = source.first + row < source.end && column < k;
                 let from = source.rows.add_rows(source.first + row, source.stride_bytes).add(column as usize);
-                let to = self.offset + row * Self::ROW + (own ^ (row % 2 * (PIECES / 2))) * PIECE;
-                // SAFETY: a piece inside is live; its place is this thread's alone.
+                let to = self.offset + row * Self::ROW + (own ^ (row % 2 * (VECTORS / 2))) * VECTOR;
+                // SAFETY: a vector inside is live; its place is this thread's alone.
                 unsafe { O::copy(gpu, SharedPtr::from_offset(to), from, valid) };
             }
         }
     }
 
-    /// A lane's piece of row `row + lane / 4`, `half` of the step: piece `lane % 4` of that.
+    /// A lane's vector of row `row + lane / 4`, `half` of the step: vector `lane % 4` of that.
     ///
     /// # Safety
     /// The rows are filled.
     #[inline(always)]
     pub(super) unsafe fn load<G: Gpu, W: Scalar>(self, gpu: G, row: u32, half: u32) -> [W; 4] {
         let (g, t) = (gpu.lane_id() / 4, gpu.lane_id() % 4);
-        let piece = (half * (PIECES / 2) + t) ^ (g % 2 * (PIECES / 2));
-        let from = SharedPtr::from_offset(self.offset + (row + g) * Self::ROW + piece * PIECE);
+        let vector = (half * (VECTORS / 2) + t) ^ (g % 2 * (VECTORS / 2));
+        let from = SharedPtr::from_offset(self.offset + (row + g) * Self::ROW + vector * VECTOR);
         // SAFETY: the row lies in the stage.
         unsafe { gpu.shared_load(from) }
     }

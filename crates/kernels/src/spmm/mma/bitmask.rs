@@ -1,5 +1,5 @@
 //! Makes the pattern of A as tiles take it. Producers read where a chunk's values begin, and places; the masks' bits serve
-//! where a tile is computed again.
+//! the exact fallback.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
@@ -60,8 +60,7 @@ impl<I: DeviceIndex> Kernel for Bitmasks<I> {
         // SAFETY: the table has a record for each row, and its indices are those of columns and places; a chunk's places are
         // this thread's alone.
         let (row, record) = unsafe {
-            let row = gpu.load_readonly(args.row_table.add(index as usize * RowRecord::WORDS));
-            let row = RowRecord::from_words(row);
+            let row = RowRecord::load(gpu, args.row_table, index as usize);
             let column = |index: u32| -> u32 {
                 let [column] = gpu.load_readonly::<I, 1>(args.columns.add(index as usize));
                 column.widen()

@@ -1,4 +1,4 @@
-//! A tile once more, by plain products: for accumulators that were not finite.
+//! The exact fallback: a tile by scalar products, for accumulators that were not finite.
 use lacuna_gpu::{Gpu, WARP};
 
 use super::TileArgs;

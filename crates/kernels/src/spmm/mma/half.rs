@@ -6,8 +6,7 @@
 use lacuna_gpu::{Gpu, SharedPtr};
 
 use super::TileArgs;
-use super::consumer::Consumer;
-use super::operand::{Stage, TileOperand};
+use super::operand::{Consumer, Stage, TileOperand};
 use super::reduction::Accumulators;
 use super::value::{TILE_ROW, TileValue};
 use crate::{Half, HalfValue};

@@ -1,13 +1,13 @@
-//! The kernel: its warps' two trades, and the way of a stage from producers to consumers.
+//! The kernel: producer warps, consumer warps, and what passes between them.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
 
-use super::consumer::Consumer;
-use super::operand::{Stage, TileOperand};
+use super::operand::{Consumer, Stage, TileOperand};
 use super::pipeline::Stages;
 use super::reduction::add_slices;
-use super::rows::{Filling, Rows};
+use super::rows::{Rows, StageFilling};
+use super::source::TileSource;
 use super::value::TileValue;
 use super::{TileArgs, fallback};
 use crate::common::are_finite;
@@ -15,7 +15,7 @@ use crate::spmm::{Scheme, Tile};
 use crate::{Bounds, DeviceValue, IndexType, Kernel};
 
 /// SpMM by tiles of operands `O`, which go through the [`Stages`] `S`. For each chunk of a step there are `WM` consumer warps
-/// along the rows and `WN` along the columns; each owns `RT` 8-row and `NT` 16-column pieces of C.
+/// along the rows and `WN` along the columns; each owns `RT` 8-row and `NT` 16-column vectors of C.
 #[derive(Debug)]
 pub struct MmaTiles<O, S, const RT: usize, const NT: usize, const WM: u32, const WN: u32>(
     PhantomData<(O, S)>,
@@ -34,14 +34,14 @@ impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32,
         );
         assert!(NT.is_multiple_of(2), "the swizzle of B works on 32 columns");
         assert!(Self::THREADS <= 1024, "a block has at most 1024 threads");
-        let copies = Self::STEP * Self::BN / O::PIECE;
+        let copies = Self::STEP * Self::BN / O::VECTOR;
         assert!(copies.is_multiple_of(S::WARPS * WARP), "producers share the copies of B evenly");
         assert!(Self::REDUCTION_BYTES <= Self::SHARED_BYTES, "the accumulators fit into the stages");
         assert!(Self::SHARED_BYTES <= 227 * 1024, "a block of sm_90 has 227 KiB");
         Tile {
             value: O::Value::TYPE,
             index: IndexType::U32,
-            vector: O::PIECE,
+            vector: O::VECTOR,
             block_rows: Self::BM,
             block_columns: Self::BN,
             scheme: Scheme::MmaTile { slices: S::CHUNKS, arithmetic: O::ARITHMETIC },
@@ -86,13 +86,13 @@ impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32,
     }
 }
 
-impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32, const WN: u32> Filling
+impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32, const WN: u32> StageFilling
     for MmaTiles<O, S, RT, NT, WM, WN>
 {
     const ROWS: u32 = Self::BM;
     const TILES: u32 = S::CHUNKS;
     const WARPS: u32 = S::WARPS;
-    const PART: u32 = 2;
+    const COLUMNS_PER_PREFETCH: u32 = 2;
     // A group by itself has no other's time for what comes late, and with wide tiles registers for more.
     const AHEAD: usize = if O::LOADS_TWO_AHEAD && S::GROUPS == 1 && Self::BN >= 64 { 2 } else { 1 };
     const TILE_BY_TILE: bool = false;
@@ -109,8 +109,8 @@ impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32,
     const BYTES: u32 = Self::A_BYTES + Self::STEP * <Self as Stage>::B_ROW * size_of::<O::Value>() as u32;
 }
 
-/// What a producer lane needs to copy its part of B.
-struct Source<T> {
+/// A producer lane's copies of B: what they start from.
+struct CopyB<T> {
     /// B, at the lane's first row of the next step to fill and its columns.
     b: GlobalPtr<T>,
     /// The lane's first row of B, in a step, and its first column.
@@ -134,10 +134,10 @@ impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32,
     /// Bytes that the consumers' accumulators take when slices of K are added.
     const REDUCTION_BYTES: u32 = if S::CHUNKS > 1 { Self::CONSUMERS * (RT * NT) as u32 * 512 } else { 0 };
     /// Whether the first clearing of each stage comes before all else. The later ones are then in a branch, and where a lane has
-    /// two pieces under way there, ptxas lets them land first: tiles of 64×128 then took a quarter more.
-    const CLEARS_EARLY: bool = <Self as Filling>::AHEAD == 1;
+    /// two vectors under way there, ptxas lets them land first: tiles of 64×128 then took a quarter more.
+    const CLEARS_EARLY: bool = <Self as StageFilling>::AHEAD == 1;
     /// Rows of B that the producers copy at once.
-    const COPY_ROWS: u32 = S::WARPS * WARP * O::PIECE / Self::BN;
+    const COPY_ROWS: u32 = S::WARPS * WARP * O::VECTOR / Self::BN;
 
     /// Fills the group's stages, one after the other.
     ///
@@ -147,10 +147,10 @@ impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32,
     unsafe fn produce<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, row: u32, column: u32) {
         let thread = gpu.thread_idx_x() - Self::CONSUMERS * WARP;
         let (group, thread) = (thread / (S::WARPS * WARP), thread % (S::WARPS * WARP));
-        let own_column = thread % (Self::BN / O::PIECE) * O::PIECE;
-        let k = thread / (Self::BN / O::PIECE);
+        let own_column = thread % (Self::BN / O::VECTOR) * O::VECTOR;
+        let k = thread / (Self::BN / O::VECTOR);
         let first = group * Self::STEP;
-        let mut source = Source {
+        let mut source = CopyB {
             b: args.b.add_rows(first + k, args.b_stride_bytes).add((column + own_column) as usize),
             k,
             column: own_column,
@@ -159,25 +159,25 @@ impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32,
         let mut pipeline = <Self as Stage>::pipeline(args.cols).of_group(group);
         // SAFETY: records and values are read where there are some; a stage is filled while it is empty.
         unsafe {
-            let mut rows = Rows::<O::Value, Self>::new(gpu, args, thread / WARP, group, row);
-            rows.look_up(gpu, S::GROUPS);
+            let mut rows = Rows::<O::Value, Self>::new(gpu, args, [group, thread / WARP], row);
+            rows.look_up_next(gpu, S::GROUPS);
             if Self::CLEARS_EARLY {
                 for stage in pipeline.stages() {
-                    rows.clear(gpu, stage * Self::STAGE_BYTES);
+                    rows.clear(gpu, stage * Self::STAGE_BYTES, None);
                 }
             }
             gpu.grid_dependency_wait();
             let mut loaded = rows.next(gpu);
-            rows.look_up(gpu, S::GROUPS);
+            rows.look_up_next(gpu, S::GROUPS);
             while !pipeline.is_done() {
                 pipeline.wait_empty(gpu);
                 Self::fill_b(gpu, args, &source, pipeline.stage);
                 if !Self::CLEARS_EARLY || !pipeline.is_first() {
-                    rows.clear(gpu, pipeline.stage * Self::STAGE_BYTES);
+                    rows.clear(gpu, pipeline.stage * Self::STAGE_BYTES, None);
                 }
                 rows.fill(gpu, pipeline.stage * Self::STAGE_BYTES, &loaded);
                 loaded = rows.next(gpu);
-                rows.look_up(gpu, S::GROUPS);
+                rows.look_up_next(gpu, S::GROUPS);
                 source.b = source.b.add_rows(S::GROUPS * Self::STEP, args.b_stride_bytes);
                 source.rows = source.rows.saturating_sub(S::GROUPS * Self::STEP);
                 pipeline.started(gpu);
@@ -191,7 +191,7 @@ impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32,
     /// # Safety
     /// The stage is empty.
     #[inline(always)]
-    unsafe fn fill_b<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, source: &Source<O::Value>, stage: u32) {
+    unsafe fn fill_b<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, source: &CopyB<O::Value>, stage: u32) {
         let b = SharedPtr::from_offset(stage * Self::STAGE_BYTES + <Self as Stage>::A_BYTES);
         for i in 0..Self::STEP / Self::COPY_ROWS {
             let k = source.k + i * Self::COPY_ROWS;

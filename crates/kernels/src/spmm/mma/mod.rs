@@ -20,10 +20,9 @@
 //! Tiles multiply zeros, so that a NaN or an infinity of B would reach rows that have no nonzero there. Such an accumulator is
 //! not finite. The block then computes its tile once more by scalar products ([`fallback`]), which IEEE 754 governs.
 //!
-//! Source of the idea: the SC 2020 paper's outlook (section VIII) asks for dedicated matrix hardware; the compressed pattern is
+//! TileSource of the idea: the SC 2020 paper's outlook (section VIII) asks for dedicated matrix hardware; the compressed pattern is
 //! ours.
 mod bitmask;
-mod consumer;
 mod fallback;
 mod half;
 mod kernel;
@@ -32,6 +31,7 @@ mod pipeline;
 mod reduction;
 mod rows;
 mod single;
+mod source;
 mod value;
 
 use lacuna_gpu::GlobalPtr;
@@ -41,7 +41,8 @@ pub(super) use fallback::fallback;
 pub use kernel::MmaTiles;
 pub(super) use pipeline::Pipeline;
 pub use pipeline::{Stages, StagesOf};
-pub use rows::{Filling, LoadedRows, Rows};
+pub use rows::{LoadedRows, Rows, StageFilling};
+pub use source::TileSource;
 pub(super) use value::TILE_ROW;
 pub use value::TileValue;
 

@@ -2,7 +2,6 @@
 use lacuna_gpu::Gpu;
 
 use super::TileArgs;
-use super::consumer::Consumer;
 use super::pipeline::{Pipeline, Stages};
 use super::reduction::Accumulators;
 use super::value::TileValue;
@@ -32,11 +31,29 @@ pub trait Stage: 'static {
     }
 }
 
+/// Where a consumer warp stands in its block.
+#[derive(Clone, Copy)]
+pub struct Consumer {
+    /// Along the rows.
+    pub m: u32,
+    /// Along the columns.
+    pub n: u32,
+    /// Along K.
+    pub k: u32,
+}
+
+impl Consumer {
+    #[inline(always)]
+    pub(super) fn of<const WM: u32, const WN: u32>(warp: u32) -> Self {
+        Self { m: warp % WM, n: warp / WM % WN, k: warp / (WM * WN) }
+    }
+}
+
 /// Operands of [`MmaTiles`](super::MmaTiles), and how warps multiply them.
 pub trait TileOperand: Operand<Value: TileValue> {
     /// Elements that follow a row of B in a stage, so that rows begin in different banks.
     const B_PADDING: u32;
-    /// Whether a producer lane has registers to load two pieces ahead.
+    /// Whether a producer lane has registers to load two vectors ahead.
     const LOADS_TWO_AHEAD: bool;
 
     /// Where column `column`, the first of 16 bytes, lies in row `k` of B.

@@ -2,14 +2,15 @@
 //!
 //! A stage holds A's rows one after the other, each as tiles of 128 bytes, along K; or, for tensor cores that read it by
 //! themselves, tiles one after the other, each with its part of all rows. A few lanes take a row together. Each
-//! loads a piece of 16 bytes of values as they lie in memory, other rows' among them, and their places, a byte each. When the
+//! loads a vector of 16 bytes of values as they lie in memory, other rows' among them, and their places, a byte each. When the
 //! stage is free, the warp clears its rows, and each lane puts those of its values there that are the row's. So a nonzero
-//! costs a store, and a piece two loads; a column without a nonzero costs nothing but the clearing.
+//! costs a store, and a vector two loads; a column without a nonzero costs nothing but the clearing.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::TileArgs;
+use super::source::TileSource;
 use super::value::{TILE_ROW, TileValue};
 use crate::RowMask;
 
@@ -17,7 +18,7 @@ use crate::RowMask;
 const ROUNDS: usize = 8;
 
 /// How a kernel's stages are filled.
-pub trait Filling: 'static {
+pub trait StageFilling: 'static {
     /// Rows of A in a stage.
     const ROWS: u32;
     /// Tiles of A in a stage, along K.
@@ -25,7 +26,7 @@ pub trait Filling: 'static {
     /// Warps that fill a stage.
     const WARPS: u32;
     /// The part of a row that its lanes load at once: all nonzeros where one column in `PART` is one.
-    const PART: u32;
+    const COLUMNS_PER_PREFETCH: u32;
     /// Pieces of a row that a lane loads ahead, 1 or 2: one part of the row, or two. What a fuller row has comes late.
     const AHEAD: usize;
     /// Whether a stage has tile after tile, not row after row.
@@ -36,7 +37,7 @@ pub trait Filling: 'static {
 #[derive(Clone, Copy, Debug)]
 pub struct LoadedRows([[Part; 2]; ROUNDS]);
 
-/// A piece of a row's values, and of those before and after it in memory.
+/// A vector of a row's values, and of those before and after it in memory.
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {
     values: [u32; 4],
@@ -77,14 +78,14 @@ pub struct Rows<T, F> {
     filling: PhantomData<F>,
 }
 
-impl<T: TileValue, F: Filling> Rows<T, F> {
+impl<T: TileValue, F: StageFilling> Rows<T, F> {
     /// Rows that a warp fills.
     const OWN: u32 = F::ROWS / F::WARPS;
     /// Chunks of 32 columns in a step.
     const CHUNKS: u32 = F::TILES * T::COLUMNS / RowMask::COLUMNS;
     /// Lanes that share a row: enough for its part, and for all lanes to have a row.
     const LANES: u32 = {
-        let (lanes, least) = (F::TILES * T::COLUMNS / T::PIECE / F::PART, WARP / Self::OWN);
+        let (lanes, least) = (F::TILES * T::COLUMNS / T::VECTOR / F::COLUMNS_PER_PREFETCH, WARP / Self::OWN);
         if lanes > least { lanes } else { least }
     };
     /// Rows that a warp works on at once.
@@ -107,43 +108,9 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     /// Bytes of A in a stage.
     pub(in crate::spmm) const BYTES: u32 = F::ROWS * Self::STEP;
 
-    /// For warp `warp` of those that fill the steps from `step` on, of the rows from `row` on.
-    ///
-    /// # Safety
-    /// The masks are live.
-    #[inline(always)]
-    pub(in crate::spmm) unsafe fn new<G: Gpu>(
-        gpu: G,
-        args: &TileArgs<T>,
-        warp: u32,
-        step: u32,
-        row: u32,
-    ) -> Self {
-        let lane = gpu.lane_id();
-        let chunks = RowMask::chunks(args.cols);
-        let first = warp * Self::OWN;
-        let own = row + first + lane % Self::OWN;
-        let start = args.masks.add(RowMask::index(own, 0, chunks) * RowMask::WORDS);
-        let mut rows = Self {
-            start,
-            chunks: if own < args.rows { chunks } else { 0 },
-            masks: start,
-            left: 0,
-            first: 0,
-            end: 0,
-            values: args.values,
-            places: args.places,
-            row: (first + lane / Self::LANES) * Self::ROW + T::swizzle(first + lane / Self::LANES),
-            own: first * Self::ROW + lane * 16,
-            filling: PhantomData,
-        };
-        rows.go_to(Some(step));
-        rows
-    }
-
     /// Goes to a step, which is loaded next; or nowhere, where nothing is left.
     #[inline(always)]
-    pub(in crate::spmm) fn go_to(&mut self, step: Option<u32>) {
+    fn go_to(&mut self, step: Option<u32>) {
         let chunk = step.unwrap_or(0) * Self::CHUNKS;
         self.masks = self.start.add(chunk as usize * RowMask::NEXT_CHUNK * RowMask::WORDS);
         self.left = if step.is_some() { self.chunks.saturating_sub(chunk) } else { 0 };
@@ -154,7 +121,7 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     /// # Safety
     /// The masks are live.
     #[inline(always)]
-    pub(in crate::spmm) unsafe fn look_up<G: Gpu>(&mut self, gpu: G, steps: u32) {
+    pub(super) unsafe fn look_up_next<G: Gpu>(&mut self, gpu: G, steps: u32) {
         let record = |chunk: u32| self.masks.add(chunk as usize * RowMask::NEXT_CHUNK * RowMask::WORDS);
         let first_of = |chunk: u32| -> u32 {
             if chunk < self.left {
@@ -176,31 +143,7 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
         self.left = self.left.saturating_sub(next);
     }
 
-    /// Loads the lane's pieces of the step that was looked up. The whole warp comes here.
-    ///
-    /// A lane for which there is no piece loads the first: so nothing asks what was loaded, and nothing waits.
-    ///
-    /// # Safety
-    /// The arguments describe live memory, with [`PADDING`](crate::PADDING) more after the last nonzero.
-    #[inline(always)]
-    pub(in crate::spmm) unsafe fn next<G: Gpu>(&self, gpu: G) -> LoadedRows {
-        let lane = gpu.lane_id();
-        let mut loaded = LoadedRows([[Part::default(); 2]; ROUNDS]);
-        for round in 0..Self::OWN / Self::AT_ONCE {
-            let row = round * Self::AT_ONCE + lane / Self::LANES;
-            let [first, end] = [self.first, self.end].map(|x| gpu.warp_shuffle_idx(FULL_WARP, x, row, WARP));
-            let begin = first / T::PIECE * T::PIECE;
-            for ahead in 0..F::AHEAD {
-                let index = begin + (ahead as u32 * Self::LANES + lane % Self::LANES) * T::PIECE;
-                // SAFETY: as promised by the caller.
-                let (values, places) = unsafe { self.load(gpu, if index < end { index } else { begin }) };
-                loaded.0[round as usize][ahead] = Part { values, places, index, first, end };
-            }
-        }
-        loaded
-    }
-
-    /// A piece from `index` on: its values, and their places.
+    /// A vector from `index` on: its values, and their places.
     ///
     /// # Safety
     /// They are live.
@@ -208,10 +151,10 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
     unsafe fn load<G: Gpu>(&self, gpu: G, index: u32) -> ([u32; 4], [u32; 2]) {
         let values = GlobalPtr::<u32>::from_address(self.values.add(index as usize).address());
         let places = GlobalPtr::<u32>::from_address(self.places.add(index as usize).address());
-        // SAFETY: as promised by the caller; values begin at a multiple of 16 bytes, and the index is one of a piece.
+        // SAFETY: as promised by the caller; values begin at a multiple of 16 bytes, and the index is one of a vector.
         unsafe {
             let values = gpu.load_readonly(values);
-            if T::PIECE == 8 {
+            if T::VECTOR == 8 {
                 (values, gpu.load_readonly(places))
             } else {
                 let [low] = gpu.load_readonly(places);
@@ -220,18 +163,122 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
         }
     }
 
-    /// Clears the warp's rows of a stage, whose part of A is at `a`. The whole warp comes here.
+    /// Fills in the vectors that were not loaded ahead.
     ///
     /// # Safety
-    /// The stage is empty.
+    /// As for [`TileSource::fill`].
     #[inline(always)]
-    pub(in crate::spmm) unsafe fn clear<G: Gpu>(&self, gpu: G, a: u32) {
+    unsafe fn fill_rest<G: Gpu>(&self, gpu: G, a: u32, loaded: &LoadedRows) {
+        for round in 0..Self::OWN / Self::AT_ONCE {
+            let mut part = loaded.0[round as usize][F::AHEAD - 1];
+            part.index += Self::LANES * T::VECTOR;
+            while part.index < part.end {
+                // SAFETY: the vector has nonzeros of the row, whose places are this lane's.
+                unsafe {
+                    (part.values, part.places) = self.load(gpu, part.index);
+                    Self::put(gpu, self.row_of(a, round), &part);
+                }
+                part.index += Self::LANES * T::VECTOR;
+            }
+        }
+    }
+
+    /// Where the row lies that the lane works on in a round_into, in bytes, swizzled.
+    #[inline(always)]
+    fn row_of(&self, a: u32, round: u32) -> u32 {
+        (a + self.row + round * Self::AT_ONCE * Self::ROW) ^ T::swizzle(round * Self::AT_ONCE)
+    }
+
+    /// Puts a vector's values into their row. Rows and tiles begin at multiples of what lies in them, so that columns need no sum.
+    ///
+    /// # Safety
+    /// The places are this lane's in the stage.
+    #[inline(always)]
+    unsafe fn put<G: Gpu>(gpu: G, row: u32, part: &Part) {
+        let before = |index: u32| index.saturating_sub(part.index);
+        let below = |index: u32| !(u32::MAX << before(index).min(T::VECTOR));
+        let own = below(part.end) & !below(part.first);
+        let (begin, end) = (before(part.first), before(part.end));
+        // Bits of a mask against two comparisons: with tiles of warpgroups 3 % faster, with `f32` up to 4 % slower.
+        let is_own = |i: u32| if F::TILE_BY_TILE { own >> i & 1 != 0 } else { begin <= i && i < end };
+        let size = size_of::<T>() as u32;
+        for i in 0..T::VECTOR {
+            if is_own(i) {
+                let within = offset(part.places[i as usize / 4], i % 4, size, Self::STEP);
+                let to = (row ^ (within % Self::ROW)) | (within / Self::ROW * Self::TILE);
+                let to = SharedPtr::from_offset(to);
+                // SAFETY: as promised by the caller.
+                unsafe { gpu.shared_store(to, [T::of_vector(&part.values, i)]) };
+            }
+        }
+    }
+}
+
+impl<T: TileValue, F: StageFilling> TileSource<T> for Rows<T, F> {
+    type Loaded = LoadedRows;
+    const COLUMNS_PER_PREFETCH: u32 = F::COLUMNS_PER_PREFETCH;
+    const AHEAD: u32 = 0;
+    const IS_CONSTANT: bool = false;
+
+    #[inline(always)]
+    unsafe fn new<G: Gpu>(gpu: G, args: &TileArgs<T>, [group, warp]: [u32; 2], row: u32) -> Self {
+        let lane = gpu.lane_id();
+        let chunks = RowMask::chunks(args.cols);
+        let first = warp * Self::OWN;
+        let own = row + first + lane % Self::OWN;
+        let start = args.masks.add(RowMask::index(own, 0, chunks) * RowMask::WORDS);
+        let mut rows = Self {
+            start,
+            chunks: if own < args.rows { chunks } else { 0 },
+            masks: start,
+            left: 0,
+            first: 0,
+            end: 0,
+            values: args.values,
+            places: args.places,
+            row: (first + lane / Self::LANES) * Self::ROW + T::swizzle(first + lane / Self::LANES),
+            own: first * Self::ROW + lane * 16,
+            filling: PhantomData,
+        };
+        rows.go_to(Some(group));
+        rows
+    }
+
+    #[inline(always)]
+    unsafe fn look_up<G: Gpu>(&mut self, gpu: G, step: Option<u32>) {
+        self.go_to(step);
+        // SAFETY: as promised by the caller.
+        unsafe { self.look_up_next(gpu, 0) }
+    }
+
+    /// A lane for which there is no vector loads the first: so nothing asks what was loaded, and nothing waits. It may lie in the
+    /// [`PADDING`](crate::PADDING) after the last nonzero.
+    #[inline(always)]
+    unsafe fn next<G: Gpu>(&self, gpu: G) -> LoadedRows {
+        let lane = gpu.lane_id();
+        let mut loaded = LoadedRows([[Part::default(); 2]; ROUNDS]);
+        for round in 0..Self::OWN / Self::AT_ONCE {
+            let row = round * Self::AT_ONCE + lane / Self::LANES;
+            let [first, end] = [self.first, self.end].map(|x| gpu.warp_shuffle_idx(FULL_WARP, x, row, WARP));
+            let begin = first / T::VECTOR * T::VECTOR;
+            for ahead in 0..F::AHEAD {
+                let index = begin + (ahead as u32 * Self::LANES + lane % Self::LANES) * T::VECTOR;
+                // SAFETY: as promised by the caller.
+                let (values, places) = unsafe { self.load(gpu, if index < end { index } else { begin }) };
+                loaded.0[round as usize][ahead] = Part { values, places, index, first, end };
+            }
+        }
+        loaded
+    }
+
+    #[inline(always)]
+    unsafe fn clear<G: Gpu>(&self, gpu: G, a: u32, _: Option<&LoadedRows>) {
         let own = SharedPtr::<u32>::from_offset(a + self.own);
         // The tiles of the warp's rows may lie apart.
         let tiles = if F::TILE_BY_TILE { F::TILES } else { 1 };
-        let pieces = Self::OWN * Self::ROW / 16;
-        for (part, i) in (0..tiles).flat_map(|part| (0..pieces.div_ceil(WARP)).map(move |i| (part, i))) {
-            if pieces.is_multiple_of(WARP) || gpu.lane_id() < pieces {
+        let vectors = Self::OWN * Self::ROW / 16;
+        for (part, i) in (0..tiles).flat_map(|part| (0..vectors.div_ceil(WARP)).map(move |i| (part, i))) {
+            if vectors.is_multiple_of(WARP) || gpu.lane_id() < vectors {
                 // SAFETY: the rows are this warp's in the stage.
                 unsafe { gpu.shared_store(own.add((part * Self::TILE + i * WARP * 16) / 4), [0u32; 4]) };
             }
@@ -239,12 +286,8 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
         gpu.sync_warp(FULL_WARP);
     }
 
-    /// Fills the warp's rows of a stage, whose part of A is at `a`. The whole warp comes here.
-    ///
-    /// # Safety
-    /// The warp has [cleared](Self::clear) them.
     #[inline(always)]
-    pub(in crate::spmm) unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &LoadedRows) {
+    unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &LoadedRows) {
         // SAFETY: the rows are this warp's in the stage.
         unsafe {
             for ahead in 0..F::AHEAD {
@@ -252,63 +295,13 @@ impl<T: TileValue, F: Filling> Rows<T, F> {
                 for round in 0..Self::OWN / Self::AT_ONCE {
                     let part = &loaded.0[round as usize][ahead];
                     Self::put(gpu, self.row_of(a, round), part);
-                    is_more |= part.index + Self::LANES * T::PIECE < part.end;
+                    is_more |= part.index + Self::LANES * T::VECTOR < part.end;
                 }
                 if !gpu.warp_any(FULL_WARP, is_more) {
                     return;
                 }
             }
             self.fill_rest(gpu, a, loaded);
-        }
-    }
-
-    /// Fills in the pieces that were not loaded ahead.
-    ///
-    /// # Safety
-    /// As for [`fill`](Self::fill).
-    #[inline(always)]
-    unsafe fn fill_rest<G: Gpu>(&self, gpu: G, a: u32, loaded: &LoadedRows) {
-        for round in 0..Self::OWN / Self::AT_ONCE {
-            let mut part = loaded.0[round as usize][F::AHEAD - 1];
-            part.index += Self::LANES * T::PIECE;
-            while part.index < part.end {
-                // SAFETY: the piece has nonzeros of the row, whose places are this lane's.
-                unsafe {
-                    (part.values, part.places) = self.load(gpu, part.index);
-                    Self::put(gpu, self.row_of(a, round), &part);
-                }
-                part.index += Self::LANES * T::PIECE;
-            }
-        }
-    }
-
-    /// Where the row lies that the lane works on in a round, in bytes, swizzled.
-    #[inline(always)]
-    fn row_of(&self, a: u32, round: u32) -> u32 {
-        (a + self.row + round * Self::AT_ONCE * Self::ROW) ^ T::swizzle(round * Self::AT_ONCE)
-    }
-
-    /// Puts a piece's values into their row. Rows and tiles begin at multiples of what lies in them, so that columns need no sum.
-    ///
-    /// # Safety
-    /// The places are this lane's in the stage.
-    #[inline(always)]
-    unsafe fn put<G: Gpu>(gpu: G, row: u32, part: &Part) {
-        let before = |index: u32| index.saturating_sub(part.index);
-        let below = |index: u32| !(u32::MAX << before(index).min(T::PIECE));
-        let own = below(part.end) & !below(part.first);
-        let (begin, end) = (before(part.first), before(part.end));
-        // Bits of a mask against two comparisons: with tiles of warpgroups 3 % faster, with `f32` up to 4 % slower.
-        let is_own = |i: u32| if F::TILE_BY_TILE { own >> i & 1 != 0 } else { begin <= i && i < end };
-        let size = size_of::<T>() as u32;
-        for i in 0..T::PIECE {
-            if is_own(i) {
-                let within = offset(part.places[i as usize / 4], i % 4, size, Self::STEP);
-                let to = (row ^ (within % Self::ROW)) | (within / Self::ROW * Self::TILE);
-                let to = SharedPtr::from_offset(to);
-                // SAFETY: as promised by the caller.
-                unsafe { gpu.shared_store(to, [T::of_piece(&part.values, i)]) };
-            }
         }
     }
 }

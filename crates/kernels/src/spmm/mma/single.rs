@@ -1,14 +1,13 @@
 //! Tiles of `f32`.
 //!
 //! A stage holds BM rows of A ([`rows`](super::rows)), each WK chunks of 32 values, and 32·WK rows of BN values of B. Both
-//! are swizzled: the 16-byte piece that a lane reads first is another from row to row of A, and after each four rows of B,
+//! are swizzled: the 16-byte vector that a lane reads first is another from row to row of A, and after each four rows of B,
 //! so that the lanes of an access lie in different banks. A consumer takes K in the order in which its registers come: of 16
 //! columns, lane `t` of four has the columns 4t to 4t+3. mma sums over K, so any order will do if A and B agree.
 use lacuna_gpu::{Gpu, SharedPtr};
 
 use super::TileArgs;
-use super::consumer::Consumer;
-use super::operand::{Stage, TileOperand};
+use super::operand::{Consumer, Stage, TileOperand};
 use super::reduction::Accumulators;
 use crate::common::{pack, pack_lo};
 use crate::{Products, Single};

@@ -8,17 +8,17 @@ pub(in crate::spmm) const TILE_ROW: u32 = 128;
 
 /// A value that can lie in a tile.
 pub trait TileValue: DeviceValue {
-    /// Elements of 16 bytes.
-    const PIECE: u32 = 16 / size_of::<Self>() as u32;
+    /// Elements of a 16-byte vector.
+    const VECTOR: u32 = 16 / size_of::<Self>() as u32;
     /// Columns of a tile.
     const COLUMNS: u32 = TILE_ROW / size_of::<Self>() as u32;
 
-    /// Where in its row, in bytes, the first piece of a row lies; piece `i` lies at 16·`i` exclusive or this. So lanes that
-    /// read a piece of several rows find them in different banks.
+    /// Where in its row, in bytes, the first vector of a row lies; vector `i` lies at 16·`i` exclusive or this. So lanes that
+    /// read a vector of several rows find them in different banks.
     fn swizzle(row: u32) -> u32;
 
-    /// Value `index` of a piece.
-    fn of_piece(piece: &[u32; 4], index: u32) -> Self;
+    /// Value `index` of a vector.
+    fn of_vector(vector: &[u32; 4], index: u32) -> Self;
 }
 
 /// For reads of 16 bytes by each lane, eight lanes of two rows at a time.
@@ -28,8 +28,8 @@ impl TileValue for f32 {
         row % 2 * 64
     }
     #[inline(always)]
-    fn of_piece(piece: &[u32; 4], index: u32) -> Self {
-        Self::from_bits(piece[index as usize])
+    fn of_vector(vector: &[u32; 4], index: u32) -> Self {
+        Self::from_bits(vector[index as usize])
     }
 }
 
@@ -42,8 +42,8 @@ macro_rules! half {
                 row % 8 * 16
             }
             #[inline(always)]
-            fn of_piece(piece: &[u32; 4], index: u32) -> Self {
-                Self((piece[index as usize / 2] >> (index % 2 * 16)) as u16)
+            fn of_vector(vector: &[u32; 4], index: u32) -> Self {
+                Self((vector[index as usize / 2] >> (index % 2 * 16)) as u16)
             }
         }
     };
@@ -55,32 +55,32 @@ half!(Bf16);
 mod tests {
     use super::*;
 
-    /// Whether eight lanes that read a piece of 16 bytes each, of these rows, find them in different banks.
-    fn spread<T: TileValue>(pieces: [(u32, u32); 8]) -> bool {
-        let slots = pieces.map(|(row, piece)| ((16 * piece) ^ T::swizzle(row)) / 16);
+    /// Whether eight lanes that read a vector of 16 bytes each, of these rows, find them in different banks.
+    fn spread<T: TileValue>(vectors: [(u32, u32); 8]) -> bool {
+        let slots = vectors.map(|(row, vector)| ((16 * vector) ^ T::swizzle(row)) / 16);
         slots.iter().fold(0, |seen, slot| seen | 1 << slot) == 0xff
     }
 
     #[test]
     fn lanes_that_read_together_find_different_banks() {
         for row in 0..16 {
-            for piece in 0..8 {
-                let down = core::array::from_fn(|lane| (row / 8 * 8 + lane as u32, piece));
-                assert!(spread::<F16>(down) && spread::<Bf16>(down), "{piece} from {row} on");
+            for vector in 0..8 {
+                let down = core::array::from_fn(|lane| (row / 8 * 8 + lane as u32, vector));
+                assert!(spread::<F16>(down) && spread::<Bf16>(down), "{vector} from {row} on");
                 // Four lanes of a row, and four of the next.
                 let across =
-                    core::array::from_fn(|lane| (row + lane as u32 / 4, piece / 4 * 4 + lane as u32 % 4));
-                assert!(spread::<f32>(across), "{piece} from {row} on");
+                    core::array::from_fn(|lane| (row + lane as u32 / 4, vector / 4 * 4 + lane as u32 % 4));
+                assert!(spread::<f32>(across), "{vector} from {row} on");
             }
         }
     }
 
     #[test]
-    fn values_of_a_piece_are_told_apart() {
+    fn values_of_a_vector_are_told_apart() {
         let words = [0x0002_0001, 0x0004_0003, 0x0006_0005, 0x0008_0007];
         for i in 0..8 {
-            assert_eq!(F16::of_piece(&words, i).0, i as u16 + 1);
+            assert_eq!(F16::of_vector(&words, i).0, i as u16 + 1);
         }
-        assert_eq!([0, 1, 2, 3].map(|i| f32::of_piece(&words, i).to_bits()), words);
+        assert_eq!([0, 1, 2, 3].map(|i| f32::of_vector(&words, i).to_bits()), words);
     }
 }

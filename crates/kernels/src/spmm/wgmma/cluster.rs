@@ -1,4 +1,4 @@
-//! Blocks that share a tile of C, a cluster: each multiplies a part of K, and the first adds up.
+//! Cluster split-K: the blocks of a cluster share a tile of C. Each multiplies a part of K, and the first adds up.
 use lacuna_gpu::{Gpu, SharedPtr, WARP};
 
 use super::{CONSUMERS, ROWS};

@@ -1,4 +1,4 @@
-//! B's rows in a stage, as the tensor cores read them: panels of 128 bytes a row, or 64, in swizzled pieces.
+//! B's rows in a stage, as the tensor cores read them: panels of 128 bytes a row, or 64, in swizzled vectors.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
@@ -44,11 +44,11 @@ impl<T: HalfValue, S: Stages, const L: usize> Columns<T, S, L> {
     pub(super) fn new(args: &TileArgs<T>, thread: u32, column: u32) -> Self {
         let own = thread % (Self::COLUMNS / COPY) * COPY;
         let row = thread / (Self::COLUMNS / COPY);
-        let (panel, piece) = (own / Self::PANEL_COLUMNS, own % Self::PANEL_COLUMNS / COPY);
+        let (panel, vector) = (own / Self::PANEL_COLUMNS, own % Self::PANEL_COLUMNS / COPY);
         Self {
             b: args.b.add_rows(row, args.b_stride_bytes).add((column + own) as usize),
             rows: if column + own < args.n { args.cols.saturating_sub(row) } else { 0 },
-            place: (panel * Self::K + row) * 2 * Self::PANEL_COLUMNS + ((piece * 16) ^ Self::swizzle(row)),
+            place: (panel * Self::K + row) * 2 * Self::PANEL_COLUMNS + ((vector * 16) ^ Self::swizzle(row)),
             stride_bytes: args.b_stride_bytes,
             stages: PhantomData,
         }

@@ -23,7 +23,6 @@
 mod cluster;
 mod columns;
 mod prepacked;
-mod source;
 mod traversal;
 
 use core::marker::PhantomData;
@@ -34,9 +33,8 @@ use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
 use self::cluster::Cluster;
 use self::columns::{COPY, Columns};
 pub use self::prepacked::{LoadedPacks, Pack, Prepacked};
-pub use self::source::{Scattering, Source};
 use self::traversal::Traversal;
-use super::mma::{Pipeline, Rows, Stages, TILE_ROW, TileArgs, fallback};
+use super::mma::{Pipeline, Rows, StageFilling, Stages, TILE_ROW, TileArgs, TileSource, fallback};
 use super::{Scheme, Tile};
 use crate::common::are_finite;
 use crate::{Bounds, HalfValue, IndexType, Kernel};
@@ -56,7 +54,7 @@ const PANEL_BYTES: u32 = 2 * CHUNK * 128;
 
 /// SpMM by warpgroups for values of `T`, that are put where their columns are: tiles of 2·`L` columns, through the stages `S`.
 ///
-/// - Of `S`, more chunks make the pieces of rows longer, and barriers fewer.
+/// - Of `S`, more chunks make the vectors of rows longer, and barriers fewer.
 /// - `PART`: of a step of a row the producers load ahead what one nonzero in so many columns makes. With a larger one, fewer
 ///   lanes share a row, which is faster unless the row has more.
 /// - `BLOCKS`: blocks that share a tile.
@@ -68,11 +66,24 @@ pub type WgmmaTiles<T, S, const L: usize, const PART: u32, const BLOCKS: u32> =
 pub type PrepackedTiles<T, S, const L: usize, const AHEAD: usize, const BLOCKS: u32> =
     WgmmaKernel<T, Prepacked<T, S, AHEAD>, S, L, BLOCKS>;
 
+/// How values are scattered that lie row by row.
+#[derive(Debug)]
+pub struct Scattering<S, const PART: u32>(PhantomData<S>);
+
+impl<S: Stages, const PART: u32> StageFilling for Scattering<S, PART> {
+    const ROWS: u32 = ROWS;
+    const TILES: u32 = S::CHUNKS;
+    const WARPS: u32 = S::WARPS;
+    const COLUMNS_PER_PREFETCH: u32 = PART;
+    const AHEAD: usize = 1;
+    const TILE_BY_TILE: bool = true;
+}
+
 /// SpMM by warpgroups, with A from `A`, through the stages `S`.
 #[derive(Debug)]
 pub struct WgmmaKernel<T, A, S, const L: usize, const BLOCKS: u32>(PhantomData<(T, A, S)>);
 
-impl<T: HalfValue, A: Source<T>, S: Stages, const L: usize, const BLOCKS: u32> Kernel
+impl<T: HalfValue, A: TileSource<T>, S: Stages, const L: usize, const BLOCKS: u32> Kernel
     for WgmmaKernel<T, A, S, L, BLOCKS>
 {
     type Args = TileArgs<T>;
@@ -96,7 +107,7 @@ impl<T: HalfValue, A: Source<T>, S: Stages, const L: usize, const BLOCKS: u32> K
             vector: COPY,
             block_rows: ROWS,
             block_columns: Self::BN,
-            scheme: match A::PART {
+            scheme: match A::COLUMNS_PER_PREFETCH {
                 0 => Scheme::PrepackedTile { chunks: S::CHUNKS, ahead: A::AHEAD, blocks: BLOCKS },
                 part => Scheme::WgmmaTile { chunks: S::CHUNKS, part, blocks: BLOCKS },
             },
@@ -145,7 +156,7 @@ impl<T: HalfValue, A: Source<T>, S: Stages, const L: usize, const BLOCKS: u32> K
     }
 }
 
-impl<T: HalfValue, A: Source<T>, S: Stages, const L: usize, const BLOCKS: u32>
+impl<T: HalfValue, A: TileSource<T>, S: Stages, const L: usize, const BLOCKS: u32>
     WgmmaKernel<T, A, S, L, BLOCKS>
 {
     const BN: u32 = 2 * L as u32;
@@ -154,7 +165,7 @@ impl<T: HalfValue, A: Source<T>, S: Stages, const L: usize, const BLOCKS: u32>
     const B_BYTES: u32 = Columns::<T, S, L>::BYTES;
     /// Whether the products of a stage start while those of the one before may still run. Then that one is given back only when
     /// this one is full: producers must be fast.
-    const OVERLAPS: bool = A::STAYS && L < 32;
+    const OVERLAPS: bool = A::IS_CONSTANT && L < 32;
     const PIPELINE_BYTES: u32 = S::STAGES * (Self::A_BYTES + Self::B_BYTES);
 
     /// Where A and B of a stage begin.
@@ -196,7 +207,7 @@ impl<T: HalfValue, A: Source<T>, S: Stages, const L: usize, const BLOCKS: u32>
                 }
             };
             let mut loaded;
-            if A::STAYS {
+            if A::IS_CONSTANT {
                 // What never changes may be loaded before the launch before has ended.
                 loaded = source.next(gpu);
                 clear(&source);

@@ -8,10 +8,9 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
 
-use super::source::Source;
 use super::{CHUNK, CHUNK_BYTES, ROWS};
 use crate::HalfValue;
-use crate::spmm::mma::{Stages, TILE_ROW, TileArgs};
+use crate::spmm::mma::{Stages, TILE_ROW, TileArgs, TileSource};
 
 /// 128 nonzeros of a unit, or fewer and zeros for a place that has none. Of four words for each lane, two hold values and two
 /// their places, the first in the lower half.
@@ -21,7 +20,7 @@ pub struct Pack;
 impl Pack {
     /// Nonzeros of a pack.
     pub const VALUES: usize = 128;
-    /// Words of a pack.
+    /// RawVector of a pack.
     pub const WORDS: usize = 128;
     /// Rows of a unit.
     pub const ROWS: usize = ROWS as usize;
@@ -57,7 +56,7 @@ pub struct Prepacked<T, S, const AHEAD: usize> {
     /// Units of the rows.
     count: u32,
     /// What was looked up.
-    found: Found,
+    found: StepPacks,
     group: u32,
     warp: u32,
     of: PhantomData<(T, S)>,
@@ -65,7 +64,7 @@ pub struct Prepacked<T, S, const AHEAD: usize> {
 
 /// The packs of a step: the first, the first of the second unit, and the one after the last.
 #[derive(Clone, Copy, Debug, Default)]
-struct Found {
+struct StepPacks {
     first: u32,
     second: u32,
     end: u32,
@@ -75,7 +74,7 @@ struct Found {
 #[derive(Debug)]
 pub struct LoadedPacks<const AHEAD: usize> {
     packs: [[u32; 4]; AHEAD],
-    found: Found,
+    found: StepPacks,
 }
 
 impl<T: HalfValue, S: Stages, const AHEAD: usize> Prepacked<T, S, AHEAD> {
@@ -100,7 +99,7 @@ impl<T: HalfValue, S: Stages, const AHEAD: usize> Prepacked<T, S, AHEAD> {
     /// # Safety
     /// The stage has been cleared.
     #[inline(always)]
-    unsafe fn put<G: Gpu>(gpu: G, a: u32, found: &Found, pack: u32, loaded: [u32; 4]) {
+    unsafe fn put<G: Gpu>(gpu: G, a: u32, found: &StepPacks, pack: u32, loaded: [u32; 4]) {
         let unit = if Self::UNITS > 1 && pack >= found.second { a + Pack::UNIT_BYTES } else { a };
         for i in 0..2 {
             let (values, places) = (loaded[i], loaded[2 + i]);
@@ -114,11 +113,11 @@ impl<T: HalfValue, S: Stages, const AHEAD: usize> Prepacked<T, S, AHEAD> {
     }
 }
 
-impl<T: HalfValue, S: Stages, const AHEAD: usize> Source<T> for Prepacked<T, S, AHEAD> {
+impl<T: HalfValue, S: Stages, const AHEAD: usize> TileSource<T> for Prepacked<T, S, AHEAD> {
     type Loaded = LoadedPacks<AHEAD>;
-    const PART: u32 = 0;
+    const COLUMNS_PER_PREFETCH: u32 = 0;
     const AHEAD: u32 = AHEAD as u32 * S::WARPS * Pack::VALUES as u32;
-    const STAYS: bool = true;
+    const IS_CONSTANT: bool = true;
 
     #[inline(always)]
     unsafe fn new<G: Gpu>(gpu: G, args: &TileArgs<T>, [group, warp]: [u32; 2], row: u32) -> Self {
@@ -127,7 +126,7 @@ impl<T: HalfValue, S: Stages, const AHEAD: usize> Source<T> for Prepacked<T, S, 
             units: args.units.add((row / ROWS) as usize * count as usize),
             packs: args.packs.add(warp as usize * Pack::WORDS + gpu.lane_id() as usize * 4),
             count,
-            found: Found::default(),
+            found: StepPacks::default(),
             group,
             warp,
             of: PhantomData,
@@ -136,7 +135,7 @@ impl<T: HalfValue, S: Stages, const AHEAD: usize> Source<T> for Prepacked<T, S, 
 
     #[inline(always)]
     unsafe fn look_up<G: Gpu>(&mut self, gpu: G, step: Option<u32>) {
-        self.found = Found::default();
+        self.found = StepPacks::default();
         if let Some(step) = step {
             let unit = step * Self::UNITS;
             let of = |unit: u32| -> u32 {
@@ -146,7 +145,7 @@ impl<T: HalfValue, S: Stages, const AHEAD: usize> Source<T> for Prepacked<T, S, 
             };
             let end = unit + Self::UNITS;
             let end = if end < self.count { end } else { self.count };
-            self.found = Found { first: of(unit), second: of(unit + 1), end: of(end) };
+            self.found = StepPacks { first: of(unit), second: of(unit + 1), end: of(end) };
         }
     }
 

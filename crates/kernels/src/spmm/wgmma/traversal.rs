@@ -7,7 +7,7 @@ use crate::spmm::mma::Stages;
 /// Blocks begin at so many different steps, at most. The more, the farther apart are the parts of B that blocks read at once.
 const TURNS: u32 = 16;
 
-/// One group's way: of the block's steps, which it goes round once, every so many.
+/// The steps that one group takes: of the block's, which are gone round once, every `GROUPS`-th.
 ///
 /// Blocks of neighbouring rows of tiles begin at different steps. If all began at the first, all would read the same few lines of B
 /// at the same time: of 8 columns, a step of 256 rows is 4 KiB.

@@ -240,8 +240,8 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
             };
             if is_by_query_tiles(&entry.tile) {
                 let quads = self.pattern.quads()?;
-                let ([quad_table, entries], count) = (quads.pointers(), quads.count());
-                let args = QueryTileArgs { quad_table, entries, operands, quads: count };
+                let ([tile_table, entries], count) = (quads.pointers(), quads.count());
+                let args = QueryTileArgs { tile_table, entries, operands, tiles: count };
                 launch(stream, entry, grid(count), &args)?;
             } else {
                 let (row_table, columns) = (self.pattern.row_table_pointer(), self.pattern.columns_pointer());

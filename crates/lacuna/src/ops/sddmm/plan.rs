@@ -267,23 +267,8 @@ impl<T: Value, I: Index> Sddmm<T, I> {
             let columns = self.pattern.columns_pointer();
             match (choice.algorithm, &self.panels) {
                 (Algorithm::MmaTile { columns, .. }, _) => {
-                    let kernels::Operands { scale, a, b, d, .. } = operands;
-                    let args = TileArgs {
-                        masks: self.pattern.masks()?.pointers().0,
-                        scale,
-                        a,
-                        b,
-                        d,
-                        scale_batch: operands.scale_batch,
-                        a_batch: operands.a_batch,
-                        b_batch: operands.b_batch,
-                        d_batch: operands.d_batch,
-                        rows: items,
-                        cols: self.pattern.cols as u32,
-                        k: operands.k,
-                        a_stride_bytes: operands.a_stride_bytes,
-                        b_stride_bytes: operands.b_stride_bytes,
-                    };
+                    let masks = self.pattern.masks()?.pointers().0;
+                    let args = TileArgs { masks, operands, cols: self.pattern.cols as u32 };
                     launch(stream, entry, [blocks, args.cols.div_ceil(columns), products], &args)?;
                 }
                 (Algorithm::ColumnPanel { .. }, Some(panels)) => {

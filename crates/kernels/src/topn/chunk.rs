@@ -1,7 +1,8 @@
-//! A block's part: a row, or a chunk of one.
+//! The chunk of a row that a block works on; it may be all of the row.
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, SharedPtr};
 
-use super::output::{Output, Row};
+use super::output::{Output, RowSoftmax};
+use crate::common::strided;
 
 /// What [`RadixSelect`](super::RadixSelect) and [`Insertion`](super::Insertion) take. The grid is a block for each chunk of
 /// each row, along x.
@@ -34,7 +35,7 @@ pub struct TopNArgs<T> {
 
 /// What a block does.
 #[derive(Clone, Copy)]
-pub(super) struct Part<T> {
+pub(super) struct Chunk<T> {
     /// Its elements.
     pub(super) values: GlobalPtr<T>,
     /// Their number.
@@ -46,7 +47,7 @@ pub(super) struct Part<T> {
     list: usize,
 }
 
-impl<T> Part<T> {
+impl<T> Chunk<T> {
     /// The part of this block.
     #[inline(always)]
     pub(super) fn of<G: Gpu>(gpu: G, args: &TopNArgs<T>) -> Self {
@@ -77,27 +78,24 @@ impl<T> Part<T> {
         sum: f32,
     ) {
         let thread = gpu.thread_idx_x();
-        let mut place = thread;
-        // SAFETY: as promised by the caller; each place is one thread's.
+        // SAFETY: as promised by the caller; each slot is one thread's.
         unsafe {
             if args.chunks > 1 {
                 let list = args.keys.add(self.list * args.n as usize);
-                while place < self.n {
+                strided(thread, self.n, THREADS, |place| {
                     let key = gpu.shared_load::<u64, 1>(keys.add(place));
                     gpu.store(list.add(place as usize), key);
-                    place += THREADS;
-                }
+                });
                 if thread == 0 {
                     gpu.store(args.sums.add(2 * self.list), [greatest, sum]);
                 }
                 return;
             }
-            let row = Row::of(gpu, &args.output, greatest, sum);
-            while place < self.n {
+            let row = RowSoftmax::of(gpu, &args.output, greatest, sum);
+            strided(thread, self.n, THREADS, |place| {
                 let [key] = gpu.shared_load(keys.add(place));
                 row.write(gpu, self.list * args.n as usize + place as usize, key);
-                place += THREADS;
-            }
+            });
             if thread == 0 {
                 row.write_log_sum(gpu, self.list);
             }
@@ -119,14 +117,12 @@ impl<T> Part<T> {
     ) {
         let thread = gpu.thread_idx_x();
         let list = args.keys.add(self.list * ROOM as usize);
-        let mut place = thread;
-        // SAFETY: as promised by the caller; each place is one thread's.
+        // SAFETY: as promised by the caller; each slot is one thread's.
         unsafe {
-            while place < count {
+            strided(thread, count, THREADS, |place| {
                 let key = gpu.shared_load::<u64, 1>(keys.add(place));
                 gpu.store(list.add(place as usize), key);
-                place += THREADS;
-            }
+            });
             if thread == 0 {
                 gpu.store(args.sums.add(2 * self.list), sums);
                 // A threshold of fewer than N is none for the row.

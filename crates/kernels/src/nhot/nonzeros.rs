@@ -1,4 +1,4 @@
-//! A subwarp's share of a bag: which nonzeros, and how their indices and weights come.
+//! The nonzeros of bags: how a lane loads their indices and weights.
 use lacuna_gpu::{GlobalPtr, Gpu};
 
 use super::index::TableIndex;
@@ -36,7 +36,7 @@ impl<I: TableIndex> Nonzeros<I> {
     /// # Safety
     /// There is such a bag.
     #[inline(always)]
-    pub(super) unsafe fn ends<G: Gpu>(&self, gpu: G, bag: u32) -> (u32, u32) {
+    pub(super) unsafe fn range<G: Gpu>(&self, gpu: G, bag: u32) -> (u32, u32) {
         let offset = self.offsets.add(bag as usize);
         // SAFETY: as promised by the caller.
         let ([start], [end]) = unsafe { (gpu.load_readonly(offset), gpu.load_readonly(offset.add(1))) };
@@ -77,7 +77,7 @@ impl<I: TableIndex> Nonzeros<I> {
                 [weight] = gpu.load_readonly(self.weights.add(place as usize));
             }
             if self.scales.address() != 0 {
-                let [scale] = gpu.load_readonly(self.scales.add(index.widen()));
+                let [scale] = gpu.load_readonly(self.scales.add(index.into() as usize));
                 weight *= scale;
             }
         }

@@ -1,22 +1,22 @@
-//! What the lanes of a row find out together.
+//! Reductions over the lanes of a row.
 use lacuna_gpu::{Gpu, SharedPtr, WARP};
 
 use crate::common::{reduce, subwarp_mask};
 
-/// Values that a block keeps for each of its warps: one for each time that they are joined.
-const JOINS: u32 = 2;
+/// Reductions of a row, for each of which a block keeps a value of each warp.
+const REDUCTIONS: u32 = 2;
 
 /// Bytes of shared memory of a block whose rows have so many lanes each.
 pub(super) const fn shared_bytes(lanes: u32) -> u32 {
-    if lanes > WARP { lanes / WARP * 4 * JOINS } else { 0 }
+    if lanes > WARP { lanes / WARP * 4 * REDUCTIONS } else { 0 }
 }
 
-/// Joins a value of each of the `LANES` lanes of a row, always in the same order: all of them get the same result. A block
-/// comes here at most once for each `join_index` below [`JOINS`].
+/// Reduces a value over the `LANES` lanes of a row, always in the same order: all of them get the same result. A block
+/// does so at most once for each `index` below [`REDUCTIONS`].
 #[inline(always)]
-pub(super) fn joined<G: Gpu, const LANES: u32>(
+pub(super) fn reduce_row<G: Gpu, const LANES: u32>(
     gpu: G,
-    join_index: u32,
+    index: u32,
     value: f32,
     join: impl Fn(f32, f32) -> f32,
 ) -> f32 {
@@ -26,7 +26,7 @@ pub(super) fn joined<G: Gpu, const LANES: u32>(
     let mut value = reduce(gpu, mask, lanes, value, &join);
     if LANES > WARP {
         let warps = LANES / WARP;
-        let parts = SharedPtr::<f32>::from_offset(join_index * warps * 4);
+        let parts = SharedPtr::<f32>::from_offset(index * warps * 4);
         // SAFETY: each warp has a place of its own, which is read after the barrier and not written again.
         unsafe {
             if lane == 0 {

@@ -1,10 +1,10 @@
-//! A lane's share of a row.
+//! A lane's fragment of a row.
 use core::convert::identity;
 
 use lacuna_gpu::{GlobalMut, Gpu, Real};
 
 use crate::RowRecord;
-use crate::common::{Words, round, unpack};
+use crate::common::{RawVector, round_into, unpack_into};
 
 /// What a lane has of a row: every `LANES`-th of the whole chunks of `V` elements, `CHUNKS` of them in a tile, and perhaps
 /// one element before or after them.
@@ -13,7 +13,7 @@ use crate::common::{Words, round, unpack};
 /// leaves out what is not the row's. Here that might be written at this very time, by the lanes of the row before: whole
 /// chunks are the row's own, and the ragged ends, fewer than `V` elements each, are spread over lanes.
 #[derive(Clone, Copy)]
-pub(super) struct Share<const V: usize, const LANES: u32, const CHUNKS: usize> {
+pub(super) struct Fragment<const V: usize, const LANES: u32, const CHUNKS: usize> {
     /// Index of the element before or after the whole chunks.
     edge: u32,
     has_edge: bool,
@@ -25,10 +25,10 @@ pub(super) struct Share<const V: usize, const LANES: u32, const CHUNKS: usize> {
     pub(super) tiles: u32,
 }
 
-impl<const V: usize, const LANES: u32, const CHUNKS: usize> Share<V, LANES, CHUNKS> {
+impl<const V: usize, const LANES: u32, const CHUNKS: usize> Fragment<V, LANES, CHUNKS> {
     const CHUNK: u32 = V as u32;
 
-    /// The share of lane `lane` of `LANES`.
+    /// The fragment of lane `lane` of `LANES`.
     #[inline(always)]
     pub(super) fn of(row: RowRecord, lane: u32) -> Self {
         let aligned = (row.start + Self::CHUNK - 1) & !(Self::CHUNK - 1);
@@ -74,9 +74,9 @@ impl<const V: usize, const LANES: u32, const CHUNKS: usize> Share<V, LANES, CHUN
         gpu: G,
         values: GlobalMut<T>,
         tile: u32,
-    ) -> [Words; CHUNKS] {
+    ) -> [RawVector; CHUNKS] {
         let (first, chunks) = (self.first(values, tile), self.chunks_from(tile));
-        let mut words = [Words::default(); CHUNKS];
+        let mut words = [RawVector::default(); CHUNKS];
         for (i, words) in words.iter_mut().enumerate() {
             if let Some(offset) = Self::chunk(chunks, i) {
                 let chunk = GlobalMut::<u32>::from_address(first.add(offset).address());
@@ -94,15 +94,15 @@ impl<const V: usize, const LANES: u32, const CHUNKS: usize> Share<V, LANES, CHUN
         &self,
         gpu: G,
         tile: u32,
-        words: &[Words; CHUNKS],
+        words: &[RawVector; CHUNKS],
         absent: f32,
     ) -> [[f32; V]; CHUNKS] {
-        const { assert!(size_of::<[T; V]>() == size_of::<Words>(), "a chunk is 16 bytes") }
+        const { assert!(size_of::<[T; V]>() == size_of::<RawVector>(), "a chunk is 16 bytes") }
         let chunks = self.chunks_from(tile);
         let mut numbers = [[absent; V]; CHUNKS];
         for (i, (numbers, words)) in numbers.iter_mut().zip(words).enumerate() {
             if Self::chunk(chunks, i).is_some() {
-                unpack::<G, T, V>(gpu, words, numbers);
+                unpack_into::<G, T, V>(gpu, words, numbers);
             }
         }
         numbers
@@ -124,7 +124,7 @@ impl<const V: usize, const LANES: u32, const CHUNKS: usize> Share<V, LANES, CHUN
         for (i, numbers) in numbers.iter().enumerate() {
             if let Some(offset) = Self::chunk(chunks, i) {
                 let mut rounded = [T::default(); V];
-                round(gpu, numbers, identity, &mut rounded);
+                round_into(gpu, numbers, identity, &mut rounded);
                 // SAFETY: the chunk lies in the row.
                 unsafe { gpu.store(first.add(offset), rounded) };
             }
