@@ -1,5 +1,5 @@
 //! A pattern's masks and places: what kernels by tiles read in place of column indices.
-use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_gpu::GlobalPtr;
 use lacuna_kernels::RowMask;
 use lacuna_kernels::spmm::{BitmaskArgs, Scheme};
 use lacuna_kernels::{Entry, entries};
@@ -25,9 +25,7 @@ pub(crate) struct Masks {
 impl Masks {
     /// As the kernels take them.
     pub(crate) fn pointers(&self) -> (GlobalPtr<u32>, GlobalPtr<u8>) {
-        let Self { records, places } = self;
-        let (records, places) = (records.as_slice().address(), places.as_slice().address());
-        (GlobalPtr::from_address(records), GlobalPtr::from_address(places))
+        (self.records.as_slice().pointer(), self.places.as_slice().pointer())
     }
 }
 
@@ -48,8 +46,8 @@ impl<I: Index> DevicePattern<I> {
 
     fn make_masks(&self) -> Result<Masks> {
         let device = self.row_table.device();
-        let records = device.zeros(RowMask::count(self.rows, self.cols) * RowMask::WORDS)?;
-        let places = device.zeros(padded(self.nnz))?;
+        let mut records = device.zeros(RowMask::count(self.rows, self.cols) * RowMask::WORDS)?;
+        let mut places = device.zeros(padded(self.nnz))?;
         let entry = entries::spmm()
             .iter()
             .find(|Entry { tile, .. }| tile.scheme == Scheme::Bitmask && tile.index == I::TYPE);
@@ -57,8 +55,8 @@ impl<I: Index> DevicePattern<I> {
         let args = BitmaskArgs::<I::Device> {
             row_table: self.row_table_pointer(),
             columns: self.columns_pointer(),
-            masks: GlobalMut::from_address(records.as_slice().address()),
-            places: GlobalMut::from_address(places.as_slice().address()),
+            masks: records.as_slice_mut().pointer(),
+            places: places.as_slice_mut().pointer(),
             rows: self.rows as u32,
             cols: self.cols as u32,
         };

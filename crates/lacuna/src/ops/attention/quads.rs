@@ -20,7 +20,7 @@ pub(crate) struct Quads {
 impl Quads {
     /// As the kernels take them: the table and the entries.
     pub(super) fn pointers(&self) -> [GlobalPtr<u32>; 2] {
-        [&self.table, &self.entries].map(|buffer| GlobalPtr::from_address(buffer.as_slice().address()))
+        [&self.table, &self.entries].map(|buffer| buffer.as_slice().pointer())
     }
     /// Quads.
     pub(super) fn count(&self) -> u32 {

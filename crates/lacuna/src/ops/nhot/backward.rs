@@ -27,7 +27,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         slopes: Slice<'_, T>,
         gradient: SliceMut<'_, T>,
     ) -> Result<()> {
-        self.check("the gradient of the table", gradient.device(), &self.table, gradient.len())?;
+        self.table.check("the gradient of the table", bags.device(), gradient.as_slice())?;
         let offsets = &self.transposed()?.offsets;
         self.gradient(stream, bags, slopes, gradient.address(), self.table.stride, offsets)
     }
@@ -45,11 +45,9 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         gradient: SliceMut<'_, T>,
     ) -> Result<()> {
         let transposed = self.transposed()?;
-        let device = self.pattern.indices.device();
-        device.expect_same(OPERATION, "the gradient of the named rows", gradient.device())?;
         let (rows, columns) = (transposed.rows.len(), self.columns);
         let (what, shape) = ("the gradient of the named rows", || format!("{rows}×{columns}"));
-        Error::expect_len(OPERATION, what, shape, rows * columns, gradient.len())?;
+        bags.device().expect_operand(OPERATION, what, gradient.as_slice(), shape, rows * columns)?;
         self.gradient(stream, bags, slopes, gradient.address(), self.columns, &transposed.offsets_of_named)
     }
 
@@ -76,12 +74,10 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         gradient: SliceMut<'_, f32>,
     ) -> Result<()> {
         self.check_bags(stream, bags)?;
-        self.check("the table", table.device(), &self.table, table.len())?;
-        self.check("the gradient of the result", slopes.device(), &self.gradients, slopes.len())?;
-        let device = self.pattern.indices.device();
-        device.expect_same(OPERATION, "the gradient of the weights", gradient.device())?;
+        self.table.check("the table", bags.device(), table)?;
+        self.gradients.check("the gradient of the result", bags.device(), slopes)?;
         let (what, shape) = ("the gradient of the weights", || "one an index".into());
-        Error::expect_len(OPERATION, what, shape, bags.nnz(), gradient.len())?;
+        bags.device().expect_operand(OPERATION, what, gradient.as_slice(), shape, bags.nnz())?;
         let layouts = |vector: u32| self.table.allows(vector) && self.gradients.allows(vector);
         let vector = self.vector(table.address() | slopes.address(), layouts);
         let entry = entries::nhot()
@@ -93,9 +89,9 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         let args = WeightArgs::<T::Device, I::Device> {
             nonzeros: self.nonzeros(0),
             scales: GlobalPtr::from_address(self.scales()?.address()),
-            table: GlobalPtr::from_address(table.address()),
-            gradient: GlobalPtr::from_address(slopes.address()),
-            out: GlobalMut::from_address(gradient.address()),
+            table: table.pointer(),
+            gradient: slopes.pointer(),
+            out: gradient.pointer(),
             stride_bytes: self.table.stride_bytes,
             gradient_stride_bytes: self.gradients.stride_bytes,
             columns: self.columns as u32,
@@ -123,7 +119,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         offsets: &Buffer<u32>,
     ) -> Result<()> {
         self.check_bags(stream, bags)?;
-        self.check("the gradient of the result", slopes.device(), &self.gradients, slopes.len())?;
+        self.gradients.check("the gradient of the result", bags.device(), slopes)?;
         let transposed = self.transposed()?;
         let layouts =
             |vector: u32| self.gradients.allows(vector) && out_stride.is_multiple_of(vector as usize);
@@ -141,14 +137,14 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         let places = if weights == 0 { 0 } else { transposed.places.as_slice().address() };
         let args = LookupArgs::<T::Device, u32> {
             nonzeros: Nonzeros {
-                offsets: GlobalPtr::from_address(offsets.as_slice().address()),
-                indices: GlobalPtr::from_address(transposed.bags.as_slice().address()),
+                offsets: offsets.as_slice().pointer(),
+                indices: transposed.bags.as_slice().pointer(),
                 weights: GlobalPtr::from_address(weights),
                 places: GlobalPtr::from_address(places),
                 scales: GlobalPtr::from_address(self.scales()?.address()),
                 padding: u32::NONE,
             },
-            table: GlobalPtr::from_address(slopes.address()),
+            table: slopes.pointer(),
             out: GlobalMut::from_address(out),
             out_stride: out_stride as u64,
             stride_bytes: self.gradients.stride_bytes,

@@ -2,15 +2,15 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_gpu::GlobalPtr;
 use lacuna_kernels::nhot::{LookupArgs, Nonzeros, TableIndex};
 
 use super::bags::BagPattern;
 use super::launch::lookup;
 use super::{BagIndex, Bags, Choice, Layout, Mode, OPERATION, Options, Problem};
 use crate::op::{Layout as DenseLayout, Selection, strides, widest};
-use crate::pattern::{Derived, expect_at_most};
-use crate::{Device, Error, Result, Slice, SliceMut, Stream, Value};
+use crate::pattern::Derived;
+use crate::{Error, Result, Slice, SliceMut, Stream, Value};
 
 /// The most columns.
 const MAX_COLUMNS: usize = (1 << 30) - 1;
@@ -68,13 +68,13 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     /// As `plan`, and [`Error::TooLarge`] for a stride of 4 GiB; [`Error::Parameter`] for strides below the elements of a row,
     /// and for a padding index that is not a row; [`Error::Illegal`] for an algorithm that cannot do this problem.
     pub fn plan_with(bags: &Bags<I>, columns: usize, options: Options) -> Result<Self> {
-        expect_at_most("the number of columns", MAX_COLUMNS, columns)?;
-        if let Some(padding) = options.padding_index.filter(|&padding| padding >= bags.table_rows()) {
-            let expected = format!("below {}, the rows of the table", bags.table_rows());
-            return Err(Error::parameter(OPERATION, "the padding index", expected, padding));
+        Error::expect_at_most("the number of columns", MAX_COLUMNS, columns)?;
+        let (rows, count) = (bags.table_rows(), bags.bags());
+        if let Some(padding) = options.padding_index {
+            let expected = || format!("below {rows}, the rows of the table");
+            Error::expect(padding < rows, OPERATION, "the padding index", expected, padding)?;
         }
         let layout = |rows, n, strides| DenseLayout::new(rows, n, T::TYPE.bytes(), strides);
-        let (rows, count) = (bags.table_rows(), bags.bags());
         let table = strides!(OPERATION, "the table", "columns", options.table_stride);
         let table = layout(rows, columns, table)?;
         let by_rows = options.layout == Layout::RowMajor;
@@ -152,16 +152,16 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         out: SliceMut<'_, T>,
     ) -> Result<()> {
         self.check_bags(stream, bags)?;
-        self.check("the table", table.device(), &self.table, table.len())?;
-        self.check("the result", out.device(), &self.out, out.len())?;
+        self.table.check("the table", bags.device(), table)?;
+        self.out.check("the result", bags.device(), out.as_slice())?;
         let transposed = self.options.layout == Layout::Transposed;
         // Transposed, elements are stored one by one.
         let addresses = table.address() | if transposed { 0 } else { out.address() };
         let choice = self.selection.at(addresses, "table and result are")?;
         let args = LookupArgs::<T::Device, I::Device> {
             nonzeros: self.nonzeros(bags.weights_address()),
-            table: GlobalPtr::from_address(table.address()),
-            out: GlobalMut::from_address(out.address()),
+            table: table.pointer(),
+            out: out.pointer(),
             out_stride: self.out.stride as u64,
             stride_bytes: self.table.stride_bytes,
             bags: 0,
@@ -176,8 +176,8 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     /// The bags as kernels have them.
     pub(super) fn nonzeros(&self, weights: u64) -> Nonzeros<I::Device> {
         Nonzeros {
-            offsets: GlobalPtr::from_address(self.pattern.offsets.as_slice().address()),
-            indices: GlobalPtr::from_address(self.pattern.indices.as_slice().address()),
+            offsets: self.pattern.offsets.as_slice().pointer(),
+            indices: self.pattern.indices.as_slice().pointer(),
             weights: GlobalPtr::from_address(weights),
             places: GlobalPtr::from_address(0),
             scales: GlobalPtr::from_address(0),
@@ -193,16 +193,5 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
             return Err(Error::OtherPattern { operation: OPERATION });
         }
         bags.device().expect_same(OPERATION, "the stream", stream.device())
-    }
-
-    pub(super) fn check(
-        &self,
-        what: &'static str,
-        device: &Device,
-        layout: &DenseLayout,
-        len: usize,
-    ) -> Result<()> {
-        self.pattern.indices.device().expect_same(OPERATION, what, device)?;
-        layout.check(what, len)
     }
 }

@@ -106,10 +106,7 @@ impl op::Problem for Problem {
     const OPERATION: &'static str = OPERATION;
     type Algorithm = Algorithm;
     type Tile = Tile;
-
-    fn entries() -> &'static [Entry<Tile>] {
-        entries::sddmm()
-    }
+    const ENTRIES: fn() -> &'static [Entry<Tile>] = entries::sddmm;
 
     fn algorithms(&self, entry: &'static Entry<Tile>) -> impl IntoIterator<Item = Algorithm> {
         let Tile { value, index, vector, block_items, scheme } = entry.tile;

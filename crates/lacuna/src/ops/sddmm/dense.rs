@@ -5,8 +5,7 @@ use lacuna_kernels::sddmm::{DenseArgs, DenseTranspose};
 
 use super::OPERATION;
 use crate::op::{Layout, MAX_GRID_X, MAX_GRID_YZ, launch_kernel, spans};
-use crate::pattern::expect_at_most;
-use crate::{Buffer, Device, Result, Slice, Stream, Value};
+use crate::{Buffer, Device, Error, Result, Slice, Stream, Value};
 
 /// Room for the turned matrices, and what is turned.
 #[derive(Debug)]
@@ -25,7 +24,7 @@ impl<T: Value> Turned<T> {
     /// Room for `batch` matrices of `rows` × `cols`.
     pub(super) fn new(device: &Device, rows: usize, cols: usize, batch: usize) -> Result<Self> {
         let tiles = DenseArgs::<u32>::tiles(rows as u32, cols as u32) as usize;
-        expect_at_most("the number of 32×32 tiles of B", MAX_GRID_X, tiles)?;
+        Error::expect_at_most("the number of 32×32 tiles of B", MAX_GRID_X, tiles)?;
         let elements = rows.checked_mul(cols).and_then(|elements| elements.checked_mul(batch));
         let room = device.uninitialized(elements.unwrap_or(usize::MAX))?;
         Ok(Self { room, rows, cols, batch })

@@ -8,8 +8,8 @@ use super::choose::{Choice, Problem, is_ordered};
 use super::dense::Turned;
 use super::panels::{PanelTiles, Panels};
 use super::{Algorithm, OPERATION, Options, Schedule};
-use crate::op::{self, Layout, MAX_GRID_YZ, Selection, launch, spans, strides, widest};
-use crate::pattern::{DevicePattern, expect_at_most};
+use crate::op::{Layout, MAX_GRID_YZ, Selection, launch, spans, strides, widest};
+use crate::pattern::DevicePattern;
 use crate::tune::{Candidate, Tunable, drawn, row_class};
 use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Slice, Stream, Value};
 
@@ -92,7 +92,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     /// As `plan`, and [`Error::TooLarge`] for a stride of 4 GiB; [`Error::Parameter`] for strides below the elements of a
     /// row; [`Error::Illegal`] for an algorithm that cannot do this problem.
     pub fn plan_with(c: &CsrMatrix<T, I>, k: usize, options: Options) -> Result<Self> {
-        expect_at_most("K", MAX_K, k)?;
+        Error::expect_at_most("K", MAX_K, k)?;
         let bytes = T::TYPE.bytes();
         let Options { batch, b_transposed, precision, .. } = options;
         let a = strides!(OPERATION, "A", "K", options.a_stride, batch, options.a_batch_stride);
@@ -112,12 +112,8 @@ impl<T: Value, I: Index> Sddmm<T, I> {
             let whole = [options.a_stride, options.b_stride, options.a_batch_stride, options.b_batch_stride];
             format!("K = {k}{}", if whole == [None; 4] { "" } else { " and these strides" })
         })?;
-        let turned = if b_transposed {
-            let batch = if b.batch_stride == 0 { batch.min(1) } else { batch };
-            Some(Turned::new(c.device(), k, c.cols(), batch)?)
-        } else {
-            None
-        };
+        let batch = if b.batch_stride == 0 { batch.min(1) } else { batch };
+        let turned = b_transposed.then(|| Turned::new(c.device(), k, c.cols(), batch)).transpose()?;
         let pattern = Arc::clone(c.pattern());
         Self { pattern, options, k, a, b, selection, turned, panels: None }.prepared()
     }
@@ -251,7 +247,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
             let scale_offset = if scale == 0 { 0 } else { first * scale_batch };
             let operands = kernels::Operands::<T::Device> {
                 scale: GlobalPtr::from_address(scale).add(scale_offset),
-                a: GlobalPtr::from_address(a.address()).add(first * a_batch),
+                a: a.pointer().add(first * a_batch),
                 b: GlobalPtr::from_address(b_address).add(first * b_batch),
                 d: d.add(first * d_batch),
                 scale_batch: scale_batch as u64,
@@ -291,7 +287,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
                     launch(stream, entry, [blocks, 1, products], &args)?;
                 }
                 _ => {
-                    let rows = GlobalPtr::from_address(self.pattern.row_indices()?.as_slice().address());
+                    let rows = self.pattern.row_indices()?.as_slice().pointer();
                     let order = GlobalPtr::from_address(self.schedule()?);
                     launch(stream, entry, [blocks, 1, products], &Args { rows, columns, order, operands })?;
                 }
@@ -309,19 +305,12 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         }
         let device = d.device();
         device.expect_same(OPERATION, "the stream", stream.device())?;
-        device.expect_same(OPERATION, "A", a.device())?;
-        device.expect_same(OPERATION, "B", b.device())?;
-        let batch = self.options.batch;
-        if d.batch() != batch {
-            let expected = format!("the plan's, {batch}");
-            return Err(Error::parameter(OPERATION, "the batch of D", expected, d.batch()));
-        }
-        if let Some(c) = c.filter(|c| c.batch() != 1 && c.batch() != batch) {
-            let expected = format!("1 or the plan's, {batch}");
-            return Err(Error::parameter(OPERATION, "the batch of C", expected, c.batch()));
-        }
-        self.a.check("A", a.len())?;
-        self.b.check("B", b.len())
+        let (got, batch) = (d.batch(), self.options.batch);
+        Error::expect(got == batch, OPERATION, "the batch of D", || format!("the plan's, {batch}"), got)?;
+        let (got, expected) = (c.map_or(1, CsrMatrix::batch), || format!("1 or the plan's, {batch}"));
+        Error::expect([1, batch].contains(&got), OPERATION, "the batch of C", expected, got)?;
+        self.a.check("A", device, *a)?;
+        self.b.check("B", device, *b)
     }
 }
 
@@ -333,9 +322,6 @@ impl<T: Value, I: Index> Tunable for Sddmm<T, I> {
 
     fn device(&self) -> &Device {
         self.pattern.row_table.device()
-    }
-    fn kernels() -> Vec<&'static str> {
-        op::names::<Problem>()
     }
     fn describe(&self, c: &CsrMatrix<T, I>) -> Option<String> {
         if !self.selection.is_auto() || self.pattern.nnz == 0 || self.options.batch == 0 {

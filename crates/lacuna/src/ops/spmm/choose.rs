@@ -183,10 +183,7 @@ impl op::Problem for Problem {
     const OPERATION: &'static str = OPERATION;
     type Algorithm = Algorithm;
     type Tile = Tile;
-
-    fn entries() -> &'static [Entry<Tile>] {
-        entries::spmm()
-    }
+    const ENTRIES: fn() -> &'static [Entry<Tile>] = entries::spmm;
 
     fn algorithms(&self, entry: &'static Entry<Tile>) -> impl IntoIterator<Item = Algorithm> {
         let Tile { value, vector, .. } = entry.tile;

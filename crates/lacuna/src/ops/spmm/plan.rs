@@ -3,7 +3,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
-use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_gpu::GlobalPtr;
 use lacuna_kernels::spmm::{Args, Output, TileArgs};
 
 use super::choose::{Choice, Problem, b_bytes_limit, is_by_tiles, is_prepacked};
@@ -11,7 +11,7 @@ use super::grid::{Extent, ahead_rows, is_hybrid, is_persistent, resident_blocks,
 use super::prepacked::Packs;
 use super::{OPERATION, Options};
 use crate::op::{self, Layout, MAX_GRID_YZ, Selection, spans, strides, widest};
-use crate::pattern::{DevicePattern, RowOrder, expect_at_most};
+use crate::pattern::{DevicePattern, RowOrder};
 use crate::tune::{Candidate, Tunable, drawn, row_class};
 use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Slice, SliceMut, Stream, Value};
 
@@ -71,7 +71,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
     /// not in order, strides below N, and batch strides that let matrices of C overlap; [`Error::Illegal`] for an
     /// algorithm that cannot do this problem.
     pub fn plan_with(a: &CsrMatrix<T, I>, n: usize, options: Options) -> Result<Self> {
-        expect_at_most("N", MAX_N, n)?;
+        Error::expect_at_most("N", MAX_N, n)?;
         options.check()?;
         let bytes = T::TYPE.bytes();
         let Options { batch, b_stride, b_batch_stride, c_stride, c_batch_stride, precision, .. } = options;
@@ -169,10 +169,10 @@ impl<T: Value, I: Index> Spmm<T, I> {
         let Operands { a, b, c, bias } = operands;
         let choice = self.selection.at(b.address() | c.address(), "B and C are")?;
         let tile = &choice.entry.tile;
-        let bias = GlobalPtr::<T::Device>::from_address(bias.map_or(0, |bias| bias.address()));
-        let (b, c) = (GlobalPtr::from_address(b.address()), GlobalMut::from_address(c.address()));
-        let values = GlobalPtr::from_address(a.values_address());
-        let output = self.options.output(c, &self.c, bias);
+        let none = GlobalPtr::<T::Device>::from_address(0);
+        let bias = bias.map_or(none, |bias| bias.pointer());
+        let (b, values) = (b.pointer(), GlobalPtr::from_address(a.values_address()));
+        let output = self.options.output(c.pointer(), &self.c, bias);
         let values_batch = if a.batch() == 1 { 0 } else { a.values_stride() as u32 };
         let packs = match (is_prepacked(tile), a.packs()) {
             (false, _) => None,
@@ -297,21 +297,14 @@ impl<T: Value, I: Index> Spmm<T, I> {
         }
         let device = a.device();
         device.expect_same(OPERATION, "the stream", stream.device())?;
-        device.expect_same(OPERATION, "B", b.device())?;
-        device.expect_same(OPERATION, "C", c.device())?;
-        let batch = self.options.batch;
-        if a.batch() != 1 && a.batch() != batch {
-            let expected = format!("1 or the plan's, {batch}");
-            return Err(Error::parameter(OPERATION, "the batch of A", expected, a.batch()));
-        }
-        self.b.check("B", b.len())?;
-        self.c.check("C", c.len())?;
-        if let Some(bias) = bias {
-            device.expect_same(OPERATION, "the bias", bias.device())?;
-            let shape = || "one for each row of C".into();
-            Error::expect_len(OPERATION, "the bias", shape, self.pattern.rows, bias.len())?;
-        }
-        Ok(())
+        let (got, batch) = (a.batch(), self.options.batch);
+        let expected = || format!("1 or the plan's, {batch}");
+        Error::expect([1, batch].contains(&got), OPERATION, "the batch of A", expected, got)?;
+        self.b.check("B", device, *b)?;
+        self.c.check("C", device, c.as_slice())?;
+        let Some(bias) = bias else { return Ok(()) };
+        let shape = || "one for each row of C".into();
+        device.expect_operand(OPERATION, "the bias", *bias, shape, self.pattern.rows)
     }
 }
 
@@ -323,9 +316,6 @@ impl<T: Value, I: Index> Tunable for Spmm<T, I> {
 
     fn device(&self) -> &Device {
         self.pattern.row_table.device()
-    }
-    fn kernels() -> Vec<&'static str> {
-        op::names::<Problem>()
     }
     fn describe(&self, a: &CsrMatrix<T, I>) -> Option<String> {
         if !self.selection.is_auto() || self.output_len() == 0 {

@@ -86,10 +86,7 @@ impl op::Problem for Problem {
     const OPERATION: &'static str = OPERATION;
     type Algorithm = Algorithm;
     type Tile = Tile;
-
-    fn entries() -> &'static [Entry<Tile>] {
-        entries::topn()
-    }
+    const ENTRIES: fn() -> &'static [Entry<Tile>] = entries::topn;
 
     fn algorithms(&self, entry: &'static Entry<Tile>) -> impl IntoIterator<Item = Algorithm> {
         let is_able = entry.tile.value == Some(self.value) && entry.runs_on(self.sm);

@@ -8,11 +8,7 @@ use lacuna_kernels::topn::{FinalizeArgs, MergeArgs, Method, Output, Tile, TopNAr
 use super::choose::{Cut, cut, find, of_method, second};
 use super::{Choice, OPERATION, Options, Problem};
 use crate::op::{Layout, MAX_GRID_X, MAX_GRID_YZ, illegal, launch, spans, strides};
-use crate::pattern::expect_at_most;
 use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
-
-/// What messages call the logits, and their row stride.
-const LOGITS: &str = "the logits";
 
 /// The N greatest values of each row of a dense, row-major matrix, in falling order, and their indices: as probabilities of the
 /// row's softmax, as their logarithms, or as they are. Logits are `T`, results `f32`.
@@ -94,10 +90,8 @@ impl<T: Value> TopN<T> {
         options: Options,
     ) -> Result<Self> {
         let exponent_scale = options.exponent_scale()?;
-        if n == 0 || n > columns {
-            let expected = format!("from 1 to the {columns} elements of a row");
-            return Err(Error::parameter(OPERATION, "N", expected, n));
-        }
+        let expected = || format!("from 1 to the {columns} elements of a row");
+        Error::expect((1..=columns).contains(&n), OPERATION, "N", expected, n)?;
         let logits = strides!(OPERATION, "the logits", "columns", options.row_stride);
         let logits = Layout::new(rows, columns, T::TYPE.bytes(), logits)?;
         let results = Layout::new(rows, n, 4, strides!(OPERATION, "the result", "N", None))?;
@@ -116,7 +110,7 @@ impl<T: Value> TopN<T> {
         })?;
         let chunks = cut.chunks as usize;
         let places = chunks.saturating_mul(cut.room as usize);
-        expect_at_most("N times the chunks of a row", MAX_GRID_X, places)?;
+        Error::expect_at_most("N times the chunks of a row", MAX_GRID_X, places)?;
         let workspace = if chunks > 1 {
             let keys = device.uninitialized(places.saturating_mul(rows))?;
             let (sums, counts) =
@@ -202,14 +196,11 @@ impl<T: Value> TopN<T> {
         indices: SliceMut<'_, u32>,
         log_sums: Option<SliceMut<'_, f32>>,
     ) -> Result<()> {
-        self.device.expect_same(OPERATION, "the values", values.device())?;
-        self.device.expect_same(OPERATION, "the indices", indices.device())?;
-        self.results.check("the values", values.len())?;
-        self.results.check("the indices", indices.len())?;
+        self.results.check("the values", &self.device, values.as_slice())?;
+        self.results.check("the indices", &self.device, indices.as_slice())?;
         if let Some(log_sums) = &log_sums {
-            let (what, shape) = ("the log-sum-exps", || "one a row".into());
-            self.device.expect_same(OPERATION, what, log_sums.device())?;
-            Error::expect_len(OPERATION, what, shape, self.problem.rows, log_sums.len())?;
+            let (log_sums, shape) = (log_sums.as_slice(), || "one a row".into());
+            self.device.expect_operand(OPERATION, "the log-sum-exps", log_sums, shape, self.problem.rows)?;
         }
         let log_sums = log_sums.map(|log_sums| log_sums.address());
         self.launches(stream, logits, [values.address(), indices.address()], log_sums)
@@ -225,8 +216,7 @@ impl<T: Value> TopN<T> {
     ) -> Result<()> {
         let Problem { rows, columns, n, .. } = self.problem;
         self.device.expect_same(OPERATION, "the stream", stream.device())?;
-        self.device.expect_same(OPERATION, LOGITS, logits.device())?;
-        self.logits.check(LOGITS, logits.len())?;
+        self.logits.check("the logits", &self.device, logits)?;
         let output = |row: usize| Output {
             values: GlobalMut::<f32>::from_address(values).add(row * n),
             indices: GlobalMut::<u32>::from_address(indices).add(row * n),
@@ -240,8 +230,7 @@ impl<T: Value> TopN<T> {
         for span in spans(rows, MAX_GRID_X / chunks as usize) {
             let first = span.start;
             let args = TopNArgs {
-                logits: GlobalPtr::<T::Device>::from_address(logits.address())
-                    .add(first * self.logits.stride),
+                logits: logits.pointer::<T::Device>().add(first * self.logits.stride),
                 keys: GlobalMut::from_address(lists.keys).add(first * (chunks * room) as usize),
                 sums: GlobalMut::from_address(lists.sums).add(2 * first * chunks as usize),
                 counts: GlobalMut::from_address(lists.counts).add(2 * first * chunks as usize),
