@@ -10,7 +10,7 @@ use crate::measure::{Work, record, with_peers, worst};
 use crate::operation::Task;
 use crate::peers::data_type;
 use crate::record::Record;
-use crate::session::Session;
+use crate::session::{self, Session};
 
 /// Measures a problem.
 pub(super) fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
@@ -19,22 +19,8 @@ pub(super) fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_
     let host = Host::<T>::new(problem)?;
     let mask = CsrMatrix::<T, I>::with_index(&session.device, &problem.sparse()?.map_values(T::from_f32))?;
     let options = attention::Options::default().batch(problem.batch);
-    let mut plans = vec![SparseAttention::plan_with(&mask, problem.width, options)?];
-    if session.all_algorithms {
-        let shape = attention::Problem {
-            nnz: problem.matrix.elements(),
-            keys: problem.cols(),
-            quad_entries: None,
-            dim: problem.width,
-            // What whole buffers allow to load at once: 16 bytes.
-            vector: 16 / T::TYPE.bytes(),
-            value: T::TYPE,
-            index: I::TYPE,
-        };
-        for algorithm in others(&plans[0], &shape) {
-            plans.push(SparseAttention::plan_with(&mask, problem.width, options.algorithm(algorithm))?);
-        }
-    }
+    let plan = |algorithm| SparseAttention::plan_with(&mask, problem.width, options.algorithm(algorithm));
+    let plans = session.plans(plan, others)?;
     let references = host.references(plans[0].scale())?;
     let mut operands = Operands::new(&session.device, problem, &host)?;
     let mut records = Vec::new();
@@ -64,12 +50,9 @@ pub(super) fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_
     }))
 }
 
-/// The algorithms that can do a problem, other than the one that the library chose.
-fn others<T: Number, I: Index>(
-    chosen: &SparseAttention<T, I>,
-    shape: &attention::Problem,
-) -> Vec<attention::Algorithm> {
-    let chosen = chosen.choice().map_or(attention::Algorithm::ThreeSteps, |choice| choice.algorithm);
-    let fused = attention::choose(shape).into_iter().map(|choice| choice.algorithm);
-    fused.chain([attention::Algorithm::ThreeSteps]).filter(|&algorithm| algorithm != chosen).collect()
+/// The algorithms that can do the same, other than the one that the library chose.
+fn others<T: Number, I: Index>(chosen: &SparseAttention<T, I>) -> Vec<attention::Algorithm> {
+    let [legal, ..] = chosen.legal();
+    let Some(choice) = chosen.choice() else { return Vec::new() };
+    session::others(choice, &legal).into_iter().chain([attention::Algorithm::ThreeSteps]).collect()
 }

@@ -9,7 +9,7 @@ use super::peers;
 use crate::measure::{Work, record, with_peers};
 use crate::operation::Task;
 use crate::record::Record;
-use crate::session::Session;
+use crate::session::{Session, others};
 
 /// Measures a problem.
 pub(super) fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
@@ -18,17 +18,11 @@ pub(super) fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_
     let operands = Operands::<T>::new(&session.device, problem)?;
     let unwritten = Csr::with_values(problem.sparse()?.pattern().clone(), unwritten_d::<T>(problem)?)?;
     let mut d = CsrMatrix::<T, I>::with_index(&session.device, &unwritten)?;
-    let plan = Sddmm::plan(&d, problem.width)?;
-    let [legal, ..] = plan.legal();
-    let algorithms: Vec<sddmm::Algorithm> = if session.all_algorithms {
-        legal.iter().map(|choice| choice.algorithm).collect()
-    } else {
-        vec![sddmm::Algorithm::Auto]
-    };
+    let options = sddmm::Options::default();
+    let plan = |algorithm| Sddmm::plan_with(&d, problem.width, options.algorithm(algorithm));
+    let plans = session.plans(plan, |chosen| others(chosen.choice(), &chosen.legal()[0]))?;
     let mut records = Vec::new();
-    for algorithm in algorithms {
-        let options = sddmm::Options::default().algorithm(algorithm);
-        let plan = Sddmm::plan_with(&d, problem.width, options)?;
+    for plan in &plans {
         let work = Work {
             algorithm: plan.choice().entry.name.into(),
             operands: &mut d,

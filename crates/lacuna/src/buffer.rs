@@ -29,7 +29,7 @@ impl<T: Element> Buffer<T> {
     pub fn device(&self) -> &Device {
         &self.device
     }
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -100,7 +100,7 @@ impl<'b, T: Element> Slice<'b, T> {
     pub fn device(&self) -> &'b Device {
         self.device
     }
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -169,7 +169,7 @@ impl<'b, T: Element> SliceMut<'b, T> {
     pub fn device(&self) -> &'b Device {
         self.slice.device
     }
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.slice.len
     }

@@ -173,15 +173,15 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
         Ok(Self { pattern, batch, values, fixed: None })
     }
 
-    /// Rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.pattern.rows
     }
-    /// Columns.
+    /// The number of columns.
     pub fn cols(&self) -> usize {
         self.pattern.cols
     }
-    /// Nonzeros: stored elements of one matrix.
+    /// The number of nonzeros: stored elements of one matrix.
     pub fn nnz(&self) -> usize {
         self.pattern.nnz
     }
@@ -189,7 +189,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     pub fn batch(&self) -> usize {
         self.batch
     }
-    /// What the pattern looks like.
+    /// The pattern's statistics: sparsity, row lengths and how they vary.
     pub fn stats(&self) -> &PatternStats {
         &self.pattern.stats
     }
@@ -224,7 +224,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     pub(crate) fn derived_from_values(&self) -> Option<&Derived> {
         self.fixed.as_ref()
     }
-    /// How long the rows are.
+    /// The row lengths, as the heuristics take them.
     pub fn row_lengths(&self) -> &RowLengths {
         &self.pattern.lengths
     }

@@ -102,8 +102,9 @@ impl<T: Number, I: Index> Subject<'_, T, I> {
         let report = reference.check_scaled(self.problem.c.values(), &scaled).context("scaled")?;
         worst = worst.max(report.worst_over_bound);
 
-        for order in [sddmm::Schedule::Unsorted, sddmm::Schedule::ByColumn] {
-            let plan = Sddmm::plan_with(&self.c, self.problem.k, sddmm::Options::default().order(order))?;
+        for schedule in [sddmm::Schedule::Unsorted, sddmm::Schedule::ByColumn] {
+            let plan =
+                Sddmm::plan_with(&self.c, self.problem.k, sddmm::Options::default().schedule(schedule))?;
             let (_, ordered) = self.check(&plan, Placement::WHOLE)?;
             self.same("tiles in one order, then another", &first, &ordered)?;
         }

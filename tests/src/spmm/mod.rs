@@ -10,8 +10,8 @@ mod conform;
 mod epilogue;
 pub(crate) mod guarded;
 mod huge;
-mod packed;
 mod persistent;
+mod prepacked;
 mod problem;
 mod product;
 mod random;
@@ -40,7 +40,7 @@ pub(crate) fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(persistent::cases());
     cases.extend(epilogue::cases());
     cases.extend(tiles::cases());
-    cases.extend(packed::cases());
+    cases.extend(prepacked::cases());
     cases.extend(huge::cases());
     cases.extend(refusals::cases());
     cases.extend(api::cases());

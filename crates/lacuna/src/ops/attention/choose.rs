@@ -5,7 +5,7 @@ use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 use super::OPERATION;
 use crate::op;
 
-/// What the chooser looks at.
+/// The problem shape: all that the heuristic sees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Problem {
     /// Elements of the mask.
@@ -16,7 +16,7 @@ pub struct Problem {
     /// `None` where they were not counted; then that is no choice of the library's.
     ///
     /// [`QueryTile`]: Algorithm::QueryTile
-    pub quad_entries: Option<usize>,
+    pub query_tile_entries: Option<usize>,
     /// Elements of a row of Q, K, V and O.
     pub dim: usize,
     /// Elements that the dimension and the addresses allow to load at once (1, 2, 4 or 8).
@@ -111,7 +111,7 @@ impl op::Problem for Problem {
             // Rows that do not fill the lanes are worked out query by query, each from all entries.
             Scheme::QueryTile => {
                 let times = if self.dim == tile.dimension as usize { 1.0 } else { QUERIES as f64 };
-                self.quad_entries.map_or(f64::INFINITY, |entries| times * entries as f64)
+                self.query_tile_entries.map_or(f64::INFINITY, |entries| times * entries as f64)
             }
         };
         keys.max(1.0) * (l1.max(issued / 4.0) + 1.0)
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     fn problem(dim: usize, vector: u32, value: ValueType, index: IndexType) -> Problem {
-        Problem { nnz: 1000, keys: 100, quad_entries: None, dim, vector, value, index }
+        Problem { nnz: 1000, keys: 100, query_tile_entries: None, dim, vector, value, index }
     }
 
     #[test]
@@ -143,16 +143,17 @@ mod tests {
     }
 
     #[test]
-    fn quads_are_chosen_where_they_share_keys() {
-        let best = |quad_entries| {
-            let problem = Problem { quad_entries, ..problem(64, 4, ValueType::F32, IndexType::U32) };
+    fn query_tiles_are_chosen_where_they_share_keys() {
+        let best = |query_tile_entries| {
+            let problem = Problem { query_tile_entries, ..problem(64, 4, ValueType::F32, IndexType::U32) };
             is_by_query_tiles(&choose(&problem)[0].entry.tile)
         };
         assert_eq!(
             [None, Some(1000), Some(980), Some(900), Some(260)].map(best),
             [false, false, false, true, true]
         );
-        let narrow = Problem { quad_entries: Some(570), ..problem(48, 4, ValueType::F32, IndexType::U32) };
+        let narrow =
+            Problem { query_tile_entries: Some(570), ..problem(48, 4, ValueType::F32, IndexType::U32) };
         assert!(!is_by_query_tiles(&choose(&narrow)[0].entry.tile), "rows that do not fill the lanes");
     }
 

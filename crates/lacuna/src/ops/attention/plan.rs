@@ -119,9 +119,11 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         ];
         let (pattern, device) = (Arc::clone(mask.pattern()), mask.device().clone());
         let (nnz, keys, index) = (mask.nnz(), mask.cols(), I::TYPE);
-        let problem = Problem { nnz, keys, quad_entries: None, dim, vector: 1, value: T::TYPE, index };
-        let problem =
-            Problem { quad_entries: quad_entries(&pattern, &problem, options.algorithm)?, ..problem };
+        let problem = Problem { nnz, keys, query_tile_entries: None, dim, vector: 1, value: T::TYPE, index };
+        let problem = Problem {
+            query_tile_entries: query_tile_entries(&pattern, &problem, options.algorithm)?,
+            ..problem
+        };
         let selection =
             Selection::new(options.algorithm, T::TYPE.bytes(), |vector| Problem { vector, ..problem });
         let steps = if options.algorithm == Algorithm::ThreeSteps
@@ -235,8 +237,8 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
                 scale: in_powers_of_two(self.factor),
             };
             if is_by_query_tiles(&entry.tile) {
-                let quads = self.pattern.quads()?;
-                let ([quad_table, entries], count) = (quads.pointers(), quads.count());
+                let tiles = self.pattern.query_tiles()?;
+                let ([quad_table, entries], count) = (tiles.pointers(), tiles.count());
                 let args = QueryTileArgs { quad_table, entries, operands, quads: count };
                 launch(stream, entry, grid(count), &args)?;
             } else {
@@ -276,7 +278,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
 
 /// The mask's entries as query tiles, if such kernels may be chosen. Where there is no room for them, and the algorithm is the
 /// library's choice, they may not.
-fn quad_entries<I: Index>(
+fn query_tile_entries<I: Index>(
     pattern: &DevicePattern<I>,
     problem: &Problem,
     wanted: Algorithm,
@@ -287,9 +289,9 @@ fn quad_entries<I: Index>(
     if !choose(&Problem { vector: VECTORS[0], ..*problem }).iter().any(may_be) {
         return Ok(None);
     }
-    match pattern.quads() {
+    match pattern.query_tiles() {
         Err(Error::OutOfMemory { .. }) if wanted == Algorithm::Auto => Ok(None),
-        quads => Ok(Some(quads?.entries())),
+        tiles => Ok(Some(tiles?.entries())),
     }
 }
 
@@ -309,8 +311,9 @@ impl<T: Value, I: Index> Tunable for SparseAttention<T, I> {
         let (value, index) = (T::TYPE, I::TYPE);
         let DevicePattern { rows, cols, nnz, row_order, .. } = *self.pattern;
         let rows_class = row_class(mask.stats());
-        // Masks in which four neighbours share other parts of what they see are other problems, by tenths.
-        let shared = self.pattern.quad_part().map_or_else(|| "none".into(), |part| format!("{part:.1}"));
+        // Bitmasks in which four neighbours share other parts of what they see are other problems, by tenths.
+        let shared =
+            self.pattern.query_tile_part().map_or_else(|| "none".into(), |part| format!("{part:.1}"));
         let (dim, batch) = (self.dim, self.options.batch);
         Some(format!(
             "{value} {index} {rows}×{cols}, {nnz} keys, {rows_class}, {row_order:?}, query tiles {shared}; d {dim}, batch {batch}"

@@ -1,11 +1,11 @@
-//! Which kernel suits a matrix: a pure function of its numbers.
+//! Which kernel suits a matrix: a pure function of the problem shape.
 use lacuna_kernels::bias_act::Tile;
 use lacuna_kernels::{Entry, ValueType, entries};
 
 use super::OPERATION;
 use crate::op;
 
-/// What the chooser knows of a matrix.
+/// The problem shape: all that the heuristic sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {

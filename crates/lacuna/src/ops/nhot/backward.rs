@@ -7,10 +7,10 @@ use super::launch::lookup;
 use super::transposed::{Scales, Transposed};
 use super::{BagIndex, Bags, NHot, OPERATION, Problem, choose};
 use crate::op::{MAX_GRID_X, launch, spans, widest};
-use crate::{Buffer, Error, Result, Slice, SliceMut, Stream, Value};
+use crate::{Buffer, Result, Slice, SliceMut, Stream, Value};
 
 impl<T: Value, I: BagIndex> NHot<T, I> {
-    /// The gradient of the table, all of it, from that of the result: `slopes` has a row a bag, as the result where that is
+    /// The gradient of the table, all of it, from that of the result: `output_gradient` has a row a bag, as the result where that is
     /// [`RowMajor`](super::Layout::RowMajor), and without gaps where it is transposed. `gradient` lies as the table. Rows that no
     /// bag names, and that of the padding index, become zeros. Terms are added in the order of the indices' places, so that the
     /// same operands give the same bits in every run.
@@ -24,12 +24,12 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         &self,
         stream: &Stream,
         bags: &Bags<I>,
-        slopes: Slice<'_, T>,
+        output_gradient: Slice<'_, T>,
         gradient: SliceMut<'_, T>,
     ) -> Result<()> {
         self.table.check("the gradient of the table", bags.device(), gradient.as_slice())?;
         let offsets = &self.transposed()?.offsets;
-        self.gradient(stream, bags, slopes, gradient.address(), self.table.stride, offsets)
+        self.gradient(stream, bags, output_gradient, gradient.address(), self.table.stride, offsets)
     }
 
     /// As [`backward_table`](NHot::backward_table), only those rows that [`named_rows`](NHot::named_rows) has, in that order and
@@ -41,14 +41,21 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         &self,
         stream: &Stream,
         bags: &Bags<I>,
-        slopes: Slice<'_, T>,
+        output_gradient: Slice<'_, T>,
         gradient: SliceMut<'_, T>,
     ) -> Result<()> {
         let transposed = self.transposed()?;
         let (rows, columns) = (transposed.rows.len(), self.columns);
         let (what, shape) = ("the gradient of the named rows", || format!("{rows}×{columns}"));
         bags.device().expect_operand(OPERATION, what, gradient.as_slice(), shape, rows * columns)?;
-        self.gradient(stream, bags, slopes, gradient.address(), self.columns, &transposed.offsets_of_named)
+        self.gradient(
+            stream,
+            bags,
+            output_gradient,
+            gradient.address(),
+            self.columns,
+            &transposed.offsets_of_named,
+        )
     }
 
     /// The rows of the table that bags name, without that of the padding index, in ascending order. The first call sorts, as
@@ -61,7 +68,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     }
 
     /// The gradient of each weight, in the order of the indices: the product of its row of the table and its bag's row of
-    /// `slopes`, which is as for [`backward_table`](NHot::backward_table). Of the padding index it is 0.
+    /// `output_gradient`, which is as for [`backward_table`](NHot::backward_table). Of the padding index it is 0.
     ///
     /// # Errors
     /// As [`run`](NHot::run), and [`Error::Length`] where there is not an element for each index.
@@ -69,17 +76,17 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         &self,
         stream: &Stream,
         bags: &Bags<I>,
-        slopes: Slice<'_, T>,
+        output_gradient: Slice<'_, T>,
         table: Slice<'_, T>,
         gradient: SliceMut<'_, f32>,
     ) -> Result<()> {
         self.check_bags(stream, bags)?;
         self.table.check("the table", bags.device(), table)?;
-        self.gradients.check("the gradient of the result", bags.device(), slopes)?;
+        self.gradients.check("the gradient of the result", bags.device(), output_gradient)?;
         let (what, shape) = ("the gradient of the weights", || "one an index".into());
         bags.device().expect_operand(OPERATION, what, gradient.as_slice(), shape, bags.nnz())?;
         let layouts = |vector: u32| self.table.allows(vector) && self.gradients.allows(vector);
-        let vector = self.vector(table.address() | slopes.address(), layouts);
+        let vector = self.vector(table.address() | output_gradient.address(), layouts);
         let entry = entries::nhot()
             .iter()
             .filter(|entry| entry.tile.pass == Pass::Weights && entry.tile.value == T::TYPE)
@@ -90,7 +97,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
             nonzeros: self.nonzeros(0),
             scales: GlobalPtr::from_address(self.scales()?.address()),
             table: table.pointer(),
-            gradient: slopes.pointer(),
+            gradient: output_gradient.pointer(),
             out: gradient.pointer(),
             stride_bytes: self.table.stride_bytes,
             gradient_stride_bytes: self.gradients.stride_bytes,
@@ -113,13 +120,13 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         &self,
         stream: &Stream,
         bags: &Bags<I>,
-        slopes: Slice<'_, T>,
+        output_gradient: Slice<'_, T>,
         out: u64,
         out_stride: usize,
         offsets: &Buffer<u32>,
     ) -> Result<()> {
         self.check_bags(stream, bags)?;
-        self.gradients.check("the gradient of the result", bags.device(), slopes)?;
+        self.gradients.check("the gradient of the result", bags.device(), output_gradient)?;
         let transposed = self.transposed()?;
         let layouts =
             |vector: u32| self.gradients.allows(vector) && out_stride.is_multiple_of(vector as usize);
@@ -128,7 +135,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
             bags: rows,
             nnz: transposed.bags.len(),
             longest: transposed.longest,
-            vector: self.vector(slopes.address() | out, layouts),
+            vector: self.vector(output_gradient.address() | out, layouts),
             index_bits: u32::BITS,
             ..*self.selection.problem()
         };
@@ -144,7 +151,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
                 scales: GlobalPtr::from_address(self.scales()?.address()),
                 padding: u32::NONE,
             },
-            table: slopes.pointer(),
+            table: output_gradient.pointer(),
             out: GlobalMut::from_address(out),
             out_stride: out_stride as u64,
             stride_bytes: self.gradients.stride_bytes,

@@ -134,15 +134,15 @@ impl<I: BagIndex> Bags<I> {
         self.weights.as_mut().map(Buffer::as_slice_mut)
     }
 
-    /// Bags.
+    /// The number of bags.
     pub fn bags(&self) -> usize {
         self.pattern.bags()
     }
-    /// Indices in all bags.
+    /// The number of indices in all bags.
     pub fn nnz(&self) -> usize {
         self.pattern.host_indices.len()
     }
-    /// Rows of the table.
+    /// The number of rows of the table.
     pub fn table_rows(&self) -> usize {
         self.pattern.table_rows
     }

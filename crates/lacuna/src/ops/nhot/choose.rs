@@ -1,11 +1,11 @@
-//! Which kernel suits a lookup: a pure function of the problem's numbers.
+//! Which kernel suits a lookup: a pure function of the problem shape.
 use lacuna_kernels::nhot::{Pass, Tile};
 use lacuna_kernels::{Entry, ValueType, entries};
 
 use super::OPERATION;
 use crate::op;
 
-/// What the chooser knows of a lookup.
+/// The problem shape: all that the heuristic sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn narrow_tables_have_narrow_teams() {
+    fn narrow_tables_have_narrow_subwarps() {
         assert_eq!(best(&Problem::new(65_536, 32, 32)), "nhot_f32_lookup_v4_l8_s1");
         assert_eq!(best(&Problem::new(65_536, 32, 64)), "nhot_f32_lookup_v4_l16_s1");
         assert_eq!(best(&Problem::new(20, 1000, 32)), "nhot_f32_lookup_v4_l8_s32");

@@ -15,8 +15,8 @@ use crate::{Error, Result, Slice, SliceMut, Stream, Value};
 /// The most columns.
 const MAX_COLUMNS: usize = (1 << 30) - 1;
 
-/// Sums or means of the rows of a dense table that bags name: Y = X·W with few nonzeros in each row of X. Values are of `T`,
-/// sums in f32, rounded to `T` once.
+/// Embedding-bag lookup, as PyTorch's `EmbeddingBag`: sums or means of the rows of a dense table that bags name, which is
+/// Y = X·W with few nonzeros in each row of X. Values are of `T`, sums in f32, rounded to `T` once.
 ///
 /// An index that a bag names twice counts twice. An empty bag gives zeros. A weight that is not finite flows into its bag, and
 /// into no other; a row that no bag names is not read. The same operands give the same bits in every run, by the plan and the

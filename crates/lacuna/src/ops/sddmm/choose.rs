@@ -8,7 +8,7 @@ use super::cost::cost;
 use crate::op::{self, MAX_GRID_YZ, bitmask};
 use crate::{CsrMatrix, Index, LONG_ROWS, Precision, Value};
 
-/// What the chooser looks at.
+/// The problem shape: all that the heuristic sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Rows of C.
@@ -327,7 +327,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn tiles_need_a_gpu_rows_of_sixteen_bytes_room_for_masks_and_a_grid() {
+    fn tiles_need_a_gpu_rows_of_sixteen_bytes_room_for_bitmasks_and_a_grid() {
         let able = Problem { precision: Precision::Single, ..problem(1 << 20, 128, 8) };
         assert_eq!(arithmetics(&able), [Arithmetic::Split]);
         for problem in [

@@ -35,7 +35,7 @@ options! {
         /// How exactly it is computed: see [`Precision`], where K stands for the length of rows.
         pub precision: Precision = Precision::Single => set,
         /// The order in which tiles of nonzeros are taken.
-        pub order: Schedule = Schedule::Auto => set,
+        pub schedule: Schedule = Schedule::Auto => set,
         /// Whether B is given as K×N. It is then transposed first, into memory of the plan.
         pub b_transposed: bool = false,
         /// Elements from one row of A to the next, at least K: a leading dimension. K if none.

@@ -5,8 +5,8 @@ use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::sddmm::{self as kernels, Args, ColumnPanelArgs, TileArgs};
 
 use super::choose::{Choice, Problem, is_ordered};
-use super::dense::Turned;
 use super::panels::{PanelTiles, Panels};
+use super::transposed_b::TransposedB;
 use super::{Algorithm, OPERATION, Options, Schedule};
 use crate::op::{Layout, MAX_GRID_YZ, Selection, launch, spans, strides, widest};
 use crate::pattern::DevicePattern;
@@ -24,7 +24,7 @@ const MAX_K: usize = (1 << 30) - 1;
 /// bits in every run, by the plan and the addresses' alignment. Values that are not finite flow as IEEE 754 says, and only
 /// into the results of their rows.
 ///
-/// Where B is given as K×N, the plan has the room for the turned B: runs of it on several streams must be ordered.
+/// Where B is given as K×N, the plan has the room for the transposed B: runs of it on several streams must be ordered.
 ///
 /// ```
 /// use lacuna::matrix::Csr;
@@ -54,7 +54,7 @@ pub struct Sddmm<T: Value = f32, I: Index = u32> {
     b: Layout,
     selection: Selection<Problem>,
     /// Room for B as the kernels read it, where it is given as K×N.
-    turned: Option<Turned<T>>,
+    transposed: Option<TransposedB<T>>,
     /// The pattern by panels, where a choice reads it so.
     panels: Option<PanelTiles>,
 }
@@ -76,7 +76,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     /// A plan for the pattern of `c` and products of length `k`, as many as `c` has matrices.
     ///
     /// The first plan of a pattern that needs it makes what kernels read of it on the device, and waits for that: the row of
-    /// each nonzero, an order of their tiles, and masks. Where kernels go by panels of columns, each plan reads the pattern and
+    /// each nonzero, a schedule of their tiles, and bitmasks. Where kernels go by column panels, each plan reads the pattern and
     /// has tiles of its own, at most 16 bytes for each nonzero.
     ///
     /// # Errors
@@ -113,26 +113,21 @@ impl<T: Value, I: Index> Sddmm<T, I> {
             format!("K = {k}{}", if whole == [None; 4] { "" } else { " and these strides" })
         })?;
         let batch = if b.batch_stride == 0 { batch.min(1) } else { batch };
-        let turned = b_transposed.then(|| Turned::new(c.device(), k, c.cols(), batch)).transpose()?;
+        let transposed =
+            b_transposed.then(|| TransposedB::new(c.device(), k, c.cols(), batch)).transpose()?;
         let pattern = Arc::clone(c.pattern());
-        Self { pattern, options, k, a, b, selection, turned, panels: None }.prepared()
+        Self { pattern, options, k, a, b, selection, transposed, panels: None }.prepared()
     }
 
-    /// This plan, once what its kernels need of the pattern is there. Where there is no room for bitmasks, and the algorithm is
-    /// the library's choice, kernels that need none take their place.
+    /// This plan, once what its kernels need of the pattern is there: bitmasks, or kernels without where they have no room;
+    /// panels, or rows and a schedule.
     fn prepared(mut self) -> Result<Self> {
         let has = |selection: &Selection<Problem>, is_it: fn(Algorithm) -> bool| {
             selection.iter().any(|choice| is_it(choice.algorithm))
         };
-        let by_tiles: fn(Algorithm) -> bool = |algorithm| matches!(algorithm, Algorithm::MmaTile { .. });
-        if self.pattern.nnz > 0 && has(&self.selection, by_tiles) {
-            match self.pattern.masks() {
-                Err(Error::OutOfMemory { .. }) if self.selection.is_auto() => {
-                    self.selection.restrict(|choice| !by_tiles(choice.algorithm));
-                }
-                Err(error) => return Err(error),
-                Ok(_) => {}
-            }
+        let by_tiles = |choice: &Choice| matches!(choice.algorithm, Algorithm::MmaTile { .. });
+        if self.pattern.nnz > 0 {
+            self.selection.prepare(by_tiles, || self.pattern.bitmasks())?;
         }
         if has(&self.selection, |algorithm| matches!(algorithm, Algorithm::ColumnPanel { .. })) {
             self.panels = Some(PanelTiles::new(&self.pattern, Panels::of(self.selection.problem()))?);
@@ -146,7 +141,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
 
     /// The address of the tile schedule; 0 where tiles are taken as they stand.
     fn schedule(&self) -> Result<u64> {
-        let is_ordered = match self.options.order {
+        let is_ordered = match self.options.schedule {
             Schedule::Auto => is_ordered(self.selection.problem()),
             Schedule::Unsorted => false,
             Schedule::ByColumn => true,
@@ -224,9 +219,9 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         let Operands { a, b, c, d } = operands;
         let (mut b_address, mut b_batch) = (b.address(), self.b.batch_stride);
         let mut b_stride_bytes = self.b.stride_bytes;
-        if let Some(turned) = &self.turned {
-            turned.fill(stream, b, &self.b)?;
-            (b_address, b_batch) = (turned.address(), turned.batch_stride());
+        if let Some(transposed) = &self.transposed {
+            transposed.fill(stream, b, &self.b)?;
+            (b_address, b_batch) = (transposed.address(), transposed.batch_stride());
             b_stride_bytes = self.k as u32 * T::TYPE.bytes();
         }
         let choice = self.selection.at(a.address() | b_address, "A and B are")?;
@@ -265,7 +260,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
                 (Algorithm::MmaTile { columns, .. }, _) => {
                     let kernels::Operands { scale, a, b, d, .. } = operands;
                     let args = TileArgs {
-                        masks: self.pattern.masks()?.pointers().0,
+                        masks: self.pattern.bitmasks()?.pointers().0,
                         scale,
                         a,
                         b,
@@ -330,14 +325,14 @@ impl<T: Value, I: Index> Tunable for Sddmm<T, I> {
         let Problem { rows, cols, nnz, k, vector, batch, value, index, precision, .. } =
             *self.selection.problem();
         let rows_class = row_class(c.stats());
-        let Options { order, a_batch_stride, b_batch_stride, .. } = self.options;
+        let Options { schedule, a_batch_stride, b_batch_stride, .. } = self.options;
         // All products may share one A or one B, which caches then hold.
         let is_shared = |stride: Option<usize>| batch > 1 && stride == Some(0);
         let one_a = if is_shared(a_batch_stride) { ", one A" } else { "" };
         let one_b = if is_shared(b_batch_stride) { ", one B" } else { "" };
         // Whether B is transposed first does not count: kernels read it as N×K all the same.
         Some(format!(
-            "{value} {index} {precision:?} {rows}×{cols}, {nnz} nonzeros, {rows_class}, {order:?}; k {k}, vectors of {vector}, \
+            "{value} {index} {precision:?} {rows}×{cols}, {nnz} nonzeros, {rows_class}, {schedule:?}; k {k}, vectors of {vector}, \
              batch {batch}{one_a}{one_b}"
         ))
     }

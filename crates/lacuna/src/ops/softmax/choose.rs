@@ -1,10 +1,10 @@
-//! Which kernels do which rows: a pure function of the problem's numbers.
+//! Which kernels do which rows: a pure function of the problem shape.
 use lacuna_kernels::softmax::{Pass, Tile};
 use lacuna_kernels::{Entry, ValueType, entries};
 
 use super::RowLengths;
 
-/// What the chooser knows of a softmax.
+/// The problem shape: all that the heuristic sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
@@ -43,7 +43,7 @@ pub enum Algorithm {
     },
 }
 
-/// Neighbours in the row table, and the kernels that do them.
+/// A range of the row table, whose rows are of about one length, and the kernels that do them.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     /// The entry point of the softmax.

@@ -2,11 +2,11 @@
 use lacuna_kernels::spmm::{Scheme, Tile};
 use lacuna_kernels::{Arithmetic, Entry};
 
-use super::blocks::{Ahead, Step};
 use super::choose::Problem;
 use super::model::CostModel;
 use super::row_split::RowSplit;
 use super::rows::Rows;
+use super::tiles::{Ahead, Step};
 
 impl CostModel {
     /// About the time of a kernel on a problem, in cycles of a multiprocessor.

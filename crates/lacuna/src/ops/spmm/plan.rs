@@ -7,7 +7,7 @@ use lacuna_gpu::GlobalPtr;
 use lacuna_kernels::spmm::{Args, Output, TileArgs};
 
 use super::choose::{Choice, Problem, b_bytes_limit, is_by_tiles, is_prepacked};
-use super::grid::{Extent, ahead_rows, is_hybrid, is_persistent, resident_blocks, subwarp_share};
+use super::grid::{Extent, is_hybrid, is_persistent, prefetched_rows, resident_blocks, subwarp_share};
 use super::prepacked::Packs;
 use super::{OPERATION, Options};
 use crate::op::{self, Layout, MAX_GRID_YZ, Selection, spans, strides, widest};
@@ -59,7 +59,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
     ///
     /// # Errors
     /// [`Error::TooLarge`] from 2³⁰ columns on, or where no buffer can hold B or C; what the driver says, where the first
-    /// plan of a pattern makes masks of it.
+    /// plan of a pattern makes bitmasks of it.
     pub fn plan(a: &CsrMatrix<T, I>, n: usize) -> Result<Self> {
         Self::plan_with(a, n, Options::default().batch(a.batch()))
     }
@@ -98,19 +98,9 @@ impl<T: Value, I: Index> Spmm<T, I> {
         Self { pattern, n, options, b, c, selection, values: PhantomData }.prepared()
     }
 
-    /// This plan, once what its kernels need of the pattern is there. Where there is no room for bitmasks, and the algorithm is
-    /// the library's choice, kernels that need none take their place.
+    /// This plan, once what its kernels need of the pattern is there: bitmasks, or kernels without where they have no room.
     fn prepared(mut self) -> Result<Self> {
-        if !self.selection.iter().any(|choice| is_by_tiles(&choice.entry.tile)) {
-            return Ok(self);
-        }
-        match self.pattern.masks() {
-            Err(Error::OutOfMemory { .. }) if self.selection.is_auto() => {
-                self.selection.restrict(|choice| !is_by_tiles(&choice.entry.tile));
-            }
-            Err(error) => return Err(error),
-            Ok(_) => {}
-        }
+        self.selection.prepare(|choice| is_by_tiles(&choice.entry.tile), || self.pattern.bitmasks())?;
         Ok(self)
     }
 
@@ -179,7 +169,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
             (true, None) => return Err(Error::NotPrepacked { operation: OPERATION }),
             (true, packs) => packs,
         };
-        let masks = if is_by_tiles(tile) { Some(self.pattern.masks()?) } else { None };
+        let masks = if is_by_tiles(tile) { Some(self.pattern.bitmasks()?) } else { None };
         self.parts(tile.block_columns, values_batch, |part| {
             let (product, column) = (part.products.start, part.columns.start);
             let values = values.add(product * values_batch as usize);
@@ -219,7 +209,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
                 output,
                 rows,
                 long_rows: self.long_rows(choice, &part),
-                ahead_rows: self.ahead_rows(choice, &part),
+                ahead_rows: self.prefetched_rows(choice, &part),
                 n,
                 b_stride_bytes,
                 values_batch,
@@ -238,14 +228,14 @@ impl<T: Value, I: Index> Spmm<T, I> {
         pattern.lengths.longer(subwarp_share(&choice.entry.tile, blocks, pattern.nnz as u64))
     }
 
-    /// Rows of B that a block brings into L1 before it begins.
-    fn ahead_rows(&self, choice: &Choice, part: &Part) -> u32 {
+    /// Rows of B that a thread block prefetches into L1 before it begins.
+    fn prefetched_rows(&self, choice: &Choice, part: &Part) -> u32 {
         let pattern = &self.pattern;
         if !is_persistent(&choice.entry.tile) {
             return 0;
         }
         let blocks = self.extent(part).sharing_blocks(&choice.entry.tile, self.resident(choice));
-        ahead_rows(&choice.entry.tile, blocks, pattern.cols as u64, pattern.nnz as u64) as u32
+        prefetched_rows(&choice.entry.tile, blocks, pattern.cols as u64, pattern.nnz as u64) as u32
     }
 
     /// What a launch computes.

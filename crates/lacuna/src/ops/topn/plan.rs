@@ -1,7 +1,7 @@
 //! Plans: what is worked out once for a shape.
 use std::marker::PhantomData;
 
-use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_gpu::GlobalMut;
 use lacuna_kernels::Entry;
 use lacuna_kernels::topn::{FinalizeArgs, MergeArgs, Method, Output, Tile, TopNArgs};
 
@@ -43,11 +43,11 @@ pub struct TopN<T: Value = f32> {
     results: Layout,
     choice: Choice,
     cut: Cut,
-    workspace: Option<Workspace>,
+    workspace: Workspace,
     values: PhantomData<T>,
 }
 
-/// What chunks of rows find.
+/// What chunks of rows find, where rows have several; else nothing.
 #[derive(Debug)]
 struct Workspace {
     /// A list for each chunk of each row.
@@ -56,14 +56,6 @@ struct Workspace {
     sums: Buffer<f32>,
     /// The keys of each list.
     counts: Buffer<u32>,
-}
-
-/// Its addresses; 0 where there is none.
-#[derive(Clone, Copy, Default)]
-struct Lists {
-    keys: u64,
-    sums: u64,
-    counts: u64,
 }
 
 impl<T: Value> TopN<T> {
@@ -111,13 +103,11 @@ impl<T: Value> TopN<T> {
         let chunks = cut.chunks as usize;
         let places = chunks.saturating_mul(cut.room as usize);
         Error::expect_at_most("N times the chunks of a row", MAX_GRID_X, places)?;
-        let workspace = if chunks > 1 {
-            let keys = device.uninitialized(places.saturating_mul(rows))?;
-            let (sums, counts) =
-                (device.uninitialized(2 * chunks * rows)?, device.uninitialized(2 * chunks * rows)?);
-            Some(Workspace { keys, sums, counts })
-        } else {
-            None
+        let listed = if chunks > 1 { rows } else { 0 };
+        let workspace = Workspace {
+            keys: device.uninitialized(places.saturating_mul(listed))?,
+            sums: device.uninitialized(2 * chunks * listed)?,
+            counts: device.uninitialized(2 * chunks * listed)?,
         };
         let device = device.clone();
         let values = PhantomData;
@@ -141,9 +131,8 @@ impl<T: Value> TopN<T> {
 
     /// Bytes of device memory that the plan holds.
     pub fn workspace_bytes(&self) -> usize {
-        self.workspace
-            .as_ref()
-            .map_or(0, |lists| 8 * lists.keys.len() + 4 * (lists.sums.len() + lists.counts.len()))
+        let Workspace { keys, sums, counts } = &self.workspace;
+        8 * keys.len() + 4 * (sums.len() + counts.len())
     }
 
     /// The least number of logits: rows × columns, but for the gap of a row stride after the last row.
@@ -225,15 +214,16 @@ impl<T: Value> TopN<T> {
             form: self.options.output.form() as u32,
             has_log_sums: log_sums.is_some().into(),
         };
-        let lists = self.lists();
+        let Workspace { keys, sums, counts } = &self.workspace;
         let Cut { chunk, chunks, room } = self.cut;
         for span in spans(rows, MAX_GRID_X / chunks as usize) {
             let first = span.start;
             let args = TopNArgs {
                 logits: logits.pointer::<T::Device>().add(first * self.logits.stride),
-                keys: GlobalMut::from_address(lists.keys).add(first * (chunks * room) as usize),
-                sums: GlobalMut::from_address(lists.sums).add(2 * first * chunks as usize),
-                counts: GlobalMut::from_address(lists.counts).add(2 * first * chunks as usize),
+                keys: GlobalMut::from_address(keys.as_slice().address())
+                    .add(first * (chunks * room) as usize),
+                sums: GlobalMut::from_address(sums.as_slice().address()).add(2 * first * chunks as usize),
+                counts: GlobalMut::from_address(counts.as_slice().address()).add(2 * first * chunks as usize),
                 output: output(first),
                 row_stride: self.logits.stride as u64,
                 columns: columns as u32,
@@ -245,20 +235,20 @@ impl<T: Value> TopN<T> {
         }
         match second(self.choice.entry.tile.method) {
             _ if chunks == 1 => Ok(()),
-            Method::Finalize => self.finish(stream, lists, output),
-            _ => self.merge(stream, lists, output),
+            Method::Finalize => self.finalize_lists(stream, output),
+            _ => self.merge_lists(stream, output),
         }
     }
 
     /// Makes results of sorted lists.
-    fn merge(&self, stream: &Stream, lists: Lists, output: impl Fn(usize) -> Output) -> Result<()> {
+    fn merge_lists(&self, stream: &Stream, output: impl Fn(usize) -> Output) -> Result<()> {
         let (rows, n, chunks) = (self.problem.rows, self.problem.n, self.cut.chunks);
         let merge = of_method(Method::Merge);
         for span in spans(rows, MAX_GRID_YZ) {
             let first = span.start;
             let args = MergeArgs {
-                keys: GlobalPtr::from_address(lists.keys).add(first * chunks as usize * n),
-                sums: GlobalPtr::from_address(lists.sums).add(2 * first * chunks as usize),
+                keys: self.workspace.keys.as_slice().pointer().add(first * chunks as usize * n),
+                sums: self.workspace.sums.as_slice().pointer().add(2 * first * chunks as usize),
                 output: output(first),
                 columns: self.problem.columns as u32,
                 chunk: self.cut.chunk,
@@ -272,30 +262,22 @@ impl<T: Value> TopN<T> {
     }
 
     /// Makes results of what was gathered.
-    fn finish(&self, stream: &Stream, lists: Lists, output: impl Fn(usize) -> Output) -> Result<()> {
+    fn finalize_lists(&self, stream: &Stream, output: impl Fn(usize) -> Output) -> Result<()> {
         let Cut { chunks, room, .. } = self.cut;
-        let finish = of_method(Method::Finalize);
+        let finalize = of_method(Method::Finalize);
         for span in spans(self.problem.rows, MAX_GRID_X) {
             let first = span.start;
             let args = FinalizeArgs {
-                keys: GlobalPtr::from_address(lists.keys).add(first * (chunks * room) as usize),
-                counts: GlobalPtr::from_address(lists.counts).add(2 * first * chunks as usize),
-                sums: GlobalPtr::from_address(lists.sums).add(2 * first * chunks as usize),
+                keys: self.workspace.keys.as_slice().pointer().add(first * (chunks * room) as usize),
+                counts: self.workspace.counts.as_slice().pointer().add(2 * first * chunks as usize),
+                sums: self.workspace.sums.as_slice().pointer().add(2 * first * chunks as usize),
                 output: output(first),
                 room,
                 chunks,
                 n: self.problem.n as u32,
             };
-            launch(stream, finish, [span.len() as u32, 1, 1], &args)?;
+            launch(stream, finalize, [span.len() as u32, 1, 1], &args)?;
         }
         Ok(())
-    }
-
-    fn lists(&self) -> Lists {
-        self.workspace.as_ref().map_or_else(Lists::default, |Workspace { keys, sums, counts }| Lists {
-            keys: keys.as_slice().address(),
-            sums: sums.as_slice().address(),
-            counts: counts.as_slice().address(),
-        })
     }
 }

@@ -229,7 +229,7 @@ fn sampled_products_differ_by_schedule_and_by_what_they_share() {
     let (one, batch) = (sddmm::Options::default(), sddmm::Options::default().batch(2));
     all_differ(&[
         key(one),
-        key(one.order(sddmm::Schedule::ByColumn)),
+        key(one.schedule(sddmm::Schedule::ByColumn)),
         key(batch),
         key(batch.a_batch_stride(0)),
         key(batch.b_batch_stride(0)),

@@ -1,4 +1,4 @@
-//! What kernels cost that fill tiles and multiply them.
+//! What tile kernels cost.
 use lacuna_kernels::spmm::Tile;
 use lacuna_kernels::{Arithmetic, RowMask};
 
@@ -33,7 +33,7 @@ pub(super) enum Ahead {
     Enough,
     /// Of a row what one nonzero in so many columns makes.
     Part(u32),
-    /// So many nonzeros, of a packed matrix.
+    /// So many nonzeros, of a prepacked matrix.
     Step(u32),
 }
 

@@ -1,4 +1,4 @@
-//! What kernels that go by nonzeros read of a pattern, beside its columns.
+//! What nonzero-split kernels read of a pattern, beside its columns: the row of each nonzero, and the tile schedule.
 use lacuna_kernels::sddmm::{self as kernels, RowArgs, RowIndices, ScheduleArgs, TILE};
 use lacuna_kernels::{Kernel, entries};
 
