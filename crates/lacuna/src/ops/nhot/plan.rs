@@ -10,7 +10,8 @@ use super::launch::lookup;
 use super::{BagIndex, Bags, Choice, Layout, Mode, OPERATION, Options, Problem};
 use crate::op::{Layout as DenseLayout, Selection, strides, widest};
 use crate::pattern::Derived;
-use crate::{Error, Result, Slice, SliceMut, Stream, Value};
+use crate::tune::{Candidate, Tunable, drawn};
+use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
 
 /// The most columns.
 const MAX_COLUMNS: usize = (1 << 30) - 1;
@@ -193,5 +194,45 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
             return Err(Error::OtherPattern { operation: OPERATION });
         }
         bags.device().expect_same(OPERATION, "the stream", stream.device())
+    }
+}
+
+impl<T: Value, I: BagIndex> Tunable for NHot<T, I> {
+    type Subject = Bags<I>;
+    /// The table and the result.
+    type Scratch = (Buffer<T>, Buffer<T>);
+    const NAME: &'static str = "nhot";
+
+    fn device(&self) -> &Device {
+        self.pattern.indices.device()
+    }
+    fn describe(&self, bags: &Bags<I>) -> Option<String> {
+        if !self.selection.is_auto() || self.output_len() == 0 || bags.nnz() == 0 {
+            return None;
+        }
+        let Problem { bags: count, nnz, longest, columns, vector, value, index_bits, .. } =
+            *self.selection.problem();
+        let (rows, layout) = (bags.table_rows(), self.options.layout);
+        let weights = if bags.weights_address() == 0 { "" } else { ", weighted" };
+        Some(format!(
+            "{value} u{index_bits} {count} bags, {nnz} indices, longest {longest}{weights}; table {rows}×{columns}, vectors of \
+             {vector}, {layout:?}"
+        ))
+    }
+    fn candidates(&self) -> Vec<Vec<Candidate>> {
+        self.selection.candidates()
+    }
+    fn with_candidate(&self, bags: &Bags<I>, name: &str) -> Result<Self> {
+        Self::plan_with(bags, self.columns, self.options.algorithm(self.selection.algorithm_of(name)))
+    }
+    fn preferring(mut self, _bags: &Bags<I>, names: &[&str]) -> Result<Self> {
+        self.selection.prefer(names);
+        Ok(self)
+    }
+    fn scratch(&self, bags: &Bags<I>) -> Result<Self::Scratch> {
+        Ok((drawn(bags.device(), self.table_len())?, bags.device().zeros(self.output_len())?))
+    }
+    fn run_on(&self, stream: &Stream, bags: &Bags<I>, (table, out): &mut Self::Scratch) -> Result<()> {
+        self.run(stream, bags, table.as_slice(), out.as_slice_mut())
     }
 }

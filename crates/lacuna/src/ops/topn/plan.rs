@@ -5,9 +5,10 @@ use lacuna_gpu::GlobalMut;
 use lacuna_kernels::Entry;
 use lacuna_kernels::topn::{FinalizeArgs, MergeArgs, Method, Output, Tile, TopNArgs};
 
-use super::choose::{Cut, cut, find, of_method, second};
-use super::{Choice, OPERATION, Options, Problem};
+use super::choose::{Cut, choose, cut, find, of_method, second};
+use super::{Algorithm, Choice, OPERATION, Options, Problem};
 use crate::op::{Layout, MAX_GRID_X, MAX_GRID_YZ, illegal, launch, spans, strides};
+use crate::tune::{Candidate, Tunable, drawn};
 use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
 
 /// The N greatest values of each row of a dense, row-major matrix, in falling order, and their indices: as probabilities of the
@@ -279,5 +280,53 @@ impl<T: Value> TopN<T> {
             launch(stream, finalize, [span.len() as u32, 1, 1], &args)?;
         }
         Ok(())
+    }
+}
+
+/// A kernel with its number of chunks, as an autotuner knows it.
+fn name(choice: &Choice) -> String {
+    format!("{} in {}", choice.entry.name, choice.algorithm.chunks())
+}
+
+impl<T: Value> Tunable for TopN<T> {
+    type Subject = ();
+    /// Logits, values and indices.
+    type Scratch = (Buffer<T>, Buffer<f32>, Buffer<u32>);
+    const NAME: &'static str = "topn";
+
+    fn device(&self) -> &Device {
+        &self.device
+    }
+    fn describe(&self, _nothing: &()) -> Option<String> {
+        let Problem { rows, columns, n, value, .. } = self.problem;
+        let stride = self.logits.stride;
+        let is_auto = self.options.algorithm == Algorithm::Auto && rows > 0;
+        is_auto.then(|| format!("{value} {n} of {columns}, {rows} rows, {stride} apart"))
+    }
+    fn candidates(&self) -> Vec<Vec<Candidate>> {
+        // They are legal at any alignment.
+        let candidate = |choice: &Choice| Candidate { name: name(choice), cost: choice.cost };
+        vec![choose(&self.problem).iter().map(candidate).collect()]
+    }
+    fn with_candidate(&self, _nothing: &(), name: &str) -> Result<Self> {
+        let Problem { rows, columns, n, .. } = self.problem;
+        let choice = choose(&self.problem).into_iter().find(|choice| self::name(choice) == name);
+        let algorithm = choice.expect("it is a candidate").algorithm;
+        let plan = Self::plan_with(&self.device, rows, columns, n, self.options.algorithm(algorithm))?;
+        Ok(Self { options: self.options, ..plan })
+    }
+    fn preferring(self, _nothing: &(), names: &[&str]) -> Result<Self> {
+        let [known] = self.candidates().try_into().expect("one list serves all alignments");
+        match names.iter().find(|&&name| known.iter().any(|candidate| candidate.name == name)) {
+            Some(name) => self.with_candidate(&(), name),
+            None => Ok(self),
+        }
+    }
+    fn scratch(&self, _nothing: &()) -> Result<Self::Scratch> {
+        let (device, len) = (&self.device, self.output_len());
+        Ok((drawn(device, self.input_len())?, device.zeros(len)?, device.zeros(len)?))
+    }
+    fn run_on(&self, stream: &Stream, _: &(), (logits, values, indices): &mut Self::Scratch) -> Result<()> {
+        self.run(stream, logits.as_slice(), values.as_slice_mut(), indices.as_slice_mut())
     }
 }
