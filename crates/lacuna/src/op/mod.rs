@@ -15,4 +15,4 @@ pub(crate) use choice::{Problem, choose, find, illegal};
 pub(crate) use launch::{MAX_GRID_X, MAX_GRID_YZ, launch, launch_kernel, spans};
 pub(crate) use layout::{Layout, strides};
 pub(crate) use options::options;
-pub(crate) use selection::{Selection, VECTORS, widest};
+pub(crate) use selection::{Selection, VECTORS, tells_choice, widest};

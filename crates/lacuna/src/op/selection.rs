@@ -128,3 +128,25 @@ impl<P: Problem> Selection<P> {
         illegal(self.problem(), self.wanted, why)
     }
 }
+
+/// What plans tell of their [`Selection`] and their options, alike in every operation.
+macro_rules! tells_choice {
+    ($plan:ident<$($parameter:ident: $bound:ident),+>) => {
+        impl<$($parameter: $bound),+> $plan<$($parameter),+> {
+            /// The kernel that runs where all operands are aligned to 16 bytes, as whole buffers are.
+            pub fn choice(&self) -> &Choice {
+                self.selection.best()
+            }
+            /// The kernels that are legal for each alignment of the operands' addresses, the best alignment first; each list
+            /// in the order of the cost model.
+            pub fn legal(&self) -> [Vec<Choice>; 4] {
+                self.selection.legal()
+            }
+            /// The options that were planned with.
+            pub fn options(&self) -> &Options {
+                &self.options
+            }
+        }
+    };
+}
+pub(crate) use tells_choice;

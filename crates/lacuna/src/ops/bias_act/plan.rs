@@ -5,7 +5,7 @@ use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::bias_act::BiasActArgs;
 
 use super::{Activation, Bias, Choice, OPERATION, Options, Problem};
-use crate::op::{Layout, MAX_GRID_X, Selection, launch, spans, strides, widest};
+use crate::op::{Layout, MAX_GRID_X, Selection, launch, spans, strides, tells_choice, widest};
 use crate::tune::{Candidate, Tunable, drawn};
 use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
 
@@ -108,22 +108,6 @@ impl<T: Value> BiasAct<T> {
         let device = device.clone();
         let values = PhantomData;
         Ok(Self { device, rows, columns, options, input, residual, out, bias_len, selection, values })
-    }
-
-    /// The kernel that runs where all operands are aligned to 16 bytes, as whole buffers are.
-    pub fn choice(&self) -> &Choice {
-        self.selection.best()
-    }
-
-    /// The kernels that are legal for each alignment of the addresses, the best alignment first; each list in the order of the
-    /// cost model.
-    pub fn legal(&self) -> [Vec<Choice>; 4] {
-        self.selection.legal()
-    }
-
-    /// The options that were planned with.
-    pub fn options(&self) -> &Options {
-        &self.options
     }
 
     /// Elements that x must have, up to the last of the last row. The gap after it may be there too.
@@ -238,6 +222,8 @@ fn bias_len(bias: Bias, rows: usize, columns: usize) -> Result<usize> {
         }
     }
 }
+
+tells_choice!(BiasAct<T: Value>);
 
 impl<T: Value> Tunable for BiasAct<T> {
     type Subject = ();

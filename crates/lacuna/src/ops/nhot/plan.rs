@@ -8,7 +8,7 @@ use lacuna_kernels::nhot::{LookupArgs, Nonzeros, TableIndex};
 use super::bags::BagPattern;
 use super::launch::lookup;
 use super::{BagIndex, Bags, Choice, Layout, Mode, OPERATION, Options, Problem};
-use crate::op::{Layout as DenseLayout, Selection, strides, widest};
+use crate::op::{Layout as DenseLayout, Selection, strides, tells_choice, widest};
 use crate::pattern::Derived;
 use crate::tune::{Candidate, Tunable, drawn};
 use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
@@ -113,22 +113,6 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         })
     }
 
-    /// The kernel that runs where table and result are aligned to 16 bytes, as whole buffers are.
-    pub fn choice(&self) -> &Choice {
-        self.selection.best()
-    }
-
-    /// The options that were planned with.
-    pub fn options(&self) -> &Options {
-        &self.options
-    }
-
-    /// The kernels that are legal for each alignment of the addresses, the best alignment first; each list in the order of the
-    /// cost model.
-    pub fn legal(&self) -> [Vec<Choice>; 4] {
-        self.selection.legal()
-    }
-
     /// Elements that the table must have, up to the last of the last row. The gap after it may be there too.
     pub fn table_len(&self) -> usize {
         self.table.len()
@@ -196,6 +180,8 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         bags.device().expect_same(OPERATION, "the stream", stream.device())
     }
 }
+
+tells_choice!(NHot<T: Value, I: BagIndex>);
 
 impl<T: Value, I: BagIndex> Tunable for NHot<T, I> {
     type Subject = Bags<I>;

@@ -153,14 +153,8 @@ pub(super) fn is_ordered(problem: &Problem) -> bool {
 
 /// Whether tiles of so many columns and of this arithmetic are for this problem.
 fn are_meant(problem: &Problem, columns: u32, arithmetic: Arithmetic) -> bool {
-    let exact_enough = match (arithmetic, problem.precision) {
-        (_, Precision::Fma) | (Arithmetic::Tf32, Precision::Single) => false,
-        (Arithmetic::Split, Precision::Single) => problem.k >= LONG_ROWS,
-        (Arithmetic::Split, Precision::Tf32) => false,
-        (Arithmetic::Tf32, Precision::Tf32) | (Arithmetic::Half, _) => true,
-    };
     let nonzero_bytes = problem.value.bytes() + problem.index.bytes();
-    exact_enough
+    problem.precision.allows(arithmetic, problem.k >= LONG_ROWS)
         && problem.cols.div_ceil(columns as usize) <= MAX_GRID_YZ
         && bitmask::bytes(problem.rows, problem.cols, problem.nnz, nonzero_bytes).is_some()
 }

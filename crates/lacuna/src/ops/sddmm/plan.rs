@@ -8,7 +8,7 @@ use super::choose::{Choice, Problem, is_ordered};
 use super::panels::{PanelTiles, Panels};
 use super::transposed_b::TransposedB;
 use super::{Algorithm, OPERATION, Options, Schedule};
-use crate::op::{Layout, MAX_GRID_YZ, Selection, launch, spans, strides, widest};
+use crate::op::{Layout, MAX_GRID_YZ, Selection, launch, spans, strides, tells_choice, widest};
 use crate::pattern::DevicePattern;
 use crate::tune::{Candidate, Tunable, drawn, row_class};
 use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Slice, Stream, Value};
@@ -147,22 +147,6 @@ impl<T: Value, I: Index> Sddmm<T, I> {
             Schedule::ByColumn => true,
         };
         if is_ordered { Ok(self.pattern.tile_schedule()?.as_slice().address()) } else { Ok(0) }
-    }
-
-    /// The kernel that runs where A and B are aligned to 16 bytes, as whole buffers are.
-    pub fn choice(&self) -> &Choice {
-        self.selection.best()
-    }
-
-    /// The options that were planned with.
-    pub fn options(&self) -> &Options {
-        &self.options
-    }
-
-    /// The kernels that are legal for each alignment of A's and B's addresses, the best alignment first; each list in the
-    /// order of the cost model.
-    pub fn legal(&self) -> [Vec<Choice>; 4] {
-        self.selection.legal()
     }
 
     /// Elements that A must have, up to the last of the last row: M·K without gaps. The gap after it may be there too.
@@ -308,6 +292,8 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         self.b.check("B", device, *b)
     }
 }
+
+tells_choice!(Sddmm<T: Value, I: Index>);
 
 impl<T: Value, I: Index> Tunable for Sddmm<T, I> {
     type Subject = CsrMatrix<T, I>;

@@ -1,6 +1,6 @@
 //! Which SpMM kernel suits a problem: a pure function, so that it can be tested and printed without a GPU.
 use lacuna_kernels::spmm::{Idea, Scheme, Tile};
-use lacuna_kernels::{Arithmetic, Entry, IndexType, ValueType, entries};
+use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 
 use super::OPERATION;
 use super::grid::MAX_PERSISTENT_ROWS;
@@ -233,15 +233,8 @@ fn is_meant(problem: &Problem, tile: &Tile) -> bool {
             problem.prepacked && has_bitmasks(problem) && problem.precision != Precision::Fma
         }
         Scheme::MmaTile { arithmetic, .. } => {
-            let exact_enough = match (arithmetic, problem.precision) {
-                (_, Precision::Fma) | (Arithmetic::Tf32, Precision::Single) => false,
-                (Arithmetic::Split, Precision::Single) => {
-                    problem.nnz >= LONG_ROWS.saturating_mul(problem.rows)
-                }
-                (Arithmetic::Split, Precision::Tf32) => false,
-                (Arithmetic::Tf32, Precision::Tf32) | (Arithmetic::Half, _) => true,
-            };
-            exact_enough && has_bitmasks(problem)
+            let are_long = problem.nnz >= LONG_ROWS.saturating_mul(problem.rows);
+            problem.precision.allows(arithmetic, are_long) && has_bitmasks(problem)
         }
         Scheme::Bitmask => false,
     }

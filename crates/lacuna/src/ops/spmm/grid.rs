@@ -74,10 +74,11 @@ pub(super) fn subwarp_share(tile: &Tile, blocks: u64, nnz: u64) -> u64 {
 }
 
 /// Rows at the head of B, of `cols`, that a thread block of a persistent kernel prefetches into L1 before it begins, where `blocks`
-/// share a tile of columns.
+/// share a tile of columns; none by other kernels.
 pub(super) fn prefetched_rows(tile: &Tile, blocks: u64, cols: u64, nnz: u64) -> u64 {
     let row_bytes = u64::from(tile.block_columns * tile.value.bytes());
-    if row_bytes > PREFETCH_ROW_BYTES || nnz.saturating_mul(PREFETCH_USES) < cols.saturating_mul(blocks) {
+    let is_narrow = is_persistent(tile) && row_bytes <= PREFETCH_ROW_BYTES;
+    if !is_narrow || nnz.saturating_mul(PREFETCH_USES) < cols.saturating_mul(blocks) {
         return 0;
     }
     cols.min(PREFETCH_BYTES / row_bytes)

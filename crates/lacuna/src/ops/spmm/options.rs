@@ -1,5 +1,6 @@
 //! What may be asked of SpMM.
 use lacuna_gpu::{GlobalMut, GlobalPtr, Real};
+use lacuna_kernels::Arithmetic;
 use lacuna_kernels::spmm::Output;
 
 use super::{Algorithm, OPERATION};
@@ -23,6 +24,17 @@ pub enum Precision {
     Fma,
     /// On tensor cores with `f32` cut to TF32 (10 bits of mantissa) where that is faster: errors up to 2⁻⁹ of each product.
     Tf32,
+}
+
+impl Precision {
+    /// Whether products on tensor cores by this arithmetic are exact enough, of sums that are [long](LONG_ROWS) or not.
+    pub(crate) fn allows(self, arithmetic: Arithmetic, are_long: bool) -> bool {
+        match (arithmetic, self) {
+            (_, Self::Fma) | (Arithmetic::Tf32, Self::Single) | (Arithmetic::Split, Self::Tf32) => false,
+            (Arithmetic::Split, Self::Single) => are_long,
+            (Arithmetic::Tf32, Self::Tf32) | (Arithmetic::Half, _) => true,
+        }
+    }
 }
 
 /// Terms of an average sum from which on [`Precision::Single`] allows products on tensor cores. In shorter sums the error

@@ -6,8 +6,8 @@ use lacuna_matrix::{Csr, Pattern, generate};
 
 use super::*;
 use crate::{
-    Bags, BiasAct, CsrMatrix, Error, Index, NHot, RowOrder, Sddmm, SparseAttention, SparseSoftmax, Spmm,
-    TopN, TuneWarning, Value, attention, nhot, sddmm, softmax, spmm, topn,
+    Bags, BiasAct, CsrMatrix, Error, NHot, RowOrder, Sddmm, SparseAttention, SparseSoftmax, Spmm, TopN,
+    TuneWarning, attention, nhot, sddmm, softmax, spmm, topn,
 };
 
 const N: usize = 32;
@@ -37,26 +37,17 @@ fn bags(device: &Device, offsets: &[usize]) -> Bags {
 trait Named {
     fn named(&self) -> String;
 }
-impl<T: Value, I: Index> Named for Spmm<T, I> {
-    fn named(&self) -> String {
-        self.choice().entry.name.into()
-    }
+/// By the one kernel of their choice.
+macro_rules! named {
+    ($($plan:ty)+) => {
+        $(impl Named for $plan {
+            fn named(&self) -> String {
+                self.choice().entry.name.into()
+            }
+        })+
+    };
 }
-impl Named for Sddmm {
-    fn named(&self) -> String {
-        self.choice().entry.name.into()
-    }
-}
-impl Named for BiasAct {
-    fn named(&self) -> String {
-        self.choice().entry.name.into()
-    }
-}
-impl Named for NHot {
-    fn named(&self) -> String {
-        self.choice().entry.name.into()
-    }
-}
+named! { Spmm Spmm<f16, u16> Sddmm BiasAct NHot }
 impl Named for TopN {
     fn named(&self) -> String {
         format!("{:?}", self.choice().algorithm)

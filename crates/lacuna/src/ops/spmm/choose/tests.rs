@@ -1,3 +1,5 @@
+use lacuna_kernels::Arithmetic;
+
 use super::*;
 use crate::op::find;
 
