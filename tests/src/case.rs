@@ -55,12 +55,7 @@ impl Case {
         about: impl Into<String>,
         check: impl Fn(&Context<'_>) -> anyhow::Result<f64> + Send + Sync + 'static,
     ) -> Self {
-        Self {
-            name: name.into(),
-            about: about.into(),
-            effort: Effort::Quick,
-            body: Body::Check(Box::new(check)),
-        }
+        Self::of(name, about, Effort::Quick, Body::Check(Box::new(check)))
     }
 
     /// Cases `group/0`, `group/1` and so on, on what is drawn by the seed: so many on the simulator and on a GPU, unless
@@ -82,17 +77,16 @@ impl Case {
 
     /// A case that stands for others that cannot run, and says why.
     pub fn missing(name: impl Into<String>, about: impl Into<String>, why: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            about: about.into(),
-            effort: Effort::Quick,
-            body: Body::Missing(why.into()),
-        }
+        Self::of(name, about, Effort::Quick, Body::Missing(why.into()))
     }
 
     /// A case that stands for others on the data of `folder` until that is unpacked. It is no quick one: nor are they.
     pub fn packed(name: impl Into<String>, about: impl Into<String>, folder: &'static str) -> Self {
-        Self { name: name.into(), about: about.into(), effort: Effort::Slow, body: Body::Packed(folder) }
+        Self::of(name, about, Effort::Slow, Body::Packed(folder))
+    }
+
+    fn of(name: impl Into<String>, about: impl Into<String>, effort: Effort, body: Body) -> Self {
+        Self { name: name.into(), about: about.into(), effort, body }
     }
 
     /// The same case, marked with its effort.

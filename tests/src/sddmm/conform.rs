@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use lacuna::{CsrMatrix, Index, Precision, Sddmm, sddmm, spmm};
 use lacuna_reference::SddmmReference;
 
-use super::problem::{Problem, turned};
+use super::problem::{Problem, transposed};
 use crate::expect::same_bits;
 use crate::spmm::Placement;
 use crate::spmm::arithmetic::precision_on;
@@ -111,7 +111,7 @@ impl<T: Number, I: Index> Subject<'_, T, I> {
 
         let options = sddmm::Options::default().b_transposed();
         let plan = Sddmm::plan_with(&self.c, self.problem.k, options)?;
-        let b = turned(&self.problem.b, self.problem.k);
+        let b = transposed(&self.problem.b, self.problem.k);
         for at in [Placement::WHOLE, Placement::slices(3, 0)] {
             let third = self.run(&plan, at, &b, false).context("B as K×N")?;
             self.same("B as N×K, then as K×N", &first, &third)?;

@@ -22,7 +22,7 @@ const ALL_VALUES_UP_TO: [usize; 2] = [1 << 16, 1 << 24];
 /// Products up to which each type of values is tried with each type of indices.
 const ALL_PAIRS_UP_TO: [usize; 2] = [1 << 13, 1 << 24];
 
-/// Columns of A up to which the simulator tries every algorithm on tensor cores. These walk along all of K, however few
+/// Columns of A up to which the simulator tries every algorithm on tensor cores. These go along all of K, however few
 /// the nonzeros: of larger K it tries the cheapest of each kind alone.
 const SIMULATED_TILES_UP_TO: usize = 2304;
 

@@ -19,7 +19,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     /// return at once.
     ///
     /// # Errors
-    /// As [`run`](NHot::run); [`Error::OutOfMemory`].
+    /// As [`run`](NHot::run); [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn backward_table(
         &self,
         stream: &Stream,
@@ -62,7 +62,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     /// for [`backward_table`](NHot::backward_table).
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], or what the driver says.
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory), or what the driver says.
     pub fn named_rows(&self) -> Result<Slice<'_, I>> {
         Ok(self.transposed()?.rows.as_slice())
     }
@@ -71,7 +71,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     /// `output_gradient`, which is as for [`backward_table`](NHot::backward_table). Of the padding index it is 0.
     ///
     /// # Errors
-    /// As [`run`](NHot::run), and [`Error::Length`] where there is not an element for each index.
+    /// As [`run`](NHot::run), and [`Error::Length`](crate::Error::Length) where there is not an element for each index.
     pub fn backward_weights(
         &self,
         stream: &Stream,

@@ -77,7 +77,7 @@ fn built_bytes<I>(nnz: usize) -> usize {
     nnz.saturating_mul(size_of::<I>() + size_of::<u32>())
 }
 
-/// Rows of a chunk. Few chunks are long walks, many are a long scan: both wait for memory at each step, the scan for
+/// Rows of a chunk. Few chunks are long passes, many are a long scan: both wait for memory at each step, the scan for
 /// eight steps together. Their sum is least with a few times the root of the number of rows.
 fn chunk_rows(rows: usize, cols: usize, built_bytes: usize) -> usize {
     let room = COUNTER_BYTES.max(built_bytes) / size_of::<u32>();

@@ -26,7 +26,7 @@ impl<I: Index> TransposedPattern<I> {
     /// Values are of 2 or 4 bytes; a call with others does not compile.
     ///
     /// # Errors
-    /// [`Error::Length`] and [`Error::OtherDevice`] for operands that do not fit; what the driver says.
+    /// [`Error::Length`](crate::Error::Length) and [`Error::OtherDevice`](crate::Error::OtherDevice) for operands that do not fit; what the driver says.
     pub fn gather<T: Element>(
         &self,
         stream: &Stream,
