@@ -26,7 +26,7 @@ pub(crate) fn missed(records: &[Record]) -> Option<Vec<String>> {
     }
     let these = speedups.iter().filter(|these| {
         (these.dtype.as_str(), these.precision.as_str(), these.prepacked)
-            == (&*first.dtype, &*first.precision, first.packed)
+            == (&*first.dtype, &*first.precision, first.prepacked)
     });
     let (right, _) = right(chosen.records().iter().copied());
     let right = Chosen::of(&right, GPU);

@@ -62,14 +62,14 @@ pub fn measure(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
     let (op, types) = (task.op.name, session.types);
     let indices = task.op.takes.indices;
     let why = if types.precision != types::Precision::default() && !task.op.takes.precision {
-        format!("has one precision, and {} is not it; leave it out", types.precision_name())
+        format!("has one precision, and {} is not it; leave it out", types::name(types.precision))
     } else if session.prepacked && !task.op.takes.precision {
         "takes no prepacked matrix; leave --prepacked out".into()
     } else if indices.is_empty() && types.index != types::Index::default() {
         "has no column indices; leave --index out".into()
     } else if !indices.is_empty() && !indices.contains(&types.index) {
-        let known: Vec<&str> = indices.iter().map(|index| index.name()).collect();
-        let (known, index) = (known.join(" and "), types.index.name());
+        let known: Vec<String> = indices.iter().map(|&index| types::name(index)).collect();
+        let (known, index) = (known.join(" and "), types::name(types.index));
         format!("has column indices of {known}, and {index} is neither; leave --index out")
     } else {
         return (task.op.measure)(session, task);
@@ -109,10 +109,10 @@ pub(crate) fn record<O>(
         cov: problem.cov,
         algorithm,
         chosen: true,
-        dtype: types.dtype_name().into(),
-        index: types.index.name().into(),
-        precision: types.precision_name().into(),
-        packed: session.prepacked,
+        dtype: types::name(types.dtype),
+        index: types::name(types.index),
+        precision: types::name(types.precision),
+        prepacked: session.prepacked,
         m,
         k,
         n,

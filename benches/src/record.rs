@@ -31,7 +31,7 @@ pub struct Record {
     pub cov: Option<f64>,
     /// The kernel's entry point.
     pub algorithm: String,
-    /// Whether the library's chooser takes this kernel. Records made before this field was there have one kernel a case.
+    /// Whether the library's heuristic takes this kernel. Records made before this field was there have one kernel a case.
     #[serde(default = "yes")]
     pub chosen: bool,
     /// The type of the values.
@@ -42,9 +42,9 @@ pub struct Record {
     /// How exactly `f32` is multiplied.
     #[serde(default = "single")]
     pub precision: String,
-    /// Whether A of SpMM is packed: its values stay as they are.
-    #[serde(default, skip_serializing_if = "is_no")]
-    pub packed: bool,
+    /// Whether A of SpMM is prepacked: its values stay as they are.
+    #[serde(rename = "packed", default, skip_serializing_if = "std::ops::Not::not")]
+    pub prepacked: bool,
     /// Rows of the sparse matrix.
     pub m: usize,
     /// The length of a sum: columns of A in SpMM, of A and B in SDDMM, of Q and K in attention; 1 in a softmax. Rows of a
@@ -97,10 +97,6 @@ pub struct Record {
 
 fn yes() -> bool {
     true
-}
-
-fn is_no(yes: &bool) -> bool {
-    !yes
 }
 
 fn once() -> usize {
@@ -194,11 +190,8 @@ impl Record {
         for (index, line) in BufReader::new(file).lines().enumerate() {
             let line = line.with_context(|| format!("{} cannot be read", path.display()))?;
             if !line.trim().is_empty() {
-                let record = serde_json::from_str(&line);
-                records.push(
-                    record
-                        .with_context(|| format!("{}, line {}: not a record", path.display(), index + 1))?,
-                );
+                let at = || format!("{}, line {}: not a record", path.display(), index + 1);
+                records.push(serde_json::from_str(&line).with_context(at)?);
             }
         }
         Ok(records)
@@ -217,63 +210,23 @@ pub fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use serde_json::json;
+
     use super::*;
 
     /// A measured record of a case of `suite`, one giga-operation long, `us` for us and for cuBLAS, cuSPARSE.
     pub(crate) fn record(suite: &str, case: &str, sparsity: f64, us: [f64; 3]) -> Record {
-        let timing = |us| Timing { median: us, min: us, max: us };
-        let peer = |us| PeerRecord {
-            time: timing(us),
-            algorithm: String::new(),
-            version: String::new(),
-            error_over_bound: Some(0.1),
-            preprocess_us: None,
-            measured_in: None,
-        };
+        let timing = |us: f64| json!({ "median": us, "min": us, "max": us });
+        let peer = |us: f64| json!({ "median": us, "min": us, "max": us, "algorithm": "", "version": "", "error_over_bound": 0.1 });
         let [ours, cublas, cusparse] = us;
-        Record {
-            suite: suite.into(),
-            op: "spmm".into(),
-            case: case.into(),
-            group: String::new(),
-            level: None,
-            cov: None,
-            algorithm: "kernel".into(),
-            chosen: true,
-            dtype: "f32".into(),
-            index: "u32".into(),
-            precision: "single".into(),
-            packed: false,
-            m: 1,
-            k: 1,
-            n: 128,
-            batch: 1,
-            nnz: 1,
-            sparsity,
-            longest_row: None,
-            row_lengths: None,
-            seed: 1,
-            time_us: Some(timing(ours)),
-            model_us: BTreeMap::new(),
-            counts: None,
-            flops: 1_000_000_000,
-            bytes: 1,
-            error_over_bound: 0.1,
-            checked_rows: 1,
-            peers: BTreeMap::from([
-                ("cublas_f32".into(), peer(cublas)),
-                ("cusparse_default".into(), peer(cusparse)),
-            ]),
-            peer_failures: BTreeMap::new(),
-            machine: MachineRecord {
-                multiprocessors: None,
-                sm: None,
-                device: "a GPU".into(),
-                driver: String::new(),
-                clocks: None,
-                revision: String::new(),
-            },
-        }
+        let record = json!({
+            "suite": suite, "op": "spmm", "case": case, "algorithm": "kernel", "dtype": "f32",
+            "m": 1, "k": 1, "n": 128, "nnz": 1, "sparsity": sparsity, "seed": 1, "time_us": timing(ours),
+            "flops": 1_000_000_000, "bytes": 1, "error_over_bound": 0.1, "checked_rows": 1,
+            "peers": { "cublas_f32": peer(cublas), "cusparse_default": peer(cusparse) },
+            "device": "a GPU", "driver": "", "clocks": null, "revision": "",
+        });
+        serde_json::from_value(record).unwrap()
     }
 
     #[test]

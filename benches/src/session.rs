@@ -1,7 +1,7 @@
 //! What one call of the program measures with.
 use anyhow::Result;
 use clap::Args;
-use lacuna::Device;
+use lacuna::{Choice, Device};
 use lacuna_peers::{Peers, Search};
 
 use crate::machine;
@@ -60,7 +60,25 @@ pub struct Session {
     pub all_algorithms: bool,
 }
 
+/// The algorithms of the kernels that are legal, other than that of the chosen one.
+pub(crate) fn others<A: Copy + PartialEq, T>(chosen: &Choice<A, T>, legal: &[Choice<A, T>]) -> Vec<A> {
+    legal.iter().map(|choice| choice.algorithm).filter(|&algorithm| algorithm != chosen.algorithm).collect()
+}
+
 impl Session {
+    /// A plan by the library's choice; and after it, where every legal kernel is wanted, plans by the algorithms that `others`
+    /// gives.
+    pub(crate) fn plans<P, A: Default>(
+        &self,
+        plan: impl Fn(A) -> lacuna::Result<P>,
+        others: impl FnOnce(&P) -> Vec<A>,
+    ) -> Result<Vec<P>> {
+        let chosen = plan(A::default())?;
+        let others = if self.all_algorithms { others(&chosen) } else { Vec::new() };
+        let others = others.into_iter().map(plan).collect::<lacuna::Result<Vec<P>>>()?;
+        Ok(std::iter::once(chosen).chain(others).collect())
+    }
+
     /// Opens the device, and loads the vendor's libraries if they are wanted; tells which are not there.
     ///
     /// # Errors

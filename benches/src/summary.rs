@@ -1,11 +1,9 @@
 //! The end of a sweep: what a suite comes to, for people.
-use comfy_table::CellAlignment;
-
 use crate::chosen::{Chosen, right};
 use crate::operation::Peer;
 use crate::operations::peers_of;
 use crate::record::{Record, geometric_mean};
-use crate::table::new_table;
+use crate::table::{align_numbers, new_table};
 use crate::{papers, suites};
 
 /// Geometric means over all cases, by sparsity, by N (K, d) and by group; losses against each peer; and the papers' numbers
@@ -52,9 +50,7 @@ fn means(chosen: &Chosen<'_>) -> String {
     for part in parts(chosen) {
         add(&part.0, &part.1);
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    align_numbers(&mut table, 1);
     table.to_string()
 }
 

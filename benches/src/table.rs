@@ -25,6 +25,13 @@ pub(crate) fn new_table<T: Into<Cell>>(header: impl IntoIterator<Item = T>) -> T
     table
 }
 
+/// Aligns the columns from `first` on to the right: those of numbers.
+pub(crate) fn align_numbers(table: &mut Table, first: usize) {
+    for column in table.column_iter_mut().skip(first) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}
+
 /// A column: its title, whether it is of numbers, and a cell for each record.
 struct Column {
     title: String,

@@ -25,17 +25,6 @@ pub enum Index {
     U64,
 }
 
-impl Index {
-    /// Its name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::U32 => "u32",
-            Self::U16 => "u16",
-            Self::U64 => "u64",
-        }
-    }
-}
-
 /// How exactly `f32` is multiplied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Precision {
@@ -60,15 +49,6 @@ pub struct Types {
 }
 
 impl Types {
-    /// The name of the values' type in records.
-    pub fn dtype_name(self) -> &'static str {
-        match self.dtype {
-            Dtype::F32 => "f32",
-            Dtype::F16 => "f16",
-            Dtype::Bf16 => "bf16",
-        }
-    }
-
     /// Bytes of a value.
     pub fn value_bytes(self) -> u32 {
         match self.dtype {
@@ -94,13 +74,9 @@ impl Types {
             Precision::Tf32 => lacuna::Precision::Tf32,
         }
     }
+}
 
-    /// The name of the precision in records.
-    pub fn precision_name(self) -> &'static str {
-        match self.precision {
-            Precision::Single => "single",
-            Precision::Fma => "fma",
-            Precision::Tf32 => "tf32",
-        }
-    }
+/// The name of a type or a precision on the command line and in records.
+pub(crate) fn name(value: impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().into())
 }

@@ -3,6 +3,8 @@ use std::fmt;
 
 use lacuna::{Device, Stream};
 
+use crate::Options;
+
 /// One thing that must hold on every device.
 pub struct Case {
     name: String,
@@ -53,27 +55,38 @@ impl Case {
         about: impl Into<String>,
         check: impl Fn(&Context<'_>) -> anyhow::Result<f64> + Send + Sync + 'static,
     ) -> Self {
-        Self {
-            name: name.into(),
-            about: about.into(),
-            effort: Effort::Quick,
-            body: Body::Check(Box::new(check)),
-        }
+        Self::of(name, about, Effort::Quick, Body::Check(Box::new(check)))
+    }
+
+    /// Cases `group/0`, `group/1` and so on, on what is drawn by the seed: so many on the simulator and on a GPU, unless
+    /// `options` ask for another number.
+    pub(crate) fn random(
+        options: Options,
+        [simulated, usual]: [usize; 2],
+        group: &str,
+        about: &str,
+        check: impl Fn(&Context<'_>) -> anyhow::Result<f64> + Copy + Send + Sync + 'static,
+    ) -> Vec<Self> {
+        let case = |i: usize| {
+            let few_enough = options.random.is_some() || i < simulated;
+            let effort = if few_enough { Effort::Quick } else { Effort::Gpu };
+            Self::new(format!("{group}/{i}"), about, check).effort(effort)
+        };
+        (0..options.random.unwrap_or(usual)).map(case).collect()
     }
 
     /// A case that stands for others that cannot run, and says why.
     pub fn missing(name: impl Into<String>, about: impl Into<String>, why: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            about: about.into(),
-            effort: Effort::Quick,
-            body: Body::Missing(why.into()),
-        }
+        Self::of(name, about, Effort::Quick, Body::Missing(why.into()))
     }
 
     /// A case that stands for others on the data of `folder` until that is unpacked. It is no quick one: nor are they.
     pub fn packed(name: impl Into<String>, about: impl Into<String>, folder: &'static str) -> Self {
-        Self { name: name.into(), about: about.into(), effort: Effort::Slow, body: Body::Packed(folder) }
+        Self::of(name, about, Effort::Slow, Body::Packed(folder))
+    }
+
+    fn of(name: impl Into<String>, about: impl Into<String>, effort: Effort, body: Body) -> Self {
+        Self { name: name.into(), about: about.into(), effort, body }
     }
 
     /// The same case, marked with its effort.

@@ -3,11 +3,28 @@ use anyhow::{Result, ensure};
 use lacuna::{Autotuner, Device, Error, Stream};
 
 use crate::Context;
-use crate::expect::refused;
+use crate::expect::{refused, same_bits};
+
+/// Tunes a plan [twice], which must take the same `kernels` and give the same bits, rows of `n` of them, when it is `run`: gives
+/// the plan and its result.
+pub(crate) fn same<P: std::fmt::Debug, K: PartialEq + std::fmt::Debug>(
+    cx: &Context<'_>,
+    plan: impl Fn(&Autotuner, &Stream) -> lacuna::Result<P>,
+    kernels: impl Fn(&P) -> K,
+    mut run: impl FnMut(&P) -> Result<Vec<f32>>,
+    n: usize,
+) -> Result<(P, Vec<f32>)> {
+    let [first, second] = twice(cx, plan)?;
+    let (kept, found) = (kernels(&first), kernels(&second));
+    ensure!(kept == found, "{kept:?}, then {found:?}");
+    let result = run(&first)?;
+    same_bits("measured, then found", &result, &run(&second)?, n)?;
+    Ok((first, result))
+}
 
 /// Makes a plan with a tuner, and again with another that has the first one's file alone: what was measured must be found
 /// there. On the simulator, which has no time, nothing is measured. A stream elsewhere must be refused.
-pub(crate) fn twice<P: std::fmt::Debug>(
+fn twice<P: std::fmt::Debug>(
     cx: &Context<'_>,
     plan: impl Fn(&Autotuner, &Stream) -> lacuna::Result<P>,
 ) -> Result<[P; 2]> {

@@ -11,7 +11,7 @@ use crate::copies::{self, PLAIN_COPY};
 use crate::measure::{Work, by_value, judged, record, with_peers};
 use crate::operation::{Columns, Operation, Rate, Takes, Task};
 use crate::record::Record;
-use crate::session::Session;
+use crate::session::{Session, others};
 
 /// Bias and activation, as it is measured.
 pub(crate) static OPERATION: Operation = Operation {
@@ -40,13 +40,8 @@ fn measure<T: Number>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Reco
     let stream = device.stream()?;
     let (rows, columns) = (problem.rows(), problem.cols());
     let options = Options::default().activation(Activation::Gelu);
-    let mut plans = vec![BiasAct::<T>::plan_with(device, rows, columns, options)?];
-    if session.all_algorithms {
-        let (chosen, [legal, ..]) = (plans[0].choice().algorithm, plans[0].legal());
-        for choice in legal.into_iter().filter(|choice| choice.algorithm != chosen) {
-            plans.push(BiasAct::plan_with(device, rows, columns, options.algorithm(choice.algorithm))?);
-        }
-    }
+    let plan = |algorithm| BiasAct::<T>::plan_with(device, rows, columns, options.algorithm(algorithm));
+    let plans = session.plans(plan, |chosen| others(chosen.choice(), &chosen.legal()[0]))?;
 
     // Numbers from -4 to 4: both sides of GELU, and its tail.
     let draw =

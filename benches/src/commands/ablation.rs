@@ -2,7 +2,6 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use comfy_table::CellAlignment;
 use lacuna::matrix::Csr;
 use lacuna::{CsrMatrix, Device, Precision, RowOrder, Spmm, spmm};
 
@@ -14,7 +13,7 @@ use crate::record::Record;
 use crate::session::Session;
 use crate::spmm::{Prepare, measure_variants};
 use crate::suites::Case;
-use crate::table::new_table;
+use crate::table::{align_numbers, new_table};
 use crate::types::{self, Dtype, Index, Types};
 use lacuna_cases::exit::{Outcome, Usage};
 
@@ -104,7 +103,7 @@ impl Shape {
 /// What the variants are set against.
 const COMPLETE: Prepare = |device, a, n| plan(device, a, n, RowOrder::LongestFirst, Shape::complete);
 
-/// Plans a product by a kernel of the shape that the chooser prefers of [`SHAPES`], whichever the variant.
+/// Plans a product by a kernel of the shape that the heuristic prefers of [`SHAPES`], whichever the variant.
 fn plan(
     device: &Device,
     a: &Csr<f32>,
@@ -208,9 +207,7 @@ fn table(records: &[Record], machine: &str) -> String {
         }
         table.add_row(row);
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    align_numbers(&mut table, 1);
     table.to_string()
 }
 

@@ -2,13 +2,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use comfy_table::CellAlignment;
 
 use crate::cli::OracleOptions;
 use crate::operations::width_title;
 use crate::profile::Profile;
 use crate::record::{Record, geometric_mean};
-use crate::table::new_table;
+use crate::table::{align_numbers, new_table};
 use lacuna_cases::exit::{Outcome, Usage};
 
 /// How many of the worst cases are listed.
@@ -75,11 +74,8 @@ fn report(records: &[Record], machine: &str) -> Result<String, Usage> {
             format!("{speed:.3}"),
         ]);
     }
-    for (table, from) in [(&mut means, 1), (&mut worst, 6)] {
-        for column in table.column_iter_mut().skip(from) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    align_numbers(&mut means, 1);
+    align_numbers(&mut worst, 6);
     let mut text = means.to_string();
     if worst.row_count() > 0 {
         text.push_str(&format!("\n\nThe worst:\n\n{worst}"));

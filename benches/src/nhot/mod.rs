@@ -10,7 +10,7 @@ use crate::measure::{Work, by_value, judged, record, with_peers};
 use crate::operation::{Columns, Operation, Rate, Takes, Task, Width};
 use crate::peers::{MOST_DENSE_BYTES, PRODUCTS};
 use crate::record::Record;
-use crate::session::Session;
+use crate::session::{Session, others};
 use crate::spmm;
 use crate::types::Index;
 
@@ -62,14 +62,9 @@ fn measure<T: Number, I: nhot::BagIndex + From<u32>>(
     let table = session.device.upload(&host)?;
     let mut out = session.device.upload(&unwritten::<T>(problem)?)?;
 
-    let mut plans = vec![NHot::plan(&bags, problem.width)?];
-    if session.all_algorithms {
-        let (chosen, [legal, ..]) = (plans[0].choice().entry.name, plans[0].legal());
-        for choice in legal.iter().filter(|choice| choice.entry.name != chosen) {
-            let options = nhot::Options::default().algorithm(choice.algorithm);
-            plans.push(NHot::plan_with(&bags, problem.width, options)?);
-        }
-    }
+    let options = nhot::Options::default();
+    let plan = |algorithm| NHot::plan_with(&bags, problem.width, options.algorithm(algorithm));
+    let plans = session.plans(plan, |chosen| others(chosen.choice(), &chosen.legal()[0]))?;
     let mut records = Vec::new();
     for plan in &plans {
         let work = Work {

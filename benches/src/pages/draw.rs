@@ -190,7 +190,7 @@ fn kind(record: &Record, all: &[&Record]) -> String {
         "tf32" => kind.push_str(", `Tf32`"),
         _ => {}
     }
-    if record.packed {
+    if record.prepacked {
         kind.push_str(", prepacked");
     }
     kind

@@ -1,14 +1,18 @@
 //! Measuring D = A·Bᵀ where a sparse matrix has nonzeros.
-mod measure;
-mod operands;
 mod peers;
 
-use lacuna_cases::Values;
+use anyhow::Result;
+use lacuna::matrix::Csr;
+use lacuna::{Buffer, CsrMatrix, Device, Index, Sddmm, sddmm};
+use lacuna_cases::{Number, Problem, Values};
+use lacuna_reference::{Precision, SddmmReference, sddmm as reference_of};
 
-use self::measure::measure;
-use crate::measure::{by_types, by_value};
-use crate::operation::{Columns, Operation, Rate, Takes, Width};
+use crate::checked::Checked;
+use crate::measure::{Work, by_types, by_value, record, with_peers};
+use crate::operation::{Columns, Operation, Rate, Takes, Task, Width};
 use crate::peers::PRODUCTS;
+use crate::record::Record;
+use crate::session::{Session, others};
 
 /// SDDMM, as it is measured.
 pub(crate) static OPERATION: Operation = Operation {
@@ -37,3 +41,62 @@ pub(crate) static OPERATION: Operation = Operation {
     simulated: |size| size.width * size.elements,
     measure: |session, task| by_types!(session, measure(session, task)),
 };
+
+fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
+    let problem = task.problem;
+    let stream = session.device.stream()?;
+    let operands = Operands::<T>::new(&session.device, problem)?;
+    let unwritten = Csr::with_values(problem.sparse()?.pattern().clone(), unwritten_d::<T>(problem)?)?;
+    let mut d = CsrMatrix::<T, I>::with_index(&session.device, &unwritten)?;
+    let options = sddmm::Options::default();
+    let plan = |algorithm| Sddmm::plan_with(&d, problem.width, options.algorithm(algorithm));
+    let plans = session.plans(plan, |chosen| others(chosen.choice(), &chosen.legal()[0]))?;
+    let mut records = Vec::new();
+    for plan in &plans {
+        let work = Work {
+            algorithm: plan.choice().entry.name.into(),
+            operands: &mut d,
+            clear: &|d| Ok(d.values_mut()?.upload(&unwritten_d::<T>(problem)?)?),
+            run: &|d, stream| plan.run(stream, operands.a.as_slice(), operands.b.as_slice(), d),
+            check: &|d, stream| {
+                let got = operands.checked.values(&d.values()?.download(stream)?);
+                let checked = operands.reference.check(&got);
+                Ok(checked.map(|report| report.worst_over_bound).map_err(|mismatch| mismatch.to_string()))
+            },
+        };
+        records.push(record(session, task, &stream, work)?);
+    }
+    Ok(with_peers(session, task, &stream, records, |peers, context| {
+        peers::measure(peers, context, &operands)
+    }))
+}
+
+/// What D's values are before a product.
+fn unwritten_d<T: Number>(problem: &Problem) -> Result<Vec<T>> {
+    problem.unwritten("D", problem.matrix.elements())
+}
+
+/// The operands of one sampled product on a device, but for D, and what it should come to.
+struct Operands<T: Number> {
+    a: Buffer<T>,
+    b: Buffer<T>,
+    checked: Checked,
+    reference: SddmmReference<T>,
+}
+
+impl<T: Number> Operands<T> {
+    fn new(device: &Device, problem: &Problem) -> Result<Self> {
+        let k = problem.width;
+        let a = problem.dense_as::<T>("A", problem.rows(), 0xc)?;
+        let b = problem.dense_as::<T>("B", problem.cols(), 0xb)?;
+        let checked = Checked::of(problem)?;
+        let reference = reference_of(&checked.pattern, &checked.dense(&a, k), &b, k)?;
+        Ok(Self { a: device.upload(&a)?, b: device.upload(&b)?, checked, reference })
+    }
+
+    /// The largest error of D's values in the checked rows over the bound of this arithmetic; none where it is out of it.
+    fn error_over_bound(&self, arithmetic: Precision, values: &[T]) -> Result<Option<f64>> {
+        let reference = self.reference.clone().precision(arithmetic)?;
+        Ok(reference.check(values).ok().map(|report| report.worst_over_bound))
+    }
+}

@@ -3,7 +3,7 @@ use anyhow::Result;
 use lacuna_cases::Number;
 use lacuna_peers::cusparse::SddmmProblem;
 
-use super::operands::Operands;
+use super::Operands;
 use crate::arithmetic;
 use crate::dense::DenseProduct;
 use crate::peers::{

@@ -1,8 +1,10 @@
 //! Measuring the softmax over the rows of a sparse matrix. No vendor's library has one: it has no peers.
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use lacuna::matrix::{Csr, generate};
 use lacuna::{CsrMatrix, Index, SparseSoftmax, softmax};
-use lacuna_cases::{Number, Problem, Values};
+use lacuna_cases::{Number, Values};
 use lacuna_reference::softmax;
 
 use crate::checked::Checked;
@@ -12,8 +14,6 @@ use crate::peers::Peered;
 use crate::record::Record;
 use crate::session::Session;
 
-/// The lanes that may share a row, as far as the library has such a kernel.
-const LANES: [u32; 9] = [4, 8, 16, 32, 64, 128, 256, 512, 1024];
 /// What multiplies the values.
 const SCALE: f32 = 1.0;
 
@@ -58,17 +58,11 @@ fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Resul
     let mut y = pattern.with_zeros::<T>(batch)?;
 
     // All that there is, the library's choice first: it may be several kernels, each for rows of some length.
-    let mut plans = vec![SparseSoftmax::plan_with(&x, options(problem, softmax::Algorithm::Auto))?];
-    if session.all_algorithms {
-        let of_lanes = LANES.into_iter().filter_map(|lanes| {
-            SparseSoftmax::plan_with(&x, options(problem, softmax::Algorithm::Subwarp { lanes })).ok()
-        });
-        for plan in of_lanes {
-            if plans.iter().all(|known: &SparseSoftmax<T, I>| name(known) != name(&plan)) {
-                plans.push(plan);
-            }
-        }
-    }
+    let options = softmax::Options::default().scale(SCALE).batch(batch);
+    let plan = |algorithm| SparseSoftmax::plan_with(&x, options.algorithm(algorithm));
+    let mut plans = session.plans(plan, SparseSoftmax::legal)?;
+    let mut names = BTreeSet::new();
+    plans.retain(|plan| names.insert(name(plan)));
     let mut records = Vec::new();
     for plan in &plans {
         let work = Work {
@@ -90,10 +84,6 @@ fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Resul
         records.push(record(session, task, &stream, work)?);
     }
     Ok(with_peers(session, task, &stream, records, |_, _| Peered::default()))
-}
-
-fn options(problem: &Problem, algorithm: softmax::Algorithm) -> softmax::Options {
-    softmax::Options::default().scale(SCALE).batch(problem.batch).algorithm(algorithm)
 }
 
 /// The entry points of a plan.

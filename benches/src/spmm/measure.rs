@@ -10,13 +10,10 @@ use crate::arithmetic;
 use crate::measure::{Work, judged, record, with_peers};
 use crate::operation::Task;
 use crate::record::Record;
-use crate::session::Session;
+use crate::session::{Session, others};
 
 /// Puts A on a device in some way, and plans the product in some way.
 pub type Prepare = fn(&Device, &Csr<f32>, usize) -> lacuna::Result<(CsrMatrix, Spmm)>;
-
-/// Columns that the addresses of whole buffers allow to load at once.
-const WIDEST: u32 = 8;
 
 /// Measures a problem.
 pub(super) fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
@@ -28,21 +25,12 @@ pub(super) fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_
     } else {
         CsrMatrix::with_index(&session.device, &operands.a)?
     };
-    let precision = session.types.precision();
-    let algorithms = if session.all_algorithms {
-        let legal = spmm::choose(&lacuna::spmm::Problem {
-            precision,
-            ..lacuna::spmm::Problem::of(&a, problem.width, WIDEST)
-        });
-        legal.iter().map(|choice| choice.algorithm).collect()
-    } else {
-        vec![spmm::Algorithm::Auto]
-    };
+    let options = spmm::Options::default().precision(session.types.precision());
+    let plan = |algorithm| Spmm::plan_with(&a, problem.width, options.algorithm(algorithm));
+    let plans = session.plans(plan, |chosen| others(chosen.choice(), &chosen.legal()[0]))?;
     let mut records = Vec::new();
-    for algorithm in algorithms {
-        let options = spmm::Options::default().precision(precision).algorithm(algorithm);
-        let plan = Spmm::plan_with(&a, problem.width, options)?;
-        records.push(planned(session, task, &stream, &plan, &a, &mut operands)?);
+    for plan in &plans {
+        records.push(planned(session, task, &stream, plan, &a, &mut operands)?);
     }
     Ok(with_peers(session, task, &stream, records, |peers, context| {
         peers::measure(peers, context, &operands)

@@ -139,7 +139,7 @@ fn of_sweep(records: &[Record]) -> Result<(Gpu, Vec<Timed>)> {
             suite: record.suite.clone(),
             case: record.case.clone(),
             value: record.dtype.clone(),
-            prepacked: record.packed,
+            prepacked: record.prepacked,
             rows: record.m,
             cols: record.k,
             nnz: record.nnz,

@@ -9,7 +9,7 @@ use crate::copies::{self, COPY_OF_LOGITS, PLAIN_COPY};
 use crate::measure::{Work, by_value, judged, record, with_peers};
 use crate::operation::{Columns, Operation, Rate, Takes, Task, Width};
 use crate::record::Record;
-use crate::session::Session;
+use crate::session::{Session, others};
 
 /// What logits are divided by.
 const TEMPERATURE: f32 = 1.0;
@@ -42,17 +42,14 @@ fn measure<T: Number>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Reco
     let device = &session.device;
     let stream = device.stream()?;
     let (rows, columns, n) = (problem.rows(), problem.cols(), problem.width);
-    let mut plans = vec![TopN::<T>::plan(device, rows, columns, n)?];
-    if session.all_algorithms {
+    let options = topn::Options::default();
+    let plan = |algorithm| TopN::<T>::plan_with(device, rows, columns, n, options.algorithm(algorithm));
+    let plans = session.plans(plan, |chosen| {
         let mut shape = topn::Problem::new(rows, columns, n);
         (shape.value, shape.sm) = (T::TYPE, device.info().sm);
         shape.multiprocessors = device.info().multiprocessors;
-        let chosen = plans[0].choice().algorithm;
-        for choice in topn::choose(&shape).into_iter().filter(|choice| choice.algorithm != chosen) {
-            let options = topn::Options::default().algorithm(choice.algorithm);
-            plans.push(TopN::plan_with(device, rows, columns, n, options)?);
-        }
-    }
+        others(chosen.choice(), &topn::choose(&shape))
+    })?;
 
     let host = problem.drawn_as("the logits", [rows, columns], 0xa, |drawn| T::from_f32(logistic(drawn)))?;
     let rows_checked: Vec<usize> = problem.checked_rows().collect();

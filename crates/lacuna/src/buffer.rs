@@ -2,6 +2,8 @@
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
+use lacuna_gpu::{GlobalMut, GlobalPtr};
+
 use crate::{Device, Element, Error, Result, Stream};
 
 /// Elements in a device's memory, freed when dropped. Addresses are multiples of 256 bytes.
@@ -16,10 +18,9 @@ pub struct Buffer<T: Element> {
 
 impl<T: Element> Buffer<T> {
     pub(crate) fn new(device: Device, len: usize) -> Result<Self> {
-        let too_large =
-            Error::TooLarge { what: "a buffer, in elements,", limit: isize::MAX as u64, got: len as u64 };
-        let bytes =
-            len.checked_mul(size_of::<T>()).filter(|&bytes| bytes <= isize::MAX as usize).ok_or(too_large)?;
+        let limit = isize::MAX as usize;
+        let bytes = len.checked_mul(size_of::<T>()).filter(|&bytes| bytes <= limit);
+        let bytes = bytes.ok_or_else(|| Error::too_large("a buffer, in elements,", limit, len))?;
         let address = if bytes == 0 { 256 } else { device.backend().allocate(bytes)? };
         Ok(Self { device, address, len, elements: PhantomData })
     }
@@ -28,7 +29,7 @@ impl<T: Element> Buffer<T> {
     pub fn device(&self) -> &Device {
         &self.device
     }
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -99,7 +100,7 @@ impl<'b, T: Element> Slice<'b, T> {
     pub fn device(&self) -> &'b Device {
         self.device
     }
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -110,6 +111,11 @@ impl<'b, T: Element> Slice<'b, T> {
     /// The device's address of the first element, for other libraries on the same GPU.
     pub fn address(&self) -> u64 {
         self.address
+    }
+
+    /// The same as kernels take it, with elements of their type.
+    pub(crate) fn pointer<D>(&self) -> GlobalPtr<D> {
+        GlobalPtr::from_address(self.address)
     }
 
     /// A part of it.
@@ -163,7 +169,7 @@ impl<'b, T: Element> SliceMut<'b, T> {
     pub fn device(&self) -> &'b Device {
         self.slice.device
     }
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.slice.len
     }
@@ -174,6 +180,10 @@ impl<'b, T: Element> SliceMut<'b, T> {
     /// The device's address of the first element.
     pub fn address(&self) -> u64 {
         self.slice.address
+    }
+    /// The same as kernels take it, with elements of their type.
+    pub(crate) fn pointer<D>(&self) -> GlobalMut<D> {
+        GlobalMut::from_address(self.slice.address)
     }
     /// A part of it, to write.
     ///

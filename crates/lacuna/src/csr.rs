@@ -86,13 +86,9 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     /// # Errors
     /// [`Error::TooLarge`] where no buffer can hold them; [`Error::OutOfMemory`].
     pub fn with_zeros<U: Value>(&self, batch: usize) -> Result<CsrMatrix<U, I>> {
-        let too_large = Error::TooLarge {
-            what: "the batch",
-            limit: (isize::MAX as usize / padded(self.nnz())) as u64,
-            got: batch as u64,
-        };
-        let len = padded(self.nnz()).checked_mul(batch).ok_or(too_large)?;
-        let values = self.device().zeros(len)?;
+        let stride = self.values_stride();
+        let too_large = || Error::too_large("the batch", isize::MAX as usize / stride, batch);
+        let values = self.device().zeros(stride.checked_mul(batch).ok_or_else(too_large)?)?;
         Ok(CsrMatrix { pattern: Arc::clone(&self.pattern), batch, values, fixed: None })
     }
 
@@ -103,11 +99,10 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
         values: &[T],
     ) -> Result<Self> {
         let nnz = pattern.nnz;
-        let too_large =
-            Error::TooLarge { what: "the number of values", limit: isize::MAX as u64, got: u64::MAX };
-        let padded_len = padded(nnz).checked_mul(batch);
-        let padded_len =
-            padded_len.filter(|&len| len <= isize::MAX as usize / size_of::<T>()).ok_or(too_large)?;
+        let limit = isize::MAX as usize;
+        let padded_len = padded(nnz).checked_mul(batch).filter(|&len| len <= limit / size_of::<T>());
+        let too_large = || Error::too_large("the number of values", limit, usize::MAX);
+        let padded_len = padded_len.ok_or_else(too_large)?;
         let shape = || match batch {
             1 => format!("{nnz} nonzeros"),
             _ => format!("{batch} matrices of {nnz} nonzeros"),
@@ -165,10 +160,8 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
 
     /// Where the values of a matrix of the batch are.
     fn values_range(&self, which: usize) -> Result<Range<usize>> {
-        if which >= self.batch {
-            let expected = format!("below {}, the matrices there are", self.batch);
-            return Err(Error::parameter(OPERATION, "the matrix of the batch", expected, which));
-        }
+        let expected = || format!("below {}, the matrices there are", self.batch);
+        Error::expect(which < self.batch, OPERATION, "the matrix of the batch", expected, which)?;
         let start = which * self.values_stride();
         Ok(start..start + self.pattern.nnz)
     }
@@ -180,15 +173,15 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
         Ok(Self { pattern, batch, values, fixed: None })
     }
 
-    /// Rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.pattern.rows
     }
-    /// Columns.
+    /// The number of columns.
     pub fn cols(&self) -> usize {
         self.pattern.cols
     }
-    /// Nonzeros: stored elements of one matrix.
+    /// The number of nonzeros: stored elements of one matrix.
     pub fn nnz(&self) -> usize {
         self.pattern.nnz
     }
@@ -196,7 +189,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     pub fn batch(&self) -> usize {
         self.batch
     }
-    /// What the pattern looks like.
+    /// The pattern's statistics: sparsity, row lengths and how they vary.
     pub fn stats(&self) -> &PatternStats {
         &self.pattern.stats
     }
@@ -231,7 +224,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     pub(crate) fn derived_from_values(&self) -> Option<&Derived> {
         self.fixed.as_ref()
     }
-    /// How long the rows are.
+    /// The row lengths, as the heuristics take them.
     pub fn row_lengths(&self) -> &RowLengths {
         &self.pattern.lengths
     }

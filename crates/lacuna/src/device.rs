@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use crate::backend::Backend;
 use crate::backend::simulator::SimulatorDevice;
-use crate::{Buffer, Element, Error, Result, Stream};
+use crate::{Buffer, Element, Error, Result, Slice, Stream};
 
 /// A GPU, or the simulator. Clones are the same device.
 #[derive(Clone, Debug)]
@@ -158,6 +158,19 @@ impl Device {
             got = format!("another {got}");
         }
         Err(Error::OtherDevice { operation, what, expected, got })
+    }
+
+    /// An error unless `operand` is on this device and has as many elements as its shape asks for.
+    pub(crate) fn expect_operand<T: Element>(
+        &self,
+        operation: &'static str,
+        what: &'static str,
+        operand: Slice<'_, T>,
+        shape: impl FnOnce() -> String,
+        expected: usize,
+    ) -> Result<()> {
+        self.expect_same(operation, what, operand.device())?;
+        Error::expect_len(operation, what, shape, expected, operand.len())
     }
 
     pub(crate) fn backend(&self) -> &dyn Backend {

@@ -261,6 +261,27 @@ impl Error {
         Self::Parameter { operation, what, expected: expected.into(), got: got.to_string() }
     }
 
+    /// An error unless an option of `operation` is what it must be.
+    pub(crate) fn expect<E: Into<String>>(
+        is_right: bool,
+        operation: &'static str,
+        what: &'static str,
+        expected: impl FnOnce() -> E,
+        got: impl ToString,
+    ) -> Result<()> {
+        if is_right { Ok(()) } else { Err(Self::parameter(operation, what, expected(), got)) }
+    }
+
+    /// An error unless a size is one that the kernels can count.
+    pub(crate) fn expect_at_most(what: &'static str, limit: usize, got: usize) -> Result<()> {
+        if got <= limit { Ok(()) } else { Err(Self::too_large(what, limit, got)) }
+    }
+
+    /// A size that is past what the kernels, or any buffer, can count.
+    pub(crate) fn too_large(what: &'static str, limit: usize, got: usize) -> Self {
+        Self::TooLarge { what, limit: limit as u64, got: got as u64 }
+    }
+
     /// An error unless an operand has as many elements as its shape asks for.
     pub(crate) fn expect_len(
         operation: &'static str,

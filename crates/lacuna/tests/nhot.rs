@@ -39,18 +39,24 @@ fn sums_means_weights_and_padding() {
 fn gradients_of_the_whole_table_and_of_named_rows() {
     let (stream, bags) = setting();
     let plan = NHot::<f32>::plan_with(&bags, 2, nhot::Options::default().padding_index(Some(0))).unwrap();
-    let slopes = bags.device().upload(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]).unwrap();
+    let output_gradient = bags.device().upload(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]).unwrap();
     let mut gradient = bags.device().upload(&[f32::NAN; 8]).unwrap();
-    plan.backward_table(&stream, &bags, slopes.as_slice(), gradient.as_slice_mut()).unwrap();
+    plan.backward_table(&stream, &bags, output_gradient.as_slice(), gradient.as_slice_mut()).unwrap();
     assert_eq!(gradient.download(&stream).unwrap(), [0.0, 0.0, 11.0, 14.0, 7.0, 8.0, 1.0, 2.0]);
     assert_eq!(plan.named_rows().unwrap().download(&stream).unwrap(), [1, 2, 3]);
     let mut named = bags.device().upload(&[f32::NAN; 6]).unwrap();
-    plan.backward_named(&stream, &bags, slopes.as_slice(), named.as_slice_mut()).unwrap();
+    plan.backward_named(&stream, &bags, output_gradient.as_slice(), named.as_slice_mut()).unwrap();
     assert_eq!(named.download(&stream).unwrap(), [11.0, 14.0, 7.0, 8.0, 1.0, 2.0]);
     let table = bags.device().upload(&TABLE).unwrap();
     let mut weights = bags.device().upload(&[f32::NAN; 6]).unwrap();
-    plan.backward_weights(&stream, &bags, slopes.as_slice(), table.as_slice(), weights.as_slice_mut())
-        .unwrap();
+    plan.backward_weights(
+        &stream,
+        &bags,
+        output_gradient.as_slice(),
+        table.as_slice(),
+        weights.as_slice_mut(),
+    )
+    .unwrap();
     assert_eq!(weights.download(&stream).unwrap(), [5000.0, 50.0, 170.0, 170.0, 0.0, 2300.0]);
 }
 

@@ -39,7 +39,7 @@ fn every_algorithm<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem<T>) 
     let shape = attention::Problem {
         nnz: problem.mask.nnz(),
         keys: problem.mask.cols(),
-        quad_entries: None,
+        query_tile_entries: None,
         dim: problem.dim,
         vector: 8,
         value: T::TYPE,

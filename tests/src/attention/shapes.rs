@@ -3,7 +3,7 @@ use lacuna::matrix::generate;
 
 use super::{Effort, Problem, case};
 use crate::Case;
-use lacuna_cases::pattern::of_rows;
+use lacuna_cases::pattern::{of_rows, spread};
 
 const DIMENSIONS: [usize; 12] = [1, 3, 8, 16, 31, 32, 33, 40, 64, 80, 128, 256];
 
@@ -47,9 +47,4 @@ pub(super) fn cases() -> Vec<Case> {
         Ok(Problem::draw(of_rows(4, &[])?, 5, 2, seed))
     }));
     cases
-}
-
-/// `len` columns spread evenly over `cols`.
-fn spread(len: usize, cols: usize) -> Vec<u32> {
-    (0..len).map(|i| (i * cols / len) as u32).collect()
 }

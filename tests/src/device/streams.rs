@@ -6,7 +6,7 @@ use lacuna::matrix::generate;
 use lacuna::{CsrMatrix, Device, Error, Spmm};
 
 use crate::expect::{refused, same_bits};
-use crate::spmm::Problem;
+use crate::spmm::{Problem, product};
 use crate::{Case, Context};
 
 /// Products in the chain, each of the one before.
@@ -34,13 +34,8 @@ fn ordered(cx: &Context<'_>) -> Result<f64> {
     // One stream alone, step by step, against the oracle.
     let (mut x, mut worst) = (problem.b.clone(), 0.0_f64);
     for _ in 0..STEPS {
-        let b = cx.device.upload(&x)?;
-        let mut c = cx.device.zeros(plan.output_len())?;
-        plan.run(cx.stream, &a, b.as_slice(), c.as_slice_mut())?;
-        let c = c.download(cx.stream)?;
-        let report = lacuna_reference::spmm(&problem.a, &x, problem.n)?.check(&c)?;
-        worst = worst.max(report.worst_over_bound);
-        x = c;
+        let (error, c) = product(cx, &plan, &a, &problem.a, &x, problem.n)?;
+        (worst, x) = (worst.max(error), c);
     }
 
     let streams = [cx.device.stream()?, cx.device.stream()?];

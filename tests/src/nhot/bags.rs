@@ -1,5 +1,4 @@
 //! Bags of every length, with and without weights and padding.
-use anyhow::Result;
 use lacuna::nhot;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -66,13 +65,8 @@ pub(super) fn cases(options: Options) -> Vec<Case> {
         let check = move |cx: &crate::Context<'_>| conform(cx, &make(cx.seed));
         Case::new(format!("nhot/bags/{name}"), about, check).effort(effort)
     });
-    let [simulated, usual] = RANDOM;
-    let random = (0..options.random.unwrap_or(usual)).map(move |i| {
-        let few_enough = options.random.is_some() || i < simulated;
-        let effort = if few_enough { Effort::Quick } else { Effort::Gpu };
-        let check = |cx: &crate::Context<'_>| -> Result<f64> { conform(cx, &random(cx.seed)) };
-        Case::new(format!("nhot/random/{i}"), "bags drawn by the seed", check).effort(effort)
-    });
+    let check = |cx: &crate::Context<'_>| conform(cx, &random(cx.seed));
+    let random = Case::random(options, RANDOM, "nhot/random", "bags drawn by the seed", check);
     fixed.chain(random).collect()
 }
 

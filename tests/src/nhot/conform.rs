@@ -7,6 +7,7 @@ use lacuna_reference::{nhot as reference_of, nhot_table_gradient, nhot_weight_gr
 
 use super::Problem;
 use crate::expect::same_bits;
+use crate::sddmm::transposed;
 use crate::{Context, Number};
 use lacuna_cases::number::rounded;
 
@@ -17,31 +18,36 @@ use lacuna_cases::number::rounded;
 /// What is wrong, with the type and the algorithm.
 pub fn conform(cx: &Context<'_>, problem: &Problem) -> Result<f64> {
     let table = generate::random_values(problem.table_rows * problem.columns, cx.seed ^ 1);
-    let slopes = generate::random_values(problem.bags() * problem.columns, cx.seed ^ 2);
-    conform_on(cx, problem, &table, &slopes)
+    let output_gradient = generate::random_values(problem.bags() * problem.columns, cx.seed ^ 2);
+    conform_on(cx, problem, &table, &output_gradient)
 }
 
 /// The same with this table, and this gradient of the result, both without gaps.
-pub(super) fn conform_on(cx: &Context<'_>, problem: &Problem, table: &[f32], slopes: &[f32]) -> Result<f64> {
-    let worst = conform_as::<f32, u32>(cx, problem, table, slopes)?;
-    let worst = worst.max(conform_as::<f32, u64>(cx, problem, table, slopes)?);
-    let worst = worst.max(conform_as::<f16, u32>(cx, problem, table, slopes)?);
-    Ok(worst.max(conform_as::<bf16, u64>(cx, problem, table, slopes)?))
+pub(super) fn conform_on(
+    cx: &Context<'_>,
+    problem: &Problem,
+    table: &[f32],
+    output_gradient: &[f32],
+) -> Result<f64> {
+    let worst = conform_as::<f32, u32>(cx, problem, table, output_gradient)?;
+    let worst = worst.max(conform_as::<f32, u64>(cx, problem, table, output_gradient)?);
+    let worst = worst.max(conform_as::<f16, u32>(cx, problem, table, output_gradient)?);
+    Ok(worst.max(conform_as::<bf16, u64>(cx, problem, table, output_gradient)?))
 }
 
 /// The types that [`conform`] leaves out: it would take twice as long.
 pub(super) fn conform_other_types(cx: &Context<'_>, problem: &Problem) -> Result<f64> {
     let table = generate::random_values(problem.table_rows * problem.columns, cx.seed ^ 1);
-    let slopes = generate::random_values(problem.bags() * problem.columns, cx.seed ^ 2);
-    let worst = conform_as::<bf16, u32>(cx, problem, &table, &slopes)?;
-    Ok(worst.max(conform_as::<f16, u64>(cx, problem, &table, &slopes)?))
+    let output_gradient = generate::random_values(problem.bags() * problem.columns, cx.seed ^ 2);
+    let worst = conform_as::<bf16, u32>(cx, problem, &table, &output_gradient)?;
+    Ok(worst.max(conform_as::<f16, u64>(cx, problem, &table, &output_gradient)?))
 }
 
 fn conform_as<T: Number, I: nhot::BagIndex>(
     cx: &Context<'_>,
     problem: &Problem,
     table: &[f32],
-    slopes: &[f32],
+    output_gradient: &[f32],
 ) -> Result<f64> {
     let check = || -> Result<f64> {
         let subject = Subject::<T, I>::new(cx, problem, rounded(table))?;
@@ -59,10 +65,10 @@ fn conform_as<T: Number, I: nhot::BagIndex>(
                 worst = worst.max(subject.forward(algorithm, skipped).with_context(at)?);
             }
         }
-        let slopes = rounded(slopes);
+        let output_gradient = rounded(output_gradient);
         for skipped in [0, 1] {
             let at = || format!("gradients, {skipped} elements into the buffers");
-            worst = worst.max(subject.backward(&plan, &slopes, skipped).with_context(at)?);
+            worst = worst.max(subject.backward(&plan, &output_gradient, skipped).with_context(at)?);
         }
         Ok(worst)
     };
@@ -133,23 +139,23 @@ impl<'c, T: Number, I: nhot::BagIndex> Subject<'c, T, I> {
         if algorithm == nhot::Algorithm::Auto {
             same_bits("once and again", &got, &once()?, width)?;
         }
-        let got = if self.problem.is_transposed() { turned(&got, bags) } else { got };
+        let got = if self.problem.is_transposed() { transposed(&got, bags) } else { got };
         let reference = reference_of(&self.problem.reference(), &self.table, columns)?;
         Ok(reference.check(&got)?.worst_over_bound)
     }
 
-    fn backward(&self, plan: &NHot<T, I>, slopes: &[T], skipped: usize) -> Result<f64> {
+    fn backward(&self, plan: &NHot<T, I>, output_gradient: &[T], skipped: usize) -> Result<f64> {
         let Problem { columns, options, table_rows, .. } = *self.problem;
         let (cx, bags) = (self.cx, self.problem.reference());
-        let slopes_stride = if self.problem.is_transposed() { None } else { options.out_stride };
-        let on_device = self.spread(slopes, columns, slopes_stride, skipped)?;
+        let gradient_stride = if self.problem.is_transposed() { None } else { options.out_stride };
+        let on_device = self.spread(output_gradient, columns, gradient_stride, skipped)?;
         let on_device = on_device.slice(skipped..)?;
 
         let poison = vec![T::POISON; table_rows * columns];
         let mut gradient = self.spread(&poison, columns, options.table_stride, skipped)?;
         plan.backward_table(cx.stream, &self.bags, on_device, gradient.slice_mut(skipped..)?)?;
         let got = self.gathered(&gradient, columns, options.table_stride, skipped)?;
-        let reference = nhot_table_gradient(&bags, slopes, columns, table_rows)?;
+        let reference = nhot_table_gradient(&bags, output_gradient, columns, table_rows)?;
         let worst = reference.check(&got).context("the table's gradient")?.worst_over_bound;
 
         let named = plan.named_rows()?.download(cx.stream)?;
@@ -170,13 +176,8 @@ impl<'c, T: Number, I: nhot::BagIndex> Subject<'c, T, I> {
         let mut gradient = cx.device.upload(&vec![f32::POISON; self.problem.indices.len()])?;
         let table = table.slice(skipped..)?;
         plan.backward_weights(cx.stream, &self.bags, on_device, table, gradient.as_slice_mut())?;
-        let reference = nhot_weight_gradient(&bags, slopes, &self.table, columns)?;
+        let reference = nhot_weight_gradient(&bags, output_gradient, &self.table, columns)?;
         let checked = reference.check(&gradient.download(cx.stream)?).context("the weights' gradient")?;
         Ok(worst.max(checked.worst_over_bound))
     }
-}
-
-/// A matrix with rows of `width`, transposed.
-fn turned<T: Copy>(matrix: &[T], width: usize) -> Vec<T> {
-    (0..width).flat_map(|column| matrix[column..].iter().step_by(width).copied()).collect()
 }

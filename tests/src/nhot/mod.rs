@@ -6,6 +6,7 @@ mod columns;
 mod conform;
 mod problem;
 mod refusals;
+mod tuned;
 mod values;
 
 pub use conform::conform;
@@ -19,5 +20,6 @@ pub(crate) fn cases(options: Options) -> Vec<Case> {
     cases.extend(columns::cases());
     cases.extend(values::cases());
     cases.extend(refusals::cases());
+    cases.extend(tuned::cases());
     cases
 }

@@ -90,14 +90,15 @@ fn operands(cx: &Context<'_>) -> Result<f64> {
     let far = elsewhere.zeros::<f32>(15)?;
     refused("device", run(cx.stream, &bags, far.as_slice(), 0), is_device, &["the table is on"])?;
 
-    let (mut gradient, slopes) = (cx.device.zeros::<f32>(15)?, cx.device.zeros::<f32>(6)?);
-    let result = plan.backward_table(cx.stream, &bags, slopes.slice(1..)?, gradient.as_slice_mut());
-    refused("slopes", result, is_length, &["the gradient of the result", "5", "6"])?;
-    let result = plan.backward_table(cx.stream, &bags, slopes.as_slice(), gradient.slice_mut(1..)?);
+    let (mut gradient, output_gradient) = (cx.device.zeros::<f32>(15)?, cx.device.zeros::<f32>(6)?);
+    let result = plan.backward_table(cx.stream, &bags, output_gradient.slice(1..)?, gradient.as_slice_mut());
+    refused("output_gradient", result, is_length, &["the gradient of the result", "5", "6"])?;
+    let result = plan.backward_table(cx.stream, &bags, output_gradient.as_slice(), gradient.slice_mut(1..)?);
     refused("the table's gradient", result, is_length, &["the gradient of the table", "14", "15"])?;
-    let result = plan.backward_named(cx.stream, &bags, slopes.as_slice(), gradient.slice_mut(..9)?);
+    let result = plan.backward_named(cx.stream, &bags, output_gradient.as_slice(), gradient.slice_mut(..9)?);
     refused("the named rows' gradient", result, is_length, &["named rows", "9", "6", "2×3"])?;
-    let result = plan.backward_weights(cx.stream, &bags, slopes.as_slice(), table, gradient.slice_mut(..2)?);
+    let result =
+        plan.backward_weights(cx.stream, &bags, output_gradient.as_slice(), table, gradient.slice_mut(..2)?);
     refused("the weights' gradient", result, is_length, &["the gradient of the weights", "2", "3"])?;
     Ok(0.0)
 }

@@ -27,9 +27,9 @@ fn table(cx: &Context<'_>) -> Result<f64> {
         let problem = Problem::of_lengths(&LENGTHS, 25, 8, cx.seed).weighted(cx.seed);
         let mut table = generate::random_values(25 * 8, cx.seed ^ 1);
         table.iter_mut().step_by(19).for_each(|value| *value = strange);
-        let mut slopes = generate::random_values(LENGTHS.len() * 8, cx.seed ^ 2);
-        slopes.iter_mut().step_by(11).for_each(|value| *value = strange);
-        worst = worst.max(conform_on(cx, &problem, &table, &slopes)?);
+        let mut output_gradient = generate::random_values(LENGTHS.len() * 8, cx.seed ^ 2);
+        output_gradient.iter_mut().step_by(11).for_each(|value| *value = strange);
+        worst = worst.max(conform_on(cx, &problem, &table, &output_gradient)?);
     }
     Ok(worst)
 }
@@ -41,8 +41,8 @@ fn weights(cx: &Context<'_>) -> Result<f64> {
         let weights = problem.weights.iter_mut().flatten();
         weights.step_by(6).for_each(|weight| *weight = strange);
         let table = generate::random_values(25 * 8, cx.seed ^ 1);
-        let slopes = generate::random_values(LENGTHS.len() * 8, cx.seed ^ 2);
-        worst = worst.max(conform_on(cx, &problem, &table, &slopes)?);
+        let output_gradient = generate::random_values(LENGTHS.len() * 8, cx.seed ^ 2);
+        worst = worst.max(conform_on(cx, &problem, &table, &output_gradient)?);
     }
     Ok(worst)
 }
@@ -54,12 +54,17 @@ fn unnamed(cx: &Context<'_>) -> Result<f64> {
     for row in [1, 3, 4, 23] {
         table[row * 8..][..8].fill(f32::NAN);
     }
-    let slopes = generate::random_values(LENGTHS.len() * 8, cx.seed ^ 2);
+    let output_gradient = generate::random_values(LENGTHS.len() * 8, cx.seed ^ 2);
     let problem = problem.with(|options| options.padding_index(Some(4)).mode(nhot::Mode::Mean));
     // A weight of the padding index does not count either.
     let weights = problem.indices.iter().map(|&index| if index == 4 { f32::NAN } else { 0.5 }).collect();
     let weighted = Problem { weights: Some(weights), ..problem.clone() };
-    Ok(conform_on(cx, &problem, &table, &slopes)?.max(conform_on(cx, &weighted, &table, &slopes)?))
+    Ok(conform_on(cx, &problem, &table, &output_gradient)?.max(conform_on(
+        cx,
+        &weighted,
+        &table,
+        &output_gradient,
+    )?))
 }
 
 fn replaced(cx: &Context<'_>) -> Result<f64> {

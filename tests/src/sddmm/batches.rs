@@ -5,7 +5,7 @@ use lacuna::matrix::{Csr, Pattern, generate};
 use lacuna::{CsrMatrix, Index, Sddmm, sddmm};
 
 use super::conform::precision_at;
-use super::problem::turned;
+use super::problem::transposed;
 use super::tiles::MIN_SM;
 use crate::expect::same_bits;
 use crate::spmm::Placement;
@@ -173,7 +173,7 @@ fn check<T: Number, I: Index>(cx: &Context<'_>, k: usize, options: sddmm::Option
             }
             for product in 0..batch {
                 let own_b = b_place.get(product, &b);
-                let own_b = if options.b_transposed { turned(&own_b, N) } else { own_b };
+                let own_b = if options.b_transposed { transposed(&own_b, N) } else { own_b };
                 let reference = lacuna_reference::sddmm(&pattern, &a_place.get(product, &a), &own_b, k)?;
                 let reference = reference.precision(precision_at::<T>(plan.choice(), at))?;
                 let got = d.batch_values(product)?.download(cx.stream)?;

@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use lacuna::{CsrMatrix, Index, Precision, Sddmm, sddmm, spmm};
 use lacuna_reference::SddmmReference;
 
-use super::problem::{Problem, turned};
+use super::problem::{Problem, transposed};
 use crate::expect::same_bits;
 use crate::spmm::Placement;
 use crate::spmm::arithmetic::precision_on;
@@ -102,15 +102,16 @@ impl<T: Number, I: Index> Subject<'_, T, I> {
         let report = reference.check_scaled(self.problem.c.values(), &scaled).context("scaled")?;
         worst = worst.max(report.worst_over_bound);
 
-        for order in [sddmm::Schedule::Unsorted, sddmm::Schedule::ByColumn] {
-            let plan = Sddmm::plan_with(&self.c, self.problem.k, sddmm::Options::default().order(order))?;
+        for schedule in [sddmm::Schedule::Unsorted, sddmm::Schedule::ByColumn] {
+            let plan =
+                Sddmm::plan_with(&self.c, self.problem.k, sddmm::Options::default().schedule(schedule))?;
             let (_, ordered) = self.check(&plan, Placement::WHOLE)?;
             self.same("tiles in one order, then another", &first, &ordered)?;
         }
 
         let options = sddmm::Options::default().b_transposed();
         let plan = Sddmm::plan_with(&self.c, self.problem.k, options)?;
-        let b = turned(&self.problem.b, self.problem.k);
+        let b = transposed(&self.problem.b, self.problem.k);
         for at in [Placement::WHOLE, Placement::slices(3, 0)] {
             let third = self.run(&plan, at, &b, false).context("B as K×N")?;
             self.same("B as N×K, then as K×N", &first, &third)?;

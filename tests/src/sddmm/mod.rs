@@ -15,6 +15,7 @@ mod values;
 
 pub use conform::conform;
 pub use problem::Problem;
+pub(crate) use problem::transposed;
 
 use crate::{Case, Effort, Options};
 

@@ -57,7 +57,7 @@ impl<T: Number> Problem<T> {
     }
 }
 
-/// A row-major matrix of rows of `width`, turned.
-pub(super) fn turned<T: Number>(values: &[T], width: usize) -> Vec<T> {
+/// A row-major matrix of rows of `width`, transposed.
+pub(crate) fn transposed<T: Number>(values: &[T], width: usize) -> Vec<T> {
     (0..width).flat_map(|column| values.iter().skip(column).step_by(width)).copied().collect()
 }

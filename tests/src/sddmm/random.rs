@@ -4,22 +4,15 @@ use lacuna::matrix::generate;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use super::problem::Problem;
-use super::{Effort, case};
-use crate::{Case, Options};
+use super::{Problem, conform};
+use crate::{Case, Context, Options};
 
 /// Random problems on the simulator, and on a GPU, unless asked for another number.
 const RANDOM: [usize; 2] = [8, 100];
 
 pub(super) fn cases(options: Options) -> Vec<Case> {
-    let [simulated, usual] = RANDOM;
-    (0..options.random.unwrap_or(usual))
-        .map(|i| {
-            let few_enough = options.random.is_some() || i < simulated;
-            let effort = if few_enough { Effort::Quick } else { Effort::Gpu };
-            case(format!("sddmm/random/{i}"), "a problem drawn by the seed".into(), effort, random)
-        })
-        .collect()
+    let check = |cx: &Context<'_>| conform(cx, &random(cx.seed)?);
+    Case::random(options, RANDOM, "sddmm/random", "a problem drawn by the seed", check)
 }
 
 fn random(seed: u64) -> Result<Problem> {

@@ -1,6 +1,7 @@
 //! Patterns of every form.
 use anyhow::Result;
 use lacuna::matrix::{Pattern, generate};
+use lacuna_cases::pattern::{of_rows, spread};
 
 use super::problem::Problem;
 use super::{Effort, case};
@@ -58,11 +59,5 @@ pub(super) fn cases() -> Vec<Case> {
 
 /// Rows of so many nonzeros, spread over the columns.
 fn of_lengths(cols: usize, lengths: &[usize]) -> Result<Pattern> {
-    let mut offsets = vec![0];
-    let mut columns = Vec::new();
-    for &len in lengths {
-        columns.extend((0..len).map(|i| (i * cols / len) as u32));
-        offsets.push(columns.len() as u32);
-    }
-    Ok(Pattern::new(lengths.len(), cols, offsets, columns)?)
+    of_rows(cols, &lengths.iter().map(|&len| spread(len, cols)).collect::<Vec<_>>())
 }

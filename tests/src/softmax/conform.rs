@@ -94,12 +94,12 @@ impl<T: Number, I: Index> Subject<'_, T, I> {
         same_bits("out of place, then in place", &out, &self.read(&x)?, 0)?;
         same_bits("x before and after", self.host.values(), &self.read(self.device)?, 0)?;
 
-        let slopes: Vec<T> = rounded(&generate::random_values(out.len(), self.cx.seed ^ 7));
-        let (mut dy, mut dx) = (self.device.with_values(&slopes)?, self.poisoned()?);
+        let output_gradient: Vec<T> = rounded(&generate::random_values(out.len(), self.cx.seed ^ 7));
+        let (mut dy, mut dx) = (self.device.with_values(&output_gradient)?, self.poisoned()?);
         plan.backward(stream, &y, &dy, &mut dx)?;
         let gradient = self.read(&dx)?;
         let y_on_host = Csr::with_values(self.host.pattern().clone(), out)?;
-        let reference = lacuna_reference::softmax_gradient(&y_on_host, &slopes, scale)?;
+        let reference = lacuna_reference::softmax_gradient(&y_on_host, &output_gradient, scale)?;
         let backward = reference.check(&gradient).context("the gradient")?;
         plan.backward_in_place(stream, &y, &mut dy)?;
         same_bits("the gradient out of place, then in place", &gradient, &self.read(&dy)?, 0)?;

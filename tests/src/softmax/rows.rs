@@ -59,13 +59,8 @@ pub(super) fn cases(options: Options) -> Vec<Case> {
         let check = move |cx: &crate::Context<'_>| conform(cx, &make(cx.seed)?);
         Case::new(format!("softmax/rows/{name}"), about, check).effort(effort)
     });
-    let [simulated, usual] = RANDOM;
-    let random = (0..options.random.unwrap_or(usual)).map(move |i| {
-        let few_enough = options.random.is_some() || i < simulated;
-        let effort = if few_enough { Effort::Quick } else { Effort::Gpu };
-        let check = |cx: &crate::Context<'_>| conform(cx, &random(cx.seed)?);
-        Case::new(format!("softmax/random/{i}"), "a matrix drawn by the seed", check).effort(effort)
-    });
+    let check = |cx: &crate::Context<'_>| conform(cx, &random(cx.seed)?);
+    let random = Case::random(options, RANDOM, "softmax/random", "a matrix drawn by the seed", check);
     let batch = Case::new("softmax/rows/batch", "three matrices of one pattern at once", |cx| {
         let x = with_lengths(&[0, 5, 33, 300, 1, 1100, 8], cx.seed)?;
         batch::<f32>(cx, &x)?;

@@ -3,7 +3,7 @@ use anyhow::{Context as _, Result, ensure};
 use lacuna::matrix::{Csr, generate};
 use lacuna::{CsrMatrix, Device, Spmm};
 
-use super::problem::Problem;
+use super::{Problem, product};
 use crate::expect::same_bits;
 use crate::{Case, Context};
 
@@ -27,18 +27,8 @@ fn problem(seed: u64) -> Result<Problem> {
 }
 
 /// C of a matrix on a device, checked: the largest error over its bound, and C.
-fn checked(
-    cx: &Context<'_>,
-    plan: &Spmm,
-    on_device: &CsrMatrix,
-    problem: &Problem,
-) -> Result<(f64, Vec<f32>)> {
-    let b = cx.device.upload(&problem.b)?;
-    let mut c = cx.device.uninitialized(plan.output_len())?;
-    plan.run(cx.stream, on_device, b.as_slice(), c.as_slice_mut())?;
-    let c = c.download(cx.stream)?;
-    let report = lacuna_reference::spmm(&problem.a, &problem.b, problem.n)?.check(&c)?;
-    Ok((report.worst_over_bound, c))
+fn checked(cx: &Context<'_>, plan: &Spmm, on_device: &CsrMatrix, of: &Problem) -> Result<(f64, Vec<f32>)> {
+    product(cx, plan, on_device, &of.a, &of.b, of.n)
 }
 
 /// The same problem with other values.

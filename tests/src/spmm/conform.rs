@@ -22,7 +22,7 @@ const ALL_VALUES_UP_TO: [usize; 2] = [1 << 16, 1 << 24];
 /// Products up to which each type of values is tried with each type of indices.
 const ALL_PAIRS_UP_TO: [usize; 2] = [1 << 13, 1 << 24];
 
-/// Columns of A up to which the simulator tries every algorithm on tensor cores. These walk along all of K, however few
+/// Columns of A up to which the simulator tries every algorithm on tensor cores. These go along all of K, however few
 /// the nonzeros: of larger K it tries the cheapest of each kind alone.
 const SIMULATED_TILES_UP_TO: usize = 2304;
 
@@ -94,7 +94,7 @@ fn conform_as<T: Number, I: Index>(
 }
 
 /// As [`conform`], with values rounded to `T`: by the library's choice, on tensor cores where aligned or not, and by every
-/// algorithm on tensor cores, whose number it gives too. A is packed.
+/// algorithm on tensor cores, whose number it gives too. A is prepacked.
 pub(super) fn conform_on_tiles<T: Number, I: Index>(
     cx: &Context<'_>,
     problem: &Problem,
@@ -102,20 +102,20 @@ pub(super) fn conform_on_tiles<T: Number, I: Index>(
 ) -> Result<(f64, usize)> {
     let problem = problem.rounded::<T>()?;
     let reference = lacuna_reference::spmm(&problem.a, &problem.b, problem.n)?;
-    let subject = Subject::<T, I>::packed(cx, &problem, &reference)?;
+    let subject = Subject::<T, I>::prepacked(cx, &problem, &reference)?;
     let tiles = legal(&subject.a, problem.n, precision).into_iter().filter(is_tiles).count();
     let worst = subject.every(precision, is_tiles)?;
     Ok((worst.max(subject.chosen(precision, &[Placement::slices(1, 3)])?), tiles))
 }
 
-/// As [`conform`], with values rounded to `T` and packed, by every algorithm for packs, whose number it gives too.
-pub(super) fn conform_packed<T: Number, I: Index>(
+/// As [`conform`], with values rounded to `T` and prepacked, by every algorithm for prepacked weights, whose number it gives too.
+pub(super) fn conform_prepacked<T: Number, I: Index>(
     cx: &Context<'_>,
     problem: &Problem,
 ) -> Result<(f64, usize)> {
     let problem = problem.rounded::<T>()?;
     let reference = lacuna_reference::spmm(&problem.a, &problem.b, problem.n)?;
-    let subject = Subject::<T, I>::packed(cx, &problem, &reference)?;
+    let subject = Subject::<T, I>::prepacked(cx, &problem, &reference)?;
     let choices = legal(&subject.a, problem.n, Precision::Single);
     let packed = choices
         .iter()
@@ -184,7 +184,11 @@ impl<'a, T: Number, I: Index> Subject<'a, T, I> {
         Ok(Self { cx, problem, reference, a: CsrMatrix::with_index(cx.device, &problem.a)? })
     }
 
-    fn packed(cx: &'a Context<'a>, problem: &'a Problem<T>, reference: &'a SpmmReference<T>) -> Result<Self> {
+    fn prepacked(
+        cx: &'a Context<'a>,
+        problem: &'a Problem<T>,
+        reference: &'a SpmmReference<T>,
+    ) -> Result<Self> {
         Ok(Self { cx, problem, reference, a: CsrMatrix::prepacked(cx.device, &problem.a)? })
     }
 

@@ -10,8 +10,8 @@ mod conform;
 mod epilogue;
 pub(crate) mod guarded;
 mod huge;
-mod packed;
 mod persistent;
+mod prepacked;
 mod problem;
 mod product;
 mod random;
@@ -27,8 +27,12 @@ pub use conform::conform;
 pub use guarded::{Placement, Spot};
 pub use problem::Problem;
 
-use crate::{Case, Effort, Options};
+use anyhow::Result;
+use lacuna::matrix::Csr;
+use lacuna::{CsrMatrix, Spmm};
 use lacuna_cases::data::Data;
+
+use crate::{Case, Context, Effort, Number, Options};
 
 /// All cases of SpMM.
 pub(crate) fn cases(options: Options, data: &Data) -> Vec<Case> {
@@ -40,7 +44,7 @@ pub(crate) fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(persistent::cases());
     cases.extend(epilogue::cases());
     cases.extend(tiles::cases());
-    cases.extend(packed::cases());
+    cases.extend(prepacked::cases());
     cases.extend(huge::cases());
     cases.extend(refusals::cases());
     cases.extend(api::cases());
@@ -51,12 +55,28 @@ pub(crate) fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases
 }
 
+/// A product by a plan with `n` columns, on whole buffers: the largest error over its bound in `f32`, and C.
+pub(crate) fn product(
+    cx: &Context<'_>,
+    plan: &Spmm,
+    a: &CsrMatrix,
+    host: &Csr<f32>,
+    b: &[f32],
+    n: usize,
+) -> Result<(f64, Vec<f32>)> {
+    let on_device = cx.device.upload(b)?;
+    let mut c = cx.device.upload(&vec![f32::POISON; plan.output_len()])?;
+    plan.run(cx.stream, a, on_device.as_slice(), c.as_slice_mut())?;
+    let c = c.download(cx.stream)?;
+    Ok((lacuna_reference::spmm(host, b, n)?.check(&c)?.worst_over_bound, c))
+}
+
 /// A case that makes a problem from a seed and checks it everywhere that [`Placement::USUAL`] names.
 fn case(
     name: String,
     about: String,
     effort: Effort,
-    make: impl Fn(u64) -> anyhow::Result<Problem> + Send + Sync + 'static,
+    make: impl Fn(u64) -> Result<Problem> + Send + Sync + 'static,
 ) -> Case {
     Case::new(name, about, move |cx| conform(cx, &make(cx.seed)?, &Placement::USUAL)).effort(effort)
 }

@@ -5,20 +5,13 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 use super::{Placement, Problem, conform};
-use crate::{Case, Context, Effort, Options};
+use crate::{Case, Context, Options};
 
 /// How many there are unless asked for another number: on the simulator, and on a GPU.
 const USUAL: [usize; 2] = [12, 300];
 
 pub(super) fn cases(options: Options) -> Vec<Case> {
-    let [simulated, usual] = USUAL;
-    (0..options.random.unwrap_or(usual))
-        .map(|i| {
-            let few_enough = options.random.is_some() || i < simulated;
-            let effort = if few_enough { Effort::Quick } else { Effort::Gpu };
-            Case::new(format!("spmm/random/{i}"), "a problem drawn by the seed", check).effort(effort)
-        })
-        .collect()
+    Case::random(options, USUAL, "spmm/random", "a problem drawn by the seed", check)
 }
 
 fn check(cx: &Context<'_>) -> Result<f64> {

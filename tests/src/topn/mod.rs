@@ -5,6 +5,7 @@ mod beam;
 mod conform;
 mod refusals;
 mod shapes;
+mod tuned;
 mod values;
 
 pub use conform::conform;
@@ -40,5 +41,6 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(values::cases());
     cases.extend(refusals::cases());
     cases.extend(beam::cases());
+    cases.extend(tuned::cases());
     cases
 }

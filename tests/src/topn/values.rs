@@ -48,10 +48,10 @@ const CASES: [Values; 22] = [
         row[row.len() - 1] = f32::INFINITY;
     }),
     ("all_nan", "nothing but NaN", |row| row.fill(f32::NAN)),
-    ("rising_tiles", "every stretch of a walk is above those before it", |row| {
+    ("rising_tiles", "every tile is above those before it", |row| {
         row.iter_mut().enumerate().for_each(|(i, x)| *x += (i / 512) as f32 * 20.0);
     }),
-    ("late_ties", "many at the bar, and after the first tile", |row| {
+    ("late_ties", "many at the threshold, and after the first tile", |row| {
         row.iter_mut().enumerate().for_each(|(i, x)| *x = if i % 7 == 3 { 9.0 } else { *x - 10.0 });
     }),
     ("late_nan", "the last but two is the only NaN", |row| {
@@ -82,9 +82,9 @@ fn mask(row: &mut [f32], step: usize) {
 /// Shapes that are tried: rows, columns and N.
 const SHAPES: [[usize; 3]; 3] = [[2, 60, 12], [1, 1027, 40], [1, 3403, 30]];
 
-/// Several tiles of a walk, whole or in parts, and more than has room.
+/// Several tiles of a streaming select, whole or in chunks, and more than has room.
 const LONG: [usize; 3] = [1, 9411, 30];
-/// What is tried so, too: it is hard for walks.
+/// What is tried so, too: it is hard for streaming select.
 const HARD_TO_WALK: [&str; 8] = [
     "equal",
     "ascending",

@@ -5,6 +5,7 @@ use lacuna::{CsrMatrix, Spmm};
 
 use crate::Context;
 use crate::expect::same_bits;
+use crate::spmm::product;
 
 /// Columns of B in the products: odd, and more than a vector.
 const N: usize = 5;
@@ -48,11 +49,7 @@ pub fn conform(cx: &Context<'_>, host: &Csr<f32>) -> Result<f64> {
 pub(super) fn multiply(cx: &Context<'_>, matrix: &CsrMatrix, host: &Csr<f32>) -> Result<f64> {
     let plan = Spmm::plan(matrix, N)?;
     let b = generate::random_values(plan.input_len(), cx.seed ^ 5);
-    let on_device = cx.device.upload(&b)?;
-    let mut c = cx.device.upload(&vec![f32::NAN; plan.output_len()])?;
-    plan.run(cx.stream, matrix, on_device.as_slice(), c.as_slice_mut())?;
-    let report = lacuna_reference::spmm(host, &b, N)?.check(&c.download(cx.stream)?)?;
-    Ok(report.worst_over_bound)
+    Ok(product(cx, &plan, matrix, host, &b, N)?.0)
 }
 
 pub(super) fn values(cx: &Context<'_>, matrix: &CsrMatrix) -> Result<Vec<f32>> {

@@ -59,15 +59,8 @@ pub(super) fn cases(options: Options) -> Vec<Case> {
         let check = move |cx: &crate::Context<'_>| conform(cx, &with_values(make(cx.seed)?, cx.seed)?);
         Case::new(format!("transpose/shapes/{name}"), about, check).effort(effort)
     });
-    let [simulated, usual] = RANDOM;
-    let random = (0..options.random.unwrap_or(usual)).map(move |i| {
-        let few_enough = options.random.is_some() || i < simulated;
-        let effort = if few_enough { Effort::Quick } else { Effort::Gpu };
-        Case::new(format!("transpose/random/{i}"), "a pattern drawn by the seed", |cx| {
-            conform(cx, &with_values(random(cx.seed)?, cx.seed)?)
-        })
-        .effort(effort)
-    });
+    let check = |cx: &crate::Context<'_>| conform(cx, &with_values(random(cx.seed)?, cx.seed)?);
+    let random = Case::random(options, RANDOM, "transpose/random", "a pattern drawn by the seed", check);
     shapes.chain(random).collect()
 }
 

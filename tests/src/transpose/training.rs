@@ -1,11 +1,12 @@
 //! Values that change while patterns and plans stay.
 use anyhow::{Context as _, Result, ensure};
 use lacuna::matrix::{Csr, generate};
-use lacuna::{Buffer, CsrMatrix, Spmm};
+use lacuna::{CsrMatrix, Spmm};
 
 use super::conform::{multiply, values};
 use super::shapes::with_values;
 use crate::expect::same_bits;
+use crate::spmm::product;
 use crate::{Case, Context};
 
 pub(super) fn cases() -> Vec<Case> {
@@ -37,22 +38,20 @@ fn steps(cx: &Context<'_>) -> Result<f64> {
     let mut a = CsrMatrix::new(cx.device, &host)?;
     let mut t = a.transposed(cx.stream)?;
     let (forward, backward) = (Spmm::plan(&a, N)?, Spmm::plan(&t, N)?);
-    let on_device = cx.device.upload(&b)?;
     let (mut worst, mut losses) = (0.0_f64, Vec::new());
     for step in 0..STEPS {
         let at = || format!("step {step}");
-        let (error, c) = product(cx, &forward, &a, &host, &on_device, &b).with_context(at)?;
+        let (error, c) = product(cx, &forward, &a, &host, &b, N).with_context(at)?;
         let gradient: Vec<f32> = c.iter().zip(&wanted).map(|(c, wanted)| c - wanted).collect();
         losses.push(gradient.iter().map(|error| error * error).sum::<f32>());
         let transposed = host.transpose();
         same_bits("values of Aᵀ", transposed.values(), &values(cx, &t)?, 0).with_context(at)?;
-        let gradient_on_device = cx.device.upload(&gradient)?;
-        let (back, _) = product(cx, &backward, &t, &transposed, &gradient_on_device, &gradient)
+        let (back, _) = product(cx, &backward, &t, &transposed, &gradient, N)
             .with_context(|| format!("step {step}, backward"))?;
         worst = worst.max(error).max(back);
 
-        let slopes = weight_gradient(&host, &gradient, &b);
-        host.values_mut().iter_mut().zip(&slopes).for_each(|(value, slope)| *value -= RATE * slope);
+        let gradient = weight_gradient(&host, &gradient, &b);
+        host.values_mut().iter_mut().zip(&gradient).for_each(|(value, gradient)| *value -= RATE * gradient);
         a.values_mut()?.upload(host.values())?;
         t.update_from(cx.stream, &a).with_context(at)?;
     }
@@ -60,23 +59,7 @@ fn steps(cx: &Context<'_>) -> Result<f64> {
     Ok(worst)
 }
 
-/// A product by a plan, checked: the largest error over its bound, and the result.
-fn product(
-    cx: &Context<'_>,
-    plan: &Spmm,
-    matrix: &CsrMatrix,
-    host: &Csr<f32>,
-    b: &Buffer<f32>,
-    b_on_host: &[f32],
-) -> Result<(f64, Vec<f32>)> {
-    let mut c = cx.device.uninitialized(plan.output_len())?;
-    plan.run(cx.stream, matrix, b.as_slice(), c.as_slice_mut())?;
-    let c = c.download(cx.stream)?;
-    let report = lacuna_reference::spmm(host, b_on_host, N)?.check(&c)?;
-    Ok((report.worst_over_bound, c))
-}
-
-/// The slope of half the squared error along each nonzero of A: the product of its row of the error and its row of B.
+/// The gradient of half the squared error along each nonzero of A: the product of its row of the error and its row of B.
 fn weight_gradient(a: &Csr<f32>, error: &[f32], b: &[f32]) -> Vec<f32> {
     let dot = |row: usize, column: u32| {
         let b = &b[column as usize * N..][..N];
@@ -98,8 +81,7 @@ fn shared(cx: &Context<'_>) -> Result<f64> {
     ensure!(first == second, "the transpose of one pattern was worked out twice");
 
     let b = generate::random_values(plan.input_len(), cx.seed ^ 2);
-    let on_device = cx.device.upload(&b)?;
-    let (error, _) = product(cx, &plan, &theirs, &other.transpose(), &on_device, &b)
+    let (error, _) = product(cx, &plan, &theirs, &other.transpose(), &b, N)
         .context("the plan of one, with the transpose of the other")?;
     t.update_from(cx.stream, &sibling)?;
     same_bits("values of the other", other.transpose().values(), &values(cx, &t)?, 0)?;

@@ -1,5 +1,5 @@
-//! A pattern's masks and places: what kernels by tiles read in place of column indices.
-use lacuna_gpu::{GlobalMut, GlobalPtr};
+//! A pattern's bitmasks and places: what tile kernels read in place of column indices.
+use lacuna_gpu::GlobalPtr;
 use lacuna_kernels::RowMask;
 use lacuna_kernels::spmm::{BitmaskArgs, Scheme};
 use lacuna_kernels::{Entry, entries};
@@ -8,30 +8,28 @@ use super::{MAX_GRID_YZ, launch};
 use crate::pattern::{DevicePattern, padded};
 use crate::{Buffer, Index, Result};
 
-/// Masks may take this many times the memory of the nonzeros, and some more: sparser patterns have nearly as many chunks
+/// Bitmasks may take this many times the memory of the nonzeros, and some more: sparser patterns have nearly as many chunks
 /// as nonzeros.
 const MOST_TO_NONZEROS: u64 = 4;
 const MOST_BESIDES: u64 = 1 << 20;
 
-/// The masks and places of a pattern.
+/// The bitmasks and places of a pattern.
 #[derive(Debug)]
-pub(crate) struct Masks {
+pub(crate) struct Bitmasks {
     /// [`RowMask`]s.
     records: Buffer<u32>,
     /// A byte for each nonzero, then zeros to spare.
     places: Buffer<u8>,
 }
 
-impl Masks {
+impl Bitmasks {
     /// As the kernels take them.
     pub(crate) fn pointers(&self) -> (GlobalPtr<u32>, GlobalPtr<u8>) {
-        let Self { records, places } = self;
-        let (records, places) = (records.as_slice().address(), places.as_slice().address());
-        (GlobalPtr::from_address(records), GlobalPtr::from_address(places))
+        (self.records.as_slice().pointer(), self.places.as_slice().pointer())
     }
 }
 
-/// Bytes of the masks of a pattern whose nonzeros, each a value and an index, are `nonzero_bytes` each: where the masks are
+/// Bytes of the bitmasks of a pattern whose nonzeros, each a value and an index, are `nonzero_bytes` each: where the bitmasks are
 /// few enough, and their kernel's grid reaches all of them.
 pub(crate) fn bytes(rows: usize, cols: usize, nnz: usize, nonzero_bytes: u32) -> Option<u64> {
     let bytes = (RowMask::count(rows, cols) * RowMask::WORDS * size_of::<u32>()) as u64;
@@ -41,24 +39,24 @@ pub(crate) fn bytes(rows: usize, cols: usize, nnz: usize, nonzero_bytes: u32) ->
 }
 
 impl<I: Index> DevicePattern<I> {
-    /// The pattern's masks and places. The first call makes them, and waits for that.
-    pub(crate) fn masks(&self) -> Result<&Masks> {
-        self.derived.get_or_make(|| self.make_masks())
+    /// The pattern's bitmasks and places. The first call makes them, and waits for that.
+    pub(crate) fn bitmasks(&self) -> Result<&Bitmasks> {
+        self.derived.get_or_make(|| self.make_bitmasks())
     }
 
-    fn make_masks(&self) -> Result<Masks> {
+    fn make_bitmasks(&self) -> Result<Bitmasks> {
         let device = self.row_table.device();
-        let records = device.zeros(RowMask::count(self.rows, self.cols) * RowMask::WORDS)?;
-        let places = device.zeros(padded(self.nnz))?;
+        let mut records = device.zeros(RowMask::count(self.rows, self.cols) * RowMask::WORDS)?;
+        let mut places = device.zeros(padded(self.nnz))?;
         let entry = entries::spmm()
             .iter()
             .find(|Entry { tile, .. }| tile.scheme == Scheme::Bitmask && tile.index == I::TYPE);
-        let entry = entry.expect("each index type has the kernel that makes masks");
+        let entry = entry.expect("each index type has the kernel that makes bitmasks");
         let args = BitmaskArgs::<I::Device> {
             row_table: self.row_table_pointer(),
             columns: self.columns_pointer(),
-            masks: GlobalMut::from_address(records.as_slice().address()),
-            places: GlobalMut::from_address(places.as_slice().address()),
+            masks: records.as_slice_mut().pointer(),
+            places: places.as_slice_mut().pointer(),
             rows: self.rows as u32,
             cols: self.cols as u32,
         };
@@ -71,7 +69,7 @@ impl<I: Index> DevicePattern<I> {
             launch(&stream, entry, [blocks[0], blocks[1], 1], &args)?;
             stream.synchronize()?;
         }
-        Ok(Masks { records, places })
+        Ok(Bitmasks { records, places })
     }
 }
 
@@ -94,7 +92,7 @@ mod tests {
         let a = CsrMatrix::<f32, u16>::with_index(&device, &host).unwrap();
         let mut expected: Vec<u8> = host.col_indices().iter().map(|&column| column as u8).collect();
         expected.resize(padded(a.nnz()), 0);
-        assert_eq!(a.pattern().masks().unwrap().places.download(&stream).unwrap(), expected);
+        assert_eq!(a.pattern().bitmasks().unwrap().places.download(&stream).unwrap(), expected);
     }
 
     /// Kernels load 16 bytes at once.

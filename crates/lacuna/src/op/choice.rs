@@ -39,7 +39,7 @@ pub(crate) trait Problem: Clone + Debug {
     type Tile: Copy + Debug + 'static;
 
     /// The operation's entry points.
-    fn entries() -> &'static [Entry<Self::Tile>];
+    const ENTRIES: fn() -> &'static [Entry<Self::Tile>];
 
     /// The algorithms by which this entry point can do the problem: mostly one, none where it is not legal.
     fn algorithms(&self, entry: &'static Entry<Self::Tile>) -> impl IntoIterator<Item = Self::Algorithm>;
@@ -56,14 +56,9 @@ pub(crate) trait Problem: Clone + Debug {
 /// What [`choose`] gives.
 pub(crate) type ChoiceOf<P> = Choice<<P as Problem>::Algorithm, <P as Problem>::Tile>;
 
-/// The names of the operation's entry points.
-pub(crate) fn names<P: Problem>() -> Vec<&'static str> {
-    P::entries().iter().map(|entry| entry.name).collect()
-}
-
 /// All candidates, in the order of the list of kernels.
 fn candidates<P: Problem>(problem: &P) -> impl Iterator<Item = ChoiceOf<P>> {
-    P::entries().iter().flat_map(move |entry| {
+    (P::ENTRIES)().iter().flat_map(move |entry| {
         let algorithms = problem.algorithms(entry).into_iter();
         algorithms.map(move |algorithm| Choice { entry, algorithm, cost: problem.cost(entry, algorithm) })
     })

@@ -1,5 +1,5 @@
 //! How dense operands lie in their buffers.
-use crate::{Error, Result};
+use crate::{Device, Element, Error, Result, Slice};
 
 /// A batch of row-major matrices.
 #[derive(Clone, Copy, Debug)]
@@ -62,16 +62,10 @@ impl Layout {
     pub(crate) fn new(rows: usize, n: usize, bytes: u32, strides: Strides) -> Result<Self> {
         let Strides { operation, width, len_what, stride_what, stride, batch, batch_stride } = strides;
         let stride = stride.unwrap_or(n);
-        if stride < n {
-            let expected = format!("at least {width} = {n}, the elements of a row");
-            return Err(Error::parameter(operation, stride_what, expected, stride));
-        }
-        let stride_bytes = (stride as u64).saturating_mul(bytes.into());
-        let stride_bytes = u32::try_from(stride_bytes).map_err(|_| Error::TooLarge {
-            what: stride_what,
-            limit: u64::from(u32::MAX / bytes),
-            got: stride as u64,
-        })?;
+        let expected = || format!("at least {width} = {n}, the elements of a row");
+        Error::expect(stride >= n, operation, stride_what, expected, stride)?;
+        Error::expect_at_most(stride_what, (u32::MAX / bytes) as usize, stride)?;
+        let stride_bytes = stride as u32 * bytes;
         let limit = isize::MAX as usize / bytes as usize;
         let extents = || {
             let matrix = rows.checked_mul(stride)?;
@@ -84,8 +78,8 @@ impl Layout {
             Some((batch_stride, least, most))
         };
         let extents = extents().filter(|&(_, least, _)| least <= limit);
-        let too_large = Error::TooLarge { what: len_what, limit: limit as u64, got: u64::MAX };
-        let (batch_stride, least, most) = extents.ok_or(too_large)?;
+        let too_large = || Error::too_large(len_what, limit, usize::MAX);
+        let (batch_stride, least, most) = extents.ok_or_else(too_large)?;
         Ok(Self { operation, width, rows, n, batch, stride, stride_bytes, batch_stride, least, most })
     }
 
@@ -94,11 +88,18 @@ impl Layout {
         self.least
     }
 
-    /// Whether a buffer of `got` elements is this operand: it ends with the last element, or with the gap after it.
+    /// Whether `operand` is on `device` and lies so: it ends with the last element, or with the gap after it.
     ///
     /// # Errors
-    /// [`Error::Length`].
-    pub(crate) fn check(&self, operand: &'static str, got: usize) -> Result<()> {
+    /// [`Error::OtherDevice`] and [`Error::Length`], which call it `what`.
+    pub(crate) fn check<T: Element>(
+        &self,
+        what: &'static str,
+        device: &Device,
+        operand: Slice<'_, T>,
+    ) -> Result<()> {
+        device.expect_same(self.operation, what, operand.device())?;
+        let got = operand.len();
         if (self.least..=self.most).contains(&got) {
             return Ok(());
         }
@@ -112,7 +113,7 @@ impl Layout {
         if self.most > self.least {
             shape += &format!("; up to {} with the gap at its end", self.most);
         }
-        Err(Error::Length { operation: self.operation, what: operand, shape, expected: self.least, got })
+        Err(Error::Length { operation: self.operation, what, shape, expected: self.least, got })
     }
 
     /// Whether each element belongs to one matrix and row: matrices lie one after another, or side by side.
@@ -124,18 +125,16 @@ impl Layout {
             return Ok(());
         }
         let extent = (self.rows - 1) * self.stride + self.n;
-        let after_another = self.batch_stride >= extent;
-        let side_by_side = self.batch_stride >= self.n
-            && (self.batch - 1) * self.batch_stride + self.n <= self.stride.max(self.n);
-        if after_another || side_by_side {
-            return Ok(());
-        }
         let Self { operation, width, n, batch, stride, batch_stride, .. } = *self;
-        let expected = format!(
-            "at least {extent}, so that matrices lie one after another, or at least {width} = {n} with room for {batch} \
-             side by side in a row's stride of {stride}"
-        );
-        Err(Error::parameter(operation, batch_stride_what, expected, batch_stride))
+        let after_another = batch_stride >= extent;
+        let side_by_side = batch_stride >= n && (batch - 1) * batch_stride + n <= stride.max(n);
+        let expected = || {
+            format!(
+                "at least {extent}, so that matrices lie one after another, or at least {width} = {n} with room for {batch} \
+                 side by side in a row's stride of {stride}"
+            )
+        };
+        Error::expect(after_another || side_by_side, operation, batch_stride_what, expected, batch_stride)
     }
 
     /// Whether every row starts at a multiple of `vector` elements, if the first does.

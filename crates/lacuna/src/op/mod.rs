@@ -11,8 +11,8 @@ mod options;
 mod selection;
 
 pub use choice::Choice;
-pub(crate) use choice::{Problem, choose, find, illegal, names};
+pub(crate) use choice::{Problem, choose, find, illegal};
 pub(crate) use launch::{MAX_GRID_X, MAX_GRID_YZ, launch, launch_kernel, spans};
 pub(crate) use layout::{Layout, strides};
-pub(crate) use options::{options, setters};
-pub(crate) use selection::{Selection, VECTORS, widest};
+pub(crate) use options::options;
+pub(crate) use selection::{Selection, VECTORS, tells_choice, widest};

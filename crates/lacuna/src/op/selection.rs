@@ -87,9 +87,23 @@ impl<P: Problem> Selection<P> {
         }
     }
 
-    /// Takes, for each alignment, the cheapest of those that `is_kept` accepts: for what the device has no room for.
-    pub(crate) fn restrict(&mut self, is_kept: impl Fn(&ChoiceOf<P>) -> bool) {
-        self.choices = self.legal().map(|legal| legal.into_iter().find(|choice| is_kept(choice)));
+    /// Makes what the choices read that `need` it. Where the device has no room for it, and the library chooses, the cheapest of
+    /// the others take their place, for each alignment.
+    pub(crate) fn prepare<M>(
+        &mut self,
+        need: impl Fn(&ChoiceOf<P>) -> bool,
+        make: impl FnOnce() -> Result<M>,
+    ) -> Result<()> {
+        if !self.iter().any(&need) {
+            return Ok(());
+        }
+        match make() {
+            Err(Error::OutOfMemory { .. }) if self.is_auto() => {
+                self.choices = self.legal().map(|legal| legal.into_iter().find(|choice| !need(choice)));
+                Ok(())
+            }
+            made => made.map(|_| ()),
+        }
     }
 
     /// The [legal](Self::legal) kernels as an autotuner's candidates; of those whose cost is finite.
@@ -114,3 +128,25 @@ impl<P: Problem> Selection<P> {
         illegal(self.problem(), self.wanted, why)
     }
 }
+
+/// What plans tell of their [`Selection`] and their options, alike in every operation.
+macro_rules! tells_choice {
+    ($plan:ident<$($parameter:ident: $bound:ident),+>) => {
+        impl<$($parameter: $bound),+> $plan<$($parameter),+> {
+            /// The kernel that runs where all operands are aligned to 16 bytes, as whole buffers are.
+            pub fn choice(&self) -> &Choice {
+                self.selection.best()
+            }
+            /// The kernels that are legal for each alignment of the operands' addresses, the best alignment first; each list
+            /// in the order of the cost model.
+            pub fn legal(&self) -> [Vec<Choice>; 4] {
+                self.selection.legal()
+            }
+            /// The options that were planned with.
+            pub fn options(&self) -> &Options {
+                &self.options
+            }
+        }
+    };
+}
+pub(crate) use tells_choice;

@@ -22,7 +22,7 @@ pub(crate) struct LengthClass {
 }
 
 impl RowLengths {
-    /// Of rows that start and end at these offsets.
+    /// The row lengths of a CSR matrix with these row offsets.
     pub fn of(row_offsets: &[u32]) -> Self {
         let mut lengths =
             Self { rows: row_offsets.len().saturating_sub(1) as u32, nonempty: 0, longer: [0; 32] };
@@ -36,7 +36,7 @@ impl RowLengths {
         lengths
     }
 
-    /// Of rows of which these counts are longer than 1, 2, 4, … nonzeros.
+    /// The row lengths of which these counts are longer than 1, 2, 4, … nonzeros.
     ///
     /// # Panics
     /// If counts grow, or are more than 32.
@@ -51,7 +51,7 @@ impl RowLengths {
         lengths
     }
 
-    /// Of rows that have so many nonzeros together, all as many or one more.
+    /// The row lengths of rows that have so many nonzeros together, all as many or one more.
     pub fn even(rows: usize, nnz: usize) -> Self {
         let rows_or_one = rows.max(1);
         let (each, more) = (nnz / rows_or_one, (nnz % rows_or_one) as u32);
@@ -70,12 +70,12 @@ impl RowLengths {
         self.longer.into_iter().take_while(|&count| count > 0)
     }
 
-    /// Rows.
+    /// The number of rows.
     pub fn rows(&self) -> u32 {
         self.rows
     }
 
-    /// Rows of at least one nonzero.
+    /// The number of rows of at least one nonzero.
     pub fn nonempty(&self) -> u32 {
         self.nonempty
     }

@@ -45,22 +45,22 @@ const MAX_NNZ: usize = u32::MAX as usize - 4096;
 impl<I: Index> DevicePattern<I> {
     /// The row records, as kernels take them.
     pub(crate) fn row_table_pointer(&self) -> GlobalPtr<u32> {
-        GlobalPtr::from_address(self.row_table.as_slice().address())
+        self.row_table.as_slice().pointer()
     }
 
     /// The columns, as kernels take them.
     pub(crate) fn columns_pointer(&self) -> GlobalPtr<I::Device> {
-        GlobalPtr::from_address(self.columns.as_slice().address())
+        self.columns.as_slice().pointer()
     }
 
     pub(crate) fn new(device: &Device, pattern: &Pattern, order: RowOrder) -> Result<Self> {
         let nnz = pattern.nnz();
-        expect_at_most("the number of nonzeros", MAX_NNZ, nnz)?;
+        Error::expect_at_most("the number of nonzeros", MAX_NNZ, nnz)?;
         let columns_what = match I::TYPE {
             IndexType::U32 => "the number of columns",
             IndexType::U16 => "the number of columns with 16-bit indices",
         };
-        expect_at_most(columns_what, I::TYPE.max_columns() as usize, pattern.cols())?;
+        Error::expect_at_most(columns_what, I::TYPE.max_columns() as usize, pattern.cols())?;
         let mut columns: Vec<I> =
             pattern.col_indices().iter().map(|&column| I::from_column(column)).collect();
         columns.resize(padded(nnz), I::zeroed());
@@ -87,13 +87,6 @@ impl<I: Index> DevicePattern<I> {
             derived: Derived::default(),
         })
     }
-}
-
-pub(crate) fn expect_at_most(what: &'static str, limit: usize, got: usize) -> Result<()> {
-    if got <= limit {
-        return Ok(());
-    }
-    Err(Error::TooLarge { what, limit: limit as u64, got: got as u64 })
 }
 
 /// The [`RowRecord`]s of rows that start and end at these offsets.

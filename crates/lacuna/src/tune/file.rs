@@ -28,9 +28,9 @@ pub(super) fn load(path: &Path) -> Result<Rankings, TuneWarning> {
         return Err(unreadable(format!("it has more than {MOST_BYTES} bytes")));
     }
     format::read(&bytes).map_err(|unusable| match unusable {
-        Unusable::Foreign(got) => TuneWarning::Foreign { path: path.into(), expected: FORMAT, got },
+        Unusable::OtherFormat(got) => TuneWarning::OtherFormat { path: path.into(), expected: FORMAT, got },
         Unusable::Corrupt(why) => TuneWarning::Corrupt { path: path.into(), why },
-        Unusable::Strange => TuneWarning::Strange { path: path.into() },
+        Unusable::OtherFile => TuneWarning::OtherFile { path: path.into() },
     })
 }
 
@@ -126,14 +126,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tune.json");
         fs::write(&path, "%%MatrixMarket").unwrap();
-        let strange = TuneWarning::Strange { path: path.clone() };
-        assert_eq!((load(&path), store(&path, &one("a", "x"))), (Err(strange.clone()), Err(strange)));
+        let other_file = TuneWarning::OtherFile { path: path.clone() };
+        assert_eq!((load(&path), store(&path, &one("a", "x"))), (Err(other_file.clone()), Err(other_file)));
         assert_eq!(fs::read_to_string(&path).unwrap(), "%%MatrixMarket");
         let text = r#"{"format": 7, "plans": 3}"#;
         fs::write(&path, text).unwrap();
-        let foreign = TuneWarning::Foreign { path: path.clone(), expected: FORMAT, got: 7 };
-        assert_eq!(load(&path), Err(foreign.clone()));
-        assert_eq!(store(&path, &one("a", "x")), Err(foreign));
+        let other_format = TuneWarning::OtherFormat { path: path.clone(), expected: FORMAT, got: 7 };
+        assert_eq!(load(&path), Err(other_format.clone()));
+        assert_eq!(store(&path, &one("a", "x")), Err(other_format));
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
 

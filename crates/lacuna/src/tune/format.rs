@@ -31,11 +31,11 @@ pub(super) type Rankings = BTreeMap<String, Vec<Measured>>;
 #[derive(Debug, PartialEq)]
 pub(super) enum Unusable {
     /// They are of another format.
-    Foreign(u64),
+    OtherFormat(u64),
     /// They begin as choices do, but are damaged.
     Corrupt(String),
     /// They never were choices: some other file.
-    Strange,
+    OtherFile,
 }
 
 /// What is read before the rest, to tell another format from damage.
@@ -53,12 +53,12 @@ struct File<R> {
 /// The choices in a file's bytes. Any bytes are an answer or a refusal.
 pub(super) fn read(bytes: &[u8]) -> Result<Rankings, Unusable> {
     if !begins_as_ours(bytes) {
-        return Err(Unusable::Strange);
+        return Err(Unusable::OtherFile);
     }
     let corrupt = |error: serde_json::Error| Unusable::Corrupt(error.to_string());
     let Header { format } = serde_json::from_slice(bytes).map_err(corrupt)?;
     if format != FORMAT {
-        return Err(Unusable::Foreign(format));
+        return Err(Unusable::OtherFormat(format));
     }
     let File::<Rankings> { rankings, .. } = serde_json::from_slice(bytes).map_err(corrupt)?;
     for (key, ranking) in &rankings {
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn other_formats_are_told_from_damage() {
-        assert_eq!(read(br#"{"format": 1, "rankings": {}}"#), Err(Unusable::Foreign(1)));
+        assert_eq!(read(br#"{"format": 1, "rankings": {}}"#), Err(Unusable::OtherFormat(1)));
         assert_eq!(read(br#"{"format": 2, "rankings": {}}"#), Ok(Rankings::new()));
         for damaged in ["", "{", "{\n  \"for", "{\"format\": 2}", "{\"format\": -1, \"rankings\": {}}"] {
             assert!(is_corrupt(damaged.as_bytes()), "{damaged}");
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn other_files_are_told_from_damage() {
         for other in ["[]", "\0", "{\"name\": \"model\"}", "\u{7f}ELF", "%%MatrixMarket"] {
-            assert_eq!(read(other.as_bytes()), Err(Unusable::Strange), "{other}");
+            assert_eq!(read(other.as_bytes()), Err(Unusable::OtherFile), "{other}");
         }
     }
 

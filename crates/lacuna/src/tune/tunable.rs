@@ -1,4 +1,6 @@
 //! What a plan must tell, so that it can be tuned; and tuning, for all plans.
+use lacuna_kernels::entries;
+
 use super::format::Measured;
 use super::kernels::{best_of_alignments, worth_measuring};
 use super::rank::rank;
@@ -22,15 +24,12 @@ pub trait Tunable: Sized {
     #[doc(hidden)]
     type Scratch;
 
-    /// The operation's name in keys.
+    /// The operation's name in keys, with which the names of its entry points begin.
     #[doc(hidden)]
     const NAME: &'static str;
 
     #[doc(hidden)]
     fn device(&self) -> &Device;
-    /// All entry points of the operation, by name.
-    #[doc(hidden)]
-    fn kernels() -> Vec<&'static str>;
     /// All that a choice may depend on, as text; none where there is nothing to choose or nothing to do.
     #[doc(hidden)]
     fn describe(&self, subject: &Self::Subject) -> Option<String>;
@@ -52,7 +51,8 @@ pub trait Tunable: Sized {
 impl Autotuner {
     /// This plan, with the kernel that was measured to be the fastest. `subject` is what the plan was made for: the matrix of
     /// [`Spmm`](crate::Spmm), [`Sddmm`](crate::Sddmm), [`SparseSoftmax`](crate::SparseSoftmax), the mask of
-    /// [`SparseAttention`](crate::SparseAttention).
+    /// [`SparseAttention`](crate::SparseAttention), the bags of [`NHot`](crate::NHot), `&()` for
+    /// [`TopN`](crate::TopN) and [`BiasAct`](crate::BiasAct).
     ///
     /// For a problem without a known choice it times, on `stream` and with dense operands of its own (as large as the plan's,
     /// with their strides and batch), each kernel that is legal for whole buffers and whose modelled cost is at most four times
@@ -130,7 +130,9 @@ impl Autotuner {
 /// What a choice among these candidates belongs to. The candidates say by which rules they are legal: problems that may choose
 /// from others have choices of their own.
 fn key_of<P: Tunable>(plan: &P, described: &str, candidates: &[&str]) -> String {
-    let surroundings = key::surroundings(plan.device().info(), P::kernels().into_iter());
+    let is_its_own = |name: &&str| name.strip_prefix(P::NAME).is_some_and(|rest| rest.starts_with('_'));
+    let kernels = entries::all().map(|entry| entry.name).filter(is_its_own);
+    let surroundings = key::surroundings(plan.device().info(), kernels);
     let candidates = key::set(candidates.iter().copied());
     format!("{surroundings}; {} {described}; of {candidates}", P::NAME)
 }

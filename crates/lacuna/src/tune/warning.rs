@@ -27,15 +27,15 @@ pub enum TuneWarning {
         /// What is wrong with it.
         why: String,
     },
-    /// The file never was one of choices. It is left as it is.
+    /// The file is some other one, no autotuner's. It is left as it is.
     #[error("{} is no file of choices: it is left alone, and choices stay in memory; open another", path.display())]
-    Strange {
+    OtherFile {
         /// The file.
         path: PathBuf,
     },
     /// Another version of the library wrote the file in a format of its own. It is left as it is.
     #[error("{} has format {got}, not {expected}: it is left alone, and choices stay in memory", path.display())]
-    Foreign {
+    OtherFormat {
         /// The file.
         path: PathBuf,
         /// The format that this version reads and writes.

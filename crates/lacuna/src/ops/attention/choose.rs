@@ -5,7 +5,7 @@ use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 use super::OPERATION;
 use crate::op;
 
-/// What the chooser looks at.
+/// The problem shape: all that the heuristic sees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Problem {
     /// Elements of the mask.
@@ -16,7 +16,7 @@ pub struct Problem {
     /// `None` where they were not counted; then that is no choice of the library's.
     ///
     /// [`QueryTile`]: Algorithm::QueryTile
-    pub quad_entries: Option<usize>,
+    pub query_tile_entries: Option<usize>,
     /// Elements of a row of Q, K, V and O.
     pub dim: usize,
     /// Elements that the dimension and the addresses allow to load at once (1, 2, 4 or 8).
@@ -71,10 +71,7 @@ impl op::Problem for Problem {
     const OPERATION: &'static str = OPERATION;
     type Algorithm = Algorithm;
     type Tile = Tile;
-
-    fn entries() -> &'static [Entry<Tile>] {
-        entries::attention()
-    }
+    const ENTRIES: fn() -> &'static [Entry<Tile>] = entries::attention;
 
     fn algorithms(&self, entry: &'static Entry<Tile>) -> impl IntoIterator<Item = Algorithm> {
         let Tile { value, vector, lanes, dimension, scheme, .. } = entry.tile;
@@ -91,8 +88,33 @@ impl op::Problem for Problem {
         (mask_fits && fits).then_some(algorithm)
     }
 
+    /// Cycles of an SM for all keys of a head. A key costs what the slower of two takes: L1, which gives 128 bytes a cycle,
+    /// and the four schedulers, which issue a warp's instruction each.
     fn cost(&self, entry: &'static Entry<Tile>, _algorithm: Algorithm) -> f64 {
-        cost(&entry.tile, self)
+        const WARP: f64 = 32.0;
+        let tile = &entry.tile;
+        let lanes = f64::from(tile.lanes);
+        let bytes = f64::from(tile.value.bytes());
+        // Of K and V, for one key.
+        let elements = 2.0 * f64::from(tile.dimension);
+        let loads = elements / f64::from(tile.vector) / WARP;
+        let converted = if bytes < 4.0 { elements / WARP } else { 0.0 };
+        // Two of the four queries see no key of most batches.
+        let queries = if tile.scheme == Scheme::QueryTile { 3.0 } else { 1.0 };
+        // A query's products; a shuffle and two selections for each sum that is handed on; a column, twice, and a weight.
+        let query = elements / WARP + 3.0 * lanes / WARP;
+        let issued = queries * query + converted + 2.0 * loads + 3.0 * lanes / WARP;
+        // No request for less than a line takes less than a cycle.
+        let l1 = loads.max(2.0 * self.dim as f64 * bytes / 128.0);
+        let keys = match tile.scheme {
+            Scheme::Row { .. } => self.nnz as f64,
+            // Rows that do not fill the lanes are worked out query by query, each from all entries.
+            Scheme::QueryTile => {
+                let times = if self.dim == tile.dimension as usize { 1.0 } else { QUERIES as f64 };
+                self.query_tile_entries.map_or(f64::INFINITY, |entries| times * entries as f64)
+            }
+        };
+        keys.max(1.0) * (l1.max(issued / 4.0) + 1.0)
     }
 }
 
@@ -101,40 +123,12 @@ pub fn choose(problem: &Problem) -> Vec<Choice> {
     op::choose(problem)
 }
 
-/// Cycles of an SM for all keys of a head. A key costs what the slower of two takes: L1, which gives 128 bytes a cycle, and
-/// the four schedulers, which issue a warp's instruction each.
-fn cost(tile: &Tile, problem: &Problem) -> f64 {
-    const WARP: f64 = 32.0;
-    let lanes = f64::from(tile.lanes);
-    let bytes = f64::from(tile.value.bytes());
-    // Of K and V, for one key.
-    let elements = 2.0 * f64::from(tile.dimension);
-    let loads = elements / f64::from(tile.vector) / WARP;
-    let converted = if bytes < 4.0 { elements / WARP } else { 0.0 };
-    // Two of the four queries see no key of most batches.
-    let queries = if tile.scheme == Scheme::QueryTile { 3.0 } else { 1.0 };
-    // A query's products; a shuffle and two selections for each sum that is handed on; a column, twice, and a weight.
-    let query = elements / WARP + 3.0 * lanes / WARP;
-    let issued = queries * query + converted + 2.0 * loads + 3.0 * lanes / WARP;
-    // No request for less than a line takes less than a cycle.
-    let l1 = loads.max(2.0 * problem.dim as f64 * bytes / 128.0);
-    let keys = match tile.scheme {
-        Scheme::Row { .. } => problem.nnz as f64,
-        // Rows that do not fill the lanes are worked out query by query, each from all entries.
-        Scheme::QueryTile => {
-            let times = if problem.dim == tile.dimension as usize { 1.0 } else { QUERIES as f64 };
-            problem.quad_entries.map_or(f64::INFINITY, |entries| times * entries as f64)
-        }
-    };
-    keys.max(1.0) * (l1.max(issued / 4.0) + 1.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn problem(dim: usize, vector: u32, value: ValueType, index: IndexType) -> Problem {
-        Problem { nnz: 1000, keys: 100, quad_entries: None, dim, vector, value, index }
+        Problem { nnz: 1000, keys: 100, query_tile_entries: None, dim, vector, value, index }
     }
 
     #[test]
@@ -149,16 +143,17 @@ mod tests {
     }
 
     #[test]
-    fn quads_are_chosen_where_they_share_keys() {
-        let best = |quad_entries| {
-            let problem = Problem { quad_entries, ..problem(64, 4, ValueType::F32, IndexType::U32) };
+    fn query_tiles_are_chosen_where_they_share_keys() {
+        let best = |query_tile_entries| {
+            let problem = Problem { query_tile_entries, ..problem(64, 4, ValueType::F32, IndexType::U32) };
             is_by_query_tiles(&choose(&problem)[0].entry.tile)
         };
         assert_eq!(
             [None, Some(1000), Some(980), Some(900), Some(260)].map(best),
             [false, false, false, true, true]
         );
-        let narrow = Problem { quad_entries: Some(570), ..problem(48, 4, ValueType::F32, IndexType::U32) };
+        let narrow =
+            Problem { query_tile_entries: Some(570), ..problem(48, 4, ValueType::F32, IndexType::U32) };
         assert!(!is_by_query_tiles(&choose(&narrow)[0].entry.tile), "rows that do not fill the lanes");
     }
 

@@ -4,7 +4,7 @@
 mod choose;
 mod options;
 mod plan;
-mod quads;
+mod query_tiles;
 mod steps;
 
 pub use choose::{Algorithm, Choice, Problem, choose};

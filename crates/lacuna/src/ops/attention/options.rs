@@ -1,6 +1,6 @@
 //! What may be asked of attention.
 use super::{Algorithm, OPERATION};
-use crate::op::{options, setters};
+use crate::op::options;
 use crate::{Error, Result};
 
 options! {
@@ -16,31 +16,22 @@ options! {
     pub struct Options {
         /// The algorithm, if not the library's choice. It must be legal for the dimension; where an address does not allow its
         /// vectors, the run is refused.
-        pub algorithm: Algorithm = Algorithm::Auto,
-        /// Heads that share the mask: samples times heads.
-        pub batch: usize = 1,
+        pub algorithm: Algorithm = Algorithm::Auto => set,
+        /// Heads that share the mask, of all samples together: Q, K, V and O of one follow those of another.
+        pub batch: usize = 1 => set,
         /// Multiplies the scores; 1/√d if none.
-        pub scale: Option<f32> = None,
+        pub scale: Option<f32> = None => some(f32),
     }
-}
-
-setters! {
-    /// With this algorithm.
-    algorithm(algorithm: Algorithm) = algorithm;
-    /// For so many heads, of all samples together: Q, K, V and O of one follow those of another.
-    batch(heads: usize) = heads;
-    /// With scores multiplied by `scale`.
-    scale(scale: f32) = Some(scale);
 }
 
 impl Options {
     /// The factor of scores of rows of `dim` elements.
     pub(super) fn factor(&self, dim: usize) -> Result<f32> {
         let factor = self.scale.unwrap_or(1.0 / (dim as f32).sqrt());
-        if in_powers_of_two(factor).is_finite() {
-            return Ok(factor);
-        }
-        Err(Error::parameter(OPERATION, "the scale", "finite, also when multiplied by 1.443", factor))
+        let (is_finite, expected) =
+            (in_powers_of_two(factor).is_finite(), || "finite, also when multiplied by 1.443");
+        Error::expect(is_finite, OPERATION, "the scale", expected, factor)?;
+        Ok(factor)
     }
 }
 

@@ -2,14 +2,14 @@
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_gpu::GlobalMut;
 use lacuna_kernels::attention::{self as kernels, Args, QueryTileArgs};
 
 use super::choose::{Algorithm, Choice, Problem, choose, is_by_query_tiles};
 use super::options::in_powers_of_two;
 use super::{AttentionSteps, OPERATION, Options};
-use crate::op::{self, MAX_GRID_YZ, Selection, VECTORS, launch, spans};
-use crate::pattern::{DevicePattern, expect_at_most};
+use crate::op::{MAX_GRID_YZ, Selection, VECTORS, launch, spans};
+use crate::pattern::DevicePattern;
 use crate::tune::{Candidate, Tunable, drawn, row_class};
 use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Slice, SliceMut, Stream, Value};
 
@@ -104,17 +104,14 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     /// on, or where no buffer can hold an operand; [`Error::Illegal`] where the algorithm cannot do this dimension; what the
     /// driver says, where the first plan of a mask lists what its queries see in fours.
     pub fn plan_with(mask: &CsrMatrix<T, I>, dim: usize, options: Options) -> Result<Self> {
-        if dim == 0 {
-            let expected = "at least 1, the elements of a row of Q";
-            return Err(Error::parameter(OPERATION, "the dimension", expected, dim));
-        }
-        expect_at_most("the dimension", MAX_DIM, dim)?;
+        let expected = || "at least 1, the elements of a row of Q";
+        Error::expect(dim > 0, OPERATION, "the dimension", expected, dim)?;
+        Error::expect_at_most("the dimension", MAX_DIM, dim)?;
         let factor = options.factor(dim)?;
         let limit = isize::MAX as usize / size_of::<T>();
         let len = |what: &'static str, tokens: usize| {
             let len = tokens.checked_mul(dim).and_then(|len| len.checked_mul(options.batch));
-            let too_large = Error::TooLarge { what, limit: limit as u64, got: u64::MAX };
-            len.filter(|&len| len <= limit).ok_or(too_large)
+            len.filter(|&len| len <= limit).ok_or_else(|| Error::too_large(what, limit, usize::MAX))
         };
         let lens = [
             len("the number of elements of Q", mask.rows())?,
@@ -122,9 +119,11 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         ];
         let (pattern, device) = (Arc::clone(mask.pattern()), mask.device().clone());
         let (nnz, keys, index) = (mask.nnz(), mask.cols(), I::TYPE);
-        let problem = Problem { nnz, keys, quad_entries: None, dim, vector: 1, value: T::TYPE, index };
-        let problem =
-            Problem { quad_entries: quad_entries(&pattern, &problem, options.algorithm)?, ..problem };
+        let problem = Problem { nnz, keys, query_tile_entries: None, dim, vector: 1, value: T::TYPE, index };
+        let problem = Problem {
+            query_tile_entries: query_tile_entries(&pattern, &problem, options.algorithm)?,
+            ..problem
+        };
         let selection =
             Selection::new(options.algorithm, T::TYPE.bytes(), |vector| Problem { vector, ..problem });
         let steps = if options.algorithm == Algorithm::ThreeSteps
@@ -221,26 +220,25 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         }
         let addresses = q.address() | k.address() | v.address() | o.address();
         let Choice { entry, .. } = *self.selection.at(addresses, "Q, K, V or O is")?;
-        let (rows, cols) = (self.pattern.rows, self.pattern.cols);
+        let (rows, cols, none) = (self.pattern.rows, self.pattern.cols, GlobalMut::from_address(0));
         for heads in spans(self.options.batch, MAX_GRID_YZ) {
             let head = heads.start;
             let grid = |items: u32| [items.div_ceil(entry.tile.block_rows), heads.len() as u32, 1];
             let (queries, keys) = (head * rows * self.dim, head * cols * self.dim);
-            let logsumexp = logsumexp.as_ref().map(|slice| GlobalMut::from_address(slice.address()));
             let operands = kernels::Operands::<T::Device> {
-                q: GlobalPtr::from_address(q.address()).add(queries),
-                k: GlobalPtr::from_address(k.address()).add(keys),
-                v: GlobalPtr::from_address(v.address()).add(keys),
-                o: GlobalMut::from_address(o.address()).add(queries),
-                logsumexp: logsumexp.map_or(GlobalMut::from_address(0), |first| first.add(head * rows)),
+                q: q.pointer().add(queries),
+                k: k.pointer().add(keys),
+                v: v.pointer().add(keys),
+                o: o.pointer().add(queries),
+                logsumexp: logsumexp.as_ref().map_or(none, |slice| slice.pointer().add(head * rows)),
                 rows: rows as u32,
                 cols: cols as u32,
                 dim: self.dim as u32,
                 scale: in_powers_of_two(self.factor),
             };
             if is_by_query_tiles(&entry.tile) {
-                let quads = self.pattern.quads()?;
-                let ([tile_table, entries], count) = (quads.pointers(), quads.count());
+                let tiles = self.pattern.query_tiles()?;
+                let ([tile_table, entries], count) = (tiles.pointers(), tiles.count());
                 let args = QueryTileArgs { tile_table, entries, operands, tiles: count };
                 launch(stream, entry, grid(count), &args)?;
             } else {
@@ -256,20 +254,16 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         let Operands { q, k, v, o, logsumexp } = operands;
         self.device.expect_same(OPERATION, "the stream", stream.device())?;
         let (rows, cols, dim) = (self.pattern.rows, self.pattern.cols, self.dim);
-        let expect = |what: &'static str, device: &Device, got: usize, [tokens, dim]: [usize; 2]| {
-            self.device.expect_same(OPERATION, what, device)?;
-            let batch = self.options.batch;
+        let batch = self.options.batch;
+        for (what, operand, tokens) in
+            [("Q", *q, rows), ("K", *k, cols), ("V", *v, cols), ("O", o.as_slice(), rows)]
+        {
             let shape = || format!("{batch} heads of {tokens}×{dim}");
-            Error::expect_len(OPERATION, what, shape, batch * tokens * dim, got)
-        };
-        expect("Q", q.device(), q.len(), [rows, dim])?;
-        expect("K", k.device(), k.len(), [cols, dim])?;
-        expect("V", v.device(), v.len(), [cols, dim])?;
-        expect("O", o.device(), o.len(), [rows, dim])?;
-        if let Some(logsumexp) = logsumexp {
-            expect("the logarithms", logsumexp.device(), logsumexp.len(), [rows, 1])?;
+            self.device.expect_operand(OPERATION, what, operand, shape, batch * tokens * dim)?;
         }
-        Ok(())
+        let Some(logsumexp) = logsumexp else { return Ok(()) };
+        let (shape, len) = (|| format!("{batch} heads of {rows}×1"), self.logsumexp_len());
+        self.device.expect_operand(OPERATION, "the logarithms", logsumexp.as_slice(), shape, len)
     }
 
     fn illegal(&self, why: String) -> Error {
@@ -284,7 +278,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
 
 /// The mask's entries as query tiles, if such kernels may be chosen. Where there is no room for them, and the algorithm is the
 /// library's choice, they may not.
-fn quad_entries<I: Index>(
+fn query_tile_entries<I: Index>(
     pattern: &DevicePattern<I>,
     problem: &Problem,
     wanted: Algorithm,
@@ -295,9 +289,9 @@ fn quad_entries<I: Index>(
     if !choose(&Problem { vector: VECTORS[0], ..*problem }).iter().any(may_be) {
         return Ok(None);
     }
-    match pattern.quads() {
+    match pattern.query_tiles() {
         Err(Error::OutOfMemory { .. }) if wanted == Algorithm::Auto => Ok(None),
-        quads => Ok(Some(quads?.entries())),
+        tiles => Ok(Some(tiles?.entries())),
     }
 }
 
@@ -310,9 +304,6 @@ impl<T: Value, I: Index> Tunable for SparseAttention<T, I> {
     fn device(&self) -> &Device {
         &self.device
     }
-    fn kernels() -> Vec<&'static str> {
-        op::names::<Problem>()
-    }
     fn describe(&self, mask: &CsrMatrix<T, I>) -> Option<String> {
         if !self.selection.is_auto() || self.query_len() == 0 || self.pattern.nnz == 0 {
             return None;
@@ -320,8 +311,9 @@ impl<T: Value, I: Index> Tunable for SparseAttention<T, I> {
         let (value, index) = (T::TYPE, I::TYPE);
         let DevicePattern { rows, cols, nnz, row_order, .. } = *self.pattern;
         let rows_class = row_class(mask.stats());
-        // Masks in which four neighbours share other parts of what they see are other problems, by tenths.
-        let shared = self.pattern.quad_part().map_or_else(|| "none".into(), |part| format!("{part:.1}"));
+        // Bitmasks in which four neighbours share other parts of what they see are other problems, by tenths.
+        let shared =
+            self.pattern.query_tile_part().map_or_else(|| "none".into(), |part| format!("{part:.1}"));
         let (dim, batch) = (self.dim, self.options.batch);
         Some(format!(
             "{value} {index} {rows}×{cols}, {nnz} keys, {rows_class}, {row_order:?}, query tiles {shared}; d {dim}, batch {batch}"

@@ -61,9 +61,9 @@ pub struct AttentionSteps<T: Value = f32, I: Index = u32> {
 #[derive(Debug)]
 pub struct Workspace<T: Value = f32, I: Index = u32> {
     /// The gradient of the weights, then that of the scores.
-    slopes: CsrMatrix<T, I>,
+    gradients: CsrMatrix<T, I>,
     /// The weights transposed, then their gradient.
-    turned: CsrMatrix<T, I>,
+    transposed: CsrMatrix<T, I>,
     /// Products with it.
     product: Spmm<T, I>,
 }
@@ -128,10 +128,10 @@ impl<T: Value, I: Index> AttentionSteps<T, I> {
     /// # Errors
     /// Those of [`CsrMatrix::transposed`], and [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn workspace(&self, stream: &Stream) -> Result<Workspace<T, I>> {
-        let slopes = self.weights()?;
-        let turned = slopes.transposed(stream)?;
-        let product = Spmm::plan_with(&turned, self.dim, spmm::Options::default().batch(self.batch))?;
-        Ok(Workspace { slopes, turned, product })
+        let gradients = self.weights()?;
+        let transposed = gradients.transposed(stream)?;
+        let product = Spmm::plan_with(&transposed, self.dim, spmm::Options::default().batch(self.batch))?;
+        Ok(Workspace { gradients, transposed, product })
     }
 
     /// O and the weights: `p` is overwritten by them. Gives the work to the stream, and returns at once.
@@ -164,13 +164,13 @@ impl<T: Value, I: Index> AttentionSteps<T, I> {
         workspace: &mut Workspace<T, I>,
     ) -> Result<()> {
         let BackwardOperands { q, k, v, p, d_o, d_q, d_k, d_v } = pass;
-        let Workspace { slopes, turned, product } = workspace;
-        turned.update_from(stream, p)?;
-        product.run(stream, turned, d_o, d_v)?;
-        self.scores.run(stream, d_o, v, slopes)?;
-        self.softmax.backward_in_place(stream, p, slopes)?;
-        self.product.run(stream, slopes, k, d_q)?;
-        turned.update_from(stream, slopes)?;
-        product.run(stream, turned, q, d_k)
+        let Workspace { gradients, transposed, product } = workspace;
+        transposed.update_from(stream, p)?;
+        product.run(stream, transposed, d_o, d_v)?;
+        self.scores.run(stream, d_o, v, gradients)?;
+        self.softmax.backward_in_place(stream, p, gradients)?;
+        self.product.run(stream, gradients, k, d_q)?;
+        transposed.update_from(stream, gradients)?;
+        product.run(stream, transposed, q, d_k)
     }
 }

@@ -1,11 +1,11 @@
-//! Which kernel suits a matrix: a pure function of its numbers.
+//! Which kernel suits a matrix: a pure function of the problem shape.
 use lacuna_kernels::bias_act::Tile;
 use lacuna_kernels::{Entry, ValueType, entries};
 
 use super::OPERATION;
 use crate::op;
 
-/// What the chooser knows of a matrix.
+/// The problem shape: all that the heuristic sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
@@ -53,10 +53,7 @@ impl op::Problem for Problem {
     const OPERATION: &'static str = OPERATION;
     type Algorithm = Algorithm;
     type Tile = Tile;
-
-    fn entries() -> &'static [Entry<Tile>] {
-        entries::bias_act()
-    }
+    const ENTRIES: fn() -> &'static [Entry<Tile>] = entries::bias_act;
 
     fn algorithms(&self, entry: &'static Entry<Tile>) -> impl IntoIterator<Item = Algorithm> {
         let Tile { value, vector, lanes, .. } = entry.tile;
@@ -67,8 +64,14 @@ impl op::Problem for Problem {
         is_legal.then_some(Algorithm::RowTile { vector, lanes })
     }
 
+    /// Instructions of all threads, idle ones too, over those of a multiprocessor: what is cut badly has threads without work.
     fn cost(&self, entry: &'static Entry<Tile>, _algorithm: Algorithm) -> f64 {
-        cost(self, entry)
+        let tile = &entry.tile;
+        let blocks = |total: usize, each: u32| (total as f64 / f64::from(each)).ceil().max(1.0);
+        let blocks = blocks(self.rows, tile.block_rows) * blocks(self.columns, tile.block_columns);
+        let waves = (blocks / f64::from(self.multiprocessors)).max(1.0);
+        let elements = f64::from(tile.block_rows) * f64::from(tile.block_columns);
+        waves * elements * (VECTOR / f64::from(tile.vector) + ELEMENT)
     }
 }
 
@@ -80,16 +83,6 @@ pub fn choose(problem: &Problem) -> Vec<Choice> {
 /// Instructions of a thread for a vector, and for each of its elements.
 const VECTOR: f64 = 12.0;
 const ELEMENT: f64 = 2.0;
-
-/// Instructions of all threads, idle ones too, over those of a multiprocessor: what is cut badly has threads without work.
-fn cost(problem: &Problem, entry: &Entry<Tile>) -> f64 {
-    let tile = &entry.tile;
-    let blocks = |total: usize, each: u32| (total as f64 / f64::from(each)).ceil().max(1.0);
-    let blocks = blocks(problem.rows, tile.block_rows) * blocks(problem.columns, tile.block_columns);
-    let waves = (blocks / f64::from(problem.multiprocessors)).max(1.0);
-    let elements = f64::from(tile.block_rows) * f64::from(tile.block_columns);
-    waves * elements * (VECTOR / f64::from(tile.vector) + ELEMENT)
-}
 
 #[cfg(test)]
 mod tests {

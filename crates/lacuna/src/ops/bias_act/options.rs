@@ -2,7 +2,7 @@
 use lacuna_kernels::bias_act::Activation as DeviceActivation;
 
 use super::{Algorithm, OPERATION};
-use crate::op::setters;
+use crate::op::options;
 use crate::{Error, Result};
 
 /// What is made of each sum.
@@ -29,15 +29,9 @@ pub enum Activation {
 impl Activation {
     /// Whether a clamp's limits are numbers in order.
     pub(super) fn check(self) -> Result<()> {
-        match self {
-            Self::Clamp { lo, hi } if lo.is_nan() || hi.is_nan() || lo > hi => Err(Error::Parameter {
-                operation: OPERATION,
-                what: "the clamp",
-                expected: "lo, hi with lo <= hi, neither of them NaN".into(),
-                got: format!("{lo}, {hi}"),
-            }),
-            _ => Ok(()),
-        }
+        let Self::Clamp { lo, hi } = self else { return Ok(()) };
+        let expected = || "lo, hi with lo <= hi, neither of them NaN";
+        Error::expect(lo <= hi, OPERATION, "the clamp", expected, format!("{lo}, {hi}"))
     }
 
     /// As kernels have it.
@@ -68,44 +62,31 @@ pub enum Bias {
     },
 }
 
-/// What may be asked of bias and activation. The default is the identity, a bias per column, and rows without gaps.
-///
-/// ```
-/// # use lacuna::bias_act;
-/// let linear = bias_act::Options::default().activation(bias_act::Activation::Gelu);
-/// let convolution = bias_act::Options::default().relu().bias(bias_act::Bias::PerChannel { channels: 64 });
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Options {
-    /// What is made of sums.
-    pub activation: Activation,
-    /// Which element of the bias an element has.
-    pub bias: Bias,
-    /// The algorithm, if not the library's choice. It must be legal for the columns and the strides; where the addresses do not
-    /// allow its vectors, the run is refused.
-    pub algorithm: Algorithm,
-    /// Elements from one row of the input to the next; as many as columns if none.
-    pub input_stride: Option<usize>,
-    /// Elements from one row of the residual to the next; as many as columns if none.
-    pub residual_stride: Option<usize>,
-    /// Elements from one row of the result to the next; as many as columns if none.
-    pub out_stride: Option<usize>,
-}
-
-setters! {
-    /// With this activation.
-    activation(activation: Activation) = activation;
-    /// With a bias that lies so.
-    bias(bias: Bias) = bias;
-    /// With this algorithm.
-    algorithm(algorithm: Algorithm) = algorithm;
-    /// With rows of the input `elements` apart.
-    input_stride(elements: usize) = Some(elements);
-    /// With rows of the residual `elements` apart.
-    residual_stride(elements: usize) = Some(elements);
-    /// With rows of the result `elements` apart. The gaps are not written.
-    out_stride(elements: usize) = Some(elements);
+options! {
+    /// What may be asked of bias and activation. The default is the identity, a bias per column, and rows without gaps.
+    ///
+    /// ```
+    /// # use lacuna::bias_act;
+    /// let linear = bias_act::Options::default().activation(bias_act::Activation::Gelu);
+    /// let convolution = bias_act::Options::default().relu().bias(bias_act::Bias::PerChannel { channels: 64 });
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// What is made of sums.
+        pub activation: Activation = Activation::Identity => set,
+        /// Which element of the bias an element has.
+        pub bias: Bias = Bias::PerColumn => set,
+        /// The algorithm, if not the library's choice. It must be legal for the columns and the strides; where the addresses
+        /// do not allow its vectors, the run is refused.
+        pub algorithm: Algorithm = Algorithm::Auto => set,
+        /// Elements from one row of the input to the next; as many as columns if none.
+        pub input_stride: Option<usize> = None => some(usize),
+        /// Elements from one row of the residual to the next; as many as columns if none.
+        pub residual_stride: Option<usize> = None => some(usize),
+        /// Elements from one row of the result to the next; as many as columns if none. The gaps are not written.
+        pub out_stride: Option<usize> = None => some(usize),
+    }
 }
 
 impl Options {

@@ -5,7 +5,7 @@ use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::bias_act::BiasActArgs;
 
 use super::{Activation, Bias, Choice, OPERATION, Options, Problem};
-use crate::op::{self, Layout, MAX_GRID_X, Selection, launch, spans, strides, widest};
+use crate::op::{Layout, MAX_GRID_X, Selection, launch, spans, strides, tells_choice, widest};
 use crate::tune::{Candidate, Tunable, drawn};
 use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
 
@@ -83,13 +83,8 @@ impl<T: Value> BiasAct<T> {
     /// [`Error::Parameter`] for strides below the columns, limits of a clamp that are not in order, and channels that do not
     /// divide the rows; [`Error::Illegal`] for an algorithm that cannot do this problem.
     pub fn plan_with(device: &Device, rows: usize, columns: usize, options: Options) -> Result<Self> {
-        let counts =
-            [("the number of columns", MAX_COLUMNS, columns), ("the number of rows", MAX_ROWS, rows)];
-        for (what, limit, got) in counts {
-            if got > limit {
-                return Err(Error::TooLarge { what, limit: limit as u64, got: got as u64 });
-            }
-        }
+        Error::expect_at_most("the number of columns", MAX_COLUMNS, columns)?;
+        Error::expect_at_most("the number of rows", MAX_ROWS, rows)?;
         options.activation.check()?;
         let bias_len = bias_len(options.bias, rows, columns)?;
         let layout = |strides| Layout::new(rows, columns, T::TYPE.bytes(), strides);
@@ -113,22 +108,6 @@ impl<T: Value> BiasAct<T> {
         let device = device.clone();
         let values = PhantomData;
         Ok(Self { device, rows, columns, options, input, residual, out, bias_len, selection, values })
-    }
-
-    /// The kernel that runs where all operands are aligned to 16 bytes, as whole buffers are.
-    pub fn choice(&self) -> &Choice {
-        self.selection.best()
-    }
-
-    /// The kernels that are legal for each alignment of the addresses, the best alignment first; each list in the order of the
-    /// cost model.
-    pub fn legal(&self) -> [Vec<Choice>; 4] {
-        self.selection.legal()
-    }
-
-    /// The options that were planned with.
-    pub fn options(&self) -> &Options {
-        &self.options
     }
 
     /// Elements that x must have, up to the last of the last row. The gap after it may be there too.
@@ -158,8 +137,8 @@ impl<T: Value> BiasAct<T> {
     /// for needs other alignment; [`Error::Launch`] or, on the simulator, its findings.
     pub fn run(&self, stream: &Stream, operands: Operands<'_, T>) -> Result<()> {
         let Operands { input, bias, residual, out } = operands;
-        self.check("x", input.device(), &self.input, input.len())?;
-        self.check("the result", out.device(), &self.out, out.len())?;
+        self.input.check("x", &self.device, input)?;
+        self.out.check("the result", &self.device, out.as_slice())?;
         self.launches(stream, [input.address(), out.address()], bias, residual)
     }
 
@@ -174,18 +153,11 @@ impl<T: Value> BiasAct<T> {
         bias: Option<Slice<'_, T>>,
         residual: Option<Slice<'_, T>>,
     ) -> Result<()> {
-        if self.input.stride != self.out.stride {
-            let (what, expected) =
-                ("the stride of the result in place", format!("that of x, {}", self.input.stride));
-            return Err(Error::parameter(OPERATION, what, expected, self.out.stride));
-        }
-        self.check("the matrix", matrix.device(), &self.out, matrix.len())?;
+        let (of_x, of_result) = (self.input.stride, self.out.stride);
+        let (what, expected) = ("the stride of the result in place", || format!("that of x, {of_x}"));
+        Error::expect(of_result == of_x, OPERATION, what, expected, of_result)?;
+        self.out.check("the matrix", &self.device, matrix.as_slice())?;
         self.launches(stream, [matrix.address(); 2], bias, residual)
-    }
-
-    fn check(&self, what: &'static str, device: &Device, layout: &Layout, len: usize) -> Result<()> {
-        self.device.expect_same(OPERATION, what, device)?;
-        layout.check(what, len)
     }
 
     fn launches(
@@ -197,12 +169,11 @@ impl<T: Value> BiasAct<T> {
     ) -> Result<()> {
         self.device.expect_same(OPERATION, "the stream", stream.device())?;
         if let Some(residual) = &residual {
-            self.check("the residual", residual.device(), &self.residual, residual.len())?;
+            self.residual.check("the residual", &self.device, *residual)?;
         }
         if let Some(bias) = &bias {
-            let (what, shape) = ("the bias", || format!("{:?}", self.options.bias));
-            self.device.expect_same(OPERATION, what, bias.device())?;
-            Error::expect_len(OPERATION, what, shape, self.bias_len, bias.len())?;
+            let shape = || format!("{:?}", self.options.bias);
+            self.device.expect_operand(OPERATION, "the bias", *bias, shape, self.bias_len)?;
         }
         if self.output_len() == 0 {
             return Ok(());
@@ -243,15 +214,16 @@ fn bias_len(bias: Bias, rows: usize, columns: usize) -> Result<usize> {
     match bias {
         Bias::PerColumn => Ok(columns),
         Bias::PerRow => Ok(rows),
-        Bias::PerChannel { channels } if channels > 0 && rows.is_multiple_of(channels) => Ok(channels),
-        Bias::PerChannel { channels } => Err(Error::Parameter {
-            operation: OPERATION,
-            what: "the number of channels",
-            expected: format!("a divisor of the {rows} rows"),
-            got: channels.to_string(),
-        }),
+        Bias::PerChannel { channels } => {
+            let divides = channels > 0 && rows.is_multiple_of(channels);
+            let expected = || format!("a divisor of the {rows} rows");
+            Error::expect(divides, OPERATION, "the number of channels", expected, channels)?;
+            Ok(channels)
+        }
     }
 }
+
+tells_choice!(BiasAct<T: Value>);
 
 impl<T: Value> Tunable for BiasAct<T> {
     type Subject = ();
@@ -261,9 +233,6 @@ impl<T: Value> Tunable for BiasAct<T> {
 
     fn device(&self) -> &Device {
         &self.device
-    }
-    fn kernels() -> Vec<&'static str> {
-        op::names::<Problem>()
     }
     fn describe(&self, _nothing: &()) -> Option<String> {
         if !self.selection.is_auto() || self.output_len() == 0 {

@@ -7,10 +7,10 @@ use super::launch::lookup;
 use super::transposed::{Scales, Transposed};
 use super::{BagIndex, Bags, NHot, OPERATION, Problem, choose};
 use crate::op::{MAX_GRID_X, launch, spans, widest};
-use crate::{Buffer, Error, Result, Slice, SliceMut, Stream, Value};
+use crate::{Buffer, Result, Slice, SliceMut, Stream, Value};
 
 impl<T: Value, I: BagIndex> NHot<T, I> {
-    /// The gradient of the table, all of it, from that of the result: `slopes` has a row a bag, as the result where that is
+    /// The gradient of the table, all of it, from that of the result: `output_gradient` has a row a bag, as the result where that is
     /// [`RowMajor`](super::Layout::RowMajor), and without gaps where it is transposed. `gradient` lies as the table. Rows that no
     /// bag names, and that of the padding index, become zeros. Terms are added in the order of the indices' places, so that the
     /// same operands give the same bits in every run.
@@ -19,17 +19,17 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     /// return at once.
     ///
     /// # Errors
-    /// As [`run`](NHot::run); [`Error::OutOfMemory`].
+    /// As [`run`](NHot::run); [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn backward_table(
         &self,
         stream: &Stream,
         bags: &Bags<I>,
-        slopes: Slice<'_, T>,
+        output_gradient: Slice<'_, T>,
         gradient: SliceMut<'_, T>,
     ) -> Result<()> {
-        self.check("the gradient of the table", gradient.device(), &self.table, gradient.len())?;
+        self.table.check("the gradient of the table", bags.device(), gradient.as_slice())?;
         let offsets = &self.transposed()?.offsets;
-        self.gradient(stream, bags, slopes, gradient.address(), self.table.stride, offsets)
+        self.gradient(stream, bags, output_gradient, gradient.address(), self.table.stride, offsets)
     }
 
     /// As [`backward_table`](NHot::backward_table), only those rows that [`named_rows`](NHot::named_rows) has, in that order and
@@ -41,49 +41,52 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         &self,
         stream: &Stream,
         bags: &Bags<I>,
-        slopes: Slice<'_, T>,
+        output_gradient: Slice<'_, T>,
         gradient: SliceMut<'_, T>,
     ) -> Result<()> {
         let transposed = self.transposed()?;
-        let device = self.pattern.indices.device();
-        device.expect_same(OPERATION, "the gradient of the named rows", gradient.device())?;
         let (rows, columns) = (transposed.rows.len(), self.columns);
         let (what, shape) = ("the gradient of the named rows", || format!("{rows}×{columns}"));
-        Error::expect_len(OPERATION, what, shape, rows * columns, gradient.len())?;
-        self.gradient(stream, bags, slopes, gradient.address(), self.columns, &transposed.offsets_of_named)
+        bags.device().expect_operand(OPERATION, what, gradient.as_slice(), shape, rows * columns)?;
+        self.gradient(
+            stream,
+            bags,
+            output_gradient,
+            gradient.address(),
+            self.columns,
+            &transposed.offsets_of_named,
+        )
     }
 
     /// The rows of the table that bags name, without that of the padding index, in ascending order. The first call sorts, as
     /// for [`backward_table`](NHot::backward_table).
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], or what the driver says.
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory), or what the driver says.
     pub fn named_rows(&self) -> Result<Slice<'_, I>> {
         Ok(self.transposed()?.rows.as_slice())
     }
 
     /// The gradient of each weight, in the order of the indices: the product of its row of the table and its bag's row of
-    /// `slopes`, which is as for [`backward_table`](NHot::backward_table). Of the padding index it is 0.
+    /// `output_gradient`, which is as for [`backward_table`](NHot::backward_table). Of the padding index it is 0.
     ///
     /// # Errors
-    /// As [`run`](NHot::run), and [`Error::Length`] where there is not an element for each index.
+    /// As [`run`](NHot::run), and [`Error::Length`](crate::Error::Length) where there is not an element for each index.
     pub fn backward_weights(
         &self,
         stream: &Stream,
         bags: &Bags<I>,
-        slopes: Slice<'_, T>,
+        output_gradient: Slice<'_, T>,
         table: Slice<'_, T>,
         gradient: SliceMut<'_, f32>,
     ) -> Result<()> {
         self.check_bags(stream, bags)?;
-        self.check("the table", table.device(), &self.table, table.len())?;
-        self.check("the gradient of the result", slopes.device(), &self.gradients, slopes.len())?;
-        let device = self.pattern.indices.device();
-        device.expect_same(OPERATION, "the gradient of the weights", gradient.device())?;
+        self.table.check("the table", bags.device(), table)?;
+        self.gradients.check("the gradient of the result", bags.device(), output_gradient)?;
         let (what, shape) = ("the gradient of the weights", || "one an index".into());
-        Error::expect_len(OPERATION, what, shape, bags.nnz(), gradient.len())?;
+        bags.device().expect_operand(OPERATION, what, gradient.as_slice(), shape, bags.nnz())?;
         let layouts = |vector: u32| self.table.allows(vector) && self.gradients.allows(vector);
-        let vector = self.vector(table.address() | slopes.address(), layouts);
+        let vector = self.vector(table.address() | output_gradient.address(), layouts);
         let entry = entries::nhot()
             .iter()
             .filter(|entry| entry.tile.pass == Pass::Weights && entry.tile.value == T::TYPE)
@@ -93,9 +96,9 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         let args = WeightArgs::<T::Device, I::Device> {
             nonzeros: self.nonzeros(0),
             scales: GlobalPtr::from_address(self.scales()?.address()),
-            table: GlobalPtr::from_address(table.address()),
-            gradient: GlobalPtr::from_address(slopes.address()),
-            out: GlobalMut::from_address(gradient.address()),
+            table: table.pointer(),
+            gradient: output_gradient.pointer(),
+            out: gradient.pointer(),
             stride_bytes: self.table.stride_bytes,
             gradient_stride_bytes: self.gradients.stride_bytes,
             columns: self.columns as u32,
@@ -117,13 +120,13 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         &self,
         stream: &Stream,
         bags: &Bags<I>,
-        slopes: Slice<'_, T>,
+        output_gradient: Slice<'_, T>,
         out: u64,
         out_stride: usize,
         offsets: &Buffer<u32>,
     ) -> Result<()> {
         self.check_bags(stream, bags)?;
-        self.check("the gradient of the result", slopes.device(), &self.gradients, slopes.len())?;
+        self.gradients.check("the gradient of the result", bags.device(), output_gradient)?;
         let transposed = self.transposed()?;
         let layouts =
             |vector: u32| self.gradients.allows(vector) && out_stride.is_multiple_of(vector as usize);
@@ -132,7 +135,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
             bags: rows,
             nnz: transposed.bags.len(),
             longest: transposed.longest,
-            vector: self.vector(slopes.address() | out, layouts),
+            vector: self.vector(output_gradient.address() | out, layouts),
             index_bits: u32::BITS,
             ..*self.selection.problem()
         };
@@ -141,14 +144,14 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         let places = if weights == 0 { 0 } else { transposed.places.as_slice().address() };
         let args = LookupArgs::<T::Device, u32> {
             nonzeros: Nonzeros {
-                offsets: GlobalPtr::from_address(offsets.as_slice().address()),
-                indices: GlobalPtr::from_address(transposed.bags.as_slice().address()),
+                offsets: offsets.as_slice().pointer(),
+                indices: transposed.bags.as_slice().pointer(),
                 weights: GlobalPtr::from_address(weights),
                 places: GlobalPtr::from_address(places),
                 scales: GlobalPtr::from_address(self.scales()?.address()),
                 padding: u32::NONE,
             },
-            table: GlobalPtr::from_address(slopes.address()),
+            table: output_gradient.pointer(),
             out: GlobalMut::from_address(out),
             out_stride: out_stride as u64,
             stride_bytes: self.gradients.stride_bytes,

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use lacuna_kernels::nhot::TableIndex;
 
 use super::OPERATION;
-use crate::pattern::expect_at_most;
 use crate::{Buffer, Device, Element, Error, Result, SliceMut};
 
 /// An index of a table's row: `u32`, or `u64` for tables of more rows than that counts.
@@ -98,9 +97,9 @@ impl<I: BagIndex> Bags<I> {
     /// [`Error::TooLarge`] above 2³² − 4097 bags or indices, or for more rows than `I` counts; [`Error::OutOfMemory`], or what
     /// the driver says.
     pub fn new(device: &Device, table_rows: usize, offsets: &[usize], indices: &[I]) -> Result<Self> {
-        expect_at_most("the number of rows of the table", I::MAX_ROWS, table_rows)?;
-        expect_at_most("the number of bags", MAX, offsets.len().saturating_sub(1))?;
-        expect_at_most("the number of indices", MAX, indices.len())?;
+        Error::expect_at_most("the number of rows of the table", I::MAX_ROWS, table_rows)?;
+        Error::expect_at_most("the number of bags", MAX, offsets.len().saturating_sub(1))?;
+        Error::expect_at_most("the number of indices", MAX, indices.len())?;
         check_offsets(offsets, indices.len())?;
         if let Some(at) = indices.iter().position(|index| index.to_row() >= table_rows) {
             let expected = format!("below {table_rows}, the rows of the table");
@@ -135,15 +134,15 @@ impl<I: BagIndex> Bags<I> {
         self.weights.as_mut().map(Buffer::as_slice_mut)
     }
 
-    /// Bags.
+    /// The number of bags.
     pub fn bags(&self) -> usize {
         self.pattern.bags()
     }
-    /// Indices in all bags.
+    /// The number of indices in all bags.
     pub fn nnz(&self) -> usize {
         self.pattern.host_indices.len()
     }
-    /// Rows of the table.
+    /// The number of rows of the table.
     pub fn table_rows(&self) -> usize {
         self.pattern.table_rows
     }

@@ -1,11 +1,11 @@
-//! Which kernel suits a lookup: a pure function of the problem's numbers.
+//! Which kernel suits a lookup: a pure function of the problem shape.
 use lacuna_kernels::nhot::{Pass, Tile};
 use lacuna_kernels::{Entry, ValueType, entries};
 
 use super::OPERATION;
 use crate::op;
 
-/// What the chooser knows of a lookup.
+/// The problem shape: all that the heuristic sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
@@ -73,10 +73,7 @@ impl op::Problem for Problem {
     const OPERATION: &'static str = OPERATION;
     type Algorithm = Algorithm;
     type Tile = Tile;
-
-    fn entries() -> &'static [Entry<Tile>] {
-        entries::nhot()
-    }
+    const ENTRIES: fn() -> &'static [Entry<Tile>] = entries::nhot;
 
     fn algorithms(&self, entry: &'static Entry<Tile>) -> impl IntoIterator<Item = Algorithm> {
         let Tile { pass, value, index_bits, vector, lanes, chunks, split, .. } = entry.tile;
@@ -89,8 +86,33 @@ impl op::Problem for Problem {
         is_legal.then_some(Algorithm::Subwarp { vector, lanes, chunks, split })
     }
 
+    /// Cycles of a lookup. Only comparisons count, and these are coarse: a bag's waits one after another, for as many warps as
+    /// fit together; the instructions; and the bytes of rows and indices.
     fn cost(&self, entry: &'static Entry<Tile>, _algorithm: Algorithm) -> f64 {
-        cost(self, &entry.tile)
+        let tile = &entry.tile;
+        let (bags, split) = (self.bags.max(1) as f64, f64::from(tile.split));
+        let parts = (self.columns as f64 / f64::from(tile.block_columns)).ceil().max(1.0);
+        let turns = |nonzeros: f64| ((nonzeros / split).ceil() / f64::from(tile.rows)).ceil();
+        let lanes = f64::from(tile.lanes * tile.split);
+        let joining = match lanes {
+            _ if tile.split == 1 => 0.0,
+            ..=32.0 => SHUFFLES,
+            _ => SHARED,
+        };
+        let turn = ROWS + LOAD * f64::from(tile.chunks);
+        let cycles = |nonzeros: f64| BAG + parts * PART + turns(nonzeros) * turn + joining;
+        let multiprocessors = f64::from(self.multiprocessors);
+        let mean = self.nnz as f64 / bags;
+        let warps = bags * parts * lanes / 32.0;
+        let waiting = (warps * cycles(mean) / WARPS / multiprocessors).max(cycles(self.longest as f64));
+        let rows = warps * turns(mean) * f64::from(tile.rows);
+        let instructions = rows * (ROW_INSTRUCTIONS + VECTOR_INSTRUCTIONS * f64::from(tile.chunks));
+        let issuing = instructions / ISSUES / multiprocessors;
+        // Each part reads the indices again.
+        let row_bytes = self.columns as f64 * f64::from(self.value.bytes());
+        let bytes = self.nnz as f64 * (row_bytes + parts * f64::from(self.index_bits / 8));
+        let moving = (bytes / BYTES / multiprocessors).max(issuing);
+        waiting.max(moving) + NOT_HIDDEN * waiting.min(moving)
     }
 }
 
@@ -122,34 +144,6 @@ const BYTES: f64 = 18.0;
 /// The part of the smaller of waiting and moving that is not hidden behind the larger.
 const NOT_HIDDEN: f64 = 0.3;
 
-/// Cycles of a lookup. Only comparisons count, and these are coarse: a bag's waits one after another, for as many warps as fit
-/// together; the instructions; and the bytes of rows and indices.
-fn cost(problem: &Problem, tile: &Tile) -> f64 {
-    let (bags, split) = (problem.bags.max(1) as f64, f64::from(tile.split));
-    let parts = (problem.columns as f64 / f64::from(tile.block_columns)).ceil().max(1.0);
-    let turns = |nonzeros: f64| ((nonzeros / split).ceil() / f64::from(tile.rows)).ceil();
-    let lanes = f64::from(tile.lanes * tile.split);
-    let joining = match lanes {
-        _ if tile.split == 1 => 0.0,
-        ..=32.0 => SHUFFLES,
-        _ => SHARED,
-    };
-    let turn = ROWS + LOAD * f64::from(tile.chunks);
-    let cycles = |nonzeros: f64| BAG + parts * PART + turns(nonzeros) * turn + joining;
-    let multiprocessors = f64::from(problem.multiprocessors);
-    let mean = problem.nnz as f64 / bags;
-    let warps = bags * parts * lanes / 32.0;
-    let waiting = (warps * cycles(mean) / WARPS / multiprocessors).max(cycles(problem.longest as f64));
-    let rows = warps * turns(mean) * f64::from(tile.rows);
-    let instructions = rows * (ROW_INSTRUCTIONS + VECTOR_INSTRUCTIONS * f64::from(tile.chunks));
-    let issuing = instructions / ISSUES / multiprocessors;
-    // Each part reads the indices again.
-    let row_bytes = problem.columns as f64 * f64::from(problem.value.bytes());
-    let bytes = problem.nnz as f64 * (row_bytes + parts * f64::from(problem.index_bits / 8));
-    let moving = (bytes / BYTES / multiprocessors).max(issuing);
-    waiting.max(moving) + NOT_HIDDEN * waiting.min(moving)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn narrow_tables_have_narrow_teams() {
+    fn narrow_tables_have_narrow_subwarps() {
         assert_eq!(best(&Problem::new(65_536, 32, 32)), "nhot_f32_lookup_v4_l8_s1");
         assert_eq!(best(&Problem::new(65_536, 32, 64)), "nhot_f32_lookup_v4_l16_s1");
         assert_eq!(best(&Problem::new(20, 1000, 32)), "nhot_f32_lookup_v4_l8_s32");

@@ -2,21 +2,22 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_gpu::GlobalPtr;
 use lacuna_kernels::nhot::{LookupArgs, Nonzeros, TableIndex};
 
 use super::bags::BagPattern;
 use super::launch::lookup;
 use super::{BagIndex, Bags, Choice, Layout, Mode, OPERATION, Options, Problem};
-use crate::op::{Layout as DenseLayout, Selection, strides, widest};
-use crate::pattern::{Derived, expect_at_most};
-use crate::{Device, Error, Result, Slice, SliceMut, Stream, Value};
+use crate::op::{Layout as DenseLayout, Selection, strides, tells_choice, widest};
+use crate::pattern::Derived;
+use crate::tune::{Candidate, Tunable, drawn};
+use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
 
 /// The most columns.
 const MAX_COLUMNS: usize = (1 << 30) - 1;
 
-/// Sums or means of the rows of a dense table that bags name: Y = X·W with few nonzeros in each row of X. Values are of `T`,
-/// sums in f32, rounded to `T` once.
+/// Embedding-bag lookup, as PyTorch's `EmbeddingBag`: sums or means of the rows of a dense table that bags name, which is
+/// Y = X·W with few nonzeros in each row of X. Values are of `T`, sums in f32, rounded to `T` once.
 ///
 /// An index that a bag names twice counts twice. An empty bag gives zeros. A weight that is not finite flows into its bag, and
 /// into no other; a row that no bag names is not read. The same operands give the same bits in every run, by the plan and the
@@ -68,13 +69,13 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     /// As `plan`, and [`Error::TooLarge`] for a stride of 4 GiB; [`Error::Parameter`] for strides below the elements of a row,
     /// and for a padding index that is not a row; [`Error::Illegal`] for an algorithm that cannot do this problem.
     pub fn plan_with(bags: &Bags<I>, columns: usize, options: Options) -> Result<Self> {
-        expect_at_most("the number of columns", MAX_COLUMNS, columns)?;
-        if let Some(padding) = options.padding_index.filter(|&padding| padding >= bags.table_rows()) {
-            let expected = format!("below {}, the rows of the table", bags.table_rows());
-            return Err(Error::parameter(OPERATION, "the padding index", expected, padding));
+        Error::expect_at_most("the number of columns", MAX_COLUMNS, columns)?;
+        let (rows, count) = (bags.table_rows(), bags.bags());
+        if let Some(padding) = options.padding_index {
+            let expected = || format!("below {rows}, the rows of the table");
+            Error::expect(padding < rows, OPERATION, "the padding index", expected, padding)?;
         }
         let layout = |rows, n, strides| DenseLayout::new(rows, n, T::TYPE.bytes(), strides);
-        let (rows, count) = (bags.table_rows(), bags.bags());
         let table = strides!(OPERATION, "the table", "columns", options.table_stride);
         let table = layout(rows, columns, table)?;
         let by_rows = options.layout == Layout::RowMajor;
@@ -112,22 +113,6 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         })
     }
 
-    /// The kernel that runs where table and result are aligned to 16 bytes, as whole buffers are.
-    pub fn choice(&self) -> &Choice {
-        self.selection.best()
-    }
-
-    /// The options that were planned with.
-    pub fn options(&self) -> &Options {
-        &self.options
-    }
-
-    /// The kernels that are legal for each alignment of the addresses, the best alignment first; each list in the order of the
-    /// cost model.
-    pub fn legal(&self) -> [Vec<Choice>; 4] {
-        self.selection.legal()
-    }
-
     /// Elements that the table must have, up to the last of the last row. The gap after it may be there too.
     pub fn table_len(&self) -> usize {
         self.table.len()
@@ -152,16 +137,16 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         out: SliceMut<'_, T>,
     ) -> Result<()> {
         self.check_bags(stream, bags)?;
-        self.check("the table", table.device(), &self.table, table.len())?;
-        self.check("the result", out.device(), &self.out, out.len())?;
+        self.table.check("the table", bags.device(), table)?;
+        self.out.check("the result", bags.device(), out.as_slice())?;
         let transposed = self.options.layout == Layout::Transposed;
         // Transposed, elements are stored one by one.
         let addresses = table.address() | if transposed { 0 } else { out.address() };
         let choice = self.selection.at(addresses, "table and result are")?;
         let args = LookupArgs::<T::Device, I::Device> {
             nonzeros: self.nonzeros(bags.weights_address()),
-            table: GlobalPtr::from_address(table.address()),
-            out: GlobalMut::from_address(out.address()),
+            table: table.pointer(),
+            out: out.pointer(),
             out_stride: self.out.stride as u64,
             stride_bytes: self.table.stride_bytes,
             bags: 0,
@@ -176,8 +161,8 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     /// The bags as kernels have them.
     pub(super) fn nonzeros(&self, weights: u64) -> Nonzeros<I::Device> {
         Nonzeros {
-            offsets: GlobalPtr::from_address(self.pattern.offsets.as_slice().address()),
-            indices: GlobalPtr::from_address(self.pattern.indices.as_slice().address()),
+            offsets: self.pattern.offsets.as_slice().pointer(),
+            indices: self.pattern.indices.as_slice().pointer(),
             weights: GlobalPtr::from_address(weights),
             places: GlobalPtr::from_address(0),
             scales: GlobalPtr::from_address(0),
@@ -194,15 +179,46 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         }
         bags.device().expect_same(OPERATION, "the stream", stream.device())
     }
+}
 
-    pub(super) fn check(
-        &self,
-        what: &'static str,
-        device: &Device,
-        layout: &DenseLayout,
-        len: usize,
-    ) -> Result<()> {
-        self.pattern.indices.device().expect_same(OPERATION, what, device)?;
-        layout.check(what, len)
+tells_choice!(NHot<T: Value, I: BagIndex>);
+
+impl<T: Value, I: BagIndex> Tunable for NHot<T, I> {
+    type Subject = Bags<I>;
+    /// The table and the result.
+    type Scratch = (Buffer<T>, Buffer<T>);
+    const NAME: &'static str = "nhot";
+
+    fn device(&self) -> &Device {
+        self.pattern.indices.device()
+    }
+    fn describe(&self, bags: &Bags<I>) -> Option<String> {
+        if !self.selection.is_auto() || self.output_len() == 0 || bags.nnz() == 0 {
+            return None;
+        }
+        let Problem { bags: count, nnz, longest, columns, vector, value, index_bits, .. } =
+            *self.selection.problem();
+        let (rows, layout) = (bags.table_rows(), self.options.layout);
+        let weights = if bags.weights_address() == 0 { "" } else { ", weighted" };
+        Some(format!(
+            "{value} u{index_bits} {count} bags, {nnz} indices, longest {longest}{weights}; table {rows}×{columns}, vectors of \
+             {vector}, {layout:?}"
+        ))
+    }
+    fn candidates(&self) -> Vec<Vec<Candidate>> {
+        self.selection.candidates()
+    }
+    fn with_candidate(&self, bags: &Bags<I>, name: &str) -> Result<Self> {
+        Self::plan_with(bags, self.columns, self.options.algorithm(self.selection.algorithm_of(name)))
+    }
+    fn preferring(mut self, _bags: &Bags<I>, names: &[&str]) -> Result<Self> {
+        self.selection.prefer(names);
+        Ok(self)
+    }
+    fn scratch(&self, bags: &Bags<I>) -> Result<Self::Scratch> {
+        Ok((drawn(bags.device(), self.table_len())?, bags.device().zeros(self.output_len())?))
+    }
+    fn run_on(&self, stream: &Stream, bags: &Bags<I>, (table, out): &mut Self::Scratch) -> Result<()> {
+        self.run(stream, bags, table.as_slice(), out.as_slice_mut())
     }
 }

@@ -8,7 +8,7 @@ use super::cost::cost;
 use crate::op::{self, MAX_GRID_YZ, bitmask};
 use crate::{CsrMatrix, Index, LONG_ROWS, Precision, Value};
 
-/// What the chooser looks at.
+/// The problem shape: all that the heuristic sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Rows of C.
@@ -106,10 +106,7 @@ impl op::Problem for Problem {
     const OPERATION: &'static str = OPERATION;
     type Algorithm = Algorithm;
     type Tile = Tile;
-
-    fn entries() -> &'static [Entry<Tile>] {
-        entries::sddmm()
-    }
+    const ENTRIES: fn() -> &'static [Entry<Tile>] = entries::sddmm;
 
     fn algorithms(&self, entry: &'static Entry<Tile>) -> impl IntoIterator<Item = Algorithm> {
         let Tile { value, index, vector, block_items, scheme } = entry.tile;
@@ -156,14 +153,8 @@ pub(super) fn is_ordered(problem: &Problem) -> bool {
 
 /// Whether tiles of so many columns and of this arithmetic are for this problem.
 fn are_meant(problem: &Problem, columns: u32, arithmetic: Arithmetic) -> bool {
-    let exact_enough = match (arithmetic, problem.precision) {
-        (_, Precision::Fma) | (Arithmetic::Tf32, Precision::Single) => false,
-        (Arithmetic::Split, Precision::Single) => problem.k >= LONG_ROWS,
-        (Arithmetic::Split, Precision::Tf32) => false,
-        (Arithmetic::Tf32, Precision::Tf32) | (Arithmetic::Half, _) => true,
-    };
     let nonzero_bytes = problem.value.bytes() + problem.index.bytes();
-    exact_enough
+    problem.precision.allows(arithmetic, problem.k >= LONG_ROWS)
         && problem.cols.div_ceil(columns as usize) <= MAX_GRID_YZ
         && bitmask::bytes(problem.rows, problem.cols, problem.nnz, nonzero_bytes).is_some()
 }
@@ -330,7 +321,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn tiles_need_a_gpu_rows_of_sixteen_bytes_room_for_masks_and_a_grid() {
+    fn tiles_need_a_gpu_rows_of_sixteen_bytes_room_for_bitmasks_and_a_grid() {
         let able = Problem { precision: Precision::Single, ..problem(1 << 20, 128, 8) };
         assert_eq!(arithmetics(&able), [Arithmetic::Split]);
         for problem in [

@@ -1,4 +1,4 @@
-//! What a kernel costs on a problem: the chooser's model.
+//! What a kernel costs on a problem: the heuristic's model.
 //!
 //! Its constants are fitted to an H200, in `f32` (docs/log/sddmm.md, "The cost model"). Costs are cycles of a multiprocessor.
 use lacuna_kernels::Arithmetic;

@@ -4,11 +4,11 @@
 //! Yang, *Exploiting Online Locality and Reduction Parallelism for Sampled Dense Matrix Multiplication on GPUs* (ICCD 2021).
 mod choose;
 mod cost;
-mod dense;
-mod made;
+mod nonzero_split;
 mod options;
 mod panels;
 mod plan;
+mod transposed_b;
 
 pub use choose::{Algorithm, Choice, Problem, choose};
 pub use options::{Options, Schedule};

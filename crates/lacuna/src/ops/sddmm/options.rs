@@ -1,7 +1,7 @@
 //! What may be asked of SDDMM.
 use super::Algorithm;
 use crate::Precision;
-use crate::op::{options, setters};
+use crate::op::options;
 
 /// The order in which tiles of nonzeros are taken. Results do not depend on it; times do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,44 +31,24 @@ options! {
     pub struct Options {
         /// The algorithm, if not the library's choice. It must be legal for K and the strides; where A's or B's address does
         /// not allow its vectors, the run is refused.
-        pub algorithm: Algorithm = Algorithm::Auto,
+        pub algorithm: Algorithm = Algorithm::Auto => set,
         /// How exactly it is computed: see [`Precision`], where K stands for the length of rows.
-        pub precision: Precision = Precision::Single,
+        pub precision: Precision = Precision::Single => set,
         /// The order in which tiles of nonzeros are taken.
-        pub order: Schedule = Schedule::Auto,
+        pub schedule: Schedule = Schedule::Auto => set,
         /// Whether B is given as K×N. It is then transposed first, into memory of the plan.
         pub b_transposed: bool = false,
-        /// Elements from one row of A to the next, K if none.
-        pub a_stride: Option<usize> = None,
-        /// Elements from one row of B to the next: K if none, or N where B is given as K×N.
-        pub b_stride: Option<usize> = None,
-        /// Products in one run.
-        pub batch: usize = 1,
-        /// Elements from one A to the next, M strides of a row if none; 0 for one A that all products share.
-        pub a_batch_stride: Option<usize> = None,
-        /// Elements from one B to the next, as many strides as rows if none; 0 for one B that all products share.
-        pub b_batch_stride: Option<usize> = None,
+        /// Elements from one row of A to the next, at least K: a leading dimension. K if none.
+        pub a_stride: Option<usize> = None => some(usize),
+        /// Elements from one row of B to the next, at least those of a row: K if none, or N where B is given as K×N.
+        pub b_stride: Option<usize> = None => some(usize),
+        /// Products in one run, into as many D of one pattern ([`with_value_batch`](crate::CsrMatrix::with_value_batch)).
+        pub batch: usize = 1 => set,
+        /// Elements from one A of the batch to the next, M strides of a row if none; 0 for one A that all products share.
+        pub a_batch_stride: Option<usize> = None => some(usize),
+        /// Elements from one B of the batch to the next, as many strides as rows if none; 0 for one B that all products share.
+        pub b_batch_stride: Option<usize> = None => some(usize),
     }
-}
-
-setters! {
-    /// With this algorithm.
-    algorithm(algorithm: Algorithm) = algorithm;
-    /// Computed this exactly.
-    precision(precision: Precision) = precision;
-    /// With tiles taken in this order.
-    order(order: Schedule) = order;
-    /// With `elements` from one row of A to the next, at least K: a leading dimension.
-    a_stride(elements: usize) = Some(elements);
-    /// With `elements` from one row of B to the next, at least those of a row.
-    b_stride(elements: usize) = Some(elements);
-    /// With `products` in one run, into as many D of one pattern
-    /// ([`with_value_batch`](crate::CsrMatrix::with_value_batch)).
-    batch(products: usize) = products;
-    /// With `elements` from one A of the batch to the next; 0 for one A that all products share.
-    a_batch_stride(elements: usize) = Some(elements);
-    /// With `elements` from one B of the batch to the next; 0 for one B that all products share.
-    b_batch_stride(elements: usize) = Some(elements);
 }
 
 impl Options {

@@ -68,7 +68,7 @@ impl PanelTiles {
 
     /// As the kernels take it.
     pub(super) fn pointer(&self) -> GlobalPtr<u32> {
-        GlobalPtr::from_address(self.table.as_slice().address())
+        self.table.as_slice().pointer()
     }
 
     /// Tiles.

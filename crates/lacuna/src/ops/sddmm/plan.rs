@@ -5,11 +5,11 @@ use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::sddmm::{self as kernels, Args, ColumnPanelArgs, TileArgs};
 
 use super::choose::{Choice, Problem, is_ordered};
-use super::dense::Turned;
 use super::panels::{PanelTiles, Panels};
+use super::transposed_b::TransposedB;
 use super::{Algorithm, OPERATION, Options, Schedule};
-use crate::op::{self, Layout, MAX_GRID_YZ, Selection, launch, spans, strides, widest};
-use crate::pattern::{DevicePattern, expect_at_most};
+use crate::op::{Layout, MAX_GRID_YZ, Selection, launch, spans, strides, tells_choice, widest};
+use crate::pattern::DevicePattern;
 use crate::tune::{Candidate, Tunable, drawn, row_class};
 use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Slice, Stream, Value};
 
@@ -24,7 +24,7 @@ const MAX_K: usize = (1 << 30) - 1;
 /// bits in every run, by the plan and the addresses' alignment. Values that are not finite flow as IEEE 754 says, and only
 /// into the results of their rows.
 ///
-/// Where B is given as K×N, the plan has the room for the turned B: runs of it on several streams must be ordered.
+/// Where B is given as K×N, the plan has the room for the transposed B: runs of it on several streams must be ordered.
 ///
 /// ```
 /// use lacuna::matrix::Csr;
@@ -54,7 +54,7 @@ pub struct Sddmm<T: Value = f32, I: Index = u32> {
     b: Layout,
     selection: Selection<Problem>,
     /// Room for B as the kernels read it, where it is given as K×N.
-    turned: Option<Turned<T>>,
+    transposed: Option<TransposedB<T>>,
     /// The pattern by panels, where a choice reads it so.
     panels: Option<PanelTiles>,
 }
@@ -76,7 +76,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     /// A plan for the pattern of `c` and products of length `k`, as many as `c` has matrices.
     ///
     /// The first plan of a pattern that needs it makes what kernels read of it on the device, and waits for that: the row of
-    /// each nonzero, an order of their tiles, and masks. Where kernels go by panels of columns, each plan reads the pattern and
+    /// each nonzero, a schedule of their tiles, and bitmasks. Where kernels go by column panels, each plan reads the pattern and
     /// has tiles of its own, at most 16 bytes for each nonzero.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     /// As `plan`, and [`Error::TooLarge`] for a stride of 4 GiB; [`Error::Parameter`] for strides below the elements of a
     /// row; [`Error::Illegal`] for an algorithm that cannot do this problem.
     pub fn plan_with(c: &CsrMatrix<T, I>, k: usize, options: Options) -> Result<Self> {
-        expect_at_most("K", MAX_K, k)?;
+        Error::expect_at_most("K", MAX_K, k)?;
         let bytes = T::TYPE.bytes();
         let Options { batch, b_transposed, precision, .. } = options;
         let a = strides!(OPERATION, "A", "K", options.a_stride, batch, options.a_batch_stride);
@@ -112,31 +112,22 @@ impl<T: Value, I: Index> Sddmm<T, I> {
             let whole = [options.a_stride, options.b_stride, options.a_batch_stride, options.b_batch_stride];
             format!("K = {k}{}", if whole == [None; 4] { "" } else { " and these strides" })
         })?;
-        let turned = if b_transposed {
-            let batch = if b.batch_stride == 0 { batch.min(1) } else { batch };
-            Some(Turned::new(c.device(), k, c.cols(), batch)?)
-        } else {
-            None
-        };
+        let batch = if b.batch_stride == 0 { batch.min(1) } else { batch };
+        let transposed =
+            b_transposed.then(|| TransposedB::new(c.device(), k, c.cols(), batch)).transpose()?;
         let pattern = Arc::clone(c.pattern());
-        Self { pattern, options, k, a, b, selection, turned, panels: None }.prepared()
+        Self { pattern, options, k, a, b, selection, transposed, panels: None }.prepared()
     }
 
-    /// This plan, once what its kernels need of the pattern is there. Where there is no room for bitmasks, and the algorithm is
-    /// the library's choice, kernels that need none take their place.
+    /// This plan, once what its kernels need of the pattern is there: bitmasks, or kernels without where they have no room;
+    /// panels, or rows and a schedule.
     fn prepared(mut self) -> Result<Self> {
         let has = |selection: &Selection<Problem>, is_it: fn(Algorithm) -> bool| {
             selection.iter().any(|choice| is_it(choice.algorithm))
         };
-        let by_tiles: fn(Algorithm) -> bool = |algorithm| matches!(algorithm, Algorithm::MmaTile { .. });
-        if self.pattern.nnz > 0 && has(&self.selection, by_tiles) {
-            match self.pattern.masks() {
-                Err(Error::OutOfMemory { .. }) if self.selection.is_auto() => {
-                    self.selection.restrict(|choice| !by_tiles(choice.algorithm));
-                }
-                Err(error) => return Err(error),
-                Ok(_) => {}
-            }
+        let by_tiles = |choice: &Choice| matches!(choice.algorithm, Algorithm::MmaTile { .. });
+        if self.pattern.nnz > 0 {
+            self.selection.prepare(by_tiles, || self.pattern.bitmasks())?;
         }
         if has(&self.selection, |algorithm| matches!(algorithm, Algorithm::ColumnPanel { .. })) {
             self.panels = Some(PanelTiles::new(&self.pattern, Panels::of(self.selection.problem()))?);
@@ -150,28 +141,12 @@ impl<T: Value, I: Index> Sddmm<T, I> {
 
     /// The address of the tile schedule; 0 where tiles are taken as they stand.
     fn schedule(&self) -> Result<u64> {
-        let is_ordered = match self.options.order {
+        let is_ordered = match self.options.schedule {
             Schedule::Auto => is_ordered(self.selection.problem()),
             Schedule::Unsorted => false,
             Schedule::ByColumn => true,
         };
         if is_ordered { Ok(self.pattern.tile_schedule()?.as_slice().address()) } else { Ok(0) }
-    }
-
-    /// The kernel that runs where A and B are aligned to 16 bytes, as whole buffers are.
-    pub fn choice(&self) -> &Choice {
-        self.selection.best()
-    }
-
-    /// The options that were planned with.
-    pub fn options(&self) -> &Options {
-        &self.options
-    }
-
-    /// The kernels that are legal for each alignment of A's and B's addresses, the best alignment first; each list in the
-    /// order of the cost model.
-    pub fn legal(&self) -> [Vec<Choice>; 4] {
-        self.selection.legal()
     }
 
     /// Elements that A must have, up to the last of the last row: M·K without gaps. The gap after it may be there too.
@@ -228,9 +203,9 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         let Operands { a, b, c, d } = operands;
         let (mut b_address, mut b_batch) = (b.address(), self.b.batch_stride);
         let mut b_stride_bytes = self.b.stride_bytes;
-        if let Some(turned) = &self.turned {
-            turned.fill(stream, b, &self.b)?;
-            (b_address, b_batch) = (turned.address(), turned.batch_stride());
+        if let Some(transposed) = &self.transposed {
+            transposed.fill(stream, b, &self.b)?;
+            (b_address, b_batch) = (transposed.address(), transposed.batch_stride());
             b_stride_bytes = self.k as u32 * T::TYPE.bytes();
         }
         let choice = self.selection.at(a.address() | b_address, "A and B are")?;
@@ -251,7 +226,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
             let scale_offset = if scale == 0 { 0 } else { first * scale_batch };
             let operands = kernels::Operands::<T::Device> {
                 scale: GlobalPtr::from_address(scale).add(scale_offset),
-                a: GlobalPtr::from_address(a.address()).add(first * a_batch),
+                a: a.pointer().add(first * a_batch),
                 b: GlobalPtr::from_address(b_address).add(first * b_batch),
                 d: d.add(first * d_batch),
                 scale_batch: scale_batch as u64,
@@ -267,7 +242,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
             let columns = self.pattern.columns_pointer();
             match (choice.algorithm, &self.panels) {
                 (Algorithm::MmaTile { columns, .. }, _) => {
-                    let masks = self.pattern.masks()?.pointers().0;
+                    let masks = self.pattern.bitmasks()?.pointers().0;
                     let args = TileArgs { masks, operands, cols: self.pattern.cols as u32 };
                     launch(stream, entry, [blocks, args.cols.div_ceil(columns), products], &args)?;
                 }
@@ -276,7 +251,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
                     launch(stream, entry, [blocks, 1, products], &args)?;
                 }
                 _ => {
-                    let rows = GlobalPtr::from_address(self.pattern.row_indices()?.as_slice().address());
+                    let rows = self.pattern.row_indices()?.as_slice().pointer();
                     let order = GlobalPtr::from_address(self.schedule()?);
                     launch(stream, entry, [blocks, 1, products], &Args { rows, columns, order, operands })?;
                 }
@@ -294,21 +269,16 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         }
         let device = d.device();
         device.expect_same(OPERATION, "the stream", stream.device())?;
-        device.expect_same(OPERATION, "A", a.device())?;
-        device.expect_same(OPERATION, "B", b.device())?;
-        let batch = self.options.batch;
-        if d.batch() != batch {
-            let expected = format!("the plan's, {batch}");
-            return Err(Error::parameter(OPERATION, "the batch of D", expected, d.batch()));
-        }
-        if let Some(c) = c.filter(|c| c.batch() != 1 && c.batch() != batch) {
-            let expected = format!("1 or the plan's, {batch}");
-            return Err(Error::parameter(OPERATION, "the batch of C", expected, c.batch()));
-        }
-        self.a.check("A", a.len())?;
-        self.b.check("B", b.len())
+        let (got, batch) = (d.batch(), self.options.batch);
+        Error::expect(got == batch, OPERATION, "the batch of D", || format!("the plan's, {batch}"), got)?;
+        let (got, expected) = (c.map_or(1, CsrMatrix::batch), || format!("1 or the plan's, {batch}"));
+        Error::expect([1, batch].contains(&got), OPERATION, "the batch of C", expected, got)?;
+        self.a.check("A", device, *a)?;
+        self.b.check("B", device, *b)
     }
 }
+
+tells_choice!(Sddmm<T: Value, I: Index>);
 
 impl<T: Value, I: Index> Tunable for Sddmm<T, I> {
     type Subject = CsrMatrix<T, I>;
@@ -319,9 +289,6 @@ impl<T: Value, I: Index> Tunable for Sddmm<T, I> {
     fn device(&self) -> &Device {
         self.pattern.row_table.device()
     }
-    fn kernels() -> Vec<&'static str> {
-        op::names::<Problem>()
-    }
     fn describe(&self, c: &CsrMatrix<T, I>) -> Option<String> {
         if !self.selection.is_auto() || self.pattern.nnz == 0 || self.options.batch == 0 {
             return None;
@@ -329,14 +296,14 @@ impl<T: Value, I: Index> Tunable for Sddmm<T, I> {
         let Problem { rows, cols, nnz, k, vector, batch, value, index, precision, .. } =
             *self.selection.problem();
         let rows_class = row_class(c.stats());
-        let Options { order, a_batch_stride, b_batch_stride, .. } = self.options;
+        let Options { schedule, a_batch_stride, b_batch_stride, .. } = self.options;
         // All products may share one A or one B, which caches then hold.
         let is_shared = |stride: Option<usize>| batch > 1 && stride == Some(0);
         let one_a = if is_shared(a_batch_stride) { ", one A" } else { "" };
         let one_b = if is_shared(b_batch_stride) { ", one B" } else { "" };
         // Whether B is transposed first does not count: kernels read it as N×K all the same.
         Some(format!(
-            "{value} {index} {precision:?} {rows}×{cols}, {nnz} nonzeros, {rows_class}, {order:?}; k {k}, vectors of {vector}, \
+            "{value} {index} {precision:?} {rows}×{cols}, {nnz} nonzeros, {rows_class}, {schedule:?}; k {k}, vectors of {vector}, \
              batch {batch}{one_a}{one_b}"
         ))
     }

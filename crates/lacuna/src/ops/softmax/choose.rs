@@ -1,10 +1,10 @@
-//! Which kernels do which rows: a pure function of the problem's numbers.
+//! Which kernels do which rows: a pure function of the problem shape.
 use lacuna_kernels::softmax::{Pass, Tile};
 use lacuna_kernels::{Entry, ValueType, entries};
 
 use super::RowLengths;
 
-/// What the chooser knows of a softmax.
+/// The problem shape: all that the heuristic sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
@@ -43,7 +43,7 @@ pub enum Algorithm {
     },
 }
 
-/// Neighbours in the row table, and the kernels that do them.
+/// A range of the row table, whose rows are of about one length, and the kernels that do them.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     /// The entry point of the softmax.
@@ -133,10 +133,10 @@ fn able(problem: &Problem) -> Vec<Part> {
 const LAUNCH: f64 = 2000.0;
 /// Cycles until a row that fits into registers is written: four waits for memory and two for the lanes.
 const ROW: f64 = 3000.0;
-/// Cycles of one tile in one walk through a row that does not fit.
+/// Cycles of one tile in one pass over a row that does not fit.
 const TILE: f64 = 1000.0;
-/// Walks through such a row.
-const WALKS: f64 = 3.0;
+/// Passes over such a row.
+const PASSES: f64 = 3.0;
 /// Threads at work on a multiprocessor.
 const THREADS: f64 = 1024.0;
 /// Bytes that memory moves in a cycle for each multiprocessor: 4.8 TB/s over 132 of 1.98 GHz.
@@ -145,7 +145,7 @@ const BYTES: f64 = 18.0;
 const NOT_HIDDEN: f64 = 0.5;
 
 /// Cycles for rows `first..end` of the table by this kernel. Only comparisons count, and these are coarse: bytes decide
-/// nothing but against walking several times, and the rest is how many lanes wait for how long.
+/// nothing but against several passes, and the rest is how many lanes wait for how long.
 fn cost(problem: &Problem, entry: &Entry<Tile>, first: u32, end: u32) -> f64 {
     if end <= first {
         return 0.0;
@@ -160,7 +160,7 @@ fn cost(problem: &Problem, entry: &Entry<Tile>, first: u32, end: u32) -> f64 {
         let length = class.length as f64;
         let tiles = (length / f64::from(entry.tile.capacity)).ceil();
         let (cycles, moves) =
-            if tiles > 1.0 { (ROW + WALKS * tiles * TILE, WALKS + 1.0) } else { (ROW, 2.0) };
+            if tiles > 1.0 { (ROW + PASSES * tiles * TILE, PASSES + 1.0) } else { (ROW, 2.0) };
         waiting += rows * cycles;
         moving += rows * moves * length * f64::from(entry.tile.value.bytes());
         longest = longest.max(cycles);

@@ -1,6 +1,6 @@
 //! What may be asked of the softmax.
 use super::{Algorithm, OPERATION};
-use crate::op::{options, setters};
+use crate::op::options;
 use crate::{Error, Result};
 
 options! {
@@ -13,12 +13,13 @@ options! {
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[non_exhaustive]
     pub struct Options {
-        /// Multiplies the values before all else: a finite number, other than 0, of a size from 2⁻¹⁰⁰ to 2¹⁰⁰.
-        pub scale: f32 = 1.0,
+        /// Multiplies the values before all else: a finite number, other than 0, of a size from 2⁻¹⁰⁰ to 2¹⁰⁰. In attention,
+        /// one over the root of the dimension.
+        pub scale: f32 = 1.0 => set,
         /// The algorithm, if not the library's choice.
-        pub algorithm: Algorithm = Algorithm::Auto,
-        /// Matrices in one run.
-        pub batch: usize = 1,
+        pub algorithm: Algorithm = Algorithm::Auto => set,
+        /// Matrices of one pattern in one run ([`with_value_batch`](crate::CsrMatrix::with_value_batch)).
+        pub batch: usize = 1 => set,
     }
 }
 
@@ -26,22 +27,11 @@ options! {
 /// greatest.
 const LEAST_SCALE: f32 = 1.0 / (1u128 << 100) as f32;
 
-setters! {
-    /// With values multiplied by `scale` before all else: in attention, one over the root of the dimension.
-    scale(scale: f32) = scale;
-    /// With this algorithm.
-    algorithm(algorithm: Algorithm) = algorithm;
-    /// With `matrices` of one pattern in one run ([`with_value_batch`](crate::CsrMatrix::with_value_batch)).
-    batch(matrices: usize) = matrices;
-}
-
 impl Options {
     /// Whether the kernels can compute with the scale.
     pub(super) fn check(&self) -> Result<()> {
-        if (LEAST_SCALE..=1.0 / LEAST_SCALE).contains(&self.scale.abs()) {
-            return Ok(());
-        }
-        let expected = "a number of a size from 2^-100 to 2^100, and not 0";
-        Err(Error::parameter(OPERATION, "the scale", expected, self.scale))
+        let is_right = (LEAST_SCALE..=1.0 / LEAST_SCALE).contains(&self.scale.abs());
+        let expected = || "a number of a size from 2^-100 to 2^100, and not 0";
+        Error::expect(is_right, OPERATION, "the scale", expected, self.scale)
     }
 }

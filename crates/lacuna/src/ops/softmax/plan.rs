@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::softmax::{BackwardArgs, ForwardArgs, Tile};
-use lacuna_kernels::{Entry, RowRecord, entries};
+use lacuna_kernels::{Entry, RowRecord};
 
 use super::choose::{find, legal};
 use super::{Algorithm, OPERATION, Options, Part, Problem};
@@ -220,12 +220,8 @@ impl<T: Value, I: Index> SparseSoftmax<T, I> {
             return Err(Error::OtherPattern { operation: OPERATION });
         }
         matrix.device().expect_same(OPERATION, "the stream", stream.device())?;
-        let batch = self.options.batch;
-        if matrix.batch() != batch {
-            let expected = format!("the plan's, {batch}");
-            return Err(Error::parameter(OPERATION, batch_what, expected, matrix.batch()));
-        }
-        Ok(())
+        let (got, batch) = (matrix.batch(), self.options.batch);
+        Error::expect(got == batch, OPERATION, batch_what, || format!("the plan's, {batch}"), got)
     }
 }
 
@@ -258,9 +254,6 @@ impl<T: Value, I: Index> Tunable for SparseSoftmax<T, I> {
 
     fn device(&self) -> &Device {
         self.pattern.row_table.device()
-    }
-    fn kernels() -> Vec<&'static str> {
-        entries::softmax().iter().map(|entry| entry.name).collect()
     }
     fn describe(&self, a: &CsrMatrix<T, I>) -> Option<String> {
         if self.options.algorithm != Algorithm::Auto || self.parts.is_empty() || self.options.batch == 0 {

@@ -1,16 +1,16 @@
 //! Which SpMM kernel suits a problem: a pure function, so that it can be tested and printed without a GPU.
 use lacuna_kernels::spmm::{Idea, Scheme, Tile};
-use lacuna_kernels::{Arithmetic, Entry, IndexType, ValueType, entries};
+use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 
 use super::OPERATION;
-use super::grid::MAX_DEALT_ROWS;
+use super::grid::MAX_PERSISTENT_ROWS;
 use super::model::CostModel;
 use super::options::{LONG_ROWS, Precision};
 use crate::op::{self, bitmask};
 use crate::pattern::RowLengths;
 use crate::{CsrMatrix, Index, Value};
 
-/// What the chooser looks at.
+/// The problem shape: all that the heuristic sees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Problem {
     /// Rows of A.
@@ -37,7 +37,7 @@ pub struct Problem {
     /// How exactly it is to be computed.
     pub precision: Precision,
     /// Whether A is [prepacked](CsrMatrix::prepacked).
-    pub packed: bool,
+    pub prepacked: bool,
     /// Streaming multiprocessors of the GPU.
     pub multiprocessors: u32,
     /// The most bytes of shared memory that a block may have there.
@@ -61,7 +61,7 @@ impl Problem {
             value: T::TYPE,
             index: I::TYPE,
             precision: Precision::Single,
-            packed: a.is_prepacked(),
+            prepacked: a.is_prepacked(),
             multiprocessors: a.device().info().multiprocessors,
             block_shared_bytes: a.device().info().block_shared_bytes,
             sm: a.device().info().sm,
@@ -183,10 +183,7 @@ impl op::Problem for Problem {
     const OPERATION: &'static str = OPERATION;
     type Algorithm = Algorithm;
     type Tile = Tile;
-
-    fn entries() -> &'static [Entry<Tile>] {
-        entries::spmm()
-    }
+    const ENTRIES: fn() -> &'static [Entry<Tile>] = entries::spmm;
 
     fn algorithms(&self, entry: &'static Entry<Tile>) -> impl IntoIterator<Item = Algorithm> {
         let Tile { value, vector, .. } = entry.tile;
@@ -224,27 +221,20 @@ pub fn choose_by(problem: &Problem, model: &CostModel) -> Vec<Choice> {
 fn is_meant(problem: &Problem, tile: &Tile) -> bool {
     match tile.scheme {
         Scheme::RowSplit { stage, persistent, .. } => {
-            let counted = !persistent || problem.rows <= MAX_DEALT_ROWS;
+            let counted = !persistent || problem.rows <= MAX_PERSISTENT_ROWS;
             counted && tile.index == problem.index && stage == stage_of(problem)
         }
         // Offsets into B want 32 bits, whatever K is.
         Scheme::Ablation { stage, .. } => {
             tile.index == problem.index && (stage == IndexType::U32 || stage == stage_of(problem))
         }
-        Scheme::WgmmaTile { .. } => has_masks(problem) && problem.precision != Precision::Fma,
+        Scheme::WgmmaTile { .. } => has_bitmasks(problem) && problem.precision != Precision::Fma,
         Scheme::PrepackedTile { .. } => {
-            problem.packed && has_masks(problem) && problem.precision != Precision::Fma
+            problem.prepacked && has_bitmasks(problem) && problem.precision != Precision::Fma
         }
         Scheme::MmaTile { arithmetic, .. } => {
-            let exact_enough = match (arithmetic, problem.precision) {
-                (_, Precision::Fma) | (Arithmetic::Tf32, Precision::Single) => false,
-                (Arithmetic::Split, Precision::Single) => {
-                    problem.nnz >= LONG_ROWS.saturating_mul(problem.rows)
-                }
-                (Arithmetic::Split, Precision::Tf32) => false,
-                (Arithmetic::Tf32, Precision::Tf32) | (Arithmetic::Half, _) => true,
-            };
-            exact_enough && has_masks(problem)
+            let are_long = problem.nnz >= LONG_ROWS.saturating_mul(problem.rows);
+            problem.precision.allows(arithmetic, are_long) && has_bitmasks(problem)
         }
         Scheme::Bitmask => false,
     }
@@ -255,8 +245,8 @@ fn stage_of(problem: &Problem) -> IndexType {
     if problem.cols <= IndexType::U16.max_columns() as usize { IndexType::U16 } else { IndexType::U32 }
 }
 
-/// Whether A's pattern may be given as masks.
-fn has_masks(problem: &Problem) -> bool {
+/// Whether A's pattern may be given as bitmasks.
+fn has_bitmasks(problem: &Problem) -> bool {
     let nonzero_bytes = problem.value.bytes() + problem.index.bytes();
     bitmask::bytes(problem.rows, problem.cols, problem.nnz, nonzero_bytes).is_some()
 }

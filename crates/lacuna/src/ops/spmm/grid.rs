@@ -4,18 +4,18 @@ use lacuna_kernels::spmm::{Scheme, Tile};
 
 use crate::op::MAX_GRID_YZ;
 
-/// Rows that a block which stays has at least, where there are as many: one for each scheduler of a multiprocessor. With
+/// Rows that a persistent thread block has at least, where there are as many: one for each scheduler of a multiprocessor. With
 /// fewer, more blocks would be no faster.
 const LEAST_ROWS: u64 = 4;
 
-/// Bytes of B that a block which stays brings into L1 before it begins.
-const AHEAD_BYTES: u64 = 128 * 1024;
+/// Bytes of B that a persistent thread block prefetches into L1 before it begins.
+const PREFETCH_BYTES: u64 = 128 * 1024;
 
 /// It does so where B's rows take no more than a cache line in its tile of columns. For wider ones it was measured to lose.
-const AHEAD_ROW_BYTES: u64 = 128;
+const PREFETCH_ROW_BYTES: u64 = 128;
 
 /// And where it has at least one nonzero for so many rows of B.
-const AHEAD_USES: u64 = 4;
+const PREFETCH_USES: u64 = 4;
 
 /// What a launch computes.
 #[derive(Clone, Copy, Debug)]
@@ -63,8 +63,8 @@ fn sharing_a_tile(tile: &Tile) -> u32 {
     }
 }
 
-/// Rows that blocks which stay can count: they look two rounds ahead of the last, in 32 bits.
-pub(super) const MAX_DEALT_ROWS: usize = 1 << 31;
+/// Rows that persistent thread blocks can count: they look two rounds ahead of the last, in 32 bits.
+pub(super) const MAX_PERSISTENT_ROWS: usize = 1 << 31;
 
 /// Nonzeros of a subwarp's share, where `blocks` blocks of a kernel share a tile of columns. By itself a subwarp would take longer
 /// for a longer row than for all it has to do: such rows all subwarps of a warp share.
@@ -73,14 +73,15 @@ pub(super) fn subwarp_share(tile: &Tile, blocks: u64, nnz: u64) -> u64 {
     nnz.div_ceil((blocks * u64::from(tile.block_rows) * u64::from(split)).max(1))
 }
 
-/// Rows at the head of B, of `cols`, that a block of a persistent kernel brings into L1 before it begins, where `blocks`
-/// share a tile of columns.
-pub(super) fn ahead_rows(tile: &Tile, blocks: u64, cols: u64, nnz: u64) -> u64 {
+/// Rows at the head of B, of `cols`, that a thread block of a persistent kernel prefetches into L1 before it begins, where `blocks`
+/// share a tile of columns; none by other kernels.
+pub(super) fn prefetched_rows(tile: &Tile, blocks: u64, cols: u64, nnz: u64) -> u64 {
     let row_bytes = u64::from(tile.block_columns * tile.value.bytes());
-    if row_bytes > AHEAD_ROW_BYTES || nnz.saturating_mul(AHEAD_USES) < cols.saturating_mul(blocks) {
+    let is_narrow = is_persistent(tile) && row_bytes <= PREFETCH_ROW_BYTES;
+    if !is_narrow || nnz.saturating_mul(PREFETCH_USES) < cols.saturating_mul(blocks) {
         return 0;
     }
-    cols.min(AHEAD_BYTES / row_bytes)
+    cols.min(PREFETCH_BYTES / row_bytes)
 }
 
 /// Whether a kernel is persistent: its blocks take row after row.
@@ -115,19 +116,19 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_go_have_a_tile_of_rows_and_columns_each() {
+    fn usual_blocks_have_a_tile_of_rows_and_columns_each() {
         assert_eq!(grid("spmm_f32_rowsplit_v4_l32_s1_w8", 8192, 128, 1), [1024, 1, 1]);
         assert_eq!(grid("spmm_f32_rowsplit_v4_l8_s4_w8", 9, 33, 3), [2, 2, 3]);
     }
 
     #[test]
-    fn blocks_that_share_a_tile_are_neighbours() {
+    fn blocks_of_a_cluster_are_neighbours() {
         assert_eq!(grid("spmm_f16_wgmma_64x32_p4", 130, 33, 1), [3, 2, 1]);
         assert_eq!(grid("spmm_f16_wgmma_64x32_p4_c2", 130, 33, 1), [6, 2, 1]);
     }
 
     #[test]
-    fn blocks_that_stay_fill_the_gpu_once() {
+    fn persistent_blocks_fill_the_gpu_once() {
         let wide = "spmm_f32_rowsplit_v4_l32_s1_w32_persistent";
         assert_eq!(grid(wide, 8192, 128, 1), [1, 132, 1]);
         assert_eq!(grid(wide, 8192, 129, 1), [2, 66, 1]);
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_teams_share_is_what_all_teams_have_between_them() {
+    fn a_subwarps_share_is_what_all_subwarps_have_between_them() {
         let tile = &entry("spmm_f32_rowsplit_v4_l8_s4_w32_hybrid").tile;
         // 10 blocks of 32 warps of four subwarps.
         assert_eq!(subwarp_share(tile, 10, 52_428), 41);
@@ -157,7 +158,7 @@ mod tests {
     /// Every persistent kernel fills a multiprocessor with one: of as many warps as it may have, or of fewer that have more
     /// registers.
     #[test]
-    fn kernels_whose_blocks_stay_fill_a_multiprocessor() {
+    fn persistent_kernels_fill_a_multiprocessor() {
         let persistent: Vec<_> = entries::spmm().iter().filter(|entry| is_persistent(&entry.tile)).collect();
         assert!(!persistent.is_empty());
         for Entry { name, threads, bounds, .. } in persistent {
@@ -167,8 +168,8 @@ mod tests {
     }
 
     #[test]
-    fn narrow_rows_of_b_come_ahead_where_they_are_used() {
-        let ahead = |name: &str, cols, nnz| ahead_rows(&entry(name).tile, 132, cols, nnz);
+    fn narrow_rows_of_b_are_prefetched_where_they_are_used() {
+        let ahead = |name: &str, cols, nnz| prefetched_rows(&entry(name).tile, 132, cols, nnz);
         let (narrow, wide) =
             ("spmm_f32_rowsplit_v4_l8_s2_w32_persistent", "spmm_f32_rowsplit_v4_l16_s2_w32_persistent");
         assert_eq!(ahead(narrow, 2048, 1_677_722), 1024);

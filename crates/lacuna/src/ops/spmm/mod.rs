@@ -1,7 +1,6 @@
 //! C = clamp(alpha·A·B + beta·C + bias) with A sparse.
 //!
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020).
-mod blocks;
 mod choose;
 mod cost;
 mod grid;
@@ -11,6 +10,7 @@ mod plan;
 mod prepacked;
 mod row_split;
 mod rows;
+mod tiles;
 
 pub use choose::{Algorithm, Choice, Problem, choose, choose_by};
 pub use lacuna_kernels::Arithmetic;

@@ -64,7 +64,7 @@ pub struct Constant {
     pub about: String,
 }
 
-/// Defines a section's constants, and how they are read.
+/// Defines constants, and how they are read from a section; or (`of`) how some are read over others.
 macro_rules! section {
     ($(#[$about:meta])* $type:ident: $($name:ident)*) => {
         $(#[$about])*
@@ -76,6 +76,14 @@ macro_rules! section {
         impl $type {
             fn read(file: &ModelFile, section: &str) -> Self {
                 Self { $($name: file.value(section, stringify!($name)),)* }
+            }
+        }
+    };
+    ($(#[$about:meta])* $read:ident of $type:ident: $($name:ident)*) => {
+        impl $type {
+            $(#[$about])*
+            fn $read(self, file: &ModelFile, section: &str) -> Self {
+                Self { $($name: file.value(section, stringify!($name)),)* ..self }
             }
         }
     };
@@ -95,15 +103,32 @@ section! {
 }
 section! {
     /// Of kernels that fill tiles and multiply them with `mma`.
-    MmaConstants: start step product row nonzero b_line not_hidden reduction
+    mma of TileConstants: start step product row nonzero b_line not_hidden reduction
 }
 section! {
     /// Of those that multiply with `wgmma`.
-    WgmmaConstants: start step product row prefetch late b_line not_hidden cluster
+    wgmma of TileConstants: start step product row prefetch late b_line not_hidden cluster
 }
 section! {
-    /// Of those whose weights are prepacked: where they differ from the others with `wgmma`.
-    PrepackedConstants: row late
+    /// Of those whose weights are prepacked, where they differ from the others with `wgmma`: they have no pieces of rows that
+    /// are loaded whether there are nonzeros or not.
+    prepacked of TileConstants: row late
+}
+
+/// The constants of kernels that fill tiles and multiply them: 0 where a kind of kernel has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct TileConstants {
+    pub(super) start: f64,
+    pub(super) step: f64,
+    pub(super) product: f64,
+    pub(super) row: f64,
+    pub(super) nonzero: f64,
+    pub(super) prefetch: f64,
+    pub(super) late: f64,
+    pub(super) b_line: f64,
+    pub(super) not_hidden: f64,
+    pub(super) reduction: f64,
+    pub(super) cluster: f64,
 }
 
 /// The constants of the heuristic's cost model, as data: what each means is in `models/hopper-spmm.json`. They belong to a
@@ -114,10 +139,10 @@ pub struct CostModel {
     pub(super) common: Common,
     pub(super) row_split: RowSplitConstants,
     pub(super) persistent: PersistentConstants,
-    pub(super) mma_f32: MmaConstants,
-    pub(super) mma_16_bit: MmaConstants,
-    pub(super) wgmma: WgmmaConstants,
-    pub(super) prepacked: PrepackedConstants,
+    pub(super) mma_f32: TileConstants,
+    pub(super) mma_16_bit: TileConstants,
+    pub(super) wgmma: TileConstants,
+    pub(super) prepacked: TileConstants,
 }
 
 impl CostModel {
@@ -135,14 +160,16 @@ impl CostModel {
     /// # Panics
     /// If a constant is missing.
     pub fn new(file: ModelFile) -> Self {
+        let none = TileConstants::default();
+        let wgmma = none.wgmma(&file, "wgmma");
         Self {
             common: Common::read(&file, "common"),
             row_split: RowSplitConstants::read(&file, "row_split"),
             persistent: PersistentConstants::read(&file, "persistent"),
-            mma_f32: MmaConstants::read(&file, "mma_f32"),
-            mma_16_bit: MmaConstants::read(&file, "mma_16_bit"),
-            wgmma: WgmmaConstants::read(&file, "wgmma"),
-            prepacked: PrepackedConstants::read(&file, "prepacked"),
+            mma_f32: none.mma(&file, "mma_f32"),
+            mma_16_bit: none.mma(&file, "mma_16_bit"),
+            wgmma,
+            prepacked: wgmma.prepacked(&file, "prepacked"),
             file,
         }
     }

@@ -1,9 +1,10 @@
 //! What may be asked of SpMM.
 use lacuna_gpu::{GlobalMut, GlobalPtr, Real};
+use lacuna_kernels::Arithmetic;
 use lacuna_kernels::spmm::Output;
 
 use super::{Algorithm, OPERATION};
-use crate::op::{Layout, options, setters};
+use crate::op::{Layout, options};
 use crate::{Error, Result};
 
 /// How exactly products and their sums are computed.
@@ -23,6 +24,17 @@ pub enum Precision {
     Fma,
     /// On tensor cores with `f32` cut to TF32 (10 bits of mantissa) where that is faster: errors up to 2⁻⁹ of each product.
     Tf32,
+}
+
+impl Precision {
+    /// Whether products on tensor cores by this arithmetic are exact enough, of sums that are [long](LONG_ROWS) or not.
+    pub(crate) fn allows(self, arithmetic: Arithmetic, are_long: bool) -> bool {
+        match (arithmetic, self) {
+            (_, Self::Fma) | (Arithmetic::Tf32, Self::Single) | (Arithmetic::Split, Self::Tf32) => false,
+            (Arithmetic::Split, Self::Single) => are_long,
+            (Arithmetic::Tf32, Self::Tf32) | (Arithmetic::Half, _) => true,
+        }
+    }
 }
 
 /// Terms of an average sum from which on [`Precision::Single`] allows products on tensor cores. In shorter sums the error
@@ -48,51 +60,30 @@ options! {
     pub struct Options {
         /// The algorithm, if not the library's choice. It must be legal for N and the strides; where B's or C's address does
         /// not allow its vectors, the run is refused.
-        pub algorithm: Algorithm = Algorithm::Auto,
+        pub algorithm: Algorithm = Algorithm::Auto => set,
         /// How exactly it is computed.
-        pub precision: Precision = Precision::Single,
+        pub precision: Precision = Precision::Single => set,
         /// Multiplies A·B.
-        pub alpha: f32 = 1.0,
-        /// Multiplies what C holds. With 0, C is not read: it may hold anything, NaN too.
-        pub beta: f32 = 0.0,
+        pub alpha: f32 = 1.0 => set,
+        /// Multiplies what C holds, which is added. With 0, C is not read: it may hold anything, NaN too.
+        pub beta: f32 = 0.0 => set,
         /// The least result, -∞ for no limit.
         pub lo: f32 = f32::NEG_INFINITY,
         /// The greatest result, +∞ for no limit.
         pub hi: f32 = f32::INFINITY,
-        /// Elements from one row of B to the next, N if none.
-        pub b_stride: Option<usize> = None,
-        /// Elements from one row of C to the next, N if none.
-        pub c_stride: Option<usize> = None,
-        /// Products in one run.
-        pub batch: usize = 1,
-        /// Elements from one B to the next, K strides of a row if none; 0 for one B that all products share.
-        pub b_batch_stride: Option<usize> = None,
-        /// Elements from one C to the next, M strides of a row if none.
-        pub c_batch_stride: Option<usize> = None,
+        /// Elements from one row of B to the next, at least N: a leading dimension. N if none.
+        pub b_stride: Option<usize> = None => some(usize),
+        /// Elements from one row of C to the next, at least N, and N if none. The gaps are neither read nor written.
+        pub c_stride: Option<usize> = None => some(usize),
+        /// Products in one run: of one A, or of as many with one pattern
+        /// ([`with_value_batch`](crate::CsrMatrix::with_value_batch)), with as many B.
+        pub batch: usize = 1 => set,
+        /// Elements from one B of the batch to the next, K strides of a row if none; 0 for one B that all products share.
+        pub b_batch_stride: Option<usize> = None => some(usize),
+        /// Elements from one C of the batch to the next, M strides of a row if none. They may lie one after another, or side
+        /// by side within the stride of a row; they must not overlap.
+        pub c_batch_stride: Option<usize> = None => some(usize),
     }
-}
-
-setters! {
-    /// With this algorithm.
-    algorithm(algorithm: Algorithm) = algorithm;
-    /// Computed this exactly.
-    precision(precision: Precision) = precision;
-    /// With A·B multiplied by `alpha`.
-    alpha(alpha: f32) = alpha;
-    /// With `beta` times what C holds added.
-    beta(beta: f32) = beta;
-    /// With `elements` from one row of B to the next, at least N: a leading dimension.
-    b_stride(elements: usize) = Some(elements);
-    /// With `elements` from one row of C to the next, at least N. The gaps are neither read nor written.
-    c_stride(elements: usize) = Some(elements);
-    /// With `products` in one run: of one A, or of as many with one pattern
-    /// ([`with_value_batch`](crate::CsrMatrix::with_value_batch)), with as many B.
-    batch(products: usize) = products;
-    /// With `elements` from one B of the batch to the next; 0 for one B that all products share.
-    b_batch_stride(elements: usize) = Some(elements);
-    /// With `elements` from one C of the batch to the next. They may lie one after another, or side by side within the
-    /// stride of a row; they must not overlap.
-    c_batch_stride(elements: usize) = Some(elements);
 }
 
 impl Options {
@@ -109,12 +100,9 @@ impl Options {
 
     /// Whether the clamp's limits are numbers in order.
     pub(super) fn check(&self) -> Result<()> {
-        if self.lo <= self.hi {
-            return Ok(());
-        }
-        let (expected, got) =
-            ("lo, hi with lo <= hi, neither of them NaN", format!("{}, {}", self.lo, self.hi));
-        Err(Error::parameter(OPERATION, "the clamp", expected, got))
+        let Self { lo, hi, .. } = *self;
+        let expected = || "lo, hi with lo <= hi, neither of them NaN";
+        Error::expect(lo <= hi, OPERATION, "the clamp", expected, format!("{lo}, {hi}"))
     }
 
     /// These options as the kernels take them.

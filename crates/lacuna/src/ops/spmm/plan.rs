@@ -3,15 +3,15 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
-use lacuna_gpu::{GlobalMut, GlobalPtr};
-use lacuna_kernels::spmm::{Args, Output, TileArgs};
+use lacuna_gpu::GlobalPtr;
+use lacuna_kernels::spmm::{Args, Output, Tile, TileArgs};
 
 use super::choose::{Choice, Problem, b_bytes_limit, is_by_tiles, is_prepacked};
-use super::grid::{Extent, ahead_rows, is_hybrid, is_persistent, resident_blocks, subwarp_share};
+use super::grid::{Extent, is_hybrid, prefetched_rows, resident_blocks, subwarp_share};
 use super::prepacked::Packs;
 use super::{OPERATION, Options};
-use crate::op::{self, Layout, MAX_GRID_YZ, Selection, spans, strides, widest};
-use crate::pattern::{DevicePattern, RowOrder, expect_at_most};
+use crate::op::{Layout, MAX_GRID_YZ, Selection, launch, spans, strides, tells_choice, widest};
+use crate::pattern::{DevicePattern, RowOrder};
 use crate::tune::{Candidate, Tunable, drawn, row_class};
 use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Slice, SliceMut, Stream, Value};
 
@@ -48,18 +48,12 @@ pub struct Operands<'o, T: Value = f32, I: Index = u32> {
     pub bias: Option<Slice<'o, T>>,
 }
 
-/// Products of the batch, and columns of each: what one launch does.
-struct Part {
-    products: Range<usize>,
-    columns: Range<usize>,
-}
-
 impl<T: Value, I: Index> Spmm<T, I> {
     /// A plan for `a` and B's `n` columns.
     ///
     /// # Errors
     /// [`Error::TooLarge`] from 2³⁰ columns on, or where no buffer can hold B or C; what the driver says, where the first
-    /// plan of a pattern makes masks of it.
+    /// plan of a pattern makes bitmasks of it.
     pub fn plan(a: &CsrMatrix<T, I>, n: usize) -> Result<Self> {
         Self::plan_with(a, n, Options::default().batch(a.batch()))
     }
@@ -71,7 +65,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
     /// not in order, strides below N, and batch strides that let matrices of C overlap; [`Error::Illegal`] for an
     /// algorithm that cannot do this problem.
     pub fn plan_with(a: &CsrMatrix<T, I>, n: usize, options: Options) -> Result<Self> {
-        expect_at_most("N", MAX_N, n)?;
+        Error::expect_at_most("N", MAX_N, n)?;
         options.check()?;
         let bytes = T::TYPE.bytes();
         let Options { batch, b_stride, b_batch_stride, c_stride, c_batch_stride, precision, .. } = options;
@@ -98,36 +92,10 @@ impl<T: Value, I: Index> Spmm<T, I> {
         Self { pattern, n, options, b, c, selection, values: PhantomData }.prepared()
     }
 
-    /// This plan, once what its kernels need of the pattern is there. Where there is no room for bitmasks, and the algorithm is
-    /// the library's choice, kernels that need none take their place.
+    /// This plan, once what its kernels need of the pattern is there: bitmasks, or kernels without where they have no room.
     fn prepared(mut self) -> Result<Self> {
-        if !self.selection.iter().any(|choice| is_by_tiles(&choice.entry.tile)) {
-            return Ok(self);
-        }
-        match self.pattern.masks() {
-            Err(Error::OutOfMemory { .. }) if self.selection.is_auto() => {
-                self.selection.restrict(|choice| !is_by_tiles(&choice.entry.tile));
-            }
-            Err(error) => return Err(error),
-            Ok(_) => {}
-        }
+        self.selection.prepare(|choice| is_by_tiles(&choice.entry.tile), || self.pattern.bitmasks())?;
         Ok(self)
-    }
-
-    /// The kernel that runs where B and C are aligned to 16 bytes, as whole buffers are.
-    pub fn choice(&self) -> &Choice {
-        self.selection.best()
-    }
-
-    /// The kernels that are legal for each alignment of B's and C's addresses (16 bytes and more, then less), each list in the
-    /// order of the cost model.
-    pub fn legal(&self) -> [Vec<Choice>; 4] {
-        self.selection.legal()
-    }
-
-    /// The options that were planned with.
-    pub fn options(&self) -> &Options {
-        &self.options
     }
 
     /// Elements that B must have, up to the last of the last row: K·N without gaps. The gap after it may be there too.
@@ -169,24 +137,26 @@ impl<T: Value, I: Index> Spmm<T, I> {
         let Operands { a, b, c, bias } = operands;
         let choice = self.selection.at(b.address() | c.address(), "B and C are")?;
         let tile = &choice.entry.tile;
-        let bias = GlobalPtr::<T::Device>::from_address(bias.map_or(0, |bias| bias.address()));
-        let (b, c) = (GlobalPtr::from_address(b.address()), GlobalMut::from_address(c.address()));
-        let values = GlobalPtr::from_address(a.values_address());
-        let output = self.options.output(c, &self.c, bias);
+        let none = GlobalPtr::<T::Device>::from_address(0);
+        let bias = bias.map_or(none, |bias| bias.pointer());
+        let (b, values) = (b.pointer(), GlobalPtr::from_address(a.values_address()));
+        let output = self.options.output(c.pointer(), &self.c, bias);
         let values_batch = if a.batch() == 1 { 0 } else { a.values_stride() as u32 };
         let packs = match (is_prepacked(tile), a.packs()) {
             (false, _) => None,
             (true, None) => return Err(Error::NotPrepacked { operation: OPERATION }),
             (true, packs) => packs,
         };
-        let masks = if is_by_tiles(tile) { Some(self.pattern.masks()?) } else { None };
-        self.parts(tile.block_columns, values_batch, |part| {
-            let (product, column) = (part.products.start, part.columns.start);
-            let values = values.add(product * values_batch as usize);
-            let b = b.add(product * self.b.batch_stride + column);
-            let c = output.c.add(product * self.c.batch_stride + column);
-            let (output, n, rows) =
-                (Output { c, ..output }, part.columns.len() as u32, self.pattern.rows as u32);
+        let masks = if is_by_tiles(tile) { Some(self.pattern.bitmasks()?) } else { None };
+        let resident = resident_blocks(choice.entry.bounds, a.device().info().multiprocessors);
+        for (products, columns) in self.parts(tile.block_columns, values_batch) {
+            let [rows, n, count] = [self.pattern.rows, columns.len(), products.len()];
+            let extent = Extent { rows: rows as u64, columns: n as u64, products: count as u64 };
+            let grid = extent.grid(tile, resident);
+            let values = values.add(products.start * values_batch as usize);
+            let b = b.add(products.start * self.b.batch_stride + columns.start);
+            let c = output.c.add(products.start * self.c.batch_stride + columns.start);
+            let (output, n, rows) = (Output { c, ..output }, n as u32, rows as u32);
             let (b_batch, b_stride_bytes) = (self.b.batch_stride as u64, self.b.stride_bytes);
             if let Some(masks) = masks {
                 let (masks, places) = masks.pointers();
@@ -208,8 +178,10 @@ impl<T: Value, I: Index> Spmm<T, I> {
                     b_stride_bytes,
                     values_batch,
                 };
-                return self.launch(stream, choice, &part, &args);
+                launch(stream, choice.entry, grid, &args)?;
+                continue;
             }
+            let blocks = extent.sharing_blocks(tile, resident);
             let args = Args {
                 row_table: self.pattern.row_table_pointer(),
                 values,
@@ -218,76 +190,39 @@ impl<T: Value, I: Index> Spmm<T, I> {
                 b_batch,
                 output,
                 rows,
-                long_rows: self.long_rows(choice, &part),
-                ahead_rows: self.ahead_rows(choice, &part),
+                long_rows: self.long_rows(tile, blocks),
+                ahead_rows: prefetched_rows(tile, blocks, self.pattern.cols as u64, self.pattern.nnz as u64)
+                    as u32,
                 n,
                 b_stride_bytes,
                 values_batch,
             };
-            self.launch(stream, choice, &part, &args)
-        })
-    }
-
-    /// Rows at the head of the table that are long for the kernel.
-    fn long_rows(&self, choice: &Choice, part: &Part) -> u32 {
-        let pattern = &self.pattern;
-        if !is_hybrid(&choice.entry.tile) || pattern.row_order != RowOrder::LongestFirst {
-            return pattern.rows as u32;
-        }
-        let blocks = self.extent(part).sharing_blocks(&choice.entry.tile, self.resident(choice));
-        pattern.lengths.longer(subwarp_share(&choice.entry.tile, blocks, pattern.nnz as u64))
-    }
-
-    /// Rows of B that a block brings into L1 before it begins.
-    fn ahead_rows(&self, choice: &Choice, part: &Part) -> u32 {
-        let pattern = &self.pattern;
-        if !is_persistent(&choice.entry.tile) {
-            return 0;
-        }
-        let blocks = self.extent(part).sharing_blocks(&choice.entry.tile, self.resident(choice));
-        ahead_rows(&choice.entry.tile, blocks, pattern.cols as u64, pattern.nnz as u64) as u32
-    }
-
-    /// What a launch computes.
-    fn extent(&self, part: &Part) -> Extent {
-        let [rows, columns, products] =
-            [self.pattern.rows, part.columns.len(), part.products.len()].map(|count| count as u64);
-        Extent { rows, columns, products }
-    }
-
-    /// Blocks of a kernel that the device holds at once.
-    fn resident(&self, choice: &Choice) -> u64 {
-        resident_blocks(choice.entry.bounds, self.pattern.row_table.device().info().multiprocessors)
-    }
-
-    /// Cuts the product into what one launch can do, for tiles of so many columns.
-    fn parts(
-        &self,
-        tile_columns: u32,
-        values_batch: u32,
-        mut launch: impl FnMut(Part) -> Result<()>,
-    ) -> Result<()> {
-        let launch_columns = MAX_GRID_YZ * tile_columns as usize;
-        // A launch counts the values of its products in 32 bits.
-        let countable = u32::MAX.checked_div(values_batch).map_or(usize::MAX, |count| count as usize);
-        let launch_products = MAX_GRID_YZ.min(countable);
-        for products in spans(self.options.batch, launch_products) {
-            for columns in spans(self.n, launch_columns) {
-                launch(Part { products: products.clone(), columns })?;
-            }
+            launch(stream, choice.entry, grid, &args)?;
         }
         Ok(())
     }
 
-    fn launch<A: Copy + Send + Sync + 'static>(
+    /// Rows at the head of the table that are long for a kernel of which `blocks` thread blocks share a tile of columns.
+    fn long_rows(&self, tile: &Tile, blocks: u64) -> u32 {
+        let pattern = &self.pattern;
+        if !is_hybrid(tile) || pattern.row_order != RowOrder::LongestFirst {
+            return pattern.rows as u32;
+        }
+        pattern.lengths.longer(subwarp_share(tile, blocks, pattern.nnz as u64))
+    }
+
+    /// What one launch can do, for tiles of so many columns: products of the batch, and columns of each.
+    fn parts(
         &self,
-        stream: &Stream,
-        choice: &Choice,
-        part: &Part,
-        args: &A,
-    ) -> Result<()> {
-        let grid = self.extent(part).grid(&choice.entry.tile, self.resident(choice));
-        op::launch(stream, choice.entry, grid, args)
+        tile_columns: u32,
+        values_batch: u32,
+    ) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+        let launch_columns = MAX_GRID_YZ * tile_columns as usize;
+        // A launch counts the values of its products in 32 bits.
+        let countable = u32::MAX.checked_div(values_batch).map_or(usize::MAX, |count| count as usize);
+        spans(self.options.batch, MAX_GRID_YZ.min(countable)).flat_map(move |products| {
+            spans(self.n, launch_columns).map(move |columns| (products.clone(), columns))
+        })
     }
 
     fn check(&self, stream: &Stream, operands: &Operands<'_, T, I>) -> Result<()> {
@@ -297,23 +232,18 @@ impl<T: Value, I: Index> Spmm<T, I> {
         }
         let device = a.device();
         device.expect_same(OPERATION, "the stream", stream.device())?;
-        device.expect_same(OPERATION, "B", b.device())?;
-        device.expect_same(OPERATION, "C", c.device())?;
-        let batch = self.options.batch;
-        if a.batch() != 1 && a.batch() != batch {
-            let expected = format!("1 or the plan's, {batch}");
-            return Err(Error::parameter(OPERATION, "the batch of A", expected, a.batch()));
-        }
-        self.b.check("B", b.len())?;
-        self.c.check("C", c.len())?;
-        if let Some(bias) = bias {
-            device.expect_same(OPERATION, "the bias", bias.device())?;
-            let shape = || "one for each row of C".into();
-            Error::expect_len(OPERATION, "the bias", shape, self.pattern.rows, bias.len())?;
-        }
-        Ok(())
+        let (got, batch) = (a.batch(), self.options.batch);
+        let expected = || format!("1 or the plan's, {batch}");
+        Error::expect([1, batch].contains(&got), OPERATION, "the batch of A", expected, got)?;
+        self.b.check("B", device, *b)?;
+        self.c.check("C", device, c.as_slice())?;
+        let Some(bias) = bias else { return Ok(()) };
+        let shape = || "one for each row of C".into();
+        device.expect_operand(OPERATION, "the bias", *bias, shape, self.pattern.rows)
     }
 }
+
+tells_choice!(Spmm<T: Value, I: Index>);
 
 impl<T: Value, I: Index> Tunable for Spmm<T, I> {
     type Subject = CsrMatrix<T, I>;
@@ -323,9 +253,6 @@ impl<T: Value, I: Index> Tunable for Spmm<T, I> {
 
     fn device(&self) -> &Device {
         self.pattern.row_table.device()
-    }
-    fn kernels() -> Vec<&'static str> {
-        op::names::<Problem>()
     }
     fn describe(&self, a: &CsrMatrix<T, I>) -> Option<String> {
         if !self.selection.is_auto() || self.output_len() == 0 {

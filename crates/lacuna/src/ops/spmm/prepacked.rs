@@ -4,8 +4,7 @@ use lacuna_kernels::spmm::{Pack, Scheme};
 use lacuna_kernels::{ValueType, entries};
 use lacuna_matrix::Csr;
 
-use crate::pattern::expect_at_most;
-use crate::{Buffer, CsrMatrix, Device, Index, Result, Value};
+use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Value};
 
 /// Packs may take this many times the memory of the nonzeros, and some more: units of sparser matrices have packs that are
 /// nearly empty.
@@ -74,7 +73,11 @@ impl Packs {
         }
         let values: &[u16] = bytemuck::cast_slice(matrix.values());
         let Some(packed) = Packed::of(matrix, values) else { return Ok(None) };
-        expect_at_most("the number of packs", u32::MAX as usize, packed.halves.len() / (2 * Pack::WORDS))?;
+        Error::expect_at_most(
+            "the number of packs",
+            u32::MAX as usize,
+            packed.halves.len() / (2 * Pack::WORDS),
+        )?;
         let words: Vec<u32> = packed
             .halves
             .as_chunks()
@@ -87,9 +90,7 @@ impl Packs {
 
     /// As the kernels take them.
     pub(crate) fn pointers(&self) -> (GlobalPtr<u32>, GlobalPtr<u32>) {
-        let Self { units, packs } = self;
-        let (units, packs) = (units.as_slice().address(), packs.as_slice().address());
-        (GlobalPtr::from_address(units), GlobalPtr::from_address(packs))
+        (self.units.as_slice().pointer(), self.packs.as_slice().pointer())
     }
 }
 

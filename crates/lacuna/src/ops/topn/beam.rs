@@ -1,10 +1,10 @@
 //! Beam search: the next beams of each sentence.
-use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_gpu::GlobalPtr;
 use lacuna_kernels::topn::{BeamArgs, Method};
 
 use super::choose::of_method;
 use super::{Choice, Options, Output, TopN};
-use crate::op::launch;
+use crate::op::{MAX_GRID_X, launch};
 use crate::{Buffer, Device, Error, Result, Slice, Stream, Value};
 
 const OPERATION: &str = "beam search";
@@ -105,19 +105,13 @@ impl<T: Value> BeamSearch<T> {
         end_of_sentence: u32,
         options: Options,
     ) -> Result<Self> {
-        if beams == 0 || beams > MAX_BEAMS {
-            let expected = format!("from 1 to {MAX_BEAMS}");
-            return Err(Error::parameter(OPERATION, "the number of beams", expected, beams));
-        }
-        if end_of_sentence as usize >= vocabulary {
-            let expected = format!("one of the {vocabulary} tokens");
-            return Err(Error::parameter(OPERATION, "the end of the sentence", expected, end_of_sentence));
-        }
-        let rows = sentences.checked_mul(beams).filter(|&rows| i32::try_from(rows).is_ok());
-        let Some(rows) = rows else {
-            let (limit, got) = (i32::MAX as u64, (sentences as u64).saturating_mul(beams as u64));
-            return Err(Error::TooLarge { what: "the number of beams of all sentences", limit, got });
-        };
+        let (are_allowed, expected) = ((1..=MAX_BEAMS).contains(&beams), || format!("from 1 to {MAX_BEAMS}"));
+        Error::expect(are_allowed, OPERATION, "the number of beams", expected, beams)?;
+        let (is_token, expected) =
+            ((end_of_sentence as usize) < vocabulary, || format!("one of the {vocabulary} tokens"));
+        Error::expect(is_token, OPERATION, "the end of the sentence", expected, end_of_sentence)?;
+        let rows = sentences.saturating_mul(beams);
+        Error::expect_at_most("the number of beams of all sentences", MAX_GRID_X, rows)?;
         let continuations = beams.min(vocabulary);
         let options = options.output(Output::LogProbabilities);
         let top = TopN::plan_with(device, rows, vocabulary, continuations, options)?;
@@ -168,9 +162,8 @@ impl<T: Value> BeamSearch<T> {
     /// its findings.
     pub fn step(&self, stream: &Stream, logits: Slice<'_, T>, state: &mut BeamState) -> Result<()> {
         let (what, Self { sentences, beams, .. }) = ("the state of the beams", self);
-        self.device.expect_same(OPERATION, what, state.scores.device())?;
         let shape = || format!("{sentences} sentences of {beams} beams");
-        Error::expect_len(OPERATION, what, shape, sentences * beams, state.scores.len())?;
+        self.device.expect_operand(OPERATION, what, state.scores(), shape, sentences * beams)?;
         // The results are the plan's own: it is borrowed, and the stream orders what uses them.
         let results = [self.log_probabilities.as_slice().address(), self.tokens.as_slice().address()];
         self.top.launches(stream, logits, results, None)?;
@@ -180,10 +173,10 @@ impl<T: Value> BeamSearch<T> {
         let args = BeamArgs {
             log_probabilities: GlobalPtr::from_address(results[0]),
             continuations: GlobalPtr::from_address(results[1]),
-            scores: GlobalMut::from_address(state.scores.as_slice_mut().address()),
-            finished: GlobalMut::from_address(state.finished.as_slice_mut().address()),
-            parents: GlobalMut::from_address(state.parents.as_slice_mut().address()),
-            tokens: GlobalMut::from_address(state.tokens.as_slice_mut().address()),
+            scores: state.scores.as_slice_mut().pointer(),
+            finished: state.finished.as_slice_mut().pointer(),
+            parents: state.parents.as_slice_mut().pointer(),
+            tokens: state.tokens.as_slice_mut().pointer(),
             beams: self.beams as u32,
             n: self.continuations as u32,
             end: self.end,

@@ -1,11 +1,11 @@
-//! Which kernel suits a problem, and how rows are cut: a pure function of the problem's numbers.
+//! Which kernel suits a problem, and how rows are cut: a pure function of the problem shape.
 use lacuna_kernels::topn::{Method, Tile};
 use lacuna_kernels::{Entry, ValueType, entries};
 
 use super::OPERATION;
 use crate::op;
 
-/// What the chooser looks at.
+/// The problem shape: all that the heuristic sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
@@ -37,7 +37,8 @@ pub enum Algorithm {
     /// The library chooses.
     #[default]
     Auto,
-    /// Blocks hold a row, or a chunk of it, in registers; they find a bar that few values reach, and sort those.
+    /// Thread blocks hold a row, or a chunk of it, in registers; they find a threshold that few values reach, by
+    /// radix select, and sort those.
     RadixSelect {
         /// Threads of a block.
         threads: u32,
@@ -46,7 +47,8 @@ pub enum Algorithm {
         /// Chunks of a row, each of a block. Where there are several, a second launch merges what they found.
         chunks: u32,
     },
-    /// Blocks walk through a row of any length, or a chunk of it, tile by tile, and gather what reaches the bar of the first.
+    /// Thread blocks pass once over a row of any length, or a chunk of it, tile by tile, and gather what reaches the threshold
+    /// of the first.
     /// For N up to 512.
     StreamingSelect {
         /// Threads of a block.
@@ -79,17 +81,14 @@ pub(super) struct Cut {
 const CHUNK_STEP: usize = 8;
 /// Rows are cut into as few chunks as can be, and into powers of two times as many, so many ways in all.
 const CUTS: u32 = 6;
-/// The most chunks of a row from which [`Stream`](Algorithm::StreamingSelect) gathers: a lane each.
+/// The most chunks of a row from which [`StreamingSelect`](Algorithm::StreamingSelect) gathers: a lane each.
 const MAX_PARTS: usize = 32;
 
 impl op::Problem for Problem {
     const OPERATION: &'static str = OPERATION;
     type Algorithm = Algorithm;
     type Tile = Tile;
-
-    fn entries() -> &'static [Entry<Tile>] {
-        entries::topn()
-    }
+    const ENTRIES: fn() -> &'static [Entry<Tile>] = entries::topn;
 
     fn algorithms(&self, entry: &'static Entry<Tile>) -> impl IntoIterator<Item = Algorithm> {
         let is_able = entry.tile.value == Some(self.value) && entry.runs_on(self.sm);
@@ -200,8 +199,8 @@ pub(super) fn of_method(method: Method) -> &'static Entry<Tile> {
 const LAUNCH: f64 = 2500.0;
 /// Cycles until a chunk is loaded, and joined.
 const LOAD: f64 = 2500.0;
-/// Cycles of a block to find the bar, and what its barriers take longer among many warps: so much a square of its threads.
-const BAR: f64 = 900.0;
+/// Cycles of a block to find the threshold, and what its barriers take longer among many warps: so much a square of its threads.
+const THRESHOLD: f64 = 900.0;
 const BARRIERS: f64 = 1.0 / 300.0;
 /// Cycles of a doubling in the sort, for each pass over the keys.
 const DOUBLING: f64 = 250.0;
@@ -214,24 +213,24 @@ const INSERTION: f64 = 4.0;
 /// Bytes that memory moves in a cycle for each multiprocessor: 4.3 TB/s over 132 of 1.98 GHz.
 const BYTES: f64 = 16.5;
 
-/// Of walks: cycles of a block from one tile to the next where it is alone, and as much more where all that fit are at work.
+/// Of streaming select: cycles of a block from one tile to the next where it is alone, and as much more where all that fit are at work.
 const TILE: f64 = 1300.0;
 const TILE_AMONG_OTHERS: f64 = 200.0;
-/// Cycles until what a walk of a whole row gathered is down to what is sorted.
+/// Cycles until what it gathered of a whole row is down to what is sorted.
 const END: f64 = 1000.0;
-/// The same for each value that reaches the bar: about N of a tile, since the bar is that of the first.
+/// The same for each value that reaches the threshold: about N of a tile, since the threshold is that of the first.
 const HIT: f64 = 4.0;
 /// So much of the room is filled by what is expected, since it may be more.
 const FILLED: f64 = 0.8;
-/// Where more is expected: cycles of a careful walk for each value of a thread.
-const CAREFUL: f64 = 800.0;
-/// Bytes that a multiprocessor's walks take in a cycle.
-const WALK_BYTES: f64 = 22.0;
+/// Where more is expected: cycles of the robust pass for each value of a thread.
+const ROBUST: f64 = 800.0;
+/// Bytes that it takes on a multiprocessor in a cycle.
+const STREAM_BYTES: f64 = 22.0;
 /// Cycles of the second launch, for each part of a row, and for each key.
 const FINISH: f64 = 1200.0;
 const PART: f64 = 45.0;
 const KEY: f64 = 1.0;
-/// Keys that it takes at once, to which walks narrow what they found; and what more of them cost, each.
+/// Keys that it takes at once, to which streaming select refines what it found; and what more of them cost, each.
 const FINISH_KEYS: f64 = 4096.0;
 const MORE_KEY: f64 = 5.0;
 /// Up to so many keys are sorted by comparing each with all.
@@ -245,23 +244,23 @@ fn cost(problem: &Problem, entry: &Entry<Tile>, chunk: u32, chunks: u32) -> f64 
     let sorted = (1.25 * n.min(chunk)).max(32.0);
     let sorting = (1.0 + (sorted / 32.0).log2().ceil()) * DOUBLING * (sorted / threads).max(1.0);
     let capacity = f64::from(entry.tile.capacity);
-    let bar = BAR + threads * threads * BARRIERS;
+    let threshold = THRESHOLD + threads * threads * BARRIERS;
     let at_once = multiprocessors * f64::from(entry.bounds.min_blocks.max(1));
-    // Of a walk: what it gathers of a chunk, and how much of the room that is.
+    // Of streaming select: what it gathers of a chunk, and how much of the room that is.
     let tiles = (chunk / capacity).max(1.0);
     let reach = 1.1 * n + 4.0;
     let room = f64::from(4 * entry.tile.most);
-    let is_careful = tiles * reach > FILLED * room;
-    let walking = bar
+    let is_robust = tiles * reach > FILLED * room;
+    let streaming = threshold
         + tiles * (TILE + TILE_AMONG_OTHERS * (blocks / at_once).min(1.0))
         + tiles * reach * HIT
-        + if is_careful { chunk / threads * CAREFUL } else { 0.0 };
+        + if is_robust { chunk / threads * ROBUST } else { 0.0 };
     let selecting = match entry.tile.method {
         Method::Insertion => chunk * (2.0 + n) / 4.0 * INSERTION,
         // What is gathered of several chunks is sorted later.
-        Method::StreamingSelect if chunks > 1 => walking,
-        Method::StreamingSelect => walking + END + sorting,
-        _ => bar + capacity / threads * OWN_VALUE + sorting,
+        Method::StreamingSelect if chunks > 1 => streaming,
+        Method::StreamingSelect => streaming + END + sorting,
+        _ => threshold + capacity / threads * OWN_VALUE + sorting,
     };
     // A block that waits lets others work.
     let block = LOAD + selecting;
@@ -277,7 +276,7 @@ fn cost(problem: &Problem, entry: &Entry<Tile>, chunk: u32, chunks: u32) -> f64 
             + keys * KEY
             + (keys - FINISH_KEYS).max(0.0) * MORE_KEY
             + if 1.125 * n + 4.0 > RANKED { sorting } else { 0.0 };
-        return LAUNCH + waves.max(each * bytes / WALK_BYTES) + if chunks > 1 { finishing } else { 0.0 };
+        return LAUNCH + waves.max(each * bytes / STREAM_BYTES) + if chunks > 1 { finishing } else { 0.0 };
     }
     let busy = each * (bytes / BYTES).max(chunk.max(capacity.min(chunk * 2.0)) * VALUE);
     let finishing = if chunks > 1 { LAUNCH + LOAD + parts * (n.log2() + 1.0) * 40.0 } else { 0.0 };
@@ -306,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn walks_gather_no_more_than_there_is_room_for() {
+    fn streaming_select_gathers_no_more_than_there_is_room_for() {
         for n in [50, 100, 400] {
             for rows in [64, 512, 1024] {
                 let choice = best(rows, 151_936, n);
@@ -322,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn long_rows_are_walked_through_in_parts_that_fill_the_gpu() {
+    fn long_rows_are_streamed_in_chunks_that_fill_the_gpu() {
         let choice = best(64, 151_936, 50);
         assert_eq!(choice.entry.name, "topn_f32_stream_t512_v4");
         assert_eq!(of_method(second(choice.entry.tile.method)).name, "topn_finalize");

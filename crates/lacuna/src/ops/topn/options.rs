@@ -2,7 +2,7 @@
 use lacuna_kernels::topn::Form;
 
 use super::{Algorithm, OPERATION};
-use crate::op::{options, setters};
+use crate::op::options;
 use crate::{Error, Result};
 
 /// What the values of a result are. Which elements they belong to, and their order, does not depend on it.
@@ -40,37 +40,25 @@ options! {
     #[non_exhaustive]
     pub struct Options {
         /// What the values of the result are.
-        pub output: Output = Output::Probabilities,
+        pub output: Output = Output::Probabilities => set,
         /// Divides the logits before the softmax: a number from 2⁻¹⁰⁰ to 2¹⁰⁰.
-        pub temperature: f32 = 1.0,
+        pub temperature: f32 = 1.0 => set,
         /// Elements from row to row of the logits, if not as many as a row has.
-        pub row_stride: Option<usize> = None,
+        pub row_stride: Option<usize> = None => some(usize),
         /// The algorithm, if not the library's choice.
-        pub algorithm: Algorithm = Algorithm::Auto,
+        pub algorithm: Algorithm = Algorithm::Auto => set,
     }
 }
 
 /// The least temperature: logits whose difference overflows are still far apart. Its inverse is the greatest.
 const LEAST: f32 = 1.0 / (1u128 << 100) as f32;
 
-setters! {
-    /// With these values in the result.
-    output(output: Output) = output;
-    /// With logits divided by `temperature` before the softmax.
-    temperature(temperature: f32) = temperature;
-    /// With rows of logits this many elements apart.
-    row_stride(elements: usize) = Some(elements);
-    /// With this algorithm.
-    algorithm(algorithm: Algorithm) = algorithm;
-}
-
 impl Options {
     /// What a difference of logits is multiplied with to be an exponent of 2.
     pub(super) fn exponent_scale(&self) -> Result<f32> {
-        if (LEAST..=1.0 / LEAST).contains(&self.temperature) {
-            return Ok((std::f64::consts::LOG2_E / f64::from(self.temperature)) as f32);
-        }
-        let expected = "a number from 2^-100 to 2^100";
-        Err(Error::parameter(OPERATION, "the temperature", expected, self.temperature))
+        let is_right = (LEAST..=1.0 / LEAST).contains(&self.temperature);
+        let expected = || "a number from 2^-100 to 2^100";
+        Error::expect(is_right, OPERATION, "the temperature", expected, self.temperature)?;
+        Ok((std::f64::consts::LOG2_E / f64::from(self.temperature)) as f32)
     }
 }

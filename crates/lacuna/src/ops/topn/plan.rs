@@ -1,18 +1,15 @@
 //! Plans: what is worked out once for a shape.
 use std::marker::PhantomData;
 
-use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_gpu::GlobalMut;
 use lacuna_kernels::Entry;
 use lacuna_kernels::topn::{FinalizeArgs, MergeArgs, Method, Output, Tile, TopNArgs};
 
-use super::choose::{Cut, cut, find, of_method, second};
-use super::{Choice, OPERATION, Options, Problem};
+use super::choose::{Cut, choose, cut, find, of_method, second};
+use super::{Algorithm, Choice, OPERATION, Options, Problem};
 use crate::op::{Layout, MAX_GRID_X, MAX_GRID_YZ, illegal, launch, spans, strides};
-use crate::pattern::expect_at_most;
+use crate::tune::{Candidate, Tunable, drawn};
 use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
-
-/// What messages call the logits, and their row stride.
-const LOGITS: &str = "the logits";
 
 /// The N greatest values of each row of a dense, row-major matrix, in falling order, and their indices: as probabilities of the
 /// row's softmax, as their logarithms, or as they are. Logits are `T`, results `f32`.
@@ -47,11 +44,11 @@ pub struct TopN<T: Value = f32> {
     results: Layout,
     choice: Choice,
     cut: Cut,
-    workspace: Option<Workspace>,
+    workspace: Workspace,
     values: PhantomData<T>,
 }
 
-/// What chunks of rows find.
+/// What chunks of rows find, where rows have several; else nothing.
 #[derive(Debug)]
 struct Workspace {
     /// A list for each chunk of each row.
@@ -60,14 +57,6 @@ struct Workspace {
     sums: Buffer<f32>,
     /// The keys of each list.
     counts: Buffer<u32>,
-}
-
-/// Its addresses; 0 where there is none.
-#[derive(Clone, Copy, Default)]
-struct Lists {
-    keys: u64,
-    sums: u64,
-    counts: u64,
 }
 
 impl<T: Value> TopN<T> {
@@ -94,10 +83,8 @@ impl<T: Value> TopN<T> {
         options: Options,
     ) -> Result<Self> {
         let exponent_scale = options.exponent_scale()?;
-        if n == 0 || n > columns {
-            let expected = format!("from 1 to the {columns} elements of a row");
-            return Err(Error::parameter(OPERATION, "N", expected, n));
-        }
+        let expected = || format!("from 1 to the {columns} elements of a row");
+        Error::expect((1..=columns).contains(&n), OPERATION, "N", expected, n)?;
         let logits = strides!(OPERATION, "the logits", "columns", options.row_stride);
         let logits = Layout::new(rows, columns, T::TYPE.bytes(), logits)?;
         let results = Layout::new(rows, n, 4, strides!(OPERATION, "the result", "N", None))?;
@@ -116,14 +103,12 @@ impl<T: Value> TopN<T> {
         })?;
         let chunks = cut.chunks as usize;
         let places = chunks.saturating_mul(cut.room as usize);
-        expect_at_most("N times the chunks of a row", MAX_GRID_X, places)?;
-        let workspace = if chunks > 1 {
-            let keys = device.uninitialized(places.saturating_mul(rows))?;
-            let (sums, counts) =
-                (device.uninitialized(2 * chunks * rows)?, device.uninitialized(2 * chunks * rows)?);
-            Some(Workspace { keys, sums, counts })
-        } else {
-            None
+        Error::expect_at_most("N times the chunks of a row", MAX_GRID_X, places)?;
+        let listed = if chunks > 1 { rows } else { 0 };
+        let workspace = Workspace {
+            keys: device.uninitialized(places.saturating_mul(listed))?,
+            sums: device.uninitialized(2 * chunks * listed)?,
+            counts: device.uninitialized(2 * chunks * listed)?,
         };
         let device = device.clone();
         let values = PhantomData;
@@ -147,9 +132,8 @@ impl<T: Value> TopN<T> {
 
     /// Bytes of device memory that the plan holds.
     pub fn workspace_bytes(&self) -> usize {
-        self.workspace
-            .as_ref()
-            .map_or(0, |lists| 8 * lists.keys.len() + 4 * (lists.sums.len() + lists.counts.len()))
+        let Workspace { keys, sums, counts } = &self.workspace;
+        8 * keys.len() + 4 * (sums.len() + counts.len())
     }
 
     /// The least number of logits: rows × columns, but for the gap of a row stride after the last row.
@@ -202,14 +186,11 @@ impl<T: Value> TopN<T> {
         indices: SliceMut<'_, u32>,
         log_sums: Option<SliceMut<'_, f32>>,
     ) -> Result<()> {
-        self.device.expect_same(OPERATION, "the values", values.device())?;
-        self.device.expect_same(OPERATION, "the indices", indices.device())?;
-        self.results.check("the values", values.len())?;
-        self.results.check("the indices", indices.len())?;
+        self.results.check("the values", &self.device, values.as_slice())?;
+        self.results.check("the indices", &self.device, indices.as_slice())?;
         if let Some(log_sums) = &log_sums {
-            let (what, shape) = ("the log-sum-exps", || "one a row".into());
-            self.device.expect_same(OPERATION, what, log_sums.device())?;
-            Error::expect_len(OPERATION, what, shape, self.problem.rows, log_sums.len())?;
+            let (log_sums, shape) = (log_sums.as_slice(), || "one a row".into());
+            self.device.expect_operand(OPERATION, "the log-sum-exps", log_sums, shape, self.problem.rows)?;
         }
         let log_sums = log_sums.map(|log_sums| log_sums.address());
         self.launches(stream, logits, [values.address(), indices.address()], log_sums)
@@ -225,8 +206,7 @@ impl<T: Value> TopN<T> {
     ) -> Result<()> {
         let Problem { rows, columns, n, .. } = self.problem;
         self.device.expect_same(OPERATION, "the stream", stream.device())?;
-        self.device.expect_same(OPERATION, LOGITS, logits.device())?;
-        self.logits.check(LOGITS, logits.len())?;
+        self.logits.check("the logits", &self.device, logits)?;
         let output = |row: usize| Output {
             values: GlobalMut::<f32>::from_address(values).add(row * n),
             indices: GlobalMut::<u32>::from_address(indices).add(row * n),
@@ -235,16 +215,16 @@ impl<T: Value> TopN<T> {
             form: self.options.output.form() as u32,
             has_log_sums: log_sums.is_some().into(),
         };
-        let lists = self.lists();
+        let Workspace { keys, sums, counts } = &self.workspace;
         let Cut { chunk, chunks, room } = self.cut;
         for span in spans(rows, MAX_GRID_X / chunks as usize) {
             let first = span.start;
             let args = TopNArgs {
-                logits: GlobalPtr::<T::Device>::from_address(logits.address())
-                    .add(first * self.logits.stride),
-                keys: GlobalMut::from_address(lists.keys).add(first * (chunks * room) as usize),
-                sums: GlobalMut::from_address(lists.sums).add(2 * first * chunks as usize),
-                counts: GlobalMut::from_address(lists.counts).add(2 * first * chunks as usize),
+                logits: logits.pointer::<T::Device>().add(first * self.logits.stride),
+                keys: GlobalMut::from_address(keys.as_slice().address())
+                    .add(first * (chunks * room) as usize),
+                sums: GlobalMut::from_address(sums.as_slice().address()).add(2 * first * chunks as usize),
+                counts: GlobalMut::from_address(counts.as_slice().address()).add(2 * first * chunks as usize),
                 output: output(first),
                 row_stride: self.logits.stride as u64,
                 columns: columns as u32,
@@ -256,20 +236,20 @@ impl<T: Value> TopN<T> {
         }
         match second(self.choice.entry.tile.method) {
             _ if chunks == 1 => Ok(()),
-            Method::Finalize => self.finish(stream, lists, output),
-            _ => self.merge(stream, lists, output),
+            Method::Finalize => self.finalize_lists(stream, output),
+            _ => self.merge_lists(stream, output),
         }
     }
 
     /// Makes results of sorted lists.
-    fn merge(&self, stream: &Stream, lists: Lists, output: impl Fn(usize) -> Output) -> Result<()> {
+    fn merge_lists(&self, stream: &Stream, output: impl Fn(usize) -> Output) -> Result<()> {
         let (rows, n, chunks) = (self.problem.rows, self.problem.n, self.cut.chunks);
         let merge = of_method(Method::Merge);
         for span in spans(rows, MAX_GRID_YZ) {
             let first = span.start;
             let args = MergeArgs {
-                keys: GlobalPtr::from_address(lists.keys).add(first * chunks as usize * n),
-                sums: GlobalPtr::from_address(lists.sums).add(2 * first * chunks as usize),
+                keys: self.workspace.keys.as_slice().pointer().add(first * chunks as usize * n),
+                sums: self.workspace.sums.as_slice().pointer().add(2 * first * chunks as usize),
                 output: output(first),
                 columns: self.problem.columns as u32,
                 chunk: self.cut.chunk,
@@ -283,30 +263,70 @@ impl<T: Value> TopN<T> {
     }
 
     /// Makes results of what was gathered.
-    fn finish(&self, stream: &Stream, lists: Lists, output: impl Fn(usize) -> Output) -> Result<()> {
+    fn finalize_lists(&self, stream: &Stream, output: impl Fn(usize) -> Output) -> Result<()> {
         let Cut { chunks, room, .. } = self.cut;
-        let finish = of_method(Method::Finalize);
+        let finalize = of_method(Method::Finalize);
         for span in spans(self.problem.rows, MAX_GRID_X) {
             let first = span.start;
             let args = FinalizeArgs {
-                keys: GlobalPtr::from_address(lists.keys).add(first * (chunks * room) as usize),
-                counts: GlobalPtr::from_address(lists.counts).add(2 * first * chunks as usize),
-                sums: GlobalPtr::from_address(lists.sums).add(2 * first * chunks as usize),
+                keys: self.workspace.keys.as_slice().pointer().add(first * (chunks * room) as usize),
+                counts: self.workspace.counts.as_slice().pointer().add(2 * first * chunks as usize),
+                sums: self.workspace.sums.as_slice().pointer().add(2 * first * chunks as usize),
                 output: output(first),
                 room,
                 chunks,
                 n: self.problem.n as u32,
             };
-            launch(stream, finish, [span.len() as u32, 1, 1], &args)?;
+            launch(stream, finalize, [span.len() as u32, 1, 1], &args)?;
         }
         Ok(())
     }
+}
 
-    fn lists(&self) -> Lists {
-        self.workspace.as_ref().map_or_else(Lists::default, |Workspace { keys, sums, counts }| Lists {
-            keys: keys.as_slice().address(),
-            sums: sums.as_slice().address(),
-            counts: counts.as_slice().address(),
-        })
+/// A kernel with its number of chunks, as an autotuner knows it.
+fn name(choice: &Choice) -> String {
+    format!("{} in {}", choice.entry.name, choice.algorithm.chunks())
+}
+
+impl<T: Value> Tunable for TopN<T> {
+    type Subject = ();
+    /// Logits, values and indices.
+    type Scratch = (Buffer<T>, Buffer<f32>, Buffer<u32>);
+    const NAME: &'static str = "topn";
+
+    fn device(&self) -> &Device {
+        &self.device
+    }
+    fn describe(&self, _nothing: &()) -> Option<String> {
+        let Problem { rows, columns, n, value, .. } = self.problem;
+        let stride = self.logits.stride;
+        let is_auto = self.options.algorithm == Algorithm::Auto && rows > 0;
+        is_auto.then(|| format!("{value} {n} of {columns}, {rows} rows, {stride} apart"))
+    }
+    fn candidates(&self) -> Vec<Vec<Candidate>> {
+        // They are legal at any alignment.
+        let candidate = |choice: &Choice| Candidate { name: name(choice), cost: choice.cost };
+        vec![choose(&self.problem).iter().map(candidate).collect()]
+    }
+    fn with_candidate(&self, _nothing: &(), name: &str) -> Result<Self> {
+        let Problem { rows, columns, n, .. } = self.problem;
+        let choice = choose(&self.problem).into_iter().find(|choice| self::name(choice) == name);
+        let algorithm = choice.expect("it is a candidate").algorithm;
+        let plan = Self::plan_with(&self.device, rows, columns, n, self.options.algorithm(algorithm))?;
+        Ok(Self { options: self.options, ..plan })
+    }
+    fn preferring(self, _nothing: &(), names: &[&str]) -> Result<Self> {
+        let [known] = self.candidates().try_into().expect("one list serves all alignments");
+        match names.iter().find(|&&name| known.iter().any(|candidate| candidate.name == name)) {
+            Some(name) => self.with_candidate(&(), name),
+            None => Ok(self),
+        }
+    }
+    fn scratch(&self, _nothing: &()) -> Result<Self::Scratch> {
+        let (device, len) = (&self.device, self.output_len());
+        Ok((drawn(device, self.input_len())?, device.zeros(len)?, device.zeros(len)?))
+    }
+    fn run_on(&self, stream: &Stream, _: &(), (logits, values, indices): &mut Self::Scratch) -> Result<()> {
+        self.run(stream, logits.as_slice(), values.as_slice_mut(), indices.as_slice_mut())
     }
 }

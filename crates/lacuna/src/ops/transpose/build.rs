@@ -1,5 +1,4 @@
 //! The transposed pattern: counted, scanned and scattered on the device.
-use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::transpose::{
     Chunks, Count, Offsets, OffsetsArgs, ScanArgs, ScanChunks, ScanColumns, Scatter, ScatterArgs,
 };
@@ -45,33 +44,28 @@ pub(super) fn build<I: Index>(
     // Sizes fit 32 bits: the matrix was checked when it was made.
     let (rows, cols, chunks) = (rows as u32, cols as u32, chunks as u32);
     let offsets_args = OffsetsArgs {
-        row_table: GlobalPtr::from_address(row_table.address()),
-        row_offsets: GlobalMut::from_address(row_offsets.as_slice_mut().address()),
+        row_table: row_table.pointer(),
+        row_offsets: row_offsets.as_slice_mut().pointer(),
         rows,
     };
     launch::<Offsets>(stream, rows, 1, &offsets_args)?;
     let count = Chunks {
-        row_offsets: GlobalPtr::from_address(row_offsets.as_slice().address()),
-        columns: GlobalPtr::<I::Device>::from_address(columns.address()),
-        counters: GlobalMut::from_address(counters.as_slice_mut().address()),
+        row_offsets: row_offsets.as_slice().pointer(),
+        columns: columns.pointer::<I::Device>(),
+        counters: counters.as_slice_mut().pointer(),
         rows,
         cols,
         chunk_rows: chunk_rows as u32,
     };
     launch::<Count<I::Device>>(stream, chunks, 1, &count)?;
-    let scan = ScanArgs {
-        counters: count.counters,
-        offsets: GlobalMut::from_address(offsets.as_slice_mut().address()),
-        chunks,
-        cols,
-    };
+    let scan = ScanArgs { counters: count.counters, offsets: offsets.as_slice_mut().pointer(), chunks, cols };
     launch::<ScanChunks>(stream, cols, 1, &scan)?;
     launch::<ScanColumns>(stream, cols, 1, &scan)?;
     let scatter = ScatterArgs {
         chunks: count,
-        offsets: GlobalPtr::from_address(offsets.as_slice().address()),
-        rows: GlobalMut::<I::Device>::from_address(transposed.as_slice_mut().address()),
-        permutation: GlobalMut::from_address(permutation.as_slice_mut().address()),
+        offsets: offsets.as_slice().pointer(),
+        rows: transposed.as_slice_mut().pointer::<I::Device>(),
+        permutation: permutation.as_slice_mut().pointer(),
     };
     launch::<Scatter<I::Device>>(stream, chunks, 1, &scatter)?;
     // The download waits for the stream, so that others may use the result at once.
@@ -83,7 +77,7 @@ fn built_bytes<I>(nnz: usize) -> usize {
     nnz.saturating_mul(size_of::<I>() + size_of::<u32>())
 }
 
-/// Rows of a chunk. Few chunks are long walks, many are a long scan: both wait for memory at each step, the scan for
+/// Rows of a chunk. Few chunks are long passes, many are a long scan: both wait for memory at each step, the scan for
 /// eight steps together. Their sum is least with a few times the root of the number of rows.
 fn chunk_rows(rows: usize, cols: usize, built_bytes: usize) -> usize {
     let room = COUNTER_BYTES.max(built_bytes) / size_of::<u32>();

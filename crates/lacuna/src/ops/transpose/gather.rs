@@ -4,7 +4,7 @@ use lacuna_kernels::transpose::{Gather, GatherArgs};
 
 use super::{OPERATION, TransposedPattern, launch};
 use crate::op::{MAX_GRID_YZ, spans};
-use crate::{CsrMatrix, Element, Error, Index, Result, Slice, SliceMut, Stream, Value};
+use crate::{CsrMatrix, Element, Index, Result, Slice, SliceMut, Stream, Value};
 
 /// Elements of a vector, where addresses allow it.
 const VECTOR: usize = 4;
@@ -26,20 +26,17 @@ impl<I: Index> TransposedPattern<I> {
     /// Values are of 2 or 4 bytes; a call with others does not compile.
     ///
     /// # Errors
-    /// [`Error::Length`] and [`Error::OtherDevice`] for operands that do not fit; what the driver says.
+    /// [`Error::Length`](crate::Error::Length) and [`Error::OtherDevice`](crate::Error::OtherDevice) for operands that do not fit; what the driver says.
     pub fn gather<T: Element>(
         &self,
         stream: &Stream,
         values: Slice<'_, T>,
         out: SliceMut<'_, T>,
     ) -> Result<()> {
-        let device = self.permutation.device();
+        let (device, len) = (self.permutation.device(), self.pattern.nnz);
         device.expect_same(OPERATION, "the stream", stream.device())?;
-        device.expect_same(OPERATION, "the values of A", values.device())?;
-        device.expect_same(OPERATION, "the values of Aᵀ", out.device())?;
-        let len = self.pattern.nnz;
-        for (what, got) in [("the values of A", values.len()), ("the values of Aᵀ", out.len())] {
-            Error::expect_len(OPERATION, what, || "one a nonzero".into(), len, got)?;
+        for (what, operand) in [("the values of A", values), ("the values of Aᵀ", out.as_slice())] {
+            device.expect_operand(OPERATION, what, operand, || "one a nonzero".into(), len)?;
         }
         let (from, to) = (values.address(), out.address());
         self.launch_gather::<T>(stream, &Values { from, to, len, batch: 1, batch_stride: 0 })
@@ -78,7 +75,7 @@ impl<I: Index> TransposedPattern<I> {
         for matrices in spans(batch, MAX_GRID_YZ) {
             let start = matrices.start * batch_stride;
             let args = GatherArgs::<W> {
-                permutation: GlobalPtr::from_address(self.permutation.as_slice().address()),
+                permutation: self.permutation.as_slice().pointer(),
                 values: GlobalPtr::from_address(from).add(start),
                 out: GlobalMut::from_address(to).add(start),
                 nnz: self.pattern.nnz as u32,

@@ -8,7 +8,7 @@ use lacuna_kernels::transpose::Tile;
 use lacuna_kernels::{IndexType, Kernel, entries};
 
 use crate::op::launch_kernel;
-use crate::pattern::{DevicePattern, RowOrder, expect_at_most};
+use crate::pattern::{DevicePattern, RowOrder};
 use crate::{Buffer, CsrMatrix, Error, Index, Result, Slice, Stream, Value};
 
 const OPERATION: &str = "transpose";
@@ -32,7 +32,7 @@ impl<I: Index> TransposedPattern<I> {
             IndexType::U32 => "the number of rows, as columns of Aᵀ",
             IndexType::U16 => "the number of rows, as columns of Aᵀ with 16-bit indices",
         };
-        expect_at_most(rows_what, I::TYPE.max_columns() as usize, a.rows)?;
+        Error::expect_at_most(rows_what, I::TYPE.max_columns() as usize, a.rows)?;
         let built =
             build::build(stream, a.rows, a.cols, a.nnz, a.row_table.as_slice(), a.columns.as_slice())?;
         let pattern =
@@ -94,10 +94,8 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
             Some(transposed) if Arc::ptr_eq(&transposed.pattern, self.pattern()) => transposed,
             _ => return Err(Error::OtherTranspose { operation: OPERATION }),
         };
-        if a.batch() != self.batch() {
-            let expected = format!("that of Aᵀ, {}", self.batch());
-            return Err(Error::parameter(OPERATION, "the batch of A", expected, a.batch()));
-        }
+        let expected = || format!("that of Aᵀ, {}", self.batch());
+        Error::expect(a.batch() == self.batch(), OPERATION, "the batch of A", expected, a.batch())?;
         transposed.fill(stream, a, self)
     }
 

@@ -6,8 +6,8 @@ use lacuna_matrix::{Csr, Pattern, generate};
 
 use super::*;
 use crate::{
-    CsrMatrix, Error, Index, RowOrder, Sddmm, SparseAttention, SparseSoftmax, Spmm, TuneWarning, Value,
-    attention, sddmm, softmax, spmm,
+    Bags, BiasAct, CsrMatrix, Error, NHot, RowOrder, Sddmm, SparseAttention, SparseSoftmax, Spmm, TopN,
+    TuneWarning, attention, nhot, sddmm, softmax, spmm, topn,
 };
 
 const N: usize = 32;
@@ -27,18 +27,30 @@ fn mask_of(device: &Device, pattern: Pattern) -> CsrMatrix {
     CsrMatrix::new(device, &Csr::with_values(pattern, ones).unwrap()).unwrap()
 }
 
+/// Bags of rows of a table of 20.
+fn bags(device: &Device, offsets: &[usize]) -> Bags {
+    let indices: Vec<u32> = (0..offsets[offsets.len() - 1] as u32).map(|index| index % 20).collect();
+    Bags::new(device, 20, offsets, &indices).unwrap()
+}
+
 /// The kernels of a plan for whole buffers.
 trait Named {
     fn named(&self) -> String;
 }
-impl<T: Value, I: Index> Named for Spmm<T, I> {
-    fn named(&self) -> String {
-        self.choice().entry.name.into()
-    }
+/// By the one kernel of their choice.
+macro_rules! named {
+    ($($plan:ty)+) => {
+        $(impl Named for $plan {
+            fn named(&self) -> String {
+                self.choice().entry.name.into()
+            }
+        })+
+    };
 }
-impl Named for Sddmm {
+named! { Spmm Spmm<f16, u16> Sddmm BiasAct NHot }
+impl Named for TopN {
     fn named(&self) -> String {
-        self.choice().entry.name.into()
+        format!("{:?}", self.choice().algorithm)
     }
 }
 impl Named for SparseAttention {
@@ -85,6 +97,10 @@ fn every_operation_takes_the_fastest_and_measures_once() {
     taken_and_known(|| SparseSoftmax::plan(&a).unwrap(), &a);
     let mask = mask_of(&device, generate::band_random(40, 8, 0.9, 1).unwrap());
     taken_and_known(|| SparseAttention::plan(&mask, 16).unwrap(), &mask);
+    taken_and_known(|| BiasAct::plan(&device, 40, 60).unwrap(), &());
+    let bags = bags(&device, &[0, 3, 3, 10]);
+    taken_and_known(|| NHot::plan(&bags, N).unwrap(), &bags);
+    taken_and_known(|| TopN::plan(&device, 3, 1000, 10).unwrap(), &());
 }
 
 #[test]
@@ -137,6 +153,11 @@ fn where_there_is_nothing_to_choose_nothing_is_measured() {
     let wide = SparseAttention::plan(&a, 300).unwrap();
     let wide = tuner.tune_by(wide, &a, |_| unreachable!("three steps are the only way")).unwrap();
     assert!(wide.choice().is_none());
+    let none = bags(&device, &[0, 0]);
+    tuner.tune_by(NHot::<f32>::plan(&none, N).unwrap(), &none, |_| unreachable!("no indices")).unwrap();
+    let asked = topn::Options::default().algorithm(topn::Algorithm::Insertion { chunks: 1 });
+    let plan = TopN::<f32>::plan_with(&device, 3, 1000, 10, asked).unwrap();
+    tuner.tune_by(plan, &(), |_| unreachable!("it was asked for")).unwrap();
     assert_eq!(tuner.problems(), 0);
 }
 
@@ -229,11 +250,41 @@ fn sampled_products_differ_by_schedule_and_by_what_they_share() {
     let (one, batch) = (sddmm::Options::default(), sddmm::Options::default().batch(2));
     all_differ(&[
         key(one),
-        key(one.order(sddmm::Schedule::ByColumn)),
+        key(one.schedule(sddmm::Schedule::ByColumn)),
         key(batch),
         key(batch.a_batch_stride(0)),
         key(batch.b_batch_stride(0)),
     ]);
+}
+
+#[test]
+fn bags_tables_and_layouts_are_problems_of_their_own() {
+    let device = Device::simulator();
+    let key = |bags: &Bags, columns: usize, layout| {
+        let options = nhot::Options::default().layout(layout);
+        key(&NHot::<f32>::plan_with(bags, columns, options).unwrap(), bags)
+    };
+    let (even, uneven) = (bags(&device, &[0, 5, 10]), bags(&device, &[0, 1, 10]));
+    let weighted = even.with_weights(&[0.5; 10]).unwrap();
+    all_differ(&[
+        key(&even, N, nhot::Layout::RowMajor),
+        key(&uneven, N, nhot::Layout::RowMajor),
+        key(&weighted, N, nhot::Layout::RowMajor),
+        key(&even, 2 * N, nhot::Layout::RowMajor),
+        key(&even, N, nhot::Layout::Transposed),
+    ]);
+}
+
+#[test]
+fn tuned_top_n_keeps_its_options_and_other_sizes_are_problems_of_their_own() {
+    let device = Device::simulator();
+    let options = topn::Options::default().temperature(0.5).row_stride(1004);
+    let plan = |columns, n| TopN::<f32>::plan_with(&device, 3, columns, n, options).unwrap();
+    let (tuner, timed) = (Autotuner::in_memory(), RefCell::default());
+    let tuned = tuner.tune_by(plan(1000, 10), &(), backwards(&timed)).unwrap();
+    assert_eq!(tuned.options(), &options);
+    all_differ(&[key(&tuned, &()), key(&plan(1000, 11), &()), key(&plan(999, 10), &())]);
+    assert_eq!(key(&tuned, &()), key(&plan(1000, 10), &()));
 }
 
 #[test]

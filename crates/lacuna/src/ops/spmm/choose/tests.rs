@@ -1,3 +1,5 @@
+use lacuna_kernels::Arithmetic;
+
 use super::*;
 use crate::op::find;
 
@@ -15,7 +17,7 @@ pub(in super::super) fn problem(rows: usize, nnz: usize, n: usize, vector: u32) 
         value: ValueType::F32,
         index: IndexType::U32,
         precision: Precision::Single,
-        packed: false,
+        prepacked: false,
         multiprocessors: 132,
         block_shared_bytes: 227 * 1024,
         sm: 90,
@@ -91,7 +93,7 @@ fn each_type_has_kernels_for_every_n() {
                 let vectors = |choice: &Choice| n.is_multiple_of(choice.entry.tile.vector as usize);
                 assert!(!choices.is_empty() && choices.iter().all(vectors), "{value} {index} {n}");
                 let types = |choice: &Choice| {
-                    // Tiles read masks in place of indices.
+                    // Tile kernels read bitmasks in place of indices.
                     choice.entry.tile.value == value
                         && (is_by_tiles(&choice.entry.tile) || choice.entry.tile.index == index)
                 };
@@ -260,7 +262,7 @@ fn kernels_fit_into_the_shared_memory_of_a_block() {
 }
 
 #[test]
-fn sparse_patterns_whose_masks_are_large_get_no_tiles() {
+fn sparse_patterns_whose_bitmasks_are_large_get_no_tiles() {
     // 8 bytes for each of 31,250 chunks of a million rows, and ten nonzeros a row.
     let graph = Problem { cols: 1_000_000, value: ValueType::F16, ..problem(1_000_000, 10_000_000, 64, 8) };
     assert!(!has_tensor(&graph));
@@ -293,12 +295,12 @@ fn costs_are_numbers_at_the_limits() {
     }
 }
 #[test]
-fn packs_are_for_packed_matrices_alone() {
-    let problem = Problem { value: ValueType::F16, packed: true, ..problem(8192, 8192 * 205, 32, 8) };
+fn packs_are_for_prepacked_matrices_alone() {
+    let problem = Problem { value: ValueType::F16, prepacked: true, ..problem(8192, 8192 * 205, 32, 8) };
     let packed = choose(&problem)[0];
     assert_eq!(packed.algorithm, Algorithm::PrepackedTile { rows: 64, columns: 32, cluster: 1 });
     for other in [
-        Problem { packed: false, ..problem },
+        Problem { prepacked: false, ..problem },
         Problem { precision: Precision::Fma, ..problem },
         Problem { sm: 80, ..problem },
         Problem { vector: 4, ..problem },
@@ -311,15 +313,15 @@ fn packs_are_for_packed_matrices_alone() {
 #[test]
 fn few_tiles_are_shared() {
     let few = Problem { value: ValueType::F16, cols: 4096, ..problem(4096, 4096 * 410, 32, 8) };
-    for packed in [false, true] {
+    for prepacked in [false, true] {
         let sharing = |rows| {
-            let choice = choose(&Problem { rows, nnz: rows * 410, packed, ..few })[0];
+            let choice = choose(&Problem { rows, nnz: rows * 410, prepacked, ..few })[0];
             match choice.entry.tile.scheme {
                 Scheme::WgmmaTile { blocks, .. } | Scheme::PrepackedTile { blocks, .. } => blocks,
                 other => panic!("{other:?}"),
             }
         };
         // 64 tiles for 132 multiprocessors, and 128.
-        assert_eq!([4096, 8192].map(sharing), [2, 1], "packed: {packed}");
+        assert_eq!([4096, 8192].map(sharing), [2, 1], "prepacked: {prepacked}");
     }
 }

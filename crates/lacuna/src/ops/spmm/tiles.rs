@@ -1,24 +1,10 @@
-//! What kernels cost that fill tiles and multiply them.
+//! What tile kernels cost.
 use lacuna_kernels::spmm::Tile;
 use lacuna_kernels::{Arithmetic, RowMask};
 
 use super::choose::Problem;
 use super::cost::mean_length;
-
-/// The constants of such kernels: see those of `mma`, `wgmma` and prepacked weights in `models/hopper-spmm.json`.
-pub(super) struct Blocks {
-    pub(super) start: f64,
-    pub(super) step: f64,
-    pub(super) product: f64,
-    pub(super) row: f64,
-    pub(super) nonzero: f64,
-    pub(super) prefetch: f64,
-    pub(super) late: f64,
-    pub(super) b_line: f64,
-    pub(super) not_hidden: f64,
-    pub(super) reduction: f64,
-    pub(super) cluster: f64,
-}
+use super::model::TileConstants;
 
 /// A step along K.
 pub(super) struct Step {
@@ -34,13 +20,20 @@ pub(super) struct Step {
     pub(super) blocks: u32,
 }
 
+impl Step {
+    /// One of so many pairs of chunks of 16-bit values, which are multiplied in one piece.
+    pub(super) fn of_halves(pairs: u32, ahead: Ahead, blocks: u32) -> Self {
+        Self { chunks: 2 * pairs, slices: 1, arithmetic: Arithmetic::Half, ahead, blocks }
+    }
+}
+
 /// What of a step of A is loaded ahead. The rest comes late.
 pub(super) enum Ahead {
     /// All of it, nearly always.
     Enough,
     /// Of a row what one nonzero in so many columns makes.
     Part(u32),
-    /// So many nonzeros, of a packed matrix.
+    /// So many nonzeros, of a prepacked matrix.
     Step(u32),
 }
 
@@ -49,7 +42,7 @@ const EARLY: f64 = 3.5;
 /// By how many deviations from the mean the fullest row is that a warp has to wait for.
 const FULLEST: f64 = 2.0;
 
-impl Blocks {
+impl TileConstants {
     /// Cycles of such a kernel: each multiprocessor takes its blocks one after the other, and a block its steps; a step
     /// takes what its products or its filling take, and a part of the smaller.
     pub(super) fn cost(&self, problem: &Problem, tile: &Tile, step: &Step) -> f64 {

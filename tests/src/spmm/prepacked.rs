@@ -1,10 +1,10 @@
-//! Matrices whose values are packed: what the cases of `tiles`, which try them too, do not reach.
+//! Prepacked matrices: what the cases of `tiles`, which try them too, do not reach.
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
 use lacuna::matrix::generate;
 use lacuna::{CsrMatrix, Error, SparseSoftmax, Spmm, spmm};
 
-use super::conform::conform_packed;
+use super::conform::conform_prepacked;
 use super::problem::Problem;
 use crate::expect::refused;
 use crate::{Case, Context};
@@ -27,9 +27,9 @@ pub(super) fn cases() -> Vec<Case> {
             Problem::generated(generate::uniform(130, 1500, 0.995, seed), 40, seed)
         }),
     ];
-    cases.push(Case::new("spmm/packed/epilogue", "alpha, beta, bias, and a batch of B", epilogue));
+    cases.push(Case::new("spmm/prepacked/epilogue", "alpha, beta, bias, and a batch of B", epilogue));
     cases.push(Case::new(
-        "spmm/packed/refusals",
+        "spmm/prepacked/refusals",
         "what would change the values, and other matrices",
         refusals,
     ));
@@ -37,12 +37,12 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn case(name: &str, about: &str, make: fn(u64) -> Result<Problem>) -> Case {
-    Case::new(format!("spmm/packed/{name}"), about, move |cx| {
+    Case::new(format!("spmm/prepacked/{name}"), about, move |cx| {
         let problem = make(cx.seed)?;
         let kernels = if cx.device.info().sm == SM { 6 } else { 0 };
-        let (halves, of_halves) = conform_packed::<f16, u16>(cx, &problem)?;
-        let (brains, of_brains) = conform_packed::<bf16, u32>(cx, &problem)?;
-        let (singles, of_singles) = conform_packed::<f32, u32>(cx, &problem)?;
+        let (halves, of_halves) = conform_prepacked::<f16, u16>(cx, &problem)?;
+        let (brains, of_brains) = conform_prepacked::<bf16, u32>(cx, &problem)?;
+        let (singles, of_singles) = conform_prepacked::<f32, u32>(cx, &problem)?;
         let found = [of_halves, of_brains, of_singles];
         ensure!(found == [kernels, kernels, 0], "{found:?} kernels for packs");
         Ok(halves.max(brains).max(singles))
@@ -70,7 +70,7 @@ fn epilogue(cx: &Context<'_>) -> Result<f64> {
     let packed_problem = lacuna::spmm::Problem { batch: 3, ..lacuna::spmm::Problem::of(&packed, n, 8) };
     for choice in spmm::choose(&packed_problem) {
         let spmm::Scheme::PrepackedTile { chunks, blocks, .. } = choice.entry.tile.scheme else { continue };
-        let twin = spmm::choose(&lacuna::spmm::Problem { packed: false, ..packed_problem }).into_iter().find(|twin| {
+        let twin = spmm::choose(&lacuna::spmm::Problem { prepacked: false, ..packed_problem }).into_iter().find(|twin| {
             twin.entry.tile.block_columns == choice.entry.tile.block_columns
                 && matches!(twin.entry.tile.scheme, spmm::Scheme::WgmmaTile { chunks: c, blocks: b, .. } if (c, b) == (chunks, blocks))
         });

@@ -8,38 +8,38 @@ use lacuna_kernels::attention::{QUERIES, QueryTileEntry};
 use crate::pattern::DevicePattern;
 use crate::{Buffer, Index, Result};
 
-/// The quads of a mask.
+/// The query tiles of a mask.
 #[derive(Debug)]
-pub(crate) struct Quads {
-    /// [`RowRecord`]s of quads: the first query, and where its entries begin and end. [In order](order).
+pub(crate) struct QueryTiles {
+    /// [`RowRecord`]s of query tiles: the first query, and where its entries begin and end. [In order](order).
     table: Buffer<u32>,
     /// [`QueryTileEntry`]s, [by pairs](by_pairs).
     entries: Buffer<u32>,
 }
 
-impl Quads {
+impl QueryTiles {
     /// As the kernels take them: the table and the entries.
     pub(super) fn pointers(&self) -> [GlobalPtr<u32>; 2] {
-        [&self.table, &self.entries].map(|buffer| GlobalPtr::from_address(buffer.as_slice().address()))
+        [&self.table, &self.entries].map(|buffer| buffer.as_slice().pointer())
     }
-    /// Quads.
+    /// QueryTiles.
     pub(super) fn count(&self) -> u32 {
         (self.table.len() / RowRecord::WORDS) as u32
     }
-    /// Entries of all quads.
+    /// Entries of all query tiles.
     pub(super) fn entries(&self) -> usize {
         self.entries.len()
     }
 }
 
 impl<I: Index> DevicePattern<I> {
-    /// What part of the mask's keys quads load, where they were made: a quarter, where four neighbours see the same.
-    pub(crate) fn quad_part(&self) -> Option<f64> {
-        self.derived.get::<Quads>().map(|quads| quads.entries() as f64 / self.nnz.max(1) as f64)
+    /// What part of the mask's keys query tiles load, where they were made: a quarter, where four neighbours see the same.
+    pub(crate) fn query_tile_part(&self) -> Option<f64> {
+        self.derived.get::<QueryTiles>().map(|tiles| tiles.entries() as f64 / self.nnz.max(1) as f64)
     }
 
-    /// The mask's quads. The first call makes them: it reads the pattern from the device, and waits for that.
-    pub(super) fn quads(&self) -> Result<&Quads> {
+    /// The mask's query tiles. The first call makes them: it reads the pattern from the device, and waits for that.
+    pub(super) fn query_tiles(&self) -> Result<&QueryTiles> {
         self.derived.get_or_make(|| {
             let device = self.row_table.device();
             let stream = device.stream()?;
@@ -51,34 +51,34 @@ impl<I: Index> DevicePattern<I> {
             }
             let row = |row: &std::ops::Range<usize>| &columns[row.clone()];
             let (table, entries) = list(&rows.iter().map(row).collect::<Vec<_>>());
-            Ok(Quads { table: device.upload(table.as_flattened())?, entries: device.upload(&entries)? })
+            Ok(QueryTiles { table: device.upload(table.as_flattened())?, entries: device.upload(&entries)? })
         })
     }
 }
 
-/// Neighbouring quads that stay together. Most blocks have 12 warps, the others 8 or 16.
+/// Neighbouring query tiles that stay together. Most blocks have 12 warps, the others 8 or 16.
 const GROUP: usize = 24;
-/// How much longer groups may take than their mean quad says: a block has the SM until its longest quad is done.
+/// How much longer groups may take than their mean query tile says: a block has the SM until its longest query tile is done.
 const UNEVEN: f64 = 1.2;
 
 /// The table and the entries of a mask of these rows of ascending columns.
 fn list<I: Index>(rows: &[&[I]]) -> (Vec<[u32; RowRecord::WORDS]>, Vec<u32>) {
     let (mut records, mut entries) = (Vec::with_capacity(rows.len().div_ceil(QUERIES)), Vec::new());
-    for (quad, rows) in rows.chunks(QUERIES).enumerate() {
+    for (tile, rows) in rows.chunks(QUERIES).enumerate() {
         let start = entries.len() as u32;
         entries.extend(by_pairs(merge(rows)));
         // No more entries than elements of the mask, which 32 bits count.
-        records.push(RowRecord { row: (quad * QUERIES) as u32, start, end: entries.len() as u32 });
+        records.push(RowRecord { row: (tile * QUERIES) as u32, start, end: entries.len() as u32 });
     }
     (order(&records).into_iter().map(RowRecord::to_words).collect(), entries)
 }
 
-/// The quads in the order in which they are worked on: long ones first, so that the last to end are short, but neighbours
+/// The query tiles in the order in which they are worked on: long ones first, so that the last to end are short, but neighbours
 /// together where they are of about one length. They go along the same keys at a time, and find each other's in L1.
 fn order(records: &[RowRecord]) -> Vec<RowRecord> {
     let len = |record: &RowRecord| (record.end - record.start) as usize;
     let longest = |group: &&[RowRecord]| group.iter().map(len).max().unwrap_or_default();
-    // The group that is not whole has the first quads: with a causal mask the shortest.
+    // The group that is not whole has the first query tiles: with a causal mask the shortest.
     let mut groups: Vec<&[RowRecord]> = records.rchunks(GROUP).collect();
     let slots: usize = groups.iter().map(|group| longest(group) * group.len()).sum();
     let entries: usize = records.iter().map(len).sum();
@@ -167,15 +167,15 @@ mod tests {
     #[test]
     fn neighbours_stay_together_unless_they_are_uneven() {
         let records = |len: fn(u32) -> u32| -> Vec<_> {
-            (0..60).map(|quad| RowRecord { row: quad * 4, start: 0, end: len(quad) }).collect()
+            (0..60).map(|tile| RowRecord { row: tile * 4, start: 0, end: len(tile) }).collect()
         };
         let rows = |len| order(&records(len)).iter().map(|record| record.row / 4).collect::<Vec<_>>();
         // Three groups from the end on, the longest first.
         assert_eq!(
-            rows(|quad| 100 + quad / 12),
+            rows(|tile| 100 + tile / 12),
             [36..60, 12..36, 0..12].into_iter().flatten().collect::<Vec<_>>()
         );
-        assert_eq!(rows(|quad| if quad % 12 == 7 { 100 } else { 1 })[..5], [7, 19, 31, 43, 55]);
+        assert_eq!(rows(|tile| if tile % 12 == 7 { 100 } else { 1 })[..5], [7, 19, 31, 43, 55]);
     }
 
     #[test]

@@ -1,16 +1,15 @@
-//! Turning a B that is given as K×N.
+//! Transposing a B that is given as K×N.
 use lacuna_gpu::{GlobalMut, GlobalPtr, Scalar};
 use lacuna_kernels::entries;
 use lacuna_kernels::sddmm::{DenseArgs, DenseTranspose};
 
 use super::OPERATION;
 use crate::op::{Layout, MAX_GRID_X, MAX_GRID_YZ, launch_kernel, spans};
-use crate::pattern::expect_at_most;
-use crate::{Buffer, Device, Result, Slice, Stream, Value};
+use crate::{Buffer, Device, Error, Result, Slice, Stream, Value};
 
-/// Room for the turned matrices, and what is turned.
+/// B as the kernels read it, N×K: room for it in the plan, and how it is filled.
 #[derive(Debug)]
-pub(super) struct Turned<T: Value> {
+pub(super) struct TransposedB<T: Value> {
     /// Matrices of `cols` × `rows`, one after another.
     room: Buffer<T>,
     /// Rows of B as it is given: K.
@@ -21,17 +20,17 @@ pub(super) struct Turned<T: Value> {
     batch: usize,
 }
 
-impl<T: Value> Turned<T> {
+impl<T: Value> TransposedB<T> {
     /// Room for `batch` matrices of `rows` × `cols`.
     pub(super) fn new(device: &Device, rows: usize, cols: usize, batch: usize) -> Result<Self> {
         let tiles = DenseArgs::<u32>::tiles(rows as u32, cols as u32) as usize;
-        expect_at_most("the number of 32×32 tiles of B", MAX_GRID_X, tiles)?;
+        Error::expect_at_most("the number of 32×32 tiles of B", MAX_GRID_X, tiles)?;
         let elements = rows.checked_mul(cols).and_then(|elements| elements.checked_mul(batch));
         let room = device.uninitialized(elements.unwrap_or(usize::MAX))?;
         Ok(Self { room, rows, cols, batch })
     }
 
-    /// Where the turned matrices are.
+    /// Where the transposed matrices are.
     pub(super) fn address(&self) -> u64 {
         self.room.as_slice().address()
     }
@@ -41,7 +40,7 @@ impl<T: Value> Turned<T> {
         if self.batch == 1 { 0 } else { self.rows * self.cols }
     }
 
-    /// Turns B.
+    /// Transposes B.
     pub(super) fn fill(&self, stream: &Stream, b: Slice<'_, T>, layout: &Layout) -> Result<()> {
         self.room.device().expect_same(OPERATION, "the stream", stream.device())?;
         if self.room.is_empty() {

@@ -1,5 +1,4 @@
-//! What kernels that go by nonzeros read of a pattern, beside its columns.
-use lacuna_gpu::GlobalMut;
+//! What nonzero-split kernels read of a pattern, beside its columns: the row of each nonzero, and the tile schedule.
 use lacuna_kernels::sddmm::{self as kernels, RowArgs, RowIndices, ScheduleArgs, TILE};
 use lacuna_kernels::{Kernel, entries};
 
@@ -19,11 +18,11 @@ impl<I: Index> DevicePattern<I> {
         let make = || {
             let device = self.row_table.device();
             let len = padded(self.nnz);
-            let indices = device.uninitialized(len)?;
+            let mut indices = device.uninitialized(len)?;
             if self.nnz > 0 {
                 let args = RowArgs {
                     row_table: self.row_table_pointer(),
-                    indices: GlobalMut::from_address(indices.as_slice().address()),
+                    indices: indices.as_slice_mut().pointer(),
                     rows: self.rows as u32,
                     nnz: self.nnz as u32,
                     len: len as u32,
@@ -40,11 +39,11 @@ impl<I: Index> DevicePattern<I> {
         let make = || {
             let device = self.columns.device();
             let tiles = (self.nnz as u32).div_ceil(TILE);
-            let order = device.uninitialized(tiles as usize)?;
+            let mut order = device.uninitialized(tiles as usize)?;
             if tiles > 0 {
                 let args = ScheduleArgs::<I::Device> {
                     columns: self.columns_pointer(),
-                    order: GlobalMut::from_address(order.as_slice().address()),
+                    order: order.as_slice_mut().pointer(),
                     tiles,
                 };
                 run::<kernels::TileSchedule<I::Device>>(device, tiles, &args)?;
