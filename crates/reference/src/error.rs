@@ -94,6 +94,39 @@ pub enum ReferenceError {
         /// The largest result, as given.
         hi: f32,
     },
+    /// A network without layers has no scores.
+    #[error("layers: expected at least 1, got 0")]
+    NoLayers,
+    /// A layer does not take what the layer before gives.
+    #[error("layer {layer}, counted from 0: expected weights of {expected} columns, one an input, got {got}")]
+    LayerInputs {
+        /// The layer.
+        layer: usize,
+        /// Outputs of the layer before.
+        expected: usize,
+        /// Columns of its weights.
+        got: usize,
+    },
+    /// A layer's bias has the wrong number of elements.
+    #[error(
+        "layer {layer}, counted from 0: expected a bias of 1 element or {outputs}, one an output, got {got}"
+    )]
+    LayerBias {
+        /// The layer.
+        layer: usize,
+        /// Its outputs.
+        outputs: usize,
+        /// Elements given.
+        got: usize,
+    },
+    /// Right results differ in whether a row is all zero.
+    #[error(
+        "row {row}: expected scores that are zero or not, got some that rounding may make either; give other features"
+    )]
+    Undecided {
+        /// The row.
+        row: usize,
+    },
 }
 
 /// A result differs from the reference by more than rounding explains.

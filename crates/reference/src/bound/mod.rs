@@ -23,11 +23,14 @@
 //! Means are judged by [`Sum::legal_over`]. The softmax and its gradient have theirs in [`softmax_row`] and
 //! [`softmax_gradient_row`], top-N in [`SoftmaxRow`].
 //!
+//! Between the layers of a network a value is an interval of what it may be; the scores of [`crate::spdnn()`] are judged so.
+//!
 //! What comes after the sum is in [`Finish::legal`]. At last the `f32` result is rounded to the type of the matrix.
 //! Rounding keeps order. So the right results are the numbers from the rounded lower end of the `f32` results to their
 //! rounded upper end; an infinity is among them exactly if an end rounds to it.
 
 mod epilogue;
+mod feed_forward;
 mod legal;
 mod mean;
 mod precision;
@@ -36,6 +39,7 @@ mod topn;
 mod within;
 
 pub use epilogue::Finish;
+pub(crate) use feed_forward::{Known, Products};
 pub use legal::{Legal, Verdict};
 pub use precision::Precision;
 pub use softmax::{softmax_gradient_row, softmax_row};
