@@ -199,6 +199,12 @@ pub trait Gpu: Copy {
     /// See the trait; atomics do not race with each other.
     #[track_caller]
     unsafe fn atomic_max<T: AtomicMax>(self, to: GlobalMut<T>, value: T) -> T;
+    /// Sets the bits of `value` in global memory atomically, and gives the old value.
+    ///
+    /// # Safety
+    /// See the trait; atomics do not race with each other.
+    #[track_caller]
+    unsafe fn atomic_or(self, to: GlobalMut<u32>, value: u32) -> u32;
     /// Adds to shared memory atomically, and gives the old value.
     ///
     /// # Safety

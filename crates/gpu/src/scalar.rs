@@ -57,6 +57,8 @@ pub enum AtomicOp {
     Add,
     /// `max(old, operand)`.
     Max,
+    /// `old | operand`, of the bits of both.
+    Or,
 }
 
 /// The types that atomics of the hardware work on.
@@ -84,7 +86,7 @@ pub unsafe trait AtomicBits: Scalar {
 }
 
 macro_rules! atomics {
-    ($($t:ty: $kind:ident, |$a:ident, $b:ident| $add:expr;)*) => {$(
+    ($($t:ty: $kind:ident, |$a:ident, $b:ident| $add:expr, $or:expr;)*) => {$(
         // SAFETY: each line below names its own type.
         unsafe impl AtomicBits for $t {
             const KIND: AtomicKind = AtomicKind::$kind;
@@ -93,16 +95,17 @@ macro_rules! atomics {
                 match op {
                     AtomicOp::Add => $add,
                     AtomicOp::Max => $a.max($b),
+                    AtomicOp::Or => $or,
                 }
             }
         }
     )*};
 }
 atomics! {
-    u32: U32, |a, b| a.wrapping_add(b);
-    i32: I32, |a, b| a.wrapping_add(b);
-    u64: U64, |a, b| a.wrapping_add(b);
-    f32: F32, |a, b| a + b;
+    u32: U32, |a, b| a.wrapping_add(b), a | b;
+    i32: I32, |a, b| a.wrapping_add(b), a | b;
+    u64: U64, |a, b| a.wrapping_add(b), a | b;
+    f32: F32, |a, b| a + b, f32::from_bits(a.to_bits() | b.to_bits());
 }
 
 /// Types with an atomic addition on every supported target.

@@ -119,7 +119,7 @@ const EVERYWHERE: &[Expected] = &[
     ),
     (
         "atomics_global",
-        21,
+        24,
         &[
             "atom.global.add.u32 …",
             "atom.global.add.u64 …",
@@ -127,6 +127,7 @@ const EVERYWHERE: &[Expected] = &[
             "atom.global.max.u32 …",
             "atom.global.max.s32 …",
             "atom.global.max.u64 …",
+            "atom.global.or.b32 …",
         ],
     ),
     (

@@ -205,6 +205,8 @@ macro_rules! atomics {
                     (AtomicOp::Max, AtomicKind::I32) => narrow!("max.s32"),
                     (AtomicOp::Max, AtomicKind::U64) => wide!("max.u64"),
                     (AtomicOp::Max, AtomicKind::F32) => unreachable!(),
+                    (AtomicOp::Or, AtomicKind::U32 | AtomicKind::I32 | AtomicKind::F32) => narrow!("or.b32"),
+                    (AtomicOp::Or, AtomicKind::U64) => wide!("or.b64"),
                 }
             }
         }

@@ -67,6 +67,16 @@ macro_rules! shuffles {
     )*};
 }
 
+macro_rules! atomics {
+    ($($name:ident<$bound:ident> = $function:ident, $op:ident, |$to:ident: $pointer:ident| $address:expr;)*) => {$(
+        #[inline(always)]
+        unsafe fn $name<T: $bound>(self, $to: $pointer<T>, value: T) -> T {
+            // SAFETY: passed on to the caller.
+            unsafe { memory::$function(AtomicOp::$op, $address, value) }
+        }
+    )*};
+}
+
 macro_rules! approximations {
     ($($name:ident = $instruction:literal;)*) => {$(
         #[inline(always)]
@@ -265,25 +275,16 @@ impl Gpu for Ptx {
         unsafe { asm!("cp.async.wait_group {};", const PENDING, options(nostack)) }
     }
 
-    #[inline(always)]
-    unsafe fn atomic_add<T: AtomicAdd>(self, to: GlobalMut<T>, value: T) -> T {
-        // SAFETY: passed on to the caller.
-        unsafe { memory::atomic(AtomicOp::Add, to.address(), value) }
+    atomics! {
+        atomic_add<AtomicAdd> = atomic, Add, |to: GlobalMut| to.address();
+        atomic_max<AtomicMax> = atomic, Max, |to: GlobalMut| to.address();
+        shared_atomic_add<AtomicAdd> = shared_atomic, Add, |to: SharedPtr| memory::shared_address(to.offset());
+        shared_atomic_max<AtomicMax> = shared_atomic, Max, |to: SharedPtr| memory::shared_address(to.offset());
     }
     #[inline(always)]
-    unsafe fn atomic_max<T: AtomicMax>(self, to: GlobalMut<T>, value: T) -> T {
+    unsafe fn atomic_or(self, to: GlobalMut<u32>, value: u32) -> u32 {
         // SAFETY: passed on to the caller.
-        unsafe { memory::atomic(AtomicOp::Max, to.address(), value) }
-    }
-    #[inline(always)]
-    unsafe fn shared_atomic_add<T: AtomicAdd>(self, to: SharedPtr<T>, value: T) -> T {
-        // SAFETY: passed on to the caller.
-        unsafe { memory::shared_atomic(AtomicOp::Add, memory::shared_address(to.offset()), value) }
-    }
-    #[inline(always)]
-    unsafe fn shared_atomic_max<T: AtomicMax>(self, to: SharedPtr<T>, value: T) -> T {
-        // SAFETY: passed on to the caller.
-        unsafe { memory::shared_atomic(AtomicOp::Max, memory::shared_address(to.offset()), value) }
+        unsafe { memory::atomic(AtomicOp::Or, to.address(), value) }
     }
 
     #[inline(always)]

@@ -173,6 +173,11 @@ kernel!(Atomics, 64, 16, |gpu, args| {
     gpu.store(args.output.add(8 + thread as usize), [ticket]);
     let old = gpu.atomic_add::<f32>(GlobalMut::from_address(args.output.add(4).address()), 0.5);
     gpu.atomic_max(args.output.add(5), (2.0 * old) as u32);
+    // Every second bit, each by four threads: the first of them finds it unset.
+    let bit = 1 << (thread % 16 * 2);
+    if gpu.atomic_or(args.output.add(6), bit) & bit == 0 {
+        gpu.atomic_add(args.output.add(7), 1);
+    }
 });
 
 #[test]
@@ -185,6 +190,7 @@ fn atomics_give_the_old_value_and_lose_nothing() {
     tickets.sort_unstable();
     assert_eq!(tickets, (0..64).map(|ticket| 2 * ticket).collect::<Vec<_>>());
     assert_eq!((f32::from_bits(output[4]), output[5]), (32.0, 63));
+    assert_eq!(output[6..8], [0x5555_5555, 16]);
 }
 
 kernel!(Pipeline, 32, 512, |gpu, args| {

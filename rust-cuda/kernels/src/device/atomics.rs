@@ -61,3 +61,13 @@ atomics! {
         F32, f32 => no_maximum;
     }
 }
+
+/// Sets bits, for the whole GPU.
+///
+/// # Safety
+/// See [`Gpu`](lacuna_gpu::Gpu), for the word at the pointer.
+#[inline(always)]
+pub(super) unsafe fn device_or(to: *mut u32, value: u32) -> u32 {
+    // SAFETY: passed on to the caller.
+    unsafe { atomic_fetch_or_u32_device(to, Relaxed, value) }
+}

@@ -222,6 +222,11 @@ impl Gpu for RustCuda {
         unsafe { atomics::device_max(to.address() as *mut T, value) }
     }
     #[inline(always)]
+    unsafe fn atomic_or(self, to: GlobalMut<u32>, value: u32) -> u32 {
+        // SAFETY: passed on to the caller.
+        unsafe { atomics::device_or(to.address() as *mut u32, value) }
+    }
+    #[inline(always)]
     unsafe fn shared_atomic_add<T: AtomicAdd>(self, to: SharedPtr<T>, value: T) -> T {
         // SAFETY: passed on to the caller.
         unsafe { atomics::block_add(shared::pointer(to), value) }

@@ -82,6 +82,18 @@ spaces! {
     Shared: |_out, at| SharedPtr::from_offset(at), shared_store, shared_load, shared_atomic_add, shared_atomic_max;
 }
 
+impl Global {
+    /// Sets bits, as global memory alone can.
+    ///
+    /// # Safety
+    /// As for `Gpu::atomic_or`.
+    #[inline(always)]
+    unsafe fn or(gpu: impl Gpu, out: GlobalMut<u32>, at: u32, value: u32) -> u32 {
+        // SAFETY: passed on to the caller.
+        unsafe { gpu.atomic_or(place(out, at), value) }
+    }
+}
+
 macro_rules! regions {
     ($space:ty, $gpu:ident, $out:ident, $input:ident: $($region:literal $op:ident $t:ty;)*) => {$({
         let thread = $gpu.thread_idx_x();
@@ -99,8 +111,8 @@ macro_rules! regions {
             <$space>::set::<$t>($gpu, $out, own, given(own));
             $gpu.sync_threads();
             let operand = given(slot(128 + thread));
-            let old_one = <$space>::$op::<$t>($gpu, $out, one, operand);
-            let old_own = <$space>::$op::<$t>($gpu, $out, own, operand);
+            let old_one = <$space>::$op($gpu, $out, one, operand);
+            let old_own = <$space>::$op($gpu, $out, own, operand);
             $gpu.sync_threads();
             let (now_one, now_own) = (<$space>::get::<$t>($gpu, $out, one), <$space>::get::<$t>($gpu, $out, own));
             $gpu.sync_threads();
@@ -114,7 +126,7 @@ macro_rules! regions {
     })*};
 }
 
-/// Every operation in one space: 7 regions.
+/// Every operation that both spaces have, in one of them: 7 regions.
 ///
 /// # Safety
 /// The launch is as said; both buffers, and shared memory if that is the space, hold 14 KiB.
@@ -122,4 +134,14 @@ pub unsafe fn all<S: Space<G>, G: Gpu>(gpu: G, out: GlobalMut<u32>, input: Globa
     regions! { S, gpu, out, input:
         0 add u32; 1 add i32; 2 add u64; 3 add f32; 4 max u32; 5 max i32; 6 max u64;
     }
+}
+
+/// Every operation in global memory: those of both spaces, and one region for what shared memory lacks.
+///
+/// # Safety
+/// The launch is as said; both buffers hold 16 KiB.
+pub unsafe fn global<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<u32>) {
+    // SAFETY: passed on to the caller.
+    unsafe { all::<Global, G>(gpu, out, input) }
+    regions! { Global, gpu, out, input: 7 or u32; }
 }

@@ -63,7 +63,7 @@ entries! {
     products_bf16_64: warpgroups::products::<32, true, Ptx>;
     #[cfg(lacuna_sm = "90")]
     products_bf16_128: warpgroups::products::<64, true, Ptx>;
-    atomics_global: atomics::all::<atomics::Global, Ptx>;
+    atomics_global: atomics::global;
     atomics_shared: atomics::all::<atomics::Shared, Ptx>;
     arithmetic: arithmetic::all;
     #[cfg(lacuna_sm = "80")]

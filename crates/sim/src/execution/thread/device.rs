@@ -224,6 +224,10 @@ impl Gpu for SimThread<'_, '_> {
         let access = self.global::<T, 1>(Location::caller(), Operation::Atomic, to.address());
         self.step(|Worker { context, global, .. }| global.atomic(context, access, AtomicOp::Max, value))
     }
+    unsafe fn atomic_or(self, to: GlobalMut<u32>, value: u32) -> u32 {
+        let access = self.global::<u32, 1>(Location::caller(), Operation::Atomic, to.address());
+        self.step(|Worker { context, global, .. }| global.atomic(context, access, AtomicOp::Or, value))
+    }
     unsafe fn shared_atomic_add<T: AtomicAdd>(self, to: SharedPtr<T>, value: T) -> T {
         let access = self.shared::<T, 1>(Location::caller(), Operation::SharedAtomic, to);
         self.step(|Worker { context, shared, .. }| shared.atomic(context, access, AtomicOp::Add, value))
