@@ -15,7 +15,7 @@ pub use products::{Arithmetic, Products, Split, Tf32};
 pub(crate) use products::{pack, pack_lo};
 pub(crate) use reduce::{
     add_across_lanes, add_all_across_lanes, are_finite, inclusive_sum, reduce, reduce_each, subwarp_mask,
-    transpose_sums,
+    sums_of_block, transpose_sums,
 };
 pub use row_mask::RowMask;
 pub use row_record::{ALIGNED, PADDING, RowRecord};

@@ -1,5 +1,5 @@
-//! Reductions and scans over the lanes of a warp: butterflies of shuffles, always in the same order.
-use lacuna_gpu::{FULL_WARP, Gpu, WARP, Word};
+//! Reductions and scans over the lanes of a warp, and a scan over a block: shuffles, always in the same order.
+use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP, Word};
 
 /// The lanes of a subwarp of so many, as a mask: from lane `first` of the warp on.
 #[inline(always)]
@@ -122,6 +122,32 @@ pub(crate) fn inclusive_sum<G: Gpu>(gpu: G, own: u32) -> u32 {
         distance *= 2;
     }
     sum
+}
+
+/// The sum over the threads of the block before this one, and over all of them: a lane scans its warp, then each warp the sums
+/// of warps, a lane a warp.
+///
+/// # Safety
+/// The block has 1024 threads, and all of them come here. `totals` are 32 words of shared memory, which between two calls nothing
+/// else uses without a barrier.
+#[inline(always)]
+pub(crate) unsafe fn sums_of_block<G: Gpu>(gpu: G, totals: SharedPtr<u32>, own: u32) -> [u32; 2] {
+    let (lane, warp) = (gpu.lane_id(), gpu.thread_idx_x() / WARP);
+    let through = inclusive_sum(gpu, own);
+    // Another call's totals may not be read yet. Here a warp that was ahead seldom waits: after the load, all would at once.
+    gpu.sync_threads();
+    // SAFETY: `totals` has a place for each warp and for each lane; barriers stand before and after the stores.
+    let [total] = unsafe {
+        if lane == WARP - 1 {
+            gpu.shared_store(totals.add(warp), [through]);
+        }
+        gpu.sync_threads();
+        gpu.shared_load(totals.add(lane))
+    };
+    let totals_through = inclusive_sum(gpu, total);
+    let before = gpu.warp_shuffle_idx(FULL_WARP, totals_through - total, warp, WARP);
+    let all = gpu.warp_shuffle_idx(FULL_WARP, totals_through, WARP - 1, WARP);
+    [before + through - own, all]
 }
 
 /// Whether all numbers are finite.

@@ -1,9 +1,9 @@
 //! The two scans over counters: from chunk to chunk, and from column to column.
-use lacuna_gpu::{FULL_WARP, GlobalMut, Gpu, SharedPtr, WARP};
+use lacuna_gpu::{GlobalMut, Gpu, SharedPtr, WARP};
 
 use super::Tile;
 use crate::Kernel;
-use crate::common::inclusive_sum;
+use crate::common::sums_of_block;
 
 /// What [`ScanChunks`] and [`ScanColumns`] take.
 #[repr(C)]
@@ -104,23 +104,14 @@ impl Kernel for ScanColumns {
                 let [count] = gpu.load(args.offsets.add(column));
                 own += count;
             }
-            let (lane, warp) = (thread % WARP, thread / WARP);
-            let through = inclusive_sum(gpu, own);
-            let totals = SharedPtr::<u32>::from_offset(0);
-            if lane == WARP - 1 {
-                gpu.shared_store(totals.add(warp), [through]);
-            }
-            gpu.sync_threads();
-            let [total] = gpu.shared_load(totals.add(lane));
-            let before = gpu.warp_shuffle_idx(FULL_WARP, inclusive_sum(gpu, total) - total, warp, WARP);
-            let mut sum = before + through - own;
+            let [mut sum, all] = sums_of_block(gpu, SharedPtr::from_offset(0), own);
             for column in first..last {
                 let [count] = gpu.load(args.offsets.add(column));
                 gpu.store(args.offsets.add(column), [sum]);
                 sum += count;
             }
-            if thread == COLUMNS_THREADS - 1 {
-                gpu.store(args.offsets.add(cols), [sum]);
+            if thread == 0 {
+                gpu.store(args.offsets.add(cols), [all]);
             }
         }
     }
