@@ -16,6 +16,7 @@ pub mod list;
 pub mod nhot;
 pub mod sddmm;
 pub mod softmax;
+pub mod spdnn;
 pub mod spmm;
 pub mod topn;
 pub mod transpose;
@@ -39,7 +40,7 @@ macro_rules! for_each_kernel {
     ($($callback:ident)::+) => {
         $crate::kernel_list! {
             [$($callback)::+] []
-            [attention bias_act nhot sddmm softmax spmm topn transpose]
+            [attention bias_act nhot sddmm softmax spdnn spmm topn transpose]
         }
     };
 }

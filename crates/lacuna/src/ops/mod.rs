@@ -8,6 +8,7 @@
 //! | `nhot` | embedding-bag lookup: sums of the rows of a dense table that bags of indices name, and its gradients |
 //! | `sddmm` | the product of two dense matrices at the nonzeros of a sparse one |
 //! | `softmax` | softmax over the rows of a sparse matrix, and its gradient |
+//! | `spdnn` | inference of sparse feed-forward networks, with samples that become zero left out |
 //! | `spmm` | a sparse matrix times a dense one |
 //! | `topn` | softmax and top-N of dense rows in one pass, and beam search |
 //! | `transpose` | the transpose of a sparse matrix, on the device |
@@ -16,6 +17,7 @@ pub mod bias_act;
 pub mod nhot;
 pub mod sddmm;
 pub mod softmax;
+pub mod spdnn;
 pub mod spmm;
 pub mod topn;
 pub mod transpose;
@@ -25,5 +27,6 @@ pub use bias_act::BiasAct;
 pub use nhot::{Bags, NHot, nhot};
 pub use sddmm::{Sddmm, sddmm};
 pub use softmax::SparseSoftmax;
+pub use spdnn::SparseNetwork;
 pub use spmm::{LONG_ROWS, Precision, Spmm, spmm};
 pub use topn::{BeamSearch, TopN};

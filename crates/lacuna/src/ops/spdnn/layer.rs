@@ -1,0 +1,135 @@
+//! A layer of a network, on the host.
+use lacuna_kernels::spdnn::Limits;
+use lacuna_matrix::Csr;
+
+use super::OPERATION;
+use crate::{Error, Result};
+
+/// The most inputs or outputs of a layer: kernels count bytes of a row in 32 bits.
+const MAX_WIDTH: usize = (1 << 30) - 1;
+
+/// What is made of the sums of a layer.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum Activation {
+    /// The sum itself.
+    #[default]
+    Identity,
+    /// Numbers below 0 become 0. NaN and −0 stay.
+    Relu,
+    /// Numbers below `lo` become `lo`, those above `hi` become `hi`. NaN stays. The Sparse DNN Challenge has 0 and 32.
+    Clamp {
+        /// The least result.
+        lo: f32,
+        /// The greatest.
+        hi: f32,
+    },
+}
+
+impl Activation {
+    /// As kernels have it.
+    pub(super) fn limits(self) -> Limits {
+        match self {
+            Self::Identity => Limits { lo: f32::NEG_INFINITY, hi: f32::INFINITY },
+            Self::Relu => Limits { lo: 0.0, hi: f32::INFINITY },
+            Self::Clamp { lo, hi } => Limits { lo, hi },
+        }
+    }
+
+    /// What it makes of a number.
+    fn of(self, sum: f32) -> f32 {
+        let Limits { lo, hi } = self.limits();
+        if sum < lo {
+            lo
+        } else if sum > hi {
+            hi
+        } else {
+            sum
+        }
+    }
+}
+
+/// The bias of a layer.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Bias {
+    /// One number for all outputs.
+    Scalar(f32),
+    /// A number for each output.
+    PerOutput(Vec<f32>),
+}
+
+impl Bias {
+    /// That of an output.
+    pub(super) fn of(&self, output: usize) -> f32 {
+        match self {
+            Self::Scalar(bias) => *bias,
+            Self::PerOutput(biases) => biases[output],
+        }
+    }
+}
+
+/// A layer: act(W·x + b) for each sample x.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    weights: Csr<f32>,
+    bias: Bias,
+    activation: Activation,
+}
+
+impl Layer {
+    /// A layer of these weights: rows are its outputs, columns its inputs. An output without weights is act(b).
+    ///
+    /// # Errors
+    /// [`Error::Length`] where `bias` has not a number for each output; [`Error::Parameter`] where a clamp's limits are not in
+    /// order; [`Error::TooLarge`] from 2³⁰ inputs or outputs on.
+    pub fn new(weights: Csr<f32>, bias: Bias, activation: Activation) -> Result<Self> {
+        Error::expect_at_most("the number of inputs of a layer", MAX_WIDTH, weights.cols())?;
+        Error::expect_at_most("the number of outputs of a layer", MAX_WIDTH, weights.rows())?;
+        if let Bias::PerOutput(biases) = &bias {
+            Error::expect_len(
+                OPERATION,
+                "the bias",
+                || "one an output".into(),
+                weights.rows(),
+                biases.len(),
+            )?;
+        }
+        if let Activation::Clamp { lo, hi } = activation {
+            let expected = || "lo, hi with lo <= hi, neither of them NaN";
+            Error::expect(lo <= hi, OPERATION, "the clamp", expected, format!("{lo}, {hi}"))?;
+        }
+        Ok(Self { weights, bias, activation })
+    }
+
+    /// Inputs.
+    pub fn inputs(&self) -> usize {
+        self.weights.cols()
+    }
+    /// Outputs.
+    pub fn outputs(&self) -> usize {
+        self.weights.rows()
+    }
+    /// The weights: outputs × inputs.
+    pub fn weights(&self) -> &Csr<f32> {
+        &self.weights
+    }
+    /// The bias.
+    pub fn bias(&self) -> &Bias {
+        &self.bias
+    }
+    /// What is made of sums.
+    pub fn activation(&self) -> Activation {
+        self.activation
+    }
+
+    /// Whether a sample that is all zero stays so.
+    pub(super) fn keeps_zero(&self) -> bool {
+        let is_zero = |&bias: &f32| self.activation.of(bias) == 0.0;
+        let biases = match &self.bias {
+            Bias::Scalar(bias) => is_zero(bias),
+            Bias::PerOutput(biases) => biases.iter().all(is_zero),
+        };
+        biases && self.weights.values().iter().all(|weight| weight.is_finite())
+    }
+}

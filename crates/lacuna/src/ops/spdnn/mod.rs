@@ -1,0 +1,23 @@
+//! Inference of sparse feed-forward networks: layers act(W·x + b) one after another, for many samples at once, of which those that
+//! have become all zero are left out on the way.
+mod choose;
+mod csr;
+mod features;
+mod groups;
+mod layer;
+mod network;
+mod options;
+mod packed;
+mod prepared;
+mod prune;
+mod staged;
+mod workspace;
+
+const OPERATION: &str = "sparse-DNN inference";
+
+pub use choose::{Algorithm, Choice, Problem, choose};
+pub use features::{DeviceFeatures, Features};
+pub use layer::{Activation, Bias, Layer};
+pub use network::{PackedNetwork, Report, SparseNetwork};
+pub use options::Options;
+pub use workspace::{Inference, Workspace};
