@@ -38,6 +38,8 @@ pub enum Command {
     Oracle(OracleOptions),
     /// Measures the transpose of one matrix: its pattern, and its values.
     Transpose(TransposeOptions),
+    /// Measures networks of the Sparse DNN Challenge.
+    Spdnn(SpdnnOptions),
     /// Draws a plot of a file of records, as SVG.
     Plot(PlotOptions),
     /// Fits the cost model of SpMM to times of all kernels, or checks it.
@@ -160,6 +162,53 @@ pub struct TransposeOptions {
     /// Times each part this often; the median, minimum and maximum are reported.
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub samples: u32,
+}
+
+/// `spdnn`.
+#[derive(Args, Debug)]
+pub struct SpdnnOptions {
+    /// Neurons a layer: a power of two from 32 on. The challenge has 1024, 4096, 16384 and 65536.
+    #[arg(long, default_value_t = 1024)]
+    pub neurons: usize,
+    /// Layers. The challenge has 120, 480 and 1920.
+    #[arg(long, default_value_t = 120)]
+    pub layers: usize,
+    /// Images: the first of MNIST's, or drawn ones where there is no MNIST. On the simulator 96 if nothing is said, else 60,000.
+    #[arg(long)]
+    pub images: Option<usize>,
+    /// The kernel of all layers: `auto`, `baseline`, `staged`, or outputs of a group and tiles of a warp, as in `16x2`.
+    #[arg(long, default_value = "auto")]
+    pub algorithm: String,
+    /// Also measures the paper's two kernels.
+    #[arg(long)]
+    pub compare_baseline: bool,
+    /// Also measures every kernel of groups.
+    #[arg(long)]
+    pub all_algorithms: bool,
+    /// Keeps images that have become all zero in all layers.
+    #[arg(long)]
+    pub no_prune: bool,
+    /// How many images the reference in f64 infers beside, spread over all; 0 for none.
+    #[arg(long, default_value_t = 2000)]
+    pub verify: usize,
+    /// A folder with `mnist` and `spdnn`. Else the folder that LACUNA_DATA names, or `data` beside this program.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// A folder where images are kept once they are made.
+    #[arg(long, value_name = "DIR")]
+    pub cache: Option<PathBuf>,
+    /// `cuda:INDEX`, `sim`, or `auto`: the first GPU, or else the simulator.
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// Times a run this often; the median, minimum and maximum are reported.
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub samples: u32,
+    /// Also prints the images and the time of each layer.
+    #[arg(long)]
+    pub profile: bool,
+    /// Also appends the records to this file, as JSON lines.
+    #[arg(long)]
+    pub out: Option<PathBuf>,
 }
 
 /// `stats`.

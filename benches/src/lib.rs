@@ -40,6 +40,7 @@ pub mod record;
 mod sddmm;
 pub mod session;
 mod softmax;
+pub mod spdnn;
 pub mod spmm;
 pub mod suites;
 mod summary;

@@ -1,4 +1,4 @@
-//! Real matrices, where there are any: the Deep Learning Matrix Collection and graphs.
+//! Real data, where there is any: the Deep Learning Matrix Collection, graphs, MNIST, and the Sparse DNN Challenge.
 use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::exit::Usage;
 
 /// The folder names that are known, also as archives: `NAME/` or `NAME.tar.xz`.
-pub const FOLDERS: [&str; 2] = ["dlmc", "graphs"];
+pub const FOLDERS: [&str; 4] = ["dlmc", "graphs", "mnist", "spdnn"];
 
 /// The environment variable that names the folder of real data.
 pub const VARIABLE: &str = "LACUNA_DATA";
@@ -49,11 +49,8 @@ impl Data {
         let variable = || env::var_os(VARIABLE).filter(|root| !root.is_empty()).map(PathBuf::from);
         if let Some(root) = named.map(Path::to_owned).or_else(variable) {
             if !holds_data(&root) {
-                let [first, second] = FOLDERS;
-                return Err(Usage(format!(
-                    "no data in {}: expected a folder with {first}/, {first}.tar.xz, {second}/ or {second}.tar.xz",
-                    root.display()
-                )));
+                let known = FOLDERS.map(|name| format!("{name}/ or {name}.tar.xz")).join(", ");
+                return Err(Usage(format!("no data in {}: expected a folder with {known}", root.display())));
             }
             return Ok(Self { root: Some(root), ..Self::default() });
         }

@@ -1,7 +1,7 @@
 //! A layer by groups of outputs that have the same inputs; mod.rs draws it.
 use core::marker::PhantomData;
 
-use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, WARP};
+use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, Scalar, WARP};
 
 use super::{LayerInput, Limits, NO_OUTPUT, Rows, Scheme, TILE_ROWS, Tile};
 use crate::{Bounds, Kernel};
@@ -55,7 +55,7 @@ impl<X: LayerInput, const R: usize, const V: usize, const WARPS: u32> Kernel for
     type Tile = Tile;
 
     const TILE: Tile = {
-        assert!(R == 1 || R % 4 == 0, "weights are loaded one by one, or four at once");
+        assert!(R == 1 || R.is_multiple_of(4), "weights are loaded one by one, or four at once");
         Tile { scheme: Scheme::InputGroups { outputs: R as u32, tiles: V as u32 }, input_bits: X::BITS }
     };
     const THREADS: u32 = WARPS * WARP;
@@ -153,20 +153,8 @@ impl<X: LayerInput, const R: usize, const V: usize, const WARPS: u32> InputGroup
         sources: &[u32; V],
         sums: &mut [[f32; R]; V],
     ) {
-        let mut weight = [0.0; R];
-        // SAFETY: as promised by the caller; four weights are aligned where there are so many.
-        unsafe {
-            if R == 1 {
-                [weight[0]] = gpu.load_readonly(weights);
-            } else {
-                for four in 0..R / 4 {
-                    let loaded: [f32; 4] = gpu.load_readonly(weights.add(four * 4));
-                    for i in 0..4 {
-                        weight[four * 4 + i] = loaded[i];
-                    }
-                }
-            }
-        }
+        // SAFETY: as promised by the caller.
+        let weight = unsafe { load_each::<G, f32, R>(gpu, weights) };
         for v in 0..V {
             let number = X::number(elements[v], sources[v]);
             for r in 0..R {
@@ -190,30 +178,27 @@ impl<X: LayerInput, const R: usize, const V: usize, const WARPS: u32> InputGroup
     ) {
         let lane = gpu.lane_id();
         let first_tile = span * V as u32;
-        let outputs = args.outputs.add(group as usize * R);
-        let bias = args.bias.add(group as usize * R);
         let mut is_alive = [false; V];
         // SAFETY: the rows that are there have a place for each output of the layer, and the group's are this warp's.
         unsafe {
-            for r in 0..R {
-                let [output] = gpu.load_readonly::<u32, 1>(outputs.add(r));
-                let [bias] = gpu.load_readonly::<f32, 1>(bias.add(r));
-                if output == NO_OUTPUT {
-                    continue;
-                }
-                for v in 0..V {
-                    let result = args.limits.of(sums[v][r] + bias);
-                    let tile = first_tile + v as u32;
-                    if tile * TILE_ROWS + lane < rows {
-                        is_alive[v] |= result != 0.0;
-                        let place = args.out.add_rows(args.output_width, TILE_ROWS * 4 * tile);
-                        gpu.store(place.add_rows(output, TILE_ROWS * 4).add(lane as usize), [result]);
+            let outputs = load_each::<G, u32, R>(gpu, args.outputs.add(group as usize * R));
+            let bias = load_each::<G, f32, R>(gpu, args.bias.add(group as usize * R));
+            for v in 0..V {
+                let tile = first_tile + v as u32;
+                if tile * TILE_ROWS + lane < rows {
+                    let place = args.out.add_rows(args.output_width, TILE_ROWS * 4 * tile).add(lane as usize);
+                    for r in 0..R {
+                        let result = args.limits.of(sums[v][r] + bias[r]);
+                        if outputs[r] != NO_OUTPUT {
+                            is_alive[v] |= result != 0.0;
+                            gpu.store(place.add_rows(outputs[r], TILE_ROWS * 4), [result]);
+                        }
                     }
                 }
             }
             if args.rows.alive.address() != 0 {
-                for v in 0..V {
-                    let alive = gpu.warp_ballot(FULL_WARP, is_alive[v]);
+                for (v, &is_alive) in is_alive.iter().enumerate() {
+                    let alive = gpu.warp_ballot(FULL_WARP, is_alive);
                     if lane == 0 {
                         args.rows.mark(gpu, first_tile + v as u32, alive);
                     }
@@ -221,4 +206,27 @@ impl<X: LayerInput, const R: usize, const V: usize, const WARPS: u32> InputGroup
             }
         }
     }
+}
+
+/// Loads `R` elements: one, or four at once.
+///
+/// # Safety
+/// They are there, nobody writes them, and four are aligned.
+#[inline(always)]
+unsafe fn load_each<G: Gpu, T: Scalar, const R: usize>(gpu: G, from: GlobalPtr<T>) -> [T; R] {
+    let mut elements = [T::default(); R];
+    // SAFETY: as promised by the caller.
+    unsafe {
+        if R == 1 {
+            [elements[0]] = gpu.load_readonly(from);
+        } else {
+            for four in 0..R / 4 {
+                let loaded: [T; 4] = gpu.load_readonly(from.add(four * 4));
+                for i in 0..4 {
+                    elements[four * 4 + i] = loaded[i];
+                }
+            }
+        }
+    }
+    elements
 }

@@ -2,8 +2,8 @@
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::{Limits, Rows, Scheme, TILE_ROWS, Tile};
-use crate::Kernel;
 use crate::common::strided;
+use crate::{Bounds, Kernel};
 
 /// Stands for no edge, in the indices of [`StagedEll`]: a warp's outputs have as many as the longest.
 pub const PADDED: u16 = u16::MAX;
@@ -67,6 +67,8 @@ impl<const ROWS: usize, const INPUTS: u32> Kernel for StagedEll<ROWS, INPUTS> {
     };
     const THREADS: u32 = THREADS;
     const SHARED_BYTES: u32 = ROWS as u32 * INPUTS * 4;
+    /// Sums and addresses of 12 rows take more registers than ptxas gives by itself.
+    const BOUNDS: Bounds = Bounds { max_threads: THREADS, min_blocks: 3 };
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: StagedArgs) {

@@ -58,7 +58,7 @@ impl Features {
     /// [`Error::Length`] where `samples` are not `rows` times `inputs`.
     pub fn dense(rows: usize, inputs: usize, samples: Vec<f32>) -> Result<Self> {
         let shape = || format!("{rows}×{inputs}");
-        let expected = rows.checked_mul(inputs).unwrap_or(usize::MAX);
+        let expected = rows.saturating_mul(inputs);
         Error::expect_len(OPERATION, "the samples", shape, expected, samples.len())?;
         Ok(Self { rows, inputs, numbers: Numbers::Dense(samples) })
     }
@@ -152,7 +152,7 @@ impl DeviceFeatures {
     ) -> Result<Self> {
         let device = stream.device();
         Error::expect_at_most("the number of samples", MAX_ROWS, rows)?;
-        let expected = rows.checked_mul(inputs).unwrap_or(usize::MAX);
+        let expected = rows.saturating_mul(inputs);
         device.expect_operand(OPERATION, "the samples", samples, || format!("{rows}×{inputs}"), expected)?;
         let numbers = if tiled {
             arrange(stream, samples, rows, inputs)?

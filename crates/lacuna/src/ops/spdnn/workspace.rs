@@ -73,7 +73,7 @@ impl Workspace {
             outputs.max().unwrap_or(0)
         };
         let buffer = |parity| {
-            let len = (tiles * TILE).checked_mul(widest(parity)).unwrap_or(usize::MAX);
+            let len = (tiles * TILE).saturating_mul(widest(parity));
             device.uninitialized(len)
         };
         let lists = layers.lists.iter().filter(|&&lists| lists).count();
@@ -96,13 +96,14 @@ impl Workspace {
         4 * words
     }
 
-    /// Runs all layers, whose arrays begin at `bases`.
+    /// Runs all layers, whose arrays begin at `bases`; calls `after` when a layer has been given to the stream.
     pub(super) fn run(
         &mut self,
         stream: &Stream,
         layers: &Arc<Layers>,
         bases: &[u64],
         features: &DeviceFeatures,
+        mut after: impl FnMut() -> Result<()>,
     ) -> Result<()> {
         let is_own = Arc::ptr_eq(layers, &self.layers);
         Error::expect(is_own, OPERATION, "the workspace", || "one of this network", "another network's")?;
@@ -144,6 +145,7 @@ impl Workspace {
                 ids = self.ids[lists % 2].as_slice().pointer();
                 lists += 1;
             }
+            after()?;
         }
         Ok(())
     }

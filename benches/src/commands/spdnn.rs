@@ -1,0 +1,153 @@
+//! `spdnn`: a network of the Sparse DNN Challenge.
+use std::fs::OpenOptions;
+use std::io::Write as _;
+
+use anyhow::{Context as _, Result};
+use lacuna::spdnn::{Algorithm, Features, Options};
+use lacuna_cases::data::Data;
+use lacuna_cases::exit::{Outcome, Usage};
+use lacuna_models::challenge::IMAGES;
+
+use crate::cli::SpdnnOptions;
+use crate::machine;
+use crate::spdnn::{Expected, Measured, Network, Record, measure, published};
+use crate::timing::Timing;
+
+/// Images on the simulator, if nothing is said.
+const SIMULATED_IMAGES: usize = 96;
+/// Groups and tiles of the kernels of groups.
+const GROUPS: [(u32, u32); 7] = [(16, 4), (16, 2), (16, 1), (4, 4), (4, 1), (1, 4), (1, 1)];
+
+/// Measures a network.
+///
+/// # Errors
+/// A size, data or a device that cannot be used.
+pub fn spdnn(options: &SpdnnOptions) -> Result<Outcome> {
+    let device = machine::device(&options.device)?;
+    let data = Data::find(options.data.as_deref())?;
+    let usual = if device.is_simulator() { SIMULATED_IMAGES } else { IMAGES };
+    let images = options.images.unwrap_or(usual);
+    let network = Network::new(options.neurons, options.layers, images, &data, options.cache.as_deref())?;
+    let features = Features::binary(&network.images);
+    println!(
+        "{} neurons, {} layers, {} images ({}); {} on {}",
+        options.neurons,
+        options.layers,
+        network.images.rows(),
+        network.source,
+        env!("LACUNA_REVISION"),
+        device.info().name
+    );
+    let mut expected = Expected::default();
+    if options.verify > 0 {
+        let (sample, reference) = network.reference(options.verify)?;
+        let found = reference.categories()?.into_iter().map(|row| sample[row as usize]).collect();
+        expected.reference = Some((sample, found));
+    }
+    let mut outcome = Outcome::Good;
+    for (name, algorithm) in algorithms(options)? {
+        let how = Measured {
+            name: &name,
+            options: Options::default().algorithm(algorithm).prune(!options.no_prune),
+            samples: options.samples,
+            profile: options.profile,
+        };
+        let record = measure(&device, &network, &features, how, &mut expected)?;
+        print(&record);
+        if !record.is_right() {
+            outcome = Outcome::Failure;
+        }
+        if let Some(path) = &options.out {
+            let file = OpenOptions::new().create(true).append(true).open(path);
+            let mut file = file.with_context(|| format!("cannot open {}", path.display()))?;
+            writeln!(file, "{}", serde_json::to_string(&record)?)?;
+        }
+    }
+    if let Some(paper) = published(options.neurons, options.layers) {
+        println!(
+            "the paper (Table I), TeraEdges/s: {} on one V100, {} on one A100, {} on 768 V100",
+            paper.v100, paper.a100, paper.v100_768
+        );
+    }
+    Ok(outcome)
+}
+
+/// The algorithms to measure, with their names.
+fn algorithms(options: &SpdnnOptions) -> Result<Vec<(String, Algorithm)>> {
+    let groups = |(outputs, tiles)| (format!("{outputs}x{tiles}"), Algorithm::InputGroups { outputs, tiles });
+    let named = match options.algorithm.as_str() {
+        "auto" => Algorithm::Auto,
+        "baseline" => Algorithm::Baseline,
+        "staged" => Algorithm::StagedEll,
+        name => {
+            let parsed = name.split_once('x').and_then(|(outputs, tiles)| {
+                Some(Algorithm::InputGroups { outputs: outputs.parse().ok()?, tiles: tiles.parse().ok()? })
+            });
+            let wrong = || {
+                Usage(format!(
+                    "there is no algorithm `{name}`: expected `auto`, `baseline`, `staged`, or as `16x2`"
+                ))
+            };
+            parsed.ok_or_else(wrong)?
+        }
+    };
+    let mut algorithms = vec![(options.algorithm.clone(), named)];
+    if options.compare_baseline {
+        algorithms.push(("baseline".into(), Algorithm::Baseline));
+        algorithms.push(("staged".into(), Algorithm::StagedEll));
+    }
+    if options.all_algorithms {
+        algorithms.extend(GROUPS.map(groups));
+    }
+    Ok(algorithms)
+}
+
+fn print(record: &Record) {
+    println!("{}:", record.algorithm);
+    let kernels: Vec<String> =
+        record.kernels.iter().map(|(name, layers)| format!("{layers} × {name}")).collect();
+    println!("  kernels                {}", kernels.join(", "));
+    let timed = |what: &str, timing: &Option<Timing>| {
+        if let Some(Timing { median, min, max }) = timing {
+            println!("  {what:22} {median:12.1} us ({min:.1} to {max:.1})");
+        }
+    };
+    println!("  images, packing        {:12.2} s {:.2} s", record.images_s, record.pack_s);
+    timed("weights to device", &record.weights_us);
+    timed("images to device", &record.features_us);
+    timed("all layers", &record.layers_us);
+    timed("host to host", &record.whole_us);
+    let rate = |what: &str, timing: &Option<Timing>| {
+        if let Some(Timing { median, .. }) = timing {
+            let [nominal, effective] =
+                [record.nominal_edges, record.effective_edges].map(|edges| Record::tera(edges, *median));
+            println!("  {what:22} {nominal:12.2} TeraEdges/s nominal, {effective:.2} effective");
+        }
+    };
+    rate("layers", &record.layers_us);
+    rate("host to host", &record.whole_us);
+    for (machine, us) in &record.model_us {
+        println!("  modelled on {machine:10} {us:12.1} us");
+    }
+    println!(
+        "  stored over weights    {:12.3}; {:.1} MB of weights, {:.1} MB between layers",
+        record.padding,
+        record.weight_bytes as f64 / 1e6,
+        record.workspace_bytes as f64 / 1e6
+    );
+    let live: Vec<String> = record.live.iter().map(|(layer, rows)| format!("{layer}:{rows}")).collect();
+    println!("  live after layer       {}", live.join(" "));
+    if let Some(layers) = &record.layer_us {
+        let layers: Vec<String> = layers.iter().map(|us| format!("{us:.1}")).collect();
+        println!("  us a layer             {}", layers.join(" "));
+    }
+    let verdict = |is: bool| if is { "right" } else { "WRONG" };
+    print!("  categories             {:12}", record.categories);
+    if let Some(official) = record.official {
+        print!("; against the official ones {}", verdict(official));
+    }
+    if let Some((count, agrees)) = record.reference {
+        print!("; against the reference on {count} images {}", verdict(agrees));
+    }
+    println!("; the same as the first {}", verdict(record.same));
+}

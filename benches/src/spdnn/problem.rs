@@ -1,0 +1,154 @@
+//! A network of the challenge, with its images.
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::cache;
+use anyhow::Result;
+use lacuna::matrix::Pattern;
+use lacuna::spdnn::{Activation, Bias, Layer};
+use lacuna_cases::data::{Data, Folder};
+use lacuna_cases::exit::Usage;
+use lacuna_models::challenge::images::{self, Digits};
+use lacuna_models::challenge::{Challenge, ChallengeError, Generator, IMAGES, MAX, categories};
+use lacuna_reference::{SpdnnLayer, SpdnnReference};
+
+/// A network and its images on the host.
+#[derive(Debug)]
+pub struct Network {
+    /// Makes the layers.
+    pub generator: Generator,
+    /// A row an image.
+    pub images: Pattern,
+    /// Where the images come from.
+    pub source: &'static str,
+    /// The official categories, from 0, where they are known.
+    pub truth: Option<Vec<u32>>,
+    /// Seconds that making or reading the images took.
+    pub images_s: f64,
+}
+
+impl Network {
+    /// The network of this size, with its first `images` images.
+    ///
+    /// # Errors
+    /// [`Usage`] for sizes that there are not; data that cannot be read.
+    pub fn new(
+        neurons: usize,
+        layers: usize,
+        images: usize,
+        data: &Data,
+        cache: Option<&Path>,
+    ) -> Result<Self> {
+        let challenge = Challenge::new(neurons, layers).map_err(|error| Usage(error.to_string()))?;
+        let start = Instant::now();
+        let (pattern, source) = cached(neurons, images, data, cache)?;
+        let images_s = start.elapsed().as_secs_f64();
+        let truth = truth(challenge, images, source, data)?;
+        Ok(Self { generator: Generator::new(challenge), images: pattern, source, truth, images_s })
+    }
+
+    /// The size.
+    pub fn challenge(&self) -> Challenge {
+        self.generator.challenge()
+    }
+
+    /// A layer as the library takes it.
+    ///
+    /// # Errors
+    /// If there is no such layer.
+    pub fn layer(&self, layer: usize) -> Result<Layer, LayerError> {
+        let weights = self.generator.layer(layer)?;
+        let bias = Bias::Scalar(self.challenge().bias());
+        Ok(Layer::new(weights, bias, Activation::Clamp { lo: 0.0, hi: MAX })?)
+    }
+
+    /// Of `count` images, spread by an odd step, which they are, and what the reference says of them.
+    ///
+    /// # Errors
+    /// If the reference cannot do the network.
+    pub fn reference(&self, count: usize) -> Result<(Vec<usize>, SpdnnReference)> {
+        let step = (self.images.rows() / count.max(1)).max(1) | 1;
+        let sample: Vec<usize> = (0..self.images.rows()).step_by(step).collect();
+        let inputs = self.images.cols();
+        let mut features = vec![0.0_f32; sample.len() * inputs];
+        for (row, &image) in sample.iter().enumerate() {
+            for &pixel in self.images.row_columns(image) {
+                features[row * inputs + pixel as usize] = 1.0;
+            }
+        }
+        let layers = self.generator.all_layers()?;
+        let bias = [self.challenge().bias()];
+        let layers: Vec<SpdnnLayer<'_>> =
+            layers.iter().map(|weights| SpdnnLayer { weights, bias: &bias, lo: 0.0, hi: MAX }).collect();
+        Ok((sample, lacuna_reference::spdnn(&features, &layers)?))
+    }
+}
+
+/// Why a layer cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum LayerError {
+    /// The generator's reason.
+    #[error(transparent)]
+    Challenge(#[from] ChallengeError),
+    /// The library's.
+    #[error(transparent)]
+    Lacuna(#[from] lacuna::Error),
+}
+
+/// The images as the cache has them; else they are made, and kept there.
+fn cached(
+    neurons: usize,
+    images: usize,
+    data: &Data,
+    folder: Option<&Path>,
+) -> Result<(Pattern, &'static str)> {
+    let digits = digits(data);
+    let source = if digits.is_some() { "MNIST" } else { "drawn" };
+    let file = folder.map(|folder| folder.join(format!("{source}-{neurons}-{images}.tsv.gz")));
+    if let Some(file) = file.as_ref().filter(|file| file.is_file()) {
+        return Ok((cache::read(file, images, neurons)?, source));
+    }
+    let side = neurons.isqrt();
+    if side * side != neurons {
+        return Err(Usage(format!("{neurons} neurons are no square image: take a power of 4")).into());
+    }
+    let pattern = match digits {
+        Some(path) => first(images::from_digits(&Digits::read_path(path)?, side)?, images)?,
+        None => images::drawn(images, side, 1)?,
+    };
+    if let Some(file) = &file {
+        cache::write(file, &pattern)?;
+    }
+    Ok((pattern, source))
+}
+
+/// MNIST's training images, where they are.
+fn digits(data: &Data) -> Option<PathBuf> {
+    let Folder::At(folder) = data.folder("mnist") else { return None };
+    ["train-images-idx3-ubyte.gz", "train-images-idx3-ubyte"]
+        .map(|name| folder.join(name))
+        .into_iter()
+        .find(|path| path.is_file())
+}
+
+/// The first rows of a pattern.
+fn first(pattern: Pattern, rows: usize) -> Result<Pattern> {
+    if rows >= pattern.rows() {
+        return Ok(pattern);
+    }
+    let offsets = pattern.row_offsets()[..=rows].to_vec();
+    let columns = pattern.col_indices()[..offsets[rows] as usize].to_vec();
+    Ok(Pattern::new(rows, pattern.cols(), offsets, columns)?)
+}
+
+/// The official categories, where the data folder has them and these are the official images.
+fn truth(challenge: Challenge, images: usize, source: &str, data: &Data) -> Result<Option<Vec<u32>>> {
+    let Folder::At(folder) = data.folder("spdnn") else { return Ok(None) };
+    let (neurons, layers) = (challenge.neurons(), challenge.layers());
+    let file = folder.join(format!("neuron{neurons}-l{layers}-categories.tsv"));
+    if source != "MNIST" || !file.is_file() {
+        return Ok(None);
+    }
+    let all = categories::read_path(file, IMAGES)?;
+    Ok(Some(all.into_iter().filter(|&image| (image as usize) < images).collect()))
+}

@@ -1,0 +1,87 @@
+//! One measurement of a network, as a JSON object.
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::machine::MachineRecord;
+use crate::timing::Timing;
+
+/// One network with its images, inferred on a GPU or on the simulator. Times are microseconds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Record {
+    /// The operation.
+    pub op: &'static str,
+    /// Neurons of a layer.
+    pub neurons: usize,
+    /// Layers.
+    pub layers: usize,
+    /// Images.
+    pub images: usize,
+    /// Where they come from.
+    pub source: String,
+    /// What was asked for.
+    pub algorithm: String,
+    /// The kernels that ran, with how many layers each has.
+    pub kernels: BTreeMap<String, usize>,
+    /// Whether images that have become all zero were left out.
+    pub prune: bool,
+    /// Images × edges: what the challenge counts.
+    pub nominal_edges: u128,
+    /// The same of those images that were worked on.
+    pub effective_edges: u128,
+    /// Places for weights over weights.
+    pub padding: f64,
+    /// Bytes of the packed network.
+    pub weight_bytes: usize,
+    /// Bytes of memory for what is between the layers.
+    pub workspace_bytes: usize,
+    /// Seconds of making or reading images.
+    pub images_s: f64,
+    /// Seconds of making layers and packing them.
+    pub pack_s: f64,
+    /// Sending the weights, by the host's clock; none on the simulator, as the other times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weights_us: Option<Timing>,
+    /// Sending the images, by the host's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub features_us: Option<Timing>,
+    /// All layers, as graph replays: from device to device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layers_us: Option<Timing>,
+    /// From weights and images in the host's memory to categories there, by the host's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub whole_us: Option<Timing>,
+    /// The modelled time of all layers by machine; none on a GPU. A model, never a measurement.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub model_us: BTreeMap<String, f64>,
+    /// How many images were left after the layers after which they were listed: layer from 1, images.
+    pub live: Vec<(usize, usize)>,
+    /// The time of each layer by itself, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer_us: Option<Vec<f64>>,
+    /// Categories.
+    pub categories: usize,
+    /// Whether they are the official ones; none where these are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub official: Option<bool>,
+    /// How many images the reference inferred, and whether the categories among them agree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<(usize, bool)>,
+    /// Whether they are those of the kernel that was measured first.
+    pub same: bool,
+    /// What it ran on.
+    #[serde(flatten)]
+    pub machine: MachineRecord,
+}
+
+impl Record {
+    /// Whether nothing speaks against the result.
+    pub fn is_right(&self) -> bool {
+        self.same && self.official != Some(false) && self.reference.is_none_or(|(_, agrees)| agrees)
+    }
+
+    /// TeraEdges a second in so many microseconds.
+    pub fn tera(edges: u128, us: f64) -> f64 {
+        edges as f64 / us / 1e6
+    }
+}
