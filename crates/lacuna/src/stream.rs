@@ -110,6 +110,15 @@ impl Stream {
         Ok(Graph { inner: graph?, device: self.device.clone() })
     }
 
+    /// Copies host bytes (not none) to the device.
+    ///
+    /// # Safety
+    /// They are in a host buffer of this device.
+    pub(crate) unsafe fn upload_raw(&self, to: u64, from: &[u8]) -> Result<()> {
+        // SAFETY: as promised by the caller: host buffers are page-locked, and wait for the device before they go.
+        unsafe { self.inner.upload(to, from) }
+    }
+
     pub(crate) fn launch(&self, launch: &Launch<'_>) -> Result<()> {
         self.inner.launch(launch)
     }

@@ -6,7 +6,7 @@ pub(crate) mod simulator;
 use std::any::Any;
 use std::ffi::c_void;
 use std::fmt::Debug;
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 use lacuna_kernels::EntryTaking;
 
@@ -59,6 +59,10 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// Reads device bytes, after all work given to the device so far.
     fn download(&self, from: u64, to: &mut [u8]) -> Result<()>;
     fn fill_zero(&self, address: u64, bytes: usize) -> Result<()>;
+    /// Page-locked memory of the host for `bytes` bytes (not 0), aligned to 16.
+    fn allocate_host(&self, bytes: usize) -> Result<NonNull<u8>>;
+    /// Waits for the device, and gives back what `allocate_host` gave for so many bytes.
+    fn free_host(&self, first: NonNull<u8>, bytes: usize);
     fn stream(&self) -> Result<Box<dyn BackendStream>>;
     /// The simulator behind this device, where it is one.
     fn as_simulator(&self) -> Option<&simulator::SimulatorDevice> {
@@ -71,6 +75,11 @@ pub(crate) trait BackendStream: Debug + Send + Sync {
     fn launch(&self, launch: &Launch<'_>) -> Result<()>;
     /// Copies `bytes` bytes (not 0) from one address of the device to another; the two do not overlap.
     fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()>;
+    /// Copies host bytes (not none) to the device.
+    ///
+    /// # Safety
+    /// They are page-locked, and stay until the stream has come to this.
+    unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<()>;
     fn synchronize(&self) -> Result<()>;
     /// Marks a point in the stream.
     fn event(&self) -> Result<Box<dyn BackendEvent>>;

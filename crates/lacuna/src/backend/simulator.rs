@@ -1,7 +1,8 @@
 //! The simulator as a device. Its streams work at once: a call returns when its work is done.
+use std::alloc::{self, Layout};
 use std::any::Any;
 use std::ffi::c_void;
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -76,6 +77,24 @@ impl Backend for SimulatorDevice {
     fn fill_zero(&self, address: u64, bytes: usize) -> Result<()> {
         Ok(self.shared.simulator.fill(address, bytes as u64, 0)?)
     }
+    fn allocate_host(&self, bytes: usize) -> Result<NonNull<u8>> {
+        let too_large = || Error::too_large("a host buffer, in bytes,", isize::MAX as usize, bytes);
+        let layout = host_layout(bytes).ok_or_else(too_large)?;
+        // SAFETY: the layout has bytes.
+        NonNull::new(unsafe { alloc::alloc(layout) }).ok_or_else(|| Error::OutOfMemory {
+            device: "the host".into(),
+            asked: bytes as u64,
+            free: 0,
+            total: 0,
+        })
+    }
+    fn free_host(&self, first: NonNull<u8>, bytes: usize) {
+        self.shared.simulator.synchronize();
+        if let Some(layout) = host_layout(bytes) {
+            // SAFETY: it came from `allocate_host`, with this layout.
+            unsafe { alloc::dealloc(first.as_ptr(), layout) };
+        }
+    }
     fn stream(&self) -> Result<Box<dyn BackendStream>> {
         Ok(Box::new(SimulatorStream { shared: Arc::clone(&self.shared) }))
     }
@@ -83,6 +102,14 @@ impl Backend for SimulatorDevice {
         Some(self)
     }
 }
+
+/// How host buffers lie.
+fn host_layout(bytes: usize) -> Option<Layout> {
+    Layout::from_size_align(bytes, HOST_ALIGNED).ok()
+}
+
+/// Bytes to which host buffers are aligned.
+const HOST_ALIGNED: usize = 16;
 
 #[derive(Debug)]
 struct SimulatorStream {
@@ -105,6 +132,9 @@ impl BackendStream for SimulatorStream {
     }
     fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()> {
         Ok(self.shared.simulator.copy(to, from, bytes as u64)?)
+    }
+    unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<()> {
+        Ok(self.shared.simulator.write(to, from)?)
     }
     fn synchronize(&self) -> Result<()> {
         self.shared.simulator.synchronize();

@@ -37,6 +37,11 @@ int cuCtxSynchronize(void) { return current ? (running = 0, SUCCESS) : INVALID; 
 
 int cuMemAlloc_v2(void **address, size_t bytes) { return *address = aligned_alloc(256, (bytes + 255) / 256 * 256), SUCCESS; }
 int cuMemFree_v2(void *address) { return free(address), SUCCESS; }
+int cuMemAllocHost_v2(void **first, size_t bytes) { return *first = malloc(bytes), SUCCESS; }
+int cuMemFreeHost(void *first) { return free(first), SUCCESS; }
+int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream) {
+    return memcpy(to, from, bytes), (void)stream, SUCCESS;
+}
 int cuMemcpyHtoD_v2(void *to, const void *from, size_t bytes) { return memcpy(to, from, bytes), SUCCESS; }
 int cuMemcpyDtoH_v2(void *to, const void *from, size_t bytes) { return memcpy(to, from, bytes), SUCCESS; }
 int cuMemsetD8_v2(void *to, unsigned char value, size_t bytes) { return memset(to, value, bytes), SUCCESS; }

@@ -80,6 +80,14 @@ unsafe extern "C" {
     pub(super) fn cuMemFree_v2(address: CUdeviceptr) -> c_int;
     pub(super) fn cuMemcpyHtoD_v2(to: CUdeviceptr, from: *const c_void, bytes: usize) -> c_int;
     pub(super) fn cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize) -> c_int;
+    pub(super) fn cuMemcpyHtoDAsync_v2(
+        to: CUdeviceptr,
+        from: *const c_void,
+        bytes: usize,
+        stream: CUstream,
+    ) -> c_int;
+    pub(super) fn cuMemAllocHost_v2(first: *mut *mut c_void, bytes: usize) -> c_int;
+    pub(super) fn cuMemFreeHost(first: *mut c_void) -> c_int;
     pub(super) fn cuMemcpyDtoDAsync_v2(
         to: CUdeviceptr,
         from: CUdeviceptr,

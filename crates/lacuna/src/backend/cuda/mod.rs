@@ -6,6 +6,7 @@ mod modules;
 mod stream;
 
 use std::ffi::c_void;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use cust::context::{Context, CurrentContext};
@@ -171,6 +172,23 @@ impl Backend for CudaDevice {
         // SAFETY: the buffer checked its length.
         check("cuMemsetD8", unsafe { ffi::cuMemsetD8_v2(address, 0, bytes) })?;
         self.shared.wait_for_all()
+    }
+
+    fn allocate_host(&self, bytes: usize) -> Result<NonNull<u8>> {
+        self.shared.enter()?;
+        let mut first = ptr::null_mut();
+        // SAFETY: the pointer is live; the context is current.
+        check("cuMemAllocHost", unsafe { ffi::cuMemAllocHost_v2(&mut first, bytes) })?;
+        NonNull::new(first.cast())
+            .ok_or_else(|| Error::Cuda { call: "cuMemAllocHost", why: "it gave no memory".into() })
+    }
+
+    fn free_host(&self, first: NonNull<u8>, _bytes: usize) {
+        // Where this fails copies may still be under way: the memory stays.
+        if self.shared.wait_for_all().is_ok() {
+            // SAFETY: it came from `allocate_host`, and nothing reads it any more.
+            let _ = unsafe { ffi::cuMemFreeHost(first.as_ptr().cast()) };
+        }
     }
 
     fn stream(&self) -> Result<Box<dyn BackendStream>> {

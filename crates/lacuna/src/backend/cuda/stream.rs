@@ -61,6 +61,15 @@ impl BackendStream for CudaStream {
         check("cuMemcpyDtoDAsync", status)
     }
 
+    unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<()> {
+        self.shared.enter()?;
+        let source = from.as_ptr().cast();
+        // SAFETY: the destination was checked, and its buffer's `Drop` waits for the device; the caller promises the same of
+        // the source. The stream is live.
+        let status = unsafe { ffi::cuMemcpyHtoDAsync_v2(to, source, from.len(), self.inner.as_inner()) };
+        check("cuMemcpyHtoDAsync", status)
+    }
+
     fn synchronize(&self) -> Result<()> {
         self.shared.enter()?;
         // SAFETY: the stream is live.

@@ -9,7 +9,7 @@ use lacuna_matrix::{Csr, Pattern};
 
 use super::OPERATION;
 use crate::op::{MAX_GRID_YZ, launch_kernel};
-use crate::{Buffer, Device, Error, Result, Slice, Stream};
+use crate::{Buffer, Device, Error, HostBuffer, Result, Slice, Stream};
 
 const TILE: usize = TILE_ROWS as usize;
 /// Kernels count bytes of tiles in 32 bits.
@@ -98,6 +98,29 @@ impl Features {
     }
 }
 
+/// Binary samples in page-locked memory, which a stream sends while the host goes on.
+#[derive(Debug)]
+pub struct PinnedFeatures {
+    rows: usize,
+    inputs: usize,
+    bits: HostBuffer<u32>,
+}
+
+impl Features {
+    /// The same samples, binary ones, in page-locked memory for this device.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] where they are not binary; what the driver says.
+    pub fn pin(&self, device: &Device) -> Result<PinnedFeatures> {
+        let Numbers::Bits(words) = &self.numbers else {
+            return Err(Error::parameter(OPERATION, "the kind of samples to pin", "binary", "another"));
+        };
+        let mut bits = device.host_buffer(words.len())?;
+        bits.copy_from_slice(words);
+        Ok(PinnedFeatures { rows: self.rows, inputs: self.inputs, bits })
+    }
+}
+
 /// Samples on a device, as a network reads them.
 #[derive(Debug)]
 pub struct DeviceFeatures {
@@ -178,10 +201,24 @@ impl DeviceFeatures {
         match (&mut self.numbers, &features.numbers) {
             (DeviceNumbers::Bits(bits), Numbers::Bits(words)) => bits.upload(words),
             (DeviceNumbers::Numbers(own), Numbers::Dense(numbers)) if !self.tiled => own.upload(numbers),
-            _ => {
-                Err(Error::parameter(OPERATION, "the kind of the samples", "that of those there", "another"))
-            }
+            _ => Err(other_kind()),
         }
+    }
+
+    /// Replaces binary samples by others of the same number, when `stream` comes to this. Returns at once.
+    ///
+    /// # Errors
+    /// As [`replace`](Self::replace); [`Error::OtherDevice`].
+    pub fn send(&mut self, stream: &Stream, features: &PinnedFeatures) -> Result<()> {
+        self.expect_shape(features.rows, features.inputs)?;
+        let DeviceNumbers::Bits(bits) = &mut self.numbers else { return Err(other_kind()) };
+        stream.upload(&features.bits, 0..features.bits.len(), bits.as_slice_mut())
+    }
+
+    fn expect_shape(&self, rows: usize, inputs: usize) -> Result<()> {
+        let is_same = self.rows == rows && self.inputs == inputs;
+        let expected = || format!("{}×{}", self.rows, self.inputs);
+        Error::expect(is_same, OPERATION, "the shape of the samples", expected, format!("{rows}×{inputs}"))
     }
 
     /// The device that holds them.
@@ -193,6 +230,11 @@ impl DeviceFeatures {
         self.rows
     }
 
+    /// Whether they take a bit a number.
+    pub fn is_binary(&self) -> bool {
+        matches!(self.numbers, DeviceNumbers::Bits(_))
+    }
+
     /// Their address, and whether they are bits.
     pub(super) fn address(&self) -> (u64, bool) {
         match &self.numbers {
@@ -200,6 +242,10 @@ impl DeviceFeatures {
             DeviceNumbers::Numbers(numbers) => (numbers.as_slice().address(), false),
         }
     }
+}
+
+fn other_kind() -> Error {
+    Error::parameter(OPERATION, "the kind of the samples", "that of those there", "another")
 }
 
 /// Numbers, row by row, of bits in tiles.

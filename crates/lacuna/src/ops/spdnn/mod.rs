@@ -11,12 +11,13 @@ mod packed;
 mod prepared;
 mod prune;
 mod staged;
+mod weights;
 mod workspace;
 
 const OPERATION: &str = "sparse-DNN inference";
 
 pub use choose::{Algorithm, Choice, Problem, choose};
-pub use features::{DeviceFeatures, Features};
+pub use features::{DeviceFeatures, Features, PinnedFeatures};
 pub use layer::{Activation, Bias, Layer};
 pub use network::{PackedNetwork, Report, SparseNetwork};
 pub use options::Options;

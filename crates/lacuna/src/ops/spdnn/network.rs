@@ -6,8 +6,9 @@ use rayon::prelude::*;
 
 use super::packed::Arrays;
 use super::prepared::Prepared;
+use super::weights::Weights;
 use super::{Choice, DeviceFeatures, Features, Inference, Layer, OPERATION, Options, Workspace, prune};
-use crate::{Buffer, Device, DeviceInfo, Error, Result, Slice, Stream};
+use crate::{Device, DeviceInfo, Error, Result, Slice, Stream};
 
 /// A network on the host, as the kernels read it: for each layer the kernel is chosen, and the weights are in its order. Making it is
 /// the long part, and runs on all cores.
@@ -126,10 +127,7 @@ const PRUNED: usize = 5;
 pub struct SparseNetwork {
     device: Device,
     layers: Arc<Layers>,
-    /// The arrays of all layers.
-    weights: Buffer<u32>,
-    /// Where those of each layer begin.
-    bases: Vec<u64>,
+    weights: Weights,
 }
 
 impl SparseNetwork {
@@ -146,19 +144,23 @@ impl SparseNetwork {
     /// # Errors
     /// [`Error::OutOfMemory`], or what the driver says.
     pub fn from_packed(device: &Device, packed: &PackedNetwork) -> Result<Self> {
-        let weights = device.uninitialized(packed.bytes() / 4)?;
-        let mut bases = Vec::with_capacity(packed.arrays.len());
-        let mut at = weights.as_slice().address();
-        for arrays in &packed.arrays {
-            bases.push(at);
-            at += 4 * arrays.words.len() as u64;
-        }
-        let mut network = Self { device: device.clone(), layers: Arc::clone(&packed.layers), weights, bases };
-        network.replace_weights(packed)?;
-        Ok(network)
+        let weights = Weights::resident(device, &packed.arrays)?;
+        Ok(Self { device: device.clone(), layers: Arc::clone(&packed.layers), weights })
     }
 
-    /// Uploads the weights of a packed network again, into the same memory: for measurements of what that takes.
+    /// A network whose weights stay on the host: they are sent while layers run, in parts of about `part_bytes` bytes, of which the
+    /// device has two. A run takes them all anew, and cannot be recorded. For networks that are larger than the device's memory,
+    /// and for those that run once.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], or what the driver says.
+    pub fn streamed(device: &Device, packed: &PackedNetwork, part_bytes: usize) -> Result<Self> {
+        let weights = Weights::streamed(device, &packed.arrays, part_bytes)?;
+        Ok(Self { device: device.clone(), layers: Arc::clone(&packed.layers), weights })
+    }
+
+    /// Uploads the weights of a packed network again, into the same memory: for measurements of what that takes. A streamed network
+    /// does so in each run.
     ///
     /// # Errors
     /// [`Error::Parameter`] for a packed network that this one was not made from; what the driver says.
@@ -166,13 +168,12 @@ impl SparseNetwork {
         let is_own = Arc::ptr_eq(&self.layers, &packed.layers);
         let (what, expected) = ("the packed network", || "the one that this was made from");
         Error::expect(is_own, OPERATION, what, expected, "another")?;
-        let mut at = 0;
-        for arrays in &packed.arrays {
-            let end = at + arrays.words.len();
-            self.weights.slice_mut(at..end)?.upload(&arrays.words)?;
-            at = end;
-        }
-        Ok(())
+        self.weights.replace(&packed.arrays)
+    }
+
+    /// Bytes that the weights take of the device's memory.
+    pub fn device_bytes(&self) -> usize {
+        self.weights.device_bytes()
     }
 
     /// The device that it is on.
@@ -275,7 +276,7 @@ impl SparseNetwork {
         let layout = |tiled| if tiled { "tiles" } else { "rows" };
         let (own, got) = (self.layers.tiled, features.tiled);
         Error::expect(own == got, OPERATION, "the layout of the samples", || layout(own), layout(got))?;
-        workspace.run(stream, &self.layers, &self.bases, features, after)
+        workspace.run(stream, &self.layers, self.weights.begin()?, features, after)
     }
 
     /// The categories of these samples: sends them, runs the network, and waits for the result. All takes new memory;
@@ -296,11 +297,13 @@ impl SparseNetwork {
     /// As `infer`; [`Error::Parameter`] where `rows` is 0.
     pub fn infer_in_parts(&self, stream: &Stream, features: &Features, rows: usize) -> Result<Inference> {
         Error::expect(rows > 0, OPERATION, "the samples of a part", || "at least 1", rows)?;
-        let rows = rows.next_multiple_of(TILE_ROWS as usize).min(features.rows().max(1));
-        let mut workspace = self.workspace(rows)?;
+        let all_rows = features.rows();
+        let rows = rows.min(all_rows.max(1)).checked_next_multiple_of(TILE_ROWS as usize).unwrap_or(all_rows);
+        let mut workspace = self.workspace(rows.min(all_rows))?;
         let mut all = Inference::default();
-        for first in (0..features.rows()).step_by(rows.next_multiple_of(TILE_ROWS as usize)) {
-            let part = features.part(first..(first + rows).min(features.rows()))?;
+        // Where there are no samples, a part without any tells which layers list them.
+        for first in (0..all_rows.max(1)).step_by(rows) {
+            let part = features.part(first..(first + rows).min(all_rows))?;
             let samples = self.upload(stream, &part)?;
             self.run(stream, &samples, &mut workspace)?;
             all.append(first, workspace.inference(stream)?);

@@ -8,6 +8,7 @@ use lacuna_kernels::spdnn::{Compact, CompactArgs, Rows, Scores, ScoresArgs, TILE
 use super::features::MAX_ROWS;
 use super::network::Layers;
 use super::prepared::Operands;
+use super::weights::Feed;
 use super::{DeviceFeatures, OPERATION};
 use crate::op::launch_kernel;
 use crate::{Buffer, Device, Error, Result, SliceMut, Stream};
@@ -96,12 +97,12 @@ impl Workspace {
         4 * words
     }
 
-    /// Runs all layers, whose arrays begin at `bases`; calls `after` when a layer has been given to the stream.
+    /// Runs all layers, with weights from `feed`; calls `after` when a layer has been given to the stream.
     pub(super) fn run(
         &mut self,
         stream: &Stream,
         layers: &Arc<Layers>,
-        bases: &[u64],
+        mut feed: Feed<'_>,
         features: &DeviceFeatures,
         mut after: impl FnMut() -> Result<()>,
     ) -> Result<()> {
@@ -124,11 +125,8 @@ impl Workspace {
             let is_listed = layers.lists[at];
             let alive = if is_listed { self.alive.as_slice().address() } else { 0 };
             rows.alive = GlobalMut::from_address(alive);
-            layer.launch(
-                stream,
-                bases[at],
-                &Operands { rows, capacity: features.rows, input, input_bits, out },
-            )?;
+            let operands = Operands { rows, capacity: features.rows, input, input_bits, out };
+            layer.launch(stream, feed.base(stream, at)?, &operands)?;
             (input, input_bits, rows.source) = (out, false, none);
             if is_listed {
                 let args = CompactArgs {
@@ -145,6 +143,7 @@ impl Workspace {
                 ids = self.ids[lists % 2].as_slice().pointer();
                 lists += 1;
             }
+            feed.done(stream, at)?;
             after()?;
         }
         Ok(())
