@@ -16,7 +16,10 @@ use crate::timing::Timing;
 /// Images on the simulator, if nothing is said.
 const SIMULATED_IMAGES: usize = 96;
 /// Groups and tiles of the kernels of groups.
-const GROUPS: [(u32, u32); 7] = [(16, 4), (16, 2), (16, 1), (4, 4), (4, 1), (1, 4), (1, 1)];
+const GROUPS: [(u32, u32); 6] = [(16, 4), (16, 1), (4, 4), (4, 1), (1, 4), (1, 1)];
+
+/// The kernel of group tiles.
+const GROUP_TILES: Algorithm = Algorithm::GroupTiles { outputs: 16, tiles: 2 };
 
 /// Measures a network.
 ///
@@ -79,13 +82,14 @@ fn algorithms(options: &SpdnnOptions) -> Result<Vec<(String, Algorithm)>> {
         "auto" => Algorithm::Auto,
         "baseline" => Algorithm::Baseline,
         "staged" => Algorithm::StagedEll,
+        "tiles" => GROUP_TILES,
         name => {
             let parsed = name.split_once('x').and_then(|(outputs, tiles)| {
                 Some(Algorithm::InputGroups { outputs: outputs.parse().ok()?, tiles: tiles.parse().ok()? })
             });
             let wrong = || {
                 Usage(format!(
-                    "there is no algorithm `{name}`: expected `auto`, `baseline`, `staged`, or as `16x2`"
+                    "there is no algorithm `{name}`: expected `auto`, `baseline`, `staged`, `tiles`, or as `16x4`"
                 ))
             };
             parsed.ok_or_else(wrong)?
@@ -97,6 +101,7 @@ fn algorithms(options: &SpdnnOptions) -> Result<Vec<(String, Algorithm)>> {
         algorithms.push(("staged".into(), Algorithm::StagedEll));
     }
     if options.all_algorithms {
+        algorithms.push(("tiles".into(), GROUP_TILES));
         algorithms.extend(GROUPS.map(groups));
     }
     Ok(algorithms)

@@ -6,7 +6,7 @@ use crate::Kernel;
 use crate::common::{strided, sums_of_block};
 
 /// Lists, in order, the rows whose bits are set, and clears the bits: one block. A thread counts the bits of a word, the counts are
-/// added up over the block, and each warp writes the rows of 32 words, a lane a row.
+/// added up over the block, and warps write the rows of a word in turn, a lane a row.
 #[derive(Debug)]
 pub struct Compact;
 
@@ -47,7 +47,7 @@ impl Kernel for Compact {
         let firsts = words_of.add(THREADS);
         let totals = firsts.add(THREADS);
         // SAFETY: there is a word for each 32 rows that are counted, and each list has room for as many rows. A thread reads
-        // and clears its own word; shared words are its own, and, after the barrier, its warp's.
+        // and clears its own word; shared words are its own before the barrier, and read only after it.
         unsafe {
             let [rows] = gpu.load_readonly(args.count);
             let words = rows.div_ceil(WARP);
@@ -64,8 +64,8 @@ impl Kernel for Compact {
                 gpu.shared_store(words_of.add(thread), [bits]);
                 gpu.shared_store(firsts.add(thread), [listed + before]);
                 gpu.sync_threads();
-                let first = thread - lane;
-                strided(first, first + WARP, 1, |of| {
+                let in_chunk = if words - chunk < THREADS { words - chunk } else { THREADS };
+                strided(thread / WARP, in_chunk, WARPS, |of| {
                     let [bits] = gpu.shared_load::<u32, 1>(words_of.add(of));
                     let [at] = gpu.shared_load::<u32, 1>(firsts.add(of));
                     if bits >> lane & 1 != 0 {

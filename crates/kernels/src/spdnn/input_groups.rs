@@ -20,9 +20,9 @@ pub struct InputGroups<X, const R: usize, const V: usize, const WARPS: u32>(Phan
 pub struct GroupsArgs<X> {
     /// The rows.
     pub rows: Rows,
-    /// The features, in tiles of 32 rows; of the last tile all rows that are there.
+    /// The features, in tiles of 32 rows. All rows of a tile may be read; what those past the last are does not matter.
     pub input: GlobalPtr<X>,
-    /// The result likewise.
+    /// The result likewise: all rows of a tile are written.
     pub out: GlobalMut<f32>,
     /// For each group the index of its first input in `inputs`, and for the last the end; multiples of 4, but for the counts of
     /// inputs, which are in `counts`.
@@ -185,12 +185,13 @@ impl<X: LayerInput, const R: usize, const V: usize, const WARPS: u32> InputGroup
             let bias = load_each::<G, f32, R>(gpu, args.bias.add(group as usize * R));
             for v in 0..V {
                 let tile = first_tile + v as u32;
-                if tile * TILE_ROWS + lane < rows {
+                if tile * TILE_ROWS < rows {
+                    let is_there = tile * TILE_ROWS + lane < rows;
                     let place = args.out.add_rows(args.output_width, TILE_ROWS * 4 * tile).add(lane as usize);
                     for r in 0..R {
                         let result = args.limits.of(sums[v][r] + bias[r]);
                         if outputs[r] != NO_OUTPUT {
-                            is_alive[v] |= result != 0.0;
+                            is_alive[v] |= is_there && result != 0.0;
                             gpu.store(place.add_rows(outputs[r], TILE_ROWS * 4), [result]);
                         }
                     }

@@ -7,7 +7,7 @@
 //!        input 1   row 0 … row 31             │ weights  R   R   R            and adds R products to R sums: one load of
 //!        …                                    └ outputs  o0 … oR-1            128 bytes serves R edges of 32 rows
 //! ```
-//! [`InputGroups`] does a layer so. [`Baseline`] and [`StagedEll`] are the two kernels of the paper, on rows as they are in memory.
+//! [`InputGroups`] does a layer so, and [`GroupTiles`] where groups are large: with inputs staged in shared memory. [`Baseline`] and [`StagedEll`] are the two kernels of the paper, on rows as they are in memory.
 //!
 //! Rows that are all zero stay so where every later layer maps zero to zero. A layer marks the rows that are not (`alive`), and
 //! [`Compact`] lists these. The next layer reads the listed rows, and writes as many. How many rows there are is known on the
@@ -19,6 +19,7 @@ mod arrange;
 mod baseline;
 mod compact;
 mod features;
+mod group_tiles;
 mod input;
 mod input_groups;
 mod list;
@@ -28,6 +29,7 @@ pub use arrange::{ArrangeArgs, ArrangeRows, Scores, ScoresArgs};
 pub use baseline::{Baseline, BaselineArgs};
 pub use compact::{Compact, CompactArgs};
 pub use features::{ExpandBits, ExpandBitsArgs, ScatterArgs, ScatterValues};
+pub use group_tiles::GroupTiles;
 pub use input::LayerInput;
 pub use input_groups::{GroupsArgs, InputGroups};
 pub use staged_ell::{PADDED, StagedArgs, StagedEll};
@@ -54,6 +56,13 @@ pub struct Tile {
 pub enum Scheme {
     /// A layer, by groups of outputs with the same inputs: so many outputs at most, and tiles of rows that a warp has at once.
     InputGroups {
+        /// Outputs of a group at most.
+        outputs: u32,
+        /// Tiles of 32 rows.
+        tiles: u32,
+    },
+    /// As `InputGroups`, with inputs that are staged in shared memory.
+    GroupTiles {
         /// Outputs of a group at most.
         outputs: u32,
         /// Tiles of 32 rows.

@@ -39,6 +39,13 @@ pub enum Algorithm {
         /// Tiles of 32 samples that a warp has at once.
         tiles: u32,
     },
+    /// The same, with inputs staged in shared memory by asynchronous copies. From compute capability 8.0 on.
+    GroupTiles {
+        /// Outputs of a group at most.
+        outputs: u32,
+        /// Tiles of 32 samples that a warp has at once.
+        tiles: u32,
+    },
     /// The paper's first kernel: a thread an output.
     Baseline,
     /// The paper's second kernel: inputs staged in shared memory, weights in sliced ELL. Up to 65,536 inputs.
@@ -48,7 +55,7 @@ pub enum Algorithm {
 impl Algorithm {
     /// Whether features lie in tiles of 32 samples, rather than sample by sample.
     pub(super) fn is_tiled(self) -> bool {
-        matches!(self, Self::Auto | Self::InputGroups { .. })
+        matches!(self, Self::Auto | Self::InputGroups { .. } | Self::GroupTiles { .. })
     }
 }
 
@@ -68,6 +75,7 @@ impl op::Problem for Problem {
         let Tile { scheme, input_bits } = entry.tile;
         let algorithm = match scheme {
             Scheme::InputGroups { outputs, tiles } => Some(Algorithm::InputGroups { outputs, tiles }),
+            Scheme::GroupTiles { outputs, tiles } => Some(Algorithm::GroupTiles { outputs, tiles }),
             Scheme::Baseline { .. } => Some(Algorithm::Baseline),
             Scheme::StagedEll { .. } => (self.inputs <= MAX_STAGED_INPUTS).then_some(Algorithm::StagedEll),
             _ => None,
@@ -78,7 +86,11 @@ impl op::Problem for Problem {
 
     /// Cycles of the GPU: those of its multiplications, of its loads, or of waiting for loads, whichever are most.
     fn cost(&self, entry: &'static Entry<Tile>, _algorithm: Algorithm) -> f64 {
-        let Scheme::InputGroups { outputs, tiles } = entry.tile.scheme else { return f64::INFINITY };
+        let (outputs, tiles, staged) = match entry.tile.scheme {
+            Scheme::InputGroups { outputs, tiles } => (outputs, tiles, false),
+            Scheme::GroupTiles { outputs, tiles } => (outputs, tiles, true),
+            _ => return f64::INFINITY,
+        };
         let [mut groups, mut inputs] = [0.0, 0.0];
         for &[members, length] in &self.classes {
             let count = f64::from(members.div_ceil(outputs));
@@ -90,9 +102,16 @@ impl op::Problem for Problem {
         // All warps are there at once, or in turns that end together but for the last.
         let turns = (spans * groups / resident).ceil();
         let (outputs, tiles) = (f64::from(outputs), f64::from(tiles));
-        let waiting = turns * (WAIT * inputs / groups.max(1.0) / STEP + START);
-        let issued = tiles * (outputs + LOAD) + WEIGHTS * (outputs / 4.0).max(1.0);
-        let busy = spans * inputs * issued / f64::from(self.multiprocessors * SCHEDULERS);
+        let length = inputs / groups.max(1.0);
+        // Copies of a stage run ahead of the products: only the first is waited for.
+        let steps = if staged { 2.0 } else { length / STEP };
+        let waiting = turns * (WAIT * steps + START);
+        let issued = if staged {
+            SCHEDULERS * (outputs * tiles / 4.0 + STAGED)
+        } else {
+            tiles * (outputs + LOAD) + WEIGHTS * (outputs / 4.0).max(1.0)
+        };
+        let busy = spans * inputs * issued / (f64::from(self.multiprocessors) * SCHEDULERS);
         busy + waiting
     }
 
@@ -108,7 +127,7 @@ pub fn choose(problem: &Problem) -> Vec<Choice> {
 }
 
 /// Instructions that a multiprocessor starts in a cycle.
-const SCHEDULERS: u32 = 4;
+const SCHEDULERS: f64 = 4.0;
 /// Inputs whose loads are under way together.
 const STEP: f64 = 4.0;
 /// Cycles until the loads of a step are there.
@@ -117,6 +136,8 @@ const WAIT: f64 = 350.0;
 const START: f64 = 1500.0;
 /// Instructions of a load of an input.
 const LOAD: f64 = 2.0;
+/// Cycles of a multiprocessor in which shared memory gives a warp an input of two tiles, and weights, beyond those of products.
+const STAGED: f64 = 5.0;
 /// Instructions of four weights.
 const WEIGHTS: f64 = 2.0;
 

@@ -267,7 +267,7 @@ fn expand(stream: &Stream, bits: &Buffer<u32>, rows: usize, inputs: usize) -> Re
 
 /// Samples in tiles, of samples row by row.
 fn arrange(stream: &Stream, samples: Slice<'_, f32>, rows: usize, inputs: usize) -> Result<Buffer<f32>> {
-    let mut tiles = stream.device().uninitialized::<f32>(rows.next_multiple_of(TILE) * inputs)?;
+    let mut tiles = stream.device().zeros::<f32>(rows.next_multiple_of(TILE) * inputs)?;
     if !tiles.is_empty() {
         let args = ArrangeArgs {
             from: samples.pointer(),

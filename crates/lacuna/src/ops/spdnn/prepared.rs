@@ -70,7 +70,7 @@ impl Prepared {
         let choice = find(&problem, wanted).ok_or_else(|| illegal(&problem, wanted, why()))?;
         let mut arrays = Arrays::default();
         let places = match choice.entry.tile.scheme {
-            Scheme::InputGroups { outputs, .. } => {
+            Scheme::InputGroups { outputs, .. } | Scheme::GroupTiles { outputs, .. } => {
                 Places::Groups(classes.pack(layer, outputs as usize, &mut arrays))
             }
             Scheme::StagedEll { outputs, inputs, .. } => {
@@ -110,7 +110,10 @@ impl Prepared {
         let entry = self.entry(input_bits);
         let resident = resident(entry, stream);
         match (self.places, entry.tile.scheme) {
-            (Places::Groups(groups), Scheme::InputGroups { tiles, .. }) => {
+            (
+                Places::Groups(groups),
+                Scheme::InputGroups { tiles, .. } | Scheme::GroupTiles { tiles, .. },
+            ) => {
                 let spans = capacity.div_ceil((TILE_ROWS * tiles) as usize);
                 let warps = spans.saturating_mul(groups.groups as usize);
                 let grid = [warps.div_ceil((entry.threads / TILE_ROWS) as usize).min(resident) as u32, 1, 1];
