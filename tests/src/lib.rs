@@ -13,6 +13,7 @@ pub mod report;
 pub mod run;
 pub mod sddmm;
 pub mod softmax;
+pub mod spdnn;
 pub mod spmm;
 pub mod target;
 pub mod topn;
@@ -41,5 +42,6 @@ pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(transpose::cases(options));
     cases.extend(sddmm::cases(options));
     cases.extend(nhot::cases(options));
+    cases.extend(spdnn::cases(options));
     cases
 }

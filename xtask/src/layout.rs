@@ -33,9 +33,10 @@ const MODULES: [&str; 5] = [
 /// Where suites are.
 const SUITES: &str = "benches/suites";
 
-/// What an operation does without: the transpose is exact, so that cases compare it with the host's, and a command of its own
-/// measures it.
-const WITHOUT: [(&str, &str); 3] = [
+/// What an operation does without: the transpose is exact, so that cases compare it with the host's; commands of their own measure it,
+/// and the inference of networks.
+const WITHOUT: [(&str, &str); 4] = [
+    ("spdnn", SUITES),
     ("transpose", "crates/reference/src/{}/mod.rs"),
     ("transpose", "crates/reference/src/lib.rs"),
     ("transpose", SUITES),

@@ -104,7 +104,7 @@ fn cached(
 ) -> Result<(Pattern, &'static str)> {
     let digits = digits(data);
     let source = if digits.is_some() { "MNIST" } else { "drawn" };
-    let file = folder.map(|folder| folder.join(format!("{source}-{neurons}-{images}.tsv.gz")));
+    let file = folder.map(|folder| folder.join(format!("{source}-{neurons}-{images}.bits")));
     if let Some(file) = file.as_ref().filter(|file| file.is_file()) {
         return Ok((cache::read(file, images, neurons)?, source));
     }

@@ -200,6 +200,13 @@ impl<G: Gpu, X: LayerInput> Work<'_, G, X> {
         }
     }
 
+    /// The first row of a tile. A tile past the last stands for the last, so that all that products read is there.
+    #[inline(always)]
+    fn first_row(&self, stage: &Stage, tile: u32) -> u32 {
+        let row = (stage.span * TILES + tile) * TILE_ROWS;
+        if row < self.rows { row } else { (self.rows - 1) / TILE_ROWS * TILE_ROWS }
+    }
+
     /// Words of bits: a lane has one of an input and tile. Rows are as they are in the input.
     ///
     /// # Safety
@@ -209,9 +216,8 @@ impl<G: Gpu, X: LayerInput> Work<'_, G, X> {
         let (gpu, lane) = (self.gpu, self.lane);
         let (place, tile) = (lane / TILES, lane % TILES);
         let input = gpu.warp_shuffle_idx(FULL_WARP, stage.input, place, WARP);
-        let row = (stage.span * TILES + tile) * TILE_ROWS;
-        if place < count && row < self.rows {
-            let first = X::of_row(self.args.input, row, self.args.input_width);
+        if place < count {
+            let first = X::of_row(self.args.input, self.first_row(stage, tile), self.args.input_width);
             let from = GlobalPtr::<f32>::from_address(first.add_rows(input, X::INPUT_BYTES).address());
             // SAFETY: as promised by the caller; an element is a word.
             unsafe { gpu.copy_async::<f32, 1>(to.add(lane), from) };
@@ -226,15 +232,14 @@ impl<G: Gpu, X: LayerInput> Work<'_, G, X> {
     unsafe fn copy_tiles(&self, stage: &Stage, count: u32, to: SharedPtr<f32>) {
         let (gpu, lane) = (self.gpu, self.lane);
         let tile = lane / ROW_LANES % TILES;
-        let row = (stage.span * TILES + tile) * TILE_ROWS;
-        let first = X::of_row(self.args.input, row, self.args.input_width).address();
+        let first = X::of_row(self.args.input, self.first_row(stage, tile), self.args.input_width).address();
         let first = GlobalPtr::<f32>::from_address(first).add((lane % ROW_LANES * VECTOR) as usize);
         // Lanes have the lines of so many inputs at once.
         const AT_ONCE: u32 = WARP / ROW_LANES / TILES;
         for part in 0..STAGE / AT_ONCE {
             let place = part * AT_ONCE + lane / ROW_LANES / TILES;
             let input = gpu.warp_shuffle_idx(FULL_WARP, stage.input, place, WARP);
-            if place < count && row < self.rows {
+            if place < count {
                 let at = (place * TILES + tile) * TILE_ROWS + lane % ROW_LANES * VECTOR;
                 // SAFETY: as promised by the caller.
                 unsafe { gpu.copy_async::<f32, 4>(to.add(at), first.add_rows(input, X::INPUT_BYTES)) };
@@ -251,9 +256,6 @@ impl<G: Gpu, X: LayerInput> Work<'_, G, X> {
         let (gpu, lane) = (self.gpu, self.lane);
         for tile in 0..TILES {
             let first_row = (stage.span * TILES + tile) * TILE_ROWS;
-            if first_row >= self.rows {
-                return;
-            }
             let row = if first_row + lane < self.rows { first_row + lane } else { self.rows - 1 };
             // SAFETY: the row is one of those that there are; else as promised by the caller.
             unsafe {
@@ -281,7 +283,7 @@ impl<G: Gpu, X: LayerInput> Work<'_, G, X> {
         let weights = from.add(INPUT_WORDS + lane / ROW_LANES * VECTOR);
         let count = if stage.left < STAGE { stage.left } else { STAGE };
         let mut place = 0;
-        // SAFETY: as promised by the caller; what is past the rows is not used.
+        // SAFETY: as promised by the caller; sums of rows past the last are not used.
         unsafe {
             while place < count {
                 let weight: [f32; 4] = self.gpu.shared_load(weights.add(place * OUTPUTS));

@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn groups_follow_the_classes() {
         let outputs = |problem: &Problem| match choose(problem)[0].algorithm {
-            Algorithm::InputGroups { outputs, .. } => outputs,
+            Algorithm::InputGroups { outputs, .. } | Algorithm::GroupTiles { outputs, .. } => outputs,
             other => panic!("{other:?}"),
         };
         assert_eq!(outputs(&problem(60_000, vec![[16, 32]; 64])), 16);
