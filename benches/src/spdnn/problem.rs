@@ -62,12 +62,14 @@ impl Network {
         Ok(Layer::new(weights, bias, Activation::Clamp { lo: 0.0, hi: MAX })?)
     }
 
-    /// Of `count` images, spread by an odd step, which they are, and what the reference says of them.
+    /// Of `count` images or some more, spread by an odd step, which they are, and what the reference says of them.
     ///
     /// # Errors
     /// If the reference cannot do the network.
     pub fn reference(&self, count: usize) -> Result<(Vec<usize>, SpdnnReference)> {
-        let step = (self.images.rows() / count.max(1)).max(1) | 1;
+        // The next odd step below, so that there are no fewer.
+        let step = self.images.rows() / count.max(1);
+        let step = step.saturating_sub(1 - step % 2).max(1);
         let sample: Vec<usize> = (0..self.images.rows()).step_by(step).collect();
         let inputs = self.images.cols();
         let mut features = vec![0.0_f32; sample.len() * inputs];

@@ -15,7 +15,7 @@ use crate::{Bounds, Kernel};
 ///   input i │  0 │  1 │     │  7 │   weights 4 × 4     32 products
 ///           └────┴────┴─ … ─┴────┘   lane / 8
 /// ```
-/// Inputs come in stages of [`STAGE`], by asynchronous copies: while a stage is worked on, the next is on its way, also that of the
+/// Inputs come in stages of 16, by asynchronous copies: while a stage is worked on, the next is on its way, also that of the
 /// next group or rows. Each warp has its own stages, and waits for nobody else.
 ///
 /// Sums of an output add up its edges in the group's order, and then the bias, as [`InputGroups`](super::InputGroups) does. All rows
@@ -28,7 +28,7 @@ const OUTPUTS: u32 = 16;
 /// Tiles of a warp.
 const TILES: u32 = 2;
 /// Inputs of a stage.
-pub(super) const STAGE: u32 = 16;
+const STAGE: u32 = 16;
 /// Rows, and outputs, of a lane: a vector of 16 bytes.
 const VECTOR: u32 = 4;
 /// Lanes that share out the rows of a tile.
