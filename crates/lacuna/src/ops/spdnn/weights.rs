@@ -28,7 +28,7 @@ pub(super) struct Streamed {
     slots: Vec<Buffer<u32>>,
     /// What copies are given to.
     copies: Stream,
-    /// The end of the last run, which reads the slots until then.
+    /// The end of the last part that a run has read.
     last: Mutex<Option<Event>>,
 }
 
@@ -172,9 +172,8 @@ impl Sending<'_> {
             self.send(next)?;
         }
         self.part += 1;
-        if self.part == parts.len() {
-            *self.last = Some(read);
-        }
+        // Kept for each part, so that a run that breaks off is waited for, too.
+        *self.last = Some(read);
         Ok(())
     }
 }

@@ -32,6 +32,8 @@ pub struct Workspace {
     counts: Buffer<u32>,
     /// The samples of the last run.
     rows: usize,
+    /// Whether a run was begun and not given to the stream as a whole: marks may be left.
+    is_broken: bool,
 }
 
 /// The result of a network for a batch of samples.
@@ -87,6 +89,7 @@ impl Workspace {
             ids: [device.uninitialized(rows)?, device.uninitialized(rows)?],
             counts: device.zeros(lists)?,
             rows: 0,
+            is_broken: false,
         })
     }
 
@@ -112,6 +115,9 @@ impl Workspace {
             ("the number of samples", || format!("at most {}, those of the workspace", self.capacity));
         Error::expect(features.rows <= self.capacity, OPERATION, what, expected, features.rows)?;
         self.rows = features.rows;
+        if std::mem::replace(&mut self.is_broken, true) {
+            self.alive = self.alive.device().zeros(self.alive.len())?;
+        }
         let none = GlobalPtr::from_address(0);
         let mut rows = Rows {
             count: features.count.as_slice().pointer(),
@@ -146,6 +152,7 @@ impl Workspace {
             feed.done(stream, at)?;
             after()?;
         }
+        self.is_broken = false;
         Ok(())
     }
 
@@ -208,5 +215,30 @@ impl Workspace {
     /// Of the rows listed last, which sample each is.
     fn last_ids(&self) -> &Buffer<u32> {
         &self.ids[(self.counts.len() + 1) % 2]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lacuna_matrix::Csr;
+
+    use crate::spdnn::{Activation, Bias, Features, Layer, Options};
+    use crate::{Device, SparseNetwork};
+
+    #[test]
+    fn what_a_broken_run_has_marked_is_forgotten() {
+        let weights = Csr::new(1, 1, vec![0, 1], vec![0], vec![1.0]).unwrap();
+        let layer = Layer::new(weights, Bias::Scalar(0.0), Activation::Relu).unwrap();
+        let device = Device::simulator();
+        let stream = device.stream().unwrap();
+        let network = SparseNetwork::new(&device, &[layer], 3, Options::default()).unwrap();
+        let samples = Features::dense(3, 1, vec![0.0, 2.0, -1.0]).unwrap();
+        let samples = network.upload(&stream, &samples).unwrap();
+        let mut workspace = network.workspace(3).unwrap();
+        workspace.alive.upload(&[0b101]).unwrap();
+        workspace.is_broken = true;
+        network.run(&stream, &samples, &mut workspace).unwrap();
+        assert_eq!(workspace.inference(&stream).unwrap().categories(), [1]);
+        assert!(!workspace.is_broken);
     }
 }
