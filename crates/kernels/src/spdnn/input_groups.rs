@@ -24,8 +24,7 @@ pub struct GroupsArgs<X> {
     pub input: GlobalPtr<X>,
     /// The result likewise: all rows of a tile are written.
     pub out: GlobalMut<f32>,
-    /// For each group the index of its first input in `inputs`, and for the last the end; multiples of 4, but for the counts of
-    /// inputs, which are in `counts`.
+    /// For each group the index of its first input in `inputs`; a multiple of 4.
     pub starts: GlobalPtr<u32>,
     /// For each group, how many inputs it has.
     pub counts: GlobalPtr<u32>,

@@ -84,7 +84,7 @@ impl op::Problem for Problem {
         algorithm.filter(|_| !input_bits && entry.runs_on(self.sm))
     }
 
-    /// Cycles of the GPU: those of its multiplications, of its loads, or of waiting for loads, whichever are most.
+    /// Cycles: those in which instructions are issued, or shared memory is read, and those of waiting for loads.
     fn cost(&self, entry: &'static Entry<Tile>, _algorithm: Algorithm) -> f64 {
         let (outputs, tiles, staged) = match entry.tile.scheme {
             Scheme::InputGroups { outputs, tiles } => (outputs, tiles, false),

@@ -154,9 +154,7 @@ impl DeviceFeatures {
             Numbers::Dense(numbers) => {
                 let numbers = device.upload(numbers)?;
                 if tiled {
-                    let numbers = arrange(stream, numbers.as_slice(), rows, inputs)?;
-                    // The source is freed when this returns, which waits for the device.
-                    DeviceNumbers::Numbers(numbers)
+                    DeviceNumbers::Numbers(arrange(stream, numbers.as_slice(), rows, inputs)?)
                 } else {
                     DeviceNumbers::Numbers(numbers)
                 }
@@ -165,7 +163,7 @@ impl DeviceFeatures {
         Ok(Self { rows, inputs, tiled, numbers, count: device.upload(&[rows as u32])? })
     }
 
-    /// Arranges samples that are on the device, row by row.
+    /// Arranges samples that are on the device, row by row, and waits: any stream may use the result.
     pub(super) fn of_device(
         stream: &Stream,
         rows: usize,
@@ -182,6 +180,7 @@ impl DeviceFeatures {
         } else {
             let mut copy = device.uninitialized(samples.len())?;
             stream.copy(samples, copy.as_slice_mut())?;
+            stream.synchronize()?;
             copy
         };
         let numbers = DeviceNumbers::Numbers(numbers);
@@ -194,10 +193,7 @@ impl DeviceFeatures {
     /// # Errors
     /// [`Error::Parameter`] where these samples are of another shape or kind, or cannot be replaced.
     pub fn replace(&mut self, features: &Features) -> Result<()> {
-        let is_same = self.rows == features.rows && self.inputs == features.inputs;
-        let expected = || format!("{}×{}", self.rows, self.inputs);
-        let got = format!("{}×{}", features.rows, features.inputs);
-        Error::expect(is_same, OPERATION, "the shape of the samples", expected, got)?;
+        self.expect_shape(features.rows, features.inputs)?;
         match (&mut self.numbers, &features.numbers) {
             (DeviceNumbers::Bits(bits), Numbers::Bits(words)) => bits.upload(words),
             (DeviceNumbers::Numbers(own), Numbers::Dense(numbers)) if !self.tiled => own.upload(numbers),
