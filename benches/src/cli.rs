@@ -48,6 +48,15 @@ pub enum Command {
     Tables(TablesOptions),
 }
 
+/// Whether something is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Switch {
+    /// It is.
+    On,
+    /// It is not.
+    Off,
+}
+
 /// `run`.
 #[derive(Args, Debug)]
 pub struct RunOptions {
@@ -188,6 +197,15 @@ pub struct SpdnnOptions {
     /// Keeps images that have become all zero in all layers.
     #[arg(long)]
     pub no_prune: bool,
+    /// `on`: makes the network smaller before it is packed: equal neurons become one, constant and unread ones are left out.
+    #[arg(long, value_enum, default_value_t = Switch::Off)]
+    pub passes: Switch,
+    /// GPUs that share the images, from the first on; on the simulator, simulators.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub gpus: u32,
+    /// Gigabytes (10^9 bytes) of each GPU's memory at most: weights are sent while layers run, images go through in parts.
+    #[arg(long, value_name = "GB")]
+    pub memory_limit: Option<f64>,
     /// How many images the reference in f64 infers beside, spread over all; 0 for none.
     #[arg(long, default_value_t = 2000)]
     pub verify: usize,

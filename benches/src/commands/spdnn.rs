@@ -3,12 +3,13 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 
 use anyhow::{Context as _, Result};
+use lacuna::Device;
 use lacuna::spdnn::{Algorithm, Features, Options};
 use lacuna_cases::data::Data;
 use lacuna_cases::exit::{Outcome, Usage};
 use lacuna_models::challenge::IMAGES;
 
-use crate::cli::SpdnnOptions;
+use crate::cli::{SpdnnOptions, Switch};
 use crate::machine;
 use crate::spdnn::{Expected, Measured, Network, Record, measure, published};
 use crate::timing::Timing;
@@ -47,6 +48,9 @@ pub fn spdnn(options: &SpdnnOptions) -> Result<Outcome> {
         let found = reference.categories()?.into_iter().map(|row| sample[row as usize]).collect();
         expected.reference = Some((sample, found));
     }
+    let devices = devices(&device, options)?;
+    let limit = options.memory_limit.map(|gigabytes| (gigabytes * 1e9) as usize);
+    let are_workers = devices.len() > 1 || limit.is_some();
     let mut outcome = Outcome::Good;
     for (name, algorithm) in algorithms(options)? {
         let how = Measured {
@@ -54,6 +58,8 @@ pub fn spdnn(options: &SpdnnOptions) -> Result<Outcome> {
             options: Options::default().algorithm(algorithm).prune(!options.no_prune),
             samples: options.samples,
             profile: options.profile,
+            passes: options.passes == Switch::On,
+            workers: are_workers.then_some((&devices[..], limit)),
         };
         let record = measure(&device, &network, &features, how, &mut expected)?;
         print(&record);
@@ -73,6 +79,16 @@ pub fn spdnn(options: &SpdnnOptions) -> Result<Outcome> {
         );
     }
     Ok(outcome)
+}
+
+/// The devices that share the images: this one and those after it.
+fn devices(first: &Device, options: &SpdnnOptions) -> Result<Vec<Device>> {
+    let mut devices = vec![first.clone()];
+    let index = options.device.strip_prefix("cuda:").and_then(|index| index.parse().ok()).unwrap_or(0);
+    for next in 1..options.gpus as usize {
+        devices.push(if first.is_simulator() { Device::simulator() } else { Device::cuda(index + next)? });
+    }
+    Ok(devices)
 }
 
 /// The algorithms to measure, with their names.
@@ -118,6 +134,22 @@ fn print(record: &Record) {
         }
     };
     println!("  images, packing        {:12.2} s {:.2} s", record.images_s, record.pack_s);
+    if let Some(passes) = &record.passes {
+        println!(
+            "  passes                 {} neurons merged, {} constant, {} dead; {} of {} weights left",
+            passes.merged, passes.constant, passes.dead, passes.edges_left, passes.edges
+        );
+    }
+    if let Some(workers) = &record.workers {
+        let shares: Vec<String> =
+            workers.shares.iter().map(|(images, us)| format!("{images} in {us:.0} us")).collect();
+        println!(
+            "  workers                {}; at most {} images at once, {:.2} GB each",
+            shares.join(", "),
+            workers.rows,
+            workers.bytes as f64 / 1e9
+        );
+    }
     timed("weights to device", &record.weights_us);
     timed("images to device", &record.features_us);
     timed("all layers", &record.layers_us);

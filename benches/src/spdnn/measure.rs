@@ -3,14 +3,16 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use anyhow::Result;
-use lacuna::spdnn::{Features, Inference, Options, PackedNetwork, Report};
-use lacuna::{Device, SparseNetwork, Stream};
+use lacuna::Device;
+use lacuna::spdnn::{Features, Inference, Options, PackedNetwork, Passed, Passes, Report, simplify};
 use lacuna_models::challenge::EDGES;
 
+use rayon::prelude::*;
+
+use super::record::PassesRecord;
+use super::runs::{alone, on_workers};
 use super::{LayerError, Network, Record};
 use crate::machine::MachineRecord;
-use crate::model;
-use crate::timing::Timing;
 
 /// What the results of a network are compared with.
 #[derive(Debug, Default)]
@@ -32,10 +34,14 @@ pub struct Measured<'m> {
     pub samples: u32,
     /// Whether layers are timed by themselves too.
     pub profile: bool,
+    /// Whether passes make the network smaller.
+    pub passes: bool,
+    /// The GPUs that share the images, and the bytes of each that may be used; none: one GPU, and all that it takes.
+    pub workers: Option<(&'m [Device], Option<usize>)>,
 }
 
-/// Bytes of a part of the weights that is sent while layers run.
-const PART_BYTES: usize = 4 << 20;
+/// Layers that are made at once where passes take them in order.
+const AT_ONCE: usize = 32;
 
 /// Measures a network.
 ///
@@ -51,44 +57,14 @@ pub fn measure(
     let challenge = network.challenge();
     let (layers, images) = (challenge.layers(), features.rows());
     let start = Instant::now();
-    let packed = PackedNetwork::from_fn::<LayerError>(device, layers, images, how.options, |layer| {
-        network.layer(layer)
-    })?;
+    let (packed, passed) = pack(device, network, images, how)?;
     let pack_s = start.elapsed().as_secs_f64();
-    let stream = device.stream()?;
-    let mut on_device = SparseNetwork::from_packed(device, &packed)?;
-    let mut workspace = on_device.workspace(images)?;
-    let mut samples = on_device.upload(&stream, features)?;
-    let (_, launches) = device.record(|| on_device.run(&stream, &samples, &mut workspace))?;
-    let inference = workspace.inference(&stream)?;
-    let report = on_device.report();
-
-    let [mut weights_us, mut features_us, mut layers_us, mut whole_us] = [None; 4];
-    let mut layer_us = None;
-    if !device.is_simulator() {
-        layers_us =
-            Some(replays(&stream, how.samples, |stream| on_device.run(stream, &samples, &mut workspace))?);
-        weights_us = Some(by_host(how.samples, || Ok(on_device.replace_weights(&packed)?))?);
-        // The paper's kernels read numbers, row by row: what is sent would be another thing.
-        if samples.is_binary() {
-            let streamed = SparseNetwork::streamed(device, &packed, PART_BYTES)?;
-            let pinned = features.pin(device)?;
-            features_us = Some(by_host(how.samples, || {
-                samples.send(&stream, &pinned)?;
-                Ok(stream.synchronize()?)
-            })?);
-            whole_us = Some(by_host(how.samples, || {
-                samples.send(&stream, &pinned)?;
-                streamed.run(&stream, &samples, &mut workspace)?;
-                let again = workspace.inference(&stream)?;
-                anyhow::ensure!(again == inference, "two runs have different results");
-                Ok(())
-            })?);
-        }
-        if how.profile {
-            layer_us = Some(on_device.profile(&stream, &samples, &mut workspace)?);
-        }
-    }
+    let report = packed.report();
+    let run = match how.workers {
+        Some((devices, limit)) => on_workers(devices, limit, &packed, features, how.samples)?,
+        None => alone(device, &packed, features, how)?,
+    };
+    let inference = &run.inference;
     let edges: usize = report.iter().map(|layer| layer.edges).sum();
     let stored: usize = report.iter().map(|layer| layer.stored).sum();
     let categories = inference.categories().to_vec();
@@ -106,26 +82,51 @@ pub fn measure(
         algorithm: how.name.into(),
         kernels: kernels(&report),
         prune: how.options.prune,
+        passes: passed,
+        workers: run.workers,
         nominal_edges: challenge.edges(images),
-        effective_edges: effective_edges(&inference, images, layers, EDGES * challenge.neurons()),
+        effective_edges: effective_edges(inference, images, layers, EDGES * challenge.neurons()),
         padding: stored as f64 / edges.max(1) as f64,
         weight_bytes: packed.bytes(),
-        workspace_bytes: workspace.bytes(),
+        workspace_bytes: run.workspace_bytes,
         images_s: network.images_s,
         pack_s,
-        weights_us,
-        features_us,
-        layers_us,
-        whole_us,
-        model_us: model::times(&launches),
+        weights_us: run.weights_us,
+        features_us: run.features_us,
+        layers_us: run.layers_us,
+        whole_us: run.whole_us,
+        model_us: run.model_us,
         live: inference.live().iter().map(|&(layer, rows)| (layer + 1, rows)).collect(),
-        layer_us,
+        layer_us: run.layer_us,
         categories: categories.len(),
         official: network.truth.as_ref().map(|truth| *truth == categories),
         reference,
         same,
         machine: MachineRecord::of(device),
     })
+}
+
+/// Packs the network; with passes, in order, as each layer depends on the one before.
+fn pack(
+    device: &Device,
+    network: &Network,
+    images: usize,
+    how: Measured<'_>,
+) -> Result<(PackedNetwork, Option<PassesRecord>)> {
+    let layers = network.challenge().layers();
+    let layer = |layer| network.layer(layer);
+    if !how.passes {
+        let packed = PackedNetwork::from_fn::<LayerError>(device, layers, images, how.options, layer)?;
+        return Ok((packed, None));
+    }
+    let some = |first: usize| {
+        let made: Vec<_> = (first..layers.min(first + AT_ONCE)).into_par_iter().map(layer).collect();
+        made
+    };
+    let small = simplify::<LayerError>((0..layers).step_by(AT_ONCE).flat_map(some), Passes::default())?;
+    let packed = PackedNetwork::new(device, &small.layers, images, how.options)?;
+    let Passed { edges, edges_left, constant, merged, dead, regrouped, .. } = small.total();
+    Ok((packed, Some(PassesRecord { merged, constant, dead, regrouped, edges, edges_left })))
 }
 
 /// The kernels, with how many layers each has.
@@ -149,30 +150,4 @@ fn effective_edges(inference: &Inference, images: usize, layers: usize, edges: u
         }
     }
     sum
-}
-
-/// Times of a graph of one run, after one that warms up. A run is long enough for the events' resolution.
-fn replays(stream: &Stream, samples: u32, run: impl FnOnce(&Stream) -> lacuna::Result<()>) -> Result<Timing> {
-    let mut graph = stream.capture(run)?;
-    let mut timed = || -> Result<f64> {
-        let start = stream.event()?;
-        // SAFETY: the operands are alive in the caller, and nothing else uses them.
-        unsafe { graph.replay(stream)? };
-        let end = stream.event()?;
-        end.synchronize()?;
-        Ok(end.microseconds_since(&start)?)
-    };
-    timed()?;
-    Ok(Timing::of((0..samples).map(|_| timed()).collect::<Result<_>>()?))
-}
-
-/// Times by the host's clock, after one that warms up.
-fn by_host(samples: u32, mut once: impl FnMut() -> Result<()>) -> Result<Timing> {
-    once()?;
-    let mut timed = || {
-        let start = Instant::now();
-        once()?;
-        Ok(start.elapsed().as_secs_f64() * 1e6)
-    };
-    Ok(Timing::of((0..samples).map(|_| timed()).collect::<Result<_>>()?))
 }

@@ -4,6 +4,7 @@ mod measure;
 mod problem;
 mod published;
 mod record;
+mod runs;
 
 pub use measure::{Expected, Measured, measure};
 pub use problem::{LayerError, Network};

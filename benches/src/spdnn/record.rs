@@ -25,6 +25,12 @@ pub struct Record {
     pub kernels: BTreeMap<String, usize>,
     /// Whether images that have become all zero were left out.
     pub prune: bool,
+    /// What passes found in the network; none where none were made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passes: Option<PassesRecord>,
+    /// GPUs that shared the images, where these were dealt to workers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workers: Option<WorkersRecord>,
     /// Images × edges: what the challenge counts.
     pub nominal_edges: u128,
     /// The same of those images that were worked on.
@@ -72,6 +78,40 @@ pub struct Record {
     /// What it ran on.
     #[serde(flatten)]
     pub machine: MachineRecord,
+}
+
+/// What passes found in a network.
+#[derive(Clone, Debug, Serialize)]
+pub struct PassesRecord {
+    /// Neurons that became one with another.
+    pub merged: usize,
+    /// Neurons that were the same number for all images.
+    pub constant: usize,
+    /// Neurons that no later layer reads.
+    pub dead: usize,
+    /// Neurons whose sums have other terms, or another order, than before.
+    pub regrouped: usize,
+    /// Weights before.
+    pub edges: usize,
+    /// Weights after.
+    pub edges_left: usize,
+}
+
+/// Workers, one a GPU.
+#[derive(Clone, Debug, Serialize)]
+pub struct WorkersRecord {
+    /// Bytes of each GPU's memory that were allowed; none where there was no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    /// Bytes that were counted on.
+    pub bytes: usize,
+    /// Bytes of the parts in which weights were sent; none where they stayed on the GPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part_bytes: Option<usize>,
+    /// Images of a GPU at once, at most.
+    pub rows: usize,
+    /// For each GPU the images that it had, and microseconds of its last run.
+    pub shares: Vec<(usize, f64)>,
 }
 
 impl Record {

@@ -24,22 +24,27 @@ pub(super) fn cases() -> Vec<Case> {
     )]
 }
 
-fn check(cx: &Context<'_>) -> Result<f64> {
+/// The network, and images.
+pub(super) fn network(seed: u64) -> Result<Network> {
     let challenge = Challenge::new(SIDE * SIDE, 12)?;
     let layer = |weights| {
         let clamp = Activation::Clamp { lo: 0.0, hi: MAX };
         Ok(Layer::new(weights, Bias::Scalar(challenge.bias()), clamp)?)
     };
     let layers = Generator::new(challenge).all_layers()?.into_iter().map(layer).collect::<Result<_>>()?;
-    let images = drawn(SAMPLES + IMAGES, SIDE, cx.seed)?;
+    let images = drawn(SAMPLES + IMAGES, SIDE, seed)?;
     let pixels = images.cols();
     let mut samples = vec![0.0; SAMPLES * pixels];
     for (at, sample) in samples.chunks_exact_mut(pixels).enumerate() {
         let over = at..=at + at % IMAGES;
         over.flat_map(|image| images.row_columns(image)).for_each(|&pixel| sample[pixel as usize] = 1.0);
     }
-    let ones = Csr::from_dense(SAMPLES, pixels, &samples)?;
-    let network = Network { layers, rows: SAMPLES, samples };
+    Ok(Network { layers, rows: SAMPLES, samples })
+}
+
+fn check(cx: &Context<'_>) -> Result<f64> {
+    let network = network(cx.seed)?;
+    let ones = Csr::from_dense(SAMPLES, network.inputs(), &network.samples)?;
     let worst = conform(cx, &network)?;
 
     let made = SparseNetwork::new(cx.device, &network.layers, SAMPLES, Options::default())?;

@@ -9,10 +9,12 @@ mod grids;
 mod host;
 mod lists;
 mod network;
+mod passes;
 mod pruning;
 mod refusals;
 mod reuse;
 mod shapes;
+mod workers;
 
 pub use conform::conform;
 pub use network::Network;
@@ -28,6 +30,8 @@ pub(crate) fn cases(options: Options) -> Vec<Case> {
     cases.extend(grids::cases());
     cases.extend(reuse::cases());
     cases.extend(challenge::cases());
+    cases.extend(passes::cases());
+    cases.extend(workers::cases());
     cases.extend(refusals::cases());
     cases
 }

@@ -29,7 +29,7 @@ pub(super) fn cases() -> Vec<Case> {
     ]
 }
 
-fn is_parameter(error: &Error) -> bool {
+pub(super) fn is_parameter(error: &Error) -> bool {
     matches!(error, Error::Parameter { operation: NAME, .. })
 }
 fn is_length(error: &Error) -> bool {

@@ -21,22 +21,22 @@ macro_rules! options {
     };
     (
         $(#[$about:meta])+
-        pub struct Options {
+        pub struct $name:ident {
             $($(#[$doc:meta])+ pub $field:ident: $type:ty = $default:expr $(=> $how:ident $(($inner:ty))?)?,)+
         }
     ) => {
         $(#[$about])+
-        pub struct Options {
+        pub struct $name {
             $($(#[$doc])+ pub $field: $type,)+
         }
 
-        impl Default for Options {
+        impl Default for $name {
             fn default() -> Self {
                 Self { $($field: $default,)+ }
             }
         }
 
-        impl Options {
+        impl $name {
             $($crate::op::options!(@method [$(#[$doc])+] $field: $type $(=> $how $(($inner))?)?);)+
         }
     };

@@ -74,27 +74,55 @@ impl Features {
 
     /// Some of the samples, the first a multiple of 32.
     pub(super) fn part(&self, part: Range<usize>) -> Result<Self> {
-        let (rows, inputs) = (part.len(), self.inputs);
+        self.blocks(&[part])
+    }
+
+    /// The samples of some ranges, one after another. Each begins at a multiple of 32, and each but the last has a multiple of 32.
+    pub(super) fn blocks(&self, blocks: &[Range<usize>]) -> Result<Self> {
+        let (rows, inputs) = (blocks.iter().map(ExactSizeIterator::len).sum(), self.inputs);
         let numbers = match &self.numbers {
             Numbers::Bits(words) => {
-                Numbers::Bits(words[part.start / TILE * inputs..part.end.div_ceil(TILE) * inputs].to_vec())
+                let tiles = |block: &Range<usize>| {
+                    &words[block.start / TILE * inputs..block.end.div_ceil(TILE) * inputs]
+                };
+                Numbers::Bits(blocks.iter().map(tiles).collect::<Vec<_>>().concat())
             }
             Numbers::Dense(numbers) => {
-                Numbers::Dense(numbers[part.start * inputs..part.end * inputs].to_vec())
+                let of_block = |block: &Range<usize>| &numbers[block.start * inputs..block.end * inputs];
+                Numbers::Dense(blocks.iter().map(of_block).collect::<Vec<_>>().concat())
             }
             Numbers::Sparse(samples) => {
-                let offsets = &samples.row_offsets()[part.start..=part.end];
-                let nonzeros = offsets[0] as usize..offsets[rows] as usize;
-                Numbers::Sparse(Csr::new(
-                    rows,
-                    inputs,
-                    offsets.iter().map(|offset| offset - offsets[0]).collect(),
-                    samples.col_indices()[nonzeros.clone()].to_vec(),
-                    samples.values()[nonzeros].to_vec(),
-                )?)
+                let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+                for row in blocks.iter().flat_map(Clone::clone) {
+                    let (of_row, row_values) = samples.row(row);
+                    columns.extend_from_slice(of_row);
+                    values.extend_from_slice(row_values);
+                    offsets.push(columns.len() as u32);
+                }
+                Numbers::Sparse(Csr::new(rows, inputs, offsets, columns, values)?)
             }
         };
         Ok(Self { rows, inputs, numbers })
+    }
+
+    /// Whether they are zeros and ones, of which each takes a bit.
+    pub fn is_binary(&self) -> bool {
+        matches!(self.numbers, Numbers::Bits(_))
+    }
+
+    /// Bytes of a device's memory that so many of these samples take at most; a multiple of 32.
+    pub(super) fn device_bytes(&self, rows: usize, tiled: bool) -> usize {
+        let numbers = rows.saturating_mul(self.inputs);
+        match &self.numbers {
+            // Those of one part, and of the last.
+            Numbers::Bits(_) if tiled => numbers / 4,
+            // As they are sent, and as they are arranged.
+            Numbers::Bits(_) | Numbers::Dense(_) => numbers.saturating_mul(8),
+            Numbers::Sparse(samples) => {
+                let longest = samples.row_lengths().max().unwrap_or(0) as usize;
+                numbers.saturating_mul(4).saturating_add(rows.saturating_mul(8 * longest + 4))
+            }
+        }
     }
 }
 

@@ -37,7 +37,7 @@ impl Activation {
     }
 
     /// What it makes of a number.
-    fn of(self, sum: f32) -> f32 {
+    pub(super) fn of(self, sum: f32) -> f32 {
         let Limits { lo, hi } = self.limits();
         if sum < lo {
             lo
@@ -121,6 +121,11 @@ impl Layer {
     /// What is made of sums.
     pub fn activation(&self) -> Activation {
         self.activation
+    }
+
+    /// Other weights and biases, which fit each other, with this activation.
+    pub(super) fn with(&self, weights: Csr<f32>, bias: Bias) -> Self {
+        Self { weights, bias, activation: self.activation }
     }
 
     /// Whether a sample that is all zero stays so.

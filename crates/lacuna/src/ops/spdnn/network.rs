@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::packed::Arrays;
 use super::prepared::Prepared;
-use super::weights::Weights;
+use super::weights::{Weights, words};
 use super::{Choice, DeviceFeatures, Features, Inference, Layer, OPERATION, Options, Workspace, prune};
 use crate::{Device, DeviceInfo, Error, Result, Slice, Stream};
 
@@ -87,7 +87,20 @@ impl PackedNetwork {
 
     /// Bytes that the weights take, with all that belongs to them.
     pub fn bytes(&self) -> usize {
-        self.arrays.iter().map(|arrays| 4 * arrays.words.len()).sum()
+        4 * words(&self.arrays)
+    }
+
+    /// What became of each layer.
+    pub fn report(&self) -> Vec<Report> {
+        self.layers.report()
+    }
+
+    pub(super) fn layers(&self) -> &Layers {
+        &self.layers
+    }
+    /// A piece a layer.
+    pub(super) fn arrays(&self) -> &[Arrays] {
+        &self.arrays
     }
 }
 
@@ -194,15 +207,7 @@ impl SparseNetwork {
     }
     /// What became of each layer.
     pub fn report(&self) -> Vec<Report> {
-        let Layers { layers, lists, .. } = &*self.layers;
-        let last = layers.len() - 1;
-        let report = |(at, layer): (usize, &Prepared)| Report {
-            choice: layer.choice,
-            edges: layer.edges,
-            stored: layer.padded(),
-            prunes: lists[at] && at != last,
-        };
-        layers.iter().enumerate().map(report).collect()
+        self.layers.report()
     }
 
     /// Sends samples to the device.
@@ -311,6 +316,11 @@ impl SparseNetwork {
         Ok(all)
     }
 
+    /// Whether its kernels read features in tiles.
+    pub(super) fn is_tiled(&self) -> bool {
+        self.layers.tiled
+    }
+
     fn expect_inputs(&self, got: usize) -> Result<()> {
         let expected = || format!("{}, the inputs of the network", self.inputs());
         Error::expect(got == self.inputs(), OPERATION, "the numbers of a sample", expected, got)
@@ -320,5 +330,16 @@ impl SparseNetwork {
 impl Layers {
     pub(super) fn outputs(&self) -> usize {
         self.layers[self.layers.len() - 1].outputs
+    }
+
+    fn report(&self) -> Vec<Report> {
+        let last = self.layers.len() - 1;
+        let report = |(at, layer): (usize, &Prepared)| Report {
+            choice: layer.choice,
+            edges: layer.edges,
+            stored: layer.padded(),
+            prunes: self.lists[at] && at != last,
+        };
+        self.layers.iter().enumerate().map(report).collect()
     }
 }

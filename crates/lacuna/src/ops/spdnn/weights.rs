@@ -57,9 +57,8 @@ impl Weights {
         for (arrays, &start) in arrays.iter().zip(&starts) {
             host[start..start + arrays.words.len()].copy_from_slice(&arrays.words);
         }
-        let lengths: Vec<usize> = arrays.iter().map(|arrays| arrays.words.len()).collect();
-        let parts = parts(&lengths, part_bytes / 4);
-        let longest = parts.iter().map(|part| part.words.len()).max().unwrap_or(0);
+        let parts = parts_of(arrays, part_bytes);
+        let longest = longest(&parts);
         let slots = (0..SLOTS.min(parts.len())).map(|_| device.uninitialized(longest));
         let slots = slots.collect::<Result<_>>()?;
         let (copies, last) = (device.stream()?, Mutex::new(None));
@@ -178,8 +177,24 @@ impl Sending<'_> {
     }
 }
 
+/// Bytes of a device's memory that streamed weights take.
+pub(super) fn slots_bytes(arrays: &[Arrays], part_bytes: usize) -> usize {
+    let parts = parts_of(arrays, part_bytes);
+    4 * SLOTS.min(parts.len()) * longest(&parts)
+}
+
+fn parts_of(arrays: &[Arrays], part_bytes: usize) -> Vec<Part> {
+    let lengths: Vec<usize> = arrays.iter().map(|arrays| arrays.words.len()).collect();
+    parts(&lengths, part_bytes / 4)
+}
+
+/// Words of the longest part.
+fn longest(parts: &[Part]) -> usize {
+    parts.iter().map(|part| part.words.len()).max().unwrap_or(0)
+}
+
 /// Words of all arrays.
-fn words(arrays: &[Arrays]) -> usize {
+pub(super) fn words(arrays: &[Arrays]) -> usize {
     arrays.iter().map(|arrays| arrays.words.len()).sum()
 }
 

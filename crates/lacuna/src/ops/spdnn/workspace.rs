@@ -55,35 +55,54 @@ impl Inference {
     }
 
     /// Appends the result of later samples, of which the first has this number.
-    pub(super) fn append(&mut self, first: usize, part: Self) {
-        self.categories.extend(part.categories.iter().map(|id| id + first as u32));
+    pub(super) fn append(&mut self, first: usize, mut part: Self) {
+        part.renumber(|id| id + first);
+        self.add_live(&part.live);
+        self.categories.extend(part.categories);
+    }
+
+    /// Adds the result of other samples.
+    pub(super) fn add(&mut self, part: Self) {
+        self.add_live(&part.live);
+        self.categories.extend(part.categories);
+        self.categories.sort_unstable();
+    }
+
+    /// Gives samples other numbers, in the same order.
+    pub(super) fn renumber(&mut self, number: impl Fn(usize) -> usize) {
+        self.categories.iter_mut().for_each(|id| *id = number(*id as usize) as u32);
+    }
+
+    fn add_live(&mut self, live: &[(usize, usize)]) {
         if self.live.is_empty() {
-            self.live = part.live;
+            self.live = live.to_vec();
         } else {
-            for (own, other) in self.live.iter_mut().zip(&part.live) {
+            for (own, other) in self.live.iter_mut().zip(live) {
                 own.1 += other.1;
             }
         }
     }
 }
 
+/// The most outputs of the layers with even numbers, and of those with odd ones.
+pub(super) fn widths(layers: &Layers) -> [usize; 2] {
+    [0, 1].map(|parity| {
+        let outputs = layers.layers.iter().skip(parity).step_by(2).map(|layer| layer.outputs);
+        outputs.max().unwrap_or(0)
+    })
+}
+
 impl Workspace {
     pub(super) fn new(device: &Device, layers: &Arc<Layers>, rows: usize) -> Result<Self> {
         Error::expect_at_most("the number of samples", MAX_ROWS, rows)?;
         let tiles = rows.div_ceil(TILE);
-        let widest = |parity: usize| {
-            let outputs = layers.layers.iter().skip(parity).step_by(2).map(|layer| layer.outputs);
-            outputs.max().unwrap_or(0)
-        };
-        let buffer = |parity| {
-            let len = (tiles * TILE).saturating_mul(widest(parity));
-            device.uninitialized(len)
-        };
+        let buffer = |widest| device.uninitialized((tiles * TILE).saturating_mul(widest));
+        let [even, odd] = widths(layers);
         let lists = layers.lists.iter().filter(|&&lists| lists).count();
         Ok(Self {
             layers: Arc::clone(layers),
             capacity: rows,
-            features: [buffer(0)?, buffer(1)?],
+            features: [buffer(even)?, buffer(odd)?],
             alive: device.zeros(tiles)?,
             source: device.uninitialized(rows)?,
             ids: [device.uninitialized(rows)?, device.uninitialized(rows)?],
