@@ -200,6 +200,9 @@ pub struct SpdnnOptions {
     /// `on`: makes the network smaller before it is packed: equal neurons become one, constant and unread ones are left out.
     #[arg(long, value_enum, default_value_t = Switch::Off)]
     pub passes: Switch,
+    /// Sends and keeps the weights as `f16`, which those of the challenge are.
+    #[arg(long)]
+    pub f16_weights: bool,
     /// GPUs that share the images, from the first on; on the simulator, simulators.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub gpus: u32,

@@ -31,7 +31,8 @@ pub fn spdnn(options: &SpdnnOptions) -> Result<Outcome> {
     let data = Data::find(options.data.as_deref())?;
     let usual = if device.is_simulator() { SIMULATED_IMAGES } else { IMAGES };
     let images = options.images.unwrap_or(usual);
-    let network = Network::new(options.neurons, options.layers, images, &data, options.cache.as_deref())?;
+    let mut network = Network::new(options.neurons, options.layers, images, &data, options.cache.as_deref())?;
+    network.f16_weights = options.f16_weights;
     let features = Features::binary(&network.images);
     println!(
         "{} neurons, {} layers, {} images ({}); {} on {}",

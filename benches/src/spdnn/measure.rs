@@ -81,6 +81,7 @@ pub fn measure(
         source: network.source.into(),
         algorithm: how.name.into(),
         kernels: kernels(&report),
+        f16_weights: network.f16_weights,
         prune: how.options.prune,
         passes: passed,
         workers: run.workers,

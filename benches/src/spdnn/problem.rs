@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::cache;
 use anyhow::Result;
+use half::f16;
 use lacuna::matrix::Pattern;
 use lacuna::spdnn::{Activation, Bias, Layer};
 use lacuna_cases::data::{Data, Folder};
@@ -25,6 +26,8 @@ pub struct Network {
     pub truth: Option<Vec<u32>>,
     /// Seconds that making or reading the images took.
     pub images_s: f64,
+    /// Whether the device has the weights as `f16`.
+    pub f16_weights: bool,
 }
 
 impl Network {
@@ -44,7 +47,14 @@ impl Network {
         let (pattern, source) = cached(neurons, images, data, cache)?;
         let images_s = start.elapsed().as_secs_f64();
         let truth = truth(challenge, images, source, data)?;
-        Ok(Self { generator: Generator::new(challenge), images: pattern, source, truth, images_s })
+        Ok(Self {
+            generator: Generator::new(challenge),
+            images: pattern,
+            source,
+            truth,
+            images_s,
+            f16_weights: false,
+        })
     }
 
     /// The size.
@@ -59,7 +69,12 @@ impl Network {
     pub fn layer(&self, layer: usize) -> Result<Layer, LayerError> {
         let weights = self.generator.layer(layer)?;
         let bias = Bias::Scalar(self.challenge().bias());
-        Ok(Layer::new(weights, bias, Activation::Clamp { lo: 0.0, hi: MAX })?)
+        let clamp = Activation::Clamp { lo: 0.0, hi: MAX };
+        Ok(if self.f16_weights {
+            Layer::of_f16(&weights.map_values(f16::from_f32), bias, clamp)?
+        } else {
+            Layer::new(weights, bias, clamp)?
+        })
     }
 
     /// Of `count` images or some more, spread by an odd step, which they are, and what the reference says of them.

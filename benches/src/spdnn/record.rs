@@ -23,6 +23,8 @@ pub struct Record {
     pub algorithm: String,
     /// The kernels that ran, with how many layers each has.
     pub kernels: BTreeMap<String, usize>,
+    /// Whether the device had the weights as `f16`.
+    pub f16_weights: bool,
     /// Whether images that have become all zero were left out.
     pub prune: bool,
     /// What passes found in the network; none where none were made.

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Types are written as in the entry's name: `f32_u16` are values of `f32` with indices of 16 bits, `f32` those with indices
-//! of 32 bits. *Families* say what a shape's numbers mean: its part of the name, and the kernel, a type that implements
+//! of 32 bits, `f32_f16` multiplies `f32` with weights of `f16`. *Families* say what a shape's numbers mean: its part of the name, and the kernel, a type that implements
 //! [`Kernel`](crate::Kernel). Attributes before a group are those of its entry points in the PTX: `#[cfg(lacuna_sm = "80")]`
 //! keeps them out of older targets, as their kernels' `MIN_SM` says.
 
@@ -65,10 +65,18 @@ macro_rules! entry_part {
 
 /// The type of values in an entry's types; of a width in bits, what stands for all of it.
 pub mod value_of {
-    pub use core::primitive::{f32, f32 as f32_u16, f32 as f32_u64, u16 as b16, u32 as b32};
+    pub use core::primitive::{f32, f32 as f32_f16, f32 as f32_u16, f32 as f32_u64};
+    pub use core::primitive::{u16 as b16, u32 as b32, u32 as b32_f16};
 
     pub use lacuna_gpu::{Bf16 as bf16, Bf16 as bf16_u16, Bf16 as bf16_u64};
     pub use lacuna_gpu::{F16 as f16, F16 as f16_u16, F16 as f16_u64};
+}
+
+/// The type of weights in an entry's types, where they may be of another type than what they are multiplied with.
+pub mod weights_of {
+    pub use core::primitive::{f32, f32 as b32};
+
+    pub use lacuna_gpu::{F16 as b32_f16, F16 as f32_f16};
 }
 
 /// The type of indices in an entry's types.

@@ -6,6 +6,7 @@ mod challenge;
 mod conform;
 mod features;
 mod grids;
+mod half;
 mod host;
 mod lists;
 mod network;
@@ -32,6 +33,7 @@ pub(crate) fn cases(options: Options) -> Vec<Case> {
     cases.extend(challenge::cases());
     cases.extend(passes::cases());
     cases.extend(workers::cases());
+    cases.extend(half::cases());
     cases.extend(refusals::cases());
     cases
 }

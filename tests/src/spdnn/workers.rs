@@ -98,7 +98,7 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
         is_parameter,
         &["the number of devices", "at least 1"],
     )?;
-    let one = Workers::new(&[cx.device.clone()], &packed, fit)?;
+    let one = Workers::new(std::slice::from_ref(cx.device), &packed, fit)?;
     let mut two = Workers::new(&[cx.device.clone(), cx.device.clone()], &packed, fit)?;
     let mut dealt = one.deal(&features)?;
     let says = ["the workers that samples were dealt to"];

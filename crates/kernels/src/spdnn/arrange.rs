@@ -2,8 +2,8 @@
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::{Rows, Scheme, TILE_ROWS, Tile};
-use crate::Kernel;
 use crate::common::strided;
+use crate::{Kernel, ValueType};
 
 /// Tiles of features, of rows that lie one after another: a block has 32 inputs of a tile, which it turns in shared memory.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Kernel for ArrangeRows {
     type Args = ArrangeArgs;
     type Tile = Tile;
 
-    const TILE: Tile = Tile { scheme: Scheme::Arrange, input_bits: false };
+    const TILE: Tile = Tile { scheme: Scheme::Arrange, input_bits: false, weights: ValueType::F32 };
     const THREADS: u32 = THREADS;
     const SHARED_BYTES: u32 = TILE_ROWS * PITCH * 4;
 
@@ -93,7 +93,8 @@ impl<const TILED: bool> Kernel for Scores<TILED> {
     type Args = ScoresArgs;
     type Tile = Tile;
 
-    const TILE: Tile = Tile { scheme: Scheme::Scores { tiled: TILED }, input_bits: false };
+    const TILE: Tile =
+        Tile { scheme: Scheme::Scores { tiled: TILED }, input_bits: false, weights: ValueType::F32 };
     const THREADS: u32 = THREADS;
 
     #[inline(always)]

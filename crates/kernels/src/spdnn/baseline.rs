@@ -2,7 +2,7 @@
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu};
 
 use super::{Limits, Rows, Scheme, TILE_ROWS, Tile};
-use crate::Kernel;
+use crate::{Kernel, ValueType};
 
 /// A layer: a block has 256 outputs of a row, and goes on to the next rows. Each thread reads its output's edges from CSR, and the
 /// inputs from wherever they are.
@@ -41,7 +41,8 @@ impl Kernel for Baseline {
     type Args = BaselineArgs;
     type Tile = Tile;
 
-    const TILE: Tile = Tile { scheme: Scheme::Baseline { outputs: THREADS }, input_bits: false };
+    const TILE: Tile =
+        Tile { scheme: Scheme::Baseline { outputs: THREADS }, input_bits: false, weights: ValueType::F32 };
     const THREADS: u32 = THREADS;
 
     #[inline(always)]

@@ -2,8 +2,8 @@
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::{Scheme, Tile};
-use crate::Kernel;
 use crate::common::{strided, sums_of_block};
+use crate::{Kernel, ValueType};
 
 /// Lists, in order, the rows whose bits are set, and clears the bits: one block. A thread counts the bits of a word, the counts are
 /// added up over the block, and warps write the rows of a word in turn, a lane a row.
@@ -35,7 +35,7 @@ impl Kernel for Compact {
     type Args = CompactArgs;
     type Tile = Tile;
 
-    const TILE: Tile = Tile { scheme: Scheme::Compact, input_bits: false };
+    const TILE: Tile = Tile { scheme: Scheme::Compact, input_bits: false, weights: ValueType::F32 };
     const THREADS: u32 = THREADS;
     /// A word and the rows before it, of each thread; the sums of warps.
     const SHARED_BYTES: u32 = (2 * THREADS + WARPS) * 4;

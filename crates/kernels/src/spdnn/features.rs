@@ -2,7 +2,7 @@
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 
 use super::{Scheme, TILE_ROWS, Tile};
-use crate::Kernel;
+use crate::{Kernel, ValueType};
 
 /// Rows of numbers, of tiles of bits: a block a tile.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl Kernel for ExpandBits {
     type Args = ExpandBitsArgs;
     type Tile = Tile;
 
-    const TILE: Tile = Tile { scheme: Scheme::ExpandBits, input_bits: true };
+    const TILE: Tile = Tile { scheme: Scheme::ExpandBits, input_bits: true, weights: ValueType::F32 };
     const THREADS: u32 = THREADS;
 
     /// The grid's x is the tiles. A lane has an input, and writes 32 rows of it, so that lanes write side by side.
@@ -81,7 +81,8 @@ impl<const TILED: bool> Kernel for ScatterValues<TILED> {
     type Args = ScatterArgs;
     type Tile = Tile;
 
-    const TILE: Tile = Tile { scheme: Scheme::Scatter { tiled: TILED }, input_bits: false };
+    const TILE: Tile =
+        Tile { scheme: Scheme::Scatter { tiled: TILED }, input_bits: false, weights: ValueType::F32 };
     const THREADS: u32 = THREADS;
 
     /// A warp has a row.

@@ -5,9 +5,10 @@ use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::{GroupsArgs, LayerInput, NO_OUTPUT, Scheme, TILE_ROWS, Tile};
 use crate::common::reduce;
-use crate::{Bounds, Kernel};
+use crate::{Bounds, DeviceValue, Kernel};
 
-/// A layer: a warp has a group of 16 outputs at most and two tiles of 32 rows. `X` is the type of the input.
+/// A layer: a warp has a group of 16 outputs at most and two tiles of 32 rows. `X` is the type of the input, `W`
+/// that of the weights.
 ///
 /// ```text
 ///            rows of two tiles: 8 lanes × 4           a lane has 4 rows of each tile, and 4 outputs: for an input it
@@ -21,7 +22,7 @@ use crate::{Bounds, Kernel};
 /// Sums of an output add up its edges in the group's order, and then the bias, as [`InputGroups`](super::InputGroups) does. All rows
 /// of a tile that has any are written: those past the last are read again by the next layer, and count nowhere.
 #[derive(Debug)]
-pub struct GroupTiles<X, const WARPS: u32>(PhantomData<X>);
+pub struct GroupTiles<X, W, const WARPS: u32>(PhantomData<(X, W)>);
 
 /// Outputs of a group.
 const OUTPUTS: u32 = 16;
@@ -33,9 +34,17 @@ const STAGE: u32 = 16;
 const VECTOR: u32 = 4;
 /// Lanes that share out the rows of a tile.
 const ROW_LANES: u32 = TILE_ROWS / VECTOR;
-/// Words of a stage: inputs of the rows, and weights.
+/// Words of a stage that are inputs of the rows; weights come after them.
 const INPUT_WORDS: u32 = STAGE * TILES * TILE_ROWS;
-const STAGE_WORDS: u32 = INPUT_WORDS + STAGE * OUTPUTS;
+
+/// Words of the weights of an input.
+const fn weight_words<W: DeviceValue>() -> u32 {
+    OUTPUTS * W::TYPE.bytes() / 4
+}
+
+const fn stage_words<W: DeviceValue>() -> u32 {
+    INPUT_WORDS + STAGE * weight_words::<W>()
+}
 
 /// A part of a group's inputs, for some rows.
 #[derive(Clone, Copy)]
@@ -55,27 +64,30 @@ struct Stage {
 /// Sums of a lane: rows of each tile, by outputs.
 type Sums = [[[f32; VECTOR as usize]; VECTOR as usize]; TILES as usize];
 
-impl<X: LayerInput, const WARPS: u32> Kernel for GroupTiles<X, WARPS> {
-    type Args = GroupsArgs<X::Element>;
+impl<X: LayerInput, W: DeviceValue, const WARPS: u32> Kernel for GroupTiles<X, W, WARPS> {
+    type Args = GroupsArgs<X::Element, W>;
     type Tile = Tile;
 
-    const TILE: Tile =
-        Tile { scheme: Scheme::GroupTiles { outputs: OUTPUTS, tiles: TILES }, input_bits: X::BITS };
+    const TILE: Tile = Tile {
+        scheme: Scheme::GroupTiles { outputs: OUTPUTS, tiles: TILES },
+        input_bits: X::BITS,
+        weights: W::TYPE,
+    };
     const THREADS: u32 = WARPS * WARP;
-    const SHARED_BYTES: u32 = 2 * WARPS * STAGE_WORDS * 4;
+    const SHARED_BYTES: u32 = 2 * WARPS * stage_words::<W>() * 4;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 20 / WARPS };
     const MIN_SM: u32 = 80;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {
         let warp = gpu.thread_idx_x() / WARP;
-        let own = SharedPtr::<f32>::from_offset(0).add(2 * warp * STAGE_WORDS);
+        let own = SharedPtr::<f32>::from_offset(0).add(2 * warp * stage_words::<W>());
         let index = gpu.block_idx_x() * WARPS + warp;
         // SAFETY: the arguments describe the layer; a warp alone has its group and tiles, and its shared memory.
         unsafe {
             let rows = args.rows.count(gpu);
             let spans = rows.div_ceil(TILE_ROWS * TILES);
-            let work = Work::<G, X> { gpu, args: &args, rows, lane: gpu.lane_id() };
+            let work = Work::<G, X, W> { gpu, args: &args, rows, lane: gpu.lane_id() };
             let mut now = work.begin(index / args.groups, index % args.groups, spans);
             if now.span >= spans {
                 return;
@@ -86,10 +98,10 @@ impl<X: LayerInput, const WARPS: u32> Kernel for GroupTiles<X, WARPS> {
             let mut next = work.after(&now, spans, gpu.grid_dim_x() * WARPS);
             let mut sums: Sums = Default::default();
             loop {
-                let stage = own.add(buffer * STAGE_WORDS);
+                let stage = own.add(buffer * stage_words::<W>());
                 buffer ^= 1;
                 if next.span < spans {
-                    work.copy(&next, own.add(buffer * STAGE_WORDS));
+                    work.copy(&next, own.add(buffer * stage_words::<W>()));
                 }
                 gpu.copy_async_commit();
                 let later = work.after(&next, spans, gpu.grid_dim_x() * WARPS);
@@ -111,14 +123,14 @@ impl<X: LayerInput, const WARPS: u32> Kernel for GroupTiles<X, WARPS> {
 }
 
 /// What a warp knows of its work.
-struct Work<'a, G, X: LayerInput> {
+struct Work<'a, G, X: LayerInput, W> {
     gpu: G,
-    args: &'a GroupsArgs<X::Element>,
+    args: &'a GroupsArgs<X::Element, W>,
     rows: u32,
     lane: u32,
 }
 
-impl<G: Gpu, X: LayerInput> Work<'_, G, X> {
+impl<G: Gpu, X: LayerInput, W: DeviceValue> Work<'_, G, X, W> {
     /// The first stage of a group; only its span where there are no such rows.
     ///
     /// # Safety
@@ -182,11 +194,12 @@ impl<G: Gpu, X: LayerInput> Work<'_, G, X> {
         let count = if stage.left < STAGE { stage.left } else { STAGE };
         // SAFETY: the group has so many inputs, with weights; tiles that have rows have all their rows.
         unsafe {
-            let weights = self.args.weights.add(stage.first as usize * OUTPUTS as usize);
+            let weights = GlobalPtr::<f32>::from_address(self.args.weights.address());
+            let weights = weights.add(stage.first as usize * weight_words::<W>() as usize);
             let to_weights = to.add(INPUT_WORDS);
-            for part in 0..STAGE * OUTPUTS / VECTOR / WARP {
+            for part in 0..STAGE * weight_words::<W>() / VECTOR / WARP {
                 let at = (part * WARP + lane) * VECTOR;
-                if at < count * OUTPUTS {
+                if at < count * weight_words::<W>() {
                     gpu.copy_async::<f32, 4>(to_weights.add(at), weights.add(at as usize));
                 }
             }
@@ -280,13 +293,15 @@ impl<G: Gpu, X: LayerInput> Work<'_, G, X> {
     #[inline(always)]
     unsafe fn multiply(&self, stage: &Stage, from: SharedPtr<f32>, sums: &mut Sums) {
         let lane = self.lane;
-        let weights = from.add(INPUT_WORDS + lane / ROW_LANES * VECTOR);
+        let weights = SharedPtr::<W>::from_offset(from.add(INPUT_WORDS).offset());
+        let weights = weights.add(lane / ROW_LANES * VECTOR);
         let count = if stage.left < STAGE { stage.left } else { STAGE };
         let mut place = 0;
         // SAFETY: as promised by the caller; sums of rows past the last are not used.
         unsafe {
             while place < count {
-                let weight: [f32; 4] = self.gpu.shared_load(weights.add(place * OUTPUTS));
+                let weight: [W; 4] = self.gpu.shared_load(weights.add(place * OUTPUTS));
+                let weight = weight.map(|weight| weight.to_f32(self.gpu));
                 let numbers = [self.numbers(from, place, 0), self.numbers(from, place, 1)];
                 self.add(&weight, &numbers[0], &mut sums[0]);
                 self.add(&weight, &numbers[1], &mut sums[1]);

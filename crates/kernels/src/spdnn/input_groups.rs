@@ -4,20 +4,21 @@ use core::marker::PhantomData;
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, Scalar, WARP};
 
 use super::{LayerInput, Limits, NO_OUTPUT, Rows, Scheme, TILE_ROWS, Tile};
-use crate::{Bounds, Kernel};
+use crate::{Bounds, DeviceValue, Kernel};
 
-/// A layer: a warp has a group of `R` outputs at most and `V` tiles of 32 rows, a lane a row of each. `X` is the type of the input.
+/// A layer: a warp has a group of `R` outputs at most and `V` tiles of 32 rows, a lane a row of each. `X` is the type of the input,
+/// `W` that of the weights.
 ///
 /// Warps take one group after another for the same rows, so that what groups share of the inputs comes from a cache, and go
 /// on to the next rows. Sums of an output add up its edges in the group's order, and then the bias: they are the same
 /// whatever `R` and `V` are.
 #[derive(Debug)]
-pub struct InputGroups<X, const R: usize, const V: usize, const WARPS: u32>(PhantomData<X>);
+pub struct InputGroups<X, W, const R: usize, const V: usize, const WARPS: u32>(PhantomData<(X, W)>);
 
 /// What [`InputGroups`] takes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct GroupsArgs<X> {
+pub struct GroupsArgs<X, W> {
     /// The rows.
     pub rows: Rows,
     /// The features, in tiles of 32 rows. All rows of a tile may be read; what those past the last are does not matter.
@@ -31,7 +32,7 @@ pub struct GroupsArgs<X> {
     /// The inputs of all groups; 16-byte aligned, and each group's likewise.
     pub inputs: GlobalPtr<u32>,
     /// For each of `inputs` `R` weights, one an output.
-    pub weights: GlobalPtr<f32>,
+    pub weights: GlobalPtr<W>,
     /// For each group its `R` outputs, [`NO_OUTPUT`] where it has fewer.
     pub outputs: GlobalPtr<u32>,
     /// For each of `outputs` its bias.
@@ -49,13 +50,19 @@ pub struct GroupsArgs<X> {
 /// Inputs whose loads are under way together.
 const STEP: usize = 4;
 
-impl<X: LayerInput, const R: usize, const V: usize, const WARPS: u32> Kernel for InputGroups<X, R, V, WARPS> {
-    type Args = GroupsArgs<X::Element>;
+impl<X: LayerInput, W: DeviceValue, const R: usize, const V: usize, const WARPS: u32> Kernel
+    for InputGroups<X, W, R, V, WARPS>
+{
+    type Args = GroupsArgs<X::Element, W>;
     type Tile = Tile;
 
     const TILE: Tile = {
         assert!(R == 1 || R.is_multiple_of(4), "weights are loaded one by one, or four at once");
-        Tile { scheme: Scheme::InputGroups { outputs: R as u32, tiles: V as u32 }, input_bits: X::BITS }
+        Tile {
+            scheme: Scheme::InputGroups { outputs: R as u32, tiles: V as u32 },
+            input_bits: X::BITS,
+            weights: W::TYPE,
+        }
     };
     const THREADS: u32 = WARPS * WARP;
     /// More sums take more registers, and do with fewer warps: they wait for fewer loads.
@@ -87,13 +94,15 @@ impl<X: LayerInput, const R: usize, const V: usize, const WARPS: u32> Kernel for
     }
 }
 
-impl<X: LayerInput, const R: usize, const V: usize, const WARPS: u32> InputGroups<X, R, V, WARPS> {
+impl<X: LayerInput, W: DeviceValue, const R: usize, const V: usize, const WARPS: u32>
+    InputGroups<X, W, R, V, WARPS>
+{
     /// A group's outputs, of `V` tiles.
     ///
     /// # Safety
     /// The group is one of the layer's, and the first of the tiles has rows.
     #[inline(always)]
-    unsafe fn group<G: Gpu>(gpu: G, args: &GroupsArgs<X::Element>, rows: u32, span: u32, group: u32) {
+    unsafe fn group<G: Gpu>(gpu: G, args: &GroupsArgs<X::Element, W>, rows: u32, span: u32, group: u32) {
         let lane = gpu.lane_id();
         let mut sources = [0; V];
         let mut first = [args.input; V];
@@ -147,13 +156,13 @@ impl<X: LayerInput, const R: usize, const V: usize, const WARPS: u32> InputGroup
     #[inline(always)]
     unsafe fn add<G: Gpu>(
         gpu: G,
-        weights: GlobalPtr<f32>,
+        weights: GlobalPtr<W>,
         elements: &[X::Element; V],
         sources: &[u32; V],
         sums: &mut [[f32; R]; V],
     ) {
         // SAFETY: as promised by the caller.
-        let weight = unsafe { load_each::<G, f32, R>(gpu, weights) };
+        let weight = unsafe { load_each::<G, W, R>(gpu, weights) }.map(|weight| weight.to_f32(gpu));
         for v in 0..V {
             let number = X::number(elements[v], sources[v]);
             for r in 0..R {
@@ -169,7 +178,7 @@ impl<X: LayerInput, const R: usize, const V: usize, const WARPS: u32> InputGroup
     #[inline(always)]
     unsafe fn finish<G: Gpu>(
         gpu: G,
-        args: &GroupsArgs<X::Element>,
+        args: &GroupsArgs<X::Element, W>,
         rows: u32,
         span: u32,
         group: u32,

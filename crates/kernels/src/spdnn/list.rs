@@ -9,10 +9,10 @@ macro_rules! spdnn {
             $($state)+
 
             // [outputs of a group at most, tiles of 32 rows that a warp has at once, warps of a block].
-            groups [f32 b32] { [16 4 4] [16 1 4] [4 4 4] [4 1 4] [1 4 4] [1 1 4] }
+            groups [f32 b32 f32_f16 b32_f16] { [16 4 4] [16 1 4] [4 4 4] [4 1 4] [1 4 4] [1 1 4] }
             // [warps of a block], of 16 outputs and two tiles each.
             #[cfg(lacuna_sm = "80")]
-            group_tiles [f32 b32] { [4] }
+            group_tiles [f32 b32 f32_f16 b32_f16] { [4] }
             baseline [f32] { {} }
             // [rows at once, inputs of a stage]: the paper's.
             staged [f32] { [12 512] }
@@ -24,17 +24,19 @@ macro_rules! spdnn {
         }
     };
 
-    // A word of bits stands for 32 rows.
+    // A word of bits stands for 32 rows; `_f16` is the type of the weights, where that is not `f32`.
     ($part:ident groups [] $input:ident [$outputs:literal $tiles:literal $warps:literal]) => {
         $crate::entry_part! { $part
             ["spdnn_", stringify!($input), "_groups_r", $outputs, "_t", $tiles, "_w", $warps]
-            $crate::spdnn::InputGroups<$crate::list::value_of::$input, $outputs, $tiles, $warps>
+            $crate::spdnn::InputGroups<
+                $crate::list::value_of::$input, $crate::list::weights_of::$input, $outputs, $tiles, $warps
+            >
         }
     };
     ($part:ident group_tiles [] $input:ident [$warps:literal]) => {
         $crate::entry_part! { $part
             ["spdnn_", stringify!($input), "_group_tiles_r16_t2_w", $warps]
-            $crate::spdnn::GroupTiles<$crate::list::value_of::$input, $warps>
+            $crate::spdnn::GroupTiles<$crate::list::value_of::$input, $crate::list::weights_of::$input, $warps>
         }
     };
     ($part:ident baseline [] $input:ident {}) => {

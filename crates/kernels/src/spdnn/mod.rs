@@ -36,6 +36,8 @@ pub use staged_ell::{PADDED, StagedArgs, StagedEll};
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 
+use crate::ValueType;
+
 /// Rows of a tile of features: those of one input lie side by side.
 pub const TILE_ROWS: u32 = WARP;
 
@@ -49,6 +51,8 @@ pub struct Tile {
     pub scheme: Scheme,
     /// Whether its input is a bit a number, rather than `f32`.
     pub input_bits: bool,
+    /// The type of its weights.
+    pub weights: ValueType,
 }
 
 /// How a kernel works.

@@ -3,7 +3,7 @@ use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::{Limits, Rows, Scheme, TILE_ROWS, Tile};
 use crate::common::strided;
-use crate::{Bounds, Kernel};
+use crate::{Bounds, Kernel, ValueType};
 
 /// Stands for no edge, in the indices of [`StagedEll`]: a warp's outputs have as many as the longest.
 pub const PADDED: u16 = u16::MAX;
@@ -63,6 +63,7 @@ impl<const ROWS: usize, const INPUTS: u32> Kernel for StagedEll<ROWS, INPUTS> {
         Tile {
             scheme: Scheme::StagedEll { outputs: THREADS, rows: ROWS as u32, inputs: INPUTS },
             input_bits: false,
+            weights: ValueType::F32,
         }
     };
     const THREADS: u32 = THREADS;

@@ -1,6 +1,6 @@
 //! Which kernel suits a layer: a pure function of the problem shape.
 use lacuna_kernels::spdnn::{Scheme, TILE_ROWS, Tile};
-use lacuna_kernels::{Entry, entries};
+use lacuna_kernels::{Entry, ValueType, entries};
 
 use super::OPERATION;
 use crate::op;
@@ -19,6 +19,8 @@ pub struct Problem {
     pub edges: usize,
     /// How many outputs have the same inputs, and how many inputs: a pair for each class of outputs.
     pub classes: Vec<[u32; 2]>,
+    /// Whether the weights are `f16`, rather than `f32`.
+    pub f16_weights: bool,
     /// Streaming multiprocessors of the GPU.
     pub multiprocessors: u32,
     /// The GPU's compute capability, 90 for 9.0.
@@ -72,10 +74,12 @@ impl op::Problem for Problem {
     const ENTRIES: fn() -> &'static [Entry<Tile>] = entries::spdnn;
 
     fn algorithms(&self, entry: &'static Entry<Tile>) -> impl IntoIterator<Item = Algorithm> {
-        let Tile { scheme, input_bits } = entry.tile;
+        let Tile { scheme, input_bits, weights } = entry.tile;
+        // The paper's kernels have weights in f32, whatever they are.
+        let fits = self.f16_weights == (weights == ValueType::F16);
         let algorithm = match scheme {
-            Scheme::InputGroups { outputs, tiles } => Some(Algorithm::InputGroups { outputs, tiles }),
-            Scheme::GroupTiles { outputs, tiles } => Some(Algorithm::GroupTiles { outputs, tiles }),
+            Scheme::InputGroups { outputs, tiles } if fits => Some(Algorithm::InputGroups { outputs, tiles }),
+            Scheme::GroupTiles { outputs, tiles } if fits => Some(Algorithm::GroupTiles { outputs, tiles }),
             Scheme::Baseline { .. } => Some(Algorithm::Baseline),
             Scheme::StagedEll { .. } => (self.inputs <= MAX_STAGED_INPUTS).then_some(Algorithm::StagedEll),
             _ => None,
@@ -148,7 +152,8 @@ mod tests {
     fn problem(rows: usize, classes: Vec<[u32; 2]>) -> Problem {
         let outputs = classes.iter().map(|&[members, _]| members as usize).sum();
         let edges = classes.iter().map(|&[members, length]| (members * length) as usize).sum();
-        Problem { rows, inputs: outputs, outputs, edges, classes, multiprocessors: 132, sm: 90 }
+        let (inputs, multiprocessors, sm) = (outputs, 132, 90);
+        Problem { rows, inputs, outputs, edges, classes, f16_weights: false, multiprocessors, sm }
     }
 
     #[test]

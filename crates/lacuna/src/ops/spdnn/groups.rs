@@ -1,6 +1,8 @@
 //! Outputs of a layer that have the same inputs.
 use std::collections::HashMap;
 
+use half::f16;
+use lacuna_kernels::ValueType;
 use lacuna_kernels::spdnn::NO_OUTPUT;
 
 use super::Layer;
@@ -91,11 +93,19 @@ impl Classes {
             starts: arrays.push(&starts),
             counts: arrays.push(&counts),
             inputs: arrays.push(&inputs),
-            weights: arrays.push_f32(weights),
+            weights: match layer.weight_type() {
+                ValueType::F16 => arrays.push_u16(&halves(&weights)),
+                _ => arrays.push_f32(weights),
+            },
             bias: arrays.push_f32(bias),
             outputs: arrays.push(&outputs),
         }
     }
+}
+
+/// Weights as `f16`, which they are.
+fn halves(weights: &[f32]) -> Vec<u16> {
+    weights.iter().map(|&weight| f16::from_f32(weight).to_bits()).collect()
 }
 
 /// An order of the classes in which neighbours share inputs, where they can: after each class comes the one that has most

@@ -1,4 +1,6 @@
 //! A layer of a network, on the host.
+use half::f16;
+use lacuna_kernels::ValueType;
 use lacuna_kernels::spdnn::Limits;
 use lacuna_matrix::Csr;
 
@@ -75,6 +77,8 @@ pub struct Layer {
     weights: Csr<f32>,
     bias: Bias,
     activation: Activation,
+    /// The type in which kernels read the weights.
+    weight_type: ValueType,
 }
 
 impl Layer {
@@ -99,7 +103,17 @@ impl Layer {
             let expected = || "lo, hi with lo <= hi, neither of them NaN";
             Error::expect(lo <= hi, OPERATION, "the clamp", expected, format!("{lo}, {hi}"))?;
         }
-        Ok(Self { weights, bias, activation })
+        Ok(Self { weights, bias, activation, weight_type: ValueType::F32 })
+    }
+
+    /// As [`new`](Self::new), of weights that stay `f16` on the device: half of the memory, and of what is sent. Features and sums are
+    /// `f32`. The paper's kernels read them as `f32`.
+    ///
+    /// # Errors
+    /// As `new`.
+    pub fn of_f16(weights: &Csr<f16>, bias: Bias, activation: Activation) -> Result<Self> {
+        let layer = Self::new(weights.map_values(f16::to_f32), bias, activation)?;
+        Ok(Self { weight_type: ValueType::F16, ..layer })
     }
 
     /// Inputs.
@@ -110,7 +124,7 @@ impl Layer {
     pub fn outputs(&self) -> usize {
         self.weights.rows()
     }
-    /// The weights: outputs × inputs.
+    /// The weights, those of `f16` too: outputs × inputs.
     pub fn weights(&self) -> &Csr<f32> {
         &self.weights
     }
@@ -123,9 +137,17 @@ impl Layer {
         self.activation
     }
 
-    /// Other weights and biases, which fit each other, with this activation.
+    /// The type in which the device has the weights.
+    pub fn weight_type(&self) -> ValueType {
+        self.weight_type
+    }
+
+    /// Other weights and biases, which fit each other, with this activation. Weights stay `f16` if all of them are such numbers.
     pub(super) fn with(&self, weights: Csr<f32>, bias: Bias) -> Self {
-        Self { weights, bias, activation: self.activation }
+        let fits = |&weight: &f32| weight.is_nan() || f16::from_f32(weight).to_f32() == weight;
+        let is_half = self.weight_type == ValueType::F16 && weights.values().iter().all(fits);
+        let weight_type = if is_half { ValueType::F16 } else { ValueType::F32 };
+        Self { weights, bias, activation: self.activation, weight_type }
     }
 
     /// Whether a sample that is all zero stays so.

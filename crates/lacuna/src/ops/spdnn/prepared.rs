@@ -1,7 +1,7 @@
 //! A layer as a kernel reads it, and its launch.
-use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_gpu::{F16, GlobalMut, GlobalPtr};
 use lacuna_kernels::spdnn::{BaselineArgs, GroupsArgs, Limits, Rows, Scheme, StagedArgs, TILE_ROWS, Tile};
-use lacuna_kernels::{Entry, entries};
+use lacuna_kernels::{Entry, ValueType, entries};
 
 use super::csr::CsrLayer;
 use super::groups::{Classes, Groups};
@@ -63,6 +63,7 @@ impl Prepared {
             outputs: layer.outputs(),
             edges: layer.weights().nnz(),
             classes: classes.sizes(layer),
+            f16_weights: layer.weight_type() == ValueType::F16,
             multiprocessors: info.multiprocessors,
             sm: info.sm,
         };
@@ -117,10 +118,10 @@ impl Prepared {
                 let spans = capacity.div_ceil((TILE_ROWS * tiles) as usize);
                 let warps = spans.saturating_mul(groups.groups as usize);
                 let grid = [warps.div_ceil((entry.threads / TILE_ROWS) as usize).min(resident) as u32, 1, 1];
-                // The address is typed by what the kernel takes.
+                // The addresses are typed by what the kernel takes.
                 macro_rules! args {
-                    ($element:ty) => {
-                        GroupsArgs::<$element> {
+                    ($element:ty, $weight:ty) => {
+                        GroupsArgs::<$element, $weight> {
                             rows,
                             input: GlobalPtr::from_address(input),
                             out,
@@ -137,10 +138,11 @@ impl Prepared {
                         }
                     };
                 }
-                if input_bits {
-                    launch(stream, entry, grid, &args!(u32))
-                } else {
-                    launch(stream, entry, grid, &args!(f32))
+                match (input_bits, entry.tile.weights) {
+                    (false, ValueType::F16) => launch(stream, entry, grid, &args!(f32, F16)),
+                    (true, ValueType::F16) => launch(stream, entry, grid, &args!(u32, F16)),
+                    (false, _) => launch(stream, entry, grid, &args!(f32, f32)),
+                    (true, _) => launch(stream, entry, grid, &args!(u32, f32)),
                 }
             }
             (Places::Staged(staged), Scheme::StagedEll { outputs, rows: batch, .. }) => {
