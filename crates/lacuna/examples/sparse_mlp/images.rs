@@ -28,9 +28,10 @@ impl Images {
         self.labels.len()
     }
 
-    /// The first so many.
+    /// The first so many, or all.
     #[must_use]
     pub(crate) fn first(mut self, count: usize) -> Self {
+        let count = count.min(self.len());
         self.labels.truncate(count);
         self.pixels.truncate(count * self.inputs);
         self
@@ -90,7 +91,8 @@ impl Task {
         };
         let name = format!("drawn images, a stand-in for MNIST ({missing})");
         let side = Digits::SIDE;
-        let (train, test) = (drawn::images(side, 10_000, seed), drawn::images(side, 2_000, seed + 1));
+        let (train, test) =
+            (drawn::images(side, 10_000, seed), drawn::images(side, 2_000, seed.wrapping_add(1)));
         Ok(Self { name, train, test })
     }
 

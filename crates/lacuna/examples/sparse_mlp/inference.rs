@@ -63,7 +63,7 @@ pub(crate) fn correct(scores: &[f32], labels: &[u8]) -> usize {
 /// How two lists of scores differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Difference {
-    /// The most that a score does, as a part of the greatest one.
+    /// The most that a score does, as a part of the greatest one. NaN where a score is.
     pub(crate) scores: f32,
     /// Images that are of another class.
     pub(crate) classes: usize,
@@ -74,7 +74,8 @@ impl Difference {
     /// than twice what scores do.
     pub(crate) fn of(one: &[f32], other: &[f32]) -> Self {
         let greatest = one.iter().fold(0.0_f32, |greatest, score| greatest.max(score.abs()));
-        let most = one.iter().zip(other).fold(0.0_f32, |most, (one, other)| most.max((one - other).abs()));
+        let more = |most: f32, by: f32| if by > most || by.is_nan() { by } else { most };
+        let most = one.iter().zip(other).fold(0.0, |most, (one, other)| more(most, (one - other).abs()));
         let pairs = one.chunks_exact(CLASSES).zip(other.chunks_exact(CLASSES));
         let classes = pairs.filter(|(one, other)| class(one) != class(other)).count();
         Self { scores: most / greatest.max(f32::MIN_POSITIVE), classes }

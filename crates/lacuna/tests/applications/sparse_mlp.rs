@@ -177,6 +177,8 @@ fn differences_are_counted() {
     (other[3], other[2 * CLASSES - 2]) = (3.5, 20.0);
     assert_eq!(Difference::of(&one, &other), Difference { scores: 2.0 / 19.0, classes: 1 });
     assert_eq!(correct(&one, &[9, 8]), 1);
+    other[5] = f32::NAN;
+    assert!(Difference::of(&one, &other).scores.is_nan());
 }
 
 /// An idx file.
@@ -203,7 +205,7 @@ fn mnist_is_found_where_it_is_whole() {
     assert_eq!((name.as_str(), train.len(), test.labels), ("MNIST", 2, vec![9]));
     assert_eq!(train.labels_of(&[1, 0]), [3, 7]);
     assert_eq!(train.columns(&[1, 0], 3)[..6], [1.0, 0.2, 0.0, 1.0, 0.2, 0.0]);
-    let Images { labels, pixels, .. } = train.first(1);
+    let Images { labels, pixels, .. } = train.first(usize::MAX).first(1);
     assert_eq!((labels, pixels.len()), (vec![7], 784));
 
     write(&folder, "t10k-labels-idx1-ubyte", &[0x801, 2], &[9, 9]);
