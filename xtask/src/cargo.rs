@@ -40,16 +40,23 @@ pub(crate) fn run(shell: &Shell, arguments: &[&str]) -> anyhow::Result<()> {
 
 /// Builds a program in release, and tells where it lies.
 pub(crate) fn program(shell: &Shell, package: &str, cuda: bool) -> anyhow::Result<PathBuf> {
-    let mut arguments = vec!["build", "--release", "--package", package];
-    if cuda {
-        arguments.extend(["--features", "cuda"]);
-    }
-    run(shell, &arguments)?;
+    Ok(release(shell, package, &[], cuda)?.join(package))
+}
+
+/// Builds an example of a package in release, and tells where it lies.
+pub(crate) fn example(shell: &Shell, package: &str, example: &str, cuda: bool) -> anyhow::Result<PathBuf> {
+    Ok(release(shell, package, &["--example", example], cuda)?.join("examples").join(example))
+}
+
+/// Builds what is named of a package in release, and gives the folder of what is built so.
+fn release(shell: &Shell, package: &str, what: &[&str], cuda: bool) -> anyhow::Result<PathBuf> {
+    let features: &[&str] = if cuda { &["--features", "cuda"] } else { &[] };
+    run(shell, &[&["build", "--release", "--package", package], what, features].concat())?;
     let cargo = cargo();
     let metadata = cmd!(shell, "{cargo} metadata --no-deps --format-version 1").quiet().read()?;
     let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
     let target = metadata["target_directory"].as_str().context("cargo metadata names no target folder")?;
-    Ok([target, "release", package].iter().collect())
+    Ok([target, "release"].iter().collect())
 }
 
 /// Compiles the tests of `cargo {test}`, and tells where this package's program lies that they were compiled with: in

@@ -3,12 +3,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
-use xshell::cmd;
+use xshell::{Shell, cmd};
 
 use crate::outcome::Missing;
 use crate::{cargo, paths};
 
 const PROGRAMS: [&str; 2] = ["lacuna-bench", "lacuna-verify"];
+
+/// Of the library's examples those that take real data.
+const EXAMPLES: [&str; 1] = ["sparse_mlp"];
 
 /// What `dist` is told.
 #[derive(clap::Args)]
@@ -27,13 +30,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let out = paths::root().join(&arguments.out);
     fs::create_dir_all(&out).with_context(|| format!("{} cannot be made", out.display()))?;
     for name in PROGRAMS {
-        let built = cargo::program(&shell, name, true)?;
-        let packed = out.join(name);
-        copy(&built, &packed)?;
-        // Line tables make programs four times as large; a node that cannot build has no use for them.
-        if cmd!(shell, "strip {packed}").quiet().run().is_err() {
-            eprintln!("note: there is no `strip`; {name} keeps its line tables");
-        }
+        pack(&shell, &cargo::program(&shell, name, true)?, &out.join(name))?;
+    }
+    for name in EXAMPLES {
+        pack(&shell, &cargo::example(&shell, "lacuna", name, true)?, &out.join(name))?;
     }
     copy(&paths::root().join("docs/gpu-node.md"), &out.join("README.md"))?;
     if arguments.data {
@@ -43,6 +43,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         copy_folder(&data, &out.join("data"))?;
     }
     println!("{}", out.display());
+    Ok(())
+}
+
+/// Copies a program, without its line tables: they make it four times as large, and a node that cannot build has no use for them.
+fn pack(shell: &Shell, built: &Path, packed: &Path) -> anyhow::Result<()> {
+    copy(built, packed)?;
+    if cmd!(shell, "strip {packed}").quiet().run().is_err() {
+        eprintln!("note: there is no `strip`; {} keeps its line tables", packed.display());
+    }
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use lacuna_matrix::io::{Place, ReadError};
 use lacuna_matrix::{Csr, FormatError, Pattern};
-use lacuna_models::challenge::images::Digits;
+use lacuna_models::challenge::images::{Digits, Labels};
 use lacuna_models::challenge::{Challenge, Generator, binary, categories, tsv};
 use std::fs;
 use std::io::Write;
@@ -181,6 +181,37 @@ fn files_that_are_no_digits_are_refused() {
 }
 
 #[test]
+fn labels() {
+    let file = [0, 0, 8, 1, 0, 0, 0, 3, 5, 0, 9];
+    let labels = Labels::read(&file[..]).unwrap();
+    assert_eq!((labels.as_slice(), labels.len(), labels.is_empty()), (&[5, 0, 9][..], 3, false));
+    let mut written = Vec::new();
+    labels.write(&mut written).unwrap();
+    assert_eq!(written, file);
+    assert!(Labels::read(&[0, 0, 8, 1, 0, 0, 0, 0][..]).unwrap().is_empty());
+}
+
+#[test]
+fn files_that_are_no_labels_are_refused() {
+    let good = [0, 0, 8, 1, 0, 0, 0, 3, 5, 0, 9];
+    let broken = |at: usize, byte: u8| {
+        let mut bad = good;
+        bad[at] = byte;
+        Labels::read(&bad[..]).unwrap_err().to_string()
+    };
+    assert_eq!(broken(3, 3), "byte 0: expected 0x00000801, of an idx file of labels, got 0x00000803");
+    assert_eq!(broken(9, 10), "byte 9: expected a label of 0 to 9, got 10");
+    assert_eq!(broken(7, 4), "byte 11: expected 4 labels, got 3");
+    assert_eq!(broken(7, 2), "byte 10: expected 2 labels, got more");
+    // More labels than any memory has are announced, and no room is made for them.
+    assert_eq!(broken(4, 255), "byte 11: expected 4278190083 labels, got 3");
+    for end in 0..8 {
+        let error = Labels::read(&good[..end]).unwrap_err().to_string();
+        assert_eq!(error, format!("byte {end}: expected 8 bytes of a header, got {end}"));
+    }
+}
+
+#[test]
 fn paths_are_unpacked_and_named() {
     let folder = tempfile::tempdir().unwrap();
     let generator = Generator::new(Challenge::new(64, 2).unwrap());
@@ -207,6 +238,13 @@ fn paths_are_unpacked_and_named() {
     let truth = folder.path().join("categories.tsv");
     categories::write_path(&[3, 5], &truth).unwrap();
     assert_eq!(categories::read_path(&truth, 64).unwrap(), [3, 5]);
+
+    let labels = folder.path().join("labels");
+    fs::write(&labels, [0, 0, 8, 1, 0, 0, 0, 1, 7]).unwrap();
+    assert_eq!(Labels::read_path(&labels).unwrap().as_slice(), [7]);
+    fs::write(&labels, [0, 0, 8, 1, 0, 0, 0, 1, 17]).unwrap();
+    let error = Labels::read_path(&labels).unwrap_err().to_string();
+    assert!(error.starts_with("cannot read ") && error.contains("labels: byte 8: "), "{error}");
 
     // Damaged in the middle, cut short, and not there.
     let mut damaged = packed_bytes.clone();

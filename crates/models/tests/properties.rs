@@ -1,7 +1,7 @@
 //! What holds for all layers, images and bytes.
 
 use lacuna_matrix::{Coo, Csr};
-use lacuna_models::challenge::images::Digits;
+use lacuna_models::challenge::images::{Digits, Labels};
 use lacuna_models::challenge::{binary, categories, gz, tsv};
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
@@ -48,6 +48,7 @@ proptest! {
         let _ = categories::read(&bytes[..], NEURONS);
         let _ = binary::read_layers(&bytes[..], NEURONS, edges);
         let _ = Digits::read(&bytes[..]);
+        let _ = Labels::read(&bytes[..]);
         let packed = [&[0x1f, 0x8b][..], &bytes].concat();
         let _ = gz::unpack(&packed[..]).unwrap().read_to_end(&mut Vec::new());
     }

@@ -2,7 +2,7 @@
 //! `spdnn/` and `mnist/`. Without them these tests say so and pass.
 
 use lacuna_matrix::io::mtx;
-use lacuna_models::challenge::images::{Digits, from_digits};
+use lacuna_models::challenge::images::{Digits, Labels, from_digits};
 use lacuna_models::challenge::{Challenge, Generator, IMAGES, categories, gz, tsv};
 use md5::{Digest, Md5};
 use std::fs::{self, File};
@@ -82,4 +82,20 @@ fn images_are_nearly_the_official_ones() {
     }
     // Of 122,713 ones. Why these ten differ is not known.
     assert_eq!((equal, missing, more), (1190, 9, 1));
+}
+
+/// MNIST has a label for each image, and of each digit about a tenth.
+#[test]
+fn labels_go_with_their_images() {
+    for name in ["train", "t10k"] {
+        let Some(digits) = file(&format!("mnist/{name}-images-idx3-ubyte.gz")) else { return };
+        let Some(labels) = file(&format!("mnist/{name}-labels-idx1-ubyte.gz")) else { return };
+        let labels = Labels::read_path(labels).unwrap();
+        assert_eq!(labels.len(), Digits::read_path(digits).unwrap().len());
+        for digit in 0..Labels::CLASSES as u8 {
+            let count = labels.as_slice().iter().filter(|&&label| label == digit).count();
+            let part = count as f64 / labels.len() as f64;
+            assert!((0.08..0.12).contains(&part), "{name}: {part} are {digit}");
+        }
+    }
 }

@@ -1,15 +1,13 @@
 //! MNIST's images, in their files.
 
+use super::idx;
 use crate::challenge::gz::read_file;
 use lacuna_matrix::io::{Place, ReadError};
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufRead, Write};
 use std::path::Path;
 
 /// What an idx file of bytes in three dimensions begins with.
 const MAGIC: u32 = 0x0000_0803;
-
-/// Bytes of the header.
-const HEADER: u64 = 16;
 
 /// Images of 28 × 28 bytes, as MNIST has them: 0 is paper, 255 ink.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,32 +28,13 @@ impl Digits {
     /// # Errors
     /// If reading fails, the file is of another kind or size of images, or it ends early or late.
     pub fn read(mut reader: impl BufRead) -> Result<Self, ReadError> {
-        let magic = header(&mut reader, 0)?;
-        if magic != MAGIC {
-            let (place, got) = (Place::Byte(0), format!("0x{magic:08x}"));
-            return Err(ReadError::Syntax {
-                place,
-                expected: format!("0x{MAGIC:08x}, of an idx file of images"),
-                got,
-            });
-        }
-        let images = header(&mut reader, 4)?;
-        let (rows, columns) = (header(&mut reader, 8)?, header(&mut reader, 12)?);
+        let [images, rows, columns] = idx::header(&mut reader, MAGIC, "images")?;
         if (rows, columns) != (Self::SIDE as u32, Self::SIDE as u32) {
             let (place, got) = (Place::Byte(8), format!("a size of {rows} × {columns}"));
             return Err(ReadError::Unsupported { place, got, supported: "28 × 28" });
         }
         let expected = u64::from(images) * Self::BYTES as u64;
-        let mut pixels = Vec::new();
-        // One more than announced, to see whether there is more.
-        let read = reader.take(expected + 1).read_to_end(&mut pixels);
-        let got = pixels.len() as u64;
-        let place = Place::Byte(HEADER + got.min(expected));
-        read.map_err(|source| ReadError::Io { place: Some(place), source })?;
-        if got != expected {
-            let got = if got > expected { "more".into() } else { got.to_string() };
-            return Err(ReadError::Count { place, what: "pixels", expected, got });
-        }
+        let pixels = idx::elements::<3>(reader, expected, "pixels")?;
         Ok(Self { pixels })
     }
 
@@ -93,19 +72,4 @@ impl Digits {
     pub fn images(&self) -> impl ExactSizeIterator<Item = &[[u8; Self::SIDE]]> {
         self.pixels.chunks_exact(Self::BYTES).map(|image| image.as_chunks().0)
     }
-}
-
-/// The number of the header at this byte.
-fn header(reader: &mut impl BufRead, at: u64) -> Result<u32, ReadError> {
-    let mut word = Vec::new();
-    let read = reader.take(4).read_to_end(&mut word);
-    let place = Place::Byte(at + word.len() as u64);
-    read.map_err(|source| ReadError::Io { place: Some(place), source })?;
-    let word = word.try_into().map_err(|word: Vec<u8>| ReadError::Count {
-        place,
-        what: "bytes of a header",
-        expected: HEADER,
-        got: (at + word.len() as u64).to_string(),
-    })?;
-    Ok(u32::from_be_bytes(word))
 }

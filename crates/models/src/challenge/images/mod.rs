@@ -13,17 +13,22 @@
 //! | 128 | 98,865,594 | 98,858,913 |
 //! | 256 | 392,212,149 | 392,191,985 |
 //!
+//! [`Labels`] say which digits they are. The challenge does not ask for them; whoever trains a network does.
+//!
 //! Of the first 1,200 official images of side 32, 1,190 are equal, and 10 pixels of 122,713 ones differ. The categories
 //! of 1,024 neurons and 120 layers are exactly the official 1,812.
 
 mod digits;
 mod drawn;
+mod idx;
 mod interpolate;
+mod labels;
 mod resample;
 
 pub use digits::Digits;
 pub use drawn::drawn;
 pub use interpolate::from_digits;
+pub use labels::Labels;
 
 /// The largest side of the challenge, and here.
 const MAX_SIDE: usize = 256;
