@@ -5,6 +5,7 @@
 mod challenge;
 mod conform;
 mod features;
+mod files;
 mod grids;
 mod host;
 mod lists;
@@ -27,6 +28,7 @@ pub(crate) fn cases(options: Options) -> Vec<Case> {
     cases.extend(lists::cases());
     cases.extend(grids::cases());
     cases.extend(reuse::cases());
+    cases.extend(files::cases());
     cases.extend(challenge::cases());
     cases.extend(refusals::cases());
     cases

@@ -6,7 +6,7 @@ use super::OPERATION;
 use crate::{Error, Result};
 
 /// The most inputs or outputs of a layer: kernels count bytes of a row in 32 bits.
-const MAX_WIDTH: usize = (1 << 30) - 1;
+pub(super) const MAX_WIDTH: usize = (1 << 30) - 1;
 
 /// What is made of the sums of a layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -37,7 +37,7 @@ impl Activation {
     }
 
     /// What it makes of a number.
-    fn of(self, sum: f32) -> f32 {
+    pub(super) fn of(self, sum: f32) -> f32 {
         let Limits { lo, hi } = self.limits();
         if sum < lo {
             lo

@@ -3,6 +3,7 @@
 mod choose;
 mod csr;
 mod features;
+mod file;
 mod groups;
 mod layer;
 mod network;
