@@ -12,6 +12,7 @@ mod packed;
 mod prepared;
 mod prune;
 mod staged;
+mod stored;
 mod weights;
 mod workspace;
 
@@ -22,4 +23,5 @@ pub use features::{DeviceFeatures, Features, PinnedFeatures};
 pub use layer::{Activation, Bias, Layer};
 pub use network::{PackedNetwork, Report, SparseNetwork};
 pub use options::Options;
+pub use stored::StoredLayers;
 pub use workspace::{Inference, Workspace};
