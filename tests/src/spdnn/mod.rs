@@ -5,6 +5,7 @@
 mod challenge;
 mod conform;
 mod features;
+mod files;
 mod grids;
 mod half;
 mod host;
@@ -30,6 +31,7 @@ pub(crate) fn cases(options: Options) -> Vec<Case> {
     cases.extend(lists::cases());
     cases.extend(grids::cases());
     cases.extend(reuse::cases());
+    cases.extend(files::cases());
     cases.extend(challenge::cases());
     cases.extend(passes::cases());
     cases.extend(workers::cases());

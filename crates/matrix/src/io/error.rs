@@ -76,6 +76,16 @@ pub enum ReadError {
         /// What the reader takes.
         supported: &'static str,
     },
+    /// The checksum of a part is another: some of its bytes have changed since they were written.
+    #[error(
+        "{place}: the checksum of {what} is another: the file is damaged; make it anew, or copy it again"
+    )]
+    Checksum {
+        /// Where the part begins.
+        place: Place,
+        /// The part.
+        what: String,
+    },
     /// The file announces an absurd number of rows for its nonzeros.
     #[error(
         "{rows} rows for {nnz} nonzeros: refused, because compressed rows would take 4 bytes a row; \

@@ -5,8 +5,9 @@
 //! | [`smtx`] | `.smtx`, the patterns of the Deep Learning Matrix Collection | [`Pattern`](crate::Pattern) |
 //! | [`mtx`] | Matrix Market, coordinate format | [`Csr<f32>`](crate::Csr) or [`Coo<f32>`](crate::Coo) |
 //! | [`npy`] | NumPy arrays of two dimensions | [`Dense<f32>`](crate::Dense) |
+//! | [`safetensors`] | containers of tensors; a matrix is PyTorch's three of CSR | [`Csr<f32>`](crate::Csr) |
 //!
-//! Readers take any [`BufRead`](std::io::BufRead) and trust nothing in it: a file that is cut short, wrong or
+//! Readers take any [`BufRead`](std::io::BufRead), or a container's file or bytes, and trust nothing in it: a file that is cut short, wrong or
 //! hostile gives a [`ReadError`] that names the place, what was expected there and what was found. Memory grows
 //! with the data that was read, never with what a header claims. [`scan`] and [`write_file`] are for readers and
 //! writers of further formats.
@@ -14,6 +15,7 @@
 mod error;
 pub mod mtx;
 pub mod npy;
+pub mod safetensors;
 pub mod scan;
 pub mod smtx;
 

@@ -9,7 +9,7 @@ use super::Layer;
 use super::packed::{Arrays, Place};
 
 /// Inputs of a group begin at multiples of this.
-const STEP: usize = 4;
+pub(super) const STEP: usize = 4;
 /// Classes of an input that are looked at for the next to come.
 const NEIGHBOURS: usize = 8;
 

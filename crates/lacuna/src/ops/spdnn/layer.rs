@@ -8,7 +8,7 @@ use super::OPERATION;
 use crate::{Error, Result};
 
 /// The most inputs or outputs of a layer: kernels count bytes of a row in 32 bits.
-const MAX_WIDTH: usize = (1 << 30) - 1;
+pub(super) const MAX_WIDTH: usize = (1 << 30) - 1;
 
 /// What is made of the sums of a layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

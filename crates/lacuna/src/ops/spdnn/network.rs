@@ -1,7 +1,8 @@
 //! Networks: packed on the host, and on a device.
 use std::sync::Arc;
 
-use lacuna_kernels::spdnn::TILE_ROWS;
+use lacuna_kernels::Entry;
+use lacuna_kernels::spdnn::{TILE_ROWS, Tile};
 use rayon::prelude::*;
 
 use super::packed::Arrays;
@@ -14,8 +15,8 @@ use crate::{Device, DeviceInfo, Error, Result, Slice, Stream};
 /// the long part, and runs on all cores.
 #[derive(Clone, Debug)]
 pub struct PackedNetwork {
-    layers: Arc<Layers>,
-    arrays: Vec<Arrays>,
+    pub(super) layers: Arc<Layers>,
+    pub(super) arrays: Vec<Arrays>,
 }
 
 /// What is known of a network beside its weights.
@@ -26,7 +27,7 @@ pub(super) struct Layers {
     pub(super) lists: Vec<bool>,
     /// Whether features lie in tiles.
     pub(super) tiled: bool,
-    options: Options,
+    pub(super) options: Options,
 }
 
 /// What became of a layer.
@@ -71,18 +72,8 @@ impl PackedNetwork {
     }
 
     fn of(packed: Vec<(Prepared, Arrays)>, options: Options) -> Result<Self> {
-        Error::expect(!packed.is_empty(), OPERATION, "the number of layers", || "at least 1", 0)?;
         let (layers, arrays): (Vec<Prepared>, Vec<Arrays>) = packed.into_iter().unzip();
-        for (before, pair) in layers.windows(2).enumerate() {
-            let (outputs, inputs) = (pair[0].outputs, pair[1].inputs);
-            let expected = || format!("{outputs}, the outputs of layer {before} before it");
-            let what = "the number of inputs of a layer";
-            Error::expect(inputs == outputs, OPERATION, what, expected, inputs)?;
-        }
-        let keeps_zero: Vec<bool> = layers.iter().map(|layer| layer.keeps_zero).collect();
-        let lists = prune::schedule(options.prune, &keeps_zero);
-        let tiled = options.algorithm.is_tiled();
-        Ok(Self { layers: Arc::new(Layers { layers, lists, tiled, options }), arrays })
+        Ok(Self { layers: Arc::new(Layers::new(layers, options)?), arrays })
     }
 
     /// Bytes that the weights take, with all that belongs to them.
@@ -155,8 +146,10 @@ impl SparseNetwork {
     /// Puts a packed network on a device.
     ///
     /// # Errors
+    /// [`Error::Unsupported`] where it was packed for another device, and this one cannot run a kernel of it;
     /// [`Error::OutOfMemory`], or what the driver says.
     pub fn from_packed(device: &Device, packed: &PackedNetwork) -> Result<Self> {
+        packed.layers.expect_run_on(device.info())?;
         let weights = Weights::resident(device, &packed.arrays)?;
         Ok(Self { device: device.clone(), layers: Arc::clone(&packed.layers), weights })
     }
@@ -166,8 +159,9 @@ impl SparseNetwork {
     /// and for those that run once.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], or what the driver says.
+    /// As [`from_packed`](Self::from_packed).
     pub fn streamed(device: &Device, packed: &PackedNetwork, part_bytes: usize) -> Result<Self> {
+        packed.layers.expect_run_on(device.info())?;
         let weights = Weights::streamed(device, &packed.arrays, part_bytes)?;
         Ok(Self { device: device.clone(), layers: Arc::clone(&packed.layers), weights })
     }
@@ -328,6 +322,25 @@ impl SparseNetwork {
 }
 
 impl Layers {
+    /// Layers one after another, each with as many inputs as the one before has outputs.
+    pub(super) fn new(layers: Vec<Prepared>, options: Options) -> Result<Self> {
+        Error::expect(!layers.is_empty(), OPERATION, "the number of layers", || "at least 1", 0)?;
+        for (before, pair) in layers.windows(2).enumerate() {
+            let (outputs, inputs) = (pair[0].outputs, pair[1].inputs);
+            let expected = || format!("{outputs}, the outputs of layer {before} before it");
+            let what = "the number of inputs of a layer";
+            Error::expect(inputs == outputs, OPERATION, what, expected, inputs)?;
+        }
+        let keeps_zero: Vec<bool> = layers.iter().map(|layer| layer.keeps_zero).collect();
+        let lists = prune::schedule(options.prune, &keeps_zero);
+        Ok(Self { layers, lists, tiled: options.algorithm.is_tiled(), options })
+    }
+
+    /// An error unless the device can run all kernels: it may be another than the one the network was packed for.
+    pub(super) fn expect_run_on(&self, info: &DeviceInfo) -> Result<()> {
+        self.layers.iter().try_for_each(|layer| expect_runs_on(layer.choice.entry, info))
+    }
+
     pub(super) fn outputs(&self) -> usize {
         self.layers[self.layers.len() - 1].outputs
     }
@@ -342,4 +355,16 @@ impl Layers {
         };
         self.layers.iter().enumerate().map(report).collect()
     }
+}
+
+/// An error unless the device can run the kernel.
+pub(super) fn expect_runs_on(entry: &'static Entry<Tile>, info: &DeviceInfo) -> Result<()> {
+    if entry.runs_on(info.sm) {
+        return Ok(());
+    }
+    Err(Error::Unsupported {
+        device: info.name.clone(),
+        what: entry.name,
+        instead: "pack the network for this device",
+    })
 }

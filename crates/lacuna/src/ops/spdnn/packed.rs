@@ -2,7 +2,7 @@
 use lacuna_gpu::GlobalPtr;
 
 /// Words to which arrays are aligned: 64 bytes.
-const ALIGNED: usize = 16;
+pub(super) const ALIGNED: usize = 16;
 
 /// Arrays one after another.
 #[derive(Clone, Debug, Default)]

@@ -16,7 +16,7 @@ const RESIDENT_THREADS: u32 = 2048;
 
 /// Where a layer's arrays are, by the kernel that reads them.
 #[derive(Clone, Copy, Debug)]
-enum Places {
+pub(super) enum Places {
     Groups(Groups),
     Csr(CsrLayer),
     Staged(StagedLayer),
@@ -26,11 +26,11 @@ enum Places {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prepared {
     pub(super) choice: Choice,
-    places: Places,
+    pub(super) places: Places,
     pub(super) inputs: usize,
     pub(super) outputs: usize,
     pub(super) edges: usize,
-    limits: Limits,
+    pub(super) limits: Limits,
     pub(super) keeps_zero: bool,
 }
 

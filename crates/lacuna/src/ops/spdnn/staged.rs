@@ -5,7 +5,7 @@ use super::Layer;
 use super::packed::{Arrays, Place};
 
 /// Lanes of a warp.
-const WARP: usize = 32;
+pub(super) const WARP: usize = 32;
 
 /// A layer in stages, packed; places are those of `StagedArgs`.
 #[derive(Clone, Copy, Debug)]

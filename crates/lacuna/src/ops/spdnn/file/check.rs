@@ -1,0 +1,170 @@
+//! Whether a layer's arrays are what its kernel trusts.
+use std::ops::Range;
+
+use half::f16;
+use lacuna_kernels::ValueType;
+use lacuna_kernels::spdnn::{Limits, NO_OUTPUT, PADDED, Scheme};
+
+use super::super::Activation;
+use super::super::csr::CsrLayer;
+use super::super::groups::{Groups, STEP};
+use super::super::packed::Place;
+use super::super::prepared::{Places, Prepared};
+use super::super::staged::{StagedLayer, WARP};
+use super::layout::{Sizes, stages_of};
+
+/// What is wrong with a layer.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) expected: String,
+    pub(super) got: String,
+}
+
+type Checked = Result<(), Fault>;
+
+fn expect(is_right: bool, expected: impl FnOnce() -> String, got: impl ToString) -> Checked {
+    if is_right { Ok(()) } else { Err(Fault { expected: expected(), got: got.to_string() }) }
+}
+
+/// The words of a layer.
+struct Words<'w>(&'w [u32]);
+
+impl<'w> Words<'w> {
+    fn array(&self, place: Place, len: usize) -> &'w [u32] {
+        &self.0[place as usize..][..len]
+    }
+
+    fn numbers(&self, place: Place, len: usize) -> impl Iterator<Item = f32> + use<'w> {
+        self.array(place, len).iter().map(|&bits| f32::from_bits(bits))
+    }
+
+    /// Some of the numbers of 16 bits at a place.
+    fn halves(&self, place: Place, range: Range<usize>) -> impl Iterator<Item = u16> + use<'w> {
+        let words = &self.0[place as usize..];
+        range.map(|at| (words[at / 2] >> (at % 2 * 16)) as u16)
+    }
+}
+
+/// What the arrays of a layer hold.
+struct Contents {
+    edges: usize,
+    /// Whether no bias makes something of zero.
+    biases_keep_zero: bool,
+    /// Weights, padding among them.
+    weights: (Place, usize),
+}
+
+/// Checks the arrays of a layer: places are inside, as [`places`](super::layout::places) made them of these sizes.
+pub(super) fn arrays(layer: &Prepared, sizes: Sizes, words: &[u32]) -> Checked {
+    let words = Words(words);
+    let contents = match &layer.places {
+        Places::Groups(of) => groups(layer, of, &words)?,
+        Places::Csr(of) => csr(layer, of, &words)?,
+        Places::Staged(of) => staged(layer, of, sizes, &words)?,
+    };
+    let Contents { edges, biases_keep_zero, weights: (place, len) } = contents;
+    expect(edges == layer.edges, || format!("{} edges", layer.edges), edges)?;
+    let are_finite = || match layer.choice.entry.tile.weights {
+        ValueType::F16 => words.halves(place, 0..len).all(|bits| f16::from_bits(bits).is_finite()),
+        _ => words.numbers(place, len).all(f32::is_finite),
+    };
+    let keeps_zero = || biases_keep_zero && are_finite();
+    expect(!layer.keeps_zero || keeps_zero(), || "weights and biases that keep zeros".into(), "others")
+}
+
+/// Whether the layer makes zero of this bias.
+fn keeps_zero(layer: &Prepared, bias: f32) -> bool {
+    let Limits { lo, hi } = layer.limits;
+    Activation::Clamp { lo, hi }.of(bias) == 0.0
+}
+
+/// Offsets from 0 on, ascending, to the end; gives the greatest distance.
+fn offsets(what: &str, offsets: &[u32], end: usize) -> Result<u32, Fault> {
+    let [first, last] = [offsets[0], offsets[offsets.len() - 1]];
+    expect(first == 0, || format!("{what} from 0 on"), first)?;
+    expect(offsets.is_sorted(), || format!("{what} in ascending order"), "others")?;
+    expect(last as usize == end, || format!("{what} that end at {end}"), last)?;
+    Ok(offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0))
+}
+
+fn inputs_below(width: usize, inputs: impl IntoIterator<Item = u32>) -> Checked {
+    let wrong = inputs.into_iter().find(|&input| input as usize >= width);
+    expect(wrong.is_none(), || format!("inputs below {width}"), wrong.unwrap_or(0))
+}
+
+fn csr(layer: &Prepared, of: &CsrLayer, words: &Words<'_>) -> Result<Contents, Fault> {
+    offsets("offsets of edges", words.array(of.offsets, layer.outputs + 1), layer.edges)?;
+    inputs_below(layer.inputs, words.array(of.inputs, layer.edges).iter().copied())?;
+    let biases_keep_zero = words.numbers(of.bias, layer.outputs).all(|bias| keeps_zero(layer, bias));
+    Ok(Contents { edges: layer.edges, biases_keep_zero, weights: (of.weights, layer.edges) })
+}
+
+fn groups(layer: &Prepared, of: &Groups, words: &Words<'_>) -> Result<Contents, Fault> {
+    let (groups, most) = (of.groups as usize, outputs_of_group(layer));
+    let (starts, counts) = (words.array(of.starts, groups), words.array(of.counts, groups));
+    let (inputs, outputs) =
+        (words.array(of.inputs, of.padded / most), words.array(of.outputs, groups * most));
+    let room = || format!("groups for {} outputs", layer.outputs);
+    expect(outputs.len() >= layer.outputs, room, format!("{groups} of {most}"))?;
+    let mut is_there = vec![false; layer.outputs];
+    let (mut end, mut edges) = (0, 0);
+    for (group, outputs) in outputs.chunks_exact(most).enumerate() {
+        let (start, count) = (starts[group] as usize, counts[group] as usize);
+        expect(start == end, || format!("group {group} to begin at input {end}"), start)?;
+        end = (start + count).next_multiple_of(STEP);
+        let all = inputs.len();
+        expect(end <= all, || format!("group {group} to end at input {all} or before"), end)?;
+        inputs_below(layer.inputs, inputs[start..start + count].iter().copied())?;
+        let first = outputs[0];
+        expect(first != NO_OUTPUT, || format!("an output first in group {group}"), "none")?;
+        for &output in outputs.iter().filter(|&&output| output != NO_OUTPUT) {
+            let place = is_there.get_mut(output as usize);
+            let is_new = place.is_some_and(|is_there| !std::mem::replace(is_there, true));
+            let expected = || format!("each output below {} once", layer.outputs);
+            expect(is_new, expected, format!("{output} in group {group}"))?;
+            edges += count;
+        }
+    }
+    expect(end == inputs.len(), || format!("groups of {} inputs", inputs.len()), end)?;
+    let missing = is_there.iter().position(|&is_there| !is_there);
+    expect(missing.is_none(), || format!("output {} in a group", missing.unwrap_or(0)), "none")?;
+    let biases = outputs.iter().zip(words.numbers(of.bias, outputs.len()));
+    let mut biases = biases.filter(|&(&output, _)| output != NO_OUTPUT);
+    let biases_keep_zero = biases.all(|(_, bias)| keeps_zero(layer, bias));
+    Ok(Contents { edges, biases_keep_zero, weights: (of.weights, of.padded) })
+}
+
+fn outputs_of_group(layer: &Prepared) -> usize {
+    match layer.choice.entry.tile.scheme {
+        Scheme::InputGroups { outputs, .. } | Scheme::GroupTiles { outputs, .. } => outputs as usize,
+        _ => 1,
+    }
+}
+
+fn staged(
+    layer: &Prepared,
+    of: &StagedLayer,
+    [stages, inputs, _]: Sizes,
+    words: &Words<'_>,
+) -> Result<Contents, Fault> {
+    let (stages, inputs) = (stages as usize, inputs as usize);
+    let (blocks, warps, most) = stages_of(layer);
+    offsets("stages of blocks", words.array(of.stages, blocks + 1), stages)?;
+    let map_starts = words.array(of.map_starts, stages + 1);
+    let longest = offsets("inputs of stages", map_starts, inputs)?;
+    expect(longest <= most, || format!("stages of at most {most} inputs"), longest)?;
+    inputs_below(layer.inputs, words.halves(of.map, 0..inputs).map(u32::from))?;
+    let steps = words.array(of.steps, stages * warps + 1);
+    offsets("steps of warps", steps, of.padded / WARP)?;
+    let mut edges = 0;
+    for (stage, map) in map_starts.windows(2).enumerate() {
+        let size = map[1] - map[0];
+        let range = steps[stage * warps] as usize * WARP..steps[(stage + 1) * warps] as usize * WARP;
+        for place in words.halves(of.places, range).filter(|&place| place != PADDED) {
+            expect(u32::from(place) < size, || format!("places below {size} in stage {stage}"), place)?;
+            edges += 1;
+        }
+    }
+    let biases_keep_zero = words.numbers(of.bias, layer.outputs).all(|bias| keeps_zero(layer, bias));
+    Ok(Contents { edges, biases_keep_zero, weights: (of.weights, of.padded) })
+}
