@@ -1,4 +1,4 @@
-//! `plot`: speedup over each peer, by sparsity, as SVG.
+//! `plot`: speedup over each peer, by sparsity, as SVG; of an inference, the images and the time of each layer.
 use std::ops::Range;
 
 use anyhow::{Result, anyhow};
@@ -8,6 +8,7 @@ use plotters::prelude::*;
 use crate::cli::PlotOptions;
 use crate::operations::peers_of;
 use crate::record::{Record, geometric_mean};
+use crate::spdnn::Profile;
 use lacuna_cases::exit::{Outcome, Usage};
 
 /// Pixels of the picture without its legend.
@@ -40,11 +41,15 @@ struct Series {
     points: Vec<(f64, f64)>,
 }
 
-/// Draws the speedups of a file of records.
+/// Draws the speedups of a file of records, or the layers of the first inference that has their times.
 ///
 /// # Errors
 /// Records without peers, or a picture that cannot be written.
 pub fn plot(options: &PlotOptions) -> Result<Outcome> {
+    if let Some(profile) = Profile::read(&options.records)? {
+        profile.draw(&options.out)?;
+        return Ok(Outcome::Good);
+    }
     let mut records = Record::read_lines(&options.records)?;
     // Of several operations the first is drawn.
     let op = records.first().map(Record::operation);
