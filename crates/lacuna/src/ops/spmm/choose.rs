@@ -247,8 +247,7 @@ fn stage_of(problem: &Problem) -> IndexType {
 
 /// Whether A's pattern may be given as bitmasks.
 fn has_bitmasks(problem: &Problem) -> bool {
-    let nonzero_bytes = problem.value.bytes() + problem.index.bytes();
-    bitmask::bytes(problem.rows, problem.cols, problem.nnz, nonzero_bytes).is_some()
+    bitmask::fit([problem.rows, problem.cols, problem.nnz], problem.value, problem.index)
 }
 
 /// The algorithm that an entry is.
