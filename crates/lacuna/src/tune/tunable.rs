@@ -120,7 +120,7 @@ impl Autotuner {
             let measured = |(index, us): (usize, f64)| Measured::new(&*worth[index].name, us);
             Ok(best_of_alignments(&ranking.into_iter().map(measured).collect::<Vec<_>>(), &names))
         };
-        let ranking = self.measured(&key_of(&plan, &described, &names[0]), &names[0], measure)?;
+        let ranking = self.ranking(&key_of(&plan, &described, &names[0]), &names[0], measure)?;
         let Some(ranking) = ranking else { return Ok(plan) };
         let names: Vec<&str> = ranking.iter().map(|Measured { entry, .. }| entry.as_str()).collect();
         plan.preferring(&names)
