@@ -25,10 +25,7 @@ pub(crate) fn of_attention(data_type: DataType, fused: bool) -> AttentionArithme
 
 /// That of cuSPARSE with sums in fp32. It does not say whether it multiplies 16-bit values on tensor cores: it may.
 pub(crate) fn of_cusparse(data_type: DataType) -> Precision {
-    match data_type {
-        DataType::F32 => Precision::Fp32,
-        DataType::F16 | DataType::Bf16 => Precision::Tensor,
-    }
+    of_cublas(data_type, Math::Fp32)
 }
 
 /// That of cuBLAS with sums in fp32.

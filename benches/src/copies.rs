@@ -18,14 +18,9 @@ const LARGE_BYTES: usize = 512 << 20;
 /// Elements at each end of a copy that are looked at.
 const LOOKED_AT: usize = 1024;
 
-/// What a copy takes for a problem of so many bytes, read and written together, by the time of the large one, which is timed
+/// What a copy takes for a problem of its bytes, read and written together, by the time of the large one, which is timed
 /// once; and what a copy of so many bytes takes, each read and written, for what the problem reads. None on the simulator.
-pub(crate) fn measure(
-    session: &mut PeerSession,
-    context: &Context<'_>,
-    bytes: u64,
-    read: Option<usize>,
-) -> Peered {
+pub(crate) fn measure(session: &mut PeerSession, context: &Context<'_>, read: Option<usize>) -> Peered {
     if context.device.is_simulator() {
         return Peered::default();
     }
@@ -38,7 +33,7 @@ pub(crate) fn measure(
                     Some(large) => large,
                     None => *session.large_copy.insert(timed(context, LARGE_BYTES)?),
                 };
-                (large.times(bytes as f64 / (2 * LARGE_BYTES) as f64), LARGE_BYTES)
+                (large.times(context.bytes as f64 / (2 * LARGE_BYTES) as f64), LARGE_BYTES)
             }
         };
         Ok(Some(PeerRecord {

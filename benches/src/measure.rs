@@ -18,17 +18,18 @@ use crate::types;
 /// The largest error over its bound; or in words what is wrong.
 pub(crate) type Judgement = Result<f64, String>;
 
-/// A kernel with its operands, or its result alone, on a device.
-pub(crate) struct Work<'a, O> {
-    /// The kernel's name in records: its entry point, or those of its steps.
-    pub(crate) algorithm: String,
+/// Plans, the library's choice first, with their operands, or their result alone, on a device.
+pub(crate) struct Work<'a, P, O> {
+    pub(crate) plans: &'a [P],
+    /// A plan's name in records: its kernel's entry point, or those of its steps.
+    pub(crate) algorithm: &'a dyn Fn(&P) -> String,
     pub(crate) operands: &'a mut O,
     /// Writes NaN over the result.
     pub(crate) clear: &'a dyn Fn(&mut O) -> Result<()>,
-    /// Gives the work to the stream, and does not wait for it.
-    pub(crate) run: &'a dyn Fn(&mut O, &Stream) -> lacuna::Result<()>,
-    /// What the result is like, after what was given to the stream.
-    pub(crate) check: &'a dyn Fn(&O, &Stream) -> Result<Judgement>,
+    /// Gives a plan's work to the stream, and does not wait for it.
+    pub(crate) run: &'a dyn Fn(&P, &mut O, &Stream) -> lacuna::Result<()>,
+    /// What a plan's result is like, after what was given to the stream.
+    pub(crate) check: &'a dyn Fn(&P, &O, &Stream) -> Result<Judgement>,
 }
 
 /// Calls a function that is generic over the type of values, with the session's; `$index` is its other type, if it has one.
@@ -77,84 +78,94 @@ pub fn measure(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
     Err(Usage(format!("`{op}` {why}")).into())
 }
 
-/// Runs, checks and times or models one kernel: a record without peers. It is marked as the library's choice.
-pub(crate) fn record<O>(
-    session: &Session,
-    task: &Task<'_>,
-    stream: &Stream,
-    work: Work<'_, O>,
-) -> Result<Record> {
-    let (device, Task { suite, op, problem }) = (&session.device, *task);
-    let Work { algorithm, operands, clear, run, check } = work;
-    clear(operands)?;
-    let (_, launches) = device.record(|| run(operands, stream))?;
-    let error_over_bound = check(operands, stream)?.unwrap_or_else(|wrong| {
-        eprintln!("{}: {algorithm}: {wrong}", problem.name);
-        f64::MAX
-    });
-    let time_us = if device.is_simulator() {
-        None
-    } else {
-        Some(time(stream, session.samples, |stream| Ok(run(operands, stream)?))?)
-    };
-    let (sparsity, longest_row) = problem.matrix.sparsity();
-    let [m, k, n] = op.sizes(problem.rows(), problem.cols(), problem.width);
-    let (types, size) = (session.types, problem.size());
-    Ok(Record {
-        suite: suite.into(),
-        op: op.name.into(),
-        case: problem.name.clone(),
-        group: problem.group.clone(),
-        level: problem.level,
-        cov: problem.cov,
-        algorithm,
-        chosen: true,
-        dtype: types::name(types.dtype),
-        index: types::name(types.index),
-        precision: types::name(types.precision),
-        prepacked: session.prepacked,
-        m,
-        k,
-        n,
-        batch: problem.batch,
-        nnz: problem.matrix.elements(),
-        sparsity,
-        longest_row: Some(longest_row),
-        row_lengths: problem
-            .matrix
-            .row_lengths()
-            .map(|of| std::iter::once(of.nonempty()).chain(of.counts()).collect()),
-        seed: problem.seed,
-        time_us,
-        model_us: model::times(&launches),
-        counts: model::counts(&launches),
-        flops: (op.flops)(&size) as u64,
-        bytes: (op.bytes)(&size, types.value_bytes().into(), types.index_bytes().into()) as u64,
-        error_over_bound,
-        checked_rows: problem.checked_rows().count(),
-        peers: BTreeMap::new(),
-        peer_failures: BTreeMap::new(),
-        machine: MachineRecord::of(device),
-    })
-}
-
-/// The records of a problem's kernels, of which the library's choice comes first: all have its peers, where these are wanted.
-pub(crate) fn with_peers(
-    session: &mut Session,
-    task: &Task<'_>,
-    stream: &Stream,
-    mut records: Vec<Record>,
-    measure: impl FnOnce(&mut PeerSession, &Context<'_>) -> Peered,
-) -> Vec<Record> {
-    let Session { device, samples, peers, .. } = session;
-    let context = Context { device, stream, op: task.op.name, problem: task.problem, samples: *samples };
-    let peered = peers.as_mut().map(|peers| measure(peers, &context)).unwrap_or_default();
-    for (index, record) in records.iter_mut().enumerate() {
-        record.chosen = index == 0;
-        record.peers.clone_from(&peered.records);
-        record.peer_failures.clone_from(&peered.failures);
+impl<P, O> Work<'_, P, O> {
+    /// The records of the plans: all have the problem's peers, where these are wanted.
+    pub(crate) fn measure(
+        mut self,
+        session: &mut Session,
+        task: &Task<'_>,
+        peers: impl FnOnce(&mut PeerSession, &Context<'_>, &O) -> Peered,
+    ) -> Result<Vec<Record>> {
+        let stream = &session.device.stream()?;
+        let mut records = self.records(session, task, stream)?;
+        let Session { device, samples, peers: libraries, .. } = session;
+        let (op, problem, bytes) = (task.op.name, task.problem, records[0].bytes);
+        let context = Context { device, stream, op, problem, bytes, samples: *samples };
+        let measure = |libraries| peers(libraries, &context, self.operands);
+        let peered = libraries.as_mut().map(measure).unwrap_or_default();
+        for (index, record) in records.iter_mut().enumerate() {
+            record.chosen = index == 0;
+            record.peers.clone_from(&peered.records);
+            record.peer_failures.clone_from(&peered.failures);
+        }
+        Ok(records)
     }
-    records
+
+    /// The records of the plans, each marked as the library's choice, without peers.
+    pub(crate) fn records(
+        &mut self,
+        session: &Session,
+        task: &Task<'_>,
+        stream: &Stream,
+    ) -> Result<Vec<Record>> {
+        self.plans.iter().map(|plan| self.record(session, task, stream, plan)).collect()
+    }
+
+    /// Runs, checks and times or models one plan.
+    fn record(&mut self, session: &Session, task: &Task<'_>, stream: &Stream, plan: &P) -> Result<Record> {
+        let (device, Task { suite, op, problem }) = (&session.device, *task);
+        let (operands, algorithm) = (&mut *self.operands, (self.algorithm)(plan));
+        (self.clear)(operands)?;
+        let (_, launches) = device.record(|| (self.run)(plan, operands, stream))?;
+        let error_over_bound = (self.check)(plan, operands, stream)?.unwrap_or_else(|wrong| {
+            eprintln!("{}: {algorithm}: {wrong}", problem.name);
+            f64::MAX
+        });
+        let time_us = if device.is_simulator() {
+            None
+        } else {
+            Some(time(stream, session.samples, |stream| Ok((self.run)(plan, operands, stream)?))?)
+        };
+        let (sparsity, longest_row) = problem.matrix.sparsity();
+        let [m, k, n] = op.sizes(problem.rows(), problem.cols(), problem.width);
+        let (types, size) = (session.types, problem.size());
+        Ok(Record {
+            suite: suite.into(),
+            op: op.name.into(),
+            case: problem.name.clone(),
+            group: problem.group.clone(),
+            level: problem.level,
+            cov: problem.cov,
+            algorithm,
+            chosen: true,
+            dtype: types::name(types.dtype),
+            index: types::name(types.index),
+            precision: types::name(types.precision),
+            prepacked: session.prepacked,
+            m,
+            k,
+            n,
+            batch: problem.batch,
+            nnz: problem.matrix.elements(),
+            sparsity,
+            longest_row: Some(longest_row),
+            row_lengths: problem
+                .matrix
+                .row_lengths()
+                .map(|of| std::iter::once(of.nonempty()).chain(of.counts()).collect()),
+            seed: problem.seed,
+            time_us,
+            model_us: model::times(&launches),
+            counts: model::counts(&launches),
+            flops: (op.flops)(&size) as u64,
+            bytes: (op.bytes)(&size, types.value_bytes().into(), types.index_bytes().into()) as u64,
+            error_over_bound,
+            checked_rows: problem.checked_rows().count(),
+            peers: BTreeMap::new(),
+            peer_failures: BTreeMap::new(),
+            machine: MachineRecord::of(device),
+        })
+    }
 }
 
 /// What a checked result is like.

@@ -43,13 +43,18 @@ pub(crate) fn counts(launches: &[SimulatedLaunch]) -> Option<Counts> {
     (!launches.is_empty()).then_some(sum)
 }
 
+/// The target that a machine runs, and its compute capability.
+fn target(machine: &Machine) -> (&'static str, u32) {
+    match machine.name {
+        "V100" => ("sm_70", 70),
+        "A100" => ("sm_80", 80),
+        _ => ("sm_90a", 90),
+    }
+}
+
 /// Registers a thread of an entry on a machine, by the table.
 fn registers(entry: &str, machine: &Machine) -> Option<u32> {
-    let target = match machine.name {
-        "V100" => "sm_70",
-        "A100" => "sm_80",
-        _ => "sm_90a",
-    };
+    let (target, _) = target(machine);
     RESOURCES.iter().flat_map(|(_, table)| table.lines()).find_map(|line| {
         let mut words = line.split_whitespace();
         let here = words.next() == Some(entry) && words.next() == Some(target);
@@ -67,11 +72,7 @@ mod tests {
     fn every_kernel_has_a_row_for_every_machine_that_it_is_built_for() {
         for entry in entries::all() {
             for machine in Machine::ALL {
-                let level = match machine.name {
-                    "V100" => 70,
-                    "A100" => 80,
-                    _ => 90,
-                };
+                let (_, level) = target(&machine);
                 let has_row = registers(entry.name, &machine).is_some();
                 assert_eq!(has_row, entry.min_sm <= level, "{} on {}", entry.name, machine.name);
             }

@@ -100,6 +100,8 @@ pub(crate) struct Context<'a> {
     /// The operation's name.
     pub(crate) op: &'static str,
     pub(crate) problem: &'a Problem,
+    /// Bytes of the operation's work model.
+    pub(crate) bytes: u64,
     pub(crate) samples: u32,
 }
 

@@ -8,7 +8,7 @@ use lacuna_cases::{Number, Values};
 
 use self::operands::{Host, Operands, unwritten_o};
 use crate::arithmetic;
-use crate::measure::{Work, by_types, by_value, record, with_peers, worst};
+use crate::measure::{Work, by_types, by_value, worst};
 use crate::operation::{Columns, Operation, Rate, Takes, Task, Width};
 use crate::peers::data_type;
 use crate::record::Record;
@@ -51,7 +51,6 @@ pub(crate) static OPERATION: Operation = Operation {
 
 fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
     let problem = task.problem;
-    let stream = session.device.stream()?;
     let host = Host::<T>::new(problem)?;
     let mask = CsrMatrix::<T, I>::with_index(&session.device, &problem.sparse()?.map_values(T::from_f32))?;
     let options = attention::Options::default().batch(problem.batch);
@@ -59,31 +58,26 @@ fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Resul
     let plans = session.plans(plan, others)?;
     let references = host.references(plans[0].scale())?;
     let mut operands = Operands::new(&session.device, problem, &host)?;
-    let mut records = Vec::new();
-    for plan in &plans {
-        let work = Work {
-            algorithm: plan.choice().map_or("three_steps", |choice| choice.entry.name).into(),
-            operands: &mut operands,
-            clear: &|operands| Ok(operands.o.upload(&unwritten_o::<T>(problem)?)?),
-            run: &|Operands { q, k, v, o }, stream| {
-                plan.run(stream, q.as_slice(), k.as_slice(), v.as_slice(), o.as_slice_mut())
-            },
-            check: &|operands, stream| {
-                let o = operands.o.download(stream)?;
-                let (len, width) = (problem.rows() * problem.width, problem.width);
-                let arithmetic = arithmetic::of_attention(data_type::<T>(), plan.choice().is_some());
-                let heads = references.iter().enumerate().map(|(head, reference)| {
-                    let got = host.checked.dense(&o[head * len..][..len], width);
-                    Ok(reference.clone().arithmetic(arithmetic).check(&got))
-                });
-                worst("head", heads)
-            },
-        };
-        records.push(record(session, task, &stream, work)?);
-    }
-    Ok(with_peers(session, task, &stream, records, |peers, context| {
-        peers::measure(peers, context, &host, &operands)
-    }))
+    let work = Work {
+        plans: &plans,
+        algorithm: &|plan| plan.choice().map_or("three_steps", |choice| choice.entry.name).into(),
+        operands: &mut operands,
+        clear: &|operands| Ok(operands.o.upload(&unwritten_o::<T>(problem)?)?),
+        run: &|plan, Operands { q, k, v, o }, stream| {
+            plan.run(stream, q.as_slice(), k.as_slice(), v.as_slice(), o.as_slice_mut())
+        },
+        check: &|plan, operands, stream| {
+            let o = operands.o.download(stream)?;
+            let (len, width) = (problem.rows() * problem.width, problem.width);
+            let arithmetic = arithmetic::of_attention(data_type::<T>(), plan.choice().is_some());
+            let heads = references.iter().enumerate().map(|(head, reference)| {
+                let got = host.checked.dense(&o[head * len..][..len], width);
+                Ok(reference.clone().arithmetic(arithmetic).check(&got))
+            });
+            worst("head", heads)
+        },
+    };
+    work.measure(session, task, |peers, context, operands| peers::measure(peers, context, &host, operands))
 }
 
 /// The algorithms that can do the same, other than the one that the library chose.

@@ -73,46 +73,42 @@ fn cublas<T: Number>(
             math.name(),
             &version,
             || first.run().and_then(|()| second.run()),
-            |stream| Products { host, scores: &scores, o: &o, context }.error_over_bound(judged_by, stream),
+            |stream| error_over_bound(context, host, [&scores, &o], judged_by, stream),
         )?;
         Ok(Some(record))
     }))
 }
 
-/// What both products came to.
-struct Products<'a, T: Number> {
-    host: &'a Host<T>,
-    scores: &'a Buffer<T>,
-    o: &'a Buffer<T>,
-    context: &'a Context<'a>,
-}
-
-impl<T: Number> Products<'_, T> {
-    /// The largest error of both products in a row of each head, over the bound of this arithmetic; none where it is out of
-    /// it. The second is judged by the scores that the first one wrote.
-    fn error_over_bound(&self, arithmetic: Precision, stream: &Stream) -> Result<Option<f64>> {
-        let problem = self.context.problem;
-        let (queries, keys, width) = (problem.rows(), problem.cols(), problem.width);
-        let mut worst = 0.0_f64;
-        for head in 0..problem.batch {
-            let row = head * queries + head * (queries - 1) / problem.batch;
-            let [q, k, v] = [&self.host.q, &self.host.k, &self.host.v];
-            let scores = self.scores.slice(row * keys..(row + 1) * keys)?.download(stream)?;
-            let o = self.o.slice(row * width..(row + 1) * width)?.download(stream)?;
-            let [k, v] = [k, v].map(|operand| &operand[head * keys * width..][..keys * width]);
-            let transposed: Vec<T> =
-                (0..width).flat_map(|at| k.iter().skip(at).step_by(width)).copied().collect();
-            for (a, b, n, got) in
-                [(&q[row * width..][..width], &transposed[..], keys, &scores), (&scores[..], v, width, &o)]
-            {
-                let len = a.len() as u32;
-                let a = Csr::new(1, a.len(), vec![0, len], (0..len).collect(), a.to_vec())?;
-                match spmm(&a, b, n)?.precision(arithmetic)?.check(got) {
-                    Ok(report) => worst = worst.max(report.worst_over_bound),
-                    Err(_) => return Ok(None),
-                }
+/// The largest error of both products in a row of each head, over the bound of this arithmetic; none where it is out of
+/// it. The second is judged by the scores that the first one wrote.
+fn error_over_bound<T: Number>(
+    context: &Context<'_>,
+    host: &Host<T>,
+    [scores, o]: [&Buffer<T>; 2],
+    arithmetic: Precision,
+    stream: &Stream,
+) -> Result<Option<f64>> {
+    let problem = context.problem;
+    let (queries, keys, width) = (problem.rows(), problem.cols(), problem.width);
+    let mut worst = 0.0_f64;
+    for head in 0..problem.batch {
+        let row = head * queries + head * (queries - 1) / problem.batch;
+        let [q, k, v] = [&host.q, &host.k, &host.v];
+        let scores = scores.slice(row * keys..(row + 1) * keys)?.download(stream)?;
+        let o = o.slice(row * width..(row + 1) * width)?.download(stream)?;
+        let [k, v] = [k, v].map(|operand| &operand[head * keys * width..][..keys * width]);
+        let transposed: Vec<T> =
+            (0..width).flat_map(|at| k.iter().skip(at).step_by(width)).copied().collect();
+        for (a, b, n, got) in
+            [(&q[row * width..][..width], &transposed[..], keys, &scores), (&scores[..], v, width, &o)]
+        {
+            let len = a.len() as u32;
+            let a = Csr::new(1, a.len(), vec![0, len], (0..len).collect(), a.to_vec())?;
+            match spmm(&a, b, n)?.precision(arithmetic)?.check(got) {
+                Ok(report) => worst = worst.max(report.worst_over_bound),
+                Err(_) => return Ok(None),
             }
         }
-        Ok(Some(worst))
     }
+    Ok(Some(worst))
 }

@@ -8,7 +8,7 @@ use lacuna_reference::{Activation as ReferenceActivation, BiasActInputs, bias_ac
 
 use crate::checked::rows_of;
 use crate::copies::{self, PLAIN_COPY};
-use crate::measure::{Work, by_value, judged, record, with_peers};
+use crate::measure::{Work, by_value, judged};
 use crate::operation::{Columns, Operation, Rate, Takes, Task};
 use crate::record::Record;
 use crate::session::{Session, others};
@@ -37,7 +37,6 @@ pub(crate) static OPERATION: Operation = Operation {
 fn measure<T: Number>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
     let problem = task.problem;
     let device = &session.device;
-    let stream = device.stream()?;
     let (rows, columns) = (problem.rows(), problem.cols());
     let options = Options::default().activation(Activation::Gelu);
     let plan = |algorithm| BiasAct::<T>::plan_with(device, rows, columns, options.algorithm(algorithm));
@@ -59,26 +58,20 @@ fn measure<T: Number>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Reco
     })?;
     let (input, bias, residual) = (device.upload(&input)?, device.upload(&bias)?, device.upload(&residual)?);
     let mut out = device.zeros::<T>(rows * columns)?;
-    let mut records = Vec::new();
-    for plan in &plans {
-        let work = Work {
-            algorithm: plan.choice().entry.name.into(),
-            operands: &mut out,
-            clear: &|out| Ok(out.upload(&problem.unwritten("the result", out.len())?)?),
-            run: &|out, stream| {
-                let (bias, residual) = (Some(bias.as_slice()), Some(residual.as_slice()));
-                let (input, out) = (input.as_slice(), out.as_slice_mut());
-                plan.run(stream, Operands { input, bias, residual, out })
-            },
-            check: &|out, stream| {
-                let got = rows_of(&out.download(stream)?, columns, &checked);
-                Ok(judged(reference.check(&got)))
-            },
-        };
-        records.push(record(session, task, &stream, work)?);
-    }
-    let bytes = records[0].bytes;
-    Ok(with_peers(session, task, &stream, records, |peers, context| {
-        copies::measure(peers, context, bytes, None)
-    }))
+    let work = Work {
+        plans: &plans,
+        algorithm: &|plan| plan.choice().entry.name.into(),
+        operands: &mut out,
+        clear: &|out| Ok(out.upload(&problem.unwritten("the result", out.len())?)?),
+        run: &|plan, out, stream| {
+            let (bias, residual) = (Some(bias.as_slice()), Some(residual.as_slice()));
+            let (input, out) = (input.as_slice(), out.as_slice_mut());
+            plan.run(stream, Operands { input, bias, residual, out })
+        },
+        check: &|_, out, stream| {
+            let got = rows_of(&out.download(stream)?, columns, &checked);
+            Ok(judged(reference.check(&got)))
+        },
+    };
+    work.measure(session, task, |peers, context, _| copies::measure(peers, context, None))
 }

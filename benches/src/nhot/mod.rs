@@ -6,7 +6,7 @@ use lacuna_reference::{NHotBags, NHotReference, nhot as reference_of};
 
 use crate::checked::Checked;
 use crate::copies::{self, PLAIN_COPY};
-use crate::measure::{Work, by_value, judged, record, with_peers};
+use crate::measure::{Work, by_value, judged};
 use crate::operation::{Columns, Operation, Rate, Takes, Task, Width};
 use crate::peers::{MOST_DENSE_BYTES, PRODUCTS};
 use crate::record::Record;
@@ -51,7 +51,6 @@ fn measure<T: Number, I: nhot::BagIndex + From<u32>>(
     task: &Task<'_>,
 ) -> Result<Vec<Record>> {
     let problem = task.problem;
-    let stream = session.device.stream()?;
     let pattern = problem.sparse()?.pattern();
     let offsets: Vec<usize> = pattern.row_offsets().iter().map(|&offset| offset as usize).collect();
     let indices: Vec<I> = pattern.col_indices().iter().map(|&row| row.into()).collect();
@@ -65,28 +64,24 @@ fn measure<T: Number, I: nhot::BagIndex + From<u32>>(
     let options = nhot::Options::default();
     let plan = |algorithm| NHot::plan_with(&bags, problem.width, options.algorithm(algorithm));
     let plans = session.plans(plan, |chosen| others(chosen.choice(), &chosen.legal()[0]))?;
-    let mut records = Vec::new();
-    for plan in &plans {
-        let work = Work {
-            algorithm: plan.choice().entry.name.into(),
-            operands: &mut out,
-            clear: &|out| Ok(out.upload(&unwritten::<T>(problem)?)?),
-            run: &|out, stream| plan.run(stream, &bags, table.as_slice(), out.as_slice_mut()),
-            check: &|out, stream| {
-                let got = checked.dense(&out.download(stream)?, problem.width);
-                Ok(judged(reference.check(&got)))
-            },
-        };
-        records.push(record(session, task, &stream, work)?);
-    }
-    let bytes = records[0].bytes;
-    Ok(with_peers(session, task, &stream, records, |peers, context| {
-        let mut peered = copies::measure(peers, context, bytes, None);
+    let work = Work {
+        plans: &plans,
+        algorithm: &|plan| plan.choice().entry.name.into(),
+        operands: &mut out,
+        clear: &|out| Ok(out.upload(&unwritten::<T>(problem)?)?),
+        run: &|plan, out, stream| plan.run(stream, &bags, table.as_slice(), out.as_slice_mut()),
+        check: &|_, out, stream| {
+            let got = checked.dense(&out.download(stream)?, problem.width);
+            Ok(judged(reference.check(&got)))
+        },
+    };
+    work.measure(session, task, |peers, context, _| {
+        let mut peered = copies::measure(peers, context, None);
         let products = spmm::Operands::with_b(context.device, problem, &host)
             .map(|operands| spmm::measure_peers(peers, context, &operands));
         peered.add("products", products);
         peered
-    }))
+    })
 }
 
 /// What the checked bags should come to.

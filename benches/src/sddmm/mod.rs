@@ -8,7 +8,7 @@ use lacuna_cases::{Number, Problem, Values};
 use lacuna_reference::{Precision, SddmmReference, sddmm as reference_of};
 
 use crate::checked::Checked;
-use crate::measure::{Work, by_types, by_value, record, with_peers};
+use crate::measure::{Work, by_types, by_value};
 use crate::operation::{Columns, Operation, Rate, Takes, Task, Width};
 use crate::peers::PRODUCTS;
 use crate::record::Record;
@@ -44,31 +44,25 @@ pub(crate) static OPERATION: Operation = Operation {
 
 fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
     let problem = task.problem;
-    let stream = session.device.stream()?;
     let operands = Operands::<T>::new(&session.device, problem)?;
     let unwritten = Csr::with_values(problem.sparse()?.pattern().clone(), unwritten_d::<T>(problem)?)?;
     let mut d = CsrMatrix::<T, I>::with_index(&session.device, &unwritten)?;
     let options = sddmm::Options::default();
     let plan = |algorithm| Sddmm::plan_with(&d, problem.width, options.algorithm(algorithm));
     let plans = session.plans(plan, |chosen| others(chosen.choice(), &chosen.legal()[0]))?;
-    let mut records = Vec::new();
-    for plan in &plans {
-        let work = Work {
-            algorithm: plan.choice().entry.name.into(),
-            operands: &mut d,
-            clear: &|d| Ok(d.values_mut()?.upload(&unwritten_d::<T>(problem)?)?),
-            run: &|d, stream| plan.run(stream, operands.a.as_slice(), operands.b.as_slice(), d),
-            check: &|d, stream| {
-                let got = operands.checked.values(&d.values()?.download(stream)?);
-                let checked = operands.reference.check(&got);
-                Ok(checked.map(|report| report.worst_over_bound).map_err(|mismatch| mismatch.to_string()))
-            },
-        };
-        records.push(record(session, task, &stream, work)?);
-    }
-    Ok(with_peers(session, task, &stream, records, |peers, context| {
-        peers::measure(peers, context, &operands)
-    }))
+    let work = Work {
+        plans: &plans,
+        algorithm: &|plan| plan.choice().entry.name.into(),
+        operands: &mut d,
+        clear: &|d| Ok(d.values_mut()?.upload(&unwritten_d::<T>(problem)?)?),
+        run: &|plan, d, stream| plan.run(stream, operands.a.as_slice(), operands.b.as_slice(), d),
+        check: &|_, d, stream| {
+            let got = operands.checked.values(&d.values()?.download(stream)?);
+            let checked = operands.reference.check(&got);
+            Ok(checked.map(|report| report.worst_over_bound).map_err(|mismatch| mismatch.to_string()))
+        },
+    };
+    work.measure(session, task, |peers, context, _| peers::measure(peers, context, &operands))
 }
 
 /// What D's values are before a product.

@@ -8,7 +8,7 @@ use lacuna_cases::{Number, Values};
 use lacuna_reference::softmax;
 
 use crate::checked::Checked;
-use crate::measure::{Work, by_types, by_value, record, with_peers, worst};
+use crate::measure::{Work, by_types, by_value, worst};
 use crate::operation::{Columns, Operation, Rate, Takes, Task};
 use crate::peers::Peered;
 use crate::record::Record;
@@ -40,7 +40,6 @@ pub(crate) static OPERATION: Operation = Operation {
 
 fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
     let problem = task.problem;
-    let stream = session.device.stream()?;
     let checked = Checked::of(problem)?;
     let (nnz, batch) = (problem.matrix.elements(), problem.batch);
     let drawn = generate::random_values(nnz * batch, problem.seed ^ 0xa);
@@ -63,27 +62,24 @@ fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Resul
     let mut plans = session.plans(plan, SparseSoftmax::legal)?;
     let mut names = BTreeSet::new();
     plans.retain(|plan| names.insert(name(plan)));
-    let mut records = Vec::new();
-    for plan in &plans {
-        let work = Work {
-            algorithm: name(plan),
-            operands: &mut y,
-            clear: &|y| {
-                let unwritten = problem.unwritten::<T>("y", nnz)?;
-                (0..batch).try_for_each(|at| Ok(y.batch_values_mut(at)?.upload(&unwritten)?))
-            },
-            run: &|y, stream| plan.run(stream, &x, y),
-            check: &|y, stream| {
-                let matrices = references.iter().enumerate().map(|(at, reference)| {
-                    let got = checked.values(&y.batch_values(at)?.download(stream)?);
-                    Ok(reference.check(&got))
-                });
-                worst("matrix", matrices)
-            },
-        };
-        records.push(record(session, task, &stream, work)?);
-    }
-    Ok(with_peers(session, task, &stream, records, |_, _| Peered::default()))
+    let work = Work {
+        plans: &plans,
+        algorithm: &name,
+        operands: &mut y,
+        clear: &|y| {
+            let unwritten = problem.unwritten::<T>("y", nnz)?;
+            (0..batch).try_for_each(|at| Ok(y.batch_values_mut(at)?.upload(&unwritten)?))
+        },
+        run: &|plan, y, stream| plan.run(stream, &x, y),
+        check: &|_, y, stream| {
+            let matrices = references.iter().enumerate().map(|(at, reference)| {
+                let got = checked.values(&y.batch_values(at)?.download(stream)?);
+                Ok(reference.check(&got))
+            });
+            worst("matrix", matrices)
+        },
+    };
+    work.measure(session, task, |_, _, _| Peered::default())
 }
 
 /// The entry points of a plan.

@@ -110,13 +110,13 @@ fn place(constant: &Constant, value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples::tests::{problem, synthetic};
+    use super::super::samples::tests::synthetic;
     use super::*;
 
     #[test]
     fn a_choice_by_a_hair_counts_as_half_wrong() {
         let model = CostModel::hopper();
-        let problem = problem(1024, 1024, 64, 128);
+        let problem = lacuna::spmm::Problem::new(1024, 1024, 1024 * 64, 128);
         let choices = lacuna::spmm::choose(&problem);
         let (cheap, dear) = (choices[0], choices[choices.len() - 1]);
         let distance = |sample: &Sample| {

@@ -1,13 +1,13 @@
 //! One product on one device: its kernels.
 use anyhow::Result;
 use lacuna::matrix::Csr;
-use lacuna::{CsrMatrix, Device, Index, Spmm, Stream, spmm};
-use lacuna_cases::Number;
+use lacuna::{CsrMatrix, Device, Index, Spmm, spmm};
+use lacuna_cases::{Number, Problem};
 
 use super::operands::{Operands, unwritten_c};
 use super::peers;
 use crate::arithmetic;
-use crate::measure::{Work, judged, record, with_peers};
+use crate::measure::{Work, judged};
 use crate::operation::Task;
 use crate::record::Record;
 use crate::session::{Session, others};
@@ -18,7 +18,6 @@ pub type Prepare = fn(&Device, &Csr<f32>, usize) -> lacuna::Result<(CsrMatrix, S
 /// Measures a problem.
 pub(super) fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
     let problem = task.problem;
-    let stream = session.device.stream()?;
     let mut operands = Operands::<T>::new(&session.device, problem)?;
     let a = if session.prepacked {
         CsrMatrix::<T, I>::prepacked(&session.device, &operands.a)?
@@ -28,13 +27,7 @@ pub(super) fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_
     let options = spmm::Options::default().precision(session.types.precision());
     let plan = |algorithm| Spmm::plan_with(&a, problem.width, options.algorithm(algorithm));
     let plans = session.plans(plan, |chosen| others(chosen.choice(), &chosen.legal()[0]))?;
-    let mut records = Vec::new();
-    for plan in &plans {
-        records.push(planned(session, task, &stream, plan, &a, &mut operands)?);
-    }
-    Ok(with_peers(session, task, &stream, records, |peers, context| {
-        peers::measure(peers, context, &operands)
-    }))
+    work_of(problem, &plans, &a, &mut operands, |work| work.measure(session, task, peers::measure))
 }
 
 /// Measures a problem in several ways, each with the name of its suite, on the same B: a record each, without peers.
@@ -49,31 +42,33 @@ pub fn measure_variants(
     let stream = session.device.stream()?;
     let problem = task.problem;
     let mut operands = Operands::<f32>::new(&session.device, problem)?;
-    let measure = |(suite, prepare): &(String, Prepare)| {
+    let mut records = Vec::new();
+    for (suite, prepare) in variants {
         let (a, plan) = prepare(&session.device, problem.sparse()?, problem.width)?;
-        planned(session, &Task { suite, ..*task }, &stream, &plan, &a, &mut operands)
-    };
-    variants.iter().map(measure).collect()
+        records.extend(work_of(problem, &[plan], &a, &mut operands, |mut work| {
+            work.records(session, &Task { suite, ..*task }, &stream)
+        })?);
+    }
+    Ok(records)
 }
 
-/// The record of a plan.
-fn planned<T: Number, I: Index>(
-    session: &Session,
-    task: &Task<'_>,
-    stream: &Stream,
-    plan: &Spmm<T, I>,
+/// Has the work of plans measured.
+fn work_of<T: Number, I: Index>(
+    problem: &Problem,
+    plans: &[Spmm<T, I>],
     a: &CsrMatrix<T, I>,
     operands: &mut Operands<T>,
-) -> Result<Record> {
-    let work = Work {
-        algorithm: plan.choice().entry.name.into(),
+    measure: impl FnOnce(Work<'_, Spmm<T, I>, Operands<T>>) -> Result<Vec<Record>>,
+) -> Result<Vec<Record>> {
+    measure(Work {
+        plans,
+        algorithm: &|plan| plan.choice().entry.name.into(),
         operands,
-        clear: &|operands| Ok(operands.c.upload(&unwritten_c::<T>(task.problem)?)?),
-        run: &|Operands { b, c, .. }, stream| plan.run(stream, a, b.as_slice(), c.as_slice_mut()),
-        check: &|operands, stream| {
+        clear: &|operands| Ok(operands.c.upload(&unwritten_c::<T>(problem)?)?),
+        run: &|plan, Operands { b, c, .. }, stream| plan.run(stream, a, b.as_slice(), c.as_slice_mut()),
+        check: &|plan, operands, stream| {
             let got = operands.c.download(stream)?;
             Ok(judged(operands.check(arithmetic::of_kernel(plan.choice()), &got)?))
         },
-    };
-    record(session, task, stream, work)
+    })
 }

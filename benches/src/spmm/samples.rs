@@ -1,14 +1,9 @@
 //! Problems with their kernels' times, from the records of the fit, and how well a model chooses on them.
-use lacuna::{IndexType, Precision, ValueType, spmm};
+use lacuna::{Precision, ValueType, spmm};
 use lacuna_cases::exit::Usage;
 
 use super::timed::{Gpu, Timed};
 use crate::record::geometric_mean;
-
-/// Columns at once that measured operands allow: they are whole buffers without gaps.
-const VECTOR: u32 = 8;
-/// Shared memory of a block of the measured GPUs.
-const BLOCK_SHARED_BYTES: u32 = 227 * 1024;
 
 /// A problem, and what its kernels took.
 #[derive(Clone, Debug)]
@@ -52,22 +47,16 @@ fn sample(gpu: &Gpu, timed: &Timed, precision: Precision) -> Result<Sample, Usag
     let value = values.into_iter().find(|value| value.name() == timed.value);
     let value =
         value.ok_or_else(|| Usage(format!("expected values of f32 or f16, got `{}`", timed.value)))?;
+    // Measured operands are whole buffers without gaps, and the measured GPUs have an H200's shared memory.
     let problem = spmm::Problem {
-        rows: timed.rows,
-        cols: timed.cols,
-        nnz: timed.nnz,
         longest_row: timed.longest_row,
         lengths: spmm::RowLengths::from_counts(timed.rows as u32, timed.nonempty, &timed.longer),
-        n: timed.n,
-        vector: VECTOR,
-        batch: 1,
         value,
-        index: IndexType::U32,
         precision,
         prepacked: timed.prepacked,
         multiprocessors: gpu.multiprocessors,
-        block_shared_bytes: BLOCK_SHARED_BYTES,
         sm: gpu.sm,
+        ..spmm::Problem::new(timed.rows, timed.cols, timed.nnz, timed.n)
     };
     let choices = spmm::choose(&problem).into_iter();
     let times: Vec<_> =
@@ -124,34 +113,13 @@ pub fn score<'s>(samples: impl IntoIterator<Item = &'s Sample>, model: &spmm::Co
 pub(super) mod tests {
     use super::*;
 
-    /// A problem with `row` nonzeros in each row.
-    pub(in crate::spmm) fn problem(rows: usize, cols: usize, row: usize, n: usize) -> spmm::Problem {
-        spmm::Problem {
-            rows,
-            cols,
-            nnz: rows * row,
-            longest_row: row,
-            lengths: spmm::RowLengths::even(rows, rows * row),
-            n,
-            vector: VECTOR,
-            batch: 1,
-            value: ValueType::F32,
-            index: IndexType::U32,
-            precision: Precision::Single,
-            prepacked: false,
-            block_shared_bytes: BLOCK_SHARED_BYTES,
-            multiprocessors: 132,
-            sm: 90,
-        }
-    }
-
     /// Problems whose kernels take what `truth` says.
     pub(in crate::spmm) fn synthetic(truth: &spmm::CostModel) -> Vec<Sample> {
         let mut samples = Vec::new();
         for rows in [256, 1024, 4096, 16_384] {
             for row in [8, 64, 300] {
                 for n in [1, 8, 32, 128, 1024] {
-                    let problem = problem(rows, 2048, row, n);
+                    let problem = spmm::Problem::new(rows, 2048, rows * row, n);
                     let cost = |choice: &spmm::Choice| truth.cost(&problem, choice.entry);
                     let times = spmm::choose(&problem).iter().map(|choice| (*choice, cost(choice))).collect();
                     let name = format!("{rows} 2048 {row}, N {n}");

@@ -30,26 +30,29 @@ pub struct Sample {
 /// None that a checked pattern can cause.
 pub fn for_simulator(cases: Vec<Case>, budget: f64) -> Result<Sample, FormatError> {
     let of = cases.len();
-    let cases: Result<Vec<_>, _> = cases.into_iter().map(cut).collect();
-    let mut cases: Vec<_> = cases?.into_iter().enumerate().collect();
-    if cases.iter().map(|(_, (case, _))| products(case)).sum::<f64>() > budget {
-        cases.sort_by(|a, b| place(a.0).total_cmp(&place(b.0)));
+    let mut cases = cases.into_iter().map(cut).collect::<Result<Vec<_>, _>>()?;
+    if cases.iter().map(|(case, _)| products(case)).sum::<f64>() > budget {
         let mut left = budget;
-        cases.retain(|(_, (case, _))| {
+        cases = spread(cases, |(case, _)| {
             left -= products(case);
             left >= 0.0
         });
-        cases.sort_by_key(|&(index, _)| index);
     }
-    let cut = cases.iter().filter(|(_, (_, cut))| *cut).count();
-    Ok(Sample { cases: cases.into_iter().map(|(_, (case, _))| case).collect(), of, cut })
+    let cut = cases.iter().filter(|(_, cut)| *cut).count();
+    Ok(Sample { cases: cases.into_iter().map(|(case, _)| case).collect(), of, cut })
 }
 
 /// At most so many cases, spread over the suite, in its order. The same suite and number give the same cases.
 pub fn thinned(cases: Vec<Case>, most: usize) -> Vec<Case> {
+    let mut places = 0..most;
+    spread(cases, |_| places.next().is_some())
+}
+
+/// The cases that `takes` wants, in their order; it is asked about cases here and there, as [`place`] says.
+fn spread<C>(cases: Vec<C>, mut takes: impl FnMut(&C) -> bool) -> Vec<C> {
     let mut cases: Vec<_> = cases.into_iter().enumerate().collect();
     cases.sort_by(|a, b| place(a.0).total_cmp(&place(b.0)));
-    cases.truncate(most);
+    cases.retain(|(_, case)| takes(case));
     cases.sort_by_key(|&(index, _)| index);
     cases.into_iter().map(|(_, case)| case).collect()
 }

@@ -6,7 +6,7 @@ use lacuna_reference::{TopNForm, topn};
 
 use crate::checked::rows_of;
 use crate::copies::{self, COPY_OF_LOGITS, PLAIN_COPY};
-use crate::measure::{Work, by_value, judged, record, with_peers};
+use crate::measure::{Work, by_value, judged};
 use crate::operation::{Columns, Operation, Rate, Takes, Task, Width};
 use crate::record::Record;
 use crate::session::{Session, others};
@@ -40,7 +40,6 @@ pub(crate) static OPERATION: Operation = Operation {
 fn measure<T: Number>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
     let problem = task.problem;
     let device = &session.device;
-    let stream = device.stream()?;
     let (rows, columns, n) = (problem.rows(), problem.cols(), problem.width);
     let options = topn::Options::default();
     let plan = |algorithm| TopN::<T>::plan_with(device, rows, columns, n, options.algorithm(algorithm));
@@ -58,30 +57,26 @@ fn measure<T: Number>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Reco
     let logits = device.upload(&host)?;
     // Values and places of each row.
     let mut results = (device.zeros::<f32>(rows * n)?, device.zeros::<u32>(rows * n)?);
-    let mut records = Vec::new();
-    for plan in &plans {
-        let work = Work {
-            algorithm: name(plan),
-            operands: &mut results,
-            clear: &|(values, places)| {
-                values.upload(&problem.unwritten("the values", values.len())?)?;
-                Ok(places.upload(&vec![u32::MAX; places.len()])?)
-            },
-            run: &|(values, places), stream| {
-                plan.run(stream, logits.as_slice(), values.as_slice_mut(), places.as_slice_mut())
-            },
-            check: &|(values, places), stream| {
-                let values = rows_of(&values.download(stream)?, n, &rows_checked);
-                let places = rows_of(&places.download(stream)?, n, &rows_checked);
-                Ok(judged(reference.check(&values, &places)))
-            },
-        };
-        records.push(record(session, task, &stream, work)?);
-    }
-    let bytes = records[0].bytes;
-    Ok(with_peers(session, task, &stream, records, |peers, context| {
-        copies::measure(peers, context, bytes, Some(size_of_val(&*host)))
-    }))
+    let work = Work {
+        plans: &plans,
+        algorithm: &name,
+        operands: &mut results,
+        clear: &|(values, places)| {
+            values.upload(&problem.unwritten("the values", values.len())?)?;
+            Ok(places.upload(&vec![u32::MAX; places.len()])?)
+        },
+        run: &|plan, (values, places), stream| {
+            plan.run(stream, logits.as_slice(), values.as_slice_mut(), places.as_slice_mut())
+        },
+        check: &|_, (values, places), stream| {
+            let values = rows_of(&values.download(stream)?, n, &rows_checked);
+            let places = rows_of(&places.download(stream)?, n, &rows_checked);
+            Ok(judged(reference.check(&values, &places)))
+        },
+    };
+    work.measure(session, task, |peers, context, _| {
+        copies::measure(peers, context, Some(size_of_val(&*host)))
+    })
 }
 
 /// The value of a logistic distribution of scale 1 that stands where `uniform` stands in [-1, 1).

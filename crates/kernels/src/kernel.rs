@@ -84,28 +84,18 @@ pub struct Entry<Tile> {
     args: TypeId,
 }
 
-/// An entry point whose kernel takes an `Args`: what a launch needs of it. Only an [`Entry`] of such a kernel becomes one, so
+/// An entry point whose kernel takes an `Args`. Only an [`Entry`] of such a kernel becomes one, so
 /// that a launch cannot pair it with another argument.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryTaking<Args> {
-    name: &'static str,
-    threads: u32,
-    shared_bytes: u32,
+    entry: Entry<()>,
     args: PhantomData<fn(Args)>,
 }
 
 impl<Args> EntryTaking<Args> {
-    /// Name of the entry point in the PTX.
-    pub const fn name(&self) -> &'static str {
-        self.name
-    }
-    /// Threads of a block.
-    pub const fn threads(&self) -> u32 {
-        self.threads
-    }
-    /// Bytes of dynamic shared memory of a block.
-    pub const fn shared_bytes(&self) -> u32 {
-        self.shared_bytes
+    /// The entry point.
+    pub const fn entry(&self) -> Entry<()> {
+        self.entry
     }
 }
 
@@ -132,13 +122,8 @@ impl<Tile: Copy> Entry<Tile> {
 
     /// This entry point as one that takes an `Args`; `None` where its kernel takes another argument.
     pub fn taking<Args: 'static>(&self) -> Option<EntryTaking<Args>> {
-        let Self { name, threads, shared_bytes, .. } = *self;
-        (self.args == TypeId::of::<Args>()).then_some(EntryTaking {
-            name,
-            threads,
-            shared_bytes,
-            args: PhantomData,
-        })
+        let takes = self.args == TypeId::of::<Args>();
+        takes.then(|| EntryTaking { entry: self.erased(), args: PhantomData })
     }
 
     /// Whether a GPU of compute capability `sm` (90 for 9.0) can run it: the PTX for that GPU has it.

@@ -1,4 +1,5 @@
 //! What can go wrong, and what to do about it.
+use lacuna_kernels::Entry;
 use lacuna_sim::LaunchError;
 
 /// A result of this library.
@@ -280,6 +281,11 @@ impl Error {
     /// A size that is past what the kernels, or any buffer, can count.
     pub(crate) fn too_large(what: &'static str, limit: usize, got: usize) -> Self {
         Self::TooLarge { what, limit: limit as u64, got: got as u64 }
+    }
+
+    /// A launch that failed, or that there cannot be.
+    pub(crate) fn launch<T>(entry: &Entry<T>, grid: [u32; 3], why: impl Into<String>) -> Self {
+        Self::Launch { entry: entry.name.into(), grid, threads: entry.threads, why: why.into() }
     }
 
     /// An error unless an operand has as many elements as its shape asks for.

@@ -6,27 +6,18 @@ pub(crate) mod simulator;
 use std::any::Any;
 use std::ffi::c_void;
 use std::fmt::Debug;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
-use lacuna_kernels::EntryTaking;
+use lacuna_kernels::{Entry, EntryTaking};
 
 use crate::{DeviceInfo, Result};
 
 /// A launch, checked by the operation that asks for it.
 pub(crate) struct Launch<'a> {
-    entry: &'static str,
+    entry: Entry<()>,
     grid: [u32; 3],
-    threads: u32,
-    #[cfg_attr(
-        not(feature = "cuda"),
-        expect(dead_code, reason = "the simulator knows its kernels' shared memory")
-    )]
-    shared_bytes: u32,
-    /// The kernel's one argument, with its type.
+    /// The kernel's one argument, with its type: the simulator takes it so, the driver copies its bytes.
     args: &'a dyn Any,
-    /// The same argument, for a driver that copies its bytes.
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "the simulator takes the typed argument"))]
-    args_pointer: *const c_void,
 }
 
 impl<'a> Launch<'a> {
@@ -36,14 +27,7 @@ impl<'a> Launch<'a> {
         grid: [u32; 3],
         args: &'a A,
     ) -> Self {
-        Self {
-            entry: entry.name(),
-            grid,
-            threads: entry.threads(),
-            shared_bytes: entry.shared_bytes(),
-            args,
-            args_pointer: ptr::from_ref(args).cast(),
-        }
+        Self { entry: entry.entry(), grid, args }
     }
 }
 
@@ -94,11 +78,18 @@ pub(crate) trait BackendStream: Debug + Send + Sync {
 }
 
 /// A point in a stream.
-pub(crate) trait BackendEvent: Debug + Send + Sync {
+pub(crate) trait BackendEvent: Any + Debug + Send + Sync {
     fn synchronize(&self) -> Result<()>;
     /// Microseconds from `earlier`, an event of the same device, to this.
     fn microseconds_since(&self, earlier: &dyn BackendEvent) -> Result<f64>;
-    fn as_any(&self) -> &dyn Any;
+}
+
+impl dyn BackendEvent {
+    /// The event as its device knows it.
+    fn of<E: BackendEvent>(&self) -> &E {
+        let event: &dyn Any = self;
+        event.downcast_ref().expect("who uses events together has compared their devices")
+    }
 }
 
 /// Recorded work.

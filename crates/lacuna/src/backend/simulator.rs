@@ -1,6 +1,5 @@
 //! The simulator as a device. Its streams work at once: a call returns when its work is done.
 use std::alloc::{self, Layout};
-use std::any::Any;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -118,15 +117,12 @@ struct SimulatorStream {
 
 impl BackendStream for SimulatorStream {
     fn launch(&self, launch: &Launch<'_>) -> Result<()> {
-        let kernel = lacuna_sim::find(launch.entry).ok_or_else(|| Error::Launch {
-            entry: launch.entry.into(),
-            grid: launch.grid,
-            threads: launch.threads,
-            why: "the simulator has no kernel of this name".into(),
-        })?;
-        let report = kernel.launch(&self.shared.simulator, launch.grid, launch.args)?;
+        let Launch { entry, grid, args } = *launch;
+        let none = || Error::launch(&entry, grid, "the simulator has no kernel of this name");
+        let kernel = lacuna_sim::find(entry.name).ok_or_else(none)?;
+        let report = kernel.launch(&self.shared.simulator, grid, args)?;
         if let Some(record) = &mut *self.shared.record.lock().unwrap_or_else(PoisonError::into_inner) {
-            record.push(SimulatedLaunch { entry: launch.entry, report });
+            record.push(SimulatedLaunch { entry: entry.name, report });
         }
         Ok(())
     }
@@ -171,15 +167,6 @@ impl BackendEvent for SimulatorEvent {
         Ok(())
     }
     fn microseconds_since(&self, earlier: &dyn BackendEvent) -> Result<f64> {
-        let earlier = earlier.as_any().downcast_ref::<Self>().ok_or(Error::OtherDevice {
-            operation: "elapsed time",
-            what: "the earlier event",
-            expected: "the simulator".into(),
-            got: "a GPU".into(),
-        })?;
-        Ok(self.0.saturating_duration_since(earlier.0).as_secs_f64() * 1e6)
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
+        Ok(self.0.saturating_duration_since(earlier.of::<Self>().0).as_secs_f64() * 1e6)
     }
 }

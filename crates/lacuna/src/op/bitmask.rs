@@ -1,10 +1,9 @@
 //! A pattern's bitmasks and places: what tile kernels read in place of column indices.
 use lacuna_gpu::GlobalPtr;
-use lacuna_kernels::RowMask;
-use lacuna_kernels::spmm::{BitmaskArgs, Scheme};
-use lacuna_kernels::{Entry, entries};
+use lacuna_kernels::spmm::{self as kernels, BitmaskArgs, Tile};
+use lacuna_kernels::{Entry, IndexType, RowMask, ValueType, entries};
 
-use super::{MAX_GRID_YZ, launch};
+use super::{MAX_GRID_YZ, launch_kernel};
 use crate::pattern::{DevicePattern, padded};
 use crate::{Buffer, Index, Result};
 
@@ -29,13 +28,12 @@ impl Bitmasks {
     }
 }
 
-/// Bytes of the bitmasks of a pattern whose nonzeros, each a value and an index, are `nonzero_bytes` each: where the bitmasks are
-/// few enough, and their kernel's grid reaches all of them.
-pub(crate) fn bytes(rows: usize, cols: usize, nnz: usize, nonzero_bytes: u32) -> Option<u64> {
+/// Whether a pattern of this size, and of nonzeros of these types, may be given as bitmasks: they are few enough, and their
+/// kernel's grid reaches all of them.
+pub(crate) fn fit([rows, cols, nnz]: [usize; 3], value: ValueType, index: IndexType) -> bool {
     let bytes = (RowMask::count(rows, cols) * RowMask::WORDS * size_of::<u32>()) as u64;
-    let most = MOST_BESIDES + MOST_TO_NONZEROS * u64::from(nonzero_bytes) * nnz as u64;
-    let chunks = cols.div_ceil(RowMask::COLUMNS as usize);
-    (bytes <= most && chunks <= MAX_GRID_YZ * RowMask::COLUMNS as usize).then_some(bytes)
+    let most = MOST_BESIDES + MOST_TO_NONZEROS * u64::from(value.bytes() + index.bytes()) * nnz as u64;
+    bytes <= most && cols.div_ceil(RowMask::COLUMNS as usize) <= MAX_GRID_YZ * RowMask::COLUMNS as usize
 }
 
 impl<I: Index> DevicePattern<I> {
@@ -48,10 +46,6 @@ impl<I: Index> DevicePattern<I> {
         let device = self.row_table.device();
         let mut records = device.zeros(RowMask::count(self.rows, self.cols) * RowMask::WORDS)?;
         let mut places = device.zeros(padded(self.nnz))?;
-        let entry = entries::spmm()
-            .iter()
-            .find(|Entry { tile, .. }| tile.scheme == Scheme::Bitmask && tile.index == I::TYPE);
-        let entry = entry.expect("each index type has the kernel that makes bitmasks");
         let args = BitmaskArgs::<I::Device> {
             row_table: self.row_table_pointer(),
             columns: self.columns_pointer(),
@@ -60,13 +54,13 @@ impl<I: Index> DevicePattern<I> {
             rows: self.rows as u32,
             cols: self.cols as u32,
         };
-        let blocks = [
-            args.rows.div_ceil(entry.tile.block_rows),
-            RowMask::chunks(args.cols).div_ceil(entry.tile.block_columns),
-        ];
-        if !blocks.contains(&0) {
+        let (rows, chunks) = (args.rows, RowMask::chunks(args.cols));
+        let grid = |Entry { tile, .. }: &Entry<Tile>| {
+            [rows.div_ceil(tile.block_rows), chunks.div_ceil(tile.block_columns), 1]
+        };
+        if rows > 0 && chunks > 0 {
             let stream = device.stream()?;
-            launch(&stream, entry, [blocks[0], blocks[1], 1], &args)?;
+            launch_kernel::<kernels::Bitmasks<I::Device>>(&stream, entries::spmm(), grid, &args)?;
             stream.synchronize()?;
         }
         Ok(Bitmasks { records, places })

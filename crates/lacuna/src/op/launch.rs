@@ -26,11 +26,9 @@ pub(crate) fn launch<T: Copy, A: Copy + Send + Sync + 'static>(
     grid: [u32; 3],
     args: &A,
 ) -> Result<()> {
-    let taking = entry.taking::<A>().ok_or_else(|| Error::Launch {
-        entry: entry.name.into(),
-        grid,
-        threads: entry.threads,
-        why: format!("it does not take `{}`; this is a fault of the library", std::any::type_name::<A>()),
+    let taking = entry.taking::<A>().ok_or_else(|| {
+        let args = std::any::type_name::<A>();
+        Error::launch(entry, grid, format!("it does not take `{args}`; this is a fault of the library"))
     })?;
     stream.launch(&Launch::new(taking, grid, args))
 }

@@ -1,6 +1,9 @@
 //! How dense operands lie in their buffers.
 use crate::{Device, Element, Error, Result, Slice};
 
+/// The most elements of a row of a dense operand, where kernels count its bytes in 32 bits.
+pub(crate) const MAX_WIDTH: usize = (1 << 30) - 1;
+
 /// A batch of row-major matrices.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {

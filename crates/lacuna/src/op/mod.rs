@@ -13,6 +13,6 @@ mod selection;
 pub use choice::Choice;
 pub(crate) use choice::{Problem, choose, find, illegal};
 pub(crate) use launch::{MAX_GRID_X, MAX_GRID_YZ, launch, launch_kernel, spans};
-pub(crate) use layout::{Layout, strides};
+pub(crate) use layout::{Layout, MAX_WIDTH, strides};
 pub(crate) use options::options;
-pub(crate) use selection::{Selection, VECTORS, tells_choice, widest};
+pub(crate) use selection::{Selection, VECTORS, tells_choice, tunes_selection, widest};

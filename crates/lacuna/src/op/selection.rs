@@ -150,3 +150,18 @@ macro_rules! tells_choice {
     };
 }
 pub(crate) use tells_choice;
+
+/// Of [`Tunable`](crate::Tunable), what plans with a [`Selection`] have alike; `$prepared` makes what other kernels need.
+macro_rules! tunes_selection {
+    ($($prepared:ident)?) => {
+        fn candidates(&self) -> Vec<Vec<crate::tune::Candidate>> {
+            self.selection.candidates()
+        }
+        fn preferring(mut self, names: &[&str]) -> Result<Self> {
+            self.selection.prefer(names);
+            $(self = self.$prepared()?;)?
+            Ok(self)
+        }
+    };
+}
+pub(crate) use tunes_selection;

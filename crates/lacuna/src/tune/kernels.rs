@@ -1,34 +1,12 @@
 //! What tuning is in every operation: kernels by their names, of which some are legal, and operands to time them on.
 use super::format::Measured;
-use super::{Autotuner, TuneWarning};
-use crate::{Buffer, Device, Error, Result, SliceMut, Value};
+use crate::{Buffer, Device, Result, SliceMut, Value};
 
 /// Kernels whose modelled cost is more than this many times the lowest are not measured. The model's own choice is
 /// seldom a fifth slower than the best, and there are kernels that would take a hundred times as long.
 const WORTH_MEASURING: f64 = 4.0;
 /// Elements of an operand that are drawn; more repeat them.
 const DRAWN: usize = 1 << 20;
-
-impl Autotuner {
-    /// The kernels measured for the problem `key`, fastest first, of which some of `candidates` must be. Those that `measure`
-    /// gives, where none are known. None, with a warning, where the device has no room for what it measures on.
-    pub(super) fn measured(
-        &self,
-        key: &str,
-        candidates: &[&str],
-        measure: impl FnOnce() -> Result<Vec<Measured>>,
-    ) -> Result<Option<Vec<Measured>>> {
-        let is_legal = |kernel: &Measured| candidates.contains(&kernel.entry.as_str());
-        match self.ranking(key, |ranking| ranking.iter().any(is_legal), measure) {
-            Ok(ranking) => Ok(Some(ranking)),
-            Err(error @ Error::OutOfMemory { .. }) => {
-                self.state().warn(TuneWarning::NoRoom { why: error.to_string() });
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
-    }
-}
 
 /// Those that may turn out to be the fastest, of kernels in the order of their costs.
 pub(super) fn worth_measuring<C>(candidates: &[C], cost: impl Fn(&C) -> f64) -> impl Iterator<Item = &C> {
@@ -104,18 +82,5 @@ mod tests {
         assert!(operand.iter().all(|value| value.abs() <= 1.0));
         assert!(operand.iter().any(|&value| value < -0.5) && operand.iter().any(|&value| value > 0.5));
         assert!(drawn::<f32>(&device, 0).unwrap().is_empty());
-    }
-
-    #[test]
-    fn without_room_nothing_is_kept_and_a_warning_tells() {
-        let tuner = Autotuner::in_memory();
-        let full = || Err(Error::OutOfMemory { device: "GPU".into(), asked: 9, free: 1, total: 8 });
-        assert_eq!(tuner.measured("k", &["a"], full).unwrap(), None);
-        assert!(matches!(&tuner.warnings()[..], [TuneWarning::NoRoom { why }] if why.contains("9 bytes")));
-        let known = tuner.measured("k", &["a"], || Ok(vec![Measured::new("a", 1.0)])).unwrap().unwrap();
-        assert_eq!(known, tuner.measured("k", &["a", "b"], || unreachable!("known")).unwrap().unwrap());
-        // What is known can no longer be used.
-        let other = tuner.measured("k", &["b"], || Ok(vec![Measured::new("b", 2.0)])).unwrap().unwrap();
-        assert_eq!(other[0].entry, "b");
     }
 }

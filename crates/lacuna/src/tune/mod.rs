@@ -18,7 +18,7 @@ pub(crate) use self::key::row_class;
 pub(crate) use self::tunable::Candidate;
 pub use self::tunable::Tunable;
 pub use self::warning::TuneWarning;
-use crate::Result;
+use crate::{Error, Result};
 
 /// Plans by measurement: [`tune`](Self::tune) times the kernels that may do a plan's problem, once, and later plans for the
 /// same problem take the fastest at once, in this process or another.
@@ -100,28 +100,38 @@ impl Autotuner {
         self.state().warnings.clone()
     }
 
-    /// The kernels measured for the problem `key`, fastest first, if `usable` accepts them. Otherwise those that
-    /// `measure` gives, which are kept; it may give none, which is not kept.
+    /// The kernels measured for the problem `key`, fastest first, if some of `candidates` are among them. Otherwise those that
+    /// `measure` gives, which are kept; it may give none, which is not kept. None, with a warning, where the device has no room
+    /// for what it measures on.
     fn ranking(
         &self,
         key: &str,
-        usable: impl Fn(&[Measured]) -> bool,
+        candidates: &[&str],
         measure: impl FnOnce() -> Result<Vec<Measured>>,
-    ) -> Result<Vec<Measured>> {
-        let known = || self.state().known.get(key).filter(|ranking| usable(ranking)).cloned();
+    ) -> Result<Option<Vec<Measured>>> {
+        let is_legal = |kernel: &Measured| candidates.contains(&kernel.entry.as_str());
+        let known = || self.state().known.get(key).filter(|ranking| ranking.iter().any(is_legal)).cloned();
         if let Some(ranking) = known() {
-            return Ok(ranking);
+            return Ok(Some(ranking));
         }
         let _turn = self.measuring.lock().unwrap_or_else(PoisonError::into_inner);
         // Another thread may have measured it meanwhile.
         if let Some(ranking) = known() {
-            return Ok(ranking);
+            return Ok(Some(ranking));
         }
-        let ranking = measure()?;
-        if !ranking.is_empty() {
-            self.keep(key, &ranking);
+        match measure() {
+            Ok(ranking) => {
+                if !ranking.is_empty() {
+                    self.keep(key, &ranking);
+                }
+                Ok(Some(ranking))
+            }
+            Err(error @ Error::OutOfMemory { .. }) => {
+                self.state().warn(TuneWarning::NoRoom { why: error.to_string() });
+                Ok(None)
+            }
+            Err(error) => Err(error),
         }
-        Ok(ranking)
     }
 
     fn keep(&self, key: &str, ranking: &[Measured]) {
@@ -164,7 +174,8 @@ mod tests {
     }
 
     fn measured(tuner: &Autotuner, key: &str, entry: &str) -> String {
-        tuner.ranking(key, |_| true, || Ok(ranking(entry))).unwrap()[0].entry.clone()
+        let candidates = ["x", "y", "z", "there"];
+        tuner.ranking(key, &candidates, || Ok(ranking(entry))).unwrap().unwrap()[0].entry.clone()
     }
 
     #[test]
@@ -191,19 +202,31 @@ mod tests {
     fn what_cannot_be_used_is_measured_again() {
         let tuner = Autotuner::in_memory();
         measured(&tuner, "a", "gone");
-        let is_there = |ranking: &[Measured]| ranking[0].entry != "gone";
-        let again = tuner.ranking("a", is_there, || Ok(ranking("there"))).unwrap();
-        assert_eq!(again, ranking("there"));
+        let again = tuner.ranking("a", &["there"], || Ok(ranking("there"))).unwrap();
+        assert_eq!(again, Some(ranking("there")));
         assert_eq!(measured(&tuner, "a", "x"), "there");
     }
 
     #[test]
     fn failures_and_empty_rankings_are_not_kept() {
         let tuner = Autotuner::in_memory();
-        let failed = tuner.ranking("a", |_| true, || Err(crate::Error::NoCuda));
+        let failed = tuner.ranking("a", &["x"], || Err(Error::NoCuda));
         assert!(failed.is_err());
-        assert_eq!(tuner.ranking("a", |_| true, || Ok(Vec::new())).unwrap(), []);
+        assert_eq!(tuner.ranking("a", &["x"], || Ok(Vec::new())).unwrap(), Some(Vec::new()));
         assert_eq!(tuner.problems(), 0);
+    }
+
+    #[test]
+    fn without_room_nothing_is_kept_and_a_warning_tells() {
+        let tuner = Autotuner::in_memory();
+        let full = || Err(Error::OutOfMemory { device: "GPU".into(), asked: 9, free: 1, total: 8 });
+        assert_eq!(tuner.ranking("k", &["a"], full).unwrap(), None);
+        assert!(matches!(&tuner.warnings()[..], [TuneWarning::NoRoom { why }] if why.contains("9 bytes")));
+        let known = tuner.ranking("k", &["a"], || Ok(vec![Measured::new("a", 1.0)])).unwrap().unwrap();
+        assert_eq!(known, tuner.ranking("k", &["a", "b"], || unreachable!("known")).unwrap().unwrap());
+        // What is known can no longer be used.
+        let other = tuner.ranking("k", &["b"], || Ok(vec![Measured::new("b", 2.0)])).unwrap().unwrap();
+        assert_eq!(other[0].entry, "b");
     }
 
     #[test]
@@ -229,7 +252,7 @@ mod tests {
                         times.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                         Ok(ranking("x"))
                     };
-                    assert_eq!(tuner.ranking("a", |_| true, count).unwrap(), ranking("x"));
+                    assert_eq!(tuner.ranking("a", &["x"], count).unwrap(), Some(ranking("x")));
                 });
             }
         });

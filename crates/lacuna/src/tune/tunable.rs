@@ -41,7 +41,7 @@ pub trait Tunable: Sized {
     fn with_candidate(&self, subject: &Self::Subject, name: &str) -> Result<Self>;
     /// This plan with, for each alignment, the first of these candidates that is legal there. Where none is, the choice stays.
     #[doc(hidden)]
-    fn preferring(self, subject: &Self::Subject, names: &[&str]) -> Result<Self>;
+    fn preferring(self, names: &[&str]) -> Result<Self>;
     #[doc(hidden)]
     fn scratch(&self, subject: &Self::Subject) -> Result<Self::Scratch>;
     #[doc(hidden)]
@@ -120,10 +120,10 @@ impl Autotuner {
             let measured = |(index, us): (usize, f64)| Measured::new(&*worth[index].name, us);
             Ok(best_of_alignments(&ranking.into_iter().map(measured).collect::<Vec<_>>(), &names))
         };
-        let ranking = self.measured(&key_of(&plan, &described, &names[0]), &names[0], measure)?;
+        let ranking = self.ranking(&key_of(&plan, &described, &names[0]), &names[0], measure)?;
         let Some(ranking) = ranking else { return Ok(plan) };
         let names: Vec<&str> = ranking.iter().map(|Measured { entry, .. }| entry.as_str()).collect();
-        plan.preferring(subject, &names)
+        plan.preferring(&names)
     }
 }
 

@@ -27,7 +27,7 @@ impl Launcher {
     /// # Safety
     /// The context and the stream are live, the function is that of `launch.entry`, and `launch` is what its contract asks for.
     pub(super) unsafe fn launch(self, function: Function, launch: &Launch<'_>, stream: CUstream) -> c_int {
-        let mut parameters = [launch.args_pointer.cast_mut()];
+        let mut parameters = [ptr::from_ref(launch.args).cast_mut().cast::<c_void>()];
         let parameters = parameters.as_mut_ptr();
         let handle = function.handle;
         if let Some(launch_kernel_ex) = self.early
@@ -35,8 +35,8 @@ impl Launcher {
         {
             let config = LaunchConfig {
                 grid: launch.grid,
-                block: [launch.threads, 1, 1],
-                shared_bytes: launch.shared_bytes,
+                block: [launch.entry.threads, 1, 1],
+                shared_bytes: launch.entry.shared_bytes,
                 stream,
                 attributes: &LaunchAttribute::EARLY,
                 attribute_count: 1,
@@ -45,7 +45,7 @@ impl Launcher {
             return unsafe { launch_kernel_ex(&config, handle, parameters, ptr::null_mut()) };
         }
         let [x, y, z] = launch.grid;
-        let (threads, shared) = (launch.threads, launch.shared_bytes);
+        let (threads, shared) = (launch.entry.threads, launch.entry.shared_bytes);
         let extra = ptr::null_mut();
         // SAFETY: passed on to the caller.
         unsafe { ffi::cuLaunchKernel(handle, x, y, z, threads, 1, 1, shared, stream, parameters, extra) }

@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use cust::sys::{CUfunction, CUjit_option, CUmodule};
-use lacuna_kernels::{entries, runs_on};
+use lacuna_kernels::{Entry, runs_on};
 
 use super::driver::{check, explain};
 use super::ffi;
@@ -68,22 +68,22 @@ impl Modules {
     }
 
     /// The function of an entry. The context is current.
-    pub(super) fn function(&self, entry: &'static str, info: &DeviceInfo) -> Result<Function> {
+    pub(super) fn function(&self, entry: &Entry<()>, info: &DeviceInfo) -> Result<Function> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = loaded.get(entry) {
+        if let Some(known) = loaded.get(entry.name) {
             return Ok(known.function);
         }
-        let packed = EMBEDDED.iter().find(|&&(name, target, ..)| name == entry && target == self.target);
-        let &(.., packed) =
-            packed.ok_or_else(|| self.refused(entry, "", info, "it is not built for this target".into()))?;
-        let ptx = unpack(packed).map_err(|why| self.refused(entry, "", info, why))?;
-        let module = load(&ptx).map_err(|why| self.refused(entry, &ptx, info, why))?;
+        let packed = EMBEDDED.iter().find(|&&(name, target, ..)| name == entry.name && target == self.target);
+        let refused = |ptx: &str, why| self.refused(entry.name, ptx, info, why);
+        let &(.., packed) = packed.ok_or_else(|| refused("", "it is not built for this target".into()))?;
+        let ptx = unpack(packed).map_err(|why| refused("", why))?;
+        let module = load(&ptx).map_err(|why| refused(&ptx, why))?;
         let handle = find(module, entry).map_err(|error| {
             unload(module);
-            self.refused(entry, &ptx, info, error.to_string())
+            refused(&ptx, error.to_string())
         })?;
         let function = Function { handle, waits: ptx.contains(WAIT) };
-        loaded.insert(entry, Loaded { module, function });
+        loaded.insert(entry.name, Loaded { module, function });
         Ok(function)
     }
 
@@ -147,19 +147,16 @@ fn load(ptx: &str) -> std::result::Result<CUmodule, String> {
 }
 
 /// Finds a module's entry, and lets it have the shared memory that it asks for.
-fn find(module: CUmodule, entry: &str) -> Result<CUfunction> {
+fn find(module: CUmodule, entry: &Entry<()>) -> Result<CUfunction> {
     // Names of entries are identifiers: there is no zero byte in them.
-    let name = CString::new(entry).unwrap_or_default();
+    let name = CString::new(entry.name).unwrap_or_default();
     let mut function: CUfunction = ptr::null_mut();
     // SAFETY: the module is loaded; the name ends with a zero.
     check("cuModuleGetFunction", unsafe { ffi::cuModuleGetFunction(&mut function, module, name.as_ptr()) })?;
-    let entry_shared = entries::all().find(|known| known.name == entry).map_or(0, |entry| entry.shared_bytes);
-    if entry_shared > SHARED_BYTES_FOR_ALL {
+    if entry.shared_bytes > SHARED_BYTES_FOR_ALL {
+        let (attribute, bytes) = (ffi::MAX_DYNAMIC_SHARED_BYTES, entry.shared_bytes as c_int);
         // SAFETY: the function was just found.
-        let status = unsafe {
-            ffi::cuFuncSetAttribute(function, ffi::MAX_DYNAMIC_SHARED_BYTES, entry_shared as c_int)
-        };
-        check("cuFuncSetAttribute", status)?;
+        check("cuFuncSetAttribute", unsafe { ffi::cuFuncSetAttribute(function, attribute, bytes) })?;
     }
     Ok(function)
 }

@@ -1,11 +1,10 @@
 //! Streams, events and graphs.
-use std::any::Any;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::Arc;
 
 use cust::stream::{Stream, StreamFlags};
-use cust::sys::{CUevent, CUgraph, CUgraphExec};
+use cust::sys::{CUevent_st, CUgraph_st, CUgraphExec_st};
 
 use super::Shared;
 use super::driver::{check, cust_error, explain};
@@ -37,7 +36,7 @@ impl CudaStream {
 impl BackendStream for CudaStream {
     fn launch(&self, launch: &Launch<'_>) -> Result<()> {
         self.shared.enter()?;
-        let function = self.shared.modules.function(launch.entry, &self.shared.info)?;
+        let function = self.shared.modules.function(&launch.entry, &self.shared.info)?;
         // SAFETY: the operation checked the shapes and built the argument of the entry's type, which the driver copies
         // now; the buffers behind it are borrowed by the call, and their `Drop` waits for the device. The context is
         // current, and the function the entry's.
@@ -45,12 +44,7 @@ impl BackendStream for CudaStream {
         if status == ffi::SUCCESS {
             return Ok(());
         }
-        Err(Error::Launch {
-            entry: launch.entry.into(),
-            grid: launch.grid,
-            threads: launch.threads,
-            why: explain(status),
-        })
+        Err(Error::launch(&launch.entry, launch.grid, explain(status)))
     }
 
     fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()> {
@@ -78,7 +72,7 @@ impl BackendStream for CudaStream {
 
     fn event(&self) -> Result<Box<dyn BackendEvent>> {
         self.shared.enter()?;
-        let mut event = CudaEvent { handle: ptr::null_mut(), shared: Arc::clone(&self.shared) };
+        let mut event = Owned::none(&self.shared, ffi::cuEventDestroy_v2);
         // SAFETY: the pointer is live; the context is current.
         check("cuEventCreate", unsafe { ffi::cuEventCreate(&mut event.handle, 0) })?;
         // SAFETY: both handles are live.
@@ -88,9 +82,9 @@ impl BackendStream for CudaStream {
 
     fn wait_for(&self, event: &dyn BackendEvent) -> Result<()> {
         self.shared.enter()?;
-        let event = event.as_any().downcast_ref::<CudaEvent>().ok_or_else(|| other_device(&self.shared))?;
+        let event = event.of::<CudaEvent>().handle;
         // SAFETY: both handles are live.
-        let status = unsafe { ffi::cuStreamWaitEvent(self.inner.as_inner(), event.handle, 0) };
+        let status = unsafe { ffi::cuStreamWaitEvent(self.inner.as_inner(), event, 0) };
         check("cuStreamWaitEvent", status)
     }
 
@@ -107,45 +101,51 @@ impl BackendStream for CudaStream {
 
     fn end_capture(&self) -> Result<Box<dyn BackendGraph>> {
         self.shared.enter()?;
-        let mut graph = Graph(ptr::null_mut());
+        // A recording is not yet ready to run, and not needed any more once it is.
+        let mut recording = Owned::<CUgraph_st>::none(&self.shared, ffi::cuGraphDestroy);
         // SAFETY: the stream is live; the pointer too.
-        let status = unsafe { ffi::cuStreamEndCapture(self.inner.as_inner(), &mut graph.0) };
+        let status = unsafe { ffi::cuStreamEndCapture(self.inner.as_inner(), &mut recording.handle) };
         check("cuStreamEndCapture", status)?;
-        let mut exec: CUgraphExec = ptr::null_mut();
-        // SAFETY: the graph was just made.
-        check("cuGraphInstantiate", unsafe { ffi::cuGraphInstantiateWithFlags(&mut exec, graph.0, 0) })?;
-        Ok(Box::new(CudaGraph { shared: Arc::clone(&self.shared), exec }))
+        let mut graph = Owned::none(&self.shared, ffi::cuGraphExecDestroy);
+        // SAFETY: the recording was just made; the pointer is live.
+        let status = unsafe { ffi::cuGraphInstantiateWithFlags(&mut graph.handle, recording.handle, 0) };
+        check("cuGraphInstantiate", status)?;
+        Ok(Box::new(graph))
     }
 }
 
-fn other_device(expected: &Shared) -> Error {
-    Error::OtherDevice {
-        operation: "events",
-        what: "the event",
-        expected: expected.info.name.clone(),
-        got: "another kind of device".into(),
-    }
-}
-
+/// An object of the driver's, destroyed when dropped.
 #[derive(Debug)]
-struct CudaEvent {
-    handle: CUevent,
+struct Owned<T> {
+    /// Null until it is made.
+    handle: *mut T,
+    destroy: unsafe extern "C" fn(*mut T) -> c_int,
     shared: Arc<Shared>,
 }
 
-// SAFETY: the driver's events may be used from any thread; each call makes the context current first.
-unsafe impl Send for CudaEvent {}
-// SAFETY: as above; the driver locks.
-unsafe impl Sync for CudaEvent {}
+// SAFETY: the driver's events and graphs may be used from any thread; each call makes the context current first.
+unsafe impl<T> Send for Owned<T> {}
+// SAFETY: as above; the driver locks events, and graphs are only replayed, which takes them mutably.
+unsafe impl<T> Sync for Owned<T> {}
 
-impl Drop for CudaEvent {
+impl<T> Owned<T> {
+    /// Room for one, and how such objects are destroyed.
+    fn none(shared: &Arc<Shared>, destroy: unsafe extern "C" fn(*mut T) -> c_int) -> Self {
+        Self { handle: ptr::null_mut(), destroy, shared: Arc::clone(shared) }
+    }
+}
+
+impl<T> Drop for Owned<T> {
     fn drop(&mut self) {
         if !self.handle.is_null() && self.shared.enter().is_ok() {
-            // SAFETY: the event is ours alone.
-            let _ = unsafe { ffi::cuEventDestroy_v2(self.handle) };
+            // SAFETY: the object is ours alone, and of the kind that `destroy` is for.
+            let _ = unsafe { (self.destroy)(self.handle) };
         }
     }
 }
+
+type CudaEvent = Owned<CUevent_st>;
+type CudaGraph = Owned<CUgraphExec_st>;
 
 impl BackendEvent for CudaEvent {
     fn synchronize(&self) -> Result<()> {
@@ -156,55 +156,19 @@ impl BackendEvent for CudaEvent {
 
     fn microseconds_since(&self, earlier: &dyn BackendEvent) -> Result<f64> {
         self.shared.enter()?;
-        let earlier = earlier.as_any().downcast_ref::<Self>().ok_or_else(|| other_device(&self.shared))?;
+        let earlier = earlier.of::<Self>();
         let mut milliseconds = 0.0;
         // SAFETY: both events are live; the pointer too.
         let status = unsafe { ffi::cuEventElapsedTime(&mut milliseconds, earlier.handle, self.handle) };
         check("cuEventElapsedTime", status)?;
         Ok(f64::from(milliseconds) * 1e3)
     }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
-
-/// A recording that is not yet ready to run; destroyed when dropped.
-struct Graph(CUgraph);
-
-impl Drop for Graph {
-    fn drop(&mut self) {
-        if !self.0.is_null() {
-            // SAFETY: the graph is ours alone.
-            let _ = unsafe { ffi::cuGraphDestroy(self.0) };
-        }
-    }
-}
-
-#[derive(Debug)]
-struct CudaGraph {
-    shared: Arc<Shared>,
-    exec: CUgraphExec,
-}
-
-// SAFETY: the driver's graphs may be used from any thread, one at a time: `replay` takes the graph mutably.
-unsafe impl Send for CudaGraph {}
-// SAFETY: as above; there is nothing to do with a shared reference.
-unsafe impl Sync for CudaGraph {}
 
 impl BackendGraph for CudaGraph {
     fn replay(&mut self, stream: &dyn BackendStream) -> Result<()> {
         self.shared.enter()?;
         // SAFETY: both handles are live; the caller of `Graph::replay` keeps what the work uses alive.
-        check("cuGraphLaunch", unsafe { ffi::cuGraphLaunch(self.exec, stream.raw().cast()) })
-    }
-}
-
-impl Drop for CudaGraph {
-    fn drop(&mut self) {
-        if self.shared.enter().is_ok() {
-            // SAFETY: the graph is ours alone.
-            let _ = unsafe { ffi::cuGraphExecDestroy(self.exec) };
-        }
+        check("cuGraphLaunch", unsafe { ffi::cuGraphLaunch(self.handle, stream.raw().cast()) })
     }
 }

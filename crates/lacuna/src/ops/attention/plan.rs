@@ -8,13 +8,12 @@ use lacuna_kernels::attention::{self as kernels, Args, QueryTileArgs};
 use super::choose::{Algorithm, Choice, Problem, choose, is_by_query_tiles};
 use super::options::in_powers_of_two;
 use super::{AttentionSteps, OPERATION, Options};
-use crate::op::{MAX_GRID_YZ, Selection, VECTORS, launch, spans};
+use crate::op::{
+    Layout, MAX_GRID_YZ, MAX_WIDTH, Selection, VECTORS, launch, spans, strides, tunes_selection,
+};
 use crate::pattern::DevicePattern;
-use crate::tune::{Candidate, Tunable, drawn, row_class};
+use crate::tune::{Tunable, drawn, row_class};
 use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Slice, SliceMut, Stream, Value};
-
-/// The most elements of a row.
-const MAX_DIM: usize = (1 << 30) - 1;
 
 /// O = softmax(scale·Q·Kᵀ ⊙ mask)·V for one mask (queries × keys), one dimension d, and a batch of heads, with values of
 /// `T` and sums in f32.
@@ -58,8 +57,9 @@ pub struct SparseAttention<T: Value = f32, I: Index = u32> {
     dim: usize,
     options: Options,
     factor: f32,
-    /// Elements of Q and O, and of K and V.
-    lens: [usize; 2],
+    /// Of Q and O, and of K and V.
+    queries: Layout,
+    keys: Layout,
     /// Empty where three steps are taken.
     selection: Selection<Problem>,
     steps: Option<Arc<Steps<T, I>>>,
@@ -106,24 +106,17 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     pub fn plan_with(mask: &CsrMatrix<T, I>, dim: usize, options: Options) -> Result<Self> {
         let expected = || "at least 1, the elements of a row of Q";
         Error::expect(dim > 0, OPERATION, "the dimension", expected, dim)?;
-        Error::expect_at_most("the dimension", MAX_DIM, dim)?;
+        Error::expect_at_most("the dimension", MAX_WIDTH, dim)?;
         let factor = options.factor(dim)?;
-        let limit = isize::MAX as usize / size_of::<T>();
-        let len = |what: &'static str, tokens: usize| {
-            let len = tokens.checked_mul(dim).and_then(|len| len.checked_mul(options.batch));
-            len.filter(|&len| len <= limit).ok_or_else(|| Error::too_large(what, limit, usize::MAX))
-        };
-        let lens = [
-            len("the number of elements of Q", mask.rows())?,
-            len("the number of elements of K", mask.cols())?,
-        ];
+        let layout = |tokens, strides| Layout::new(tokens, dim, T::TYPE.bytes(), strides);
+        let queries = layout(mask.rows(), strides!(OPERATION, "Q", "d", None, options.batch, None))?;
+        let keys = layout(mask.cols(), strides!(OPERATION, "K", "d", None, options.batch, None))?;
         let (pattern, device) = (Arc::clone(mask.pattern()), mask.device().clone());
-        let (nnz, keys, index) = (mask.nnz(), mask.cols(), I::TYPE);
-        let problem = Problem { nnz, keys, query_tile_entries: None, dim, vector: 1, value: T::TYPE, index };
-        let problem = Problem {
-            query_tile_entries: query_tile_entries(&pattern, &problem, options.algorithm)?,
-            ..problem
-        };
+        let (value, index) = (T::TYPE, I::TYPE);
+        let (nnz, vector) = (mask.nnz(), 1);
+        let mut problem =
+            Problem { nnz, keys: mask.cols(), query_tile_entries: None, dim, vector, value, index };
+        problem.query_tile_entries = query_tile_entries(&pattern, &problem, options.algorithm)?;
         let selection =
             Selection::new(options.algorithm, T::TYPE.bytes(), |vector| Problem { vector, ..problem });
         let steps = if options.algorithm == Algorithm::ThreeSteps
@@ -136,7 +129,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
             None
         };
         let values = PhantomData;
-        let plan = Self { pattern, device, dim, options, factor, lens, selection, steps, values };
+        let plan = Self { pattern, device, dim, options, factor, queries, keys, selection, steps, values };
         if plan.steps.is_none() && plan.choice().is_none() {
             return Err(plan.illegal(format!("no kernel can do this shape with d = {dim}")));
         }
@@ -172,11 +165,11 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     }
     /// Elements of Q, and of O: batch · queries · d.
     pub fn query_len(&self) -> usize {
-        self.lens[0]
+        self.queries.len()
     }
     /// Elements of K, and of V: batch · keys · d.
     pub fn key_len(&self) -> usize {
-        self.lens[1]
+        self.keys.len()
     }
     /// Elements of the logarithms: batch · queries.
     pub fn logsumexp_len(&self) -> usize {
@@ -224,7 +217,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         for heads in spans(self.options.batch, MAX_GRID_YZ) {
             let head = heads.start;
             let grid = |items: u32| [items.div_ceil(entry.tile.block_rows), heads.len() as u32, 1];
-            let (queries, keys) = (head * rows * self.dim, head * cols * self.dim);
+            let (queries, keys) = (head * self.queries.batch_stride, head * self.keys.batch_stride);
             let operands = kernels::Operands::<T::Device> {
                 q: q.pointer().add(queries),
                 k: k.pointer().add(keys),
@@ -319,15 +312,9 @@ impl<T: Value, I: Index> Tunable for SparseAttention<T, I> {
             "{value} {index} {rows}×{cols}, {nnz} keys, {rows_class}, {row_order:?}, query tiles {shared}; d {dim}, batch {batch}"
         ))
     }
-    fn candidates(&self) -> Vec<Vec<Candidate>> {
-        self.selection.candidates()
-    }
+    tunes_selection!();
     fn with_candidate(&self, mask: &CsrMatrix<T, I>, name: &str) -> Result<Self> {
         Self::plan_with(mask, self.dim, self.options.algorithm(self.selection.algorithm_of(name)))
-    }
-    fn preferring(mut self, _mask: &CsrMatrix<T, I>, names: &[&str]) -> Result<Self> {
-        self.selection.prefer(names);
-        Ok(self)
     }
     fn scratch(&self, _mask: &CsrMatrix<T, I>) -> Result<Self::Scratch> {
         let (queries, keys) = (self.query_len(), self.key_len());

@@ -5,12 +5,12 @@ use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::bias_act::BiasActArgs;
 
 use super::{Activation, Bias, Choice, OPERATION, Options, Problem};
-use crate::op::{Layout, MAX_GRID_X, Selection, launch, spans, strides, tells_choice, widest};
-use crate::tune::{Candidate, Tunable, drawn};
+use crate::op::{
+    Layout, MAX_GRID_X, MAX_WIDTH, Selection, launch, spans, strides, tells_choice, tunes_selection, widest,
+};
+use crate::tune::{Tunable, drawn};
 use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
 
-/// The most columns.
-const MAX_COLUMNS: usize = (1 << 30) - 1;
 /// The most rows: the kernels' 32-bit numbers run past the last by a block's.
 const MAX_ROWS: usize = u32::MAX as usize - 4096;
 
@@ -83,7 +83,7 @@ impl<T: Value> BiasAct<T> {
     /// [`Error::Parameter`] for strides below the columns, limits of a clamp that are not in order, and channels that do not
     /// divide the rows; [`Error::Illegal`] for an algorithm that cannot do this problem.
     pub fn plan_with(device: &Device, rows: usize, columns: usize, options: Options) -> Result<Self> {
-        Error::expect_at_most("the number of columns", MAX_COLUMNS, columns)?;
+        Error::expect_at_most("the number of columns", MAX_WIDTH, columns)?;
         Error::expect_at_most("the number of rows", MAX_ROWS, rows)?;
         options.activation.check()?;
         let bias_len = bias_len(options.bias, rows, columns)?;
@@ -243,16 +243,10 @@ impl<T: Value> Tunable for BiasAct<T> {
         let activation = if self.options.activation == Activation::Gelu { ", GELU" } else { "" };
         Some(format!("{value} {rows}×{columns}, vectors of {vector}{activation}"))
     }
-    fn candidates(&self) -> Vec<Vec<Candidate>> {
-        self.selection.candidates()
-    }
+    tunes_selection!();
     fn with_candidate(&self, _nothing: &(), name: &str) -> Result<Self> {
         let algorithm = self.selection.algorithm_of(name);
         Self::plan_with(&self.device, self.rows, self.columns, self.options.algorithm(algorithm))
-    }
-    fn preferring(mut self, _nothing: &(), names: &[&str]) -> Result<Self> {
-        self.selection.prefer(names);
-        Ok(self)
     }
     fn scratch(&self, _nothing: &()) -> Result<Self::Scratch> {
         Ok((drawn(&self.device, self.input_len())?, self.device.zeros(self.output_len())?))

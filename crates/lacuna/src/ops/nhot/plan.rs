@@ -8,13 +8,12 @@ use lacuna_kernels::nhot::{LookupArgs, Nonzeros, TableIndex};
 use super::bags::BagPattern;
 use super::launch::lookup;
 use super::{BagIndex, Bags, Choice, Layout, Mode, OPERATION, Options, Problem};
-use crate::op::{Layout as DenseLayout, Selection, strides, tells_choice, widest};
+use crate::op::{
+    Layout as DenseLayout, MAX_WIDTH, Selection, strides, tells_choice, tunes_selection, widest,
+};
 use crate::pattern::Derived;
-use crate::tune::{Candidate, Tunable, drawn};
+use crate::tune::{Tunable, drawn};
 use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
-
-/// The most columns.
-const MAX_COLUMNS: usize = (1 << 30) - 1;
 
 /// Embedding-bag lookup, as PyTorch's `EmbeddingBag`: sums or means of the rows of a dense table that bags name, which is
 /// Y = X·W with few nonzeros in each row of X. Values are of `T`, sums in f32, rounded to `T` once.
@@ -69,7 +68,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     /// As `plan`, and [`Error::TooLarge`] for a stride of 4 GiB; [`Error::Parameter`] for strides below the elements of a row,
     /// and for a padding index that is not a row; [`Error::Illegal`] for an algorithm that cannot do this problem.
     pub fn plan_with(bags: &Bags<I>, columns: usize, options: Options) -> Result<Self> {
-        Error::expect_at_most("the number of columns", MAX_COLUMNS, columns)?;
+        Error::expect_at_most("the number of columns", MAX_WIDTH, columns)?;
         let (rows, count) = (bags.table_rows(), bags.bags());
         if let Some(padding) = options.padding_index {
             let expected = || format!("below {rows}, the rows of the table");
@@ -205,15 +204,9 @@ impl<T: Value, I: BagIndex> Tunable for NHot<T, I> {
              {vector}, {layout:?}"
         ))
     }
-    fn candidates(&self) -> Vec<Vec<Candidate>> {
-        self.selection.candidates()
-    }
+    tunes_selection!();
     fn with_candidate(&self, bags: &Bags<I>, name: &str) -> Result<Self> {
         Self::plan_with(bags, self.columns, self.options.algorithm(self.selection.algorithm_of(name)))
-    }
-    fn preferring(mut self, _bags: &Bags<I>, names: &[&str]) -> Result<Self> {
-        self.selection.prefer(names);
-        Ok(self)
     }
     fn scratch(&self, bags: &Bags<I>) -> Result<Self::Scratch> {
         Ok((drawn(bags.device(), self.table_len())?, bags.device().zeros(self.output_len())?))

@@ -153,10 +153,9 @@ pub(super) fn is_ordered(problem: &Problem) -> bool {
 
 /// Whether tiles of so many columns and of this arithmetic are for this problem.
 fn are_meant(problem: &Problem, columns: u32, arithmetic: Arithmetic) -> bool {
-    let nonzero_bytes = problem.value.bytes() + problem.index.bytes();
     problem.precision.allows(arithmetic, problem.k >= LONG_ROWS)
         && problem.cols.div_ceil(columns as usize) <= MAX_GRID_YZ
-        && bitmask::bytes(problem.rows, problem.cols, problem.nnz, nonzero_bytes).is_some()
+        && bitmask::fit([problem.rows, problem.cols, problem.nnz], problem.value, problem.index)
 }
 
 #[cfg(test)]

@@ -8,13 +8,12 @@ use super::choose::{Choice, Problem, is_ordered};
 use super::panels::{PanelTiles, Panels};
 use super::transposed_b::TransposedB;
 use super::{Algorithm, OPERATION, Options, Schedule};
-use crate::op::{Layout, MAX_GRID_YZ, Selection, launch, spans, strides, tells_choice, widest};
+use crate::op::{
+    Layout, MAX_GRID_YZ, MAX_WIDTH, Selection, launch, spans, strides, tells_choice, tunes_selection, widest,
+};
 use crate::pattern::DevicePattern;
-use crate::tune::{Candidate, Tunable, drawn, row_class};
+use crate::tune::{Tunable, drawn, row_class};
 use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Slice, Stream, Value};
-
-/// The most columns of A and B.
-const MAX_K: usize = (1 << 30) - 1;
 
 /// D = (A·Bᵀ) ⊙ I\[C\] for one pattern of C and D (M×N) and one K, with values of `T` and sums in f32.
 ///
@@ -92,7 +91,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     /// As `plan`, and [`Error::TooLarge`] for a stride of 4 GiB; [`Error::Parameter`] for strides below the elements of a
     /// row; [`Error::Illegal`] for an algorithm that cannot do this problem.
     pub fn plan_with(c: &CsrMatrix<T, I>, k: usize, options: Options) -> Result<Self> {
-        Error::expect_at_most("K", MAX_K, k)?;
+        Error::expect_at_most("K", MAX_WIDTH, k)?;
         let bytes = T::TYPE.bytes();
         let Options { batch, b_transposed, precision, .. } = options;
         let a = strides!(OPERATION, "A", "K", options.a_stride, batch, options.a_batch_stride);
@@ -307,15 +306,9 @@ impl<T: Value, I: Index> Tunable for Sddmm<T, I> {
              batch {batch}{one_a}{one_b}"
         ))
     }
-    fn candidates(&self) -> Vec<Vec<Candidate>> {
-        self.selection.candidates()
-    }
+    tunes_selection!(prepared);
     fn with_candidate(&self, c: &CsrMatrix<T, I>, name: &str) -> Result<Self> {
         Self::plan_with(c, self.k, self.options.algorithm(self.selection.algorithm_of(name)))
-    }
-    fn preferring(mut self, _c: &CsrMatrix<T, I>, names: &[&str]) -> Result<Self> {
-        self.selection.prefer(names);
-        self.prepared()
     }
     fn scratch(&self, c: &CsrMatrix<T, I>) -> Result<Self::Scratch> {
         let device = self.device();

@@ -268,10 +268,10 @@ impl<T: Value, I: Index> Tunable for SparseSoftmax<T, I> {
         // They are few, and all are measured: each for rows of some length, or one of them for all rows.
         vec![self.alternatives().iter().map(|plan| Candidate { name: plan.name(), cost: 1.0 }).collect()]
     }
-    fn with_candidate(&self, a: &CsrMatrix<T, I>, name: &str) -> Result<Self> {
-        self.clone().preferring(a, &[name])
+    fn with_candidate(&self, _a: &CsrMatrix<T, I>, name: &str) -> Result<Self> {
+        self.clone().preferring(&[name])
     }
-    fn preferring(self, _a: &CsrMatrix<T, I>, names: &[&str]) -> Result<Self> {
+    fn preferring(self, names: &[&str]) -> Result<Self> {
         let plans = self.alternatives();
         let preferred = names.iter().find_map(|&name| plans.iter().find(|plan| plan.name() == name));
         Ok(preferred.cloned().unwrap_or(self))

@@ -8,7 +8,7 @@ use super::model::CostModel;
 use super::options::{LONG_ROWS, Precision};
 use crate::op::{self, bitmask};
 use crate::pattern::RowLengths;
-use crate::{CsrMatrix, Index, Value};
+use crate::{CsrMatrix, DeviceInfo, Index, Value};
 
 /// The problem shape: all that the heuristic sees.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,24 +47,42 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// One product of `f32` on an H200, with rows of A that are all about as long.
+    pub fn new(rows: usize, cols: usize, nnz: usize, n: usize) -> Self {
+        Self {
+            rows,
+            cols,
+            nnz,
+            longest_row: nnz.div_ceil(rows.max(1)),
+            lengths: RowLengths::even(rows, nnz),
+            n,
+            vector: 8,
+            batch: 1,
+            value: ValueType::F32,
+            index: IndexType::U32,
+            precision: Precision::Single,
+            prepacked: false,
+            multiprocessors: 132,
+            block_shared_bytes: 227 * 1024,
+            sm: 90,
+        }
+    }
+
     /// The problem of multiplying `a` with `n` columns, whose addresses and strides allow vectors of `vector`.
     pub fn of<T: Value, I: Index>(a: &CsrMatrix<T, I>, n: usize, vector: u32) -> Self {
+        let DeviceInfo { multiprocessors, block_shared_bytes, sm, .. } = *a.device().info();
         Self {
-            rows: a.rows(),
-            cols: a.cols(),
-            nnz: a.nnz(),
             longest_row: a.stats().max_row_length as usize,
             lengths: *a.row_lengths(),
-            n,
             vector,
             batch: a.batch(),
             value: T::TYPE,
             index: I::TYPE,
-            precision: Precision::Single,
             prepacked: a.is_prepacked(),
-            multiprocessors: a.device().info().multiprocessors,
-            block_shared_bytes: a.device().info().block_shared_bytes,
-            sm: a.device().info().sm,
+            multiprocessors,
+            block_shared_bytes,
+            sm,
+            ..Self::new(a.rows(), a.cols(), a.nnz(), n)
         }
     }
 }
@@ -247,8 +265,7 @@ fn stage_of(problem: &Problem) -> IndexType {
 
 /// Whether A's pattern may be given as bitmasks.
 fn has_bitmasks(problem: &Problem) -> bool {
-    let nonzero_bytes = problem.value.bytes() + problem.index.bytes();
-    bitmask::bytes(problem.rows, problem.cols, problem.nnz, nonzero_bytes).is_some()
+    bitmask::fit([problem.rows, problem.cols, problem.nnz], problem.value, problem.index)
 }
 
 /// The algorithm that an entry is.

@@ -10,13 +10,12 @@ use super::choose::{Choice, Problem, b_bytes_limit, is_by_tiles, is_prepacked};
 use super::grid::{Extent, is_hybrid, prefetched_rows, resident_blocks, subwarp_share};
 use super::prepacked::Packs;
 use super::{OPERATION, Options};
-use crate::op::{Layout, MAX_GRID_YZ, Selection, launch, spans, strides, tells_choice, widest};
+use crate::op::{
+    Layout, MAX_GRID_YZ, MAX_WIDTH, Selection, launch, spans, strides, tells_choice, tunes_selection, widest,
+};
 use crate::pattern::{DevicePattern, RowOrder};
-use crate::tune::{Candidate, Tunable, drawn, row_class};
+use crate::tune::{Tunable, drawn, row_class};
 use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Slice, SliceMut, Stream, Value};
-
-/// The most columns of B.
-const MAX_N: usize = (1 << 30) - 1;
 
 /// C = clamp(alpha·A·B + beta·C + bias, lo, hi) for one pattern of A (M×K) and one N, with values of `T` and sums in f32.
 ///
@@ -65,7 +64,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
     /// not in order, strides below N, and batch strides that let matrices of C overlap; [`Error::Illegal`] for an
     /// algorithm that cannot do this problem.
     pub fn plan_with(a: &CsrMatrix<T, I>, n: usize, options: Options) -> Result<Self> {
-        Error::expect_at_most("N", MAX_N, n)?;
+        Error::expect_at_most("N", MAX_WIDTH, n)?;
         options.check()?;
         let bytes = T::TYPE.bytes();
         let Options { batch, b_stride, b_batch_stride, c_stride, c_batch_stride, precision, .. } = options;
@@ -269,17 +268,11 @@ impl<T: Value, I: Index> Tunable for Spmm<T, I> {
             a.batch()
         ))
     }
-    fn candidates(&self) -> Vec<Vec<Candidate>> {
-        self.selection.candidates()
-    }
+    tunes_selection!(prepared);
     fn with_candidate(&self, a: &CsrMatrix<T, I>, name: &str) -> Result<Self> {
         // Without an epilogue, so that choices do not depend on it, and repeated products do not grow in C.
         let plain = self.options.alpha(1.0).beta(0.0).clamp(f32::NEG_INFINITY, f32::INFINITY);
         Self::plan_with(a, self.n, plain.algorithm(self.selection.algorithm_of(name)))
-    }
-    fn preferring(mut self, _a: &CsrMatrix<T, I>, names: &[&str]) -> Result<Self> {
-        self.selection.prefer(names);
-        self.prepared()
     }
     fn scratch(&self, _a: &CsrMatrix<T, I>) -> Result<Self::Scratch> {
         Ok((drawn(self.device(), self.input_len())?, self.device().zeros(self.output_len())?))

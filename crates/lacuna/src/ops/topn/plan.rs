@@ -315,7 +315,7 @@ impl<T: Value> Tunable for TopN<T> {
         let plan = Self::plan_with(&self.device, rows, columns, n, self.options.algorithm(algorithm))?;
         Ok(Self { options: self.options, ..plan })
     }
-    fn preferring(self, _nothing: &(), names: &[&str]) -> Result<Self> {
+    fn preferring(self, names: &[&str]) -> Result<Self> {
         let [known] = self.candidates().try_into().expect("one list serves all alignments");
         match names.iter().find(|&&name| known.iter().any(|candidate| candidate.name == name)) {
             Some(name) => self.with_candidate(&(), name),

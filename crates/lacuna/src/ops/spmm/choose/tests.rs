@@ -4,24 +4,7 @@ use super::*;
 use crate::op::find;
 
 pub(in super::super) fn problem(rows: usize, nnz: usize, n: usize, vector: u32) -> Problem {
-    let longest_row = nnz.div_ceil(rows.max(1));
-    Problem {
-        rows,
-        cols: 2048,
-        nnz,
-        longest_row,
-        lengths: RowLengths::even(rows, nnz),
-        n,
-        vector,
-        batch: 1,
-        value: ValueType::F32,
-        index: IndexType::U32,
-        precision: Precision::Single,
-        prepacked: false,
-        multiprocessors: 132,
-        block_shared_bytes: 227 * 1024,
-        sm: 90,
-    }
+    Problem { vector, ..Problem::new(rows, 2048, nnz, n) }
 }
 
 fn best(rows: usize, nnz: usize, n: usize, vector: u32) -> Choice {
