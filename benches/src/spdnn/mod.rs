@@ -1,11 +1,15 @@
 //! Measuring networks of the Sparse DNN Challenge.
 mod cache;
 mod measure;
+mod part;
 mod problem;
 mod published;
+mod ranks;
 mod record;
 
 pub use measure::{Expected, Measured, measure};
+pub use part::RankRecord;
 pub use problem::{LayerError, Network};
 pub use published::{Published, published};
+pub use ranks::{Ranks, Share};
 pub use record::Record;
