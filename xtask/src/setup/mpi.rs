@@ -19,7 +19,7 @@ const PACKAGES: debian::Packages = debian::Packages {
     names: &["libopenmpi-dev", "openmpi-bin", "openmpi-common", "libclang-dev"],
     own: &["libopenmpi"],
     root,
-    tidy: |_| Ok(()),
+    tidy: remove_archives,
 };
 
 /// Where the packages are unpacked without root.
@@ -48,20 +48,27 @@ impl Mpi {
         (has_libclang && mpi.runs() && answers(Command::new("mpicc").arg("-show"))).then_some(mpi)
     }
 
-    /// OpenMPI finds its files by a prefix that was compiled in: where it lies elsewhere it must be told, and so must PMIx.
+    /// OpenMPI and clang find their files by paths that were compiled in: where they lie elsewhere they must be told.
     fn unpacked(root: &Path) -> Option<Self> {
         let usr = root.join("usr");
         let (bin, lib) = (usr.join("bin"), usr.join("lib"));
-        let libraries = subfolder_with(&lib, Path::new("openmpi"))?;
+        let libraries = names(&lib).into_iter().map(|name| lib.join(name));
+        let libraries = libraries.into_iter().find(|folder| folder.join("openmpi").is_dir())?;
+        // Some of the libraries that it needs are in the other of Debian's two places.
+        let others = root.join("lib").join(libraries.file_name()?);
         let path = |path: PathBuf| path.into_os_string();
+        let (folder, release) = libclang(&lib)?;
         let own = std::env::var_os("LD_LIBRARY_PATH").filter(|own| !own.is_empty());
         let own = own.iter().flat_map(std::env::split_paths);
         let variables = vec![
             ("MPICC", path(bin.join("mpicc.openmpi"))),
             ("OPAL_PREFIX", path(usr)),
-            ("PMIX_INSTALL_PREFIX", path(libraries.join("pmix2"))),
-            ("LIBCLANG_PATH", path(libclang(&lib)?)),
-            ("LD_LIBRARY_PATH", std::env::join_paths([libraries].into_iter().chain(own)).ok()?),
+            // It does without what it does not find: plug-ins of PMIx, and old networks.
+            ("OMPI_MCA_mca_base_component_show_load_errors", "0".into()),
+            ("PMIX_MCA_pcompress_base_silence_warning", "1".into()),
+            ("LIBCLANG_PATH", path(folder)),
+            ("BINDGEN_EXTRA_CLANG_ARGS", format!("'-resource-dir={}'", release.display()).into()),
+            ("LD_LIBRARY_PATH", std::env::join_paths([libraries, others].into_iter().chain(own)).ok()?),
         ];
         let mpi = Self { mpirun: bin.join("mpirun.openmpi"), variables };
         mpi.runs().then_some(mpi)
@@ -112,24 +119,32 @@ fn answers(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// The folder of libclang below a folder of libraries: as Debian has it, with the compiler's own headers beside it.
-fn libclang(libraries: &Path) -> Option<PathBuf> {
-    let is_headers = |release: &Path| release.join("include/stddef.h").is_file();
-    let is_it = |folder: &PathBuf| {
-        let has_library = names(folder).iter().any(|name| {
-            name.starts_with("libclang") && !name.starts_with("libclang-cpp") && name.contains(".so")
-        });
-        let releases = names(&folder.join("clang"));
-        has_library && releases.iter().any(|release| is_headers(&folder.join("clang").join(release)))
+/// The folder of libclang below a folder of libraries, and that of its own headers: as Debian has them.
+fn libclang(libraries: &Path) -> Option<(PathBuf, PathBuf)> {
+    let is_library = |name: &String| {
+        name.starts_with("libclang") && !name.starts_with("libclang-cpp") && name.contains(".so")
+    };
+    let release = |folder: PathBuf| {
+        let releases = names(&folder.join("clang")).into_iter().map(|name| folder.join("clang").join(name));
+        let release = releases.into_iter().find(|release| release.join("include/stddef.h").is_file())?;
+        names(&folder).iter().any(is_library).then_some((folder, release))
     };
     let of_llvm = names(libraries).into_iter().filter(|name| name.starts_with("llvm-"));
     let folders = of_llvm.map(|name| libraries.join(name).join("lib")).chain([libraries.to_owned()]);
-    folders.into_iter().find(is_it)
+    folders.into_iter().find_map(release)
 }
 
-/// The folder below `folder` that has this one below it.
-fn subfolder_with(folder: &Path, below: &Path) -> Option<PathBuf> {
-    names(folder).into_iter().map(|name| folder.join(name)).find(|found| found.join(below).is_dir())
+/// Static libraries, most of them clang's, are three quarters of what is unpacked, and nobody links them.
+fn remove_archives(system: &Path) -> anyhow::Result<()> {
+    let lib = system.join("usr/lib");
+    for name in names(&lib) {
+        for folder in [lib.join(&name), lib.join(&name).join("lib")] {
+            for archive in names(&folder).into_iter().filter(|name| name.ends_with(".a")) {
+                fs::remove_file(folder.join(archive))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The names in a folder, in order; none where it cannot be read.
@@ -158,8 +173,9 @@ mod tests {
         touch("clang/14.0.6/include/stddef.h");
         assert_eq!(libclang(root.path()), None);
         touch("libclang-14.so.1");
-        assert_eq!(libclang(root.path()), Some(folder.clone()));
-        fs::remove_file(folder.join("clang/14.0.6/include/stddef.h")).unwrap();
+        let release = folder.join("clang/14.0.6");
+        assert_eq!(libclang(root.path()), Some((folder.clone(), release.clone())));
+        fs::remove_file(release.join("include/stddef.h")).unwrap();
         assert_eq!(libclang(root.path()), None);
     }
 
