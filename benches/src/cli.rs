@@ -218,7 +218,8 @@ pub struct SpdnnOptions {
     /// A folder where images are kept once they are made.
     #[arg(long, value_name = "DIR")]
     pub cache: Option<PathBuf>,
-    /// `cuda:INDEX`, `sim`, or `auto`: the first GPU, or else the simulator.
+    /// `cuda:INDEX`, `cuda`, `sim`, or `auto`: a GPU, or else the simulator. `cuda` and `auto` give each rank on a host a GPU of its
+    /// own, as far as there are.
     #[arg(long, default_value = "auto")]
     pub device: String,
     /// Times a run this often; the median, minimum and maximum are reported.

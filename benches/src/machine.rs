@@ -3,7 +3,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 use anyhow::Result;
-use lacuna::Device;
+use lacuna::{Device, Error};
 use lacuna_cases::device::DeviceName;
 use lacuna_cases::exit::Usage;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,27 @@ pub fn device(name: &str) -> Result<Device> {
             })?;
             Ok(device.open()?)
         }
+    }
+}
+
+/// As [`device`], for one of several processes on a host, by its number among them: `cuda` and `auto` are the GPU of that number,
+/// from the first again where there are more processes than GPUs.
+///
+/// # Errors
+/// As [`device`].
+pub fn device_of(name: &str, process: usize) -> Result<Device> {
+    if !["auto", "cuda"].contains(&name) {
+        return device(name);
+    }
+    let gpu = match Device::cuda(process) {
+        Err(Error::NoDevice { count, .. }) if count > 0 => Device::cuda(process % count),
+        other => other,
+    };
+    match gpu {
+        Err(Error::NoCuda | Error::NoDriver { .. } | Error::NoDevice { .. }) if name == "auto" => {
+            Ok(Device::simulator())
+        }
+        other => Ok(other?),
     }
 }
 

@@ -59,15 +59,23 @@ fn release(shell: &Shell, package: &str, what: &[&str], cuda: bool) -> anyhow::R
     Ok([target, "release"].iter().collect())
 }
 
-/// Compiles the tests of `cargo {test}`, and tells where this package's program lies that they were compiled with: in
+/// Compiles the tests of `cargo {test}`, and tells where these packages' programs lie that they were compiled with: in
 /// the tests' profile, which checks overflow and debug assertions.
-pub(crate) fn tested_program(shell: &Shell, test: &[&str], name: &str) -> anyhow::Result<PathBuf> {
+pub(crate) fn tested_programs<const N: usize>(
+    shell: &Shell,
+    test: &[&str],
+    names: [&str; N],
+) -> anyhow::Result<[PathBuf; N]> {
     let cargo = cargo();
     eprintln!("$ cargo {} --no-run", test.join(" "));
     let messages = cmd!(shell, "{cargo} {test...} --no-run --quiet --message-format=json-render-diagnostics");
     let messages = messages.quiet().read().context("the tests do not compile")?;
-    let program = messages.lines().find_map(|message| executable(message, name));
-    program.with_context(|| format!("`cargo test` builds no program {name}"))
+    let mut programs = [const { PathBuf::new() }; N];
+    for (program, name) in programs.iter_mut().zip(names) {
+        let found = messages.lines().find_map(|message| executable(message, name));
+        *program = found.with_context(|| format!("`cargo test` builds no program {name}"))?;
+    }
+    Ok(programs)
 }
 
 /// Where the program of this name lies, if the message is that cargo has it.

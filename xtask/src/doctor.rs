@@ -8,6 +8,7 @@ use lacuna_ptx::{Cache, DeviceCompiler, Ptxas};
 
 use crate::outcome::Missing;
 use crate::paths;
+use crate::setup::Mpi;
 
 /// One line of the report.
 struct Finding {
@@ -64,6 +65,7 @@ fn findings() -> Vec<Finding> {
         findings.push(optional("device compiler", device_compiler(cache)));
         findings.push(optional("ptxas", ptxas(cache)));
         findings.push(optional("CUDA link library", link_library(cache)));
+        findings.push(optional("MPI", mpi(cache)));
     }
     findings.push(optional("CUDA driver", cuda::driver()));
     findings.extend(peers().map(|(what, state)| optional(what, state)));
@@ -120,6 +122,12 @@ fn link_library(cache: &Cache) -> Result<String, Fix> {
     } else {
         Err(Fix { wrong: "not made yet: feature `cuda` does not link".into(), fix: SETUP })
     }
+}
+
+fn mpi(cache: &Cache) -> Result<String, Fix> {
+    let lacking =
+        || Fix { wrong: "no OpenMPI with libclang: feature `mpi` does not build".into(), fix: SETUP };
+    Mpi::find(cache).map(|found| found.to_string()).ok_or_else(lacking)
 }
 
 /// The libraries that `lacuna-bench --peers` compares with, where it looks for them.

@@ -28,7 +28,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Installs what this machine lacks: the device compiler, ptxas, and a link library for the CUDA driver
+    /// Installs what this machine lacks: the device compiler, ptxas, a link library for the CUDA driver, and MPI
     Setup,
     /// Reports what is there and the fix for what is not; changes nothing
     Doctor,

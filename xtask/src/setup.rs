@@ -1,15 +1,26 @@
 //! `cargo xtask setup`: installs what this machine lacks. What is there is left alone.
 mod debian;
 mod link;
+mod mpi;
 mod ptxas_wheel;
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use lacuna_ptx::{BuildError, Cache, DeviceCompiler, Ptxas};
 use xshell::{Shell, cmd};
 
+pub(crate) use self::mpi::Mpi;
 use crate::outcome::Missing;
+
+/// Debian's device compiler, its cargo, and the sources of its library.
+const COMPILER: debian::Packages = debian::Packages {
+    names: &["rustc-web", "cargo-web", "rust-web-src"],
+    own: &["libllvm", "libstd-rust-web"],
+    root: Cache::debian_root,
+    tidy: keep_library_sources,
+};
 
 /// Toolchain that rustup is asked for where there are no Debian packages.
 const RUSTUP_TOOLCHAIN: &str = "1.96.0";
@@ -17,10 +28,11 @@ const RUSTUP_TOOLCHAIN: &str = "1.96.0";
 /// Tries every part, and fails at the end with what could not be had.
 pub(crate) fn run() -> anyhow::Result<()> {
     let cache = Cache::of_user()?;
-    let parts: [(&str, anyhow::Result<String>); 3] = [
+    let parts: [(&str, anyhow::Result<String>); 4] = [
         ("device compiler", compiler(&cache).map(|found| format!("{} ({})", found.version, found.source))),
         ("ptxas", ptxas(&cache).map(|found| format!("{} ({})", found.version, found.path.display()))),
         ("CUDA link library", cuda_library_path(&cache).map(|path| path.display().to_string())),
+        ("MPI", mpi(&cache).map(|mpi| mpi.to_string())),
     ];
     let mut failed = Vec::new();
     for (part, result) in parts {
@@ -39,7 +51,7 @@ pub(crate) fn compiler(cache: &Cache) -> anyhow::Result<DeviceCompiler> {
         Err(error @ BuildError::NoCompiler { .. }) => error,
         Err(error) => return Err(error.into()),
     };
-    let debian = debian::install(cache);
+    let debian = debian::install(&COMPILER, cache);
     if debian.is_ok() {
         return Ok(DeviceCompiler::find(cache)?);
     }
@@ -50,6 +62,19 @@ pub(crate) fn compiler(cache: &Cache) -> anyhow::Result<DeviceCompiler> {
     let tried = [("Debian's packages", debian), ("rustup", rustup)]
         .map(|(way, result)| format!("{way}: {:#}", result.expect_err("both failed")));
     Err(anyhow!(missing).context(format!("tried in vain:\n  {}", tried.join("\n  "))))
+}
+
+/// Of the compiler's sources only the library's are needed: a tenth.
+fn keep_library_sources(system: &Path) -> anyhow::Result<()> {
+    for release in fs::read_dir(system.join("usr/src"))? {
+        for entry in fs::read_dir(release?.path())? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() && entry.file_name() != "library" {
+                fs::remove_dir_all(entry.path())?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn rustup() -> anyhow::Result<()> {
@@ -77,4 +102,18 @@ pub(crate) fn ptxas(cache: &Cache) -> anyhow::Result<Ptxas> {
 pub(crate) fn cuda_library_path(cache: &Cache) -> anyhow::Result<PathBuf> {
     link::install(cache)?;
     Ok(cache.cuda_library_path())
+}
+
+/// What feature `mpi` is built and run with, installed first if need be.
+pub(crate) fn mpi(cache: &Cache) -> anyhow::Result<Mpi> {
+    if let Some(mpi) = Mpi::find(cache) {
+        return Ok(mpi);
+    }
+    let found = mpi::install(cache).map(|()| Mpi::find(cache));
+    let why = match found {
+        Ok(Some(mpi)) => return Ok(mpi),
+        Ok(None) => "Debian's packages are not enough".into(),
+        Err(error) => format!("{error:#}"),
+    };
+    Err(Missing(format!("{}; tried in vain: {why}", mpi::WANTED)).into())
 }

@@ -2,17 +2,20 @@
 //!
 //! The host's code is compiled once for tests and conformance cases together: each other choice of packages, features or
 //! profile gives other features to crates that all share, and compiles the simulator with all kernels again.
+mod ranks;
+
 use lacuna_ptx::Cache;
 use xshell::Shell;
 
+use crate::outcome::Missing;
 use crate::parts::Parts;
 use crate::{build, cargo, doctor, layout, setup};
 
 /// What `verify` is told.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// For daily use. Leaves out the kernels' PTX with its resource table, feature `cuda`, the fuzz targets and, but for
-    /// one of each operation, the conformance cases
+    /// For daily use. Leaves out the kernels' PTX with its resource table, features `cuda` and `mpi`, the fuzz targets and, but
+    /// for one of each operation, the conformance cases
     #[arg(long)]
     quick: bool,
 }
@@ -46,17 +49,36 @@ fn everything(shell: &Shell, parts: &mut Parts) -> anyhow::Result<()> {
         cargo::run(shell, &["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml"])
     })?;
     cargo::enable_cuda(shell)?;
-    let all = ["test", "--workspace", "--all-features", "--locked"];
-    let conformance =
-        parts.run("tests: compiling", || cargo::tested_program(shell, &all, "lacuna-verify"))?;
+    let mpi = parts.run("MPI, to build with", || setup::mpi(&Cache::of_user()?));
+    let features: &[&str] = match &mpi {
+        Ok(mpi) => {
+            mpi.enable(shell);
+            &["--all-features"]
+        }
+        Err(missing) => {
+            eprintln!("note: feature `mpi` is left out: {missing:#}");
+            &["--features", "cuda"]
+        }
+    };
+    let all = [&["test", "--workspace", "--locked"], features].concat();
+    let [conformance, bench] = parts
+        .run("tests: compiling", || cargo::tested_programs(shell, &all, ["lacuna-verify", "lacuna-bench"]))?;
     parts.run("tests: running", || cargo::run(shell, &[&all[..], &["--quiet"]].concat()))?;
+    if let Ok(mpi) = &mpi {
+        parts.run("several ranks (MPI)", || ranks::check(shell, mpi, &bench))?;
+    }
     parts.run("tests without CUDA", || {
         cargo::run(shell, &["test", "--workspace", "--test=without_cuda", "--quiet", "--locked"])
     })?;
-    parts.run("lints, all features", || lint(shell, &["--all-features"]))?;
+    parts.run("lints, all features", || lint(shell, features))?;
     parts.run("lints without CUDA", || lint(shell, &[]))?;
     let device = if doctor::has_gpu() { "all" } else { "sim" };
-    parts.run("conformance cases", || cargo::run_program(shell, &conformance, ["--device", device]))
+    parts.run("conformance cases", || cargo::run_program(shell, &conformance, ["--device", device]))?;
+    // Last, so that all else is checked on a machine without MPI too.
+    mpi.map(drop).map_err(|missing| {
+        Missing(format!("all else is well, but the part \"several ranks (MPI)\" was not run: {missing:#}"))
+            .into()
+    })
 }
 
 fn lint(shell: &Shell, features: &[&str]) -> anyhow::Result<()> {

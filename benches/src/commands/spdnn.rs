@@ -10,8 +10,7 @@ use lacuna_cases::exit::{Outcome, Usage};
 use lacuna_models::challenge::IMAGES;
 
 use crate::cli::{SpdnnOptions, Switch};
-use crate::machine;
-use crate::spdnn::{Expected, Measured, Network, Record, measure, published};
+use crate::spdnn::{Expected, Measured, Network, Ranks, Record, measure, published};
 use crate::timing::Timing;
 
 /// Images on the simulator, if nothing is said.
@@ -22,29 +21,36 @@ const GROUPS: [(u32, u32); 6] = [(16, 4), (16, 1), (4, 4), (4, 1), (1, 4), (1, 1
 /// The kernel of group tiles.
 const GROUP_TILES: Algorithm = Algorithm::GroupTiles { outputs: 16, tiles: 2 };
 
-/// Measures a network.
+/// Measures a network, on all ranks of a job where `mpirun` started it. The first one checks and prints.
 ///
 /// # Errors
 /// A size, data or a device that cannot be used.
 pub fn spdnn(options: &SpdnnOptions) -> Result<Outcome> {
-    let device = machine::device(&options.device)?;
+    Ranks::run(|ranks| of_rank(options, ranks))
+}
+
+fn of_rank(options: &SpdnnOptions, ranks: &Ranks) -> Result<Outcome> {
+    let device = ranks.device(&options.device)?;
     let data = Data::find(options.data.as_deref())?;
     let usual = if device.is_simulator() { SIMULATED_IMAGES } else { IMAGES };
     let images = options.images.unwrap_or(usual);
     let mut network = Network::new(options.neurons, options.layers, images, &data, options.cache.as_deref())?;
     network.f16_weights = options.f16_weights;
-    let features = Features::binary(&network.images);
-    println!(
-        "{} neurons, {} layers, {} images ({}); {} on {}",
-        options.neurons,
-        options.layers,
-        network.images.rows(),
-        network.source,
-        env!("LACUNA_REVISION"),
-        device.info().name
-    );
+    let share = ranks.share(network.images.rows());
+    let features = Features::binary(share.of(&network.images)?.as_ref());
+    if ranks.is_first() {
+        println!(
+            "{} neurons, {} layers, {} images ({}); {} on {}",
+            options.neurons,
+            options.layers,
+            network.images.rows(),
+            network.source,
+            env!("LACUNA_REVISION"),
+            device.info().name
+        );
+    }
     let mut expected = Expected::default();
-    if options.verify > 0 {
+    if options.verify > 0 && ranks.is_first() {
         let (sample, reference) = network.reference(options.verify)?;
         let found = reference.categories()?.into_iter().map(|row| sample[row as usize]).collect();
         expected.reference = Some((sample, found));
@@ -61,8 +67,10 @@ pub fn spdnn(options: &SpdnnOptions) -> Result<Outcome> {
             profile: options.profile,
             passes: options.passes == Switch::On,
             workers: are_workers.then_some((&devices[..], limit)),
+            ranks,
+            share: &share,
         };
-        let record = measure(&device, &network, &features, how, &mut expected)?;
+        let Some(record) = measure(&device, &network, &features, how, &mut expected)? else { continue };
         print(&record);
         if !record.is_right() {
             outcome = Outcome::Failure;
@@ -73,7 +81,7 @@ pub fn spdnn(options: &SpdnnOptions) -> Result<Outcome> {
             writeln!(file, "{}", serde_json::to_string(&record)?)?;
         }
     }
-    if let Some(paper) = published(options.neurons, options.layers) {
+    if let Some(paper) = published(options.neurons, options.layers).filter(|_| ranks.is_first()) {
         println!(
             "the paper (Table I), TeraEdges/s: {} on one V100, {} on one A100, {} on 768 V100",
             paper.v100, paper.a100, paper.v100_768
@@ -164,6 +172,11 @@ fn print(record: &Record) {
     };
     rate("layers", &record.layers_us);
     rate("host to host", &record.whole_us);
+    for (rank, share) in record.shares.iter().enumerate() {
+        let us = share.whole_us.map_or_else(String::new, |us| format!(", host to host {us:.1} us"));
+        let edges = share.effective_edges as f64 / 1e9;
+        println!("  rank {rank:<17} {:12} images, {edges:.3} effective GigaEdges{us}", share.images);
+    }
     for (machine, us) in &record.model_us {
         println!("  modelled on {machine:10} {us:12.1} us");
     }
@@ -186,6 +199,9 @@ fn print(record: &Record) {
     }
     if let Some((count, agrees)) = record.reference {
         print!("; against the reference on {count} images {}", verdict(agrees));
+    }
+    if let Some(scores) = &record.scores {
+        print!("; scores {scores}");
     }
     println!("; the same as the first {}", verdict(record.same));
 }

@@ -1,10 +1,12 @@
 //! Images kept in a file: a bit a pixel, row by row, as the library's readers of text would take minutes for large ones.
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use lacuna::matrix::Pattern;
 use rayon::prelude::*;
+use tempfile::NamedTempFile;
 
 /// Reads `images` images of `pixels` pixels.
 ///
@@ -45,9 +47,11 @@ pub(super) fn write(path: &Path, images: &Pattern) -> Result<()> {
     }
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let part = path.with_extension("part");
-    fs::write(&part, bytes).with_context(|| format!("cannot write {}", part.display()))?;
-    fs::rename(&part, path).with_context(|| format!("cannot rename {}", part.display()))
+    // Ranks of a job may write the same file at once.
+    let mut part = NamedTempFile::new_in(folder).context("cannot make a file in the cache")?;
+    part.write_all(&bytes).with_context(|| format!("cannot write {}", part.path().display()))?;
+    part.persist(path).with_context(|| format!("cannot make {}", path.display()))?;
+    Ok(())
 }
 
 #[cfg(test)]

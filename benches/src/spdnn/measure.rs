@@ -6,12 +6,12 @@ use anyhow::Result;
 use lacuna::Device;
 use lacuna::spdnn::{Features, Inference, Options, PackedNetwork, Passed, Passes, Report, simplify};
 use lacuna_models::challenge::EDGES;
-
 use rayon::prelude::*;
 
+use super::part::{Part, RankRecord, Whole};
 use super::record::PassesRecord;
 use super::runs::{alone, on_workers};
-use super::{LayerError, Network, Record};
+use super::{LayerError, Network, Ranks, Record, Share};
 use crate::machine::MachineRecord;
 
 /// What the results of a network are compared with.
@@ -38,12 +38,16 @@ pub struct Measured<'m> {
     pub passes: bool,
     /// The GPUs that share the images, and the bytes of each that may be used; none: one GPU, and all that it takes.
     pub workers: Option<(&'m [Device], Option<usize>)>,
+    /// The ranks that share the images.
+    pub ranks: &'m Ranks,
+    /// Which images this one has.
+    pub share: &'m Share,
 }
 
 /// Layers that are made at once where passes take them in order.
 const AT_ONCE: usize = 32;
 
-/// Measures a network.
+/// Measures a network with the `features` of this rank's share. The first rank gets the record of all; the others get none.
 ///
 /// # Errors
 /// What the library says. A wrong result is no error: the record tells it.
@@ -53,27 +57,41 @@ pub fn measure(
     features: &Features,
     how: Measured<'_>,
     expected: &mut Expected,
-) -> Result<Record> {
+) -> Result<Option<Record>> {
     let challenge = network.challenge();
-    let (layers, images) = (challenge.layers(), features.rows());
+    let (layers, images, ranks) = (challenge.layers(), network.images.rows(), how.ranks);
     let start = Instant::now();
-    let (packed, passed) = pack(device, network, images, how)?;
+    let (packed, passed) = pack(device, network, how)?;
     let pack_s = start.elapsed().as_secs_f64();
     let report = packed.report();
     let run = match how.workers {
-        Some((devices, limit)) => on_workers(devices, limit, &packed, features, how.samples)?,
+        Some((devices, limit)) => on_workers(devices, limit, &packed, features, how)?,
         None => alone(device, &packed, features, how)?,
     };
     let inference = &run.inference;
     let edges: usize = report.iter().map(|layer| layer.edges).sum();
     let stored: usize = report.iter().map(|layer| layer.stored).sum();
-    let categories = inference.categories().to_vec();
+    let edges_each = EDGES * challenge.neurons();
+    let part = Part {
+        rank: RankRecord {
+            images: features.rows(),
+            whole_us: run.own_us,
+            effective_edges: effective_edges(inference, features.rows(), layers, edges_each),
+        },
+        source: network.source.into(),
+        categories: Part::categories(how.share, inference),
+        sums: run.sums,
+        live: inference.live().to_vec(),
+        model_us: run.model_us,
+    };
+    let Some(parts) = ranks.gather(part)? else { return Ok(None) };
+    let Whole { categories, scores, live, effective_edges, model_us, ranks: shares } = Whole::of(parts)?;
     let same = expected.first.get_or_insert_with(|| categories.clone()) == &categories;
     let reference = expected.reference.as_ref().map(|(sample, found)| {
         let ours = sample.iter().copied().filter(|&image| categories.binary_search(&(image as u32)).is_ok());
         (sample.len(), ours.eq(found.iter().copied()))
     });
-    Ok(Record {
+    Ok(Some(Record {
         op: "spdnn",
         neurons: challenge.neurons(),
         layers,
@@ -86,38 +104,41 @@ pub fn measure(
         passes: passed,
         workers: run.workers,
         nominal_edges: challenge.edges(images),
-        effective_edges: effective_edges(inference, images, layers, EDGES * challenge.neurons()),
+        effective_edges,
         padding: stored as f64 / edges.max(1) as f64,
         weight_bytes: packed.bytes(),
         workspace_bytes: run.workspace_bytes,
         images_s: network.images_s,
         pack_s,
+        ranks: ranks.size(),
+        shares: if ranks.size() == 1 { Vec::new() } else { shares },
         weights_us: run.weights_us,
         features_us: run.features_us,
         layers_us: run.layers_us,
         whole_us: run.whole_us,
-        model_us: run.model_us,
-        live: inference.live().iter().map(|&(layer, rows)| (layer + 1, rows)).collect(),
+        model_us,
+        live: live.iter().map(|&(layer, rows)| (layer + 1, rows)).collect(),
         layer_us: run.layer_us,
         categories: categories.len(),
+        scores,
         official: network.truth.as_ref().map(|truth| *truth == categories),
         reference,
         same,
         machine: MachineRecord::of(device),
-    })
+    }))
 }
 
 /// Packs the network; with passes, in order, as each layer depends on the one before.
 fn pack(
     device: &Device,
     network: &Network,
-    images: usize,
     how: Measured<'_>,
 ) -> Result<(PackedNetwork, Option<PassesRecord>)> {
     let layers = network.challenge().layers();
     let layer = |layer| network.layer(layer);
     if !how.passes {
-        let packed = PackedNetwork::from_fn::<LayerError>(device, layers, images, how.options, layer)?;
+        let packed =
+            PackedNetwork::from_fn::<LayerError>(device, layers, how.share.most(), how.options, layer)?;
         return Ok((packed, None));
     }
     let some = |first: usize| {
@@ -125,7 +146,7 @@ fn pack(
         made
     };
     let small = simplify::<LayerError>((0..layers).step_by(AT_ONCE).flat_map(some), Passes::default())?;
-    let packed = PackedNetwork::new(device, &small.layers, images, how.options)?;
+    let packed = PackedNetwork::new(device, &small.layers, how.share.most(), how.options)?;
     let Passed { edges, edges_left, constant, merged, dead, regrouped, .. } = small.total();
     Ok((packed, Some(PassesRecord { merged, constant, dead, regrouped, edges, edges_left })))
 }
@@ -140,12 +161,12 @@ fn kernels(report: &[Report]) -> BTreeMap<String, usize> {
 }
 
 /// Edges of the images that layers worked on: those of the last list before each.
-fn effective_edges(inference: &Inference, images: usize, layers: usize, edges: usize) -> u128 {
+fn effective_edges(inference: &Inference, images: usize, layers: usize, edges: usize) -> u64 {
     let mut lists = inference.live().iter().peekable();
     let mut rows = images;
     let mut sum = 0;
     for layer in 0..layers {
-        sum += (rows * edges) as u128;
+        sum += (rows * edges) as u64;
         if let Some(&(_, live)) = lists.next_if(|&&(listed, _)| listed == layer) {
             rows = live;
         }

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::RankRecord;
 use crate::machine::MachineRecord;
 use crate::timing::Timing;
 
@@ -41,12 +42,18 @@ pub struct Record {
     pub padding: f64,
     /// Bytes of the packed network.
     pub weight_bytes: usize,
-    /// Bytes of memory for what is between the layers.
+    /// Bytes of memory for what is between the layers, as of the weights: the first rank's.
     pub workspace_bytes: usize,
     /// Seconds of making or reading images.
     pub images_s: f64,
     /// Seconds of making layers and packing them.
     pub pack_s: f64,
+    /// How many ranks shared the images; one where nothing is said.
+    #[serde(skip_serializing_if = "is_one")]
+    pub ranks: usize,
+    /// What each rank had, where there are several: times above are those of the slowest, sample by sample.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<RankRecord>,
     /// Sending the weights, by the host's clock; none on the simulator, as the other times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weights_us: Option<Timing>,
@@ -69,6 +76,9 @@ pub struct Record {
     pub layer_us: Option<Vec<f64>>,
     /// Categories.
     pub categories: usize,
+    /// A checksum of their scores; none where these are too many to fetch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scores: Option<String>,
     /// Whether they are the official ones; none where these are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub official: Option<bool>,
@@ -80,6 +90,10 @@ pub struct Record {
     /// What it ran on.
     #[serde(flatten)]
     pub machine: MachineRecord,
+}
+
+fn is_one(ranks: &usize) -> bool {
+    *ranks == 1
 }
 
 /// What passes found in a network.

@@ -7,6 +7,7 @@ use lacuna::spdnn::{Features, Inference, PackedNetwork, Workers};
 use lacuna::{Device, SparseNetwork, Stream};
 
 use super::measure::Measured;
+use super::part::Part;
 use super::record::WorkersRecord;
 use crate::model;
 use crate::timing::Timing;
@@ -18,11 +19,15 @@ const PART_BYTES: usize = 4 << 20;
 #[derive(Debug)]
 pub(super) struct Runs {
     pub(super) inference: Inference,
+    /// For each category a checksum of its scores, where they were fetched.
+    pub(super) sums: Option<Vec<u64>>,
     pub(super) workspace_bytes: usize,
     pub(super) weights_us: Option<Timing>,
     pub(super) features_us: Option<Timing>,
     pub(super) layers_us: Option<Timing>,
     pub(super) whole_us: Option<Timing>,
+    /// The median of this rank's own times of the same.
+    pub(super) own_us: Option<f64>,
     pub(super) layer_us: Option<Vec<f64>>,
     pub(super) model_us: BTreeMap<String, f64>,
     pub(super) workers: Option<WorkersRecord>,
@@ -38,46 +43,58 @@ pub(super) fn alone(
     features: &Features,
     how: Measured<'_>,
 ) -> Result<Runs> {
-    let images = features.rows();
+    let ranks = how.ranks;
     let stream = device.stream()?;
     let mut on_device = SparseNetwork::from_packed(device, packed)?;
-    let mut workspace = on_device.workspace(images)?;
+    let mut workspace = on_device.workspace(features.rows())?;
     let mut samples = on_device.upload(&stream, features)?;
     let (_, launches) = device.record(|| on_device.run(&stream, &samples, &mut workspace))?;
     let inference = workspace.inference(&stream)?;
+    let outputs = on_device.outputs();
+    let sums = if Part::is_summed(features.rows(), outputs) {
+        Some(Part::sums(&inference, &workspace.scores(&stream)?, outputs))
+    } else {
+        None
+    };
 
     let [mut weights_us, mut features_us, mut layers_us, mut whole_us] = [None; 4];
-    let mut layer_us = None;
+    let (mut layer_us, mut own_us) = (None, None);
     if !device.is_simulator() {
-        layers_us =
-            Some(replays(&stream, how.samples, |stream| on_device.run(stream, &samples, &mut workspace))?);
-        weights_us = Some(by_host(how.samples, || Ok(on_device.replace_weights(packed)?))?);
+        let run = |stream: &Stream| on_device.run(stream, &samples, &mut workspace);
+        layers_us = Some(ranks.slowest(replays(&stream, how, run)?));
+        weights_us = Some(ranks.slowest(by_host(how, || Ok(on_device.replace_weights(packed)?))?));
         // The paper's kernels read numbers, row by row: what is sent would be another thing.
         if samples.is_binary() {
             let streamed = SparseNetwork::streamed(device, packed, PART_BYTES)?;
             let pinned = features.pin(device)?;
-            features_us = Some(by_host(how.samples, || {
+            features_us = Some(ranks.slowest(by_host(how, || {
                 samples.send(&stream, &pinned)?;
                 Ok(stream.synchronize()?)
-            })?);
-            whole_us = Some(by_host(how.samples, || {
+            })?));
+            let own = by_host(how, || {
                 samples.send(&stream, &pinned)?;
                 streamed.run(&stream, &samples, &mut workspace)?;
                 let again = workspace.inference(&stream)?;
                 anyhow::ensure!(again == inference, "two runs have different results");
                 Ok(())
-            })?);
+            })?;
+            own_us = Some(Timing::of(own.clone()).median);
+            whole_us = Some(ranks.slowest(own));
         }
         if how.profile {
-            layer_us = Some(on_device.profile(&stream, &samples, &mut workspace)?);
+            let mut us = on_device.profile(&stream, &samples, &mut workspace)?;
+            ranks.max(&mut us);
+            layer_us = Some(us);
         }
     }
     Ok(Runs {
         inference,
+        sums,
         workspace_bytes: workspace.bytes(),
         weights_us,
         features_us,
         layers_us,
+        own_us,
         whole_us,
         layer_us,
         model_us: model::times(&launches),
@@ -94,7 +111,7 @@ pub(super) fn on_workers(
     limit: Option<usize>,
     packed: &PackedNetwork,
     features: &Features,
-    samples: u32,
+    how: Measured<'_>,
 ) -> Result<Runs> {
     let mut fit = packed.fit(features, limit.unwrap_or(usize::MAX))?;
     // Weights begin in the host's memory.
@@ -102,21 +119,25 @@ pub(super) fn on_workers(
     let mut workers = Workers::new(devices, packed, fit)?;
     let mut dealt = workers.deal(features)?;
     let inference = workers.run(&mut dealt)?;
-    let mut whole_us = None;
+    let (mut own_us, mut whole_us) = (None, None);
     if !devices[0].is_simulator() {
-        whole_us = Some(by_host(samples, || {
+        let own = by_host(how, || {
             let again = workers.run(&mut dealt)?;
             anyhow::ensure!(again == inference, "two runs have different results");
             Ok(())
-        })?);
+        })?;
+        own_us = Some(Timing::of(own.clone()).median);
+        whole_us = Some(how.ranks.slowest(own));
     }
     let shares = dealt.shares().iter().map(|share| (share.rows, share.us)).collect();
     Ok(Runs {
         inference,
+        sums: None,
         workspace_bytes: dealt.workspace_bytes(),
         weights_us: None,
         features_us: None,
         layers_us: None,
+        own_us,
         whole_us,
         layer_us: None,
         model_us: BTreeMap::new(),
@@ -130,10 +151,15 @@ pub(super) fn on_workers(
     })
 }
 
-/// Times of a graph of one run, after one that warms up. A run is long enough for the events' resolution.
-fn replays(stream: &Stream, samples: u32, run: impl FnOnce(&Stream) -> lacuna::Result<()>) -> Result<Timing> {
+/// Times of a graph of one run on this rank, after one that warms up. A run is long enough for the events' resolution.
+fn replays(
+    stream: &Stream,
+    how: Measured<'_>,
+    run: impl FnOnce(&Stream) -> lacuna::Result<()>,
+) -> Result<Vec<f64>> {
     let mut graph = stream.capture(run)?;
     let mut timed = || -> Result<f64> {
+        how.ranks.barrier();
         let start = stream.event()?;
         // SAFETY: the operands are alive in the caller, and nothing else uses them.
         unsafe { graph.replay(stream)? };
@@ -142,16 +168,17 @@ fn replays(stream: &Stream, samples: u32, run: impl FnOnce(&Stream) -> lacuna::R
         Ok(end.microseconds_since(&start)?)
     };
     timed()?;
-    Ok(Timing::of((0..samples).map(|_| timed()).collect::<Result<_>>()?))
+    (0..how.samples).map(|_| timed()).collect()
 }
 
-/// Times by the host's clock, after one that warms up.
-fn by_host(samples: u32, mut once: impl FnMut() -> Result<()>) -> Result<Timing> {
+/// Times by the host's clock on this rank, after one that warms up. All ranks begin together.
+fn by_host(how: Measured<'_>, mut once: impl FnMut() -> Result<()>) -> Result<Vec<f64>> {
     once()?;
     let mut timed = || {
+        how.ranks.barrier();
         let start = Instant::now();
         once()?;
         Ok(start.elapsed().as_secs_f64() * 1e6)
     };
-    Ok(Timing::of((0..samples).map(|_| timed()).collect::<Result<_>>()?))
+    (0..how.samples).map(|_| timed()).collect()
 }

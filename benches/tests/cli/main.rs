@@ -2,6 +2,7 @@
 mod compare;
 mod lookups;
 mod operations;
+mod ranks;
 mod support;
 mod tables;
 

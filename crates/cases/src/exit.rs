@@ -48,7 +48,7 @@ pub fn finish(program: &str, result: anyhow::Result<Outcome>) -> ExitCode {
 }
 
 /// The exit code of a command that could not do its work.
-fn code_of(error: &anyhow::Error) -> u8 {
+pub fn code_of(error: &anyhow::Error) -> u8 {
     match error.downcast_ref::<lacuna::Error>() {
         Some(error) if error.is_missing() => 3,
         Some(error) if error.is_usage() => 2,
@@ -58,7 +58,7 @@ fn code_of(error: &anyhow::Error) -> u8 {
 }
 
 /// An error with its causes, less those whose words it holds already.
-fn describe(error: &anyhow::Error) -> String {
+pub fn describe(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if text.is_empty() {
