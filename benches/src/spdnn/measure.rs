@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use anyhow::Result;
+use indicatif::ProgressBar;
 use lacuna::Device;
 use lacuna::spdnn::{Features, Inference, Options, PackedNetwork, Passed, Passes, Report, simplify};
 use lacuna_models::challenge::EDGES;
@@ -135,7 +136,12 @@ fn pack(
     how: Measured<'_>,
 ) -> Result<(PackedNetwork, Option<PassesRecord>)> {
     let layers = network.challenge().layers();
-    let layer = |layer| network.layer(layer);
+    // indicatif draws on stderr, and only where that is a terminal.
+    let progress = if how.ranks.is_first() { ProgressBar::new(layers as u64) } else { ProgressBar::hidden() };
+    let layer = |layer| {
+        progress.inc(1);
+        network.layer(layer)
+    };
     if !how.passes {
         let packed =
             PackedNetwork::from_fn::<LayerError>(device, layers, how.share.most(), how.options, layer)?;
