@@ -2,7 +2,7 @@
 use std::io::{self, Read};
 
 use lacuna_kernels::spdnn::{Limits, Tile};
-use lacuna_kernels::{Entry, entries};
+use lacuna_kernels::{Entry, ValueType, entries};
 use lacuna_matrix::io::scan::shorten;
 use lacuna_matrix::io::{Place, ReadError};
 use rayon::prelude::*;
@@ -218,7 +218,8 @@ impl Fields<'_> {
         }
         let (inputs, outputs) = (inputs as usize, outputs as usize);
         // The problem as far as it decides what is possible.
-        let problem = Problem { inputs, sm: info.sm, ..Problem::default() };
+        let f16_weights = entry.tile.weights == ValueType::F16;
+        let problem = Problem { inputs, f16_weights, sm: info.sm, ..Problem::default() };
         let algorithm = problem.algorithms(entry).into_iter().next();
         let is_wanted = |algorithm: &Algorithm| match options.algorithm {
             Algorithm::Auto => algorithm.is_tiled(),
