@@ -32,9 +32,8 @@ pub trait Kernel: 'static {
     const LAUNCHES_DEPENDENTS: bool = false;
 
     /// Whether it waits by itself ([`Gpu::grid_dependency_wait`]) for the launch before it in the stream, and its entry point does
-    /// not. Before it waits it may read what no launch writes while plans use it, the pattern and weights, by read-only
-    /// loads and asynchronous copies, and may write shared memory only. A launch that comes after anything but a launch, a wait for
-    /// another stream's copies for example, begins after that.
+    /// not. Before it waits it may read what nothing in a stream ever writes while plans use it, the pattern, and may
+    /// write shared memory only.
     const EARLY_PROLOGUE: bool = false;
 
     /// The body, run by every thread of the grid.

@@ -40,9 +40,6 @@ impl Kernel for Compact {
     /// A word and the rows before it, of each thread; the sums of warps.
     const SHARED_BYTES: u32 = (2 * THREADS + WARPS) * 4;
 
-    /// One block: the next layer's begin beside it, and have their first weights.
-    const LAUNCHES_DEPENDENTS: bool = true;
-
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: CompactArgs) {
         let (thread, lane) = (gpu.thread_idx_x(), gpu.lane_id());

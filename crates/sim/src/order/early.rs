@@ -18,11 +18,10 @@ impl Waited {
     }
 
     /// Whether a thread does this too early: before it has waited, it may only read what no launch has written since the host
-    /// last waited, by read-only loads and by asynchronous copies.
+    /// last waited.
     #[inline]
     pub(crate) fn is_too_early(&self, thread: u32, operation: Operation, view: &View) -> bool {
-        let reads = || matches!(operation, Operation::ReadonlyLoad | Operation::CopyAsync);
-        let may_be_early = || reads() && !view.allocation.is_unsettled();
+        let may_be_early = || operation == Operation::ReadonlyLoad && !view.allocation.is_unsettled();
         !self.0[thread as usize] && !may_be_early()
     }
 }

@@ -22,23 +22,16 @@ impl Launcher {
         Self { early: launch_kernel_ex() }
     }
 
-    /// Launches a function, and gives the driver's status. It may begin early only where `early` says so: right after another launch.
+    /// Launches a function, and gives the driver's status.
     ///
     /// # Safety
     /// The context and the stream are live, the function is that of `launch.entry`, and `launch` is what its contract asks for.
-    pub(super) unsafe fn launch(
-        self,
-        function: Function,
-        launch: &Launch<'_>,
-        early: bool,
-        stream: CUstream,
-    ) -> c_int {
+    pub(super) unsafe fn launch(self, function: Function, launch: &Launch<'_>, stream: CUstream) -> c_int {
         let mut parameters = [ptr::from_ref(launch.args).cast_mut().cast::<c_void>()];
         let parameters = parameters.as_mut_ptr();
         let handle = function.handle;
         if let Some(launch_kernel_ex) = self.early
             && function.waits
-            && early
         {
             let config = LaunchConfig {
                 grid: launch.grid,

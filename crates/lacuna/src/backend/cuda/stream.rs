@@ -1,7 +1,7 @@
 //! Streams, events and graphs.
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use cust::stream::{Stream, StreamFlags};
 use cust::sys::{CUevent_st, CUgraph_st, CUgraphExec_st};
@@ -17,9 +17,6 @@ pub(super) struct CudaStream {
     /// Dropped before `shared`, which holds the context it belongs to.
     inner: Stream,
     shared: Arc<Shared>,
-    /// Whether a launch was given to it last. Only then the next one may begin early: it reads what copies have brought, of this
-    /// stream or of one that it has waited for. Locked while the driver is told.
-    follows_launch: Mutex<bool>,
 }
 
 // SAFETY: the driver's streams may be used from any thread; each call makes the context current first.
@@ -32,14 +29,7 @@ impl CudaStream {
         shared.enter()?;
         let inner = Stream::new(StreamFlags::NON_BLOCKING, None);
         let inner = inner.map_err(|error| cust_error("cuStreamCreate", error))?;
-        Ok(Self { shared, inner, follows_launch: Mutex::new(false) })
-    }
-}
-
-impl CudaStream {
-    /// Whether a launch was given last; until the guard goes, nobody gives anything else.
-    fn follows_launch(&self) -> MutexGuard<'_, bool> {
-        self.follows_launch.lock().unwrap_or_else(PoisonError::into_inner)
+        Ok(Self { shared, inner })
     }
 }
 
@@ -47,12 +37,10 @@ impl BackendStream for CudaStream {
     fn launch(&self, launch: &Launch<'_>) -> Result<()> {
         self.shared.enter()?;
         let function = self.shared.modules.function(&launch.entry, &self.shared.info)?;
-        let mut follows_launch = self.follows_launch();
-        let early = std::mem::replace(&mut *follows_launch, true);
         // SAFETY: the operation checked the shapes and built the argument of the entry's type, which the driver copies
         // now; the buffers behind it are borrowed by the call, and their `Drop` waits for the device. The context is
         // current, and the function the entry's.
-        let status = unsafe { self.shared.launcher.launch(function, launch, early, self.inner.as_inner()) };
+        let status = unsafe { self.shared.launcher.launch(function, launch, self.inner.as_inner()) };
         if status == ffi::SUCCESS {
             return Ok(());
         }
@@ -61,8 +49,6 @@ impl BackendStream for CudaStream {
 
     fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()> {
         self.shared.enter()?;
-        let mut follows_launch = self.follows_launch();
-        *follows_launch = false;
         // SAFETY: the slices checked their lengths; their buffers are borrowed by the call, and their `Drop` waits for the
         // device. The stream is live.
         let status = unsafe { ffi::cuMemcpyDtoDAsync_v2(to, from, bytes, self.inner.as_inner()) };
@@ -72,8 +58,6 @@ impl BackendStream for CudaStream {
     unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<()> {
         self.shared.enter()?;
         let source = from.as_ptr().cast();
-        let mut follows_launch = self.follows_launch();
-        *follows_launch = false;
         // SAFETY: the destination was checked, and its buffer's `Drop` waits for the device; the caller promises the same of
         // the source. The stream is live.
         let status = unsafe { ffi::cuMemcpyHtoDAsync_v2(to, source, from.len(), self.inner.as_inner()) };
@@ -99,8 +83,6 @@ impl BackendStream for CudaStream {
     fn wait_for(&self, event: &dyn BackendEvent) -> Result<()> {
         self.shared.enter()?;
         let event = event.of::<CudaEvent>().handle;
-        let mut follows_launch = self.follows_launch();
-        *follows_launch = false;
         // SAFETY: both handles are live.
         let status = unsafe { ffi::cuStreamWaitEvent(self.inner.as_inner(), event, 0) };
         check("cuStreamWaitEvent", status)
@@ -113,7 +95,6 @@ impl BackendStream for CudaStream {
     fn begin_capture(&self) -> Result<()> {
         self.shared.enter()?;
         let mode = ffi::CAPTURE_THREAD_LOCAL;
-        *self.follows_launch() = false;
         // SAFETY: the stream is live.
         check("cuStreamBeginCapture", unsafe { ffi::cuStreamBeginCapture_v2(self.inner.as_inner(), mode) })
     }

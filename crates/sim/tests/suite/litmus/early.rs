@@ -1,5 +1,5 @@
 //! Kernels that look ahead before they wait for the launch before them.
-use lacuna_gpu::{GlobalPtr, SharedPtr};
+use lacuna_gpu::GlobalPtr;
 use lacuna_sim::FindingKind::TooEarly;
 
 use crate::support::{Bench, blamed, kernel, line};
@@ -54,29 +54,6 @@ kernel!(ReadsAhead, 32, 0, looks_ahead, |gpu, args| {
 fn a_load_of_what_the_launch_before_wrote() {
     let finding = Bench::new().fault::<ReadsAhead>(1);
     assert_eq!((finding.kind, blamed(&finding)), (TooEarly, line(FILE, "ahead")));
-    assert_eq!(finding.count, 32);
-}
-
-// Copies its input to shared memory before it waits; for the fault, what the launch before wrote.
-kernel!(CopiesAhead, 32, 128, looks_ahead, |gpu, args| {
-    let index = gpu.thread_idx_x();
-    let written = GlobalPtr::<u32>::from_address(args.output.address());
-    let from = if args.fault { written } else { args.input }.add(index as usize);
-    let to = SharedPtr::<u32>::from_offset(0).add(index);
-    gpu.copy_async::<u32, 1>(to, from); // blame: copied ahead
-    gpu.copy_async_commit();
-    gpu.grid_dependency_wait();
-    gpu.copy_async_wait::<0>();
-    let [value] = gpu.shared_load::<u32, 1>(to);
-    if !args.fault {
-        gpu.store(args.output.add(index as usize), [value]);
-    }
-});
-
-#[test]
-fn a_copy_of_what_the_launch_before_wrote() {
-    let finding = Bench::new().fault::<CopiesAhead>(1);
-    assert_eq!((finding.kind, blamed(&finding)), (TooEarly, line(FILE, "copied ahead")));
     assert_eq!(finding.count, 32);
 }
 

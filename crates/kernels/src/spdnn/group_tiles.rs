@@ -1,9 +1,7 @@
 //! A layer by groups of outputs that have the same inputs, as a small matrix product each: copies run ahead of the products.
-mod copies;
-
 use core::marker::PhantomData;
 
-use lacuna_gpu::{FULL_WARP, GlobalMut, Gpu, SharedPtr, WARP};
+use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::{GroupsArgs, LayerInput, NO_OUTPUT, Scheme, TILE_ROWS, Tile};
 use crate::common::reduce;
@@ -19,8 +17,7 @@ use crate::{Bounds, DeviceValue, Kernel};
 ///           └────┴────┴─ … ─┴────┘   lane / 8
 /// ```
 /// Inputs come in stages of 16, by asynchronous copies: while a stage is worked on, the next is on its way, also that of the
-/// next group or rows. Each warp has its own stages, and waits for nobody else. The weights of the first stage are copied while the
-/// layer before ends.
+/// next group or rows. Each warp has its own stages, and waits for nobody else.
 ///
 /// Sums of an output add up its edges in the group's order, and then the bias, as [`InputGroups`](super::InputGroups) does. All rows
 /// of a tile that has any are written: those past the last are read again by the next layer, and count nowhere.
@@ -80,9 +77,6 @@ impl<X: LayerInput, W: DeviceValue, const WARPS: u32> Kernel for GroupTiles<X, W
     const SHARED_BYTES: u32 = 2 * WARPS * stage_words::<W>() * 4;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 20 / WARPS };
     const MIN_SM: u32 = 80;
-    /// Blocks of the next layer wait where there is room.
-    const LAUNCHES_DEPENDENTS: bool = true;
-    const EARLY_PROLOGUE: bool = true;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {
@@ -91,30 +85,23 @@ impl<X: LayerInput, W: DeviceValue, const WARPS: u32> Kernel for GroupTiles<X, W
         let index = gpu.block_idx_x() * WARPS + warp;
         // SAFETY: the arguments describe the layer; a warp alone has its group and tiles, and its shared memory.
         unsafe {
-            let mut work = Work::<G, X, W> { gpu, args: &args, rows: 0, lane: gpu.lane_id() };
-            let mut now = work.begin(index / args.groups, index % args.groups, u32::MAX);
-            work.copy_weights(&now, own);
-            gpu.grid_dependency_wait();
-            work.rows = args.rows.count(gpu);
-            let spans = work.rows.div_ceil(TILE_ROWS * TILES);
-            let mut buffer = 0;
-            if now.span < spans {
-                work.copy_inputs(&now, own);
-            }
-            gpu.copy_async_commit();
+            let rows = args.rows.count(gpu);
+            let spans = rows.div_ceil(TILE_ROWS * TILES);
+            let work = Work::<G, X, W> { gpu, args: &args, rows, lane: gpu.lane_id() };
+            let mut now = work.begin(index / args.groups, index % args.groups, spans);
             if now.span >= spans {
-                gpu.copy_async_wait::<0>();
                 return;
             }
+            let mut buffer = 0;
+            work.copy(&now, own);
+            gpu.copy_async_commit();
             let mut next = work.after(&now, spans, gpu.grid_dim_x() * WARPS);
             let mut sums: Sums = Default::default();
             loop {
                 let stage = own.add(buffer * stage_words::<W>());
                 buffer ^= 1;
                 if next.span < spans {
-                    let to = own.add(buffer * stage_words::<W>());
-                    work.copy_weights(&next, to);
-                    work.copy_inputs(&next, to);
+                    work.copy(&next, own.add(buffer * stage_words::<W>()));
                 }
                 gpu.copy_async_commit();
                 let later = work.after(&next, spans, gpu.grid_dim_x() * WARPS);
@@ -195,6 +182,108 @@ impl<G: Gpu, X: LayerInput, W: DeviceValue> Work<'_, G, X, W> {
                 unsafe { self.gpu.load_readonly(self.args.inputs.add((stage.first + self.lane) as usize)) };
         }
         input
+    }
+
+    /// Starts the copies of a stage.
+    ///
+    /// # Safety
+    /// The stage is one of the warp's; nobody reads `to` any more.
+    #[inline(always)]
+    unsafe fn copy(&self, stage: &Stage, to: SharedPtr<f32>) {
+        let (gpu, lane) = (self.gpu, self.lane);
+        let count = if stage.left < STAGE { stage.left } else { STAGE };
+        // SAFETY: the group has so many inputs, with weights; tiles that have rows have all their rows.
+        unsafe {
+            let weights = GlobalPtr::<f32>::from_address(self.args.weights.address());
+            let weights = weights.add(stage.first as usize * weight_words::<W>() as usize);
+            let to_weights = to.add(INPUT_WORDS);
+            for part in 0..STAGE * weight_words::<W>() / VECTOR / WARP {
+                let at = (part * WARP + lane) * VECTOR;
+                if at < count * weight_words::<W>() {
+                    gpu.copy_async::<f32, 4>(to_weights.add(at), weights.add(at as usize));
+                }
+            }
+            if X::BITS {
+                self.copy_bits(stage, count, to);
+            } else if self.args.rows.source.address() == 0 {
+                self.copy_tiles(stage, count, to);
+            } else {
+                self.copy_rows(stage, count, to);
+            }
+        }
+    }
+
+    /// The first row of a tile. A tile past the last stands for the last, so that all that products read is there.
+    #[inline(always)]
+    fn first_row(&self, stage: &Stage, tile: u32) -> u32 {
+        let row = (stage.span * TILES + tile) * TILE_ROWS;
+        if row < self.rows { row } else { (self.rows - 1) / TILE_ROWS * TILE_ROWS }
+    }
+
+    /// Words of bits: a lane has one of an input and tile. Rows are as they are in the input.
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy).
+    #[inline(always)]
+    unsafe fn copy_bits(&self, stage: &Stage, count: u32, to: SharedPtr<f32>) {
+        let (gpu, lane) = (self.gpu, self.lane);
+        let (place, tile) = (lane / TILES, lane % TILES);
+        let input = gpu.warp_shuffle_idx(FULL_WARP, stage.input, place, WARP);
+        if place < count {
+            let first = X::of_row(self.args.input, self.first_row(stage, tile), self.args.input_width);
+            let from = GlobalPtr::<f32>::from_address(first.add_rows(input, X::INPUT_BYTES).address());
+            // SAFETY: as promised by the caller; an element is a word.
+            unsafe { gpu.copy_async::<f32, 1>(to.add(lane), from) };
+        }
+    }
+
+    /// Whole lines of tiles, 16 bytes a lane.
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy).
+    #[inline(always)]
+    unsafe fn copy_tiles(&self, stage: &Stage, count: u32, to: SharedPtr<f32>) {
+        let (gpu, lane) = (self.gpu, self.lane);
+        let tile = lane / ROW_LANES % TILES;
+        let first = X::of_row(self.args.input, self.first_row(stage, tile), self.args.input_width).address();
+        let first = GlobalPtr::<f32>::from_address(first).add((lane % ROW_LANES * VECTOR) as usize);
+        // Lanes have the lines of so many inputs at once.
+        const AT_ONCE: u32 = WARP / ROW_LANES / TILES;
+        for part in 0..STAGE / AT_ONCE {
+            let place = part * AT_ONCE + lane / ROW_LANES / TILES;
+            let input = gpu.warp_shuffle_idx(FULL_WARP, stage.input, place, WARP);
+            if place < count {
+                let at = (place * TILES + tile) * TILE_ROWS + lane % ROW_LANES * VECTOR;
+                // SAFETY: as promised by the caller.
+                unsafe { gpu.copy_async::<f32, 4>(to.add(at), first.add_rows(input, X::INPUT_BYTES)) };
+            }
+        }
+    }
+
+    /// Listed rows, number by number: a lane has a row of each tile.
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy).
+    #[inline(always)]
+    unsafe fn copy_rows(&self, stage: &Stage, count: u32, to: SharedPtr<f32>) {
+        let (gpu, lane) = (self.gpu, self.lane);
+        for tile in 0..TILES {
+            let first_row = (stage.span * TILES + tile) * TILE_ROWS;
+            let row = if first_row + lane < self.rows { first_row + lane } else { self.rows - 1 };
+            // SAFETY: the row is one of those that there are; else as promised by the caller.
+            unsafe {
+                let source = self.args.rows.source(gpu, row);
+                let first = X::of_row(self.args.input, source, self.args.input_width).address();
+                let first = GlobalPtr::<f32>::from_address(first);
+                for place in 0..STAGE {
+                    let input = gpu.warp_shuffle_idx(FULL_WARP, stage.input, place, WARP);
+                    if place < count {
+                        let at = (place * TILES + tile) * TILE_ROWS + lane;
+                        gpu.copy_async::<f32, 1>(to.add(at), first.add_rows(input, X::INPUT_BYTES));
+                    }
+                }
+            }
+        }
     }
 
     /// Adds the products of a stage that is there.
