@@ -225,8 +225,8 @@ pub struct SpdnnOptions {
     /// Times a run this often; the median, minimum and maximum are reported.
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub samples: u32,
-    /// Also prints the images and the time of each layer.
-    #[arg(long)]
+    /// Also prints the time of each layer.
+    #[arg(long, conflicts_with_all = ["gpus", "memory_limit"])]
     pub profile: bool,
     /// Also appends the records to this file, as JSON lines.
     #[arg(long)]

@@ -55,6 +55,9 @@ fn of_rank(options: &SpdnnOptions, ranks: &Ranks) -> Result<Outcome> {
         let found = reference.categories()?.into_iter().map(|row| sample[row as usize]).collect();
         expected.reference = Some((sample, found));
     }
+    if ranks.size() > 1 && options.gpus > 1 {
+        return Err(Usage("a rank has one GPU: start more ranks in place of `--gpus`".into()).into());
+    }
     let devices = devices(&device, options)?;
     let limit = options.memory_limit.map(|gigabytes| (gigabytes * 1e9) as usize);
     let are_workers = devices.len() > 1 || limit.is_some();

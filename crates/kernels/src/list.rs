@@ -10,7 +10,8 @@
 //! ```
 //!
 //! Types are written as in the entry's name: `f32_u16` are values of `f32` with indices of 16 bits, `f32` those with indices
-//! of 32 bits, `f32_f16` multiplies `f32` with weights of `f16`. *Families* say what a shape's numbers mean: its part of the name, and the kernel, a type that implements
+//! of 32 bits, `f32_f16` multiplies `f32` with weights of `f16`. *Families* say what a shape's numbers mean: its part of the
+//! name, and the kernel, a type that implements
 //! [`Kernel`](crate::Kernel). Attributes before a group are those of its entry points in the PTX: `#[cfg(lacuna_sm = "80")]`
 //! keeps them out of older targets, as their kernels' `MIN_SM` says.
 

@@ -2,7 +2,8 @@
 use anyhow::{Result, ensure};
 use half::f16;
 use lacuna::ValueType;
-use lacuna::spdnn::{Activation, Layer, Options, PackedNetwork, Passes, simplify};
+use lacuna::matrix::Csr;
+use lacuna::spdnn::{Activation, Bias, Layer, Options, PackedNetwork, Passes, simplify};
 
 use super::conform::run;
 use super::network::Draw;
@@ -60,8 +61,8 @@ fn passes(cx: &Context<'_>) -> Result<f64> {
     let mut draw = Draw::new(cx.seed);
     for (weights, expected) in [([2048.0, 1.0], ValueType::F32), ([2048.0, 2.0], ValueType::F16)] {
         let halves = |dense: &[f32], rows: usize| {
-            let weights = lacuna::matrix::Csr::from_dense(rows, dense.len() / rows, dense)?;
-            let bias = lacuna::spdnn::Bias::Scalar(0.0);
+            let weights = Csr::from_dense(rows, dense.len() / rows, dense)?;
+            let bias = Bias::Scalar(0.0);
             Ok(Layer::of_f16(&weights.map_values(f16::from_f32), bias, Activation::Relu)?)
         };
         let layers: Vec<Layer> =

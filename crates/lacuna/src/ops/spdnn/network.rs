@@ -16,6 +16,7 @@ use crate::{Device, DeviceInfo, Error, Result, Slice, Stream};
 #[derive(Clone, Debug)]
 pub struct PackedNetwork {
     pub(super) layers: Arc<Layers>,
+    /// A piece a layer.
     pub(super) arrays: Vec<Arrays>,
 }
 
@@ -84,14 +85,6 @@ impl PackedNetwork {
     /// What became of each layer.
     pub fn report(&self) -> Vec<Report> {
         self.layers.report()
-    }
-
-    pub(super) fn layers(&self) -> &Layers {
-        &self.layers
-    }
-    /// A piece a layer.
-    pub(super) fn arrays(&self) -> &[Arrays] {
-        &self.arrays
     }
 }
 

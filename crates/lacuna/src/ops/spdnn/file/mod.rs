@@ -67,8 +67,7 @@ impl PackedNetwork {
     }
 
     /// Reads the network in a file, layers in parallel, for a device. It is checked as a whole: nothing in the file is trusted, so
-    /// that any file can be opened. Memory holds the network once; of layers at
-    /// work, up to once more while they grow.
+    /// that any file can be opened. Memory holds the network once; of layers at work, up to once more while they grow.
     ///
     /// The network is the one that was saved: it gives the same bits. It was packed for the device and the number of samples of
     /// that time, which decided what kernels suit.

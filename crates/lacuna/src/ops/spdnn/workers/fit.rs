@@ -31,7 +31,7 @@ impl PackedNetwork {
     /// [`Error::Parameter`] where 32 samples take more.
     pub fn fit(&self, features: &Features, limit: usize) -> Result<Fit> {
         let tile = TILE_ROWS as usize;
-        let (arrays, layers) = (self.arrays(), self.layers());
+        let (arrays, layers) = (&self.arrays[..], &*self.layers);
         let resident = 4 * words(arrays);
         let streamed = slots_bytes(arrays, PART_BYTES);
         let of_tile =
