@@ -185,7 +185,7 @@ pub struct SpdnnOptions {
     /// Images: the first of MNIST's, or drawn ones where there is no MNIST. On the simulator 96 if nothing is said, else 60,000.
     #[arg(long)]
     pub images: Option<usize>,
-    /// The kernel of all layers: `auto`, `baseline`, `staged`, `tiles`, or outputs of a group and tiles of a warp, as in `16x4`.
+    /// The kernel of all layers: `auto`, `baseline`, `staged`, `tiles`, `mma`, `fused`, or outputs of a group and tiles of a warp, as in `16x4`.
     #[arg(long, default_value = "auto")]
     pub algorithm: String,
     /// Also measures the paper's two kernels.

@@ -111,13 +111,15 @@ fn algorithms(options: &SpdnnOptions) -> Result<Vec<(String, Algorithm)>> {
         "baseline" => Algorithm::Baseline,
         "staged" => Algorithm::StagedEll,
         "tiles" => GROUP_TILES,
+        "mma" => Algorithm::GroupMma,
+        "fused" => Algorithm::FusedLayers,
         name => {
             let parsed = name.split_once('x').and_then(|(outputs, tiles)| {
                 Some(Algorithm::InputGroups { outputs: outputs.parse().ok()?, tiles: tiles.parse().ok()? })
             });
             let wrong = || {
                 Usage(format!(
-                    "there is no algorithm `{name}`: expected `auto`, `baseline`, `staged`, `tiles`, or as `16x4`"
+                    "there is no algorithm `{name}`: expected `auto`, `baseline`, `staged`, `tiles`, `mma`, `fused`, or as `16x4`"
                 ))
             };
             parsed.ok_or_else(wrong)?
@@ -129,6 +131,8 @@ fn algorithms(options: &SpdnnOptions) -> Result<Vec<(String, Algorithm)>> {
         algorithms.push(("staged".into(), Algorithm::StagedEll));
     }
     if options.all_algorithms {
+        algorithms.push(("mma".into(), Algorithm::GroupMma));
+        algorithms.push(("fused".into(), Algorithm::FusedLayers));
         algorithms.push(("tiles".into(), GROUP_TILES));
         algorithms.extend(GROUPS.map(groups));
     }

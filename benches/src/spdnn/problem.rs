@@ -95,8 +95,10 @@ impl Network {
         }
         let layers = self.generator.all_layers()?;
         let bias = [self.challenge().bias()];
-        let layers: Vec<SpdnnLayer<'_>> =
-            layers.iter().map(|weights| SpdnnLayer { weights, bias: &bias, lo: 0.0, hi: MAX }).collect();
+        let layers: Vec<SpdnnLayer<'_>> = layers
+            .iter()
+            .map(|weights| SpdnnLayer { weights, bias: &bias, lo: 0.0, hi: MAX, tensor_cores: true })
+            .collect();
         Ok((sample, lacuna_reference::spdnn(&features, &layers)?))
     }
 }

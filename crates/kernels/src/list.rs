@@ -66,8 +66,8 @@ macro_rules! entry_part {
 
 /// The type of values in an entry's types; of a width in bits, what stands for all of it.
 pub mod value_of {
-    pub use core::primitive::{f32, f32 as f32_f16, f32 as f32_u16, f32 as f32_u64};
-    pub use core::primitive::{u16 as b16, u32 as b32, u32 as b32_f16};
+    pub use core::primitive::{f32, f32 as f32_bf16, f32 as f32_f16, f32 as f32_u16, f32 as f32_u64};
+    pub use core::primitive::{u16 as b16, u32 as b32, u32 as b32_bf16, u32 as b32_f16};
 
     pub use lacuna_gpu::{Bf16 as bf16, Bf16 as bf16_u16, Bf16 as bf16_u64};
     pub use lacuna_gpu::{F16 as f16, F16 as f16_u16, F16 as f16_u64};

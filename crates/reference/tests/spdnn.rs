@@ -21,7 +21,7 @@ fn weights(inputs: usize, rows: &[&[(u32, f32)]]) -> Csr<f32> {
 }
 
 fn layer<'a>(weights: &'a Csr<f32>, bias: &'a [f32], (lo, hi): (f32, f32)) -> SpdnnLayer<'a> {
-    SpdnnLayer { weights, bias, lo, hi }
+    SpdnnLayer { weights, bias, lo, hi, tensor_cores: false }
 }
 
 /// The network in `f32`, each sum in an order drawn from `seed`, the bias first or last.

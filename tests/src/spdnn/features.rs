@@ -16,6 +16,11 @@ pub(super) fn cases() -> Vec<Case> {
         Case::new("spdnn/features/numbers", "numbers, listed or not", numbers),
         Case::new("spdnn/features/whole_tiles", "zeros and ones of whole tiles of samples and inputs", whole),
         Case::new("spdnn/features/none", "no samples, in any form", none),
+        Case::new(
+            "spdnn/features/tensor_cores",
+            "in any form, by the kernels that take weights of bfloat16",
+            exact,
+        ),
         Case::new("spdnn/features/parts", "samples a part at a time", parts),
     ]
 }
@@ -33,7 +38,7 @@ fn kinds(network: &Network) -> Result<Vec<(&'static str, Features)>> {
 
 /// By every kernel the samples give the same bits in any form.
 fn in_any_form(cx: &Context<'_>, network: &Network) -> Result<f64> {
-    let reference = network.reference()?;
+    let reference = network.reference_by(true)?;
     let mut worst = 0.0_f64;
     // From an address that only single elements are aligned at.
     let on_device = cx.device.upload(&[&[f32::NAN], &network.samples[..]].concat())?;
@@ -70,6 +75,11 @@ fn binary(cx: &Context<'_>) -> Result<f64> {
 
 fn numbers(cx: &Context<'_>) -> Result<f64> {
     in_any_form(cx, &shapes::irregular(cx.seed, 45)?)
+}
+
+fn exact(cx: &Context<'_>) -> Result<f64> {
+    in_any_form(cx, &with_samples(cx, 45)?.in_bf16()?)?;
+    in_any_form(cx, &shapes::irregular(cx.seed, 45)?.in_bf16()?)
 }
 
 fn whole(cx: &Context<'_>) -> Result<f64> {

@@ -23,10 +23,10 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn loaded(cx: &Context<'_>) -> Result<f64> {
-    let network = shapes::irregular(cx.seed, 40)?;
+    let network = shapes::irregular(cx.seed, 40)?.in_bf16()?;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("network");
-    let reference = network.reference()?;
+    let reference = network.reference_by(true)?;
     let mut worst = 0.0_f64;
     for algorithm in algorithms(cx, &network) {
         for options in with_and_without_pruning(algorithm) {

@@ -10,11 +10,9 @@ use crate::{Case, Context, Effort};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
-        Case::new("spdnn/grids/groups", "more groups of outputs than warps", |cx| groups(cx, 7, &kinds(cx)?)),
-        Case::new("spdnn/grids/all_groups", "the same, by all kernels", |cx| {
-            groups(cx, 13, &algorithms(cx, &network(1, 1)?))
-        })
-        .effort(Effort::Gpu),
+        Case::new("spdnn/grids/groups", "more groups of outputs than warps", |cx| groups(cx, 7, true)),
+        Case::new("spdnn/grids/all_groups", "the same, by all kernels", |cx| groups(cx, 13, false))
+            .effort(Effort::Gpu),
         Case::new("spdnn/grids/baseline", "more samples than blocks", |cx| {
             rows(cx, Algorithm::Baseline, resident(cx) + 40)
         }),
@@ -44,12 +42,11 @@ fn network(outputs: usize, rows: usize) -> Result<Network> {
 }
 
 /// The smallest kernel, and those of another kind.
-fn kinds(cx: &Context<'_>) -> Result<Vec<Algorithm>> {
-    let mut kinds = algorithms(cx, &network(1, 1)?);
+fn kinds(mut kinds: Vec<Algorithm>) -> Vec<Algorithm> {
     let is_known = |way: Algorithm| matches!(way, Algorithm::Auto | Algorithm::InputGroups { .. });
     kinds.retain(|&way| is_by_groups(way) && !is_known(way));
     kinds.push(Algorithm::InputGroups { outputs: 1, tiles: 1 });
-    Ok(kinds)
+    kinds
 }
 
 fn check(cx: &Context<'_>, network: &Network, algorithms: &[Algorithm]) -> Result<f64> {
@@ -61,9 +58,11 @@ fn check(cx: &Context<'_>, network: &Network, algorithms: &[Algorithm]) -> Resul
 
 /// Five tiles of samples, or two of four at once, and so many outputs for each multiprocessor: it holds 24 warps
 /// at most.
-fn groups(cx: &Context<'_>, outputs: usize, algorithms: &[Algorithm]) -> Result<f64> {
+fn groups(cx: &Context<'_>, outputs: usize, few: bool) -> Result<f64> {
     let multiprocessors = cx.device.info().multiprocessors as usize;
-    check(cx, &network(outputs * multiprocessors, 130)?, algorithms)
+    let network = network(outputs * multiprocessors, 130)?;
+    let algorithms = algorithms(cx, &network);
+    check(cx, &network, &if few { kinds(algorithms) } else { algorithms })
 }
 
 fn rows(cx: &Context<'_>, algorithm: Algorithm, rows: usize) -> Result<f64> {

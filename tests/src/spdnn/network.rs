@@ -1,5 +1,6 @@
 //! Networks with samples, and how they are drawn.
 use anyhow::Result;
+use half::bf16;
 use lacuna::matrix::{Csr, Pattern, generate};
 use lacuna::spdnn::{Activation, Bias, Features, Layer};
 use lacuna_reference::{SpdnnLayer, SpdnnReference, spdnn};
@@ -32,8 +33,32 @@ impl Network {
         Ok(Features::dense(self.rows, self.inputs(), self.samples.clone())?)
     }
 
+    /// The same with all weights as the nearest numbers of bfloat16.
+    pub(super) fn in_bf16(mut self) -> Result<Self> {
+        for layer in &mut self.layers {
+            let weights = layer.weights().map_values(|weight: f32| bf16::from_f32(weight).to_f32());
+            *layer = Layer::new(weights, layer.bias().clone(), layer.activation())?;
+        }
+        Ok(self)
+    }
+
+    /// Whether tensor cores can do all layers.
+    pub(super) fn is_exact(&self) -> bool {
+        self.layers.iter().all(is_exact)
+    }
+
+    /// Whether they can do some.
+    pub(super) fn has_exact(&self) -> bool {
+        self.layers.iter().any(is_exact)
+    }
+
     /// What the oracle says of them.
     pub(super) fn reference(&self) -> Result<SpdnnReference> {
+        self.reference_by(false)
+    }
+
+    /// The same of kernels that take `tensor_cores` where weights allow it.
+    pub(super) fn reference_by(&self, tensor_cores: bool) -> Result<SpdnnReference> {
         // The oracle counts samples by their numbers. Where they have none, they get one that nobody reads.
         let padded = match &self.layers[0] {
             first if first.inputs() == 0 => {
@@ -43,6 +68,9 @@ impl Network {
             _ => None,
         };
         let mut layers: Vec<SpdnnLayer<'_>> = self.layers.iter().map(reference_layer).collect();
+        for (layer, own) in layers.iter_mut().zip(&self.layers) {
+            layer.tensor_cores = tensor_cores && is_exact(own);
+        }
         if let Some((weights, samples)) = &padded {
             layers[0].weights = weights;
             return Ok(spdnn(samples, &layers)?);
@@ -58,7 +86,17 @@ fn reference_layer(layer: &Layer) -> SpdnnLayer<'_> {
         other => unreachable!("{other:?} is not drawn"),
     };
     let (lo, hi) = limits(layer.activation());
-    SpdnnLayer { weights: layer.weights(), bias, lo, hi }
+    SpdnnLayer { weights: layer.weights(), bias, lo, hi, tensor_cores: false }
+}
+
+/// Whether all weights are numbers of bfloat16, zeros or normal ones.
+fn is_exact(layer: &Layer) -> bool {
+    let is_normal = |weight: f32| weight == 0.0 || weight.is_normal();
+    layer
+        .weights()
+        .values()
+        .iter()
+        .all(|&weight| is_normal(weight) && bf16::from_f32(weight).to_f32() == weight)
 }
 
 /// The least and the greatest result.

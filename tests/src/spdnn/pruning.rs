@@ -128,7 +128,7 @@ fn strange(cx: &Context<'_>) -> Result<f64> {
     for (at, number) in network.samples[22 * inputs..44 * inputs].iter_mut().enumerate() {
         *number = STRANGE[(at * 7 + at / inputs) % STRANGE.len()];
     }
-    conform(cx, &network)
+    Ok(conform(cx, &network)?.max(conform(cx, &network.in_bf16()?)?))
 }
 
 fn weights(cx: &Context<'_>) -> Result<f64> {

@@ -2,7 +2,7 @@
 use anyhow::Result;
 use lacuna::spdnn::{Activation, Algorithm, Bias, Layer};
 
-use super::conform::conform_by;
+use super::conform::{algorithms, conform_by, may_take_tensor_cores};
 use super::network::Draw;
 use super::{Network, conform};
 use crate::{Case, Context, Options};
@@ -81,6 +81,9 @@ const SHAPES: [Shape; 10] = [
     }),
 ];
 
+/// Shapes that tensor cores do, too, with other weights: all but those of less than a group.
+const EXACT: [usize; 8] = [0, 2, 3, 4, 5, 6, 7, 9];
+
 /// How many samples there are.
 const SAMPLES: [usize; 7] = [0, 1, 31, 32, 33, 65, 130];
 
@@ -108,13 +111,33 @@ pub(super) fn cases(options: Options) -> Vec<Case> {
             conform_by(cx, &wide(cx.seed, (1 << 16) + 1)?, &papers[..2])
         }),
     ];
+    let exact = EXACT.into_iter().map(|at| {
+        let (name, about, make) = SHAPES[at];
+        let check = move |cx: &Context<'_>| {
+            let network = make(cx.seed)?.in_bf16()?;
+            conform_by(cx, &network, &on_tensor_cores(cx, &network))
+        };
+        Case::new(format!("spdnn/tensor_cores/{name}"), about, check)
+    });
     let samples = SAMPLES.into_iter().map(|rows| {
-        let check = move |cx: &Context<'_>| conform(cx, &irregular(cx.seed, rows)?);
+        let check = move |cx: &Context<'_>| {
+            let network = irregular(cx.seed, rows)?;
+            let worst = conform(cx, &network)?;
+            let network = network.in_bf16()?;
+            Ok(worst.max(conform_by(cx, &network, &on_tensor_cores(cx, &network))?))
+        };
         Case::new(format!("spdnn/samples/{rows}"), "of a network of rows of any length", check)
     });
     let check = |cx: &Context<'_>| conform(cx, &random(cx.seed)?);
     let random = Case::random(options, RANDOM, "spdnn/random", "a network drawn by the seed", check);
-    shapes.chain(wide).chain(samples).chain(random).collect()
+    shapes.chain(wide).chain(exact).chain(samples).chain(random).collect()
+}
+
+/// The kernels on tensor cores, and what the library chooses.
+fn on_tensor_cores(cx: &Context<'_>, network: &Network) -> Vec<Algorithm> {
+    let mut algorithms = algorithms(cx, network);
+    algorithms.retain(|&algorithm| may_take_tensor_cores(network, algorithm));
+    algorithms
 }
 
 fn of_layers(mut draw: Draw, rows: usize, layers: Vec<Layer>) -> Result<Network> {
@@ -179,6 +202,7 @@ fn random(seed: u64) -> Result<Network> {
         });
         width = outputs;
     }
-    let rows = draw.below(100);
-    of_layers(draw, rows, layers)
+    let (rows, is_exact) = (draw.below(100), draw.below(2) == 0);
+    let network = of_layers(draw, rows, layers)?;
+    if is_exact { network.in_bf16() } else { Ok(network) }
 }

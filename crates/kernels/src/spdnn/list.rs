@@ -13,6 +13,12 @@ macro_rules! spdnn {
             // [warps of a block], of 16 outputs and two tiles each.
             #[cfg(lacuna_sm = "80")]
             group_tiles [f32 b32 f32_f16 b32_f16] { [4] }
+            // [warps of a block].
+            #[cfg(lacuna_sm = "80")]
+            group_mma [f32_bf16 b32_bf16] { [4] }
+            // [warps of a block], which keeps 16 rows in shared memory.
+            #[cfg(lacuna_sm = "80")]
+            fused [f32_bf16 b32_bf16] { [16] }
             baseline [f32] { {} }
             // [rows at once, inputs of a stage]: the paper's.
             staged [f32] { [12 512] }
@@ -24,7 +30,7 @@ macro_rules! spdnn {
         }
     };
 
-    // A word of bits stands for 32 rows; `_f16` is the type of the weights, where that is not `f32`.
+    // A word of bits stands for 32 rows; `_f16` and `_bf16` are the type of the weights, where that is not `f32`.
     ($part:ident groups [] $input:ident [$outputs:literal $tiles:literal $warps:literal]) => {
         $crate::entry_part! { $part
             ["spdnn_", stringify!($input), "_groups_r", $outputs, "_t", $tiles, "_w", $warps]
@@ -37,6 +43,18 @@ macro_rules! spdnn {
         $crate::entry_part! { $part
             ["spdnn_", stringify!($input), "_group_tiles_r16_t2_w", $warps]
             $crate::spdnn::GroupTiles<$crate::list::value_of::$input, $crate::list::weights_of::$input, $warps>
+        }
+    };
+    ($part:ident group_mma [] $input:ident [$warps:literal]) => {
+        $crate::entry_part! { $part
+            ["spdnn_", stringify!($input), "_group_mma_w", $warps]
+            $crate::spdnn::GroupMma<$crate::list::value_of::$input, $warps>
+        }
+    };
+    ($part:ident fused [] $input:ident [$warps:literal]) => {
+        $crate::entry_part! { $part
+            ["spdnn_", stringify!($input), "_fused_w", $warps]
+            $crate::spdnn::FusedLayers<$crate::list::value_of::$input, $warps>
         }
     };
     ($part:ident baseline [] $input:ident {}) => {

@@ -18,7 +18,10 @@
 mod arrange;
 mod baseline;
 mod compact;
+mod exact;
 mod features;
+mod fused;
+mod group_mma;
 mod group_tiles;
 mod input;
 mod input_groups;
@@ -28,7 +31,13 @@ mod staged_ell;
 pub use arrange::{ArrangeArgs, ArrangeRows, Scores, ScoresArgs};
 pub use baseline::{Baseline, BaselineArgs};
 pub use compact::{Compact, CompactArgs};
+pub use exact::{MMA_INPUTS, MMA_OUTPUTS, MMA_WORDS, NO_INPUT, weight_place};
 pub use features::{ExpandBits, ExpandBitsArgs, ScatterArgs, ScatterValues};
+pub use fused::{
+    FUSED_NONE, FUSED_WIDTH, FusedArgs, FusedLayer, FusedLayers, LAYER_WORDS, MAX_FUSED, fused_banks,
+    fused_place,
+};
+pub use group_mma::{GroupMma, GroupMmaArgs};
 pub use group_tiles::GroupTiles;
 pub use input::LayerInput;
 pub use input_groups::{GroupsArgs, InputGroups};
@@ -72,6 +81,10 @@ pub enum Scheme {
         /// Tiles of 32 rows.
         tiles: u32,
     },
+    /// As `GroupTiles` with 16 outputs and a tile, on tensor cores: weights are bfloat16, and products exact.
+    GroupMma,
+    /// The same for several layers in one kernel, whose features stay in shared memory.
+    FusedLayers,
     /// A layer by the paper's listing 1: so many outputs a block.
     Baseline {
         /// Outputs of a block.
@@ -169,12 +182,8 @@ pub struct Limits {
 impl Limits {
     #[inline(always)]
     fn of(self, sum: f32) -> f32 {
-        if sum < self.lo {
-            self.lo
-        } else if sum > self.hi {
-            self.hi
-        } else {
-            sum
-        }
+        // Two selections, without a branch.
+        let most = if sum > self.hi { self.hi } else { sum };
+        if sum < self.lo { self.lo } else { most }
     }
 }

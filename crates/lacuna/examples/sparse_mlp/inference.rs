@@ -102,7 +102,7 @@ pub(crate) fn check(
         .iter()
         .map(|Parameters { weights, bias, relu }| {
             let lo = if *relu { 0.0 } else { f32::NEG_INFINITY };
-            SpdnnLayer { weights, bias, lo, hi: f32::INFINITY }
+            SpdnnLayer { weights, bias, lo, hi: f32::INFINITY, tensor_cores: false }
         })
         .collect();
     let step = (images.len() / count.max(1)).max(1);

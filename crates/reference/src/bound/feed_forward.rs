@@ -14,10 +14,19 @@
 //! inwards to the next one. The clamp is exact and keeps order. It makes a point of an interval beyond `lo` or `hi`: that is
 //! what keeps errors from growing from layer to layer.
 //!
+//! On tensor cores, with weights of bfloat16, a value is the sum of three numbers of bfloat16 with its sign, and each of them makes a
+//! product. So of n products there are 3n steps, of 2⁻²² each ([`Precision`](super::Precision) says why), and what is below the smallest
+//! normal number may be taken for zero: products, sums, and parts of values. The bias is added in `f32` after that:
+//!
+//! ε = γ₃ₙ(2⁻²²) m + 2⁻¹²⁶ (6n + 3 Σ |wᵢ|) (1 + γ₃ₙ(2⁻²²)), and δ = ε + 2⁻²⁴ (m + |b| + ε) + η.
+//!
+//! These sums are not the only right ones there: in `f32` they err by less.
+//!
 //! Overflow: the positive products sum up to at most (m + H)/2, and the sizes of the negative ones to at most (m - L)/2. With
 //! the bias and δ, these tell as for other sums which infinities the sum may become, and whether it may become NaN. What is
 //! between a finite end and an infinity counts as right too.
 
+use super::precision::{SMALLEST, STEP};
 use super::{Legal, Set, U32, U64, UNDERFLOW, gamma};
 
 const LARGEST: f64 = f32::MAX as f64;
@@ -86,18 +95,21 @@ pub(crate) struct Products {
     size: f64,
     /// How many may be other than zero and finite.
     count: f64,
+    /// Σ |w| of these.
+    weights: f64,
 }
 
 impl Products {
-    /// Products that are all finite, with the sums L, H and m; `count` of them may be other than zero.
-    pub(crate) fn finite(value: f64, low: f64, high: f64, size: f64, count: f64) -> Self {
+    /// Products that are all finite, with the sums L, H and m; `count` of them may be other than zero, and have these
+    /// `weights`, added up.
+    pub(crate) fn finite(value: f64, low: f64, high: f64, size: f64, [count, weights]: [f64; 2]) -> Self {
         let (upward, downward) = (0.5 * (size + high), 0.5 * (size - low));
-        Self { value, set: Set { low, high, ..Set::point(0.0) }, upward, downward, size, count }
+        Self { value, set: Set { low, high, ..Set::point(0.0) }, upward, downward, size, count, weights }
     }
 
     /// The products of these weights and values.
     pub(crate) fn of(factors: impl Iterator<Item = (f32, Known)>) -> Self {
-        let mut sum = Self::finite(0.0, 0.0, 0.0, 0.0, 0.0);
+        let mut sum = Self::finite(0.0, 0.0, 0.0, 0.0, [0.0; 2]);
         for (weight, known) in factors {
             let weight = f64::from(weight);
             let product = known.set().times(weight);
@@ -107,21 +119,37 @@ impl Products {
             sum.upward += upward;
             sum.downward += downward;
             sum.size += upward.max(downward);
-            sum.count += f64::from(u8::from(upward.max(downward) != 0.0));
+            if upward.max(downward) != 0.0 {
+                sum.count += 1.0;
+                sum.weights += weight.abs();
+            }
         }
         sum
     }
 
-    /// The output: the sum with `bias`, cut to `lo..=hi`.
-    pub(crate) fn output(&self, bias: f32, lo: f32, hi: f32) -> Known {
+    /// How far a sum may be from the exact one, that of `own` sizes with the bias.
+    fn error(&self, own: f64, has_bias: bool, tensor_cores: bool) -> f64 {
+        if self.count == 0.0 {
+            return 0.0;
+        }
+        let reference = 2.0 * gamma(self.count + 9.0, U64);
+        if tensor_cores {
+            let steps = 3.0 * self.count;
+            let summing = gamma(steps, STEP);
+            let flushed = SMALLEST * (2.0 * steps + 3.0 * self.weights) * (1.0 + summing);
+            let sum = summing * self.size + flushed;
+            return sum + U32 * (own + sum) + UNDERFLOW + reference * own;
+        }
+        let terms = self.count + f64::from(u8::from(has_bias));
+        let relative = gamma(terms, U32) + reference;
+        relative * own + self.count * UNDERFLOW * (1.0 + relative)
+    }
+
+    /// The output: the sum with `bias`, cut to `lo..=hi`, where the sum may be that of tensor cores or not.
+    pub(crate) fn output(&self, bias: f32, [lo, hi]: [f32; 2], tensor_cores: bool) -> Known {
         let exact = f64::from(bias);
         let (up, down) = if bias.is_finite() { (exact.max(0.0), (-exact).max(0.0)) } else { (0.0, 0.0) };
-        let mut error = 0.0;
-        if self.count > 0.0 {
-            let terms = self.count + f64::from(u8::from(up + down > 0.0));
-            let relative = gamma(terms, U32) + 2.0 * gamma(terms + 8.0, U64);
-            error = relative * (self.size + up + down) + self.count * UNDERFLOW * (1.0 + relative);
-        }
+        let error = self.error(self.size + up + down, up + down > 0.0, tensor_cores);
 
         let sum = self.set.plus(Set::point(exact));
         let (above, below) = (self.upward + up + error > LARGEST, self.downward + down + error > LARGEST);
@@ -166,11 +194,11 @@ mod tests {
     use super::*;
     use lacuna_matrix::generate::random_values;
 
-    const ANY: (f32, f32) = (f32::NEG_INFINITY, f32::INFINITY);
+    const ANY: [f32; 2] = [f32::NEG_INFINITY, f32::INFINITY];
 
-    fn output(factors: &[(f32, f32)], bias: f32, (lo, hi): (f32, f32)) -> Known {
+    fn output(factors: &[(f32, f32)], bias: f32, [lo, hi]: [f32; 2]) -> Known {
         let factors = factors.iter().map(|&(weight, value)| (weight, Known::exactly(value)));
-        Products::of(factors).output(bias, lo, hi)
+        Products::of(factors).output(bias, [lo, hi], false)
     }
 
     #[test]
@@ -190,8 +218,17 @@ mod tests {
         let low = sum(|w, y| (w * f64::from(y.low)).min(w * f64::from(y.high)));
         let high = sum(|w, y| (w * f64::from(y.low)).max(w * f64::from(y.high)));
         let size = sum(|w, y| w.abs() * f64::from(y.size));
-        let plain = Products::finite(value, low, high, size, 20.0).output(0.1, ANY.0, ANY.1);
-        assert_eq!(plain, Products::of(factors.iter().copied()).output(0.1, ANY.0, ANY.1));
+        let weights = factors.iter().map(|(weight, _)| f64::from(weight.abs())).sum();
+        let finite = Products::finite(value, low, high, size, [20.0, weights]);
+        let plain = finite.output(0.1, ANY, false);
+        let all = Products::of(factors.iter().copied());
+        assert_eq!(plain, all.output(0.1, ANY, false));
+        // On tensor cores: 60 steps of four times the error, and no more.
+        let tensor = finite.output(0.1, ANY, true);
+        assert_eq!(tensor, all.output(0.1, ANY, true));
+        let width = |known: Known| f64::from(known.high) - f64::from(known.low) - (high - low);
+        let ratio = width(tensor) / width(plain);
+        assert!(ratio > 10.0 && ratio < 12.5, "{ratio}");
         let (low, high) = (low + f64::from(0.1f32), high + f64::from(0.1f32));
         assert!(f64::from(plain.low) < low && high < f64::from(plain.high), "{plain:?}");
         let room = gamma(21.0, U32) * (size + 0.1) * 1.01;

@@ -3,10 +3,10 @@
 use super::{Sum, U32, U64, UNDERFLOW, gamma};
 
 /// The smallest normal number of `f32`, 2⁻¹²⁶.
-const SMALLEST: f64 = f32::MIN_POSITIVE as f64;
+pub(super) const SMALLEST: f64 = f32::MIN_POSITIVE as f64;
 
 /// What one addition in a tensor core may err by, relatively: 2⁻²².
-const STEP: f64 = 1.0 / (1u64 << 22) as f64;
+pub(super) const STEP: f64 = 1.0 / (1u64 << 22) as f64;
 
 /// What TF32 leaves of a number's precision when it cuts or rounds: 2⁻¹⁰.
 const CUT: f64 = 1.0 / 1024.0;

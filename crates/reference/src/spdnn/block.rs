@@ -119,7 +119,7 @@ fn group(layer: &SpdnnLayer<'_>, output: usize, tile: &[Group]) -> Group {
     let (columns, weights) = layer.weights.row(output);
     let edges = || weights.iter().zip(columns).map(|(&weight, &column)| (weight, &tile[column as usize]));
     let (mut value, mut low, mut high) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
-    let (mut size, mut count) = ([0.0; LANES], [0.0; LANES]);
+    let (mut size, mut count, mut factors) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
     for (weight, y) in edges() {
         let weight = f64::from(weight);
         let (least, greatest) = if weight < 0.0 { (&y.high, &y.low) } else { (&y.low, &y.high) };
@@ -130,6 +130,7 @@ fn group(layer: &SpdnnLayer<'_>, output: usize, tile: &[Group]) -> Group {
             high[lane] += weight * f64::from(greatest[lane]);
             size[lane] += product;
             count[lane] += if product == 0.0 { 0.0 } else { 1.0 };
+            factors[lane] += if product == 0.0 { 0.0 } else { weight.abs() };
         }
     }
     let bias = layer.bias[if layer.bias.len() == 1 { 0 } else { output }];
@@ -137,11 +138,11 @@ fn group(layer: &SpdnnLayer<'_>, output: usize, tile: &[Group]) -> Group {
     for lane in 0..LANES {
         // A factor that may be infinite or NaN shows here, also where the other one is zero.
         let products = if size[lane].is_finite() {
-            Products::finite(value[lane], low[lane], high[lane], size[lane], count[lane])
+            Products::finite(value[lane], low[lane], high[lane], size[lane], [count[lane], factors[lane]])
         } else {
             Products::of(edges().map(|(weight, y)| (weight, y.get(lane))))
         };
-        group.set(lane, products.output(bias, layer.lo, layer.hi));
+        group.set(lane, products.output(bias, [layer.lo, layer.hi], layer.tensor_cores));
     }
     group
 }

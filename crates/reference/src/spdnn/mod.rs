@@ -26,11 +26,13 @@ pub struct SpdnnLayer<'a> {
     pub lo: f32,
     /// A sum above it becomes it; +∞ leaves all. At least `lo`.
     pub hi: f32,
+    /// Whether sums may be those of tensor cores, with features in three parts: weights are numbers of bfloat16, not subnormal ones.
+    pub tensor_cores: bool,
 }
 
 impl SpdnnLayer<'_> {
     fn check(&self, layer: usize, inputs: usize) -> Result<(), ReferenceError> {
-        let &Self { weights, bias, lo, hi } = self;
+        let &Self { weights, bias, lo, hi, .. } = self;
         if weights.cols() != inputs {
             return Err(ReferenceError::LayerInputs { layer, expected: inputs, got: weights.cols() });
         }
@@ -67,7 +69,7 @@ pub struct SpdnnReference {
 /// The scores of a network for rows of features, row-major: rows × inputs of the first layer.
 ///
 /// Kernels compute each sum in `f32`, over the edges and the bias in any order, with fused multiply-add or not, and clamp it.
-/// An output without edges is exactly its bias, clamped. What is not finite goes where the formula takes it: NaN to
+/// On tensor cores sums err by more, as the layer says. An output without edges is exactly its bias, clamped. What is not finite goes where the formula takes it: NaN to
 /// all outputs that have an edge from it, whatever the weight. Where a sum may or may not overflow, or what comes of an
 /// infinity hangs on an undecided value, all that may follow is right, infinities and NaN among it.
 ///

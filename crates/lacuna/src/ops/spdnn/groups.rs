@@ -59,6 +59,11 @@ impl Classes {
         self.members.iter().map(size).collect()
     }
 
+    /// The classes, cut into groups of at most `most` outputs.
+    pub(super) fn groups(&self, most: usize) -> impl Iterator<Item = &[u32]> {
+        self.members.iter().flat_map(move |members| members.chunks(most))
+    }
+
     fn inputs<'l>(&self, layer: &'l Layer, members: &[u32]) -> &'l [u32] {
         layer.weights().pattern().row_columns(members[0] as usize)
     }
@@ -67,7 +72,7 @@ impl Classes {
     pub(super) fn pack(&self, layer: &Layer, most: usize, arrays: &mut Arrays) -> Groups {
         let [mut starts, mut counts, mut inputs, mut outputs] = [(); 4].map(|()| Vec::<u32>::new());
         let mut weights = Vec::new();
-        for group in self.members.iter().flat_map(|members| members.chunks(most)) {
+        for group in self.groups(most) {
             let columns = self.inputs(layer, group);
             starts.push(inputs.len() as u32);
             counts.push(columns.len() as u32);

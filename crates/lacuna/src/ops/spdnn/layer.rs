@@ -1,5 +1,5 @@
 //! A layer of a network, on the host.
-use half::f16;
+use half::{bf16, f16};
 use lacuna_kernels::ValueType;
 use lacuna_kernels::spdnn::Limits;
 use lacuna_matrix::Csr;
@@ -140,6 +140,15 @@ impl Layer {
     /// The type in which the device has the weights.
     pub fn weight_type(&self) -> ValueType {
         self.weight_type
+    }
+
+    /// Whether all weights are numbers of bfloat16, and normal ones or zero: tensor cores then lose nothing of their products.
+    pub(super) fn is_exact_in_bf16(&self) -> bool {
+        let is_exact = |&weight: &f32| {
+            let is_normal = weight == 0.0 || weight.is_normal();
+            is_normal && bf16::from_f32(weight).to_f32() == weight
+        };
+        self.weights.values().iter().all(is_exact)
     }
 
     /// Other weights and biases, which fit each other, with this activation. Weights stay `f16` if all of them are such numbers.

@@ -5,6 +5,7 @@ use lacuna_kernels::Entry;
 use lacuna_kernels::spdnn::{TILE_ROWS, Tile};
 use rayon::prelude::*;
 
+use super::fused::Table;
 use super::packed::Arrays;
 use super::prepared::Prepared;
 use super::weights::{Weights, words};
@@ -51,7 +52,7 @@ impl PackedNetwork {
     /// # Errors
     /// As [`from_fn`](Self::from_fn).
     pub fn new(device: &Device, layers: &[Layer], rows: usize, options: Options) -> Result<Self> {
-        let pack = |layer: usize| pack(&layers[layer], device.info(), rows_at(layer, rows, options), options);
+        let pack = |layer: usize| pack(&layers[layer], device.info(), layer, rows, options);
         Self::of((0..layers.len()).into_par_iter().map(pack).collect::<Result<_>>()?, options)
     }
 
@@ -67,8 +68,7 @@ impl PackedNetwork {
         options: Options,
         layer: impl Fn(usize) -> std::result::Result<Layer, E> + Sync,
     ) -> std::result::Result<Self, E> {
-        let pack =
-            |at: usize| Ok::<_, E>(pack(&layer(at)?, device.info(), rows_at(at, rows, options), options)?);
+        let pack = |at: usize| Ok::<_, E>(pack(&layer(at)?, device.info(), at, rows, options)?);
         Ok(Self::of((0..layers).into_par_iter().map(pack).collect::<std::result::Result<_, E>>()?, options)?)
     }
 
@@ -88,8 +88,15 @@ impl PackedNetwork {
     }
 }
 
-fn pack(layer: &Layer, info: &DeviceInfo, rows: usize, options: Options) -> Result<(Prepared, Arrays)> {
-    Prepared::new(layer, options.algorithm, info, rows)
+fn pack(
+    layer: &Layer,
+    info: &DeviceInfo,
+    at: usize,
+    rows: usize,
+    options: Options,
+) -> Result<(Prepared, Arrays)> {
+    let is_listed = options.prune && at <= PRUNED;
+    Prepared::new(layer, options, info, rows_at(at, rows, options), is_listed)
 }
 
 /// How many samples a kernel is chosen for: of those that there are at first, few are left in later layers.
@@ -125,6 +132,8 @@ pub struct SparseNetwork {
     device: Device,
     layers: Arc<Layers>,
     weights: Weights,
+    /// Where layers are fused.
+    fused: Option<Table>,
 }
 
 impl SparseNetwork {
@@ -143,8 +152,7 @@ impl SparseNetwork {
     /// [`Error::OutOfMemory`], or what the driver says.
     pub fn from_packed(device: &Device, packed: &PackedNetwork) -> Result<Self> {
         packed.layers.expect_run_on(device.info())?;
-        let weights = Weights::resident(device, &packed.arrays)?;
-        Ok(Self { device: device.clone(), layers: Arc::clone(&packed.layers), weights })
+        Self::with(device, packed, Weights::resident(device, &packed.arrays)?)
     }
 
     /// A network whose weights stay on the host: they are sent while layers run, in parts of about `part_bytes` bytes, of which the
@@ -155,8 +163,12 @@ impl SparseNetwork {
     /// As [`from_packed`](Self::from_packed).
     pub fn streamed(device: &Device, packed: &PackedNetwork, part_bytes: usize) -> Result<Self> {
         packed.layers.expect_run_on(device.info())?;
-        let weights = Weights::streamed(device, &packed.arrays, part_bytes)?;
-        Ok(Self { device: device.clone(), layers: Arc::clone(&packed.layers), weights })
+        Self::with(device, packed, Weights::streamed(device, &packed.arrays, part_bytes)?)
+    }
+
+    fn with(device: &Device, packed: &PackedNetwork, weights: Weights) -> Result<Self> {
+        let fused = Table::new(device, &packed.layers, &packed.arrays)?;
+        Ok(Self { device: device.clone(), layers: Arc::clone(&packed.layers), weights, fused })
     }
 
     /// Uploads the weights of a packed network again, into the same memory: for measurements of what that takes. A streamed network
@@ -236,7 +248,8 @@ impl SparseNetwork {
     }
 
     /// As [`run`](Self::run), and waits: gives the microseconds that each layer took, with what follows it to leave samples out.
-    /// Layers begin one after another here, so that their sum is more than a run's time.
+    /// Layers begin one after another here, so that their sum is more than a run's time. Layers of one launch take nothing, but for the
+    /// first.
     ///
     /// # Errors
     /// As `run`.
@@ -268,7 +281,8 @@ impl SparseNetwork {
         let layout = |tiled| if tiled { "tiles" } else { "rows" };
         let (own, got) = (self.layers.tiled, features.tiled);
         Error::expect(own == got, OPERATION, "the layout of the samples", || layout(own), layout(got))?;
-        workspace.run(stream, &self.layers, self.weights.begin()?, features, after)
+        let feed = self.weights.begin()?;
+        workspace.run(stream, &self.layers, feed, self.fused.as_ref(), features, after)
     }
 
     /// The categories of these samples: sends them, runs the network, and waits for the result. All takes new memory;
@@ -325,13 +339,20 @@ impl Layers {
             Error::expect(inputs == outputs, OPERATION, what, expected, inputs)?;
         }
         let keeps_zero: Vec<bool> = layers.iter().map(|layer| layer.keeps_zero).collect();
-        let lists = prune::schedule(options.prune, &keeps_zero);
+        let is_fused = |layer: usize| layers[layer].is_fused();
+        let lists = prune::schedule(options.prune, &keeps_zero, is_fused);
         Ok(Self { layers, lists, tiled: options.algorithm.is_tiled(), options })
     }
 
     /// An error unless the device can run all kernels: it may be another than the one the network was packed for.
     pub(super) fn expect_run_on(&self, info: &DeviceInfo) -> Result<()> {
         self.layers.iter().try_for_each(|layer| expect_runs_on(layer.choice.entry, info))
+    }
+
+    /// Whether what a layer reads is finite or NaN for certain.
+    pub(super) fn is_bounded(&self, layer: usize) -> bool {
+        let before = layer.checked_sub(1).map(|before| self.layers[before].limits);
+        before.is_some_and(|limits| limits.lo.is_finite() && limits.hi.is_finite())
     }
 
     pub(super) fn outputs(&self) -> usize {
@@ -352,7 +373,7 @@ impl Layers {
 
 /// An error unless the device can run the kernel.
 pub(super) fn expect_runs_on(entry: &'static Entry<Tile>, info: &DeviceInfo) -> Result<()> {
-    if entry.runs_on(info.sm) {
+    if entry.runs_on(info.sm) && entry.shared_bytes <= info.block_shared_bytes {
         return Ok(());
     }
     Err(Error::Unsupported {

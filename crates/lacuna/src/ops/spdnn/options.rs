@@ -1,5 +1,6 @@
 //! What may be asked of a network.
 use super::Algorithm;
+use crate::Precision;
 use crate::op::options;
 
 options! {
@@ -15,6 +16,9 @@ options! {
     pub struct Options {
         /// The algorithm of all layers, if not the library's choice for each.
         pub algorithm: Algorithm = Algorithm::Auto => set,
+        /// How sums are computed. By default on tensor cores where weights are numbers of bfloat16: products stay exact, and an addition
+        /// errs by four times what `f32` rounds at most. [`Precision::Fma`] keeps to `f32`.
+        pub precision: Precision = Precision::Single => set,
         /// Whether samples that have become all zero are left out of later layers, where these keep zeros. Results are the same.
         pub prune: bool = true => set,
     }

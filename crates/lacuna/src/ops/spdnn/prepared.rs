@@ -1,13 +1,16 @@
 //! A layer as a kernel reads it, and its launch.
 use lacuna_gpu::{F16, GlobalMut, GlobalPtr};
-use lacuna_kernels::spdnn::{BaselineArgs, GroupsArgs, Limits, Rows, Scheme, StagedArgs, TILE_ROWS, Tile};
+use lacuna_kernels::spdnn::{
+    BaselineArgs, GroupMmaArgs, GroupsArgs, Limits, Rows, Scheme, StagedArgs, TILE_ROWS, Tile,
+};
 use lacuna_kernels::{Entry, ValueType, entries};
 
 use super::csr::CsrLayer;
 use super::groups::{Classes, Groups};
 use super::packed::{Arrays, at};
 use super::staged::StagedLayer;
-use super::{Algorithm, Choice, Layer, Problem};
+use super::steps::Steps;
+use super::{Choice, Layer, Options, Problem};
 use crate::op::{MAX_GRID_YZ, find, illegal, launch};
 use crate::{DeviceInfo, Result, Stream};
 
@@ -20,6 +23,7 @@ pub(super) enum Places {
     Groups(Groups),
     Csr(CsrLayer),
     Staged(StagedLayer),
+    Steps(Steps),
 }
 
 /// What is known of a layer beside its arrays.
@@ -44,18 +48,22 @@ pub(super) struct Operands {
     pub(super) input: u64,
     /// Whether the input is a bit a number.
     pub(super) input_bits: bool,
+    /// Whether no feature is infinite.
+    pub(super) bounded: bool,
     /// Address of the result.
     pub(super) out: u64,
 }
 
 impl Prepared {
-    /// Chooses the kernel of a layer, for so many samples, and packs its arrays.
+    /// Chooses the kernel of a layer, for so many samples, which come by a list or not, and packs its arrays.
     pub(super) fn new(
         layer: &Layer,
-        wanted: Algorithm,
+        options: Options,
         info: &DeviceInfo,
         rows: usize,
+        listed: bool,
     ) -> Result<(Self, Arrays)> {
+        let wanted = options.algorithm;
         let classes = if wanted.is_tiled() { Classes::of(layer) } else { Classes::default() };
         let problem = Problem {
             rows,
@@ -64,6 +72,10 @@ impl Prepared {
             edges: layer.weights().nnz(),
             classes: classes.sizes(layer),
             f16_weights: layer.weight_type() == ValueType::F16,
+            exact_bf16: layer.is_exact_in_bf16(),
+            precision: options.precision,
+            listed,
+            block_shared_bytes: info.block_shared_bytes,
             multiprocessors: info.multiprocessors,
             sm: info.sm,
         };
@@ -74,6 +86,8 @@ impl Prepared {
             Scheme::InputGroups { outputs, .. } | Scheme::GroupTiles { outputs, .. } => {
                 Places::Groups(classes.pack(layer, outputs as usize, &mut arrays))
             }
+            Scheme::GroupMma => Places::Steps(Steps::pack(&classes, layer, false, &mut arrays)),
+            Scheme::FusedLayers => Places::Steps(Steps::pack(&classes, layer, true, &mut arrays)),
             Scheme::StagedEll { outputs, inputs, .. } => {
                 Places::Staged(StagedLayer::pack(layer, outputs as usize, inputs as usize, &mut arrays))
             }
@@ -96,13 +110,14 @@ impl Prepared {
         match &self.places {
             Places::Groups(groups) => groups.padded,
             Places::Staged(staged) => staged.padded,
+            Places::Steps(steps) => steps.padded(),
             Places::Csr(_) => self.edges,
         }
     }
 
     /// Launches the layer, whose arrays begin at address `base`.
     pub(super) fn launch(&self, stream: &Stream, base: u64, operands: &Operands) -> Result<()> {
-        let &Operands { rows, capacity, input, input_bits, out } = operands;
+        let &Operands { rows, capacity, input, input_bits, bounded, out } = operands;
         if capacity == 0 || self.outputs == 0 {
             return Ok(());
         }
@@ -143,6 +158,34 @@ impl Prepared {
                     (true, ValueType::F16) => launch(stream, entry, grid, &args!(u32, F16)),
                     (false, _) => launch(stream, entry, grid, &args!(f32, f32)),
                     (true, _) => launch(stream, entry, grid, &args!(u32, f32)),
+                }
+            }
+            (Places::Steps(steps), Scheme::GroupMma) => {
+                let warps = capacity.div_ceil(TILE_ROWS as usize).saturating_mul(steps.groups as usize);
+                let grid = [warps.div_ceil((entry.threads / TILE_ROWS) as usize).min(resident) as u32, 1, 1];
+                macro_rules! args {
+                    ($element:ty) => {
+                        GroupMmaArgs::<$element> {
+                            rows,
+                            input: GlobalPtr::from_address(input),
+                            out,
+                            starts: at(base, steps.starts),
+                            inputs: at(base, steps.inputs),
+                            weights: at(base, steps.weights),
+                            outputs: at(base, steps.outputs),
+                            bias: at(base, steps.bias),
+                            groups: steps.groups,
+                            input_width,
+                            output_width,
+                            bounded: bounded.into(),
+                            limits,
+                        }
+                    };
+                }
+                if input_bits {
+                    launch(stream, entry, grid, &args!(u32))
+                } else {
+                    launch(stream, entry, grid, &args!(f32))
                 }
             }
             (Places::Staged(staged), Scheme::StagedEll { outputs, rows: batch, .. }) => {
@@ -186,7 +229,7 @@ impl Prepared {
     }
 
     /// The kernel for this kind of input. Those that read bits have the shapes of the others.
-    fn entry(&self, input_bits: bool) -> &'static Entry<Tile> {
+    pub(super) fn entry(&self, input_bits: bool) -> &'static Entry<Tile> {
         let chosen = self.choice.entry;
         if !input_bits {
             return chosen;
@@ -198,7 +241,7 @@ impl Prepared {
 }
 
 /// Thread blocks of a kernel that the GPU holds at once.
-fn resident(entry: &Entry<Tile>, stream: &Stream) -> usize {
+pub(super) fn resident(entry: &Entry<Tile>, stream: &Stream) -> usize {
     let blocks =
         if entry.bounds.min_blocks > 0 { entry.bounds.min_blocks } else { RESIDENT_THREADS / entry.threads };
     (stream.device().info().multiprocessors * blocks) as usize

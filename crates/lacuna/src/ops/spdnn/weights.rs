@@ -127,6 +127,14 @@ impl Feed<'_> {
         }
     }
 
+    /// The end of the layers whose arrays lie one after another with those of the layer whose base was asked for last.
+    pub(super) fn end(&self) -> usize {
+        match self {
+            Self::Resident(bases) => bases.len(),
+            Self::Streamed(sending) => sending.streamed.parts[sending.part].layers.end,
+        }
+    }
+
     /// A layer was given to the stream.
     pub(super) fn done(&mut self, stream: &Stream, layer: usize) -> Result<()> {
         match self {
@@ -199,7 +207,7 @@ pub(super) fn words(arrays: &[Arrays]) -> usize {
 }
 
 /// For each layer the index of its first word.
-fn starts(arrays: &[Arrays]) -> Vec<usize> {
+pub(super) fn starts(arrays: &[Arrays]) -> Vec<usize> {
     let ends = arrays.iter().scan(0, |end, arrays| {
         *end += arrays.words.len();
         Some(*end)

@@ -6,8 +6,9 @@ use lacuna_kernels::entries;
 use lacuna_kernels::spdnn::{Compact, CompactArgs, Rows, Scores, ScoresArgs, TILE_ROWS};
 
 use super::features::MAX_ROWS;
+use super::fused::{Table, end_of_launch};
 use super::network::Layers;
-use super::prepared::Operands;
+use super::prepared::{Operands, Prepared};
 use super::weights::Feed;
 use super::{DeviceFeatures, OPERATION};
 use crate::op::launch_kernel;
@@ -20,8 +21,10 @@ const TILE: usize = TILE_ROWS as usize;
 pub struct Workspace {
     layers: Arc<Layers>,
     capacity: usize,
-    /// The results of the layers with even and with odd numbers.
+    /// The results of launches in turn: of the layers with even and with odd numbers, where each is a launch.
     features: [Buffer<f32>; 2],
+    /// Which of them has the result of the last run.
+    result: usize,
     /// A bit a row: whether it is alive. Zeros between runs.
     alive: Buffer<u32>,
     /// Of the rows listed last, which row of the features each is.
@@ -84,8 +87,11 @@ impl Inference {
     }
 }
 
-/// The most outputs of the layers with even numbers, and of those with odd ones.
+/// The most outputs of the layers with even numbers, and of those with odd ones; of all, where some are launched together.
 pub(super) fn widths(layers: &Layers) -> [usize; 2] {
+    if layers.layers.iter().any(Prepared::is_fused) {
+        return [layers.layers.iter().map(|layer| layer.outputs).max().unwrap_or(0); 2];
+    }
     [0, 1].map(|parity| {
         let outputs = layers.layers.iter().skip(parity).step_by(2).map(|layer| layer.outputs);
         outputs.max().unwrap_or(0)
@@ -103,6 +109,7 @@ impl Workspace {
             layers: Arc::clone(layers),
             capacity: rows,
             features: [buffer(even)?, buffer(odd)?],
+            result: 0,
             alive: device.zeros(tiles)?,
             source: device.uninitialized(rows)?,
             ids: [device.uninitialized(rows)?, device.uninitialized(rows)?],
@@ -125,6 +132,7 @@ impl Workspace {
         stream: &Stream,
         layers: &Arc<Layers>,
         mut feed: Feed<'_>,
+        fused: Option<&Table>,
         features: &DeviceFeatures,
         mut after: impl FnMut() -> Result<()>,
     ) -> Result<()> {
@@ -145,13 +153,22 @@ impl Workspace {
         };
         let (mut input, mut input_bits) = features.address();
         let (mut ids, mut lists) = (none, 0);
-        for (at, layer) in layers.layers.iter().enumerate() {
-            let out = self.features[at % 2].as_slice().address();
-            let is_listed = layers.lists[at];
+        let (mut end, mut into) = (0, 1);
+        while end < layers.layers.len() {
+            let at = end;
+            let base = feed.base(stream, at)?;
+            end = end_of_launch(layers, at, feed.end());
+            into = 1 - into;
+            let out = self.features[into].as_slice().address();
+            let is_listed = layers.lists[end - 1];
             let alive = if is_listed { self.alive.as_slice().address() } else { 0 };
             rows.alive = GlobalMut::from_address(alive);
-            let operands = Operands { rows, capacity: features.rows, input, input_bits, out };
-            layer.launch(stream, feed.base(stream, at)?, &operands)?;
+            let bounded = input_bits || layers.is_bounded(at);
+            let operands = Operands { rows, capacity: features.rows, input, input_bits, bounded, out };
+            match fused.filter(|_| layers.layers[at].is_fused()) {
+                Some(fused) => fused.launch(stream, layers, at..end, base, &operands)?,
+                None => layers.layers[at].launch(stream, base, &operands)?,
+            }
             (input, input_bits, rows.source) = (out, false, none);
             if is_listed {
                 let args = CompactArgs {
@@ -168,9 +185,12 @@ impl Workspace {
                 ids = self.ids[lists % 2].as_slice().pointer();
                 lists += 1;
             }
-            feed.done(stream, at)?;
-            after()?;
+            for layer in at..end {
+                feed.done(stream, layer)?;
+                after()?;
+            }
         }
+        self.result = into;
         self.is_broken = false;
         Ok(())
     }
@@ -208,7 +228,7 @@ impl Workspace {
                 alive: GlobalMut::from_address(0),
             },
             ids: self.last_ids().as_slice().pointer(),
-            features: self.features[(self.layers.layers.len() - 1) % 2].as_slice().pointer(),
+            features: self.features[self.result].as_slice().pointer(),
             out: out.reborrow().pointer(),
             samples: rows as u32,
             width: width as u32,

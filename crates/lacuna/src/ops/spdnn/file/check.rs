@@ -1,9 +1,12 @@
 //! Whether a layer's arrays are what its kernel trusts.
 use std::ops::Range;
 
-use half::f16;
+use half::{bf16, f16};
 use lacuna_kernels::ValueType;
-use lacuna_kernels::spdnn::{Limits, NO_OUTPUT, PADDED, Scheme};
+use lacuna_kernels::spdnn::{
+    FUSED_NONE, FUSED_WIDTH, Limits, MMA_INPUTS, MMA_OUTPUTS, NO_INPUT, NO_OUTPUT, PADDED, Scheme,
+    fused_place,
+};
 
 use super::super::Activation;
 use super::super::csr::CsrLayer;
@@ -11,6 +14,7 @@ use super::super::groups::{Groups, STEP};
 use super::super::packed::Place;
 use super::super::prepared::{Places, Prepared};
 use super::super::staged::{StagedLayer, WARP};
+use super::super::steps::Steps;
 use super::layout::{Sizes, stages_of};
 
 /// What is wrong with a layer.
@@ -61,10 +65,12 @@ pub(super) fn arrays(layer: &Prepared, sizes: Sizes, words: &[u32]) -> Checked {
         Places::Groups(of) => groups(layer, of, &words)?,
         Places::Csr(of) => csr(layer, of, &words)?,
         Places::Staged(of) => staged(layer, of, sizes, &words)?,
+        Places::Steps(of) => steps(layer, of, &words)?,
     };
     let Contents { edges, biases_keep_zero, weights: (place, len) } = contents;
     expect(edges == layer.edges, || format!("{} edges", layer.edges), edges)?;
     let are_finite = || match layer.choice.entry.tile.weights {
+        ValueType::Bf16 => words.halves(place, 0..len).all(|bits| bf16::from_bits(bits).is_finite()),
         ValueType::F16 => words.halves(place, 0..len).all(|bits| f16::from_bits(bits).is_finite()),
         _ => words.numbers(place, len).all(f32::is_finite),
     };
@@ -132,6 +138,56 @@ fn groups(layer: &Prepared, of: &Groups, words: &Words<'_>) -> Result<Contents, 
     let mut biases = biases.filter(|&(&output, _)| output != NO_OUTPUT);
     let biases_keep_zero = biases.all(|(_, bias)| keeps_zero(layer, bias));
     Ok(Contents { edges, biases_keep_zero, weights: (of.weights, of.padded) })
+}
+
+fn steps(layer: &Prepared, of: &Steps, words: &Words<'_>) -> Result<Contents, Fault> {
+    let (groups, steps, most) = (of.groups as usize, of.steps as usize, MMA_OUTPUTS as usize);
+    let starts = words.array(of.starts, groups + 1);
+    offsets("steps of groups", starts, steps)?;
+    let has_each = starts.windows(2).all(|pair| pair[0] < pair[1]);
+    expect(has_each, || "a step in each group".into(), "none")?;
+    let inputs = words.array(of.inputs, steps * MMA_INPUTS as usize);
+    let outputs = words.array(of.outputs, groups * most);
+    let is_fused = layer.is_fused();
+    if is_fused {
+        let each = steps / groups;
+        let is_even = starts.windows(2).all(|pair| (pair[1] - pair[0]) as usize == each);
+        expect(is_even, || format!("{each} steps in each group"), "others")?;
+    }
+    let number = |place: u32| if is_fused { fused_input(place) } else { Some(place) };
+    let none = if is_fused { FUSED_NONE } else { NO_INPUT };
+    let mut is_there = vec![false; layer.outputs];
+    let mut edges = 0;
+    for (group, outputs) in outputs.chunks_exact(most).enumerate() {
+        let range =
+            starts[group] as usize * MMA_INPUTS as usize..starts[group + 1] as usize * MMA_INPUTS as usize;
+        let all = &inputs[range.clone()];
+        let count = all.iter().filter(|&&input| input != none).count();
+        let is_first = is_fused || all[..count].iter().all(|&input| input != none);
+        expect(is_first, || format!("inputs first in the steps of group {group}"), "none")?;
+        let inputs = || inputs[range.clone()].iter().copied().filter(|&input| input != none);
+        inputs_below(layer.inputs, inputs().map(|input| number(input).unwrap_or(u32::MAX)))?;
+        for &output in outputs.iter().filter(|&&output| output != NO_OUTPUT) {
+            let place = number(output).and_then(|output| is_there.get_mut(output as usize));
+            let is_new = place.is_some_and(|is_there| !std::mem::replace(is_there, true));
+            let expected = || format!("each output below {} once", layer.outputs);
+            expect(is_new, expected, format!("{output} in group {group}"))?;
+            edges += count;
+        }
+    }
+    let missing = is_there.iter().position(|&is_there| !is_there);
+    expect(missing.is_none(), || format!("output {} in a group", missing.unwrap_or(0)), "none")?;
+    let biases = outputs.iter().zip(words.numbers(of.bias, outputs.len()));
+    let mut biases = biases.filter(|&(&output, _)| output != NO_OUTPUT);
+    let biases_keep_zero = biases.all(|(_, bias)| keeps_zero(layer, bias));
+    Ok(Contents { edges, biases_keep_zero, weights: (of.weights, of.padded()) })
+}
+
+/// The input at a place of fused layers, if it is one.
+fn fused_input(place: u32) -> Option<u32> {
+    // What exchanges neighbouring lines exchanges them back.
+    let line = place / (FUSED_NONE / FUSED_WIDTH);
+    [line, line ^ 1].into_iter().find(|&input| input < FUSED_WIDTH && fused_place(input) == place)
 }
 
 fn outputs_of_group(layer: &Prepared) -> usize {

@@ -15,13 +15,13 @@ use super::super::{Algorithm, Choice, Options, Problem};
 use super::layout::{self, Sizes};
 use super::words::{self, Sum};
 use crate::op::Problem as _;
-use crate::{DeviceInfo, Error};
+use crate::{DeviceInfo, Error, Precision};
 
 /// What a file begins with.
 const MAGIC: [u8; 8] = *b"\x8fspdnn\r\n";
 /// The version that is written, and the only one that is read. A change of meaning is a new number.
-const VERSION: u64 = 1;
-const SUPPORTED: &str = "version 1; pack the network again, or use the library that packed it";
+const VERSION: u64 = 2;
+const SUPPORTED: &str = "version 2; pack the network again, or use the library that packed it";
 const KERNELS: &str = "the kernels of this version of the library; pack the network again";
 /// Bytes of a number.
 const NUMBER: usize = 8;
@@ -54,10 +54,10 @@ pub(super) struct Record {
 /// The head of a network's file.
 pub(super) fn write(layers: &Layers, arrays: &[Arrays]) -> io::Result<Vec<u8>> {
     let sums: Vec<Sum> = arrays.par_iter().map(|arrays| words::sum(&arrays.words)).collect();
-    let Options { algorithm, prune } = layers.options;
+    let Options { algorithm, precision, prune } = layers.options;
     let mut body = Vec::new();
     put(&mut body, &number_of(algorithm));
-    put(&mut body, &[prune.into(), layers.layers.len() as u64]);
+    put(&mut body, &[precision_number(precision), prune.into(), layers.layers.len() as u64]);
     for ((layer, arrays), sum) in layers.layers.iter().zip(arrays).zip(sums) {
         let name = layer.choice.entry.name;
         put(&mut body, &[name.len() as u64]);
@@ -88,6 +88,13 @@ fn put(bytes: &mut Vec<u8>, numbers: &[u64]) {
     bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
 }
 
+/// Precisions, each at its number.
+const PRECISIONS: [Precision; 3] = [Precision::Single, Precision::Fma, Precision::Tf32];
+
+fn precision_number(precision: Precision) -> u64 {
+    PRECISIONS.iter().position(|&of| of == precision).unwrap_or(0) as u64
+}
+
 /// An algorithm as its number, and its outputs and tiles.
 fn number_of(algorithm: Algorithm) -> [u64; 3] {
     match algorithm {
@@ -96,6 +103,8 @@ fn number_of(algorithm: Algorithm) -> [u64; 3] {
         Algorithm::GroupTiles { outputs, tiles } => [2, outputs.into(), tiles.into()],
         Algorithm::Baseline => [3, 0, 0],
         Algorithm::StagedEll => [4, 0, 0],
+        Algorithm::GroupMma => [5, 0, 0],
+        Algorithm::FusedLayers => [6, 0, 0],
     }
 }
 
@@ -107,6 +116,8 @@ fn algorithm_of([number, outputs, tiles]: [u64; 3]) -> Option<Algorithm> {
         2 => Algorithm::GroupTiles { outputs, tiles },
         3 => Algorithm::Baseline,
         4 => Algorithm::StagedEll,
+        5 => Algorithm::GroupMma,
+        6 => Algorithm::FusedLayers,
         _ => return None,
     };
     (number_of(algorithm) == [number, outputs.into(), tiles.into()]).then_some(algorithm)
@@ -189,8 +200,11 @@ impl Fields<'_> {
         let algorithm = self.numbers()?;
         let known = algorithm_of(algorithm);
         let algorithm = known.ok_or_else(|| self.wrong("an algorithm".into(), format!("{algorithm:?}")))?;
-        let [prune, layers] = self.numbers()?;
-        Ok((Options::default().algorithm(algorithm).prune(self.flag(prune)?), layers))
+        let [precision, prune, layers] = self.numbers()?;
+        let known = usize::try_from(precision).ok().and_then(|number| PRECISIONS.get(number));
+        let &precision = known.ok_or_else(|| self.wrong("a precision".into(), precision))?;
+        let options = Options::default().algorithm(algorithm).precision(precision);
+        Ok((options.prune(self.flag(prune)?), layers))
     }
 
     fn flag(&self, number: u64) -> Result<bool, ReadError> {
@@ -219,7 +233,16 @@ impl Fields<'_> {
         let (inputs, outputs) = (inputs as usize, outputs as usize);
         // The problem as far as it decides what is possible.
         let f16_weights = entry.tile.weights == ValueType::F16;
-        let problem = Problem { inputs, f16_weights, sm: info.sm, ..Problem::default() };
+        let problem = Problem {
+            inputs,
+            outputs,
+            f16_weights,
+            exact_bf16: true,
+            precision: options.precision,
+            block_shared_bytes: info.block_shared_bytes,
+            sm: info.sm,
+            ..Problem::default()
+        };
         let algorithm = problem.algorithms(entry).into_iter().next();
         let is_wanted = |algorithm: &Algorithm| match options.algorithm {
             Algorithm::Auto => algorithm.is_tiled(),

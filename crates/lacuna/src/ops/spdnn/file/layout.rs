@@ -1,13 +1,14 @@
 //! Where the arrays of a layer are, by their sizes: as packing puts them one after another.
-use lacuna_kernels::spdnn::{Scheme, Tile};
+use lacuna_kernels::spdnn::{MMA_INPUTS, MMA_OUTPUTS, MMA_WORDS, Scheme, Tile};
 
 use super::super::csr::CsrLayer;
 use super::super::groups::{Groups, STEP};
 use super::super::packed::{ALIGNED, Place};
 use super::super::prepared::{Places, Prepared};
 use super::super::staged::{StagedLayer, WARP};
+use super::super::steps::{MORE_STEPS, Steps};
 
-/// What a layer's kernel and widths leave open, padded with zeros: of groups how many there are, and places for weights; of stages
+/// What a layer's kernel and widths leave open, padded with zeros: of groups how many there are, and places for weights, or steps; of stages
 /// how many there are, inputs of all, and places for edges.
 pub(super) type Sizes = [u64; 3];
 
@@ -19,6 +20,7 @@ pub(super) fn sizes(layer: &Prepared, words: &[u32]) -> Sizes {
     match &layer.places {
         Places::Groups(groups) => [groups.groups.into(), groups.padded as u64, 0],
         Places::Csr(_) => [0; 3],
+        Places::Steps(steps) => [steps.groups.into(), steps.steps.into(), 0],
         Places::Staged(staged) => {
             let (blocks, ..) = stages_of(layer);
             let stages = words[staged.stages as usize + blocks];
@@ -54,6 +56,24 @@ pub(super) fn places(tile: Tile, outputs: usize, edges: u64, sizes: Sizes) -> Op
                 weights: array((padded * u64::from(tile.weights.bytes())).div_ceil(4)),
                 bias: array(groups * most),
                 outputs: array(groups * most),
+            })
+        }
+        Scheme::GroupMma | Scheme::FusedLayers => {
+            let (groups, steps) = (first, second);
+            // Fused layers have the same number of steps in each of some groups.
+            let is_even = steps > 0 && groups > 0 && steps % groups == 0;
+            let is_fused = tile.scheme != Scheme::GroupMma;
+            if !fits(groups) || !fits(steps) || third != 0 || is_fused && !is_even {
+                return None;
+            }
+            Places::Steps(Steps {
+                groups: groups as u32,
+                steps: steps as u32,
+                starts: array(groups + 1),
+                inputs: array((steps + MORE_STEPS as u64) * u64::from(MMA_INPUTS)),
+                weights: array((steps + MORE_STEPS as u64) * u64::from(MMA_WORDS)),
+                outputs: array((groups + 1) * u64::from(MMA_OUTPUTS)),
+                bias: array((groups + 1) * u64::from(MMA_OUTPUTS)),
             })
         }
         Scheme::StagedEll { outputs: of_block, .. } => {

@@ -1,8 +1,8 @@
 //! Files that come back, and files that must not.
 use std::ops::Range;
 
-use half::f16;
-use lacuna_kernels::spdnn::Tile;
+use half::{bf16, f16};
+use lacuna_kernels::spdnn::{MMA_OUTPUTS, Tile};
 use lacuna_kernels::{Entry, ValueType, entries};
 use lacuna_matrix::{Csr, generate};
 
@@ -11,11 +11,13 @@ use super::*;
 use crate::SparseNetwork;
 use crate::spdnn::{Activation, Algorithm, Bias, Features, Layer, Options};
 
-const ALGORITHMS: [Algorithm; 6] = [
+const ALGORITHMS: [Algorithm; 8] = [
     Algorithm::InputGroups { outputs: 16, tiles: 4 },
     Algorithm::InputGroups { outputs: 4, tiles: 1 },
     Algorithm::InputGroups { outputs: 1, tiles: 4 },
     Algorithm::GroupTiles { outputs: 16, tiles: 2 },
+    Algorithm::GroupMma,
+    Algorithm::FusedLayers,
     Algorithm::Baseline,
     Algorithm::StagedEll,
 ];
@@ -32,10 +34,10 @@ fn layers() -> Vec<Layer> {
     for row in &rows {
         offsets.push(offsets[offsets.len() - 1] + row.len() as u32);
     }
-    let values = generate::random_values(*offsets.last().unwrap() as usize, 2);
+    let values = exact(*offsets.last().unwrap() as usize, 2);
     let first = Csr::new(19, 7, offsets, rows.concat(), values).unwrap();
     let second = generate::uniform(5, 19, 0.7, 3).unwrap();
-    let values = generate::random_values(second.nnz(), 4);
+    let values = exact(second.nnz(), 4);
     let second = Csr::with_values(second, values).unwrap();
     let clamp = Activation::Clamp { lo: 0.0, hi: 32.0 };
     let bias = Bias::PerOutput((0..5_u8).map(|output| 0.1 * f32::from(output)).collect());
@@ -43,6 +45,11 @@ fn layers() -> Vec<Layer> {
         Layer::new(first, Bias::Scalar(-0.1), clamp).unwrap(),
         Layer::of_f16(&second.map_values(f16::from_f32), bias, Activation::Identity).unwrap(),
     ]
+}
+
+/// Random numbers of bfloat16, which all kernels take.
+fn exact(len: usize, seed: u64) -> Vec<f32> {
+    generate::random_values(len, seed).into_iter().map(|x| bf16::from_f32(x).to_f32()).collect()
 }
 
 fn packed(device: &Device, algorithm: Algorithm, layers: &[Layer]) -> PackedNetwork {
@@ -81,6 +88,8 @@ fn numbers(layer: &Prepared) -> [Range<usize>; 2] {
         Places::Groups(of) => (of.weights, of.padded.div_ceil(per_word), of.bias, of.outputs - of.bias),
         Places::Csr(of) => (of.weights, layer.edges, of.bias, layer.outputs as u64),
         Places::Staged(of) => (of.weights, of.padded, of.bias, layer.outputs as u64),
+        // The biases are the last array.
+        Places::Steps(of) => (of.weights, of.padded() / 2, of.bias, u64::from((of.groups + 1) * MMA_OUTPUTS)),
     };
     [weights as usize..weights as usize + padded, bias as usize..(bias + outputs) as usize]
 }
@@ -236,7 +245,7 @@ fn files_are_whole_and_told_by_their_paths() {
     refused(&path, "the end of the file");
     changed[8] = 7;
     fs::write(&path, &changed).unwrap();
-    refused(&path, "version 7 is not supported; supported: version 1");
+    refused(&path, "version 7 is not supported; supported: version 2");
     refused(folder.path(), "it is not a regular file");
     refused(&folder.path().join("none"), "none");
     let error = network.save(folder.path().join("none/network")).unwrap_err();
