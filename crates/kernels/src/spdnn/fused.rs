@@ -132,7 +132,8 @@ impl<X: LayerInput, const WARPS: u32> Kernel for FusedLayers<X, WARPS> {
             }
             gpu.sync_threads();
             let mut part = gpu.block_idx_x();
-            while part * ROWS < rows {
+            // Whole tiles, as the next layer reads them.
+            while part < rows.div_ceil(TILE_ROWS) * (TILE_ROWS / ROWS) {
                 let mut layer = block.layer(0);
                 let mut ahead = block.begin(&layer);
                 block.load(part, rows, layer.input_width);

@@ -19,7 +19,8 @@ options! {
         /// How sums are computed. By default on tensor cores where weights are numbers of bfloat16: products stay exact, and an addition
         /// errs by four times what `f32` rounds at most. [`Precision::Fma`] keeps to `f32`.
         pub precision: Precision = Precision::Single => set,
-        /// Whether samples that have become all zero are left out of later layers, where these keep zeros. Results are the same.
+        /// Whether samples that have become all zero are left out of later layers, where these keep zeros. Results
+        /// are the same of the same kernels; the library may choose tensor cores for one and not for the other.
         pub prune: bool = true => set,
     }
 }
