@@ -96,7 +96,7 @@ const AT_ONCE: u32 = 4;
 /// two. A warp's own place is `fused_place(input) ^ bytes of its first row`.
 pub const fn fused_place(input: u32) -> u32 {
     let odd = (input & 0xaaaa_aaaa).count_ones() & 1;
-    (input ^ (input >> 1).count_ones() & 1) * ROW_BYTES | odd * (ROW_BYTES / 2)
+    ((input ^ ((input >> 1).count_ones() & 1)) * ROW_BYTES) | (odd * (ROW_BYTES / 2))
 }
 
 /// Which of four kinds of banks an input is in.
@@ -304,7 +304,7 @@ impl<G: Gpu, X: LayerInput, const WARPS: u32> Block<'_, G, X, WARPS> {
         unsafe {
             let source = if X::BITS { row } else { self.args.rows.source(gpu, row) };
             let first = X::of_row(self.args.input, source, width);
-            let place = |input: u32| SharedPtr::<f32>::from_offset(fused_place(input) ^ own * 4);
+            let place = |input: u32| SharedPtr::<f32>::from_offset(fused_place(input) ^ (own * 4));
             if !X::BITS {
                 let first = GlobalPtr::<f32>::from_address(first.address());
                 strided(self.warp * inputs_of + second, width, WARPS * inputs_of, |input| {
@@ -497,7 +497,7 @@ impl<G: Gpu, X: LayerInput, const WARPS: u32> Block<'_, G, X, WARPS> {
         // SAFETY: tiles that have rows have all their rows, and a place for each output.
         unsafe {
             strided(self.warp * inputs_of + second, width, WARPS * inputs_of, |output| {
-                let place = SharedPtr::<f32>::from_offset(from + (fused_place(output) ^ own * 4));
+                let place = SharedPtr::<f32>::from_offset(from + (fused_place(output) ^ (own * 4)));
                 let [number] = gpu.shared_load(place);
                 alive |= number != 0.0;
                 gpu.store(tile.add_rows(output, TILE_ROWS * 4), [number]);
@@ -524,7 +524,7 @@ mod tests {
             is_taken[(fused_place(input) / ROW_BYTES) as usize] = true;
         }
         assert!(is_taken.into_iter().all(|is_taken| is_taken));
-        assert!((0..FUSED_WIDTH).all(|input| fused_place(input) % (ROW_BYTES / 2) == 0));
+        assert!((0..FUSED_WIDTH).all(|input| fused_place(input).is_multiple_of(ROW_BYTES / 2)));
     }
 
     #[test]
