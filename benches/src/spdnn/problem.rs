@@ -95,6 +95,7 @@ impl Network {
         }
         let layers = self.generator.all_layers()?;
         let bias = [self.challenge().bias()];
+        // Weights are 1/16: kernels may take tensor cores.
         let layers: Vec<SpdnnLayer<'_>> = layers
             .iter()
             .map(|weights| SpdnnLayer { weights, bias: &bias, lo: 0.0, hi: MAX, tensor_cores: true })

@@ -2,6 +2,7 @@
 use anyhow::{Context as _, Result, ensure};
 use lacuna::SparseNetwork;
 use lacuna::spdnn::{Algorithm, DeviceFeatures, Inference, Layer, Options, Problem, Workspace, choose};
+use lacuna_reference::SpdnnReference;
 
 use super::Network;
 use crate::expect::same_numbers;
@@ -21,6 +22,20 @@ pub(super) struct Outcome {
     pub(super) inference: Inference,
 }
 
+/// What the oracle says of a network: of kernels in `f32`, and of those that take tensor cores where weights allow it.
+pub(super) struct References([SpdnnReference; 2]);
+
+impl References {
+    pub(super) fn of(network: &Network) -> Result<Self> {
+        Ok(Self([network.reference()?, network.reference_by(true)?]))
+    }
+
+    /// That by which an algorithm is judged.
+    pub(super) fn by(&self, network: &Network, algorithm: Algorithm) -> &SpdnnReference {
+        &self.0[usize::from(may_take_tensor_cores(network, algorithm))]
+    }
+}
+
 /// Checks a network against the oracle, by every kernel, with and without pruning; gives the largest error over its bound.
 ///
 /// Kernels by groups give the same bits, whatever their shape, those on tensor cores apart; and pruning
@@ -34,29 +49,29 @@ pub fn conform(cx: &Context<'_>, network: &Network) -> Result<f64> {
 
 /// The same by some of the algorithms.
 pub(super) fn conform_by(cx: &Context<'_>, network: &Network, algorithms: &[Algorithm]) -> Result<f64> {
-    let references = [network.reference_by(false)?, network.reference_by(true)?];
-    let categories = references.each_ref().map(|reference| reference.categories().ok());
+    let references = References::of(network)?;
     let mut worst = 0.0_f64;
     let mut groups: Option<Vec<f32>> = None;
     for &algorithm in algorithms {
         let mut pruned: Option<Vec<f32>> = None;
-        let by_tensor_cores = usize::from(may_take_tensor_cores(network, algorithm));
-        let (reference, categories) = (&references[by_tensor_cores], &categories[by_tensor_cores]);
+        let by_tensor_cores = may_take_tensor_cores(network, algorithm);
+        let reference = references.by(network, algorithm);
+        let categories = reference.categories().ok();
         for options in with_and_without_pruning(algorithm) {
             let at = || format!("{options:?}");
             let Outcome { scores, inference } = run(cx, network, options).with_context(at)?;
             worst = worst.max(reference.check(&scores).with_context(at)?.worst_over_bound);
-            if let Some(categories) = categories {
+            if let Some(categories) = &categories {
                 let got = inference.categories();
                 ensure!(got == categories, "{}: categories {got:?}, not {categories:?}", at());
             }
             let width = network.outputs();
-            if is_by_groups(algorithm) && by_tensor_cores == 0 {
+            if is_by_groups(algorithm) && !by_tensor_cores {
                 same_numbers("first, then now", groups.get_or_insert(scores.clone()), &scores, width)
                     .with_context(at)?;
             }
             // Without pruning the library may choose other kernels, and then tensor cores or not.
-            if algorithm == Algorithm::Auto && by_tensor_cores == 1 {
+            if algorithm == Algorithm::Auto && by_tensor_cores {
                 continue;
             }
             same_numbers("with pruning, then without", pruned.get_or_insert(scores.clone()), &scores, width)
@@ -86,12 +101,19 @@ pub(super) fn algorithms(cx: &Context<'_>, network: &Network) -> Vec<Algorithm> 
     algorithms
 }
 
+/// Those of them that tensor cores do, and the library's choice.
+pub(super) fn on_tensor_cores(cx: &Context<'_>, network: &Network) -> Vec<Algorithm> {
+    let mut algorithms = algorithms(cx, network);
+    algorithms.retain(|&algorithm| may_take_tensor_cores(network, algorithm));
+    algorithms
+}
+
 pub(super) fn with_and_without_pruning(algorithm: Algorithm) -> [Options; 2] {
     [true, false].map(|prune| Options::default().algorithm(algorithm).prune(prune))
 }
 
 /// Whether sums may be those of tensor cores.
-pub(super) fn may_take_tensor_cores(network: &Network, algorithm: Algorithm) -> bool {
+fn may_take_tensor_cores(network: &Network, algorithm: Algorithm) -> bool {
     match algorithm {
         Algorithm::Auto => network.has_exact(),
         Algorithm::GroupMma | Algorithm::FusedLayers => true,

@@ -2,7 +2,7 @@
 use anyhow::Result;
 use lacuna::spdnn::{Activation, Algorithm, Bias, Layer};
 
-use super::conform::{algorithms, conform_by, may_take_tensor_cores};
+use super::conform::{conform_by, on_tensor_cores};
 use super::network::Draw;
 use super::{Network, conform};
 use crate::{Case, Context, Options};
@@ -81,9 +81,6 @@ const SHAPES: [Shape; 10] = [
     }),
 ];
 
-/// Shapes that tensor cores do, too, with other weights: all but those of less than a group.
-const EXACT: [usize; 8] = [0, 2, 3, 4, 5, 6, 7, 9];
-
 /// How many samples there are.
 const SAMPLES: [usize; 7] = [0, 1, 31, 32, 33, 65, 130];
 
@@ -111,8 +108,7 @@ pub(super) fn cases(options: Options) -> Vec<Case> {
             conform_by(cx, &wide(cx.seed, (1 << 16) + 1)?, &papers[..2])
         }),
     ];
-    let exact = EXACT.into_iter().map(|at| {
-        let (name, about, make) = SHAPES[at];
+    let exact = SHAPES.into_iter().map(|(name, about, make)| {
         let check = move |cx: &Context<'_>| {
             let network = make(cx.seed)?.in_bf16()?;
             conform_by(cx, &network, &on_tensor_cores(cx, &network))
@@ -131,13 +127,6 @@ pub(super) fn cases(options: Options) -> Vec<Case> {
     let check = |cx: &Context<'_>| conform(cx, &random(cx.seed)?);
     let random = Case::random(options, RANDOM, "spdnn/random", "a network drawn by the seed", check);
     shapes.chain(wide).chain(exact).chain(samples).chain(random).collect()
-}
-
-/// The kernels on tensor cores, and what the library chooses.
-fn on_tensor_cores(cx: &Context<'_>, network: &Network) -> Vec<Algorithm> {
-    let mut algorithms = algorithms(cx, network);
-    algorithms.retain(|&algorithm| may_take_tensor_cores(network, algorithm));
-    algorithms
 }
 
 fn of_layers(mut draw: Draw, rows: usize, layers: Vec<Layer>) -> Result<Network> {

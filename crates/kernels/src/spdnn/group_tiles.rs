@@ -3,7 +3,7 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
 
-use super::{GroupsArgs, LayerInput, NO_OUTPUT, Scheme, TILE_ROWS, Tile};
+use super::{GroupsArgs, LayerInput, NO_OUTPUT, Scheme, TILE_ROWS, Tile, alive};
 use crate::common::reduce;
 use crate::{Bounds, DeviceValue, Kernel};
 
@@ -398,9 +398,9 @@ impl<G: Gpu, X: LayerInput, W: DeviceValue> Work<'_, G, X, W> {
             return 0;
         }
         let of = |sum: f32| self.args.limits.of(sum + bias);
-        let [a, b, c, d] = [of(sums[0]), of(sums[1]), of(sums[2]), of(sums[3])];
+        let numbers = [of(sums[0]), of(sums[1]), of(sums[2]), of(sums[3])];
         // SAFETY: as promised by the caller.
-        unsafe { self.gpu.store(tile.add_rows(output, TILE_ROWS * 4), [a, b, c, d]) };
-        u32::from(a != 0.0) | u32::from(b != 0.0) << 1 | u32::from(c != 0.0) << 2 | u32::from(d != 0.0) << 3
+        unsafe { self.gpu.store(tile.add_rows(output, TILE_ROWS * 4), numbers) };
+        alive(numbers)
     }
 }

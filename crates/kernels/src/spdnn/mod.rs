@@ -7,7 +7,9 @@
 //!        input 1   row 0 … row 31             │ weights  R   R   R            and adds R products to R sums: one load of
 //!        …                                    └ outputs  o0 … oR-1            128 bytes serves R edges of 32 rows
 //! ```
-//! [`InputGroups`] does a layer so, and [`GroupTiles`] where groups are large: with inputs staged in shared memory. [`Baseline`] and [`StagedEll`] are the two kernels of the paper, on rows as they are in memory.
+//! [`InputGroups`] does a layer so, and [`GroupTiles`] where groups are large: with inputs staged in shared memory. [`GroupMma`] does it on
+//! tensor cores, and [`FusedLayers`] several layers. [`Baseline`] and [`StagedEll`] are the two kernels of the paper, on rows as they are
+//! in memory.
 //!
 //! Rows that are all zero stay so where every later layer maps zero to zero. A layer marks the rows that are not (`alive`), and
 //! [`Compact`] lists these. The next layer reads the listed rows, and writes as many. How many rows there are is known on the
@@ -186,4 +188,10 @@ impl Limits {
         let most = if sum > self.hi { self.hi } else { sum };
         if sum < self.lo { self.lo } else { most }
     }
+}
+
+/// A bit for each number that is not zero.
+#[inline(always)]
+fn alive([a, b, c, d]: [f32; 4]) -> u32 {
+    u32::from(a != 0.0) | u32::from(b != 0.0) << 1 | u32::from(c != 0.0) << 2 | u32::from(d != 0.0) << 3
 }

@@ -1,7 +1,7 @@
 //! Neighbouring layers in one launch.
 use std::ops::Range;
 
-use lacuna_gpu::GlobalPtr;
+use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::spdnn::{FusedArgs, FusedLayer, LAYER_WORDS, MAX_FUSED, Scheme, TILE_ROWS};
 
 use super::network::Layers;
@@ -54,7 +54,7 @@ impl Table {
                 FusedArgs::<$element> {
                     rows,
                     input: GlobalPtr::from_address(input),
-                    out: lacuna_gpu::GlobalMut::from_address(out),
+                    out: GlobalMut::from_address(out),
                     layers: table,
                     arrays: GlobalPtr::from_address(base),
                     first_word: self.starts[range.start] as u32,
@@ -86,20 +86,7 @@ fn row(layer: &Prepared, start: usize, bounded: bool) -> [u32; LAYER_WORDS as us
     let Places::Steps(steps) = layer.places else { return [0; LAYER_WORDS as usize] };
     // Indices wrap round, and distances from the launch's first word are right.
     let word = |place: u64| (start as u64 + place) as u32;
-    let FusedLayer {
-        groups,
-        steps,
-        inputs,
-        weights,
-        outputs,
-        bias,
-        lo,
-        hi,
-        input_width,
-        output_width,
-        bounded,
-        unused,
-    } = FusedLayer {
+    let layer = FusedLayer {
         groups: steps.groups,
         steps: steps.steps.checked_div(steps.groups).unwrap_or(0),
         inputs: word(steps.inputs),
@@ -111,9 +98,8 @@ fn row(layer: &Prepared, start: usize, bounded: bool) -> [u32; LAYER_WORDS as us
         input_width: layer.inputs as u32,
         output_width: layer.outputs as u32,
         bounded: bounded.into(),
-        unused: 0,
     };
-    [groups, steps, inputs, weights, outputs, bias, lo, hi, input_width, output_width, bounded, unused]
+    layer.to_words()
 }
 
 impl Prepared {

@@ -105,6 +105,38 @@ fn csr(layer: &Prepared, of: &CsrLayer, words: &Words<'_>) -> Result<Contents, F
     Ok(Contents { edges: layer.edges, biases_keep_zero, weights: (of.weights, layer.edges) })
 }
 
+/// The outputs that groups have had so far.
+struct Outputs(Vec<bool>);
+
+impl Outputs {
+    /// Adds those of a group, as they stand there and as numbers; gives how many they are.
+    fn add(
+        &mut self,
+        group: usize,
+        outputs: impl Iterator<Item = (u32, Option<u32>)>,
+    ) -> Result<usize, Fault> {
+        let mut count = 0;
+        let all = self.0.len();
+        for (output, number) in outputs.filter(|&(output, _)| output != NO_OUTPUT) {
+            let place = number.and_then(|number| self.0.get_mut(number as usize));
+            let is_new = place.is_some_and(|is_there| !std::mem::replace(is_there, true));
+            expect(is_new, || format!("each output below {all} once"), format!("{output} in group {group}"))?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn expect_all(&self) -> Checked {
+        let missing = self.0.iter().position(|&is_there| !is_there);
+        expect(missing.is_none(), || format!("output {} in a group", missing.unwrap_or(0)), "none")
+    }
+}
+
+/// Whether no bias of an output makes something of zero.
+fn biases_keep_zero<'o>(layer: &Prepared, mut biases: impl Iterator<Item = (&'o u32, f32)>) -> bool {
+    biases.all(|(&output, bias)| output == NO_OUTPUT || keeps_zero(layer, bias))
+}
+
 fn groups(layer: &Prepared, of: &Groups, words: &Words<'_>) -> Result<Contents, Fault> {
     let (groups, most) = (of.groups as usize, outputs_of_group(layer));
     let (starts, counts) = (words.array(of.starts, groups), words.array(of.counts, groups));
@@ -112,7 +144,7 @@ fn groups(layer: &Prepared, of: &Groups, words: &Words<'_>) -> Result<Contents, 
         (words.array(of.inputs, of.padded / most), words.array(of.outputs, groups * most));
     let room = || format!("groups for {} outputs", layer.outputs);
     expect(outputs.len() >= layer.outputs, room, format!("{groups} of {most}"))?;
-    let mut is_there = vec![false; layer.outputs];
+    let mut there = Outputs(vec![false; layer.outputs]);
     let (mut end, mut edges) = (0, 0);
     for (group, outputs) in outputs.chunks_exact(most).enumerate() {
         let (start, count) = (starts[group] as usize, counts[group] as usize);
@@ -123,20 +155,12 @@ fn groups(layer: &Prepared, of: &Groups, words: &Words<'_>) -> Result<Contents, 
         inputs_below(layer.inputs, inputs[start..start + count].iter().copied())?;
         let first = outputs[0];
         expect(first != NO_OUTPUT, || format!("an output first in group {group}"), "none")?;
-        for &output in outputs.iter().filter(|&&output| output != NO_OUTPUT) {
-            let place = is_there.get_mut(output as usize);
-            let is_new = place.is_some_and(|is_there| !std::mem::replace(is_there, true));
-            let expected = || format!("each output below {} once", layer.outputs);
-            expect(is_new, expected, format!("{output} in group {group}"))?;
-            edges += count;
-        }
+        edges += count * there.add(group, outputs.iter().map(|&output| (output, Some(output))))?;
     }
     expect(end == inputs.len(), || format!("groups of {} inputs", inputs.len()), end)?;
-    let missing = is_there.iter().position(|&is_there| !is_there);
-    expect(missing.is_none(), || format!("output {} in a group", missing.unwrap_or(0)), "none")?;
+    there.expect_all()?;
     let biases = outputs.iter().zip(words.numbers(of.bias, outputs.len()));
-    let mut biases = biases.filter(|&(&output, _)| output != NO_OUTPUT);
-    let biases_keep_zero = biases.all(|(_, bias)| keeps_zero(layer, bias));
+    let biases_keep_zero = biases_keep_zero(layer, biases);
     Ok(Contents { edges, biases_keep_zero, weights: (of.weights, of.padded) })
 }
 
@@ -156,7 +180,7 @@ fn steps(layer: &Prepared, of: &Steps, words: &Words<'_>) -> Result<Contents, Fa
     }
     let number = |place: u32| if is_fused { fused_input(place) } else { Some(place) };
     let none = if is_fused { FUSED_NONE } else { NO_INPUT };
-    let mut is_there = vec![false; layer.outputs];
+    let mut there = Outputs(vec![false; layer.outputs]);
     let mut edges = 0;
     for (group, outputs) in outputs.chunks_exact(most).enumerate() {
         let range =
@@ -167,19 +191,11 @@ fn steps(layer: &Prepared, of: &Steps, words: &Words<'_>) -> Result<Contents, Fa
         expect(is_first, || format!("inputs first in the steps of group {group}"), "none")?;
         let inputs = || inputs[range.clone()].iter().copied().filter(|&input| input != none);
         inputs_below(layer.inputs, inputs().map(|input| number(input).unwrap_or(u32::MAX)))?;
-        for &output in outputs.iter().filter(|&&output| output != NO_OUTPUT) {
-            let place = number(output).and_then(|output| is_there.get_mut(output as usize));
-            let is_new = place.is_some_and(|is_there| !std::mem::replace(is_there, true));
-            let expected = || format!("each output below {} once", layer.outputs);
-            expect(is_new, expected, format!("{output} in group {group}"))?;
-            edges += count;
-        }
+        edges += count * there.add(group, outputs.iter().map(|&output| (output, number(output))))?;
     }
-    let missing = is_there.iter().position(|&is_there| !is_there);
-    expect(missing.is_none(), || format!("output {} in a group", missing.unwrap_or(0)), "none")?;
+    there.expect_all()?;
     let biases = outputs.iter().zip(words.numbers(of.bias, outputs.len()));
-    let mut biases = biases.filter(|&(&output, _)| output != NO_OUTPUT);
-    let biases_keep_zero = biases.all(|(_, bias)| keeps_zero(layer, bias));
+    let biases_keep_zero = biases_keep_zero(layer, biases);
     Ok(Contents { edges, biases_keep_zero, weights: (of.weights, of.padded()) })
 }
 

@@ -1,12 +1,15 @@
 //! A layer by groups of outputs that have the same inputs, on tensor cores; exact.rs draws a step.
+mod loads;
+
 use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, WARP};
 
-use super::exact::{MMA_OUTPUTS, NO_INPUT, OF_LANE, Steps, add_products, pairs};
-use super::{LayerInput, Limits, NO_OUTPUT, Rows, Scheme, TILE_ROWS, Tile};
+use super::exact::{MMA_OUTPUTS, OF_LANE, add_products, pairs};
+use super::{LayerInput, Limits, NO_OUTPUT, Rows, Scheme, TILE_ROWS, Tile, alive};
 use crate::common::reduce;
 use crate::{Bounds, Kernel, ValueType};
+use loads::Data;
 
 /// A layer: a warp has a group of 16 outputs and a tile of 32 rows. `X` is the type of the input.
 ///
@@ -34,7 +37,7 @@ pub struct GroupMmaArgs<X> {
     pub out: GlobalMut<f32>,
     /// For each group its first step, ascending, and the number of all. No group is without a step.
     pub starts: GlobalPtr<u32>,
-    /// The inputs of all steps, [`NO_INPUT`] where a step has fewer.
+    /// The inputs of all steps, [`NO_INPUT`](super::NO_INPUT) where a step has fewer.
     pub inputs: GlobalPtr<u32>,
     /// The weights of all steps: [`weight_place`](super::weight_place). Zeros where there is no output or input.
     pub weights: GlobalPtr<u32>,
@@ -62,6 +65,12 @@ type Sums = [[f32; 4]; VECTOR as usize];
 /// Features of a lane in a step: rows by inputs.
 type Numbers = [[f32; VECTOR as usize]; OF_LANE as usize];
 
+/// The first of a lane's rows in a tile, when it loads: what lanes load is split so that they store side by side.
+const fn first_row(lane: u32) -> u32 {
+    let g = lane / OF_LANE;
+    (g / 2 + g % 2 * 4) * VECTOR
+}
+
 impl<X: LayerInput, const WARPS: u32> Kernel for GroupMma<X, WARPS> {
     type Args = GroupMmaArgs<X::Element>;
     type Tile = Tile;
@@ -78,6 +87,7 @@ impl<X: LayerInput, const WARPS: u32> Kernel for GroupMma<X, WARPS> {
         unsafe {
             let rows = args.rows.count(gpu);
             let tiles = rows.div_ceil(TILE_ROWS);
+            // No overflow: each pair of a tile and a group has 128 bytes of the result.
             let each = (tiles * args.groups).div_ceil(gpu.grid_dim_x() * WARPS);
             let first = index * each;
             if first >= tiles * args.groups {
@@ -112,12 +122,6 @@ struct Work<'a, G, X: LayerInput> {
     lane: u32,
 }
 
-/// A step on its way to registers.
-struct Data {
-    a: [u32; 4],
-    numbers: Numbers,
-}
-
 /// The group whose steps are multiplied.
 struct Group {
     tile: u32,
@@ -131,18 +135,6 @@ struct Group {
     bias: [f32; 2],
     /// Groups that are left, this one with them.
     left: u32,
-}
-
-/// What is loaded next.
-struct Loads {
-    tile: u32,
-    step: u32,
-    /// Steps of the layer.
-    steps: u32,
-    place: Steps,
-    inputs: [u32; 4],
-    /// The lane's four rows; of a tile that is not listed the first.
-    rows: [GlobalPtr<f32>; VECTOR as usize],
 }
 
 impl<G: Gpu, X: LayerInput> Work<'_, G, X> {
@@ -181,117 +173,6 @@ impl<G: Gpu, X: LayerInput> Work<'_, G, X> {
             [of.outputs[1]] = self.gpu.load_readonly(self.args.outputs.add(second));
             [of.bias[0]] = self.gpu.load_readonly(self.args.bias.add(at));
             [of.bias[1]] = self.gpu.load_readonly(self.args.bias.add(second));
-        }
-    }
-
-    /// Begins with the loads of a group.
-    ///
-    /// # Safety
-    /// The group is there.
-    #[inline(always)]
-    unsafe fn loads(&self, group: &Group) -> Loads {
-        let place = Steps::at(self.gpu, self.args.weights, self.args.inputs, group.step);
-        // SAFETY: as promised by the caller.
-        unsafe {
-            let [steps] = self.gpu.load_readonly(self.args.starts.add(self.args.groups as usize));
-            let inputs = place.inputs(self.gpu);
-            Loads { tile: group.tile, step: group.step, steps, place, inputs, rows: self.rows(group.tile) }
-        }
-    }
-
-    /// The lane's rows of a tile.
-    ///
-    /// # Safety
-    /// The tile has rows.
-    #[inline(always)]
-    unsafe fn rows(&self, tile: u32) -> [GlobalPtr<f32>; VECTOR as usize] {
-        let g = self.lane / OF_LANE;
-        // What lanes load is split so that they store side by side.
-        let first = tile * TILE_ROWS + (g / 2 + g % 2 * 4) * VECTOR;
-        let of = |row: u32| {
-            let from = X::of_row(self.args.input, row, self.args.input_width);
-            GlobalPtr::<f32>::from_address(from.address())
-        };
-        if X::BITS || self.args.rows.source.address() == 0 {
-            return [of(first); VECTOR as usize];
-        }
-        let source = |row: u32| {
-            let row = if row < self.rows { row } else { self.rows - 1 };
-            // SAFETY: the row is one of those that there are.
-            of(unsafe { self.args.rows.source(self.gpu, row) })
-        };
-        [source(first), source(first + 1), source(first + 2), source(first + 3)]
-    }
-
-    /// Loads a step, and goes on to the next, in the same tile or the next one. After the last tile the last comes again, which nobody
-    /// uses.
-    ///
-    /// # Safety
-    /// The step is there.
-    #[inline(always)]
-    unsafe fn load(&self, at: &mut Loads) -> Data {
-        // SAFETY: as promised by the caller.
-        unsafe {
-            let data = Data { a: at.place.weights(self.gpu), numbers: self.numbers(at) };
-            at.step += 1;
-            at.place.advance();
-            if at.step == at.steps {
-                at.step = 0;
-                at.place = Steps::at(self.gpu, self.args.weights, self.args.inputs, 0);
-                if at.tile + 1 < self.tiles {
-                    at.tile += 1;
-                    at.rows = self.rows(at.tile);
-                }
-            }
-            at.inputs = at.place.inputs(self.gpu);
-            data
-        }
-    }
-
-    /// The features of a step. Of a tile of bits a lane has the words, as they are.
-    ///
-    /// # Safety
-    /// The tile has rows; inputs are there.
-    #[inline(always)]
-    unsafe fn numbers(&self, at: &Loads) -> Numbers {
-        let mut numbers = Numbers::default();
-        // A step has its inputs first.
-        let is_full = at.inputs[OF_LANE as usize - 1] != NO_INPUT;
-        if is_full {
-            for (numbers, &input) in numbers.iter_mut().zip(&at.inputs) {
-                // SAFETY: as promised by the caller.
-                unsafe { self.input(at, input, numbers) };
-            }
-        } else {
-            for (numbers, &input) in numbers.iter_mut().zip(&at.inputs) {
-                if input != NO_INPUT {
-                    // SAFETY: as promised by the caller.
-                    unsafe { self.input(at, input, numbers) };
-                }
-            }
-        }
-        numbers
-    }
-
-    /// The lane's rows of an input.
-    ///
-    /// # Safety
-    /// The input is there; tiles that have rows have all their rows.
-    #[inline(always)]
-    unsafe fn input(&self, at: &Loads, input: u32, numbers: &mut [f32; VECTOR as usize]) {
-        // SAFETY: as promised by the caller.
-        unsafe {
-            let load = |row: usize| {
-                let [number] = self.gpu.load_readonly(at.rows[row].add_rows(input, X::INPUT_BYTES));
-                number
-            };
-            if X::BITS {
-                numbers[0] = load(0);
-            } else if self.args.rows.source.address() == 0 {
-                *numbers = self.gpu.load_readonly(at.rows[0].add_rows(input, X::INPUT_BYTES));
-            } else {
-                *numbers = [load(0), load(1), load(2), load(3)];
-            }
         }
     }
 
@@ -351,8 +232,7 @@ impl<G: Gpu, X: LayerInput> Work<'_, G, X> {
     /// Bits are bfloat16 numbers as they are.
     #[inline(always)]
     fn add_bits<const ROW: u32>(&self, a: [u32; 4], words: &Numbers, sums: &mut Sums) {
-        let g = self.lane / OF_LANE;
-        let row = (g / 2 + g % 2 * 4) * VECTOR + ROW;
+        let row = first_row(self.lane) + ROW;
         let number = |of: usize| if words[of][0].to_bits() >> row & 1 != 0 { 1.0 } else { 0.0 };
         let b = pairs([number(0), number(1), number(2), number(3)]);
         sums[ROW as usize] = self.gpu.mma_bf16(a, b, sums[ROW as usize]);
@@ -402,10 +282,4 @@ impl<G: Gpu, X: LayerInput> Work<'_, G, X> {
         }
         alive(first) | alive(second) << (TILE_ROWS / 2)
     }
-}
-
-/// A bit for each number that is not zero.
-#[inline(always)]
-fn alive([a, b, c, d]: [f32; 4]) -> u32 {
-    u32::from(a != 0.0) | u32::from(b != 0.0) << 1 | u32::from(c != 0.0) << 2 | u32::from(d != 0.0) << 3
 }
