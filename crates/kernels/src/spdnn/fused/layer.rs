@@ -24,7 +24,7 @@ pub struct FusedLayer {
     /// Likewise the weights of steps, as [`GroupMmaArgs::weights`](crate::spdnn::GroupMmaArgs::weights). Two steps, of inputs and weights, and a
     /// group come after the last, which are loaded and not used.
     pub weights: u32,
-    /// Likewise the places of each group's outputs, [`NO_OUTPUT`] where it has fewer than 16.
+    /// Likewise the places of each group's outputs, [`NO_OUTPUT`](crate::spdnn::NO_OUTPUT) where it has fewer than 16.
     pub outputs: u32,
     /// Likewise their biases.
     pub bias: u32,
