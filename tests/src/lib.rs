@@ -6,6 +6,7 @@ pub mod attention;
 pub mod bias_act;
 pub mod case;
 pub mod cli;
+pub mod conv;
 pub mod device;
 mod expect;
 pub mod nhot;
@@ -38,6 +39,7 @@ pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(softmax::cases(options));
     cases.extend(attention::cases());
     cases.extend(bias_act::cases());
+    cases.extend(conv::cases());
     cases.extend(topn::cases());
     cases.extend(transpose::cases(options));
     cases.extend(sddmm::cases(options));

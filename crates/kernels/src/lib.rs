@@ -9,6 +9,7 @@
 pub mod attention;
 pub mod bias_act;
 mod common;
+pub mod conv;
 pub mod entries;
 mod kernel;
 #[doc(hidden)]
@@ -40,7 +41,7 @@ macro_rules! for_each_kernel {
     ($($callback:ident)::+) => {
         $crate::kernel_list! {
             [$($callback)::+] []
-            [attention bias_act nhot sddmm softmax spdnn spmm topn transpose]
+            [attention bias_act conv nhot sddmm softmax spdnn spmm topn transpose]
         }
     };
 }

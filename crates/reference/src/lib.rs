@@ -19,6 +19,7 @@
 mod attention;
 mod bias_act;
 pub mod bound;
+mod conv;
 mod error;
 mod nhot;
 mod sddmm;
@@ -34,6 +35,7 @@ pub use attention::{
 };
 pub use bias_act::{Activation, BiasActInputs, BiasActReference, bias_act};
 pub use bound::Precision;
+pub use conv::{ConvInputs, ConvReference, ConvShape, conv};
 pub use error::{Mismatch, ReferenceError};
 pub use nhot::{NHotBags, NHotReference, nhot, nhot_table_gradient, nhot_weight_gradient};
 pub use sddmm::{SampledReport, SddmmReference, sddmm};

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `attention` | sparse attention for any mask, in one kernel or in three steps, and its gradient |
 //! | `bias_act` | bias, activation (ReLU, clamp, GELU) and residual of a dense matrix in one pass |
+//! | `conv` | convolution of feature maps, with zeros left out, and bias, residual and activation |
 //! | `nhot` | embedding-bag lookup: sums of the rows of a dense table that bags of indices name, and its gradients |
 //! | `sddmm` | the product of two dense matrices at the nonzeros of a sparse one |
 //! | `softmax` | softmax over the rows of a sparse matrix, and its gradient |
@@ -14,6 +15,7 @@
 //! | `transpose` | the transpose of a sparse matrix, on the device |
 pub mod attention;
 pub mod bias_act;
+pub mod conv;
 pub mod nhot;
 pub mod sddmm;
 pub mod softmax;
@@ -24,6 +26,7 @@ pub mod transpose;
 
 pub use attention::{AttentionSteps, SparseAttention};
 pub use bias_act::BiasAct;
+pub use conv::Conv;
 pub use nhot::{Bags, NHot, nhot};
 pub use sddmm::{Sddmm, sddmm};
 pub use softmax::SparseSoftmax;

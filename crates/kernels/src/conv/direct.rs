@@ -1,0 +1,94 @@
+//! Convolution of any shape: taps, strides and padding.
+use core::marker::PhantomData;
+
+use lacuna_gpu::{GlobalPtr, Gpu, WARP};
+
+use super::{Map, Scheme, Target, Tile};
+use crate::{DeviceValue, Kernel};
+
+/// A warp has 32 filters, a lane each, and [`DIRECT_PIXELS`] neighbouring output pixels of a row. A tap of all lanes is loaded once for these
+/// pixels, and each pixel's input, by all lanes alike, where it is not zero.
+#[derive(Debug)]
+pub struct DirectConv<T>(PhantomData<T>);
+
+/// What [`DirectConv`] takes. The grid: runs of pixels, four a block, of all images; groups of filters.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct DirectConvArgs<T> {
+    /// The input.
+    pub input: GlobalPtr<T>,
+    /// How it lies.
+    pub map: Map,
+    /// Filters, by [`PackFilters`](super::PackFilters), one a lane.
+    pub filters: GlobalPtr<T>,
+    /// Rows and columns of taps.
+    pub taps: [u32; 2],
+    /// Rows and columns from one output pixel to the next.
+    pub strides: [u32; 2],
+    /// Rows of zeros above, and columns of zeros before the first.
+    pub padding: [u32; 2],
+    /// Runs of pixels of all images.
+    pub runs: u32,
+    /// Where results go. Tiles are runs: of one row.
+    pub target: Target<T>,
+}
+
+/// Pixels of a run.
+pub const DIRECT_PIXELS: u32 = 4;
+/// Warps of a block.
+const WARPS: u32 = 4;
+
+impl<T: DeviceValue> Kernel for DirectConv<T> {
+    type Args = DirectConvArgs<T>;
+    type Tile = Tile;
+
+    const TILE: Tile = Tile { scheme: Scheme::Direct, value: T::TYPE };
+    const THREADS: u32 = WARPS * WARP;
+
+    #[inline(always)]
+    unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {
+        let run = gpu.block_idx_x() * WARPS + gpu.thread_idx_x() / WARP;
+        if run >= args.runs {
+            return;
+        }
+        let (lane, group) = (gpu.lane_id(), gpu.block_idx_y());
+        let place = args.target.place(run, [1, DIRECT_PIXELS], group * WARP);
+        let [rows, columns] = args.taps;
+        let mut sums = [0.0_f32; DIRECT_PIXELS as usize];
+        // SAFETY: the arguments describe maps and filters; a warp alone has its run and filters.
+        unsafe {
+            let values = rows * columns * WARP;
+            let taps = args.filters.add_rows(group * args.map.channels, values * size_of::<T>() as u32);
+            let mut taps = taps.add(lane as usize);
+            let mut channel = 0;
+            while channel < args.map.channels {
+                let plane = args.map.plane(args.input, place.image, channel);
+                let mut tap = 0;
+                while tap < rows * columns {
+                    let [weight] = gpu.load_readonly(taps);
+                    let weight = weight.to_f32(gpu);
+                    taps = taps.add(WARP as usize);
+                    let row = (place.row * args.strides[0] + tap / columns).wrapping_sub(args.padding[0]);
+                    let column =
+                        (place.column * args.strides[1] + tap % columns).wrapping_sub(args.padding[1]);
+                    let add = |pixel: u32, sum: f32| {
+                        let offset = args.map.offset(row, column.wrapping_add(pixel * args.strides[1]));
+                        let Some(offset) = offset else { return sum };
+                        let [x] = gpu.load_readonly(plane.add_bytes(offset.into()));
+                        let x = x.to_f32(gpu);
+                        if x != 0.0 { gpu.fma(x, weight, sum) } else { sum }
+                    };
+                    sums = [add(0, sums[0]), add(1, sums[1]), add(2, sums[2]), add(3, sums[3])];
+                    tap += 1;
+                }
+                channel += 1;
+            }
+            let finish = |pixel: u32| {
+                let sum = sums[pixel as usize];
+                u32::from(args.target.finish(gpu, place, [lane, pixel], DIRECT_PIXELS, sum))
+            };
+            let nonzeros = finish(0) + finish(1) + finish(2) + finish(3);
+            args.target.count(gpu, nonzeros);
+        }
+    }
+}

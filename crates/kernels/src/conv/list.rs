@@ -1,0 +1,43 @@
+//! The entry points of convolution.
+
+/// See [`for_each_kernel`](crate::for_each_kernel).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! conv {
+    (groups $($state:tt)+) => {
+        $crate::kernel_list! {
+            $($state)+
+
+            // [taps along a side, stride, rows and columns of a tile, filters of a thread, warps of a block].
+            #[cfg(lacuna_sm = "80")]
+            sparse [f32] {
+                [3 1 7 7 2 8] [3 1 7 7 1 8] [3 1 4 4 4 8]
+            }
+            direct [f32] { {} }
+            reduce [f32] { {} }
+            pack [f32] { {} }
+        }
+    };
+
+    ($part:ident sparse [] $value:ident [$r:literal $stride:literal $th:literal $tw:literal $f:literal $warps:literal]) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_sparse_", $r, "x", $r, "_s", $stride, "_t", $th, "x", $tw, "_f", $f, "_w", $warps]
+            $crate::conv::SparseConv<$crate::list::value_of::$value, $r, $stride, $th, $tw, $f, $warps>
+        }
+    };
+    ($part:ident direct [] $value:ident {}) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_direct"] $crate::conv::DirectConv<$crate::list::value_of::$value>
+        }
+    };
+    ($part:ident reduce [] $value:ident {}) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_reduce"] $crate::conv::ReduceSplits<$crate::list::value_of::$value>
+        }
+    };
+    ($part:ident pack [] $value:ident {}) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_pack"] $crate::conv::PackFilters<$crate::list::value_of::$value>
+        }
+    };
+}

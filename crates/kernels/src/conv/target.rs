@@ -1,0 +1,109 @@
+//! Where results go, and what is made of a sum.
+use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, Real, WARP};
+
+use super::Map;
+use crate::common::reduce;
+
+/// The result: sums with bias and residual, between limits.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Target<T> {
+    /// The result.
+    pub out: GlobalMut<T>,
+    /// What is added to each element: another map that lies as the result does; address 0 where there is none.
+    pub residual: GlobalPtr<T>,
+    /// What is added to each channel; address 0 where there is none.
+    pub bias: GlobalPtr<T>,
+    /// A counter to which the number of results other than zero is added; address 0 where there is none.
+    pub nonzeros: GlobalMut<u32>,
+    /// How the result lies.
+    pub map: Map,
+    /// The least result; −∞ for none.
+    pub lo: f32,
+    /// The greatest; ∞ for none.
+    pub hi: f32,
+    /// Tiles along a row of an image.
+    pub tiles_x: u32,
+    /// Tiles of an image.
+    pub tiles: u32,
+    /// Not 0 where the elements of a tile are taken with filters side by side, rather than pixels.
+    pub channels_last: u32,
+}
+
+/// A tile of the result.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) image: u32,
+    pub(super) row: u32,
+    pub(super) column: u32,
+    pub(super) filter: u32,
+}
+
+impl<T: Real> Target<T> {
+    /// Tile `tile` of all images, with tiles of so many rows and columns, from filter `filter` on.
+    #[inline(always)]
+    pub(super) fn place(&self, tile: u32, [rows, columns]: [u32; 2], filter: u32) -> Place {
+        let (image, of_image) = (tile / self.tiles, tile % self.tiles);
+        let (row, column) = (of_image / self.tiles_x * rows, of_image % self.tiles_x * columns);
+        Place { image, row, column, filter }
+    }
+
+    /// Filter and pixel of element `at` of a tile, in the order in which neighbours are side by side in memory.
+    #[inline(always)]
+    pub(super) fn element(&self, at: u32, filters: u32, pixels: u32) -> [u32; 2] {
+        if self.channels_last != 0 { [at % filters, at / filters] } else { [at / pixels, at % pixels] }
+    }
+
+    /// Finishes and writes a sum: that of a filter of the tile, and of a pixel in rows of `columns`. Whether it is not zero.
+    ///
+    /// # Safety
+    /// Nobody else writes it.
+    #[inline(always)]
+    pub(super) unsafe fn finish<G: Gpu>(
+        &self,
+        gpu: G,
+        place: Place,
+        [filter, pixel]: [u32; 2],
+        columns: u32,
+        sum: f32,
+    ) -> bool {
+        let channel = place.filter + filter;
+        let offset = self.map.offset(place.row + pixel / columns, place.column + pixel % columns);
+        let Some(offset) = offset.filter(|_| channel < self.map.channels) else { return false };
+        let mut sum = sum;
+        // SAFETY: the pixel and its channel are there.
+        unsafe {
+            if self.bias.address() != 0 {
+                let [bias] = gpu.load_readonly(self.bias.add(channel as usize));
+                sum += bias.to_f32(gpu);
+            }
+            if self.residual.address() != 0 {
+                let residual = self.map.plane(self.residual, place.image, channel).add_bytes(offset.into());
+                let [residual] = gpu.load_readonly(residual);
+                sum += residual.to_f32(gpu);
+            }
+            // NaN is neither below nor above.
+            let sum = if sum < self.lo { self.lo } else { sum };
+            let result = T::from_f32(gpu, if sum > self.hi { self.hi } else { sum });
+            let to = self.map.plane_mut(self.out, place.image, channel).add_bytes(offset.into());
+            gpu.store(to, [result]);
+            result.to_f32(gpu) != 0.0
+        }
+    }
+
+    /// Adds what the threads of a warp have counted to the counter, where there is one.
+    ///
+    /// # Safety
+    /// All threads of the warp come here; the counter is there, or its address is 0.
+    #[inline(always)]
+    pub(super) unsafe fn count<G: Gpu>(&self, gpu: G, nonzeros: u32) {
+        if self.nonzeros.address() == 0 {
+            return;
+        }
+        let all = reduce(gpu, FULL_WARP, WARP, nonzeros, |a, b| a + b);
+        if gpu.lane_id() == 0 && all > 0 {
+            // SAFETY: as promised by the caller.
+            unsafe { gpu.atomic_add(self.nonzeros, all) };
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Convolution of feature maps whose zeros are left out, with bias, residual and activation in the same pass.
+mod choose;
+mod filters;
+mod options;
+mod plan;
+mod shape;
+
+pub use choose::{Algorithm, Choice, Problem, choose};
+pub use filters::Filters;
+pub use options::{Activation, MapLayout, Options};
+pub use plan::{Conv, Operands};
+pub use shape::Shape;
+
+/// What errors call this operation.
+const OPERATION: &str = "convolution";

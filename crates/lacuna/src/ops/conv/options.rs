@@ -1,0 +1,81 @@
+//! What may be asked of a convolution.
+use super::{Algorithm, OPERATION};
+use crate::op::options;
+use crate::{Error, Result};
+
+/// What is made of each sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum Activation {
+    /// The sum itself.
+    #[default]
+    Identity,
+    /// Numbers below 0 become 0. NaN and -0 stay.
+    Relu,
+    /// Numbers below `lo` become `lo`, those above `hi` become `hi`. NaN stays.
+    Clamp {
+        /// The least result.
+        lo: f32,
+        /// The greatest.
+        hi: f32,
+    },
+}
+
+impl Activation {
+    /// Limits of results.
+    pub(super) fn limits(self) -> [f32; 2] {
+        match self {
+            Self::Identity => [f32::NEG_INFINITY, f32::INFINITY],
+            Self::Relu => [0.0, f32::INFINITY],
+            Self::Clamp { lo, hi } => [lo, hi],
+        }
+    }
+
+    /// Whether limits are numbers in order.
+    pub(super) fn check(self) -> Result<()> {
+        let [lo, hi] = self.limits();
+        let expected = || "lo, hi with lo <= hi, neither of them NaN";
+        Error::expect(lo <= hi, OPERATION, "the clamp", expected, format!("{lo}, {hi}"))
+    }
+}
+
+/// How maps lie in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MapLayout {
+    /// Images × channels × rows × columns.
+    #[default]
+    Nchw,
+    /// Images × rows × columns × channels: channels last.
+    Nhwc,
+}
+
+options! {
+    /// What may be asked of a convolution. The default is no activation, and maps in NCHW.
+    ///
+    /// ```
+    /// # use lacuna::conv;
+    /// let options = conv::Options::default().relu().layout(conv::MapLayout::Nhwc);
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// What is made of sums.
+        pub activation: Activation = Activation::Identity => set,
+        /// How input, residual and result lie.
+        pub layout: MapLayout = MapLayout::Nchw => set,
+        /// The algorithm, if not the library's choice.
+        pub algorithm: Algorithm = Algorithm::Auto => set,
+        /// The part of the input's pixels that is likely to be zero, 0 to 1: the choice of tiles goes by it. Results do not depend on
+        /// what the part really is.
+        pub zeros: f64 = 0.7 => set,
+    }
+}
+
+impl Options {
+    /// With numbers below 0 replaced by 0.
+    #[must_use]
+    pub fn relu(self) -> Self {
+        self.activation(Activation::Relu)
+    }
+}

@@ -1,0 +1,310 @@
+//! Plans: what is worked out once for a shape.
+use std::marker::PhantomData;
+
+use lacuna_gpu::{GlobalMut, GlobalPtr};
+use lacuna_kernels::conv::{
+    DirectConvArgs, Map, PackFilters, PackFiltersArgs, ReduceSplits, ReduceSplitsArgs, Scheme,
+    SparseConvArgs, Target,
+};
+use lacuna_kernels::entries;
+
+use super::choose::Cut;
+use super::{Choice, Filters, MapLayout, OPERATION, Options, Problem, Shape};
+use crate::op::{MAX_GRID_X, MAX_GRID_YZ, find, illegal, launch, launch_kernel};
+use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
+
+/// Threads of the kernels that pack filters and add splits.
+const THREADS: usize = 256;
+
+/// out = act(conv(x, w) + bias + residual) of feature maps, of which zeros are left out: for maps after a ReLU.
+///
+/// Maps are NCHW or NHWC, of any size; filters of any shape. Values are `f32`, and sums are by fused
+/// multiply-adds in an order that depends on the plan alone: the same operands give the same bits in every run. Zeros of x take no part: a NaN or an
+/// infinity of a filter shows where a nonzero meets it. Everything else flows as IEEE 754 says. The source is the paper on cuSNN (PACT 2022).
+///
+/// A plan has memory of its own for partial sums ([`workspace_bytes`](Self::workspace_bytes)): runs of one plan belong on one stream at a time.
+///
+/// ```
+/// use lacuna::conv::{Operands, Options, Shape};
+/// use lacuna::{Conv, Device};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let device = Device::simulator();
+/// let stream = device.stream()?;
+/// let shape = Shape::new(1, [3, 3], 1, [3, 3]).padding([1, 1]);
+/// let plan = Conv::plan(&device, shape, Options::default().relu())?;
+/// let filters = plan.pack(&stream, device.upload(&[0.0_f32, 1.0, 0.0, 1.0, -4.0, 1.0, 0.0, 1.0, 0.0])?.as_slice())?;
+/// let x = device.upload(&[0.0_f32, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0])?;
+/// let mut out = device.zeros::<f32>(shape.output_len())?;
+/// plan.run(&stream, Operands::new(x.as_slice(), &filters, out.as_slice_mut()))?;
+/// assert_eq!(out.download(&stream)?, [0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Conv<T: Value = f32> {
+    device: Device,
+    shape: Shape,
+    options: Options,
+    problem: Problem,
+    choice: Choice,
+    cut: Cut,
+    /// Filters of a lane.
+    of_lane: u32,
+    /// Elements of the partial sums of a split.
+    elements: usize,
+    partial: Buffer<f32>,
+    values: PhantomData<T>,
+}
+
+/// What a run works on.
+#[derive(Debug)]
+pub struct Operands<'o, T: Value = f32> {
+    /// x: [`Shape::input_len`] elements.
+    pub input: Slice<'o, T>,
+    /// The filters, packed by this plan, or one that packs alike.
+    pub filters: &'o Filters<T>,
+    /// What is added to each channel of the result: as many elements as there are filters.
+    pub bias: Option<Slice<'o, T>>,
+    /// What is added to each element: it lies as the result does.
+    pub residual: Option<Slice<'o, T>>,
+    /// The result: [`Shape::output_len`] elements.
+    pub out: SliceMut<'o, T>,
+    /// A counter, to which the number of results other than zero is added.
+    pub nonzeros: Option<SliceMut<'o, u32>>,
+}
+
+impl<'o, T: Value> Operands<'o, T> {
+    /// Without bias, residual and counter.
+    pub fn new(input: Slice<'o, T>, filters: &'o Filters<T>, out: SliceMut<'o, T>) -> Self {
+        Self { input, filters, bias: None, residual: None, out, nonzeros: None }
+    }
+}
+
+impl<T: Value> Conv<T> {
+    /// A plan for a shape.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for taps or strides of 0, a clamp's limits out of order, and a part of zeros outside of 0 to 1; [`Error::TooLarge`] for images of 2 GiB, and other sizes
+    /// that 32 bits cannot count; [`Error::Illegal`] for an algorithm that cannot do the shape, and for values that no kernel takes;
+    /// what the device says where there is no room for partial sums.
+    pub fn plan(device: &Device, shape: Shape, options: Options) -> Result<Self> {
+        shape.check(size_of::<T>())?;
+        options.activation.check()?;
+        let is_part = (0.0..=1.0).contains(&options.zeros);
+        Error::expect(is_part, OPERATION, "the part of zeros", || "0 to 1", options.zeros)?;
+        let info = device.info();
+        let problem = Problem {
+            shape,
+            zeros: options.zeros,
+            value: T::TYPE,
+            multiprocessors: info.multiprocessors,
+            block_shared_bytes: info.block_shared_bytes,
+            sm: info.sm,
+        };
+        let choice = find(&problem, options.algorithm);
+        let choice = choice.ok_or_else(|| {
+            illegal(&problem, options.algorithm, format!("no kernel can do {shape:?} with {}", T::TYPE))
+        })?;
+        let cut = problem.cut(choice.entry);
+        let (of_lane, tile) = match choice.entry.tile.scheme {
+            Scheme::SparseTile { tile, filters, .. } => (filters, (tile[0] * tile[1]) as usize),
+            _ => (1, 0),
+        };
+        Error::expect_at_most("the groups of filters", MAX_GRID_YZ, cut.groups)?;
+        Error::expect_at_most("the tiles of all images", MAX_GRID_X, shape.batch * cut.tiles)?;
+        let elements = shape.batch * cut.tiles * cut.groups * 32 * of_lane as usize * tile;
+        let partial = device.uninitialized(if cut.splits > 1 { cut.splits * elements } else { 0 })?;
+        let device = device.clone();
+        Ok(Self {
+            device,
+            shape,
+            options,
+            problem,
+            choice,
+            cut,
+            of_lane,
+            elements,
+            partial,
+            values: PhantomData,
+        })
+    }
+
+    /// Packs filters, N × C × R × S (PyTorch's order), for this plan and others that take as many filters a thread.
+    ///
+    /// # Errors
+    /// [`Error::Length`] and [`Error::OtherDevice`] for filters that do not fit; what the device says.
+    pub fn pack(&self, stream: &Stream, filters: Slice<'_, T>) -> Result<Filters<T>> {
+        self.device.expect_same(OPERATION, "the stream", stream.device())?;
+        let Shape { channels, filters: count, taps: [rows, columns], .. } = self.shape;
+        let what = || format!("{count}×{channels}×{rows}×{columns}");
+        self.device.expect_operand(OPERATION, "the filters", filters, what, self.shape.filters_len())?;
+        let of_lane = self.of_lane;
+        let group = 32 * of_lane as usize;
+        let len = count.div_ceil(group) * group * channels * rows * columns;
+        let mut packed = self.device.uninitialized(len)?;
+        if len > 0 {
+            let args = PackFiltersArgs::<T::Device> {
+                from: filters.pointer(),
+                to: packed.as_slice_mut().pointer(),
+                filters: count as u32,
+                channels: channels as u32,
+                taps: (rows * columns) as u32,
+                of_lane,
+                count: len as u32,
+            };
+            let grid = [len.div_ceil(THREADS) as u32, 1, 1];
+            launch_kernel::<PackFilters<T::Device>>(stream, entries::conv(), |_| grid, &args)?;
+        }
+        Ok(Filters { packed, sizes: [count, channels, rows * columns], of_lane })
+    }
+
+    /// The sizes.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// The kernel.
+    pub fn choice(&self) -> &Choice {
+        &self.choice
+    }
+
+    /// The kernels that can do this shape, in the order of the cost model.
+    pub fn legal(&self) -> Vec<Choice> {
+        super::choose(&self.problem)
+    }
+
+    /// Over how many blocks the channels of a tile are split.
+    pub fn splits(&self) -> usize {
+        self.cut.splits
+    }
+
+    /// The options that were planned with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Bytes of the plan's own memory on the device.
+    pub fn workspace_bytes(&self) -> usize {
+        self.partial.len() * size_of::<f32>()
+    }
+
+    /// Gives the work to the stream, and returns at once. It can be recorded in a graph.
+    ///
+    /// # Errors
+    /// [`Error::Length`] and [`Error::OtherDevice`] for operands that do not fit; [`Error::Parameter`] for filters that were packed for another shape or kernel;
+    /// [`Error::Launch`] or, on the simulator, its findings.
+    pub fn run(&self, stream: &Stream, operands: Operands<'_, T>) -> Result<()> {
+        let Operands { input, filters, bias, residual, out, nonzeros } = operands;
+        let (device, shape) = (&self.device, &self.shape);
+        device.expect_same(OPERATION, "the stream", stream.device())?;
+        let of_maps = |channels, [rows, columns]: [usize; 2]| {
+            let batch = shape.batch;
+            move || format!("{batch} maps of {channels}×{rows}×{columns}")
+        };
+        let (of_input, of_out) =
+            (of_maps(shape.channels, shape.size), of_maps(shape.filters, shape.out_size()));
+        device.expect_operand(OPERATION, "the input", input, of_input, shape.input_len())?;
+        device.expect_operand(OPERATION, "the result", out.as_slice(), of_out, shape.output_len())?;
+        device.expect_same(OPERATION, "the filters", filters.packed.device())?;
+        let sizes = [shape.filters, shape.channels, shape.taps[0] * shape.taps[1]];
+        let (expected, got) = (
+            || format!("{sizes:?}, {} a lane", self.of_lane),
+            format!("{:?}, {} a lane", filters.sizes, filters.of_lane),
+        );
+        let are_same = (filters.sizes, filters.of_lane) == (sizes, self.of_lane);
+        Error::expect(
+            are_same,
+            OPERATION,
+            "filters, channels and taps of the packed filters",
+            expected,
+            got,
+        )?;
+        if let Some(bias) = &bias {
+            device.expect_operand(OPERATION, "the bias", *bias, || "one a filter".into(), shape.filters)?;
+        }
+        if let Some(residual) = &residual {
+            device.expect_operand(OPERATION, "the residual", *residual, of_out, shape.output_len())?;
+        }
+        if let Some(nonzeros) = &nonzeros {
+            device.expect_operand(OPERATION, "the counter", nonzeros.as_slice(), || "1".into(), 1)?;
+        }
+        if shape.output_len() == 0 {
+            return Ok(());
+        }
+        let address = |operand: Option<Slice<'_, T>>| operand.map_or(0, |operand| operand.address());
+        let [lo, hi] = self.options.activation.limits();
+        let target = Target::<T::Device> {
+            out: GlobalMut::from_address(out.address()),
+            residual: GlobalPtr::from_address(address(residual)),
+            bias: GlobalPtr::from_address(address(bias)),
+            nonzeros: GlobalMut::from_address(nonzeros.map_or(0, |nonzeros| nonzeros.address())),
+            map: self.map(shape.filters, shape.out_size()),
+            lo,
+            hi,
+            tiles_x: self.cut.tiles_x as u32,
+            tiles: self.cut.tiles as u32,
+            channels_last: u32::from(self.options.layout == MapLayout::Nhwc),
+        };
+        self.launch(stream, input, filters, target)
+    }
+
+    fn launch(
+        &self,
+        stream: &Stream,
+        input: Slice<'_, T>,
+        filters: &Filters<T>,
+        target: Target<T::Device>,
+    ) -> Result<()> {
+        let Cut { tiles, groups, splits, .. } = self.cut;
+        let (entry, shape) = (self.choice.entry, &self.shape);
+        let (input, filters) = (input.pointer(), filters.packed.as_slice().pointer());
+        let map = self.map(shape.channels, shape.size);
+        let all_tiles = (shape.batch * tiles) as u32;
+        let u32s = |numbers: [usize; 2]| numbers.map(|number| number as u32);
+        let Scheme::SparseTile { tile: [rows, columns], filters: of_lane, .. } = entry.tile.scheme else {
+            let (taps, strides, padding) = (u32s(shape.taps), u32s(shape.strides), u32s(shape.padding));
+            let args =
+                DirectConvArgs { input, map, filters, taps, strides, padding, runs: all_tiles, target };
+            return launch(stream, entry, [all_tiles.div_ceil(entry.threads / 32), groups as u32, 1], &args);
+        };
+        let [pad_top, pad_left] = u32s(shape.padding);
+        let split_channels = self.problem.split_channels(splits) as u32;
+        let partial = GlobalMut::from_address(self.partial.as_slice().address());
+        let args = SparseConvArgs { input, map, pad_top, pad_left, filters, split_channels, partial, target };
+        launch(stream, entry, [all_tiles, groups as u32, splits as u32], &args)?;
+        if splits == 1 {
+            return Ok(());
+        }
+        let args = ReduceSplitsArgs {
+            partial: self.partial.as_slice().pointer(),
+            splits: splits as u32,
+            elements: self.elements as u32,
+            tiles: all_tiles,
+            filters: 32 * of_lane,
+            rows,
+            columns,
+            target,
+        };
+        let grid = [self.elements.div_ceil(THREADS) as u32, 1, 1];
+        launch_kernel::<ReduceSplits<T::Device>>(stream, entries::conv(), |_| grid, &args)
+    }
+
+    /// How maps of so many channels lie.
+    fn map(&self, channels: usize, [height, width]: [usize; 2]) -> Map {
+        let bytes = |elements: usize| (elements * size_of::<T>()) as u32;
+        let [channel, row, column] = match self.options.layout {
+            MapLayout::Nchw => [height * width, width, 1],
+            MapLayout::Nhwc => [1, width * channels, channels],
+        };
+        Map {
+            channels: channels as u32,
+            height: height as u32,
+            width: width as u32,
+            image_bytes: bytes(channels * height * width),
+            channel_bytes: bytes(channel),
+            row_bytes: bytes(row),
+            column_bytes: bytes(column),
+        }
+    }
+}

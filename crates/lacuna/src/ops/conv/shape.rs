@@ -1,0 +1,124 @@
+//! The sizes of a convolution.
+use super::OPERATION;
+use crate::{Error, Result};
+
+/// The sizes of a convolution: a batch of maps of channels × rows × columns, with filters of channels × taps.
+///
+/// ```
+/// # use lacuna::conv::Shape;
+/// let shape = Shape::new(64, [56, 56], 128, [3, 3]).padding([1, 1]).strides([2, 2]).batch(16);
+/// assert_eq!(shape.out_size(), [28, 28]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Shape {
+    /// Images: B.
+    pub batch: usize,
+    /// Channels of the input: C.
+    pub channels: usize,
+    /// Rows and columns of the input: H, W.
+    pub size: [usize; 2],
+    /// Filters, which are the channels of the result: N.
+    pub filters: usize,
+    /// Rows and columns of a filter: R, S.
+    pub taps: [usize; 2],
+    /// Rows and columns from one output pixel to the next.
+    pub strides: [usize; 2],
+    /// Rows of zeros above and below, and columns of zeros on both sides.
+    pub padding: [usize; 2],
+}
+
+impl Shape {
+    /// One image, strides of 1, and no padding.
+    pub const fn new(channels: usize, size: [usize; 2], filters: usize, taps: [usize; 2]) -> Self {
+        Self { batch: 1, channels, size, filters, taps, strides: [1, 1], padding: [0, 0] }
+    }
+
+    /// The same with so many images.
+    #[must_use]
+    pub const fn batch(self, batch: usize) -> Self {
+        Self { batch, ..self }
+    }
+
+    /// The same with these strides.
+    #[must_use]
+    pub const fn strides(self, strides: [usize; 2]) -> Self {
+        Self { strides, ..self }
+    }
+
+    /// The same with this padding.
+    #[must_use]
+    pub const fn padding(self, padding: [usize; 2]) -> Self {
+        Self { padding, ..self }
+    }
+
+    /// Rows and columns of the result: none where a filter is larger than the padded map.
+    pub const fn out_size(&self) -> [usize; 2] {
+        [self.out_extent(0), self.out_extent(1)]
+    }
+
+    const fn out_extent(&self, d: usize) -> usize {
+        let padded = self.size[d] + 2 * self.padding[d];
+        if padded < self.taps[d] || self.strides[d] == 0 {
+            0
+        } else {
+            (padded - self.taps[d]) / self.strides[d] + 1
+        }
+    }
+
+    /// Elements of the input.
+    pub const fn input_len(&self) -> usize {
+        self.batch * self.channels * self.size[0] * self.size[1]
+    }
+
+    /// Elements of the filters: N × C × R × S.
+    pub const fn filters_len(&self) -> usize {
+        self.filters * self.channels * self.taps[0] * self.taps[1]
+    }
+
+    /// Elements of the result.
+    pub const fn output_len(&self) -> usize {
+        let [rows, columns] = self.out_size();
+        self.batch * self.filters * rows * columns
+    }
+
+    /// Whether kernels can count all this: the bytes of an image, and pixels, in 32 bits.
+    pub(super) fn check(&self, bytes: usize) -> Result<()> {
+        for (what, numbers) in [("taps", self.taps), ("strides", self.strides)] {
+            let are_there = numbers.iter().all(|&number| number > 0);
+            Error::expect(are_there, OPERATION, what, || "at least 1", format!("{numbers:?}"))?;
+        }
+        let most = |what, limit: usize, factors: &[usize]| {
+            let product = factors.iter().try_fold(1_usize, |product, &factor| product.checked_mul(factor));
+            let product = product.unwrap_or(usize::MAX);
+            if product <= limit { Ok(()) } else { Err(Error::too_large(what, limit, product)) }
+        };
+        let limit = i32::MAX as usize;
+        for numbers in [self.taps, self.strides, self.padding, self.size] {
+            for number in numbers {
+                most("a size of the convolution", limit / 4, &[number])?;
+            }
+        }
+        let [rows, columns] = self.out_size();
+        most(
+            "the bytes of an image",
+            limit,
+            &[bytes, self.channels, self.size[0].max(1), self.size[1].max(1)],
+        )?;
+        most(
+            "the bytes of an image of the result",
+            limit,
+            &[bytes, self.filters, rows.max(1), columns.max(1)],
+        )?;
+        // Packed filters may have 127 more than there are.
+        let filters = self.filters.saturating_add(127);
+        most("the number of filter weights", limit, &[filters, self.channels, self.taps[0], self.taps[1]])?;
+        most("the pixels of the results", limit, &[self.batch, rows.max(1), columns.max(1)])?;
+        most(
+            "the number of input elements",
+            isize::MAX as usize / 8,
+            &[self.batch, self.channels, self.size[0], self.size[1]],
+        )?;
+        most("the number of results", isize::MAX as usize / 8, &[self.batch, self.filters, rows, columns])
+    }
+}

@@ -1,0 +1,130 @@
+//! The check that nearly all cases share.
+use anyhow::{Context as _, Result, ensure};
+use lacuna::Conv;
+use lacuna::conv::{Activation, Algorithm, MapLayout, Operands, Options};
+use lacuna_cases::number::rounded;
+use lacuna_reference::{ConvInputs, ConvReference, ConvShape, conv};
+
+use super::Maps;
+use super::maps::{channels_first, channels_last};
+use crate::expect::{same_bits, same_numbers};
+use crate::{Context, Number};
+
+/// Checks a convolution against the oracle, by every legal algorithm; gives the largest error over its bound.
+///
+/// In both layouts, with the same bits; with bias, residual and activation and without; and the count of results.
+///
+/// # Errors
+/// What is wrong, with the type and the algorithm.
+pub fn conform(cx: &Context<'_>, maps: &Maps) -> Result<f64> {
+    of_type::<f32>(cx, maps)
+}
+
+fn of_type<T: Number>(cx: &Context<'_>, maps: &Maps) -> Result<f64> {
+    let legal = Conv::<T>::plan(cx.device, maps.shape, Options::default())?.legal();
+    let algorithms = [Algorithm::Auto].into_iter().chain(legal.iter().map(|choice| choice.algorithm));
+    let activations = [Activation::Relu, Activation::Identity, Activation::Clamp { lo: -0.5, hi: 1.25 }]
+        .into_iter()
+        .cycle();
+    let mut worst = 0.0_f64;
+    for (i, (algorithm, activation)) in algorithms.zip(activations).enumerate() {
+        let subject = Subject::<T>::new(cx, maps, i, activation);
+        let at = || format!("{}, {algorithm:?}, {activation:?}", T::TYPE);
+        worst = worst.max(subject.check(algorithm).with_context(at)?);
+    }
+    Ok(worst)
+}
+
+struct Subject<'c, T> {
+    cx: &'c Context<'c>,
+    maps: &'c Maps,
+    input: Vec<T>,
+    weights: Vec<T>,
+    bias: Option<Vec<T>>,
+    residual: Option<Vec<T>>,
+    activation: Activation,
+}
+
+impl<'c, T: Number> Subject<'c, T> {
+    /// What is added goes by `way`: all of it, nothing, and each of them.
+    fn new(cx: &'c Context<'c>, maps: &'c Maps, way: usize, activation: Activation) -> Self {
+        Self {
+            cx,
+            maps,
+            input: rounded(&maps.input),
+            weights: rounded(&maps.weights),
+            bias: (way % 4 != 1 && way % 4 != 3).then(|| rounded(&maps.bias)),
+            residual: (way % 4 == 0 || way % 4 == 3).then(|| rounded(&maps.residual)),
+            activation,
+        }
+    }
+
+    fn reference(&self) -> Result<ConvReference<T>> {
+        let shape = self.maps.shape;
+        let (lo, hi) = match self.activation {
+            Activation::Relu => (0.0, f32::INFINITY),
+            Activation::Clamp { lo, hi } => (lo, hi),
+            _ => (f32::NEG_INFINITY, f32::INFINITY),
+        };
+        let shape = ConvShape {
+            batch: shape.batch,
+            channels: shape.channels,
+            size: shape.size,
+            filters: shape.filters,
+            taps: shape.taps,
+            strides: shape.strides,
+            padding: shape.padding,
+        };
+        Ok(conv(&ConvInputs {
+            shape,
+            input: &self.input,
+            weights: &self.weights,
+            bias: self.bias.as_deref(),
+            residual: self.residual.as_deref(),
+            lo,
+            hi,
+        })?)
+    }
+
+    fn check(&self, algorithm: Algorithm) -> Result<f64> {
+        let reference = self.reference()?;
+        let first = self.run(algorithm, MapLayout::Nchw)?;
+        let worst = reference.check(&first)?.worst_over_bound;
+        let [_, columns] = self.maps.shape.out_size();
+        same_bits("once, and again", &first, &self.run(algorithm, MapLayout::Nchw)?, columns)?;
+        same_numbers("NCHW, then NHWC", &first, &self.run(algorithm, MapLayout::Nhwc)?, columns)?;
+        Ok(worst)
+    }
+
+    /// The result, in NCHW.
+    fn run(&self, algorithm: Algorithm, layout: MapLayout) -> Result<Vec<T>> {
+        let (device, stream, shape) = (self.cx.device, self.cx.stream, self.maps.shape);
+        let (pixels, out_pixels) = (shape.size.iter().product(), shape.out_size().iter().product());
+        let is_last = layout == MapLayout::Nhwc;
+        let laid = |maps: &[T], channels: usize, pixels: usize| {
+            if is_last { channels_last(maps, channels, pixels) } else { maps.to_vec() }
+        };
+        let options = Options::default().activation(self.activation).layout(layout).algorithm(algorithm);
+        let plan = Conv::<T>::plan(device, shape, options)?;
+        let filters = plan.pack(stream, device.upload(&self.weights)?.as_slice())?;
+        let input = device.upload(&laid(&self.input, shape.channels, pixels))?;
+        let bias = self.bias.as_ref().map(|bias| device.upload(bias)).transpose()?;
+        let residual = self.residual.as_ref();
+        let residual = residual.map(|residual| device.upload(&laid(residual, shape.filters, out_pixels)));
+        let residual = residual.transpose()?;
+        let mut out = device.upload(&vec![T::POISON; shape.output_len()])?;
+        let mut nonzeros = device.upload(&[7_u32])?;
+        let operands = Operands {
+            bias: bias.as_ref().map(|bias| bias.as_slice()),
+            residual: residual.as_ref().map(|residual| residual.as_slice()),
+            nonzeros: Some(nonzeros.as_slice_mut()),
+            ..Operands::new(input.as_slice(), &filters, out.as_slice_mut())
+        };
+        plan.run(stream, operands)?;
+        let out = out.download(stream)?;
+        let counted = out.iter().filter(|x| x.wide() != 0.0).count() + 7;
+        let got = nonzeros.download(stream)?[0];
+        ensure!(got as usize == counted, "{counted} results other than zero, and 7, but {got} were counted");
+        Ok(if is_last { channels_first(&out, shape.filters, out_pixels) } else { out })
+    }
+}

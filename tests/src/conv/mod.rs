@@ -1,0 +1,61 @@
+//! Convolution of feature maps.
+//!
+//! [`conform()`] is the check that nearly all cases share; the other modules make maps for it.
+mod conform;
+mod maps;
+mod refusals;
+
+pub use conform::conform;
+pub use maps::Maps;
+
+use lacuna::conv::Shape;
+
+use crate::{Case, Context};
+
+/// Name, what it is, the shape, and the part of zeros.
+type Layer = (&'static str, &'static str, Shape, f64);
+
+const fn square(channels: usize, size: [usize; 2], filters: usize) -> Shape {
+    Shape::new(channels, size, filters, [3, 3]).padding([1, 1])
+}
+
+const LAYERS: [Layer; 16] = [
+    ("pixel", "one pixel, one filter", square(1, [1, 1], 1), 0.0),
+    ("tile", "a tile of each kernel, and channels for all warps", square(8, [7, 7], 64), 0.6),
+    ("odd", "tiles that are cut on both sides, and a filter more than a group", square(5, [13, 9], 33), 0.5),
+    ("split", "channels that are split over blocks, unevenly", square(70, [7, 6], 40), 0.8),
+    ("batch", "three images", square(9, [8, 15], 10).batch(3), 0.7),
+    ("inside", "no padding", Shape::new(4, [9, 10], 8, [3, 3]), 0.5),
+    ("wide_padding", "more padding than a filter meets", square(3, [4, 3], 5).padding([3, 4]), 0.3),
+    ("no_zeros", "dense maps", square(10, [9, 9], 20), 0.0),
+    ("all_zeros", "maps without anything", square(10, [9, 9], 20), 1.0),
+    ("pointwise", "1 × 1 taps", Shape::new(17, [8, 9], 35, [1, 1]), 0.6),
+    ("stride", "3 × 3 taps, two pixels apart", square(6, [17, 12], 36).strides([2, 2]), 0.6),
+    ("five", "5 × 5 taps", Shape::new(5, [12, 11], 34, [5, 5]).padding([2, 2]), 0.6),
+    (
+        "seven",
+        "7 × 7 taps, two pixels apart",
+        Shape::new(3, [20, 19], 9, [7, 7]).padding([3, 3]).strides([2, 2]),
+        0.2,
+    ),
+    (
+        "oblong",
+        "taps and strides that differ by direction",
+        Shape::new(4, [9, 14], 7, [2, 5]).strides([1, 3]).padding([0, 2]),
+        0.4,
+    ),
+    ("no_result", "filters larger than the map", Shape::new(2, [2, 2], 3, [3, 3]), 0.5),
+    ("no_channels", "nothing to sum: the bias alone", Shape::new(0, [4, 4], 3, [3, 3]).padding([1, 1]), 0.5),
+];
+
+/// All cases of convolution.
+pub(crate) fn cases() -> Vec<Case> {
+    let layers = LAYERS.into_iter().map(|(name, about, shape, zeros)| {
+        let check = move |cx: &Context<'_>| conform(cx, &Maps::drawn(shape, zeros, cx.seed));
+        Case::new(format!("conv/layers/{name}"), about, check)
+    });
+    let strange = Case::new("conv/values/strange", "NaN, ±∞, -0, subnormal and huge numbers", |cx| {
+        conform(cx, &Maps::strange(square(9, [9, 8], 6), cx.seed))
+    });
+    layers.chain([strange]).chain(refusals::cases()).collect()
+}
