@@ -40,6 +40,8 @@ pub enum Command {
     Transpose(TransposeOptions),
     /// Measures networks of the Sparse DNN Challenge.
     Spdnn(SpdnnOptions),
+    /// Measures convolution: the layers of the PACT 2022 paper, and real feature maps.
+    Conv(ConvOptions),
     /// Draws a plot of a file of records, as SVG.
     Plot(PlotOptions),
     /// Fits the cost model of SpMM to times of all kernels, or checks it.
@@ -228,6 +230,67 @@ pub struct SpdnnOptions {
     /// Also prints the time of each layer.
     #[arg(long, conflicts_with_all = ["gpus", "memory_limit"])]
     pub profile: bool,
+    /// Also appends the records to this file, as JSON lines.
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+}
+
+/// Layers to convolve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ConvSuite {
+    /// Those of the paper, with drawn maps.
+    Layers,
+    /// Real feature maps of the data folder.
+    Maps,
+    /// The depthwise layers of MobileNetV1, with drawn maps.
+    Depthwise,
+}
+
+/// How feature maps lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ConvLayout {
+    /// Images × channels × rows × columns.
+    Nchw,
+    /// Channels last.
+    Nhwc,
+}
+
+/// `conv`.
+#[derive(Args, Debug)]
+pub struct ConvOptions {
+    /// The layers.
+    #[arg(long, value_enum, default_value_t = ConvSuite::Layers)]
+    pub suite: ConvSuite,
+    /// Parts of drawn maps that are zero.
+    #[arg(long, value_delimiter = ',', default_values_t = [0.0, 0.5, 0.7, 0.9])]
+    pub zeros: Vec<f64>,
+    /// Images of drawn maps.
+    #[arg(long, default_value_t = 1)]
+    pub batch: usize,
+    /// Widths of MobileNetV1.
+    #[arg(long, value_delimiter = ',', default_values_t = [1.0, 1.4, 1.8])]
+    pub widths: Vec<f64>,
+    /// Sets each layer beside cuDNN and, where it is depthwise, beside a copy of its bytes.
+    #[arg(long)]
+    pub peers: bool,
+    /// How maps lie.
+    #[arg(long, value_enum, default_value_t = ConvLayout::Nchw)]
+    pub layout: ConvLayout,
+    /// Measures every legal kernel, not only the library's choice.
+    #[arg(long)]
+    pub all_algorithms: bool,
+    /// A folder with `feature_maps`. Else the folder that LACUNA_DATA names, or `data` beside this program.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// `cuda:INDEX`, `sim`, or `auto`: the first GPU, or else the simulator, where large layers are left out.
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// The seed of drawn maps and filters.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Times each kernel this often; the median, minimum and maximum are reported.
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub samples: u32,
     /// Also appends the records to this file, as JSON lines.
     #[arg(long)]
     pub out: Option<PathBuf>,

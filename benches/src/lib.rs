@@ -23,6 +23,7 @@ mod checked;
 mod chosen;
 pub mod cli;
 pub mod commands;
+pub mod conv;
 mod copies;
 mod dense;
 mod expect;

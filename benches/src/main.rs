@@ -15,6 +15,7 @@ fn main() -> ExitCode {
         Command::Ablation(options) => commands::ablation(&options),
         Command::Oracle(options) => commands::oracle(&options),
         Command::Transpose(options) => commands::transpose(&options),
+        Command::Conv(options) => commands::conv(&options),
         Command::Spdnn(options) => commands::spdnn(&options),
         Command::Plot(options) => commands::plot(&options),
         Command::Fit(options) => commands::fit(&options),

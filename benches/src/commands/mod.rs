@@ -1,6 +1,7 @@
 //! A file a command.
 mod ablation;
 mod compare;
+mod conv;
 mod fit;
 mod oracle;
 mod plot;
@@ -13,6 +14,7 @@ mod transpose;
 
 pub use ablation::ablation;
 pub use compare::compare;
+pub use conv::conv;
 pub use fit::fit;
 pub use oracle::oracle;
 pub use plot::plot;

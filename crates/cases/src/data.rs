@@ -1,4 +1,4 @@
-//! Real data, where there is any: the Deep Learning Matrix Collection, graphs, MNIST, and the Sparse DNN Challenge.
+//! Real data, where there is any: the Deep Learning Matrix Collection, feature maps, graphs, MNIST, and the Sparse DNN Challenge.
 use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::exit::Usage;
 
 /// The folder names that are known, also as archives: `NAME/` or `NAME.tar.xz`.
-pub const FOLDERS: [&str; 4] = ["dlmc", "graphs", "mnist", "spdnn"];
+pub const FOLDERS: [&str; 5] = ["dlmc", "feature_maps", "graphs", "mnist", "spdnn"];
 
 /// The environment variable that names the folder of real data.
 pub const VARIABLE: &str = "LACUNA_DATA";

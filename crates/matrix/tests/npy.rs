@@ -81,7 +81,7 @@ fn errors_name_byte_expected_and_got() {
         ),
         (
             b"\x93NUMPY\x09\x00".to_vec(),
-            "byte 6: version 9 is not supported; supported: versions 1 to 3, '<f4', two dimensions",
+            "byte 6: version 9 is not supported; supported: versions 1 to 3, '<f4', two dimensions, or C order",
         ),
         (b"\x93NUMPY\x01\x00\x10".to_vec(), "byte 8: expected 2 bytes of header, got 1"),
         (b"\x93NUMPY\x01\x00\x10\x00{".to_vec(), "byte 10: expected 16 bytes of header, got 1"),
@@ -107,11 +107,11 @@ fn errors_name_byte_expected_and_got() {
         ),
         (
             file(&head("<f8", "(1, 1)"), &[]),
-            "byte 10: element type `<f8` is not supported; supported: versions 1 to 3, '<f4', two dimensions",
+            "byte 10: element type `<f8` is not supported; supported: versions 1 to 3, '<f4', two dimensions, or C order",
         ),
         (
             file(&head("<f4", "(1,)"), &[]),
-            "byte 10: an array of 1 dimensions is not supported; supported: versions 1 to 3, '<f4', two dimensions",
+            "byte 10: an array of 1 dimensions is not supported; supported: versions 1 to 3, '<f4', two dimensions, or C order",
         ),
         (file(&head("<f4", "(1, 2)"), &[0; 7]), "byte 69: expected 2 elements, got 1"),
         (file(&head("<f4", "(1, 2)"), &[0; 9]), r"byte 77: expected the end of the file, got `\x00`"),
@@ -146,4 +146,28 @@ fn files_round_trip() {
     let path = folder.path().join("a.npy");
     npy::write_path(&matrix(), &path).unwrap();
     assert_eq!(npy::read_path(&path).unwrap(), matrix());
+}
+
+#[test]
+fn arrays_of_any_dimensions_are_read_in_c_order() {
+    let array = ndarray::Array3::from_shape_fn((2, 3, 4), |(i, j, k)| (i * 100 + j * 10 + k) as f32);
+    let mut written = Vec::new();
+    array.write_npy(&mut written).unwrap();
+    let read = npy::read_array(&written[..]).unwrap();
+    assert_eq!((read.shape, read.values), (vec![2, 3, 4], array.iter().copied().collect()));
+    let ReadError::Unsupported { got, .. } = npy::read(&written[..]).unwrap_err() else { panic!("not two") };
+    assert!(got.contains("3 dimensions"), "{got}");
+    assert!(matches!(npy::read_array(&written[..written.len() - 1]), Err(ReadError::Count { .. })));
+    assert!(matches!(npy::read_array(&[&written[..], b"x"].concat()[..]), Err(ReadError::Syntax { .. })));
+
+    let fortran = ndarray::Array2::<f32>::zeros(ndarray::ShapeBuilder::f((2, 3)));
+    let mut written = Vec::new();
+    fortran.write_npy(&mut written).unwrap();
+    assert!(npy::read(&written[..]).is_ok());
+    let ReadError::Unsupported { got, .. } = npy::read_array(&written[..]).unwrap_err() else { panic!("F") };
+    assert!(got.contains("Fortran"), "{got}");
+    let scalar = ndarray::arr0(5.0_f32);
+    let mut written = Vec::new();
+    scalar.write_npy(&mut written).unwrap();
+    assert_eq!(npy::read_array(&written[..]).unwrap().values, [5.0]);
 }

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::fmt;
 
-/// The type of the values of A, B and C. Sums are in `f32`, whatever it is.
+/// The type of a problem's values. Sums are in `f32`, whatever it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum DataType {
     /// IEEE 754 single precision.

@@ -40,10 +40,22 @@ pub enum Error {
         alignment: u64,
     },
     /// The output shares memory with an input.
-    #[error("c overlaps {what} in device memory; give the output an array of its own")]
+    #[error("the output overlaps {what} in device memory; give it an array of its own")]
     Overlap {
         /// The input.
         what: &'static str,
+    },
+    /// The channels or the filters of a convolution do not split into its groups.
+    #[error(
+        "{channels} channels and {filters} filters do not split into {groups} groups; take a number that divides both"
+    )]
+    Groups {
+        /// The channels of the input.
+        channels: usize,
+        /// The channels of the output.
+        filters: usize,
+        /// The groups asked for.
+        groups: usize,
     },
     /// The arithmetic is not one for values of this type.
     #[error("{} is for values of f32, and these are {data_type}; take {}", .math.name(), Math::Fp32.name())]

@@ -1,8 +1,9 @@
 //! Vendor libraries, loaded at run time, to compare Lacuna's kernels with.
 //!
-//! Two peers: cuSPARSE's SpMM and SDDMM ([`cusparse`]) and cuBLAS's GEMM ([`cublas`]), in each [`DataType`]. Benchmarks use them; the
-//! library does not. Nothing is linked: the crate builds and its programs start with no CUDA on the machine,
-//! and a peer that is not there is a value, [`Missing`], that names what was looked for, where, and the fix.
+//! Three peers: cuSPARSE's SpMM and SDDMM ([`cusparse`]), cuBLAS's GEMM ([`cublas`]) and cuDNN's convolution
+//! ([`cudnn`]), in each [`DataType`]. Benchmarks use them; the library does not. Nothing is linked: the crate builds
+//! and its programs start with no CUDA on the machine, and a peer that is not there is a value, [`Missing`], that
+//! names what was looked for, where, and the fix.
 //!
 //! Addresses are raw device addresses and streams raw `CUstream` pointers, so that the crate depends on no
 //! binding of the driver. Handles live in the CUDA context that is current when they are made.
@@ -33,12 +34,14 @@
 //! ```
 //!
 //! # Why not a binding crate
-//! About twenty functions are needed, and their C interface has not changed since CUDA 11.4. Declared here, they
-//! work with every CUDA since; bindings made for one CUDA version refuse to build, or to load, beside another.
+//! About forty functions are needed, and their C interface has not changed since CUDA 11.4 and cuDNN 8. Declared
+//! here, they work with every version since; bindings made for one version refuse to build, or to load, beside
+//! another.
 
 mod api;
 mod check;
 pub mod cublas;
+pub mod cudnn;
 pub mod cusparse;
 mod data_type;
 mod error;
@@ -58,6 +61,7 @@ pub use status::{Status, Vendor};
 pub use workspace::Workspace;
 
 use cublas::CuBlas;
+use cudnn::CuDnn;
 use cusparse::CuSparse;
 use loaded::RawHandle;
 
@@ -68,11 +72,13 @@ pub struct Peers {
     pub cusparse: Result<CuSparse, Missing>,
     /// cuBLAS, or why it is not there.
     pub cublas: Result<CuBlas, Missing>,
+    /// cuDNN, or why it is not there.
+    pub cudnn: Result<CuDnn, Missing>,
 }
 
 impl Peers {
     /// Looks for every peer. Needs neither a GPU nor a driver.
     pub fn load(search: &Search) -> Self {
-        Self { cusparse: CuSparse::load(search), cublas: CuBlas::load(search) }
+        Self { cusparse: CuSparse::load(search), cublas: CuBlas::load(search), cudnn: CuDnn::load(search) }
     }
 }

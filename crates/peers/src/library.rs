@@ -6,10 +6,7 @@ use std::path::{Path, PathBuf};
 use libloading::Library;
 
 use crate::search::{Place, Search};
-use crate::status::Vendor;
-
-/// Name endings to try, newest CUDA first. The bare one is a toolkit's development link.
-const ENDINGS: [&str; 4] = [".so.13", ".so.12", ".so.11", ".so"];
+use crate::status::{CUDA_ENDINGS, Vendor};
 
 /// The version of a loaded library, by its own word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,9 +70,12 @@ impl fmt::Display for Missing {
         }
         write!(
             f,
-            "To compare with it, install CUDA 11.4 or newer, or Python's wheel {0} ({0}-cu12 for a driver of CUDA \
-             12), and name the folder that holds the library in LACUNA_PEERS_PATH",
-            self.vendor.wheel()
+            "To compare with it, install {} or newer, or Python's wheel {} ({} for a driver of CUDA 12), and name the \
+             folder that holds the library, and those of {}, in LACUNA_PEERS_PATH",
+            self.vendor.product(),
+            self.vendor.wheel(),
+            self.vendor.wheel_of_cuda_12(),
+            self.vendor.companions().join(", "),
         )
     }
 }
@@ -98,7 +98,7 @@ pub(crate) fn open<T>(
     search: &Search,
     resolve: impl Fn(&Library) -> Result<T, String>,
 ) -> Result<(T, PathBuf), Missing> {
-    let names: Vec<String> = ENDINGS.iter().map(|ending| format!("{}{ending}", vendor.stem())).collect();
+    let names: Vec<String> = names(vendor.stem(), vendor.endings()).collect();
     let mut failures = Vec::new();
     for place in search.places() {
         for name in &names {
@@ -131,13 +131,17 @@ pub(crate) fn open<T>(
 /// A toolkit off the loader's path has no other way to find them. The loader then meets their names when it
 /// opens the vendor's library and takes what is loaded. One that is not found here is left to the loader.
 fn open_companions(vendor: Vendor, beside: &Path, search: &Search) {
-    for ending in ENDINGS {
-        let name = format!("{}{ending}", vendor.companion());
+    for name in vendor.companions().iter().flat_map(|stem| names(stem, CUDA_ENDINGS)) {
         let found = std::iter::once(beside).chain(search.folders()).map(|folder| folder.join(&name));
         if let Some(library) = found.filter(|path| path.is_file()).find_map(|path| open_file(&path).ok()) {
             std::mem::forget(library);
         }
     }
+}
+
+/// The file names to try, in order.
+fn names(stem: &str, endings: &[&str]) -> impl Iterator<Item = String> {
+    endings.iter().map(move |ending| format!("{stem}{ending}"))
 }
 
 fn open_file(path: &Path) -> Result<Library, String> {

@@ -56,7 +56,7 @@ pub struct Loaded<A> {
 }
 
 impl<A: VendorApi> Loaded<A> {
-    /// Loads the library of CUDA 11.4 or newer. Needs neither a GPU nor a driver.
+    /// Loads the library, of CUDA 11.4 or newer, or cuDNN 8 or newer. Needs neither a GPU nor a driver.
     ///
     /// # Errors
     /// [`Missing`] where no usable library is found.

@@ -3,7 +3,13 @@
 use std::ffi::c_int;
 use std::fmt;
 
+use crate::cudnn;
 use crate::error::Error;
+
+/// Endings of the file names of CUDA's libraries, newest first. The bare one is a toolkit's development link.
+pub(crate) const CUDA_ENDINGS: &[&str] = &[".so.13", ".so.12", ".so.11", ".so"];
+/// The same of cuDNN, which counts its own versions.
+const CUDNN_ENDINGS: &[&str] = &[".so.9", ".so.8", ".so"];
 
 /// A vendor library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,6 +18,8 @@ pub enum Vendor {
     CuSparse,
     /// NVIDIA cuBLAS.
     CuBlas,
+    /// NVIDIA cuDNN.
+    CuDnn,
 }
 
 impl Vendor {
@@ -20,14 +28,34 @@ impl Vendor {
         match self {
             Vendor::CuSparse => "libcusparse",
             Vendor::CuBlas => "libcublas",
+            Vendor::CuDnn => "libcudnn",
         }
     }
 
-    /// The same, of the library that it needs besides the system's.
-    pub(crate) fn companion(self) -> &'static str {
+    /// The endings of the file name to try, newest first.
+    pub(crate) fn endings(self) -> &'static [&'static str] {
         match self {
-            Vendor::CuSparse => "libnvJitLink",
-            Vendor::CuBlas => "libcublasLt",
+            Vendor::CuSparse | Vendor::CuBlas => CUDA_ENDINGS,
+            Vendor::CuDnn => CUDNN_ENDINGS,
+        }
+    }
+
+    /// The file names, up to their versions, of CUDA's libraries that it needs; each after those that it needs itself.
+    ///
+    /// cuDNN's own parts lie beside it, where it finds them.
+    pub(crate) fn companions(self) -> &'static [&'static str] {
+        match self {
+            Vendor::CuSparse => &["libnvJitLink"],
+            Vendor::CuBlas => &["libcublasLt"],
+            Vendor::CuDnn => &["libcublasLt", "libcublas", "libnvrtc"],
+        }
+    }
+
+    /// The oldest product that holds it.
+    pub(crate) fn product(self) -> &'static str {
+        match self {
+            Vendor::CuSparse | Vendor::CuBlas => "CUDA 11.4",
+            Vendor::CuDnn => "cuDNN 8",
         }
     }
 
@@ -36,6 +64,16 @@ impl Vendor {
         match self {
             Vendor::CuSparse => "nvidia-cusparse",
             Vendor::CuBlas => "nvidia-cublas",
+            Vendor::CuDnn => "nvidia-cudnn-cu13",
+        }
+    }
+
+    /// The same for drivers of CUDA 12.
+    pub(crate) fn wheel_of_cuda_12(self) -> &'static str {
+        match self {
+            Vendor::CuSparse => "nvidia-cusparse-cu12",
+            Vendor::CuBlas => "nvidia-cublas-cu12",
+            Vendor::CuDnn => "nvidia-cudnn-cu12",
         }
     }
 }
@@ -45,6 +83,7 @@ impl fmt::Display for Vendor {
         f.write_str(match self {
             Vendor::CuSparse => "cuSPARSE",
             Vendor::CuBlas => "cuBLAS",
+            Vendor::CuDnn => "cuDNN",
         })
     }
 }
@@ -102,13 +141,17 @@ impl Status {
             (Vendor::CuBlas, 14) => "CUBLAS_STATUS_INTERNAL_ERROR",
             (Vendor::CuBlas, 15) => "CUBLAS_STATUS_NOT_SUPPORTED",
             (Vendor::CuBlas, 16) => "CUBLAS_STATUS_LICENSE_ERROR",
+            (Vendor::CuDnn, code) => cudnn::status_name(code),
             _ => "unknown status",
         }
     }
 
     /// Whether the library has no such operation for this problem or this GPU.
     pub fn is_unsupported(self) -> bool {
-        matches!((self.vendor, self.code), (Vendor::CuSparse, 4 | 8 | 10) | (Vendor::CuBlas, 8 | 15))
+        matches!(
+            (self.vendor, self.code),
+            (Vendor::CuSparse, 4 | 8 | 10) | (Vendor::CuBlas, 8 | 15) | (Vendor::CuDnn, 6 | 9 | 3000..=3999)
+        )
     }
 
     /// What to do about it.
@@ -117,19 +160,24 @@ impl Status {
             return "the library cannot do this on this GPU; skip this comparison";
         }
         match (self.vendor, self.code) {
-            (_, 1) => {
+            (_, 1) | (Vendor::CuDnn, 1001) => {
                 "no CUDA context is current, or the driver is older than the library; make a context first, or \
                        put a library of the driver's CUDA version in LACUNA_PEERS_PATH"
             }
-            (Vendor::CuSparse, 2) | (Vendor::CuBlas, 3) => {
+            (Vendor::CuSparse, 2) | (Vendor::CuBlas, 3) | (Vendor::CuDnn, 2 | 4004) => {
                 "the GPU is out of memory; free some or take a smaller problem"
             }
             (Vendor::CuSparse, 11) => "the problem asks too much of the GPU; take a smaller one",
-            (Vendor::CuSparse, 6) | (Vendor::CuBlas, 13) => {
+            (Vendor::CuSparse, 6) | (Vendor::CuBlas, 13) | (Vendor::CuDnn, 8 | 5000..=5999) => {
                 "a kernel failed, perhaps an earlier one of ours; run under compute-sanitizer"
             }
+            (Vendor::CuDnn, 11 | 14 | 1002 | 1008) => {
+                "a library that cuDNN opens itself is missing or of another version; put all of one cuDNN's files in \
+                       one folder, and name it and the folders of cuBLAS and NVRTC in LACUNA_PEERS_PATH"
+            }
             _ => {
-                "the library refused the call; its CUSPARSE_LOG_LEVEL or CUBLAS_LOGINFO_DBG variable tells more"
+                "the library refused the call; its variable tells more: CUSPARSE_LOG_LEVEL, CUBLAS_LOGINFO_DBG or \
+                       CUDNN_LOGLEVEL_DBG"
             }
         }
     }

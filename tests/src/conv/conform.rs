@@ -1,7 +1,7 @@
 //! The check that nearly all cases share.
 use anyhow::{Context as _, Result, ensure};
-use lacuna::Conv;
 use lacuna::conv::{Activation, Algorithm, MapLayout, Operands, Options};
+use lacuna::{Conv, Error};
 use lacuna_cases::number::rounded;
 use lacuna_reference::{ConvInputs, ConvReference, ConvShape, conv};
 
@@ -21,7 +21,9 @@ pub fn conform(cx: &Context<'_>, maps: &Maps) -> Result<f64> {
 }
 
 fn of_type<T: Number>(cx: &Context<'_>, maps: &Maps) -> Result<f64> {
-    let legal = Conv::<T>::plan(cx.device, maps.shape, Options::default())?.legal();
+    // Those with vectors of channels are for channels last.
+    let options = Options::default().layout(MapLayout::Nhwc);
+    let [legal, ..] = Conv::<T>::plan(cx.device, maps.shape, options)?.legal();
     let algorithms = [Algorithm::Auto].into_iter().chain(legal.iter().map(|choice| choice.algorithm));
     let activations = [Activation::Relu, Activation::Identity, Activation::Clamp { lo: -0.5, hi: 1.25 }]
         .into_iter()
@@ -74,6 +76,7 @@ impl<'c, T: Number> Subject<'c, T> {
             taps: shape.taps,
             strides: shape.strides,
             padding: shape.padding,
+            groups: shape.groups,
         };
         Ok(conv(&ConvInputs {
             shape,
@@ -88,21 +91,31 @@ impl<'c, T: Number> Subject<'c, T> {
 
     fn check(&self, algorithm: Algorithm) -> Result<f64> {
         let reference = self.reference()?;
-        let first = self.run(algorithm, MapLayout::Nchw)?;
+        let first = self.run(algorithm, MapLayout::Nhwc, 0)?;
         let worst = reference.check(&first)?.worst_over_bound;
         let [_, columns] = self.maps.shape.out_size();
-        same_bits("once, and again", &first, &self.run(algorithm, MapLayout::Nchw)?, columns)?;
-        same_numbers("NCHW, then NHWC", &first, &self.run(algorithm, MapLayout::Nhwc)?, columns)?;
+        same_bits("once, and again", &first, &self.run(algorithm, MapLayout::Nhwc, 0)?, columns)?;
+        let has_vectors = matches!(algorithm, Algorithm::Depthwise { vector: 2.., .. });
+        for (what, layout, offset) in [("NCHW", MapLayout::Nchw, 0), ("not aligned", MapLayout::Nhwc, 1)] {
+            match self.run(algorithm, layout, offset) {
+                Ok(other) => same_numbers(what, &first, &other, columns)?,
+                Err(error) => {
+                    let is_illegal = matches!(error.downcast_ref(), Some(Error::Illegal { .. }));
+                    ensure!(is_illegal && has_vectors, "{what}: {error}");
+                }
+            }
+        }
         Ok(worst)
     }
 
-    /// The result, in NCHW.
-    fn run(&self, algorithm: Algorithm, layout: MapLayout) -> Result<Vec<T>> {
+    /// The result, in NCHW, of maps that begin `offset` elements into their buffers.
+    fn run(&self, algorithm: Algorithm, layout: MapLayout, offset: usize) -> Result<Vec<T>> {
         let (device, stream, shape) = (self.cx.device, self.cx.stream, self.maps.shape);
         let (pixels, out_pixels) = (shape.size.iter().product(), shape.out_size().iter().product());
         let is_last = layout == MapLayout::Nhwc;
         let laid = |maps: &[T], channels: usize, pixels: usize| {
-            if is_last { channels_last(maps, channels, pixels) } else { maps.to_vec() }
+            let maps = if is_last { channels_last(maps, channels, pixels) } else { maps.to_vec() };
+            [&vec![T::CANARY; offset][..], &maps].concat()
         };
         let options = Options::default().activation(self.activation).layout(layout).algorithm(algorithm);
         let plan = Conv::<T>::plan(device, shape, options)?;
@@ -112,16 +125,16 @@ impl<'c, T: Number> Subject<'c, T> {
         let residual = self.residual.as_ref();
         let residual = residual.map(|residual| device.upload(&laid(residual, shape.filters, out_pixels)));
         let residual = residual.transpose()?;
-        let mut out = device.upload(&vec![T::POISON; shape.output_len()])?;
+        let mut out = device.upload(&vec![T::POISON; offset + shape.output_len()])?;
         let mut nonzeros = device.upload(&[7_u32])?;
         let operands = Operands {
             bias: bias.as_ref().map(|bias| bias.as_slice()),
-            residual: residual.as_ref().map(|residual| residual.as_slice()),
+            residual: residual.as_ref().map(|residual| residual.slice(offset..)).transpose()?,
             nonzeros: Some(nonzeros.as_slice_mut()),
-            ..Operands::new(input.as_slice(), &filters, out.as_slice_mut())
+            ..Operands::new(input.slice(offset..)?, &filters, out.slice_mut(offset..)?)
         };
         plan.run(stream, operands)?;
-        let out = out.download(stream)?;
+        let out = out.download(stream)?.split_off(offset);
         let counted = out.iter().filter(|x| x.wide() != 0.0).count() + 7;
         let got = nonzeros.download(stream)?[0];
         ensure!(got as usize == counted, "{counted} results other than zero, and 7, but {got} were counted");

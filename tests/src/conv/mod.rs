@@ -19,7 +19,7 @@ const fn square(channels: usize, size: [usize; 2], filters: usize) -> Shape {
     Shape::new(channels, size, filters, [3, 3]).padding([1, 1])
 }
 
-const LAYERS: [Layer; 16] = [
+const LAYERS: [Layer; 21] = [
     ("pixel", "one pixel, one filter", square(1, [1, 1], 1), 0.0),
     ("tile", "a tile of each kernel, and channels for all warps", square(8, [7, 7], 64), 0.6),
     ("odd", "tiles that are cut on both sides, and a filter more than a group", square(5, [13, 9], 33), 0.5),
@@ -42,6 +42,36 @@ const LAYERS: [Layer; 16] = [
         "oblong",
         "taps and strides that differ by direction",
         Shape::new(4, [9, 14], 7, [2, 5]).strides([1, 3]).padding([0, 2]),
+        0.4,
+    ),
+    (
+        "depthwise",
+        "a filter a channel, vectors of channels",
+        Shape::depthwise(36, [13, 9], [3, 3]).padding([1, 1]).batch(2),
+        0.5,
+    ),
+    (
+        "depthwise_odd",
+        "channels that are no whole vectors",
+        Shape::depthwise(7, [6, 11], [3, 3]).padding([1, 1]),
+        0.3,
+    ),
+    (
+        "depthwise_stride",
+        "every other pixel",
+        Shape::depthwise(8, [12, 15], [3, 3]).padding([1, 1]).strides([2, 2]),
+        0.5,
+    ),
+    (
+        "depthwise_five",
+        "5 × 5 taps, every other pixel",
+        Shape::depthwise(4, [11, 11], [5, 5]).padding([2, 2]).strides([2, 2]),
+        0.4,
+    ),
+    (
+        "depthwise_any",
+        "2 × 4 taps",
+        Shape::depthwise(5, [7, 10], [2, 4]).padding([0, 1]).strides([1, 3]),
         0.4,
     ),
     ("no_result", "filters larger than the map", Shape::new(2, [2, 2], 3, [3, 3]), 0.5),

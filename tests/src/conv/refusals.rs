@@ -35,6 +35,9 @@ fn plans(cx: &Context<'_>) -> Result<f64> {
         is_parameter,
         &["strides", "at least 1", "[1, 0]"],
     )?;
+    let mut grouped = base;
+    grouped.groups = 2;
+    refused("groups", plan(grouped, usual), is_parameter, &["the number of groups", "channels, 4", "2"])?;
     let clamp = |lo, hi| usual.activation(Activation::Clamp { lo, hi });
     refused("order", plan(base, clamp(1.0, 0.5)), is_parameter, &["the clamp", "1, 0.5"])?;
     refused("NaN", plan(base, clamp(f32::NAN, 0.5)), is_parameter, &["the clamp", "NaN"])?;

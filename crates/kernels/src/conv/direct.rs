@@ -85,7 +85,7 @@ impl<T: DeviceValue> Kernel for DirectConv<T> {
             }
             let finish = |pixel: u32| {
                 let sum = sums[pixel as usize];
-                u32::from(args.target.finish(gpu, place, [lane, pixel], DIRECT_PIXELS, sum))
+                args.target.finish_element(gpu, place, [lane, pixel], DIRECT_PIXELS, sum)
             };
             let nonzeros = finish(0) + finish(1) + finish(2) + finish(3);
             args.target.count(gpu, nonzeros);

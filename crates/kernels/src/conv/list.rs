@@ -11,8 +11,13 @@ macro_rules! conv {
             // [taps along a side, stride, rows and columns of a tile, filters of a thread, warps of a block].
             #[cfg(lacuna_sm = "80")]
             sparse [f32] {
-                [3 1 7 7 2 8] [3 1 7 7 1 8] [3 1 4 4 4 8]
+                [3 1 7 7 2 8] [3 1 7 7 1 8] [3 1 4 4 4 8] [3 1 4 7 4 8] [3 1 4 4 2 8]
             }
+            // [taps along a side, stride, output rows of a thread, channels of a thread].
+            depthwise [f32] {
+                [3 1 4 4] [3 1 4 1] [3 2 4 4] [3 2 4 1] [5 1 4 1] [5 2 4 1]
+            }
+            any_depthwise [f32] { {} }
             direct [f32] { {} }
             reduce [f32] { {} }
             pack [f32] { {} }
@@ -23,6 +28,18 @@ macro_rules! conv {
         $crate::entry_part! { $part
             ["conv_", stringify!($value), "_sparse_", $r, "x", $r, "_s", $stride, "_t", $th, "x", $tw, "_f", $f, "_w", $warps]
             $crate::conv::SparseConv<$crate::list::value_of::$value, $r, $stride, $th, $tw, $f, $warps>
+        }
+    };
+    ($part:ident depthwise [] $value:ident [$r:literal $stride:literal $rows:literal $v:literal]) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_depthwise_", $r, "x", $r, "_s", $stride, "_r", $rows, "_v", $v]
+            $crate::conv::DepthwiseConv<$crate::list::value_of::$value, $r, $stride, $rows, $v>
+        }
+    };
+    ($part:ident any_depthwise [] $value:ident {}) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_depthwise"]
+            $crate::conv::AnyDepthwise<$crate::list::value_of::$value>
         }
     };
     ($part:ident direct [] $value:ident {}) => {

@@ -1,21 +1,22 @@
 //! Convolution of feature maps: out = act(conv(x, w) + bias + residual), with zeros of x left out.
 //!
 //! ```text
-//!   input of a tile, of one channel      a list of its nonzeros        output tile of 32·FILTERS filters, in registers
-//!   ┌───────────────┐                    (in shared memory)            ┌───────────┐
-//!   │ .  3 .  .  1  │   ballot           ┌──────┬──────┬──────┬─────┐  │           │  a nonzero at position p is added to
-//!   │ .  .  .  2 .  │  ────────►         │ 1: 3 │ 4: 1 │ 8: 2 │ end │  │  TH × TW  │  the outputs that it meets, with
-//!   │ …  with halo  │                    └──────┴──────┴──────┴─────┘  │           │  registers that p alone determines
-//!   └───────────────┘                                                  └───────────┘
+//!   input of a tile, of one channel      output tile of 32·FILTERS filters, in registers
+//!   ┌───────────────┐                    ┌───────────┐
+//!   │ .  3 .  .  1  │  four by four      │           │  a nonzero at position p is added to the outputs that it meets, by code that
+//!   │ .  .  .  2 .  │  ─────────────►    │  TH × TW  │  p alone determines, so that these are registers; where a zero is, the warp
+//!   │ …  with halo  │                    │           │  goes round that code
+//!   └───────────────┘                    └───────────┘
 //! ```
 //! `sparse.rs`: a warp has a tile of output pixels and 32·FILTERS filters, and goes through channels. The warps of a block have
 //! the same tile and filters and other channels, and add up at the end; where that leaves multiprocessors idle, blocks share
-//! the channels too (`splits`), and `reduce.rs` adds their partial sums. `direct.rs` is for any other shape of filters. Sums are in an
-//! order that depends on the plan alone.
+//! the channels too (`splits`), and `reduce.rs` adds their partial sums. `direct.rs` is for any other shape of filters, `depthwise.rs` for
+//! channels with a filter each. Sums are in an order that depends on the plan alone.
 //!
 //! Lower bounds: a fused multiply-add for each nonzero, its filter taps and each filter; the bytes of x, of the filters and of the result. What
-//! comes on top: the branch to a position's code and the load of its nonzero, some ten instructions for the 5.4·FILTERS products
-//! that a position of a 7 × 7 tile has on average with 3 × 3 taps.
+//! comes on top: some four instructions and a branch for each position, for the 5.4·FILTERS products
+//! that a position of a 7 × 7 tile has on average with 3 × 3 taps, if it is not zero.
+mod depthwise;
 mod direct;
 mod list;
 mod map;
@@ -25,6 +26,7 @@ mod reduce;
 mod sparse;
 mod target;
 
+pub use depthwise::{AnyDepthwise, AnyDepthwiseArgs, DepthwiseArgs, DepthwiseConv};
 pub use direct::{DIRECT_PIXELS, DirectConv, DirectConvArgs};
 pub use map::Map;
 pub use pack::{PackFilters, PackFiltersArgs};
@@ -52,6 +54,19 @@ pub enum Scheme {
     },
     /// [`DirectConv`].
     Direct,
+    /// [`DepthwiseConv`].
+    Depthwise {
+        /// Taps of a filter along a side.
+        taps: u32,
+        /// Input pixels from one output pixel to the next.
+        stride: u32,
+        /// Output rows of a thread.
+        rows: u32,
+        /// Channels of a thread.
+        vector: u32,
+    },
+    /// [`AnyDepthwise`].
+    AnyDepthwise,
     /// [`ReduceSplits`].
     Reduce,
     /// [`PackFilters`].

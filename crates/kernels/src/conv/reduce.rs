@@ -73,7 +73,7 @@ impl<T: DeviceValue> Kernel for ReduceSplits<T> {
                 let (group, tile) = (block / args.tiles, block % args.tiles);
                 let place = target.place(tile, [args.rows, args.columns], group * args.filters);
                 let element = target.element(element, args.filters, pixels);
-                nonzeros = u32::from(target.finish(gpu, place, element, args.columns, sum));
+                nonzeros = target.finish_element(gpu, place, element, args.columns, sum);
             }
             target.count(gpu, nonzeros);
         }

@@ -3,7 +3,7 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
 
-use super::positions::{MAX_POSITIONS, Sums, Taps, add_at};
+use super::positions::{MAX_POSITIONS, Sums, Taps, add_tile};
 use super::target::Place;
 use super::{Map, Scheme, Target, Tile};
 use crate::common::strided;
@@ -11,10 +11,9 @@ use crate::{Bounds, DeviceValue, Kernel};
 
 /// A tile of `TH` × `TW` output pixels and 32·`F` filters, of `R` × `R` taps, by `WARPS` warps, which share the channels.
 ///
-/// Of each of its channels a warp brings the tile's input to registers, a channel ahead, and puts the nonzeros into a list in shared
-/// memory, with an end behind. The taps of the channel come to shared memory by asynchronous copies, a channel ahead likewise. Then
-/// each nonzero is read by all lanes at once, and the code of its position adds it to the sums: lane `l` has filters `l`,
-/// `l + 32`, …. So the lanes of a warp always do the same.
+/// Input and taps of a warp's next four channels are on their way to shared memory by asynchronous copies, with zeros outside of the map. All
+/// lanes of a warp read the same input, four pixels at a time, and go round the code of a pixel that is zero, or of four: lane
+/// `l` has filters `l`, `l + 32`, …, so that the lanes of a warp always do the same.
 #[derive(Debug)]
 pub struct SparseConv<
     T,
@@ -60,10 +59,10 @@ struct Work<'a, G, T> {
 
 /// Positions of a lane at most.
 const LOADS: usize = MAX_POSITIONS / WARP as usize;
+/// Channels of a warp that are on their way, or there.
+const STAGES: u32 = 4;
 /// Stands for a pixel outside of the map.
 const OUTSIDE: u32 = u32::MAX;
-/// Ends a list.
-const END: u32 = u32::MAX;
 
 impl<
     T: DeviceValue,
@@ -96,10 +95,12 @@ impl<
     };
     const THREADS: u32 = WARPS * WARP;
     const SHARED_BYTES: u32 = {
-        let (work, sums) = (WARPS * Self::WARP_BYTES, Self::PARTS * Self::SUM_BYTES);
+        let (work, sums) = (WARPS * STAGES * Self::STAGE_BYTES, Self::PARTS * Self::SUM_BYTES);
         if work > sums { work } else { sums }
     };
-    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
+    /// As many blocks as the registers of sums allow: 64 beside them are enough.
+    const BOUNDS: Bounds =
+        Bounds { max_threads: Self::THREADS, min_blocks: if TH * TW * F <= 64 { 2 } else { 1 } };
     const MIN_SM: u32 = 80;
 
     #[inline(always)]
@@ -140,12 +141,14 @@ impl<
     const FILTERS: u32 = F as u32 * WARP;
     /// Pixels of a tile.
     const PIXELS: u32 = (TH * TW) as u32;
-    /// Bytes of a warp's list, with two ends, as an item is read ahead.
-    const LIST_BYTES: u32 = ((Self::POSITIONS + 2) * 8).next_multiple_of(16);
+    /// Positions that lie in shared memory: whole vectors.
+    const PLACES: u32 = Self::POSITIONS.next_multiple_of(4);
     /// Bytes of the taps of a channel and a group of filters.
     const TAP_BYTES: u32 = (R * R) as u32 * Self::FILTERS * size_of::<T>() as u32;
-    /// Bytes of a warp's list and two stages of taps.
-    const WARP_BYTES: u32 = Self::LIST_BYTES + 2 * Self::TAP_BYTES;
+    /// Bytes of them.
+    const TILE_BYTES: u32 = (Self::PLACES * size_of::<T>() as u32).next_multiple_of(16);
+    /// Bytes of a stage: a channel's input and taps.
+    const STAGE_BYTES: u32 = Self::TILE_BYTES + Self::TAP_BYTES;
     /// Floats between the sums of two filters: odd, so that lanes meet different banks.
     const PLANE: u32 = Self::PIXELS | 1;
     /// Warps whose sums are in shared memory at once.
@@ -160,39 +163,33 @@ impl<
     #[inline(always)]
     unsafe fn add_channels<G: Gpu>(work: &Work<'_, G, T>, first: u32, end: u32, sums: &mut Sums<TH, TW, F>) {
         let gpu = work.gpu;
-        let own = work.warp * Self::WARP_BYTES;
-        let list = SharedPtr::<u32>::from_offset(own);
-        let stages = own + Self::LIST_BYTES;
+        let own = work.warp * STAGES * Self::STAGE_BYTES;
         let offsets: [u32; LOADS] =
             [Self::offset(work, 0), Self::offset(work, 1), Self::offset(work, 2), Self::offset(work, 3)];
         let mut channel = first + work.warp;
-        if channel >= end {
-            return;
-        }
-        let mut stage = stages;
-        // SAFETY: as promised by the caller. Taps are overwritten after all lanes have read them.
+        // SAFETY: as promised by the caller. A stage is filled again after all lanes have read it.
         unsafe {
-            let mut x = Self::load(work, channel, &offsets);
-            Self::bring_taps(work, channel, stage);
-            loop {
-                Self::make_list(work, list, &x);
-                let next = channel + WARPS;
-                let other = 2 * stages + Self::TAP_BYTES - stage;
-                if next < end {
-                    x = Self::load(work, next, &offsets);
-                    Self::bring_taps(work, next, other);
-                    gpu.copy_async_wait::<1>();
-                } else {
-                    gpu.copy_async_wait::<0>();
+            let fill = |stage: u32, channel: u32| {
+                if channel < end {
+                    Self::bring(work, channel, &offsets, own + stage * Self::STAGE_BYTES);
                 }
+                gpu.copy_async_commit();
+            };
+            fill(0, channel);
+            fill(1, channel + WARPS);
+            fill(2, channel + 2 * WARPS);
+            fill(3, channel + 3 * WARPS);
+            let mut stage = 0;
+            while channel < end {
+                gpu.copy_async_wait::<3>();
                 gpu.sync_warp(FULL_WARP);
-                let taps = Self::taps(work, stage);
-                Self::add_list(work, list, &taps, sums);
+                let place = own + stage * Self::STAGE_BYTES;
+                let taps = Self::taps(work, place + Self::TILE_BYTES);
+                add_tile::<G, T, R, STRIDE, TH, TW, F>(gpu, SharedPtr::from_offset(place), &taps, sums);
                 gpu.sync_warp(FULL_WARP);
-                if next >= end {
-                    return;
-                }
-                (channel, stage) = (next, other);
+                fill(stage, channel + STAGES * WARPS);
+                channel += WARPS;
+                stage = (stage + 1) % STAGES;
             }
         }
     }
@@ -208,75 +205,49 @@ impl<
         if position < Self::POSITIONS { offset } else { OUTSIDE }
     }
 
-    /// Loads the lane's pixels of a channel.
-    ///
-    /// # Safety
-    /// The channel is there.
-    #[inline(always)]
-    unsafe fn load<G: Gpu>(work: &Work<'_, G, T>, channel: u32, offsets: &[u32; LOADS]) -> [T; LOADS] {
-        let plane = work.args.map.plane(work.args.input, work.place.image, channel);
-        let load = |offset: u32| {
-            if offset == OUTSIDE {
-                return T::default();
-            }
-            // SAFETY: as promised by the caller; the pixel is in the map.
-            let [x] = unsafe { work.gpu.load_readonly(plane.add_bytes(offset.into())) };
-            x
-        };
-        offsets.map(load)
-    }
-
-    /// Starts the copies of a channel's taps, as a group.
+    /// Starts the copies of a channel's input, with zeros outside of the map, and of its taps.
     ///
     /// # Safety
     /// The channel is there, and nobody reads the stage.
     #[inline(always)]
-    unsafe fn bring_taps<G: Gpu>(work: &Work<'_, G, T>, channel: u32, stage: u32) {
+    unsafe fn bring<G: Gpu>(work: &Work<'_, G, T>, channel: u32, offsets: &[u32; LOADS], stage: u32) {
+        let gpu = work.gpu;
+        let plane = work.args.map.plane(work.args.input, work.place.image, channel);
+        let pixel = |k: u32| {
+            let position = work.lane + k * WARP;
+            let offset = offsets[k as usize];
+            if position >= Self::PLACES {
+                return;
+            }
+            let is_inside = offset != OUTSIDE;
+            let from = if is_inside { plane.add_bytes(offset.into()) } else { plane };
+            let to = SharedPtr::<T>::from_offset(stage).add(position);
+            // SAFETY: as promised by the caller; the pixel is in the map, or is not read.
+            unsafe {
+                if size_of::<T>() == 4 {
+                    let (to, from) =
+                        (SharedPtr::from_offset(to.offset()), GlobalPtr::from_address(from.address()));
+                    gpu.copy_async_or_zero::<u32, 1>(to, from, is_inside);
+                } else {
+                    // Too little for an asynchronous copy.
+                    let x = if is_inside { gpu.load_readonly(from) } else { [T::default()] };
+                    gpu.shared_store(to, x);
+                }
+            }
+        };
+        pixel(0);
+        pixel(1);
+        pixel(2);
+        pixel(3);
         let number = work.group * work.args.map.channels + channel;
         let from = work.args.filters.add_rows(number, Self::TAP_BYTES).address();
         // Each lane copies 16 bytes at a time.
         strided(work.lane, Self::TAP_BYTES / 16, WARP, |at| {
             let from = GlobalPtr::<u32>::from_address(from).add(4 * at as usize);
+            let to = SharedPtr::from_offset(stage + Self::TILE_BYTES).add(4 * at);
             // SAFETY: as promised by the caller.
-            unsafe { work.gpu.copy_async::<u32, 4>(SharedPtr::from_offset(stage).add(4 * at), from) };
+            unsafe { gpu.copy_async::<u32, 4>(to, from) };
         });
-        work.gpu.copy_async_commit();
-    }
-
-    /// Puts what is not zero into the list, in the order of positions.
-    ///
-    /// # Safety
-    /// Nobody reads the list.
-    #[inline(always)]
-    unsafe fn make_list<G: Gpu>(work: &Work<'_, G, T>, list: SharedPtr<u32>, x: &[T; LOADS]) {
-        let (gpu, lane) = (work.gpu, work.lane);
-        let mut count = 0;
-        // SAFETY: there are as many places as positions, and two more.
-        unsafe {
-            let mut put = |k: u32, x: T| {
-                let x = x.to_f32(gpu);
-                // NaN is not zero.
-                let found = gpu.warp_ballot(FULL_WARP, x != 0.0);
-                let at = count + (found & ((1 << lane) - 1)).count_ones();
-                if x != 0.0 {
-                    gpu.shared_store(list.add(2 * at), [lane + k * WARP, x.to_bits()]);
-                }
-                count += found.count_ones();
-            };
-            put(0, x[0]);
-            if Self::POSITIONS > WARP {
-                put(1, x[1]);
-            }
-            if Self::POSITIONS > 2 * WARP {
-                put(2, x[2]);
-            }
-            if Self::POSITIONS > 3 * WARP {
-                put(3, x[3]);
-            }
-            if lane < 2 {
-                gpu.shared_store(list.add(2 * (count + lane)), [END, 0]);
-            }
-        }
     }
 
     /// The lane's taps.
@@ -296,31 +267,6 @@ impl<
             }
         }
         taps
-    }
-
-    /// Adds the products of a list.
-    ///
-    /// # Safety
-    /// It is there, with its ends.
-    #[inline(always)]
-    unsafe fn add_list<G: Gpu>(
-        work: &Work<'_, G, T>,
-        mut list: SharedPtr<u32>,
-        taps: &Taps<R, F>,
-        sums: &mut Sums<TH, TW, F>,
-    ) {
-        // SAFETY: as promised by the caller: one past the end is read.
-        unsafe {
-            let [mut position, mut x]: [u32; 2] = work.gpu.shared_load(list);
-            loop {
-                list = list.add(2);
-                let [next, next_x]: [u32; 2] = work.gpu.shared_load(list);
-                if !add_at::<G, R, STRIDE, TH, TW, F>(work.gpu, position, f32::from_bits(x), taps, sums) {
-                    return;
-                }
-                (position, x) = (next, next_x);
-            }
-        }
     }
 
     /// Brings the sums of all warps to shared memory, as those of [`PARTS`](Self::PARTS) warps.
@@ -383,7 +329,7 @@ impl<
                     gpu.store(partial.add(at as usize), [sum]);
                 } else {
                     let element = [filter, pixel];
-                    nonzeros += u32::from(target.finish(gpu, work.place, element, TW as u32, sum));
+                    nonzeros += target.finish_element(gpu, work.place, element, TW as u32, sum);
                 }
             });
             if gpu.grid_dim_z() == 1 {

@@ -54,41 +54,70 @@ impl<T: Real> Target<T> {
         if self.channels_last != 0 { [at % filters, at / filters] } else { [at / pixels, at % pixels] }
     }
 
-    /// Finishes and writes a sum: that of a filter of the tile, and of a pixel in rows of `columns`. Whether it is not zero.
+    /// Finishes and writes the sum of a filter of the tile, and of a pixel in rows of `columns`, if they are there. How many results are
+    /// not zero.
     ///
     /// # Safety
     /// Nobody else writes it.
     #[inline(always)]
-    pub(super) unsafe fn finish<G: Gpu>(
+    pub(super) unsafe fn finish_element<G: Gpu>(
         &self,
         gpu: G,
         place: Place,
         [filter, pixel]: [u32; 2],
         columns: u32,
         sum: f32,
-    ) -> bool {
+    ) -> u32 {
         let channel = place.filter + filter;
         let offset = self.map.offset(place.row + pixel / columns, place.column + pixel % columns);
-        let Some(offset) = offset.filter(|_| channel < self.map.channels) else { return false };
-        let mut sum = sum;
-        // SAFETY: the pixel and its channel are there.
+        match offset.filter(|_| channel < self.map.channels) {
+            // SAFETY: as promised by the caller; pixel and channel are there.
+            Some(offset) => unsafe { self.finish(gpu, [place.image, channel], offset, [sum]) },
+            None => 0,
+        }
+    }
+
+    /// Finishes and writes the sums of `V` channels of a pixel, at so many bytes from the first one of the channel. How many results are
+    /// not zero.
+    ///
+    /// # Safety
+    /// The image, the channels and the pixel are there, and nobody else writes these results. More than one channel lie side by side, at a multiple of
+    /// their size.
+    #[inline(always)]
+    pub(super) unsafe fn finish<G: Gpu, const V: usize>(
+        &self,
+        gpu: G,
+        [image, channel]: [u32; 2],
+        offset: u32,
+        mut sums: [f32; V],
+    ) -> u32 {
+        let mut results = [T::default(); V];
+        let mut nonzeros = 0;
+        // SAFETY: as promised by the caller. A bias may be anywhere: it is loaded number by number. Loops go by index, as LLVM leaves
+        // iterators over arrays in local memory.
         unsafe {
             if self.bias.address() != 0 {
-                let [bias] = gpu.load_readonly(self.bias.add(channel as usize));
-                sum += bias.to_f32(gpu);
+                for v in 0..V {
+                    let [bias] = gpu.load_readonly(self.bias.add(channel as usize + v));
+                    sums[v] += bias.to_f32(gpu);
+                }
             }
             if self.residual.address() != 0 {
-                let residual = self.map.plane(self.residual, place.image, channel).add_bytes(offset.into());
-                let [residual] = gpu.load_readonly(residual);
-                sum += residual.to_f32(gpu);
+                let residual = self.map.plane(self.residual, image, channel).add_bytes(offset.into());
+                let residual: [T; V] = gpu.load_readonly(residual);
+                for v in 0..V {
+                    sums[v] += residual[v].to_f32(gpu);
+                }
             }
-            // NaN is neither below nor above.
-            let sum = if sum < self.lo { self.lo } else { sum };
-            let result = T::from_f32(gpu, if sum > self.hi { self.hi } else { sum });
-            let to = self.map.plane_mut(self.out, place.image, channel).add_bytes(offset.into());
-            gpu.store(to, [result]);
-            result.to_f32(gpu) != 0.0
+            for v in 0..V {
+                // NaN is neither below nor above.
+                let sum = if sums[v] < self.lo { self.lo } else { sums[v] };
+                results[v] = T::from_f32(gpu, if sum > self.hi { self.hi } else { sum });
+                nonzeros += u32::from(results[v].to_f32(gpu) != 0.0);
+            }
+            gpu.store(self.map.plane_mut(self.out, image, channel).add_bytes(offset.into()), results);
         }
+        nonzeros
     }
 
     /// Adds what the threads of a warp have counted to the counter, where there is one.

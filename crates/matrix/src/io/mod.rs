@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | [`smtx`] | `.smtx`, the patterns of the Deep Learning Matrix Collection | [`Pattern`](crate::Pattern) |
 //! | [`mtx`] | Matrix Market, coordinate format | [`Csr<f32>`](crate::Csr) or [`Coo<f32>`](crate::Coo) |
-//! | [`npy`] | NumPy arrays of two dimensions | [`Dense<f32>`](crate::Dense) |
+//! | [`npy`] | NumPy arrays | [`Dense<f32>`](crate::Dense), or [`npy::Array`] |
 //! | [`safetensors`] | containers of tensors; a matrix is PyTorch's three of CSR | [`Csr<f32>`](crate::Csr) |
 //!
 //! Readers take any [`BufRead`](std::io::BufRead), or a container's file or bytes, and trust nothing in it: a file that is cut short, wrong or

@@ -96,7 +96,7 @@ fn narrow_product<T: Copy + Default>(data_type: DataType, from: fn(f32) -> T, to
     let beside = GemmProblem { b: problem.a + 12, c: problem.a + 36, ..problem };
     assert!(bind(&handle, &beside, Math::Fp32).is_ok());
     let error = bind(&handle, &GemmProblem { c: beside.c - 2, ..beside }, Math::Fp32).unwrap_err();
-    assert!(error.to_string().starts_with("c overlaps b"), "{error}");
+    assert!(error.to_string().starts_with("the output overlaps b"), "{error}");
 }
 
 #[test]
@@ -149,8 +149,8 @@ fn impossible_problems_never_reach_the_library() {
         (GemmProblem { n: 1 << 31, ..good }, "n is 2147483648"),
         (GemmProblem { a: 0, ..good }, "a: device address 0x0"),
         (GemmProblem { b: u64::MAX - 7, ..good }, "b: device address"),
-        (GemmProblem { c: good.a, ..good }, "c overlaps a"),
-        (GemmProblem { batch: 2, c: good.a + 24, ..good }, "c overlaps a"),
+        (GemmProblem { c: good.a, ..good }, "the output overlaps a"),
+        (GemmProblem { batch: 2, c: good.a + 24, ..good }, "the output overlaps a"),
     ];
     for (problem, message) in refused {
         let error = bind(&handle, &problem, Math::Fp32).unwrap_err();

@@ -161,7 +161,7 @@ fn impossible_problems_never_reach_the_library() {
         (SpmmProblem { m: i32::MAX as usize, ..good }, "m + 1 is 2147483648"),
         (SpmmProblem { b: 0, ..good }, "b: device address 0x0"),
         (SpmmProblem { col_indices: good.col_indices + 2, ..good }, "col_indices: device address"),
-        (SpmmProblem { c: good.b + 28, ..good }, "c overlaps b"),
+        (SpmmProblem { c: good.b + 28, ..good }, "the output overlaps b"),
     ];
     for (problem, message) in refused {
         let error = bind(&handle, &problem, SpmmAlgorithm::Default).unwrap_err();

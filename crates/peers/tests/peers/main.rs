@@ -2,6 +2,7 @@
 //! calls.
 
 mod cublas;
+mod cudnn;
 mod cusparse;
 mod fake;
 mod sddmm;

@@ -108,7 +108,7 @@ fn impossible_problems_never_reach_the_library() {
         (SddmmProblem { m: i32::MAX as usize, ..good }, "m + 1 is 2147483648"),
         (SddmmProblem { a: 0, ..good }, "a: device address 0x0"),
         (SddmmProblem { row_offsets: good.row_offsets + 1, ..good }, "row_offsets: device address"),
-        (SddmmProblem { values: good.b + 28, ..good }, "c overlaps b"),
+        (SddmmProblem { values: good.b + 28, ..good }, "the output overlaps b"),
     ];
     for (problem, message) in refused {
         let error = bind(&handle, &problem).unwrap_err();

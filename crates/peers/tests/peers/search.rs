@@ -3,6 +3,7 @@
 use std::fs;
 
 use lacuna_peers::cublas::CuBlas;
+use lacuna_peers::cudnn::CuDnn;
 use lacuna_peers::cusparse::CuSparse;
 use lacuna_peers::{Peers, Search, Vendor};
 
@@ -24,6 +25,26 @@ fn an_empty_folder_holds_no_peer_and_the_error_says_what_was_tried() {
     assert!(message.contains(&folder.path().display().to_string()), "{message}");
     assert!(message.contains("LACUNA_PEERS_PATH"), "{message}");
     assert_eq!(peers.cublas.unwrap_err().names()[1], "libcublas.so.12");
+    assert_eq!(peers.cudnn.unwrap_err().names(), ["libcudnn.so.9", "libcudnn.so.8", "libcudnn.so"]);
+}
+
+#[test]
+fn each_peer_has_its_own_packages() {
+    let peers = Peers::load(&Search::in_folders([""; 0]));
+    let messages = [peers.cusparse.unwrap_err(), peers.cublas.unwrap_err(), peers.cudnn.unwrap_err()]
+        .map(|m| m.to_string());
+    let expected = [
+        "install CUDA 11.4 or newer, or Python's wheel nvidia-cusparse (nvidia-cusparse-cu12 for a driver of CUDA \
+         12), and name the folder that holds the library, and those of libnvJitLink, in LACUNA_PEERS_PATH",
+        "install CUDA 11.4 or newer, or Python's wheel nvidia-cublas (nvidia-cublas-cu12 for a driver of CUDA 12), \
+         and name the folder that holds the library, and those of libcublasLt, in LACUNA_PEERS_PATH",
+        "install cuDNN 8 or newer, or Python's wheel nvidia-cudnn-cu13 (nvidia-cudnn-cu12 for a driver of CUDA 12), \
+         and name the folder that holds the library, and those of libcublasLt, libcublas, libnvrtc, in \
+         LACUNA_PEERS_PATH",
+    ];
+    for (message, expected) in messages.iter().zip(expected) {
+        assert!(message.ends_with(expected), "{message}");
+    }
 }
 
 #[test]
@@ -82,4 +103,30 @@ fn what_a_library_needs_is_found_in_the_folders() {
     let alone = CuBlas::load(&Search::in_folders([vendor.path()])).unwrap_err();
     assert!(alone.failures()[0].reason.contains("libcublasLt.so.12"), "{alone}");
     assert!(CuBlas::load(&Search::in_folders([vendor.path(), lt.path()])).is_ok());
+}
+
+/// As with Python's wheels: cuDNN needs libraries of CUDA, which lie in folders of their own and count other versions.
+#[test]
+fn all_that_cudnn_needs_is_found_in_the_folders() {
+    let (vendor, cuda) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut needs = vec!["-Wl,--no-as-needed".to_owned()];
+    let mut before: Vec<String> = Vec::new();
+    // cuBLAS needs cuBLASLt, so that must be loaded first.
+    for name in ["libcublasLt.so.13", "libcublas.so.13", "libnvrtc.so.13"] {
+        let source = cuda.path().join("companion.c");
+        fs::write(&source, "int companion(void) { return 0; }").unwrap();
+        let file = cuda.path().join(name);
+        let soname = format!("-Wl,-soname,{name}");
+        let options: Vec<&str> =
+            std::iter::once(soname.as_str()).chain(before.iter().map(String::as_str)).collect();
+        compile(&source, &file, &options);
+        before = vec!["-Wl,--no-as-needed".to_owned(), file.to_str().unwrap().to_owned()];
+        needs.push(before[1].clone());
+    }
+    let needs: Vec<&str> = needs.iter().map(String::as_str).collect();
+    Fake::compile("cudnn.c", &vendor.path().join("libcudnn.so.9"), &needs);
+
+    let alone = CuDnn::load(&Search::in_folders([vendor.path()])).unwrap_err();
+    assert!(alone.failures()[0].reason.contains("libcublasLt.so.13"), "{alone}");
+    assert!(CuDnn::load(&Search::in_folders([vendor.path(), cuda.path()])).is_ok());
 }

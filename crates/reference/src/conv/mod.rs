@@ -26,6 +26,8 @@ pub struct ConvShape {
     pub strides: [usize; 2],
     /// Rows of zeros above and below, columns of zeros on both sides.
     pub padding: [usize; 2],
+    /// Groups of channels, each with as many filters, which read no other channels.
+    pub groups: usize,
 }
 
 /// What is convolved.
@@ -35,7 +37,7 @@ pub struct ConvInputs<'i, T> {
     pub shape: ConvShape,
     /// Images × channels × rows × columns.
     pub input: &'i [T],
-    /// Filters × channels × rows × columns.
+    /// Filters × channels of a group × rows × columns.
     pub weights: &'i [T],
     /// What is added to each channel of the result.
     pub bias: Option<&'i [T]>,
@@ -73,7 +75,11 @@ pub fn conv<T: Value>(inputs: &ConvInputs<'_, T>) -> Result<ConvReference<T>, Re
     let shape = &inputs.shape;
     let [height, width] = shape.size;
     let [rows, columns] = shape.out_size();
-    let taps = shape.channels * shape.taps[0] * shape.taps[1];
+    if shape.groups == 0 || shape.channels % shape.groups != 0 || shape.filters % shape.groups != 0 {
+        let what = "groups, a divisor of channels and filters";
+        return Err(ReferenceError::EpilogueLength { what, expected: 1, got: shape.groups });
+    }
+    let taps = shape.channels / shape.groups * shape.taps[0] * shape.taps[1];
     let expect = |what, expected: usize, got: usize| match got == expected {
         true => Ok(()),
         false => Err(ReferenceError::EpilogueLength { what, expected: expected as u128, got }),
@@ -101,10 +107,13 @@ fn element<T: Value>(inputs: &ConvInputs<'_, T>, weights: &[f32], at: usize) -> 
     let (plane, pixel) = (at / (rows * columns), at % (rows * columns));
     let (image, filter) = (plane / shape.filters, plane % shape.filters);
     let (row, column) = (pixel / columns, pixel % columns);
-    let of_filter = &weights[filter * shape.channels * shape.taps[0] * shape.taps[1]..];
+    let channels = shape.channels / shape.groups;
+    let first = filter / (shape.filters / shape.groups) * channels;
+    let of_filter = &weights[filter * channels * shape.taps[0] * shape.taps[1]..];
     let mut sum = Sum { terms: 0, value: 0.0, magnitude: 0.0, tiny: 0.0 };
-    for channel in 0..shape.channels {
-        let map = &inputs.input[(image * shape.channels + channel) * height * width..][..height * width];
+    for channel in 0..channels {
+        let map =
+            &inputs.input[(image * shape.channels + first + channel) * height * width..][..height * width];
         for r in 0..shape.taps[0] {
             let Some(y) = (row * shape.strides[0] + r).checked_sub(shape.padding[0]).filter(|&y| y < height)
             else {
@@ -197,6 +206,7 @@ mod tests {
         taps: [3, 3],
         strides: [1, 1],
         padding: [1, 1],
+        groups: 1,
     };
 
     fn inputs<'i>(shape: ConvShape, input: &'i [f32], weights: &'i [f32]) -> ConvInputs<'i, f32> {
@@ -252,6 +262,16 @@ mod tests {
         let added = ConvInputs { lo: f32::NEG_INFINITY, ..added };
         assert!(conv(&added).unwrap().check(&[sum - 2.0]).is_ok());
         assert!(conv(&added).unwrap().check(&[sum + 1.0]).is_err());
+    }
+
+    #[test]
+    fn groups_read_their_own_channels() {
+        let shape = ConvShape { channels: 4, filters: 2, groups: 2, taps: [1, 1], padding: [0, 0], ..SHAPE };
+        let shape = ConvShape { size: [1, 1], ..shape };
+        let reference = conv(&inputs(shape, &[1.0, 2.0, 3.0, 4.0], &[1.0, 10.0, 100.0, 1000.0])).unwrap();
+        assert_eq!(reference.value(), [21.0, 4300.0]);
+        let odd = ConvShape { groups: 3, ..shape };
+        assert!(conv(&inputs(odd, &[1.0; 4], &[1.0; 4])).is_err());
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub struct Problem {
     pub shape: Shape,
     /// The part of the input that is likely to be zero, 0 to 1.
     pub zeros: f64,
+    /// Channels that layout and addresses allow to load at once (1, 2, 4 or 8).
+    pub vector: u32,
     /// Type of the values.
     pub value: ValueType,
     /// Streaming multiprocessors of the GPU.
@@ -27,7 +29,7 @@ impl Problem {
     /// A convolution of `f32` on an H200, with seven of ten inputs zero.
     pub fn new(shape: Shape) -> Self {
         let (value, multiprocessors, block_shared_bytes) = (ValueType::F32, 132, 227 * 1024);
-        Self { shape, zeros: 0.7, value, multiprocessors, block_shared_bytes, sm: 90 }
+        Self { shape, zeros: 0.7, vector: 8, value, multiprocessors, block_shared_bytes, sm: 90 }
     }
 }
 
@@ -47,6 +49,15 @@ pub enum Algorithm {
     },
     /// For filters of any shape: zeros are left out, and each product loads its input.
     Direct,
+    /// For a depthwise convolution: a thread has a column of results, one below another.
+    Depthwise {
+        /// Rows of a thread.
+        rows: u32,
+        /// Channels of a thread.
+        vector: u32,
+    },
+    /// For a depthwise convolution with filters of any shape.
+    AnyDepthwise,
 }
 
 /// A kernel, and what the heuristic thinks of it.
@@ -75,13 +86,22 @@ impl op::Problem for Problem {
         let is_able = entry.tile.value == self.value
             && entry.runs_on(self.sm)
             && entry.shared_bytes <= self.block_shared_bytes;
+        let is_depthwise = self.shape.is_depthwise();
+        let fits = |taps: u32, stride: u32| {
+            let is_of = |numbers: [usize; 2], number: u32| numbers == [number as usize; 2];
+            is_of(self.shape.taps, taps) && is_of(self.shape.strides, stride)
+        };
         let algorithm = match entry.tile.scheme {
             Scheme::SparseTile { taps, stride, tile, filters, .. } => {
-                let is_of = |numbers: [usize; 2], number: u32| numbers == [number as usize; 2];
-                let fits = is_of(self.shape.taps, taps) && is_of(self.shape.strides, stride);
-                fits.then_some(Algorithm::SparseTile { tile, filters })
+                (!is_depthwise && fits(taps, stride)).then_some(Algorithm::SparseTile { tile, filters })
             }
-            Scheme::Direct => Some(Algorithm::Direct),
+            Scheme::Direct => (!is_depthwise).then_some(Algorithm::Direct),
+            Scheme::Depthwise { taps, stride, rows, vector } => {
+                let is_whole = vector <= self.vector && self.shape.channels.is_multiple_of(vector as usize);
+                (is_depthwise && is_whole && fits(taps, stride))
+                    .then_some(Algorithm::Depthwise { rows, vector })
+            }
+            Scheme::AnyDepthwise => is_depthwise.then_some(Algorithm::AnyDepthwise),
             Scheme::Reduce | Scheme::Pack => None,
         };
         algorithm.filter(|_| is_able)
@@ -90,6 +110,12 @@ impl op::Problem for Problem {
     fn cost(&self, entry: &'static Entry<Tile>, _algorithm: Algorithm) -> f64 {
         match entry.tile.scheme {
             Scheme::SparseTile { .. } => self.sparse_cost(entry, self.cut(entry).splits),
+            // Instructions of a thread, idle ones too: a vector costs as much as a number.
+            Scheme::Depthwise { rows, vector, .. } => {
+                let strips = self.shape.out_size()[0].div_ceil(rows as usize) as f64;
+                strips * f64::from(rows) / f64::from(vector)
+            }
+            Scheme::AnyDepthwise => ANY_DEPTHWISE * self.shape.out_size()[0] as f64,
             _ => {
                 let Shape { batch, channels, filters, taps, .. } = self.shape;
                 let [rows, columns] = self.shape.out_size();
@@ -108,6 +134,9 @@ impl Problem {
         let [rows, columns] = self.shape.out_size();
         let (tile, filters) = match entry.tile.scheme {
             Scheme::SparseTile { tile, filters, .. } => (tile, 32 * filters),
+            // Strips of rows.
+            Scheme::Depthwise { rows, .. } => ([rows, columns.max(1) as u32], 32),
+            Scheme::AnyDepthwise => ([1, columns.max(1) as u32], 32),
             _ => ([1, DIRECT_PIXELS], 32),
         };
         let (tiles_y, tiles_x) = (rows.div_ceil(tile[0] as usize), columns.div_ceil(tile[1] as usize));
@@ -199,6 +228,8 @@ const REDUCE: f64 = 2500.0;
 const BYTES_A_CYCLE: f64 = 3000.0;
 /// Cycles from the launch to the first products.
 const START: f64 = 3000.0;
+/// How much longer the depthwise kernel for any filters takes.
+const ANY_DEPTHWISE: f64 = 100.0;
 /// Cycles of a step of the direct kernel: a tap of a run of pixels.
 const DIRECT_STEP: f64 = 60.0;
 
@@ -234,6 +265,19 @@ mod tests {
                 assert!(splits * problem.split_channels(splits) >= channels);
             }
         }
+    }
+
+    #[test]
+    fn depthwise_layers_take_vectors_where_they_may() {
+        let of = |channels, vector| {
+            let shape = Shape::depthwise(channels, [14, 14], [3, 3]).padding([1, 1]);
+            choose(&Problem { vector, ..Problem::new(shape) })[0].algorithm
+        };
+        assert_eq!(of(64, 8), Algorithm::Depthwise { rows: 4, vector: 4 });
+        assert_eq!(of(64, 1), Algorithm::Depthwise { rows: 4, vector: 1 });
+        assert_eq!(of(63, 8), Algorithm::Depthwise { rows: 4, vector: 1 });
+        let odd = Problem::new(Shape::depthwise(8, [9, 9], [2, 3]));
+        assert_eq!(choose(&odd)[0].algorithm, Algorithm::AnyDepthwise);
     }
 
     #[test]

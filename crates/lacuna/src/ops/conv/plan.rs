@@ -3,14 +3,14 @@ use std::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::conv::{
-    DirectConvArgs, Map, PackFilters, PackFiltersArgs, ReduceSplits, ReduceSplitsArgs, Scheme,
-    SparseConvArgs, Target,
+    AnyDepthwiseArgs, DepthwiseArgs, DirectConvArgs, Map, PackFilters, PackFiltersArgs, ReduceSplits,
+    ReduceSplitsArgs, Scheme, SparseConvArgs, Target, Tile,
 };
-use lacuna_kernels::entries;
+use lacuna_kernels::{Entry, entries};
 
 use super::choose::Cut;
 use super::{Choice, Filters, MapLayout, OPERATION, Options, Problem, Shape};
-use crate::op::{MAX_GRID_X, MAX_GRID_YZ, find, illegal, launch, launch_kernel};
+use crate::op::{MAX_GRID_X, MAX_GRID_YZ, Selection, launch, launch_kernel, tells_choice};
 use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
 
 /// Threads of the kernels that pack filters and add splits.
@@ -46,8 +46,7 @@ pub struct Conv<T: Value = f32> {
     device: Device,
     shape: Shape,
     options: Options,
-    problem: Problem,
-    choice: Choice,
+    selection: Selection<Problem>,
     cut: Cut,
     /// Filters of a lane.
     of_lane: u32,
@@ -94,20 +93,21 @@ impl<T: Value> Conv<T> {
         let is_part = (0.0..=1.0).contains(&options.zeros);
         Error::expect(is_part, OPERATION, "the part of zeros", || "0 to 1", options.zeros)?;
         let info = device.info();
-        let problem = Problem {
+        let is_last = options.layout == MapLayout::Nhwc;
+        let problem_at = |vector| Problem {
             shape,
             zeros: options.zeros,
+            vector: if is_last { vector } else { 1 },
             value: T::TYPE,
             multiprocessors: info.multiprocessors,
             block_shared_bytes: info.block_shared_bytes,
             sm: info.sm,
         };
-        let choice = find(&problem, options.algorithm);
-        let choice = choice.ok_or_else(|| {
-            illegal(&problem, options.algorithm, format!("no kernel can do {shape:?} with {}", T::TYPE))
-        })?;
-        let cut = problem.cut(choice.entry);
-        let (of_lane, tile) = match choice.entry.tile.scheme {
+        let selection = Selection::new(options.algorithm, T::TYPE.bytes(), problem_at)
+            .expect_some(|| format!("{} values, {shape:?} and channels that lie so", T::TYPE))?;
+        let entry = selection.best().entry;
+        let cut = selection.problem().cut(entry);
+        let (of_lane, tile) = match entry.tile.scheme {
             Scheme::SparseTile { tile, filters, .. } => (filters, (tile[0] * tile[1]) as usize),
             _ => (1, 0),
         };
@@ -116,18 +116,8 @@ impl<T: Value> Conv<T> {
         let elements = shape.batch * cut.tiles * cut.groups * 32 * of_lane as usize * tile;
         let partial = device.uninitialized(if cut.splits > 1 { cut.splits * elements } else { 0 })?;
         let device = device.clone();
-        Ok(Self {
-            device,
-            shape,
-            options,
-            problem,
-            choice,
-            cut,
-            of_lane,
-            elements,
-            partial,
-            values: PhantomData,
-        })
+        let values = PhantomData;
+        Ok(Self { device, shape, options, selection, cut, of_lane, elements, partial, values })
     }
 
     /// Packs filters, N × C × R × S (PyTorch's order), for this plan and others that take as many filters a thread.
@@ -136,7 +126,8 @@ impl<T: Value> Conv<T> {
     /// [`Error::Length`] and [`Error::OtherDevice`] for filters that do not fit; what the device says.
     pub fn pack(&self, stream: &Stream, filters: Slice<'_, T>) -> Result<Filters<T>> {
         self.device.expect_same(OPERATION, "the stream", stream.device())?;
-        let Shape { channels, filters: count, taps: [rows, columns], .. } = self.shape;
+        let Shape { filters: count, taps: [rows, columns], .. } = self.shape;
+        let channels = self.shape.filter_channels();
         let what = || format!("{count}×{channels}×{rows}×{columns}");
         self.device.expect_operand(OPERATION, "the filters", filters, what, self.shape.filters_len())?;
         let of_lane = self.of_lane;
@@ -164,24 +155,9 @@ impl<T: Value> Conv<T> {
         &self.shape
     }
 
-    /// The kernel.
-    pub fn choice(&self) -> &Choice {
-        &self.choice
-    }
-
-    /// The kernels that can do this shape, in the order of the cost model.
-    pub fn legal(&self) -> Vec<Choice> {
-        super::choose(&self.problem)
-    }
-
     /// Over how many blocks the channels of a tile are split.
     pub fn splits(&self) -> usize {
         self.cut.splits
-    }
-
-    /// The options that were planned with.
-    pub fn options(&self) -> &Options {
-        &self.options
     }
 
     /// Bytes of the plan's own memory on the device.
@@ -207,7 +183,7 @@ impl<T: Value> Conv<T> {
         device.expect_operand(OPERATION, "the input", input, of_input, shape.input_len())?;
         device.expect_operand(OPERATION, "the result", out.as_slice(), of_out, shape.output_len())?;
         device.expect_same(OPERATION, "the filters", filters.packed.device())?;
-        let sizes = [shape.filters, shape.channels, shape.taps[0] * shape.taps[1]];
+        let sizes = [shape.filters, shape.filter_channels(), shape.taps[0] * shape.taps[1]];
         let (expected, got) = (
             || format!("{sizes:?}, {} a lane", self.of_lane),
             format!("{:?}, {} a lane", filters.sizes, filters.of_lane),
@@ -257,11 +233,16 @@ impl<T: Value> Conv<T> {
         target: Target<T::Device>,
     ) -> Result<()> {
         let Cut { tiles, groups, splits, .. } = self.cut;
-        let (entry, shape) = (self.choice.entry, &self.shape);
+        let addresses = input.address() | target.out.address() | target.residual.address();
+        let entry = self.selection.at(addresses, "the maps are")?.entry;
+        let shape = &self.shape;
         let (input, filters) = (input.pointer(), filters.packed.as_slice().pointer());
         let map = self.map(shape.channels, shape.size);
         let all_tiles = (shape.batch * tiles) as u32;
         let u32s = |numbers: [usize; 2]| numbers.map(|number| number as u32);
+        if let Scheme::Depthwise { .. } | Scheme::AnyDepthwise = entry.tile.scheme {
+            return self.launch_depthwise(stream, entry, input, filters, target);
+        }
         let Scheme::SparseTile { tile: [rows, columns], filters: of_lane, .. } = entry.tile.scheme else {
             let (taps, strides, padding) = (u32s(shape.taps), u32s(shape.strides), u32s(shape.padding));
             let args =
@@ -269,7 +250,7 @@ impl<T: Value> Conv<T> {
             return launch(stream, entry, [all_tiles.div_ceil(entry.threads / 32), groups as u32, 1], &args);
         };
         let [pad_top, pad_left] = u32s(shape.padding);
-        let split_channels = self.problem.split_channels(splits) as u32;
+        let split_channels = self.selection.problem().split_channels(splits) as u32;
         let partial = GlobalMut::from_address(self.partial.as_slice().address());
         let args = SparseConvArgs { input, map, pad_top, pad_left, filters, split_channels, partial, target };
         launch(stream, entry, [all_tiles, groups as u32, splits as u32], &args)?;
@@ -290,6 +271,36 @@ impl<T: Value> Conv<T> {
         launch_kernel::<ReduceSplits<T::Device>>(stream, entries::conv(), |_| grid, &args)
     }
 
+    fn launch_depthwise(
+        &self,
+        stream: &Stream,
+        entry: &Entry<Tile>,
+        input: GlobalPtr<T::Device>,
+        filters: GlobalPtr<T::Device>,
+        target: Target<T::Device>,
+    ) -> Result<()> {
+        let shape = &self.shape;
+        let [out_rows, columns] = shape.out_size();
+        let (rows, vector) = match entry.tile.scheme {
+            Scheme::Depthwise { rows, vector, .. } => (rows as usize, vector as usize),
+            _ => (1, 1),
+        };
+        let strips = out_rows.div_ceil(rows);
+        let count = shape.batch * strips * columns * shape.channels / vector;
+        Error::expect_at_most("the threads of a depthwise convolution", MAX_GRID_X, count)?;
+        let u32s = |numbers: [usize; 2]| numbers.map(|number| number as u32);
+        let (taps, strides, padding) = (u32s(shape.taps), u32s(shape.strides), u32s(shape.padding));
+        let [pad_top, pad_left] = padding;
+        let target = Target { tiles: strips as u32, ..target };
+        let map = self.map(shape.channels, shape.size);
+        let base = DepthwiseArgs { input, map, pad_top, pad_left, filters, count: count as u32, target };
+        let grid = [(count as u32).div_ceil(entry.threads), 1, 1];
+        if entry.tile.scheme == Scheme::AnyDepthwise {
+            return launch(stream, entry, grid, &AnyDepthwiseArgs { base, taps, strides, padding });
+        }
+        launch(stream, entry, grid, &base)
+    }
+
     /// How maps of so many channels lie.
     fn map(&self, channels: usize, [height, width]: [usize; 2]) -> Map {
         let bytes = |elements: usize| (elements * size_of::<T>()) as u32;
@@ -308,3 +319,5 @@ impl<T: Value> Conv<T> {
         }
     }
 }
+
+tells_choice!(Conv<T: Value>);

@@ -26,12 +26,29 @@ pub struct Shape {
     pub strides: [usize; 2],
     /// Rows of zeros above and below, and columns of zeros on both sides.
     pub padding: [usize; 2],
+    /// Groups of channels: 1, or for a depthwise convolution as many as channels, each with one filter of its own.
+    pub groups: usize,
 }
 
 impl Shape {
     /// One image, strides of 1, and no padding.
     pub const fn new(channels: usize, size: [usize; 2], filters: usize, taps: [usize; 2]) -> Self {
-        Self { batch: 1, channels, size, filters, taps, strides: [1, 1], padding: [0, 0] }
+        Self { batch: 1, channels, size, filters, taps, strides: [1, 1], padding: [0, 0], groups: 1 }
+    }
+
+    /// A depthwise convolution: each channel has a filter of its own. One image, strides of 1, and no padding.
+    pub const fn depthwise(channels: usize, size: [usize; 2], taps: [usize; 2]) -> Self {
+        Self { groups: channels, ..Self::new(channels, size, channels, taps) }
+    }
+
+    /// Whether each channel has a filter of its own. One channel with one filter counts as a usual convolution.
+    pub const fn is_depthwise(&self) -> bool {
+        self.groups > 1
+    }
+
+    /// Channels that a filter reads.
+    pub(super) const fn filter_channels(&self) -> usize {
+        if self.is_depthwise() { 1 } else { self.channels }
     }
 
     /// The same with so many images.
@@ -71,9 +88,9 @@ impl Shape {
         self.batch * self.channels * self.size[0] * self.size[1]
     }
 
-    /// Elements of the filters: N × C × R × S.
+    /// Elements of the filters: N × C × R × S; of a depthwise convolution C × R × S.
     pub const fn filters_len(&self) -> usize {
-        self.filters * self.channels * self.taps[0] * self.taps[1]
+        self.filters * self.filter_channels() * self.taps[0] * self.taps[1]
     }
 
     /// Elements of the result.
@@ -88,6 +105,10 @@ impl Shape {
             let are_there = numbers.iter().all(|&number| number > 0);
             Error::expect(are_there, OPERATION, what, || "at least 1", format!("{numbers:?}"))?;
         }
+        let is_known = self.groups == 1 || self.groups == self.channels && self.groups == self.filters;
+        let expected =
+            || format!("1, or as many as channels, {}, and filters, {}", self.channels, self.filters);
+        Error::expect(is_known, OPERATION, "the number of groups", expected, self.groups)?;
         let most = |what, limit: usize, factors: &[usize]| {
             let product = factors.iter().try_fold(1_usize, |product, &factor| product.checked_mul(factor));
             let product = product.unwrap_or(usize::MAX);
@@ -112,7 +133,11 @@ impl Shape {
         )?;
         // Packed filters may have 127 more than there are.
         let filters = self.filters.saturating_add(127);
-        most("the number of filter weights", limit, &[filters, self.channels, self.taps[0], self.taps[1]])?;
+        most(
+            "the number of filter weights",
+            limit,
+            &[filters, self.filter_channels(), self.taps[0], self.taps[1]],
+        )?;
         most("the pixels of the results", limit, &[self.batch, rows.max(1), columns.max(1)])?;
         most(
             "the number of input elements",

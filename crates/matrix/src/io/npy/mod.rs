@@ -1,7 +1,7 @@
-//! `.npy`, NumPy's array files: dense matrices of `f32`.
+//! `.npy`, NumPy's array files: dense matrices of `f32`, and arrays of any dimensions.
 //!
-//! Read are arrays of two dimensions and little-endian `f32` (`'<f4'`), in versions 1 to 3 of the format, in C or
-//! Fortran order; the matrix is row-major either way. Written is version 1 in C order.
+//! Read are arrays of little-endian `f32` (`'<f4'`), in versions 1 to 3 of the format: [`read`] takes two dimensions in C or
+//! Fortran order, and the matrix is row-major either way; [`read_array`] takes any dimensions in C order. Written is version 1 in C order.
 
 mod header;
 
@@ -14,7 +14,7 @@ use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
-const SUPPORTED: &str = "versions 1 to 3, '<f4', two dimensions";
+const SUPPORTED: &str = "versions 1 to 3, '<f4', two dimensions, or C order";
 
 /// The longest header taken. NumPy writes less than 1 KiB for such arrays.
 const MAX_HEADER: u64 = 1 << 16;
@@ -22,14 +22,50 @@ const MAX_HEADER: u64 = 1 << 16;
 /// Data starts at a multiple of this many bytes.
 const ALIGNMENT: usize = 64;
 
+/// An array of any dimensions, in C order: the last index goes fastest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    /// Its dimensions.
+    pub shape: Vec<usize>,
+    /// Its elements.
+    pub values: Vec<f32>,
+}
+
 /// Reads a matrix, and all of the file.
 ///
 /// # Errors
 /// If reading fails, or the bytes are not of the format, or are of a kind that is not supported.
 pub fn read(reader: impl BufRead) -> Result<Dense<f32>, ReadError> {
     let mut source = Source { reader, at: 0 };
-    let (rows, cols, fortran_order) = read_header(&mut source)?;
-    let elements = rows as u128 * cols as u128;
+    let kind = read_header(&mut source)?;
+    let [rows, cols] = *kind.shape else {
+        return Err(kind.unsupported(format!("an array of {} dimensions", kind.shape.len())));
+    };
+    let place = source.place();
+    let mut values = read_values(&mut source, &kind.shape)?;
+    if kind.fortran_order {
+        values = transposed(&values, rows, cols);
+    }
+    Dense::new(rows, cols, values).map_err(|source| ReadError::Format { place, source })
+}
+
+/// Reads an array, and all of the file.
+///
+/// # Errors
+/// As [`read`], and for an array in Fortran order.
+pub fn read_array(reader: impl BufRead) -> Result<Array, ReadError> {
+    let mut source = Source { reader, at: 0 };
+    let kind = read_header(&mut source)?;
+    if kind.fortran_order {
+        return Err(kind.unsupported("Fortran order".into()));
+    }
+    let values = read_values(&mut source, &kind.shape)?;
+    Ok(Array { shape: kind.shape, values })
+}
+
+/// The elements of an array of this shape, which end the file.
+fn read_values<R: BufRead>(source: &mut Source<R>, shape: &[usize]) -> Result<Vec<f32>, ReadError> {
+    let elements = shape.iter().fold(1_u128, |product, &size| product.saturating_mul(size as u128));
     let place = source.place();
     let mut values = Vec::new();
     while (values.len() as u128) < elements {
@@ -48,17 +84,10 @@ pub fn read(reader: impl BufRead) -> Result<Dense<f32>, ReadError> {
     }
     let place = source.place();
     let extra = source.up_to(1)?;
-    if !extra.is_empty() {
-        return Err(ReadError::Syntax {
-            place,
-            expected: "the end of the file".into(),
-            got: shorten(&extra),
-        });
+    if extra.is_empty() {
+        return Ok(values);
     }
-    if fortran_order {
-        values = transposed(&values, rows, cols);
-    }
-    Dense::new(rows, cols, values).map_err(|source| ReadError::Format { place, source })
+    Err(ReadError::Syntax { place, expected: "the end of the file".into(), got: shorten(&extra) })
 }
 
 /// The elements of a column-major matrix in row-major order.
@@ -66,8 +95,23 @@ fn transposed(values: &[f32], rows: usize, cols: usize) -> Vec<f32> {
     (0..values.len()).map(|at| values[at % cols * rows + at / cols]).collect()
 }
 
-/// Rows, columns, and whether the data stands column by column.
-fn read_header<R: BufRead>(source: &mut Source<R>) -> Result<(usize, usize, bool), ReadError> {
+/// What a file holds.
+struct Kind {
+    shape: Vec<usize>,
+    /// Whether the first index goes fastest.
+    fortran_order: bool,
+    /// Where the header stands.
+    place: Place,
+}
+
+impl Kind {
+    fn unsupported(&self, got: String) -> ReadError {
+        ReadError::Unsupported { place: self.place.clone(), got, supported: SUPPORTED }
+    }
+}
+
+/// What the header says.
+fn read_header<R: BufRead>(source: &mut Source<R>) -> Result<Kind, ReadError> {
     let start = source.up_to(8)?;
     if start.len() < 8 || !start.starts_with(MAGIC) {
         let expected = "the start of an .npy file, `\\x93NUMPY` and a version".into();
@@ -94,8 +138,8 @@ fn read_header<R: BufRead>(source: &mut Source<R>) -> Result<(usize, usize, bool
     supported(&header, place)
 }
 
-/// Rows, columns and order of the kind of array that [`read`] takes.
-fn supported(header: &Header, place: Place) -> Result<(usize, usize, bool), ReadError> {
+/// The kind of an array, if it is one of `f32`.
+fn supported(header: &Header, place: Place) -> Result<Kind, ReadError> {
     let missing = |key: &str| {
         let (expected, got) = (format!("an entry '{key}'"), "a header without it".into());
         ReadError::Syntax { place, expected, got }
@@ -107,13 +151,9 @@ fn supported(header: &Header, place: Place) -> Result<(usize, usize, bool), Read
     if descr != "<f4" {
         return Err(unsupported(format!("element type {}", shorten(descr.as_bytes()))));
     }
-    match *shape {
-        [rows, cols] => match (usize::try_from(rows), usize::try_from(cols)) {
-            (Ok(rows), Ok(cols)) => Ok((rows, cols, fortran_order)),
-            _ => Err(unsupported(format!("the shape {rows} × {cols}"))),
-        },
-        _ => Err(unsupported(format!("an array of {} dimensions", shape.len()))),
-    }
+    let sizes: Result<Vec<usize>, _> = shape.iter().map(|&size| usize::try_from(size)).collect();
+    let shape = sizes.map_err(|_| unsupported(format!("the shape {shape:?}")))?;
+    Ok(Kind { shape, fortran_order, place })
 }
 
 /// A reader that knows how far it has come.
@@ -155,6 +195,14 @@ impl<R: BufRead> Source<R> {
 /// As [`read`], with the path.
 pub fn read_path(path: impl AsRef<Path>) -> Result<Dense<f32>, ReadError> {
     read_file(path.as_ref(), read)
+}
+
+/// Reads the array in a file.
+///
+/// # Errors
+/// As [`read_array`], with the path.
+pub fn read_array_path(path: impl AsRef<Path>) -> Result<Array, ReadError> {
+    read_file(path.as_ref(), read_array)
 }
 
 /// Writes a matrix. Small writes are many: give a buffered writer.

@@ -1,0 +1,136 @@
+//! `conv`: layers of convolutional networks.
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+
+use anyhow::{Context as _, Result};
+use lacuna::conv::MapLayout;
+use lacuna_cases::data::Data;
+use lacuna_cases::exit::Outcome;
+use lacuna_peers::Search;
+use lacuna_peers::cudnn::CuDnn;
+
+use crate::cli::{ConvLayout, ConvOptions, ConvSuite};
+use crate::conv::{
+    COPY, CUDNN_F32, CUDNN_TF32, How, Input, LAYERS, Layer, Peers, Record, Summary, drawn, measure,
+    mobilenet, real,
+};
+use crate::machine;
+
+/// The largest error of a right result over its bound.
+const RIGHT: f64 = 1.0;
+/// Products of a layer at most on the simulator.
+const SIMULATED: usize = 20_000_000;
+
+/// Measures layers.
+///
+/// # Errors
+/// Data or a device that cannot be used.
+pub fn conv(options: &ConvOptions) -> Result<Outcome> {
+    let device = machine::device(&options.device)?;
+    let layout = match options.layout {
+        ConvLayout::Nchw => MapLayout::Nchw,
+        ConvLayout::Nhwc => MapLayout::Nhwc,
+    };
+    let how = How {
+        layout,
+        samples: options.samples,
+        all_algorithms: options.all_algorithms,
+        checked: 1,
+        seed: options.seed,
+    };
+    println!("{} on {}", env!("LACUNA_REVISION"), device.info().name);
+    let mut outcome = Outcome::Good;
+    let library = options.peers.then(|| CuDnn::load(&Search::from_env()));
+    if let Some(Err(missing)) = &library {
+        eprintln!("lacuna-bench: {missing}");
+    }
+    let mut peers = Peers::new(library.and_then(Result::ok));
+    let mut records = Vec::new();
+    let mut run = |input: &Input| -> Result<()> {
+        if device.is_simulator()
+            && input.shape.output_len() * input.shape.filters_len() / input.shape.filters > SIMULATED
+        {
+            return Ok(());
+        }
+        let beside = if options.peers && !device.is_simulator() {
+            peers.measure(&device, input, options.samples)?
+        } else {
+            BTreeMap::new()
+        };
+        for mut record in measure(&device, input, how)? {
+            record.peers.clone_from(&beside);
+            print(&record);
+            if !(record.error_over_bound <= RIGHT) {
+                outcome = Outcome::Failure;
+            }
+            if let Some(path) = &options.out {
+                let file = OpenOptions::new().create(true).append(true).open(path);
+                let mut file = file.with_context(|| format!("cannot open {}", path.display()))?;
+                writeln!(file, "{}", serde_json::to_string(&record)?)?;
+            }
+            records.push(record);
+        }
+        Ok(())
+    };
+    let drawn = |layer: &Layer, zeros| drawn(layer, options.batch, zeros, options.seed);
+    match options.suite {
+        ConvSuite::Maps => {
+            let mut data = Data::find(options.data.as_deref())?;
+            for input in real(&mut data)? {
+                run(&input)?;
+            }
+        }
+        ConvSuite::Layers => {
+            for layer in &LAYERS {
+                for &zeros in &options.zeros {
+                    run(&drawn(layer, zeros))?;
+                }
+            }
+        }
+        // Zeros save nothing here.
+        ConvSuite::Depthwise => {
+            for layer in options.widths.iter().flat_map(|&width| mobilenet(width)) {
+                run(&drawn(&layer, 0.0))?;
+            }
+        }
+    }
+    summarize(&records);
+    Ok(outcome)
+}
+
+/// Speeds of the library's choice over each peer's, by part of zeros.
+fn summarize(records: &[Record]) {
+    let mut levels: Vec<Option<f64>> = Vec::new();
+    for record in records {
+        if !levels.contains(&record.level) {
+            levels.push(record.level);
+        }
+    }
+    for level in levels {
+        for peer in [CUDNN_F32, CUDNN_TF32, COPY] {
+            let of_level = records.iter().filter(|record| record.chosen && record.level == level);
+            if let Some(Summary { count, mean, least }) = Summary::over(peer, of_level) {
+                let what = level.map_or("real maps".into(), |level| format!("{:.0} % zeros", level * 100.0));
+                println!("{what}: {mean:.2} × the speed of {peer} ({least:.2} at least, {count} layers)");
+            }
+        }
+    }
+}
+
+fn print(record: &Record) {
+    let Record { case, batch, channels, size: [height, width], filters, zeros, .. } = record;
+    let layer = format!("{case} {batch}× {channels} {height}×{width} {filters}");
+    let time = match (&record.time_us, record.model_us.get("h200")) {
+        (Some(timing), _) => format!("{:9.2} us", timing.median),
+        (None, Some(us)) => format!("{us:9.2} us (model of an H200)"),
+        _ => String::new(),
+    };
+    let verdict = if record.error_over_bound <= RIGHT { "" } else { " WRONG" };
+    let peers = record
+        .peers
+        .iter()
+        .map(|(name, peer)| format!("  {name} {:.2} ({})", peer.time.median, peer.algorithm));
+    let peers: String = if record.chosen { peers.collect() } else { String::new() };
+    println!("{layer:48} {zeros:5.2} {time}{verdict}  {} ×{}{peers}", record.algorithm, record.splits);
+}

@@ -1,0 +1,71 @@
+//! The layers that are measured: those of the paper on cuSNN, and the depthwise ones of MobileNetV1.
+use lacuna::conv::Shape;
+
+/// A layer of a network.
+#[derive(Clone, Copy, Debug)]
+pub struct Layer {
+    /// The network.
+    pub network: &'static str,
+    /// Channels, side of the map, filters.
+    pub sizes: [usize; 3],
+    /// Pixels from one output pixel to the next.
+    pub stride: usize,
+    /// Whether each channel has a filter of its own.
+    pub depthwise: bool,
+}
+
+impl Layer {
+    /// Its shape, of so many images: 3 × 3 taps, one pixel of padding.
+    pub fn shape(&self, batch: usize) -> Shape {
+        let [channels, side, filters] = self.sizes;
+        let shape = if self.depthwise {
+            Shape::depthwise(channels, [side; 2], [3, 3])
+        } else {
+            Shape::new(channels, [side; 2], filters, [3, 3])
+        };
+        shape.padding([1, 1]).strides([self.stride; 2]).batch(batch)
+    }
+}
+
+const fn layer(network: &'static str, sizes: [usize; 3]) -> Layer {
+    Layer { network, sizes, stride: 1, depthwise: false }
+}
+
+/// Depthwise layers of MobileNetV1: channels at width 1, side, stride.
+const MOBILENET: [[usize; 3]; 9] = [
+    [32, 112, 1],
+    [64, 112, 2],
+    [128, 56, 1],
+    [128, 56, 2],
+    [256, 28, 1],
+    [256, 28, 2],
+    [512, 14, 1],
+    [512, 14, 2],
+    [1024, 7, 1],
+];
+
+/// The depthwise layers of MobileNetV1 at a width, with channels in whole eights.
+pub fn mobilenet(width: f64) -> Vec<Layer> {
+    let layer = |[channels, side, stride]: [usize; 3]| {
+        let channels = (channels as f64 * width / 8.0).round() as usize * 8;
+        Layer { network: "MobileNetV1", sizes: [channels, side, channels], stride, depthwise: true }
+    };
+    MOBILENET.into_iter().map(layer).collect()
+}
+
+/// The layers of the paper: stride 1.
+pub const LAYERS: [Layer; 13] = [
+    layer("DenseNet-201", [128, 56, 32]),
+    layer("DenseNet-201", [128, 28, 32]),
+    layer("DenseNet-201", [128, 14, 32]),
+    layer("DenseNet-201", [128, 7, 32]),
+    layer("ResNet-152", [64, 56, 64]),
+    layer("ResNet-152", [128, 28, 128]),
+    layer("ResNet-152", [256, 14, 256]),
+    layer("ResNet-152", [512, 7, 512]),
+    layer("VGG-16", [64, 224, 64]),
+    layer("VGG-16", [128, 112, 128]),
+    layer("VGG-16", [256, 56, 256]),
+    layer("VGG-16", [512, 28, 512]),
+    layer("VGG-16", [512, 14, 512]),
+];

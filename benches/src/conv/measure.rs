@@ -1,0 +1,137 @@
+//! One layer on one device: checked, then timed or modelled.
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use lacuna::conv::{Activation, Algorithm, MapLayout, Operands, Options};
+use lacuna::{Conv, Device, Stream};
+use lacuna_reference::{ConvInputs, ConvShape, conv};
+
+use super::{Input, Record};
+use crate::machine::MachineRecord;
+use crate::model;
+use crate::timing::time;
+
+/// How layers are measured.
+#[derive(Clone, Copy, Debug)]
+pub struct How {
+    /// How maps lie.
+    pub layout: MapLayout,
+    /// Samples of a timing.
+    pub samples: u32,
+    /// Whether every legal kernel is measured.
+    pub all_algorithms: bool,
+    /// Images that are checked at most.
+    pub checked: usize,
+    /// The seed of what was drawn.
+    pub seed: u64,
+}
+
+/// Measures a layer with bias and ReLU: the library's choice first.
+///
+/// # Errors
+/// What the library says. A wrong result is no error: the record tells it.
+pub fn measure(device: &Device, input: &Input, how: How) -> Result<Vec<Record>> {
+    let stream = device.stream()?;
+    let options = Options::default().activation(Activation::Relu).layout(how.layout).zeros(input.zeros());
+    let plan = |algorithm| Conv::<f32>::plan(device, input.shape, options.algorithm(algorithm));
+    let chosen = plan(Algorithm::Auto)?;
+    let mut plans = Vec::new();
+    if how.all_algorithms {
+        let others = chosen.legal()[0]
+            .clone()
+            .into_iter()
+            .filter(|choice| choice.algorithm != chosen.choice().algorithm);
+        plans = others.map(|choice| plan(choice.algorithm)).collect::<lacuna::Result<Vec<_>>>()?;
+    }
+    plans.insert(0, chosen);
+    let mut records = Vec::new();
+    for (i, plan) in plans.iter().enumerate() {
+        let mut record = of_plan(device, &stream, plan, input, how)?;
+        record.chosen = i == 0;
+        records.push(record);
+    }
+    Ok(records)
+}
+
+fn of_plan(device: &Device, stream: &Stream, plan: &Conv, input: &Input, how: How) -> Result<Record> {
+    let shape = input.shape;
+    let filters = plan.pack(stream, device.upload(&input.weights)?.as_slice())?;
+    let (pixels, out_pixels) = (shape.size[0] * shape.size[1], shape.out_size().iter().product::<usize>());
+    let is_last = how.layout == MapLayout::Nhwc;
+    let maps = if is_last { reordered(&input.input, shape.channels, pixels) } else { input.input.clone() };
+    let (x, bias) = (device.upload(&maps)?, device.upload(&input.bias)?);
+    let mut out = device.upload(&vec![f32::NAN; shape.output_len()])?;
+    let mut run = |stream: &Stream| {
+        let bias = Some(bias.as_slice());
+        plan.run(stream, Operands { bias, ..Operands::new(x.as_slice(), &filters, out.as_slice_mut()) })
+    };
+    let (_, launches) = device.record(|| run(stream))?;
+    let time_us = if device.is_simulator() {
+        None
+    } else {
+        Some(time(stream, how.samples, |stream| Ok(run(stream)?))?)
+    };
+    let out = out.download(stream)?;
+    let got = if is_last { reordered(&out, out_pixels, shape.filters) } else { out };
+    let error_over_bound = check(input, &got, how.checked)?.unwrap_or_else(|wrong| {
+        eprintln!("{}: {}: {wrong}", input.name, plan.choice().entry.name);
+        f64::MAX
+    });
+    Ok(Record {
+        op: "conv",
+        case: input.name.clone(),
+        batch: shape.batch,
+        channels: shape.channels,
+        size: shape.size,
+        filters: shape.filters,
+        level: input.level,
+        zeros: input.zeros(),
+        layout: if is_last { "nhwc" } else { "nchw" },
+        algorithm: plan.choice().entry.name.into(),
+        splits: plan.splits(),
+        chosen: true,
+        time_us,
+        model_us: model::times(&launches),
+        error_over_bound,
+        products: (shape.batch * out_pixels * shape.filters_len()) as u64,
+        peers: BTreeMap::new(),
+        seed: how.seed,
+        machine: MachineRecord::of(device),
+    })
+}
+
+/// The largest error over its bound of the first images, or what is wrong.
+fn check(input: &Input, got: &[f32], images: usize) -> Result<Result<f64, String>> {
+    let shape = input.shape;
+    let batch = shape.batch.min(images);
+    let checked = ConvShape {
+        batch,
+        channels: shape.channels,
+        size: shape.size,
+        filters: shape.filters,
+        taps: shape.taps,
+        strides: shape.strides,
+        padding: shape.padding,
+        groups: shape.groups,
+    };
+    let of = |len: usize| len / shape.batch.max(1) * batch;
+    let inputs = ConvInputs {
+        shape: checked,
+        input: &input.input[..of(input.input.len())],
+        weights: &input.weights,
+        bias: Some(&input.bias),
+        residual: None,
+        lo: 0.0,
+        hi: f32::INFINITY,
+    };
+    let checked = conv(&inputs)?.check(&got[..of(got.len())]);
+    Ok(checked.map(|report| report.worst_over_bound).map_err(|mismatch| mismatch.to_string()))
+}
+
+/// Maps with rows and columns of each image exchanged.
+pub(super) fn reordered(maps: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+    let image = |image: &[f32]| {
+        (0..rows * columns).map(|at| image[at % rows * columns + at / rows]).collect::<Vec<_>>()
+    };
+    maps.chunks_exact((rows * columns).max(1)).flat_map(image).collect()
+}

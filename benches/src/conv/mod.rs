@@ -1,0 +1,12 @@
+//! Convolution of feature maps: the layers of the paper on cuSNN (PACT 2022), with drawn maps of any part of zeros, and real maps.
+mod layers;
+mod maps;
+mod measure;
+mod peers;
+mod record;
+
+pub use layers::{LAYERS, Layer, mobilenet};
+pub use maps::{Input, drawn, real};
+pub use measure::{How, measure};
+pub use peers::{COPY, CUDNN_F32, CUDNN_TF32, Peers};
+pub use record::{Record, Summary};

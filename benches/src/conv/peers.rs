@@ -1,0 +1,155 @@
+//! What convolutions are set against: cuDNN's fastest algorithms, and a plain copy where it is a matter of bytes.
+use std::collections::{BTreeMap, HashMap};
+
+use anyhow::Result;
+use lacuna::conv::Shape;
+use lacuna::{Buffer, Device, Stream};
+use lacuna_peers::cudnn::{ConvProblem, CuDnn, Handle, Math};
+use lacuna_peers::{DataType, Workspace};
+
+use super::Input;
+use super::measure::reordered;
+use crate::record::PeerRecord;
+use crate::timing::{Timing, time};
+
+/// cuDNN in full fp32, the fastest of its algorithms in NCHW and NHWC.
+pub const CUDNN_F32: &str = "cudnn_f32";
+/// The same where it may round to TF32.
+pub const CUDNN_TF32: &str = "cudnn_tf32";
+/// A plain copy of as many bytes as maps and results have.
+pub const COPY: &str = "copy";
+/// Of the algorithms that the library's own search finds, those that are timed.
+const TIMED: usize = 3;
+
+/// cuDNN over many layers; its times do not depend on what maps hold, and are measured once a shape.
+#[derive(Debug)]
+pub struct Peers {
+    // Dropped before the device, in whose context it lives.
+    handle: Option<Handle>,
+    library: Option<CuDnn>,
+    known: HashMap<Shape, BTreeMap<String, PeerRecord>>,
+}
+
+impl Peers {
+    /// With the library, if it is there.
+    pub fn new(library: Option<CuDnn>) -> Self {
+        Self { handle: None, library, known: HashMap::new() }
+    }
+
+    /// The peers' times of a layer without bias and activation.
+    ///
+    /// # Errors
+    /// What the device says. What cuDNN cannot do has no time, with a word on stderr.
+    pub fn measure(
+        &mut self,
+        device: &Device,
+        input: &Input,
+        samples: u32,
+    ) -> Result<BTreeMap<String, PeerRecord>> {
+        if let Some(known) = self.known.get(&input.shape) {
+            return Ok(known.clone());
+        }
+        let stream = device.stream()?;
+        let mut records = BTreeMap::new();
+        if input.shape.is_depthwise() {
+            records.insert(COPY.into(), copy(device, &stream, &input.shape, samples)?);
+        }
+        if let Some(library) = &self.library {
+            let version = library.version()?.to_string();
+            let handle = match &self.handle {
+                Some(handle) => handle,
+                None => self.handle.insert(library.handle()?),
+            };
+            for (name, math) in [(CUDNN_F32, Math::Fma), (CUDNN_TF32, Math::TensorCores)] {
+                let mut best: Option<(String, Timing)> = None;
+                for is_last in [false, true] {
+                    match fastest(device, &stream, handle, input, math, is_last, samples) {
+                        Ok(found) => best = best.into_iter().chain(found).min_by(by_median),
+                        Err(error) => eprintln!("{}: {name}: {error:#}", input.name),
+                    }
+                }
+                if let Some((algorithm, time)) = best {
+                    records.insert(name.into(), record(time, algorithm, version.clone()));
+                }
+            }
+        }
+        self.known.insert(input.shape, records.clone());
+        Ok(records)
+    }
+}
+
+fn by_median((_, a): &(String, Timing), (_, b): &(String, Timing)) -> std::cmp::Ordering {
+    a.median.total_cmp(&b.median)
+}
+
+fn record(time: Timing, algorithm: String, version: String) -> PeerRecord {
+    PeerRecord { time, algorithm, version, error_over_bound: None, preprocess_us: None, measured_in: None }
+}
+
+/// The fastest algorithm in a layout, by our clock, of those that cuDNN's own search puts first.
+fn fastest(
+    device: &Device,
+    stream: &Stream,
+    handle: &Handle,
+    input: &Input,
+    math: Math,
+    is_last: bool,
+    samples: u32,
+) -> Result<Option<(String, Timing)>> {
+    let shape = input.shape;
+    let pixels = shape.size[0] * shape.size[1];
+    let (channels, taps) = (shape.channels / shape.groups, shape.taps[0] * shape.taps[1]);
+    let laid = |values: &[f32], rows, columns| {
+        if is_last { reordered(values, rows, columns) } else { values.to_vec() }
+    };
+    let x = device.upload(&laid(&input.input, shape.channels, pixels))?;
+    let weights = device.upload(&laid(&input.weights, channels, taps))?;
+    let out = device.zeros::<f32>(shape.output_len())?;
+    let problem = ConvProblem {
+        data_type: DataType::F32,
+        batch: shape.batch,
+        channels: shape.channels,
+        size: shape.size,
+        filters: shape.filters,
+        taps: shape.taps,
+        strides: shape.strides,
+        padding: shape.padding,
+        groups: shape.groups,
+        channels_last: is_last,
+        input: x.as_slice().address(),
+        weights: weights.as_slice().address(),
+        bias: None,
+        relu: false,
+        out: out.as_slice().address(),
+        stream: stream.as_raw(),
+    };
+    let workspace = |bytes: usize| -> lacuna::Result<Workspace> {
+        let buffer: Buffer<u32> = device.uninitialized(bytes.div_ceil(size_of::<u32>()))?;
+        Ok(Workspace::new(buffer.as_slice().address(), buffer))
+    };
+    stream.synchronize()?;
+    // SAFETY: the buffers have these lengths, and live until all work was waited for; nobody else uses them.
+    let convolution = unsafe { handle.convolution(&problem, math, workspace) }?;
+    let mut best: Option<(String, Timing)> = None;
+    for found in convolution.algorithms()?.iter().take(TIMED) {
+        let timed = time(stream, samples, |_| Ok(convolution.run(found)?));
+        let Ok(timed) = timed else { continue };
+        let layout = if is_last { "nhwc" } else { "nchw" };
+        let name = format!("{} {layout} {}", found.algorithm.name(), found.math_type.name());
+        best = best.into_iter().chain([(name, timed)]).min_by(by_median);
+    }
+    stream.synchronize()?;
+    Ok(best)
+}
+
+/// A copy that reads and writes as many bytes as maps and results have.
+fn copy(device: &Device, stream: &Stream, shape: &Shape, samples: u32) -> Result<PeerRecord> {
+    let len = (shape.input_len() + shape.output_len()).div_ceil(2);
+    let (from, mut to) = (device.zeros::<f32>(len)?, device.zeros::<f32>(len)?);
+    let time = time(stream, samples, |stream| Ok(stream.copy(from.as_slice(), to.as_slice_mut())?))?;
+    Ok(record(
+        time,
+        format!("device to device, {} bytes", len * size_of::<f32>()),
+        device.info().driver.clone(),
+    ))
+}
