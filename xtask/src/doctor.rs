@@ -137,9 +137,11 @@ fn peers() -> impl Iterator<Item = (&'static str, Result<String, Fix>)> {
     let peers = Peers::load(&Search::from_env());
     let cusparse = peers.cusparse.map(|library| library.path().display().to_string());
     let cublas = peers.cublas.map(|library| library.path().display().to_string());
+    let cudnn = peers.cudnn.map(|library| library.path().display().to_string());
     [
         ("cuSPARSE", cusparse.map_err(|_| lacking("cuSPARSE"))),
         ("cuBLAS", cublas.map_err(|_| lacking("cuBLAS"))),
+        ("cuDNN", cudnn.map_err(|_| lacking("cuDNN"))),
     ]
     .into_iter()
 }

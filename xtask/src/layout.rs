@@ -34,8 +34,9 @@ const MODULES: [&str; 5] = [
 const SUITES: &str = "benches/suites";
 
 /// What an operation does without: the transpose is exact, so that cases compare it with the host's; commands of their own measure it,
-/// and the inference of networks.
-const WITHOUT: [(&str, &str); 4] = [
+/// the inference of networks, and convolutions.
+const WITHOUT: [(&str, &str); 5] = [
+    ("conv", SUITES),
     ("spdnn", SUITES),
     ("transpose", "crates/reference/src/{}/mod.rs"),
     ("transpose", "crates/reference/src/lib.rs"),

@@ -61,7 +61,7 @@ pub fn conv(options: &ConvOptions) -> Result<Outcome> {
         for mut record in measure(&device, input, how)? {
             record.peers.clone_from(&beside);
             print(&record);
-            if !(record.error_over_bound <= RIGHT) {
+            if record.error_over_bound.is_nan() || record.error_over_bound > RIGHT {
                 outcome = Outcome::Failure;
             }
             if let Some(path) = &options.out {

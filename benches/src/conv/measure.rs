@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use lacuna::conv::{Activation, Algorithm, MapLayout, Operands, Options};
 use lacuna::{Conv, Device, Stream};
-use lacuna_reference::{ConvInputs, ConvShape, conv};
+use lacuna_reference::{ConvInputs, ConvShape, Precision, conv};
 
 use super::{Input, Record};
 use crate::machine::MachineRecord;
@@ -73,7 +73,9 @@ fn of_plan(device: &Device, stream: &Stream, plan: &Conv, input: &Input, how: Ho
     };
     let out = out.download(stream)?;
     let got = if is_last { reordered(&out, out_pixels, shape.filters) } else { out };
-    let error_over_bound = check(input, &got, how.checked)?.unwrap_or_else(|wrong| {
+    let is_mma = matches!(plan.choice().algorithm, Algorithm::MmaTile { .. });
+    let precision = if is_mma { Precision::SplitBf16 } else { Precision::Fp32 };
+    let error_over_bound = check(input, precision, &got, how.checked)?.unwrap_or_else(|wrong| {
         eprintln!("{}: {}: {wrong}", input.name, plan.choice().entry.name);
         f64::MAX
     });
@@ -101,7 +103,7 @@ fn of_plan(device: &Device, stream: &Stream, plan: &Conv, input: &Input, how: Ho
 }
 
 /// The largest error over its bound of the first images, or what is wrong.
-fn check(input: &Input, got: &[f32], images: usize) -> Result<Result<f64, String>> {
+fn check(input: &Input, precision: Precision, got: &[f32], images: usize) -> Result<Result<f64, String>> {
     let shape = input.shape;
     let batch = shape.batch.min(images);
     let checked = ConvShape {
@@ -121,6 +123,7 @@ fn check(input: &Input, got: &[f32], images: usize) -> Result<Result<f64, String
         weights: &input.weights,
         bias: Some(&input.bias),
         residual: None,
+        precision,
         lo: 0.0,
         hi: f32::INFINITY,
     };

@@ -3,12 +3,15 @@ use anyhow::{Context as _, Result, ensure};
 use lacuna::conv::{Activation, Algorithm, MapLayout, Operands, Options};
 use lacuna::{Conv, Error};
 use lacuna_cases::number::rounded;
-use lacuna_reference::{ConvInputs, ConvReference, ConvShape, conv};
+use lacuna_reference::{ConvInputs, ConvReference, ConvShape, Precision, conv};
 
 use super::Maps;
 use super::maps::{channels_first, channels_last};
 use crate::expect::{same_bits, same_numbers};
 use crate::{Context, Number};
+
+/// Allows tensor cores for short sums, too.
+const PRECISION: lacuna::Precision = lacuna::Precision::Tf32;
 
 /// Checks a convolution against the oracle, by every legal algorithm; gives the largest error over its bound.
 ///
@@ -22,7 +25,7 @@ pub fn conform(cx: &Context<'_>, maps: &Maps) -> Result<f64> {
 
 fn of_type<T: Number>(cx: &Context<'_>, maps: &Maps) -> Result<f64> {
     // Those with vectors of channels are for channels last.
-    let options = Options::default().layout(MapLayout::Nhwc);
+    let options = Options::default().layout(MapLayout::Nhwc).precision(PRECISION);
     let [legal, ..] = Conv::<T>::plan(cx.device, maps.shape, options)?.legal();
     let algorithms = [Algorithm::Auto].into_iter().chain(legal.iter().map(|choice| choice.algorithm));
     let activations = [Activation::Relu, Activation::Identity, Activation::Clamp { lo: -0.5, hi: 1.25 }]
@@ -55,13 +58,13 @@ impl<'c, T: Number> Subject<'c, T> {
             maps,
             input: rounded(&maps.input),
             weights: rounded(&maps.weights),
-            bias: (way % 4 != 1 && way % 4 != 3).then(|| rounded(&maps.bias)),
-            residual: (way % 4 == 0 || way % 4 == 3).then(|| rounded(&maps.residual)),
+            bias: matches!(way % 4, 0 | 2).then(|| rounded(&maps.bias)),
+            residual: matches!(way % 4, 0 | 3).then(|| rounded(&maps.residual)),
             activation,
         }
     }
 
-    fn reference(&self) -> Result<ConvReference<T>> {
+    fn reference(&self, precision: Precision) -> Result<ConvReference<T>> {
         let shape = self.maps.shape;
         let (lo, hi) = match self.activation {
             Activation::Relu => (0.0, f32::INFINITY),
@@ -84,13 +87,17 @@ impl<'c, T: Number> Subject<'c, T> {
             weights: &self.weights,
             bias: self.bias.as_deref(),
             residual: self.residual.as_deref(),
+            precision,
             lo,
             hi,
         })?)
     }
 
     fn check(&self, algorithm: Algorithm) -> Result<f64> {
-        let reference = self.reference()?;
+        let options = Options::default().algorithm(algorithm).layout(MapLayout::Nhwc).precision(PRECISION);
+        let plan = Conv::<T>::plan(self.cx.device, self.maps.shape, options)?;
+        let is_mma = matches!(plan.choice().algorithm, Algorithm::MmaTile { .. });
+        let reference = self.reference(if is_mma { Precision::SplitBf16 } else { Precision::Fp32 })?;
         let first = self.run(algorithm, MapLayout::Nhwc, 0)?;
         let worst = reference.check(&first)?.worst_over_bound;
         let [_, columns] = self.maps.shape.out_size();
@@ -117,7 +124,8 @@ impl<'c, T: Number> Subject<'c, T> {
             let maps = if is_last { channels_last(maps, channels, pixels) } else { maps.to_vec() };
             [&vec![T::CANARY; offset][..], &maps].concat()
         };
-        let options = Options::default().activation(self.activation).layout(layout).algorithm(algorithm);
+        let options = Options::default().activation(self.activation).layout(layout);
+        let options = options.algorithm(algorithm).precision(PRECISION);
         let plan = Conv::<T>::plan(device, shape, options)?;
         let filters = plan.pack(stream, device.upload(&self.weights)?.as_slice())?;
         let input = device.upload(&laid(&self.input, shape.channels, pixels))?;

@@ -13,6 +13,11 @@ macro_rules! conv {
             sparse [f32] {
                 [3 1 7 7 2 8] [3 1 7 7 1 8] [3 1 4 4 4 8] [3 1 4 7 4 8] [3 1 4 4 2 8]
             }
+            // [eights of filters, positions of the input tile at most].
+            #[cfg(lacuna_sm = "80")]
+            mma [f32] { [8 100] [4 100] [8 289] }
+            #[cfg(lacuna_sm = "80")]
+            pack_mma [f32] { {} }
             // [taps along a side, stride, output rows of a thread, channels of a thread].
             depthwise [f32] {
                 [3 1 4 4] [3 1 4 1] [3 2 4 4] [3 2 4 1] [5 1 4 1] [5 2 4 1]
@@ -28,6 +33,17 @@ macro_rules! conv {
         $crate::entry_part! { $part
             ["conv_", stringify!($value), "_sparse_", $r, "x", $r, "_s", $stride, "_t", $th, "x", $tw, "_f", $f, "_w", $warps]
             $crate::conv::SparseConv<$crate::list::value_of::$value, $r, $stride, $th, $tw, $f, $warps>
+        }
+    };
+    ($part:ident mma [] $value:ident [$eights:literal $positions:literal]) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_mma_8x8_n", $eights, "_p", $positions]
+            $crate::conv::MmaConv<$crate::list::value_of::$value, $eights, $positions>
+        }
+    };
+    ($part:ident pack_mma [] $value:ident {}) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_pack_mma"] $crate::conv::PackMma<$crate::list::value_of::$value>
         }
     };
     ($part:ident depthwise [] $value:ident [$r:literal $stride:literal $rows:literal $v:literal]) => {

@@ -10,7 +10,8 @@
 //! ```
 //! `sparse.rs`: a warp has a tile of output pixels and 32·FILTERS filters, and goes through channels. The warps of a block have
 //! the same tile and filters and other channels, and add up at the end; where that leaves multiprocessors idle, blocks share
-//! the channels too (`splits`), and `reduce.rs` adds their partial sums. `direct.rs` is for any other shape of filters, `depthwise.rs` for
+//! the channels too (`splits`), and `reduce.rs` adds their partial sums. `mma.rs` multiplies zeros too,
+//! on tensor cores. `direct.rs` is for any other shape of filters, `depthwise.rs` for
 //! channels with a filter each. Sums are in an order that depends on the plan alone.
 //!
 //! Lower bounds: a fused multiply-add for each nonzero, its filter taps and each filter; the bytes of x, of the filters and of the result. What
@@ -18,20 +19,26 @@
 //! that a position of a 7 × 7 tile has on average with 3 × 3 taps, if it is not zero.
 mod depthwise;
 mod direct;
+mod exact;
 mod list;
 mod map;
+mod mma;
 mod pack;
 mod positions;
 mod reduce;
 mod sparse;
+mod split;
 mod target;
 
 pub use depthwise::{AnyDepthwise, AnyDepthwiseArgs, DepthwiseArgs, DepthwiseConv};
 pub use direct::{DIRECT_PIXELS, DirectConv, DirectConvArgs};
+pub use exact::Exact;
 pub use map::Map;
+pub use mma::{MMA_SIDE, MMA_TAPS, MmaConv, MmaConvArgs};
 pub use pack::{PackFilters, PackFiltersArgs};
 pub use reduce::{ReduceSplits, ReduceSplitsArgs};
 pub use sparse::{SparseConv, SparseConvArgs};
+pub use split::{PackMma, PackMmaArgs};
 pub use target::Target;
 
 use crate::ValueType;
@@ -52,6 +59,13 @@ pub enum Scheme {
         /// Warps of a block.
         warps: u32,
     },
+    /// [`MmaConv`].
+    MmaTile {
+        /// Positions of a tile's input at most.
+        positions: u32,
+        /// Filters of a tile.
+        filters: u32,
+    },
     /// [`DirectConv`].
     Direct,
     /// [`DepthwiseConv`].
@@ -69,7 +83,7 @@ pub enum Scheme {
     AnyDepthwise,
     /// [`ReduceSplits`].
     Reduce,
-    /// [`PackFilters`].
+    /// [`PackFilters`] and [`PackMma`].
     Pack,
 }
 

@@ -5,7 +5,7 @@ use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::positions::{MAX_POSITIONS, Sums, Taps, add_tile};
 use super::target::Place;
-use super::{Map, Scheme, Target, Tile};
+use super::{Exact, Scheme, Target, Tile};
 use crate::common::strided;
 use crate::{Bounds, DeviceValue, Kernel};
 
@@ -29,14 +29,8 @@ pub struct SparseConv<
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct SparseConvArgs<T> {
-    /// The input.
-    pub input: GlobalPtr<T>,
-    /// How it lies.
-    pub map: Map,
-    /// Rows of zeros above the first.
-    pub pad_top: u32,
-    /// Columns of zeros before the first.
-    pub pad_left: u32,
+    /// The input. Its filters are not read.
+    pub exact: Exact<T>,
     /// The filters, by [`PackFilters`](super::PackFilters), at a multiple of 16 bytes.
     pub filters: GlobalPtr<T>,
     /// Channels of a split: at least 1.
@@ -110,7 +104,7 @@ impl<
         let place = args.target.place(tile, [TH as u32, TW as u32], group * Self::FILTERS);
         let work = Work { gpu, args: &args, warp, lane, group, place };
         let first = split * args.split_channels;
-        let left = args.map.channels - first;
+        let left = args.exact.map.channels - first;
         let end = first + if left < args.split_channels { left } else { args.split_channels };
         let mut sums: Sums<TH, TW, F> = [[[0.0; F]; TW]; TH];
         // SAFETY: the arguments describe maps and filters; each warp has its own part of shared memory, until all have come to
@@ -199,9 +193,9 @@ impl<
     fn offset<G: Gpu>(work: &Work<'_, G, T>, k: u32) -> u32 {
         let position = work.lane + k * WARP;
         let at = |first: u32, pad: u32, position: u32| (first * STRIDE as u32 + position).wrapping_sub(pad);
-        let row = at(work.place.row, work.args.pad_top, position / Self::COLUMNS);
-        let column = at(work.place.column, work.args.pad_left, position % Self::COLUMNS);
-        let offset = work.args.map.offset(row, column).unwrap_or(OUTSIDE);
+        let row = at(work.place.row, work.args.exact.padding[0], position / Self::COLUMNS);
+        let column = at(work.place.column, work.args.exact.padding[1], position % Self::COLUMNS);
+        let offset = work.args.exact.map.offset(row, column).unwrap_or(OUTSIDE);
         if position < Self::POSITIONS { offset } else { OUTSIDE }
     }
 
@@ -212,7 +206,7 @@ impl<
     #[inline(always)]
     unsafe fn bring<G: Gpu>(work: &Work<'_, G, T>, channel: u32, offsets: &[u32; LOADS], stage: u32) {
         let gpu = work.gpu;
-        let plane = work.args.map.plane(work.args.input, work.place.image, channel);
+        let plane = work.args.exact.map.plane(work.args.exact.input, work.place.image, channel);
         let pixel = |k: u32| {
             let position = work.lane + k * WARP;
             let offset = offsets[k as usize];
@@ -239,7 +233,7 @@ impl<
         pixel(1);
         pixel(2);
         pixel(3);
-        let number = work.group * work.args.map.channels + channel;
+        let number = work.group * work.args.exact.map.channels + channel;
         let from = work.args.filters.add_rows(number, Self::TAP_BYTES).address();
         // Each lane copies 16 bytes at a time.
         strided(work.lane, Self::TAP_BYTES / 16, WARP, |at| {
@@ -329,7 +323,7 @@ impl<
                     gpu.store(partial.add(at as usize), [sum]);
                 } else {
                     let element = [filter, pixel];
-                    nonzeros += target.finish_element(gpu, work.place, element, TW as u32, sum);
+                    nonzeros += target.finish_element(gpu, None, work.place, element, TW as u32, sum);
                 }
             });
             if gpu.grid_dim_z() == 1 {

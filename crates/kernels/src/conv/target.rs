@@ -1,7 +1,7 @@
 //! Where results go, and what is made of a sum.
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, Real, WARP};
 
-use super::Map;
+use super::{Exact, Map};
 use crate::common::reduce;
 
 /// The result: sums with bias and residual, between limits.
@@ -54,8 +54,8 @@ impl<T: Real> Target<T> {
         if self.channels_last != 0 { [at % filters, at / filters] } else { [at / pixels, at % pixels] }
     }
 
-    /// Finishes and writes the sum of a filter of the tile, and of a pixel in rows of `columns`, if they are there. How many results are
-    /// not zero.
+    /// Finishes and writes the sum of a filter of the tile, and of a pixel in rows of `columns`, if they are there; `exact` makes it again where
+    /// it is not finite. How many results are not zero.
     ///
     /// # Safety
     /// Nobody else writes it.
@@ -63,16 +63,24 @@ impl<T: Real> Target<T> {
     pub(super) unsafe fn finish_element<G: Gpu>(
         &self,
         gpu: G,
+        exact: Option<&Exact<T>>,
         place: Place,
         [filter, pixel]: [u32; 2],
         columns: u32,
         sum: f32,
     ) -> u32 {
         let channel = place.filter + filter;
-        let offset = self.map.offset(place.row + pixel / columns, place.column + pixel % columns);
+        let at = [place.row + pixel / columns, place.column + pixel % columns];
+        let offset = self.map.offset(at[0], at[1]);
         match offset.filter(|_| channel < self.map.channels) {
             // SAFETY: as promised by the caller; pixel and channel are there.
-            Some(offset) => unsafe { self.finish(gpu, [place.image, channel], offset, [sum]) },
+            Some(offset) => unsafe {
+                let sum = match exact {
+                    Some(exact) => exact.or(gpu, sum, [place.image, channel], at),
+                    None => sum,
+                };
+                self.finish(gpu, [place.image, channel], offset, [sum])
+            },
             None => 0,
         }
     }
@@ -93,27 +101,27 @@ impl<T: Real> Target<T> {
     ) -> u32 {
         let mut results = [T::default(); V];
         let mut nonzeros = 0;
-        // SAFETY: as promised by the caller. A bias may be anywhere: it is loaded number by number. Loops go by index, as LLVM leaves
-        // iterators over arrays in local memory.
+        // SAFETY: as promised by the caller. A bias may be anywhere: it is loaded number by number. No loop goes through two arrays at once,
+        // as LLVM would leave them in local memory.
         unsafe {
             if self.bias.address() != 0 {
-                for v in 0..V {
+                for (v, sum) in sums.iter_mut().enumerate() {
                     let [bias] = gpu.load_readonly(self.bias.add(channel as usize + v));
-                    sums[v] += bias.to_f32(gpu);
+                    *sum += bias.to_f32(gpu);
                 }
             }
             if self.residual.address() != 0 {
                 let residual = self.map.plane(self.residual, image, channel).add_bytes(offset.into());
                 let residual: [T; V] = gpu.load_readonly(residual);
-                for v in 0..V {
-                    sums[v] += residual[v].to_f32(gpu);
+                for (v, sum) in sums.iter_mut().enumerate() {
+                    *sum += residual[v].to_f32(gpu);
                 }
             }
-            for v in 0..V {
+            for (v, result) in results.iter_mut().enumerate() {
                 // NaN is neither below nor above.
                 let sum = if sums[v] < self.lo { self.lo } else { sums[v] };
-                results[v] = T::from_f32(gpu, if sum > self.hi { self.hi } else { sum });
-                nonzeros += u32::from(results[v].to_f32(gpu) != 0.0);
+                *result = T::from_f32(gpu, if sum > self.hi { self.hi } else { sum });
+                nonzeros += u32::from(result.to_f32(gpu) != 0.0);
             }
             gpu.store(self.map.plane_mut(self.out, image, channel).add_bytes(offset.into()), results);
         }

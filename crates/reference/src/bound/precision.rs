@@ -17,6 +17,9 @@ const ROUND: f64 = 1.0 / 256.0;
 /// What [`Precision::Split`] may change of a product, relatively: 2⁻¹⁶ + 2⁻²⁰ + 2⁻²⁵.
 const SPLIT: f64 = CUT * CUT + 2.0 * CUT * ROUND * (2.0 + ROUND);
 
+/// What rounding to bfloat16 twice, and leaving out the least product, may change of a product: 3 · 2⁻¹⁸ and what is far below.
+const SPLIT_BF16: f64 = 3.0 / (1u64 << 18) as f64 * (1.0 + ROUND);
+
 /// The arithmetic of a sum of products.
 ///
 /// In what follows m = Σ |aᵢbᵢ| over n products, and γₙ(u) = nu / (1 - nu).
@@ -52,6 +55,13 @@ pub enum Precision {
     /// A finite number from 2¹²⁸ - 2¹¹⁹ on is infinite as bfloat16. The sum is then not finite, and the kernel has to do
     /// it again in `f32`: such results keep the bound of [`Fp32`](Self::Fp32), which is smaller than this one.
     Split,
+    /// Tensor cores with `f32` inputs in two parts each, both bfloat16, in three products.
+    ///
+    /// a = a₁ + a₂ + e, where a₁ is a rounded to eight digits, |a - a₁| ≤ 2⁻⁹ |a|, and a₂ that difference rounded likewise, so that
+    /// |e| ≤ 2⁻¹⁸ |a|. The products are a₁b₁, a₁b₂ and a₂b₁; a₂b₂ is left out, at most 2⁻¹⁸ |ab| and what is far below, and e meets b. In
+    /// all a product errs by s |ab| with s = 3 · 2⁻¹⁸ (1 + 2⁻⁸). Parts may have either sign: their sizes sum up to (1 + 2⁻⁷ + 2⁻¹⁶) |ab| at
+    /// most: (s + γ₃ₙ(w) (1 + 2⁻⁷ + 2⁻¹⁶)) m. What is not finite is as of [`Split`](Self::Split).
+    SplitBf16,
     /// Tensor cores with `f32` inputs cut or rounded to TF32, by at most 2⁻¹⁰ each.
     ///
     /// A product errs by (1 + 2⁻¹⁰)² - 1 = 2⁻⁹ + 2⁻²⁰ relatively: in all (2⁻⁹ + 2⁻²⁰ + γₙ(w) (1 + 2⁻⁹ + 2⁻²⁰)) m.
@@ -64,7 +74,7 @@ impl Precision {
         match self {
             Self::Fp32 => 1 << 22,
             Self::Tensor | Self::Tf32 => 1 << 20,
-            Self::Split => (1 << 20) / 3,
+            Self::Split | Self::SplitBf16 => (1 << 20) / 3,
         }
     }
 
@@ -83,6 +93,7 @@ impl Precision {
             }
             Self::Tensor => (0.0, 1.0, n),
             Self::Split => (SPLIT, 1.0 + SPLIT, 3.0 * n),
+            Self::SplitBf16 => (SPLIT_BF16, 1.0 + 2.0 * ROUND + ROUND * ROUND, 3.0 * n),
             Self::Tf32 => (CUT * (2.0 + CUT), (1.0 + CUT) * (1.0 + CUT), n),
         };
         let summing = gamma(steps, STEP);

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use rayon::prelude::*;
 
-use crate::bound::{Finish, Legal, MAX_TERMS, Sum, Verdict};
+use crate::bound::{self, Finish, Legal, Sum, Verdict};
 use crate::{ErrorReport, Mismatch, Precision, ReferenceError, Value};
 
 /// Sizes of a convolution.
@@ -43,6 +43,8 @@ pub struct ConvInputs<'i, T> {
     pub bias: Option<&'i [T]>,
     /// What is added to each element of the result, as large as it.
     pub residual: Option<&'i [T]>,
+    /// The arithmetic that a result may have been computed in.
+    pub precision: Precision,
     /// The smallest result.
     pub lo: f32,
     /// The largest.
@@ -70,12 +72,13 @@ impl ConvShape {
 /// A convolution.
 ///
 /// # Errors
-/// If an operand is not as large as the shape says, a sum could have more than [`MAX_TERMS`] terms, or `lo` is above `hi`.
+/// If an operand is not as large as the shape says, a sum could have more terms than [`Precision::max_terms`], or `lo` is above `hi`.
 pub fn conv<T: Value>(inputs: &ConvInputs<'_, T>) -> Result<ConvReference<T>, ReferenceError> {
     let shape = &inputs.shape;
     let [height, width] = shape.size;
     let [rows, columns] = shape.out_size();
-    if shape.groups == 0 || shape.channels % shape.groups != 0 || shape.filters % shape.groups != 0 {
+    let divides = |number: usize| shape.groups > 0 && number.is_multiple_of(shape.groups);
+    if !divides(shape.channels) || !divides(shape.filters) {
         let what = "groups, a divisor of channels and filters";
         return Err(ReferenceError::EpilogueLength { what, expected: 1, got: shape.groups });
     }
@@ -89,10 +92,11 @@ pub fn conv<T: Value>(inputs: &ConvInputs<'_, T>) -> Result<ConvReference<T>, Re
     expect("the filters", shape.filters * taps, inputs.weights.len())?;
     expect("the bias, one a filter", shape.filters, inputs.bias.map_or(shape.filters, <[T]>::len))?;
     expect("the residual, as large as the result", results, inputs.residual.map_or(results, <[T]>::len))?;
-    if taps > MAX_TERMS as usize {
-        return Err(ReferenceError::TooLong { terms: taps, max: MAX_TERMS });
+    let max = inputs.precision.max_terms();
+    if taps > max as usize {
+        return Err(ReferenceError::TooLong { terms: taps, max });
     }
-    if !(inputs.lo <= inputs.hi) {
+    if inputs.lo.is_nan() || inputs.hi.is_nan() || inputs.lo > inputs.hi {
         return Err(ReferenceError::Clamp { lo: inputs.lo, hi: inputs.hi });
     }
     let weights = T::to_f32s(inputs.weights);
@@ -129,6 +133,7 @@ fn element<T: Value>(inputs: &ConvInputs<'_, T>, weights: &[f32], at: usize) -> 
                 let weight = of_filter[(channel * shape.taps[0] + r) * shape.taps[1] + s];
                 let product = f64::from(value) * f64::from(weight);
                 sum.terms += 1;
+                sum.tiny += bound::tiny(value, weight);
                 sum.value += product;
                 sum.magnitude += if product.is_finite() { product.abs() } else { 0.0 };
             }
@@ -138,7 +143,7 @@ fn element<T: Value>(inputs: &ConvInputs<'_, T>, weights: &[f32], at: usize) -> 
     let beta = if inputs.residual.is_some() { 1.0 } else { 0.0 };
     let residual = inputs.residual.map_or(0.0, |residual| residual[at].to_f32());
     let finish = Finish { alpha: 1.0, beta, bias, lo: inputs.lo, hi: inputs.hi };
-    (finish.legal(&sum, Precision::Fp32, residual), sum.terms)
+    (finish.legal(&sum, inputs.precision, residual), sum.terms)
 }
 
 impl<T: Value> ConvReference<T> {
@@ -216,6 +221,7 @@ mod tests {
             weights,
             bias: None,
             residual: None,
+            precision: Precision::Fp32,
             lo: f32::NEG_INFINITY,
             hi: f32::INFINITY,
         }

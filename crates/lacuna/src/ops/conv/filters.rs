@@ -1,19 +1,32 @@
 //! Filters as the kernels read them.
 use crate::{Buffer, Value};
 
+/// How filters are packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Packing {
+    /// So many filters a lane.
+    Lanes(u32),
+    /// For tensor cores, in groups of so many eights.
+    Mma(u32),
+}
+
 /// Filters on a device, in the order in which the kernel of a plan reads them: what [`Conv::pack`](super::Conv::pack) makes.
 #[derive(Debug)]
 pub struct Filters<T: Value = f32> {
-    pub(super) packed: Buffer<T>,
+    /// Those that kernels by lanes read; of tensor cores the filters as they came, for results that are made again.
+    pub(super) values: Buffer<T>,
+    /// Those that tensor cores read.
+    pub(super) words: Option<Buffer<u32>>,
     /// Filters, channels and taps of a channel.
     pub(super) sizes: [usize; 3],
-    /// Filters of a lane.
-    pub(super) of_lane: u32,
+    pub(super) packing: Packing,
 }
 
 impl<T: Value> Filters<T> {
-    /// Bytes on the device: those of the filters, and of zeros up to whole groups of them.
+    /// Bytes on the device: those of the filters, and of zeros up to whole groups of them; for tensor cores two parts of each, and the
+    /// filters as they came.
     pub fn bytes(&self) -> usize {
-        self.packed.len() * size_of::<T>()
+        self.values.len() * size_of::<T>()
+            + self.words.as_ref().map_or(0, |words| words.len() * size_of::<u32>())
     }
 }

@@ -1,7 +1,7 @@
 //! What may be asked of a convolution.
 use super::{Algorithm, OPERATION};
 use crate::op::options;
-use crate::{Error, Result};
+use crate::{Error, Precision, Result};
 
 /// What is made of each sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -66,6 +66,10 @@ options! {
         pub layout: MapLayout = MapLayout::Nchw => set,
         /// The algorithm, if not the library's choice.
         pub algorithm: Algorithm = Algorithm::Auto => set,
+        /// How sums are computed. By default tensor cores may be taken where sums are long ([`LONG_ROWS`](crate::LONG_ROWS) products, of which zeros count):
+        /// `f32` is the sum of two bfloat16 numbers, three products stand for one, and a product is within 2⁻¹⁶ of its size.
+        /// [`Precision::Fma`] keeps to `f32`; `Tf32` is as `Single`, of short sums too.
+        pub precision: Precision = Precision::Single => set,
         /// The part of the input's pixels that is likely to be zero, 0 to 1: the choice of tiles goes by it. Results do not depend on
         /// what the part really is.
         pub zeros: f64 = 0.7 => set,

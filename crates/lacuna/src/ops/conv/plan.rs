@@ -3,12 +3,14 @@ use std::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::conv::{
-    AnyDepthwiseArgs, DepthwiseArgs, DirectConvArgs, Map, PackFilters, PackFiltersArgs, ReduceSplits,
-    ReduceSplitsArgs, Scheme, SparseConvArgs, Target, Tile,
+    AnyDepthwiseArgs, DepthwiseArgs, DirectConvArgs, Exact, MMA_SIDE, Map, MmaConvArgs, PackFilters,
+    PackFiltersArgs, PackMma, PackMmaArgs, ReduceSplits, ReduceSplitsArgs, Scheme, SparseConvArgs, Target,
+    Tile,
 };
 use lacuna_kernels::{Entry, entries};
 
 use super::choose::Cut;
+use super::filters::Packing;
 use super::{Choice, Filters, MapLayout, OPERATION, Options, Problem, Shape};
 use crate::op::{MAX_GRID_X, MAX_GRID_YZ, Selection, launch, launch_kernel, tells_choice};
 use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
@@ -48,8 +50,7 @@ pub struct Conv<T: Value = f32> {
     options: Options,
     selection: Selection<Problem>,
     cut: Cut,
-    /// Filters of a lane.
-    of_lane: u32,
+    packing: Packing,
     /// Elements of the partial sums of a split.
     elements: usize,
     partial: Buffer<f32>,
@@ -97,6 +98,7 @@ impl<T: Value> Conv<T> {
         let problem_at = |vector| Problem {
             shape,
             zeros: options.zeros,
+            precision: options.precision,
             vector: if is_last { vector } else { 1 },
             value: T::TYPE,
             multiprocessors: info.multiprocessors,
@@ -107,20 +109,23 @@ impl<T: Value> Conv<T> {
             .expect_some(|| format!("{} values, {shape:?} and channels that lie so", T::TYPE))?;
         let entry = selection.best().entry;
         let cut = selection.problem().cut(entry);
-        let (of_lane, tile) = match entry.tile.scheme {
-            Scheme::SparseTile { tile, filters, .. } => (filters, (tile[0] * tile[1]) as usize),
-            _ => (1, 0),
+        let (packing, of_tile) = match entry.tile.scheme {
+            Scheme::SparseTile { tile, filters, .. } => {
+                (Packing::Lanes(filters), tile[0] * tile[1] * 32 * filters)
+            }
+            Scheme::MmaTile { filters, .. } => (Packing::Mma(filters / 8), MMA_SIDE * MMA_SIDE * filters),
+            _ => (Packing::Lanes(1), 0),
         };
         Error::expect_at_most("the groups of filters", MAX_GRID_YZ, cut.groups)?;
         Error::expect_at_most("the tiles of all images", MAX_GRID_X, shape.batch * cut.tiles)?;
-        let elements = shape.batch * cut.tiles * cut.groups * 32 * of_lane as usize * tile;
+        let elements = shape.batch * cut.tiles * cut.groups * of_tile as usize;
         let partial = device.uninitialized(if cut.splits > 1 { cut.splits * elements } else { 0 })?;
         let device = device.clone();
         let values = PhantomData;
-        Ok(Self { device, shape, options, selection, cut, of_lane, elements, partial, values })
+        Ok(Self { device, shape, options, selection, cut, packing, elements, partial, values })
     }
 
-    /// Packs filters, N × C × R × S (PyTorch's order), for this plan and others that take as many filters a thread.
+    /// Packs filters, N × C × R × S (PyTorch's order), for this plan and others that pack alike. They may be dropped or changed after that.
     ///
     /// # Errors
     /// [`Error::Length`] and [`Error::OtherDevice`] for filters that do not fit; what the device says.
@@ -130,14 +135,23 @@ impl<T: Value> Conv<T> {
         let channels = self.shape.filter_channels();
         let what = || format!("{count}×{channels}×{rows}×{columns}");
         self.device.expect_operand(OPERATION, "the filters", filters, what, self.shape.filters_len())?;
-        let of_lane = self.of_lane;
+        let sizes = [count, channels, rows * columns];
+        let of_lane = match self.packing {
+            Packing::Lanes(of_lane) => of_lane,
+            Packing::Mma(eights) => {
+                let mut values = self.device.uninitialized(filters.len())?;
+                stream.copy(filters, values.as_slice_mut())?;
+                let words = Some(self.pack_mma(stream, &values, sizes, eights)?);
+                return Ok(Filters { values, words, sizes, packing: self.packing });
+            }
+        };
         let group = 32 * of_lane as usize;
         let len = count.div_ceil(group) * group * channels * rows * columns;
-        let mut packed = self.device.uninitialized(len)?;
+        let mut values = self.device.uninitialized(len)?;
         if len > 0 {
             let args = PackFiltersArgs::<T::Device> {
                 from: filters.pointer(),
-                to: packed.as_slice_mut().pointer(),
+                to: values.as_slice_mut().pointer(),
                 filters: count as u32,
                 channels: channels as u32,
                 taps: (rows * columns) as u32,
@@ -147,7 +161,34 @@ impl<T: Value> Conv<T> {
             let grid = [len.div_ceil(THREADS) as u32, 1, 1];
             launch_kernel::<PackFilters<T::Device>>(stream, entries::conv(), |_| grid, &args)?;
         }
-        Ok(Filters { packed, sizes: [count, channels, rows * columns], of_lane })
+        Ok(Filters { values, words: None, sizes, packing: self.packing })
+    }
+
+    /// Packs filters for tensor cores. They are `f32`: no kernel of tensor cores takes others.
+    fn pack_mma(
+        &self,
+        stream: &Stream,
+        values: &Buffer<T>,
+        [filters, channels, taps]: [usize; 3],
+        eights: u32,
+    ) -> Result<Buffer<u32>> {
+        let groups = filters.div_ceil(8 * eights as usize);
+        let fours = groups * eights as usize * channels.div_ceil(16) * taps * 32;
+        let mut words = self.device.uninitialized(4 * fours)?;
+        if fours > 0 {
+            let args = PackMmaArgs::<T::Device> {
+                from: values.as_slice().pointer(),
+                to: words.as_slice_mut().pointer(),
+                filters: filters as u32,
+                channels: channels as u32,
+                taps: taps as u32,
+                eights,
+                count: fours as u32,
+            };
+            let grid = [fours.div_ceil(THREADS) as u32, 1, 1];
+            launch_kernel::<PackMma<T::Device>>(stream, entries::conv(), |_| grid, &args)?;
+        }
+        Ok(words)
     }
 
     /// The sizes.
@@ -182,13 +223,13 @@ impl<T: Value> Conv<T> {
             (of_maps(shape.channels, shape.size), of_maps(shape.filters, shape.out_size()));
         device.expect_operand(OPERATION, "the input", input, of_input, shape.input_len())?;
         device.expect_operand(OPERATION, "the result", out.as_slice(), of_out, shape.output_len())?;
-        device.expect_same(OPERATION, "the filters", filters.packed.device())?;
+        device.expect_same(OPERATION, "the filters", filters.values.device())?;
         let sizes = [shape.filters, shape.filter_channels(), shape.taps[0] * shape.taps[1]];
         let (expected, got) = (
-            || format!("{sizes:?}, {} a lane", self.of_lane),
-            format!("{:?}, {} a lane", filters.sizes, filters.of_lane),
+            || format!("{sizes:?}, {:?}", self.packing),
+            format!("{:?}, {:?}", filters.sizes, filters.packing),
         );
-        let are_same = (filters.sizes, filters.of_lane) == (sizes, self.of_lane);
+        let are_same = (filters.sizes, filters.packing) == (sizes, self.packing);
         Error::expect(
             are_same,
             OPERATION,
@@ -236,24 +277,56 @@ impl<T: Value> Conv<T> {
         let addresses = input.address() | target.out.address() | target.residual.address();
         let entry = self.selection.at(addresses, "the maps are")?.entry;
         let shape = &self.shape;
-        let (input, filters) = (input.pointer(), filters.packed.as_slice().pointer());
-        let map = self.map(shape.channels, shape.size);
-        let all_tiles = (shape.batch * tiles) as u32;
         let u32s = |numbers: [usize; 2]| numbers.map(|number| number as u32);
-        if let Scheme::Depthwise { .. } | Scheme::AnyDepthwise = entry.tile.scheme {
-            return self.launch_depthwise(stream, entry, input, filters, target);
-        }
-        let Scheme::SparseTile { tile: [rows, columns], filters: of_lane, .. } = entry.tile.scheme else {
-            let (taps, strides, padding) = (u32s(shape.taps), u32s(shape.strides), u32s(shape.padding));
-            let args =
-                DirectConvArgs { input, map, filters, taps, strides, padding, runs: all_tiles, target };
-            return launch(stream, entry, [all_tiles.div_ceil(entry.threads / 32), groups as u32, 1], &args);
+        let mut exact = Exact::<T::Device> {
+            input: input.pointer(),
+            map: self.map(shape.channels, shape.size),
+            filters: GlobalPtr::from_address(0),
+            taps: u32s(shape.taps),
+            strides: u32s(shape.strides),
+            padding: u32s(shape.padding),
         };
-        let [pad_top, pad_left] = u32s(shape.padding);
-        let split_channels = self.selection.problem().split_channels(splits) as u32;
+        let values = filters.values.as_slice().pointer();
+        let all_tiles = (shape.batch * tiles) as u32;
+        let grid = [all_tiles, groups as u32, splits as u32];
         let partial = GlobalMut::from_address(self.partial.as_slice().address());
-        let args = SparseConvArgs { input, map, pad_top, pad_left, filters, split_channels, partial, target };
-        launch(stream, entry, [all_tiles, groups as u32, splits as u32], &args)?;
+        let (of_tile, [rows, columns]) = match entry.tile.scheme {
+            Scheme::Depthwise { .. } | Scheme::AnyDepthwise => {
+                return self.launch_depthwise(stream, entry, &exact, values, target);
+            }
+            Scheme::SparseTile { tile, filters: of_lane, .. } => {
+                let split_channels = self.selection.problem().split_channels(splits) as u32;
+                let args = SparseConvArgs { exact, filters: values, split_channels, partial, target };
+                launch(stream, entry, grid, &args)?;
+                (32 * of_lane, tile)
+            }
+            Scheme::MmaTile { filters: of_tile, .. } => {
+                exact.filters = values;
+                let words = filters
+                    .words
+                    .as_ref()
+                    .map_or(GlobalPtr::from_address(0), |words| words.as_slice().pointer());
+                let args = MmaConvArgs {
+                    exact,
+                    filters: words,
+                    chunks: shape.channels.div_ceil(16) as u32,
+                    split_chunks: self.selection.problem().split_chunks(splits) as u32,
+                    partial,
+                    target,
+                };
+                launch(stream, entry, grid, &args)?;
+                (of_tile, [MMA_SIDE; 2])
+            }
+            _ => {
+                let args = DirectConvArgs { exact, filters: values, runs: all_tiles, target };
+                return launch(
+                    stream,
+                    entry,
+                    [all_tiles.div_ceil(entry.threads / 32), groups as u32, 1],
+                    &args,
+                );
+            }
+        };
         if splits == 1 {
             return Ok(());
         }
@@ -262,9 +335,10 @@ impl<T: Value> Conv<T> {
             splits: splits as u32,
             elements: self.elements as u32,
             tiles: all_tiles,
-            filters: 32 * of_lane,
+            filters: of_tile,
             rows,
             columns,
+            exact,
             target,
         };
         let grid = [self.elements.div_ceil(THREADS) as u32, 1, 1];
@@ -275,7 +349,7 @@ impl<T: Value> Conv<T> {
         &self,
         stream: &Stream,
         entry: &Entry<Tile>,
-        input: GlobalPtr<T::Device>,
+        exact: &Exact<T::Device>,
         filters: GlobalPtr<T::Device>,
         target: Target<T::Device>,
     ) -> Result<()> {
@@ -288,11 +362,9 @@ impl<T: Value> Conv<T> {
         let strips = out_rows.div_ceil(rows);
         let count = shape.batch * strips * columns * shape.channels / vector;
         Error::expect_at_most("the threads of a depthwise convolution", MAX_GRID_X, count)?;
-        let u32s = |numbers: [usize; 2]| numbers.map(|number| number as u32);
-        let (taps, strides, padding) = (u32s(shape.taps), u32s(shape.strides), u32s(shape.padding));
+        let &Exact { input, map, taps, strides, padding, .. } = exact;
         let [pad_top, pad_left] = padding;
         let target = Target { tiles: strips as u32, ..target };
-        let map = self.map(shape.channels, shape.size);
         let base = DepthwiseArgs { input, map, pad_top, pad_left, filters, count: count as u32, target };
         let grid = [(count as u32).div_ceil(entry.threads), 1, 1];
         if entry.tile.scheme == Scheme::AnyDepthwise {

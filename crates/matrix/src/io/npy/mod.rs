@@ -106,7 +106,7 @@ struct Kind {
 
 impl Kind {
     fn unsupported(&self, got: String) -> ReadError {
-        ReadError::Unsupported { place: self.place.clone(), got, supported: SUPPORTED }
+        ReadError::Unsupported { place: self.place, got, supported: SUPPORTED }
     }
 }
 

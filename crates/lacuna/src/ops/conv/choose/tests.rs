@@ -1,0 +1,81 @@
+//! What is chosen, and how it is split.
+use super::*;
+
+fn layer(channels: usize, side: usize, filters: usize) -> Problem {
+    Problem::new(Shape::new(channels, [side; 2], filters, [3, 3]).padding([1, 1]))
+}
+
+#[test]
+fn small_maps_are_split_over_channels() {
+    for (channels, side, precision) in [
+        (64, 56, Precision::Fma),
+        (128, 28, Precision::Single),
+        (256, 14, Precision::Fma),
+        (512, 7, Precision::Single),
+    ] {
+        let problem = Problem { precision, ..layer(channels, side, channels) };
+        let choice = choose(&problem)[0];
+        let is_sparse = matches!(choice.algorithm, Algorithm::SparseTile { .. });
+        assert_eq!(is_sparse, precision == Precision::Fma, "{choice:?}");
+        let cut = problem.cut(choice.entry);
+        let blocks = cut.tiles * cut.groups * cut.splits;
+        assert!(blocks >= 60, "{side}: {cut:?}");
+    }
+    let many = Problem::new(layer(64, 224, 64).shape.batch(16));
+    assert_eq!(many.cut(choose(&many)[0].entry).splits, 1);
+}
+
+#[test]
+fn splits_have_channels_each() {
+    for channels in [1, 7, 8, 9, 100, 129, 1000] {
+        let problem = layer(channels, 7, 32);
+        for choice in choose(&problem) {
+            let splits = problem.cut(choice.entry).splits;
+            let each = match choice.algorithm {
+                Algorithm::MmaTile { .. } => problem.split_chunks(splits) * MMA_CHANNELS,
+                _ => problem.split_channels(splits),
+            };
+            assert!((splits - 1) * each < channels && splits * each >= channels, "{channels}: {splits}");
+        }
+    }
+}
+
+#[test]
+fn depthwise_layers_take_vectors_where_they_may() {
+    let of = |channels, vector| {
+        let shape = Shape::depthwise(channels, [14, 14], [3, 3]).padding([1, 1]);
+        choose(&Problem { vector, ..Problem::new(shape) })[0].algorithm
+    };
+    assert_eq!(of(64, 8), Algorithm::Depthwise { rows: 4, vector: 4 });
+    assert_eq!(of(64, 1), Algorithm::Depthwise { rows: 4, vector: 1 });
+    assert_eq!(of(63, 8), Algorithm::Depthwise { rows: 4, vector: 1 });
+    let odd = Problem::new(Shape::depthwise(8, [9, 9], [2, 3]));
+    assert_eq!(choose(&odd)[0].algorithm, Algorithm::AnyDepthwise);
+}
+
+#[test]
+fn tensor_cores_are_for_those_who_allow_them() {
+    let has_mma = |channels, taps, precision| {
+        let shape = Shape::new(channels, [9, 9], 32, taps);
+        let is_mma = |choice: &Choice| matches!(choice.algorithm, Algorithm::MmaTile { .. });
+        choose(&Problem { precision, ..Problem::new(shape) }).iter().any(is_mma)
+    };
+    assert!(has_mma(64, [3, 3], Precision::Single) && has_mma(64, [1, 1], Precision::Single));
+    assert!(!has_mma(64, [3, 3], Precision::Fma) && !has_mma(63, [1, 1], Precision::Single));
+    assert!(has_mma(1, [1, 1], Precision::Tf32) && !has_mma(64, [5, 5], Precision::Tf32));
+}
+
+#[test]
+fn any_shape_has_a_kernel() {
+    let taps = [[1, 1], [3, 3], [2, 5], [7, 7]];
+    for (taps, (sm, strides)) in
+        taps.into_iter().zip([(70, [1, 1]), (90, [2, 2]), (90, [1, 3]), (80, [1, 1])])
+    {
+        let problem = Problem { sm, ..Problem::new(Shape::new(3, [9, 8], 5, taps).strides(strides)) };
+        assert!(!choose(&problem).is_empty());
+        for choice in choose(&problem) {
+            assert_eq!(op::find(&problem, choice.algorithm), Some(choice));
+            assert!(choice.cost.is_finite());
+        }
+    }
+}
