@@ -18,8 +18,6 @@ pub const CUDNN_F32: &str = "cudnn_f32";
 pub const CUDNN_TF32: &str = "cudnn_tf32";
 /// A plain copy of as many bytes as maps and results have.
 pub const COPY: &str = "copy";
-/// Of the algorithms that the library's own search finds, those that are timed.
-const TIMED: usize = 3;
 
 /// cuDNN over many layers; its times do not depend on what maps hold, and are measured once a shape.
 #[derive(Debug)]
@@ -86,7 +84,7 @@ fn record(time: Timing, algorithm: String, version: String) -> PeerRecord {
     PeerRecord { time, algorithm, version, error_over_bound: None, preprocess_us: None, measured_in: None }
 }
 
-/// The fastest algorithm in a layout, by our clock, of those that cuDNN's own search puts first.
+/// The fastest algorithm in a layout, by our clock, of those that cuDNN's own search finds.
 fn fastest(
     device: &Device,
     stream: &Stream,
@@ -131,7 +129,8 @@ fn fastest(
     // SAFETY: the buffers have these lengths, and live until all work was waited for; nobody else uses them.
     let convolution = unsafe { handle.convolution(&problem, math, workspace) }?;
     let mut best: Option<(String, Timing)> = None;
-    for found in convolution.algorithms()?.iter().take(TIMED) {
+    // All of them: the search's own times are of single runs, and put others first from run to run.
+    for found in &convolution.algorithms()? {
         let timed = time(stream, samples, |_| Ok(convolution.run(found)?));
         let Ok(timed) = timed else { continue };
         let layout = if is_last { "nhwc" } else { "nchw" };
