@@ -69,3 +69,18 @@ pub const LAYERS: [Layer; 13] = [
     layer("VGG-16", [512, 28, 512]),
     layer("VGG-16", [512, 14, 512]),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_are_whole_eights_of_channels() {
+        let channels = |width| mobilenet(width).iter().map(|layer| layer.sizes[0]).collect::<Vec<_>>();
+        assert_eq!(channels(1.0), [32, 64, 128, 128, 256, 256, 512, 512, 1024]);
+        assert_eq!(channels(1.8), [56, 112, 232, 232, 464, 464, 920, 920, 1840]);
+        let shape = mobilenet(1.0)[1].shape(16);
+        assert!(shape.is_depthwise() && shape.batch == 16);
+        assert_eq!(shape.out_size(), [56, 56]);
+    }
+}

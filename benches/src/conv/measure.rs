@@ -138,3 +138,32 @@ pub(super) fn reordered(maps: &[f32], rows: usize, columns: usize) -> Vec<f32> {
     };
     maps.chunks_exact((rows * columns).max(1)).flat_map(image).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Layer, drawn};
+    use super::*;
+
+    #[test]
+    fn every_kernel_of_a_layer_is_checked_in_both_layouts() {
+        let layer = Layer { network: "a test", sizes: [8, 9, 5], stride: 1, depthwise: false };
+        for layout in [MapLayout::Nchw, MapLayout::Nhwc] {
+            let how = How { layout, samples: 1, all_algorithms: true, checked: 2, seed: 3 };
+            let input = drawn(&layer, 2, 0.6, how.seed);
+            assert!((input.zeros() - 0.6).abs() < 0.1, "{}", input.zeros());
+            let records = measure(&Device::simulator(), &input, how).unwrap();
+            assert!(records.len() > 3 && records[0].chosen && !records[1].chosen);
+            assert!(
+                records.iter().all(|record| record.error_over_bound <= 1.0 && !record.model_us.is_empty())
+            );
+        }
+    }
+
+    #[test]
+    fn a_wrong_result_is_seen() {
+        let layer = Layer { network: "a test", sizes: [2, 3, 2], stride: 1, depthwise: false };
+        let input = drawn(&layer, 1, 0.0, 1);
+        let wrong = vec![-1.0; input.shape.output_len()];
+        assert!(check(&input, Precision::SplitBf16, &wrong, 1).unwrap().is_err());
+    }
+}

@@ -20,6 +20,7 @@ mod attention;
 mod bias_act;
 pub mod bound;
 mod conv;
+mod elements;
 mod error;
 mod nhot;
 mod sddmm;

@@ -3,7 +3,7 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalPtr, Gpu, WARP};
 
-use super::{Exact, Scheme, Target, Tile};
+use super::{Scheme, Source, Target, Tile};
 use crate::{DeviceValue, Kernel};
 
 /// A warp has 32 filters, a lane each, and [`DIRECT_PIXELS`] neighbouring output pixels of a row. A tap of all lanes is loaded once for these
@@ -15,8 +15,8 @@ pub struct DirectConv<T>(PhantomData<T>);
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DirectConvArgs<T> {
-    /// The input. Its filters are not read.
-    pub exact: Exact<T>,
+    /// The input. Filters are not read from here.
+    pub source: Source<T>,
     /// Filters, by [`PackFilters`](super::PackFilters), one a lane.
     pub filters: GlobalPtr<T>,
     /// Runs of pixels of all images.
@@ -45,28 +45,29 @@ impl<T: DeviceValue> Kernel for DirectConv<T> {
         }
         let (lane, group) = (gpu.lane_id(), gpu.block_idx_y());
         let place = args.target.place(run, [1, DIRECT_PIXELS], group * WARP);
-        let [rows, columns] = args.exact.taps;
+        let [rows, columns] = args.source.taps;
         let mut sums = [0.0_f32; DIRECT_PIXELS as usize];
         // SAFETY: the arguments describe maps and filters; a warp alone has its run and filters.
         unsafe {
             let values = rows * columns * WARP;
-            let taps = args.filters.add_rows(group * args.exact.map.channels, values * size_of::<T>() as u32);
+            let taps =
+                args.filters.add_rows(group * args.source.map.channels, values * size_of::<T>() as u32);
             let mut taps = taps.add(lane as usize);
             let mut channel = 0;
-            while channel < args.exact.map.channels {
-                let plane = args.exact.map.plane(args.exact.input, place.image, channel);
+            while channel < args.source.map.channels {
+                let plane = args.source.map.plane(args.source.input, place.image, channel);
                 let mut tap = 0;
                 while tap < rows * columns {
                     let [weight] = gpu.load_readonly(taps);
                     let weight = weight.to_f32(gpu);
                     taps = taps.add(WARP as usize);
-                    let row = (place.row * args.exact.strides[0] + tap / columns)
-                        .wrapping_sub(args.exact.padding[0]);
-                    let column = (place.column * args.exact.strides[1] + tap % columns)
-                        .wrapping_sub(args.exact.padding[1]);
+                    let row = (place.row * args.source.strides[0] + tap / columns)
+                        .wrapping_sub(args.source.padding[0]);
+                    let column = (place.column * args.source.strides[1] + tap % columns)
+                        .wrapping_sub(args.source.padding[1]);
                     let add = |pixel: u32, sum: f32| {
                         let offset =
-                            args.exact.map.offset(row, column.wrapping_add(pixel * args.exact.strides[1]));
+                            args.source.map.offset(row, column.wrapping_add(pixel * args.source.strides[1]));
                         let Some(offset) = offset else { return sum };
                         let [x] = gpu.load_readonly(plane.add_bytes(offset.into()));
                         let x = x.to_f32(gpu);

@@ -5,7 +5,7 @@ use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::split::split;
 use super::target::Place;
-use super::{Exact, Scheme, Target, Tile};
+use super::{Scheme, Source, Target, Tile};
 use crate::common::strided;
 use crate::{Bounds, DeviceValue, Kernel};
 
@@ -19,7 +19,7 @@ use crate::{Bounds, DeviceValue, Kernel};
 ///   │ (f32)        │                     │ upper  │ lower  │    │                    B is packed in the order of lanes
 ///   └──────────────┘                     └────────┴────────┴────┘
 /// ```
-/// x = upper + lower + what is below 2⁻¹⁸ of x, and three products for one: lower · upper, upper · lower, upper · upper. Input and filters
+/// x = upper + lower + at most 2⁻¹⁷ of x, and three products for one: lower · upper, upper · lower, upper · upper. Input and filters
 /// of the next 16 channels are on their way while these are multiplied. A sum that is not finite is made again, without tensor cores.
 #[derive(Debug)]
 pub struct MmaConv<T, const N: usize, const P: u32>(PhantomData<T>);
@@ -28,8 +28,8 @@ pub struct MmaConv<T, const N: usize, const P: u32>(PhantomData<T>);
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct MmaConvArgs<T> {
-    /// The input, and what results are made of again.
-    pub exact: Exact<T>,
+    /// The input, and the filters for the exact fallback.
+    pub source: Source<T>,
     /// The filters by [`PackMma`](super::PackMma): for each group, 16 channels and tap, N × 32 lanes × 4 words.
     pub filters: GlobalPtr<u32>,
     /// Sixteens of channels.
@@ -86,20 +86,20 @@ impl<T: DeviceValue, const N: usize, const P: u32> Kernel for MmaConv<T, N, P> {
         let first = gpu.block_idx_z() * args.split_chunks;
         let left = args.chunks - first;
         let end = first + if left < args.split_chunks { left } else { args.split_chunks };
-        let [rows, columns] = args.exact.taps;
-        let extent = |d: usize| (MMA_SIDE - 1) * args.exact.strides[d] + args.exact.taps[d];
+        let [rows, columns] = args.source.taps;
+        let extent = |d: usize| (MMA_SIDE - 1) * args.source.strides[d] + args.source.taps[d];
         let (warp, lane) = (gpu.thread_idx_x() / WARP, gpu.lane_id());
         let width = extent(1);
         // The lane's row of A: pixels 0 to 7 of one row, then of the next, by the lower eight channels, then the upper.
         let pixel = [warp * 2 + lane / 8 % 2, lane % 8];
-        let position = pixel[0] * args.exact.strides[0] * width + pixel[1] * args.exact.strides[1];
+        let position = pixel[0] * args.source.strides[0] * width + pixel[1] * args.source.strides[1];
         let offset = |slot: u32| {
             let position = gpu.thread_idx_x() + slot * Self::THREADS;
             let at = |d: usize, first: u32, position: u32| {
-                (first * args.exact.strides[d] + position).wrapping_sub(args.exact.padding[d])
+                (first * args.source.strides[d] + position).wrapping_sub(args.source.padding[d])
             };
             let row = at(0, place.row, position / width);
-            args.exact.map.offset(row, at(1, place.column, position % width)).unwrap_or(OUTSIDE)
+            args.source.map.offset(row, at(1, place.column, position % width)).unwrap_or(OUTSIDE)
         };
         let work = Work {
             gpu,
@@ -184,11 +184,11 @@ impl<T: DeviceValue, const N: usize, const P: u32> MmaConv<T, N, P> {
     /// The channels are there, and nobody reads the stage.
     #[inline(always)]
     unsafe fn bring<G: Gpu>(work: &Work<'_, G, T>, chunk: u32, stage: u32) {
-        let (gpu, exact) = (work.gpu, &work.args.exact);
+        let (gpu, source) = (work.gpu, &work.args.source);
         let stage = Self::TILE_BYTES + stage * Self::STAGE_BYTES;
         let raw = SharedPtr::<f32>::from_offset(stage);
-        let image = exact.map.plane(exact.input, work.place.image, chunk * CHANNELS);
-        let left = exact.map.channels - chunk * CHANNELS;
+        let image = source.map.plane(source.input, work.place.image, chunk * CHANNELS);
+        let left = source.map.channels - chunk * CHANNELS;
         let bring = |slot: u32| {
             let (position, offset) = (gpu.thread_idx_x() + slot * Self::THREADS, work.offsets[slot as usize]);
             if position >= work.positions {
@@ -199,19 +199,19 @@ impl<T: DeviceValue, const N: usize, const P: u32> MmaConv<T, N, P> {
             while channel < CHANNELS {
                 let is_there = offset != OUTSIDE && channel < left;
                 let place = raw.add(channel * P + position);
-                let source = if is_there { from } else { exact.input };
+                let pixel = if is_there { from } else { source.input };
                 // SAFETY: as promised by the caller; the pixel is in the map, or is not read.
                 unsafe {
                     if size_of::<T>() == 4 {
-                        let source = GlobalPtr::from_address(source.address());
-                        gpu.copy_async_or_zero::<f32, 1>(place, source, is_there);
+                        let pixel = GlobalPtr::from_address(pixel.address());
+                        gpu.copy_async_or_zero::<f32, 1>(place, pixel, is_there);
                     } else {
                         // Too little for an asynchronous copy.
-                        let [x] = if is_there { gpu.load_readonly(source) } else { [T::default()] };
+                        let [x] = if is_there { gpu.load_readonly(pixel) } else { [T::default()] };
                         gpu.shared_store(place, [x.to_f32(gpu)]);
                     }
                 }
-                from = from.add_rows(1, exact.map.channel_bytes);
+                from = from.add_rows(1, source.map.channel_bytes);
                 channel += 1;
             }
         };
@@ -220,7 +220,7 @@ impl<T: DeviceValue, const N: usize, const P: u32> MmaConv<T, N, P> {
             bring(1);
             bring(2);
         }
-        let taps = exact.taps[0] * exact.taps[1];
+        let taps = source.taps[0] * source.taps[1];
         let bytes = taps * Self::STEP_BYTES;
         let from = work.args.filters.add_rows(gpu.block_idx_y() * work.args.chunks + chunk, bytes);
         let to = SharedPtr::<u32>::from_offset(stage + Self::RAW_BYTES);
@@ -361,8 +361,8 @@ impl<T: DeviceValue, const N: usize, const P: u32> MmaConv<T, N, P> {
                 if gpu.grid_dim_z() > 1 {
                     gpu.store(partial.add(at as usize), [sum]);
                 } else {
-                    let (exact, element) = (Some(&work.args.exact), [filter, pixel]);
-                    nonzeros += target.finish_element(gpu, exact, work.place, element, MMA_SIDE, sum);
+                    let (source, element) = (Some(&work.args.source), [filter, pixel]);
+                    nonzeros += target.finish_element(gpu, source, work.place, element, MMA_SIDE, sum);
                 }
             });
             if gpu.grid_dim_z() == 1 {

@@ -19,24 +19,24 @@
 //! that a position of a 7 × 7 tile has on average with 3 × 3 taps, if it is not zero.
 mod depthwise;
 mod direct;
-mod exact;
 mod list;
 mod map;
 mod mma;
 mod pack;
 mod positions;
 mod reduce;
+mod source;
 mod sparse;
 mod split;
 mod target;
 
 pub use depthwise::{AnyDepthwise, AnyDepthwiseArgs, DepthwiseArgs, DepthwiseConv};
 pub use direct::{DIRECT_PIXELS, DirectConv, DirectConvArgs};
-pub use exact::Exact;
 pub use map::Map;
 pub use mma::{MMA_SIDE, MMA_TAPS, MmaConv, MmaConvArgs};
 pub use pack::{PackFilters, PackFiltersArgs};
 pub use reduce::{ReduceSplits, ReduceSplitsArgs};
+pub use source::Source;
 pub use sparse::{SparseConv, SparseConvArgs};
 pub use split::{PackMma, PackMmaArgs};
 pub use target::Target;

@@ -3,7 +3,7 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalPtr, Gpu};
 
-use super::{Exact, Scheme, Target, Tile};
+use super::{Scheme, Source, Target, Tile};
 use crate::{DeviceValue, Kernel};
 
 /// Results of partial sums, an element a thread: splits one after another, which are under way together.
@@ -28,8 +28,8 @@ pub struct ReduceSplitsArgs<T> {
     pub rows: u32,
     /// Columns of them.
     pub columns: u32,
-    /// What results are made of again where they are not finite.
-    pub exact: Exact<T>,
+    /// For the exact fallback.
+    pub source: Source<T>,
     /// Where results go.
     pub target: Target<T>,
 }
@@ -75,7 +75,7 @@ impl<T: DeviceValue> Kernel for ReduceSplits<T> {
                 let (group, tile) = (block / args.tiles, block % args.tiles);
                 let place = target.place(tile, [args.rows, args.columns], group * args.filters);
                 let element = target.element(element, args.filters, pixels);
-                nonzeros = target.finish_element(gpu, Some(&args.exact), place, element, args.columns, sum);
+                nonzeros = target.finish_element(gpu, Some(&args.source), place, element, args.columns, sum);
             }
             target.count(gpu, nonzeros);
         }

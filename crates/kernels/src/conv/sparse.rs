@@ -5,7 +5,7 @@ use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::positions::{MAX_POSITIONS, Sums, Taps, add_tile};
 use super::target::Place;
-use super::{Exact, Scheme, Target, Tile};
+use super::{Scheme, Source, Target, Tile};
 use crate::common::strided;
 use crate::{Bounds, DeviceValue, Kernel};
 
@@ -29,8 +29,8 @@ pub struct SparseConv<
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct SparseConvArgs<T> {
-    /// The input. Its filters are not read.
-    pub exact: Exact<T>,
+    /// The input. Filters are not read from here.
+    pub source: Source<T>,
     /// The filters, by [`PackFilters`](super::PackFilters), at a multiple of 16 bytes.
     pub filters: GlobalPtr<T>,
     /// Channels of a split: at least 1.
@@ -104,7 +104,7 @@ impl<
         let place = args.target.place(tile, [TH as u32, TW as u32], group * Self::FILTERS);
         let work = Work { gpu, args: &args, warp, lane, group, place };
         let first = split * args.split_channels;
-        let left = args.exact.map.channels - first;
+        let left = args.source.map.channels - first;
         let end = first + if left < args.split_channels { left } else { args.split_channels };
         let mut sums: Sums<TH, TW, F> = [[[0.0; F]; TW]; TH];
         // SAFETY: the arguments describe maps and filters; each warp has its own part of shared memory, until all have come to
@@ -139,7 +139,7 @@ impl<
     const PLACES: u32 = Self::POSITIONS.next_multiple_of(4);
     /// Bytes of the taps of a channel and a group of filters.
     const TAP_BYTES: u32 = (R * R) as u32 * Self::FILTERS * size_of::<T>() as u32;
-    /// Bytes of them.
+    /// Bytes of a channel's input.
     const TILE_BYTES: u32 = (Self::PLACES * size_of::<T>() as u32).next_multiple_of(16);
     /// Bytes of a stage: a channel's input and taps.
     const STAGE_BYTES: u32 = Self::TILE_BYTES + Self::TAP_BYTES;
@@ -193,9 +193,9 @@ impl<
     fn offset<G: Gpu>(work: &Work<'_, G, T>, k: u32) -> u32 {
         let position = work.lane + k * WARP;
         let at = |first: u32, pad: u32, position: u32| (first * STRIDE as u32 + position).wrapping_sub(pad);
-        let row = at(work.place.row, work.args.exact.padding[0], position / Self::COLUMNS);
-        let column = at(work.place.column, work.args.exact.padding[1], position % Self::COLUMNS);
-        let offset = work.args.exact.map.offset(row, column).unwrap_or(OUTSIDE);
+        let row = at(work.place.row, work.args.source.padding[0], position / Self::COLUMNS);
+        let column = at(work.place.column, work.args.source.padding[1], position % Self::COLUMNS);
+        let offset = work.args.source.map.offset(row, column).unwrap_or(OUTSIDE);
         if position < Self::POSITIONS { offset } else { OUTSIDE }
     }
 
@@ -206,7 +206,7 @@ impl<
     #[inline(always)]
     unsafe fn bring<G: Gpu>(work: &Work<'_, G, T>, channel: u32, offsets: &[u32; LOADS], stage: u32) {
         let gpu = work.gpu;
-        let plane = work.args.exact.map.plane(work.args.exact.input, work.place.image, channel);
+        let plane = work.args.source.map.plane(work.args.source.input, work.place.image, channel);
         let pixel = |k: u32| {
             let position = work.lane + k * WARP;
             let offset = offsets[k as usize];
@@ -233,7 +233,7 @@ impl<
         pixel(1);
         pixel(2);
         pixel(3);
-        let number = work.group * work.args.exact.map.channels + channel;
+        let number = work.group * work.args.source.map.channels + channel;
         let from = work.args.filters.add_rows(number, Self::TAP_BYTES).address();
         // Each lane copies 16 bytes at a time.
         strided(work.lane, Self::TAP_BYTES / 16, WARP, |at| {

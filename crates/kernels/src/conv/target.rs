@@ -1,7 +1,7 @@
 //! Where results go, and what is made of a sum.
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, Real, WARP};
 
-use super::{Exact, Map};
+use super::{Map, Source};
 use crate::common::reduce;
 
 /// The result: sums with bias and residual, between limits.
@@ -54,7 +54,7 @@ impl<T: Real> Target<T> {
         if self.channels_last != 0 { [at % filters, at / filters] } else { [at / pixels, at % pixels] }
     }
 
-    /// Finishes and writes the sum of a filter of the tile, and of a pixel in rows of `columns`, if they are there; `exact` makes it again where
+    /// Finishes and writes the sum of a filter of the tile, and of a pixel in rows of `columns`, if they are there; `source` makes it again where
     /// it is not finite. How many results are not zero.
     ///
     /// # Safety
@@ -63,7 +63,7 @@ impl<T: Real> Target<T> {
     pub(super) unsafe fn finish_element<G: Gpu>(
         &self,
         gpu: G,
-        exact: Option<&Exact<T>>,
+        source: Option<&Source<T>>,
         place: Place,
         [filter, pixel]: [u32; 2],
         columns: u32,
@@ -75,8 +75,8 @@ impl<T: Real> Target<T> {
         match offset.filter(|_| channel < self.map.channels) {
             // SAFETY: as promised by the caller; pixel and channel are there.
             Some(offset) => unsafe {
-                let sum = match exact {
-                    Some(exact) => exact.or(gpu, sum, [place.image, channel], at),
+                let sum = match source {
+                    Some(source) => source.exact_fallback(gpu, sum, [place.image, channel], at),
                     None => sum,
                 };
                 self.finish(gpu, [place.image, channel], offset, [sum])

@@ -3,6 +3,7 @@
 //! An operation says what its [`Problem`] is: which entry points are legal for it, by which algorithm each can be asked for,
 //! and what it costs. The frame does the rest: it ranks the candidates ([`choose`]), keeps the one for each alignment
 //! ([`Selection`]), cuts what a grid cannot hold ([`spans`]), and launches ([`launch`]).
+mod activation;
 pub(crate) mod bitmask;
 mod choice;
 mod launch;
@@ -10,6 +11,7 @@ pub(crate) mod layout;
 mod options;
 mod selection;
 
+pub use activation::Activation;
 pub use choice::Choice;
 pub(crate) use choice::{Problem, choose, find, illegal};
 pub(crate) use launch::{MAX_GRID_X, MAX_GRID_YZ, launch, launch_kernel, spans};

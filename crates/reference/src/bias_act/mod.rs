@@ -25,7 +25,7 @@ use std::marker::PhantomData;
 
 use self::normal::tail;
 use crate::bound::{Legal, Verdict};
-use crate::{ErrorReport, Mismatch, ReferenceError, Value};
+use crate::{ErrorReport, Mismatch, ReferenceError, Value, elements};
 
 const U: f64 = f32::EPSILON as f64 / 2.0;
 /// What the reference's own arithmetic may add, relatively.
@@ -164,50 +164,13 @@ impl<T: Value> BiasActReference<T> {
     /// # Errors
     /// If `got` has the wrong length, or an element is wrong.
     pub fn check(&self, got: &[T]) -> Result<ErrorReport, Mismatch> {
-        let (checked, cols) = (self.legal.len(), self.columns);
-        if got.len() != checked {
-            return Err(Mismatch::Length {
-                rows: checked.checked_div(cols).unwrap_or(0),
-                cols,
-                got: got.len(),
-            });
-        }
-        let judge = |(legal, &got): (&Legal, &T)| match legal.judge(got) {
+        let judge = |at: usize, got: T| match self.legal[at].judge(got) {
             Verdict::Pass(_) if !self.activation.reaches::<T>(got.to_f32().into()) => {
                 Verdict::Fail(f64::INFINITY)
             }
             verdict => verdict,
         };
-        let mut report = ErrorReport { checked, worst_over_bound: 0.0, worst_at: None };
-        let (mut failures, mut worst) = (0, (0, 0.0));
-        for (at, verdict) in self.legal.iter().zip(got).map(judge).enumerate() {
-            match verdict {
-                Verdict::Pass(ratio) if ratio > report.worst_over_bound => {
-                    (report.worst_over_bound, report.worst_at) = (ratio, Some((at / cols, at % cols)));
-                }
-                Verdict::Pass(_) => {}
-                Verdict::Fail(ratio) => {
-                    failures += 1;
-                    worst = if ratio > worst.1 { (at, ratio) } else { worst };
-                }
-            }
-        }
-        let (at, ratio) = worst;
-        if failures == 0 {
-            return Ok(report);
-        }
-        Err(Mismatch::Elements {
-            failures,
-            checked,
-            row: at / cols,
-            column: at % cols,
-            terms: self.terms,
-            dtype: T::NAME,
-            got: got[at].to_f32(),
-            expected: self.legal[at].value,
-            bound: self.legal[at].bound(),
-            ratio,
-        })
+        elements::check(got, self.legal.len(), self.columns, judge, |at| (self.legal[at], self.terms))
     }
 
     /// The elements in `f64`, row by row.

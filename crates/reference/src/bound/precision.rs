@@ -17,8 +17,8 @@ const ROUND: f64 = 1.0 / 256.0;
 /// What [`Precision::Split`] may change of a product, relatively: 2⁻¹⁶ + 2⁻²⁰ + 2⁻²⁵.
 const SPLIT: f64 = CUT * CUT + 2.0 * CUT * ROUND * (2.0 + ROUND);
 
-/// What rounding to bfloat16 twice, and leaving out the least product, may change of a product: 3 · 2⁻¹⁸ and what is far below.
-const SPLIT_BF16: f64 = 3.0 / (1u64 << 18) as f64 * (1.0 + ROUND);
+/// What [`Precision::SplitBf16`] may change of a product, relatively: 2⁻¹⁵ + 2⁻³⁴.
+const SPLIT_BF16: f64 = 2.0 * ROUND * ROUND + 0.25 * ROUND * ROUND * ROUND * ROUND;
 
 /// The arithmetic of a sum of products.
 ///
@@ -57,10 +57,11 @@ pub enum Precision {
     Split,
     /// Tensor cores with `f32` inputs in two parts each, both bfloat16, in three products.
     ///
-    /// a = a₁ + a₂ + e, where a₁ is a rounded to eight digits, |a - a₁| ≤ 2⁻⁹ |a|, and a₂ that difference rounded likewise, so that
-    /// |e| ≤ 2⁻¹⁸ |a|. The products are a₁b₁, a₁b₂ and a₂b₁; a₂b₂ is left out, at most 2⁻¹⁸ |ab| and what is far below, and e meets b. In
-    /// all a product errs by s |ab| with s = 3 · 2⁻¹⁸ (1 + 2⁻⁸). Parts may have either sign: their sizes sum up to (1 + 2⁻⁷ + 2⁻¹⁶) |ab| at
-    /// most: (s + γ₃ₙ(w) (1 + 2⁻⁷ + 2⁻¹⁶)) m. What is not finite is as of [`Split`](Self::Split).
+    /// a = a₁ + a₂ + e, where a₁ is a rounded to bfloat16, and a₂ that difference rounded likewise. For a from 1 to 2, which stands for all
+    /// others, |a - a₁| ≤ 2⁻⁸; up to there bfloat16 numbers are 2⁻¹⁶ apart at most, so that |e| ≤ 2⁻¹⁷. The products are a₁b₁, a₁b₂ and
+    /// a₂b₁. Left out are a₂b₂, at most 2⁻¹⁶ |ab|, and what e brings, at most 2⁻¹⁷ of each factor: in all a product errs by s |ab| with
+    /// s = 2⁻¹⁵ + 2⁻³⁴. Parts may have either sign: their sizes sum up to ((1 + 2⁻⁸)² + 2⁻⁷ (1 + 2⁻⁸)) |ab| = g |ab| at most, with
+    /// g = 1 + 2⁻⁶ + 3 · 2⁻¹⁶: (s + γ₃ₙ(w) g) m. What is not finite is as of [`Split`](Self::Split).
     SplitBf16,
     /// Tensor cores with `f32` inputs cut or rounded to TF32, by at most 2⁻¹⁰ each.
     ///
@@ -93,7 +94,7 @@ impl Precision {
             }
             Self::Tensor => (0.0, 1.0, n),
             Self::Split => (SPLIT, 1.0 + SPLIT, 3.0 * n),
-            Self::SplitBf16 => (SPLIT_BF16, 1.0 + 2.0 * ROUND + ROUND * ROUND, 3.0 * n),
+            Self::SplitBf16 => (SPLIT_BF16, 1.0 + 4.0 * ROUND + 3.0 * ROUND * ROUND, 3.0 * n),
             Self::Tf32 => (CUT * (2.0 + CUT), (1.0 + CUT) * (1.0 + CUT), n),
         };
         let summing = gamma(steps, STEP);
@@ -103,5 +104,38 @@ impl Precision {
         // covers that a₂ of a subnormal a is not below 2⁻¹⁰ |a|, only below 2⁻¹³⁶.
         let flushed = SMALLEST * (2.0 * steps + 4.0 * sum.tiny) * (1.0 + summing);
         relative * sum.magnitude + flushed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use half::bf16;
+
+    use super::*;
+
+    /// What three products of two parts each are off, relatively.
+    fn off(a: f32, b: f32) -> f64 {
+        let parts = |x: f32| {
+            let upper = bf16::from_f32(x).to_f32();
+            [f64::from(upper), f64::from(bf16::from_f32(x - upper).to_f32())]
+        };
+        let ([a1, a2], [b1, b2]) = (parts(a), parts(b));
+        let exact = f64::from(a) * f64::from(b);
+        ((a1 * b1 + a1 * b2 + a2 * b1 - exact) / exact).abs()
+    }
+
+    #[test]
+    fn products_of_bf16_parts_keep_their_bound_and_come_near_it() {
+        let mut worst = 0.0_f64;
+        // Around halves of the last place, once and twice, where rounding is worst.
+        for step in 0..512 {
+            for low in [-3, -2, -1, 0, 1, 2, 3, 37, 64, 100, 127] {
+                let a = f32::from_bits((1.0_f32.to_bits() + (step << 15)).wrapping_add_signed(low));
+                for b in [a, 1.0 + 1.0 / 256.0, 1.003_914, 1.7] {
+                    worst = worst.max(off(a, b));
+                }
+            }
+        }
+        assert!(worst <= SPLIT_BF16 && worst > 0.5 * SPLIT_BF16, "{worst:e}");
     }
 }

@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 
 use rayon::prelude::*;
 
-use crate::bound::{self, Finish, Legal, Sum, Verdict};
-use crate::{ErrorReport, Mismatch, Precision, ReferenceError, Value};
+use crate::bound::{self, Finish, Legal, Sum};
+use crate::{ErrorReport, Mismatch, Precision, ReferenceError, Value, elements};
 
 /// Sizes of a convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,45 +152,8 @@ impl<T: Value> ConvReference<T> {
     /// # Errors
     /// If `got` has the wrong length, or an element is wrong: told as row and column of all planes one below another.
     pub fn check(&self, got: &[T]) -> Result<ErrorReport, Mismatch> {
-        let (checked, cols) = (self.legal.len(), self.columns);
-        if got.len() != checked {
-            return Err(Mismatch::Length {
-                rows: checked.checked_div(cols).unwrap_or(0),
-                cols,
-                got: got.len(),
-            });
-        }
-        let mut report = ErrorReport { checked, worst_over_bound: 0.0, worst_at: None };
-        let (mut failures, mut worst) = (0, (0, 0.0));
-        for (at, ((legal, _), &got)) in self.legal.iter().zip(got).enumerate() {
-            match legal.judge(got) {
-                Verdict::Pass(ratio) if ratio > report.worst_over_bound => {
-                    (report.worst_over_bound, report.worst_at) = (ratio, Some((at / cols, at % cols)));
-                }
-                Verdict::Pass(_) => {}
-                Verdict::Fail(ratio) => {
-                    failures += 1;
-                    worst = if ratio > worst.1 { (at, ratio) } else { worst };
-                }
-            }
-        }
-        let (at, ratio) = worst;
-        if failures == 0 {
-            return Ok(report);
-        }
-        let (legal, terms) = &self.legal[at];
-        Err(Mismatch::Elements {
-            failures,
-            checked,
-            row: at / cols,
-            column: at % cols,
-            terms: *terms,
-            dtype: T::NAME,
-            got: got[at].to_f32(),
-            expected: legal.value,
-            bound: legal.bound(),
-            ratio,
-        })
+        let judge = |at: usize, got| self.legal[at].0.judge(got);
+        elements::check(got, self.legal.len(), self.columns, judge, |at| self.legal[at])
     }
 
     /// The elements in `f64`.

@@ -5,9 +5,10 @@ mod options;
 mod plan;
 mod shape;
 
+pub use crate::op::Activation;
 pub use choose::{Algorithm, Choice, Problem, choose};
 pub use filters::Filters;
-pub use options::{Activation, MapLayout, Options};
+pub use options::{MapLayout, Options};
 pub use plan::{Conv, Operands};
 pub use shape::Shape;
 

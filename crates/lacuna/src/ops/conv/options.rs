@@ -1,43 +1,7 @@
 //! What may be asked of a convolution.
-use super::{Algorithm, OPERATION};
-use crate::op::options;
-use crate::{Error, Precision, Result};
-
-/// What is made of each sum.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub enum Activation {
-    /// The sum itself.
-    #[default]
-    Identity,
-    /// Numbers below 0 become 0. NaN and -0 stay.
-    Relu,
-    /// Numbers below `lo` become `lo`, those above `hi` become `hi`. NaN stays.
-    Clamp {
-        /// The least result.
-        lo: f32,
-        /// The greatest.
-        hi: f32,
-    },
-}
-
-impl Activation {
-    /// Limits of results.
-    pub(super) fn limits(self) -> [f32; 2] {
-        match self {
-            Self::Identity => [f32::NEG_INFINITY, f32::INFINITY],
-            Self::Relu => [0.0, f32::INFINITY],
-            Self::Clamp { lo, hi } => [lo, hi],
-        }
-    }
-
-    /// Whether limits are numbers in order.
-    pub(super) fn check(self) -> Result<()> {
-        let [lo, hi] = self.limits();
-        let expected = || "lo, hi with lo <= hi, neither of them NaN";
-        Error::expect(lo <= hi, OPERATION, "the clamp", expected, format!("{lo}, {hi}"))
-    }
-}
+use super::Algorithm;
+use crate::Precision;
+use crate::op::{Activation, options};
 
 /// How maps lie in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -67,7 +31,7 @@ options! {
         /// The algorithm, if not the library's choice.
         pub algorithm: Algorithm = Algorithm::Auto => set,
         /// How sums are computed. By default tensor cores may be taken where sums are long ([`LONG_ROWS`](crate::LONG_ROWS) products, of which zeros count):
-        /// `f32` is the sum of two bfloat16 numbers, three products stand for one, and a product is within 2⁻¹⁶ of its size.
+        /// `f32` is the sum of two bfloat16 numbers, three products stand for one, and a product is within 2⁻¹⁵ of its size.
         /// [`Precision::Fma`] keeps to `f32`; `Tf32` is as `Single`, of short sums too.
         pub precision: Precision = Precision::Single => set,
         /// The part of the input's pixels that is likely to be zero, 0 to 1: the choice of tiles goes by it. Results do not depend on

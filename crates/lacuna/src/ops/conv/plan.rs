@@ -3,9 +3,9 @@ use std::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::conv::{
-    AnyDepthwiseArgs, DepthwiseArgs, DirectConvArgs, Exact, MMA_SIDE, Map, MmaConvArgs, PackFilters,
-    PackFiltersArgs, PackMma, PackMmaArgs, ReduceSplits, ReduceSplitsArgs, Scheme, SparseConvArgs, Target,
-    Tile,
+    AnyDepthwiseArgs, DepthwiseArgs, DirectConvArgs, MMA_SIDE, Map, MmaConvArgs, PackFilters,
+    PackFiltersArgs, PackMma, PackMmaArgs, ReduceSplits, ReduceSplitsArgs, Scheme, Source, SparseConvArgs,
+    Target, Tile,
 };
 use lacuna_kernels::{Entry, entries};
 
@@ -90,7 +90,7 @@ impl<T: Value> Conv<T> {
     /// what the device says where there is no room for partial sums.
     pub fn plan(device: &Device, shape: Shape, options: Options) -> Result<Self> {
         shape.check(size_of::<T>())?;
-        options.activation.check()?;
+        options.activation.check(OPERATION)?;
         let is_part = (0.0..=1.0).contains(&options.zeros);
         Error::expect(is_part, OPERATION, "the part of zeros", || "0 to 1", options.zeros)?;
         let info = device.info();
@@ -278,7 +278,7 @@ impl<T: Value> Conv<T> {
         let entry = self.selection.at(addresses, "the maps are")?.entry;
         let shape = &self.shape;
         let u32s = |numbers: [usize; 2]| numbers.map(|number| number as u32);
-        let mut exact = Exact::<T::Device> {
+        let mut source = Source::<T::Device> {
             input: input.pointer(),
             map: self.map(shape.channels, shape.size),
             filters: GlobalPtr::from_address(0),
@@ -292,22 +292,22 @@ impl<T: Value> Conv<T> {
         let partial = GlobalMut::from_address(self.partial.as_slice().address());
         let (of_tile, [rows, columns]) = match entry.tile.scheme {
             Scheme::Depthwise { .. } | Scheme::AnyDepthwise => {
-                return self.launch_depthwise(stream, entry, &exact, values, target);
+                return self.launch_depthwise(stream, entry, &source, values, target);
             }
             Scheme::SparseTile { tile, filters: of_lane, .. } => {
                 let split_channels = self.selection.problem().split_channels(splits) as u32;
-                let args = SparseConvArgs { exact, filters: values, split_channels, partial, target };
+                let args = SparseConvArgs { source, filters: values, split_channels, partial, target };
                 launch(stream, entry, grid, &args)?;
                 (32 * of_lane, tile)
             }
             Scheme::MmaTile { filters: of_tile, .. } => {
-                exact.filters = values;
+                source.filters = values;
                 let words = filters
                     .words
                     .as_ref()
                     .map_or(GlobalPtr::from_address(0), |words| words.as_slice().pointer());
                 let args = MmaConvArgs {
-                    exact,
+                    source,
                     filters: words,
                     chunks: shape.channels.div_ceil(16) as u32,
                     split_chunks: self.selection.problem().split_chunks(splits) as u32,
@@ -318,7 +318,7 @@ impl<T: Value> Conv<T> {
                 (of_tile, [MMA_SIDE; 2])
             }
             _ => {
-                let args = DirectConvArgs { exact, filters: values, runs: all_tiles, target };
+                let args = DirectConvArgs { source, filters: values, runs: all_tiles, target };
                 return launch(
                     stream,
                     entry,
@@ -338,7 +338,7 @@ impl<T: Value> Conv<T> {
             filters: of_tile,
             rows,
             columns,
-            exact,
+            source,
             target,
         };
         let grid = [self.elements.div_ceil(THREADS) as u32, 1, 1];
@@ -349,7 +349,7 @@ impl<T: Value> Conv<T> {
         &self,
         stream: &Stream,
         entry: &Entry<Tile>,
-        exact: &Exact<T::Device>,
+        source: &Source<T::Device>,
         filters: GlobalPtr<T::Device>,
         target: Target<T::Device>,
     ) -> Result<()> {
@@ -362,7 +362,7 @@ impl<T: Value> Conv<T> {
         let strips = out_rows.div_ceil(rows);
         let count = shape.batch * strips * columns * shape.channels / vector;
         Error::expect_at_most("the threads of a depthwise convolution", MAX_GRID_X, count)?;
-        let &Exact { input, map, taps, strides, padding, .. } = exact;
+        let &Source { input, map, taps, strides, padding, .. } = source;
         let [pad_top, pad_left] = padding;
         let target = Target { tiles: strips as u32, ..target };
         let base = DepthwiseArgs { input, map, pad_top, pad_left, filters, count: count as u32, target };

@@ -75,7 +75,7 @@ impl Shape {
     }
 
     const fn out_extent(&self, d: usize) -> usize {
-        let padded = self.size[d] + 2 * self.padding[d];
+        let padded = self.size[d].saturating_add(self.padding[d].saturating_mul(2));
         if padded < self.taps[d] || self.strides[d] == 0 {
             0
         } else {
@@ -83,20 +83,20 @@ impl Shape {
         }
     }
 
-    /// Elements of the input.
+    /// Elements of the input. Like other numbers of elements, the greatest `usize` where no plan can be made.
     pub const fn input_len(&self) -> usize {
-        self.batch * self.channels * self.size[0] * self.size[1]
+        product([self.batch, self.channels, self.size[0], self.size[1]])
     }
 
     /// Elements of the filters: N × C × R × S; of a depthwise convolution C × R × S.
     pub const fn filters_len(&self) -> usize {
-        self.filters * self.filter_channels() * self.taps[0] * self.taps[1]
+        product([self.filters, self.filter_channels(), self.taps[0], self.taps[1]])
     }
 
     /// Elements of the result.
     pub const fn output_len(&self) -> usize {
         let [rows, columns] = self.out_size();
-        self.batch * self.filters * rows * columns
+        product([self.batch, self.filters, rows, columns])
     }
 
     /// Whether kernels can count all this: the bytes of an image, and pixels, in 32 bits.
@@ -145,5 +145,27 @@ impl Shape {
             &[self.batch, self.channels, self.size[0], self.size[1]],
         )?;
         most("the number of results", isize::MAX as usize / 8, &[self.batch, self.filters, rows, columns])
+    }
+}
+
+/// The product of numbers, or the greatest one.
+const fn product([a, b, c, d]: [usize; 4]) -> usize {
+    // A factor of 0 counts, however large the others are.
+    if a == 0 || b == 0 || c == 0 || d == 0 {
+        return 0;
+    }
+    a.saturating_mul(b).saturating_mul(c).saturating_mul(d)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_nothing_can_hold_are_no_panic() {
+        let shape = Shape::new(usize::MAX, [usize::MAX, 3], 2, [3, 3]).padding([usize::MAX, 1]);
+        assert_eq!((shape.input_len(), shape.output_len()), (usize::MAX, usize::MAX));
+        assert_eq!(shape.batch(0).input_len(), 0);
+        assert!(shape.check(4).is_err());
     }
 }

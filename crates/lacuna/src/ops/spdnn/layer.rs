@@ -1,55 +1,14 @@
 //! A layer of a network, on the host.
 use half::{bf16, f16};
 use lacuna_kernels::ValueType;
-use lacuna_kernels::spdnn::Limits;
 use lacuna_matrix::Csr;
 
 use super::OPERATION;
+use crate::op::Activation;
 use crate::{Error, Result};
 
 /// The most inputs or outputs of a layer: kernels count bytes of a row in 32 bits.
 pub(super) const MAX_WIDTH: usize = (1 << 30) - 1;
-
-/// What is made of the sums of a layer.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub enum Activation {
-    /// The sum itself.
-    #[default]
-    Identity,
-    /// Numbers below 0 become 0. NaN and −0 stay.
-    Relu,
-    /// Numbers below `lo` become `lo`, those above `hi` become `hi`. NaN stays. The Sparse DNN Challenge has 0 and 32.
-    Clamp {
-        /// The least result.
-        lo: f32,
-        /// The greatest.
-        hi: f32,
-    },
-}
-
-impl Activation {
-    /// As kernels have it.
-    pub(super) fn limits(self) -> Limits {
-        match self {
-            Self::Identity => Limits { lo: f32::NEG_INFINITY, hi: f32::INFINITY },
-            Self::Relu => Limits { lo: 0.0, hi: f32::INFINITY },
-            Self::Clamp { lo, hi } => Limits { lo, hi },
-        }
-    }
-
-    /// What it makes of a number.
-    pub(super) fn of(self, sum: f32) -> f32 {
-        let Limits { lo, hi } = self.limits();
-        if sum < lo {
-            lo
-        } else if sum > hi {
-            hi
-        } else {
-            sum
-        }
-    }
-}
 
 /// The bias of a layer.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,10 +58,7 @@ impl Layer {
                 biases.len(),
             )?;
         }
-        if let Activation::Clamp { lo, hi } = activation {
-            let expected = || "lo, hi with lo <= hi, neither of them NaN";
-            Error::expect(lo <= hi, OPERATION, "the clamp", expected, format!("{lo}, {hi}"))?;
-        }
+        activation.check(OPERATION)?;
         Ok(Self { weights, bias, activation, weight_type: ValueType::F32 })
     }
 

@@ -22,9 +22,10 @@ mod workspace;
 
 const OPERATION: &str = "sparse-DNN inference";
 
+pub use crate::op::Activation;
 pub use choose::{Algorithm, Choice, Problem, choose};
 pub use features::{DeviceFeatures, Features, PinnedFeatures};
-pub use layer::{Activation, Bias, Layer};
+pub use layer::{Bias, Layer};
 pub use network::{PackedNetwork, Report, SparseNetwork};
 pub use options::Options;
 pub use passes::{Passed, Passes, Simplified, simplify};

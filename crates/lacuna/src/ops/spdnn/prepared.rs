@@ -99,7 +99,10 @@ impl Prepared {
             inputs: layer.inputs(),
             outputs: layer.outputs(),
             edges: problem.edges,
-            limits: layer.activation().limits(),
+            limits: {
+                let [lo, hi] = layer.activation().limits();
+                Limits { lo, hi }
+            },
             keeps_zero: layer.keeps_zero(),
         };
         Ok((prepared, arrays))

@@ -16,8 +16,8 @@ use crate::{Error, Result};
 pub enum Precision {
     /// By fused multiply-adds in `f32`; or, where sums are long ([`LONG_ROWS`]: of SpMM the rows of A on average, of SDDMM K)
     /// and it is faster, on tensor cores in three products each. Such a product is within 2⁻¹⁶ of its size, in short rows of such a matrix too,
-    /// and sums are cut where `f32` rounds: the reference's `Precision::Split` has the bound. Numbers below about 2⁻¹⁰⁰ may
-    /// lose more.
+    /// and sums are cut where `f32` rounds: the reference's `Precision::Split` has the bound. Of a convolution a
+    /// product is within 2⁻¹⁵ (`Precision::SplitBf16`). Numbers below about 2⁻¹⁰⁰ may lose more.
     #[default]
     Single,
     /// By fused multiply-adds in `f32`, for 16-bit values too.

@@ -1,17 +1,18 @@
-//! A result by itself, in `f32`, of nonzeros alone: for sums by tiles that are not finite, as these multiply zeros too.
+//! What is convolved, and the exact fallback: a result by itself, in `f32`, of nonzeros alone, where a tile that multiplies zeros too has
+//! a sum that is not finite.
 use lacuna_gpu::{GlobalPtr, Gpu, Real};
 
 use super::Map;
 
-/// What results are made of again.
+/// What is convolved, and how.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Exact<T> {
+pub struct Source<T> {
     /// The input.
     pub input: GlobalPtr<T>,
     /// How it lies.
     pub map: Map,
-    /// The filters: filters × channels × taps; address 0 where sums are right as they are.
+    /// The filters for the exact fallback: filters × channels × taps; address 0 where sums are right as they are.
     pub filters: GlobalPtr<T>,
     /// Rows and columns of taps.
     pub taps: [u32; 2],
@@ -21,13 +22,13 @@ pub struct Exact<T> {
     pub padding: [u32; 2],
 }
 
-impl<T: Real> Exact<T> {
+impl<T: Real> Source<T> {
     /// `sum`, or where it is not finite, the sum of an image, a filter, and an output pixel without what is zero.
     ///
     /// # Safety
     /// They are there.
     #[inline(always)]
-    pub(super) unsafe fn or<G: Gpu>(
+    pub(super) unsafe fn exact_fallback<G: Gpu>(
         &self,
         gpu: G,
         sum: f32,
