@@ -73,7 +73,7 @@ fn of_plan(device: &Device, stream: &Stream, plan: &Conv, input: &Input, how: Ho
     };
     let out = out.download(stream)?;
     let got = if is_last { reordered(&out, out_pixels, shape.filters) } else { out };
-    let is_mma = matches!(plan.choice().algorithm, Algorithm::MmaTile { .. });
+    let is_mma = matches!(plan.choice().algorithm, Algorithm::MmaTile { .. } | Algorithm::WgmmaTile { .. });
     let precision = if is_mma { Precision::SplitBf16 } else { Precision::Fp32 };
     let error_over_bound = check(input, precision, &got, how.checked)?.unwrap_or_else(|wrong| {
         eprintln!("{}: {}: {wrong}", input.name, plan.choice().entry.name);

@@ -1,5 +1,5 @@
 //! The trait itself.
-use crate::{AtomicAdd, AtomicMax, F16, GlobalMut, GlobalPtr, Scalar, SharedPtr, Word};
+use crate::{AtomicAdd, AtomicMax, CoreMatrices, F16, GlobalMut, GlobalPtr, Scalar, SharedPtr, Word};
 
 /// Threads in a warp.
 pub const WARP: u32 = 32;
@@ -312,6 +312,18 @@ pub trait Gpu: Copy {
         sums: &mut [f32; L],
         a: SharedPtr<u16>,
         b: SharedPtr<u16>,
+    );
+    /// As [`warpgroup_mma_bf16`](Gpu::warpgroup_mma_bf16), with A and B in core matrices, not swizzled: rows of A, and columns of B, of
+    /// which eight neighbours make a core matrix. A and B may begin inside of one, at any row or column. sm_90a.
+    ///
+    /// # Safety
+    /// As there.
+    #[track_caller]
+    unsafe fn warpgroup_mma_bf16_cores<const L: usize>(
+        self,
+        sums: &mut [f32; L],
+        a: CoreMatrices,
+        b: CoreMatrices,
     );
     /// Closes the group of products that this warpgroup has started since the last commit. sm_90a.
     #[track_caller]

@@ -12,6 +12,7 @@
 #![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, link_llvm_intrinsics, stdarch_nvptx))]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
 
+mod core_matrices;
 mod device;
 mod pointer;
 mod real;
@@ -20,6 +21,7 @@ mod scalar;
 #[cfg(target_arch = "nvptx64")]
 mod ptx;
 
+pub use core_matrices::CoreMatrices;
 pub use device::{FULL_WARP, Gpu, WARP};
 pub use pointer::{GlobalMut, GlobalPtr, SharedPtr};
 #[cfg(target_arch = "nvptx64")]

@@ -202,12 +202,15 @@ const AMPERE: &[Expected] = &[
 /// What every product of a warpgroup goes with, and the product itself.
 macro_rules! warpgroup {
     ($product:literal) => {
+        warpgroup!($product, " … 1, 1, 1, 0, 1")
+    };
+    ($product:literal, $operands:literal) => {
         &[
             "fence.proxy.async.shared::cta",
             "wgmma.fence.sync.aligned",
             // Of an address in shared memory, the bits that a descriptor has room for: in a cluster those above say whose it is.
             "bfe.u32 … 4, 14",
-            concat!("wgmma.mma_async.sync.aligned.", $product, " … 1, 1, 1, 0, 1"),
+            concat!("wgmma.mma_async.sync.aligned.", $product, $operands),
             "wgmma.commit_group.sync.aligned",
             "wgmma.wait_group.sync.aligned 1",
             "wgmma.wait_group.sync.aligned 0",
@@ -234,6 +237,9 @@ const HOPPER: &[Expected] = &[
     ("products_bf16_32", 1, warpgroup!("m64n32k16.f32.bf16.bf16")),
     ("products_bf16_64", 1, warpgroup!("m64n64k16.f32.bf16.bf16")),
     ("products_bf16_128", 1, warpgroup!("m64n128k16.f32.bf16.bf16")),
+    ("products_cores_32", 1, warpgroup!("m64n32k16.f32.bf16.bf16", " … 1, 1, 1, 0, 0")),
+    ("products_cores_64", 1, warpgroup!("m64n64k16.f32.bf16.bf16", " … 1, 1, 1, 0, 0")),
+    ("products_cores_128", 1, warpgroup!("m64n128k16.f32.bf16.bf16", " … 1, 1, 1, 0, 0")),
 ];
 
 /// What a target has.

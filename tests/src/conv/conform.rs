@@ -96,7 +96,8 @@ impl<'c, T: Number> Subject<'c, T> {
     fn check(&self, algorithm: Algorithm) -> Result<f64> {
         let options = Options::default().algorithm(algorithm).layout(MapLayout::Nhwc).precision(PRECISION);
         let plan = Conv::<T>::plan(self.cx.device, self.maps.shape, options)?;
-        let is_mma = matches!(plan.choice().algorithm, Algorithm::MmaTile { .. });
+        let is_mma =
+            matches!(plan.choice().algorithm, Algorithm::MmaTile { .. } | Algorithm::WgmmaTile { .. });
         let reference = self.reference(if is_mma { Precision::SplitBf16 } else { Precision::Fp32 })?;
         let first = self.run(algorithm, MapLayout::Nhwc, 0)?;
         let worst = reference.check(&first)?.worst_over_bound;

@@ -11,7 +11,9 @@ mod warpgroup;
 use core::arch::{asm, nvptx};
 
 use self::intrinsics as llvm;
-use crate::{AtomicAdd, AtomicMax, AtomicOp, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, Word};
+use crate::{
+    AtomicAdd, AtomicMax, AtomicOp, CoreMatrices, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, Word,
+};
 
 /// Instructions on shared memory by its address, for an implementation of [`Gpu`] that has another block of it than [`Ptx`].
 /// What takes no such address has the same instruction there as here, and `Ptx`'s methods give it.
@@ -385,6 +387,16 @@ impl Gpu for Ptx {
         let [a, b] = [a, b].map(|place| memory::shared_address(place.offset()));
         // SAFETY: passed on to the caller.
         unsafe { warpgroup::mma_bf16::<L, PANEL>(sums, a, b) }
+    }
+    #[inline(always)]
+    unsafe fn warpgroup_mma_bf16_cores<const L: usize>(
+        self,
+        sums: &mut [f32; L],
+        a: CoreMatrices,
+        b: CoreMatrices,
+    ) {
+        // SAFETY: passed on to the caller.
+        unsafe { warpgroup::mma_bf16_cores(sums, a, b) }
     }
     #[inline(always)]
     fn warpgroup_commit(self) {

@@ -2,6 +2,9 @@
 //!
 //! Sums are operands of each step, the wait included, so that the compiler keeps them where they are and does not look at
 //! them before.
+use super::memory;
+use crate::CoreMatrices;
+
 /// Describes a matrix of panels to the tensor cores: the address of its first row, how far apart panels are, and groups of
 /// eight rows, in units of 16 bytes; and the swizzle (1 for rows of 128 bytes, 2 for 64). Of the address 18 bits count: those
 /// above are, in a cluster, the block's number.
@@ -10,6 +13,13 @@ const fn descriptor(address: u32, panel: u32, row: u32) -> u64 {
     let swizzle = if row == 128 { 1 } else { 2 };
     let constant = (panel as u64 >> 4) << 16 | (row as u64 * 8 >> 4) << 32 | swizzle << 62;
     (address >> 4 & 0x3fff) as u64 | constant
+}
+
+/// Describes a matrix of core matrices.
+#[inline(always)]
+fn cores(matrix: CoreMatrices) -> u64 {
+    let distances = (matrix.leading as u64 >> 4) << 16 | (matrix.stride as u64 >> 4) << 32;
+    (memory::shared_address(matrix.first.offset()) >> 4 & 0x3fff) as u64 | distances
 }
 
 /// Gives `sums` as the array of `M = L` numbers that they are.
@@ -50,6 +60,24 @@ products! {
     mma_bf16: bf16;
 }
 
+/// Starts `sums += A·B`.
+///
+/// # Safety
+/// See `Gpu::warpgroup_mma_bf16_cores`.
+#[inline(always)]
+pub(super) unsafe fn mma_bf16_cores<const L: usize>(sums: &mut [f32; L], a: CoreMatrices, b: CoreMatrices) {
+    const { assert!(matches!(L, 16 | 32 | 64), "N is 32, 64 or 128") }
+    let (a, b) = (cores(a), cores(b));
+    // SAFETY: the caller keeps the contract of `Gpu`; the arrays are of the size that L says.
+    unsafe {
+        match L {
+            16 => n32::bf16_cores(same(sums), a, b),
+            32 => n64::bf16_cores(same(sums), a, b),
+            _ => n128::bf16_cores(same(sums), a, b),
+        }
+    }
+}
+
 /// Waits until at most `PENDING` groups of products are under way.
 #[inline(always)]
 pub(super) fn wait<const PENDING: u32, const L: usize>(sums: &mut [f32; L]) {
@@ -64,27 +92,28 @@ pub(super) fn wait<const PENDING: u32, const L: usize>(sums: &mut [f32; L]) {
     }
 }
 
+/// Writes a product: name, type, whether B lies row by row, and what `sized` knows.
+macro_rules! product {
+    ($name:ident, $type:literal, $rows:literal, $l:literal, $n:literal, $d:literal, $a:literal, $b:literal, [$($i:literal)*]) => {
+        #[inline(always)]
+        pub(super) unsafe fn $name(d: &mut [f32; $l], a: u64, b: u64) {
+            // SAFETY: the caller keeps the contract of `Gpu`.
+            unsafe {
+                asm!(concat!("wgmma.mma_async.sync.aligned.m64n", $n, "k16.f32.", $type, ".", $type, " ", $d, ", ", $a, ", ", $b, ", 1, 1, 1, 0, ", $rows, ";"),
+                    $(inout(reg32) d[$i],)* in(reg64) a, in(reg64) b, options(nostack));
+            }
+        }
+    };
+}
+
 /// Writes the products and the wait for one number of sums: module, their number, N, their places, the places after them.
 macro_rules! sized {
     ($name:ident, $l:literal, $n:literal, $d:literal, $a:literal, $b:literal, [$($i:literal)*]) => {
         mod $name {
             use core::arch::asm;
-            #[inline(always)]
-            pub(super) unsafe fn f16(d: &mut [f32; $l], a: u64, b: u64) {
-                // SAFETY: the caller keeps the contract of `Gpu`.
-                unsafe {
-                    asm!(concat!("wgmma.mma_async.sync.aligned.m64n", $n, "k16.f32.f16.f16 ", $d, ", ", $a, ", ", $b, ", 1, 1, 1, 0, 1;"),
-                        $(inout(reg32) d[$i],)* in(reg64) a, in(reg64) b, options(nostack));
-                }
-            }
-            #[inline(always)]
-            pub(super) unsafe fn bf16(d: &mut [f32; $l], a: u64, b: u64) {
-                // SAFETY: the caller keeps the contract of `Gpu`.
-                unsafe {
-                    asm!(concat!("wgmma.mma_async.sync.aligned.m64n", $n, "k16.f32.bf16.bf16 ", $d, ", ", $a, ", ", $b, ", 1, 1, 1, 0, 1;"),
-                        $(inout(reg32) d[$i],)* in(reg64) a, in(reg64) b, options(nostack));
-                }
-            }
+            product!(f16, "f16", 1, $l, $n, $d, $a, $b, [$($i)*]);
+            product!(bf16, "bf16", 1, $l, $n, $d, $a, $b, [$($i)*]);
+            product!(bf16_cores, "bf16", 0, $l, $n, $d, $a, $b, [$($i)*]);
             #[inline(always)]
             pub(super) fn wait<const PENDING: u32>(d: &mut [f32; $l]) {
                 // SAFETY: the trait's contract puts the whole warpgroup here.

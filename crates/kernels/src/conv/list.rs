@@ -16,6 +16,9 @@ macro_rules! conv {
             // [eights of filters, positions of the input tile at most].
             #[cfg(lacuna_sm = "80")]
             mma [f32] { [8 100] [4 100] [8 289] }
+            // [sums of a thread: half of the filters, tiles of a block, positions of an input tile at most].
+            #[cfg(lacuna_sm = "90")]
+            wgmma [f32] { [64 2 100] [32 2 100] [16 2 100] [32 2 306] }
             #[cfg(lacuna_sm = "80")]
             pack_mma [f32] { {} }
             // [taps along a side, stride, output rows of a thread, channels of a thread].
@@ -39,6 +42,12 @@ macro_rules! conv {
         $crate::entry_part! { $part
             ["conv_", stringify!($value), "_mma_8x8_n", $eights, "_p", $positions]
             $crate::conv::MmaConv<$crate::list::value_of::$value, $eights, $positions>
+        }
+    };
+    ($part:ident wgmma [] $value:ident [$l:literal $tiles:literal $positions:literal]) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_wgmma_8x8_l", $l, "_t", $tiles, "_p", $positions]
+            $crate::conv::WgmmaConv<$crate::list::value_of::$value, $l, $tiles, $positions>
         }
     };
     ($part:ident pack_mma [] $value:ident {}) => {

@@ -16,7 +16,7 @@ use crate::{Bounds, DeviceValue, Kernel};
 ///   16 channels of the input tile        a position: 16 bfloat16, and 16 of what     a step: 16 pixels × 16 channels at one tap
 ///   ┌──────────────┐                     these leave, and 16 bytes between           (A) times 16 channels × 8·N filters (B)
 ///   │ with halo    │  ── split ──►       ┌────────┬────────┬────┐                    A is read where the tap shifts it to;
-///   │ (f32)        │                     │ upper  │ lower  │    │                    B is packed in the order of lanes
+///   │ (f32)        │                     │ upper  │ lower  │    │                    B lies as PackMma says
 ///   └──────────────┘                     └────────┴────────┴────┘
 /// ```
 /// x = upper + lower + at most 2⁻¹⁷ of x, and three products for one: lower · upper, upper · lower, upper · upper. Input and filters
@@ -30,7 +30,7 @@ pub struct MmaConv<T, const N: usize, const P: u32>(PhantomData<T>);
 pub struct MmaConvArgs<T> {
     /// The input, and the filters for the exact fallback.
     pub source: Source<T>,
-    /// The filters by [`PackMma`](super::PackMma): for each group, 16 channels and tap, N × 32 lanes × 4 words.
+    /// The filters by [`PackMma`](super::PackMma): for each group, 16 channels and tap, both parts of 16 channels × the group's filters.
     pub filters: GlobalPtr<u32>,
     /// Sixteens of channels.
     pub chunks: u32,
@@ -38,6 +38,8 @@ pub struct MmaConvArgs<T> {
     pub split_chunks: u32,
     /// Partial sums, where there are several splits: for each split, group of filters and tile its elements.
     pub partial: GlobalMut<f32>,
+    /// Tiles of all images.
+    pub tiles: u32,
     /// Where results go, where there is one.
     pub target: Target<T>,
 }
@@ -58,8 +60,8 @@ const OUTSIDE: u32 = u32::MAX;
 const POSITION_BYTES: u32 = 80;
 /// Floats between the sums of two filters.
 const PLANE: u32 = MMA_SIDE * MMA_SIDE + 1;
-/// Bytes of the filters of a lane in a step.
-const LANE_BYTES: u32 = 16;
+/// Bytes of eight channels of a filter.
+const ROW: u32 = 16;
 
 /// Sums of a lane: of eight filters each.
 type Sums<const N: usize> = [[f32; 4]; N];
@@ -128,7 +130,9 @@ impl<T: DeviceValue, const N: usize, const P: u32> Kernel for MmaConv<T, N, P> {
                 let stage = Self::TILE_BYTES + stage * Self::STAGE_BYTES;
                 Self::split_tile(&work, stage);
                 gpu.sync_threads();
-                let mut filters = stage + Self::RAW_BYTES + lane * LANE_BYTES;
+                // The lane's row of B: of eight filters, the upper part of eight channels, of the next eight, and their lower parts.
+                let row = lane / 8 * Self::FILTERS + lane % 8;
+                let mut filters = stage + Self::RAW_BYTES + row * ROW;
                 if rows == 3 && columns == 3 {
                     Self::three_by_three(gpu, work.a, width * POSITION_BYTES, filters, &mut sums);
                 } else {
@@ -174,7 +178,7 @@ impl<T: DeviceValue, const N: usize, const P: u32> MmaConv<T, N, P> {
     /// Bytes of the same as it comes.
     const RAW_BYTES: u32 = P * CHANNELS * 4;
     /// Bytes of the filters of a step.
-    const STEP_BYTES: u32 = N as u32 * WARP * LANE_BYTES;
+    const STEP_BYTES: u32 = 4 * Self::FILTERS * ROW;
     /// Bytes of a stage: input and filters of 16 channels.
     const STAGE_BYTES: u32 = Self::RAW_BYTES + MMA_TAPS * Self::STEP_BYTES;
 
@@ -323,9 +327,9 @@ impl<T: DeviceValue, const N: usize, const P: u32> MmaConv<T, N, P> {
         filters: u32,
         sum: [f32; 4],
     ) -> [f32; 4] {
-        let of_lane = SharedPtr::<u32>::from_offset(filters + EIGHT * WARP * LANE_BYTES);
+        let row = SharedPtr::from_offset(filters + EIGHT * 8 * ROW);
         // SAFETY: as promised by the caller.
-        let [b, more_b, rest, more_rest]: [u32; 4] = unsafe { gpu.shared_load(of_lane) };
+        let [b, more_b, rest, more_rest] = unsafe { gpu.shared_load_matrices::<false>(row) };
         let sum = gpu.mma_bf16(lower, [b, more_b], sum);
         let sum = gpu.mma_bf16(upper, [rest, more_rest], sum);
         gpu.mma_bf16(upper, [b, more_b], sum)
@@ -341,7 +345,7 @@ impl<T: DeviceValue, const N: usize, const P: u32> MmaConv<T, N, P> {
         let own = lane % 4 * 2 * PLANE + warp * 16 + lane / 4;
         let own = SharedPtr::<f32>::from_offset(0).add(own);
         let elements = Self::FILTERS * pixels;
-        let block = (gpu.block_idx_z() * gpu.grid_dim_y() + gpu.block_idx_y()) * gpu.grid_dim_x();
+        let block = (gpu.block_idx_z() * gpu.grid_dim_y() + gpu.block_idx_y()) * work.args.tiles;
         let partial = work.args.partial.add_rows(block + gpu.block_idx_x(), elements * 4);
         let mut nonzeros = 0;
         // SAFETY: as promised by the caller. All threads come to the count.

@@ -17,6 +17,7 @@
 //! Lower bounds: a fused multiply-add for each nonzero, its filter taps and each filter; the bytes of x, of the filters and of the result. What
 //! comes on top: some four instructions and a branch for each position, for the 5.4·FILTERS products
 //! that a position of a 7 × 7 tile has on average with 3 × 3 taps, if it is not zero.
+mod accumulators;
 mod depthwise;
 mod direct;
 mod list;
@@ -29,6 +30,7 @@ mod source;
 mod sparse;
 mod split;
 mod target;
+mod wgmma;
 
 pub use depthwise::{AnyDepthwise, AnyDepthwiseArgs, DepthwiseArgs, DepthwiseConv};
 pub use direct::{DIRECT_PIXELS, DirectConv, DirectConvArgs};
@@ -40,6 +42,7 @@ pub use source::Source;
 pub use sparse::{SparseConv, SparseConvArgs};
 pub use split::{PackMma, PackMmaArgs};
 pub use target::Target;
+pub use wgmma::WgmmaConv;
 
 use crate::ValueType;
 
@@ -61,6 +64,15 @@ pub enum Scheme {
     },
     /// [`MmaConv`].
     MmaTile {
+        /// Positions of a tile's input at most.
+        positions: u32,
+        /// Filters of a tile.
+        filters: u32,
+    },
+    /// [`WgmmaConv`].
+    WgmmaTile {
+        /// Tiles of a block.
+        tiles: u32,
         /// Positions of a tile's input at most.
         positions: u32,
         /// Filters of a tile.

@@ -1,7 +1,7 @@
 //! Numbers as sums of two bfloat16 numbers, and filters that are packed so.
 use core::marker::PhantomData;
 
-use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
+use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu};
 
 use super::mma::CHANNELS;
 use super::{Scheme, Tile};
@@ -24,8 +24,9 @@ pub(super) fn split<G: Gpu>(gpu: G, x: f32, y: f32) -> Parts {
     Parts { upper, lower: gpu.pack_bf16(x - of_x, y - of_y) }
 }
 
-/// Packs filters for [`MmaConv`](super::MmaConv), a lane's four words a thread: for each group of filters, 16 channels and tap, eights of filters,
-/// lanes, and of a lane's filter both parts of channels 2t, 2t+1, and 2t+8, 2t+9. Zeros stand for what is not there.
+/// Packs filters for [`MmaConv`](super::MmaConv) and [`WgmmaConv`](super::WgmmaConv), eight channels a thread: for each group of filters, 16 channels
+/// and tap, the upper parts of eight channels for all filters of the group, those of the next eight, and the lower parts alike. Zeros stand for what is
+/// not there.
 #[derive(Debug)]
 pub struct PackMma<T>(PhantomData<T>);
 
@@ -45,7 +46,7 @@ pub struct PackMmaArgs<T> {
     pub taps: u32,
     /// Eights of filters in a group.
     pub eights: u32,
-    /// Fours of words: fewer than 2³².
+    /// Eights of channels: fewer than 2³².
     pub count: u32,
 }
 
@@ -66,15 +67,15 @@ impl<T: DeviceValue> Kernel for PackMma<T> {
         if at >= args.count {
             return;
         }
-        let (lane, rest) = (at % WARP, at / WARP);
-        let (eight, rest) = (rest % args.eights, rest / args.eights);
+        let of_group = 8 * args.eights;
+        let (of_filter, rest) = (at % of_group, at / of_group);
+        let (eight, rest) = (rest % 2, rest / 2);
         let (tap, rest) = (rest % args.taps, rest / args.taps);
         let chunks = args.channels.div_ceil(CHANNELS);
         let (chunk, group) = (rest % chunks, rest / chunks);
-        let filter = (group * args.eights + eight) * 8 + lane / 4;
-        let channel = chunk * CHANNELS + lane % 4 * 2;
-        let weight = |more: u32| {
-            let channel = channel + more;
+        let (filter, first) = (group * of_group + of_filter, chunk * CHANNELS + 8 * eight);
+        let weight = |channel: u32| {
+            let channel = first + channel;
             if filter >= args.filters || channel >= args.channels {
                 return 0.0;
             }
@@ -83,9 +84,15 @@ impl<T: DeviceValue> Kernel for PackMma<T> {
             let [weight] = unsafe { gpu.load_readonly(args.from.add(at as usize)) };
             weight.to_f32(gpu)
         };
-        let (first, second) = (split(gpu, weight(0), weight(1)), split(gpu, weight(8), weight(9)));
-        let words = [first.upper, second.upper, first.lower, second.lower];
+        let pair = |channel: u32| split(gpu, weight(channel), weight(channel + 1));
+        let (a, b, c, d) = (pair(0), pair(2), pair(4), pair(6));
+        // Rows of 16 bytes: those of the step, of this part, and of the filter.
+        let row = (at / of_group / 2 * 4 + eight) * of_group + of_filter;
+        let to = args.to.add(4 * row as usize);
         // SAFETY: as above; the words are this thread's.
-        unsafe { gpu.store(args.to.add(4 * at as usize), words) };
+        unsafe {
+            gpu.store(to, [a.upper, b.upper, c.upper, d.upper]);
+            gpu.store(to.add(4 * 2 * of_group as usize), [a.lower, b.lower, c.lower, d.lower]);
+        }
     }
 }

@@ -99,10 +99,7 @@ impl<T: Real> Target<T> {
         offset: u32,
         mut sums: [f32; V],
     ) -> u32 {
-        let mut results = [T::default(); V];
-        let mut nonzeros = 0;
-        // SAFETY: as promised by the caller. A bias may be anywhere: it is loaded number by number. No loop goes through two arrays at once,
-        // as LLVM would leave them in local memory.
+        // SAFETY: as promised by the caller. A bias may be anywhere: it is loaded number by number.
         unsafe {
             if self.bias.address() != 0 {
                 for (v, sum) in sums.iter_mut().enumerate() {
@@ -110,6 +107,26 @@ impl<T: Real> Target<T> {
                     *sum += bias.to_f32(gpu);
                 }
             }
+            self.finish_biased(gpu, [image, channel], offset, sums)
+        }
+    }
+
+    /// The same of sums to which the bias is added.
+    ///
+    /// # Safety
+    /// As for [`finish`](Self::finish).
+    #[inline(always)]
+    pub(super) unsafe fn finish_biased<G: Gpu, const V: usize>(
+        &self,
+        gpu: G,
+        [image, channel]: [u32; 2],
+        offset: u32,
+        mut sums: [f32; V],
+    ) -> u32 {
+        let mut results = [T::default(); V];
+        let mut nonzeros = 0;
+        // SAFETY: as promised by the caller. No loop goes through two arrays at once, as LLVM would leave them in local memory.
+        unsafe {
             if self.residual.address() != 0 {
                 let residual = self.map.plane(self.residual, image, channel).add_bytes(offset.into());
                 let residual: [T; V] = gpu.load_readonly(residual);

@@ -21,8 +21,8 @@ use crate::synchronisation::named::NamedCall;
 use crate::synchronisation::{barrier, cluster, named, warp};
 use crate::tensor::accumulators::POISON;
 use crate::tensor::arithmetic::Factors;
-use crate::tensor::product::Product;
-use crate::tensor::warpgroup::WarpgroupCall;
+use crate::tensor::product::{Layout, Operand, Product};
+use crate::tensor::warpgroup::{Operands, WarpgroupCall};
 
 /// One simulated GPU thread, as its kernel sees it. Every step goes through the worker that runs its block.
 #[derive(Clone, Copy)]
@@ -164,16 +164,17 @@ impl<'a, 'l> SimThread<'a, 'l> {
         self.yielder.suspend(());
     }
 
-    fn start_product<const L: usize, const PANEL: u32>(
+    fn start_product<const L: usize>(
         self,
         caller: Caller,
-        factors: Factors,
+        (factors, layout): (Factors, Layout),
         sums: &mut [f32; L],
-        [a, b]: [SharedPtr<u16>; 2],
+        operands: Operands,
     ) {
         const { assert!(matches!(L, 16 | 32 | 64), "N is 32, 64 or 128") }
-        let call = WarpgroupCall::Multiply(Product { factors, columns: 2 * L as u32, panel: PANEL });
-        self.warpgroup(caller, call, [a.offset(), b.offset(), 0, 0, 0, 0, 0, 0, 0, 0], sums);
+        let call = WarpgroupCall::Multiply(Product { factors, columns: 2 * L as u32, layout });
+        let [[a, b, c], [d, e, f]] = operands.map(Operand::words);
+        self.warpgroup(caller, call, [a, b, c, d, e, f, 0, 0, 0, 0], sums);
         sums.fill(POISON);
     }
 

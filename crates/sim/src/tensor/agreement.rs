@@ -6,6 +6,7 @@ use lacuna_gpu::WARP;
 use crate::execution::context::Context;
 use crate::report::finding::FindingKind;
 use crate::report::site::SiteId;
+use crate::tensor::product::Operand;
 use crate::tensor::warpgroup::{Operands, WARPS, WarpgroupCall};
 
 #[derive(Debug, Default)]
@@ -43,9 +44,10 @@ impl Agreement {
         self.came[warp] = meets.then_some(count + 1);
         if !meets {
             let detail = if other == site {
-                let ([a, b], [other_a, other_b]) = (operands, others);
+                let [[a, b], [other_a, other_b]] =
+                    [operands, others].map(|operands| operands.map(Operand::words));
                 format!(
-                    "warp {warp} gives A at byte {a} and B at {b}, warp {first} at {other_a} and {other_b}"
+                    "warp {warp} gives A at {a:?} and B at {b:?}, warp {first} at {other_a:?} and {other_b:?}"
                 )
             } else {
                 format!("warp {warp} comes to {}, where warp {first} came to another line", call.name())

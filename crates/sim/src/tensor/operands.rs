@@ -4,51 +4,31 @@ use crate::memory::cells::Faults;
 use crate::memory::shared::{SharedMemory, place};
 use crate::report::finding::FindingKind;
 use crate::report::site::SiteId;
-use crate::tensor::product::{Left, PIECE, Product};
+use crate::tensor::product::{PIECE, Product};
+use crate::tensor::warpgroup::Operands;
 
-/// Whether A may be read: it is in bounds, and its panel begins where it must.
-pub(crate) fn locate_a(
-    context: &mut Context<'_>,
-    shared: &SharedMemory,
-    thread: u32,
-    site: SiteId,
-    a: u32,
-) -> bool {
-    let (len, left) = (shared.cells.len(), Left(a));
-    let kind = if !left.is_aligned() {
-        FindingKind::Misaligned
-    } else if u64::from(left.panel()) + u64::from(Left::PANEL) > u64::from(len) {
-        FindingKind::OutOfBounds
-    } else {
-        return true;
-    };
-    let detail = format!("A's panel begins at a multiple of {}, its columns at 32 bytes", Left::ALIGNMENT);
-    let place = place(left.panel(), Left::PANEL, Product::ELEMENT, len);
-    context.report(kind, site, thread, Some(place), None, detail);
-    false
-}
-
-/// Whether B may be read: it is in bounds, and its panels begin where they must.
-pub(crate) fn locate_b(
+/// Whether A and B may be read: they are in bounds, and lie where they must.
+pub(crate) fn locate(
     context: &mut Context<'_>,
     shared: &SharedMemory,
     (thread, site): (u32, SiteId),
     product: Product,
-    b: u32,
+    [a, b]: Operands,
 ) -> bool {
     let len = shared.cells.len();
-    let kind = if !product.is_aligned(b) {
-        FindingKind::Misaligned
-    } else if u64::from(b) + product.span() > u64::from(len) {
-        FindingKind::OutOfBounds
-    } else {
-        return true;
-    };
-    let alignment = product.alignment();
-    let detail = format!("B's panels, {} bytes apart, begin at multiples of {alignment}", product.panel);
-    let place = place(b, product.span() as u32, Product::ELEMENT, len);
-    context.report(kind, site, thread, Some(place), None, detail);
-    false
+    for (is_aligned, first, span, rule) in [product.place_of_a(a), product.place_of_b(b)] {
+        let kind = if !is_aligned {
+            FindingKind::Misaligned
+        } else if u64::from(first) + span > u64::from(len) {
+            FindingKind::OutOfBounds
+        } else {
+            continue;
+        };
+        let place = place(first, span as u32, Product::ELEMENT, len);
+        context.report(kind, site, thread, Some(place), None, rule);
+        return false;
+    }
+    true
 }
 
 /// Reads the pieces at these places as numbers, and reports what is wrong with them.

@@ -1,7 +1,9 @@
 //! A product of a warpgroup: where its A and B lie in shared memory.
+use lacuna_gpu::CoreMatrices;
+
 use crate::tensor::arithmetic::Factors;
 
-/// Bytes of a piece that stays whole when rows are swizzled.
+/// Bytes of a piece that stays whole, however rows lie.
 pub(crate) const PIECE: u32 = 16;
 /// Columns of A, rows of B.
 const DEPTH: u32 = 16;
@@ -9,37 +11,8 @@ const DEPTH: u32 = 16;
 const ROWS: u32 = 16;
 /// Bytes of a row of A's panel.
 const ROW: u32 = 128;
-
-/// A, 16 columns of a panel, by the place of the first of them, and how it may lie.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Left(pub(crate) u32);
-
-impl Left {
-    /// Panels begin at multiples of this many bytes, eight rows.
-    pub(crate) const ALIGNMENT: u32 = 8 * ROW;
-    /// The bytes of a panel.
-    pub(crate) const PANEL: u32 = 64 * ROW;
-    /// The bytes of a warp's rows.
-    pub(crate) const BYTES: u32 = ROWS * DEPTH * Product::ELEMENT;
-
-    /// Where its panel begins.
-    pub(crate) const fn panel(self) -> u32 {
-        self.0 / ROW * ROW
-    }
-
-    /// Whether it may lie there.
-    pub(crate) const fn is_aligned(self) -> bool {
-        self.panel().is_multiple_of(Self::ALIGNMENT) && self.0.is_multiple_of(2 * PIECE)
-    }
-
-    /// Where the pieces of warp `warp` of the four lie: row by row, in the order of columns.
-    pub(crate) fn places(self, warp: u32) -> impl Iterator<Item = u32> {
-        let first = self.0 % ROW / PIECE;
-        (warp * ROWS..(warp + 1) * ROWS).flat_map(move |row| {
-            (first..first + 2).map(move |piece| self.panel() + row * ROW + (piece ^ (row % 8)) * PIECE)
-        })
-    }
-}
+/// Distances in a descriptor are below this.
+const DISTANCES: u32 = 1 << 18;
 
 /// A product's types and sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,22 +20,73 @@ pub(crate) struct Product {
     pub(crate) factors: Factors,
     /// Columns of B and the sums.
     pub(crate) columns: u32,
-    /// Bytes from one panel of B to the next.
-    pub(crate) panel: u32,
+    pub(crate) layout: Layout,
+}
+
+/// How A and B lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// In swizzled panels: A's columns in one of 64, B's rows in some that are so many bytes apart.
+    Panels { apart: u32 },
+    /// In core matrices.
+    Cores,
+}
+
+/// Where A or B lies: its first byte, and of core matrices the distances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Operand {
+    pub(crate) first: u32,
+    pub(crate) leading: u32,
+    pub(crate) stride: u32,
+}
+
+impl Operand {
+    /// What lies in panels.
+    pub(crate) const fn of_panels(first: u32) -> Self {
+        Self { first, leading: 0, stride: 0 }
+    }
+
+    pub(crate) const fn words(self) -> [u32; 3] {
+        [self.first, self.leading, self.stride]
+    }
+
+    pub(crate) const fn of_words([first, leading, stride]: [u32; 3]) -> Self {
+        Self { first, leading, stride }
+    }
+
+    /// Where piece `piece` of row `row` lies in core matrices.
+    const fn core(self, row: u32, piece: u32) -> u32 {
+        self.first + row / 8 * self.stride + row % 8 * PIECE + piece * self.leading
+    }
+
+    /// Whether core matrices may lie there.
+    fn is_aligned(self) -> bool {
+        self.words().iter().all(|number| number.is_multiple_of(PIECE))
+            && self.leading.max(self.stride) < DISTANCES
+    }
+
+    /// From the first byte of core matrices to the one after the last.
+    fn span(self, rows: u32) -> u64 {
+        let last = u64::from(rows / 8 - 1) * u64::from(self.stride) + u64::from(self.leading);
+        last + 8 * u64::from(PIECE)
+    }
+}
+
+impl From<CoreMatrices> for Operand {
+    fn from(matrix: CoreMatrices) -> Self {
+        Self { first: matrix.first.offset(), leading: matrix.leading, stride: matrix.stride }
+    }
 }
 
 impl Product {
-    /// Bytes of an element of B.
+    /// Bytes of an element.
     pub(crate) const ELEMENT: u32 = 2;
+    /// The bytes of a warp's rows of A.
+    pub(crate) const WARP_BYTES: u32 = ROWS * DEPTH * Self::ELEMENT;
 
-    /// Pieces of a row in a panel.
+    /// Bytes of B's columns from one row of B to the next, in pieces.
     const fn pieces(self) -> u32 {
         if self.columns < 64 { 4 } else { 8 }
-    }
-
-    /// Panels begin at multiples of this many bytes, eight rows.
-    pub(crate) const fn alignment(self) -> u32 {
-        8 * PIECE * self.pieces()
     }
 
     const fn panels(self) -> u32 {
@@ -74,26 +98,76 @@ impl Product {
         DEPTH * self.columns * Self::ELEMENT
     }
 
-    /// From the first byte of B to the one after its last.
-    pub(crate) fn span(self) -> u64 {
-        u64::from(self.panels() - 1) * u64::from(self.panel) + u64::from(self.bytes() / self.panels())
+    /// What A must keep to where it lies: in words, with the first byte and the bytes that it spans.
+    pub(crate) fn place_of_a(self, a: Operand) -> (bool, u32, u64, String) {
+        match self.layout {
+            Layout::Panels { .. } => {
+                let panel = a.first / ROW * ROW;
+                let is_aligned = panel.is_multiple_of(8 * ROW) && a.first.is_multiple_of(2 * PIECE);
+                let rule = format!("A's panel begins at a multiple of {}, its columns at 32 bytes", 8 * ROW);
+                (is_aligned, panel, u64::from(64 * ROW), rule)
+            }
+            Layout::Cores => (a.is_aligned(), a.first, a.span(64), of_cores("A", a)),
+        }
     }
 
-    /// Whether B may begin there.
-    pub(crate) const fn is_aligned(self, b: u32) -> bool {
-        b.is_multiple_of(self.alignment())
-            && (self.panels() == 1 || self.panel.is_multiple_of(self.alignment()))
+    /// The same for B.
+    pub(crate) fn place_of_b(self, b: Operand) -> (bool, u32, u64, String) {
+        match self.layout {
+            Layout::Panels { apart } => {
+                // Eight rows.
+                let alignment = 8 * PIECE * self.pieces();
+                let is_aligned = b.first.is_multiple_of(alignment)
+                    && (self.panels() == 1 || apart.is_multiple_of(alignment));
+                let last = u64::from(self.panels() - 1) * u64::from(apart);
+                let rule = format!("B's panels, {apart} bytes apart, begin at multiples of {alignment}");
+                (is_aligned, b.first, last + u64::from(self.bytes() / self.panels()), rule)
+            }
+            Layout::Cores => (b.is_aligned(), b.first, b.span(self.columns), of_cores("B", b)),
+        }
     }
 
-    /// Where the pieces of B lie: row by row, in the order of columns.
-    pub(crate) fn places(self, b: u32) -> impl Iterator<Item = u32> {
-        let pieces = self.pieces();
-        (0..DEPTH).flat_map(move |row| {
-            let swizzle = if pieces == 8 { row % 8 } else { row / 2 % 4 };
-            (0..self.columns / 8).map(move |piece| {
-                let (panel, piece) = (piece / pieces, piece % pieces);
-                b + panel * self.panel + (row * pieces + (piece ^ swizzle)) * PIECE
+    /// Where the pieces of warp `warp` of the four lie in A: row by row, in the order of columns.
+    pub(crate) fn places_of_a(self, a: Operand, warp: u32) -> impl Iterator<Item = u32> {
+        (warp * ROWS..(warp + 1) * ROWS).flat_map(move |row| {
+            (0..2).map(move |piece| match self.layout {
+                Layout::Panels { .. } => {
+                    let (panel, first) = (a.first / ROW * ROW, a.first % ROW / PIECE);
+                    panel + row * ROW + ((first + piece) ^ (row % 8)) * PIECE
+                }
+                Layout::Cores => a.core(row, piece),
             })
         })
     }
+
+    /// Where the pieces of B lie: in panels row by row, in the order of columns; in core matrices column by column, in the order of rows.
+    pub(crate) fn places_of_b(self, b: Operand) -> impl Iterator<Item = u32> {
+        (0..2 * self.columns).map(move |at| match self.layout {
+            Layout::Panels { apart } => {
+                let (of_row, pieces) = (self.columns / 8, self.pieces());
+                let (row, piece) = (at / of_row, at % of_row);
+                let swizzle = if pieces == 8 { row % 8 } else { row / 2 % 4 };
+                let (panel, piece) = (piece / pieces, piece % pieces);
+                b.first + panel * apart + (row * pieces + (piece ^ swizzle)) * PIECE
+            }
+            Layout::Cores => b.core(at / 2, at % 2),
+        })
+    }
+
+    /// Puts B's numbers in the order of rows.
+    pub(crate) fn order_b(self, numbers: &mut [f64]) {
+        if self.layout == Layout::Cores {
+            let (by_column, columns) = (numbers.to_vec(), self.columns as usize);
+            for (at, number) in numbers.iter_mut().enumerate() {
+                *number = by_column[at % columns * DEPTH as usize + at / columns];
+            }
+        }
+    }
+}
+
+fn of_cores(name: &str, operand: Operand) -> String {
+    let Operand { leading, stride, .. } = operand;
+    format!(
+        "{name}'s place and its distances, {leading} and {stride} bytes, are multiples of 16, the latter below {DISTANCES}"
+    )
 }

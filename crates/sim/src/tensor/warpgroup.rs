@@ -17,8 +17,8 @@ use crate::synchronisation::exchange::{Exchange, Parcel, Parcels};
 use crate::tensor::accumulators::Accumulators;
 use crate::tensor::agreement::Agreement;
 use crate::tensor::arithmetic::{self, Factors};
-use crate::tensor::operands::{locate_a, locate_b, read};
-use crate::tensor::product::{Left, PIECE, Product};
+use crate::tensor::operands::{locate, read};
+use crate::tensor::product::{Layout, Operand, PIECE, Product};
 
 /// Warps of a warpgroup.
 pub(crate) const WARPS: usize = 4;
@@ -36,6 +36,7 @@ impl WarpgroupCall {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Arrive => "warpgroup_arrive",
+            Self::Multiply(Product { layout: Layout::Cores, .. }) => "warpgroup_mma_bf16_cores",
             Self::Multiply(Product { factors: Factors::Bf16, .. }) => "warpgroup_mma_bf16",
             Self::Multiply(_) => "warpgroup_mma_f16",
             Self::Commit => "warpgroup_commit",
@@ -45,7 +46,12 @@ impl WarpgroupCall {
 }
 
 /// Where A and B lie.
-pub(crate) type Operands = [u32; 2];
+pub(crate) type Operands = [Operand; 2];
+
+/// Where A and B lie, by the words that a thread gave.
+fn operands_of([a, b, c, d, e, f, ..]: Parcel) -> Operands {
+    [[a, b, c], [d, e, f]].map(Operand::of_words)
+}
 
 /// A product under way.
 struct Pending {
@@ -120,8 +126,7 @@ impl Warpgroups {
         warp: usize,
         (call, site): (WarpgroupCall, SiteId),
     ) {
-        let [a, b, ..] = parcels[0];
-        self.agreement.compare(context, warp, call, site, [a, b]);
+        self.agreement.compare(context, warp, call, site, operands_of(parcels[0]));
         let products = &mut self.warps[warp];
         match call {
             WarpgroupCall::Arrive => products.arrived = true,
@@ -148,22 +153,23 @@ impl Warpgroups {
             let detail = "no warpgroup_arrive since the last wait, or the kernel's start".to_owned();
             context.report(FindingKind::MissingArrive, site, first, None, None, detail);
         }
-        let [a, b, ..] = parcels[0];
-        let operands = [a, b];
-        if let Some(lane) = parcels.iter().position(|parcel| parcel[..2] != operands) {
-            let [lane_a, lane_b, ..] = parcels[lane];
+        let operands = operands_of(parcels[0]);
+        if let Some(lane) = parcels.iter().position(|parcel| operands_of(*parcel) != operands) {
+            let [[a, b], [lane_a, lane_b]] =
+                [operands, operands_of(parcels[lane])].map(|operands| operands.map(Operand::words));
             let detail =
-                format!("A at byte {a} and B at {b} in lane 0, at {lane_a} and {lane_b} in lane {lane}");
+                format!("A at {a:?} and B at {b:?} in lane 0, at {lane_a:?} and {lane_b:?} in lane {lane}");
             context.report(FindingKind::BadArgument, site, first + lane as u32, None, None, detail);
         }
-        if !locate_a(context, shared, first, site, a) || !locate_b(context, shared, (first, site), product, b)
-        {
+        if !locate(context, shared, (first, site), product, operands) {
             return;
         }
         let [rows, numbers] = &mut self.numbers;
-        let left = Left(a).places((warp % WARPS) as u32);
-        read(context, shared, (first, site), product, left, rows);
-        read(context, shared, (first, site), product, product.places(b), numbers);
+        let [a, b] = operands;
+        let places_of_a = product.places_of_a(a, (warp % WARPS) as u32);
+        read(context, shared, (first, site), product, places_of_a, rows);
+        read(context, shared, (first, site), product, product.places_of_b(b), numbers);
+        product.order_b(numbers);
         arithmetic::accumulate(rows, numbers, &mut products.accumulators.sums);
         let since = shared.cells.time();
         products.pending.push_back(Pending { group: products.committed, product, operands, site, since });
@@ -171,7 +177,7 @@ impl Warpgroups {
         counts.executions += u64::from(product.columns / 8);
         counts.requests += 1;
         // B goes through the banks once, for all four warps.
-        let bytes = u64::from(Left::BYTES) + u64::from(product.bytes()) / WARPS as u64;
+        let bytes = u64::from(Product::WARP_BYTES) + u64::from(product.bytes()) / WARPS as u64;
         counts.bytes += bytes;
         counts.wavefronts += bytes / 128;
     }
@@ -208,8 +214,8 @@ impl Pending {
         let now = context.clocks.now(thread);
         // Nobody says that a warp's part of a product reads its own rows of A alone.
         let [a, b] = self.operands;
-        let rows = (0..WARPS as u32).flat_map(|warp| Left(a).places(warp));
-        for offset in rows.chain(self.product.places(b)) {
+        let rows = (0..WARPS as u32).flat_map(|warp| self.product.places_of_a(a, warp));
+        for offset in rows.chain(self.product.places_of_b(b)) {
             let late = shared.cells.retire(offset, self.since, &context.clocks.who(&now, self.site));
             if let Some(late) = late {
                 let place = place(offset, PIECE, Product::ELEMENT, shared.cells.len());

@@ -1,5 +1,5 @@
 //! Products of a warpgroup: what they compute, when it can be seen, and what they count.
-use lacuna_gpu::{GlobalMut, Gpu, SharedPtr};
+use lacuna_gpu::{CoreMatrices, GlobalMut, Gpu, SharedPtr};
 use lacuna_kernels::Kernel;
 use lacuna_sim::{Machine, Operation, Report, Simulator};
 
@@ -154,4 +154,80 @@ fn the_model_has_a_rate_for_products_of_warpgroups() {
     let expected = 2.0 * 64.0 * 16.0 * 32.0 / (2048.0 * 132.0 * 1980.0);
     assert!((us(&Machine::H200) - expected).abs() < 1e-12);
     assert_eq!(us(&Machine::A100), f64::INFINITY);
+}
+
+/// Core matrices of A: from 8 columns to the next, and from 8 rows to the next. A begins at the second row of the first.
+const OF_A: [u32; 2] = [1600, 160];
+/// The same of B, which lies behind, with no room between eights of its columns.
+const OF_B: [u32; 2] = [16 * COLUMNS, 128];
+const B_CORES: u32 = 2 * OF_A[0];
+/// Columns of B.
+const COLUMNS: u32 = 64;
+
+/// Where an element lies, by its row of A or column of B, and its place along K.
+fn place_in_cores([leading, stride]: [u32; 2], row: u32, depth: u32) -> u32 {
+    depth / 8 * leading + row / 8 * stride + row % 8 * 16 + depth % 8 * 2
+}
+
+/// The product of [`a`] and [`b`], 16 deep, plus [`c`], from core matrices.
+struct OfCores;
+
+impl Kernel for OfCores {
+    type Args = Args;
+    type Tile = ();
+    const TILE: () = ();
+    const THREADS: u32 = 128;
+    const SHARED_BYTES: u32 = B_CORES + 2 * OF_B[0];
+
+    unsafe fn run<G: Gpu>(gpu: G, args: Args) {
+        let thread = gpu.thread_idx_x();
+        for element in (thread..64 * 16).step_by(128) {
+            let (row, depth) = (element / 16, element % 16);
+            let place = SharedPtr::<u16>::from_offset(16 + place_in_cores(OF_A, row, depth));
+            // SAFETY: each element has one thread.
+            unsafe { gpu.shared_store(place, [pair(BRAIN, a(row, depth), 0.0) as u16]) };
+        }
+        for element in (thread..COLUMNS * 16).step_by(128) {
+            let (column, depth) = (element / 16, element % 16);
+            let place = SharedPtr::<u16>::from_offset(B_CORES + place_in_cores(OF_B, column, depth));
+            // SAFETY: each element has one thread.
+            unsafe { gpu.shared_store(place, [pair(BRAIN, b(depth, column), 0.0) as u16]) };
+        }
+        gpu.fence_async_proxy();
+        gpu.sync_threads();
+        let mut sums: [f32; 32] = std::array::from_fn(|index| {
+            let (row, column) = position(thread, index as u32);
+            c(row, column)
+        });
+        let matrix = |first, [leading, stride]: [u32; 2]| CoreMatrices {
+            first: SharedPtr::from_offset(first),
+            leading,
+            stride,
+        };
+        gpu.warpgroup_arrive();
+        // SAFETY: A and B are there since the barrier.
+        unsafe { gpu.warpgroup_mma_bf16_cores(&mut sums, matrix(16, OF_A), matrix(B_CORES, OF_B)) };
+        gpu.warpgroup_commit();
+        gpu.warpgroup_wait::<0, 32>(&mut sums);
+        for (index, sum) in (0..).zip(sums) {
+            let (row, column) = position(thread, index);
+            // SAFETY: the output has 64 rows.
+            unsafe { gpu.store(args.output.add((row * COLUMNS + column) as usize), [sum]) };
+        }
+    }
+}
+
+#[test]
+fn products_from_core_matrices_are_exact() {
+    let simulator = Simulator::new();
+    let mut bytes = vec![0; 64 * 4 * COLUMNS as usize];
+    let output = simulator.alloc_named("output", bytes.len() as u64).unwrap();
+    let args = Args { output: GlobalMut::from_address(output) };
+    simulator.launch::<OfCores>([1, 1, 1], args).unwrap_or_else(|error| panic!("{error}"));
+    simulator.read(output, &mut bytes).unwrap();
+    for (index, got) in (0..).zip(bytes.chunks_exact(4)) {
+        let (row, column) = (index / COLUMNS, index % COLUMNS);
+        let sum: f32 = c(row, column) + (0..16).map(|k| a(row, k) * b(k, column)).sum::<f32>();
+        assert_eq!(f32::from_le_bytes(got.try_into().unwrap()), sum, "row {row}, column {column}");
+    }
 }

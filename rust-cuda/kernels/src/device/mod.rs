@@ -18,7 +18,7 @@ mod shared;
 
 use cuda_std::warp::{warp_shuffle_down, warp_shuffle_idx, warp_shuffle_xor};
 use cuda_std::{GpuFloat, thread, warp};
-use lacuna_gpu::{AtomicAdd, AtomicMax, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, Word};
+use lacuna_gpu::{AtomicAdd, AtomicMax, CoreMatrices, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, Word};
 
 /// A thread on an NVIDIA GPU, by rust-cuda.
 #[derive(Clone, Copy, Debug)]
@@ -284,6 +284,15 @@ impl Gpu for RustCuda {
         _: &mut [f32; L],
         _: SharedPtr<u16>,
         _: SharedPtr<u16>,
+    ) {
+        lacking::warpgroups();
+    }
+    #[inline(always)]
+    unsafe fn warpgroup_mma_bf16_cores<const L: usize>(
+        self,
+        _: &mut [f32; L],
+        _: CoreMatrices,
+        _: CoreMatrices,
     ) {
         lacking::warpgroups();
     }

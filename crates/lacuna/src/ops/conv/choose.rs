@@ -63,6 +63,13 @@ pub enum Algorithm {
         /// Filters of a tile.
         filters: u32,
     },
+    /// As [`MmaTile`](Self::MmaTile), by warpgroups. Compute capability 9.0 alone.
+    WgmmaTile {
+        /// Tiles of a thread block.
+        tiles: u32,
+        /// Filters of a tile.
+        filters: u32,
+    },
     /// For filters of any shape: zeros are left out, and each product loads its input.
     Direct,
     /// For a depthwise convolution: a thread has a column of results, one below another.
@@ -116,6 +123,11 @@ impl op::Problem for Problem {
                     !is_depthwise && self.allows_mma() && self.mma_positions() <= u64::from(positions);
                 is_able.then_some(Algorithm::MmaTile { filters })
             }
+            Scheme::WgmmaTile { tiles, positions, filters } => {
+                let is_able =
+                    !is_depthwise && self.allows_mma() && self.wgmma_positions() <= u64::from(positions);
+                is_able.then_some(Algorithm::WgmmaTile { tiles, filters })
+            }
             Scheme::Direct => (!is_depthwise).then_some(Algorithm::Direct),
             Scheme::Depthwise { taps, stride, rows, vector } => {
                 let is_whole = vector <= self.vector && self.shape.channels.is_multiple_of(vector as usize);
@@ -132,6 +144,7 @@ impl op::Problem for Problem {
         match entry.tile.scheme {
             Scheme::SparseTile { .. } => self.sparse_cost(entry, self.cut(entry).splits),
             Scheme::MmaTile { .. } => self.mma_cost(entry, self.cut(entry).splits),
+            Scheme::WgmmaTile { .. } => self.wgmma_cost(entry, self.cut(entry).splits),
             // Instructions of a thread, idle ones too: a vector costs as much as a number.
             Scheme::Depthwise { rows, vector, .. } => {
                 let strips = self.shape.out_size()[0].div_ceil(rows as usize) as f64;
@@ -156,7 +169,7 @@ impl Problem {
         let [rows, columns] = self.shape.out_size();
         let (tile, filters) = match entry.tile.scheme {
             Scheme::SparseTile { tile, filters, .. } => (tile, 32 * filters),
-            Scheme::MmaTile { filters, .. } => ([MMA_SIDE; 2], filters),
+            Scheme::MmaTile { filters, .. } | Scheme::WgmmaTile { filters, .. } => ([MMA_SIDE; 2], filters),
             // Strips of rows.
             Scheme::Depthwise { rows, .. } => ([rows, columns.max(1) as u32], 32),
             Scheme::AnyDepthwise => ([1, columns.max(1) as u32], 32),
@@ -168,7 +181,7 @@ impl Problem {
         // Each block has at least a channel a warp; partial sums are counted in 32 bits.
         let least = match entry.tile.scheme {
             Scheme::SparseTile { warps, .. } => warps as usize,
-            Scheme::MmaTile { .. } => MMA_CHANNELS,
+            Scheme::MmaTile { .. } | Scheme::WgmmaTile { .. } => MMA_CHANNELS,
             _ => return cut,
         };
         let pixels = (self.shape.batch * cut.tiles) as u64 * u64::from(tile[0] * tile[1]);
@@ -176,8 +189,10 @@ impl Problem {
         let most = self.shape.channels.div_ceil(least).clamp(1, MAX_SPLITS);
         let most = most.min((MAX_PARTIAL / elements.max(1)).max(1) as usize);
         let is_mma = least == MMA_CHANNELS;
-        let cost = |splits: usize| {
-            if is_mma { self.mma_cost(entry, splits) } else { self.sparse_cost(entry, splits) }
+        let cost = |splits: usize| match entry.tile.scheme {
+            Scheme::SparseTile { .. } => self.sparse_cost(entry, splits),
+            Scheme::MmaTile { .. } => self.mma_cost(entry, splits),
+            _ => self.wgmma_cost(entry, splits),
         };
         let splits = (1..=most).min_by(|&a, &b| cost(a).total_cmp(&cost(b))).unwrap_or(1);
         // Splits without channels are left out.
@@ -205,13 +220,21 @@ impl Problem {
         extent(0).saturating_mul(extent(1))
     }
 
+    /// The same of [`Algorithm::WgmmaTile`], which has as many columns of each remainder by the stride.
+    fn wgmma_positions(&self) -> u64 {
+        let stride = self.shape.strides[1] as u64;
+        let rows = (MMA_SIDE - 1) as u64 * self.shape.strides[0] as u64 + self.shape.taps[0] as u64;
+        let columns = (MMA_SIDE - 1) as u64 * stride + self.shape.taps[1] as u64;
+        rows.saturating_mul(columns.div_ceil(stride) * stride)
+    }
+
     /// Sixteens of channels of a split.
     pub(super) fn split_chunks(&self, splits: usize) -> usize {
         self.shape.channels.div_ceil(MMA_CHANNELS).div_ceil(splits).max(1)
     }
 
-    /// Cycles on tensor cores with so many splits: those of all blocks of a multiprocessor. Blocks that are there together
-    /// hide a part of each other's waits.
+    /// Cycles on tensor cores with so many splits: blocks come in waves. Those that are there together share the
+    /// tensor cores, and hide each other's waits.
     fn mma_cost(&self, entry: &Entry<Tile>, splits: usize) -> f64 {
         let Scheme::MmaTile { filters, .. } = entry.tile.scheme else { return f64::INFINITY };
         let [rows, columns] = self.shape.out_size().map(|extent| extent.div_ceil(MMA_SIDE as usize));
@@ -221,17 +244,33 @@ impl Problem {
         let blocks = (self.shape.batch * rows * columns * groups * splits) as f64;
         let of_multiprocessor = (blocks / f64::from(self.multiprocessors)).ceil();
         let taps = (self.shape.taps[0] * self.shape.taps[1]) as f64;
-        let wide = if filters > 32 { MMA_WIDE } else { 1.0 };
-        let together =
-            f64::from(MULTIPROCESSOR_SHARED / entry.shared_bytes).min(of_multiprocessor).clamp(1.0, 3.0);
-        let chunk = taps * f64::from(filters) / 8.0 * MMA_EIGHT * wide + MMA_CHUNK / together;
-        let reduce = if splits > 1 {
-            let elements = blocks * 64.0 * f64::from(filters);
-            REDUCE + elements * 8.0 / BYTES_A_CYCLE
-        } else {
-            0.0
-        };
-        START + of_multiprocessor * chunks as f64 * chunk + reduce
+        let products = taps * f64::from(filters) / 8.0 * MMA_EIGHT;
+        let resident = f64::from(MULTIPROCESSOR_SHARED / entry.shared_bytes).clamp(1.0, MMA_RESIDENT);
+        let (together, waves) = (of_multiprocessor.min(resident), (of_multiprocessor / resident).ceil());
+        let chunk = together * products + MMA_CHUNK;
+        let reduce = if splits > 1 { blocks * 64.0 * f64::from(filters) * 8.0 / BYTES_A_CYCLE } else { 0.0 };
+        MMA_START + waves * chunks as f64 * chunk + reduce
+    }
+
+    /// Cycles by warpgroups with so many splits: those of their products, which take what tensor cores need or what B and A take from shared
+    /// memory. Stages are filled meanwhile.
+    fn wgmma_cost(&self, entry: &Entry<Tile>, splits: usize) -> f64 {
+        let Scheme::WgmmaTile { tiles, filters, .. } = entry.tile.scheme else { return f64::INFINITY };
+        let [rows, columns] = self.shape.out_size().map(|extent| extent.div_ceil(MMA_SIDE as usize));
+        let groups = self.shape.filters.div_ceil(filters as usize);
+        let chunks = self.split_chunks(splits);
+        let splits = self.shape.channels.div_ceil(chunks * MMA_CHANNELS).max(1);
+        let blocks = (self.shape.batch * rows * columns).div_ceil(tiles as usize) * groups * splits;
+        let of_multiprocessor = (blocks as f64 / f64::from(self.multiprocessors)).ceil();
+        let [tiles, filters, resident] = [tiles, filters, entry.bounds.min_blocks].map(f64::from);
+        let (together, waves) = (of_multiprocessor.min(resident), (of_multiprocessor / resident).ceil());
+        let product = (filters / 2.0).max(16.0 + filters / 4.0);
+        let products = 3.0 * (self.shape.taps[0] * self.shape.taps[1]) as f64;
+        let chunk = tiles * products * (product * WGMMA_PRODUCT + WGMMA_START_PRODUCT);
+        let write = tiles * filters * WGMMA_WRITE;
+        let reduce =
+            if splits > 1 { blocks as f64 * tiles * 64.0 * filters * 8.0 / BYTES_A_CYCLE } else { 0.0 };
+        MMA_START + waves * together * (chunks as f64 * chunk + write) + reduce
     }
 
     /// Channels of a split.
@@ -287,11 +326,18 @@ pub fn choose(problem: &Problem) -> Vec<Choice> {
 /// Channels of a step on tensor cores.
 const MMA_CHANNELS: usize = 16;
 /// Cycles of a multiprocessor for the products of 64 pixels, 16 channels and eight filters at a tap.
-const MMA_EIGHT: f64 = 55.0;
-/// How much longer they take in tiles of 64 filters.
-const MMA_WIDE: f64 = 1.1;
+const MMA_EIGHT: f64 = 44.0;
+/// Blocks of a multiprocessor at most, by their registers.
+const MMA_RESIDENT: f64 = 3.0;
 /// Cycles that a block takes for 16 channels beside products.
-const MMA_CHUNK: f64 = 600.0;
+const MMA_CHUNK: f64 = 1100.0;
+/// Cycles from the launch of a tensor-core kernel to the end of the launch that adds splits, without what follows below.
+const MMA_START: f64 = 7300.0;
+/// How much longer products of warpgroups take than at their peak, and cycles that each takes besides.
+const WGMMA_PRODUCT: f64 = 1.45;
+const WGMMA_START_PRODUCT: f64 = 5.8;
+/// Cycles in which a tile's results of a filter are written.
+const WGMMA_WRITE: f64 = 9.1;
 /// Splits at most.
 const MAX_SPLITS: usize = 64;
 /// Partial sums at most.

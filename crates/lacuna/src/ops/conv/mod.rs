@@ -1,6 +1,7 @@
 //! Convolution of feature maps whose zeros are left out, with bias, residual and activation in the same pass.
 mod choose;
 mod filters;
+mod fold;
 mod options;
 mod plan;
 mod shape;
@@ -8,6 +9,7 @@ mod shape;
 pub use crate::op::Activation;
 pub use choose::{Algorithm, Choice, Problem, choose};
 pub use filters::Filters;
+pub use fold::BatchNorm;
 pub use options::{MapLayout, Options};
 pub use plan::{Conv, Operands};
 pub use shape::Shape;

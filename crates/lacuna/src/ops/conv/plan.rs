@@ -113,7 +113,9 @@ impl<T: Value> Conv<T> {
             Scheme::SparseTile { tile, filters, .. } => {
                 (Packing::Lanes(filters), tile[0] * tile[1] * 32 * filters)
             }
-            Scheme::MmaTile { filters, .. } => (Packing::Mma(filters / 8), MMA_SIDE * MMA_SIDE * filters),
+            Scheme::MmaTile { filters, .. } | Scheme::WgmmaTile { filters, .. } => {
+                (Packing::Mma(filters / 8), MMA_SIDE * MMA_SIDE * filters)
+            }
             _ => (Packing::Lanes(1), 0),
         };
         Error::expect_at_most("the groups of filters", MAX_GRID_YZ, cut.groups)?;
@@ -173,9 +175,9 @@ impl<T: Value> Conv<T> {
         eights: u32,
     ) -> Result<Buffer<u32>> {
         let groups = filters.div_ceil(8 * eights as usize);
-        let fours = groups * eights as usize * channels.div_ceil(16) * taps * 32;
-        let mut words = self.device.uninitialized(4 * fours)?;
-        if fours > 0 {
+        let count = groups * 8 * eights as usize * channels.div_ceil(16) * 2 * taps;
+        let mut words = self.device.uninitialized(8 * count)?;
+        if count > 0 {
             let args = PackMmaArgs::<T::Device> {
                 from: values.as_slice().pointer(),
                 to: words.as_slice_mut().pointer(),
@@ -183,9 +185,9 @@ impl<T: Value> Conv<T> {
                 channels: channels as u32,
                 taps: taps as u32,
                 eights,
-                count: fours as u32,
+                count: count as u32,
             };
-            let grid = [fours.div_ceil(THREADS) as u32, 1, 1];
+            let grid = [count.div_ceil(THREADS) as u32, 1, 1];
             launch_kernel::<PackMma<T::Device>>(stream, entries::conv(), |_| grid, &args)?;
         }
         Ok(words)
@@ -300,7 +302,7 @@ impl<T: Value> Conv<T> {
                 launch(stream, entry, grid, &args)?;
                 (32 * of_lane, tile)
             }
-            Scheme::MmaTile { filters: of_tile, .. } => {
+            Scheme::MmaTile { filters: of_tile, .. } | Scheme::WgmmaTile { filters: of_tile, .. } => {
                 source.filters = values;
                 let words = filters
                     .words
@@ -312,9 +314,14 @@ impl<T: Value> Conv<T> {
                     chunks: shape.channels.div_ceil(16) as u32,
                     split_chunks: self.selection.problem().split_chunks(splits) as u32,
                     partial,
+                    tiles: all_tiles,
                     target,
                 };
-                launch(stream, entry, grid, &args)?;
+                let of_block = match entry.tile.scheme {
+                    Scheme::WgmmaTile { tiles, .. } => tiles,
+                    _ => 1,
+                };
+                launch(stream, entry, [all_tiles.div_ceil(of_block), grid[1], grid[2]], &args)?;
                 (of_tile, [MMA_SIDE; 2])
             }
             _ => {

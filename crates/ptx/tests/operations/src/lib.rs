@@ -63,6 +63,12 @@ entries! {
     products_bf16_64: warpgroups::products::<32, true, Ptx>;
     #[cfg(lacuna_sm = "90")]
     products_bf16_128: warpgroups::products::<64, true, Ptx>;
+    #[cfg(lacuna_sm = "90")]
+    products_cores_32: warpgroups::products_of_cores::<16, Ptx>;
+    #[cfg(lacuna_sm = "90")]
+    products_cores_64: warpgroups::products_of_cores::<32, Ptx>;
+    #[cfg(lacuna_sm = "90")]
+    products_cores_128: warpgroups::products_of_cores::<64, Ptx>;
     atomics_global: atomics::global;
     atomics_shared: atomics::all::<atomics::Shared, Ptx>;
     arithmetic: arithmetic::all;

@@ -1,5 +1,5 @@
 //! Products of a warpgroup. One block of 128 threads.
-use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, SharedPtr};
+use lacuna_gpu::{CoreMatrices, GlobalMut, GlobalPtr, Gpu, SharedPtr};
 
 /// Bytes from one panel of B to the next: 16 rows of 128 bytes.
 const PANEL: u32 = 2048;
@@ -17,6 +17,41 @@ pub unsafe fn products<const L: usize, const BRAIN: bool, G: Gpu>(
     out: GlobalMut<f32>,
     input: GlobalPtr<u32>,
 ) {
+    let (a, b) = (SharedPtr::from_offset(32), SharedPtr::from_offset(A));
+    // SAFETY: passed on to the caller; `of_input` brings A and B.
+    unsafe {
+        of_input::<L, G>(gpu, out, input, |sums| {
+            if BRAIN {
+                gpu.warpgroup_mma_bf16::<L, PANEL>(sums, a, b);
+            } else {
+                gpu.warpgroup_mma_f16::<L, PANEL>(sums, a, b);
+            }
+        });
+    }
+}
+
+/// The same of core matrices: A's begin at its second row, those of 8 columns are 4096 bytes from the next, and 8 rows 128; B's lie with no
+/// room between.
+///
+/// # Safety
+/// The launch and the buffers are as said.
+pub unsafe fn products_of_cores<const L: usize, G: Gpu>(gpu: G, out: GlobalMut<f32>, input: GlobalPtr<u32>) {
+    let a = CoreMatrices { first: SharedPtr::from_offset(16), leading: A / 2, stride: 128 };
+    let b = CoreMatrices { first: SharedPtr::from_offset(A), leading: 32 * L as u32, stride: 128 };
+    // SAFETY: as above.
+    unsafe { of_input::<L, G>(gpu, out, input, |sums| gpu.warpgroup_mma_bf16_cores(sums, a, b)) };
+}
+
+/// Copies the input to shared memory, and writes what a product makes of ones.
+///
+/// # Safety
+/// The launch and the buffers are as said.
+unsafe fn of_input<const L: usize, G: Gpu>(
+    gpu: G,
+    out: GlobalMut<f32>,
+    input: GlobalPtr<u32>,
+    start: impl FnOnce(&mut [f32; L]),
+) {
     let (thread, bytes) = (gpu.thread_idx_x(), A + 64 * L as u32);
     let mut sums = [1.0; L];
     // SAFETY: indices are below 128; each 16 bytes have one thread, and a barrier stands between stores and product.
@@ -29,13 +64,8 @@ pub unsafe fn products<const L: usize, const BRAIN: bool, G: Gpu>(
         }
         gpu.fence_async_proxy();
         gpu.sync_threads();
-        let (a, b) = (SharedPtr::from_offset(32), SharedPtr::from_offset(A));
         gpu.warpgroup_arrive();
-        if BRAIN {
-            gpu.warpgroup_mma_bf16::<L, PANEL>(&mut sums, a, b);
-        } else {
-            gpu.warpgroup_mma_f16::<L, PANEL>(&mut sums, a, b);
-        }
+        start(&mut sums);
         gpu.warpgroup_commit();
         gpu.warpgroup_wait::<1, L>(&mut sums);
         gpu.warpgroup_wait::<0, L>(&mut sums);

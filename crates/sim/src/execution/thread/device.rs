@@ -2,7 +2,8 @@
 use std::panic::Location;
 
 use lacuna_gpu::{
-    AtomicAdd, AtomicMax, AtomicOp, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, WARP, Word,
+    AtomicAdd, AtomicMax, AtomicOp, CoreMatrices, F16, GlobalMut, GlobalPtr, Gpu, Scalar, SharedPtr, WARP,
+    Word,
 };
 
 use super::SimThread;
@@ -14,6 +15,7 @@ use crate::synchronisation::call::{BarrierKind, WarpOperation};
 use crate::synchronisation::cluster::ClusterCall;
 use crate::synchronisation::named::NamedCall;
 use crate::tensor::arithmetic::Factors;
+use crate::tensor::product::{Layout, Operand};
 use crate::tensor::warpgroup::WarpgroupCall;
 
 // The safety contract of the unsafe methods is the kernel's towards the device. Here nothing depends on it: each
@@ -306,7 +308,13 @@ impl Gpu for SimThread<'_, '_> {
         a: SharedPtr<u16>,
         b: SharedPtr<u16>,
     ) {
-        self.start_product::<L, PANEL>(Location::caller(), Factors::F16, sums, [a, b]);
+        let kind = (Factors::F16, Layout::Panels { apart: PANEL });
+        self.start_product(
+            Location::caller(),
+            kind,
+            sums,
+            [a, b].map(|place| Operand::of_panels(place.offset())),
+        );
     }
     unsafe fn warpgroup_mma_bf16<const L: usize, const PANEL: u32>(
         self,
@@ -314,7 +322,22 @@ impl Gpu for SimThread<'_, '_> {
         a: SharedPtr<u16>,
         b: SharedPtr<u16>,
     ) {
-        self.start_product::<L, PANEL>(Location::caller(), Factors::Bf16, sums, [a, b]);
+        let kind = (Factors::Bf16, Layout::Panels { apart: PANEL });
+        self.start_product(
+            Location::caller(),
+            kind,
+            sums,
+            [a, b].map(|place| Operand::of_panels(place.offset())),
+        );
+    }
+    unsafe fn warpgroup_mma_bf16_cores<const L: usize>(
+        self,
+        sums: &mut [f32; L],
+        a: CoreMatrices,
+        b: CoreMatrices,
+    ) {
+        let operands = [a, b].map(Operand::from);
+        self.start_product(Location::caller(), (Factors::Bf16, Layout::Cores), sums, operands);
     }
     fn warpgroup_commit(self) {
         self.warpgroup(Location::caller(), WarpgroupCall::Commit, [0; 10], &[]);

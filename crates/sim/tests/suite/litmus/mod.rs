@@ -2,6 +2,7 @@
 mod barriers;
 mod clusters;
 mod copies;
+mod cores;
 mod early;
 mod handover;
 mod memory;

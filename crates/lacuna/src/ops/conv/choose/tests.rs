@@ -32,7 +32,9 @@ fn splits_have_channels_each() {
         for choice in choose(&problem) {
             let splits = problem.cut(choice.entry).splits;
             let each = match choice.algorithm {
-                Algorithm::MmaTile { .. } => problem.split_chunks(splits) * MMA_CHANNELS,
+                Algorithm::MmaTile { .. } | Algorithm::WgmmaTile { .. } => {
+                    problem.split_chunks(splits) * MMA_CHANNELS
+                }
                 _ => problem.split_channels(splits),
             };
             assert!((splits - 1) * each < channels && splits * each >= channels, "{channels}: {splits}");
@@ -57,7 +59,9 @@ fn depthwise_layers_take_vectors_where_they_may() {
 fn tensor_cores_are_for_those_who_allow_them() {
     let has_mma = |channels, taps, precision| {
         let shape = Shape::new(channels, [9, 9], 32, taps);
-        let is_mma = |choice: &Choice| matches!(choice.algorithm, Algorithm::MmaTile { .. });
+        let is_mma = |choice: &Choice| {
+            matches!(choice.algorithm, Algorithm::MmaTile { .. } | Algorithm::WgmmaTile { .. })
+        };
         choose(&Problem { precision, ..Problem::new(shape) }).iter().any(is_mma)
     };
     assert!(has_mma(64, [3, 3], Precision::Single) && has_mma(64, [1, 1], Precision::Single));
@@ -78,4 +82,19 @@ fn any_shape_has_a_kernel() {
             assert!(choice.cost.is_finite());
         }
     }
+}
+
+#[test]
+fn long_sums_are_the_warpgroups_where_there_are_any() {
+    let best = |sm, batch| {
+        let shape = Shape { batch, ..layer(512, 28, 512).shape };
+        choose(&Problem { sm, ..Problem::new(shape) })[0].algorithm
+    };
+    assert_eq!(best(90, 16), Algorithm::WgmmaTile { tiles: 2, filters: 128 });
+    assert!(matches!(best(80, 16), Algorithm::MmaTile { .. }));
+    // A stride of two has more positions, which the tile for them alone has room for.
+    let strided = Problem::new(Shape::new(256, [56, 56], 256, [3, 3]).padding([1, 1]).strides([2, 2]));
+    let legal = choose(&strided);
+    let of_warpgroups = legal.iter().filter(|choice| matches!(choice.algorithm, Algorithm::WgmmaTile { .. }));
+    assert_eq!(of_warpgroups.count(), 1);
 }
