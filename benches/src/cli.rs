@@ -255,6 +255,17 @@ pub enum ConvLayout {
     Nhwc,
 }
 
+/// Types of maps and filters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ConvValue {
+    /// `f32`.
+    F32,
+    /// Binary16.
+    F16,
+    /// bfloat16.
+    Bf16,
+}
+
 /// `conv`.
 #[derive(Args, Debug)]
 pub struct ConvOptions {
@@ -273,6 +284,9 @@ pub struct ConvOptions {
     /// Sets each layer beside cuDNN and, where it is depthwise, beside a copy of its bytes.
     #[arg(long)]
     pub peers: bool,
+    /// Type of maps and filters.
+    #[arg(long, value_enum, default_value_t = ConvValue::F32)]
+    pub value: ConvValue,
     /// How maps lie.
     #[arg(long, value_enum, default_value_t = ConvLayout::Nchw)]
     pub layout: ConvLayout,

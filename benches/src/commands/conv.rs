@@ -4,16 +4,18 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 
 use anyhow::{Context as _, Result};
+use half::{bf16, f16};
 use lacuna::conv::MapLayout;
+use lacuna_cases::Number;
 use lacuna_cases::data::Data;
 use lacuna_cases::exit::Outcome;
 use lacuna_peers::Search;
 use lacuna_peers::cudnn::CuDnn;
 
-use crate::cli::{ConvLayout, ConvOptions, ConvSuite};
+use crate::cli::{ConvLayout, ConvOptions, ConvSuite, ConvValue};
 use crate::conv::{
-    COPY, CUDNN_F32, CUDNN_TF32, How, Input, LAYERS, Layer, Peers, Record, Summary, drawn, measure,
-    mobilenet, real,
+    COPY, CUDNN_BF16, CUDNN_F16, CUDNN_F32, CUDNN_TF32, How, Input, LAYERS, Layer, Peers, Record, Summary,
+    drawn, measure, mobilenet, real,
 };
 use crate::machine;
 
@@ -27,6 +29,14 @@ const SIMULATED: usize = 20_000_000;
 /// # Errors
 /// Data or a device that cannot be used.
 pub fn conv(options: &ConvOptions) -> Result<Outcome> {
+    match options.value {
+        ConvValue::F32 => of_type::<f32>(options),
+        ConvValue::F16 => of_type::<f16>(options),
+        ConvValue::Bf16 => of_type::<bf16>(options),
+    }
+}
+
+fn of_type<T: Number>(options: &ConvOptions) -> Result<Outcome> {
     let device = machine::device(&options.device)?;
     let layout = match options.layout {
         ConvLayout::Nchw => MapLayout::Nchw,
@@ -54,11 +64,11 @@ pub fn conv(options: &ConvOptions) -> Result<Outcome> {
             return Ok(());
         }
         let beside = if options.peers && !device.is_simulator() {
-            peers.measure(&device, input, options.samples)?
+            peers.measure::<T>(&device, input, options.samples)?
         } else {
             BTreeMap::new()
         };
-        for mut record in measure(&device, input, how)? {
+        for mut record in measure::<T>(&device, input, how)? {
             record.peers.clone_from(&beside);
             print(&record);
             if record.error_over_bound.is_nan() || record.error_over_bound > RIGHT {
@@ -108,7 +118,7 @@ fn summarize(records: &[Record]) {
         }
     }
     for level in levels {
-        for peer in [CUDNN_F32, CUDNN_TF32, COPY] {
+        for peer in [CUDNN_F32, CUDNN_TF32, CUDNN_F16, CUDNN_BF16, COPY] {
             let of_level = records.iter().filter(|record| record.chosen && record.level == level);
             if let Some(Summary { count, mean, least }) = Summary::over(peer, of_level) {
                 let what = level.map_or("real maps".into(), |level| format!("{:.0} % zeros", level * 100.0));

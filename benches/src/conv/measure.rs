@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use lacuna::conv::{Activation, Algorithm, MapLayout, Operands, Options};
 use lacuna::{Conv, Device, Stream};
+use lacuna_cases::Number;
+use lacuna_cases::number::rounded;
 use lacuna_reference::{ConvInputs, ConvShape, Precision, conv};
 
 use super::{Input, Record};
@@ -30,10 +32,10 @@ pub struct How {
 ///
 /// # Errors
 /// What the library says. A wrong result is no error: the record tells it.
-pub fn measure(device: &Device, input: &Input, how: How) -> Result<Vec<Record>> {
+pub fn measure<T: Number>(device: &Device, input: &Input, how: How) -> Result<Vec<Record>> {
     let stream = device.stream()?;
     let options = Options::default().activation(Activation::Relu).layout(how.layout).zeros(input.zeros());
-    let plan = |algorithm| Conv::<f32>::plan(device, input.shape, options.algorithm(algorithm));
+    let plan = |algorithm| Conv::<T>::plan(device, input.shape, options.algorithm(algorithm));
     let chosen = plan(Algorithm::Auto)?;
     let mut plans = Vec::new();
     if how.all_algorithms {
@@ -53,14 +55,21 @@ pub fn measure(device: &Device, input: &Input, how: How) -> Result<Vec<Record>> 
     Ok(records)
 }
 
-fn of_plan(device: &Device, stream: &Stream, plan: &Conv, input: &Input, how: How) -> Result<Record> {
+fn of_plan<T: Number>(
+    device: &Device,
+    stream: &Stream,
+    plan: &Conv<T>,
+    input: &Input,
+    how: How,
+) -> Result<Record> {
     let shape = input.shape;
-    let filters = plan.pack(stream, device.upload(&input.weights)?.as_slice())?;
+    let filters = plan.pack(stream, device.upload(&rounded::<T>(&input.weights))?.as_slice())?;
     let (pixels, out_pixels) = (shape.size[0] * shape.size[1], shape.out_size().iter().product::<usize>());
     let is_last = how.layout == MapLayout::Nhwc;
-    let maps = if is_last { reordered(&input.input, shape.channels, pixels) } else { input.input.clone() };
-    let (x, bias) = (device.upload(&maps)?, device.upload(&input.bias)?);
-    let mut out = device.upload(&vec![f32::NAN; shape.output_len()])?;
+    let maps = rounded::<T>(&input.input);
+    let maps = if is_last { reordered(&maps, shape.channels, pixels) } else { maps };
+    let (x, bias) = (device.upload(&maps)?, device.upload(&rounded::<T>(&input.bias))?);
+    let mut out = device.upload(&vec![T::POISON; shape.output_len()])?;
     let mut run = |stream: &Stream| {
         let bias = Some(bias.as_slice());
         plan.run(stream, Operands { bias, ..Operands::new(x.as_slice(), &filters, out.as_slice_mut()) })
@@ -73,8 +82,7 @@ fn of_plan(device: &Device, stream: &Stream, plan: &Conv, input: &Input, how: Ho
     };
     let out = out.download(stream)?;
     let got = if is_last { reordered(&out, out_pixels, shape.filters) } else { out };
-    let is_mma = matches!(plan.choice().algorithm, Algorithm::MmaTile { .. } | Algorithm::WgmmaTile { .. });
-    let precision = if is_mma { Precision::SplitBf16 } else { Precision::Fp32 };
+    let precision = lacuna_cases::conv::precision::<T>(plan.choice().algorithm);
     let error_over_bound = check(input, precision, &got, how.checked)?.unwrap_or_else(|wrong| {
         eprintln!("{}: {}: {wrong}", input.name, plan.choice().entry.name);
         f64::MAX
@@ -88,6 +96,7 @@ fn of_plan(device: &Device, stream: &Stream, plan: &Conv, input: &Input, how: Ho
         filters: shape.filters,
         level: input.level,
         zeros: input.zeros(),
+        value: T::TYPE_NAME,
         layout: if is_last { "nhwc" } else { "nchw" },
         algorithm: plan.choice().entry.name.into(),
         splits: plan.splits(),
@@ -103,7 +112,12 @@ fn of_plan(device: &Device, stream: &Stream, plan: &Conv, input: &Input, how: Ho
 }
 
 /// The largest error over its bound of the first images, or what is wrong.
-fn check(input: &Input, precision: Precision, got: &[f32], images: usize) -> Result<Result<f64, String>> {
+fn check<T: Number>(
+    input: &Input,
+    precision: Precision,
+    got: &[T],
+    images: usize,
+) -> Result<Result<f64, String>> {
     let shape = input.shape;
     let batch = shape.batch.min(images);
     let checked = ConvShape {
@@ -117,11 +131,13 @@ fn check(input: &Input, precision: Precision, got: &[f32], images: usize) -> Res
         groups: shape.groups,
     };
     let of = |len: usize| len / shape.batch.max(1) * batch;
+    let (maps, weights, bias) =
+        (rounded::<T>(&input.input), rounded::<T>(&input.weights), rounded::<T>(&input.bias));
     let inputs = ConvInputs {
         shape: checked,
-        input: &input.input[..of(input.input.len())],
-        weights: &input.weights,
-        bias: Some(&input.bias),
+        input: &maps[..of(maps.len())],
+        weights: &weights,
+        bias: Some(&bias),
         residual: None,
         precision,
         lo: 0.0,
@@ -132,8 +148,8 @@ fn check(input: &Input, precision: Precision, got: &[f32], images: usize) -> Res
 }
 
 /// Maps with rows and columns of each image exchanged.
-pub(super) fn reordered(maps: &[f32], rows: usize, columns: usize) -> Vec<f32> {
-    let image = |image: &[f32]| {
+pub(super) fn reordered<T: Copy>(maps: &[T], rows: usize, columns: usize) -> Vec<T> {
+    let image = |image: &[T]| {
         (0..rows * columns).map(|at| image[at % rows * columns + at / rows]).collect::<Vec<_>>()
     };
     maps.chunks_exact((rows * columns).max(1)).flat_map(image).collect()
@@ -141,22 +157,27 @@ pub(super) fn reordered(maps: &[f32], rows: usize, columns: usize) -> Vec<f32> {
 
 #[cfg(test)]
 mod tests {
+    use half::f16;
+
     use super::super::{Layer, drawn};
     use super::*;
 
-    #[test]
-    fn every_kernel_of_a_layer_is_checked_in_both_layouts() {
+    fn every_kernel_is_checked<T: Number>(layout: MapLayout) {
         let layer = Layer { network: "a test", sizes: [8, 9, 5], stride: 1, depthwise: false };
-        for layout in [MapLayout::Nchw, MapLayout::Nhwc] {
-            let how = How { layout, samples: 1, all_algorithms: true, checked: 2, seed: 3 };
-            let input = drawn(&layer, 2, 0.6, how.seed);
-            assert!((input.zeros() - 0.6).abs() < 0.1, "{}", input.zeros());
-            let records = measure(&Device::simulator(), &input, how).unwrap();
-            assert!(records.len() > 3 && records[0].chosen && !records[1].chosen);
-            assert!(
-                records.iter().all(|record| record.error_over_bound <= 1.0 && !record.model_us.is_empty())
-            );
-        }
+        let how = How { layout, samples: 1, all_algorithms: true, checked: 2, seed: 3 };
+        let input = drawn(&layer, 2, 0.6, how.seed);
+        assert!((input.zeros() - 0.6).abs() < 0.1, "{}", input.zeros());
+        let records = measure::<T>(&Device::simulator(), &input, how).unwrap();
+        assert!(records.len() > 3 && records[0].chosen && !records[1].chosen);
+        assert!(records.iter().all(|record| record.error_over_bound <= 1.0 && !record.model_us.is_empty()));
+        assert!(records.iter().all(|record| record.value == T::TYPE_NAME));
+    }
+
+    #[test]
+    fn every_kernel_of_a_layer_is_checked() {
+        every_kernel_is_checked::<f32>(MapLayout::Nchw);
+        every_kernel_is_checked::<f32>(MapLayout::Nhwc);
+        every_kernel_is_checked::<f16>(MapLayout::Nhwc);
     }
 
     #[test]

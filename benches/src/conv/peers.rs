@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use anyhow::Result;
 use lacuna::conv::Shape;
 use lacuna::{Buffer, Device, Stream};
+use lacuna_cases::Number;
+use lacuna_cases::number::rounded;
 use lacuna_peers::cudnn::{ConvProblem, CuDnn, Handle, Math};
 use lacuna_peers::{DataType, Workspace};
 
 use super::Input;
 use super::measure::reordered;
+use crate::peers::data_type;
 use crate::record::PeerRecord;
 use crate::timing::{Timing, time};
 
@@ -16,6 +19,10 @@ use crate::timing::{Timing, time};
 pub const CUDNN_F32: &str = "cudnn_f32";
 /// The same where it may round to TF32.
 pub const CUDNN_TF32: &str = "cudnn_tf32";
+/// cuDNN with values of 16 bits, on tensor cores.
+pub const CUDNN_F16: &str = "cudnn_f16";
+/// The same of bfloat16.
+pub const CUDNN_BF16: &str = "cudnn_bf16";
 /// A plain copy of as many bytes as maps and results have.
 pub const COPY: &str = "copy";
 
@@ -38,7 +45,7 @@ impl Peers {
     ///
     /// # Errors
     /// What the device says. What cuDNN cannot do has no time, with a word on stderr.
-    pub fn measure(
+    pub fn measure<T: Number>(
         &mut self,
         device: &Device,
         input: &Input,
@@ -50,7 +57,7 @@ impl Peers {
         let stream = device.stream()?;
         let mut records = BTreeMap::new();
         if input.shape.is_depthwise() {
-            records.insert(COPY.into(), copy(device, &stream, &input.shape, samples)?);
+            records.insert(COPY.into(), copy::<T>(device, &stream, &input.shape, samples)?);
         }
         if let Some(library) = &self.library {
             let version = library.version()?.to_string();
@@ -58,10 +65,15 @@ impl Peers {
                 Some(handle) => handle,
                 None => self.handle.insert(library.handle()?),
             };
-            for (name, math) in [(CUDNN_F32, Math::Fma), (CUDNN_TF32, Math::TensorCores)] {
+            let wanted: &[(&str, Math)] = match data_type::<T>() {
+                DataType::F32 => &[(CUDNN_F32, Math::Fma), (CUDNN_TF32, Math::TensorCores)],
+                DataType::F16 => &[(CUDNN_F16, Math::TensorCores)],
+                DataType::Bf16 => &[(CUDNN_BF16, Math::TensorCores)],
+            };
+            for &(name, math) in wanted {
                 let mut best: Option<(String, Timing)> = None;
                 for is_last in [false, true] {
-                    match fastest(device, &stream, handle, input, math, is_last, samples) {
+                    match fastest::<T>(device, &stream, handle, input, math, is_last, samples) {
                         Ok(found) => best = best.into_iter().chain(found).min_by(by_median),
                         Err(error) => eprintln!("{}: {name}: {error:#}", input.name),
                     }
@@ -85,7 +97,7 @@ fn record(time: Timing, algorithm: String, version: String) -> PeerRecord {
 }
 
 /// The fastest algorithm in a layout, by our clock, of those that cuDNN's own search finds.
-fn fastest(
+fn fastest<T: Number>(
     device: &Device,
     stream: &Stream,
     handle: &Handle,
@@ -98,13 +110,14 @@ fn fastest(
     let pixels = shape.size[0] * shape.size[1];
     let (channels, taps) = (shape.channels / shape.groups, shape.taps[0] * shape.taps[1]);
     let laid = |values: &[f32], rows, columns| {
-        if is_last { reordered(values, rows, columns) } else { values.to_vec() }
+        let values = rounded::<T>(values);
+        if is_last { reordered(&values, rows, columns) } else { values }
     };
     let x = device.upload(&laid(&input.input, shape.channels, pixels))?;
     let weights = device.upload(&laid(&input.weights, channels, taps))?;
-    let out = device.zeros::<f32>(shape.output_len())?;
+    let out = device.zeros::<T>(shape.output_len())?;
     let problem = ConvProblem {
-        data_type: DataType::F32,
+        data_type: data_type::<T>(),
         batch: shape.batch,
         channels: shape.channels,
         size: shape.size,
@@ -142,13 +155,13 @@ fn fastest(
 }
 
 /// A copy that reads and writes as many bytes as maps and results have.
-fn copy(device: &Device, stream: &Stream, shape: &Shape, samples: u32) -> Result<PeerRecord> {
+fn copy<T: Number>(device: &Device, stream: &Stream, shape: &Shape, samples: u32) -> Result<PeerRecord> {
     let len = (shape.input_len() + shape.output_len()).div_ceil(2);
-    let (from, mut to) = (device.zeros::<f32>(len)?, device.zeros::<f32>(len)?);
+    let (from, mut to) = (device.zeros::<T>(len)?, device.zeros::<T>(len)?);
     let time = time(stream, samples, |stream| Ok(stream.copy(from.as_slice(), to.as_slice_mut())?))?;
     Ok(record(
         time,
-        format!("device to device, {} bytes", len * size_of::<f32>()),
+        format!("device to device, {} bytes", len * size_of::<T>()),
         device.info().driver.clone(),
     ))
 }

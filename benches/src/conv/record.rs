@@ -27,6 +27,8 @@ pub struct Record {
     pub level: Option<f64>,
     /// The part of zeros that there is.
     pub zeros: f64,
+    /// Type of maps and filters.
+    pub value: &'static str,
     /// How maps lie.
     pub layout: &'static str,
     /// The kernel's entry point.

@@ -12,6 +12,7 @@
 //! | [`exit`] | exit codes |
 //! | [`number`] | the types of values |
 //! | [`pattern`] | patterns by their rows |
+pub mod conv;
 pub mod data;
 pub mod device;
 pub mod dlmc;

@@ -313,8 +313,19 @@ pub trait Gpu: Copy {
         a: SharedPtr<u16>,
         b: SharedPtr<u16>,
     );
-    /// As [`warpgroup_mma_bf16`](Gpu::warpgroup_mma_bf16), with A and B in core matrices, not swizzled: rows of A, and columns of B, of
+    /// As [`warpgroup_mma_f16`](Gpu::warpgroup_mma_f16), with A and B in core matrices, not swizzled: rows of A, and columns of B, of
     /// which eight neighbours make a core matrix. A and B may begin inside of one, at any row or column. sm_90a.
+    ///
+    /// # Safety
+    /// As there.
+    #[track_caller]
+    unsafe fn warpgroup_mma_f16_cores<const L: usize>(
+        self,
+        sums: &mut [f32; L],
+        a: CoreMatrices,
+        b: CoreMatrices,
+    );
+    /// As [`warpgroup_mma_f16_cores`](Gpu::warpgroup_mma_f16_cores), with bfloat16. sm_90a.
     ///
     /// # Safety
     /// As there.

@@ -1,5 +1,6 @@
 //! What matrices are made of.
 use half::{bf16, f16};
+use lacuna_kernels::conv::MmaValue;
 use lacuna_kernels::{Bf16, DeviceIndex, DeviceValue, F16, IndexType, ValueType};
 
 use crate::Element;
@@ -12,7 +13,7 @@ mod sealed {
 pub trait Value: Element + sealed::Sealed {
     /// The same number in a kernel.
     #[doc(hidden)]
-    type Device: DeviceValue;
+    type Device: DeviceValue + MmaValue;
     /// Which type this is.
     const TYPE: ValueType = <Self::Device as DeviceValue>::TYPE;
     /// The nearest number of this type, ties to even.

@@ -237,9 +237,10 @@ const HOPPER: &[Expected] = &[
     ("products_bf16_32", 1, warpgroup!("m64n32k16.f32.bf16.bf16")),
     ("products_bf16_64", 1, warpgroup!("m64n64k16.f32.bf16.bf16")),
     ("products_bf16_128", 1, warpgroup!("m64n128k16.f32.bf16.bf16")),
-    ("products_cores_32", 1, warpgroup!("m64n32k16.f32.bf16.bf16", " … 1, 1, 1, 0, 0")),
-    ("products_cores_64", 1, warpgroup!("m64n64k16.f32.bf16.bf16", " … 1, 1, 1, 0, 0")),
-    ("products_cores_128", 1, warpgroup!("m64n128k16.f32.bf16.bf16", " … 1, 1, 1, 0, 0")),
+    ("products_f16_cores_64", 1, warpgroup!("m64n64k16.f32.f16.f16", " … 1, 1, 1, 0, 0")),
+    ("products_bf16_cores_32", 1, warpgroup!("m64n32k16.f32.bf16.bf16", " … 1, 1, 1, 0, 0")),
+    ("products_bf16_cores_64", 1, warpgroup!("m64n64k16.f32.bf16.bf16", " … 1, 1, 1, 0, 0")),
+    ("products_bf16_cores_128", 1, warpgroup!("m64n128k16.f32.bf16.bf16", " … 1, 1, 1, 0, 0")),
 ];
 
 /// What a target has.

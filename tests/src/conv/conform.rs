@@ -1,5 +1,6 @@
 //! The check that nearly all cases share.
 use anyhow::{Context as _, Result, ensure};
+use half::{bf16, f16};
 use lacuna::conv::{Activation, Algorithm, MapLayout, Operands, Options};
 use lacuna::{Conv, Error};
 use lacuna_cases::number::rounded;
@@ -20,7 +21,8 @@ const PRECISION: lacuna::Precision = lacuna::Precision::Tf32;
 /// # Errors
 /// What is wrong, with the type and the algorithm.
 pub fn conform(cx: &Context<'_>, maps: &Maps) -> Result<f64> {
-    of_type::<f32>(cx, maps)
+    let worst = of_type::<f32>(cx, maps)?.max(of_type::<f16>(cx, maps)?);
+    Ok(worst.max(of_type::<bf16>(cx, maps)?))
 }
 
 fn of_type<T: Number>(cx: &Context<'_>, maps: &Maps) -> Result<f64> {
@@ -96,9 +98,7 @@ impl<'c, T: Number> Subject<'c, T> {
     fn check(&self, algorithm: Algorithm) -> Result<f64> {
         let options = Options::default().algorithm(algorithm).layout(MapLayout::Nhwc).precision(PRECISION);
         let plan = Conv::<T>::plan(self.cx.device, self.maps.shape, options)?;
-        let is_mma =
-            matches!(plan.choice().algorithm, Algorithm::MmaTile { .. } | Algorithm::WgmmaTile { .. });
-        let reference = self.reference(if is_mma { Precision::SplitBf16 } else { Precision::Fp32 })?;
+        let reference = self.reference(lacuna_cases::conv::precision::<T>(plan.choice().algorithm))?;
         let first = self.run(algorithm, MapLayout::Nhwc, 0)?;
         let worst = reference.check(&first)?.worst_over_bound;
         let [_, columns] = self.maps.shape.out_size();

@@ -389,6 +389,16 @@ impl Gpu for Ptx {
         unsafe { warpgroup::mma_bf16::<L, PANEL>(sums, a, b) }
     }
     #[inline(always)]
+    unsafe fn warpgroup_mma_f16_cores<const L: usize>(
+        self,
+        sums: &mut [f32; L],
+        a: CoreMatrices,
+        b: CoreMatrices,
+    ) {
+        // SAFETY: passed on to the caller.
+        unsafe { warpgroup::mma_f16_cores(sums, a, b) }
+    }
+    #[inline(always)]
     unsafe fn warpgroup_mma_bf16_cores<const L: usize>(
         self,
         sums: &mut [f32; L],

@@ -60,22 +60,31 @@ products! {
     mma_bf16: bf16;
 }
 
-/// Starts `sums += A·B`.
-///
-/// # Safety
-/// See `Gpu::warpgroup_mma_bf16_cores`.
-#[inline(always)]
-pub(super) unsafe fn mma_bf16_cores<const L: usize>(sums: &mut [f32; L], a: CoreMatrices, b: CoreMatrices) {
-    const { assert!(matches!(L, 16 | 32 | 64), "N is 32, 64 or 128") }
-    let (a, b) = (cores(a), cores(b));
-    // SAFETY: the caller keeps the contract of `Gpu`; the arrays are of the size that L says.
-    unsafe {
-        match L {
-            16 => n32::bf16_cores(same(sums), a, b),
-            32 => n64::bf16_cores(same(sums), a, b),
-            _ => n128::bf16_cores(same(sums), a, b),
+/// Writes a product from core matrices: name.
+macro_rules! products_of_cores {
+    ($($name:ident: $inner:ident;)*) => {$(
+        /// Starts `sums += A·B`.
+        ///
+        /// # Safety
+        /// See `Gpu::warpgroup_mma_f16_cores`.
+        #[inline(always)]
+        pub(super) unsafe fn $name<const L: usize>(sums: &mut [f32; L], a: CoreMatrices, b: CoreMatrices) {
+            const { assert!(matches!(L, 16 | 32 | 64), "N is 32, 64 or 128") }
+            let (a, b) = (cores(a), cores(b));
+            // SAFETY: the caller keeps the contract of `Gpu`; the arrays are of the size that L says.
+            unsafe {
+                match L {
+                    16 => n32::$inner(same(sums), a, b),
+                    32 => n64::$inner(same(sums), a, b),
+                    _ => n128::$inner(same(sums), a, b),
+                }
+            }
         }
-    }
+    )*};
+}
+products_of_cores! {
+    mma_f16_cores: f16_cores;
+    mma_bf16_cores: bf16_cores;
 }
 
 /// Waits until at most `PENDING` groups of products are under way.
@@ -113,6 +122,7 @@ macro_rules! sized {
             use core::arch::asm;
             product!(f16, "f16", 1, $l, $n, $d, $a, $b, [$($i)*]);
             product!(bf16, "bf16", 1, $l, $n, $d, $a, $b, [$($i)*]);
+            product!(f16_cores, "f16", 0, $l, $n, $d, $a, $b, [$($i)*]);
             product!(bf16_cores, "bf16", 0, $l, $n, $d, $a, $b, [$($i)*]);
             #[inline(always)]
             pub(super) fn wait<const PENDING: u32>(d: &mut [f32; $l]) {

@@ -68,7 +68,10 @@ impl<T: DeviceValue, const R: usize, const STRIDE: usize, const ROWS: usize, con
 
     const TILE: Tile = {
         assert!(ROWS == 4 && (ROWS - 1) * STRIDE + R <= 11, "rows are written out below");
-        assert!(V == 1 || V * size_of::<T>() == 16, "a thread loads a value at once, or 16 bytes");
+        assert!(
+            V == 1 || matches!(V * size_of::<T>(), 8 | 16),
+            "a thread loads a value at once, or 8 or 16 bytes"
+        );
         let (taps, stride, rows, vector) = (R as u32, STRIDE as u32, ROWS as u32, V as u32);
         Tile { scheme: Scheme::Depthwise { taps, stride, rows, vector }, value: T::TYPE }
     };

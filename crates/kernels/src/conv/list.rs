@@ -15,20 +15,20 @@ macro_rules! conv {
             }
             // [eights of filters, positions of the input tile at most].
             #[cfg(lacuna_sm = "80")]
-            mma [f32] { [8 100] [4 100] [8 289] }
+            mma [f32 f16 bf16] { [8 100] [4 100] [8 289] }
             // [sums of a thread: half of the filters, tiles of a block, positions of an input tile at most].
             #[cfg(lacuna_sm = "90")]
-            wgmma [f32] { [64 2 100] [32 2 100] [16 2 100] [32 2 306] }
+            wgmma [f32 f16 bf16] { [64 2 100] [32 2 100] [16 2 100] [32 2 306] }
             #[cfg(lacuna_sm = "80")]
-            pack_mma [f32] { {} }
+            pack_mma [f32 f16 bf16] { {} }
             // [taps along a side, stride, output rows of a thread, channels of a thread].
-            depthwise [f32] {
+            depthwise [f32 f16 bf16] {
                 [3 1 4 4] [3 1 4 1] [3 2 4 4] [3 2 4 1] [5 1 4 1] [5 2 4 1]
             }
-            any_depthwise [f32] { {} }
-            direct [f32] { {} }
-            reduce [f32] { {} }
-            pack [f32] { {} }
+            any_depthwise [f32 f16 bf16] { {} }
+            direct [f32 f16 bf16] { {} }
+            reduce [f32 f16 bf16] { {} }
+            pack [f32 f16 bf16] { {} }
         }
     };
 

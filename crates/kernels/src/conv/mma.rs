@@ -1,13 +1,13 @@
-//! Convolution by tiles on tensor cores, zeros multiplied: an implicit matrix product of `f32` in split precision.
+//! Convolution by tiles on tensor cores, zeros multiplied: an implicit matrix product, of `f32` in split precision.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
 
-use super::split::split;
+use super::split::MmaValue;
 use super::target::Place;
 use super::{Scheme, Source, Target, Tile};
 use crate::common::strided;
-use crate::{Bounds, DeviceValue, Kernel};
+use crate::{Bounds, Kernel};
 
 /// A tile of 8 × 8 output pixels and 8·`N` filters by four warps, of two rows of pixels each; up to nine taps, and an input tile of up to `P`
 /// positions.
@@ -56,8 +56,6 @@ const WARPS: u32 = 4;
 const SLOTS: usize = 3;
 /// Stands for a pixel outside of the map.
 const OUTSIDE: u32 = u32::MAX;
-/// Bytes of a position: two parts of 16 channels, and room that puts neighbours into different banks.
-const POSITION_BYTES: u32 = 80;
 /// Floats between the sums of two filters.
 const PLANE: u32 = MMA_SIDE * MMA_SIDE + 1;
 /// Bytes of eight channels of a filter.
@@ -66,7 +64,7 @@ const ROW: u32 = 16;
 /// Sums of a lane: of eight filters each.
 type Sums<const N: usize> = [[f32; 4]; N];
 
-impl<T: DeviceValue, const N: usize, const P: u32> Kernel for MmaConv<T, N, P> {
+impl<T: MmaValue, const N: usize, const P: u32> Kernel for MmaConv<T, N, P> {
     type Args = MmaConvArgs<T>;
     type Tile = Tile;
 
@@ -109,7 +107,7 @@ impl<T: DeviceValue, const N: usize, const P: u32> Kernel for MmaConv<T, N, P> {
             place,
             positions: extent(0) * width,
             offsets: [offset(0), offset(1), offset(2)],
-            a: position * POSITION_BYTES + lane / 16 * 16,
+            a: position * Self::POSITION_BYTES + lane / 16 * 16,
         };
         let mut sums: Sums<N> = [[0.0; 4]; N];
         // SAFETY: the arguments describe maps and filters; a stage is read between barriers, and filled between others.
@@ -131,18 +129,18 @@ impl<T: DeviceValue, const N: usize, const P: u32> Kernel for MmaConv<T, N, P> {
                 Self::split_tile(&work, stage);
                 gpu.sync_threads();
                 // The lane's row of B: of eight filters, the upper part of eight channels, of the next eight, and their lower parts.
-                let row = lane / 8 * Self::FILTERS + lane % 8;
+                let row = lane / 8 % (2 * T::PARTS) * Self::FILTERS + lane % 8;
                 let mut filters = stage + Self::RAW_BYTES + row * ROW;
                 if rows == 3 && columns == 3 {
-                    Self::three_by_three(gpu, work.a, width * POSITION_BYTES, filters, &mut sums);
+                    Self::three_by_three(gpu, work.a, width * Self::POSITION_BYTES, filters, &mut sums);
                 } else {
                     let mut row = 0;
                     while row < rows {
-                        let mut a = work.a + row * width * POSITION_BYTES;
+                        let mut a = work.a + row * width * Self::POSITION_BYTES;
                         let mut column = 0;
                         while column < columns {
                             Self::step(gpu, a, filters, &mut sums);
-                            a += POSITION_BYTES;
+                            a += Self::POSITION_BYTES;
                             filters += Self::STEP_BYTES;
                             column += 1;
                         }
@@ -170,15 +168,17 @@ struct Work<'a, G, T> {
     a: u32,
 }
 
-impl<T: DeviceValue, const N: usize, const P: u32> MmaConv<T, N, P> {
+impl<T: MmaValue, const N: usize, const P: u32> MmaConv<T, N, P> {
     /// Filters of a tile.
     const FILTERS: u32 = 8 * N as u32;
-    /// Bytes of the input tile in two parts.
-    const TILE_BYTES: u32 = P * POSITION_BYTES;
+    /// Bytes of a position: the parts of 16 channels, and room that puts neighbours into different banks.
+    const POSITION_BYTES: u32 = T::PARTS * 2 * CHANNELS + 16;
+    /// Bytes of the input tile in parts.
+    const TILE_BYTES: u32 = P * Self::POSITION_BYTES;
     /// Bytes of the same as it comes.
     const RAW_BYTES: u32 = P * CHANNELS * 4;
     /// Bytes of the filters of a step.
-    const STEP_BYTES: u32 = 4 * Self::FILTERS * ROW;
+    const STEP_BYTES: u32 = 2 * T::PARTS * Self::FILTERS * ROW;
     /// Bytes of a stage: input and filters of 16 channels.
     const STAGE_BYTES: u32 = Self::RAW_BYTES + MMA_TAPS * Self::STEP_BYTES;
 
@@ -235,7 +235,7 @@ impl<T: DeviceValue, const N: usize, const P: u32> MmaConv<T, N, P> {
         gpu.copy_async_commit();
     }
 
-    /// Splits the input into two parts.
+    /// Splits the input into its parts.
     ///
     /// # Safety
     /// It is there, and nobody reads the parts.
@@ -246,16 +246,18 @@ impl<T: DeviceValue, const N: usize, const P: u32> MmaConv<T, N, P> {
         strided(gpu.thread_idx_x(), work.positions, Self::THREADS, |position| {
             let four = |first: u32| {
                 let from = raw.add(first * P + position);
-                let to = SharedPtr::<u32>::from_offset(position * POSITION_BYTES + first * 2);
+                let to = SharedPtr::<u32>::from_offset(position * Self::POSITION_BYTES + first * 2);
                 // SAFETY: as promised by the caller.
                 unsafe {
                     let [a]: [f32; 1] = gpu.shared_load(from);
                     let [b]: [f32; 1] = gpu.shared_load(from.add(P));
                     let [c]: [f32; 1] = gpu.shared_load(from.add(2 * P));
                     let [d]: [f32; 1] = gpu.shared_load(from.add(3 * P));
-                    let (first, second) = (split(gpu, a, b), split(gpu, c, d));
+                    let (first, second) = (T::split(gpu, a, b), T::split(gpu, c, d));
                     gpu.shared_store(to, [first.upper, second.upper]);
-                    gpu.shared_store(to.add(CHANNELS / 2), [first.lower, second.lower]);
+                    if T::PARTS > 1 {
+                        gpu.shared_store(to.add(CHANNELS / 2), [first.lower, second.lower]);
+                    }
                 }
             };
             four(0);
@@ -271,19 +273,18 @@ impl<T: DeviceValue, const N: usize, const P: u32> MmaConv<T, N, P> {
     /// Input and filters are there.
     #[inline(always)]
     unsafe fn three_by_three<G: Gpu>(gpu: G, a: u32, row_bytes: u32, filters: u32, sums: &mut Sums<N>) {
-        const RIGHT: u32 = POSITION_BYTES;
         let rows = [a, a + row_bytes, a + 2 * row_bytes];
         // SAFETY: as promised by the caller.
         unsafe {
             Self::step(gpu, rows[0], filters, sums);
-            Self::step(gpu, rows[0] + RIGHT, filters + Self::STEP_BYTES, sums);
-            Self::step(gpu, rows[0] + 2 * RIGHT, filters + 2 * Self::STEP_BYTES, sums);
+            Self::step(gpu, rows[0] + Self::POSITION_BYTES, filters + Self::STEP_BYTES, sums);
+            Self::step(gpu, rows[0] + 2 * Self::POSITION_BYTES, filters + 2 * Self::STEP_BYTES, sums);
             Self::step(gpu, rows[1], filters + 3 * Self::STEP_BYTES, sums);
-            Self::step(gpu, rows[1] + RIGHT, filters + 4 * Self::STEP_BYTES, sums);
-            Self::step(gpu, rows[1] + 2 * RIGHT, filters + 5 * Self::STEP_BYTES, sums);
+            Self::step(gpu, rows[1] + Self::POSITION_BYTES, filters + 4 * Self::STEP_BYTES, sums);
+            Self::step(gpu, rows[1] + 2 * Self::POSITION_BYTES, filters + 5 * Self::STEP_BYTES, sums);
             Self::step(gpu, rows[2], filters + 6 * Self::STEP_BYTES, sums);
-            Self::step(gpu, rows[2] + RIGHT, filters + 7 * Self::STEP_BYTES, sums);
-            Self::step(gpu, rows[2] + 2 * RIGHT, filters + 8 * Self::STEP_BYTES, sums);
+            Self::step(gpu, rows[2] + Self::POSITION_BYTES, filters + 7 * Self::STEP_BYTES, sums);
+            Self::step(gpu, rows[2] + 2 * Self::POSITION_BYTES, filters + 8 * Self::STEP_BYTES, sums);
         }
     }
 
@@ -294,11 +295,12 @@ impl<T: DeviceValue, const N: usize, const P: u32> MmaConv<T, N, P> {
     #[inline(always)]
     unsafe fn step<G: Gpu>(gpu: G, a: u32, filters: u32, sums: &mut Sums<N>) {
         // SAFETY: as promised by the caller.
-        let (upper, lower) = unsafe {
-            (
-                gpu.shared_load_matrices::<false>(SharedPtr::from_offset(a)),
-                gpu.shared_load_matrices::<false>(SharedPtr::from_offset(a + 2 * CHANNELS)),
-            )
+        let upper = unsafe { gpu.shared_load_matrices::<false>(SharedPtr::from_offset(a)) };
+        let lower = if T::PARTS > 1 {
+            // SAFETY: as promised by the caller.
+            unsafe { gpu.shared_load_matrices::<false>(SharedPtr::from_offset(a + 2 * CHANNELS)) }
+        } else {
+            [0; 4]
         };
         let parts = [upper, lower];
         // SAFETY: as promised by the caller.
@@ -330,9 +332,12 @@ impl<T: DeviceValue, const N: usize, const P: u32> MmaConv<T, N, P> {
         let row = SharedPtr::from_offset(filters + EIGHT * 8 * ROW);
         // SAFETY: as promised by the caller.
         let [b, more_b, rest, more_rest] = unsafe { gpu.shared_load_matrices::<false>(row) };
-        let sum = gpu.mma_bf16(lower, [b, more_b], sum);
-        let sum = gpu.mma_bf16(upper, [rest, more_rest], sum);
-        gpu.mma_bf16(upper, [b, more_b], sum)
+        let mut sum = sum;
+        if T::PARTS > 1 {
+            sum = T::mma(gpu, lower, [b, more_b], sum);
+            sum = T::mma(gpu, upper, [rest, more_rest], sum);
+        }
+        T::mma(gpu, upper, [b, more_b], sum)
     }
 
     /// Writes the results, or partial sums, by way of shared memory.

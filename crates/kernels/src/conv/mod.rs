@@ -40,7 +40,7 @@ pub use pack::{PackFilters, PackFiltersArgs};
 pub use reduce::{ReduceSplits, ReduceSplitsArgs};
 pub use source::Source;
 pub use sparse::{SparseConv, SparseConvArgs};
-pub use split::{PackMma, PackMmaArgs};
+pub use split::{MmaValue, PackMma, PackMmaArgs};
 pub use target::Target;
 pub use wgmma::WgmmaConv;
 

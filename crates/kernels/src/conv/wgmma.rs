@@ -1,13 +1,13 @@
-//! Convolution by warpgroups (wgmma of sm_90a), zeros multiplied: an implicit matrix product of `f32` in split precision.
+//! Convolution by warpgroups (wgmma of sm_90a), zeros multiplied: an implicit matrix product, of `f32` in split precision.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{CoreMatrices, FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::mma::{CHANNELS, MMA_SIDE, MMA_TAPS, MmaConvArgs};
-use super::split::split;
+use super::split::MmaValue;
 use super::{Scheme, Tile, accumulators};
 use crate::common::strided;
-use crate::{Bounds, DeviceValue, Kernel};
+use crate::{Bounds, Kernel};
 
 /// `TILES` tiles of 8 × 8 output pixels, by a warpgroup each, of the same 2·`L` filters; up to nine taps, and an input tile of up to `P` positions.
 ///
@@ -36,7 +36,7 @@ const ROW: u32 = 16;
 const FULL: u32 = 1;
 const EMPTY: u32 = FULL + STAGES;
 
-impl<T: DeviceValue, const L: usize, const TILES: u32, const P: u32> Kernel for WgmmaConv<T, L, TILES, P> {
+impl<T: MmaValue, const L: usize, const TILES: u32, const P: u32> Kernel for WgmmaConv<T, L, TILES, P> {
     type Args = MmaConvArgs<T>;
     type Tile = Tile;
 
@@ -100,23 +100,23 @@ struct Slot {
     to: u32,
 }
 
-impl<T: DeviceValue, const L: usize, const TILES: u32, const P: u32> WgmmaConv<T, L, TILES, P> {
+impl<T: MmaValue, const L: usize, const TILES: u32, const P: u32> WgmmaConv<T, L, TILES, P> {
     /// Filters of a tile.
     const FILTERS: u32 = 2 * L as u32;
     /// Bytes from 8 channels of a tile to the next 8, and from the upper parts to the lower.
     const EIGHT_BYTES: u32 = P * ROW;
     const PART_BYTES: u32 = 2 * Self::EIGHT_BYTES;
     /// Bytes of a tile's input.
-    const TILE_BYTES: u32 = 2 * Self::PART_BYTES;
+    const TILE_BYTES: u32 = T::PARTS * Self::PART_BYTES;
     /// The same of the filters of a tap.
     const B_EIGHT_BYTES: u32 = Self::FILTERS * ROW;
     const B_PART_BYTES: u32 = 2 * Self::B_EIGHT_BYTES;
-    const TAP_BYTES: u32 = 2 * Self::B_PART_BYTES;
+    const TAP_BYTES: u32 = T::PARTS * Self::B_PART_BYTES;
     /// Bytes of the input of a stage, and of all of it.
     const A_BYTES: u32 = TILES * Self::TILE_BYTES;
     const STAGE_BYTES: u32 = Self::A_BYTES + MMA_TAPS * Self::TAP_BYTES;
-    /// Blocks of a multiprocessor at least: as many as have room, of two.
-    const BLOCKS: u32 = if Self::SHARED_BYTES > 113 * 1024 { 1 } else { 2 };
+    /// Blocks of a multiprocessor at least: as many of two as have room in shared memory and registers.
+    const BLOCKS: u32 = if Self::SHARED_BYTES > 113 * 1024 || L > 32 || Self::SLOTS > 2 { 1 } else { 2 };
     /// Positions of a producer thread at most.
     const SLOTS: u32 = (TILES * P).div_ceil(WARPGROUP);
 
@@ -138,7 +138,7 @@ impl<T: DeviceValue, const L: usize, const TILES: u32, const P: u32> WgmmaConv<T
         // Whether four channels can be loaded at once.
         let map = &source.map;
         let steps = source.input.address() as u32 | map.image_bytes | map.row_bytes | map.column_bytes;
-        let is_wide = size_of::<T>() == 4 && map.channel_bytes == 4 && steps.is_multiple_of(16);
+        let is_wide = map.channel_bytes == size_of::<T>() as u32 && steps.is_multiple_of(16);
         let bytes = source.taps[0] * source.taps[1] * Self::TAP_BYTES;
         let filters = work.args.filters.add_rows(gpu.block_idx_y() * work.args.chunks, bytes);
         // SAFETY: maps and filters are there. A stage is filled while it is empty, and its first channels are loaded a step ahead.
@@ -263,13 +263,15 @@ impl<T: DeviceValue, const L: usize, const TILES: u32, const P: u32> WgmmaConv<T
         let gpu = work.gpu;
         let to = SharedPtr::<u32>::from_offset(stage + slot.to);
         for eight in 0..2 {
-            let pair = |i: usize| split(gpu, x[8 * eight + 2 * i], x[8 * eight + 2 * i + 1]);
+            let pair = |i: usize| T::split(gpu, x[8 * eight + 2 * i], x[8 * eight + 2 * i + 1]);
             let (a, b, c, d) = (pair(0), pair(1), pair(2), pair(3));
             let to = to.add(eight as u32 * Self::EIGHT_BYTES / 4);
             // SAFETY: as promised by the caller.
             unsafe {
                 gpu.shared_store(to, [a.upper, b.upper, c.upper, d.upper]);
-                gpu.shared_store(to.add(Self::PART_BYTES / 4), [a.lower, b.lower, c.lower, d.lower]);
+                if T::PARTS > 1 {
+                    gpu.shared_store(to.add(Self::PART_BYTES / 4), [a.lower, b.lower, c.lower, d.lower]);
+                }
             }
         }
     }
@@ -332,9 +334,11 @@ impl<T: DeviceValue, const L: usize, const TILES: u32, const P: u32> WgmmaConv<T
         };
         // SAFETY: as promised by the caller.
         unsafe {
-            gpu.warpgroup_mma_bf16_cores(sums, a(1), b(0));
-            gpu.warpgroup_mma_bf16_cores(sums, a(0), b(1));
-            gpu.warpgroup_mma_bf16_cores(sums, a(0), b(0));
+            if T::PARTS > 1 {
+                T::warpgroup_mma(gpu, sums, a(1), b(0));
+                T::warpgroup_mma(gpu, sums, a(0), b(1));
+            }
+            T::warpgroup_mma(gpu, sums, a(0), b(0));
         }
     }
 }

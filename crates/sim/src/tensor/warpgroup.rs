@@ -36,7 +36,10 @@ impl WarpgroupCall {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Arrive => "warpgroup_arrive",
-            Self::Multiply(Product { layout: Layout::Cores, .. }) => "warpgroup_mma_bf16_cores",
+            Self::Multiply(Product { factors: Factors::Bf16, layout: Layout::Cores, .. }) => {
+                "warpgroup_mma_bf16_cores"
+            }
+            Self::Multiply(Product { layout: Layout::Cores, .. }) => "warpgroup_mma_f16_cores",
             Self::Multiply(Product { factors: Factors::Bf16, .. }) => "warpgroup_mma_bf16",
             Self::Multiply(_) => "warpgroup_mma_f16",
             Self::Commit => "warpgroup_commit",

@@ -288,6 +288,15 @@ impl Gpu for RustCuda {
         lacking::warpgroups();
     }
     #[inline(always)]
+    unsafe fn warpgroup_mma_f16_cores<const L: usize>(
+        self,
+        _: &mut [f32; L],
+        _: CoreMatrices,
+        _: CoreMatrices,
+    ) {
+        lacking::warpgroups();
+    }
+    #[inline(always)]
     unsafe fn warpgroup_mma_bf16_cores<const L: usize>(
         self,
         _: &mut [f32; L],

@@ -207,7 +207,8 @@ impl Problem {
         let count = taps[0].saturating_mul(taps[1]);
         let is_exact = match self.precision {
             Precision::Fma => false,
-            Precision::Single => count.saturating_mul(channels) >= LONG_ROWS,
+            // Products of 16 bits are exact.
+            Precision::Single => self.value != ValueType::F32 || count.saturating_mul(channels) >= LONG_ROWS,
             Precision::Tf32 => true,
         };
         is_exact && count <= MMA_TAPS as usize
@@ -228,6 +229,11 @@ impl Problem {
         rows.saturating_mul(columns.div_ceil(stride) * stride)
     }
 
+    /// Products of tensor cores for one.
+    const fn products(&self) -> f64 {
+        if matches!(self.value, ValueType::F32) { 3.0 } else { 1.0 }
+    }
+
     /// Sixteens of channels of a split.
     pub(super) fn split_chunks(&self, splits: usize) -> usize {
         self.shape.channels.div_ceil(MMA_CHANNELS).div_ceil(splits).max(1)
@@ -244,7 +250,7 @@ impl Problem {
         let blocks = (self.shape.batch * rows * columns * groups * splits) as f64;
         let of_multiprocessor = (blocks / f64::from(self.multiprocessors)).ceil();
         let taps = (self.shape.taps[0] * self.shape.taps[1]) as f64;
-        let products = taps * f64::from(filters) / 8.0 * MMA_EIGHT;
+        let products = taps * f64::from(filters) / 8.0 * MMA_EIGHT * self.products() / 3.0;
         let resident = f64::from(MULTIPROCESSOR_SHARED / entry.shared_bytes).clamp(1.0, MMA_RESIDENT);
         let (together, waves) = (of_multiprocessor.min(resident), (of_multiprocessor / resident).ceil());
         let chunk = together * products + MMA_CHUNK;
@@ -252,8 +258,8 @@ impl Problem {
         MMA_START + waves * chunks as f64 * chunk + reduce
     }
 
-    /// Cycles by warpgroups with so many splits: those of their products, which take what tensor cores need or what B and A take from shared
-    /// memory. Stages are filled meanwhile.
+    /// Cycles by warpgroups with so many splits: those of the products of a multiprocessor's blocks, which take what tensor cores need or what B and
+    /// A take from shared memory; or those in which stages are filled, where blocks that are there together fill theirs at once.
     fn wgmma_cost(&self, entry: &Entry<Tile>, splits: usize) -> f64 {
         let Scheme::WgmmaTile { tiles, filters, .. } = entry.tile.scheme else { return f64::INFINITY };
         let [rows, columns] = self.shape.out_size().map(|extent| extent.div_ceil(MMA_SIDE as usize));
@@ -263,14 +269,15 @@ impl Problem {
         let blocks = (self.shape.batch * rows * columns).div_ceil(tiles as usize) * groups * splits;
         let of_multiprocessor = (blocks as f64 / f64::from(self.multiprocessors)).ceil();
         let [tiles, filters, resident] = [tiles, filters, entry.bounds.min_blocks].map(f64::from);
-        let (together, waves) = (of_multiprocessor.min(resident), (of_multiprocessor / resident).ceil());
+        let waves = (of_multiprocessor / resident).ceil();
         let product = (filters / 2.0).max(16.0 + filters / 4.0);
-        let products = 3.0 * (self.shape.taps[0] * self.shape.taps[1]) as f64;
+        let products = self.products() * (self.shape.taps[0] * self.shape.taps[1]) as f64;
         let chunk = tiles * products * (product * WGMMA_PRODUCT + WGMMA_START_PRODUCT);
         let write = tiles * filters * WGMMA_WRITE;
         let reduce =
             if splits > 1 { blocks as f64 * tiles * 64.0 * filters * 8.0 / BYTES_A_CYCLE } else { 0.0 };
-        MMA_START + waves * together * (chunks as f64 * chunk + write) + reduce
+        let stage = (of_multiprocessor * chunk).max(waves * WGMMA_FILL);
+        MMA_START + chunks as f64 * stage + of_multiprocessor * write + reduce
     }
 
     /// Channels of a split.
@@ -330,14 +337,16 @@ const MMA_EIGHT: f64 = 44.0;
 /// Blocks of a multiprocessor at most, by their registers.
 const MMA_RESIDENT: f64 = 3.0;
 /// Cycles that a block takes for 16 channels beside products.
-const MMA_CHUNK: f64 = 1100.0;
+const MMA_CHUNK: f64 = 1150.0;
 /// Cycles from the launch of a tensor-core kernel to the end of the launch that adds splits, without what follows below.
-const MMA_START: f64 = 7300.0;
+const MMA_START: f64 = 7200.0;
 /// How much longer products of warpgroups take than at their peak, and cycles that each takes besides.
-const WGMMA_PRODUCT: f64 = 1.45;
-const WGMMA_START_PRODUCT: f64 = 5.8;
+const WGMMA_PRODUCT: f64 = 1.38;
+const WGMMA_START_PRODUCT: f64 = 10.6;
 /// Cycles in which a tile's results of a filter are written.
-const WGMMA_WRITE: f64 = 9.1;
+const WGMMA_WRITE: f64 = 10.5;
+/// Cycles in which a stage is filled.
+const WGMMA_FILL: f64 = 2430.0;
 /// Splits at most.
 const MAX_SPLITS: usize = 64;
 /// Partial sums at most.

@@ -32,7 +32,7 @@ options! {
         pub algorithm: Algorithm = Algorithm::Auto => set,
         /// How sums are computed. By default tensor cores may be taken where sums are long ([`LONG_ROWS`](crate::LONG_ROWS) products, of which zeros count):
         /// `f32` is the sum of two bfloat16 numbers, three products stand for one, and a product is within 2⁻¹⁵ of its size.
-        /// [`Precision::Fma`] keeps to `f32`; `Tf32` is as `Single`, of short sums too.
+        /// [`Precision::Fma`] keeps to `f32`; `Tf32` is as `Single`, of short sums too. Products of 16-bit values are exact on tensor cores: only `Fma` keeps from them.
         pub precision: Precision = Precision::Single => set,
         /// The part of the input's pixels that is likely to be zero, 0 to 1: the choice of tiles goes by it. Results do not depend on
         /// what the part really is.

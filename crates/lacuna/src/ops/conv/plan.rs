@@ -3,7 +3,7 @@ use std::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::conv::{
-    AnyDepthwiseArgs, DepthwiseArgs, DirectConvArgs, MMA_SIDE, Map, MmaConvArgs, PackFilters,
+    AnyDepthwiseArgs, DepthwiseArgs, DirectConvArgs, MMA_SIDE, Map, MmaConvArgs, MmaValue, PackFilters,
     PackFiltersArgs, PackMma, PackMmaArgs, ReduceSplits, ReduceSplitsArgs, Scheme, Source, SparseConvArgs,
     Target, Tile,
 };
@@ -20,8 +20,8 @@ const THREADS: usize = 256;
 
 /// out = act(conv(x, w) + bias + residual) of feature maps, of which zeros are left out: for maps after a ReLU.
 ///
-/// Maps are NCHW or NHWC, of any size; filters of any shape. Values are `f32`, and sums are by fused
-/// multiply-adds in an order that depends on the plan alone: the same operands give the same bits in every run. Zeros of x take no part: a NaN or an
+/// Maps are NCHW or NHWC, of any size; filters of any shape. Values are `f32`, `f16` or `bf16`, and sums are `f32`,
+/// in an order that depends on the plan alone: the same operands give the same bits in every run. Zeros of x take no part: a NaN or an
 /// infinity of a filter shows where a nonzero meets it. Everything else flows as IEEE 754 says. The source is the paper on cuSNN (PACT 2022).
 ///
 /// A plan has memory of its own for partial sums ([`workspace_bytes`](Self::workspace_bytes)): runs of one plan belong on one stream at a time.
@@ -166,7 +166,7 @@ impl<T: Value> Conv<T> {
         Ok(Filters { values, words: None, sizes, packing: self.packing })
     }
 
-    /// Packs filters for tensor cores. They are `f32`: no kernel of tensor cores takes others.
+    /// Packs filters for tensor cores, in their parts.
     fn pack_mma(
         &self,
         stream: &Stream,
@@ -176,7 +176,8 @@ impl<T: Value> Conv<T> {
     ) -> Result<Buffer<u32>> {
         let groups = filters.div_ceil(8 * eights as usize);
         let count = groups * 8 * eights as usize * channels.div_ceil(16) * 2 * taps;
-        let mut words = self.device.uninitialized(8 * count)?;
+        let parts = <T::Device as MmaValue>::PARTS as usize;
+        let mut words = self.device.uninitialized(4 * parts * count)?;
         if count > 0 {
             let args = PackMmaArgs::<T::Device> {
                 from: values.as_slice().pointer(),

@@ -64,16 +64,13 @@ entries! {
     #[cfg(lacuna_sm = "90")]
     products_bf16_128: warpgroups::products::<64, true, Ptx>;
     #[cfg(lacuna_sm = "90")]
-    products_cores_32: warpgroups::products_of_cores::<16, Ptx>;
+    products_f16_cores_64: warpgroups::products_of_cores::<32, false, Ptx>;
     #[cfg(lacuna_sm = "90")]
-    products_cores_64: warpgroups::products_of_cores::<32, Ptx>;
+    products_bf16_cores_32: warpgroups::products_of_cores::<16, true, Ptx>;
     #[cfg(lacuna_sm = "90")]
-    products_cores_128: warpgroups::products_of_cores::<64, Ptx>;
-    atomics_global: atomics::global;
-    atomics_shared: atomics::all::<atomics::Shared, Ptx>;
-    arithmetic: arithmetic::all;
-    #[cfg(lacuna_sm = "80")]
-    packed: arithmetic::packed;
+    products_bf16_cores_64: warpgroups::products_of_cores::<32, true, Ptx>;
+    #[cfg(lacuna_sm = "90")]
+    products_bf16_cores_128: warpgroups::products_of_cores::<64, true, Ptx>;
 }
 
 #[panic_handler]

@@ -330,6 +330,15 @@ impl Gpu for SimThread<'_, '_> {
             [a, b].map(|place| Operand::of_panels(place.offset())),
         );
     }
+    unsafe fn warpgroup_mma_f16_cores<const L: usize>(
+        self,
+        sums: &mut [f32; L],
+        a: CoreMatrices,
+        b: CoreMatrices,
+    ) {
+        let operands = [a, b].map(Operand::from);
+        self.start_product(Location::caller(), (Factors::F16, Layout::Cores), sums, operands);
+    }
     unsafe fn warpgroup_mma_bf16_cores<const L: usize>(
         self,
         sums: &mut [f32; L],
