@@ -2,6 +2,7 @@
 mod choose;
 mod filters;
 mod fold;
+mod operands;
 mod options;
 mod plan;
 mod shape;
@@ -10,8 +11,9 @@ pub use crate::op::Activation;
 pub use choose::{Algorithm, Choice, Problem, choose};
 pub use filters::Filters;
 pub use fold::BatchNorm;
+pub use operands::Operands;
 pub use options::{MapLayout, Options};
-pub use plan::{Conv, Operands};
+pub use plan::Conv;
 pub use shape::Shape;
 
 /// What errors call this operation.

@@ -11,9 +11,9 @@ use lacuna_kernels::{Entry, entries};
 
 use super::choose::Cut;
 use super::filters::Packing;
-use super::{Choice, Filters, MapLayout, OPERATION, Options, Problem, Shape};
+use super::{Choice, Filters, MapLayout, OPERATION, Operands, Options, Problem, Shape};
 use crate::op::{MAX_GRID_X, MAX_GRID_YZ, Selection, launch, launch_kernel, tells_choice};
-use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
+use crate::{Buffer, Device, Error, Result, Slice, Stream, Value};
 
 /// Threads of the kernels that pack filters and add splits.
 const THREADS: usize = 256;
@@ -55,30 +55,6 @@ pub struct Conv<T: Value = f32> {
     elements: usize,
     partial: Buffer<f32>,
     values: PhantomData<T>,
-}
-
-/// What a run works on.
-#[derive(Debug)]
-pub struct Operands<'o, T: Value = f32> {
-    /// x: [`Shape::input_len`] elements.
-    pub input: Slice<'o, T>,
-    /// The filters, packed by this plan, or one that packs alike.
-    pub filters: &'o Filters<T>,
-    /// What is added to each channel of the result: as many elements as there are filters.
-    pub bias: Option<Slice<'o, T>>,
-    /// What is added to each element: it lies as the result does.
-    pub residual: Option<Slice<'o, T>>,
-    /// The result: [`Shape::output_len`] elements.
-    pub out: SliceMut<'o, T>,
-    /// A counter, to which the number of results other than zero is added.
-    pub nonzeros: Option<SliceMut<'o, u32>>,
-}
-
-impl<'o, T: Value> Operands<'o, T> {
-    /// Without bias, residual and counter.
-    pub fn new(input: Slice<'o, T>, filters: &'o Filters<T>, out: SliceMut<'o, T>) -> Self {
-        Self { input, filters, bias: None, residual: None, out, nonzeros: None }
-    }
 }
 
 impl<T: Value> Conv<T> {
