@@ -71,6 +71,11 @@ entries! {
     products_bf16_cores_64: warpgroups::products_of_cores::<32, true, Ptx>;
     #[cfg(lacuna_sm = "90")]
     products_bf16_cores_128: warpgroups::products_of_cores::<64, true, Ptx>;
+    atomics_global: atomics::global;
+    atomics_shared: atomics::all::<atomics::Shared, Ptx>;
+    arithmetic: arithmetic::all;
+    #[cfg(lacuna_sm = "80")]
+    packed: arithmetic::packed;
 }
 
 #[panic_handler]
