@@ -293,6 +293,9 @@ pub struct ConvOptions {
     /// Measures every legal kernel, not only the library's choice.
     #[arg(long)]
     pub all_algorithms: bool,
+    /// Measures kernels also with 1, 2, 4 … 32 splits of the channels, where there are channels for them.
+    #[arg(long)]
+    pub all_splits: bool,
     /// A folder with `feature_maps`. Else the folder that LACUNA_DATA names, or `data` beside this program.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,

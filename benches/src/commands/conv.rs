@@ -46,7 +46,8 @@ fn of_type<T: Number>(options: &ConvOptions) -> Result<Outcome> {
         layout,
         samples: options.samples,
         all_algorithms: options.all_algorithms,
-        checked: 1,
+        all_splits: options.all_splits,
+        checked: 2,
         seed: options.seed,
     };
     println!("{} on {}", env!("LACUNA_REVISION"), device.info().name);

@@ -2,11 +2,11 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use lacuna::conv::{Activation, Algorithm, MapLayout, Operands, Options};
+use lacuna::conv::{Activation, MapLayout, Operands, Options};
 use lacuna::{Conv, Device, Stream};
 use lacuna_cases::Number;
 use lacuna_cases::number::rounded;
-use lacuna_reference::{ConvInputs, ConvShape, Precision, conv};
+use lacuna_reference::{ConvInputs, ConvReference, ConvShape, Precision, conv};
 
 use super::{Input, Record};
 use crate::machine::MachineRecord;
@@ -22,6 +22,8 @@ pub struct How {
     pub samples: u32,
     /// Whether every legal kernel is measured.
     pub all_algorithms: bool,
+    /// Whether it is with other splits of the channels too: 1, 2, 4 and so on.
+    pub all_splits: bool,
     /// Images that are checked at most.
     pub checked: usize,
     /// The seed of what was drawn.
@@ -35,20 +37,34 @@ pub struct How {
 pub fn measure<T: Number>(device: &Device, input: &Input, how: How) -> Result<Vec<Record>> {
     let stream = device.stream()?;
     let options = Options::default().activation(Activation::Relu).layout(how.layout).zeros(input.zeros());
-    let plan = |algorithm| Conv::<T>::plan(device, input.shape, options.algorithm(algorithm));
-    let chosen = plan(Algorithm::Auto)?;
-    let mut plans = Vec::new();
+    let plan = |options| Conv::<T>::plan(device, input.shape, options);
+    let chosen = plan(options)?;
+    let mut algorithms = vec![chosen.choice().algorithm];
     if how.all_algorithms {
-        let others = chosen.legal()[0]
-            .clone()
-            .into_iter()
-            .filter(|choice| choice.algorithm != chosen.choice().algorithm);
-        plans = others.map(|choice| plan(choice.algorithm)).collect::<lacuna::Result<Vec<_>>>()?;
+        let [legal, ..] = chosen.legal();
+        let others = legal.iter().map(|choice| choice.algorithm);
+        algorithms.extend(others.filter(|&algorithm| algorithm != chosen.choice().algorithm));
     }
-    plans.insert(0, chosen);
+    let mut plans = vec![chosen];
+    for (i, algorithm) in algorithms.into_iter().enumerate() {
+        let options = options.algorithm(algorithm);
+        let usual = plan(options)?;
+        let mut known = vec![usual.splits()];
+        if i > 0 {
+            plans.push(usual);
+        }
+        for splits in (0..6).map(|power| 1 << power).filter(|_| how.all_splits) {
+            let other = plan(options.splits(splits))?;
+            if !known.contains(&other.splits()) {
+                known.push(other.splits());
+                plans.push(other);
+            }
+        }
+    }
+    let mut truth = Truth::new(input, how.checked);
     let mut records = Vec::new();
     for (i, plan) in plans.iter().enumerate() {
-        let mut record = of_plan(device, &stream, plan, input, how)?;
+        let mut record = of_plan(device, &stream, plan, &mut truth, how)?;
         record.chosen = i == 0;
         records.push(record);
     }
@@ -59,9 +75,10 @@ fn of_plan<T: Number>(
     device: &Device,
     stream: &Stream,
     plan: &Conv<T>,
-    input: &Input,
+    truth: &mut Truth<'_, T>,
     how: How,
 ) -> Result<Record> {
+    let input = truth.input;
     let shape = input.shape;
     let filters = plan.pack(stream, device.upload(&rounded::<T>(&input.weights))?.as_slice())?;
     let (pixels, out_pixels) = (shape.size[0] * shape.size[1], shape.out_size().iter().product::<usize>());
@@ -83,7 +100,7 @@ fn of_plan<T: Number>(
     let out = out.download(stream)?;
     let got = if is_last { reordered(&out, out_pixels, shape.filters) } else { out };
     let precision = lacuna_cases::conv::precision::<T>(plan.choice().algorithm);
-    let error_over_bound = check(input, precision, &got, how.checked)?.unwrap_or_else(|wrong| {
+    let error_over_bound = truth.check(precision, &got)?.unwrap_or_else(|wrong| {
         eprintln!("{}: {}: {wrong}", input.name, plan.choice().entry.name);
         f64::MAX
     });
@@ -111,40 +128,61 @@ fn of_plan<T: Number>(
     })
 }
 
-/// The largest error over its bound of the first images, or what is wrong.
-fn check<T: Number>(
-    input: &Input,
-    precision: Precision,
-    got: &[T],
+/// What results of a layer are checked against: that of the first images, worked out once for each arithmetic.
+struct Truth<'i, T> {
+    input: &'i Input,
     images: usize,
-) -> Result<Result<f64, String>> {
-    let shape = input.shape;
-    let batch = shape.batch.min(images);
-    let checked = ConvShape {
-        batch,
-        channels: shape.channels,
-        size: shape.size,
-        filters: shape.filters,
-        taps: shape.taps,
-        strides: shape.strides,
-        padding: shape.padding,
-        groups: shape.groups,
-    };
-    let of = |len: usize| len / shape.batch.max(1) * batch;
-    let (maps, weights, bias) =
-        (rounded::<T>(&input.input), rounded::<T>(&input.weights), rounded::<T>(&input.bias));
-    let inputs = ConvInputs {
-        shape: checked,
-        input: &maps[..of(maps.len())],
-        weights: &weights,
-        bias: Some(&bias),
-        residual: None,
-        precision,
-        lo: 0.0,
-        hi: f32::INFINITY,
-    };
-    let checked = conv(&inputs)?.check(&got[..of(got.len())]);
-    Ok(checked.map(|report| report.worst_over_bound).map_err(|mismatch| mismatch.to_string()))
+    known: Vec<(Precision, ConvReference<T>)>,
+}
+
+impl<'i, T: Number> Truth<'i, T> {
+    fn new(input: &'i Input, images: usize) -> Self {
+        Self { input, images: input.shape.batch.min(images), known: Vec::new() }
+    }
+
+    /// What so many numbers of all images are for those that are checked.
+    fn of(&self, len: usize) -> usize {
+        len / self.input.shape.batch.max(1) * self.images
+    }
+
+    /// The largest error over its bound, or what is wrong.
+    fn check(&mut self, precision: Precision, got: &[T]) -> Result<Result<f64, String>> {
+        let at = match self.known.iter().position(|(known, _)| *known == precision) {
+            Some(at) => at,
+            None => {
+                self.known.push((precision, self.reference(precision)?));
+                self.known.len() - 1
+            }
+        };
+        let checked = self.known[at].1.check(&got[..self.of(got.len())]);
+        Ok(checked.map(|report| report.worst_over_bound).map_err(|mismatch| mismatch.to_string()))
+    }
+
+    fn reference(&self, precision: Precision) -> Result<ConvReference<T>> {
+        let shape = self.input.shape;
+        let checked = ConvShape {
+            batch: self.images,
+            channels: shape.channels,
+            size: shape.size,
+            filters: shape.filters,
+            taps: shape.taps,
+            strides: shape.strides,
+            padding: shape.padding,
+            groups: shape.groups,
+        };
+        let [maps, weights, bias] =
+            [&self.input.input, &self.input.weights, &self.input.bias].map(|numbers| rounded::<T>(numbers));
+        Ok(conv(&ConvInputs {
+            shape: checked,
+            input: &maps[..self.of(maps.len())],
+            weights: &weights,
+            bias: Some(&bias),
+            residual: None,
+            precision,
+            lo: 0.0,
+            hi: f32::INFINITY,
+        })?)
+    }
 }
 
 /// Maps with rows and columns of each image exchanged.
@@ -164,7 +202,7 @@ mod tests {
 
     fn every_kernel_is_checked<T: Number>(layout: MapLayout) {
         let layer = Layer { network: "a test", sizes: [8, 9, 5], stride: 1, depthwise: false };
-        let how = How { layout, samples: 1, all_algorithms: true, checked: 2, seed: 3 };
+        let how = How { layout, samples: 1, all_algorithms: true, all_splits: true, checked: 2, seed: 3 };
         let input = drawn(&layer, 2, 0.6, how.seed);
         assert!((input.zeros() - 0.6).abs() < 0.1, "{}", input.zeros());
         let records = measure::<T>(&Device::simulator(), &input, how).unwrap();
@@ -185,6 +223,6 @@ mod tests {
         let layer = Layer { network: "a test", sizes: [2, 3, 2], stride: 1, depthwise: false };
         let input = drawn(&layer, 1, 0.0, 1);
         let wrong = vec![-1.0; input.shape.output_len()];
-        assert!(check(&input, Precision::SplitBf16, &wrong, 1).unwrap().is_err());
+        assert!(Truth::<f32>::new(&input, 1).check(Precision::SplitBf16, &wrong).unwrap().is_err());
     }
 }

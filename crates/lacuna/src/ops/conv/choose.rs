@@ -15,6 +15,8 @@ pub struct Problem {
     pub zeros: f64,
     /// How sums are computed.
     pub precision: Precision,
+    /// Splits of the channels, where they are given.
+    pub splits: Option<usize>,
     /// Channels that layout and addresses allow to load at once (1, 2, 4 or 8).
     pub vector: u32,
     /// Type of the values.
@@ -35,6 +37,7 @@ impl Problem {
             shape,
             zeros: 0.7,
             precision: Precision::Single,
+            splits: None,
             vector: 8,
             value,
             multiprocessors,
@@ -194,7 +197,10 @@ impl Problem {
             Scheme::MmaTile { .. } => self.mma_cost(entry, splits),
             _ => self.wgmma_cost(entry, splits),
         };
-        let splits = (1..=most).min_by(|&a, &b| cost(a).total_cmp(&cost(b))).unwrap_or(1);
+        let splits = match self.splits {
+            Some(splits) => splits.clamp(1, most),
+            None => (1..=most).min_by(|&a, &b| cost(a).total_cmp(&cost(b))).unwrap_or(1),
+        };
         // Splits without channels are left out.
         let each =
             if is_mma { self.split_chunks(splits) * MMA_CHANNELS } else { self.split_channels(splits) };

@@ -75,6 +75,7 @@ impl<T: Value> Conv<T> {
             shape,
             zeros: options.zeros,
             precision: options.precision,
+            splits: options.splits,
             vector: if is_last { vector } else { 1 },
             value: T::TYPE,
             multiprocessors: info.multiprocessors,

@@ -98,3 +98,12 @@ fn long_sums_are_the_warpgroups_where_there_are_any() {
     let of_warpgroups = legal.iter().filter(|choice| matches!(choice.algorithm, Algorithm::WgmmaTile { .. }));
     assert_eq!(of_warpgroups.count(), 1);
 }
+
+#[test]
+fn splits_that_are_given_are_kept_where_there_are_channels() {
+    let of = |splits| {
+        let problem = Problem { splits: Some(splits), ..layer(64, 14, 64) };
+        problem.cut(choose(&problem)[0].entry).splits
+    };
+    assert_eq!([of(0), of(1), of(2), of(4), of(1000)], [1, 1, 2, 4, 4]);
+}
