@@ -5,8 +5,9 @@ use anyhow::Result;
 use lacuna::conv::{Activation, MapLayout, Operands, Options};
 use lacuna::{Conv, Device, Stream};
 use lacuna_cases::Number;
+use lacuna_cases::conv::{oracle_shape, precision};
 use lacuna_cases::number::rounded;
-use lacuna_reference::{ConvInputs, ConvReference, ConvShape, Precision, conv};
+use lacuna_reference::{ConvInputs, ConvReference, Precision, conv};
 
 use super::{Input, Record};
 use crate::machine::MachineRecord;
@@ -99,8 +100,8 @@ fn of_plan<T: Number>(
     };
     let out = out.download(stream)?;
     let got = if is_last { reordered(&out, out_pixels, shape.filters) } else { out };
-    let precision = lacuna_cases::conv::precision::<T>(plan.choice().algorithm);
-    let error_over_bound = truth.check(precision, &got)?.unwrap_or_else(|wrong| {
+    let arithmetic = precision::<T>(plan.choice().algorithm);
+    let error_over_bound = truth.check(arithmetic, &got)?.unwrap_or_else(|wrong| {
         eprintln!("{}: {}: {wrong}", input.name, plan.choice().entry.name);
         f64::MAX
     });
@@ -159,21 +160,10 @@ impl<'i, T: Number> Truth<'i, T> {
     }
 
     fn reference(&self, precision: Precision) -> Result<ConvReference<T>> {
-        let shape = self.input.shape;
-        let checked = ConvShape {
-            batch: self.images,
-            channels: shape.channels,
-            size: shape.size,
-            filters: shape.filters,
-            taps: shape.taps,
-            strides: shape.strides,
-            padding: shape.padding,
-            groups: shape.groups,
-        };
         let [maps, weights, bias] =
             [&self.input.input, &self.input.weights, &self.input.bias].map(|numbers| rounded::<T>(numbers));
         Ok(conv(&ConvInputs {
-            shape: checked,
+            shape: oracle_shape(self.input.shape, self.images),
             input: &maps[..self.of(maps.len())],
             weights: &weights,
             bias: Some(&bias),

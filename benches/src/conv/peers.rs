@@ -26,13 +26,13 @@ pub const CUDNN_BF16: &str = "cudnn_bf16";
 /// A plain copy of as many bytes as maps and results have.
 pub const COPY: &str = "copy";
 
-/// cuDNN over many layers; its times do not depend on what maps hold, and are measured once a shape.
+/// cuDNN over many layers; its times do not depend on what maps hold, and are measured once a shape and type.
 #[derive(Debug)]
 pub struct Peers {
     // Dropped before the device, in whose context it lives.
     handle: Option<Handle>,
     library: Option<CuDnn>,
-    known: HashMap<Shape, BTreeMap<String, PeerRecord>>,
+    known: HashMap<(Shape, DataType), BTreeMap<String, PeerRecord>>,
 }
 
 impl Peers {
@@ -51,7 +51,8 @@ impl Peers {
         input: &Input,
         samples: u32,
     ) -> Result<BTreeMap<String, PeerRecord>> {
-        if let Some(known) = self.known.get(&input.shape) {
+        let key = (input.shape, data_type::<T>());
+        if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
         }
         let stream = device.stream()?;
@@ -65,7 +66,7 @@ impl Peers {
                 Some(handle) => handle,
                 None => self.handle.insert(library.handle()?),
             };
-            let wanted: &[(&str, Math)] = match data_type::<T>() {
+            let wanted: &[(&str, Math)] = match key.1 {
                 DataType::F32 => &[(CUDNN_F32, Math::Fma), (CUDNN_TF32, Math::TensorCores)],
                 DataType::F16 => &[(CUDNN_F16, Math::TensorCores)],
                 DataType::Bf16 => &[(CUDNN_BF16, Math::TensorCores)],
@@ -83,7 +84,7 @@ impl Peers {
                 }
             }
         }
-        self.known.insert(input.shape, records.clone());
+        self.known.insert(key, records.clone());
         Ok(records)
     }
 }

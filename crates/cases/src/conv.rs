@@ -1,6 +1,6 @@
-//! How a convolution's kernels compute, for the oracle.
-use lacuna::conv::Algorithm;
-use lacuna_reference::Precision;
+//! A convolution as the oracle sees it.
+use lacuna::conv::{Algorithm, Shape};
+use lacuna_reference::{ConvShape, Precision};
 
 use crate::Number;
 
@@ -11,5 +11,19 @@ pub fn precision<T: Number>(algorithm: Algorithm) -> Precision {
         4 if is_mma => Precision::SplitBf16,
         2 if is_mma => Precision::Tensor,
         _ => Precision::Fp32,
+    }
+}
+
+/// The sizes of the first images.
+pub fn oracle_shape(shape: Shape, batch: usize) -> ConvShape {
+    ConvShape {
+        batch,
+        channels: shape.channels,
+        size: shape.size,
+        filters: shape.filters,
+        taps: shape.taps,
+        strides: shape.strides,
+        padding: shape.padding,
+        groups: shape.groups,
     }
 }

@@ -43,6 +43,12 @@ fn plans(cx: &Context<'_>) -> Result<f64> {
     refused("NaN", plan(base, clamp(f32::NAN, 0.5)), is_parameter, &["the clamp", "NaN"])?;
     refused("zeros", plan(base, usual.zeros(1.5)), is_parameter, &["the part of zeros", "0 to 1", "1.5"])?;
     refused("zeros", plan(base, usual.zeros(f64::NAN)), is_parameter, &["the part of zeros", "NaN"])?;
+    refused(
+        "splits",
+        plan(base, usual.splits(0)),
+        is_parameter,
+        &["the number of splits", "at least 1", "0"],
+    )?;
     let is_illegal = |error: &Error| matches!(error, Error::Illegal { operation: NAME, .. });
     let tile = usual.algorithm(Algorithm::SparseTile { tile: [5, 3], filters: 2 });
     refused("tile", plan(base, tile), is_illegal, &["[5, 3]", "Direct"])?;

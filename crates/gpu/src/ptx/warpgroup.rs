@@ -32,73 +32,59 @@ unsafe fn same<const L: usize, const M: usize>(sums: &mut [f32; L]) -> &mut [f32
     unsafe { &mut *core::ptr::from_mut(sums).cast() }
 }
 
-/// Writes a product: name.
+/// Calls a function of the module for as many numbers as `L` says, with `sums` as the array that it takes.
+macro_rules! of_size {
+    ($l:ident, $sums:ident, $function:ident $(::<$pending:ident>)?, $($argument:expr),*) => {{
+        const { assert!(matches!($l, 16 | 32 | 64), "N is 32, 64 or 128") }
+        // SAFETY: the caller keeps the contract of `Gpu`; the arrays are of the size that L says.
+        unsafe {
+            match $l {
+                16 => n32::$function$(::<$pending>)?(same($sums), $($argument),*),
+                32 => n64::$function$(::<$pending>)?(same($sums), $($argument),*),
+                _ => n128::$function$(::<$pending>)?(same($sums), $($argument),*),
+            }
+        }
+    }};
+}
+
+/// Writes a product: name, and that from core matrices.
 macro_rules! products {
-    ($($name:ident: $inner:ident;)*) => {$(
+    ($($name:ident, $cores_name:ident: $inner:ident, $of_cores:ident;)*) => {$(
         /// Starts `sums += A·B`; addresses are shared-window addresses.
         ///
         /// # Safety
         /// See `Gpu::warpgroup_mma_f16`.
         #[inline(always)]
         pub(super) unsafe fn $name<const L: usize, const PANEL: u32>(sums: &mut [f32; L], a: u32, b: u32) {
-            const { assert!(matches!(L, 16 | 32 | 64), "N is 32, 64 or 128") }
             // A has one panel, whose distance to the next does not matter.
             let (a, b) = (descriptor(a, 16, 128), descriptor(b, PANEL, if L < 32 { 64 } else { 128 }));
-            // SAFETY: the caller keeps the contract of `Gpu`; the arrays are of the size that L says.
-            unsafe {
-                match L {
-                    16 => n32::$inner(same(sums), a, b),
-                    32 => n64::$inner(same(sums), a, b),
-                    _ => n128::$inner(same(sums), a, b),
-                }
-            }
+            of_size!(L, sums, $inner, a, b);
         }
-    )*};
-}
-products! {
-    mma_f16: f16;
-    mma_bf16: bf16;
-}
 
-/// Writes a product from core matrices: name.
-macro_rules! products_of_cores {
-    ($($name:ident: $inner:ident;)*) => {$(
         /// Starts `sums += A·B`.
         ///
         /// # Safety
         /// See `Gpu::warpgroup_mma_f16_cores`.
         #[inline(always)]
-        pub(super) unsafe fn $name<const L: usize>(sums: &mut [f32; L], a: CoreMatrices, b: CoreMatrices) {
-            const { assert!(matches!(L, 16 | 32 | 64), "N is 32, 64 or 128") }
+        pub(super) unsafe fn $cores_name<const L: usize>(
+            sums: &mut [f32; L],
+            a: CoreMatrices,
+            b: CoreMatrices,
+        ) {
             let (a, b) = (cores(a), cores(b));
-            // SAFETY: the caller keeps the contract of `Gpu`; the arrays are of the size that L says.
-            unsafe {
-                match L {
-                    16 => n32::$inner(same(sums), a, b),
-                    32 => n64::$inner(same(sums), a, b),
-                    _ => n128::$inner(same(sums), a, b),
-                }
-            }
+            of_size!(L, sums, $of_cores, a, b);
         }
     )*};
 }
-products_of_cores! {
-    mma_f16_cores: f16_cores;
-    mma_bf16_cores: bf16_cores;
+products! {
+    mma_f16, mma_f16_cores: f16, f16_cores;
+    mma_bf16, mma_bf16_cores: bf16, bf16_cores;
 }
 
 /// Waits until at most `PENDING` groups of products are under way.
 #[inline(always)]
 pub(super) fn wait<const PENDING: u32, const L: usize>(sums: &mut [f32; L]) {
-    const { assert!(matches!(L, 16 | 32 | 64), "N is 32, 64 or 128") }
-    // SAFETY: the arrays are of the size that L says.
-    unsafe {
-        match L {
-            16 => n32::wait::<PENDING>(same(sums)),
-            32 => n64::wait::<PENDING>(same(sums)),
-            _ => n128::wait::<PENDING>(same(sums)),
-        }
-    }
+    of_size!(L, sums, wait::<PENDING>,);
 }
 
 /// Writes a product: name, type, whether B lies row by row, and what `sized` knows.

@@ -19,7 +19,7 @@ use crate::{Bounds, Kernel};
 ///   │ (f32)        │                     │ upper  │ lower  │    │                    B lies as PackMma says
 ///   └──────────────┘                     └────────┴────────┴────┘
 /// ```
-/// x = upper + lower + at most 2⁻¹⁷ of x, and three products for one: lower · upper, upper · lower, upper · upper. Input and filters
+/// x = upper + lower + at most 2⁻¹⁷ of x, and three products for one: lower · upper, upper · lower, upper · upper. Values of 16 bits have one part. Input and filters
 /// of the next 16 channels are on their way while these are multiplied. A sum that is not finite is made again, without tensor cores.
 #[derive(Debug)]
 pub struct MmaConv<T, const N: usize, const P: u32>(PhantomData<T>);

@@ -11,7 +11,7 @@
 //! `sparse.rs`: a warp has a tile of output pixels and 32·FILTERS filters, and goes through channels. The warps of a block have
 //! the same tile and filters and other channels, and add up at the end; where that leaves multiprocessors idle, blocks share
 //! the channels too (`splits`), and `reduce.rs` adds their partial sums. `mma.rs` multiplies zeros too,
-//! on tensor cores. `direct.rs` is for any other shape of filters, `depthwise.rs` for
+//! on tensor cores, and `wgmma.rs` by warpgroups. `direct.rs` is for any other shape of filters, `depthwise.rs` for
 //! channels with a filter each. Sums are in an order that depends on the plan alone.
 //!
 //! Lower bounds: a fused multiply-add for each nonzero, its filter taps and each filter; the bytes of x, of the filters and of the result. What
@@ -24,6 +24,7 @@ mod list;
 mod map;
 mod mma;
 mod pack;
+mod pack_mma;
 mod positions;
 mod reduce;
 mod source;
@@ -37,10 +38,11 @@ pub use direct::{DIRECT_PIXELS, DirectConv, DirectConvArgs};
 pub use map::Map;
 pub use mma::{MMA_SIDE, MMA_TAPS, MmaConv, MmaConvArgs};
 pub use pack::{PackFilters, PackFiltersArgs};
+pub use pack_mma::{PackMma, PackMmaArgs};
 pub use reduce::{ReduceSplits, ReduceSplitsArgs};
 pub use source::Source;
 pub use sparse::{SparseConv, SparseConvArgs};
-pub use split::{MmaValue, PackMma, PackMmaArgs};
+pub use split::MmaValue;
 pub use target::Target;
 pub use wgmma::WgmmaConv;
 

@@ -19,7 +19,7 @@ use crate::{Bounds, Kernel};
 ///   └──────────────┘
 /// ```
 /// Core matrices lie so that a tap's pixels begin 16 bytes further for each column: the tensor cores read them where they are, for all taps. Where
-/// columns are strided, positions of equal remainder lie side by side. Four producer warps load, split and copy a stage while the
+/// columns are strided, positions of equal remainder by the stride lie side by side. Values of 16 bits have one part. Four producer warps load, split and copy a stage while the
 /// consumers multiply the other one. Products and their order are those of [`MmaConv`](super::MmaConv).
 #[derive(Debug)]
 pub struct WgmmaConv<T, const L: usize, const TILES: u32, const P: u32>(PhantomData<T>);

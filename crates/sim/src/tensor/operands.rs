@@ -13,19 +13,22 @@ pub(crate) fn locate(
     shared: &SharedMemory,
     (thread, site): (u32, SiteId),
     product: Product,
-    [a, b]: Operands,
+    operands: Operands,
 ) -> bool {
     let len = shared.cells.len();
-    for (is_aligned, first, span, rule) in [product.place_of_a(a), product.place_of_b(b)] {
-        let kind = if !is_aligned {
+    for (at, extent) in
+        [product.extent_of_a(operands[0]), product.extent_of_b(operands[1])].into_iter().enumerate()
+    {
+        let kind = if !extent.is_aligned {
             FindingKind::Misaligned
-        } else if u64::from(first) + span > u64::from(len) {
+        } else if u64::from(extent.first) + extent.span > u64::from(len) {
             FindingKind::OutOfBounds
         } else {
             continue;
         };
-        let place = place(first, span as u32, Product::ELEMENT, len);
-        context.report(kind, site, thread, Some(place), None, rule);
+        let place = place(extent.first, extent.span as u32, Product::ELEMENT, len);
+        let [of_a, of_b] = product.rules(operands);
+        context.report(kind, site, thread, Some(place), None, if at == 0 { of_a } else { of_b });
         return false;
     }
     true

@@ -11,8 +11,8 @@ const DEPTH: u32 = 16;
 const ROWS: u32 = 16;
 /// Bytes of a row of A's panel.
 const ROW: u32 = 128;
-/// Distances in a descriptor are below this.
-const DISTANCES: u32 = 1 << 18;
+/// Byte offsets in a descriptor are below this.
+const OFFSETS: u32 = 1 << 18;
 
 /// A product's types and sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) enum Layout {
     Cores,
 }
 
-/// Where A or B lies: its first byte, and of core matrices the distances.
+/// Where A or B lies: its first byte, and of core matrices the byte offsets to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Operand {
     pub(crate) first: u32,
@@ -59,17 +59,23 @@ impl Operand {
         self.first + row / 8 * self.stride + row % 8 * PIECE + piece * self.leading
     }
 
-    /// Whether core matrices may lie there.
-    fn is_aligned(self) -> bool {
-        self.words().iter().all(|number| number.is_multiple_of(PIECE))
-            && self.leading.max(self.stride) < DISTANCES
-    }
-
-    /// From the first byte of core matrices to the one after the last.
-    fn span(self, rows: u32) -> u64 {
+    /// The memory in which core matrices of so many rows lie.
+    fn extent(self, rows: u32) -> Extent {
         let last = u64::from(rows / 8 - 1) * u64::from(self.stride) + u64::from(self.leading);
-        last + 8 * u64::from(PIECE)
+        let is_aligned = self.words().iter().all(|number| number.is_multiple_of(PIECE))
+            && self.leading.max(self.stride) < OFFSETS;
+        Extent { first: self.first, span: last + 8 * u64::from(PIECE), is_aligned }
     }
+}
+
+/// The memory in which an operand lies.
+pub(crate) struct Extent {
+    /// Its first byte.
+    pub(crate) first: u32,
+    /// Bytes from there to the end.
+    pub(crate) span: u64,
+    /// Whether the operand begins where it may.
+    pub(crate) is_aligned: bool,
 }
 
 impl From<CoreMatrices> for Operand {
@@ -84,9 +90,14 @@ impl Product {
     /// The bytes of a warp's rows of A.
     pub(crate) const WARP_BYTES: u32 = ROWS * DEPTH * Self::ELEMENT;
 
-    /// Bytes of B's columns from one row of B to the next, in pieces.
+    /// Pieces of a row of B in a panel.
     const fn pieces(self) -> u32 {
         if self.columns < 64 { 4 } else { 8 }
+    }
+
+    /// B's panels begin at multiples of this many bytes, eight rows.
+    const fn alignment(self) -> u32 {
+        8 * PIECE * self.pieces()
     }
 
     const fn panels(self) -> u32 {
@@ -98,32 +109,42 @@ impl Product {
         DEPTH * self.columns * Self::ELEMENT
     }
 
-    /// What A must keep to where it lies: in words, with the first byte and the bytes that it spans.
-    pub(crate) fn place_of_a(self, a: Operand) -> (bool, u32, u64, String) {
+    /// The memory in which A lies.
+    pub(crate) fn extent_of_a(self, a: Operand) -> Extent {
         match self.layout {
             Layout::Panels { .. } => {
-                let panel = a.first / ROW * ROW;
-                let is_aligned = panel.is_multiple_of(8 * ROW) && a.first.is_multiple_of(2 * PIECE);
-                let rule = format!("A's panel begins at a multiple of {}, its columns at 32 bytes", 8 * ROW);
-                (is_aligned, panel, u64::from(64 * ROW), rule)
+                let first = a.first / ROW * ROW;
+                let is_aligned = first.is_multiple_of(8 * ROW) && a.first.is_multiple_of(2 * PIECE);
+                Extent { first, span: u64::from(64 * ROW), is_aligned }
             }
-            Layout::Cores => (a.is_aligned(), a.first, a.span(64), of_cores("A", a)),
+            Layout::Cores => a.extent(64),
         }
     }
 
-    /// The same for B.
-    pub(crate) fn place_of_b(self, b: Operand) -> (bool, u32, u64, String) {
+    /// The memory in which B lies.
+    pub(crate) fn extent_of_b(self, b: Operand) -> Extent {
         match self.layout {
             Layout::Panels { apart } => {
-                // Eight rows.
-                let alignment = 8 * PIECE * self.pieces();
+                let alignment = self.alignment();
                 let is_aligned = b.first.is_multiple_of(alignment)
                     && (self.panels() == 1 || apart.is_multiple_of(alignment));
                 let last = u64::from(self.panels() - 1) * u64::from(apart);
-                let rule = format!("B's panels, {apart} bytes apart, begin at multiples of {alignment}");
-                (is_aligned, b.first, last + u64::from(self.bytes() / self.panels()), rule)
+                Extent { first: b.first, span: last + u64::from(self.bytes() / self.panels()), is_aligned }
             }
-            Layout::Cores => (b.is_aligned(), b.first, b.span(self.columns), of_cores("B", b)),
+            Layout::Cores => b.extent(self.columns),
+        }
+    }
+
+    /// How A and B must lie, in words.
+    pub(crate) fn rules(self, operands: [Operand; 2]) -> [String; 2] {
+        match self.layout {
+            Layout::Panels { apart } => [
+                format!("A's panel begins at a multiple of {}, its columns at 32 bytes", 8 * ROW),
+                format!("B's panels, {apart} bytes apart, begin at multiples of {}", self.alignment()),
+            ],
+            Layout::Cores => operands.map(|Operand { first, leading, stride }| {
+                format!("first byte {first}, leading {leading} and stride {stride} are multiples of {PIECE}, the latter two below {OFFSETS}")
+            }),
         }
     }
 
@@ -163,11 +184,4 @@ impl Product {
             }
         }
     }
-}
-
-fn of_cores(name: &str, operand: Operand) -> String {
-    let Operand { leading, stride, .. } = operand;
-    format!(
-        "{name}'s place and its distances, {leading} and {stride} bytes, are multiples of 16, the latter below {DISTANCES}"
-    )
 }

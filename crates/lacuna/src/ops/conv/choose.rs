@@ -89,6 +89,16 @@ pub enum Algorithm {
 /// A kernel, and what the heuristic thinks of it.
 pub type Choice = op::Choice<Algorithm, Tile>;
 
+/// The blocks of a kernel on tensor cores.
+struct MmaBlocks {
+    /// Blocks of a multiprocessor.
+    of_multiprocessor: f64,
+    /// Sixteens of channels of a block.
+    chunks: f64,
+    /// Cycles that the partial sums of all splits take through the L2 cache.
+    reduce: f64,
+}
+
 /// How a launch is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
@@ -245,45 +255,48 @@ impl Problem {
         self.shape.channels.div_ceil(MMA_CHANNELS).div_ceil(splits).max(1)
     }
 
-    /// Cycles on tensor cores with so many splits: blocks come in waves. Those that are there together share the
-    /// tensor cores, and hide each other's waits.
-    fn mma_cost(&self, entry: &Entry<Tile>, splits: usize) -> f64 {
-        let Scheme::MmaTile { filters, .. } = entry.tile.scheme else { return f64::INFINITY };
+    /// The blocks of a tensor-core kernel, of so many tiles and filters each.
+    fn mma_blocks(&self, tiles: u32, filters: u32, splits: usize) -> MmaBlocks {
         let [rows, columns] = self.shape.out_size().map(|extent| extent.div_ceil(MMA_SIDE as usize));
         let groups = self.shape.filters.div_ceil(filters as usize);
         let chunks = self.split_chunks(splits);
         let splits = self.shape.channels.div_ceil(chunks * MMA_CHANNELS).max(1);
-        let blocks = (self.shape.batch * rows * columns * groups * splits) as f64;
-        let of_multiprocessor = (blocks / f64::from(self.multiprocessors)).ceil();
+        let blocks = ((self.shape.batch * rows * columns).div_ceil(tiles as usize) * groups * splits) as f64;
+        let elements = blocks * f64::from(MMA_SIDE * MMA_SIDE * tiles * filters);
+        MmaBlocks {
+            of_multiprocessor: (blocks / f64::from(self.multiprocessors)).ceil(),
+            chunks: chunks as f64,
+            // Written and read, four bytes each.
+            reduce: if splits > 1 { elements * 8.0 / BYTES_A_CYCLE } else { 0.0 },
+        }
+    }
+
+    /// Cycles on tensor cores with so many splits: blocks come in waves. Those that are there together share the
+    /// tensor cores, and hide each other's waits.
+    fn mma_cost(&self, entry: &Entry<Tile>, splits: usize) -> f64 {
+        let Scheme::MmaTile { filters, .. } = entry.tile.scheme else { return f64::INFINITY };
+        let MmaBlocks { of_multiprocessor, chunks, reduce } = self.mma_blocks(1, filters, splits);
         let taps = (self.shape.taps[0] * self.shape.taps[1]) as f64;
         let products = taps * f64::from(filters) / 8.0 * MMA_EIGHT * self.products() / 3.0;
         let resident = f64::from(MULTIPROCESSOR_SHARED / entry.shared_bytes).clamp(1.0, MMA_RESIDENT);
         let (together, waves) = (of_multiprocessor.min(resident), (of_multiprocessor / resident).ceil());
         let chunk = together * products + MMA_CHUNK;
-        let reduce = if splits > 1 { blocks * 64.0 * f64::from(filters) * 8.0 / BYTES_A_CYCLE } else { 0.0 };
-        MMA_START + waves * chunks as f64 * chunk + reduce
+        MMA_START + waves * chunks * chunk + reduce
     }
 
     /// Cycles by warpgroups with so many splits: those of the products of a multiprocessor's blocks, which take what tensor cores need or what B and
     /// A take from shared memory; or those in which stages are filled, where blocks that are there together fill theirs at once.
     fn wgmma_cost(&self, entry: &Entry<Tile>, splits: usize) -> f64 {
         let Scheme::WgmmaTile { tiles, filters, .. } = entry.tile.scheme else { return f64::INFINITY };
-        let [rows, columns] = self.shape.out_size().map(|extent| extent.div_ceil(MMA_SIDE as usize));
-        let groups = self.shape.filters.div_ceil(filters as usize);
-        let chunks = self.split_chunks(splits);
-        let splits = self.shape.channels.div_ceil(chunks * MMA_CHANNELS).max(1);
-        let blocks = (self.shape.batch * rows * columns).div_ceil(tiles as usize) * groups * splits;
-        let of_multiprocessor = (blocks as f64 / f64::from(self.multiprocessors)).ceil();
+        let MmaBlocks { of_multiprocessor, chunks, reduce } = self.mma_blocks(tiles, filters, splits);
         let [tiles, filters, resident] = [tiles, filters, entry.bounds.min_blocks].map(f64::from);
         let waves = (of_multiprocessor / resident).ceil();
         let product = (filters / 2.0).max(16.0 + filters / 4.0);
         let products = self.products() * (self.shape.taps[0] * self.shape.taps[1]) as f64;
         let chunk = tiles * products * (product * WGMMA_PRODUCT + WGMMA_START_PRODUCT);
         let write = tiles * filters * WGMMA_WRITE;
-        let reduce =
-            if splits > 1 { blocks as f64 * tiles * 64.0 * filters * 8.0 / BYTES_A_CYCLE } else { 0.0 };
         let stage = (of_multiprocessor * chunk).max(waves * WGMMA_FILL);
-        MMA_START + chunks as f64 * stage + of_multiprocessor * write + reduce
+        MMA_START + chunks * stage + of_multiprocessor * write + reduce
     }
 
     /// Channels of a split.
@@ -338,7 +351,7 @@ pub fn choose(problem: &Problem) -> Vec<Choice> {
 
 /// Channels of a step on tensor cores.
 const MMA_CHANNELS: usize = 16;
-/// Cycles of a multiprocessor for the products of 64 pixels, 16 channels and eight filters at a tap.
+/// Cycles of a multiprocessor for the products of 64 pixels, 16 channels and eight filters at a tap, in `f32`.
 const MMA_EIGHT: f64 = 44.0;
 /// Blocks of a multiprocessor at most, by their registers.
 const MMA_RESIDENT: f64 = 3.0;

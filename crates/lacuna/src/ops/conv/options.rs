@@ -30,8 +30,8 @@ options! {
         pub layout: MapLayout = MapLayout::Nchw => set,
         /// The algorithm, if not the library's choice.
         pub algorithm: Algorithm = Algorithm::Auto => set,
-        /// Over how many blocks the channels of a tile are split, if not the library's choice. As many as have channels and room for partial sums are
-        /// taken at most ([`Conv::splits`](super::Conv::splits)).
+        /// Over how many blocks the channels of a tile are split, if not the library's choice: at least 1. There are fewer where a block would have no
+        /// channels, partial sums would be 2²⁸ or more, or the kernel knows no splits: [`Conv::splits`](super::Conv::splits) tells.
         pub splits: Option<usize> = None => some(usize),
         /// How sums are computed. By default tensor cores may be taken where sums are long ([`LONG_ROWS`](crate::LONG_ROWS) products, of which zeros count):
         /// `f32` is the sum of two bfloat16 numbers, three products stand for one, and a product is within 2⁻¹⁵ of its size.

@@ -61,7 +61,7 @@ impl<T: Value> Conv<T> {
     /// A plan for a shape.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for taps or strides of 0, a clamp's limits out of order, and a part of zeros outside of 0 to 1; [`Error::TooLarge`] for images of 2 GiB, and other sizes
+    /// [`Error::Parameter`] for taps or strides of 0, 0 splits, a clamp's limits out of order, and a part of zeros outside of 0 to 1; [`Error::TooLarge`] for images of 2 GiB, and other sizes
     /// that 32 bits cannot count; [`Error::Illegal`] for an algorithm that cannot do the shape, and for values that no kernel takes;
     /// what the device says where there is no room for partial sums.
     pub fn plan(device: &Device, shape: Shape, options: Options) -> Result<Self> {
@@ -69,6 +69,8 @@ impl<T: Value> Conv<T> {
         options.activation.check(OPERATION)?;
         let is_part = (0.0..=1.0).contains(&options.zeros);
         Error::expect(is_part, OPERATION, "the part of zeros", || "0 to 1", options.zeros)?;
+        let splits = options.splits.unwrap_or(1);
+        Error::expect(splits > 0, OPERATION, "the number of splits", || "at least 1", splits)?;
         let info = device.info();
         let is_last = options.layout == MapLayout::Nhwc;
         let problem_at = |vector| Problem {

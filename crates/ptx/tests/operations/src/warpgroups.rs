@@ -35,7 +35,11 @@ pub unsafe fn products<const L: usize, const BRAIN: bool, G: Gpu>(
 ///
 /// # Safety
 /// The launch and the buffers are as said.
-pub unsafe fn products_of_cores<const L: usize, const BRAIN: bool, G: Gpu>(gpu: G, out: GlobalMut<f32>, input: GlobalPtr<u32>) {
+pub unsafe fn products_of_cores<const L: usize, const BRAIN: bool, G: Gpu>(
+    gpu: G,
+    out: GlobalMut<f32>,
+    input: GlobalPtr<u32>,
+) {
     let a = CoreMatrices { first: SharedPtr::from_offset(16), leading: A / 2, stride: 128 };
     let b = CoreMatrices { first: SharedPtr::from_offset(A), leading: 32 * L as u32, stride: 128 };
     // SAFETY: as above.

@@ -69,7 +69,7 @@ kernel!(OddDistance, 128, A + B, |gpu, args| {
 fn distances_that_are_no_multiples_of_16() {
     let finding = Bench::new().fault::<OddDistance>(1);
     assert_eq!((finding.kind, blamed(&finding)), (Misaligned, line(FILE, "product")));
-    assert!(finding.to_string().contains("1016 and 128"), "{finding}");
+    assert!(finding.to_string().contains("leading 1016 and stride 128"), "{finding}");
 }
 
 kernel!(Unwritten, 128, A + B, |gpu, args| {
