@@ -26,8 +26,8 @@ pub mod transpose;
 mod ptx;
 
 pub use common::{
-    ALIGNED, Arithmetic, DeviceIndex, DeviceValue, Half, HalfValue, IndexType, Operand, PADDING, Products,
-    RowMask, RowRecord, Single, Split, Tf32, ValueType,
+    ALIGNED, Arithmetic, DeviceIndex, DeviceValue, Divisor, Half, HalfValue, IndexType, Operand, PADDING,
+    Products, RowMask, RowRecord, Single, Split, Tf32, ValueType,
 };
 pub use kernel::{Bounds, Entry, EntryTaking, Kernel, runs_on};
 pub use lacuna_gpu::{Bf16, F16};

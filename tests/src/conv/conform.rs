@@ -27,18 +27,24 @@ pub fn conform(cx: &Context<'_>, maps: &Maps) -> Result<f64> {
 }
 
 fn of_type<T: Number>(cx: &Context<'_>, maps: &Maps) -> Result<f64> {
-    // Those with vectors of channels are for channels last.
-    let options = Options::default().layout(MapLayout::Nhwc).precision(PRECISION);
-    let [legal, ..] = Conv::<T>::plan(cx.device, maps.shape, options)?.legal();
-    let algorithms = [Algorithm::Auto].into_iter().chain(legal.iter().map(|choice| choice.algorithm));
+    let legal = |layout| -> Result<Vec<Algorithm>> {
+        let options = Options::default().layout(layout).precision(PRECISION);
+        let [legal, ..] = Conv::<T>::plan(cx.device, maps.shape, options)?.legal();
+        Ok(legal.iter().map(|choice| choice.algorithm).collect())
+    };
+    let of_last = legal(MapLayout::Nhwc)?;
+    let mut algorithms = vec![(Algorithm::Auto, MapLayout::Nhwc)];
+    algorithms.extend(of_last.iter().map(|&algorithm| (algorithm, MapLayout::Nhwc)));
+    let of_first = legal(MapLayout::Nchw)?.into_iter().filter(|algorithm| !of_last.contains(algorithm));
+    algorithms.extend(of_first.map(|algorithm| (algorithm, MapLayout::Nchw)));
     let activations = [Activation::Relu, Activation::Identity, Activation::Clamp { lo: -0.5, hi: 1.25 }]
         .into_iter()
         .cycle();
     let mut worst = 0.0_f64;
-    for (i, (algorithm, activation)) in algorithms.zip(activations).enumerate() {
+    for (i, ((algorithm, layout), activation)) in algorithms.into_iter().zip(activations).enumerate() {
         let subject = Subject::<T>::new(cx, maps, i, activation);
         let at = || format!("{}, {algorithm:?}, {activation:?}", T::TYPE);
-        worst = worst.max(subject.check(algorithm).with_context(at)?);
+        worst = worst.max(subject.check(algorithm, layout).with_context(at)?);
     }
     Ok(worst)
 }
@@ -85,26 +91,27 @@ impl<'c, T: Number> Subject<'c, T> {
         })?)
     }
 
-    fn check(&self, algorithm: Algorithm) -> Result<f64> {
-        let plan = self.plan(algorithm, MapLayout::Nhwc, None)?;
+    fn check(&self, algorithm: Algorithm, layout: MapLayout) -> Result<f64> {
+        let plan = self.plan(algorithm, layout, None)?;
         let reference = self.reference(precision::<T>(plan.choice().algorithm))?;
-        let first = self.run(algorithm, MapLayout::Nhwc, 0)?;
+        let first = self.run(algorithm, layout, 0)?;
         let mut worst = reference.check(&first)?.worst_over_bound;
         if plan.splits() > 1 {
             // One block has all channels, and uses its stages again.
-            let whole =
-                self.run_plan(&self.plan(algorithm, MapLayout::Nhwc, Some(1))?, MapLayout::Nhwc, 0)?;
+            let whole = self.run_plan(&self.plan(algorithm, layout, Some(1))?, layout, 0)?;
             worst = worst.max(reference.check(&whole).context("without splits")?.worst_over_bound);
         }
         let [_, columns] = self.maps.shape.out_size();
-        same_bits("once, and again", &first, &self.run(algorithm, MapLayout::Nhwc, 0)?, columns)?;
-        let has_vectors = matches!(algorithm, Algorithm::Depthwise { vector: 2.., .. });
-        for (what, layout, offset) in [("NCHW", MapLayout::Nchw, 0), ("not aligned", MapLayout::Nhwc, 1)] {
+        same_bits("once, and again", &first, &self.run(algorithm, layout, 0)?, columns)?;
+        let is_of_layout =
+            matches!(algorithm, Algorithm::DepthwiseNhwc { .. } | Algorithm::DepthwiseNchw { .. });
+        let other = if layout == MapLayout::Nhwc { MapLayout::Nchw } else { MapLayout::Nhwc };
+        for (what, layout, offset) in [("the other layout", other, 0), ("not aligned", layout, 1)] {
             match self.run(algorithm, layout, offset) {
                 Ok(other) => same_numbers(what, &first, &other, columns)?,
                 Err(error) => {
                     let is_illegal = matches!(error.downcast_ref(), Some(Error::Illegal { .. }));
-                    ensure!(is_illegal && has_vectors, "{what}: {error}");
+                    ensure!(is_illegal && is_of_layout, "{what}: {error}");
                 }
             }
         }

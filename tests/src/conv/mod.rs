@@ -19,7 +19,7 @@ const fn square(channels: usize, size: [usize; 2], filters: usize) -> Shape {
     Shape::new(channels, size, filters, [3, 3]).padding([1, 1])
 }
 
-const LAYERS: [Layer; 21] = [
+const LAYERS: [Layer; 26] = [
     ("pixel", "one pixel, one filter", square(1, [1, 1], 1), 0.0),
     ("tile", "a tile of each kernel, and channels for all warps", square(8, [7, 7], 64), 0.6),
     ("odd", "tiles that are cut on both sides, and a filter more than a group", square(5, [13, 9], 33), 0.5),
@@ -69,6 +69,36 @@ const LAYERS: [Layer; 21] = [
         0.4,
     ),
     (
+        "depthwise_wide",
+        "rows of more than a warp",
+        Shape::depthwise(3, [5, 140], [3, 3]).padding([1, 1]),
+        0.4,
+    ),
+    (
+        "depthwise_wide_stride",
+        "the same, every other pixel",
+        Shape::depthwise(3, [7, 136], [3, 3]).padding([1, 1]).strides([2, 2]),
+        0.4,
+    ),
+    (
+        "depthwise_five_wide",
+        "5 × 5 taps, rows of more than a warp",
+        Shape::depthwise(2, [6, 72], [5, 5]).padding([2, 2]).batch(2),
+        0.4,
+    ),
+    (
+        "depthwise_five_wide_stride",
+        "the same, every other pixel",
+        Shape::depthwise(2, [7, 136], [5, 5]).padding([2, 2]).strides([2, 2]),
+        0.4,
+    ),
+    (
+        "depthwise_unpadded",
+        "padding that is not half of the taps",
+        Shape::depthwise(8, [8, 12], [3, 3]).padding([2, 0]),
+        0.4,
+    ),
+    (
         "depthwise_any",
         "2 × 4 taps",
         Shape::depthwise(5, [7, 10], [2, 4]).padding([0, 1]).strides([1, 3]),
@@ -87,5 +117,10 @@ pub(crate) fn cases() -> Vec<Case> {
     let strange = Case::new("conv/values/strange", "NaN, ±∞, -0, subnormal and huge numbers", |cx| {
         conform(cx, &Maps::strange(square(9, [9, 8], 6), cx.seed))
     });
-    layers.chain([strange]).chain(refusals::cases()).collect()
+    let depthwise = Case::new("conv/values/strange_depthwise", "the same, with a filter a channel", |cx| {
+        let shape = Shape::depthwise(8, [6, 12], [3, 3]).padding([1, 1]);
+        conform(cx, &Maps::strange(shape, cx.seed))?;
+        conform(cx, &Maps::strange(shape.strides([2, 2]), cx.seed))
+    });
+    layers.chain([strange, depthwise]).chain(refusals::cases()).collect()
 }

@@ -1,4 +1,5 @@
 //! What several operations use. It knows none of them.
+mod divisor;
 mod half;
 mod operand;
 mod products;
@@ -9,6 +10,7 @@ mod stride;
 mod types;
 mod vector;
 
+pub use divisor::Divisor;
 pub use half::HalfValue;
 pub use operand::{Half, Operand, Single};
 pub use products::{Arithmetic, Products, Split, Tf32};

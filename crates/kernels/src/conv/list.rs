@@ -21,10 +21,12 @@ macro_rules! conv {
             wgmma [f32 f16 bf16] { [64 2 100] [32 2 100] [16 2 100] [32 2 306] }
             #[cfg(lacuna_sm = "80")]
             pack_mma [f32 f16 bf16] { {} }
-            // [taps along a side, stride, output rows of a thread, channels of a thread].
-            depthwise [f32 f16 bf16] {
-                [3 1 4 4] [3 1 4 1] [3 2 4 4] [3 2 4 1] [5 1 4 1] [5 2 4 1]
-            }
+            // [taps along a side, stride, output rows and columns of a thread].
+            depthwise_nchw [f32 f16 bf16] { [3 1 2 4] [3 1 2 2] [3 1 2 1] [3 2 2 2] [3 2 2 1] [5 1 2 2] [5 2 2 2] }
+            // [taps along a side, stride, output rows, columns and channels of a thread].
+            depthwise_nhwc [f32 f16 bf16] { [3 1 2 2 4] [3 1 4 2 4] [3 2 1 1 4] [3 2 1 2 4] }
+            // [taps along a side, stride, output rows of a thread].
+            depthwise_column [f32 f16 bf16] { [3 1 4] [3 2 4] [5 1 4] [5 2 4] }
             any_depthwise [f32 f16 bf16] { {} }
             direct [f32 f16 bf16] { {} }
             reduce [f32 f16 bf16] { {} }
@@ -55,10 +57,22 @@ macro_rules! conv {
             ["conv_", stringify!($value), "_pack_mma"] $crate::conv::PackMma<$crate::list::value_of::$value>
         }
     };
-    ($part:ident depthwise [] $value:ident [$r:literal $stride:literal $rows:literal $v:literal]) => {
+    ($part:ident depthwise_nchw [] $value:ident [$r:literal $stride:literal $rows:literal $columns:literal]) => {
         $crate::entry_part! { $part
-            ["conv_", stringify!($value), "_depthwise_", $r, "x", $r, "_s", $stride, "_r", $rows, "_v", $v]
-            $crate::conv::DepthwiseConv<$crate::list::value_of::$value, $r, $stride, $rows, $v>
+            ["conv_", stringify!($value), "_depthwise_nchw_", $r, "x", $r, "_s", $stride, "_t", $rows, "x", $columns]
+            $crate::conv::DepthwiseNchw<$crate::list::value_of::$value, $r, $stride, $rows, $columns>
+        }
+    };
+    ($part:ident depthwise_nhwc [] $value:ident [$r:literal $stride:literal $rows:literal $columns:literal $v:literal]) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_depthwise_nhwc_", $r, "x", $r, "_s", $stride, "_t", $rows, "x", $columns, "_v", $v]
+            $crate::conv::DepthwiseNhwc<$crate::list::value_of::$value, $r, $stride, $rows, $columns, $v>
+        }
+    };
+    ($part:ident depthwise_column [] $value:ident [$r:literal $stride:literal $rows:literal]) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_depthwise_column_", $r, "x", $r, "_s", $stride, "_r", $rows]
+            $crate::conv::DepthwiseColumn<$crate::list::value_of::$value, $r, $stride, $rows>
         }
     };
     ($part:ident any_depthwise [] $value:ident {}) => {

@@ -11,7 +11,7 @@
 //! `sparse.rs`: a warp has a tile of output pixels and 32·FILTERS filters, and goes through channels. The warps of a block have
 //! the same tile and filters and other channels, and add up at the end; where that leaves multiprocessors idle, blocks share
 //! the channels too (`splits`), and `reduce.rs` adds their partial sums. `mma.rs` multiplies zeros too,
-//! on tensor cores, and `wgmma.rs` by warpgroups. `direct.rs` is for any other shape of filters, `depthwise.rs` for
+//! on tensor cores, and `wgmma.rs` by warpgroups. `direct.rs` is for any other shape of filters, `depthwise` for
 //! channels with a filter each. Sums are in an order that depends on the plan alone.
 //!
 //! Lower bounds: a fused multiply-add for each nonzero, its filter taps and each filter; the bytes of x, of the filters and of the result. What
@@ -33,7 +33,7 @@ mod split;
 mod target;
 mod wgmma;
 
-pub use depthwise::{AnyDepthwise, AnyDepthwiseArgs, DepthwiseArgs, DepthwiseConv};
+pub use depthwise::{AnyDepthwise, DepthwiseArgs, DepthwiseColumn, DepthwiseNchw, DepthwiseNhwc};
 pub use direct::{DIRECT_PIXELS, DirectConv, DirectConvArgs};
 pub use map::Map;
 pub use mma::{MMA_SIDE, MMA_TAPS, MmaConv, MmaConvArgs};
@@ -82,14 +82,32 @@ pub enum Scheme {
     },
     /// [`DirectConv`].
     Direct,
-    /// [`DepthwiseConv`].
-    Depthwise {
+    /// [`DepthwiseColumn`].
+    DepthwiseColumn {
         /// Taps of a filter along a side.
         taps: u32,
         /// Input pixels from one output pixel to the next.
         stride: u32,
         /// Output rows of a thread.
         rows: u32,
+    },
+    /// [`DepthwiseNchw`].
+    DepthwiseNchw {
+        /// Taps of a filter along a side.
+        taps: u32,
+        /// Input pixels from one output pixel to the next.
+        stride: u32,
+        /// Output rows and columns of a thread.
+        tile: [u32; 2],
+    },
+    /// [`DepthwiseNhwc`].
+    DepthwiseNhwc {
+        /// Taps of a filter along a side.
+        taps: u32,
+        /// Input pixels from one output pixel to the next.
+        stride: u32,
+        /// Output rows and columns of a thread.
+        tile: [u32; 2],
         /// Channels of a thread.
         vector: u32,
     },

@@ -2,7 +2,7 @@
 use lacuna_kernels::conv::{DIRECT_PIXELS, MMA_SIDE, MMA_TAPS, Scheme, Tile};
 use lacuna_kernels::{Entry, ValueType, entries};
 
-use super::{OPERATION, Shape};
+use super::{MapLayout, OPERATION, Shape};
 use crate::{LONG_ROWS, Precision, op};
 
 /// The problem shape: all that the heuristic sees.
@@ -17,7 +17,9 @@ pub struct Problem {
     pub precision: Precision,
     /// Splits of the channels, where they are given.
     pub splits: Option<usize>,
-    /// Channels that layout and addresses allow to load at once (1, 2, 4 or 8).
+    /// How maps lie.
+    pub layout: MapLayout,
+    /// Elements side by side that addresses allow to load at once (1, 2, 4 or 8), where sizes do.
     pub vector: u32,
     /// Type of the values.
     pub value: ValueType,
@@ -38,6 +40,7 @@ impl Problem {
             zeros: 0.7,
             precision: Precision::Single,
             splits: None,
+            layout: MapLayout::Nhwc,
             vector: 8,
             value,
             multiprocessors,
@@ -75,12 +78,20 @@ pub enum Algorithm {
     },
     /// For filters of any shape: zeros are left out, and each product loads its input.
     Direct,
-    /// For a depthwise convolution: a thread has a column of results, one below another.
-    Depthwise {
+    /// For a depthwise convolution of NCHW maps, padded by half of the taps: a thread has so many results side by side, and one below another.
+    DepthwiseNchw {
+        /// Rows and columns of a thread.
+        tile: [u32; 2],
+    },
+    /// For a depthwise convolution of NHWC maps: a thread has vectors of channels.
+    DepthwiseNhwc {
+        /// Rows and columns of a thread.
+        tile: [u32; 2],
+    },
+    /// For a depthwise convolution of any layout and padding: a thread has a column of results, one below another.
+    DepthwiseColumn {
         /// Rows of a thread.
         rows: u32,
-        /// Channels of a thread.
-        vector: u32,
     },
     /// For a depthwise convolution with filters of any shape.
     AnyDepthwise,
@@ -142,13 +153,7 @@ impl op::Problem for Problem {
                 is_able.then_some(Algorithm::WgmmaTile { tiles, filters })
             }
             Scheme::Direct => (!is_depthwise).then_some(Algorithm::Direct),
-            Scheme::Depthwise { taps, stride, rows, vector } => {
-                let is_whole = vector <= self.vector && self.shape.channels.is_multiple_of(vector as usize);
-                (is_depthwise && is_whole && fits(taps, stride))
-                    .then_some(Algorithm::Depthwise { rows, vector })
-            }
-            Scheme::AnyDepthwise => is_depthwise.then_some(Algorithm::AnyDepthwise),
-            Scheme::Reduce | Scheme::Pack => None,
+            scheme => self.depthwise_algorithm(scheme).filter(|_| is_depthwise),
         };
         algorithm.filter(|_| is_able)
     }
@@ -158,12 +163,7 @@ impl op::Problem for Problem {
             Scheme::SparseTile { .. } => self.sparse_cost(entry, self.cut(entry).splits),
             Scheme::MmaTile { .. } => self.mma_cost(entry, self.cut(entry).splits),
             Scheme::WgmmaTile { .. } => self.wgmma_cost(entry, self.cut(entry).splits),
-            // Instructions of a thread, idle ones too: a vector costs as much as a number.
-            Scheme::Depthwise { rows, vector, .. } => {
-                let strips = self.shape.out_size()[0].div_ceil(rows as usize) as f64;
-                strips * f64::from(rows) / f64::from(vector)
-            }
-            Scheme::AnyDepthwise => ANY_DEPTHWISE * self.shape.out_size()[0] as f64,
+            scheme if self.shape.is_depthwise() => self.depthwise_cost(scheme),
             _ => {
                 let Shape { batch, channels, filters, taps, .. } = self.shape;
                 let [rows, columns] = self.shape.out_size();
@@ -183,9 +183,6 @@ impl Problem {
         let (tile, filters) = match entry.tile.scheme {
             Scheme::SparseTile { tile, filters, .. } => (tile, 32 * filters),
             Scheme::MmaTile { filters, .. } | Scheme::WgmmaTile { filters, .. } => ([MMA_SIDE; 2], filters),
-            // Strips of rows.
-            Scheme::Depthwise { rows, .. } => ([rows, columns.max(1) as u32], 32),
-            Scheme::AnyDepthwise => ([1, columns.max(1) as u32], 32),
             _ => ([1, DIRECT_PIXELS], 32),
         };
         let (tiles_y, tiles_x) = (rows.div_ceil(tile[0] as usize), columns.div_ceil(tile[1] as usize));
@@ -388,8 +385,6 @@ const REDUCE: f64 = 4500.0;
 const BYTES_A_CYCLE: f64 = 3000.0;
 /// Cycles from the launch to the first products.
 const START: f64 = 5000.0;
-/// How much longer the depthwise kernel for any filters takes.
-const ANY_DEPTHWISE: f64 = 100.0;
 /// Cycles of a step of the direct kernel: a tap of a run of pixels.
 const DIRECT_STEP: f64 = 60.0;
 

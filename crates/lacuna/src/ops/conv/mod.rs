@@ -1,5 +1,6 @@
 //! Convolution of feature maps whose zeros are left out, with bias, residual and activation in the same pass.
 mod choose;
+mod depthwise;
 mod filters;
 mod fold;
 mod operands;

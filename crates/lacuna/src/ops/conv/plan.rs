@@ -3,11 +3,10 @@ use std::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::conv::{
-    AnyDepthwiseArgs, DepthwiseArgs, DirectConvArgs, MMA_SIDE, Map, MmaConvArgs, MmaValue, PackFilters,
-    PackFiltersArgs, PackMma, PackMmaArgs, ReduceSplits, ReduceSplitsArgs, Scheme, Source, SparseConvArgs,
-    Target, Tile,
+    DirectConvArgs, MMA_SIDE, Map, MmaConvArgs, MmaValue, PackFilters, PackFiltersArgs, PackMma, PackMmaArgs,
+    ReduceSplits, ReduceSplitsArgs, Scheme, Source, SparseConvArgs, Target,
 };
-use lacuna_kernels::{Entry, entries};
+use lacuna_kernels::entries;
 
 use super::choose::Cut;
 use super::filters::Packing;
@@ -72,13 +71,13 @@ impl<T: Value> Conv<T> {
         let splits = options.splits.unwrap_or(1);
         Error::expect(splits > 0, OPERATION, "the number of splits", || "at least 1", splits)?;
         let info = device.info();
-        let is_last = options.layout == MapLayout::Nhwc;
         let problem_at = |vector| Problem {
             shape,
             zeros: options.zeros,
             precision: options.precision,
             splits: options.splits,
-            vector: if is_last { vector } else { 1 },
+            layout: options.layout,
+            vector,
             value: T::TYPE,
             multiprocessors: info.multiprocessors,
             block_shared_bytes: info.block_shared_bytes,
@@ -273,8 +272,9 @@ impl<T: Value> Conv<T> {
         let grid = [all_tiles, groups as u32, splits as u32];
         let partial = GlobalMut::from_address(self.partial.as_slice().address());
         let (of_tile, [rows, columns]) = match entry.tile.scheme {
-            Scheme::Depthwise { .. } | Scheme::AnyDepthwise => {
-                return self.launch_depthwise(stream, entry, &source, values, target);
+            _ if shape.is_depthwise() => {
+                source.filters = values;
+                return self.launch_depthwise(stream, entry, source, target);
             }
             Scheme::SparseTile { tile, filters: of_lane, .. } => {
                 let split_channels = self.selection.problem().split_channels(splits) as u32;
@@ -332,32 +332,8 @@ impl<T: Value> Conv<T> {
         launch_kernel::<ReduceSplits<T::Device>>(stream, entries::conv(), |_| grid, &args)
     }
 
-    fn launch_depthwise(
-        &self,
-        stream: &Stream,
-        entry: &Entry<Tile>,
-        source: &Source<T::Device>,
-        filters: GlobalPtr<T::Device>,
-        target: Target<T::Device>,
-    ) -> Result<()> {
-        let shape = &self.shape;
-        let [out_rows, columns] = shape.out_size();
-        let (rows, vector) = match entry.tile.scheme {
-            Scheme::Depthwise { rows, vector, .. } => (rows as usize, vector as usize),
-            _ => (1, 1),
-        };
-        let strips = out_rows.div_ceil(rows);
-        let count = shape.batch * strips * columns * shape.channels / vector;
-        Error::expect_at_most("the threads of a depthwise convolution", MAX_GRID_X, count)?;
-        let &Source { input, map, taps, strides, padding, .. } = source;
-        let [pad_top, pad_left] = padding;
-        let target = Target { tiles: strips as u32, ..target };
-        let base = DepthwiseArgs { input, map, pad_top, pad_left, filters, count: count as u32, target };
-        let grid = [(count as u32).div_ceil(entry.threads), 1, 1];
-        if entry.tile.scheme == Scheme::AnyDepthwise {
-            return launch(stream, entry, grid, &AnyDepthwiseArgs { base, taps, strides, padding });
-        }
-        launch(stream, entry, grid, &base)
+    pub(super) fn selection(&self) -> &Selection<Problem> {
+        &self.selection
     }
 
     /// How maps of so many channels lie.

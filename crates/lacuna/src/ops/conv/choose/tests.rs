@@ -44,15 +44,32 @@ fn splits_have_channels_each() {
 
 #[test]
 fn depthwise_layers_take_vectors_where_they_may() {
-    let of = |channels, vector| {
-        let shape = Shape::depthwise(channels, [14, 14], [3, 3]).padding([1, 1]);
-        choose(&Problem { vector, ..Problem::new(shape) })[0].algorithm
+    let of = |layout, channels, width, vector| {
+        let shape = Shape::depthwise(channels, [width, width], [3, 3]).padding([1, 1]);
+        choose(&Problem { vector, layout, ..Problem::new(shape) })[0].algorithm
     };
-    assert_eq!(of(64, 8), Algorithm::Depthwise { rows: 4, vector: 4 });
-    assert_eq!(of(64, 1), Algorithm::Depthwise { rows: 4, vector: 1 });
-    assert_eq!(of(63, 8), Algorithm::Depthwise { rows: 4, vector: 1 });
+    let last = |channels, vector| of(MapLayout::Nhwc, channels, 112, vector);
+    assert!(matches!(last(64, 8), Algorithm::DepthwiseNhwc { .. }));
+    assert!(matches!(last(64, 1), Algorithm::DepthwiseColumn { .. }));
+    assert!(matches!(last(63, 8), Algorithm::DepthwiseColumn { .. }));
+    let first = |width, vector| of(MapLayout::Nchw, 2048, width, vector);
+    assert_eq!(first(56, 8), Algorithm::DepthwiseNchw { tile: [2, 4] });
+    assert_eq!(first(56, 2), Algorithm::DepthwiseNchw { tile: [2, 2] });
+    assert_eq!(first(54, 8), Algorithm::DepthwiseNchw { tile: [2, 2] });
+    assert_eq!(of(MapLayout::Nchw, 64, 7, 8), Algorithm::DepthwiseNchw { tile: [2, 1] });
     let odd = Problem::new(Shape::depthwise(8, [9, 9], [2, 3]));
     assert_eq!(choose(&odd)[0].algorithm, Algorithm::AnyDepthwise);
+}
+
+#[test]
+fn rows_of_vectors_have_half_of_the_taps_as_padding_and_whole_rows() {
+    let has_rows = |width, padding, stride| {
+        let shape = Shape::depthwise(8, [8, width], [3, 3]).padding([padding; 2]).strides([stride; 2]);
+        let problem = Problem { layout: MapLayout::Nchw, ..Problem::new(shape) };
+        choose(&problem).iter().any(|choice| matches!(choice.algorithm, Algorithm::DepthwiseNchw { .. }))
+    };
+    assert!(has_rows(8, 1, 1) && has_rows(9, 1, 1) && has_rows(8, 1, 2) && has_rows(9, 1, 2));
+    assert!(!has_rows(8, 0, 1) && !has_rows(8, 2, 1) && !has_rows(8, 0, 2));
 }
 
 #[test]

@@ -1,0 +1,137 @@
+//! Depthwise convolution: each channel has a filter of its own.
+//!
+//! ```text
+//!   NCHW: rows.rs                              NHWC: channels.rs                     any layout and padding: column.rs
+//!   ┌────┬────┬────┐                           ┌────┬────┐
+//!   │ 4  │ 4  │ 4  │ columns of a thread,      │ 2  │ 2  │ columns of a thread,     a column of a thread; each row of
+//!   ├────┼────┼────┤ 2 rows; those beside      ├────┼────┤ 2 or 4 rows, 4 channels  the input is loaded for each tap
+//!   │    │    │    │ come by shuffles          │    │    │ side by side
+//!   └────┴────┴────┘                           └────┴────┘
+//! ```
+//! All three multiply zeros too, and load without branches, so that all rows of a thread are on their way at once: what is outside is
+//! loaded from inside, and made zero. Where a sum is not finite, the thread adds up again, without zeros. `any.rs` is for
+//! filters of any shape.
+//!
+//! Lower bound: the bytes of x and of the result, once each.
+mod any;
+mod channels;
+mod column;
+mod rows;
+
+pub use any::AnyDepthwise;
+pub use channels::DepthwiseNhwc;
+pub use column::DepthwiseColumn;
+use lacuna_gpu::{GlobalPtr, Gpu, Real, WARP};
+pub use rows::DepthwiseNchw;
+
+use super::{Source, Target};
+use crate::common::Divisor;
+
+/// Threads of a block.
+const THREADS: u32 = 128;
+
+/// What the kernels of depthwise convolution take.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct DepthwiseArgs<T> {
+    /// What is convolved. The filters are those of [`PackFilters`](super::PackFilters), as of one channel, one a lane; at a multiple of 16
+    /// bytes.
+    pub source: Source<T>,
+    /// Threads with work: below 2³¹.
+    pub count: u32,
+    /// What a thread's number, or a block's, is divided by, one after another: the remainders are what goes fastest in memory.
+    pub divisors: [Divisor; 3],
+    /// The threads of a block ([`DepthwiseNhwc`] alone): side by side in channels and in columns, as powers of two; the rest is one below another.
+    pub lanes: [u32; 2],
+    /// Where results go, which lie as the input does.
+    pub target: Target<T>,
+}
+
+impl<T: Real> DepthwiseArgs<T> {
+    /// The remainders by the divisors, and what is left.
+    #[inline(always)]
+    fn split(&self, number: u32) -> [u32; 4] {
+        let [number, first] = self.divisors[0].divide(number);
+        let [number, second] = self.divisors[1].divide(number);
+        let [rest, third] = self.divisors[2].divide(number);
+        [first, second, third, rest]
+    }
+
+    /// Image, channel, row (or strip of rows) and column of a thread that has one column of one channel.
+    #[inline(always)]
+    fn place(&self, at: u32) -> [u32; 4] {
+        let [first, second, third, image] = self.split(at);
+        if self.target.channels_last != 0 {
+            [image, first, third, second]
+        } else {
+            [image, third, second, first]
+        }
+    }
+
+    /// Where the taps of a channel are: `WARP` from one to the next.
+    #[inline(always)]
+    fn taps(&self, channel: u32, taps: u32) -> GlobalPtr<T> {
+        let group = self.source.filters.add_rows(channel / WARP, taps * WARP * size_of::<T>() as u32);
+        group.add((channel % WARP) as usize)
+    }
+
+    /// A channel's bias, or 0.
+    ///
+    /// # Safety
+    /// The channel is there.
+    #[inline(always)]
+    unsafe fn bias<G: Gpu>(&self, gpu: G, channel: u32) -> f32 {
+        if self.target.bias.address() == 0 {
+            return 0.0;
+        }
+        // SAFETY: as promised by the caller.
+        let [bias] = unsafe { gpu.load_readonly(self.target.bias.add(channel as usize)) };
+        bias.to_f32(gpu)
+    }
+
+    /// Makes a result from what is not zero, and writes it. Whether it is not zero.
+    ///
+    /// # Safety
+    /// Image, channel and pixel are there, and the result is nobody else's.
+    #[inline(always)]
+    unsafe fn exact<G: Gpu>(&self, gpu: G, [image, channel]: [u32; 2], [row, column]: [u32; 2]) -> u32 {
+        let Source { map, taps: [rows, columns], strides, padding, input, .. } = &self.source;
+        let (taps, plane) = (self.taps(channel, rows * columns), map.plane(*input, image, channel));
+        let (mut sum, mut tap) = (0.0, 0);
+        while tap < rows * columns {
+            let y = (row * strides[0] + tap / columns).wrapping_sub(padding[0]);
+            let x = (column * strides[1] + tap % columns).wrapping_sub(padding[1]);
+            if let Some(offset) = map.offset(y, x) {
+                // SAFETY: as promised by the caller; the pixel is in the map.
+                let ([x], [weight]) = unsafe {
+                    (
+                        gpu.load_readonly(plane.add_bytes(offset.into())),
+                        gpu.load_readonly(taps.add((tap * WARP) as usize)),
+                    )
+                };
+                let (x, weight) = (x.to_f32(gpu), weight.to_f32(gpu));
+                sum = if x != 0.0 { gpu.fma(x, weight, sum) } else { sum };
+            }
+            tap += 1;
+        }
+        match self.target.map.offset(row, column) {
+            // SAFETY: as promised by the caller.
+            Some(offset) => unsafe { self.target.finish(gpu, [image, channel], offset, [sum]) },
+            None => 0,
+        }
+    }
+}
+
+/// A number below `end`, in place of one that is not, and whether it is.
+#[inline(always)]
+fn inside(number: u32, end: u32) -> (u32, bool) {
+    let is_inside = number < end;
+    (if is_inside { number } else { 0 }, is_inside)
+}
+
+/// Adds a product; not that of a zero if `EXACT`.
+#[inline(always)]
+fn add_product<G: Gpu, const EXACT: bool>(gpu: G, x: f32, weight: f32, sum: f32) -> f32 {
+    let added = gpu.fma(x, weight, sum);
+    if !EXACT || x != 0.0 { added } else { sum }
+}
