@@ -24,7 +24,7 @@ macro_rules! conv {
             // [taps along a side, stride, output rows and columns of a thread].
             depthwise_nchw [f32 f16 bf16] { [3 1 2 4] [3 1 2 2] [3 1 2 1] [3 2 2 2] [3 2 2 1] [5 1 2 2] [5 2 2 2] }
             // [taps along a side, stride, output rows, columns and channels of a thread].
-            depthwise_nhwc [f32 f16 bf16] { [3 1 2 2 4] [3 1 4 2 4] [3 2 1 1 4] [3 2 1 2 4] }
+            depthwise_nhwc [f32 f16 bf16] { [3 1 2 2 4] [3 2 1 1 4] }
             // [taps along a side, stride, output rows of a thread].
             depthwise_column [f32 f16 bf16] { [3 1 4] [3 2 4] [5 1 4] [5 2 4] }
             any_depthwise [f32 f16 bf16] { {} }

@@ -1,7 +1,7 @@
 //! Depthwise convolution for any layout and padding.
 use core::marker::PhantomData;
 
-use lacuna_gpu::{GlobalPtr, Gpu, WARP};
+use lacuna_gpu::{GlobalPtr, Gpu};
 
 use super::{DepthwiseArgs, THREADS, add_product, inside};
 use crate::common::are_finite;
@@ -68,7 +68,7 @@ impl<T: DeviceValue, const R: usize, const STRIDE: usize, const ROWS: usize>
         [row, column]: [u32; 2],
     ) -> u32 {
         let map = &args.source.map;
-        let taps = args.taps(channel, (R * R) as u32);
+        let (taps, step) = args.taps(channel, (R * R) as u32);
         let mut weights = [[0.0_f32; R]; R];
         let mut values = [[0.0_f32; R]; LINES];
         let (mut columns, mut are_inside) = ([0; R], [false; R]);
@@ -79,7 +79,7 @@ impl<T: DeviceValue, const R: usize, const STRIDE: usize, const ROWS: usize>
                 let (column, is_inside) = inside(first.wrapping_add(s as u32), map.width);
                 (*bytes, are_inside[s]) = (column * map.column_bytes, is_inside);
                 for (r, weights) in weights.iter_mut().enumerate() {
-                    let [tap] = gpu.load_readonly(taps.add((r * R + s) * WARP as usize));
+                    let [tap] = gpu.load_readonly(taps.add((r * R + s) * step as usize));
                     weights[s] = tap.to_f32(gpu);
                 }
             }

@@ -1,12 +1,10 @@
 //! Depthwise convolution: each channel has a filter of its own.
 //!
 //! ```text
-//!   NCHW: rows.rs                              NHWC: channels.rs                     any layout and padding: column.rs
-//!   ┌────┬────┬────┐                           ┌────┬────┐
-//!   │ 4  │ 4  │ 4  │ columns of a thread,      │ 2  │ 2  │ columns of a thread,     a column of a thread; each row of
-//!   ├────┼────┼────┤ 2 rows; those beside      ├────┼────┤ 2 or 4 rows, 4 channels  the input is loaded for each tap
-//!   │    │    │    │ come by shuffles          │    │    │ side by side
-//!   └────┴────┴────┘                           └────┴────┘
+//!   NCHW: rows.rs                              NHWC: channels.rs                    any layout and padding: column.rs
+//!   ┌────┬────┬────┐ columns of a thread,      ┌────┬────┐ columns of a thread,     ┌────┐ a column of a thread,
+//!   │ 4  │ 4  │ 4  │ 2 rows; those beside      │ 2  │ 2  │ 2 rows, 4 channels       │ 1  │ 4 rows
+//!   └────┴────┴────┘ come by shuffles          └────┴────┘ side by side             └────┘
 //! ```
 //! All three multiply zeros too, and load without branches, so that all rows of a thread are on their way at once: what is outside is
 //! loaded from inside, and made zero. Where a sum is not finite, the thread adds up again, without zeros. `any.rs` is for
@@ -34,8 +32,8 @@ const THREADS: u32 = 128;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DepthwiseArgs<T> {
-    /// What is convolved. The filters are those of [`PackFilters`](super::PackFilters), as of one channel, one a lane; at a multiple of 16
-    /// bytes.
+    /// What is convolved. In NCHW the filters are channels × taps; in NHWC those of [`PackFilters`](super::PackFilters), as of one channel, one a
+    /// lane, at a multiple of 16 bytes.
     pub source: Source<T>,
     /// Threads with work: below 2³¹.
     pub count: u32,
@@ -68,11 +66,17 @@ impl<T: Real> DepthwiseArgs<T> {
         }
     }
 
-    /// Where the taps of a channel are: `WARP` from one to the next.
+    /// Where the taps of a channel are, and how many values are from one to the next: in NCHW they lie as they were given, side by side; in NHWC those
+    /// of 32 channels lie side by side.
     #[inline(always)]
-    fn taps(&self, channel: u32, taps: u32) -> GlobalPtr<T> {
-        let group = self.source.filters.add_rows(channel / WARP, taps * WARP * size_of::<T>() as u32);
-        group.add((channel % WARP) as usize)
+    fn taps(&self, channel: u32, taps: u32) -> (GlobalPtr<T>, u32) {
+        let of_channel = taps * size_of::<T>() as u32;
+        if self.target.channels_last != 0 {
+            let group = self.source.filters.add_rows(channel / WARP, of_channel * WARP);
+            (group.add((channel % WARP) as usize), WARP)
+        } else {
+            (self.source.filters.add_rows(channel, of_channel), 1)
+        }
     }
 
     /// A channel's bias, or 0.
@@ -96,7 +100,8 @@ impl<T: Real> DepthwiseArgs<T> {
     #[inline(always)]
     unsafe fn exact<G: Gpu>(&self, gpu: G, [image, channel]: [u32; 2], [row, column]: [u32; 2]) -> u32 {
         let Source { map, taps: [rows, columns], strides, padding, input, .. } = &self.source;
-        let (taps, plane) = (self.taps(channel, rows * columns), map.plane(*input, image, channel));
+        let (taps, step) = self.taps(channel, rows * columns);
+        let plane = map.plane(*input, image, channel);
         let (mut sum, mut tap) = (0.0, 0);
         while tap < rows * columns {
             let y = (row * strides[0] + tap / columns).wrapping_sub(padding[0]);
@@ -106,7 +111,7 @@ impl<T: Real> DepthwiseArgs<T> {
                 let ([x], [weight]) = unsafe {
                     (
                         gpu.load_readonly(plane.add_bytes(offset.into())),
-                        gpu.load_readonly(taps.add((tap * WARP) as usize)),
+                        gpu.load_readonly(taps.add((tap * step) as usize)),
                     )
                 };
                 let (x, weight) = (x.to_f32(gpu), weight.to_f32(gpu));

@@ -97,12 +97,12 @@ impl<T: DeviceValue, const R: usize, const STRIDE: usize, const ROWS: usize, con
     /// The channel is there.
     #[inline(always)]
     unsafe fn weights<G: Gpu>(gpu: G, args: &DepthwiseArgs<T>, channel: u32) -> [[f32; R]; R] {
-        let taps = args.taps(channel, (R * R) as u32);
+        let taps = args.source.filters.add_rows(channel, (R * R * size_of::<T>()) as u32);
         let mut weights = [[0.0; R]; R];
         for (r, weights) in weights.iter_mut().enumerate() {
             for (s, weight) in weights.iter_mut().enumerate() {
                 // SAFETY: as promised by the caller.
-                let [tap] = unsafe { gpu.load_readonly(taps.add((r * R + s) * WARP as usize)) };
+                let [tap] = unsafe { gpu.load_readonly(taps.add(r * R + s)) };
                 *weight = tap.to_f32(gpu);
             }
         }

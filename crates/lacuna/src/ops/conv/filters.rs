@@ -6,6 +6,8 @@ use crate::{Buffer, Value};
 pub(super) enum Packing {
     /// So many filters a lane.
     Lanes(u32),
+    /// As they came.
+    AsGiven,
     /// For tensor cores, in groups of so many eights.
     Mma(u32),
 }
@@ -13,7 +15,7 @@ pub(super) enum Packing {
 /// Filters on a device, in the order in which the kernel of a plan reads them: what [`Conv::pack`](super::Conv::pack) makes.
 #[derive(Debug)]
 pub struct Filters<T: Value = f32> {
-    /// Those that kernels by lanes read; of tensor cores the filters as they came, for results that are made again.
+    /// Those that kernels by lanes read; of the others the filters as they came: for tensor cores those are for results that are made again.
     pub(super) values: Buffer<T>,
     /// Those that tensor cores read.
     pub(super) words: Option<Buffer<u32>>,

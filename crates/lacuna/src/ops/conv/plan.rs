@@ -94,6 +94,8 @@ impl<T: Value> Conv<T> {
             Scheme::MmaTile { filters, .. } | Scheme::WgmmaTile { filters, .. } => {
                 (Packing::Mma(filters / 8), MMA_SIDE * MMA_SIDE * filters)
             }
+            // Kernels of any alignment read the same.
+            _ if shape.is_depthwise() && options.layout == MapLayout::Nchw => (Packing::AsGiven, 0),
             _ => (Packing::Lanes(1), 0),
         };
         Error::expect_at_most("the groups of filters", MAX_GRID_YZ, cut.groups)?;
@@ -118,10 +120,13 @@ impl<T: Value> Conv<T> {
         let sizes = [count, channels, rows * columns];
         let of_lane = match self.packing {
             Packing::Lanes(of_lane) => of_lane,
-            Packing::Mma(eights) => {
+            Packing::AsGiven | Packing::Mma(_) => {
                 let mut values = self.device.uninitialized(filters.len())?;
                 stream.copy(filters, values.as_slice_mut())?;
-                let words = Some(self.pack_mma(stream, &values, sizes, eights)?);
+                let words = match self.packing {
+                    Packing::Mma(eights) => Some(self.pack_mma(stream, &values, sizes, eights)?),
+                    _ => None,
+                };
                 return Ok(Filters { values, words, sizes, packing: self.packing });
             }
         };
