@@ -90,10 +90,10 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         let entry = entries::nhot()
             .iter()
             .filter(|entry| entry.tile.pass == Pass::Weights && entry.tile.value == T::TYPE)
-            .filter(|entry| entry.tile.index_bits == I::Device::BITS && entry.tile.vector <= vector)
+            .filter(|entry| entry.tile.index_bits == I::BITS && entry.tile.vector <= vector)
             .max_by_key(|entry| entry.tile.vector)
             .expect("the list has one for single elements");
-        let args = WeightArgs::<T::Device, I::Device> {
+        let args = WeightArgs::<T::Device, I> {
             nonzeros: self.nonzeros(0),
             scales: GlobalPtr::from_address(self.scales()?.address()),
             table: table.pointer(),

@@ -7,18 +7,12 @@ use super::OPERATION;
 use crate::{Buffer, Device, Element, Error, Result, SliceMut};
 
 /// An index of a table's row: `u32`, or `u64` for tables of more rows than that counts.
-pub trait BagIndex: Element + Copy + sealed::Sealed {
-    /// The same index in a kernel.
-    #[doc(hidden)]
-    type Device: TableIndex;
+pub trait BagIndex: Element + TableIndex + sealed::Sealed {
     /// The most rows of a table.
     const MAX_ROWS: usize;
     /// The index of a row below the type's limit.
     #[doc(hidden)]
     fn from_row(row: usize) -> Self;
-    /// The index as kernels have it.
-    #[doc(hidden)]
-    fn to_device(self) -> Self::Device;
     /// The row of an index; of one that no memory holds, one that no table has.
     #[doc(hidden)]
     fn to_row(self) -> usize;
@@ -33,13 +27,9 @@ macro_rules! index {
     ($type:ident, $max_rows:expr) => {
         impl sealed::Sealed for $type {}
         impl BagIndex for $type {
-            type Device = Self;
             const MAX_ROWS: usize = $max_rows;
             fn from_row(row: usize) -> Self {
                 row as Self
-            }
-            fn to_device(self) -> Self {
-                self
             }
             fn to_row(self) -> usize {
                 usize::try_from(self).unwrap_or(usize::MAX)

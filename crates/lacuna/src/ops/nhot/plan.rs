@@ -3,7 +3,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use lacuna_gpu::GlobalPtr;
-use lacuna_kernels::nhot::{LookupArgs, Nonzeros, TableIndex};
+use lacuna_kernels::nhot::{LookupArgs, Nonzeros};
 
 use super::bags::BagPattern;
 use super::launch::lookup;
@@ -94,7 +94,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
                 allowed <= vector && table.allows(allowed) && (!by_rows || out.allows(allowed))
             }),
             value: T::TYPE,
-            index_bits: I::Device::BITS,
+            index_bits: I::BITS,
             multiprocessors: info.multiprocessors,
             sm: info.sm,
         };
@@ -142,7 +142,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         // Transposed, elements are stored one by one.
         let addresses = table.address() | if transposed { 0 } else { out.address() };
         let choice = self.selection.at(addresses, "table and result are")?;
-        let args = LookupArgs::<T::Device, I::Device> {
+        let args = LookupArgs::<T::Device, I> {
             nonzeros: self.nonzeros(bags.weights_address()),
             table: table.pointer(),
             out: out.pointer(),
@@ -158,17 +158,14 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     }
 
     /// The bags as kernels have them.
-    pub(super) fn nonzeros(&self, weights: u64) -> Nonzeros<I::Device> {
+    pub(super) fn nonzeros(&self, weights: u64) -> Nonzeros<I> {
         Nonzeros {
             offsets: self.pattern.offsets.as_slice().pointer(),
             indices: self.pattern.indices.as_slice().pointer(),
             weights: GlobalPtr::from_address(weights),
             places: GlobalPtr::from_address(0),
             scales: GlobalPtr::from_address(0),
-            padding: match self.options.padding_index {
-                Some(row) => I::to_device(I::from_row(row)),
-                None => I::Device::NONE,
-            },
+            padding: self.options.padding_index.map_or(I::NONE, I::from_row),
         }
     }
 
