@@ -19,12 +19,7 @@ impl Checked {
     pub(crate) fn of(problem: &Problem) -> Result<Self> {
         let whole = Arc::clone(problem.sparse()?.pattern());
         let rows: Vec<usize> = problem.checked_rows().collect();
-        let (mut row_offsets, mut columns) = (vec![0], Vec::new());
-        for &row in &rows {
-            columns.extend_from_slice(whole.row_columns(row));
-            row_offsets.push(columns.len() as u32);
-        }
-        let pattern = Arc::new(Pattern::new(rows.len(), whole.cols(), row_offsets, columns)?);
+        let pattern = Arc::new(whole.select_rows(rows.iter().copied())?);
         Ok(Self { whole, rows, pattern })
     }
 

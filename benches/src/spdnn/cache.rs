@@ -26,11 +26,7 @@ pub(super) fn read(path: &Path, images: usize, pixels: usize) -> Result<Pattern>
     let ones =
         |row: &[u8]| (0..pixels).filter(|&pixel| is_set(row, pixel)).map(|pixel| pixel as u32).collect();
     let rows: Vec<Vec<u32>> = bytes.par_chunks(row_bytes.max(1)).map(ones).collect();
-    let mut offsets = vec![0];
-    for row in &rows {
-        offsets.push(offsets[offsets.len() - 1] + row.len() as u32);
-    }
-    Ok(Pattern::new(images, pixels, offsets, rows.concat())?)
+    Ok(Pattern::of_rows(pixels, rows)?)
 }
 
 /// Writes images, whole or not at all.

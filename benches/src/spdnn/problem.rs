@@ -133,7 +133,10 @@ fn cached(
         return Err(Usage(format!("{neurons} neurons are no square image: take a power of 4")).into());
     }
     let pattern = match digits {
-        Some(path) => first(images::from_digits(&Digits::read_path(path)?, side)?, images)?,
+        Some(path) => {
+            let all = images::from_digits(&Digits::read_path(path)?, side)?;
+            all.select_rows(0..images.min(all.rows()))?
+        }
         None => images::drawn(images, side, 1)?,
     };
     if let Some(file) = &file {
@@ -149,16 +152,6 @@ fn digits(data: &Data) -> Option<PathBuf> {
         .map(|name| folder.join(name))
         .into_iter()
         .find(|path| path.is_file())
-}
-
-/// The first rows of a pattern.
-fn first(pattern: Pattern, rows: usize) -> Result<Pattern> {
-    if rows >= pattern.rows() {
-        return Ok(pattern);
-    }
-    let offsets = pattern.row_offsets()[..=rows].to_vec();
-    let columns = pattern.col_indices()[..offsets[rows] as usize].to_vec();
-    Ok(Pattern::new(rows, pattern.cols(), offsets, columns)?)
 }
 
 /// The official categories, where the data folder has them and these are the official images.

@@ -1,7 +1,7 @@
 //! Parts of suites: so many cases, or what the simulator runs, which takes a second for some ten million products.
 use std::sync::Arc;
 
-use lacuna::matrix::{FormatError, Pattern};
+use lacuna::matrix::FormatError;
 use lacuna_cases::{Draw, Source, Values};
 
 use super::case::Case;
@@ -110,11 +110,7 @@ fn keep_first_rows(case: &mut Case) -> Result<(), FormatError> {
     spec.rows /= 2;
     let Source::Sparse { pattern, values } = &mut spec.source else { return Ok(()) };
     match pattern {
-        Draw::Given(given) => {
-            let offsets = given.row_offsets()[..=spec.rows].to_vec();
-            let columns = given.col_indices()[..offsets[spec.rows] as usize].to_vec();
-            *given = Arc::new(Pattern::new(spec.rows, spec.cols, offsets, columns)?);
-        }
+        Draw::Given(given) => *given = Arc::new(given.select_rows(0..spec.rows)?),
         Draw::Mask { .. } => spec.cols = spec.rows,
         // A table that is as large for ever fewer bags would be most of what the simulator holds.
         Draw::Varied { .. } if *values == Values::Ones => spec.cols /= 2,
@@ -125,6 +121,7 @@ fn keep_first_rows(case: &mut Case) -> Result<(), FormatError> {
 
 #[cfg(test)]
 mod tests {
+    use lacuna::matrix::Pattern;
     use lacuna_cases::Spec;
 
     use super::super::tests::{cases_of, uniform};

@@ -120,6 +120,19 @@ impl<V: Copy> Csr<V> {
         Csr { pattern: self.pattern.clone(), values: self.values.iter().copied().map(convert).collect() }
     }
 
+    /// The matrix of these rows alone, as [`Pattern::select_rows`].
+    ///
+    /// # Errors
+    /// If the nonzeros, or the rows, do not fit `u32`.
+    ///
+    /// # Panics
+    /// If a row is not below [`rows`](Self::rows), as indexing a slice does.
+    pub fn select_rows(&self, rows: impl IntoIterator<Item = usize> + Clone) -> Result<Self, FormatError> {
+        let pattern = self.pattern.select_rows(rows.clone())?;
+        let values = rows.into_iter().flat_map(|row| self.row(row).1).copied().collect();
+        Self::with_values(pattern, values)
+    }
+
     /// The transposed matrix.
     pub fn transpose(&self) -> Self {
         let (pattern, order) = self.pattern.transpose_with_order();

@@ -55,6 +55,22 @@ impl Pattern {
         Self::new(rows, cols, row_offsets, col_indices)
     }
 
+    /// The pattern in which each row has these columns, ascending.
+    ///
+    /// # Errors
+    /// As [`Pattern::new`].
+    pub fn of_rows<R: AsRef<[u32]>>(
+        cols: usize,
+        rows: impl IntoIterator<Item = R>,
+    ) -> Result<Self, FormatError> {
+        let (mut row_offsets, mut col_indices) = (vec![0], Vec::new());
+        for row in rows {
+            col_indices.extend_from_slice(row.as_ref());
+            row_offsets.push(fit_u32("nonzeros", col_indices.len())?);
+        }
+        Self::new(row_offsets.len() - 1, cols, row_offsets, col_indices)
+    }
+
     /// A pattern from parts that are well formed by construction.
     pub(crate) fn from_parts(rows: usize, cols: usize, row_offsets: Vec<u32>, col_indices: Vec<u32>) -> Self {
         debug_assert!(Self::new(rows, cols, row_offsets.clone(), col_indices.clone()).is_ok());
@@ -121,6 +137,17 @@ impl Pattern {
     /// If `row` is not below [`rows`](Self::rows), as indexing a slice does.
     pub fn row_columns(&self, row: usize) -> &[u32] {
         &self.col_indices[self.row_range(row)]
+    }
+
+    /// The pattern of these rows alone, in this order; a row may be there more than once.
+    ///
+    /// # Errors
+    /// If the nonzeros, or the rows, do not fit `u32`.
+    ///
+    /// # Panics
+    /// If a row is not below [`rows`](Self::rows), as indexing a slice does.
+    pub fn select_rows(&self, rows: impl IntoIterator<Item = usize>) -> Result<Self, FormatError> {
+        Self::of_rows(self.cols, rows.into_iter().map(|row| self.row_columns(row)))
     }
 
     /// The nonzeros of each row, in the order of the rows.

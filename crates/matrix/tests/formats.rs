@@ -24,6 +24,17 @@ fn parts_come_back() {
 }
 
 #[test]
+fn rows_are_picked_in_any_order() {
+    assert_eq!(Pattern::of_rows(4, [&[1, 3][..], &[], &[0, 1, 2]]).unwrap(), pattern());
+    let got = Pattern::of_rows(4, [[2, 1]]).unwrap_err();
+    assert_eq!(got, FormatError::UnsortedColumns { row: 0, position: 1, previous: 2, column: 1 });
+    let some = matrix().select_rows([2, 1, 2]).unwrap();
+    assert_eq!((some.rows(), some.cols(), some.row_offsets()), (3, 4, &[0, 3, 3, 6][..]));
+    assert_eq!(some.values(), [3.0, 4.0, 5.0, 3.0, 4.0, 5.0]);
+    assert_eq!(pattern().select_rows([]).unwrap().rows(), 0);
+}
+
+#[test]
 fn offsets_are_checked() {
     let new = |offsets: &[u32], columns: &[u32]| Pattern::new(2, 3, offsets.to_vec(), columns.to_vec());
     let got = new(&[0, 1], &[0]).unwrap_err();

@@ -174,11 +174,7 @@ impl Draw {
         bias: Bias,
         activation: Activation,
     ) -> Result<Layer> {
-        let mut offsets = vec![0];
-        for row in &rows {
-            offsets.push(offsets[offsets.len() - 1] + row.len() as u32);
-        }
-        let pattern = Pattern::new(rows.len(), inputs, offsets, rows.concat())?;
+        let pattern = Pattern::of_rows(inputs, rows)?;
         let values = self.values(pattern.nnz());
         Ok(Layer::new(Csr::with_values(pattern, values)?, bias, activation)?)
     }

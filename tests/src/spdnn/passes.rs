@@ -1,6 +1,5 @@
 //! Networks that passes have made smaller: the same function.
 use anyhow::{Context as _, Result, ensure};
-use lacuna::matrix::Csr;
 use lacuna::spdnn::{Activation, Bias, Layer, Options, Passes, Simplified, simplify};
 
 use super::conform::run;
@@ -93,16 +92,10 @@ fn repeated(seed: u64) -> Result<Network> {
 }
 
 /// A layer whose outputs are those of another one.
-fn of_outputs(drawn: &Layer, count: usize, mut which: impl FnMut(usize) -> usize) -> Result<Layer> {
-    let (mut offsets, mut columns, mut values, mut biases) = (vec![0], Vec::new(), Vec::new(), Vec::new());
+fn of_outputs(drawn: &Layer, count: usize, which: impl FnMut(usize) -> usize) -> Result<Layer> {
     let Bias::PerOutput(of_drawn) = drawn.bias() else { unreachable!("each output has its own bias") };
-    for output in (0..count).map(&mut which) {
-        let (row_columns, row_values) = drawn.weights().row(output);
-        columns.extend_from_slice(row_columns);
-        values.extend_from_slice(row_values);
-        offsets.push(columns.len() as u32);
-        biases.push(of_drawn[output]);
-    }
-    let weights = Csr::new(count, drawn.inputs(), offsets, columns, values)?;
+    let outputs: Vec<usize> = (0..count).map(which).collect();
+    let weights = drawn.weights().select_rows(outputs.iter().copied())?;
+    let biases = outputs.iter().map(|&output| of_drawn[output]).collect();
     Ok(Layer::new(weights, Bias::PerOutput(biases), drawn.activation())?)
 }

@@ -70,11 +70,7 @@ pub(super) fn with_values(pattern: Pattern, seed: u64) -> Result<Csr<f32>> {
 }
 
 fn of_rows(cols: usize, rows: &[&[u32]]) -> Result<Pattern> {
-    let mut offsets = vec![0];
-    for row in rows {
-        offsets.push(offsets[offsets.len() - 1] + row.len() as u32);
-    }
-    Ok(Pattern::new(rows.len(), cols, offsets, rows.concat())?)
+    Ok(Pattern::of_rows(cols, rows)?)
 }
 
 fn random(seed: u64) -> Result<Pattern> {

@@ -92,14 +92,7 @@ impl Features {
                 Numbers::Dense(blocks.iter().map(of_block).collect::<Vec<_>>().concat())
             }
             Numbers::Sparse(samples) => {
-                let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-                for row in blocks.iter().flat_map(Clone::clone) {
-                    let (of_row, row_values) = samples.row(row);
-                    columns.extend_from_slice(of_row);
-                    values.extend_from_slice(row_values);
-                    offsets.push(columns.len() as u32);
-                }
-                Numbers::Sparse(Csr::new(rows, inputs, offsets, columns, values)?)
+                Numbers::Sparse(samples.select_rows(blocks.iter().flat_map(Clone::clone))?)
             }
         };
         Ok(Self { rows, inputs, numbers })

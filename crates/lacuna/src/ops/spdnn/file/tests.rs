@@ -28,14 +28,9 @@ const SUM: usize = 32;
 
 /// Two layers, of 7 inputs, 19 outputs, and 5; of the first some outputs have the same inputs, and the second has weights of `f16`.
 fn layers() -> Vec<Layer> {
-    let pattern = generate::uniform(6, 7, 0.6, 1).unwrap();
-    let rows: Vec<&[u32]> = (0..19).map(|output| pattern.row_columns(output % 6)).collect();
-    let mut offsets = vec![0];
-    for row in &rows {
-        offsets.push(offsets[offsets.len() - 1] + row.len() as u32);
-    }
-    let values = exact(*offsets.last().unwrap() as usize, 2);
-    let first = Csr::new(19, 7, offsets, rows.concat(), values).unwrap();
+    let first = generate::uniform(6, 7, 0.6, 1).unwrap().select_rows((0..19).map(|row| row % 6)).unwrap();
+    let values = exact(first.nnz(), 2);
+    let first = Csr::with_values(first, values).unwrap();
     let second = generate::uniform(5, 19, 0.7, 3).unwrap();
     let values = exact(second.nnz(), 4);
     let second = Csr::with_values(second, values).unwrap();

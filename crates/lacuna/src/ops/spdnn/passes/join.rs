@@ -1,10 +1,11 @@
 //! Two neighbouring layers: neurons between them that are constant, and those that are the same.
 use std::collections::HashMap;
 
+use lacuna_matrix::{Csr, Pattern};
 use rayon::prelude::*;
 
 use super::super::{Bias, Layer};
-use super::select::{csr, outputs};
+use super::select::outputs;
 use super::{Passed, Passes};
 use crate::Result;
 
@@ -58,7 +59,8 @@ pub(super) fn join(
     of_second.regrouped = rows.iter().filter(|row| row.is_regrouped).count();
     let biases = rows.iter().map(|row| row.bias).collect();
     let bias = if of_first.constant > 0 { Bias::PerOutput(biases) } else { second.bias().clone() };
-    let weights = csr(found.kept.len(), rows.into_iter().map(|row| (row.columns, row.weights)))?;
+    let pattern = Pattern::of_rows(found.kept.len(), rows.iter().map(|row| &row.columns))?;
+    let weights = Csr::with_values(pattern, rows.iter().flat_map(|row| &row.weights).copied().collect())?;
     Ok((outputs(&first, &found.kept)?, second.with(weights, bias)))
 }
 
@@ -144,8 +146,6 @@ fn row(layer: &Layer, output: usize, places: &[Place]) -> Option<Row> {
 
 #[cfg(test)]
 mod tests {
-    use lacuna_matrix::Csr;
-
     use super::super::super::Activation;
     use super::*;
 

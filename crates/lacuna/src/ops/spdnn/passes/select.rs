@@ -4,28 +4,9 @@ use lacuna_matrix::Csr;
 use super::super::{Bias, Layer};
 use crate::Result;
 
-/// A matrix of these rows: columns and values of each.
-pub(super) fn csr(
-    cols: usize,
-    rows: impl ExactSizeIterator<Item = (Vec<u32>, Vec<f32>)>,
-) -> Result<Csr<f32>> {
-    let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-    let count = rows.len();
-    for (row_columns, row_values) in rows {
-        columns.extend(row_columns);
-        values.extend(row_values);
-        offsets.push(columns.len() as u32);
-    }
-    Ok(Csr::new(count, cols, offsets, columns, values)?)
-}
-
 /// The layer with these outputs alone.
 pub(super) fn outputs(layer: &Layer, kept: &[u32]) -> Result<Layer> {
-    let row = |&output: &u32| {
-        let (columns, values) = layer.weights().row(output as usize);
-        (columns.to_vec(), values.to_vec())
-    };
-    let weights = csr(layer.inputs(), kept.iter().map(row))?;
+    let weights = layer.weights().select_rows(kept.iter().map(|&output| output as usize))?;
     let bias = match layer.bias() {
         Bias::Scalar(bias) => Bias::Scalar(*bias),
         Bias::PerOutput(biases) => {
