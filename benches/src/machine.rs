@@ -13,15 +13,12 @@ use serde::{Deserialize, Serialize};
 /// # Errors
 /// [`Usage`] for another name; the library's error for a device that is not there.
 pub fn device(name: &str) -> Result<Device> {
-    match name {
-        "auto" => Ok(Device::best()?),
-        _ => {
-            let device = DeviceName::parse(name).ok_or_else(|| {
-                Usage(format!("there is no device `{name}`: expected `auto`, `sim` or `cuda:0`, `cuda:1`, …"))
-            })?;
-            Ok(device.open()?)
-        }
+    if name == "auto" {
+        return Ok(Device::best()?);
     }
+    let wrong =
+        || Usage(format!("there is no device `{name}`: expected `auto`, `sim` or `cuda:0`, `cuda:1`, …"));
+    Ok(DeviceName::parse(name).ok_or_else(wrong)?.open()?)
 }
 
 /// As [`device`], for one of several processes on a host, by its number among them: `cuda` and `auto` are the GPU of that number,

@@ -51,10 +51,23 @@ impl Timing {
 /// # Errors
 /// Those of `work`, and what the driver says of the recording.
 pub fn time(stream: &Stream, samples: u32, mut work: impl FnMut(&Stream) -> Result<()>) -> Result<Timing> {
-    let mut once = |repeats: u32| -> Result<lacuna::Graph> {
-        stream.capture(|stream| (0..repeats).try_for_each(|_| work(stream)))
-    };
-    let sample = |graph: &mut lacuna::Graph| -> Result<f64> {
+    let rough = replays(stream, 1, 4, &mut work, || {})?[0].max(1.0) / 4.0;
+    let repeats = ((SAMPLE_US / rough).ceil() as u32).clamp(4, MOST_REPEATS);
+    let times = replays(stream, samples, repeats, &mut work, || {})?;
+    Ok(Timing::of(times.into_iter().map(|us| us / f64::from(repeats)).collect()))
+}
+
+/// Microseconds of each of `samples` replays of a graph that does `work` `repeats` times, after one that warms up; `before` each.
+pub(crate) fn replays(
+    stream: &Stream,
+    samples: u32,
+    repeats: u32,
+    mut work: impl FnMut(&Stream) -> Result<()>,
+    before: impl Fn(),
+) -> Result<Vec<f64>> {
+    let mut graph = stream.capture(|stream| (0..repeats).try_for_each(|_| work(stream)))?;
+    let mut sample = || -> Result<f64> {
+        before();
         let start = stream.event()?;
         // SAFETY: the operands are alive in the caller, and nothing else uses them.
         unsafe { graph.replay(stream)? };
@@ -62,15 +75,8 @@ pub fn time(stream: &Stream, samples: u32, mut work: impl FnMut(&Stream) -> Resu
         end.synchronize()?;
         Ok(end.microseconds_since(&start)?)
     };
-    let mut probe = once(4)?;
-    sample(&mut probe)?;
-    let rough = sample(&mut probe)?.max(1.0) / 4.0;
-    let repeats = ((SAMPLE_US / rough).ceil() as u32).clamp(4, MOST_REPEATS);
-    let mut graph = once(repeats)?;
-    sample(&mut graph)?;
-    let times: Result<Vec<f64>> =
-        (0..samples).map(|_| Ok(sample(&mut graph)? / f64::from(repeats))).collect();
-    Ok(Timing::of(times?))
+    sample()?;
+    (0..samples).map(|_| sample()).collect()
 }
 
 #[cfg(test)]

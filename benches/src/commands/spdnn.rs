@@ -17,9 +17,15 @@ use crate::timing::Timing;
 const SIMULATED_IMAGES: usize = 96;
 /// Groups and tiles of the kernels of groups.
 const GROUPS: [(u32, u32); 6] = [(16, 4), (16, 1), (4, 4), (4, 1), (1, 4), (1, 1)];
-
-/// The kernel of group tiles.
-const GROUP_TILES: Algorithm = Algorithm::GroupTiles { outputs: 16, tiles: 2 };
+/// The other algorithms: what the library chooses, the paper's two, and those beside groups.
+const NAMED: [(&str, Algorithm); 6] = [
+    ("auto", Algorithm::Auto),
+    ("baseline", Algorithm::Baseline),
+    ("staged", Algorithm::StagedEll),
+    ("mma", Algorithm::GroupMma),
+    ("fused", Algorithm::FusedLayers),
+    ("tiles", Algorithm::GroupTiles { outputs: 16, tiles: 2 }),
+];
 
 /// Measures a network, on all ranks of a job where `mpirun` started it. The first one checks and prints.
 ///
@@ -106,34 +112,24 @@ fn devices(first: &Device, options: &SpdnnOptions) -> Result<Vec<Device>> {
 /// The algorithms to measure, with their names.
 fn algorithms(options: &SpdnnOptions) -> Result<Vec<(String, Algorithm)>> {
     let groups = |(outputs, tiles)| (format!("{outputs}x{tiles}"), Algorithm::InputGroups { outputs, tiles });
-    let named = match options.algorithm.as_str() {
-        "auto" => Algorithm::Auto,
-        "baseline" => Algorithm::Baseline,
-        "staged" => Algorithm::StagedEll,
-        "tiles" => GROUP_TILES,
-        "mma" => Algorithm::GroupMma,
-        "fused" => Algorithm::FusedLayers,
-        name => {
-            let parsed = name.split_once('x').and_then(|(outputs, tiles)| {
-                Some(Algorithm::InputGroups { outputs: outputs.parse().ok()?, tiles: tiles.parse().ok()? })
-            });
-            let wrong = || {
-                Usage(format!(
-                    "there is no algorithm `{name}`: expected `auto`, `baseline`, `staged`, `tiles`, `mma`, `fused`, or as `16x4`"
-                ))
-            };
-            parsed.ok_or_else(wrong)?
-        }
+    let [_, paper @ .., mma, fused, tiles] = NAMED.map(|(name, algorithm)| (name.to_owned(), algorithm));
+    let name = &options.algorithm;
+    let of_groups = || {
+        let (outputs, tiles) = name.split_once('x')?;
+        Some(Algorithm::InputGroups { outputs: outputs.parse().ok()?, tiles: tiles.parse().ok()? })
     };
-    let mut algorithms = vec![(options.algorithm.clone(), named)];
+    let named = NAMED.iter().find(|(known, _)| known == name).map(|&(_, algorithm)| algorithm);
+    let wrong = || {
+        Usage(format!(
+            "there is no algorithm `{name}`: expected `auto`, `baseline`, `staged`, `tiles`, `mma`, `fused`, or as `16x4`"
+        ))
+    };
+    let mut algorithms = vec![(name.clone(), named.or_else(of_groups).ok_or_else(wrong)?)];
     if options.compare_baseline {
-        algorithms.push(("baseline".into(), Algorithm::Baseline));
-        algorithms.push(("staged".into(), Algorithm::StagedEll));
+        algorithms.extend(paper);
     }
     if options.all_algorithms {
-        algorithms.push(("mma".into(), Algorithm::GroupMma));
-        algorithms.push(("fused".into(), Algorithm::FusedLayers));
-        algorithms.push(("tiles".into(), GROUP_TILES));
+        algorithms.extend([mma, fused, tiles]);
         algorithms.extend(GROUPS.map(groups));
     }
     Ok(algorithms)
@@ -166,10 +162,10 @@ fn print(record: &Record) {
             workers.bytes as f64 / 1e9
         );
     }
-    timed("weights to device", &record.weights_us);
-    timed("images to device", &record.features_us);
-    timed("all layers", &record.layers_us);
-    timed("host to host", &record.whole_us);
+    timed("weights to device", &record.times.weights_us);
+    timed("images to device", &record.times.features_us);
+    timed("all layers", &record.times.layers_us);
+    timed("host to host", &record.times.whole_us);
     let rate = |what: &str, timing: &Option<Timing>| {
         if let Some(Timing { median, .. }) = timing {
             let [nominal, effective] =
@@ -177,8 +173,8 @@ fn print(record: &Record) {
             println!("  {what:22} {nominal:12.2} TeraEdges/s nominal, {effective:.2} effective");
         }
     };
-    rate("layers", &record.layers_us);
-    rate("host to host", &record.whole_us);
+    rate("layers", &record.times.layers_us);
+    rate("host to host", &record.times.whole_us);
     for (rank, share) in record.shares.iter().enumerate() {
         let us = share.whole_us.map_or_else(String::new, |us| format!(", host to host {us:.1} us"));
         let edges = share.effective_edges as f64 / 1e9;
@@ -195,7 +191,7 @@ fn print(record: &Record) {
     );
     let live: Vec<String> = record.live.iter().map(|(layer, rows)| format!("{layer}:{rows}")).collect();
     println!("  live after layer       {}", live.join(" "));
-    if let Some(layers) = &record.layer_us {
+    if let Some(layers) = &record.times.layer_us {
         let layers: Vec<String> = layers.iter().map(|us| format!("{us:.1}")).collect();
         println!("  us a layer             {}", layers.join(" "));
     }

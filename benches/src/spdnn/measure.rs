@@ -5,11 +5,11 @@ use std::time::Instant;
 use anyhow::Result;
 use indicatif::ProgressBar;
 use lacuna::Device;
-use lacuna::spdnn::{Features, Inference, Options, PackedNetwork, Passed, Passes, Report, simplify};
+use lacuna::spdnn::{Features, Options, PackedNetwork, Passed, Passes, Report, simplify};
 use lacuna_models::challenge::EDGES;
 use rayon::prelude::*;
 
-use super::part::{Part, RankRecord, Whole};
+use super::part::{Part, RankRecord, Whole, images_of_layers};
 use super::record::PassesRecord;
 use super::runs::{alone, on_workers};
 use super::{LayerError, Network, Ranks, Record, Share};
@@ -77,7 +77,9 @@ pub fn measure(
         rank: RankRecord {
             images: features.rows(),
             whole_us: run.own_us,
-            effective_edges: effective_edges(inference, features.rows(), layers, edges_each),
+            effective_edges: images_of_layers(0..layers, features.rows(), inference.live())
+                .map(|rows| (rows * edges_each) as u64)
+                .sum(),
         },
         source: network.source.into(),
         categories: Part::categories(how.share, inference),
@@ -113,13 +115,9 @@ pub fn measure(
         pack_s,
         ranks: ranks.size(),
         shares: if ranks.size() == 1 { Vec::new() } else { shares },
-        weights_us: run.weights_us,
-        features_us: run.features_us,
-        layers_us: run.layers_us,
-        whole_us: run.whole_us,
+        times: run.times,
         model_us,
         live: live.iter().map(|&(layer, rows)| (layer + 1, rows)).collect(),
-        layer_us: run.layer_us,
         categories: categories.len(),
         scores,
         official: network.truth.as_ref().map(|truth| *truth == categories),
@@ -164,18 +162,4 @@ fn kernels(report: &[Report]) -> BTreeMap<String, usize> {
         *kernels.entry(layer.choice.entry.name.to_owned()).or_insert(0) += 1;
     }
     kernels
-}
-
-/// Edges of the images that layers worked on: those of the last list before each.
-fn effective_edges(inference: &Inference, images: usize, layers: usize, edges: usize) -> u64 {
-    let mut lists = inference.live().iter().peekable();
-    let mut rows = images;
-    let mut sum = 0;
-    for layer in 0..layers {
-        sum += (rows * edges) as u64;
-        if let Some(&(_, live)) = lists.next_if(|&&(listed, _)| listed == layer) {
-            rows = live;
-        }
-    }
-    sum
 }

@@ -15,4 +15,4 @@ pub use plot::Profile;
 pub use problem::{LayerError, Network};
 pub use published::{Published, published};
 pub use ranks::{Ranks, Share};
-pub use record::Record;
+pub use record::{Record, Times};

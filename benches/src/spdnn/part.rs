@@ -1,5 +1,6 @@
 //! What each rank found out about its images, and what that is together.
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use anyhow::{Result, ensure};
 use lacuna::spdnn::Inference;
@@ -121,6 +122,20 @@ impl Whole {
         }
         Ok(whole)
     }
+}
+
+/// The images that each of these layers works on: of `images` those of the last list before it. `live` has the layers that lists
+/// come after, ascending.
+pub(super) fn images_of_layers(
+    layers: Range<usize>,
+    images: usize,
+    live: &[(usize, usize)],
+) -> impl Iterator<Item = usize> {
+    let mut lists = live.iter().peekable();
+    layers.scan(images, move |left, layer| {
+        let live = lists.next_if(|&&(listed, _)| listed == layer).map_or(*left, |&(_, live)| live);
+        Some(std::mem::replace(left, live))
+    })
 }
 
 /// FNV-1a, over the bytes of words.

@@ -6,6 +6,8 @@ use anyhow::{Context as _, Result, anyhow};
 use plotters::prelude::*;
 use serde::Deserialize;
 
+use super::part::images_of_layers;
+
 /// What is drawn of a record.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Profile {
@@ -49,16 +51,8 @@ impl Profile {
 
     /// Layers from 1, with the images that each works on.
     fn images(&self) -> Vec<(f64, f64)> {
-        let mut left = self.images;
-        let mut lists = self.live.iter().peekable();
-        let mut images = Vec::new();
-        for layer in 1..=self.layers {
-            images.push((layer as f64, left as f64));
-            if let Some(&(_, live)) = lists.next_if(|&&(listed, _)| listed == layer) {
-                left = live;
-            }
-        }
-        images
+        let images = images_of_layers(1..self.layers + 1, self.images, &self.live);
+        images.enumerate().map(|(at, left)| (at as f64 + 1.0, left as f64)).collect()
     }
 
     fn times(&self) -> Vec<(f64, f64)> {

@@ -54,26 +54,14 @@ pub struct Record {
     /// What each rank had, where there are several: times above are those of the slowest, sample by sample.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<RankRecord>,
-    /// Sending the weights, by the host's clock; none on the simulator, as the other times.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub weights_us: Option<Timing>,
-    /// Sending the images, by the host's clock.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub features_us: Option<Timing>,
-    /// All layers, as graph replays: from device to device.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub layers_us: Option<Timing>,
-    /// From weights and images in the host's memory to categories there, by the host's clock.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub whole_us: Option<Timing>,
+    /// How long it all took; none of it on the simulator.
+    #[serde(flatten)]
+    pub times: Times,
     /// The modelled time of all layers by machine; none on a GPU. A model, never a measurement.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub model_us: BTreeMap<String, f64>,
     /// How many images were left after the layers after which they were listed: layer from 1, images.
     pub live: Vec<(usize, usize)>,
-    /// The time of each layer by itself, if asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub layer_us: Option<Vec<f64>>,
     /// Categories.
     pub categories: usize,
     /// A checksum of their scores; none where these are too many to fetch.
@@ -94,6 +82,26 @@ pub struct Record {
 
 fn is_one(ranks: &usize) -> bool {
     *ranks == 1
+}
+
+/// How long a network took. Times are microseconds.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Times {
+    /// Sending the weights, by the host's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weights_us: Option<Timing>,
+    /// Sending the images, by the host's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub features_us: Option<Timing>,
+    /// All layers, as graph replays: from device to device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layers_us: Option<Timing>,
+    /// From weights and images in the host's memory to categories there, by the host's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub whole_us: Option<Timing>,
+    /// The time of each layer by itself, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer_us: Option<Vec<f64>>,
 }
 
 /// What passes found in a network.

@@ -8,9 +8,9 @@ use lacuna::{Device, SparseNetwork, Stream};
 
 use super::measure::Measured;
 use super::part::Part;
-use super::record::WorkersRecord;
+use super::record::{Times, WorkersRecord};
 use crate::model;
-use crate::timing::Timing;
+use crate::timing::{Timing, replays};
 
 /// Bytes of a part of the weights that is sent while layers run.
 const PART_BYTES: usize = 4 << 20;
@@ -22,13 +22,9 @@ pub(super) struct Runs {
     /// For each category a checksum of its scores, where they were fetched.
     pub(super) sums: Option<Vec<u64>>,
     pub(super) workspace_bytes: usize,
-    pub(super) weights_us: Option<Timing>,
-    pub(super) features_us: Option<Timing>,
-    pub(super) layers_us: Option<Timing>,
-    pub(super) whole_us: Option<Timing>,
+    pub(super) times: Times,
     /// The median of this rank's own times of the same.
     pub(super) own_us: Option<f64>,
-    pub(super) layer_us: Option<Vec<f64>>,
     pub(super) model_us: BTreeMap<String, f64>,
     pub(super) workers: Option<WorkersRecord>,
 }
@@ -57,17 +53,18 @@ pub(super) fn alone(
         None
     };
 
-    let [mut weights_us, mut features_us, mut layers_us, mut whole_us] = [None; 4];
-    let (mut layer_us, mut own_us) = (None, None);
+    let (mut times, mut own_us) = (Times::default(), None);
     if !device.is_simulator() {
-        let run = |stream: &Stream| on_device.run(stream, &samples, &mut workspace);
-        layers_us = Some(ranks.slowest(replays(&stream, how, run)?));
-        weights_us = Some(ranks.slowest(by_host(how, || Ok(on_device.replace_weights(packed)?))?));
+        // A run is long enough for the events' resolution.
+        let run = |stream: &Stream| Ok(on_device.run(stream, &samples, &mut workspace)?);
+        let all_layers = replays(&stream, how.samples, 1, run, || ranks.barrier())?;
+        times.layers_us = Some(ranks.slowest(all_layers));
+        times.weights_us = Some(ranks.slowest(by_host(how, || Ok(on_device.replace_weights(packed)?))?));
         // The paper's kernels read numbers, row by row: what is sent would be another thing.
         if samples.is_binary() {
             let streamed = SparseNetwork::streamed(device, packed, PART_BYTES)?;
             let pinned = features.pin(device)?;
-            features_us = Some(ranks.slowest(by_host(how, || {
+            times.features_us = Some(ranks.slowest(by_host(how, || {
                 samples.send(&stream, &pinned)?;
                 Ok(stream.synchronize()?)
             })?));
@@ -79,24 +76,20 @@ pub(super) fn alone(
                 Ok(())
             })?;
             own_us = Some(Timing::of(own.clone()).median);
-            whole_us = Some(ranks.slowest(own));
+            times.whole_us = Some(ranks.slowest(own));
         }
         if how.profile {
             let mut us = on_device.profile(&stream, &samples, &mut workspace)?;
             ranks.max(&mut us);
-            layer_us = Some(us);
+            times.layer_us = Some(us);
         }
     }
     Ok(Runs {
         inference,
         sums,
         workspace_bytes: workspace.bytes(),
-        weights_us,
-        features_us,
-        layers_us,
+        times,
         own_us,
-        whole_us,
-        layer_us,
         model_us: model::times(&launches),
         workers: None,
     })
@@ -134,12 +127,8 @@ pub(super) fn on_workers(
         inference,
         sums: None,
         workspace_bytes: dealt.workspace_bytes(),
-        weights_us: None,
-        features_us: None,
-        layers_us: None,
+        times: Times { whole_us, ..Times::default() },
         own_us,
-        whole_us,
-        layer_us: None,
         model_us: BTreeMap::new(),
         workers: Some(WorkersRecord {
             limit,
@@ -149,26 +138,6 @@ pub(super) fn on_workers(
             shares,
         }),
     })
-}
-
-/// Times of a graph of one run on this rank, after one that warms up. A run is long enough for the events' resolution.
-fn replays(
-    stream: &Stream,
-    how: Measured<'_>,
-    run: impl FnOnce(&Stream) -> lacuna::Result<()>,
-) -> Result<Vec<f64>> {
-    let mut graph = stream.capture(run)?;
-    let mut timed = || -> Result<f64> {
-        how.ranks.barrier();
-        let start = stream.event()?;
-        // SAFETY: the operands are alive in the caller, and nothing else uses them.
-        unsafe { graph.replay(stream)? };
-        let end = stream.event()?;
-        end.synchronize()?;
-        Ok(end.microseconds_since(&start)?)
-    };
-    timed()?;
-    (0..how.samples).map(|_| timed()).collect()
 }
 
 /// Times by the host's clock on this rank, after one that warms up. All ranks begin together.

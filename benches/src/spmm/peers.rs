@@ -58,11 +58,8 @@ fn cusparse<T: Number>(
             Err(error) if error.is_unsupported() => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let preprocess_us = if algorithm == SpmmAlgorithm::Default {
-            None
-        } else {
-            Some(context.by_host(|| product.preprocess())?)
-        };
+        let prepared = algorithm != SpmmAlgorithm::Default;
+        let preprocess_us = prepared.then(|| context.by_host(|| product.preprocess())).transpose()?;
         c.upload(&unwritten_c::<T>(problem)?)?;
         let judged_by = arithmetic::of_cusparse(data_type::<T>());
         let record = context.measure(
