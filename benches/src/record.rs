@@ -53,7 +53,7 @@ pub struct Record {
     /// Columns of the result: of B in SpMM, of a lookup's table; otherwise of the sparse matrix, or of the logits.
     pub n: usize,
     /// How often it was done in one call, with other values; once where nothing is said.
-    #[serde(default = "once", skip_serializing_if = "is_once")]
+    #[serde(default = "once", skip_serializing_if = "is_one")]
     pub batch: usize,
     /// Nonzeros of the sparse matrix; all logits in top-N.
     pub nnz: usize,
@@ -103,11 +103,11 @@ fn once() -> usize {
     1
 }
 
-fn is_once(batch: &usize) -> bool {
-    *batch == 1
+pub(crate) fn is_one(count: &usize) -> bool {
+    *count == 1
 }
 
-fn single() -> String {
+pub(crate) fn single() -> String {
     "single".into()
 }
 
@@ -200,12 +200,8 @@ impl Record {
 
 /// The geometric mean of positive numbers; none of none.
 pub fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (mut sum, mut count) = (0.0, 0_usize);
-    for value in values {
-        sum += value.ln();
-        count += 1;
-    }
-    (count > 0).then(|| (sum / count as f64).exp())
+    let logarithms: Vec<f64> = values.into_iter().map(f64::ln).collect();
+    (!logarithms.is_empty()).then(|| (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())
 }
 
 #[cfg(test)]

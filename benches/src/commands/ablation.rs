@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use lacuna::matrix::Csr;
+use lacuna::spmm::{Algorithm, Idea};
 use lacuna::{CsrMatrix, Device, Precision, RowOrder, Spmm, spmm};
 
 use super::run::{outcome, print};
@@ -54,8 +55,7 @@ const ABLATIONS: [Ablation; 4] = [
         published: [92.0, 94.1, 87.8, 92.6],
         ours: true,
         variant: |device, a, n| {
-            let without = |shape: Shape| shape.differing_in(spmm::Idea::ResidueHandling);
-            plan(device, a, n, RowOrder::LongestFirst, without)
+            plan(device, a, n, RowOrder::LongestFirst, |shape| shape.differing_in(Idea::ResidueHandling))
         },
     },
     Ablation {
@@ -63,8 +63,7 @@ const ABLATIONS: [Ablation; 4] = [
         published: [100.6, 100.6, 98.2, 100.3],
         ours: false,
         variant: |device, a, n| {
-            let with = |shape: Shape| shape.differing_in(spmm::Idea::IndexPreScaling);
-            plan(device, a, n, RowOrder::LongestFirst, with)
+            plan(device, a, n, RowOrder::LongestFirst, |shape| shape.differing_in(Idea::IndexPreScaling))
         },
     },
 ];
@@ -84,19 +83,20 @@ const WARPS: u32 = 8;
 
 impl Shape {
     /// The library's kernel.
-    fn complete(self) -> spmm::Algorithm {
-        let Self { lanes, split } = self;
-        spmm::Algorithm::RowSplit { vector: VECTOR, lanes, split, warps: WARPS }
+    fn complete(self) -> Algorithm {
+        self.of_columns(VECTOR)
     }
     /// The same with one column a lane.
-    fn scalar(self) -> spmm::Algorithm {
-        let Self { lanes, split } = self;
-        spmm::Algorithm::RowSplit { vector: 1, lanes, split, warps: WARPS }
+    fn scalar(self) -> Algorithm {
+        self.of_columns(1)
+    }
+    fn of_columns(self, vector: u32) -> Algorithm {
+        Algorithm::RowSplit { vector, lanes: self.lanes, split: self.split, warps: WARPS }
     }
     /// The same but for an idea.
-    fn differing_in(self, idea: spmm::Idea) -> spmm::Algorithm {
+    fn differing_in(self, idea: Idea) -> Algorithm {
         let Self { lanes, split } = self;
-        spmm::Algorithm::Ablation { idea, vector: VECTOR, lanes, split, warps: WARPS }
+        Algorithm::Ablation { idea, vector: VECTOR, lanes, split, warps: WARPS }
     }
 }
 
@@ -109,12 +109,11 @@ fn plan(
     a: &Csr<f32>,
     n: usize,
     order: RowOrder,
-    algorithm: impl Fn(Shape) -> spmm::Algorithm,
+    algorithm: impl Fn(Shape) -> Algorithm,
 ) -> lacuna::Result<(CsrMatrix, Spmm)> {
     let a = CsrMatrix::with_row_order(device, a, order)?;
     let precision = Precision::Fma;
-    let legal =
-        spmm::choose(&lacuna::spmm::Problem { precision, ..lacuna::spmm::Problem::of(&a, n, VECTOR) });
+    let legal = spmm::choose(&spmm::Problem { precision, ..spmm::Problem::of(&a, n, VECTOR) });
     let of = |algorithm| SHAPES.into_iter().find(|shape| shape.complete() == algorithm);
     let shape = legal.iter().find_map(|choice| of(choice.algorithm)).unwrap_or(SHAPES[0]);
     let options = spmm::Options::default().precision(precision).algorithm(algorithm(shape));

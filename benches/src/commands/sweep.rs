@@ -1,6 +1,7 @@
 //! `sweep`: a suite of problems.
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -28,13 +29,9 @@ pub fn sweep(options: &SweepOptions) -> Result<Outcome> {
     let mut session = Session::open(&options.measure)?;
     let setup = setup(&options.setup, &session)?;
     let cases = cases(&options.suite, &setup, &session, SIMULATED_PRODUCTS)?;
-    let mut out = match &options.out {
-        Some(path) => {
-            let file = File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
-            Some(BufWriter::new(file))
-        }
-        None => None,
-    };
+    let create =
+        |path: &Path| File::create(path).with_context(|| format!("{} cannot be written", path.display()));
+    let mut out = options.out.as_deref().map(create).transpose()?.map(BufWriter::new);
     let records = over(&options.suite, &cases, options.measure.seed, |task| {
         let measured = measure::measure(&mut session, task)?;
         if let Some(out) = &mut out {

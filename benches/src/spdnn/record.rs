@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::RankRecord;
 use crate::machine::MachineRecord;
+use crate::record::is_one;
 use crate::timing::Timing;
 
 /// One network with its images, inferred on a GPU or on the simulator. Times are microseconds.
@@ -78,10 +79,6 @@ pub struct Record {
     /// What it ran on.
     #[serde(flatten)]
     pub machine: MachineRecord,
-}
-
-fn is_one(ranks: &usize) -> bool {
-    *ranks == 1
 }
 
 /// How long a network took. Times are microseconds.

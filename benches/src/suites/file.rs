@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::dlmc::Collection;
 use super::graphs::Graphs;
 use super::grid::Grid;
+use crate::record::single;
 
 /// A suite: its problems, what was published of them, and what is expected.
 #[derive(Debug, Deserialize)]
@@ -119,8 +120,4 @@ pub(crate) struct Speedups {
 
 fn f32_values() -> String {
     "f32".into()
-}
-
-fn single() -> String {
-    "single".into()
 }

@@ -58,11 +58,9 @@ impl Stream {
     /// [`Error::Length`] where the two are not equally long; [`Error::OtherDevice`] where one is of another device; what the
     /// driver says.
     pub fn copy<T: Element>(&self, from: Slice<'_, T>, to: SliceMut<'_, T>) -> Result<()> {
-        for (what, device) in [("the source", from.device()), ("the destination", to.device())] {
-            self.device.expect_same("copy", what, device)?;
-        }
+        self.device.expect_same("copy", "the destination", to.device())?;
         let shape = || "as long as the destination".into();
-        Error::expect_len("copy", "the source", shape, to.len(), from.len())?;
+        self.device.expect_operand("copy", "the source", from, shape, to.len())?;
         if from.is_empty() {
             return Ok(());
         }

@@ -16,34 +16,28 @@ pub(super) type Place = u64;
 impl Arrays {
     /// Appends an array.
     pub(super) fn push(&mut self, array: &[u32]) -> Place {
-        let place = self.words.len();
-        self.words.extend_from_slice(array);
-        self.pad();
-        place as Place
+        self.append(array.iter().copied())
     }
 
     /// Appends an array of numbers.
     pub(super) fn push_f32(&mut self, array: impl IntoIterator<Item = f32>) -> Place {
-        let place = self.words.len();
-        self.words.extend(array.into_iter().map(f32::to_bits));
-        self.pad();
-        place as Place
+        self.append(array.into_iter().map(f32::to_bits))
     }
 
     /// Appends an array of 16-bit indices.
     pub(super) fn push_u16(&mut self, array: &[u16]) -> Place {
-        let place = self.words.len();
         let word = |pair: &[u16]| {
             let high = pair.get(1).copied().unwrap_or(0);
             u32::from(pair[0]) | u32::from(high) << 16
         };
-        self.words.extend(array.chunks(2).map(word));
-        self.pad();
-        place as Place
+        self.append(array.chunks(2).map(word))
     }
 
-    fn pad(&mut self) {
+    fn append(&mut self, array: impl IntoIterator<Item = u32>) -> Place {
+        let place = self.words.len();
+        self.words.extend(array);
         self.words.resize(self.words.len().next_multiple_of(ALIGNED), 0);
+        place as Place
     }
 }
 

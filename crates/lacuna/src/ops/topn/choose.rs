@@ -142,13 +142,8 @@ pub(super) fn find(problem: &Problem, wanted: Algorithm) -> Option<Choice> {
 fn longest(tile: &Tile, n: usize) -> usize {
     let has_room = n <= tile.most as usize;
     let longest = match tile.method {
-        Method::StreamingSelect => {
-            if has_room {
-                u32::MAX
-            } else {
-                0
-            }
-        }
+        Method::StreamingSelect if has_room => u32::MAX,
+        Method::StreamingSelect => 0,
         _ if has_room => tile.capacity,
         _ => tile.capacity.min(tile.most),
     };

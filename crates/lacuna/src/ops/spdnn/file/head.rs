@@ -110,17 +110,11 @@ fn number_of(algorithm: Algorithm) -> [u64; 3] {
 
 fn algorithm_of([number, outputs, tiles]: [u64; 3]) -> Option<Algorithm> {
     let (outputs, tiles) = (outputs.try_into().ok()?, tiles.try_into().ok()?);
-    let algorithm = match number {
-        0 => Algorithm::Auto,
-        1 => Algorithm::InputGroups { outputs, tiles },
-        2 => Algorithm::GroupTiles { outputs, tiles },
-        3 => Algorithm::Baseline,
-        4 => Algorithm::StagedEll,
-        5 => Algorithm::GroupMma,
-        6 => Algorithm::FusedLayers,
-        _ => return None,
-    };
-    (number_of(algorithm) == [number, outputs.into(), tiles.into()]).then_some(algorithm)
+    let groups = [Algorithm::InputGroups { outputs, tiles }, Algorithm::GroupTiles { outputs, tiles }];
+    let others = [Algorithm::Auto, Algorithm::Baseline, Algorithm::StagedEll];
+    let on_tensor_cores = [Algorithm::GroupMma, Algorithm::FusedLayers];
+    let mut all = groups.into_iter().chain(others).chain(on_tensor_cores);
+    all.find(|&algorithm| number_of(algorithm) == [number, outputs.into(), tiles.into()])
 }
 
 /// Reads a head, and checks all that can be without the words.

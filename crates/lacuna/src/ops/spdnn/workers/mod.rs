@@ -214,21 +214,20 @@ impl Worker {
         let mut all = Inference::default();
         let mut first = 0;
         for part in parts {
-            let rows = match part {
+            let uploaded;
+            let samples = match part {
                 Part::Pinned(part, room) => {
-                    let samples = &mut on_device[*room];
-                    samples.send(&self.stream, part)?;
-                    self.network.run(&self.stream, samples, workspace)?;
-                    samples.rows()
+                    on_device[*room].send(&self.stream, part)?;
+                    &on_device[*room]
                 }
                 Part::Other(part) => {
-                    let samples = self.network.upload(&self.stream, part)?;
-                    self.network.run(&self.stream, &samples, workspace)?;
-                    samples.rows()
+                    uploaded = self.network.upload(&self.stream, part)?;
+                    &uploaded
                 }
             };
+            self.network.run(&self.stream, samples, workspace)?;
             all.append(first, workspace.inference(&self.stream)?);
-            first += rows;
+            first += samples.rows();
         }
         hand.us = start.elapsed().as_secs_f64() * 1e6;
         all.renumber(|row| number(blocks, row));
