@@ -50,12 +50,13 @@ impl<'w> Words<'w> {
 }
 
 /// What the arrays of a layer hold.
-struct Contents {
+struct Contents<'w> {
     edges: usize,
-    /// Whether no bias makes something of zero.
-    biases_keep_zero: bool,
     /// Weights, padding among them.
     weights: (Place, usize),
+    bias: Place,
+    /// The output of each bias, where these are not one after another.
+    outputs: Option<&'w [u32]>,
 }
 
 /// Checks the arrays of a layer: places are inside, as [`places`](super::layout::places) made them of these sizes.
@@ -67,15 +68,18 @@ pub(super) fn arrays(layer: &Prepared, sizes: Sizes, words: &[u32]) -> Checked {
         Places::Staged(of) => staged(layer, of, sizes, &words)?,
         Places::Steps(of) => steps(layer, of, &words)?,
     };
-    let Contents { edges, biases_keep_zero, weights: (place, len) } = contents;
+    let Contents { edges, weights: (place, len), bias, outputs } = contents;
     expect(edges == layer.edges, || format!("{} edges", layer.edges), edges)?;
     let are_finite = || match layer.choice.entry.tile.weights {
         ValueType::Bf16 => words.halves(place, 0..len).all(|bits| bf16::from_bits(bits).is_finite()),
         ValueType::F16 => words.halves(place, 0..len).all(|bits| f16::from_bits(bits).is_finite()),
         _ => words.numbers(place, len).all(f32::is_finite),
     };
-    let keeps_zero = || biases_keep_zero && are_finite();
-    expect(!layer.keeps_zero || keeps_zero(), || "weights and biases that keep zeros".into(), "others")
+    let is_absent = |at: usize| outputs.is_some_and(|outputs| outputs[at] == NO_OUTPUT);
+    let biases = || words.numbers(bias, outputs.map_or(layer.outputs, <[u32]>::len)).enumerate();
+    let biases_keep_zero = || biases().all(|(at, bias)| is_absent(at) || keeps_zero(layer, bias));
+    let all_keep_zero = !layer.keeps_zero || biases_keep_zero() && are_finite();
+    expect(all_keep_zero, || "weights and biases that keep zeros".into(), "others")
 }
 
 /// Whether the layer makes zero of this bias.
@@ -98,11 +102,10 @@ fn inputs_below(width: usize, inputs: impl IntoIterator<Item = u32>) -> Checked 
     expect(wrong.is_none(), || format!("inputs below {width}"), wrong.unwrap_or(0))
 }
 
-fn csr(layer: &Prepared, of: &CsrLayer, words: &Words<'_>) -> Result<Contents, Fault> {
+fn csr<'w>(layer: &Prepared, of: &CsrLayer, words: &Words<'w>) -> Result<Contents<'w>, Fault> {
     offsets("offsets of edges", words.array(of.offsets, layer.outputs + 1), layer.edges)?;
     inputs_below(layer.inputs, words.array(of.inputs, layer.edges).iter().copied())?;
-    let biases_keep_zero = words.numbers(of.bias, layer.outputs).all(|bias| keeps_zero(layer, bias));
-    Ok(Contents { edges: layer.edges, biases_keep_zero, weights: (of.weights, layer.edges) })
+    Ok(Contents { edges: layer.edges, weights: (of.weights, layer.edges), bias: of.bias, outputs: None })
 }
 
 /// The outputs that groups have had so far.
@@ -132,12 +135,7 @@ impl Outputs {
     }
 }
 
-/// Whether no bias of an output makes something of zero.
-fn biases_keep_zero<'o>(layer: &Prepared, mut biases: impl Iterator<Item = (&'o u32, f32)>) -> bool {
-    biases.all(|(&output, bias)| output == NO_OUTPUT || keeps_zero(layer, bias))
-}
-
-fn groups(layer: &Prepared, of: &Groups, words: &Words<'_>) -> Result<Contents, Fault> {
+fn groups<'w>(layer: &Prepared, of: &Groups, words: &Words<'w>) -> Result<Contents<'w>, Fault> {
     let (groups, most) = (of.groups as usize, outputs_of_group(layer));
     let (starts, counts) = (words.array(of.starts, groups), words.array(of.counts, groups));
     let (inputs, outputs) =
@@ -159,12 +157,10 @@ fn groups(layer: &Prepared, of: &Groups, words: &Words<'_>) -> Result<Contents, 
     }
     expect(end == inputs.len(), || format!("groups of {} inputs", inputs.len()), end)?;
     there.expect_all()?;
-    let biases = outputs.iter().zip(words.numbers(of.bias, outputs.len()));
-    let biases_keep_zero = biases_keep_zero(layer, biases);
-    Ok(Contents { edges, biases_keep_zero, weights: (of.weights, of.padded) })
+    Ok(Contents { edges, weights: (of.weights, of.padded), bias: of.bias, outputs: Some(outputs) })
 }
 
-fn steps(layer: &Prepared, of: &Steps, words: &Words<'_>) -> Result<Contents, Fault> {
+fn steps<'w>(layer: &Prepared, of: &Steps, words: &Words<'w>) -> Result<Contents<'w>, Fault> {
     let (groups, steps, most) = (of.groups as usize, of.steps as usize, MMA_OUTPUTS as usize);
     let starts = words.array(of.starts, groups + 1);
     offsets("steps of groups", starts, steps)?;
@@ -183,20 +179,17 @@ fn steps(layer: &Prepared, of: &Steps, words: &Words<'_>) -> Result<Contents, Fa
     let mut there = Outputs(vec![false; layer.outputs]);
     let mut edges = 0;
     for (group, outputs) in outputs.chunks_exact(most).enumerate() {
-        let range =
-            starts[group] as usize * MMA_INPUTS as usize..starts[group + 1] as usize * MMA_INPUTS as usize;
-        let all = &inputs[range.clone()];
+        let [start, end] = [group, group + 1].map(|at| starts[at] as usize * MMA_INPUTS as usize);
+        let all = &inputs[start..end];
         let count = all.iter().filter(|&&input| input != none).count();
         let is_first = is_fused || all[..count].iter().all(|&input| input != none);
         expect(is_first, || format!("inputs first in the steps of group {group}"), "none")?;
-        let inputs = || inputs[range.clone()].iter().copied().filter(|&input| input != none);
-        inputs_below(layer.inputs, inputs().map(|input| number(input).unwrap_or(u32::MAX)))?;
+        let inputs = all.iter().copied().filter(|&input| input != none);
+        inputs_below(layer.inputs, inputs.map(|input| number(input).unwrap_or(u32::MAX)))?;
         edges += count * there.add(group, outputs.iter().map(|&output| (output, number(output))))?;
     }
     there.expect_all()?;
-    let biases = outputs.iter().zip(words.numbers(of.bias, outputs.len()));
-    let biases_keep_zero = biases_keep_zero(layer, biases);
-    Ok(Contents { edges, biases_keep_zero, weights: (of.weights, of.padded()) })
+    Ok(Contents { edges, weights: (of.weights, of.padded()), bias: of.bias, outputs: Some(outputs) })
 }
 
 /// The input at a place of fused layers, if it is one.
@@ -213,12 +206,12 @@ fn outputs_of_group(layer: &Prepared) -> usize {
     }
 }
 
-fn staged(
+fn staged<'w>(
     layer: &Prepared,
     of: &StagedLayer,
     [stages, inputs, _]: Sizes,
-    words: &Words<'_>,
-) -> Result<Contents, Fault> {
+    words: &Words<'w>,
+) -> Result<Contents<'w>, Fault> {
     let (stages, inputs) = (stages as usize, inputs as usize);
     let (blocks, warps, most) = stages_of(layer);
     offsets("stages of blocks", words.array(of.stages, blocks + 1), stages)?;
@@ -237,6 +230,5 @@ fn staged(
             edges += 1;
         }
     }
-    let biases_keep_zero = words.numbers(of.bias, layer.outputs).all(|bias| keeps_zero(layer, bias));
-    Ok(Contents { edges, biases_keep_zero, weights: (of.weights, of.padded) })
+    Ok(Contents { edges, weights: (of.weights, of.padded), bias: of.bias, outputs: None })
 }

@@ -38,13 +38,13 @@ pub(super) fn places(tile: Tile, outputs: usize, edges: u64, sizes: Sizes) -> Op
         end += words.next_multiple_of(ALIGNED as u64);
         place
     };
-    let fits = |size: u64| size < MOST;
+    let fit = |sizes: &[u64]| sizes.iter().all(|&size| size < MOST);
     let (rows, [first, second, third]) = (outputs as u64, sizes);
     let places = match tile.scheme {
         Scheme::InputGroups { outputs: most, .. } | Scheme::GroupTiles { outputs: most, .. } => {
             let (groups, padded, most) = (first, second, u64::from(most));
             let inputs = padded / most;
-            if !fits(groups) || !fits(inputs) || padded % (most * STEP as u64) != 0 || third != 0 {
+            if !fit(&[groups, inputs]) || padded % (most * STEP as u64) != 0 || third != 0 {
                 return None;
             }
             Places::Groups(Groups {
@@ -63,7 +63,7 @@ pub(super) fn places(tile: Tile, outputs: usize, edges: u64, sizes: Sizes) -> Op
             // Fused layers have the same number of steps in each of some groups.
             let is_even = steps > 0 && groups > 0 && steps % groups == 0;
             let is_fused = tile.scheme != Scheme::GroupMma;
-            if !fits(groups) || !fits(steps) || third != 0 || is_fused && !is_even {
+            if !fit(&[groups, steps]) || third != 0 || is_fused && !is_even {
                 return None;
             }
             Places::Steps(Steps {
@@ -80,12 +80,7 @@ pub(super) fn places(tile: Tile, outputs: usize, edges: u64, sizes: Sizes) -> Op
             let (stages, inputs, padded) = (first, second, third);
             let (blocks, warps) = (rows.div_ceil(of_block.into()), u64::from(of_block) / WARP as u64);
             let steps = padded / WARP as u64;
-            if !fits(stages)
-                || !fits(stages * warps)
-                || !fits(inputs)
-                || !fits(steps)
-                || padded % WARP as u64 != 0
-            {
+            if !fit(&[stages, stages.saturating_mul(warps), inputs, steps]) || padded % WARP as u64 != 0 {
                 return None;
             }
             Places::Staged(StagedLayer {
@@ -100,7 +95,7 @@ pub(super) fn places(tile: Tile, outputs: usize, edges: u64, sizes: Sizes) -> Op
             })
         }
         Scheme::Baseline { .. } => {
-            if !fits(edges) || sizes != [0; 3] {
+            if !fit(&[edges]) || sizes != [0; 3] {
                 return None;
             }
             Places::Csr(CsrLayer {
