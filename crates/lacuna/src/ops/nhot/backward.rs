@@ -48,14 +48,8 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         let (rows, columns) = (transposed.rows.len(), self.columns);
         let (what, shape) = ("the gradient of the named rows", || format!("{rows}×{columns}"));
         bags.device().expect_operand(OPERATION, what, gradient.as_slice(), shape, rows * columns)?;
-        self.gradient(
-            stream,
-            bags,
-            output_gradient,
-            gradient.address(),
-            self.columns,
-            &transposed.offsets_of_named,
-        )
+        let offsets = &transposed.offsets_of_named;
+        self.gradient(stream, bags, output_gradient, gradient.address(), self.columns, offsets)
     }
 
     /// The rows of the table that bags name, without that of the padding index, in ascending order. The first call sorts, as

@@ -88,10 +88,7 @@ impl Classes {
             outputs.extend_from_slice(group);
             outputs.resize(starts.len() * most, NO_OUTPUT);
         }
-        let bias = outputs.iter().map(|&output| match output {
-            NO_OUTPUT => 0.0,
-            output => layer.bias().of(output as usize),
-        });
+        let bias = outputs.iter().map(|&output| bias_of(layer, output));
         Groups {
             padded: weights.len(),
             groups: starts.len() as u32,
@@ -106,6 +103,11 @@ impl Classes {
             outputs: arrays.push(&outputs),
         }
     }
+}
+
+/// The bias of an output, or of none.
+pub(super) fn bias_of(layer: &Layer, output: u32) -> f32 {
+    if output == NO_OUTPUT { 0.0 } else { layer.bias().of(output as usize) }
 }
 
 /// Weights as `f16`, which they are.

@@ -50,13 +50,8 @@ impl Layer {
         Error::expect_at_most("the number of inputs of a layer", MAX_WIDTH, weights.cols())?;
         Error::expect_at_most("the number of outputs of a layer", MAX_WIDTH, weights.rows())?;
         if let Bias::PerOutput(biases) = &bias {
-            Error::expect_len(
-                OPERATION,
-                "the bias",
-                || "one an output".into(),
-                weights.rows(),
-                biases.len(),
-            )?;
+            let shape = || "one an output".into();
+            Error::expect_len(OPERATION, "the bias", shape, weights.rows(), biases.len())?;
         }
         activation.check(OPERATION)?;
         Ok(Self { weights, bias, activation, weight_type: ValueType::F32 })

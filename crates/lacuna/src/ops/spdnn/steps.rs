@@ -6,7 +6,7 @@ use lacuna_kernels::spdnn::{
 };
 
 use super::Layer;
-use super::groups::Classes;
+use super::groups::{Classes, bias_of};
 use super::packed::{Arrays, Place};
 
 /// Inputs that a lane, and lanes that a row has in a step.
@@ -86,10 +86,6 @@ impl Steps {
             bias: arrays.push_f32(bias),
         }
     }
-}
-
-fn bias_of(layer: &Layer, output: u32) -> f32 {
-    if output == NO_OUTPUT { 0.0 } else { layer.bias().of(output as usize) }
 }
 
 /// An order of a group's inputs in which those that are loaded together are in different banks of shared memory, where they can:

@@ -1,9 +1,10 @@
 //! A matrix in packs: what kernels by warpgroups may read in place of values, where these stay as they are.
 use lacuna_gpu::GlobalPtr;
-use lacuna_kernels::spmm::{Pack, Scheme};
+use lacuna_kernels::spmm::Pack;
 use lacuna_kernels::{ValueType, entries};
 use lacuna_matrix::Csr;
 
+use super::choose::is_prepacked;
 use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Value};
 
 /// Packs may take this many times the memory of the nonzeros, and some more: units of sparser matrices have packs that are
@@ -73,18 +74,10 @@ impl Packs {
         }
         let values: &[u16] = bytemuck::cast_slice(matrix.values());
         let Some(packed) = Packed::of(matrix, values) else { return Ok(None) };
-        Error::expect_at_most(
-            "the number of packs",
-            u32::MAX as usize,
-            packed.halves.len() / (2 * Pack::WORDS),
-        )?;
-        let words: Vec<u32> = packed
-            .halves
-            .as_chunks()
-            .0
-            .iter()
-            .map(|&[low, high]| u32::from(high) << 16 | u32::from(low))
-            .collect();
+        let packs = packed.halves.len() / (2 * Pack::WORDS);
+        Error::expect_at_most("the number of packs", u32::MAX as usize, packs)?;
+        let word = |&[low, high]: &[u16; 2]| u32::from(high) << 16 | u32::from(low);
+        let words: Vec<u32> = packed.halves.as_chunks().0.iter().map(word).collect();
         Ok(Some(Self { units: device.upload(&packed.units)?, packs: device.upload(&words)? }))
     }
 
@@ -96,11 +89,8 @@ impl Packs {
 
 /// Whether a device has kernels that read packs of this type.
 fn may_read_packs(value: ValueType, sm: u32) -> bool {
-    entries::spmm().iter().any(|entry| {
-        entry.tile.value == value
-            && matches!(entry.tile.scheme, Scheme::PrepackedTile { .. })
-            && entry.runs_on(sm)
-    })
+    let of_type = entries::spmm().iter().filter(|entry| entry.tile.value == value);
+    of_type.filter(|entry| is_prepacked(&entry.tile)).any(|entry| entry.runs_on(sm))
 }
 
 /// A nonzero of a unit: its place, and the bits of its value.
@@ -123,10 +113,9 @@ impl Packed {
         }
         let mut packed = Self { units: vec![0], halves: Vec::new() };
         let mut contents: Vec<Vec<Nonzero>> = vec![Vec::new(); across];
-        let offsets = matrix.row_offsets();
         for first in (0..matrix.rows()).step_by(Pack::ROWS) {
             for row in first..matrix.rows().min(first + Pack::ROWS) {
-                let range = offsets[row] as usize..offsets[row + 1] as usize;
+                let range = matrix.pattern().row_range(row);
                 for (&column, &value) in matrix.col_indices()[range.clone()].iter().zip(&values[range]) {
                     let place = Pack::place((row - first) as u32, column % Pack::COLUMNS as u32);
                     contents[column as usize / Pack::COLUMNS].push((place, value));
@@ -228,13 +217,9 @@ mod tests {
                 for (row, column) in (0..Pack::ROWS).flat_map(|r| (0..Pack::COLUMNS).map(move |c| (r, c))) {
                     let value = stage[usize::from(Pack::place(row as u32, column as u32)) / 2];
                     let (row, column) = (first_row + row, first_column + column);
-                    let expected = (row < rows).then(|| {
-                        let range =
-                            matrix.row_offsets()[row] as usize..matrix.row_offsets()[row + 1] as usize;
-                        let at = matrix.col_indices()[range.clone()].binary_search(&(column as u32)).ok()?;
-                        Some(matrix.values()[range][at].to_bits())
-                    });
-                    let expected = expected.flatten();
+                    let (columns, values) = if row < rows { matrix.row(row) } else { (&[][..], &[][..]) };
+                    let at = columns.binary_search(&(column as u32)).ok();
+                    let expected = at.map(|at| values[at].to_bits());
                     nonzeros += usize::from(expected.is_some());
                     assert_eq!(value.unwrap_or(0), expected.unwrap_or(0), "{row} {column}");
                 }

@@ -130,14 +130,9 @@ impl Workers {
     /// # Errors
     /// As [`SparseNetwork::infer`]; of several workers that fail, that of the first.
     pub fn run(&mut self, dealt: &mut Dealt) -> Result<Inference> {
-        let (have, got) = (self.workers.len(), dealt.hands.len());
-        Error::expect(
-            have == got,
-            OPERATION,
-            "the workers that samples were dealt to",
-            || have.to_string(),
-            got,
-        )?;
+        let (have, got, what) =
+            (self.workers.len(), dealt.hands.len(), "the workers that samples were dealt to");
+        Error::expect(have == got, OPERATION, what, || have.to_string(), got)?;
         let both: Vec<_> = self.workers.iter().zip(dealt.hands.iter_mut().map(Mutex::new)).collect();
         let found = on_threads(&both, |(worker, hand)| {
             worker.run(&mut hand.lock().unwrap_or_else(PoisonError::into_inner))
