@@ -7,6 +7,7 @@ use lacuna_cases::exit;
 use crate::operation::Op;
 use crate::operations;
 use crate::session::Measure;
+pub use crate::types::Dtype as ConvValue;
 
 /// Measures Lacuna's kernels on a GPU, or models them on the simulator.
 #[derive(Debug, Parser)]
@@ -253,17 +254,6 @@ pub enum ConvLayout {
     Nchw,
     /// Channels last.
     Nhwc,
-}
-
-/// Types of maps and filters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum ConvValue {
-    /// `f32`.
-    F32,
-    /// Binary16.
-    F16,
-    /// bfloat16.
-    Bf16,
 }
 
 /// `conv`.

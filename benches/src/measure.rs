@@ -121,11 +121,8 @@ impl<P, O> Work<'_, P, O> {
             eprintln!("{}: {algorithm}: {wrong}", problem.name);
             f64::MAX
         });
-        let time_us = if device.is_simulator() {
-            None
-        } else {
-            Some(time(stream, session.samples, |stream| Ok((self.run)(plan, operands, stream)?))?)
-        };
+        let run = |stream: &Stream| Ok((self.run)(plan, operands, stream)?);
+        let time_us = (!device.is_simulator()).then(|| time(stream, session.samples, run)).transpose()?;
         let (sparsity, longest_row) = problem.matrix.sparsity();
         let [m, k, n] = op.sizes(problem.rows(), problem.cols(), problem.width);
         let (types, size) = (session.types, problem.size());
