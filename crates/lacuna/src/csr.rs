@@ -108,14 +108,9 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
             _ => format!("{batch} matrices of {nnz} nonzeros"),
         };
         Error::expect_len(OPERATION, "the slice of values", shape, nnz * batch, values.len())?;
-        let room = |_| Error::OutOfMemory {
-            device: "this machine".into(),
-            asked: (padded_len * size_of::<T>()) as u64,
-            free: 0,
-            total: 0,
-        };
         let mut contents = Vec::new();
-        contents.try_reserve_exact(padded_len).map_err(room)?;
+        let reserved = contents.try_reserve_exact(padded_len);
+        reserved.map_err(|_| Error::no_room_on_host(padded_len * size_of::<T>()))?;
         contents.resize(padded_len, T::zeroed());
         for (place, values) in contents.chunks_mut(padded(nnz)).zip(values.chunks(nnz.max(1))) {
             place[..nnz].copy_from_slice(values);

@@ -283,6 +283,11 @@ impl Error {
         Self::TooLarge { what, limit: limit as u64, got: got as u64 }
     }
 
+    /// So many bytes that the host has no room for.
+    pub(crate) fn no_room_on_host(bytes: usize) -> Self {
+        Self::OutOfMemory { device: "the host".into(), asked: bytes as u64, free: 0, total: 0 }
+    }
+
     /// A launch that failed, or that there cannot be.
     pub(crate) fn launch<T>(entry: &Entry<T>, grid: [u32; 3], why: impl Into<String>) -> Self {
         Self::Launch { entry: entry.name.into(), grid, threads: entry.threads, why: why.into() }

@@ -80,12 +80,7 @@ impl Backend for SimulatorDevice {
         let too_large = || Error::too_large("a host buffer, in bytes,", isize::MAX as usize, bytes);
         let layout = host_layout(bytes).ok_or_else(too_large)?;
         // SAFETY: the layout has bytes.
-        NonNull::new(unsafe { alloc::alloc(layout) }).ok_or_else(|| Error::OutOfMemory {
-            device: "the host".into(),
-            asked: bytes as u64,
-            free: 0,
-            total: 0,
-        })
+        NonNull::new(unsafe { alloc::alloc(layout) }).ok_or_else(|| Error::no_room_on_host(bytes))
     }
     fn free_host(&self, first: NonNull<u8>, bytes: usize) {
         self.shared.simulator.synchronize();

@@ -156,20 +156,16 @@ fn chain<'c>(inputs: usize, classes: usize, columns: impl Fn(usize) -> &'c [u32]
 
 #[cfg(test)]
 mod tests {
-    use lacuna_matrix::Csr;
+    use lacuna_matrix::{Csr, Pattern};
 
     use super::*;
     use crate::spdnn::{Activation, Bias};
 
     fn layer() -> Layer {
         // Outputs 0, 2 and 4 have inputs 1, 3; output 1 has 0; output 3 has 3, 4; output 5 none.
-        let weights = Csr::new(
-            6,
-            5,
-            vec![0, 2, 3, 5, 7, 9, 9],
-            vec![1, 3, 0, 1, 3, 3, 4, 1, 3],
-            (1..10_u8).map(f32::from).collect(),
-        );
+        let rows: [&[u32]; 6] = [&[1, 3], &[0], &[1, 3], &[3, 4], &[1, 3], &[]];
+        let values = (1..10_u8).map(f32::from).collect();
+        let weights = Csr::with_values(Pattern::of_rows(5, rows).unwrap(), values);
         let bias = Bias::PerOutput((0..6_u8).map(f32::from).collect());
         Layer::new(weights.unwrap(), bias, Activation::Identity).unwrap()
     }

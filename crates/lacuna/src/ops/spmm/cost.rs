@@ -27,11 +27,10 @@ impl CostModel {
             Scheme::WgmmaTile { chunks, part, blocks } => {
                 self.wgmma.cost(problem, &entry.tile, &Step::of_halves(chunks, Ahead::Part(part), blocks))
             }
-            Scheme::PrepackedTile { chunks, ahead, blocks } => self.prepacked.cost(
-                problem,
-                &entry.tile,
-                &Step::of_halves(chunks, Ahead::Step(ahead), blocks),
-            ),
+            Scheme::PrepackedTile { chunks, ahead, blocks } => {
+                let step = Step::of_halves(chunks, Ahead::Step(ahead), blocks);
+                self.prepacked.cost(problem, &entry.tile, &step)
+            }
             Scheme::Bitmask => f64::INFINITY,
         };
         self.common.launch + cycles

@@ -296,9 +296,8 @@ fn masks_dimensions_and_heads_are_problems_of_their_own() {
     };
     // Rows of one length, which neighbours share, or do not.
     let rows = |columns: fn(u32) -> u32| {
-        let offsets = (0..=40).map(|row| 4 * row).collect();
-        let columns = (0..40).flat_map(|row| (0..4).map(move |at| columns(row) + at)).collect();
-        mask_of(&device, Pattern::new(40, 400, offsets, columns).unwrap())
+        let row = |row| [0, 1, 2, 3].map(|at| columns(row) + at);
+        mask_of(&device, Pattern::of_rows(400, (0..40).map(row)).unwrap())
     };
     let (shared, apart) = (rows(|_| 0), rows(|row| 4 * row));
     all_differ(&[key(&shared, 16, 1), key(&apart, 16, 1), key(&shared, 32, 1), key(&shared, 16, 8)]);
