@@ -8,7 +8,7 @@
 //! | modules | what they have |
 //! | --- | --- |
 //! | [`timing`], [`types`], [`machine`], [`profile`] | what is measured with |
-//! | [`record`], `model` | what a measurement comes to |
+//! | [`record`], `model`, `picture` | what a measurement comes to |
 //! | `peers`, `copies`, `dense`, [`session`] | what we are set against, and what one call of the program holds |
 //! | [`operation`], [`measure()`] | what an operation is here, and measuring one |
 //! | `spmm`, `sddmm`, … | the operations, a folder each; [`OPERATIONS`] is the list of them |
@@ -36,6 +36,7 @@ pub mod operations;
 mod pages;
 mod papers;
 mod peers;
+mod picture;
 pub mod profile;
 pub mod record;
 mod sddmm;

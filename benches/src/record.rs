@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use lacuna_cases::exit::Usage;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::MachineRecord;
@@ -181,21 +182,29 @@ impl Record {
     /// # Errors
     /// [`Usage`]: a file that cannot be read, or a line that is no record, with its number.
     pub fn read_lines(path: &Path) -> Result<Vec<Self>> {
-        Self::parse_lines(path).map_err(|error| Usage(format!("{error:#}")).into())
+        read_lines(path)
     }
+}
 
-    fn parse_lines(path: &Path) -> Result<Vec<Self>> {
-        let file = File::open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
-        let mut records = Vec::new();
-        for (index, line) in BufReader::new(file).lines().enumerate() {
-            let line = line.with_context(|| format!("{} cannot be read", path.display()))?;
-            if !line.trim().is_empty() {
-                let at = || format!("{}, line {}: not a record", path.display(), index + 1);
-                records.push(serde_json::from_str(&line).with_context(at)?);
-            }
+/// Reads a file of JSON lines, of whatever kind of records.
+///
+/// # Errors
+/// [`Usage`]: a file that cannot be read, or a line that is no such record, with its number.
+pub(crate) fn read_lines<R: DeserializeOwned>(path: &Path) -> Result<Vec<R>> {
+    parse_lines(path).map_err(|error| Usage(format!("{error:#}")).into())
+}
+
+fn parse_lines<R: DeserializeOwned>(path: &Path) -> Result<Vec<R>> {
+    let file = File::open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
+    let mut records = Vec::new();
+    for (index, line) in BufReader::new(file).lines().enumerate() {
+        let line = line.with_context(|| format!("{} cannot be read", path.display()))?;
+        if !line.trim().is_empty() {
+            let at = || format!("{}, line {}: not a record", path.display(), index + 1);
+            records.push(serde_json::from_str(&line).with_context(at)?);
         }
-        Ok(records)
     }
+    Ok(records)
 }
 
 /// The geometric mean of positive numbers; none of none.

@@ -121,7 +121,7 @@ fn summarize(records: &[Record]) {
     for level in levels {
         for peer in [CUDNN_F32, CUDNN_TF32, CUDNN_F16, CUDNN_BF16, COPY] {
             let of_level = records.iter().filter(|record| record.chosen && record.level == level);
-            if let Some(Summary { count, mean, least }) = Summary::over(peer, of_level) {
+            if let Some(Summary { count, mean, least, .. }) = Summary::over(peer, of_level) {
                 let what = level.map_or("real maps".into(), |level| format!("{:.0} % zeros", level * 100.0));
                 println!("{what}: {mean:.2} × the speed of {peer} ({least:.2} at least, {count} layers)");
             }

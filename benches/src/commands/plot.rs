@@ -1,21 +1,17 @@
-//! `plot`: speedup over each peer, by sparsity, as SVG; of an inference, the images and the time of each layer.
-use std::ops::Range;
-
+//! `plot`: speedup over each peer, by sparsity, as SVG; of an inference, the images and the time of each layer; of convolutions,
+//! means by the zeros of the maps.
 use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use crate::cli::PlotOptions;
+use crate::conv;
 use crate::operations::peers_of;
+use crate::picture::{AXES, Drawn, GRID, LEGEND_LINE, WIDTH, legend, powers_of_two};
 use crate::record::{Record, geometric_mean};
 use crate::spdnn::Profile;
 use lacuna_cases::exit::{Outcome, Usage};
 
-/// Pixels of the picture without its legend.
-const WIDTH: u32 = 900;
-const AXES: u32 = 480;
-/// Pixels of the legend's lines, which stand below the axes.
-const LEGEND_LINE: u32 = 24;
 /// How far beside its sparsity a peer's points stand.
 const BESIDE: f64 = 0.004;
 /// Labels of the x axis, at most.
@@ -29,10 +25,6 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(60, 60, 60),
     RGBColor(150, 150, 150),
 ];
-/// Few, and faint.
-const GRID: RGBColor = RGBColor(225, 225, 225);
-
-type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
 
 /// The points of one peer: sparsity, and how many times faster ours is.
 struct Series {
@@ -41,13 +33,17 @@ struct Series {
     points: Vec<(f64, f64)>,
 }
 
-/// Draws the speedups of a file of records, or the layers of the first inference that has their times.
+/// Draws the speedups of a file of records, or the layers of the first inference that has their times, or convolutions.
 ///
 /// # Errors
 /// Records without peers, or a picture that cannot be written.
 pub fn plot(options: &PlotOptions) -> Result<Outcome> {
     if let Some(profile) = Profile::read(&options.records)? {
         profile.draw(&options.out)?;
+        return Ok(Outcome::Good);
+    }
+    if conv::Record::is_first_of(&options.records) {
+        conv::plot(&options.records, &options.out)?;
         return Ok(Outcome::Good);
     }
     let mut records = Record::read_lines(&options.records)?;
@@ -58,13 +54,13 @@ pub fn plot(options: &PlotOptions) -> Result<Outcome> {
     let Some(first) = records.first().filter(|_| !series.is_empty()) else {
         return Err(Usage(format!("{}: no record with a peer's time", options.records.display())).into());
     };
-    let legend = LEGEND_LINE * (series.len() as u32 + 1);
-    let root = SVGBackend::new(&options.out, (WIDTH, AXES + legend)).into_drawing_area();
+    let below = LEGEND_LINE * (series.len() as u32 + 1);
+    let root = SVGBackend::new(&options.out, (WIDTH, AXES + below)).into_drawing_area();
     let draw = || -> Drawn {
         root.fill(&WHITE)?;
         let (axes, below) = root.split_vertically(AXES);
         draw_axes(&axes, first, &series)?;
-        draw_legend(&below, &series)?;
+        legend(&below, series.iter().map(|series| (series.label.as_str(), series.colour)))?;
         root.present()?;
         Ok(())
     };
@@ -86,12 +82,6 @@ fn series(records: &[Record]) -> Vec<Series> {
         Some(Series { label: format!("over {title}: {mean:.2}× in geometric mean"), colour, points })
     };
     peers.into_iter().zip(COLOURS).enumerate().filter_map(of_peer).collect()
-}
-
-/// Powers of two inside a range that holds 1.
-fn powers_of_two(range: &Range<f64>) -> Vec<f64> {
-    let (from, to) = (range.start.log2().ceil() as i32, range.end.log2().floor() as i32);
-    (from..=to).map(|exponent| f64::from(exponent).exp2()).collect()
 }
 
 fn draw_axes(area: &DrawingArea<SVGBackend<'_>, Shift>, first: &Record, series: &[Series]) -> Drawn {
@@ -127,24 +117,4 @@ fn draw_axes(area: &DrawingArea<SVGBackend<'_>, Shift>, first: &Record, series: 
         chart.draw_series(points.iter().map(|&point| Circle::new(point, 4, colour.mix(0.6).filled())))?;
     }
     Ok(())
-}
-
-fn draw_legend(area: &DrawingArea<SVGBackend<'_>, Shift>, series: &[Series]) -> Drawn {
-    for (line, Series { label, colour, .. }) in series.iter().enumerate() {
-        let y = (LEGEND_LINE * line as u32 + LEGEND_LINE / 2) as i32;
-        area.draw(&Circle::new((70, y), 5, colour.filled()))?;
-        area.draw(&Text::new(label.as_str(), (84, y - 8), ("sans-serif", 16)))?;
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn there_is_a_line_at_one_and_few_others() {
-        assert_eq!(powers_of_two(&(0.4..13.0)), [0.5, 1.0, 2.0, 4.0, 8.0]);
-        assert_eq!(powers_of_two(&(0.8..1.25)), [1.0]);
-    }
 }

@@ -31,6 +31,9 @@ const fn layer(network: &'static str, sizes: [usize; 3]) -> Layer {
     Layer { network, sizes, stride: 1, depthwise: false }
 }
 
+/// The network whose depthwise layers are here.
+pub(super) const MOBILENET_V1: &str = "MobileNetV1";
+
 /// Depthwise layers of MobileNetV1: channels at width 1, side, stride.
 const MOBILENET: [[usize; 3]; 9] = [
     [32, 112, 1],
@@ -48,7 +51,7 @@ const MOBILENET: [[usize; 3]; 9] = [
 pub fn mobilenet(width: f64) -> Vec<Layer> {
     let layer = |[channels, side, stride]: [usize; 3]| {
         let channels = (channels as f64 * width / 8.0).round() as usize * 8;
-        Layer { network: "MobileNetV1", sizes: [channels, side, channels], stride, depthwise: true }
+        Layer { network: MOBILENET_V1, sizes: [channels, side, channels], stride, depthwise: true }
     };
     MOBILENET.into_iter().map(layer).collect()
 }

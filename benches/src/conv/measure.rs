@@ -106,7 +106,7 @@ fn of_plan<T: Number>(
         f64::MAX
     });
     Ok(Record {
-        op: "conv",
+        op: Record::op(),
         case: input.name.clone(),
         batch: shape.batch,
         channels: shape.channels,
@@ -114,8 +114,8 @@ fn of_plan<T: Number>(
         filters: shape.filters,
         level: input.level,
         zeros: input.zeros(),
-        value: T::TYPE_NAME,
-        layout: if is_last { "nhwc" } else { "nchw" },
+        value: T::TYPE_NAME.into(),
+        layout: if is_last { "nhwc" } else { "nchw" }.into(),
         algorithm: plan.choice().entry.name.into(),
         splits: plan.splits(),
         chosen: true,

@@ -3,10 +3,12 @@ mod layers;
 mod maps;
 mod measure;
 mod peers;
+mod plot;
 mod record;
 
 pub use layers::{LAYERS, Layer, mobilenet};
 pub use maps::{Input, drawn, real};
 pub use measure::{How, measure};
-pub use peers::{COPY, CUDNN_BF16, CUDNN_F16, CUDNN_F32, CUDNN_TF32, Peers};
+pub use peers::{COPY, CUDNN_BF16, CUDNN_F16, CUDNN_F32, CUDNN_TF32, Peers, title};
+pub use plot::plot;
 pub use record::{Record, Summary};

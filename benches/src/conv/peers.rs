@@ -26,6 +26,18 @@ pub const CUDNN_BF16: &str = "cudnn_bf16";
 /// A plain copy of as many bytes as maps and results have.
 pub const COPY: &str = "copy";
 
+/// What tables and pictures call a peer.
+pub fn title(peer: &str) -> &str {
+    match peer {
+        CUDNN_F32 => "cuDNN fp32",
+        CUDNN_TF32 => "cuDNN TF32",
+        CUDNN_F16 => "cuDNN f16",
+        CUDNN_BF16 => "cuDNN bf16",
+        COPY => "a copy",
+        other => other,
+    }
+}
+
 /// cuDNN over many layers; its times do not depend on what maps hold, and are measured once a shape and type.
 #[derive(Debug)]
 pub struct Peers {

@@ -1,17 +1,23 @@
 //! One measurement of a convolution, as a JSON object.
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use serde::Serialize;
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
 
+use super::layers::MOBILENET_V1;
 use crate::machine::MachineRecord;
-use crate::record::PeerRecord;
+use crate::record::{self, PeerRecord};
 use crate::timing::Timing;
 
+/// What records of convolutions have as their operation.
+const OP: &str = "conv";
+
 /// A layer on a GPU or on the simulator.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Record {
     /// The operation.
-    pub op: &'static str,
+    pub op: String,
     /// The network, or the file.
     pub case: String,
     /// Images.
@@ -23,14 +29,15 @@ pub struct Record {
     /// Filters.
     pub filters: usize,
     /// The part of zeros that was asked for, of drawn maps.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<f64>,
     /// The part of zeros that there is.
     pub zeros: f64,
-    /// Type of maps and filters.
-    pub value: &'static str,
+    /// Type of maps and filters. Records made before this field was there are of `f32`.
+    #[serde(default = "f32_value")]
+    pub value: String,
     /// How maps lie.
-    pub layout: &'static str,
+    pub layout: String,
     /// The kernel's entry point.
     pub algorithm: String,
     /// Splits of the channels.
@@ -38,23 +45,78 @@ pub struct Record {
     /// Whether it is the library's choice.
     pub chosen: bool,
     /// The time of a run, with bias and ReLU, from dense maps to dense maps; none on the simulator.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_us: Option<Timing>,
     /// The modelled time by machine; none on a GPU. A model, never a measurement.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub model_us: BTreeMap<String, f64>,
     /// The largest error over its bound; huge for a wrong result.
     pub error_over_bound: f64,
     /// Products of a dense convolution.
     pub products: u64,
     /// What it is set against.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub peers: BTreeMap<String, PeerRecord>,
     /// The seed of what was drawn.
     pub seed: u64,
     /// What it ran on.
     #[serde(flatten)]
     pub machine: MachineRecord,
+}
+
+fn f32_value() -> String {
+    "f32".into()
+}
+
+impl Record {
+    /// The operation's name.
+    pub(super) fn op() -> String {
+        OP.into()
+    }
+
+    /// Whether a file of JSON lines begins with a record of a convolution.
+    pub fn is_first_of(path: &Path) -> bool {
+        #[derive(Deserialize)]
+        struct Named {
+            op: String,
+        }
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let first = text.lines().find(|line| !line.trim().is_empty());
+        first.and_then(|line| serde_json::from_str(line).ok()).is_some_and(|named: Named| named.op == OP)
+    }
+
+    /// Reads a file of JSON lines.
+    ///
+    /// # Errors
+    /// [`Usage`](lacuna_cases::exit::Usage): a file that cannot be read, or a line that is no record, with its number.
+    pub fn read_lines(path: &Path) -> Result<Vec<Self>> {
+        record::read_lines(path)
+    }
+
+    /// The measured median, or else nothing.
+    pub fn median_us(&self) -> Option<f64> {
+        Some(self.time_us?.median)
+    }
+
+    /// How many times faster than a peer.
+    pub fn speedup(&self, peer: &str) -> Option<f64> {
+        Some(self.peers.get(peer)?.time.median / self.median_us()?)
+    }
+
+    /// Whether the result is within its bound.
+    pub fn is_right(&self) -> bool {
+        self.error_over_bound <= 1.0
+    }
+
+    /// Whether it is a layer whose channels have filters of their own: MobileNet's are the only ones.
+    pub fn is_depthwise(&self) -> bool {
+        self.case == MOBILENET_V1
+    }
+
+    /// The part of zeros that was asked for, in whole per cent; none of real maps.
+    pub fn percent(&self) -> Option<u32> {
+        self.level.map(|level| (level * 100.0).round() as u32)
+    }
 }
 
 /// Speeds over a peer's, geometric mean and least.
@@ -66,15 +128,17 @@ pub struct Summary {
     pub mean: f64,
     /// The least.
     pub least: f64,
+    /// The most.
+    pub most: f64,
 }
 
 impl Summary {
     /// Over a peer, of the records that have both times.
     pub fn over<'r>(peer: &str, records: impl Iterator<Item = &'r Record>) -> Option<Self> {
-        let speed = |record: &Record| Some(record.peers.get(peer)?.time.median / record.time_us?.median);
-        let speeds: Vec<f64> = records.filter_map(speed).collect();
+        let speeds: Vec<f64> = records.filter_map(|record| record.speedup(peer)).collect();
         let (count, sum) = (speeds.len(), speeds.iter().map(|speed| speed.ln()).sum::<f64>());
-        let least = speeds.into_iter().reduce(f64::min)?;
-        Some(Self { count, mean: (sum / count as f64).exp(), least })
+        let least = speeds.iter().copied().reduce(f64::min)?;
+        let most = speeds.into_iter().reduce(f64::max)?;
+        Some(Self { count, mean: (sum / count as f64).exp(), least, most })
     }
 }

@@ -3,8 +3,8 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 
-use super::Files;
-use super::spec::{Column, Filter, Kind, Spec, What, percent};
+use super::spec::{Column, Filter, Filtered, Kind, Spec, What, percent};
+use super::{Files, layers};
 use crate::operations::peers_of;
 use crate::record::{Record, geometric_mean};
 use lacuna_cases::exit::Usage;
@@ -14,16 +14,19 @@ const NONE: &str = "–";
 
 /// The table that a mark asks for. `folder` is where records are from the page.
 pub(super) fn table(spec: &Spec, files: &Files, folder: &str) -> Result<String> {
+    let draw: fn(&Spec, &[Part<'_>], &str) -> Result<String> = match spec.kind {
+        Kind::Cases => |spec, parts, _| cases(spec, parts),
+        Kind::Suites => suites,
+        Kind::Grid => |spec, parts, _| grid(spec, parts),
+        Kind::Layers => return layers::layers(spec, files),
+        Kind::Levels => return layers::levels(spec, files),
+    };
     let read = spec.files.iter().map(|name| files.get(name)).collect::<Result<Vec<_>>>()?;
     let mut parts = Vec::new();
     for (name, records) in spec.files.iter().zip(&read) {
         parts.push(Part { name, records: filtered(records.iter(), &spec.filter)? });
     }
-    match spec.kind {
-        Kind::Cases => cases(spec, &parts),
-        Kind::Suites => suites(spec, &parts, folder),
-        Kind::Grid => grid(spec, &parts),
-    }
+    draw(spec, &parts, folder)
 }
 
 /// The chosen records of a file.
@@ -32,7 +35,11 @@ struct Part<'a> {
     records: Vec<&'a Record>,
 }
 
-fn filtered<'a>(records: impl Iterator<Item = &'a Record>, filter: &Filter) -> Result<Vec<&'a Record>> {
+/// Those of the records that a filter lets through.
+pub(super) fn filtered<'a, R: Filtered>(
+    records: impl Iterator<Item = &'a R>,
+    filter: &Filter,
+) -> Result<Vec<&'a R>> {
     let kept =
         records.filter_map(|record| filter.lets(record).map(|lets| lets.then_some(record)).transpose());
     kept.collect()
@@ -128,20 +135,21 @@ fn grid(spec: &Spec, parts: &[Part<'_>]) -> Result<String> {
 }
 
 /// A Markdown table as it grows.
-struct Table {
-    text: String,
+pub(super) struct Table {
+    pub(super) text: String,
 }
 
 impl Table {
     /// With titles, and whether each column is of numbers.
-    fn new(titles: impl Iterator<Item = (String, bool)>) -> Self {
+    pub(super) fn new(titles: impl Iterator<Item = (String, bool)>) -> Self {
         let (titles, numbers): (Vec<String>, Vec<bool>) = titles.unzip();
         let line = |numbers: bool| if numbers { "---:" } else { "---" };
         let lines: Vec<&str> = numbers.into_iter().map(line).collect();
         Self { text: format!("| {} |\n| {} |", titles.join(" | "), lines.join(" | ")) }
     }
 
-    fn row(&mut self, cells: impl Iterator<Item = Result<String>>) -> Result<()> {
+    /// Adds a row.
+    pub(super) fn row(&mut self, cells: impl Iterator<Item = Result<String>>) -> Result<()> {
         self.text.push_str("\n|");
         for cell in cells {
             let cell = cell?;
@@ -221,7 +229,7 @@ fn won(records: &[&Record], peer: &str) -> String {
 }
 
 /// The geometric mean, the least and the most.
-fn spread(speedups: &[f64]) -> String {
+pub(super) fn spread(speedups: &[f64]) -> String {
     let (least, most) =
         speedups.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), &x| (least.min(x), most.max(x)));
     match geometric_mean(speedups.iter().copied()) {
@@ -234,10 +242,12 @@ fn times(speedup: Option<f64>) -> String {
     speedup.map_or_else(|| NONE.into(), |speedup| format!("{speedup:.2}×"))
 }
 
-fn number(number: Option<f64>, decimals: usize) -> String {
+/// A number, or the sign for none.
+pub(super) fn number(number: Option<f64>, decimals: usize) -> String {
     number.map_or_else(|| NONE.into(), |number| format!("{number:.decimals$}"))
 }
 
-fn misplaced<T>(column: &Column, spec: &Spec) -> Result<T> {
+/// The error of a column that a kind of table does not have.
+pub(super) fn misplaced<T>(column: &Column, spec: &Spec) -> Result<T> {
     bail!(Usage(format!("a table of {:?} has no column {:?}", spec.kind, column.what)))
 }

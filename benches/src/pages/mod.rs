@@ -9,6 +9,7 @@
 //! ```
 mod block;
 mod draw;
+mod layers;
 mod spec;
 
 use std::cell::RefCell;
@@ -16,8 +17,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
+use crate::conv;
 use crate::record::Record;
 use spec::Spec;
 
@@ -28,32 +30,60 @@ const RECORDS: &str = "benches/records";
 pub(crate) struct Files {
     root: PathBuf,
     read: RefCell<BTreeMap<String, Rc<Vec<Record>>>>,
+    convolutions: RefCell<BTreeMap<String, Rc<Vec<conv::Record>>>>,
 }
 
 impl Files {
     /// Those of the repository at `root`.
     pub(crate) fn of(root: &Path) -> Self {
-        Self { root: root.into(), read: RefCell::default() }
+        Self { root: root.into(), read: RefCell::default(), convolutions: RefCell::default() }
     }
 
     /// The records of `benches/records/NAME.jsonl` that the library chose.
     fn get(&self, name: &str) -> Result<Rc<Vec<Record>>> {
-        if let Some(known) = self.read.borrow().get(name) {
-            return Ok(known.clone());
-        }
-        let mut records = Record::read_lines(&self.root.join(RECORDS).join(format!("{name}.jsonl")))?;
-        records.retain(|record| record.chosen);
-        for record in &records {
-            ensure!(
-                record.is_right(),
-                "{name}: {} is out of its bound, and belongs in no table",
-                record.case
-            );
-        }
-        ensure!(!records.is_empty(), "{name}: no record");
-        let records = Rc::new(records);
-        self.read.borrow_mut().insert(name.into(), records.clone());
-        Ok(records)
+        once(&self.read, name, || {
+            let mut records = Record::read_lines(&self.path(name))?;
+            records.retain(|record| record.chosen);
+            checked(name, &records, |record| (!record.is_right()).then_some(&record.case))?;
+            Ok(records)
+        })
+    }
+
+    /// The same of convolutions, but for depthwise ones.
+    fn convolutions(&self, name: &str) -> Result<Rc<Vec<conv::Record>>> {
+        once(&self.convolutions, name, || {
+            let mut records = conv::Record::read_lines(&self.path(name))?;
+            records.retain(|record| record.chosen && !record.is_depthwise());
+            checked(name, &records, |record| (!record.is_right()).then_some(&record.case))?;
+            Ok(records)
+        })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.join(RECORDS).join(format!("{name}.jsonl"))
+    }
+}
+
+/// What `read` gives, read at its first use.
+fn once<R>(
+    known: &RefCell<BTreeMap<String, Rc<Vec<R>>>>,
+    name: &str,
+    read: impl FnOnce() -> Result<Vec<R>>,
+) -> Result<Rc<Vec<R>>> {
+    if let Some(known) = known.borrow().get(name) {
+        return Ok(known.clone());
+    }
+    let records = Rc::new(read()?);
+    known.borrow_mut().insert(name.into(), records.clone());
+    Ok(records)
+}
+
+/// An error where there is no record, or one for which `wrong` gives its case.
+fn checked<R>(name: &str, records: &[R], wrong: impl Fn(&R) -> Option<&String>) -> Result<()> {
+    ensure!(!records.is_empty(), "{name}: no record");
+    match records.iter().find_map(wrong) {
+        Some(case) => bail!("{name}: {case} is out of its bound, and belongs in no table"),
+        None => Ok(()),
     }
 }
 

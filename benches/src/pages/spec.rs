@@ -1,6 +1,7 @@
 //! What a mark asks for: a kind of table, files of records, and columns, with `|` between them.
 use anyhow::{Context, Result, bail};
 
+use crate::conv;
 use crate::record::Record;
 use lacuna_cases::exit::Usage;
 
@@ -13,6 +14,53 @@ pub(super) enum Kind {
     Suites,
     /// A part of zeros each, with geometric means by the width of the dense operands.
     Grid,
+    /// A layer of a network each, of convolutions.
+    Layers,
+    /// A part of zeros of the feature maps each, with geometric means over layers.
+    Levels,
+}
+
+/// A record on which there can be conditions.
+pub(super) trait Filtered {
+    /// What it has under a condition's key; none where it has nothing of that name.
+    fn own(&self, key: &str) -> Option<String>;
+
+    /// Its operation's name.
+    fn op(&self) -> &str;
+}
+
+impl Filtered for Record {
+    fn own(&self, key: &str) -> Option<String> {
+        match key {
+            "group" => Some(self.group.clone()),
+            "zeros" => Some(percent(self).to_string()),
+            key => {
+                let width = self.operation().width?;
+                (width.title == key).then(|| self.width().to_string())
+            }
+        }
+    }
+
+    fn op(&self) -> &str {
+        &self.op
+    }
+}
+
+impl Filtered for conv::Record {
+    fn own(&self, key: &str) -> Option<String> {
+        match key {
+            "images" => Some(self.batch.to_string()),
+            "layout" => Some(self.layout.clone()),
+            "value" => Some(self.value.clone()),
+            // No part of zeros was asked for of real maps.
+            "zeros" => Some(self.percent().map_or_else(|| "real".into(), |percent| percent.to_string())),
+            _ => None,
+        }
+    }
+
+    fn op(&self) -> &str {
+        &self.op
+    }
 }
 
 /// What is in a column.
@@ -69,9 +117,11 @@ impl Spec {
             Some("cases") => Kind::Cases,
             Some("suites") => Kind::Suites,
             Some("grid") => Kind::Grid,
+            Some("layers") => Kind::Layers,
+            Some("levels") => Kind::Levels,
             kind => {
                 return Err(usage(format!(
-                    "`{}`: a table is `cases`, `suites` or `grid`",
+                    "`{}`: a table is `cases`, `suites`, `grid`, `layers` or `levels`",
                     kind.unwrap_or("")
                 )));
             }
@@ -128,15 +178,10 @@ impl Filter {
     }
 
     /// Whether a record is meant.
-    pub(super) fn lets(&self, record: &Record) -> Result<bool> {
+    pub(super) fn lets(&self, record: &impl Filtered) -> Result<bool> {
         for (key, value) in &self.0 {
-            let own = match key.as_str() {
-                "group" => record.group.clone(),
-                "zeros" => percent(record).to_string(),
-                key if record.operation().width.is_some_and(|width| width.title == key) => {
-                    record.width().to_string()
-                }
-                key => bail!(Usage(format!("`{key}`: records of `{}` have no such number", record.op))),
+            let Some(own) = record.own(key) else {
+                bail!(Usage(format!("`{key}`: records of `{}` have no such number", record.op())));
             };
             if own != *value {
                 return Ok(false);
@@ -150,6 +195,10 @@ impl Filter {
         let words = |(key, value): &(String, String)| match key.as_str() {
             "zeros" => format!(", {value} % zeros"),
             "group" => format!(", {value}"),
+            "images" if value == "1" => ", one image".into(),
+            "images" => format!(", {value} images"),
+            "layout" => format!(", {}", value.to_uppercase()),
+            "value" => format!(", `{value}`"),
             _ => format!(", {key} = {value}"),
         };
         self.0.iter().map(words).collect()

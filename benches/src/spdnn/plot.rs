@@ -7,6 +7,7 @@ use plotters::prelude::*;
 use serde::Deserialize;
 
 use super::part::images_of_layers;
+use crate::picture::{AXES, Drawn, GRID, WIDTH};
 
 /// What is drawn of a record.
 #[derive(Clone, Debug, Deserialize)]
@@ -20,14 +21,8 @@ pub struct Profile {
     layer_us: Option<Vec<f64>>,
 }
 
-/// Pixels.
-const SIZE: (u32, u32) = (900, 480);
 const IMAGES: RGBColor = RGBColor(0, 110, 180);
 const TIMES: RGBColor = RGBColor(200, 80, 0);
-/// Few, and faint.
-const GRID: RGBColor = RGBColor(225, 225, 225);
-
-type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
 
 impl Profile {
     /// The first record of a network that has the time of each layer; none where the file has other records.
@@ -62,7 +57,7 @@ impl Profile {
 
     fn picture(&self, path: &Path) -> Drawn {
         let (images, times) = (self.images(), self.times());
-        let root = SVGBackend::new(path, SIZE).into_drawing_area();
+        let root = SVGBackend::new(path, (WIDTH, AXES)).into_drawing_area();
         root.fill(&WHITE)?;
         let title = format!("{} × {} on {}", self.neurons, self.layers, self.device);
         let x = 1.0..self.layers as f64;

@@ -97,3 +97,27 @@ fn plot_draws_a_picture() {
     let svg = fs::read_to_string(picture).unwrap();
     assert!(svg.contains("<svg") && svg.contains("2.00× in geometric mean"), "{svg}");
 }
+
+#[test]
+fn plot_draws_convolutions_by_zeros() {
+    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("records/conv/h200.jsonl");
+    let folder = TempDir::new().unwrap();
+    let picture = folder.path().join("plot.svg");
+    let output = bench(&["plot", text(&records), "--out", text(&picture)]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let svg = fs::read_to_string(&picture).unwrap();
+    for words in [
+        "zeros of the feature map",
+        "one image: geometric mean of 13 layers",
+        "16 images",
+        "real feature maps",
+    ] {
+        assert!(svg.contains(words), "{words}: {svg}");
+    }
+
+    // Without cuDNN's times there is nothing to draw.
+    let alone = Path::new(env!("CARGO_MANIFEST_DIR")).join("records/conv/h200-all.jsonl");
+    let output = bench(&["plot", text(&alone), "--out", text(&picture)]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cudnn_f32"));
+}
