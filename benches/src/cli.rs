@@ -274,6 +274,10 @@ pub struct ConvOptions {
     /// Sets each layer beside cuDNN and, where it is depthwise, beside a copy of its bytes.
     #[arg(long)]
     pub peers: bool,
+    /// Also measures the energy of a call by NVML's counter, where the GPU has one: half a second or more for each kernel, ours and
+    /// cuDNN's fastest.
+    #[arg(long)]
+    pub energy: bool,
     /// Type of maps and filters.
     #[arg(long, value_enum, default_value_t = ConvValue::F32)]
     pub value: ConvValue,

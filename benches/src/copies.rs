@@ -42,6 +42,7 @@ pub(crate) fn measure(session: &mut PeerSession, context: &Context<'_>, read: Op
             version: context.device.info().driver.clone(),
             error_over_bound: Some(0.0),
             preprocess_us: None,
+            energy_mj: None,
             measured_in: None,
         }))
     });

@@ -7,7 +7,7 @@
 //!
 //! | modules | what they have |
 //! | --- | --- |
-//! | [`timing`], [`types`], [`machine`], [`profile`] | what is measured with |
+//! | [`timing`], `energy`, [`types`], [`machine`], [`profile`] | what is measured with |
 //! | [`record`], `model`, `picture` | what a measurement comes to |
 //! | `peers`, `copies`, `dense`, [`session`] | what we are set against, and what one call of the program holds |
 //! | [`operation`], [`measure()`] | what an operation is here, and measuring one |
@@ -26,6 +26,7 @@ pub mod commands;
 pub mod conv;
 mod copies;
 mod dense;
+mod energy;
 mod expect;
 pub mod machine;
 mod measure;

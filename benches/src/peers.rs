@@ -138,6 +138,7 @@ impl Context<'_> {
             version: version.into(),
             error_over_bound: error_over_bound(self.stream)?,
             preprocess_us: None,
+            energy_mj: None,
             measured_in: None,
         })
     }
@@ -276,6 +277,7 @@ mod tests {
             version: String::new(),
             error_over_bound: right.then_some(0.5),
             preprocess_us: None,
+            energy_mj: None,
             measured_in: None,
         }
     }

@@ -131,6 +131,9 @@ pub struct PeerRecord {
     /// What it worked out about A beforehand, in microseconds by the host's clock: not in `time`. None where it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preprocess_us: Option<f64>,
+    /// Millijoules of a call, where they were asked for and the GPU counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_mj: Option<f64>,
     /// The case in which a dense product of this shape was measured, where that was an earlier one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_in: Option<String>,

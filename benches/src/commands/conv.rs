@@ -17,7 +17,7 @@ use crate::conv::{
     COPY, CUDNN_BF16, CUDNN_F16, CUDNN_F32, CUDNN_TF32, How, Input, LAYERS, Layer, Peers, Record, Summary,
     drawn, measure, mobilenet, real,
 };
-use crate::machine;
+use crate::{energy, machine};
 
 /// The largest error of a right result over its bound.
 const RIGHT: f64 = 1.0;
@@ -42,6 +42,7 @@ fn of_type<T: Number>(options: &ConvOptions) -> Result<Outcome> {
         ConvLayout::Nchw => MapLayout::Nchw,
         ConvLayout::Nhwc => MapLayout::Nhwc,
     };
+    let counter = options.energy.then(|| energy::counter(&device)).flatten();
     let how = How {
         layout,
         samples: options.samples,
@@ -49,6 +50,7 @@ fn of_type<T: Number>(options: &ConvOptions) -> Result<Outcome> {
         all_splits: options.all_splits,
         checked: 2,
         seed: options.seed,
+        counter: counter.as_ref(),
     };
     println!("{} on {}", env!("LACUNA_REVISION"), device.info().name);
     let mut outcome = Outcome::Good;
@@ -65,7 +67,7 @@ fn of_type<T: Number>(options: &ConvOptions) -> Result<Outcome> {
             return Ok(());
         }
         let beside = if options.peers && !device.is_simulator() {
-            peers.measure::<T>(&device, input, options.samples)?
+            peers.measure::<T>(&device, input, how)?
         } else {
             BTreeMap::new()
         };
@@ -133,15 +135,19 @@ fn print(record: &Record) {
     let Record { case, batch, channels, size: [height, width], filters, zeros, .. } = record;
     let layer = format!("{case} {batch}× {channels} {height}×{width} {filters}");
     let time = match (&record.time_us, record.model_us.get("h200")) {
-        (Some(timing), _) => format!("{:9.2} us", timing.median),
+        (Some(timing), _) => format!("{:9.2} us{}", timing.median, mj(record.energy_mj)),
         (None, Some(us)) => format!("{us:9.2} us (model of an H200)"),
         _ => String::new(),
     };
     let verdict = if record.error_over_bound <= RIGHT { "" } else { " WRONG" };
-    let peers = record
-        .peers
-        .iter()
-        .map(|(name, peer)| format!("  {name} {:.2} ({})", peer.time.median, peer.algorithm));
+    let peers = record.peers.iter().map(|(name, peer)| {
+        format!("  {name} {:.2}{} ({})", peer.time.median, mj(peer.energy_mj), peer.algorithm)
+    });
     let peers: String = if record.chosen { peers.collect() } else { String::new() };
     println!("{layer:48} {zeros:5.2} {time}{verdict}  {} ×{}{peers}", record.algorithm, record.splits);
+}
+
+/// The energy of a call in words, where it is known.
+fn mj(energy: Option<f64>) -> String {
+    energy.map_or_else(String::new, |mj| format!(" {mj:.3} mJ"))
 }

@@ -7,16 +7,18 @@ use lacuna::{Conv, Device, Stream};
 use lacuna_cases::Number;
 use lacuna_cases::conv::{oracle_shape, precision};
 use lacuna_cases::number::rounded;
+use lacuna_peers::nvml::EnergyCounter;
 use lacuna_reference::{ConvInputs, ConvReference, Precision, conv};
 
 use super::{Input, Record};
+use crate::energy;
 use crate::machine::MachineRecord;
 use crate::model;
 use crate::timing::time;
 
 /// How layers are measured.
 #[derive(Clone, Copy, Debug)]
-pub struct How {
+pub struct How<'c> {
     /// How maps lie.
     pub layout: MapLayout,
     /// Samples of a timing.
@@ -29,13 +31,15 @@ pub struct How {
     pub checked: usize,
     /// The seed of what was drawn.
     pub seed: u64,
+    /// By what energy is counted, where it is.
+    pub counter: Option<&'c EnergyCounter>,
 }
 
 /// Measures a layer with bias and ReLU: the library's choice first.
 ///
 /// # Errors
 /// What the library says. A wrong result is no error: the record tells it.
-pub fn measure<T: Number>(device: &Device, input: &Input, how: How) -> Result<Vec<Record>> {
+pub fn measure<T: Number>(device: &Device, input: &Input, how: How<'_>) -> Result<Vec<Record>> {
     let stream = device.stream()?;
     let options = Options::default().activation(Activation::Relu).layout(how.layout).zeros(input.zeros());
     let plan = |options| Conv::<T>::plan(device, input.shape, options);
@@ -77,7 +81,7 @@ fn of_plan<T: Number>(
     stream: &Stream,
     plan: &Conv<T>,
     truth: &mut Truth<'_, T>,
-    how: How,
+    how: How<'_>,
 ) -> Result<Record> {
     let input = truth.input;
     let shape = input.shape;
@@ -98,6 +102,9 @@ fn of_plan<T: Number>(
     } else {
         Some(time(stream, how.samples, |stream| Ok(run(stream)?))?)
     };
+    let energy_mj = time_us.and_then(|time| {
+        energy::of_call(&input.name, stream, how.counter, time.median, |stream| Ok(run(stream)?))
+    });
     let out = out.download(stream)?;
     let got = if is_last { reordered(&out, out_pixels, shape.filters) } else { out };
     let arithmetic = precision::<T>(plan.choice().algorithm);
@@ -120,6 +127,7 @@ fn of_plan<T: Number>(
         splits: plan.splits(),
         chosen: true,
         time_us,
+        energy_mj,
         model_us: model::times(&launches),
         error_over_bound,
         products: (shape.batch * out_pixels * shape.filters_len()) as u64,
@@ -192,7 +200,15 @@ mod tests {
 
     fn every_kernel_is_checked<T: Number>(layout: MapLayout) {
         let layer = Layer { network: "a test", sizes: [8, 9, 5], stride: 1, depthwise: false };
-        let how = How { layout, samples: 1, all_algorithms: true, all_splits: true, checked: 2, seed: 3 };
+        let how = How {
+            layout,
+            samples: 1,
+            all_algorithms: true,
+            all_splits: true,
+            checked: 2,
+            seed: 3,
+            counter: None,
+        };
         let input = drawn(&layer, 2, 0.6, how.seed);
         assert!((input.zeros() - 0.6).abs() < 0.1, "{}", input.zeros());
         let records = measure::<T>(&Device::simulator(), &input, how).unwrap();

@@ -9,8 +9,9 @@ use lacuna_cases::number::rounded;
 use lacuna_peers::cudnn::{ConvProblem, CuDnn, Handle, Math};
 use lacuna_peers::{DataType, Workspace};
 
-use super::Input;
 use super::measure::reordered;
+use super::{How, Input};
+use crate::energy;
 use crate::peers::data_type;
 use crate::record::PeerRecord;
 use crate::timing::{Timing, time};
@@ -53,7 +54,7 @@ impl Peers {
         Self { handle: None, library, known: HashMap::new() }
     }
 
-    /// The peers' times of a layer without bias and activation.
+    /// The peers' times of a layer without bias and activation; with a counter also the energy of cuDNN's fastest algorithms.
     ///
     /// # Errors
     /// What the device says. What cuDNN cannot do has no time, with a word on stderr.
@@ -61,7 +62,7 @@ impl Peers {
         &mut self,
         device: &Device,
         input: &Input,
-        samples: u32,
+        how: How<'_>,
     ) -> Result<BTreeMap<String, PeerRecord>> {
         let key = (input.shape, data_type::<T>());
         if let Some(known) = self.known.get(&key) {
@@ -70,7 +71,7 @@ impl Peers {
         let stream = device.stream()?;
         let mut records = BTreeMap::new();
         if input.shape.is_depthwise() {
-            records.insert(COPY.into(), copy::<T>(device, &stream, &input.shape, samples)?);
+            records.insert(COPY.into(), copy::<T>(device, &stream, &input.shape, how.samples)?);
         }
         if let Some(library) = &self.library {
             let version = library.version()?.to_string();
@@ -84,15 +85,16 @@ impl Peers {
                 DataType::Bf16 => &[(CUDNN_BF16, Math::TensorCores)],
             };
             for &(name, math) in wanted {
-                let mut best: Option<(String, Timing)> = None;
+                let mut best: Option<Fastest> = None;
                 for is_last in [false, true] {
-                    match fastest::<T>(device, &stream, handle, input, math, is_last, samples) {
+                    match fastest::<T>(device, &stream, handle, input, math, is_last, how) {
                         Ok(found) => best = best.into_iter().chain(found).min_by(by_median),
                         Err(error) => eprintln!("{}: {name}: {error:#}", input.name),
                     }
                 }
-                if let Some((algorithm, time)) = best {
-                    records.insert(name.into(), record(time, algorithm, version.clone()));
+                if let Some(Fastest { algorithm, time, energy_mj }) = best {
+                    let record = PeerRecord { energy_mj, ..record(time, algorithm, version.clone()) };
+                    records.insert(name.into(), record);
                 }
             }
         }
@@ -101,12 +103,27 @@ impl Peers {
     }
 }
 
-fn by_median((_, a): &(String, Timing), (_, b): &(String, Timing)) -> std::cmp::Ordering {
-    a.median.total_cmp(&b.median)
+/// The fastest algorithm of cuDNN.
+struct Fastest {
+    algorithm: String,
+    time: Timing,
+    energy_mj: Option<f64>,
+}
+
+fn by_median(a: &Fastest, b: &Fastest) -> std::cmp::Ordering {
+    a.time.median.total_cmp(&b.time.median)
 }
 
 fn record(time: Timing, algorithm: String, version: String) -> PeerRecord {
-    PeerRecord { time, algorithm, version, error_over_bound: None, preprocess_us: None, measured_in: None }
+    PeerRecord {
+        time,
+        algorithm,
+        version,
+        error_over_bound: None,
+        preprocess_us: None,
+        energy_mj: None,
+        measured_in: None,
+    }
 }
 
 /// The fastest algorithm in a layout, by our clock, of those that cuDNN's own search finds.
@@ -117,8 +134,8 @@ fn fastest<T: Number>(
     input: &Input,
     math: Math,
     is_last: bool,
-    samples: u32,
-) -> Result<Option<(String, Timing)>> {
+    how: How<'_>,
+) -> Result<Option<Fastest>> {
     let shape = input.shape;
     let pixels = shape.size[0] * shape.size[1];
     let (channels, taps) = (shape.channels / shape.groups, shape.taps[0] * shape.taps[1]);
@@ -154,17 +171,22 @@ fn fastest<T: Number>(
     stream.synchronize()?;
     // SAFETY: the buffers have these lengths, and live until all work was waited for; nobody else uses them.
     let convolution = unsafe { handle.convolution(&problem, math, workspace) }?;
-    let mut best: Option<(String, Timing)> = None;
+    let mut best = None;
     // All of them: the search's own times are of single runs, and put others first from run to run.
-    for found in &convolution.algorithms()? {
-        let timed = time(stream, samples, |_| Ok(convolution.run(found)?));
-        let Ok(timed) = timed else { continue };
-        let layout = if is_last { "nhwc" } else { "nchw" };
-        let name = format!("{} {layout} {}", found.algorithm.name(), found.math_type.name());
-        best = best.into_iter().chain([(name, timed)]).min_by(by_median);
+    for found in convolution.algorithms()? {
+        let Ok(timed) = time(stream, how.samples, |_| Ok(convolution.run(&found)?)) else { continue };
+        let so_far = best.map(|(_, best)| best);
+        if so_far.is_none_or(|best: Timing| timed.median < best.median) {
+            best = Some((found, timed));
+        }
     }
+    let Some((found, timed)) = best else { return Ok(None) };
+    let energy_mj =
+        energy::of_call(&input.name, stream, how.counter, timed.median, |_| Ok(convolution.run(&found)?));
     stream.synchronize()?;
-    Ok(best)
+    let layout = if is_last { "nhwc" } else { "nchw" };
+    let algorithm = format!("{} {layout} {}", found.algorithm.name(), found.math_type.name());
+    Ok(Some(Fastest { algorithm, time: timed, energy_mj }))
 }
 
 /// A copy that reads and writes as many bytes as maps and results have.

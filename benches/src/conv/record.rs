@@ -47,6 +47,9 @@ pub struct Record {
     /// The time of a run, with bias and ReLU, from dense maps to dense maps; none on the simulator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_us: Option<Timing>,
+    /// Millijoules of a run by the driver's counter, where they were asked for and the GPU counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_mj: Option<f64>,
     /// The modelled time by machine; none on a GPU. A model, never a measurement.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub model_us: BTreeMap<String, f64>,

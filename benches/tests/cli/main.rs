@@ -1,5 +1,6 @@
 //! The command line's contract, through the built program, on the simulator.
 mod compare;
+mod conv;
 mod lookups;
 mod operations;
 mod ranks;

@@ -26,6 +26,9 @@ pub struct DeviceInfo {
     pub memory_bytes: u64,
     /// The newest CUDA that the driver offers, as in `13.0`; `none` on the simulator.
     pub driver: String,
+    /// Where it is on the PCI bus, as in `00000000:3b:00.0` (domain, bus, device, function): other libraries find the GPU by it
+    /// whatever it is numbered. None on the simulator.
+    pub pci: Option<String>,
 }
 
 /// What the simulator counted in one launch.

@@ -5,6 +5,8 @@
 //! and its programs start with no CUDA on the machine, and a peer that is not there is a value, [`Missing`], that
 //! names what was looked for, where, and the fix.
 //!
+//! Beside them stands [`nvml`], which counts a GPU's energy.
+//!
 //! Addresses are raw device addresses and streams raw `CUstream` pointers, so that the crate depends on no
 //! binding of the driver. Handles live in the CUDA context that is current when they are made.
 //!
@@ -47,6 +49,7 @@ mod data_type;
 mod error;
 mod library;
 mod loaded;
+pub mod nvml;
 mod scalar;
 mod search;
 mod status;

@@ -32,6 +32,7 @@ impl SimulatorDevice {
             block_shared_bytes: lacuna_sim::MAX_SHARED_BYTES,
             memory_bytes: 0,
             driver: "none".into(),
+            pci: None,
         };
         Self { info, shared: Arc::new(Shared { simulator: Simulator::new(), record: Mutex::new(None) }) }
     }

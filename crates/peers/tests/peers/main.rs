@@ -5,5 +5,6 @@ mod cublas;
 mod cudnn;
 mod cusparse;
 mod fake;
+mod nvml;
 mod sddmm;
 mod search;

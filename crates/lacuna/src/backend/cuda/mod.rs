@@ -96,6 +96,12 @@ impl CudaDevice {
             block_shared_bytes: block_shared_bytes as u32,
             memory_bytes: device.total_memory().map_err(failed("cuDeviceTotalMem"))? as u64,
             driver: format!("{}.{}", driver.major(), driver.minor()),
+            pci: Some(format!(
+                "{:08x}:{:02x}:{:02x}.0",
+                attribute(DeviceAttribute::PciDomainId)?,
+                attribute(DeviceAttribute::PciBusId)?,
+                attribute(DeviceAttribute::PciDeviceId)?,
+            )),
             name: name.clone(),
         };
         let modules = Modules::for_gpu(info.sm).ok_or_else(|| Error::OldGpu {
