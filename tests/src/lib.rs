@@ -10,6 +10,7 @@ pub mod conv;
 pub mod device;
 mod expect;
 pub mod nhot;
+pub mod pool;
 pub mod report;
 pub mod run;
 pub mod sddmm;
@@ -40,6 +41,7 @@ pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(attention::cases());
     cases.extend(bias_act::cases());
     cases.extend(conv::cases());
+    cases.extend(pool::cases());
     cases.extend(topn::cases());
     cases.extend(transpose::cases(options));
     cases.extend(sddmm::cases(options));

@@ -6,6 +6,7 @@ use lacuna::conv::{Activation, MapLayout, Operands, Options};
 use lacuna::{Conv, Device, Stream};
 use lacuna_cases::Number;
 use lacuna_cases::conv::{oracle_shape, precision};
+use lacuna_cases::maps::{channels_first, channels_last};
 use lacuna_cases::number::rounded;
 use lacuna_peers::nvml::EnergyCounter;
 use lacuna_reference::{ConvInputs, ConvReference, Precision, conv};
@@ -89,7 +90,7 @@ fn of_plan<T: Number>(
     let (pixels, out_pixels) = (shape.size[0] * shape.size[1], shape.out_size().iter().product::<usize>());
     let is_last = how.layout == MapLayout::Nhwc;
     let maps = rounded::<T>(&input.input);
-    let maps = if is_last { reordered(&maps, shape.channels, pixels) } else { maps };
+    let maps = if is_last { channels_last(&maps, shape.channels, pixels) } else { maps };
     let (x, bias) = (device.upload(&maps)?, device.upload(&rounded::<T>(&input.bias))?);
     let mut out = device.upload(&vec![T::POISON; shape.output_len()])?;
     let mut run = |stream: &Stream| {
@@ -106,7 +107,7 @@ fn of_plan<T: Number>(
         energy::of_call(&input.name, stream, how.counter, time.median, |stream| Ok(run(stream)?))
     });
     let out = out.download(stream)?;
-    let got = if is_last { reordered(&out, out_pixels, shape.filters) } else { out };
+    let got = if is_last { channels_first(&out, shape.filters, out_pixels) } else { out };
     let arithmetic = precision::<T>(plan.choice().algorithm);
     let error_over_bound = truth.check(arithmetic, &got)?.unwrap_or_else(|wrong| {
         eprintln!("{}: {}: {wrong}", input.name, plan.choice().entry.name);
@@ -181,14 +182,6 @@ impl<'i, T: Number> Truth<'i, T> {
             hi: f32::INFINITY,
         })?)
     }
-}
-
-/// Maps with rows and columns of each image exchanged.
-pub(super) fn reordered<T: Copy>(maps: &[T], rows: usize, columns: usize) -> Vec<T> {
-    let image = |image: &[T]| {
-        (0..rows * columns).map(|at| image[at % rows * columns + at / rows]).collect::<Vec<_>>()
-    };
-    maps.chunks_exact((rows * columns).max(1)).flat_map(image).collect()
 }
 
 #[cfg(test)]

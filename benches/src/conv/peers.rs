@@ -5,11 +5,11 @@ use anyhow::Result;
 use lacuna::conv::Shape;
 use lacuna::{Buffer, Device, Stream};
 use lacuna_cases::Number;
+use lacuna_cases::maps::channels_last;
 use lacuna_cases::number::rounded;
 use lacuna_peers::cudnn::{ConvProblem, CuDnn, Handle, Math};
 use lacuna_peers::{DataType, Workspace};
 
-use super::measure::reordered;
 use super::{How, Input};
 use crate::energy;
 use crate::peers::data_type;
@@ -141,7 +141,7 @@ fn fastest<T: Number>(
     let (channels, taps) = (shape.channels / shape.groups, shape.taps[0] * shape.taps[1]);
     let laid = |values: &[f32], rows, columns| {
         let values = rounded::<T>(values);
-        if is_last { reordered(&values, rows, columns) } else { values }
+        if is_last { channels_last(&values, rows, columns) } else { values }
     };
     let x = device.upload(&laid(&input.input, shape.channels, pixels))?;
     let weights = device.upload(&laid(&input.weights, channels, taps))?;

@@ -10,6 +10,7 @@
 //! | [`device`] | names of devices on the command line |
 //! | [`dlmc`] | the Deep Learning Matrix Collection |
 //! | [`exit`] | exit codes |
+//! | [`maps`] | feature maps in another order |
 //! | [`number`] | the types of values |
 //! | [`pattern`] | patterns by their rows |
 pub mod conv;
@@ -17,8 +18,10 @@ pub mod data;
 pub mod device;
 pub mod dlmc;
 pub mod exit;
+pub mod maps;
 pub mod number;
 pub mod pattern;
+pub mod pool;
 mod problem;
 mod spec;
 

@@ -15,6 +15,7 @@ mod kernel;
 #[doc(hidden)]
 pub mod list;
 pub mod nhot;
+pub mod pool;
 pub mod sddmm;
 pub mod softmax;
 pub mod spdnn;
@@ -26,8 +27,8 @@ pub mod transpose;
 mod ptx;
 
 pub use common::{
-    ALIGNED, Arithmetic, DeviceIndex, DeviceValue, Divisor, Half, HalfValue, IndexType, Operand, PADDING,
-    Products, RowMask, RowRecord, Single, Split, Tf32, ValueType,
+    ALIGNED, Arithmetic, DeviceIndex, DeviceValue, Divisor, Half, HalfValue, IndexType, Map, Operand,
+    PADDING, Products, RowMask, RowRecord, Single, Split, Tf32, ValueType,
 };
 pub use kernel::{Bounds, Entry, EntryTaking, Kernel, runs_on};
 pub use lacuna_gpu::{Bf16, F16};
@@ -41,7 +42,7 @@ macro_rules! for_each_kernel {
     ($($callback:ident)::+) => {
         $crate::kernel_list! {
             [$($callback)::+] []
-            [attention bias_act conv nhot sddmm softmax spdnn spmm topn transpose]
+            [attention bias_act conv nhot pool sddmm softmax spdnn spmm topn transpose]
         }
     };
 }

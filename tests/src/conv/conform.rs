@@ -4,11 +4,11 @@ use half::{bf16, f16};
 use lacuna::conv::{Activation, Algorithm, MapLayout, Operands, Options};
 use lacuna::{Conv, Error};
 use lacuna_cases::conv::{oracle_shape, precision};
+use lacuna_cases::maps::{channels_first, channels_last};
 use lacuna_cases::number::rounded;
 use lacuna_reference::{ConvInputs, ConvReference, Precision, conv};
 
 use super::Maps;
-use super::maps::{channels_first, channels_last};
 use crate::expect::{same_bits, same_numbers};
 use crate::{Context, Number};
 

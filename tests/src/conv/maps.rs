@@ -42,16 +42,3 @@ impl Maps {
         maps
     }
 }
-
-/// Maps of so many channels, in another order: channels last.
-pub(super) fn channels_last<T: Copy>(maps: &[T], channels: usize, pixels: usize) -> Vec<T> {
-    let image = |image: &[T]| {
-        (0..pixels * channels).map(|at| image[at % channels * pixels + at / channels]).collect::<Vec<_>>()
-    };
-    maps.chunks_exact((channels * pixels).max(1)).flat_map(image).collect()
-}
-
-/// The way back.
-pub(super) fn channels_first<T: Copy>(maps: &[T], channels: usize, pixels: usize) -> Vec<T> {
-    channels_last(maps, pixels, channels)
-}

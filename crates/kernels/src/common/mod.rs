@@ -1,6 +1,7 @@
 //! What several operations use. It knows none of them.
 mod divisor;
 mod half;
+mod map;
 mod operand;
 mod products;
 mod reduce;
@@ -12,6 +13,7 @@ mod vector;
 
 pub use divisor::Divisor;
 pub use half::HalfValue;
+pub use map::Map;
 pub use operand::{Half, Operand, Single};
 pub use products::{Arithmetic, Products, Split, Tf32};
 pub(crate) use products::{pack, pack_lo};

@@ -21,7 +21,6 @@ mod accumulators;
 mod depthwise;
 mod direct;
 mod list;
-mod map;
 mod mma;
 mod pack;
 mod pack_mma;
@@ -35,7 +34,6 @@ mod wgmma;
 
 pub use depthwise::{AnyDepthwise, DepthwiseArgs, DepthwiseColumn, DepthwiseNchw, DepthwiseNhwc};
 pub use direct::{DIRECT_PIXELS, DirectConv, DirectConvArgs};
-pub use map::Map;
 pub use mma::{MMA_SIDE, MMA_TAPS, MmaConv, MmaConvArgs};
 pub use pack::{PackFilters, PackFiltersArgs};
 pub use pack_mma::{PackMma, PackMmaArgs};

@@ -2,7 +2,7 @@
 //! a sum that is not finite.
 use lacuna_gpu::{GlobalPtr, Gpu, Real};
 
-use super::Map;
+use crate::Map;
 
 /// What is convolved, and how.
 #[repr(C)]

@@ -1,7 +1,8 @@
 //! Where results go, and what is made of a sum.
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, Real, WARP};
 
-use super::{Map, Source};
+use super::Source;
+use crate::Map;
 use crate::common::reduce;
 
 /// The result: sums with bias and residual, between limits.

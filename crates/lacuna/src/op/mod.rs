@@ -8,6 +8,7 @@ pub(crate) mod bitmask;
 mod choice;
 mod launch;
 pub(crate) mod layout;
+mod maps;
 mod options;
 mod selection;
 
@@ -16,5 +17,7 @@ pub use choice::Choice;
 pub(crate) use choice::{Problem, choose, find, illegal};
 pub(crate) use launch::{MAX_GRID_X, MAX_GRID_YZ, launch, launch_kernel, spans};
 pub(crate) use layout::{Layout, MAX_WIDTH, strides};
+pub use maps::MapLayout;
+pub(crate) use maps::{elements, expect_product_at_most, out_extent};
 pub(crate) use options::options;
 pub(crate) use selection::{Selection, VECTORS, tells_choice, tunes_selection, widest};

@@ -5,8 +5,8 @@ use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 
 use super::{DepthwiseArgs, THREADS, add_product, inside};
 use crate::common::are_finite;
-use crate::conv::{Map, Scheme, Tile};
-use crate::{Bounds, DeviceValue, Kernel};
+use crate::conv::{Scheme, Tile};
+use crate::{Bounds, DeviceValue, Kernel, Map};
 
 /// A thread has `V` channels, and of each `ROWS` × `COLUMNS` results; it goes through the rows of the input, each of which it loads
 /// once. The threads of a block have vectors of channels side by side, columns and rows (`lanes`), so that what they load beside their
@@ -58,7 +58,7 @@ impl<
     const THREADS: u32 = THREADS;
     /// So many registers that a row is on its way beside the taps and the sums, and no more.
     const BOUNDS: Bounds =
-        Bounds { max_threads: THREADS, min_blocks: if ROWS * COLUMNS == 1 { 7 } else { 4 } };
+        Bounds { max_threads: THREADS, min_blocks: if ROWS * COLUMNS == 1 { 6 } else { 4 } };
     const LAUNCHES_DEPENDENTS: bool = true;
 
     #[inline(always)]

@@ -5,8 +5,8 @@ use lacuna_gpu::{GlobalPtr, Gpu};
 
 use super::{DepthwiseArgs, THREADS, add_product, inside};
 use crate::common::are_finite;
-use crate::conv::{Map, Scheme, Tile};
-use crate::{DeviceValue, Kernel};
+use crate::conv::{Scheme, Tile};
+use crate::{DeviceValue, Kernel, Map};
 
 /// A thread has one column of a channel, and `ROWS` output rows one below another: each row of the input is loaded once, and added to
 /// the up to `R` sums that it meets. Threads side by side have what lies side by side in memory, columns or channels, so that the loads of the

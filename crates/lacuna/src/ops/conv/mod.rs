@@ -8,12 +8,12 @@ mod options;
 mod plan;
 mod shape;
 
-pub use crate::op::Activation;
+pub use crate::op::{Activation, MapLayout};
 pub use choose::{Algorithm, Choice, Problem, choose};
 pub use filters::Filters;
 pub use fold::BatchNorm;
 pub use operands::Operands;
-pub use options::{MapLayout, Options};
+pub use options::Options;
 pub use plan::Conv;
 pub use shape::Shape;
 

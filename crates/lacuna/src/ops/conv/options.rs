@@ -1,18 +1,7 @@
 //! What may be asked of a convolution.
 use super::Algorithm;
 use crate::Precision;
-use crate::op::{Activation, options};
-
-/// How maps lie in memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum MapLayout {
-    /// Images × channels × rows × columns.
-    #[default]
-    Nchw,
-    /// Images × rows × columns × channels: channels last.
-    Nhwc,
-}
+use crate::op::{Activation, MapLayout, options};
 
 options! {
     /// What may be asked of a convolution. The default is no activation, and maps in NCHW.

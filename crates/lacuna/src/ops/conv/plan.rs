@@ -3,10 +3,10 @@ use std::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::conv::{
-    DirectConvArgs, MMA_SIDE, Map, MmaConvArgs, MmaValue, PackFilters, PackFiltersArgs, PackMma, PackMmaArgs,
+    DirectConvArgs, MMA_SIDE, MmaConvArgs, MmaValue, PackFilters, PackFiltersArgs, PackMma, PackMmaArgs,
     ReduceSplits, ReduceSplitsArgs, Scheme, Source, SparseConvArgs, Target,
 };
-use lacuna_kernels::entries;
+use lacuna_kernels::{Map, entries};
 
 use super::choose::Cut;
 use super::filters::Packing;
@@ -342,21 +342,8 @@ impl<T: Value> Conv<T> {
     }
 
     /// How maps of so many channels lie.
-    fn map(&self, channels: usize, [height, width]: [usize; 2]) -> Map {
-        let bytes = |elements: usize| (elements * size_of::<T>()) as u32;
-        let [channel, row, column] = match self.options.layout {
-            MapLayout::Nchw => [height * width, width, 1],
-            MapLayout::Nhwc => [1, width * channels, channels],
-        };
-        Map {
-            channels: channels as u32,
-            height: height as u32,
-            width: width as u32,
-            image_bytes: bytes(channels * height * width),
-            channel_bytes: bytes(channel),
-            row_bytes: bytes(row),
-            column_bytes: bytes(column),
-        }
+    fn map(&self, channels: usize, size: [usize; 2]) -> Map {
+        self.options.layout.map(channels, size, size_of::<T>())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The sizes of a convolution.
 use super::OPERATION;
+use crate::op::{elements, expect_product_at_most, out_extent};
 use crate::{Error, Result};
 
 /// The sizes of a convolution: a batch of maps of channels × rows × columns, with filters of channels × taps.
@@ -75,28 +76,23 @@ impl Shape {
     }
 
     const fn out_extent(&self, d: usize) -> usize {
-        let padded = self.size[d].saturating_add(self.padding[d].saturating_mul(2));
-        if padded < self.taps[d] || self.strides[d] == 0 {
-            0
-        } else {
-            (padded - self.taps[d]) / self.strides[d] + 1
-        }
+        out_extent(self.size[d], self.taps[d], self.strides[d], self.padding[d])
     }
 
     /// Elements of the input. Like other numbers of elements, the greatest `usize` where no plan can be made.
     pub const fn input_len(&self) -> usize {
-        product([self.batch, self.channels, self.size[0], self.size[1]])
+        elements([self.batch, self.channels, self.size[0], self.size[1]])
     }
 
     /// Elements of the filters: N × C × R × S; of a depthwise convolution C × R × S.
     pub const fn filters_len(&self) -> usize {
-        product([self.filters, self.filter_channels(), self.taps[0], self.taps[1]])
+        elements([self.filters, self.filter_channels(), self.taps[0], self.taps[1]])
     }
 
     /// Elements of the result.
     pub const fn output_len(&self) -> usize {
         let [rows, columns] = self.out_size();
-        product([self.batch, self.filters, rows, columns])
+        elements([self.batch, self.filters, rows, columns])
     }
 
     /// Whether kernels can count all this: the bytes of an image, and pixels, in 32 bits.
@@ -109,52 +105,46 @@ impl Shape {
         let expected =
             || format!("1, or as many as channels, {}, and filters, {}", self.channels, self.filters);
         Error::expect(is_known, OPERATION, "the number of groups", expected, self.groups)?;
-        let most = |what, limit: usize, factors: &[usize]| {
-            let product = factors.iter().try_fold(1_usize, |product, &factor| product.checked_mul(factor));
-            let product = product.unwrap_or(usize::MAX);
-            if product <= limit { Ok(()) } else { Err(Error::too_large(what, limit, product)) }
-        };
         let limit = i32::MAX as usize;
         for numbers in [self.taps, self.strides, self.padding, self.size] {
             for number in numbers {
-                most("a size of the convolution", limit / 4, &[number])?;
+                expect_product_at_most("a size of the convolution", limit / 4, &[number])?;
             }
         }
         let [rows, columns] = self.out_size();
-        most(
+        expect_product_at_most(
             "the bytes of an image",
             limit,
             &[bytes, self.channels, self.size[0].max(1), self.size[1].max(1)],
         )?;
-        most(
+        expect_product_at_most(
             "the bytes of an image of the result",
             limit,
             &[bytes, self.filters, rows.max(1), columns.max(1)],
         )?;
         // Packed filters may have 127 more than there are.
         let filters = self.filters.saturating_add(127);
-        most(
+        expect_product_at_most(
             "the number of filter weights",
             limit,
             &[filters, self.filter_channels(), self.taps[0], self.taps[1]],
         )?;
-        most("the pixels of the results", limit, &[self.batch, rows.max(1), columns.max(1)])?;
-        most(
+        expect_product_at_most(
+            "the pixels of the results",
+            limit,
+            &[self.batch, rows.max(1), columns.max(1)],
+        )?;
+        expect_product_at_most(
             "the number of input elements",
             isize::MAX as usize / 8,
             &[self.batch, self.channels, self.size[0], self.size[1]],
         )?;
-        most("the number of results", isize::MAX as usize / 8, &[self.batch, self.filters, rows, columns])
+        expect_product_at_most(
+            "the number of results",
+            isize::MAX as usize / 8,
+            &[self.batch, self.filters, rows, columns],
+        )
     }
-}
-
-/// The product of numbers, or the greatest one.
-const fn product([a, b, c, d]: [usize; 4]) -> usize {
-    // A factor of 0 counts, however large the others are.
-    if a == 0 || b == 0 || c == 0 || d == 0 {
-        return 0;
-    }
-    a.saturating_mul(b).saturating_mul(c).saturating_mul(d)
 }
 
 #[cfg(test)]

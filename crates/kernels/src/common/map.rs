@@ -24,20 +24,20 @@ pub struct Map {
 impl Map {
     /// Where a channel of an image begins.
     #[inline(always)]
-    pub(super) fn plane<T>(&self, first: GlobalPtr<T>, image: u32, channel: u32) -> GlobalPtr<T> {
+    pub(crate) fn plane<T>(&self, first: GlobalPtr<T>, image: u32, channel: u32) -> GlobalPtr<T> {
         first.add_rows(image, self.image_bytes).add_rows(channel, self.channel_bytes)
     }
 
     /// The same of a map that is written.
     #[inline(always)]
-    pub(super) fn plane_mut<T>(&self, first: GlobalMut<T>, image: u32, channel: u32) -> GlobalMut<T> {
+    pub(crate) fn plane_mut<T>(&self, first: GlobalMut<T>, image: u32, channel: u32) -> GlobalMut<T> {
         first.add_rows(image, self.image_bytes).add_rows(channel, self.channel_bytes)
     }
 
     /// Bytes from the first pixel of a channel to another one; `None` for one outside. Rows and columns before the first are those
     /// below 0, as a `u32` has them.
     #[inline(always)]
-    pub(super) fn offset(&self, row: u32, column: u32) -> Option<u32> {
+    pub(crate) fn offset(&self, row: u32, column: u32) -> Option<u32> {
         let is_inside = row < self.height && column < self.width;
         is_inside
             .then(|| row.wrapping_mul(self.row_bytes).wrapping_add(column.wrapping_mul(self.column_bytes)))
