@@ -2,12 +2,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use lacuna::conv::MapLayout;
 use lacuna_cases::exit;
 
 use crate::operation::Op;
 use crate::operations;
 use crate::session::Measure;
-pub use crate::types::Dtype as ConvValue;
+pub use crate::types::Dtype as MapValue;
 
 /// Measures Lacuna's kernels on a GPU, or models them on the simulator.
 #[derive(Debug, Parser)]
@@ -43,6 +44,8 @@ pub enum Command {
     Spdnn(SpdnnOptions),
     /// Measures convolution: the layers of the PACT 2022 paper, and real feature maps.
     Conv(ConvOptions),
+    /// Measures pooling: layers of networks.
+    Pool(PoolOptions),
     /// Draws a plot of a file of records, as SVG.
     Plot(PlotOptions),
     /// Fits the cost model of SpMM to times of all kernels, or checks it.
@@ -249,11 +252,20 @@ pub enum ConvSuite {
 
 /// How feature maps lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum ConvLayout {
+pub enum Layout {
     /// Images × channels × rows × columns.
     Nchw,
     /// Channels last.
     Nhwc,
+}
+
+impl From<Layout> for MapLayout {
+    fn from(layout: Layout) -> Self {
+        match layout {
+            Layout::Nchw => Self::Nchw,
+            Layout::Nhwc => Self::Nhwc,
+        }
+    }
 }
 
 /// `conv`.
@@ -279,11 +291,11 @@ pub struct ConvOptions {
     #[arg(long)]
     pub energy: bool,
     /// Type of maps and filters.
-    #[arg(long, value_enum, default_value_t = ConvValue::F32)]
-    pub value: ConvValue,
+    #[arg(long, value_enum, default_value_t = MapValue::F32)]
+    pub value: MapValue,
     /// How maps lie.
-    #[arg(long, value_enum, default_value_t = ConvLayout::Nchw)]
-    pub layout: ConvLayout,
+    #[arg(long, value_enum, default_value_t = Layout::Nchw)]
+    pub layout: Layout,
     /// Measures every legal kernel, not only the library's choice.
     #[arg(long)]
     pub all_algorithms: bool,
@@ -297,6 +309,41 @@ pub struct ConvOptions {
     #[arg(long, default_value = "auto")]
     pub device: String,
     /// The seed of drawn maps and filters.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Times each kernel this often; the median, minimum and maximum are reported.
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub samples: u32,
+    /// Also appends the records to this file, as JSON lines.
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+}
+
+/// `pool`.
+#[derive(Args, Debug)]
+pub struct PoolOptions {
+    /// Images.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
+    pub batch: u32,
+    /// Measures only layers whose name contains this.
+    #[arg(long, value_name = "NAME")]
+    pub only: Option<String>,
+    /// Sets each layer beside a copy of its bytes.
+    #[arg(long)]
+    pub peers: bool,
+    /// Type of maps.
+    #[arg(long, value_enum, default_value_t = MapValue::F32)]
+    pub value: MapValue,
+    /// How maps lie.
+    #[arg(long, value_enum, default_value_t = Layout::Nchw)]
+    pub layout: Layout,
+    /// Measures every legal kernel, not only the library's choice.
+    #[arg(long)]
+    pub all_algorithms: bool,
+    /// `cuda:INDEX`, `sim`, or `auto`: the first GPU, or else the simulator, where large layers are left out.
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// The seed of drawn maps.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Times each kernel this often; the median, minimum and maximum are reported.

@@ -1,6 +1,7 @@
 //! Plain copies on the device: the yardstick of operations that are a matter of bytes.
 use anyhow::{Result, ensure};
-use lacuna::Device;
+use lacuna::{Device, Stream};
+use lacuna_cases::Number;
 
 use crate::peers::{Context, PeerSession, Peered};
 use crate::record::PeerRecord;
@@ -63,4 +64,28 @@ fn timed(context: &Context<'_>, bytes: usize) -> Result<Timing> {
         ensure!(copied.into_iter().eq(start as u32..end as u32), "the copy has other elements at {start}");
     }
     Ok(time)
+}
+
+/// What a copy takes that reads and writes as many elements as an operation, together.
+///
+/// # Errors
+/// What the device says.
+pub(crate) fn of_elements<T: Number>(
+    device: &Device,
+    stream: &Stream,
+    elements: usize,
+    samples: u32,
+) -> Result<PeerRecord> {
+    let len = elements.div_ceil(2);
+    let (from, mut to) = (device.zeros::<T>(len)?, device.zeros::<T>(len)?);
+    let time = time(stream, samples, |stream| Ok(stream.copy(from.as_slice(), to.as_slice_mut())?))?;
+    Ok(PeerRecord {
+        energy_mj: None,
+        time,
+        algorithm: format!("device to device, {} bytes", len * size_of::<T>()),
+        version: device.info().driver.clone(),
+        error_over_bound: None,
+        preprocess_us: None,
+        measured_in: None,
+    })
 }

@@ -16,6 +16,7 @@ fn main() -> ExitCode {
         Command::Oracle(options) => commands::oracle(&options),
         Command::Transpose(options) => commands::transpose(&options),
         Command::Conv(options) => commands::conv(&options),
+        Command::Pool(options) => commands::pool(&options),
         Command::Spdnn(options) => commands::spdnn(&options),
         Command::Plot(options) => commands::plot(&options),
         Command::Fit(options) => commands::fit(&options),

@@ -43,6 +43,30 @@ impl Timing {
     }
 }
 
+/// Speeds over a peer's, geometric mean and least.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Speeds {
+    /// How many there are.
+    pub count: usize,
+    /// Their geometric mean.
+    pub mean: f64,
+    /// The least.
+    pub least: f64,
+    /// The most.
+    pub most: f64,
+}
+
+impl Speeds {
+    /// Those of cases; none where there are none.
+    pub fn of(speeds: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let speeds: Vec<f64> = speeds.into_iter().collect();
+        let (count, sum) = (speeds.len(), speeds.iter().map(|speed| speed.ln()).sum::<f64>());
+        let least = speeds.iter().copied().reduce(f64::min)?;
+        let most = speeds.into_iter().reduce(f64::max)?;
+        Some(Self { count, mean: (sum / count as f64).exp(), least, most })
+    }
+}
+
 /// Times `work`, which gives work to the stream and does not wait for it.
 ///
 /// The work is recorded as often as fills a sample, so that launches cost what they cost in a graph, on every library
@@ -89,5 +113,17 @@ mod tests {
         assert_eq!(Timing::of(vec![4.0, 1.0, 2.0, 3.0]).median, 2.5);
         let twice = Timing { median: 4.0, min: 2.0, max: 6.0 };
         assert_eq!(Timing::of(vec![3.0, 1.0, 2.0]).times(2.0), twice);
+    }
+
+    #[test]
+    fn speeds_have_a_geometric_mean() {
+        let speeds = Speeds::of([0.5, 2.0, 8.0]).unwrap();
+        assert!(
+            (speeds.mean - 2.0).abs() < 1e-12
+                && speeds.least == 0.5
+                && speeds.most == 8.0
+                && speeds.count == 3
+        );
+        assert_eq!(Speeds::of([]), None);
     }
 }

@@ -34,9 +34,10 @@ const MODULES: [&str; 5] = [
 const SUITES: &str = "benches/suites";
 
 /// What an operation does without: the transpose is exact, so that cases compare it with the host's; commands of their own measure it,
-/// the inference of networks, and convolutions.
-const WITHOUT: [(&str, &str); 5] = [
+/// the inference of networks, convolutions and poolings.
+const WITHOUT: [(&str, &str); 6] = [
     ("conv", SUITES),
+    ("pool", SUITES),
     ("spdnn", SUITES),
     ("transpose", "crates/reference/src/{}/mod.rs"),
     ("transpose", "crates/reference/src/lib.rs"),

@@ -5,18 +5,19 @@ use std::io::Write as _;
 
 use anyhow::{Context as _, Result};
 use half::{bf16, f16};
-use lacuna::conv::MapLayout;
 use lacuna_cases::Number;
 use lacuna_cases::data::Data;
 use lacuna_cases::exit::Outcome;
 use lacuna_peers::Search;
 use lacuna_peers::cudnn::CuDnn;
 
-use crate::cli::{ConvLayout, ConvOptions, ConvSuite, ConvValue};
+use crate::cli::{ConvOptions, ConvSuite, MapValue};
 use crate::conv::{
-    COPY, CUDNN_BF16, CUDNN_F16, CUDNN_F32, CUDNN_TF32, How, Input, LAYERS, Layer, Peers, Record, Summary,
-    drawn, measure, mobilenet, real,
+    CUDNN_BF16, CUDNN_F16, CUDNN_F32, CUDNN_TF32, How, Input, LAYERS, Layer, Peers, Record, drawn, measure,
+    mobilenet, real,
 };
+use crate::copies::COPY;
+use crate::timing::Speeds;
 use crate::{energy, machine};
 
 /// The largest error of a right result over its bound.
@@ -30,21 +31,17 @@ const SIMULATED: usize = 20_000_000;
 /// Data or a device that cannot be used.
 pub fn conv(options: &ConvOptions) -> Result<Outcome> {
     match options.value {
-        ConvValue::F32 => of_type::<f32>(options),
-        ConvValue::F16 => of_type::<f16>(options),
-        ConvValue::Bf16 => of_type::<bf16>(options),
+        MapValue::F32 => of_type::<f32>(options),
+        MapValue::F16 => of_type::<f16>(options),
+        MapValue::Bf16 => of_type::<bf16>(options),
     }
 }
 
 fn of_type<T: Number>(options: &ConvOptions) -> Result<Outcome> {
     let device = machine::device(&options.device)?;
-    let layout = match options.layout {
-        ConvLayout::Nchw => MapLayout::Nchw,
-        ConvLayout::Nhwc => MapLayout::Nhwc,
-    };
     let counter = options.energy.then(|| energy::counter(&device)).flatten();
     let how = How {
-        layout,
+        layout: options.layout.into(),
         samples: options.samples,
         all_algorithms: options.all_algorithms,
         all_splits: options.all_splits,
@@ -123,7 +120,8 @@ fn summarize(records: &[Record]) {
     for level in levels {
         for peer in [CUDNN_F32, CUDNN_TF32, CUDNN_F16, CUDNN_BF16, COPY] {
             let of_level = records.iter().filter(|record| record.chosen && record.level == level);
-            if let Some(Summary { count, mean, least, .. }) = Summary::over(peer, of_level) {
+            let speeds = of_level.filter_map(|record| record.speedup(peer));
+            if let Some(Speeds { count, mean, least, .. }) = Speeds::of(speeds) {
                 let what = level.map_or("real maps".into(), |level| format!("{:.0} % zeros", level * 100.0));
                 println!("{what}: {mean:.2} × the speed of {peer} ({least:.2} at least, {count} layers)");
             }

@@ -9,6 +9,6 @@ mod record;
 pub use layers::{LAYERS, Layer, mobilenet};
 pub use maps::{Input, drawn, real};
 pub use measure::{How, measure};
-pub use peers::{COPY, CUDNN_BF16, CUDNN_F16, CUDNN_F32, CUDNN_TF32, Peers, title};
+pub use peers::{CUDNN_BF16, CUDNN_F16, CUDNN_F32, CUDNN_TF32, Peers, title};
 pub use plot::plot;
-pub use record::{Record, Summary};
+pub use record::Record;

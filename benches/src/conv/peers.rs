@@ -11,6 +11,7 @@ use lacuna_peers::cudnn::{ConvProblem, CuDnn, Handle, Math};
 use lacuna_peers::{DataType, Workspace};
 
 use super::{How, Input};
+use crate::copies::{self, COPY};
 use crate::energy;
 use crate::peers::data_type;
 use crate::record::PeerRecord;
@@ -24,8 +25,6 @@ pub const CUDNN_TF32: &str = "cudnn_tf32";
 pub const CUDNN_F16: &str = "cudnn_f16";
 /// The same of bfloat16.
 pub const CUDNN_BF16: &str = "cudnn_bf16";
-/// A plain copy of as many bytes as maps and results have.
-pub const COPY: &str = "copy";
 
 /// What tables and pictures call a peer.
 pub fn title(peer: &str) -> &str {
@@ -71,7 +70,8 @@ impl Peers {
         let stream = device.stream()?;
         let mut records = BTreeMap::new();
         if input.shape.is_depthwise() {
-            records.insert(COPY.into(), copy::<T>(device, &stream, &input.shape, how.samples)?);
+            let elements = input.shape.input_len() + input.shape.output_len();
+            records.insert(COPY.into(), copies::of_elements::<T>(device, &stream, elements, how.samples)?);
         }
         if let Some(library) = &self.library {
             let version = library.version()?.to_string();
@@ -187,16 +187,4 @@ fn fastest<T: Number>(
     let layout = if is_last { "nhwc" } else { "nchw" };
     let algorithm = format!("{} {layout} {}", found.algorithm.name(), found.math_type.name());
     Ok(Some(Fastest { algorithm, time: timed, energy_mj }))
-}
-
-/// A copy that reads and writes as many bytes as maps and results have.
-fn copy<T: Number>(device: &Device, stream: &Stream, shape: &Shape, samples: u32) -> Result<PeerRecord> {
-    let len = (shape.input_len() + shape.output_len()).div_ceil(2);
-    let (from, mut to) = (device.zeros::<T>(len)?, device.zeros::<T>(len)?);
-    let time = time(stream, samples, |stream| Ok(stream.copy(from.as_slice(), to.as_slice_mut())?))?;
-    Ok(record(
-        time,
-        format!("device to device, {} bytes", len * size_of::<T>()),
-        device.info().driver.clone(),
-    ))
 }

@@ -7,8 +7,9 @@ use lacuna_cases::exit::Usage;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use super::{CUDNN_F32, Record, Summary, title};
+use super::{CUDNN_F32, Record, title};
 use crate::picture::{AXES, Drawn, GRID, LEGEND_LINE, WIDTH, legend, powers_of_two};
+use crate::timing::Speeds;
 
 /// The colours of the lines, one for each number of images and layout.
 const COLOURS: [RGBColor; 4] =
@@ -20,7 +21,7 @@ const REAL: RGBColor = RGBColor(60, 60, 60);
 struct Line {
     label: String,
     /// The part of zeros, and what all layers come to there.
-    points: Vec<(f64, Summary)>,
+    points: Vec<(f64, Speeds)>,
 }
 
 /// What is drawn of a file.
@@ -68,9 +69,10 @@ impl Picture {
             let levels: BTreeSet<u32> = of_kind.iter().filter_map(|record| record.percent()).collect();
             let point = |level: u32| {
                 let of_level = of_kind.iter().copied().filter(|record| record.percent() == Some(level));
-                Some((f64::from(level) / 100.0, Summary::over(CUDNN_F32, of_level)?))
+                let speeds = of_level.filter_map(|record| record.speedup(CUDNN_F32));
+                Some((f64::from(level) / 100.0, Speeds::of(speeds)?))
             };
-            let points: Vec<(f64, Summary)> = levels.into_iter().filter_map(point).collect();
+            let points: Vec<(f64, Speeds)> = levels.into_iter().filter_map(point).collect();
             let layers = points.iter().map(|(_, summary)| summary.count).max().unwrap_or(0);
             let layout = if several { format!(", {layout}") } else { String::new() };
             let images = if batch == 1 { "one image".into() } else { format!("{batch} images") };

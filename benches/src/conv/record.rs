@@ -121,27 +121,3 @@ impl Record {
         self.level.map(|level| (level * 100.0).round() as u32)
     }
 }
-
-/// Speeds over a peer's, geometric mean and least.
-#[derive(Clone, Copy, Debug)]
-pub struct Summary {
-    /// Cases.
-    pub count: usize,
-    /// The geometric mean of the speeds over the peer's.
-    pub mean: f64,
-    /// The least.
-    pub least: f64,
-    /// The most.
-    pub most: f64,
-}
-
-impl Summary {
-    /// Over a peer, of the records that have both times.
-    pub fn over<'r>(peer: &str, records: impl Iterator<Item = &'r Record>) -> Option<Self> {
-        let speeds: Vec<f64> = records.filter_map(|record| record.speedup(peer)).collect();
-        let (count, sum) = (speeds.len(), speeds.iter().map(|speed| speed.ln()).sum::<f64>());
-        let least = speeds.iter().copied().reduce(f64::min)?;
-        let most = speeds.into_iter().reduce(f64::max)?;
-        Some(Self { count, mean: (sum / count as f64).exp(), least, most })
-    }
-}
