@@ -274,8 +274,8 @@ pub struct ConvOptions {
     /// The layers.
     #[arg(long, value_enum, default_value_t = ConvSuite::Layers)]
     pub suite: ConvSuite,
-    /// Parts of drawn maps that are zero.
-    #[arg(long, value_delimiter = ',', default_values_t = [0.0, 0.5, 0.7, 0.9])]
+    /// Parts of drawn maps that are zero: 0 to 1.
+    #[arg(long, value_delimiter = ',', value_parser = part, default_values_t = [0.0, 0.5, 0.7, 0.9])]
     pub zeros: Vec<f64>,
     /// Images of drawn maps.
     #[arg(long, default_value_t = 1)]
@@ -414,4 +414,10 @@ pub struct TablesOptions {
     /// The repository.
     #[arg(long, default_value = ".")]
     pub root: PathBuf,
+}
+
+/// A part of a whole.
+fn part(text: &str) -> Result<f64, String> {
+    let part = text.parse().map_err(|error| format!("{error}"))?;
+    if (0.0..=1.0).contains(&part) { Ok(part) } else { Err("expected a part, from 0 to 1".into()) }
 }

@@ -127,8 +127,8 @@ impl Picture {
             .disable_x_mesh()
             .bold_line_style(GRID)
             .x_labels(11)
-            .x_label_formatter(&|zeros| format!("{:.0} %", zeros * 100.0))
-            .y_label_formatter(&|speed| format!("{speed}×"))
+            .x_label_formatter(&|zeros: &f64| format!("{:.0} %", zeros * 100.0))
+            .y_label_formatter(&|speed: &f64| format!("{speed}×"))
             .x_desc("zeros of the feature map")
             .y_desc("times faster")
             .draw()?;
