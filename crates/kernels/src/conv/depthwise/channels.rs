@@ -59,7 +59,6 @@ impl<
     /// So many registers that a row is on its way beside the taps and the sums, and no more.
     const BOUNDS: Bounds =
         Bounds { max_threads: THREADS, min_blocks: if ROWS * COLUMNS == 1 { 6 } else { 4 } };
-    const LAUNCHES_DEPENDENTS: bool = true;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {

@@ -58,7 +58,6 @@ impl<T: DeviceValue, const R: usize, const STRIDE: usize, const ROWS: usize, con
         Tile { scheme, value: T::TYPE }
     };
     const THREADS: u32 = THREADS;
-    const LAUNCHES_DEPENDENTS: bool = true;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {

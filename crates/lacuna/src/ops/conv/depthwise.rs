@@ -119,6 +119,6 @@ const PASS: f64 = 3.3;
 /// Passes that the kernel for any filters takes for a tap, waits included.
 const ANY_TAP: f64 = 20.0;
 /// Warps that take as long as a thread's own chain of waits.
-const WAITS: f64 = 20.0;
+const WAITS: f64 = 6.0;
 /// The same where a thread has vectors of channels.
-const WAITS_OF_VECTORS: f64 = 8.0;
+const WAITS_OF_VECTORS: f64 = 2.0;
