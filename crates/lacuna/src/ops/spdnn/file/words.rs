@@ -22,30 +22,21 @@ pub(super) fn sum_of_bytes(bytes: &[u8]) -> Sum {
 /// The sum of a layer's words.
 pub(super) fn sum(words: &[u32]) -> Sum {
     let mut hash = Sha256::new();
-    each_chunk(words, |bytes| hash.update(bytes));
+    write(words, &mut hash).expect("a sum takes any bytes");
     hash.finalize().into()
 }
 
-/// Writes a layer's words.
+/// Writes a layer's words, a megabyte at once.
 pub(super) fn write(words: &[u32], writer: &mut impl Write) -> io::Result<()> {
-    let mut written = Ok(());
-    each_chunk(words, |bytes| {
-        if written.is_ok() {
-            written = writer.write_all(bytes);
-        }
-    });
-    written
-}
-
-fn each_chunk(words: &[u32], mut take: impl FnMut(&[u8])) {
     let mut bytes = vec![0; WORD * words.len().min(CHUNK)];
     for chunk in words.chunks(CHUNK) {
         let bytes = &mut bytes[..WORD * chunk.len()];
         for (to, word) in bytes.as_chunks_mut::<WORD>().0.iter_mut().zip(chunk) {
             *to = word.to_le_bytes();
         }
-        take(bytes);
+        writer.write_all(bytes)?;
     }
+    Ok(())
 }
 
 /// Reads the words of a layer. Memory grows with what there is to read, and holds no more than the layer at the end.
