@@ -132,7 +132,7 @@ fn summarize(records: &[Record]) {
 fn print(record: &Record) {
     let Record { case, batch, channels, size: [height, width], filters, zeros, .. } = record;
     let layer = format!("{case} {batch}× {channels} {height}×{width} {filters}");
-    let time = match (&record.time_us, record.model_us.get("h200")) {
+    let time = match (&record.time_us, record.model_us.get("H200")) {
         (Some(timing), _) => format!("{:9.2} us{}", timing.median, mj(record.energy_mj)),
         (None, Some(us)) => format!("{us:9.2} us (model of an H200)"),
         _ => String::new(),

@@ -19,5 +19,7 @@ fn energy_that_is_not_counted_is_told_and_left_out() {
     let records: Vec<Value> = records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(records.len() == 9 && records.iter().all(|record| record.get("energy_mj").is_none()));
     let output = bench(&layers);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(printed.matches("(model of an H200)").count(), 9, "{printed}");
     assert!(!String::from_utf8_lossy(&output.stderr).contains("energy"));
 }
