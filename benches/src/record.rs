@@ -1,7 +1,7 @@
 //! One measurement, as a JSON object.
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -195,6 +195,18 @@ impl Record {
 /// [`Usage`]: a file that cannot be read, or a line that is no such record, with its number.
 pub(crate) fn read_lines<R: DeserializeOwned>(path: &Path) -> Result<Vec<R>> {
     parse_lines(path).map_err(|error| Usage(format!("{error:#}")).into())
+}
+
+/// Appends a record to a file of JSON lines, if there is to be one.
+///
+/// # Errors
+/// A file that cannot be written.
+pub(crate) fn append(path: Option<&Path>, record: &impl Serialize) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    let file = File::options().create(true).append(true).open(path);
+    let mut file = file.with_context(|| format!("cannot open {}", path.display()))?;
+    writeln!(file, "{}", serde_json::to_string(record)?)?;
+    Ok(())
 }
 
 fn parse_lines<R: DeserializeOwned>(path: &Path) -> Result<Vec<R>> {

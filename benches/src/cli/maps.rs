@@ -35,6 +35,32 @@ impl From<Layout> for MapLayout {
     }
 }
 
+/// How layers of feature maps are measured.
+#[derive(Args, Debug)]
+pub struct MapHow {
+    /// Type of maps and filters.
+    #[arg(long, value_enum, default_value_t = MapValue::F32)]
+    pub value: MapValue,
+    /// How maps lie.
+    #[arg(long, value_enum, default_value_t = Layout::Nchw)]
+    pub layout: Layout,
+    /// Measures every legal kernel, not only the library's choice.
+    #[arg(long)]
+    pub all_algorithms: bool,
+    /// `cuda:INDEX`, `sim`, or `auto`: the first GPU, or else the simulator, where large layers are left out.
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// The seed of what is drawn.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Times each kernel this often; the median, minimum and maximum are reported.
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub samples: u32,
+    /// Also appends the records to this file, as JSON lines.
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+}
+
 /// `conv`.
 #[derive(Args, Debug)]
 pub struct ConvOptions {
@@ -57,33 +83,15 @@ pub struct ConvOptions {
     /// cuDNN's fastest.
     #[arg(long)]
     pub energy: bool,
-    /// Type of maps and filters.
-    #[arg(long, value_enum, default_value_t = MapValue::F32)]
-    pub value: MapValue,
-    /// How maps lie.
-    #[arg(long, value_enum, default_value_t = Layout::Nchw)]
-    pub layout: Layout,
-    /// Measures every legal kernel, not only the library's choice.
-    #[arg(long)]
-    pub all_algorithms: bool,
     /// Measures kernels also with 1, 2, 4 … 32 splits of the channels, where there are channels for them.
     #[arg(long)]
     pub all_splits: bool,
     /// A folder with `feature_maps`. Else the folder that LACUNA_DATA names, or `data` beside this program.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// `cuda:INDEX`, `sim`, or `auto`: the first GPU, or else the simulator, where large layers are left out.
-    #[arg(long, default_value = "auto")]
-    pub device: String,
-    /// The seed of drawn maps and filters.
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-    /// Times each kernel this often; the median, minimum and maximum are reported.
-    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub samples: u32,
-    /// Also appends the records to this file, as JSON lines.
-    #[arg(long)]
-    pub out: Option<PathBuf>,
+    /// How they are measured.
+    #[command(flatten)]
+    pub how: MapHow,
 }
 
 /// `pool`.
@@ -98,27 +106,9 @@ pub struct PoolOptions {
     /// Sets each layer beside a copy of its bytes.
     #[arg(long)]
     pub peers: bool,
-    /// Type of maps.
-    #[arg(long, value_enum, default_value_t = MapValue::F32)]
-    pub value: MapValue,
-    /// How maps lie.
-    #[arg(long, value_enum, default_value_t = Layout::Nchw)]
-    pub layout: Layout,
-    /// Measures every legal kernel, not only the library's choice.
-    #[arg(long)]
-    pub all_algorithms: bool,
-    /// `cuda:INDEX`, `sim`, or `auto`: the first GPU, or else the simulator, where large layers are left out.
-    #[arg(long, default_value = "auto")]
-    pub device: String,
-    /// The seed of drawn maps.
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-    /// Times each kernel this often; the median, minimum and maximum are reported.
-    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub samples: u32,
-    /// Also appends the records to this file, as JSON lines.
-    #[arg(long)]
-    pub out: Option<PathBuf>,
+    /// How they are measured.
+    #[command(flatten)]
+    pub how: MapHow,
 }
 
 /// A part of a whole.

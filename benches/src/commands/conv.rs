@@ -1,9 +1,7 @@
 //! `conv`: layers of convolutional networks.
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::Write as _;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use half::{bf16, f16};
 use lacuna_cases::Number;
 use lacuna_cases::data::Data;
@@ -17,11 +15,10 @@ use crate::conv::{
     mobilenet, real,
 };
 use crate::copies::COPY;
+use crate::record::append;
 use crate::timing::Speeds;
 use crate::{energy, machine};
 
-/// The largest error of a right result over its bound.
-const RIGHT: f64 = 1.0;
 /// Products of a layer at most on the simulator.
 const SIMULATED: usize = 20_000_000;
 
@@ -30,7 +27,7 @@ const SIMULATED: usize = 20_000_000;
 /// # Errors
 /// Data or a device that cannot be used.
 pub fn conv(options: &ConvOptions) -> Result<Outcome> {
-    match options.value {
+    match options.how.value {
         MapValue::F32 => of_type::<f32>(options),
         MapValue::F16 => of_type::<f16>(options),
         MapValue::Bf16 => of_type::<bf16>(options),
@@ -38,15 +35,15 @@ pub fn conv(options: &ConvOptions) -> Result<Outcome> {
 }
 
 fn of_type<T: Number>(options: &ConvOptions) -> Result<Outcome> {
-    let device = machine::device(&options.device)?;
+    let device = machine::device(&options.how.device)?;
     let counter = options.energy.then(|| energy::counter(&device)).flatten();
     let how = How {
-        layout: options.layout.into(),
-        samples: options.samples,
-        all_algorithms: options.all_algorithms,
+        layout: options.how.layout.into(),
+        samples: options.how.samples,
+        all_algorithms: options.how.all_algorithms,
         all_splits: options.all_splits,
         checked: 2,
-        seed: options.seed,
+        seed: options.how.seed,
         counter: counter.as_ref(),
     };
     println!("{} on {}", env!("LACUNA_REVISION"), device.info().name);
@@ -71,19 +68,15 @@ fn of_type<T: Number>(options: &ConvOptions) -> Result<Outcome> {
         for mut record in measure::<T>(&device, input, how)? {
             record.peers.clone_from(&beside);
             print(&record);
-            if record.error_over_bound.is_nan() || record.error_over_bound > RIGHT {
+            if !record.is_right() {
                 outcome = Outcome::Failure;
             }
-            if let Some(path) = &options.out {
-                let file = OpenOptions::new().create(true).append(true).open(path);
-                let mut file = file.with_context(|| format!("cannot open {}", path.display()))?;
-                writeln!(file, "{}", serde_json::to_string(&record)?)?;
-            }
+            append(options.how.out.as_deref(), &record)?;
             records.push(record);
         }
         Ok(())
     };
-    let drawn = |layer: &Layer, zeros| drawn(layer, options.batch, zeros, options.seed);
+    let drawn = |layer: &Layer, zeros| drawn(layer, options.batch, zeros, options.how.seed);
     match options.suite {
         ConvSuite::Maps => {
             let mut data = Data::find(options.data.as_deref())?;
@@ -137,7 +130,7 @@ fn print(record: &Record) {
         (None, Some(us)) => format!("{us:9.2} us (model of an H200)"),
         _ => String::new(),
     };
-    let verdict = if record.error_over_bound <= RIGHT { "" } else { " WRONG" };
+    let verdict = if record.is_right() { "" } else { " WRONG" };
     let peers = record.peers.iter().map(|(name, peer)| {
         format!("  {name} {:.2}{} ({})", peer.time.median, mj(peer.energy_mj), peer.algorithm)
     });

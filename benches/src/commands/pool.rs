@@ -1,8 +1,6 @@
 //! `pool`: layers of convolutional networks.
-use std::fs::OpenOptions;
-use std::io::Write as _;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use half::{bf16, f16};
 use lacuna_cases::Number;
 use lacuna_cases::exit::{Outcome, Usage};
@@ -11,10 +9,9 @@ use crate::cli::{MapValue, PoolOptions};
 use crate::copies::COPY;
 use crate::machine;
 use crate::pool::{How, LAYERS, Layer, Record, measure};
+use crate::record::append;
 use crate::timing::Speeds;
 
-/// The largest error of a right result over its bound.
-const RIGHT: f64 = 1.0;
 /// Pixels of a layer at most on the simulator.
 const SIMULATED: usize = 500_000;
 
@@ -23,7 +20,7 @@ const SIMULATED: usize = 500_000;
 /// # Errors
 /// A device that cannot be used; a name that no layer has.
 pub fn pool(options: &PoolOptions) -> Result<Outcome> {
-    match options.value {
+    match options.how.value {
         MapValue::F32 => of_type::<f32>(options),
         MapValue::F16 => of_type::<f16>(options),
         MapValue::Bf16 => of_type::<bf16>(options),
@@ -31,15 +28,15 @@ pub fn pool(options: &PoolOptions) -> Result<Outcome> {
 }
 
 fn of_type<T: Number>(options: &PoolOptions) -> Result<Outcome> {
-    let device = machine::device(&options.device)?;
+    let device = machine::device(&options.how.device)?;
     let how = How {
         batch: options.batch as usize,
-        layout: options.layout.into(),
-        samples: options.samples,
-        all_algorithms: options.all_algorithms,
+        layout: options.how.layout.into(),
+        samples: options.how.samples,
+        all_algorithms: options.how.all_algorithms,
         peers: options.peers,
         checked: 2,
-        seed: options.seed,
+        seed: options.how.seed,
     };
     let is_wanted = |layer: &&Layer| options.only.as_ref().is_none_or(|name| layer.network.contains(name));
     let layers: Vec<&Layer> = LAYERS.iter().filter(is_wanted).collect();
@@ -58,20 +55,16 @@ fn of_type<T: Number>(options: &PoolOptions) -> Result<Outcome> {
         }
         for record in measure::<T>(&device, layer, how)? {
             print(&record);
-            if record.error_over_bound.is_nan() || record.error_over_bound > RIGHT {
+            if !record.is_right() {
                 outcome = Outcome::Failure;
             }
-            if let Some(path) = &options.out {
-                let file = OpenOptions::new().create(true).append(true).open(path);
-                let mut file = file.with_context(|| format!("cannot open {}", path.display()))?;
-                writeln!(file, "{}", serde_json::to_string(&record)?)?;
-            }
+            append(options.how.out.as_deref(), &record)?;
             records.push(record);
         }
     }
     let chosen = records.iter().filter(|record| record.chosen);
     if let Some(Speeds { count, mean, least, .. }) =
-        Speeds::of(chosen.filter_map(|record| record.speed_over(COPY)))
+        Speeds::of(chosen.filter_map(|record| record.speedup(COPY)))
     {
         println!("{mean:.2} × the speed of a copy ({least:.2} at least, {count} layers)");
     }
@@ -89,7 +82,7 @@ fn print(record: &Record) {
         (None, Some(us)) => format!("{us:9.2} us (model of an H200)"),
         _ => String::new(),
     };
-    let verdict = if record.error_over_bound <= RIGHT { "" } else { " WRONG" };
-    let copy = record.speed_over(COPY).map(|speed| format!("  {speed:.2} × a copy")).unwrap_or_default();
+    let verdict = if record.is_right() { "" } else { " WRONG" };
+    let copy = record.speedup(COPY).map(|speed| format!("  {speed:.2} × a copy")).unwrap_or_default();
     println!("{layer:52} {windows:10} {time}{verdict}  {}{copy}", record.algorithm);
 }

@@ -1,8 +1,6 @@
 //! `spdnn`: a network of the Sparse DNN Challenge.
-use std::fs::OpenOptions;
-use std::io::Write as _;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use lacuna::Device;
 use lacuna::spdnn::{Algorithm, Features, Options};
 use lacuna_cases::data::Data;
@@ -10,6 +8,7 @@ use lacuna_cases::exit::{Outcome, Usage};
 use lacuna_models::challenge::IMAGES;
 
 use crate::cli::{SpdnnOptions, Switch};
+use crate::record::append;
 use crate::spdnn::{Expected, Measured, Network, Ranks, Record, measure, published};
 use crate::timing::Timing;
 
@@ -84,11 +83,7 @@ fn of_rank(options: &SpdnnOptions, ranks: &Ranks) -> Result<Outcome> {
         if !record.is_right() {
             outcome = Outcome::Failure;
         }
-        if let Some(path) = &options.out {
-            let file = OpenOptions::new().create(true).append(true).open(path);
-            let mut file = file.with_context(|| format!("cannot open {}", path.display()))?;
-            writeln!(file, "{}", serde_json::to_string(&record)?)?;
-        }
+        append(options.out.as_deref(), &record)?;
     }
     if let Some(paper) = published(options.neurons, options.layers).filter(|_| ranks.is_first()) {
         println!(

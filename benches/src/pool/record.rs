@@ -57,8 +57,13 @@ pub struct Record {
 }
 
 impl Record {
-    /// Its speed over a peer's, where there are both times.
-    pub fn speed_over(&self, peer: &str) -> Option<f64> {
+    /// Whether the result is within its bound.
+    pub fn is_right(&self) -> bool {
+        self.error_over_bound <= 1.0
+    }
+
+    /// How many times faster than a peer, where there are both times.
+    pub fn speedup(&self, peer: &str) -> Option<f64> {
         Some(self.peers.get(peer)?.time.median / self.time_us?.median)
     }
 }

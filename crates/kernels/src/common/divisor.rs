@@ -2,8 +2,8 @@
 
 /// A divisor, and the multiplier in its place.
 ///
-/// With l the least number for which divisor ≤ 2ˡ, and m = ⌈2³¹⁺ˡ / divisor⌉, the quotient is ⌊n·m / 2³¹⁺ˡ⌋ for all n below 2³¹: what m has
-/// too much, less than 1, adds less than n / 2³¹⁺ˡ, which is less than 1 / divisor.
+/// With l the least number for which divisor ≤ 2ˡ, and m = ⌈2³¹⁺ˡ / divisor⌉, the quotient is ⌊n·m / 2³¹⁺ˡ⌋ for all n below
+/// 2³¹: what m has too much, less than 1, adds less than n / 2³¹⁺ˡ, which is less than 1 / divisor.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Divisor {

@@ -9,8 +9,9 @@ use crate::conv::{Scheme, Tile};
 use crate::{DeviceValue, Kernel, Map};
 
 /// A thread has one column of a channel, and `ROWS` output rows one below another: each row of the input is loaded once, and added to
-/// the up to `R` sums that it meets. Threads side by side have what lies side by side in memory, columns or channels, so that the loads of the
-/// `R` columns overlap, and the L1 cache has most of them. Work is divided as [`AnyDepthwise`](super::AnyDepthwise)'s, with strips of rows for rows.
+/// the up to `R` sums that it meets. Threads side by side have what lies side by side in memory, columns or channels, so that
+/// the loads of the `R` columns overlap, and the L1 cache has most of them. Work is divided as that of
+/// [`AnyDepthwise`](super::AnyDepthwise), with strips of rows for rows.
 #[derive(Debug)]
 pub struct DepthwiseColumn<T, const R: usize, const STRIDE: usize, const ROWS: usize>(PhantomData<T>);
 

@@ -32,14 +32,15 @@ const THREADS: u32 = 128;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DepthwiseArgs<T> {
-    /// What is convolved. In NCHW the filters are channels × taps; in NHWC those of [`PackFilters`](super::PackFilters), as of one channel, one a
-    /// lane, at a multiple of 16 bytes.
+    /// What is convolved. In NCHW the filters are channels × taps; in NHWC those of [`PackFilters`](super::PackFilters), as of one
+    /// channel, one a lane, at a multiple of 16 bytes.
     pub source: Source<T>,
     /// Threads with work: below 2³¹.
     pub count: u32,
     /// What a thread's number, or a block's, is divided by, one after another: the remainders are what goes fastest in memory.
     pub divisors: [Divisor; 3],
-    /// The threads of a block ([`DepthwiseNhwc`] alone): side by side in channels and in columns, as powers of two; the rest is one below another.
+    /// Logarithms to base 2 of the threads of a block that are side by side in channels and in columns; the rest is one below another.
+    /// For [`DepthwiseNhwc`] alone.
     pub lanes: [u32; 2],
     /// Where results go, which lie as the input does.
     pub target: Target<T>,
@@ -66,8 +67,8 @@ impl<T: Real> DepthwiseArgs<T> {
         }
     }
 
-    /// Where the taps of a channel are, and how many values are from one to the next: in NCHW they lie as they were given, side by side; in NHWC those
-    /// of 32 channels lie side by side.
+    /// Where the taps of a channel are, and how many values are from one to the next: in NCHW they lie as they were given, side by
+    /// side; in NHWC those of 32 channels lie side by side.
     #[inline(always)]
     fn taps(&self, channel: u32, taps: u32) -> (GlobalPtr<T>, u32) {
         let of_channel = taps * size_of::<T>() as u32;

@@ -78,7 +78,7 @@ pub enum Algorithm {
     },
     /// For filters of any shape: zeros are left out, and each product loads its input.
     Direct,
-    /// For a depthwise convolution of NCHW maps, padded by half of the taps: a thread has so many results side by side, and one below another.
+    /// For a depthwise convolution of NCHW maps, padded by half of the taps: a thread has a tile of results.
     DepthwiseNchw {
         /// Rows and columns of a thread.
         tile: [u32; 2],
