@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use lacuna::conv::{Activation, MapLayout, Operands, Options};
+use lacuna::conv::{Activation, Algorithm, Choice, MapLayout, Operands, Options};
 use lacuna::{Conv, Device, Stream};
 use lacuna_cases::Number;
 use lacuna_cases::conv::{oracle_shape, precision};
@@ -124,7 +124,7 @@ fn of_plan<T: Number>(
         zeros: input.zeros(),
         value: T::TYPE_NAME.into(),
         layout: if is_last { "nhwc" } else { "nchw" }.into(),
-        algorithm: plan.choice().entry.name.into(),
+        algorithm: name(plan.choice()),
         splits: plan.splits(),
         chosen: true,
         time_us,
@@ -181,6 +181,15 @@ impl<'i, T: Number> Truth<'i, T> {
             lo: 0.0,
             hi: f32::INFINITY,
         })?)
+    }
+}
+
+/// The name of a kernel; where it goes through strips, with the rows of one.
+fn name(choice: &Choice) -> String {
+    let entry = choice.entry.name;
+    match choice.algorithm {
+        Algorithm::DepthwiseStrips { tile: [rows, _] } => format!("{entry}_r{rows}"),
+        _ => entry.into(),
     }
 }
 

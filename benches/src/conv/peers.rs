@@ -103,6 +103,10 @@ impl Peers {
     }
 }
 
+/// How many times as long as the fastest an algorithm of cuDNN may take in its search, and how many milliseconds more.
+const SLOWER: f32 = 10.0;
+const SLOWER_MS: f32 = 0.1;
+
 /// The fastest algorithm of cuDNN.
 struct Fastest {
     algorithm: String,
@@ -172,8 +176,11 @@ fn fastest<T: Number>(
     // SAFETY: the buffers have these lengths, and live until all work was waited for; nobody else uses them.
     let convolution = unsafe { handle.convolution(&problem, math, workspace) }?;
     let mut best = None;
-    // All of them: the search's own times are of single runs, and put others first from run to run.
-    for found in convolution.algorithms()? {
+    let all = convolution.algorithms()?;
+    let least = all.iter().map(|found| found.time_ms).fold(f32::INFINITY, f32::min);
+    // The search's own times are of single runs, and put others first from run to run. What took this much longer is never first; with a
+    // filter a channel some algorithms take milliseconds, as they do one channel after another.
+    for found in all.into_iter().filter(|found| found.time_ms <= SLOWER * least + SLOWER_MS) {
         let Ok(timed) = time(stream, how.samples, |_| Ok(convolution.run(&found)?)) else { continue };
         let so_far = best.map(|(_, best)| best);
         if so_far.is_none_or(|best: Timing| timed.median < best.median) {

@@ -103,8 +103,13 @@ impl<'c, T: Number> Subject<'c, T> {
         }
         let [_, columns] = self.maps.shape.out_size();
         same_bits("once, and again", &first, &self.run(algorithm, layout, 0)?, columns)?;
-        let is_of_layout =
-            matches!(algorithm, Algorithm::DepthwiseNhwc { .. } | Algorithm::DepthwiseNchw { .. });
+        let is_of_layout = matches!(
+            algorithm,
+            Algorithm::DepthwiseNhwc { .. }
+                | Algorithm::DepthwiseStrips { .. }
+                | Algorithm::DepthwiseNchw { .. }
+                | Algorithm::DepthwisePlanes
+        );
         let other = if layout == MapLayout::Nhwc { MapLayout::Nchw } else { MapLayout::Nhwc };
         for (what, layout, offset) in [("the other layout", other, 0), ("not aligned", layout, 1)] {
             match self.run(algorithm, layout, offset) {

@@ -19,7 +19,7 @@ const fn square(channels: usize, size: [usize; 2], filters: usize) -> Shape {
     Shape::new(channels, size, filters, [3, 3]).padding([1, 1])
 }
 
-const LAYERS: [Layer; 26] = [
+const LAYERS: [Layer; 29] = [
     ("pixel", "one pixel, one filter", square(1, [1, 1], 1), 0.0),
     ("tile", "a tile of each kernel, and channels for all warps", square(8, [7, 7], 64), 0.6),
     ("odd", "tiles that are cut on both sides, and a filter more than a group", square(5, [13, 9], 33), 0.5),
@@ -93,6 +93,24 @@ const LAYERS: [Layer; 26] = [
         0.4,
     ),
     (
+        "depthwise_planes",
+        "small planes, more than a warp has lanes, that are no whole vectors",
+        Shape::depthwise(35, [7, 7], [3, 3]).padding([1, 1]),
+        0.4,
+    ),
+    (
+        "depthwise_planes_even",
+        "planes of 14 × 14 pixels",
+        Shape::depthwise(17, [14, 14], [3, 3]).padding([1, 1]).batch(2),
+        0.4,
+    ),
+    (
+        "depthwise_planes_stride",
+        "the same, every other pixel",
+        Shape::depthwise(33, [14, 14], [3, 3]).padding([1, 1]).strides([2, 2]),
+        0.4,
+    ),
+    (
         "depthwise_unpadded",
         "padding that is not half of the taps",
         Shape::depthwise(8, [8, 12], [3, 3]).padding([2, 0]),
@@ -120,7 +138,10 @@ pub(crate) fn cases() -> Vec<Case> {
     let depthwise = Case::new("conv/values/strange_depthwise", "the same, with a filter a channel", |cx| {
         let shape = Shape::depthwise(8, [6, 12], [3, 3]).padding([1, 1]);
         conform(cx, &Maps::strange(shape, cx.seed))?;
-        conform(cx, &Maps::strange(shape.strides([2, 2]), cx.seed))
+        conform(cx, &Maps::strange(shape.strides([2, 2]), cx.seed))?;
+        let planes = |side| Shape::depthwise(5, [side, side], [3, 3]).padding([1, 1]);
+        conform(cx, &Maps::strange(planes(7), cx.seed))?;
+        conform(cx, &Maps::strange(planes(14).strides([2, 2]), cx.seed))
     });
     layers.chain([strange, depthwise]).chain(refusals::cases()).collect()
 }

@@ -32,7 +32,10 @@ mod split;
 mod target;
 mod wgmma;
 
-pub use depthwise::{AnyDepthwise, DepthwiseArgs, DepthwiseColumn, DepthwiseNchw, DepthwiseNhwc};
+pub use depthwise::{
+    AnyDepthwise, DepthwiseArgs, DepthwiseColumn, DepthwiseNchw, DepthwiseNhwc, DepthwisePlanes,
+    DepthwiseStrips,
+};
 pub use direct::{DIRECT_PIXELS, DirectConv, DirectConvArgs};
 pub use mma::{MMA_SIDE, MMA_TAPS, MmaConv, MmaConvArgs};
 pub use pack::{PackFilters, PackFiltersArgs};
@@ -108,6 +111,26 @@ pub enum Scheme {
         tile: [u32; 2],
         /// Channels of a thread.
         vector: u32,
+    },
+    /// [`DepthwiseStrips`].
+    DepthwiseStrips {
+        /// Taps of a filter along a side.
+        taps: u32,
+        /// Input pixels from one output pixel to the next.
+        stride: u32,
+        /// Output columns of a thread.
+        columns: u32,
+        /// Channels of a thread.
+        vector: u32,
+    },
+    /// [`DepthwisePlanes`].
+    DepthwisePlanes {
+        /// Taps of a filter along a side.
+        taps: u32,
+        /// Input pixels from one output pixel to the next.
+        stride: u32,
+        /// Rows and columns of the input.
+        side: u32,
     },
     /// [`AnyDepthwise`].
     AnyDepthwise,

@@ -6,7 +6,7 @@ use lacuna_gpu::{GlobalPtr, Gpu};
 use super::{DepthwiseArgs, THREADS, add_product, inside};
 use crate::common::are_finite;
 use crate::conv::{Scheme, Tile};
-use crate::{DeviceValue, Kernel, Map};
+use crate::{Bounds, DeviceValue, Kernel, Map};
 
 /// A thread has one column of a channel, and `ROWS` output rows one below another: each row of the input is loaded once, and added to
 /// the up to `R` sums that it meets. Threads side by side have what lies side by side in memory, columns or channels, so that
@@ -38,6 +38,8 @@ impl<T: DeviceValue, const R: usize, const STRIDE: usize, const ROWS: usize> Ker
         Tile { scheme, value: T::TYPE }
     };
     const THREADS: u32 = THREADS;
+    /// So many registers that all rows are on their way at once.
+    const BOUNDS: Bounds = Bounds { max_threads: THREADS, min_blocks: if R > 3 { 4 } else { 6 } };
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {
@@ -98,10 +100,11 @@ impl<T: DeviceValue, const R: usize, const STRIDE: usize, const ROWS: usize>
             Self::load_row::<G, 8>(gpu, map, &window, &mut values);
             Self::load_row::<G, 9>(gpu, map, &window, &mut values);
             Self::load_row::<G, 10>(gpu, map, &window, &mut values);
-            let mut sums = Self::sums::<G, false>(gpu, &values, &weights);
-            if !are_finite(&sums) {
-                sums = Self::sums::<G, true>(gpu, &values, &weights);
-            }
+            let sums = if are_finite(weights.as_flattened()) {
+                Self::sums::<G, false>(gpu, &values, &weights)
+            } else {
+                Self::sums::<G, true>(gpu, &values, &weights)
+            };
             let finish = |o: usize| match args.target.map.offset(row + o as u32, column) {
                 Some(offset) => args.target.finish(gpu, [image, channel], offset, [sums[o]]),
                 None => 0,

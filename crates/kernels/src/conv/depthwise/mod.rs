@@ -6,21 +6,28 @@
 //!   │ 4  │ 4  │ 4  │ 2 rows; those beside      │ 2  │ 2  │ 2 rows, 4 channels       │ 1  │ 4 rows
 //!   └────┴────┴────┘ come by shuffles          └────┴────┘ side by side             └────┘
 //! ```
-//! All three multiply zeros too, and load without branches, so that all rows of a thread are on their way at once: what is outside is
-//! loaded from inside, and made zero. Where a sum is not finite, the thread adds up again, without zeros. `any.rs` is for
+//! With more work than a wave: in NHWC `strips.rs`, where a thread goes down a strip of rows; for small maps in NCHW `planes.rs`, a lane a
+//! plane, from shared memory.
+//!
+//! All of them multiply zeros too, where a filter's taps are finite, and load without branches: what is outside is loaded from inside, and
+//! made zero. Where a tap is not finite, a test goes with each product; `channels.rs` looks at sums for that, the others at taps. `any.rs` is for
 //! filters of any shape.
 //!
 //! Lower bound: the bytes of x and of the result, once each.
 mod any;
 mod channels;
 mod column;
+mod planes;
 mod rows;
+mod strips;
 
 pub use any::AnyDepthwise;
 pub use channels::DepthwiseNhwc;
 pub use column::DepthwiseColumn;
 use lacuna_gpu::{GlobalPtr, Gpu, Real, WARP};
+pub use planes::DepthwisePlanes;
 pub use rows::DepthwiseNchw;
+pub use strips::DepthwiseStrips;
 
 use super::{Source, Target};
 use crate::common::Divisor;
@@ -35,13 +42,15 @@ pub struct DepthwiseArgs<T> {
     /// What is convolved. In NCHW the filters are channels × taps; in NHWC those of [`PackFilters`](super::PackFilters), as of one
     /// channel, one a lane, at a multiple of 16 bytes.
     pub source: Source<T>,
-    /// Threads with work: below 2³¹.
+    /// Threads with work; of [`DepthwiseNhwc`] and [`DepthwiseStrips`] blocks, of [`DepthwisePlanes`] planes: below 2³¹.
     pub count: u32,
     /// What a thread's number, or a block's, is divided by, one after another: the remainders are what goes fastest in memory.
     pub divisors: [Divisor; 3],
     /// Logarithms to base 2 of the threads of a block that are side by side in channels and in columns; the rest is one below another.
-    /// For [`DepthwiseNhwc`] alone.
+    /// For [`DepthwiseNhwc`] and [`DepthwiseStrips`].
     pub lanes: [u32; 2],
+    /// Rows of results of a thread of [`DepthwiseStrips`].
+    pub strip: u32,
     /// Where results go, which lie as the input does.
     pub target: Target<T>,
 }

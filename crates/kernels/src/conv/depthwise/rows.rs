@@ -215,10 +215,11 @@ impl<T: DeviceValue, const R: usize, const STRIDE: usize, const ROWS: usize, con
         window: &Window,
     ) -> u32 {
         let at = [place.image, place.channel];
-        let mut sums = Self::sums::<G, false>(gpu, weights, window);
-        if !are_finite(sums.as_flattened()) {
-            sums = Self::sums::<G, true>(gpu, weights, window);
-        }
+        let mut sums = if are_finite(weights.as_flattened()) {
+            Self::sums::<G, false>(gpu, weights, window)
+        } else {
+            Self::sums::<G, true>(gpu, weights, window)
+        };
         // SAFETY: as promised by the caller.
         unsafe {
             let mut nonzeros = 0;

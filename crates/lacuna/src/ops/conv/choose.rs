@@ -88,6 +88,14 @@ pub enum Algorithm {
         /// Rows and columns of a thread.
         tile: [u32; 2],
     },
+    /// The same, where a thread goes down a strip of rows.
+    DepthwiseStrips {
+        /// Rows and columns of a thread.
+        tile: [u32; 2],
+    },
+    /// For a depthwise convolution of small NCHW maps, padded by half of the taps: a lane has a plane, in shared memory. Compute capability 8.0 and
+    /// later.
+    DepthwisePlanes,
     /// For a depthwise convolution of any layout and padding: a thread has a column of results, one below another.
     DepthwiseColumn {
         /// Rows of a thread.
@@ -106,7 +114,7 @@ struct MmaBlocks {
     of_multiprocessor: f64,
     /// Sixteens of channels of a block.
     chunks: f64,
-    /// Cycles that the partial sums of all splits take through the L2 cache.
+    /// Cycles of the launch that adds splits, and of partial sums through the L2 cache.
     reduce: f64,
 }
 
@@ -153,17 +161,18 @@ impl op::Problem for Problem {
                 is_able.then_some(Algorithm::WgmmaTile { tiles, filters })
             }
             Scheme::Direct => (!is_depthwise).then_some(Algorithm::Direct),
-            scheme => self.depthwise_algorithm(scheme).filter(|_| is_depthwise),
+            scheme if is_depthwise && is_able => return self.depthwise_algorithms(scheme),
+            _ => None,
         };
-        algorithm.filter(|_| is_able)
+        algorithm.filter(|_| is_able).into_iter().collect()
     }
 
-    fn cost(&self, entry: &'static Entry<Tile>, _algorithm: Algorithm) -> f64 {
+    fn cost(&self, entry: &'static Entry<Tile>, algorithm: Algorithm) -> f64 {
         match entry.tile.scheme {
             Scheme::SparseTile { .. } => self.sparse_cost(entry, self.cut(entry).splits),
             Scheme::MmaTile { .. } => self.mma_cost(entry, self.cut(entry).splits),
             Scheme::WgmmaTile { .. } => self.wgmma_cost(entry, self.cut(entry).splits),
-            scheme if self.shape.is_depthwise() => self.depthwise_cost(scheme),
+            scheme if self.shape.is_depthwise() => self.depthwise_cost(scheme, algorithm),
             _ => {
                 let Shape { batch, channels, filters, taps, .. } = self.shape;
                 let [rows, columns] = self.shape.out_size();
@@ -264,7 +273,7 @@ impl Problem {
             of_multiprocessor: (blocks / f64::from(self.multiprocessors)).ceil(),
             chunks: chunks as f64,
             // Written and read, four bytes each.
-            reduce: if splits > 1 { elements * 8.0 / BYTES_A_CYCLE } else { 0.0 },
+            reduce: if splits > 1 { REDUCE + elements * 8.0 / BYTES_A_CYCLE } else { 0.0 },
         }
     }
 
@@ -291,9 +300,8 @@ impl Problem {
         let product = (filters / 2.0).max(16.0 + filters / 4.0);
         let products = self.products() * (self.shape.taps[0] * self.shape.taps[1]) as f64;
         let chunk = tiles * products * (product * WGMMA_PRODUCT + WGMMA_START_PRODUCT);
-        let write = tiles * filters * WGMMA_WRITE;
         let stage = (of_multiprocessor * chunk).max(waves * WGMMA_FILL);
-        MMA_START + chunks * stage + of_multiprocessor * write + reduce
+        WGMMA_START + chunks * stage + reduce
     }
 
     /// Channels of a split.
@@ -349,20 +357,20 @@ pub fn choose(problem: &Problem) -> Vec<Choice> {
 /// Channels of a step on tensor cores.
 const MMA_CHANNELS: usize = 16;
 /// Cycles of a multiprocessor for the products of 64 pixels, 16 channels and eight filters at a tap, in `f32`.
-const MMA_EIGHT: f64 = 44.0;
-/// Blocks of a multiprocessor at most, by their registers.
-const MMA_RESIDENT: f64 = 3.0;
+const MMA_EIGHT: f64 = 64.0;
+/// Blocks of a multiprocessor at most that gain by being there together.
+const MMA_RESIDENT: f64 = 2.0;
 /// Cycles that a block takes for 16 channels beside products.
-const MMA_CHUNK: f64 = 1150.0;
-/// Cycles from the launch of a tensor-core kernel to the end of the launch that adds splits, without what follows below.
-const MMA_START: f64 = 7200.0;
+const MMA_CHUNK: f64 = 830.0;
+/// Cycles from the launch of a tensor-core kernel to its end, without what follows below.
+const MMA_START: f64 = 4000.0;
+/// The same by warpgroups.
+const WGMMA_START: f64 = 5400.0;
 /// How much longer products of warpgroups take than at their peak, and cycles that each takes besides.
-const WGMMA_PRODUCT: f64 = 1.38;
-const WGMMA_START_PRODUCT: f64 = 10.6;
-/// Cycles in which a tile's results of a filter are written.
-const WGMMA_WRITE: f64 = 10.5;
+const WGMMA_PRODUCT: f64 = 1.4;
+const WGMMA_START_PRODUCT: f64 = 13.5;
 /// Cycles in which a stage is filled.
-const WGMMA_FILL: f64 = 2430.0;
+const WGMMA_FILL: f64 = 2250.0;
 /// Splits at most.
 const MAX_SPLITS: usize = 64;
 /// Partial sums at most.
@@ -380,9 +388,9 @@ const PRODUCT: f64 = 2.0;
 /// Cycles of a multiprocessor to join a sum of a warp's lanes: written and read.
 const JOIN: f64 = 2.0;
 /// Cycles of the launch that adds splits.
-const REDUCE: f64 = 4500.0;
+const REDUCE: f64 = 3600.0;
 /// Bytes that the L2 cache moves in a cycle.
-const BYTES_A_CYCLE: f64 = 3000.0;
+const BYTES_A_CYCLE: f64 = 2400.0;
 /// Cycles from the launch to the first products.
 const START: f64 = 5000.0;
 /// Cycles of a step of the direct kernel: a tap of a run of pixels.

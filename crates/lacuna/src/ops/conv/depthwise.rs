@@ -1,19 +1,20 @@
 //! Depthwise convolution: which kernels can do it, what they cost, and how it is launched.
-use lacuna_kernels::conv::{DepthwiseArgs, Scheme, Source, Target, Tile};
-use lacuna_kernels::{Divisor, Entry};
+use lacuna_gpu::WARP;
+use lacuna_kernels::Divisor;
+use lacuna_kernels::conv::{DepthwiseArgs, Scheme, Source, Target};
 
-use super::choose::{Algorithm, Problem};
+use super::choose::{Algorithm, Choice, Problem};
 use super::{Conv, MapLayout, Shape};
 use crate::op::{MAX_GRID_X, launch};
 use crate::{Error, Result, Stream, Value};
 
 impl Problem {
-    /// The algorithm of an entry, if it can do this depthwise convolution.
-    pub(super) fn depthwise_algorithm(&self, scheme: Scheme) -> Option<Algorithm> {
-        let Shape { channels, size, taps, strides, padding, .. } = self.shape;
+    /// The algorithms of an entry, if it can do this depthwise convolution.
+    pub(super) fn depthwise_algorithms(&self, scheme: Scheme) -> Vec<Algorithm> {
+        let Shape { size, taps, strides, padding, .. } = self.shape;
         let fits =
             |of_taps: u32, stride: u32| taps == [of_taps as usize; 2] && strides == [stride as usize; 2];
-        match scheme {
+        let algorithm = match scheme {
             Scheme::DepthwiseNchw { taps: of_taps, stride, tile } => {
                 let [width, columns, out] = [size[1], tile[1] as usize, self.shape.out_size()[1]];
                 // Loads are of whole vectors, of which each thread has as many; what is beside them is of its neighbours.
@@ -25,21 +26,34 @@ impl Problem {
                 (is_able && self.layout == MapLayout::Nchw).then_some(Algorithm::DepthwiseNchw { tile })
             }
             Scheme::DepthwiseNhwc { taps, stride, tile, vector } => {
-                let is_whole = vector <= self.vector && channels.is_multiple_of(vector as usize);
-                let is_able = fits(taps, stride) && is_whole && self.layout == MapLayout::Nhwc;
-                is_able.then_some(Algorithm::DepthwiseNhwc { tile })
+                self.has_vectors(taps, stride, vector).then_some(Algorithm::DepthwiseNhwc { tile })
+            }
+            Scheme::DepthwiseStrips { taps, stride, columns, vector } => {
+                // A strip longer than the map is that of the map.
+                let is_new = |&i: &usize| i == 0 || (STRIPS[i - 1] as usize) < self.shape.out_size()[0];
+                let is_able = self.has_vectors(taps, stride, vector);
+                let strips = (0..STRIPS.len()).filter(|i| is_able && is_new(i));
+                return strips.map(|i| Algorithm::DepthwiseStrips { tile: [STRIPS[i], columns] }).collect();
+            }
+            Scheme::DepthwisePlanes { taps, stride, side } => {
+                // Planes lie one after another, at a multiple of 16 bytes.
+                let is_aligned = self.vector * self.value.bytes() >= 16;
+                let is_half = padding == [taps as usize / 2; 2];
+                let is_able = fits(taps, stride) && size == [side as usize; 2] && is_half && is_aligned;
+                (is_able && self.layout == MapLayout::Nchw).then_some(Algorithm::DepthwisePlanes)
             }
             Scheme::DepthwiseColumn { taps, stride, rows } => {
                 fits(taps, stride).then_some(Algorithm::DepthwiseColumn { rows })
             }
             Scheme::AnyDepthwise => Some(Algorithm::AnyDepthwise),
             _ => None,
-        }
+        };
+        algorithm.into_iter().collect()
     }
 
     /// Cycles of a depthwise kernel: each warp of a multiprocessor takes a start, and its passes through the L1 cache, one after another;
     /// and what it waits for takes as long as some more warps.
-    pub(super) fn depthwise_cost(&self, scheme: Scheme) -> f64 {
+    pub(super) fn depthwise_cost(&self, scheme: Scheme, algorithm: Algorithm) -> f64 {
         let Shape { batch, channels, taps, strides, .. } = self.shape;
         let [rows, columns] = self.shape.out_size();
         let taps = (taps[0] * taps[1]) as f64;
@@ -54,6 +68,19 @@ impl Problem {
                 let vectors = loaded + f64::from(tile[0] * tile[1]);
                 (tile, vector, f64::from(vector) * vectors + taps, WAITS_OF_VECTORS)
             }
+            Scheme::DepthwiseStrips { taps: of_taps, stride, columns, vector } => {
+                let strip = strip(algorithm);
+                let loaded = lines(strip, of_taps, stride) * lines(columns, of_taps, stride);
+                let vectors = loaded + f64::from(strip * columns) + taps;
+                ([strip, columns], vector, f64::from(vector) * vectors, WAITS_OF_STRIPS)
+            }
+            Scheme::DepthwisePlanes { side, .. } => {
+                let warps = rows.div_ceil(2) as f64;
+                let whole = f64::from(side * side) + (rows * columns) as f64;
+                // The taps of 32 channels lie in as many lines as there are taps.
+                let passes = PASSES_OF_PIXEL * whole / warps + taps * taps;
+                ([2, columns as u32], 1, passes, WAITS_OF_PLANES * warps)
+            }
             Scheme::DepthwiseColumn { taps: of_taps, stride, rows } => {
                 let loaded = lines(rows, of_taps, stride) * f64::from(of_taps * stride);
                 ([rows, 1], 1, loaded + taps + f64::from(rows), WAITS)
@@ -67,38 +94,60 @@ impl Problem {
     }
 }
 
+impl Problem {
+    /// Whether a kernel for vectors of channels, and for so many taps, can do this.
+    fn has_vectors(&self, taps: u32, stride: u32, vector: u32) -> bool {
+        let Shape { channels, taps: of_shape, strides, .. } = self.shape;
+        let is_whole = vector <= self.vector && channels.is_multiple_of(vector as usize);
+        let fits = of_shape == [taps as usize; 2] && strides == [stride as usize; 2];
+        fits && is_whole && self.layout == MapLayout::Nhwc
+    }
+}
+
+/// Rows of results of a thread that goes through a strip of them.
+const fn strip(algorithm: Algorithm) -> u32 {
+    if let Algorithm::DepthwiseStrips { tile: [strip, _] } = algorithm { strip } else { 1 }
+}
+
 impl<T: Value> Conv<T> {
     pub(super) fn launch_depthwise(
         &self,
         stream: &Stream,
-        entry: &Entry<Tile>,
+        &Choice { entry, algorithm, .. }: &Choice,
         source: Source<T::Device>,
         target: Target<T::Device>,
     ) -> Result<()> {
         let &Shape { batch, channels, .. } = self.shape();
         let [rows, columns] = self.shape().out_size();
         let strips = |of_tile: u32| rows.div_ceil(of_tile as usize);
-        let mut lanes = [0; 2];
+        let (mut lanes, strip) = ([1; 2], strip(algorithm));
+        let mut vectors = |vector: u32, of_thread: u32, most: usize, strips: usize| {
+            let (vectors, across) = (channels / vector as usize, columns.div_ceil(of_thread as usize));
+            let side_by_side = vectors.next_power_of_two().min(8);
+            lanes = [side_by_side, across.next_power_of_two().min(most)];
+            let down = entry.threads as usize / (lanes[0] * lanes[1]);
+            [vectors.div_ceil(lanes[0]), across.div_ceil(lanes[1]), strips.div_ceil(down)]
+        };
         let divisors = match entry.tile.scheme {
             Scheme::DepthwiseNchw { tile, .. } => [columns / tile[1] as usize, strips(tile[0]), channels],
-            Scheme::DepthwiseNhwc { tile, vector, .. } => {
-                let (vectors, across) = (channels / vector as usize, columns.div_ceil(tile[1] as usize));
-                // As many as there are, up to 128 bytes of channels, and four columns.
-                lanes = [vectors.next_power_of_two().min(8), across.next_power_of_two().min(4)];
-                let down = entry.threads as usize / (lanes[0] * lanes[1]);
-                [vectors.div_ceil(lanes[0]), across.div_ceil(lanes[1]), strips(tile[0]).div_ceil(down)]
-            }
+            Scheme::DepthwiseNhwc { tile, vector, .. } => vectors(vector, tile[1], 4, strips(tile[0])),
+            Scheme::DepthwiseStrips { columns, vector, .. } => vectors(vector, columns, 16, strips(strip)),
+            Scheme::DepthwisePlanes { .. } => [channels, 1, 1],
             Scheme::DepthwiseColumn { rows, .. } => self.columns(strips(rows)),
             _ => self.columns(rows),
         };
-        // Threads, but for vectors of channels, where they are blocks.
+        // Threads; for vectors of channels blocks; for planes those.
         let count = divisors.into_iter().fold(batch, usize::saturating_mul);
         Error::expect_at_most("the threads of a depthwise convolution", MAX_GRID_X, count)?;
-        let is_of_blocks = matches!(entry.tile.scheme, Scheme::DepthwiseNhwc { .. });
-        let blocks = if is_of_blocks { count as u32 } else { (count as u32).div_ceil(entry.threads) };
+        let of_block = match entry.tile.scheme {
+            Scheme::DepthwiseNhwc { .. } | Scheme::DepthwiseStrips { .. } => 1,
+            Scheme::DepthwisePlanes { .. } => WARP,
+            _ => entry.threads,
+        };
+        let blocks = (count as u32).div_ceil(of_block);
         let divisors = divisors.map(|divisor| Divisor::new(divisor as u32));
         let lanes = lanes.map(|lanes: usize| lanes.trailing_zeros());
-        let args = DepthwiseArgs { source, count: count as u32, divisors, lanes, target };
+        let args = DepthwiseArgs { source, count: count as u32, divisors, lanes, strip, target };
         launch(stream, entry, [blocks, 1, 1], &args)
     }
 
@@ -112,13 +161,21 @@ impl<T: Value> Conv<T> {
     }
 }
 
-/// Cycles of a warp beside its passes. These constants are set by hand from times on an H200.
-const START: f64 = 20.0;
+/// Cycles of a warp beside its passes. These constants are fitted to times on an H100 (docs/log/conv.md).
+const START: f64 = 80.0;
 /// Cycles of a pass: 128 bytes that a warp loads or writes.
-const PASS: f64 = 3.3;
+const PASS: f64 = 2.7;
 /// Passes that the kernel for any filters takes for a tap, waits included.
 const ANY_TAP: f64 = 20.0;
+/// Passes for a pixel of a warp's planes, in and out.
+const PASSES_OF_PIXEL: f64 = 0.3;
 /// Warps that take as long as a thread's own chain of waits.
-const WAITS: f64 = 6.0;
+const WAITS: f64 = 12.8;
 /// The same where a thread has vectors of channels.
-const WAITS_OF_VECTORS: f64 = 2.0;
+const WAITS_OF_VECTORS: f64 = 7.5;
+/// The same where it goes down a strip.
+const WAITS_OF_STRIPS: f64 = 7.0;
+/// Blocks that take as long as the chain of waits of a block of planes.
+const WAITS_OF_PLANES: f64 = 2.5;
+/// Rows of a strip of vectors of channels.
+const STRIPS: [u32; 4] = [1, 2, 4, 7];

@@ -261,7 +261,8 @@ impl<T: Value> Conv<T> {
     ) -> Result<()> {
         let Cut { tiles, groups, splits, .. } = self.cut;
         let addresses = input.address() | target.out.address() | target.residual.address();
-        let entry = self.selection.at(addresses, "the maps are")?.entry;
+        let choice = self.selection.at(addresses, "the maps are")?;
+        let entry = choice.entry;
         let shape = &self.shape;
         let u32s = |numbers: [usize; 2]| numbers.map(|number| number as u32);
         let mut source = Source::<T::Device> {
@@ -279,7 +280,7 @@ impl<T: Value> Conv<T> {
         let (of_tile, [rows, columns]) = match entry.tile.scheme {
             _ if shape.is_depthwise() => {
                 source.filters = values;
-                return self.launch_depthwise(stream, entry, source, target);
+                return self.launch_depthwise(stream, choice, source, target);
             }
             Scheme::SparseTile { tile, filters: of_lane, .. } => {
                 let split_channels = self.selection.problem().split_channels(splits) as u32;

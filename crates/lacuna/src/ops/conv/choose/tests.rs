@@ -62,6 +62,21 @@ fn depthwise_layers_take_vectors_where_they_may() {
 }
 
 #[test]
+fn many_images_take_planes_and_strips() {
+    let of = |layout, batch| {
+        let shape = Shape::depthwise(1024, [7, 7], [3, 3]).padding([1, 1]).batch(batch);
+        choose(&Problem { layout, ..Problem::new(shape) })[0].algorithm
+    };
+    assert_eq!(of(MapLayout::Nchw, 16), Algorithm::DepthwisePlanes);
+    assert!(matches!(of(MapLayout::Nhwc, 16), Algorithm::DepthwiseStrips { tile: [rows, 2] } if rows > 1));
+    assert!(matches!(of(MapLayout::Nchw, 1), Algorithm::DepthwiseNchw { .. }));
+    // Planes begin at multiples of 16 bytes.
+    let shape = Shape::depthwise(1024, [7, 7], [3, 3]).padding([1, 1]).batch(16);
+    let unaligned = Problem { layout: MapLayout::Nchw, vector: 2, ..Problem::new(shape) };
+    assert!(choose(&unaligned).iter().all(|choice| choice.algorithm != Algorithm::DepthwisePlanes));
+}
+
+#[test]
 fn rows_of_vectors_have_half_of_the_taps_as_padding_and_whole_rows() {
     let has_rows = |width, padding, stride| {
         let shape = Shape::depthwise(8, [8, width], [3, 3]).padding([padding; 2]).strides([stride; 2]);
