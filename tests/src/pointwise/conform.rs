@@ -43,7 +43,7 @@ const PLAIN: Way = Way {
 ///
 /// # Errors
 /// What is wrong, with the type and the way.
-pub(super) fn conform(cx: &Context<'_>, maps: &Maps, by_all: bool) -> Result<f64> {
+pub fn conform(cx: &Context<'_>, maps: &Maps, by_all: bool) -> Result<f64> {
     let worst = of_type::<f32, u32>(cx, maps, by_all)?.max(of_type::<f16, u16>(cx, maps, by_all)?);
     Ok(worst.max(of_type::<bf16, u32>(cx, maps, by_all)?))
 }

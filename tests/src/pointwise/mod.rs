@@ -1,11 +1,12 @@
 //! Pointwise convolution with sparse weights.
 //!
-//! [`conform`] is the check that nearly all cases share; the other modules make maps for it.
+//! [`conform()`] is the check that nearly all cases share; the other modules make maps for it.
 mod conform;
 mod maps;
 mod place;
 mod refusals;
 
+pub use conform::conform;
 pub use maps::Maps;
 
 use anyhow::{Result, ensure};
@@ -14,7 +15,6 @@ use lacuna::matrix::{Csr, generate};
 use lacuna::pointwise::{Operands, Options};
 use lacuna::{Autotuner, CsrMatrix, SparsePointwiseConv};
 
-use self::conform::conform;
 use crate::expect::same_bits;
 use crate::{Case, Context};
 
