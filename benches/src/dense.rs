@@ -8,10 +8,12 @@ use lacuna_reference::Precision;
 use crate::arithmetic;
 use crate::peers::{Context, CuBlasLibrary, Peered, data_type, dense_products};
 
-/// A product of M×K and K×N, row by row; B may be N×K, transposed.
+/// A product of M×K and K×N, row by row; B may be N×K, transposed. Or several of one A.
 pub(crate) struct DenseProduct<'a, T: Number> {
     /// M, K and N.
     pub(crate) sizes: [usize; 3],
+    /// Products: B and C one behind the other.
+    pub(crate) batch: usize,
     pub(crate) a: &'a Buffer<T>,
     pub(crate) b: &'a Buffer<T>,
     pub(crate) transposed_b: bool,
@@ -27,16 +29,18 @@ impl<T: Number> DenseProduct<'_, T> {
         context: &Context<'_>,
         error_over_bound: impl Fn(Precision, &Buffer<T>, &Stream) -> Result<Option<f64>>,
     ) -> Result<Peered> {
-        let Self { sizes: [m, k, n], a, b, transposed_b, ref unwritten } = *self;
-        ensure!((a.len(), b.len(), unwritten.len()) == (m * k, k * n, m * n), "operands of other sizes");
+        let Self { sizes: [m, k, n], batch, a, b, transposed_b, ref unwritten } = *self;
+        let expected = (m * k, batch * k * n, batch * m * n);
+        ensure!((a.len(), b.len(), unwritten.len()) == expected, "operands of other sizes");
         let mut c = context.device.upload(unwritten)?;
         let described = GemmProblem {
             data_type: data_type::<T>(),
             m,
             k,
             n,
-            batch: 1,
+            batch,
             transposed_b,
+            shared_a: true,
             a: a.as_slice().address(),
             b: b.as_slice().address(),
             c: c.as_slice().address(),

@@ -38,6 +38,7 @@ mod pages;
 mod papers;
 mod peers;
 mod picture;
+pub mod pointwise;
 pub mod pool;
 pub mod profile;
 pub mod record;

@@ -213,9 +213,18 @@ impl std::fmt::Debug for PeerSession {
 
 impl PeerSession {
     pub(crate) fn new(libraries: Peers) -> Self {
+        Self::of(libraries.cusparse.ok(), libraries.cublas.ok())
+    }
+
+    /// With cuBLAS alone.
+    pub(crate) fn with_cublas(cublas: Option<CuBlas>) -> Self {
+        Self::of(None, cublas)
+    }
+
+    fn of(cusparse: Option<CuSparse>, cublas: Option<CuBlas>) -> Self {
         Self {
-            cusparse: libraries.cusparse.ok().map(Library::new),
-            cublas: libraries.cublas.ok().map(Library::new),
+            cusparse: cusparse.map(Library::new),
+            cublas: cublas.map(Library::new),
             dense: HashMap::new(),
             large_copy: None,
         }

@@ -10,6 +10,7 @@ pub mod conv;
 pub mod device;
 mod expect;
 pub mod nhot;
+pub mod pointwise;
 pub mod pool;
 pub mod report;
 pub mod run;
@@ -41,6 +42,7 @@ pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(attention::cases());
     cases.extend(bias_act::cases());
     cases.extend(conv::cases());
+    cases.extend(pointwise::cases());
     cases.extend(pool::cases());
     cases.extend(topn::cases());
     cases.extend(transpose::cases(options));

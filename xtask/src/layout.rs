@@ -34,9 +34,14 @@ const MODULES: [&str; 5] = [
 const SUITES: &str = "benches/suites";
 
 /// What an operation does without: the transpose is exact, so that cases compare it with the host's; commands of their own measure it,
-/// the inference of networks, convolutions and poolings.
-const WITHOUT: [(&str, &str); 6] = [
+/// the inference of networks, convolutions and poolings; pointwise convolution runs SpMM's kernels.
+const WITHOUT: [(&str, &str); 11] = [
     ("conv", SUITES),
+    ("pointwise", "crates/kernels/src/{}/mod.rs"),
+    ("pointwise", "crates/kernels/src/{}/list.rs"),
+    ("pointwise", "crates/kernels/src/lib.rs"),
+    ("pointwise", "docs/resources/{}.txt"),
+    ("pointwise", SUITES),
     ("pool", SUITES),
     ("spdnn", SUITES),
     ("transpose", "crates/reference/src/{}/mod.rs"),

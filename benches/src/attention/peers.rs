@@ -43,6 +43,7 @@ fn cublas<T: Number>(
         n: keys,
         batch,
         transposed_b: true,
+        shared_a: false,
         a: operands.q.as_slice().address(),
         b: operands.k.as_slice().address(),
         c: scores.as_slice().address(),

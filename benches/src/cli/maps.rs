@@ -15,6 +15,8 @@ pub enum ConvSuite {
     Maps,
     /// The depthwise layers of MobileNetV1, with drawn maps.
     Depthwise,
+    /// Its 1 × 1 layers, with drawn maps and weights that are pruned at random.
+    Pointwise,
 }
 
 /// How feature maps lie.
@@ -76,7 +78,10 @@ pub struct ConvOptions {
     /// Widths of MobileNetV1.
     #[arg(long, value_delimiter = ',', default_values_t = [1.0, 1.4, 1.8])]
     pub widths: Vec<f64>,
-    /// Sets each layer beside cuDNN and, where it is depthwise, beside a copy of its bytes.
+    /// Of suite `pointwise`: parts of the weights that are zero, 0 to 1.
+    #[arg(long, value_delimiter = ',', value_parser = part, default_values_t = [0.9])]
+    pub sparsity: Vec<f64>,
+    /// Sets each layer beside cuDNN and, where it is depthwise, beside a copy of its bytes; where weights are sparse, beside cuBLAS.
     #[arg(long)]
     pub peers: bool,
     /// Also measures the energy of a call by NVML's counter, where the GPU has one: half a second or more for each kernel, ours and

@@ -3,21 +3,22 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use half::{bf16, f16};
+use lacuna::Device;
 use lacuna_cases::Number;
 use lacuna_cases::data::Data;
-use lacuna_cases::exit::Outcome;
+use lacuna_cases::exit::{Outcome, Usage};
 use lacuna_peers::Search;
 use lacuna_peers::cudnn::CuDnn;
 
-use crate::cli::{ConvOptions, ConvSuite, MapValue};
+use crate::cli::{ConvOptions, ConvSuite, Layout, MapValue};
 use crate::conv::{
     CUDNN_BF16, CUDNN_F16, CUDNN_F32, CUDNN_TF32, How, Input, LAYERS, Layer, Peers, Record, drawn, measure,
     mobilenet, real,
 };
 use crate::copies::COPY;
-use crate::record::append;
+use crate::record::{PeerRecord, append};
 use crate::timing::Speeds;
-use crate::{energy, machine};
+use crate::{energy, machine, pointwise};
 
 /// Products of a layer at most on the simulator.
 const SIMULATED: usize = 20_000_000;
@@ -47,13 +48,12 @@ fn of_type<T: Number>(options: &ConvOptions) -> Result<Outcome> {
         counter: counter.as_ref(),
     };
     println!("{} on {}", env!("LACUNA_REVISION"), device.info().name);
-    let mut outcome = Outcome::Good;
+    let mut report = Report { options, outcome: Outcome::Good, records: Vec::new() };
     let library = options.peers.then(|| CuDnn::load(&Search::from_env()));
     if let Some(Err(missing)) = &library {
         eprintln!("lacuna-bench: {missing}");
     }
     let mut peers = Peers::new(library.and_then(Result::ok));
-    let mut records = Vec::new();
     let mut run = |input: &Input| -> Result<()> {
         if device.is_simulator()
             && input.shape.output_len() * input.shape.filters_len() / input.shape.filters > SIMULATED
@@ -65,16 +65,7 @@ fn of_type<T: Number>(options: &ConvOptions) -> Result<Outcome> {
         } else {
             BTreeMap::new()
         };
-        for mut record in measure::<T>(&device, input, how)? {
-            record.peers.clone_from(&beside);
-            print(&record);
-            if !record.is_right() {
-                outcome = Outcome::Failure;
-            }
-            append(options.how.out.as_deref(), &record)?;
-            records.push(record);
-        }
-        Ok(())
+        report.add(measure::<T>(&device, input, how)?, &beside)
     };
     let drawn = |layer: &Layer, zeros| drawn(layer, options.batch, zeros, options.how.seed);
     match options.suite {
@@ -97,25 +88,88 @@ fn of_type<T: Number>(options: &ConvOptions) -> Result<Outcome> {
                 run(&drawn(&layer, 0.0))?;
             }
         }
+        ConvSuite::Pointwise => of_sparse_weights::<T>(&device, how, &mut peers, &mut report)?,
     }
-    summarize(&records);
-    Ok(outcome)
+    summarize(&report.records);
+    Ok(report.outcome)
+}
+
+/// What was measured so far.
+struct Report<'o> {
+    options: &'o ConvOptions,
+    outcome: Outcome,
+    records: Vec<Record>,
+}
+
+impl Report<'_> {
+    /// Prints and keeps the records of a layer, and the peers' beside.
+    fn add(&mut self, records: Vec<Record>, beside: &BTreeMap<String, PeerRecord>) -> Result<()> {
+        for mut record in records {
+            record.peers.clone_from(beside);
+            print(&record);
+            if !record.is_right() {
+                self.outcome = Outcome::Failure;
+            }
+            append(self.options.how.out.as_deref(), &record)?;
+            self.records.push(record);
+        }
+        Ok(())
+    }
+}
+
+/// The suite whose weights are sparse, beside dense ones.
+fn of_sparse_weights<T: Number>(
+    device: &Device,
+    how: How<'_>,
+    convolutions: &mut Peers,
+    report: &mut Report<'_>,
+) -> Result<()> {
+    let options = report.options;
+    if options.how.layout == Layout::Nhwc {
+        return Err(Usage("suite `pointwise` has maps in NCHW alone; leave --layout out".into()).into());
+    }
+    let are_wanted = options.peers && !device.is_simulator();
+    let mut products = are_wanted.then(pointwise::Products::load);
+    for &sparsity in &options.sparsity {
+        for shape in options.widths.iter().flat_map(|&width| pointwise::mobilenet(width, options.batch)) {
+            let pixels = shape.batch * shape.out_size().iter().product::<usize>();
+            let nonzeros = (1.0 - sparsity) * shape.filters_len() as f64 * pixels as f64;
+            if device.is_simulator() && nonzeros > SIMULATED as f64 {
+                continue;
+            }
+            let layer = pointwise::drawn(shape, sparsity, options.how.seed)?;
+            let mut beside = BTreeMap::new();
+            if let Some(products) = &mut products {
+                beside = convolutions.measure::<T>(device, &layer.dense, how)?;
+                beside.extend(products.measure::<T>(device, &layer, how)?);
+            }
+            report.add(pointwise::measure::<T>(device, &layer, how)?, &beside)?;
+        }
+    }
+    Ok(())
 }
 
 /// Speeds of the library's choice over each peer's, by part of zeros.
 fn summarize(records: &[Record]) {
-    let mut levels: Vec<Option<f64>> = Vec::new();
+    // Of sparse weights the part that is zero is never quite what was asked for.
+    let kind = |record: &Record| (record.level, record.sparsity.map(|_| record.sparsity_percent()));
+    let mut kinds = Vec::new();
     for record in records {
-        if !levels.contains(&record.level) {
-            levels.push(record.level);
+        if !kinds.contains(&kind(record)) {
+            kinds.push(kind(record));
         }
     }
-    for level in levels {
-        for peer in [CUDNN_F32, CUDNN_TF32, CUDNN_F16, CUDNN_BF16, COPY] {
-            let of_level = records.iter().filter(|record| record.chosen && record.level == level);
-            let speeds = of_level.filter_map(|record| record.speedup(peer));
+    let peers = [CUDNN_F32, CUDNN_TF32, CUDNN_F16, CUDNN_BF16, COPY].into_iter().chain(pointwise::CUBLAS);
+    for of in kinds {
+        for peer in peers.clone() {
+            let of_kind = records.iter().filter(|record| record.chosen && kind(record) == of);
+            let speeds = of_kind.filter_map(|record| record.speedup(peer));
             if let Some(Speeds { count, mean, least, .. }) = Speeds::of(speeds) {
-                let what = level.map_or("real maps".into(), |level| format!("{:.0} % zeros", level * 100.0));
+                let what = match of {
+                    (_, Some(percent)) => format!("{percent} % zeros of the weights"),
+                    (Some(level), None) => format!("{:.0} % zeros", level * 100.0),
+                    (None, None) => "real maps".into(),
+                };
                 println!("{what}: {mean:.2} × the speed of {peer} ({least:.2} at least, {count} layers)");
             }
         }
@@ -123,7 +177,8 @@ fn summarize(records: &[Record]) {
 }
 
 fn print(record: &Record) {
-    let Record { case, batch, channels, size: [height, width], filters, zeros, .. } = record;
+    let Record { case, batch, channels, size: [height, width], filters, .. } = record;
+    let zeros = record.sparsity.unwrap_or(record.zeros);
     let layer = format!("{case} {batch}× {channels} {height}×{width} {filters}");
     let time = match (&record.time_us, record.model_us.get("H200")) {
         (Some(timing), _) => format!("{:9.2} us{}", timing.median, mj(record.energy_mj)),

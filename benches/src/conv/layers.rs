@@ -31,8 +31,8 @@ const fn layer(network: &'static str, sizes: [usize; 3]) -> Layer {
     Layer { network, sizes, stride: 1, depthwise: false }
 }
 
-/// The network whose depthwise layers are here.
-pub(super) const MOBILENET_V1: &str = "MobileNetV1";
+/// The network whose depthwise layers are here, and whose 1 × 1 layers have sparse weights (`pointwise`).
+pub(crate) const MOBILENET_V1: &str = "MobileNetV1";
 
 /// Depthwise layers of MobileNetV1: channels at width 1, side, stride.
 const MOBILENET: [[usize; 3]; 9] = [
@@ -47,10 +47,15 @@ const MOBILENET: [[usize; 3]; 9] = [
     [1024, 7, 1],
 ];
 
+/// Channels at a width of MobileNetV1: whole eights.
+pub(crate) fn at_width(channels: usize, width: f64) -> usize {
+    (channels as f64 * width / 8.0).round() as usize * 8
+}
+
 /// The depthwise layers of MobileNetV1 at a width, with channels in whole eights.
 pub fn mobilenet(width: f64) -> Vec<Layer> {
     let layer = |[channels, side, stride]: [usize; 3]| {
-        let channels = (channels as f64 * width / 8.0).round() as usize * 8;
+        let channels = at_width(channels, width);
         Layer { network: MOBILENET_V1, sizes: [channels, side, channels], stride, depthwise: true }
     };
     MOBILENET.into_iter().map(layer).collect()

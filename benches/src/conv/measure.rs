@@ -122,6 +122,7 @@ fn of_plan<T: Number>(
         filters: shape.filters,
         level: input.level,
         zeros: input.zeros(),
+        sparsity: None,
         value: T::TYPE_NAME.into(),
         layout: if is_last { "nhwc" } else { "nchw" }.into(),
         algorithm: name(plan.choice()),

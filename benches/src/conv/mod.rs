@@ -7,6 +7,7 @@ mod plot;
 mod record;
 
 pub use layers::{LAYERS, Layer, mobilenet};
+pub(crate) use layers::{MOBILENET_V1, at_width};
 pub use maps::{Input, drawn, real};
 pub use measure::{How, measure};
 pub use peers::{CUDNN_BF16, CUDNN_F16, CUDNN_F32, CUDNN_TF32, Peers, title};

@@ -13,7 +13,7 @@ use lacuna_peers::{DataType, Workspace};
 use super::{How, Input};
 use crate::copies::{self, COPY};
 use crate::energy;
-use crate::peers::data_type;
+use crate::peers::{PRODUCTS, data_type};
 use crate::record::PeerRecord;
 use crate::timing::{Timing, time};
 
@@ -34,7 +34,7 @@ pub fn title(peer: &str) -> &str {
         CUDNN_F16 => "cuDNN f16",
         CUDNN_BF16 => "cuDNN bf16",
         COPY => "a copy",
-        other => other,
+        other => PRODUCTS.iter().find(|(name, _)| *name == other).map_or(other, |(_, title)| title),
     }
 }
 

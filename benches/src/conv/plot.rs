@@ -50,6 +50,7 @@ impl Picture {
             record.chosen
                 && record.is_right()
                 && !record.is_depthwise()
+                && record.sparsity.is_none()
                 && record.value == "f32"
                 && record.speedup(CUDNN_F32).is_some()
         };

@@ -33,6 +33,9 @@ pub struct Record {
     pub level: Option<f64>,
     /// The part of zeros that there is.
     pub zeros: f64,
+    /// The part of the weights that is zero, where they are a sparse matrix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sparsity: Option<f64>,
     /// Type of maps and filters. Records made before this field was there are of `f32`.
     #[serde(default = "f32_value")]
     pub value: String,
@@ -73,7 +76,7 @@ fn f32_value() -> String {
 
 impl Record {
     /// The operation's name.
-    pub(super) fn op() -> String {
+    pub(crate) fn op() -> String {
         OP.into()
     }
 
@@ -111,9 +114,14 @@ impl Record {
         self.error_over_bound <= 1.0
     }
 
-    /// Whether it is a layer whose channels have filters of their own: MobileNet's are the only ones.
+    /// Whether it is a layer whose channels have filters of their own: MobileNet's are the only ones with dense weights.
     pub fn is_depthwise(&self) -> bool {
-        self.case == MOBILENET_V1
+        self.case == MOBILENET_V1 && self.sparsity.is_none()
+    }
+
+    /// The part of the weights that is zero, in whole per cent; 0 of dense ones.
+    pub fn sparsity_percent(&self) -> u32 {
+        (self.sparsity.unwrap_or(0.0) * 100.0).round() as u32
     }
 
     /// The part of zeros that was asked for, in whole per cent; none of real maps.

@@ -52,6 +52,7 @@ impl Filtered for conv::Record {
             "images" => Some(self.batch.to_string()),
             "layout" => Some(self.layout.clone()),
             "value" => Some(self.value.clone()),
+            "sparsity" => Some(self.sparsity_percent().to_string()),
             // No part of zeros was asked for of real maps.
             "zeros" => Some(self.percent().map_or_else(|| "real".into(), |percent| percent.to_string())),
             _ => None,

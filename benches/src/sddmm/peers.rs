@@ -131,6 +131,7 @@ fn cublas<T: Number>(
     let (m, n) = (problem.rows(), problem.cols());
     let product = DenseProduct {
         sizes: [m, problem.width, n],
+        batch: 1,
         a: &operands.a,
         b: &operands.b,
         transposed_b: true,

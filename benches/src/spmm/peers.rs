@@ -82,6 +82,7 @@ fn cublas<T: Number>(
     let a = context.device.upload(&operands.a.to_dense()?)?;
     let product = DenseProduct {
         sizes: [problem.rows(), problem.cols(), problem.width],
+        batch: 1,
         a: &a,
         b: &operands.b,
         transposed_b: false,

@@ -7,6 +7,7 @@
 //! | `bias_act` | bias, activation (ReLU, clamp, GELU) and residual of a dense matrix in one pass |
 //! | `conv` | convolution of feature maps, with zeros left out, and bias, residual and activation |
 //! | `nhot` | embedding-bag lookup: sums of the rows of a dense table that bags of indices name, and its gradients |
+//! | `pointwise` | pointwise (1×1) convolution with sparse weights, as a product with each image's map |
 //! | `pool` | pooling of feature maps: the greatest pixel or the mean of windows, or of the whole map |
 //! | `sddmm` | the product of two dense matrices at the nonzeros of a sparse one |
 //! | `softmax` | softmax over the rows of a sparse matrix, and its gradient |
@@ -18,6 +19,7 @@ pub mod attention;
 pub mod bias_act;
 pub mod conv;
 pub mod nhot;
+pub mod pointwise;
 pub mod pool;
 pub mod sddmm;
 pub mod softmax;
@@ -30,6 +32,7 @@ pub use attention::{AttentionSteps, SparseAttention};
 pub use bias_act::BiasAct;
 pub use conv::Conv;
 pub use nhot::{Bags, NHot, nhot};
+pub use pointwise::SparsePointwiseConv;
 pub use pool::Pool;
 pub use sddmm::{Sddmm, sddmm};
 pub use softmax::SparseSoftmax;

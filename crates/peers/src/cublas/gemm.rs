@@ -65,7 +65,9 @@ pub struct GemmProblem {
     pub batch: usize,
     /// Whether B is in memory as its transpose: n × k, row-major.
     pub transposed_b: bool,
-    /// `batch · m · k` values of A.
+    /// Whether all products of the batch have one A.
+    pub shared_a: bool,
+    /// `batch · m · k` values of A, or `m · k` of one that is shared.
     pub a: u64,
     /// `batch · k · n` values of B.
     pub b: u64,
@@ -84,6 +86,7 @@ pub struct Gemm {
     n: c_int,
     batch: c_int,
     transposed_b: bool,
+    shared_a: bool,
     a: Array,
     b: Array,
     c: Array,
@@ -120,14 +123,29 @@ impl Handle {
             return Err(Error::Math { math, data_type });
         }
         let bytes = data_type.bytes();
-        let a = Array::batch("a", problem.a, batch, (m, k), bytes)?;
+        let a = Array::batch("a", problem.a, if problem.shared_a { 1 } else { batch }, (m, k), bytes)?;
         let b = Array::batch("b", problem.b, batch, (k, n), bytes)?;
         let c = Array::batch("c", problem.c, batch, (m, n), bytes)?;
         c.disjoint_from(&[&a, &b])?;
         let workspace = Workspace::obtain(WORKSPACE_BYTES, allocate)?;
-        let GemmProblem { transposed_b, stream, .. } = *problem;
+        let GemmProblem { transposed_b, shared_a, stream, .. } = *problem;
         let handle = self.clone();
-        Ok(Gemm { handle, data_type, m, k, n, batch, transposed_b, a, b, c, math, stream, workspace })
+        Ok(Gemm {
+            handle,
+            data_type,
+            m,
+            k,
+            n,
+            batch,
+            transposed_b,
+            shared_a,
+            a,
+            b,
+            c,
+            math,
+            stream,
+            workspace,
+        })
     }
 }
 
@@ -207,7 +225,7 @@ impl Gemm {
                     a,
                     data_type,
                     k,
-                    elements(m, k),
+                    if self.shared_a { 0 } else { elements(m, k) },
                     zero,
                     c,
                     data_type,
@@ -231,6 +249,7 @@ impl fmt::Debug for Gemm {
             .field("n", &self.n)
             .field("batch", &self.batch)
             .field("transposed_b", &self.transposed_b)
+            .field("shared_a", &self.shared_a)
             .field("math", &self.math)
             .finish_non_exhaustive()
     }

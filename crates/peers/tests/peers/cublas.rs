@@ -22,7 +22,19 @@ fn problem(c: &mut [f32; 8]) -> GemmProblem {
 
 fn arrays<T>(data_type: DataType, a: &[T], b: &[T], c: &mut [T]) -> GemmProblem {
     let (a, b, c) = (address(a), address(b), address_mut(c));
-    GemmProblem { data_type, m: 2, k: 3, n: 4, batch: 1, transposed_b: false, a, b, c, stream: STREAM }
+    GemmProblem {
+        data_type,
+        m: 2,
+        k: 3,
+        n: 4,
+        batch: 1,
+        transposed_b: false,
+        shared_a: false,
+        a,
+        b,
+        c,
+        stream: STREAM,
+    }
 }
 
 fn bind(handle: &Handle, problem: &GemmProblem, math: Math) -> Result<Gemm, Error> {
@@ -68,6 +80,11 @@ fn the_products_of_a_batch_lie_one_behind_the_other() {
     fake.journal();
     gemm.run().unwrap();
     assert_eq!(fake.journal()[2..], ["cublasSetMathMode(tf32)", "cublasGemmStridedBatchedEx(f32)"]);
+    assert_eq!((&c[..8], &c[8..]), (&PRODUCT[..], &PRODUCT.map(|x| 2.0 * x)[..]));
+
+    let mut c = [f32::NAN; 16];
+    let shared = GemmProblem { batch: 2, shared_a: true, ..arrays(DataType::F32, &A, &twice, &mut c) };
+    bind(&handle, &shared, Math::Fp32).unwrap().run().unwrap();
     assert_eq!((&c[..8], &c[8..]), (&PRODUCT[..], &PRODUCT.map(|x| 2.0 * x)[..]));
 
     let halves = |values: &[f32]| values.iter().map(|&x| f16::from_f32(x)).collect::<Vec<_>>();

@@ -96,7 +96,7 @@ impl Shape {
     }
 
     /// Whether kernels can count all this: the bytes of an image, and pixels, in 32 bits.
-    pub(super) fn check(&self, bytes: usize) -> Result<()> {
+    pub(crate) fn check(&self, bytes: usize) -> Result<()> {
         for (what, numbers) in [("taps", self.taps), ("strides", self.strides)] {
             let are_there = numbers.iter().all(|&number| number > 0);
             Error::expect(are_there, OPERATION, what, || "at least 1", format!("{numbers:?}"))?;

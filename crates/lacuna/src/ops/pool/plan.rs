@@ -2,8 +2,8 @@
 use std::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
-use lacuna_kernels::Entry;
 use lacuna_kernels::pool::{ChannelPoolArgs, PlanePoolArgs, Scheme, Tile, WindowPoolArgs};
+use lacuna_kernels::{Entry, Map};
 
 use super::choose::{BLOCK, Cut};
 use super::{Choice, MapLayout, Mode, OPERATION, Options, Problem, Shape};
@@ -106,8 +106,24 @@ impl<T: Value> Pool<T> {
         match entry.tile.scheme {
             Scheme::Planes => self.launch_planes(stream, entry, input, out),
             Scheme::Channels => self.launch_channels(stream, entry, input, out),
-            Scheme::Window { .. } | Scheme::Any => self.launch_windows(stream, entry, input, out),
+            Scheme::Window { .. } | Scheme::Any => {
+                let map = |size| self.options.layout.map(shape.channels, size, size_of::<T>());
+                let maps = [map(shape.size), map(shape.out_size())];
+                self.launch_windows(stream, entry, input, out, maps)
+            }
         }
+    }
+
+    /// As [`run`](Self::run), of maps that may have gaps: `maps` says how input and result lie, in the plan's layout. The algorithm must be
+    /// one for windows, by single elements; there must be results, and nobody checks the operands again.
+    pub(crate) fn run_views(
+        &self,
+        stream: &Stream,
+        input: GlobalPtr<T::Device>,
+        out: GlobalMut<T::Device>,
+        maps: [Map; 2],
+    ) -> Result<()> {
+        self.launch_windows(stream, self.selection.best().entry, input, out, maps)
     }
 
     fn launch_windows(
@@ -116,18 +132,19 @@ impl<T: Value> Pool<T> {
         entry: &Entry<Tile>,
         input: GlobalPtr<T::Device>,
         out: GlobalMut<T::Device>,
+        [map, out_map]: [Map; 2],
     ) -> Result<()> {
         let (shape, layout) = (&self.shape, self.options.layout);
         let u32s = |numbers: [usize; 2]| numbers.map(|number| number as u32);
-        let of_image = |[rows, columns]: [usize; 2]| shape.channels * rows * columns;
+        let images = |map: &Map, count: usize| count as u64 * u64::from(map.image_bytes);
         let Cut { threads, strips, .. } = self.selection.problem().cut(entry);
         for span in spans(shape.batch, (MAX_THREADS / threads).max(1)) {
             let count = span.len() * threads;
             let args = WindowPoolArgs::<T::Device> {
-                input: input.add(span.start * of_image(shape.size)),
-                out: out.add(span.start * of_image(shape.out_size())),
-                map: layout.map(shape.channels, shape.size, size_of::<T>()),
-                out_map: layout.map(shape.channels, shape.out_size(), size_of::<T>()),
+                input: input.add_bytes(images(&map, span.start)),
+                out: out.add_bytes(images(&out_map, span.start)),
+                map,
+                out_map,
                 window: u32s(shape.window),
                 strides: u32s(shape.strides),
                 padding: u32s(shape.padding),
