@@ -6,8 +6,8 @@ use half::{bf16, f16};
 use lacuna_cases::Number;
 use lacuna_cases::data::Data;
 use lacuna_cases::exit::Outcome;
-use lacuna_peers::Search;
-use lacuna_peers::cudnn::CuDnn;
+use lacuna_vendor::Search;
+use lacuna_vendor::cudnn::CuDnn;
 
 use crate::cli::{ConvOptions, ConvSuite, MapValue};
 use crate::conv::{

@@ -8,7 +8,7 @@ use lacuna_cases::Number;
 use lacuna_cases::conv::{oracle_shape, precision};
 use lacuna_cases::maps::{channels_first, channels_last};
 use lacuna_cases::number::rounded;
-use lacuna_peers::nvml::EnergyCounter;
+use lacuna_vendor::nvml::EnergyCounter;
 use lacuna_reference::{ConvInputs, ConvReference, Precision, conv};
 
 use super::{Input, Record};

@@ -1,8 +1,8 @@
 //! cuBLAS: row-major products through a column-major library, settings before each run, and errors.
 
 use half::{bf16, f16};
-use lacuna_peers::cublas::{CuBlas, Gemm, GemmProblem, Handle, Math};
-use lacuna_peers::{DataType, Error, Version};
+use lacuna_vendor::cublas::{CuBlas, Gemm, GemmProblem, Handle, Math};
+use lacuna_vendor::{DataType, Error, Version};
 
 use crate::fake::{Fake, STREAM, address, address_mut, allocate};
 

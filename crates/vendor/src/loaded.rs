@@ -61,7 +61,15 @@ impl<A: VendorApi> Loaded<A> {
     /// # Errors
     /// [`Missing`] where no usable library is found.
     pub fn load(search: &Search) -> Result<Self, Missing> {
-        let (api, path) = library::open(A::VENDOR, search, A::resolve)?;
+        let (api, path) = library::open(A::VENDOR, search, |library| {
+            let api = A::resolve(library)?;
+            let (got, oldest) = (api.property(0), A::VENDOR.oldest_major());
+            match got {
+                Ok(major) if major >= oldest => Ok(api),
+                Ok(major) => Err(format!("it is too old: major version {major}, and {oldest} is needed")),
+                Err(error) => Err(error.to_string()),
+            }
+        })?;
         Ok(Self { api: Arc::new(api), path })
     }
 

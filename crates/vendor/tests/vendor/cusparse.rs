@@ -1,8 +1,8 @@
 //! cuSPARSE: the sequence of calls, their arguments, and errors.
 
 use half::{bf16, f16};
-use lacuna_peers::cusparse::{CuSparse, Handle, Spmm, SpmmAlgorithm, SpmmProblem};
-use lacuna_peers::{DataType, Error, Version, Workspace};
+use lacuna_vendor::cusparse::{CuSparse, Handle, Spmm, SpmmAlgorithm, SpmmProblem};
+use lacuna_vendor::{DataType, Error, Version, Workspace};
 
 use crate::fake::{Fake, STREAM, address, address_mut, allocate};
 
@@ -99,6 +99,7 @@ fn the_calls_come_in_order() {
     drop(handle);
     drop(spmm);
     let expected = [
+        "cusparseGetProperty",
         "cusparseCreate",
         "cusparseCreateCsr",
         "cusparseCreateDnMat",

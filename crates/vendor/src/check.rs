@@ -53,6 +53,11 @@ impl Array {
         Ok(Self { what, address, end })
     }
 
+    /// The address.
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+
     /// The address as the vendor's functions take it.
     pub(crate) fn pointer(&self) -> *mut c_void {
         pointer(self.address)

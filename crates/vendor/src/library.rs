@@ -34,7 +34,7 @@ pub struct LoadFailure {
     pub reason: String,
 }
 
-/// A peer that could not be loaded: what was looked for, where, and what to do.
+/// A library that could not be loaded: what was looked for, where, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Missing {
     vendor: Vendor,
@@ -70,7 +70,7 @@ impl fmt::Display for Missing {
         }
         write!(
             f,
-            "To compare with it, install {} or newer, or Python's wheel {} ({} for a driver of CUDA 12), and name the \
+            "To use it, install {} or newer, or Python's wheel {} ({} for a driver of CUDA 12), and name the \
              folder that holds the library, and those of {}, in LACUNA_PEERS_PATH",
             self.vendor.product(),
             self.vendor.wheel(),

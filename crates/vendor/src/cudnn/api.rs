@@ -90,6 +90,14 @@ api! {
         asked: c_int, returned: *mut c_int, results: *mut Performance,
         workspace: *mut c_void, workspace_bytes: usize,
     );
+    fn rank_forward = "cudnnGetConvolutionForwardAlgorithm_v7"(
+        handle: RawHandle, input: RawDescriptor, filter: RawDescriptor, convolution: RawDescriptor,
+        out: RawDescriptor, asked: c_int, returned: *mut c_int, results: *mut Performance,
+    );
+    fn forward_workspace = "cudnnGetConvolutionForwardWorkspaceSize"(
+        handle: RawHandle, input: RawDescriptor, filter: RawDescriptor, convolution: RawDescriptor,
+        out: RawDescriptor, algorithm: c_int, bytes: *mut usize,
+    );
     fn forward = "cudnnConvolutionForward"(
         handle: RawHandle, alpha: *const c_void, input: RawDescriptor, input_values: *const c_void,
         filter: RawDescriptor, filter_values: *const c_void, convolution: RawDescriptor, algorithm: c_int,

@@ -20,7 +20,7 @@ pub(crate) enum Place {
     System,
 }
 
-/// The places in which to look for the peers, in order.
+/// The places in which to look for the libraries, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Search {
     places: Vec<Place>,

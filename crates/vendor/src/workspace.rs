@@ -11,7 +11,7 @@ use crate::error::Error;
 /// The alignment that the vendors ask of a workspace, in bytes; every allocation of the driver has it.
 const ALIGNMENT: u64 = 256;
 
-/// Device memory for a peer's own use, with what keeps it allocated.
+/// Device memory for a library's own use, with what keeps it allocated.
 pub struct Workspace {
     address: u64,
     _owner: Box<dyn Any>,
@@ -37,9 +37,14 @@ impl Workspace {
         Ok(Some(workspace))
     }
 
+    /// The address; 0 for none.
+    pub(crate) fn address(workspace: &Option<Self>) -> u64 {
+        workspace.as_ref().map_or(0, |workspace| workspace.address)
+    }
+
     /// The address as the vendor's functions take it; null for none.
     pub(crate) fn pointer(workspace: &Option<Self>) -> *mut c_void {
-        workspace.as_ref().map_or(std::ptr::null_mut(), |workspace| check::pointer(workspace.address))
+        check::pointer(Self::address(workspace))
     }
 }
 

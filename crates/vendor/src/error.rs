@@ -1,15 +1,15 @@
-//! What can go wrong with a peer that is there.
+//! What can go wrong with a library that is there.
 
 use crate::cublas::Math;
 use crate::data_type::DataType;
 use crate::status::Status;
 
-/// Why a comparison could not be set up or run.
+/// Why a problem could not be set up or run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A size is 0: no vendor's time means anything then.
-    #[error("{what} is 0: there is nothing to compare; skip this case")]
+    /// A size is 0.
+    #[error("{what} is 0: there is nothing to compute; leave this case out")]
     Empty {
         /// The size.
         what: &'static str,

@@ -1,4 +1,5 @@
-/* What the fake libraries share: a journal of calls, a count of live objects, and failures on demand. */
+/* What the fake libraries share: a journal of calls, a count of live objects, and failures on demand. In another process
+   FAKE_JOURNAL names a file that gets the calls, a line each, and FAKE_FAIL a function that returns 5000. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,13 @@ void fake_fail(const char *function, int status) {
 static int note(const char *function, const char *detail) {
     size_t used = strlen(journal);
     snprintf(journal + used, sizeof journal - used, "%s%s%s%s ", function, *detail ? "(" : "", detail, *detail ? ")" : "");
+    const char *path = getenv("FAKE_JOURNAL"), *fails = getenv("FAKE_FAIL");
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (file) {
+        fprintf(file, "%s\n", function);
+        fclose(file);
+    }
+    if (fails && !strcmp(function, fails)) return 5000;
     return strcmp(function, failing) ? 0 : failure;
 }
 

@@ -1,10 +1,10 @@
 //! cuDNN: convolutions in both formats, the sequence of calls, their arguments, and errors.
 
 use half::{bf16, f16};
-use lacuna_peers::cudnn::{
-    Algorithm, ConvProblem, Convolution, CuDnn, Found, Handle, Math, MathType, WORKSPACE_BYTES,
+use lacuna_vendor::cudnn::{
+    Algorithm, ConvProblem, ConvSizes, Convolution, CuDnn, Found, Handle, Math, MathType, WORKSPACE_BYTES,
 };
-use lacuna_peers::{DataType, Error, Version, Workspace};
+use lacuna_vendor::{DataType, Error, Search, Version, Workspace};
 
 use crate::fake::{Fake, STREAM, address, address_mut, allocate};
 
@@ -15,33 +15,37 @@ const INPUT: [f32; 24] = [
 ];
 const WEIGHTS: [f32; 16] = [1.0, 0.0, 0.0, 1.0, 2.0, 0.0, 0.0, -1.0, 0.0, 1.0, -1.0, 0.0, 1.0, 1.0, 1.0, 1.0];
 const BIAS: [f32; 2] = [-8.0, 1.0];
-const OUT: [f32; 12] = [2.0, 2.0, 4.0, 15.0, 21.0, 19.0, 1.0, -1.0, -2.0, 1.0, 2.0, 0.0];
+pub(crate) const OUT: [f32; 12] = [2.0, 2.0, 4.0, 15.0, 21.0, 19.0, 1.0, -1.0, -2.0, 1.0, 2.0, 0.0];
 const BIAS_RELU: [f32; 12] = [0.0, 0.0, 0.0, 7.0, 13.0, 11.0, 2.0, 0.0, 0.0, 2.0, 3.0, 1.0];
 const RELU: [f32; 12] = [2.0, 2.0, 4.0, 15.0, 21.0, 19.0, 1.0, 0.0, 0.0, 1.0, 2.0, 0.0];
 const GROUPED: [f32; 12] = [2.0, 3.0, 4.0, 15.0, 17.0, 19.0, 0.0, -1.0, 0.0, 0.0, 4.0, 0.0];
 
-fn fake() -> (Fake, Handle) {
+pub(crate) const SIZES: ConvSizes = ConvSizes {
+    data_type: DataType::F32,
+    batch: 1,
+    channels: 2,
+    size: [3, 4],
+    filters: 2,
+    taps: [2, 2],
+    strides: [2, 1],
+    padding: [1, 0],
+    groups: 1,
+    channels_last: false,
+};
+
+pub(crate) fn fake() -> (Fake, Handle) {
     let fake = Fake::build("cudnn.c", "libcudnn.so.9");
     let handle = CuDnn::load(&fake.search()).unwrap().handle().unwrap();
     (fake, handle)
 }
 
-fn problem(out: &mut [f32; 12]) -> ConvProblem {
+pub(crate) fn problem(out: &mut [f32; 12]) -> ConvProblem {
     arrays(DataType::F32, &INPUT, &WEIGHTS, out)
 }
 
 fn arrays<T>(data_type: DataType, input: &[T], weights: &[T], out: &mut [T]) -> ConvProblem {
     ConvProblem {
-        data_type,
-        batch: 1,
-        channels: 2,
-        size: [3, 4],
-        filters: 2,
-        taps: [2, 2],
-        strides: [2, 1],
-        padding: [1, 0],
-        groups: 1,
-        channels_last: false,
+        sizes: ConvSizes { data_type, ..SIZES },
         input: address(input),
         weights: address(weights),
         bias: None,
@@ -92,6 +96,7 @@ fn the_calls_come_in_order_and_leave_nothing_behind() {
     assert_eq!(out, OUT);
     drop((handle, convolution));
     let expected = [
+        "cudnnGetProperty",
         "cudnnCreate",
         "cudnnCreateTensorDescriptor",
         "cudnnSetTensor4dDescriptor(nchw,f32,1,2,3,4)",
@@ -169,7 +174,7 @@ fn relu_alone_gets_a_bias_of_zeros() {
     // SAFETY: the arrays are live host arrays, in which the fake computes; it never reads the workspace.
     let convolution = unsafe { handle.convolution(&problem, Math::Fma, dirty) }.unwrap();
     assert_eq!(
-        fake.journal()[13..],
+        fake.journal()[14..],
         ["cudnnSetTensor4dDescriptor(nchw,f32,1,2,2,3)", "cudnnSetStream", "cudnnSetTensor"]
     );
     convolution.run(&convolution.algorithms().unwrap()[0]).unwrap();
@@ -183,7 +188,8 @@ fn channels_may_be_last() {
     let weights = channels_last(&WEIGHTS, [2, 2, 2, 2]);
     let mut out = [f32::NAN; 12];
     let problem = arrays(DataType::F32, &input, &weights, &mut out);
-    run(&handle, &ConvProblem { channels_last: true, ..problem }, Math::Fma);
+    let sizes = ConvSizes { channels_last: true, ..SIZES };
+    run(&handle, &ConvProblem { sizes, ..problem }, Math::Fma);
     assert_eq!(out[..], channels_last(&OUT, [1, 2, 2, 3]));
     assert!(fake.journal().contains(&"cudnnSetFilter4dDescriptor(nhwc,f32,2,2,2,2)".to_owned()));
 }
@@ -193,7 +199,8 @@ fn groups_are_convolved_apart() {
     let (fake, handle) = fake();
     let mut out = [f32::NAN; 12];
     // Each filter has the first 4 or the second 4 weights, and its own channel.
-    run(&handle, &ConvProblem { groups: 2, ..problem(&mut out) }, Math::Fma);
+    let sizes = ConvSizes { groups: 2, ..SIZES };
+    run(&handle, &ConvProblem { sizes, ..problem(&mut out) }, Math::Fma);
     assert_eq!(out, GROUPED);
     let journal = fake.journal();
     assert!(journal.contains(&"cudnnSetFilter4dDescriptor(nchw,f32,2,1,2,2)".to_owned()), "{journal:?}");
@@ -207,7 +214,8 @@ fn narrow<T: Copy + Default>(data_type: DataType, from: fn(f32) -> T, to: fn(T) 
     let input: Vec<T> = INPUT.iter().chain(&INPUT).map(|&x| from(x)).collect();
     let mut out = [T::default(); 24];
     let problem = arrays(data_type, &input, &weights, &mut out);
-    let problem = ConvProblem { batch: 2, bias: Some(address(&bias)), relu: true, ..problem };
+    let sizes = ConvSizes { batch: 2, ..problem.sizes };
+    let problem = ConvProblem { sizes, bias: Some(address(&bias)), relu: true, ..problem };
     fake.journal();
     let found = run(&handle, &problem, Math::TensorCores);
     assert_eq!(out.map(to)[..], [BIAS_RELU, BIAS_RELU].concat());
@@ -302,25 +310,29 @@ fn impossible_problems_never_reach_the_library() {
     let mut out = [0.0; 12];
     let good = problem(&mut out);
     let far = 1 << 31;
+    let sized = |sizes| ConvProblem { sizes, ..good };
     let refused = [
-        (ConvProblem { batch: 0, ..good }, "batch is 0"),
-        (ConvProblem { channels: 0, ..good }, "channels is 0"),
-        (ConvProblem { size: [3, 0], ..good }, "size[1] is 0"),
-        (ConvProblem { filters: 0, ..good }, "filters is 0"),
-        (ConvProblem { taps: [0, 2], ..good }, "taps[0] is 0"),
-        (ConvProblem { strides: [2, 0], ..good }, "strides[1] is 0"),
-        (ConvProblem { padding: [far, 0], ..good }, "padding[0] is 2147483648"),
-        (ConvProblem { groups: 0, ..good }, "groups is 0"),
-        (ConvProblem { groups: 3, ..good }, "2 channels and 2 filters do not split into 3 groups"),
+        (sized(ConvSizes { batch: 0, ..SIZES }), "batch is 0"),
+        (sized(ConvSizes { channels: 0, ..SIZES }), "channels is 0"),
+        (sized(ConvSizes { size: [3, 0], ..SIZES }), "size[1] is 0"),
+        (sized(ConvSizes { filters: 0, ..SIZES }), "filters is 0"),
+        (sized(ConvSizes { taps: [0, 2], ..SIZES }), "taps[0] is 0"),
+        (sized(ConvSizes { strides: [2, 0], ..SIZES }), "strides[1] is 0"),
+        (sized(ConvSizes { padding: [far, 0], ..SIZES }), "padding[0] is 2147483648"),
+        (sized(ConvSizes { groups: 0, ..SIZES }), "groups is 0"),
+        (sized(ConvSizes { groups: 3, ..SIZES }), "2 channels and 2 filters do not split into 3 groups"),
         (
-            ConvProblem { filters: 3, groups: 2, ..good },
+            sized(ConvSizes { filters: 3, groups: 2, ..SIZES }),
             "2 channels and 3 filters do not split into 2 groups",
         ),
-        (ConvProblem { taps: [6, 2], ..good }, "the height of out is 0"),
-        (ConvProblem { taps: [2, 5], ..good }, "the width of out is 0"),
-        (ConvProblem { padding: [far - 1, 0], strides: [1, 1], ..good }, "the height of out is 4294967296"),
-        (ConvProblem { batch: 1 << 27, size: [8, 8], ..good }, "the length of input is 17179869184"),
-        (ConvProblem { filters: far - 1, ..good }, "the length of weights is 17179869176"),
+        (sized(ConvSizes { taps: [6, 2], ..SIZES }), "the height of out is 0"),
+        (sized(ConvSizes { taps: [2, 5], ..SIZES }), "the width of out is 0"),
+        (
+            sized(ConvSizes { padding: [far - 1, 0], strides: [1, 1], ..SIZES }),
+            "the height of out is 4294967296",
+        ),
+        (sized(ConvSizes { batch: 1 << 27, size: [8, 8], ..SIZES }), "the length of input is 17179869184"),
+        (sized(ConvSizes { filters: far - 1, ..SIZES }), "the length of weights is 17179869176"),
         (ConvProblem { input: 0, ..good }, "input: device address 0x0"),
         (ConvProblem { weights: good.weights + 2, ..good }, "weights: device address"),
         (ConvProblem { bias: Some(0), ..good }, "bias: device address 0x0"),
@@ -333,4 +345,12 @@ fn impossible_problems_never_reach_the_library() {
         assert!(error.to_string().starts_with(message), "{error}");
     }
     assert_eq!(fake.journal(), [""; 0]);
+}
+
+#[test]
+fn an_older_version_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    Fake::compile("cudnn.c", &folder.path().join("libcudnn.so"), &["-DMAJOR=7"]);
+    let missing = CuDnn::load(&Search::in_folders([folder.path()])).unwrap_err();
+    assert_eq!(missing.failures()[0].reason, "it is too old: major version 7, and 8 is needed");
 }

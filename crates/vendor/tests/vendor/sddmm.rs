@@ -1,8 +1,8 @@
 //! cuSPARSE's SDDMM: the product, the sequence of calls, and errors.
 
 use half::f16;
-use lacuna_peers::cusparse::{CuSparse, Handle, Sddmm, SddmmProblem};
-use lacuna_peers::{DataType, Error};
+use lacuna_vendor::cusparse::{CuSparse, Handle, Sddmm, SddmmProblem};
+use lacuna_vendor::{DataType, Error};
 
 use crate::fake::{Fake, STREAM, address, address_mut, allocate};
 
@@ -52,6 +52,7 @@ fn products_are_sampled_and_the_calls_come_in_order() {
     assert_eq!(values, SAMPLED);
     drop((handle, sddmm));
     let expected = [
+        "cusparseGetProperty",
         "cusparseCreate",
         "cusparseCreateDnMat",
         "cusparseCreateDnMat",

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
 use std::process::Command;
 
-use lacuna_peers::{Search, Workspace};
+use lacuna_vendor::{Search, Workspace};
 use libloading::Library;
 use tempfile::TempDir;
 
@@ -30,7 +30,7 @@ impl Fake {
 
     /// Compiles `fake/<source>` into `file`.
     pub(crate) fn compile(source: &str, file: &Path, options: &[&str]) {
-        compile(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/fake").join(source), file, options);
+        compile(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vendor/fake").join(source), file, options);
     }
 
     /// Where it lies.

@@ -3,14 +3,20 @@
 #include "journal.h"
 #include "values.h"
 
+#ifndef MAJOR
+#define MAJOR 9
+#endif
+
 enum { BAD = 2000, UNSUPPORTED = 3000, WORKSPACE = 256 << 20 };
+/* Bytes of the workspace, by algorithm; -1 for those that it has not got. */
+static const int64_t memory[8] = {0, 1024, 4096, -1, -1, (int64_t)WORKSPACE + 1, 0, 0};
 typedef struct { void *stream; } Handle;
 /* Of tensors, filters, convolutions and activations. */
 typedef struct { char kind; int type, format, size[4], padding[2], stride[2], groups, math, mode; } Descriptor;
 typedef struct { int algorithm, status; float time; size_t memory; int determinism, math, reserved[3]; } Performance;
 
 int cudnnGetProperty(int property, int *value) {
-    static const int version[3] = {9, 28, 0};
+    static const int version[3] = {MAJOR, 28, 0};
     NOTE();
     if (property < 0 || property > 2) return BAD;
     *value = version[property];
@@ -129,9 +135,7 @@ static int64_t place(const Descriptor *d, int n, int c, int h, int w) {
     return (((int64_t)n * d->size[2] + h) * d->size[3] + w) * d->size[1] + c;
 }
 
-static int check(Handle *handle, Descriptor *x, Descriptor *w, Descriptor *conv, Descriptor *y, void *workspace,
-                 size_t bytes) {
-    if (handle->stream != (void *)0x57 || !workspace || bytes != WORKSPACE) return BAD;
+static int check(Descriptor *x, Descriptor *w, Descriptor *conv, Descriptor *y) {
     if (x->kind != 't' || w->kind != 'f' || conv->kind != 'c' || y->kind != 't') return BAD;
     if (!known_type(x->type) || x->type != w->type || w->type != y->type) return BAD;
     if (x->format != w->format || w->format != y->format) return BAD;
@@ -139,6 +143,15 @@ static int check(Handle *handle, Descriptor *x, Descriptor *w, Descriptor *conv,
     for (int i = 0; i < 2; i++)
         if (y->size[2 + i] != (x->size[2 + i] + 2 * conv->padding[i] - w->size[2 + i]) / conv->stride[i] + 1) return BAD;
     return 0;
+}
+
+/* The same of a run. */
+static int check_run(Handle *handle, int algorithm, Descriptor *x, Descriptor *w, Descriptor *conv, Descriptor *y,
+                     void *workspace, size_t bytes) {
+    if (handle->stream != (void *)0x57 || algorithm < 0 || algorithm > 7) return BAD;
+    if (memory[algorithm] < 0) return UNSUPPORTED;
+    if (bytes < (size_t)memory[algorithm] || (bytes && !workspace)) return BAD;
+    return check(x, w, conv, y);
 }
 
 static float sum(const Descriptor *x, const void *x_values, const Descriptor *w, const void *w_values,
@@ -172,7 +185,8 @@ int cudnnFindConvolutionForwardAlgorithmEx(Handle *handle, Descriptor *x, const 
                                            const void *w_values, Descriptor *conv, Descriptor *y, void *y_values, int asked,
                                            int *returned, Performance *results, void *workspace, size_t bytes) {
     NOTE();
-    int status = check(handle, x, w, conv, y, workspace, bytes);
+    if (handle->stream != (void *)0x57 || !workspace || bytes != WORKSPACE) return BAD;
+    int status = check(x, w, conv, y);
     if (status) return status;
     const Performance all[] = {
         {.algorithm = 2, .time = 2.5, .memory = 4096, .math = conv->math},
@@ -189,13 +203,48 @@ int cudnnFindConvolutionForwardAlgorithmEx(Handle *handle, Descriptor *x, const 
     return 0;
 }
 
+/* In an order of its own. What comes before the second is not allowed, too large, not deterministic or not there. */
+int cudnnGetConvolutionForwardAlgorithm_v7(Handle *handle, Descriptor *x, Descriptor *w, Descriptor *conv, Descriptor *y,
+                                           int asked, int *returned, Performance *results) {
+    NOTE();
+    (void)handle;
+    int status = check(x, w, conv, y);
+    if (status) return status;
+    const Performance all[] = {
+        {.algorithm = 7, .time = -1, .determinism = 1, .math = conv->math},
+        {.algorithm = 4, .status = UNSUPPORTED, .time = -1, .determinism = 1, .math = conv->math},
+        {.algorithm = 5, .time = -1, .determinism = 1, .math = conv->math},
+        {.algorithm = 2, .time = -1, .determinism = 0, .math = conv->math},
+        {.algorithm = 3, .time = -1, .determinism = 1, .math = conv->math},
+        {.algorithm = 1, .time = -1, .determinism = 1, .math = 0},
+        {.algorithm = 0, .time = -1, .determinism = 1, .math = conv->math},
+    };
+    *returned = sizeof all / sizeof *all;
+    if (asked < *returned) return BAD;
+    memcpy(results, all, sizeof all);
+    return 0;
+}
+
+int cudnnGetConvolutionForwardWorkspaceSize(Handle *handle, Descriptor *x, Descriptor *w, Descriptor *conv, Descriptor *y,
+                                            int algorithm, size_t *bytes) {
+    char detail[16];
+    snprintf(detail, sizeof detail, "%d", algorithm);
+    NOTE_WITH(detail);
+    (void)handle;
+    int status = check(x, w, conv, y);
+    if (status) return status;
+    if (memory[algorithm] < 0) return UNSUPPORTED;
+    *bytes = (size_t)memory[algorithm];
+    return 0;
+}
+
 int cudnnConvolutionForward(Handle *handle, const float *alpha, Descriptor *x, const void *x_values, Descriptor *w,
                             const void *w_values, Descriptor *conv, int algorithm, void *workspace, size_t bytes,
                             const float *beta, Descriptor *y, void *y_values) {
     char detail[16];
     snprintf(detail, sizeof detail, "%d", algorithm);
     NOTE_WITH(detail);
-    int status = check(handle, x, w, conv, y, workspace, bytes);
+    int status = check_run(handle, algorithm, x, w, conv, y, workspace, bytes);
     if (status) return status;
     if (*alpha != 1 || *beta != 0) return BAD;
     convolve(x, x_values, w, w_values, conv, y, y_values, NULL, 0);
@@ -210,7 +259,7 @@ int cudnnConvolutionBiasActivationForward(Handle *handle, const float *alpha, De
     char detail[16];
     snprintf(detail, sizeof detail, "%d", algorithm);
     NOTE_WITH(detail);
-    int status = check(handle, x, w, conv, y, workspace, bytes);
+    int status = check_run(handle, algorithm, x, w, conv, y, workspace, bytes);
     if (status) return status;
     if (*alpha != 1 || *alpha_added != 0 || added != y || added_values != y_values) return BAD;
     if (bias->kind != 't' || bias->type != y->type || bias->size[1] != y->size[1]) return BAD;

@@ -7,21 +7,18 @@ use crate::check::{self, Array};
 use crate::data_type::DataType;
 use crate::error::Error;
 
-/// A convolution of a batch of images, in two dimensions: out = convolution(input, weights), plus a bias of each
-/// filter, and ReLU of that, where wanted. As in networks, the taps are not mirrored.
+/// The sizes of a convolution of a batch of images, in two dimensions. As in networks, the taps are not mirrored.
 ///
-/// All arrays are row-major without gaps. Pairs are (height, width). The height of the output is
-/// `(size[0] + 2 · padding[0] − taps[0]) / strides[0] + 1`, rounded down; the width likewise.
+/// Pairs are (height, width). The height of the output is `(size[0] + 2 · padding[0] − taps[0]) / strides[0] + 1`,
+/// rounded down; the width likewise. All arrays are row-major without gaps:
 ///
 /// | array | channels first (NCHW) | channels last (NHWC) |
 /// | --- | --- | --- |
 /// | input | batch × channels × height × width | batch × height × width × channels |
 /// | weights | filters × channels/groups × taps\[0\] × taps\[1\] | filters × taps\[0\] × taps\[1\] × channels/groups |
 /// | out | batch × filters × height × width | batch × height × width × filters |
-///
-/// Addresses are device addresses.
 #[derive(Clone, Copy, Debug)]
-pub struct ConvProblem {
+pub struct ConvSizes {
     /// The type of the values of all arrays.
     pub data_type: DataType,
     /// Images.
@@ -42,6 +39,16 @@ pub struct ConvProblem {
     pub groups: usize,
     /// Whether arrays have their channels last: NHWC; else they are NCHW.
     pub channels_last: bool,
+}
+
+/// A convolution of arrays: out = convolution(input, weights), plus a bias of each filter, and ReLU of that, where
+/// wanted.
+///
+/// Addresses are device addresses.
+#[derive(Clone, Copy, Debug)]
+pub struct ConvProblem {
+    /// The sizes of the arrays.
+    pub sizes: ConvSizes,
     /// The values of the input.
     pub input: u64,
     /// The values of the weights.
@@ -68,33 +75,36 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    pub(super) fn new(problem: &ConvProblem) -> Result<Self, Error> {
-        let &ConvProblem { channels, filters, groups, .. } = problem;
-        let batch = check::size("batch", problem.batch)?;
+    pub(super) fn new(sizes: &ConvSizes) -> Result<Self, Error> {
+        let &ConvSizes { channels, filters, groups, .. } = sizes;
+        let batch = check::size("batch", sizes.batch)?;
         let input_channels = check::size("channels", channels)?;
-        let [height, width] = both(["size[0]", "size[1]"], problem.size)?;
+        let [height, width] = both(["size[0]", "size[1]"], sizes.size)?;
         let out_channels = check::size("filters", filters)?;
-        let taps = both(["taps[0]", "taps[1]"], problem.taps)?;
-        let strides = both(["strides[0]", "strides[1]"], problem.strides)?;
-        let padding = [
-            zero_or_size("padding[0]", problem.padding[0])?,
-            zero_or_size("padding[1]", problem.padding[1])?,
-        ];
+        let taps = both(["taps[0]", "taps[1]"], sizes.taps)?;
+        let strides = both(["strides[0]", "strides[1]"], sizes.strides)?;
+        let padding =
+            [zero_or_size("padding[0]", sizes.padding[0])?, zero_or_size("padding[1]", sizes.padding[1])?];
         let raw_groups = check::size("groups", groups)?;
         if !channels.is_multiple_of(groups) || !filters.is_multiple_of(groups) {
             return Err(Error::Groups { channels, filters, groups });
         }
         let out_height = positions("the height of out", height, padding[0], taps[0], strides[0])?;
         let out_width = positions("the width of out", width, padding[1], taps[1], strides[1])?;
-        Ok(Self {
-            format: if problem.channels_last { NHWC } else { NCHW },
+        let shape = Self {
+            format: if sizes.channels_last { NHWC } else { NCHW },
             input: [batch, input_channels, height, width],
             weights: [out_channels, input_channels / raw_groups, taps[0], taps[1]],
             out: [batch, out_channels, out_height, out_width],
             padding,
             strides,
             groups: raw_groups,
-        })
+        };
+        // The library takes no array of more values than an `int` counts.
+        check_length("the length of input", shape.input)?;
+        check_length("the length of weights", shape.weights)?;
+        check_length("the length of out", shape.out)?;
+        Ok(shape)
     }
 
     /// The shape of the bias.
@@ -104,20 +114,18 @@ impl Shape {
 }
 
 /// The checked arrays of a problem.
-pub(super) struct Arrays {
+pub(super) struct CheckedArrays {
     pub(super) input: Array,
     pub(super) weights: Array,
     pub(super) bias: Option<Array>,
     pub(super) out: Array,
 }
 
-impl Arrays {
+impl CheckedArrays {
     pub(super) fn new(problem: &ConvProblem, shape: &Shape) -> Result<Self, Error> {
-        let bytes = problem.data_type.bytes();
-        // The library takes no array of more values than an `int` counts.
-        let input = (check_length("the length of input", shape.input)?, 1);
-        let weights = (check_length("the length of weights", shape.weights)?, 1);
-        let out = (check_length("the length of out", shape.out)?, 1);
+        let bytes = problem.sizes.data_type.bytes();
+        let length = |shape: [c_int; 4]| (shape.iter().product::<c_int>(), 1);
+        let (input, weights, out) = (length(shape.input), length(shape.weights), length(shape.out));
         let bias = |address| Array::new("bias", address, (shape.out[1], 1), bytes);
         let arrays = Self {
             input: Array::new("input", problem.input, input, bytes)?,
@@ -154,9 +162,9 @@ fn positions(
     check::size(what, usize::try_from(positions).unwrap_or(usize::MAX))
 }
 
-/// The values of an array of `shape`, of which a C `int` must count each.
-fn check_length(what: &'static str, shape: [c_int; 4]) -> Result<c_int, Error> {
+/// A C `int` must count each value of an array of `shape`.
+fn check_length(what: &'static str, shape: [c_int; 4]) -> Result<(), Error> {
     let length =
         shape.iter().fold(1, |length: usize, size| length.saturating_mul(size.unsigned_abs() as usize));
-    check::size(what, length)
+    check::size(what, length).map(drop)
 }

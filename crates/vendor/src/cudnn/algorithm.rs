@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use super::api::Performance;
-use super::convolution::WORKSPACE_BYTES;
+use super::described::WORKSPACE_BYTES;
 use crate::data_type::DataType;
 
 /// The arithmetic of the products. Sums are in fp32 in both.
@@ -150,7 +150,7 @@ impl Algorithm {
     }
 }
 
-/// An algorithm that ran, by the library's own measurement of the convolution without bias and ReLU.
+/// An algorithm, by the library's own measurement of the convolution without bias and ReLU, or by its heuristic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Found {
@@ -158,7 +158,7 @@ pub struct Found {
     pub algorithm: Algorithm,
     /// What it was allowed to multiply with; a run allows the same.
     pub math_type: MathType,
-    /// Milliseconds of one run.
+    /// Milliseconds of one run; below 0 where it was not measured.
     pub time_ms: f32,
     /// Bytes of the workspace that it needs, at most [`WORKSPACE_BYTES`].
     pub workspace_bytes: usize,
@@ -173,6 +173,18 @@ impl Found {
         let math_type = MathType::from_raw(performance.math_type)?;
         let ran = status == 0 && workspace_bytes <= WORKSPACE_BYTES;
         (ran && math.allows(math_type)).then_some(Self { algorithm, math_type, time_ms, workspace_bytes })
+    }
+
+    /// What `performance` says of an algorithm that did not run: how fast it may be. On FMA units it is held to them,
+    /// whatever the heuristic thought of. Its workspace is not known yet.
+    pub(super) fn ranked(performance: &Performance, math: Math) -> Option<Self> {
+        let algorithm = Algorithm::from_raw(performance.algorithm)?;
+        let math_type = match math {
+            Math::Fma => MathType::Fma,
+            Math::TensorCores => MathType::from_raw(performance.math_type)?,
+        };
+        let found = Self { algorithm, math_type, time_ms: -1.0, workspace_bytes: 0 };
+        (performance.status == 0).then_some(found)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lacuna_peers::nvml::{EnergyCounter, Error};
+use lacuna_vendor::nvml::{EnergyCounter, Error};
 
 use crate::fake::Fake;
 

@@ -6,13 +6,15 @@
 mod algorithm;
 mod api;
 mod convolution;
+mod described;
 mod descriptor;
 mod shape;
 mod status;
 
 pub use algorithm::{Algorithm, Found, Math, MathType};
-pub use convolution::{Convolution, WORKSPACE_BYTES};
-pub use shape::ConvProblem;
+pub use convolution::Convolution;
+pub use described::{Arrays, DescribedConv, WORKSPACE_BYTES};
+pub use shape::{ConvProblem, ConvSizes};
 pub(crate) use status::name as status_name;
 
 /// The loaded library.
