@@ -2,8 +2,7 @@
 use lacuna_kernels::conv::{DepthwiseArgs, Scheme, Source, Target, Tile};
 use lacuna_kernels::{Divisor, Entry};
 
-use super::choose::{Algorithm, Problem};
-use super::{Conv, MapLayout, Shape};
+use super::{Algorithm, Conv, MapLayout, Problem, Shape};
 use crate::op::{MAX_GRID_X, launch};
 use crate::{Error, Result, Stream, Value};
 
