@@ -1,8 +1,8 @@
 //! By which arithmetic results are judged, ours and the vendor's libraries'.
 use lacuna::spmm;
-use lacuna_peers::DataType;
-use lacuna_peers::cublas::Math;
 use lacuna_reference::{AttentionArithmetic, Precision};
+use lacuna_vendor::DataType;
+use lacuna_vendor::cublas::Math;
 
 /// That of one of our kernels.
 pub(crate) fn of_kernel(choice: &spmm::Choice) -> Precision {

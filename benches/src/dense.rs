@@ -2,8 +2,8 @@
 use anyhow::{Result, ensure};
 use lacuna::{Buffer, Stream};
 use lacuna_cases::Number;
-use lacuna_peers::cublas::GemmProblem;
 use lacuna_reference::Precision;
+use lacuna_vendor::cublas::GemmProblem;
 
 use crate::arithmetic;
 use crate::peers::{Context, CuBlasLibrary, Peered, data_type, dense_products};

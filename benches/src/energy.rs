@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use lacuna::{Device, Stream};
-use lacuna_peers::nvml::EnergyCounter;
+use lacuna_vendor::nvml::EnergyCounter;
 
 /// How long the work is repeated at least: the counter moves a few times in a tenth of a second.
 const LEAST: Duration = Duration::from_millis(500);

@@ -5,9 +5,10 @@ use std::time::Instant;
 use anyhow::Result;
 use lacuna::{Buffer, Device, Stream, Value, ValueType};
 use lacuna_cases::Problem;
-use lacuna_peers::cublas::{self, CuBlas, Math};
-use lacuna_peers::cusparse::{self, CuSparse};
-use lacuna_peers::{DataType, Handle, Loaded, Peers, VendorApi, Workspace};
+use lacuna_peers::Peers;
+use lacuna_vendor::cublas::{self, CuBlas, Math};
+use lacuna_vendor::cusparse::{self, CuSparse};
+use lacuna_vendor::{DataType, Handle, Loaded, VendorApi, Workspace};
 
 use crate::record::PeerRecord;
 use crate::timing::{Timing, time};
@@ -113,7 +114,7 @@ impl Context<'_> {
     }
 
     /// Microseconds that `prepare` takes by the host's clock, until the stream has done what it was given.
-    pub(crate) fn by_host(&self, prepare: impl FnOnce() -> Result<(), lacuna_peers::Error>) -> Result<f64> {
+    pub(crate) fn by_host(&self, prepare: impl FnOnce() -> Result<(), lacuna_vendor::Error>) -> Result<f64> {
         self.stream.synchronize()?;
         let start = Instant::now();
         prepare()?;
@@ -126,7 +127,7 @@ impl Context<'_> {
         &self,
         algorithm: &str,
         version: &str,
-        run: impl Fn() -> Result<(), lacuna_peers::Error>,
+        run: impl Fn() -> Result<(), lacuna_vendor::Error>,
         error_over_bound: impl FnOnce(&Stream) -> Result<Option<f64>>,
     ) -> Result<PeerRecord> {
         run()?;
@@ -274,7 +275,7 @@ impl PeerSession {
 #[cfg(test)]
 mod tests {
     use anyhow::anyhow;
-    use lacuna_peers::cusparse::SpmmAlgorithm;
+    use lacuna_vendor::cusparse::SpmmAlgorithm;
 
     use super::*;
     use crate::timing::Timing;

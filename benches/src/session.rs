@@ -2,7 +2,8 @@
 use anyhow::Result;
 use clap::Args;
 use lacuna::{Choice, Device};
-use lacuna_peers::{Peers, Search};
+use lacuna_peers::Peers;
+use lacuna_vendor::Search;
 
 use crate::machine;
 use crate::peers::PeerSession;

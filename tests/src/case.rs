@@ -36,6 +36,18 @@ pub struct Context<'a> {
     pub seed: u64,
 }
 
+/// An error of a case that found out that it cannot run here: why. It is skipped then.
+#[derive(Debug)]
+pub struct NotRun(pub String);
+
+impl fmt::Display for NotRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotRun {}
+
 /// What a case does: gives the largest error over its bound, 0 where nothing was rounded, or what is wrong.
 type Check = dyn Fn(&Context<'_>) -> anyhow::Result<f64> + Send + Sync;
 

@@ -23,7 +23,7 @@ pub mod topn;
 pub mod transpose;
 mod tuned;
 
-pub use case::{Case, Context, Effort};
+pub use case::{Case, Context, Effort, NotRun};
 pub use lacuna_cases::Number;
 use lacuna_cases::data::Data;
 

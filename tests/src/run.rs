@@ -9,7 +9,7 @@ use std::time::Instant;
 use lacuna::{Device, Stream};
 use serde::Serialize;
 
-use crate::case::{Case, Context, group_of};
+use crate::case::{Case, Context, NotRun, group_of};
 use crate::target::Target;
 
 /// What came of a case on a device.
@@ -165,6 +165,7 @@ impl Shared<'_> {
 fn check(case: &Case, context: &Context<'_>) -> Outcome {
     match catch_unwind(AssertUnwindSafe(|| case.check(context))) {
         Ok(Ok(error_over_bound)) => Outcome::Passed { error_over_bound },
+        Ok(Err(error)) if error.is::<NotRun>() => Outcome::Skipped { why: error.to_string() },
         Ok(Err(error)) => Outcome::Failed { why: format!("{error:#}") },
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -192,6 +193,7 @@ mod tests {
             Case::new("t/g/panic", "", |_| panic!("out of luck")),
             Case::missing("t/h/missing", "", "no data"),
             Case::new("t/h/gpu", "", |_| Ok(0.0)).effort(Effort::Gpu),
+            Case::new("t/h/not_here", "", |_| Err(NotRun("no library".into()).into())),
         ];
         let mut started = 0;
         let mut groups = Vec::new();
@@ -212,10 +214,11 @@ mod tests {
                 failed("panicked: out of luck"),
                 skipped("no data"),
                 skipped("for a GPU only"),
+                skipped("no library"),
             ]
         );
         assert_eq!(started, cases.len());
-        assert_eq!(groups, [("t/g".into(), 3), ("t/h".into(), 2)]);
+        assert_eq!(groups, [("t/g".into(), 3), ("t/h".into(), 3)]);
     }
 
     #[test]

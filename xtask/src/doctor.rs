@@ -3,8 +3,9 @@ mod cuda;
 
 use std::process::Command;
 
-use lacuna_peers::{Peers, Search};
+use lacuna_peers::Peers;
 use lacuna_ptx::{Cache, DeviceCompiler, Ptxas};
+use lacuna_vendor::Search;
 
 use crate::outcome::Missing;
 use crate::paths;

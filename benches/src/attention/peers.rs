@@ -4,8 +4,8 @@ use anyhow::Result;
 use lacuna::matrix::Csr;
 use lacuna::{Buffer, Stream};
 use lacuna_cases::Number;
-use lacuna_peers::cublas::GemmProblem;
 use lacuna_reference::{Precision, spmm};
+use lacuna_vendor::cublas::GemmProblem;
 
 use super::operands::{Host, Operands, unwritten_o};
 use crate::arithmetic;

@@ -7,8 +7,8 @@ use lacuna::Device;
 use lacuna_cases::Number;
 use lacuna_cases::data::Data;
 use lacuna_cases::exit::{Outcome, Usage};
-use lacuna_peers::Search;
-use lacuna_peers::cudnn::CuDnn;
+use lacuna_vendor::Search;
+use lacuna_vendor::cudnn::CuDnn;
 
 use crate::cli::{ConvOptions, ConvSuite, Layout, MapValue};
 use crate::conv::{

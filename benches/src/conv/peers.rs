@@ -7,8 +7,8 @@ use lacuna::{Buffer, Device, Stream};
 use lacuna_cases::Number;
 use lacuna_cases::maps::channels_last;
 use lacuna_cases::number::rounded;
-use lacuna_peers::cudnn::{ConvProblem, CuDnn, Handle, Math};
-use lacuna_peers::{DataType, Workspace};
+use lacuna_vendor::cudnn::{ConvProblem, ConvSizes, CuDnn, Handle, Math};
+use lacuna_vendor::{DataType, Workspace};
 
 use super::{How, Input};
 use crate::copies::{self, COPY};
@@ -150,7 +150,7 @@ fn fastest<T: Number>(
     let x = device.upload(&laid(&input.input, shape.channels, pixels))?;
     let weights = device.upload(&laid(&input.weights, channels, taps))?;
     let out = device.zeros::<T>(shape.output_len())?;
-    let problem = ConvProblem {
+    let sizes = ConvSizes {
         data_type: data_type::<T>(),
         batch: shape.batch,
         channels: shape.channels,
@@ -161,6 +161,9 @@ fn fastest<T: Number>(
         padding: shape.padding,
         groups: shape.groups,
         channels_last: is_last,
+    };
+    let problem = ConvProblem {
+        sizes,
         input: x.as_slice().address(),
         weights: weights.as_slice().address(),
         bias: None,

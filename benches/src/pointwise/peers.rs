@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use lacuna::Device;
 use lacuna_cases::{Matrix, Number, Problem};
-use lacuna_peers::Search;
-use lacuna_peers::cublas::CuBlas;
+use lacuna_vendor::Search;
+use lacuna_vendor::cublas::CuBlas;
 
 use super::Pruned;
 use super::measure::Truth;

@@ -1,7 +1,7 @@
 //! The same sampled product by the vendor's libraries.
 use anyhow::Result;
 use lacuna_cases::Number;
-use lacuna_peers::cusparse::SddmmProblem;
+use lacuna_vendor::cusparse::SddmmProblem;
 
 use super::Operands;
 use crate::arithmetic;

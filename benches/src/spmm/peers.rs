@@ -1,7 +1,7 @@
 //! The same product by the vendor's libraries.
 use anyhow::Result;
 use lacuna_cases::Number;
-use lacuna_peers::cusparse::{SpmmAlgorithm, SpmmProblem};
+use lacuna_vendor::cusparse::{SpmmAlgorithm, SpmmProblem};
 
 use super::operands::{Operands, unwritten_c};
 use crate::arithmetic;

@@ -222,6 +222,20 @@ pub enum Error {
         /// What the driver said, and what to do.
         why: String,
     },
+    /// A vendor's library that was asked for is not there.
+    #[error("{why}; or leave the choice of the algorithm to Lacuna")]
+    NoLibrary {
+        /// What was looked for, where, and how to get it.
+        why: String,
+    },
+    /// A call to a vendor's library failed.
+    #[error("{library} failed: {why}")]
+    Library {
+        /// The library.
+        library: String,
+        /// What it said, and what to do.
+        why: String,
+    },
     /// The simulator found a fault in a kernel.
     #[error(transparent)]
     Simulator(#[from] LaunchError),
@@ -340,10 +354,12 @@ impl Error {
             | Self::NoDevice { .. }
             | Self::OldGpu { .. }
             | Self::Ptx { .. }
+            | Self::NoLibrary { .. }
             | Self::OutOfMemory { .. } => Cause::Missing,
             Self::Write(_)
             | Self::Launch { .. }
             | Self::Cuda { .. }
+            | Self::Library { .. }
             | Self::Simulator(_)
             | Self::SimulatorMemory(_) => Cause::Failure,
         }

@@ -117,6 +117,10 @@ impl Stream {
         unsafe { self.inner.upload(to, from) }
     }
 
+    pub(crate) fn backend(&self) -> &dyn BackendStream {
+        &*self.inner
+    }
+
     pub(crate) fn launch(&self, launch: &Launch<'_>) -> Result<()> {
         self.inner.launch(launch)
     }

@@ -1,72 +1,11 @@
-//! Vendor libraries, loaded at run time, to compare Lacuna's kernels with.
+//! What Lacuna's kernels are compared with: the vendor's libraries that are on the machine.
 //!
-//! Three peers: cuSPARSE's SpMM and SDDMM ([`cusparse`]), cuBLAS's GEMM ([`cublas`]) and cuDNN's convolution
-//! ([`cudnn`]), in each [`DataType`]. Benchmarks use them; the library does not. Nothing is linked: the crate builds
-//! and its programs start with no CUDA on the machine, and a peer that is not there is a value, [`Missing`], that
-//! names what was looked for, where, and the fix.
-//!
-//! Beside them stands [`nvml`], which counts a GPU's energy.
-//!
-//! Addresses are raw device addresses and streams raw `CUstream` pointers, so that the crate depends on no
-//! binding of the driver. Handles live in the CUDA context that is current when they are made.
-//!
-//! ```
-//! use std::error::Error;
-//!
-//! use lacuna_peers::cusparse::{SpmmAlgorithm, SpmmProblem};
-//! use lacuna_peers::{Peers, Search, Workspace};
-//!
-//! /// Runs `problem`, whose arrays are device arrays of the sizes it states, with each algorithm that can.
-//! unsafe fn compare(
-//!     problem: &SpmmProblem,
-//!     allocate: impl Fn(usize) -> Result<Workspace, std::io::Error>,
-//! ) -> Result<(), Box<dyn Error>> {
-//!     let handle = Peers::load(&Search::from_env()).cusparse?.handle()?;
-//!     for algorithm in SpmmAlgorithm::ALL {
-//!         // SAFETY: the caller answers for the arrays, which outlive `spmm`.
-//!         let spmm = match unsafe { handle.spmm(problem, algorithm, &allocate) } {
-//!             Err(error) if error.is_unsupported() => continue,
-//!             other => other?,
-//!         };
-//!         spmm.preprocess()?;
-//!         spmm.run()?;
-//!     }
-//!     Ok(())
-//! }
-//! ```
-//!
-//! # Why not a binding crate
-//! About forty functions are needed, and their C interface has not changed since CUDA 11.4 and cuDNN 8. Declared
-//! here, they work with every version since; bindings made for one version refuse to build, or to load, beside
-//! another.
-
-mod api;
-mod check;
-pub mod cublas;
-pub mod cudnn;
-pub mod cusparse;
-mod data_type;
-mod error;
-mod library;
-mod loaded;
-pub mod nvml;
-mod scalar;
-mod search;
-mod status;
-mod workspace;
-
-pub use data_type::DataType;
-pub use error::Error;
-pub use library::{LoadFailure, Missing, Version};
-pub use loaded::{Handle, Loaded, VendorApi};
-pub use search::Search;
-pub use status::{Status, Vendor};
-pub use workspace::Workspace;
-
-use cublas::CuBlas;
-use cudnn::CuDnn;
-use cusparse::CuSparse;
-use loaded::RawHandle;
+//! Three peers: cuSPARSE's SpMM and SDDMM, cuBLAS's GEMM and cuDNN's convolution, which [`lacuna_vendor`] opens and wraps. A peer that is not
+//! there is a value, [`Missing`], that names what was looked for, where, and the fix.
+use lacuna_vendor::cublas::CuBlas;
+use lacuna_vendor::cudnn::CuDnn;
+use lacuna_vendor::cusparse::CuSparse;
+use lacuna_vendor::{Missing, Search};
 
 /// What was found of the peers; each may be missing on its own.
 #[derive(Debug)]
@@ -83,5 +22,24 @@ impl Peers {
     /// Looks for every peer. Needs neither a GPU nor a driver.
     pub fn load(search: &Search) -> Self {
         Self { cusparse: CuSparse::load(search), cublas: CuBlas::load(search), cudnn: CuDnn::load(search) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_peer_that_is_missing_says_what_was_tried() {
+        let folder = tempfile::tempdir().unwrap();
+        let peers = Peers::load(&Search::in_folders([folder.path()]));
+        let names = [peers.cusparse.unwrap_err(), peers.cublas.unwrap_err(), peers.cudnn.unwrap_err()]
+            .map(|missing| missing.names().join(" "));
+        let expected = [
+            "libcusparse.so.13 libcusparse.so.12 libcusparse.so.11 libcusparse.so",
+            "libcublas.so.13 libcublas.so.12 libcublas.so.11 libcublas.so",
+            "libcudnn.so.9 libcudnn.so.8 libcudnn.so",
+        ];
+        assert_eq!(names, expected);
     }
 }

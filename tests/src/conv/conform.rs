@@ -49,19 +49,20 @@ fn of_type<T: Number>(cx: &Context<'_>, maps: &Maps) -> Result<f64> {
     Ok(worst)
 }
 
-struct Subject<'c, T> {
+/// What is convolved, and what is made of the sums.
+pub(super) struct Subject<'c, T> {
     cx: &'c Context<'c>,
     maps: &'c Maps,
     input: Vec<T>,
     weights: Vec<T>,
     bias: Option<Vec<T>>,
     residual: Option<Vec<T>>,
-    activation: Activation,
+    pub(super) activation: Activation,
 }
 
 impl<'c, T: Number> Subject<'c, T> {
     /// What is added goes by `way`: all of it, nothing, and each of them.
-    fn new(cx: &'c Context<'c>, maps: &'c Maps, way: usize, activation: Activation) -> Self {
+    pub(super) fn new(cx: &'c Context<'c>, maps: &'c Maps, way: usize, activation: Activation) -> Self {
         Self {
             cx,
             maps,
@@ -73,7 +74,8 @@ impl<'c, T: Number> Subject<'c, T> {
         }
     }
 
-    fn reference(&self, precision: Precision) -> Result<ConvReference<T>> {
+    /// What results may be.
+    pub(super) fn reference(&self, precision: Precision) -> Result<ConvReference<T>> {
         let (lo, hi) = match self.activation {
             Activation::Relu => (0.0, f32::INFINITY),
             Activation::Clamp { lo, hi } => (lo, hi),
@@ -135,7 +137,7 @@ impl<'c, T: Number> Subject<'c, T> {
     }
 
     /// The result, in NCHW, of maps that begin `offset` elements into their buffers.
-    fn run_plan(&self, plan: &Conv<T>, layout: MapLayout, offset: usize) -> Result<Vec<T>> {
+    pub(super) fn run_plan(&self, plan: &Conv<T>, layout: MapLayout, offset: usize) -> Result<Vec<T>> {
         let (device, stream, shape) = (self.cx.device, self.cx.stream, self.maps.shape);
         let (pixels, out_pixels) = (shape.size.iter().product(), shape.out_size().iter().product());
         let is_last = layout == MapLayout::Nhwc;

@@ -2,6 +2,7 @@
 //!
 //! [`conform()`] is the check that nearly all cases share; the other modules make maps for it.
 mod conform;
+mod cudnn;
 mod maps;
 mod refusals;
 
@@ -143,5 +144,5 @@ pub(crate) fn cases() -> Vec<Case> {
         conform(cx, &Maps::strange(planes(7), cx.seed))?;
         conform(cx, &Maps::strange(planes(14).strides([2, 2]), cx.seed))
     });
-    layers.chain([strange, depthwise]).chain(refusals::cases()).collect()
+    layers.chain([strange, depthwise]).chain(cudnn::cases()).chain(refusals::cases()).collect()
 }

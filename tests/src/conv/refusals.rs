@@ -11,6 +11,7 @@ const NAME: &str = "convolution";
 pub(super) fn cases() -> Vec<Case> {
     vec![
         Case::new("conv/refusals/plans", "shapes and options that cannot be", plans),
+        Case::new("conv/refusals/cudnn", "cuDNN on the simulator, and without channels", cudnn),
         Case::new("conv/refusals/operands", "operands that do not fit", operands),
     ]
 }
@@ -58,6 +59,21 @@ fn plans(cx: &Context<'_>) -> Result<f64> {
     refused("size", plan(Shape::new(1, [usize::MAX, 1], 1, [1, 1]), usual), is_large, &["a size of"])?;
     refused("padding", plan(base.padding([usize::MAX / 2, 0]), usual), is_large, &["a size of"])?;
     refused("batch", plan(base.batch(1 << 40), usual), is_large, &["the pixels of the results"])?;
+    Ok(0.0)
+}
+
+fn cudnn(cx: &Context<'_>) -> Result<f64> {
+    let plan = |shape| Conv::<f32>::plan(cx.device, shape, Options::default().algorithm(Algorithm::CuDnn));
+    if cx.device.is_simulator() {
+        let is_unsupported = |error: &Error| matches!(error, Error::Unsupported { .. });
+        let says = ["the simulator", "cuDNN", "leave the choice"];
+        refused("the simulator", plan(Shape::new(4, [8, 8], 5, [3, 3])), is_unsupported, &says)?;
+        return Ok(0.0);
+    }
+    // Where the library is not there that is said first.
+    let is_refusal =
+        |error: &Error| matches!(error, Error::Illegal { operation: NAME, .. } | Error::NoLibrary { .. });
+    refused("no channels", plan(Shape::new(0, [4, 4], 3, [3, 3])), is_refusal, &["cuDNN"])?;
     Ok(0.0)
 }
 

@@ -34,6 +34,7 @@ macro_rules! conv {
             depthwise_column [f32 f16 bf16] { [3 1 4] [3 2 4] [5 1 4] [5 2 4] }
             any_depthwise [f32 f16 bf16] { {} }
             direct [f32 f16 bf16] { {} }
+            finish [f32 f16 bf16] { {} }
             reduce [f32 f16 bf16] { {} }
             pack [f32 f16 bf16] { {} }
         }
@@ -101,6 +102,11 @@ macro_rules! conv {
     ($part:ident direct [] $value:ident {}) => {
         $crate::entry_part! { $part
             ["conv_", stringify!($value), "_direct"] $crate::conv::DirectConv<$crate::list::value_of::$value>
+        }
+    };
+    ($part:ident finish [] $value:ident {}) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_finish"] $crate::conv::FinishMaps<$crate::list::value_of::$value>
         }
     };
     ($part:ident reduce [] $value:ident {}) => {

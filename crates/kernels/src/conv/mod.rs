@@ -12,7 +12,7 @@
 //! the same tile and filters and other channels, and add up at the end; where that leaves multiprocessors idle, blocks share
 //! the channels too (`splits`), and `reduce.rs` adds their partial sums. `mma.rs` multiplies zeros too,
 //! on tensor cores, and `wgmma.rs` by warpgroups. `direct.rs` is for any other shape of filters, `depthwise` for
-//! channels with a filter each. Sums are in an order that depends on the plan alone.
+//! channels with a filter each. `finish.rs` is what follows a convolution that a vendor's library does. Sums are in an order that depends on the plan alone.
 //!
 //! Lower bounds: a fused multiply-add for each nonzero, its filter taps and each filter; the bytes of x, of the filters and of the result. What
 //! comes on top: some four instructions and a branch for each position, for the 5.4·FILTERS products
@@ -20,6 +20,7 @@
 mod accumulators;
 mod depthwise;
 mod direct;
+mod finish;
 mod list;
 mod mma;
 mod pack;
@@ -37,6 +38,7 @@ pub use depthwise::{
     DepthwiseStrips,
 };
 pub use direct::{DIRECT_PIXELS, DirectConv, DirectConvArgs};
+pub use finish::{FinishMaps, FinishMapsArgs};
 pub use mma::{MMA_SIDE, MMA_TAPS, MmaConv, MmaConvArgs};
 pub use pack::{PackFilters, PackFiltersArgs};
 pub use pack_mma::{PackMma, PackMmaArgs};
@@ -134,6 +136,8 @@ pub enum Scheme {
     },
     /// [`AnyDepthwise`].
     AnyDepthwise,
+    /// [`FinishMaps`].
+    Finish,
     /// [`ReduceSplits`].
     Reduce,
     /// [`PackFilters`] and [`PackMma`].

@@ -10,6 +10,7 @@ use std::ptr::NonNull;
 
 use lacuna_kernels::{Entry, EntryTaking};
 
+use crate::conv::Problem;
 use crate::{DeviceInfo, Result};
 
 /// A launch, checked by the operation that asks for it.
@@ -48,6 +49,8 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// Waits for the device, and gives back what `allocate_host` gave for so many bytes.
     fn free_host(&self, first: NonNull<u8>, bytes: usize);
     fn stream(&self) -> Result<Box<dyn BackendStream>>;
+    /// Plans a convolution by a vendor's library.
+    fn conv(&self, problem: &Problem) -> Result<Box<dyn BackendConv>>;
     /// The simulator behind this device, where it is one.
     fn as_simulator(&self) -> Option<&simulator::SimulatorDevice> {
         None
@@ -75,6 +78,24 @@ pub(crate) trait BackendStream: Debug + Send + Sync {
     fn begin_capture(&self) -> Result<()>;
     /// Ends recording.
     fn end_capture(&self) -> Result<Box<dyn BackendGraph>>;
+}
+
+/// A convolution by a vendor's library, without what follows it.
+pub(crate) trait BackendConv: Debug + Send + Sync {
+    /// What the library's algorithm is called.
+    fn algorithm(&self) -> &'static str;
+    /// Bytes of the workspace of a run.
+    fn workspace_bytes(&self) -> usize;
+    /// Gives it to a stream of the device that planned it. It may be recorded. The addresses are of arrays of the lengths that were planned, and
+    /// of a workspace that nobody else uses until the stream has come to this.
+    fn run(
+        &self,
+        stream: &dyn BackendStream,
+        input: u64,
+        filters: u64,
+        out: u64,
+        workspace: u64,
+    ) -> Result<()>;
 }
 
 /// A point in a stream.

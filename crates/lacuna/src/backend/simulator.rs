@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use lacuna_sim::{MemoryError, Simulator};
 
-use super::{Backend, BackendEvent, BackendGraph, BackendStream, Launch};
+use super::{Backend, BackendConv, BackendEvent, BackendGraph, BackendStream, Launch};
+use crate::conv::Problem;
 use crate::{DeviceInfo, Error, Result, SimulatedLaunch};
 
 #[derive(Debug)]
@@ -92,6 +93,13 @@ impl Backend for SimulatorDevice {
     }
     fn stream(&self) -> Result<Box<dyn BackendStream>> {
         Ok(Box::new(SimulatorStream { shared: Arc::clone(&self.shared) }))
+    }
+    fn conv(&self, _problem: &Problem) -> Result<Box<dyn BackendConv>> {
+        Err(Error::Unsupported {
+            device: "the simulator".into(),
+            what: "a convolution by cuDNN, which needs an NVIDIA GPU",
+            instead: "plan on Device::cuda, or leave the choice of the algorithm to Lacuna",
+        })
     }
     fn as_simulator(&self) -> Option<&SimulatorDevice> {
         Some(self)

@@ -1,5 +1,5 @@
 /* A driver of one GPU without kernels: what the library calls to make devices, to launch and to end, on host memory. It
- * writes what happens to modules to the file that FAKE_JOURNAL names, a word each. */
+ * writes what happens to modules to the file that FAKE_JOURNAL names, a word each; with FAKE_ALL also allocations and waits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,11 @@ static void note(const char *word) {
     FILE *journal = fopen(getenv("FAKE_JOURNAL"), "a");
     fprintf(journal, "%s\n", word);
     fclose(journal);
+}
+
+static void note_of_all(const char *word) {
+    if (getenv("FAKE_ALL"))
+        note(word);
 }
 
 int cuInit(unsigned flags) { return flags ? INVALID : SUCCESS; }
@@ -33,13 +38,16 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
 int cuDevicePrimaryCtxRetain(void **retained, int device) { return *retained = &context, (void)device, SUCCESS; }
 int cuDevicePrimaryCtxRelease_v2(int device) { return note("release"), current = 0, (void)device, SUCCESS; }
 int cuCtxSetCurrent(void *wanted) { return gone ? GONE : (current = wanted, SUCCESS); }
-int cuCtxSynchronize(void) { return current ? (running = 0, SUCCESS) : INVALID; }
+int cuCtxSynchronize(void) { return note_of_all("wait"), current ? (running = 0, SUCCESS) : INVALID; }
 
-int cuMemAlloc_v2(void **address, size_t bytes) { return *address = aligned_alloc(256, (bytes + 255) / 256 * 256), SUCCESS; }
+int cuMemAlloc_v2(void **address, size_t bytes) { return note_of_all("allocate"), *address = aligned_alloc(256, (bytes + 255) / 256 * 256), SUCCESS; }
 int cuMemFree_v2(void *address) { return free(address), SUCCESS; }
 int cuMemAllocHost_v2(void **first, size_t bytes) { return *first = malloc(bytes), SUCCESS; }
 int cuMemFreeHost(void *first) { return free(first), SUCCESS; }
 int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream) {
+    return memcpy(to, from, bytes), (void)stream, SUCCESS;
+}
+int cuMemcpyDtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream) {
     return memcpy(to, from, bytes), (void)stream, SUCCESS;
 }
 int cuMemcpyHtoD_v2(void *to, const void *from, size_t bytes) { return memcpy(to, from, bytes), SUCCESS; }
@@ -47,9 +55,9 @@ int cuMemcpyDtoH_v2(void *to, const void *from, size_t bytes) { return memcpy(to
 int cuMemsetD8_v2(void *to, unsigned char value, size_t bytes) { return memset(to, value, bytes), SUCCESS; }
 
 int cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) {
-    return *stream = &context, (void)flags, (void)priority, SUCCESS;
+    return *stream = (void *)0x57, (void)flags, (void)priority, SUCCESS;
 }
-int cuStreamSynchronize(void *stream) { return running = 0, (void)stream, SUCCESS; }
+int cuStreamSynchronize(void *stream) { return note_of_all("wait"), running = 0, (void)stream, SUCCESS; }
 int cuStreamDestroy_v2(void *stream) { return (void)stream, SUCCESS; }
 
 int cuModuleLoadDataEx(void **module, const char *ptx, unsigned count, int *options, void **values) {

@@ -2,6 +2,8 @@
 //!
 //! The driver is looked for when the first device is made. So each test runs itself once more, as a process that finds the
 //! fake first.
+mod cudnn;
+
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -14,17 +16,25 @@ use lacuna::{CsrMatrix, Device, Error, Spmm, Stream};
 /// Runs `work` in a process of its own with the fake driver and these variables; what happened to modules, or nothing in
 /// that process itself.
 fn journal(test: &str, variables: &[&str], work: impl FnOnce()) -> Option<Vec<String>> {
+    let variables: Vec<_> = variables.iter().map(|&name| (name, "1")).collect();
+    journal_beside(test, &variables, |_| (), work)
+}
+
+/// The same with what `prepare` puts into a folder, which `LACUNA_PEERS_PATH` names.
+fn journal_beside(
+    test: &str,
+    variables: &[(&str, &str)],
+    prepare: impl FnOnce(&Path),
+    work: impl FnOnce(),
+) -> Option<Vec<String>> {
     if env::var_os("FAKE_JOURNAL").is_some() {
         work();
         return None;
     }
     let folder = tempfile::tempdir().unwrap();
     let (driver, journal) = (folder.path().join("libcuda.so.1"), folder.path().join("journal"));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver/fake.c");
-    let compiler =
-        Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).args([&driver, &source]).output();
-    let compiler = compiler.expect("these tests need a C compiler called cc");
-    assert!(compiler.status.success(), "{}", String::from_utf8_lossy(&compiler.stderr));
+    compile("tests/driver/fake.c", &driver);
+    prepare(folder.path());
 
     let mut child = Command::new(env::current_exe().unwrap());
     let mut folders = OsString::from(folder.path());
@@ -33,10 +43,19 @@ fn journal(test: &str, variables: &[&str], work: impl FnOnce()) -> Option<Vec<St
         folders.push(others);
     }
     child.args(["--exact", test]).env("LD_LIBRARY_PATH", folders).env("FAKE_JOURNAL", &journal);
-    let output = child.envs(variables.iter().map(|name| (name, "1"))).output().unwrap();
+    child.env("LACUNA_PEERS_PATH", folder.path());
+    let output = child.envs(variables.iter().copied()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     let journal = fs::read_to_string(&journal).unwrap();
     Some(journal.lines().map(str::to_owned).collect())
+}
+
+/// Compiles a C file of the package into a shared object.
+fn compile(source: &str, file: &Path) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
+    let compiler = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).args([file, &source]).output();
+    let compiler = compiler.expect("these tests need a C compiler called cc");
+    assert!(compiler.status.success(), "{}", String::from_utf8_lossy(&compiler.stderr));
 }
 
 /// A device that has launched a kernel, by one of its streams.

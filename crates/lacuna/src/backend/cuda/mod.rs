@@ -1,4 +1,5 @@
 //! NVIDIA GPUs, through `cust` and the driver API. Nothing outside this module knows either.
+mod cudnn;
 mod driver;
 mod ffi;
 mod launch;
@@ -12,11 +13,13 @@ use std::sync::Arc;
 use cust::context::{Context, CurrentContext};
 use cust::device::{Device, DeviceAttribute};
 
+use self::cudnn::CudnnConv;
 use self::driver::check;
 use self::launch::Launcher;
 use self::modules::Modules;
 use self::stream::CudaStream;
-use super::{Backend, BackendStream};
+use super::{Backend, BackendConv, BackendStream};
+use crate::conv::Problem;
 use crate::{DeviceInfo, Error, Result};
 
 /// A GPU and its primary context.
@@ -199,5 +202,9 @@ impl Backend for CudaDevice {
 
     fn stream(&self) -> Result<Box<dyn BackendStream>> {
         Ok(Box::new(CudaStream::new(Arc::clone(&self.shared))?))
+    }
+
+    fn conv(&self, problem: &Problem) -> Result<Box<dyn BackendConv>> {
+        Ok(Box::new(CudnnConv::new(&self.shared, problem)?))
     }
 }

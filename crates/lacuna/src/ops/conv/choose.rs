@@ -2,7 +2,7 @@
 use lacuna_kernels::conv::{DIRECT_PIXELS, MMA_SIDE, MMA_TAPS, Scheme, Tile};
 use lacuna_kernels::{Entry, ValueType, entries};
 
-use super::{MapLayout, OPERATION, Shape};
+use super::{Algorithm, MapLayout, OPERATION, Shape, cudnn};
 use crate::{LONG_ROWS, Precision, op};
 
 /// The problem shape: all that the heuristic sees.
@@ -48,61 +48,6 @@ impl Problem {
             sm: 90,
         }
     }
-}
-
-/// How a convolution is computed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Algorithm {
-    /// The library chooses.
-    #[default]
-    Auto,
-    /// Zeros are left out; tiles of the result are in registers. Compute capability 8.0 and later.
-    SparseTile {
-        /// Rows and columns of a tile.
-        tile: [u32; 2],
-        /// Filters of a thread.
-        filters: u32,
-    },
-    /// Tiles of 8 × 8 pixels on tensor cores, in split precision: zeros are multiplied. Up to nine taps. Compute capability 8.0 and later.
-    MmaTile {
-        /// Filters of a tile.
-        filters: u32,
-    },
-    /// As [`MmaTile`](Self::MmaTile), by warpgroups. Compute capability 9.0 alone.
-    WgmmaTile {
-        /// Tiles of a thread block.
-        tiles: u32,
-        /// Filters of a tile.
-        filters: u32,
-    },
-    /// For filters of any shape: zeros are left out, and each product loads its input.
-    Direct,
-    /// For a depthwise convolution of NCHW maps, padded by half of the taps: a thread has a tile of results.
-    DepthwiseNchw {
-        /// Rows and columns of a thread.
-        tile: [u32; 2],
-    },
-    /// For a depthwise convolution of NHWC maps: a thread has vectors of channels.
-    DepthwiseNhwc {
-        /// Rows and columns of a thread.
-        tile: [u32; 2],
-    },
-    /// The same, where a thread goes down a strip of rows.
-    DepthwiseStrips {
-        /// Rows and columns of a thread.
-        tile: [u32; 2],
-    },
-    /// For a depthwise convolution of small NCHW maps, padded by half of the taps: a lane has a plane, in shared memory. Compute capability 8.0 and
-    /// later.
-    DepthwisePlanes,
-    /// For a depthwise convolution of any layout and padding: a thread has a column of results, one below another.
-    DepthwiseColumn {
-        /// Rows of a thread.
-        rows: u32,
-    },
-    /// For a depthwise convolution with filters of any shape.
-    AnyDepthwise,
 }
 
 /// A kernel, and what the heuristic thinks of it.
@@ -161,6 +106,9 @@ impl op::Problem for Problem {
                 is_able.then_some(Algorithm::WgmmaTile { tiles, filters })
             }
             Scheme::Direct => (!is_depthwise).then_some(Algorithm::Direct),
+            Scheme::Finish => {
+                (self.vector * self.value.bytes() >= cudnn::ALIGNED).then_some(Algorithm::CuDnn)
+            }
             scheme if is_depthwise && is_able => return self.depthwise_algorithms(scheme),
             _ => None,
         };
@@ -172,6 +120,8 @@ impl op::Problem for Problem {
             Scheme::SparseTile { .. } => self.sparse_cost(entry, self.cut(entry).splits),
             Scheme::MmaTile { .. } => self.mma_cost(entry, self.cut(entry).splits),
             Scheme::WgmmaTile { .. } => self.wgmma_cost(entry, self.cut(entry).splits),
+            // What cuDNN takes is not modelled.
+            Scheme::Finish => f64::INFINITY,
             scheme if self.shape.is_depthwise() => self.depthwise_cost(scheme, algorithm),
             _ => {
                 let Shape { batch, channels, filters, taps, .. } = self.shape;
@@ -183,6 +133,10 @@ impl op::Problem for Problem {
             }
         }
     }
+
+    fn is_offered(algorithm: Algorithm) -> bool {
+        algorithm != Algorithm::CuDnn
+    }
 }
 
 impl Problem {
@@ -192,6 +146,8 @@ impl Problem {
         let (tile, filters) = match entry.tile.scheme {
             Scheme::SparseTile { tile, filters, .. } => (tile, 32 * filters),
             Scheme::MmaTile { filters, .. } | Scheme::WgmmaTile { filters, .. } => ([MMA_SIDE; 2], filters),
+            // cuDNN cuts its own.
+            Scheme::Finish => return Cut { tiles_x: 1, tiles: 1, groups: 1, splits: 1 },
             _ => ([1, DIRECT_PIXELS], 32),
         };
         let (tiles_y, tiles_x) = (rows.div_ceil(tile[0] as usize), columns.div_ceil(tile[1] as usize));

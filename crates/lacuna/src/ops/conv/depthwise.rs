@@ -3,8 +3,7 @@ use lacuna_gpu::WARP;
 use lacuna_kernels::Divisor;
 use lacuna_kernels::conv::{DepthwiseArgs, Scheme, Source, Target};
 
-use super::choose::{Algorithm, Choice, Problem};
-use super::{Conv, MapLayout, Shape};
+use super::{Algorithm, Choice, Conv, MapLayout, Problem, Shape};
 use crate::op::{MAX_GRID_X, launch};
 use crate::{Error, Result, Stream, Value};
 

@@ -8,6 +8,8 @@ pub(super) enum Packing {
     Lanes(u32),
     /// As they came.
     AsGiven,
+    /// With their channels last.
+    ChannelsLast,
     /// For tensor cores, in groups of so many eights.
     Mma(u32),
 }

@@ -1,5 +1,7 @@
 //! Convolution of feature maps whose zeros are left out, with bias, residual and activation in the same pass.
+mod algorithm;
 mod choose;
+mod cudnn;
 mod depthwise;
 mod filters;
 mod fold;
@@ -9,7 +11,8 @@ mod plan;
 mod shape;
 
 pub use crate::op::{Activation, MapLayout};
-pub use choose::{Algorithm, Choice, Problem, choose};
+pub use algorithm::Algorithm;
+pub use choose::{Choice, Problem, choose};
 pub use filters::Filters;
 pub use fold::BatchNorm;
 pub use operands::Operands;

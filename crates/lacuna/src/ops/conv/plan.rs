@@ -9,19 +9,23 @@ use lacuna_kernels::conv::{
 use lacuna_kernels::{Map, entries};
 
 use super::choose::Cut;
+use super::cudnn::channels_last;
 use super::filters::Packing;
 use super::{Choice, Filters, MapLayout, OPERATION, Operands, Options, Problem, Shape};
+use crate::backend::BackendConv;
 use crate::op::{MAX_GRID_X, MAX_GRID_YZ, Selection, launch, launch_kernel, tells_choice};
 use crate::{Buffer, Device, Error, Result, Slice, Stream, Value};
 
-/// Threads of the kernels that pack filters and add splits.
-const THREADS: usize = 256;
+/// Threads of the kernels that pack filters, add splits, and finish what cuDNN did.
+pub(super) const THREADS: usize = 256;
 
 /// out = act(conv(x, w) + bias + residual) of feature maps, of which zeros are left out: for maps after a ReLU.
 ///
 /// Maps are NCHW or NHWC, of any size; filters of any shape. Values are `f32`, `f16` or `bf16`, and sums are `f32`,
 /// in an order that depends on the plan alone: the same operands give the same bits in every run. Zeros of x take no part: a NaN or an
 /// infinity of a filter shows where a nonzero meets it. Everything else flows as IEEE 754 says. The source is the paper on cuSNN (PACT 2022).
+///
+/// [`Algorithm::CuDnn`](super::Algorithm::CuDnn) leaves the sums to cuDNN: zeros of x hide nothing then.
 ///
 /// A plan has memory of its own for partial sums ([`workspace_bytes`](Self::workspace_bytes)): runs of one plan belong on one stream at a time.
 ///
@@ -52,7 +56,10 @@ pub struct Conv<T: Value = f32> {
     packing: Packing,
     /// Elements of the partial sums of a split.
     elements: usize,
-    partial: Buffer<f32>,
+    /// cuDNN's part, where it was asked for. Dropped before its workspace, after its work.
+    cudnn: Option<Box<dyn BackendConv>>,
+    /// Partial sums, or cuDNN's.
+    workspace: Buffer<f32>,
     values: PhantomData<T>,
 }
 
@@ -62,7 +69,8 @@ impl<T: Value> Conv<T> {
     /// # Errors
     /// [`Error::Parameter`] for taps or strides of 0, 0 splits, a clamp's limits out of order, and a part of zeros outside of 0 to 1; [`Error::TooLarge`] for images of 2 GiB, and other sizes
     /// that 32 bits cannot count; [`Error::Illegal`] for an algorithm that cannot do the shape, and for values that no kernel takes;
-    /// what the device says where there is no room for partial sums.
+    /// what the device says where there is no room for partial sums. With [`Algorithm::CuDnn`](super::Algorithm::CuDnn): [`Error::NoLibrary`] where there is no
+    /// cuDNN, [`Error::Unsupported`] on the simulator, [`Error::Library`] where it fails.
     pub fn plan(device: &Device, shape: Shape, options: Options) -> Result<Self> {
         shape.check(size_of::<T>())?;
         options.activation.check(OPERATION)?;
@@ -94,6 +102,10 @@ impl<T: Value> Conv<T> {
             Scheme::MmaTile { filters, .. } | Scheme::WgmmaTile { filters, .. } => {
                 (Packing::Mma(filters / 8), MMA_SIDE * MMA_SIDE * filters)
             }
+            Scheme::Finish if !shape.is_depthwise() && options.layout == MapLayout::Nhwc => {
+                (Packing::ChannelsLast, 0)
+            }
+            Scheme::Finish => (Packing::AsGiven, 0),
             // Kernels of any alignment read the same.
             _ if shape.is_depthwise() && options.layout == MapLayout::Nchw => (Packing::AsGiven, 0),
             _ => (Packing::Lanes(1), 0),
@@ -101,10 +113,14 @@ impl<T: Value> Conv<T> {
         Error::expect_at_most("the groups of filters", MAX_GRID_YZ, cut.groups)?;
         Error::expect_at_most("the tiles of all images", MAX_GRID_X, shape.batch * cut.tiles)?;
         let elements = shape.batch * cut.tiles * cut.groups * of_tile as usize;
-        let partial = device.uninitialized(if cut.splits > 1 { cut.splits * elements } else { 0 })?;
+        let is_cudnn = entry.tile.scheme == Scheme::Finish;
+        let cudnn = is_cudnn.then(|| device.backend().conv(selection.problem())).transpose()?;
+        let partial = if cut.splits > 1 { cut.splits * elements } else { 0 };
+        let of_cudnn = cudnn.as_ref().map(|conv| conv.workspace_bytes().div_ceil(size_of::<f32>()));
+        let workspace = device.uninitialized(of_cudnn.unwrap_or(partial))?;
         let device = device.clone();
         let values = PhantomData;
-        Ok(Self { device, shape, options, selection, cut, packing, elements, partial, values })
+        Ok(Self { device, shape, options, selection, cut, packing, elements, cudnn, workspace, values })
     }
 
     /// Packs filters, N × C × R × S (PyTorch's order), for this plan and others that pack alike. They may be dropped or changed after that.
@@ -120,6 +136,10 @@ impl<T: Value> Conv<T> {
         let sizes = [count, channels, rows * columns];
         let of_lane = match self.packing {
             Packing::Lanes(of_lane) => of_lane,
+            Packing::ChannelsLast => {
+                let values = channels_last(stream, filters, channels, self.shape.taps)?;
+                return Ok(Filters { values, words: None, sizes, packing: self.packing });
+            }
             Packing::AsGiven | Packing::Mma(_) => {
                 let mut values = self.device.uninitialized(filters.len())?;
                 stream.copy(filters, values.as_slice_mut())?;
@@ -189,14 +209,19 @@ impl<T: Value> Conv<T> {
 
     /// Bytes of the plan's own memory on the device.
     pub fn workspace_bytes(&self) -> usize {
-        self.partial.len() * size_of::<f32>()
+        self.workspace.len() * size_of::<f32>()
+    }
+
+    /// The algorithm that cuDNN's heuristic chose, by a short name as `implicit_gemm`; nothing unless [`Algorithm::CuDnn`](super::Algorithm::CuDnn) was asked for.
+    pub fn cudnn_algorithm(&self) -> Option<&'static str> {
+        Some(self.cudnn.as_ref()?.algorithm())
     }
 
     /// Gives the work to the stream, and returns at once. It can be recorded in a graph.
     ///
     /// # Errors
     /// [`Error::Length`] and [`Error::OtherDevice`] for operands that do not fit; [`Error::Parameter`] for filters that were packed for another shape or kernel;
-    /// [`Error::Launch`] or, on the simulator, its findings.
+    /// [`Error::Illegal`] for maps that are not aligned as an algorithm that was asked for needs them; [`Error::Launch`] or, on the simulator, its findings; [`Error::Library`].
     pub fn run(&self, stream: &Stream, operands: Operands<'_, T>) -> Result<()> {
         let Operands { input, filters, bias, residual, out, nonzeros } = operands;
         let (device, shape) = (&self.device, &self.shape);
@@ -249,7 +274,10 @@ impl<T: Value> Conv<T> {
             tiles: self.cut.tiles as u32,
             channels_last: u32::from(self.options.layout == MapLayout::Nhwc),
         };
-        self.launch(stream, input, filters, target)
+        match &self.cudnn {
+            Some(conv) => self.run_cudnn(stream, &**conv, input, filters, target),
+            None => self.launch(stream, input, filters, target),
+        }
     }
 
     fn launch(
@@ -276,7 +304,7 @@ impl<T: Value> Conv<T> {
         let values = filters.values.as_slice().pointer();
         let all_tiles = (shape.batch * tiles) as u32;
         let grid = [all_tiles, groups as u32, splits as u32];
-        let partial = GlobalMut::from_address(self.partial.as_slice().address());
+        let partial = GlobalMut::from_address(self.workspace.as_slice().address());
         let (of_tile, [rows, columns]) = match entry.tile.scheme {
             _ if shape.is_depthwise() => {
                 source.filters = values;
@@ -324,7 +352,7 @@ impl<T: Value> Conv<T> {
             return Ok(());
         }
         let args = ReduceSplitsArgs {
-            partial: self.partial.as_slice().pointer(),
+            partial: self.workspace.as_slice().pointer(),
             splits: splits as u32,
             elements: self.elements as u32,
             tiles: all_tiles,
@@ -336,6 +364,10 @@ impl<T: Value> Conv<T> {
         };
         let grid = [self.elements.div_ceil(THREADS) as u32, 1, 1];
         launch_kernel::<ReduceSplits<T::Device>>(stream, entries::conv(), |_| grid, &args)
+    }
+
+    pub(super) fn workspace(&self) -> Slice<'_, f32> {
+        self.workspace.as_slice()
     }
 
     pub(super) fn selection(&self) -> &Selection<Problem> {

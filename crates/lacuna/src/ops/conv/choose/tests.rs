@@ -64,7 +64,8 @@ fn depthwise_layers_take_vectors_where_they_may() {
 #[test]
 fn many_images_take_planes_and_strips() {
     let of = |layout, batch| {
-        let shape = Shape::depthwise(1024, [7, 7], [3, 3]).padding([1, 1]).batch(batch);
+        let (channels, side) = if layout == MapLayout::Nchw { (1024, 7) } else { (256, 28) };
+        let shape = Shape::depthwise(channels, [side; 2], [3, 3]).padding([1, 1]).batch(batch);
         choose(&Problem { layout, ..Problem::new(shape) })[0].algorithm
     };
     assert_eq!(of(MapLayout::Nchw, 16), Algorithm::DepthwisePlanes);
@@ -138,4 +139,20 @@ fn splits_that_are_given_are_kept_where_there_are_channels() {
         problem.cut(choose(&problem)[0].entry).splits
     };
     assert_eq!([of(1), of(2), of(4), of(1000)], [1, 2, 4, 4]);
+}
+
+#[test]
+fn cudnn_is_taken_where_it_is_asked_for_and_never_chosen() {
+    let usual = layer(64, 56, 64);
+    let depthwise = Problem::new(Shape::depthwise(32, [28; 2], [3, 3]).padding([1, 1]));
+    for problem in [usual, depthwise, Problem { value: ValueType::F16, layout: MapLayout::Nchw, ..usual }] {
+        assert!(choose(&problem).iter().all(|choice| choice.algorithm != Algorithm::CuDnn));
+        let asked = op::find(&problem, Algorithm::CuDnn).unwrap();
+        assert_eq!(asked.entry.name, format!("conv_{}_finish", problem.value));
+        assert_eq!(problem.cut(asked.entry).splits, 1);
+        // 16 bytes are as many elements as the type says.
+        let aligned = 16 / problem.value.bytes();
+        let is_able = |vector| op::find(&Problem { vector, ..problem }, Algorithm::CuDnn).is_some();
+        assert_eq!((is_able(aligned), is_able(aligned / 2)), (true, false));
+    }
 }

@@ -1,0 +1,58 @@
+//! By what a convolution can be computed.
+
+/// How a convolution is computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// The library chooses.
+    #[default]
+    Auto,
+    /// Zeros are left out; tiles of the result are in registers. Compute capability 8.0 and later.
+    SparseTile {
+        /// Rows and columns of a tile.
+        tile: [u32; 2],
+        /// Filters of a thread.
+        filters: u32,
+    },
+    /// Tiles of 8 × 8 pixels on tensor cores, in split precision: zeros are multiplied. Up to nine taps. Compute capability 8.0 and later.
+    MmaTile {
+        /// Filters of a tile.
+        filters: u32,
+    },
+    /// As [`MmaTile`](Self::MmaTile), by warpgroups. Compute capability 9.0 alone.
+    WgmmaTile {
+        /// Tiles of a thread block.
+        tiles: u32,
+        /// Filters of a tile.
+        filters: u32,
+    },
+    /// For filters of any shape: zeros are left out, and each product loads its input.
+    Direct,
+    /// For a depthwise convolution of NCHW maps, padded by half of the taps: a thread has a tile of results.
+    DepthwiseNchw {
+        /// Rows and columns of a thread.
+        tile: [u32; 2],
+    },
+    /// For a depthwise convolution of NHWC maps: a thread has vectors of channels.
+    DepthwiseNhwc {
+        /// Rows and columns of a thread.
+        tile: [u32; 2],
+    },
+    /// The same, where a thread goes down a strip of rows.
+    DepthwiseStrips {
+        /// Rows and columns of a thread.
+        tile: [u32; 2],
+    },
+    /// For a depthwise convolution of small NCHW maps, padded by half of the taps: a lane has a plane, in shared memory. Compute capability 8.0 and
+    /// later.
+    DepthwisePlanes,
+    /// For a depthwise convolution of any layout and padding: a thread has a column of results, one below another.
+    DepthwiseColumn {
+        /// Rows of a thread.
+        rows: u32,
+    },
+    /// For a depthwise convolution with filters of any shape.
+    AnyDepthwise,
+    /// By NVIDIA's cuDNN, which is opened at run time; never the library's choice. Zeros of x hide nothing there, and maps are aligned to 16 bytes.
+    CuDnn,
+}
