@@ -53,7 +53,9 @@ impl Files {
     fn convolutions(&self, name: &str) -> Result<Rc<Vec<conv::Record>>> {
         once(&self.convolutions, name, || {
             let mut records = conv::Record::read_lines(&self.path(name))?;
-            records.retain(|record| record.chosen && !record.is_depthwise());
+            // Depthwise layers have tables of their own, from files of them alone.
+            let has_others = records.iter().any(|record| !record.is_depthwise());
+            records.retain(|record| record.chosen && !(has_others && record.is_depthwise()));
             checked(name, &records, |record| (!record.is_right()).then_some(&record.case))?;
             Ok(records)
         })
