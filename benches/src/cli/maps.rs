@@ -11,6 +11,8 @@ pub use crate::types::Dtype as MapValue;
 pub enum ConvSuite {
     /// Those of the paper, with drawn maps.
     Layers,
+    /// Layers of networks with other taps and strides, with drawn maps.
+    Taps,
     /// Real feature maps of the data folder.
     Maps,
     /// The depthwise layers of MobileNetV1, with drawn maps.

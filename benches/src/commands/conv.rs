@@ -12,8 +12,8 @@ use lacuna_vendor::cudnn::CuDnn;
 
 use crate::cli::{ConvOptions, ConvSuite, Layout, MapValue};
 use crate::conv::{
-    CUDNN_BF16, CUDNN_F16, CUDNN_F32, CUDNN_TF32, How, Input, LAYERS, Layer, Peers, Record, drawn, measure,
-    mobilenet, real,
+    CUDNN_BF16, CUDNN_F16, CUDNN_F32, CUDNN_TF32, How, Input, LAYERS, Layer, OTHER_TAPS, Peers, Record,
+    drawn, measure, mobilenet, real,
 };
 use crate::copies::COPY;
 use crate::record::{PeerRecord, append};
@@ -75,8 +75,9 @@ fn of_type<T: Number>(options: &ConvOptions) -> Result<Outcome> {
                 run(&input)?;
             }
         }
-        ConvSuite::Layers => {
-            for layer in &LAYERS {
+        ConvSuite::Layers | ConvSuite::Taps => {
+            let layers = if options.suite == ConvSuite::Layers { &LAYERS[..] } else { &OTHER_TAPS };
+            for layer in layers {
                 for &zeros in &options.zeros {
                     run(&drawn(layer, zeros))?;
                 }

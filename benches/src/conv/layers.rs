@@ -8,6 +8,8 @@ pub struct Layer {
     pub network: &'static str,
     /// Channels, side of the map, filters.
     pub sizes: [usize; 3],
+    /// Taps of a filter along a side, with padding of half of them.
+    pub taps: usize,
     /// Pixels from one output pixel to the next.
     pub stride: usize,
     /// Whether each channel has a filter of its own.
@@ -15,20 +17,25 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// Its shape, of so many images: 3 × 3 taps, one pixel of padding.
+    /// Its shape, of so many images.
     pub fn shape(&self, batch: usize) -> Shape {
         let [channels, side, filters] = self.sizes;
+        let taps = [self.taps; 2];
         let shape = if self.depthwise {
-            Shape::depthwise(channels, [side; 2], [3, 3])
+            Shape::depthwise(channels, [side; 2], taps)
         } else {
-            Shape::new(channels, [side; 2], filters, [3, 3])
+            Shape::new(channels, [side; 2], filters, taps)
         };
-        shape.padding([1, 1]).strides([self.stride; 2]).batch(batch)
+        shape.padding([self.taps / 2; 2]).strides([self.stride; 2]).batch(batch)
     }
 }
 
 const fn layer(network: &'static str, sizes: [usize; 3]) -> Layer {
-    Layer { network, sizes, stride: 1, depthwise: false }
+    other(network, sizes, 3, 1)
+}
+
+const fn other(network: &'static str, sizes: [usize; 3], taps: usize, stride: usize) -> Layer {
+    Layer { network, sizes, taps, stride, depthwise: false }
 }
 
 /// The network whose depthwise layers are here, and whose 1 × 1 layers have sparse weights (`pointwise`).
@@ -56,7 +63,7 @@ pub(crate) fn at_width(channels: usize, width: f64) -> usize {
 pub fn mobilenet(width: f64) -> Vec<Layer> {
     let layer = |[channels, side, stride]: [usize; 3]| {
         let channels = at_width(channels, width);
-        Layer { network: MOBILENET_V1, sizes: [channels, side, channels], stride, depthwise: true }
+        Layer { network: MOBILENET_V1, sizes: [channels, side, channels], taps: 3, stride, depthwise: true }
     };
     MOBILENET.into_iter().map(layer).collect()
 }
@@ -76,6 +83,24 @@ pub const LAYERS: [Layer; 13] = [
     layer("VGG-16", [256, 56, 256]),
     layer("VGG-16", [512, 28, 512]),
     layer("VGG-16", [512, 14, 512]),
+];
+
+/// Layers with other taps and strides than those of the paper.
+pub const OTHER_TAPS: [Layer; 14] = [
+    other("ResNet-50 1x1", [256, 56, 64], 1, 1),
+    other("ResNet-50 1x1", [64, 56, 256], 1, 1),
+    other("ResNet-50 1x1", [512, 28, 128], 1, 1),
+    other("ResNet-50 1x1", [1024, 14, 256], 1, 1),
+    other("ResNet-50 1x1", [512, 7, 2048], 1, 1),
+    other("ResNet-50 1x1 s2", [256, 56, 512], 1, 2),
+    other("ResNet-50 3x3 s2", [128, 56, 128], 3, 2),
+    other("ResNet-50 3x3 s2", [256, 28, 256], 3, 2),
+    other("ResNet-50 3x3 s2", [512, 14, 512], 3, 2),
+    other("AlexNet 5x5", [64, 27, 192], 5, 1),
+    other("GoogLeNet 5x5", [32, 28, 96], 5, 1),
+    other("GoogLeNet 5x5", [32, 14, 128], 5, 1),
+    other("GoogLeNet 5x5", [48, 7, 128], 5, 1),
+    other("ResNet-50 7x7 s2", [3, 224, 64], 7, 2),
 ];
 
 #[cfg(test)]

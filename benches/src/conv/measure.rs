@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     fn every_kernel_is_checked<T: Number>(layout: MapLayout) {
-        let layer = Layer { network: "a test", sizes: [8, 9, 5], stride: 1, depthwise: false };
+        let layer = Layer { network: "a test", sizes: [8, 9, 5], taps: 3, stride: 1, depthwise: false };
         let how = How {
             layout,
             samples: 1,
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_wrong_result_is_seen() {
-        let layer = Layer { network: "a test", sizes: [2, 3, 2], stride: 1, depthwise: false };
+        let layer = Layer { network: "a test", sizes: [2, 3, 2], taps: 3, stride: 1, depthwise: false };
         let input = drawn(&layer, 1, 0.0, 1);
         let wrong = vec![-1.0; input.shape.output_len()];
         assert!(Truth::<f32>::new(&input, 1).check(Precision::SplitBf16, &wrong).unwrap().is_err());

@@ -6,7 +6,7 @@ mod peers;
 mod plot;
 mod record;
 
-pub use layers::{LAYERS, Layer, mobilenet};
+pub use layers::{LAYERS, Layer, OTHER_TAPS, mobilenet};
 pub(crate) use layers::{MOBILENET_V1, at_width};
 pub use maps::{Input, drawn, real};
 pub use measure::{How, measure};

@@ -20,7 +20,7 @@ const fn square(channels: usize, size: [usize; 2], filters: usize) -> Shape {
     Shape::new(channels, size, filters, [3, 3]).padding([1, 1])
 }
 
-const LAYERS: [Layer; 29] = [
+const LAYERS: [Layer; 31] = [
     ("pixel", "one pixel, one filter", square(1, [1, 1], 1), 0.0),
     ("tile", "a tile of each kernel, and channels for all warps", square(8, [7, 7], 64), 0.6),
     ("odd", "tiles that are cut on both sides, and a filter more than a group", square(5, [13, 9], 33), 0.5),
@@ -32,6 +32,13 @@ const LAYERS: [Layer; 29] = [
     ("all_zeros", "maps without anything", square(10, [9, 9], 20), 1.0),
     ("pointwise", "1 × 1 taps", Shape::new(17, [8, 9], 35, [1, 1]), 0.6),
     ("stride", "3 × 3 taps, two pixels apart", square(6, [17, 12], 36).strides([2, 2]), 0.6),
+    (
+        "five_stride",
+        "5 × 5 taps, two pixels apart",
+        Shape::new(9, [11, 13], 33, [5, 5]).padding([2, 2]).strides([2, 2]),
+        0.6,
+    ),
+    ("seven_unit", "7 × 7 taps", Shape::new(5, [9, 8], 34, [7, 7]).padding([3, 3]), 0.6),
     ("five", "5 × 5 taps", Shape::new(5, [12, 11], 34, [5, 5]).padding([2, 2]), 0.6),
     (
         "seven",

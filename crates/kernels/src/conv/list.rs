@@ -12,6 +12,7 @@ macro_rules! conv {
             #[cfg(lacuna_sm = "80")]
             sparse [f32] {
                 [3 1 7 7 2 8] [3 1 7 7 1 8] [3 1 4 4 4 8] [3 1 4 7 4 8] [3 1 4 4 2 8]
+                [1 1 7 7 2 8] [1 1 4 4 2 8] [3 2 4 4 4 8] [3 2 4 4 2 8] [5 1 4 4 1 8] [5 2 4 4 1 8] [7 1 4 4 1 4] [7 2 2 4 1 4]
             }
             // [eights of filters, positions of the input tile at most].
             #[cfg(lacuna_sm = "80")]
