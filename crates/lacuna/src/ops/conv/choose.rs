@@ -257,7 +257,8 @@ impl Problem {
         let products = self.products() * (self.shape.taps[0] * self.shape.taps[1]) as f64;
         let chunk = tiles * products * (product * WGMMA_PRODUCT + WGMMA_START_PRODUCT);
         let stage = (of_multiprocessor * chunk).max(waves * WGMMA_FILL);
-        WGMMA_START + chunks * stage + reduce
+        let write = tiles * filters * WGMMA_WRITE;
+        WGMMA_START + chunks * stage + of_multiprocessor * write + reduce
     }
 
     /// Channels of a split.
@@ -313,20 +314,22 @@ pub fn choose(problem: &Problem) -> Vec<Choice> {
 /// Channels of a step on tensor cores.
 const MMA_CHANNELS: usize = 16;
 /// Cycles of a multiprocessor for the products of 64 pixels, 16 channels and eight filters at a tap, in `f32`.
-const MMA_EIGHT: f64 = 64.0;
+const MMA_EIGHT: f64 = 56.0;
 /// Blocks of a multiprocessor at most that gain by being there together.
 const MMA_RESIDENT: f64 = 2.0;
 /// Cycles that a block takes for 16 channels beside products.
-const MMA_CHUNK: f64 = 830.0;
+const MMA_CHUNK: f64 = 2400.0;
 /// Cycles from the launch of a tensor-core kernel to its end, without what follows below.
-const MMA_START: f64 = 4000.0;
+const MMA_START: f64 = 3200.0;
 /// The same by warpgroups.
-const WGMMA_START: f64 = 5400.0;
+const WGMMA_START: f64 = 5650.0;
 /// How much longer products of warpgroups take than at their peak, and cycles that each takes besides.
-const WGMMA_PRODUCT: f64 = 1.4;
-const WGMMA_START_PRODUCT: f64 = 13.5;
+const WGMMA_PRODUCT: f64 = 1.15;
+const WGMMA_START_PRODUCT: f64 = 16.0;
+/// Cycles in which a tile's results of a filter are written.
+const WGMMA_WRITE: f64 = 4.3;
 /// Cycles in which a stage is filled.
-const WGMMA_FILL: f64 = 2250.0;
+const WGMMA_FILL: f64 = 1360.0;
 /// Splits at most.
 const MAX_SPLITS: usize = 64;
 /// Partial sums at most.
@@ -344,9 +347,9 @@ const PRODUCT: f64 = 2.0;
 /// Cycles of a multiprocessor to join a sum of a warp's lanes: written and read.
 const JOIN: f64 = 2.0;
 /// Cycles of the launch that adds splits.
-const REDUCE: f64 = 3600.0;
+const REDUCE: f64 = 3000.0;
 /// Bytes that the L2 cache moves in a cycle.
-const BYTES_A_CYCLE: f64 = 2400.0;
+const BYTES_A_CYCLE: f64 = 2500.0;
 /// Cycles from the launch to the first products.
 const START: f64 = 5000.0;
 /// Cycles of a step of the direct kernel: a tap of a run of pixels.
