@@ -1,6 +1,7 @@
-//! Sparse models to run and to measure, as data on the host: nothing here computes them.
+//! Networks to run and to measure, and what they are made of.
 //!
 //! [`challenge`] is the Sparse DNN Graph Challenge: its layers and its images, made here bit for bit or read from
-//! its files.
+//! its files. [`weights`] are the named tensors of a network.
 
 pub mod challenge;
+pub mod weights;

@@ -1,0 +1,80 @@
+//! Named tensors of a network, on the host.
+
+mod tensor;
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+pub use tensor::Tensor;
+
+/// What is wrong with a network's weights.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum WeightsError {
+    /// A tensor has not as many values as its shape says.
+    #[error("a tensor of shape {shape:?}: expected {expected} values, got {got}")]
+    Values {
+        /// The shape.
+        shape: Vec<usize>,
+        /// Values that it asks for.
+        expected: usize,
+        /// Values that there are.
+        got: usize,
+    },
+    /// A tensor is not there.
+    #[error("tensor {name}: expected, but the weights have no tensor of that name")]
+    Missing {
+        /// The name asked for.
+        name: String,
+    },
+    /// A tensor has another shape than the network's.
+    #[error("tensor {name}: expected shape {expected:?}, got {got:?}")]
+    Shape {
+        /// Its name.
+        name: String,
+        /// The network's shape.
+        expected: Vec<usize>,
+        /// The tensor's shape.
+        got: Vec<usize>,
+    },
+}
+
+/// Tensors by name, in the order of their names.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Weights {
+    tensors: BTreeMap<String, Tensor>,
+}
+
+impl Weights {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a tensor, in place of one that has this name.
+    pub fn insert(&mut self, name: impl Into<String>, tensor: Tensor) {
+        self.tensors.insert(name.into(), tensor);
+    }
+
+    /// The tensor of this name and shape.
+    ///
+    /// # Errors
+    /// [`WeightsError::Missing`] and [`WeightsError::Shape`].
+    pub fn get(&self, name: &str, shape: &[usize]) -> Result<&Tensor, WeightsError> {
+        let tensor = self.tensors.get(name).ok_or_else(|| WeightsError::Missing { name: name.to_owned() })?;
+        if tensor.shape() != shape {
+            return Err(WeightsError::Shape {
+                name: name.to_owned(),
+                expected: shape.to_vec(),
+                got: tensor.shape().to_vec(),
+            });
+        }
+        Ok(tensor)
+    }
+
+    /// All tensors with their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Tensor)> {
+        self.tensors.iter().map(|(name, tensor)| (name.as_str(), tensor))
+    }
+}
