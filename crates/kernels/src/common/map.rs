@@ -48,7 +48,7 @@ impl Map {
     pub(crate) fn has_wide_pixels<T>(&self, address: u32) -> bool {
         let size = size_of::<T>() as u32;
         let are_rows_dense = self.column_bytes == size && self.row_bytes == self.width * size;
-        let steps = address | self.image_bytes | self.channel_bytes | self.width * self.height * size;
+        let steps = address | self.image_bytes | self.channel_bytes | (self.width * self.height * size);
         are_rows_dense && steps.is_multiple_of(4 * size)
     }
 
@@ -56,7 +56,7 @@ impl Map {
     #[inline(always)]
     pub(crate) fn has_wide_channels<T>(&self, address: u32) -> bool {
         let size = size_of::<T>() as u32;
-        let steps = address | self.image_bytes | self.row_bytes | self.column_bytes | self.channels * size;
+        let steps = address | self.image_bytes | self.row_bytes | self.column_bytes | (self.channels * size);
         self.channel_bytes == size && steps.is_multiple_of(4 * size)
     }
 }

@@ -365,10 +365,10 @@ impl<'w, 'a, G: Gpu, T: MmaValue> Finish<'w, 'a, G, T> {
                 return match target.map.offset(row, column) {
                     Some(offset) if at[1] < target.map.channels => {
                         if target.bias.address() != 0 {
-                            for v in 0..4 {
+                            for (v, sum) in sums.iter_mut().enumerate() {
                                 let filter = at[1] + if is_last { v as u32 } else { 0 };
                                 let [bias] = gpu.load_readonly(target.bias.add(filter as usize));
-                                sums[v] += bias.to_f32(gpu);
+                                *sum += bias.to_f32(gpu);
                             }
                         }
                         target.finish_biased(gpu, at, offset, sums)

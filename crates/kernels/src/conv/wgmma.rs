@@ -145,13 +145,18 @@ impl<T: MmaValue, const L: usize, const TILES: u32, const P: u32> WgmmaConv<T, L
         let map = &source.map;
         let steps = source.input.address() as u32 | map.image_bytes | map.row_bytes | map.column_bytes;
         let is_wide = map.channel_bytes == size_of::<T>() as u32 && steps.is_multiple_of(16);
+        // Eight channels of 16 bits are a row of a core matrix as they are.
+        let is_direct = T::PARTS == 1 && is_wide && map.channels.is_multiple_of(8);
         let [rows, columns] = source.taps;
         let [row_bytes, bytes] = [columns * Self::TAP_BYTES, rows * columns * Self::TAP_BYTES];
         let filters = work.args.filters.add_rows(gpu.block_idx_y() * work.args.chunks, bytes);
         // SAFETY: maps and filters are there. A stage is filled while it is empty, and its first channels are loaded ahead.
         unsafe {
             let load = |slot: Slot, chunk: u32| Self::load(work, slot, work.first + chunk, is_wide);
-            let mut ahead = [load(slots[0], 0), load(slots[1], 0)];
+            let mut ahead = [[0.0; CHANNELS as usize]; 2];
+            if !is_direct {
+                ahead = [load(slots[0], 0), load(slots[1], 0)];
+            }
             let (mut step, mut chunk, mut row) = (0, 0, 0);
             while chunk < work.chunks {
                 let stage = step % STAGES;
@@ -165,9 +170,15 @@ impl<T: MmaValue, const L: usize, const TILES: u32, const P: u32> WgmmaConv<T, L
                 strided(thread, of_step * row_bytes / 16, WARPGROUP, |at| {
                     gpu.copy_async::<u32, 4>(to.add(4 * at), from.add(4 * at as usize));
                 });
-                gpu.copy_async_commit();
-                if row == 0 {
-                    let place = chunk % STAGES * Self::A_BYTES;
+                let place = chunk % STAGES * Self::A_BYTES;
+                if row == 0 && is_direct {
+                    let copy = |slot: Slot| Self::copy(work, slot, place, work.first + chunk);
+                    copy(slots[0]);
+                    copy(slots[1]);
+                    copy(slots[2]);
+                    copy(slots[3]);
+                    copy(slots[4]);
+                } else if row == 0 {
                     Self::fill(work, slots[0], place, &ahead[0]);
                     Self::fill(work, slots[1], place, &ahead[1]);
                     if Self::SLOTS > 2 {
@@ -183,6 +194,7 @@ impl<T: MmaValue, const L: usize, const TILES: u32, const P: u32> WgmmaConv<T, L
                         ahead = [load(slots[0], chunk + 1), load(slots[1], chunk + 1)];
                     }
                 }
+                gpu.copy_async_commit();
                 (step, row) = (step + 1, row + work.tap_rows);
                 if row >= rows {
                     (chunk, row) = (chunk + 1, 0);
@@ -263,6 +275,27 @@ impl<T: MmaValue, const L: usize, const TILES: u32, const P: u32> WgmmaConv<T, L
             }
         }
         x
+    }
+
+    /// Starts copying 16 channels of a position, of 16 bits each, into the stage. Zeros stand for what is not there.
+    ///
+    /// # Safety
+    /// The map is there, its channels lie so that eight are loaded at once, and the stage is empty.
+    #[inline(always)]
+    unsafe fn copy<G: Gpu>(work: &Work<'_, G, T>, slot: Slot, place: u32, chunk: u32) {
+        if slot.to == u32::MAX {
+            return;
+        }
+        let (gpu, source) = (work.gpu, &work.args.source);
+        for eight in 0..2 {
+            let channel = chunk * CHANNELS + 8 * eight;
+            let is_there = slot.from != 0 && channel < source.map.channels;
+            let from = if is_there { slot.from } else { source.input.address() };
+            let from = GlobalPtr::<u16>::from_address(from).add(if is_there { channel as usize } else { 0 });
+            let to = SharedPtr::from_offset(place + slot.to + eight * Self::EIGHT_BYTES);
+            // SAFETY: as promised by the caller; what is not there is not read.
+            unsafe { gpu.copy_async_or_zero::<u16, 8>(to, from, is_there) };
+        }
     }
 
     /// Splits 16 channels of a position, and writes them into the stage.

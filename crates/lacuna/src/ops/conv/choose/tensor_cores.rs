@@ -20,13 +20,12 @@ impl Problem {
     pub(super) fn allows_mma(&self) -> bool {
         let channels = self.shape.channels;
         let count = self.shape.filter_taps();
-        let is_exact = match self.precision {
+        match self.precision {
             Precision::Fma => false,
             // Products of 16 bits are exact.
             Precision::Single => self.value != ValueType::F32 || count.saturating_mul(channels) >= LONG_ROWS,
             Precision::Tf32 => true,
-        };
-        is_exact
+        }
     }
 
     /// Positions of the input of a tile of [`Algorithm::MmaTile`].
