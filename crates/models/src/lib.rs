@@ -1,7 +1,10 @@
 //! Networks to run and to measure, and what they are made of.
 //!
+//! [`network`] has networks as data, [`memory`] says where their values lie. [`weights`] are the named tensors of a network.
 //! [`challenge`] is the Sparse DNN Graph Challenge: its layers and its images, made here bit for bit or read from
-//! its files. [`weights`] are the named tensors of a network.
+//! its files.
 
 pub mod challenge;
+pub mod memory;
+pub mod network;
 pub mod weights;

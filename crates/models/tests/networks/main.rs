@@ -1,0 +1,2 @@
+//! Networks: where their values lie.
+mod memory;
