@@ -1,7 +1,7 @@
 //! Networks as data: a graph of layers, whose shapes are checked when it is built.
 //!
-//! A [`Network`] knows sizes and names of tensors, no device and no weights. [`Memory`](crate::memory::Memory) says where values
-//! lie.
+//! A [`Network`] knows sizes and names of tensors, no device and no weights. [`Model`](crate::model::Model) runs it on a
+//! device, [`oracle`](crate::oracle) in `f64` on the host; [`Memory`](crate::memory::Memory) says where values lie.
 //!
 //! ```
 //! use lacuna_models::network::{Conv, Linear, Network, Pool, Shape};

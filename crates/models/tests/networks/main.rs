@@ -1,2 +1,4 @@
-//! Networks: where their values lie.
+//! Networks: where their values lie, and what they compute on the simulator.
+mod common;
+mod layers;
 mod memory;
