@@ -1,4 +1,7 @@
-//! Networks: where their values lie, and what they compute on the simulator.
+//! Networks: their sizes, and what they compute on the simulator.
 mod common;
+mod counts;
+mod errors;
 mod layers;
 mod memory;
+mod models;
