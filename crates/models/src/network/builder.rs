@@ -1,7 +1,10 @@
 //! Building a network, with every shape checked at once.
 use std::collections::BTreeSet;
 
-use super::{Layer, Network, NetworkError, Operation, Problem, Shape, ValueId};
+use super::{Layer, Network, NetworkError, Operation, Parameter, Problem, Shape, ValueId};
+
+/// The most elements of a value, or a tensor.
+const MOST: usize = isize::MAX as usize / size_of::<f32>();
 
 /// A network to which layers are added.
 #[derive(Clone, Debug)]
@@ -43,20 +46,26 @@ impl Builder {
         let shapes: Option<Vec<Shape>> = inputs.iter().map(|&value| self.shape(value)).collect();
         let shapes = shapes.ok_or(Problem::Foreign).map_err(of_layer)?;
         let shape = operation.output(&shapes).map_err(of_layer)?;
-        let is_countable = shape.elements() <= isize::MAX as usize / size_of::<f32>();
+        let is_countable = shape.elements() <= MOST;
         Problem::expect_size(is_countable, "the result", "a value that memory can hold", shape)
             .map_err(of_layer)?;
-        let is_in_use = |name: &str| NetworkError::Name { layer: name.to_owned(), name: name.to_owned() };
-        if self.layer_names.contains(&name) {
-            return Err(is_in_use(&name));
-        }
-        let tensors = operation.convolution(&name, shapes[0]).map_or_else(Vec::new, |conv| conv.parameters());
-        for tensor in tensors {
-            if !self.tensor_names.insert(tensor.name.clone()) {
-                return Err(NetworkError::Name { layer: name, name: tensor.name });
+        let parameters =
+            operation.convolution(&name, shapes[0]).map_or_else(Vec::new, |conv| conv.parameters());
+        let mut tensors = BTreeSet::new();
+        for parameter in &parameters {
+            let Parameter { name: tensor, shape, .. } = parameter;
+            let is_countable = parameter.elements() <= MOST;
+            let expected = "a tensor that memory can hold";
+            Problem::expect_size(is_countable, "the weights", expected, format!("{shape:?}"))
+                .map_err(of_layer)?;
+            if self.tensor_names.contains(tensor) || !tensors.insert(tensor.clone()) {
+                return Err(NetworkError::Name { layer: name, name: tensor.clone() });
             }
         }
-        self.layer_names.insert(name.clone());
+        if !self.layer_names.insert(name.clone()) {
+            return Err(NetworkError::Name { layer: name.clone(), name });
+        }
+        self.tensor_names.append(&mut tensors);
         let output = ValueId(self.shapes.len());
         self.shapes.push(shape);
         self.layers.push(Layer { name, operation, inputs: inputs.to_vec(), output });

@@ -86,7 +86,7 @@ impl Convolution {
 
     /// Multiply-adds, those with zeros and padding counted.
     pub fn products(&self) -> u64 {
-        self.shape.output_len() as u64 * self.products_of_a_sum() as u64
+        (self.shape.output_len() as u64).saturating_mul(self.products_of_a_sum() as u64)
     }
 
     /// Whether its weights may be a sparse matrix: taps of 1×1 that reach all channels.

@@ -99,24 +99,30 @@ impl Network {
 
     /// Numbers that training changes: weights, biases, and factors and sums of batch norms.
     pub fn parameter_count(&self) -> usize {
-        self.parameters().filter(|parameter| parameter.role.is_trained()).map(|p| p.elements()).sum()
+        let trained = self.parameters().filter(|parameter| parameter.role.is_trained());
+        trained.fold(0, |count: usize, parameter| count.saturating_add(parameter.elements()))
     }
 
     /// Multiply-adds of convolutions and linear layers for the whole batch; those of batch norms, which are folded or are a pass of their
     /// own, and of poolings are not counted, as papers count.
     pub fn multiply_adds(&self) -> u64 {
         let with_filters = self.layers.iter().filter_map(|layer| self.convolution(layer));
-        with_filters.filter(|conv| conv.filters.is_some()).map(|conv| conv.products()).sum()
+        let with_filters = with_filters.filter(|conv| conv.filters.is_some());
+        with_filters.fold(0, |count: u64, conv| count.saturating_add(conv.products()))
     }
 
     /// Whether what this value holds comes from a ReLU or the like, so that many of its elements are likely to be zero.
     pub fn has_zeros(&self, value: ValueId) -> bool {
-        let Some(layer) = value.0.checked_sub(1).map(|at| &self.layers[at]) else { return false };
-        match layer.operation.activation() {
-            Some(Activation::Relu) => true,
-            Some(Activation::Clamp { lo, .. }) => lo == 0.0,
-            Some(_) => false,
-            None => layer.inputs.iter().all(|&input| self.has_zeros(input)),
+        // Of each value up to this one: layers come after those that they read.
+        let mut have_zeros = vec![false; self.shapes.len()];
+        for layer in self.layers.iter().take(value.0) {
+            have_zeros[layer.output.0] = match layer.operation.activation() {
+                Some(Activation::Relu) => true,
+                Some(Activation::Clamp { lo, .. }) => lo == 0.0,
+                Some(_) => false,
+                None => layer.inputs.iter().all(|input| have_zeros[input.0]),
+            };
         }
+        have_zeros.get(value.0).copied().unwrap_or(false)
     }
 }

@@ -19,7 +19,7 @@ use crate::network::{Convolution, Layer, Network, Operation};
 use crate::weights::{Folded, Weights};
 
 /// A layer that was planned.
-pub(super) trait Step: Debug {
+pub(super) trait Step: Debug + Send + Sync {
     /// Gives the work to the stream. It allocates nothing, and can be recorded.
     fn run(&self, stream: &Stream, inputs: &Inputs<'_>, out: SliceMut<'_, f32>) -> lacuna::Result<()>;
 
