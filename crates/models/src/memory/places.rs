@@ -119,6 +119,11 @@ impl Memory {
         self.arena.len()
     }
 
+    /// Elements that values need at once at some layer: no plan with values in these pieces has a lower peak.
+    pub fn least(&self) -> usize {
+        self.arena.least()
+    }
+
     /// Elements that intermediate values would need, each with memory of its own; parts of wider values are not counted twice.
     pub fn sum(&self) -> usize {
         self.arena.sum()
