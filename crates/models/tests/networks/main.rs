@@ -5,3 +5,4 @@ mod errors;
 mod layers;
 mod memory;
 mod models;
+mod oracle;
