@@ -1,11 +1,14 @@
 //! Named tensors of a network, on the host.
 
+mod drawn;
+mod folded;
 mod tensor;
 
 use std::collections::BTreeMap;
 
 use thiserror::Error;
 
+pub use folded::Folded;
 pub use tensor::Tensor;
 
 /// What is wrong with a network's weights.
@@ -37,6 +40,14 @@ pub enum WeightsError {
         expected: Vec<usize>,
         /// The tensor's shape.
         got: Vec<usize>,
+    },
+    /// A batch norm cannot be folded into the filters before it.
+    #[error("tensor {name}: the batch norm cannot be folded into filters: {why}")]
+    Norm {
+        /// The tensor of its variances.
+        name: String,
+        /// What stands against it.
+        why: String,
     },
 }
 
