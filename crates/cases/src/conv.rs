@@ -8,7 +8,10 @@ use crate::Number;
 pub fn precision<T: Number>(algorithm: Algorithm) -> Precision {
     let is_mma = matches!(
         algorithm,
-        Algorithm::MmaTile { .. } | Algorithm::WgmmaTile { .. } | Algorithm::PointwiseTile { .. }
+        Algorithm::MmaTile { .. }
+            | Algorithm::WgmmaTile { .. }
+            | Algorithm::PointwiseTile { .. }
+            | Algorithm::WgmmaPointwise { .. }
     );
     match size_of::<T>() {
         4 if is_mma => Precision::SplitBf16,

@@ -20,6 +20,9 @@ macro_rules! conv {
             // [sums of a thread: half of the filters, tiles of a block, positions of an input tile at most].
             #[cfg(lacuna_sm = "90")]
             wgmma [f32 f16 bf16] { [64 2 100] [32 2 100] [16 2 100] [32 2 306] [32 2 196] [32 1 462] }
+            // [sums of a thread: half of the filters].
+            #[cfg(lacuna_sm = "90")]
+            wgmma_pointwise [f32 f16 bf16] { [64] [32] }
             #[cfg(lacuna_sm = "80")]
             pack_mma [f32 f16 bf16] { {} }
             // [eights of filters, warps of a block by pixels and by channels].
@@ -62,6 +65,12 @@ macro_rules! conv {
         $crate::entry_part! { $part
             ["conv_", stringify!($value), "_wgmma_8x8_l", $l, "_t", $tiles, "_p", $positions]
             $crate::conv::WgmmaConv<$crate::list::value_of::$value, $l, $tiles, $positions>
+        }
+    };
+    ($part:ident wgmma_pointwise [] $value:ident [$l:literal]) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_wgmma_pointwise_l", $l]
+            $crate::conv::WgmmaPointwiseConv<$crate::list::value_of::$value, $l>
         }
     };
     ($part:ident pack_mma [] $value:ident {}) => {

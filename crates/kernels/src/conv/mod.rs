@@ -11,7 +11,7 @@
 //! `sparse.rs`: a warp has a tile of output pixels and 32·FILTERS filters, and goes through channels. The warps of a block have
 //! the same tile and filters and other channels, and add up at the end; where that leaves multiprocessors idle, blocks share
 //! the channels too (`splits`), and `reduce.rs` adds their partial sums. `mma.rs` multiplies zeros too,
-//! on tensor cores, `wgmma.rs` by warpgroups, and `pointwise.rs` where a filter has one tap. `direct.rs` is for any other shape of filters, `depthwise` for
+//! on tensor cores, `wgmma.rs` by warpgroups, and `pointwise.rs` and `wgmma_pointwise.rs` where a filter has one tap. `direct.rs` is for any other shape of filters, `depthwise` for
 //! channels with a filter each. `finish.rs` is what follows a convolution that a vendor's library does. Sums are in an order that depends on the plan alone.
 //!
 //! Lower bounds: a fused multiply-add for each nonzero, its filter taps and each filter; the bytes of x, of the filters and of the result. What
@@ -34,6 +34,7 @@ mod sparse;
 mod split;
 mod target;
 mod wgmma;
+mod wgmma_pointwise;
 
 pub use depthwise::{
     AnyDepthwise, DepthwiseArgs, DepthwiseColumn, DepthwiseNchw, DepthwiseNhwc, DepthwisePlanes,
@@ -52,6 +53,7 @@ pub use sparse::{SparseConv, SparseConvArgs};
 pub use split::MmaValue;
 pub use target::Target;
 pub use wgmma::WgmmaConv;
+pub use wgmma_pointwise::WgmmaPointwiseConv;
 
 use crate::ValueType;
 
@@ -95,6 +97,13 @@ pub enum Scheme {
         filters: u32,
         /// Warps of a block that share the channels.
         warps: u32,
+    },
+    /// [`WgmmaPointwiseConv`].
+    WgmmaPointwise {
+        /// Tiles of a block, of 64 output pixels each.
+        tiles: u32,
+        /// Filters of a tile.
+        filters: u32,
     },
     /// [`DirectConv`].
     Direct,
@@ -155,6 +164,13 @@ pub enum Scheme {
     Reduce,
     /// [`PackFilters`], [`PackMma`] and [`PackPointwise`].
     Pack,
+}
+
+impl Scheme {
+    /// Whether it is for filters of one tap, and takes the pixels of an image as one run.
+    pub const fn is_pointwise(self) -> bool {
+        matches!(self, Self::PointwiseTile { .. } | Self::WgmmaPointwise { .. })
+    }
 }
 
 /// What the host must know of a kernel.

@@ -1,5 +1,5 @@
 //! The parts in which tensor cores multiply numbers.
-use lacuna_gpu::{Bf16, CoreMatrices, F16, Gpu};
+use lacuna_gpu::{Bf16, CoreMatrices, F16, Gpu, SharedPtr};
 
 use crate::DeviceValue;
 
@@ -36,6 +36,31 @@ pub trait MmaValue: DeviceValue {
         a: CoreMatrices,
         b: CoreMatrices,
     );
+}
+
+/// Starts the products of 16 channels by a warpgroup, the least first: `a` and `b` are the upper parts, and the lower ones so many bytes further.
+///
+/// # Safety
+/// See [`MmaValue::warpgroup_mma`], for all parts.
+#[inline(always)]
+pub(super) unsafe fn multiply_parts<G: Gpu, T: MmaValue, const L: usize>(
+    gpu: G,
+    sums: &mut [f32; L],
+    (a, to_lower_a): (CoreMatrices, u32),
+    (b, to_lower_b): (CoreMatrices, u32),
+) {
+    let lower = |matrix: CoreMatrices, bytes: u32| CoreMatrices {
+        first: SharedPtr::from_offset(matrix.first.offset() + bytes),
+        ..matrix
+    };
+    // SAFETY: passed on to the caller.
+    unsafe {
+        if T::PARTS > 1 {
+            T::warpgroup_mma(gpu, sums, lower(a, to_lower_a), b);
+            T::warpgroup_mma(gpu, sums, a, lower(b, to_lower_b));
+        }
+        T::warpgroup_mma(gpu, sums, a, b);
+    }
 }
 
 /// Writes the implementation for a type: its parts, how two numbers become them, and the products of parts.

@@ -46,10 +46,26 @@ impl<T: Real> Target<T> {
     pub(super) fn place(&self, tile: u32, [rows, columns]: [u32; 2], filter: u32) -> Place {
         let (image, of_image) = (tile / self.tiles, tile % self.tiles);
         if self.tiles_x == 0 {
-            return Place { image, row: 0, column: of_image * columns, filter };
+            return Place { image, row: 0, column: of_image * rows * columns, filter };
         }
         let (row, column) = (of_image / self.tiles_x * rows, of_image % self.tiles_x * columns);
         Place { image, row, column, filter }
+    }
+
+    /// Row and column of a tile's pixel, in rows of `columns`.
+    #[inline(always)]
+    fn in_tile(&self, place: Place, pixel: u32, columns: u32) -> [u32; 2] {
+        match self.tiles_x {
+            0 => self.pixel(place.column + pixel),
+            _ => [place.row + pixel / columns, place.column + pixel % columns],
+        }
+    }
+
+    /// Bytes from the first pixel of a channel to a tile's; `None` for one outside.
+    #[inline(always)]
+    pub(super) fn offset(&self, place: Place, pixel: u32, columns: u32) -> Option<u32> {
+        let [row, column] = self.in_tile(place, pixel, columns);
+        self.map.offset(row, column)
     }
 
     /// Row and column of a pixel that is counted through the rows.
@@ -80,10 +96,7 @@ impl<T: Real> Target<T> {
         sum: f32,
     ) -> u32 {
         let channel = place.filter + filter;
-        let at = match self.tiles_x {
-            0 => self.pixel(place.column + pixel),
-            _ => [place.row + pixel / columns, place.column + pixel % columns],
-        };
+        let at = self.in_tile(place, pixel, columns);
         let offset = self.map.offset(at[0], at[1]);
         match offset.filter(|_| channel < self.map.channels) {
             // SAFETY: as promised by the caller; pixel and channel are there.

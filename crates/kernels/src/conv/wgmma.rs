@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use lacuna_gpu::{CoreMatrices, FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::mma::{CHANNELS, MMA_SIDE, MMA_TAPS, MmaConvArgs};
-use super::split::MmaValue;
+use super::split::{MmaValue, multiply_parts};
 use super::{Scheme, Tile, accumulators};
 use crate::common::strided;
 use crate::{Bounds, Kernel};
@@ -373,23 +373,10 @@ impl<T: MmaValue, const L: usize, const TILES: u32, const P: u32> WgmmaConv<T, L
     /// A and B are there.
     #[inline(always)]
     unsafe fn multiply<G: Gpu>(gpu: G, a: u32, stride: u32, b: u32, sums: &mut [f32; L]) {
-        let a = |part: u32| CoreMatrices {
-            first: SharedPtr::from_offset(a + part * Self::PART_BYTES),
-            leading: Self::EIGHT_BYTES,
-            stride,
-        };
-        let b = |part: u32| CoreMatrices {
-            first: SharedPtr::from_offset(b + part * Self::B_PART_BYTES),
-            leading: Self::B_EIGHT_BYTES,
-            stride: 8 * ROW,
-        };
+        let a = CoreMatrices { first: SharedPtr::from_offset(a), leading: Self::EIGHT_BYTES, stride };
+        let first = SharedPtr::from_offset(b);
+        let b = CoreMatrices { first, leading: Self::B_EIGHT_BYTES, stride: 8 * ROW };
         // SAFETY: as promised by the caller.
-        unsafe {
-            if T::PARTS > 1 {
-                T::warpgroup_mma(gpu, sums, a(1), b(0));
-                T::warpgroup_mma(gpu, sums, a(0), b(1));
-            }
-            T::warpgroup_mma(gpu, sums, a(0), b(0));
-        }
+        unsafe { multiply_parts::<G, T, L>(gpu, sums, (a, Self::PART_BYTES), (b, Self::B_PART_BYTES)) };
     }
 }

@@ -33,6 +33,13 @@ pub enum Algorithm {
         /// Filters of a tile.
         filters: u32,
     },
+    /// As [`PointwiseTile`](Self::PointwiseTile), by warpgroups. Compute capability 9.0 alone.
+    WgmmaPointwise {
+        /// Pixels of a tile.
+        pixels: u32,
+        /// Filters of a tile.
+        filters: u32,
+    },
     /// For filters of any shape: zeros are left out, and each product loads its input.
     Direct,
     /// For a depthwise convolution of NCHW maps, padded by half of the taps: a thread has a tile of results.

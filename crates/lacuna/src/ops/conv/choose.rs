@@ -108,6 +108,10 @@ impl op::Problem for Problem {
                 let is_able = self.shape.is_pointwise() && self.allows_mma();
                 is_able.then_some(Algorithm::PointwiseTile { pixels, filters })
             }
+            Scheme::WgmmaPointwise { tiles, filters } => {
+                let is_able = self.shape.is_pointwise() && self.allows_mma();
+                is_able.then_some(Algorithm::WgmmaPointwise { pixels: tiles * MMA_SIDE * MMA_SIDE, filters })
+            }
             Scheme::Direct => (!is_depthwise).then_some(Algorithm::Direct),
             Scheme::Finish => {
                 (self.vector * self.value.bytes() >= cudnn::ALIGNED).then_some(Algorithm::CuDnn)
@@ -124,6 +128,7 @@ impl op::Problem for Problem {
             Scheme::MmaTile { .. } => self.mma_cost(entry, self.cut(entry).splits),
             Scheme::WgmmaTile { .. } => self.wgmma_cost(entry, self.cut(entry).splits),
             Scheme::PointwiseTile { .. } => self.pointwise_cost(entry, self.cut(entry).splits),
+            Scheme::WgmmaPointwise { .. } => self.wgmma_pointwise_cost(entry, self.cut(entry).splits),
             // What cuDNN takes is not modelled.
             Scheme::Finish => f64::INFINITY,
             scheme if self.shape.is_depthwise() => self.depthwise_cost(scheme, algorithm),
@@ -153,13 +158,14 @@ impl Problem {
                 ([MMA_SIDE; 2], filters, MMA_CHANNELS)
             }
             Scheme::PointwiseTile { pixels, filters, .. } => ([1, pixels], filters, MMA_CHANNELS),
+            Scheme::WgmmaPointwise { filters, .. } => ([1, MMA_SIDE * MMA_SIDE], filters, MMA_CHANNELS),
             // cuDNN cuts its own.
             Scheme::Finish => {
                 return Cut { tiles_x: 1, tiles: 1, groups: 1, splits: 1, images: self.shape.batch };
             }
             _ => ([1, DIRECT_PIXELS], 32, usize::MAX),
         };
-        let is_pointwise = matches!(entry.tile.scheme, Scheme::PointwiseTile { .. });
+        let is_pointwise = entry.tile.scheme.is_pointwise();
         let cut_of = |shape: Shape| {
             let [rows, columns] = shape.out_size();
             // Runs of pixels are counted through the rows.
@@ -183,6 +189,7 @@ impl Problem {
             Scheme::SparseTile { .. } => self.sparse_cost(entry, splits),
             Scheme::MmaTile { .. } => self.mma_cost(entry, splits),
             Scheme::WgmmaTile { .. } => self.wgmma_cost(entry, splits),
+            Scheme::WgmmaPointwise { .. } => self.wgmma_pointwise_cost(entry, splits),
             _ => self.pointwise_cost(entry, splits),
         };
         let splits = match self.splits {

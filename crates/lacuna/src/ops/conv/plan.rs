@@ -98,7 +98,9 @@ impl<T: Value> Conv<T> {
             Scheme::SparseTile { tile, filters, .. } => {
                 (Packing::Lanes(filters), tile[0] * tile[1] * 32 * filters)
             }
-            Scheme::MmaTile { filters, .. } | Scheme::WgmmaTile { filters, .. } => {
+            Scheme::MmaTile { filters, .. }
+            | Scheme::WgmmaTile { filters, .. }
+            | Scheme::WgmmaPointwise { filters, .. } => {
                 (Packing::Mma(filters / 8), MMA_SIDE * MMA_SIDE * filters)
             }
             Scheme::PointwiseTile { pixels, filters, .. } => {
@@ -258,7 +260,9 @@ impl<T: Value> Conv<T> {
                 launch(stream, entry, grid, &args)?;
                 (of_tile, [1, pixels])
             }
-            Scheme::MmaTile { filters: of_tile, .. } | Scheme::WgmmaTile { filters: of_tile, .. } => {
+            Scheme::MmaTile { filters: of_tile, .. }
+            | Scheme::WgmmaTile { filters: of_tile, .. }
+            | Scheme::WgmmaPointwise { filters: of_tile, .. } => {
                 source.filters = values;
                 let args = MmaConvArgs {
                     source,
@@ -270,7 +274,7 @@ impl<T: Value> Conv<T> {
                     target,
                 };
                 let of_block = match entry.tile.scheme {
-                    Scheme::WgmmaTile { tiles, .. } => tiles,
+                    Scheme::WgmmaTile { tiles, .. } | Scheme::WgmmaPointwise { tiles, .. } => tiles,
                     _ => 1,
                 };
                 launch(stream, entry, [all_tiles.div_ceil(of_block), grid[1], grid[2]], &args)?;
@@ -314,10 +318,8 @@ impl<T: Value> Conv<T> {
 
     /// The shape as the kernel sees it.
     fn joined(&self) -> Shape {
-        match self.packing {
-            Packing::Pointwise(_) => self.selection.problem().joined(),
-            _ => self.shape,
-        }
+        let problem = self.selection.problem();
+        if self.selection.best().entry.tile.scheme.is_pointwise() { problem.joined() } else { self.shape }
     }
 
     /// How maps of so many channels lie.

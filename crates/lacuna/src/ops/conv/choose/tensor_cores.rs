@@ -116,6 +116,26 @@ impl Problem {
         WGMMA_START + chunks * stage + of_multiprocessor * write + reduce
     }
 
+    /// Cycles of [`WgmmaPointwise`](super::Algorithm::WgmmaPointwise) with so many splits: a multiprocessor has one block after another, whose
+    /// sixteens of channels take what tensor cores need, or what filling a stage takes.
+    pub(super) fn wgmma_pointwise_cost(&self, entry: &Entry<Tile>, splits: usize) -> f64 {
+        let Scheme::WgmmaPointwise { tiles, filters } = entry.tile.scheme else { return f64::INFINITY };
+        let pixels = tiles * MMA_SIDE * MMA_SIDE;
+        let [rows, columns] = self.shape.out_size();
+        let runs = self.shape.batch * (rows * columns).div_ceil(pixels as usize);
+        let groups = self.shape.filters.div_ceil(filters as usize);
+        let chunks = self.split_chunks(splits);
+        let splits = self.shape.channels.div_ceil(chunks * MMA_CHANNELS).max(1);
+        let blocks = (runs * groups * splits) as f64;
+        let waves = (blocks / f64::from(self.multiprocessors)).ceil();
+        let products = f64::from(tiles) * self.products() * f64::from(filters) / 2.0 * WGMMA_RUN_PRODUCT;
+        let fill = WGMMA_RUN_FILL * self.products() / 3.0;
+        let elements = blocks * f64::from(pixels * filters);
+        let reduce = if splits > 1 { REDUCE + elements * 8.0 / BYTES_A_CYCLE } else { 0.0 };
+        let write = f64::from(pixels * filters) * WGMMA_RUN_WRITE;
+        WGMMA_RUN_START + waves * (WGMMA_RUN_BLOCK + chunks as f64 * products.max(fill) + write) + reduce
+    }
+
     /// Cycles of [`PointwiseTile`](super::Algorithm::PointwiseTile) with so many splits: warps that are there together share tensor cores and the L1 cache;
     /// a step takes no less than its loads, which are a step ahead.
     pub(super) fn pointwise_cost(&self, entry: &Entry<Tile>, splits: usize) -> f64 {
@@ -171,3 +191,11 @@ const POINTWISE_INPUT: f64 = 20.0;
 const POINTWISE_WAIT: f64 = 600.0;
 /// Cycles of a multiprocessor in which a result is written.
 const POINTWISE_WRITE: f64 = 0.06;
+/// Cycles from the launch of a kernel of one tap by warpgroups to its end, without what follows; those in which a block's stages begin to flow; and those in which
+/// a result is written.
+const WGMMA_RUN_START: f64 = 4500.0;
+const WGMMA_RUN_BLOCK: f64 = 2000.0;
+const WGMMA_RUN_WRITE: f64 = 0.06;
+/// How much longer its products take than at their peak, and cycles in which producers fill 16 channels.
+const WGMMA_RUN_PRODUCT: f64 = 1.15;
+const WGMMA_RUN_FILL: f64 = 400.0;
