@@ -10,15 +10,15 @@ use super::{Scheme, Tile, accumulators};
 use crate::common::strided;
 use crate::{Bounds, Kernel};
 
-/// A tile of 128 output pixels and 2·`L` filters: two warpgroups have 64 pixels each, and four producer warps a pixel a thread.
+/// A tile of 128 output pixels and 2·`L` filters: two warpgroups multiply 64 pixels each, and two fill stages in turns, a pixel a thread.
 ///
 /// ```text
 ///   a stage: 64 channels               core matrices: 8 pixels side by side,
-///   128 pixels (A) ── split ──►        8 channels of 16 bits each                 three stages: one is multiplied, one waits
-///                                      ┌──┐┌──┐ … upper, then lower;              for its filters, one is filled
+///   128 pixels (A) ── split ──►        8 channels of 16 bits each                 three stages: one is multiplied,
+///                                      ┌──┐┌──┐ … upper, then lower;              two are filled
 ///   2·L filters (B) ─────────────►     B lies as PackMma says
 /// ```
-/// Pixels are counted through the rows of an image. A producer loads its pixel's channels of a stage while it waits for the filters of the last one. Channels of
+/// Pixels are counted through the rows of an image. A producer loads its pixel's channels of its next stage while it waits for the filters of this one. Channels of
 /// 16 bits that lie side by side are copied as they are. Products and their order are those of [`WgmmaConv`](super::WgmmaConv).
 ///
 /// Lower bounds: three products of 16 bits for one of `f32`, 192 cycles a multiprocessor for 128 × 128 × 16; the bytes of x by each group of filters, and the bytes of filters by
@@ -28,6 +28,8 @@ pub struct WgmmaPointwiseConv<T, const L: usize>(PhantomData<T>);
 
 /// Stages of shared memory.
 const STAGES: u32 = 3;
+/// Warpgroups that fill them.
+const PRODUCERS: u32 = 2;
 /// Sixteens of channels of a stage.
 const CHUNKS: u32 = 4;
 /// Warpgroups that multiply, and their pixels.
@@ -41,6 +43,8 @@ const ROW: u32 = 16;
 const FULL: u32 = 1;
 const EMPTY: u32 = FULL + STAGES;
 
+/// Threads of a stage: those that multiply it, and those that fill it.
+const OF_STAGE: u32 = (TILES + 1) * WARPGROUP;
 /// 16 channels of a pixel, for each sixteen of a stage.
 type Channels<T> = [[T; CHANNELS as usize]; CHUNKS as usize];
 
@@ -53,7 +57,7 @@ impl<T: MmaValue, const L: usize> Kernel for WgmmaPointwiseConv<T, L> {
         assert!(TILES * PIXELS == WARPGROUP, "a producer has a pixel");
         Tile { scheme: Scheme::WgmmaPointwise { tiles: TILES, filters: Self::FILTERS }, value: T::TYPE }
     };
-    const THREADS: u32 = (TILES + 1) * WARPGROUP;
+    const THREADS: u32 = (TILES + PRODUCERS) * WARPGROUP;
     const SHARED_BYTES: u32 = STAGES * Self::STAGE_BYTES;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
     const MIN_SM: u32 = 90;
@@ -69,7 +73,7 @@ impl<T: MmaValue, const L: usize> Kernel for WgmmaPointwiseConv<T, L> {
         // SAFETY: the arguments describe maps and filters; stages are filled and read in turns.
         unsafe {
             if warp >= 4 * TILES {
-                Self::produce(&work);
+                Self::produce(&work, warp / 4 - TILES);
             } else {
                 let mut sums = [0.0; L];
                 let tile = warp / 4;
@@ -107,14 +111,14 @@ impl<T: MmaValue, const L: usize> WgmmaPointwiseConv<T, L> {
     const B_BYTES: u32 = T::PARTS * Self::B_PART_BYTES;
     const STAGE_BYTES: u32 = CHUNKS * (Self::A_BYTES + Self::B_BYTES);
 
-    /// Fills stages. A stage is full when the filters have come, one stage later than they were asked for.
+    /// Fills each other stage, from stage `group` on.
     ///
     /// # Safety
     /// The arguments describe maps and filters; all producers are here.
     #[inline(always)]
-    unsafe fn produce<G: Gpu>(work: &Work<'_, G, T>) {
+    unsafe fn produce<G: Gpu>(work: &Work<'_, G, T>, group: u32) {
         let (gpu, source, target) = (work.gpu, &work.args.source, &work.args.target);
-        let thread = gpu.thread_idx_x() - TILES * WARPGROUP;
+        let thread = gpu.thread_idx_x() % WARPGROUP;
         let (of_block, pixel) = (thread / PIXELS, thread % PIXELS);
         let tile = gpu.block_idx_x() * TILES + of_block;
         let place = target.place(tile, [1, PIXELS], 0);
@@ -137,14 +141,14 @@ impl<T: MmaValue, const L: usize> WgmmaPointwiseConv<T, L> {
         // SAFETY: maps and filters are there. A stage is filled while it is empty.
         unsafe {
             let mut x = [[T::default(); CHANNELS as usize]; CHUNKS as usize];
-            if !is_direct {
-                x = Self::load(work, from, 0, is_wide);
+            let (mut step, mut chunk) = (group, group * CHUNKS);
+            if !is_direct && chunk < work.chunks {
+                x = Self::load(work, from, chunk, is_wide);
             }
-            let (mut step, mut chunk) = (0, 0);
             while chunk < work.chunks {
                 let stage = step % STAGES;
                 if step >= STAGES {
-                    gpu.barrier_sync(EMPTY + stage, Self::THREADS);
+                    gpu.barrier_sync(EMPTY + stage, OF_STAGE);
                 }
                 let place = stage * Self::STAGE_BYTES;
                 let left = work.chunks - chunk;
@@ -158,24 +162,16 @@ impl<T: MmaValue, const L: usize> WgmmaPointwiseConv<T, L> {
                     Self::copy(work, from, place + to, chunk);
                 }
                 gpu.copy_async_commit();
-                chunk += of_step;
+                (step, chunk) = (step + PRODUCERS, chunk + PRODUCERS * CHUNKS);
                 if !is_direct {
                     Self::fill(gpu, place + to, &x);
                     if chunk < work.chunks {
                         x = Self::load(work, from, chunk, is_wide);
                     }
                 }
-                if step > 0 {
-                    gpu.copy_async_wait::<1>();
-                    gpu.fence_async_proxy();
-                    gpu.barrier_arrive(FULL + (step - 1) % STAGES, Self::THREADS);
-                }
-                step += 1;
-            }
-            if step > 0 {
                 gpu.copy_async_wait::<0>();
                 gpu.fence_async_proxy();
-                gpu.barrier_arrive(FULL + (step - 1) % STAGES, Self::THREADS);
+                gpu.barrier_arrive(FULL + stage, OF_STAGE);
             }
         }
     }
@@ -269,7 +265,7 @@ impl<T: MmaValue, const L: usize> WgmmaPointwiseConv<T, L> {
         let (mut step, mut chunk) = (0, 0);
         while chunk < work.chunks {
             let stage = step % STAGES;
-            gpu.barrier_sync(FULL + stage, Self::THREADS);
+            gpu.barrier_sync(FULL + stage, OF_STAGE);
             gpu.warpgroup_arrive();
             let mut a = stage * Self::STAGE_BYTES + tile * Self::TILE_BYTES;
             let mut b = stage * Self::STAGE_BYTES + CHUNKS * Self::A_BYTES;
@@ -282,7 +278,7 @@ impl<T: MmaValue, const L: usize> WgmmaPointwiseConv<T, L> {
             gpu.warpgroup_commit();
             gpu.warpgroup_wait::<0, L>(sums);
             if chunk + (STAGES - 1) * CHUNKS < work.chunks {
-                gpu.barrier_arrive(EMPTY + stage, Self::THREADS);
+                gpu.barrier_arrive(EMPTY + stage, OF_STAGE);
             }
             step += 1;
         }
