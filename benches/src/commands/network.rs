@@ -111,7 +111,6 @@ mod tests {
             ("", "<NETWORK>"),
             ("alexnet", "mobilenet-v1"),
             ("resnet-50 --width 2", "one width"),
-            ("mobilenet-v1 --width -1", "--width"),
             ("mobilenet-v1 --width=-1", "the width"),
             ("mobilenet-v1 --sparsity 1.5", "from 0 to 1"),
             ("mobilenet-v1 --batch 0", "--batch"),
