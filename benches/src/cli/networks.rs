@@ -35,6 +35,9 @@ pub struct ModelOptions {
     /// of the same accuracy.
     #[arg(long)]
     pub twins: bool,
+    /// Checks each layer in its whole size, and not cut: the host takes up to minutes for it.
+    #[arg(long)]
+    pub check_whole: bool,
     /// Also measures each layer by itself.
     #[arg(long)]
     pub layers: bool,

@@ -20,6 +20,7 @@ pub fn model(options: &ModelOptions) -> Result<Outcome> {
         layout: options.layout.into(),
         samples: options.samples,
         seed: options.seed,
+        check_whole: options.check_whole,
         twins: options.twins || options.suite.is_some(),
         layers: options.layers,
         counter: counter.as_ref(),

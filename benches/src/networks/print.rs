@@ -21,7 +21,7 @@ pub fn line(record: &Record) -> String {
         record.weights
     );
     let frames = record.frames_per_s.map(|frames| format!(", {frames:.0} frames/s")).unwrap_or_default();
-    let paper = record.paper_frames_per_s.filter(|_| !record.cut);
+    let paper = record.paper_frames_per_s;
     let paper = paper.map(|frames| format!(" (paper, V100: {frames:.0})")).unwrap_or_default();
     text += &format!(
         "  {}{frames}{paper}; {launches} layers launch kernels, {sparse_layers} have sparse weights\n",
@@ -33,13 +33,14 @@ pub fn line(record: &Record) -> String {
         "  {peak} MB of values at most ({sum} without sharing), {weights} of weights, {plans} of plans\n"
     );
     let verdict = if record.is_right() { "" } else { "  WRONG" };
+    let of_which = if record.checked_whole { "" } else { " of a cut network" };
     let error = if record.error_over_bound <= 1.0 {
         format!("within {:.2} of their bounds", record.error_over_bound)
     } else {
         "not all within their bounds".into()
     };
     text += &format!(
-        "  checked: {} layers of a cut network, {error}; scores off by {:.1e} of the greatest (at most {LIMIT:.0e}){verdict}",
+        "  checked: {} layers{of_which}, {error}; scores off by {:.1e} of the greatest (at most {LIMIT:.0e}){verdict}",
         record.checked_layers, record.difference
     );
     for (name, twin) in TWINS.iter().filter_map(|name| Some((name, record.peers.get(name)?))) {
@@ -71,7 +72,8 @@ fn time(cost: &Cost) -> String {
 }
 
 fn mb(bytes: usize) -> String {
-    format!("{:.1}", bytes as f64 / 1e6)
+    let digits = if bytes < 1_000_000 { 3 } else { 1 };
+    format!("{:.digits$}", bytes as f64 / 1e6)
 }
 
 /// The layers as a table.
@@ -104,10 +106,11 @@ pub fn layers(record: &Record) -> String {
     format!("{table}\nAll layers, each by itself: {sum:.1} us. In a row they took: {}.", time(&record.cost))
 }
 
-/// Speeds over each twin's, in geometric mean.
+/// Speeds over each twin's, in geometric mean; none of cut networks, which are others.
 pub fn summary(records: &[Record]) -> Vec<String> {
+    let whole = records.iter().filter(|record| !record.cut);
     let line = |name: &&str| {
-        let speeds = Speeds::of(records.iter().filter_map(|record| record.speedup(name)))?;
+        let speeds = Speeds::of(whole.clone().filter_map(|record| record.speedup(name)))?;
         let Speeds { count, mean, least, .. } = speeds;
         Some(format!("{mean:.2} × the speed of {name} ({least:.2} at least, {count} networks)"))
     };
@@ -137,6 +140,7 @@ mod tests {
             version: None,
         };
         record.cut = false;
+        record.paper_frames_per_s = Some(2874.0);
         record.cost.time_us = timing(us);
         record.frames_per_s = Record::frames_per_s(1, &record.cost);
         record.peers.insert(DENSE, twin(200.0, Some(1e-6)));
@@ -176,7 +180,7 @@ mod tests {
                 "2.12 × the speed of same_accuracy (1.50 at least, 2 networks)"
             ]
         );
-        assert!(summary(&[]).is_empty());
+        assert!(summary(&[Record { cut: true, ..measured(50.0) }]).is_empty());
     }
 
     #[test]

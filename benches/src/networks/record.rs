@@ -55,11 +55,13 @@ pub struct Record {
     /// Images a second; none on the simulator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frames_per_s: Option<f64>,
-    /// The paper's images a second, on a V100.
+    /// The paper's images a second, on a V100; none of a cut network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paper_frames_per_s: Option<f64>,
-    /// Layers of a cut network that were checked, each by itself.
+    /// Layers that were checked, each by itself.
     pub checked_layers: usize,
+    /// Whether they are those of the network itself, and not of a cut one.
+    pub checked_whole: bool,
     /// The largest error of these over its bound; huge for a wrong result.
     pub error_over_bound: f64,
     /// How far scores are from those of the dense network in full `f32`, as a part of the greatest; at most [`LIMIT`].
