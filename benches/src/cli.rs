@@ -1,5 +1,6 @@
 //! The command line.
 mod maps;
+mod networks;
 
 use std::path::PathBuf;
 
@@ -7,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use lacuna_cases::exit;
 
 pub use self::maps::{ConvOptions, ConvSuite, Layout, MapValue, PoolOptions};
+pub use self::networks::ModelOptions;
 use crate::operation::Op;
 use crate::operations;
 use crate::session::Measure;
@@ -47,6 +49,8 @@ pub enum Command {
     Conv(ConvOptions),
     /// Measures pooling: layers of networks.
     Pool(PoolOptions),
+    /// Measures whole networks: MobileNetV1 with sparse weights, ResNet, DenseNet and VGG, beside their dense twins.
+    Model(ModelOptions),
     /// Draws a plot of a file of records, as SVG.
     Plot(PlotOptions),
     /// Fits the cost model of SpMM to times of all kernels, or checks it.

@@ -14,6 +14,7 @@
 //! | `spmm`, `sddmm`, … | the operations, a folder each; [`OPERATIONS`] is the list of them |
 //! | [`operations`] | operations by name |
 //! | [`suites`] | problems by name |
+//! | [`networks`] | whole networks |
 //! | [`table`], `summary`, `papers`, `expect` | records for people |
 //! | [`cli`], [`commands`] | the program |
 mod arithmetic;
@@ -31,6 +32,7 @@ mod expect;
 pub mod machine;
 mod measure;
 mod model;
+pub mod networks;
 mod nhot;
 pub mod operation;
 pub mod operations;

@@ -18,6 +18,7 @@ fn main() -> ExitCode {
         Command::Conv(options) => commands::conv(&options),
         Command::Pool(options) => commands::pool(&options),
         Command::Spdnn(options) => commands::spdnn(&options),
+        Command::Model(options) => commands::model(&options),
         Command::Plot(options) => commands::plot(&options),
         Command::Fit(options) => commands::fit(&options),
         Command::Tables(options) => commands::tables(&options),

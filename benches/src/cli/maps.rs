@@ -119,7 +119,7 @@ pub struct PoolOptions {
 }
 
 /// A part of a whole.
-fn part(text: &str) -> Result<f64, String> {
+pub(super) fn part(text: &str) -> Result<f64, String> {
     let part = text.parse().map_err(|error| format!("{error}"))?;
     if (0.0..=1.0).contains(&part) { Ok(part) } else { Err("expected a part, from 0 to 1".into()) }
 }

@@ -2,6 +2,7 @@
 mod compare;
 mod conv;
 mod lookups;
+mod networks;
 mod operations;
 mod ranks;
 mod support;

@@ -30,6 +30,14 @@ pub enum ModelError {
         /// The name.
         layer: String,
     },
+    /// There is no layer of this number.
+    #[error("layer number {number}: expected one below {layers}, the layers of the network")]
+    NoLayer {
+        /// The number.
+        number: usize,
+        /// How many layers there are.
+        layers: usize,
+    },
     /// A layer cannot have sparse weights.
     #[error(
         "layer {layer}: its weights cannot be sparse: expected {expected}; hold them dense, or leave the choice to the model"

@@ -154,6 +154,35 @@ impl Model {
         stream.capture(|stream| self.run(stream, input, output))
     }
 
+    /// Gives one layer's work to the stream, by its number: to time layers by themselves. Each must find what it reads, so layers run in their
+    /// order, from the first on. One may run many times before the next: it does not overwrite what it reads. Layers after it may.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), and [`ModelError::NoLayer`] for a number that no layer has.
+    pub fn run_layer(
+        &mut self,
+        stream: &Stream,
+        number: usize,
+        input: Slice<'_, f32>,
+        output: SliceMut<'_, f32>,
+    ) -> Result<(), ModelError> {
+        self.expect_lengths(input, output.as_slice())?;
+        let layers = self.steps.len();
+        let (Some(planned), Some(layer)) = (self.steps.get(number), self.network.layers().get(number)) else {
+            return Err(ModelError::NoLayer { number, layers });
+        };
+        let run = planned.run(stream, input, self.arena.as_slice_mut(), output);
+        run.map_err(|error| ModelError::of_layer(layer, error))
+    }
+
+    fn expect_lengths(&self, input: Slice<'_, f32>, output: Slice<'_, f32>) -> Result<(), ModelError> {
+        let expect = |what, expected: usize, got: usize| {
+            if expected == got { Ok(()) } else { Err(ModelError::Length { what, expected, got }) }
+        };
+        expect("input", self.network.input_shape().elements(), input.len())?;
+        expect("output", self.network.output_shape().elements(), output.len())
+    }
+
     /// Runs, and calls `after` after each layer, with its number and its inputs; its result is one more of them.
     fn run_with(
         &mut self,
@@ -162,12 +191,8 @@ impl Model {
         mut output: SliceMut<'_, f32>,
         mut after: impl FnMut(usize, &Inputs<'_>) -> lacuna::Result<()>,
     ) -> Result<(), ModelError> {
+        self.expect_lengths(input, output.as_slice())?;
         let network = &self.network;
-        let expect = |what, expected: usize, got: usize| {
-            if expected == got { Ok(()) } else { Err(ModelError::Length { what, expected, got }) }
-        };
-        expect("input", network.input_shape().elements(), input.len())?;
-        expect("output", network.output_shape().elements(), output.len())?;
         let mut arena = self.arena.as_slice_mut();
         for (number, (planned, layer)) in self.steps.iter().zip(network.layers()).enumerate() {
             let mut run = || {

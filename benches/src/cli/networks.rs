@@ -1,0 +1,62 @@
+//! The options of whole networks.
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Layout;
+use super::maps::part;
+use crate::networks::{Named, Suite};
+
+/// `model`.
+#[derive(Args, Debug)]
+pub struct ModelOptions {
+    /// The network.
+    #[arg(value_enum, required_unless_present = "suite", conflicts_with = "suite")]
+    pub network: Option<Named>,
+    /// Measures the networks of a paper, with one image each, beside their twins.
+    #[arg(long, value_enum, conflicts_with_all = ["width", "batch", "resolution", "sparsity"])]
+    pub suite: Option<Suite>,
+    /// The width of MobileNetV1: 1 if nothing is said.
+    #[arg(long)]
+    pub width: Option<f64>,
+    /// Images.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 12))]
+    pub batch: u32,
+    /// Rows and columns of the input.
+    #[arg(long, default_value_t = 224, value_parser = clap::value_parser!(u32).range(1..=1 << 12))]
+    pub resolution: u32,
+    /// The part of the weights of 1×1 and linear layers that is pruned, the smallest of each layer but the first: 0 to 1.
+    #[arg(long, default_value_t = 0.0, value_parser = part)]
+    pub sparsity: f64,
+    /// How maps lie.
+    #[arg(long, value_enum, default_value_t = Layout::Nchw)]
+    pub layout: Layout,
+    /// Sets the network beside itself with dense weights, by our kernels and by cuDNN, and, where table IV of SC 2020 has it, beside the dense one
+    /// of the same accuracy.
+    #[arg(long)]
+    pub twins: bool,
+    /// Checks each layer in its whole size, and not cut: the host takes up to minutes for it.
+    #[arg(long)]
+    pub check_whole: bool,
+    /// Also measures each layer by itself.
+    #[arg(long)]
+    pub layers: bool,
+    /// Also measures energy by NVML's counter, where the GPU has one: half a second or more for each network and layer.
+    #[arg(long)]
+    pub energy: bool,
+    /// Prints JSON lines instead of text.
+    #[arg(long)]
+    pub json: bool,
+    /// `cuda:INDEX`, `sim`, or `auto`: the first GPU, or else the simulator, where networks are cut.
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// The seed of weights and input.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Times each pass this often; the median, minimum and maximum are reported.
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub samples: u32,
+    /// Also appends the records to this file, as JSON lines.
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+}

@@ -1,0 +1,128 @@
+//! `model`: whole networks.
+use anyhow::Result;
+use lacuna_cases::exit::{Outcome, Usage};
+
+use crate::cli::{Layout, ModelOptions};
+use crate::networks::{Case, How, Named, Suite, layer_table, line, measure, summary};
+use crate::record::append;
+use crate::{energy, machine};
+
+/// Measures networks.
+///
+/// # Errors
+/// A device that cannot be used; [`Usage`] for sizes that a network cannot have.
+pub fn model(options: &ModelOptions) -> Result<Outcome> {
+    let cases = cases(options)?;
+    let device = machine::device(&options.device)?;
+    let counter = options.energy.then(|| energy::counter(&device)).flatten();
+    let how = How {
+        suite: options.suite.map_or("run", Suite::name),
+        layout: options.layout.into(),
+        samples: options.samples,
+        seed: options.seed,
+        check_whole: options.check_whole,
+        twins: options.twins || options.suite.is_some(),
+        layers: options.layers,
+        counter: counter.as_ref(),
+    };
+    if !options.json {
+        println!("{} on {}", env!("LACUNA_REVISION"), device.info().name);
+        println!("Weights are drawn: they are for speed, and know nothing.");
+        if device.is_simulator() {
+            println!("Networks are cut, and times are the simulator's model, not measurements.");
+        }
+    }
+    let mut records = Vec::new();
+    for case in cases {
+        let record = measure(&device, &case, how)?;
+        append(options.out.as_deref(), &record)?;
+        if options.json {
+            println!("{}", serde_json::to_string(&record)?);
+        } else {
+            println!("{}", line(&record));
+            if options.layers {
+                println!("{}", layer_table(&record));
+            }
+        }
+        records.push(record);
+    }
+    if !options.json && records.len() > 1 {
+        summary(&records).iter().for_each(|line| println!("{line}"));
+    }
+    Ok(Outcome::good_if(records.iter().all(|record| record.is_right())))
+}
+
+/// The networks that are asked for.
+fn cases(options: &ModelOptions) -> Result<Vec<Case>> {
+    let cases = match (options.suite, options.network) {
+        (Some(suite), _) => suite.cases(),
+        (None, Some(network)) => {
+            if options.width.is_some() && network != Named::MobileNetV1 {
+                let name = network.name();
+                return Err(
+                    Usage(format!("{name} has one width; leave --width out, or take mobilenet-v1")).into()
+                );
+            }
+            let (batch, resolution) = (options.batch as usize, options.resolution as usize);
+            let width = options.width.unwrap_or(1.0);
+            vec![Case { network, width, batch, resolution, sparsity: options.sparsity }]
+        }
+        (None, None) => return Err(Usage("name a network, or a suite".into()).into()),
+    };
+    if options.layout == Layout::Nhwc && cases.iter().any(|case| case.network.flattens_maps()) {
+        let why = "VGG flattens maps, whose features have the order of NCHW; leave --layout out";
+        return Err(Usage(why.into()).into());
+    }
+    for Case { network, width, resolution, batch, .. } in &cases {
+        network.network(*width, *resolution, *batch).map_err(|error| Usage(error.to_string()))?;
+    }
+    Ok(cases)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn parsed(arguments: &str) -> Result<Vec<Case>, String> {
+        let words = ["lacuna-bench", "model"].into_iter().chain(arguments.split_whitespace());
+        match Cli::try_parse_from(words).map_err(|error| error.to_string())?.command {
+            Command::Model(options) => cases(&options).map_err(|error| error.to_string()),
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    #[test]
+    fn a_network_is_named_with_its_sizes() {
+        let cases = parsed("mobilenet-v1 --width 1.4 --batch 16 --resolution 192 --sparsity 0.9").unwrap();
+        let case =
+            Case { network: Named::MobileNetV1, width: 1.4, batch: 16, resolution: 192, sparsity: 0.9 };
+        assert_eq!(cases, [case]);
+        let case = parsed("vgg-19").unwrap()[0];
+        assert_eq!((case.network, case.width, case.sparsity), (Named::Vgg19, 1.0, 0.0));
+        assert_eq!(parsed("--suite table4 --layers").unwrap().len(), 9);
+        assert_eq!(parsed("--suite feature-maps").unwrap().len(), 6);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for (arguments, why) in [
+            ("", "<NETWORK>"),
+            ("alexnet", "mobilenet-v1"),
+            ("resnet-50 --width 2", "one width"),
+            ("mobilenet-v1 --width=-1", "the width"),
+            ("mobilenet-v1 --sparsity 1.5", "from 0 to 1"),
+            ("mobilenet-v1 --batch 0", "--batch"),
+            ("vgg-16 --resolution 16", "features.30"),
+            ("vgg-16 --layout nhwc", "NCHW"),
+            ("--suite feature-maps --layout nhwc", "NCHW"),
+            ("vgg-16 --suite table4", "cannot be used with"),
+            ("--suite table4 --sparsity 0.5", "cannot be used with"),
+        ] {
+            let error = parsed(arguments).unwrap_err();
+            assert!(error.contains(why), "{arguments}: {error}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! One network on one device: checked, then timed or modelled.
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use indicatif::ProgressBar;
+use lacuna::conv::MapLayout;
+use lacuna::matrix::generate;
+use lacuna::{Device, Precision, Stream};
+use lacuna_cases::exit::Usage;
+use lacuna_models::model::{Held, LayerOptions, Model, Options};
+use lacuna_models::network::{Network, NetworkError};
+use lacuna_models::weights::Weights;
+use lacuna_vendor::nvml::EnergyCounter;
+
+use super::named::{Cut, Named};
+use super::planned::{Checked, Planned};
+use super::prune::prune;
+use super::published::Row;
+use super::record::Record;
+use super::{layers, twins};
+use crate::machine::MachineRecord;
+
+/// A network to be measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Case {
+    /// Which.
+    pub network: Named,
+    /// The width of MobileNetV1.
+    pub width: f64,
+    /// Images.
+    pub batch: usize,
+    /// Rows and columns of the input.
+    pub resolution: usize,
+    /// The part of the weights of 1×1 and linear layers that is pruned.
+    pub sparsity: f64,
+}
+
+/// How networks are measured.
+#[derive(Clone, Copy, Debug)]
+pub struct How<'c> {
+    /// The suite's name in records.
+    pub suite: &'c str,
+    /// How maps lie.
+    pub layout: MapLayout,
+    /// Samples of a timing.
+    pub samples: u32,
+    /// The seed of what is drawn.
+    pub seed: u64,
+    /// Whether layers are checked in their whole size, and not cut.
+    pub check_whole: bool,
+    /// Whether networks are set beside others.
+    pub twins: bool,
+    /// Whether each layer is measured too.
+    pub layers: bool,
+    /// By what energy is counted, where it is.
+    pub counter: Option<&'c EnergyCounter>,
+}
+
+/// A network with drawn weights, pruned, and a drawn input.
+pub(super) struct Drawn {
+    pub(super) network: Network,
+    pub(super) weights: Weights,
+    pub(super) input: Vec<f32>,
+}
+
+/// What is drawn for the input, in place of the weights.
+const INPUT_SALT: u64 = 0x1ace;
+
+impl Case {
+    /// The network and what is drawn, in the size that the device runs.
+    pub(super) fn drawn(&self, device: &Device, seed: u64) -> Result<Drawn> {
+        if device.is_simulator() { self.cut(Cut::Least, seed) } else { self.whole(seed) }
+    }
+
+    fn whole(&self, seed: u64) -> Result<Drawn> {
+        let Self { network, width, batch, resolution, .. } = *self;
+        self.draw(network.network(width, resolution, batch), seed)
+    }
+
+    fn cut(&self, cut: Cut, seed: u64) -> Result<Drawn> {
+        self.draw(self.network.cut(cut, self.width, self.batch), seed)
+    }
+
+    fn draw(&self, network: Result<Network, NetworkError>, seed: u64) -> Result<Drawn> {
+        let network = network.map_err(|error| Usage(error.to_string()))?;
+        let mut weights = Weights::drawn(&network, seed)?;
+        prune(&network, &mut weights, self.sparsity)?;
+        // Numbers around 0, as those of an image after normalisation.
+        let input = generate::random_values(network.input_shape().elements(), seed ^ INPUT_SALT);
+        Ok(Drawn { network, weights, input })
+    }
+
+    /// The width, of a network that has one.
+    pub(super) fn width(&self) -> Option<f64> {
+        (self.network == Named::MobileNetV1).then_some(self.width)
+    }
+
+    /// The paper's row of it.
+    pub(super) fn published(&self) -> Option<&'static Row> {
+        let is_papers = self.batch == 1 && self.resolution == 224;
+        let is_sparse = self.sparsity > 0.0;
+        let is_pruned_as_there = !is_sparse || (self.sparsity - 0.9).abs() < 1e-9;
+        Row::of(is_sparse, self.width()?).filter(|_| is_papers && is_pruned_as_there)
+    }
+}
+
+impl Drawn {
+    pub(super) fn plan<'s>(&self, stream: &'s Stream, options: &Options) -> Result<Planned<'s>> {
+        Ok(Planned::new(stream, &self.network, &self.weights, options, &self.input)?)
+    }
+}
+
+/// How far scores are from others, as a part of the greatest of these; huge where they are no numbers.
+pub(super) fn difference(got: &[f32], expected: &[f32]) -> f64 {
+    let off = got.iter().zip(expected).map(|(&got, &expected)| (f64::from(got) - f64::from(expected)).abs());
+    let off = off.fold(0.0, |most: f64, off| if off.is_finite() { most.max(off) } else { f64::MAX });
+    let greatest = expected.iter().fold(0.0_f64, |most, score| most.max(f64::from(score.abs())));
+    if off == 0.0 { 0.0 } else { (off / greatest).min(f64::MAX) }
+}
+
+/// Measures a network. On the simulator it is a cut one.
+///
+/// # Errors
+/// [`Usage`] for sizes that the network cannot have; what the library says. A wrong result is no error: the record tells it.
+pub fn measure(device: &Device, case: &Case, how: How<'_>) -> Result<Record> {
+    // indicatif draws on stderr, and only where that is a terminal.
+    let progress = ProgressBar::new_spinner();
+    let name = case.network.name();
+    let tell = |what: &str| {
+        progress.set_message(format!("{name}: {what}"));
+        progress.tick();
+    };
+    let stream = device.stream()?;
+    let options = Options::default().layout(how.layout);
+    let is_cut = device.is_simulator();
+    tell("checking each layer");
+    let cut = if is_cut { Cut::Least } else { Cut::Quarter };
+    let small = if how.check_whole { case.drawn(device, how.seed) } else { case.cut(cut, how.seed) }?;
+    let Checked { layers: checked_layers, error_over_bound } =
+        small.plan(&stream, &options)?.check(&small.weights, &options)?;
+    drop(small);
+    tell("drawing and pruning weights");
+    let drawn = case.drawn(device, how.seed)?;
+    tell("planning");
+    let exact = LayerOptions { weights: Held::Dense, precision: Precision::Fma, ..LayerOptions::default() };
+    let expected = drawn.plan(&stream, &options.clone().layers(exact))?.scores()?;
+    let mut planned = drawn.plan(&stream, &options)?;
+    let difference = difference(&planned.scores()?, &expected);
+    tell("measuring");
+    let cost = planned.cost(&name, how)?;
+    let (launches, sparse_layers) = kernels(&planned.model);
+    let layers = if how.layers { layers::measure(&mut planned, &name, how)? } else { Vec::new() };
+    drop(planned);
+    let mut record = Record {
+        suite: how.suite.into(),
+        op: "model",
+        case: name.clone(),
+        width: case.width(),
+        batch: drawn.network.input_shape().images,
+        resolution: drawn.network.input_shape().size[0],
+        cut: is_cut,
+        sparsity: case.sparsity,
+        layout: if how.layout == MapLayout::Nhwc { "nhwc" } else { "nchw" },
+        value: "f32",
+        weights: "drawn",
+        launches,
+        sparse_layers,
+        products: drawn.network.multiply_adds(),
+        frames_per_s: Record::frames_per_s(case.batch, &cost),
+        paper_frames_per_s: case.published().filter(|_| !is_cut).map(|row| row.frames_per_s),
+        cost,
+        checked_layers,
+        checked_whole: how.check_whole && !is_cut,
+        error_over_bound,
+        difference,
+        peers: BTreeMap::new(),
+        peer_failures: BTreeMap::new(),
+        layers,
+        seed: how.seed,
+        machine: MachineRecord::of(device),
+    };
+    if how.twins {
+        tell("measuring twins");
+        twins::measure(&stream, case, &drawn, &expected, how, &mut record)?;
+    }
+    progress.finish_and_clear();
+    Ok(record)
+}
+
+/// Layers that launch something, and those with sparse weights.
+fn kernels(model: &Model) -> (usize, usize) {
+    let report = model.report();
+    let launches = report.layers.iter().filter(|layer| layer.kernel != "none").count();
+    (launches, report.layers.iter().filter(|layer| layer.kernel.contains("spmm")).count())
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::record::{CUDNN, DENSE, SAME_ACCURACY};
+    use super::*;
+
+    pub(crate) const SPARSE: Case =
+        Case { network: Named::MobileNetV1, width: 1.3, batch: 1, resolution: 224, sparsity: 0.9 };
+
+    pub(crate) const HOW: How<'_> = How {
+        suite: "a test",
+        layout: MapLayout::Nchw,
+        samples: 1,
+        seed: 1,
+        check_whole: false,
+        twins: true,
+        layers: true,
+        counter: None,
+    };
+
+    #[test]
+    fn a_sparse_network_is_checked_and_set_beside_its_twins() {
+        let record = measure(&Device::simulator(), &SPARSE, HOW).unwrap();
+        assert!(record.is_right() && record.error_over_bound > 0.0 && record.difference > 0.0);
+        assert_eq!((record.checked_layers, record.layers.len(), record.sparse_layers), (29, 29, 14));
+        assert!(record.cut && record.frames_per_s.is_none() && record.cost.model_us["H200"] > 0.0);
+        // What the paper says is of the whole network.
+        assert_eq!((record.resolution, record.paper_frames_per_s), (32, None));
+        assert_eq!(record.peers.keys().copied().collect::<Vec<_>>(), [DENSE, SAME_ACCURACY]);
+        assert!(record.peer_failures[CUDNN].contains("model.0.0"), "{:?}", record.peer_failures);
+        let [dense, same] = [DENSE, SAME_ACCURACY].map(|twin| &record.peers[twin]);
+        assert!(dense.difference.is_some() && record.speedup(DENSE).is_some());
+        assert_eq!((dense.width, same.width, same.paper_frames_per_s), (Some(1.3), Some(1.0), None));
+        assert!(dense.cost.weight_bytes > record.cost.weight_bytes);
+        let shares: f64 = record.layers.iter().filter_map(|layer| layer.share).sum();
+        assert!((shares - 1.0).abs() < 1e-9);
+        let pruned = record.layers.iter().filter(|layer| layer.zero_weights > Some(0.85)).count();
+        assert_eq!(pruned, 14);
+        // What a ReLU leaves.
+        assert!(record.layers[0].zero_outputs > 0.1 && record.layers[28].zero_outputs < 0.1);
+    }
+
+    #[test]
+    fn a_dense_network_is_its_own_twin() {
+        let case = Case { network: Named::Vgg16, sparsity: 0.0, batch: 3, ..SPARSE };
+        let record = measure(&Device::simulator(), &case, HOW).unwrap();
+        assert!(record.is_right() && record.peers.is_empty() && record.peer_failures.len() == 1);
+        assert_eq!((record.sparse_layers, record.width, record.paper_frames_per_s), (0, None, None));
+        assert!(record.layers.iter().any(|layer| layer.kernel == "none" && layer.share.is_none()));
+    }
+
+    #[test]
+    fn channels_last_are_checked_too() {
+        let case = Case { network: Named::DenseNet121, sparsity: 0.0, ..SPARSE };
+        let how = How { layout: MapLayout::Nhwc, twins: false, layers: false, ..HOW };
+        let record = measure(&Device::simulator(), &case, how).unwrap();
+        assert!(record.is_right() && record.layers.is_empty() && record.layout == "nhwc");
+    }
+
+    #[test]
+    fn scores_that_differ_are_seen() {
+        assert_eq!(difference(&[1.0, -2.0], &[1.0, -2.0]), 0.0);
+        assert_eq!(difference(&[1.0, -1.0], &[1.0, -2.0]), 0.5);
+        assert_eq!(difference(&[f32::NAN, 1.0], &[1.0, 1.0]), f64::MAX);
+        assert_eq!(difference(&[1.0], &[0.0]), f64::MAX);
+        assert_eq!(difference(&[0.0], &[0.0]), 0.0);
+    }
+
+    #[test]
+    fn rows_of_the_paper_are_of_one_image_of_its_size() {
+        assert!(SPARSE.published().is_some());
+        for other in [
+            Case { batch: 16, ..SPARSE },
+            Case { resolution: 192, ..SPARSE },
+            Case { sparsity: 0.8, ..SPARSE },
+            Case { width: 1.0, ..SPARSE },
+            Case { network: Named::ResNet50, ..SPARSE },
+        ] {
+            assert_eq!(other.published(), None, "{other:?}");
+        }
+        assert!(Case { sparsity: 0.0, width: 1.0, ..SPARSE }.published().is_some());
+    }
+}

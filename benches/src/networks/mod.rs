@@ -1,0 +1,19 @@
+//! Whole networks of papers: MobileNetV1 with sparse weights (SC 2020, table IV), and ResNet, DenseNet and VGG with zeros in their feature maps (PACT
+//! 2022, section 4.4), beside their dense twins.
+mod layers;
+mod measure;
+mod named;
+mod planned;
+mod print;
+mod prune;
+mod published;
+mod record;
+mod suites;
+mod twins;
+
+pub use measure::{Case, How, measure};
+pub use named::Named;
+pub use print::{layers as layer_table, line, summary};
+pub use published::{Row, TABLE_IV};
+pub use record::{CUDNN, Cost, DENSE, LIMIT, LayerRecord, Record, SAME_ACCURACY, Twin};
+pub use suites::Suite;
