@@ -284,9 +284,9 @@ const PRODUCT: f64 = 2.0;
 /// Cycles of a multiprocessor to join a sum of a warp's lanes: written and read.
 const JOIN: f64 = 2.0;
 /// Cycles of the launch that adds splits.
-const REDUCE: f64 = 3000.0;
+const REDUCE: f64 = 1460.0;
 /// Bytes that the L2 cache moves in a cycle.
-const BYTES_A_CYCLE: f64 = 2500.0;
+const BYTES_A_CYCLE: f64 = 1340.0;
 /// Cycles from the launch to the first products.
 const START: f64 = 5000.0;
 /// Cycles of a step of the direct kernel: a tap of a run of pixels.

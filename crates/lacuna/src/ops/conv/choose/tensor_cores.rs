@@ -102,16 +102,19 @@ impl Problem {
     }
 
     /// Cycles by warpgroups with so many splits: those of the products of a multiprocessor's blocks, which take what tensor cores need or what B and
-    /// A take from shared memory; or those in which stages are filled, where blocks that are there together fill theirs at once.
+    /// A take from shared memory; or those that a warpgroup's products take alone, or in which stages are filled, where blocks that are there together do so at once.
     pub(super) fn wgmma_cost(&self, entry: &Entry<Tile>, splits: usize) -> f64 {
         let Scheme::WgmmaTile { tiles, filters, .. } = entry.tile.scheme else { return f64::INFINITY };
         let MmaBlocks { of_multiprocessor, chunks, reduce } = self.mma_blocks(tiles, filters, splits);
         let [tiles, filters, resident] = [tiles, filters, entry.bounds.min_blocks].map(f64::from);
         let waves = (of_multiprocessor / resident).ceil();
         let product = (filters / 2.0).max(16.0 + filters / 4.0);
-        let products = self.products() * (self.shape.taps[0] * self.shape.taps[1]) as f64;
+        let products = self.products() * self.shape.filter_taps() as f64;
         let chunk = tiles * products * (product * WGMMA_PRODUCT + WGMMA_START_PRODUCT);
-        let stage = (of_multiprocessor * chunk).max(waves * WGMMA_FILL);
+        let alone = products * (product + WGMMA_ALONE);
+        let slots = (tiles * self.wgmma_positions() as f64 / PRODUCERS).ceil();
+        let fill = if self.products() > 1.0 { WGMMA_FILL } else { WGMMA_FILL_16 } + slots * WGMMA_SLOT;
+        let stage = (of_multiprocessor * chunk).max(waves * alone.max(fill));
         let write = tiles * filters * WGMMA_WRITE;
         WGMMA_START + chunks * stage + of_multiprocessor * write + reduce
     }
@@ -129,7 +132,7 @@ impl Problem {
         let blocks = (runs * groups * splits) as f64;
         let waves = (blocks / f64::from(self.multiprocessors)).ceil();
         let products = f64::from(tiles) * self.products() * f64::from(filters) / 2.0 * WGMMA_RUN_PRODUCT;
-        let fill = WGMMA_RUN_FILL * self.products() / 3.0;
+        let fill = WGMMA_RUN_FILL + if self.shape.strides == [1, 1] { 0.0 } else { WGMMA_RUN_STRIDED };
         let elements = blocks * f64::from(pixels * filters);
         let reduce = if splits > 1 { REDUCE + elements * 8.0 / BYTES_A_CYCLE } else { 0.0 };
         let write = f64::from(pixels * filters) * WGMMA_RUN_WRITE;
@@ -152,50 +155,63 @@ impl Problem {
         let resident = f64::from(entry.bounds.min_blocks);
         let (together, waves) = (of_multiprocessor.min(resident), (of_multiprocessor / resident).ceil());
         let of_block = f64::from(pixels / POINTWISE_PIXELS * warps);
-        let step = of_block * (f64::from(filters) * self.products() * POINTWISE_PRODUCT + POINTWISE_INPUT);
+        let input = POINTWISE_INPUT + if self.shape.strides == [1, 1] { 0.0 } else { POINTWISE_STRIDED };
+        let step = of_block * (f64::from(filters) * self.products() * POINTWISE_PRODUCT + input);
         let steps = (chunks as f64 / f64::from(warps)).ceil();
         let of_steps = steps * (together * step).max(POINTWISE_WAIT);
         let write = together * f64::from(pixels * filters) * POINTWISE_WRITE;
         let elements = blocks * f64::from(pixels * filters);
         let reduce = if splits > 1 { REDUCE + elements * 8.0 / BYTES_A_CYCLE } else { 0.0 };
-        POINTWISE_START + waves * (of_steps + write) + reduce
+        POINTWISE_START + waves * (POINTWISE_BLOCK + of_steps + write) + reduce
     }
 }
 
 /// Channels of a step on tensor cores.
 pub(super) const MMA_CHANNELS: usize = 16;
 /// Cycles of a multiprocessor for the products of 64 pixels, 16 channels and eight filters at a tap, in `f32`.
-const MMA_EIGHT: f64 = 56.0;
+const MMA_EIGHT: f64 = 34.0;
 /// Blocks of a multiprocessor at most that gain by being there together.
 const MMA_RESIDENT: f64 = 2.0;
 /// Cycles that a block takes for 16 channels beside products.
-const MMA_CHUNK: f64 = 2400.0;
+const MMA_CHUNK: f64 = 2540.0;
 /// Cycles from the launch of a tensor-core kernel to its end, without what follows below.
-const MMA_START: f64 = 3200.0;
+const MMA_START: f64 = 4420.0;
 /// The same by warpgroups.
-const WGMMA_START: f64 = 5650.0;
+const WGMMA_START: f64 = 4760.0;
 /// How much longer products of warpgroups take than at their peak, and cycles that each takes besides.
-const WGMMA_PRODUCT: f64 = 1.15;
-const WGMMA_START_PRODUCT: f64 = 16.0;
+const WGMMA_PRODUCT: f64 = 1.54;
+const WGMMA_START_PRODUCT: f64 = 30.0;
 /// Cycles in which a tile's results of a filter are written.
-const WGMMA_WRITE: f64 = 4.3;
-/// Cycles in which a stage is filled.
-const WGMMA_FILL: f64 = 1360.0;
+const WGMMA_WRITE: f64 = 15.0;
+/// Cycles that each product of a warpgroup takes besides where it has the tensor cores alone.
+const WGMMA_ALONE: f64 = 92.0;
+/// Cycles in which a stage is filled, of `f32` and of 16 bits, and for each position of a producer.
+const WGMMA_FILL: f64 = 2240.0;
+const WGMMA_FILL_16: f64 = 1465.0;
+const WGMMA_SLOT: f64 = 172.0;
+/// Threads that fill stages.
+const PRODUCERS: f64 = 128.0;
 /// Cycles from the launch of a kernel of one tap to its end, without what follows.
-const POINTWISE_START: f64 = 4000.0;
+const POINTWISE_START: f64 = 3340.0;
 /// Cycles of a multiprocessor for a warp's products of 16 channels with a filter.
-const POINTWISE_PRODUCT: f64 = 0.22;
+const POINTWISE_PRODUCT: f64 = 0.8;
 /// Cycles of a multiprocessor in which a warp loads and splits its input of 16 channels.
-const POINTWISE_INPUT: f64 = 20.0;
+const POINTWISE_INPUT: f64 = 74.0;
+/// How many more where its pixels have strides.
+const POINTWISE_STRIDED: f64 = 69.0;
+/// Cycles of a block beside its steps.
+const POINTWISE_BLOCK: f64 = 100.0;
 /// Cycles at least of a step.
-const POINTWISE_WAIT: f64 = 600.0;
+const POINTWISE_WAIT: f64 = 1413.0;
 /// Cycles of a multiprocessor in which a result is written.
-const POINTWISE_WRITE: f64 = 0.06;
+const POINTWISE_WRITE: f64 = 0.196;
 /// Cycles from the launch of a kernel of one tap by warpgroups to its end, without what follows; those in which a block's stages begin to flow; and those in which
 /// a result is written.
-const WGMMA_RUN_START: f64 = 4500.0;
-const WGMMA_RUN_BLOCK: f64 = 2000.0;
-const WGMMA_RUN_WRITE: f64 = 0.06;
+const WGMMA_RUN_START: f64 = 2660.0;
+const WGMMA_RUN_BLOCK: f64 = 1100.0;
+const WGMMA_RUN_WRITE: f64 = 0.356;
 /// How much longer its products take than at their peak, and cycles in which producers fill 16 channels.
-const WGMMA_RUN_PRODUCT: f64 = 1.15;
-const WGMMA_RUN_FILL: f64 = 400.0;
+const WGMMA_RUN_PRODUCT: f64 = 1.06;
+const WGMMA_RUN_FILL: f64 = 410.0;
+/// How many more where pixels have strides.
+const WGMMA_RUN_STRIDED: f64 = 479.0;
