@@ -1,11 +1,14 @@
-//! Named tensors of a network, on the host.
+//! Named tensors of a network, on the host: dense ones, and sparse ones as matrices in CSR.
 
+mod sparse;
 mod tensor;
 
 use std::collections::BTreeMap;
 
 use thiserror::Error;
 
+pub use sparse::{SparseError, SparseTensor};
+pub(crate) use sparse::{fits_dense, matrix_size};
 pub use tensor::Tensor;
 
 /// What is wrong with a network's weights.
@@ -57,6 +60,11 @@ impl Weights {
         self.tensors.insert(name.into(), tensor);
     }
 
+    /// Takes the tensor of this name out.
+    pub fn remove(&mut self, name: &str) -> Option<Tensor> {
+        self.tensors.remove(name)
+    }
+
     /// The tensor of this name and shape.
     ///
     /// # Errors
@@ -71,6 +79,11 @@ impl Weights {
             });
         }
         Ok(tensor)
+    }
+
+    /// All tensors with their names, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&str, &mut Tensor)> {
+        self.tensors.iter_mut().map(|(name, tensor)| (name.as_str(), tensor))
     }
 
     /// All tensors with their names.
