@@ -1,5 +1,6 @@
 //! The command line.
 mod maps;
+mod prune;
 
 use std::path::PathBuf;
 
@@ -7,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use lacuna_cases::exit;
 
 pub use self::maps::{ConvOptions, ConvSuite, Layout, MapValue, PoolOptions};
+pub use self::prune::PruneOptions;
 use crate::operation::Op;
 use crate::operations;
 use crate::session::Measure;
@@ -47,6 +49,8 @@ pub enum Command {
     Conv(ConvOptions),
     /// Measures pooling: layers of networks.
     Pool(PoolOptions),
+    /// Prunes the weights of a safetensors file by magnitude, and describes what is left.
+    Prune(PruneOptions),
     /// Draws a plot of a file of records, as SVG.
     Plot(PlotOptions),
     /// Fits the cost model of SpMM to times of all kernels, or checks it.

@@ -3,6 +3,7 @@ mod compare;
 mod conv;
 mod lookups;
 mod operations;
+mod prune;
 mod ranks;
 mod support;
 mod tables;
