@@ -180,6 +180,7 @@ fn operators_have_their_options() {
             Some((2, numbers(&[0, 1, 2, 3, 1, 4, 5]))),
             OperatorKind::DepthwiseConv2d { window, dilations: [5, 4], multiplier: 3 },
         ),
+        (5, Some((94, numbers(&[2]))), OperatorKind::DepthToSpace { block: 2 }),
         (17, Some((5, numbers(&[0, 1, 2, 3, 4, 1]))), OperatorKind::MaxPool2d { window, size: [4, 3] }),
         (19, None, OperatorKind::Relu),
         (
@@ -205,6 +206,7 @@ fn operators_have_their_options() {
         (3, Some((1, numbers(&[0, 1, 0, 0]))), "expected a number above 0, got 0"),
         (3, Some((1, numbers(&[7, 1, 1, 0]))), "padding 0 (same) or 1 (valid), got 7"),
         (3, Some((1, numbers(&[0, 1, 1, 9]))), "an activation from 0 to 4, got 9"),
+        (5, None, "operator 0 (code 5): expected options, got none"),
         (4, Some((2, numbers(&[0, 1, 1, -1, 0]))), "expected a number above 0, got -1"),
     ] {
         let error = kind(code, options).unwrap_err().to_string();

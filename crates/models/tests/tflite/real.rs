@@ -36,6 +36,8 @@ fn real_networks_are_read() {
     ] {
         let model = Model::open(folder.join(file)).unwrap();
         assert_eq!((model.operators().len(), pointwise(&model)), (operators, expected), "{file}");
+        let whole = |kind: &OperatorKind| !matches!(kind, OperatorKind::Other { .. });
+        assert!(model.operators().iter().all(|operator| whole(&operator.kind)), "{file}");
         for tensor in (0..model.tensors().len()).filter(|&tensor| model.tensors()[tensor].is_constant()) {
             assert!(model.numbers(tensor).is_ok() || model.integers(tensor).is_ok(), "{file}: {tensor}");
         }

@@ -38,6 +38,11 @@ pub enum OperatorKind {
         /// Steps between taps.
         dilations: [usize; 2],
     },
+    /// Channels become pixels: of C channels that come out, channel (y·block + x)·C + c of a pixel is channel c at (y, x) of its square.
+    DepthToSpace {
+        /// Height and width of a square.
+        block: usize,
+    },
     /// Depthwise convolution: of a map, by filters of [1, height, width, outputs], with a bias.
     DepthwiseConv2d {
         /// Strides, padding, activation.
@@ -206,6 +211,7 @@ pub(super) fn kind(
                 multiplier: place.count(options.i32(3, 0)?)?,
             }
         }
+        5 => OperatorKind::DepthToSpace { block: place.count(required(94)?.i32(0, 0)?)? },
         6 => OperatorKind::Dequantize,
         17 => {
             let options = required(5)?;
