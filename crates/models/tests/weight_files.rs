@@ -1,7 +1,7 @@
 //! Weights in safetensors and `.npy` files: good, damaged and cut. The crates `safetensors` and `ndarray-npy` are the second opinions.
 use ::safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use half::{bf16, f16};
-use lacuna_models::files::{Archive, FileError, npy, safetensors};
+use lacuna_models::files::{Archive, FileError, npy, npz, safetensors};
 use lacuna_models::weights::{SparseError, SparseTensor, Tensor, Weights};
 use ndarray_npy::WriteNpyExt;
 use proptest::prelude::*;
@@ -160,7 +160,65 @@ fn npy_files_are_tensors() {
     assert!(error.contains("a.npy") && error.contains("<i8"), "{error}");
 }
 
+/// A zip file as `numpy.savez_compressed` writes it: an array, and another of integers where that is asked for.
+fn zipped(integers: bool) -> Vec<u8> {
+    use std::io::{Cursor, Write};
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let options =
+        zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Deflated);
+    zip.start_file("README", options).unwrap();
+    zip.write_all(b"no array").unwrap();
+    zip.start_file("layer.weight.npy", options).unwrap();
+    let mut array = Vec::new();
+    ndarray::Array2::from_elem((50, 4), 0.5_f64).write_npy(&mut array).unwrap();
+    zip.write_all(&array).unwrap();
+    if integers {
+        zip.start_file("steps.npy", options).unwrap();
+        let mut array = Vec::new();
+        ndarray::arr1(&[1_i32]).write_npy(&mut array).unwrap();
+        zip.write_all(&array).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+#[test]
+fn npz_files_are_weights() {
+    let weights = npz::from_bytes(&zipped(false)).unwrap();
+    assert_eq!(weights.iter().count(), 1);
+    assert_eq!(weights.get("layer.weight", &[50, 4]).unwrap().values(), [0.5; 200]);
+    let error = npz::from_bytes(&zipped(true)).unwrap_err().to_string();
+    assert!(error.contains("tensor steps") && error.contains("<i4"), "{error}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.npz");
+    let mut weights = weights;
+    weights.insert("b", Tensor::new(vec![], vec![2.0]).unwrap());
+    npz::write(&weights, &path).unwrap();
+    assert_eq!(npz::read(&path).unwrap(), weights);
+    std::fs::write(&path, b"nothing").unwrap();
+    let error = npz::read(&path).unwrap_err().to_string();
+    assert!(error.contains("a.npz") && error.contains("expected a zip file"), "{error}");
+    assert!(
+        npz::write(&weights, folder.path().join("none/a.npz"))
+            .unwrap_err()
+            .to_string()
+            .contains("cannot write")
+    );
+}
+
 proptest! {
+    #[test]
+    fn damaged_and_cut_zip_files_do_no_harm(
+        at in any::<prop::sample::Index>(), byte: u8, cut in any::<prop::sample::Index>(),
+    ) {
+        let mut file = zipped(false);
+        let at = at.index(file.len());
+        file[at] = byte;
+        let _ = npz::from_bytes(&file);
+        file.truncate(cut.index(file.len()));
+        let _ = npz::from_bytes(&file);
+    }
+
     /// Whatever a file holds, there are weights or an error.
     #[test]
     fn damaged_and_cut_containers_do_no_harm(

@@ -50,6 +50,20 @@ pub enum FileError {
         /// The tensor.
         tensor: String,
     },
+    /// An `.npz` file is no zip file that can be read.
+    #[error("expected a zip file of .npy files: {why}")]
+    Zip {
+        /// What is wrong.
+        why: String,
+    },
+    /// An array of an `.npz` file cannot be read.
+    #[error("tensor {tensor}: {source}")]
+    Array {
+        /// The tensor.
+        tensor: String,
+        /// What is wrong.
+        source: ReadError,
+    },
     /// What is wrong with a TFLite file.
     #[error(transparent)]
     Tflite(#[from] TfliteError),

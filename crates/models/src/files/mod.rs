@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | [`safetensors`] | containers of tensors, dense and sparse | [`Weights`](crate::weights::Weights), or all as an [`Archive`] |
 //! | [`npy`] | one array of NumPy's | [`Tensor`](crate::weights::Tensor) |
+//! | [`npz`] | several of them by name | [`Weights`](crate::weights::Weights) |
 //! | [`tflite`] | networks of TensorFlow Lite, with their sparse tensors | [`tflite::Model`] |
 //!
 //! Readers trust nothing in a file: whatever its bytes are, there is a result or an error that names the file and the tensor, and memory
@@ -12,6 +13,7 @@
 mod archive;
 mod error;
 pub mod npy;
+pub mod npz;
 pub mod safetensors;
 pub mod tflite;
 
