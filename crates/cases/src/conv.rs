@@ -6,7 +6,13 @@ use crate::Number;
 
 /// The oracle's arithmetic of a kernel for values of `T`; of cuDNN where nobody asked for TF32.
 pub fn precision<T: Number>(algorithm: Algorithm) -> Precision {
-    let is_mma = matches!(algorithm, Algorithm::MmaTile { .. } | Algorithm::WgmmaTile { .. });
+    let is_mma = matches!(
+        algorithm,
+        Algorithm::MmaTile { .. }
+            | Algorithm::WgmmaTile { .. }
+            | Algorithm::PointwiseTile { .. }
+            | Algorithm::WgmmaPointwise { .. }
+    );
     match size_of::<T>() {
         4 if is_mma => Precision::SplitBf16,
         2 if is_mma || algorithm == Algorithm::CuDnn => Precision::Tensor,

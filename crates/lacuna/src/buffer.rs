@@ -192,6 +192,29 @@ impl<'b, T: Element> SliceMut<'b, T> {
     pub fn part(&mut self, range: impl RangeBounds<usize>) -> Result<SliceMut<'_, T>> {
         Ok(SliceMut { slice: self.slice.part(range)? })
     }
+    /// Its first `middle` elements, and the rest: two parts that can be used at once, one of them read and the other written.
+    ///
+    /// ```
+    /// # use lacuna::Device;
+    /// # fn main() -> lacuna::Result<()> {
+    /// let device = Device::simulator();
+    /// let stream = device.stream()?;
+    /// let mut buffer = device.upload(&[1_u32, 2, 0, 0, 0])?;
+    /// let (from, rest) = buffer.as_slice_mut().split_at(2)?;
+    /// let (to, _) = rest.split_at(2)?;
+    /// stream.copy(from.as_slice(), to)?;
+    /// assert_eq!(buffer.download(&stream)?, [1, 2, 1, 2, 0]);
+    /// assert!(buffer.as_slice_mut().split_at(6).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Range`] where it has fewer elements.
+    pub fn split_at(self, middle: usize) -> Result<(Self, Self)> {
+        let [first, rest] = [self.slice.part(..middle)?, self.slice.part(middle..)?];
+        Ok((Self { slice: first }, Self { slice: rest }))
+    }
     /// The same part, for a shorter time.
     pub fn reborrow(&mut self) -> SliceMut<'_, T> {
         SliceMut { slice: self.slice }

@@ -20,7 +20,7 @@ const fn square(channels: usize, size: [usize; 2], filters: usize) -> Shape {
     Shape::new(channels, size, filters, [3, 3]).padding([1, 1])
 }
 
-const LAYERS: [Layer; 31] = [
+const LAYERS: [Layer; 33] = [
     ("pixel", "one pixel, one filter", square(1, [1, 1], 1), 0.0),
     ("tile", "a tile of each kernel, and channels for all warps", square(8, [7, 7], 64), 0.6),
     ("odd", "tiles that are cut on both sides, and a filter more than a group", square(5, [13, 9], 33), 0.5),
@@ -31,6 +31,18 @@ const LAYERS: [Layer; 31] = [
     ("no_zeros", "dense maps", square(10, [9, 9], 20), 0.0),
     ("all_zeros", "maps without anything", square(10, [9, 9], 20), 1.0),
     ("pointwise", "1 × 1 taps", Shape::new(17, [8, 9], 35, [1, 1]), 0.6),
+    (
+        "pointwise_deep",
+        "1 × 1 taps, channels that warps and blocks share, vectors of pixels and of filters",
+        Shape::new(230, [5, 8], 36, [1, 1]).batch(2),
+        0.5,
+    ),
+    (
+        "pointwise_stride",
+        "1 × 1 taps, every other pixel",
+        Shape::new(20, [9, 7], 8, [1, 1]).strides([2, 2]).batch(2),
+        0.5,
+    ),
     ("stride", "3 × 3 taps, two pixels apart", square(6, [17, 12], 36).strides([2, 2]), 0.6),
     (
         "five_stride",
@@ -141,7 +153,8 @@ pub(crate) fn cases() -> Vec<Case> {
         Case::new(format!("conv/layers/{name}"), about, check)
     });
     let strange = Case::new("conv/values/strange", "NaN, ±∞, -0, subnormal and huge numbers", |cx| {
-        conform(cx, &Maps::strange(square(9, [9, 8], 6), cx.seed))
+        conform(cx, &Maps::strange(square(9, [9, 8], 6), cx.seed))?;
+        conform(cx, &Maps::strange(Shape::new(9, [4, 9], 12, [1, 1]), cx.seed))
     });
     let depthwise = Case::new("conv/values/strange_depthwise", "the same, with a filter a channel", |cx| {
         let shape = Shape::depthwise(8, [6, 12], [3, 3]).padding([1, 1]);

@@ -42,4 +42,21 @@ impl Map {
         is_inside
             .then(|| row.wrapping_mul(self.row_bytes).wrapping_add(column.wrapping_mul(self.column_bytes)))
     }
+
+    /// Whether four pixels of a channel lie side by side, at a multiple of their size, all of them inside: `address` is that of the first.
+    #[inline(always)]
+    pub(crate) fn has_wide_pixels<T>(&self, address: u32) -> bool {
+        let size = size_of::<T>() as u32;
+        let are_rows_dense = self.column_bytes == size && self.row_bytes == self.width * size;
+        let steps = address | self.image_bytes | self.channel_bytes | (self.width * self.height * size);
+        are_rows_dense && steps.is_multiple_of(4 * size)
+    }
+
+    /// The same of four channels of a pixel.
+    #[inline(always)]
+    pub(crate) fn has_wide_channels<T>(&self, address: u32) -> bool {
+        let size = size_of::<T>() as u32;
+        let steps = address | self.image_bytes | self.row_bytes | self.column_bytes | (self.channels * size);
+        self.channel_bytes == size && steps.is_multiple_of(4 * size)
+    }
 }

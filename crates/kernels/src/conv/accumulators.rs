@@ -17,7 +17,7 @@ const fn place(at: u32, own: u32) -> (u32, u32) {
 /// Writes a warp's results of tile `tile` of all images, or its partial sums where there are several splits: rows `2 * warp` and the next.
 ///
 /// # Safety
-/// The rows are the warp's, whose threads are all here; the arguments are those of the launch, whose groups have 2·`L` filters.
+/// The rows are the warp's (of a run of pixels, eight of them are a row), whose threads are all here; the arguments are those of the launch, whose groups have 2·`L` filters.
 #[inline(always)]
 pub(super) unsafe fn write<G: Gpu, T: DeviceValue, const L: usize>(
     gpu: G,
@@ -48,8 +48,8 @@ pub(super) unsafe fn write<G: Gpu, T: DeviceValue, const L: usize>(
     // SAFETY: as promised by the caller; pixels and filters are written that are there.
     unsafe {
         if gpu.warp_all(FULL_WARP, are_finite(sums)) {
-            let [row, column] = [of_tile.row + 2 * warp, of_tile.column + column];
-            let offsets = [target.map.offset(row, column), target.map.offset(row + 1, column)];
+            let offset = |row: u32| target.offset(of_tile, (2 * warp + row) * MMA_SIDE + column, MMA_SIDE);
+            let offsets = [offset(0), offset(1)];
             let last = target.map.channels - 1;
             if target.bias.address() != 0 {
                 // All at once: what is not there has the last one's.

@@ -19,9 +19,17 @@ macro_rules! conv {
             mma [f32 f16 bf16] { [8 100] [4 100] [8 289] }
             // [sums of a thread: half of the filters, tiles of a block, positions of an input tile at most].
             #[cfg(lacuna_sm = "90")]
-            wgmma [f32 f16 bf16] { [64 2 100] [32 2 100] [16 2 100] [32 2 306] }
+            wgmma [f32 f16 bf16] { [64 2 100] [32 2 100] [16 2 100] [32 2 306] [32 2 196] [32 1 462] }
+            // [sums of a thread: half of the filters].
+            #[cfg(lacuna_sm = "90")]
+            wgmma_pointwise [f32 f16 bf16] { [64] [32] }
             #[cfg(lacuna_sm = "80")]
             pack_mma [f32 f16 bf16] { {} }
+            // [eights of filters, warps of a block by pixels and by channels].
+            #[cfg(lacuna_sm = "80")]
+            pointwise [f32 f16 bf16] { [8 4 1] [8 2 2] [8 1 4] [4 1 8] }
+            #[cfg(lacuna_sm = "80")]
+            pack_pointwise [f32 f16 bf16] { {} }
             // [taps along a side, stride, output rows and columns of a thread].
             depthwise_nchw [f32 f16 bf16] { [3 1 2 4] [3 1 2 2] [3 1 2 1] [3 2 2 2] [3 2 2 1] [5 1 2 2] [5 2 2 2] }
             // [taps along a side, stride, output rows, columns and channels of a thread].
@@ -59,9 +67,26 @@ macro_rules! conv {
             $crate::conv::WgmmaConv<$crate::list::value_of::$value, $l, $tiles, $positions>
         }
     };
+    ($part:ident wgmma_pointwise [] $value:ident [$l:literal]) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_wgmma_pointwise_l", $l]
+            $crate::conv::WgmmaPointwiseConv<$crate::list::value_of::$value, $l>
+        }
+    };
     ($part:ident pack_mma [] $value:ident {}) => {
         $crate::entry_part! { $part
             ["conv_", stringify!($value), "_pack_mma"] $crate::conv::PackMma<$crate::list::value_of::$value>
+        }
+    };
+    ($part:ident pointwise [] $value:ident [$eights:literal $wm:literal $wk:literal]) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_pointwise_n", $eights, "_m", $wm, "_k", $wk]
+            $crate::conv::PointwiseConv<$crate::list::value_of::$value, $eights, $wm, $wk>
+        }
+    };
+    ($part:ident pack_pointwise [] $value:ident {}) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_pack_pointwise"] $crate::conv::PackPointwise<$crate::list::value_of::$value>
         }
     };
     ($part:ident depthwise_nchw [] $value:ident [$r:literal $stride:literal $rows:literal $columns:literal]) => {

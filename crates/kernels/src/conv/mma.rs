@@ -46,7 +46,7 @@ pub struct MmaConvArgs<T> {
 
 /// Output pixels of a tile along a side.
 pub const MMA_SIDE: u32 = 8;
-/// Taps at most.
+/// Taps at most; by warpgroups columns of taps, and taps of a step.
 pub const MMA_TAPS: u32 = 9;
 /// Channels of a step.
 pub(super) const CHANNELS: u32 = 16;

@@ -11,7 +11,7 @@
 //! `sparse.rs`: a warp has a tile of output pixels and 32·FILTERS filters, and goes through channels. The warps of a block have
 //! the same tile and filters and other channels, and add up at the end; where that leaves multiprocessors idle, blocks share
 //! the channels too (`splits`), and `reduce.rs` adds their partial sums. `mma.rs` multiplies zeros too,
-//! on tensor cores, and `wgmma.rs` by warpgroups. `direct.rs` is for any other shape of filters, `depthwise` for
+//! on tensor cores, `wgmma.rs` by warpgroups, and `pointwise.rs` and `wgmma_pointwise.rs` where a filter has one tap. `direct.rs` is for any other shape of filters, `depthwise` for
 //! channels with a filter each. `finish.rs` is what follows a convolution that a vendor's library does. Sums are in an order that depends on the plan alone.
 //!
 //! Lower bounds: a fused multiply-add for each nonzero, its filter taps and each filter; the bytes of x, of the filters and of the result. What
@@ -25,6 +25,8 @@ mod list;
 mod mma;
 mod pack;
 mod pack_mma;
+mod pack_pointwise;
+mod pointwise;
 mod positions;
 mod reduce;
 mod source;
@@ -32,6 +34,7 @@ mod sparse;
 mod split;
 mod target;
 mod wgmma;
+mod wgmma_pointwise;
 
 pub use depthwise::{
     AnyDepthwise, DepthwiseArgs, DepthwiseColumn, DepthwiseNchw, DepthwiseNhwc, DepthwisePlanes,
@@ -42,12 +45,15 @@ pub use finish::{FinishMaps, FinishMapsArgs};
 pub use mma::{MMA_SIDE, MMA_TAPS, MmaConv, MmaConvArgs};
 pub use pack::{PackFilters, PackFiltersArgs};
 pub use pack_mma::{PackMma, PackMmaArgs};
+pub use pack_pointwise::{PackPointwise, PackPointwiseArgs};
+pub use pointwise::{POINTWISE_PIXELS, PointwiseConv, PointwiseConvArgs};
 pub use reduce::{ReduceSplits, ReduceSplitsArgs};
 pub use source::Source;
 pub use sparse::{SparseConv, SparseConvArgs};
 pub use split::MmaValue;
 pub use target::Target;
 pub use wgmma::WgmmaConv;
+pub use wgmma_pointwise::WgmmaPointwiseConv;
 
 use crate::ValueType;
 
@@ -80,6 +86,22 @@ pub enum Scheme {
         tiles: u32,
         /// Positions of a tile's input at most.
         positions: u32,
+        /// Filters of a tile.
+        filters: u32,
+    },
+    /// [`PointwiseConv`].
+    PointwiseTile {
+        /// Output pixels of a tile.
+        pixels: u32,
+        /// Filters of a tile.
+        filters: u32,
+        /// Warps of a block that share the channels.
+        warps: u32,
+    },
+    /// [`WgmmaPointwiseConv`].
+    WgmmaPointwise {
+        /// Tiles of a block, of 64 output pixels each.
+        tiles: u32,
         /// Filters of a tile.
         filters: u32,
     },
@@ -140,8 +162,15 @@ pub enum Scheme {
     Finish,
     /// [`ReduceSplits`].
     Reduce,
-    /// [`PackFilters`] and [`PackMma`].
+    /// [`PackFilters`], [`PackMma`] and [`PackPointwise`].
     Pack,
+}
+
+impl Scheme {
+    /// Whether it is for filters of one tap, and takes the pixels of an image as one run.
+    pub const fn is_pointwise(self) -> bool {
+        matches!(self, Self::PointwiseTile { .. } | Self::WgmmaPointwise { .. })
+    }
 }
 
 /// What the host must know of a kernel.

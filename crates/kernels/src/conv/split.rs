@@ -1,5 +1,5 @@
 //! The parts in which tensor cores multiply numbers.
-use lacuna_gpu::{Bf16, CoreMatrices, F16, Gpu};
+use lacuna_gpu::{Bf16, CoreMatrices, F16, Gpu, SharedPtr};
 
 use crate::DeviceValue;
 
@@ -20,6 +20,9 @@ pub trait MmaValue: DeviceValue {
     /// Two numbers in their parts; one part is `upper`.
     fn split<G: Gpu>(gpu: G, x: f32, y: f32) -> Parts;
 
+    /// The same of two values, which are not changed where they have 16 bits.
+    fn join<G: Gpu>(gpu: G, x: Self, y: Self) -> Parts;
+
     /// `A·B + C` of parts, by a warp: see [`Gpu::mma_f16`].
     fn mma<G: Gpu>(gpu: G, a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4];
 
@@ -35,14 +38,43 @@ pub trait MmaValue: DeviceValue {
     );
 }
 
+/// Starts the products of 16 channels by a warpgroup, the least first: `a` and `b` are the upper parts, and the lower ones so many bytes further.
+///
+/// # Safety
+/// See [`MmaValue::warpgroup_mma`], for all parts.
+#[inline(always)]
+pub(super) unsafe fn multiply_parts<G: Gpu, T: MmaValue, const L: usize>(
+    gpu: G,
+    sums: &mut [f32; L],
+    (a, to_lower_a): (CoreMatrices, u32),
+    (b, to_lower_b): (CoreMatrices, u32),
+) {
+    let lower = |matrix: CoreMatrices, bytes: u32| CoreMatrices {
+        first: SharedPtr::from_offset(matrix.first.offset() + bytes),
+        ..matrix
+    };
+    // SAFETY: passed on to the caller.
+    unsafe {
+        if T::PARTS > 1 {
+            T::warpgroup_mma(gpu, sums, lower(a, to_lower_a), b);
+            T::warpgroup_mma(gpu, sums, a, lower(b, to_lower_b));
+        }
+        T::warpgroup_mma(gpu, sums, a, b);
+    }
+}
+
 /// Writes the implementation for a type: its parts, how two numbers become them, and the products of parts.
 macro_rules! mma_value {
-    ($type:ident, $parts:literal, |$gpu:ident, $x:ident, $y:ident| $split:expr, $mma:ident, $warpgroup_mma:ident) => {
+    ($type:ident, $parts:literal, |$gpu:ident, $x:ident, $y:ident| $split:expr, $join:expr, $mma:ident, $warpgroup_mma:ident) => {
         impl MmaValue for $type {
             const PARTS: u32 = $parts;
             #[inline(always)]
             fn split<G: Gpu>($gpu: G, $x: f32, $y: f32) -> Parts {
                 $split
+            }
+            #[inline(always)]
+            fn join<G: Gpu>($gpu: G, $x: Self, $y: Self) -> Parts {
+                $join
             }
             #[inline(always)]
             fn mma<G: Gpu>(gpu: G, a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
@@ -61,11 +93,12 @@ macro_rules! mma_value {
         }
     };
 }
-mma_value!(f32, 2, |gpu, x, y| split(gpu, x, y), mma_bf16, warpgroup_mma_bf16_cores);
+mma_value!(f32, 2, |gpu, x, y| split(gpu, x, y), split(gpu, x, y), mma_bf16, warpgroup_mma_bf16_cores);
 mma_value!(
     Bf16,
     1,
     |gpu, x, y| Parts { upper: gpu.pack_bf16(x, y), lower: 0 },
+    bits(gpu, x.0, y.0),
     mma_bf16,
     warpgroup_mma_bf16_cores
 );
@@ -73,6 +106,7 @@ mma_value!(
     F16,
     1,
     |gpu, x, y| Parts { upper: pack_f16(gpu, x, y), lower: 0 },
+    bits(gpu, x.0, y.0),
     mma_f16,
     warpgroup_mma_f16_cores
 );
@@ -83,6 +117,12 @@ fn split<G: Gpu>(gpu: G, x: f32, y: f32) -> Parts {
     let upper = gpu.pack_bf16(x, y);
     let (of_x, of_y) = (f32::from_bits(upper << 16), f32::from_bits(upper & 0xffff_0000));
     Parts { upper, lower: gpu.pack_bf16(x - of_x, y - of_y) }
+}
+
+/// Two values of 16 bits as they are.
+#[inline(always)]
+fn bits<G: Gpu>(_: G, x: u16, y: u16) -> Parts {
+    Parts { upper: u32::from(x) | u32::from(y) << 16, lower: 0 }
 }
 
 /// Two binary16 numbers in a word.

@@ -23,7 +23,7 @@ pub struct Target<T> {
     pub lo: f32,
     /// The greatest; ∞ for none.
     pub hi: f32,
-    /// Tiles along a row of an image.
+    /// Tiles along a row of an image; 0 where a tile is a run of pixels, counted through the rows.
     pub tiles_x: u32,
     /// Tiles of an image.
     pub tiles: u32,
@@ -45,8 +45,33 @@ impl<T: Real> Target<T> {
     #[inline(always)]
     pub(super) fn place(&self, tile: u32, [rows, columns]: [u32; 2], filter: u32) -> Place {
         let (image, of_image) = (tile / self.tiles, tile % self.tiles);
+        if self.tiles_x == 0 {
+            return Place { image, row: 0, column: of_image * rows * columns, filter };
+        }
         let (row, column) = (of_image / self.tiles_x * rows, of_image % self.tiles_x * columns);
         Place { image, row, column, filter }
+    }
+
+    /// Row and column of a tile's pixel, in rows of `columns`.
+    #[inline(always)]
+    fn in_tile(&self, place: Place, pixel: u32, columns: u32) -> [u32; 2] {
+        match self.tiles_x {
+            0 => self.pixel(place.column + pixel),
+            _ => [place.row + pixel / columns, place.column + pixel % columns],
+        }
+    }
+
+    /// Bytes from the first pixel of a channel to a tile's; `None` for one outside.
+    #[inline(always)]
+    pub(super) fn offset(&self, place: Place, pixel: u32, columns: u32) -> Option<u32> {
+        let [row, column] = self.in_tile(place, pixel, columns);
+        self.map.offset(row, column)
+    }
+
+    /// Row and column of a pixel that is counted through the rows.
+    #[inline(always)]
+    pub(super) fn pixel(&self, pixel: u32) -> [u32; 2] {
+        [pixel / self.map.width, pixel % self.map.width]
     }
 
     /// Filter and pixel of element `at` of a tile, in the order in which neighbours are side by side in memory.
@@ -71,7 +96,7 @@ impl<T: Real> Target<T> {
         sum: f32,
     ) -> u32 {
         let channel = place.filter + filter;
-        let at = [place.row + pixel / columns, place.column + pixel % columns];
+        let at = self.in_tile(place, pixel, columns);
         let offset = self.map.offset(at[0], at[1]);
         match offset.filter(|_| channel < self.map.channels) {
             // SAFETY: as promised by the caller; pixel and channel are there.

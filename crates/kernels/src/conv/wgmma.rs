@@ -4,12 +4,12 @@ use core::marker::PhantomData;
 use lacuna_gpu::{CoreMatrices, FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::mma::{CHANNELS, MMA_SIDE, MMA_TAPS, MmaConvArgs};
-use super::split::MmaValue;
+use super::split::{MmaValue, multiply_parts};
 use super::{Scheme, Tile, accumulators};
 use crate::common::strided;
 use crate::{Bounds, Kernel};
 
-/// `TILES` tiles of 8 × 8 output pixels, by a warpgroup each, of the same 2·`L` filters; up to nine taps, and an input tile of up to `P` positions.
+/// `TILES` tiles of 8 × 8 output pixels, by a warpgroup each, of the same 2·`L` filters; up to nine columns of taps, and an input tile of up to `P` positions.
 ///
 /// ```text
 ///   16 channels of the input tile         core matrices: 8 positions side by side,       a step: 64 pixels × 16 channels
@@ -20,7 +20,7 @@ use crate::{Bounds, Kernel};
 /// ```
 /// Core matrices lie so that a tap's pixels begin 16 bytes further for each column: the tensor cores read them where they are, for all taps. Where
 /// columns are strided, positions of equal remainder by the stride lie side by side. Values of 16 bits have one part. Four producer warps load, split and copy a stage while the
-/// consumers multiply the other one. Products and their order are those of [`MmaConv`](super::MmaConv).
+/// consumers multiply the other one. A stage of filters has as many rows of taps as nine taps have, and one of the input serves all rows. Products and their order are those of [`MmaConv`](super::MmaConv).
 #[derive(Debug)]
 pub struct WgmmaConv<T, const L: usize, const TILES: u32, const P: u32>(PhantomData<T>);
 
@@ -49,7 +49,7 @@ impl<T: MmaValue, const L: usize, const TILES: u32, const P: u32> Kernel for Wgm
         }
     };
     const THREADS: u32 = (TILES + 1) * WARPGROUP;
-    const SHARED_BYTES: u32 = STAGES * Self::STAGE_BYTES;
+    const SHARED_BYTES: u32 = STAGES * (Self::A_BYTES + Self::B_BYTES);
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: Self::BLOCKS };
     const MIN_SM: u32 = 90;
 
@@ -59,11 +59,14 @@ impl<T: MmaValue, const L: usize, const TILES: u32, const P: u32> Kernel for Wgm
         let warp = gpu.warp_shuffle_idx(FULL_WARP, gpu.thread_idx_x() / WARP, 0, WARP);
         let first = gpu.block_idx_z() * args.split_chunks;
         let left = args.chunks - first;
-        let steps = if left < args.split_chunks { left } else { args.split_chunks };
-        let columns = (MMA_SIDE - 1) * args.source.strides[1] + args.source.taps[1];
+        let chunks = if left < args.split_chunks { left } else { args.split_chunks };
+        let [rows, columns] = args.source.taps;
+        let tap_rows = if rows * columns > MMA_TAPS { MMA_TAPS / columns } else { rows };
+        let parts = rows.div_ceil(tap_rows);
+        let columns = (MMA_SIDE - 1) * args.source.strides[1] + columns;
         let of_remainder = columns.div_ceil(args.source.strides[1]);
         let pitch = of_remainder * args.source.strides[1];
-        let work = Work { gpu, args: &args, first, steps, of_remainder, pitch };
+        let work = Work { gpu, args: &args, first, chunks, tap_rows, parts, of_remainder, pitch };
         // SAFETY: the arguments describe maps and filters; stages are filled and read in turns.
         unsafe {
             if warp >= 4 * TILES {
@@ -87,13 +90,16 @@ struct Work<'a, G, T> {
     args: &'a MmaConvArgs<T>,
     /// The block's first 16 channels, and how many sixteens.
     first: u32,
-    steps: u32,
+    chunks: u32,
+    /// Rows of taps of a step, and steps of 16 channels.
+    tap_rows: u32,
+    parts: u32,
     /// Positions of a row of the input tile whose columns have the same remainder by the stride, and those of all remainders.
     of_remainder: u32,
     pitch: u32,
 }
 
-/// A position of a producer thread: where its first channel is, 0 for none, and where it goes, from the beginning of a stage.
+/// A position of a producer thread: where its first channel is, 0 for none, and where it goes, from the beginning of a stage's input.
 #[derive(Clone, Copy)]
 struct Slot {
     from: u64,
@@ -112,9 +118,9 @@ impl<T: MmaValue, const L: usize, const TILES: u32, const P: u32> WgmmaConv<T, L
     const B_EIGHT_BYTES: u32 = Self::FILTERS * ROW;
     const B_PART_BYTES: u32 = 2 * Self::B_EIGHT_BYTES;
     const TAP_BYTES: u32 = T::PARTS * Self::B_PART_BYTES;
-    /// Bytes of the input of a stage, and of all of it.
+    /// Bytes of the input of a stage, and of its filters, which lie behind the input of all stages.
     const A_BYTES: u32 = TILES * Self::TILE_BYTES;
-    const STAGE_BYTES: u32 = Self::A_BYTES + MMA_TAPS * Self::TAP_BYTES;
+    const B_BYTES: u32 = MMA_TAPS * Self::TAP_BYTES;
     /// Blocks of a multiprocessor at least: as many of two as have room in shared memory and registers.
     const BLOCKS: u32 = if Self::SHARED_BYTES > 113 * 1024 || L > 32 || Self::SLOTS > 2 { 1 } else { 2 };
     /// Positions of a producer thread at most.
@@ -139,39 +145,59 @@ impl<T: MmaValue, const L: usize, const TILES: u32, const P: u32> WgmmaConv<T, L
         let map = &source.map;
         let steps = source.input.address() as u32 | map.image_bytes | map.row_bytes | map.column_bytes;
         let is_wide = map.channel_bytes == size_of::<T>() as u32 && steps.is_multiple_of(16);
-        let bytes = source.taps[0] * source.taps[1] * Self::TAP_BYTES;
+        // Eight channels of 16 bits are a row of a core matrix as they are.
+        let is_direct = T::PARTS == 1 && is_wide && map.channels.is_multiple_of(8);
+        let [rows, columns] = source.taps;
+        let [row_bytes, bytes] = [columns * Self::TAP_BYTES, rows * columns * Self::TAP_BYTES];
         let filters = work.args.filters.add_rows(gpu.block_idx_y() * work.args.chunks, bytes);
-        // SAFETY: maps and filters are there. A stage is filled while it is empty, and its first channels are loaded a step ahead.
+        // SAFETY: maps and filters are there. A stage is filled while it is empty, and its first channels are loaded ahead.
         unsafe {
-            let load = |slot: Slot, step: u32| Self::load(work, slot, work.first + step, is_wide);
-            let mut ahead = [load(slots[0], 0), load(slots[1], 0)];
-            let mut step = 0;
-            while step < work.steps {
+            let load = |slot: Slot, chunk: u32| Self::load(work, slot, work.first + chunk, is_wide);
+            let mut ahead = [[0.0; CHANNELS as usize]; 2];
+            if !is_direct {
+                ahead = [load(slots[0], 0), load(slots[1], 0)];
+            }
+            let (mut step, mut chunk, mut row) = (0, 0, 0);
+            while chunk < work.chunks {
                 let stage = step % STAGES;
-                let place = stage * Self::STAGE_BYTES;
                 if step >= STAGES {
                     gpu.barrier_sync(EMPTY + stage, Self::THREADS);
                 }
-                let from = filters.add_rows(work.first + step, bytes);
-                let to = SharedPtr::<u32>::from_offset(place + Self::A_BYTES);
-                strided(thread, bytes / 16, WARPGROUP, |at| {
+                let from = filters.add_rows(work.first + chunk, bytes).add_rows(row, row_bytes);
+                let to = SharedPtr::<u32>::from_offset(STAGES * Self::A_BYTES + stage * Self::B_BYTES);
+                let left = rows - row;
+                let of_step = if left < work.tap_rows { left } else { work.tap_rows };
+                strided(thread, of_step * row_bytes / 16, WARPGROUP, |at| {
                     gpu.copy_async::<u32, 4>(to.add(4 * at), from.add(4 * at as usize));
                 });
+                let place = chunk % STAGES * Self::A_BYTES;
+                if row == 0 && is_direct {
+                    let copy = |slot: Slot| Self::copy(work, slot, place, work.first + chunk);
+                    copy(slots[0]);
+                    copy(slots[1]);
+                    copy(slots[2]);
+                    copy(slots[3]);
+                    copy(slots[4]);
+                } else if row == 0 {
+                    Self::fill(work, slots[0], place, &ahead[0]);
+                    Self::fill(work, slots[1], place, &ahead[1]);
+                    if Self::SLOTS > 2 {
+                        Self::fill(work, slots[2], place, &load(slots[2], chunk));
+                    }
+                    if Self::SLOTS > 3 {
+                        Self::fill(work, slots[3], place, &load(slots[3], chunk));
+                    }
+                    if Self::SLOTS > 4 {
+                        Self::fill(work, slots[4], place, &load(slots[4], chunk));
+                    }
+                    if chunk + 1 < work.chunks {
+                        ahead = [load(slots[0], chunk + 1), load(slots[1], chunk + 1)];
+                    }
+                }
                 gpu.copy_async_commit();
-                Self::fill(work, slots[0], place, &ahead[0]);
-                Self::fill(work, slots[1], place, &ahead[1]);
-                if Self::SLOTS > 2 {
-                    Self::fill(work, slots[2], place, &load(slots[2], step));
-                }
-                if Self::SLOTS > 3 {
-                    Self::fill(work, slots[3], place, &load(slots[3], step));
-                }
-                if Self::SLOTS > 4 {
-                    Self::fill(work, slots[4], place, &load(slots[4], step));
-                }
-                step += 1;
-                if step < work.steps {
-                    ahead = [load(slots[0], step), load(slots[1], step)];
+                (step, row) = (step + 1, row + work.tap_rows);
+                if row >= rows {
+                    (chunk, row) = (chunk + 1, 0);
                 }
                 gpu.copy_async_wait::<0>();
                 gpu.fence_async_proxy();
@@ -251,17 +277,38 @@ impl<T: MmaValue, const L: usize, const TILES: u32, const P: u32> WgmmaConv<T, L
         x
     }
 
+    /// Starts copying 16 channels of a position, of 16 bits each, into the stage. Zeros stand for what is not there.
+    ///
+    /// # Safety
+    /// The map is there, its channels lie so that eight are loaded at once, and the stage is empty.
+    #[inline(always)]
+    unsafe fn copy<G: Gpu>(work: &Work<'_, G, T>, slot: Slot, place: u32, chunk: u32) {
+        if slot.to == u32::MAX {
+            return;
+        }
+        let (gpu, source) = (work.gpu, &work.args.source);
+        for eight in 0..2 {
+            let channel = chunk * CHANNELS + 8 * eight;
+            let is_there = slot.from != 0 && channel < source.map.channels;
+            let from = if is_there { slot.from } else { source.input.address() };
+            let from = GlobalPtr::<u16>::from_address(from).add(if is_there { channel as usize } else { 0 });
+            let to = SharedPtr::from_offset(place + slot.to + eight * Self::EIGHT_BYTES);
+            // SAFETY: as promised by the caller; what is not there is not read.
+            unsafe { gpu.copy_async_or_zero::<u16, 8>(to, from, is_there) };
+        }
+    }
+
     /// Splits 16 channels of a position, and writes them into the stage.
     ///
     /// # Safety
     /// The stage is empty.
     #[inline(always)]
-    unsafe fn fill<G: Gpu>(work: &Work<'_, G, T>, slot: Slot, stage: u32, x: &Channels) {
+    unsafe fn fill<G: Gpu>(work: &Work<'_, G, T>, slot: Slot, place: u32, x: &Channels) {
         if slot.to == u32::MAX {
             return;
         }
         let gpu = work.gpu;
-        let to = SharedPtr::<u32>::from_offset(stage + slot.to);
+        let to = SharedPtr::<u32>::from_offset(place + slot.to);
         for eight in 0..2 {
             let pair = |i: usize| T::split(gpu, x[8 * eight + 2 * i], x[8 * eight + 2 * i + 1]);
             let (a, b, c, d) = (pair(0), pair(1), pair(2), pair(3));
@@ -285,15 +332,16 @@ impl<T: MmaValue, const L: usize, const TILES: u32, const P: u32> WgmmaConv<T, L
         let (gpu, source) = (work.gpu, &work.args.source);
         let [rows, columns] = source.taps;
         let stride = source.strides[0] * work.pitch * ROW;
-        let mut step = 0;
-        while step < work.steps {
+        let steps = work.chunks * work.parts;
+        let (mut step, mut chunk, mut row) = (0, 0, 0);
+        while step < steps {
             let stage = step % STAGES;
             gpu.barrier_sync(FULL + stage, Self::THREADS);
             gpu.warpgroup_arrive();
-            let a = stage * Self::STAGE_BYTES + tile * Self::TILE_BYTES;
-            let mut b = stage * Self::STAGE_BYTES + Self::A_BYTES;
-            let mut row = 0;
-            while row < rows {
+            let a = chunk % STAGES * Self::A_BYTES + tile * Self::TILE_BYTES;
+            let mut b = STAGES * Self::A_BYTES + stage * Self::B_BYTES;
+            let end = if row + work.tap_rows < rows { row + work.tap_rows } else { rows };
+            while row < end {
                 let (mut column, mut remainder, mut shift) = (0, 0, 0);
                 while column < columns {
                     let place = row * work.pitch + remainder * work.of_remainder + shift;
@@ -307,9 +355,12 @@ impl<T: MmaValue, const L: usize, const TILES: u32, const P: u32> WgmmaConv<T, L
                 }
                 row += 1;
             }
+            if row == rows {
+                (chunk, row) = (chunk + 1, 0);
+            }
             gpu.warpgroup_commit();
             gpu.warpgroup_wait::<0, L>(sums);
-            if step + STAGES < work.steps {
+            if step + STAGES < steps {
                 gpu.barrier_arrive(EMPTY + stage, Self::THREADS);
             }
             step += 1;
@@ -322,23 +373,10 @@ impl<T: MmaValue, const L: usize, const TILES: u32, const P: u32> WgmmaConv<T, L
     /// A and B are there.
     #[inline(always)]
     unsafe fn multiply<G: Gpu>(gpu: G, a: u32, stride: u32, b: u32, sums: &mut [f32; L]) {
-        let a = |part: u32| CoreMatrices {
-            first: SharedPtr::from_offset(a + part * Self::PART_BYTES),
-            leading: Self::EIGHT_BYTES,
-            stride,
-        };
-        let b = |part: u32| CoreMatrices {
-            first: SharedPtr::from_offset(b + part * Self::B_PART_BYTES),
-            leading: Self::B_EIGHT_BYTES,
-            stride: 8 * ROW,
-        };
+        let a = CoreMatrices { first: SharedPtr::from_offset(a), leading: Self::EIGHT_BYTES, stride };
+        let first = SharedPtr::from_offset(b);
+        let b = CoreMatrices { first, leading: Self::B_EIGHT_BYTES, stride: 8 * ROW };
         // SAFETY: as promised by the caller.
-        unsafe {
-            if T::PARTS > 1 {
-                T::warpgroup_mma(gpu, sums, a(1), b(0));
-                T::warpgroup_mma(gpu, sums, a(0), b(1));
-            }
-            T::warpgroup_mma(gpu, sums, a(0), b(0));
-        }
+        unsafe { multiply_parts::<G, T, L>(gpu, sums, (a, Self::PART_BYTES), (b, Self::B_PART_BYTES)) };
     }
 }

@@ -1,5 +1,7 @@
 //! Named tensors of a network, on the host: dense ones, and sparse ones as matrices in CSR.
 
+mod drawn;
+mod folded;
 mod sparse;
 mod tensor;
 
@@ -7,6 +9,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
+pub use folded::Folded;
 pub use sparse::{SparseError, SparseTensor};
 pub(crate) use sparse::{fits_dense, matrix_size};
 pub use tensor::Tensor;
@@ -40,6 +43,14 @@ pub enum WeightsError {
         expected: Vec<usize>,
         /// The tensor's shape.
         got: Vec<usize>,
+    },
+    /// A batch norm cannot be folded into the filters before it.
+    #[error("tensor {name}: the batch norm cannot be folded into filters: {why}")]
+    Norm {
+        /// The tensor of its variances.
+        name: String,
+        /// What stands against it.
+        why: String,
     },
 }
 

@@ -26,6 +26,20 @@ pub enum Algorithm {
         /// Filters of a tile.
         filters: u32,
     },
+    /// For filters of one tap, without padding, on tensor cores, in split precision: zeros are multiplied. Compute capability 8.0 and later.
+    PointwiseTile {
+        /// Pixels of a tile.
+        pixels: u32,
+        /// Filters of a tile.
+        filters: u32,
+    },
+    /// As [`PointwiseTile`](Self::PointwiseTile), by warpgroups. Compute capability 9.0 alone.
+    WgmmaPointwise {
+        /// Pixels of a tile.
+        pixels: u32,
+        /// Filters of a tile.
+        filters: u32,
+    },
     /// For filters of any shape: zeros are left out, and each product loads its input.
     Direct,
     /// For a depthwise convolution of NCHW maps, padded by half of the taps: a thread has a tile of results.

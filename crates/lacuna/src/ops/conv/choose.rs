@@ -3,7 +3,10 @@ use lacuna_kernels::conv::{DIRECT_PIXELS, MMA_SIDE, MMA_TAPS, Scheme, Tile};
 use lacuna_kernels::{Entry, ValueType, entries};
 
 use super::{Algorithm, MapLayout, OPERATION, Shape, cudnn};
-use crate::{LONG_ROWS, Precision, op};
+use crate::{Precision, op};
+use tensor_cores::MMA_CHANNELS;
+
+mod tensor_cores;
 
 /// The problem shape: all that the heuristic sees.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,16 +56,6 @@ impl Problem {
 /// A kernel, and what the heuristic thinks of it.
 pub type Choice = op::Choice<Algorithm, Tile>;
 
-/// The blocks of a kernel on tensor cores.
-struct MmaBlocks {
-    /// Blocks of a multiprocessor.
-    of_multiprocessor: f64,
-    /// Sixteens of channels of a block.
-    chunks: f64,
-    /// Cycles of the launch that adds splits, and of partial sums through the L2 cache.
-    reduce: f64,
-}
-
 /// How a launch is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
@@ -74,6 +67,8 @@ pub(super) struct Cut {
     pub(super) groups: usize,
     /// Splits of the channels.
     pub(super) splits: usize,
+    /// Images, or 1 where the pixels of all are one after another.
+    pub(super) images: usize,
 }
 
 impl op::Problem for Problem {
@@ -96,14 +91,26 @@ impl op::Problem for Problem {
                 (!is_depthwise && fits(taps, stride)).then_some(Algorithm::SparseTile { tile, filters })
             }
             Scheme::MmaTile { positions, filters } => {
-                let is_able =
-                    !is_depthwise && self.allows_mma() && self.mma_positions() <= u64::from(positions);
+                let is_able = !is_depthwise
+                    && self.allows_mma()
+                    && self.shape.filter_taps() <= MMA_TAPS as usize
+                    && self.is_tightest(entry, self.mma_positions(), positions);
                 is_able.then_some(Algorithm::MmaTile { filters })
             }
             Scheme::WgmmaTile { tiles, positions, filters } => {
-                let is_able =
-                    !is_depthwise && self.allows_mma() && self.wgmma_positions() <= u64::from(positions);
+                let is_able = !is_depthwise
+                    && self.allows_mma()
+                    && self.shape.taps[1] <= MMA_TAPS as usize
+                    && self.is_tightest(entry, self.wgmma_positions(), positions);
                 is_able.then_some(Algorithm::WgmmaTile { tiles, filters })
+            }
+            Scheme::PointwiseTile { pixels, filters, .. } => {
+                let is_able = self.shape.is_pointwise() && self.allows_mma();
+                is_able.then_some(Algorithm::PointwiseTile { pixels, filters })
+            }
+            Scheme::WgmmaPointwise { tiles, filters } => {
+                let is_able = self.shape.is_pointwise() && self.allows_mma();
+                is_able.then_some(Algorithm::WgmmaPointwise { pixels: tiles * MMA_SIDE * MMA_SIDE, filters })
             }
             Scheme::Direct => (!is_depthwise).then_some(Algorithm::Direct),
             Scheme::Finish => {
@@ -120,6 +127,8 @@ impl op::Problem for Problem {
             Scheme::SparseTile { .. } => self.sparse_cost(entry, self.cut(entry).splits),
             Scheme::MmaTile { .. } => self.mma_cost(entry, self.cut(entry).splits),
             Scheme::WgmmaTile { .. } => self.wgmma_cost(entry, self.cut(entry).splits),
+            Scheme::PointwiseTile { .. } => self.pointwise_cost(entry, self.cut(entry).splits),
+            Scheme::WgmmaPointwise { .. } => self.wgmma_pointwise_cost(entry, self.cut(entry).splits),
             // What cuDNN takes is not modelled.
             Scheme::Finish => f64::INFINITY,
             scheme if self.shape.is_depthwise() => self.depthwise_cost(scheme, algorithm),
@@ -140,125 +149,70 @@ impl op::Problem for Problem {
 }
 
 impl Problem {
-    /// How a kernel's work is cut.
+    /// How a kernel's work is cut. Splits do not depend on how maps lie, so that results do not.
     pub(super) fn cut(&self, entry: &Entry<Tile>) -> Cut {
-        let [rows, columns] = self.shape.out_size();
-        let (tile, filters) = match entry.tile.scheme {
-            Scheme::SparseTile { tile, filters, .. } => (tile, 32 * filters),
-            Scheme::MmaTile { filters, .. } | Scheme::WgmmaTile { filters, .. } => ([MMA_SIDE; 2], filters),
+        let (tile, filters, least) = match entry.tile.scheme {
+            // Each block has at least a channel a warp.
+            Scheme::SparseTile { tile, filters, warps, .. } => (tile, 32 * filters, warps as usize),
+            Scheme::MmaTile { filters, .. } | Scheme::WgmmaTile { filters, .. } => {
+                ([MMA_SIDE; 2], filters, MMA_CHANNELS)
+            }
+            Scheme::PointwiseTile { pixels, filters, .. } => ([1, pixels], filters, MMA_CHANNELS),
+            Scheme::WgmmaPointwise { filters, .. } => ([1, MMA_SIDE * MMA_SIDE], filters, MMA_CHANNELS),
             // cuDNN cuts its own.
-            Scheme::Finish => return Cut { tiles_x: 1, tiles: 1, groups: 1, splits: 1 },
-            _ => ([1, DIRECT_PIXELS], 32),
+            Scheme::Finish => {
+                return Cut { tiles_x: 1, tiles: 1, groups: 1, splits: 1, images: self.shape.batch };
+            }
+            _ => ([1, DIRECT_PIXELS], 32, usize::MAX),
         };
-        let (tiles_y, tiles_x) = (rows.div_ceil(tile[0] as usize), columns.div_ceil(tile[1] as usize));
-        let groups = self.shape.filters.div_ceil(filters as usize);
-        let cut = Cut { tiles_x, tiles: tiles_y * tiles_x, groups, splits: 1 };
-        // Each block has at least a channel a warp; partial sums are counted in 32 bits.
-        let least = match entry.tile.scheme {
-            Scheme::SparseTile { warps, .. } => warps as usize,
-            Scheme::MmaTile { .. } | Scheme::WgmmaTile { .. } => MMA_CHANNELS,
-            _ => return cut,
+        let is_pointwise = entry.tile.scheme.is_pointwise();
+        let cut_of = |shape: Shape| {
+            let [rows, columns] = shape.out_size();
+            // Runs of pixels are counted through the rows.
+            let [rows, columns] = if is_pointwise { [1, rows * columns] } else { [rows, columns] };
+            let (tiles_y, tiles_x) = (rows.div_ceil(tile[0] as usize), columns.div_ceil(tile[1] as usize));
+            let groups = shape.filters.div_ceil(filters as usize);
+            let (tiles, tiles_x) = (tiles_y * tiles_x, if is_pointwise { 0 } else { tiles_x });
+            Cut { tiles_x, tiles, groups, splits: 1, images: shape.batch }
         };
-        let pixels = (self.shape.batch * cut.tiles) as u64 * u64::from(tile[0] * tile[1]);
-        let elements = pixels * groups as u64 * u64::from(filters);
+        let cut = if is_pointwise { cut_of(self.joined()) } else { cut_of(self.shape) };
+        if least == usize::MAX {
+            return cut;
+        }
+        // Partial sums are counted in 32 bits.
+        let single = cut_of(self.shape);
+        let pixels = (single.images * single.tiles) as u64 * u64::from(tile[0] * tile[1]);
+        let elements = pixels * single.groups as u64 * u64::from(filters);
         let most = self.shape.channels.div_ceil(least).clamp(1, MAX_SPLITS);
         let most = most.min((MAX_PARTIAL / elements.max(1)).max(1) as usize);
-        let is_mma = least == MMA_CHANNELS;
         let cost = |splits: usize| match entry.tile.scheme {
             Scheme::SparseTile { .. } => self.sparse_cost(entry, splits),
             Scheme::MmaTile { .. } => self.mma_cost(entry, splits),
-            _ => self.wgmma_cost(entry, splits),
+            Scheme::WgmmaTile { .. } => self.wgmma_cost(entry, splits),
+            Scheme::WgmmaPointwise { .. } => self.wgmma_pointwise_cost(entry, splits),
+            _ => self.pointwise_cost(entry, splits),
         };
         let splits = match self.splits {
             Some(splits) => splits.clamp(1, most),
             None => (1..=most).min_by(|&a, &b| cost(a).total_cmp(&cost(b))).unwrap_or(1),
         };
         // Splits without channels are left out.
-        let each =
-            if is_mma { self.split_chunks(splits) * MMA_CHANNELS } else { self.split_channels(splits) };
+        let each = match entry.tile.scheme {
+            Scheme::SparseTile { .. } => self.split_channels(splits),
+            _ => self.split_chunks(splits) * MMA_CHANNELS,
+        };
         Cut { splits: self.shape.channels.div_ceil(each).max(1), ..cut }
     }
 
-    /// Whether products on tensor cores are exact enough, and taps few enough.
-    fn allows_mma(&self) -> bool {
-        let Shape { channels, taps, .. } = self.shape;
-        let count = taps[0].saturating_mul(taps[1]);
-        let is_exact = match self.precision {
-            Precision::Fma => false,
-            // Products of 16 bits are exact.
-            Precision::Single => self.value != ValueType::F32 || count.saturating_mul(channels) >= LONG_ROWS,
-            Precision::Tf32 => true,
-        };
-        is_exact && count <= MMA_TAPS as usize
-    }
-
-    /// Positions of the input of a tile of [`Algorithm::MmaTile`].
-    fn mma_positions(&self) -> u64 {
-        let extent =
-            |d: usize| (MMA_SIDE - 1) as u64 * self.shape.strides[d] as u64 + self.shape.taps[d] as u64;
-        extent(0).saturating_mul(extent(1))
-    }
-
-    /// The same of [`Algorithm::WgmmaTile`], which has as many columns of each remainder by the stride.
-    fn wgmma_positions(&self) -> u64 {
-        let stride = self.shape.strides[1] as u64;
-        let rows = (MMA_SIDE - 1) as u64 * self.shape.strides[0] as u64 + self.shape.taps[0] as u64;
-        let columns = (MMA_SIDE - 1) as u64 * stride + self.shape.taps[1] as u64;
-        rows.saturating_mul(columns.div_ceil(stride) * stride)
-    }
-
-    /// Products of tensor cores for one.
-    const fn products(&self) -> f64 {
-        if matches!(self.value, ValueType::F32) { 3.0 } else { 1.0 }
-    }
-
-    /// Sixteens of channels of a split.
-    pub(super) fn split_chunks(&self, splits: usize) -> usize {
-        self.shape.channels.div_ceil(MMA_CHANNELS).div_ceil(splits).max(1)
-    }
-
-    /// The blocks of a tensor-core kernel, of so many tiles and filters each.
-    fn mma_blocks(&self, tiles: u32, filters: u32, splits: usize) -> MmaBlocks {
-        let [rows, columns] = self.shape.out_size().map(|extent| extent.div_ceil(MMA_SIDE as usize));
-        let groups = self.shape.filters.div_ceil(filters as usize);
-        let chunks = self.split_chunks(splits);
-        let splits = self.shape.channels.div_ceil(chunks * MMA_CHANNELS).max(1);
-        let blocks = ((self.shape.batch * rows * columns).div_ceil(tiles as usize) * groups * splits) as f64;
-        let elements = blocks * f64::from(MMA_SIDE * MMA_SIDE * tiles * filters);
-        MmaBlocks {
-            of_multiprocessor: (blocks / f64::from(self.multiprocessors)).ceil(),
-            chunks: chunks as f64,
-            // Written and read, four bytes each.
-            reduce: if splits > 1 { REDUCE + elements * 8.0 / BYTES_A_CYCLE } else { 0.0 },
+    /// The shape, of one tap, with the pixels of all images one after another, where they lie so.
+    pub(super) fn joined(&self) -> Shape {
+        let Shape { batch, size: [rows, columns], strides, .. } = self.shape;
+        let bytes =
+            self.shape.input_len().max(self.shape.output_len()).saturating_mul(self.value.bytes() as usize);
+        if self.layout != MapLayout::Nhwc || strides != [1, 1] || bytes > MAX_JOINED {
+            return self.shape;
         }
-    }
-
-    /// Cycles on tensor cores with so many splits: blocks come in waves. Those that are there together share the
-    /// tensor cores, and hide each other's waits.
-    fn mma_cost(&self, entry: &Entry<Tile>, splits: usize) -> f64 {
-        let Scheme::MmaTile { filters, .. } = entry.tile.scheme else { return f64::INFINITY };
-        let MmaBlocks { of_multiprocessor, chunks, reduce } = self.mma_blocks(1, filters, splits);
-        let taps = (self.shape.taps[0] * self.shape.taps[1]) as f64;
-        let products = taps * f64::from(filters) / 8.0 * MMA_EIGHT * self.products() / 3.0;
-        let resident = f64::from(MULTIPROCESSOR_SHARED / entry.shared_bytes).clamp(1.0, MMA_RESIDENT);
-        let (together, waves) = (of_multiprocessor.min(resident), (of_multiprocessor / resident).ceil());
-        let chunk = together * products + MMA_CHUNK;
-        MMA_START + waves * chunks * chunk + reduce
-    }
-
-    /// Cycles by warpgroups with so many splits: those of the products of a multiprocessor's blocks, which take what tensor cores need or what B and
-    /// A take from shared memory; or those in which stages are filled, where blocks that are there together fill theirs at once.
-    fn wgmma_cost(&self, entry: &Entry<Tile>, splits: usize) -> f64 {
-        let Scheme::WgmmaTile { tiles, filters, .. } = entry.tile.scheme else { return f64::INFINITY };
-        let MmaBlocks { of_multiprocessor, chunks, reduce } = self.mma_blocks(tiles, filters, splits);
-        let [tiles, filters, resident] = [tiles, filters, entry.bounds.min_blocks].map(f64::from);
-        let waves = (of_multiprocessor / resident).ceil();
-        let product = (filters / 2.0).max(16.0 + filters / 4.0);
-        let products = self.products() * (self.shape.taps[0] * self.shape.taps[1]) as f64;
-        let chunk = tiles * products * (product * WGMMA_PRODUCT + WGMMA_START_PRODUCT);
-        let stage = (of_multiprocessor * chunk).max(waves * WGMMA_FILL);
-        let write = tiles * filters * WGMMA_WRITE;
-        WGMMA_START + chunks * stage + of_multiprocessor * write + reduce
+        Shape { batch: batch.min(1), size: [1, batch * rows * columns], ..self.shape }
     }
 
     /// Channels of a split.
@@ -311,27 +265,10 @@ pub fn choose(problem: &Problem) -> Vec<Choice> {
     op::choose(problem)
 }
 
-/// Channels of a step on tensor cores.
-const MMA_CHANNELS: usize = 16;
-/// Cycles of a multiprocessor for the products of 64 pixels, 16 channels and eight filters at a tap, in `f32`.
-const MMA_EIGHT: f64 = 56.0;
-/// Blocks of a multiprocessor at most that gain by being there together.
-const MMA_RESIDENT: f64 = 2.0;
-/// Cycles that a block takes for 16 channels beside products.
-const MMA_CHUNK: f64 = 2400.0;
-/// Cycles from the launch of a tensor-core kernel to its end, without what follows below.
-const MMA_START: f64 = 3200.0;
-/// The same by warpgroups.
-const WGMMA_START: f64 = 5650.0;
-/// How much longer products of warpgroups take than at their peak, and cycles that each takes besides.
-const WGMMA_PRODUCT: f64 = 1.15;
-const WGMMA_START_PRODUCT: f64 = 16.0;
-/// Cycles in which a tile's results of a filter are written.
-const WGMMA_WRITE: f64 = 4.3;
-/// Cycles in which a stage is filled.
-const WGMMA_FILL: f64 = 1360.0;
 /// Splits at most.
 const MAX_SPLITS: usize = 64;
+/// Bytes at most that an offset into an image can reach.
+const MAX_JOINED: usize = 1 << 31;
 /// Partial sums at most.
 const MAX_PARTIAL: u64 = 1 << 28;
 /// Bytes of shared memory of a multiprocessor.

@@ -1,4 +1,6 @@
 //! Filters as the kernels read them.
+use lacuna_gpu::GlobalPtr;
+
 use crate::{Buffer, Value};
 
 /// How filters are packed.
@@ -12,6 +14,8 @@ pub(super) enum Packing {
     ChannelsLast,
     /// For tensor cores, in groups of so many eights.
     Mma(u32),
+    /// The same of one tap, in the order of lanes.
+    Pointwise(u32),
 }
 
 /// Filters on a device, in the order in which the kernel of a plan reads them: what [`Conv::pack`](super::Conv::pack) makes.
@@ -32,5 +36,10 @@ impl<T: Value> Filters<T> {
     pub fn bytes(&self) -> usize {
         self.values.len() * size_of::<T>()
             + self.words.as_ref().map_or(0, |words| words.len() * size_of::<u32>())
+    }
+
+    /// Where those are that tensor cores read.
+    pub(super) fn words(&self) -> GlobalPtr<u32> {
+        self.words.as_ref().map_or(GlobalPtr::from_address(0), |words| words.as_slice().pointer())
     }
 }

@@ -7,6 +7,7 @@ mod filters;
 mod fold;
 mod operands;
 mod options;
+mod pack;
 mod plan;
 mod shape;
 

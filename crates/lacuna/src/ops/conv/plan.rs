@@ -3,13 +3,12 @@ use std::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::conv::{
-    DirectConvArgs, MMA_SIDE, MmaConvArgs, MmaValue, PackFilters, PackFiltersArgs, PackMma, PackMmaArgs,
-    ReduceSplits, ReduceSplitsArgs, Scheme, Source, SparseConvArgs, Target,
+    DirectConvArgs, MMA_SIDE, MmaConvArgs, PointwiseConvArgs, ReduceSplits, ReduceSplitsArgs, Scheme, Source,
+    SparseConvArgs, Target,
 };
 use lacuna_kernels::{Map, entries};
 
 use super::choose::Cut;
-use super::cudnn::channels_last;
 use super::filters::Packing;
 use super::{Choice, Filters, MapLayout, OPERATION, Operands, Options, Problem, Shape};
 use crate::backend::BackendConv;
@@ -48,12 +47,12 @@ pub(super) const THREADS: usize = 256;
 /// ```
 #[derive(Debug)]
 pub struct Conv<T: Value = f32> {
-    device: Device,
-    shape: Shape,
+    pub(super) device: Device,
+    pub(super) shape: Shape,
     options: Options,
     selection: Selection<Problem>,
     cut: Cut,
-    packing: Packing,
+    pub(super) packing: Packing,
     /// Elements of the partial sums of a split.
     elements: usize,
     /// cuDNN's part, where it was asked for. Dropped before its workspace, after its work.
@@ -99,8 +98,13 @@ impl<T: Value> Conv<T> {
             Scheme::SparseTile { tile, filters, .. } => {
                 (Packing::Lanes(filters), tile[0] * tile[1] * 32 * filters)
             }
-            Scheme::MmaTile { filters, .. } | Scheme::WgmmaTile { filters, .. } => {
+            Scheme::MmaTile { filters, .. }
+            | Scheme::WgmmaTile { filters, .. }
+            | Scheme::WgmmaPointwise { filters, .. } => {
                 (Packing::Mma(filters / 8), MMA_SIDE * MMA_SIDE * filters)
+            }
+            Scheme::PointwiseTile { pixels, filters, .. } => {
+                (Packing::Pointwise(filters / 8), pixels * filters)
             }
             Scheme::Finish if !shape.is_depthwise() && options.layout == MapLayout::Nhwc => {
                 (Packing::ChannelsLast, 0)
@@ -111,8 +115,8 @@ impl<T: Value> Conv<T> {
             _ => (Packing::Lanes(1), 0),
         };
         Error::expect_at_most("the groups of filters", MAX_GRID_YZ, cut.groups)?;
-        Error::expect_at_most("the tiles of all images", MAX_GRID_X, shape.batch * cut.tiles)?;
-        let elements = shape.batch * cut.tiles * cut.groups * of_tile as usize;
+        Error::expect_at_most("the tiles of all images", MAX_GRID_X, cut.images * cut.tiles)?;
+        let elements = cut.images * cut.tiles * cut.groups * of_tile as usize;
         let is_cudnn = entry.tile.scheme == Scheme::Finish;
         let cudnn = is_cudnn.then(|| device.backend().conv(selection.problem())).transpose()?;
         let partial = if cut.splits > 1 { cut.splits * elements } else { 0 };
@@ -121,80 +125,6 @@ impl<T: Value> Conv<T> {
         let device = device.clone();
         let values = PhantomData;
         Ok(Self { device, shape, options, selection, cut, packing, elements, cudnn, workspace, values })
-    }
-
-    /// Packs filters, N × C × R × S (PyTorch's order), for this plan and others that pack alike. They may be dropped or changed after that.
-    ///
-    /// # Errors
-    /// [`Error::Length`] and [`Error::OtherDevice`] for filters that do not fit; what the device says.
-    pub fn pack(&self, stream: &Stream, filters: Slice<'_, T>) -> Result<Filters<T>> {
-        self.device.expect_same(OPERATION, "the stream", stream.device())?;
-        let Shape { filters: count, taps: [rows, columns], .. } = self.shape;
-        let channels = self.shape.filter_channels();
-        let what = || format!("{count}×{channels}×{rows}×{columns}");
-        self.device.expect_operand(OPERATION, "the filters", filters, what, self.shape.filters_len())?;
-        let sizes = [count, channels, rows * columns];
-        let of_lane = match self.packing {
-            Packing::Lanes(of_lane) => of_lane,
-            Packing::ChannelsLast => {
-                let values = channels_last(stream, filters, channels, self.shape.taps)?;
-                return Ok(Filters { values, words: None, sizes, packing: self.packing });
-            }
-            Packing::AsGiven | Packing::Mma(_) => {
-                let mut values = self.device.uninitialized(filters.len())?;
-                stream.copy(filters, values.as_slice_mut())?;
-                let words = match self.packing {
-                    Packing::Mma(eights) => Some(self.pack_mma(stream, &values, sizes, eights)?),
-                    _ => None,
-                };
-                return Ok(Filters { values, words, sizes, packing: self.packing });
-            }
-        };
-        let group = 32 * of_lane as usize;
-        let len = count.div_ceil(group) * group * channels * rows * columns;
-        let mut values = self.device.uninitialized(len)?;
-        if len > 0 {
-            let args = PackFiltersArgs::<T::Device> {
-                from: filters.pointer(),
-                to: values.as_slice_mut().pointer(),
-                filters: count as u32,
-                channels: channels as u32,
-                taps: (rows * columns) as u32,
-                of_lane,
-                count: len as u32,
-            };
-            let grid = [len.div_ceil(THREADS) as u32, 1, 1];
-            launch_kernel::<PackFilters<T::Device>>(stream, entries::conv(), |_| grid, &args)?;
-        }
-        Ok(Filters { values, words: None, sizes, packing: self.packing })
-    }
-
-    /// Packs filters for tensor cores, in their parts.
-    fn pack_mma(
-        &self,
-        stream: &Stream,
-        values: &Buffer<T>,
-        [filters, channels, taps]: [usize; 3],
-        eights: u32,
-    ) -> Result<Buffer<u32>> {
-        let groups = filters.div_ceil(8 * eights as usize);
-        let count = groups * 8 * eights as usize * channels.div_ceil(16) * 2 * taps;
-        let parts = <T::Device as MmaValue>::PARTS as usize;
-        let mut words = self.device.uninitialized(4 * parts * count)?;
-        if count > 0 {
-            let args = PackMmaArgs::<T::Device> {
-                from: values.as_slice().pointer(),
-                to: words.as_slice_mut().pointer(),
-                filters: filters as u32,
-                channels: channels as u32,
-                taps: taps as u32,
-                eights,
-                count: count as u32,
-            };
-            let grid = [count.div_ceil(THREADS) as u32, 1, 1];
-            launch_kernel::<PackMma<T::Device>>(stream, entries::conv(), |_| grid, &args)?;
-        }
-        Ok(words)
     }
 
     /// The sizes.
@@ -267,7 +197,7 @@ impl<T: Value> Conv<T> {
             residual: GlobalPtr::from_address(address(residual)),
             bias: GlobalPtr::from_address(address(bias)),
             nonzeros: GlobalMut::from_address(nonzeros.map_or(0, |nonzeros| nonzeros.address())),
-            map: self.map(shape.filters, shape.out_size()),
+            map: self.map(shape.filters, self.joined().out_size()),
             lo,
             hi,
             tiles_x: self.cut.tiles_x as u32,
@@ -287,7 +217,7 @@ impl<T: Value> Conv<T> {
         filters: &Filters<T>,
         target: Target<T::Device>,
     ) -> Result<()> {
-        let Cut { tiles, groups, splits, .. } = self.cut;
+        let Cut { images, tiles, groups, splits, .. } = self.cut;
         let addresses = input.address() | target.out.address() | target.residual.address();
         let choice = self.selection.at(addresses, "the maps are")?;
         let entry = choice.entry;
@@ -295,14 +225,14 @@ impl<T: Value> Conv<T> {
         let u32s = |numbers: [usize; 2]| numbers.map(|number| number as u32);
         let mut source = Source::<T::Device> {
             input: input.pointer(),
-            map: self.map(shape.channels, shape.size),
+            map: self.map(shape.channels, self.joined().size),
             filters: GlobalPtr::from_address(0),
             taps: u32s(shape.taps),
             strides: u32s(shape.strides),
             padding: u32s(shape.padding),
         };
         let values = filters.values.as_slice().pointer();
-        let all_tiles = (shape.batch * tiles) as u32;
+        let all_tiles = (images * tiles) as u32;
         let grid = [all_tiles, groups as u32, splits as u32];
         let partial = GlobalMut::from_address(self.workspace.as_slice().address());
         let (of_tile, [rows, columns]) = match entry.tile.scheme {
@@ -316,15 +246,27 @@ impl<T: Value> Conv<T> {
                 launch(stream, entry, grid, &args)?;
                 (32 * of_lane, tile)
             }
-            Scheme::MmaTile { filters: of_tile, .. } | Scheme::WgmmaTile { filters: of_tile, .. } => {
+            Scheme::PointwiseTile { pixels, filters: of_tile, .. } => {
                 source.filters = values;
-                let words = filters
-                    .words
-                    .as_ref()
-                    .map_or(GlobalPtr::from_address(0), |words| words.as_slice().pointer());
+                let args = PointwiseConvArgs {
+                    source,
+                    filters: filters.words(),
+                    chunks: shape.channels.div_ceil(16) as u32,
+                    split_chunks: self.selection.problem().split_chunks(splits) as u32,
+                    partial,
+                    tiles: all_tiles,
+                    target,
+                };
+                launch(stream, entry, grid, &args)?;
+                (of_tile, [1, pixels])
+            }
+            Scheme::MmaTile { filters: of_tile, .. }
+            | Scheme::WgmmaTile { filters: of_tile, .. }
+            | Scheme::WgmmaPointwise { filters: of_tile, .. } => {
+                source.filters = values;
                 let args = MmaConvArgs {
                     source,
-                    filters: words,
+                    filters: filters.words(),
                     chunks: shape.channels.div_ceil(16) as u32,
                     split_chunks: self.selection.problem().split_chunks(splits) as u32,
                     partial,
@@ -332,7 +274,7 @@ impl<T: Value> Conv<T> {
                     target,
                 };
                 let of_block = match entry.tile.scheme {
-                    Scheme::WgmmaTile { tiles, .. } => tiles,
+                    Scheme::WgmmaTile { tiles, .. } | Scheme::WgmmaPointwise { tiles, .. } => tiles,
                     _ => 1,
                 };
                 launch(stream, entry, [all_tiles.div_ceil(of_block), grid[1], grid[2]], &args)?;
@@ -372,6 +314,12 @@ impl<T: Value> Conv<T> {
 
     pub(super) fn selection(&self) -> &Selection<Problem> {
         &self.selection
+    }
+
+    /// The shape as the kernel sees it.
+    fn joined(&self) -> Shape {
+        let problem = self.selection.problem();
+        if self.selection.best().entry.tile.scheme.is_pointwise() { problem.joined() } else { self.shape }
     }
 
     /// How maps of so many channels lie.

@@ -47,6 +47,16 @@ impl Shape {
         self.groups > 1
     }
 
+    /// Taps of a channel's filter, or the greatest `usize`.
+    pub(super) const fn filter_taps(&self) -> usize {
+        self.taps[0].saturating_mul(self.taps[1])
+    }
+
+    /// Whether each pixel of the result is made of one pixel of the input.
+    pub(super) fn is_pointwise(&self) -> bool {
+        !self.is_depthwise() && self.taps == [1, 1] && self.padding == [0, 0]
+    }
+
     /// Channels that a filter reads.
     pub(super) const fn filter_channels(&self) -> usize {
         if self.is_depthwise() { 1 } else { self.channels }

@@ -1,0 +1,87 @@
+//! Filters of one tap in the order in which lanes take them.
+use core::marker::PhantomData;
+
+use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
+
+use super::pointwise::CHANNELS;
+use super::split::MmaValue;
+use super::{Scheme, Tile};
+use crate::Kernel;
+
+/// Packs filters for [`PointwiseConv`](super::PointwiseConv), 16 bytes a thread: for each group of filters, 16 channels, and eight filters (sixteen, of values of 16
+/// bits), what a lane of a product takes: four channels in their parts. Zeros stand for what is not there.
+#[derive(Debug)]
+pub struct PackPointwise<T>(PhantomData<T>);
+
+/// What [`PackPointwise`] takes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PackPointwiseArgs<T> {
+    /// Filters × channels.
+    pub from: GlobalPtr<T>,
+    /// The packed filters.
+    pub to: GlobalMut<u32>,
+    /// Filters.
+    pub filters: u32,
+    /// Channels.
+    pub channels: u32,
+    /// Eights of filters in a group: an even number.
+    pub eights: u32,
+    /// Pieces of 16 bytes: fewer than 2³².
+    pub count: u32,
+}
+
+/// Threads of a block.
+const THREADS: u32 = 256;
+
+impl<T: MmaValue> Kernel for PackPointwise<T> {
+    type Args = PackPointwiseArgs<T>;
+    type Tile = Tile;
+
+    const TILE: Tile = Tile { scheme: Scheme::Pack, value: T::TYPE };
+    const THREADS: u32 = THREADS;
+    const MIN_SM: u32 = 80;
+
+    #[inline(always)]
+    unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {
+        let at = gpu.block_idx_x() * THREADS + gpu.thread_idx_x();
+        if at >= args.count {
+            return;
+        }
+        let (lane, rest) = (at % WARP, at / WARP);
+        let quads = args.eights * T::PARTS / 2;
+        let (quad, rest) = (rest % quads, rest / quads);
+        let chunks = args.channels.div_ceil(CHANNELS);
+        let (chunk, group) = (rest % chunks, rest / chunks);
+        // Column c of product n is such a filter that a lane's sums are of four filters side by side.
+        let column = lane / 4;
+        let of_product = |n: u32| n / 2 * 16 + column / 2 * 4 + n % 2 * 2 + column % 2;
+        let first = chunk * CHANNELS + lane % 4 * 4;
+        let weight = |filter: u32, channel: u32| {
+            if filter >= args.filters || channel >= args.channels {
+                return T::default();
+            }
+            // SAFETY: the arguments describe filters.
+            let [weight] = unsafe {
+                gpu.load_readonly(
+                    args.from.add_rows(filter, args.channels * size_of::<T>() as u32).add(channel as usize),
+                )
+            };
+            weight
+        };
+        let pairs = |n: u32| {
+            let filter = group * 8 * args.eights + of_product(n);
+            let pair = |at: u32| T::join(gpu, weight(filter, first + at), weight(filter, first + at + 1));
+            [pair(0), pair(2)]
+        };
+        let words = if T::PARTS > 1 {
+            let [a, b] = pairs(quad);
+            [a.upper, b.upper, a.lower, b.lower]
+        } else {
+            let ([a, b], [c, d]) = (pairs(2 * quad), pairs(2 * quad + 1));
+            [a.upper, b.upper, c.upper, d.upper]
+        };
+        // SAFETY: the words are this thread's.
+        unsafe { gpu.store(args.to.add(4 * at as usize), words) };
+    }
+}

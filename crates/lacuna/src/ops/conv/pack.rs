@@ -1,0 +1,126 @@
+//! Filters in the order in which the kernel of a plan reads them.
+use lacuna_gpu::WARP;
+use lacuna_kernels::conv::{
+    MmaValue, PackFilters, PackFiltersArgs, PackMma, PackMmaArgs, PackPointwise, PackPointwiseArgs,
+};
+use lacuna_kernels::entries;
+
+use super::cudnn::channels_last;
+use super::filters::Packing;
+use super::plan::{Conv, THREADS};
+use super::{Filters, OPERATION, Shape};
+use crate::op::launch_kernel;
+use crate::{Buffer, Result, Slice, Stream, Value};
+
+impl<T: Value> Conv<T> {
+    /// Packs filters, N × C × R × S (PyTorch's order), for this plan and others that pack alike. They may be dropped or changed after that.
+    ///
+    /// # Errors
+    /// [`Error::Length`] and [`Error::OtherDevice`] for filters that do not fit; what the device says.
+    pub fn pack(&self, stream: &Stream, filters: Slice<'_, T>) -> Result<Filters<T>> {
+        self.device.expect_same(OPERATION, "the stream", stream.device())?;
+        let Shape { filters: count, taps: [rows, columns], .. } = self.shape;
+        let channels = self.shape.filter_channels();
+        let what = || format!("{count}×{channels}×{rows}×{columns}");
+        self.device.expect_operand(OPERATION, "the filters", filters, what, self.shape.filters_len())?;
+        let sizes = [count, channels, rows * columns];
+        let packing = self.packing;
+        let (values, words) = match packing {
+            Packing::Lanes(of_lane) => (self.pack_lanes(stream, filters, sizes, of_lane)?, None),
+            Packing::ChannelsLast => (channels_last(stream, filters, channels, self.shape.taps)?, None),
+            Packing::AsGiven | Packing::Mma(_) | Packing::Pointwise(_) => {
+                let mut values = self.device.uninitialized(filters.len())?;
+                stream.copy(filters, values.as_slice_mut())?;
+                let words = match packing {
+                    Packing::Mma(eights) => Some(self.pack_mma(stream, &values, sizes, eights)?),
+                    Packing::Pointwise(eights) => Some(self.pack_pointwise(stream, &values, sizes, eights)?),
+                    _ => None,
+                };
+                (values, words)
+            }
+        };
+        Ok(Filters { values, words, sizes, packing })
+    }
+
+    /// Packs filters for kernels by lanes, so many a lane.
+    fn pack_lanes(
+        &self,
+        stream: &Stream,
+        filters: Slice<'_, T>,
+        [count, channels, taps]: [usize; 3],
+        of_lane: u32,
+    ) -> Result<Buffer<T>> {
+        let group = 32 * of_lane as usize;
+        let len = count.div_ceil(group) * group * channels * taps;
+        let mut values = self.device.uninitialized(len)?;
+        if len > 0 {
+            let args = PackFiltersArgs::<T::Device> {
+                from: filters.pointer(),
+                to: values.as_slice_mut().pointer(),
+                filters: count as u32,
+                channels: channels as u32,
+                taps: taps as u32,
+                of_lane,
+                count: len as u32,
+            };
+            let grid = [len.div_ceil(THREADS) as u32, 1, 1];
+            launch_kernel::<PackFilters<T::Device>>(stream, entries::conv(), |_| grid, &args)?;
+        }
+        Ok(values)
+    }
+
+    /// Packs filters for tensor cores, in their parts.
+    fn pack_mma(
+        &self,
+        stream: &Stream,
+        values: &Buffer<T>,
+        [filters, channels, taps]: [usize; 3],
+        eights: u32,
+    ) -> Result<Buffer<u32>> {
+        let groups = filters.div_ceil(8 * eights as usize);
+        let count = groups * 8 * eights as usize * channels.div_ceil(16) * 2 * taps;
+        let parts = <T::Device as MmaValue>::PARTS as usize;
+        let mut words = self.device.uninitialized(4 * parts * count)?;
+        if count > 0 {
+            let args = PackMmaArgs::<T::Device> {
+                from: values.as_slice().pointer(),
+                to: words.as_slice_mut().pointer(),
+                filters: filters as u32,
+                channels: channels as u32,
+                taps: taps as u32,
+                eights,
+                count: count as u32,
+            };
+            let grid = [count.div_ceil(THREADS) as u32, 1, 1];
+            launch_kernel::<PackMma<T::Device>>(stream, entries::conv(), |_| grid, &args)?;
+        }
+        Ok(words)
+    }
+
+    /// Packs filters of one tap for tensor cores.
+    fn pack_pointwise(
+        &self,
+        stream: &Stream,
+        values: &Buffer<T>,
+        [filters, channels, _]: [usize; 3],
+        eights: u32,
+    ) -> Result<Buffer<u32>> {
+        let groups = filters.div_ceil(8 * eights as usize);
+        let parts = <T::Device as MmaValue>::PARTS as usize;
+        let count = groups * channels.div_ceil(16) * (eights as usize * parts / 2) * WARP as usize;
+        let mut words = self.device.uninitialized(4 * count)?;
+        if count > 0 {
+            let args = PackPointwiseArgs::<T::Device> {
+                from: values.as_slice().pointer(),
+                to: words.as_slice_mut().pointer(),
+                filters: filters as u32,
+                channels: channels as u32,
+                eights,
+                count: count as u32,
+            };
+            let grid = [count.div_ceil(THREADS) as u32, 1, 1];
+            launch_kernel::<PackPointwise<T::Device>>(stream, entries::conv(), |_| grid, &args)?;
+        }
+        Ok(words)
+    }
+}

@@ -1,0 +1,149 @@
+//! Which value lies where.
+use std::ops::Range;
+
+use lacuna::conv::MapLayout;
+
+use super::{Arena, Lifetime};
+use crate::network::{Layer, Network, Operation, Shape, ValueId};
+
+/// Elements of which a part of a wider value begins at a multiple: kernels load and, of cuDNN, want 16 bytes.
+const VECTOR: usize = 4;
+
+/// Whose memory a value is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// What the user gives.
+    Input,
+    /// Where the user wants the result.
+    Output,
+    /// The network's own.
+    Arena,
+}
+
+/// Where a value lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Whose memory it is in.
+    pub home: Home,
+    /// Its first element there.
+    pub offset: usize,
+    /// Its elements.
+    pub len: usize,
+}
+
+impl Place {
+    /// Its elements there.
+    pub fn range(&self) -> Range<usize> {
+        self.offset..self.offset + self.len
+    }
+}
+
+/// Where the values of a network lie.
+///
+/// Inputs of a concatenation lie where their channels are in the wider value, and are copied nowhere, if there is one image in NCHW, so that the
+/// channels of each are one piece, and if they are not parts of another value already. Flattened maps lie where the maps do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Memory {
+    places: Vec<Place>,
+    arena: Arena,
+}
+
+/// A piece of memory with a value, and perhaps parts of it that are values too.
+#[derive(Clone, Copy, Debug)]
+enum Piece {
+    Input,
+    Output,
+    Own(usize),
+}
+
+impl Memory {
+    /// Plans the memory of a network whose maps lie so.
+    pub fn plan(network: &Network, layout: MapLayout) -> Self {
+        let shapes = network.shapes();
+        let mut at: Vec<Option<(Piece, usize)>> = vec![None; shapes.len()];
+        at[network.input().index()] = Some((Piece::Input, 0));
+        at[network.output().index()] = Some((Piece::Output, 0));
+        let mut pieces: Vec<Lifetime> = Vec::new();
+        // From the last layer to the first: a wider value is placed before its parts.
+        for layer in network.layers().iter().rev() {
+            let out = layer.output.index();
+            let (piece, offset) = *at[out].get_or_insert_with(|| {
+                let len = shapes[out].elements();
+                pieces.push(Lifetime { len, first: usize::MAX, last: 0 });
+                (Piece::Own(pieces.len() - 1), 0)
+            });
+            for (input, from) in parts(network, layer, layout) {
+                if at[input.index()].is_none() && from.is_multiple_of(VECTOR) {
+                    at[input.index()] = Some((piece, offset + from));
+                }
+            }
+        }
+        let mut used = |value: ValueId, step: usize| {
+            if let Some((Piece::Own(piece), _)) = at[value.index()] {
+                let Lifetime { first, last, .. } = &mut pieces[piece];
+                (*first, *last) = ((*first).min(step), (*last).max(step));
+            }
+        };
+        for (step, layer) in network.layers().iter().enumerate() {
+            used(layer.output, step);
+            layer.inputs.iter().for_each(|&input| used(input, step));
+        }
+        let arena = Arena::plan(&pieces);
+        let place = |(value, shape): (usize, &Shape)| {
+            let (piece, offset) = at[value].unwrap_or((Piece::Input, 0));
+            let (home, offset) = match piece {
+                Piece::Input => (Home::Input, offset),
+                Piece::Output => (Home::Output, offset),
+                Piece::Own(piece) => (Home::Arena, arena.offsets()[piece] + offset),
+            };
+            Place { home, offset, len: shape.elements() }
+        };
+        Self { places: shapes.iter().enumerate().map(place).collect(), arena }
+    }
+
+    /// Where each value lies, by its number.
+    pub fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    /// Where a value of the network lies.
+    ///
+    /// # Panics
+    /// For a value of a larger network.
+    pub fn place(&self, value: ValueId) -> Place {
+        self.places[value.index()]
+    }
+
+    /// Elements of the network's own memory: the peak of what intermediate values need.
+    pub fn peak(&self) -> usize {
+        self.arena.len()
+    }
+
+    /// Elements that values need at once at some layer: no plan with values in these pieces has a lower peak.
+    pub fn least(&self) -> usize {
+        self.arena.least()
+    }
+
+    /// Elements that intermediate values would need, each with memory of its own; parts of wider values are not counted twice.
+    pub fn sum(&self) -> usize {
+        self.arena.sum()
+    }
+}
+
+/// Inputs of a layer that may lie in parts of its result, each with the part's first element: what then is done already.
+fn parts(network: &Network, layer: &Layer, layout: MapLayout) -> Vec<(ValueId, usize)> {
+    let out = network.shape(layer.output);
+    let is_one_piece = out.images == 1 && (layout == MapLayout::Nchw || out.pixels() == 1);
+    match layer.operation {
+        Operation::Flatten(_) => vec![(layer.inputs[0], 0)],
+        Operation::Concat(_) if is_one_piece => {
+            let ends = layer.inputs.iter().scan(0, |end, &input| {
+                let from = *end;
+                *end += network.shape(input).elements();
+                Some((input, from))
+            });
+            ends.collect()
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,66 @@
+//! The memory that a layer reads while it writes another part of it.
+use std::ops::Range;
+
+use lacuna::{Result, Slice, SliceMut};
+
+use crate::memory::{Home, Place};
+
+/// A piece of memory, but for a part that is written.
+#[derive(Debug)]
+pub(super) struct Around<'r> {
+    before: SliceMut<'r, f32>,
+    after: SliceMut<'r, f32>,
+    /// Where `after` begins.
+    from: usize,
+}
+
+impl<'r> Around<'r> {
+    /// All of a piece of memory.
+    pub(super) fn whole(memory: SliceMut<'r, f32>) -> Result<Self> {
+        let from = memory.len();
+        let (before, after) = memory.split_at(from)?;
+        Ok(Self { before, after, from })
+    }
+
+    /// What is around a part, and the part.
+    pub(super) fn split(memory: SliceMut<'r, f32>, part: Range<usize>) -> Result<(Self, SliceMut<'r, f32>)> {
+        let (before, rest) = memory.split_at(part.start)?;
+        let (out, after) = rest.split_at(part.len())?;
+        Ok((Self { before, after, from: part.end }, out))
+    }
+
+    /// A part that is before or after what is written.
+    pub(super) fn part(&self, part: Range<usize>) -> Result<Slice<'_, f32>> {
+        if part.end <= self.before.len() {
+            return self.before.as_slice().part(part);
+        }
+        // One that is in neither is refused there.
+        let from = |at: usize| at.checked_sub(self.from).unwrap_or(usize::MAX);
+        self.after.as_slice().part(from(part.start)..from(part.end))
+    }
+}
+
+/// What a layer reads.
+#[derive(Debug)]
+pub(super) struct Inputs<'r> {
+    /// What the user gave.
+    pub(super) input: Slice<'r, f32>,
+    /// The user's result, as far as it was written.
+    pub(super) output: &'r Around<'r>,
+    /// The network's own memory.
+    pub(super) arena: &'r Around<'r>,
+    /// Where the layer's inputs lie.
+    pub(super) places: &'r [Place],
+}
+
+impl Inputs<'_> {
+    /// The input of this number.
+    pub(super) fn at(&self, input: usize) -> Result<Slice<'_, f32>> {
+        let place = self.places[input];
+        match place.home {
+            Home::Input => self.input.part(place.range()),
+            Home::Output => self.output.part(place.range()),
+            Home::Arena => self.arena.part(place.range()),
+        }
+    }
+}

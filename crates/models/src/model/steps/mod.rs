@@ -1,0 +1,121 @@
+//! A layer on a device: a plan, with all that it needs beside its values.
+
+mod concat;
+mod conv;
+mod moves;
+mod pool;
+mod sparse;
+mod sum;
+
+use std::fmt::Debug;
+
+use lacuna::conv::MapLayout;
+use lacuna::{Device, SliceMut, Stream};
+
+use super::inputs::Inputs;
+use super::{Held, LayerOptions, ModelError, Options};
+use crate::memory::Memory;
+use crate::network::{Convolution, Layer, Network, Operation};
+use crate::weights::{Folded, Weights};
+
+/// A layer that was planned.
+pub(super) trait Step: Debug + Send + Sync {
+    /// Gives the work to the stream. It allocates nothing, and can be recorded.
+    fn run(&self, stream: &Stream, inputs: &Inputs<'_>, out: SliceMut<'_, f32>) -> lacuna::Result<()>;
+
+    /// What it is.
+    fn about(&self) -> About;
+}
+
+/// What a step tells of itself.
+#[derive(Clone, Debug)]
+pub(super) struct About {
+    /// The kernel; none where nothing is done.
+    pub(super) kernel: String,
+    pub(super) splits: usize,
+    pub(super) weight_bytes: usize,
+    pub(super) workspace_bytes: usize,
+}
+
+impl About {
+    /// A kernel without weights and memory of its own.
+    fn kernel(kernel: impl Into<String>) -> Self {
+        Self { kernel: kernel.into(), splits: 1, weight_bytes: 0, workspace_bytes: 0 }
+    }
+}
+
+/// What layers are planned with.
+#[derive(Debug)]
+pub(super) struct Planning<'p> {
+    pub(super) device: &'p Device,
+    pub(super) stream: &'p Stream,
+    pub(super) network: &'p Network,
+    pub(super) memory: &'p Memory,
+    pub(super) weights: &'p Weights,
+    pub(super) options: &'p Options,
+}
+
+/// A layer with weights, to be planned.
+#[derive(Debug)]
+struct Weighted<'p> {
+    planning: &'p Planning<'p>,
+    conv: Convolution,
+    folded: Folded,
+    options: LayerOptions,
+}
+
+impl Planning<'_> {
+    /// The step of a layer, and the part of its weights that is zero.
+    pub(super) fn step(&self, layer: &Layer) -> Result<(Box<dyn Step>, Option<f64>), ModelError> {
+        let of_library = |error| ModelError::of_layer(layer, error);
+        let step = match &layer.operation {
+            Operation::Conv(_) | Operation::Linear(_) | Operation::Scale(_) => {
+                return self.weighted(layer);
+            }
+            Operation::Pool(pool) => pool::plan(self, layer, pool).map_err(of_library)?,
+            Operation::Add(add) => sum::plan(self, layer, add).map_err(of_library)?,
+            Operation::Concat(_) => concat::plan(self, layer).map_err(of_library)?,
+            Operation::Flatten(_) => {
+                let got = self.network.shape(layer.inputs[0]);
+                if self.options.layout != MapLayout::Nchw && got.pixels() != 1 && got.channels != 1 {
+                    return Err(ModelError::Flatten { layer: layer.name.clone(), got });
+                }
+                Box::new(moves::Move::new(self, layer))
+            }
+        };
+        Ok((step, None))
+    }
+
+    fn weighted(&self, layer: &Layer) -> Result<(Box<dyn Step>, Option<f64>), ModelError> {
+        let name = || layer.name.clone();
+        let of_library = |error| ModelError::of_layer(layer, error);
+        let Some(conv) = self.network.convolution(layer) else {
+            return Err(ModelError::UnknownLayer { layer: name() });
+        };
+        let folded = Folded::new(&conv, self.weights)
+            .map_err(|source| ModelError::Weights { layer: name(), source })?;
+        let options = *self.options.of(&layer.name);
+        let is_linear = conv.is_linear();
+        let is_able = conv.may_be_sparse() && (is_linear || self.options.layout == MapLayout::Nchw);
+        let zeros = folded.zeros();
+        let is_sparse = match options.weights {
+            Held::Dense => false,
+            Held::Sparse if !is_able => {
+                let expected = "a linear layer, or taps of 1×1 that reach all channels, in NCHW";
+                return Err(ModelError::NotSparse { layer: name(), expected });
+            }
+            Held::Sparse => true,
+            Held::SparseAbove(limit) => is_able && zeros > limit,
+        };
+        let is_likely_zero = || self.network.has_zeros(layer.inputs[0]);
+        let likely = options.zeros.or_else(|| (!is_likely_zero()).then_some(0.0));
+        let options = LayerOptions { zeros: likely, ..options };
+        let weighted = Weighted { planning: self, conv, folded, options };
+        let step: Box<dyn Step> = match is_sparse {
+            true if is_linear => Box::new(sparse::Linear::plan(&weighted).map_err(of_library)?),
+            true => Box::new(sparse::Pointwise::plan(&weighted).map_err(of_library)?),
+            false => Box::new(conv::Dense::plan(&weighted).map_err(of_library)?),
+        };
+        Ok((step, Some(zeros)))
+    }
+}

@@ -1,0 +1,121 @@
+//! Layers with sparse weights.
+use lacuna::conv::Activation;
+use lacuna::matrix::Csr;
+use lacuna::{Buffer, CsrMatrix, Result, SliceMut, SparsePointwiseConv, Spmm, Stream, pointwise, spmm};
+
+use super::{About, Inputs, Step, Weighted};
+
+/// Weights and bias on the device.
+#[derive(Debug)]
+struct SparseWeights {
+    matrix: CsrMatrix,
+    bias: Option<Buffer<f32>>,
+}
+
+impl SparseWeights {
+    fn new(layer: &Weighted<'_>) -> Result<Self> {
+        let Weighted { planning, conv, folded, .. } = layer;
+        let matrix = Csr::from_dense(conv.shape.filters, conv.shape.channels, &folded.filters)?;
+        let matrix = CsrMatrix::new(planning.device, &matrix)?;
+        let bias = folded.bias.as_ref().map(|bias| planning.device.upload(bias)).transpose()?;
+        Ok(Self { matrix, bias })
+    }
+
+    /// Values, columns, offsets of rows, and the bias.
+    fn bytes(&self) -> usize {
+        let bias = self.bias.as_ref().map_or(0, Buffer::len);
+        (2 * self.matrix.nnz() + self.matrix.rows() + 1 + bias) * size_of::<f32>()
+    }
+}
+
+/// Taps of 1×1 on maps.
+#[derive(Debug)]
+pub(super) struct Pointwise {
+    plan: SparsePointwiseConv,
+    weights: SparseWeights,
+    has_residual: bool,
+}
+
+impl Pointwise {
+    pub(super) fn plan(layer: &Weighted<'_>) -> Result<Self> {
+        let Weighted { conv, options, .. } = layer;
+        let weights = SparseWeights::new(layer)?;
+        let mut plan_options = pointwise::Options::default()
+            .activation(conv.activation)
+            .algorithm(options.sparse_algorithm)
+            .precision(options.precision);
+        if conv.residual {
+            plan_options = plan_options.accumulate();
+        }
+        let plan = SparsePointwiseConv::plan(&weights.matrix, conv.shape, plan_options)?;
+        Ok(Self { plan, weights, has_residual: conv.residual })
+    }
+}
+
+impl Step for Pointwise {
+    fn run(&self, stream: &Stream, inputs: &Inputs<'_>, mut out: SliceMut<'_, f32>) -> Result<()> {
+        if self.has_residual {
+            // The product adds to what is there.
+            stream.copy(inputs.at(1)?, out.reborrow())?;
+        }
+        let (weights, bias) = (&self.weights.matrix, self.weights.bias.as_ref().map(Buffer::as_slice));
+        self.plan.run(stream, pointwise::Operands { weights, input: inputs.at(0)?, bias, out })
+    }
+
+    fn about(&self) -> About {
+        let copy = if self.has_residual { "copy + " } else { "" };
+        About {
+            weight_bytes: self.weights.bytes(),
+            workspace_bytes: self.plan.workspace_bytes(),
+            ..About::kernel(format!("{copy}{}", self.plan.choice().entry.name))
+        }
+    }
+}
+
+/// A linear layer: a product with each row of the input, as a column.
+#[derive(Debug)]
+pub(super) struct Linear {
+    plan: Spmm,
+    weights: SparseWeights,
+}
+
+impl Linear {
+    pub(super) fn plan(layer: &Weighted<'_>) -> Result<Self> {
+        let Weighted { conv, options, .. } = layer;
+        let weights = SparseWeights::new(layer)?;
+        let [lo, hi] = limits(conv.activation);
+        let beta = if conv.residual { 1.0 } else { 0.0 };
+        let plan_options = spmm::Options::default()
+            .algorithm(options.sparse_algorithm)
+            .precision(options.precision)
+            .beta(beta)
+            .clamp(lo, hi)
+            .batch(conv.shape.batch);
+        let plan = Spmm::plan_with(&weights.matrix, 1, plan_options)?;
+        Ok(Self { plan, weights })
+    }
+}
+
+impl Step for Linear {
+    fn run(&self, stream: &Stream, inputs: &Inputs<'_>, mut out: SliceMut<'_, f32>) -> Result<()> {
+        if self.plan.options().beta != 0.0 {
+            stream.copy(inputs.at(1)?, out.reborrow())?;
+        }
+        let bias = self.weights.bias.as_ref().map(Buffer::as_slice);
+        let operands = spmm::Operands { a: &self.weights.matrix, b: inputs.at(0)?, c: out, bias };
+        self.plan.run_with(stream, operands)
+    }
+
+    fn about(&self) -> About {
+        About { weight_bytes: self.weights.bytes(), ..About::kernel(self.plan.choice().entry.name) }
+    }
+}
+
+/// The least and the greatest result.
+fn limits(activation: Activation) -> [f32; 2] {
+    match activation {
+        Activation::Relu => [0.0, f32::INFINITY],
+        Activation::Clamp { lo, hi } => [lo, hi],
+        _ => [f32::NEG_INFINITY, f32::INFINITY],
+    }
+}

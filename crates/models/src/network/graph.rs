@@ -1,0 +1,128 @@
+//! A network that was built.
+use super::{Activation, Builder, Convolution, Operation, Parameter, Shape};
+
+/// A value between layers, of one network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ValueId(pub(super) usize);
+
+impl ValueId {
+    /// What is given to the network.
+    pub const INPUT: Self = Self(0);
+
+    /// Its number: the input has 0, and results of layers follow in their order.
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
+
+/// A layer of a network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layer {
+    /// Its name, which tensors' names begin with if nothing else is said.
+    pub name: String,
+    /// What it does.
+    pub operation: Operation,
+    /// What it reads.
+    pub inputs: Vec<ValueId>,
+    /// What it writes.
+    pub output: ValueId,
+}
+
+/// Layers in the order in which they run, each after those whose results it reads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Network {
+    pub(super) layers: Vec<Layer>,
+    /// The shape of each value.
+    pub(super) shapes: Vec<Shape>,
+    pub(super) output: ValueId,
+}
+
+impl Network {
+    /// A builder of a network with this input.
+    pub fn builder(input: Shape) -> Builder {
+        Builder::new(input)
+    }
+
+    /// The layers, in the order in which they run.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// The shape of each value, by its number.
+    pub fn shapes(&self) -> &[Shape] {
+        &self.shapes
+    }
+
+    /// The shape of a value of this network.
+    ///
+    /// # Panics
+    /// For a value of a larger network.
+    pub fn shape(&self, value: ValueId) -> Shape {
+        self.shapes[value.0]
+    }
+
+    /// The value that is given to it.
+    pub fn input(&self) -> ValueId {
+        ValueId(0)
+    }
+
+    /// The value that it makes.
+    pub fn output(&self) -> ValueId {
+        self.output
+    }
+
+    /// The shape of what is given to it.
+    pub fn input_shape(&self) -> Shape {
+        self.shapes[0]
+    }
+
+    /// The shape of what it makes.
+    pub fn output_shape(&self) -> Shape {
+        self.shape(self.output)
+    }
+
+    /// The shapes of what a layer reads.
+    pub fn input_shapes(&self, layer: &Layer) -> Vec<Shape> {
+        layer.inputs.iter().map(|&value| self.shape(value)).collect()
+    }
+
+    /// A layer as the convolution that it is, if it has weights.
+    pub fn convolution(&self, layer: &Layer) -> Option<Convolution> {
+        let input = self.shape(*layer.inputs.first()?);
+        layer.operation.convolution(&layer.name, input)
+    }
+
+    /// All tensors of weights, in the order of the layers.
+    pub fn parameters(&self) -> impl Iterator<Item = Parameter> {
+        self.layers.iter().filter_map(|layer| self.convolution(layer)).flat_map(|conv| conv.parameters())
+    }
+
+    /// Numbers that training changes: weights, biases, and factors and sums of batch norms.
+    pub fn parameter_count(&self) -> usize {
+        let trained = self.parameters().filter(|parameter| parameter.role.is_trained());
+        trained.fold(0, |count: usize, parameter| count.saturating_add(parameter.elements()))
+    }
+
+    /// Multiply-adds of convolutions and linear layers for the whole batch; those of batch norms, which are folded or are a pass of their
+    /// own, and of poolings are not counted, as papers count.
+    pub fn multiply_adds(&self) -> u64 {
+        let with_filters = self.layers.iter().filter_map(|layer| self.convolution(layer));
+        let with_filters = with_filters.filter(|conv| conv.filters.is_some());
+        with_filters.fold(0, |count: u64, conv| count.saturating_add(conv.products()))
+    }
+
+    /// Whether what this value holds comes from a ReLU or the like, so that many of its elements are likely to be zero.
+    pub fn has_zeros(&self, value: ValueId) -> bool {
+        // Of each value up to this one: layers come after those that they read.
+        let mut have_zeros = vec![false; self.shapes.len()];
+        for layer in self.layers.iter().take(value.0) {
+            have_zeros[layer.output.0] = match layer.operation.activation() {
+                Some(Activation::Relu) => true,
+                Some(Activation::Clamp { lo, .. }) => lo == 0.0,
+                Some(_) => false,
+                None => layer.inputs.iter().all(|input| have_zeros[input.0]),
+            };
+        }
+        have_zeros.get(value.0).copied().unwrap_or(false)
+    }
+}

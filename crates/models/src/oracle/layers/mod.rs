@@ -1,0 +1,70 @@
+//! One layer in `f64`.
+
+mod convolution;
+mod pool;
+
+use lacuna_reference::Precision;
+
+use super::approximate::{clamped, sum_error};
+use super::{Approximate, OracleError};
+use crate::model::Options;
+use crate::network::{Activation, Layer, Network, Operation, Shape};
+use crate::weights::{Folded, Weights};
+
+/// The result of a layer, of inputs that fit it.
+pub(super) fn layer(
+    network: &Network,
+    layer: &Layer,
+    weights: &Weights,
+    options: &Options,
+    inputs: &[&Approximate],
+) -> Result<Approximate, OracleError> {
+    let shape = network.shape(layer.output);
+    if let Some(conv) = network.convolution(layer) {
+        let of_layer = |source| OracleError::Weights { layer: layer.name.clone(), source };
+        let folded = Folded::new(&conv, weights).map_err(of_layer)?;
+        return Ok(convolution::convolution(&conv, &folded, options.of(&layer.name), inputs, shape));
+    }
+    Ok(match &layer.operation {
+        Operation::Pool(pool) => pool::pool(pool, inputs[0], shape),
+        Operation::Add(add) => sum(inputs[0], inputs[1], add.activation),
+        Operation::Concat(_) => concat(inputs, shape),
+        // Elements in NCHW are in order already. Layers with weights were above.
+        Operation::Flatten(_) | Operation::Conv(_) | Operation::Linear(_) | Operation::Scale(_) => {
+            Approximate { shape, ..inputs[0].clone() }
+        }
+    })
+}
+
+fn sum(x: &Approximate, y: &Approximate, activation: Activation) -> Approximate {
+    let [lo, hi] = limits(activation);
+    let element = |at: usize| {
+        let ([x, x_error], [y, y_error]) = ([x.value[at], x.error[at]], [y.value[at], y.error[at]]);
+        let own = sum_error(2, x.abs() + x_error + y.abs() + y_error, 0.0, Precision::Fp32);
+        clamped(x + y, x_error + y_error + own, lo, hi)
+    };
+    let (value, error) = (0..x.value.len()).map(element).unzip();
+    Approximate { shape: x.shape, value, error }
+}
+
+fn concat(inputs: &[&Approximate], shape: Shape) -> Approximate {
+    let join = |of: fn(&Approximate) -> &[f64]| {
+        let image = |image: usize| {
+            inputs.iter().flat_map(move |&input| {
+                let len = input.shape.image_len();
+                of(input)[image * len..][..len].iter().copied()
+            })
+        };
+        (0..shape.images).flat_map(image).collect()
+    };
+    Approximate { shape, value: join(|input| &input.value), error: join(|input| &input.error) }
+}
+
+/// The least and the greatest result.
+fn limits(activation: Activation) -> [f64; 2] {
+    match activation {
+        Activation::Relu => [0.0, f64::INFINITY],
+        Activation::Clamp { lo, hi } => [lo.into(), hi.into()],
+        _ => [f64::NEG_INFINITY, f64::INFINITY],
+    }
+}

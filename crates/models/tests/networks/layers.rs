@@ -1,0 +1,125 @@
+//! Each type of layer, in both layouts, dense and sparse.
+use lacuna::conv::{Algorithm, MapLayout};
+use lacuna_models::model::{Held, LayerOptions, Options};
+use lacuna_models::network::{
+    Activation, Add, Concat, Conv, Flatten, Linear, Network, Pool, Scale, Shape, ValueId,
+};
+use lacuna_models::weights::Weights;
+
+use crate::common::{pruned, run};
+
+/// All types of layers, for so many images.
+fn all(images: usize, flattens: bool) -> Network {
+    let mut builder = Network::builder(Shape::maps(images, 3, [9, 8]));
+    let mut add = |name: &str, operation: lacuna_models::network::Operation, inputs: &[ValueId]| {
+        builder.layer(name, operation, inputs).unwrap()
+    };
+    let x = ValueId::INPUT;
+    let a = add("stem", Conv::new(8, [3, 3]).padding([1, 1]).norm("norm").relu6().into(), &[x]);
+    let b = add("depthwise", Conv::depthwise([3, 3]).padding([1, 1]).bias().relu().into(), &[a]);
+    let c = add("pointwise", Conv::new(8, [1, 1]).bias().residual().relu().into(), &[b, a]);
+    let d = add("scale", Scale::norm().relu().into(), &[c]);
+    let e = add("sum", Add::new().activation(Activation::Clamp { lo: -1.0, hi: 1.5 }).into(), &[d, a]);
+    // One twice, one that is elsewhere too, and one of other channels.
+    let f = add("narrow", Conv::new(4, [1, 1]).into(), &[e]);
+    let g = add("concat", Concat.into(), &[e, f, e, c]);
+    let h = add("wide", Concat.into(), &[g, f]);
+    let i = add("max", Pool::max([3, 3], [2, 2]).padding([1, 1]).into(), &[h]);
+    let j = add("strided", Conv::new(6, [1, 1]).strides([2, 2]).norm("last").into(), &[i]);
+    let k = if flattens {
+        add("flatten", Flatten.into(), &[j])
+    } else {
+        add("mean", Pool::global_average().into(), &[j])
+    };
+    let l = add("fc", Linear::new(5).relu().into(), &[k]);
+    let m = add("scores", Linear::new(7).into(), &[l]);
+    builder.finish(m).unwrap()
+}
+
+#[test]
+fn every_layer_is_right_in_nchw() {
+    for images in [1, 3] {
+        let network = all(images, true);
+        let weights = Weights::drawn(&network, 3).unwrap();
+        let run = run(&network, &weights, &Options::dense());
+        assert!(run.whole.bound_over_greatest < 1e-2, "{:?}", run.whole);
+        assert!(run.worst_layer > 0.0);
+        assert!(run.report.peak_bytes < run.report.sum_bytes);
+    }
+}
+
+#[test]
+fn every_layer_is_right_with_channels_last() {
+    for images in [1, 8] {
+        let network = all(images, false);
+        let weights = Weights::drawn(&network, 3).unwrap();
+        let run = run(&network, &weights, &Options::dense().layout(MapLayout::Nhwc));
+        assert!(run.whole.bound_over_greatest < 1e-2, "{:?}", run.whole);
+    }
+}
+
+#[test]
+fn weights_with_many_zeros_are_held_sparse() {
+    for images in [1, 2] {
+        let network = all(images, true);
+        let weights = pruned(&Weights::drawn(&network, 5).unwrap(), 0.75);
+        let run = run(&network, &weights, &Options::default());
+        let kernel = |name: &str| {
+            let layer = run.report.layers.iter().find(|layer| layer.name == name).unwrap();
+            layer.kernel.clone()
+        };
+        for name in ["pointwise", "narrow", "strided", "fc", "scores"] {
+            assert!(kernel(name).contains("spmm"), "{name}: {}", kernel(name));
+        }
+        assert!(kernel("stem").starts_with("conv") && kernel("depthwise").starts_with("conv"));
+    }
+}
+
+/// Rows of a matrix too, but padding makes maps of them.
+#[test]
+fn taps_of_one_pixel_may_be_padded() {
+    let mut builder = Network::builder(Shape::matrix(2, 5));
+    let x = builder.layer("padded", Conv::new(4, [1, 1]).padding([1, 0]).bias(), &[ValueId::INPUT]).unwrap();
+    let y = builder.layer("matrix", Conv::new(5, [1, 1]).bias().relu().residual(), &[ValueId::INPUT; 2]);
+    let y = builder.layer("again", Conv::new(4, [1, 1]).padding([1, 0]), &[y.unwrap()]).unwrap();
+    let sum = builder.layer("sum", Add::new(), &[x, y]).unwrap();
+    let network = builder.finish(sum).unwrap();
+    assert_eq!(network.output_shape(), Shape::maps(2, 4, [3, 1]));
+    let weights = pruned(&Weights::drawn(&network, 2).unwrap(), 0.5);
+    for held in [Held::Sparse, Held::Dense] {
+        let layers = LayerOptions { weights: held, ..LayerOptions::default() };
+        run(&network, &weights, &Options::default().layers(layers));
+    }
+}
+
+#[test]
+fn what_is_asked_of_a_layer_is_done() {
+    let network = all(1, true);
+    let weights = Weights::drawn(&network, 5).unwrap();
+    let direct = LayerOptions { algorithm: Algorithm::Direct, ..LayerOptions::default() };
+    let sparse = LayerOptions { weights: Held::Sparse, ..LayerOptions::default() };
+    let run = run(&network, &weights, &Options::default().layer("stem", direct).layer("narrow", sparse));
+    assert_eq!(run.report.layers[0].kernel, "conv_f32_direct");
+    let narrow = &run.report.layers[5];
+    assert!(narrow.kernel.contains("spmm") && narrow.zero_weights == Some(0.0));
+    assert_eq!(narrow.products, 8 * 4 * 72);
+}
+
+#[test]
+fn concatenated_channels_of_one_image_are_written_where_they_belong() {
+    let mut builder = Network::builder(Shape::maps(1, 4, [6, 6]));
+    let mut x = builder.layer("stem", Conv::new(8, [3, 3]).padding([1, 1]), &[builder.input()]).unwrap();
+    for layer in 0..3 {
+        let y = Conv::new(4, [3, 3]).padding([1, 1]).relu();
+        let y = builder.layer(format!("conv{layer}"), y, &[x]).unwrap();
+        x = builder.layer(format!("concat{layer}"), Concat, &[x, y]).unwrap();
+    }
+    let x = builder.layer("mean", Pool::global_average(), &[x]).unwrap();
+    let network = builder.finish(x).unwrap();
+    let weights = Weights::drawn(&network, 1).unwrap();
+    let run = run(&network, &weights, &Options::dense());
+    let copies = run.report.layers.iter().filter(|layer| layer.name.starts_with("concat"));
+    assert!(copies.clone().count() == 3 && copies.clone().all(|layer| layer.kernel == "none"));
+    // The block's map alone, and no value beside it.
+    assert_eq!(run.report.peak_bytes, 4 * 20 * 36);
+}

@@ -1,0 +1,8 @@
+//! Networks: their sizes, and what they compute on the simulator.
+mod common;
+mod counts;
+mod errors;
+mod layers;
+mod memory;
+mod models;
+mod oracle;
