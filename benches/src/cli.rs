@@ -1,6 +1,7 @@
 //! The command line.
 mod maps;
 mod networks;
+mod prune;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use lacuna_cases::exit;
 
 pub use self::maps::{ConvOptions, ConvSuite, Layout, MapValue, PoolOptions};
 pub use self::networks::ModelOptions;
+pub use self::prune::PruneOptions;
 use crate::operation::Op;
 use crate::operations;
 use crate::session::Measure;
@@ -51,6 +53,8 @@ pub enum Command {
     Pool(PoolOptions),
     /// Measures whole networks: MobileNetV1 with sparse weights, ResNet, DenseNet and VGG, beside their dense twins.
     Model(ModelOptions),
+    /// Prunes the weights of a safetensors file by magnitude, and describes what is left.
+    Prune(PruneOptions),
     /// Draws a plot of a file of records, as SVG.
     Plot(PlotOptions),
     /// Fits the cost model of SpMM to times of all kernels, or checks it.

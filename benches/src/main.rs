@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         Command::Transpose(options) => commands::transpose(&options),
         Command::Conv(options) => commands::conv(&options),
         Command::Pool(options) => commands::pool(&options),
+        Command::Prune(options) => commands::prune(&options),
         Command::Spdnn(options) => commands::spdnn(&options),
         Command::Model(options) => commands::model(&options),
         Command::Plot(options) => commands::plot(&options),

@@ -17,30 +17,11 @@ pub(super) fn prune(network: &Network, weights: &mut Weights, part: f64) -> Resu
     if part <= 0.0 {
         return Ok(());
     }
-    for (name, shape) in prunable(network) {
-        let mut tensor = weights.get(&name, &shape)?.clone();
-        zero_smallest(tensor.values_mut(), part);
-        weights.insert(name, tensor);
+    let chosen = prunable(network);
+    for (name, shape) in &chosen {
+        weights.get(name, shape)?;
     }
-    Ok(())
-}
-
-/// Sets the smallest to zero; of equal ones the first.
-fn zero_smallest(values: &mut [f32], part: f64) {
-    let count = ((values.len() as f64 * part).round() as usize).min(values.len());
-    if count == 0 {
-        return;
-    }
-    let mut sizes: Vec<f32> = values.iter().map(|value| value.abs()).collect();
-    let (below, &mut limit, _) = sizes.select_nth_unstable_by(count - 1, f32::total_cmp);
-    let mut equal = count - below.iter().filter(|&&size| size < limit).count();
-    for value in values {
-        let is_equal = value.abs() == limit && equal > 0;
-        equal -= usize::from(is_equal);
-        if is_equal || value.abs() < limit {
-            *value = 0.0;
-        }
-    }
+    Ok(lacuna_models::prune::each(weights, part, |name, _| chosen.iter().any(|(chosen, _)| chosen == name))?)
 }
 
 #[cfg(test)]
@@ -48,20 +29,6 @@ mod tests {
     use super::super::Named;
     use super::super::named::Cut;
     use super::*;
-
-    #[test]
-    fn the_smallest_become_zero_and_no_more() {
-        let pruned = |mut values: Vec<f32>, part| {
-            zero_smallest(&mut values, part);
-            values
-        };
-        assert_eq!(pruned(vec![3.0, -1.0, 2.0, -4.0], 0.5), [3.0, 0.0, 0.0, -4.0]);
-        assert_eq!(pruned(vec![1.0; 4], 0.5), [0.0, 0.0, 1.0, 1.0]);
-        assert_eq!(pruned(vec![0.0, 2.0, 0.0, 1.0], 0.75), [0.0, 2.0, 0.0, 0.0]);
-        assert_eq!(pruned(vec![1.0, 2.0], 1.0), [0.0, 0.0]);
-        assert_eq!(pruned(vec![1.0, 2.0], 0.1), [1.0, 2.0]);
-        assert!(pruned(Vec::new(), 0.5).is_empty());
-    }
 
     #[test]
     fn pointwise_and_linear_layers_are_pruned_and_no_others() {

@@ -4,6 +4,7 @@ mod conv;
 mod lookups;
 mod networks;
 mod operations;
+mod prune;
 mod ranks;
 mod support;
 mod tables;

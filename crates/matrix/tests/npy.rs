@@ -81,7 +81,7 @@ fn errors_name_byte_expected_and_got() {
         ),
         (
             b"\x93NUMPY\x09\x00".to_vec(),
-            "byte 6: version 9 is not supported; supported: versions 1 to 3, '<f4', two dimensions, or C order",
+            "byte 6: version 9 is not supported; supported: versions 1 to 3; '<f4', '<f2' and '<f8'; two dimensions where a matrix is read",
         ),
         (b"\x93NUMPY\x01\x00\x10".to_vec(), "byte 8: expected 2 bytes of header, got 1"),
         (b"\x93NUMPY\x01\x00\x10\x00{".to_vec(), "byte 10: expected 16 bytes of header, got 1"),
@@ -106,12 +106,12 @@ fn errors_name_byte_expected_and_got() {
             "byte 10: expected a number of 64 bits, got `99999999999999999999), }`",
         ),
         (
-            file(&head("<f8", "(1, 1)"), &[]),
-            "byte 10: element type `<f8` is not supported; supported: versions 1 to 3, '<f4', two dimensions, or C order",
+            file(&head(">f4", "(1, 1)"), &[]),
+            "byte 10: element type `>f4` is not supported; supported: versions 1 to 3; '<f4', '<f2' and '<f8'; two dimensions where a matrix is read",
         ),
         (
             file(&head("<f4", "(1,)"), &[]),
-            "byte 10: an array of 1 dimensions is not supported; supported: versions 1 to 3, '<f4', two dimensions, or C order",
+            "byte 10: an array of 1 dimensions is not supported; supported: versions 1 to 3; '<f4', '<f2' and '<f8'; two dimensions where a matrix is read",
         ),
         (file(&head("<f4", "(1, 2)"), &[0; 7]), "byte 69: expected 2 elements, got 1"),
         (file(&head("<f4", "(1, 2)"), &[0; 9]), r"byte 77: expected the end of the file, got `\x00`"),
@@ -149,7 +149,7 @@ fn files_round_trip() {
 }
 
 #[test]
-fn arrays_of_any_dimensions_are_read_in_c_order() {
+fn arrays_of_any_dimensions_are_read() {
     let array = ndarray::Array3::from_shape_fn((2, 3, 4), |(i, j, k)| (i * 100 + j * 10 + k) as f32);
     let mut written = Vec::new();
     array.write_npy(&mut written).unwrap();
@@ -160,14 +160,45 @@ fn arrays_of_any_dimensions_are_read_in_c_order() {
     assert!(matches!(npy::read_array(&written[..written.len() - 1]), Err(ReadError::Count { .. })));
     assert!(matches!(npy::read_array(&[&written[..], b"x"].concat()[..]), Err(ReadError::Syntax { .. })));
 
-    let fortran = ndarray::Array2::<f32>::zeros(ndarray::ShapeBuilder::f((2, 3)));
+    let mut fortran = ndarray::Array3::zeros((2, 3, 4).f());
+    fortran.assign(&array);
     let mut written = Vec::new();
     fortran.write_npy(&mut written).unwrap();
-    assert!(npy::read(&written[..]).is_ok());
-    let ReadError::Unsupported { got, .. } = npy::read_array(&written[..]).unwrap_err() else { panic!("F") };
-    assert!(got.contains("Fortran"), "{got}");
+    assert!(written.windows(4).any(|word| word == b"True"));
+    let read = npy::read_array(&written[..]).unwrap();
+    assert_eq!((read.shape, read.values), (vec![2, 3, 4], array.iter().copied().collect()));
     let scalar = ndarray::arr0(5.0_f32);
     let mut written = Vec::new();
     scalar.write_npy(&mut written).unwrap();
     assert_eq!(npy::read_array(&written[..]).unwrap().values, [5.0]);
+}
+
+#[test]
+fn numbers_of_16_and_64_bits_are_read() {
+    let data: Vec<u8> = [0x3c00_u16, 0xfbff, 0x0001].iter().flat_map(|bits| bits.to_le_bytes()).collect();
+    let halves = file("{'descr': '<f2', 'fortran_order': False, 'shape': (3,), }", &data);
+    assert_eq!(npy::read_array(&halves[..]).unwrap().values, [1.0, -65504.0, 2.0_f32.powi(-24)]);
+    let doubles = ndarray::arr2(&[[0.1_f64, 1e300], [-2.5, 0.0]]);
+    let mut written = Vec::new();
+    doubles.write_npy(&mut written).unwrap();
+    assert_eq!(npy::read(&written[..]).unwrap().values(), [0.1, f32::INFINITY, -2.5, 0.0]);
+    assert!(matches!(npy::read(&written[..written.len() - 1]), Err(ReadError::Count { .. })));
+}
+
+#[test]
+fn arrays_are_written_for_the_other_reader() {
+    let values: Vec<f32> = (0..6).map(|x| x as f32).collect();
+    let mut written = Vec::new();
+    npy::write_array(&[6], &values, &mut written).unwrap();
+    assert_eq!(ndarray::Array1::<f32>::read_npy(&written[..]).unwrap().to_vec(), values);
+    let mut written = Vec::new();
+    npy::write_array(&[1, 3, 2], &values, &mut written).unwrap();
+    let read = ndarray::Array3::<f32>::read_npy(&written[..]).unwrap();
+    assert_eq!((read.shape(), read.iter().copied().collect()), (&[1, 3, 2][..], values.clone()));
+    let mut written = Vec::new();
+    npy::write_array(&[], &values[..1], &mut written).unwrap();
+    assert_eq!(ndarray::Array0::<f32>::read_npy(&written[..]).unwrap().into_scalar(), 0.0);
+    let wrong = npy::write_array(&[7], &values, Vec::new()).unwrap_err().to_string();
+    assert!(wrong.contains("expected 7 elements, got 6"), "{wrong}");
+    assert!(npy::write_array(&[1; 30_000], &values[..1], Vec::new()).is_err());
 }

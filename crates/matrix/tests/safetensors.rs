@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 use lacuna_matrix::io::ReadError;
-use lacuna_matrix::io::safetensors::{Container, Tensors};
+use lacuna_matrix::io::safetensors::{Container, Float, Tensors};
 use lacuna_matrix::{Csr, FormatError};
 use proptest::prelude::*;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
@@ -153,7 +153,7 @@ fn tensors_that_are_not_a_matrix_are_refused() {
     let error = read(&container(&torch()), None).unwrap_err().to_string();
     assert!(error.contains("`w.shape`, or columns that the caller gives"), "{error}");
 
-    refused(&with(("w.values", Dtype::F64, vec![4], vec![0; 32])), "`w.values` of type F64 is not supported");
+    refused(&with(("w.values", Dtype::I64, vec![4], vec![0; 32])), "`w.values` of type I64 is not supported");
     refused(&with(("w.col_indices", Dtype::U32, vec![4], vec![0; 16])), "supported: I32 and I64");
     refused(&with(("w.values", Dtype::F32, vec![2, 2], vec![0; 16])), "of one dimension, got [2, 2]");
     refused(&with(("w.crow_indices", Dtype::I64, vec![], vec![0; 8])), "of one dimension, got []");
@@ -205,7 +205,10 @@ fn vectors_have_at_most_one_dimension() {
     let error = container.vector("flat").unwrap_err().to_string();
     assert!(error.contains("`flat` of at most one dimension, got [2, 1]"), "{error}");
     let error = container.vector("whole").unwrap_err().to_string();
-    assert!(error.contains("`whole` of type I32 is not supported; supported: F32, F16 and BF16"), "{error}");
+    assert!(
+        error.contains("`whole` of type I32 is not supported; supported: F32, F16, BF16 and F64"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -260,4 +263,64 @@ proptest! {
             prop_assert_eq!(again.pattern(), read.pattern());
         }
     }
+}
+
+#[test]
+fn tensors_of_any_dimensions_and_types() {
+    let numbers = [1.0, -2.5, 0.0, 65504.0, 0.5, 3.0];
+    let matrix = Csr::new(2, 6, vec![0, 1, 3], vec![5, 0, 2], vec![1.5, -2.0, 0.25]).unwrap();
+    let tensors = Tensors::default()
+        .dense("f32", &[1, 2, 3], &numbers, Float::F32)
+        .dense("f16", &[3, 2], &numbers, Float::F16)
+        .dense("bf16", &[6], &numbers[..2], Float::Bf16)
+        .dense("bf16", &[2], &numbers[..2], Float::Bf16)
+        .bytes("count", Dtype::U8, &[3], b"abc")
+        .csr_tensor("w", &[2, 3, 2], &matrix, Float::F16)
+        .remark("format", "pt");
+    let bytes = written(&tensors);
+    let other = SafeTensors::deserialize(&bytes).unwrap();
+    let kinds =
+        [("f32", Dtype::F32, vec![1, 2, 3]), ("f16", Dtype::F16, vec![3, 2]), ("bf16", Dtype::BF16, vec![2])];
+    let container = Container::new(&bytes).unwrap();
+    for (name, dtype, shape) in &kinds {
+        let tensor = other.tensor(name).unwrap();
+        assert_eq!((tensor.dtype(), tensor.shape()), (*dtype, &shape[..]), "{name}");
+        assert_eq!(container.kind(name), Some((*dtype, &shape[..])));
+        assert_eq!(container.numbers(name).unwrap(), numbers[..shape.iter().product()], "{name}");
+    }
+    assert_eq!(container.bytes("count").unwrap(), b"abc");
+    assert_eq!(container.remarks().into_iter().collect::<Vec<_>>(), [("format".into(), "pt".into())]);
+    assert!(container.is_csr("w") && !container.is_csr("f32"));
+    assert_eq!(container.csr_tensor("w").unwrap(), (vec![2, 3, 2], matrix.clone()));
+    assert_eq!(written(&tensors), bytes);
+
+    let wrong = Tensors::default().dense("a", &[2, 2], &numbers, Float::F32).write(Vec::new());
+    assert!(wrong.is_err());
+}
+
+#[test]
+fn numbers_of_64_bits_are_rounded() {
+    let doubles = [0.1_f64, 1e300, -0.0, 1e-50];
+    let file = with(("d", Dtype::F64, vec![2, 2], le_bytes(&doubles, f64::to_le_bytes)));
+    let read = Container::new(&file).unwrap().numbers("d").unwrap();
+    assert_eq!(read, [0.1_f32, f32::INFINITY, -0.0, 0.0]);
+    let integers = Container::new(&file).unwrap().numbers("w.crow_indices").unwrap_err().to_string();
+    assert!(integers.contains("`w.crow_indices` of type I64 is not supported"), "{integers}");
+}
+
+#[test]
+fn shapes_that_are_not_a_sparse_tensors_are_refused() {
+    for (shape, says) in [
+        (vec![], "`w.shape` of 3 rows"),
+        (vec![2, 5], "`w.shape` of 3 rows"),
+        (vec![3, -1], "`w.shape` of 3 rows"),
+        (vec![3, 2], "expected less than 2, got 4"),
+        (vec![3, i64::MAX, i64::MAX], "columns: expected at most"),
+    ] {
+        let file = with(("w.shape", Dtype::I64, vec![shape.len()], i64s(&shape)));
+        let error = Container::new(&file).unwrap().csr_tensor("w").unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+    let error = Container::new(&container(&torch())).unwrap().csr_tensor("w").unwrap_err().to_string();
+    assert!(error.contains("a tensor `w.shape`"), "{error}");
 }

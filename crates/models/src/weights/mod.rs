@@ -1,7 +1,8 @@
-//! Named tensors of a network, on the host.
+//! Named tensors of a network, on the host: dense ones, and sparse ones as matrices in CSR.
 
 mod drawn;
 mod folded;
+mod sparse;
 mod tensor;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,8 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 
 pub use folded::Folded;
+pub use sparse::{SparseError, SparseTensor};
+pub(crate) use sparse::{fits_dense, matrix_size};
 pub use tensor::Tensor;
 
 /// What is wrong with a network's weights.
@@ -68,6 +71,11 @@ impl Weights {
         self.tensors.insert(name.into(), tensor);
     }
 
+    /// Takes the tensor of this name out.
+    pub fn remove(&mut self, name: &str) -> Option<Tensor> {
+        self.tensors.remove(name)
+    }
+
     /// The tensor of this name and shape.
     ///
     /// # Errors
@@ -82,6 +90,11 @@ impl Weights {
             });
         }
         Ok(tensor)
+    }
+
+    /// All tensors with their names, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&str, &mut Tensor)> {
+        self.tensors.iter_mut().map(|(name, tensor)| (name.as_str(), tensor))
     }
 
     /// All tensors with their names.

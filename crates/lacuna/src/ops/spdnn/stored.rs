@@ -9,7 +9,7 @@ use crate::{Error, Result};
 ///
 /// Layer `l` of the network `net` is the sparse matrix `net.l.weight`, outputs × inputs, as
 /// [`safetensors`](lacuna_matrix::io::safetensors) says, and the bias `net.l.bias`: a number for each output, or one for all, in
-/// `F32`, `F16` or `BF16`. Without it the bias is 0. Layers count from 0. A matrix without a shape has as many inputs as the layer
+/// `F32`, `F16`, `BF16` or `F64`. Without it the bias is 0. Layers count from 0. A matrix without a shape has as many inputs as the layer
 /// before has outputs.
 ///
 /// ```

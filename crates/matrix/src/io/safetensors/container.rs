@@ -3,10 +3,11 @@
 use super::super::error::{Place, ReadError};
 use super::super::scan::shorten;
 use super::{LENGTH, parts};
-use crate::Csr;
+use crate::{Csr, FormatError};
 use half::{bf16, f16};
 use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -68,6 +69,70 @@ impl<'b> Container<'b> {
         self.metadata.info(name).is_some()
     }
 
+    /// The container's own remarks (`__metadata__`), such as `format: pt`.
+    pub fn remarks(&self) -> BTreeMap<String, String> {
+        self.metadata.metadata().iter().flatten().map(|(key, text)| (key.clone(), text.clone())).collect()
+    }
+
+    /// The type and the shape of a tensor, by the header alone.
+    pub fn kind(&self, name: &str) -> Option<(Dtype, &[usize])> {
+        self.metadata.info(name).map(|info| (info.dtype, &info.shape[..]))
+    }
+
+    /// Reads a tensor of numbers, of any dimensions, the last one's elements side by side: `F32`, `F16` or `BF16`, or `F64`, which is
+    /// rounded.
+    ///
+    /// # Errors
+    /// If it is missing, or of another type; if reading fails.
+    pub fn numbers(&self, name: &str) -> Result<Vec<f32>, ReadError> {
+        let numbers = self.info(name).and_then(|info| self.read_numbers(name, info));
+        numbers.map_err(|source| self.in_file(source))
+    }
+
+    /// Reads the bytes of a tensor of any type.
+    ///
+    /// # Errors
+    /// If it is missing, or if reading fails.
+    pub fn bytes(&self, name: &str) -> Result<Vec<u8>, ReadError> {
+        let bytes = self.info(name).and_then(|info| self.elements(info, |[byte]: [u8; 1]| byte));
+        bytes.map_err(|source| self.in_file(source))
+    }
+
+    /// Whether this is the name of a sparse matrix: whether there are its offsets, columns and values.
+    pub fn is_csr(&self, name: &str) -> bool {
+        let [offsets, columns, values, _] = parts(name);
+        [offsets, columns, values].iter().all(|part| self.contains(part))
+    }
+
+    /// Reads a sparse tensor of one dimension or more, and its shape, which must be there. The matrix has the first dimension's rows;
+    /// its columns are the other dimensions, the last one's elements side by side.
+    ///
+    /// # Errors
+    /// As [`csr`](Self::csr).
+    pub fn csr_tensor(&self, name: &str) -> Result<(Vec<usize>, Csr<f32>), ReadError> {
+        self.read_csr_tensor(name).map_err(|source| self.in_file(source))
+    }
+
+    fn read_csr_tensor(&self, name: &str) -> Result<(Vec<usize>, Csr<f32>), ReadError> {
+        let [offsets, .., shape] = &parts(name);
+        let rows = self.rows(offsets)?;
+        let found = self.integers(shape)?;
+        let extents: Option<Vec<usize>> = found.iter().map(|&extent| usize::try_from(extent).ok()).collect();
+        let extents = extents.filter(|extents| extents.first() == Some(&rows)).ok_or_else(|| {
+            match self.info(shape) {
+                Ok(info) => self.wrong(info, format!("`{shape}` of {rows} rows"), shorten_list(&found)),
+                Err(error) => error,
+            }
+        })?;
+        let cols = extents[1..].iter().fold(1, |product: usize, &extent| product.saturating_mul(extent));
+        // More columns than 32 bits count are refused here, as there may be no nonzero that shows it.
+        if u32::try_from(cols).is_err() {
+            let source = FormatError::TooLarge { what: "columns", got: cols as u64 };
+            return Err(ReadError::Format { place: self.place(self.info(shape)?), source });
+        }
+        Ok((extents, self.matrix(name, rows, cols)?))
+    }
+
     /// The rows of a sparse matrix, by the header alone.
     ///
     /// # Errors
@@ -87,7 +152,7 @@ impl<'b> Container<'b> {
         self.read_csr(name, cols).map_err(|source| self.in_file(source))
     }
 
-    /// Reads a vector of numbers: `F32`, `F16` or `BF16`, of one dimension, or of none for one number.
+    /// Reads a vector of numbers: `F32`, `F16`, `BF16` or `F64`, of one dimension, or of none for one number.
     ///
     /// # Errors
     /// If it is missing, or of another type, or has more dimensions; if reading fails.
@@ -98,11 +163,11 @@ impl<'b> Container<'b> {
                 Err(self.wrong(info, format!("`{name}` of at most one dimension"), shorten_list(&info.shape)))
             }
         });
-        info.and_then(|info| self.numbers(name, info)).map_err(|source| self.in_file(source))
+        info.and_then(|info| self.read_numbers(name, info)).map_err(|source| self.in_file(source))
     }
 
     fn read_csr(&self, name: &str, cols: Option<usize>) -> Result<Csr<f32>, ReadError> {
-        let [offsets, columns, values, shape] = &parts(name);
+        let [offsets, .., shape] = &parts(name);
         let rows = self.rows(offsets)?;
         let place = self.place(self.info(offsets)?);
         let cols = match (self.metadata.info(shape), cols) {
@@ -113,9 +178,16 @@ impl<'b> Container<'b> {
                 return Err(ReadError::Syntax { place, expected, got: "neither".into() });
             }
         };
+        self.matrix(name, rows, cols)
+    }
+
+    /// The matrix of this size.
+    fn matrix(&self, name: &str, rows: usize, cols: usize) -> Result<Csr<f32>, ReadError> {
+        let [offsets, columns, values, _] = &parts(name);
+        let place = self.place(self.info(offsets)?);
         let offsets = self.integers(offsets)?;
         let columns = self.integers(columns)?;
-        let values = self.numbers(values, self.of_one_dimension(values)?)?;
+        let values = self.read_numbers(values, self.of_one_dimension(values)?)?;
         let matrix = Csr::from_signed(rows, cols, &offsets, &columns, values);
         matrix.map_err(|source| ReadError::Format { place, source })
     }
@@ -166,12 +238,13 @@ impl<'b> Container<'b> {
         }
     }
 
-    fn numbers(&self, name: &str, info: &TensorInfo) -> Result<Vec<f32>, ReadError> {
+    fn read_numbers(&self, name: &str, info: &TensorInfo) -> Result<Vec<f32>, ReadError> {
         match info.dtype {
             Dtype::F32 => self.elements(info, f32::from_le_bytes),
             Dtype::F16 => self.elements(info, |bytes| f16::from_le_bytes(bytes).to_f32()),
             Dtype::BF16 => self.elements(info, |bytes| bf16::from_le_bytes(bytes).to_f32()),
-            _ => Err(self.unsupported(name, info, "F32, F16 and BF16")),
+            Dtype::F64 => self.elements(info, |bytes| f64::from_le_bytes(bytes) as f32),
+            _ => Err(self.unsupported(name, info, "F32, F16, BF16 and F64")),
         }
     }
 

@@ -6,8 +6,11 @@
 //! | --- | --- | --- |
 //! | `w.crow_indices` | `I32` or `I64` | rows + 1 |
 //! | `w.col_indices` | `I32` or `I64` | nonzeros; ascending in each row |
-//! | `w.values` | `F32`, `F16` or `BF16`, widened to `f32`, which is exact | nonzeros |
+//! | `w.values` | `F32`, `F16` or `BF16`, widened to `f32`, which is exact; `F64`, which is rounded | nonzeros |
 //! | `w.shape`, which may be missing | `I64` | 2: rows and columns |
+//!
+//! A sparse tensor of another number of dimensions ([`Container::csr_tensor`]) is the matrix of its first dimension's rows, with all other
+//! dimensions as columns; its `w.shape` has all dimensions, and must be there.
 //!
 //! ```
 //! use lacuna_matrix::Csr;
@@ -26,9 +29,12 @@
 //! ```
 
 mod container;
+mod float;
 mod write;
 
 pub use container::Container;
+pub use float::Float;
+pub use safetensors::Dtype;
 pub use write::Tensors;
 
 /// Bytes of the number that a container begins with: how long its header is.
