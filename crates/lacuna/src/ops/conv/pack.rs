@@ -16,7 +16,7 @@ impl<T: Value> Conv<T> {
     /// Packs filters, N × C × R × S (PyTorch's order), for this plan and others that pack alike. They may be dropped or changed after that.
     ///
     /// # Errors
-    /// [`Error::Length`] and [`Error::OtherDevice`] for filters that do not fit; what the device says.
+    /// [`Error::Length`](crate::Error::Length) and [`Error::OtherDevice`](crate::Error::OtherDevice) for filters that do not fit; what the device says.
     pub fn pack(&self, stream: &Stream, filters: Slice<'_, T>) -> Result<Filters<T>> {
         self.device.expect_same(OPERATION, "the stream", stream.device())?;
         let Shape { filters: count, taps: [rows, columns], .. } = self.shape;
