@@ -81,10 +81,10 @@ pub enum Problem {
         /// What it is.
         got: String,
     },
-    /// Padding "same" would be another one on both sides, which no operation has.
+    /// Padding "same" would be another one on both sides, which convolutions have not.
     #[error(
         "padding \"same\" of a map of {size:?} is {before:?} before and {after:?} after, and must be equal; \
-         pad by numbers, or choose another size of the input"
+         put a layer `Pad::same` before it and pad by 0, or choose another size of the input"
     )]
     Asymmetric {
         /// Rows and columns of the map.

@@ -2,7 +2,7 @@
 use lacuna::conv::{Algorithm, MapLayout};
 use lacuna_models::model::{Held, LayerOptions, Options};
 use lacuna_models::network::{
-    Activation, Add, Concat, Conv, Flatten, Linear, Network, Pool, Scale, Shape, ValueId,
+    Activation, Add, Concat, Conv, Flatten, Linear, Network, Pad, Pool, Scale, Shape, ValueId,
 };
 use lacuna_models::weights::Weights;
 
@@ -56,6 +56,44 @@ fn every_layer_is_right_with_channels_last() {
         let run = run(&network, &weights, &Options::dense().layout(MapLayout::Nhwc));
         assert!(run.whole.bound_over_greatest < 1e-2, "{:?}", run.whole);
     }
+}
+
+/// Margins on some sides, on all, and on none; wide in one direction; read by a layer whose sums tell where each element is.
+#[test]
+fn margins_are_right() {
+    let margins = [
+        Pad::zeros([0, 0], [1, 1]),
+        Pad::zeros([2, 0], [1, 0]).value(-3.5),
+        Pad::zeros([0, 1], [0, 3]).value(2.0),
+        Pad::zeros([1, 2], [3, 0]).value(f32::MIN_POSITIVE),
+        Pad::zeros([0, 0], [0, 0]),
+    ];
+    for (images, layout) in [(1, MapLayout::Nchw), (3, MapLayout::Nchw), (2, MapLayout::Nhwc)] {
+        for pad in margins {
+            let mut builder = Network::builder(Shape::maps(images, 3, [5, 4]));
+            let x = builder.layer("pad", pad, &[ValueId::INPUT]).unwrap();
+            let x = builder.layer("conv", Conv::new(2, [3, 3]).strides([2, 2]), &[x]).unwrap();
+            let network = builder.finish(x).unwrap();
+            let weights = Weights::drawn(&network, 9).unwrap();
+            let run = run(&network, &weights, &Options::dense().layout(layout));
+            assert!(run.whole.bound_over_greatest < 1e-3, "{pad:?}: {:?}", run.whole);
+        }
+    }
+}
+
+/// A second run finds the margin as the first did, though other values lay there meanwhile.
+#[test]
+fn what_tensorflow_pads_is_a_layer() {
+    let mut builder = Network::builder(Shape::maps(2, 3, [8, 7]));
+    let a = builder.layer("a", Conv::new(4, [1, 1]), &[ValueId::INPUT]).unwrap();
+    let same = Pad::same([8, 7], [3, 3], [2, 2]);
+    assert_eq!(same, Pad::zeros([0, 1], [1, 1]));
+    let b = builder.layer("b", same, &[a]).unwrap();
+    let c = builder.layer("c", Conv::new(5, [3, 3]).strides([2, 2]).relu(), &[b]).unwrap();
+    let d = builder.layer("d", Pool::global_average(), &[c]).unwrap();
+    let network = builder.finish(d).unwrap();
+    assert_eq!(network.shape(c), Shape::maps(2, 5, [4, 4]));
+    run(&network, &Weights::drawn(&network, 3).unwrap(), &Options::dense());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod concat;
 mod conv;
 mod moves;
+mod pad;
 mod pool;
 mod sparse;
 mod sum;
@@ -73,6 +74,7 @@ impl Planning<'_> {
                 return self.weighted(layer);
             }
             Operation::Pool(pool) => pool::plan(self, layer, pool).map_err(of_library)?,
+            Operation::Pad(pad) => pad::plan(self, layer, pad).map_err(of_library)?,
             Operation::Add(add) => sum::plan(self, layer, add).map_err(of_library)?,
             Operation::Concat(_) => concat::plan(self, layer).map_err(of_library)?,
             Operation::Flatten(_) => {

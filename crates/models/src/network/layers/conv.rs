@@ -1,7 +1,7 @@
 //! Convolutions.
 use lacuna::conv;
 
-use super::{expect_same, only};
+use super::{Pad, expect_same, only};
 use crate::network::{Activation, Convolution, Norm, Problem, Shape};
 
 /// A convolution: act(w·x + bias + residual), with a batch norm folded into w and the bias.
@@ -33,7 +33,7 @@ pub enum Padding {
     /// Rows above and below, and columns on both sides.
     Each([usize; 2]),
     /// As many as TensorFlow's "SAME" has, for a result of ⌈size / stride⌉. Where it has one more after the map than before it,
-    /// as for even sizes with strides of two, there is no such operation, and the layer is refused.
+    /// as for even sizes with strides of two, the layer is refused: a [`Pad::same`](super::Pad::same) before it has them.
     Same,
 }
 
@@ -144,12 +144,7 @@ impl Conv {
 
 /// What TensorFlow's "SAME" has on each side.
 fn same(size: [usize; 2], taps: [usize; 2], strides: [usize; 2]) -> Result<[usize; 2], Problem> {
-    let total = [0, 1].map(|d| {
-        let steps = size[d].div_ceil(strides[d]).saturating_sub(1);
-        steps.saturating_mul(strides[d]).saturating_add(taps[d]).saturating_sub(size[d])
-    });
-    let before = total.map(|total| total / 2);
-    let after = [0, 1].map(|d| total[d] - before[d]);
+    let Pad { before, after, .. } = Pad::same(size, taps, strides);
     if before == after { Ok(before) } else { Err(Problem::Asymmetric { size, before, after }) }
 }
 

@@ -5,6 +5,7 @@ mod concat;
 mod conv;
 mod flatten;
 mod linear;
+mod pad;
 mod pool;
 mod scale;
 
@@ -15,6 +16,7 @@ pub use concat::Concat;
 pub use conv::{Conv, Padding};
 pub use flatten::Flatten;
 pub use linear::Linear;
+pub use pad::Pad;
 pub use pool::{Pool, Window};
 pub use scale::Scale;
 
@@ -29,6 +31,8 @@ pub enum Operation {
     Scale(Scale),
     /// The greatest pixel or the mean of windows, or of whole maps.
     Pool(Pool),
+    /// A margin around maps.
+    Pad(Pad),
     /// The sum of two values.
     Add(Add),
     /// Channels of several values side by side.
@@ -53,6 +57,7 @@ impl Operation {
             Self::Linear(linear) => linear.output(inputs),
             Self::Scale(scale) => scale.output(inputs),
             Self::Pool(pool) => pool.output(inputs),
+            Self::Pad(pad) => pad.output(inputs),
             Self::Add(add) => add.output(inputs),
             Self::Concat(concat) => concat.output(inputs),
             Self::Flatten(flatten) => flatten.output(inputs),
@@ -65,7 +70,7 @@ impl Operation {
             Self::Conv(conv) => conv.convolution(name, input),
             Self::Linear(linear) => Some(linear.convolution(name, input)),
             Self::Scale(scale) => Some(scale.convolution(name, input)),
-            Self::Pool(_) | Self::Add(_) | Self::Concat(_) | Self::Flatten(_) => None,
+            Self::Pool(_) | Self::Pad(_) | Self::Add(_) | Self::Concat(_) | Self::Flatten(_) => None,
         }
     }
 
@@ -76,7 +81,7 @@ impl Operation {
             Self::Linear(linear) => Some(linear.activation),
             Self::Scale(scale) => Some(scale.activation),
             Self::Add(add) => Some(add.activation),
-            Self::Pool(_) | Self::Concat(_) | Self::Flatten(_) => None,
+            Self::Pool(_) | Self::Pad(_) | Self::Concat(_) | Self::Flatten(_) => None,
         }
     }
 }
@@ -91,7 +96,7 @@ macro_rules! operations {
         })+
     };
 }
-operations!(Conv, Linear, Scale, Pool, Add, Concat, Flatten);
+operations!(Conv, Linear, Scale, Pool, Pad, Add, Concat, Flatten);
 
 /// The methods that choose an activation, for each layer that has one.
 macro_rules! activations {

@@ -10,14 +10,22 @@ use crate::network::{Activation, Convolution, Norm, Problem, Shape};
 /// Its tensors are those of a batch norm with the layer's name: `<layer>.weight`, `.bias`, `.running_mean`, `.running_var`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
+    /// What is added to variances.
+    pub epsilon: f32,
     /// What is made of sums.
     pub activation: Activation,
 }
 
 impl Scale {
-    /// Without activation.
+    /// Without activation, and with PyTorch's usual epsilon, 10⁻⁵.
     pub fn norm() -> Self {
-        Self { activation: Activation::Identity }
+        Self { epsilon: 1e-5, activation: Activation::Identity }
+    }
+
+    /// With this added to variances.
+    #[must_use]
+    pub fn epsilon(self, epsilon: f32) -> Self {
+        Self { epsilon, ..self }
     }
 
     pub(super) fn output(&self, inputs: &[Shape]) -> Result<Shape, Problem> {
@@ -29,7 +37,7 @@ impl Scale {
             shape: conv::Shape::depthwise(input.channels, input.size, [1, 1]).batch(input.images),
             filters: None,
             bias: None,
-            norm: Some(Norm::new(name)),
+            norm: Some(Norm { epsilon: self.epsilon, ..Norm::new(name) }),
             activation: self.activation,
             residual: false,
         }

@@ -8,7 +8,7 @@ use lacuna_reference::Precision;
 use super::approximate::{clamped, sum_error};
 use super::{Approximate, OracleError};
 use crate::model::Options;
-use crate::network::{Activation, Layer, Network, Operation, Shape};
+use crate::network::{Activation, Layer, Network, Operation, Pad, Shape};
 use crate::weights::{Folded, Weights};
 
 /// The result of a layer, of inputs that fit it.
@@ -27,6 +27,7 @@ pub(super) fn layer(
     }
     Ok(match &layer.operation {
         Operation::Pool(pool) => pool::pool(pool, inputs[0], shape),
+        Operation::Pad(of) => pad(of, inputs[0], shape),
         Operation::Add(add) => sum(inputs[0], inputs[1], add.activation),
         Operation::Concat(_) => concat(inputs, shape),
         // Elements in NCHW are in order already. Layers with weights were above.
@@ -45,6 +46,25 @@ fn sum(x: &Approximate, y: &Approximate, activation: Activation) -> Approximate 
     };
     let (value, error) = (0..x.value.len()).map(element).unzip();
     Approximate { shape: x.shape, value, error }
+}
+
+fn pad(pad: &Pad, input: &Approximate, shape: Shape) -> Approximate {
+    let [height, width] = input.shape.size;
+    let [rows, columns] = shape.size;
+    let element = |at: usize| {
+        let (plane, row, column) = (at / (rows * columns), at / columns % rows, at % columns);
+        let inside =
+            |d: usize, at: usize| at.checked_sub(pad.before[d]).filter(|&at| at < input.shape.size[d]);
+        match (inside(0, row), inside(1, column)) {
+            (Some(row), Some(column)) => {
+                let at = (plane * height + row) * width + column;
+                (input.value[at], input.error[at])
+            }
+            _ => (f64::from(pad.value), 0.0),
+        }
+    };
+    let (value, error) = (0..shape.elements()).map(element).unzip();
+    Approximate { shape, value, error }
 }
 
 fn concat(inputs: &[&Approximate], shape: Shape) -> Approximate {

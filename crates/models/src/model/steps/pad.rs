@@ -1,0 +1,80 @@
+//! Margins.
+use std::sync::{Mutex, PoisonError};
+
+use lacuna::bias_act::{Operands, Options};
+use lacuna::conv::MapLayout;
+use lacuna::{BiasAct, Buffer, Result, Slice, SliceMut, Stream};
+
+use super::{About, Inputs, Planning, Step};
+use crate::network::{self, Layer};
+
+/// The result is filled with the margin's value, and the map is copied into it. A copy has gaps of one kind, between rows or between planes, so that
+/// a margin on all sides takes two, and memory for what is between them.
+#[derive(Debug)]
+struct Pad {
+    margin: Buffer<f32>,
+    /// Over rows, where planes have gaps too, and what it writes. The margin there is written once, when the layer is planned. Runs are one at
+    /// a time, as those of a model are.
+    first: Option<(Wider, Mutex<Buffer<f32>>)>,
+    last: Wider,
+}
+
+/// A copy into a wider piece of memory, with gaps.
+#[derive(Debug)]
+struct Wider {
+    plan: BiasAct,
+    /// The first element that is written.
+    from: usize,
+}
+
+pub(super) fn plan(planning: &Planning<'_>, layer: &Layer, pad: &network::Pad) -> Result<Box<dyn Step>> {
+    let (device, out) = (planning.device, planning.network.shape(layer.output));
+    let input = planning.network.shape(layer.inputs[0]);
+    // Maps as planes × rows × columns × what of a pixel lies in one piece.
+    let (planes, pixel) = match planning.options.layout {
+        MapLayout::Nchw => (input.images * input.channels, 1),
+        _ => (input.images, input.channels),
+    };
+    let [rows, columns] = input.size;
+    let width = out.size[1] * pixel;
+    let wider = |count: usize, len: usize, stride: usize, from: usize| -> Result<Wider> {
+        let plan = BiasAct::plan_with(device, count, len, Options::default().out_stride(stride))?;
+        Ok(Wider { plan, from })
+    };
+    let by_rows = || wider(planes * rows, columns * pixel, width, pad.before[1] * pixel);
+    let by_planes = || wider(planes, rows * width, out.size[0] * width, pad.before[0] * width);
+    let first = (out.size[0] > rows && out.size[1] > columns).then(|| {
+        let between = device.upload(&vec![pad.value; planes * rows * width])?;
+        Ok::<_, lacuna::Error>((by_rows()?, Mutex::new(between)))
+    });
+    let last = if out.size[0] == rows { by_rows() } else { by_planes() };
+    let margin = device.upload(&vec![pad.value; out.elements()])?;
+    Ok(Box::new(Pad { margin, first: first.transpose()?, last: last? }))
+}
+
+impl Wider {
+    fn run(&self, stream: &Stream, input: Slice<'_, f32>, mut out: SliceMut<'_, f32>) -> Result<()> {
+        let out = out.part(self.from..self.from + self.plan.output_len())?;
+        self.plan.run(stream, Operands { input, bias: None, residual: None, out })
+    }
+}
+
+impl Step for Pad {
+    fn run(&self, stream: &Stream, inputs: &Inputs<'_>, mut out: SliceMut<'_, f32>) -> Result<()> {
+        stream.copy(self.margin.as_slice(), out.reborrow())?;
+        let Some((first, between)) = &self.first else {
+            return self.last.run(stream, inputs.at(0)?, out);
+        };
+        let mut between = between.lock().unwrap_or_else(PoisonError::into_inner);
+        first.run(stream, inputs.at(0)?, between.as_slice_mut())?;
+        self.last.run(stream, between.as_slice(), out)
+    }
+
+    fn about(&self) -> About {
+        let copies = self.first.iter().map(|(first, _)| first).chain([&self.last]);
+        let kernels = copies.map(|copy| format!(" + {}", copy.plan.choice().entry.name));
+        let between = self.first.as_ref().map_or(0, |(first, _)| first.from + first.plan.output_len());
+        let workspace_bytes = (self.margin.len() + between) * size_of::<f32>();
+        About { workspace_bytes, ..About::kernel(format!("copy{}", kernels.collect::<String>())) }
+    }
+}
