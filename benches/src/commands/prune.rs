@@ -9,6 +9,7 @@ use lacuna_models::prune::{self, LayerStats, Patterns, PruneError};
 use lacuna_models::weights::Tensor;
 use serde::Serialize;
 
+use super::stats;
 use crate::cli::PruneOptions;
 use crate::table::{align_numbers, new_table};
 use lacuna_cases::exit::{Outcome, Usage};
@@ -135,27 +136,12 @@ fn print(layers: Vec<LayerStats>, options: &PruneOptions) -> Result<()> {
         }
         return Ok(());
     }
-    let mut table = new_table([
-        "tensor", "shape", "rows", "columns", "nonzeros", "sparsity", "mean row", "CoV", "min", "max",
-        "empty",
-    ]);
+    let mut table = new_table(["tensor", "shape"].into_iter().chain(stats::COLUMNS));
     let (mut nnz, mut elements) = (0, 0);
-    for LayerStats { name, shape, stats } in &layers {
-        nnz += stats.nnz;
-        elements += stats.rows * stats.cols;
-        table.add_row([
-            name.clone(),
-            format!("{shape:?}"),
-            stats.rows.to_string(),
-            stats.cols.to_string(),
-            stats.nnz.to_string(),
-            format!("{:.4}", stats.sparsity),
-            format!("{:.1}", stats.mean_row_length),
-            format!("{:.3}", stats.row_length_cov),
-            stats.min_row_length.to_string(),
-            stats.max_row_length.to_string(),
-            stats.empty_rows.to_string(),
-        ]);
+    for LayerStats { name, shape, stats: of_layer } in &layers {
+        nnz += of_layer.nnz;
+        elements += of_layer.rows * of_layer.cols;
+        table.add_row([name.clone(), format!("{shape:?}")].into_iter().chain(stats::cells(of_layer)));
     }
     align_numbers(&mut table, NAMES);
     println!("{table}");

@@ -9,6 +9,25 @@ use crate::cli::StatsOptions;
 use crate::table::new_table;
 use lacuna_cases::exit::{Outcome, Usage};
 
+/// The columns of a table that describes patterns.
+pub(super) const COLUMNS: [&str; 9] =
+    ["rows", "columns", "nonzeros", "sparsity", "mean row", "CoV", "min", "max", "empty"];
+
+/// A pattern in these columns.
+pub(super) fn cells(stats: &PatternStats) -> [String; 9] {
+    [
+        stats.rows.to_string(),
+        stats.cols.to_string(),
+        stats.nnz.to_string(),
+        format!("{:.4}", stats.sparsity),
+        format!("{:.1}", stats.mean_row_length),
+        format!("{:.3}", stats.row_length_cov),
+        stats.min_row_length.to_string(),
+        stats.max_row_length.to_string(),
+        stats.empty_rows.to_string(),
+    ]
+}
+
 #[derive(Serialize)]
 struct Line {
     matrix: String,
@@ -29,9 +48,7 @@ pub fn stats(options: &StatsOptions) -> Result<Outcome> {
         return Err(Usage("no *.smtx or *.mtx file in these folders".into()).into());
     }
     files.sort();
-    let mut table = new_table([
-        "matrix", "rows", "columns", "nonzeros", "sparsity", "mean row", "CoV", "min", "max", "empty",
-    ]);
+    let mut table = new_table(["matrix"].into_iter().chain(COLUMNS));
     for path in files {
         let stats = read(&path)?;
         let matrix = path.display().to_string();
@@ -39,18 +56,7 @@ pub fn stats(options: &StatsOptions) -> Result<Outcome> {
             println!("{}", serde_json::to_string(&Line { matrix, stats })?);
             continue;
         }
-        table.add_row([
-            matrix,
-            stats.rows.to_string(),
-            stats.cols.to_string(),
-            stats.nnz.to_string(),
-            format!("{:.4}", stats.sparsity),
-            format!("{:.1}", stats.mean_row_length),
-            format!("{:.3}", stats.row_length_cov),
-            stats.min_row_length.to_string(),
-            stats.max_row_length.to_string(),
-            stats.empty_rows.to_string(),
-        ]);
+        table.add_row([matrix].into_iter().chain(cells(&stats)));
     }
     if !options.json {
         println!("{table}");

@@ -34,7 +34,7 @@ const LAYERS: [Layer; 33] = [
     (
         "pointwise_deep",
         "1 × 1 taps, channels that warps and blocks share, vectors of pixels and of filters",
-        Shape::new(230, [5, 8], 36, [1, 1]).batch(2),
+        Shape::new(232, [5, 8], 36, [1, 1]).batch(2),
         0.5,
     ),
     (

@@ -24,13 +24,15 @@ use crate::{Bounds, Kernel};
 #[derive(Debug)]
 pub struct MmaConv<T, const N: usize, const P: u32>(PhantomData<T>);
 
-/// What [`MmaConv`] takes. The grid: tiles of all images, groups of filters, splits of the channels.
+/// What [`MmaConv`], and the other kernels on tensor cores, take. The grid: tiles of all images (of kernels by warpgroups, twos or more of them), groups of filters,
+/// splits of the channels.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct MmaConvArgs<T> {
     /// The input, and the filters for the exact fallback.
     pub source: Source<T>,
-    /// The filters by [`PackMma`](super::PackMma): for each group, 16 channels and tap, both parts of 16 channels × the group's filters.
+    /// The filters by [`PackMma`](super::PackMma): for each group, 16 channels and tap, both parts of 16 channels × the group's filters; by
+    /// [`PackPointwise`](super::PackPointwise) for [`PointwiseConv`](super::PointwiseConv).
     pub filters: GlobalPtr<u32>,
     /// Sixteens of channels.
     pub chunks: u32,
@@ -42,6 +44,16 @@ pub struct MmaConvArgs<T> {
     pub tiles: u32,
     /// Where results go, where there is one.
     pub target: Target<T>,
+}
+
+impl<T> MmaConvArgs<T> {
+    /// The block's first sixteen of channels, and how many it has.
+    #[inline(always)]
+    pub(super) fn of_block<G: Gpu>(&self, gpu: G) -> (u32, u32) {
+        let first = gpu.block_idx_z() * self.split_chunks;
+        let left = self.chunks - first;
+        (first, if left < self.split_chunks { left } else { self.split_chunks })
+    }
 }
 
 /// Output pixels of a tile along a side.
@@ -83,9 +95,8 @@ impl<T: MmaValue, const N: usize, const P: u32> Kernel for MmaConv<T, N, P> {
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {
         let group = gpu.block_idx_y();
         let place = args.target.place(gpu.block_idx_x(), [MMA_SIDE; 2], group * Self::FILTERS);
-        let first = gpu.block_idx_z() * args.split_chunks;
-        let left = args.chunks - first;
-        let end = first + if left < args.split_chunks { left } else { args.split_chunks };
+        let (first, count) = args.of_block(gpu);
+        let end = first + count;
         let [rows, columns] = args.source.taps;
         let extent = |d: usize| (MMA_SIDE - 1) * args.source.strides[d] + args.source.taps[d];
         let (warp, lane) = (gpu.thread_idx_x() / WARP, gpu.lane_id());

@@ -14,7 +14,7 @@ use crate::Kernel;
 #[derive(Debug)]
 pub struct PackMma<T>(PhantomData<T>);
 
-/// What [`PackMma`] takes.
+/// What [`PackMma`] and [`PackPointwise`](super::PackPointwise) take.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PackMmaArgs<T> {
@@ -30,7 +30,7 @@ pub struct PackMmaArgs<T> {
     pub taps: u32,
     /// Eights of filters in a group.
     pub eights: u32,
-    /// Eights of channels: fewer than 2³².
+    /// Threads: eights of channels, or pieces of 16 bytes; fewer than 2³².
     pub count: u32,
 }
 

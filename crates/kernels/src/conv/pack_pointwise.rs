@@ -1,41 +1,24 @@
 //! Filters of one tap in the order in which lanes take them.
 use core::marker::PhantomData;
 
-use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
+use lacuna_gpu::{Gpu, WARP};
 
-use super::pointwise::CHANNELS;
+use super::mma::CHANNELS;
+use super::pack_mma::PackMmaArgs;
 use super::split::MmaValue;
 use super::{Scheme, Tile};
 use crate::Kernel;
 
 /// Packs filters for [`PointwiseConv`](super::PointwiseConv), 16 bytes a thread: for each group of filters, 16 channels, and eight filters (sixteen, of values of 16
-/// bits), what a lane of a product takes: four channels in their parts. Zeros stand for what is not there.
+/// bits), what a lane of a product takes: four channels in their parts. Zeros stand for what is not there. Groups have an even number of eights, and channels one tap.
 #[derive(Debug)]
 pub struct PackPointwise<T>(PhantomData<T>);
-
-/// What [`PackPointwise`] takes.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct PackPointwiseArgs<T> {
-    /// Filters × channels.
-    pub from: GlobalPtr<T>,
-    /// The packed filters.
-    pub to: GlobalMut<u32>,
-    /// Filters.
-    pub filters: u32,
-    /// Channels.
-    pub channels: u32,
-    /// Eights of filters in a group: an even number.
-    pub eights: u32,
-    /// Pieces of 16 bytes: fewer than 2³².
-    pub count: u32,
-}
 
 /// Threads of a block.
 const THREADS: u32 = 256;
 
 impl<T: MmaValue> Kernel for PackPointwise<T> {
-    type Args = PackPointwiseArgs<T>;
+    type Args = PackMmaArgs<T>;
     type Tile = Tile;
 
     const TILE: Tile = Tile { scheme: Scheme::Pack, value: T::TYPE };

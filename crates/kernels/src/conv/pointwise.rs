@@ -4,9 +4,10 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
 
+use super::mma::{CHANNELS, MmaConvArgs};
 use super::split::MmaValue;
 use super::target::Place;
-use super::{Scheme, Source, Target, Tile};
+use super::{Scheme, Tile};
 use crate::common::are_finite;
 use crate::{Bounds, Kernel};
 
@@ -21,43 +22,21 @@ use crate::{Bounds, Kernel};
 /// ```
 /// No tap shares an input with another, so that A goes from global memory to registers, where lanes split it. So does B. Both are loaded a step ahead.
 /// The order of pixels, channels and filters among the lanes is free: it is such that a lane loads and stores vectors of four, whether pixels or channels lie
-/// side by side. Pixels are counted through the rows of an image. A sum that is not finite is made again, without tensor cores.
+/// side by side. The target's tiles are runs of pixels, counted through the rows of an image; there is one tap and no padding. A sum that is not finite is made again, without tensor cores.
 ///
 /// Lower bounds: the bytes of x and of the result; three products of 16 bits for one of `f32`. L1 moves A once and B `WM` times a block, 4 bytes an element.
 #[derive(Debug)]
 pub struct PointwiseConv<T, const N: usize, const WM: u32, const WK: u32>(PhantomData<T>);
 
-/// What [`PointwiseConv`] takes. The grid: tiles of all images, groups of filters, splits of the channels.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct PointwiseConvArgs<T> {
-    /// The input, one tap, no padding, and the filters for the exact fallback.
-    pub source: Source<T>,
-    /// The filters by [`PackPointwise`](super::PackPointwise).
-    pub filters: GlobalPtr<u32>,
-    /// Sixteens of channels.
-    pub chunks: u32,
-    /// Sixteens of a split: at least 1.
-    pub split_chunks: u32,
-    /// Partial sums, where there are several splits: for each split, group of filters and tile its elements.
-    pub partial: GlobalMut<f32>,
-    /// Tiles of all images.
-    pub tiles: u32,
-    /// Where results go, where there is one. Its tiles are runs of pixels.
-    pub target: Target<T>,
-}
-
 /// Pixels of a warp.
 pub const POINTWISE_PIXELS: u32 = 32;
-/// Channels of a step.
-pub(super) const CHANNELS: u32 = 16;
 /// Four pixels of a lane by four channels.
 type Input<T> = [[T; 4]; 4];
 /// Sums of a lane: of two rows of A each, eight filters, and four accumulators.
 type Sums<const N: usize> = [[[f32; 4]; N]; 2];
 
 impl<T: MmaValue, const N: usize, const WM: u32, const WK: u32> Kernel for PointwiseConv<T, N, WM, WK> {
-    type Args = PointwiseConvArgs<T>;
+    type Args = MmaConvArgs<T>;
     type Tile = Tile;
 
     const TILE: Tile = {
@@ -82,9 +61,8 @@ impl<T: MmaValue, const N: usize, const WM: u32, const WK: u32> Kernel for Point
         let in_tile = row * POINTWISE_PIXELS + lane / 4 * 4;
         place.column += in_tile;
         let work = Work::new(gpu, &args, place);
-        let first = gpu.block_idx_z() * args.split_chunks;
-        let left = args.chunks - first;
-        let end = first + if left < args.split_chunks { left } else { args.split_chunks };
+        let (first, count) = args.of_block(gpu);
+        let end = first + count;
         let mut sums: Sums<N> = [[[0.0; 4]; N]; 2];
         // SAFETY: the arguments describe maps and filters.
         unsafe {
@@ -108,7 +86,7 @@ impl<T: MmaValue, const N: usize, const WM: u32, const WK: u32> Kernel for Point
 /// What a thread knows.
 struct Work<'a, G, T> {
     gpu: G,
-    args: &'a PointwiseConvArgs<T>,
+    args: &'a MmaConvArgs<T>,
     /// The lane's first pixel, and the tile's first filter.
     place: Place,
     /// Where the lane's first channels of its pixels are, 0 for pixels that are not there.
@@ -120,7 +98,7 @@ struct Work<'a, G, T> {
 
 impl<'a, G: Gpu, T: MmaValue> Work<'a, G, T> {
     #[inline(always)]
-    fn new(gpu: G, args: &'a PointwiseConvArgs<T>, place: Place) -> Self {
+    fn new(gpu: G, args: &'a MmaConvArgs<T>, place: Place) -> Self {
         let (source, target) = (&args.source, &args.target);
         let from = [0, 1, 2, 3].map(|pixel| {
             let [row, column] = target.pixel(place.column + pixel);

@@ -57,9 +57,7 @@ impl<T: MmaValue, const L: usize, const TILES: u32, const P: u32> Kernel for Wgm
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {
         // By way of a shuffle the compiler sees that a warp has one trade.
         let warp = gpu.warp_shuffle_idx(FULL_WARP, gpu.thread_idx_x() / WARP, 0, WARP);
-        let first = gpu.block_idx_z() * args.split_chunks;
-        let left = args.chunks - first;
-        let chunks = if left < args.split_chunks { left } else { args.split_chunks };
+        let (first, chunks) = args.of_block(gpu);
         let [rows, columns] = args.source.taps;
         let tap_rows = if rows * columns > MMA_TAPS { MMA_TAPS / columns } else { rows };
         let parts = rows.div_ceil(tap_rows);

@@ -66,9 +66,7 @@ impl<T: MmaValue, const L: usize> Kernel for WgmmaPointwiseConv<T, L> {
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {
         // By way of a shuffle the compiler sees that a warp has one trade.
         let warp = gpu.warp_shuffle_idx(FULL_WARP, gpu.thread_idx_x() / WARP, 0, WARP);
-        let first = gpu.block_idx_z() * args.split_chunks;
-        let left = args.chunks - first;
-        let chunks = if left < args.split_chunks { left } else { args.split_chunks };
+        let (first, chunks) = args.of_block(gpu);
         let work = Work { gpu, args: &args, first, chunks };
         // SAFETY: the arguments describe maps and filters; stages are filled and read in turns.
         unsafe {

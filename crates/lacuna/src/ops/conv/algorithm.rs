@@ -19,7 +19,7 @@ pub enum Algorithm {
         /// Filters of a tile.
         filters: u32,
     },
-    /// As [`MmaTile`](Self::MmaTile), by warpgroups. Compute capability 9.0 alone.
+    /// As [`MmaTile`](Self::MmaTile), by warpgroups; any rows of up to nine taps for which a tile has room. Compute capability 9.0 alone.
     WgmmaTile {
         /// Tiles of a thread block.
         tiles: u32,

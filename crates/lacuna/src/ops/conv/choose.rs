@@ -153,17 +153,17 @@ impl Problem {
     pub(super) fn cut(&self, entry: &Entry<Tile>) -> Cut {
         let (tile, filters, least) = match entry.tile.scheme {
             // Each block has at least a channel a warp.
-            Scheme::SparseTile { tile, filters, warps, .. } => (tile, 32 * filters, warps as usize),
+            Scheme::SparseTile { tile, filters, warps, .. } => (tile, 32 * filters, Some(warps as usize)),
             Scheme::MmaTile { filters, .. } | Scheme::WgmmaTile { filters, .. } => {
-                ([MMA_SIDE; 2], filters, MMA_CHANNELS)
+                ([MMA_SIDE; 2], filters, Some(MMA_CHANNELS))
             }
-            Scheme::PointwiseTile { pixels, filters, .. } => ([1, pixels], filters, MMA_CHANNELS),
-            Scheme::WgmmaPointwise { filters, .. } => ([1, MMA_SIDE * MMA_SIDE], filters, MMA_CHANNELS),
+            Scheme::PointwiseTile { pixels, filters, .. } => ([1, pixels], filters, Some(MMA_CHANNELS)),
+            Scheme::WgmmaPointwise { filters, .. } => ([1, MMA_SIDE * MMA_SIDE], filters, Some(MMA_CHANNELS)),
             // cuDNN cuts its own.
             Scheme::Finish => {
                 return Cut { tiles_x: 1, tiles: 1, groups: 1, splits: 1, images: self.shape.batch };
             }
-            _ => ([1, DIRECT_PIXELS], 32, usize::MAX),
+            _ => ([1, DIRECT_PIXELS], 32, None),
         };
         let is_pointwise = entry.tile.scheme.is_pointwise();
         let cut_of = |shape: Shape| {
@@ -176,9 +176,7 @@ impl Problem {
             Cut { tiles_x, tiles, groups, splits: 1, images: shape.batch }
         };
         let cut = if is_pointwise { cut_of(self.joined()) } else { cut_of(self.shape) };
-        if least == usize::MAX {
-            return cut;
-        }
+        let Some(least) = least else { return cut };
         // Partial sums are counted in 32 bits.
         let single = cut_of(self.shape);
         let pixels = (single.images * single.tiles) as u64 * u64::from(tile[0] * tile[1]);
@@ -249,15 +247,14 @@ impl Problem {
         let waves = (blocks / (f64::from(self.multiprocessors) * resident)).ceil();
         let together = resident.min((blocks / f64::from(self.multiprocessors)).ceil());
         let join = JOIN * pixels * f64::from(filters * warps) * together;
-        let reduce = if splits > 1 {
-            let elements =
-                (self.shape.batch * tiles * groups * splits) as f64 * pixels * f64::from(32 * filters);
-            REDUCE + elements * 8.0 / BYTES_A_CYCLE
-        } else {
-            0.0
-        };
+        let reduce = reduce_cost(splits, blocks * pixels * f64::from(32 * filters));
         START + waves * (of_warp * channel + join) + reduce
     }
+}
+
+/// Cycles of the launch that adds splits, and of so many partial sums through the L2 cache: written and read, four bytes each.
+fn reduce_cost(splits: usize, elements: f64) -> f64 {
+    if splits > 1 { REDUCE + elements * 8.0 / BYTES_A_CYCLE } else { 0.0 }
 }
 
 /// The kernels that can do this problem, the best first. Never empty: one is for filters of any shape.

@@ -1,9 +1,8 @@
 //! Filters in the order in which the kernel of a plan reads them.
-use lacuna_gpu::WARP;
 use lacuna_kernels::conv::{
-    MmaValue, PackFilters, PackFiltersArgs, PackMma, PackMmaArgs, PackPointwise, PackPointwiseArgs,
+    MmaValue, PackFilters, PackFiltersArgs, PackMma, PackMmaArgs, PackPointwise, Tile,
 };
-use lacuna_kernels::entries;
+use lacuna_kernels::{Kernel, entries};
 
 use super::cudnn::channels_last;
 use super::filters::Packing;
@@ -31,9 +30,14 @@ impl<T: Value> Conv<T> {
             Packing::AsGiven | Packing::Mma(_) | Packing::Pointwise(_) => {
                 let mut values = self.device.uninitialized(filters.len())?;
                 stream.copy(filters, values.as_slice_mut())?;
+                let parts = <T::Device as MmaValue>::PARTS as usize;
                 let words = match packing {
-                    Packing::Mma(eights) => Some(self.pack_mma(stream, &values, sizes, eights)?),
-                    Packing::Pointwise(eights) => Some(self.pack_pointwise(stream, &values, sizes, eights)?),
+                    Packing::Mma(eights) => {
+                        Some(self.pack_mma::<PackMma<T::Device>>(stream, &values, sizes, eights, parts)?)
+                    }
+                    Packing::Pointwise(eights) => {
+                        Some(self.pack_mma::<PackPointwise<T::Device>>(stream, &values, sizes, eights, 1)?)
+                    }
                     _ => None,
                 };
                 (values, words)
@@ -70,17 +74,23 @@ impl<T: Value> Conv<T> {
     }
 
     /// Packs filters for tensor cores, in their parts.
-    fn pack_mma(
+    fn pack_mma<K>(
         &self,
         stream: &Stream,
         values: &Buffer<T>,
         [filters, channels, taps]: [usize; 3],
         eights: u32,
-    ) -> Result<Buffer<u32>> {
+        pieces_of_thread: usize,
+    ) -> Result<Buffer<u32>>
+    where
+        K: Kernel<Args = PackMmaArgs<T::Device>, Tile = Tile>,
+    {
         let groups = filters.div_ceil(8 * eights as usize);
-        let count = groups * 8 * eights as usize * channels.div_ceil(16) * 2 * taps;
         let parts = <T::Device as MmaValue>::PARTS as usize;
-        let mut words = self.device.uninitialized(4 * parts * count)?;
+        // Of 16 bytes each: eight channels of a filter at a tap, in one part.
+        let pieces = groups * 8 * eights as usize * channels.div_ceil(16) * 2 * taps * parts;
+        let mut words = self.device.uninitialized(4 * pieces)?;
+        let count = pieces / pieces_of_thread;
         if count > 0 {
             let args = PackMmaArgs::<T::Device> {
                 from: values.as_slice().pointer(),
@@ -92,34 +102,7 @@ impl<T: Value> Conv<T> {
                 count: count as u32,
             };
             let grid = [count.div_ceil(THREADS) as u32, 1, 1];
-            launch_kernel::<PackMma<T::Device>>(stream, entries::conv(), |_| grid, &args)?;
-        }
-        Ok(words)
-    }
-
-    /// Packs filters of one tap for tensor cores.
-    fn pack_pointwise(
-        &self,
-        stream: &Stream,
-        values: &Buffer<T>,
-        [filters, channels, _]: [usize; 3],
-        eights: u32,
-    ) -> Result<Buffer<u32>> {
-        let groups = filters.div_ceil(8 * eights as usize);
-        let parts = <T::Device as MmaValue>::PARTS as usize;
-        let count = groups * channels.div_ceil(16) * (eights as usize * parts / 2) * WARP as usize;
-        let mut words = self.device.uninitialized(4 * count)?;
-        if count > 0 {
-            let args = PackPointwiseArgs::<T::Device> {
-                from: values.as_slice().pointer(),
-                to: words.as_slice_mut().pointer(),
-                filters: filters as u32,
-                channels: channels as u32,
-                eights,
-                count: count as u32,
-            };
-            let grid = [count.div_ceil(THREADS) as u32, 1, 1];
-            launch_kernel::<PackPointwise<T::Device>>(stream, entries::conv(), |_| grid, &args)?;
+            launch_kernel::<K>(stream, entries::conv(), |_| grid, &args)?;
         }
         Ok(words)
     }

@@ -3,8 +3,8 @@ use std::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::conv::{
-    DirectConvArgs, MMA_SIDE, MmaConvArgs, PointwiseConvArgs, ReduceSplits, ReduceSplitsArgs, Scheme, Source,
-    SparseConvArgs, Target,
+    DirectConvArgs, MMA_SIDE, MmaConvArgs, ReduceSplits, ReduceSplitsArgs, Scheme, Source, SparseConvArgs,
+    Target,
 };
 use lacuna_kernels::{Map, entries};
 
@@ -246,23 +246,10 @@ impl<T: Value> Conv<T> {
                 launch(stream, entry, grid, &args)?;
                 (32 * of_lane, tile)
             }
-            Scheme::PointwiseTile { pixels, filters: of_tile, .. } => {
-                source.filters = values;
-                let args = PointwiseConvArgs {
-                    source,
-                    filters: filters.words(),
-                    chunks: shape.channels.div_ceil(16) as u32,
-                    split_chunks: self.selection.problem().split_chunks(splits) as u32,
-                    partial,
-                    tiles: all_tiles,
-                    target,
-                };
-                launch(stream, entry, grid, &args)?;
-                (of_tile, [1, pixels])
-            }
             Scheme::MmaTile { filters: of_tile, .. }
             | Scheme::WgmmaTile { filters: of_tile, .. }
-            | Scheme::WgmmaPointwise { filters: of_tile, .. } => {
+            | Scheme::WgmmaPointwise { filters: of_tile, .. }
+            | Scheme::PointwiseTile { filters: of_tile, .. } => {
                 source.filters = values;
                 let args = MmaConvArgs {
                     source,
@@ -278,7 +265,11 @@ impl<T: Value> Conv<T> {
                     _ => 1,
                 };
                 launch(stream, entry, [all_tiles.div_ceil(of_block), grid[1], grid[2]], &args)?;
-                (of_tile, [MMA_SIDE; 2])
+                let sides = match entry.tile.scheme {
+                    Scheme::PointwiseTile { pixels, .. } => [1, pixels],
+                    _ => [MMA_SIDE; 2],
+                };
+                (of_tile, sides)
             }
             _ => {
                 let args = DirectConvArgs { source, filters: values, runs: all_tiles, target };

@@ -2,7 +2,7 @@
 use lacuna_kernels::conv::{MMA_SIDE, POINTWISE_PIXELS, Scheme, Tile};
 use lacuna_kernels::{Entry, ValueType, entries};
 
-use super::{BYTES_A_CYCLE, MULTIPROCESSOR_SHARED, Problem, REDUCE};
+use super::{MULTIPROCESSOR_SHARED, Problem, reduce_cost};
 use crate::{LONG_ROWS, Precision};
 
 /// The blocks of a kernel on tensor cores.
@@ -28,14 +28,14 @@ impl Problem {
         }
     }
 
-    /// Positions of the input of a tile of [`Algorithm::MmaTile`].
+    /// Positions of the input of a tile of [`MmaTile`](super::Algorithm::MmaTile).
     pub(super) fn mma_positions(&self) -> u64 {
         let extent =
             |d: usize| (MMA_SIDE - 1) as u64 * self.shape.strides[d] as u64 + self.shape.taps[d] as u64;
         extent(0).saturating_mul(extent(1))
     }
 
-    /// The same of [`Algorithm::WgmmaTile`], which has as many columns of each remainder by the stride.
+    /// The same of [`WgmmaTile`](super::Algorithm::WgmmaTile), which has as many columns of each remainder by the stride.
     pub(super) fn wgmma_positions(&self) -> u64 {
         let stride = self.shape.strides[1] as u64;
         let rows = (MMA_SIDE - 1) as u64 * self.shape.strides[0] as u64 + self.shape.taps[0] as u64;
@@ -83,8 +83,7 @@ impl Problem {
         MmaBlocks {
             of_multiprocessor: (blocks / f64::from(self.multiprocessors)).ceil(),
             chunks: chunks as f64,
-            // Written and read, four bytes each.
-            reduce: if splits > 1 { REDUCE + elements * 8.0 / BYTES_A_CYCLE } else { 0.0 },
+            reduce: reduce_cost(splits, elements),
         }
     }
 
@@ -131,12 +130,16 @@ impl Problem {
         let splits = self.shape.channels.div_ceil(chunks * MMA_CHANNELS).max(1);
         let blocks = (runs * groups * splits) as f64;
         let waves = (blocks / f64::from(self.multiprocessors)).ceil();
-        let products = f64::from(tiles) * self.products() * f64::from(filters) / 2.0 * WGMMA_RUN_PRODUCT;
-        let fill = WGMMA_RUN_FILL + if self.shape.strides == [1, 1] { 0.0 } else { WGMMA_RUN_STRIDED };
+        let products =
+            f64::from(tiles) * self.products() * f64::from(filters) / 2.0 * WGMMA_POINTWISE_PRODUCT;
+        let fill =
+            WGMMA_POINTWISE_FILL + if self.shape.strides == [1, 1] { 0.0 } else { WGMMA_POINTWISE_STRIDED };
         let elements = blocks * f64::from(pixels * filters);
-        let reduce = if splits > 1 { REDUCE + elements * 8.0 / BYTES_A_CYCLE } else { 0.0 };
-        let write = f64::from(pixels * filters) * WGMMA_RUN_WRITE;
-        WGMMA_RUN_START + waves * (WGMMA_RUN_BLOCK + chunks as f64 * products.max(fill) + write) + reduce
+        let reduce = reduce_cost(splits, elements);
+        let write = f64::from(pixels * filters) * WGMMA_POINTWISE_WRITE;
+        WGMMA_POINTWISE_START
+            + waves * (WGMMA_POINTWISE_BLOCK + chunks as f64 * products.max(fill) + write)
+            + reduce
     }
 
     /// Cycles of [`PointwiseTile`](super::Algorithm::PointwiseTile) with so many splits: warps that are there together share tensor cores and the L1 cache;
@@ -161,10 +164,12 @@ impl Problem {
         let of_steps = steps * (together * step).max(POINTWISE_WAIT);
         let write = together * f64::from(pixels * filters) * POINTWISE_WRITE;
         let elements = blocks * f64::from(pixels * filters);
-        let reduce = if splits > 1 { REDUCE + elements * 8.0 / BYTES_A_CYCLE } else { 0.0 };
+        let reduce = reduce_cost(splits, elements);
         POINTWISE_START + waves * (POINTWISE_BLOCK + of_steps + write) + reduce
     }
 }
+
+// All cycles are fitted to times of an H100, and scored on others: docs/conv-times.md.
 
 /// Channels of a step on tensor cores.
 pub(super) const MMA_CHANNELS: usize = 16;
@@ -207,11 +212,11 @@ const POINTWISE_WAIT: f64 = 1413.0;
 const POINTWISE_WRITE: f64 = 0.196;
 /// Cycles from the launch of a kernel of one tap by warpgroups to its end, without what follows; those in which a block's stages begin to flow; and those in which
 /// a result is written.
-const WGMMA_RUN_START: f64 = 2660.0;
-const WGMMA_RUN_BLOCK: f64 = 1100.0;
-const WGMMA_RUN_WRITE: f64 = 0.356;
+const WGMMA_POINTWISE_START: f64 = 2660.0;
+const WGMMA_POINTWISE_BLOCK: f64 = 1100.0;
+const WGMMA_POINTWISE_WRITE: f64 = 0.356;
 /// How much longer its products take than at their peak, and cycles in which producers fill 16 channels.
-const WGMMA_RUN_PRODUCT: f64 = 1.06;
-const WGMMA_RUN_FILL: f64 = 410.0;
+const WGMMA_POINTWISE_PRODUCT: f64 = 1.06;
+const WGMMA_POINTWISE_FILL: f64 = 410.0;
 /// How many more where pixels have strides.
-const WGMMA_RUN_STRIDED: f64 = 479.0;
+const WGMMA_POINTWISE_STRIDED: f64 = 479.0;

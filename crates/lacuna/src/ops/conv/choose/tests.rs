@@ -104,6 +104,38 @@ fn tensor_cores_are_for_those_who_allow_them() {
 }
 
 #[test]
+fn one_tap_has_kernels_of_its_own() {
+    let of = |batch, sm| {
+        let shape = Shape::new(512, [28, 28], 128, [1, 1]).batch(batch);
+        choose(&Problem { sm, ..Problem::new(shape) })[0].algorithm
+    };
+    assert_eq!(of(1, 90), Algorithm::PointwiseTile { pixels: 32, filters: 32 });
+    assert_eq!(of(16, 90), Algorithm::WgmmaPointwise { pixels: 128, filters: 128 });
+    assert!(matches!(of(16, 80), Algorithm::PointwiseTile { .. }));
+    let padded = Shape::new(512, [28, 28], 128, [1, 1]).padding([1, 1]);
+    assert!(choose(&Problem::new(padded)).iter().all(|choice| !choice.entry.tile.scheme.is_pointwise()));
+}
+
+#[test]
+fn images_with_channels_last_are_one_run_of_pixels_with_the_same_splits() {
+    let shape = Shape::new(2048, [7, 7], 64, [1, 1]).batch(16);
+    let cut = |layout| {
+        let problem = Problem { layout, ..Problem::new(shape) };
+        let choices = choose(&problem);
+        let is_tile =
+            |choice: &&Choice| choice.algorithm == Algorithm::PointwiseTile { pixels: 32, filters: 32 };
+        problem.cut(choices.iter().find(is_tile).unwrap().entry)
+    };
+    let [first, last] = [MapLayout::Nchw, MapLayout::Nhwc].map(cut);
+    assert_eq!([first.images, first.tiles], [16, 2]);
+    assert_eq!([last.images, last.tiles], [1, 25]);
+    assert_eq!(first.splits, last.splits);
+    // Every other pixel is no run.
+    let problem = Problem::new(shape.strides([2, 2]));
+    assert_eq!(problem.joined(), problem.shape);
+}
+
+#[test]
 fn any_shape_has_a_kernel() {
     let taps = [[1, 1], [3, 3], [2, 5], [7, 7]];
     for (taps, (sm, strides)) in
