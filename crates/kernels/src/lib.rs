@@ -10,6 +10,7 @@ pub mod attention;
 pub mod bias_act;
 mod common;
 pub mod conv;
+pub mod dense_transpose;
 pub mod entries;
 mod kernel;
 #[doc(hidden)]
@@ -42,7 +43,7 @@ macro_rules! for_each_kernel {
     ($($callback:ident)::+) => {
         $crate::kernel_list! {
             [$($callback)::+] []
-            [attention bias_act conv nhot pool sddmm softmax spdnn spmm topn transpose]
+            [attention bias_act conv dense_transpose nhot pool sddmm softmax spdnn spmm topn transpose]
         }
     };
 }

@@ -20,6 +20,7 @@ mod attention;
 mod bias_act;
 pub mod bound;
 mod conv;
+mod dense_transpose;
 mod elements;
 mod error;
 mod nhot;
@@ -39,6 +40,7 @@ pub use attention::{
 pub use bias_act::{Activation, BiasActInputs, BiasActReference, bias_act};
 pub use bound::Precision;
 pub use conv::{ConvInputs, ConvReference, ConvShape, conv};
+pub use dense_transpose::{DenseTransposeReference, dense_transpose};
 pub use error::{Mismatch, ReferenceError};
 pub use nhot::{NHotBags, NHotReference, nhot, nhot_table_gradient, nhot_weight_gradient};
 pub use pointwise::{PointwiseReference, pointwise};
