@@ -12,6 +12,7 @@ mod common;
 pub mod conv;
 pub mod entries;
 mod kernel;
+pub mod layer_norm;
 #[doc(hidden)]
 pub mod list;
 pub mod nhot;
@@ -42,7 +43,7 @@ macro_rules! for_each_kernel {
     ($($callback:ident)::+) => {
         $crate::kernel_list! {
             [$($callback)::+] []
-            [attention bias_act conv nhot pool sddmm softmax spdnn spmm topn transpose]
+            [attention bias_act conv layer_norm nhot pool sddmm softmax spdnn spmm topn transpose]
         }
     };
 }
