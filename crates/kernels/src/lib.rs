@@ -13,6 +13,7 @@ pub mod conv;
 pub mod dense_transpose;
 pub mod entries;
 mod kernel;
+pub mod layer_norm;
 #[doc(hidden)]
 pub mod list;
 pub mod nhot;
@@ -43,7 +44,7 @@ macro_rules! for_each_kernel {
     ($($callback:ident)::+) => {
         $crate::kernel_list! {
             [$($callback)::+] []
-            [attention bias_act conv dense_transpose nhot pool sddmm softmax spdnn spmm topn transpose]
+            [attention bias_act conv dense_transpose layer_norm nhot pool sddmm softmax spdnn spmm topn transpose]
         }
     };
 }
