@@ -27,6 +27,7 @@ pub mod commands;
 pub mod conv;
 mod copies;
 mod dense;
+mod dense_transpose;
 mod energy;
 mod expect;
 pub mod machine;
@@ -63,6 +64,7 @@ pub use measure::measure;
 pub static OPERATIONS: &[operation::Op] = &[
     &attention::OPERATION,
     &bias_act::OPERATION,
+    &dense_transpose::OPERATION,
     &nhot::OPERATION,
     &sddmm::OPERATION,
     &softmax::OPERATION,

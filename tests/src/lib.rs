@@ -7,6 +7,7 @@ pub mod bias_act;
 pub mod case;
 pub mod cli;
 pub mod conv;
+pub mod dense_transpose;
 pub mod device;
 mod expect;
 pub mod nhot;
@@ -42,6 +43,7 @@ pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(attention::cases());
     cases.extend(bias_act::cases());
     cases.extend(conv::cases());
+    cases.extend(dense_transpose::cases());
     cases.extend(pointwise::cases());
     cases.extend(pool::cases());
     cases.extend(topn::cases());

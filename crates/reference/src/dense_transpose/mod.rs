@@ -22,7 +22,8 @@ pub fn dense_transpose<T: Value>(
     batch: usize,
     [rows, columns]: [usize; 2],
 ) -> Result<DenseTransposeReference<T>, ReferenceError> {
-    if batch as u128 * rows as u128 * columns as u128 != input.len() as u128 {
+    let len = batch.checked_mul(rows).and_then(|rows| rows.checked_mul(columns));
+    if len != Some(input.len()) {
         let what = "the matrices, all rows one below another";
         let rows = batch.saturating_mul(rows);
         return Err(ReferenceError::FactorLength { what, rows, cols: columns, got: input.len() });

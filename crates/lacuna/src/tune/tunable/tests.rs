@@ -6,8 +6,8 @@ use lacuna_matrix::{Csr, Pattern, generate};
 
 use super::*;
 use crate::{
-    Bags, BiasAct, CsrMatrix, Error, NHot, RowOrder, Sddmm, SparseAttention, SparseSoftmax, Spmm, TopN,
-    TuneWarning, attention, nhot, sddmm, softmax, spmm, topn,
+    Bags, BiasAct, CsrMatrix, DenseTranspose, Error, NHot, RowOrder, Sddmm, SparseAttention, SparseSoftmax,
+    Spmm, TopN, TuneWarning, attention, nhot, sddmm, softmax, spmm, topn,
 };
 
 const N: usize = 32;
@@ -158,6 +158,8 @@ fn where_there_is_nothing_to_choose_nothing_is_measured() {
     let asked = topn::Options::default().algorithm(topn::Algorithm::Insertion { chunks: 1 });
     let plan = TopN::<f32>::plan_with(&device, 3, 1000, 10, asked).unwrap();
     tuner.tune_by(plan, &(), |_| unreachable!("it was asked for")).unwrap();
+    let one = DenseTranspose::<f32>::plan(&device, 3, 1000).unwrap();
+    tuner.tune_by(one, &(), |_| unreachable!("there is one kernel")).unwrap();
     assert_eq!(tuner.problems(), 0);
 }
 
