@@ -29,6 +29,7 @@ mod copies;
 mod dense;
 mod energy;
 mod expect;
+mod layer_norm;
 pub mod machine;
 mod measure;
 mod model;
@@ -63,6 +64,7 @@ pub use measure::measure;
 pub static OPERATIONS: &[operation::Op] = &[
     &attention::OPERATION,
     &bias_act::OPERATION,
+    &layer_norm::OPERATION,
     &nhot::OPERATION,
     &sddmm::OPERATION,
     &softmax::OPERATION,

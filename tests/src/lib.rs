@@ -9,6 +9,7 @@ pub mod cli;
 pub mod conv;
 pub mod device;
 mod expect;
+pub mod layer_norm;
 pub mod nhot;
 pub mod pointwise;
 pub mod pool;
@@ -41,6 +42,7 @@ pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(softmax::cases(options));
     cases.extend(attention::cases());
     cases.extend(bias_act::cases());
+    cases.extend(layer_norm::cases());
     cases.extend(conv::cases());
     cases.extend(pointwise::cases());
     cases.extend(pool::cases());
