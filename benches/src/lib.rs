@@ -30,6 +30,7 @@ mod dense;
 mod dense_transpose;
 mod energy;
 mod expect;
+mod layer_norm;
 pub mod machine;
 mod measure;
 mod model;
@@ -65,6 +66,7 @@ pub static OPERATIONS: &[operation::Op] = &[
     &attention::OPERATION,
     &bias_act::OPERATION,
     &dense_transpose::OPERATION,
+    &layer_norm::OPERATION,
     &nhot::OPERATION,
     &sddmm::OPERATION,
     &softmax::OPERATION,

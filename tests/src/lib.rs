@@ -10,6 +10,7 @@ pub mod conv;
 pub mod dense_transpose;
 pub mod device;
 mod expect;
+pub mod layer_norm;
 pub mod nhot;
 pub mod pointwise;
 pub mod pool;
@@ -42,6 +43,7 @@ pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(softmax::cases(options));
     cases.extend(attention::cases());
     cases.extend(bias_act::cases());
+    cases.extend(layer_norm::cases());
     cases.extend(conv::cases());
     cases.extend(dense_transpose::cases());
     cases.extend(pointwise::cases());
