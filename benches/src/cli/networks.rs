@@ -13,19 +13,22 @@ pub struct ModelOptions {
     /// The network.
     #[arg(value_enum, required_unless_present = "suite", conflicts_with = "suite")]
     pub network: Option<Named>,
-    /// Measures the networks of a paper, with one image each, beside their twins.
-    #[arg(long, value_enum, conflicts_with_all = ["width", "batch", "resolution", "sparsity"])]
+    /// Measures the networks of a paper, with one image or sequence each, beside their twins.
+    #[arg(long, value_enum, conflicts_with_all = ["width", "batch", "resolution", "tokens", "sparsity"])]
     pub suite: Option<Suite>,
     /// The width of MobileNetV1: 1 if nothing is said.
     #[arg(long)]
     pub width: Option<f64>,
-    /// Images.
+    /// Images or sequences.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 12))]
     pub batch: u32,
-    /// Rows and columns of the input.
-    #[arg(long, default_value_t = 224, value_parser = clap::value_parser!(u32).range(1..=1 << 12))]
-    pub resolution: u32,
-    /// The part of the weights of 1×1 and linear layers that is pruned, the smallest of each layer but the first: 0 to 1.
+    /// Rows and columns of the input: 224 if nothing is said.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 12))]
+    pub resolution: Option<u32>,
+    /// Tokens of the Transformer's sequences: 12,288 if nothing is said.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub tokens: Option<u32>,
+    /// The part of the weights of 1×1 and linear layers that is pruned, the smallest of each layer: 0 to 1.
     #[arg(long, default_value_t = 0.0, value_parser = part)]
     pub sparsity: f64,
     /// How maps lie.

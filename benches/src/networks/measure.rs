@@ -15,7 +15,7 @@ use lacuna_vendor::nvml::EnergyCounter;
 use super::named::{Cut, Named};
 use super::planned::{Checked, Planned};
 use super::prune::prune;
-use super::published::Row;
+use super::published::{Row, TABLE_III, TOKENS};
 use super::record::Record;
 use super::{layers, twins};
 use crate::machine::MachineRecord;
@@ -29,7 +29,7 @@ pub struct Case {
     pub width: f64,
     /// Images.
     pub batch: usize,
-    /// Rows and columns of the input.
+    /// Rows and columns of the input; of a network with tokens, how many.
     pub resolution: usize,
     /// The part of the weights of 1×1 and linear layers that is pruned.
     pub sparsity: f64,
@@ -95,6 +95,16 @@ impl Case {
         (self.network == Named::MobileNetV1).then_some(self.width)
     }
 
+    /// The paper's images or sequences a second.
+    fn paper_frames_per_s(&self) -> Option<f64> {
+        if self.network.has_tokens() {
+            // There weights are dense.
+            let is_papers = self.resolution == TOKENS && self.sparsity == 0.0;
+            return is_papers.then_some(TABLE_III / TOKENS as f64);
+        }
+        self.published().map(|row| row.frames_per_s)
+    }
+
     /// The paper's row of it.
     pub(super) fn published(&self) -> Option<&'static Row> {
         let is_papers = self.batch == 1 && self.resolution == 224;
@@ -151,13 +161,15 @@ pub fn measure(device: &Device, case: &Case, how: How<'_>) -> Result<Record> {
     let (launches, sparse_layers) = kernels(&planned.model);
     let layers = if how.layers { layers::measure(&mut planned, &name, how)? } else { Vec::new() };
     drop(planned);
+    let input = drawn.network.input_shape();
     let mut record = Record {
         suite: how.suite.into(),
         op: "model",
         case: name.clone(),
         width: case.width(),
-        batch: drawn.network.input_shape().images,
-        resolution: drawn.network.input_shape().size[0],
+        batch: input.images,
+        resolution: (!case.network.has_tokens()).then_some(input.size[0]),
+        tokens: case.network.has_tokens().then_some(input.pixels()),
         cut: is_cut,
         sparsity: case.sparsity,
         layout: if how.layout == MapLayout::Nhwc { "nhwc" } else { "nchw" },
@@ -167,7 +179,7 @@ pub fn measure(device: &Device, case: &Case, how: How<'_>) -> Result<Record> {
         sparse_layers,
         products: drawn.network.multiply_adds(),
         frames_per_s: Record::frames_per_s(case.batch, &cost),
-        paper_frames_per_s: case.published().filter(|_| !is_cut).map(|row| row.frames_per_s),
+        paper_frames_per_s: case.paper_frames_per_s().filter(|_| !is_cut),
         cost,
         checked_layers,
         checked_whole: how.check_whole && !is_cut,
@@ -220,7 +232,7 @@ pub(super) mod tests {
         assert_eq!((record.checked_layers, record.layers.len(), record.sparse_layers), (29, 29, 14));
         assert!(record.cut && record.frames_per_s.is_none() && record.cost.model_us["H200"] > 0.0);
         // What the paper says is of the whole network.
-        assert_eq!((record.resolution, record.paper_frames_per_s), (32, None));
+        assert_eq!((record.resolution, record.paper_frames_per_s), (Some(32), None));
         assert_eq!(record.peers.keys().copied().collect::<Vec<_>>(), [DENSE, SAME_ACCURACY]);
         assert!(record.peer_failures[CUDNN].contains("model.0.0"), "{:?}", record.peer_failures);
         let [dense, same] = [DENSE, SAME_ACCURACY].map(|twin| &record.peers[twin]);

@@ -1,4 +1,4 @@
-//! Whole networks of papers: MobileNetV1 with sparse weights (SC 2020, table IV), and ResNet, DenseNet and VGG with zeros in their feature maps (PACT
+//! Whole networks of papers: MobileNetV1 with sparse weights (SC 2020, table IV), the Transformer with a sparse mask (table III), and ResNet, DenseNet and VGG with zeros in their feature maps (PACT
 //! 2022, section 4.4), beside their dense twins.
 mod layers;
 mod measure;
@@ -14,6 +14,6 @@ mod twins;
 pub use measure::{Case, How, measure};
 pub use named::Named;
 pub use print::{layers as layer_table, line, summary};
-pub use published::{Row, TABLE_IV};
+pub use published::{Row, TABLE_III, TABLE_IV, TOKENS};
 pub use record::{CUDNN, Cost, DENSE, LIMIT, LayerRecord, Record, SAME_ACCURACY, Twin};
 pub use suites::Suite;

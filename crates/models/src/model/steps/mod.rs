@@ -1,7 +1,9 @@
 //! A layer on a device: a plan, with all that it needs beside its values.
 
+mod attention;
 mod concat;
 mod conv;
+mod layer_norm;
 mod moves;
 mod pad;
 mod pool;
@@ -13,6 +15,7 @@ use std::fmt::Debug;
 use lacuna::conv::MapLayout;
 use lacuna::{Device, SliceMut, Stream};
 
+pub(super) use self::attention::Masks;
 use super::inputs::Inputs;
 use super::{Held, LayerOptions, ModelError, Options};
 use crate::memory::Memory;
@@ -54,6 +57,7 @@ pub(super) struct Planning<'p> {
     pub(super) memory: &'p Memory,
     pub(super) weights: &'p Weights,
     pub(super) options: &'p Options,
+    pub(super) masks: Masks,
 }
 
 /// A layer with weights, to be planned.
@@ -73,6 +77,8 @@ impl Planning<'_> {
             Operation::Conv(_) | Operation::Linear(_) | Operation::Scale(_) => {
                 return self.weighted(layer);
             }
+            Operation::LayerNorm(norm) => layer_norm::plan(self, layer, norm)?,
+            Operation::Attention(of) => attention::plan(self, layer, of).map_err(of_library)?,
             Operation::Pool(pool) => pool::plan(self, layer, pool).map_err(of_library)?,
             Operation::Pad(pad) => pad::plan(self, layer, pad).map_err(of_library)?,
             Operation::Add(add) => sum::plan(self, layer, add).map_err(of_library)?,

@@ -1,20 +1,24 @@
 //! What layers do: a type a file, and the list of them.
 
 mod add;
+mod attention;
 mod concat;
 mod conv;
 mod flatten;
+mod layer_norm;
 mod linear;
 mod pad;
 mod pool;
 mod scale;
 
-use super::{Activation, Convolution, Problem, Shape};
+use super::{Activation, Convolution, Parameter, Problem, Shape};
 
 pub use add::Add;
+pub use attention::Attention;
 pub use concat::Concat;
 pub use conv::{Conv, Padding};
 pub use flatten::Flatten;
+pub use layer_norm::LayerNorm;
 pub use linear::Linear;
 pub use pad::Pad;
 pub use pool::{Pool, Window};
@@ -29,6 +33,10 @@ pub enum Operation {
     Linear(Linear),
     /// A factor and a sum for each channel.
     Scale(Scale),
+    /// A layer norm of each pixel.
+    LayerNorm(LayerNorm),
+    /// Multi-head attention with a sparse mask.
+    Attention(Attention),
     /// The greatest pixel or the mean of windows, or of whole maps.
     Pool(Pool),
     /// A margin around maps.
@@ -56,6 +64,8 @@ impl Operation {
             Self::Conv(conv) => conv.output(inputs),
             Self::Linear(linear) => linear.output(inputs),
             Self::Scale(scale) => scale.output(inputs),
+            Self::LayerNorm(norm) => norm.output(inputs),
+            Self::Attention(attention) => attention.output(inputs),
             Self::Pool(pool) => pool.output(inputs),
             Self::Pad(pad) => pad.output(inputs),
             Self::Add(add) => add.output(inputs),
@@ -70,7 +80,29 @@ impl Operation {
             Self::Conv(conv) => conv.convolution(name, input),
             Self::Linear(linear) => Some(linear.convolution(name, input)),
             Self::Scale(scale) => Some(scale.convolution(name, input)),
-            Self::Pool(_) | Self::Pad(_) | Self::Add(_) | Self::Concat(_) | Self::Flatten(_) => None,
+            Self::LayerNorm(_)
+            | Self::Attention(_)
+            | Self::Pool(_)
+            | Self::Pad(_)
+            | Self::Add(_)
+            | Self::Concat(_)
+            | Self::Flatten(_) => None,
+        }
+    }
+
+    /// The tensors of weights that a layer of this name needs.
+    pub(super) fn parameters(&self, name: &str, input: Shape) -> Vec<Parameter> {
+        match self {
+            Self::LayerNorm(_) => LayerNorm::parameters(name, input),
+            _ => self.convolution(name, input).map_or_else(Vec::new, |conv| conv.parameters()),
+        }
+    }
+
+    /// Multiply-adds of a layer that multiplies by filters, or values with each other; 0 for others.
+    pub(super) fn products(&self, name: &str, input: Shape) -> u64 {
+        match self {
+            Self::Attention(attention) => attention.products(input),
+            _ => self.convolution(name, input).map_or(0, |conv| conv.products()),
         }
     }
 
@@ -81,6 +113,7 @@ impl Operation {
             Self::Linear(linear) => Some(linear.activation),
             Self::Scale(scale) => Some(scale.activation),
             Self::Add(add) => Some(add.activation),
+            Self::LayerNorm(_) | Self::Attention(_) => Some(Activation::Identity),
             Self::Pool(_) | Self::Pad(_) | Self::Concat(_) | Self::Flatten(_) => None,
         }
     }
@@ -96,7 +129,7 @@ macro_rules! operations {
         })+
     };
 }
-operations!(Conv, Linear, Scale, Pool, Pad, Add, Concat, Flatten);
+operations!(Conv, Linear, Scale, LayerNorm, Attention, Pool, Pad, Add, Concat, Flatten);
 
 /// The methods that choose an activation, for each layer that has one.
 macro_rules! activations {
