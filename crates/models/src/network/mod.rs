@@ -38,5 +38,8 @@ pub use convolution::{Convolution, Norm, Parameter, Role};
 pub use error::{NetworkError, Problem};
 pub use graph::{Layer, Network, ValueId};
 pub use lacuna::conv::Activation;
-pub use layers::{Add, Concat, Conv, Flatten, Linear, Operation, Pad, Padding, Pool, Scale, Window};
+pub use layers::{
+    Add, Concat, Conv, DepthToSpace, Flatten, FlattenNhwc, Linear, Operation, Pad, Padding, Pool, Resize,
+    Sampling, Scale, Window,
+};
 pub use shape::Shape;

@@ -3,10 +3,12 @@
 mod add;
 mod concat;
 mod conv;
+mod depth_to_space;
 mod flatten;
 mod linear;
 mod pad;
 mod pool;
+mod resize;
 mod scale;
 
 use super::{Activation, Convolution, Problem, Shape};
@@ -14,10 +16,12 @@ use super::{Activation, Convolution, Problem, Shape};
 pub use add::Add;
 pub use concat::Concat;
 pub use conv::{Conv, Padding};
-pub use flatten::Flatten;
+pub use depth_to_space::DepthToSpace;
+pub use flatten::{Flatten, FlattenNhwc};
 pub use linear::Linear;
 pub use pad::Pad;
 pub use pool::{Pool, Window};
+pub use resize::{Resize, Sampling};
 pub use scale::Scale;
 
 /// What a layer does.
@@ -39,6 +43,12 @@ pub enum Operation {
     Concat(Concat),
     /// Maps as rows of features.
     Flatten(Flatten),
+    /// Maps as rows of features, the channels of a pixel side by side.
+    FlattenNhwc(FlattenNhwc),
+    /// Channels as pixels.
+    DepthToSpace(DepthToSpace),
+    /// Maps of another size.
+    Resize(Resize),
 }
 
 impl Operation {
@@ -61,6 +71,9 @@ impl Operation {
             Self::Add(add) => add.output(inputs),
             Self::Concat(concat) => concat.output(inputs),
             Self::Flatten(flatten) => flatten.output(inputs),
+            Self::FlattenNhwc(flatten) => flatten.output(inputs),
+            Self::DepthToSpace(of) => of.output(inputs),
+            Self::Resize(resize) => resize.output(inputs),
         }
     }
 
@@ -70,7 +83,7 @@ impl Operation {
             Self::Conv(conv) => conv.convolution(name, input),
             Self::Linear(linear) => Some(linear.convolution(name, input)),
             Self::Scale(scale) => Some(scale.convolution(name, input)),
-            Self::Pool(_) | Self::Pad(_) | Self::Add(_) | Self::Concat(_) | Self::Flatten(_) => None,
+            _ => None,
         }
     }
 
@@ -81,7 +94,7 @@ impl Operation {
             Self::Linear(linear) => Some(linear.activation),
             Self::Scale(scale) => Some(scale.activation),
             Self::Add(add) => Some(add.activation),
-            Self::Pool(_) | Self::Pad(_) | Self::Concat(_) | Self::Flatten(_) => None,
+            _ => None,
         }
     }
 }
@@ -96,7 +109,7 @@ macro_rules! operations {
         })+
     };
 }
-operations!(Conv, Linear, Scale, Pool, Pad, Add, Concat, Flatten);
+operations!(Conv, Linear, Scale, Pool, Pad, Add, Concat, Flatten, FlattenNhwc, DepthToSpace, Resize);
 
 /// The methods that choose an activation, for each layer that has one.
 macro_rules! activations {
