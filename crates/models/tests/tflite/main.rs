@@ -1,5 +1,6 @@
 //! TFLite files: good ones made here, damaged ones, and real ones where they are.
 mod build;
+mod detectors;
 mod real;
 
 use half::f16;
