@@ -39,7 +39,7 @@ pub use error::{NetworkError, Problem};
 pub use graph::{Layer, Network, ValueId};
 pub use lacuna::conv::Activation;
 pub use layers::{
-    Add, Concat, Conv, DepthToSpace, Flatten, FlattenNhwc, Linear, Operation, Pad, Padding, Pool, Resize,
-    Sampling, Scale, Window,
+    Add, Concat, Conv, DepthToSpace, Flatten, FlattenNhwc, Linear, Operation, Pad, PadChannels, Padding,
+    Pool, Resize, Sampling, Scale, Window,
 };
 pub use shape::Shape;

@@ -2,8 +2,8 @@
 use lacuna::conv::{Algorithm, MapLayout};
 use lacuna_models::model::{Held, LayerOptions, Options};
 use lacuna_models::network::{
-    Activation, Add, Concat, Conv, DepthToSpace, Flatten, FlattenNhwc, Linear, Network, Pad, Pool, Resize,
-    Sampling, Scale, Shape, ValueId,
+    Activation, Add, Concat, Conv, DepthToSpace, Flatten, FlattenNhwc, Linear, Network, Pad, PadChannels,
+    Pool, Resize, Sampling, Scale, Shape, ValueId,
 };
 use lacuna_models::oracle;
 use lacuna_models::weights::Weights;
@@ -179,12 +179,16 @@ fn maps_are_rearranged_and_resized() {
         let d = add("smaller", Resize::bilinear([2, 3], Sampling::Asymmetric).into(), &[x]);
         let e = add("one", Conv::new(1, [1, 1]).into(), &[a]);
         let f = add("mean", Pool::global_average().into(), &[d]);
-        let rows = [("ra", a), ("rc", c), ("rd", d), ("re", e), ("rf", f)];
+        let g = add("more", PadChannels::zeros(2, 3).into(), &[a]);
+        let rows = [("ra", a), ("rc", c), ("rd", d), ("re", e), ("rf", f), ("rg", g)];
         let rows = rows.map(|(name, value)| add(name, FlattenNhwc.into(), &[value]));
         let out = add("all", Concat.into(), &rows);
         let network = builder.finish(out).unwrap();
         assert_eq!(network.shape(a), Shape::maps(images, 2, [15, 12]));
-        assert_eq!(network.output_shape(), Shape::matrix(images, 2 * 180 + 2 * 20 + 18 * 6 + 180 + 18));
+        assert_eq!(
+            network.output_shape(),
+            Shape::matrix(images, 2 * 180 + 2 * 20 + 18 * 6 + 180 + 18 + 7 * 180)
+        );
         let weights = Weights::drawn(&network, 3).unwrap();
         for layout in [MapLayout::Nchw, MapLayout::Nhwc] {
             let run = run(&network, &weights, &Options::dense().layout(layout));

@@ -59,6 +59,20 @@ fn differences(imported: &Imported, got: &[f32], expected: &[f32]) -> Vec<f32> {
     imported.outputs.iter().map(of_output).collect()
 }
 
+/// The network's result in `f64`.
+fn exact(imported: &Imported) -> Vec<f32> {
+    let Imported { network, weights, .. } = imported;
+    let input = channels_first(&pixels(network.input_shape().elements()), network.input_shape());
+    let exact = oracle::run(network, weights, &model::Options::default(), &input).unwrap();
+    exact.value.iter().map(|&value| value as f32).collect()
+}
+
+fn check(what: &str, imported: &Imported, got: &[f32], expected: &[f32], limit: f32) {
+    let off = differences(imported, got, expected);
+    eprintln!("{what}: off by {off:?} of the greatest");
+    assert!(off.iter().all(|&off| off < limit), "{what}: {off:?}");
+}
+
 /// Imports a detector, and compares its outputs, of these shapes; so many of its layers have weights that are sparse in the file.
 fn detector(name: &str, shapes: [[usize; 3]; 2], sparse: usize) {
     let Some(folder) = std::env::var_os("LACUNA_TFLITE").map(PathBuf::from) else {
@@ -69,7 +83,7 @@ fn detector(name: &str, shapes: [[usize; 3]; 2], sparse: usize) {
     let imported = tflite::read(&path, &Options::default()).unwrap();
     let got: Vec<&[usize]> = imported.outputs.iter().map(|output| &output.shape[..]).collect();
     assert_eq!((got, imported.sparse.len()), (shapes.iter().map(|shape| &shape[..]).collect(), sparse));
-    let Imported { network, weights, .. } = &imported;
+    let network = &imported.network;
     let is_conv = |kind: &OperatorKind| {
         matches!(kind, OperatorKind::Conv2d { .. } | OperatorKind::DepthwiseConv2d { .. })
     };
@@ -85,16 +99,11 @@ fn detector(name: &str, shapes: [[usize; 3]; 2], sparse: usize) {
         return;
     };
     let check = |what: &str, got: &[f32], limit: f32| {
-        let off = differences(&imported, got, &expected);
-        eprintln!("{name}, {what}: off by {off:?} of the greatest");
-        assert!(off.iter().all(|&off| off < limit), "{name}, {what}: {off:?}");
+        check(&format!("{name}, {what}"), &imported, got, &expected, limit);
     };
-    let input = channels_first(&pixels(network.input_shape().elements()), network.input_shape());
-    let options = model::Options::default();
-    let exact = oracle::run(network, weights, &options, &input).unwrap();
-    let exact: Vec<f32> = exact.value.iter().map(|&value| value as f32).collect();
-    check("f64", &exact, 1e-5);
+    check("f64", &exact(&imported), 1e-5);
     // What is sparse in the file is so on the device.
+    let options = model::Options::default();
     let held = LayerOptions { weights: Held::Sparse, ..LayerOptions::default() };
     let options = imported.sparse.iter().fold(options, |options, layer| options.layer(layer, held));
     let (got, report) = simulated(&imported, &options);
@@ -115,4 +124,29 @@ fn poses_are_detected_as_by_litert() {
 #[test]
 fn faces_are_detected_as_by_litert() {
     detector("face_detection_full_range_sparse.tflite", [[1, 2304, 16], [1, 2304, 1]], 46);
+}
+
+/// PReLU, maxima, and more channels. The last two run on the simulator too, which takes seconds.
+#[test]
+fn other_networks_are_as_by_litert() {
+    let Some(folder) = std::env::var_os("LACUNA_TFLITE").map(PathBuf::from) else { return };
+    let networks = [
+        ("palm_detection_full.tflite", false),
+        ("face_landmark.tflite", false),
+        ("iris_landmark.tflite", true),
+        ("face_detection_short_range.tflite", true),
+    ];
+    for (name, is_simulated) in networks {
+        let path = folder.join(name);
+        let Some(expected) = expected(&path) else {
+            eprintln!("{name} and its outputs of LiteRT are not there");
+            continue;
+        };
+        let imported = tflite::read(&path, &Options::default()).unwrap();
+        check(&format!("{name}, f64"), &imported, &exact(&imported), &expected, 1e-5);
+        if is_simulated {
+            let (got, _) = simulated(&imported, &model::Options::default());
+            check(&format!("{name}, simulator"), &imported, &got, &expected, 2e-4);
+        }
+    }
 }

@@ -9,10 +9,20 @@ import sys
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-FILES = ["pose_detection.tflite", "face_detection_full_range_sparse.tflite"]
+# The pruned ones, and others, for operators that those have not.
+FILES = [
+    "pose_detection.tflite",
+    "face_detection_full_range_sparse.tflite",
+    "palm_detection_full.tflite",
+    "face_landmark.tflite",
+    "iris_landmark.tflite",
+    "face_detection_short_range.tflite",
+]
 
-for name in FILES:
-    path = pathlib.Path(sys.argv[1]) / name
+for path in (pathlib.Path(sys.argv[1]) / name for name in FILES):
+    if not path.exists():
+        print(path.name, "is not there")
+        continue
     # The reference kernels: plain loops in float32, without XNNPACK.
     resolver = OpResolverType.BUILTIN_REF
     interpreter = Interpreter(str(path), experimental_op_resolver_type=resolver)
@@ -26,4 +36,4 @@ for name in FILES:
     outputs = [interpreter.get_tensor(output["index"]) for output in interpreter.get_output_details()]
     values = np.concatenate([output.ravel() for output in outputs]).astype("<f4")
     values.tofile(f"{path}.litert")
-    print(name, [output.shape for output in outputs], "greatest", np.abs(values).max())
+    print(path.name, [output.shape for output in outputs], "greatest", np.abs(values).max())

@@ -3,7 +3,7 @@ use super::ImportError;
 use super::importer::{Importer, Value};
 use super::operator::Place;
 use crate::files::tflite::{Padding, Window};
-use crate::network::{Conv, Pad, Pool, Shape};
+use crate::network::{Conv, Pad, PadChannels, Pool, Shape};
 
 impl<'m> Importer<'m> {
     /// A convolution; `multiplier` is that of a depthwise one.
@@ -97,18 +97,24 @@ impl<'m> Importer<'m> {
         Ok(self.maps_of(id))
     }
 
-    /// A margin, which is left open: a convolution may take it over.
+    /// Channels of zeros, and a margin, which is left open: a convolution may take it over.
     pub(super) fn pad(&mut self, at: Place<'m>) -> Result<Value, ImportError> {
-        let value = self.value(at, 0)?;
+        let mut value = self.value(at, 0)?;
         self.expect_maps(at, &value)?;
         let pads = self.integers(at, 1)?;
         let sizes: Option<Vec<usize>> = pads.iter().map(|&pad| usize::try_from(pad).ok()).collect();
-        let Some(&[0, 0, above, below, left, right, 0, 0]) = sizes.as_deref() else {
-            let expected =
-                "two extents of at least 0 for each dimension, which are 0 for images and channels";
+        let Some(&[0, 0, above, below, left, right, before, after]) = sizes.as_deref() else {
+            let expected = "two extents of at least 0 for each dimension, which are 0 for images";
             return Err(at.operand(1, expected, format!("{pads:?}")));
         };
+        if before > 0 || after > 0 {
+            let id = self.layer(at, "channels", PadChannels::zeros(before, after), vec![value.id])?;
+            value = self.maps_of(id);
+        }
         let margin = Pad::zeros([above, left], [below, right]);
+        if margin == Pad::zeros([0, 0], [0, 0]) {
+            return Ok(value);
+        }
         let [rows, columns] = [0, 1].map(|d| value.dims[d] + margin.before[d] + margin.after[d]);
         Ok(Value { dims: vec![rows, columns, value.dims[2]], margin: Some(margin), ..value })
     }

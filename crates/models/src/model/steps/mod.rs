@@ -76,6 +76,7 @@ impl Planning<'_> {
             }
             Operation::Pool(pool) => pool::plan(self, layer, pool).map_err(of_library)?,
             Operation::Pad(pad) => pad::plan(self, layer, pad).map_err(of_library)?,
+            Operation::PadChannels(pad) => pad::plan_channels(self, layer, pad).map_err(of_library)?,
             Operation::Add(add) => sum::plan(self, layer, add).map_err(of_library)?,
             Operation::Concat(_) => concat::plan(self, layer).map_err(of_library)?,
             Operation::DepthToSpace(of) => maps::depth_to_space(self, layer, of).map_err(of_library)?,

@@ -7,6 +7,7 @@ mod depth_to_space;
 mod flatten;
 mod linear;
 mod pad;
+mod pad_channels;
 mod pool;
 mod resize;
 mod scale;
@@ -20,6 +21,7 @@ pub use depth_to_space::DepthToSpace;
 pub use flatten::{Flatten, FlattenNhwc};
 pub use linear::Linear;
 pub use pad::Pad;
+pub use pad_channels::PadChannels;
 pub use pool::{Pool, Window};
 pub use resize::{Resize, Sampling};
 pub use scale::Scale;
@@ -37,6 +39,8 @@ pub enum Operation {
     Pool(Pool),
     /// A margin around maps.
     Pad(Pad),
+    /// More channels, of zeros.
+    PadChannels(PadChannels),
     /// The sum of two values.
     Add(Add),
     /// Channels of several values side by side.
@@ -68,6 +72,7 @@ impl Operation {
             Self::Scale(scale) => scale.output(inputs),
             Self::Pool(pool) => pool.output(inputs),
             Self::Pad(pad) => pad.output(inputs),
+            Self::PadChannels(pad) => pad.output(inputs),
             Self::Add(add) => add.output(inputs),
             Self::Concat(concat) => concat.output(inputs),
             Self::Flatten(flatten) => flatten.output(inputs),
@@ -109,7 +114,20 @@ macro_rules! operations {
         })+
     };
 }
-operations!(Conv, Linear, Scale, Pool, Pad, Add, Concat, Flatten, FlattenNhwc, DepthToSpace, Resize);
+operations!(
+    Conv,
+    Linear,
+    Scale,
+    Pool,
+    Pad,
+    PadChannels,
+    Add,
+    Concat,
+    Flatten,
+    FlattenNhwc,
+    DepthToSpace,
+    Resize
+);
 
 /// The methods that choose an activation, for each layer that has one.
 macro_rules! activations {

@@ -1,7 +1,7 @@
 //! Maps whose elements are moved, or interpolated.
 use lacuna_reference::Precision;
 
-use crate::network::{DepthToSpace, Resize, Shape};
+use crate::network::{DepthToSpace, PadChannels, Resize, Shape};
 use crate::oracle::Approximate;
 use crate::oracle::approximate::sum_error;
 
@@ -28,6 +28,17 @@ pub(super) fn depth_to_space(of: &DepthToSpace, input: &Approximate, shape: Shap
         let plane = image * input.shape.channels + square * shape.channels + channel;
         (plane * height + row / of.block) * width + column / of.block
     })
+}
+
+pub(super) fn pad_channels(pad: &PadChannels, input: &Approximate, shape: Shape) -> Approximate {
+    let [len, before] = [input.shape.image_len(), pad.before * shape.pixels()];
+    let element = |at: usize| {
+        let (image, at) = (at / shape.image_len(), at % shape.image_len());
+        let at = at.checked_sub(before).filter(|&at| at < len).map(|at| image * len + at);
+        at.map_or((0.0, 0.0), |at| (input.value[at], input.error[at]))
+    };
+    let (value, error) = (0..shape.elements()).map(element).unzip();
+    Approximate { shape, value, error }
 }
 
 /// Sums of four terms, and roundings of their factors.

@@ -29,6 +29,7 @@ pub(super) fn layer(
     Ok(match &layer.operation {
         Operation::Pool(pool) => pool::pool(pool, inputs[0], shape),
         Operation::Pad(of) => pad(of, inputs[0], shape),
+        Operation::PadChannels(of) => maps::pad_channels(of, inputs[0], shape),
         Operation::Add(add) => sum(inputs[0], inputs[1], add.activation),
         Operation::Concat(_) => concat(inputs, shape),
         Operation::FlattenNhwc(_) => maps::flatten_nhwc(inputs[0], shape),
