@@ -88,7 +88,15 @@ impl Operation {
             Self::Conv(conv) => conv.convolution(name, input),
             Self::Linear(linear) => Some(linear.convolution(name, input)),
             Self::Scale(scale) => Some(scale.convolution(name, input)),
-            _ => None,
+            Self::Pool(_)
+            | Self::Pad(_)
+            | Self::PadChannels(_)
+            | Self::Add(_)
+            | Self::Concat(_)
+            | Self::Flatten(_)
+            | Self::FlattenNhwc(_)
+            | Self::DepthToSpace(_)
+            | Self::Resize(_) => None,
         }
     }
 
@@ -99,7 +107,14 @@ impl Operation {
             Self::Linear(linear) => Some(linear.activation),
             Self::Scale(scale) => Some(scale.activation),
             Self::Add(add) => Some(add.activation),
-            _ => None,
+            Self::Pool(_)
+            | Self::Pad(_)
+            | Self::PadChannels(_)
+            | Self::Concat(_)
+            | Self::Flatten(_)
+            | Self::FlattenNhwc(_)
+            | Self::DepthToSpace(_)
+            | Self::Resize(_) => None,
         }
     }
 }
