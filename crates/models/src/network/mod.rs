@@ -40,6 +40,7 @@ pub use error::{NetworkError, Problem};
 pub use graph::{Layer, Network, ValueId};
 pub use lacuna::conv::Activation;
 pub use layers::{
-    Add, Attention, Concat, Conv, Flatten, LayerNorm, Linear, Operation, Pad, Padding, Pool, Scale, Window,
+    Add, Attention, Concat, Conv, DepthToSpace, Flatten, FlattenNhwc, LayerNorm, Linear, Operation, Pad,
+    PadChannels, Padding, Pool, Resize, Sampling, Scale, Window,
 };
 pub use shape::Shape;

@@ -4,6 +4,7 @@ mod attention;
 mod concat;
 mod conv;
 mod layer_norm;
+mod maps;
 mod moves;
 mod pad;
 mod pool;
@@ -19,7 +20,7 @@ pub(super) use self::attention::Masks;
 use super::inputs::Inputs;
 use super::{Held, LayerOptions, ModelError, Options};
 use crate::memory::Memory;
-use crate::network::{Convolution, Layer, Network, Operation};
+use crate::network::{Convolution, FlattenNhwc, Layer, Network, Operation};
 use crate::weights::{Folded, Weights};
 
 /// A layer that was planned.
@@ -81,8 +82,19 @@ impl Planning<'_> {
             Operation::Attention(of) => attention::plan(self, layer, of).map_err(of_library)?,
             Operation::Pool(pool) => pool::plan(self, layer, pool).map_err(of_library)?,
             Operation::Pad(pad) => pad::plan(self, layer, pad).map_err(of_library)?,
+            Operation::PadChannels(pad) => pad::plan_channels(self, layer, pad).map_err(of_library)?,
             Operation::Add(add) => sum::plan(self, layer, add).map_err(of_library)?,
             Operation::Concat(_) => concat::plan(self, layer).map_err(of_library)?,
+            Operation::DepthToSpace(of) => maps::depth_to_space(self, layer, of).map_err(of_library)?,
+            Operation::Resize(resize) => maps::resize(self, layer, resize).map_err(of_library)?,
+            Operation::FlattenNhwc(_) => {
+                let of = self.network.shape(layer.inputs[0]);
+                if FlattenNhwc::moves_nothing(of, self.options.layout) {
+                    Box::new(moves::Move::new(self, layer))
+                } else {
+                    maps::flatten_nhwc(self, layer).map_err(of_library)?
+                }
+            }
             Operation::Flatten(_) => {
                 let got = self.network.shape(layer.inputs[0]);
                 if self.options.layout != MapLayout::Nchw && got.pixels() != 1 && got.channels != 1 {

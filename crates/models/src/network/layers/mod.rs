@@ -4,11 +4,14 @@ mod add;
 mod attention;
 mod concat;
 mod conv;
+mod depth_to_space;
 mod flatten;
 mod layer_norm;
 mod linear;
 mod pad;
+mod pad_channels;
 mod pool;
+mod resize;
 mod scale;
 
 use super::{Activation, Convolution, Parameter, Problem, Shape};
@@ -17,11 +20,14 @@ pub use add::Add;
 pub use attention::Attention;
 pub use concat::Concat;
 pub use conv::{Conv, Padding};
-pub use flatten::Flatten;
+pub use depth_to_space::DepthToSpace;
+pub use flatten::{Flatten, FlattenNhwc};
 pub use layer_norm::LayerNorm;
 pub use linear::Linear;
 pub use pad::Pad;
+pub use pad_channels::PadChannels;
 pub use pool::{Pool, Window};
+pub use resize::{Resize, Sampling};
 pub use scale::Scale;
 
 /// What a layer does.
@@ -41,12 +47,20 @@ pub enum Operation {
     Pool(Pool),
     /// A margin around maps.
     Pad(Pad),
+    /// More channels, of zeros.
+    PadChannels(PadChannels),
     /// The sum of two values.
     Add(Add),
     /// Channels of several values side by side.
     Concat(Concat),
     /// Maps as rows of features.
     Flatten(Flatten),
+    /// Maps as rows of features, the channels of a pixel side by side.
+    FlattenNhwc(FlattenNhwc),
+    /// Channels as pixels.
+    DepthToSpace(DepthToSpace),
+    /// Maps of another size.
+    Resize(Resize),
 }
 
 impl Operation {
@@ -68,9 +82,13 @@ impl Operation {
             Self::Attention(attention) => attention.output(inputs),
             Self::Pool(pool) => pool.output(inputs),
             Self::Pad(pad) => pad.output(inputs),
+            Self::PadChannels(pad) => pad.output(inputs),
             Self::Add(add) => add.output(inputs),
             Self::Concat(concat) => concat.output(inputs),
             Self::Flatten(flatten) => flatten.output(inputs),
+            Self::FlattenNhwc(flatten) => flatten.output(inputs),
+            Self::DepthToSpace(of) => of.output(inputs),
+            Self::Resize(resize) => resize.output(inputs),
         }
     }
 
@@ -84,9 +102,13 @@ impl Operation {
             | Self::Attention(_)
             | Self::Pool(_)
             | Self::Pad(_)
+            | Self::PadChannels(_)
             | Self::Add(_)
             | Self::Concat(_)
-            | Self::Flatten(_) => None,
+            | Self::Flatten(_)
+            | Self::FlattenNhwc(_)
+            | Self::DepthToSpace(_)
+            | Self::Resize(_) => None,
         }
     }
 
@@ -114,7 +136,14 @@ impl Operation {
             Self::Scale(scale) => Some(scale.activation),
             Self::Add(add) => Some(add.activation),
             Self::LayerNorm(_) | Self::Attention(_) => Some(Activation::Identity),
-            Self::Pool(_) | Self::Pad(_) | Self::Concat(_) | Self::Flatten(_) => None,
+            Self::Pool(_)
+            | Self::Pad(_)
+            | Self::PadChannels(_)
+            | Self::Concat(_)
+            | Self::Flatten(_)
+            | Self::FlattenNhwc(_)
+            | Self::DepthToSpace(_)
+            | Self::Resize(_) => None,
         }
     }
 }
@@ -129,7 +158,22 @@ macro_rules! operations {
         })+
     };
 }
-operations!(Conv, Linear, Scale, LayerNorm, Attention, Pool, Pad, Add, Concat, Flatten);
+operations!(
+    Conv,
+    Linear,
+    Scale,
+    LayerNorm,
+    Attention,
+    Pool,
+    Pad,
+    PadChannels,
+    Add,
+    Concat,
+    Flatten,
+    FlattenNhwc,
+    DepthToSpace,
+    Resize
+);
 
 /// The methods that choose an activation, for each layer that has one.
 macro_rules! activations {

@@ -3,6 +3,7 @@
 mod attention;
 mod convolution;
 mod layer_norm;
+mod maps;
 mod pool;
 
 use lacuna_reference::Precision;
@@ -36,8 +37,12 @@ pub(super) fn layer(
         Operation::Attention(of) => attention::attention(of, inputs[0], shape),
         Operation::Pool(pool) => pool::pool(pool, inputs[0], shape),
         Operation::Pad(of) => pad(of, inputs[0], shape),
+        Operation::PadChannels(of) => maps::pad_channels(of, inputs[0], shape),
         Operation::Add(add) => sum(inputs[0], inputs[1], add.activation),
         Operation::Concat(_) => concat(inputs, shape),
+        Operation::FlattenNhwc(_) => maps::flatten_nhwc(inputs[0], shape),
+        Operation::DepthToSpace(of) => maps::depth_to_space(of, inputs[0], shape),
+        Operation::Resize(resize) => maps::resize(resize, inputs[0], shape),
         // Elements in NCHW are in order already. Layers with weights were above.
         Operation::Flatten(_) | Operation::Conv(_) | Operation::Linear(_) | Operation::Scale(_) => {
             Approximate { shape, ..inputs[0].clone() }
