@@ -43,7 +43,7 @@ fn measure<T: Number>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Reco
     let host: Vec<T> = problem.drawn_as("the matrices", [batch * rows, columns], 0xa, T::from_f32)?;
     // Rows of each matrix, which are columns of its transpose.
     let checked: Vec<usize> = problem.checked_rows().collect();
-    let mut sampled = Vec::new();
+    let mut sampled: Vec<T> = Vec::new();
     for matrix in 0..batch {
         sampled.extend(checked.iter().flat_map(|row| &host[(matrix * rows + row) * columns..][..columns]));
     }

@@ -110,7 +110,7 @@ fn check<T: Number>(
 impl Placement {
     /// Elements from row to row. Side by side, a row's stride has room for all matrices.
     fn stride(self, [batch, _, columns]: Shape) -> usize {
-        let matrices = if self.batch_gap.is_none() { batch } else { 1 };
+        let matrices = if self.batch_gap.is_none() { batch.max(1) } else { 1 };
         columns * matrices + self.gap
     }
 
