@@ -214,8 +214,9 @@ impl<T: DeviceValue, const R: usize, const STRIDE: usize, const WF: u32> FewChan
         let filters = SharedPtr::<f32>::from_offset(4 * FEW_CHANNELS * Self::PLANE).add(work.filter);
         let mut channel = 0;
         while channel < work.args.source.map.channels {
-            let mut s = 0;
-            while s < R as u32 {
+            // As many as R, in a way that LLVM does not know: all columns written out would be longer than the instruction cache.
+            let (mut s, columns) = (0, work.args.source.taps[1]);
+            while s < columns {
                 let (half, x) = (s % STRIDE as u32, s / STRIDE as u32);
                 let input = input.add(channel * Self::PLANE + half * Self::HALF + x);
                 let mut column = [0.0; INPUTS];
@@ -273,21 +274,27 @@ impl<G: Gpu, T: DeviceValue> Work<'_, G, T> {
             // SAFETY: as promised by the caller.
             unsafe { gpu.shared_store(own.add(at as u32 * 4 * WARPS * WARP), four) };
         }
+        // As many as VECTORS, in a way that LLVM does not know: unrolled, the loop would be longer than the instruction cache.
+        let end = gpu.block_dim_x() * VECTORS / (WARPS * WARP);
         let (mut at, mut nonzeros) = (0, 0);
-        while at < VECTORS {
+        while at < end {
             let (row, filter) = (self.row + at % ROWS as u32, self.filter + at / ROWS as u32 * 4);
             let place = [self.place.row + row, self.place.column + self.column];
             let channel = self.place.filter + filter;
             let offset = target.map.offset(place[0], place[1]).filter(|_| channel < target.map.channels);
             if let Some(offset) = offset {
+                let own = own.add(at * 4 * WARPS * WARP);
+                let image = self.place.image;
                 // SAFETY: as promised by the caller; the pixel and the first channel are there.
                 unsafe {
-                    let four: [f32; 4] = gpu.shared_load(own.add(at * 4 * WARPS * WARP));
-                    if is_wide && are_finite(&four) {
-                        nonzeros += target.finish(gpu, [self.place.image, channel], offset, four);
+                    let four: [f32; 4] = gpu.shared_load(own);
+                    nonzeros += if !are_finite(&four) {
+                        self.repair(channel, place, offset, own)
+                    } else if is_wide {
+                        target.finish(gpu, [image, channel], offset, four)
                     } else {
-                        nonzeros += self.write_each(channel, place, offset, four);
-                    }
+                        target.finish_planes(gpu, [image, channel], offset, four)
+                    };
                 }
             }
             at += 1;
@@ -298,20 +305,21 @@ impl<G: Gpu, T: DeviceValue> Work<'_, G, T> {
     /// Writes the sums of up to four channels of a pixel, one by one; one that is not finite is made again.
     ///
     /// # Safety
-    /// Pixel and first channel are there, and nobody else writes the results.
+    /// Pixel and first channel are there, the sums are at `own`, and nobody else writes the results.
     #[inline(always)]
-    unsafe fn write_each(&self, channel: u32, pixel: [u32; 2], offset: u32, sums: [f32; 4]) -> u32 {
+    unsafe fn repair(&self, channel: u32, pixel: [u32; 2], offset: u32, own: SharedPtr<f32>) -> u32 {
         let (gpu, target) = (self.gpu, &self.args.target);
-        let mut nonzeros = 0;
-        for (f, &sum) in sums.iter().enumerate() {
-            let channel = channel + f as u32;
-            if channel < target.map.channels {
-                // SAFETY: as promised by the caller.
-                unsafe {
-                    let sum = if sum.is_finite() { sum } else { self.of_nonzeros(channel, pixel) };
-                    nonzeros += target.finish(gpu, [self.place.image, channel], offset, [sum]);
-                }
+        let left = target.map.channels - channel;
+        let end = if left < 4 { left } else { 4 };
+        let (mut f, mut nonzeros) = (0, 0);
+        while f < end {
+            // SAFETY: as promised by the caller.
+            unsafe {
+                let [sum]: [f32; 1] = gpu.shared_load(own.add(f));
+                let sum = if sum.is_finite() { sum } else { self.of_nonzeros(channel + f, pixel) };
+                nonzeros += target.finish(gpu, [self.place.image, channel + f], offset, [sum]);
             }
+            f += 1;
         }
         nonzeros
     }
