@@ -23,15 +23,15 @@ type Maps = (&'static str, &'static str, [usize; 3]);
 const ROWS: [Rows; 11] = [
     ("none", "no rows", [0, 7]),
     ("no_features", "rows without features", [5, 0]),
-    ("one_feature", "one feature: its own mean", [300, 1]),
+    ("one_feature", "one feature: its own mean", [70, 1]),
     ("single_row", "one row", [1, 1024]),
     ("below_warp", "a feature less than a warp", [9, 31]),
     ("warp", "a warp of features", [17, 32]),
     ("above_warp", "a feature more than a warp", [8, 33]),
-    ("vector", "rows of one vector of halves", [70, 8]),
+    ("vector", "rows of one vector of halves", [33, 8]),
     ("whole", "whole chunks of vectors of a warp", [9, 1024]),
-    ("beside_chunks", "a vector more than a block's chunk", [3, 8200]),
-    ("odd_long", "a feature more than many chunks", [3, 4097]),
+    ("beside_chunks", "a vector more than a block's chunk", [1, 8200]),
+    ("odd_long", "a feature more than many chunks", [2, 4097]),
 ];
 
 const MAPS: [Maps; 7] = [
@@ -60,7 +60,7 @@ pub(crate) fn cases() -> Vec<Case> {
         Case::new("layer_norm/values/constant", "tokens of one number each: no variance", constant),
         Case::new("layer_norm/values/offset", "a mean of 10⁶ and deviations of 1", offset),
         Case::new("layer_norm/values/not_finite", "NaN and ±∞ make their own tokens NaN", not_finite),
-        Case::new("layer_norm/values/subnormal", "subnormal numbers, with and without epsilon", subnormal),
+        Case::new("layer_norm/values/subnormal", "subnormal numbers, and squares that vanish", subnormal),
         Case::new("layer_norm/values/huge", "squares that overflow give the bias", huge),
         Case::new("layer_norm/tuned/file", "a measured plan is right, and found again in its file", file),
     ];
@@ -69,7 +69,7 @@ pub(crate) fn cases() -> Vec<Case> {
 
 /// Rows, and maps of as many features, with numbers of their own: of drawn ones, and of the token's index.
 fn both(cx: &Context<'_>, epsilon: f32, of: impl Fn(usize, f32) -> f32) -> Result<f64> {
-    let (features, pixels) = (100, 19);
+    let (features, pixels) = (67, 19);
     let rows = Tokens::drawn(Shape::Rows { rows: pixels, features }, cx.seed).epsilon(epsilon);
     let maps = Shape::Maps { images: 1, channels: features, pixels };
     let maps = Tokens::drawn(maps, cx.seed).epsilon(epsilon);
@@ -100,7 +100,7 @@ fn not_finite(cx: &Context<'_>) -> Result<f64> {
 fn subnormal(cx: &Context<'_>) -> Result<f64> {
     // From 10⁻³⁸ up to where squares are normal numbers.
     let scaled = |token: usize, x: f32| x * 10_f32.powi(2 * token as i32 - 40);
-    Ok(both(cx, 1e-5, scaled)?.max(both(cx, 0.0, scaled)?).max(both(cx, 1e-40, scaled)?))
+    Ok(both(cx, 0.0, scaled)?.max(both(cx, 1e-40, scaled)?))
 }
 
 /// Results are the bias where the squares overflow; the oracle knows, too, where they just may.

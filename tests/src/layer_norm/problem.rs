@@ -40,11 +40,10 @@ impl Tokens {
 
     /// Rows or images, and elements of each.
     pub(super) fn outer(&self) -> [usize; 2] {
-        let outer = match self.shape {
-            Shape::Rows { rows, .. } => rows,
-            Shape::Maps { images, .. } => images,
-        };
-        [outer, self.input.len().checked_div(outer).unwrap_or(0)]
+        match self.shape {
+            Shape::Rows { rows, features } => [rows, features],
+            Shape::Maps { images, channels, pixels } => [images, channels * pixels],
+        }
     }
 
     /// Elements from one feature of a token to the next.

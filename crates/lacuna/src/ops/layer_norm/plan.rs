@@ -18,10 +18,11 @@ const MAX_TOKENS: usize = 1 << 31;
 /// deviations, over n and not n − 1. All is computed in f32, and rounded to `T` once.
 ///
 /// Weight and bias have an element for each feature, and may be absent. The result may take the place of x
-/// ([`run_in_place`](Self::run_in_place)). A token with a number that is not finite becomes NaN, and no other does. Where the sum of a token's
-/// numbers overflows f32 it becomes NaN; where only that of the squared deviations does (deviations of about 10¹⁹), the
-/// variance is infinite, and the result is the bias. Where variance and ε are both 0, nothing defines
-/// the result: 0/0 is NaN, and what rounding leaves may be any number. The same operands give the same bits in every run and in place; other kernels, and so other alignment, add up in another order.
+/// ([`run_in_place`](Self::run_in_place)). A token with a number that is not finite becomes NaN, and no other does. Where the sum
+/// of a token's numbers overflows f32 it becomes NaN; where only that of the squared deviations does (deviations of about 10¹⁹),
+/// the variance is infinite, and the result is the bias. Where variance and ε are both 0 in f32, nothing defines the result: 0/0
+/// is NaN, and what rounding leaves may be any number. The same operands give the same bits in every run and in place; other
+/// kernels, and so other alignment, add up in another order.
 ///
 /// ```
 /// use lacuna::layer_norm::{Operands, Options, Shape};
