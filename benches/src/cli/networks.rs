@@ -34,6 +34,9 @@ pub struct ModelOptions {
     /// How maps lie.
     #[arg(long, value_enum, default_value_t = Layout::Nchw)]
     pub layout: Layout,
+    /// Holds layers with many zeros sparse or dense as is faster on this GPU, which takes a measurement when the network is planned.
+    #[arg(long)]
+    pub faster: bool,
     /// Sets the network beside itself with dense weights, by our kernels and by cuDNN, and, where table IV of SC 2020 has it, beside the dense one
     /// of the same accuracy.
     #[arg(long)]

@@ -21,6 +21,7 @@ pub fn model(options: &ModelOptions) -> Result<Outcome> {
         samples: options.samples,
         seed: options.seed,
         check_whole: options.check_whole,
+        faster: options.faster,
         twins: options.twins || options.suite.is_some(),
         layers: options.layers,
         counter: counter.as_ref(),

@@ -48,6 +48,8 @@ pub struct How<'c> {
     pub seed: u64,
     /// Whether layers are checked in their whole size, and not cut.
     pub check_whole: bool,
+    /// Whether layers with many zeros are held sparse or dense as is faster, by a measurement, and not by their zeros alone.
+    pub faster: bool,
     /// Whether networks are set beside others.
     pub twins: bool,
     /// Whether each layer is measured too.
@@ -63,6 +65,8 @@ pub(super) struct Drawn {
     pub(super) input: Vec<f32>,
 }
 
+/// The part of zeros below which sparse weights are not tried.
+const FASTER_ABOVE: f64 = 0.5;
 /// What is drawn for the input, in place of the weights.
 const INPUT_SALT: u64 = 0x1ace;
 
@@ -141,7 +145,10 @@ pub fn measure(device: &Device, case: &Case, how: How<'_>) -> Result<Record> {
         progress.tick();
     };
     let stream = device.stream()?;
-    let options = Options::default().layout(how.layout);
+    let mut options = Options::default().layout(how.layout);
+    if how.faster {
+        options.layers.weights = Held::FasterAbove(FASTER_ABOVE);
+    }
     let is_cut = device.is_simulator();
     tell("checking each layer");
     let cut = if is_cut { Cut::Least } else { Cut::Quarter };
@@ -172,6 +179,7 @@ pub fn measure(device: &Device, case: &Case, how: How<'_>) -> Result<Record> {
         tokens: case.network.has_tokens().then_some(input.pixels()),
         cut: is_cut,
         sparsity: case.sparsity,
+        faster: how.faster,
         layout: if how.layout == MapLayout::Nhwc { "nhwc" } else { "nchw" },
         value: "f32",
         weights: "drawn",
@@ -220,6 +228,7 @@ pub(super) mod tests {
         samples: 1,
         seed: 1,
         check_whole: false,
+        faster: false,
         twins: true,
         layers: true,
         counter: None,

@@ -12,7 +12,8 @@ pub fn line(record: &Record) -> String {
     let width = record.width.map(|width| format!(" width {width}")).unwrap_or_default();
     let cut = if record.cut { ", cut to the simulator's size" } else { "" };
     let pruned = if record.sparsity > 0.0 {
-        format!("{:.0} % of 1×1 and linear weights pruned", record.sparsity * 100.0)
+        let faster = if record.faster { ", sparse where that is faster" } else { "" };
+        format!("{:.0} % of 1×1 and linear weights pruned{faster}", record.sparsity * 100.0)
     } else {
         "dense".into()
     };

@@ -41,6 +41,9 @@ pub struct Record {
     pub cut: bool,
     /// The part of the weights of 1×1 and linear layers that was pruned; 0 of a dense network.
     pub sparsity: f64,
+    /// Whether layers with many zeros are held sparse or dense as was faster, and not by their zeros alone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub faster: bool,
     /// How maps lie.
     pub layout: &'static str,
     /// Type of values.

@@ -3,6 +3,7 @@
 mod attention;
 mod concat;
 mod conv;
+mod faster;
 mod layer_norm;
 mod maps;
 mod moves;
@@ -18,6 +19,7 @@ use lacuna::{Device, SliceMut, Stream};
 
 pub(super) use self::attention::Masks;
 use super::inputs::Inputs;
+use super::options::SPARSE_ABOVE;
 use super::{Held, LayerOptions, ModelError, Options};
 use crate::memory::Memory;
 use crate::network::{Convolution, FlattenNhwc, Layer, Network, Operation};
@@ -126,16 +128,26 @@ impl Planning<'_> {
             }
             Held::Sparse => true,
             Held::SparseAbove(limit) => is_able && zeros > limit,
+            Held::FasterAbove(_) if self.device.is_simulator() => is_able && zeros > SPARSE_ABOVE,
+            Held::FasterAbove(limit) => is_able && zeros > limit,
         };
         let is_likely_zero = || self.network.has_zeros(layer.inputs[0]);
         let likely = options.zeros.or_else(|| (!is_likely_zero()).then_some(0.0));
         let options = LayerOptions { zeros: likely, ..options };
         let weighted = Weighted { planning: self, conv, folded, options };
-        let step: Box<dyn Step> = match is_sparse {
-            true if is_linear => Box::new(sparse::Linear::plan(&weighted).map_err(of_library)?),
-            true => Box::new(sparse::Pointwise::plan(&weighted).map_err(of_library)?),
-            false => Box::new(conv::Dense::plan(&weighted).map_err(of_library)?),
+        let plan = |is_sparse: bool| -> lacuna::Result<Box<dyn Step>> {
+            Ok(match is_sparse {
+                true if is_linear => Box::new(sparse::Linear::plan(&weighted)?),
+                true => Box::new(sparse::Pointwise::plan(&weighted)?),
+                false => Box::new(conv::Dense::plan(&weighted)?),
+            })
         };
-        Ok((step, Some(zeros)))
+        let step = plan(is_sparse).map_err(of_library)?;
+        if !is_sparse || !matches!(options.weights, Held::FasterAbove(_)) || self.device.is_simulator() {
+            return Ok((step, Some(zeros)));
+        }
+        let dense = plan(false).map_err(of_library)?;
+        let is_faster = faster::is_faster(self, layer, [&*dense, &*step]).map_err(of_library)?;
+        Ok((if is_faster { dense } else { step }, Some(zeros)))
     }
 }
