@@ -66,7 +66,7 @@ pub(super) struct Drawn {
 }
 
 /// The part of zeros below which sparse weights are not tried.
-const FASTER_ABOVE: f64 = 0.5;
+pub(super) const FASTER_ABOVE: f64 = 0.5;
 /// What is drawn for the input, in place of the weights.
 const INPUT_SALT: u64 = 0x1ace;
 
@@ -208,7 +208,7 @@ pub fn measure(device: &Device, case: &Case, how: How<'_>) -> Result<Record> {
 }
 
 /// Layers that launch something, and those with sparse weights.
-fn kernels(model: &Model) -> (usize, usize) {
+pub(super) fn kernels(model: &Model) -> (usize, usize) {
     let report = model.report();
     let launches = report.layers.iter().filter(|layer| layer.kernel != "none").count();
     (launches, report.layers.iter().filter(|layer| layer.kernel.contains("spmm")).count())
