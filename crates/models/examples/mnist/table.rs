@@ -23,15 +23,12 @@ pub(crate) struct Table<'t> {
 impl Table<'_> {
     /// Names of the columns.
     pub(crate) fn head(&self) {
-        println!(
-            "Error: of a score in f64, as a part of its bound, the greatest. Difference: of both results, as a part of both bounds."
-        );
         println!();
         println!(
-            "               training    accuracy: host           device                    error                    kB of weights"
+            "            training      accuracy, host        accuracy, device      error / its bound  difference /    kB of weights"
         );
         println!(
-            "zeros      loss      s      all      same   sparse    dense   sparse    dense  difference   sparse    dense"
+            "   zeros    loss      s       all  inferred    sparse     dense    sparse     dense  both bounds    sparse     dense"
         );
     }
 
@@ -50,19 +47,19 @@ impl Table<'_> {
         let of_host = [&self.test, &self.inferred].map(|images| accuracy(images, &training.answers(images)));
         let of_device = [&sparse, &dense].map(|inference| accuracy(&self.inferred, &inference.answers));
         print!("{:>6.2} %  {loss:.4}  {:>5.1}", 100.0 * zeros(&weights), took.as_secs_f64());
-        of_host.iter().chain(&of_device).for_each(|accuracy| print!("  {accuracy:>7}"));
-        print!("  {:>7.3}  {:>7.3}", sparse.error_over_bound, dense.error_over_bound);
-        print!("  {:>10.3}", sparse.difference_over_bound(&dense));
-        println!("  {:>7.1}  {:>7.1}", sparse.weight_bytes as f64 / 1e3, dense.weight_bytes as f64 / 1e3);
+        of_host.iter().chain(&of_device).for_each(|accuracy| print!("  {accuracy:>8}"));
+        print!("  {:>8.1e}  {:>8.1e}", sparse.error_over_bound, dense.error_over_bound);
+        print!("  {:>11.1e}", sparse.difference_over_bound(&dense));
+        println!("  {:>8.1}  {:>8.1}", sparse.weight_bytes as f64 / 1e3, dense.weight_bytes as f64 / 1e3);
         for (held, inference) in [("sparse", &sparse), ("dense", &dense)] {
-            println!("          {held}: {}", inference.kernels.join(", "));
+            println!("          {held:>6}: {}", inference.kernels.join(", "));
         }
         Ok(())
     }
 }
 
 /// The part of the matrices that is zero.
-pub(crate) fn zeros(weights: &Weights) -> f64 {
+fn zeros(weights: &Weights) -> f64 {
     let matrices = || weights.iter().filter(|(name, tensor)| prune::is_matrix(name, tensor));
     let values = || matrices().flat_map(|(_, tensor)| tensor.values());
     values().filter(|&&value| value == 0.0).count() as f64 / values().count() as f64
