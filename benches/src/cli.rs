@@ -1,4 +1,5 @@
 //! The command line.
+mod decoder;
 mod maps;
 mod networks;
 mod prune;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use lacuna_cases::exit;
 
+pub use self::decoder::DecoderOptions;
 pub use self::maps::{ConvOptions, ConvSuite, Layout, MapValue, PoolOptions};
 pub use self::networks::ModelOptions;
 pub use self::prune::PruneOptions;
@@ -53,6 +55,8 @@ pub enum Command {
     Pool(PoolOptions),
     /// Measures whole networks: MobileNetV1 with sparse weights, ResNet, DenseNet and VGG, beside their dense twins.
     Model(ModelOptions),
+    /// Measures a step of a translation decoder: lookup, layers, projection, softmax with top-N, and beam search (ACL 2019).
+    Decoder(DecoderOptions),
     /// Prunes the weights of a safetensors file by magnitude, and describes what is left.
     Prune(PruneOptions),
     /// Draws a plot of a file of records, as SVG.

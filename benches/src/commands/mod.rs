@@ -2,6 +2,7 @@
 mod ablation;
 mod compare;
 mod conv;
+mod decoder;
 mod fit;
 mod network;
 mod oracle;
@@ -18,6 +19,7 @@ mod transpose;
 pub use ablation::ablation;
 pub use compare::compare;
 pub use conv::conv;
+pub use decoder::decoder;
 pub use fit::fit;
 pub use network::model;
 pub use oracle::oracle;

@@ -11,6 +11,7 @@ mod record;
 mod suites;
 mod twins;
 
+pub(crate) use measure::difference;
 pub use measure::{Case, How, measure};
 pub use named::Named;
 pub use print::{layers as layer_table, line, summary};

@@ -51,11 +51,7 @@ impl<'o> Oracle<'o> {
     ///
     /// # Errors
     /// [`DecoderError::Network`] for sizes that mean nothing.
-    pub fn new(
-        config: &'o Config,
-        weights: &'o Weights,
-        options: &'o Options,
-    ) -> Result<Self, DecoderError> {
+    pub fn new(config: &'o Config, weights: &'o Weights, options: &'o Options) -> Result<Self, DecoderError> {
         config.check_features()?;
         Ok(Self { config, weights, options, networks: config.networks()? })
     }
