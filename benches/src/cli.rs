@@ -1,4 +1,5 @@
 //! The command line.
+mod decoder;
 mod imported;
 mod maps;
 mod networks;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use lacuna_cases::exit;
 
+pub use self::decoder::DecoderOptions;
 pub use self::imported::ImportOptions;
 pub use self::maps::{ConvOptions, ConvSuite, Layout, MapValue, PoolOptions};
 pub use self::networks::ModelOptions;
@@ -57,6 +59,8 @@ pub enum Command {
     Model(ModelOptions),
     /// Measures the network of an ONNX or a TFLite file.
     Import(ImportOptions),
+    /// Measures a step of a translation decoder: lookup, layers, projection, softmax with top-N, and beam search (ACL 2019).
+    Decoder(DecoderOptions),
     /// Prunes the weights of a safetensors file by magnitude, and describes what is left.
     Prune(PruneOptions),
     /// Draws a plot of a file of records, as SVG.

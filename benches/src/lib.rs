@@ -14,7 +14,7 @@
 //! | `spmm`, `sddmm`, … | the operations, a folder each; [`OPERATIONS`] is the list of them |
 //! | [`operations`] | operations by name |
 //! | [`suites`] | problems by name |
-//! | [`networks`] | whole networks |
+//! | [`networks`], [`decoder`] | whole networks, and a step of a translation decoder |
 //! | [`table`], `summary`, `papers`, `expect` | records for people |
 //! | [`cli`], [`commands`] | the program |
 mod arithmetic;
@@ -26,6 +26,7 @@ pub mod cli;
 pub mod commands;
 pub mod conv;
 mod copies;
+pub mod decoder;
 mod dense;
 mod dense_transpose;
 mod energy;

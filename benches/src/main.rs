@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Command::Spdnn(options) => commands::spdnn(&options),
         Command::Model(options) => commands::model(&options),
         Command::Import(options) => commands::import(&options),
+        Command::Decoder(options) => commands::decoder(&options),
         Command::Plot(options) => commands::plot(&options),
         Command::Fit(options) => commands::fit(&options),
         Command::Tables(options) => commands::tables(&options),

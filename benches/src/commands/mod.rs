@@ -2,6 +2,7 @@
 mod ablation;
 mod compare;
 mod conv;
+mod decoder;
 mod fit;
 mod imported;
 mod network;
@@ -19,6 +20,7 @@ mod transpose;
 pub use ablation::ablation;
 pub use compare::compare;
 pub use conv::conv;
+pub use decoder::decoder;
 pub use fit::fit;
 pub use imported::import;
 pub use network::model;

@@ -125,7 +125,7 @@ impl Drawn {
 }
 
 /// How far scores are from others, as a part of the greatest of these; huge where they are no numbers.
-pub(super) fn difference(got: &[f32], expected: &[f32]) -> f64 {
+pub(crate) fn difference(got: &[f32], expected: &[f32]) -> f64 {
     let off = got.iter().zip(expected).map(|(&got, &expected)| (f64::from(got) - f64::from(expected)).abs());
     let off = off.fold(0.0, |most: f64, off| if off.is_finite() { most.max(off) } else { f64::MAX });
     let greatest = expected.iter().fold(0.0_f64, |most, score| most.max(f64::from(score.abs())));

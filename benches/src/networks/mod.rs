@@ -14,6 +14,7 @@ mod suites;
 mod twins;
 
 pub use imported::{FileCase, measure as measure_file};
+pub(crate) use measure::difference;
 pub use measure::{Case, How, measure};
 pub use named::Named;
 pub use print::{layers as layer_table, line, summary};

@@ -84,7 +84,7 @@ impl Oracle<'_> {
         for (sentence, best) in self.choose(before, logits).iter().enumerate() {
             let most_off = best.iter().fold(0.0_f64, |most, candidate| most.max(candidate.error));
             let mut chosen = BTreeSet::new();
-            for beam in 0..beams {
+            for (beam, expected) in best.iter().take(beams).enumerate() {
                 let wrong = |why: String| Err(DecoderError::Beam { sentence, beam, why });
                 let at = sentence * beams + beam;
                 let (parent, word) = (after.parents[at], after.words[at]);
@@ -92,7 +92,6 @@ impl Oracle<'_> {
                     return wrong(format!("hypothesis {parent} and word {word} cannot be"));
                 }
                 let got = Continuations::of(self.config, before, parent as usize, logits).by(word);
-                let expected = best[beam];
                 let (score, is_finished) = (f64::from(after.scores[at]), after.finished[at]);
                 if got.word != word || got.is_finished != is_finished || !chosen.insert((parent, word)) {
                     return wrong(format!("word {word} after hypothesis {parent} is none, or there twice"));
@@ -110,7 +109,7 @@ impl Oracle<'_> {
                 check.worst_over_bound = check.worst_over_bound.max(over_bound);
                 if (got.parent, got.word) == (expected.parent, expected.word) {
                     check.same += 1;
-                } else if is_tied(&got, &expected, most_off) {
+                } else if is_tied(&got, expected, most_off) {
                     check.tied += 1;
                 } else {
                     return wrong(format!("expected {expected:?}, got {got:?}"));

@@ -119,8 +119,9 @@ impl Config {
     /// # Errors
     /// As [`recurrent`](Self::recurrent).
     pub fn networks(&self) -> Result<Vec<Network>, NetworkError> {
-        let feed_forward = self.feed_forward()?;
-        Ok([Some(self.recurrent()?), feed_forward, Some(self.projection()?)].into_iter().flatten().collect())
+        // The recurrent layer comes first: it looks at the sizes of all.
+        let recurrent = self.recurrent()?;
+        Ok([Some(recurrent), self.feed_forward()?, Some(self.projection()?)].into_iter().flatten().collect())
     }
 
     /// Drawn weights, for speed and tests: layers as [`Weights::drawn`] has them, and an embedding with elements from -1 to 1.

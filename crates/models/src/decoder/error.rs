@@ -18,10 +18,10 @@ pub enum DecoderError {
     Weights(#[from] WeightsError),
     /// A layer cannot be planned, or failed.
     #[error(transparent)]
-    Model(#[from] ModelError),
+    Model(Box<ModelError>),
     /// The library refused lookup, top-N or beams, or failed.
     #[error(transparent)]
-    Library(#[from] lacuna::Error),
+    Library(Box<lacuna::Error>),
     /// The context is not as long as the sizes say.
     #[error("the context: expected {expected} elements, a row of the state for each sentence, got {got}")]
     Context {
@@ -57,4 +57,17 @@ pub enum DecoderError {
         /// What is wrong with it.
         why: String,
     },
+}
+
+// Boxed, so that a result without an error is small.
+impl From<ModelError> for DecoderError {
+    fn from(error: ModelError) -> Self {
+        Self::Model(Box::new(error))
+    }
+}
+
+impl From<lacuna::Error> for DecoderError {
+    fn from(error: lacuna::Error) -> Self {
+        Self::Library(Box::new(error))
+    }
 }

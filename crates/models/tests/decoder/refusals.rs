@@ -13,9 +13,12 @@ fn planned(change: impl FnOnce(&mut Config), options: &Options) -> Result<Decode
     Decoder::plan(&stream, &config, &weights, options)
 }
 
+/// A change, and what is said of it.
+type Change = (fn(&mut Config), &'static str);
+
 #[test]
 fn sizes_that_mean_nothing_are_refused() {
-    let changes: [(fn(&mut Config), &str); 8] = [
+    let changes: [Change; 8] = [
         (|config| config.sentences = 0, "the number of sentences must be at least 1, got 0"),
         (|config| config.beams = 0, "the number of beams must be at least 1, got 0"),
         (|config| config.beams = 65, "from 1 to 64"),

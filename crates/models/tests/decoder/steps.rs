@@ -92,7 +92,7 @@ fn words_of_several_features_and_no_feed_forward_block() {
     // The word itself, and one of seven endings for most.
     let offsets = (0..=sizes.vocabulary).map(|word| 2 * word - word.div_ceil(5)).collect();
     let of_word = |word: usize| {
-        let ending = (word % 5 != 0).then(|| sizes.vocabulary + word % 7);
+        let ending = (!word.is_multiple_of(5)).then(|| sizes.vocabulary + word % 7);
         [Some(word), ending].into_iter().flatten().map(|feature| feature as u32)
     };
     let indices = (0..sizes.vocabulary).flat_map(of_word).collect();
