@@ -11,7 +11,7 @@ mod record;
 mod suites;
 mod twins;
 
-pub use measure::{Case, How, measure};
+pub use measure::{Case, How, measure, of_network};
 pub use named::Named;
 pub use print::{layers as layer_table, line, summary};
 pub use published::{Row, TABLE_IV};

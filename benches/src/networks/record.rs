@@ -35,13 +35,13 @@ pub struct Record {
     pub resolution: usize,
     /// Whether it is a network cut to the simulator's size, with fewer channels too.
     pub cut: bool,
-    /// The part of the weights of 1×1 and linear layers that was pruned; 0 of a dense network.
+    /// The part of the weights of 1×1 and linear layers that was pruned; 0 of a dense network. Of weights of a file, the part that is zero.
     pub sparsity: f64,
     /// How maps lie.
     pub layout: &'static str,
     /// Type of values.
     pub value: &'static str,
-    /// Where weights are from: `drawn`.
+    /// Where weights are from: `drawn` or `file`.
     pub weights: &'static str,
     /// Layers that launch a kernel.
     pub launches: usize,
