@@ -31,6 +31,9 @@ pub struct ModelOptions {
     /// The part of the weights of 1×1 and linear layers that is pruned, the smallest of each layer: 0 to 1.
     #[arg(long, default_value_t = 0.0, value_parser = part)]
     pub sparsity: f64,
+    /// Weights of this safetensors file, in place of drawn ones: tensors by the network's names, dense, or sparse in CSR.
+    #[arg(long, value_name = "FILE", conflicts_with = "suite")]
+    pub weights: Option<PathBuf>,
     /// How maps lie.
     #[arg(long, value_enum, default_value_t = Layout::Nchw)]
     pub layout: Layout,

@@ -18,6 +18,7 @@ pub fn import(options: &ImportOptions) -> Result<Outcome> {
         layout: options.layout.into(),
         samples: options.samples,
         seed: options.seed,
+        weights: None,
         check_whole: true,
         faster: options.faster,
         twins: options.twins,

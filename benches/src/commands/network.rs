@@ -1,25 +1,31 @@
 //! `model`: whole networks.
 use anyhow::Result;
+use lacuna::Device;
 use lacuna_cases::exit::{Outcome, Usage};
+use lacuna_models::files::Archive;
+use lacuna_models::weights::Weights;
 
+use super::prune::in_input;
 use crate::cli::{Layout, ModelOptions};
-use crate::networks::{Case, How, Named, Suite, TOKENS, layer_table, line, measure, summary};
+use crate::networks::{Case, How, Named, Suite, TOKENS, layer_table, line, measure, of_network, summary};
 use crate::record::append;
 use crate::{energy, machine};
 
 /// Measures networks.
 ///
 /// # Errors
-/// A device that cannot be used; [`Usage`] for sizes that a network cannot have.
+/// A device that cannot be used; [`Usage`] for sizes that a network cannot have, and for a file without its weights.
 pub fn model(options: &ModelOptions) -> Result<Outcome> {
     let cases = cases(options)?;
     let device = machine::device(&options.device)?;
+    let weights = weights(options, &cases, &device)?;
     let counter = options.energy.then(|| energy::counter(&device)).flatten();
     let how = How {
         suite: options.suite.map_or("run", Suite::name),
         layout: options.layout.into(),
         samples: options.samples,
         seed: options.seed,
+        weights: weights.as_ref(),
         check_whole: options.check_whole,
         faster: options.faster,
         twins: options.twins || options.suite.is_some(),
@@ -28,7 +34,10 @@ pub fn model(options: &ModelOptions) -> Result<Outcome> {
     };
     if !options.json {
         println!("{} on {}", env!("LACUNA_REVISION"), device.info().name);
-        println!("Weights are drawn: they are for speed, and know nothing.");
+        match &options.weights {
+            Some(path) => println!("Weights are those of {}.", path.display()),
+            None => println!("Weights are drawn: they are for speed, and know nothing."),
+        }
         if device.is_simulator() {
             println!("Networks are cut, and times are the simulator's model, not measurements.");
         }
@@ -95,19 +104,46 @@ fn size(options: &ModelOptions, network: Named) -> Result<usize> {
     Ok(own.map_or(usual, |size| size as usize))
 }
 
+/// The weights of the file, where one is named: all that the network needs are there.
+fn weights(options: &ModelOptions, cases: &[Case], device: &Device) -> Result<Option<Weights>> {
+    let Some(path) = &options.weights else { return Ok(None) };
+    // Counters beside the weights, as torchvision has them, are left out.
+    let mut archive = Archive::open(path, |_, _| {}).map_err(in_input(path))?;
+    archive.decompress().map_err(in_input(path))?;
+    let weights = archive.dense;
+    for case in cases {
+        let network = case.network(device).map_err(|error| Usage(error.to_string()))?;
+        of_network(&network, &weights).map_err(|error| {
+            let cut = if device.is_simulator() {
+                "; on the simulator networks are cut, so that weights of whole ones do not fit: run on a GPU"
+            } else {
+                ""
+            };
+            Usage(format!("{}: {error}{cut}", path.display()))
+        })?;
+    }
+    Ok(Some(weights))
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
+    use lacuna::matrix::io::safetensors::Dtype;
+    use lacuna_models::files::Other;
 
     use super::*;
     use crate::cli::{Cli, Command};
 
-    fn parsed(arguments: &str) -> Result<Vec<Case>, String> {
+    fn options(arguments: &str) -> Result<ModelOptions, String> {
         let words = ["lacuna-bench", "model"].into_iter().chain(arguments.split_whitespace());
         match Cli::try_parse_from(words).map_err(|error| error.to_string())?.command {
-            Command::Model(options) => cases(&options).map_err(|error| error.to_string()),
+            Command::Model(options) => Ok(options),
             other => Err(format!("{other:?}")),
         }
+    }
+
+    fn parsed(arguments: &str) -> Result<Vec<Case>, String> {
+        cases(&options(arguments)?).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -142,9 +178,58 @@ mod tests {
             ("--suite feature-maps --layout nhwc", "NCHW"),
             ("vgg-16 --suite table4", "cannot be used with"),
             ("--suite table4 --sparsity 0.5", "cannot be used with"),
+            ("--suite table4 --weights a.safetensors", "cannot be used with"),
         ] {
             let error = parsed(arguments).unwrap_err();
             assert!(error.contains(why), "{arguments}: {error}");
         }
+    }
+
+    /// What a file with these tensors gives for MobileNetV1 of width 1, as the simulator has it.
+    fn of_file(archive: &Archive) -> Result<Option<Weights>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("weights.safetensors");
+        archive.save(&path).unwrap();
+        let mut options = options("mobilenet-v1").unwrap();
+        options.weights = Some(path);
+        let cases = cases(&options).unwrap();
+        weights(&options, &cases, &Device::simulator()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn weights_of_a_file_have_the_networks_names_and_shapes() {
+        let case = parsed("mobilenet-v1").unwrap()[0];
+        let network = case.network(&Device::simulator()).unwrap();
+        let drawn = Weights::drawn(&network, 3).unwrap();
+        let mut archive = Archive { dense: drawn.clone(), ..Archive::default() };
+        archive.compress(["fc.weight", "model.0.0.weight"]).unwrap();
+        // A counter, as batch norms of PyTorch have one.
+        let counter = Other { dtype: Dtype::I64, shape: vec![], bytes: vec![0; 8] };
+        archive.others.insert("model.0.1.num_batches_tracked".into(), counter);
+        assert_eq!(of_file(&archive).unwrap(), Some(drawn.clone()));
+
+        let mut less = archive.clone();
+        less.dense.remove("fc.bias");
+        let error = of_file(&less).unwrap_err();
+        assert!(
+            error.contains("tensor fc.bias: expected") && error.contains("weights.safetensors"),
+            "{error}"
+        );
+
+        let whole = Named::MobileNetV1.network(1.0, 224, 1).unwrap();
+        let whole = Archive { dense: Weights::drawn(&whole, 3).unwrap(), ..Archive::default() };
+        let error = of_file(&whole).unwrap_err();
+        assert!(
+            error.contains("expected shape") && error.contains("on the simulator networks are cut"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_none_is_refused() {
+        let options = options("mobilenet-v1 --weights nowhere.safetensors").unwrap();
+        let cases = cases(&options).unwrap();
+        let error = weights(&options, &cases, &Device::simulator()).unwrap_err();
+        assert!(error.is::<Usage>() && error.to_string().contains("nowhere.safetensors"), "{error}");
     }
 }

@@ -71,7 +71,7 @@ fn is_same(input: &Path, output: &Path) -> bool {
 }
 
 /// What is wrong with the input is bad usage, as with other files.
-fn in_input(path: &Path) -> impl Fn(FileError) -> Usage {
+pub(super) fn in_input(path: &Path) -> impl Fn(FileError) -> Usage {
     move |error| {
         let (path, text) = (path.display().to_string(), error.to_string());
         Usage(if text.contains(&path) { text } else { format!("{path}: {text}") })

@@ -17,6 +17,7 @@ use super::export::export;
 use super::layers;
 use super::measure::{Drawn, difference, kernels};
 use super::planned::{Checked, Planned};
+use super::prune::zeros;
 use super::record::{CUDNN, DENSE, Record, Twin};
 use crate::machine::MachineRecord;
 
@@ -97,7 +98,7 @@ pub fn measure(device: &Device, case: &FileCase, how: How<'_>) -> Result<Record>
         resolution: Some(input.size[0]),
         tokens: None,
         cut: false,
-        sparsity: zeros(&drawn),
+        sparsity: zeros(&drawn.network, &drawn.weights),
         faster: how.faster,
         layout: if how.layout == MapLayout::Nhwc { "nhwc" } else { "nchw" },
         value: "f32",
@@ -131,18 +132,6 @@ pub fn measure(device: &Device, case: &FileCase, how: How<'_>) -> Result<Record>
         }
     }
     Ok(record)
-}
-
-/// The part of the weights of layers that may be sparse that is zero.
-fn zeros(drawn: &Drawn) -> f64 {
-    let convolutions = drawn.network.layers().iter().filter_map(|layer| drawn.network.convolution(layer));
-    let filters = convolutions.filter(|conv| conv.may_be_sparse()).filter_map(|conv| conv.filters);
-    let tensors = filters.filter_map(|(name, shape)| drawn.weights.get(&name, &shape).ok());
-    let (zeros, all) = tensors.fold((0, 0), |(zeros, all), tensor| {
-        let own = tensor.values().iter().filter(|&&weight| weight == 0.0).count();
-        (zeros + own, all + tensor.values().len())
-    });
-    zeros as f64 / all.max(1) as f64
 }
 
 fn of_twin(

@@ -9,12 +9,12 @@ use lacuna::{Device, Precision, Stream};
 use lacuna_cases::exit::Usage;
 use lacuna_models::model::{Held, LayerOptions, Model, Options};
 use lacuna_models::network::{Network, NetworkError};
-use lacuna_models::weights::Weights;
+use lacuna_models::weights::{Weights, WeightsError};
 use lacuna_vendor::nvml::EnergyCounter;
 
 use super::named::{Cut, Named};
 use super::planned::{Checked, Planned};
-use super::prune::prune;
+use super::prune::{prune, zeros};
 use super::published::{Row, TABLE_III, TOKENS};
 use super::record::Record;
 use super::{layers, twins};
@@ -46,6 +46,8 @@ pub struct How<'c> {
     pub samples: u32,
     /// The seed of what is drawn.
     pub seed: u64,
+    /// Weights of a file, in place of drawn ones.
+    pub weights: Option<&'c Weights>,
     /// Whether layers are checked in their whole size, and not cut.
     pub check_whole: bool,
     /// Whether layers with many zeros are held sparse or dense as is faster, by a measurement, and not by their zeros alone.
@@ -58,7 +60,7 @@ pub struct How<'c> {
     pub counter: Option<&'c EnergyCounter>,
 }
 
-/// A network with drawn weights, pruned, and a drawn input.
+/// A network with drawn weights or those of a file, pruned, and a drawn input.
 pub(super) struct Drawn {
     pub(super) network: Network,
     pub(super) weights: Weights,
@@ -71,23 +73,40 @@ pub(super) const FASTER_ABOVE: f64 = 0.5;
 const INPUT_SALT: u64 = 0x1ace;
 
 impl Case {
-    /// The network and what is drawn, in the size that the device runs.
-    pub(super) fn drawn(&self, device: &Device, seed: u64) -> Result<Drawn> {
-        if device.is_simulator() { self.cut(Cut::Least, seed) } else { self.whole(seed) }
-    }
-
-    fn whole(&self, seed: u64) -> Result<Drawn> {
+    /// The network in the size that the device runs: on the simulator it is cut.
+    ///
+    /// # Errors
+    /// Sizes that do not fit.
+    pub fn network(&self, device: &Device) -> Result<Network, NetworkError> {
         let Self { network, width, batch, resolution, .. } = *self;
-        self.draw(network.network(width, resolution, batch), seed)
+        if device.is_simulator() {
+            network.cut(Cut::Least, width, batch)
+        } else {
+            network.network(width, resolution, batch)
+        }
     }
 
+    /// That network, with these weights, or drawn ones where there are none.
+    pub(super) fn drawn(&self, device: &Device, seed: u64, weights: Option<&Weights>) -> Result<Drawn> {
+        self.draw(self.network(device), seed, weights)
+    }
+
+    /// A cut network, with drawn weights.
     fn cut(&self, cut: Cut, seed: u64) -> Result<Drawn> {
-        self.draw(self.network.cut(cut, self.width, self.batch), seed)
+        self.draw(self.network.cut(cut, self.width, self.batch), seed, None)
     }
 
-    fn draw(&self, network: Result<Network, NetworkError>, seed: u64) -> Result<Drawn> {
+    fn draw(
+        &self,
+        network: Result<Network, NetworkError>,
+        seed: u64,
+        weights: Option<&Weights>,
+    ) -> Result<Drawn> {
         let network = network.map_err(|error| Usage(error.to_string()))?;
-        let mut weights = Weights::drawn(&network, seed)?;
+        let mut weights = match weights {
+            Some(weights) => of_network(&network, weights)?,
+            None => Weights::drawn(&network, seed)?,
+        };
         prune(&network, &mut weights, self.sparsity)?;
         // Numbers around 0, as those of an image after normalisation.
         let input = generate::random_values(network.input_shape().elements(), seed ^ INPUT_SALT);
@@ -118,10 +137,28 @@ impl Case {
     }
 }
 
+/// Of these weights those that a network needs.
+///
+/// # Errors
+/// A tensor that is not there, or has another shape.
+pub fn of_network(network: &Network, weights: &Weights) -> Result<Weights, WeightsError> {
+    let mut needed = Weights::new();
+    for parameter in network.parameters() {
+        let tensor = weights.get(&parameter.name, &parameter.shape)?.clone();
+        needed.insert(parameter.name, tensor);
+    }
+    Ok(needed)
+}
+
 impl Drawn {
     pub(super) fn plan<'s>(&self, stream: &'s Stream, options: &Options) -> Result<Planned<'s>> {
         Ok(Planned::new(stream, &self.network, &self.weights, options, &self.input)?)
     }
+}
+
+/// The paper's row of a network; of weights of a file none, as nobody knows how they were pruned.
+pub(super) fn published(case: &Case, how: How<'_>) -> Option<&'static Row> {
+    case.published().filter(|_| how.weights.is_none())
 }
 
 /// How far scores are from others, as a part of the greatest of these; huge where they are no numbers.
@@ -151,13 +188,16 @@ pub fn measure(device: &Device, case: &Case, how: How<'_>) -> Result<Record> {
     }
     let is_cut = device.is_simulator();
     tell("checking each layer");
-    let cut = if is_cut { Cut::Least } else { Cut::Quarter };
-    let small = if how.check_whole { case.drawn(device, how.seed) } else { case.cut(cut, how.seed) }?;
+    let small = if is_cut || how.check_whole {
+        case.drawn(device, how.seed, how.weights)
+    } else {
+        case.cut(Cut::Quarter, how.seed)
+    }?;
     let Checked { layers: checked_layers, error_over_bound } =
         small.plan(&stream, &options)?.check(&small.weights, &options)?;
     drop(small);
     tell("drawing and pruning weights");
-    let drawn = case.drawn(device, how.seed)?;
+    let drawn = case.drawn(device, how.seed, how.weights)?;
     tell("planning");
     let exact = LayerOptions { weights: Held::Dense, precision: Precision::Fma, ..LayerOptions::default() };
     let expected = drawn.plan(&stream, &options.clone().layers(exact))?.scores()?;
@@ -178,16 +218,16 @@ pub fn measure(device: &Device, case: &Case, how: How<'_>) -> Result<Record> {
         resolution: (!case.network.has_tokens()).then_some(input.size[0]),
         tokens: case.network.has_tokens().then_some(input.pixels()),
         cut: is_cut,
-        sparsity: case.sparsity,
+        sparsity: how.weights.map_or(case.sparsity, |_| zeros(&drawn.network, &drawn.weights)),
         faster: how.faster,
         layout: if how.layout == MapLayout::Nhwc { "nhwc" } else { "nchw" },
         value: "f32",
-        weights: "drawn",
+        weights: if how.weights.is_some() { "file" } else { "drawn" },
         launches,
         sparse_layers,
         products: drawn.network.multiply_adds(),
         frames_per_s: Record::frames_per_s(case.batch, &cost),
-        paper_frames_per_s: case.paper_frames_per_s().filter(|_| !is_cut),
+        paper_frames_per_s: case.paper_frames_per_s().filter(|_| !is_cut && how.weights.is_none()),
         cost,
         checked_layers,
         checked_whole: how.check_whole && !is_cut,
@@ -227,6 +267,7 @@ pub(super) mod tests {
         layout: MapLayout::Nchw,
         samples: 1,
         seed: 1,
+        weights: None,
         check_whole: false,
         faster: false,
         twins: true,
@@ -271,6 +312,23 @@ pub(super) mod tests {
         let how = How { layout: MapLayout::Nhwc, twins: false, layers: false, ..HOW };
         let record = measure(&Device::simulator(), &case, how).unwrap();
         assert!(record.is_right() && record.layers.is_empty() && record.layout == "nhwc");
+    }
+
+    #[test]
+    fn weights_of_a_file_are_taken_as_they_are() {
+        let device = Device::simulator();
+        let dense = Case { sparsity: 0.0, ..SPARSE };
+        let drawn = SPARSE.drawn(&device, 5, None).unwrap();
+        let how = How { weights: Some(&drawn.weights), layers: false, ..HOW };
+        let record = measure(&device, &dense, how).unwrap();
+        assert!(record.is_right() && record.error_over_bound > 0.0);
+        assert_eq!((record.weights, record.sparse_layers), ("file", 14));
+        assert!((record.sparsity - 0.9).abs() < 1e-3, "{}", record.sparsity);
+        // They have zeros, so that dense weights are another way; which network is as accurate is not known.
+        assert_eq!(record.peers.keys().copied().collect::<Vec<_>>(), [DENSE]);
+        let other = Case { width: 1.0, ..dense };
+        let error = measure(&device, &other, how).unwrap_err().to_string();
+        assert!(error.contains("tensor model.1.3.weight: expected shape"), "{error}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod twins;
 
 pub use imported::{FileCase, measure as measure_file};
 pub(crate) use measure::difference;
-pub use measure::{Case, How, measure};
+pub use measure::{Case, How, measure, of_network};
 pub use named::Named;
 pub use print::{layers as layer_table, line, summary};
 pub use published::{Row, TABLE_III, TABLE_IV, TOKENS};

@@ -24,6 +24,16 @@ pub(super) fn prune(network: &Network, weights: &mut Weights, part: f64) -> Resu
     Ok(lacuna_models::prune::each(weights, part, |name, _| chosen.iter().any(|(chosen, _)| chosen == name))?)
 }
 
+/// The part of them that is zero.
+pub(super) fn zeros(network: &Network, weights: &Weights) -> f64 {
+    let chosen = prunable(network);
+    let values = || {
+        let tensors = chosen.iter().filter_map(|(name, shape)| weights.get(name, shape).ok());
+        tensors.flat_map(|tensor| tensor.values())
+    };
+    values().filter(|&&value| value == 0.0).count() as f64 / values().count().max(1) as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Named;
@@ -56,7 +66,9 @@ mod tests {
         let mut weights = dense.clone();
         prune(&network, &mut weights, 0.0).unwrap();
         assert_eq!(weights, dense);
+        assert_eq!(zeros(&network, &weights), 0.0);
         prune(&network, &mut weights, 0.9).unwrap();
+        assert!((zeros(&network, &weights) - 0.9).abs() < 1e-3);
         let pruned = prunable(&network);
         for ((name, after), (_, before)) in weights.iter().zip(dense.iter()) {
             let zeros = after.values().iter().filter(|&&value| value == 0.0).count() as f64;

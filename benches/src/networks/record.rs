@@ -39,7 +39,7 @@ pub struct Record {
     pub tokens: Option<usize>,
     /// Whether it is a network cut to the simulator's size, with fewer channels too.
     pub cut: bool,
-    /// The part of the weights of 1×1 and linear layers that was pruned; 0 of a dense network.
+    /// The part of the weights of 1×1 and linear layers that was pruned; 0 of a dense network. Of weights of a file, the part that is zero.
     pub sparsity: f64,
     /// Whether layers with many zeros are held sparse or dense as was faster, and not by their zeros alone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -48,7 +48,7 @@ pub struct Record {
     pub layout: &'static str,
     /// Type of values.
     pub value: &'static str,
-    /// Where weights are from: `drawn`.
+    /// Where weights are from: `drawn` or `file`.
     pub weights: &'static str,
     /// Layers that launch a kernel.
     pub launches: usize,

@@ -6,7 +6,7 @@ use lacuna_models::model::Options;
 use lacuna_vendor::Search;
 use lacuna_vendor::cudnn::CuDnn;
 
-use super::measure::{Drawn, difference};
+use super::measure::{Drawn, difference, published};
 use super::planned::Planned;
 use super::record::{CUDNN, DENSE, Record, SAME_ACCURACY, Twin};
 use super::{Case, How};
@@ -22,7 +22,7 @@ pub(super) fn measure(
 ) -> Result<()> {
     let ours = Options::dense().layout(how.layout);
     // A network without zeros is its own dense twin.
-    if case.sparsity > 0.0 {
+    if record.sparsity > 0.0 {
         let mut planned = drawn.plan(stream, &ours)?;
         let twin = twin(&mut planned, case, DENSE, Some(expected), how)?;
         record.peers.insert(DENSE, twin);
@@ -37,10 +37,10 @@ pub(super) fn measure(
             record.peer_failures.insert(CUDNN, why);
         }
     }
-    let row = case.published().filter(|row| row.is_sparse);
+    let row = published(case, how).filter(|row| row.is_sparse);
     if let Some(dense) = row.and_then(|row| row.dense_of_same_accuracy()) {
         let case = Case { width: dense.width, sparsity: 0.0, ..*case };
-        let other = case.drawn(stream.device(), how.seed)?;
+        let other = case.drawn(stream.device(), how.seed, None)?;
         let twin = twin(&mut other.plan(stream, &ours)?, &case, SAME_ACCURACY, None, how)?;
         let paper_frames_per_s = (!record.cut).then_some(dense.frames_per_s);
         record.peers.insert(SAME_ACCURACY, Twin { paper_frames_per_s, ..twin });
