@@ -1,4 +1,4 @@
-//! Transposes of dense matrices, a batch of them: out[c][r] = in[r][c], bit for bit.
+//! Transposes of dense matrices, a batch of them: row r, column c of the input is row c, column r of the result, bit for bit.
 //!
 //! ```text
 //!     in, a tile                  shared memory, a row a column of the tile               out, the tile's transpose
