@@ -22,8 +22,8 @@ fn every_operation_is_right_by_every_kernel_in_every_type() {
         for dtype in ["f32", "f16", "bf16"] {
             let records = json(&[&run[..], &["--dtype", dtype]].concat());
             let kernels: BTreeSet<_> = records.iter().map(|r| r["algorithm"].as_str().unwrap()).collect();
-            // A dense transpose has one kernel for each width of its values.
-            let least = if op.name == "dense-transpose" { 1 } else { 2 };
+            // A dense transpose has one kernel for each width of its values, and a layer norm one for the pixels of maps.
+            let least = if ["dense-transpose", "layer-norm"].contains(&op.name) { 1 } else { 2 };
             assert!(kernels.len() == records.len() && records.len() >= least, "{kernels:?}");
             assert!(records.iter().all(|r| r["error_over_bound"].as_f64().unwrap() <= 1.0), "{records:?}");
             assert!(records.iter().all(|r| r["op"] == op.name && r["dtype"] == dtype), "{records:?}");
