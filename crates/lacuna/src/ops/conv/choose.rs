@@ -300,10 +300,11 @@ const REDUCE: f64 = 1460.0;
 const BYTES_A_CYCLE: f64 = 1340.0;
 /// Cycles from the launch to the first products.
 const START: f64 = 5000.0;
-/// Cycles from the launch of a kernel of few channels to its end, without what follows; of a block beside its products; and of a term of its sums.
-const FEW_START: f64 = 4000.0;
-const FEW_BLOCK: f64 = 1500.0;
-const FEW_TERM: f64 = 75.0;
+/// Cycles from the launch of a kernel of few channels to its end, without what follows; of a block beside its products; and of a term of its sums. Set by
+/// hand from times on an H100 (docs/log/conv.md, "First layers").
+const FEW_START: f64 = 8000.0;
+const FEW_BLOCK: f64 = 5500.0;
+const FEW_TERM: f64 = 102.0;
 /// Cycles of a step of the direct kernel: a tap of a run of pixels.
 const DIRECT_STEP: f64 = 60.0;
 
