@@ -2,6 +2,7 @@
 //!
 //! [`conform()`] is the check that the cases on shapes and values share; the other modules make problems for it.
 mod backward;
+mod blocks;
 mod conform;
 mod masks;
 mod problem;
@@ -20,6 +21,7 @@ use crate::{Case, Effort};
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = shapes::cases();
     cases.extend(masks::cases());
+    cases.extend(blocks::cases());
     cases.extend(values::cases());
     cases.extend(backward::cases());
     cases.extend(strides::cases());

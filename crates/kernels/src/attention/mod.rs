@@ -8,6 +8,7 @@ mod online;
 mod query_tile;
 mod row;
 mod rows;
+mod wgmma;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 
@@ -15,6 +16,7 @@ use crate::{IndexType, ValueType};
 
 pub use query_tile::{MAX_KEYS, QUERIES, QueryTileEntry, QueryTiles};
 pub use rows::Rows;
+pub use wgmma::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask, WgmmaTileArgs, WgmmaTiles, place_of_bit};
 
 /// What the entry points of [`Rows`] take, for values of `T` and column indices of `I`.
 #[repr(C)]
@@ -107,4 +109,6 @@ pub enum Scheme {
     },
     /// Four neighbouring queries, whose keys it loads once: [`QueryTiles`].
     QueryTile,
+    /// Blocks of 64 queries and 64 keys, by warpgroups: [`WgmmaTiles`].
+    WgmmaTile,
 }

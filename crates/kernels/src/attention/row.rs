@@ -18,10 +18,10 @@ pub(super) struct Head<T> {
     /// Bytes from row to row of Q, of K and V, and of O.
     pub(super) q_stride: u32,
     pub(super) kv_stride: u32,
-    o_stride: u32,
+    pub(super) o_stride: u32,
     pub(super) scale: f32,
     /// Rows of K and V.
-    cols: u32,
+    pub(super) cols: u32,
 }
 
 impl<T: Real> Head<T> {

@@ -1,22 +1,33 @@
 //! Which kernel suits a problem: a pure function, so that it can be tested and printed without a GPU.
-use lacuna_kernels::attention::{MAX_KEYS, QUERIES, Scheme, Tile};
+use lacuna_kernels::attention::{BLOCK, MAX_KEYS, QUERIES, Scheme, Tile};
 use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 
-use super::OPERATION;
-use crate::op;
+use super::{BlockCounts, OPERATION, TilingCounts};
+use crate::op::{self, MAX_GRID_YZ};
 
 /// The problem shape: all that the heuristic sees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Problem {
     /// Elements of the mask.
     pub nnz: usize,
+    /// Queries.
+    pub queries: usize,
     /// Keys.
     pub keys: usize,
+    /// Heads.
+    pub heads: usize,
     /// Keys that four neighbouring queries see together, summed over the mask: what [`QueryTile`] loads in place of nnz.
     /// `None` where they were not counted; then that is no choice of the library's.
     ///
     /// [`QueryTile`]: Algorithm::QueryTile
     pub query_tile_entries: Option<usize>,
+    /// The mask's blocks of 64 queries × 64 keys. `None` where they were not counted; then [`WgmmaTile`] is no choice of the
+    /// library's.
+    ///
+    /// [`WgmmaTile`]: Algorithm::WgmmaTile
+    pub blocks: Option<BlockCounts>,
+    /// Whether the scale is above 0.
+    pub has_positive_scale: bool,
     /// Elements of a row of Q, K, V and O.
     pub dim: usize,
     /// Elements that the dimension, strides and addresses allow to load at once (1, 2, 4 or 8).
@@ -25,6 +36,37 @@ pub struct Problem {
     pub value: ValueType,
     /// Type of the mask's column indices.
     pub index: IndexType,
+    /// Streaming multiprocessors of the GPU.
+    pub multiprocessors: u32,
+    /// The GPU's compute capability, 90 for 9.0.
+    pub sm: u32,
+}
+
+impl Problem {
+    /// One head of a mask of so many queries × keys and elements, with vectors of 16 bytes, on an H200.
+    pub fn new(
+        [queries, keys]: [usize; 2],
+        nnz: usize,
+        dim: usize,
+        value: ValueType,
+        index: IndexType,
+    ) -> Self {
+        Self {
+            nnz,
+            queries,
+            keys,
+            heads: 1,
+            query_tile_entries: None,
+            blocks: None,
+            has_positive_scale: true,
+            dim,
+            vector: 16 / value.bytes(),
+            value,
+            index,
+            multiprocessors: 132,
+            sm: 90,
+        }
+    }
 }
 
 /// How attention is computed.
@@ -57,15 +99,20 @@ pub enum Algorithm {
         /// The largest dimension.
         dimension: u32,
     },
+    /// On tensor cores, by warpgroups (compute capability 9.0, `f16` and `bf16`): blocks of 64 queries × 64 keys in which any
+    /// query sees a key are multiplied whole. Weights are rounded to the type of the operands. For masks whose blocks are full, or
+    /// not too empty; up to 128 elements in vectors of eight, and scales above 0. The host lists the blocks when the first plan of a
+    /// pattern wants them.
+    WgmmaTile {
+        /// Queries of a thread block: 64 for each warpgroup.
+        queries: u32,
+        /// The largest dimension.
+        dimension: u32,
+    },
 }
 
 /// A fused kernel, and what the heuristic thinks of it.
 pub type Choice = op::Choice<Algorithm, Tile>;
-
-/// Whether a kernel reads the mask as query tiles.
-pub(super) fn is_by_query_tiles(tile: &Tile) -> bool {
-    tile.scheme == Scheme::QueryTile
-}
 
 impl op::Problem for Problem {
     const OPERATION: &'static str = OPERATION;
@@ -74,11 +121,16 @@ impl op::Problem for Problem {
     const ENTRIES: fn() -> &'static [Entry<Tile>] = entries::attention;
 
     fn algorithms(&self, entry: &'static Entry<Tile>) -> impl IntoIterator<Item = Algorithm> {
-        let Tile { value, vector, lanes, dimension, scheme, .. } = entry.tile;
+        let Tile { value, vector, lanes, dimension, block_rows, scheme } = entry.tile;
         let (mask_fits, algorithm) = match scheme {
             Scheme::Row { index } => (index == self.index, Algorithm::Row { vector, lanes, dimension }),
             Scheme::QueryTile => {
                 (self.keys <= MAX_KEYS as usize, Algorithm::QueryTile { vector, lanes, dimension })
+            }
+            Scheme::WgmmaTile => {
+                let tiles = self.queries.div_ceil(block_rows as usize);
+                let fits = self.has_positive_scale && tiles <= MAX_GRID_YZ && entry.runs_on(self.sm);
+                (fits, Algorithm::WgmmaTile { queries: block_rows, dimension })
             }
         };
         let fits = value == self.value
@@ -93,6 +145,9 @@ impl op::Problem for Problem {
     fn cost(&self, entry: &'static Entry<Tile>, _algorithm: Algorithm) -> f64 {
         const WARP: f64 = 32.0;
         let tile = &entry.tile;
+        if tile.scheme == Scheme::WgmmaTile {
+            return self.blocks.as_ref().map_or(f64::INFINITY, |blocks| self.cost_of_blocks(blocks, tile));
+        }
         let lanes = f64::from(tile.lanes);
         let bytes = f64::from(tile.value.bytes());
         // Of K and V, for one key.
@@ -108,6 +163,7 @@ impl op::Problem for Problem {
         let l1 = loads.max(2.0 * self.dim as f64 * bytes / 128.0);
         let keys = match tile.scheme {
             Scheme::Row { .. } => self.nnz as f64,
+            Scheme::WgmmaTile => unreachable!("its cost is that of blocks"),
             // Rows that do not fill the lanes are worked out query by query, each from all entries.
             Scheme::QueryTile => {
                 let times = if self.dim == tile.dimension as usize { 1.0 } else { QUERIES as f64 };
@@ -117,6 +173,27 @@ impl op::Problem for Problem {
         keys.max(1.0) * (l1.max(issued / 4.0) + 1.0)
     }
 }
+
+impl Problem {
+    /// As [`cost`](op::Problem::cost), of blocks: they take the tensor cores and the exponentials, and a tile's end is waited for.
+    fn cost_of_blocks(&self, blocks: &BlockCounts, tile: &Tile) -> f64 {
+        let groups = (tile.block_rows / BLOCK) as usize;
+        let TilingCounts { tiles, entries, longest } = blocks.tilings[groups - 1];
+        // Cycles of a block, of an entry's keys, and of a tile beside them.
+        let block = BLOCK_CYCLES * (0.5 + 0.5 * f64::from(tile.dimension) / 64.0);
+        let of_tiles = |seen: f64, entries: f64, tiles: f64| {
+            seen * block + entries * ENTRY_CYCLES * f64::from(tile.dimension) / 64.0 + tiles * TILE_CYCLES
+        };
+        let all = of_tiles(blocks.seen as f64, entries as f64, tiles as f64);
+        let longest = of_tiles((groups * longest) as f64, longest as f64, 1.0);
+        all.max(longest * f64::from(self.multiprocessors) / self.heads.max(1) as f64)
+    }
+}
+
+/// Cycles of a multiprocessor for a block of 64 × 64 and 64 elements, for the keys of one, and for a tile.
+const BLOCK_CYCLES: f64 = 600.0;
+const ENTRY_CYCLES: f64 = 100.0;
+const TILE_CYCLES: f64 = 3000.0;
 
 /// The fused kernels that can do this problem, the best first; none where the dimension is too large.
 pub fn choose(problem: &Problem) -> Vec<Choice> {
@@ -128,7 +205,7 @@ mod tests {
     use super::*;
 
     fn problem(dim: usize, vector: u32, value: ValueType, index: IndexType) -> Problem {
-        Problem { nnz: 1000, keys: 100, query_tile_entries: None, dim, vector, value, index }
+        Problem { vector, ..Problem::new([100, 100], 1000, dim, value, index) }
     }
 
     #[test]
@@ -142,11 +219,15 @@ mod tests {
         }
     }
 
+    fn is_by_query_tiles(problem: &Problem) -> bool {
+        choose(problem)[0].entry.tile.scheme == Scheme::QueryTile
+    }
+
     #[test]
     fn query_tiles_are_chosen_where_they_share_keys() {
         let best = |query_tile_entries| {
             let problem = Problem { query_tile_entries, ..problem(64, 4, ValueType::F32, IndexType::U32) };
-            is_by_query_tiles(&choose(&problem)[0].entry.tile)
+            is_by_query_tiles(&problem)
         };
         assert_eq!(
             [None, Some(1000), Some(980), Some(900), Some(260)].map(best),
@@ -154,7 +235,7 @@ mod tests {
         );
         let narrow =
             Problem { query_tile_entries: Some(570), ..problem(48, 4, ValueType::F32, IndexType::U32) };
-        assert!(!is_by_query_tiles(&choose(&narrow)[0].entry.tile), "rows that do not fill the lanes");
+        assert!(!is_by_query_tiles(&narrow), "rows that do not fill the lanes");
     }
 
     #[test]

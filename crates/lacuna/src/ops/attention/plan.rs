@@ -3,9 +3,9 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lacuna_gpu::GlobalMut;
-use lacuna_kernels::attention::{self as kernels, Args, QueryTileArgs};
+use lacuna_kernels::attention::{self as kernels, Args, QueryTileArgs, Scheme, WgmmaTileArgs};
 
-use super::choose::{Algorithm, Choice, Problem, choose, is_by_query_tiles};
+use super::choose::{Algorithm, Choice, Problem, choose};
 use super::options::in_powers_of_two;
 use super::{AttentionSteps, OPERATION, Options};
 use crate::op::{
@@ -125,9 +125,30 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
             widest(|allowed| allowed <= vector && layouts.iter().all(|layout| layout.allows(allowed)))
         };
         let (nnz, vector) = (mask.nnz(), widest_below(VECTORS[0]));
-        let mut problem =
-            Problem { nnz, keys: mask.cols(), query_tile_entries: None, dim, vector, value, index };
-        problem.query_tile_entries = query_tile_entries(&pattern, &problem, options.algorithm)?;
+        let info = device.info();
+        let mut problem = Problem {
+            nnz,
+            queries: mask.rows(),
+            keys: mask.cols(),
+            heads: batch,
+            query_tile_entries: None,
+            blocks: None,
+            has_positive_scale: factor > 0.0,
+            dim,
+            vector,
+            value,
+            index,
+            multiprocessors: info.multiprocessors,
+            sm: info.sm,
+        };
+        let wanted = options.algorithm;
+        problem.query_tile_entries =
+            derived(&problem, wanted, Scheme::QueryTile, || Ok(pattern.query_tiles()?.entries()))?;
+        problem.blocks = derived(&problem, wanted, Scheme::WgmmaTile, || {
+            let has_them = wanted != Algorithm::Auto || pattern.has_dense_blocks()?;
+            has_them.then(|| Ok(*pattern.mask_blocks()?.counts())).transpose()
+        })?
+        .flatten();
         let selection = Selection::new(options.algorithm, T::TYPE.bytes(), |vector| Problem {
             vector: widest_below(vector),
             ..problem
@@ -253,15 +274,26 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
                 dim: self.dim as u32,
                 scale: in_powers_of_two(self.factor),
             };
-            if is_by_query_tiles(&entry.tile) {
-                let tiles = self.pattern.query_tiles()?;
-                let ([tile_table, entries], count) = (tiles.pointers(), tiles.count());
-                let args = QueryTileArgs { tile_table, entries, operands, tiles: count };
-                launch(stream, entry, grid(count), &args)?;
-            } else {
-                let (row_table, columns) = (self.pattern.row_table_pointer(), self.pattern.columns_pointer());
-                let args = Args { row_table, columns, operands };
-                launch(stream, entry, grid(rows as u32), &args)?;
+            match entry.tile.scheme {
+                Scheme::WgmmaTile => {
+                    let [tile_table, entries, bitmaps] =
+                        self.pattern.mask_blocks()?.pointers(entry.tile.block_rows);
+                    let grid = [heads.len() as u32, (rows as u32).div_ceil(entry.tile.block_rows), 1];
+                    let args = WgmmaTileArgs { tile_table, entries, bitmaps, operands };
+                    launch(stream, entry, grid, &args)?;
+                }
+                Scheme::QueryTile => {
+                    let tiles = self.pattern.query_tiles()?;
+                    let ([tile_table, entries], count) = (tiles.pointers(), tiles.count());
+                    let args = QueryTileArgs { tile_table, entries, operands, tiles: count };
+                    launch(stream, entry, grid(count), &args)?;
+                }
+                Scheme::Row { .. } => {
+                    let (row_table, columns) =
+                        (self.pattern.row_table_pointer(), self.pattern.columns_pointer());
+                    let args = Args { row_table, columns, operands };
+                    launch(stream, entry, grid(rows as u32), &args)?;
+                }
             }
         }
         Ok(())
@@ -290,22 +322,23 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     }
 }
 
-/// The mask's entries as query tiles, if such kernels may be chosen. Where there is no room for them, and the algorithm is the
-/// library's choice, they may not.
-fn query_tile_entries<I: Index>(
-    pattern: &DevicePattern<I>,
+/// What is made of the mask for kernels of this scheme, if such may be chosen. Where there is no room for it, and the algorithm is
+/// the library's choice, they may not.
+fn derived<D>(
     problem: &Problem,
     wanted: Algorithm,
-) -> Result<Option<usize>> {
+    scheme: Scheme,
+    make: impl FnOnce() -> Result<D>,
+) -> Result<Option<D>> {
     let may_be = |choice: &Choice| {
-        is_by_query_tiles(&choice.entry.tile) && (wanted == Algorithm::Auto || wanted == choice.algorithm)
+        choice.entry.tile.scheme == scheme && (wanted == Algorithm::Auto || wanted == choice.algorithm)
     };
     if !choose(problem).iter().any(may_be) {
         return Ok(None);
     }
-    match pattern.query_tiles() {
+    match make() {
         Err(Error::OutOfMemory { .. }) if wanted == Algorithm::Auto => Ok(None),
-        tiles => Ok(Some(tiles?.entries())),
+        made => made.map(Some),
     }
 }
 

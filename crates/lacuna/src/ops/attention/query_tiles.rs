@@ -1,12 +1,13 @@
 //! What four neighbouring queries see together: made once for a mask, by the host.
 use std::cmp::Reverse;
+use std::ops::Range;
 
 use lacuna_gpu::{GlobalPtr, WARP};
 use lacuna_kernels::RowRecord;
 use lacuna_kernels::attention::{QUERIES, QueryTileEntry};
 
 use crate::pattern::DevicePattern;
-use crate::{Buffer, Index, Result};
+use crate::{Buffer, Index, Result, Stream};
 
 /// The query tiles of a mask.
 #[derive(Debug)]
@@ -38,18 +39,24 @@ impl<I: Index> DevicePattern<I> {
         self.derived.get::<QueryTiles>().map(|tiles| tiles.entries() as f64 / self.nnz.max(1) as f64)
     }
 
+    /// Where the columns of each row lie, row by row.
+    pub(super) fn row_ranges(&self, stream: &Stream) -> Result<Vec<Range<usize>>> {
+        let mut rows = vec![0..0; self.rows];
+        for record in self.row_table.download(stream)?.as_chunks().0 {
+            let RowRecord { row, start, end } = RowRecord::from_words(*record);
+            rows[row as usize] = start as usize..end as usize;
+        }
+        Ok(rows)
+    }
+
     /// The mask's query tiles. The first call makes them: it reads the pattern from the device, and waits for that.
     pub(super) fn query_tiles(&self) -> Result<&QueryTiles> {
         self.derived.get_or_make(|| {
             let device = self.row_table.device();
             let stream = device.stream()?;
             let columns = self.columns.download(&stream)?;
-            let mut rows = vec![0..0; self.rows];
-            for record in self.row_table.download(&stream)?.as_chunks().0 {
-                let RowRecord { row, start, end } = RowRecord::from_words(*record);
-                rows[row as usize] = start as usize..end as usize;
-            }
-            let row = |row: &std::ops::Range<usize>| &columns[row.clone()];
+            let rows = self.row_ranges(&stream)?;
+            let row = |row: &Range<usize>| &columns[row.clone()];
             let (table, entries) = list(&rows.iter().map(row).collect::<Vec<_>>());
             Ok(QueryTiles { table: device.upload(table.as_flattened())?, entries: device.upload(&entries)? })
         })
