@@ -25,7 +25,7 @@ macro_rules! attention {
 
             // By warpgroups: [half the elements of a row, an eighth, groups of 64 queries, stages]
             #[cfg(lacuna_sm = "90")]
-            wgmma [f16 bf16] { [32 8 3 3] [32 8 1 4] [64 16 2 2] [64 16 1 2] }
+            wgmma [f16 bf16] { [32 8 3 3] [32 8 1 2] [64 16 2 2] [64 16 1 2] }
         }
     };
 

@@ -5,7 +5,7 @@ use super::super::online::{HEADROOM, LN_2};
 use super::block::{BITMAP_WORDS, BLOCK, BlockMask};
 use super::{KEYS, PIECE, SCORES, UNITS, WARPGROUP, WgmmaTiles, Work};
 use crate::common::{add_across_lanes, reduce, strided};
-use crate::{HalfValue, Kernel};
+use crate::HalfValue;
 
 /// Lanes that share a query.
 const LANES: u32 = 4;
@@ -55,7 +55,7 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
                     Self::multiply_values(gpu, stage, &weights, &mut o);
                 }
                 if step + STAGES < steps {
-                    gpu.barrier_arrive(Self::EMPTY + stage, Self::THREADS);
+                    gpu.barrier_arrive(Self::EMPTY + stage, GROUPS * WARPGROUP + WARP);
                 }
                 (step, stage) = (step + 1, if stage + 1 == STAGES { 0 } else { stage + 1 });
             }

@@ -4,7 +4,7 @@
 //!                keys: two blocks of 64 a step            warps 0–3   S = Q₀·Kᵀ ─ mask ─ softmax ─► O₀ += P·V
 //!             ┌────┐      ┌────┬────┐                     warps 4–7   S = Q₁·Kᵀ ─ mask ─ softmax ─► O₁ += P·V
 //!  64 queries │ Q₀ │      │ ▓▓ │ ▒▒ │  ▓ full             …
-//!             ├────┤      ├────┼────┤  ▒ partial          last warp   copies the next steps' K, V and bitmaps
+//!             ├────┤      ├────┼────┤  ▒ partial          last warps  copy K, V and bitmaps, a stage each
 //!  64 queries │ Q₁ │      │ ▒▒ │    │  empty
 //!             └────┘      └────┴────┘
 //! ```
@@ -92,9 +92,9 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
             scheme: Scheme::WgmmaTile,
         }
     };
-    const THREADS: u32 = GROUPS * WARPGROUP + WARP;
+    const THREADS: u32 = GROUPS * WARPGROUP + STAGES * WARP;
     const SHARED_BYTES: u32 = Self::STATES + STAGES * UNITS * GROUPS * 4;
-    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
+    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: Self::BLOCKS };
     const MIN_SM: u32 = 90;
 
     #[inline(always)]
@@ -115,7 +115,7 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
                 rows: args.operands.rows,
             };
             if warp >= 4 * GROUPS {
-                Self::produce(&work);
+                Self::produce(&work, warp - 4 * GROUPS);
             } else {
                 let mut again = Self::consume(&work, warp);
                 let group = warp / 4;
@@ -153,6 +153,9 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
     /// Bitmaps, and what blocks are: by stage, group and block.
     const BITMAPS: u32 = Self::Q + GROUPS * Self::Q_BYTES;
     const STATES: u32 = Self::BITMAPS + STAGES * GROUPS * UNITS * BITMAP_WORDS * 4;
+
+    /// Thread blocks of a multiprocessor at least.
+    const BLOCKS: u32 = if GROUPS == 1 && Self::SHARED_BYTES <= 113 * 1024 { 2 } else { 1 };
 
     /// Barriers: of an empty stage, of one that is full for a group, and of a group's own.
     const EMPTY: u32 = 1;

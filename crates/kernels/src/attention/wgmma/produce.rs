@@ -1,56 +1,43 @@
-//! The warp that fills stages.
+//! The warps that fill stages, one each.
 use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::block::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask};
 use super::{PIECE, UNITS, WARPGROUP, WgmmaTiles, Work};
 use crate::common::strided;
-use crate::{HalfValue, Kernel};
+use crate::HalfValue;
 
 impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const STAGES: u32>
     WgmmaTiles<T, L, PIECES, GROUPS, STAGES>
 {
-    /// Copies K, V and bitmaps, step by step, while the steps before are on their way.
+    /// Copies K, V and bitmaps into this warp's stage, for every step that is the stage's.
     ///
     /// # Safety
     /// The whole warp is here; head and entries are live.
     #[inline(always)]
-    pub(super) unsafe fn produce<G: Gpu>(work: &Work<T, G>) {
+    pub(super) unsafe fn produce<G: Gpu>(work: &Work<T, G>, stage: u32) {
         let gpu = work.gpu;
-        let steps = work.count.div_ceil(UNITS);
-        let (mut step, mut stage) = (0, 0);
+        let mut first = stage * UNITS;
         // SAFETY: as promised by the caller; a stage is filled when all groups have left it.
         unsafe {
-            let entry =
-                |step: u32, unit: u32| BlockEntry::load(gpu, work.entries, step * UNITS + unit, work.count);
-            let mut next = [entry(0, 0), entry(0, 1)];
-            while step < steps {
+            let entry = |index: u32| BlockEntry::load(gpu, work.entries, index, work.count);
+            let mut next = [entry(first), entry(first + 1)];
+            while first < work.count {
                 let entries = next;
-                next = [entry(step + 1, 0), entry(step + 1, 1)];
-                if step >= STAGES {
-                    gpu.barrier_sync(Self::EMPTY + stage, Self::THREADS);
+                let later = first + STAGES * UNITS;
+                next = [entry(later), entry(later + 1)];
+                if first >= STAGES * UNITS {
+                    gpu.barrier_sync(Self::EMPTY + stage, GROUPS * WARPGROUP + WARP);
                 }
                 Self::copy_block(work, stage, 0, &entries[0], true);
-                Self::copy_block(work, stage, 1, &entries[1], step * UNITS + 1 < work.count);
+                Self::copy_block(work, stage, 1, &entries[1], first + 1 < work.count);
                 gpu.copy_async_commit();
-                if step > 0 {
-                    gpu.copy_async_wait::<1>();
-                    Self::hand_over(gpu, if stage == 0 { STAGES - 1 } else { stage - 1 });
-                }
-                (step, stage) = (step + 1, if stage + 1 == STAGES { 0 } else { stage + 1 });
-            }
-            if steps > 0 {
                 gpu.copy_async_wait::<0>();
-                Self::hand_over(gpu, if stage == 0 { STAGES - 1 } else { stage - 1 });
+                gpu.fence_async_proxy();
+                for group in 0..GROUPS {
+                    gpu.barrier_arrive(Self::FULL + stage * GROUPS + group, WARPGROUP + WARP);
+                }
+                first = later;
             }
-        }
-    }
-
-    /// Says to all groups that a stage is full.
-    #[inline(always)]
-    fn hand_over<G: Gpu>(gpu: G, stage: u32) {
-        gpu.fence_async_proxy();
-        for group in 0..GROUPS {
-            gpu.barrier_arrive(Self::FULL + stage * GROUPS + group, WARPGROUP + WARP);
         }
     }
 
