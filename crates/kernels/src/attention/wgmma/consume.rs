@@ -4,8 +4,8 @@ use lacuna_gpu::{CoreMatrices, FULL_WARP, GlobalMut, GlobalPtr, Gpu, SharedPtr, 
 use super::super::online::{HEADROOM, LN_2};
 use super::block::{BITMAP_WORDS, BLOCK, BlockMask};
 use super::{KEYS, PIECE, SCORES, UNITS, WARPGROUP, WgmmaTiles, Work};
-use crate::common::{add_across_lanes, reduce, strided};
 use crate::HalfValue;
+use crate::common::{add_across_lanes, reduce, strided};
 
 /// Lanes that share a query.
 const LANES: u32 = 4;

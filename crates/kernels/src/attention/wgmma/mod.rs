@@ -96,6 +96,7 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
     const SHARED_BYTES: u32 = Self::STATES + STAGES * UNITS * GROUPS * 4;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: Self::BLOCKS };
     const MIN_SM: u32 = 90;
+    const LAUNCHES_DEPENDENTS: bool = Self::BLOCKS == 1;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {

@@ -3,8 +3,8 @@ use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::block::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask};
 use super::{PIECE, UNITS, WARPGROUP, WgmmaTiles, Work};
-use crate::common::strided;
 use crate::HalfValue;
+use crate::common::strided;
 
 impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const STAGES: u32>
     WgmmaTiles<T, L, PIECES, GROUPS, STAGES>

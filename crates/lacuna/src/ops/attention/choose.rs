@@ -175,25 +175,20 @@ impl op::Problem for Problem {
 }
 
 impl Problem {
-    /// As [`cost`](op::Problem::cost), of blocks: they take the tensor cores and the exponentials, and a tile's end is waited for.
+    /// As [`cost`](op::Problem::cost), of blocks. An entry takes its copies and what its groups multiply, seen or not; where heads are
+    /// few, the longest tile is waited for. Constants are set by hand from times on an H100 (docs/log/attention.md, "Blocks").
     fn cost_of_blocks(&self, blocks: &BlockCounts, tile: &Tile) -> f64 {
-        let groups = (tile.block_rows / BLOCK) as usize;
-        let TilingCounts { tiles, entries, longest } = blocks.tilings[groups - 1];
-        // Cycles of a block, of an entry's keys, and of a tile beside them.
-        let block = BLOCK_CYCLES * (0.5 + 0.5 * f64::from(tile.dimension) / 64.0);
-        let of_tiles = |seen: f64, entries: f64, tiles: f64| {
-            seen * block + entries * ENTRY_CYCLES * f64::from(tile.dimension) / 64.0 + tiles * TILE_CYCLES
-        };
-        let all = of_tiles(blocks.seen as f64, entries as f64, tiles as f64);
-        let longest = of_tiles((groups * longest) as f64, longest as f64, 1.0);
+        let (groups, dim) = (f64::from(tile.block_rows / BLOCK), f64::from(tile.dimension));
+        let TilingCounts { tiles, entries, longest } = blocks.tilings[groups as usize - 1];
+        let entry = 180.0 + 7.2 * dim + groups * (60.0 + 3.83 * dim);
+        let tile_cycles = 2000.0 + 2250.0 * groups;
+        // Where two thread blocks share a multiprocessor, a tile by itself takes longer than its part.
+        let alone = if groups > 1.0 || dim > 64.0 { 1.0 } else { 1.5 };
+        let all = entries as f64 * entry + tiles as f64 * tile_cycles;
+        let longest = alone * (longest as f64 * entry + tile_cycles);
         all.max(longest * f64::from(self.multiprocessors) / self.heads.max(1) as f64)
     }
 }
-
-/// Cycles of a multiprocessor for a block of 64 × 64 and 64 elements, for the keys of one, and for a tile.
-const BLOCK_CYCLES: f64 = 600.0;
-const ENTRY_CYCLES: f64 = 100.0;
-const TILE_CYCLES: f64 = 3000.0;
 
 /// The fused kernels that can do this problem, the best first; none where the dimension is too large.
 pub fn choose(problem: &Problem) -> Vec<Choice> {
@@ -236,6 +231,63 @@ mod tests {
         let narrow =
             Problem { query_tile_entries: Some(570), ..problem(48, 4, ValueType::F32, IndexType::U32) };
         assert!(!is_by_query_tiles(&narrow), "rows that do not fill the lanes");
+    }
+
+    /// Causal masks of so many tokens, 8 heads of 64: tiles that took least on an H100.
+    #[test]
+    fn many_tokens_take_large_tiles() {
+        let best = |tokens: usize| {
+            let strips = tokens / 64;
+            let tiling = |groups: usize| {
+                let tiles = strips.div_ceil(groups);
+                TilingCounts {
+                    tiles,
+                    entries: (1..=tiles).map(|tile| (tile * groups).min(strips)).sum(),
+                    longest: strips,
+                }
+            };
+            let blocks = BlockCounts { seen: strips * (strips + 1) / 2, tilings: [1, 2, 3].map(tiling) };
+            let nnz = tokens * tokens / 2;
+            let problem = Problem::new([tokens, tokens], nnz, 64, ValueType::F16, IndexType::U32);
+            choose(&Problem { heads: 8, blocks: Some(blocks), ..problem })[0].entry.name
+        };
+        assert_eq!([1024, 2048].map(best), ["attention_f16_wgmma_l32_g1"; 2]);
+        assert_eq!([4096, 12_288].map(best), ["attention_f16_wgmma_l32_g3"; 2]);
+    }
+
+    #[test]
+    fn blocks_of_few_keys_are_taken_key_by_key() {
+        let best = |keys_of_a_block: usize| {
+            let tiling = TilingCounts { tiles: 64, entries: 64 * 64, longest: 64 };
+            let blocks = BlockCounts { seen: 64 * 64, tilings: [tiling; 3] };
+            let nnz = keys_of_a_block * blocks.seen;
+            let problem = Problem::new([4096, 4096], nnz, 64, ValueType::Bf16, IndexType::U32);
+            choose(&Problem { heads: 64, blocks: Some(blocks), ..problem })[0].entry.tile.scheme
+        };
+        assert!(matches!(best(70), Scheme::Row { .. }));
+        assert_eq!(best(500), Scheme::WgmmaTile);
+    }
+
+    #[test]
+    fn blocks_take_compute_capability_9_and_scales_above_0() {
+        let able = Problem::new([64, 64], 100, 64, ValueType::F16, IndexType::U32);
+        let is_legal = |problem: &Problem| {
+            choose(problem).iter().any(|choice| choice.entry.tile.scheme == Scheme::WgmmaTile)
+        };
+        assert!(is_legal(&able));
+        for other in [
+            Problem { sm: 100, ..able },
+            Problem { has_positive_scale: false, ..able },
+            Problem { vector: 4, ..able },
+            Problem { dim: 136, ..able },
+            Problem { value: ValueType::F32, ..able },
+            Problem { queries: 64 * 65_536, ..able },
+        ] {
+            let wide = choose(&other).iter().any(|choice| {
+                choice.entry.tile.scheme == Scheme::WgmmaTile && choice.entry.tile.block_rows == BLOCK
+            });
+            assert!(!wide, "{other:?}");
+        }
     }
 
     #[test]
