@@ -4,6 +4,7 @@
 mod backward;
 mod blocks;
 mod conform;
+mod groups;
 mod masks;
 mod problem;
 mod refusals;
@@ -22,6 +23,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut cases = shapes::cases();
     cases.extend(masks::cases());
     cases.extend(blocks::cases());
+    cases.extend(groups::cases());
     cases.extend(values::cases());
     cases.extend(backward::cases());
     cases.extend(strides::cases());

@@ -62,7 +62,7 @@ pub struct Operands<T> {
     pub logsumexp: GlobalMut<f32>,
     /// Elements from one head's Q to the next.
     pub q_batch_stride: u64,
-    /// The same of K, and of V.
+    /// Elements from K of one group of heads to that of the next, and of V.
     pub kv_batch_stride: u64,
     /// The same of O.
     pub o_batch_stride: u64,
@@ -80,6 +80,10 @@ pub struct Operands<T> {
     pub dim: u32,
     /// Multiplies the scores: the scale, times log₂ e.
     pub scale: f32,
+    /// Heads of a group, which share K and V.
+    pub group_heads: u32,
+    /// Heads of the first group that other launches have.
+    pub first_of_group: u32,
 }
 
 /// A kernel's types and constants as numbers, for the heuristic.

@@ -28,7 +28,8 @@ impl<T: Real> Head<T> {
     /// The head of this number.
     #[inline(always)]
     pub(super) fn of(args: &Operands<T>, head: u32) -> Self {
-        let of_keys = u64::from(head) * args.kv_batch_stride;
+        let group = (args.first_of_group + head) / args.group_heads;
+        let of_keys = u64::from(group) * args.kv_batch_stride;
         let queries = u64::from(head) * u64::from(args.rows);
         let wanted = args.logsumexp.address() != 0;
         Self {

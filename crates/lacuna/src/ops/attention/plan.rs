@@ -101,7 +101,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     /// As [`plan`](Self::plan), with options.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a dimension of 0 and a scale that is not finite; [`Error::TooLarge`] from 2³⁰ elements a row
+    /// [`Error::Parameter`] for a dimension of 0, a scale that is not finite, and heads that groups do not divide; [`Error::TooLarge`] from 2³⁰ elements a row
     /// on, or where no buffer can hold an operand; [`Error::Parameter`] for strides below d, for heads of O that overlap, and for
     /// strides where three steps are taken; [`Error::Illegal`] where the algorithm cannot do this dimension; what the
     /// driver says, where the first plan of a mask lists what its queries see in fours.
@@ -113,7 +113,11 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         let layout = |tokens, strides| Layout::new(tokens, dim, T::TYPE.bytes(), strides);
         let Options { batch, q_stride, kv_stride, o_stride, .. } = options;
         let of_q = strides!(OPERATION, "Q", "d", q_stride, batch, options.q_batch_stride);
-        let of_kv = strides!(OPERATION, "K", "d", kv_stride, batch, options.kv_batch_stride);
+        let expected = || format!("a divisor of the {batch} heads");
+        let divides = options.kv_group > 0 && batch.is_multiple_of(options.kv_group);
+        Error::expect(divides, OPERATION, "the heads that share K and V", expected, options.kv_group)?;
+        let kv_heads = batch / options.kv_group;
+        let of_kv = strides!(OPERATION, "K", "d", kv_stride, kv_heads, options.kv_batch_stride);
         let of_o = strides!(OPERATION, "O", "d", o_stride, batch, options.o_batch_stride);
         let (q, kv) = (layout(mask.rows(), of_q)?, layout(mask.cols(), of_kv)?);
         let o = layout(mask.rows(), of_o)?;
@@ -202,7 +206,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     pub fn query_len(&self) -> usize {
         self.q.len()
     }
-    /// The same of K, and of V: batch · keys · d, without strides.
+    /// The same of K, and of V: batch / `kv_group` · keys · d, without strides.
     pub fn key_len(&self) -> usize {
         self.kv.len()
     }
@@ -256,7 +260,9 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         for heads in spans(self.options.batch, MAX_GRID_YZ) {
             let head = heads.start;
             let grid = |items: u32| [items.div_ceil(entry.tile.block_rows), heads.len() as u32, 1];
-            let [of_q, of_kv, of_o] = [self.q, self.kv, self.o].map(|layout| head * layout.batch_stride);
+            let [of_q, of_o] = [self.q, self.o].map(|layout| head * layout.batch_stride);
+            let group = self.options.kv_group;
+            let of_kv = head / group * self.kv.batch_stride;
             let operands = kernels::Operands::<T::Device> {
                 q: q.pointer().add(of_q),
                 k: k.pointer().add(of_kv),
@@ -273,6 +279,8 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
                 cols: cols as u32,
                 dim: self.dim as u32,
                 scale: in_powers_of_two(self.factor),
+                group_heads: group as u32,
+                first_of_group: (head % group) as u32,
             };
             match entry.tile.scheme {
                 Scheme::WgmmaTile => {
