@@ -20,20 +20,20 @@ pub(super) fn cases() -> Vec<Case> {
             |seed| Ok(Problem::draw(mask(70, 150, |_| (0..150).collect())?, 64, 2, seed)),
         ),
         case("attention/blocks/long".into(), "more blocks of keys than stages", Effort::Quick, |seed| {
-            Ok(Problem::draw(mask(66, 1030, |row| (row % 5..1030).collect())?, 64, 1, seed))
+            Ok(Problem::draw(mask(66, 540, |row| (row % 5..540).collect())?, 64, 1, seed))
         }),
         case("attention/blocks/wide".into(), "the same of rows of 128 elements", Effort::Quick, |seed| {
-            Ok(Problem::draw(mask(66, 650, |row| (row % 5..650).collect())?, 128, 1, seed))
+            Ok(Problem::draw(mask(66, 300, |row| (row % 5..300).collect())?, 128, 1, seed))
         }),
         case(
             "attention/blocks/causal".into(),
             "three groups of queries, each with more keys",
             Effort::Quick,
-            |seed| Ok(Problem::draw(mask(200, 200, |row| (0..=row).collect())?, 40, 1, seed)),
+            |seed| Ok(Problem::draw(mask(140, 140, |row| (0..=row).collect())?, 40, 1, seed)),
         ),
         case("attention/blocks/documents".into(), "groups that share no block", Effort::Quick, |seed| {
-            let document = |row: u32| row / 96 * 96;
-            Ok(Problem::draw(mask(192, 192, |row| (document(row)..=row).collect())?, 64, 1, seed))
+            let document = |row: u32| row / 70 * 70;
+            Ok(Problem::draw(mask(140, 140, |row| (document(row)..=row).collect())?, 64, 1, seed))
         }),
         case("attention/blocks/no_keys".into(), "queries without keys among others", Effort::Quick, |seed| {
             let keys = |row: u32| if row % 3 == 1 { vec![] } else { (0..60).collect() };
@@ -44,9 +44,9 @@ pub(super) fn cases() -> Vec<Case> {
             "scores that grow from block to block",
             Effort::Quick,
             |seed| {
-                let mut problem = Problem::draw(mask(64, 640, |_| (0..640).collect())?, 64, 1, seed);
-                for key in 0..640 {
-                    let factor = 1.0 + key as f32 / 64.0;
+                let mut problem = Problem::draw(mask(64, 320, |_| (0..320).collect())?, 64, 1, seed);
+                for key in 0..320 {
+                    let factor = 1.0 + key as f32 / 32.0;
                     problem.key(key).iter_mut().for_each(|x| *x *= factor);
                 }
                 Ok(problem)

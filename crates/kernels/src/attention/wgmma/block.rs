@@ -76,6 +76,27 @@ impl BlockEntry {
         let [key_block, a, b, c] = unsafe { gpu.load_readonly(entries.add(index as usize * Self::WORDS)) };
         Self { key_block, masks: [a, b, c] }
     }
+
+    /// Loads what a group sees of entry `index` of a list, as memory holds it; nothing from `end` on.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load).
+    #[inline(always)]
+    pub(super) unsafe fn load_mask<G: Gpu>(
+        gpu: G,
+        entries: GlobalPtr<u32>,
+        index: u32,
+        end: u32,
+        group: u32,
+    ) -> u32 {
+        if index >= end {
+            return BlockMask::EMPTY;
+        }
+        let entry = entries.add(index as usize * Self::WORDS);
+        // SAFETY: as promised by the caller.
+        let [mask] = unsafe { gpu.load_readonly(entry.add(1 + group as usize)) };
+        mask
+    }
 }
 
 /// The keys that one query of a tile sees, entry by entry: 64 places each.

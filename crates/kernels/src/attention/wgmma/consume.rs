@@ -2,7 +2,7 @@
 use lacuna_gpu::{CoreMatrices, FULL_WARP, GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::super::online::{HEADROOM, LN_2};
-use super::block::{BITMAP_WORDS, BLOCK, BlockMask};
+use super::block::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask};
 use super::{KEYS, PIECE, SCORES, UNITS, WARPGROUP, WgmmaTiles, Work};
 use crate::HalfValue;
 use crate::common::{add_across_lanes, reduce, strided};
@@ -37,10 +37,13 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
         unsafe {
             Self::copy_queries(work, group, thread);
             while step < steps {
-                gpu.barrier_sync(Self::FULL + stage * GROUPS + group, WARPGROUP + WARP);
-                let states = SharedPtr::from_offset(Self::STATES + Self::slot(stage, group, 0) * 4);
-                let states: [u32; 2] = gpu.shared_load(states);
+                // It is the same for all lanes, which the compiler sees by way of a shuffle.
+                let states = [
+                    BlockEntry::load_mask(gpu, work.entries, UNITS * step, work.count, group),
+                    BlockEntry::load_mask(gpu, work.entries, UNITS * step + 1, work.count, group),
+                ];
                 let states = [0, 1].map(|unit| gpu.warp_shuffle_idx(FULL_WARP, states[unit], 0, WARP));
+                gpu.barrier_sync(Self::FULL + stage * GROUPS + group, WARPGROUP + WARP);
                 if states[0] != BlockMask::EMPTY || states[1] != BlockMask::EMPTY {
                     let mut s = [0.0; SCORES];
                     if states[0] != BlockMask::FULL || states[1] != BlockMask::FULL {

@@ -93,7 +93,7 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
         }
     };
     const THREADS: u32 = GROUPS * WARPGROUP + STAGES * WARP;
-    const SHARED_BYTES: u32 = Self::STATES + STAGES * UNITS * GROUPS * 4;
+    const SHARED_BYTES: u32 = Self::BITMAPS + STAGES * GROUPS * UNITS * BITMAP_WORDS * 4;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: Self::BLOCKS };
     const MIN_SM: u32 = 90;
     const LAUNCHES_DEPENDENTS: bool = Self::BLOCKS == 1;
@@ -151,9 +151,8 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
     const Q_LEADING: u32 = BLOCK * PIECE + PIECE;
     const Q_BYTES: u32 = PIECES as u32 * Self::Q_LEADING;
     const Q: u32 = Self::K + STAGES * Self::K_BYTES;
-    /// Bitmaps, and what blocks are: by stage, group and block.
+    /// Bitmaps: by stage, group and block.
     const BITMAPS: u32 = Self::Q + GROUPS * Self::Q_BYTES;
-    const STATES: u32 = Self::BITMAPS + STAGES * GROUPS * UNITS * BITMAP_WORDS * 4;
 
     /// Thread blocks of a multiprocessor at least.
     const BLOCKS: u32 = if GROUPS == 1 && Self::SHARED_BYTES <= 113 * 1024 { 2 } else { 1 };

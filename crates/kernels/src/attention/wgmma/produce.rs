@@ -82,9 +82,6 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
                     let to = Self::BITMAPS + slot * BITMAP_WORDS * 4 + lane * PIECE;
                     gpu.copy_async::<u32, 4>(SharedPtr::from_offset(to), from);
                 }
-                if lane == 0 {
-                    gpu.shared_store(SharedPtr::from_offset(Self::STATES + slot * 4), [mask]);
-                }
             }
         }
     }
