@@ -15,7 +15,7 @@ const HEADS: usize = 6;
 const GROUP: usize = 3;
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![Case::new("attention/groups", "six heads, of which three share K and V", |cx| {
+    vec![Case::new("attention/groups/of_three", "six heads, of which three share K and V", |cx| {
         let problem = Problem::draw(generate::band_random(TOKENS, 20, 0.5, cx.seed)?, DIM, HEADS, cx.seed);
         every_kernel::<f32, u32>(cx, &problem).context("f32")?;
         every_kernel::<f16, u16>(cx, &problem.rounded()).context("f16, u16")?;
