@@ -217,19 +217,19 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
         let (gpu, head, lane) = (work.gpu, &work.head, work.gpu.lane_id());
         let first = work.first + warp * 16;
         let mut bad = [0; 2];
-        for row in 0..2 {
+        for (row, bad) in bad.iter_mut().enumerate() {
             let sum = add_across_lanes(gpu, FULL_WARP, [1, LANES], softmax.sum[row]);
             let inverse = gpu.rcp_approx(sum);
             let query = first + lane / LANES + 8 * row as u32;
             let mut finite = true;
-            for i in 0..L {
+            for (i, sum) in o.iter().enumerate() {
                 if i / 2 % 2 == row {
-                    finite &= (o[i] * inverse).is_finite();
+                    finite &= (sum * inverse).is_finite();
                 }
             }
             let is_there = query < work.rows;
-            bad[row] = gpu.warp_ballot(FULL_WARP, is_there && !finite);
-            let row_is_good = bad[row] >> (lane / LANES * LANES) & 15 == 0;
+            *bad = gpu.warp_ballot(FULL_WARP, is_there && !finite);
+            let row_is_good = *bad >> (lane / LANES * LANES) & 15 == 0;
             if is_there && row_is_good {
                 let to = head.o.add_rows(query, head.o_stride).address();
                 let to = GlobalMut::<u32>::from_address(to).add((lane % LANES) as usize);

@@ -70,7 +70,7 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
             strided(row, BLOCK, rows, |at| {
                 let is_key = has_piece && entry.key_block * BLOCK + at < head.cols;
                 gpu.copy_async_or_zero::<u16, 8>(SharedPtr::from_offset(k_place + at * PIECE), k, is_key);
-                let v_at = v_place + (at * 8 + (piece % 8 ^ at % 8)) * PIECE;
+                let v_at = v_place + (at * 8 + ((piece % 8) ^ (at % 8))) * PIECE;
                 gpu.copy_async_or_zero::<u16, 8>(SharedPtr::from_offset(v_at), v, is_key);
                 let step = u64::from(rows) * u64::from(head.kv_stride);
                 (k, v) = (k.add_bytes(step), v.add_bytes(step));
