@@ -8,8 +8,6 @@ fewer keys away from it (SC 2020), the band alone, random blocks of 64 x 64 belo
 """
 
 import argparse
-import json
-import statistics
 import time
 
 import torch
@@ -17,6 +15,9 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
+from timing import about, captured, microseconds, summary, write
+
+# Of a graph, so that short ones do not wait for the next launch of it.
 CALLS = 4
 TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 BACKENDS = {
@@ -24,29 +25,6 @@ BACKENDS = {
     "flash": SDPBackend.FLASH_ATTENTION,
     "efficient": SDPBackend.EFFICIENT_ATTENTION,
 }
-
-
-def measure(call, samples):
-    """Times of a call, by replays of a graph of several."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            call()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(CALLS):
-            call()
-    times = []
-    for _ in range(samples + 1):
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        graph.replay()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end) * 1e3 / CALLS)
-    return times[1:]
 
 
 def paper_mask(tokens, band=256, sparsity=0.95):
@@ -94,17 +72,13 @@ def main():
 
     def report(peer, mask, tokens, call, more=None):
         record = {"peer": peer, "mask": mask, "tokens": tokens, "heads": options.heads, "dim": options.dim}
-        record |= {"type": options.type, "device": torch.cuda.get_device_name(), "torch": torch.__version__} | (more or {})
+        record |= {"type": options.type} | about() | (more or {})
         try:
-            times = measure(call, options.samples)
-            record["time_us"] = {"median": statistics.median(times), "min": min(times), "max": max(times)}
+            times = microseconds(captured(call, CALLS)[0].replay, options.samples, 1)
+            record["time_us"] = summary([time / CALLS for time in times])
         except (torch.cuda.OutOfMemoryError, RuntimeError) as error:
             record["failure"] = str(error).splitlines()[0]
-        line = json.dumps(record)
-        print(line, flush=True)
-        if options.out:
-            with open(options.out, "a", encoding="utf-8") as file:
-                file.write(line + "\n")
+        write(record, options.out)
 
     for tokens in options.tokens:
         shape = (1, options.heads, tokens, options.dim)

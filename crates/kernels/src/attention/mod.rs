@@ -46,7 +46,7 @@ pub struct QueryTileArgs<T> {
     pub tiles: u32,
 }
 
-/// Q, K, V and O. The grid's y is the batch: heads with one mask.
+/// Q, K, V and O. The grid's y is the batch: heads with one mask. Of [`WgmmaTiles`] it is the x.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Operands<T> {

@@ -13,8 +13,8 @@ use crate::network::{Network, Role};
 
 /// The standard deviation of what is nearly a constant: biases and means around 0, factors and variances around 1.
 const SPREAD: f32 = 0.1;
-/// What factors of a norm are around before a residual is added. With 1, each block would multiply variances by 2, and the fifty of ResNet-152 would
-/// be beyond the numbers of `f16`; so it is 5/4.
+/// What factors of a norm are around before a residual is added. Each block then multiplies variances by 5/4. With 1 it would be 2, and the sums of
+/// ResNet-152, which has fifty blocks, would be beyond the numbers of `f16`.
 const BEFORE_RESIDUAL: f32 = 0.5;
 
 impl Weights {

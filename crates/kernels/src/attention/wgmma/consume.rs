@@ -3,7 +3,7 @@ use lacuna_gpu::{CoreMatrices, FULL_WARP, GlobalMut, GlobalPtr, Gpu, SharedPtr, 
 
 use super::super::online::{HEADROOM, LN_2};
 use super::block::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask};
-use super::{KEYS, PIECE, SCORES, UNITS, WARPGROUP, WgmmaTiles, Work};
+use super::{KEYS, PANEL, PIECE, SCORES, UNITS, WARPGROUP, WgmmaTiles, Work};
 use crate::HalfValue;
 use crate::common::{add_across_lanes, reduce, strided};
 
@@ -38,17 +38,17 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
             Self::copy_queries(work, group, thread);
             while step < steps {
                 // It is the same for all lanes, which the compiler sees by way of a shuffle.
-                let states = [
+                let masks = [
                     BlockEntry::load_mask(gpu, work.entries, UNITS * step, work.count, group),
                     BlockEntry::load_mask(gpu, work.entries, UNITS * step + 1, work.count, group),
                 ];
-                let states = [0, 1].map(|unit| gpu.warp_shuffle_idx(FULL_WARP, states[unit], 0, WARP));
+                let masks = [0, 1].map(|unit| gpu.warp_shuffle_idx(FULL_WARP, masks[unit], 0, WARP));
                 gpu.barrier_sync(Self::FULL + stage * GROUPS + group, WARPGROUP + WARP);
-                if states[0] != BlockMask::EMPTY || states[1] != BlockMask::EMPTY {
+                if masks[0] != BlockMask::EMPTY || masks[1] != BlockMask::EMPTY {
                     let mut s = [0.0; SCORES];
-                    if states[0] != BlockMask::FULL || states[1] != BlockMask::FULL {
+                    if masks[0] != BlockMask::FULL || masks[1] != BlockMask::FULL {
                         let words = [0, 1]
-                            .map(|unit| Self::bits(gpu, states[unit], stage, group, unit as u32, thread));
+                            .map(|unit| Self::bits(gpu, masks[unit], stage, group, unit as u32, thread));
                         for i in 0..SCORES {
                             s[i] = if words[i / 32] >> (i % 32) & 1 != 0 { 0.0 } else { f32::NEG_INFINITY };
                         }
@@ -96,8 +96,8 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
     /// # Safety
     /// The stage is full.
     #[inline(always)]
-    unsafe fn bits<G: Gpu>(gpu: G, state: u32, stage: u32, group: u32, unit: u32, thread: u32) -> u32 {
-        match state {
+    unsafe fn bits<G: Gpu>(gpu: G, mask: u32, stage: u32, group: u32, unit: u32, thread: u32) -> u32 {
+        match mask {
             BlockMask::EMPTY => 0,
             BlockMask::FULL => u32::MAX,
             _ => {
@@ -190,22 +190,10 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
             let a = [weights[first], weights[first + 1], weights[first + 2], weights[first + 3]];
             let b = SharedPtr::from_offset(v + sixteen as u32 * 16 * 8 * PIECE);
             // SAFETY: as promised by the caller.
-            unsafe { Self::multiply_panels(gpu, o, a, b) };
+            unsafe { T::warpgroup_mma_registers::<G, L, PANEL>(gpu, o, a, b) };
         }
         gpu.warpgroup_commit();
         gpu.warpgroup_wait::<0, L>(o);
-    }
-
-    /// Adds 16 keys' weights times V to O.
-    ///
-    /// # Safety
-    /// As for [`multiply_values`](Self::multiply_values).
-    #[inline(always)]
-    unsafe fn multiply_panels<G: Gpu>(gpu: G, o: &mut [f32; L], a: [u32; 4], b: SharedPtr<u16>) {
-        // A panel has the rows of a step.
-        const PANEL: u32 = KEYS * 8 * PIECE;
-        // SAFETY: as promised by the caller.
-        unsafe { T::warpgroup_mma_registers::<G, L, PANEL>(gpu, o, a, b) };
     }
 
     /// Writes rows of O that are finite, and their logarithms. Gives a bit for each of the warp's 16 rows that is not.

@@ -8,10 +8,10 @@
 //!  64 queries │ Q₁ │      │ ▒▒ │    │  empty
 //!             └────┘      └────┴────┘
 //! ```
-//! A block of threads owns `GROUPS` × 64 queries of a head, a warpgroup each, and goes along the key blocks that any of them sees.
-//! Empty blocks are left out; full ones have no bitmap. A score begins as 0 where its key is seen, and as −∞ elsewhere, and the product is added to it. Weights are rounded to `T`, in registers.
-//! K lies in core matrices, V in swizzled panels. A row that comes out not finite is worked out anew, key by key, as
-//! [`Rows`](super::Rows) do it.
+//! A thread block owns `GROUPS` × 64 queries of a head, a warpgroup each, and goes along the key blocks that any of them sees.
+//! Empty blocks are left out; full ones have no bitmap. A score begins as 0 where its key is seen, and as −∞ elsewhere, and the
+//! product is added to it. Weights are rounded to `T`, in registers. K lies in core matrices, V in swizzled panels. A row that comes
+//! out not finite is worked out anew, key by key, as [`Rows`](super::Rows) do it.
 mod block;
 mod consume;
 mod produce;
@@ -38,6 +38,8 @@ const KEYS: u32 = UNITS * BLOCK;
 const SCORES: usize = KEYS as usize / 2;
 /// Bytes of eight elements of a row: a row of a core matrix.
 const PIECE: u32 = 16;
+/// Bytes of a panel of V: 64 columns of a step's keys.
+const PANEL: u32 = KEYS * 8 * PIECE;
 
 /// What the entry points of [`WgmmaTiles`] take. The grid's x is the heads, its y the tiles.
 #[repr(C)]
@@ -140,8 +142,7 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
 {
     /// Elements of a row at most.
     const DIM: u32 = 2 * L as u32;
-    /// Bytes of a panel of V, of 64 columns, and of V in a stage. They come first, as panels begin at multiples of 1024 bytes.
-    const PANEL: u32 = KEYS * 8 * PIECE;
+    /// Bytes of V in a stage. V comes first, as panels begin at multiples of 1024 bytes.
     const V_BYTES: u32 = KEYS * Self::DIM * 2;
     /// Bytes from eight elements of all keys to the next eight. 16 more keep copies of a row's pieces on different banks.
     const K_LEADING: u32 = KEYS * PIECE + PIECE;

@@ -2,7 +2,7 @@
 use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::block::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask};
-use super::{PIECE, UNITS, WARPGROUP, WgmmaTiles, Work};
+use super::{PANEL, PIECE, UNITS, WARPGROUP, WgmmaTiles, Work};
 use crate::HalfValue;
 use crate::common::strided;
 
@@ -64,7 +64,7 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
             GlobalPtr::<u16>::from_address(matrix.add_rows(key, head.kv_stride).address()).add(column)
         });
         let k_place = Self::K + stage * Self::K_BYTES + piece * Self::K_LEADING + unit * BLOCK * PIECE;
-        let v_place = stage * Self::V_BYTES + piece / 8 * Self::PANEL + unit * BLOCK * 8 * PIECE;
+        let v_place = stage * Self::V_BYTES + piece / 8 * PANEL + unit * BLOCK * 8 * PIECE;
         // SAFETY: as promised by the caller; nothing is read of keys that are not there.
         unsafe {
             strided(row, BLOCK, rows, |at| {

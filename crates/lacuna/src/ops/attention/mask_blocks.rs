@@ -17,9 +17,7 @@ const SIDE: usize = BLOCK as usize;
 /// How many blocks of 64 queries × 64 keys a mask has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockCounts {
-    /// Blocks in which a query sees a key.
-    pub seen: usize,
-    /// The same by tiles of one, two and three groups of 64 queries.
+    /// By tiles of one, two and three groups of 64 queries.
     pub tilings: [TilingCounts; MAX_GROUPS],
 }
 
@@ -65,9 +63,7 @@ impl<I: Index> DevicePattern<I> {
     /// Whether the mask may be one for blocks. The first call reads the pattern, as [`mask_blocks`](Self::mask_blocks) does.
     pub(super) fn has_dense_blocks(&self) -> Result<bool> {
         let has = self.derived.get_or_make(|| {
-            let stream = self.row_table.device().stream()?;
-            let columns = self.columns.download(&stream)?;
-            let rows = self.row_ranges(&stream)?;
+            let (columns, rows) = self.rows_on_host()?;
             // For each key block the last strip that sees it.
             let (mut seen, mut last) = (0, vec![usize::MAX; self.cols.div_ceil(SIDE)]);
             for (strip, rows) in rows.chunks(SIDE).enumerate() {
@@ -85,24 +81,28 @@ impl<I: Index> DevicePattern<I> {
     pub(super) fn mask_blocks(&self) -> Result<&MaskBlocks> {
         self.derived.get_or_make(|| {
             let device = self.row_table.device();
-            let stream = device.stream()?;
-            let columns = self.columns.download(&stream)?;
-            let rows = self.row_ranges(&stream)?;
+            let (columns, rows) = self.rows_on_host()?;
             let mut lists = Lists::new(self.cols);
             for strip in rows.chunks(SIDE) {
                 lists.add_strip(strip, &columns);
             }
             let tilings = [1, 2, 3].map(|groups| lists.tiles(groups));
-            let counts =
-                BlockCounts { seen: lists.seen(), tilings: tilings.each_ref().map(|tiling| tiling.2) };
+            let counts = BlockCounts { tilings: tilings.each_ref().map(|tiling| tiling.2) };
             let upload = |(table, entries, _): Tiles| -> Result<_> {
                 Ok([device.upload(table.as_flattened())?, device.upload(entries.as_flattened())?])
             };
             let [one, two, three] = tilings.map(upload);
-            Ok(MaskBlocks { bitmaps: device.upload(&lists.bitmaps)?, tilings: [one?, two?, three?], counts })
+            Ok(MaskBlocks {
+                bitmaps: device.upload(lists.bitmaps.as_flattened())?,
+                tilings: [one?, two?, three?],
+                counts,
+            })
         })
     }
 }
+
+/// The bits of a partial block.
+type Bitmap = [u32; BITMAP_WORDS as usize];
 
 /// Records of tiles, their entries, and how many there are.
 type Tiles = (Vec<[u32; RowRecord::WORDS]>, Vec<[u32; BlockEntry::WORDS]>, TilingCounts);
@@ -113,9 +113,9 @@ struct Lists {
     cols: usize,
     /// For each strip its blocks that are not empty: the block of keys, and the [`BlockMask`] as memory holds it.
     strips: Vec<Vec<[u32; 2]>>,
-    bitmaps: Vec<u32>,
-    /// For each key block the bitmap of the strip that is being listed; none in between.
-    open: Vec<Option<u32>>,
+    bitmaps: Vec<Bitmap>,
+    /// For each key block its bitmap among those of the strip that is being listed; none in between.
+    open: Vec<Option<usize>>,
 }
 
 impl Lists {
@@ -125,45 +125,35 @@ impl Lists {
 
     /// Lists the blocks of the next 64 rows, or of the last ones.
     fn add_strip<I: Index>(&mut self, rows: &[Range<usize>], columns: &[I]) {
-        let first = self.bitmaps.len();
-        let mut blocks = vec![];
+        let (mut blocks, mut bitmaps): (Vec<[u32; 2]>, Vec<Bitmap>) = (vec![], vec![]);
         for (query, range) in (0..).zip(rows) {
             for column in &columns[range.clone()] {
                 let column = column.to_column();
                 let (block, key) = (column / BLOCK, column % BLOCK);
                 let bitmap = *self.open[block as usize].get_or_insert_with(|| {
-                    let bitmap = (self.bitmaps.len() / BITMAP_WORDS as usize) as u32;
-                    self.bitmaps.resize(self.bitmaps.len() + BITMAP_WORDS as usize, 0);
-                    blocks.push([block, bitmap]);
-                    bitmap
+                    blocks.push([block, blocks.len() as u32]);
+                    bitmaps.push([0; BITMAP_WORDS as usize]);
+                    bitmaps.len() - 1
                 });
                 let [word, bit] = place_of_bit(query, key);
-                self.bitmaps[(bitmap * BITMAP_WORDS + word) as usize] |= 1 << bit;
+                bitmaps[bitmap][word as usize] |= 1 << bit;
             }
         }
         blocks.sort_unstable();
-        let bitmaps = self.bitmaps.split_off(first);
-        let start = first as u32 / BITMAP_WORDS;
         for [block, mask] in &mut blocks {
             self.open[*block as usize] = None;
-            let bitmap = &bitmaps[((*mask - start) * BITMAP_WORDS) as usize..][..BITMAP_WORDS as usize];
+            let bitmap = &bitmaps[*mask as usize];
             let seen: u32 = bitmap.iter().map(|word| word.count_ones()).sum();
             // Queries that are not there do not matter, keys that are not there must not be seen.
             let is_full = seen as usize == rows.len() * SIDE;
             *mask = if is_full {
                 BlockMask::Full.to_word()
             } else {
-                let place = (self.bitmaps.len() / BITMAP_WORDS as usize) as u32;
-                self.bitmaps.extend_from_slice(bitmap);
-                BlockMask::Partial(place).to_word()
+                self.bitmaps.push(*bitmap);
+                BlockMask::Partial(self.bitmaps.len() as u32 - 1).to_word()
             };
         }
         self.strips.push(blocks);
-    }
-
-    /// Blocks that are not empty.
-    fn seen(&self) -> usize {
-        self.strips.iter().map(Vec::len).sum()
     }
 
     /// Records, entries and counts of tiles of so many strips.
@@ -235,7 +225,7 @@ mod tests {
         let [word, bit] = place_of_bit(0, 1);
         let mut bitmap = [0; BITMAP_WORDS as usize];
         bitmap[word as usize] = 1 << bit;
-        assert_eq!(lists.bitmaps, bitmap);
+        assert_eq!(lists.bitmaps, [bitmap]);
         let (table, entries, counts) = lists.tiles(1);
         assert_eq!(entries, [[0, FULL, EMPTY, EMPTY], [2, 0, EMPTY, EMPTY], [0, FULL, EMPTY, EMPTY]]);
         assert_eq!(table, [[0, 0, 2, 0], [64, 2, 3, 0]]);
@@ -244,14 +234,13 @@ mod tests {
         assert_eq!(entries, [[0, FULL, FULL, EMPTY], [2, 0, EMPTY, EMPTY]]);
         assert_eq!(table, [[0, 0, 2, 0]]);
         assert_eq!(counts, TilingCounts { tiles: 1, entries: 2, longest: 2 });
-        assert_eq!(lists.seen(), 3);
     }
 
     #[test]
     fn the_last_keys_are_never_a_full_block() {
         let lists = lists(&vec![(0..100).collect::<Vec<u32>>(); 3], 100);
         assert_eq!(lists.strips, [[[0, FULL], [1, 0]]]);
-        let seen: u32 = lists.bitmaps.iter().map(|word| word.count_ones()).sum();
+        let seen: u32 = lists.bitmaps.as_flattened().iter().map(|word| word.count_ones()).sum();
         assert_eq!(seen, 3 * 36);
     }
 

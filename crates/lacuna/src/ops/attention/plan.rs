@@ -101,10 +101,11 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     /// As [`plan`](Self::plan), with options.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a dimension of 0, a scale that is not finite, and heads that groups do not divide; [`Error::TooLarge`] from 2³⁰ elements a row
-    /// on, or where no buffer can hold an operand; [`Error::Parameter`] for strides below d, for heads of O that overlap, and for
-    /// strides where three steps are taken; [`Error::Illegal`] where the algorithm cannot do this dimension; what the
-    /// driver says, where the first plan of a mask lists what its queries see in fours.
+    /// [`Error::Parameter`] for a dimension of 0, a scale that is not finite, and a `kv_group` that does not divide the heads;
+    /// [`Error::TooLarge`] from 2³⁰ elements a row on, or where no buffer can hold an operand; [`Error::Parameter`] for strides below
+    /// d, for heads of O that overlap, and for strides and shared K and V where three steps are taken; [`Error::Illegal`] where the
+    /// algorithm cannot do this dimension, or not on this GPU; what the driver says, where the first plan of a mask lists what its
+    /// queries see in fours, or its blocks.
     pub fn plan_with(mask: &CsrMatrix<T, I>, dim: usize, options: Options) -> Result<Self> {
         let expected = || "at least 1, the elements of a row of Q";
         Error::expect(dim > 0, OPERATION, "the dimension", expected, dim)?;
