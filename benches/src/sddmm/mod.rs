@@ -1,6 +1,8 @@
 //! Measuring D = A·Bᵀ where a sparse matrix has nonzeros.
 mod peers;
 
+use std::collections::HashSet;
+
 use anyhow::Result;
 use lacuna::matrix::Csr;
 use lacuna::{Buffer, CsrMatrix, Device, Index, Sddmm, sddmm};
@@ -47,12 +49,17 @@ fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Resul
     let operands = Operands::<T>::new(&session.device, problem)?;
     let unwritten = Csr::with_values(problem.sparse()?.pattern().clone(), unwritten_d::<T>(problem)?)?;
     let mut d = CsrMatrix::<T, I>::with_index(&session.device, &unwritten)?;
-    let options = sddmm::Options::default();
-    let plan = |algorithm| Sddmm::plan_with(&d, problem.width, options.algorithm(algorithm));
-    let plans = session.plans(plan, |chosen| others(chosen.choice(), &chosen.legal()[0]))?;
+    let plan = |(algorithm, splits): Way| {
+        let options = sddmm::Options::default().algorithm(algorithm);
+        let options = splits.map_or(options, |splits| options.splits(splits));
+        Sddmm::plan_with(&d, problem.width, options)
+    };
+    let mut plans = session.plans(plan, |chosen| other_ways(chosen, &d, problem.width))?;
+    let mut known = HashSet::new();
+    plans.retain(|plan| known.insert(name_of(plan)));
     let work = Work {
         plans: &plans,
-        algorithm: &|plan| plan.choice().entry.name.into(),
+        algorithm: &|plan| name_of(plan),
         operands: &mut d,
         clear: &|d| Ok(d.values_mut()?.upload(&unwritten_d::<T>(problem)?)?),
         run: &|plan, d, stream| plan.run(stream, operands.a.as_slice(), operands.b.as_slice(), d),
@@ -63,6 +70,33 @@ fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Resul
         },
     };
     work.measure(session, task, |peers, context, _| peers::measure(peers, context, &operands))
+}
+
+/// An algorithm, and into how many parts it splits K, if that is not the library's choice.
+type Way = (sddmm::Algorithm, Option<usize>);
+
+/// The kernel of a plan, and its splits, where K is split.
+fn name_of<T: Number, I: Index>(plan: &Sddmm<T, I>) -> String {
+    let name = plan.choice().entry.name;
+    if plan.splits() == 1 { name.into() } else { format!("{name}, {} splits", plan.splits()) }
+}
+
+/// Elements that whole buffers allow to load at once, where K does.
+const VECTOR: u32 = 8;
+/// How much longer than the best way another may take, by the cost model, for its splits to be measured.
+const WORTH_MEASURING: f64 = 4.0;
+
+/// The other legal kernels, with the splits that the library chooses for each, and with 1, 2, 4 and so on where that is not far from the best.
+fn other_ways<T: Number, I: Index>(chosen: &Sddmm<T, I>, d: &CsrMatrix<T, I>, k: usize) -> Vec<Way> {
+    let [legal, ..] = chosen.legal();
+    let kernels = others(chosen.choice(), &legal).into_iter().map(|algorithm| (algorithm, None));
+    let in_splits = (0..7).flat_map(|power| {
+        let splits = Some(1 << power);
+        let choices = sddmm::choose(&sddmm::Problem { splits, ..sddmm::Problem::of(d, k, VECTOR) });
+        let is_near = |choice: &sddmm::Choice| choice.cost <= WORTH_MEASURING * chosen.choice().cost;
+        choices.into_iter().filter(is_near).map(move |choice| (choice.algorithm, splits))
+    });
+    kernels.chain(in_splits.collect::<Vec<_>>()).collect()
 }
 
 /// What D's values are before a product.

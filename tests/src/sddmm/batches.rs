@@ -2,7 +2,7 @@
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
 use lacuna::matrix::{Csr, Pattern, generate};
-use lacuna::{CsrMatrix, Index, Sddmm, sddmm};
+use lacuna::{CsrMatrix, Index, Sddmm, ValueType, sddmm};
 
 use super::conform::precision_at;
 use super::problem::transposed;
@@ -20,7 +20,7 @@ const N: usize = 14;
 /// Name, what it is, K, and the options.
 type Batch = (&'static str, &'static str, usize, fn(sddmm::Options) -> sddmm::Options);
 
-const CASES: [Batch; 17] = [
+const CASES: [Batch; 22] = [
     ("gaps", "gaps after rows of A and B", 20, |options| options.a_stride(24).b_stride(32)),
     ("odd_gaps", "gaps that no vector allows", 20, |options| options.a_stride(23).b_stride(21)),
     ("batch", "a batch without gaps", 20, |options| options.batch(BATCH)),
@@ -57,6 +57,19 @@ const CASES: [Batch; 17] = [
     ("tiles_shared", "a batch on tensor cores that shares A", 136, |options| {
         tiles(options).a_batch_stride(0)
     }),
+    ("splits", "a batch in splits of K, with gaps after rows and matrices", 136, |options| {
+        let options = options.batch(BATCH).splits(3).a_stride(144).b_stride(152);
+        options.a_batch_stride(144 * M + 8).b_batch_stride(152 * N + 16)
+    }),
+    ("panels_in_splits", "a batch by panels in splits of K", 128, |options| panels(options).splits(2)),
+    ("tiles_in_splits", "a batch on tensor cores in splits of K", 136, |options| tiles(options).splits(3)),
+    ("warpgroups", "a batch by warpgroups, with gaps after rows and matrices", 72, |options| {
+        let options = warpgroups(options).a_stride(80).b_stride(88);
+        options.a_batch_stride(80 * M + 8).b_batch_stride(88 * N + 16)
+    }),
+    ("warpgroups_in_splits", "a batch by warpgroups in splits of K", 136, |options| {
+        warpgroups(options).splits(3).b_transposed()
+    }),
     ("tiles_turned", "a batch on tensor cores of B as K×N", 64, |options| tiles(options).b_transposed()),
 ];
 
@@ -65,16 +78,36 @@ fn tiles(options: sddmm::Options) -> sddmm::Options {
     options.batch(BATCH).algorithm(sddmm::Algorithm::MmaTile { rows: 64, columns: 128 })
 }
 
+/// A batch by warpgroups; of `f32`, which they do not take, by tiles.
+fn warpgroups(options: sddmm::Options) -> sddmm::Options {
+    options.batch(BATCH).algorithm(sddmm::Algorithm::WgmmaTile { rows: 128, columns: 128 })
+}
+
 /// A batch by panels.
 fn panels(options: sddmm::Options) -> sddmm::Options {
     options.batch(BATCH).algorithm(sddmm::Algorithm::ColumnPanel { vector: 0, vectors: 0, lanes: 8 })
 }
 
-/// These options, with constants of panels that the values of `T` have: 16 bytes a load, 64 elements of K a group.
+/// These options, with an algorithm that the values of `T` have: of panels, 16 bytes a load and 64 elements of K a group.
 fn for_values<T: Number>(options: sddmm::Options) -> sddmm::Options {
-    let sddmm::Algorithm::ColumnPanel { lanes, .. } = options.algorithm else { return options };
-    let vector = 16 / size_of::<T>() as u32;
-    options.algorithm(sddmm::Algorithm::ColumnPanel { vector, vectors: 64 / (lanes * vector), lanes })
+    match options.algorithm {
+        sddmm::Algorithm::ColumnPanel { lanes, .. } => {
+            let vector = 16 / size_of::<T>() as u32;
+            let vectors = 64 / (lanes * vector);
+            options.algorithm(sddmm::Algorithm::ColumnPanel { vector, vectors, lanes })
+        }
+        sddmm::Algorithm::WgmmaTile { .. } if T::TYPE == ValueType::F32 => tiles(options),
+        _ => options,
+    }
+}
+
+/// The lowest compute capability that has it.
+fn lowest(algorithm: sddmm::Algorithm) -> u32 {
+    match algorithm {
+        sddmm::Algorithm::MmaTile { .. } => MIN_SM,
+        sddmm::Algorithm::WgmmaTile { .. } => 90,
+        _ => 0,
+    }
 }
 
 pub(super) fn cases() -> Vec<Case> {
@@ -132,7 +165,7 @@ impl Place {
 /// Runs on whole buffers and on slices, plain and scaled, with one C and with one for each product.
 fn check<T: Number, I: Index>(cx: &Context<'_>, k: usize, options: sddmm::Options) -> Result<f64> {
     let options = for_values::<T>(options);
-    if matches!(options.algorithm, sddmm::Algorithm::MmaTile { .. }) && cx.device.info().sm < MIN_SM {
+    if cx.device.info().sm < lowest(options.algorithm) {
         return Ok(0.0);
     }
     let pattern = pattern(cx.seed)?;

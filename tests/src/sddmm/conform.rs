@@ -61,12 +61,29 @@ fn conform_as<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem, every: b
         if !every {
             return Ok(worst);
         }
-        let worst = worst.max(subject.every(Precision::Single, |_| true)?);
-        Ok(worst.max(subject.every(Precision::Tf32, |choice| {
+        let worst = worst.max(subject.every(sddmm::Options::default(), |_| true)?);
+        let in_tf32 = sddmm::Options::default().precision(Precision::Tf32);
+        Ok(worst.max(subject.every(in_tf32, |choice| {
             choice.entry.tile.scheme.arithmetic() == Some(spmm::Arithmetic::Tf32)
         })?))
     };
     check().with_context(|| format!("{} and {}", T::TYPE, I::TYPE))
+}
+
+/// Checks every legal algorithm with K in so many splits against the oracle; gives the largest error over its bound.
+///
+/// # Errors
+/// What is wrong, with the algorithm and the placement.
+pub(super) fn conform_in_splits<T: Number>(
+    cx: &Context<'_>,
+    problem: &Problem,
+    splits: usize,
+) -> Result<f64> {
+    let problem = &problem.rounded::<T>()?;
+    let reference = &lacuna_reference::sddmm(problem.c.pattern(), &problem.a, &problem.b, problem.k)?;
+    let c = CsrMatrix::<T, u32>::with_index(cx.device, &problem.c)?;
+    let subject = Subject { cx, problem, reference, c };
+    subject.every(sddmm::Options::default().splits(splits), |_| true).with_context(|| T::TYPE.to_string())
 }
 
 /// The oracle's arithmetic of a plan whose choice for aligned operands is `choice`, for operands at a placement: tensor
@@ -120,8 +137,7 @@ impl<T: Number, I: Index> Subject<'_, T, I> {
     }
 
     /// By every legal algorithm that is `wanted`.
-    fn every(&self, precision: Precision, wanted: impl Fn(&sddmm::Choice) -> bool) -> Result<f64> {
-        let options = sddmm::Options::default().precision(precision);
+    fn every(&self, options: sddmm::Options, wanted: impl Fn(&sddmm::Choice) -> bool) -> Result<f64> {
         let automatic = Sddmm::plan_with(&self.c, self.problem.k, options)?;
         let [choices, ..] = automatic.legal();
         let mut worst = 0.0_f64;

@@ -9,6 +9,7 @@ mod problem;
 mod random;
 mod refusals;
 mod shapes;
+mod splits;
 mod tiles;
 mod tuned;
 mod values;
@@ -24,6 +25,7 @@ pub(crate) fn cases(options: Options) -> Vec<Case> {
     let mut cases = lengths::cases();
     cases.extend(shapes::cases());
     cases.extend(tiles::cases());
+    cases.extend(splits::cases());
     cases.extend(values::cases());
     cases.extend(batches::cases());
     cases.extend(api::cases());

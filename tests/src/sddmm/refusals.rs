@@ -114,8 +114,9 @@ fn sizes(cx: &Context<'_>) -> Result<f64> {
         (sddmm::Options::default().a_stride(K - 1), ["the stride of A", "K = 8"]),
         (sddmm::Options::default().b_stride(K - 1), ["the stride of B", "K = 8"]),
         (sddmm::Options::default().b_transposed().b_stride(N - 1), ["the stride of B", "N = 10"]),
+        (sddmm::Options::default().splits(0), ["the number of splits", "at least 1"]),
     ] {
-        refused("a narrow stride", Sddmm::plan_with(&c, K, options), is_parameter, &says)?;
+        refused("a narrow stride, or no splits", Sddmm::plan_with(&c, K, options), is_parameter, &says)?;
     }
     Ok(0.0)
 }

@@ -22,7 +22,7 @@ use super::{Operands, Scheme, Tile};
 use crate::common::{subwarp_mask, transpose_sums, widened};
 use crate::{Bounds, DeviceIndex, DeviceValue, Kernel, RowRecord};
 
-/// SDDMM by column panels, for K of at most `LANES · V · C`. The constants are those of [`NonzeroSplit`](super::NonzeroSplit).
+/// SDDMM by column panels, for K, or splits of it, of at most `LANES · V · C`. The constants are those of [`NonzeroSplit`](super::NonzeroSplit).
 #[derive(Debug)]
 pub struct ColumnPanels<
     T,
@@ -34,7 +34,7 @@ pub struct ColumnPanels<
     const WARPS: u32,
 >(PhantomData<(T, I)>);
 
-/// What the entry points of [`ColumnPanels`] take. The grid's x is the tiles, its z the batch.
+/// What the entry points of [`ColumnPanels`] take. The grid's x is the tiles, its z the splits and the batch.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnPanelArgs<T, I> {
@@ -81,16 +81,16 @@ where
         }
         // SAFETY: the table has a record for each tile.
         let tile = unsafe { RowRecord::load(gpu, args.table, tile as usize) };
-        let batch = u64::from(gpu.block_idx_z());
+        let z = gpu.block_idx_z();
         let mask = subwarp_mask(group % (WARP / Self::GROUP) * Self::GROUP, Self::GROUP);
-        let operands = args.operands.from(batch, lane * V as u32);
+        let operands = args.operands.of_blocks(z, lane * V as u32);
         // SAFETY: as the caller promises of the operands; vectors that are not inside are not touched.
         unsafe {
             if operands.k == Self::CHUNK {
-                Self::pass(gpu, args.columns, &operands, tile, [lane, mask], batch, [true; C]);
+                Self::pass(gpu, args.columns, &operands, tile, [lane, mask], z, [true; C]);
             } else {
                 let inside = array::from_fn(|c| lane * V as u32 + c as u32 * Self::STEP < operands.k);
-                Self::pass(gpu, args.columns, &operands, tile, [lane, mask], batch, inside);
+                Self::pass(gpu, args.columns, &operands, tile, [lane, mask], z, inside);
             }
         }
     }
@@ -119,7 +119,7 @@ where
         operands: &Operands<T>,
         tile: RowRecord,
         [lane, mask]: [u32; 2],
-        batch: u64,
+        z: u32,
         inside: [bool; C],
     ) {
         let [a, b] = operands.fragments(0, inside);
@@ -159,7 +159,7 @@ where
             }
             if at + lane < tile.end {
                 // SAFETY: the nonzero is this lane's alone.
-                unsafe { operands.store(gpu, at + lane, batch, result) };
+                unsafe { operands.store(gpu, at + lane, z, result) };
             }
             at += Self::GROUP;
         }

@@ -42,7 +42,12 @@ macro_rules! sddmm {
             #[cfg(lacuna_sm = "80")]
             mma [f16 bf16] { [64 128 1] [128 128 2] [32 64 1] }
 
-            // What the kernels above read beside the operands.
+            // By warpgroups: [rows of a tile, its columns]
+            #[cfg(lacuna_sm = "90")]
+            wgmma [f16 f16_u16 bf16 bf16_u16] { [128 128] }
+
+            // What the kernels above read beside the operands, and what adds their sums up.
+            sum_splits [f32 f16 bf16] { {} }
             row_indices [any] { {} }
             schedule [u32 u16] { {} }
             transpose [b32 b16] { {} }
@@ -77,6 +82,19 @@ macro_rules! sddmm {
                 $crate::operand_of!($types $($products)?),
                 { $rows / (8 * $row_warps) }, $row_warps, { $columns / 32 }
             >
+        }
+    };
+    ($part:ident wgmma [] $types:ident [$rows:literal $columns:literal]) => {
+        $crate::entry_part! { $part
+            ["sddmm_", stringify!($types), "_wgmma_", $rows, "x", $columns]
+            $crate::sddmm::WgmmaTiles<
+                $crate::list::value_of::$types, $crate::list::index_of::$types, { $columns / 2 }, { $rows / 64 }
+            >
+        }
+    };
+    ($part:ident sum_splits [] $value:ident {}) => {
+        $crate::entry_part! { $part
+            ["sddmm_", stringify!($value), "_sum_splits"] $crate::sddmm::SumSplits<$crate::list::value_of::$value>
         }
     };
     ($part:ident row_indices [] any {}) => {

@@ -11,8 +11,10 @@ mod nonzero_split;
 mod operands;
 mod row_indices;
 mod schedule;
+mod sum_splits;
 mod tile;
 mod transpose;
+mod wgmma;
 
 use lacuna_gpu::GlobalPtr;
 
@@ -22,12 +24,15 @@ pub use nonzero_split::{NonzeroSplit, TILE};
 pub use operands::Operands;
 pub use row_indices::{RowArgs, RowIndices};
 pub use schedule::{ScheduleArgs, TileSchedule};
+pub use sum_splits::{SumSplits, SumSplitsArgs};
 pub use tile::{Scheme, Tile};
 pub use transpose::{DenseArgs, DenseTranspose};
+pub use wgmma::{WgmmaTileArgs, WgmmaTiles};
 
 /// What the entry points of [`NonzeroSplit`] take, for values of `T` and column indices of `I`.
 ///
-/// The grid's x is the tiles of nonzeros, its z the batch: products of matrices of one pattern.
+/// The grid's x is the tiles of nonzeros, its z the splits of K ([`Operands::splits`]) and the batch: products of matrices of one
+/// pattern.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Args<T, I> {

@@ -117,8 +117,8 @@ where
         let mut at = tile * TILE;
         let left = args.operands.items - at;
         let end = at + if left < TILE { left } else { TILE };
-        let batch = u64::from(gpu.block_idx_z());
-        let args = Args { operands: args.operands.from(batch, lane * V as u32), ..args };
+        let z = gpu.block_idx_z();
+        let args = Args { operands: args.operands.of_blocks(z, lane * V as u32), ..args };
         let mut cached = CachedRow { row: NONE, fragment: [[0.0; V]; C] };
         let mut result = 0.0;
         // SAFETY: `at` is a nonzero.
@@ -134,7 +134,7 @@ where
             let own = at / Self::GROUP * Self::GROUP + lane;
             if (next.is_multiple_of(Self::GROUP) || next >= end) && own < end {
                 // SAFETY: the nonzero is this lane's alone.
-                unsafe { args.operands.store(gpu, own, batch, result) };
+                unsafe { args.operands.store(gpu, own, z, result) };
             }
             at = next;
         }

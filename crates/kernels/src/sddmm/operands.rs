@@ -86,6 +86,8 @@ pub struct Operands<T> {
     pub b: GlobalPtr<T>,
     /// The values of D, in the order of the nonzeros, to write.
     pub d: GlobalMut<T>,
+    /// Where K is split, what is written in place of D: a sum for each nonzero, of each block's z. Otherwise address 0.
+    pub partial: GlobalMut<f32>,
     /// Elements from one scale of the batch to the next.
     pub scale_batch: u64,
     /// Elements from one A of the batch to the next.
@@ -96,6 +98,12 @@ pub struct Operands<T> {
     pub d_batch: u64,
     /// Columns of A and B.
     pub k: u32,
+    /// Parts that K is split into, at least 1. The grid's z counts the splits of a product, then those of the next.
+    pub splits: u32,
+    /// Columns of a split, of which the last may have fewer, but not none: such that its first vector is aligned.
+    pub split_k: u32,
+    /// Nonzeros of C.
+    pub nonzeros: u32,
     /// Bytes from one row of A to the next.
     pub a_stride_bytes: u32,
     /// Bytes from one row of B to the next.
@@ -105,23 +113,19 @@ pub struct Operands<T> {
 }
 
 impl<T: Real> Operands<T> {
-    /// Those of a product of the batch.
+    /// These for the blocks of that z: A and B from element `first` of their product's and split's rows on, and the split's K.
     #[inline(always)]
-    pub(super) fn of_product(mut self, batch: u64) -> Self {
-        self = self.from(batch, 0);
-        self.d = self.d.add((batch * self.d_batch) as usize);
-        if self.scale.address() != 0 {
-            self.scale = self.scale.add((batch * self.scale_batch) as usize);
-        }
-        self
-    }
-
-    /// These with A and B of a product of the batch, from element `first` of their rows on.
-    #[inline(always)]
-    pub(super) fn from(self, batch: u64, first: u32) -> Self {
+    pub(super) fn of_blocks(self, z: u32, first: u32) -> Self {
+        let (batch, start) = match self.splits {
+            1 => (z, 0),
+            splits => (z / splits, z % splits * self.split_k),
+        };
+        let left = self.k - start;
+        let from = |batch_stride: u64| (u64::from(batch) * batch_stride) as usize + (start + first) as usize;
         Self {
-            a: self.a.add((batch * self.a_batch) as usize + first as usize),
-            b: self.b.add((batch * self.b_batch) as usize + first as usize),
+            a: self.a.add(from(self.a_batch)),
+            b: self.b.add(from(self.b_batch)),
+            k: if self.splits > 1 && left > self.split_k { self.split_k } else { left },
             ..self
         }
     }
@@ -137,12 +141,18 @@ impl<T: Real> Operands<T> {
         [fragment(self.a, self.a_stride_bytes), fragment(self.b, self.b_stride_bytes)]
     }
 
-    /// Writes a result of product `batch`, scaled where there is a scale.
+    /// Writes a result of the blocks of that z: a partial sum; or a sum, scaled where there is a scale.
     ///
     /// # Safety
     /// The nonzero `at` exists, and no other lane writes it.
     #[inline(always)]
-    pub(super) unsafe fn store<G: Gpu>(&self, gpu: G, at: u32, batch: u64, mut sum: f32) {
+    pub(super) unsafe fn store<G: Gpu>(&self, gpu: G, at: u32, z: u32, mut sum: f32) {
+        if self.partial.address() != 0 {
+            let partial = self.partial.add(z as usize * self.nonzeros as usize + at as usize);
+            // SAFETY: as promised by the caller.
+            return unsafe { gpu.store(partial, [sum]) };
+        }
+        let batch = u64::from(z);
         if self.scale.address() != 0 {
             let scale = self.scale.add((batch * self.scale_batch) as usize + at as usize);
             // SAFETY: each nonzero has a scale.

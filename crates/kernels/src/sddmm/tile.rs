@@ -52,10 +52,19 @@ pub enum Scheme {
         /// What a product is.
         arithmetic: Arithmetic,
     },
+    /// Blocks take a tile of D each, by warpgroups: [`WgmmaTiles`](super::WgmmaTiles). Its rows are the block's items.
+    WgmmaTile {
+        /// Columns of a tile.
+        columns: u32,
+        /// What a product is.
+        arithmetic: Arithmetic,
+    },
     /// No product: makes the row of each nonzero, [`RowIndices`](super::RowIndices).
     RowIndices,
     /// No product: makes the order in which tiles are taken, [`TileSchedule`](super::TileSchedule).
     Schedule,
+    /// No product: adds the sums of splits up, [`SumSplits`](super::SumSplits).
+    SumSplits,
     /// No product: transposes a dense matrix, [`DenseTranspose`](super::DenseTranspose).
     Transpose,
 }
@@ -64,7 +73,7 @@ impl Scheme {
     /// What tensor cores multiply, where they do.
     pub const fn arithmetic(self) -> Option<Arithmetic> {
         match self {
-            Self::MmaTile { arithmetic, .. } => Some(arithmetic),
+            Self::MmaTile { arithmetic, .. } | Self::WgmmaTile { arithmetic, .. } => Some(arithmetic),
             _ => None,
         }
     }

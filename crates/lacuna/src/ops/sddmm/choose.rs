@@ -26,6 +26,8 @@ pub struct Problem {
     pub vector: u32,
     /// Products in one run.
     pub batch: usize,
+    /// Parts that K is split into, if not the library's choice.
+    pub splits: Option<usize>,
     /// Type of the values.
     pub value: ValueType,
     /// Type of C's column indices.
@@ -51,6 +53,7 @@ impl Problem {
             k,
             vector,
             batch: c.batch(),
+            splits: None,
             value: T::TYPE,
             index: I::TYPE,
             precision: Precision::Single,
@@ -80,8 +83,8 @@ pub enum Algorithm {
         /// Warps a block.
         warps: u32,
     },
-    /// Groups of `lanes` lanes take the nonzeros of a row in a panel of columns each; a lane has all of its part of A's row,
-    /// `vectors` vectors of `vector` elements. The plan reads the pattern once, and cuts it.
+    /// Groups of `lanes` lanes take the nonzeros of a row in a panel of columns each; a lane has all of its part of A's row, or of
+    /// a split of it, `vectors` vectors of `vector` elements. The plan reads the pattern once, and cuts it.
     ColumnPanel {
         /// Elements a load.
         vector: u32,
@@ -92,6 +95,13 @@ pub enum Algorithm {
     },
     /// Blocks take a tile of D each, on tensor cores, and keep what C has of it. From compute capability 8.0 on.
     MmaTile {
+        /// Rows of a tile.
+        rows: u32,
+        /// Columns of a tile.
+        columns: u32,
+    },
+    /// Blocks take a tile of D each, of 16-bit values, by warpgroups, and keep what C has of it. For compute capability 9.0.
+    WgmmaTile {
         /// Rows of a tile.
         rows: u32,
         /// Columns of a tile.
@@ -116,13 +126,17 @@ impl op::Problem for Problem {
             Scheme::NonzeroSplit { lanes, vectors, .. } if index == self.index => {
                 Some(Algorithm::NonzeroSplit { vector, vectors, lanes, warps: entry.threads / 32 })
             }
-            Scheme::ColumnPanel { lanes, vectors, .. }
-                if index == self.index && self.k <= (lanes * vectors * vector) as usize =>
-            {
-                Some(Algorithm::ColumnPanel { vector, vectors, lanes })
+            Scheme::ColumnPanel { lanes, vectors, .. } if index == self.index => {
+                let able = self.splits(entry);
+                able.map(|_| Algorithm::ColumnPanel { vector, vectors, lanes })
             }
             Scheme::MmaTile { columns, arithmetic } if are_meant(self, columns, arithmetic) => {
                 Some(Algorithm::MmaTile { rows: block_items, columns })
+            }
+            Scheme::WgmmaTile { columns, arithmetic }
+                if index == self.index && are_meant(self, columns, arithmetic) =>
+            {
+                Some(Algorithm::WgmmaTile { rows: block_items, columns })
             }
             _ => None,
         };
@@ -177,6 +191,7 @@ pub(super) mod tests {
             k,
             vector,
             batch: 1,
+            splits: None,
             value: ValueType::F32,
             index: IndexType::U32,
             precision: Precision::Fma,

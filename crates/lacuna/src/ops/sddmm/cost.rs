@@ -7,6 +7,7 @@ use lacuna_kernels::sddmm::{Scheme, TILE, Tile};
 
 use super::choose::{Problem, is_ordered};
 use super::panels::Panels;
+use super::splits::Splits;
 
 /// Bytes of a cache line, and lanes of a warp.
 const LINE: f64 = 128.0;
@@ -57,20 +58,42 @@ const PLACE: f64 = 0.28;
 /// a part of the work of one of them.
 const TILES_START: f64 = 3380.0;
 const NOT_SHARED: f64 = 0.48;
+/// The same of tiles by warpgroups: cycles of a multiprocessor a cache line of A and B, a tile, a nonzero of it; and those that nothing
+/// hides.
+const WARPGROUP_LINE: f64 = 5.0;
+const WARPGROUP_TILE: f64 = 900.0;
+const WARPGROUP_NONZERO: f64 = 0.6;
+const WARPGROUP_START: f64 = 2500.0;
 /// Cycles of a tile that C has nothing of, among others.
 const EMPTY_TILE: f64 = 40.0;
 
+/// Cycles of the launch that adds the sums of splits up,
+const SUM_SPLITS: f64 = 3000.0;
+/// and of a multiprocessor a sum, which is written and read.
+const SUM: f64 = 0.6;
+
 /// Cycles of a multiprocessor, about; infinite for what computes no product.
 pub(super) fn cost(problem: &Problem, entry: &Entry<Tile>) -> f64 {
-    match entry.tile.scheme {
+    let splits = problem.splits(entry);
+    splits.map_or(f64::INFINITY, |splits| cost_of_splits(problem, entry, splits))
+}
+
+/// The same with these splits of K: as of so many products, whose sums are then added up.
+pub(super) fn cost_of_splits(problem: &Problem, entry: &Entry<Tile>, splits: Splits) -> f64 {
+    let sums = (problem.nnz * problem.batch * splits.count) as f64 / f64::from(problem.multiprocessors);
+    let adding = if splits.count > 1 { SUM_SPLITS + SUM * sums } else { 0.0 };
+    let problem = &problem.of_splits(splits);
+    let products = match entry.tile.scheme {
         Scheme::NonzeroSplit { .. } => of_nonzeros(problem, entry),
         Scheme::ColumnPanel { lanes, vectors, at_once } => {
             of_panels(problem, entry, [lanes, vectors, at_once])
         }
-        Scheme::MmaTile { .. } if problem.k == 0 => f64::INFINITY,
+        Scheme::MmaTile { .. } | Scheme::WgmmaTile { .. } if problem.k == 0 => f64::INFINITY,
         Scheme::MmaTile { columns, arithmetic } => of_tiles(problem, entry, columns, arithmetic),
-        Scheme::RowIndices | Scheme::Schedule | Scheme::Transpose => f64::INFINITY,
-    }
+        Scheme::WgmmaTile { columns, .. } => of_warpgroups(problem, entry, columns),
+        Scheme::RowIndices | Scheme::Schedule | Scheme::SumSplits | Scheme::Transpose => f64::INFINITY,
+    };
+    products + adding
 }
 
 /// Each multiprocessor takes as many tiles as it has room for, and then the next ones: it works on all of them, and waits as
@@ -92,6 +115,23 @@ fn of_tiles(problem: &Problem, entry: &Entry<Tile>, columns: u32, arithmetic: Ar
     let waves = (each / at_once.max(1.0)).ceil();
     let empty = (tiles - full) * batch / sms * EMPTY_TILE;
     START + waves * (TILES_START + NOT_SHARED * work) + each * work + empty
+}
+
+/// As [`of_tiles`]; but that the end of a tile goes by its nonzeros.
+fn of_warpgroups(problem: &Problem, entry: &Entry<Tile>, columns: u32) -> f64 {
+    let [rows, columns, at_once] = [entry.tile.block_items, columns, entry.bounds.min_blocks].map(f64::from);
+    let count = |whole: usize, part: f64| (whole as f64 / part).ceil();
+    let tiles = count(problem.rows, rows) * count(problem.cols, columns);
+    let batch = problem.batch as f64;
+    let full = full_tiles(tiles, problem.nnz as f64);
+    let steps = (problem.k as f64 * f64::from(problem.value.bytes()) / STEP).ceil();
+    let nonzeros = problem.nnz as f64 / full.max(1.0);
+    let work = steps * (rows + columns) * WARPGROUP_LINE + WARPGROUP_TILE + nonzeros * WARPGROUP_NONZERO;
+    let sms = f64::from(problem.multiprocessors);
+    let each = (full * batch / sms).ceil();
+    let waves = (each / at_once.max(1.0)).ceil();
+    let empty = (tiles - full) * batch / sms * EMPTY_TILE;
+    START + waves * WARPGROUP_START + each * work + empty
 }
 
 /// How many of the tiles have a nonzero, were they strewn over all tiles alike.

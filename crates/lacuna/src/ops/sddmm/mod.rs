@@ -8,6 +8,7 @@ mod nonzero_split;
 mod options;
 mod panels;
 mod plan;
+mod splits;
 mod transposed_b;
 
 pub use choose::{Algorithm, Choice, Problem, choose};

@@ -36,6 +36,10 @@ options! {
         pub precision: Precision = Precision::Single => set,
         /// The order in which tiles of nonzeros are taken.
         pub schedule: Schedule = Schedule::Auto => set,
+        /// Over how many thread blocks K is split, if not the library's choice: at least 1. There are fewer where a split would have
+        /// less than 128 bytes of a row, or where the sums of splits would be more than 2²⁶; [`Sddmm::splits`](super::Sddmm::splits)
+        /// tells. With 1 the plan has no memory of its own for sums.
+        pub splits: Option<usize> = None => some(usize),
         /// Whether B is given as K×N. It is then transposed first, into memory of the plan.
         pub b_transposed: bool = false,
         /// Elements from one row of A to the next, at least K: a leading dimension. K if none.

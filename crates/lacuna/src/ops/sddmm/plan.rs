@@ -1,15 +1,18 @@
 //! Plans: what is worked out once for a pattern and a length of products.
+use std::iter;
 use std::sync::Arc;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
-use lacuna_kernels::sddmm::{self as kernels, Args, ColumnPanelArgs, TileArgs};
+use lacuna_kernels::Entry;
+use lacuna_kernels::sddmm::{self as kernels, Args, ColumnPanelArgs, Tile, TileArgs, WgmmaTileArgs};
 
 use super::choose::{Choice, Problem, is_ordered};
 use super::panels::{PanelTiles, Panels};
+use super::splits::{Splits, SumsOfSplits};
 use super::transposed_b::TransposedB;
 use super::{Algorithm, OPERATION, Options, Schedule};
 use crate::op::{
-    Layout, MAX_GRID_YZ, MAX_WIDTH, Selection, launch, spans, strides, tells_choice, tunes_selection, widest,
+    Layout, MAX_WIDTH, Selection, launch, spans, strides, tells_choice, tunes_selection, widest,
 };
 use crate::pattern::DevicePattern;
 use crate::tune::{Tunable, drawn, row_class};
@@ -23,7 +26,8 @@ use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Slice, Stream, Valu
 /// bits in every run, by the plan and the addresses' alignment. Values that are not finite flow as IEEE 754 says, and only
 /// into the results of their rows.
 ///
-/// Where B is given as K×N, the plan has the room for the transposed B: runs of it on several streams must be ordered.
+/// Where [K is split](Sddmm::splits), the plan has the room for the sums of splits, and where B is given as K×N, for the transposed B:
+/// runs of such a plan on several streams must be ordered.
 ///
 /// ```
 /// use lacuna::matrix::Csr;
@@ -54,7 +58,17 @@ pub struct Sddmm<T: Value = f32, I: Index = u32> {
     selection: Selection<Problem>,
     /// Room for B as the kernels read it, where it is given as K×N.
     transposed: Option<TransposedB<T>>,
-    /// The pattern by panels, where a choice reads it so.
+    /// What each chosen kernel needs.
+    prepared: Vec<Prepared>,
+    sums: SumsOfSplits,
+}
+
+/// What a kernel of a plan needs beside the pattern.
+#[derive(Debug)]
+struct Prepared {
+    entry: &'static Entry<Tile>,
+    splits: Splits,
+    /// The pattern by panels, if it reads it so.
     panels: Option<PanelTiles>,
 }
 
@@ -93,7 +107,8 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     pub fn plan_with(c: &CsrMatrix<T, I>, k: usize, options: Options) -> Result<Self> {
         Error::expect_at_most("K", MAX_WIDTH, k)?;
         let bytes = T::TYPE.bytes();
-        let Options { batch, b_transposed, precision, .. } = options;
+        let Options { batch, b_transposed, precision, splits, .. } = options;
+        Error::expect(splits != Some(0), OPERATION, "the number of splits", || "at least 1", 0)?;
         let a = strides!(OPERATION, "A", "K", options.a_stride, batch, options.a_batch_stride);
         let a = Layout::new(c.rows(), k, bytes, a)?;
         let b_width = if b_transposed { "N" } else { "K" };
@@ -105,7 +120,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         let b_allows = |vector| b_transposed || b.allows(vector);
         let problem_at = |vector| {
             let vector = widest(|allowed| allowed <= vector && a.allows(allowed) && b_allows(allowed));
-            Problem { batch, precision, ..Problem::of(c, k, vector) }
+            Problem { batch, precision, splits, ..Problem::of(c, k, vector) }
         };
         let selection = Selection::new(options.algorithm, bytes, problem_at).expect_some(|| {
             let whole = [options.a_stride, options.b_stride, options.a_batch_stride, options.b_batch_stride];
@@ -115,27 +130,52 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         let transposed =
             b_transposed.then(|| TransposedB::new(c.device(), k, c.cols(), batch)).transpose()?;
         let pattern = Arc::clone(c.pattern());
-        Self { pattern, options, k, a, b, selection, transposed, panels: None }.prepared()
+        let sums = SumsOfSplits::new(c.device(), selection.problem(), iter::empty())?;
+        Self { pattern, options, k, a, b, selection, transposed, prepared: vec![], sums }.prepared()
     }
 
-    /// This plan, once what its kernels need of the pattern is there: bitmasks, or kernels without where they have no room;
-    /// panels, or rows and a schedule.
+    /// This plan, once what its kernels need is there: bitmasks, or kernels without where they have no room; panels, or rows and a
+    /// schedule; room for the sums of splits.
     fn prepared(mut self) -> Result<Self> {
         let has = |selection: &Selection<Problem>, is_it: fn(Algorithm) -> bool| {
             selection.iter().any(|choice| is_it(choice.algorithm))
         };
-        let by_tiles = |choice: &Choice| matches!(choice.algorithm, Algorithm::MmaTile { .. });
+        let by_tiles = |choice: &Choice| {
+            matches!(choice.algorithm, Algorithm::MmaTile { .. } | Algorithm::WgmmaTile { .. })
+        };
         if self.pattern.nnz > 0 {
             self.selection.prepare(by_tiles, || self.pattern.bitmasks())?;
         }
-        if has(&self.selection, |algorithm| matches!(algorithm, Algorithm::ColumnPanel { .. })) {
-            self.panels = Some(PanelTiles::new(&self.pattern, Panels::of(self.selection.problem()))?);
+        let problem = self.selection.problem();
+        self.prepared.clear();
+        for &Choice { entry, algorithm, .. } in self.selection.iter() {
+            if self.prepared.iter().any(|known| known.entry.name == entry.name) {
+                continue;
+            }
+            let splits = problem.splits(entry).expect("a kernel was chosen for splits that it can do");
+            let by_panels = matches!(algorithm, Algorithm::ColumnPanel { .. });
+            let panels =
+                by_panels.then(|| PanelTiles::new(&self.pattern, Panels::of(&problem.of_splits(splits))));
+            self.prepared.push(Prepared { entry, splits, panels: panels.transpose()? });
         }
+        self.sums =
+            SumsOfSplits::new(self.device(), problem, self.prepared.iter().map(|kernel| kernel.splits))?;
         if has(&self.selection, |algorithm| matches!(algorithm, Algorithm::NonzeroSplit { .. })) {
             self.pattern.row_indices()?;
             self.schedule()?;
         }
         Ok(self)
+    }
+
+    /// What this kernel needs.
+    fn prepared_for(&self, entry: &Entry<Tile>) -> &Prepared {
+        let found = self.prepared.iter().find(|kernel| kernel.entry.name == entry.name);
+        found.expect("each chosen kernel is prepared")
+    }
+
+    /// Parts that K is split into, whose sums a second kernel adds up, by the kernel that [`choice`](Self::choice) tells: 1 if it is not split.
+    pub fn splits(&self) -> usize {
+        self.prepared_for(self.choice().entry).splits.count
     }
 
     /// The address of the tile schedule; 0 where tiles are taken as they stand.
@@ -214,13 +254,14 @@ impl<T: Value, I: Index> Sddmm<T, I> {
             c.map_or((0, 0), |c| (c.values_address(), if c.batch() == 1 { 0 } else { c.values_stride() }));
         let d_batch = d.values_stride();
         let d = GlobalMut::from_address(d.padded_values_mut(OPERATION)?.address());
-        let items = match (choice.algorithm, &self.panels) {
-            (Algorithm::MmaTile { .. }, _) => self.pattern.rows as u32,
+        let Prepared { splits, panels, .. } = self.prepared_for(entry);
+        let items = match (choice.algorithm, panels) {
+            (Algorithm::MmaTile { .. } | Algorithm::WgmmaTile { .. }, _) => self.pattern.rows as u32,
             (Algorithm::ColumnPanel { .. }, Some(panels)) => panels.count(),
             _ => self.pattern.nnz as u32,
         };
         let blocks = items.div_ceil(entry.tile.block_items);
-        for batch in spans(self.options.batch, MAX_GRID_YZ) {
+        for batch in spans(self.options.batch, SumsOfSplits::products_at_once(*splits)) {
             let first = batch.start;
             let scale_offset = if scale == 0 { 0 } else { first * scale_batch };
             let operands = kernels::Operands::<T::Device> {
@@ -228,32 +269,45 @@ impl<T: Value, I: Index> Sddmm<T, I> {
                 a: a.pointer().add(first * a_batch),
                 b: GlobalPtr::from_address(b_address).add(first * b_batch),
                 d: d.add(first * d_batch),
+                partial: self.sums.pointer(*splits),
                 scale_batch: scale_batch as u64,
                 a_batch: a_batch as u64,
                 b_batch: b_batch as u64,
                 d_batch: d_batch as u64,
                 items,
                 k: self.k as u32,
+                splits: splits.count as u32,
+                split_k: splits.k as u32,
+                nonzeros: self.pattern.nnz as u32,
                 a_stride_bytes: self.a.stride_bytes,
                 b_stride_bytes,
             };
             let products = batch.len() as u32;
+            let z = products * splits.count as u32;
             let columns = self.pattern.columns_pointer();
-            match (choice.algorithm, &self.panels) {
+            match (choice.algorithm, panels) {
                 (Algorithm::MmaTile { columns, .. }, _) => {
                     let masks = self.pattern.bitmasks()?.pointers().0;
                     let args = TileArgs { masks, operands, cols: self.pattern.cols as u32 };
-                    launch(stream, entry, [blocks, args.cols.div_ceil(columns), products], &args)?;
+                    launch(stream, entry, [blocks, args.cols.div_ceil(columns), z], &args)?;
+                }
+                (Algorithm::WgmmaTile { columns: of_tile, .. }, _) => {
+                    let masks = self.pattern.bitmasks()?.pointers().0;
+                    let args = WgmmaTileArgs { masks, columns, operands, cols: self.pattern.cols as u32 };
+                    launch(stream, entry, [blocks, args.cols.div_ceil(of_tile), z], &args)?;
                 }
                 (Algorithm::ColumnPanel { .. }, Some(panels)) => {
                     let args = ColumnPanelArgs { table: panels.pointer(), columns, operands };
-                    launch(stream, entry, [blocks, 1, products], &args)?;
+                    launch(stream, entry, [blocks, 1, z], &args)?;
                 }
                 _ => {
                     let rows = self.pattern.row_indices()?.as_slice().pointer();
                     let order = GlobalPtr::from_address(self.schedule()?);
-                    launch(stream, entry, [blocks, 1, products], &Args { rows, columns, order, operands })?;
+                    launch(stream, entry, [blocks, 1, z], &Args { rows, columns, order, operands })?;
                 }
+            }
+            if splits.count > 1 {
+                self.sums.add_up::<T>(stream, operands, products)?;
             }
         }
         Ok(())
@@ -295,7 +349,8 @@ impl<T: Value, I: Index> Tunable for Sddmm<T, I> {
         let Problem { rows, cols, nnz, k, vector, batch, value, index, precision, .. } =
             *self.selection.problem();
         let rows_class = row_class(c.stats());
-        let Options { schedule, a_batch_stride, b_batch_stride, .. } = self.options;
+        let Options { schedule, splits, a_batch_stride, b_batch_stride, .. } = self.options;
+        let splits = splits.map_or_else(String::new, |splits| format!(", {splits} splits"));
         // All products may share one A or one B, which caches then hold.
         let is_shared = |stride: Option<usize>| batch > 1 && stride == Some(0);
         let one_a = if is_shared(a_batch_stride) { ", one A" } else { "" };
@@ -303,7 +358,7 @@ impl<T: Value, I: Index> Tunable for Sddmm<T, I> {
         // Whether B is transposed first does not count: kernels read it as N×K all the same.
         Some(format!(
             "{value} {index} {precision:?} {rows}×{cols}, {nnz} nonzeros, {rows_class}, {schedule:?}; k {k}, vectors of {vector}, \
-             batch {batch}{one_a}{one_b}"
+             batch {batch}{one_a}{one_b}{splits}"
         ))
     }
     tunes_selection!(prepared);
