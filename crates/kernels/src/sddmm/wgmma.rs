@@ -1,27 +1,29 @@
 //! SDDMM by warpgroups (wgmma of sm_90a), for values of 16 bits: compute as dense, keep what C has.
 //!
 //! ```text
-//!              B  N×K  ┌──────────┐        A thread block owns GROUPS·64 × 2·L elements of A·Bᵀ, and each of its
-//!                      │ 2·L rows │        warpgroups 64 rows of them. It goes along K, 64 columns a step, as
-//!                      └──────────┘        asynchronous copies fill core matrices of A and B two steps ahead.
-//!   A  M×K ┌───────┐  ┌────────────┐       At last a warp writes its 16 rows of sums to shared memory, and takes from
-//!          │ 64    │  │ x  x   x   │       there what C has: 16 lanes a row, a nonzero each. So the end of a tile
-//!          ├───────┤  ├────────────┤       costs by its nonzeros. A lane that looked up each of its sums in a
-//!          │ 64    │  │   x  x    x│       bitmask, as in MmaTiles, would cost by the tile's elements.
-//!          └───────┘  └────────────┘       A tile that C has nothing of is left at once.
+//!              B  N×K  ┌──────────┐        A thread block takes tiles of D one after another. It goes along K, 64
+//!                      │ 128 rows │        columns a step: the last warps fill a stage of shared memory each with
+//!                      └──────────┘        rows of A and B, in core matrices, and run ahead into the next tile.
+//!   A  M×K ┌───────┐  ┌────────────┐       Two warpgroups multiply 64 rows each. Then a warp writes its 16 rows of
+//!          │ 64    │  │ x  x   x   │       sums to shared memory, and takes from there what C has: 16 lanes a row, a
+//!          ├───────┤  ├────────────┤       nonzero each. So the end of a tile costs by its nonzeros. A lane that
+//!          │ 64    │  │   x  x    x│       looked up each of its sums in a bitmask, as in MmaTiles, would cost by its
+//!          └───────┘  └────────────┘       elements. Tiles that C has nothing of are multiplied, too.
 //! ```
 use core::marker::PhantomData;
 
 use lacuna_gpu::{CoreMatrices, FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::{Operands, Scheme, Tile};
+use crate::common::strided;
 use crate::{Arithmetic, Bounds, DeviceIndex, HalfValue, Kernel, RowMask};
 
 /// SDDMM by tiles of `GROUPS` warpgroups, 64 rows each, and 2·`L` columns.
 #[derive(Debug)]
 pub struct WgmmaTiles<T, I, const L: usize, const GROUPS: u32>(PhantomData<(T, I)>);
 
-/// What the entry points of [`WgmmaTiles`] take. The grid is tiles of rows, tiles of columns, splits and batch.
+/// What the entry points of [`WgmmaTiles`] take. The grid's x is blocks, of any number, and its z splits and
+/// batch.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct WgmmaTileArgs<T, I> {
@@ -36,30 +38,37 @@ pub struct WgmmaTileArgs<T, I> {
     pub cols: u32,
 }
 
-/// Threads of a warpgroup, and its rows.
+/// Threads of a warpgroup, its rows, and those of its warps.
 const WARPGROUP: u32 = 4 * WARP;
 const GROUP_ROWS: u32 = 64;
-/// Rows of a warp.
 const WARP_ROWS: u32 = 16;
 /// Columns of A and B of a step, and pieces of a row that has them: 16 bytes, a row of a core matrix.
 const STEP: u32 = 64;
 const PIECES: u32 = 8;
 const PIECE: u32 = 16;
-/// Stages of shared memory.
-const STAGES: u32 = 3;
+/// Stages of shared memory, each with a warp that fills it.
+const STAGES: u32 = 4;
 /// Lanes that take the nonzeros of a row, and pairs of rows of a warp.
 const LANES: u32 = 16;
 const PAIRS: usize = WARP_ROWS as usize / 2;
+
+/// What a thread works on.
+struct Work<T, I, G> {
+    gpu: G,
+    args: WgmmaTileArgs<T, I>,
+    /// Tiles of D along its rows, and all.
+    row_tiles: u32,
+    tiles: u32,
+    /// Steps along K.
+    steps: u32,
+}
 
 impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> Kernel for WgmmaTiles<T, I, L, GROUPS> {
     type Args = WgmmaTileArgs<T, I>;
     type Tile = Tile;
 
     const TILE: Tile = {
-        assert!(
-            2 * L <= 256 && Self::COLUMNS.is_multiple_of(RowMask::COLUMNS),
-            "a product has 256 columns at most"
-        );
+        assert!(Self::COLUMNS <= 256 && Self::COLUMNS.is_multiple_of(RowMask::COLUMNS), "as wgmma has");
         assert!(Self::SHARED_BYTES <= 227 * 1024, "a block of sm_90 has 227 KiB");
         Tile {
             value: T::TYPE,
@@ -69,56 +78,144 @@ impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> Kernel for
             scheme: Scheme::WgmmaTile { columns: Self::COLUMNS, arithmetic: Arithmetic::Half },
         }
     };
-    const THREADS: u32 = GROUPS * WARPGROUP;
-    const SHARED_BYTES: u32 = if Self::SUMS_BYTES > STAGES * Self::STAGE_BYTES {
-        Self::SUMS_BYTES
-    } else {
-        STAGES * Self::STAGE_BYTES
-    };
-    const BOUNDS: Bounds = Bounds {
-        max_threads: Self::THREADS,
-        min_blocks: if Self::SHARED_BYTES <= 113 * 1024 { 2 } else { 1 },
-    };
+    const THREADS: u32 = GROUPS * WARPGROUP + STAGES * WARP;
+    const SHARED_BYTES: u32 = Self::SUMS + Self::ROWS * Self::PITCH * 4;
+    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
     const MIN_SM: u32 = 90;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {
         let args = WgmmaTileArgs { operands: args.operands.of_blocks(gpu.block_idx_z(), 0), ..args };
-        let place = [gpu.block_idx_x() * Self::ROWS, gpu.block_idx_y() * Self::COLUMNS];
-        // By way of a shuffle the compiler sees that it is the same for all lanes.
+        let row_tiles = args.operands.items.div_ceil(Self::ROWS);
+        let tiles = row_tiles * args.cols.div_ceil(Self::COLUMNS);
+        let work = Work { gpu, args, row_tiles, tiles, steps: args.operands.k.div_ceil(STEP) };
+        // By way of a shuffle the compiler sees that a warp has one trade.
         let warp = gpu.warp_shuffle_idx(FULL_WARP, gpu.thread_idx_x() / WARP, 0, WARP);
-        // SAFETY: the arguments describe live memory; all threads are here.
+        // SAFETY: the arguments describe live memory; the last warps are the producers.
         unsafe {
-            let row = place[0] + warp * WARP_ROWS + gpu.lane_id() % WARP_ROWS;
-            let nonzeros = Self::nonzeros(gpu, &args, row, place[1]);
-            if !gpu.sync_threads_or(nonzeros[0] < nonzeros[1]) {
-                return;
+            if warp >= 4 * GROUPS {
+                Self::produce(&work, warp - 4 * GROUPS);
+            } else {
+                Self::consume(&work, warp);
             }
-            let sums = Self::multiply(gpu, &args, place, warp / 4);
-            Self::store(gpu, &args, warp, nonzeros, place[1], &sums);
         }
     }
 }
 
 impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> WgmmaTiles<T, I, L, GROUPS> {
-    /// Rows of a block.
+    /// Rows of a tile.
     const ROWS: u32 = GROUPS * GROUP_ROWS;
-    /// Columns of a block.
+    /// Columns of a tile.
     const COLUMNS: u32 = 2 * L as u32;
     /// Bytes from a piece of all rows to the next piece. 16 more keep copies of a row's pieces on different banks.
     const A_LEADING: u32 = Self::ROWS * PIECE + PIECE;
     const B_LEADING: u32 = Self::COLUMNS * PIECE + PIECE;
     const STAGE_BYTES: u32 = PIECES * (Self::A_LEADING + Self::B_LEADING);
-    /// Sums from one row to the next, where a warp puts them down: eight more keep the rows that it writes together on different banks.
+    /// Where warps put sums down, and sums from one row to the next: eight more keep rows that are written together on different banks.
+    const SUMS: u32 = STAGES * Self::STAGE_BYTES;
     const PITCH: u32 = Self::COLUMNS + 8;
-    const SUMS_BYTES: u32 = Self::ROWS * Self::PITCH * 4;
+    /// Barriers: of an empty stage, and of one that is full for a warpgroup.
+    const EMPTY: u32 = 1;
+    const FULL: u32 = Self::EMPTY + STAGES;
 
-    /// Where the nonzeros of this row in the tile from `column` on begin and end.
+    /// The first row and column of a tile.
+    #[inline(always)]
+    fn place<G>(work: &Work<T, I, G>, tile: u32) -> [u32; 2] {
+        [tile % work.row_tiles * Self::ROWS, tile / work.row_tiles * Self::COLUMNS]
+    }
+
+    /// Fills this warp's stage, for every step that is the stage's.
+    ///
+    /// # Safety
+    /// The whole warp is here; the operands are live.
+    #[inline(always)]
+    unsafe fn produce<G: Gpu>(work: &Work<T, I, G>, stage: u32) {
+        let gpu = work.gpu;
+        let Operands { a, b, items, k, a_stride_bytes, b_stride_bytes, .. } = work.args.operands;
+        let (mut tile, mut step, mut is_first) = (gpu.block_idx_x(), stage, true);
+        loop {
+            while step >= work.steps && tile < work.tiles {
+                (tile, step) = (tile + gpu.grid_dim_x(), step - work.steps);
+            }
+            if tile >= work.tiles {
+                return;
+            }
+            if !is_first {
+                gpu.barrier_sync(Self::EMPTY + stage, GROUPS * WARPGROUP + WARP);
+            }
+            let [row, column] = Self::place(work, tile);
+            let a = Rows { matrix: a, first: row, end: items, stride_bytes: a_stride_bytes };
+            let b = Rows { matrix: b, first: column, end: work.args.cols, stride_bytes: b_stride_bytes };
+            let to = stage * Self::STAGE_BYTES;
+            // SAFETY: as promised by the caller; the warpgroups have left the stage.
+            unsafe {
+                a.copy(gpu, to, Self::ROWS, Self::A_LEADING, step * STEP, k);
+                let to = to + PIECES * Self::A_LEADING;
+                b.copy(gpu, to, Self::COLUMNS, Self::B_LEADING, step * STEP, k);
+            }
+            gpu.copy_async_commit();
+            gpu.copy_async_wait::<0>();
+            gpu.fence_async_proxy();
+            for group in 0..GROUPS {
+                gpu.barrier_arrive(Self::FULL + stage * GROUPS + group, WARPGROUP + WARP);
+            }
+            (step, is_first) = (step + STAGES, false);
+        }
+    }
+
+    /// Multiplies this warpgroup's rows of each tile, and writes what C has.
+    ///
+    /// # Safety
+    /// The whole warpgroup is here; the arguments describe live memory.
+    #[inline(always)]
+    unsafe fn consume<G: Gpu>(work: &Work<T, I, G>, warp: u32) {
+        let gpu = work.gpu;
+        let mut tile = gpu.block_idx_x();
+        if tile >= work.tiles {
+            return;
+        }
+        let mut left = (work.tiles - tile).div_ceil(gpu.grid_dim_x()) * work.steps;
+        let mut stage = 0;
+        // SAFETY: as promised by the caller; a stage is read while it is full.
+        unsafe {
+            let mut next = Self::nonzeros(work, warp, tile);
+            while tile < work.tiles {
+                let [start, end] = next;
+                let [_, column] = Self::place(work, tile);
+                tile += gpu.grid_dim_x();
+                if tile < work.tiles {
+                    next = Self::nonzeros(work, warp, tile);
+                }
+                let mut nonzeros = [[0; 2]; PAIRS];
+                for i in 0..PAIRS {
+                    let of = 2 * i as u32 + gpu.lane_id() / LANES;
+                    nonzeros[i] = [start, end].map(|bound| gpu.warp_shuffle_idx(FULL_WARP, bound, of, WARP));
+                }
+                // Columns come while products are under way.
+                let columns = Self::columns(work, &nonzeros, column, gpu.lane_id() % LANES);
+                let mut sums = [0.0; L];
+                for _ in 0..work.steps {
+                    gpu.barrier_sync(Self::FULL + stage * GROUPS + warp / 4, WARPGROUP + WARP);
+                    Self::multiply(gpu, stage, warp / 4, &mut sums);
+                    if left > STAGES {
+                        gpu.barrier_arrive(Self::EMPTY + stage, GROUPS * WARPGROUP + WARP);
+                    }
+                    (left, stage) = (left - 1, if stage + 1 == STAGES { 0 } else { stage + 1 });
+                }
+                Self::store(work, warp, &nonzeros, column, columns, &sums);
+            }
+        }
+    }
+
+    /// Where the nonzeros of a row of the warp in this tile begin and end: lane l has row l % 16.
     ///
     /// # Safety
     /// The masks are C's.
     #[inline(always)]
-    unsafe fn nonzeros<G: Gpu>(gpu: G, args: &WgmmaTileArgs<T, I>, row: u32, column: u32) -> [u32; 2] {
+    unsafe fn nonzeros<G: Gpu>(work: &Work<T, I, G>, warp: u32, tile: u32) -> [u32; 2] {
+        let (gpu, args) = (work.gpu, &work.args);
+        let [row, column] = Self::place(work, tile);
+        let row = row + warp * WARP_ROWS + gpu.lane_id() % WARP_ROWS;
         if row >= args.operands.items {
             return [0; 2];
         }
@@ -133,82 +230,73 @@ impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> WgmmaTiles
         [start, of_last + mask.count_ones()]
     }
 
-    /// Multiplies 64 rows of the tile along the block's K.
+    /// The columns, in the tile from `column` on, of nonzero `own` of a row of each pair; 0 where there are fewer.
     ///
     /// # Safety
-    /// The arguments describe live memory; all threads are here.
+    /// These are nonzeros of C.
     #[inline(always)]
-    unsafe fn multiply<G: Gpu>(
-        gpu: G,
-        args: &WgmmaTileArgs<T, I>,
-        [row, column]: [u32; 2],
-        group: u32,
-    ) -> [f32; L] {
-        let Operands { a, b, items, k, a_stride_bytes, b_stride_bytes, .. } = args.operands;
-        let steps = k.div_ceil(STEP);
-        let fill = |step: u32| {
-            if step < steps {
-                let to = step % STAGES * Self::STAGE_BYTES;
-                // SAFETY: nobody reads the stage: it was read before the last barrier, or never.
-                unsafe {
-                    let a = Rows { matrix: a, first: row, end: items, stride_bytes: a_stride_bytes };
-                    a.copy::<G, GROUPS>(gpu, to, Self::ROWS, Self::A_LEADING, step * STEP, k);
-                    let b = Rows { matrix: b, first: column, end: args.cols, stride_bytes: b_stride_bytes };
-                    let to = to + PIECES * Self::A_LEADING;
-                    b.copy::<G, GROUPS>(gpu, to, Self::COLUMNS, Self::B_LEADING, step * STEP, k);
-                }
+    unsafe fn columns<G: Gpu>(
+        work: &Work<T, I, G>,
+        nonzeros: &[[u32; 2]; PAIRS],
+        column: u32,
+        own: u32,
+    ) -> [u32; PAIRS] {
+        let mut columns = [0; PAIRS];
+        for i in 0..PAIRS {
+            let [start, end] = nonzeros[i];
+            if start + own < end {
+                let from = work.args.columns.add((start + own) as usize);
+                // SAFETY: each nonzero has a column.
+                let [index] = unsafe { work.gpu.load_readonly::<I, 1>(from) };
+                columns[i] = index.widen() - column;
             }
-            gpu.copy_async_commit();
-        };
+        }
+        columns
+    }
+
+    /// Adds the products of a step.
+    ///
+    /// # Safety
+    /// The stage is full; the whole warpgroup is here.
+    #[inline(always)]
+    unsafe fn multiply<G: Gpu>(gpu: G, stage: u32, group: u32, sums: &mut [f32; L]) {
+        let a = stage * Self::STAGE_BYTES + group * GROUP_ROWS * PIECE;
+        let b = stage * Self::STAGE_BYTES + PIECES * Self::A_LEADING;
         let matrices = |first: u32, leading: u32| CoreMatrices {
             first: SharedPtr::from_offset(first),
             leading,
             stride: 8 * PIECE,
         };
-        let mut sums = [0.0; L];
-        for step in 0..STAGES - 1 {
-            fill(step);
+        gpu.warpgroup_arrive();
+        for pair in 0..PIECES / 2 {
+            let a = matrices(a + 2 * pair * Self::A_LEADING, Self::A_LEADING);
+            let b = matrices(b + 2 * pair * Self::B_LEADING, Self::B_LEADING);
+            // SAFETY: as promised by the caller.
+            unsafe { T::warpgroup_mma_cores(gpu, sums, a, b) };
         }
-        for step in 0..steps {
-            gpu.copy_async_wait::<{ STAGES - 2 }>();
-            gpu.fence_async_proxy();
-            gpu.sync_threads();
-            fill(step + STAGES - 1);
-            let a = step % STAGES * Self::STAGE_BYTES + group * GROUP_ROWS * PIECE;
-            let b = step % STAGES * Self::STAGE_BYTES + PIECES * Self::A_LEADING;
-            gpu.warpgroup_arrive();
-            for pair in 0..PIECES / 2 {
-                let a = matrices(a + 2 * pair * Self::A_LEADING, Self::A_LEADING);
-                let b = matrices(b + 2 * pair * Self::B_LEADING, Self::B_LEADING);
-                // SAFETY: the stage is filled, and the whole warpgroup is here.
-                unsafe { T::warpgroup_mma_cores(gpu, &mut sums, a, b) };
-            }
-            gpu.warpgroup_commit();
-            gpu.warpgroup_wait::<0, L>(&mut sums);
-        }
-        gpu.copy_async_wait::<0>();
-        sums
+        gpu.warpgroup_commit();
+        gpu.warpgroup_wait::<0, L>(sums);
     }
 
-    /// Writes those of a warp's sums that C has. Lane l knows where the nonzeros of row l % 16 begin and end.
+    /// Writes those of a warp's sums that C has; `columns` are those of the first nonzeros of each row.
     ///
     /// # Safety
-    /// D has these nonzeros, and they are this warp's alone; all threads are here.
+    /// D has these nonzeros, and they are this warp's alone.
     #[inline(always)]
     unsafe fn store<G: Gpu>(
-        gpu: G,
-        args: &WgmmaTileArgs<T, I>,
+        work: &Work<T, I, G>,
         warp: u32,
-        [start, end]: [u32; 2],
+        nonzeros: &[[u32; 2]; PAIRS],
         column: u32,
+        mut columns: [u32; PAIRS],
         sums: &[f32; L],
     ) {
-        let lane = gpu.lane_id();
+        let (gpu, lane) = (work.gpu, work.gpu.lane_id());
         let place = |row: u32, column: u32| {
-            SharedPtr::<f32>::from_offset(((warp * WARP_ROWS + row) * Self::PITCH + column) * 4)
+            SharedPtr::<f32>::from_offset(Self::SUMS + ((warp * WARP_ROWS + row) * Self::PITCH + column) * 4)
         };
-        // No stage is read any more.
-        gpu.sync_threads();
+        // All lanes have taken what the last tile left here.
+        gpu.sync_warp(FULL_WARP);
         for row in 0..2 {
             for eight in 0..L / 4 {
                 let to = place(lane / 4 + 8 * row as u32, 8 * eight as u32 + 2 * (lane % 4));
@@ -218,34 +306,19 @@ impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> WgmmaTiles
             }
         }
         gpu.sync_warp(FULL_WARP);
-        let half = lane / LANES;
-        let mut nonzeros = [[0; 2]; PAIRS];
-        for i in 0..PAIRS {
-            let of = 2 * i as u32 + half;
-            nonzeros[i] = [start, end].map(|bound| gpu.warp_shuffle_idx(FULL_WARP, bound, of, WARP));
-        }
-        let z = gpu.block_idx_z();
-        let mut own = lane % LANES;
+        let (z, mut own) = (gpu.block_idx_z(), lane % LANES);
         loop {
-            let mut columns = [0; PAIRS];
-            for i in 0..PAIRS {
-                let [start, end] = nonzeros[i];
-                if start + own < end {
-                    // SAFETY: each nonzero has a column.
-                    let [index] =
-                        unsafe { gpu.load_readonly::<I, 1>(args.columns.add((start + own) as usize)) };
-                    columns[i] = index.widen() - column;
-                }
-            }
+            // SAFETY: as promised by the caller.
+            let next = unsafe { Self::columns(work, nonzeros, column, own + LANES) };
             let mut is_more = false;
             for i in 0..PAIRS {
                 let [start, end] = nonzeros[i];
                 if start + own < end {
-                    let from = place(2 * i as u32 + half, columns[i]);
+                    let from = place(2 * i as u32 + lane / LANES, columns[i]);
                     // SAFETY: the warp has written its rows; the nonzero is this lane's alone.
                     unsafe {
                         let [sum] = gpu.shared_load(from);
-                        args.operands.store(gpu, start + own, z, sum);
+                        work.args.operands.store(gpu, start + own, z, sum);
                     }
                 }
                 is_more |= start + own + LANES < end;
@@ -253,7 +326,7 @@ impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> WgmmaTiles
             if !gpu.warp_any(FULL_WARP, is_more) {
                 return;
             }
-            own += LANES;
+            (own, columns) = (own + LANES, next);
         }
     }
 }
@@ -261,7 +334,7 @@ impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> WgmmaTiles
 /// Rows of a dense matrix that a block works on.
 struct Rows<T> {
     matrix: GlobalPtr<T>,
-    /// The block's first row.
+    /// The tile's first row.
     first: u32,
     /// Rows that the matrix has.
     end: u32,
@@ -269,31 +342,26 @@ struct Rows<T> {
 }
 
 impl<T: HalfValue> Rows<T> {
-    /// Starts copying 64 columns, from `column` on, of `rows` rows into core matrices. Zeros stand for what is not there.
+    /// Starts copying 64 columns, from `column` on, of `rows` rows into core matrices, by a warp. Zeros stand for what is not there.
     ///
     /// # Safety
     /// The rows are live, of `k` elements; nobody uses the place.
     #[inline(always)]
-    unsafe fn copy<G: Gpu, const GROUPS: u32>(
-        &self,
-        gpu: G,
-        to: u32,
-        rows: u32,
-        leading: u32,
-        column: u32,
-        k: u32,
-    ) {
-        let (piece, row) = (gpu.thread_idx_x() % PIECES, gpu.thread_idx_x() / PIECES);
-        let at_once = GROUPS * WARPGROUP / PIECES;
+    unsafe fn copy<G: Gpu>(&self, gpu: G, to: u32, rows: u32, leading: u32, column: u32, k: u32) {
+        let (piece, first) = (gpu.lane_id() % PIECES, gpu.lane_id() / PIECES);
         let column = column + piece * 8;
-        let from = GlobalPtr::<u16>::from_address(self.matrix.address()).add(column as usize);
-        for i in 0..rows / at_once {
-            let row = row + i * at_once;
-            let is_there = self.first + row < self.end && column < k;
-            let from = from.add_rows(self.first + row, self.stride_bytes);
-            let to = SharedPtr::from_offset(to + piece * leading + row * PIECE);
+        let is_inside = column < k;
+        let from = self.matrix.add_rows(self.first + first, self.stride_bytes);
+        let from = from.add(if is_inside { column as usize } else { 0 });
+        let mut from = GlobalPtr::<u16>::from_address(from.address());
+        let to = to + piece * leading;
+        strided(first, rows, WARP / PIECES, |row| {
+            let is_there = is_inside && self.first + row < self.end;
             // SAFETY: as promised by the caller; what is not there is not read.
-            unsafe { gpu.copy_async_or_zero::<u16, 8>(to, from, is_there) };
-        }
+            unsafe {
+                gpu.copy_async_or_zero::<u16, 8>(SharedPtr::from_offset(to + row * PIECE), from, is_there)
+            };
+            from = from.add_bytes(u64::from(WARP / PIECES) * u64::from(self.stride_bytes));
+        });
     }
 }

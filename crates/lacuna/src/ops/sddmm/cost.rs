@@ -58,17 +58,18 @@ const PLACE: f64 = 0.28;
 /// a part of the work of one of them.
 const TILES_START: f64 = 3380.0;
 const NOT_SHARED: f64 = 0.48;
-/// The same of tiles by warpgroups: cycles of a multiprocessor a cache line of A and B, a tile, a nonzero of it; and those that nothing
-/// hides.
-const WARPGROUP_LINE: f64 = 5.0;
-const WARPGROUP_TILE: f64 = 900.0;
-const WARPGROUP_NONZERO: f64 = 0.6;
-const WARPGROUP_START: f64 = 2500.0;
+/// What tiles of blocks of two warps take longer.
+const SMALL_BLOCK: f64 = 1.4;
+/// Tiles by warpgroups: cycles of a multiprocessor a cache line of A and B, a tile, a nonzero of it; and those before the first product.
+const GROUP_LINE: f64 = 4.0;
+const GROUP_TILE: f64 = 600.0;
+const GROUP_NONZERO: f64 = 0.4;
+const GROUP_START: f64 = 1500.0;
 /// Cycles of a tile that C has nothing of, among others.
 const EMPTY_TILE: f64 = 40.0;
 
 /// Cycles of the launch that adds the sums of splits up,
-const SUM_SPLITS: f64 = 3000.0;
+const SUM_SPLITS: f64 = 2000.0;
 /// and of a multiprocessor a sum, which is written and read.
 const SUM: f64 = 0.6;
 
@@ -109,7 +110,8 @@ fn of_tiles(problem: &Problem, entry: &Entry<Tile>, columns: u32, arithmetic: Ar
     let piece = if arithmetic == Arithmetic::Split { SPLIT_PIECE } else { OTHER_PIECE };
     let multiplying = steps * 2.0 * piece * rows / 8.0 * columns / 32.0 / TENSOR_CORES;
     let loading = steps * (rows + columns) * L2_LINE;
-    let work = multiplying + loading + PLACE * rows * columns;
+    let small = if entry.threads == 64 { SMALL_BLOCK } else { 1.0 };
+    let work = small * (multiplying + loading + PLACE * rows * columns);
     let sms = f64::from(problem.multiprocessors);
     let each = (full * batch / sms).ceil();
     let waves = (each / at_once.max(1.0)).ceil();
@@ -117,21 +119,14 @@ fn of_tiles(problem: &Problem, entry: &Entry<Tile>, columns: u32, arithmetic: Ar
     START + waves * (TILES_START + NOT_SHARED * work) + each * work + empty
 }
 
-/// As [`of_tiles`]; but that the end of a tile goes by its nonzeros.
+/// Blocks stay, and take tiles of one size one after another, whatever C has of them. The end of a tile goes by its nonzeros.
 fn of_warpgroups(problem: &Problem, entry: &Entry<Tile>, columns: u32) -> f64 {
-    let [rows, columns, at_once] = [entry.tile.block_items, columns, entry.bounds.min_blocks].map(f64::from);
-    let count = |whole: usize, part: f64| (whole as f64 / part).ceil();
-    let tiles = count(problem.rows, rows) * count(problem.cols, columns);
-    let batch = problem.batch as f64;
-    let full = full_tiles(tiles, problem.nnz as f64);
+    let [rows, columns] = [entry.tile.block_items, columns].map(|side| side as usize);
+    let tiles = (problem.rows.div_ceil(rows) * problem.cols.div_ceil(columns) * problem.batch) as f64;
+    let nonzeros = (problem.nnz * problem.batch) as f64 / tiles.max(1.0);
     let steps = (problem.k as f64 * f64::from(problem.value.bytes()) / STEP).ceil();
-    let nonzeros = problem.nnz as f64 / full.max(1.0);
-    let work = steps * (rows + columns) * WARPGROUP_LINE + WARPGROUP_TILE + nonzeros * WARPGROUP_NONZERO;
-    let sms = f64::from(problem.multiprocessors);
-    let each = (full * batch / sms).ceil();
-    let waves = (each / at_once.max(1.0)).ceil();
-    let empty = (tiles - full) * batch / sms * EMPTY_TILE;
-    START + waves * WARPGROUP_START + each * work + empty
+    let work = steps * (rows + columns) as f64 * GROUP_LINE + GROUP_TILE + nonzeros * GROUP_NONZERO;
+    START + GROUP_START + (tiles / f64::from(problem.multiprocessors)).ceil() * work
 }
 
 /// How many of the tiles have a nonzero, were they strewn over all tiles alike.

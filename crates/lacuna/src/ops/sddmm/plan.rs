@@ -294,7 +294,10 @@ impl<T: Value, I: Index> Sddmm<T, I> {
                 (Algorithm::WgmmaTile { columns: of_tile, .. }, _) => {
                     let masks = self.pattern.bitmasks()?.pointers().0;
                     let args = WgmmaTileArgs { masks, columns, operands, cols: self.pattern.cols as u32 };
-                    launch(stream, entry, [blocks, args.cols.div_ceil(of_tile), z], &args)?;
+                    // Blocks stay, and take tiles one after another.
+                    let tiles = blocks * args.cols.div_ceil(of_tile);
+                    let at_once = (self.device().info().multiprocessors / z).max(1);
+                    launch(stream, entry, [tiles.min(at_once), 1, z], &args)?;
                 }
                 (Algorithm::ColumnPanel { .. }, Some(panels)) => {
                     let args = ColumnPanelArgs { table: panels.pointer(), columns, operands };

@@ -11,7 +11,7 @@ use crate::op::{MAX_GRID_YZ, launch_kernel};
 use crate::{Buffer, Device, Result, Stream, Value};
 
 /// Splits at most.
-const MOST: usize = 64;
+const MOST: usize = 128;
 /// Sums of splits at most, over the batch: 256 MiB.
 const MOST_SUMS: usize = 1 << 26;
 /// Bytes of K of which splits are multiples: a cache line. So vectors stay aligned, and lines are read by one split.
@@ -52,7 +52,7 @@ impl Problem {
             return Some(Splits::of(self, wanted.min(most))).filter(fits);
         }
         // 1, 2, 3, 4, 6, 8, 12 and so on.
-        let counts = (0..).flat_map(|power| [1 << power, 3 << power]).map(|twice: usize| twice.div_ceil(2));
+        let counts = (0..).flat_map(|power| [2 << power, 3 << power]).map(|twice: usize| twice.div_ceil(2));
         let counts = counts.take_while(|&count| count <= most);
         let all = counts.map(|count| Splits::of(self, count)).filter(fits);
         all.min_by(|a, b| cost_of_splits(self, entry, *a).total_cmp(&cost_of_splits(self, entry, *b)))
