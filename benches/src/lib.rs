@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | [`timing`], `energy`, [`types`], [`machine`], [`profile`] | what is measured with |
 //! | [`record`], `model`, `picture` | what a measurement comes to |
+//! | `fit` | constants of cost models from measurements |
 //! | `peers`, `copies`, `dense`, [`session`] | what we are set against, and what one call of the program holds |
 //! | [`operation`], [`measure()`] | what an operation is here, and measuring one |
 //! | `spmm`, `sddmm`, … | the operations, a folder each; [`OPERATIONS`] is the list of them |
@@ -29,6 +30,7 @@ mod copies;
 mod dense;
 mod energy;
 mod expect;
+mod fit;
 pub mod machine;
 mod measure;
 mod model;
