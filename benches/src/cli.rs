@@ -1,4 +1,5 @@
 //! The command line.
+mod imported;
 mod maps;
 mod networks;
 mod prune;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use lacuna_cases::exit;
 
+pub use self::imported::ImportOptions;
 pub use self::maps::{ConvOptions, ConvSuite, Layout, MapValue, PoolOptions};
 pub use self::networks::ModelOptions;
 pub use self::prune::PruneOptions;
@@ -53,6 +55,8 @@ pub enum Command {
     Pool(PoolOptions),
     /// Measures whole networks: MobileNetV1 with sparse weights, ResNet, DenseNet and VGG, beside their dense twins.
     Model(ModelOptions),
+    /// Measures the network of an ONNX or a TFLite file.
+    Import(ImportOptions),
     /// Prunes the weights of a safetensors file by magnitude, and describes what is left.
     Prune(PruneOptions),
     /// Draws a plot of a file of records, as SVG.

@@ -28,9 +28,11 @@ pub mod commands;
 pub mod conv;
 mod copies;
 mod dense;
+mod dense_transpose;
 mod energy;
 mod expect;
 mod fit;
+mod layer_norm;
 pub mod machine;
 mod measure;
 mod model;
@@ -65,6 +67,8 @@ pub use measure::measure;
 pub static OPERATIONS: &[operation::Op] = &[
     &attention::OPERATION,
     &bias_act::OPERATION,
+    &dense_transpose::OPERATION,
+    &layer_norm::OPERATION,
     &nhot::OPERATION,
     &sddmm::OPERATION,
     &softmax::OPERATION,

@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         Command::Prune(options) => commands::prune(&options),
         Command::Spdnn(options) => commands::spdnn(&options),
         Command::Model(options) => commands::model(&options),
+        Command::Import(options) => commands::import(&options),
         Command::Plot(options) => commands::plot(&options),
         Command::Fit(options) => commands::fit(&options),
         Command::Tables(options) => commands::tables(&options),

@@ -1,7 +1,8 @@
-//! Any bytes as a TFLite file: an error, or a network whose values are read or refused.
+//! Any bytes as a TFLite file: an error, or a network whose values are read or refused, and whose layers have all their weights.
 #![no_main]
 
 use lacuna_models::files::tflite::Model;
+use lacuna_models::import::tflite::{Options, from_bytes};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -13,4 +14,10 @@ fuzz_target!(|bytes: &[u8]| {
         }
         let _ = (model.source(index), model.integers(index));
     }
+    let Ok(imported) = from_bytes(bytes, &Options::default()) else { return };
+    for parameter in imported.network.parameters() {
+        imported.weights.get(&parameter.name, &parameter.shape).expect("the importer makes all weights");
+    }
+    let features = imported.outputs.last().map_or(0, |output| output.features.end);
+    assert_eq!(imported.network.output_shape().channels, features);
 });

@@ -13,24 +13,30 @@ pub struct ModelOptions {
     /// The network.
     #[arg(value_enum, required_unless_present = "suite", conflicts_with = "suite")]
     pub network: Option<Named>,
-    /// Measures the networks of a paper, with one image each, beside their twins.
-    #[arg(long, value_enum, conflicts_with_all = ["width", "batch", "resolution", "sparsity"])]
+    /// Measures the networks of a paper, with one image or sequence each, beside their twins.
+    #[arg(long, value_enum, conflicts_with_all = ["width", "batch", "resolution", "tokens", "sparsity"])]
     pub suite: Option<Suite>,
     /// The width of MobileNetV1: 1 if nothing is said.
     #[arg(long)]
     pub width: Option<f64>,
-    /// Images.
+    /// Images or sequences.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 12))]
     pub batch: u32,
-    /// Rows and columns of the input.
-    #[arg(long, default_value_t = 224, value_parser = clap::value_parser!(u32).range(1..=1 << 12))]
-    pub resolution: u32,
-    /// The part of the weights of 1×1 and linear layers that is pruned, the smallest of each layer but the first: 0 to 1.
+    /// Rows and columns of the input: 224 if nothing is said.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 12))]
+    pub resolution: Option<u32>,
+    /// Tokens of the Transformer's sequences: 12,288 if nothing is said.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub tokens: Option<u32>,
+    /// The part of the weights of 1×1 and linear layers that is pruned, the smallest of each layer: 0 to 1.
     #[arg(long, default_value_t = 0.0, value_parser = part)]
     pub sparsity: f64,
     /// How maps lie.
     #[arg(long, value_enum, default_value_t = Layout::Nchw)]
     pub layout: Layout,
+    /// Holds layers with many zeros sparse or dense as is faster on this GPU, which takes a measurement when the network is planned.
+    #[arg(long)]
+    pub faster: bool,
     /// Sets the network beside itself with dense weights, by our kernels and by cuDNN, and, where table IV of SC 2020 has it, beside the dense one
     /// of the same accuracy.
     #[arg(long)]

@@ -3,7 +3,7 @@ use anyhow::Result;
 use lacuna_cases::exit::{Outcome, Usage};
 
 use crate::cli::{Layout, ModelOptions};
-use crate::networks::{Case, How, Named, Suite, layer_table, line, measure, summary};
+use crate::networks::{Case, How, Named, Suite, TOKENS, layer_table, line, measure, summary};
 use crate::record::append;
 use crate::{energy, machine};
 
@@ -21,6 +21,7 @@ pub fn model(options: &ModelOptions) -> Result<Outcome> {
         samples: options.samples,
         seed: options.seed,
         check_whole: options.check_whole,
+        faster: options.faster,
         twins: options.twins || options.suite.is_some(),
         layers: options.layers,
         counter: counter.as_ref(),
@@ -63,7 +64,7 @@ fn cases(options: &ModelOptions) -> Result<Vec<Case>> {
                     Usage(format!("{name} has one width; leave --width out, or take mobilenet-v1")).into()
                 );
             }
-            let (batch, resolution) = (options.batch as usize, options.resolution as usize);
+            let (batch, resolution) = (options.batch as usize, size(options, network)?);
             let width = options.width.unwrap_or(1.0);
             vec![Case { network, width, batch, resolution, sparsity: options.sparsity }]
         }
@@ -77,6 +78,21 @@ fn cases(options: &ModelOptions) -> Result<Vec<Case>> {
         network.network(*width, *resolution, *batch).map_err(|error| Usage(error.to_string()))?;
     }
     Ok(cases)
+}
+
+/// Rows and columns of the input, or its tokens.
+fn size(options: &ModelOptions, network: Named) -> Result<usize> {
+    let (own, other, usual) = if network.has_tokens() {
+        (options.tokens, options.resolution, TOKENS)
+    } else {
+        (options.resolution, options.tokens, 224)
+    };
+    if other.is_some() {
+        let (wrong, right) =
+            if network.has_tokens() { ("resolution", "tokens") } else { ("tokens", "resolution") };
+        return Err(Usage(format!("{} has no --{wrong}; give it --{right}", network.name())).into());
+    }
+    Ok(own.map_or(usual, |size| size as usize))
 }
 
 #[cfg(test)]
@@ -104,6 +120,10 @@ mod tests {
         assert_eq!((case.network, case.width, case.sparsity), (Named::Vgg19, 1.0, 0.0));
         assert_eq!(parsed("--suite table4 --layers").unwrap().len(), 9);
         assert_eq!(parsed("--suite feature-maps").unwrap().len(), 6);
+        let sequences = parsed("transformer --tokens 4096 --layout nhwc").unwrap()[0];
+        assert_eq!((sequences.network, sequences.resolution), (Named::Transformer, 4096));
+        assert_eq!(parsed("transformer").unwrap()[0].resolution, TOKENS);
+        assert_eq!(parsed("--suite table3").unwrap().len(), 2);
     }
 
     #[test]
@@ -116,6 +136,8 @@ mod tests {
             ("mobilenet-v1 --sparsity 1.5", "from 0 to 1"),
             ("mobilenet-v1 --batch 0", "--batch"),
             ("vgg-16 --resolution 16", "features.30"),
+            ("vgg-16 --tokens 16", "--resolution"),
+            ("transformer --resolution 224", "--tokens"),
             ("vgg-16 --layout nhwc", "NCHW"),
             ("--suite feature-maps --layout nhwc", "NCHW"),
             ("vgg-16 --suite table4", "cannot be used with"),

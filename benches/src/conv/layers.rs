@@ -86,7 +86,7 @@ pub const LAYERS: [Layer; 13] = [
 ];
 
 /// Layers with other taps and strides than those of the paper.
-pub const OTHER_TAPS: [Layer; 14] = [
+pub const OTHER_TAPS: [Layer; 16] = [
     other("ResNet-50 1x1", [256, 56, 64], 1, 1),
     other("ResNet-50 1x1", [64, 56, 256], 1, 1),
     other("ResNet-50 1x1", [512, 28, 128], 1, 1),
@@ -101,6 +101,8 @@ pub const OTHER_TAPS: [Layer; 14] = [
     other("GoogLeNet 5x5", [32, 14, 128], 5, 1),
     other("GoogLeNet 5x5", [48, 7, 128], 5, 1),
     other("ResNet-50 7x7 s2", [3, 224, 64], 7, 2),
+    other("VGG-16 first", [3, 224, 64], 3, 1),
+    other("MobileNetV1 first", [3, 224, 32], 3, 2),
 ];
 
 #[cfg(test)]

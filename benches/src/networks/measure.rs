@@ -15,7 +15,7 @@ use lacuna_vendor::nvml::EnergyCounter;
 use super::named::{Cut, Named};
 use super::planned::{Checked, Planned};
 use super::prune::prune;
-use super::published::Row;
+use super::published::{Row, TABLE_III, TOKENS};
 use super::record::Record;
 use super::{layers, twins};
 use crate::machine::MachineRecord;
@@ -29,7 +29,7 @@ pub struct Case {
     pub width: f64,
     /// Images.
     pub batch: usize,
-    /// Rows and columns of the input.
+    /// Rows and columns of the input; of a network with tokens, how many.
     pub resolution: usize,
     /// The part of the weights of 1×1 and linear layers that is pruned.
     pub sparsity: f64,
@@ -48,6 +48,8 @@ pub struct How<'c> {
     pub seed: u64,
     /// Whether layers are checked in their whole size, and not cut.
     pub check_whole: bool,
+    /// Whether layers with many zeros are held sparse or dense as is faster, by a measurement, and not by their zeros alone.
+    pub faster: bool,
     /// Whether networks are set beside others.
     pub twins: bool,
     /// Whether each layer is measured too.
@@ -63,6 +65,8 @@ pub(super) struct Drawn {
     pub(super) input: Vec<f32>,
 }
 
+/// The part of zeros below which sparse weights are not tried.
+pub(super) const FASTER_ABOVE: f64 = 0.5;
 /// What is drawn for the input, in place of the weights.
 const INPUT_SALT: u64 = 0x1ace;
 
@@ -93,6 +97,16 @@ impl Case {
     /// The width, of a network that has one.
     pub(super) fn width(&self) -> Option<f64> {
         (self.network == Named::MobileNetV1).then_some(self.width)
+    }
+
+    /// The paper's images or sequences a second.
+    fn paper_frames_per_s(&self) -> Option<f64> {
+        if self.network.has_tokens() {
+            // There weights are dense.
+            let is_papers = self.resolution == TOKENS && self.sparsity == 0.0;
+            return is_papers.then_some(TABLE_III / TOKENS as f64);
+        }
+        self.published().map(|row| row.frames_per_s)
     }
 
     /// The paper's row of it.
@@ -131,7 +145,10 @@ pub fn measure(device: &Device, case: &Case, how: How<'_>) -> Result<Record> {
         progress.tick();
     };
     let stream = device.stream()?;
-    let options = Options::default().layout(how.layout);
+    let mut options = Options::default().layout(how.layout);
+    if how.faster {
+        options.layers.weights = Held::FasterAbove(FASTER_ABOVE);
+    }
     let is_cut = device.is_simulator();
     tell("checking each layer");
     let cut = if is_cut { Cut::Least } else { Cut::Quarter };
@@ -151,15 +168,18 @@ pub fn measure(device: &Device, case: &Case, how: How<'_>) -> Result<Record> {
     let (launches, sparse_layers) = kernels(&planned.model);
     let layers = if how.layers { layers::measure(&mut planned, &name, how)? } else { Vec::new() };
     drop(planned);
+    let input = drawn.network.input_shape();
     let mut record = Record {
         suite: how.suite.into(),
         op: "model",
         case: name.clone(),
         width: case.width(),
-        batch: drawn.network.input_shape().images,
-        resolution: drawn.network.input_shape().size[0],
+        batch: input.images,
+        resolution: (!case.network.has_tokens()).then_some(input.size[0]),
+        tokens: case.network.has_tokens().then_some(input.pixels()),
         cut: is_cut,
         sparsity: case.sparsity,
+        faster: how.faster,
         layout: if how.layout == MapLayout::Nhwc { "nhwc" } else { "nchw" },
         value: "f32",
         weights: "drawn",
@@ -167,7 +187,7 @@ pub fn measure(device: &Device, case: &Case, how: How<'_>) -> Result<Record> {
         sparse_layers,
         products: drawn.network.multiply_adds(),
         frames_per_s: Record::frames_per_s(case.batch, &cost),
-        paper_frames_per_s: case.published().filter(|_| !is_cut).map(|row| row.frames_per_s),
+        paper_frames_per_s: case.paper_frames_per_s().filter(|_| !is_cut),
         cost,
         checked_layers,
         checked_whole: how.check_whole && !is_cut,
@@ -188,7 +208,7 @@ pub fn measure(device: &Device, case: &Case, how: How<'_>) -> Result<Record> {
 }
 
 /// Layers that launch something, and those with sparse weights.
-fn kernels(model: &Model) -> (usize, usize) {
+pub(super) fn kernels(model: &Model) -> (usize, usize) {
     let report = model.report();
     let launches = report.layers.iter().filter(|layer| layer.kernel != "none").count();
     (launches, report.layers.iter().filter(|layer| layer.kernel.contains("spmm")).count())
@@ -208,6 +228,7 @@ pub(super) mod tests {
         samples: 1,
         seed: 1,
         check_whole: false,
+        faster: false,
         twins: true,
         layers: true,
         counter: None,
@@ -220,7 +241,7 @@ pub(super) mod tests {
         assert_eq!((record.checked_layers, record.layers.len(), record.sparse_layers), (29, 29, 14));
         assert!(record.cut && record.frames_per_s.is_none() && record.cost.model_us["H200"] > 0.0);
         // What the paper says is of the whole network.
-        assert_eq!((record.resolution, record.paper_frames_per_s), (32, None));
+        assert_eq!((record.resolution, record.paper_frames_per_s), (Some(32), None));
         assert_eq!(record.peers.keys().copied().collect::<Vec<_>>(), [DENSE, SAME_ACCURACY]);
         assert!(record.peer_failures[CUDNN].contains("model.0.0"), "{:?}", record.peer_failures);
         let [dense, same] = [DENSE, SAME_ACCURACY].map(|twin| &record.peers[twin]);

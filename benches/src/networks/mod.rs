@@ -1,5 +1,7 @@
-//! Whole networks of papers: MobileNetV1 with sparse weights (SC 2020, table IV), and ResNet, DenseNet and VGG with zeros in their feature maps (PACT
+//! Whole networks of papers: MobileNetV1 with sparse weights (SC 2020, table IV), the Transformer with a sparse mask (table III), and ResNet, DenseNet and VGG with zeros in their feature maps (PACT
 //! 2022, section 4.4), beside their dense twins.
+mod export;
+mod imported;
 mod layers;
 mod measure;
 mod named;
@@ -11,9 +13,10 @@ mod record;
 mod suites;
 mod twins;
 
+pub use imported::{FileCase, measure as measure_file};
 pub use measure::{Case, How, measure};
 pub use named::Named;
 pub use print::{layers as layer_table, line, summary};
-pub use published::{Row, TABLE_IV};
+pub use published::{Row, TABLE_III, TABLE_IV, TOKENS};
 pub use record::{CUDNN, Cost, DENSE, LIMIT, LayerRecord, Record, SAME_ACCURACY, Twin};
 pub use suites::Suite;

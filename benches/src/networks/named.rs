@@ -1,7 +1,7 @@
 //! The networks by their names on the command line, in full and cut.
 use clap::ValueEnum;
 use lacuna_models::network::{Network, NetworkError};
-use lacuna_models::networks::{DenseNet, MobileNetV1, ResNet, Vgg};
+use lacuna_models::networks::{DenseNet, MobileNetV1, ResNet, Transformer, Vgg};
 
 /// A network of a paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -33,6 +33,9 @@ pub enum Named {
     /// VGG-19.
     #[value(name = "vgg-19")]
     Vgg19,
+    /// The Transformer with a sparse attention mask.
+    #[value(name = "transformer")]
+    Transformer,
 }
 
 /// How far a network is cut, so that the host can work it out in `f64`: its layers stay, but have fewer channels and pixels.
@@ -43,6 +46,9 @@ pub(super) enum Cut {
     /// For the simulator: a sixteenth or so.
     Least,
 }
+
+/// Of the tokens that the Transformer's mask has by chance.
+const MASK_SEED: u64 = 1;
 
 /// Images of a cut network at most.
 const CUT_BATCH: usize = 2;
@@ -58,7 +64,7 @@ impl Named {
         matches!(self, Self::Vgg16 | Self::Vgg19)
     }
 
-    /// The network for so many images of so many rows and columns; the width is MobileNetV1's.
+    /// The network for so many images of so many rows and columns, or sequences of so many tokens; the width is MobileNetV1's.
     ///
     /// # Errors
     /// Sizes that do not fit.
@@ -69,7 +75,13 @@ impl Named {
             Kind::ResNet(full) => ResNet { size, ..full }.network(batch),
             Kind::DenseNet(full) => DenseNet { size, ..full }.network(batch),
             Kind::Vgg(full) => Vgg { size, ..full }.network(batch),
+            Kind::Transformer => Transformer::table_iii(resolution, MASK_SEED)?.network(batch),
         }
+    }
+
+    /// Whether its input are tokens, and not images.
+    pub fn has_tokens(self) -> bool {
+        self == Self::Transformer
     }
 
     /// The same layers, cut.
@@ -98,6 +110,12 @@ impl Named {
                 // One pixel is left, which lies alike in both layouts.
                 Vgg { width, hidden, size: [32, 32], classes, ..full }.network(batch)
             }
+            Kind::Transformer => {
+                let (tokens, hidden) = if is_least { (128, 64) } else { (512, 256) };
+                let full = Transformer::table_iii(tokens, MASK_SEED)?;
+                let (filter, vocabulary) = (4 * hidden, Some(classes));
+                Transformer { hidden, filter, vocabulary, ..full }.network(batch)
+            }
         }
     }
 
@@ -112,6 +130,7 @@ impl Named {
             Self::DenseNet201 => Kind::DenseNet(DenseNet::D201),
             Self::Vgg16 => Kind::Vgg(Vgg::V16),
             Self::Vgg19 => Kind::Vgg(Vgg::V19),
+            Self::Transformer => Kind::Transformer,
         }
     }
 }
@@ -122,6 +141,7 @@ enum Kind {
     ResNet(ResNet),
     DenseNet(DenseNet),
     Vgg(Vgg),
+    Transformer,
 }
 
 #[cfg(test)]
@@ -131,7 +151,8 @@ mod tests {
     #[test]
     fn a_cut_network_has_the_layers_of_the_whole_one() {
         for named in Named::value_variants() {
-            let full = named.network(1.4, 224, 1).unwrap();
+            let resolution = if named.has_tokens() { 4096 } else { 224 };
+            let full = named.network(1.4, resolution, 1).unwrap();
             for cut in [Cut::Quarter, Cut::Least] {
                 let small = named.cut(cut, 1.4, 5).unwrap();
                 let names = |network: &Network| -> Vec<String> {

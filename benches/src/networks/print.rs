@@ -8,21 +8,25 @@ const TWINS: [&str; 3] = [DENSE, CUDNN, SAME_ACCURACY];
 
 /// What a network came to, in a few lines.
 pub fn line(record: &Record) -> String {
-    let Record { case, batch, resolution, layout, sparse_layers, launches, .. } = record;
+    let Record { case, batch, layout, sparse_layers, launches, .. } = record;
     let width = record.width.map(|width| format!(" width {width}")).unwrap_or_default();
     let cut = if record.cut { ", cut to the simulator's size" } else { "" };
     let pruned = if record.sparsity > 0.0 {
-        format!("{:.0} % of 1×1 and linear weights pruned", record.sparsity * 100.0)
+        let faster = if record.faster { ", sparse where that is faster" } else { "" };
+        format!("{:.0} % of 1×1 and linear weights pruned{faster}", record.sparsity * 100.0)
     } else {
         "dense".into()
     };
     let mut text = format!(
-        "{case}{width}: {batch} × {resolution} × {resolution} {layout}, {pruned}, weights {}{cut}\n",
+        "{case}{width}: {batch} × {} {layout}, {pruned}, weights {}{cut}\n",
+        size(record),
         record.weights
     );
-    let frames = record.frames_per_s.map(|frames| format!(", {frames:.0} frames/s")).unwrap_or_default();
+    let (each, unit) = record.tokens.map_or((1.0, "frames"), |tokens| (tokens as f64, "tokens"));
+    let rate = |a_second: f64| format!("{:.0}", each * a_second);
+    let frames = record.frames_per_s.map(|frames| format!(", {} {unit}/s", rate(frames))).unwrap_or_default();
     let paper = record.paper_frames_per_s;
-    let paper = paper.map(|frames| format!(" (paper, V100: {frames:.0})")).unwrap_or_default();
+    let paper = paper.map(|frames| format!(" (paper, V100: {})", rate(frames))).unwrap_or_default();
     text += &format!(
         "  {}{frames}{paper}; {launches} layers launch kernels, {sparse_layers} have sparse weights\n",
         time(&record.cost)
@@ -47,6 +51,15 @@ pub fn line(record: &Record) -> String {
         text += &format!("\n  {}", of_twin(record, name, twin));
     }
     text
+}
+
+/// What an image or a sequence has.
+fn size(record: &Record) -> String {
+    match (record.tokens, record.resolution) {
+        (Some(tokens), _) => format!("{tokens} tokens"),
+        (None, Some(resolution)) => format!("{resolution} × {resolution}"),
+        (None, None) => "no size".into(),
+    }
 }
 
 fn of_twin(record: &Record, name: &str, twin: &Twin) -> String {

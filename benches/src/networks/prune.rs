@@ -3,10 +3,10 @@ use anyhow::Result;
 use lacuna_models::network::{Convolution, Network};
 use lacuna_models::weights::Weights;
 
-/// The tensors that are pruned: filters of 1×1 taps and matrices of linear layers, but those of the first layer with weights.
+/// The tensors that are pruned: filters of 1×1 taps and matrices of linear layers. The first layer of networks for images has more taps.
 fn prunable(network: &Network) -> Vec<(String, Vec<usize>)> {
     let with_weights = network.layers().iter().filter_map(|layer| network.convolution(layer));
-    with_weights.skip(1).filter(Convolution::may_be_sparse).filter_map(|conv| conv.filters).collect()
+    with_weights.filter(Convolution::may_be_sparse).filter_map(|conv| conv.filters).collect()
 }
 
 /// Sets this part of each of them to zero: the smallest.

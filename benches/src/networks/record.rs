@@ -31,12 +31,19 @@ pub struct Record {
     pub width: Option<f64>,
     /// Images.
     pub batch: usize,
-    /// Rows and columns of the input.
-    pub resolution: usize,
+    /// Rows and columns of the input, where it is an image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolution: Option<usize>,
+    /// Tokens of a sequence, where the input is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<usize>,
     /// Whether it is a network cut to the simulator's size, with fewer channels too.
     pub cut: bool,
     /// The part of the weights of 1×1 and linear layers that was pruned; 0 of a dense network.
     pub sparsity: f64,
+    /// Whether layers with many zeros are held sparse or dense as was faster, and not by their zeros alone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub faster: bool,
     /// How maps lie.
     pub layout: &'static str,
     /// Type of values.
@@ -52,10 +59,10 @@ pub struct Record {
     /// What it costs.
     #[serde(flatten)]
     pub cost: Cost,
-    /// Images a second; none on the simulator.
+    /// Images or sequences a second; none on the simulator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frames_per_s: Option<f64>,
-    /// The paper's images a second, on a V100; none of a cut network.
+    /// The paper's images or sequences a second, on a V100; none of a cut network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paper_frames_per_s: Option<f64>,
     /// Layers that were checked, each by itself.

@@ -1,13 +1,15 @@
 //! Networks of papers' tables and figures.
 use clap::ValueEnum;
 
-use super::{Case, Named, TABLE_IV};
+use super::{Case, Named, TABLE_IV, TOKENS};
 
 /// Networks to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Suite {
     /// MobileNetV1 as in table IV of SC 2020: dense of widths 1.0 to 1.4, and 90 % sparse of 1.3 to 1.8.
     Table4,
+    /// The Transformer with a sparse mask, as in table III of SC 2020, with dense weights and with 90 % zeros.
+    Table3,
     /// ResNet, DenseNet and VGG as in PACT 2022, section 4.4.
     FeatureMaps,
 }
@@ -21,11 +23,12 @@ impl Suite {
     pub fn name(self) -> &'static str {
         match self {
             Self::Table4 => "table4",
+            Self::Table3 => "table3",
             Self::FeatureMaps => "feature-maps",
         }
     }
 
-    /// Its networks, with one image each.
+    /// Its networks, with one image or sequence each.
     pub fn cases(self) -> Vec<Case> {
         let case = |network, width, sparsity| Case { network, width, batch: 1, resolution: 224, sparsity };
         match self {
@@ -34,6 +37,9 @@ impl Suite {
                 let sparsity = |is_sparse| if is_sparse { 0.9 } else { 0.0 };
                 rows.map(|row| case(Named::MobileNetV1, row.width, sparsity(row.is_sparse))).collect()
             }
+            Self::Table3 => [0.0, 0.9]
+                .map(|sparsity| Case { resolution: TOKENS, ..case(Named::Transformer, 1.0, sparsity) })
+                .to_vec(),
             Self::FeatureMaps => FEATURE_MAPS.into_iter().map(|network| case(network, 1.0, 0.0)).collect(),
         }
     }

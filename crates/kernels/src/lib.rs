@@ -10,8 +10,10 @@ pub mod attention;
 pub mod bias_act;
 mod common;
 pub mod conv;
+pub mod dense_transpose;
 pub mod entries;
 mod kernel;
+pub mod layer_norm;
 #[doc(hidden)]
 pub mod list;
 pub mod nhot;
@@ -42,7 +44,7 @@ macro_rules! for_each_kernel {
     ($($callback:ident)::+) => {
         $crate::kernel_list! {
             [$($callback)::+] []
-            [attention bias_act conv nhot pool sddmm softmax spdnn spmm topn transpose]
+            [attention bias_act conv dense_transpose layer_norm nhot pool sddmm softmax spdnn spmm topn transpose]
         }
     };
 }

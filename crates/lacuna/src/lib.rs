@@ -60,5 +60,5 @@ pub use op::Choice;
 pub use ops::*;
 pub use pattern::RowOrder;
 pub use stream::{Event, Graph, Stream};
-pub use tune::{Autotuner, Tunable, TuneWarning};
+pub use tune::{Autotuner, Tunable, TuneWarning, time};
 pub use value::{Index, Value};

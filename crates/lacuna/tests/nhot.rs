@@ -1,5 +1,5 @@
 //! The lookup's interface: shapes, options, gradients, and what is refused.
-use lacuna::{Bags, Device, Error, NHot, Stream, nhot};
+use lacuna::{Bags, BeamSearch, Device, Error, NHot, Stream, nhot};
 
 /// Rows 1 2, 10 20, 100 200, 1000 2000.
 const TABLE: [f32; 8] = [1.0, 2.0, 10.0, 20.0, 100.0, 200.0, 1000.0, 2000.0];
@@ -105,4 +105,64 @@ fn bags_are_checked_when_they_are_made() {
     let (table, mut out) = (bags.device().zeros(8).unwrap(), bags.device().zeros(8).unwrap());
     let error = plan.run(&stream, &others, table.as_slice(), out.as_slice_mut()).unwrap_err();
     assert!(matches!(error, Error::OtherPattern { .. }), "{error}");
+}
+
+/// Two sentences of two beams over four tokens, after a step in which beams take tokens 1 and 3, and 2 and 0.
+fn stepped(device: &Device, stream: &Stream) -> lacuna::topn::BeamState {
+    let search = BeamSearch::plan(device, 2, 2, 4, 0).unwrap();
+    let mut state = search.start_with(3).unwrap();
+    assert_eq!(state.token_indices().as_slice().download(stream).unwrap(), [3; 4]);
+    assert_eq!(state.parent_indices().as_slice().download(stream).unwrap(), [0, 0, 2, 2]);
+    let unread = [0.0_f32; 4];
+    let logits = [[0.0, 3.0, 1.0, 2.0], unread, [2.0, 0.0, 3.0, 1.0], unread].concat();
+    let logits = device.upload(&logits).unwrap();
+    search.step(stream, logits.as_slice(), &mut state).unwrap();
+    state
+}
+
+#[test]
+fn tokens_and_parents_of_beams_are_looked_up_on_the_device() {
+    let device = Device::simulator();
+    let stream = device.stream().unwrap();
+    let mut state = stepped(&device, &stream);
+    let bags = Bags::<u32>::new(&device, 4, &[0, 1, 2, 3, 4], &[0; 4]).unwrap();
+    let bags = bags.with_weights(&[1.0, 2.0, 1.0, 1.0]).unwrap();
+    let plan = NHot::plan(&bags, 2).unwrap();
+    let table = device.upload(&TABLE).unwrap();
+    let mut out = device.uninitialized(plan.output_len()).unwrap();
+    let mut look_up = |indices: nhot::DeviceIndices<'_>| {
+        plan.run_with_indices(&stream, &bags, indices, table.as_slice(), out.as_slice_mut()).unwrap();
+        out.download(&stream).unwrap()
+    };
+    assert_eq!(look_up(state.token_indices()), [10.0, 20.0, 2000.0, 4000.0, 100.0, 200.0, 1.0, 2.0]);
+    // Beams of the second sentence are beams 2 and 3 of all.
+    assert_eq!(look_up(state.parent_indices()), [1.0, 2.0, 2.0, 4.0, 100.0, 200.0, 100.0, 200.0]);
+    let start = BeamSearch::<f32>::plan(&device, 2, 2, 4, 0).unwrap().start().unwrap();
+    state.copy_from(&stream, &start).unwrap();
+    assert_eq!(look_up(state.token_indices()), [1.0, 2.0, 2.0, 4.0, 1.0, 2.0, 1.0, 2.0]);
+}
+
+#[test]
+fn indices_that_may_be_beyond_the_table_are_refused() {
+    let device = Device::simulator();
+    let stream = device.stream().unwrap();
+    let mut state = stepped(&device, &stream);
+    let run = |rows: usize, offsets: &[usize]| {
+        let bags = Bags::<u32>::new(&device, rows, offsets, &vec![0; offsets.len() - 1]).unwrap();
+        let plan = NHot::<f32>::plan(&bags, 1).unwrap();
+        let table = device.zeros(plan.table_len()).unwrap();
+        let mut out = device.zeros(plan.output_len()).unwrap();
+        plan.run_with_indices(&stream, &bags, state.token_indices(), table.as_slice(), out.as_slice_mut())
+    };
+    run(5, &[0, 1, 2, 3, 4]).unwrap();
+    let error = run(3, &[0, 1, 2, 3, 4]).unwrap_err();
+    assert!(error.to_string().contains("at most 3, the rows of the table"), "{error}");
+    assert!(matches!(run(4, &[0, 1, 2, 3]), Err(Error::Length { expected: 3, got: 4, .. })));
+    // Nor can beams get tokens of a larger vocabulary.
+    let other = BeamSearch::<f32>::plan(&device, 2, 2, 5, 0).unwrap();
+    let logits = device.zeros::<f32>(other.input_len()).unwrap();
+    let error = other.step(&stream, logits.as_slice(), &mut state).unwrap_err();
+    assert!(error.to_string().contains("one of 5 tokens"), "{error}");
+    assert!(state.copy_from(&stream, &other.start().unwrap()).is_err());
+    assert!(other.start_with(5).is_err());
 }

@@ -20,6 +20,9 @@ pub trait Value: Copy + Default + Send + Sync + sealed::Sealed + 'static {
     /// The number that it holds; exact.
     fn to_f32(self) -> f32;
 
+    /// Its bits, in the lower end.
+    fn to_bits32(self) -> u32;
+
     /// The numbers that they hold.
     fn to_f32s(values: &[Self]) -> Cow<'_, [f32]>;
 
@@ -48,6 +51,10 @@ impl Value for f32 {
         self
     }
 
+    fn to_bits32(self) -> u32 {
+        self.to_bits()
+    }
+
     fn to_f32s(values: &[Self]) -> Cow<'_, [f32]> {
         Cow::Borrowed(values)
     }
@@ -71,6 +78,10 @@ macro_rules! narrow {
 
             fn to_f32(self) -> f32 {
                 <$type>::to_f32(self)
+            }
+
+            fn to_bits32(self) -> u32 {
+                self.to_bits().into()
             }
 
             fn to_f32s(values: &[Self]) -> Cow<'_, [f32]> {

@@ -7,6 +7,7 @@ mod masks;
 mod problem;
 mod refusals;
 mod shapes;
+mod strides;
 mod tuned;
 mod values;
 
@@ -21,6 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(masks::cases());
     cases.extend(values::cases());
     cases.extend(backward::cases());
+    cases.extend(strides::cases());
     cases.extend(refusals::cases());
     cases.extend(tuned::cases());
     cases

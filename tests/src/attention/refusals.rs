@@ -45,6 +45,17 @@ fn plans(cx: &Context<'_>) -> Result<f64> {
     let plan = SparseAttention::plan_with(&mask, DIM, usual.batch(usize::MAX / 8));
     refused("many heads", plan, is_large, &["the number of elements of Q"])?;
     let is_illegal = |error: &Error| matches!(error, Error::Illegal { operation: "attention", .. });
+    for (what, options) in [
+        ("the stride of Q", usual.q_stride(DIM - 1)),
+        ("the stride of K", usual.kv_stride(DIM - 1)),
+        ("the stride of O", usual.o_stride(DIM - 1)),
+        ("the batch stride of O", usual.batch(2).o_batch_stride(DIM)),
+    ] {
+        refused(what, SparseAttention::plan_with(&mask, DIM, options), is_parameter, &[what, "at least"])?;
+    }
+    let steps = usual.q_stride(DIM).algorithm(attention::Algorithm::ThreeSteps);
+    let plan = SparseAttention::plan_with(&mask, DIM, steps);
+    refused("strides", plan, is_parameter, &["the strides", "three steps"])?;
     for dim in [7, 65] {
         let plan = SparseAttention::plan_with(&mask, dim, usual.algorithm(WIDE));
         refused("an algorithm", plan, is_illegal, &["Row {", &format!("d = {dim}"), "dimension: 256"])?;
@@ -76,7 +87,7 @@ fn lengths(cx: &Context<'_>) -> Result<f64> {
                 name,
                 plan.run_with(cx.stream, operands),
                 is_length,
-                &[name, &got, &expected, "2 heads"],
+                &[name, &got, &expected, if wrong < 4 { "a batch of 2" } else { "2 heads" }],
             )?;
         }
     }

@@ -20,7 +20,7 @@ const fn square(channels: usize, size: [usize; 2], filters: usize) -> Shape {
     Shape::new(channels, size, filters, [3, 3]).padding([1, 1])
 }
 
-const LAYERS: [Layer; 33] = [
+const LAYERS: [Layer; 34] = [
     ("pixel", "one pixel, one filter", square(1, [1, 1], 1), 0.0),
     ("tile", "a tile of each kernel, and channels for all warps", square(8, [7, 7], 64), 0.6),
     ("odd", "tiles that are cut on both sides, and a filter more than a group", square(5, [13, 9], 33), 0.5),
@@ -57,6 +57,12 @@ const LAYERS: [Layer; 33] = [
         "7 × 7 taps, two pixels apart",
         Shape::new(3, [20, 19], 9, [7, 7]).padding([3, 3]).strides([2, 2]),
         0.2,
+    ),
+    (
+        "few_channels",
+        "3 × 3 taps, two pixels apart, of three channels: tiles that are cut, and filters of several groups",
+        square(3, [21, 38], 71).strides([2, 2]).batch(2),
+        0.3,
     ),
     (
         "oblong",
@@ -154,7 +160,8 @@ pub(crate) fn cases() -> Vec<Case> {
     });
     let strange = Case::new("conv/values/strange", "NaN, ±∞, -0, subnormal and huge numbers", |cx| {
         conform(cx, &Maps::strange(square(9, [9, 8], 6), cx.seed))?;
-        conform(cx, &Maps::strange(Shape::new(9, [4, 9], 12, [1, 1]), cx.seed))
+        conform(cx, &Maps::strange(Shape::new(9, [4, 9], 12, [1, 1]), cx.seed))?;
+        conform(cx, &Maps::strange(square(3, [5, 9], 20), cx.seed))
     });
     let depthwise = Case::new("conv/values/strange_depthwise", "the same, with a filter a channel", |cx| {
         let shape = Shape::depthwise(8, [6, 12], [3, 3]).padding([1, 1]);

@@ -84,6 +84,12 @@ fn check<T: Number>(cx: &Context<'_>, [sentences, beams, tokens, steps]: [usize;
             };
             (0..scores.len()).map(beam).collect()
         };
+        let rows = state.parent_indices().as_slice().download(cx.stream)?;
+        let row = |at: usize| (at / beams * beams) as u32 + got[at].parent;
+        ensure!(
+            rows.len() == got.len() && (0..rows.len()).all(|at| rows[at] == row(at)),
+            "rows of parents {rows:?}"
+        );
         if let Some(at) = (0..got.len()).find(|&at| got[at] != expected[at]) {
             anyhow::bail!("step {step}, beam {at}: expected {:?}, got {:?}", expected[at], got[at]);
         }

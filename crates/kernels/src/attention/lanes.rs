@@ -15,7 +15,6 @@ pub(super) struct Fragment<const V: usize, const LANES: usize, const CHUNKS: usi
     first: u32,
     /// Its vectors, at most `CHUNKS`.
     vectors: u32,
-    dim: u32,
 }
 
 impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES, CHUNKS> {
@@ -24,21 +23,23 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
     pub(super) fn of(lane: u32, dim: u32) -> Self {
         let (first, step) = (lane * V as u32, (LANES * V) as u32);
         let vectors = if first < dim { (dim - first).div_ceil(step) } else { 0 };
-        Self { first, vectors, dim }
+        Self { first, vectors }
     }
 
-    /// Loads the fragment of row `row` of a matrix; zeros where the lane has none, and of the row [`ABSENT`].
+    /// Loads the fragment of row `row` of a matrix, whose rows are `stride` bytes apart; zeros where the lane has none, and of the
+    /// row [`ABSENT`].
     ///
     /// # Safety
-    /// The row lies in the matrix, which is live, and `V` divides the dimension and the address.
+    /// The row lies in the matrix, which is live, and `V` divides the dimension, and the address and the stride in elements.
     #[inline(always)]
     pub(super) unsafe fn load<G: Gpu, T: Real>(
         self,
         gpu: G,
         matrix: GlobalPtr<T>,
+        stride: u32,
         row: u32,
     ) -> [[T; V]; CHUNKS] {
-        let own = matrix.add_rows(row, self.dim * size_of::<T>() as u32).add(self.first as usize);
+        let own = matrix.add_rows(row, stride).add(self.first as usize);
         let vectors = if row == ABSENT { 0 } else { self.vectors };
         let mut part = [[T::default(); V]; CHUNKS];
         for (chunk, vector) in part.iter_mut().enumerate() {
@@ -59,10 +60,11 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
         self,
         gpu: G,
         matrix: GlobalMut<T>,
+        stride: u32,
         row: u32,
         values: &[[f32; V]; CHUNKS],
     ) {
-        let own = matrix.add_rows(row, self.dim * size_of::<T>() as u32).add(self.first as usize);
+        let own = matrix.add_rows(row, stride).add(self.first as usize);
         for (chunk, values) in values.iter().enumerate() {
             if (chunk as u32) < self.vectors {
                 let mut rounded = [T::default(); V];
@@ -82,6 +84,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
         self,
         gpu: G,
         matrix: GlobalPtr<T>,
+        stride: u32,
         column: u32,
         first: usize,
     ) -> [[[T; V]; CHUNKS]; U] {
@@ -89,7 +92,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
         for (i, row) in rows.iter_mut().enumerate() {
             let column = gpu.warp_shuffle_idx(FULL_WARP, column, (first + i) as u32, LANES as u32);
             // SAFETY: as promised by the caller.
-            *row = unsafe { self.load(gpu, matrix, column) };
+            *row = unsafe { self.load(gpu, matrix, stride, column) };
         }
         rows
     }

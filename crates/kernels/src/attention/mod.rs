@@ -44,7 +44,7 @@ pub struct QueryTileArgs<T> {
     pub tiles: u32,
 }
 
-/// Q, K, V and O, which have no gaps. The grid's y is the batch: heads with one mask.
+/// Q, K, V and O. The grid's y is the batch: heads with one mask.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Operands<T> {
@@ -58,6 +58,18 @@ pub struct Operands<T> {
     pub o: GlobalMut<T>,
     /// The natural logarithm of each row's sum of exponentials, `rows` for each head; address 0 where it is not wanted.
     pub logsumexp: GlobalMut<f32>,
+    /// Elements from one head's Q to the next.
+    pub q_batch_stride: u64,
+    /// The same of K, and of V.
+    pub kv_batch_stride: u64,
+    /// The same of O.
+    pub o_batch_stride: u64,
+    /// Bytes from one row of Q to the next.
+    pub q_stride_bytes: u32,
+    /// The same of K, and of V.
+    pub kv_stride_bytes: u32,
+    /// The same of O.
+    pub o_stride_bytes: u32,
     /// Queries.
     pub rows: u32,
     /// Keys.

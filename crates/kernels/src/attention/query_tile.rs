@@ -173,7 +173,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
             for (query, q) in q.iter_mut().enumerate() {
                 // In place of a query that is not there the last is computed once more, and not stored.
                 let row = (first + query as u32).min(last);
-                *q = widened(gpu, &self.fragment.load(gpu, head.q, row));
+                *q = widened(gpu, &self.fragment.load(gpu, head.q, head.q_stride, row));
             }
             self.pass::<_, _, U, PAIR_U>(gpu, head, &q, start, &mut online);
             let head = recomputed_head(gpu, operands);
@@ -217,7 +217,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
                 next = self.keys.word(gpu, base + lane);
                 let first_pair = gpu.warp_any(FULL_WARP, entry.seen_by & 0b0011 != 0);
                 let second_pair = gpu.warp_any(FULL_WARP, entry.seen_by & 0b1100 != 0);
-                let bytes = entry.key * (head.dim * size_of::<T>() as u32);
+                let bytes = entry.key * head.kv_stride;
                 let rows = of_group(gpu, bytes);
                 if !second_pair {
                     self.batch::<_, _, PAIR_U, 0, 2>(gpu, head, q, &rows, entry.seen_by, online);

@@ -15,6 +15,10 @@ pub(super) struct Head<T> {
     pub(super) o: GlobalMut<T>,
     logsumexp: GlobalMut<f32>,
     pub(super) dim: u32,
+    /// Bytes from row to row of Q, of K and V, and of O.
+    pub(super) q_stride: u32,
+    pub(super) kv_stride: u32,
+    o_stride: u32,
     pub(super) scale: f32,
     /// Rows of K and V.
     cols: u32,
@@ -24,17 +28,19 @@ impl<T: Real> Head<T> {
     /// The head of this number.
     #[inline(always)]
     pub(super) fn of(args: &Operands<T>, head: u32) -> Self {
-        let (queries, keys) =
-            (u64::from(head) * u64::from(args.rows), u64::from(head) * u64::from(args.cols));
-        let (of_queries, of_keys) = (queries * u64::from(args.dim), keys * u64::from(args.dim));
+        let of_keys = u64::from(head) * args.kv_batch_stride;
+        let queries = u64::from(head) * u64::from(args.rows);
         let wanted = args.logsumexp.address() != 0;
         Self {
-            q: args.q.add(of_queries as usize),
+            q: args.q.add((u64::from(head) * args.q_batch_stride) as usize),
             k: args.k.add(of_keys as usize),
             v: args.v.add(of_keys as usize),
-            o: args.o.add(of_queries as usize),
+            o: args.o.add((u64::from(head) * args.o_batch_stride) as usize),
             logsumexp: if wanted { args.logsumexp.add(queries as usize) } else { args.logsumexp },
             dim: args.dim,
+            q_stride: args.q_stride_bytes,
+            kv_stride: args.kv_stride_bytes,
+            o_stride: args.o_stride_bytes,
             scale: args.scale,
             cols: args.cols,
         }
@@ -43,8 +49,7 @@ impl<T: Real> Head<T> {
     /// Whether rows have `dimension` elements, and 32 bits count the bytes of K.
     #[inline(always)]
     pub(super) fn is_whole(&self, dimension: u32) -> bool {
-        let row_bytes = u64::from(self.dim) * size_of::<T>() as u64;
-        self.dim == dimension && u64::from(self.cols) * row_bytes <= u64::from(u32::MAX)
+        self.dim == dimension && u64::from(self.cols) * u64::from(self.kv_stride) <= u64::from(u32::MAX)
     }
 
     /// Writes a row's logarithm, if it is wanted.
@@ -94,7 +99,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
         let mut base = start;
         // SAFETY: as promised by the caller; columns that are not absent are keys of the head.
         unsafe {
-            let q = widened(gpu, &fragment.load(gpu, head.q, row));
+            let q = widened(gpu, &fragment.load(gpu, head.q, head.q_stride, row));
             let mut next = keys.column(gpu, base + own);
             while base < end {
                 let column = next;
@@ -106,7 +111,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
                 let mut sums = [0.0; LANES];
                 for first in (0..LANES).step_by(U) {
                     if first as u32 * groups < left {
-                        let rows = fragment.load_rows::<_, _, U>(gpu, head.k, column, first);
+                        let rows = fragment.load_rows::<_, _, U>(gpu, head.k, head.kv_stride, column, first);
                         for (i, row) in rows.iter().enumerate() {
                             sums[first + i] = dot(gpu, &q, &widened(gpu, row));
                         }
@@ -116,7 +121,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
                 let weight = online.weigh(gpu, score, column != ABSENT);
                 for first in (0..LANES).step_by(U) {
                     if first as u32 * groups < left {
-                        let rows = fragment.load_rows::<_, _, U>(gpu, head.v, column, first);
+                        let rows = fragment.load_rows::<_, _, U>(gpu, head.v, head.kv_stride, column, first);
                         for (i, row) in rows.iter().enumerate() {
                             let lane = (first + i) as u32;
                             let weight = gpu.warp_shuffle_idx(FULL_WARP, weight, lane, LANES as u32);
@@ -149,12 +154,12 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
         let fragment = Self::of(lane % LANES as u32, head.dim);
         let first = (lane % LANES as u32 * V as u32) as usize;
         let (k, v) = (head.k.add(first), head.v.add(first));
-        let row_bytes = head.dim * size_of::<T>() as u32;
+        let row_bytes = head.kv_stride;
         let mut online = OnlineSoftmax::<V, CHUNKS>::NEW;
         let mut base = start;
         // SAFETY: as promised by the caller; columns that are not absent are keys of the head.
         unsafe {
-            let q = widened(gpu, &fragment.load(gpu, head.q, row));
+            let q = widened(gpu, &fragment.load(gpu, head.q, head.q_stride, row));
             let mut next = keys.column(gpu, base + lane);
             while base < end {
                 let column = next;
@@ -212,7 +217,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
         // SAFETY: as promised by the caller.
         unsafe {
             if lane < LANES as u32 {
-                self.store(gpu, head.o, row, o);
+                self.store(gpu, head.o, head.o_stride, row, o);
             }
             if lane == 0 {
                 head.store_logsumexp(gpu, row, logsumexp);

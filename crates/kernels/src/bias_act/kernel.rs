@@ -1,11 +1,10 @@
 //! The kernel; mod.rs draws its tile.
 use core::marker::PhantomData;
-use core::mem::transmute_copy;
 
-use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
+use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu};
 
 use super::{Activation, Tile};
-use crate::common::{RawVector, load_raw, load_raw_mut, unpack};
+use crate::common::{RawVector, load_raw, load_raw_mut, store_raw, unpack, word};
 use crate::{Bounds, DeviceValue, Kernel};
 
 /// Threads of a block.
@@ -164,16 +163,9 @@ impl<T: DeviceValue, const V: usize> Columns<T, V> {
             return;
         }
         let result = |i: usize| self.result::<G, GELU>(gpu, [terms.x[i], terms.bias[i], terms.residual[i]]);
-        let to = args.out.add_rows(terms.row, args.out_stride_bytes).add(self.column).address();
+        let to = args.out.add_rows(terms.row, args.out_stride_bytes).add(self.column);
         // SAFETY: the row and its columns are there, and are this thread's alone, which has read what it needs of them.
-        unsafe {
-            match V * size_of::<T>() {
-                16 => gpu
-                    .store(GlobalMut::<u32>::from_address(to), [result(0), result(1), result(2), result(3)]),
-                4 => gpu.store(GlobalMut::<u32>::from_address(to), [result(0)]),
-                _ => gpu.store(GlobalMut::<u16>::from_address(to), [result(0) as u16]),
-            }
-        }
+        unsafe { store_raw::<G, T, V>(gpu, to, [result(0), result(1), result(2), result(3)]) };
     }
 
     /// The word of the result that three words make: of an `f32`, or of two numbers, of which a single element is the first.
@@ -188,11 +180,4 @@ impl<T: DeviceValue, const V: usize> Columns<T, V> {
         let has_second = V > 1 && size_of::<T>() == 2;
         word([element(0), if has_second { element(1) } else { T::default() }])
     }
-}
-
-/// Two numbers of 16 bits as a word; of two `f32` the first.
-#[inline(always)]
-fn word<T: Real>(pair: [T; 2]) -> u32 {
-    // SAFETY: a pair is at least four bytes, and every bit pattern of these is a `u32`.
-    unsafe { transmute_copy(&pair) }
 }

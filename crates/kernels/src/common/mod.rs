@@ -5,6 +5,7 @@ mod map;
 mod operand;
 mod products;
 mod reduce;
+mod reduce_row;
 mod row_mask;
 mod row_record;
 mod stride;
@@ -21,8 +22,11 @@ pub(crate) use reduce::{
     add_across_lanes, add_all_across_lanes, are_finite, inclusive_sum, reduce, reduce_each, subwarp_mask,
     sums_of_block, transpose_sums,
 };
+pub(crate) use reduce_row::{reduce_row, row_shared_bytes};
 pub use row_mask::RowMask;
 pub use row_record::{ALIGNED, PADDING, RowRecord};
 pub(crate) use stride::strided;
 pub use types::{DeviceIndex, DeviceValue, IndexType, ValueType};
-pub(crate) use vector::{RawVector, load_raw, load_raw_mut, round_into, unpack, unpack_into, widened};
+pub(crate) use vector::{
+    RawVector, load_raw, load_raw_mut, round_into, store_raw, unpack, unpack_into, widened, word,
+};

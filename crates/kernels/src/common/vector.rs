@@ -45,6 +45,30 @@ load_raw! {
     load_raw_mut, GlobalMut, load
 }
 
+/// Writes `V` elements, of which there are the words: 16 bytes, or a single element.
+///
+/// # Safety
+/// They are live, no other thread reads or writes them, and the address is a multiple of their size.
+#[inline(always)]
+pub(crate) unsafe fn store_raw<G: Gpu, T: Real, const V: usize>(gpu: G, to: GlobalMut<T>, words: RawVector) {
+    let to = to.address();
+    // SAFETY: as promised by the caller.
+    unsafe {
+        match V * size_of::<T>() {
+            16 => gpu.store(GlobalMut::<u32>::from_address(to), words),
+            4 => gpu.store(GlobalMut::<u32>::from_address(to), [words[0]]),
+            _ => gpu.store(GlobalMut::<u16>::from_address(to), [words[0] as u16]),
+        }
+    }
+}
+
+/// Two numbers of 16 bits as a word; of two `f32` the first.
+#[inline(always)]
+pub(crate) fn word<T: Real>(pair: [T; 2]) -> u32 {
+    // SAFETY: a pair is at least four bytes, and every bit pattern of these is a `u32`.
+    unsafe { transmute_copy(&pair) }
+}
+
 /// The elements of a raw vector, in `f32`.
 #[inline(always)]
 pub(crate) fn unpack<G: Gpu, T: Real, const V: usize>(gpu: G, words: &RawVector) -> [f32; V] {

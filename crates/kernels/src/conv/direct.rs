@@ -11,15 +11,15 @@ use crate::{DeviceValue, Kernel};
 #[derive(Debug)]
 pub struct DirectConv<T>(PhantomData<T>);
 
-/// What [`DirectConv`] takes. The grid: runs of pixels, four a block, of all images; groups of filters.
+/// What [`DirectConv`] and [`FewChannelsConv`](super::FewChannelsConv) take. The grid: runs of pixels, four a block, or tiles, of all images; groups of filters.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DirectConvArgs<T> {
     /// The input. Filters are not read from here.
     pub source: Source<T>,
-    /// Filters, by [`PackFilters`](super::PackFilters), one a lane.
+    /// Filters, by [`PackFilters`](super::PackFilters), one a lane, at a multiple of 16 bytes.
     pub filters: GlobalPtr<T>,
-    /// Runs of pixels of all images.
+    /// Runs of pixels, or tiles, of all images.
     pub runs: u32,
     /// Where results go. Tiles are runs: of one row.
     pub target: Target<T>,

@@ -30,6 +30,9 @@ macro_rules! conv {
             pointwise [f32 f16 bf16] { [8 4 1] [8 2 2] [8 1 4] [4 1 8] }
             #[cfg(lacuna_sm = "80")]
             pack_pointwise [f32 f16 bf16] { {} }
+            // [taps along a side, stride, warps of a block by filters].
+            #[cfg(lacuna_sm = "80")]
+            few_channels [f32 f16 bf16] { [7 2 4] [3 2 4] [3 2 2] [3 1 4] }
             // [taps along a side, stride, output rows and columns of a thread].
             depthwise_nchw [f32 f16 bf16] { [3 1 2 4] [3 1 2 2] [3 1 2 1] [3 2 2 2] [3 2 2 1] [5 1 2 2] [5 2 2 2] }
             // [taps along a side, stride, output rows, columns and channels of a thread].
@@ -87,6 +90,12 @@ macro_rules! conv {
     ($part:ident pack_pointwise [] $value:ident {}) => {
         $crate::entry_part! { $part
             ["conv_", stringify!($value), "_pack_pointwise"] $crate::conv::PackPointwise<$crate::list::value_of::$value>
+        }
+    };
+    ($part:ident few_channels [] $value:ident [$r:literal $stride:literal $wf:literal]) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_few_channels_", $r, "x", $r, "_s", $stride, "_w", $wf]
+            $crate::conv::FewChannelsConv<$crate::list::value_of::$value, $r, $stride, $wf>
         }
     };
     ($part:ident depthwise_nchw [] $value:ident [$r:literal $stride:literal $rows:literal $columns:literal]) => {

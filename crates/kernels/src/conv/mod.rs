@@ -11,7 +11,7 @@
 //! `sparse.rs`: a warp has a tile of output pixels and 32·FILTERS filters, and goes through channels. The warps of a block have
 //! the same tile and filters and other channels, and add up at the end; where that leaves multiprocessors idle, blocks share
 //! the channels too (`splits`), and `reduce.rs` adds their partial sums. `mma.rs` multiplies zeros too,
-//! on tensor cores, `wgmma.rs` by warpgroups, and `pointwise.rs` and `wgmma_pointwise.rs` where a filter has one tap. `direct.rs` is for any other shape of filters, `depthwise` for
+//! on tensor cores, `wgmma.rs` by warpgroups, and `pointwise.rs` and `wgmma_pointwise.rs` where a filter has one tap. `few_channels.rs` is for first layers, `direct.rs` is for any other shape of filters, `depthwise` for
 //! channels with a filter each. `finish.rs` is what follows a convolution that a vendor's library does. Sums are in an order that depends on the plan alone.
 //!
 //! Lower bounds: a fused multiply-add for each nonzero, its filter taps and each filter; the bytes of x, of the filters and of the result. What
@@ -20,6 +20,7 @@
 mod accumulators;
 mod depthwise;
 mod direct;
+mod few_channels;
 mod finish;
 mod list;
 mod mma;
@@ -41,6 +42,7 @@ pub use depthwise::{
     DepthwiseStrips,
 };
 pub use direct::{DIRECT_PIXELS, DirectConv, DirectConvArgs};
+pub use few_channels::{FEW_CHANNELS, FEW_COLUMNS, FewChannelsConv};
 pub use finish::{FinishMaps, FinishMapsArgs};
 pub use mma::{MMA_SIDE, MMA_TAPS, MmaConv, MmaConvArgs};
 pub use pack::{PackFilters, PackFiltersArgs};
@@ -102,6 +104,17 @@ pub enum Scheme {
     WgmmaPointwise {
         /// Tiles of a block, of 64 output pixels each.
         tiles: u32,
+        /// Filters of a tile.
+        filters: u32,
+    },
+    /// [`FewChannelsConv`].
+    FewChannels {
+        /// Taps of a filter along a side.
+        taps: u32,
+        /// Input pixels from one output pixel to the next.
+        stride: u32,
+        /// Output rows of a tile.
+        rows: u32,
         /// Filters of a tile.
         filters: u32,
     },

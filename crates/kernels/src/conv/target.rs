@@ -171,6 +171,48 @@ impl<T: Real> Target<T> {
         nonzeros
     }
 
+    /// The same of `V` channels of a pixel that lie a plane apart, as far as they are there.
+    ///
+    /// # Safety
+    /// The image, the first channel and the pixel are there, and nobody else writes these results.
+    #[inline(always)]
+    pub(super) unsafe fn finish_planes<G: Gpu, const V: usize>(
+        &self,
+        gpu: G,
+        [image, channel]: [u32; 2],
+        offset: u32,
+        sums: [f32; V],
+    ) -> u32 {
+        let left = self.map.channels - channel;
+        let mut out = self.map.plane_mut(self.out, image, channel).add_bytes(offset.into());
+        let mut residual = self.map.plane(self.residual, image, channel).add_bytes(offset.into());
+        let mut nonzeros = 0;
+        for (v, &sum) in sums.iter().enumerate() {
+            if (v as u32) < left {
+                let mut sum = sum;
+                // SAFETY: as promised by the caller.
+                unsafe {
+                    if self.bias.address() != 0 {
+                        let [bias] = gpu.load_readonly(self.bias.add(channel as usize + v));
+                        sum += bias.to_f32(gpu);
+                    }
+                    if self.residual.address() != 0 {
+                        let [residual] = gpu.load_readonly(residual);
+                        sum += residual.to_f32(gpu);
+                    }
+                    // NaN is neither below nor above.
+                    let sum = if sum < self.lo { self.lo } else { sum };
+                    let result = T::from_f32(gpu, if sum > self.hi { self.hi } else { sum });
+                    nonzeros += u32::from(result.to_f32(gpu) != 0.0);
+                    gpu.store(out, [result]);
+                }
+            }
+            out = out.add_bytes(self.map.channel_bytes.into());
+            residual = residual.add_bytes(self.map.channel_bytes.into());
+        }
+        nonzeros
+    }
+
     /// Adds what the threads of a warp have counted to the counter, where there is one.
     ///
     /// # Safety

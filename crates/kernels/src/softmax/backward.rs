@@ -4,8 +4,8 @@ use core::marker::PhantomData;
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 
 use super::fragment::Fragment;
-use super::reduce::{reduce_row, shared_bytes};
-use super::{Pass, Tile, tile};
+use super::{Pass, REDUCTIONS, Tile, tile};
+use crate::common::{reduce_row, row_shared_bytes};
 use crate::{Bounds, DeviceValue, Kernel, RowRecord};
 
 /// The gradient dx of the softmax's input, from its result y and that one's gradient dy: dxᵢ = s·yᵢ·(dyᵢ − Σⱼ yⱼ·dyⱼ), over a
@@ -44,7 +44,7 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const WARPS: u32, const C
 
     const TILE: Tile = tile::<T>(Pass::Backward, V, LANES, WARPS, CHUNKS);
     const THREADS: u32 = WARPS * WARP;
-    const SHARED_BYTES: u32 = shared_bytes(LANES);
+    const SHARED_BYTES: u32 = row_shared_bytes(LANES, REDUCTIONS);
     /// 16 warps a multiprocessor, with up to 128 registers a thread: each has twice as much under way as the softmax's.
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 16 / WARPS };
 

@@ -4,8 +4,8 @@ use core::marker::PhantomData;
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, WARP};
 
 use super::fragment::Fragment;
-use super::reduce::{reduce_row, shared_bytes};
-use super::{Pass, Tile, tile};
+use super::{Pass, REDUCTIONS, Tile, tile};
+use crate::common::{reduce_row, row_shared_bytes};
 use crate::{Bounds, DeviceValue, Kernel, RowRecord};
 
 /// The softmax of values of `T`, `V` in 16 bytes: `LANES` lanes have a row, and `CHUNKS` of its chunks each in registers;
@@ -48,7 +48,7 @@ impl<T: DeviceValue, const V: usize, const LANES: u32, const WARPS: u32, const C
 
     const TILE: Tile = tile::<T>(Pass::Forward, V, LANES, WARPS, CHUNKS);
     const THREADS: u32 = WARPS * WARP;
-    const SHARED_BYTES: u32 = shared_bytes(LANES);
+    const SHARED_BYTES: u32 = row_shared_bytes(LANES, REDUCTIONS);
     /// 32 warps a multiprocessor, with 64 registers a thread: what is under way hides the waits.
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 32 / WARPS };
 

@@ -18,7 +18,6 @@ mod backward;
 mod forward;
 mod fragment;
 mod list;
-mod reduce;
 
 pub use backward::{Backward, BackwardArgs};
 pub use forward::{Forward, ForwardArgs};
@@ -26,6 +25,9 @@ pub use forward::{Forward, ForwardArgs};
 use lacuna_gpu::WARP;
 
 use crate::{DeviceValue, ValueType};
+
+/// Reductions of a row.
+const REDUCTIONS: u32 = 2;
 
 /// What the host must know of a kernel's shape. A grid is blocks of rows along x, matrices of the batch along y.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

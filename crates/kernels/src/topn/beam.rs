@@ -27,6 +27,8 @@ pub struct BeamArgs {
     pub finished: GlobalMut<u32>,
     /// Of which beam of the sentence each of the next ones is a continuation. Written.
     pub parents: GlobalMut<u32>,
+    /// The number of that beam among those of all sentences. Written.
+    pub rows: GlobalMut<u32>,
     /// Its last token. Written.
     pub tokens: GlobalMut<u32>,
     /// Beams of a sentence: not more than threads.
@@ -52,7 +54,8 @@ impl<const THREADS: u32, const KEYS: u32> Kernel for Beam<THREADS, KEYS> {
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: BeamArgs) {
         let thread = gpu.thread_idx_x();
-        let first = gpu.block_idx_x() as usize * args.beams as usize;
+        let first_row = gpu.block_idx_x() * args.beams;
+        let first = first_row as usize;
         let continuations = args.continuations.add(first * args.n as usize);
         let log_probabilities = args.log_probabilities.add(first * args.n as usize);
         let (scores, finished) = (args.scores.add(first), args.finished.add(first));
@@ -93,6 +96,7 @@ impl<const THREADS: u32, const KEYS: u32> Kernel for Beam<THREADS, KEYS> {
                 gpu.store(scores.add(own), [score]);
                 gpu.store(finished.add(own), [u32::from(ends)]);
                 gpu.store(args.parents.add(first + own), [parent]);
+                gpu.store(args.rows.add(first + own), [first_row + parent]);
                 gpu.store(args.tokens.add(first + own), [token]);
             }
         }

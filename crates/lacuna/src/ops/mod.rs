@@ -6,6 +6,8 @@
 //! | `attention` | sparse attention for any mask, in one kernel or in three steps, and its gradient |
 //! | `bias_act` | bias, activation (ReLU, clamp, GELU) and residual of a dense matrix in one pass |
 //! | `conv` | convolution of feature maps, with zeros left out, and bias, residual and activation |
+//! | `dense_transpose` | the transposes of a batch of dense matrices: feature maps from NCHW to NHWC and back |
+//! | `layer_norm` | layer normalisation of rows of features, or over the channels of maps |
 //! | `nhot` | embedding-bag lookup: sums of the rows of a dense table that bags of indices name, and its gradients |
 //! | `pointwise` | pointwise (1×1) convolution with sparse weights, as a product with each image's map |
 //! | `pool` | pooling of feature maps: the greatest pixel or the mean of windows, or of the whole map |
@@ -18,6 +20,8 @@
 pub mod attention;
 pub mod bias_act;
 pub mod conv;
+pub mod dense_transpose;
+pub mod layer_norm;
 pub mod nhot;
 pub mod pointwise;
 pub mod pool;
@@ -31,6 +35,8 @@ pub mod transpose;
 pub use attention::{AttentionSteps, SparseAttention};
 pub use bias_act::BiasAct;
 pub use conv::Conv;
+pub use dense_transpose::DenseTranspose;
+pub use layer_norm::LayerNorm;
 pub use nhot::{Bags, NHot, nhot};
 pub use pointwise::SparsePointwiseConv;
 pub use pool::Pool;

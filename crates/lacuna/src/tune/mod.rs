@@ -15,6 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use self::format::{Measured, Rankings};
 pub(crate) use self::kernels::{draw_into, drawn};
 pub(crate) use self::key::row_class;
+pub use self::stopwatch::time;
 pub(crate) use self::tunable::Candidate;
 pub use self::tunable::Tunable;
 pub use self::warning::TuneWarning;

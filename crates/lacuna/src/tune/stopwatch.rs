@@ -9,14 +9,14 @@ const MOST_REPEATS: f64 = 32.0;
 /// Samples, of which the median counts.
 const SAMPLES: usize = 5;
 
-/// The time of `work`, in microseconds; NaN if the device tells none. `work` gives work to the stream and does not wait.
+/// The time of `work` on a GPU, in microseconds. `work` gives work to the stream and does not wait.
 ///
 /// It runs twice first: the first run loads its kernels, the second tells how often a sample repeats it. Samples are
 /// replays of a graph, so that launches cost little and the same for all. Caches are warm.
 ///
 /// # Errors
-/// Those of `work`, and what the driver says of the recording.
-pub(super) fn time(stream: &Stream, mut work: impl FnMut(&Stream) -> Result<()>) -> Result<f64> {
+/// Those of `work`, and what the driver says of the recording; [`Error::Unsupported`](crate::Error::Unsupported) on the simulator, which takes no time.
+pub fn time(stream: &Stream, mut work: impl FnMut(&Stream) -> Result<()>) -> Result<f64> {
     work(stream)?;
     let rough = between_events(stream, || work(stream))?;
     let repeats = (SAMPLE_US / rough).ceil().clamp(1.0, MOST_REPEATS);

@@ -52,7 +52,8 @@ impl Autotuner {
     /// This plan, with the kernel that was measured to be the fastest. `subject` is what the plan was made for: the matrix of
     /// [`Spmm`](crate::Spmm), [`Sddmm`](crate::Sddmm), [`SparseSoftmax`](crate::SparseSoftmax), the mask of
     /// [`SparseAttention`](crate::SparseAttention), the bags of [`NHot`](crate::NHot), `&()` for
-    /// [`TopN`](crate::TopN) and [`BiasAct`](crate::BiasAct).
+    /// [`TopN`](crate::TopN), [`BiasAct`](crate::BiasAct), [`LayerNorm`](crate::LayerNorm) and
+    /// [`DenseTranspose`](crate::DenseTranspose).
     ///
     /// For a problem without a known choice it times, on `stream` and with dense operands of its own (as large as the plan's,
     /// with their strides and batch), each kernel that is legal for whole buffers and whose modelled cost is at most four times

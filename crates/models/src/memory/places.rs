@@ -4,7 +4,7 @@ use std::ops::Range;
 use lacuna::conv::MapLayout;
 
 use super::{Arena, Lifetime};
-use crate::network::{Layer, Network, Operation, Shape, ValueId};
+use crate::network::{FlattenNhwc, Layer, Network, Operation, Shape, ValueId};
 
 /// Elements of which a part of a wider value begins at a multiple: kernels load and, of cuDNN, want 16 bytes.
 const VECTOR: usize = 4;
@@ -41,7 +41,8 @@ impl Place {
 /// Where the values of a network lie.
 ///
 /// Inputs of a concatenation lie where their channels are in the wider value, and are copied nowhere, if there is one image in NCHW, so that the
-/// channels of each are one piece, and if they are not parts of another value already. Flattened maps lie where the maps do.
+/// channels of each are one piece, and if they are not parts of another value already. Maps that are flattened in the order
+/// in which they lie stay where they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
     places: Vec<Place>,
@@ -135,6 +136,9 @@ fn parts(network: &Network, layer: &Layer, layout: MapLayout) -> Vec<(ValueId, u
     let out = network.shape(layer.output);
     let is_one_piece = out.images == 1 && (layout == MapLayout::Nchw || out.pixels() == 1);
     match layer.operation {
+        Operation::FlattenNhwc(_) if FlattenNhwc::moves_nothing(network.shape(layer.inputs[0]), layout) => {
+            vec![(layer.inputs[0], 0)]
+        }
         Operation::Flatten(_) => vec![(layer.inputs[0], 0)],
         Operation::Concat(_) if is_one_piece => {
             let ends = layer.inputs.iter().scan(0, |end, &input| {

@@ -40,14 +40,20 @@ pub enum Held {
     Sparse,
     /// As a sparse matrix where a layer can, and more than this part of its weights is zero; otherwise dense.
     SparseAbove(f64),
+    /// As is faster on this GPU: where a layer can have sparse weights, and more than this part of them is zero, both ways are timed when the model
+    /// is planned. Two plans may then choose, and round, differently. On the simulator as [`SparseAbove`](Self::SparseAbove) the default.
+    FasterAbove(f64),
 }
 
+/// The part of zeros above which weights are sparse, where nothing is measured.
+pub(super) const SPARSE_ABOVE: f64 = 0.7;
+
 impl Default for LayerOptions {
-    /// Sparse above 0.7: from there on SpMM beats dense products in full fp32 (docs/when-sparsity-pays.md). Against this library's own dense
-    /// convolutions, which use tensor cores, the limit was not measured.
+    /// Sparse above 0.7: from there on SpMM beats dense products in full fp32 (docs/when-sparsity-pays.md). This library's own dense kernels use
+    /// tensor cores, and many pixels want more zeros (docs/models-times.md): [`Held::FasterAbove`] finds out.
     fn default() -> Self {
         Self {
-            weights: Held::SparseAbove(0.7),
+            weights: Held::SparseAbove(SPARSE_ABOVE),
             algorithm: Algorithm::Auto,
             sparse_algorithm: spmm::Algorithm::Auto,
             precision: Precision::Single,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use lacuna::{Buffer, Device, Graph, Slice, SliceMut, Stream};
 
 use super::inputs::{Around, Inputs};
-use super::steps::{About, Planning, Step};
+use super::steps::{About, Masks, Planning, Step};
 use super::{LayerReport, ModelError, Options, Report};
 use crate::memory::{Home, Memory, Place};
 use crate::network::{Layer, Network};
@@ -76,7 +76,8 @@ impl Model {
         }
         let device = stream.device();
         let memory = Memory::plan(network, options.layout);
-        let planning = Planning { device, stream, network, memory: &memory, weights, options };
+        let masks = Masks::default();
+        let planning = Planning { device, stream, network, memory: &memory, weights, options, masks };
         let plan = |layer: &Layer| {
             let (step, zero_weights) = planning.step(layer)?;
             let out = memory.place(layer.output);
@@ -218,7 +219,7 @@ impl Model {
                 kernel,
                 splits,
                 bytes: maps + weight_bytes,
-                products: self.network.convolution(layer).map_or(0, |conv| conv.products()),
+                products: self.network.products(layer),
                 zero_weights: planned.zero_weights,
                 weight_bytes,
                 workspace_bytes,

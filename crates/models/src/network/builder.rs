@@ -49,8 +49,7 @@ impl Builder {
         let is_countable = shape.elements() <= MOST;
         Problem::expect_size(is_countable, "the result", "a value that memory can hold", shape)
             .map_err(of_layer)?;
-        let parameters =
-            operation.convolution(&name, shapes[0]).map_or_else(Vec::new, |conv| conv.parameters());
+        let parameters = operation.parameters(&name, shapes[0]);
         let mut tensors = BTreeSet::new();
         for parameter in &parameters {
             let Parameter { name: tensor, shape, .. } = parameter;

@@ -41,9 +41,9 @@ pub enum Role {
     },
     /// What is added to each channel.
     Bias,
-    /// Factors of a batch norm.
+    /// Factors of a norm.
     Gamma,
-    /// What a batch norm adds.
+    /// What a norm adds.
     Beta,
     /// Means of a batch norm.
     Mean,

@@ -92,9 +92,21 @@ impl Network {
         layer.operation.convolution(&layer.name, input)
     }
 
+    /// The tensors of weights of a layer.
+    pub fn parameters_of(&self, layer: &Layer) -> Vec<Parameter> {
+        let input = layer.inputs.first().map(|&input| self.shape(input));
+        input.map_or_else(Vec::new, |input| layer.operation.parameters(&layer.name, input))
+    }
+
+    /// Multiply-adds of a layer, those with zeros and padding counted; 0 where it has no sums of products.
+    pub fn products(&self, layer: &Layer) -> u64 {
+        let input = layer.inputs.first().map(|&input| self.shape(input));
+        input.map_or(0, |input| layer.operation.products(&layer.name, input))
+    }
+
     /// All tensors of weights, in the order of the layers.
     pub fn parameters(&self) -> impl Iterator<Item = Parameter> {
-        self.layers.iter().filter_map(|layer| self.convolution(layer)).flat_map(|conv| conv.parameters())
+        self.layers.iter().flat_map(|layer| self.parameters_of(layer))
     }
 
     /// Numbers that training changes: weights, biases, and factors and sums of batch norms.
@@ -103,12 +115,11 @@ impl Network {
         trained.fold(0, |count: usize, parameter| count.saturating_add(parameter.elements()))
     }
 
-    /// Multiply-adds of convolutions and linear layers for the whole batch; those of batch norms, which are folded or are a pass of their
-    /// own, and of poolings are not counted, as papers count.
+    /// Multiply-adds of convolutions, linear layers and attention for the whole batch; those of norms, which are folded or are a pass of
+    /// their own, and of poolings are not counted, as papers count.
     pub fn multiply_adds(&self) -> u64 {
-        let with_filters = self.layers.iter().filter_map(|layer| self.convolution(layer));
-        let with_filters = with_filters.filter(|conv| conv.filters.is_some());
-        with_filters.fold(0, |count: u64, conv| count.saturating_add(conv.products()))
+        let of_products = self.layers.iter().filter(|layer| !matches!(layer.operation, Operation::Scale(_)));
+        of_products.fold(0, |count: u64, layer| count.saturating_add(self.products(layer)))
     }
 
     /// Whether what this value holds comes from a ReLU or the like, so that many of its elements are likely to be zero.

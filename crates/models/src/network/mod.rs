@@ -21,7 +21,8 @@
 //!
 //! # A new type of layer
 //! 1. A file in `layers`: a struct with what a user chooses, and from the shapes of its inputs the shape of its result
-//!    (`output`). One that multiplies by weights says as which convolution (`convolution`), and has all else from there.
+//!    (`output`). One that multiplies by weights says as which convolution (`convolution`), and has all else from there; another
+//!    with weights says which (`parameters`).
 //! 2. A variant of [`Operation`], in `layers/mod.rs`. The compiler then names the places that must know it: the layer's rules
 //!    there, its launch in `model/steps`, its `f64` form in `oracle/layers`.
 //! 3. Where the result is the input, or lies in parts of a wider value, a line in `memory/places.rs`.
@@ -38,5 +39,8 @@ pub use convolution::{Convolution, Norm, Parameter, Role};
 pub use error::{NetworkError, Problem};
 pub use graph::{Layer, Network, ValueId};
 pub use lacuna::conv::Activation;
-pub use layers::{Add, Concat, Conv, Flatten, Linear, Operation, Pad, Padding, Pool, Scale, Window};
+pub use layers::{
+    Add, Attention, Concat, Conv, DepthToSpace, Flatten, FlattenNhwc, LayerNorm, Linear, Operation, Pad,
+    PadChannels, Padding, Pool, Resize, Sampling, Scale, Window,
+};
 pub use shape::Shape;

@@ -13,6 +13,7 @@
 mod densenet;
 mod mobilenet;
 mod resnet;
+mod transformer;
 mod vgg;
 
 use crate::network::NetworkError;
@@ -20,6 +21,7 @@ use crate::network::NetworkError;
 pub use densenet::DenseNet;
 pub use mobilenet::MobileNetV1;
 pub use resnet::ResNet;
+pub use transformer::Transformer;
 pub use vgg::Vgg;
 
 /// An error unless a size of a network is what it must be.

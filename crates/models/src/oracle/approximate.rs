@@ -105,7 +105,7 @@ impl Approximate {
 
 /// A sum of so many terms that may have these sizes: what it may be off in `f32`, or on tensor cores. Of more terms than the reference
 /// has a bound for, anything.
-pub(super) fn sum_error(terms: usize, magnitude: f64, tiny: f64, precision: Precision) -> f64 {
+pub(crate) fn sum_error(terms: usize, magnitude: f64, tiny: f64, precision: Precision) -> f64 {
     match u32::try_from(terms) {
         Ok(terms) if terms <= precision.max_terms() => {
             Sum { terms, value: 0.0, magnitude, tiny }.bound(precision)

@@ -13,5 +13,6 @@ mod approximate;
 mod layers;
 mod run;
 
+pub(crate) use approximate::sum_error;
 pub use approximate::{Approximate, Check, OracleError};
 pub use run::{check_layer, run};

@@ -87,7 +87,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::network::{Add, Concat, Conv, Flatten, Linear, Pool, Scale};
+    use crate::network::{
+        Add, Concat, Conv, DepthToSpace, Flatten, FlattenNhwc, Linear, PadChannels, Pool, Resize, Sampling,
+        Scale,
+    };
     use crate::weights::Tensor;
 
     const ERROR: f64 = 1e-3;
@@ -104,9 +107,13 @@ mod tests {
         let c = add("c", Scale::norm().into(), &[b]);
         let d = add("d", Add::new().relu().into(), &[c, a]);
         let e = add("e", Concat.into(), &[d, x]);
-        let f = add("f", Pool::max([2, 2], [2, 2]).into(), &[e]);
+        let more = add("more", PadChannels::zeros(1, 2).into(), &[e]);
+        let space = add("space", DepthToSpace::new(2).into(), &[more]);
+        let smaller = add("smaller", Resize::bilinear([4, 4], Sampling::AlignCorners).into(), &[space]);
+        let f = add("f", Pool::max([2, 2], [2, 2]).into(), &[smaller]);
         let g = add("g", Pool::average([2, 2], [1, 1]).padding([1, 0]).into(), &[f]);
-        let h = add("h", Flatten.into(), &[g]);
+        let flat = add("flat", FlattenNhwc.into(), &[g]);
+        let h = add("h", Flatten.into(), &[flat]);
         let out = add("out", Linear::new(3).into(), &[h]);
         builder.finish(out).unwrap()
     }

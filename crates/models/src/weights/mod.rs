@@ -71,6 +71,11 @@ impl Weights {
         self.tensors.insert(name.into(), tensor);
     }
 
+    /// Adds all tensors of others, in place of those that have their names.
+    pub fn append(&mut self, mut others: Self) {
+        self.tensors.append(&mut others.tensors);
+    }
+
     /// Takes the tensor of this name out.
     pub fn remove(&mut self, name: &str) -> Option<Tensor> {
         self.tensors.remove(name)

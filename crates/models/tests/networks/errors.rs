@@ -2,7 +2,9 @@
 use lacuna::Device;
 use lacuna::conv::{Algorithm, MapLayout};
 use lacuna_models::model::{Held, LayerOptions, Model, ModelError, Options};
-use lacuna_models::network::{Concat, Conv, Flatten, Linear, Network, NetworkError, Pool, Problem, Shape};
+use lacuna_models::network::{
+    Concat, Conv, DepthToSpace, Flatten, Linear, Network, NetworkError, Pool, Problem, Shape,
+};
 use lacuna_models::networks::{DenseNet, MobileNetV1, ResNet, Vgg};
 use lacuna_models::oracle::{self, OracleError};
 use lacuna_models::weights::{Tensor, Weights};
@@ -42,6 +44,10 @@ fn layers_that_do_not_fit_are_named() {
         problem(refused("b", Pool::max([2, 2], [1, 1]).padding([2, 0]).into(), &[x])).1,
         Problem::Size { what: "the padding", .. }
     ));
+    for block in [0, 2, usize::MAX] {
+        let error = problem(refused("b", DepthToSpace::new(block).into(), &[x])).1;
+        assert!(matches!(error, Problem::Size { what: "the block", .. }));
+    }
     let same = Conv::new(3, [3, 3]).strides([2, 2]).same();
     assert!(matches!(problem(refused("b", same.into(), &[x])).1, Problem::Asymmetric { .. }));
     let huge = Conv::new(usize::MAX, [1, 1]);

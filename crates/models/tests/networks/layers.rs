@@ -2,8 +2,10 @@
 use lacuna::conv::{Algorithm, MapLayout};
 use lacuna_models::model::{Held, LayerOptions, Options};
 use lacuna_models::network::{
-    Activation, Add, Concat, Conv, Flatten, Linear, Network, Pad, Pool, Scale, Shape, ValueId,
+    Activation, Add, Concat, Conv, DepthToSpace, Flatten, FlattenNhwc, Linear, Network, Pad, PadChannels,
+    Pool, Resize, Sampling, Scale, Shape, ValueId,
 };
+use lacuna_models::oracle;
 use lacuna_models::weights::Weights;
 
 use crate::common::{pruned, run};
@@ -160,4 +162,56 @@ fn concatenated_channels_of_one_image_are_written_where_they_belong() {
     assert!(copies.clone().count() == 3 && copies.clone().all(|layer| layer.kernel == "none"));
     // The block's map alone, and no value beside it.
     assert_eq!(run.report.peak_bytes, 4 * 20 * 36);
+}
+
+/// Channels as pixels, other sizes in all ways, and rows in TensorFlow's order, of maps with one channel and with one pixel too.
+#[test]
+fn maps_are_rearranged_and_resized() {
+    for images in [1, 3] {
+        let mut builder = Network::builder(Shape::maps(images, 18, [5, 4]));
+        let mut add = |name: &str, operation: lacuna_models::network::Operation, inputs: &[ValueId]| {
+            builder.layer(name, operation, inputs).unwrap()
+        };
+        let x = ValueId::INPUT;
+        let a = add("space", DepthToSpace::new(3).into(), &[x]);
+        let b = add("half", Resize::bilinear([30, 7], Sampling::HalfPixel).into(), &[a]);
+        let c = add("corners", Resize::bilinear([4, 5], Sampling::AlignCorners).into(), &[b]);
+        let d = add("smaller", Resize::bilinear([2, 3], Sampling::Asymmetric).into(), &[x]);
+        let e = add("one", Conv::new(1, [1, 1]).into(), &[a]);
+        let f = add("mean", Pool::global_average().into(), &[d]);
+        let g = add("more", PadChannels::zeros(2, 3).into(), &[a]);
+        let rows = [("ra", a), ("rc", c), ("rd", d), ("re", e), ("rf", f), ("rg", g)];
+        let rows = rows.map(|(name, value)| add(name, FlattenNhwc.into(), &[value]));
+        let out = add("all", Concat.into(), &rows);
+        let network = builder.finish(out).unwrap();
+        assert_eq!(network.shape(a), Shape::maps(images, 2, [15, 12]));
+        assert_eq!(
+            network.output_shape(),
+            Shape::matrix(images, 2 * 180 + 2 * 20 + 18 * 6 + 180 + 18 + 7 * 180)
+        );
+        let weights = Weights::drawn(&network, 3).unwrap();
+        for layout in [MapLayout::Nchw, MapLayout::Nhwc] {
+            let run = run(&network, &weights, &Options::dense().layout(layout));
+            assert!(run.whole.bound_over_greatest < 1e-4, "{:?}", run.whole);
+            let kernel = |name: &str| {
+                &run.report.layers.iter().find(|layer| layer.name == name).expect("there is a layer").kernel
+            };
+            let moves = layout == MapLayout::Nchw;
+            assert_eq!(kernel("rc") != "none", moves);
+        }
+    }
+}
+
+/// Numbers of channels and pixels, as TensorFlow has them.
+#[test]
+fn orders_are_tensorflows() {
+    let mut builder = Network::builder(Shape::maps(1, 8, [1, 2]));
+    let x = builder.layer("space", DepthToSpace::new(2), &[ValueId::INPUT]).unwrap();
+    let x = builder.layer("rows", FlattenNhwc, &[x]).unwrap();
+    let network = builder.finish(x).unwrap();
+    // In NHWC 0, 1, …: a pixel's channels are side by side.
+    let input: Vec<f32> = (0..16_u8).map(|at| f32::from(at % 2 * 8 + at / 2)).collect();
+    let result = oracle::run(&network, &Weights::new(), &Options::default(), &input).unwrap();
+    let expected = [0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15].map(f64::from);
+    assert_eq!((result.value, result.error), (expected.to_vec(), vec![0.0; 16]));
 }

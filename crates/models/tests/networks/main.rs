@@ -6,3 +6,4 @@ mod layers;
 mod memory;
 mod models;
 mod oracle;
+mod transformer;

@@ -87,6 +87,8 @@ fn write_vector(out: &mut Vec<u8>, len: usize, bytes: &[u8]) -> usize {
     let at = out.len();
     out.extend((len as u32).to_le_bytes());
     out.extend(bytes);
+    // Strings end with it, which LiteRT checks.
+    out.push(0);
     at
 }
 
@@ -95,6 +97,8 @@ fn write_vector(out: &mut Vec<u8>, len: usize, bytes: &[u8]) -> usize {
 pub(crate) struct Network {
     pub(crate) tensors: Vec<(Table, Vec<u8>)>,
     pub(crate) operators: Vec<(i32, Table)>,
+    /// The last tensor if none.
+    pub(crate) outputs: Option<Vec<i32>>,
 }
 
 impl Network {
@@ -132,6 +136,11 @@ impl Network {
         self
     }
 
+    /// With these outputs.
+    pub(crate) fn outputs(self, outputs: &[i32]) -> Self {
+        Self { outputs: Some(outputs.to_vec()), ..self }
+    }
+
     /// The file: buffer 0 is empty, as in all files, and each operator has a code of its own.
     pub(crate) fn file(self) -> Vec<u8> {
         let (mut tensors, mut buffers) = (Vec::new(), vec![vec![]]);
@@ -151,7 +160,7 @@ impl Network {
         let graph = vec![
             (0, Value::Tables(tensors)),
             (1, Value::I32s(vec![0])),
-            (2, Value::I32s(vec![last])),
+            (2, Value::I32s(self.outputs.unwrap_or_else(|| vec![last]))),
             (3, Value::Tables(operators)),
         ];
         file(&vec![

@@ -1,5 +1,7 @@
 //! TFLite files: good ones made here, damaged ones, and real ones where they are.
 mod build;
+mod detectors;
+mod import;
 mod real;
 
 use half::f16;
@@ -11,7 +13,7 @@ use proptest::prelude::*;
 
 use build::{Network, Value, compressed, dense, file};
 
-fn f32s(values: &[f32]) -> Vec<u8> {
+pub(crate) fn f32s(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|x| x.to_le_bytes()).collect()
 }
 

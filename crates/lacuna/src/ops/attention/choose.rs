@@ -19,7 +19,7 @@ pub struct Problem {
     pub query_tile_entries: Option<usize>,
     /// Elements of a row of Q, K, V and O.
     pub dim: usize,
-    /// Elements that the dimension and the addresses allow to load at once (1, 2, 4 or 8).
+    /// Elements that the dimension, strides and addresses allow to load at once (1, 2, 4 or 8).
     pub vector: u32,
     /// Type of the values.
     pub value: ValueType,

@@ -10,6 +10,8 @@ options! {
     /// # use lacuna::attention;
     /// let heads_of_two_samples = attention::Options::default().batch(2 * 8);
     /// let unscaled = attention::Options::default().scale(1.0);
+    /// // Q, K, V and O as a linear layer leaves them: tokens × heads × 64.
+    /// let side_by_side = attention::Options::default().heads_side_by_side(8, 64);
     /// ```
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[non_exhaustive]
@@ -17,14 +19,52 @@ options! {
         /// The algorithm, if not the library's choice. It must be legal for the dimension; where an address does not allow its
         /// vectors, the run is refused.
         pub algorithm: Algorithm = Algorithm::Auto => set,
-        /// Heads that share the mask, of all samples together: Q, K, V and O of one follow those of another.
+        /// Heads that share the mask, of all samples together.
         pub batch: usize = 1 => set,
         /// Multiplies the scores; 1/√d if none.
         pub scale: Option<f32> = None => some(f32),
+        /// Elements from one row of Q to the next; d if none.
+        pub q_stride: Option<usize> = None => some(usize),
+        /// Elements from one row of K to the next, and from one of V; d if none.
+        pub kv_stride: Option<usize> = None => some(usize),
+        /// Elements from one row of O to the next; d if none. The gaps are not written.
+        pub o_stride: Option<usize> = None => some(usize),
+        /// Elements from one head's Q to the next; as many as Q has rows, times their stride, if none.
+        pub q_batch_stride: Option<usize> = None => some(usize),
+        /// The same of K, and of V. It may be 0: all heads then share K and V.
+        pub kv_batch_stride: Option<usize> = None => some(usize),
+        /// The same of O. Heads may lie one after another, or side by side in the stride of a row.
+        pub o_batch_stride: Option<usize> = None => some(usize),
     }
 }
 
 impl Options {
+    /// As many heads of `dim` elements, side by side in the rows of Q, K, V and O: tokens × heads × d, as linear layers leave them.
+    /// The strides may be changed afterwards, where Q, K and V share rows.
+    #[must_use]
+    pub fn heads_side_by_side(self, heads: usize, dim: usize) -> Self {
+        let (row, head) = (Some(heads * dim), Some(dim));
+        Self {
+            batch: heads,
+            q_stride: row,
+            kv_stride: row,
+            o_stride: row,
+            q_batch_stride: head,
+            kv_batch_stride: head,
+            o_batch_stride: head,
+            ..self
+        }
+    }
+
+    /// Whether anything is said of how operands lie.
+    pub(super) fn has_strides(&self) -> bool {
+        let Self { q_stride, kv_stride, o_stride, q_batch_stride, kv_batch_stride, o_batch_stride, .. } =
+            self;
+        [q_stride, kv_stride, o_stride, q_batch_stride, kv_batch_stride, o_batch_stride]
+            .iter()
+            .any(|stride| stride.is_some())
+    }
+
     /// The factor of scores of rows of `dim` elements.
     pub(super) fn factor(&self, dim: usize) -> Result<f32> {
         let factor = self.scale.unwrap_or(1.0 / (dim as f32).sqrt());

@@ -9,7 +9,7 @@ use super::choose::{Algorithm, Choice, Problem, choose, is_by_query_tiles};
 use super::options::in_powers_of_two;
 use super::{AttentionSteps, OPERATION, Options};
 use crate::op::{
-    Layout, MAX_GRID_YZ, MAX_WIDTH, Selection, VECTORS, launch, spans, strides, tunes_selection,
+    Layout, MAX_GRID_YZ, MAX_WIDTH, Selection, VECTORS, launch, spans, strides, tunes_selection, widest,
 };
 use crate::pattern::DevicePattern;
 use crate::tune::{Tunable, drawn, row_class};
@@ -18,8 +18,8 @@ use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Slice, SliceMut, St
 /// O = softmax(scale·Q·Kᵀ ⊙ mask)·V for one mask (queries × keys), one dimension d, and a batch of heads, with values of
 /// `T` and sums in f32.
 ///
-/// Of each head Q and O are queries × d, K and V keys × d, row by row and without gaps, one head after another. The
-/// mask is the pattern of a sparse matrix, whose values mean nothing; all heads share it.
+/// Of each head Q and O are queries × d, K and V keys × d, row by row, without gaps and one head after another if the
+/// options say nothing else. The mask is the pattern of a sparse matrix, whose values mean nothing; all heads share it.
 ///
 /// - A query without keys gets O = 0, and −∞ as the logarithm of its sum of exponentials.
 /// - Values that are not finite flow as IEEE 754 says, and only into queries whose keys they meet. A score of NaN or +∞
@@ -57,9 +57,10 @@ pub struct SparseAttention<T: Value = f32, I: Index = u32> {
     dim: usize,
     options: Options,
     factor: f32,
-    /// Of Q and O, and of K and V.
-    queries: Layout,
-    keys: Layout,
+    /// Of Q, of K and V, and of O.
+    q: Layout,
+    kv: Layout,
+    o: Layout,
     /// Empty where three steps are taken.
     selection: Selection<Problem>,
     steps: Option<Arc<Steps<T, I>>>,
@@ -82,7 +83,7 @@ pub struct Operands<'o, T: Value = f32> {
     pub k: Slice<'o, T>,
     /// V: as many.
     pub v: Slice<'o, T>,
-    /// O: as many as Q.
+    /// O: [`output_len`](SparseAttention::output_len) elements.
     pub o: SliceMut<'o, T>,
     /// If wanted, the natural logarithm of the sum of exponentials of each query's scores: one a query of each head.
     pub logsumexp: Option<SliceMut<'o, f32>>,
@@ -101,7 +102,8 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     ///
     /// # Errors
     /// [`Error::Parameter`] for a dimension of 0 and a scale that is not finite; [`Error::TooLarge`] from 2³⁰ elements a row
-    /// on, or where no buffer can hold an operand; [`Error::Illegal`] where the algorithm cannot do this dimension; what the
+    /// on, or where no buffer can hold an operand; [`Error::Parameter`] for strides below d, for heads of O that overlap, and for
+    /// strides where three steps are taken; [`Error::Illegal`] where the algorithm cannot do this dimension; what the
     /// driver says, where the first plan of a mask lists what its queries see in fours.
     pub fn plan_with(mask: &CsrMatrix<T, I>, dim: usize, options: Options) -> Result<Self> {
         let expected = || "at least 1, the elements of a row of Q";
@@ -109,16 +111,27 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         Error::expect_at_most("the dimension", MAX_WIDTH, dim)?;
         let factor = options.factor(dim)?;
         let layout = |tokens, strides| Layout::new(tokens, dim, T::TYPE.bytes(), strides);
-        let queries = layout(mask.rows(), strides!(OPERATION, "Q", "d", None, options.batch, None))?;
-        let keys = layout(mask.cols(), strides!(OPERATION, "K", "d", None, options.batch, None))?;
+        let Options { batch, q_stride, kv_stride, o_stride, .. } = options;
+        let of_q = strides!(OPERATION, "Q", "d", q_stride, batch, options.q_batch_stride);
+        let of_kv = strides!(OPERATION, "K", "d", kv_stride, batch, options.kv_batch_stride);
+        let of_o = strides!(OPERATION, "O", "d", o_stride, batch, options.o_batch_stride);
+        let (q, kv) = (layout(mask.rows(), of_q)?, layout(mask.cols(), of_kv)?);
+        let o = layout(mask.rows(), of_o)?;
+        o.expect_disjoint("the batch stride of O")?;
         let (pattern, device) = (Arc::clone(mask.pattern()), mask.device().clone());
         let (value, index) = (T::TYPE, I::TYPE);
-        let (nnz, vector) = (mask.nnz(), 1);
+        let layouts = [q, kv, o];
+        let widest_below = |vector| {
+            widest(|allowed| allowed <= vector && layouts.iter().all(|layout| layout.allows(allowed)))
+        };
+        let (nnz, vector) = (mask.nnz(), widest_below(VECTORS[0]));
         let mut problem =
             Problem { nnz, keys: mask.cols(), query_tile_entries: None, dim, vector, value, index };
         problem.query_tile_entries = query_tile_entries(&pattern, &problem, options.algorithm)?;
-        let selection =
-            Selection::new(options.algorithm, T::TYPE.bytes(), |vector| Problem { vector, ..problem });
+        let selection = Selection::new(options.algorithm, T::TYPE.bytes(), |vector| Problem {
+            vector: widest_below(vector),
+            ..problem
+        });
         let steps = if options.algorithm == Algorithm::ThreeSteps
             || selection.is_auto() && selection.first().is_none()
         {
@@ -129,7 +142,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
             None
         };
         let values = PhantomData;
-        let plan = Self { pattern, device, dim, options, factor, queries, keys, selection, steps, values };
+        let plan = Self { pattern, device, dim, options, factor, q, kv, o, selection, steps, values };
         if plan.steps.is_none() && plan.choice().is_none() {
             return Err(plan.illegal(format!("no kernel can do this shape with d = {dim}")));
         }
@@ -163,13 +176,18 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     pub fn scale(&self) -> f32 {
         self.factor
     }
-    /// Elements of Q, and of O: batch · queries · d.
+    /// Elements that Q must have, up to the last of the last row: batch · queries · d, without strides. The gap after it may
+    /// be there too.
     pub fn query_len(&self) -> usize {
-        self.queries.len()
+        self.q.len()
     }
-    /// Elements of K, and of V: batch · keys · d.
+    /// The same of K, and of V: batch · keys · d, without strides.
     pub fn key_len(&self) -> usize {
-        self.keys.len()
+        self.kv.len()
+    }
+    /// The same of O: batch · queries · d, without strides.
+    pub fn output_len(&self) -> usize {
+        self.o.len()
     }
     /// Elements of the logarithms: batch · queries.
     pub fn logsumexp_len(&self) -> usize {
@@ -199,7 +217,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     /// for needs other alignment; [`Error::Launch`] or, on the simulator, its findings.
     pub fn run_with(&self, stream: &Stream, operands: Operands<'_, T>) -> Result<()> {
         self.check(stream, &operands)?;
-        if self.query_len() == 0 {
+        if self.output_len() == 0 {
             return Ok(());
         }
         let Operands { q, k, v, o, logsumexp } = operands;
@@ -217,13 +235,19 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         for heads in spans(self.options.batch, MAX_GRID_YZ) {
             let head = heads.start;
             let grid = |items: u32| [items.div_ceil(entry.tile.block_rows), heads.len() as u32, 1];
-            let (queries, keys) = (head * self.queries.batch_stride, head * self.keys.batch_stride);
+            let [of_q, of_kv, of_o] = [self.q, self.kv, self.o].map(|layout| head * layout.batch_stride);
             let operands = kernels::Operands::<T::Device> {
-                q: q.pointer().add(queries),
-                k: k.pointer().add(keys),
-                v: v.pointer().add(keys),
-                o: o.pointer().add(queries),
+                q: q.pointer().add(of_q),
+                k: k.pointer().add(of_kv),
+                v: v.pointer().add(of_kv),
+                o: o.pointer().add(of_o),
                 logsumexp: logsumexp.as_ref().map_or(none, |slice| slice.pointer().add(head * rows)),
+                q_batch_stride: self.q.batch_stride as u64,
+                kv_batch_stride: self.kv.batch_stride as u64,
+                o_batch_stride: self.o.batch_stride as u64,
+                q_stride_bytes: self.q.stride_bytes,
+                kv_stride_bytes: self.kv.stride_bytes,
+                o_stride_bytes: self.o.stride_bytes,
                 rows: rows as u32,
                 cols: cols as u32,
                 dim: self.dim as u32,
@@ -246,15 +270,12 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     fn check(&self, stream: &Stream, operands: &Operands<'_, T>) -> Result<()> {
         let Operands { q, k, v, o, logsumexp } = operands;
         self.device.expect_same(OPERATION, "the stream", stream.device())?;
-        let (rows, cols, dim) = (self.pattern.rows, self.pattern.cols, self.dim);
-        let batch = self.options.batch;
-        for (what, operand, tokens) in
-            [("Q", *q, rows), ("K", *k, cols), ("V", *v, cols), ("O", o.as_slice(), rows)]
-        {
-            let shape = || format!("{batch} heads of {tokens}×{dim}");
-            self.device.expect_operand(OPERATION, what, operand, shape, batch * tokens * dim)?;
-        }
+        self.q.check("Q", &self.device, *q)?;
+        self.kv.check("K", &self.device, *k)?;
+        self.kv.check("V", &self.device, *v)?;
+        self.o.check("O", &self.device, o.as_slice())?;
         let Some(logsumexp) = logsumexp else { return Ok(()) };
+        let (rows, batch) = (self.pattern.rows, self.options.batch);
         let (shape, len) = (|| format!("{batch} heads of {rows}×1"), self.logsumexp_len());
         self.device.expect_operand(OPERATION, "the logarithms", logsumexp.as_slice(), shape, len)
     }
@@ -279,7 +300,7 @@ fn query_tile_entries<I: Index>(
     let may_be = |choice: &Choice| {
         is_by_query_tiles(&choice.entry.tile) && (wanted == Algorithm::Auto || wanted == choice.algorithm)
     };
-    if !choose(&Problem { vector: VECTORS[0], ..*problem }).iter().any(may_be) {
+    if !choose(problem).iter().any(may_be) {
         return Ok(None);
     }
     match pattern.query_tiles() {
@@ -298,7 +319,7 @@ impl<T: Value, I: Index> Tunable for SparseAttention<T, I> {
         &self.device
     }
     fn describe(&self, mask: &CsrMatrix<T, I>) -> Option<String> {
-        if !self.selection.is_auto() || self.query_len() == 0 || self.pattern.nnz == 0 {
+        if !self.selection.is_auto() || self.output_len() == 0 || self.pattern.nnz == 0 {
             return None;
         }
         let (value, index) = (T::TYPE, I::TYPE);
@@ -307,9 +328,10 @@ impl<T: Value, I: Index> Tunable for SparseAttention<T, I> {
         // Bitmasks in which four neighbours share other parts of what they see are other problems, by tenths.
         let shared =
             self.pattern.query_tile_part().map_or_else(|| "none".into(), |part| format!("{part:.1}"));
-        let (dim, batch) = (self.dim, self.options.batch);
+        let (dim, batch, vector) = (self.dim, self.options.batch, self.selection.problem().vector);
         Some(format!(
-            "{value} {index} {rows}×{cols}, {nnz} keys, {rows_class}, {row_order:?}, query tiles {shared}; d {dim}, batch {batch}"
+            "{value} {index} {rows}×{cols}, {nnz} keys, {rows_class}, {row_order:?}, query tiles {shared}; d {dim}, batch {batch}, \
+             vectors of {vector}"
         ))
     }
     tunes_selection!();
@@ -319,7 +341,7 @@ impl<T: Value, I: Index> Tunable for SparseAttention<T, I> {
     fn scratch(&self, _mask: &CsrMatrix<T, I>) -> Result<Self::Scratch> {
         let (queries, keys) = (self.query_len(), self.key_len());
         let [q, k, v] = [queries, keys, keys].map(|len| drawn(&self.device, len));
-        Ok([q?, k?, v?, self.device.zeros(queries)?])
+        Ok([q?, k?, v?, self.device.zeros(self.output_len())?])
     }
     fn run_on(
         &self,

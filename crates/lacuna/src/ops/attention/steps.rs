@@ -1,10 +1,10 @@
 //! Attention in three steps, which keep the weights; and backward.
 use crate::{
-    CsrMatrix, Index, Result, Sddmm, Slice, SliceMut, SparseSoftmax, Spmm, Stream, Value, sddmm, softmax,
-    spmm,
+    CsrMatrix, Error, Index, Result, Sddmm, Slice, SliceMut, SparseSoftmax, Spmm, Stream, Value, sddmm,
+    softmax, spmm,
 };
 
-use super::Options;
+use super::{OPERATION, Options};
 
 /// Attention as three operations, SDDMM, softmax and SpMM, and its gradients: for training, which needs the weights P.
 ///
@@ -94,10 +94,12 @@ impl<T: Value, I: Index> AttentionSteps<T, I> {
     /// options is no matter.
     ///
     /// # Errors
-    /// [`Error::Parameter`](crate::Error::Parameter) for a scale that is 0, not finite, or of a size that softmax refuses;
+    /// [`Error::Parameter`] for strides, and for a scale that is 0, not finite, or of a size that softmax refuses;
     /// those of [`Sddmm::plan_with`], [`SparseSoftmax::plan_with`] and [`Spmm::plan_with`].
     pub fn plan(mask: &CsrMatrix<T, I>, dim: usize, options: Options) -> Result<Self> {
-        let batch = options.batch;
+        let (batch, strides) = (options.batch, if options.has_strides() { "strides" } else { "none" });
+        let expected = || "none: three steps take operands without gaps, one head after another";
+        Error::expect(!options.has_strides(), OPERATION, "the strides", expected, strides)?;
         let scale = options.factor(dim)?;
         Ok(Self {
             pattern: mask.with_zeros(0)?,

@@ -40,6 +40,11 @@ pub enum Algorithm {
         /// Filters of a tile.
         filters: u32,
     },
+    /// For up to four channels, as the first layer of a network has them, in full precision: zeros are multiplied. Compute capability 8.0 and later.
+    FewChannels {
+        /// Filters of a tile.
+        filters: u32,
+    },
     /// For filters of any shape: zeros are left out, and each product loads its input.
     Direct,
     /// For a depthwise convolution of NCHW maps, padded by half of the taps: a thread has a tile of results.

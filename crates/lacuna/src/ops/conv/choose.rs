@@ -1,5 +1,5 @@
 //! Which kernel suits a convolution, and over how many blocks its channels are split: pure functions of the problem shape.
-use lacuna_kernels::conv::{DIRECT_PIXELS, MMA_SIDE, MMA_TAPS, Scheme, Tile};
+use lacuna_kernels::conv::{DIRECT_PIXELS, FEW_CHANNELS, FEW_COLUMNS, MMA_SIDE, MMA_TAPS, Scheme, Tile};
 use lacuna_kernels::{Entry, ValueType, entries};
 
 use super::model::CostModel;
@@ -113,6 +113,10 @@ impl op::Problem for Problem {
                 let is_able = self.shape.is_pointwise() && self.allows_mma();
                 is_able.then_some(Algorithm::WgmmaPointwise { pixels: tiles * MMA_SIDE * MMA_SIDE, filters })
             }
+            Scheme::FewChannels { taps, stride, filters, .. } => {
+                let are_few = self.shape.channels <= FEW_CHANNELS as usize;
+                (!is_depthwise && are_few && fits(taps, stride)).then_some(Algorithm::FewChannels { filters })
+            }
             Scheme::Direct => (!is_depthwise).then_some(Algorithm::Direct),
             Scheme::Finish => {
                 (self.vector * self.value.bytes() >= cudnn::ALIGNED).then_some(Algorithm::CuDnn)
@@ -130,6 +134,7 @@ impl op::Problem for Problem {
             | Scheme::WgmmaTile { .. }
             | Scheme::PointwiseTile { .. }
             | Scheme::WgmmaPointwise { .. } => CostModel::hopper().cost(self, entry),
+            Scheme::FewChannels { .. } => self.few_channels_cost(entry),
             // What cuDNN takes is not modelled.
             Scheme::Finish => f64::INFINITY,
             scheme if self.shape.is_depthwise() => self.depthwise_cost(scheme, algorithm),
@@ -160,6 +165,7 @@ impl Problem {
             }
             Scheme::PointwiseTile { pixels, filters, .. } => ([1, pixels], filters, Some(MMA_CHANNELS)),
             Scheme::WgmmaPointwise { filters, .. } => ([1, MMA_SIDE * MMA_SIDE], filters, Some(MMA_CHANNELS)),
+            Scheme::FewChannels { rows, filters, .. } => ([rows, FEW_COLUMNS], filters, None),
             // cuDNN cuts its own.
             Scheme::Finish => {
                 return Cut { tiles_x: 1, tiles: 1, groups: 1, splits: 1, images: self.shape.batch };
@@ -223,6 +229,14 @@ impl Problem {
     /// Channels of a split.
     pub(super) fn split_channels(&self, splits: usize) -> usize {
         self.shape.channels.div_ceil(splits).max(1)
+    }
+
+    /// Cycles of [`FewChannels`](Algorithm::FewChannels): a scheduler has a warp of each block, whose products and loads it issues one after another.
+    fn few_channels_cost(&self, entry: &Entry<Tile>) -> f64 {
+        let Cut { tiles, groups, images, .. } = self.cut(entry);
+        let blocks = (images * tiles * groups) as f64;
+        let terms = (self.shape.channels * self.shape.filter_taps()) as f64;
+        FEW_START + (blocks / f64::from(self.multiprocessors)).ceil() * (FEW_BLOCK + terms * FEW_TERM)
     }
 
     /// Cycles of a kernel by tiles with so many splits: the warps of a multiprocessor issue instructions in turns, and blocks come in
@@ -302,6 +316,10 @@ const PRODUCT: f64 = 2.0;
 const JOIN: f64 = 2.0;
 /// Cycles from the launch to the first products.
 const START: f64 = 5000.0;
+/// Cycles from the launch of a kernel of few channels to its end, without what follows; of a block beside its products; and of a term of its sums.
+const FEW_START: f64 = 4000.0;
+const FEW_BLOCK: f64 = 1500.0;
+const FEW_TERM: f64 = 75.0;
 /// Cycles of a step of the direct kernel: a tap of a run of pixels.
 const DIRECT_STEP: f64 = 60.0;
 

@@ -272,14 +272,11 @@ impl<T: Value> Conv<T> {
                 };
                 (of_tile, sides)
             }
-            _ => {
+            scheme => {
                 let args = DirectConvArgs { source, filters: values, runs: all_tiles, target };
-                return launch(
-                    stream,
-                    entry,
-                    [all_tiles.div_ceil(entry.threads / 32), groups as u32, 1],
-                    &args,
-                );
+                // Of the direct kernel each warp has a run of pixels.
+                let of_block = if scheme == Scheme::Direct { entry.threads / 32 } else { 1 };
+                return launch(stream, entry, [all_tiles.div_ceil(of_block), groups as u32, 1], &args);
             }
         };
         if splits == 1 {

@@ -5,6 +5,7 @@
 mod backward;
 mod bags;
 mod choose;
+mod indices;
 mod launch;
 mod options;
 mod plan;
@@ -12,6 +13,7 @@ mod transposed;
 
 pub use bags::{BagIndex, Bags};
 pub use choose::{Algorithm, Choice, Problem, choose};
+pub use indices::DeviceIndices;
 pub use options::{Layout, Mode, Options};
 pub use plan::NHot;
 

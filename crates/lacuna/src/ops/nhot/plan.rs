@@ -7,7 +7,7 @@ use lacuna_kernels::nhot::{LookupArgs, Nonzeros};
 
 use super::bags::BagPattern;
 use super::launch::lookup;
-use super::{BagIndex, Bags, Choice, Layout, Mode, OPERATION, Options, Problem};
+use super::{BagIndex, Bags, Choice, DeviceIndices, Layout, Mode, OPERATION, Options, Problem};
 use crate::op::{
     Layout as DenseLayout, MAX_WIDTH, Selection, strides, tells_choice, tunes_selection, widest,
 };
@@ -135,6 +135,18 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         table: Slice<'_, T>,
         out: SliceMut<'_, T>,
     ) -> Result<()> {
+        self.lookup(stream, bags, self.nonzeros(bags.weights_address()), table, out)
+    }
+
+    /// The lookup of these nonzeros, which are the bags', or as many others.
+    fn lookup(
+        &self,
+        stream: &Stream,
+        bags: &Bags<I>,
+        nonzeros: Nonzeros<I>,
+        table: Slice<'_, T>,
+        out: SliceMut<'_, T>,
+    ) -> Result<()> {
         self.check_bags(stream, bags)?;
         self.table.check("the table", bags.device(), table)?;
         self.out.check("the result", bags.device(), out.as_slice())?;
@@ -143,7 +155,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         let addresses = table.address() | if transposed { 0 } else { out.address() };
         let choice = self.selection.at(addresses, "table and result are")?;
         let args = LookupArgs::<T::Device, I> {
-            nonzeros: self.nonzeros(bags.weights_address()),
+            nonzeros,
             table: table.pointer(),
             out: out.pointer(),
             out_stride: self.out.stride as u64,
@@ -174,6 +186,53 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
             return Err(Error::OtherPattern { operation: OPERATION });
         }
         bags.device().expect_same(OPERATION, "the stream", stream.device())
+    }
+}
+
+impl<T: Value> NHot<T, u32> {
+    /// As [`run`](NHot::run), with other indices in place of the bags' own, as many, which are on the device already: bags keep
+    /// their lengths and their weights. Gradients are still those of the bags' own indices.
+    ///
+    /// ```
+    /// use lacuna::{Bags, BeamSearch, Device, NHot};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let device = Device::simulator();
+    /// let stream = device.stream()?;
+    /// let search = BeamSearch::plan(&device, 1, 2, 4, 0)?;
+    /// let mut state = search.start()?;
+    /// let logits = device.upload(&[0.0_f32, 3.0, 1.0, 2.0, /* beam 1: */ 0.0, 0.0, 0.0, 0.0])?;
+    /// search.step(&stream, logits.as_slice(), &mut state)?;
+    /// // Tokens 1 and 3 were chosen. One index a bag: which it is here does not matter.
+    /// let bags = Bags::new(&device, 4, &[0, 1, 2], &[0, 0])?;
+    /// let plan = NHot::plan(&bags, 2)?;
+    /// let table = device.upload(&[0.0_f32, 1.0, 10.0, 11.0, 20.0, 21.0, 30.0, 31.0])?;
+    /// let mut out = device.uninitialized(plan.output_len())?;
+    /// plan.run_with_indices(&stream, &bags, state.token_indices(), table.as_slice(), out.as_slice_mut())?;
+    /// assert_eq!(out.download(&stream)?, [10.0, 11.0, 30.0, 31.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As `run`; [`Error::Length`] where there are not as many indices as the bags have, and [`Error::Parameter`] where they may
+    /// be beyond the table.
+    pub fn run_with_indices(
+        &self,
+        stream: &Stream,
+        bags: &Bags<u32>,
+        indices: DeviceIndices<'_>,
+        table: Slice<'_, T>,
+        out: SliceMut<'_, T>,
+    ) -> Result<()> {
+        let (what, shape) = ("the indices", || "one for each of the bags' own".into());
+        Error::expect_len(OPERATION, what, shape, bags.nnz(), indices.len())?;
+        bags.device().expect_same(OPERATION, what, indices.as_slice().device())?;
+        let (rows, below) = (bags.table_rows(), indices.below());
+        let expected = || format!("at most {rows}, the rows of the table");
+        Error::expect(below <= rows, OPERATION, "the limit of the indices", expected, below)?;
+        let own = self.nonzeros(bags.weights_address());
+        self.lookup(stream, bags, Nonzeros { indices: indices.as_slice().pointer(), ..own }, table, out)
     }
 }
 

@@ -6,8 +6,8 @@ use lacuna_matrix::{Csr, Pattern, generate};
 
 use super::*;
 use crate::{
-    Bags, BiasAct, CsrMatrix, Error, NHot, RowOrder, Sddmm, SparseAttention, SparseSoftmax, Spmm, TopN,
-    TuneWarning, attention, nhot, sddmm, softmax, spmm, topn,
+    Bags, BiasAct, CsrMatrix, DenseTranspose, Error, LayerNorm, NHot, RowOrder, Sddmm, SparseAttention,
+    SparseSoftmax, Spmm, TopN, TuneWarning, attention, layer_norm, nhot, sddmm, softmax, spmm, topn,
 };
 
 const N: usize = 32;
@@ -47,7 +47,7 @@ macro_rules! named {
         })+
     };
 }
-named! { Spmm Spmm<f16, u16> Sddmm BiasAct NHot }
+named! { Spmm Spmm<f16, u16> Sddmm BiasAct LayerNorm NHot }
 impl Named for TopN {
     fn named(&self) -> String {
         format!("{:?}", self.choice().algorithm)
@@ -98,6 +98,8 @@ fn every_operation_takes_the_fastest_and_measures_once() {
     let mask = mask_of(&device, generate::band_random(40, 8, 0.9, 1).unwrap());
     taken_and_known(|| SparseAttention::plan(&mask, 16).unwrap(), &mask);
     taken_and_known(|| BiasAct::plan(&device, 40, 60).unwrap(), &());
+    let rows = layer_norm::Shape::Rows { rows: 40, features: 60 };
+    taken_and_known(|| LayerNorm::plan(&device, rows).unwrap(), &());
     let bags = bags(&device, &[0, 3, 3, 10]);
     taken_and_known(|| NHot::plan(&bags, N).unwrap(), &bags);
     taken_and_known(|| TopN::plan(&device, 3, 1000, 10).unwrap(), &());
@@ -158,6 +160,8 @@ fn where_there_is_nothing_to_choose_nothing_is_measured() {
     let asked = topn::Options::default().algorithm(topn::Algorithm::Insertion { chunks: 1 });
     let plan = TopN::<f32>::plan_with(&device, 3, 1000, 10, asked).unwrap();
     tuner.tune_by(plan, &(), |_| unreachable!("it was asked for")).unwrap();
+    let one = DenseTranspose::<f32>::plan(&device, 3, 1000).unwrap();
+    tuner.tune_by(one, &(), |_| unreachable!("there is one kernel")).unwrap();
     assert_eq!(tuner.problems(), 0);
 }
 

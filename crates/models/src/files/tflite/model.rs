@@ -166,6 +166,11 @@ impl Model {
         values.map_err(|problem| self.failed(tensor, problem))
     }
 
+    /// Bytes of the file.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     fn failed(&self, index: usize, problem: TensorProblem) -> FileError {
         let name = self.tensors[index].name.clone();
         let error = FileError::from(TfliteError::Tensor { index, name, problem });

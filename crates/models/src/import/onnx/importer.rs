@@ -1,8 +1,8 @@
 //! From nodes to layers, one node after another.
 use std::collections::BTreeMap;
 
+use super::super::drafts::Drafts;
 use super::constant::Constant;
-use super::drafts::Drafts;
 use super::graph::Graph;
 use super::node::Node;
 use super::{NodeProblem, OnnxError};

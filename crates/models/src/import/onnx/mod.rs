@@ -30,7 +30,6 @@
 //! ```
 
 mod constant;
-mod drafts;
 mod error;
 mod graph;
 mod importer;
@@ -53,10 +52,6 @@ use schema::{ModelProto, ValueInfoProto};
 
 use crate::network::{Network, Shape};
 use crate::weights::Weights;
-
-/// How often weights may be made from a file's bytes, as nodes may share them: times its bytes, and so many elements more.
-const SHARING: usize = 16;
-const FEW: usize = 1 << 16;
 
 /// What may be chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -103,9 +98,8 @@ pub fn from_bytes(bytes: &[u8], options: &Options) -> Result<Imported, OnnxError
     let graph = model.graph.ok_or_else(|| damaged("there is no graph".into()))?;
     let graph = Graph::new(&graph, options.output.as_deref())?;
     let (input, view, images) = input(&graph, options)?;
-    let budget = bytes.len().saturating_mul(SHARING).saturating_add(FEW);
     let (nodes, output) = (graph.nodes.clone(), graph.output);
-    let mut importer = Importer::new(graph, input, view, images, budget);
+    let mut importer = Importer::new(graph, input, view, images, super::budget(bytes.len()));
     for node in nodes {
         importer.node(node)?;
     }
@@ -153,7 +147,7 @@ fn input(graph: &Graph<'_>, options: &Options) -> Result<(Shape, View, Option<us
         return Err(error(expected, format!("{number} × {rows} × {columns}")));
     }
     let shape = Shape::maps(number, channels, [rows, columns]);
-    if shape.elements() > isize::MAX as usize / size_of::<f32>() {
+    if shape.elements() > super::MOST {
         return Err(error("a value that memory can hold", got()));
     }
     Ok((shape, view, images))

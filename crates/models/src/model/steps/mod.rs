@@ -1,7 +1,11 @@
 //! A layer on a device: a plan, with all that it needs beside its values.
 
+mod attention;
 mod concat;
 mod conv;
+mod faster;
+mod layer_norm;
+mod maps;
 mod moves;
 mod pad;
 mod pool;
@@ -13,10 +17,12 @@ use std::fmt::Debug;
 use lacuna::conv::MapLayout;
 use lacuna::{Device, SliceMut, Stream};
 
+pub(super) use self::attention::Masks;
 use super::inputs::Inputs;
+use super::options::SPARSE_ABOVE;
 use super::{Held, LayerOptions, ModelError, Options};
 use crate::memory::Memory;
-use crate::network::{Convolution, Layer, Network, Operation};
+use crate::network::{Convolution, FlattenNhwc, Layer, Network, Operation};
 use crate::weights::{Folded, Weights};
 
 /// A layer that was planned.
@@ -54,6 +60,7 @@ pub(super) struct Planning<'p> {
     pub(super) memory: &'p Memory,
     pub(super) weights: &'p Weights,
     pub(super) options: &'p Options,
+    pub(super) masks: Masks,
 }
 
 /// A layer with weights, to be planned.
@@ -73,10 +80,23 @@ impl Planning<'_> {
             Operation::Conv(_) | Operation::Linear(_) | Operation::Scale(_) => {
                 return self.weighted(layer);
             }
+            Operation::LayerNorm(norm) => layer_norm::plan(self, layer, norm)?,
+            Operation::Attention(of) => attention::plan(self, layer, of).map_err(of_library)?,
             Operation::Pool(pool) => pool::plan(self, layer, pool).map_err(of_library)?,
             Operation::Pad(pad) => pad::plan(self, layer, pad).map_err(of_library)?,
+            Operation::PadChannels(pad) => pad::plan_channels(self, layer, pad).map_err(of_library)?,
             Operation::Add(add) => sum::plan(self, layer, add).map_err(of_library)?,
             Operation::Concat(_) => concat::plan(self, layer).map_err(of_library)?,
+            Operation::DepthToSpace(of) => maps::depth_to_space(self, layer, of).map_err(of_library)?,
+            Operation::Resize(resize) => maps::resize(self, layer, resize).map_err(of_library)?,
+            Operation::FlattenNhwc(_) => {
+                let of = self.network.shape(layer.inputs[0]);
+                if FlattenNhwc::moves_nothing(of, self.options.layout) {
+                    Box::new(moves::Move::new(self, layer))
+                } else {
+                    maps::flatten_nhwc(self, layer).map_err(of_library)?
+                }
+            }
             Operation::Flatten(_) => {
                 let got = self.network.shape(layer.inputs[0]);
                 if self.options.layout != MapLayout::Nchw && got.pixels() != 1 && got.channels != 1 {
@@ -108,16 +128,26 @@ impl Planning<'_> {
             }
             Held::Sparse => true,
             Held::SparseAbove(limit) => is_able && zeros > limit,
+            Held::FasterAbove(_) if self.device.is_simulator() => is_able && zeros > SPARSE_ABOVE,
+            Held::FasterAbove(limit) => is_able && zeros > limit,
         };
         let is_likely_zero = || self.network.has_zeros(layer.inputs[0]);
         let likely = options.zeros.or_else(|| (!is_likely_zero()).then_some(0.0));
         let options = LayerOptions { zeros: likely, ..options };
         let weighted = Weighted { planning: self, conv, folded, options };
-        let step: Box<dyn Step> = match is_sparse {
-            true if is_linear => Box::new(sparse::Linear::plan(&weighted).map_err(of_library)?),
-            true => Box::new(sparse::Pointwise::plan(&weighted).map_err(of_library)?),
-            false => Box::new(conv::Dense::plan(&weighted).map_err(of_library)?),
+        let plan = |is_sparse: bool| -> lacuna::Result<Box<dyn Step>> {
+            Ok(match is_sparse {
+                true if is_linear => Box::new(sparse::Linear::plan(&weighted)?),
+                true => Box::new(sparse::Pointwise::plan(&weighted)?),
+                false => Box::new(conv::Dense::plan(&weighted)?),
+            })
         };
-        Ok((step, Some(zeros)))
+        let step = plan(is_sparse).map_err(of_library)?;
+        if !is_sparse || !matches!(options.weights, Held::FasterAbove(_)) || self.device.is_simulator() {
+            return Ok((step, Some(zeros)));
+        }
+        let dense = plan(false).map_err(of_library)?;
+        let is_faster = faster::is_faster(self, layer, [&*dense, &*step]).map_err(of_library)?;
+        Ok((if is_faster { dense } else { step }, Some(zeros)))
     }
 }

@@ -52,6 +52,24 @@ pub(super) fn plan(planning: &Planning<'_>, layer: &Layer, pad: &network::Pad) -
     Ok(Box::new(Pad { margin, first: first.transpose()?, last: last? }))
 }
 
+/// More channels: of an image they are one piece in NCHW, and otherwise of a pixel.
+pub(super) fn plan_channels(
+    planning: &Planning<'_>,
+    layer: &Layer,
+    pad: &network::PadChannels,
+) -> Result<Box<dyn Step>> {
+    let (device, out) = (planning.device, planning.network.shape(layer.output));
+    let channels = planning.network.shape(layer.inputs[0]).channels;
+    let (pieces, piece) = match planning.options.layout {
+        MapLayout::Nchw => (out.images, out.pixels()),
+        _ => (out.images * out.pixels(), 1),
+    };
+    let options = Options::default().out_stride(out.channels * piece);
+    let plan = BiasAct::plan_with(device, pieces, channels * piece, options)?;
+    let margin = device.zeros(out.elements())?;
+    Ok(Box::new(Pad { margin, first: None, last: Wider { plan, from: pad.before * piece } }))
+}
+
 impl Wider {
     fn run(&self, stream: &Stream, input: Slice<'_, f32>, mut out: SliceMut<'_, f32>) -> Result<()> {
         let out = out.part(self.from..self.from + self.plan.output_len())?;

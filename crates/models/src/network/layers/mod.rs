@@ -1,23 +1,33 @@
 //! What layers do: a type a file, and the list of them.
 
 mod add;
+mod attention;
 mod concat;
 mod conv;
+mod depth_to_space;
 mod flatten;
+mod layer_norm;
 mod linear;
 mod pad;
+mod pad_channels;
 mod pool;
+mod resize;
 mod scale;
 
-use super::{Activation, Convolution, Problem, Shape};
+use super::{Activation, Convolution, Parameter, Problem, Shape};
 
 pub use add::Add;
+pub use attention::Attention;
 pub use concat::Concat;
 pub use conv::{Conv, Padding};
-pub use flatten::Flatten;
+pub use depth_to_space::DepthToSpace;
+pub use flatten::{Flatten, FlattenNhwc};
+pub use layer_norm::LayerNorm;
 pub use linear::Linear;
 pub use pad::Pad;
+pub use pad_channels::PadChannels;
 pub use pool::{Pool, Window};
+pub use resize::{Resize, Sampling};
 pub use scale::Scale;
 
 /// What a layer does.
@@ -29,16 +39,28 @@ pub enum Operation {
     Linear(Linear),
     /// A factor and a sum for each channel.
     Scale(Scale),
+    /// A layer norm of each pixel.
+    LayerNorm(LayerNorm),
+    /// Multi-head attention with a sparse mask.
+    Attention(Attention),
     /// The greatest pixel or the mean of windows, or of whole maps.
     Pool(Pool),
     /// A margin around maps.
     Pad(Pad),
+    /// More channels, of zeros.
+    PadChannels(PadChannels),
     /// The sum of two values.
     Add(Add),
     /// Channels of several values side by side.
     Concat(Concat),
     /// Maps as rows of features.
     Flatten(Flatten),
+    /// Maps as rows of features, the channels of a pixel side by side.
+    FlattenNhwc(FlattenNhwc),
+    /// Channels as pixels.
+    DepthToSpace(DepthToSpace),
+    /// Maps of another size.
+    Resize(Resize),
 }
 
 impl Operation {
@@ -56,11 +78,17 @@ impl Operation {
             Self::Conv(conv) => conv.output(inputs),
             Self::Linear(linear) => linear.output(inputs),
             Self::Scale(scale) => scale.output(inputs),
+            Self::LayerNorm(norm) => norm.output(inputs),
+            Self::Attention(attention) => attention.output(inputs),
             Self::Pool(pool) => pool.output(inputs),
             Self::Pad(pad) => pad.output(inputs),
+            Self::PadChannels(pad) => pad.output(inputs),
             Self::Add(add) => add.output(inputs),
             Self::Concat(concat) => concat.output(inputs),
             Self::Flatten(flatten) => flatten.output(inputs),
+            Self::FlattenNhwc(flatten) => flatten.output(inputs),
+            Self::DepthToSpace(of) => of.output(inputs),
+            Self::Resize(resize) => resize.output(inputs),
         }
     }
 
@@ -70,7 +98,33 @@ impl Operation {
             Self::Conv(conv) => conv.convolution(name, input),
             Self::Linear(linear) => Some(linear.convolution(name, input)),
             Self::Scale(scale) => Some(scale.convolution(name, input)),
-            Self::Pool(_) | Self::Pad(_) | Self::Add(_) | Self::Concat(_) | Self::Flatten(_) => None,
+            Self::LayerNorm(_)
+            | Self::Attention(_)
+            | Self::Pool(_)
+            | Self::Pad(_)
+            | Self::PadChannels(_)
+            | Self::Add(_)
+            | Self::Concat(_)
+            | Self::Flatten(_)
+            | Self::FlattenNhwc(_)
+            | Self::DepthToSpace(_)
+            | Self::Resize(_) => None,
+        }
+    }
+
+    /// The tensors of weights that a layer of this name needs.
+    pub(super) fn parameters(&self, name: &str, input: Shape) -> Vec<Parameter> {
+        match self {
+            Self::LayerNorm(_) => LayerNorm::parameters(name, input),
+            _ => self.convolution(name, input).map_or_else(Vec::new, |conv| conv.parameters()),
+        }
+    }
+
+    /// Multiply-adds of a layer that multiplies by filters, or values with each other; 0 for others.
+    pub(super) fn products(&self, name: &str, input: Shape) -> u64 {
+        match self {
+            Self::Attention(attention) => attention.products(input),
+            _ => self.convolution(name, input).map_or(0, |conv| conv.products()),
         }
     }
 
@@ -81,7 +135,15 @@ impl Operation {
             Self::Linear(linear) => Some(linear.activation),
             Self::Scale(scale) => Some(scale.activation),
             Self::Add(add) => Some(add.activation),
-            Self::Pool(_) | Self::Pad(_) | Self::Concat(_) | Self::Flatten(_) => None,
+            Self::LayerNorm(_) | Self::Attention(_) => Some(Activation::Identity),
+            Self::Pool(_)
+            | Self::Pad(_)
+            | Self::PadChannels(_)
+            | Self::Concat(_)
+            | Self::Flatten(_)
+            | Self::FlattenNhwc(_)
+            | Self::DepthToSpace(_)
+            | Self::Resize(_) => None,
         }
     }
 }
@@ -96,7 +158,22 @@ macro_rules! operations {
         })+
     };
 }
-operations!(Conv, Linear, Scale, Pool, Pad, Add, Concat, Flatten);
+operations!(
+    Conv,
+    Linear,
+    Scale,
+    LayerNorm,
+    Attention,
+    Pool,
+    Pad,
+    PadChannels,
+    Add,
+    Concat,
+    Flatten,
+    FlattenNhwc,
+    DepthToSpace,
+    Resize
+);
 
 /// The methods that choose an activation, for each layer that has one.
 macro_rules! activations {

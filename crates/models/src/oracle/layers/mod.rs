@@ -1,6 +1,9 @@
 //! One layer in `f64`.
 
+mod attention;
 mod convolution;
+mod layer_norm;
+mod maps;
 mod pool;
 
 use lacuna_reference::Precision;
@@ -8,7 +11,7 @@ use lacuna_reference::Precision;
 use super::approximate::{clamped, sum_error};
 use super::{Approximate, OracleError};
 use crate::model::Options;
-use crate::network::{Activation, Layer, Network, Operation, Pad, Shape};
+use crate::network::{Activation, Layer, LayerNorm, Network, Operation, Pad, Shape};
 use crate::weights::{Folded, Weights};
 
 /// The result of a layer, of inputs that fit it.
@@ -20,16 +23,26 @@ pub(super) fn layer(
     inputs: &[&Approximate],
 ) -> Result<Approximate, OracleError> {
     let shape = network.shape(layer.output);
+    let of_layer = |source| OracleError::Weights { layer: layer.name.clone(), source };
     if let Some(conv) = network.convolution(layer) {
-        let of_layer = |source| OracleError::Weights { layer: layer.name.clone(), source };
         let folded = Folded::new(&conv, weights).map_err(of_layer)?;
         return Ok(convolution::convolution(&conv, &folded, options.of(&layer.name), inputs, shape));
     }
     Ok(match &layer.operation {
+        Operation::LayerNorm(norm) => {
+            let [weight, bias] = LayerNorm::tensors(&layer.name)
+                .map(|name| weights.get(&name, &[shape.channels]).map_err(of_layer));
+            layer_norm::layer_norm(norm, [weight?.values(), bias?.values()], inputs[0])
+        }
+        Operation::Attention(of) => attention::attention(of, inputs[0], shape),
         Operation::Pool(pool) => pool::pool(pool, inputs[0], shape),
         Operation::Pad(of) => pad(of, inputs[0], shape),
+        Operation::PadChannels(of) => maps::pad_channels(of, inputs[0], shape),
         Operation::Add(add) => sum(inputs[0], inputs[1], add.activation),
         Operation::Concat(_) => concat(inputs, shape),
+        Operation::FlattenNhwc(_) => maps::flatten_nhwc(inputs[0], shape),
+        Operation::DepthToSpace(of) => maps::depth_to_space(of, inputs[0], shape),
+        Operation::Resize(resize) => maps::resize(resize, inputs[0], shape),
         // Elements in NCHW are in order already. Layers with weights were above.
         Operation::Flatten(_) | Operation::Conv(_) | Operation::Linear(_) | Operation::Scale(_) => {
             Approximate { shape, ..inputs[0].clone() }

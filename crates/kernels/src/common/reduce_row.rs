@@ -1,20 +1,17 @@
-//! Reductions over the lanes of a row.
+//! Reductions over the lanes of a row: a part of a warp, a warp, or a block.
 use lacuna_gpu::{Gpu, SharedPtr, WARP};
 
-use crate::common::{reduce, subwarp_mask};
+use super::{reduce, subwarp_mask};
 
-/// Reductions of a row, for each of which a block keeps a value of each warp.
-const REDUCTIONS: u32 = 2;
-
-/// Bytes of shared memory of a block whose rows have so many lanes each.
-pub(super) const fn shared_bytes(lanes: u32) -> u32 {
-    if lanes > WARP { lanes / WARP * 4 * REDUCTIONS } else { 0 }
+/// Bytes of shared memory of a block whose rows have so many lanes each, for so many reductions: each keeps a value of each warp.
+pub(crate) const fn row_shared_bytes(lanes: u32, reductions: u32) -> u32 {
+    if lanes > WARP { lanes / WARP * 4 * reductions } else { 0 }
 }
 
 /// Reduces a value over the `LANES` lanes of a row, always in the same order: all of them get the same result. A block
-/// does so at most once for each `index` below [`REDUCTIONS`].
+/// does so at most once for each `index` below the number of [reductions](row_shared_bytes).
 #[inline(always)]
-pub(super) fn reduce_row<G: Gpu, const LANES: u32>(
+pub(crate) fn reduce_row<G: Gpu, const LANES: u32>(
     gpu: G,
     index: u32,
     value: f32,
