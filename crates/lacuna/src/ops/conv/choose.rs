@@ -233,7 +233,7 @@ impl Problem {
 
     /// Cycles of [`FewChannels`](Algorithm::FewChannels): a scheduler has a warp of each block, whose products and loads it issues one after another.
     fn few_channels_cost(&self, entry: &Entry<Tile>) -> f64 {
-        let Cut { tiles, groups, images, .. } = self.cut(entry);
+        let Cut { tiles, groups, images, .. } = self.cut(CostModel::hopper(), entry);
         let blocks = (images * tiles * groups) as f64;
         let terms = (self.shape.channels * self.shape.filter_taps()) as f64;
         FEW_START + (blocks / f64::from(self.multiprocessors)).ceil() * (FEW_BLOCK + terms * FEW_TERM)
@@ -316,10 +316,11 @@ const PRODUCT: f64 = 2.0;
 const JOIN: f64 = 2.0;
 /// Cycles from the launch to the first products.
 const START: f64 = 5000.0;
-/// Cycles from the launch of a kernel of few channels to its end, without what follows; of a block beside its products; and of a term of its sums.
-const FEW_START: f64 = 4000.0;
-const FEW_BLOCK: f64 = 1500.0;
-const FEW_TERM: f64 = 75.0;
+/// Cycles from the launch of a kernel of few channels to its end, without what follows; of a block beside its products; and of a term of its sums. Set by
+/// hand from times of an H100.
+const FEW_START: f64 = 8000.0;
+const FEW_BLOCK: f64 = 5500.0;
+const FEW_TERM: f64 = 102.0;
 /// Cycles of a step of the direct kernel: a tap of a run of pixels.
 const DIRECT_STEP: f64 = 60.0;
 
