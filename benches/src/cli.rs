@@ -299,6 +299,9 @@ pub struct FitOptions {
     /// Records of convolutions that the fit must not see, and that are scored. Of SpMM a third of all problems is held out.
     #[arg(long, num_args = 1..)]
     pub held_out: Vec<PathBuf>,
+    /// Records of the same convolutions with all kernels, however slow: their times tell costs where `--records` leave a kernel out.
+    #[arg(long, num_args = 1..)]
+    pub times: Vec<PathBuf>,
     /// Writes the problems there in the compact form.
     #[arg(long)]
     pub compact: Option<PathBuf>,

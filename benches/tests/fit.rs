@@ -5,14 +5,16 @@ use std::process::{Command, Output};
 const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/records");
 
 fn fit(records: &Path) -> Output {
-    check(&[records.to_path_buf()], &[])
+    check(&[records.to_path_buf()], &[], &[])
 }
 
-fn check(records: &[PathBuf], held_out: &[PathBuf]) -> Output {
+fn check(records: &[PathBuf], times: &[PathBuf], held_out: &[PathBuf]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lacuna-bench"));
     command.args(["fit", "--check", "--records"]).args(records);
-    if !held_out.is_empty() {
-        command.arg("--held-out").args(held_out);
+    for (name, files) in [("--times", times), ("--held-out", held_out)] {
+        if !files.is_empty() {
+            command.arg(name).args(files);
+        }
     }
     command.output().expect("the program starts")
 }
@@ -37,23 +39,21 @@ fn small_changes_of_the_shipped_constants_do_not_choose_much_better() {
 #[test]
 fn small_changes_of_the_constants_of_convolution_do_not_choose_much_better() {
     let file = |name: &&str| Path::new(RECORDS).join(format!("conv/h100-{name}.jsonl"));
-    let [train, held_out] =
-        [&["fit-layers", "fit-taps", "fit-16"][..], &["held-out-layers", "held-out-taps"]]
+    let [train, times, held_out] =
+        [&["fit-layers", "fit-taps", "fit-16"][..], &["all", "taps"], &["held-out-layers", "held-out-taps"]]
             .map(|names| names.iter().map(file).collect::<Vec<_>>());
-    let output = check(&train, &held_out);
+    let output = check(&train, &times, &held_out);
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
     for (row, least) in [("fit-16", 0.98), ("held-out-layers", 0.98), ("held-out-taps", 0.97)] {
         let mean: f64 = cells(&said, row)[3].parse().unwrap();
         assert!(mean >= least, "{row}: {mean}");
     }
-    assert_eq!(fit_of_spmm_with_held_out().status.code(), Some(2));
-}
-
-/// Of SpMM a third of the problems is held out, and no file.
-fn fit_of_spmm_with_held_out() -> Output {
-    let records = Path::new(RECORDS).join("fit/hopper-spmm.jsonl");
-    check(&[records.clone()], &[records])
+    let spmm = [Path::new(RECORDS).join("fit/hopper-spmm.jsonl")];
+    // Of SpMM a third of the problems is held out, and no file; its records leave nothing out.
+    for (times, held_out) in [(&spmm[..], &[][..]), (&[], &spmm)] {
+        assert_eq!(check(&spmm, times, held_out).status.code(), Some(2));
+    }
 }
 
 #[test]

@@ -29,8 +29,8 @@ pub fn fit(options: &FitOptions) -> Result<Outcome> {
     if options.records.iter().any(|path| conv::Record::is_first_of(path)) {
         return convolution(options);
     }
-    if !options.held_out.is_empty() {
-        return Err(Usage("expected --held-out with records of convolutions alone".into()).into());
+    if !options.held_out.is_empty() || !options.times.is_empty() {
+        return Err(Usage("expected --held-out and --times with records of convolutions alone".into()).into());
     }
     let (gpu, timed) = read(&options.records)?;
     let mut all = Vec::new();
@@ -97,7 +97,11 @@ fn convolution(options: &FitOptions) -> Result<Outcome> {
     if options.compact.is_some() {
         return Err(Usage("expected --compact with records of SpMM alone".into()).into());
     }
-    let (train, held_out) = (read_files(&options.records)?, read_files(&options.held_out)?);
+    let mut times = Vec::new();
+    for path in &options.times {
+        times.extend(conv::fit::read_times(path)?);
+    }
+    let (train, held_out) = (read_files(&options.records, &times)?, read_files(&options.held_out, &[])?);
     let shipped = lacuna::conv::CostModel::hopper();
     let all: Vec<&conv::fit::Sample> = train.iter().flat_map(|(_, samples)| samples).collect();
     let (mut model, mut outcome) = (shipped.clone(), Outcome::Good);
@@ -144,10 +148,10 @@ fn add_scores(table: &mut Table, name: String, count: usize, scores: [Option<Sco
 }
 
 /// The problems of each file, by its name.
-fn read_files(paths: &[PathBuf]) -> Result<Vec<(String, Vec<conv::fit::Sample>)>> {
+fn read_files(paths: &[PathBuf], times: &[conv::fit::Time]) -> Result<Vec<(String, Vec<conv::fit::Sample>)>> {
     let of = |path: &PathBuf| {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok((name, conv::fit::read(path)?))
+        Ok((name, conv::fit::read(path, times)?))
     };
     paths.iter().map(of).collect()
 }

@@ -63,6 +63,15 @@ pub(crate) struct Timed {
     pub(crate) is_least: bool,
 }
 
+impl Timed {
+    /// How far the cost is from the time: the square of the logarithm of one over the other, at most 4.
+    pub(crate) fn distance(&self) -> f64 {
+        let far = (self.cost / CYCLES / self.us).ln();
+        let far = if self.is_least { far.min(0.0) } else { far };
+        far.abs().min(2.0).powi(2)
+    }
+}
+
 /// The loss of a problem: the mean of the logarithms of its kernels' times over the best, each weighed by how near its cost is to the least;
 /// and, with weight `times`, how far costs are from times, which gives constants a meaning where choices alone say little.
 ///
@@ -72,13 +81,11 @@ pub(crate) fn loss_of(kernels: &[Timed], times: f64) -> f64 {
     let least = |of: fn(&Timed) -> f64| kernels.iter().map(of).fold(f64::INFINITY, f64::min);
     let (least_cost, best) = (least(|kernel| kernel.cost), least(|kernel| kernel.us));
     let (mut weights, mut losses, mut distance) = (0.0, 0.0, 0.0);
-    for Timed { cost, us, is_least } in kernels {
-        let weight = (least_cost / cost).powf(1.0 / BLUR);
+    for kernel in kernels {
+        let weight = (least_cost / kernel.cost).powf(1.0 / BLUR);
         weights += weight;
-        losses += weight * (us / best).ln();
-        let far = (cost / CYCLES / us).ln();
-        let far = if *is_least { far.min(0.0) } else { far };
-        distance += (best / us).powi(2) * far.abs().min(2.0).powi(2);
+        losses += weight * (kernel.us / best).ln();
+        distance += (best / kernel.us).powi(2) * kernel.distance();
     }
     losses / weights + times * distance / kernels.len() as f64
 }

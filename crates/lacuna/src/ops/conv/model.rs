@@ -12,7 +12,7 @@ section! {
 }
 section! {
     /// Of tiles by `mma`.
-    Mma: eight chunk block
+    Mma: eight slot slot_16 alone block
 }
 section! {
     /// Of tiles by warpgroups.

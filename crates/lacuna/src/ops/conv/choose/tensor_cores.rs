@@ -108,13 +108,17 @@ impl Problem {
         }
     }
 
-    /// Cycles on tensor cores with so many splits: blocks of a multiprocessor come one after another. Two that are there together are no faster.
+    /// Cycles on tensor cores with so many splits: blocks of a multiprocessor come one after another, and each fills and multiplies by turns. A block
+    /// that is there alone waits a little longer.
     pub(super) fn mma_cost(&self, model: &CostModel, entry: &Entry<Tile>, splits: usize) -> f64 {
         let Scheme::MmaTile { filters, .. } = entry.tile.scheme else { return f64::INFINITY };
         let Blocks { of_multiprocessor, chunks, reduce } = self.mma_blocks(model, 1, filters, splits);
         let (taps, of) = (self.shape.filter_taps() as f64, &model.mma);
         let products = taps * f64::from(filters) / 8.0 * of.eight * self.products() / 3.0;
-        model.common.launch + of.block + of_multiprocessor * chunks * (products + of.chunk) + reduce
+        let fill = self.mma_positions() as f64 * self.by_value(of.slot, of.slot_16);
+        let waves = (of_multiprocessor / f64::from(entry.bounds.min_blocks)).ceil();
+        let stages = chunks * of_multiprocessor.max(waves * of.alone);
+        model.common.launch + of.block + stages * (products + fill) + reduce
     }
 
     /// Cycles by warpgroups with so many splits: those of the products of a multiprocessor's blocks, which take what tensor cores need or what B and
