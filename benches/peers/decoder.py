@@ -9,11 +9,11 @@ drawn. Prints a JSON line for each size, type and way of running. Needs PyTorch 
 """
 import argparse
 import itertools
-import json
-import statistics
 
 import torch
 import torch.nn.functional as F
+
+from timing import captured, microseconds, summary, write
 
 TYPES = {"fp32": torch.float32, "tf32": torch.float32, "fp16": torch.float16}
 WAYS = ("eager", "compile", "graph", "compile+graph")
@@ -77,35 +77,7 @@ class Decoder:
             for to, value in zip(old, following(*old)):
                 to.copy_(value)
 
-        if "graph" not in way:
-            return step
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(3):
-                step()
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            step()
-        return graph.replay
-
-
-def microseconds(step, samples):
-    """Times of a step, each the mean over some 20 in a row between two events."""
-    repeats = 20
-    for _ in range(5):
-        step()
-    times = []
-    for _ in range(samples):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        for _ in range(repeats):
-            step()
-        end.record()
-        end.synchronize()
-        times.append(start.elapsed_time(end) * 1000 / repeats)
-    return times
+        return captured(step)[0].replay if "graph" in way else step
 
 
 def measure(size, kind, way, samples):
@@ -124,11 +96,9 @@ def measure(size, kind, way, samples):
             times = microseconds(Decoder(size, TYPES[kind]).stepper(way), samples)
     except Exception as error:  # One way that fails must not end the others.
         return record | {"error": f"{type(error).__name__}: {error}"[:300]}
-    median = statistics.median(times)
-    time = {"median": median, "min": min(times), "max": max(times)}
-    return record | {
-        "time_us": time, "tokens_per_s": batch / median * 1e6, "hypotheses_per_s": batch * beams / median * 1e6,
-    }
+    time = summary(times)
+    per_second = 1e6 / time["median"]
+    return record | {"time_us": time, "tokens_per_s": batch * per_second, "hypotheses_per_s": batch * beams * per_second}
 
 
 def main():
@@ -148,7 +118,7 @@ def main():
     sizes = itertools.product(options.vocabulary, options.hidden, options.beams, options.batch)
     for (vocabulary, hidden, beams, batch), kind, way in itertools.product(sizes, options.types, options.ways):
         size = (vocabulary, hidden, hidden * options.inner, beams, batch)
-        print(json.dumps(measure(size, kind, way, options.samples)), flush=True)
+        write(measure(size, kind, way, options.samples), None)
 
 
 if __name__ == "__main__":

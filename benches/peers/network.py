@@ -8,12 +8,13 @@ how far the result is from Lacuna's, as a part of the greatest element. Batch no
 
 import argparse
 import json
-import statistics
 from pathlib import Path
 
 import numpy
 import torch
 import torch.nn.functional as F
+
+from timing import about, captured, microseconds, summary, write
 
 
 class Network(torch.nn.Module):
@@ -77,29 +78,6 @@ def clamp(x, layer):
     return x if least is None and greatest is None else x.clamp(least, greatest)
 
 
-def measure(network, x, samples):
-    """Times of replays of a graph, in microseconds, and the result."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            network(x)
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        result = network(x)
-    repeats, times = 20, []
-    for _ in range(samples + 1):
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        for _ in range(repeats):
-            graph.replay()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end) * 1e3 / repeats)
-    return times[1:], result
-
-
 # Name, type, whether products may be in TF32, whether channels are last, whether the network is compiled.
 WAYS = [
     ("cudnn, fp32", torch.float32, False, False, False),
@@ -124,22 +102,19 @@ def main():
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
         layout = torch.channels_last if channels_last else torch.contiguous_format
         record = {"network": options.folder.name, "images": x.shape[0], "way": name}
-        record |= {"torch": torch.__version__, "device": torch.cuda.get_device_name()}
+        record |= about()
         try:
             torch._dynamo.reset()
             network = Network(options.folder).to("cuda", dtype).to(memory_format=layout).eval()
             network = torch.compile(network) if is_compiled else network
-            times, result = measure(network, x.to(dtype).to(memory_format=layout), options.samples)
-            record["time_us"] = {"median": statistics.median(times), "min": min(times), "max": max(times)}
+            images = x.to(dtype).to(memory_format=layout)
+            graph, result = captured(lambda: network(images))
+            record["time_us"] = summary(microseconds(graph.replay, options.samples))
             off = (result.float().reshape(expected.shape) - expected).abs().max() / expected.abs().max()
             record["difference"] = off.item()
         except (torch.cuda.OutOfMemoryError, RuntimeError) as error:
             record["failure"] = str(error).splitlines()[0]
-        line = json.dumps(record)
-        print(line, flush=True)
-        if options.out:
-            with open(options.out, "a", encoding="utf-8") as file:
-                file.write(line + "\n")
+        write(record, options.out)
 
 
 if __name__ == "__main__":

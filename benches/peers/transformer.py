@@ -7,11 +7,11 @@ most memory that tensors took during a pass, weights not counted. Weights are dr
 """
 
 import argparse
-import json
-import statistics
 
 import torch
 import torch.nn.functional as F
+
+from timing import about, captured, microseconds, summary, write
 
 LAYERS, HEADS, HIDDEN, FILTER, VOCABULARY = 3, 8, 1024, 4096, 256
 
@@ -57,29 +57,14 @@ class Transformer(torch.nn.Module):
 
 def measure(model, x, samples):
     """Times of replays, and the bytes that a pass takes beside weights and input."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            model(x)
+    model(x)
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
     model(x)
     torch.cuda.synchronize()
     peak = torch.cuda.max_memory_allocated() - before
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        model(x)
-    times = []
-    for _ in range(samples + 1):
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        graph.replay()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end) * 1e3)
-    return times[1:], peak
+    return microseconds(captured(lambda: model(x))[0].replay, samples, 1), peak
 
 
 # Name, attention, type, whether products may be in TF32, whether the model is compiled.
@@ -103,23 +88,17 @@ def main():
     torch.set_grad_enabled(False)
     for name, attention, dtype, tf32, is_compiled in TWINS:
         torch.backends.cuda.matmul.allow_tf32 = tf32
-        record = {"twin": name, "tokens": options.tokens, "torch": torch.__version__}
-        record["device"] = torch.cuda.get_device_name()
+        record = {"twin": name, "tokens": options.tokens} | about()
         try:
             model = Transformer(attention).to("cuda", dtype).eval()
             x = torch.randn(options.tokens, HIDDEN, device="cuda", dtype=dtype)
             times, peak = measure(torch.compile(model) if is_compiled else model, x, options.samples)
-            median = statistics.median(times)
-            record["time_us"] = {"median": median, "min": min(times), "max": max(times)}
-            record |= {"tokens_per_s": options.tokens / median * 1e6, "peak_bytes": peak}
+            record["time_us"] = summary(times)
+            record |= {"tokens_per_s": options.tokens / record["time_us"]["median"] * 1e6, "peak_bytes": peak}
         except (torch.cuda.OutOfMemoryError, RuntimeError) as error:
             record["failure"] = str(error).splitlines()[0]
         torch.cuda.empty_cache()
-        line = json.dumps(record)
-        print(line, flush=True)
-        if options.out:
-            with open(options.out, "a", encoding="utf-8") as file:
-                file.write(line + "\n")
+        write(record, options.out)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 //! By which arithmetic results are judged, ours and the vendor's libraries'.
-use lacuna::spmm;
+use lacuna::{attention, spmm};
 use lacuna_reference::{AttentionArithmetic, Precision};
 use lacuna_vendor::DataType;
 use lacuna_vendor::cublas::Math;
@@ -15,9 +15,14 @@ pub(crate) fn of_kernel(choice: &spmm::Choice) -> Precision {
 }
 
 /// That of our attention. In steps, the product of the weights may be by tiles, as SpMM finds best, and it does not say so.
-pub(crate) fn of_attention(data_type: DataType, fused: bool) -> AttentionArithmetic {
+pub(crate) fn of_attention(data_type: DataType, choice: Option<&attention::Choice>) -> AttentionArithmetic {
+    if let Some(choice) = choice {
+        return match choice.algorithm {
+            attention::Algorithm::WgmmaTile { .. } => AttentionArithmetic::Tiles,
+            _ => AttentionArithmetic::Fused,
+        };
+    }
     match data_type {
-        _ if fused => AttentionArithmetic::Fused,
         DataType::F32 => AttentionArithmetic::Steps(Precision::Split),
         DataType::F16 | DataType::Bf16 => AttentionArithmetic::Steps(Precision::Tensor),
     }

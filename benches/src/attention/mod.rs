@@ -69,7 +69,7 @@ fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Resul
         check: &|plan, operands, stream| {
             let o = operands.o.download(stream)?;
             let (len, width) = (problem.rows() * problem.width, problem.width);
-            let arithmetic = arithmetic::of_attention(data_type::<T>(), plan.choice().is_some());
+            let arithmetic = arithmetic::of_attention(data_type::<T>(), plan.choice());
             let heads = references.iter().enumerate().map(|(head, reference)| {
                 let got = host.checked.dense(&o[head * len..][..len], width);
                 Ok(reference.clone().arithmetic(arithmetic).check(&got))

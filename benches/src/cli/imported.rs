@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Layout;
+use super::{Layout, MapValue};
 
 /// `import`.
 #[derive(Args, Debug)]
@@ -13,6 +13,9 @@ pub struct ImportOptions {
     /// Images.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 12))]
     pub batch: u32,
+    /// Type of values: of maps, weights and the result. Sums are f32 always.
+    #[arg(long, value_enum, default_value_t = MapValue::F32)]
+    pub value: MapValue,
     /// How maps lie.
     #[arg(long, value_enum, default_value_t = Layout::Nchw)]
     pub layout: Layout,

@@ -3,8 +3,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Layout;
 use super::maps::part;
+use super::{Layout, MapValue};
 use crate::networks::{Named, Suite};
 
 /// `model`.
@@ -34,6 +34,9 @@ pub struct ModelOptions {
     /// Weights of this safetensors file, in place of drawn ones: tensors by the network's names, dense, or sparse in CSR.
     #[arg(long, value_name = "FILE", conflicts_with = "suite")]
     pub weights: Option<PathBuf>,
+    /// Type of values: of maps, weights and the result. Sums are f32 always.
+    #[arg(long, value_enum, default_value_t = MapValue::F32)]
+    pub value: MapValue,
     /// How maps lie.
     #[arg(long, value_enum, default_value_t = Layout::Nchw)]
     pub layout: Layout,

@@ -15,6 +15,7 @@ pub fn import(options: &ImportOptions) -> Result<Outcome> {
     let device = machine::device(&options.device)?;
     let how = How {
         suite: "import",
+        value: options.value,
         layout: options.layout.into(),
         samples: options.samples,
         seed: options.seed,

@@ -22,6 +22,7 @@ pub fn model(options: &ModelOptions) -> Result<Outcome> {
     let counter = options.energy.then(|| energy::counter(&device)).flatten();
     let how = How {
         suite: options.suite.map_or("run", Suite::name),
+        value: options.value,
         layout: options.layout.into(),
         samples: options.samples,
         seed: options.seed,

@@ -3,9 +3,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use half::{bf16, f16};
 use lacuna::conv::MapLayout;
 use lacuna::matrix::generate;
 use lacuna::{Device, Precision, Stream};
+use lacuna_cases::Number;
 use lacuna_cases::exit::{Usage, describe};
 use lacuna_models::import::{onnx, tflite};
 use lacuna_models::model::{Held, LayerOptions, Options};
@@ -20,6 +22,7 @@ use super::planned::{Checked, Planned};
 use super::prune::zeros;
 use super::record::{CUDNN, DENSE, Record, Twin};
 use crate::machine::MachineRecord;
+use crate::types::Dtype;
 
 /// A file to be measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +70,14 @@ impl FileCase {
 /// # Errors
 /// [`Usage`] for files of other kinds, and what cannot be imported; what the library says. A wrong result is no error: the record tells it.
 pub fn measure(device: &Device, case: &FileCase, how: How<'_>) -> Result<Record> {
+    match how.value {
+        Dtype::F32 => of_type::<f32>(device, case, how),
+        Dtype::F16 => of_type::<f16>(device, case, how),
+        Dtype::Bf16 => of_type::<bf16>(device, case, how),
+    }
+}
+
+fn of_type<T: Number>(device: &Device, case: &FileCase, how: How<'_>) -> Result<Record> {
     let stream = device.stream()?;
     let name = case.name();
     let weights =
@@ -74,12 +85,12 @@ pub fn measure(device: &Device, case: &FileCase, how: How<'_>) -> Result<Record>
     let sparse = Options::default().layout(how.layout).layers(LayerOptions { weights, ..Default::default() });
     let one = case.drawn(1, how.seed)?;
     let Checked { layers: checked_layers, error_over_bound } =
-        one.plan(&stream, &sparse)?.check(&one.weights, &sparse)?;
+        one.plan::<T>(&stream, &sparse)?.check(&one.weights, &sparse)?;
     let drawn = if case.batch == 1 { one } else { case.drawn(case.batch, how.seed)? };
     let exact = LayerOptions { weights: Held::Dense, precision: Precision::Fma, ..Default::default() };
     let exact = Options::default().layout(how.layout).layers(exact);
-    let expected = drawn.plan(&stream, &exact)?.scores()?;
-    let mut planned = drawn.plan(&stream, &sparse)?;
+    let expected = drawn.plan::<f32>(&stream, &exact)?.scores()?;
+    let mut planned = drawn.plan::<T>(&stream, &sparse)?;
     let scores = planned.scores()?;
     if let Some(folder) = &case.export {
         write(folder, &drawn, &scores, how.layout)?;
@@ -101,7 +112,7 @@ pub fn measure(device: &Device, case: &FileCase, how: How<'_>) -> Result<Record>
         sparsity: zeros(&drawn.network, &drawn.weights),
         faster: how.faster,
         layout: if how.layout == MapLayout::Nhwc { "nhwc" } else { "nchw" },
-        value: "f32",
+        value: T::TYPE_NAME,
         weights: "file",
         launches,
         sparse_layers,
@@ -121,7 +132,7 @@ pub fn measure(device: &Device, case: &FileCase, how: How<'_>) -> Result<Record>
     };
     if how.twins {
         for (twin, options) in [(DENSE, Options::dense()), (CUDNN, Options::cudnn())] {
-            match of_twin(&stream, &drawn, &options.layout(how.layout), &expected, twin, how) {
+            match of_twin::<T>(&stream, &drawn, &options.layout(how.layout), &expected, twin, how) {
                 Ok(cost) => {
                     record.peers.insert(twin, cost);
                 }
@@ -134,7 +145,7 @@ pub fn measure(device: &Device, case: &FileCase, how: How<'_>) -> Result<Record>
     Ok(record)
 }
 
-fn of_twin(
+fn of_twin<T: Number>(
     stream: &Stream,
     drawn: &Drawn,
     options: &Options,
@@ -142,7 +153,7 @@ fn of_twin(
     name: &str,
     how: How<'_>,
 ) -> Result<Twin> {
-    let mut planned: Planned<'_> = drawn.plan(stream, options)?;
+    let mut planned: Planned<'_, T> = drawn.plan(stream, options)?;
     let difference = Some(difference(&planned.scores()?, expected));
     let cost = planned.cost(name, how)?;
     Ok(Twin { width: None, cost, difference, paper_frames_per_s: None, version: None })

@@ -1,12 +1,17 @@
 //! A network layer by layer.
 use anyhow::Result;
+use lacuna_cases::Number;
 
 use super::How;
 use super::planned::{Planned, Timed};
 use super::record::LayerRecord;
 
 /// Measures each layer by itself, in the order in which they run, so that each finds what it reads.
-pub(super) fn measure(planned: &mut Planned<'_>, case: &str, how: How<'_>) -> Result<Vec<LayerRecord>> {
+pub(super) fn measure<T: Number>(
+    planned: &mut Planned<'_, T>,
+    case: &str,
+    how: How<'_>,
+) -> Result<Vec<LayerRecord>> {
     let zeros = planned.zeros()?;
     let mut records = Vec::new();
     for (number, (layer, zero_outputs)) in planned.model.report().layers.into_iter().zip(zeros).enumerate() {

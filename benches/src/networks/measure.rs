@@ -2,10 +2,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use half::{bf16, f16};
 use indicatif::ProgressBar;
 use lacuna::conv::MapLayout;
 use lacuna::matrix::generate;
 use lacuna::{Device, Precision, Stream};
+use lacuna_cases::Number;
 use lacuna_cases::exit::Usage;
 use lacuna_models::model::{Held, LayerOptions, Model, Options};
 use lacuna_models::network::{Network, NetworkError};
@@ -19,6 +21,7 @@ use super::published::{Row, TABLE_III, TOKENS};
 use super::record::Record;
 use super::{layers, twins};
 use crate::machine::MachineRecord;
+use crate::types::Dtype;
 
 /// A network to be measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,6 +43,8 @@ pub struct Case {
 pub struct How<'c> {
     /// The suite's name in records.
     pub suite: &'c str,
+    /// The type of values.
+    pub value: Dtype,
     /// How maps lie.
     pub layout: MapLayout,
     /// Samples of a timing.
@@ -151,7 +156,11 @@ pub fn of_network(network: &Network, weights: &Weights) -> Result<Weights, Weigh
 }
 
 impl Drawn {
-    pub(super) fn plan<'s>(&self, stream: &'s Stream, options: &Options) -> Result<Planned<'s>> {
+    pub(super) fn plan<'s, T: Number>(
+        &self,
+        stream: &'s Stream,
+        options: &Options,
+    ) -> Result<Planned<'s, T>> {
         Ok(Planned::new(stream, &self.network, &self.weights, options, &self.input)?)
     }
 }
@@ -174,6 +183,14 @@ pub(crate) fn difference(got: &[f32], expected: &[f32]) -> f64 {
 /// # Errors
 /// [`Usage`] for sizes that the network cannot have; what the library says. A wrong result is no error: the record tells it.
 pub fn measure(device: &Device, case: &Case, how: How<'_>) -> Result<Record> {
+    match how.value {
+        Dtype::F32 => of_type::<f32>(device, case, how),
+        Dtype::F16 => of_type::<f16>(device, case, how),
+        Dtype::Bf16 => of_type::<bf16>(device, case, how),
+    }
+}
+
+fn of_type<T: Number>(device: &Device, case: &Case, how: How<'_>) -> Result<Record> {
     // indicatif draws on stderr, and only where that is a terminal.
     let progress = ProgressBar::new_spinner();
     let name = case.network.name();
@@ -194,14 +211,14 @@ pub fn measure(device: &Device, case: &Case, how: How<'_>) -> Result<Record> {
         case.cut(Cut::Quarter, how.seed)
     }?;
     let Checked { layers: checked_layers, error_over_bound } =
-        small.plan(&stream, &options)?.check(&small.weights, &options)?;
+        small.plan::<T>(&stream, &options)?.check(&small.weights, &options)?;
     drop(small);
     tell("drawing and pruning weights");
     let drawn = case.drawn(device, how.seed, how.weights)?;
     tell("planning");
     let exact = LayerOptions { weights: Held::Dense, precision: Precision::Fma, ..LayerOptions::default() };
-    let expected = drawn.plan(&stream, &options.clone().layers(exact))?.scores()?;
-    let mut planned = drawn.plan(&stream, &options)?;
+    let expected = drawn.plan::<f32>(&stream, &options.clone().layers(exact))?.scores()?;
+    let mut planned = drawn.plan::<T>(&stream, &options)?;
     let difference = difference(&planned.scores()?, &expected);
     tell("measuring");
     let cost = planned.cost(&name, how)?;
@@ -221,7 +238,7 @@ pub fn measure(device: &Device, case: &Case, how: How<'_>) -> Result<Record> {
         sparsity: how.weights.map_or(case.sparsity, |_| zeros(&drawn.network, &drawn.weights)),
         faster: how.faster,
         layout: if how.layout == MapLayout::Nhwc { "nhwc" } else { "nchw" },
-        value: "f32",
+        value: T::TYPE_NAME,
         weights: if how.weights.is_some() { "file" } else { "drawn" },
         launches,
         sparse_layers,
@@ -241,14 +258,14 @@ pub fn measure(device: &Device, case: &Case, how: How<'_>) -> Result<Record> {
     };
     if how.twins {
         tell("measuring twins");
-        twins::measure(&stream, case, &drawn, &expected, how, &mut record)?;
+        twins::measure::<T>(&stream, case, &drawn, &expected, how, &mut record)?;
     }
     progress.finish_and_clear();
     Ok(record)
 }
 
 /// Layers that launch something, and those with sparse weights.
-pub(super) fn kernels(model: &Model) -> (usize, usize) {
+pub(super) fn kernels<T: Number>(model: &Model<T>) -> (usize, usize) {
     let report = model.report();
     let launches = report.layers.iter().filter(|layer| layer.kernel != "none").count();
     (launches, report.layers.iter().filter(|layer| layer.kernel.contains("spmm")).count())
@@ -264,6 +281,7 @@ pub(super) mod tests {
 
     pub(crate) const HOW: How<'_> = How {
         suite: "a test",
+        value: Dtype::F32,
         layout: MapLayout::Nchw,
         samples: 1,
         seed: 1,
@@ -312,6 +330,20 @@ pub(super) mod tests {
         let how = How { layout: MapLayout::Nhwc, twins: false, layers: false, ..HOW };
         let record = measure(&Device::simulator(), &case, how).unwrap();
         assert!(record.is_right() && record.layers.is_empty() && record.layout == "nhwc");
+    }
+
+    #[test]
+    fn values_of_16_bits_are_checked_and_take_half_the_memory() {
+        let transformer = Case { network: Named::Transformer, sparsity: 0.0, ..SPARSE };
+        let how = How { layout: MapLayout::Nhwc, twins: false, layers: false, ..HOW };
+        let of = |value| measure(&Device::simulator(), &transformer, How { value, ..how }).unwrap();
+        let single = of(Dtype::F32);
+        for (value, name) in [(Dtype::F16, "f16"), (Dtype::Bf16, "bf16")] {
+            let record = of(value);
+            assert!(record.is_right() && record.value == name, "{} {:e}", name, record.difference);
+            assert!(record.error_over_bound > 0.0 && record.difference > single.difference);
+            assert_eq!(2 * record.cost.peak_bytes, single.cost.peak_bytes);
+        }
     }
 
     #[test]

@@ -19,5 +19,7 @@ pub use measure::{Case, How, measure, of_network};
 pub use named::Named;
 pub use print::{layers as layer_table, line, summary};
 pub use published::{Row, TABLE_III, TABLE_IV, TOKENS};
-pub use record::{CUDNN, Cost, DENSE, LIMIT, LayerRecord, Record, SAME_ACCURACY, Twin};
+pub use record::{
+    CUDNN, Cost, DENSE, LIMIT, LIMIT_BF16, LIMIT_F16, LayerRecord, Record, SAME_ACCURACY, Twin,
+};
 pub use suites::Suite;

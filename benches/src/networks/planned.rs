@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use lacuna::conv::MapLayout;
 use lacuna::{Buffer, Stream};
+use lacuna_cases::Number;
 use lacuna_cases::maps::{channels_first, channels_last};
+use lacuna_cases::number::rounded;
 use lacuna_models::model::{Model, ModelError, Options};
 use lacuna_models::network::{Layer, Network, Shape};
 use lacuna_models::oracle::{self, OracleError};
@@ -16,12 +18,12 @@ use crate::timing::{Timing, time};
 use crate::{energy, model};
 
 /// A network with weights on a device.
-pub(super) struct Planned<'s> {
-    pub(super) model: Model,
+pub(super) struct Planned<'s, T: Number> {
+    pub(super) model: Model<T>,
     stream: &'s Stream,
     layout: MapLayout,
-    input: Buffer<f32>,
-    output: Buffer<f32>,
+    input: Buffer<T>,
+    output: Buffer<T>,
 }
 
 /// A time, or a model of it.
@@ -39,8 +41,8 @@ pub(super) struct Checked {
     pub(super) error_over_bound: f64,
 }
 
-impl<'s> Planned<'s> {
-    /// Plans a network for this input, NCHW.
+impl<'s, T: Number> Planned<'s, T> {
+    /// Plans a network for this input, NCHW, which is rounded to its type of values.
     pub(super) fn new(
         stream: &'s Stream,
         network: &Network,
@@ -51,13 +53,14 @@ impl<'s> Planned<'s> {
         let model = Model::plan(stream, network, weights, options)?;
         let Shape { channels, .. } = network.input_shape();
         let device = stream.device();
+        let input = rounded::<T>(input);
         let input = match options.layout {
             MapLayout::Nhwc => {
-                device.upload(&channels_last(input, channels, network.input_shape().pixels()))?
+                device.upload(&channels_last(&input, channels, network.input_shape().pixels()))?
             }
-            _ => device.upload(input)?,
+            _ => device.upload(&input)?,
         };
-        let output = device.upload(&vec![f32::NAN; network.output_shape().elements()])?;
+        let output = device.upload(&vec![T::POISON; network.output_shape().elements()])?;
         Ok(Self { model, stream, layout: options.layout, input, output })
     }
 
@@ -74,22 +77,22 @@ impl<'s> Planned<'s> {
     /// The scores of a pass.
     pub(super) fn scores(&mut self) -> Result<Vec<f32>, ModelError> {
         self.run(self.stream)?;
-        Ok(self.output.download(self.stream)?)
+        Ok(self.output.download(self.stream)?.into_iter().map(Number::wide).collect())
     }
 
     /// Checks each layer by itself against `f64`.
     pub(super) fn check(&mut self, weights: &Weights, options: &Options) -> Result<Checked> {
         let network = self.model.network().clone();
         let layout = self.layout;
-        let lies = |values: &[f32], shape: Shape| match layout {
+        let lies = |values: &[T], shape: Shape| match layout {
             MapLayout::Nhwc => channels_first(values, shape.channels, shape.pixels()),
             _ => values.to_vec(),
         };
         let mut checked = Checked { layers: 0, error_over_bound: 0.0 };
         let mut failed: Option<OracleError> = None;
-        let show = |layer: &Layer, inputs: &[Vec<f32>], got: &[f32]| {
+        let show = |layer: &Layer, inputs: &[Vec<T>], got: &[T]| {
             let shapes = network.input_shapes(layer);
-            let inputs: Vec<Vec<f32>> =
+            let inputs: Vec<Vec<T>> =
                 inputs.iter().zip(shapes).map(|(values, shape)| lies(values, shape)).collect();
             let got = lies(got, network.shape(layer.output));
             checked.layers += 1;
@@ -111,8 +114,8 @@ impl<'s> Planned<'s> {
     /// The part of each layer's result that is zero.
     pub(super) fn zeros(&mut self) -> Result<Vec<f64>, ModelError> {
         let mut zeros = Vec::new();
-        let show = |_: &Layer, _: &[Vec<f32>], got: &[f32]| {
-            let count = got.iter().filter(|&&value| value == 0.0).count();
+        let show = |_: &Layer, _: &[Vec<T>], got: &[T]| {
+            let count = got.iter().filter(|value| value.wide() == 0.0).count();
             zeros.push(count as f64 / got.len().max(1) as f64);
         };
         self.model.inspect(self.stream, self.input.as_slice(), self.output.as_slice_mut(), show)?;

@@ -1,5 +1,5 @@
 //! Records of networks for people.
-use super::record::{CUDNN, Cost, DENSE, LIMIT, LayerRecord, Record, SAME_ACCURACY, Twin};
+use super::record::{CUDNN, Cost, DENSE, LayerRecord, Record, SAME_ACCURACY, Twin};
 use crate::table::{align_numbers, new_table};
 use crate::timing::Speeds;
 
@@ -8,7 +8,7 @@ const TWINS: [&str; 3] = [DENSE, CUDNN, SAME_ACCURACY];
 
 /// What a network came to, in a few lines.
 pub fn line(record: &Record) -> String {
-    let Record { case, batch, layout, sparse_layers, launches, .. } = record;
+    let Record { case, batch, layout, value, sparse_layers, launches, .. } = record;
     let width = record.width.map(|width| format!(" width {width}")).unwrap_or_default();
     let cut = if record.cut { ", cut to the simulator's size" } else { "" };
     let pruned = if record.sparsity > 0.0 {
@@ -18,7 +18,7 @@ pub fn line(record: &Record) -> String {
         "dense".into()
     };
     let mut text = format!(
-        "{case}{width}: {batch} × {} {layout}, {pruned}, weights {}{cut}\n",
+        "{case}{width}: {batch} × {} {layout} {value}, {pruned}, weights {}{cut}\n",
         size(record),
         record.weights
     );
@@ -44,8 +44,10 @@ pub fn line(record: &Record) -> String {
         "not all within their bounds".into()
     };
     text += &format!(
-        "  checked: {} layers{of_which}, {error}; scores off by {:.1e} of the greatest (at most {LIMIT:.0e}){verdict}",
-        record.checked_layers, record.difference
+        "  checked: {} layers{of_which}, {error}; scores off by {:.1e} of the greatest (at most {:.1e}){verdict}",
+        record.checked_layers,
+        record.difference,
+        record.limit()
     );
     for (name, twin) in TWINS.iter().filter_map(|name| Some((name, record.peers.get(name)?))) {
         text += &format!("\n  {}", of_twin(record, name, twin));
@@ -137,6 +139,7 @@ mod tests {
     use super::super::layers::tests::layer;
     use super::super::measure;
     use super::super::measure::tests::{HOW, SPARSE};
+    use super::super::record::LIMIT;
     use super::*;
     use crate::timing::Timing;
 
@@ -169,7 +172,7 @@ mod tests {
         let mut record = measured(100.0);
         let text = line(&record);
         for part in [
-            "mobilenet-v1 width 1.3: 1 × 32 × 32 nchw, 90 % of 1×1 and linear weights pruned, weights drawn\n",
+            "mobilenet-v1 width 1.3: 1 × 32 × 32 nchw f32, 90 % of 1×1 and linear weights pruned, weights drawn\n",
             "100.0 us (100.0 to 100.0), 10000 frames/s (paper, V100: 2874)",
             "dense width 1.3: 200.0 us (200.0 to 200.0), 2.00 × its speed",
             "cudnn width 1.3: 400.0 us (400.0 to 400.0), no speedup",

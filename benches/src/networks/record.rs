@@ -6,9 +6,14 @@ use serde::Serialize;
 use crate::machine::MachineRecord;
 use crate::timing::Timing;
 
-/// What scores may be off from those of the dense network in full `f32`, as a part of the greatest: products in three parts on tensor cores are within 2⁻¹⁵,
-/// and what layers lose adds up. A result in TF32, or a wrong one, is beyond it.
+/// What scores of `f32` may be off from those of the dense network in full `f32`, as a part of the greatest: products in three parts on tensor cores are
+/// within 2⁻¹⁵, and what layers lose adds up. A result in TF32, or a wrong one, is beyond it.
 pub const LIMIT: f64 = 1e-3;
+
+/// The same of values of 16 bits: weights and each layer's result are rounded, by 2⁻¹¹ or 2⁻⁸, and that adds up over the layers.
+pub const LIMIT_F16: f64 = 2e-2;
+/// Of bfloat16.
+pub const LIMIT_BF16: f64 = 8.0 * LIMIT_F16;
 
 /// The same network with dense weights, by our kernels.
 pub const DENSE: &str = "dense";
@@ -71,7 +76,7 @@ pub struct Record {
     pub checked_whole: bool,
     /// The largest error of these over its bound; huge for a wrong result.
     pub error_over_bound: f64,
-    /// How far scores are from those of the dense network in full `f32`, as a part of the greatest; at most [`LIMIT`].
+    /// How far scores are from those of the dense network in full `f32`, as a part of the greatest; at most [`limit`](Self::limit).
     pub difference: f64,
     /// What it is set against.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -181,16 +186,26 @@ fn us(time: Option<Timing>, model: &BTreeMap<String, f64>) -> Option<f64> {
 }
 
 impl Record {
+    /// What scores may be off from those of the dense network in full `f32`, with values of this type.
+    pub fn limit(&self) -> f64 {
+        match self.value {
+            "f16" => LIMIT_F16,
+            "bf16" => LIMIT_BF16,
+            _ => LIMIT,
+        }
+    }
+
     /// Whether layers are within their bounds, and scores of this network and of its dense twin near enough.
     pub fn is_right(&self) -> bool {
         let twin = self.peers.get(DENSE).and_then(|twin| twin.difference);
-        self.error_over_bound <= 1.0 && self.difference <= LIMIT && twin.is_none_or(|off| off <= LIMIT)
+        let limit = self.limit();
+        self.error_over_bound <= 1.0 && self.difference <= limit && twin.is_none_or(|off| off <= limit)
     }
 
     /// How many times faster than a peer; none where the peer is wrong.
     pub fn speedup(&self, peer: &str) -> Option<f64> {
         let twin = self.peers.get(peer)?;
-        let is_right = twin.difference.is_none_or(|off| off <= LIMIT);
+        let is_right = twin.difference.is_none_or(|off| off <= self.limit());
         Some(twin.cost.us()? / self.cost.us()?).filter(|_| is_right)
     }
 

@@ -1,6 +1,7 @@
 //! What a network is set against: itself with dense weights, by our kernels and by cuDNN, and the dense one that is as accurate.
 use anyhow::Result;
 use lacuna::Stream;
+use lacuna_cases::Number;
 use lacuna_cases::exit::describe;
 use lacuna_models::model::Options;
 use lacuna_vendor::Search;
@@ -12,7 +13,7 @@ use super::record::{CUDNN, DENSE, Record, SAME_ACCURACY, Twin};
 use super::{Case, How};
 
 /// Measures all twins, into the record. One that cannot be had is told on stderr, and in the record.
-pub(super) fn measure(
+pub(super) fn measure<T: Number>(
     stream: &Stream,
     case: &Case,
     drawn: &Drawn,
@@ -23,11 +24,11 @@ pub(super) fn measure(
     let ours = Options::dense().layout(how.layout);
     // A network without zeros is its own dense twin.
     if record.sparsity > 0.0 {
-        let mut planned = drawn.plan(stream, &ours)?;
+        let mut planned = drawn.plan::<T>(stream, &ours)?;
         let twin = twin(&mut planned, case, DENSE, Some(expected), how)?;
         record.peers.insert(DENSE, twin);
     }
-    match by_cudnn(stream, case, drawn, expected, how) {
+    match by_cudnn::<T>(stream, case, drawn, expected, how) {
         Ok(twin) => {
             record.peers.insert(CUDNN, twin);
         }
@@ -41,22 +42,28 @@ pub(super) fn measure(
     if let Some(dense) = row.and_then(|row| row.dense_of_same_accuracy()) {
         let case = Case { width: dense.width, sparsity: 0.0, ..*case };
         let other = case.drawn(stream.device(), how.seed, None)?;
-        let twin = twin(&mut other.plan(stream, &ours)?, &case, SAME_ACCURACY, None, how)?;
+        let twin = twin(&mut other.plan::<T>(stream, &ours)?, &case, SAME_ACCURACY, None, how)?;
         let paper_frames_per_s = (!record.cut).then_some(dense.frames_per_s);
         record.peers.insert(SAME_ACCURACY, Twin { paper_frames_per_s, ..twin });
     }
     Ok(())
 }
 
-fn by_cudnn(stream: &Stream, case: &Case, drawn: &Drawn, expected: &[f32], how: How<'_>) -> Result<Twin> {
-    let mut planned = drawn.plan(stream, &Options::cudnn().layout(how.layout))?;
+fn by_cudnn<T: Number>(
+    stream: &Stream,
+    case: &Case,
+    drawn: &Drawn,
+    expected: &[f32],
+    how: How<'_>,
+) -> Result<Twin> {
+    let mut planned = drawn.plan::<T>(stream, &Options::cudnn().layout(how.layout))?;
     let twin = twin(&mut planned, case, CUDNN, Some(expected), how)?;
     let version = CuDnn::load(&Search::from_env())?.version()?.to_string();
     Ok(Twin { version: Some(version), ..twin })
 }
 
-fn twin(
-    planned: &mut Planned<'_>,
+fn twin<T: Number>(
+    planned: &mut Planned<'_, T>,
     case: &Case,
     name: &str,
     expected: Option<&[f32]>,

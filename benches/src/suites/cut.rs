@@ -111,7 +111,7 @@ fn keep_first_rows(case: &mut Case) -> Result<(), FormatError> {
     let Source::Sparse { pattern, values } = &mut spec.source else { return Ok(()) };
     match pattern {
         Draw::Given(given) => *given = Arc::new(given.select_rows(0..spec.rows)?),
-        Draw::Mask { .. } => spec.cols = spec.rows,
+        Draw::Mask { .. } | Draw::Blocks { .. } | Draw::Documents { .. } => spec.cols = spec.rows,
         // A table that is as large for ever fewer bags would be most of what the simulator holds.
         Draw::Varied { .. } if *values == Values::Ones => spec.cols /= 2,
         Draw::Uniform { .. } | Draw::Varied { .. } | Draw::PowerLaw { .. } => {}

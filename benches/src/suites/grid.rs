@@ -11,7 +11,8 @@ use crate::operation::Columns;
 use crate::profile::Profile;
 
 /// The numbers that a problem may have, in the order in which lists of them are gone through: the last changes first.
-const NUMBERS: [&str; 9] = ["m", "k", "n", "batch", "nonzeros", "sparsity", "cov", "band", "exponent"];
+const NUMBERS: [&str; 11] =
+    ["m", "k", "n", "batch", "nonzeros", "sparsity", "cov", "band", "exponent", "side", "length"];
 
 /// Problems of an operation: rows of numbers, and with each row all combinations of what is listed beside it.
 #[derive(Debug, Deserialize)]
@@ -55,6 +56,10 @@ enum PatternKind {
     PowerLaw,
     /// By `band` and `sparsity`.
     Mask,
+    /// By `side` and `sparsity`.
+    Blocks,
+    /// By `length`.
+    Documents,
 }
 
 /// A number, or a word of a name.
@@ -176,6 +181,10 @@ impl Grid {
             PatternKind::PowerLaw => {
                 Draw::PowerLaw { mean: point.number("nonzeros")?, exponent: point.number("exponent")? }
             }
+            PatternKind::Blocks => {
+                Draw::Blocks { side: point.number("side")? as usize, sparsity: sparsity()? }
+            }
+            PatternKind::Documents => Draw::Documents { length: point.number("length")? as usize },
             PatternKind::Mask => Draw::Mask { band: point.number("band")? as usize, sparsity: sparsity()? },
         })
     }

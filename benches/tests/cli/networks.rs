@@ -42,6 +42,16 @@ fn a_network_is_a_record_with_its_layers_and_its_twins() {
 }
 
 #[test]
+fn values_have_the_type_that_is_asked_for() {
+    for value in ["f32", "f16", "bf16"] {
+        let records = json(&["model", "transformer", "--layout", "nhwc", "--value", value]);
+        assert_eq!(records[0]["value"], value);
+    }
+    let output = bench(&["model", "transformer", "--value", "f8"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
 fn a_network_is_told_in_words_and_kept_in_a_file() {
     let folder = TempDir::new().unwrap();
     let records = folder.path().join("records.jsonl");

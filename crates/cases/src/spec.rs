@@ -71,6 +71,18 @@ pub enum Draw {
         /// The part of what is below the band that is zero.
         sparsity: f64,
     },
+    /// Causal attention of blocks: those on the diagonal, and others at random.
+    Blocks {
+        /// Rows of a block, and columns.
+        side: usize,
+        /// The part of the blocks below the diagonal that is empty.
+        sparsity: f64,
+    },
+    /// Causal attention inside documents.
+    Documents {
+        /// Tokens of each.
+        length: usize,
+    },
     /// Row lengths by a power law, as in graphs.
     PowerLaw {
         /// Nonzeros of the average row.
@@ -92,6 +104,8 @@ impl Draw {
             Self::Varied { mean, cov } => generate::with_row_cov(rows, cols, mean, cov, seed),
             Self::PowerLaw { mean, exponent } => generate::power_law(rows, cols, mean, exponent, seed),
             Self::Mask { band, sparsity } => generate::band_random(rows, band, sparsity, seed),
+            Self::Blocks { side, sparsity } => generate::block_mask(rows, side, sparsity, seed),
+            Self::Documents { length } => generate::document_mask(rows, length),
         };
         pattern.map(Arc::new)
     }
@@ -125,10 +139,12 @@ impl Spec {
     pub fn level(&self) -> Option<f64> {
         let percent = |sparsity: f64| (sparsity * 100.0).round() / 100.0;
         match self.pattern()? {
-            Draw::Uniform { sparsity } | Draw::Mask { sparsity, .. } => Some(*sparsity),
+            Draw::Uniform { sparsity } | Draw::Mask { sparsity, .. } | Draw::Blocks { sparsity, .. } => {
+                Some(*sparsity)
+            }
             Draw::Varied { mean, .. } => Some(percent(1.0 - mean / self.cols as f64)),
             Draw::Given(pattern) => Some(percent(pattern.stats().sparsity)),
-            Draw::PowerLaw { .. } => None,
+            Draw::PowerLaw { .. } | Draw::Documents { .. } => None,
         }
     }
 
@@ -145,6 +161,11 @@ impl Spec {
             Some(Draw::Uniform { sparsity }) => (1.0 - sparsity) * rows * cols,
             Some(Draw::Varied { mean, .. } | Draw::PowerLaw { mean, .. }) => mean * rows,
             Some(Draw::Given(pattern)) => pattern.nnz() as f64,
+            Some(Draw::Blocks { side, sparsity }) => {
+                let (side, blocks) = (*side as f64, rows / *side as f64);
+                side * side * blocks * (1.0 + (1.0 - sparsity) * 0.5 * (blocks - 1.0).max(0.0))
+            }
+            Some(Draw::Documents { length }) => 0.5 * rows * (*length as f64 + 1.0),
             Some(Draw::Mask { band, sparsity }) => {
                 let (band, below) = ((*band as f64).min(rows), (rows - *band as f64).max(0.0));
                 band * (rows - 0.5 * band) + (1.0 - sparsity) * 0.5 * below * below

@@ -245,6 +245,9 @@ pub trait Gpu: Copy {
     /// Two numbers as bfloat16, each the nearest, ties to even: `low` in the lower half of the word. sm_80.
     #[track_caller]
     fn pack_bf16(self, low: f32, high: f32) -> u32;
+    /// Two numbers as binary16, each as [`f32_to_f16`](Gpu::f32_to_f16) gives it: `low` in the lower half of the word. sm_80.
+    #[track_caller]
+    fn pack_f16(self, low: f32, high: f32) -> u32;
 
     /// `A·B + C` on tensor cores, by the whole warp: A 16×8 and B 8×8 in TF32 (of each `f32` the sign, 8 exponent and 10
     /// mantissa bits count), sums in f32. With `g = lane / 4` and `t = lane % 4` a lane holds of A (g, t), (g+8, t),
@@ -335,6 +338,29 @@ pub trait Gpu: Copy {
         sums: &mut [f32; L],
         a: CoreMatrices,
         b: CoreMatrices,
+    );
+    /// As [`warpgroup_mma_f16`](Gpu::warpgroup_mma_f16), with A in registers: each warp gives its own 16 rows, as for
+    /// [`mma_f16`](Gpu::mma_f16). B lies in panels. sm_90a.
+    ///
+    /// # Safety
+    /// As there, for B.
+    #[track_caller]
+    unsafe fn warpgroup_mma_f16_registers<const L: usize, const PANEL: u32>(
+        self,
+        sums: &mut [f32; L],
+        a: [u32; 4],
+        b: SharedPtr<u16>,
+    );
+    /// As [`warpgroup_mma_f16_registers`](Gpu::warpgroup_mma_f16_registers), with bfloat16. sm_90a.
+    ///
+    /// # Safety
+    /// As there.
+    #[track_caller]
+    unsafe fn warpgroup_mma_bf16_registers<const L: usize, const PANEL: u32>(
+        self,
+        sums: &mut [f32; L],
+        a: [u32; 4],
+        b: SharedPtr<u16>,
     );
     /// Closes the group of products that this warpgroup has started since the last commit. sm_90a.
     #[track_caller]

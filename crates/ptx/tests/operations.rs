@@ -182,7 +182,7 @@ const AMPERE: &[Expected] = &[
             "cp.async.cg.shared.global … 16, …",
         ],
     ),
-    ("packed", 0, &["cvt.rn.bf16x2.f32 …"]),
+    ("packed", 0, &["cvt.rn.bf16x2.f32 …", "cvt.rn.f16x2.f32 …"]),
     (
         "products",
         0,
@@ -241,6 +241,9 @@ const HOPPER: &[Expected] = &[
     ("products_bf16_cores_32", 1, warpgroup!("m64n32k16.f32.bf16.bf16", " … 1, 1, 1, 0, 0")),
     ("products_bf16_cores_64", 1, warpgroup!("m64n64k16.f32.bf16.bf16", " … 1, 1, 1, 0, 0")),
     ("products_bf16_cores_128", 1, warpgroup!("m64n128k16.f32.bf16.bf16", " … 1, 1, 1, 0, 0")),
+    ("products_f16_registers_32", 1, warpgroup!("m64n32k16.f32.f16.f16", " … 1, 1, 1, 1")),
+    ("products_f16_registers_64", 1, warpgroup!("m64n64k16.f32.f16.f16", " … 1, 1, 1, 1")),
+    ("products_bf16_registers_128", 1, warpgroup!("m64n128k16.f32.bf16.bf16", " … 1, 1, 1, 1")),
 ];
 
 /// What a target has.

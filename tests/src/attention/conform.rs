@@ -36,14 +36,12 @@ fn every_algorithm<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem<T>) 
             run.check(attention::Algorithm::Auto, Some(spots)).with_context(|| format!("at {spots:?}"))?;
         worst = worst.max(error);
     }
+    let size = [problem.mask.rows(), problem.mask.cols()];
     let shape = attention::Problem {
-        nnz: problem.mask.nnz(),
-        keys: problem.mask.cols(),
-        query_tile_entries: None,
-        dim: problem.dim,
         vector: 8,
-        value: T::TYPE,
-        index: I::TYPE,
+        has_positive_scale: problem.scale.is_none_or(|scale| scale > 0.0),
+        sm: cx.device.info().sm,
+        ..attention::Problem::new(size, problem.mask.nnz(), problem.dim, T::TYPE, I::TYPE)
     };
     for choice in attention::choose(&shape) {
         let (error, _) = run.check(choice.algorithm, None).with_context(|| choice.entry.name)?;
@@ -106,10 +104,29 @@ impl<'a, T: Number, I: Index> Run<'a, T, I> {
         let o = o.read("O", self.cx.stream)?;
         let logsumexp = logsumexp.read("the logarithms", self.cx.stream)?;
         let logsumexp = (!steps).then_some(&logsumexp[..]);
-        Ok((self.compare(plan.scale(), &o, logsumexp)?, o))
+        let arithmetic = self.arithmetic(&plan, spots);
+        Ok((self.compare(plan.scale(), &o, logsumexp, arithmetic)?, o))
     }
 
-    fn compare(&self, scale: f32, o: &[T], logsumexp: Option<&[f32]>) -> Result<f64> {
+    /// The arithmetic of what ran, at these spots.
+    fn arithmetic(&self, plan: &SparseAttention<T, I>, spots: Option<[usize; 4]>) -> AttentionArithmetic {
+        let is_unaligned = spots.is_some_and(|spots| spots.iter().any(|spot| spot % 8 != 0));
+        let [.., of_elements] = plan.legal();
+        let choice = if is_unaligned { of_elements.first().copied() } else { plan.choice().copied() };
+        match choice.map(|choice| choice.algorithm) {
+            Some(attention::Algorithm::WgmmaTile { .. }) => AttentionArithmetic::Tiles,
+            Some(_) => AttentionArithmetic::Fused,
+            None => AttentionArithmetic::Steps(precision::<T>()),
+        }
+    }
+
+    fn compare(
+        &self,
+        scale: f32,
+        o: &[T],
+        logsumexp: Option<&[f32]>,
+        arithmetic: AttentionArithmetic,
+    ) -> Result<f64> {
         let Problem { mask, dim, heads, q, k, v, .. } = self.problem;
         let (queries, keys) = (mask.rows() * dim, mask.cols() * dim);
         let mut worst = 0.0_f64;
@@ -118,10 +135,6 @@ impl<'a, T: Number, I: Index> Run<'a, T, I> {
             let of_queries = head * queries..(head + 1) * queries;
             let operands =
                 Heads { q: &q[of_queries.clone()], k: &k[of_keys.clone()], v: &v[of_keys], dim: *dim, scale };
-            let arithmetic = match logsumexp {
-                Some(_) => AttentionArithmetic::Fused,
-                None => AttentionArithmetic::Steps(precision::<T>()),
-            };
             let reference = lacuna_reference::attention(mask, operands)?.arithmetic(arithmetic);
             let at = || format!("head {head}");
             let report = reference.check(&o[of_queries]).with_context(at)?;

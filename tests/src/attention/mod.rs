@@ -2,7 +2,9 @@
 //!
 //! [`conform()`] is the check that the cases on shapes and values share; the other modules make problems for it.
 mod backward;
+mod blocks;
 mod conform;
+mod groups;
 mod masks;
 mod problem;
 mod refusals;
@@ -20,6 +22,8 @@ use crate::{Case, Effort};
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = shapes::cases();
     cases.extend(masks::cases());
+    cases.extend(blocks::cases());
+    cases.extend(groups::cases());
     cases.extend(values::cases());
     cases.extend(backward::cases());
     cases.extend(strides::cases());

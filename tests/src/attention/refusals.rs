@@ -56,6 +56,13 @@ fn plans(cx: &Context<'_>) -> Result<f64> {
     let steps = usual.q_stride(DIM).algorithm(attention::Algorithm::ThreeSteps);
     let plan = SparseAttention::plan_with(&mask, DIM, steps);
     refused("strides", plan, is_parameter, &["the strides", "three steps"])?;
+    let what = "the heads that share K and V";
+    for group in [0, 4] {
+        let plan = SparseAttention::plan_with(&mask, DIM, usual.batch(6).kv_group(group));
+        refused("a group", plan, is_parameter, &[what, "a divisor of the 6 heads"])?;
+    }
+    let steps = usual.batch(2).kv_group(2).algorithm(attention::Algorithm::ThreeSteps);
+    refused("a group", SparseAttention::plan_with(&mask, DIM, steps), is_parameter, &[what, "three steps"])?;
     for dim in [7, 65] {
         let plan = SparseAttention::plan_with(&mask, dim, usual.algorithm(WIDE));
         refused("an algorithm", plan, is_illegal, &["Row {", &format!("d = {dim}"), "dimension: 256"])?;

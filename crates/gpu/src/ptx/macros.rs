@@ -44,3 +44,35 @@ macro_rules! approximations {
         }
     )*};
 }
+
+macro_rules! warpgroup_products {
+    ($($panels:ident, $cores:ident, $registers:ident: $of_panels:ident, $of_cores:ident, $of_registers:ident;)*) => {$(
+        #[inline(always)]
+        unsafe fn $panels<const L: usize, const PANEL: u32>(
+            self,
+            sums: &mut [f32; L],
+            a: SharedPtr<u16>,
+            b: SharedPtr<u16>,
+        ) {
+            let [a, b] = [a, b].map(|place| memory::shared_address(place.offset()));
+            // SAFETY: passed on to the caller.
+            unsafe { warpgroup::$of_panels::<L, PANEL>(sums, a, b) }
+        }
+        #[inline(always)]
+        unsafe fn $cores<const L: usize>(self, sums: &mut [f32; L], a: CoreMatrices, b: CoreMatrices) {
+            // SAFETY: passed on to the caller.
+            unsafe { warpgroup::$of_cores(sums, a, b) }
+        }
+        #[inline(always)]
+        unsafe fn $registers<const L: usize, const PANEL: u32>(
+            self,
+            sums: &mut [f32; L],
+            a: [u32; 4],
+            b: SharedPtr<u16>,
+        ) {
+            let b = memory::shared_address(b.offset());
+            // SAFETY: passed on to the caller.
+            unsafe { warpgroup::$of_registers::<L, PANEL>(sums, a, b) }
+        }
+    )*};
+}

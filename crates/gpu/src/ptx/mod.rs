@@ -287,6 +287,16 @@ impl Gpu for Ptx {
         }
         packed
     }
+    #[inline(always)]
+    fn pack_f16(self, low: f32, high: f32) -> u32 {
+        let packed;
+        // SAFETY: arithmetic.
+        unsafe {
+            asm!("cvt.rn.f16x2.f32 {0}, {1}, {2};", out(reg32) packed, in(reg32) high, in(reg32) low,
+                options(pure, nomem, nostack));
+        }
+        packed
+    }
 
     #[inline(always)]
     fn mma_tf32(self, a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4] {
@@ -323,47 +333,11 @@ impl Gpu for Ptx {
         // SAFETY: the trait's contract puts the whole warpgroup here.
         unsafe { asm!("wgmma.fence.sync.aligned;", options(nostack)) }
     }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_f16<const L: usize, const PANEL: u32>(
-        self,
-        sums: &mut [f32; L],
-        a: SharedPtr<u16>,
-        b: SharedPtr<u16>,
-    ) {
-        let [a, b] = [a, b].map(|place| memory::shared_address(place.offset()));
-        // SAFETY: passed on to the caller.
-        unsafe { warpgroup::mma_f16::<L, PANEL>(sums, a, b) }
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_bf16<const L: usize, const PANEL: u32>(
-        self,
-        sums: &mut [f32; L],
-        a: SharedPtr<u16>,
-        b: SharedPtr<u16>,
-    ) {
-        let [a, b] = [a, b].map(|place| memory::shared_address(place.offset()));
-        // SAFETY: passed on to the caller.
-        unsafe { warpgroup::mma_bf16::<L, PANEL>(sums, a, b) }
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_f16_cores<const L: usize>(
-        self,
-        sums: &mut [f32; L],
-        a: CoreMatrices,
-        b: CoreMatrices,
-    ) {
-        // SAFETY: passed on to the caller.
-        unsafe { warpgroup::mma_f16_cores(sums, a, b) }
-    }
-    #[inline(always)]
-    unsafe fn warpgroup_mma_bf16_cores<const L: usize>(
-        self,
-        sums: &mut [f32; L],
-        a: CoreMatrices,
-        b: CoreMatrices,
-    ) {
-        // SAFETY: passed on to the caller.
-        unsafe { warpgroup::mma_bf16_cores(sums, a, b) }
+    warpgroup_products! {
+        warpgroup_mma_f16, warpgroup_mma_f16_cores, warpgroup_mma_f16_registers:
+            mma_f16, mma_f16_cores, mma_f16_registers;
+        warpgroup_mma_bf16, warpgroup_mma_bf16_cores, warpgroup_mma_bf16_registers:
+            mma_bf16, mma_bf16_cores, mma_bf16_registers;
     }
     #[inline(always)]
     fn warpgroup_commit(self) {

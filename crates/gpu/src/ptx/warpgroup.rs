@@ -47,9 +47,9 @@ macro_rules! of_size {
     }};
 }
 
-/// Writes a product: name, and that from core matrices.
+/// Writes a product: name, that from core matrices, and that with A in registers.
 macro_rules! products {
-    ($($name:ident, $cores_name:ident: $inner:ident, $of_cores:ident;)*) => {$(
+    ($($name:ident, $cores_name:ident, $registers_name:ident: $inner:ident, $of_cores:ident, $of_registers:ident;)*) => {$(
         /// Starts `sums += A·B`; addresses are shared-window addresses.
         ///
         /// # Safety
@@ -74,11 +74,25 @@ macro_rules! products {
             let (a, b) = (cores(a), cores(b));
             of_size!(L, sums, $of_cores, a, b);
         }
+
+        /// Starts `sums += A·B`; B's address is a shared-window address.
+        ///
+        /// # Safety
+        /// See `Gpu::warpgroup_mma_f16_registers`.
+        #[inline(always)]
+        pub(super) unsafe fn $registers_name<const L: usize, const PANEL: u32>(
+            sums: &mut [f32; L],
+            a: [u32; 4],
+            b: u32,
+        ) {
+            let b = descriptor(b, PANEL, if L < 32 { 64 } else { 128 });
+            of_size!(L, sums, $of_registers, a, b);
+        }
     )*};
 }
 products! {
-    mma_f16, mma_f16_cores: f16, f16_cores;
-    mma_bf16, mma_bf16_cores: bf16, bf16_cores;
+    mma_f16, mma_f16_cores, mma_f16_registers: f16, f16_cores, f16_registers;
+    mma_bf16, mma_bf16_cores, mma_bf16_registers: bf16, bf16_cores, bf16_registers;
 }
 
 /// Waits until at most `PENDING` groups of products are under way.
@@ -101,15 +115,33 @@ macro_rules! product {
     };
 }
 
-/// Writes the products and the wait for one number of sums: module, their number, N, their places, the places after them.
+/// The same with A in registers, and B row by row.
+macro_rules! register_product {
+    ($name:ident, $type:literal, $l:literal, $n:literal, $d:literal, $a:literal, $b:literal, [$($i:literal)*]) => {
+        #[inline(always)]
+        pub(super) unsafe fn $name(d: &mut [f32; $l], a: [u32; 4], b: u64) {
+            // SAFETY: the caller keeps the contract of `Gpu`.
+            unsafe {
+                asm!(concat!("wgmma.mma_async.sync.aligned.m64n", $n, "k16.f32.", $type, ".", $type, " ", $d, ", ", $a, ", ", $b, ", 1, 1, 1, 1;"),
+                    $(inout(reg32) d[$i],)* in(reg32) a[0], in(reg32) a[1], in(reg32) a[2], in(reg32) a[3], in(reg64) b,
+                    options(nostack));
+            }
+        }
+    };
+}
+
+/// Writes the products and the wait for one number of sums: module, their number, N, their places, the places after them, and those of
+/// A in registers and what is after it.
 macro_rules! sized {
-    ($name:ident, $l:literal, $n:literal, $d:literal, $a:literal, $b:literal, [$($i:literal)*]) => {
+    ($name:ident, $l:literal, $n:literal, $d:literal, $a:literal, $b:literal, $four:literal, $fifth:literal, [$($i:literal)*]) => {
         mod $name {
             use core::arch::asm;
             product!(f16, "f16", 1, $l, $n, $d, $a, $b, [$($i)*]);
             product!(bf16, "bf16", 1, $l, $n, $d, $a, $b, [$($i)*]);
             product!(f16_cores, "f16", 0, $l, $n, $d, $a, $b, [$($i)*]);
             product!(bf16_cores, "bf16", 0, $l, $n, $d, $a, $b, [$($i)*]);
+            register_product!(f16_registers, "f16", $l, $n, $d, $four, $fifth, [$($i)*]);
+            register_product!(bf16_registers, "bf16", $l, $n, $d, $four, $fifth, [$($i)*]);
             #[inline(always)]
             pub(super) fn wait<const PENDING: u32>(d: &mut [f32; $l]) {
                 // SAFETY: the trait's contract puts the whole warpgroup here.
@@ -121,6 +153,6 @@ macro_rules! sized {
         }
     };
 }
-sized!(n32, 16, 32, "{{{0},{1},{2},{3},{4},{5},{6},{7},{8},{9},{10},{11},{12},{13},{14},{15}}}", "{16}", "{17}", [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15]);
-sized!(n64, 32, 64, "{{{0},{1},{2},{3},{4},{5},{6},{7},{8},{9},{10},{11},{12},{13},{14},{15},{16},{17},{18},{19},{20},{21},{22},{23},{24},{25},{26},{27},{28},{29},{30},{31}}}", "{32}", "{33}", [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31]);
-sized!(n128, 64, 128, "{{{0},{1},{2},{3},{4},{5},{6},{7},{8},{9},{10},{11},{12},{13},{14},{15},{16},{17},{18},{19},{20},{21},{22},{23},{24},{25},{26},{27},{28},{29},{30},{31},{32},{33},{34},{35},{36},{37},{38},{39},{40},{41},{42},{43},{44},{45},{46},{47},{48},{49},{50},{51},{52},{53},{54},{55},{56},{57},{58},{59},{60},{61},{62},{63}}}", "{64}", "{65}", [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63]);
+sized!(n32, 16, 32, "{{{0},{1},{2},{3},{4},{5},{6},{7},{8},{9},{10},{11},{12},{13},{14},{15}}}", "{16}", "{17}", "{{{16},{17},{18},{19}}}", "{20}", [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15]);
+sized!(n64, 32, 64, "{{{0},{1},{2},{3},{4},{5},{6},{7},{8},{9},{10},{11},{12},{13},{14},{15},{16},{17},{18},{19},{20},{21},{22},{23},{24},{25},{26},{27},{28},{29},{30},{31}}}", "{32}", "{33}", "{{{32},{33},{34},{35}}}", "{36}", [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31]);
+sized!(n128, 64, 128, "{{{0},{1},{2},{3},{4},{5},{6},{7},{8},{9},{10},{11},{12},{13},{14},{15},{16},{17},{18},{19},{20},{21},{22},{23},{24},{25},{26},{27},{28},{29},{30},{31},{32},{33},{34},{35},{36},{37},{38},{39},{40},{41},{42},{43},{44},{45},{46},{47},{48},{49},{50},{51},{52},{53},{54},{55},{56},{57},{58},{59},{60},{61},{62},{63}}}", "{64}", "{65}", "{{{64},{65},{66},{67}}}", "{68}", [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63]);

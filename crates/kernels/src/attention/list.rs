@@ -22,6 +22,10 @@ macro_rules! attention {
             query4 [f32] { [4 8 1 4 8 16] [4 8 2 2 4 12] [4 16 2 2 4 8] }
             query4 [f16] { [8 4 1 2 4 12] [8 8 1 2 4 12] [8 8 2 1 2 8] }
             query4 [bf16] { [8 4 1 2 4 12] [8 8 1 1 2 12] [8 8 2 1 2 8] }
+
+            // By warpgroups: [half the elements of a row, an eighth, groups of 64 queries, stages]
+            #[cfg(lacuna_sm = "90")]
+            wgmma [f16 bf16] { [32 8 3 3] [32 8 1 2] [64 16 2 2] [64 16 1 2] }
         }
     };
 
@@ -31,6 +35,12 @@ macro_rules! attention {
             $crate::attention::Rows<
                 $crate::list::value_of::$types, $crate::list::index_of::$types, $vector, $lanes, $chunks, $keys
             >
+        }
+    };
+    ($part:ident wgmma [] $value:ident [$l:literal $pieces:literal $groups:literal $stages:literal]) => {
+        $crate::entry_part! { $part
+            ["attention_", stringify!($value), "_wgmma_l", $l, "_g", $groups]
+            $crate::attention::WgmmaTiles<$crate::list::value_of::$value, $l, $pieces, $groups, $stages>
         }
     };
     ($part:ident query4 [] $types:ident [

@@ -8,6 +8,7 @@ mod online;
 mod query_tile;
 mod row;
 mod rows;
+mod wgmma;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 
@@ -15,6 +16,7 @@ use crate::{IndexType, ValueType};
 
 pub use query_tile::{MAX_KEYS, QUERIES, QueryTileEntry, QueryTiles};
 pub use rows::Rows;
+pub use wgmma::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask, WgmmaTileArgs, WgmmaTiles, place_of_bit};
 
 /// What the entry points of [`Rows`] take, for values of `T` and column indices of `I`.
 #[repr(C)]
@@ -44,7 +46,7 @@ pub struct QueryTileArgs<T> {
     pub tiles: u32,
 }
 
-/// Q, K, V and O. The grid's y is the batch: heads with one mask.
+/// Q, K, V and O. The grid's y is the batch: heads with one mask. Of [`WgmmaTiles`] it is the x.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Operands<T> {
@@ -60,7 +62,7 @@ pub struct Operands<T> {
     pub logsumexp: GlobalMut<f32>,
     /// Elements from one head's Q to the next.
     pub q_batch_stride: u64,
-    /// The same of K, and of V.
+    /// Elements from K of one group of heads to that of the next, and of V.
     pub kv_batch_stride: u64,
     /// The same of O.
     pub o_batch_stride: u64,
@@ -78,6 +80,10 @@ pub struct Operands<T> {
     pub dim: u32,
     /// Multiplies the scores: the scale, times log₂ e.
     pub scale: f32,
+    /// Heads of a group, which share K and V.
+    pub group_heads: u32,
+    /// Heads of the first group that other launches have.
+    pub first_of_group: u32,
 }
 
 /// A kernel's types and constants as numbers, for the heuristic.
@@ -107,4 +113,6 @@ pub enum Scheme {
     },
     /// Four neighbouring queries, whose keys it loads once: [`QueryTiles`].
     QueryTile,
+    /// Blocks of 64 queries and 64 keys, by warpgroups: [`WgmmaTiles`].
+    WgmmaTile,
 }

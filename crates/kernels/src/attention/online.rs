@@ -4,10 +4,10 @@ use lacuna_gpu::{FULL_WARP, Gpu, WARP};
 use crate::common::{add_across_lanes, reduce};
 
 /// ln 2, the natural logarithm of what `log2_approx` takes one of.
-const LN_2: f32 = core::f32::consts::LN_2;
+pub(super) const LN_2: f32 = core::f32::consts::LN_2;
 
 /// How far scores may exceed the maximum that weights go by before it is raised, in powers of two. It seldom is, then.
-const HEADROOM: f32 = 8.0;
+pub(super) const HEADROOM: f32 = 8.0;
 
 /// The softmax of a query after some of its keys: weights are 2^(score − max), to be divided by their sum at last.
 #[derive(Clone, Copy)]

@@ -18,17 +18,18 @@ pub(super) struct Head<T> {
     /// Bytes from row to row of Q, of K and V, and of O.
     pub(super) q_stride: u32,
     pub(super) kv_stride: u32,
-    o_stride: u32,
+    pub(super) o_stride: u32,
     pub(super) scale: f32,
     /// Rows of K and V.
-    cols: u32,
+    pub(super) cols: u32,
 }
 
 impl<T: Real> Head<T> {
     /// The head of this number.
     #[inline(always)]
     pub(super) fn of(args: &Operands<T>, head: u32) -> Self {
-        let of_keys = u64::from(head) * args.kv_batch_stride;
+        let group = (args.first_of_group + head) / args.group_heads;
+        let of_keys = u64::from(group) * args.kv_batch_stride;
         let queries = u64::from(head) * u64::from(args.rows);
         let wanted = args.logsumexp.address() != 0;
         Self {

@@ -105,7 +105,7 @@ mma_value!(
 mma_value!(
     F16,
     1,
-    |gpu, x, y| Parts { upper: pack_f16(gpu, x, y), lower: 0 },
+    |gpu, x, y| Parts { upper: gpu.pack_f16(x, y), lower: 0 },
     bits(gpu, x.0, y.0),
     mma_f16,
     warpgroup_mma_f16_cores
@@ -123,10 +123,4 @@ fn split<G: Gpu>(gpu: G, x: f32, y: f32) -> Parts {
 #[inline(always)]
 fn bits<G: Gpu>(_: G, x: u16, y: u16) -> Parts {
     Parts { upper: u32::from(x) | u32::from(y) << 16, lower: 0 }
-}
-
-/// Two binary16 numbers in a word.
-#[inline(always)]
-fn pack_f16<G: Gpu>(gpu: G, x: f32, y: f32) -> u32 {
-    u32::from(gpu.f32_to_f16(x).0) | u32::from(gpu.f32_to_f16(y).0) << 16
 }

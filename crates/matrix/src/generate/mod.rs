@@ -11,16 +11,20 @@
 //! | [`with_row_cov`] | of lengths that vary by a given amount | uniform over the row |
 //! | [`power_law`] | few long, many short | uniform over the row |
 //! | [`band_random`] | growing, causal | a dense band, and ever fewer away from it |
+//! | [`block_mask`] | growing, causal | whole blocks, at random |
+//! | [`document_mask`] | growing, causal | the row's document, up to itself |
 //! | [`random_values`], [`random_values_as`], [`random_dense`] | | values in [-1, 1) |
 
 mod band;
 mod lengths;
+mod masks;
 mod random;
 mod uniform;
 mod values;
 
 pub use band::band_random;
 pub use lengths::{power_law, with_row_cov};
+pub use masks::{block_mask, document_mask};
 pub use uniform::{uniform, uniform_nnz};
 pub use values::{random_dense, random_values, random_values_as};
 

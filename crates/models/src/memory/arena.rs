@@ -1,7 +1,7 @@
 //! Offsets in one piece of memory.
 use std::cmp::Reverse;
 
-/// Elements of which offsets are multiples: of `f32`, 256 bytes, as whole buffers have them.
+/// Elements of which offsets are multiples: of `f32`, 256 bytes, as whole buffers have them; of 16-bit values half of it.
 pub const ALIGNMENT: usize = 64;
 
 /// A piece of memory that is needed for some time.

@@ -6,8 +6,8 @@ use lacuna::conv::MapLayout;
 use super::{Arena, Lifetime};
 use crate::network::{FlattenNhwc, Layer, Network, Operation, Shape, ValueId};
 
-/// Elements of which a part of a wider value begins at a multiple: kernels load and, of cuDNN, want 16 bytes.
-const VECTOR: usize = 4;
+/// Bytes of which a part of a wider value begins at a multiple: what kernels load at once, and cuDNN's want.
+const VECTOR: usize = 16;
 
 /// Whose memory a value is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +58,8 @@ enum Piece {
 }
 
 impl Memory {
-    /// Plans the memory of a network whose maps lie so.
-    pub fn plan(network: &Network, layout: MapLayout) -> Self {
+    /// Plans the memory of a network whose maps lie so, and whose values have so many bytes.
+    pub fn plan(network: &Network, layout: MapLayout, value_bytes: usize) -> Self {
         let shapes = network.shapes();
         let mut at: Vec<Option<(Piece, usize)>> = vec![None; shapes.len()];
         at[network.input().index()] = Some((Piece::Input, 0));
@@ -74,7 +74,7 @@ impl Memory {
                 (Piece::Own(pieces.len() - 1), 0)
             });
             for (input, from) in parts(network, layer, layout) {
-                if at[input.index()].is_none() && from.is_multiple_of(VECTOR) {
+                if at[input.index()].is_none() && (from * value_bytes).is_multiple_of(VECTOR) {
                     at[input.index()] = Some((piece, offset + from));
                 }
             }

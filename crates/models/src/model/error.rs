@@ -24,6 +24,18 @@ pub enum ModelError {
         /// What it said.
         source: Box<lacuna::Error>,
     },
+    /// A weight is beyond the largest number of the type that the model's values have.
+    #[error(
+        "layer {layer}: its weights have {got}, which {value} cannot hold; plan the network with values of bf16 or f32, or scale the weights"
+    )]
+    Range {
+        /// The layer.
+        layer: String,
+        /// The type's name.
+        value: &'static str,
+        /// The weight.
+        got: f32,
+    },
     /// Options are for a layer that the network has not.
     #[error("options for layer {layer}: expected a layer of the network, but it has none of that name")]
     UnknownLayer {

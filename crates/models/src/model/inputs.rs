@@ -1,36 +1,36 @@
 //! The memory that a layer reads while it writes another part of it.
 use std::ops::Range;
 
-use lacuna::{Result, Slice, SliceMut};
+use lacuna::{Result, Slice, SliceMut, Value};
 
 use crate::memory::{Home, Place};
 
 /// A piece of memory, but for a part that is written.
 #[derive(Debug)]
-pub(super) struct Around<'r> {
-    before: SliceMut<'r, f32>,
-    after: SliceMut<'r, f32>,
+pub(super) struct Around<'r, T: Value> {
+    before: SliceMut<'r, T>,
+    after: SliceMut<'r, T>,
     /// Where `after` begins.
     from: usize,
 }
 
-impl<'r> Around<'r> {
+impl<'r, T: Value> Around<'r, T> {
     /// All of a piece of memory.
-    pub(super) fn whole(memory: SliceMut<'r, f32>) -> Result<Self> {
+    pub(super) fn whole(memory: SliceMut<'r, T>) -> Result<Self> {
         let from = memory.len();
         let (before, after) = memory.split_at(from)?;
         Ok(Self { before, after, from })
     }
 
     /// What is around a part, and the part.
-    pub(super) fn split(memory: SliceMut<'r, f32>, part: Range<usize>) -> Result<(Self, SliceMut<'r, f32>)> {
+    pub(super) fn split(memory: SliceMut<'r, T>, part: Range<usize>) -> Result<(Self, SliceMut<'r, T>)> {
         let (before, rest) = memory.split_at(part.start)?;
         let (out, after) = rest.split_at(part.len())?;
         Ok((Self { before, after, from: part.end }, out))
     }
 
     /// A part that is before or after what is written.
-    pub(super) fn part(&self, part: Range<usize>) -> Result<Slice<'_, f32>> {
+    pub(super) fn part(&self, part: Range<usize>) -> Result<Slice<'_, T>> {
         if part.end <= self.before.len() {
             return self.before.as_slice().part(part);
         }
@@ -42,20 +42,20 @@ impl<'r> Around<'r> {
 
 /// What a layer reads.
 #[derive(Debug)]
-pub(super) struct Inputs<'r> {
+pub(super) struct Inputs<'r, T: Value> {
     /// What the user gave.
-    pub(super) input: Slice<'r, f32>,
+    pub(super) input: Slice<'r, T>,
     /// The user's result, as far as it was written.
-    pub(super) output: &'r Around<'r>,
+    pub(super) output: &'r Around<'r, T>,
     /// The network's own memory.
-    pub(super) arena: &'r Around<'r>,
+    pub(super) arena: &'r Around<'r, T>,
     /// Where the layer's inputs lie.
     pub(super) places: &'r [Place],
 }
 
-impl Inputs<'_> {
+impl<T: Value> Inputs<'_, T> {
     /// The input of this number.
-    pub(super) fn at(&self, input: usize) -> Result<Slice<'_, f32>> {
+    pub(super) fn at(&self, input: usize) -> Result<Slice<'_, T>> {
         let place = self.places[input];
         match place.home {
             Home::Input => self.input.part(place.range()),

@@ -1,10 +1,10 @@
 //! Planning and running.
 use std::collections::BTreeSet;
 
-use lacuna::{Buffer, Device, Graph, Slice, SliceMut, Stream};
+use lacuna::{Buffer, Device, Graph, Slice, SliceMut, Stream, Value};
 
 use super::inputs::{Around, Inputs};
-use super::steps::{About, Masks, Planning, Step};
+use super::steps::{About, Planning, Shared, Step};
 use super::{LayerReport, ModelError, Options, Report};
 use crate::memory::{Home, Memory, Place};
 use crate::network::{Layer, Network};
@@ -12,7 +12,8 @@ use crate::weights::Weights;
 
 /// A network with weights on a device: a plan a layer, filters packed, and memory for intermediate values.
 ///
-/// Values are `f32`, NCHW or NHWC as the [options](Options) say, input and result too. A run allocates nothing and does not wait for the host. Runs
+/// Values are `f32`, or `half::f16` or `half::bf16` with sums in `f32`: weights are rounded to the type when the model is planned, and each layer's
+/// result once. Maps are NCHW or NHWC as the [options](Options) say, input and result too. A run allocates nothing and does not wait for the host. Runs
 /// share the model's memory: they belong on one stream at a time.
 ///
 /// ```
@@ -40,28 +41,29 @@ use crate::weights::Weights;
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Model {
+pub struct Model<T: Value = f32> {
     network: Network,
     memory: Memory,
-    steps: Vec<Planned>,
-    arena: Buffer<f32>,
+    steps: Vec<Planned<T>>,
+    arena: Buffer<T>,
 }
 
 /// A layer that was planned, and where its values lie.
 #[derive(Debug)]
-struct Planned {
-    step: Box<dyn Step>,
+struct Planned<T: Value> {
+    step: Box<dyn Step<T>>,
     /// Those of its inputs, and that of its result.
     places: Vec<Place>,
     out: Place,
     zero_weights: Option<f64>,
 }
 
-impl Model {
+impl<T: Value> Model<T> {
     /// Plans a network: folds batch norms, chooses a kernel for each layer, and brings weights to the stream's device.
     ///
     /// # Errors
-    /// [`ModelError::Weights`] for tensors that are not there or do not fit; [`ModelError::UnknownLayer`], [`ModelError::NotSparse`] and
+    /// [`ModelError::Weights`] for tensors that are not there or do not fit; [`ModelError::Range`] for weights that are beyond the largest
+    /// number of `T`; [`ModelError::UnknownLayer`], [`ModelError::NotSparse`] and
     /// [`ModelError::Flatten`] for options that the network cannot have; [`ModelError::Layer`] for what the library refuses, an algorithm that cannot
     /// do a layer's shape, or cuDNN that is not there; what the device says where there is no room.
     pub fn plan(
@@ -75,9 +77,9 @@ impl Model {
             return Err(ModelError::UnknownLayer { layer: layer.clone() });
         }
         let device = stream.device();
-        let memory = Memory::plan(network, options.layout);
-        let masks = Masks::default();
-        let planning = Planning { device, stream, network, memory: &memory, weights, options, masks };
+        let memory = Memory::plan(network, options.layout, size_of::<T>());
+        let shared = Shared::default();
+        let planning = Planning { device, stream, network, memory: &memory, weights, options, shared };
         let plan = |layer: &Layer| {
             let (step, zero_weights) = planning.step(layer)?;
             let out = memory.place(layer.output);
@@ -112,8 +114,8 @@ impl Model {
     pub fn run(
         &mut self,
         stream: &Stream,
-        input: Slice<'_, f32>,
-        output: SliceMut<'_, f32>,
+        input: Slice<'_, T>,
+        output: SliceMut<'_, T>,
     ) -> Result<(), ModelError> {
         self.run_with(stream, input, output, |_, _| Ok(()))
     }
@@ -125,9 +127,9 @@ impl Model {
     pub fn inspect(
         &mut self,
         stream: &Stream,
-        input: Slice<'_, f32>,
-        output: SliceMut<'_, f32>,
-        mut show: impl FnMut(&Layer, &[Vec<f32>], &[f32]),
+        input: Slice<'_, T>,
+        output: SliceMut<'_, T>,
+        mut show: impl FnMut(&Layer, &[Vec<T>], &[T]),
     ) -> Result<(), ModelError> {
         let layers = self.network.layers().to_vec();
         self.run_with(stream, input, output, |step, values| {
@@ -147,8 +149,8 @@ impl Model {
     pub fn capture(
         &mut self,
         stream: &Stream,
-        input: Slice<'_, f32>,
-        mut output: SliceMut<'_, f32>,
+        input: Slice<'_, T>,
+        mut output: SliceMut<'_, T>,
     ) -> Result<Graph, ModelError> {
         self.run(stream, input, output.reborrow())?;
         stream.synchronize()?;
@@ -164,8 +166,8 @@ impl Model {
         &mut self,
         stream: &Stream,
         number: usize,
-        input: Slice<'_, f32>,
-        output: SliceMut<'_, f32>,
+        input: Slice<'_, T>,
+        output: SliceMut<'_, T>,
     ) -> Result<(), ModelError> {
         self.expect_lengths(input, output.as_slice())?;
         let layers = self.steps.len();
@@ -176,7 +178,7 @@ impl Model {
         run.map_err(|error| ModelError::of_layer(layer, error))
     }
 
-    fn expect_lengths(&self, input: Slice<'_, f32>, output: Slice<'_, f32>) -> Result<(), ModelError> {
+    fn expect_lengths(&self, input: Slice<'_, T>, output: Slice<'_, T>) -> Result<(), ModelError> {
         let expect = |what, expected: usize, got: usize| {
             if expected == got { Ok(()) } else { Err(ModelError::Length { what, expected, got }) }
         };
@@ -188,9 +190,9 @@ impl Model {
     fn run_with(
         &mut self,
         stream: &Stream,
-        input: Slice<'_, f32>,
-        mut output: SliceMut<'_, f32>,
-        mut after: impl FnMut(usize, &Inputs<'_>) -> lacuna::Result<()>,
+        input: Slice<'_, T>,
+        mut output: SliceMut<'_, T>,
+        mut after: impl FnMut(usize, &Inputs<'_, T>) -> lacuna::Result<()>,
     ) -> Result<(), ModelError> {
         self.expect_lengths(input, output.as_slice())?;
         let network = &self.network;
@@ -209,11 +211,11 @@ impl Model {
 
     /// What layers are and cost.
     pub fn report(&self) -> Report {
-        let layer = |(layer, planned): (&Layer, &Planned)| {
+        let layer = |(layer, planned): (&Layer, &Planned<T>)| {
             let About { kernel, splits, weight_bytes, workspace_bytes } = planned.step.about();
             let elements =
                 planned.inputs().iter().chain([&planned.out]).map(|place| place.len).sum::<usize>();
-            let maps = if kernel == "none" { 0 } else { elements * size_of::<f32>() };
+            let maps = if kernel == "none" { 0 } else { elements * size_of::<T>() };
             LayerReport {
                 name: layer.name.clone(),
                 kernel,
@@ -227,8 +229,8 @@ impl Model {
         };
         let layers: Vec<LayerReport> = self.network.layers().iter().zip(&self.steps).map(layer).collect();
         Report {
-            peak_bytes: self.memory.peak() * size_of::<f32>(),
-            sum_bytes: self.memory.sum() * size_of::<f32>(),
+            peak_bytes: self.memory.peak() * size_of::<T>(),
+            sum_bytes: self.memory.sum() * size_of::<T>(),
             weight_bytes: layers.iter().map(|layer| layer.weight_bytes).sum(),
             workspace_bytes: layers.iter().map(|layer| layer.workspace_bytes).sum(),
             layers,
@@ -236,7 +238,7 @@ impl Model {
     }
 }
 
-impl Planned {
+impl<T: Value> Planned<T> {
     fn inputs(&self) -> &[Place] {
         &self.places[..self.places.len() - 1]
     }
@@ -245,9 +247,9 @@ impl Planned {
     fn run(
         &self,
         stream: &Stream,
-        input: Slice<'_, f32>,
-        arena: SliceMut<'_, f32>,
-        output: SliceMut<'_, f32>,
+        input: Slice<'_, T>,
+        arena: SliceMut<'_, T>,
+        output: SliceMut<'_, T>,
     ) -> lacuna::Result<()> {
         let (arena, output, out) = match self.out.home {
             Home::Output => {

@@ -1,8 +1,10 @@
 //! Values that are known within a bound.
+use lacuna::Value;
 use lacuna_reference::Precision;
 use lacuna_reference::bound::Sum;
 use thiserror::Error;
 
+use super::{Number, numbers};
 use crate::network::Shape;
 use crate::weights::WeightsError;
 
@@ -70,27 +72,36 @@ pub enum OracleError {
 
 impl Approximate {
     /// What is known exactly.
-    pub fn exact(shape: Shape, values: &[f32]) -> Self {
-        let value: Vec<f64> = values.iter().copied().map(f64::from).collect();
+    pub fn exact<T: Value>(shape: Shape, values: &[T]) -> Self {
+        let value: Vec<f64> = numbers(values).into_iter().map(f64::from).collect();
         Self { shape, error: vec![0.0; value.len()], value }
     }
 
-    /// Checks what a device has; `what` is its name in errors.
+    /// The same, rounded to the type of values where that has 16 bits: what is within a bound is then between its rounded ends.
+    pub(super) fn stored<T: Number>(mut self) -> Self {
+        for (value, error) in self.value.iter().zip(&mut self.error) {
+            *error = stored::<T>(*value, *error);
+        }
+        self
+    }
+
+    /// Checks what a device has; `what` is its name in errors. What is infinite where it should not be is wrong, however large the bound.
     ///
     /// # Errors
     /// [`OracleError::Length`] and [`OracleError::Wrong`].
-    pub fn check(&self, what: &str, got: &[f32]) -> Result<Check, OracleError> {
+    pub fn check<T: Value>(&self, what: &str, got: &[T]) -> Result<Check, OracleError> {
         if got.len() != self.value.len() {
             let (expected, got) = (self.value.len(), got.len());
             return Err(OracleError::Length { what: what.to_owned(), expected, got });
         }
         let (mut worst, mut greatest, mut most_off, mut bound) = (0.0_f64, 0.0_f64, 0.0_f64, 0.0_f64);
-        for (at, (&got, (&expected, &error))) in
-            got.iter().zip(self.value.iter().zip(&self.error)).enumerate()
+        for (at, (got, (&expected, &error))) in
+            numbers(got).into_iter().zip(self.value.iter().zip(&self.error)).enumerate()
         {
-            let off = (f64::from(got) - expected).abs();
+            // Infinities have no difference.
+            let off = if f64::from(got) == expected { 0.0 } else { (f64::from(got) - expected).abs() };
             // NaN is not within either.
-            let is_within = off <= error;
+            let is_within = off == 0.0 || off <= error && got.is_finite();
             if !is_within {
                 return Err(OracleError::Wrong { what: what.to_owned(), at, expected, bound: error, got });
             }
@@ -112,6 +123,15 @@ pub(crate) fn sum_error(terms: usize, magnitude: f64, tiny: f64, precision: Prec
         }
         _ => f64::INFINITY,
     }
+}
+
+/// What a number that is known within an error may be off after it was rounded to a type of values. `f32` results have that in their errors.
+pub(super) fn stored<T: Number>(value: f64, error: f64) -> f64 {
+    if size_of::<T>() == size_of::<f32>() {
+        return error;
+    }
+    let (least, most) = T::rounded(value - error, value + error);
+    (most - value).max(value - least)
 }
 
 /// An element within limits, and what it may be off there.

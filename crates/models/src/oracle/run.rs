@@ -1,27 +1,27 @@
 //! All layers, or one.
 use super::layers::layer;
-use super::{Approximate, Check, OracleError};
+use super::{Approximate, Check, Number, OracleError};
 use crate::model::Options;
 use crate::network::{Layer, Network, Shape};
 use crate::weights::Weights;
 
-/// The result of a network for an input, NCHW, with errors carried through all layers; `options` tell in which precision a device may compute, and
+/// The result of a network for an input, NCHW, with errors carried through all layers. The input's type is that of values; `options` tell in which precision a device may compute, and
 /// whether weights may be held as sparse matrices.
 ///
 /// # Errors
 /// [`OracleError::Length`] for an input of another length; [`OracleError::Weights`].
-pub fn run(
+pub fn run<T: Number>(
     network: &Network,
     weights: &Weights,
     options: &Options,
-    input: &[f32],
+    input: &[T],
 ) -> Result<Approximate, OracleError> {
     expect_len("the input", network.input_shape(), input)?;
-    run_from(network, weights, options, Approximate::exact(network.input_shape(), input))
+    run_from::<T>(network, weights, options, Approximate::exact(network.input_shape(), input))
 }
 
 /// The same of an input that is known within a bound, and as long as its shape says.
-fn run_from(
+fn run_from<T: Number>(
     network: &Network,
     weights: &Weights,
     options: &Options,
@@ -37,7 +37,7 @@ fn run_from(
     for (step, of) in network.layers().iter().enumerate() {
         let inputs: Vec<&Approximate> =
             of.inputs.iter().filter_map(|input| values[input.index()].as_ref()).collect();
-        let result = layer(network, of, weights, options, &inputs)?;
+        let result = layer::<T>(network, of, weights, options, &inputs)?;
         values[of.output.index()] = Some(result);
         // What nobody reads any more goes.
         for value in &of.inputs {
@@ -55,13 +55,13 @@ fn run_from(
 ///
 /// # Errors
 /// [`OracleError::Length`], [`OracleError::Weights`], and [`OracleError::Wrong`].
-pub fn check_layer(
+pub fn check_layer<T: Number>(
     network: &Network,
     of: &Layer,
     weights: &Weights,
     options: &Options,
-    inputs: &[Vec<f32>],
-    got: &[f32],
+    inputs: &[Vec<T>],
+    got: &[T],
 ) -> Result<Check, OracleError> {
     let shapes = network.input_shapes(of);
     let known = shapes.iter().zip(inputs).map(|(&shape, values)| {
@@ -74,10 +74,10 @@ pub fn check_layer(
         return Err(OracleError::Length { what, expected: shapes.len(), got: known.len() });
     }
     let known: Vec<&Approximate> = known.iter().collect();
-    layer(network, of, weights, options, &known)?.check(&format!("layer {}", of.name), got)
+    layer::<T>(network, of, weights, options, &known)?.check(&format!("layer {}", of.name), got)
 }
 
-fn expect_len(what: &str, shape: Shape, values: &[f32]) -> Result<(), OracleError> {
+fn expect_len<T>(what: &str, shape: Shape, values: &[T]) -> Result<(), OracleError> {
     let (expected, got) = (shape.elements(), values.len());
     if expected == got { Ok(()) } else { Err(OracleError::Length { what: what.to_owned(), expected, got }) }
 }
@@ -131,7 +131,7 @@ mod tests {
             let shape = network.input_shape();
             let run = |value: Vec<f64>, error: f64| {
                 let error = vec![error; value.len()];
-                run_from(&network, &weights, &Options::dense(), Approximate { shape, value, error }).unwrap()
+                run_from::<f32>(&network, &weights, &Options::dense(), Approximate { shape, value, error }).unwrap()
             };
             // At the ends, where errors are greatest.
             let others = input.iter().zip(&off).map(|(value, off)| value + ERROR * off.signum()).collect();
@@ -150,7 +150,7 @@ mod tests {
         let mut weights = Weights::new();
         weights.insert("fc.weight", Tensor::new(vec![1, 2], vec![1.0, -2.0]).unwrap());
         let input = Approximate { shape: Shape::matrix(1, 2), value: vec![1.0, 1.0], error: vec![ERROR; 2] };
-        let result = run_from(&network, &weights, &Options::dense(), input).unwrap();
+        let result = run_from::<f32>(&network, &weights, &Options::dense(), input).unwrap();
         assert_eq!(result.value, [-1.0]);
         assert!(result.error[0] >= 3.0 * ERROR && result.error[0] < 3.001 * ERROR, "{:e}", result.error[0]);
     }

@@ -1,4 +1,5 @@
 //! Weights as layers use them: with batch norms folded in.
+use lacuna::Value;
 use lacuna::conv::BatchNorm;
 
 use super::{Weights, WeightsError};
@@ -40,6 +41,15 @@ impl Folded {
             |error: lacuna::Error| WeightsError::Norm { name: variance.clone(), why: error.to_string() };
         let bias = values.fold(&layer.shape, &mut filters, bias).map_err(of_norm)?;
         Ok(Self { filters, bias: Some(bias) })
+    }
+
+    /// The numbers that devices have where values are of type `T`: each rounded to nearest, and infinite beyond the largest.
+    #[must_use]
+    pub fn rounded<T: Value>(mut self) -> Self {
+        for number in self.filters.iter_mut().chain(self.bias.iter_mut().flatten()) {
+            *number = T::from_f32(*number).to_f32();
+        }
+        self
     }
 
     /// The part of the filters that is zero; 0 where there are none.

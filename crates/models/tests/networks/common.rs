@@ -4,7 +4,7 @@ use lacuna::conv::MapLayout;
 use lacuna::matrix::generate;
 use lacuna_models::model::{Model, Options, Report};
 use lacuna_models::network::{Network, Shape};
-use lacuna_models::oracle::{self, Check};
+use lacuna_models::oracle::{self, Check, Number};
 use lacuna_models::weights::Weights;
 
 /// What a network that was right is.
@@ -21,16 +21,21 @@ pub(crate) fn input(network: &Network) -> Vec<f32> {
     generate::random_values(network.input_shape().elements(), 7)
 }
 
+/// Runs a network with values of `f32`; as [`run_as`].
+pub(crate) fn run(network: &Network, weights: &Weights, options: &Options) -> Run {
+    run_as::<f32>(network, weights, options)
+}
+
 /// Runs a network on the simulator, and checks each layer by itself and the result.
 ///
 /// # Panics
 /// Where something is wrong.
-pub(crate) fn run(network: &Network, weights: &Weights, options: &Options) -> Run {
-    let input = input(network);
+pub(crate) fn run_as<T: Number>(network: &Network, weights: &Weights, options: &Options) -> Run {
+    let input: Vec<T> = input(network).into_iter().map(T::from_f32).collect();
     let device = Device::simulator();
     let stream = device.stream().unwrap();
-    let mut model = Model::plan(&stream, network, weights, options).unwrap();
-    let lies = |values: &[f32], shape: Shape| match options.layout {
+    let mut model = Model::<T>::plan(&stream, network, weights, options).unwrap();
+    let lies = |values: &[T], shape: Shape| match options.layout {
         MapLayout::Nhwc => channels_first(values, shape),
         _ => values.to_vec(),
     };
@@ -39,11 +44,11 @@ pub(crate) fn run(network: &Network, weights: &Weights, options: &Options) -> Ru
         _ => input.clone(),
     };
     let on_device = device.upload(&on_device).unwrap();
-    let mut output = device.uninitialized::<f32>(network.output_shape().elements()).unwrap();
+    let mut output = device.uninitialized::<T>(network.output_shape().elements()).unwrap();
     let mut worst_layer = 0.0_f64;
-    let show = |layer: &lacuna_models::network::Layer, inputs: &[Vec<f32>], got: &[f32]| {
+    let show = |layer: &lacuna_models::network::Layer, inputs: &[Vec<T>], got: &[T]| {
         let shapes = network.input_shapes(layer);
-        let inputs: Vec<Vec<f32>> =
+        let inputs: Vec<Vec<T>> =
             inputs.iter().zip(shapes).map(|(values, shape)| lies(values, shape)).collect();
         let got = lies(got, network.shape(layer.output));
         let check = oracle::check_layer(network, layer, weights, options, &inputs, &got).unwrap();
@@ -51,7 +56,7 @@ pub(crate) fn run(network: &Network, weights: &Weights, options: &Options) -> Ru
     };
     model.inspect(&stream, on_device.as_slice(), output.as_slice_mut(), show).unwrap();
     let inspected = output.download(&stream).unwrap();
-    let mut output = device.uninitialized::<f32>(inspected.len()).unwrap();
+    let mut output = device.uninitialized::<T>(inspected.len()).unwrap();
     model.run(&stream, on_device.as_slice(), output.as_slice_mut()).unwrap();
     assert_eq!(output.download(&stream).unwrap(), inspected);
     let expected = oracle::run(network, weights, options, &input).unwrap();
@@ -60,7 +65,7 @@ pub(crate) fn run(network: &Network, weights: &Weights, options: &Options) -> Ru
     Run { whole, worst_layer, report: model.report() }
 }
 
-fn moved(values: &[f32], shape: Shape, from: impl Fn(usize, usize, usize) -> usize) -> Vec<f32> {
+fn moved<T: Copy>(values: &[T], shape: Shape, from: impl Fn(usize, usize, usize) -> usize) -> Vec<T> {
     let pixels = shape.pixels();
     let element = |at: usize| {
         let (image, rest) = (at / shape.image_len(), at % shape.image_len());
@@ -69,11 +74,11 @@ fn moved(values: &[f32], shape: Shape, from: impl Fn(usize, usize, usize) -> usi
     (0..values.len()).map(element).collect()
 }
 
-fn channels_last(values: &[f32], shape: Shape) -> Vec<f32> {
+fn channels_last<T: Copy>(values: &[T], shape: Shape) -> Vec<T> {
     moved(values, shape, |at, pixels, channels| at % channels * pixels + at / channels)
 }
 
-fn channels_first(values: &[f32], shape: Shape) -> Vec<f32> {
+fn channels_first<T: Copy>(values: &[T], shape: Shape) -> Vec<T> {
     moved(values, shape, |at, pixels, channels| at % pixels * channels + at / pixels)
 }
 

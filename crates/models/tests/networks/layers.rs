@@ -11,7 +11,7 @@ use lacuna_models::weights::Weights;
 use crate::common::{pruned, run};
 
 /// All types of layers, for so many images.
-fn all(images: usize, flattens: bool) -> Network {
+pub(crate) fn all(images: usize, flattens: bool) -> Network {
     let mut builder = Network::builder(Shape::maps(images, 3, [9, 8]));
     let mut add = |name: &str, operation: lacuna_models::network::Operation, inputs: &[ValueId]| {
         builder.layer(name, operation, inputs).unwrap()

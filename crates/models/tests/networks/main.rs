@@ -2,6 +2,7 @@
 mod common;
 mod counts;
 mod errors;
+mod half_values;
 mod layers;
 mod memory;
 mod models;

@@ -105,7 +105,7 @@ proptest! {
             // Flattened maps with channels last have other elements.
             && !(is_last && network.layers().iter().any(|layer| matches!(layer.operation, Operation::Flatten(_))))
         {
-            let memory = Memory::plan(&network, layout);
+            let memory = Memory::plan(&network, layout, 4);
             // With channels last, concatenated elements lie otherwise; the tokens of a value are only a name then.
             prop_assert!(is_kept(&network, &memory, layout));
             prop_assert!(memory.peak() <= memory.sum().next_multiple_of(64) + 64 * network.shapes().len());
@@ -127,8 +127,8 @@ fn a_value_that_is_lost_is_seen() {
     let z = builder.layer("c", Conv::new(4, [1, 1]), &[y]).unwrap();
     let z = builder.layer("d", Add::new(), &[z, z]).unwrap();
     let other = builder.finish(z).unwrap();
-    assert!(is_kept(&network, &Memory::plan(&network, MapLayout::Nchw), MapLayout::Nchw));
-    assert!(!is_kept(&network, &Memory::plan(&other, MapLayout::Nchw), MapLayout::Nchw));
+    assert!(is_kept(&network, &Memory::plan(&network, MapLayout::Nchw, 4), MapLayout::Nchw));
+    assert!(!is_kept(&network, &Memory::plan(&other, MapLayout::Nchw, 4), MapLayout::Nchw));
 }
 
 /// Peaks of whole networks are near the least that there can be, and a small part of what values need without sharing.
@@ -142,7 +142,7 @@ fn networks_of_papers_have_low_peaks() {
             ("DenseNet-201", DenseNet::D201.network(images), 1.0),
             ("VGG-16", Vgg::V16.network(images), 1.0),
         ] {
-            let memory = Memory::plan(&network.unwrap(), MapLayout::Nchw);
+            let memory = Memory::plan(&network.unwrap(), MapLayout::Nchw, 4);
             let [peak, least, sum] = [memory.peak(), memory.least(), memory.sum()];
             assert!(peak as f64 <= over * least as f64, "{name}: {peak}, at least {least}");
             assert!(2 * peak < sum, "{name}: {peak} of {sum}");

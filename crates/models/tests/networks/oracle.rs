@@ -1,19 +1,20 @@
 //! The oracle's layers are those of `lacuna-reference`, of inputs that are exact.
+use half::f16;
 use lacuna::matrix::generate;
 use lacuna_models::model::Options;
 use lacuna_models::network::{Conv, Network, Operation, Pool, Shape};
-use lacuna_models::oracle::{self, Approximate};
+use lacuna_models::oracle::{self, Approximate, Number};
 use lacuna_models::weights::Weights;
 use lacuna_reference::{ConvInputs, ConvShape, PoolMode, PoolShape, Precision, conv, pool};
 use proptest::prelude::*;
 
 /// A network of one layer, its weights, an input, and what the oracle makes of it.
-fn run(input: Shape, layer: Operation) -> Option<(Weights, Vec<f32>, Approximate)> {
+fn run<T: Number>(input: Shape, layer: Operation) -> Option<(Weights, Vec<T>, Approximate)> {
     let mut builder = Network::builder(input);
     let out = builder.layer("it", layer, &[builder.input()]).ok()?;
     let network = builder.finish(out).ok()?;
     let weights = Weights::drawn(&network, 4).ok()?;
-    let x = generate::random_values(input.elements(), 6);
+    let x: Vec<T> = generate::random_values(input.elements(), 6).into_iter().map(T::from_f32).collect();
     let result = oracle::run(&network, &weights, &Options::dense(), &x).ok()?;
     Some((weights, x, result))
 }
@@ -38,7 +39,7 @@ proptest! {
         let layer = if is_depthwise { Conv::depthwise(taps) } else { Conv::new(filters, taps) };
         let layer = layer.strides(strides).padding(padding).bias().relu();
         // Taps that are larger than the padded map are refused.
-        if let Some((weights, x, result)) = run(Shape::maps(images, channels, size), layer.into()) {
+        if let Some((weights, x, result)) = run::<f32>(Shape::maps(images, channels, size), layer.into()) {
             let (filters, groups) = if is_depthwise { (channels, channels) } else { (filters, 1) };
             let weight = weights.get("it.weight", &[filters, channels / groups, taps[0], taps[1]]).unwrap();
             let bias = weights.get("it.bias", &[filters]).unwrap();
@@ -63,6 +64,40 @@ proptest! {
         }
     }
 
+    /// What is right to the reference in 16 bits is so to the oracle, and two numbers further is wrong to both.
+    #[test]
+    fn convolutions_are_the_references_in_16_bits(
+        channels in 1_usize..9,
+        filters in 1_usize..5,
+        size in [3_usize..7, 3_usize..7],
+        is_linear in any::<bool>(),
+    ) {
+        let taps = if is_linear { [1, 1] } else { [3, 3] };
+        let layer = Conv::new(filters, taps).bias();
+        let (weights, x, result) = run::<f16>(Shape::maps(1, channels, size), layer.into()).unwrap();
+        let tensor = |name: &str, shape: &[usize]| -> Vec<f16> {
+            weights.get(name, shape).unwrap().values().iter().copied().map(f16::from_f32).collect()
+        };
+        let weight = tensor("it.weight", &[filters, channels, taps[0], taps[1]]);
+        let bias = tensor("it.bias", &[filters]);
+        let inputs = ConvInputs {
+            shape: ConvShape { batch: 1, channels, size, filters, taps, strides: [1, 1], padding: [0, 0], groups: 1 },
+            input: &x,
+            weights: &weight,
+            bias: Some(&bias),
+            residual: None,
+            precision: Precision::Tensor,
+            lo: f32::NEG_INFINITY,
+            hi: f32::INFINITY,
+        };
+        let reference = conv(&inputs).unwrap();
+        prop_assert!(are_near(&result, &reference.value()));
+        let got: Vec<f16> = result.value.iter().map(|&value| f16::from_f64(value)).collect();
+        prop_assert!(reference.check(&got).is_ok() && result.check("it", &got).is_ok());
+        let off: Vec<f16> = got.iter().map(|value| f16::from_bits(value.to_bits() + 2)).collect();
+        prop_assert!(reference.check(&off).is_err() && result.check("it", &off).is_err());
+    }
+
     #[test]
     fn poolings_are_the_references(
         images in 1_usize..3,
@@ -78,7 +113,7 @@ proptest! {
         } else {
             (Pool::average(window, strides), PoolMode::AverageIncludePadding)
         };
-        if let Some((_, x, result)) = run(Shape::maps(images, channels, size), layer.padding(padding).into()) {
+        if let Some((_, x, result)) = run::<f32>(Shape::maps(images, channels, size), layer.padding(padding).into()) {
             let shape = PoolShape { planes: images * channels, size, window, strides, padding };
             let reference = pool(&shape, mode, &x).unwrap();
             prop_assert!(are_near(&result, &reference.value()));

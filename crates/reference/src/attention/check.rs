@@ -85,7 +85,8 @@ impl<T: Value> AttentionReference<'_, T> {
         let (mut value, mut size, mut all) = (0.0, 0.0, 0.0);
         let (mut bound, mut uncertain) = (0.0, false);
         let smallest = match self.arithmetic {
-            Arithmetic::Fused => SMALLEST_WEIGHT,
+            // What is not finite is worked out anew in `f32`, by tiles too.
+            Arithmetic::Fused | Arithmetic::Tiles => SMALLEST_WEIGHT,
             Arithmetic::Steps(_) => SMALLEST_WEIGHT.max(4.0 * T::LEAST),
         };
         for (i, &key) in self.mask.row_columns(row).iter().enumerate() {

@@ -26,6 +26,8 @@ pub enum Arithmetic {
     /// As SDDMM, softmax and SpMM: scores and weights are rounded to the type of the operands. The product of weights and V
     /// is of this precision.
     Steps(Precision),
+    /// In one pass, with both products on tensor cores and weights rounded to the type of the operands.
+    Tiles,
 }
 
 /// The errors of a row's weights.
@@ -49,7 +51,7 @@ impl<T: Value> AttentionReference<'_, T> {
         // Without the scale, too: it comes after the sum.
         let factor = 1.5 * (1.0 / f64::from(self.heads.scale.abs())).max(1.0);
         let most = match self.arithmetic {
-            Arithmetic::Fused => f64::from(f32::MAX),
+            Arithmetic::Fused | Arithmetic::Tiles => f64::from(f32::MAX),
             Arithmetic::Steps(_) => T::LARGEST,
         };
         self.magnitudes[range].iter().any(|magnitude| magnitude * factor > most)
@@ -58,7 +60,7 @@ impl<T: Value> AttentionReference<'_, T> {
     /// How far scores may exceed what weights go by, in powers of two: so they are larger by so many, until they are divided.
     pub(super) fn headroom(&self) -> f64 {
         match self.arithmetic {
-            Arithmetic::Fused => 8.0,
+            Arithmetic::Fused | Arithmetic::Tiles => 8.0,
             Arithmetic::Steps(_) => 0.0,
         }
     }
@@ -71,16 +73,21 @@ impl<T: Value> AttentionReference<'_, T> {
         let (n, d) = (scores.len() as f64, self.heads.dim as f64);
         let log2_e = std::f64::consts::LOG2_E;
         let scale = f64::from(self.heads.scale.abs());
-        // What rounding to the type of the operands adds to a score, and to a weight.
-        let (score_steps, rounded, least) = match self.arithmetic {
-            Arithmetic::Fused => (2.0, 0.0, 0.0),
-            Arithmetic::Steps(_) => (4.0, T::ROUNDOFF, T::LEAST),
+        // What a score's sum is off, and what rounding to the type of the operands adds to a score, and to a weight.
+        let (sum, [score_rounded, score_least], [rounded, least]) = match self.arithmetic {
+            Arithmetic::Fused => (gamma(d + 2.0), [0.0; 2], [0.0; 2]),
+            Arithmetic::Steps(_) => (gamma(d + 4.0), [T::ROUNDOFF, T::LEAST], [T::ROUNDOFF, T::LEAST]),
+            Arithmetic::Tiles => {
+                let sum = relative_error(Precision::Tensor, self.heads.dim) + gamma(2.0);
+                // Exponentials that are subnormal are 0.
+                (sum, [0.0; 2], [T::ROUNDOFF, T::LEAST + f64::from(f32::MIN_POSITIVE)])
+            }
         };
-        let flushed = (d + 2.0) * SUBNORMAL * (1.0 + scale) + least * scale;
-        let relative = gamma(d + score_steps) + 2.0 * (d + 4.0) * U64;
+        let flushed = (d + 2.0) * SUBNORMAL * (1.0 + scale) + score_least * scale;
+        let relative = sum + 2.0 * (d + 4.0) * U64;
         let exponent = |(score, magnitude): (&f64, &f64)| {
             let finite = if score.is_finite() { score.abs() } else { 0.0 };
-            log2_e * (relative * magnitude + rounded * (finite + relative * magnitude) + flushed)
+            log2_e * (relative * magnitude + score_rounded * (finite + relative * magnitude) + flushed)
         };
         let exponents: Vec<f64> = scores.iter().zip(magnitudes).map(exponent).collect();
         let worst = exponents.iter().copied().fold(0.0, f64::max);
@@ -123,6 +130,7 @@ impl<T: Value> AttentionReference<'_, T> {
             // Counted among the errors of the weights.
             Arithmetic::Fused => 0.0,
             Arithmetic::Steps(precision) => relative_error(precision, n),
+            Arithmetic::Tiles => relative_error(Precision::Tensor, n),
         }
     }
 }

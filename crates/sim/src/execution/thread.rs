@@ -170,11 +170,12 @@ impl<'a, 'l> SimThread<'a, 'l> {
         (factors, layout): (Factors, Layout),
         sums: &mut [f32; L],
         operands: Operands,
+        registers: [u32; 4],
     ) {
         const { assert!(matches!(L, 16 | 32 | 64), "N is 32, 64 or 128") }
         let call = WarpgroupCall::Multiply(Product { factors, columns: 2 * L as u32, layout });
-        let [[a, b, c], [d, e, f]] = operands.map(Operand::words);
-        self.warpgroup(caller, call, [a, b, c, d, e, f, 0, 0, 0, 0], sums);
+        let ([[a, b, c], [d, e, f]], [w, x, y, z]) = (operands.map(Operand::words), registers);
+        self.warpgroup(caller, call, [a, b, c, d, e, f, w, x, y, z], sums);
         sums.fill(POISON);
     }
 

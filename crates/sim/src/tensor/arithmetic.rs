@@ -3,6 +3,7 @@
 //! Inside one instruction a GPU adds in an order and with roundings that nobody defines. Here products are exact, sums
 //! are in `f64`, and the result is cut off towards zero, as GPUs cut it; the oracle's bound covers the difference.
 use half::{bf16, f16};
+use lacuna_gpu::WARP;
 
 use crate::synchronisation::exchange::Parcels;
 
@@ -49,7 +50,7 @@ const fn split(lane: usize) -> (usize, usize) {
 /// Replaces each lane's A, B and C by its part of `A·B + C`.
 pub(crate) fn multiply(factors: Factors, parcels: &mut Parcels) {
     let packed = factors.packed();
-    let a = rows_of_a(factors, parcels);
+    let a = rows_of_a(factors, &parcels.map(|[a, b, c, d, ..]| [a, b, c, d]));
     let mut b = [[0.0; COLUMNS]; DEPTH];
     let mut sums = [[0.0; COLUMNS]; ROWS];
     for (lane, parcel) in parcels.iter().enumerate() {
@@ -79,16 +80,16 @@ pub(crate) fn multiply(factors: Factors, parcels: &mut Parcels) {
     }
 }
 
-/// A, whose words are the first four that the lanes have given.
-fn rows_of_a(factors: Factors, parcels: &Parcels) -> [[f64; DEPTH]; ROWS] {
+/// A, of which each lane has given four words.
+pub(crate) fn rows_of_a(factors: Factors, words: &[[u32; 4]; WARP as usize]) -> [[f64; DEPTH]; ROWS] {
     let packed = factors.packed();
     let mut a = [[0.0; DEPTH]; ROWS];
-    for (lane, parcel) in parcels.iter().enumerate() {
+    for (lane, words) in words.iter().enumerate() {
         let (group, place) = split(lane);
         for index in 0..packed {
-            for word in 0..4 {
+            for (word, &bits) in words.iter().enumerate() {
                 let depth = packed * (place + word / 2 * 4) + index;
-                a[group + word % 2 * 8][depth] = factors.value(parcel[word], index);
+                a[group + word % 2 * 8][depth] = factors.value(bits, index);
             }
         }
     }

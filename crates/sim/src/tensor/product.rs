@@ -30,6 +30,8 @@ pub(crate) enum Layout {
     Panels { apart: u32 },
     /// In core matrices.
     Cores,
+    /// A in registers, B as in panels.
+    Registers { apart: u32 },
 }
 
 /// Where A or B lies: its first byte, and of core matrices the byte offsets to the next.
@@ -118,13 +120,14 @@ impl Product {
                 Extent { first, span: u64::from(64 * ROW), is_aligned }
             }
             Layout::Cores => a.extent(64),
+            Layout::Registers { .. } => Extent { first: 0, span: 0, is_aligned: true },
         }
     }
 
     /// The memory in which B lies.
     pub(crate) fn extent_of_b(self, b: Operand) -> Extent {
         match self.layout {
-            Layout::Panels { apart } => {
+            Layout::Panels { apart } | Layout::Registers { apart } => {
                 let alignment = self.alignment();
                 let is_aligned = b.first.is_multiple_of(alignment)
                     && (self.panels() == 1 || apart.is_multiple_of(alignment));
@@ -138,7 +141,7 @@ impl Product {
     /// How A and B must lie, in words.
     pub(crate) fn rules(self, operands: [Operand; 2]) -> [String; 2] {
         match self.layout {
-            Layout::Panels { apart } => [
+            Layout::Panels { apart } | Layout::Registers { apart } => [
                 format!("A's panel begins at a multiple of {}, its columns at 32 bytes", 8 * ROW),
                 format!("B's panels, {apart} bytes apart, begin at multiples of {}", self.alignment()),
             ],
@@ -148,23 +151,29 @@ impl Product {
         }
     }
 
-    /// Where the pieces of warp `warp` of the four lie in A: row by row, in the order of columns.
+    /// Where the pieces of warp `warp` of the four lie in A: row by row, in the order of columns. None, where A is in registers.
     pub(crate) fn places_of_a(self, a: Operand, warp: u32) -> impl Iterator<Item = u32> {
-        (warp * ROWS..(warp + 1) * ROWS).flat_map(move |row| {
-            (0..2).map(move |piece| match self.layout {
-                Layout::Panels { .. } => {
-                    let (panel, first) = (a.first / ROW * ROW, a.first % ROW / PIECE);
-                    panel + row * ROW + ((first + piece) ^ (row % 8)) * PIECE
+        let rows = if self.has_a_in_registers() { 0..0 } else { warp * ROWS..(warp + 1) * ROWS };
+        rows.flat_map(move |row| {
+            (0..2).map(move |piece| {
+                if self.layout == Layout::Cores {
+                    return a.core(row, piece);
                 }
-                Layout::Cores => a.core(row, piece),
+                let (panel, first) = (a.first / ROW * ROW, a.first % ROW / PIECE);
+                panel + row * ROW + ((first + piece) ^ (row % 8)) * PIECE
             })
         })
+    }
+
+    /// Whether lanes give A.
+    pub(crate) fn has_a_in_registers(self) -> bool {
+        matches!(self.layout, Layout::Registers { .. })
     }
 
     /// Where the pieces of B lie: in panels row by row, in the order of columns; in core matrices column by column, in the order of rows.
     pub(crate) fn places_of_b(self, b: Operand) -> impl Iterator<Item = u32> {
         (0..2 * self.columns).map(move |at| match self.layout {
-            Layout::Panels { apart } => {
+            Layout::Panels { apart } | Layout::Registers { apart } => {
                 let (of_row, pieces) = (self.columns / 8, self.pieces());
                 let (row, piece) = (at / of_row, at % of_row);
                 let swizzle = if pieces == 8 { row % 8 } else { row / 2 % 4 };

@@ -1,4 +1,5 @@
-//! Products of a warpgroup: four warps, each with its own rows of A and sums, and one B. A and B are in shared memory.
+//! Products of a warpgroup: four warps, each with its own rows of A and sums, and one B. A and B are in shared memory, or A in
+//! registers.
 //!
 //! Warps come one by one, and each computes its part when it comes. A and B count as being read from a product's start to the
 //! wait that retires it.
@@ -40,6 +41,10 @@ impl WarpgroupCall {
                 "warpgroup_mma_bf16_cores"
             }
             Self::Multiply(Product { layout: Layout::Cores, .. }) => "warpgroup_mma_f16_cores",
+            Self::Multiply(Product { factors: Factors::Bf16, layout: Layout::Registers { .. }, .. }) => {
+                "warpgroup_mma_bf16_registers"
+            }
+            Self::Multiply(Product { layout: Layout::Registers { .. }, .. }) => "warpgroup_mma_f16_registers",
             Self::Multiply(Product { factors: Factors::Bf16, .. }) => "warpgroup_mma_bf16",
             Self::Multiply(_) => "warpgroup_mma_f16",
             Self::Commit => "warpgroup_commit",
@@ -169,8 +174,14 @@ impl Warpgroups {
         }
         let [rows, numbers] = &mut self.numbers;
         let [a, b] = operands;
-        let places_of_a = product.places_of_a(a, (warp % WARPS) as u32);
-        read(context, shared, (first, site), product, places_of_a, rows);
+        if product.has_a_in_registers() {
+            let registers = parcels.map(|[.., w, x, y, z]| [w, x, y, z]);
+            rows.clear();
+            rows.extend_from_slice(arithmetic::rows_of_a(product.factors, &registers).as_flattened());
+        } else {
+            let places_of_a = product.places_of_a(a, (warp % WARPS) as u32);
+            read(context, shared, (first, site), product, places_of_a, rows);
+        }
         read(context, shared, (first, site), product, product.places_of_b(b), numbers);
         product.order_b(numbers);
         arithmetic::accumulate(rows, numbers, &mut products.accumulators.sums);
@@ -180,7 +191,8 @@ impl Warpgroups {
         counts.executions += u64::from(product.columns / 8);
         counts.requests += 1;
         // B goes through the banks once, for all four warps.
-        let bytes = u64::from(Product::WARP_BYTES) + u64::from(product.bytes()) / WARPS as u64;
+        let of_a = if product.has_a_in_registers() { 0 } else { Product::WARP_BYTES };
+        let bytes = u64::from(of_a) + u64::from(product.bytes()) / WARPS as u64;
         counts.bytes += bytes;
         counts.wavefronts += bytes / 128;
     }

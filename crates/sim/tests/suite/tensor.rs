@@ -267,6 +267,7 @@ kernel!(Conversions, 1, 0, |gpu, args| {
         let back = [half.to_f32(gpu).to_bits(), brain.to_f32(gpu).to_bits()];
         gpu.store(args.output.add(4 * index), [half.0.into(), brain.0.into(), back[0], back[1]]);
         gpu.store(args.output.add(100 + index), [gpu.pack_bf16(x, -x)]);
+        gpu.store(args.output.add(150 + index), [gpu.pack_f16(x, -x)]);
     }
     let nan = f32::from_bits(0x7f80_0001);
     let packed = f32::from_bits(gpu.pack_bf16(1.0, nan) & 0xffff_0000);
@@ -287,6 +288,10 @@ fn conversions_round_to_the_nearest() {
     }
     for (got, (bits, _, brain)) in output[100..].iter().zip(CONVERSIONS) {
         let [low, high] = [brain, brain ^ 0x8000].map(u32::from);
+        assert_eq!(*got, high << 16 | low, "{bits:#010x}");
+    }
+    for (got, (bits, half, _)) in output[150..].iter().zip(CONVERSIONS) {
+        let [low, high] = [half, half ^ 0x8000].map(u32::from);
         assert_eq!(*got, high << 16 | low, "{bits:#010x}");
     }
     assert_eq!(output[240..243], [1; 3], "a NaN stays one");

@@ -37,9 +37,11 @@ struct Args {
 }
 
 /// The product of [`a`] and [`b`], plus [`c`], row by row in the output.
-struct Product<const KIND: u32, const L: usize, const PANEL: u32>;
+struct Product<const KIND: u32, const L: usize, const PANEL: u32, const REGISTERS: bool>;
 
-impl<const KIND: u32, const L: usize, const PANEL: u32> Product<KIND, L, PANEL> {
+impl<const KIND: u32, const L: usize, const PANEL: u32, const REGISTERS: bool>
+    Product<KIND, L, PANEL, REGISTERS>
+{
     const COLUMNS: u32 = 2 * L as u32;
 
     /// # Safety
@@ -48,9 +50,19 @@ impl<const KIND: u32, const L: usize, const PANEL: u32> Product<KIND, L, PANEL> 
         let row_bytes = if L == 16 { 64 } else { 128 };
         let left = SharedPtr::from_offset(2 * depth);
         let right = SharedPtr::from_offset(A_BYTES + depth * row_bytes);
+        let (warp, lane) = (gpu.thread_idx_x() / 32, gpu.lane_id());
+        let registers: [u32; 4] = std::array::from_fn(|word| {
+            let (row, column) =
+                (16 * warp + lane / 4 + word as u32 % 2 * 8, depth + lane % 4 * 2 + word as u32 / 2 * 8);
+            pair(KIND, a(row, column), a(row, column + 1))
+        });
         // SAFETY: passed on.
         unsafe {
-            if KIND == HALF {
+            if REGISTERS && KIND == HALF {
+                gpu.warpgroup_mma_f16_registers::<L, PANEL>(sums, registers, right);
+            } else if REGISTERS {
+                gpu.warpgroup_mma_bf16_registers::<L, PANEL>(sums, registers, right);
+            } else if KIND == HALF {
                 gpu.warpgroup_mma_f16::<L, PANEL>(sums, left, right);
             } else {
                 gpu.warpgroup_mma_bf16::<L, PANEL>(sums, left, right);
@@ -59,7 +71,9 @@ impl<const KIND: u32, const L: usize, const PANEL: u32> Product<KIND, L, PANEL> 
     }
 }
 
-impl<const KIND: u32, const L: usize, const PANEL: u32> Kernel for Product<KIND, L, PANEL> {
+impl<const KIND: u32, const L: usize, const PANEL: u32, const REGISTERS: bool> Kernel
+    for Product<KIND, L, PANEL, REGISTERS>
+{
     type Args = Args;
     type Tile = ();
     const TILE: () = ();
@@ -104,14 +118,14 @@ impl<const KIND: u32, const L: usize, const PANEL: u32> Kernel for Product<KIND,
     }
 }
 
-fn check<const KIND: u32, const L: usize, const PANEL: u32>() -> Report {
+fn check<const KIND: u32, const L: usize, const PANEL: u32, const REGISTERS: bool>() -> Report {
     let columns = 2 * L as u32;
     let simulator = Simulator::new();
     let mut bytes = vec![0; 64 * 4 * columns as usize];
     let output = simulator.alloc_named("output", bytes.len() as u64).unwrap();
     let args = Args { output: GlobalMut::from_address(output) };
     let report = simulator
-        .launch::<Product<KIND, L, PANEL>>([1, 1, 1], args)
+        .launch::<Product<KIND, L, PANEL, REGISTERS>>([1, 1, 1], args)
         .unwrap_or_else(|error| panic!("type {KIND}, {columns} columns: {error}"));
     simulator.read(output, &mut bytes).unwrap();
     for (index, got) in (0..).zip(bytes.chunks_exact(4)) {
@@ -125,17 +139,28 @@ fn check<const KIND: u32, const L: usize, const PANEL: u32>() -> Report {
 
 #[test]
 fn products_of_whole_numbers_are_exact() {
-    check::<HALF, 16, 2048>();
-    check::<HALF, 32, 4096>();
-    check::<HALF, 64, 4096>();
-    check::<BRAIN, 16, 2048>();
-    check::<BRAIN, 32, 4096>();
-    check::<BRAIN, 64, 5120>();
+    check::<HALF, 16, 2048, false>();
+    check::<HALF, 32, 4096, false>();
+    check::<HALF, 64, 4096, false>();
+    check::<BRAIN, 16, 2048, false>();
+    check::<BRAIN, 32, 4096, false>();
+    check::<BRAIN, 64, 5120, false>();
+}
+
+#[test]
+fn a_may_be_in_registers() {
+    check::<HALF, 16, 2048, true>();
+    check::<HALF, 32, 4096, true>();
+    check::<BRAIN, 64, 5120, true>();
+    let report = check::<HALF, 64, 4096, true>();
+    let products = report.total(|operation| operation == Operation::WarpgroupMma);
+    // B alone.
+    assert_eq!(products.bytes, 2 * 16 * 128 * 2);
 }
 
 #[test]
 fn products_are_counted_by_eight_columns_of_a_warp() {
-    let report = check::<HALF, 64, 4096>();
+    let report = check::<HALF, 64, 4096, false>();
     let products = report.total(|operation| operation == Operation::WarpgroupMma);
     assert_eq!((products.executions, products.requests), (2 * 4 * 16, 2 * 4));
     // A, and B once for the four warps.
@@ -149,7 +174,7 @@ fn products_are_counted_by_eight_columns_of_a_warp() {
 
 #[test]
 fn the_model_has_a_rate_for_products_of_warpgroups() {
-    let report = check::<BRAIN, 16, 2048>();
+    let report = check::<BRAIN, 16, 2048, false>();
     let us = |machine: &Machine| report.estimate(machine, 32).tensor_us;
     let expected = 2.0 * 64.0 * 16.0 * 32.0 / (2048.0 * 132.0 * 1980.0);
     assert!((us(&Machine::H200) - expected).abs() < 1e-12);

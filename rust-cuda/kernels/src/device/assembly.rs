@@ -24,6 +24,7 @@ of_ptx! {
     f16_to_f32(x: F16) -> f32;
     f32_to_f16(x: f32) -> F16;
     pack_bf16(low: f32, high: f32) -> u32;
+    pack_f16(low: f32, high: f32) -> u32;
     mma_tf32(a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4];
     mma_f16(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4];
     mma_bf16(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4];

@@ -251,6 +251,7 @@ impl Gpu for RustCuda {
         f16_to_f32(x: F16) -> f32;
         f32_to_f16(x: f32) -> F16;
         pack_bf16(low: f32, high: f32) -> u32;
+        pack_f16(low: f32, high: f32) -> u32;
         mma_tf32(a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4];
         mma_f16(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4];
         mma_bf16(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4];
@@ -302,6 +303,24 @@ impl Gpu for RustCuda {
         _: &mut [f32; L],
         _: CoreMatrices,
         _: CoreMatrices,
+    ) {
+        lacking::warpgroups();
+    }
+    #[inline(always)]
+    unsafe fn warpgroup_mma_f16_registers<const L: usize, const PANEL: u32>(
+        self,
+        _: &mut [f32; L],
+        _: [u32; 4],
+        _: SharedPtr<u16>,
+    ) {
+        lacking::warpgroups();
+    }
+    #[inline(always)]
+    unsafe fn warpgroup_mma_bf16_registers<const L: usize, const PANEL: u32>(
+        self,
+        _: &mut [f32; L],
+        _: [u32; 4],
+        _: SharedPtr<u16>,
     ) {
         lacking::warpgroups();
     }

@@ -2,12 +2,14 @@
 //!
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section VII-C.
 mod choose;
+mod mask_blocks;
 mod options;
 mod plan;
 mod query_tiles;
 mod steps;
 
 pub use choose::{Algorithm, Choice, Problem, choose};
+pub use mask_blocks::{BlockCounts, TilingCounts};
 pub use options::Options;
 pub use plan::{Operands, SparseAttention};
 pub use steps::{AttentionSteps, BackwardOperands, Workspace};

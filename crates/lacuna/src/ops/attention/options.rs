@@ -21,6 +21,9 @@ options! {
         pub algorithm: Algorithm = Algorithm::Auto => set,
         /// Heads that share the mask, of all samples together.
         pub batch: usize = 1 => set,
+        /// Neighbouring heads that share K and V, as in grouped-query attention: K and V are those of batch / `kv_group` heads. It divides the
+        /// batch. Three steps take 1 alone.
+        pub kv_group: usize = 1 => set,
         /// Multiplies the scores; 1/√d if none.
         pub scale: Option<f32> = None => some(f32),
         /// Elements from one row of Q to the next; d if none.
@@ -31,7 +34,7 @@ options! {
         pub o_stride: Option<usize> = None => some(usize),
         /// Elements from one head's Q to the next; as many as Q has rows, times their stride, if none.
         pub q_batch_stride: Option<usize> = None => some(usize),
-        /// The same of K, and of V. It may be 0: all heads then share K and V.
+        /// The same of K, and of V, from one group's to the next. It may be 0: all heads then share K and V.
         pub kv_batch_stride: Option<usize> = None => some(usize),
         /// The same of O. Heads may lie one after another, or side by side in the stride of a row.
         pub o_batch_stride: Option<usize> = None => some(usize),

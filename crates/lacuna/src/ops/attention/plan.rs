@@ -3,9 +3,9 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lacuna_gpu::GlobalMut;
-use lacuna_kernels::attention::{self as kernels, Args, QueryTileArgs};
+use lacuna_kernels::attention::{self as kernels, Args, QueryTileArgs, Scheme, WgmmaTileArgs};
 
-use super::choose::{Algorithm, Choice, Problem, choose, is_by_query_tiles};
+use super::choose::{Algorithm, Choice, Problem, choose};
 use super::options::in_powers_of_two;
 use super::{AttentionSteps, OPERATION, Options};
 use crate::op::{
@@ -101,10 +101,11 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     /// As [`plan`](Self::plan), with options.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a dimension of 0 and a scale that is not finite; [`Error::TooLarge`] from 2³⁰ elements a row
-    /// on, or where no buffer can hold an operand; [`Error::Parameter`] for strides below d, for heads of O that overlap, and for
-    /// strides where three steps are taken; [`Error::Illegal`] where the algorithm cannot do this dimension; what the
-    /// driver says, where the first plan of a mask lists what its queries see in fours.
+    /// [`Error::Parameter`] for a dimension of 0, a scale that is not finite, and a `kv_group` that does not divide the heads;
+    /// [`Error::TooLarge`] from 2³⁰ elements a row on, or where no buffer can hold an operand; [`Error::Parameter`] for strides below
+    /// d, for heads of O that overlap, and for strides and shared K and V where three steps are taken; [`Error::Illegal`] where the
+    /// algorithm cannot do this dimension, or not on this GPU; what the driver says, where the first plan of a mask lists what its
+    /// queries see in fours, or its blocks.
     pub fn plan_with(mask: &CsrMatrix<T, I>, dim: usize, options: Options) -> Result<Self> {
         let expected = || "at least 1, the elements of a row of Q";
         Error::expect(dim > 0, OPERATION, "the dimension", expected, dim)?;
@@ -113,7 +114,11 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         let layout = |tokens, strides| Layout::new(tokens, dim, T::TYPE.bytes(), strides);
         let Options { batch, q_stride, kv_stride, o_stride, .. } = options;
         let of_q = strides!(OPERATION, "Q", "d", q_stride, batch, options.q_batch_stride);
-        let of_kv = strides!(OPERATION, "K", "d", kv_stride, batch, options.kv_batch_stride);
+        let expected = || format!("a divisor of the {batch} heads");
+        let divides = options.kv_group > 0 && batch.is_multiple_of(options.kv_group);
+        Error::expect(divides, OPERATION, "the heads that share K and V", expected, options.kv_group)?;
+        let kv_heads = batch / options.kv_group;
+        let of_kv = strides!(OPERATION, "K", "d", kv_stride, kv_heads, options.kv_batch_stride);
         let of_o = strides!(OPERATION, "O", "d", o_stride, batch, options.o_batch_stride);
         let (q, kv) = (layout(mask.rows(), of_q)?, layout(mask.cols(), of_kv)?);
         let o = layout(mask.rows(), of_o)?;
@@ -125,9 +130,30 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
             widest(|allowed| allowed <= vector && layouts.iter().all(|layout| layout.allows(allowed)))
         };
         let (nnz, vector) = (mask.nnz(), widest_below(VECTORS[0]));
-        let mut problem =
-            Problem { nnz, keys: mask.cols(), query_tile_entries: None, dim, vector, value, index };
-        problem.query_tile_entries = query_tile_entries(&pattern, &problem, options.algorithm)?;
+        let info = device.info();
+        let mut problem = Problem {
+            nnz,
+            queries: mask.rows(),
+            keys: mask.cols(),
+            heads: batch,
+            query_tile_entries: None,
+            blocks: None,
+            has_positive_scale: factor > 0.0,
+            dim,
+            vector,
+            value,
+            index,
+            multiprocessors: info.multiprocessors,
+            sm: info.sm,
+        };
+        let wanted = options.algorithm;
+        problem.query_tile_entries =
+            derived(&problem, wanted, Scheme::QueryTile, || Ok(pattern.query_tiles()?.entries()))?;
+        problem.blocks = derived(&problem, wanted, Scheme::WgmmaTile, || {
+            let has_them = wanted != Algorithm::Auto || pattern.has_dense_blocks()?;
+            has_them.then(|| Ok(*pattern.mask_blocks()?.counts())).transpose()
+        })?
+        .flatten();
         let selection = Selection::new(options.algorithm, T::TYPE.bytes(), |vector| Problem {
             vector: widest_below(vector),
             ..problem
@@ -181,7 +207,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     pub fn query_len(&self) -> usize {
         self.q.len()
     }
-    /// The same of K, and of V: batch · keys · d, without strides.
+    /// The same of K, and of V: batch / `kv_group` · keys · d, without strides.
     pub fn key_len(&self) -> usize {
         self.kv.len()
     }
@@ -235,7 +261,9 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         for heads in spans(self.options.batch, MAX_GRID_YZ) {
             let head = heads.start;
             let grid = |items: u32| [items.div_ceil(entry.tile.block_rows), heads.len() as u32, 1];
-            let [of_q, of_kv, of_o] = [self.q, self.kv, self.o].map(|layout| head * layout.batch_stride);
+            let [of_q, of_o] = [self.q, self.o].map(|layout| head * layout.batch_stride);
+            let group = self.options.kv_group;
+            let of_kv = head / group * self.kv.batch_stride;
             let operands = kernels::Operands::<T::Device> {
                 q: q.pointer().add(of_q),
                 k: k.pointer().add(of_kv),
@@ -252,16 +280,29 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
                 cols: cols as u32,
                 dim: self.dim as u32,
                 scale: in_powers_of_two(self.factor),
+                group_heads: group as u32,
+                first_of_group: (head % group) as u32,
             };
-            if is_by_query_tiles(&entry.tile) {
-                let tiles = self.pattern.query_tiles()?;
-                let ([tile_table, entries], count) = (tiles.pointers(), tiles.count());
-                let args = QueryTileArgs { tile_table, entries, operands, tiles: count };
-                launch(stream, entry, grid(count), &args)?;
-            } else {
-                let (row_table, columns) = (self.pattern.row_table_pointer(), self.pattern.columns_pointer());
-                let args = Args { row_table, columns, operands };
-                launch(stream, entry, grid(rows as u32), &args)?;
+            match entry.tile.scheme {
+                Scheme::WgmmaTile => {
+                    let [tile_table, entries, bitmaps] =
+                        self.pattern.mask_blocks()?.pointers(entry.tile.block_rows);
+                    let grid = [heads.len() as u32, (rows as u32).div_ceil(entry.tile.block_rows), 1];
+                    let args = WgmmaTileArgs { tile_table, entries, bitmaps, operands };
+                    launch(stream, entry, grid, &args)?;
+                }
+                Scheme::QueryTile => {
+                    let tiles = self.pattern.query_tiles()?;
+                    let ([tile_table, entries], count) = (tiles.pointers(), tiles.count());
+                    let args = QueryTileArgs { tile_table, entries, operands, tiles: count };
+                    launch(stream, entry, grid(count), &args)?;
+                }
+                Scheme::Row { .. } => {
+                    let (row_table, columns) =
+                        (self.pattern.row_table_pointer(), self.pattern.columns_pointer());
+                    let args = Args { row_table, columns, operands };
+                    launch(stream, entry, grid(rows as u32), &args)?;
+                }
             }
         }
         Ok(())
@@ -290,22 +331,23 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     }
 }
 
-/// The mask's entries as query tiles, if such kernels may be chosen. Where there is no room for them, and the algorithm is the
-/// library's choice, they may not.
-fn query_tile_entries<I: Index>(
-    pattern: &DevicePattern<I>,
+/// What is made of the mask for kernels of this scheme, if such may be chosen. Where there is no room for it, and the algorithm is
+/// the library's choice, they may not.
+fn derived<D>(
     problem: &Problem,
     wanted: Algorithm,
-) -> Result<Option<usize>> {
+    scheme: Scheme,
+    make: impl FnOnce() -> Result<D>,
+) -> Result<Option<D>> {
     let may_be = |choice: &Choice| {
-        is_by_query_tiles(&choice.entry.tile) && (wanted == Algorithm::Auto || wanted == choice.algorithm)
+        choice.entry.tile.scheme == scheme && (wanted == Algorithm::Auto || wanted == choice.algorithm)
     };
     if !choose(problem).iter().any(may_be) {
         return Ok(None);
     }
-    match pattern.query_tiles() {
+    match make() {
         Err(Error::OutOfMemory { .. }) if wanted == Algorithm::Auto => Ok(None),
-        tiles => Ok(Some(tiles?.entries())),
+        made => made.map(Some),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What four neighbouring queries see together: made once for a mask, by the host.
 use std::cmp::Reverse;
+use std::ops::Range;
 
 use lacuna_gpu::{GlobalPtr, WARP};
 use lacuna_kernels::RowRecord;
@@ -38,18 +39,24 @@ impl<I: Index> DevicePattern<I> {
         self.derived.get::<QueryTiles>().map(|tiles| tiles.entries() as f64 / self.nnz.max(1) as f64)
     }
 
+    /// The columns of all elements, and where those of each row lie, row by row. Reads the device, and waits for that.
+    pub(super) fn rows_on_host(&self) -> Result<(Vec<I>, Vec<Range<usize>>)> {
+        let stream = self.row_table.device().stream()?;
+        let columns = self.columns.download(&stream)?;
+        let mut rows = vec![0..0; self.rows];
+        for record in self.row_table.download(&stream)?.as_chunks().0 {
+            let RowRecord { row, start, end } = RowRecord::from_words(*record);
+            rows[row as usize] = start as usize..end as usize;
+        }
+        Ok((columns, rows))
+    }
+
     /// The mask's query tiles. The first call makes them: it reads the pattern from the device, and waits for that.
     pub(super) fn query_tiles(&self) -> Result<&QueryTiles> {
         self.derived.get_or_make(|| {
             let device = self.row_table.device();
-            let stream = device.stream()?;
-            let columns = self.columns.download(&stream)?;
-            let mut rows = vec![0..0; self.rows];
-            for record in self.row_table.download(&stream)?.as_chunks().0 {
-                let RowRecord { row, start, end } = RowRecord::from_words(*record);
-                rows[row as usize] = start as usize..end as usize;
-            }
-            let row = |row: &std::ops::Range<usize>| &columns[row.clone()];
+            let (columns, rows) = self.rows_on_host()?;
+            let row = |row: &Range<usize>| &columns[row.clone()];
             let (table, entries) = list(&rows.iter().map(row).collect::<Vec<_>>());
             Ok(QueryTiles { table: device.upload(table.as_flattened())?, entries: device.upload(&entries)? })
         })

@@ -94,12 +94,14 @@ impl<T: Value, I: Index> AttentionSteps<T, I> {
     /// options is no matter.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for strides, and for a scale that is 0, not finite, or of a size that softmax refuses;
+    /// [`Error::Parameter`] for strides and shared K and V, and for a scale that is 0, not finite, or of a size that softmax refuses;
     /// those of [`Sddmm::plan_with`], [`SparseSoftmax::plan_with`] and [`Spmm::plan_with`].
     pub fn plan(mask: &CsrMatrix<T, I>, dim: usize, options: Options) -> Result<Self> {
         let (batch, strides) = (options.batch, if options.has_strides() { "strides" } else { "none" });
         let expected = || "none: three steps take operands without gaps, one head after another";
         Error::expect(!options.has_strides(), OPERATION, "the strides", expected, strides)?;
+        let (group, expected) = (options.kv_group, || "1: three steps take K and V of each head");
+        Error::expect(group == 1, OPERATION, "the heads that share K and V", expected, group)?;
         let scale = options.factor(dim)?;
         Ok(Self {
             pattern: mask.with_zeros(0)?,

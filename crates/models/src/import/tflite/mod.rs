@@ -8,7 +8,7 @@
 //! # fn example(stream: &Stream) -> Result<(), Box<dyn std::error::Error>> {
 //! let imported = tflite::read("pose_detection.tflite", &Options::default())?;
 //! // Maps are NCHW unless said otherwise, the input too. Weights with many zeros are then sparse matrices.
-//! let model = Model::plan(stream, &imported.network, &imported.weights, &model::Options::default())?;
+//! let model: Model = Model::plan(stream, &imported.network, &imported.weights, &model::Options::default())?;
 //! for output in &imported.outputs {
 //!     println!("{} of {:?} is {:?} of each row", output.name, output.shape, output.features);
 //! }

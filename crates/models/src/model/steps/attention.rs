@@ -1,92 +1,84 @@
 //! Attention.
-use std::cell::RefCell;
-use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use lacuna::attention::Options;
 use lacuna::conv::MapLayout;
-use lacuna::matrix::{Csr, Pattern};
-use lacuna::{Buffer, CsrMatrix, DenseTranspose, Device, Result, Slice, SliceMut, SparseAttention, Stream};
+use lacuna::{DenseTranspose, Result, Slice, SliceMut, SparseAttention, Stream, Value};
 
+use super::shared::Room;
 use super::{About, Inputs, Planning, Step};
-use crate::network::{self, Layer};
+use crate::memory::ALIGNMENT;
+use crate::network::{self, Layer, Network, Operation};
 
-/// Masks on the device. Layers that share one have it once.
-#[derive(Debug, Default)]
-pub(in crate::model) struct Masks(RefCell<Vec<(Arc<Pattern>, Rc<CsrMatrix>)>>);
-
-impl Masks {
-    /// The mask on the device, and the bytes that this call put there.
-    fn on(&self, device: &Device, mask: &Arc<Pattern>) -> Result<(Rc<CsrMatrix>, usize)> {
-        let mut masks = self.0.borrow_mut();
-        if let Some((_, matrix)) = masks.iter().find(|(known, _)| Arc::ptr_eq(known, mask)) {
-            return Ok((Rc::clone(matrix), 0));
-        }
-        // Attention does not read values.
-        let matrix = Csr::with_values(Pattern::clone(mask), vec![0.0; mask.nnz()])?;
-        let matrix = Rc::new(CsrMatrix::new(device, &matrix)?);
-        masks.push((Arc::clone(mask), Rc::clone(&matrix)));
-        Ok((matrix, (mask.nnz() + mask.rows() + 1) * size_of::<u32>()))
-    }
-}
-
-pub(super) fn plan(
-    planning: &Planning<'_>,
+pub(super) fn plan<T: Value>(
+    planning: &Planning<'_, T>,
     layer: &Layer,
     attention: &network::Attention,
-) -> Result<Box<dyn Step>> {
+) -> Result<Box<dyn Step<T>>> {
     let input = planning.network.shape(layer.inputs[0]);
-    let (mask, mask_bytes) = planning.masks.on(planning.device, &attention.mask)?;
+    let (mask, mask_bytes) = planning.shared.mask(planning.device, &attention.mask)?;
     let (dim, width, tokens) = (attention.dim(input), input.channels / 3, input.pixels());
     // Rows are tokens, of Q, K and V side by side.
     let options = Options::default().heads_side_by_side(attention.heads, dim);
     let options = options.q_stride(3 * width).kv_stride(3 * width);
     let plan = SparseAttention::plan_with(&mask, dim, options)?;
     let is_turned = planning.options.layout != MapLayout::Nhwc && tokens > 1;
-    let turned = is_turned.then(|| Turned::new(planning.device, width, tokens)).transpose()?;
+    let turned = is_turned.then(|| Turned::plan(planning, width, tokens)).transpose()?;
     Ok(Box::new(Attention { plan, images: input.images, width, tokens, turned, mask_bytes }))
 }
 
 /// A plan for one image's heads.
 #[derive(Debug)]
-struct Attention {
-    plan: SparseAttention,
+struct Attention<T: Value> {
+    plan: SparseAttention<T>,
     images: usize,
     /// Channels of Q, of K, of V, and of the result.
     width: usize,
     tokens: usize,
     /// Of maps whose channels lie a plane apart.
-    turned: Option<Turned>,
+    turned: Option<Turned<T>>,
     mask_bytes: usize,
 }
 
-/// An image with channels last, before and after attention, and how it comes to lie so.
+/// How an image comes to lie with channels last, and its result with channels first.
 #[derive(Debug)]
-struct Turned {
-    to: DenseTranspose,
-    back: DenseTranspose,
-    /// Q, K and V, and the result.
-    room: Mutex<[Buffer<f32>; 2]>,
+struct Turned<T: Value> {
+    to: DenseTranspose<T>,
+    back: DenseTranspose<T>,
+    /// Q, K and V with channels last, and from `heads` on the result.
+    room: Room<T>,
+    heads: usize,
+    /// Of the room, if this layer was the first to ask for it.
+    bytes: usize,
 }
 
-impl Turned {
-    fn new(device: &Device, width: usize, tokens: usize) -> Result<Self> {
-        let room = [device.uninitialized(3 * width * tokens)?, device.uninitialized(width * tokens)?];
-        Ok(Self {
-            to: DenseTranspose::plan(device, 3 * width, tokens)?,
-            back: DenseTranspose::plan(device, tokens, width)?,
-            room: Mutex::new(room),
-        })
-    }
+/// Where the result begins in the room for so many channels of Q and so many tokens, and the elements of the room.
+fn room([width, tokens]: [usize; 2]) -> [usize; 2] {
+    let heads = (3 * width * tokens).next_multiple_of(ALIGNMENT);
+    [heads, heads + width * tokens]
+}
 
-    fn bytes(&self) -> usize {
-        (self.to.output_len() + self.back.input_len()) * size_of::<f32>()
+/// The most elements that an attention layer of the network needs.
+fn largest_room(network: &Network) -> usize {
+    let is_attention = |layer: &&Layer| matches!(layer.operation, Operation::Attention(_));
+    let inputs = network.layers().iter().filter(is_attention).map(|layer| network.shape(layer.inputs[0]));
+    inputs.map(|input| room([input.channels / 3, input.pixels()])[1]).max().unwrap_or(0)
+}
+
+impl<T: Value> Turned<T> {
+    fn plan(planning: &Planning<'_, T>, width: usize, tokens: usize) -> Result<Self> {
+        let device = planning.device;
+        let (to, back) =
+            (DenseTranspose::plan(device, 3 * width, tokens)?, DenseTranspose::plan(device, tokens, width)?);
+        let [heads, _] = room([width, tokens]);
+        let (room, bytes) = planning.shared.room(device, largest_room(planning.network))?;
+        Ok(Self { to, back, room, heads, bytes })
     }
 }
 
-impl Attention {
+impl<T: Value> Attention<T> {
     /// Attention of an image with channels last.
-    fn attend(&self, stream: &Stream, qkv: Slice<'_, f32>, out: SliceMut<'_, f32>) -> Result<()> {
+    fn attend(&self, stream: &Stream, qkv: Slice<'_, T>, out: SliceMut<'_, T>) -> Result<()> {
         let Self { plan, width, .. } = self;
         let part = |first: usize, len: usize| qkv.part(first..first + len);
         let (q, k) = (part(0, plan.query_len())?, part(*width, plan.key_len())?);
@@ -94,8 +86,8 @@ impl Attention {
     }
 }
 
-impl Step for Attention {
-    fn run(&self, stream: &Stream, inputs: &Inputs<'_>, mut out: SliceMut<'_, f32>) -> Result<()> {
+impl<T: Value> Step<T> for Attention<T> {
+    fn run(&self, stream: &Stream, inputs: &Inputs<'_, T>, mut out: SliceMut<'_, T>) -> Result<()> {
         let (of_input, of_out) = (3 * self.width * self.tokens, self.width * self.tokens);
         let input = inputs.at(0)?;
         for image in 0..self.images {
@@ -107,9 +99,10 @@ impl Step for Attention {
             };
             // Whoever panicked while it held the room left no work half given to a stream.
             let mut room = turned.room.lock().unwrap_or_else(PoisonError::into_inner);
-            let [qkv, heads] = &mut *room;
-            turned.to.run(stream, input, qkv.as_slice_mut())?;
-            self.attend(stream, qkv.as_slice(), heads.as_slice_mut())?;
+            let (mut qkv, mut heads) = room.as_slice_mut().split_at(turned.heads)?;
+            let (mut qkv, mut heads) = (qkv.part(0..of_input)?, heads.part(0..of_out)?);
+            turned.to.run(stream, input, qkv.reborrow())?;
+            self.attend(stream, qkv.as_slice(), heads.reborrow())?;
             turned.back.run(stream, heads.as_slice(), out)?;
         }
         Ok(())
@@ -119,7 +112,7 @@ impl Step for Attention {
         let kernel = self.plan.choice().map_or("three steps", |choice| choice.entry.name);
         let kernel =
             if self.turned.is_some() { format!("transpose + {kernel} + transpose") } else { kernel.into() };
-        let workspace_bytes = self.turned.as_ref().map_or(0, Turned::bytes);
+        let workspace_bytes = self.turned.as_ref().map_or(0, |turned| turned.bytes);
         About { weight_bytes: self.mask_bytes, workspace_bytes, ..About::kernel(kernel) }
     }
 }

@@ -1,7 +1,7 @@
 //! Channels side by side.
 use lacuna::bias_act::{Operands, Options};
 use lacuna::conv::MapLayout;
-use lacuna::{BiasAct, Result, SliceMut, Stream};
+use lacuna::{BiasAct, Result, SliceMut, Stream, Value};
 
 use super::super::inputs::Around;
 use super::{About, Inputs, Planning, Step};
@@ -10,21 +10,21 @@ use crate::network::Layer;
 
 /// A copy, with strides, of each input that does not lie in the result already.
 #[derive(Debug)]
-struct Concat(Vec<Part>);
+struct Concat<T: Value>(Vec<Part<T>>);
 
 /// An input to be copied.
 #[derive(Debug)]
-struct Part {
+struct Part<T: Value> {
     /// Its number.
     input: usize,
     /// The first element that it has in the result.
     from: usize,
     /// Its own first element there, where it lies in another part of the result: it is an input twice, or part of another input.
     inside: Option<usize>,
-    copy: BiasAct,
+    copy: BiasAct<T>,
 }
 
-pub(super) fn plan(planning: &Planning<'_>, layer: &Layer) -> Result<Box<dyn Step>> {
+pub(super) fn plan<T: Value>(planning: &Planning<'_, T>, layer: &Layer) -> Result<Box<dyn Step<T>>> {
     let shape = planning.network.shape(layer.output);
     let out = planning.memory.place(layer.output);
     // What of an image, or of a pixel, lies in one piece.
@@ -50,8 +50,8 @@ pub(super) fn plan(planning: &Planning<'_>, layer: &Layer) -> Result<Box<dyn Ste
     Ok(Box::new(Concat(parts)))
 }
 
-impl Step for Concat {
-    fn run(&self, stream: &Stream, inputs: &Inputs<'_>, mut out: SliceMut<'_, f32>) -> Result<()> {
+impl<T: Value> Step<T> for Concat<T> {
+    fn run(&self, stream: &Stream, inputs: &Inputs<'_, T>, mut out: SliceMut<'_, T>) -> Result<()> {
         for Part { input, from, inside, copy } in &self.0 {
             let end = from + copy.output_len();
             let (around, out) = Around::split(out.reborrow(), *from..end)?;

@@ -1,20 +1,21 @@
 //! Layers with dense weights.
 use lacuna::conv::{Filters, MapLayout, Operands, Options, Shape};
-use lacuna::{Buffer, Conv, Result, SliceMut, Stream};
+use lacuna::{Buffer, Conv, Result, SliceMut, Stream, Value};
 
+use super::values::rounded;
 use super::{About, Inputs, Step, Weighted};
 
 /// A convolution with its filters packed.
 #[derive(Debug)]
-pub(super) struct Dense {
-    plan: Conv,
-    filters: Filters,
-    bias: Option<Buffer<f32>>,
+pub(super) struct Dense<T: Value> {
+    plan: Conv<T>,
+    filters: Filters<T>,
+    bias: Option<Buffer<T>>,
     has_residual: bool,
 }
 
-impl Dense {
-    pub(super) fn plan(layer: &Weighted<'_>) -> Result<Self> {
+impl<T: Value> Dense<T> {
+    pub(super) fn plan(layer: &Weighted<'_, T>) -> Result<Self> {
         let Weighted { planning, conv, folded, options } = layer;
         let mut plan_options = Options::default()
             .activation(conv.activation)
@@ -30,11 +31,11 @@ impl Dense {
             plan_options = plan_options.layout(MapLayout::Nhwc);
         }
         let plan = Conv::plan(planning.device, shape, plan_options)?;
-        let filters = planning.device.upload(&folded.filters)?;
+        let filters = planning.device.upload(&rounded::<T>(&folded.filters))?;
         let filters = plan.pack(planning.stream, filters.as_slice())?;
         // What is packed is dropped now, and must have been read.
         planning.stream.synchronize()?;
-        let bias = folded.bias.as_ref().map(|bias| planning.device.upload(bias)).transpose()?;
+        let bias = folded.bias.as_ref().map(|bias| planning.device.upload(&rounded(bias))).transpose()?;
         Ok(Self { plan, filters, bias, has_residual: conv.residual })
     }
 }
@@ -47,8 +48,8 @@ fn rows_as_pixels(shape: Shape) -> Shape {
     Shape::new(shape.channels, size, shape.filters, [1, 1])
 }
 
-impl Step for Dense {
-    fn run(&self, stream: &Stream, inputs: &Inputs<'_>, out: SliceMut<'_, f32>) -> Result<()> {
+impl<T: Value> Step<T> for Dense<T> {
+    fn run(&self, stream: &Stream, inputs: &Inputs<'_, T>, out: SliceMut<'_, T>) -> Result<()> {
         let residual = if self.has_residual { Some(inputs.at(1)?) } else { None };
         let bias = self.bias.as_ref().map(Buffer::as_slice);
         let operands = Operands::new(inputs.at(0)?, &self.filters, out);
@@ -56,7 +57,7 @@ impl Step for Dense {
     }
 
     fn about(&self) -> About {
-        let bias = self.bias.as_ref().map_or(0, |bias| bias.len() * size_of::<f32>());
+        let bias = self.bias.as_ref().map_or(0, |bias| bias.len() * size_of::<T>());
         let kernel = self.plan.choice().entry.name;
         let kernel = match self.plan.cudnn_algorithm() {
             Some(algorithm) => format!("cudnn {algorithm} + {kernel}"),

@@ -2,16 +2,17 @@
 //! is a product with a sparse matrix. An element that is moved has the factor 1, and comes out as it was (−0 as 0).
 use lacuna::conv::MapLayout;
 use lacuna::matrix::Csr;
-use lacuna::{CsrMatrix, Precision, Result, SliceMut, Spmm, Stream, spmm};
+use lacuna::{CsrMatrix, Precision, Result, SliceMut, Spmm, Stream, Value, spmm};
 
+use super::values::matrix_bytes;
 use super::{About, Inputs, Planning, Step};
 use crate::network::{DepthToSpace, Layer, Resize, Shape};
 
 /// A product of one matrix with each of a batch of dense ones, which lie side by side.
 #[derive(Debug)]
-struct Product {
-    plan: Spmm,
-    matrix: CsrMatrix,
+struct Product<T: Value> {
+    plan: Spmm<T>,
+    matrix: CsrMatrix<T>,
 }
 
 /// How a matrix is multiplied: with so many dense ones, of so many columns.
@@ -20,20 +21,20 @@ struct Dense {
     columns: usize,
 }
 
-impl Product {
+impl<T: Value> Product<T> {
     /// A product with a matrix of `rows` rows and `inner` columns; `elements` gives those of a row.
     fn plan(
-        planning: &Planning<'_>,
+        planning: &Planning<'_, T>,
         [rows, inner]: [usize; 2],
         dense: &Dense,
         elements: impl Fn(usize) -> Vec<(usize, f32)>,
-    ) -> Result<Box<dyn Step>> {
+    ) -> Result<Box<dyn Step<T>>> {
         let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
         for row in 0..rows {
             // Columns ascend, as matrices have them.
             for (column, value) in elements(row) {
                 columns.push(column as u32);
-                values.push(value);
+                values.push(T::from_f32(value));
             }
             offsets.push(columns.len() as u32);
         }
@@ -45,7 +46,7 @@ impl Product {
 }
 
 /// From channels first to channels last.
-pub(super) fn flatten_nhwc(planning: &Planning<'_>, layer: &Layer) -> Result<Box<dyn Step>> {
+pub(super) fn flatten_nhwc<T: Value>(planning: &Planning<'_, T>, layer: &Layer) -> Result<Box<dyn Step<T>>> {
     let input = planning.network.shape(layer.inputs[0]);
     let (len, pixels) = (input.image_len(), input.pixels());
     let from = |at: usize| at % input.channels * pixels + at / input.channels;
@@ -53,11 +54,11 @@ pub(super) fn flatten_nhwc(planning: &Planning<'_>, layer: &Layer) -> Result<Box
     Product::plan(planning, [len, len], &dense, |at| vec![(from(at), 1.0)])
 }
 
-pub(super) fn depth_to_space(
-    planning: &Planning<'_>,
+pub(super) fn depth_to_space<T: Value>(
+    planning: &Planning<'_, T>,
     layer: &Layer,
     of: &DepthToSpace,
-) -> Result<Box<dyn Step>> {
+) -> Result<Box<dyn Step<T>>> {
     let input = planning.network.shape(layer.inputs[0]);
     let Shape { images: batch, channels, size: [rows, columns] } = planning.network.shape(layer.output);
     let squares = of.block * of.block;
@@ -82,7 +83,11 @@ pub(super) fn depth_to_space(
     })
 }
 
-pub(super) fn resize(planning: &Planning<'_>, layer: &Layer, resize: &Resize) -> Result<Box<dyn Step>> {
+pub(super) fn resize<T: Value>(
+    planning: &Planning<'_, T>,
+    layer: &Layer,
+    resize: &Resize,
+) -> Result<Box<dyn Step<T>>> {
     let input = planning.network.shape(layer.inputs[0]);
     let [height, width] = input.size;
     let [rows, columns] = resize.size;
@@ -104,13 +109,12 @@ pub(super) fn resize(planning: &Planning<'_>, layer: &Layer, resize: &Resize) ->
     })
 }
 
-impl Step for Product {
-    fn run(&self, stream: &Stream, inputs: &Inputs<'_>, out: SliceMut<'_, f32>) -> Result<()> {
+impl<T: Value> Step<T> for Product<T> {
+    fn run(&self, stream: &Stream, inputs: &Inputs<'_, T>, out: SliceMut<'_, T>) -> Result<()> {
         self.plan.run(stream, &self.matrix, inputs.at(0)?, out)
     }
 
     fn about(&self) -> About {
-        let weight_bytes = (2 * self.matrix.nnz() + self.matrix.rows() + 1) * size_of::<f32>();
-        About { weight_bytes, ..About::kernel(self.plan.choice().entry.name) }
+        About { weight_bytes: matrix_bytes(&self.matrix), ..About::kernel(self.plan.choice().entry.name) }
     }
 }

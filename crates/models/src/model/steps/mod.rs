@@ -9,15 +9,17 @@ mod maps;
 mod moves;
 mod pad;
 mod pool;
+mod shared;
 mod sparse;
 mod sum;
+mod values;
 
 use std::fmt::Debug;
 
 use lacuna::conv::MapLayout;
-use lacuna::{Device, SliceMut, Stream};
+use lacuna::{Device, SliceMut, Stream, Value};
 
-pub(super) use self::attention::Masks;
+pub(super) use self::shared::Shared;
 use super::inputs::Inputs;
 use super::options::SPARSE_ABOVE;
 use super::{Held, LayerOptions, ModelError, Options};
@@ -26,13 +28,16 @@ use crate::network::{Convolution, FlattenNhwc, Layer, Network, Operation};
 use crate::weights::{Folded, Weights};
 
 /// A layer that was planned.
-pub(super) trait Step: Debug + Send + Sync {
+pub(super) trait Step<T: Value>: Debug + Send + Sync {
     /// Gives the work to the stream. It allocates nothing, and can be recorded.
-    fn run(&self, stream: &Stream, inputs: &Inputs<'_>, out: SliceMut<'_, f32>) -> lacuna::Result<()>;
+    fn run(&self, stream: &Stream, inputs: &Inputs<'_, T>, out: SliceMut<'_, T>) -> lacuna::Result<()>;
 
     /// What it is.
     fn about(&self) -> About;
 }
+
+/// A step, and the part of its layer's weights that is zero; none where it has none.
+type WithZeros<T> = (Box<dyn Step<T>>, Option<f64>);
 
 /// What a step tells of itself.
 #[derive(Clone, Debug)]
@@ -53,28 +58,29 @@ impl About {
 
 /// What layers are planned with.
 #[derive(Debug)]
-pub(super) struct Planning<'p> {
+pub(super) struct Planning<'p, T: Value> {
     pub(super) device: &'p Device,
     pub(super) stream: &'p Stream,
     pub(super) network: &'p Network,
     pub(super) memory: &'p Memory,
     pub(super) weights: &'p Weights,
     pub(super) options: &'p Options,
-    pub(super) masks: Masks,
+    pub(super) shared: Shared<T>,
 }
 
 /// A layer with weights, to be planned.
 #[derive(Debug)]
-struct Weighted<'p> {
-    planning: &'p Planning<'p>,
+struct Weighted<'p, T: Value> {
+    planning: &'p Planning<'p, T>,
     conv: Convolution,
+    /// Rounded to the type of the model's values.
     folded: Folded,
     options: LayerOptions,
 }
 
-impl Planning<'_> {
-    /// The step of a layer, and the part of its weights that is zero.
-    pub(super) fn step(&self, layer: &Layer) -> Result<(Box<dyn Step>, Option<f64>), ModelError> {
+impl<T: Value> Planning<'_, T> {
+    /// The step of a layer.
+    pub(super) fn step(&self, layer: &Layer) -> Result<WithZeros<T>, ModelError> {
         let of_library = |error| ModelError::of_layer(layer, error);
         let step = match &layer.operation {
             Operation::Conv(_) | Operation::Linear(_) | Operation::Scale(_) => {
@@ -108,7 +114,7 @@ impl Planning<'_> {
         Ok((step, None))
     }
 
-    fn weighted(&self, layer: &Layer) -> Result<(Box<dyn Step>, Option<f64>), ModelError> {
+    fn weighted(&self, layer: &Layer) -> Result<WithZeros<T>, ModelError> {
         let name = || layer.name.clone();
         let of_library = |error| ModelError::of_layer(layer, error);
         let Some(conv) = self.network.convolution(layer) else {
@@ -116,6 +122,7 @@ impl Planning<'_> {
         };
         let folded = Folded::new(&conv, self.weights)
             .map_err(|source| ModelError::Weights { layer: name(), source })?;
+        let folded = values::folded::<T>(layer, folded)?;
         let options = *self.options.of(&layer.name);
         let is_linear = conv.is_linear();
         let is_able = conv.may_be_sparse() && (is_linear || self.options.layout == MapLayout::Nchw);
@@ -135,7 +142,7 @@ impl Planning<'_> {
         let likely = options.zeros.or_else(|| (!is_likely_zero()).then_some(0.0));
         let options = LayerOptions { zeros: likely, ..options };
         let weighted = Weighted { planning: self, conv, folded, options };
-        let plan = |is_sparse: bool| -> lacuna::Result<Box<dyn Step>> {
+        let plan = |is_sparse: bool| -> lacuna::Result<Box<dyn Step<T>>> {
             Ok(match is_sparse {
                 true if is_linear => Box::new(sparse::Linear::plan(&weighted)?),
                 true => Box::new(sparse::Pointwise::plan(&weighted)?),

@@ -1,5 +1,5 @@
 //! Values that are the same elsewhere.
-use lacuna::{Result, SliceMut, Stream};
+use lacuna::{Result, SliceMut, Stream, Value};
 
 use super::{About, Inputs, Planning, Step};
 use crate::memory::Place;
@@ -12,14 +12,14 @@ pub(super) struct Move {
 }
 
 impl Move {
-    pub(super) fn new(planning: &Planning<'_>, layer: &Layer) -> Self {
+    pub(super) fn new<T: Value>(planning: &Planning<'_, T>, layer: &Layer) -> Self {
         let place = |value| -> Place { planning.memory.place(value) };
         Self { is_there: place(layer.inputs[0]) == place(layer.output) }
     }
 }
 
-impl Step for Move {
-    fn run(&self, stream: &Stream, inputs: &Inputs<'_>, out: SliceMut<'_, f32>) -> Result<()> {
+impl<T: Value> Step<T> for Move {
+    fn run(&self, stream: &Stream, inputs: &Inputs<'_, T>, out: SliceMut<'_, T>) -> Result<()> {
         if self.is_there { Ok(()) } else { stream.copy(inputs.at(0)?, out) }
     }
 

@@ -1,43 +1,45 @@
 //! Layers with sparse weights.
 use lacuna::conv::Activation;
 use lacuna::matrix::Csr;
-use lacuna::{Buffer, CsrMatrix, Result, SliceMut, SparsePointwiseConv, Spmm, Stream, pointwise, spmm};
+use lacuna::{
+    Buffer, CsrMatrix, Result, SliceMut, SparsePointwiseConv, Spmm, Stream, Value, pointwise, spmm,
+};
 
+use super::values::{matrix_bytes, rounded};
 use super::{About, Inputs, Step, Weighted};
 
 /// Weights and bias on the device.
 #[derive(Debug)]
-struct SparseWeights {
-    matrix: CsrMatrix,
-    bias: Option<Buffer<f32>>,
+struct SparseWeights<T: Value> {
+    matrix: CsrMatrix<T>,
+    bias: Option<Buffer<T>>,
 }
 
-impl SparseWeights {
-    fn new(layer: &Weighted<'_>) -> Result<Self> {
+impl<T: Value> SparseWeights<T> {
+    fn new(layer: &Weighted<'_, T>) -> Result<Self> {
         let Weighted { planning, conv, folded, .. } = layer;
         let matrix = Csr::from_dense(conv.shape.filters, conv.shape.channels, &folded.filters)?;
-        let matrix = CsrMatrix::new(planning.device, &matrix)?;
-        let bias = folded.bias.as_ref().map(|bias| planning.device.upload(bias)).transpose()?;
+        let matrix = CsrMatrix::new(planning.device, &matrix.map_values(T::from_f32))?;
+        let bias = folded.bias.as_ref().map(|bias| planning.device.upload(&rounded(bias))).transpose()?;
         Ok(Self { matrix, bias })
     }
 
     /// Values, columns, offsets of rows, and the bias.
     fn bytes(&self) -> usize {
-        let bias = self.bias.as_ref().map_or(0, Buffer::len);
-        (2 * self.matrix.nnz() + self.matrix.rows() + 1 + bias) * size_of::<f32>()
+        matrix_bytes(&self.matrix) + self.bias.as_ref().map_or(0, Buffer::len) * size_of::<T>()
     }
 }
 
 /// Taps of 1×1 on maps.
 #[derive(Debug)]
-pub(super) struct Pointwise {
-    plan: SparsePointwiseConv,
-    weights: SparseWeights,
+pub(super) struct Pointwise<T: Value> {
+    plan: SparsePointwiseConv<T>,
+    weights: SparseWeights<T>,
     has_residual: bool,
 }
 
-impl Pointwise {
-    pub(super) fn plan(layer: &Weighted<'_>) -> Result<Self> {
+impl<T: Value> Pointwise<T> {
+    pub(super) fn plan(layer: &Weighted<'_, T>) -> Result<Self> {
         let Weighted { conv, options, .. } = layer;
         let weights = SparseWeights::new(layer)?;
         let mut plan_options = pointwise::Options::default()
@@ -52,8 +54,8 @@ impl Pointwise {
     }
 }
 
-impl Step for Pointwise {
-    fn run(&self, stream: &Stream, inputs: &Inputs<'_>, mut out: SliceMut<'_, f32>) -> Result<()> {
+impl<T: Value> Step<T> for Pointwise<T> {
+    fn run(&self, stream: &Stream, inputs: &Inputs<'_, T>, mut out: SliceMut<'_, T>) -> Result<()> {
         if self.has_residual {
             // The product adds to what is there.
             stream.copy(inputs.at(1)?, out.reborrow())?;
@@ -74,13 +76,13 @@ impl Step for Pointwise {
 
 /// A linear layer: a product with each row of the input, as a column.
 #[derive(Debug)]
-pub(super) struct Linear {
-    plan: Spmm,
-    weights: SparseWeights,
+pub(super) struct Linear<T: Value> {
+    plan: Spmm<T>,
+    weights: SparseWeights<T>,
 }
 
-impl Linear {
-    pub(super) fn plan(layer: &Weighted<'_>) -> Result<Self> {
+impl<T: Value> Linear<T> {
+    pub(super) fn plan(layer: &Weighted<'_, T>) -> Result<Self> {
         let Weighted { conv, options, .. } = layer;
         let weights = SparseWeights::new(layer)?;
         let [lo, hi] = limits(conv.activation);
@@ -96,8 +98,8 @@ impl Linear {
     }
 }
 
-impl Step for Linear {
-    fn run(&self, stream: &Stream, inputs: &Inputs<'_>, mut out: SliceMut<'_, f32>) -> Result<()> {
+impl<T: Value> Step<T> for Linear<T> {
+    fn run(&self, stream: &Stream, inputs: &Inputs<'_, T>, mut out: SliceMut<'_, T>) -> Result<()> {
         if self.plan.options().beta != 0.0 {
             stream.copy(inputs.at(1)?, out.reborrow())?;
         }

@@ -1,11 +1,15 @@
 //! Sums of two values.
 use lacuna::bias_act::{Activation, Operands, Options};
-use lacuna::{BiasAct, Result, SliceMut, Stream, conv};
+use lacuna::{BiasAct, Result, SliceMut, Stream, Value, conv};
 
 use super::{About, Inputs, Planning, Step};
 use crate::network::{Add, Layer};
 
-pub(super) fn plan(planning: &Planning<'_>, layer: &Layer, add: &Add) -> Result<Box<dyn Step>> {
+pub(super) fn plan<T: Value>(
+    planning: &Planning<'_, T>,
+    layer: &Layer,
+    add: &Add,
+) -> Result<Box<dyn Step<T>>> {
     let shape = planning.network.shape(layer.output);
     let activation = match add.activation {
         conv::Activation::Relu => Activation::Relu,
@@ -18,10 +22,10 @@ pub(super) fn plan(planning: &Planning<'_>, layer: &Layer, add: &Add) -> Result<
 
 /// The second value is a residual of the first.
 #[derive(Debug)]
-struct Sum(BiasAct);
+struct Sum<T: Value>(BiasAct<T>);
 
-impl Step for Sum {
-    fn run(&self, stream: &Stream, inputs: &Inputs<'_>, out: SliceMut<'_, f32>) -> Result<()> {
+impl<T: Value> Step<T> for Sum<T> {
+    fn run(&self, stream: &Stream, inputs: &Inputs<'_, T>, out: SliceMut<'_, T>) -> Result<()> {
         let residual = Some(inputs.at(1)?);
         self.0.run(stream, Operands { input: inputs.at(0)?, bias: None, residual, out })
     }

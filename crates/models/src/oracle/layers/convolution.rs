@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use super::limits;
 use crate::model::{Held, LayerOptions};
 use crate::network::{Convolution, Shape};
-use crate::oracle::Approximate;
-use crate::oracle::approximate::{clamped, sum_error};
+use crate::oracle::approximate::{clamped, stored, sum_error};
+use crate::oracle::{Approximate, Number};
 use crate::weights::Folded;
 
 /// The sums of a filter for an image, and what their bounds need, pixel by pixel.
@@ -22,14 +22,15 @@ struct Sums {
     terms: usize,
 }
 
-pub(super) fn convolution(
+pub(super) fn convolution<T: Number>(
     conv: &Convolution,
     folded: &Folded,
     options: &LayerOptions,
     inputs: &[&Approximate],
     shape: Shape,
 ) -> Approximate {
-    let precision = precision(conv, options);
+    let precision = precision::<T>(conv, options);
+    let is_by_cudnn = options.algorithm == Algorithm::CuDnn;
     let [lo, hi] = limits(conv.activation);
     let input = inputs[0];
     let residual = inputs.get(1).filter(|_| conv.residual);
@@ -46,9 +47,10 @@ pub(super) fn convolution(
             let (added, added_error) = residual.map_or((0.0, 0.0), |residual| {
                 (residual.value[plane * pixels + at], residual.error[plane * pixels + at])
             });
-            let sum_error_in_all =
-                sums.carried[at] + sum_error(sums.terms, sums.magnitude[at], tiny, precision);
-            let size = sums.value[at].abs() + sum_error_in_all + bias.abs() + added.abs() + added_error;
+            let sum_off = sums.carried[at] + sum_error(sums.terms, sums.magnitude[at], tiny, precision);
+            // cuDNN's sums are rounded before anything follows.
+            let sum_off = if is_by_cudnn { stored::<T>(sums.value[at], sum_off) } else { sum_off };
+            let size = sums.value[at].abs() + sum_off + bias.abs() + added.abs() + added_error;
             // Three terms: each passes through two additions at most.
             let finish = if folded.bias.is_some() || residual.is_some() {
                 sum_error(3, size, 0.0, Precision::Fp32)
@@ -56,7 +58,7 @@ pub(super) fn convolution(
                 0.0
             };
             let value = sums.value[at] + bias + added;
-            clamped(value, sum_error_in_all + added_error + finish, lo, hi)
+            clamped(value, sum_off + added_error + finish, lo, hi)
         };
         (0..pixels).map(pixel).collect::<Vec<_>>()
     };
@@ -98,10 +100,12 @@ fn sums(conv: &Convolution, folded: &Folded, input: &Approximate, image: usize, 
 }
 
 /// The least exact arithmetic that a device may take, by dense kernels or by sparse ones.
-fn precision(conv: &Convolution, options: &LayerOptions) -> Precision {
+fn precision<T: Number>(conv: &Convolution, options: &LayerOptions) -> Precision {
     let is_cut =
         options.algorithm == Algorithm::CuDnn || conv.may_be_sparse() && options.weights != Held::Dense;
     match options.precision {
+        // Tensor cores take them as they are, and their bound is the larger one.
+        _ if size_of::<T>() < size_of::<f32>() => Precision::Tensor,
         lacuna::Precision::Fma => Precision::Fp32,
         lacuna::Precision::Single if conv.products_of_a_sum() < LONG_ROWS => Precision::Fp32,
         _ if conv.shape.is_depthwise() && options.algorithm != Algorithm::CuDnn => Precision::Fp32,

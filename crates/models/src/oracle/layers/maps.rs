@@ -1,9 +1,10 @@
 //! Maps whose elements are moved, or interpolated.
 use lacuna_reference::Precision;
 
+use super::rounded;
 use crate::network::{DepthToSpace, PadChannels, Resize, Shape};
-use crate::oracle::Approximate;
 use crate::oracle::approximate::sum_error;
+use crate::oracle::{Approximate, Number};
 
 /// A result whose elements are some of the input's: `from` tells which, of an element's number.
 fn moved(input: &Approximate, shape: Shape, from: impl Fn(usize) -> usize) -> Approximate {
@@ -41,8 +42,8 @@ pub(super) fn pad_channels(pad: &PadChannels, input: &Approximate, shape: Shape)
     Approximate { shape, value, error }
 }
 
-/// Sums of four terms, and roundings of their factors.
-pub(super) fn resize(resize: &Resize, input: &Approximate, shape: Shape) -> Approximate {
+/// Sums of four terms, with factors rounded to the type of values, which `f32` has in its bound.
+pub(super) fn resize<T: Number>(resize: &Resize, input: &Approximate, shape: Shape) -> Approximate {
     let [height, width] = input.shape.size;
     let [rows, columns] = shape.size;
     let element = |at: usize| {
@@ -51,7 +52,8 @@ pub(super) fn resize(resize: &Resize, input: &Approximate, shape: Shape) -> Appr
         for (y, of_row) in resize.neighbours(0, height, row) {
             for (x, of_column) in resize.neighbours(1, width, column) {
                 let at = (plane * height + y) * width + x;
-                let (factor, size) = (of_row * of_column, input.value[at].abs() + input.error[at]);
+                let factor = f64::from(rounded::<T>(&[(of_row * of_column) as f32])[0]);
+                let size = input.value[at].abs() + input.error[at];
                 value += factor * input.value[at];
                 carried += factor * input.error[at];
                 magnitude += factor * size;

@@ -9,13 +9,13 @@ mod pool;
 use lacuna_reference::Precision;
 
 use super::approximate::{clamped, sum_error};
-use super::{Approximate, OracleError};
+use super::{Approximate, Number, OracleError, numbers};
 use crate::model::Options;
 use crate::network::{Activation, Layer, LayerNorm, Network, Operation, Pad, Shape};
 use crate::weights::{Folded, Weights};
 
-/// The result of a layer, of inputs that fit it.
-pub(super) fn layer(
+/// The result of a layer, of inputs that fit it, where values are of this type.
+pub(super) fn layer<T: Number>(
     network: &Network,
     layer: &Layer,
     weights: &Weights,
@@ -25,29 +25,37 @@ pub(super) fn layer(
     let shape = network.shape(layer.output);
     let of_layer = |source| OracleError::Weights { layer: layer.name.clone(), source };
     if let Some(conv) = network.convolution(layer) {
-        let folded = Folded::new(&conv, weights).map_err(of_layer)?;
-        return Ok(convolution::convolution(&conv, &folded, options.of(&layer.name), inputs, shape));
+        let folded = Folded::new(&conv, weights).map_err(of_layer)?.rounded::<T>();
+        let result = convolution::convolution::<T>(&conv, &folded, options.of(&layer.name), inputs, shape);
+        return Ok(result.stored::<T>());
     }
-    Ok(match &layer.operation {
+    let result = match &layer.operation {
         Operation::LayerNorm(norm) => {
             let [weight, bias] = LayerNorm::tensors(&layer.name)
                 .map(|name| weights.get(&name, &[shape.channels]).map_err(of_layer));
-            layer_norm::layer_norm(norm, [weight?.values(), bias?.values()], inputs[0])
+            let [weight, bias] = [rounded::<T>(weight?.values()), rounded::<T>(bias?.values())];
+            layer_norm::layer_norm(norm, [&weight, &bias], inputs[0])
         }
         Operation::Attention(of) => attention::attention(of, inputs[0], shape),
         Operation::Pool(pool) => pool::pool(pool, inputs[0], shape),
-        Operation::Pad(of) => pad(of, inputs[0], shape),
+        Operation::Pad(of) => pad::<T>(of, inputs[0], shape),
         Operation::PadChannels(of) => maps::pad_channels(of, inputs[0], shape),
         Operation::Add(add) => sum(inputs[0], inputs[1], add.activation),
         Operation::Concat(_) => concat(inputs, shape),
         Operation::FlattenNhwc(_) => maps::flatten_nhwc(inputs[0], shape),
         Operation::DepthToSpace(of) => maps::depth_to_space(of, inputs[0], shape),
-        Operation::Resize(resize) => maps::resize(resize, inputs[0], shape),
+        Operation::Resize(resize) => maps::resize::<T>(resize, inputs[0], shape),
         // Elements in NCHW are in order already. Layers with weights were above.
         Operation::Flatten(_) | Operation::Conv(_) | Operation::Linear(_) | Operation::Scale(_) => {
             Approximate { shape, ..inputs[0].clone() }
         }
-    })
+    };
+    Ok(result.stored::<T>())
+}
+
+/// Numbers as they are in this type.
+fn rounded<T: Number>(values: &[f32]) -> Vec<f32> {
+    numbers(&values.iter().map(|&value| T::from_f32(value)).collect::<Vec<T>>())
 }
 
 fn sum(x: &Approximate, y: &Approximate, activation: Activation) -> Approximate {
@@ -61,7 +69,8 @@ fn sum(x: &Approximate, y: &Approximate, activation: Activation) -> Approximate 
     Approximate { shape: x.shape, value, error }
 }
 
-fn pad(pad: &Pad, input: &Approximate, shape: Shape) -> Approximate {
+fn pad<T: Number>(pad: &Pad, input: &Approximate, shape: Shape) -> Approximate {
+    let margin = f64::from(rounded::<T>(&[pad.value])[0]);
     let [height, width] = input.shape.size;
     let [rows, columns] = shape.size;
     let element = |at: usize| {
@@ -73,7 +82,7 @@ fn pad(pad: &Pad, input: &Approximate, shape: Shape) -> Approximate {
                 let at = (plane * height + row) * width + column;
                 (input.value[at], input.error[at])
             }
-            _ => (f64::from(pad.value), 0.0),
+            _ => (margin, 0.0),
         }
     };
     let (value, error) = (0..shape.elements()).map(element).unzip();

@@ -23,7 +23,7 @@ pub unsafe fn all<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<f32>) {
     }
 }
 
-/// Pairs of bfloat16: `a` and `b`, `c` and `x`.
+/// Pairs of bfloat16, then of binary16: `a` and `b`, `c` and `x`.
 ///
 /// # Safety
 /// The launch and the buffers are as said.
@@ -35,5 +35,7 @@ pub unsafe fn packed<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<f32>)
         let [a, b, c, x] = gpu.load_readonly::<f32, 4>(input.add(4 * thread as usize));
         results.put(gpu.pack_bf16(a, b));
         results.put(gpu.pack_bf16(c, x));
+        results.put(gpu.pack_f16(a, b));
+        results.put(gpu.pack_f16(c, x));
     }
 }

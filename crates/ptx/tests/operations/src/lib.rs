@@ -71,6 +71,12 @@ entries! {
     products_bf16_cores_64: warpgroups::products_of_cores::<32, true, Ptx>;
     #[cfg(lacuna_sm = "90")]
     products_bf16_cores_128: warpgroups::products_of_cores::<64, true, Ptx>;
+    #[cfg(lacuna_sm = "90")]
+    products_f16_registers_32: warpgroups::products_of_registers::<16, false, Ptx>;
+    #[cfg(lacuna_sm = "90")]
+    products_f16_registers_64: warpgroups::products_of_registers::<32, false, Ptx>;
+    #[cfg(lacuna_sm = "90")]
+    products_bf16_registers_128: warpgroups::products_of_registers::<64, true, Ptx>;
     atomics_global: atomics::global;
     atomics_shared: atomics::all::<atomics::Shared, Ptx>;
     arithmetic: arithmetic::all;

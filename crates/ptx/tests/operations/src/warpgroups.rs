@@ -54,6 +54,29 @@ pub unsafe fn products_of_cores<const L: usize, const BRAIN: bool, G: Gpu>(
     }
 }
 
+/// As [`products`], with the input's first words as A: four a thread.
+///
+/// # Safety
+/// The launch and the buffers are as said.
+pub unsafe fn products_of_registers<const L: usize, const BRAIN: bool, G: Gpu>(
+    gpu: G,
+    out: GlobalMut<f32>,
+    input: GlobalPtr<u32>,
+) {
+    let b = SharedPtr::from_offset(A);
+    // SAFETY: as above; indices are below 512.
+    unsafe {
+        let a = gpu.load_readonly::<u32, 4>(input.add(4 * gpu.thread_idx_x() as usize));
+        of_input::<L, G>(gpu, out, input, |sums| {
+            if BRAIN {
+                gpu.warpgroup_mma_bf16_registers::<L, PANEL>(sums, a, b);
+            } else {
+                gpu.warpgroup_mma_f16_registers::<L, PANEL>(sums, a, b);
+            }
+        });
+    }
+}
+
 /// Copies the input to shared memory, and writes what a product makes of ones.
 ///
 /// # Safety

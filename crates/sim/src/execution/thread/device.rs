@@ -18,6 +18,9 @@ use crate::tensor::arithmetic::Factors;
 use crate::tensor::product::{Layout, Operand};
 use crate::tensor::warpgroup::WarpgroupCall;
 
+/// What a product has in registers that reads both operands from shared memory.
+const NO_REGISTERS: [u32; 4] = [0; 4];
+
 // The safety contract of the unsafe methods is the kernel's towards the device. Here nothing depends on it: each
 // access is checked, and a broken promise is a finding.
 impl Gpu for SimThread<'_, '_> {
@@ -276,6 +279,11 @@ impl Gpu for SimThread<'_, '_> {
         let [low, high] = [low, high].map(|x| u32::from(half::bf16::from_f32(x).to_bits()));
         high << 16 | low
     }
+    fn pack_f16(self, low: f32, high: f32) -> u32 {
+        self.count(Location::caller(), Operation::Convert);
+        let [low, high] = [low, high].map(|x| u32::from(half::f16::from_f32(x).to_bits()));
+        high << 16 | low
+    }
     fn mma_tf32(self, a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4] {
         let (a, b) = (a.map(f32::to_bits), b.map(f32::to_bits));
         self.multiply(Location::caller(), Factors::Tf32, a, b, c)
@@ -309,12 +317,8 @@ impl Gpu for SimThread<'_, '_> {
         b: SharedPtr<u16>,
     ) {
         let kind = (Factors::F16, Layout::Panels { apart: PANEL });
-        self.start_product(
-            Location::caller(),
-            kind,
-            sums,
-            [a, b].map(|place| Operand::of_panels(place.offset())),
-        );
+        let operands = [a, b].map(|place| Operand::of_panels(place.offset()));
+        self.start_product(Location::caller(), kind, sums, operands, NO_REGISTERS);
     }
     unsafe fn warpgroup_mma_bf16<const L: usize, const PANEL: u32>(
         self,
@@ -323,12 +327,8 @@ impl Gpu for SimThread<'_, '_> {
         b: SharedPtr<u16>,
     ) {
         let kind = (Factors::Bf16, Layout::Panels { apart: PANEL });
-        self.start_product(
-            Location::caller(),
-            kind,
-            sums,
-            [a, b].map(|place| Operand::of_panels(place.offset())),
-        );
+        let operands = [a, b].map(|place| Operand::of_panels(place.offset()));
+        self.start_product(Location::caller(), kind, sums, operands, NO_REGISTERS);
     }
     unsafe fn warpgroup_mma_f16_cores<const L: usize>(
         self,
@@ -337,7 +337,7 @@ impl Gpu for SimThread<'_, '_> {
         b: CoreMatrices,
     ) {
         let operands = [a, b].map(Operand::from);
-        self.start_product(Location::caller(), (Factors::F16, Layout::Cores), sums, operands);
+        self.start_product(Location::caller(), (Factors::F16, Layout::Cores), sums, operands, NO_REGISTERS);
     }
     unsafe fn warpgroup_mma_bf16_cores<const L: usize>(
         self,
@@ -346,7 +346,27 @@ impl Gpu for SimThread<'_, '_> {
         b: CoreMatrices,
     ) {
         let operands = [a, b].map(Operand::from);
-        self.start_product(Location::caller(), (Factors::Bf16, Layout::Cores), sums, operands);
+        self.start_product(Location::caller(), (Factors::Bf16, Layout::Cores), sums, operands, NO_REGISTERS);
+    }
+    unsafe fn warpgroup_mma_f16_registers<const L: usize, const PANEL: u32>(
+        self,
+        sums: &mut [f32; L],
+        a: [u32; 4],
+        b: SharedPtr<u16>,
+    ) {
+        let kind = (Factors::F16, Layout::Registers { apart: PANEL });
+        let operands = [0, b.offset()].map(Operand::of_panels);
+        self.start_product(Location::caller(), kind, sums, operands, a);
+    }
+    unsafe fn warpgroup_mma_bf16_registers<const L: usize, const PANEL: u32>(
+        self,
+        sums: &mut [f32; L],
+        a: [u32; 4],
+        b: SharedPtr<u16>,
+    ) {
+        let kind = (Factors::Bf16, Layout::Registers { apart: PANEL });
+        let operands = [0, b.offset()].map(Operand::of_panels);
+        self.start_product(Location::caller(), kind, sums, operands, a);
     }
     fn warpgroup_commit(self) {
         self.warpgroup(Location::caller(), WarpgroupCall::Commit, [0; 10], &[]);

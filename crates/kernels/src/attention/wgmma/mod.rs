@@ -1,0 +1,171 @@
+//! Tiles of queries and keys by warpgroups (wgmma of sm_90a), for values of 16 bits.
+//!
+//! ```text
+//!                keys: two blocks of 64 a step            warps 0–3   S = Q₀·Kᵀ ─ mask ─ softmax ─► O₀ += P·V
+//!             ┌────┐      ┌────┬────┐                     warps 4–7   S = Q₁·Kᵀ ─ mask ─ softmax ─► O₁ += P·V
+//!  64 queries │ Q₀ │      │ ▓▓ │ ▒▒ │  ▓ full             …
+//!             ├────┤      ├────┼────┤  ▒ partial          last warps  copy K, V and bitmaps, a stage each
+//!  64 queries │ Q₁ │      │ ▒▒ │    │  empty
+//!             └────┘      └────┴────┘
+//! ```
+//! A thread block owns `GROUPS` × 64 queries of a head, a warpgroup each, and goes along the key blocks that any of them sees.
+//! Empty blocks are left out; full ones have no bitmap. A score begins as 0 where its key is seen, and as −∞ elsewhere, and the
+//! product is added to it. Weights are rounded to `T`, in registers. K lies in core matrices, V in swizzled panels. A row that comes
+//! out not finite is worked out anew, key by key, as [`Rows`](super::Rows) do it.
+mod block;
+mod consume;
+mod produce;
+
+use core::marker::PhantomData;
+
+use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, WARP};
+
+use self::block::BlockKeys;
+use super::lanes::Fragment;
+use super::row::Head;
+use super::{Operands, Scheme, Tile};
+use crate::{Bounds, HalfValue, Kernel, RowRecord};
+
+pub use block::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask, place_of_bit};
+
+/// Threads of a warpgroup.
+const WARPGROUP: u32 = 4 * WARP;
+/// Key blocks of a step.
+const UNITS: u32 = 2;
+/// Keys of a step.
+const KEYS: u32 = UNITS * BLOCK;
+/// Scores of a thread.
+const SCORES: usize = KEYS as usize / 2;
+/// Bytes of eight elements of a row: a row of a core matrix.
+const PIECE: u32 = 16;
+/// Bytes of a panel of V: 64 columns of a step's keys.
+const PANEL: u32 = KEYS * 8 * PIECE;
+
+/// What the entry points of [`WgmmaTiles`] take. The grid's x is the heads, its y the tiles.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct WgmmaTileArgs<T> {
+    /// A record of [`RowRecord`] words a tile: its first query, and where its entries begin and end.
+    pub tile_table: GlobalPtr<u32>,
+    /// [`BlockEntry`]s.
+    pub entries: GlobalPtr<u32>,
+    /// Bitmaps of [`BITMAP_WORDS`] words.
+    pub bitmaps: GlobalPtr<u32>,
+    /// What is multiplied. The scale is above 0.
+    pub operands: Operands<T>,
+}
+
+/// Attention by tiles of `GROUPS` × 64 queries, for up to 2·`L` elements a row; `PIECES` is a quarter of `L`.
+#[derive(Debug)]
+pub struct WgmmaTiles<T, const L: usize, const PIECES: usize, const GROUPS: u32, const STAGES: u32>(
+    PhantomData<T>,
+);
+
+/// What a thread works on.
+struct Work<T, G> {
+    gpu: G,
+    head: Head<T>,
+    bitmaps: GlobalPtr<u32>,
+    /// The tile's first entry, and how many there are.
+    entries: GlobalPtr<u32>,
+    count: u32,
+    /// The tile's first query.
+    first: u32,
+    /// Queries of the head.
+    rows: u32,
+}
+
+impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const STAGES: u32> Kernel
+    for WgmmaTiles<T, L, PIECES, GROUPS, STAGES>
+{
+    type Args = WgmmaTileArgs<T>;
+    type Tile = Tile;
+
+    const TILE: Tile = {
+        assert!(4 * PIECES == L && GROUPS <= 3);
+        assert!(Self::QUERIES_COPIED + GROUPS <= 16, "a block has 16 barriers");
+        assert!(Self::SHARED_BYTES <= 227 * 1024, "a block of sm_90 has 227 KiB");
+        Tile {
+            value: T::TYPE,
+            vector: 8,
+            lanes: PIECES as u32,
+            dimension: Self::DIM,
+            block_rows: GROUPS * BLOCK,
+            scheme: Scheme::WgmmaTile,
+        }
+    };
+    const THREADS: u32 = GROUPS * WARPGROUP + STAGES * WARP;
+    const SHARED_BYTES: u32 = Self::BITMAPS + STAGES * GROUPS * UNITS * BITMAP_WORDS * 4;
+    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: Self::BLOCKS };
+    const MIN_SM: u32 = 90;
+    const LAUNCHES_DEPENDENTS: bool = Self::BLOCKS == 1;
+
+    #[inline(always)]
+    unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {
+        // By way of a shuffle the compiler sees that a warp has one trade.
+        let warp = gpu.warp_shuffle_idx(FULL_WARP, gpu.thread_idx_x() / WARP, 0, WARP);
+        // SAFETY: the table has a record for each tile of the grid; warps 4·GROUPS and on are the producers.
+        unsafe {
+            let RowRecord { row: first, start, end } =
+                RowRecord::load(gpu, args.tile_table, gpu.block_idx_y() as usize);
+            let work = Work {
+                gpu,
+                head: Head::of(&args.operands, gpu.block_idx_x()),
+                bitmaps: args.bitmaps,
+                entries: args.entries.add(start as usize * BlockEntry::WORDS),
+                count: end - start,
+                first,
+                rows: args.operands.rows,
+            };
+            if warp >= 4 * GROUPS {
+                Self::produce(&work, warp - 4 * GROUPS);
+            } else {
+                let mut again = Self::consume(&work, warp);
+                let group = warp / 4;
+                while again != 0 {
+                    let query = warp % 4 * 16 + again.trailing_zeros();
+                    again &= again - 1;
+                    let end = work.count * BLOCK;
+                    let keys = BlockKeys { entries: work.entries, bitmaps: args.bitmaps, end, group, query };
+                    let head = Head::of(&args.operands, gpu.block_idx_x());
+                    let row = first + group * BLOCK + query;
+                    Fragment::<8, PIECES, 1>::attend::<_, _, 2>(gpu, &head, row, keys, [0, end]);
+                }
+            }
+        }
+    }
+}
+
+/// Where things lie in shared memory, and the block's barriers.
+impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const STAGES: u32>
+    WgmmaTiles<T, L, PIECES, GROUPS, STAGES>
+{
+    /// Elements of a row at most.
+    const DIM: u32 = 2 * L as u32;
+    /// Bytes of V in a stage. V comes first, as panels begin at multiples of 1024 bytes.
+    const V_BYTES: u32 = KEYS * Self::DIM * 2;
+    /// Bytes from eight elements of all keys to the next eight. 16 more keep copies of a row's pieces on different banks.
+    const K_LEADING: u32 = KEYS * PIECE + PIECE;
+    const K_BYTES: u32 = PIECES as u32 * Self::K_LEADING;
+    const K: u32 = STAGES * Self::V_BYTES;
+    /// The same of Q, of a warpgroup.
+    const Q_LEADING: u32 = BLOCK * PIECE + PIECE;
+    const Q_BYTES: u32 = PIECES as u32 * Self::Q_LEADING;
+    const Q: u32 = Self::K + STAGES * Self::K_BYTES;
+    /// Bitmaps: by stage, group and block.
+    const BITMAPS: u32 = Self::Q + GROUPS * Self::Q_BYTES;
+
+    /// Thread blocks of a multiprocessor at least.
+    const BLOCKS: u32 = if GROUPS == 1 && Self::SHARED_BYTES <= 113 * 1024 { 2 } else { 1 };
+
+    /// Barriers: of an empty stage, of one that is full for a group, and of a group's own.
+    const EMPTY: u32 = 1;
+    const FULL: u32 = Self::EMPTY + STAGES;
+    const QUERIES_COPIED: u32 = Self::FULL + STAGES * GROUPS;
+
+    /// The number of a block in a stage, for a group.
+    #[inline(always)]
+    const fn slot(stage: u32, group: u32, unit: u32) -> u32 {
+        (stage * GROUPS + group) * UNITS + unit
+    }
+}

@@ -1,0 +1,88 @@
+//! The warps that fill stages, one each.
+use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
+
+use super::block::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask};
+use super::{PANEL, PIECE, UNITS, WARPGROUP, WgmmaTiles, Work};
+use crate::HalfValue;
+use crate::common::strided;
+
+impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const STAGES: u32>
+    WgmmaTiles<T, L, PIECES, GROUPS, STAGES>
+{
+    /// Copies K, V and bitmaps into this warp's stage, for every step that is the stage's.
+    ///
+    /// # Safety
+    /// The whole warp is here; head and entries are live.
+    #[inline(always)]
+    pub(super) unsafe fn produce<G: Gpu>(work: &Work<T, G>, stage: u32) {
+        let gpu = work.gpu;
+        let mut first = stage * UNITS;
+        // SAFETY: as promised by the caller; a stage is filled when all groups have left it.
+        unsafe {
+            let entry = |index: u32| BlockEntry::load(gpu, work.entries, index, work.count);
+            let mut next = [entry(first), entry(first + 1)];
+            while first < work.count {
+                let entries = next;
+                let later = first + STAGES * UNITS;
+                next = [entry(later), entry(later + 1)];
+                if first >= STAGES * UNITS {
+                    gpu.barrier_sync(Self::EMPTY + stage, GROUPS * WARPGROUP + WARP);
+                }
+                Self::copy_block(work, stage, 0, &entries[0], true);
+                Self::copy_block(work, stage, 1, &entries[1], first + 1 < work.count);
+                gpu.copy_async_commit();
+                gpu.copy_async_wait::<0>();
+                gpu.fence_async_proxy();
+                for group in 0..GROUPS {
+                    gpu.barrier_arrive(Self::FULL + stage * GROUPS + group, WARPGROUP + WARP);
+                }
+                first = later;
+            }
+        }
+    }
+
+    /// Starts copying the 64 keys of an entry, and its bitmaps. Zeros stand for keys that are not there.
+    ///
+    /// # Safety
+    /// As for [`produce`](Self::produce); the stage is empty.
+    #[inline(always)]
+    unsafe fn copy_block<G: Gpu>(
+        work: &Work<T, G>,
+        stage: u32,
+        unit: u32,
+        entry: &BlockEntry,
+        is_there: bool,
+    ) {
+        let (gpu, head, lane) = (work.gpu, &work.head, work.gpu.lane_id());
+        let pieces = PIECES as u32;
+        // A lane has one piece of each row that it copies.
+        let (piece, row, rows) = (lane % pieces, lane / pieces, WARP / pieces);
+        let has_piece = is_there && piece * 8 < head.dim;
+        let key = entry.key_block * BLOCK + row;
+        let column = if has_piece { piece as usize * 8 } else { 0 };
+        let [mut k, mut v] = [head.k, head.v].map(|matrix| {
+            GlobalPtr::<u16>::from_address(matrix.add_rows(key, head.kv_stride).address()).add(column)
+        });
+        let k_place = Self::K + stage * Self::K_BYTES + piece * Self::K_LEADING + unit * BLOCK * PIECE;
+        let v_place = stage * Self::V_BYTES + piece / 8 * PANEL + unit * BLOCK * 8 * PIECE;
+        // SAFETY: as promised by the caller; nothing is read of keys that are not there.
+        unsafe {
+            strided(row, BLOCK, rows, |at| {
+                let is_key = has_piece && entry.key_block * BLOCK + at < head.cols;
+                gpu.copy_async_or_zero::<u16, 8>(SharedPtr::from_offset(k_place + at * PIECE), k, is_key);
+                let v_at = v_place + (at * 8 + ((piece % 8) ^ (at % 8))) * PIECE;
+                gpu.copy_async_or_zero::<u16, 8>(SharedPtr::from_offset(v_at), v, is_key);
+                let step = u64::from(rows) * u64::from(head.kv_stride);
+                (k, v) = (k.add_bytes(step), v.add_bytes(step));
+            });
+            for group in 0..GROUPS {
+                let (mask, slot) = (entry.masks[group as usize], Self::slot(stage, group, unit));
+                if mask < BlockMask::FULL {
+                    let from = work.bitmaps.add(mask as usize * BITMAP_WORDS as usize + 4 * lane as usize);
+                    let to = Self::BITMAPS + slot * BITMAP_WORDS * 4 + lane * PIECE;
+                    gpu.copy_async::<u32, 4>(SharedPtr::from_offset(to), from);
+                }
+            }
+        }
+    }
+}
