@@ -65,7 +65,7 @@ pub enum Command {
     Prune(PruneOptions),
     /// Draws a plot of a file of records, as SVG.
     Plot(PlotOptions),
-    /// Fits the cost model of SpMM to times of all kernels, or checks it.
+    /// Fits the cost model of SpMM or of convolution to times of all kernels, or checks it.
     Fit(FitOptions),
     /// Writes the tables of README.md and docs that are made from records.
     Tables(TablesOptions),
@@ -293,9 +293,15 @@ pub struct PlotOptions {
 #[derive(Args, Debug)]
 pub struct FitOptions {
     /// Times of all kernels, of one GPU: records of `sweep --all-algorithms`, or the form of
-    /// benches/records/fit/hopper-spmm.jsonl.
+    /// benches/records/fit/hopper-spmm.jsonl; or those of `conv --all-algorithms --all-splits`.
     #[arg(long, required = true, num_args = 1..)]
     pub records: Vec<PathBuf>,
+    /// Records of convolutions that the fit must not see, and that are scored. Of SpMM a third of all problems is held out.
+    #[arg(long, num_args = 1..)]
+    pub held_out: Vec<PathBuf>,
+    /// Records of the same convolutions with all kernels, however slow: their times tell costs where `--records` leave a kernel out.
+    #[arg(long, num_args = 1..)]
+    pub times: Vec<PathBuf>,
     /// Writes the problems there in the compact form.
     #[arg(long)]
     pub compact: Option<PathBuf>,

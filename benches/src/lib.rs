@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | [`timing`], `energy`, [`types`], [`machine`], [`profile`] | what is measured with |
 //! | [`record`], `model`, `picture` | what a measurement comes to |
+//! | `fit` | constants of cost models from measurements |
 //! | `peers`, `copies`, `dense`, [`session`] | what we are set against, and what one call of the program holds |
 //! | [`operation`], [`measure()`] | what an operation is here, and measuring one |
 //! | `spmm`, `sddmm`, … | the operations, a folder each; [`OPERATIONS`] is the list of them |
@@ -31,6 +32,7 @@ mod dense;
 mod dense_transpose;
 mod energy;
 mod expect;
+mod fit;
 mod layer_norm;
 pub mod machine;
 mod measure;

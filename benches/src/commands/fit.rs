@@ -1,9 +1,14 @@
 //! `fit`: the cost model's constants from measurements.
+use std::path::PathBuf;
+
 use anyhow::{Context, Result};
-use lacuna::spmm::CostModel;
+use comfy_table::Table;
+use lacuna::spmm::{CostModel, ModelFile};
 use lacuna_cases::exit::{Outcome, Usage};
 
 use crate::cli::FitOptions;
+use crate::conv;
+use crate::fit::{Score, nudged};
 use crate::spmm::fit::{fit as fit_model, loss};
 use crate::spmm::samples::{Sample, samples, score};
 use crate::spmm::timed::{read, to_compact};
@@ -11,10 +16,8 @@ use crate::table::new_table;
 
 /// The kinds of values that have constants of their own.
 const KINDS: [&str; 2] = ["f32", "16-bit"];
-/// By how much `--check` moves each constant.
-const NUDGES: [f64; 2] = [0.98, 1.02];
-/// How much the loss may fall by that.
-const MOST_GAIN: f64 = 5e-4;
+/// What the tables of scores have.
+const HEADER: [&str; 7] = ["problems", "count", "library's", "worst", "fitted", "worst", "where"];
 
 /// Fits the cost model's constants to two thirds of the problems in the fit's records, prints how well the library's and the
 /// fitted ones choose, and writes them to `--out`. With `--check` it fits nothing, but says whether 2 % more or less of one of
@@ -23,6 +26,12 @@ const MOST_GAIN: f64 = 5e-4;
 /// # Errors
 /// Files that cannot be read or written; records that do not serve, or too few.
 pub fn fit(options: &FitOptions) -> Result<Outcome> {
+    if options.records.iter().any(|path| conv::Record::is_first_of(path)) {
+        return convolution(options);
+    }
+    if !options.held_out.is_empty() || !options.times.is_empty() {
+        return Err(Usage("expected --held-out and --times with records of convolutions alone".into()).into());
+    }
     let (gpu, timed) = read(&options.records)?;
     let mut all = Vec::new();
     for problem in &timed {
@@ -41,7 +50,8 @@ pub fn fit(options: &FitOptions) -> Result<Outcome> {
             return Err(Usage(format!("{kind}: expected problems to fit to, got none")).into());
         }
         if options.check {
-            for moved in nudged(&train, shipped, kind) {
+            let loss = |file| loss(&train, &CostModel::new(file));
+            for moved in nudged(shipped.file(), kind, loss) {
                 println!("{moved}");
                 outcome = Outcome::Failure;
             }
@@ -50,7 +60,7 @@ pub fn fit(options: &FitOptions) -> Result<Outcome> {
         }
     }
     println!("{}, {} problems\n", gpu.gpu, samples.len());
-    let mut table = new_table(["problems", "count", "library's", "worst", "fitted", "worst", "where"]);
+    let mut table = new_table(HEADER);
     let mut rows: Vec<(String, Vec<&Sample>)> = Vec::new();
     for kind in KINDS {
         rows.push((format!("{kind}: fitted to"), of_kind(kind, false)));
@@ -64,24 +74,10 @@ pub fn fit(options: &FitOptions) -> Result<Outcome> {
     }
     for (name, samples) in &rows {
         let scores = [shipped, &model].map(|model| score(samples.iter().copied(), model));
-        if let [Some(before), Some(after)] = scores {
-            let number = |value: f64| format!("{value:.4}");
-            table.add_row([
-                name.clone(),
-                samples.len().to_string(),
-                number(before.mean),
-                number(before.worst),
-                number(after.mean),
-                number(after.worst),
-                after.worst_name,
-            ]);
-        }
+        add_scores(&mut table, name.clone(), samples.len(), scores);
     }
     println!("{table}");
-    if let Some(out) = &options.out {
-        let text = serde_json::to_string_pretty(model.file())?;
-        std::fs::write(out, text + "\n").with_context(|| format!("{} cannot be written", out.display()))?;
-    }
+    write(options, model.file())?;
     if let Some(out) = &options.compact {
         let text = to_compact(&gpu, &timed)?;
         std::fs::write(out, text).with_context(|| format!("{} cannot be written", out.display()))?;
@@ -89,24 +85,73 @@ pub fn fit(options: &FitOptions) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// The constants of which a little more or less would choose much better.
-fn nudged(samples: &[&Sample], model: &CostModel, kind: &str) -> Vec<String> {
-    let before = loss(samples, model);
-    let values: Vec<f64> = model.file().fitted_to(kind).map(|constant| constant.value).collect();
-    let mut found = Vec::new();
-    for (at, constant) in model.file().fitted_to(kind).enumerate() {
-        for factor in NUDGES {
-            let mut values = values.clone();
-            values[at] = (values[at] * factor).clamp(constant.bounds[0], constant.bounds[1]);
-            let after = loss(samples, &CostModel::new(model.file().clone().with_values(kind, &values)));
-            if after < before - MOST_GAIN {
-                let [from, to] = [constant.value, values[at]];
-                found.push(format!(
-                    "{kind}: {} {from} to {to}: loss {before:.5} to {after:.5}",
-                    constant.name
-                ));
+/// Writes the constants to `--out`.
+fn write(options: &FitOptions, file: &ModelFile) -> Result<()> {
+    let Some(out) = &options.out else { return Ok(()) };
+    let text = serde_json::to_string_pretty(file)?;
+    std::fs::write(out, text + "\n").with_context(|| format!("{} cannot be written", out.display()))
+}
+
+/// As [`fit`], of convolution: to all of `--records`, with a row for each file, also of those that are held out.
+fn convolution(options: &FitOptions) -> Result<Outcome> {
+    if options.compact.is_some() {
+        return Err(Usage("expected --compact with records of SpMM alone".into()).into());
+    }
+    let mut times = Vec::new();
+    for path in &options.times {
+        times.extend(conv::fit::read_times(path)?);
+    }
+    let (train, held_out) = (read_files(&options.records, &times)?, read_files(&options.held_out, &[])?);
+    let shipped = lacuna::conv::CostModel::hopper();
+    let all: Vec<&conv::fit::Sample> = train.iter().flat_map(|(_, samples)| samples).collect();
+    let (mut model, mut outcome) = (shipped.clone(), Outcome::Good);
+    if options.check {
+        let loss = |file| conv::fit::loss(&all, &lacuna::conv::CostModel::new(file));
+        for moved in nudged(shipped.file(), conv::fit::KIND, loss) {
+            println!("{moved}");
+            outcome = Outcome::Failure;
+        }
+    } else {
+        model = conv::fit::fit(&all, shipped);
+        for section in &model.file().sections {
+            for constant in &section.constants {
+                println!("{}.{} {}", section.name, constant.name, constant.value);
             }
         }
     }
-    found
+    let mut table = new_table(HEADER);
+    for (files, what) in [(&train, "fitted to"), (&held_out, "held out")] {
+        for (name, samples) in files {
+            let scores = [shipped, &model].map(|model| conv::fit::score(samples, model));
+            add_scores(&mut table, format!("{name}: {what}"), samples.len(), scores);
+        }
+    }
+    println!("{table}");
+    write(options, model.file())?;
+    Ok(outcome)
+}
+
+/// A row of how well two models choose.
+fn add_scores(table: &mut Table, name: String, count: usize, scores: [Option<Score>; 2]) {
+    if let [Some(before), Some(after)] = scores {
+        let number = |value: f64| format!("{value:.4}");
+        table.add_row([
+            name,
+            count.to_string(),
+            number(before.mean),
+            number(before.worst),
+            number(after.mean),
+            number(after.worst),
+            after.worst_name,
+        ]);
+    }
+}
+
+/// The problems of each file, by its name.
+fn read_files(paths: &[PathBuf], times: &[conv::fit::Time]) -> Result<Vec<(String, Vec<conv::fit::Sample>)>> {
+    let of = |path: &PathBuf| {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok((name, conv::fit::read(path, times)?))
+    };
+    paths.iter().map(of).collect()
 }

@@ -1,4 +1,5 @@
 //! Convolution of feature maps: the layers of the paper on cuSNN (PACT 2022), with drawn maps of any part of zeros, and real maps.
+pub mod fit;
 mod layers;
 mod maps;
 mod measure;

@@ -1,5 +1,4 @@
 //! Measuring C = A·B with A sparse.
-mod evolution;
 pub mod fit;
 mod measure;
 mod operands;

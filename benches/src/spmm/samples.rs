@@ -3,7 +3,7 @@ use lacuna::{Precision, ValueType, spmm};
 use lacuna_cases::exit::Usage;
 
 use super::timed::{Gpu, Timed};
-use crate::record::geometric_mean;
+use crate::fit::Score;
 
 /// A problem, and what its kernels took.
 #[derive(Clone, Debug)]
@@ -16,17 +16,6 @@ pub struct Sample {
     pub problem: spmm::Problem,
     /// The median in microseconds of each kernel that the library may choose.
     pub times: Vec<(spmm::Choice, f64)>,
-}
-
-/// How well a model chooses.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Score {
-    /// The speed of its choice over that of the best kernel, in geometric mean.
-    pub mean: f64,
-    /// The same on the problem where it is least.
-    pub worst: f64,
-    /// That problem's name.
-    pub worst_name: String,
 }
 
 /// The samples of a problem: at the default precision, and where that leaves other kernels to choose from, at
@@ -102,11 +91,7 @@ impl Sample {
 
 /// How well a model chooses on samples; none without samples.
 pub fn score<'s>(samples: impl IntoIterator<Item = &'s Sample>, model: &spmm::CostModel) -> Option<Score> {
-    let speeds: Vec<(f64, &str)> =
-        samples.into_iter().map(|sample| (sample.speed(model), sample.name.as_str())).collect();
-    let mean = geometric_mean(speeds.iter().map(|&(speed, _)| speed))?;
-    let &(worst, name) = speeds.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
-    Some(Score { mean, worst, worst_name: name.into() })
+    Score::of(samples.into_iter().map(|sample| (sample.speed(model), sample.name.as_str())))
 }
 
 #[cfg(test)]

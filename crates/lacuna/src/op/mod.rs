@@ -9,6 +9,7 @@ mod choice;
 mod launch;
 pub(crate) mod layout;
 mod maps;
+mod model;
 mod options;
 mod selection;
 
@@ -19,5 +20,7 @@ pub(crate) use launch::{MAX_GRID_X, MAX_GRID_YZ, launch, launch_kernel, spans};
 pub(crate) use layout::{Layout, MAX_WIDTH, strides};
 pub use maps::MapLayout;
 pub(crate) use maps::{elements, expect_product_at_most, out_extent};
+pub(crate) use model::section;
+pub use model::{Constant, ModelFile, Provenance, Section};
 pub(crate) use options::options;
 pub(crate) use selection::{Selection, VECTORS, tells_choice, tunes_selection, widest};

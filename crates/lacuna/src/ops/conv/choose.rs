@@ -2,6 +2,7 @@
 use lacuna_kernels::conv::{DIRECT_PIXELS, FEW_CHANNELS, FEW_COLUMNS, MMA_SIDE, MMA_TAPS, Scheme, Tile};
 use lacuna_kernels::{Entry, ValueType, entries};
 
+use super::model::CostModel;
 use super::{Algorithm, MapLayout, OPERATION, Shape, cudnn};
 use crate::{Precision, op};
 use tensor_cores::MMA_CHANNELS;
@@ -128,11 +129,11 @@ impl op::Problem for Problem {
 
     fn cost(&self, entry: &'static Entry<Tile>, algorithm: Algorithm) -> f64 {
         match entry.tile.scheme {
-            Scheme::SparseTile { .. } => self.sparse_cost(entry, self.cut(entry).splits),
-            Scheme::MmaTile { .. } => self.mma_cost(entry, self.cut(entry).splits),
-            Scheme::WgmmaTile { .. } => self.wgmma_cost(entry, self.cut(entry).splits),
-            Scheme::PointwiseTile { .. } => self.pointwise_cost(entry, self.cut(entry).splits),
-            Scheme::WgmmaPointwise { .. } => self.wgmma_pointwise_cost(entry, self.cut(entry).splits),
+            Scheme::SparseTile { .. }
+            | Scheme::MmaTile { .. }
+            | Scheme::WgmmaTile { .. }
+            | Scheme::PointwiseTile { .. }
+            | Scheme::WgmmaPointwise { .. } => CostModel::hopper().cost(self, entry),
             Scheme::FewChannels { .. } => self.few_channels_cost(entry),
             // What cuDNN takes is not modelled.
             Scheme::Finish => f64::INFINITY,
@@ -155,7 +156,7 @@ impl op::Problem for Problem {
 
 impl Problem {
     /// How a kernel's work is cut. Splits do not depend on how maps lie, so that results do not.
-    pub(super) fn cut(&self, entry: &Entry<Tile>) -> Cut {
+    pub(super) fn cut(&self, model: &CostModel, entry: &Entry<Tile>) -> Cut {
         let (tile, filters, least) = match entry.tile.scheme {
             // Each block has at least a channel a warp.
             Scheme::SparseTile { tile, filters, warps, .. } => (tile, 32 * filters, Some(warps as usize)),
@@ -189,13 +190,7 @@ impl Problem {
         let elements = pixels * single.groups as u64 * u64::from(filters);
         let most = self.shape.channels.div_ceil(least).clamp(1, MAX_SPLITS);
         let most = most.min((MAX_PARTIAL / elements.max(1)).max(1) as usize);
-        let cost = |splits: usize| match entry.tile.scheme {
-            Scheme::SparseTile { .. } => self.sparse_cost(entry, splits),
-            Scheme::MmaTile { .. } => self.mma_cost(entry, splits),
-            Scheme::WgmmaTile { .. } => self.wgmma_cost(entry, splits),
-            Scheme::WgmmaPointwise { .. } => self.wgmma_pointwise_cost(entry, splits),
-            _ => self.pointwise_cost(entry, splits),
-        };
+        let cost = |splits: usize| self.split_cost(model, entry, splits);
         let splits = match self.splits {
             Some(splits) => splits.clamp(1, most),
             None => (1..=most).min_by(|&a, &b| cost(a).total_cmp(&cost(b))).unwrap_or(1),
@@ -219,6 +214,18 @@ impl Problem {
         Shape { batch: batch.min(1), size: [1, batch * rows * columns], ..self.shape }
     }
 
+    /// Cycles of a kernel with so many splits; infinite for those without.
+    fn split_cost(&self, model: &CostModel, entry: &Entry<Tile>, splits: usize) -> f64 {
+        match entry.tile.scheme {
+            Scheme::SparseTile { .. } => self.sparse_cost(model, entry, splits),
+            Scheme::MmaTile { .. } => self.mma_cost(model, entry, splits),
+            Scheme::WgmmaTile { .. } => self.wgmma_cost(model, entry, splits),
+            Scheme::PointwiseTile { .. } => self.pointwise_cost(model, entry, splits),
+            Scheme::WgmmaPointwise { .. } => self.wgmma_pointwise_cost(model, entry, splits),
+            _ => f64::INFINITY,
+        }
+    }
+
     /// Channels of a split.
     pub(super) fn split_channels(&self, splits: usize) -> usize {
         self.shape.channels.div_ceil(splits).max(1)
@@ -226,7 +233,7 @@ impl Problem {
 
     /// Cycles of [`FewChannels`](Algorithm::FewChannels): a scheduler has a warp of each block, whose products and loads it issues one after another.
     fn few_channels_cost(&self, entry: &Entry<Tile>) -> f64 {
-        let Cut { tiles, groups, images, .. } = self.cut(entry);
+        let Cut { tiles, groups, images, .. } = self.cut(CostModel::hopper(), entry);
         let blocks = (images * tiles * groups) as f64;
         let terms = (self.shape.channels * self.shape.filter_taps()) as f64;
         FEW_START + (blocks / f64::from(self.multiprocessors)).ceil() * (FEW_BLOCK + terms * FEW_TERM)
@@ -234,7 +241,7 @@ impl Problem {
 
     /// Cycles of a kernel by tiles with so many splits: the warps of a multiprocessor issue instructions in turns, and blocks come in
     /// waves (paper section 3.5, with the splits that its model leaves to atomics).
-    fn sparse_cost(&self, entry: &Entry<Tile>, splits: usize) -> f64 {
+    fn sparse_cost(&self, model: &CostModel, entry: &Entry<Tile>, splits: usize) -> f64 {
         let Scheme::SparseTile { taps, stride, tile, filters, warps } = entry.tile.scheme else {
             return f64::INFINITY;
         };
@@ -261,14 +268,27 @@ impl Problem {
         let waves = (blocks / (f64::from(self.multiprocessors) * resident)).ceil();
         let together = resident.min((blocks / f64::from(self.multiprocessors)).ceil());
         let join = JOIN * pixels * f64::from(filters * warps) * together;
-        let reduce = reduce_cost(splits, blocks * pixels * f64::from(32 * filters));
+        let reduce = reduce_cost(model, splits, blocks * pixels * f64::from(32 * filters));
         START + waves * (of_warp * channel + join) + reduce
     }
 }
 
 /// Cycles of the launch that adds splits, and of so many partial sums through the L2 cache: written and read, four bytes each.
-fn reduce_cost(splits: usize, elements: f64) -> f64 {
-    if splits > 1 { REDUCE + elements * 8.0 / BYTES_A_CYCLE } else { 0.0 }
+fn reduce_cost(model: &CostModel, splits: usize, elements: f64) -> f64 {
+    if splits > 1 { model.common.reduce + elements * 8.0 / model.common.bytes_a_cycle } else { 0.0 }
+}
+
+impl CostModel {
+    /// About the time of a kernel that splits channels, in cycles of a multiprocessor: with the problem's splits, or those with which it is least.
+    /// Infinite for other kernels.
+    pub fn cost(&self, problem: &Problem, entry: &Entry<Tile>) -> f64 {
+        problem.split_cost(self, entry, self.splits(problem, entry))
+    }
+
+    /// Those splits.
+    pub fn splits(&self, problem: &Problem, entry: &Entry<Tile>) -> usize {
+        problem.cut(self, entry).splits
+    }
 }
 
 /// The kernels that can do this problem, the best first. Never empty: one is for filters of any shape.
@@ -294,10 +314,6 @@ const PER_NONZERO: f64 = 8.0;
 const PRODUCT: f64 = 2.0;
 /// Cycles of a multiprocessor to join a sum of a warp's lanes: written and read.
 const JOIN: f64 = 2.0;
-/// Cycles of the launch that adds splits.
-const REDUCE: f64 = 1460.0;
-/// Bytes that the L2 cache moves in a cycle.
-const BYTES_A_CYCLE: f64 = 1340.0;
 /// Cycles from the launch to the first products.
 const START: f64 = 5000.0;
 /// Cycles from the launch of a kernel of few channels to its end, without what follows; of a block beside its products; and of a term of its sums. Set by

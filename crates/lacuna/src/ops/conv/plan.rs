@@ -10,6 +10,7 @@ use lacuna_kernels::{Map, entries};
 
 use super::choose::Cut;
 use super::filters::Packing;
+use super::model::CostModel;
 use super::{Choice, Filters, MapLayout, OPERATION, Operands, Options, Problem, Shape};
 use crate::backend::BackendConv;
 use crate::op::{MAX_GRID_X, MAX_GRID_YZ, Selection, launch, launch_kernel, tells_choice};
@@ -93,7 +94,7 @@ impl<T: Value> Conv<T> {
         let selection = Selection::new(options.algorithm, T::TYPE.bytes(), problem_at)
             .expect_some(|| format!("{} values, {shape:?} and channels that lie so", T::TYPE))?;
         let entry = selection.best().entry;
-        let cut = selection.problem().cut(entry);
+        let cut = selection.problem().cut(CostModel::hopper(), entry);
         let (packing, of_tile) = match entry.tile.scheme {
             Scheme::SparseTile { tile, filters, .. } => {
                 (Packing::Lanes(filters), tile[0] * tile[1] * 32 * filters)

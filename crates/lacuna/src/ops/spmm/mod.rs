@@ -15,10 +15,11 @@ mod tiles;
 pub use choose::{Algorithm, Choice, Problem, choose, choose_by};
 pub use lacuna_kernels::Arithmetic;
 pub use lacuna_kernels::spmm::{Idea, Scheme, Tile};
-pub use model::{Constant, CostModel, ModelFile, Provenance, Section};
+pub use model::CostModel;
 pub use options::{LONG_ROWS, Options, Precision};
 pub use plan::{Operands, Spmm};
 
+pub use crate::op::{Constant, ModelFile, Provenance, Section};
 pub use crate::pattern::RowLengths;
 
 use lacuna_matrix::Csr;

@@ -1,93 +1,11 @@
 //! The cost model's constants: data, a file for a family of GPUs.
 use std::sync::LazyLock;
 
-use serde::{Deserialize, Serialize};
+use crate::op::{ModelFile, section};
 
 /// The file of Hopper: H100 and H200.
 const HOPPER: &str = include_str!("../../../models/hopper-spmm.json");
 
-/// A cost model as data: what it is for, where it comes from, and its constants.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ModelFile {
-    /// What the file is.
-    pub about: String,
-    /// The GPUs that it is for.
-    pub gpus: Vec<String>,
-    /// The measurements that it was fitted to.
-    pub provenance: Provenance,
-    /// The constants, by what they are about.
-    pub sections: Vec<Section>,
-}
-
-/// Where a model's constants come from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Provenance {
-    /// The GPU that was measured.
-    pub gpu: String,
-    /// The revision whose kernels were measured.
-    pub revision: String,
-    /// The measurements.
-    pub records: String,
-    /// The command that finds the constants again.
-    pub command: String,
-}
-
-/// Constants that belong together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Section {
-    /// Its name.
-    pub name: String,
-    /// The measurements that tell its constants: `f32` or `16-bit`.
-    pub fitted_to: String,
-    /// The constants.
-    pub constants: Vec<Constant>,
-}
-
-/// A constant of the model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Constant {
-    /// Its name.
-    pub name: String,
-    /// Its value.
-    pub value: f64,
-    /// Where the fit begins: an earlier value.
-    pub start: f64,
-    /// Its unit.
-    pub unit: String,
-    /// The least and the largest value that the fit may give it.
-    pub bounds: [f64; 2],
-    /// What it means.
-    pub about: String,
-}
-
-/// Defines constants, and how they are read from a section; or (`of`) how some are read over others.
-macro_rules! section {
-    ($(#[$about:meta])* $type:ident: $($name:ident)*) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq)]
-        pub(super) struct $type {
-            $(pub(super) $name: f64,)*
-        }
-
-        impl $type {
-            fn read(file: &ModelFile, section: &str) -> Self {
-                Self { $($name: file.value(section, stringify!($name)),)* }
-            }
-        }
-    };
-    ($(#[$about:meta])* $read:ident of $type:ident: $($name:ident)*) => {
-        impl $type {
-            $(#[$about])*
-            fn $read(self, file: &ModelFile, section: &str) -> Self {
-                Self { $($name: file.value(section, stringify!($name)),)* ..self }
-            }
-        }
-    };
-}
 section! {
     /// Of all kernels.
     Common: launch
@@ -180,32 +98,10 @@ impl CostModel {
     }
 }
 
-impl ModelFile {
-    /// The constants that these measurements tell, `f32` or `16-bit`, in order.
-    pub fn fitted_to<'f>(&'f self, kind: &'f str) -> impl Iterator<Item = &'f Constant> {
-        self.sections.iter().filter(move |section| section.fitted_to == kind).flat_map(|of| &of.constants)
-    }
-
-    /// The same with other values, in the same order.
-    #[must_use]
-    pub fn with_values(mut self, kind: &str, values: &[f64]) -> Self {
-        let sections = self.sections.iter_mut().filter(|section| section.fitted_to == kind);
-        for (constant, &value) in sections.flat_map(|section| &mut section.constants).zip(values) {
-            constant.value = value;
-        }
-        self
-    }
-
-    fn value(&self, section: &str, name: &str) -> f64 {
-        let mut sections = self.sections.iter().filter(|known| known.name == section);
-        let constant = sections.find_map(|known| known.constants.iter().find(|known| known.name == name));
-        constant.unwrap_or_else(|| panic!("expected the constant {section}.{name} in the model's file")).value
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::op::Constant;
 
     #[test]
     fn the_shipped_constants_are_in_their_bounds_and_all_are_read() {

@@ -2,11 +2,12 @@
 use lacuna_kernels::conv::{MMA_SIDE, POINTWISE_PIXELS, Scheme, Tile};
 use lacuna_kernels::{Entry, ValueType, entries};
 
-use super::{MULTIPROCESSOR_SHARED, Problem, reduce_cost};
+use super::{Problem, reduce_cost};
+use crate::ops::conv::model::CostModel;
 use crate::{LONG_ROWS, Precision};
 
 /// The blocks of a kernel on tensor cores.
-struct MmaBlocks {
+struct Blocks {
     /// Blocks of a multiprocessor.
     of_multiprocessor: f64,
     /// Sixteens of channels of a block.
@@ -72,151 +73,115 @@ impl Problem {
         self.shape.channels.div_ceil(MMA_CHANNELS).div_ceil(splits).max(1)
     }
 
-    /// The blocks of a tensor-core kernel, of so many tiles and filters each.
-    fn mma_blocks(&self, tiles: u32, filters: u32, splits: usize) -> MmaBlocks {
+    /// What holds for this type of values: `f32`, or those of 16 bits, which are copied as they are where channels lie last.
+    const fn by_value(&self, single: f64, half: f64) -> f64 {
+        if matches!(self.value, ValueType::F32) { single } else { half }
+    }
+
+    /// Runs of so many pixels. Those of 16 bits are counted as if the pixels of all images lay one after another, as they do with channels last, which
+    /// suits them best: splits may not depend on how maps lie.
+    fn pixel_runs(&self, pixels: u32) -> usize {
+        let [rows, columns] = self.shape.out_size();
+        let of_image = rows * columns;
+        if self.value != ValueType::F32 && self.shape.strides == [1, 1] {
+            return (self.shape.batch * of_image).div_ceil(pixels as usize);
+        }
+        self.shape.batch * of_image.div_ceil(pixels as usize)
+    }
+
+    /// The blocks of a kernel by tiles of 8 × 8 pixels, of so many tiles and filters each.
+    fn mma_blocks(&self, model: &CostModel, tiles: u32, filters: u32, splits: usize) -> Blocks {
         let [rows, columns] = self.shape.out_size().map(|extent| extent.div_ceil(MMA_SIDE as usize));
-        let groups = self.shape.filters.div_ceil(filters as usize);
+        let runs = (self.shape.batch * rows * columns).div_ceil(tiles as usize);
+        self.blocks(model, runs, filters, MMA_SIDE * MMA_SIDE * tiles * filters, splits)
+    }
+
+    /// The blocks of a kernel, of so many runs of tiles, filters, and partial sums each.
+    fn blocks(&self, model: &CostModel, runs: usize, filters: u32, elements: u32, splits: usize) -> Blocks {
         let chunks = self.split_chunks(splits);
         let splits = self.shape.channels.div_ceil(chunks * MMA_CHANNELS).max(1);
-        let blocks = ((self.shape.batch * rows * columns).div_ceil(tiles as usize) * groups * splits) as f64;
-        let elements = blocks * f64::from(MMA_SIDE * MMA_SIDE * tiles * filters);
-        MmaBlocks {
+        let blocks = (runs * self.shape.filters.div_ceil(filters as usize) * splits) as f64;
+        Blocks {
             of_multiprocessor: (blocks / f64::from(self.multiprocessors)).ceil(),
             chunks: chunks as f64,
-            reduce: reduce_cost(splits, elements),
+            reduce: reduce_cost(model, splits, blocks * f64::from(elements)),
         }
     }
 
-    /// Cycles on tensor cores with so many splits: blocks come in waves. Those that are there together share the
-    /// tensor cores, and hide each other's waits.
-    pub(super) fn mma_cost(&self, entry: &Entry<Tile>, splits: usize) -> f64 {
+    /// Cycles on tensor cores with so many splits: blocks of a multiprocessor come one after another, and each fills and multiplies by turns. A block
+    /// that is there alone waits a little longer.
+    pub(super) fn mma_cost(&self, model: &CostModel, entry: &Entry<Tile>, splits: usize) -> f64 {
         let Scheme::MmaTile { filters, .. } = entry.tile.scheme else { return f64::INFINITY };
-        let MmaBlocks { of_multiprocessor, chunks, reduce } = self.mma_blocks(1, filters, splits);
-        let taps = (self.shape.taps[0] * self.shape.taps[1]) as f64;
-        let products = taps * f64::from(filters) / 8.0 * MMA_EIGHT * self.products() / 3.0;
-        let resident = f64::from(MULTIPROCESSOR_SHARED / entry.shared_bytes).clamp(1.0, MMA_RESIDENT);
-        let (together, waves) = (of_multiprocessor.min(resident), (of_multiprocessor / resident).ceil());
-        let chunk = together * products + MMA_CHUNK;
-        MMA_START + waves * chunks * chunk + reduce
+        let Blocks { of_multiprocessor, chunks, reduce } = self.mma_blocks(model, 1, filters, splits);
+        let (taps, of) = (self.shape.filter_taps() as f64, &model.mma);
+        let products = taps * f64::from(filters) / 8.0 * of.eight * self.products() / 3.0;
+        let fill = self.mma_positions() as f64 * self.by_value(of.slot, of.slot_16);
+        let waves = (of_multiprocessor / f64::from(entry.bounds.min_blocks)).ceil();
+        let stages = chunks * of_multiprocessor.max(waves * of.alone);
+        model.common.launch + of.block + stages * (products + fill) + reduce
     }
 
     /// Cycles by warpgroups with so many splits: those of the products of a multiprocessor's blocks, which take what tensor cores need or what B and
-    /// A take from shared memory; or those that a warpgroup's products take alone, or in which stages are filled, where blocks that are there together do so at once.
-    pub(super) fn wgmma_cost(&self, entry: &Entry<Tile>, splits: usize) -> f64 {
+    /// A take from shared memory; or those that a warpgroup's products take alone, or in which stages are filled, where blocks that are there together
+    /// do so at once. The larger of the two does not hide all of the smaller.
+    pub(super) fn wgmma_cost(&self, model: &CostModel, entry: &Entry<Tile>, splits: usize) -> f64 {
         let Scheme::WgmmaTile { tiles, filters, .. } = entry.tile.scheme else { return f64::INFINITY };
-        let MmaBlocks { of_multiprocessor, chunks, reduce } = self.mma_blocks(tiles, filters, splits);
+        let Blocks { of_multiprocessor, chunks, reduce } = self.mma_blocks(model, tiles, filters, splits);
         let [tiles, filters, resident] = [tiles, filters, entry.bounds.min_blocks].map(f64::from);
+        let of = &model.wgmma;
         let waves = (of_multiprocessor / resident).ceil();
         let product = (filters / 2.0).max(16.0 + filters / 4.0);
         let products = self.products() * self.shape.filter_taps() as f64;
-        let chunk = tiles * products * (product * WGMMA_PRODUCT + WGMMA_START_PRODUCT);
-        let alone = products * (product + WGMMA_ALONE);
+        let chunk = tiles * products * (product * of.product + of.start_product);
+        let alone = products * (product + of.alone);
         let slots = (tiles * self.wgmma_positions() as f64 / PRODUCERS).ceil();
-        let fill = if self.products() > 1.0 { WGMMA_FILL } else { WGMMA_FILL_16 } + slots * WGMMA_SLOT;
-        let stage = (of_multiprocessor * chunk).max(waves * alone.max(fill));
-        let write = tiles * filters * WGMMA_WRITE;
-        WGMMA_START + chunks * stage + of_multiprocessor * write + reduce
+        let fill = self.by_value(of.fill + slots * of.slot, of.fill_16 + slots * of.slot_16);
+        let [together, each] = [of_multiprocessor * chunk, waves * alone.max(fill)];
+        let stage = together.max(each) + of.not_hidden * together.min(each);
+        let write = of_multiprocessor * tiles * filters * of.write;
+        model.common.launch + chunks * stage + waves * of.block + write + reduce
     }
 
     /// Cycles of [`WgmmaPointwise`](super::Algorithm::WgmmaPointwise) with so many splits: a multiprocessor has one block after another, whose
     /// sixteens of channels take what tensor cores need, or what filling a stage takes.
-    pub(super) fn wgmma_pointwise_cost(&self, entry: &Entry<Tile>, splits: usize) -> f64 {
+    pub(super) fn wgmma_pointwise_cost(&self, model: &CostModel, entry: &Entry<Tile>, splits: usize) -> f64 {
         let Scheme::WgmmaPointwise { tiles, filters } = entry.tile.scheme else { return f64::INFINITY };
-        let pixels = tiles * MMA_SIDE * MMA_SIDE;
-        let [rows, columns] = self.shape.out_size();
-        let runs = self.shape.batch * (rows * columns).div_ceil(pixels as usize);
-        let groups = self.shape.filters.div_ceil(filters as usize);
-        let chunks = self.split_chunks(splits);
-        let splits = self.shape.channels.div_ceil(chunks * MMA_CHANNELS).max(1);
-        let blocks = (runs * groups * splits) as f64;
-        let waves = (blocks / f64::from(self.multiprocessors)).ceil();
-        let products =
-            f64::from(tiles) * self.products() * f64::from(filters) / 2.0 * WGMMA_POINTWISE_PRODUCT;
-        let fill =
-            WGMMA_POINTWISE_FILL + if self.shape.strides == [1, 1] { 0.0 } else { WGMMA_POINTWISE_STRIDED };
-        let elements = blocks * f64::from(pixels * filters);
-        let reduce = reduce_cost(splits, elements);
-        let write = f64::from(pixels * filters) * WGMMA_POINTWISE_WRITE;
-        WGMMA_POINTWISE_START
-            + waves * (WGMMA_POINTWISE_BLOCK + chunks as f64 * products.max(fill) + write)
-            + reduce
+        let runs = self.pixel_runs(MMA_SIDE * MMA_SIDE).div_ceil(tiles as usize);
+        let elements = tiles * MMA_SIDE * MMA_SIDE * filters;
+        let Blocks { of_multiprocessor, chunks, reduce } =
+            self.blocks(model, runs, filters, elements, splits);
+        let [tiles, filters] = [tiles, filters].map(f64::from);
+        let of = &model.wgmma_pointwise;
+        let products = tiles * self.products() * filters / 2.0 * of.product;
+        let fill = self.by_value(of.fill + 2.0 * filters * of.filter, of.fill_16 + filters * of.filter);
+        let fill = fill + if self.shape.strides == [1, 1] { 0.0 } else { of.strided };
+        let block = of.block + chunks * products.max(fill) + f64::from(elements) * of.write;
+        model.common.launch + of_multiprocessor * block + reduce
     }
 
-    /// Cycles of [`PointwiseTile`](super::Algorithm::PointwiseTile) with so many splits: warps that are there together share tensor cores and the L1 cache;
-    /// a step takes no less than its loads, which are a step ahead.
-    pub(super) fn pointwise_cost(&self, entry: &Entry<Tile>, splits: usize) -> f64 {
+    /// Cycles of [`PointwiseTile`](super::Algorithm::PointwiseTile) with so many splits: warps of a multiprocessor share tensor cores and the L1 cache;
+    /// a step of blocks that are there together takes no less than its loads, which are a step ahead.
+    pub(super) fn pointwise_cost(&self, model: &CostModel, entry: &Entry<Tile>, splits: usize) -> f64 {
         let Scheme::PointwiseTile { pixels, filters, warps } = entry.tile.scheme else {
             return f64::INFINITY;
         };
-        let [rows, columns] = self.shape.out_size();
-        let tiles = self.shape.batch * (rows * columns).div_ceil(pixels as usize);
-        let groups = self.shape.filters.div_ceil(filters as usize);
-        let chunks = self.split_chunks(splits);
-        let splits = self.shape.channels.div_ceil(chunks * MMA_CHANNELS).max(1);
-        let blocks = (tiles * groups * splits) as f64;
-        let of_multiprocessor = (blocks / f64::from(self.multiprocessors)).ceil();
-        let resident = f64::from(entry.bounds.min_blocks);
-        let (together, waves) = (of_multiprocessor.min(resident), (of_multiprocessor / resident).ceil());
+        let elements = pixels * filters;
+        let Blocks { of_multiprocessor, chunks, reduce } =
+            self.blocks(model, self.pixel_runs(pixels), filters, elements, splits);
+        let of = &model.pointwise;
+        let waves = (of_multiprocessor / f64::from(entry.bounds.min_blocks)).ceil();
+        let strided = if self.shape.strides == [1, 1] { 0.0 } else { of.strided };
+        let input = self.by_value(of.input, of.input_16) + strided;
         let of_block = f64::from(pixels / POINTWISE_PIXELS * warps);
-        let input = POINTWISE_INPUT + if self.shape.strides == [1, 1] { 0.0 } else { POINTWISE_STRIDED };
-        let step = of_block * (f64::from(filters) * self.products() * POINTWISE_PRODUCT + input);
-        let steps = (chunks as f64 / f64::from(warps)).ceil();
-        let of_steps = steps * (together * step).max(POINTWISE_WAIT);
-        let write = together * f64::from(pixels * filters) * POINTWISE_WRITE;
-        let elements = blocks * f64::from(pixels * filters);
-        let reduce = reduce_cost(splits, elements);
-        POINTWISE_START + waves * (POINTWISE_BLOCK + of_steps + write) + reduce
+        let step = of_block * (f64::from(filters) * self.products() * of.product + input);
+        let steps = (chunks / f64::from(warps)).ceil();
+        let of_steps = steps * (of_multiprocessor * step).max(waves * self.by_value(of.wait, of.wait_16));
+        let write = of_multiprocessor * f64::from(elements) * of.write;
+        model.common.launch + waves * of.block + of_steps + write + reduce
     }
 }
 
-// All cycles are fitted to times of an H100, and scored on others: docs/conv-times.md.
-
 /// Channels of a step on tensor cores.
 pub(super) const MMA_CHANNELS: usize = 16;
-/// Cycles of a multiprocessor for the products of 64 pixels, 16 channels and eight filters at a tap, in `f32`.
-const MMA_EIGHT: f64 = 34.0;
-/// Blocks of a multiprocessor at most that gain by being there together.
-const MMA_RESIDENT: f64 = 2.0;
-/// Cycles that a block takes for 16 channels beside products.
-const MMA_CHUNK: f64 = 2540.0;
-/// Cycles from the launch of a tensor-core kernel to its end, without what follows below.
-const MMA_START: f64 = 4420.0;
-/// The same by warpgroups.
-const WGMMA_START: f64 = 4760.0;
-/// How much longer products of warpgroups take than at their peak, and cycles that each takes besides.
-const WGMMA_PRODUCT: f64 = 1.54;
-const WGMMA_START_PRODUCT: f64 = 30.0;
-/// Cycles in which a tile's results of a filter are written.
-const WGMMA_WRITE: f64 = 15.0;
-/// Cycles that each product of a warpgroup takes besides where it has the tensor cores alone.
-const WGMMA_ALONE: f64 = 92.0;
-/// Cycles in which a stage is filled, of `f32` and of 16 bits, and for each position of a producer.
-const WGMMA_FILL: f64 = 2240.0;
-const WGMMA_FILL_16: f64 = 1465.0;
-const WGMMA_SLOT: f64 = 172.0;
 /// Threads that fill stages.
 const PRODUCERS: f64 = 128.0;
-/// Cycles from the launch of a kernel of one tap to its end, without what follows.
-const POINTWISE_START: f64 = 3340.0;
-/// Cycles of a multiprocessor for a warp's products of 16 channels with a filter.
-const POINTWISE_PRODUCT: f64 = 0.8;
-/// Cycles of a multiprocessor in which a warp loads and splits its input of 16 channels.
-const POINTWISE_INPUT: f64 = 74.0;
-/// How many more where its pixels have strides.
-const POINTWISE_STRIDED: f64 = 69.0;
-/// Cycles of a block beside its steps.
-const POINTWISE_BLOCK: f64 = 100.0;
-/// Cycles at least of a step.
-const POINTWISE_WAIT: f64 = 1413.0;
-/// Cycles of a multiprocessor in which a result is written.
-const POINTWISE_WRITE: f64 = 0.196;
-/// Cycles from the launch of a kernel of one tap by warpgroups to its end, without what follows; those in which a block's stages begin to flow; and those in which
-/// a result is written.
-const WGMMA_POINTWISE_START: f64 = 2660.0;
-const WGMMA_POINTWISE_BLOCK: f64 = 1100.0;
-const WGMMA_POINTWISE_WRITE: f64 = 0.356;
-/// How much longer its products take than at their peak, and cycles in which producers fill 16 channels.
-const WGMMA_POINTWISE_PRODUCT: f64 = 1.06;
-const WGMMA_POINTWISE_FILL: f64 = 410.0;
-/// How many more where pixels have strides.
-const WGMMA_POINTWISE_STRIDED: f64 = 479.0;

@@ -17,12 +17,12 @@ fn small_maps_are_split_over_channels() {
         let choice = choose(&problem)[0];
         let is_sparse = matches!(choice.algorithm, Algorithm::SparseTile { .. });
         assert_eq!(is_sparse, precision == Precision::Fma, "{choice:?}");
-        let cut = problem.cut(choice.entry);
+        let cut = problem.cut(CostModel::hopper(), choice.entry);
         let blocks = cut.tiles * cut.groups * cut.splits;
         assert!(blocks >= 60, "{side}: {cut:?}");
     }
     let many = Problem::new(layer(64, 224, 64).shape.batch(16));
-    assert_eq!(many.cut(choose(&many)[0].entry).splits, 1);
+    assert_eq!(many.cut(CostModel::hopper(), choose(&many)[0].entry).splits, 1);
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn splits_have_channels_each() {
     for channels in [1, 7, 8, 9, 100, 129, 1000] {
         let problem = layer(channels, 7, 32);
         for choice in choose(&problem) {
-            let splits = problem.cut(choice.entry).splits;
+            let splits = problem.cut(CostModel::hopper(), choice.entry).splits;
             let each = match choice.algorithm {
                 Algorithm::MmaTile { .. } | Algorithm::WgmmaTile { .. } => {
                     problem.split_chunks(splits) * MMA_CHANNELS
@@ -124,7 +124,7 @@ fn images_with_channels_last_are_one_run_of_pixels_with_the_same_splits() {
         let choices = choose(&problem);
         let is_tile =
             |choice: &&Choice| choice.algorithm == Algorithm::PointwiseTile { pixels: 32, filters: 32 };
-        problem.cut(choices.iter().find(is_tile).unwrap().entry)
+        problem.cut(CostModel::hopper(), choices.iter().find(is_tile).unwrap().entry)
     };
     let [first, last] = [MapLayout::Nchw, MapLayout::Nhwc].map(cut);
     assert_eq!([first.images, first.tiles], [16, 2]);
@@ -173,7 +173,7 @@ fn splits_that_are_given_are_kept_where_there_are_channels() {
         let problem = Problem { splits: Some(splits), ..layer(64, 14, 64) };
         let choices = choose(&problem);
         let mut tiles = choices.iter().filter(|choice| matches!(choice.algorithm, Algorithm::MmaTile { .. }));
-        problem.cut(tiles.next().unwrap().entry).splits
+        problem.cut(CostModel::hopper(), tiles.next().unwrap().entry).splits
     };
     assert_eq!([of(1), of(2), of(4), of(1000)], [1, 2, 4, 4]);
 }
@@ -186,7 +186,7 @@ fn cudnn_is_taken_where_it_is_asked_for_and_never_chosen() {
         assert!(choose(&problem).iter().all(|choice| choice.algorithm != Algorithm::CuDnn));
         let asked = op::find(&problem, Algorithm::CuDnn).unwrap();
         assert_eq!(asked.entry.name, format!("conv_{}_finish", problem.value));
-        assert_eq!(problem.cut(asked.entry).splits, 1);
+        assert_eq!(problem.cut(CostModel::hopper(), asked.entry).splits, 1);
         // 16 bytes are as many elements as the type says.
         let aligned = 16 / problem.value.bytes();
         let is_able = |vector| op::find(&Problem { vector, ..problem }, Algorithm::CuDnn).is_some();
