@@ -174,25 +174,17 @@ impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> WgmmaTiles
         if tile >= work.tiles {
             return;
         }
-        let mut left = (work.tiles - tile).div_ceil(gpu.grid_dim_x()) * work.steps;
+        let stride = gpu.grid_dim_x();
+        let mut left = (work.tiles - tile).div_ceil(stride) * work.steps;
         let mut stage = 0;
         // SAFETY: as promised by the caller; a stage is read while it is full.
         unsafe {
-            let mut next = Self::nonzeros(work, warp, tile);
+            // What says where nonzeros are comes two tiles ahead, and their columns one.
+            let mut own = Nonzeros::of(work, Self::ends(work, warp, tile), Self::place(work, tile)[1]);
+            let mut ends = Self::ends(work, warp, tile + stride);
             while tile < work.tiles {
-                let [start, end] = next;
-                let [_, column] = Self::place(work, tile);
-                tile += gpu.grid_dim_x();
-                if tile < work.tiles {
-                    next = Self::nonzeros(work, warp, tile);
-                }
-                let mut nonzeros = [[0; 2]; PAIRS];
-                for i in 0..PAIRS {
-                    let of = 2 * i as u32 + gpu.lane_id() / LANES;
-                    nonzeros[i] = [start, end].map(|bound| gpu.warp_shuffle_idx(FULL_WARP, bound, of, WARP));
-                }
-                // Columns come while products are under way.
-                let columns = Self::columns(work, &nonzeros, column, gpu.lane_id() % LANES);
+                let next = Nonzeros::of(work, ends, Self::place(work, tile + stride)[1]);
+                ends = Self::ends(work, warp, tile + 2 * stride);
                 let mut sums = [0.0; L];
                 for _ in 0..work.steps {
                     gpu.barrier_sync(Self::FULL + stage * GROUPS + warp / 4, WARPGROUP + WARP);
@@ -202,22 +194,24 @@ impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> WgmmaTiles
                     }
                     (left, stage) = (left - 1, if stage + 1 == STAGES { 0 } else { stage + 1 });
                 }
-                Self::store(work, warp, &nonzeros, column, columns, &sums);
+                Self::store(work, warp, &own, &sums);
+                (own, tile) = (next, tile + stride);
             }
         }
     }
 
-    /// Where the nonzeros of a row of the warp in this tile begin and end: lane l has row l % 16.
+    /// The records that say where the nonzeros of a row of the warp in this tile begin and end: the first chunk's and the last one's.
+    /// Lane l has row l % 16.
     ///
     /// # Safety
     /// The masks are C's.
     #[inline(always)]
-    unsafe fn nonzeros<G: Gpu>(work: &Work<T, I, G>, warp: u32, tile: u32) -> [u32; 2] {
+    unsafe fn ends<G: Gpu>(work: &Work<T, I, G>, warp: u32, tile: u32) -> [[u32; 2]; 2] {
         let (gpu, args) = (work.gpu, &work.args);
         let [row, column] = Self::place(work, tile);
         let row = row + warp * WARP_ROWS + gpu.lane_id() % WARP_ROWS;
-        if row >= args.operands.items {
-            return [0; 2];
+        if tile >= work.tiles || row >= args.operands.items {
+            return [[0; 2]; 2];
         }
         let chunks = RowMask::chunks(args.cols);
         let first = column / RowMask::COLUMNS;
@@ -225,33 +219,7 @@ impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> WgmmaTiles
         let last = if next < chunks { next } else { chunks } - 1;
         let record = |chunk: u32| args.masks.add(RowMask::index(row, chunk, chunks) * RowMask::WORDS);
         // SAFETY: each row of C has a record for each chunk, and tiles begin inside of C.
-        let ([_, start], [mask, of_last]): ([u32; 2], [u32; 2]) =
-            unsafe { (gpu.load_readonly(record(first)), gpu.load_readonly(record(last))) };
-        [start, of_last + mask.count_ones()]
-    }
-
-    /// The columns, in the tile from `column` on, of nonzero `own` of a row of each pair; 0 where there are fewer.
-    ///
-    /// # Safety
-    /// These are nonzeros of C.
-    #[inline(always)]
-    unsafe fn columns<G: Gpu>(
-        work: &Work<T, I, G>,
-        nonzeros: &[[u32; 2]; PAIRS],
-        column: u32,
-        own: u32,
-    ) -> [u32; PAIRS] {
-        let mut columns = [0; PAIRS];
-        for i in 0..PAIRS {
-            let [start, end] = nonzeros[i];
-            if start + own < end {
-                let from = work.args.columns.add((start + own) as usize);
-                // SAFETY: each nonzero has a column.
-                let [index] = unsafe { work.gpu.load_readonly::<I, 1>(from) };
-                columns[i] = index.widen() - column;
-            }
-        }
-        columns
+        unsafe { [gpu.load_readonly(record(first)), gpu.load_readonly(record(last))] }
     }
 
     /// Adds the products of a step.
@@ -278,19 +246,12 @@ impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> WgmmaTiles
         gpu.warpgroup_wait::<0, L>(sums);
     }
 
-    /// Writes those of a warp's sums that C has; `columns` are those of the first nonzeros of each row.
+    /// Writes those of a warp's sums that C has.
     ///
     /// # Safety
     /// D has these nonzeros, and they are this warp's alone.
     #[inline(always)]
-    unsafe fn store<G: Gpu>(
-        work: &Work<T, I, G>,
-        warp: u32,
-        nonzeros: &[[u32; 2]; PAIRS],
-        column: u32,
-        mut columns: [u32; PAIRS],
-        sums: &[f32; L],
-    ) {
+    unsafe fn store<G: Gpu>(work: &Work<T, I, G>, warp: u32, own: &Nonzeros<I>, sums: &[f32; L]) {
         let (gpu, lane) = (work.gpu, work.gpu.lane_id());
         let place = |row: u32, column: u32| {
             SharedPtr::<f32>::from_offset(Self::SUMS + ((warp * WARP_ROWS + row) * Self::PITCH + column) * 4)
@@ -306,28 +267,81 @@ impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> WgmmaTiles
             }
         }
         gpu.sync_warp(FULL_WARP);
-        let (z, mut own) = (gpu.block_idx_z(), lane % LANES);
+        let (z, mut at) = (gpu.block_idx_z(), lane % LANES);
+        let mut columns = own.columns;
         loop {
-            // SAFETY: as promised by the caller.
-            let next = unsafe { Self::columns(work, nonzeros, column, own + LANES) };
-            let mut is_more = false;
-            for i in 0..PAIRS {
-                let [start, end] = nonzeros[i];
-                if start + own < end {
-                    let from = place(2 * i as u32 + lane / LANES, columns[i]);
-                    // SAFETY: the warp has written its rows; the nonzero is this lane's alone.
-                    unsafe {
-                        let [sum] = gpu.shared_load(from);
-                        work.args.operands.store(gpu, start + own, z, sum);
-                    }
+            // SAFETY: as promised by the caller; lanes without a nonzero read the first of the row.
+            unsafe {
+                let next = own.columns(work, at + LANES);
+                let mut taken = [0.0; PAIRS];
+                for i in 0..PAIRS {
+                    let column = columns[i].widen() - own.column;
+                    [taken[i]] = gpu.shared_load(place(2 * i as u32 + lane / LANES, column));
                 }
-                is_more |= start + own + LANES < end;
+                let mut is_more = false;
+                for i in 0..PAIRS {
+                    let [start, end] = own.ends[i];
+                    if start + at < end {
+                        work.args.operands.store(gpu, start + at, z, taken[i]);
+                    }
+                    is_more |= start + at + LANES < end;
+                }
+                if !gpu.warp_any(FULL_WARP, is_more) {
+                    return;
+                }
+                (at, columns) = (at + LANES, next);
             }
-            if !gpu.warp_any(FULL_WARP, is_more) {
-                return;
-            }
-            (own, columns) = (own + LANES, next);
         }
+    }
+}
+
+/// The nonzeros of a warp's rows in a tile: 16 lanes have those of a row of each pair of rows.
+struct Nonzeros<I> {
+    /// The tile's first column.
+    column: u32,
+    /// Where those of the row begin and end.
+    ends: [[u32; 2]; PAIRS],
+    /// The columns of the lane's first.
+    columns: [I; PAIRS],
+}
+
+impl<I: DeviceIndex> Nonzeros<I> {
+    /// Those between these records, in the tile from `column` on. Starts loading columns.
+    ///
+    /// # Safety
+    /// The records are C's, and the whole warp is here.
+    #[inline(always)]
+    unsafe fn of<G: Gpu, T>(work: &Work<T, I, G>, records: [[u32; 2]; 2], column: u32) -> Self {
+        let (gpu, lane) = (work.gpu, work.gpu.lane_id());
+        let [[_, start], [mask, of_last]] = records;
+        let end = of_last + mask.count_ones();
+        let mut ends = [[0; 2]; PAIRS];
+        for i in 0..PAIRS {
+            let of = 2 * i as u32 + lane / LANES;
+            ends[i] = [start, end].map(|bound| gpu.warp_shuffle_idx(FULL_WARP, bound, of, WARP));
+        }
+        let mut own = Self { column, ends, columns: [I::narrow(column); PAIRS] };
+        // SAFETY: as promised by the caller.
+        own.columns = unsafe { own.columns(work, lane % LANES) };
+        own
+    }
+
+    /// The columns of nonzero `at` of each row; the tile's first column where there are fewer.
+    ///
+    /// # Safety
+    /// As for [`of`](Self::of).
+    #[inline(always)]
+    unsafe fn columns<G: Gpu, T>(&self, work: &Work<T, I, G>, at: u32) -> [I; PAIRS] {
+        let mut columns = [I::narrow(self.column); PAIRS];
+        for i in 0..PAIRS {
+            let [start, end] = self.ends[i];
+            if start + at < end {
+                let from = work.args.columns.add((start + at) as usize);
+                // SAFETY: each nonzero has a column.
+                [columns[i]] = unsafe { work.gpu.load_readonly(from) };
+            }
+        }
+        columns
     }
 }
 

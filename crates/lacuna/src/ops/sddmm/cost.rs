@@ -13,53 +13,53 @@ use super::splits::Splits;
 const LINE: f64 = 128.0;
 const WARP: f64 = 32.0;
 /// Cycles of any kernel, before its first block and after its last.
-const START: f64 = 5130.0;
+const START: f64 = 4700.0;
 
 /// Cycles of the L1 cache a line of A or B, and a shuffle.
-const L1_LINE: f64 = 0.521;
+const L1_LINE: f64 = 0.47;
 /// Loads of indices and stores of D, in such lines.
-const GATHER: f64 = 5.23;
+const GATHER: f64 = 5.14;
 /// Cycles of a multiprocessor a product of 32 lanes, with what belongs to it.
-const PRODUCT: f64 = 0.131;
+const PRODUCT: f64 = 0.129;
 /// Such products that a conversion from 16 bits takes the time of: what is loaded and converted is not hidden behind L1.
 const CONVERSION: f64 = 12.0;
 /// Cycles from a load of B to the product, among many warps.
-const LATENCY: f64 = 527.0;
+const LATENCY: f64 = 492.0;
 /// Resident warps of a multiprocessor; of those kernels whose loads under way take many registers, fewer.
 const RESIDENT_WARPS: f64 = 18.0;
 /// Registers of loads under way, of A and of sums, from which on warps get fewer.
 const FREE_REGISTERS: f64 = 22.4;
 
 /// By panels, where B's rows are in L1: cycles of any kernel,
-const PANEL_KERNEL: f64 = 4650.0;
+const PANEL_KERNEL: f64 = 4260.0;
 /// of a cache line of B, or a shuffle,
 const PANEL_L1_LINE: f64 = 0.56;
 /// of a turn's indices and results,
 const PANEL_TURN: f64 = 10.3;
 /// of a product of 32 lanes,
-const PANEL_PRODUCT: f64 = 0.603;
+const PANEL_PRODUCT: f64 = 0.597;
 /// of which a conversion from 16 bits is a half,
 const PANEL_CONVERSION: f64 = 0.5;
 /// and of loads of B that one group waits for.
-const PANEL_LATENCY: f64 = 320.0;
+const PANEL_LATENCY: f64 = 304.0;
 
 /// Tensor cores of a multiprocessor.
 const TENSOR_CORES: f64 = 4.0;
 /// Cycles of a tensor core for 8 rows and 32 columns of a tile and 64 bytes of K.
-const SPLIT_PIECE: f64 = 78.0;
+const SPLIT_PIECE: f64 = 65.5;
 const OTHER_PIECE: f64 = SPLIT_PIECE / 2.0;
 /// Bytes of K in a step of a tile.
 const STEP: f64 = 128.0;
 /// Cycles of a multiprocessor a cache line that L2 brings.
-const L2_LINE: f64 = 2.18;
+const L2_LINE: f64 = 2.11;
 /// Cycles of a multiprocessor a place of a tile, to look up whether C has it.
-const PLACE: f64 = 0.28;
+const PLACE: f64 = 0.255;
 /// Cycles that nothing hides, of the tiles that a multiprocessor has at once: from their start to the first product; and as
 /// a part of the work of one of them.
-const TILES_START: f64 = 3380.0;
-const NOT_SHARED: f64 = 0.48;
+const TILES_START: f64 = 3250.0;
+const NOT_SHARED: f64 = 0.457;
 /// What tiles of blocks of two warps take longer.
-const SMALL_BLOCK: f64 = 1.4;
+const SMALL_BLOCK: f64 = 1.33;
 /// Tiles by warpgroups: cycles of a multiprocessor a cache line of A and B, a tile, a nonzero of it; and those before the first product.
 const GROUP_LINE: f64 = 4.0;
 const GROUP_TILE: f64 = 600.0;
@@ -69,9 +69,9 @@ const GROUP_START: f64 = 1500.0;
 const EMPTY_TILE: f64 = 40.0;
 
 /// Cycles of the launch that adds the sums of splits up,
-const SUM_SPLITS: f64 = 2000.0;
+const SUM_SPLITS: f64 = 2730.0;
 /// and of a multiprocessor a sum, which is written and read.
-const SUM: f64 = 0.6;
+const SUM: f64 = 0.57;
 
 /// Cycles of a multiprocessor, about; infinite for what computes no product.
 pub(super) fn cost(problem: &Problem, entry: &Entry<Tile>) -> f64 {
