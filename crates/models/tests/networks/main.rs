@@ -1,6 +1,7 @@
 //! Networks: their sizes, and what they compute on the simulator.
 mod common;
 mod counts;
+mod cross_attention;
 mod errors;
 mod half_values;
 mod layers;
