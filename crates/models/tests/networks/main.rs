@@ -9,3 +9,4 @@ mod memory;
 mod models;
 mod oracle;
 mod transformer;
+mod transformer_base;
