@@ -14,18 +14,18 @@ pub struct ModelOptions {
     #[arg(value_enum, required_unless_present = "suite", conflicts_with = "suite")]
     pub network: Option<Named>,
     /// Measures the networks of a paper, with one image or sequence each, beside their twins.
-    #[arg(long, value_enum, conflicts_with_all = ["width", "batch", "resolution", "tokens", "sparsity"])]
+    #[arg(long, value_enum, conflicts_with_all = ["width", "resolution", "sparsity"])]
     pub suite: Option<Suite>,
     /// The width of MobileNetV1: 1 if nothing is said.
     #[arg(long)]
     pub width: Option<f64>,
-    /// Images or sequences.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 12))]
-    pub batch: u32,
+    /// Images or sequences: 1 if nothing is said. Of suites `transformer-base` alone takes it.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 12))]
+    pub batch: Option<u32>,
     /// Rows and columns of the input: 224 if nothing is said.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 12))]
     pub resolution: Option<u32>,
-    /// Tokens of the Transformer's sequences: 12,288 if nothing is said.
+    /// Tokens of the Transformer's sequences: 12,288 if nothing is said; of `transformer-base`, and its suite, those of a source and of a target: 256.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub tokens: Option<u32>,
     /// The part of the weights of 1×1 and linear layers that is pruned, the smallest of each layer: 0 to 1.
@@ -34,6 +34,10 @@ pub struct ModelOptions {
     /// Weights of this safetensors file, in place of drawn ones: tensors by the network's names, dense, or sparse in CSR.
     #[arg(long, value_name = "FILE", conflicts_with = "suite")]
     pub weights: Option<PathBuf>,
+    /// Real masks for `transformer-base`: a folder with `dlmc`, as a folder or as .tar.xz. Else the folder that LACUNA_DATA names, or `data` beside this
+    /// program; layers without a file have drawn masks.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
     /// Type of values: of maps, weights and the result. Sums are f32 always.
     #[arg(long, value_enum, default_value_t = MapValue::F32)]
     pub value: MapValue,

@@ -20,6 +20,7 @@ pub fn import(options: &ImportOptions) -> Result<Outcome> {
         samples: options.samples,
         seed: options.seed,
         weights: None,
+        dlmc: None,
         check_whole: true,
         faster: options.faster,
         twins: options.twins,

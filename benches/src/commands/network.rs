@@ -1,13 +1,14 @@
 //! `model`: whole networks.
 use anyhow::Result;
 use lacuna::Device;
+use lacuna_cases::data::{Data, Folder};
 use lacuna_cases::exit::{Outcome, Usage};
 use lacuna_models::files::Archive;
 use lacuna_models::weights::Weights;
 
 use super::prune::in_input;
 use crate::cli::{Layout, ModelOptions};
-use crate::networks::{Case, How, Named, Suite, TOKENS, layer_table, line, measure, of_network, summary};
+use crate::networks::{Case, How, Named, Suite, layer_table, line, measure, of_network, summary};
 use crate::record::append;
 use crate::{energy, machine};
 
@@ -19,6 +20,11 @@ pub fn model(options: &ModelOptions) -> Result<Outcome> {
     let cases = cases(options)?;
     let device = machine::device(&options.device)?;
     let weights = weights(options, &cases, &device)?;
+    let data = dlmc(options, &cases, &device)?;
+    let dlmc = match data.folder(DLMC) {
+        Folder::At(folder) => Some(folder),
+        _ => None,
+    };
     let counter = options.energy.then(|| energy::counter(&device)).flatten();
     let how = How {
         suite: options.suite.map_or("run", Suite::name),
@@ -27,6 +33,7 @@ pub fn model(options: &ModelOptions) -> Result<Outcome> {
         samples: options.samples,
         seed: options.seed,
         weights: weights.as_ref(),
+        dlmc: dlmc.as_deref(),
         check_whole: options.check_whole,
         faster: options.faster,
         twins: options.twins || options.suite.is_some(),
@@ -66,7 +73,7 @@ pub fn model(options: &ModelOptions) -> Result<Outcome> {
 /// The networks that are asked for.
 fn cases(options: &ModelOptions) -> Result<Vec<Case>> {
     let cases = match (options.suite, options.network) {
-        (Some(suite), _) => suite.cases(),
+        (Some(suite), _) => of_suite(options, suite)?,
         (None, Some(network)) => {
             if options.width.is_some() && network != Named::MobileNetV1 {
                 let name = network.name();
@@ -74,7 +81,7 @@ fn cases(options: &ModelOptions) -> Result<Vec<Case>> {
                     Usage(format!("{name} has one width; leave --width out, or take mobilenet-v1")).into()
                 );
             }
-            let (batch, resolution) = (options.batch as usize, size(options, network)?);
+            let (batch, resolution) = (options.batch.unwrap_or(1) as usize, size(options, network)?);
             let width = options.width.unwrap_or(1.0);
             vec![Case { network, width, batch, resolution, sparsity: options.sparsity }]
         }
@@ -90,19 +97,52 @@ fn cases(options: &ModelOptions) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
+/// The networks of a suite.
+fn of_suite(options: &ModelOptions, suite: Suite) -> Result<Vec<Case>> {
+    let mut cases = suite.cases();
+    if suite != Suite::TransformerBase && (options.batch.is_some() || options.tokens.is_some()) {
+        let why = format!("suite {} has sizes of its own; leave --batch and --tokens out", suite.name());
+        return Err(Usage(why).into());
+    }
+    for case in &mut cases {
+        case.batch = options.batch.map_or(case.batch, |batch| batch as usize);
+        case.resolution = options.tokens.map_or(case.resolution, |tokens| tokens as usize);
+    }
+    Ok(cases)
+}
+
 /// Rows and columns of the input, or its tokens.
 fn size(options: &ModelOptions, network: Named) -> Result<usize> {
-    let (own, other, usual) = if network.has_tokens() {
-        (options.tokens, options.resolution, TOKENS)
+    let (own, other) = if network.has_tokens() {
+        (options.tokens, options.resolution)
     } else {
-        (options.resolution, options.tokens, 224)
+        (options.resolution, options.tokens)
     };
     if other.is_some() {
         let (wrong, right) =
             if network.has_tokens() { ("resolution", "tokens") } else { ("tokens", "resolution") };
         return Err(Usage(format!("{} has no --{wrong}; give it --{right}", network.name())).into());
     }
-    Ok(own.map_or(usual, |size| size as usize))
+    Ok(own.map_or(network.usual_size(), |size| size as usize))
+}
+
+/// The folder of real masks.
+const DLMC: &str = "dlmc";
+
+/// The data with real masks, where a network has a use for them; none is told on stderr.
+fn dlmc(options: &ModelOptions, cases: &[Case], device: &Device) -> Result<Data> {
+    let is_drawn = options.weights.is_none() && !device.is_simulator();
+    if !is_drawn || !cases.iter().any(Case::has_masks) {
+        return Ok(Data::none());
+    }
+    let mut data = Data::find(options.data.as_deref())?;
+    data.unpack(DLMC);
+    match data.folder(DLMC) {
+        Folder::Missing(why) if options.data.is_some() => return Err(Usage(why).into()),
+        Folder::Missing(why) => eprintln!("lacuna-bench: all masks are drawn: {why}"),
+        _ => {}
+    }
+    Ok(data)
 }
 
 /// The weights of the file, where one is named: all that the network needs are there.
@@ -159,8 +199,14 @@ mod tests {
         assert_eq!(parsed("--suite feature-maps").unwrap().len(), 6);
         let sequences = parsed("transformer --tokens 4096 --layout nhwc").unwrap()[0];
         assert_eq!((sequences.network, sequences.resolution), (Named::Transformer, 4096));
-        assert_eq!(parsed("transformer").unwrap()[0].resolution, TOKENS);
+        assert_eq!(parsed("transformer").unwrap()[0].resolution, crate::networks::TOKENS);
         assert_eq!(parsed("--suite table3").unwrap().len(), 2);
+        let base = parsed("transformer-base --sparsity 0.9").unwrap()[0];
+        assert_eq!((base.network, base.resolution, base.batch), (Named::TransformerBase, 256, 1));
+        let suite = parsed("--suite transformer-base --tokens 64 --batch 4").unwrap();
+        let sizes = |case: &Case| (case.sparsity, case.resolution, case.batch);
+        let expected = [(0.7, 64, 4), (0.8, 64, 4), (0.9, 64, 4), (0.95, 64, 4)];
+        assert_eq!(suite.iter().map(sizes).collect::<Vec<_>>(), expected);
     }
 
     #[test]
@@ -177,6 +223,10 @@ mod tests {
             ("transformer --resolution 224", "--tokens"),
             ("vgg-16 --layout nhwc", "NCHW"),
             ("--suite feature-maps --layout nhwc", "NCHW"),
+            ("transformer-base --resolution 224", "--tokens"),
+            ("transformer-base --tokens 100000", "fit 32 bits"),
+            ("--suite table3 --tokens 64", "leave --batch and --tokens out"),
+            ("--suite table4 --batch 2", "leave --batch and --tokens out"),
             ("vgg-16 --suite table4", "cannot be used with"),
             ("--suite table4 --sparsity 0.5", "cannot be used with"),
             ("--suite table4 --weights a.safetensors", "cannot be used with"),

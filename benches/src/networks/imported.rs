@@ -15,9 +15,10 @@ use lacuna_models::network::Network;
 use lacuna_models::weights::Weights;
 
 use super::How;
+use super::case::Drawn;
 use super::export::export;
 use super::layers;
-use super::measure::{Drawn, difference, kernels};
+use super::measure::{difference, kernels};
 use super::planned::{Checked, Planned};
 use super::prune::zeros;
 use super::record::{CUDNN, DENSE, Record, Twin};
@@ -57,7 +58,7 @@ impl FileCase {
         // Numbers from 0 to 1, as those of an image.
         let numbers = generate::random_values(network.input_shape().elements(), seed);
         let input = numbers.into_iter().map(|number| number.abs()).collect();
-        Ok(Drawn { network, weights, input })
+        Ok(Drawn { network, weights, input, masks: None })
     }
 
     fn name(&self) -> String {
@@ -114,6 +115,7 @@ fn of_type<T: Number>(device: &Device, case: &FileCase, how: How<'_>) -> Result<
         layout: if how.layout == MapLayout::Nhwc { "nhwc" } else { "nchw" },
         value: T::TYPE_NAME,
         weights: "file",
+        masks: None,
         launches,
         sparse_layers,
         products: drawn.network.multiply_adds(),

@@ -1,42 +1,26 @@
 //! One network on one device: checked, then timed or modelled.
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use anyhow::Result;
 use half::{bf16, f16};
 use indicatif::ProgressBar;
 use lacuna::conv::MapLayout;
-use lacuna::matrix::generate;
-use lacuna::{Device, Precision, Stream};
+use lacuna::{Device, Precision};
 use lacuna_cases::Number;
-use lacuna_cases::exit::Usage;
 use lacuna_models::model::{Held, LayerOptions, Model, Options};
-use lacuna_models::network::{Network, NetworkError};
-use lacuna_models::weights::{Weights, WeightsError};
+use lacuna_models::weights::Weights;
 use lacuna_vendor::nvml::EnergyCounter;
 
-use super::named::{Cut, Named};
-use super::planned::{Checked, Planned};
-use super::prune::{prune, zeros};
-use super::published::{Row, TABLE_III, TOKENS};
+use super::case::Case;
+use super::named::Cut;
+use super::planned::Checked;
+use super::prune::zeros;
+use super::published::Row;
 use super::record::Record;
 use super::{layers, twins};
 use crate::machine::MachineRecord;
 use crate::types::Dtype;
-
-/// A network to be measured.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Case {
-    /// Which.
-    pub network: Named,
-    /// The width of MobileNetV1.
-    pub width: f64,
-    /// Images.
-    pub batch: usize,
-    /// Rows and columns of the input; of a network with tokens, how many.
-    pub resolution: usize,
-    /// The part of the weights of 1×1 and linear layers that is pruned.
-    pub sparsity: f64,
-}
 
 /// How networks are measured.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +37,8 @@ pub struct How<'c> {
     pub seed: u64,
     /// Weights of a file, in place of drawn ones.
     pub weights: Option<&'c Weights>,
+    /// The folder of DLMC, whose masks layers of a network get that is in it.
+    pub dlmc: Option<&'c Path>,
     /// Whether layers are checked in their whole size, and not cut.
     pub check_whole: bool,
     /// Whether layers with many zeros are held sparse or dense as is faster, by a measurement, and not by their zeros alone.
@@ -65,105 +51,8 @@ pub struct How<'c> {
     pub counter: Option<&'c EnergyCounter>,
 }
 
-/// A network with drawn weights or those of a file, pruned, and a drawn input.
-pub(super) struct Drawn {
-    pub(super) network: Network,
-    pub(super) weights: Weights,
-    pub(super) input: Vec<f32>,
-}
-
 /// The part of zeros below which sparse weights are not tried.
 pub(super) const FASTER_ABOVE: f64 = 0.5;
-/// What is drawn for the input, in place of the weights.
-const INPUT_SALT: u64 = 0x1ace;
-
-impl Case {
-    /// The network in the size that the device runs: on the simulator it is cut.
-    ///
-    /// # Errors
-    /// Sizes that do not fit.
-    pub fn network(&self, device: &Device) -> Result<Network, NetworkError> {
-        let Self { network, width, batch, resolution, .. } = *self;
-        if device.is_simulator() {
-            network.cut(Cut::Least, width, batch)
-        } else {
-            network.network(width, resolution, batch)
-        }
-    }
-
-    /// That network, with these weights, or drawn ones where there are none.
-    pub(super) fn drawn(&self, device: &Device, seed: u64, weights: Option<&Weights>) -> Result<Drawn> {
-        self.draw(self.network(device), seed, weights)
-    }
-
-    /// A cut network, with drawn weights.
-    fn cut(&self, cut: Cut, seed: u64) -> Result<Drawn> {
-        self.draw(self.network.cut(cut, self.width, self.batch), seed, None)
-    }
-
-    fn draw(
-        &self,
-        network: Result<Network, NetworkError>,
-        seed: u64,
-        weights: Option<&Weights>,
-    ) -> Result<Drawn> {
-        let network = network.map_err(|error| Usage(error.to_string()))?;
-        let mut weights = match weights {
-            Some(weights) => of_network(&network, weights)?,
-            None => Weights::drawn(&network, seed)?,
-        };
-        prune(&network, &mut weights, self.sparsity)?;
-        // Numbers around 0, as those of an image after normalisation.
-        let input = generate::random_values(network.input_shape().elements(), seed ^ INPUT_SALT);
-        Ok(Drawn { network, weights, input })
-    }
-
-    /// The width, of a network that has one.
-    pub(super) fn width(&self) -> Option<f64> {
-        (self.network == Named::MobileNetV1).then_some(self.width)
-    }
-
-    /// The paper's images or sequences a second.
-    fn paper_frames_per_s(&self) -> Option<f64> {
-        if self.network.has_tokens() {
-            // There weights are dense.
-            let is_papers = self.resolution == TOKENS && self.sparsity == 0.0;
-            return is_papers.then_some(TABLE_III / TOKENS as f64);
-        }
-        self.published().map(|row| row.frames_per_s)
-    }
-
-    /// The paper's row of it.
-    pub(super) fn published(&self) -> Option<&'static Row> {
-        let is_papers = self.batch == 1 && self.resolution == 224;
-        let is_sparse = self.sparsity > 0.0;
-        let is_pruned_as_there = !is_sparse || (self.sparsity - 0.9).abs() < 1e-9;
-        Row::of(is_sparse, self.width()?).filter(|_| is_papers && is_pruned_as_there)
-    }
-}
-
-/// Of these weights those that a network needs.
-///
-/// # Errors
-/// A tensor that is not there, or has another shape.
-pub fn of_network(network: &Network, weights: &Weights) -> Result<Weights, WeightsError> {
-    let mut needed = Weights::new();
-    for parameter in network.parameters() {
-        let tensor = weights.get(&parameter.name, &parameter.shape)?.clone();
-        needed.insert(parameter.name, tensor);
-    }
-    Ok(needed)
-}
-
-impl Drawn {
-    pub(super) fn plan<'s, T: Number>(
-        &self,
-        stream: &'s Stream,
-        options: &Options,
-    ) -> Result<Planned<'s, T>> {
-        Ok(Planned::new(stream, &self.network, &self.weights, options, &self.input)?)
-    }
-}
 
 /// The paper's row of a network; of weights of a file none, as nobody knows how they were pruned.
 pub(super) fn published(case: &Case, how: How<'_>) -> Option<&'static Row> {
@@ -181,7 +70,7 @@ pub(crate) fn difference(got: &[f32], expected: &[f32]) -> f64 {
 /// Measures a network. On the simulator it is a cut one.
 ///
 /// # Errors
-/// [`Usage`] for sizes that the network cannot have; what the library says. A wrong result is no error: the record tells it.
+/// [`Usage`](lacuna_cases::exit::Usage) for sizes that the network cannot have; what the library says. A wrong result is no error: the record tells it.
 pub fn measure(device: &Device, case: &Case, how: How<'_>) -> Result<Record> {
     match how.value {
         Dtype::F32 => of_type::<f32>(device, case, how),
@@ -202,19 +91,19 @@ fn of_type<T: Number>(device: &Device, case: &Case, how: How<'_>) -> Result<Reco
     let mut options = Options::default().layout(how.layout);
     if how.faster {
         options.layers.weights = Held::FasterAbove(FASTER_ABOVE);
+    } else if case.has_masks() {
+        // A mask of 70 % may have a zero less than that, and is to be sparse as all others.
+        options.layers.weights = Held::SparseAbove(FASTER_ABOVE);
     }
     let is_cut = device.is_simulator();
     tell("checking each layer");
-    let small = if is_cut || how.check_whole {
-        case.drawn(device, how.seed, how.weights)
-    } else {
-        case.cut(Cut::Quarter, how.seed)
-    }?;
+    let small =
+        if is_cut || how.check_whole { case.drawn(device, how) } else { case.cut(Cut::Quarter, how.seed) }?;
     let Checked { layers: checked_layers, error_over_bound } =
         small.plan::<T>(&stream, &options)?.check(&small.weights, &options)?;
     drop(small);
     tell("drawing and pruning weights");
-    let drawn = case.drawn(device, how.seed, how.weights)?;
+    let drawn = case.drawn(device, how)?;
     tell("planning");
     let exact = LayerOptions { weights: Held::Dense, precision: Precision::Fma, ..LayerOptions::default() };
     let expected = drawn.plan::<f32>(&stream, &options.clone().layers(exact))?.scores()?;
@@ -240,6 +129,7 @@ fn of_type<T: Number>(device: &Device, case: &Case, how: How<'_>) -> Result<Reco
         layout: if how.layout == MapLayout::Nhwc { "nhwc" } else { "nchw" },
         value: T::TYPE_NAME,
         weights: if how.weights.is_some() { "file" } else { "drawn" },
+        masks: drawn.masks.clone(),
         launches,
         sparse_layers,
         products: drawn.network.multiply_adds(),
@@ -273,6 +163,7 @@ pub(super) fn kernels<T: Number>(model: &Model<T>) -> (usize, usize) {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::Named;
     use super::super::record::{CUDNN, DENSE, SAME_ACCURACY};
     use super::*;
 
@@ -286,6 +177,7 @@ pub(super) mod tests {
         samples: 1,
         seed: 1,
         weights: None,
+        dlmc: None,
         check_whole: false,
         faster: false,
         twins: true,
@@ -347,10 +239,21 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn sequences_of_two_inputs_are_checked_with_channels_last() {
+        let case = Case { network: Named::TransformerBase, sparsity: 0.7, batch: 2, ..SPARSE };
+        let how = How { layout: MapLayout::Nhwc, value: Dtype::F16, twins: false, layers: false, ..HOW };
+        let record = measure(&Device::simulator(), &case, how).unwrap();
+        assert!(record.is_right() && record.error_over_bound > 0.0, "{:e}", record.difference);
+        assert_eq!((record.sparse_layers, record.tokens, record.resolution), (0, Some(16), None));
+        assert_eq!(record.masks.map(|masks| (masks.real.len(), masks.drawn)), Some((0, 96)));
+        assert!(record.paper_frames_per_s.is_none());
+    }
+
+    #[test]
     fn weights_of_a_file_are_taken_as_they_are() {
         let device = Device::simulator();
         let dense = Case { sparsity: 0.0, ..SPARSE };
-        let drawn = SPARSE.drawn(&device, 5, None).unwrap();
+        let drawn = SPARSE.drawn(&device, How { seed: 5, ..HOW }).unwrap();
         let how = How { weights: Some(&drawn.weights), layers: false, ..HOW };
         let record = measure(&device, &dense, how).unwrap();
         assert!(record.is_right() && record.error_over_bound > 0.0);
@@ -370,20 +273,5 @@ pub(super) mod tests {
         assert_eq!(difference(&[f32::NAN, 1.0], &[1.0, 1.0]), f64::MAX);
         assert_eq!(difference(&[1.0], &[0.0]), f64::MAX);
         assert_eq!(difference(&[0.0], &[0.0]), 0.0);
-    }
-
-    #[test]
-    fn rows_of_the_paper_are_of_one_image_of_its_size() {
-        assert!(SPARSE.published().is_some());
-        for other in [
-            Case { batch: 16, ..SPARSE },
-            Case { resolution: 192, ..SPARSE },
-            Case { sparsity: 0.8, ..SPARSE },
-            Case { width: 1.0, ..SPARSE },
-            Case { network: Named::ResNet50, ..SPARSE },
-        ] {
-            assert_eq!(other.published(), None, "{other:?}");
-        }
-        assert!(Case { sparsity: 0.0, width: 1.0, ..SPARSE }.published().is_some());
     }
 }

@@ -1,5 +1,7 @@
-//! Whole networks of papers: MobileNetV1 with sparse weights (SC 2020, table IV), the Transformer with a sparse mask (table III), and ResNet, DenseNet and VGG with zeros in their feature maps (PACT
+//! Whole networks of papers: MobileNetV1 with sparse weights (SC 2020, table IV), the Transformer with a sparse mask (table III), the one for translation with DLMC's
+//! masks, and ResNet, DenseNet and VGG with zeros in their feature maps (PACT
 //! 2022, section 4.4), beside their dense twins.
+mod case;
 mod export;
 mod imported;
 mod layers;
@@ -13,13 +15,14 @@ mod record;
 mod suites;
 mod twins;
 
+pub use case::{Case, of_network};
 pub use imported::{FileCase, measure as measure_file};
 pub(crate) use measure::difference;
-pub use measure::{Case, How, measure, of_network};
+pub use measure::{How, measure};
 pub use named::Named;
 pub use print::{layers as layer_table, line, summary};
 pub use published::{Row, TABLE_III, TABLE_IV, TOKENS};
 pub use record::{
-    CUDNN, Cost, DENSE, LIMIT, LIMIT_BF16, LIMIT_F16, LayerRecord, Record, SAME_ACCURACY, Twin,
+    CUDNN, Cost, DENSE, LIMIT, LIMIT_BF16, LIMIT_F16, LayerRecord, MaskRecord, Record, SAME_ACCURACY, Twin,
 };
 pub use suites::Suite;

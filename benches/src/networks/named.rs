@@ -1,7 +1,9 @@
 //! The networks by their names on the command line, in full and cut.
 use clap::ValueEnum;
 use lacuna_models::network::{Network, NetworkError};
-use lacuna_models::networks::{DenseNet, MobileNetV1, ResNet, Transformer, Vgg};
+use lacuna_models::networks::{DenseNet, MobileNetV1, ResNet, Transformer, TransformerBase, Vgg};
+
+use super::published::TOKENS;
 
 /// A network of a paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -36,6 +38,9 @@ pub enum Named {
     /// The Transformer with a sparse attention mask.
     #[value(name = "transformer")]
     Transformer,
+    /// The Transformer for translation, of DLMC's shapes: encoder, decoder and dense attention.
+    #[value(name = "transformer-base")]
+    TransformerBase,
 }
 
 /// How far a network is cut, so that the host can work it out in `f64`: its layers stay, but have fewer channels and pixels.
@@ -46,6 +51,9 @@ pub(super) enum Cut {
     /// For the simulator: a sixteenth or so.
     Least,
 }
+
+/// Tokens of a sentence, as suite `dlmc` has them.
+const SENTENCE: usize = 256;
 
 /// Of the tokens that the Transformer's mask has by chance.
 const MASK_SEED: u64 = 1;
@@ -76,12 +84,22 @@ impl Named {
             Kind::DenseNet(full) => DenseNet { size, ..full }.network(batch),
             Kind::Vgg(full) => Vgg { size, ..full }.network(batch),
             Kind::Transformer => Transformer::table_iii(resolution, MASK_SEED)?.network(batch),
+            Kind::TransformerBase => TransformerBase::dense(resolution, resolution)?.network(batch),
         }
     }
 
     /// Whether its input are tokens, and not images.
     pub fn has_tokens(self) -> bool {
-        self == Self::Transformer
+        matches!(self, Self::Transformer | Self::TransformerBase)
+    }
+
+    /// Rows and columns of the input, or tokens, if nothing is said.
+    pub fn usual_size(self) -> usize {
+        match self {
+            Self::Transformer => TOKENS,
+            Self::TransformerBase => SENTENCE,
+            _ => 224,
+        }
     }
 
     /// The same layers, cut.
@@ -116,6 +134,12 @@ impl Named {
                 let (filter, vocabulary) = (4 * hidden, Some(classes));
                 Transformer { hidden, filter, vocabulary, ..full }.network(batch)
             }
+            Kind::TransformerBase => {
+                // The larger one has heads of 64 features, as the whole network.
+                let (tokens, hidden, heads) = if is_least { (16, 32, 8) } else { (32, 128, 2) };
+                let full = TransformerBase::dense(tokens, tokens)?;
+                TransformerBase { hidden, heads, filter: 4 * hidden, ..full }.network(batch)
+            }
         }
     }
 
@@ -131,6 +155,7 @@ impl Named {
             Self::Vgg16 => Kind::Vgg(Vgg::V16),
             Self::Vgg19 => Kind::Vgg(Vgg::V19),
             Self::Transformer => Kind::Transformer,
+            Self::TransformerBase => Kind::TransformerBase,
         }
     }
 }
@@ -142,6 +167,7 @@ enum Kind {
     DenseNet(DenseNet),
     Vgg(Vgg),
     Transformer,
+    TransformerBase,
 }
 
 #[cfg(test)]
@@ -151,7 +177,7 @@ mod tests {
     #[test]
     fn a_cut_network_has_the_layers_of_the_whole_one() {
         for named in Named::value_variants() {
-            let resolution = if named.has_tokens() { 4096 } else { 224 };
+            let resolution = if *named == Named::Transformer { 4096 } else { named.usual_size() };
             let full = named.network(1.4, resolution, 1).unwrap();
             for cut in [Cut::Quarter, Cut::Least] {
                 let small = named.cut(cut, 1.4, 5).unwrap();

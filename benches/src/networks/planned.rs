@@ -51,15 +51,18 @@ impl<'s, T: Number> Planned<'s, T> {
         input: &[f32],
     ) -> Result<Self, ModelError> {
         let model = Model::plan(stream, network, weights, options)?;
-        let Shape { channels, .. } = network.input_shape();
         let device = stream.device();
-        let input = rounded::<T>(input);
-        let input = match options.layout {
-            MapLayout::Nhwc => {
-                device.upload(&channels_last(&input, channels, network.input_shape().pixels()))?
+        let mut input = rounded::<T>(input);
+        if options.layout == MapLayout::Nhwc {
+            // Each input by itself: they lie one after another.
+            let mut from = 0;
+            for shape in network.inputs().iter().map(|&value| network.shape(value)) {
+                let own = &mut input[from..from + shape.elements()];
+                own.copy_from_slice(&channels_last(own, shape.channels, shape.pixels()));
+                from += shape.elements();
             }
-            _ => device.upload(&input)?,
-        };
+        }
+        let input = device.upload(&input)?;
         let output = device.upload(&vec![T::POISON; network.output_shape().elements()])?;
         Ok(Self { model, stream, layout: options.layout, input, output })
     }

@@ -1,5 +1,5 @@
 //! Records of networks for people.
-use super::record::{CUDNN, Cost, DENSE, LayerRecord, Record, SAME_ACCURACY, Twin};
+use super::record::{CUDNN, Cost, DENSE, LayerRecord, MaskRecord, Record, SAME_ACCURACY, Twin};
 use crate::table::{align_numbers, new_table};
 use crate::timing::Speeds;
 
@@ -22,6 +22,9 @@ pub fn line(record: &Record) -> String {
         size(record),
         record.weights
     );
+    if let Some(masks) = &record.masks {
+        text += &format!("  {}\n", of_masks(masks));
+    }
     let (each, unit) = record.tokens.map_or((1.0, "frames"), |tokens| (tokens as f64, "tokens"));
     let rate = |a_second: f64| format!("{:.0}", each * a_second);
     let frames = record.frames_per_s.map(|frames| format!(", {} {unit}/s", rate(frames))).unwrap_or_default();
@@ -53,6 +56,14 @@ pub fn line(record: &Record) -> String {
         text += &format!("\n  {}", of_twin(record, name, twin));
     }
     text
+}
+
+/// Where the masks of layers are from.
+fn of_masks(MaskRecord { real, drawn }: &MaskRecord) -> String {
+    if real.is_empty() {
+        return format!("masks: none of DLMC's; those of all {drawn} layers are drawn weights, pruned");
+    }
+    format!("masks: DLMC's for {}; those of {drawn} other layers are drawn weights, pruned", real.join(", "))
 }
 
 /// What an image or a sequence has.
@@ -180,7 +191,11 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
-        assert!(!text.contains("WRONG"));
+        assert!(!text.contains("WRONG") && !text.contains("masks"));
+        record.masks = Some(MaskRecord { real: vec!["a".into(), "b".into()], drawn: 3 });
+        assert!(line(&record).contains("DLMC's for a, b; those of 3 other layers are drawn"));
+        record.masks = Some(MaskRecord { real: vec![], drawn: 5 });
+        assert!(line(&record).contains("none of DLMC's; those of all 5 layers"));
         record.difference = 2.0 * LIMIT;
         assert!(line(&record).contains("WRONG"));
     }

@@ -1,6 +1,8 @@
 //! One measurement of a network, as a JSON object.
 use std::collections::BTreeMap;
 
+use lacuna_models::network::{Convolution, Network};
+use lacuna_models::prune::Masks;
 use serde::Serialize;
 
 use crate::machine::MachineRecord;
@@ -55,6 +57,9 @@ pub struct Record {
     pub value: &'static str,
     /// Where weights are from: `drawn` or `file`.
     pub weights: &'static str,
+    /// Where the masks of its layers are from, of a network that DLMC has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub masks: Option<MaskRecord>,
     /// Layers that launch a kernel.
     pub launches: usize,
     /// Layers whose weights are a sparse matrix.
@@ -92,6 +97,25 @@ pub struct Record {
     /// What it ran on.
     #[serde(flatten)]
     pub machine: MachineRecord,
+}
+
+/// Where masks of layers are from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MaskRecord {
+    /// Layers that have DLMC's.
+    pub real: Vec<String>,
+    /// How many others there are, whose drawn weights are pruned to the same part of zeros.
+    pub drawn: usize,
+}
+
+impl MaskRecord {
+    /// Of a network with these real masks, all of whose other layers that can be sparse are pruned.
+    pub(super) fn of(network: &Network, masks: &Masks) -> Self {
+        let real: Vec<String> = masks.iter().map(|(layer, _)| layer.to_owned()).collect();
+        let with_weights = network.layers().iter().filter_map(|layer| network.convolution(layer));
+        let drawn = with_weights.filter(Convolution::may_be_sparse).count() - real.len();
+        Self { real, drawn }
+    }
 }
 
 /// What a network costs.

@@ -7,7 +7,8 @@ use lacuna_models::model::Options;
 use lacuna_vendor::Search;
 use lacuna_vendor::cudnn::CuDnn;
 
-use super::measure::{Drawn, difference, published};
+use super::case::Drawn;
+use super::measure::{difference, published};
 use super::planned::Planned;
 use super::record::{CUDNN, DENSE, Record, SAME_ACCURACY, Twin};
 use super::{Case, How};
@@ -41,7 +42,7 @@ pub(super) fn measure<T: Number>(
     let row = published(case, how).filter(|row| row.is_sparse);
     if let Some(dense) = row.and_then(|row| row.dense_of_same_accuracy()) {
         let case = Case { width: dense.width, sparsity: 0.0, ..*case };
-        let other = case.drawn(stream.device(), how.seed, None)?;
+        let other = case.drawn(stream.device(), How { weights: None, ..how })?;
         let twin = twin(&mut other.plan::<T>(stream, &ours)?, &case, SAME_ACCURACY, None, how)?;
         let paper_frames_per_s = (!record.cut).then_some(dense.frames_per_s);
         record.peers.insert(SAME_ACCURACY, Twin { paper_frames_per_s, ..twin });

@@ -52,6 +52,15 @@ fn values_have_the_type_that_is_asked_for() {
 }
 
 #[test]
+fn a_network_of_dlmc_tells_where_its_masks_are_from() {
+    let record = &json(&["model", "transformer-base", "--sparsity", "0.7"])[0];
+    // Real masks do not fit the network that the simulator runs. All layers are sparse, also those with a few zeros less.
+    assert_eq!(record["masks"], serde_json::json!({"real": [], "drawn": 96}));
+    assert_eq!((&record["tokens"], &record["sparse_layers"]), (&16.into(), &96.into()));
+    assert!(record["error_over_bound"].as_f64().unwrap() <= 1.0);
+}
+
+#[test]
 fn a_network_is_told_in_words_and_kept_in_a_file() {
     let folder = TempDir::new().unwrap();
     let records = folder.path().join("records.jsonl");

@@ -1,9 +1,11 @@
-//! The challenge's own files and MNIST, where the environment variable `LACUNA_DATA` names a folder that holds them as
-//! `spdnn/` and `mnist/`. Without them these tests say so and pass.
+//! The challenge's own files, MNIST and DLMC, where the environment variable `LACUNA_DATA` names a folder that holds them as
+//! `spdnn/`, `mnist/` and `dlmc/`. Without them these tests say so and pass.
 
 use lacuna_matrix::io::mtx;
 use lacuna_models::challenge::images::{Digits, Labels, from_digits};
 use lacuna_models::challenge::{Challenge, Generator, IMAGES, categories, gz, tsv};
+use lacuna_models::networks::TransformerBase;
+use lacuna_models::prune::Masks;
 use md5::{Digest, Md5};
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -96,6 +98,30 @@ fn labels_go_with_their_images() {
             let count = labels.as_slice().iter().filter(|&&label| label == digit).count();
             let part = count as f64 / labels.len() as f64;
             assert!((0.08..0.12).contains(&part), "{name}: {part} are {digit}");
+        }
+    }
+}
+
+/// The real masks have the sizes of the layers that they are for.
+#[test]
+fn masks_of_the_collection_fit_the_transformer() {
+    let Some(data) = std::env::var_os("LACUNA_DATA") else {
+        eprintln!("skipped: LACUNA_DATA is not set");
+        return;
+    };
+    let folder = Path::new(&data).join("dlmc/transformer/magnitude_pruning");
+    let network = TransformerBase::dense(8, 8).unwrap().network(1).unwrap();
+    for sparsity in ["0.7", "0.8", "0.9", "0.95"] {
+        let folder = folder.join(sparsity);
+        if !folder.is_dir() {
+            eprintln!("skipped: {} is not there", folder.display());
+            return;
+        }
+        let masks = Masks::read(&folder, &network, TransformerBase::dlmc_file).unwrap();
+        assert!(masks.iter().count() >= 6 && masks.iter().count() + masks.missing().count() == 96);
+        for (layer, mask) in masks.iter() {
+            let zeros = 1.0 - mask.nnz() as f64 / (mask.rows() * mask.cols()) as f64;
+            assert!((zeros - sparsity.parse::<f64>().unwrap()).abs() < 1e-4, "{layer}: {zeros}");
         }
     }
 }

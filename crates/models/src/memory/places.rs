@@ -62,7 +62,11 @@ impl Memory {
     pub fn plan(network: &Network, layout: MapLayout, value_bytes: usize) -> Self {
         let shapes = network.shapes();
         let mut at: Vec<Option<(Piece, usize)>> = vec![None; shapes.len()];
-        at[network.input().index()] = Some((Piece::Input, 0));
+        let mut input_end = 0;
+        for &input in network.inputs() {
+            at[input.index()] = Some((Piece::Input, input_end));
+            input_end += network.shape(input).elements();
+        }
         at[network.output().index()] = Some((Piece::Output, 0));
         let mut pieces: Vec<Lifetime> = Vec::new();
         // From the last layer to the first: a wider value is placed before its parts.

@@ -13,7 +13,8 @@ use crate::weights::Weights;
 /// A network with weights on a device: a plan a layer, filters packed, and memory for intermediate values.
 ///
 /// Values are `f32`, or `half::f16` or `half::bf16` with sums in `f32`: weights are rounded to the type when the model is planned, and each layer's
-/// result once. Maps are NCHW or NHWC as the [options](Options) say, input and result too. A run allocates nothing and does not wait for the host. Runs
+/// result once. Maps are NCHW or NHWC as the [options](Options) say, input and result too. Of a network with several inputs the input is all of them, one
+/// after another ([`Network::inputs`]). A run allocates nothing and does not wait for the host. Runs
 /// share the model's memory: they belong on one stream at a time.
 ///
 /// ```
@@ -182,7 +183,7 @@ impl<T: Value> Model<T> {
         let expect = |what, expected: usize, got: usize| {
             if expected == got { Ok(()) } else { Err(ModelError::Length { what, expected, got }) }
         };
-        expect("input", self.network.input_shape().elements(), input.len())?;
+        expect("input", self.network.input_len(), input.len())?;
         expect("output", self.network.output_shape().elements(), output.len())
     }
 

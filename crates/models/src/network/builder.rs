@@ -10,6 +10,7 @@ const MOST: usize = isize::MAX as usize / size_of::<f32>();
 #[derive(Clone, Debug)]
 pub struct Builder {
     layers: Vec<Layer>,
+    inputs: Vec<ValueId>,
     shapes: Vec<Shape>,
     layer_names: BTreeSet<String>,
     tensor_names: BTreeSet<String>,
@@ -18,12 +19,22 @@ pub struct Builder {
 impl Builder {
     pub(super) fn new(input: Shape) -> Self {
         let (layer_names, tensor_names) = Default::default();
-        Self { layers: Vec::new(), shapes: vec![input], layer_names, tensor_names }
+        let inputs = vec![ValueId::INPUT];
+        Self { layers: Vec::new(), inputs, shapes: vec![input], layer_names, tensor_names }
     }
 
-    /// The value that is given to the network.
+    /// The value that is given to the network; the first, where there are several.
     pub fn input(&self) -> ValueId {
-        ValueId(0)
+        ValueId::INPUT
+    }
+
+    /// One more value of this shape that is given to the network, as the target of a translation beside its source. All inputs lie in one
+    /// buffer, one after another in the order in which they were added.
+    pub fn add_input(&mut self, shape: Shape) -> ValueId {
+        let input = ValueId(self.shapes.len());
+        self.shapes.push(shape);
+        self.inputs.push(input);
+        input
     }
 
     /// The shape of a value; none of a value of a larger network.
@@ -76,8 +87,8 @@ impl Builder {
     /// # Errors
     /// [`NetworkError::Output`] where no layer made it.
     pub fn finish(self, output: ValueId) -> Result<Network, NetworkError> {
-        let is_made = output != self.input() && output.0 < self.shapes.len();
-        let Self { layers, shapes, .. } = self;
-        if is_made { Ok(Network { layers, shapes, output }) } else { Err(NetworkError::Output) }
+        let is_made = !self.inputs.contains(&output) && output.0 < self.shapes.len();
+        let Self { layers, inputs, shapes, .. } = self;
+        if is_made { Ok(Network { layers, inputs, shapes, output }) } else { Err(NetworkError::Output) }
     }
 }

@@ -6,10 +6,10 @@ use super::{Activation, Builder, Convolution, Operation, Parameter, Shape};
 pub struct ValueId(pub(super) usize);
 
 impl ValueId {
-    /// What is given to the network.
+    /// What is given to the network; the first such value, where there are several.
     pub const INPUT: Self = Self(0);
 
-    /// Its number: the input has 0, and results of layers follow in their order.
+    /// Its number: the first input has 0, and other inputs and results of layers follow in the order in which they were added.
     pub fn index(self) -> usize {
         self.0
     }
@@ -32,13 +32,14 @@ pub struct Layer {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     pub(super) layers: Vec<Layer>,
+    pub(super) inputs: Vec<ValueId>,
     /// The shape of each value.
     pub(super) shapes: Vec<Shape>,
     pub(super) output: ValueId,
 }
 
 impl Network {
-    /// A builder of a network with this input.
+    /// A builder of a network with this input. [`Builder::add_input`] adds others.
     pub fn builder(input: Shape) -> Builder {
         Builder::new(input)
     }
@@ -61,9 +62,19 @@ impl Network {
         self.shapes[value.0]
     }
 
-    /// The value that is given to it.
+    /// The value that is given to it; the first, where there are several.
     pub fn input(&self) -> ValueId {
-        ValueId(0)
+        ValueId::INPUT
+    }
+
+    /// All values that are given to it, in the order in which one buffer has them, one after another.
+    pub fn inputs(&self) -> &[ValueId] {
+        &self.inputs
+    }
+
+    /// Elements of all values that are given to it; the greatest `usize` where they are more.
+    pub fn input_len(&self) -> usize {
+        self.inputs.iter().fold(0, |len: usize, &input| len.saturating_add(self.shape(input).elements()))
     }
 
     /// The value that it makes.
@@ -71,7 +82,7 @@ impl Network {
         self.output
     }
 
-    /// The shape of what is given to it.
+    /// The shape of what is given to it; of the first value, where there are several.
     pub fn input_shape(&self) -> Shape {
         self.shapes[0]
     }
@@ -100,8 +111,7 @@ impl Network {
 
     /// Multiply-adds of a layer, those with zeros and padding counted; 0 where it has no sums of products.
     pub fn products(&self, layer: &Layer) -> u64 {
-        let input = layer.inputs.first().map(|&input| self.shape(input));
-        input.map_or(0, |input| layer.operation.products(&layer.name, input))
+        layer.operation.products(&layer.name, &self.input_shapes(layer))
     }
 
     /// All tensors of weights, in the order of the layers.

@@ -39,6 +39,7 @@ pub use convolution::{Convolution, Norm, Parameter, Role};
 pub use error::{NetworkError, Problem};
 pub use graph::{Layer, Network, ValueId};
 pub use lacuna::conv::Activation;
+pub(crate) use layers::Part;
 pub use layers::{
     Add, Attention, Concat, Conv, DepthToSpace, Flatten, FlattenNhwc, LayerNorm, Linear, Operation, Pad,
     PadChannels, Padding, Pool, Resize, Sampling, Scale, Window,

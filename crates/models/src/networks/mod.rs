@@ -6,6 +6,7 @@
 //! | [`ResNet`] | torchvision: `layer1.0.conv1.weight`, `fc.weight` | ResNet-50 4.1 G, 25.6 M |
 //! | [`DenseNet`] | torchvision: `features.denseblock1.denselayer1.conv1.weight`, `classifier.weight` | DenseNet-121 2.8 G, 8.0 M |
 //! | [`Vgg`] | torchvision: `features.0.weight`, `classifier.0.weight` | VGG-16 15.5 G, 138 M |
+//! | [`TransformerBase`] | its own, with the sizes of DLMC's files | 12.3 G at 256 tokens, 44.1 M |
 //!
 //! Each is a struct with public fields, whose defaults are the paper's, and `network(images)`. Smaller ones, for tests, have a smaller
 //! input and fewer channels; then no file fits but one's own. Channels of images are three.
@@ -14,6 +15,7 @@ mod densenet;
 mod mobilenet;
 mod resnet;
 mod transformer;
+mod transformer_base;
 mod vgg;
 
 use crate::network::NetworkError;
@@ -22,6 +24,7 @@ pub use densenet::DenseNet;
 pub use mobilenet::MobileNetV1;
 pub use resnet::ResNet;
 pub use transformer::Transformer;
+pub use transformer_base::TransformerBase;
 pub use vgg::Vgg;
 
 /// An error unless a size of a network is what it must be.

@@ -67,8 +67,7 @@ impl Transformer {
         let divide = heads > 0 && hidden > 0 && hidden.is_multiple_of(heads);
         expect(divide, NAME, "the number of heads", &format!("a divisor of {hidden}, the features"), heads)?;
         let tokens = self.mask.rows();
-        let size = if tokens.is_multiple_of(ROW) { [tokens / ROW, ROW] } else { [1, tokens] };
-        let mut builder = Network::builder(Shape::maps(images, hidden, size));
+        let mut builder = Network::builder(Shape::maps(images, hidden, map_of_tokens(tokens)));
         let mut x = builder.input();
         for layer in 0..layers {
             let name = |part: &str| format!("layers.{layer}.{part}");
@@ -87,6 +86,11 @@ impl Transformer {
         }
         builder.finish(x)
     }
+}
+
+/// Rows and columns of a map whose pixels are so many tokens.
+pub(super) fn map_of_tokens(tokens: usize) -> [usize; 2] {
+    if tokens.is_multiple_of(ROW) { [tokens / ROW, ROW] } else { [1, tokens] }
 }
 
 const NAME: &str = "Transformer";

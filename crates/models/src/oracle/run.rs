@@ -2,10 +2,10 @@
 use super::layers::layer;
 use super::{Approximate, Check, Number, OracleError};
 use crate::model::Options;
-use crate::network::{Layer, Network, Shape};
+use crate::network::{Layer, Network, Shape, ValueId};
 use crate::weights::Weights;
 
-/// The result of a network for an input, NCHW, with errors carried through all layers. The input's type is that of values; `options` tell in which precision a device may compute, and
+/// The result of a network for an input, NCHW (or several, one after another), with errors carried through all layers. The input's type is that of values; `options` tell in which precision a device may compute, and
 /// whether weights may be held as sparse matrices.
 ///
 /// # Errors
@@ -16,16 +16,27 @@ pub fn run<T: Number>(
     options: &Options,
     input: &[T],
 ) -> Result<Approximate, OracleError> {
-    expect_len("the input", network.input_shape(), input)?;
-    run_from::<T>(network, weights, options, Approximate::exact(network.input_shape(), input))
+    let (expected, got) = (network.input_len(), input.len());
+    if expected != got {
+        return Err(OracleError::Length { what: "the input".into(), expected, got });
+    }
+    let mut rest = input;
+    let exact = |&input: &ValueId| {
+        let shape = network.shape(input);
+        let (values, others) = rest.split_at(shape.elements());
+        rest = others;
+        Approximate::exact(shape, values)
+    };
+    let inputs = network.inputs().iter().map(exact).collect();
+    run_from::<T>(network, weights, options, inputs)
 }
 
-/// The same of an input that is known within a bound, and as long as its shape says.
+/// The same of inputs that are known within a bound, and as long as their shapes say.
 fn run_from<T: Number>(
     network: &Network,
     weights: &Weights,
     options: &Options,
-    input: Approximate,
+    inputs: Vec<Approximate>,
 ) -> Result<Approximate, OracleError> {
     let mut last_use = vec![0; network.shapes().len()];
     for (step, layer) in network.layers().iter().enumerate() {
@@ -33,7 +44,9 @@ fn run_from<T: Number>(
     }
     last_use[network.output().index()] = usize::MAX;
     let mut values: Vec<Option<Approximate>> = vec![None; network.shapes().len()];
-    values[network.input().index()] = Some(input);
+    for (value, input) in network.inputs().iter().zip(inputs) {
+        values[value.index()] = Some(input);
+    }
     for (step, of) in network.layers().iter().enumerate() {
         let inputs: Vec<&Approximate> =
             of.inputs.iter().filter_map(|input| values[input.index()].as_ref()).collect();
@@ -131,7 +144,8 @@ mod tests {
             let shape = network.input_shape();
             let run = |value: Vec<f64>, error: f64| {
                 let error = vec![error; value.len()];
-                run_from::<f32>(&network, &weights, &Options::dense(), Approximate { shape, value, error }).unwrap()
+                let input = vec![Approximate { shape, value, error }];
+                run_from::<f32>(&network, &weights, &Options::dense(), input).unwrap()
             };
             // At the ends, where errors are greatest.
             let others = input.iter().zip(&off).map(|(value, off)| value + ERROR * off.signum()).collect();
@@ -150,7 +164,7 @@ mod tests {
         let mut weights = Weights::new();
         weights.insert("fc.weight", Tensor::new(vec![1, 2], vec![1.0, -2.0]).unwrap());
         let input = Approximate { shape: Shape::matrix(1, 2), value: vec![1.0, 1.0], error: vec![ERROR; 2] };
-        let result = run_from::<f32>(&network, &weights, &Options::dense(), input).unwrap();
+        let result = run_from::<f32>(&network, &weights, &Options::dense(), vec![input]).unwrap();
         assert_eq!(result.value, [-1.0]);
         assert!(result.error[0] >= 3.0 * ERROR && result.error[0] < 3.001 * ERROR, "{:e}", result.error[0]);
     }

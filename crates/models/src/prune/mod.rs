@@ -1,4 +1,4 @@
-//! Pruning: weights of small magnitude become zero.
+//! Pruning: weights of small magnitude become zero, or those that a mask leaves out.
 //!
 //! ```
 //! use lacuna_models::prune::{self, CubicSchedule};
@@ -18,6 +18,7 @@
 //! ```
 
 mod magnitude;
+mod masks;
 mod schedule;
 mod select;
 mod stats;
@@ -27,6 +28,7 @@ use lacuna_matrix::FormatError;
 use thiserror::Error;
 
 pub use magnitude::{each, global, tensor};
+pub use masks::{MaskError, Masks};
 pub use schedule::CubicSchedule;
 pub use select::{Patterns, is_matrix};
 pub use stats::LayerStats;

@@ -16,9 +16,9 @@ pub(crate) struct Run {
     pub(crate) report: Report,
 }
 
-/// An input like an image after normalisation.
+/// An input like an image after normalisation; all of them, where there are several.
 pub(crate) fn input(network: &Network) -> Vec<f32> {
-    generate::random_values(network.input_shape().elements(), 7)
+    generate::random_values(network.input_len(), 7)
 }
 
 /// Runs a network with values of `f32`; as [`run_as`].
@@ -40,7 +40,7 @@ pub(crate) fn run_as<T: Number>(network: &Network, weights: &Weights, options: &
         _ => values.to_vec(),
     };
     let on_device = match options.layout {
-        MapLayout::Nhwc => channels_last(&input, network.input_shape()),
+        MapLayout::Nhwc => inputs_last(network, &input),
         _ => input.clone(),
     };
     let on_device = device.upload(&on_device).unwrap();
@@ -76,6 +76,18 @@ fn moved<T: Copy>(values: &[T], shape: Shape, from: impl Fn(usize, usize, usize)
 
 fn channels_last<T: Copy>(values: &[T], shape: Shape) -> Vec<T> {
     moved(values, shape, |at, pixels, channels| at % channels * pixels + at / channels)
+}
+
+/// All inputs of a network, each with channels last.
+fn inputs_last<T: Copy>(network: &Network, mut values: &[T]) -> Vec<T> {
+    let mut last = Vec::with_capacity(values.len());
+    for &input in network.inputs() {
+        let shape = network.shape(input);
+        let (own, rest) = values.split_at(shape.elements());
+        last.extend(channels_last(own, shape));
+        values = rest;
+    }
+    last
 }
 
 fn channels_first<T: Copy>(values: &[T], shape: Shape) -> Vec<T> {

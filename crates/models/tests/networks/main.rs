@@ -1,6 +1,7 @@
 //! Networks: their sizes, and what they compute on the simulator.
 mod common;
 mod counts;
+mod cross_attention;
 mod errors;
 mod half_values;
 mod layers;
@@ -8,3 +9,4 @@ mod memory;
 mod models;
 mod oracle;
 mod transformer;
+mod transformer_base;

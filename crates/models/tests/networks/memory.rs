@@ -12,7 +12,8 @@ use proptest::prelude::*;
 /// A network of what of these layers fits together: the numbers choose a type and its inputs.
 fn drawn(images: usize, layers: &[(u8, [usize; 3], usize)]) -> Option<Network> {
     let mut builder = Network::builder(Shape::maps(images, 3, [3, 3]));
-    let mut values = vec![builder.input()];
+    let other = builder.add_input(Shape::maps(images, 2, [3, 3]));
+    let mut values = vec![builder.input(), other];
     for (number, &(kind, picks, channels)) in layers.iter().enumerate() {
         // Mostly of the last values, so that chains are long.
         let pick = |pick: usize| values[values.len() - 1 - (pick % 6).min(values.len() - 1)];
@@ -69,10 +70,10 @@ fn fresh(network: &Network, value: ValueId) -> Vec<u64> {
 fn is_kept(network: &Network, memory: &Memory, layout: MapLayout) -> bool {
     let mut contents: BTreeMap<u8, Vec<u64>> = BTreeMap::new();
     let home = |home: Home| home as u8;
-    contents.insert(home(Home::Input), fresh(network, network.input()));
+    let mut known: Vec<Vec<u64>> = network.inputs().iter().map(|&input| fresh(network, input)).collect();
+    contents.insert(home(Home::Input), known.concat());
     contents.insert(home(Home::Output), vec![0; network.output_shape().elements()]);
     contents.insert(home(Home::Arena), vec![0; memory.peak()]);
-    let mut known = vec![fresh(network, network.input())];
     for (number, layer) in network.layers().iter().enumerate() {
         for &input in &layer.inputs {
             let place = memory.place(input);

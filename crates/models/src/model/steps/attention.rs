@@ -8,23 +8,36 @@ use lacuna::{DenseTranspose, Result, Slice, SliceMut, SparseAttention, Stream, V
 use super::shared::Room;
 use super::{About, Inputs, Planning, Step};
 use crate::memory::ALIGNMENT;
-use crate::network::{self, Layer, Network, Operation};
+use crate::network::{self, Layer, Network, Operation, Part, Shape};
 
 pub(super) fn plan<T: Value>(
     planning: &Planning<'_, T>,
     layer: &Layer,
     attention: &network::Attention,
 ) -> Result<Box<dyn Step<T>>> {
-    let input = planning.network.shape(layer.inputs[0]);
+    let inputs = planning.network.input_shapes(layer);
     let (mask, mask_bytes) = planning.shared.mask(planning.device, &attention.mask)?;
-    let (dim, width, tokens) = (attention.dim(input), input.channels / 3, input.pixels());
-    // Rows are tokens, of Q, K and V side by side.
+    let (width, parts) = (network::Attention::width(&inputs), network::Attention::parts(&inputs));
+    let dim = width / attention.heads;
+    // Rows are tokens; K and V have as many channels beside them each, or share their rows.
+    let stride = |part: Part| inputs[part.input].channels;
     let options = Options::default().heads_side_by_side(attention.heads, dim);
-    let options = options.q_stride(3 * width).kv_stride(3 * width);
+    let options = options.q_stride(stride(parts[0])).kv_stride(stride(parts[1]));
     let plan = SparseAttention::plan_with(&mask, dim, options)?;
-    let is_turned = planning.options.layout != MapLayout::Nhwc && tokens > 1;
-    let turned = is_turned.then(|| Turned::plan(planning, width, tokens)).transpose()?;
-    Ok(Box::new(Attention { plan, images: input.images, width, tokens, turned, mask_bytes }))
+    let out = planning.network.shape(layer.output);
+    let has_rows = inputs.iter().any(|input| input.pixels() > 1);
+    let is_turned = planning.options.layout != MapLayout::Nhwc && has_rows;
+    let turned = is_turned.then(|| Turned::plan(planning, &inputs, out)).transpose()?;
+    let lens = inputs.iter().map(Shape::image_len).collect();
+    Ok(Box::new(Attention {
+        plan,
+        images: out.images,
+        parts,
+        lens,
+        out: out.image_len(),
+        turned,
+        mask_bytes,
+    }))
 }
 
 /// A plan for one image's heads.
@@ -32,9 +45,11 @@ pub(super) fn plan<T: Value>(
 struct Attention<T: Value> {
     plan: SparseAttention<T>,
     images: usize,
-    /// Channels of Q, of K, of V, and of the result.
-    width: usize,
-    tokens: usize,
+    /// Where Q, K and V are.
+    parts: [Part; 3],
+    /// Elements of an image of each input, and of the result.
+    lens: Vec<usize>,
+    out: usize,
     /// Of maps whose channels lie a plane apart.
     turned: Option<Turned<T>>,
     mask_bytes: usize,
@@ -43,76 +58,100 @@ struct Attention<T: Value> {
 /// How an image comes to lie with channels last, and its result with channels first.
 #[derive(Debug)]
 struct Turned<T: Value> {
-    to: DenseTranspose<T>,
+    /// Of each input, and where it then begins in the room.
+    to: Vec<(DenseTranspose<T>, usize)>,
     back: DenseTranspose<T>,
-    /// Q, K and V with channels last, and from `heads` on the result.
+    /// The inputs with channels last, and from `heads` on the result.
     room: Room<T>,
     heads: usize,
     /// Of the room, if this layer was the first to ask for it.
     bytes: usize,
 }
 
-/// Where the result begins in the room for so many channels of Q and so many tokens, and the elements of the room.
-fn room([width, tokens]: [usize; 2]) -> [usize; 2] {
-    let heads = (3 * width * tokens).next_multiple_of(ALIGNMENT);
-    [heads, heads + width * tokens]
+/// Where images of these inputs and of the result begin in the room, and its elements.
+fn places(inputs: &[Shape], out: Shape) -> (Vec<usize>, usize) {
+    let mut end = 0_usize;
+    let mut place = |shape: &Shape| {
+        let from = end.next_multiple_of(ALIGNMENT);
+        end = from + shape.image_len();
+        from
+    };
+    let places = inputs.iter().chain([&out]).map(&mut place).collect();
+    (places, end)
 }
 
 /// The most elements that an attention layer of the network needs.
 fn largest_room(network: &Network) -> usize {
     let is_attention = |layer: &&Layer| matches!(layer.operation, Operation::Attention(_));
-    let inputs = network.layers().iter().filter(is_attention).map(|layer| network.shape(layer.inputs[0]));
-    inputs.map(|input| room([input.channels / 3, input.pixels()])[1]).max().unwrap_or(0)
+    let room = |layer: &Layer| places(&network.input_shapes(layer), network.shape(layer.output)).1;
+    network.layers().iter().filter(is_attention).map(room).max().unwrap_or(0)
 }
 
 impl<T: Value> Turned<T> {
-    fn plan(planning: &Planning<'_, T>, width: usize, tokens: usize) -> Result<Self> {
+    fn plan(planning: &Planning<'_, T>, inputs: &[Shape], out: Shape) -> Result<Self> {
         let device = planning.device;
-        let (to, back) =
-            (DenseTranspose::plan(device, 3 * width, tokens)?, DenseTranspose::plan(device, tokens, width)?);
-        let [heads, _] = room([width, tokens]);
+        let (mut places, _) = places(inputs, out);
+        let heads = places.pop().unwrap_or(0);
+        let to = |(input, from): (&Shape, usize)| {
+            Ok((DenseTranspose::plan(device, input.channels, input.pixels())?, from))
+        };
+        let to = inputs.iter().zip(places).map(to).collect::<Result<_>>()?;
+        let back = DenseTranspose::plan(device, out.pixels(), out.channels)?;
         let (room, bytes) = planning.shared.room(device, largest_room(planning.network))?;
         Ok(Self { to, back, room, heads, bytes })
     }
 }
 
 impl<T: Value> Attention<T> {
-    /// Attention of an image with channels last.
-    fn attend(&self, stream: &Stream, qkv: Slice<'_, T>, out: SliceMut<'_, T>) -> Result<()> {
-        let Self { plan, width, .. } = self;
-        let part = |first: usize, len: usize| qkv.part(first..first + len);
-        let (q, k) = (part(0, plan.query_len())?, part(*width, plan.key_len())?);
-        plan.run(stream, q, k, part(2 * width, plan.key_len())?, out)
+    /// Attention of an image with channels last; `input` gives what it has of an input.
+    fn attend<'i>(
+        &self,
+        stream: &Stream,
+        input: impl Fn(usize) -> Result<Slice<'i, T>>,
+        out: SliceMut<'_, T>,
+    ) -> Result<()> {
+        let part = |Part { input: of, channel }: Part, len: usize| input(of)?.part(channel..channel + len);
+        let [q, k, v] = self.parts;
+        let keys = self.plan.key_len();
+        self.plan.run(stream, part(q, self.plan.query_len())?, part(k, keys)?, part(v, keys)?, out)
     }
 }
 
 impl<T: Value> Step<T> for Attention<T> {
     fn run(&self, stream: &Stream, inputs: &Inputs<'_, T>, mut out: SliceMut<'_, T>) -> Result<()> {
-        let (of_input, of_out) = (3 * self.width * self.tokens, self.width * self.tokens);
-        let input = inputs.at(0)?;
         for image in 0..self.images {
-            let input = input.part(image * of_input..(image + 1) * of_input)?;
-            let out = out.part(image * of_out..(image + 1) * of_out)?;
-            let Some(turned) = &self.turned else {
+            let of_image = |len: usize| image * len..(image + 1) * len;
+            let input = |number: usize| inputs.at(number)?.part(of_image(self.lens[number]));
+            let out = out.part(of_image(self.out))?;
+            let Some(Turned { to, back, room, heads, .. }) = &self.turned else {
                 self.attend(stream, input, out)?;
                 continue;
             };
             // Whoever panicked while it held the room left no work half given to a stream.
-            let mut room = turned.room.lock().unwrap_or_else(PoisonError::into_inner);
-            let (mut qkv, mut heads) = room.as_slice_mut().split_at(turned.heads)?;
-            let (mut qkv, mut heads) = (qkv.part(0..of_input)?, heads.part(0..of_out)?);
-            turned.to.run(stream, input, qkv.reborrow())?;
-            self.attend(stream, qkv.as_slice(), heads.reborrow())?;
-            turned.back.run(stream, heads.as_slice(), out)?;
+            let mut room = room.lock().unwrap_or_else(PoisonError::into_inner);
+            let (mut last, mut result) = room.as_slice_mut().split_at(*heads)?;
+            let mut result = result.part(0..self.out)?;
+            for (number, (turn, from)) in to.iter().enumerate() {
+                turn.run(stream, input(number)?, last.part(*from..from + self.lens[number])?)?;
+            }
+            let last = last.as_slice();
+            let turned = |number: usize| last.part(to[number].1..to[number].1 + self.lens[number]);
+            self.attend(stream, turned, result.reborrow())?;
+            back.run(stream, result.as_slice(), out)?;
         }
         Ok(())
     }
 
     fn about(&self) -> About {
         let kernel = self.plan.choice().map_or("three steps", |choice| choice.entry.name);
-        let kernel =
-            if self.turned.is_some() { format!("transpose + {kernel} + transpose") } else { kernel.into() };
+        let transposes = self.turned.as_ref().map_or(0, |turned| turned.to.len());
+        let before = "transpose + ".repeat(transposes);
+        let after = if transposes > 0 { " + transpose" } else { "" };
         let workspace_bytes = self.turned.as_ref().map_or(0, |turned| turned.bytes);
-        About { weight_bytes: self.mask_bytes, workspace_bytes, ..About::kernel(kernel) }
+        About {
+            weight_bytes: self.mask_bytes,
+            workspace_bytes,
+            ..About::kernel(format!("{before}{kernel}{after}"))
+        }
     }
 }

@@ -18,6 +18,7 @@ use super::{Activation, Convolution, Parameter, Problem, Shape};
 
 pub use add::Add;
 pub use attention::Attention;
+pub(crate) use attention::Part;
 pub use concat::Concat;
 pub use conv::{Conv, Padding};
 pub use depth_to_space::DepthToSpace;
@@ -41,7 +42,7 @@ pub enum Operation {
     Scale(Scale),
     /// A layer norm of each pixel.
     LayerNorm(LayerNorm),
-    /// Multi-head attention with a sparse mask.
+    /// Multi-head attention with a sparse mask, of one sequence to itself or to another.
     Attention(Attention),
     /// The greatest pixel or the mean of windows, or of whole maps.
     Pool(Pool),
@@ -121,10 +122,11 @@ impl Operation {
     }
 
     /// Multiply-adds of a layer that multiplies by filters, or values with each other; 0 for others.
-    pub(super) fn products(&self, name: &str, input: Shape) -> u64 {
-        match self {
-            Self::Attention(attention) => attention.products(input),
-            _ => self.convolution(name, input).map_or(0, |conv| conv.products()),
+    pub(super) fn products(&self, name: &str, inputs: &[Shape]) -> u64 {
+        match (self, inputs) {
+            (Self::Attention(attention), _) => attention.products(inputs),
+            (_, &[input, ..]) => self.convolution(name, input).map_or(0, |conv| conv.products()),
+            (_, []) => 0,
         }
     }
 

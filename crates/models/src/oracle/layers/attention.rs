@@ -8,7 +8,7 @@ use std::f64::consts::LN_2;
 use lacuna_reference::Precision;
 use rayon::prelude::*;
 
-use crate::network::{Attention, Shape};
+use crate::network::{Attention, Part, Shape};
 use crate::oracle::Approximate;
 use crate::oracle::approximate::sum_error;
 
@@ -29,19 +29,23 @@ struct Key {
     weight: f64,
 }
 
-pub(super) fn attention(layer: &Attention, input: &Approximate, shape: Shape) -> Approximate {
-    let dim = layer.dim(input.shape);
-    let tokens = shape.pixels();
+pub(super) fn attention(layer: &Attention, inputs: &[&Approximate], shape: Shape) -> Approximate {
+    let dim = shape.channels / layer.heads;
+    let shapes: Vec<Shape> = inputs.iter().map(|input| input.shape).collect();
+    let parts = Attention::parts(&shapes);
+    let queries = shape.pixels();
     let head = |number: usize| {
         let (image, head) = (number / layer.heads, number % layer.heads);
-        // Planes of Q, K and V of this head: d channels of the image.
-        let plane = |part: usize| image * input.shape.channels + part * shape.channels + head * dim;
         let at = |part: usize, feature: usize, token: usize| {
-            let at = (plane(part) + feature) * tokens + token;
+            let Part { input, channel } = parts[part];
+            let input = inputs[input];
+            // Planes of Q, K and V of this head: d channels of the image.
+            let plane = image * input.shape.channels + channel + head * dim + feature;
+            let at = plane * input.shape.pixels() + token;
             (input.value[at], input.error[at])
         };
-        let mut rows = Vec::with_capacity(tokens);
-        for query in 0..tokens {
+        let mut rows = Vec::with_capacity(queries);
+        for query in 0..queries {
             rows.push(row(layer, dim, query, &at));
         }
         // Planes of the result.
