@@ -4,11 +4,11 @@ use std::sync::Arc;
 use lacuna_matrix::Pattern;
 
 use super::rule::Rule;
-use super::{Mask, Ranges, shape};
+use super::{Mask, shape};
 use crate::ops::attention::OPERATION;
 use crate::{Error, Result};
 
-/// The most rules of a mask: each is asked for each query, one inside the other.
+/// The most rules of a mask: one asks the other, so that many would take all of the stack.
 const MAX_RULES: usize = 256;
 
 impl Mask {
@@ -44,28 +44,15 @@ impl Mask {
     /// # Errors
     /// [`Error::TooLarge`] from 2³² elements on, which nothing is reserved for before.
     pub fn to_pattern(&self) -> Result<Pattern> {
-        let mut elements = 0_u64;
-        let each = |ranges: &Ranges| ranges.iter().map(|range| range.len() as u64).sum::<u64>();
-        self.rows_alike(|count, ranges| elements += count as u64 * each(ranges));
+        let elements: u64 = self.strips().map(|strip| strip.elements()).sum();
         Error::expect_at_most("the number of elements of a mask", u32::MAX as usize, elements as usize)?;
         let (mut offsets, mut columns) = (vec![0], Vec::with_capacity(elements as usize));
-        self.rows_alike(|count, ranges| {
-            for _ in 0..count {
-                columns.extend(ranges.iter().cloned().flatten());
+        for strip in self.strips() {
+            for query in 0..strip.queries {
+                strip.push_keys(query, &mut columns);
                 offsets.push(columns.len() as u32);
             }
-        });
-        Ok(Pattern::new(self.queries, self.keys, offsets, columns)?)
-    }
-
-    /// Calls a function with what some neighbouring queries see, and how many they are; query by query.
-    fn rows_alike(&self, mut see: impl FnMut(usize, &Ranges)) {
-        let (mut query, mut ranges) = (0, Ranges::new());
-        while query < self.queries {
-            ranges.clear();
-            let next = self.row(query, &mut ranges).min(self.queries);
-            see(next - query, &ranges);
-            query = next;
         }
+        Ok(Pattern::new(self.queries, self.keys, offsets, columns)?)
     }
 }

@@ -2,19 +2,21 @@
 mod join;
 mod ranges;
 mod rule;
+mod strip;
 #[cfg(test)]
 pub(super) mod tests;
 
-use std::ops::{Bound, RangeBounds};
+use std::ops::{Bound, Range, RangeBounds};
 use std::sync::Arc;
 
 use lacuna_matrix::Pattern;
 
+use self::ranges::{Ranges, push_columns};
 use self::rule::Rule;
 use super::OPERATION;
 use crate::{Error, Result};
 
-pub(super) use self::ranges::{Ranges, push_columns};
+pub(super) use self::strip::{Bits, SIDE, Strip};
 
 /// Which keys each query sees, told by rules: queries × keys. It takes as much memory as its rules do, not queries × keys.
 ///
@@ -195,9 +197,15 @@ impl Mask {
         self.keys
     }
 
-    /// Adds the keys that a query sees to a list of ranges, and gives the first later query that may see others.
-    pub(super) fn row(&self, query: usize, ranges: &mut Ranges) -> usize {
-        self.rule.row(query, self.keys, ranges)
+    /// What up to 64 queries see.
+    fn strip(&self, queries: Range<usize>) -> Strip {
+        self.rule.strip(queries, self.keys)
+    }
+
+    /// What each 64 queries see.
+    pub(super) fn strips(&self) -> impl Iterator<Item = Strip> {
+        let starts = (0..self.queries).step_by(SIDE);
+        starts.map(|first| self.strip(first..self.queries.min(first + SIDE)))
     }
 }
 

@@ -1,7 +1,11 @@
 //! Which keys a query sees by a rule.
+use std::ops::Range;
+
 use lacuna_matrix::Pattern;
 
-use super::ranges::{Ranges, intersect, push_columns, unite};
+use super::Mask;
+use super::ranges::{Ranges, push_columns};
+use super::strip::Strip;
 
 /// What tells which keys a query sees.
 #[derive(Debug)]
@@ -31,13 +35,26 @@ pub(super) enum Rule {
         keys: Ranges,
     },
     Pattern(Pattern),
-    And(super::Mask, super::Mask),
-    Or(super::Mask, super::Mask),
+    And(Mask, Mask),
+    Or(Mask, Mask),
 }
 
 impl Rule {
-    /// Adds the keys that a query sees, of `count`, to a list of ranges, and gives the first later query that may see others.
-    pub(super) fn row(&self, query: usize, count: usize, ranges: &mut Ranges) -> usize {
+    /// What up to 64 queries see of so many keys.
+    pub(super) fn strip(&self, queries: Range<usize>, count: usize) -> Strip {
+        match self {
+            Self::And(a, b) => a.strip(queries.clone()).and(&b.strip(queries)),
+            Self::Or(a, b) => a.strip(queries.clone()).or(&b.strip(queries)),
+            Self::Pattern(pattern) => {
+                let rows: Vec<&[u32]> = queries.map(|query| pattern.row_columns(query)).collect();
+                Strip::of_columns(&rows, |column| column)
+            }
+            _ => Strip::of_ranges(queries, |query, ranges| self.row(query, count, ranges)),
+        }
+    }
+
+    /// Of a rule of ranges: adds the keys that a query sees to a list of ranges, and gives the first later query that may see others.
+    fn row(&self, query: usize, count: usize, ranges: &mut Ranges) -> usize {
         let first = ranges.len();
         let mut push = |start: usize, end: usize| {
             let end = end.min(count);
@@ -81,18 +98,7 @@ impl Rule {
                 ranges.extend_from_slice(keys);
                 queries.get(next).map_or(usize::MAX, |&global| global as usize)
             }
-            Self::Pattern(pattern) => {
-                push_columns(pattern.row_columns(query).iter().copied(), ranges);
-                query + 1
-            }
-            Self::And(a, b) | Self::Or(a, b) => {
-                let after_a = a.row(query, ranges);
-                let second = ranges.len();
-                let after_b = b.row(query, ranges);
-                let join = if matches!(self, Self::And(..)) { intersect } else { unite };
-                join(ranges, first, second);
-                after_a.min(after_b)
-            }
+            Self::Pattern(_) | Self::And(..) | Self::Or(..) => unreachable!("these have strips, not ranges"),
         }
     }
 }

@@ -128,3 +128,24 @@ fn sizes_that_nothing_counts_are_refused() {
     let error = Mask::full(1 << 16, 1 << 16).unwrap().to_pattern().unwrap_err();
     assert!(error.to_string().contains("the number of elements of a mask is 4294967296"), "{error}");
 }
+
+#[test]
+fn queries_that_are_alike_are_asked_for_once() {
+    // Queries 0 to 39 and 40 to 63 see two ranges each, of which one block is full for all.
+    let asked = std::cell::Cell::new(0);
+    let of_ranges = Strip::of_ranges(64..128, |query, ranges| {
+        asked.set(asked.get() + 1);
+        let is_first = query < 104;
+        ranges.extend(if is_first { [0..3, 60..130] } else { [10..11, 64..128] });
+        if is_first { 104 } else { usize::MAX }
+    });
+    assert_eq!((asked.get(), of_ranges.elements()), (2, 40 * 73 + 24 * 65));
+    let row = |query: usize| -> Vec<u32> {
+        if query < 40 { (0..3).chain(60..130).collect() } else { (10..11).chain(64..128).collect() }
+    };
+    let rows: Vec<Vec<u32>> = (0..64).map(row).collect();
+    let of_columns = Strip::of_columns(&rows.iter().map(|row| &row[..]).collect::<Vec<_>>(), |key| key);
+    let blocks = |strip: &Strip| strip.blocks.iter().map(|seen| (seen.block, seen.bits)).collect::<Vec<_>>();
+    assert_eq!(blocks(&of_ranges), [(0, Some(0)), (1, None), (2, Some(1))]);
+    assert_eq!((blocks(&of_ranges), of_ranges.bits), (blocks(&of_columns), of_columns.bits));
+}

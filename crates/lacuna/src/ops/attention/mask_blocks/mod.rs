@@ -14,11 +14,9 @@ use self::strips::Strips;
 pub use self::tiles::TilingCounts;
 use self::tiles::{MAX_GROUPS, Tiles};
 use super::Mask;
+use super::mask::SIDE;
 use crate::op::launch;
 use crate::{Buffer, Device, Result, Stream};
-
-/// Queries of a block, and keys.
-const SIDE: usize = BLOCK as usize;
 
 /// How many blocks of 64 queries × 64 keys a mask has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,8 +68,7 @@ impl MaskBlocks {
     /// # Errors
     /// [`Error::TooLarge`](crate::Error::TooLarge) from 2³² blocks on; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn new(device: &Device, mask: &Mask) -> Result<Self> {
-        let size = [mask.queries(), mask.keys()];
-        Self::upload(device, &Strips::list(size, |query, ranges| mask.row(query, ranges))?)
+        Self::upload(device, &Strips::list([mask.queries(), mask.keys()], mask.strips())?)
     }
 
     fn upload(device: &Device, strips: &Strips) -> Result<Self> {

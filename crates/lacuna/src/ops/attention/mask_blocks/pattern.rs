@@ -1,5 +1,5 @@
 //! The mask blocks of a CSR pattern on a device.
-use super::super::mask::push_columns;
+use super::super::mask::Strip;
 use super::strips::Strips;
 use super::{MaskBlocks, SIDE};
 use crate::pattern::DevicePattern;
@@ -33,11 +33,11 @@ impl<I: Index> DevicePattern<I> {
     pub(in super::super) fn mask_blocks(&self) -> Result<&MaskBlocks> {
         self.derived.get_or_make(|| {
             let (columns, rows) = self.rows_on_host()?;
-            let strips = Strips::list([self.rows, self.cols], |query, ranges| {
-                let row = &columns[rows[query].clone()];
-                push_columns(row.iter().map(|column| column.to_column()), ranges);
-                query + 1
-            })?;
+            let strips = rows.chunks(SIDE).map(|rows| {
+                let rows: Vec<&[I]> = rows.iter().map(|row| &columns[row.clone()]).collect();
+                Strip::of_columns(&rows, |column| column.to_column())
+            });
+            let strips = Strips::list([self.rows, self.cols], strips)?;
             MaskBlocks::upload(self.row_table.device(), &strips)
         })
     }

@@ -3,18 +3,16 @@ use lacuna_kernels::attention::{BITMAP_WORDS, place_of_bit};
 
 use super::super::tiles::{Tiles, TilingCounts};
 use super::*;
-use crate::ops::attention::mask::{Mask, push_columns, tests::examples};
+use crate::ops::attention::mask::{Mask, SIDE, tests::examples};
 
 const EMPTY: u32 = BlockMask::Empty.to_word();
 const FULL: u32 = BlockMask::Full.to_word();
 
 /// The blocks of rows of ascending columns.
 fn strips(rows: &[Vec<u32>], keys: usize) -> Strips {
-    let row = |query: usize, ranges: &mut Ranges| {
-        push_columns(rows[query].iter().copied(), ranges);
-        query + 1
-    };
-    Strips::list([rows.len(), keys], row).unwrap()
+    let rows: Vec<&[u32]> = rows.iter().map(|row| &row[..]).collect();
+    let strips = rows.chunks(SIDE).map(|rows| Strip::of_columns(rows, |column| column));
+    Strips::list([rows.len(), keys], strips).unwrap()
 }
 
 #[test]
@@ -66,32 +64,9 @@ fn equal_bitmaps_are_one() {
 }
 
 #[test]
-fn queries_that_are_alike_are_asked_for_once() {
-    // Queries 0 to 69, and the others, see two ranges each, of which one block is full for both.
-    let asked = std::cell::Cell::new(0);
-    let list = Strips::list([130, 192], |query, ranges| {
-        asked.set(asked.get() + 1);
-        let own = if query < 70 { [0..3, 60..130] } else { [10..11, 64..128] };
-        ranges.extend(own);
-        if query < 70 { 70 } else { usize::MAX }
-    });
-    let list = list.unwrap();
-    assert_eq!((asked.get(), list.elements), (4, 70 * 73 + 60 * 65));
-    let rows: Vec<Vec<u32>> = (0..130)
-        .map(
-            |query| {
-                if query < 70 { (0..3).chain(60..130).collect() } else { (10..11).chain(64..128).collect() }
-            },
-        )
-        .collect();
-    let plain = strips(&rows, 192);
-    assert_eq!((list.strips, list.bitmaps), (plain.strips, plain.bitmaps));
-}
-
-#[test]
 fn rules_and_their_patterns_have_the_same_blocks() {
     for (name, mask, _) in examples() {
-        let of = |mask: &Mask| Strips::list([mask.queries(), mask.keys()], |query, all| mask.row(query, all));
+        let of = |mask: &Mask| Strips::list([mask.queries(), mask.keys()], mask.strips());
         let pattern = mask.to_pattern().unwrap();
         let elements = pattern.nnz() as u64;
         let (by_rule, by_pattern) = (of(&mask).unwrap(), of(&Mask::from_pattern(pattern)).unwrap());
