@@ -1,4 +1,5 @@
 //! How long it takes to make a mask ready for kernels by blocks: from its CSR pattern, and by its rule.
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
@@ -31,7 +32,7 @@ pub(super) fn times<T: Number, I: Index>(
         Ok(microseconds(start))
     })?;
     let Some(mask) = by_rule(problem, a.pattern())? else { return Ok(Some(MaskTimes { csr, rule: None })) };
-    let of_pattern = MaskBlocks::new(device, &Mask::from_pattern(a.pattern().clone()))?;
+    let of_pattern = MaskBlocks::new(device, &Mask::from_pattern(Arc::clone(a.pattern())))?;
     let rule = samples(|| {
         let start = Instant::now();
         let blocks = MaskBlocks::new(device, &mask()?)?;

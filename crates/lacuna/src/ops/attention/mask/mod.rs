@@ -183,7 +183,8 @@ impl Mask {
     }
 
     /// The mask of a CSR pattern, queries × keys: any mask.
-    pub fn from_pattern(pattern: Pattern) -> Self {
+    pub fn from_pattern(pattern: impl Into<Arc<Pattern>>) -> Self {
+        let pattern = pattern.into();
         let (queries, keys) = (pattern.rows(), pattern.cols());
         Self { queries, keys, rules: 1, rule: Arc::new(Rule::Pattern(pattern)) }
     }

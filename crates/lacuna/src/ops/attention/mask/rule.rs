@@ -1,5 +1,6 @@
 //! Which keys a query sees by a rule.
 use std::ops::Range;
+use std::sync::Arc;
 
 use lacuna_matrix::Pattern;
 
@@ -34,7 +35,7 @@ pub(super) enum Rule {
         queries: Vec<u32>,
         keys: Ranges,
     },
-    Pattern(Pattern),
+    Pattern(Arc<Pattern>),
     And(Mask, Mask),
     Or(Mask, Mask),
 }
