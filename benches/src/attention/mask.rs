@@ -52,8 +52,11 @@ fn microseconds(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e6
 }
 
+/// What makes a mask.
+type Make = Box<dyn Fn() -> lacuna::Result<Mask>>;
+
 /// What makes the mask of a problem by its rule, where there is one.
-fn by_rule(problem: &Problem, pattern: &Pattern) -> Result<Option<Box<dyn Fn() -> lacuna::Result<Mask>>>> {
+fn by_rule(problem: &Problem, pattern: &Pattern) -> Result<Option<Make>> {
     let tokens = pattern.rows();
     Ok(match problem.drawn {
         Some(Draw::Mask { sparsity: 0.0, .. }) => Some(Box::new(move || Mask::causal(tokens))),
@@ -63,7 +66,8 @@ fn by_rule(problem: &Problem, pattern: &Pattern) -> Result<Option<Box<dyn Fn() -
         Some(Draw::Blocks { side, .. }) => {
             // A row of each block has the first key of all that are seen.
             let blocks = |row: usize| -> Vec<u32> {
-                let firsts = pattern.row_columns(row).iter().filter(|key| **key as usize % side == 0);
+                let firsts =
+                    pattern.row_columns(row).iter().filter(|key| (**key as usize).is_multiple_of(side));
                 firsts.map(|key| key / side as u32).collect()
             };
             let seen = Pattern::of_rows(tokens.div_ceil(side), (0..tokens).step_by(side).map(blocks))?;
