@@ -152,6 +152,7 @@ impl<P, O> Work<'_, P, O> {
                 .map(|of| std::iter::once(of.nonempty()).chain(of.counts()).collect()),
             seed: problem.seed,
             time_us,
+            mask_us: None,
             model_us: model::times(&launches),
             counts: model::counts(&launches),
             flops: (op.flops)(&size) as u64,

@@ -71,6 +71,9 @@ pub struct Record {
     /// The measured time; none on the simulator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_us: Option<Timing>,
+    /// Of attention by mask blocks: how long it takes to make the mask ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mask_us: Option<MaskTimes>,
     /// The modelled time by machine; none on a GPU. A model, never a measurement.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub model_us: BTreeMap<String, f64>,
@@ -114,6 +117,16 @@ pub(crate) fn single() -> String {
 
 fn u32_index() -> String {
     "u32".into()
+}
+
+/// How long it takes to have a mask's blocks on the device, in microseconds by the host's clock.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub struct MaskTimes {
+    /// From the CSR pattern on the device, as the first plan of a matrix does it.
+    pub csr: Timing,
+    /// By the rule, where the mask has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Timing>,
 }
 
 /// A peer's measurement.

@@ -1,4 +1,5 @@
 //! Measuring attention under a sparse mask.
+mod mask;
 mod operands;
 mod peers;
 
@@ -77,7 +78,12 @@ fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Resul
             worst("head", heads)
         },
     };
-    work.measure(session, task, |peers, context, operands| peers::measure(peers, context, &host, operands))
+    let mut records = work
+        .measure(session, task, |peers, context, operands| peers::measure(peers, context, &host, operands))?;
+    for (record, plan) in records.iter_mut().zip(&plans) {
+        record.mask_us = mask::times(&session.device, problem, plan)?;
+    }
+    Ok(records)
 }
 
 /// The algorithms that can do the same, other than the one that the library chose.

@@ -46,6 +46,7 @@ impl Products {
             matrix: Matrix::Sparse(pruned.weights.clone()),
             width: shape.size.iter().product(),
             batch: shape.batch,
+            drawn: None,
             seed: how.seed,
             group: String::new(),
             level: None,

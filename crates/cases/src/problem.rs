@@ -7,7 +7,7 @@ use lacuna::matrix::{Csr, Dense, generate, io};
 use lacuna::spmm::RowLengths;
 
 use crate::exit::Usage;
-use crate::spec::{Size, Source, Spec, Values};
+use crate::spec::{Draw, Size, Source, Spec, Values};
 
 /// Products above which only some rows are checked, so that checking takes a second or two.
 const MOST_CHECKED: usize = 400_000_000;
@@ -26,6 +26,8 @@ pub struct Problem {
     pub width: usize,
     /// How often it is done in one call, with other values: the heads of attention.
     pub batch: usize,
+    /// How its pattern was drawn, where it is sparse and of no file.
+    pub drawn: Option<Draw>,
     /// The seed of what is drawn.
     pub seed: u64,
     /// The part of the suite that it is summed up with, or nothing.
@@ -117,6 +119,7 @@ impl Problem {
             matrix,
             width: spec.width,
             batch: spec.batch,
+            drawn: spec.pattern().cloned(),
             seed,
             group: spec.group.clone(),
             level: spec.level(),
@@ -149,7 +152,8 @@ impl Problem {
             a = a.map_values(|_| 1.0);
         }
         let matrix = Matrix::Sparse(a);
-        Ok(Self { name, matrix, width, batch, seed, group: String::new(), level: None, cov: None })
+        let group = String::new();
+        Ok(Self { name, matrix, width, batch, drawn: None, seed, group, level: None, cov: None })
     }
 
     /// Its sparse matrix.

@@ -105,6 +105,17 @@ pub enum Error {
         /// Those that could.
         legal: String,
     },
+    /// The mask is given as blocks alone, and the kernels that take blocks cannot do this problem.
+    #[error(
+        "{operation}: a mask given as blocks cannot be used: {why}; plan from its CSR pattern (attention::Mask::to_pattern, \
+         SparseAttention::plan)"
+    )]
+    NeedsPattern {
+        /// The operation that was asked for.
+        operation: &'static str,
+        /// What stands against it.
+        why: String,
+    },
     /// A range lies outside its buffer.
     #[error("elements {start}..{end} of a buffer of {len}: choose a range inside it")]
     Range {
@@ -343,6 +354,7 @@ impl Error {
             | Self::TooLarge { .. }
             | Self::Parameter { .. }
             | Self::Illegal { .. }
+            | Self::NeedsPattern { .. }
             | Self::Range { .. }
             | Self::Format(_)
             | Self::Generate(_)

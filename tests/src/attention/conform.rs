@@ -105,7 +105,7 @@ impl<'a, T: Number, I: Index> Run<'a, T, I> {
         let logsumexp = logsumexp.read("the logarithms", self.cx.stream)?;
         let logsumexp = (!steps).then_some(&logsumexp[..]);
         let arithmetic = self.arithmetic(&plan, spots);
-        Ok((self.compare(plan.scale(), &o, logsumexp, arithmetic)?, o))
+        Ok((compare(self.problem, plan.scale(), &o, logsumexp, arithmetic)?, o))
     }
 
     /// The arithmetic of what ran, at these spots.
@@ -119,32 +119,33 @@ impl<'a, T: Number, I: Index> Run<'a, T, I> {
             None => AttentionArithmetic::Steps(precision::<T>()),
         }
     }
+}
 
-    fn compare(
-        &self,
-        scale: f32,
-        o: &[T],
-        logsumexp: Option<&[f32]>,
-        arithmetic: AttentionArithmetic,
-    ) -> Result<f64> {
-        let Problem { mask, dim, heads, q, k, v, .. } = self.problem;
-        let (queries, keys) = (mask.rows() * dim, mask.cols() * dim);
-        let mut worst = 0.0_f64;
-        for head in 0..*heads {
-            let of_keys = head * keys..(head + 1) * keys;
-            let of_queries = head * queries..(head + 1) * queries;
-            let operands =
-                Heads { q: &q[of_queries.clone()], k: &k[of_keys.clone()], v: &v[of_keys], dim: *dim, scale };
-            let reference = lacuna_reference::attention(mask, operands)?.arithmetic(arithmetic);
-            let at = || format!("head {head}");
-            let report = reference.check(&o[of_queries]).with_context(at)?;
+/// Holds O, and the logarithms, to the oracle: gives the largest error over its bound.
+pub(super) fn compare<T: Number>(
+    problem: &Problem<T>,
+    scale: f32,
+    o: &[T],
+    logsumexp: Option<&[f32]>,
+    arithmetic: AttentionArithmetic,
+) -> Result<f64> {
+    let Problem { mask, dim, heads, q, k, v, .. } = problem;
+    let (queries, keys) = (mask.rows() * dim, mask.cols() * dim);
+    let mut worst = 0.0_f64;
+    for head in 0..*heads {
+        let of_keys = head * keys..(head + 1) * keys;
+        let of_queries = head * queries..(head + 1) * queries;
+        let operands =
+            Heads { q: &q[of_queries.clone()], k: &k[of_keys.clone()], v: &v[of_keys], dim: *dim, scale };
+        let reference = lacuna_reference::attention(mask, operands)?.arithmetic(arithmetic);
+        let at = || format!("head {head}");
+        let report = reference.check(&o[of_queries]).with_context(at)?;
+        worst = worst.max(report.worst_over_bound);
+        if let Some(logsumexp) = logsumexp {
+            let logarithms = &logsumexp[head * mask.rows()..][..mask.rows()];
+            let report = reference.check_logsumexp(logarithms).context("logarithms").with_context(at)?;
             worst = worst.max(report.worst_over_bound);
-            if let Some(logsumexp) = logsumexp {
-                let logarithms = &logsumexp[head * mask.rows()..][..mask.rows()];
-                let report = reference.check_logsumexp(logarithms).context("logarithms").with_context(at)?;
-                worst = worst.max(report.worst_over_bound);
-            }
         }
-        Ok(worst)
     }
+    Ok(worst)
 }

@@ -8,6 +8,7 @@ mod groups;
 mod masks;
 mod problem;
 mod refusals;
+mod rules;
 mod shapes;
 mod strides;
 mod tuned;
@@ -23,6 +24,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut cases = shapes::cases();
     cases.extend(masks::cases());
     cases.extend(blocks::cases());
+    cases.extend(rules::cases());
     cases.extend(groups::cases());
     cases.extend(values::cases());
     cases.extend(backward::cases());

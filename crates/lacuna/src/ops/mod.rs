@@ -32,7 +32,7 @@ pub mod spmm;
 pub mod topn;
 pub mod transpose;
 
-pub use attention::{AttentionSteps, SparseAttention};
+pub use attention::{AttentionSteps, BlockAttention, SparseAttention};
 pub use bias_act::BiasAct;
 pub use conv::Conv;
 pub use dense_transpose::DenseTranspose;

@@ -51,7 +51,7 @@ pub trait Tunable: Sized {
 impl Autotuner {
     /// This plan, with the kernel that was measured to be the fastest. `subject` is what the plan was made for: the matrix of
     /// [`Spmm`](crate::Spmm), [`Sddmm`](crate::Sddmm), [`SparseSoftmax`](crate::SparseSoftmax), the mask of
-    /// [`SparseAttention`](crate::SparseAttention), the bags of [`NHot`](crate::NHot), `&()` for
+    /// [`SparseAttention`](crate::SparseAttention), the blocks of [`BlockAttention`](crate::BlockAttention), the bags of [`NHot`](crate::NHot), `&()` for
     /// [`TopN`](crate::TopN), [`BiasAct`](crate::BiasAct), [`LayerNorm`](crate::LayerNorm) and
     /// [`DenseTranspose`](crate::DenseTranspose).
     ///

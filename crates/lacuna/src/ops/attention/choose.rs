@@ -34,8 +34,10 @@ pub struct Problem {
     pub vector: u32,
     /// Type of the values.
     pub value: ValueType,
-    /// Type of the mask's column indices.
-    pub index: IndexType,
+    /// Type of the mask's column indices; `None` where the mask is given as blocks alone, which only [`WgmmaTile`] takes.
+    ///
+    /// [`WgmmaTile`]: Algorithm::WgmmaTile
+    pub index: Option<IndexType>,
     /// Streaming multiprocessors of the GPU.
     pub multiprocessors: u32,
     /// The GPU's compute capability, 90 for 9.0.
@@ -62,7 +64,7 @@ impl Problem {
             dim,
             vector: 16 / value.bytes(),
             value,
-            index,
+            index: Some(index),
             multiprocessors: 132,
             sm: 90,
         }
@@ -123,9 +125,10 @@ impl op::Problem for Problem {
     fn algorithms(&self, entry: &'static Entry<Tile>) -> impl IntoIterator<Item = Algorithm> {
         let Tile { value, vector, lanes, dimension, block_rows, scheme } = entry.tile;
         let (mask_fits, algorithm) = match scheme {
-            Scheme::Row { index } => (index == self.index, Algorithm::Row { vector, lanes, dimension }),
+            Scheme::Row { index } => (Some(index) == self.index, Algorithm::Row { vector, lanes, dimension }),
             Scheme::QueryTile => {
-                (self.keys <= MAX_KEYS as usize, Algorithm::QueryTile { vector, lanes, dimension })
+                let fits = self.index.is_some() && self.keys <= MAX_KEYS as usize;
+                (fits, Algorithm::QueryTile { vector, lanes, dimension })
             }
             Scheme::WgmmaTile => {
                 let tiles = self.queries.div_ceil(block_rows as usize);
@@ -322,6 +325,14 @@ mod tests {
         ] {
             assert!(!is_legal(&other), "{other:?}");
         }
+    }
+
+    #[test]
+    fn blocks_alone_take_no_other_kernel() {
+        let of_pattern = Problem::new([64, 64], 100, 64, ValueType::F16, IndexType::U32);
+        let legal = choose(&Problem { index: None, ..of_pattern });
+        assert!(!legal.is_empty());
+        assert!(legal.iter().all(|choice| choice.entry.tile.scheme == Scheme::WgmmaTile));
     }
 
     #[test]

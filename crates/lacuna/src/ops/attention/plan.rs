@@ -2,17 +2,14 @@
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lacuna_gpu::GlobalMut;
-use lacuna_kernels::attention::{self as kernels, Args, QueryTileArgs, Scheme, WgmmaTileArgs};
+use lacuna_kernels::attention::{Args, QueryTileArgs, Scheme};
 
 use super::choose::{Algorithm, Choice, Problem, choose};
-use super::options::in_powers_of_two;
-use super::{AttentionSteps, OPERATION, Options};
-use crate::op::{
-    Layout, MAX_GRID_YZ, MAX_WIDTH, Selection, VECTORS, launch, spans, strides, tunes_selection, widest,
-};
+use super::frame::{Frame, tells_operands};
+use super::{AttentionSteps, Options};
+use crate::op::{Selection, launch, tunes_selection};
 use crate::pattern::DevicePattern;
-use crate::tune::{Tunable, drawn, row_class};
+use crate::tune::{Tunable, row_class};
 use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Slice, SliceMut, Stream, Value};
 
 /// O = softmax(scale·Q·Kᵀ ⊙ mask)·V for one mask (queries × keys), one dimension d, and a batch of heads, with values of
@@ -53,14 +50,7 @@ use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Slice, SliceMut, St
 #[derive(Clone, Debug)]
 pub struct SparseAttention<T: Value = f32, I: Index = u32> {
     pattern: Arc<DevicePattern<I>>,
-    device: Device,
-    dim: usize,
-    options: Options,
-    factor: f32,
-    /// Of Q, of K and V, and of O.
-    q: Layout,
-    kv: Layout,
-    o: Layout,
+    frame: Frame,
     /// Empty where three steps are taken.
     selection: Selection<Problem>,
     steps: Option<Arc<Steps<T, I>>>,
@@ -107,45 +97,10 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     /// algorithm cannot do this dimension, or not on this GPU; what the driver says, where the first plan of a mask lists what its
     /// queries see in fours, or its blocks.
     pub fn plan_with(mask: &CsrMatrix<T, I>, dim: usize, options: Options) -> Result<Self> {
-        let expected = || "at least 1, the elements of a row of Q";
-        Error::expect(dim > 0, OPERATION, "the dimension", expected, dim)?;
-        Error::expect_at_most("the dimension", MAX_WIDTH, dim)?;
-        let factor = options.factor(dim)?;
-        let layout = |tokens, strides| Layout::new(tokens, dim, T::TYPE.bytes(), strides);
-        let Options { batch, q_stride, kv_stride, o_stride, .. } = options;
-        let of_q = strides!(OPERATION, "Q", "d", q_stride, batch, options.q_batch_stride);
-        let expected = || format!("a divisor of the {batch} heads");
-        let divides = options.kv_group > 0 && batch.is_multiple_of(options.kv_group);
-        Error::expect(divides, OPERATION, "the heads that share K and V", expected, options.kv_group)?;
-        let kv_heads = batch / options.kv_group;
-        let of_kv = strides!(OPERATION, "K", "d", kv_stride, kv_heads, options.kv_batch_stride);
-        let of_o = strides!(OPERATION, "O", "d", o_stride, batch, options.o_batch_stride);
-        let (q, kv) = (layout(mask.rows(), of_q)?, layout(mask.cols(), of_kv)?);
-        let o = layout(mask.rows(), of_o)?;
-        o.expect_disjoint("the batch stride of O")?;
-        let (pattern, device) = (Arc::clone(mask.pattern()), mask.device().clone());
-        let (value, index) = (T::TYPE, I::TYPE);
-        let layouts = [q, kv, o];
-        let widest_below = |vector| {
-            widest(|allowed| allowed <= vector && layouts.iter().all(|layout| layout.allows(allowed)))
-        };
-        let (nnz, vector) = (mask.nnz(), widest_below(VECTORS[0]));
-        let info = device.info();
-        let mut problem = Problem {
-            nnz,
-            queries: mask.rows(),
-            keys: mask.cols(),
-            heads: batch,
-            query_tile_entries: None,
-            blocks: None,
-            has_positive_scale: factor > 0.0,
-            dim,
-            vector,
-            value,
-            index,
-            multiprocessors: info.multiprocessors,
-            sm: info.sm,
-        };
+        let (device, size) = (mask.device(), [mask.rows(), mask.cols()]);
+        let frame = Frame::new::<T>(device, size, dim, options)?;
+        let pattern = Arc::clone(mask.pattern());
+        let mut problem = frame.problem::<T>(mask.nnz(), Some(I::TYPE));
         let wanted = options.algorithm;
         problem.query_tile_entries =
             derived(&problem, wanted, Scheme::QueryTile, || Ok(pattern.query_tiles()?.entries()))?;
@@ -154,10 +109,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
             has_them.then(|| Ok(*pattern.mask_blocks()?.counts())).transpose()
         })?
         .flatten();
-        let selection = Selection::new(options.algorithm, T::TYPE.bytes(), |vector| Problem {
-            vector: widest_below(vector),
-            ..problem
-        });
+        let selection = frame.selection(&problem);
         let steps = if options.algorithm == Algorithm::ThreeSteps
             || selection.is_auto() && selection.first().is_none()
         {
@@ -167,8 +119,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         } else {
             None
         };
-        let values = PhantomData;
-        let plan = Self { pattern, device, dim, options, factor, q, kv, o, selection, steps, values };
+        let plan = Self { pattern, frame, selection, steps, values: PhantomData };
         if plan.steps.is_none() && plan.choice().is_none() {
             return Err(plan.illegal(format!("no kernel can do this shape with d = {dim}")));
         }
@@ -194,47 +145,6 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     pub fn workspace_bytes(&self) -> usize {
         self.steps.as_ref().map_or(0, |steps| steps.plan.weights_bytes())
     }
-    /// The options that were planned with.
-    pub fn options(&self) -> &Options {
-        &self.options
-    }
-    /// What multiplies the scores: the scale asked for, or 1/√d.
-    pub fn scale(&self) -> f32 {
-        self.factor
-    }
-    /// Elements that Q must have, up to the last of the last row: batch · queries · d, without strides. The gap after it may
-    /// be there too.
-    pub fn query_len(&self) -> usize {
-        self.q.len()
-    }
-    /// The same of K, and of V: batch / `kv_group` · keys · d, without strides.
-    pub fn key_len(&self) -> usize {
-        self.kv.len()
-    }
-    /// The same of O: batch · queries · d, without strides.
-    pub fn output_len(&self) -> usize {
-        self.o.len()
-    }
-    /// Elements of the logarithms: batch · queries.
-    pub fn logsumexp_len(&self) -> usize {
-        self.options.batch * self.pattern.rows
-    }
-
-    /// As [`run_with`](Self::run_with), without logarithms.
-    ///
-    /// # Errors
-    /// As `run_with`.
-    pub fn run(
-        &self,
-        stream: &Stream,
-        q: Slice<'_, T>,
-        k: Slice<'_, T>,
-        v: Slice<'_, T>,
-        o: SliceMut<'_, T>,
-    ) -> Result<()> {
-        self.run_with(stream, Operands { q, k, v, o, logsumexp: None })
-    }
-
     /// Gives the work to the stream, and returns at once. Work on other streams that uses the operands meanwhile must be
     /// ordered with this: see [`Stream`].
     ///
@@ -242,12 +152,12 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     /// [`Error::Length`] and [`Error::OtherDevice`] for operands that do not fit; [`Error::Illegal`] where the algorithm asked
     /// for needs other alignment; [`Error::Launch`] or, on the simulator, its findings.
     pub fn run_with(&self, stream: &Stream, operands: Operands<'_, T>) -> Result<()> {
-        self.check(stream, &operands)?;
+        self.frame.check(stream, &operands)?;
         if self.output_len() == 0 {
             return Ok(());
         }
-        let Operands { q, k, v, o, logsumexp } = operands;
         if let Some(steps) = &self.steps {
+            let Operands { q, k, v, o, logsumexp } = operands;
             if logsumexp.is_some() {
                 return Err(self.illegal("three steps have no logarithms".into()));
             }
@@ -255,70 +165,25 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
             let mut weights = steps.weights.lock().unwrap_or_else(PoisonError::into_inner);
             return steps.plan.forward(stream, q, k, v, &mut weights, o);
         }
-        let addresses = q.address() | k.address() | v.address() | o.address();
-        let Choice { entry, .. } = *self.selection.at(addresses, "Q, K, V or O is")?;
-        let (rows, cols, none) = (self.pattern.rows, self.pattern.cols, GlobalMut::from_address(0));
-        for heads in spans(self.options.batch, MAX_GRID_YZ) {
-            let head = heads.start;
-            let grid = |items: u32| [items.div_ceil(entry.tile.block_rows), heads.len() as u32, 1];
-            let [of_q, of_o] = [self.q, self.o].map(|layout| head * layout.batch_stride);
-            let group = self.options.kv_group;
-            let of_kv = head / group * self.kv.batch_stride;
-            let operands = kernels::Operands::<T::Device> {
-                q: q.pointer().add(of_q),
-                k: k.pointer().add(of_kv),
-                v: v.pointer().add(of_kv),
-                o: o.pointer().add(of_o),
-                logsumexp: logsumexp.as_ref().map_or(none, |slice| slice.pointer().add(head * rows)),
-                q_batch_stride: self.q.batch_stride as u64,
-                kv_batch_stride: self.kv.batch_stride as u64,
-                o_batch_stride: self.o.batch_stride as u64,
-                q_stride_bytes: self.q.stride_bytes,
-                kv_stride_bytes: self.kv.stride_bytes,
-                o_stride_bytes: self.o.stride_bytes,
-                rows: rows as u32,
-                cols: cols as u32,
-                dim: self.dim as u32,
-                scale: in_powers_of_two(self.factor),
-                group_heads: group as u32,
-                first_of_group: (head % group) as u32,
-            };
+        let Choice { entry, .. } = *self.selection.at(operands.addresses(), "Q, K, V or O is")?;
+        let pattern = &self.pattern;
+        self.frame.launch(&operands, |heads, operands| {
+            let grid = |items: u32| [items.div_ceil(entry.tile.block_rows), heads, 1];
             match entry.tile.scheme {
-                Scheme::WgmmaTile => {
-                    let [tile_table, entries, bitmaps] =
-                        self.pattern.mask_blocks()?.pointers(entry.tile.block_rows);
-                    let grid = [heads.len() as u32, (rows as u32).div_ceil(entry.tile.block_rows), 1];
-                    let args = WgmmaTileArgs { tile_table, entries, bitmaps, operands };
-                    launch(stream, entry, grid, &args)?;
-                }
+                Scheme::WgmmaTile => pattern.mask_blocks()?.launch(stream, entry, heads, operands),
                 Scheme::QueryTile => {
-                    let tiles = self.pattern.query_tiles()?;
+                    let tiles = pattern.query_tiles()?;
                     let ([tile_table, entries], count) = (tiles.pointers(), tiles.count());
                     let args = QueryTileArgs { tile_table, entries, operands, tiles: count };
-                    launch(stream, entry, grid(count), &args)?;
+                    launch(stream, entry, grid(count), &args)
                 }
                 Scheme::Row { .. } => {
-                    let (row_table, columns) =
-                        (self.pattern.row_table_pointer(), self.pattern.columns_pointer());
+                    let (row_table, columns) = (pattern.row_table_pointer(), pattern.columns_pointer());
                     let args = Args { row_table, columns, operands };
-                    launch(stream, entry, grid(rows as u32), &args)?;
+                    launch(stream, entry, grid(operands.rows), &args)
                 }
             }
-        }
-        Ok(())
-    }
-
-    fn check(&self, stream: &Stream, operands: &Operands<'_, T>) -> Result<()> {
-        let Operands { q, k, v, o, logsumexp } = operands;
-        self.device.expect_same(OPERATION, "the stream", stream.device())?;
-        self.q.check("Q", &self.device, *q)?;
-        self.kv.check("K", &self.device, *k)?;
-        self.kv.check("V", &self.device, *v)?;
-        self.o.check("O", &self.device, o.as_slice())?;
-        let Some(logsumexp) = logsumexp else { return Ok(()) };
-        let (rows, batch) = (self.pattern.rows, self.options.batch);
-        let (shape, len) = (|| format!("{batch} heads of {rows}×1"), self.logsumexp_len());
-        self.device.expect_operand(OPERATION, "the logarithms", logsumexp.as_slice(), shape, len)
+        })
     }
 
     fn illegal(&self, why: String) -> Error {
@@ -330,6 +195,8 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         error
     }
 }
+
+tells_operands!(SparseAttention<T: Value, I: Index>);
 
 /// What is made of the mask for kernels of this scheme, if such may be chosen. Where there is no room for it, and the algorithm is
 /// the library's choice, they may not.
@@ -358,7 +225,7 @@ impl<T: Value, I: Index> Tunable for SparseAttention<T, I> {
     const NAME: &'static str = "attention";
 
     fn device(&self) -> &Device {
-        &self.device
+        &self.frame.device
     }
     fn describe(&self, mask: &CsrMatrix<T, I>) -> Option<String> {
         if !self.selection.is_auto() || self.output_len() == 0 || self.pattern.nnz == 0 {
@@ -370,7 +237,8 @@ impl<T: Value, I: Index> Tunable for SparseAttention<T, I> {
         // Bitmasks in which four neighbours share other parts of what they see are other problems, by tenths.
         let shared =
             self.pattern.query_tile_part().map_or_else(|| "none".into(), |part| format!("{part:.1}"));
-        let (dim, batch, vector) = (self.dim, self.options.batch, self.selection.problem().vector);
+        let (dim, batch, vector) =
+            (self.frame.dim, self.frame.options.batch, self.selection.problem().vector);
         Some(format!(
             "{value} {index} {rows}×{cols}, {nnz} keys, {rows_class}, {row_order:?}, query tiles {shared}; d {dim}, batch {batch}, \
              vectors of {vector}"
@@ -378,12 +246,10 @@ impl<T: Value, I: Index> Tunable for SparseAttention<T, I> {
     }
     tunes_selection!();
     fn with_candidate(&self, mask: &CsrMatrix<T, I>, name: &str) -> Result<Self> {
-        Self::plan_with(mask, self.dim, self.options.algorithm(self.selection.algorithm_of(name)))
+        Self::plan_with(mask, self.frame.dim, self.frame.options.algorithm(self.selection.algorithm_of(name)))
     }
     fn scratch(&self, _mask: &CsrMatrix<T, I>) -> Result<Self::Scratch> {
-        let (queries, keys) = (self.query_len(), self.key_len());
-        let [q, k, v] = [queries, keys, keys].map(|len| drawn(&self.device, len));
-        Ok([q?, k?, v?, self.device.zeros(self.output_len())?])
+        self.frame.scratch()
     }
     fn run_on(
         &self,

@@ -1,0 +1,206 @@
+//! What the plans of fused kernels have in common: how operands lie, their checks, and what a kernel is told of them.
+use lacuna_gpu::GlobalMut;
+use lacuna_kernels::IndexType;
+use lacuna_kernels::attention as kernels;
+
+use super::choose::Problem;
+use super::options::in_powers_of_two;
+use super::{OPERATION, Operands, Options};
+use crate::op::{Layout, MAX_GRID_YZ, MAX_WIDTH, Selection, VECTORS, spans, strides, widest};
+use crate::tune::drawn;
+use crate::{Buffer, Device, Error, Result, Stream, Value};
+
+/// The operands of a plan.
+#[derive(Clone, Debug)]
+pub(super) struct Frame {
+    pub(super) device: Device,
+    queries: usize,
+    keys: usize,
+    pub(super) dim: usize,
+    pub(super) options: Options,
+    pub(super) factor: f32,
+    /// Of Q, of K and V, and of O.
+    pub(super) q: Layout,
+    pub(super) kv: Layout,
+    pub(super) o: Layout,
+}
+
+impl Frame {
+    /// Operands of `T` for a mask of queries × keys on this device.
+    pub(super) fn new<T: Value>(
+        device: &Device,
+        [queries, keys]: [usize; 2],
+        dim: usize,
+        options: Options,
+    ) -> Result<Self> {
+        let expected = || "at least 1, the elements of a row of Q";
+        Error::expect(dim > 0, OPERATION, "the dimension", expected, dim)?;
+        Error::expect_at_most("the dimension", MAX_WIDTH, dim)?;
+        let factor = options.factor(dim)?;
+        let layout = |tokens, strides| Layout::new(tokens, dim, T::TYPE.bytes(), strides);
+        let Options { batch, q_stride, kv_stride, o_stride, .. } = options;
+        let of_q = strides!(OPERATION, "Q", "d", q_stride, batch, options.q_batch_stride);
+        let expected = || format!("a divisor of the {batch} heads");
+        let divides = options.kv_group > 0 && batch.is_multiple_of(options.kv_group);
+        Error::expect(divides, OPERATION, "the heads that share K and V", expected, options.kv_group)?;
+        let kv_heads = batch / options.kv_group;
+        let of_kv = strides!(OPERATION, "K", "d", kv_stride, kv_heads, options.kv_batch_stride);
+        let of_o = strides!(OPERATION, "O", "d", o_stride, batch, options.o_batch_stride);
+        let (q, kv) = (layout(queries, of_q)?, layout(keys, of_kv)?);
+        let o = layout(queries, of_o)?;
+        o.expect_disjoint("the batch stride of O")?;
+        Ok(Self { device: device.clone(), queries, keys, dim, options, factor, q, kv, o })
+    }
+
+    /// The problem of a mask of so many elements, with indices of this type, where addresses allow whole vectors.
+    pub(super) fn problem<T: Value>(&self, nnz: usize, index: Option<IndexType>) -> Problem {
+        let info = self.device.info();
+        Problem {
+            nnz,
+            queries: self.queries,
+            keys: self.keys,
+            heads: self.options.batch,
+            query_tile_entries: None,
+            blocks: None,
+            has_positive_scale: self.factor > 0.0,
+            dim: self.dim,
+            vector: self.widest_below(VECTORS[0]),
+            value: T::TYPE,
+            index,
+            multiprocessors: info.multiprocessors,
+            sm: info.sm,
+        }
+    }
+
+    /// A choice of this problem's kernels for each alignment of addresses.
+    pub(super) fn selection(&self, problem: &Problem) -> Selection<Problem> {
+        Selection::new(self.options.algorithm, problem.value.bytes(), |vector| Problem {
+            vector: self.widest_below(vector),
+            ..*problem
+        })
+    }
+
+    /// Elements that strides, and addresses of vectors of `vector` elements, allow to load at once.
+    fn widest_below(&self, vector: u32) -> u32 {
+        let layouts = [self.q, self.kv, self.o];
+        widest(|allowed| allowed <= vector && layouts.iter().all(|layout| layout.allows(allowed)))
+    }
+
+    /// Elements of the logarithms.
+    pub(super) fn logsumexp_len(&self) -> usize {
+        self.options.batch * self.queries
+    }
+
+    /// Whether operands fit, and are on the device.
+    pub(super) fn check<T: Value>(&self, stream: &Stream, operands: &Operands<'_, T>) -> Result<()> {
+        let Operands { q, k, v, o, logsumexp } = operands;
+        self.device.expect_same(OPERATION, "the stream", stream.device())?;
+        self.q.check("Q", &self.device, *q)?;
+        self.kv.check("K", &self.device, *k)?;
+        self.kv.check("V", &self.device, *v)?;
+        self.o.check("O", &self.device, o.as_slice())?;
+        let Some(logsumexp) = logsumexp else { return Ok(()) };
+        let (rows, batch) = (self.queries, self.options.batch);
+        let (shape, len) = (|| format!("{batch} heads of {rows}×1"), self.logsumexp_len());
+        self.device.expect_operand(OPERATION, "the logarithms", logsumexp.as_slice(), shape, len)
+    }
+
+    /// Launches what is to be done for all heads, by a function that takes a number of them, as many as a grid holds, and their operands.
+    pub(super) fn launch<T: Value>(
+        &self,
+        operands: &Operands<'_, T>,
+        launch: impl Fn(u32, kernels::Operands<T::Device>) -> Result<()>,
+    ) -> Result<()> {
+        let Operands { q, k, v, o, logsumexp } = operands;
+        let (rows, group, none) = (self.queries, self.options.kv_group, GlobalMut::from_address(0));
+        for heads in spans(self.options.batch, MAX_GRID_YZ) {
+            let head = heads.start;
+            let [of_q, of_o] = [self.q, self.o].map(|layout| head * layout.batch_stride);
+            let of_kv = head / group * self.kv.batch_stride;
+            let operands = kernels::Operands::<T::Device> {
+                q: q.pointer().add(of_q),
+                k: k.pointer().add(of_kv),
+                v: v.pointer().add(of_kv),
+                o: o.pointer().add(of_o),
+                logsumexp: logsumexp.as_ref().map_or(none, |slice| slice.pointer().add(head * rows)),
+                q_batch_stride: self.q.batch_stride as u64,
+                kv_batch_stride: self.kv.batch_stride as u64,
+                o_batch_stride: self.o.batch_stride as u64,
+                q_stride_bytes: self.q.stride_bytes,
+                kv_stride_bytes: self.kv.stride_bytes,
+                o_stride_bytes: self.o.stride_bytes,
+                rows: rows as u32,
+                cols: self.keys as u32,
+                dim: self.dim as u32,
+                scale: in_powers_of_two(self.factor),
+                group_heads: group as u32,
+                first_of_group: (head % group) as u32,
+            };
+            launch(heads.len() as u32, operands)?;
+        }
+        Ok(())
+    }
+
+    /// Drawn Q, K and V, and room for O.
+    pub(super) fn scratch<T: Value>(&self) -> Result<[Buffer<T>; 4]> {
+        let (queries, keys) = (self.q.len(), self.kv.len());
+        let [q, k, v] = [queries, keys, keys].map(|len| drawn(&self.device, len));
+        Ok([q?, k?, v?, self.device.zeros(self.o.len())?])
+    }
+}
+
+impl<T: Value> Operands<'_, T> {
+    /// The bits that any address has, for alignment.
+    pub(super) fn addresses(&self) -> u64 {
+        self.q.address() | self.k.address() | self.v.address() | self.o.address()
+    }
+}
+
+/// What plans with a [`Frame`] tell of their operands, and a run without logarithms.
+macro_rules! tells_operands {
+    ($plan:ident<$($parameter:ident: $bound:ident),+>) => {
+        impl<$($parameter: $bound),+> $plan<$($parameter),+> {
+            /// The options that were planned with.
+            pub fn options(&self) -> &Options {
+                &self.frame.options
+            }
+            /// What multiplies the scores: the scale asked for, or 1/√d.
+            pub fn scale(&self) -> f32 {
+                self.frame.factor
+            }
+            /// Elements that Q must have, up to the last of the last row: batch · queries · d, without strides. The gap after it may
+            /// be there too.
+            pub fn query_len(&self) -> usize {
+                self.frame.q.len()
+            }
+            /// The same of K, and of V: batch / `kv_group` · keys · d, without strides.
+            pub fn key_len(&self) -> usize {
+                self.frame.kv.len()
+            }
+            /// The same of O: batch · queries · d, without strides.
+            pub fn output_len(&self) -> usize {
+                self.frame.o.len()
+            }
+            /// Elements of the logarithms: batch · queries.
+            pub fn logsumexp_len(&self) -> usize {
+                self.frame.logsumexp_len()
+            }
+
+            /// As [`run_with`](Self::run_with), without logarithms.
+            ///
+            /// # Errors
+            /// As `run_with`.
+            pub fn run(
+                &self,
+                stream: &Stream,
+                q: Slice<'_, T>,
+                k: Slice<'_, T>,
+                v: Slice<'_, T>,
+                o: SliceMut<'_, T>,
+            ) -> Result<()> {
+                self.run_with(stream, Operands { q, k, v, o, logsumexp: None })
+            }
+        }
+    };
+}
+pub(super) use tells_operands;

@@ -1,0 +1,139 @@
+//! The blocks of 64 queries × 64 keys of a mask: made once for a mask, by the host.
+mod bitmap;
+mod pattern;
+mod strips;
+mod tiles;
+
+use std::sync::Arc;
+
+use lacuna_gpu::GlobalPtr;
+use lacuna_kernels::Entry;
+use lacuna_kernels::attention::{BLOCK, Operands, Tile, WgmmaTileArgs};
+
+use self::strips::Strips;
+pub use self::tiles::TilingCounts;
+use self::tiles::{MAX_GROUPS, Tiles};
+use super::Mask;
+use super::mask::SIDE;
+use crate::op::launch;
+use crate::{Buffer, Device, Result, Stream};
+
+/// How many blocks of 64 queries × 64 keys a mask has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockCounts {
+    /// By tiles of one, two and three groups of 64 queries.
+    pub tilings: [TilingCounts; MAX_GROUPS],
+}
+
+/// A mask on a device, as the blocks of 64 queries × 64 keys in which a query sees a key. Clones share the memory, and all plans
+/// that are made for it do.
+///
+/// An entry of 16 bytes names a block of keys that one, two or three groups of 64 queries see, once each; a block that is not seen whole has
+/// 512 bytes of bits, and blocks with equal bits share them.
+///
+/// ```
+/// use lacuna::{Device, attention};
+///
+/// # fn main() -> lacuna::Result<()> {
+/// let causal = attention::Mask::causal(256)?;
+/// let blocks = attention::MaskBlocks::new(&Device::simulator(), &causal)?;
+/// let [by_one_group, ..] = blocks.counts().tilings;
+/// assert_eq!((by_one_group.entries, blocks.bitmaps()), (4 + 3 + 2 + 1, 1));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct MaskBlocks {
+    queries: usize,
+    keys: usize,
+    elements: u64,
+    counts: BlockCounts,
+    lists: Arc<Lists>,
+}
+
+/// What kernels read.
+#[derive(Debug)]
+struct Lists {
+    device: Device,
+    /// Of partial blocks, as many words each as a [`Bitmap`](bitmap::Bitmap) has.
+    bitmaps: Buffer<u32>,
+    /// For each number of groups the records of its tiles, the longest first, and their entries.
+    tilings: [[Buffer<u32>; 2]; MAX_GROUPS],
+}
+
+impl MaskBlocks {
+    /// Lists the blocks of a mask, and uploads them. The time is that of the blocks that are not empty, and of asking the rules for each
+    /// query.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`](crate::Error::TooLarge) from 2³² blocks on; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    pub fn new(device: &Device, mask: &Mask) -> Result<Self> {
+        Self::upload(device, &Strips::list([mask.queries(), mask.keys()], mask.strips())?)
+    }
+
+    fn upload(device: &Device, strips: &Strips) -> Result<Self> {
+        let tilings = [1, 2, 3].map(|groups| strips.tiles(groups));
+        let counts = BlockCounts { tilings: tilings.each_ref().map(|tiles| tiles.counts) };
+        let upload = |Tiles { records, entries, .. }: Tiles| -> Result<_> {
+            Ok([device.upload(records.as_flattened())?, device.upload(entries.as_flattened())?])
+        };
+        let [one, two, three] = tilings.map(upload);
+        let lists = Lists {
+            device: device.clone(),
+            bitmaps: device.upload(strips.bitmaps.as_flattened())?,
+            tilings: [one?, two?, three?],
+        };
+        let Strips { queries, keys, elements, .. } = *strips;
+        Ok(Self { queries, keys, elements, counts, lists: Arc::new(lists) })
+    }
+
+    /// Queries of the mask.
+    pub fn queries(&self) -> usize {
+        self.queries
+    }
+    /// Keys of the mask.
+    pub fn keys(&self) -> usize {
+        self.keys
+    }
+    /// Pairs of a query and a key that it sees.
+    pub fn elements(&self) -> u64 {
+        self.elements
+    }
+    /// How many blocks it has.
+    pub fn counts(&self) -> &BlockCounts {
+        &self.counts
+    }
+    /// Bitmaps of blocks that are not seen whole: those that differ.
+    pub fn bitmaps(&self) -> usize {
+        self.lists.bitmaps.len() / bitmap::WORDS
+    }
+    /// Bytes of device memory.
+    pub fn bytes(&self) -> usize {
+        let Lists { bitmaps, tilings, .. } = &*self.lists;
+        tilings.as_flattened().iter().chain([bitmaps]).map(|buffer| buffer.len() * size_of::<u32>()).sum()
+    }
+    /// Where it is.
+    pub(super) fn device(&self) -> &Device {
+        &self.lists.device
+    }
+
+    /// Gives the work of so many heads to the stream, by a kernel that takes tiles of mask blocks.
+    pub(super) fn launch<T: Copy + Send + Sync + 'static>(
+        &self,
+        stream: &Stream,
+        entry: &Entry<Tile>,
+        heads: u32,
+        operands: Operands<T>,
+    ) -> Result<()> {
+        let groups = entry.tile.block_rows / BLOCK;
+        let [table, entries] = &self.lists.tilings[groups as usize - 1];
+        let pointer = |buffer: &Buffer<u32>| -> GlobalPtr<u32> { buffer.as_slice().pointer() };
+        let args = WgmmaTileArgs {
+            tile_table: pointer(table),
+            entries: pointer(entries),
+            bitmaps: pointer(&self.lists.bitmaps),
+            operands,
+        };
+        launch(stream, entry, [heads, operands.rows.div_ceil(entry.tile.block_rows), 1], &args)
+    }
+}
