@@ -130,6 +130,22 @@ impl<T: Real> Operands<T> {
         }
     }
 
+    /// These for the blocks of that z, with results and scales there, too: [`store`](Self::store) is then told z = 0. A block that stores
+    /// many results computes no address of a product for each of them.
+    #[inline(always)]
+    pub(super) fn of_blocks_alone(self, z: u32) -> Self {
+        let batch = u64::from(z);
+        let mut alone = self.of_blocks(z, 0);
+        alone.d = self.d.add((batch * self.d_batch) as usize);
+        if self.scale.address() != 0 {
+            alone.scale = self.scale.add((batch * self.scale_batch) as usize);
+        }
+        if self.partial.address() != 0 {
+            alone.partial = self.partial.add(z as usize * self.nonzeros as usize);
+        }
+        alone
+    }
+
     /// A lane's shares of the rows of A and B, of the chunk of K from `k` on; A and B are from the lane's first element on.
     #[inline(always)]
     pub(super) fn fragments<const C: usize>(&self, k: u32, inside: [bool; C]) -> [Fragment<T, C>; 2] {

@@ -46,16 +46,16 @@ impl<T: DeviceValue> Kernel for SumSplits<T> {
         let mut split = 0;
         while split < splits {
             let mut parts = [0.0; AT_ONCE];
-            for i in 0..AT_ONCE {
+            for (i, part) in parts.iter_mut().enumerate() {
                 let split = split + i as u32;
                 if split < splits {
                     let from = args.sums.add(first + split as usize * nonzeros as usize);
                     // SAFETY: each split has a sum for the nonzero.
-                    [parts[i]] = unsafe { gpu.load_readonly(from) };
+                    [*part] = unsafe { gpu.load_readonly(from) };
                 }
             }
-            for i in 0..AT_ONCE {
-                sum += parts[i];
+            for part in &parts {
+                sum += part;
             }
             split += AT_ONCE as u32;
         }

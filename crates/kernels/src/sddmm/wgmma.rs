@@ -85,7 +85,7 @@ impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> Kernel for
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {
-        let args = WgmmaTileArgs { operands: args.operands.of_blocks(gpu.block_idx_z(), 0), ..args };
+        let args = WgmmaTileArgs { operands: args.operands.of_blocks_alone(gpu.block_idx_z()), ..args };
         let row_tiles = args.operands.items.div_ceil(Self::ROWS);
         let tiles = row_tiles * args.cols.div_ceil(Self::COLUMNS);
         let work = Work { gpu, args, row_tiles, tiles, steps: args.operands.k.div_ceil(STEP) };
@@ -267,24 +267,32 @@ impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> WgmmaTiles
             }
         }
         gpu.sync_warp(FULL_WARP);
-        let (z, mut at) = (gpu.block_idx_z(), lane % LANES);
+        let Operands { d, scale, partial, .. } = work.args.operands;
+        let is_plain = scale.address() == 0 && partial.address() == 0;
+        let mut at = lane % LANES;
         let mut columns = own.columns;
         loop {
             // SAFETY: as promised by the caller; lanes without a nonzero read the first of the row.
             unsafe {
                 let next = own.columns(work, at + LANES);
                 let mut taken = [0.0; PAIRS];
-                for i in 0..PAIRS {
+                for (i, taken) in taken.iter_mut().enumerate() {
                     let column = columns[i].widen() - own.column;
-                    [taken[i]] = gpu.shared_load(place(2 * i as u32 + lane / LANES, column));
+                    [*taken] = gpu.shared_load(place(2 * i as u32 + lane / LANES, column));
                 }
                 let mut is_more = false;
-                for i in 0..PAIRS {
+                for (i, &sum) in taken.iter().enumerate() {
                     let [start, end] = own.ends[i];
-                    if start + at < end {
-                        work.args.operands.store(gpu, start + at, z, taken[i]);
+                    let index = start + at;
+                    if index < end {
+                        // Apart, so that nothing waits for a scale that is not there.
+                        if is_plain {
+                            gpu.store(d.add(index as usize), [T::from_f32(gpu, sum)]);
+                        } else {
+                            work.args.operands.store(gpu, index, 0, sum);
+                        }
                     }
-                    is_more |= start + at + LANES < end;
+                    is_more |= index + LANES < end;
                 }
                 if !gpu.warp_any(FULL_WARP, is_more) {
                     return;
@@ -316,9 +324,9 @@ impl<I: DeviceIndex> Nonzeros<I> {
         let [[_, start], [mask, of_last]] = records;
         let end = of_last + mask.count_ones();
         let mut ends = [[0; 2]; PAIRS];
-        for i in 0..PAIRS {
+        for (i, ends) in ends.iter_mut().enumerate() {
             let of = 2 * i as u32 + lane / LANES;
-            ends[i] = [start, end].map(|bound| gpu.warp_shuffle_idx(FULL_WARP, bound, of, WARP));
+            *ends = [start, end].map(|bound| gpu.warp_shuffle_idx(FULL_WARP, bound, of, WARP));
         }
         let mut own = Self { column, ends, columns: [I::narrow(column); PAIRS] };
         // SAFETY: as promised by the caller.
@@ -333,12 +341,12 @@ impl<I: DeviceIndex> Nonzeros<I> {
     #[inline(always)]
     unsafe fn columns<G: Gpu, T>(&self, work: &Work<T, I, G>, at: u32) -> [I; PAIRS] {
         let mut columns = [I::narrow(self.column); PAIRS];
-        for i in 0..PAIRS {
+        for (i, column) in columns.iter_mut().enumerate() {
             let [start, end] = self.ends[i];
             if start + at < end {
                 let from = work.args.columns.add((start + at) as usize);
                 // SAFETY: each nonzero has a column.
-                [columns[i]] = unsafe { work.gpu.load_readonly(from) };
+                [*column] = unsafe { work.gpu.load_readonly(from) };
             }
         }
         columns

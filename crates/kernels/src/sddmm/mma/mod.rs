@@ -72,7 +72,7 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> Kernel for M
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: TileArgs<O::Value>) {
-        let args = TileArgs { operands: args.operands.of_blocks(gpu.block_idx_z(), 0), ..args };
+        let args = TileArgs { operands: args.operands.of_blocks_alone(gpu.block_idx_z()), ..args };
         let row = gpu.block_idx_x() * Self::BM;
         let column = gpu.block_idx_y() * Self::BN;
         // SAFETY: the arguments describe live memory; all threads are here.
@@ -196,7 +196,6 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
         if part.chunk >= RowMask::chunks(args.cols) {
             return;
         }
-        let z = gpu.block_idx_z();
         // A bit for each sum.
         let mut non_finite: u64 = 0;
         // SAFETY: the part is C's, and its elements are this lane's alone.
@@ -215,7 +214,7 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
                         let wanted = part.has(&record, i as u32);
                         let whole = !O::TRUNCATES || sum.is_finite();
                         if wanted && whole {
-                            args.operands.store(gpu, part.index(&record, i as u32), z, sum);
+                            args.operands.store(gpu, part.index(&record, i as u32), 0, sum);
                         }
                         non_finite |= u64::from(wanted && !whole) << (r * 8 + odd * 4 + i);
                     }
@@ -228,7 +227,7 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
                 let record = part.record(gpu, args, r, odd);
                 let place = [part.row + r * 8 + odd, part.chunk * COLUMNS + part.column(i)];
                 let sum = fallback(gpu, &args.operands, place);
-                args.operands.store(gpu, part.index(&record, i), z, sum);
+                args.operands.store(gpu, part.index(&record, i), 0, sum);
             }
         }
     }

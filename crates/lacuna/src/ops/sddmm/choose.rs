@@ -238,10 +238,12 @@ pub(super) mod tests {
         }
     }
 
+    /// Of an H200, and of an H100 where it is by warpgroups.
     #[test]
     fn what_was_measured_of_f16_is_chosen() {
         for ([rows, k, cols, nnz], fastest) in [
-            ([8192, 128, 2048, 4_194_304], "f16_mma_64x128"),
+            ([8192, 128, 2048, 4_194_304], "f16_wgmma_128x128"),
+            ([16_384, 32, 4096, 20_132_659], "f16_wgmma_128x128"),
             ([12_288, 64, 12_288, 7_549_747], "f16_panel_v8x1_l8_w8"),
             ([4096, 128, 4096, 1_677_722], "f16_panel_v8x2_l8_w8"),
         ] {

@@ -13,63 +13,63 @@ use super::splits::Splits;
 const LINE: f64 = 128.0;
 const WARP: f64 = 32.0;
 /// Cycles of any kernel, before its first block and after its last.
-const START: f64 = 4700.0;
+const START: f64 = 5450.0;
 
 /// Cycles of the L1 cache a line of A or B, and a shuffle.
-const L1_LINE: f64 = 0.47;
+const L1_LINE: f64 = 0.517;
 /// Loads of indices and stores of D, in such lines.
-const GATHER: f64 = 5.14;
+const GATHER: f64 = 5.17;
 /// Cycles of a multiprocessor a product of 32 lanes, with what belongs to it.
-const PRODUCT: f64 = 0.129;
+const PRODUCT: f64 = 0.137;
 /// Such products that a conversion from 16 bits takes the time of: what is loaded and converted is not hidden behind L1.
-const CONVERSION: f64 = 12.0;
+const CONVERSION: f64 = 2.93;
 /// Cycles from a load of B to the product, among many warps.
-const LATENCY: f64 = 492.0;
+const LATENCY: f64 = 502.0;
 /// Resident warps of a multiprocessor; of those kernels whose loads under way take many registers, fewer.
-const RESIDENT_WARPS: f64 = 18.0;
+const RESIDENT_WARPS: f64 = 20.7;
 /// Registers of loads under way, of A and of sums, from which on warps get fewer.
-const FREE_REGISTERS: f64 = 22.4;
+const FREE_REGISTERS: f64 = 23.2;
 
 /// By panels, where B's rows are in L1: cycles of any kernel,
-const PANEL_KERNEL: f64 = 4260.0;
+const PANEL_KERNEL: f64 = 4390.0;
 /// of a cache line of B, or a shuffle,
-const PANEL_L1_LINE: f64 = 0.56;
+const PANEL_L1_LINE: f64 = 0.546;
 /// of a turn's indices and results,
 const PANEL_TURN: f64 = 10.3;
 /// of a product of 32 lanes,
-const PANEL_PRODUCT: f64 = 0.597;
-/// of which a conversion from 16 bits is a half,
-const PANEL_CONVERSION: f64 = 0.5;
+const PANEL_PRODUCT: f64 = 0.581;
+/// of which a conversion from 16 bits is a part,
+const PANEL_CONVERSION: f64 = 0.309;
 /// and of loads of B that one group waits for.
-const PANEL_LATENCY: f64 = 304.0;
+const PANEL_LATENCY: f64 = 298.0;
 
 /// Tensor cores of a multiprocessor.
 const TENSOR_CORES: f64 = 4.0;
 /// Cycles of a tensor core for 8 rows and 32 columns of a tile and 64 bytes of K.
-const SPLIT_PIECE: f64 = 65.5;
-const OTHER_PIECE: f64 = SPLIT_PIECE / 2.0;
+const SPLIT_PIECE: f64 = 74.1;
+const TF32_PIECE: f64 = SPLIT_PIECE / 2.0;
+const HALF_PIECE: f64 = 75.0;
 /// Bytes of K in a step of a tile.
 const STEP: f64 = 128.0;
 /// Cycles of a multiprocessor a cache line that L2 brings.
-const L2_LINE: f64 = 2.11;
+const L2_LINE: f64 = 1.94;
 /// Cycles of a multiprocessor a place of a tile, to look up whether C has it.
-const PLACE: f64 = 0.255;
+const PLACE: f64 = 0.247;
 /// Cycles that nothing hides, of the tiles that a multiprocessor has at once: from their start to the first product; and as
 /// a part of the work of one of them.
-const TILES_START: f64 = 3250.0;
-const NOT_SHARED: f64 = 0.457;
+const TILES_START: f64 = 3580.0;
+const NOT_SHARED: f64 = 0.453;
 /// What tiles of blocks of two warps take longer.
-const SMALL_BLOCK: f64 = 1.33;
-/// Tiles by warpgroups: cycles of a multiprocessor a cache line of A and B, a tile, a nonzero of it; and those before the first product.
-const GROUP_LINE: f64 = 4.0;
-const GROUP_TILE: f64 = 600.0;
-const GROUP_NONZERO: f64 = 0.4;
-const GROUP_START: f64 = 1500.0;
+const SMALL_BLOCK: f64 = 1.18;
+/// Tiles by warpgroups: cycles of a multiprocessor a cache line of A and B, a tile, and a nonzero of it.
+const GROUP_LINE: f64 = 13.6;
+const GROUP_TILE: f64 = 2690.0;
+const GROUP_NONZERO: f64 = 0.723;
 /// Cycles of a tile that C has nothing of, among others.
 const EMPTY_TILE: f64 = 40.0;
 
 /// Cycles of the launch that adds the sums of splits up,
-const SUM_SPLITS: f64 = 2730.0;
+const SUM_SPLITS: f64 = 2710.0;
 /// and of a multiprocessor a sum, which is written and read.
 const SUM: f64 = 0.57;
 
@@ -107,7 +107,11 @@ fn of_tiles(problem: &Problem, entry: &Entry<Tile>, columns: u32, arithmetic: Ar
     let full = full_tiles(tiles, problem.nnz as f64);
 
     let steps = (problem.k as f64 * f64::from(problem.value.bytes()) / STEP).ceil();
-    let piece = if arithmetic == Arithmetic::Split { SPLIT_PIECE } else { OTHER_PIECE };
+    let piece = match arithmetic {
+        Arithmetic::Split => SPLIT_PIECE,
+        Arithmetic::Tf32 => TF32_PIECE,
+        Arithmetic::Half => HALF_PIECE,
+    };
     let multiplying = steps * 2.0 * piece * rows / 8.0 * columns / 32.0 / TENSOR_CORES;
     let loading = steps * (rows + columns) * L2_LINE;
     let small = if entry.threads == 64 { SMALL_BLOCK } else { 1.0 };
@@ -124,9 +128,9 @@ fn of_warpgroups(problem: &Problem, entry: &Entry<Tile>, columns: u32) -> f64 {
     let [rows, columns] = [entry.tile.block_items, columns].map(|side| side as usize);
     let tiles = (problem.rows.div_ceil(rows) * problem.cols.div_ceil(columns) * problem.batch) as f64;
     let nonzeros = (problem.nnz * problem.batch) as f64 / tiles.max(1.0);
-    let steps = (problem.k as f64 * f64::from(problem.value.bytes()) / STEP).ceil();
+    let steps = problem.k as f64 * f64::from(problem.value.bytes()) / STEP;
     let work = steps * (rows + columns) as f64 * GROUP_LINE + GROUP_TILE + nonzeros * GROUP_NONZERO;
-    START + GROUP_START + (tiles / f64::from(problem.multiprocessors)).ceil() * work
+    START + (tiles / f64::from(problem.multiprocessors)).ceil() * work
 }
 
 /// How many of the tiles have a nonzero, were they strewn over all tiles alike.
