@@ -1,6 +1,6 @@
 //! What a kernel costs on a problem: the heuristic's model.
 //!
-//! Its constants are fitted to an H200, in `f32` (docs/log/sddmm.md, "The cost model"). Costs are cycles of a multiprocessor.
+//! Its constants are fitted to an H100, in `f32` and `f16` (docs/log/sddmm.md, "Splits of K"). Costs are cycles of a multiprocessor.
 use lacuna_kernels::Arithmetic;
 use lacuna_kernels::Entry;
 use lacuna_kernels::sddmm::{Scheme, TILE, Tile};

@@ -51,10 +51,7 @@ impl Problem {
         if let Some(wanted) = self.splits {
             return Some(Splits::of(self, wanted.min(most))).filter(fits);
         }
-        // 1, 2, 3, 4, 6, 8, 12 and so on.
-        let counts = (0..).flat_map(|power| [2 << power, 3 << power]).map(|twice: usize| twice.div_ceil(2));
-        let counts = counts.take_while(|&count| count <= most);
-        let all = counts.map(|count| Splits::of(self, count)).filter(fits);
+        let all = counts(most).map(|count| Splits::of(self, count)).filter(fits);
         all.min_by(|a, b| cost_of_splits(self, entry, *a).total_cmp(&cost_of_splits(self, entry, *b)))
     }
 
@@ -62,6 +59,12 @@ impl Problem {
     pub(super) fn of_splits(&self, splits: Splits) -> Self {
         Self { k: splits.k, batch: self.batch * splits.count, ..*self }
     }
+}
+
+/// Numbers of splits that are tried: 1, 2, 3, 4, 6, 8, 12 and so on up to `most`.
+fn counts(most: usize) -> impl Iterator<Item = usize> {
+    let rising = (0..).flat_map(|power: u32| [2 << power, 3 << power]).map(|twice: usize| twice.div_ceil(2));
+    rising.take_while(move |&count| count <= most)
 }
 
 /// Room for the sums of splits, in the plan.
@@ -128,6 +131,13 @@ mod tests {
         assert_eq!(of(96, 64), (3, 32), "no more than lines");
         assert_eq!(of(33, 2), (2, 32));
         assert_eq!((of(32, 2), of(0, 2), of(1000, 1)), ((1, 32), (1, 0), (1, 1000)));
+    }
+
+    #[test]
+    fn numbers_of_splits_rise_and_end_with_the_most() {
+        let all: Vec<usize> = counts(MOST).collect();
+        assert_eq!(all, [1, 2, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128]);
+        assert_eq!((counts(1).collect(), counts(5).last()), (vec![1], Some(4)));
     }
 
     #[test]
