@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-from timing import about, captured, microseconds, summary, write
+from timing import about, captured, microseconds, summary, written
 
 # Of a graph, so that short ones do not wait for the next launch of it.
 CALLS = 4
@@ -73,12 +73,9 @@ def main():
     def report(peer, mask, tokens, call, more=None):
         record = {"peer": peer, "mask": mask, "tokens": tokens, "heads": options.heads, "dim": options.dim}
         record |= {"type": options.type} | about() | (more or {})
-        try:
+        with written(record, options.out):
             times = microseconds(captured(call, CALLS)[0].replay, options.samples, 1)
             record["time_us"] = summary([time / CALLS for time in times])
-        except (torch.cuda.OutOfMemoryError, RuntimeError) as error:
-            record["failure"] = str(error).splitlines()[0]
-        write(record, options.out)
 
     for tokens in options.tokens:
         shape = (1, options.heads, tokens, options.dim)

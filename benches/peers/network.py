@@ -14,7 +14,7 @@ import numpy
 import torch
 import torch.nn.functional as F
 
-from timing import about, captured, microseconds, summary, write
+from timing import about, captured, microseconds, summary, written
 
 
 class Network(torch.nn.Module):
@@ -103,7 +103,7 @@ def main():
         layout = torch.channels_last if channels_last else torch.contiguous_format
         record = {"network": options.folder.name, "images": x.shape[0], "way": name}
         record |= about()
-        try:
+        with written(record, options.out):
             torch._dynamo.reset()
             network = Network(options.folder).to("cuda", dtype).to(memory_format=layout).eval()
             network = torch.compile(network) if is_compiled else network
@@ -112,9 +112,6 @@ def main():
             record["time_us"] = summary(microseconds(graph.replay, options.samples))
             off = (result.float().reshape(expected.shape) - expected).abs().max() / expected.abs().max()
             record["difference"] = off.item()
-        except (torch.cuda.OutOfMemoryError, RuntimeError) as error:
-            record["failure"] = str(error).splitlines()[0]
-        write(record, options.out)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """What the scripts of this folder share: how a time is taken, and how a record is written."""
 
+import contextlib
 import json
 import statistics
 
@@ -52,3 +53,14 @@ def write(record, out):
     if out:
         with open(out, "a", encoding="utf-8") as file:
             file.write(line + "\n")
+
+
+@contextlib.contextmanager
+def written(record, out):
+    """Writes a record after a block that fills it, or with what went wrong there: one way that fails must not end the others."""
+    try:
+        yield
+    except (torch.cuda.OutOfMemoryError, RuntimeError) as error:
+        record["failure"] = str(error).splitlines()[0]
+    torch.cuda.empty_cache()
+    write(record, out)

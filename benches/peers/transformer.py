@@ -11,7 +11,7 @@ import argparse
 import torch
 import torch.nn.functional as F
 
-from timing import about, captured, microseconds, summary, write
+from timing import about, captured, microseconds, summary, written
 
 LAYERS, HEADS, HIDDEN, FILTER, VOCABULARY = 3, 8, 1024, 4096, 256
 
@@ -89,16 +89,12 @@ def main():
     for name, attention, dtype, tf32, is_compiled in TWINS:
         torch.backends.cuda.matmul.allow_tf32 = tf32
         record = {"twin": name, "tokens": options.tokens} | about()
-        try:
+        with written(record, options.out):
             model = Transformer(attention).to("cuda", dtype).eval()
             x = torch.randn(options.tokens, HIDDEN, device="cuda", dtype=dtype)
             times, peak = measure(torch.compile(model) if is_compiled else model, x, options.samples)
             record["time_us"] = summary(times)
             record |= {"tokens_per_s": options.tokens / record["time_us"]["median"] * 1e6, "peak_bytes": peak}
-        except (torch.cuda.OutOfMemoryError, RuntimeError) as error:
-            record["failure"] = str(error).splitlines()[0]
-        torch.cuda.empty_cache()
-        write(record, options.out)
 
 
 if __name__ == "__main__":

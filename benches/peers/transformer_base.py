@@ -13,7 +13,7 @@ import argparse
 import torch
 import torch.nn.functional as F
 
-from timing import about, captured, microseconds, summary, write
+from timing import about, captured, microseconds, summary, written
 
 LAYERS, HEADS, HIDDEN, FILTER, EPSILON = 6, 8, 512, 2048, 1e-6
 
@@ -122,12 +122,8 @@ def main():
         for twin in TWINS:
             name = f"{twin[0]}, fused" if is_fused else twin[0]
             record = {"twin": name, "tokens": options.tokens, "batch": options.batch} | about()
-            try:
+            with written(record, options.out):
                 measure(record, twin, inputs, is_fused, options.samples)
-            except (torch.cuda.OutOfMemoryError, RuntimeError) as error:
-                record["failure"] = str(error).splitlines()[0]
-            torch.cuda.empty_cache()
-            write(record, options.out)
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ impl Case {
             None => Weights::drawn(&network, seed)?,
         };
         let masks = self.masks(&network, dlmc)?;
-        let masked = masks.masked(&weights)?;
+        let masked = masks.masked_drawn(&weights)?;
         prune(&network, &mut weights, self.sparsity)?;
         weights.append(masked);
         let masks = (self.has_masks() && is_drawn).then(|| MaskRecord::of(&network, &masks));

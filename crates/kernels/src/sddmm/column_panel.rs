@@ -83,7 +83,7 @@ where
         let tile = unsafe { RowRecord::load(gpu, args.table, tile as usize) };
         let z = gpu.block_idx_z();
         let mask = subwarp_mask(group % (WARP / Self::GROUP) * Self::GROUP, Self::GROUP);
-        let operands = args.operands.of_blocks(z, lane * V as u32);
+        let operands = args.operands.for_z(z, lane * V as u32);
         // SAFETY: as the caller promises of the operands; vectors that are not inside are not touched.
         unsafe {
             if operands.k == Self::CHUNK {

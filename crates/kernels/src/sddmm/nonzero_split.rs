@@ -118,7 +118,7 @@ where
         let left = args.operands.items - at;
         let end = at + if left < TILE { left } else { TILE };
         let z = gpu.block_idx_z();
-        let args = Args { operands: args.operands.of_blocks(z, lane * V as u32), ..args };
+        let args = Args { operands: args.operands.for_z(z, lane * V as u32), ..args };
         let mut cached = CachedRow { row: NONE, fragment: [[0.0; V]; C] };
         let mut result = 0.0;
         // SAFETY: `at` is a nonzero.

@@ -113,9 +113,10 @@ pub struct Operands<T> {
 }
 
 impl<T: Real> Operands<T> {
-    /// These for the blocks of that z: A and B from element `first` of their product's and split's rows on, and the split's K.
+    /// These for blocks of index `z` along the grid's z: A and B begin at element `first` of their product's and split's rows, and K is the
+    /// split's.
     #[inline(always)]
-    pub(super) fn of_blocks(self, z: u32, first: u32) -> Self {
+    pub(super) fn for_z(self, z: u32, first: u32) -> Self {
         let (batch, start) = match self.splits {
             1 => (z, 0),
             splits => (z / splits, z % splits * self.split_k),
@@ -130,20 +131,20 @@ impl<T: Real> Operands<T> {
         }
     }
 
-    /// These for the blocks of that z, with results and scales there, too: [`store`](Self::store) is then told z = 0. A block that stores
-    /// many results computes no address of a product for each of them.
+    /// As [`for_z`](Self::for_z), with results and scales that begin there, too: [`store`](Self::store) is then told z = 0. So a block that
+    /// stores many results does not multiply by z for each.
     #[inline(always)]
-    pub(super) fn of_blocks_alone(self, z: u32) -> Self {
+    pub(super) fn rebased_for_z(self, z: u32) -> Self {
         let batch = u64::from(z);
-        let mut alone = self.of_blocks(z, 0);
-        alone.d = self.d.add((batch * self.d_batch) as usize);
+        let mut rebased = self.for_z(z, 0);
+        rebased.d = self.d.add((batch * self.d_batch) as usize);
         if self.scale.address() != 0 {
-            alone.scale = self.scale.add((batch * self.scale_batch) as usize);
+            rebased.scale = self.scale.add((batch * self.scale_batch) as usize);
         }
         if self.partial.address() != 0 {
-            alone.partial = self.partial.add(z as usize * self.nonzeros as usize);
+            rebased.partial = self.partial.add(z as usize * self.nonzeros as usize);
         }
-        alone
+        rebased
     }
 
     /// A lane's shares of the rows of A and B, of the chunk of K from `k` on; A and B are from the lane's first element on.
@@ -157,7 +158,7 @@ impl<T: Real> Operands<T> {
         [fragment(self.a, self.a_stride_bytes), fragment(self.b, self.b_stride_bytes)]
     }
 
-    /// Writes a result of the blocks of that z: a partial sum; or a sum, scaled where there is a scale.
+    /// Writes a result of a block of index `z`: where K is split, what its split came to; else the sum, scaled where there is a scale.
     ///
     /// # Safety
     /// The nonzero `at` exists, and no other lane writes it.

@@ -85,7 +85,7 @@ impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> Kernel for
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {
-        let args = WgmmaTileArgs { operands: args.operands.of_blocks_alone(gpu.block_idx_z()), ..args };
+        let args = WgmmaTileArgs { operands: args.operands.rebased_for_z(gpu.block_idx_z()), ..args };
         let row_tiles = args.operands.items.div_ceil(Self::ROWS);
         let tiles = row_tiles * args.cols.div_ceil(Self::COLUMNS);
         let work = Work { gpu, args, row_tiles, tiles, steps: args.operands.k.div_ceil(STEP) };

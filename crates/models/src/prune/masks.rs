@@ -77,7 +77,7 @@ impl Masks {
     /// let masks = Masks::read("dlmc/transformer/magnitude_pruning/0.9".as_ref(), &network, TransformerBase::dlmc_file)?;
     /// masks.expect_all()?;
     /// let mut weights = Weights::drawn(&network, 1)?;
-    /// weights.append(masks.masked(&weights)?);
+    /// weights.append(masks.masked_drawn(&weights)?);
     /// # Ok(())
     /// # }
     /// ```
@@ -134,12 +134,12 @@ impl Masks {
         self.missing.first_key_value().map_or(Ok(()), |first| Err(missing(first)))
     }
 
-    /// The tensors of layers that have a mask, with 0 wherever it has nothing. What is left grows by √(elements / nonzeros), so that sums of drawn
-    /// weights keep their size.
+    /// Of [drawn](Weights::drawn) weights, the tensors of layers that have a mask, with 0 wherever it has nothing. What is left grows by √(elements /
+    /// nonzeros), so that sums keep their size: trained weights must not be given.
     ///
     /// # Errors
     /// [`WeightsError::Missing`] and [`WeightsError::Shape`] for weights of another network.
-    pub fn masked(&self, weights: &Weights) -> Result<Weights, WeightsError> {
+    pub fn masked_drawn(&self, weights: &Weights) -> Result<Weights, WeightsError> {
         let mut masked = Weights::new();
         for Mask { tensor, shape, pattern } in self.masks.values() {
             let dense = weights.get(tensor, shape)?.values();

@@ -129,7 +129,7 @@ fn masks_of_files_are_those_of_layers() {
     );
 
     let weights = Weights::drawn(&network, 1).unwrap();
-    let masked = masks.masked(&weights).unwrap();
+    let masked = masks.masked_drawn(&weights).unwrap();
     assert_eq!(masked.iter().map(|(name, _)| name).collect::<Vec<_>>().len(), 2);
     let shape = [32, 16, 1, 1];
     let [before, after] = [&weights, &masked]
@@ -139,7 +139,7 @@ fn masks_of_files_are_those_of_layers() {
         // A quarter is left, twice as large.
         assert_eq!(*after, if is_left { 2.0 * before } else { 0.0 });
     }
-    assert!(masks.masked(&Weights::new()).is_err());
+    assert!(masks.masked_drawn(&Weights::new()).is_err());
 
     write("encoder.0.ffn.conv2", 32, 16);
     let error = read().unwrap_err();

@@ -72,7 +72,7 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> Kernel for M
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: TileArgs<O::Value>) {
-        let args = TileArgs { operands: args.operands.of_blocks_alone(gpu.block_idx_z()), ..args };
+        let args = TileArgs { operands: args.operands.rebased_for_z(gpu.block_idx_z()), ..args };
         let row = gpu.block_idx_x() * Self::BM;
         let column = gpu.block_idx_y() * Self::BN;
         // SAFETY: the arguments describe live memory; all threads are here.

@@ -90,7 +90,8 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     ///
     /// The first plan of a pattern that needs it makes what kernels read of it on the device, and waits for that: the row of
     /// each nonzero, a schedule of their tiles, and bitmasks. Where kernels go by column panels, each plan reads the pattern and
-    /// has tiles of its own, at most 16 bytes for each nonzero.
+    /// has tiles of its own, at most 16 bytes for each nonzero. Where K is split, each plan has room for a sum of 4 bytes for each nonzero,
+    /// split and product, 256 MiB at most; with [`splits(1)`](Options::splits) it has none.
     ///
     /// # Errors
     /// [`Error::TooLarge`] from a K of 2³⁰ on, or where no buffer can hold A or B; [`Error::OutOfMemory`], or what the

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use lacuna_matrix::Pattern;
 
 use self::ranges::{Ranges, push_columns};
-use self::rule::Rule;
+use self::rule::{RangeRule, Rule};
 use super::OPERATION;
 use crate::{Error, Result};
 
@@ -48,10 +48,10 @@ pub struct Mask {
 }
 
 impl Mask {
-    fn new([queries, keys]: [usize; 2], rule: Rule) -> Result<Self> {
+    fn new([queries, keys]: [usize; 2], rule: RangeRule) -> Result<Self> {
         Error::expect_at_most("the number of queries", u32::MAX as usize, queries)?;
         Error::expect_at_most("the number of keys", u32::MAX as usize, keys)?;
-        Ok(Self { queries, keys, rules: 1, rule: Arc::new(rule) })
+        Ok(Self { queries, keys, rules: 1, rule: Arc::new(Rule::Ranges(rule)) })
     }
 
     /// Each query sees each key.
@@ -59,7 +59,7 @@ impl Mask {
     /// # Errors
     /// [`Error::TooLarge`] for sizes that 32 bits do not count. All masks have this error.
     pub fn full(queries: usize, keys: usize) -> Result<Self> {
-        Self::new([queries, keys], Rule::Full)
+        Self::new([queries, keys], RangeRule::Full)
     }
 
     /// Each token sees itself and those before it: query i sees keys 0..=i.
@@ -104,7 +104,7 @@ impl Mask {
             Bound::Excluded(&above) => above.saturating_sub(1),
             Bound::Unbounded => i64::MAX,
         };
-        Self::new([queries, keys], Rule::Diagonals { lowest, highest })
+        Self::new([queries, keys], RangeRule::Diagonals { lowest, highest })
     }
 
     /// Query i sees key j where `seen` has the element (i / block\[0\], j / block\[1\]): blocks of any size, seen whole. The last
@@ -122,7 +122,7 @@ impl Mask {
         let is_right = (seen.rows(), seen.cols()) == (rows, cols);
         let got = shape(seen.rows(), seen.cols());
         Error::expect(is_right, OPERATION, "the pattern of blocks", || shape(rows, cols), got)?;
-        Self::new([queries, keys], Rule::Blocks { block, seen })
+        Self::new([queries, keys], RangeRule::Blocks { block, seen })
     }
 
     /// Documents of these lengths, one after another: each token sees those of its own document, before and after it. So sequences
@@ -151,7 +151,7 @@ impl Mask {
         };
         let (query_ends, key_ends) = (ends(queries), ends(keys));
         let size = [&query_ends, &key_ends].map(|ends| ends.last().copied().unwrap_or(0));
-        Self::new(size, Rule::Documents { query_ends, key_ends })
+        Self::new(size, RangeRule::Documents { query_ends, key_ends })
     }
 
     /// These queries see all keys, and all queries see these keys, as the global tokens of Longformer and BigBird do. The numbers
@@ -179,7 +179,7 @@ impl Mask {
             (sorted("a global query", global_queries, queries)?, sorted("a global key", global_keys, keys)?);
         let mut keys_of_all = Ranges::new();
         push_columns(columns, &mut keys_of_all);
-        Self::new([queries, keys], Rule::Global { queries: rows, keys: keys_of_all })
+        Self::new([queries, keys], RangeRule::Global { queries: rows, keys: keys_of_all })
     }
 
     /// The mask of a CSR pattern, queries × keys: any mask.

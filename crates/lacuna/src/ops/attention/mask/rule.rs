@@ -11,13 +11,19 @@ use super::strip::Strip;
 /// What tells which keys a query sees.
 #[derive(Debug)]
 pub(super) enum Rule {
+    Ranges(RangeRule),
+    Pattern(Arc<Pattern>),
+    And(Mask, Mask),
+    Or(Mask, Mask),
+}
+
+/// A rule by which a query sees ranges of keys.
+#[derive(Debug)]
+pub(super) enum RangeRule {
     /// All.
     Full,
     /// Those whose number less that of the query is in this range, the last among them.
-    Diagonals {
-        lowest: i64,
-        highest: i64,
-    },
+    Diagonals { lowest: i64, highest: i64 },
     /// Those of the blocks that the row of the query's block has.
     Blocks {
         /// Queries of a block, and keys.
@@ -31,13 +37,7 @@ pub(super) enum Rule {
         key_ends: Vec<usize>,
     },
     /// All for these queries, and these keys for all. Both ascend.
-    Global {
-        queries: Vec<u32>,
-        keys: Ranges,
-    },
-    Pattern(Arc<Pattern>),
-    And(Mask, Mask),
-    Or(Mask, Mask),
+    Global { queries: Vec<u32>, keys: Ranges },
 }
 
 impl Rule {
@@ -50,11 +50,13 @@ impl Rule {
                 let rows: Vec<&[u32]> = queries.map(|query| pattern.row_columns(query)).collect();
                 Strip::of_columns(&rows, |column| column)
             }
-            _ => Strip::of_ranges(queries, |query, ranges| self.row(query, count, ranges)),
+            Self::Ranges(rule) => Strip::of_ranges(queries, |query, ranges| rule.row(query, count, ranges)),
         }
     }
+}
 
-    /// Of a rule of ranges: adds the keys that a query sees to a list of ranges, and gives the first later query that may see others.
+impl RangeRule {
+    /// Adds the keys that a query sees to a list of ranges, and gives the first later query that may see others.
     fn row(&self, query: usize, count: usize, ranges: &mut Ranges) -> usize {
         let first = ranges.len();
         let mut push = |start: usize, end: usize| {
@@ -99,7 +101,6 @@ impl Rule {
                 ranges.extend_from_slice(keys);
                 queries.get(next).map_or(usize::MAX, |&global| global as usize)
             }
-            Self::Pattern(_) | Self::And(..) | Self::Or(..) => unreachable!("these have strips, not ranges"),
         }
     }
 }
