@@ -9,6 +9,7 @@ pub(crate) fn of_kernel(choice: &spmm::Choice) -> Precision {
     match choice.entry.tile.scheme.arithmetic() {
         Some(spmm::Arithmetic::Half) => Precision::Tensor,
         Some(spmm::Arithmetic::Split) => Precision::Split,
+        Some(spmm::Arithmetic::SplitTf32) => Precision::SplitTf32,
         Some(spmm::Arithmetic::Tf32) => Precision::Tf32,
         None => Precision::Fp32,
     }

@@ -362,6 +362,20 @@ pub trait Gpu: Copy {
         a: [u32; 4],
         b: SharedPtr<u16>,
     );
+    /// Starts adding `A·B` to `sums` on tensor cores, by a whole warpgroup: A 64×8 and B 8×N in TF32, of which the upper 19 bits of
+    /// each `f32` count. A is in registers: each warp gives its own 16 rows, as for [`mma_tf32`](Gpu::mma_tf32). B lies in shared
+    /// memory, column by column, in a panel like A's in [`warpgroup_mma_f16`](Gpu::warpgroup_mma_f16): a column of it is a row of the
+    /// panel, 32 numbers in 128 bytes, and `b` is where the panel begins plus 0, 32, 64 or 96. All else is as there. sm_90a.
+    ///
+    /// # Safety
+    /// As there, for B.
+    #[track_caller]
+    unsafe fn warpgroup_mma_tf32_registers<const L: usize>(
+        self,
+        sums: &mut [f32; L],
+        a: [f32; 4],
+        b: SharedPtr<f32>,
+    );
     /// Closes the group of products that this warpgroup has started since the last commit. sm_90a.
     #[track_caller]
     fn warpgroup_commit(self);

@@ -15,6 +15,7 @@ pub(crate) fn precision_on(arithmetic: Option<spmm::Arithmetic>) -> Precision {
     match arithmetic {
         Some(spmm::Arithmetic::Half) => Precision::Tensor,
         Some(spmm::Arithmetic::Split) => Precision::Split,
+        Some(spmm::Arithmetic::SplitTf32) => Precision::SplitTf32,
         Some(spmm::Arithmetic::Tf32) => Precision::Tf32,
         None => Precision::Fp32,
     }
@@ -43,4 +44,9 @@ pub(super) fn cheapest_tiles(choices: &[spmm::Choice]) -> impl Iterator<Item = &
 /// Whether a kernel multiplies on tensor cores.
 pub(super) fn is_tiles(choice: &spmm::Choice) -> bool {
     choice.entry.tile.scheme.arithmetic().is_some()
+}
+
+/// Whether a kernel reads prepacked weights.
+pub(super) fn is_for_packs(choice: &spmm::Choice) -> bool {
+    matches!(choice.entry.tile.scheme, spmm::Scheme::PrepackedTile { .. })
 }

@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use lacuna::{CsrMatrix, Index, Precision, Spmm, spmm};
 use lacuna_reference::SpmmReference;
 
-use super::arithmetic::{cheapest_tiles, is_tiles, precision_at};
+use super::arithmetic::{cheapest_tiles, is_for_packs, is_tiles, precision_at};
 use super::guarded::{Guarded, Placement};
 use super::problem::Problem;
 use crate::expect::same_bits;
@@ -112,16 +112,15 @@ pub(super) fn conform_on_tiles<T: Number, I: Index>(
 pub(super) fn conform_prepacked<T: Number, I: Index>(
     cx: &Context<'_>,
     problem: &Problem,
+    precision: Precision,
 ) -> Result<(f64, usize)> {
     let problem = problem.rounded::<T>()?;
     let reference = lacuna_reference::spmm(&problem.a, &problem.b, problem.n)?;
     let subject = Subject::<T, I>::prepacked(cx, &problem, &reference)?;
-    let choices = legal(&subject.a, problem.n, Precision::Single);
-    let packed = choices
-        .iter()
-        .filter(|choice| matches!(choice.entry.tile.scheme, spmm::Scheme::PrepackedTile { .. }));
+    let choices = legal(&subject.a, problem.n, precision);
+    let packed = choices.iter().filter(|choice| is_for_packs(choice));
     packed.clone().try_fold((0.0, packed.clone().count()), |(worst, count): (f64, usize), choice| {
-        Ok((worst.max(subject.explicit(Precision::Single, choice)?), count))
+        Ok((worst.max(subject.explicit(precision, choice)?), count))
     })
 }
 

@@ -22,13 +22,15 @@ pub(super) struct Product<T> {
     pub(super) options: spmm::Options,
     /// One value a row of C.
     pub(super) bias: Option<Vec<T>>,
+    /// Whether A is prepacked, where it is one matrix.
+    is_prepacked: bool,
     seed: u64,
 }
 
 impl<T: Number> Product<T> {
     /// One matrix with drawn values, and no bias.
     pub(super) fn new(pattern: &Pattern, n: usize, options: spmm::Options, seed: u64) -> Result<Self> {
-        let mut product = Self { a: Vec::new(), n, options, bias: None, seed };
+        let mut product = Self { a: Vec::new(), n, options, bias: None, is_prepacked: false, seed };
         product.push_matrix(pattern, seed ^ 1)?;
         Ok(product)
     }
@@ -45,6 +47,11 @@ impl<T: Number> Product<T> {
         let rows = self.a[0].rows();
         let bias = wanted.then(|| rounded(&generate::random_values(rows, self.seed ^ 4)));
         Self { bias, ..self }
+    }
+
+    /// With A prepacked.
+    pub(super) fn prepacked(self) -> Self {
+        Self { is_prepacked: true, ..self }
     }
 
     /// With other options.
@@ -66,9 +73,12 @@ impl<T: Number> Product<T> {
 
     /// Runs at a placement; gives the largest error over its bound.
     pub(super) fn check<I: Index>(&self, cx: &Context<'_>, at: Placement) -> Result<f64> {
-        let a = CsrMatrix::<T, I>::with_index(cx.device, &self.a[0])?;
-        let values: Vec<T> = self.a.iter().flat_map(|a| a.values()).copied().collect();
-        let a = a.with_value_batch(self.a.len(), &values)?;
+        let a = if self.is_prepacked {
+            CsrMatrix::<T, I>::prepacked(cx.device, &self.a[0])?
+        } else {
+            let values: Vec<T> = self.a.iter().flat_map(|a| a.values()).copied().collect();
+            CsrMatrix::with_index(cx.device, &self.a[0])?.with_value_batch(self.a.len(), &values)?
+        };
         let plan = Spmm::plan_with(&a, self.n, self.options)?;
         let [b_strides, c_strides] = self.strides();
 

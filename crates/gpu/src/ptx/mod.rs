@@ -340,6 +340,16 @@ impl Gpu for Ptx {
             mma_bf16, mma_bf16_cores, mma_bf16_registers;
     }
     #[inline(always)]
+    unsafe fn warpgroup_mma_tf32_registers<const L: usize>(
+        self,
+        sums: &mut [f32; L],
+        a: [f32; 4],
+        b: SharedPtr<f32>,
+    ) {
+        // SAFETY: passed on to the caller.
+        unsafe { warpgroup::mma_tf32_registers(sums, a, memory::shared_address(b.offset())) };
+    }
+    #[inline(always)]
     fn warpgroup_commit(self) {
         // SAFETY: the trait's contract puts the whole warpgroup here.
         unsafe { asm!("wgmma.commit_group.sync.aligned;", options(nostack)) }

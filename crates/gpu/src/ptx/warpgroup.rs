@@ -95,6 +95,17 @@ products! {
     mma_bf16, mma_bf16_cores, mma_bf16_registers: bf16, bf16_cores, bf16_registers;
 }
 
+/// Starts `sums += A·B`; B's address is a shared-window address.
+///
+/// # Safety
+/// See `Gpu::warpgroup_mma_tf32_registers`.
+#[inline(always)]
+pub(super) unsafe fn mma_tf32_registers<const L: usize>(sums: &mut [f32; L], a: [f32; 4], b: u32) {
+    // B has one panel, whose distance to the next does not matter.
+    let (a, b) = (a.map(f32::to_bits), descriptor(b, 16, 128));
+    of_size!(L, sums, tf32_registers, a, b);
+}
+
 /// Waits until at most `PENDING` groups of products are under way.
 #[inline(always)]
 pub(super) fn wait<const PENDING: u32, const L: usize>(sums: &mut [f32; L]) {
@@ -115,14 +126,14 @@ macro_rules! product {
     };
 }
 
-/// The same with A in registers, and B row by row.
+/// The same with A in registers: also what follows N in the instruction's name, and whether B lies row by row, if that is said.
 macro_rules! register_product {
-    ($name:ident, $type:literal, $l:literal, $n:literal, $d:literal, $a:literal, $b:literal, [$($i:literal)*]) => {
+    ($name:ident, $kind:literal, $rows:literal, $l:literal, $n:literal, $d:literal, $a:literal, $b:literal, [$($i:literal)*]) => {
         #[inline(always)]
         pub(super) unsafe fn $name(d: &mut [f32; $l], a: [u32; 4], b: u64) {
             // SAFETY: the caller keeps the contract of `Gpu`.
             unsafe {
-                asm!(concat!("wgmma.mma_async.sync.aligned.m64n", $n, "k16.f32.", $type, ".", $type, " ", $d, ", ", $a, ", ", $b, ", 1, 1, 1, 1;"),
+                asm!(concat!("wgmma.mma_async.sync.aligned.m64n", $n, $kind, " ", $d, ", ", $a, ", ", $b, ", 1, 1, 1", $rows, ";"),
                     $(inout(reg32) d[$i],)* in(reg32) a[0], in(reg32) a[1], in(reg32) a[2], in(reg32) a[3], in(reg64) b,
                     options(nostack));
             }
@@ -140,8 +151,9 @@ macro_rules! sized {
             product!(bf16, "bf16", 1, $l, $n, $d, $a, $b, [$($i)*]);
             product!(f16_cores, "f16", 0, $l, $n, $d, $a, $b, [$($i)*]);
             product!(bf16_cores, "bf16", 0, $l, $n, $d, $a, $b, [$($i)*]);
-            register_product!(f16_registers, "f16", $l, $n, $d, $four, $fifth, [$($i)*]);
-            register_product!(bf16_registers, "bf16", $l, $n, $d, $four, $fifth, [$($i)*]);
+            register_product!(f16_registers, "k16.f32.f16.f16", ", 1", $l, $n, $d, $four, $fifth, [$($i)*]);
+            register_product!(bf16_registers, "k16.f32.bf16.bf16", ", 1", $l, $n, $d, $four, $fifth, [$($i)*]);
+            register_product!(tf32_registers, "k8.f32.tf32.tf32", "", $l, $n, $d, $four, $fifth, [$($i)*]);
             #[inline(always)]
             pub(super) fn wait<const PENDING: u32>(d: &mut [f32; $l]) {
                 // SAFETY: the trait's contract puts the whole warpgroup here.

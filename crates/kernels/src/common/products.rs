@@ -10,14 +10,16 @@ pub enum Arithmetic {
     Split,
     /// `f32` in one product: [`Tf32`].
     Tf32,
+    /// `f32` in three products in TF32: [`SplitTf32`].
+    SplitTf32,
 }
 
-/// How a product of two `f32` values is computed: [`Split`] or [`Tf32`].
+/// How a product of two `f32` values is computed: [`Split`], [`SplitTf32`] or [`Tf32`].
 pub trait Products: Send + Sync + 'static {
     /// Whether the parts that TF32 leaves out are multiplied, too.
     const SPLIT: bool;
     /// Which arithmetic this is.
-    const ARITHMETIC: Arithmetic = if Self::SPLIT { Arithmetic::Split } else { Arithmetic::Tf32 };
+    const ARITHMETIC: Arithmetic;
 }
 
 /// Three products: a·b ≈ hi(a)·hi(b) in TF32, + a·lo(b) + lo(a)·b in bfloat16, with x = hi(x) + lo(x) exactly.
@@ -33,11 +35,25 @@ pub struct Split;
 #[derive(Debug)]
 pub struct Tf32;
 
+/// Three products in TF32: a·b ≈ hi(a)·hi(b) + hi(a)·lo(b) + lo(a)·hi(b), where hi(x) is the nearest TF32 number, and x = hi(x) + lo(x)
+/// exactly.
+///
+/// So lo(x) has 12 bits at most, of which TF32 leaves out one: 2⁻²³·|x|. With lo(a)·lo(b), which is left out, a product is within
+/// 2⁻²¹·|a·b| and a little more.
+#[derive(Debug)]
+pub struct SplitTf32;
+
 impl Products for Split {
     const SPLIT: bool = true;
+    const ARITHMETIC: Arithmetic = Arithmetic::Split;
 }
 impl Products for Tf32 {
     const SPLIT: bool = false;
+    const ARITHMETIC: Arithmetic = Arithmetic::Tf32;
+}
+impl Products for SplitTf32 {
+    const SPLIT: bool = true;
+    const ARITHMETIC: Arithmetic = Arithmetic::SplitTf32;
 }
 
 /// Bits of an `f32` that TF32 leaves out.
@@ -47,6 +63,18 @@ const LEFT_OUT: u32 = 0x1fff;
 #[inline(always)]
 fn lo(x: f32) -> f32 {
     x - f32::from_bits(x.to_bits() & !LEFT_OUT)
+}
+
+/// The nearest TF32 number; of two as near the one away from zero. Infinite beyond the largest.
+#[inline(always)]
+pub(crate) fn nearest_tf32(x: f32) -> f32 {
+    f32::from_bits(x.to_bits().wrapping_add(LEFT_OUT / 2 + 1) & !LEFT_OUT)
+}
+
+/// What that leaves of a number, of which tensor cores take the upper bits. NaN, where the number or the nearest is not finite.
+#[inline(always)]
+pub(crate) fn tf32_rest(x: f32) -> f32 {
+    x - nearest_tf32(x)
 }
 
 /// Two numbers in bfloat16.

@@ -89,11 +89,22 @@ macro_rules! spmm {
                 [32 x 4, 2, 3 x 8, 3, cluster: 2] [32 x 4, 4, 4 x 4, 4]
                 [32 x 4, 4, 4 x 4, 4, cluster: 2] [32 x 4, 8, 4 x 4, 4]
             }
-            // [columns x chunks, groups of producers x warps of a group, packs that producers load ahead, thread blocks]
+            // [columns x chunks, groups of producers x warps of a group, packs that producers load ahead, thread blocks];
+            // tiles of `f32` have 128 rows, and chunks 32 columns of A
             #[cfg(lacuna_sm = "90")]
             prepacked [f16 bf16] {
                 [128 x 2, 4 x 2, 10] [128 x 2, 4 x 2, 10, cluster: 2] [64 x 4, 3 x 4, 8]
                 [64 x 4, 3 x 4, 8, cluster: 2] [32 x 4, 4 x 4, 7] [32 x 4, 4 x 4, 7, cluster: 2]
+            }
+            #[cfg(lacuna_sm = "90")]
+            prepacked tf32 [f32] {
+                [128 x 2, 3 x 2, 16] [128 x 2, 3 x 2, 16, cluster: 2] [64 x 2, 4 x 2, 20]
+                [64 x 2, 4 x 2, 20, cluster: 2]
+            }
+            #[cfg(lacuna_sm = "90")]
+            prepacked splittf32 [f32] {
+                [128 x 1, 4 x 2, 10] [128 x 1, 4 x 2, 10, cluster: 2] [64 x 1, 5 x 2, 10]
+                [64 x 1, 5 x 2, 10, cluster: 2]
             }
         }
     };
@@ -155,6 +166,19 @@ macro_rules! spmm {
             $crate::spmm::PrepackedTiles<
                 $crate::list::value_of::$types, $crate::spmm::StagesOf<$chunks, $groups, $warps, $groups>,
                 { $columns / 2 }, $ahead, { 1 $(* $cluster)? }
+            >
+        }
+    };
+    // The flag says what a product is.
+    ($part:ident prepacked [$products:ident] f32 [
+        $columns:literal x $chunks:literal, $groups:literal x $warps:literal, $ahead:literal
+        $(, cluster: $cluster:literal)?
+    ]) => {
+        $crate::entry_part! { $part
+            ["spmm_f32_prepacked_128x", $columns $(, "_c", $cluster)?, "_", stringify!($products)]
+            $crate::spmm::SinglePrepackedTiles<
+                $crate::list::products_of::$products, $crate::spmm::StagesOf<$chunks, $groups, $warps, $groups>,
+                $ahead, { $columns / 64 }, { 1 $(* $cluster)? }
             >
         }
     };

@@ -23,7 +23,10 @@ pub use mma::{
 };
 pub use row_split::{QUAD, RowSplit};
 pub use tile::{Scheme, Tile};
-pub use wgmma::{LoadedPacks, Pack, Prepacked, PrepackedTiles, Scattering, WgmmaKernel, WgmmaTiles};
+pub use wgmma::{
+    LoadedPacks, Pack, PackShape, Prepacked, PrepackedTiles, Scattering, SinglePrepackedTiles,
+    WarpgroupOperand, WgmmaKernel, WgmmaTiles, WidePack,
+};
 
 /// What the entry points of [`RowSplit`] take, for values of `T` and column indices of `I`.
 ///

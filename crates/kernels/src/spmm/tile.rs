@@ -65,7 +65,9 @@ pub enum Scheme {
     },
     /// As [`WgmmaTile`](Self::WgmmaTile), for prepacked weights: [`PrepackedTiles`](super::PrepackedTiles).
     PrepackedTile {
-        /// Chunks of 64 columns of A in a step.
+        /// What a product is.
+        arithmetic: Arithmetic,
+        /// Chunks of A in a step: of 64 columns, or 32 of `f32`.
         chunks: u32,
         /// Nonzeros of a step that producers load ahead; what a fuller one has beyond that comes late.
         ahead: u32,
@@ -80,8 +82,8 @@ impl Scheme {
     /// What tensor cores multiply, if they do.
     pub const fn arithmetic(self) -> Option<Arithmetic> {
         match self {
-            Self::MmaTile { arithmetic, .. } => Some(arithmetic),
-            Self::WgmmaTile { .. } | Self::PrepackedTile { .. } => Some(Arithmetic::Half),
+            Self::MmaTile { arithmetic, .. } | Self::PrepackedTile { arithmetic, .. } => Some(arithmetic),
+            Self::WgmmaTile { .. } => Some(Arithmetic::Half),
             Self::RowSplit { .. } | Self::Ablation { .. } | Self::Bitmask => None,
         }
     }

@@ -20,6 +20,12 @@ const SPLIT: f64 = CUT * CUT + 2.0 * CUT * ROUND * (2.0 + ROUND);
 /// What [`Precision::SplitBf16`] may change of a product, relatively: 2⁻¹⁵ + 2⁻³⁴.
 const SPLIT_BF16: f64 = 2.0 * ROUND * ROUND + 0.25 * ROUND * ROUND * ROUND * ROUND;
 
+/// What [`Precision::SplitTf32`] may change of a product, relatively: 2⁻²¹ + 2⁻³³.
+const SPLIT_TF32: f64 = NEAREST * NEAREST * (2.0 + NEAREST);
+
+/// What rounding to the 11 digits of TF32 may change, relatively: 2⁻¹¹.
+const NEAREST: f64 = CUT / 2.0;
+
 /// The arithmetic of a sum of products.
 ///
 /// In what follows m = Σ |aᵢbᵢ| over n products, and γₙ(u) = nu / (1 - nu).
@@ -63,6 +69,14 @@ pub enum Precision {
     /// s = 2⁻¹⁵ + 2⁻³⁴. Parts may have either sign: their sizes sum up to ((1 + 2⁻⁸)² + 2⁻⁷ (1 + 2⁻⁸)) |ab| = g |ab| at most, with
     /// g = 1 + 2⁻⁶ + 3 · 2⁻¹⁶: (s + γ₃ₙ(w) g) m. What is not finite is as of [`Split`](Self::Split).
     SplitBf16,
+    /// Tensor cores with `f32` inputs in two parts each, in three products, all in TF32.
+    ///
+    /// a = a₁ + a₂, where a₁ is a rounded to TF32. For a from 1 to 2, which stands for all others, |a₂| ≤ 2⁻¹¹, so that it has 12
+    /// digits at most, of which TF32 cuts one: 2⁻²³. Likewise b. The products are a₁b₁, a₁b₂ and a₂b₁, of which the latter two err by
+    /// 2⁻²³ (1 + 2⁻¹¹) |ab| each. Left out is a₂b₂, at most 2⁻²² |ab|. In all a product errs by s |ab| with s = 2⁻²¹ + 2⁻³³. Parts may
+    /// have either sign: their sizes sum up to (1 + 2⁻⁹ + 3 · 2⁻²²) |ab| = g |ab| at most: (s + γ₃ₙ(w) g) m. What is not finite is
+    /// as of [`Split`](Self::Split).
+    SplitTf32,
     /// Tensor cores with `f32` inputs cut or rounded to TF32, by at most 2⁻¹⁰ each.
     ///
     /// A product errs by (1 + 2⁻¹⁰)² - 1 = 2⁻⁹ + 2⁻²⁰ relatively: in all (2⁻⁹ + 2⁻²⁰ + γₙ(w) (1 + 2⁻⁹ + 2⁻²⁰)) m.
@@ -75,7 +89,7 @@ impl Precision {
         match self {
             Self::Fp32 => 1 << 22,
             Self::Tensor | Self::Tf32 => 1 << 20,
-            Self::Split | Self::SplitBf16 => (1 << 20) / 3,
+            Self::Split | Self::SplitBf16 | Self::SplitTf32 => (1 << 20) / 3,
         }
     }
 
@@ -95,6 +109,7 @@ impl Precision {
             Self::Tensor => (0.0, 1.0, n),
             Self::Split => (SPLIT, 1.0 + SPLIT, 3.0 * n),
             Self::SplitBf16 => (SPLIT_BF16, 1.0 + 4.0 * ROUND + 3.0 * ROUND * ROUND, 3.0 * n),
+            Self::SplitTf32 => (SPLIT_TF32, 1.0 + 4.0 * NEAREST + 3.0 * NEAREST * NEAREST, 3.0 * n),
             Self::Tf32 => (CUT * (2.0 + CUT), (1.0 + CUT) * (1.0 + CUT), n),
         };
         let summing = gamma(steps, STEP);
@@ -113,29 +128,50 @@ mod tests {
 
     use super::*;
 
-    /// What three products of two parts each are off, relatively.
-    fn off(a: f32, b: f32) -> f64 {
-        let parts = |x: f32| {
-            let upper = bf16::from_f32(x).to_f32();
-            [f64::from(upper), f64::from(bf16::from_f32(x - upper).to_f32())]
-        };
+    /// What three products of two parts each are off, relatively, by what makes parts.
+    fn off(parts: fn(f32) -> [f64; 2], [a, b]: [f32; 2]) -> f64 {
         let ([a1, a2], [b1, b2]) = (parts(a), parts(b));
         let exact = f64::from(a) * f64::from(b);
         ((a1 * b1 + a1 * b2 + a2 * b1 - exact) / exact).abs()
     }
 
-    #[test]
-    fn products_of_bf16_parts_keep_their_bound_and_come_near_it() {
+    /// The most that products are off, around halves of the last place, once and twice, where rounding is worst: of numbers with so
+    /// many bits below those of the upper part.
+    fn worst(parts: fn(f32) -> [f64; 2], bits: u32) -> f64 {
         let mut worst = 0.0_f64;
-        // Around halves of the last place, once and twice, where rounding is worst.
+        let half = 1 << (bits - 1);
         for step in 0..512 {
             for low in [-3, -2, -1, 0, 1, 2, 3, 37, 64, 100, 127] {
-                let a = f32::from_bits((1.0_f32.to_bits() + (step << 15)).wrapping_add_signed(low));
-                for b in [a, 1.0 + 1.0 / 256.0, 1.003_914, 1.7] {
-                    worst = worst.max(off(a, b));
+                for low in [low, half - low] {
+                    let a = (1.0_f32.to_bits() + (step << bits)).wrapping_add_signed(low);
+                    let a = f32::from_bits(a);
+                    for b in [a, 1.0 + 1.0 / 256.0, 1.003_914, 1.7, 1.000_488] {
+                        worst = worst.max(off(parts, [a, b]));
+                    }
                 }
             }
         }
+        worst
+    }
+
+    #[test]
+    fn products_of_bf16_parts_keep_their_bound_and_come_near_it() {
+        let parts = |x: f32| {
+            let upper = bf16::from_f32(x).to_f32();
+            [f64::from(upper), f64::from(bf16::from_f32(x - upper).to_f32())]
+        };
+        let worst = worst(parts, 15);
         assert!(worst <= SPLIT_BF16 && worst > 0.5 * SPLIT_BF16, "{worst:e}");
+    }
+
+    #[test]
+    fn products_of_tf32_parts_keep_their_bound_and_come_near_it() {
+        let parts = |x: f32| {
+            let upper = f32::from_bits((x.to_bits() + 0x1000) & !0x1fff);
+            let rest = f32::from_bits((x - upper).to_bits() & !0x1fff);
+            [f64::from(upper), f64::from(rest)]
+        };
+        let worst = worst(parts, 13);
+        assert!(worst <= SPLIT_TF32 && worst > 0.5 * SPLIT_TF32, "{worst:e}");
     }
 }

@@ -124,8 +124,9 @@ impl Report {
             count => on_sms(count * Operation::Mma.tensor_fmas(), rate),
         };
         let of_warps = products(Operation::Mma) + products(Operation::MmaTf32);
+        let of_warpgroups = products(Operation::WarpgroupMma) + products(Operation::WarpgroupMmaTf32);
         let tensor_us = tensor_us(of_warps, machine.tensor_fmas_per_clock)
-            + tensor_us(products(Operation::WarpgroupMma), machine.warpgroup_fmas_per_clock);
+            + tensor_us(of_warpgroups, machine.warpgroup_fmas_per_clock);
 
         let (blocks, sms) = (self.blocks(), u64::from(machine.sms.max(1)));
         let imbalance = blocks.div_ceil(sms).saturating_mul(sms) as f64 / blocks.max(1) as f64;

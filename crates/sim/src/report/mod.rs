@@ -93,8 +93,12 @@ impl Report {
 
     /// Fused multiply-adds on tensor cores.
     pub fn tensor_fmas(&self) -> u64 {
-        let fmas = |operation| self.total(|other| other == operation).executions * operation.tensor_fmas();
-        fmas(Operation::Mma) + fmas(Operation::MmaTf32) + fmas(Operation::WarpgroupMma)
+        let products =
+            [Operation::Mma, Operation::MmaTf32, Operation::WarpgroupMma, Operation::WarpgroupMmaTf32];
+        let fmas = |operation: Operation| {
+            self.total(|other| other == operation).executions * operation.tensor_fmas()
+        };
+        products.into_iter().map(fmas).sum()
     }
 }
 

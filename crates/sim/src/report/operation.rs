@@ -61,6 +61,8 @@ pub enum Operation {
     MmaTf32,
     /// `warpgroup_mma_f16` and `warpgroup_mma_bf16`.
     WarpgroupMma,
+    /// `warpgroup_mma_tf32_registers`.
+    WarpgroupMmaTf32,
     /// `warpgroup_arrive`, `warpgroup_commit` and `warpgroup_wait`.
     WarpgroupControl,
     /// `fence_async_proxy`
@@ -94,6 +96,7 @@ impl Operation {
                 | Self::CopyAsyncWrite
                 | Self::ClusterStore
                 | Self::WarpgroupMma
+                | Self::WarpgroupMmaTf32
         )
     }
 
@@ -101,7 +104,7 @@ impl Operation {
     pub const fn tensor_fmas(self) -> u64 {
         match self {
             Self::Mma | Self::WarpgroupMma => 16 * 8 * 16,
-            Self::MmaTf32 => 16 * 8 * 8,
+            Self::MmaTf32 | Self::WarpgroupMmaTf32 => 16 * 8 * 8,
             _ => 0,
         }
     }
@@ -110,6 +113,13 @@ impl Operation {
         match factors {
             Factors::Tf32 => Self::MmaTf32,
             Factors::F16 | Factors::Bf16 => Self::Mma,
+        }
+    }
+
+    pub(crate) const fn of_warpgroup(factors: Factors) -> Self {
+        match factors {
+            Factors::Tf32 => Self::WarpgroupMmaTf32,
+            Factors::F16 | Factors::Bf16 => Self::WarpgroupMma,
         }
     }
 }

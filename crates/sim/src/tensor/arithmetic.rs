@@ -24,7 +24,7 @@ pub(crate) enum Factors {
 
 impl Factors {
     /// Numbers in a word.
-    const fn packed(self) -> usize {
+    pub(crate) const fn packed(self) -> usize {
         match self {
             Self::Tf32 => 1,
             Self::F16 | Self::Bf16 => 2,

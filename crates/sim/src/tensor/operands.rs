@@ -26,7 +26,7 @@ pub(crate) fn locate(
         } else {
             continue;
         };
-        let place = place(extent.first, extent.span as u32, Product::ELEMENT, len);
+        let place = place(extent.first, extent.span as u32, product.element(), len);
         let [of_a, of_b] = product.rules(operands);
         context.report(kind, site, thread, Some(place), None, if at == 0 { of_a } else { of_b });
         return false;
@@ -49,13 +49,13 @@ pub(crate) fn read(
         let faults = shared.cells.inspect(offset, &context.clocks.who(&now, site));
         let mut words = shared.cells.load(offset, PIECE);
         if faults != Faults::default() {
-            report_piece(context, shared, thread, site, offset, &faults);
+            report_piece(context, shared, (thread, site), product, offset, &faults);
             if faults.uninitialised {
                 words = [0; 2];
             }
         }
         for word in words.into_iter().flat_map(|word| [word as u32, (word >> 32) as u32]) {
-            numbers.extend([product.factors.value(word, 0), product.factors.value(word, 1)]);
+            numbers.extend((0..product.factors.packed()).map(|index| product.factors.value(word, index)));
         }
     }
 }
@@ -64,8 +64,8 @@ pub(crate) fn read(
 fn report_piece(
     context: &mut Context<'_>,
     shared: &SharedMemory,
-    thread: u32,
-    site: SiteId,
+    (thread, site): (u32, SiteId),
+    product: Product,
     offset: u32,
     faults: &Faults,
 ) {
@@ -78,7 +78,7 @@ fn report_piece(
         (FindingKind::RaceInCluster, cluster.is_some(), cluster),
     ];
     for (kind, _, other) in found.into_iter().filter(|&(_, is_so, _)| is_so) {
-        let place = place(offset, PIECE, Product::ELEMENT, shared.cells.len());
+        let place = place(offset, PIECE, product.element(), shared.cells.len());
         context.report(kind, site, thread, Some(place), other, String::new());
     }
 }

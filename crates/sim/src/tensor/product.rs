@@ -32,6 +32,8 @@ pub(crate) enum Layout {
     Cores,
     /// A in registers, B as in panels.
     Registers { apart: u32 },
+    /// A in registers, of TF32; B column by column, in a panel like A's.
+    Columns,
 }
 
 /// Where A or B lies: its first byte, and of core matrices the byte offsets to the next.
@@ -61,6 +63,19 @@ impl Operand {
         self.first + row / 8 * self.stride + row % 8 * PIECE + piece * self.leading
     }
 
+    /// Where piece `piece` of row `row` lies in a panel of rows of 128 bytes, of which it has a part.
+    const fn paneled(self, row: u32, piece: u32) -> u32 {
+        let (panel, first) = (self.first / ROW * ROW, self.first % ROW / PIECE);
+        panel + row * ROW + ((first + piece) ^ (row % 8)) * PIECE
+    }
+
+    /// The memory of a panel of so many rows.
+    fn panel(self, rows: u32) -> Extent {
+        let first = self.first / ROW * ROW;
+        let is_aligned = first.is_multiple_of(8 * ROW) && self.first.is_multiple_of(2 * PIECE);
+        Extent { first, span: u64::from(rows * ROW), is_aligned }
+    }
+
     /// The memory in which core matrices of so many rows lie.
     fn extent(self, rows: u32) -> Extent {
         let last = u64::from(rows / 8 - 1) * u64::from(self.stride) + u64::from(self.leading);
@@ -87,10 +102,15 @@ impl From<CoreMatrices> for Operand {
 }
 
 impl Product {
-    /// Bytes of an element.
-    pub(crate) const ELEMENT: u32 = 2;
+    /// Bytes of a row of A, or a column of B: 16 elements, or 8 of TF32.
+    const DEPTH_BYTES: u32 = 2 * PIECE;
     /// The bytes of a warp's rows of A.
-    pub(crate) const WARP_BYTES: u32 = ROWS * DEPTH * Self::ELEMENT;
+    pub(crate) const WARP_BYTES: u32 = ROWS * Self::DEPTH_BYTES;
+
+    /// Bytes of an element.
+    pub(crate) const fn element(self) -> u32 {
+        4 / self.factors.packed() as u32
+    }
 
     /// Pieces of a row of B in a panel.
     const fn pieces(self) -> u32 {
@@ -108,19 +128,15 @@ impl Product {
 
     /// The bytes of B.
     pub(crate) const fn bytes(self) -> u32 {
-        DEPTH * self.columns * Self::ELEMENT
+        Self::DEPTH_BYTES * self.columns
     }
 
     /// The memory in which A lies.
     pub(crate) fn extent_of_a(self, a: Operand) -> Extent {
         match self.layout {
-            Layout::Panels { .. } => {
-                let first = a.first / ROW * ROW;
-                let is_aligned = first.is_multiple_of(8 * ROW) && a.first.is_multiple_of(2 * PIECE);
-                Extent { first, span: u64::from(64 * ROW), is_aligned }
-            }
+            Layout::Panels { .. } => a.panel(64),
             Layout::Cores => a.extent(64),
-            Layout::Registers { .. } => Extent { first: 0, span: 0, is_aligned: true },
+            Layout::Registers { .. } | Layout::Columns => Extent { first: 0, span: 0, is_aligned: true },
         }
     }
 
@@ -135,6 +151,7 @@ impl Product {
                 Extent { first: b.first, span: last + u64::from(self.bytes() / self.panels()), is_aligned }
             }
             Layout::Cores => b.extent(self.columns),
+            Layout::Columns => b.panel(self.columns),
         }
     }
 
@@ -144,6 +161,10 @@ impl Product {
             Layout::Panels { apart } | Layout::Registers { apart } => [
                 format!("A's panel begins at a multiple of {}, its columns at 32 bytes", 8 * ROW),
                 format!("B's panels, {apart} bytes apart, begin at multiples of {}", self.alignment()),
+            ],
+            Layout::Columns => [
+                "A is in registers".to_owned(),
+                format!("B's panel begins at a multiple of {}, its rows at 32 bytes", 8 * ROW),
             ],
             Layout::Cores => operands.map(|Operand { first, leading, stride }| {
                 format!("first byte {first}, leading {leading} and stride {stride} are multiples of {PIECE}, the latter two below {OFFSETS}")
@@ -155,22 +176,21 @@ impl Product {
     pub(crate) fn places_of_a(self, a: Operand, warp: u32) -> impl Iterator<Item = u32> {
         let rows = if self.has_a_in_registers() { 0..0 } else { warp * ROWS..(warp + 1) * ROWS };
         rows.flat_map(move |row| {
-            (0..2).map(move |piece| {
-                if self.layout == Layout::Cores {
-                    return a.core(row, piece);
-                }
-                let (panel, first) = (a.first / ROW * ROW, a.first % ROW / PIECE);
-                panel + row * ROW + ((first + piece) ^ (row % 8)) * PIECE
-            })
+            (0..2).map(
+                move |piece| {
+                    if self.layout == Layout::Cores { a.core(row, piece) } else { a.paneled(row, piece) }
+                },
+            )
         })
     }
 
     /// Whether lanes give A.
     pub(crate) fn has_a_in_registers(self) -> bool {
-        matches!(self.layout, Layout::Registers { .. })
+        matches!(self.layout, Layout::Registers { .. } | Layout::Columns)
     }
 
-    /// Where the pieces of B lie: in panels row by row, in the order of columns; in core matrices column by column, in the order of rows.
+    /// Where the pieces of B lie: in panels row by row, in the order of columns; in core matrices, and where B lies by columns, column
+    /// by column, in the order of rows.
     pub(crate) fn places_of_b(self, b: Operand) -> impl Iterator<Item = u32> {
         (0..2 * self.columns).map(move |at| match self.layout {
             Layout::Panels { apart } | Layout::Registers { apart } => {
@@ -181,15 +201,19 @@ impl Product {
                 b.first + panel * apart + (row * pieces + (piece ^ swizzle)) * PIECE
             }
             Layout::Cores => b.core(at / 2, at % 2),
+            Layout::Columns => b.paneled(at / 2, at % 2),
         })
     }
 
-    /// Puts B's numbers in the order of rows.
-    pub(crate) fn order_b(self, numbers: &mut [f64]) {
-        if self.layout == Layout::Cores {
-            let (by_column, columns) = (numbers.to_vec(), self.columns as usize);
-            for (at, number) in numbers.iter_mut().enumerate() {
-                *number = by_column[at % columns * DEPTH as usize + at / columns];
+    /// Puts B's numbers in the order of rows. Where it has 8, zeros come for the others.
+    pub(crate) fn order_b(self, numbers: &mut Vec<f64>) {
+        if matches!(self.layout, Layout::Cores | Layout::Columns) {
+            let columns = self.columns as usize;
+            let (by_column, depth) = (numbers.clone(), numbers.len() / columns);
+            numbers.clear();
+            numbers.resize(DEPTH as usize * columns, 0.0);
+            for (at, number) in numbers[..depth * columns].iter_mut().enumerate() {
+                *number = by_column[at % columns * depth + at / columns];
             }
         }
     }

@@ -37,6 +37,7 @@ impl WarpgroupCall {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Arrive => "warpgroup_arrive",
+            Self::Multiply(Product { layout: Layout::Columns, .. }) => "warpgroup_mma_tf32_registers",
             Self::Multiply(Product { factors: Factors::Bf16, layout: Layout::Cores, .. }) => {
                 "warpgroup_mma_bf16_cores"
             }
@@ -109,7 +110,9 @@ impl Warpgroups {
         (parcel, sums): (Parcel, &[f32]),
     ) {
         let site = match call {
-            WarpgroupCall::Multiply(_) => context.tick(thread, caller, Operation::WarpgroupMma),
+            WarpgroupCall::Multiply(product) => {
+                context.tick(thread, caller, Operation::of_warpgroup(product.factors))
+            }
             _ => context.step(thread, caller, Operation::WarpgroupControl),
         };
         let warp = &mut self.warps[thread as usize / 32];
@@ -233,7 +236,7 @@ impl Pending {
         for offset in rows.chain(self.product.places_of_b(b)) {
             let late = shared.cells.retire(offset, self.since, &context.clocks.who(&now, self.site));
             if let Some(late) = late {
-                let place = place(offset, PIECE, Product::ELEMENT, shared.cells.len());
+                let place = place(offset, PIECE, self.product.element(), shared.cells.len());
                 let detail = "a write while a product reads it".to_owned();
                 let kind = FindingKind::Race;
                 context.report(kind, late.site, late.thread, Some(place), Some(self.site), detail);

@@ -256,3 +256,70 @@ fn products_from_core_matrices_are_exact() {
         assert_eq!(f32::from_le_bytes(got.try_into().unwrap()), sum, "row {row}, column {column}");
     }
 }
+
+/// Where B begins, whose first 8 rows are not used, and those of a product of 8: `f32`, column by column.
+const B_SINGLES: u32 = 32;
+
+/// The product of [`a`] and [`b`], 8 deep, plus [`c`], in TF32: A from registers.
+struct OfSingles;
+
+impl Kernel for OfSingles {
+    type Args = Args;
+    type Tile = ();
+    const TILE: () = ();
+    const THREADS: u32 = 128;
+    const SHARED_BYTES: u32 = COLUMNS * 128;
+
+    unsafe fn run<G: Gpu>(gpu: G, args: Args) {
+        let (thread, lane) = (gpu.thread_idx_x(), gpu.lane_id());
+        for element in (thread..COLUMNS * 8).step_by(128) {
+            let (column, depth) = (element / 8, element % 8);
+            let piece = (B_SINGLES / 16 + depth / 4) ^ (column % 8);
+            let place = SharedPtr::<f32>::from_offset(128 * column + 16 * piece + 4 * (depth % 4));
+            // SAFETY: each element has one thread.
+            unsafe { gpu.shared_store(place, [b(depth, column)]) };
+        }
+        gpu.fence_async_proxy();
+        gpu.sync_threads();
+        let mut sums: [f32; 32] = std::array::from_fn(|index| {
+            let (row, column) = position(thread, index as u32);
+            c(row, column)
+        });
+        let rows: [f32; 4] = std::array::from_fn(|word| {
+            let row = 16 * (thread / 32) + lane / 4 + word as u32 % 2 * 8;
+            // What TF32 has no room for does not count.
+            f32::from_bits(a(row, lane % 4 + word as u32 / 2 * 4).to_bits() | 0x1fff)
+        });
+        gpu.warpgroup_arrive();
+        // SAFETY: B is there since the barrier.
+        unsafe { gpu.warpgroup_mma_tf32_registers(&mut sums, rows, SharedPtr::from_offset(B_SINGLES)) };
+        gpu.warpgroup_commit();
+        gpu.warpgroup_wait::<0, 32>(&mut sums);
+        for (index, sum) in (0..).zip(sums) {
+            let (row, column) = position(thread, index);
+            // SAFETY: the output has 64 rows.
+            unsafe { gpu.store(args.output.add((row * COLUMNS + column) as usize), [sum]) };
+        }
+    }
+}
+
+#[test]
+fn products_in_tf32_take_b_column_by_column() {
+    let simulator = Simulator::new();
+    let mut bytes = vec![0; 64 * 4 * COLUMNS as usize];
+    let output = simulator.alloc_named("output", bytes.len() as u64).unwrap();
+    let args = Args { output: GlobalMut::from_address(output) };
+    let report = simulator.launch::<OfSingles>([1, 1, 1], args).unwrap_or_else(|error| panic!("{error}"));
+    simulator.read(output, &mut bytes).unwrap();
+    for (index, got) in (0..).zip(bytes.chunks_exact(4)) {
+        let (row, column) = (index / COLUMNS, index % COLUMNS);
+        let sum: f32 = c(row, column) + (0..8).map(|k| a(row, k) * b(k, column)).sum::<f32>();
+        assert_eq!(f32::from_le_bytes(got.try_into().unwrap()), sum, "row {row}, column {column}");
+    }
+    let products = report.total(|operation| operation == Operation::WarpgroupMmaTf32);
+    assert_eq!((products.executions, products.bytes), (4 * 8, 8 * 64 * 4));
+    assert_eq!(report.tensor_fmas(), 64 * 8 * 64);
+    // Half as many multiply-adds, at half the rate of other products.
+    let expected = 64.0 * 16.0 * 64.0 / (2048.0 * 132.0 * 1980.0);
+    assert!((report.estimate(&Machine::H200, 32).tensor_us - expected).abs() < 1e-12);
+}

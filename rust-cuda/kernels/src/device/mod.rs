@@ -325,6 +325,15 @@ impl Gpu for RustCuda {
         lacking::warpgroups();
     }
     #[inline(always)]
+    unsafe fn warpgroup_mma_tf32_registers<const L: usize>(
+        self,
+        _: &mut [f32; L],
+        _: [f32; 4],
+        _: SharedPtr<f32>,
+    ) {
+        lacking::warpgroups();
+    }
+    #[inline(always)]
     fn warpgroup_commit(self) {
         lacking::warpgroups();
     }

@@ -11,6 +11,7 @@ mod values;
 
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
+use lacuna::spmm::MEDIUM_ROWS;
 use lacuna::{Index, LONG_ROWS, Precision};
 
 use super::Problem;
@@ -19,6 +20,8 @@ use crate::{Case, Context, Number};
 
 /// The lowest compute capability with these kernels.
 pub(super) const MIN_SM: u32 = 80;
+/// The compute capability with those for prepacked weights.
+const PREPACKED_SM: u32 = 90;
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = shapes::cases();
@@ -47,10 +50,11 @@ fn conform(cx: &Context<'_>, problem: &Problem) -> Result<f64> {
 fn conform_as<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem, precision: Precision) -> Result<f64> {
     let of = || format!("{} and {}, {precision:?}", T::TYPE, I::TYPE);
     let (worst, tiles) = conform_on_tiles::<T, I>(cx, problem, precision).with_context(of)?;
-    // Rows of 16 bytes; and where three products stand for one, rows of A that are long enough.
+    // Rows of 16 bytes; and where three products stand for one, rows of A that are long enough: for prepacked weights, medium ones.
     let whole = problem.n.is_multiple_of(16 / size_of::<T>());
     let split = size_of::<T>() == 4 && precision == Precision::Single;
-    let exact = !split || problem.a.nnz() >= LONG_ROWS * problem.a.rows();
+    let least = if cx.device.info().sm == PREPACKED_SM { MEDIUM_ROWS } else { LONG_ROWS };
+    let exact = !split || problem.a.nnz() >= least * problem.a.rows();
     let expected = whole && exact && cx.device.info().sm >= MIN_SM;
     ensure!((tiles > 0) == expected, "{}: {tiles} kernels are legal", of());
     Ok(worst)

@@ -1,10 +1,10 @@
 //! Cluster split-K: the blocks of a cluster share a tile of C. Each multiplies a part of K, and the first adds up.
+use core::mem::MaybeUninit;
+
 use lacuna_gpu::{Gpu, SharedPtr, WARP};
 
-use super::{CONSUMERS, ROWS};
-
-/// One of `BLOCKS` blocks that share a tile of 2·`L` columns.
-pub(super) struct Cluster<const L: usize, const BLOCKS: u32> {
+/// One of `BLOCKS` blocks that share a tile.
+pub(super) struct Cluster<const BLOCKS: u32> {
     /// The block's number in its cluster.
     block: u32,
     /// Its first step along K.
@@ -13,12 +13,7 @@ pub(super) struct Cluster<const L: usize, const BLOCKS: u32> {
     pub(super) steps: u32,
 }
 
-impl<const L: usize, const BLOCKS: u32> Cluster<L, BLOCKS> {
-    /// Bytes of a block's accumulators.
-    const ACCUMULATOR_BYTES: u32 = ROWS * 2 * L as u32 * 4;
-    /// Bytes of shared memory, of the first block, for the accumulators of the others.
-    pub(super) const BYTES: u32 = (BLOCKS - 1) * Self::ACCUMULATOR_BYTES;
-
+impl<const BLOCKS: u32> Cluster<BLOCKS> {
     /// Of `steps` steps, the part of block `block` of its cluster.
     #[inline(always)]
     pub(super) fn new(block: u32, steps: u32) -> Self {
@@ -27,41 +22,35 @@ impl<const L: usize, const BLOCKS: u32> Cluster<L, BLOCKS> {
         Self { block, first, steps: (block + 1) * steps / BLOCKS - first }
     }
 
-    /// Tells the others that this block has begun. All threads come here.
-    #[inline(always)]
-    pub(super) fn begin<G: Gpu>(&self, gpu: G) {
-        if BLOCKS > 1 {
-            gpu.cluster_arrive();
-        }
-    }
-
-    /// Adds the blocks' accumulators into those of the first, block after block. They pass through its shared memory from `at` on.
-    /// Gives whether this is the first block. All threads come here.
+    /// Adds the accumulators, of `consumers` warps, into those of the first block, block after block. They pass through its shared memory, where its
+    /// stages were. Gives whether this is the first block. All threads come here.
     ///
     /// # Safety
-    /// Nothing else lies there.
+    /// The caller's products have ended, and consumers' accumulators are initialised.
     #[inline(always)]
-    pub(super) unsafe fn join<G: Gpu>(
+    pub(super) unsafe fn join<G: Gpu, const L: usize>(
         &self,
         gpu: G,
-        at: u32,
         warp: u32,
-        accumulators: &mut [f32; L],
+        consumers: u32,
+        accumulators: &mut MaybeUninit<[f32; L]>,
     ) -> bool {
         if BLOCKS == 1 {
             return true;
         }
-        let own = at + (warp * (L as u32 / 4) * WARP + gpu.lane_id()) * 16;
+        let own = (warp * (L as u32 / 4) * WARP + gpu.lane_id()) * 16;
+        let accumulator_bytes = consumers * WARP * 4 * L as u32;
         let place = |block: u32, i: usize| {
-            SharedPtr::<f32>::from_offset(own + (block - 1) * Self::ACCUMULATOR_BYTES + i as u32 * WARP * 16)
+            SharedPtr::<f32>::from_offset(own + (block - 1) * accumulator_bytes + i as u32 * WARP * 16)
         };
-        let is_consumer = warp < CONSUMERS;
-        // SAFETY: each lane of each block has its own places, which are stored to once all blocks have begun, and read once all
-        // have stored.
+        let is_consumer = warp < consumers;
+        // SAFETY: each lane of each block has its own places, which are stored to once nobody reads stages any more, and read
+        // once all have stored. Consumers' accumulators are initialised, as promised by the caller.
         unsafe {
+            gpu.cluster_arrive();
             gpu.cluster_wait();
             if self.block > 0 && is_consumer {
-                for (i, accumulators) in accumulators.as_chunks().0.iter().enumerate() {
+                for (i, accumulators) in accumulators.assume_init_ref().as_chunks().0.iter().enumerate() {
                     gpu.cluster_store::<f32, 4>(0, place(self.block, i), *accumulators);
                 }
             }
@@ -69,7 +58,9 @@ impl<const L: usize, const BLOCKS: u32> Cluster<L, BLOCKS> {
             gpu.cluster_wait();
             if self.block == 0 && is_consumer {
                 for block in 1..BLOCKS {
-                    for (i, accumulators) in accumulators.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+                    for (i, accumulators) in
+                        accumulators.assume_init_mut().as_chunks_mut::<4>().0.iter_mut().enumerate()
+                    {
                         let more: [f32; 4] = gpu.shared_load(place(block, i));
                         for (sum, more) in accumulators.iter_mut().zip(&more) {
                             *sum += more;

@@ -1,19 +1,18 @@
-//! B's rows in a stage, as the tensor cores read them: panels of 128 bytes a row, or 64, in swizzled vectors.
+//! B's rows in a stage: panels of a few columns, in swizzled vectors of 16 bytes.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
 
-use super::CHUNK;
-use crate::HalfValue;
-use crate::spmm::mma::{Stages, TileArgs};
+use super::WarpgroupOperand;
+use crate::spmm::mma::{Stages, TileArgs, TileValue};
 
-/// Columns of B in a copy: 16 bytes.
-pub(super) const COPY: u32 = 8;
+/// Bytes of a copy.
+const COPY: u32 = 16;
 
-/// What a producer thread needs to copy its part of a step of B's rows, 2·L columns wide, by a group of the producers of `S`.
-pub(super) struct Columns<T, S, const L: usize> {
+/// What a producer thread needs to copy its part of a step of B's rows, for tiles of `O`, by a group of the producers of `S`.
+pub(super) struct Columns<O: WarpgroupOperand<L>, S, const L: usize> {
     /// B, at the thread's first row and its columns.
-    b: GlobalPtr<T>,
+    b: GlobalPtr<O::Value>,
     /// Rows from that of `b` on; 0 for columns outside.
     rows: u32,
     /// Where its first copy goes in a stage, in bytes.
@@ -22,42 +21,34 @@ pub(super) struct Columns<T, S, const L: usize> {
     stages: PhantomData<S>,
 }
 
-impl<T: HalfValue, S: Stages, const L: usize> Columns<T, S, L> {
+impl<O: WarpgroupOperand<L>, S: Stages, const L: usize> Columns<O, S, L> {
     /// Rows of a step.
-    const K: u32 = S::CHUNKS * CHUNK;
-    const COLUMNS: u32 = 2 * L as u32;
+    const K: u32 = S::CHUNKS * O::Value::COLUMNS;
+    /// Bytes of a row, in all panels.
+    const ROW: u32 = O::COLUMNS * size_of::<O::Value>() as u32;
     /// Rows that the threads copy at once.
     const AT_ONCE: u32 = {
-        let rows = S::WARPS * WARP * COPY / Self::COLUMNS;
+        let rows = S::WARPS * WARP * COPY / Self::ROW;
         assert!(Self::K.is_multiple_of(rows) && rows.is_power_of_two(), "threads share a step evenly");
         rows
     };
-    /// Columns of a panel.
-    const PANEL_COLUMNS: u32 = if L < 32 { 32 } else { 64 };
-    /// Bytes of 16 rows of a panel: what a product takes.
-    pub(super) const STEP_BYTES: u32 = 16 * 2 * Self::PANEL_COLUMNS;
     /// Bytes of a step.
-    pub(super) const BYTES: u32 = Self::K * Self::COLUMNS * 2;
+    pub(super) const BYTES: u32 = Self::K * Self::ROW;
 
     /// For thread `thread` of those that copy a step, of the columns from `column` on.
     #[inline(always)]
-    pub(super) fn new(args: &TileArgs<T>, thread: u32, column: u32) -> Self {
-        let own = thread % (Self::COLUMNS / COPY) * COPY;
-        let row = thread / (Self::COLUMNS / COPY);
-        let (panel, vector) = (own / Self::PANEL_COLUMNS, own % Self::PANEL_COLUMNS / COPY);
+    pub(super) fn new(args: &TileArgs<O::Value>, thread: u32, column: u32) -> Self {
+        let own = thread % (Self::ROW / COPY) * COPY;
+        let row = thread / (Self::ROW / COPY);
+        let (panel, within) = (own / O::PANEL_ROW, own % O::PANEL_ROW);
+        let column = column + own / size_of::<O::Value>() as u32;
         Self {
-            b: args.b.add_rows(row, args.b_stride_bytes).add((column + own) as usize),
-            rows: if column + own < args.n { args.cols.saturating_sub(row) } else { 0 },
-            place: (panel * Self::K + row) * 2 * Self::PANEL_COLUMNS + ((vector * 16) ^ Self::swizzle(row)),
+            b: args.b.add_rows(row, args.b_stride_bytes).add(column as usize),
+            rows: if column < args.n { args.cols.saturating_sub(row) } else { 0 },
+            place: (panel * Self::K + row) * O::PANEL_ROW + (within ^ O::swizzle(row)),
             stride_bytes: args.b_stride_bytes,
             stages: PhantomData,
         }
-    }
-
-    /// Where in its row, in bytes, the first 16 bytes of a row of a panel lie.
-    #[inline(always)]
-    const fn swizzle(row: u32) -> u32 {
-        if Self::PANEL_COLUMNS == 64 { row % 8 * 16 } else { row / 2 % 4 * 16 }
     }
 
     /// Starts copying the thread's part of step `step` to `stage`.
@@ -66,15 +57,16 @@ impl<T: HalfValue, S: Stages, const L: usize> Columns<T, S, L> {
     /// B is live, and the stage empty.
     #[inline(always)]
     pub(super) unsafe fn fill<G: Gpu>(&self, gpu: G, stage: u32, step: u32) {
-        let b = self.b.add_rows(step * Self::K, self.stride_bytes);
+        let mut b = self.b.add_rows(step * Self::K, self.stride_bytes);
         let rows = self.rows.saturating_sub(step * Self::K);
         for i in 0..Self::K / Self::AT_ONCE {
             let row = i * Self::AT_ONCE;
-            let from = b.add_rows(row, self.stride_bytes);
-            let to = (stage + self.place + row * 2 * Self::PANEL_COLUMNS) ^ Self::swizzle(row);
-            let to = SharedPtr::<T>::from_offset(to);
+            let to = (stage + self.place + row * O::PANEL_ROW) ^ O::swizzle(row);
+            let from = GlobalPtr::<u32>::from_address(b.address());
+            b = b.add_rows(Self::AT_ONCE, self.stride_bytes);
+            let to = SharedPtr::<u32>::from_offset(to);
             // SAFETY: rows and columns inside are live; the place is this thread's in the stage.
-            unsafe { gpu.copy_async_or_zero::<T, { COPY as usize }>(to, from, row < rows) };
+            unsafe { gpu.copy_async_or_zero::<u32, { COPY as usize / 4 }>(to, from, row < rows) };
         }
     }
 }

@@ -10,61 +10,67 @@
 //!  └─────────┘ zeros, then scattered └──────────────────────────┘
 //! ```
 //!
-//! A thread block computes 64 rows and BN columns of C. It goes along K by steps of two or four chunks of 64 columns. Producer
+//! A thread block computes 64·M rows and BN columns of C. It goes along K by steps of two or four chunks of 64 columns. Producer
 //! warps fill stages: A as in [`mma`](super::mma), B by asynchronous copies. They form groups that take stages in turn. The
-//! consumers are one warpgroup. It starts all products of a stage, and releases the stage when they have ended. Neighbouring
-//! rows of tiles begin at different steps, so that they read different rows of B ([`traversal`]).
+//! consumers are M warpgroups of 64 rows each, which share B: with two, B comes half as often. A warpgroup starts all products of
+//! a stage, and releases the stage when they have ended. Neighbouring rows of tiles begin at different steps, so that they read
+//! different rows of B ([`traversal`]).
 //!
 //! Where tiles are few, a cluster of two blocks shares one (cluster split-K): each block has a half of K, and the second stores
-//! its accumulators into the shared memory of the first ([`cluster`]).
+//! its accumulators into the shared memory of the first, where stages were ([`cluster`]).
 //!
 //! A comes row by row ([`Rows`]). Where its values stay, it comes pre-packed in the order of tiles ([`prepacked`]).
 //! The pipeline of stages, and the fallback for accumulators that are not finite, are those of [`mma`](super::mma).
 mod cluster;
 mod columns;
+mod halves;
+mod packs;
 mod prepacked;
+mod singles;
 mod traversal;
 
 use core::marker::PhantomData;
-use core::mem;
+use core::mem::{self, MaybeUninit};
 
-use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
+use lacuna_gpu::{FULL_WARP, Gpu, WARP};
 
 use self::cluster::Cluster;
-use self::columns::{COPY, Columns};
-pub use self::prepacked::{LoadedPacks, Pack, Prepacked};
+use self::columns::Columns;
+use self::halves::Halves;
+pub use self::packs::{Pack, PackShape, WidePack};
+pub use self::prepacked::{LoadedPacks, Prepacked};
+use self::singles::Singles;
 use self::traversal::Traversal;
-use super::mma::{Pipeline, Rows, StageFilling, Stages, TILE_ROW, TileArgs, TileSource, fallback};
+use super::mma::{Pipeline, Rows, StageFilling, Stages, TILE_ROW, TileArgs, TileSource, TileValue, fallback};
 use super::{Scheme, Tile};
 use crate::common::are_finite;
-use crate::{Bounds, HalfValue, IndexType, Kernel};
+use crate::{Arithmetic, Bounds, DeviceValue, IndexType, Kernel};
 
-/// Rows of A and C that one warpgroup multiplies.
+/// Rows that a warpgroup's product has: of A, where that comes first.
 const ROWS: u32 = 64;
-/// Consumer warps.
-const CONSUMERS: u32 = 4;
-/// Columns of A in a chunk.
-const CHUNK: u32 = 64;
-/// Bytes of a chunk of A in a stage: a panel of 64 rows.
+/// Warps of a warpgroup.
+const WARPS: u32 = 4;
+/// Bytes of a chunk of A: a panel of 64 rows.
 const CHUNK_BYTES: u32 = ROWS * TILE_ROW;
-/// Products of a chunk, of 16 columns of A each.
-const STEPS: u32 = CHUNK / 16;
-/// Bytes from one panel of B to the next, where there are two: in steps of two chunks.
-const PANEL_BYTES: u32 = 2 * CHUNK * 128;
 
-/// SpMM by warpgroups for values of `T`, that are put where their columns are: tiles of 2·`L` columns, through the stages `S`.
+/// SpMM by warpgroups for 16-bit values of `T`, that are put where their columns are: tiles of 64 rows and 2·`L` columns, through
+/// the stages `S`.
 ///
 /// - Of `S`, more chunks make the vectors of rows longer, and barriers fewer.
 /// - `PART`: of a step of a row the producers load ahead what one nonzero in so many columns makes. With a larger one, fewer
 ///   lanes share a row, which is faster unless the row has more.
 /// - `BLOCKS`: blocks that share a tile.
 pub type WgmmaTiles<T, S, const L: usize, const PART: u32, const BLOCKS: u32> =
-    WgmmaKernel<T, Rows<T, Scattering<S, PART>>, S, L, BLOCKS>;
+    WgmmaKernel<Halves<T, L>, Rows<T, Scattering<S, PART>>, S, L, BLOCKS>;
 
 /// As [`WgmmaTiles`], for values that are [packed](Pack), of which a warp loads `AHEAD` packs ahead of each step. Each group of
 /// producers has a stage of its own.
 pub type PrepackedTiles<T, S, const L: usize, const AHEAD: usize, const BLOCKS: u32> =
-    WgmmaKernel<T, Prepacked<T, S, AHEAD>, S, L, BLOCKS>;
+    WgmmaKernel<Halves<T, L>, Prepacked<T, Pack, S, AHEAD>, S, L, BLOCKS>;
+
+/// As [`PrepackedTiles`], for `f32` in products `P`: tiles of 128 rows and 64·`M` columns, by `M` consumer warpgroups.
+pub type SinglePrepackedTiles<P, S, const AHEAD: usize, const M: u32, const BLOCKS: u32> =
+    WgmmaKernel<Singles<P, M>, Prepacked<f32, WidePack<P>, S, AHEAD>, S, 64, BLOCKS>;
 
 /// How values are scattered that lie row by row.
 #[derive(Debug)]
@@ -79,22 +85,61 @@ impl<S: Stages, const PART: u32> StageFilling for Scattering<S, PART> {
     const TILE_BY_TILE: bool = true;
 }
 
-/// SpMM by warpgroups, with A from `A`, through the stages `S`.
-#[derive(Debug)]
-pub struct WgmmaKernel<T, A, S, const L: usize, const BLOCKS: u32>(PhantomData<(T, A, S)>);
+/// The values of a tile, and how warpgroups with `L` accumulators a thread multiply them.
+pub trait WarpgroupOperand<const L: usize>: Send + Sync + 'static {
+    /// Type of the values.
+    type Value: TileValue;
+    /// What is multiplied.
+    const ARITHMETIC: Arithmetic;
+    /// Rows and columns of a tile.
+    const ROWS: u32;
+    /// See [`ROWS`](Self::ROWS).
+    const COLUMNS: u32;
+    /// Consumer warpgroups.
+    const WARPGROUPS: u32;
+    /// Bytes of a chunk of A, of all rows: of as many columns as 128 bytes have.
+    const CHUNK_BYTES: u32;
+    /// Bytes of a panel's row of B, in a stage: of so many columns.
+    const PANEL_ROW: u32;
+    /// Whether the products of a stage may start while those of the one before run. Then that one is given back only when
+    /// this one is full: producers must be fast.
+    const OVERLAPS: bool;
 
-impl<T: HalfValue, A: TileSource<T>, S: Stages, const L: usize, const BLOCKS: u32> Kernel
-    for WgmmaKernel<T, A, S, L, BLOCKS>
+    /// Where in its row, in bytes, the first 16 bytes of row `row` of B lie.
+    fn swizzle(row: u32) -> u32;
+
+    /// Starts the products of warpgroup `part` with a stage of `S`, whose A and B these are.
+    ///
+    /// # Safety
+    /// The stage is full; the whole warpgroup is here.
+    unsafe fn multiply<G: Gpu, S: Stages>(gpu: G, places: [u32; 2], part: u32, accumulators: &mut [f32; L]);
+
+    /// Writes consumer warp `warp`'s part of the tile of C at row and column `at`.
+    ///
+    /// # Safety
+    /// What lies in C of the tile is live, and this block's alone. All lanes of the warp are here.
+    unsafe fn store<G: Gpu>(
+        gpu: G,
+        args: &TileArgs<Self::Value>,
+        batch: u32,
+        at: [u32; 2],
+        warp: u32,
+        accumulators: &[f32; L],
+    );
+}
+
+/// SpMM by warpgroups of values `O`, with A from `A`, through the stages `S`.
+#[derive(Debug)]
+pub struct WgmmaKernel<O, A, S, const L: usize, const BLOCKS: u32>(PhantomData<(O, A, S)>);
+
+impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize, const BLOCKS: u32> Kernel
+    for WgmmaKernel<O, A, S, L, BLOCKS>
 {
-    type Args = TileArgs<T>;
+    type Args = TileArgs<O::Value>;
     type Tile = Tile;
 
     const TILE: Tile = {
         assert!(S::GROUPS > 1, "each group has the time of the others' steps");
-        assert!(
-            L < 64 || S::CHUNKS == 2,
-            "where B has two panels, they are apart by what a step of two chunks takes"
-        );
         assert!(
             Self::A_BYTES.is_multiple_of(1024) && Self::B_BYTES.is_multiple_of(1024),
             "swizzled panels begin at multiples of their pattern"
@@ -102,19 +147,31 @@ impl<T: HalfValue, A: TileSource<T>, S: Stages, const L: usize, const BLOCKS: u3
         assert!(Self::THREADS <= 1024, "a block has at most 1024 threads");
         assert!(Self::SHARED_BYTES <= 227 * 1024, "a block of sm_90 has 227 KiB");
         Tile {
-            value: T::TYPE,
+            value: O::Value::TYPE,
             index: IndexType::U32,
-            vector: COPY,
-            block_rows: ROWS,
-            block_columns: Self::BN,
+            vector: O::Value::VECTOR,
+            block_rows: O::ROWS,
+            block_columns: O::COLUMNS,
             scheme: match A::COLUMNS_PER_PREFETCH {
-                0 => Scheme::PrepackedTile { chunks: S::CHUNKS, ahead: A::AHEAD, blocks: BLOCKS },
+                0 => Scheme::PrepackedTile {
+                    arithmetic: O::ARITHMETIC,
+                    chunks: S::CHUNKS,
+                    ahead: A::AHEAD,
+                    blocks: BLOCKS,
+                },
                 part => Scheme::WgmmaTile { chunks: S::CHUNKS, part, blocks: BLOCKS },
             },
         }
     };
-    const THREADS: u32 = (CONSUMERS + S::GROUPS * S::WARPS) * WARP;
-    const SHARED_BYTES: u32 = Self::PIPELINE_BYTES + Cluster::<L, BLOCKS>::BYTES;
+    const THREADS: u32 = (Self::CONSUMERS + S::GROUPS * S::WARPS) * WARP;
+    const SHARED_BYTES: u32 = {
+        let stages = S::STAGES * (Self::A_BYTES + Self::B_BYTES);
+        assert!(
+            (BLOCKS - 1) * Self::CONSUMERS * WARP * 4 * L as u32 <= stages,
+            "accumulators lie where stages were"
+        );
+        stages
+    };
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
     const LAUNCHES_DEPENDENTS: bool = true;
     const EARLY_PROLOGUE: bool = true;
@@ -122,51 +179,48 @@ impl<T: HalfValue, A: TileSource<T>, S: Stages, const L: usize, const BLOCKS: u3
     const MIN_SM: u32 = 90;
 
     #[inline(always)]
-    unsafe fn run<G: Gpu>(gpu: G, args: TileArgs<T>) {
+    unsafe fn run<G: Gpu>(gpu: G, args: TileArgs<O::Value>) {
         let batch = gpu.block_idx_z();
         let args = args.of_product(batch);
         // By way of a shuffle the compiler sees that a warp has one trade.
         let warp = gpu.warp_shuffle_idx(FULL_WARP, gpu.thread_idx_x() / WARP, 0, WARP);
-        let steps = args.cols.div_ceil(S::CHUNKS * CHUNK);
-        let cluster = Cluster::<L, BLOCKS>::new(gpu.block_idx_x() % BLOCKS, steps);
-        let row = gpu.block_idx_x() / BLOCKS * ROWS;
-        let column = gpu.block_idx_y() * Self::BN;
-        let mut accumulators = [0.0; L];
-        // SAFETY: the arguments describe the matrices. Stages are shared as the pipeline says, and the others' accumulators
-        // lie behind them; each warp of the block that has all accumulators stores its own part of C, which lies in it where
-        // row and column do.
+        let steps = args.cols.div_ceil(S::CHUNKS * O::Value::COLUMNS);
+        let cluster = Cluster::<BLOCKS>::new(gpu.block_idx_x() % BLOCKS, steps);
+        let row = gpu.block_idx_x() / BLOCKS * O::ROWS;
+        let column = gpu.block_idx_y() * O::COLUMNS;
+        // Of consumers alone: where producers had zeros here, these would take their registers.
+        let mut accumulators = MaybeUninit::<[f32; L]>::uninit();
+        // SAFETY: the arguments describe the matrices. Stages are shared as the pipeline says, and accumulators are joined when
+        // all products have ended; each warp of the block that has all of them stores its own part of C, which lies in it where
+        // row and column do. Consumers have written theirs first.
         unsafe {
-            let is_consumer = warp < CONSUMERS;
-            cluster.begin(gpu);
+            let is_consumer = warp < Self::CONSUMERS;
             if is_consumer {
                 gpu.grid_dependency_wait();
-                Self::consume(gpu, &cluster, &mut accumulators);
+                Self::consume(gpu, &cluster, warp / WARPS, accumulators.write([0.0; L]));
             } else {
-                Self::produce(gpu, &args, &cluster, warp - CONSUMERS, row, column);
+                Self::produce(gpu, &args, &cluster, warp - Self::CONSUMERS, row, column);
             }
-            if !cluster.join(gpu, Self::PIPELINE_BYTES, warp, &mut accumulators) {
+            if !cluster.join(gpu, warp, Self::CONSUMERS, &mut accumulators) {
                 return;
             }
-            if gpu.sync_threads_or(is_consumer && !are_finite(&accumulators)) {
-                fallback(gpu, &args, batch, [row, column], [ROWS, Self::BN]);
+            if gpu.sync_threads_or(is_consumer && !are_finite(accumulators.assume_init_ref())) {
+                fallback(gpu, &args, batch, [row, column], [O::ROWS, O::COLUMNS]);
             } else if is_consumer {
-                Self::store(gpu, &args, batch, [row + warp * 16, column], &accumulators);
+                O::store(gpu, &args, batch, [row, column], warp, accumulators.assume_init_ref());
             }
         }
     }
 }
 
-impl<T: HalfValue, A: TileSource<T>, S: Stages, const L: usize, const BLOCKS: u32>
-    WgmmaKernel<T, A, S, L, BLOCKS>
+impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize, const BLOCKS: u32>
+    WgmmaKernel<O, A, S, L, BLOCKS>
 {
-    const BN: u32 = 2 * L as u32;
+    /// Consumer warps.
+    const CONSUMERS: u32 = O::WARPGROUPS * WARPS;
     /// Bytes of A and of B in a stage. All stages' A lie together, and then their B: so A begins at a multiple of its bytes.
-    const A_BYTES: u32 = S::CHUNKS * CHUNK_BYTES;
-    const B_BYTES: u32 = Columns::<T, S, L>::BYTES;
-    /// Whether the products of a stage start while those of the one before may still run. Then that one is given back only when
-    /// this one is full: producers must be fast.
-    const OVERLAPS: bool = A::IS_CONSTANT && L < 32;
-    const PIPELINE_BYTES: u32 = S::STAGES * (Self::A_BYTES + Self::B_BYTES);
+    const A_BYTES: u32 = S::CHUNKS * O::CHUNK_BYTES;
+    const B_BYTES: u32 = Columns::<O, S, L>::BYTES;
 
     /// Where A and B of a stage begin.
     #[inline(always)]
@@ -175,8 +229,8 @@ impl<T: HalfValue, A: TileSource<T>, S: Stages, const L: usize, const BLOCKS: u3
     }
 
     #[inline(always)]
-    fn pipeline(cluster: &Cluster<L, BLOCKS>) -> Pipeline<S> {
-        Pipeline::new(cluster.steps, (CONSUMERS + S::WARPS) * WARP).for_tensor_cores()
+    fn pipeline(cluster: &Cluster<BLOCKS>) -> Pipeline<S> {
+        Pipeline::new(cluster.steps, (Self::CONSUMERS + S::WARPS) * WARP).for_tensor_cores()
     }
 
     /// Fills the group's stages, one after the other. Of A is loaded ahead what the next one needs.
@@ -186,16 +240,16 @@ impl<T: HalfValue, A: TileSource<T>, S: Stages, const L: usize, const BLOCKS: u3
     #[inline(always)]
     unsafe fn produce<G: Gpu>(
         gpu: G,
-        args: &TileArgs<T>,
-        cluster: &Cluster<L, BLOCKS>,
+        args: &TileArgs<O::Value>,
+        cluster: &Cluster<BLOCKS>,
         warp: u32,
         row: u32,
         column: u32,
     ) {
         let (group, warp) = (warp / S::WARPS, warp % S::WARPS);
         let thread = warp * WARP + gpu.lane_id();
-        let columns = Columns::<T, S, L>::new(args, thread, column);
-        let mut traversal = Traversal::<S>::new(cluster, row / ROWS, group);
+        let columns = Columns::<O, S, L>::new(args, thread, column);
+        let mut traversal = Traversal::<S>::new(cluster, row / O::ROWS, group);
         let mut pipeline = Self::pipeline(cluster).of_group(group);
         // SAFETY: values and rows of B are read where there are some; a stage is filled while it is empty.
         unsafe {
@@ -240,12 +294,12 @@ impl<T: HalfValue, A: TileSource<T>, S: Stages, const L: usize, const BLOCKS: u3
         }
     }
 
-    /// Multiplies all stages, one after the other.
+    /// Multiplies all stages, one after the other, with the part of warpgroup `part`.
     ///
     /// # Safety
     /// All of the consumer warpgroup is here.
     #[inline(always)]
-    unsafe fn consume<G: Gpu>(gpu: G, cluster: &Cluster<L, BLOCKS>, accumulators: &mut [f32; L]) {
+    unsafe fn consume<G: Gpu>(gpu: G, cluster: &Cluster<BLOCKS>, part: u32, accumulators: &mut [f32; L]) {
         let mut pipeline = Self::pipeline(cluster);
         if pipeline.is_done() {
             return;
@@ -253,9 +307,9 @@ impl<T: HalfValue, A: TileSource<T>, S: Stages, const L: usize, const BLOCKS: u3
         pipeline.wait_full(gpu);
         // SAFETY: a stage is read while it is full, and given back when its products are over.
         unsafe {
-            if !Self::OVERLAPS {
+            if !(O::OVERLAPS && A::IS_CONSTANT) {
                 loop {
-                    Self::multiply(gpu, pipeline.stage, accumulators);
+                    O::multiply::<G, S>(gpu, Self::places(pipeline.stage), part, accumulators);
                     gpu.warpgroup_wait::<0, L>(accumulators);
                     pipeline.leave(gpu);
                     if pipeline.is_done() {
@@ -264,79 +318,19 @@ impl<T: HalfValue, A: TileSource<T>, S: Stages, const L: usize, const BLOCKS: u3
                     pipeline.wait_full(gpu);
                 }
             }
-            Self::multiply(gpu, pipeline.stage, accumulators);
+            O::multiply::<G, S>(gpu, Self::places(pipeline.stage), part, accumulators);
             loop {
                 let stage = pipeline.stage;
                 pipeline.next(gpu);
                 if pipeline.is_done() {
                     return gpu.warpgroup_wait::<0, L>(accumulators);
                 }
-                Self::multiply(gpu, pipeline.stage, accumulators);
+                O::multiply::<G, S>(gpu, Self::places(pipeline.stage), part, accumulators);
                 gpu.warpgroup_wait::<1, L>(accumulators);
                 pipeline.release(gpu, stage);
             }
         }
     }
-
-    /// Starts the products of a stage.
-    ///
-    /// # Safety
-    /// The stage is full; the whole consumer warpgroup is here.
-    #[inline(always)]
-    unsafe fn multiply<G: Gpu>(gpu: G, stage: u32, accumulators: &mut [f32; L]) {
-        let [a, b] = Self::places(stage);
-        gpu.warpgroup_arrive();
-        for step in 0..S::CHUNKS * STEPS {
-            let a = a + step / STEPS * CHUNK_BYTES + step % STEPS * 32;
-            let b = b + step * Columns::<T, S, L>::STEP_BYTES;
-            let [a, b] = [a, b].map(SharedPtr::from_offset);
-            // SAFETY: rows of A and B lie in the stage.
-            unsafe { T::warpgroup_mma::<G, L, PANEL_BYTES>(gpu, accumulators, a, b) };
-        }
-        gpu.warpgroup_commit();
-    }
-
-    /// Writes a warp's part of C. A lane has, of 16 rows, two, eight apart, and of each 8 columns two neighbours. Four lanes share
-    /// a row: of each 32 columns they exchange theirs for 8 neighbours, and write 64 bytes together.
-    ///
-    /// # Safety
-    /// The part is this warp's alone; what lies in C of it is live. All lanes of the warp are here.
-    #[inline(always)]
-    unsafe fn store<G: Gpu>(
-        gpu: G,
-        args: &TileArgs<T>,
-        batch: u32,
-        [row, column]: [u32; 2],
-        accumulators: &[f32; L],
-    ) {
-        let (g, t) = (gpu.lane_id() / 4, gpu.lane_id() % 4);
-        for (wide, accumulators) in accumulators.as_chunks::<16>().0.iter().enumerate() {
-            let column = column + wide as u32 * 32 + 8 * t;
-            for half in 0..2 {
-                let pair = |eight: usize| {
-                    [accumulators[4 * eight + 2 * half], accumulators[4 * eight + 2 * half + 1]]
-                };
-                let [a, b, c, d] = exchange(gpu, [pair(0), pair(1), pair(2), pair(3)]);
-                let row = row + g + half as u32 * 8;
-                if row < args.rows && column < args.n {
-                    let accumulators = [a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]];
-                    // SAFETY: as promised by the caller.
-                    unsafe { args.output.store(gpu, row, column, batch, accumulators) };
-                }
-            }
-        }
-    }
-}
-
-/// Of four lanes, each gives its pair `i` to lane `i`, and gets what the others have for it, in their order. All lanes of the
-/// warp are here.
-#[inline(always)]
-fn exchange<G: Gpu>(gpu: G, pairs: [[f32; 2]; 4]) -> [[f32; 2]; 4] {
-    // A matrix is transposed by exchanging what is not on the diagonal: in each block of two by two, then the blocks.
-    let [a, b, c, d] = pairs;
-    let ([a, b], [c, d]) = (swap::<G, 1>(gpu, a, b), swap::<G, 1>(gpu, c, d));
-    let ([a, c], [b, d]) = (swap::<G, 2>(gpu, a, c), swap::<G, 2>(gpu, b, d));
-    [a, b, c, d]
 }
 
 /// Of two lanes that are `APART`, the lower gives `high` for the upper's `low`. All lanes of the warp are here.

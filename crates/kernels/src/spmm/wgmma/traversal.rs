@@ -26,11 +26,7 @@ pub(super) struct Traversal<S> {
 impl<S: Stages> Traversal<S> {
     /// The way of group `group` in a block of the tiles in row `tile`.
     #[inline(always)]
-    pub(super) fn new<const L: usize, const BLOCKS: u32>(
-        cluster: &Cluster<L, BLOCKS>,
-        tile: u32,
-        group: u32,
-    ) -> Self {
+    pub(super) fn new<const BLOCKS: u32>(cluster: &Cluster<BLOCKS>, tile: u32, group: u32) -> Self {
         let Cluster { first, steps, .. } = *cluster;
         let turns = if steps < TURNS { steps } else { TURNS };
         let turn = tile.checked_rem(turns).unwrap_or(0);
@@ -69,7 +65,7 @@ mod tests {
     fn groups_take_each_step_once() {
         for (steps, tile) in (0..40).flat_map(|steps| (0..20).map(move |tile| (steps, tile))) {
             for block in 0..2 {
-                let cluster = Cluster::<16, 2>::new(block, steps);
+                let cluster = Cluster::<2>::new(block, steps);
                 let mut taken = [0; 40];
                 for group in 0..3 {
                     let mut traversal = Traversal::<ThreeGroups>::new(&cluster, tile, group);

@@ -6,7 +6,7 @@ use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 use super::OPERATION;
 use super::cost::cost;
 use crate::op::{self, MAX_GRID_YZ, bitmask};
-use crate::{CsrMatrix, Index, LONG_ROWS, Precision, Value};
+use crate::{CsrMatrix, Index, Precision, Value};
 
 /// The problem shape: all that the heuristic sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +167,7 @@ pub(super) fn is_ordered(problem: &Problem) -> bool {
 
 /// Whether tiles of so many columns and of this arithmetic are for this problem.
 fn are_meant(problem: &Problem, columns: u32, arithmetic: Arithmetic) -> bool {
-    problem.precision.allows(arithmetic, problem.k >= LONG_ROWS)
+    problem.precision.allows(arithmetic, problem.k)
         && problem.cols.div_ceil(columns as usize) <= MAX_GRID_YZ
         && bitmask::fit([problem.rows, problem.cols, problem.nnz], problem.value, problem.index)
 }
@@ -175,6 +175,7 @@ fn are_meant(problem: &Problem, columns: u32, arithmetic: Arithmetic) -> bool {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::LONG_ROWS;
     use crate::op::find;
 
     fn is_mma(choice: &Choice) -> bool {

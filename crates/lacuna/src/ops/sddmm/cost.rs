@@ -110,6 +110,7 @@ fn of_tiles(problem: &Problem, entry: &Entry<Tile>, columns: u32, arithmetic: Ar
     let piece = match arithmetic {
         Arithmetic::Split => SPLIT_PIECE,
         Arithmetic::Tf32 => TF32_PIECE,
+        Arithmetic::SplitTf32 => 3.0 * TF32_PIECE,
         Arithmetic::Half => HALF_PIECE,
     };
     let multiplying = steps * 2.0 * piece * rows / 8.0 * columns / 32.0 / TENSOR_CORES;

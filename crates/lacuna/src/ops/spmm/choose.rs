@@ -5,7 +5,7 @@ use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 use super::OPERATION;
 use super::grid::MAX_PERSISTENT_ROWS;
 use super::model::CostModel;
-use super::options::{LONG_ROWS, Precision};
+use super::options::Precision;
 use crate::op::{self, bitmask};
 use crate::pattern::RowLengths;
 use crate::{CsrMatrix, DeviceInfo, Index, Value};
@@ -246,16 +246,17 @@ fn is_meant(problem: &Problem, tile: &Tile) -> bool {
         Scheme::Ablation { stage, .. } => {
             tile.index == problem.index && (stage == IndexType::U32 || stage == stage_of(problem))
         }
-        Scheme::WgmmaTile { .. } => has_bitmasks(problem) && problem.precision != Precision::Fma,
-        Scheme::PrepackedTile { .. } => {
-            problem.prepacked && has_bitmasks(problem) && problem.precision != Precision::Fma
-        }
-        Scheme::MmaTile { arithmetic, .. } => {
-            let are_long = problem.nnz >= LONG_ROWS.saturating_mul(problem.rows);
-            problem.precision.allows(arithmetic, are_long) && has_bitmasks(problem)
-        }
+        Scheme::MmaTile { .. } | Scheme::WgmmaTile { .. } => is_on_tensor_cores(problem, tile),
+        Scheme::PrepackedTile { .. } => problem.prepacked && is_on_tensor_cores(problem, tile),
         Scheme::Bitmask => false,
     }
+}
+
+/// Whether a tile's products are exact enough, and the pattern may be given as bitmasks.
+fn is_on_tensor_cores(problem: &Problem, tile: &Tile) -> bool {
+    let terms = problem.nnz / problem.rows.max(1);
+    let allows = |arithmetic| problem.precision.allows(arithmetic, terms);
+    tile.scheme.arithmetic().is_some_and(allows) && has_bitmasks(problem)
 }
 
 /// What kernels by rows stage columns as: in 16 bits where K allows, which is faster. So each algorithm is one kernel.

@@ -18,7 +18,7 @@ impl CostModel {
             Scheme::MmaTile { slices, arithmetic, .. } => {
                 let (constants, wide) = match arithmetic {
                     Arithmetic::Half => (&self.mma_16_bit, 2),
-                    Arithmetic::Split | Arithmetic::Tf32 => (&self.mma_f32, 1),
+                    Arithmetic::Split | Arithmetic::Tf32 | Arithmetic::SplitTf32 => (&self.mma_f32, 1),
                 };
                 let ahead = Ahead::Enough;
                 let step = Step { chunks: slices * wide, slices, arithmetic, ahead, blocks: 1 };
@@ -27,9 +27,13 @@ impl CostModel {
             Scheme::WgmmaTile { chunks, part, blocks } => {
                 self.wgmma.cost(problem, &entry.tile, &Step::of_halves(chunks, Ahead::Part(part), blocks))
             }
-            Scheme::PrepackedTile { chunks, ahead, blocks } => {
+            Scheme::PrepackedTile { arithmetic: Arithmetic::Half, chunks, ahead, blocks } => {
                 let step = Step::of_halves(chunks, Ahead::Step(ahead), blocks);
                 self.prepacked.cost(problem, &entry.tile, &step)
+            }
+            Scheme::PrepackedTile { arithmetic, chunks, ahead, blocks } => {
+                let step = Step { chunks, slices: 1, arithmetic, ahead: Ahead::Step(ahead), blocks };
+                self.prepacked_f32.cost(problem, &entry.tile, &step)
             }
             Scheme::Bitmask => f64::INFINITY,
         };

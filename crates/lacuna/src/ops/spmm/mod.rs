@@ -16,7 +16,7 @@ pub use choose::{Algorithm, Choice, Problem, choose, choose_by};
 pub use lacuna_kernels::Arithmetic;
 pub use lacuna_kernels::spmm::{Idea, Scheme, Tile};
 pub use model::CostModel;
-pub use options::{LONG_ROWS, Options, Precision};
+pub use options::{LONG_ROWS, MEDIUM_ROWS, Options, Precision};
 pub use plan::{Operands, Spmm};
 
 pub use crate::op::{Constant, ModelFile, Provenance, Section};

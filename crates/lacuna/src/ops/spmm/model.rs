@@ -33,6 +33,11 @@ section! {
     prepacked of TileConstants: row late
 }
 
+section! {
+    /// Of those of prepacked `f32`.
+    prepacked_f32 of TileConstants: start step product row nonzero late b_line not_hidden cluster
+}
+
 /// The constants of kernels that fill tiles and multiply them: 0 where a kind of kernel has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct TileConstants {
@@ -61,6 +66,7 @@ pub struct CostModel {
     pub(super) mma_16_bit: TileConstants,
     pub(super) wgmma: TileConstants,
     pub(super) prepacked: TileConstants,
+    pub(super) prepacked_f32: TileConstants,
 }
 
 impl CostModel {
@@ -88,6 +94,7 @@ impl CostModel {
             mma_16_bit: none.mma(&file, "mma_16_bit"),
             wgmma,
             prepacked: wgmma.prepacked(&file, "prepacked"),
+            prepacked_f32: none.prepacked_f32(&file, "prepacked_f32"),
             file,
         }
     }

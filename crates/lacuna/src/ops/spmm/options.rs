@@ -16,7 +16,8 @@ use crate::{Error, Result};
 pub enum Precision {
     /// By fused multiply-adds in `f32`; or, where sums are long ([`LONG_ROWS`]: of SpMM the rows of A on average, of SDDMM K)
     /// and it is faster, on tensor cores in three products each. Such a product is within 2⁻¹⁶ of its size, in short rows of such a matrix too,
-    /// and sums are cut where `f32` rounds: the reference's `Precision::Split` has the bound. Of a convolution a
+    /// and sums are cut where `f32` rounds: the reference's `Precision::Split` has the bound. With prepacked weights it is
+    /// within 2⁻²¹ (`Precision::SplitTf32`), and rows need 16 nonzeros. Of a convolution a
     /// product is within 2⁻¹⁵ (`Precision::SplitBf16`). Numbers below about 2⁻¹⁰⁰ may lose more.
     #[default]
     Single,
@@ -27,11 +28,13 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// Whether products on tensor cores by this arithmetic are exact enough, of sums that are [long](LONG_ROWS) or not.
-    pub(crate) fn allows(self, arithmetic: Arithmetic, are_long: bool) -> bool {
+    /// Whether products on tensor cores by this arithmetic are exact enough, for sums of so many terms on average.
+    pub(crate) fn allows(self, arithmetic: Arithmetic, terms: usize) -> bool {
         match (arithmetic, self) {
-            (_, Self::Fma) | (Arithmetic::Tf32, Self::Single) | (Arithmetic::Split, Self::Tf32) => false,
-            (Arithmetic::Split, Self::Single) => are_long,
+            (_, Self::Fma) | (Arithmetic::Tf32, Self::Single) => false,
+            (Arithmetic::Split | Arithmetic::SplitTf32, Self::Tf32) => false,
+            (Arithmetic::Split, Self::Single) => terms >= LONG_ROWS,
+            (Arithmetic::SplitTf32, Self::Single) => terms >= MEDIUM_ROWS,
             (Arithmetic::Tf32, Self::Tf32) | (Arithmetic::Half, _) => true,
         }
     }
@@ -41,6 +44,10 @@ impl Precision {
 /// of such a product would show: a sum of 64 in `f32` is within 2⁻¹⁸, and equal products err alike, so that their sum is off by
 /// as large a part as each of them.
 pub const LONG_ROWS: usize = 64;
+
+/// As [`LONG_ROWS`], for products of which TF32 makes three, as of [prepacked](crate::CsrMatrix::prepacked) weights: each is within
+/// 2⁻²¹ and a little more, and a sum of 16 in `f32` is within 2⁻²⁰.
+pub const MEDIUM_ROWS: usize = 16;
 
 options! {
     /// What may be asked of SpMM: C = clamp(alpha·A·B + beta·C + bias, lo, hi), for a batch of operands with any strides.

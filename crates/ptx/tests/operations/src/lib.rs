@@ -77,6 +77,10 @@ entries! {
     products_f16_registers_64: warpgroups::products_of_registers::<32, false, Ptx>;
     #[cfg(lacuna_sm = "90")]
     products_bf16_registers_128: warpgroups::products_of_registers::<64, true, Ptx>;
+    #[cfg(lacuna_sm = "90")]
+    products_tf32_registers_32: warpgroups::products_of_singles::<16, Ptx>;
+    #[cfg(lacuna_sm = "90")]
+    products_tf32_registers_128: warpgroups::products_of_singles::<64, Ptx>;
     atomics_global: atomics::global;
     atomics_shared: atomics::all::<atomics::Shared, Ptx>;
     arithmetic: arithmetic::all;

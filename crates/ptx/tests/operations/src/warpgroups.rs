@@ -77,6 +77,24 @@ pub unsafe fn products_of_registers<const L: usize, const BRAIN: bool, G: Gpu>(
     }
 }
 
+/// The same in TF32. B is the second 8 rows of a panel of 32, column by column, in `256 · L` bytes, of which `of_input` brings the first.
+///
+/// # Safety
+/// The launch and the buffers are as said.
+pub unsafe fn products_of_singles<const L: usize, G: Gpu>(
+    gpu: G,
+    out: GlobalMut<f32>,
+    input: GlobalPtr<u32>,
+) {
+    let b = SharedPtr::from_offset(A + 32);
+    // SAFETY: as above; indices are below 512.
+    unsafe {
+        let [p, q, r, s] = gpu.load_readonly::<u32, 4>(input.add(4 * gpu.thread_idx_x() as usize));
+        let a = [f32::from_bits(p), f32::from_bits(q), f32::from_bits(r), f32::from_bits(s)];
+        of_input::<L, G>(gpu, out, input, |sums| gpu.warpgroup_mma_tf32_registers(sums, a, b));
+    }
+}
+
 /// Copies the input to shared memory, and writes what a product makes of ones.
 ///
 /// # Safety

@@ -368,6 +368,16 @@ impl Gpu for SimThread<'_, '_> {
         let operands = [0, b.offset()].map(Operand::of_panels);
         self.start_product(Location::caller(), kind, sums, operands, a);
     }
+    unsafe fn warpgroup_mma_tf32_registers<const L: usize>(
+        self,
+        sums: &mut [f32; L],
+        a: [f32; 4],
+        b: SharedPtr<f32>,
+    ) {
+        let operands = [0, b.offset()].map(Operand::of_panels);
+        let kind = (Factors::Tf32, Layout::Columns);
+        self.start_product(Location::caller(), kind, sums, operands, a.map(f32::to_bits));
+    }
     fn warpgroup_commit(self) {
         self.warpgroup(Location::caller(), WarpgroupCall::Commit, [0; 10], &[]);
     }
