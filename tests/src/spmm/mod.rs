@@ -16,6 +16,7 @@ mod problem;
 mod product;
 mod random;
 mod real;
+mod reduce;
 mod refusals;
 mod rows;
 mod shapes;
@@ -43,6 +44,7 @@ pub(crate) fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(blocks::cases());
     cases.extend(persistent::cases());
     cases.extend(epilogue::cases());
+    cases.extend(reduce::cases());
     cases.extend(tiles::cases());
     cases.extend(prepacked::cases());
     cases.extend(huge::cases());

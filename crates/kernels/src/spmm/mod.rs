@@ -2,7 +2,9 @@
 //!
 //! TileSource: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section V.
 mod epilogue;
+mod extremum;
 mod form;
+mod gradient;
 mod list;
 mod mma;
 mod prefetch;
@@ -11,18 +13,22 @@ mod row_split;
 mod serpentine;
 mod stage;
 mod tile;
+mod traverse;
 mod wgmma;
 
 use lacuna_gpu::GlobalPtr;
 
 pub use epilogue::Output;
+pub use extremum::{Extremum, ExtremumArgs, NO_WINNER};
 pub use form::{Form, Hybrid, Idea, NoResidue, Persistent, Plain, PreScaled, Wide};
+pub use gradient::{BGradient, BGradientArgs, ValuesGradient, ValuesGradientArgs, Winning};
 pub use mma::{
     BitmaskArgs, Bitmasks, LoadedRows, MmaTiles, Rows, StageFilling, Stages, StagesOf, TileArgs, TileSource,
     TileValue,
 };
-pub use row_split::{QUAD, RowSplit};
+pub use row_split::RowSplit;
 pub use tile::{Scheme, Tile};
+pub use traverse::QUAD;
 pub use wgmma::{LoadedPacks, Pack, Prepacked, PrepackedTiles, Scattering, WgmmaKernel, WgmmaTiles};
 
 /// What the entry points of [`RowSplit`] take, for values of `T` and column indices of `I`.

@@ -36,6 +36,15 @@ pub enum Scheme {
         /// Whether, where they do, subwarps share long rows only.
         hybrid: bool,
     },
+    /// As [`RowSplit`](Self::RowSplit), with the greatest product in place of the sum: [`Extremum`](super::Extremum).
+    Extremum {
+        /// Lanes side by side along the columns.
+        lanes: u32,
+        /// Subwarps that share a row's nonzeros.
+        split: u32,
+        /// Whether it also writes which nonzero won.
+        winners: bool,
+    },
     /// As [`RowSplit`](Self::RowSplit), but for one idea: for measurements, and never chosen.
     Ablation {
         /// The idea in which it differs.
@@ -72,6 +81,8 @@ pub enum Scheme {
         /// Blocks that share a tile, a part of K each.
         blocks: u32,
     },
+    /// A gradient of the greatest or the least product: [`ValuesGradient`](super::ValuesGradient), [`BGradient`](super::BGradient).
+    Gradient,
     /// No product: makes the masks and places by which tiles are filled, [`Bitmasks`](super::Bitmasks).
     Bitmask,
 }
@@ -82,7 +93,8 @@ impl Scheme {
         match self {
             Self::MmaTile { arithmetic, .. } => Some(arithmetic),
             Self::WgmmaTile { .. } | Self::PrepackedTile { .. } => Some(Arithmetic::Half),
-            Self::RowSplit { .. } | Self::Ablation { .. } | Self::Bitmask => None,
+            Self::RowSplit { .. } | Self::Extremum { .. } | Self::Ablation { .. } => None,
+            Self::Gradient | Self::Bitmask => None,
         }
     }
 }

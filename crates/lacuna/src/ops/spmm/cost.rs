@@ -12,7 +12,9 @@ impl CostModel {
     /// About the time of a kernel on a problem, in cycles of a multiprocessor.
     pub fn cost(&self, problem: &Problem, entry: &Entry<Tile>) -> f64 {
         let cycles = match entry.tile.scheme {
-            Scheme::RowSplit { lanes, split, .. } | Scheme::Ablation { lanes, split, .. } => {
+            Scheme::RowSplit { lanes, split, .. }
+            | Scheme::Extremum { lanes, split, .. }
+            | Scheme::Ablation { lanes, split, .. } => {
                 RowSplit { model: self, problem, entry, lanes, split, rows: Rows::of(problem) }.cost()
             }
             Scheme::MmaTile { slices, arithmetic, .. } => {
@@ -31,7 +33,7 @@ impl CostModel {
                 let step = Step::of_halves(chunks, Ahead::Step(ahead), blocks);
                 self.prepacked.cost(problem, &entry.tile, &step)
             }
-            Scheme::Bitmask => f64::INFINITY,
+            Scheme::Gradient | Scheme::Bitmask => f64::INFINITY,
         };
         self.common.launch + cycles
     }

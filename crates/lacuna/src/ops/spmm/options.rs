@@ -3,7 +3,7 @@ use lacuna_gpu::{GlobalMut, GlobalPtr, Real};
 use lacuna_kernels::Arithmetic;
 use lacuna_kernels::spmm::Output;
 
-use super::{Algorithm, OPERATION};
+use super::{Algorithm, OPERATION, Reduce};
 use crate::op::{Layout, options};
 use crate::{Error, Result};
 
@@ -43,7 +43,8 @@ impl Precision {
 pub const LONG_ROWS: usize = 64;
 
 options! {
-    /// What may be asked of SpMM: C = clamp(alpha·A·B + beta·C + bias, lo, hi), for a batch of operands with any strides.
+    /// What may be asked of SpMM: C = clamp(alpha·A·B + beta·C + bias, lo, hi), for a batch of operands with any strides; with the
+    /// mean, the greatest or the least of a row's products in place of their sum ([`Reduce`]).
     ///
     /// The default is C = A·B of operands without gaps. Each sum is finished in `f32` and then rounded once to the type of C:
     /// a fused epilogue costs no rounding and no pass over C of its own. The bias is an operand
@@ -63,6 +64,8 @@ options! {
         pub algorithm: Algorithm = Algorithm::Auto => set,
         /// How exactly it is computed.
         pub precision: Precision = Precision::Single => set,
+        /// What becomes of a row's products. The epilogue follows, whatever it is.
+        pub reduce: Reduce = Reduce::Sum => set,
         /// Multiplies A·B.
         pub alpha: f32 = 1.0 => set,
         /// Multiplies what C holds, which is added. With 0, C is not read: it may hold anything, NaN too.
@@ -106,9 +109,15 @@ impl Options {
     }
 
     /// These options as the kernels take them.
-    pub(super) fn output<T: Real>(&self, c: GlobalMut<T>, layout: &Layout, bias: GlobalPtr<T>) -> Output<T> {
+    pub(super) fn output<T: Real>(
+        &self,
+        c: GlobalMut<T>,
+        layout: &Layout,
+        bias: GlobalPtr<T>,
+        row_scale: GlobalPtr<f32>,
+    ) -> Output<T> {
         let Self { alpha, beta, lo, hi, .. } = *self;
         let (c_batch, c_stride_bytes) = (layout.batch_stride as u64, layout.stride_bytes);
-        Output { c, c_batch, bias, alpha, beta, lo, hi, c_stride_bytes }
+        Output { c, c_batch, bias, row_scale, alpha, beta, lo, hi, c_stride_bytes }
     }
 }
