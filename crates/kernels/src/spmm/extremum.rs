@@ -22,6 +22,7 @@ use super::stage::{self, RowNonzeros, Stage};
 use super::tile::Scheme;
 use super::traverse::GroupRow;
 use super::{Args, QUAD, Tile};
+use crate::common::store_words;
 use crate::{Bounds, DeviceIndex, DeviceValue, Kernel, RowRecord};
 
 /// The winner of a row without nonzeros.
@@ -224,32 +225,9 @@ where
         unsafe {
             if WINNERS {
                 let first = u64::from(batch) * winners_batch + u64::from(record.row) * u64::from(winners_stride);
-                Self::store_winners(gpu, winners.add(first as usize + column as usize), &greatest.winners);
+                store_words(gpu, winners.add(first as usize + column as usize), &greatest.winners);
             }
             product.output.store(gpu, record.row, column, batch, greatest.products);
-        }
-    }
-
-    /// Writes winners: no access has more than 16 bytes.
-    ///
-    /// # Safety
-    /// They have a place from `to` on that is this lane's alone.
-    #[inline(always)]
-    unsafe fn store_winners<G: Gpu>(gpu: G, to: GlobalMut<u32>, winners: &[u32; V]) {
-        const AT_ONCE: usize = 4;
-        // SAFETY: as promised by the caller.
-        unsafe {
-            if V < AT_ONCE {
-                gpu.store(to, *winners);
-                return;
-            }
-            for i in 0..V / AT_ONCE {
-                let mut part = [0; AT_ONCE];
-                for j in 0..AT_ONCE {
-                    part[j] = winners[i * AT_ONCE + j];
-                }
-                gpu.store(to.add(i * AT_ONCE), part);
-            }
         }
     }
 }
