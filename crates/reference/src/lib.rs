@@ -52,7 +52,7 @@ pub use softmax::{SoftmaxReference, softmax, softmax_gradient};
 pub use spdnn::{SpdnnLayer, SpdnnReference, spdnn};
 pub use spmm::{
     Epilogue, ErrorReport, Extremum, ExtremumGradient, ExtremumReference, SpmmReference, spmm, spmm_extremum,
-    spmm_extremum_gradient, spmm_rows,
+    spmm_extremum_gradient, spmm_extremum_rows, spmm_rows,
 };
 pub use topn::{TopNForm, TopNReference, topn};
 pub use value::Value;

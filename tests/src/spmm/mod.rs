@@ -11,6 +11,7 @@ mod epilogue;
 pub(crate) mod guarded;
 mod huge;
 mod persistent;
+mod pieces;
 mod prepacked;
 mod problem;
 mod product;
@@ -45,6 +46,7 @@ pub(crate) fn cases(options: Options, data: &Data) -> Vec<Case> {
     cases.extend(persistent::cases());
     cases.extend(epilogue::cases());
     cases.extend(reduce::cases());
+    cases.extend(pieces::cases());
     cases.extend(tiles::cases());
     cases.extend(prepacked::cases());
     cases.extend(huge::cases());

@@ -133,7 +133,7 @@ fn winners(cx: &Context<'_>) -> Result<f64> {
     [1, 7, 24, 130].into_iter().try_fold(0.0, |worst: f64, n| {
         let values = generate::random_values(pattern.nnz(), cx.seed ^ 1);
         let b = generate::random_values(pattern.cols() * n, cx.seed ^ 2);
-        Ok(worst.max(in_types!(by_all_algorithms(cx, &pattern, &values, &b, n))))
+        Ok(worst.max(in_types!(by_all_algorithms(cx, &pattern, &values, &b, n, spmm::Options::default()))))
     })
 }
 
@@ -141,7 +141,7 @@ fn long(cx: &Context<'_>) -> Result<f64> {
     let pattern = of_rows(6000, &[spread(3, 6000), spread(5003, 6000), vec![], spread(1, 6000)])?;
     let values = generate::random_values(pattern.nnz(), cx.seed ^ 1);
     let b = generate::random_values(pattern.cols() * 8, cx.seed ^ 2);
-    by_all_algorithms::<f32, u32>(cx, &pattern, &values, &b, 8)
+    by_all_algorithms::<f32, u32>(cx, &pattern, &values, &b, 8, spmm::Options::default())
 }
 
 fn wide(cx: &Context<'_>) -> Result<f64> {
@@ -149,8 +149,8 @@ fn wide(cx: &Context<'_>) -> Result<f64> {
     let pattern = of_rows(cols, &[vec![0, 65_535, 65_536, 69_999], vec![], vec![69_999]])?;
     let values = generate::random_values(pattern.nnz(), cx.seed ^ 1);
     let b = generate::random_values(cols * 4, cx.seed ^ 2);
-    let worst = by_all_algorithms::<f32, u32>(cx, &pattern, &values, &b, 4)?;
-    Ok(worst.max(by_all_algorithms::<f16, u32>(cx, &pattern, &values, &b, 4)?))
+    let worst = by_all_algorithms::<f32, u32>(cx, &pattern, &values, &b, 4, spmm::Options::default())?;
+    Ok(worst.max(by_all_algorithms::<f16, u32>(cx, &pattern, &values, &b, 4, spmm::Options::default())?))
 }
 
 /// NaN, infinities and zeros of both signs meet in A and in B, and many products are alike.
@@ -175,7 +175,7 @@ fn special(cx: &Context<'_>) -> Result<f64> {
     for of_a in kinds {
         for of_b in kinds {
             let (values, b) = (pick(of_a, pattern.nnz(), 5), pick(of_b, 40 * n, 6));
-            by_all_algorithms::<f32, u32>(cx, &pattern, &values, &b, n)
+            by_all_algorithms::<f32, u32>(cx, &pattern, &values, &b, n, spmm::Options::default())
                 .with_context(|| format!("A of {of_a:?}, B of {of_b:?}"))?;
         }
     }
@@ -183,12 +183,13 @@ fn special(cx: &Context<'_>) -> Result<f64> {
 }
 
 /// The greatest and the least product by every legal algorithm, with winners, and the gradients by these.
-fn by_all_algorithms<T: Number, I: Index>(
+pub(super) fn by_all_algorithms<T: Number, I: Index>(
     cx: &Context<'_>,
     pattern: &Pattern,
     values: &[f32],
     b: &[f32],
     n: usize,
+    usual: spmm::Options,
 ) -> Result<f64> {
     let (host, b) = (Csr::with_values(pattern.clone(), rounded::<T>(values))?, rounded::<T>(b));
     let a = CsrMatrix::<T, I>::with_index(cx.device, &host)?;
@@ -201,7 +202,7 @@ fn by_all_algorithms<T: Number, I: Index>(
         ensure!(!choices.is_empty(), "{reduce:?} has no algorithm");
         for choice in choices {
             let check = || -> Result<f64> {
-                let options = spmm::Options::default().reduce(reduce).algorithm(choice.algorithm);
+                let options = usual.reduce(reduce).algorithm(choice.algorithm);
                 let plan = Spmm::plan_with(&a, n, options)?;
                 let mut c = cx.device.upload(&vec![T::POISON; plan.output_len()])?;
                 plan.run(cx.stream, &a, on_device.as_slice(), c.as_slice_mut())?;

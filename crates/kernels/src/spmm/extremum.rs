@@ -61,6 +61,18 @@ pub struct ExtremumArgs<T, I> {
     pub is_least: u32,
 }
 
+/// The bit by which values change their sign.
+#[inline(always)]
+fn sign_of(is_least: u32) -> u32 {
+    if is_least != 0 { SIGN } else { 0 }
+}
+
+/// The product that the greatest one stands for: with its own sign, which a zero has not.
+#[inline(always)]
+pub(super) fn signed(greatest: f32, is_least: u32) -> f32 {
+    f32::from_bits(greatest.to_bits() ^ sign_of(is_least)) + 0.0
+}
+
 /// The greatest product so far of each column, and its nonzero.
 struct Greatest<const V: usize, const WINNERS: bool> {
     products: [f32; V],
@@ -189,7 +201,7 @@ where
         let column = gpu.block_idx_y() * Self::BLOCK_COLUMNS + lane % LANES * V as u32;
         let loaded = if column < product.n { column } else { product.n - V as u32 };
         let b = product.b.add((u64::from(batch) * product.b_batch) as usize);
-        let sign = if is_least != 0 { SIGN } else { 0 };
+        let sign = sign_of(is_least);
         let row = GroupRow::<T, I, Wide, LANES, SPLIT> {
             nonzeros: RowNonzeros {
                 values: product.values,
@@ -214,11 +226,21 @@ where
         if index.is_none() || row.subwarp != 0 || column >= product.n {
             return;
         }
+        if let Some(slot) = product.partial.slot(record.row) {
+            let at = product.partial.index(batch, [slot, column]);
+            // SAFETY: the lane's columns lie in the piece's slot, and no other lane has them.
+            unsafe {
+                store_words(gpu, product.partial.values.add(at), &greatest.products);
+                if WINNERS {
+                    store_words(gpu, product.partial.winners.add(at), &greatest.winners);
+                }
+            }
+            return;
+        }
         let is_empty = record.start == record.end;
         for v in 0..V {
-            // The sum with +0 takes the sign from a zero.
-            let signed = f32::from_bits(greatest.products[v].to_bits() ^ sign) + 0.0;
-            greatest.products[v] = if is_empty { 0.0 } else { signed };
+            let product = signed(greatest.products[v], is_least);
+            greatest.products[v] = if is_empty { 0.0 } else { product };
             greatest.winners[v] = if is_empty { NO_WINNER } else { greatest.winners[v] };
         }
         // SAFETY: the lane's columns lie in C and in the winners, and no other lane has them.

@@ -40,7 +40,7 @@ macro_rules! spmm {
 
             // For A with more than 65,535 columns.
             rowsplit wide [f32] {
-                [4 32 1 8] [4 16 1 8] [4 8 1 8] [4 8 4 8]
+                [4 32 1 8] [4 16 1 8] [4 8 1 8] [4 8 4 8] [4 4 2 8] [4 4 8 8]
                 [2 16 1 8]
                 [1 32 1 8] [1 8 4 8] [1 1 32 8]
             }
@@ -59,6 +59,11 @@ macro_rules! spmm {
             // Their gradients.
             values_gradient [f32 f16 bf16 f32_u16 f16_u16 bf16_u16] { {} }
             b_gradient [f32 f16 bf16 f32_u16 f16_u16 bf16_u16] { {} }
+
+            // Pieces of long rows become rows: spmm/pieces.rs.
+            join_pieces [f32 f16 bf16] { {} }
+            join_pieces extremum [f32 f16 bf16] { {} }
+            join_pieces winners [f32 f16 bf16] { {} }
 
             // For ablations: each differs in one idea from the kernel of its shape.
             rowsplit noresidue [f32] { [4 32 1 8] [4 8 4 8] }
@@ -150,6 +155,24 @@ macro_rules! spmm {
         $crate::entry_part! { $part
             ["spmm_", stringify!($types), "_b_gradient"]
             $crate::spmm::BGradient<$crate::list::value_of::$types, $crate::list::index_of::$types>
+        }
+    };
+    ($part:ident join_pieces [] $types:ident {}) => {
+        $crate::entry_part! { $part
+            ["spmm_", stringify!($types), "_join_pieces"]
+            $crate::spmm::JoinPieces<$crate::list::value_of::$types, false, false>
+        }
+    };
+    ($part:ident join_pieces [extremum] $types:ident {}) => {
+        $crate::entry_part! { $part
+            ["spmm_", stringify!($types), "_join_pieces_extremum"]
+            $crate::spmm::JoinPieces<$crate::list::value_of::$types, true, false>
+        }
+    };
+    ($part:ident join_pieces [winners] $types:ident {}) => {
+        $crate::entry_part! { $part
+            ["spmm_", stringify!($types), "_join_pieces_winners"]
+            $crate::spmm::JoinPieces<$crate::list::value_of::$types, true, true>
         }
     };
     // What tiles read of a pattern.

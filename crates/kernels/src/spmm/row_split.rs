@@ -26,7 +26,7 @@ use super::serpentine::{serpentine_unit, warp_rank};
 use super::stage::{self, RowNonzeros, Stage};
 use super::traverse::GroupRow;
 use super::{Args, QUAD, Tile, prefetch};
-use crate::common::add_all_across_lanes;
+use crate::common::{add_all_across_lanes, store_words};
 use crate::{Bounds, DeviceIndex, DeviceValue, Kernel, RowRecord};
 
 /// In persistent kernels, warps keep in shared memory what they need once a row: registers are short.
@@ -281,8 +281,16 @@ where
         let OutputTile { column_tile, steps, c } = part();
         let column = column_tile * Self::BLOCK_COLUMNS + lane % LANES * V as u32;
         if record.row != NO_ROW && row.subwarp == 0 && column < args.n {
-            // SAFETY: the lane's columns lie in C, and no other lane has them.
-            unsafe { args.output.store_by(gpu, steps, c, [record.row, column], accumulators) };
+            // SAFETY: the lane's columns lie in C, or in the piece's slot, and no other lane has them.
+            unsafe {
+                match args.partial.slot(record.row) {
+                    Some(slot) if !F::PERSISTENT => {
+                        let at = args.partial.index(batch, [slot, column]);
+                        store_words(gpu, args.partial.values.add(at), &accumulators);
+                    }
+                    _ => args.output.store_by(gpu, steps, c, [record.row, column], accumulators),
+                }
+            }
         }
     }
 }

@@ -83,6 +83,8 @@ pub enum Scheme {
     },
     /// A gradient of the greatest or the least product: [`ValuesGradient`](super::ValuesGradient), [`BGradient`](super::BGradient).
     Gradient,
+    /// No product: makes rows of the pieces of long ones, [`JoinPieces`](super::JoinPieces).
+    JoinPieces,
     /// No product: makes the masks and places by which tiles are filled, [`Bitmasks`](super::Bitmasks).
     Bitmask,
 }
@@ -94,7 +96,7 @@ impl Scheme {
             Self::MmaTile { arithmetic, .. } => Some(arithmetic),
             Self::WgmmaTile { .. } | Self::PrepackedTile { .. } => Some(Arithmetic::Half),
             Self::RowSplit { .. } | Self::Extremum { .. } | Self::Ablation { .. } => None,
-            Self::Gradient | Self::Bitmask => None,
+            Self::Gradient | Self::JoinPieces | Self::Bitmask => None,
         }
     }
 }

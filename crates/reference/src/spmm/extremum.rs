@@ -29,8 +29,12 @@ const NO_WINNER: u32 = u32::MAX;
 /// The greatest or the least product of each row and column.
 #[derive(Debug, Clone)]
 pub struct ExtremumReference<T = f32> {
+    /// Rows of C.
+    rows: usize,
     n: usize,
-    /// Nonzeros of each row.
+    /// The rows that were computed, in the order of the arrays below.
+    computed: Vec<usize>,
+    /// Nonzeros of each.
     terms: Vec<u32>,
     products: Vec<f32>,
     winners: Vec<u32>,
@@ -47,13 +51,32 @@ pub fn spmm_extremum<T: Value>(
     n: usize,
     extremum: Extremum,
 ) -> Result<ExtremumReference<T>, ReferenceError> {
+    spmm_extremum_rows(a, b, n, extremum, 0..a.rows())
+}
+
+/// As [`spmm_extremum`] for some rows of C, to check large results by samples.
+///
+/// # Errors
+/// As there, and if a row is not a row of A.
+pub fn spmm_extremum_rows<T: Value>(
+    a: &Csr<T>,
+    b: &[T],
+    n: usize,
+    extremum: Extremum,
+    rows: impl IntoIterator<Item = usize>,
+) -> Result<ExtremumReference<T>, ReferenceError> {
     if a.cols().checked_mul(n) != Some(b.len()) {
         return Err(ReferenceError::DenseLength { rows: a.cols(), cols: n, got: b.len() });
     }
-    let (mut products, mut winners) = (vec![0.0; a.rows() * n], vec![NO_WINNER; a.rows() * n]);
+    let computed: Vec<usize> = rows.into_iter().collect();
+    if let Some(&row) = computed.iter().find(|&&row| row >= a.rows()) {
+        return Err(ReferenceError::RowOutOfRange { row, rows: a.rows() });
+    }
+    let elements = computed.len() * n;
+    let (mut products, mut winners) = (vec![0.0; elements], vec![NO_WINNER; elements]);
     if n > 0 {
-        let rows = products.par_chunks_mut(n).zip(winners.par_chunks_mut(n)).enumerate();
-        rows.for_each(|(row, (products, winners))| {
+        let rows = products.par_chunks_mut(n).zip(winners.par_chunks_mut(n)).zip(&computed);
+        rows.for_each(|((products, winners), &row)| {
             for at in a.pattern().row_range(row) {
                 let of_b = &b[a.col_indices()[at] as usize * n..][..n];
                 for ((best, winner), x) in products.iter_mut().zip(winners.iter_mut()).zip(of_b) {
@@ -69,29 +92,49 @@ pub fn spmm_extremum<T: Value>(
             }
         });
     }
-    let terms = (0..a.rows()).map(|row| a.pattern().row_range(row).len() as u32).collect();
-    Ok(ExtremumReference { n, terms, products, winners, result: PhantomData })
+    let terms = computed.iter().map(|&row| a.pattern().row_range(row).len() as u32).collect();
+    let rows = a.rows();
+    Ok(ExtremumReference { rows, n, computed, terms, products, winners, result: PhantomData })
 }
 
 impl<T: Value> ExtremumReference<T> {
-    /// Which nonzero of A won each element of C, row by row; `u32::MAX` in rows without nonzeros.
+    /// Which nonzero of A won each element of the computed rows of C, row by row; `u32::MAX` in rows without nonzeros.
     pub fn winners(&self) -> &[u32] {
         &self.winners
     }
 
-    /// Checks a whole C, row by row: each element is the product, exactly, with the epilogue's roundings. A zero is +0, unless
+    /// Checks a whole C, row by row, at the rows that were computed: each element is the product, exactly, with the epilogue's roundings. A zero is +0, unless
     /// the epilogue may make another of it.
     ///
     /// # Errors
     /// If `got` or a part of the epilogue has the wrong length, `lo` is not at most `hi`, or an element is wrong.
     pub fn check_with(&self, epilogue: &Epilogue<'_, T>, got: &[T]) -> Result<ErrorReport, Mismatch> {
-        epilogue.check(self.terms.len(), self.n)?;
+        if self.rows.checked_mul(self.n) != Some(got.len()) {
+            return Err(Mismatch::Length { rows: self.rows, cols: self.n, got: got.len() });
+        }
+        epilogue.check(self.rows, self.n)?;
+        let rows = self.computed.iter().flat_map(|&row| &got[row * self.n..][..self.n]);
+        let got: Vec<T> = rows.copied().collect();
         let legal = |at: usize| {
-            let (finish, before) = epilogue.of(at / self.n, at);
+            let row = self.computed[at / self.n];
+            let (finish, before) = epilogue.of(row, row * self.n + at % self.n);
             finish.legal_of(Legal::exactly(f64::from(self.products[at])), before)
         };
         let tell = |at: usize| (legal(at), self.terms[at / self.n]);
-        elements::check(got, self.products.len(), self.n, |at, got| legal(at).judge(got), tell)
+        let checked = elements::check(&got, got.len(), self.n, |at, got| legal(at).judge(got), tell);
+        // Rows are told by their place in C.
+        let place = |row: usize| self.computed[row];
+        checked
+            .map(|mut report| {
+                report.worst_at = report.worst_at.map(|(row, column)| (place(row), column));
+                report
+            })
+            .map_err(|mut mismatch| {
+                if let Mismatch::Elements { row, .. } = &mut mismatch {
+                    *row = place(*row);
+                }
+                mismatch
+            })
     }
 }
 

@@ -5,7 +5,7 @@ mod extremum;
 
 pub use check::{Epilogue, ErrorReport};
 pub use extremum::{
-    Extremum, ExtremumGradient, ExtremumReference, spmm_extremum, spmm_extremum_gradient,
+    Extremum, ExtremumGradient, ExtremumReference, spmm_extremum, spmm_extremum_gradient, spmm_extremum_rows,
 };
 
 use crate::bound::{self, MAX_TERMS, is_tiny};

@@ -38,6 +38,8 @@ pub struct Problem {
     pub precision: Precision,
     /// What becomes of a row's products.
     pub reduce: Reduce,
+    /// How long a piece of a row may be, if that is asked for: [`Options::longest_piece`](super::Options::longest_piece).
+    pub longest_piece: Option<usize>,
     /// Whether A is [prepacked](CsrMatrix::prepacked).
     pub prepacked: bool,
     /// Streaming multiprocessors of the GPU.
@@ -64,6 +66,7 @@ impl Problem {
             index: IndexType::U32,
             precision: Precision::Single,
             reduce: Reduce::Sum,
+            longest_piece: None,
             prepacked: false,
             multiprocessors: 132,
             block_shared_bytes: 227 * 1024,
@@ -263,7 +266,7 @@ fn is_meant(problem: &Problem, tile: &Tile) -> bool {
             let are_long = problem.nnz >= LONG_ROWS.saturating_mul(problem.rows);
             problem.precision.allows(arithmetic, are_long) && has_bitmasks(problem)
         }
-        Scheme::Gradient | Scheme::Bitmask => false,
+        Scheme::Gradient | Scheme::JoinPieces | Scheme::Bitmask => false,
     }
 }
 
@@ -306,7 +309,7 @@ fn algorithm(entry: &Entry<Tile>) -> Algorithm {
         Scheme::Ablation { idea, lanes, split, .. } => {
             Algorithm::Ablation { idea, vector, lanes, split, warps }
         }
-        Scheme::Gradient | Scheme::Bitmask => Algorithm::Auto,
+        Scheme::Gradient | Scheme::JoinPieces | Scheme::Bitmask => Algorithm::Auto,
     }
 }
 

@@ -9,8 +9,16 @@ use super::rows::Rows;
 use super::tiles::{Ahead, Step};
 
 impl CostModel {
-    /// About the time of a kernel on a problem, in cycles of a multiprocessor.
+    /// About the time of a kernel on a problem, in cycles of a multiprocessor; with long rows in pieces where that is less.
     pub fn cost(&self, problem: &Problem, entry: &Entry<Tile>) -> f64 {
+        match problem.pieces(entry, self) {
+            Some((_, cost)) => cost,
+            None => self.whole_rows_cost(problem, entry),
+        }
+    }
+
+    /// The same with all rows whole.
+    pub(super) fn whole_rows_cost(&self, problem: &Problem, entry: &Entry<Tile>) -> f64 {
         let cycles = match entry.tile.scheme {
             Scheme::RowSplit { lanes, split, .. }
             | Scheme::Extremum { lanes, split, .. }
@@ -33,7 +41,7 @@ impl CostModel {
                 let step = Step::of_halves(chunks, Ahead::Step(ahead), blocks);
                 self.prepacked.cost(problem, &entry.tile, &step)
             }
-            Scheme::Gradient | Scheme::Bitmask => f64::INFINITY,
+            Scheme::Gradient | Scheme::JoinPieces | Scheme::Bitmask => f64::INFINITY,
         };
         self.common.launch + cycles
     }

@@ -98,7 +98,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
         let values_batch = self.values_batch(a);
         let out = d_b.pointer();
         let columns = BGradient::<T::Device, I::Device>::TILE.block_columns;
-        for (products, columns) in self.parts(columns, values_batch) {
+        for (products, columns) in self.parts(columns, values_batch, usize::MAX) {
             let (first, start) = (products.start, columns.start);
             let mut winning = self.winning(&winning, first);
             winning.gradient = winning.gradient.add(start);

@@ -7,6 +7,7 @@ mod gradient;
 mod grid;
 mod model;
 mod options;
+mod pieces;
 mod plan;
 mod prepacked;
 mod reduce;

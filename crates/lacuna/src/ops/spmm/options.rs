@@ -66,6 +66,10 @@ options! {
         pub precision: Precision = Precision::Single => set,
         /// What becomes of a row's products. The epilogue follows, whatever it is.
         pub reduce: Reduce = Reduce::Sum => set,
+        /// Rows with more nonzeros are cut into pieces of at most about so many, which kernels by rows that are not persistent
+        /// work on as on rows, and a second kernel adds up; `usize::MAX` leaves all rows whole. The library's choice if none: it
+        /// cuts rows that are far longer than the mean, where it estimates that to be faster.
+        pub longest_piece: Option<usize> = None => some(usize),
         /// Multiplies A·B.
         pub alpha: f32 = 1.0 => set,
         /// Multiplies what C holds, which is added. With 0, C is not read: it may hold anything, NaN too.
@@ -101,8 +105,10 @@ impl Options {
         Self { lo, hi, ..self }
     }
 
-    /// Whether the clamp's limits are numbers in order.
+    /// Whether the clamp's limits are numbers in order, and pieces have nonzeros.
     pub(super) fn check(&self) -> Result<()> {
+        let expected = || "at least 1 nonzero";
+        Error::expect(self.longest_piece != Some(0), OPERATION, "the longest piece", expected, 0)?;
         let Self { lo, hi, .. } = *self;
         let expected = || "lo, hi with lo <= hi, neither of them NaN";
         Error::expect(lo <= hi, OPERATION, "the clamp", expected, format!("{lo}, {hi}"))

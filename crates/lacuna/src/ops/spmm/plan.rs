@@ -3,6 +3,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::choose::{Choice, Problem, b_bytes_limit, is_by_tiles};
+use super::pieces::Pieces;
 use super::{OPERATION, Options};
 use crate::op::{Layout, MAX_WIDTH, Selection, strides, tells_choice, tunes_selection, widest};
 use crate::pattern::DevicePattern;
@@ -15,6 +16,9 @@ use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Slice, SliceMut, St
 /// the least of a row's products may take the place of their sum ([`Reduce`](super::Reduce)). Each sum runs over the row's nonzeros alone, and the same operands give the same bits in every run, by the plan and the addresses'
 /// alignment. Values that are not finite flow as IEEE 754 says, and only into the rows whose nonzeros they meet; where a
 /// tile of C on tensor cores has some, all of the tile is computed by fused multiply-adds.
+///
+/// Where rows are [cut into pieces](Spmm::longest_piece), the plan has the room for what these come to, and its clones share it:
+/// runs of such a plan on several streams must be ordered.
 #[derive(Clone, Debug)]
 pub struct Spmm<T: Value = f32, I: Index = u32> {
     pub(super) pattern: Arc<DevicePattern<I>>,
@@ -23,6 +27,8 @@ pub struct Spmm<T: Value = f32, I: Index = u32> {
     pub(super) b: Layout,
     pub(super) c: Layout,
     pub(super) selection: Selection<Problem>,
+    /// What each chosen kernel that cuts rows needs, by its name.
+    pub(super) pieces: Vec<(&'static str, Arc<Pieces>)>,
     values: PhantomData<T>,
 }
 
@@ -59,7 +65,8 @@ impl<T: Value, I: Index> Spmm<T, I> {
         Error::expect_at_most("N", MAX_WIDTH, n)?;
         options.check()?;
         let bytes = T::TYPE.bytes();
-        let Options { batch, b_stride, b_batch_stride, c_stride, c_batch_stride, precision, reduce, .. } = options;
+        let Options { batch, b_stride, b_batch_stride, c_stride, c_batch_stride, .. } = options;
+        let Options { precision, reduce, longest_piece, .. } = options;
         let b = strides!(OPERATION, "B", "N", b_stride, batch, b_batch_stride);
         let b = Layout::new(a.cols(), n, bytes, b)?;
         let c = strides!(OPERATION, "C", "N", c_stride, batch, c_batch_stride);
@@ -68,7 +75,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
 
         let problem_at = |vector| {
             let vector = widest(|allowed| allowed <= vector && b.allows(allowed) && c.allows(allowed));
-            Problem { batch, precision, reduce, ..Problem::of(a, n, vector) }
+            Problem { batch, precision, reduce, longest_piece, ..Problem::of(a, n, vector) }
         };
         let selection = Selection::new(options.algorithm, bytes, problem_at).expect_some(|| {
             let whole = [b_stride, c_stride, b_batch_stride, c_batch_stride] == [None; 4];
@@ -80,15 +87,34 @@ impl<T: Value, I: Index> Spmm<T, I> {
             return Err(selection.illegal(why));
         }
         let pattern = Arc::clone(a.pattern());
-        Self { pattern, n, options, b, c, selection, values: PhantomData }.prepared()
+        Self { pattern, n, options, b, c, selection, pieces: Vec::new(), values: PhantomData }.prepared()
     }
 
     /// This plan, once what its kernels need of the pattern is there: bitmasks, or kernels without where they have no room; for
-    /// means, one over the length of each row.
+    /// means, one over the length of each row; tables of rows in pieces.
     fn prepared(mut self) -> Result<Self> {
         self.row_scale()?;
         self.selection.prepare(|choice| is_by_tiles(&choice.entry.tile), || self.pattern.bitmasks())?;
+        let problem = self.selection.problem();
+        self.pieces.clear();
+        for choice in self.selection.iter() {
+            let (name, length) = (choice.entry.name, problem.piece_length(choice.entry));
+            if let Some(length) = length.filter(|_| self.pieces_for(name).is_none()) {
+                self.pieces.push((name, Pieces::new(&self.pattern, problem, length)?));
+            }
+        }
         Ok(self)
+    }
+
+    /// What the kernel of this name needs to cut rows.
+    pub(super) fn pieces_for(&self, name: &str) -> Option<&Pieces> {
+        self.pieces.iter().find(|(known, _)| *known == name).map(|(_, pieces)| &**pieces)
+    }
+
+    /// Nonzeros that rows have at most, by the kernel that [`choice`](Self::choice) tells: longer ones are cut into pieces of about
+    /// so many. None if all rows stay whole.
+    pub fn longest_piece(&self) -> Option<usize> {
+        self.selection.problem().piece_length(self.choice().entry)
     }
 
     /// Elements that B must have, up to the last of the last row: K·N without gaps. The gap after it may be there too.

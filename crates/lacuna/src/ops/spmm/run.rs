@@ -2,16 +2,25 @@
 use std::ops::Range;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
-use lacuna_kernels::spmm::{Args, ExtremumArgs, Output, Scheme, Tile, TileArgs};
+use lacuna_kernels::spmm::{Args, ExtremumArgs, Output, Partial, Scheme, Tile, TileArgs};
 use lacuna_kernels::{Entry, entries};
 
 use super::choose::{is_by_tiles, is_prepacked};
 use super::grid::{Extent, is_hybrid, prefetched_rows, resident_blocks, subwarp_share};
+use super::pieces::Pieces;
 use super::prepacked::Packs;
 use super::{OPERATION, Operands, Reduce, Spmm};
 use crate::op::{MAX_GRID_YZ, launch, spans};
 use crate::pattern::RowOrder;
 use crate::{CsrMatrix, Error, Index, Result, Slice, SliceMut, Stream, Value};
+
+/// All rows are whole.
+const NO_PIECES: Partial = Partial {
+    values: GlobalMut::from_address(0),
+    winners: GlobalMut::from_address(0),
+    batch: 0,
+    stride: 0,
+};
 
 impl<T: Value, I: Index> Spmm<T, I> {
     /// As [`run_with`](Spmm::run_with), without a bias.
@@ -108,8 +117,12 @@ impl<T: Value, I: Index> Spmm<T, I> {
         };
         let masks = if is_by_tiles(tile) { Some(self.pattern.bitmasks()?) } else { None };
         let resident = resident_blocks(choice.entry.bounds, a.device().info().multiprocessors);
-        for (products, columns) in self.parts(tile.block_columns, values_batch) {
-            let [rows, n, count] = [self.pattern.rows, columns.len(), products.len()];
+        let pieces = self.pieces_for(choice.entry.name);
+        let (row_table, rows) =
+            pieces.map_or((self.pattern.row_table_pointer(), self.pattern.rows), Pieces::table);
+        let most_products = pieces.map_or(usize::MAX, Pieces::products_at_once);
+        for (products, columns) in self.parts(tile.block_columns, values_batch, most_products) {
+            let [n, count] = [columns.len(), products.len()];
             let extent = Extent { rows: rows as u64, columns: n as u64, products: count as u64 };
             let grid = extent.grid(tile, resident);
             let values = values.add(products.start * values_batch as usize);
@@ -142,12 +155,13 @@ impl<T: Value, I: Index> Spmm<T, I> {
             }
             let blocks = extent.sharing_blocks(tile, resident);
             let args = Args {
-                row_table: self.pattern.row_table_pointer(),
+                row_table,
                 values,
                 columns: self.pattern.columns_pointer(),
                 b,
                 b_batch,
                 output,
+                partial: pieces.map_or(NO_PIECES, Pieces::partial),
                 rows,
                 long_rows: self.long_rows(tile, blocks),
                 ahead_rows: prefetched_rows(tile, blocks, self.pattern.cols as u64, self.pattern.nnz as u64)
@@ -156,19 +170,23 @@ impl<T: Value, I: Index> Spmm<T, I> {
                 b_stride_bytes,
                 values_batch,
             };
-            if let Scheme::Extremum { .. } = tile.scheme {
-                let first = products.start * self.pattern.rows * self.n + columns.start;
-                let args = ExtremumArgs {
-                    product: args,
-                    winners: GlobalMut::from_address(winners).add(first),
-                    winners_batch: (self.pattern.rows * self.n) as u64,
-                    winners_stride: self.n as u32,
-                    is_least: u32::from(self.options.reduce == Reduce::Min),
-                };
-                let entry = if winners == 0 { choice.entry } else { with_winners(choice.entry) };
-                launch(stream, entry, grid, &args)?;
-            } else {
-                launch(stream, choice.entry, grid, &args)?;
+            let first = products.start * self.pattern.rows * self.n + columns.start;
+            let winners = if winners == 0 { 0 } else { winners + (first * size_of::<u32>()) as u64 };
+            let args = ExtremumArgs {
+                product: args,
+                winners: GlobalMut::from_address(winners),
+                winners_batch: (self.pattern.rows * self.n) as u64,
+                winners_stride: self.n as u32,
+                is_least: u32::from(self.options.reduce == Reduce::Min),
+            };
+            let is_extremum = matches!(tile.scheme, Scheme::Extremum { .. });
+            match (is_extremum, winners) {
+                (false, _) => launch(stream, choice.entry, grid, &args.product)?,
+                (true, 0) => launch(stream, choice.entry, grid, &args)?,
+                (true, _) => launch(stream, with_winners(choice.entry), grid, &args)?,
+            }
+            if let Some(pieces) = pieces {
+                pieces.join::<T, I>(stream, &args, count as u32, is_extremum)?;
             }
         }
         Ok(())
@@ -188,16 +206,18 @@ impl<T: Value, I: Index> Spmm<T, I> {
         if a.batch() == 1 { 0 } else { a.values_stride() as u32 }
     }
 
-    /// What one launch can do, for tiles of so many columns: products of the batch, and columns of each.
+    /// What one launch can do, for tiles of so many columns: products of the batch, as many at most, and columns of each.
     pub(super) fn parts(
         &self,
         tile_columns: u32,
         values_batch: u32,
+        most_products: usize,
     ) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
         let launch_columns = MAX_GRID_YZ * tile_columns as usize;
         // A launch counts the values of its products in 32 bits.
         let countable = u32::MAX.checked_div(values_batch).map_or(usize::MAX, |count| count as usize);
-        spans(self.options.batch, MAX_GRID_YZ.min(countable)).flat_map(move |products| {
+        let most_products = most_products.min(MAX_GRID_YZ).min(countable);
+        spans(self.options.batch, most_products).flat_map(move |products| {
             spans(self.n, launch_columns).map(move |columns| (products.clone(), columns))
         })
     }
