@@ -4,8 +4,8 @@ use lacuna::matrix::Csr;
 use lacuna::{Buffer, Device};
 use lacuna_cases::{Number, Problem};
 use lacuna_reference::{
-    Epilogue, ErrorReport, Extremum, ExtremumReference, Mismatch, Precision, SpmmReference, spmm_extremum_rows,
-    spmm_rows,
+    Epilogue, ErrorReport, Extremum, ExtremumReference, Mismatch, Precision, SpmmReference,
+    spmm_extremum_rows, spmm_rows,
 };
 
 use crate::types::Reduce;

@@ -110,6 +110,10 @@ macro_rules! operand_of {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! has_flag {
-    () => { false };
-    ($flag:ident) => { true };
+    () => {
+        false
+    };
+    ($flag:ident) => {
+        true
+    };
 }

@@ -2,7 +2,8 @@
 
 use lacuna_matrix::Csr;
 use lacuna_reference::{
-    Epilogue, Extremum, Mismatch, ReferenceError, spmm, spmm_extremum, spmm_extremum_gradient, spmm_extremum_rows,
+    Epilogue, Extremum, Mismatch, ReferenceError, spmm, spmm_extremum, spmm_extremum_gradient,
+    spmm_extremum_rows,
 };
 
 /// Rows of products [2, -6, 2], [], [NaN, NaN, 1], and B of one column.
@@ -33,7 +34,9 @@ fn some_rows_are_told_by_their_place_in_c() {
     let reference = spmm_extremum_rows(&a, &b, 1, Extremum::Greatest, [2, 1]).unwrap();
     let plain = Epilogue::default();
     assert!(reference.check_with(&plain, &[7.0, 0.0, f32::NAN]).is_ok(), "row 0 is not checked");
-    let Err(Mismatch::Elements { row, .. }) = reference.check_with(&plain, &[2.0, 0.0, 5.0]) else { panic!() };
+    let Err(Mismatch::Elements { row, .. }) = reference.check_with(&plain, &[2.0, 0.0, 5.0]) else {
+        panic!()
+    };
     assert_eq!(row, 2);
     let outside = spmm_extremum_rows(&a, &b, 1, Extremum::Greatest, [3]);
     assert!(matches!(outside, Err(ReferenceError::RowOutOfRange { row: 3, rows: 3 })));

@@ -22,7 +22,11 @@ pub(super) fn cases() -> Vec<Case> {
         Case::new("spmm/pieces/batch", "batches with gaps and values of their own", batch),
         Case::new("spmm/pieces/winners", "winners of pieces, with ties across them", winners),
         Case::new("spmm/pieces/infinite", "NaN and infinities in some pieces", infinite),
-        Case::new("spmm/pieces/chosen", "the library cuts a row of 20,000 by itself, and a clone does as much", chosen),
+        Case::new(
+            "spmm/pieces/chosen",
+            "the library cuts a row of 20,000 by itself, and a clone does as much",
+            chosen,
+        ),
         Case::new("spmm/pieces/refusals", "pieces of nothing", refusals),
     ]
 }
@@ -50,7 +54,11 @@ fn lengths(cx: &Context<'_>) -> Result<f64> {
 }
 
 /// Every algorithm that cuts rows.
-fn by_every_algorithm<T: Number, I: Index>(cx: &Context<'_>, options: spmm::Options, n: usize) -> Result<f64> {
+fn by_every_algorithm<T: Number, I: Index>(
+    cx: &Context<'_>,
+    options: spmm::Options,
+    n: usize,
+) -> Result<f64> {
     let product = Product::<T>::new(&pattern()?, n, options, cx.seed)?;
     let a = CsrMatrix::<T, I>::with_index(cx.device, &product.a[0])?;
     let spmm::Options { reduce, longest_piece, .. } = options;
@@ -79,7 +87,8 @@ fn columns(cx: &Context<'_>) -> Result<f64> {
             let options = options.precision(lacuna::Precision::Fma);
             let product = Product::<f32>::new(&pattern()?, n, options, cx.seed)?;
             for at in [Placement::WHOLE, Placement::slices(2, 1), Placement::slices(4, 8)] {
-                worst = worst.max(product.check::<u32>(cx, at).with_context(|| format!("{reduce:?}, N = {n}"))?);
+                worst =
+                    worst.max(product.check::<u32>(cx, at).with_context(|| format!("{reduce:?}, N = {n}"))?);
             }
         }
     }
@@ -90,7 +99,8 @@ fn epilogue(cx: &Context<'_>) -> Result<f64> {
     let all = spmm::Options::default().alpha(-1.5).beta(0.5).clamp(-2.0, 1.5).longest_piece(64);
     let mut worst = 0.0_f64;
     for reduce in REDUCTIONS {
-        let product = Product::<f32>::new(&pattern()?, 24, row_split(all.reduce(reduce)), cx.seed)?.bias(true);
+        let product =
+            Product::<f32>::new(&pattern()?, 24, row_split(all.reduce(reduce)), cx.seed)?.bias(true);
         worst = worst.max(product.check::<u32>(cx, Placement::WHOLE)?);
     }
     Ok(worst)

@@ -17,8 +17,7 @@ use crate::{Case, Context, Number};
 const OTHERS: [Reduce; 3] = [Reduce::Mean, Reduce::Max, Reduce::Min];
 
 /// The reductions that compare.
-const EXTREMA: [(Reduce, Extremum); 2] =
-    [(Reduce::Max, Extremum::Greatest), (Reduce::Min, Extremum::Least)];
+const EXTREMA: [(Reduce, Extremum); 2] = [(Reduce::Max, Extremum::Greatest), (Reduce::Min, Extremum::Least)];
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -31,7 +30,11 @@ pub(super) fn cases() -> Vec<Case> {
         Case::new("spmm/reduce/special", "NaN, infinities, zeros and ties", special),
         Case::new("spmm/reduce/empty", "M, K, N or the nonzeros are 0", empty),
         Case::new("spmm/reduce/batch_gradients", "gradients of a batch with gaps", batch_gradients),
-        Case::new("spmm/reduce/refusals", "reductions without winners, and operands that do not fit", refusals),
+        Case::new(
+            "spmm/reduce/refusals",
+            "reductions without winners, and operands that do not fit",
+            refusals,
+        ),
     ]
 }
 
@@ -169,7 +172,10 @@ fn special(cx: &Context<'_>) -> Result<f64> {
     ];
     let pick = |kind: &[f32], len: usize, salt: u64| -> Vec<f32> {
         let drawn = generate::random_values(len, cx.seed ^ salt);
-        drawn.iter().map(|x| kind[(((x + 1.0) / 2.0 * kind.len() as f32) as usize).min(kind.len() - 1)]).collect()
+        drawn
+            .iter()
+            .map(|x| kind[(((x + 1.0) / 2.0 * kind.len() as f32) as usize).min(kind.len() - 1)])
+            .collect()
     };
     let n = 24;
     for of_a in kinds {
@@ -254,7 +260,8 @@ fn gradients<T: Number, I: Index>(
     let mut d_a = a.with_values(&vec![T::POISON; a.nnz()])?;
     let b = cx.device.upload(b)?;
     plan.values_gradient(cx.stream, winning, b.as_slice(), &mut d_a)?;
-    let values = of_values.check(&d_a.values()?.download(cx.stream)?).context("the gradient of A's values")?;
+    let values =
+        of_values.check(&d_a.values()?.download(cx.stream)?).context("the gradient of A's values")?;
 
     let mut d_b = cx.device.upload(&vec![T::POISON; plan.input_len()])?;
     plan.b_gradient(cx.stream, a, winning, d_b.as_slice_mut())?;

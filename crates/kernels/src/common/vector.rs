@@ -137,8 +137,8 @@ pub(crate) unsafe fn store_words<G: Gpu, W: Word, const V: usize>(gpu: G, to: Gl
                 gpu.store(to.add(2 * i), [words[2 * i], words[2 * i + 1]]);
             }
         } else {
-            for i in 0..V {
-                gpu.store(to.add(i), [words[i]]);
+            for (i, &word) in words.iter().enumerate() {
+                gpu.store(to.add(i), [word]);
             }
         }
     }

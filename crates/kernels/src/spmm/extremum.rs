@@ -113,8 +113,8 @@ impl<const V: usize, const WINNERS: bool> Greatest<V, WINNERS> {
 impl<const V: usize, const WINNERS: bool> Reduction<V> for Greatest<V, WINNERS> {
     #[inline(always)]
     fn take<G: Gpu, T: Real>(&mut self, gpu: G, value: f32, index: u32, row: &[T; V]) {
-        for v in 0..V {
-            let product = gpu.fma(value, row[v].to_f32(gpu), 0.0);
+        for (v, x) in row.iter().enumerate() {
+            let product = gpu.fma(value, x.to_f32(gpu), 0.0);
             let greatest = gpu.max_nan(self.products[v], product);
             if WINNERS && greatest.to_bits() != self.products[v].to_bits() {
                 self.winners[v] = index;
@@ -134,7 +134,10 @@ where
     type Tile = Tile;
 
     const TILE: Tile = {
-        assert!(V == 1 || V * size_of::<T>() == 16, "C and winners are stored as vectors of 16 bytes, or one by one");
+        assert!(
+            V == 1 || V * size_of::<T>() == 16,
+            "C and winners are stored as vectors of 16 bytes, or one by one"
+        );
         assert!(LANES.is_power_of_two() && SPLIT.is_power_of_two(), "lanes pair up in shuffles");
         assert!(Self::GROUP <= WARP, "a row's lanes lie in one warp");
         assert!(Self::SHARED_BYTES <= 48 * 1024, "shared memory without opting in");
@@ -246,7 +249,8 @@ where
         // SAFETY: the lane's columns lie in C and in the winners, and no other lane has them.
         unsafe {
             if WINNERS {
-                let first = u64::from(batch) * winners_batch + u64::from(record.row) * u64::from(winners_stride);
+                let first =
+                    u64::from(batch) * winners_batch + u64::from(record.row) * u64::from(winners_stride);
                 store_words(gpu, winners.add(first as usize + column as usize), &greatest.winners);
             }
             product.output.store(gpu, record.row, column, batch, greatest.products);

@@ -81,7 +81,18 @@ pub fn spmm_rows<T: Value>(
     }
     let precision = Precision::default();
     let (rows, is_mean) = (a.rows(), false);
-    Ok(SpmmReference { rows, n, precision, is_mean, computed, terms, value, magnitude, tiny, result: PhantomData })
+    Ok(SpmmReference {
+        rows,
+        n,
+        precision,
+        is_mean,
+        computed,
+        terms,
+        value,
+        magnitude,
+        tiny,
+        result: PhantomData,
+    })
 }
 
 /// `rows × cols` zeros. With no columns in A, B is empty for any `cols`, so that a product too large to hold can get here.

@@ -119,7 +119,10 @@ impl<T: DeviceValue, I: DeviceIndex> Kernel for BGradient<T, I> {
             let out = args.out.add((u64::from(batch) * args.out_batch) as usize);
             // SAFETY: the element is this lane's alone.
             unsafe {
-                gpu.store(out.add_rows(row, args.out_stride_bytes).add(column as usize), [T::from_f32(gpu, sum)]);
+                gpu.store(
+                    out.add_rows(row, args.out_stride_bytes).add(column as usize),
+                    [T::from_f32(gpu, sum)],
+                );
             }
         }
     }

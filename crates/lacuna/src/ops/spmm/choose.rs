@@ -2,10 +2,10 @@
 use lacuna_kernels::spmm::{Idea, Scheme, Tile};
 use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 
-use super::{OPERATION, Reduce};
 use super::grid::MAX_PERSISTENT_ROWS;
 use super::model::CostModel;
 use super::options::{LONG_ROWS, Precision};
+use super::{OPERATION, Reduce};
 use crate::op::{self, bitmask};
 use crate::pattern::RowLengths;
 use crate::{CsrMatrix, DeviceInfo, Index, Value};

@@ -117,7 +117,8 @@ impl<T: Value, I: Index> Spmm<T, I> {
                 values_batch,
             };
             let grid = |entry: &Entry<Tile>| {
-                let [x, y] = [args.rows.div_ceil(entry.tile.block_rows), args.n.div_ceil(entry.tile.block_columns)];
+                let [x, y] =
+                    [args.rows.div_ceil(entry.tile.block_rows), args.n.div_ceil(entry.tile.block_columns)];
                 [x, y, products.len() as u32]
             };
             launch_kernel::<BGradient<T::Device, I::Device>>(stream, entries::spmm(), grid, &args)?;

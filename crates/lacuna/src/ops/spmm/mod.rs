@@ -17,12 +17,12 @@ mod run;
 mod tiles;
 
 pub use choose::{Algorithm, Choice, Problem, choose, choose_by};
-pub use lacuna_kernels::Arithmetic;
-pub use lacuna_kernels::spmm::{Idea, Scheme, Tile};
 pub use gradient::Winning;
+pub use lacuna_kernels::Arithmetic;
+pub use lacuna_kernels::spmm::NO_WINNER;
+pub use lacuna_kernels::spmm::{Idea, Scheme, Tile};
 pub use model::CostModel;
 pub use options::{LONG_ROWS, Options, Precision};
-pub use lacuna_kernels::spmm::NO_WINNER;
 pub use plan::{Operands, Spmm};
 pub use reduce::Reduce;
 

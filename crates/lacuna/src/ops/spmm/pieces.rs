@@ -64,7 +64,9 @@ impl Problem {
 
     /// About how many pieces rows longer than `length` become.
     fn cut_rows(&self, length: usize) -> f64 {
-        let pieces = |(count, mean): (f64, f64)| if mean > length as f64 { count * (mean / length as f64).ceil() } else { 0.0 };
+        let pieces = |(count, mean): (f64, f64)| {
+            if mean > length as f64 { count * (mean / length as f64).ceil() } else { 0.0 }
+        };
         Rows::of(self).classes().map(pieces).sum()
     }
 
@@ -79,7 +81,8 @@ impl Problem {
                 (1_usize << power < length).then(|| count.saturating_add(more))
             })
             .collect();
-        let [rows, nonempty] = [self.lengths.rows(), self.lengths.nonempty()].map(|count| count.saturating_add(more));
+        let [rows, nonempty] =
+            [self.lengths.rows(), self.lengths.nonempty()].map(|count| count.saturating_add(more));
         let cut = Self {
             rows: rows as usize,
             longest_row: length.min(self.longest_row),

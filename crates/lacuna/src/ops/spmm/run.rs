@@ -15,12 +15,8 @@ use crate::pattern::RowOrder;
 use crate::{CsrMatrix, Error, Index, Result, Slice, SliceMut, Stream, Value};
 
 /// All rows are whole.
-const NO_PIECES: Partial = Partial {
-    values: GlobalMut::from_address(0),
-    winners: GlobalMut::from_address(0),
-    batch: 0,
-    stride: 0,
-};
+const NO_PIECES: Partial =
+    Partial { values: GlobalMut::from_address(0), winners: GlobalMut::from_address(0), batch: 0, stride: 0 };
 
 impl<T: Value, I: Index> Spmm<T, I> {
     /// As [`run_with`](Spmm::run_with), without a bias.
