@@ -5,7 +5,6 @@
 //! Python's lock. Nothing here waits for a device but what makes patterns, bags, masks and packed weights, and the first plan of each.
 mod attention;
 mod device;
-mod dlpack;
 mod error;
 mod lookup;
 mod pattern;
@@ -22,8 +21,6 @@ mod _lacuna {
     use crate::attention::{Mask, MaskBlocks};
     #[pymodule_export]
     use crate::device::{Device, Memory};
-    #[pymodule_export]
-    use crate::dlpack::inspect_dlpack;
     #[pymodule_export]
     use crate::lookup::Bags;
     #[pymodule_export]
