@@ -48,7 +48,10 @@ def __getattr__(name: str) -> Any:
 
 def _is_torch(*arrays: Any) -> bool:
     """Whether these are PyTorch's tensors on a GPU, whose operators have gradients."""
-    return any(type(array).__module__.startswith("torch") and getattr(array, "is_cuda", False) for array in arrays)
+    for array in arrays:
+        if getattr(array, "is_cuda", False):
+            return True
+    return False
 
 
 def spmm(a: SparseCsr, b: Any, *, bias: Any = None, relu: bool = False, precise: bool = False) -> Any:

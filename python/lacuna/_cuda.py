@@ -32,6 +32,10 @@ class Cuda:
     def key(self) -> Any:
         return self.device
 
+    def guard(self) -> Any:
+        """What makes this GPU PyTorch's current one for a while; None where it is."""
+        return None if torch.cuda.current_device() == self.index else torch.cuda.device(self.index)
+
     def _check(self, tensor: Any, what: str) -> Any:
         if not isinstance(tensor, torch.Tensor):
             tensor = from_dlpack(tensor, what)
@@ -90,7 +94,7 @@ class Cuda:
         return tensor.data_ptr(), tensor.numel(), tensor.element_size() * 8
 
     def host_bytes(self, tensor: Any, dtype: str) -> bytes:
-        return tensor.detach().to("cpu", getattr(torch, dtype)).contiguous().numpy().tobytes()
+        return torch.as_tensor(tensor).detach().to("cpu", getattr(torch, dtype)).contiguous().numpy().tobytes()
 
 
 def has_room(tensor: torch.Tensor, batch: Optional[int], nnz: int, stride: int) -> bool:

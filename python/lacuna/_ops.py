@@ -5,7 +5,8 @@ A backend (:class:`lacuna._cuda.Cuda`, :class:`lacuna._simulate.Simulated`) give
 
 from __future__ import annotations
 
-from typing import Any, Optional
+import functools
+from typing import Any, Callable, Optional
 
 from ._errors import InputError
 
@@ -36,6 +37,20 @@ def _cuda_of_dlpack(array: Any) -> Any:
             f"results of a {type(array).__name__} on a GPU are made by PyTorch's allocator, and PyTorch is missing: install torch"
         ) from error
     return Cuda(int(array.__dlpack_device__()[1]))
+
+
+def on_its_device(operator: Callable) -> Callable:
+    """The operator with the backend's device current, and the caller's after it: native calls leave theirs."""
+
+    @functools.wraps(operator)
+    def call(back: Any, *arguments: Any) -> Any:
+        guard = back.guard()
+        if guard is None:
+            return operator(back, *arguments)
+        with guard:
+            return operator(back, *arguments)
+
+    return call
 
 
 def rows_of(view: Any, what: str, batch: Optional[int], rows: int, columns: int) -> tuple:
@@ -71,6 +86,7 @@ def values_batch(values: Any, what: str, nnz: int) -> Optional[int]:
     return shape[0] if len(shape) == 2 else None
 
 
+@on_its_device
 def spmm(back: Any, pattern: Any, values: Any, b: Any, bias: Any, relu: bool, precise: bool) -> Any:
     """C = A·B (+ bias a row, and ReLU)."""
     handle, (rows, cols, nnz, stride) = pattern.handle_on(back)
@@ -93,6 +109,7 @@ def spmm(back: Any, pattern: Any, values: Any, b: Any, bias: Any, relu: bool, pr
     return back.result(room)
 
 
+@on_its_device
 def packed_spmm(back: Any, packed: Any, shape: tuple, b: Any, bias: Any, relu: bool) -> Any:
     """C = A·B of packed weights."""
     rows, cols = shape
@@ -107,6 +124,7 @@ def packed_spmm(back: Any, packed: Any, shape: tuple, b: Any, bias: Any, relu: b
     return back.result(room)
 
 
+@on_its_device
 def sddmm(back: Any, pattern: Any, a: Any, b: Any, precise: bool) -> Any:
     """The values of A·Bᵀ at the nonzeros."""
     handle, (rows, cols, nnz, stride) = pattern.handle_on(back)
@@ -119,6 +137,7 @@ def sddmm(back: Any, pattern: Any, a: Any, b: Any, precise: bool) -> Any:
     return back.values_result(room)
 
 
+@on_its_device
 def softmax(back: Any, pattern: Any, values: Any, scale: float) -> Any:
     """The values of softmax(scale·x) of each row."""
     handle, (_, _, nnz, stride) = pattern.handle_on(back)
@@ -129,6 +148,7 @@ def softmax(back: Any, pattern: Any, values: Any, scale: float) -> Any:
     return back.values_result(room)
 
 
+@on_its_device
 def softmax_backward(back: Any, pattern: Any, y: Any, dy: Any, scale: float) -> Any:
     """The gradient of x."""
     handle, (_, _, nnz, stride) = pattern.handle_on(back)
@@ -141,6 +161,7 @@ def softmax_backward(back: Any, pattern: Any, y: Any, dy: Any, scale: float) -> 
     return back.values_result(room)
 
 
+@on_its_device
 def transpose_values(back: Any, pattern: Any, values: Any) -> Any:
     """Values in the order of the transposed pattern."""
     handle, (_, _, nnz, stride) = pattern.T.handle_on(back)
@@ -151,6 +172,7 @@ def transpose_values(back: Any, pattern: Any, values: Any) -> Any:
     return back.values_result(room)
 
 
+@on_its_device
 def attention(back: Any, mask: Any, q: Any, k: Any, v: Any, scale: Optional[float]) -> Any:
     """O = softmax(scale·Q·Kᵀ at the mask)·V."""
     code = back.dtype(q, "Q")
@@ -189,6 +211,7 @@ def _merged(view: Any, what: str) -> Any:
 FORMS = ("probabilities", "log_probabilities", "logits")
 
 
+@on_its_device
 def topn(back: Any, logits: Any, n: int, output: str, temperature: float) -> tuple:
     """The n greatest of each row, and their indices."""
     if output not in FORMS:
@@ -207,6 +230,7 @@ def topn(back: Any, logits: Any, n: int, output: str, temperature: float) -> tup
     return back.result(values), back.result(indices)
 
 
+@on_its_device
 def embedding_bag(back: Any, bags: Any, table: Any) -> Any:
     """A row for each bag: the sum, or the mean, of the rows that it names."""
     code = back.dtype(table, "the table")
@@ -221,6 +245,7 @@ def embedding_bag(back: Any, bags: Any, table: Any) -> Any:
     return back.result(room)
 
 
+@on_its_device
 def embedding_bag_backward(back: Any, bags: Any, gradient: Any) -> Any:
     """The gradient of the table."""
     code = back.dtype(gradient, "the gradient")

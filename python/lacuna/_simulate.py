@@ -69,6 +69,10 @@ class Simulated:
         """What patterns of this device are known by."""
         return self.device
 
+    def guard(self) -> Any:
+        """None: there is one simulator."""
+        return None
+
     def dtype(self, array: Any, what: str) -> int:
         name = _numpy(array).dtype.name
         if name not in DTYPES:

@@ -8,7 +8,7 @@ from typing import Any, Optional, Sequence
 
 from ._errors import InputError
 from ._native import native
-from ._ops import backend_of, transpose_values
+from ._ops import backend_of, on_its_device, transpose_values
 
 _ids = itertools.count(1)
 _known: "weakref.WeakValueDictionary[int, Any]" = weakref.WeakValueDictionary()
@@ -55,14 +55,17 @@ class Pattern(_Numbered):
 
     def __init__(self, crow_indices: Any, col_indices: Any, shape: Sequence[int]) -> None:
         rows, cols = _shape(shape)
-        back = backend_of(crow_indices, col_indices)
+        self._of_arrays(backend_of(crow_indices, col_indices), crow_indices, col_indices, rows, cols)
+
+    def _of_arrays(self, back: Any, crow_indices: Any, col_indices: Any, rows: int, cols: int) -> None:
         offsets, count, bits = back.indices(crow_indices, "crow_indices")
         columns, nnz, column_bits = back.indices(col_indices, "col_indices")
         if bits != column_bits:
             raise InputError(f"crow_indices have {bits} bits and col_indices {column_bits}, but they must be of one type")
         if count != rows + 1:
             raise InputError(f"crow_indices have {count} elements, but {rows + 1} are expected: one a row, and the end of the last")
-        self._set(native.Pattern(back.device, back.stream, [rows, cols], nnz, offsets, columns, bits), back.key, None)
+        make = on_its_device(lambda back: native.Pattern(back.device, back.stream, [rows, cols], nnz, offsets, columns, bits))
+        self._set(make(back), back.key, None)
 
     def _set(self, handle: Any, key: Any, transposed: Any) -> None:
         self._handle, self._key, self._transposed = handle, key, transposed
@@ -96,14 +99,10 @@ class Pattern(_Numbered):
         if isinstance(transposed, weakref.ref):
             transposed = transposed()
         if transposed is None:
-            stream = 0
-            if not self._key.is_simulator:
-                from ._cuda import _raw_stream
-
-                stream = _raw_stream(_index_of(self._key))
             transposed = Pattern.__new__(Pattern)
+            make = on_its_device(lambda back: self._handle.transposed(back.stream))
             # Weak, so that the two go when nobody has the first.
-            transposed._set(self._handle.transposed(stream), self._key, weakref.ref(self))
+            transposed._set(make(_backend_on(self._key)), self._key, weakref.ref(self))
             self._transposed = transposed
         return transposed
 
@@ -139,8 +138,6 @@ class SparseCsr:
         pattern: Where the nonzeros are.
         values: (nnz,), or (batch, nnz): float32, float16 or bfloat16. Gradients flow to them.
     """
-
-    __slots__ = ("pattern", "values")
 
     def __init__(self, pattern: Pattern, values: Any) -> None:
         shape = tuple(values.shape)
@@ -294,7 +291,8 @@ class Bags(_Numbered):
         weight_bytes = None if weights is None else back.host_bytes(weights, "float32")
         self.is_mean = mode == "mean"
         self._key = back.key
-        self._handle = native.Bags(back.device, table_rows, offset_bytes, index_bytes, weight_bytes)
+        make = on_its_device(lambda back: native.Bags(back.device, table_rows, offset_bytes, index_bytes, weight_bytes))
+        self._handle = make(back)
 
     @property
     def sizes(self) -> tuple:
@@ -318,6 +316,17 @@ def _shape(shape: Sequence[int]) -> tuple:
 def _expect_csr(tensor: Any) -> None:
     if str(getattr(tensor, "layout", None)) != "torch.sparse_csr" or tensor.dim() != 2:
         raise InputError("a 2-D tensor of layout torch.sparse_csr is expected; x.to_sparse_csr() makes one")
+
+
+def _backend_on(device: Any) -> Any:
+    """A backend of this device, for one call."""
+    if device.is_simulator:
+        from ._simulate import Simulated
+
+        return Simulated(device)
+    from ._cuda import Cuda
+
+    return Cuda(_index_of(device))
 
 
 def _index_of(device: Any) -> int:

@@ -34,7 +34,7 @@ def _values_like(like: Tensor, batch: Optional[int], nnz: int, stride: int) -> T
 
 @torch.library.custom_op("lacuna::spmm", mutates_args=(), device_types="cuda")
 def _spmm(values: Tensor, b: Tensor, bias: Optional[Tensor], pattern: int, rows: int, relu: bool, precise: bool) -> Tensor:
-    return _ops.spmm(Cuda(b.device.index), known(pattern), values, b, bias, relu, precise)
+    return _ops.spmm(_ops.backend_of(values, b), known(pattern), values, b, bias, relu, precise)
 
 
 @_spmm.register_fake
@@ -80,7 +80,7 @@ def spmm(a: SparseCsr, b: Tensor, bias: Optional[Tensor] = None, relu: bool = Fa
 
 @torch.library.custom_op("lacuna::transpose_values", mutates_args=(), device_types="cuda")
 def _transpose_values(values: Tensor, pattern: int, stride: int) -> Tensor:
-    return _ops.transpose_values(Cuda(values.device.index), known(pattern), values)
+    return _ops.transpose_values(_ops.backend_of(values), known(pattern), values)
 
 
 @_transpose_values.register_fake
@@ -94,7 +94,7 @@ def _(values: Tensor, pattern: int, stride: int) -> Tensor:
 
 @torch.library.custom_op("lacuna::sddmm", mutates_args=(), device_types="cuda")
 def _sddmm(a: Tensor, b: Tensor, pattern: int, nnz: int, stride: int, precise: bool) -> Tensor:
-    return _ops.sddmm(Cuda(a.device.index), known(pattern), a, b, precise)
+    return _ops.sddmm(_ops.backend_of(a, b), known(pattern), a, b, precise)
 
 
 @_sddmm.register_fake
@@ -134,7 +134,7 @@ def sddmm(pattern: Pattern, a: Tensor, b: Tensor, precise: bool = False) -> Tens
 
 @torch.library.custom_op("lacuna::softmax", mutates_args=(), device_types="cuda")
 def _softmax(values: Tensor, pattern: int, stride: int, scale: float) -> Tensor:
-    return _ops.softmax(Cuda(values.device.index), known(pattern), values, scale)
+    return _ops.softmax(_ops.backend_of(values), known(pattern), values, scale)
 
 
 @_softmax.register_fake
@@ -144,7 +144,7 @@ def _(values: Tensor, pattern: int, stride: int, scale: float) -> Tensor:
 
 @torch.library.custom_op("lacuna::softmax_backward", mutates_args=(), device_types="cuda")
 def _softmax_gradient(y: Tensor, dy: Tensor, pattern: int, stride: int, scale: float) -> Tensor:
-    return _ops.softmax_backward(Cuda(y.device.index), known(pattern), y, dy, scale)
+    return _ops.softmax_backward(_ops.backend_of(y, dy), known(pattern), y, dy, scale)
 
 
 @_softmax_gradient.register_fake
@@ -175,7 +175,7 @@ def sparse_softmax(a: SparseCsr, scale: float = 1.0) -> Tensor:
 
 @torch.library.custom_op("lacuna::attention", mutates_args=(), device_types="cuda")
 def _attention(q: Tensor, k: Tensor, v: Tensor, mask: int, scale: float) -> Tensor:
-    return _ops.attention(Cuda(q.device.index), known(mask), q, k, v, scale)
+    return _ops.attention(_ops.backend_of(q, k, v), known(mask), q, k, v, scale)
 
 
 @_attention.register_fake
@@ -233,7 +233,7 @@ def sparse_attention(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: Optional
 
 @torch.library.custom_op("lacuna::embedding_bag", mutates_args=(), device_types="cuda")
 def _embedding_bag(table: Tensor, bags: int, count: int) -> Tensor:
-    return _ops.embedding_bag(Cuda(table.device.index), known(bags), table)
+    return _ops.embedding_bag(_ops.backend_of(table), known(bags), table)
 
 
 @_embedding_bag.register_fake
@@ -243,7 +243,7 @@ def _(table: Tensor, bags: int, count: int) -> Tensor:
 
 @torch.library.custom_op("lacuna::embedding_bag_backward", mutates_args=(), device_types="cuda")
 def _embedding_bag_gradient(gradient: Tensor, bags: int, rows: int) -> Tensor:
-    return _ops.embedding_bag_backward(Cuda(gradient.device.index), known(bags), gradient)
+    return _ops.embedding_bag_backward(_ops.backend_of(gradient), known(bags), gradient)
 
 
 @_embedding_bag_gradient.register_fake
@@ -288,7 +288,7 @@ class PackedWeights(_Numbered):
 @torch.library.custom_op("lacuna::packed_spmm", mutates_args=(), device_types="cuda")
 def _packed_spmm(b: Tensor, bias: Optional[Tensor], packed: int, rows: int, relu: bool) -> Tensor:
     weights = known(packed)
-    return _ops.packed_spmm(Cuda(b.device.index), weights.handle, weights.shape, b, bias, relu)
+    return _ops.packed_spmm(_ops.backend_of(b), weights.handle, weights.shape, b, bias, relu)
 
 
 @_packed_spmm.register_fake
