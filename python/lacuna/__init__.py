@@ -6,6 +6,7 @@ where they are, and give work to the current stream without waiting. Within :fun
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import _ops
@@ -46,10 +47,16 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'lacuna' has no attribute {name!r}")
 
 
+#: `lacuna.torch`, from when it was imported on.
+_torch: Any = None
+
+
 def _is_torch(*arrays: Any) -> bool:
     """Whether these are PyTorch's tensors on a GPU, whose operators have gradients."""
     for array in arrays:
         if getattr(array, "is_cuda", False):
+            if _torch is None:
+                importlib.import_module(".torch", __name__)
             return True
     return False
 
@@ -69,9 +76,7 @@ def spmm(a: SparseCsr, b: Any, *, bias: Any = None, relu: bool = False, precise:
         (M, N), or (batch, M, N), of B's type. Sums are float32. The same operands give the same bits.
     """
     if _is_torch(a.values, b):
-        from .torch import spmm as with_gradients
-
-        return with_gradients(a, b, bias, relu, precise)
+        return _torch.spmm(a, b, bias, relu, precise)
     return _ops.spmm(_backend_of(a.values, b), a.pattern, a.values, b, bias, relu, precise)
 
 
@@ -82,18 +87,14 @@ def sddmm(pattern: Pattern, a: Any, b: Any, *, precise: bool = False) -> SparseC
         A matrix of the pattern, with values of A's type.
     """
     if _is_torch(a, b):
-        from .torch import sddmm as with_gradients
-
-        return SparseCsr(pattern, with_gradients(pattern, a, b, precise))
+        return SparseCsr(pattern, _torch.sddmm(pattern, a, b, precise))
     return SparseCsr(pattern, _ops.sddmm(_backend_of(a, b), pattern, a, b, precise))
 
 
 def sparse_softmax(a: SparseCsr, *, scale: float = 1.0) -> SparseCsr:
     """softmax(scale·a) over the stored values of each row: what is not stored counts as −∞."""
     if _is_torch(a.values):
-        from .torch import sparse_softmax as with_gradients
-
-        return SparseCsr(a.pattern, with_gradients(a, scale))
+        return SparseCsr(a.pattern, _torch.sparse_softmax(a, scale))
     return SparseCsr(a.pattern, _ops.softmax(_backend_of(a.values), a.pattern, a.values, scale))
 
 
@@ -111,9 +112,7 @@ def sparse_attention(q: Any, k: Any, v: Any, mask: Union[Pattern, Mask], *, scal
         As Q, without gaps. A query without keys gets 0.
     """
     if _is_torch(q, k, v):
-        from .torch import sparse_attention as with_gradients
-
-        return with_gradients(q, k, v, mask, scale)
+        return _torch.sparse_attention(q, k, v, mask, scale)
     return _ops.attention(_backend_of(q, k, v), mask, q, k, v, scale)
 
 
@@ -129,13 +128,13 @@ def topn(logits: Any, n: int, *, output: str = "probabilities", temperature: flo
     Returns:
         Values in float32, and indices in int32: (rows, n) each.
     """
+    if _is_torch(logits):
+        return _torch.topn(logits, n, output, temperature)
     return _ops.topn(_backend_of(logits), logits, n, output, temperature)
 
 
 def embedding_bag(table: Any, bags: Bags) -> Any:
     """For each bag the sum, or the mean, of the rows of `table` that it names: (bags, columns)."""
     if _is_torch(table):
-        from .torch import embedding_bag as with_gradients
-
-        return with_gradients(table, bags)
+        return _torch.embedding_bag(table, bags)
     return _ops.embedding_bag(_backend_of(table), bags, table)

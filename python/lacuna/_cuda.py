@@ -12,6 +12,8 @@ from ._simulate import View
 
 _CODES = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2}
 _TYPES = (torch.float32, torch.float16, torch.bfloat16)
+_devices: dict = {}
+_current_device = getattr(torch._C, "_cuda_getDevice", None) or torch.cuda.current_device
 _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
     lambda index: torch.cuda.current_stream(index).cuda_stream
 )
@@ -20,13 +22,15 @@ _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
 class Cuda:
     """What operators ask of arrays, for tensors on one GPU. Nothing is copied but values without room after them."""
 
-    __slots__ = ("index", "device", "stream", "_held")
+    __slots__ = ("index", "device", "stream", "_held", "_place")
 
     def __init__(self, index: int) -> None:
         self.index = index
         self.device = cuda_device(index)
         self.stream = _raw_stream(index)
         self._held: list = []
+        place = _devices.get(index)
+        self._place = place if place is not None else _devices.setdefault(index, torch.device("cuda", index))
 
     @property
     def key(self) -> Any:
@@ -34,7 +38,7 @@ class Cuda:
 
     def guard(self) -> Any:
         """What makes this GPU PyTorch's current one for a while; None where it is."""
-        return None if torch.cuda.current_device() == self.index else torch.cuda.device(self.index)
+        return None if _current_device() == self.index else torch.cuda.device(self.index)
 
     def _check(self, tensor: Any, what: str) -> Any:
         if not isinstance(tensor, torch.Tensor):
@@ -69,15 +73,15 @@ class Cuda:
         return padded.data_ptr()
 
     def empty(self, shape: tuple, code: int, like: Any) -> tuple:
-        tensor = torch.empty(shape, dtype=_TYPES[code], device=f"cuda:{self.index}")
+        tensor = torch.empty(shape, dtype=_TYPES[code], device=self._place)
         return tensor, View(tensor.data_ptr(), tensor.shape, tensor.stride(), code)
 
     def empty_indices(self, shape: tuple, like: Any) -> tuple:
-        tensor = torch.empty(shape, dtype=torch.int32, device=f"cuda:{self.index}")
+        tensor = torch.empty(shape, dtype=torch.int32, device=self._place)
         return tensor, tensor.data_ptr()
 
     def empty_values(self, batch: Optional[int], nnz: int, stride: int, code: int, like: Any) -> tuple:
-        values = with_room(batch, nnz, stride, _TYPES[code], f"cuda:{self.index}")
+        values = with_room(batch, nnz, stride, _TYPES[code], self._place)
         return values, values.data_ptr()
 
     def result(self, room: Any) -> Any:

@@ -5,6 +5,7 @@ come to it as a number, by which they are found: whoever compiles or records mus
 plans, and may wait for the device and load kernels: run it once before recording a graph.
 """
 
+import sys
 from typing import Any, Optional, Tuple
 
 import torch
@@ -16,7 +17,21 @@ from ._errors import InputError
 from ._native import native
 from ._sparse import Mask, Pattern, SparseCsr, _Numbered, known
 
-__all__ = ["SparseLinear", "embedding_bag", "sddmm", "sparse_attention", "sparse_softmax", "spmm"]
+__all__ = ["SparseLinear", "embedding_bag", "sddmm", "sparse_attention", "sparse_softmax", "spmm", "topn"]
+
+
+def _is_plain(*tensors: Any) -> bool:
+    """Whether nothing but the result is wanted, so that the dispatcher can be left out: no gradients, no trace, no subclass."""
+    if torch.compiler.is_compiling():
+        return False
+    learns = torch.is_grad_enabled()
+    for tensor in tensors:
+        if tensor is not None and (type(tensor) not in _PLAIN or (learns and tensor.requires_grad)):
+            return False
+    return True
+
+
+_PLAIN = (Tensor, torch.nn.Parameter)
 
 
 def _in_rows(tensor: Tensor) -> Tensor:
@@ -73,7 +88,7 @@ _spmm.register_autograd(_spmm_backward, setup_context=_spmm_setup)
 
 def spmm(a: SparseCsr, b: Tensor, bias: Optional[Tensor] = None, relu: bool = False, precise: bool = False) -> Tensor:
     """See :func:`lacuna.spmm`. Gradients of A's values, of B and of the bias."""
-    if not isinstance(b, Tensor):
+    if not isinstance(b, Tensor) or _is_plain(a.values, b, bias):
         return _ops.spmm(_ops.backend_of(a.values, b), a.pattern, a.values, b, bias, relu, precise)
     return torch.ops.lacuna.spmm(a.values, b, bias, a.pattern.id, a.pattern.shape[0], relu, precise)
 
@@ -124,7 +139,7 @@ _sddmm.register_autograd(_sddmm_backward, setup_context=_sddmm_setup)
 
 def sddmm(pattern: Pattern, a: Tensor, b: Tensor, precise: bool = False) -> Tensor:
     """The values of :func:`lacuna.sddmm`. Gradients of A and of B."""
-    if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
+    if not (isinstance(a, Tensor) and isinstance(b, Tensor)) or _is_plain(a, b):
         return _ops.sddmm(_ops.backend_of(a, b), pattern, a, b, precise)
     return torch.ops.lacuna.sddmm(a, b, pattern.id, pattern.nnz, pattern.values_stride, precise)
 
@@ -167,6 +182,8 @@ _softmax.register_autograd(_softmax_backward, setup_context=_softmax_setup)
 
 def sparse_softmax(a: SparseCsr, scale: float = 1.0) -> Tensor:
     """The values of :func:`lacuna.sparse_softmax`, with gradients."""
+    if _is_plain(a.values):
+        return _ops.softmax(_ops.backend_of(a.values), a.pattern, a.values, scale)
     return torch.ops.lacuna.softmax(a.values, a.pattern.id, a.pattern.values_stride, scale)
 
 
@@ -223,7 +240,7 @@ _attention.register_autograd(_attention_backward, setup_context=_attention_setup
 
 def sparse_attention(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: Optional[float] = None) -> Tensor:
     """See :func:`lacuna.sparse_attention`. Gradients of Q, K and V, in steps: they take memory for two weights a nonzero and head."""
-    if not all(isinstance(x, Tensor) for x in (q, k, v)):
+    if not all(isinstance(x, Tensor) for x in (q, k, v)) or _is_plain(q, k, v):
         return _ops.attention(_ops.backend_of(q, k, v), mask, q, k, v, scale)
     return torch.ops.lacuna.attention(q, k, v, mask.id, q.shape[-1] ** -0.5 if scale is None else scale)
 
@@ -265,7 +282,30 @@ _embedding_bag.register_autograd(_embedding_bag_backward, setup_context=_embeddi
 
 def embedding_bag(table: Tensor, bags: Any) -> Tensor:
     """See :func:`lacuna.embedding_bag`. Gradient of the table, dense; its first call sorts the indices on the host."""
+    if _is_plain(table):
+        return _ops.embedding_bag(_ops.backend_of(table), bags, table)
     return torch.ops.lacuna.embedding_bag(table, bags.id, bags.sizes[0])
+
+
+# softmax and top-N, without gradients ----------------------------------------------------------------------------------
+
+
+@torch.library.custom_op("lacuna::topn", mutates_args=(), device_types="cuda")
+def _topn(logits: Tensor, n: int, output: str, temperature: float) -> Tuple[Tensor, Tensor]:
+    return _ops.topn(_ops.backend_of(logits), logits, n, output, temperature)
+
+
+@_topn.register_fake
+def _(logits: Tensor, n: int, output: str, temperature: float) -> Tuple[Tensor, Tensor]:
+    size = (logits.shape[0], n)
+    return logits.new_empty(size, dtype=torch.float32), logits.new_empty(size, dtype=torch.int32)
+
+
+def topn(logits: Tensor, n: int, output: str = "probabilities", temperature: float = 1.0) -> Tuple[Tensor, Tensor]:
+    """See :func:`lacuna.topn`."""
+    if _is_plain(logits):
+        return _ops.topn(_ops.backend_of(logits), logits, n, output, temperature)
+    return torch.ops.lacuna.topn(logits, n, output, temperature)
 
 
 # layers ----------------------------------------------------------------------------------------------------------------
@@ -395,3 +435,7 @@ def _roomy(values: Tensor) -> Tensor:
     values = values.detach()
     room = with_room(None, values.numel(), _stride(values.numel()), values.dtype, values.device)
     return room.copy_(values)
+
+
+# The package finds this here: an import within a function is nothing for `torch.compile` to trace.
+sys.modules[__package__]._torch = sys.modules[__name__]

@@ -200,6 +200,7 @@ def test_opcheck():
     check(OPS.softmax_backward.default, (values.detach(), values.detach(), pattern.id, stride, 0.5))
     check(OPS.attention.default, (q, k, k.detach().clone().requires_grad_(), pattern.id, 0.25))
     bags = lacuna.Bags(torch.tensor([0, 2, 3]), torch.tensor([1, 4, 4]), 48, device=0)
+    check(OPS.topn.default, (b.detach(), 3, "logits", 1.0))
     check(OPS.embedding_bag.default, (b, bags.id, 2))
 
 
