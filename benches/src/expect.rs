@@ -10,7 +10,8 @@ const GPU: &str = "H200";
 /// expects nothing of this measurement: of another device, of types of which it says nothing, or without peers.
 pub(crate) fn missed(records: &[Record]) -> Option<Vec<String>> {
     let first = records.first()?;
-    if first.time_us.is_none() || !first.machine.device.contains(GPU) || first.index != "u32" {
+    let is_other = first.index != "u32" || first.reduce != "sum";
+    if first.time_us.is_none() || !first.machine.device.contains(GPU) || is_other {
         return None;
     }
     // Where data is missing, matrices are drawn that are only like the real ones.

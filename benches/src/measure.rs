@@ -13,7 +13,7 @@ use crate::peers::{Context, PeerSession, Peered};
 use crate::record::Record;
 use crate::session::Session;
 use crate::timing::time;
-use crate::types;
+use crate::types::{self, Reduce};
 
 /// The largest error over its bound; or in words what is wrong.
 pub(crate) type Judgement = Result<f64, String>;
@@ -66,6 +66,8 @@ pub fn measure(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
         format!("has one precision, and {} is not it; leave it out", types::name(types.precision))
     } else if session.prepacked && !task.op.takes.precision {
         "takes no prepacked matrix; leave --prepacked out".into()
+    } else if (session.reduce != Reduce::Sum || session.longest_piece.is_some()) && task.op.name != "spmm" {
+        "has no reduction to choose; leave --reduce and --longest-piece to spmm".into()
     } else if indices.is_empty() && types.index != types::Index::default() {
         "has no column indices; leave --index out".into()
     } else if !indices.is_empty() && !indices.contains(&types.index) {
@@ -139,6 +141,7 @@ impl<P, O> Work<'_, P, O> {
             index: types::name(types.index),
             precision: types::name(types.precision),
             prepacked: session.prepacked,
+            reduce: types::name(session.reduce),
             m,
             k,
             n,

@@ -46,6 +46,9 @@ pub struct Record {
     /// Whether A of SpMM is prepacked: its values stay as they are.
     #[serde(rename = "packed", default, skip_serializing_if = "std::ops::Not::not")]
     pub prepacked: bool,
+    /// What becomes of a row's products in SpMM: `sum` where nothing is said.
+    #[serde(default = "sum", skip_serializing_if = "is_sum")]
+    pub reduce: String,
     /// Rows of the sparse matrix.
     pub m: usize,
     /// The length of a sum: columns of A in SpMM, of A and B in SDDMM, of Q and K in attention; 1 in a softmax. Rows of a
@@ -101,6 +104,14 @@ pub struct Record {
 
 fn yes() -> bool {
     true
+}
+
+fn sum() -> String {
+    "sum".into()
+}
+
+fn is_sum(reduce: &String) -> bool {
+    reduce == "sum"
 }
 
 fn once() -> usize {

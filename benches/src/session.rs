@@ -7,7 +7,7 @@ use lacuna_vendor::Search;
 
 use crate::machine;
 use crate::peers::PeerSession;
-use crate::types::{Dtype, Index, Precision, Types};
+use crate::types::{Dtype, Index, Precision, Reduce, Types};
 
 /// Where and how a measurement runs.
 #[derive(Args, Clone, Debug)]
@@ -27,6 +27,12 @@ pub struct Measure {
     /// Of SpMM: A is prepacked, so that its values stay as they are (`CsrMatrix::prepacked`). Packing is not timed.
     #[arg(long, alias = "packed")]
     pub prepacked: bool,
+    /// Of SpMM: what becomes of a row's products. Peers add them up, whatever it is.
+    #[arg(long, default_value = "sum")]
+    pub reduce: Reduce,
+    /// Of SpMM: rows with more nonzeros are cut into pieces of about so many, by kernels that can; the library's choice if none.
+    #[arg(long, value_name = "NONZEROS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub longest_piece: Option<u64>,
     /// Measures cuSPARSE and cuBLAS too, where they are installed.
     #[arg(long)]
     pub peers: bool,
@@ -57,6 +63,10 @@ pub struct Session {
     pub samples: u32,
     /// Whether A of SpMM is prepacked.
     pub prepacked: bool,
+    /// What becomes of a row's products in SpMM.
+    pub reduce: Reduce,
+    /// What rows are cut to in SpMM, if that is said.
+    pub longest_piece: Option<usize>,
     /// Whether to measure every legal kernel.
     pub all_algorithms: bool,
 }
@@ -100,6 +110,8 @@ impl Session {
             types,
             samples: measure.samples,
             prepacked: measure.prepacked,
+            reduce: measure.reduce,
+            longest_piece: measure.longest_piece.map(|length| usize::try_from(length).unwrap_or(usize::MAX)),
             all_algorithms: measure.all_algorithms,
         })
     }

@@ -37,6 +37,20 @@ pub enum Precision {
     Tf32,
 }
 
+/// What becomes of a row's products in SpMM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Reduce {
+    /// Their sum.
+    #[default]
+    Sum,
+    /// Their mean.
+    Mean,
+    /// The greatest.
+    Max,
+    /// The least.
+    Min,
+}
+
 /// The types of a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Types {
@@ -76,7 +90,19 @@ impl Types {
     }
 }
 
-/// The name of a type or a precision on the command line and in records.
+impl Reduce {
+    /// As the library takes it.
+    pub fn of_library(self) -> lacuna::spmm::Reduce {
+        match self {
+            Self::Sum => lacuna::spmm::Reduce::Sum,
+            Self::Mean => lacuna::spmm::Reduce::Mean,
+            Self::Max => lacuna::spmm::Reduce::Max,
+            Self::Min => lacuna::spmm::Reduce::Min,
+        }
+    }
+}
+
+/// The name of a type, a precision or a reduction on the command line and in records.
 pub(crate) fn name(value: impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().into())
 }

@@ -10,6 +10,7 @@ pub mod conv;
 pub mod dense_transpose;
 pub mod device;
 mod expect;
+pub mod import;
 pub mod layer_norm;
 pub mod nhot;
 pub mod pointwise;
@@ -40,6 +41,7 @@ pub struct Options {
 pub fn cases(options: Options, data: &Data) -> Vec<Case> {
     let mut cases = device::cases();
     cases.extend(spmm::cases(options, data));
+    cases.extend(import::cases());
     cases.extend(softmax::cases(options));
     cases.extend(attention::cases());
     cases.extend(bias_act::cases());

@@ -52,11 +52,15 @@ pub(crate) fn example(shell: &Shell, package: &str, example: &str, cuda: bool) -
 fn release(shell: &Shell, package: &str, what: &[&str], cuda: bool) -> anyhow::Result<PathBuf> {
     let features: &[&str] = if cuda { &["--features", "cuda"] } else { &[] };
     run(shell, &[&["build", "--release", "--package", package], what, features].concat())?;
+    Ok(target_folder(shell)?.join("release"))
+}
+
+/// The folder that cargo builds to.
+pub(crate) fn target_folder(shell: &Shell) -> anyhow::Result<PathBuf> {
     let cargo = cargo();
     let metadata = cmd!(shell, "{cargo} metadata --no-deps --format-version 1").quiet().read()?;
     let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
-    let target = metadata["target_directory"].as_str().context("cargo metadata names no target folder")?;
-    Ok([target, "release"].iter().collect())
+    Ok(metadata["target_directory"].as_str().context("cargo metadata names no target folder")?.into())
 }
 
 /// Compiles the tests of `cargo {test}`, and tells where these packages' programs lie that they were compiled with: in

@@ -33,10 +33,15 @@ const MODULES: [&str; 5] = [
 /// Where suites are.
 const SUITES: &str = "benches/suites";
 
-/// What an operation does without: the transpose is exact, so that cases compare it with the host's; commands of their own measure it,
+/// What an operation does without: an import copies what cases compare with the host's, once; the transpose is exact, so that cases compare it with the host's; commands of their own measure it,
 /// the inference of networks, convolutions and poolings; pointwise convolution runs SpMM's kernels.
-const WITHOUT: [(&str, &str); 11] = [
+const WITHOUT: [(&str, &str); 16] = [
     ("conv", SUITES),
+    ("import", "crates/reference/src/{}/mod.rs"),
+    ("import", "crates/reference/src/lib.rs"),
+    ("import", "benches/src/{}/mod.rs"),
+    ("import", "benches/src/lib.rs"),
+    ("import", SUITES),
     ("pointwise", "crates/kernels/src/{}/mod.rs"),
     ("pointwise", "crates/kernels/src/{}/list.rs"),
     ("pointwise", "crates/kernels/src/lib.rs"),

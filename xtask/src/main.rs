@@ -13,6 +13,7 @@ mod paths;
 mod rust_cuda;
 mod setup;
 mod verify;
+mod wheel;
 
 use std::process::ExitCode;
 
@@ -42,6 +43,8 @@ enum Command {
     Bench(bench::Arguments),
     /// Packs the programs for a GPU node that has no Rust
     Dist(dist::Arguments),
+    /// Builds the Python package as a wheel
+    Wheel(wheel::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Dist(arguments) => dist::run(&arguments),
+        Command::Wheel(arguments) => wheel::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,6 +3,7 @@ mod debian;
 mod link;
 mod mpi;
 mod ptxas_wheel;
+mod python;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use lacuna_ptx::{BuildError, Cache, DeviceCompiler, Ptxas};
 use xshell::{Shell, cmd};
 
 pub(crate) use self::mpi::Mpi;
+pub(crate) use self::python::Environment;
 use crate::outcome::Missing;
 
 /// Debian's device compiler, its cargo, and the sources of its library.
@@ -102,6 +104,11 @@ pub(crate) fn ptxas(cache: &Cache) -> anyhow::Result<Ptxas> {
 pub(crate) fn cuda_library_path(cache: &Cache) -> anyhow::Result<PathBuf> {
     link::install(cache)?;
     Ok(cache.cuda_library_path())
+}
+
+/// What the Python package is built and tested with, installed first if need be.
+pub(crate) fn python(cache: &Cache) -> anyhow::Result<Environment> {
+    Environment::in_cache(cache)
 }
 
 /// What feature `mpi` is built and run with, installed first if need be.

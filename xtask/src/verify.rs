@@ -9,7 +9,7 @@ use xshell::Shell;
 
 use crate::outcome::Missing;
 use crate::parts::Parts;
-use crate::{build, cargo, doctor, layout, setup};
+use crate::{build, cargo, doctor, layout, setup, wheel};
 
 /// What `verify` is told.
 #[derive(clap::Args)]
@@ -64,6 +64,13 @@ fn everything(shell: &Shell, parts: &mut Parts) -> anyhow::Result<()> {
     let [conformance, bench] = parts
         .run("tests: compiling", || cargo::tested_programs(shell, &all, ["lacuna-verify", "lacuna-bench"]))?;
     parts.run("tests: running", || cargo::run(shell, &[&all[..], &["--quiet"]].concat()))?;
+    let python = setup::python(&Cache::of_user()?);
+    match &python {
+        Ok(environment) => {
+            parts.run("Python package", || wheel::test(shell, environment, features))?;
+        }
+        Err(missing) => eprintln!("note: the Python package is left out: {missing:#}"),
+    }
     if let Ok(mpi) = &mpi {
         parts.run("several ranks (MPI)", || ranks::check(shell, mpi, &bench))?;
     }
@@ -74,11 +81,15 @@ fn everything(shell: &Shell, parts: &mut Parts) -> anyhow::Result<()> {
     parts.run("lints without CUDA", || lint(shell, &[]))?;
     let device = if doctor::has_gpu() { "all" } else { "sim" };
     parts.run("conformance cases", || cargo::run_program(shell, &conformance, ["--device", device]))?;
-    // Last, so that all else is checked on a machine without MPI too.
-    mpi.map(drop).map_err(|missing| {
-        Missing(format!("all else is well, but the part \"several ranks (MPI)\" was not run: {missing:#}"))
-            .into()
-    })
+    // Last, so that all else is checked on a machine without MPI or PyPI too.
+    not_run("several ranks (MPI)", mpi.err())?;
+    not_run("Python package", python.err())
+}
+
+/// The error of a part that something was missing for.
+fn not_run(part: &str, missing: Option<anyhow::Error>) -> anyhow::Result<()> {
+    let Some(missing) = missing else { return Ok(()) };
+    Err(Missing(format!("all else is well, but the part \"{part}\" was not run: {missing:#}")).into())
 }
 
 fn lint(shell: &Shell, features: &[&str]) -> anyhow::Result<()> {

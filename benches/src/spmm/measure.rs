@@ -18,13 +18,15 @@ pub type Prepare = fn(&Device, &Csr<f32>, usize) -> lacuna::Result<(CsrMatrix, S
 /// Measures a problem.
 pub(super) fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
     let problem = task.problem;
-    let mut operands = Operands::<T>::new(&session.device, problem)?;
+    let mut operands = Operands::<T>::reduced(&session.device, problem, session.reduce)?;
     let a = if session.prepacked {
         CsrMatrix::<T, I>::prepacked(&session.device, &operands.a)?
     } else {
         CsrMatrix::with_index(&session.device, &operands.a)?
     };
     let options = spmm::Options::default().precision(session.types.precision());
+    let options = options.reduce(session.reduce.of_library());
+    let options = session.longest_piece.map_or(options, |length| options.longest_piece(length));
     let plan = |algorithm| Spmm::plan_with(&a, problem.width, options.algorithm(algorithm));
     let plans = session.plans(plan, |chosen| others(chosen.choice(), &chosen.legal()[0]))?;
     work_of(problem, &plans, &a, &mut operands, |work| work.measure(session, task, peers::measure))
@@ -68,7 +70,7 @@ fn work_of<T: Number, I: Index>(
         run: &|plan, Operands { b, c, .. }, stream| plan.run(stream, a, b.as_slice(), c.as_slice_mut()),
         check: &|plan, operands, stream| {
             let got = operands.c.download(stream)?;
-            Ok(judged(operands.check(arithmetic::of_kernel(plan.choice()), &got)?))
+            Ok(judged(operands.check_reduced(arithmetic::of_kernel(plan.choice()), &got)?))
         },
     })
 }

@@ -16,7 +16,7 @@ pub(crate) use peers::measure as measure_peers;
 
 use crate::measure::{by_types, by_value};
 use crate::operation::{Columns, Operation, Rate, Takes, Width};
-use crate::peers::PRODUCTS;
+use crate::peers::{MOST_DENSE_BYTES, PRODUCTS};
 
 /// SpMM, as it is measured.
 pub(crate) static OPERATION: Operation = Operation {
@@ -36,9 +36,11 @@ pub(crate) static OPERATION: Operation = Operation {
     bytes: |size, value, index| {
         (value + index) * size.elements + 16.0 * size.rows + value * (size.cols + size.rows) * size.width
     },
-    // A twice, B, C twice.
+    // A twice, the second time dense where that is made, B, C twice.
     footprint: |size| {
-        8.0 * size.elements + 4.0 * (size.rows * size.cols + (size.cols + 2.0 * size.rows) * size.width)
+        8.0 * size.elements
+            + (4.0 * size.rows * size.cols).min(MOST_DENSE_BYTES as f64)
+            + 4.0 * (size.cols + 2.0 * size.rows) * size.width
     },
     simulated: |size| size.width * size.elements,
     measure: |session, task| by_types!(session, measure(session, task)),

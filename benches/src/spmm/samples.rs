@@ -42,6 +42,8 @@ fn sample(gpu: &Gpu, timed: &Timed, precision: Precision) -> Result<Sample, Usag
         lengths: spmm::RowLengths::from_counts(timed.rows as u32, timed.nonempty, &timed.longer),
         value,
         precision,
+        // The times are of rows that were whole.
+        longest_piece: Some(usize::MAX),
         prepacked: timed.prepacked,
         multiprocessors: gpu.multiprocessors,
         sm: gpu.sm,

@@ -119,7 +119,10 @@ fn compact(path: &Path, text: &str) -> Result<(Gpu, Vec<Timed>)> {
 fn of_sweep(records: &[Record]) -> Result<(Gpu, Vec<Timed>)> {
     let mut gpu: Option<Gpu> = None;
     let mut problems: Vec<Timed> = Vec::new();
-    for record in records.iter().filter(|record| record.op == "spmm" && record.precision == "single") {
+    for record in records
+        .iter()
+        .filter(|record| record.op == "spmm" && record.precision == "single" && record.reduce == "sum")
+    {
         let usage = |what: &str| Usage(format!("{}, N {}: {what}", record.case, record.n));
         let time =
             record.median_us().ok_or_else(|| usage("expected times of a GPU, not of the simulator"))?;

@@ -39,7 +39,7 @@ pub(super) struct Graph {
 
 impl Graphs {
     pub(super) fn cases(&self, setup: &Setup) -> Result<Vec<Case>> {
-        let graphs = real(setup, FOLDER, "suite sddmm-graphs", read)?;
+        let graphs = real(setup, FOLDER, &format!("suite {}-graphs", self.op), read)?;
         let drawn = |Graph { name, nodes, mean, cov }: &Graph| {
             (format!("{name} (drawn)"), [*nodes; 2], Draw::Varied { mean: *mean, cov: *cov })
         };

@@ -204,10 +204,11 @@ fn drawn_graphs_are_like_the_real_ones() {
         return;
     };
     let files: Vec<(String, _)> = files;
-    let graphs = named("sddmm-graphs").unwrap().graphs.as_ref().unwrap();
-    for (name, real) in files {
+    let suites = ["sddmm-graphs", "spmm-graphs"].map(|suite| named(suite).unwrap().graphs.as_ref().unwrap());
+    let pairs = files.iter().flat_map(|file| suites.map(|graphs| (file, graphs)));
+    for ((name, real), graphs) in pairs {
         let graphs::Graph { nodes, mean, cov, .. } =
-            graphs.drawn.iter().find(|graph| graph.name == name).unwrap();
+            graphs.drawn.iter().find(|graph| graph.name == *name).unwrap();
         let drawn = generate::with_row_cov(*nodes, *nodes, *mean, *cov, 1).unwrap().stats();
         assert_eq!((real.rows, real.cols), (*nodes, *nodes), "{name}");
         assert!((real.mean_row_length - mean).abs() < 0.006, "{name}: {real:?}");

@@ -54,6 +54,26 @@ fn sampled_products_have_their_own_sizes_and_work() {
 }
 
 #[test]
+fn reductions_and_pieces_are_measured_and_told() {
+    let folder = TempDir::new().unwrap();
+    let matrix = small_matrix(&folder);
+    for (reduce, is_extremum) in [("mean", false), ("max", true), ("min", true)] {
+        let records = run_op(&["spmm", "--n", "5"], &matrix, &["--all-algorithms", "--reduce", reduce]);
+        for record in records {
+            let algorithm = record["algorithm"].as_str().unwrap();
+            assert_eq!((algorithm.contains("extremum"), &record["reduce"]), (is_extremum, &reduce.into()));
+            assert!(record["error_over_bound"].as_f64().unwrap() <= 1.0, "{record:?}");
+        }
+    }
+    let pieces = run_op(&["spmm", "--n", "5"], &matrix, &["--longest-piece", "1", "--all-algorithms"]);
+    assert!(pieces.iter().all(|record| record.get("reduce").is_none()), "a sum is not told");
+    assert!(pieces.iter().all(|record| record["error_over_bound"].as_f64().unwrap() <= 1.0), "{pieces:?}");
+    let refused = bench(&["run", "sddmm", "--k", "5", "--matrix", text(&matrix), "--reduce", "max"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--reduce"));
+}
+
+#[test]
 fn softmaxes_are_measured_in_batches() {
     let folder = TempDir::new().unwrap();
     let heads = ["--heads", "3", "--all-algorithms"];

@@ -221,6 +221,9 @@ pub trait Gpu: Copy {
     /// `a · b + c`, rounded once.
     #[track_caller]
     fn fma(self, a: f32, b: f32, c: f32) -> f32;
+    /// The greater of two numbers, NaN of the bits 7fffffff if one of them is NaN. Of zeros of both signs it is either.
+    #[track_caller]
+    fn max_nan(self, a: f32, b: f32) -> f32;
     /// 2 to the power `x`, to 2 ulp; subnormal results are kept.
     #[track_caller]
     fn exp2_approx(self, x: f32) -> f32;

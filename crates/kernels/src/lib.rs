@@ -12,6 +12,7 @@ mod common;
 pub mod conv;
 pub mod dense_transpose;
 pub mod entries;
+pub mod import;
 mod kernel;
 pub mod layer_norm;
 #[doc(hidden)]
@@ -44,7 +45,7 @@ macro_rules! for_each_kernel {
     ($($callback:ident)::+) => {
         $crate::kernel_list! {
             [$($callback)::+] []
-            [attention bias_act conv dense_transpose layer_norm nhot pool sddmm softmax spdnn spmm topn transpose]
+            [attention bias_act conv dense_transpose import layer_norm nhot pool sddmm softmax spdnn spmm topn transpose]
         }
     };
 }

@@ -105,3 +105,15 @@ macro_rules! operand_of {
     (f32 $products:ident) => { $crate::Single<$crate::list::products_of::$products> };
     ($half:ident) => { $crate::Half<$crate::list::value_of::$half> };
 }
+
+/// Whether there is a flag.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! has_flag {
+    () => {
+        false
+    };
+    ($flag:ident) => {
+        true
+    };
+}

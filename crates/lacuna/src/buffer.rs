@@ -96,6 +96,43 @@ pub struct Slice<'b, T: Element> {
 }
 
 impl<'b, T: Element> Slice<'b, T> {
+    /// `len` elements at `address` of the device's memory that are not a buffer's: another library's on the same GPU. They are
+    /// neither copied nor freed.
+    ///
+    /// ```
+    /// # use lacuna::{Device, Slice};
+    /// # fn main() -> lacuna::Result<()> {
+    /// let device = Device::simulator();
+    /// let others = device.upload(&[1.0_f32, 2.0, 3.0])?;
+    /// // SAFETY: the buffer stays, and nobody writes it.
+    /// let slice = unsafe { Slice::<f32>::from_raw(&device, others.as_slice().address(), 3)? };
+    /// assert_eq!(slice.download(&device.stream()?)?, [1.0, 2.0, 3.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Safety
+    /// - From this call on until all work that was given the slice is done, the elements are live memory that kernels of
+    ///   `device` can read: allocated in its primary context, or reachable from it. On the simulator only its own memory is; a
+    ///   kernel's access to another address is the simulator's error.
+    /// - Whatever writes them comes before that work, or after it, in the order of streams.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for an address that is not a multiple of an element's size, one of 0 where there are elements,
+    /// and one past which there is no room for as many.
+    pub unsafe fn from_raw(device: &'b Device, address: u64, len: usize) -> Result<Self> {
+        let bytes = size_of::<T>();
+        let expected = || {
+            format!("of {len} elements of {bytes} bytes: a multiple of {bytes}, not 0, and with room for all")
+        };
+        let ends = len.checked_mul(bytes).and_then(|all| address.checked_add(all as u64));
+        let is_right = len == 0 || (address != 0 && address.is_multiple_of(bytes as u64) && ends.is_some());
+        Error::expect(is_right, "foreign memory", "the address", expected, format_args!("{address:#x}"))?;
+        // The address of nothing is one that all vectors are aligned to.
+        let address = if len == 0 { 256 } else { address };
+        Ok(Self { device, address, len, elements: PhantomData })
+    }
+
     /// The device that holds it.
     pub fn device(&self) -> &'b Device {
         self.device
@@ -113,6 +150,10 @@ impl<'b, T: Element> Slice<'b, T> {
         self.address
     }
 
+    /// Elements that were there when this was checked.
+    pub(crate) fn of_checked(device: &'b Device, address: u64, len: usize) -> Self {
+        Self { device, address, len, elements: PhantomData }
+    }
     /// The same as kernels take it, with elements of their type.
     pub(crate) fn pointer<D>(&self) -> GlobalPtr<D> {
         GlobalPtr::from_address(self.address)
@@ -161,6 +202,19 @@ pub struct SliceMut<'b, T: Element> {
 }
 
 impl<'b, T: Element> SliceMut<'b, T> {
+    /// As [`Slice::from_raw`], to write.
+    ///
+    /// # Safety
+    /// As for [`Slice::from_raw`], and kernels may write the elements: whatever reads or writes them otherwise comes before the
+    /// work that is given the slice, or after it, in the order of streams.
+    ///
+    /// # Errors
+    /// As for [`Slice::from_raw`].
+    pub unsafe fn from_raw(device: &'b Device, address: u64, len: usize) -> Result<Self> {
+        // SAFETY: as promised by the caller.
+        Ok(Self { slice: unsafe { Slice::from_raw(device, address, len)? } })
+    }
+
     /// The same part, to read.
     pub fn as_slice(&self) -> Slice<'_, T> {
         self.slice
@@ -180,6 +234,10 @@ impl<'b, T: Element> SliceMut<'b, T> {
     /// The device's address of the first element.
     pub fn address(&self) -> u64 {
         self.slice.address
+    }
+    /// Elements that were there when this was checked, and are nobody else's.
+    pub(crate) fn of_checked(device: &'b Device, address: u64, len: usize) -> Self {
+        Self { slice: Slice::of_checked(device, address, len) }
     }
     /// The same as kernels take it, with elements of their type.
     pub(crate) fn pointer<D>(&self) -> GlobalMut<D> {
@@ -214,6 +272,10 @@ impl<'b, T: Element> SliceMut<'b, T> {
     pub fn split_at(self, middle: usize) -> Result<(Self, Self)> {
         let [first, rest] = [self.slice.part(..middle)?, self.slice.part(middle..)?];
         Ok((Self { slice: first }, Self { slice: rest }))
+    }
+    /// A part of it, for as long as it.
+    pub(crate) fn into_part(self, range: impl RangeBounds<usize>) -> Result<Self> {
+        Ok(Self { slice: self.slice.part(range)? })
     }
     /// The same part, for a shorter time.
     pub fn reborrow(&mut self) -> SliceMut<'_, T> {

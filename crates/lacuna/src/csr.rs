@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lacuna_matrix::{Csr, PatternStats};
 
 use crate::pattern::{Derived, DevicePattern, RowLengths, RowOrder, padded};
-use crate::{Buffer, Device, Error, Index, Result, Slice, SliceMut, Value};
+use crate::{Buffer, Device, Element, Error, Index, Result, Slice, SliceMut, Value};
 
 /// A CSR matrix on a device, or a batch of them with one pattern. The pattern, with what was worked out from it once, is
 /// apart from the values: matrices made by [`with_values`](CsrMatrix::with_values) and
@@ -14,10 +14,43 @@ use crate::{Buffer, Device, Error, Index, Result, Slice, SliceMut, Value};
 pub struct CsrMatrix<T: Value = f32, I: Index = u32> {
     pattern: Arc<DevicePattern<I>>,
     batch: usize,
-    /// The values of each matrix, then zeros to spare.
-    values: Buffer<T>,
+    /// The values of each matrix, then some to spare: zeros, but for foreign ones.
+    values: Values<T>,
     /// Where the values will not change: what was derived from them.
     fixed: Option<Derived>,
+}
+
+/// Where values are.
+#[derive(Debug)]
+enum Values<T: Element> {
+    Own(Buffer<T>),
+    /// Memory of another library's.
+    Foreign {
+        device: Device,
+        address: u64,
+        len: usize,
+    },
+}
+
+impl<T: Element> Values<T> {
+    fn device(&self) -> &Device {
+        match self {
+            Self::Own(buffer) => buffer.device(),
+            Self::Foreign { device, .. } => device,
+        }
+    }
+    fn as_slice(&self) -> Slice<'_, T> {
+        match self {
+            Self::Own(buffer) => buffer.as_slice(),
+            Self::Foreign { device, address, len } => Slice::of_checked(device, *address, *len),
+        }
+    }
+    fn as_slice_mut(&mut self) -> SliceMut<'_, T> {
+        match self {
+            Self::Own(buffer) => buffer.as_slice_mut(),
+            Self::Foreign { device, address, len } => SliceMut::of_checked(device, *address, *len),
+        }
+    }
 }
 
 /// What errors call this.
@@ -89,7 +122,67 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
         let stride = self.values_stride();
         let too_large = || Error::too_large("the batch", isize::MAX as usize / stride, batch);
         let values = self.device().zeros(stride.checked_mul(batch).ok_or_else(too_large)?)?;
+        Ok(CsrMatrix { pattern: Arc::clone(&self.pattern), batch, values: Values::Own(values), fixed: None })
+    }
+
+    /// `batch` matrices of the same pattern whose values are another library's: they are neither copied nor freed. At `address`
+    /// stand the values of the first matrix, row by row, then some to spare up to [`values_stride`](CsrMatrix::values_stride)
+    /// elements, then those of the second, and so on. Kernels may read what is to spare, and its contents do not matter; only
+    /// [`update_from`](CsrMatrix::update_from) writes it. This makes no work for the device, and can be done for each run.
+    ///
+    /// ```
+    /// # use lacuna::matrix::Csr;
+    /// # use lacuna::{CsrMatrix, Device, Spmm};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let device = Device::simulator();
+    /// let stream = device.stream()?;
+    /// let a = CsrMatrix::new(&device, &Csr::new(1, 2, vec![0, 1], vec![1], vec![3.0])?)?;
+    /// // Another library's memory, here of the simulator.
+    /// let mut others = device.zeros::<f32>(a.values_stride())?;
+    /// others.slice_mut(..1)?.upload(&[5.0])?;
+    /// // SAFETY: the buffer is as long as it must be, and stays as long as the matrix; nobody else writes it.
+    /// let a = unsafe { a.with_foreign_values::<f32>(1, others.as_slice().address())? };
+    /// let (b, mut c) = (device.upload(&[1.0, 2.0])?, device.zeros(1)?);
+    /// Spmm::plan(&a, 1)?.run(&stream, &a, b.as_slice(), c.as_slice_mut())?;
+    /// assert_eq!(c.download(&stream)?, [10.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Safety
+    /// As for [`SliceMut::from_raw`](crate::SliceMut::from_raw), of `batch` times [`values_stride`](CsrMatrix::values_stride)
+    /// elements, as long as the matrix is used. Where the matrix is only read, so may the memory be.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for an address that is not a multiple of 16 bytes, or 0; [`Error::TooLarge`] where no memory can hold
+    /// so many.
+    pub unsafe fn with_foreign_values<U: Value>(
+        &self,
+        batch: usize,
+        address: u64,
+    ) -> Result<CsrMatrix<U, I>> {
+        let (device, stride) = (self.device().clone(), self.values_stride());
+        let too_large = || Error::too_large("the batch", isize::MAX as usize / stride, batch);
+        let len = stride.checked_mul(batch).ok_or_else(too_large)?;
+        let expected = || "a multiple of 16 bytes, for whole vectors";
+        let is_aligned = address.is_multiple_of(16);
+        Error::expect(
+            is_aligned,
+            OPERATION,
+            "the address of the values",
+            expected,
+            format_args!("{address:#x}"),
+        )?;
+        // SAFETY: as promised by the caller.
+        let address = unsafe { Slice::<U>::from_raw(&device, address, len)? }.address();
+        let values = Values::Foreign { device, address, len };
         Ok(CsrMatrix { pattern: Arc::clone(&self.pattern), batch, values, fixed: None })
+    }
+
+    /// No matrix of this pattern yet: what [`with_values`](CsrMatrix::with_values) and its like give some to.
+    pub(crate) fn of_pattern_alone(device: &Device, pattern: Arc<DevicePattern<I>>) -> Self {
+        let values = Values::Foreign { device: device.clone(), address: 256, len: 0 };
+        Self { pattern, batch: 0, values, fixed: None }
     }
 
     fn of_pattern(
@@ -115,7 +208,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
         for (place, values) in contents.chunks_mut(padded(nnz)).zip(values.chunks(nnz.max(1))) {
             place[..nnz].copy_from_slice(values);
         }
-        let values = device.upload(&contents)?;
+        let values = Values::Own(device.upload(&contents)?);
         Ok(Self { pattern, batch, values, fixed: None })
     }
 
@@ -134,7 +227,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     pub fn batch_values_mut(&mut self, which: usize) -> Result<SliceMut<'_, T>> {
         self.expect_changeable(OPERATION)?;
         let range = self.values_range(which)?;
-        self.values.slice_mut(range)
+        self.values.as_slice_mut().into_part(range)
     }
 
     /// The values, row by row. Those of the first of a batch.
@@ -150,7 +243,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     /// # Errors
     /// [`Error::Parameter`] where the batch has no such matrix.
     pub fn batch_values(&self, which: usize) -> Result<Slice<'_, T>> {
-        self.values.slice(self.values_range(which)?)
+        self.values.as_slice().part(self.values_range(which)?)
     }
 
     /// Where the values of a matrix of the batch are.
@@ -164,7 +257,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     /// As many matrices of this pattern as `batch`, which is that of a matrix with as many nonzeros. Their values are still
     /// to be written, with the zeros after them.
     pub(crate) fn unfilled(pattern: Arc<DevicePattern<I>>, batch: usize, device: &Device) -> Result<Self> {
-        let values = device.uninitialized(padded(pattern.nnz) * batch)?;
+        let values = Values::Own(device.uninitialized(padded(pattern.nnz) * batch)?);
         Ok(Self { pattern, batch, values, fixed: None })
     }
 
@@ -199,8 +292,8 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     pub(crate) fn values_address(&self) -> u64 {
         self.values.as_slice().address()
     }
-    /// Elements from the values of one matrix to those of the next.
-    pub(crate) fn values_stride(&self) -> usize {
+    /// Elements from the values of one matrix of the batch to those of the next: as many as nonzeros, and 16 to 23 to spare.
+    pub fn values_stride(&self) -> usize {
         padded(self.pattern.nnz)
     }
     /// The values of all matrices, and the zeros after each, for `operation` to write.

@@ -41,7 +41,11 @@ pub struct SimulatedLaunch {
 }
 
 impl Device {
-    /// A GPU, by the driver's index. Each call makes a device of its own, and buffers of one cannot be used with another:
+    /// A GPU, by the driver's index, with its primary context: the one that the CUDA runtime, PyTorch and `cudarc` use, so that
+    /// memory and streams of theirs can be used ([`Slice::from_raw`], [`Stream::from_raw`]). It is retained, and never reset; each
+    /// call into the library makes it current on the calling thread, and leaves it so.
+    ///
+    /// Each call makes a device of its own, and buffers of one cannot be used with another:
     /// clone a device to share it. Each loads the kernels that it launches for itself, and unloads them when the last of its
     /// clones, buffers, streams, events and graphs is dropped, which waits for the GPU.
     ///

@@ -9,4 +9,6 @@ impl Element for half::bf16 {}
 impl Element for u8 {}
 impl Element for u32 {}
 impl Element for u16 {}
+impl Element for i32 {}
+impl Element for i64 {}
 impl Element for u64 {}

@@ -21,6 +21,22 @@ impl Stream {
         Self { device, inner }
     }
 
+    /// A stream that another library made, by the driver's handle (`CUstream`, which is the runtime's `cudaStream_t`): PyTorch's
+    /// current stream, say. It is borrowed, and never destroyed. Null (or 1) is the legacy default stream, and 2 is the
+    /// default stream of the calling thread. On the simulator there is one handle, null, which is any stream of it.
+    ///
+    /// # Safety
+    /// The stream is live as long as this is, and every event of it.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a stream of another context than the primary one of `device`, and on the simulator for a handle
+    /// that is not null; what the driver says.
+    pub unsafe fn from_raw(device: &Device, raw: *mut c_void) -> Result<Self> {
+        // SAFETY: as promised by the caller.
+        let inner = unsafe { device.backend().stream_from_raw(raw)? };
+        Ok(Self::new(device.clone(), inner))
+    }
+
     /// The device that works on it.
     pub fn device(&self) -> &Device {
         &self.device

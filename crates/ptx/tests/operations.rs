@@ -183,6 +183,7 @@ const AMPERE: &[Expected] = &[
         ],
     ),
     ("packed", 0, &["cvt.rn.bf16x2.f32 …", "cvt.rn.f16x2.f32 …"]),
+    ("greatest", 0, &["max.NaN.f32 …"]),
     (
         "products",
         0,

@@ -50,6 +50,9 @@ pub use pool::{PoolMode, PoolReference, PoolShape, pool};
 pub use sddmm::{SampledReport, SddmmReference, sddmm};
 pub use softmax::{SoftmaxReference, softmax, softmax_gradient};
 pub use spdnn::{SpdnnLayer, SpdnnReference, spdnn};
-pub use spmm::{Epilogue, ErrorReport, SpmmReference, spmm, spmm_rows};
+pub use spmm::{
+    Epilogue, ErrorReport, Extremum, ExtremumGradient, ExtremumReference, SpmmReference, spmm, spmm_extremum,
+    spmm_extremum_gradient, spmm_extremum_rows, spmm_rows,
+};
 pub use topn::{TopNForm, TopNReference, topn};
 pub use value::Value;

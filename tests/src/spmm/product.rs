@@ -1,8 +1,9 @@
 //! A product with options: an epilogue, gaps between rows, batches.
 use anyhow::{Context as _, Result, ensure};
 use lacuna::matrix::{Csr, Pattern, generate};
+use lacuna::spmm::Reduce;
 use lacuna::{CsrMatrix, Index, Spmm, spmm};
-use lacuna_reference::Epilogue;
+use lacuna_reference::{Epilogue, Extremum};
 
 use super::arithmetic::precision_at;
 use super::guarded::{Guarded, Placement};
@@ -122,7 +123,7 @@ impl<T: Number> Product<T> {
         precision: lacuna_reference::Precision,
     ) -> Result<f64> {
         let [b_strides, [c_stride, c_batch]] = self.strides();
-        let spmm::Options { alpha, beta, lo, hi, batch, .. } = self.options;
+        let spmm::Options { alpha, beta, lo, hi, batch, reduce, .. } = self.options;
         let mut worst = 0.0_f64;
         let mut owned = vec![false; after.len()];
         for product in 0..batch {
@@ -132,13 +133,19 @@ impl<T: Number> Product<T> {
                 (0..rows).flat_map(row).copied().collect()
             };
             let c_strides = [c_stride, c_batch];
-            let reference = lacuna_reference::spmm(a, &own(b, a.cols(), b_strides), self.n)?;
+            let b = own(b, a.cols(), b_strides);
             let c = &own(before, a.rows(), c_strides);
             let epilogue = Epilogue { alpha, beta, c, bias: self.bias.as_deref(), lo, hi };
-            let report = reference
-                .precision(precision)?
-                .check_with(&epilogue, &own(after, a.rows(), c_strides))
-                .with_context(|| format!("product {product}"))?;
+            let after = own(after, a.rows(), c_strides);
+            let sums = || lacuna_reference::spmm(a, &b, self.n)?.precision(precision);
+            let extremum = |extremum| lacuna_reference::spmm_extremum(a, &b, self.n, extremum);
+            let report = match reduce {
+                Reduce::Mean => sums()?.mean().check_with(&epilogue, &after),
+                Reduce::Max => extremum(Extremum::Greatest)?.check_with(&epilogue, &after),
+                Reduce::Min => extremum(Extremum::Least)?.check_with(&epilogue, &after),
+                _ => sums()?.check_with(&epilogue, &after),
+            };
+            let report = report.with_context(|| format!("product {product}"))?;
             worst = worst.max(report.worst_over_bound);
             for row in 0..a.rows() {
                 owned[product * c_batch + row * c_stride..][..self.n].fill(true);

@@ -251,6 +251,28 @@ impl Gpu for Ptx {
         // SAFETY: arithmetic.
         unsafe { llvm::fma(a, b, c) }
     }
+    #[inline(always)]
+    fn max_nan(self, a: f32, b: f32) -> f32 {
+        #[cfg(lacuna_sm = "80")]
+        {
+            let y;
+            // SAFETY: arithmetic.
+            unsafe {
+                asm!("max.NaN.f32 {0}, {1}, {2};", out(reg32) y, in(reg32) a, in(reg32) b,
+                    options(pure, nomem, nostack));
+            }
+            y
+        }
+        // The instruction came with 8.0.
+        #[cfg(not(lacuna_sm = "80"))]
+        if a.is_nan() | b.is_nan() {
+            f32::from_bits(0x7fff_ffff)
+        } else if b > a {
+            b
+        } else {
+            a
+        }
+    }
     approximations! {
         exp2_approx = "ex2.approx.f32";
         exp2_flush = "ex2.approx.ftz.f32";

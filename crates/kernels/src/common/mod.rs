@@ -28,5 +28,5 @@ pub use row_record::{ALIGNED, PADDING, RowRecord};
 pub(crate) use stride::strided;
 pub use types::{DeviceIndex, DeviceValue, IndexType, ValueType};
 pub(crate) use vector::{
-    RawVector, load_raw, load_raw_mut, round_into, store_raw, unpack, unpack_into, widened, word,
+    RawVector, load_raw, load_raw_mut, round_into, store_raw, store_words, unpack, unpack_into, widened, word,
 };

@@ -1,7 +1,7 @@
 //! Loading a lane's vectors, converting them to `f32`, and rounding them.
 use core::mem::transmute_copy;
 
-use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
+use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real, Word};
 
 /// A vector of up to 16 bytes as it is in memory. Unpacking waits for a load, and would keep the next ones from starting.
 pub(crate) type RawVector = [u32; 4];
@@ -116,5 +116,30 @@ pub(crate) fn round_into<G: Gpu, T: Real, const V: usize>(
 ) {
     for (rounded, &number) in rounded.iter_mut().zip(numbers) {
         *rounded = T::from_f32(gpu, finish(number));
+    }
+}
+
+/// Writes `V` words of four bytes, in accesses of at most 16 bytes.
+///
+/// # Safety
+/// They have a place from `to` on that nobody else reads or writes, aligned to all of them or to 16 bytes.
+#[inline(always)]
+pub(crate) unsafe fn store_words<G: Gpu, W: Word, const V: usize>(gpu: G, to: GlobalMut<W>, words: &[W; V]) {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        if V.is_multiple_of(4) {
+            for i in 0..V / 4 {
+                let part = [words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]];
+                gpu.store(to.add(4 * i), part);
+            }
+        } else if V.is_multiple_of(2) {
+            for i in 0..V / 2 {
+                gpu.store(to.add(2 * i), [words[2 * i], words[2 * i + 1]]);
+            }
+        } else {
+            for (i, &word) in words.iter().enumerate() {
+                gpu.store(to.add(i), [word]);
+            }
+        }
     }
 }

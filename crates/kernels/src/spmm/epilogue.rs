@@ -5,7 +5,7 @@ use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
 
 use crate::common::round_into;
 
-/// C, and how sums are finished: C = clamp(alpha · sum + beta · C + bias, lo, hi).
+/// C, and how sums are finished: C = clamp(alpha · scale · sum + beta · C + bias, lo, hi).
 ///
 /// Everything is computed in f32, in this order, and rounded to `T` once. With beta = 0, C is not read. A clamp leaves
 /// NaN as it is, and -0 beside a limit of +0. The plain product, alpha = 1 and nothing else, is the sum to the last bit.
@@ -18,6 +18,8 @@ pub struct Output<T> {
     pub c_batch: u64,
     /// A value for each row of C, the same for the whole batch; address 0 where there is none.
     pub bias: GlobalPtr<T>,
+    /// Multiplies the sums of each row, before all else: of means one over the row's nonzeros; address 0 where there is none.
+    pub row_scale: GlobalPtr<f32>,
     /// Multiplies the sums.
     pub alpha: f32,
     /// Multiplies what C holds.
@@ -33,13 +35,15 @@ pub struct Output<T> {
 /// Steps: beta times what C holds is added, and the bias. Whatever else there is, is the bit 1.
 const ADDS_C: u32 = 2;
 const ADDS_BIAS: u32 = 4;
+/// And the row's scale is multiplied with.
+const SCALES_ROW: u32 = 8;
 
 impl<T: Real> Output<T> {
     /// Finishes the sums of `V` neighbouring elements, and writes them.
     ///
     /// # Safety
-    /// `row`, `batch` and the columns from `column` on lie in C, and in `bias` where there is one; they are this lane's
-    /// alone, and their address is a multiple of their size together.
+    /// `row`, `batch` and the columns from `column` on lie in C, and in `bias` and `row_scale` where there are such; they are this
+    /// lane's alone, and their address is a multiple of their size together.
     #[inline(always)]
     pub unsafe fn store<G: Gpu, const V: usize>(
         &self,
@@ -91,6 +95,7 @@ impl<T: Real> Output<T> {
         u32::from(self.alpha != 1.0 || is_limited)
             | if adds_c { ADDS_C } else { 0 }
             | if adds_bias { ADDS_BIAS } else { 0 }
+            | if self.row_scale.address() != 0 { SCALES_ROW } else { 0 }
     }
 
     /// # Safety
@@ -104,6 +109,13 @@ impl<T: Real> Output<T> {
         row: u32,
         accumulators: &mut [f32; V],
     ) {
+        if steps & SCALES_ROW != 0 {
+            // SAFETY: as promised by the caller.
+            let [scale] = unsafe { gpu.load_readonly(self.row_scale.add(row as usize)) };
+            for sum in accumulators.iter_mut() {
+                *sum *= scale;
+            }
+        }
         for sum in accumulators.iter_mut() {
             *sum *= self.alpha;
         }

@@ -40,11 +40,30 @@ macro_rules! spmm {
 
             // For A with more than 65,535 columns.
             rowsplit wide [f32] {
-                [4 32 1 8] [4 16 1 8] [4 8 1 8] [4 8 4 8]
+                [4 32 1 8] [4 16 1 8] [4 8 1 8] [4 8 4 8] [4 4 2 8] [4 4 8 8]
                 [2 16 1 8]
                 [1 32 1 8] [1 8 4 8] [1 1 32 8]
             }
             rowsplit wide [f16 bf16] { [8 16 1 8] [8 8 4 8] [2 16 2 8] [1 32 1 8] [1 1 32 8] }
+
+            // The greatest or least product in place of the sum, and then which nonzero won: spmm/extremum.rs.
+            extremum [f32] { [4 32 1 8] [4 16 1 8] [4 8 4 8] [4 4 2 8] [1 32 1 8] [1 8 4 8] }
+            extremum [f32_u16] { [4 16 1 8] [1 8 4 8] }
+            extremum [f16 bf16] { [8 16 1 8] [8 4 4 8] [1 32 1 8] }
+            extremum [f16_u16 bf16_u16] { [8 8 2 8] [1 8 4 8] }
+            extremum winners [f32] { [4 32 1 8] [4 16 1 8] [4 8 4 8] [4 4 2 8] [1 32 1 8] [1 8 4 8] }
+            extremum winners [f32_u16] { [4 16 1 8] [1 8 4 8] }
+            extremum winners [f16 bf16] { [8 16 1 8] [8 4 4 8] [1 32 1 8] }
+            extremum winners [f16_u16 bf16_u16] { [8 8 2 8] [1 8 4 8] }
+
+            // Their gradients.
+            values_gradient [f32 f16 bf16 f32_u16 f16_u16 bf16_u16] { {} }
+            b_gradient [f32 f16 bf16 f32_u16 f16_u16 bf16_u16] { {} }
+
+            // Pieces of long rows become rows: spmm/pieces.rs.
+            join_pieces [f32 f16 bf16] { {} }
+            join_pieces extremum [f32 f16 bf16] { {} }
+            join_pieces winners [f32 f16 bf16] { {} }
 
             // For ablations: each differs in one idea from the kernel of its shape.
             rowsplit noresidue [f32] { [4 32 1 8] [4 8 4 8] }
@@ -121,6 +140,50 @@ macro_rules! spmm {
                 $crate::list::value_of::$types, $crate::list::index_of::$types, $vector, $lanes, $split, $warps
                 $(, $crate::list::form_of::$form)?
             >
+        }
+    };
+    // The flag says that it tells which nonzeros won.
+    ($part:ident extremum [$($winners:ident)?] $types:ident
+        [$vector:literal $lanes:literal $split:literal $warps:literal]) => {
+        $crate::entry_part! { $part
+            [
+                "spmm_", stringify!($types), "_extremum_v", $vector, "_l", $lanes, "_s", $split, "_w", $warps
+                $(, "_", stringify!($winners))?
+            ]
+            $crate::spmm::Extremum<
+                $crate::list::value_of::$types, $crate::list::index_of::$types, $vector, $lanes, $split, $warps,
+                { $crate::has_flag!($($winners)?) }
+            >
+        }
+    };
+    ($part:ident values_gradient [] $types:ident {}) => {
+        $crate::entry_part! { $part
+            ["spmm_", stringify!($types), "_values_gradient"]
+            $crate::spmm::ValuesGradient<$crate::list::value_of::$types, $crate::list::index_of::$types>
+        }
+    };
+    ($part:ident b_gradient [] $types:ident {}) => {
+        $crate::entry_part! { $part
+            ["spmm_", stringify!($types), "_b_gradient"]
+            $crate::spmm::BGradient<$crate::list::value_of::$types, $crate::list::index_of::$types>
+        }
+    };
+    ($part:ident join_pieces [] $types:ident {}) => {
+        $crate::entry_part! { $part
+            ["spmm_", stringify!($types), "_join_pieces"]
+            $crate::spmm::JoinPieces<$crate::list::value_of::$types, false, false>
+        }
+    };
+    ($part:ident join_pieces [extremum] $types:ident {}) => {
+        $crate::entry_part! { $part
+            ["spmm_", stringify!($types), "_join_pieces_extremum"]
+            $crate::spmm::JoinPieces<$crate::list::value_of::$types, true, false>
+        }
+    };
+    ($part:ident join_pieces [winners] $types:ident {}) => {
+        $crate::entry_part! { $part
+            ["spmm_", stringify!($types), "_join_pieces_winners"]
+            $crate::spmm::JoinPieces<$crate::list::value_of::$types, true, true>
         }
     };
     // What tiles read of a pattern.

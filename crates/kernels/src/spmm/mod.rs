@@ -2,33 +2,43 @@
 //!
 //! TileSource: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section V.
 mod epilogue;
+mod extremum;
 mod form;
+mod gradient;
 mod list;
 mod mma;
+mod pieces;
 mod prefetch;
 mod products;
 mod row_split;
 mod serpentine;
 mod stage;
 mod tile;
+mod traverse;
 mod wgmma;
 
 use lacuna_gpu::GlobalPtr;
 
 pub use epilogue::Output;
+pub use extremum::{Extremum, ExtremumArgs, NO_WINNER};
 pub use form::{Form, Hybrid, Idea, NoResidue, Persistent, Plain, PreScaled, Wide};
+pub use gradient::{BGradient, BGradientArgs, ValuesGradient, ValuesGradientArgs, Winning};
 pub use mma::{
     BitmaskArgs, Bitmasks, LoadedRows, MmaTiles, Rows, StageFilling, Stages, StagesOf, TileArgs, TileSource,
     TileValue,
 };
-pub use row_split::{QUAD, RowSplit};
+pub use pieces::{JoinPieces, JoinPiecesArgs, PIECE, Partial};
+pub use row_split::RowSplit;
 pub use tile::{Scheme, Tile};
+pub use traverse::QUAD;
 pub use wgmma::{
     LoadedPacks, Pack, PackShape, Prepacked, PrepackedTiles, Scattering, SinglePrepackedTiles,
     WarpgroupOperand, WgmmaKernel, WgmmaTiles, WidePack,
 };
 
 /// What the entry points of [`RowSplit`] take, for values of `T` and column indices of `I`.
+///
+/// Long rows may be cut into pieces, with a record each in the row table: see [`PIECE`].
 ///
 /// A grid is tiles of rows by tiles of columns; in persistent kernels ([`Persistent`]), tiles of columns by blocks that share one.
 /// The grid's z is the batch: products of matrices of one pattern. A batch stride of 0 is one operand for all of them.
@@ -47,7 +57,9 @@ pub struct Args<T, I> {
     pub b_batch: u64,
     /// C, M×N, and the epilogue of the accumulators.
     pub output: Output<T>,
-    /// Rows in the table.
+    /// Where pieces of rows go. Persistent kernels have none.
+    pub partial: Partial,
+    /// Records in the table: rows, and pieces of rows.
     pub rows: u32,
     /// For [`Hybrid`] alone: rows at the head of the table that subwarps split. Each of the others is one subwarp's.
     pub long_rows: u32,

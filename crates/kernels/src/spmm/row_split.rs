@@ -21,19 +21,13 @@ use core::marker::PhantomData;
 use lacuna_gpu::{FULL_WARP, GlobalMut, Gpu, SharedPtr, WARP};
 
 use super::form::{Form, Plain, scheme};
-use super::products::{Columns, add_part, add_whole};
+use super::products::Columns;
 use super::serpentine::{serpentine_unit, warp_rank};
-use super::stage::{self, RowNonzeros, Stage, aligned_start};
-use super::{Args, Tile, prefetch};
-use crate::common::add_all_across_lanes;
+use super::stage::{self, RowNonzeros, Stage};
+use super::traverse::GroupRow;
+use super::{Args, QUAD, Tile, prefetch};
+use crate::common::{add_all_across_lanes, store_words};
 use crate::{Bounds, DeviceIndex, DeviceValue, Kernel, RowRecord};
-
-/// Whole vectors in one turn of the inner loop.
-const UNROLL: u32 = 2;
-
-/// Nonzeros that a lane loads at once, and whose products it has under way together: one access of 16 bytes of values of
-/// four bytes, or of 8 of shorter ones.
-pub const QUAD: u32 = 4;
 
 /// In persistent kernels, warps keep in shared memory what they need once a row: registers are short.
 const KEPT_BYTES: u32 = 32;
@@ -160,17 +154,6 @@ struct OutputTile<T> {
     c: GlobalMut<T>,
 }
 
-/// What a lane knows of the row that its group works on.
-struct GroupRow<T, I, F> {
-    nonzeros: RowNonzeros<T, I>,
-    stage: Stage<F>,
-    b: Columns<T>,
-    /// The lane, in its group.
-    lane: u32,
-    /// The subwarp, in its group.
-    subwarp: u32,
-}
-
 impl<T, I, const V: usize, const LANES: u32, const SPLIT: u32, const WARPS: u32, F>
     RowSplit<T, I, V, LANES, SPLIT, WARPS, F>
 where
@@ -198,14 +181,6 @@ where
     };
     const fn stage_bytes(group: u32) -> u32 {
         stage::bytes::<F>(group * QUAD) + if group < WARP { 16 } else { 0 }
-    }
-
-    /// Whether any group of the warp has something left. Groups of a warp go on together, also those that have not: where
-    /// they part, ptxas cannot keep in uniform registers what all lanes share, and barriers of some lanes take several
-    /// instructions.
-    #[inline(always)]
-    fn any<G: Gpu>(gpu: G, left: bool) -> bool {
-        if Self::WARP_ROWS == 1 { left } else { gpu.warp_any(FULL_WARP, left) }
     }
 
     /// Computes rows `first` and on of the table, up to `end`, as they are dealt out from this round on; gives the round after.
@@ -282,12 +257,13 @@ where
         let column = column_tile * Self::BLOCK_COLUMNS + lane % LANES * V as u32;
         let loaded = if column < args.n { column } else { args.n - V as u32 };
         let b = args.b.add((u64::from(batch) * args.b_batch) as usize);
-        let row = GroupRow {
+        let row = GroupRow::<T, I, F, LANES, SPLIT> {
             nonzeros: RowNonzeros {
                 values: args.values,
                 columns: args.columns,
                 values_skip: batch * args.values_batch,
                 column_scale: if F::INDEX_PRE_SCALING { args.b_stride_bytes } else { 1 },
+                sign: 0,
             },
             stage: Stage::at(stage, Self::STAGE),
             b: Columns {
@@ -299,99 +275,21 @@ where
         };
         let mut accumulators = [0.0; V];
         // SAFETY: the arguments describe the matrices; the stage is this group's own.
-        unsafe { Self::accumulate_row(gpu, &row, [record.start, record.end], &mut accumulators) };
+        unsafe { row.reduce(gpu, [record.start, record.end], &mut accumulators) };
 
         add_all_across_lanes(gpu, FULL_WARP, [LANES, Self::GROUP], None, &mut accumulators);
         let OutputTile { column_tile, steps, c } = part();
         let column = column_tile * Self::BLOCK_COLUMNS + lane % LANES * V as u32;
         if record.row != NO_ROW && row.subwarp == 0 && column < args.n {
-            // SAFETY: the lane's columns lie in C, and no other lane has them.
-            unsafe { args.output.store_by(gpu, steps, c, [record.row, column], accumulators) };
-        }
-    }
-
-    /// Adds up a subwarp's share of a row, which has the nonzeros from `start` to `end`.
-    ///
-    /// # Safety
-    /// The nonzeros and B are live; the stage belongs to this group of lanes.
-    #[inline(always)]
-    unsafe fn accumulate_row<G: Gpu>(
-        gpu: G,
-        row: &GroupRow<T, I, F>,
-        [start, end]: [u32; 2],
-        accumulators: &mut [f32; V],
-    ) {
-        let mut base = aligned_start(start);
-        let mut early = start - base;
-        let own = row.lane * QUAD;
-        // SAFETY: a stage is put between two barriers of the warp, and read after the second.
-        unsafe {
-            let mut fetched = row.nonzeros.fetch(gpu, base + own, base + own < end);
-            while Self::any(gpu, base < end) {
-                let is_left = Self::WARP_ROWS == 1 || base < end;
-                let left = if is_left { end - base } else { 0 };
-                let columns = row.nonzeros.marked::<F>(&fetched, own, [early, left]);
-                row.stage.put(gpu, row.lane, &fetched.values, columns);
-                gpu.sync_warp(FULL_WARP);
-                let next = base + Self::STAGE;
-                fetched = row.nonzeros.fetch(gpu, next + own, next + own < end);
-                let staged = if left < Self::STAGE { left } else { Self::STAGE };
-                Self::multiply(gpu, row, early, staged, accumulators);
-                gpu.sync_warp(FULL_WARP);
-                // A group whose row has ended stays there: the longest row of its warp could take it past 2³².
-                if is_left {
-                    base = next;
+            // SAFETY: the lane's columns lie in C, or in the piece's slot, and no other lane has them.
+            unsafe {
+                match args.partial.slot(record.row) {
+                    Some(slot) if !F::PERSISTENT => {
+                        let at = args.partial.index(batch, [slot, column]);
+                        store_words(gpu, args.partial.values.add(at), &accumulators);
+                    }
+                    _ => args.output.store_by(gpu, steps, c, [record.row, column], accumulators),
                 }
-                early = 0;
-            }
-        }
-    }
-
-    /// Multiplies a subwarp's vectors of a stage that holds the elements `early..staged` of the row.
-    ///
-    /// Residue handling (paper, section V-D.2): only the first and the last vector may be partial, so only they test
-    /// their elements. The others go through an unrolled loop, and what the unrolling leaves through a short one.
-    ///
-    /// # Safety
-    /// The stage is filled, and B is live.
-    #[inline(always)]
-    unsafe fn multiply<G: Gpu>(
-        gpu: G,
-        row: &GroupRow<T, I, F>,
-        early: u32,
-        staged: u32,
-        accumulators: &mut [f32; V],
-    ) {
-        let GroupRow { stage, b, .. } = *row;
-        let whole = staged / QUAD;
-        let mut vector = row.subwarp;
-        if !F::RESIDUE_HANDLING {
-            while vector * QUAD < staged {
-                // SAFETY: the vector is staged, and holds an element of the row.
-                unsafe { add_part::<_, _, F, V>(gpu, stage.get(gpu, vector), b, accumulators) };
-                vector += SPLIT;
-            }
-            return;
-        }
-        // SAFETY: vectors below `staged / QUAD`, rounded up, are staged; those from 0 (1 if `early`) to `whole` hold
-        // elements of the row alone.
-        unsafe {
-            if early > 0 && row.subwarp == 0 {
-                add_part::<_, _, F, V>(gpu, stage.get(gpu, 0), b, accumulators);
-                vector += SPLIT;
-            }
-            while vector + (UNROLL - 1) * SPLIT < whole {
-                for i in 0..UNROLL {
-                    add_whole::<_, _, F, V>(gpu, stage.get(gpu, vector + i * SPLIT), b, accumulators);
-                }
-                vector += UNROLL * SPLIT;
-            }
-            while vector < whole {
-                add_whole::<_, _, F, V>(gpu, stage.get(gpu, vector), b, accumulators);
-                vector += SPLIT;
-            }
-            if vector * QUAD < staged {
-                add_part::<_, _, F, V>(gpu, stage.get(gpu, vector), b, accumulators);
             }
         }
     }

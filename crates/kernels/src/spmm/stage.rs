@@ -32,6 +32,8 @@ pub(super) struct RowNonzeros<T, I> {
     pub values_skip: u32,
     /// What columns are multiplied by when they are fetched: 1, or with index pre-scaling the bytes of a row of B.
     pub column_scale: u32,
+    /// What the bits of values are changed by: 0, or the sign alone.
+    pub sign: u32,
 }
 
 /// Four neighbouring nonzeros, as the matrix holds them. What is not the row's is told apart only when they are staged: to
@@ -107,15 +109,22 @@ impl<F: Form> Stage<F> {
         }
     }
 
-    /// Puts a vector in place `index`.
+    /// Puts a vector in place `index`, with the signs of its values changed by `sign`.
     ///
     /// # Safety
     /// The stage has this place, and no other lane reads or writes it until the next barrier.
     #[inline(always)]
-    pub(super) unsafe fn put<G: Gpu, T: Real>(self, gpu: G, index: u32, fetched: &[T; N], columns: [u32; N]) {
+    pub(super) unsafe fn put<G: Gpu, T: Real>(
+        self,
+        gpu: G,
+        index: u32,
+        fetched: &[T; N],
+        sign: u32,
+        columns: [u32; N],
+    ) {
         let mut values = [0.0; N];
         for (value, fetched) in values.iter_mut().zip(fetched) {
-            *value = fetched.to_f32(gpu);
+            *value = f32::from_bits(fetched.to_f32(gpu).to_bits() ^ sign);
         }
         // SAFETY: as promised by the caller.
         unsafe {

@@ -36,6 +36,15 @@ pub enum Scheme {
         /// Whether, where they do, subwarps share long rows only.
         hybrid: bool,
     },
+    /// As [`RowSplit`](Self::RowSplit), with the greatest product in place of the sum: [`Extremum`](super::Extremum).
+    Extremum {
+        /// Lanes side by side along the columns.
+        lanes: u32,
+        /// Subwarps that share a row's nonzeros.
+        split: u32,
+        /// Whether it also writes which nonzero won.
+        winners: bool,
+    },
     /// As [`RowSplit`](Self::RowSplit), but for one idea: for measurements, and never chosen.
     Ablation {
         /// The idea in which it differs.
@@ -74,6 +83,10 @@ pub enum Scheme {
         /// Blocks that share a tile, a part of K each.
         blocks: u32,
     },
+    /// A gradient of the greatest or the least product: [`ValuesGradient`](super::ValuesGradient), [`BGradient`](super::BGradient).
+    Gradient,
+    /// No product: makes rows of the pieces of long ones, [`JoinPieces`](super::JoinPieces).
+    JoinPieces,
     /// No product: makes the masks and places by which tiles are filled, [`Bitmasks`](super::Bitmasks).
     Bitmask,
 }
@@ -84,7 +97,8 @@ impl Scheme {
         match self {
             Self::MmaTile { arithmetic, .. } | Self::PrepackedTile { arithmetic, .. } => Some(arithmetic),
             Self::WgmmaTile { .. } => Some(Arithmetic::Half),
-            Self::RowSplit { .. } | Self::Ablation { .. } | Self::Bitmask => None,
+            Self::RowSplit { .. } | Self::Extremum { .. } | Self::Ablation { .. } => None,
+            Self::Gradient | Self::JoinPieces | Self::Bitmask => None,
         }
     }
 }

@@ -49,6 +49,11 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// Waits for the device, and gives back what `allocate_host` gave for so many bytes.
     fn free_host(&self, first: NonNull<u8>, bytes: usize);
     fn stream(&self) -> Result<Box<dyn BackendStream>>;
+    /// A stream of another library's, which is not destroyed.
+    ///
+    /// # Safety
+    /// It is live as long as what this gives.
+    unsafe fn stream_from_raw(&self, raw: *mut c_void) -> Result<Box<dyn BackendStream>>;
     /// Plans a convolution by a vendor's library.
     fn conv(&self, problem: &Problem) -> Result<Box<dyn BackendConv>>;
     /// The simulator behind this device, where it is one.

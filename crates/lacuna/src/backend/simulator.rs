@@ -94,6 +94,11 @@ impl Backend for SimulatorDevice {
     fn stream(&self) -> Result<Box<dyn BackendStream>> {
         Ok(Box::new(SimulatorStream { shared: Arc::clone(&self.shared) }))
     }
+    unsafe fn stream_from_raw(&self, raw: *mut c_void) -> Result<Box<dyn BackendStream>> {
+        let expected = || "null: the simulator's streams have no handles";
+        Error::expect(raw.is_null(), "a foreign stream", "the handle", expected, format_args!("{raw:?}"))?;
+        self.stream()
+    }
     fn conv(&self, _problem: &Problem) -> Result<Box<dyn BackendConv>> {
         Err(Error::Unsupported {
             device: "the simulator".into(),

@@ -7,6 +7,7 @@
 //! | `bias_act` | bias, activation (ReLU, clamp, GELU) and residual of a dense matrix in one pass |
 //! | `conv` | convolution of feature maps, with zeros left out, and bias, residual and activation |
 //! | `dense_transpose` | the transposes of a batch of dense matrices: feature maps from NCHW to NHWC and back |
+//! | `import` | patterns from index arrays of another program's that are on the device |
 //! | `layer_norm` | layer normalisation of rows of features, or over the channels of maps |
 //! | `nhot` | embedding-bag lookup: sums of the rows of a dense table that bags of indices name, and its gradients |
 //! | `pointwise` | pointwise (1×1) convolution with sparse weights, as a product with each image's map |
@@ -21,6 +22,7 @@ pub mod attention;
 pub mod bias_act;
 pub mod conv;
 pub mod dense_transpose;
+pub mod import;
 pub mod layer_norm;
 pub mod nhot;
 pub mod pointwise;
@@ -36,6 +38,7 @@ pub use attention::{AttentionSteps, BlockAttention, SparseAttention};
 pub use bias_act::BiasAct;
 pub use conv::Conv;
 pub use dense_transpose::DenseTranspose;
+pub use import::ForeignIndex;
 pub use layer_norm::LayerNorm;
 pub use nhot::{Bags, NHot, nhot};
 pub use pointwise::SparsePointwiseConv;

@@ -40,7 +40,7 @@ pub enum RowOrder {
 }
 
 /// The most nonzeros: the kernels' 32-bit indices run up to one block's stage past the last.
-const MAX_NNZ: usize = u32::MAX as usize - 4096;
+pub(crate) const MAX_NNZ: usize = u32::MAX as usize - 4096;
 
 impl<I: Index> DevicePattern<I> {
     /// The row records, as kernels take them.

@@ -3,10 +3,12 @@
 //! The driver is looked for when the first device is made. So each test runs itself once more, as a process that finds the
 //! fake first.
 mod cudnn;
+mod foreign;
 
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -48,6 +50,12 @@ fn journal_beside(
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     let journal = fs::read_to_string(&journal).unwrap();
     Some(journal.lines().map(str::to_owned).collect())
+}
+
+/// Writes a word of the test's own to the journal.
+fn note(word: &str) {
+    let journal = env::var_os("FAKE_JOURNAL").expect("the test runs with the fake driver");
+    writeln!(fs::OpenOptions::new().append(true).create(true).open(journal).unwrap(), "{word}").unwrap();
 }
 
 /// Compiles a C file of the package into a shared object.

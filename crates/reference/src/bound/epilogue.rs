@@ -43,7 +43,14 @@ impl Finish {
     /// # Panics
     /// If `lo > hi`, or either is NaN.
     pub fn legal(&self, sum: &Sum, precision: Precision, c: f32) -> Legal {
-        let mut legal = sum.legal(precision);
+        self.legal_of(sum.legal(precision), c)
+    }
+
+    /// As [`legal`](Self::legal), for what stands in the sum's place.
+    ///
+    /// # Panics
+    /// If `lo > hi`, or either is NaN.
+    pub(crate) fn legal_of(&self, mut legal: Legal, c: f32) -> Legal {
         let plain = self.alpha == 1.0 && self.beta == 0.0 && self.bias.is_none();
         if !plain {
             legal = self.combine(&legal, c);

@@ -44,7 +44,7 @@ impl<T> Default for Epilogue<'_, T> {
 }
 
 impl<T: Value> Epilogue<'_, T> {
-    fn check(&self, rows: usize, n: usize) -> Result<(), ReferenceError> {
+    pub(super) fn check(&self, rows: usize, n: usize) -> Result<(), ReferenceError> {
         let expect = |what, expected: u128, got: usize| match got as u128 == expected {
             true => Ok(()),
             false => Err(ReferenceError::EpilogueLength { what, expected, got }),
@@ -59,7 +59,7 @@ impl<T: Value> Epilogue<'_, T> {
     }
 
     /// What is done with the element at `row`, at place `at` of C, and what C held there.
-    fn of(&self, row: usize, at: usize) -> (Finish, f32) {
+    pub(super) fn of(&self, row: usize, at: usize) -> (Finish, f32) {
         let Self { alpha, beta, lo, hi, .. } = *self;
         let bias = self.bias.map(|bias| bias[row].to_f32());
         let before = if beta == 0.0 { 0.0 } else { self.c[at].to_f32() };
@@ -139,6 +139,11 @@ impl<T: Value> SpmmReference<T> {
         let tiny = self.tiny.get(at).copied().unwrap_or(0.0);
         let sum = Sum { terms, value: self.value[at], magnitude: self.magnitude[at], tiny };
         let (finish, before) = epilogue.of(row, row * self.n + column);
-        Element { row, column, terms, legal: finish.legal(&sum, self.precision, before) }
+        let legal = if self.is_mean && terms > 0 {
+            finish.legal_of(sum.legal_over(terms, self.precision), before)
+        } else {
+            finish.legal(&sum, self.precision, before)
+        };
+        Element { row, column, terms, legal }
     }
 }

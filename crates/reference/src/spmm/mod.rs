@@ -1,8 +1,12 @@
 //! Sparse × dense: C = A B.
 
 mod check;
+mod extremum;
 
 pub use check::{Epilogue, ErrorReport};
+pub use extremum::{
+    Extremum, ExtremumGradient, ExtremumReference, spmm_extremum, spmm_extremum_gradient, spmm_extremum_rows,
+};
 
 use crate::bound::{self, MAX_TERMS, is_tiny};
 use crate::{Precision, ReferenceError, Value};
@@ -19,6 +23,8 @@ pub struct SpmmReference<T = f32> {
     n: usize,
     /// The arithmetic that a result may have been computed in.
     precision: Precision,
+    /// Whether sums are divided by the number of their terms.
+    is_mean: bool,
     /// The rows that were computed, in the order of the arrays below.
     computed: Vec<usize>,
     terms: Vec<u32>,
@@ -74,8 +80,19 @@ pub fn spmm_rows<T: Value>(
         tiny.par_chunks_mut(n).zip(&computed).for_each(|(tiny, &row)| factors.sum_tiny(row, tiny));
     }
     let precision = Precision::default();
-    let rows = a.rows();
-    Ok(SpmmReference { rows, n, precision, computed, terms, value, magnitude, tiny, result: PhantomData })
+    let (rows, is_mean) = (a.rows(), false);
+    Ok(SpmmReference {
+        rows,
+        n,
+        precision,
+        is_mean,
+        computed,
+        terms,
+        value,
+        magnitude,
+        tiny,
+        result: PhantomData,
+    })
 }
 
 /// `rows × cols` zeros. With no columns in A, B is empty for any `cols`, so that a product too large to hold can get here.
@@ -144,6 +161,12 @@ impl<T> SpmmReference<T> {
         }
         self.precision = precision;
         Ok(self)
+    }
+
+    /// Has results judged as means: each sum over the number of its products, before the epilogue.
+    #[must_use]
+    pub fn mean(self) -> Self {
+        Self { is_mean: true, ..self }
     }
 
     /// The rows of C that were computed, in the order of the other arrays.

@@ -229,8 +229,11 @@ kernel!(SmallValues, 32, 0, |gpu, args| {
     gpu.thread_fence();
     gpu.store(args.output.add(100 + lane), [sum as u32]);
     let powers = [-126.0, -126.5, f32::NEG_INFINITY, 3.0].map(|x| gpu.exp2_flush(x).to_bits());
+    let nan = f32::from_bits(0xffc0_1234);
+    let maxima = [(1.0, 2.0), (-1.0, f32::NEG_INFINITY), (nan, 1.0), (1.0, nan)];
     if lane == 0 {
         gpu.store(args.output.add(200), powers);
+        gpu.store(args.output.add(204), maxima.map(|(a, b)| gpu.max_nan(a, b).to_bits()));
     }
 });
 
@@ -244,6 +247,7 @@ fn bytes_and_halves_keep_apart() {
     assert_eq!(output[131], 10);
     // Subnormal results are 0, and the least that is not stays.
     assert_eq!(output[200..204], [f32::MIN_POSITIVE.to_bits(), 0, 0, 8.0_f32.to_bits()]);
+    assert_eq!(output[204..208], [2.0_f32.to_bits(), (-1.0_f32).to_bits(), 0x7fff_ffff, 0x7fff_ffff]);
 }
 
 #[test]

@@ -17,6 +17,7 @@ macro_rules! of_ptx {
 }
 of_ptx! {
     copy_async_commit() -> ();
+    max_nan(a: f32, b: f32) -> f32;
     exp2_approx(x: f32) -> f32;
     exp2_flush(x: f32) -> f32;
     log2_approx(x: f32) -> f32;

@@ -5,7 +5,8 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 
 use cust::sys::{
-    CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUjit_option, CUmodule, CUstream,
+    CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUjit_option, CUmodule,
+    CUstream,
 };
 
 /// Success.
@@ -18,6 +19,8 @@ pub(super) const STUB_LIBRARY: c_int = 34;
 pub(super) const NO_DEVICE: c_int = 100;
 /// Captures of this thread alone are bound by what may not be recorded.
 pub(super) const CAPTURE_THREAD_LOCAL: c_int = 1;
+/// The handles of default streams, legacy and of a thread, are null and up to this.
+pub(super) const LAST_DEFAULT_STREAM: usize = 2;
 /// An attribute of a function: the dynamic shared memory that a launch of it may ask for.
 pub(super) const MAX_DYNAMIC_SHARED_BYTES: c_int = 8;
 /// An attribute of a device: the most shared memory that a block may opt in to.
@@ -124,6 +127,7 @@ unsafe extern "C" {
         extra: *mut *mut c_void,
     ) -> c_int;
 
+    pub(super) fn cuStreamGetCtx(stream: CUstream, context: *mut CUcontext) -> c_int;
     pub(super) fn cuStreamSynchronize(stream: CUstream) -> c_int;
     pub(super) fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint) -> c_int;
     pub(super) fn cuStreamBeginCapture_v2(stream: CUstream, mode: c_int) -> c_int;

@@ -204,6 +204,11 @@ impl Backend for CudaDevice {
         Ok(Box::new(CudaStream::new(Arc::clone(&self.shared))?))
     }
 
+    unsafe fn stream_from_raw(&self, raw: *mut c_void) -> Result<Box<dyn BackendStream>> {
+        // SAFETY: as promised by the caller.
+        Ok(Box::new(unsafe { CudaStream::borrowed(Arc::clone(&self.shared), raw.cast())? }))
+    }
+
     fn conv(&self, problem: &Problem) -> Result<Box<dyn BackendConv>> {
         Ok(Box::new(CudnnConv::new(&self.shared, problem)?))
     }

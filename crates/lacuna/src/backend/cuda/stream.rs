@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use cust::stream::{Stream, StreamFlags};
-use cust::sys::{CUevent_st, CUgraph_st, CUgraphExec_st};
+use cust::sys::{CUevent_st, CUgraph_st, CUgraphExec_st, CUstream};
 
 use super::Shared;
 use super::driver::{check, cust_error, explain};
@@ -15,8 +15,17 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub(super) struct CudaStream {
     /// Dropped before `shared`, which holds the context it belongs to.
-    inner: Stream,
+    inner: Handle,
     shared: Arc<Shared>,
+}
+
+/// Whose a stream is.
+#[derive(Debug)]
+enum Handle {
+    /// Ours, destroyed when dropped.
+    Owned(Stream),
+    /// Another library's.
+    Borrowed(CUstream),
 }
 
 // SAFETY: the driver's streams may be used from any thread; each call makes the context current first.
@@ -29,7 +38,32 @@ impl CudaStream {
         shared.enter()?;
         let inner = Stream::new(StreamFlags::NON_BLOCKING, None);
         let inner = inner.map_err(|error| cust_error("cuStreamCreate", error))?;
-        Ok(Self { shared, inner })
+        Ok(Self { shared, inner: Handle::Owned(inner) })
+    }
+
+    /// A stream of another library's.
+    ///
+    /// # Safety
+    /// It is live as long as what this gives.
+    pub(super) unsafe fn borrowed(shared: Arc<Shared>, raw: CUstream) -> Result<Self> {
+        shared.enter()?;
+        // The default streams (0 to 2) belong to whichever context is current.
+        if raw as usize > ffi::LAST_DEFAULT_STREAM {
+            let mut context = ptr::null_mut();
+            // SAFETY: the caller says that the stream is live; the place is.
+            check("cuStreamGetCtx", unsafe { ffi::cuStreamGetCtx(raw, &mut context) })?;
+            let expected = || format!("a stream of the primary context of {}", shared.info.name);
+            let is_ours = context == shared.context.as_raw();
+            Error::expect(is_ours, "a foreign stream", "the stream", expected, "one of another context")?;
+        }
+        Ok(Self { shared, inner: Handle::Borrowed(raw) })
+    }
+
+    fn handle(&self) -> CUstream {
+        match &self.inner {
+            Handle::Owned(stream) => stream.as_inner(),
+            Handle::Borrowed(handle) => *handle,
+        }
     }
 }
 
@@ -40,7 +74,7 @@ impl BackendStream for CudaStream {
         // SAFETY: the operation checked the shapes and built the argument of the entry's type, which the driver copies
         // now; the buffers behind it are borrowed by the call, and their `Drop` waits for the device. The context is
         // current, and the function the entry's.
-        let status = unsafe { self.shared.launcher.launch(function, launch, self.inner.as_inner()) };
+        let status = unsafe { self.shared.launcher.launch(function, launch, self.handle()) };
         if status == ffi::SUCCESS {
             return Ok(());
         }
@@ -51,7 +85,7 @@ impl BackendStream for CudaStream {
         self.shared.enter()?;
         // SAFETY: the slices checked their lengths; their buffers are borrowed by the call, and their `Drop` waits for the
         // device. The stream is live.
-        let status = unsafe { ffi::cuMemcpyDtoDAsync_v2(to, from, bytes, self.inner.as_inner()) };
+        let status = unsafe { ffi::cuMemcpyDtoDAsync_v2(to, from, bytes, self.handle()) };
         check("cuMemcpyDtoDAsync", status)
     }
 
@@ -60,14 +94,14 @@ impl BackendStream for CudaStream {
         let source = from.as_ptr().cast();
         // SAFETY: the destination was checked, and its buffer's `Drop` waits for the device; the caller promises the same of
         // the source. The stream is live.
-        let status = unsafe { ffi::cuMemcpyHtoDAsync_v2(to, source, from.len(), self.inner.as_inner()) };
+        let status = unsafe { ffi::cuMemcpyHtoDAsync_v2(to, source, from.len(), self.handle()) };
         check("cuMemcpyHtoDAsync", status)
     }
 
     fn synchronize(&self) -> Result<()> {
         self.shared.enter()?;
         // SAFETY: the stream is live.
-        check("cuStreamSynchronize", unsafe { ffi::cuStreamSynchronize(self.inner.as_inner()) })
+        check("cuStreamSynchronize", unsafe { ffi::cuStreamSynchronize(self.handle()) })
     }
 
     fn event(&self) -> Result<Box<dyn BackendEvent>> {
@@ -76,7 +110,7 @@ impl BackendStream for CudaStream {
         // SAFETY: the pointer is live; the context is current.
         check("cuEventCreate", unsafe { ffi::cuEventCreate(&mut event.handle, 0) })?;
         // SAFETY: both handles are live.
-        check("cuEventRecord", unsafe { ffi::cuEventRecord(event.handle, self.inner.as_inner()) })?;
+        check("cuEventRecord", unsafe { ffi::cuEventRecord(event.handle, self.handle()) })?;
         Ok(Box::new(event))
     }
 
@@ -84,19 +118,19 @@ impl BackendStream for CudaStream {
         self.shared.enter()?;
         let event = event.of::<CudaEvent>().handle;
         // SAFETY: both handles are live.
-        let status = unsafe { ffi::cuStreamWaitEvent(self.inner.as_inner(), event, 0) };
+        let status = unsafe { ffi::cuStreamWaitEvent(self.handle(), event, 0) };
         check("cuStreamWaitEvent", status)
     }
 
     fn raw(&self) -> *mut c_void {
-        self.inner.as_inner().cast()
+        self.handle().cast()
     }
 
     fn begin_capture(&self) -> Result<()> {
         self.shared.enter()?;
         let mode = ffi::CAPTURE_THREAD_LOCAL;
         // SAFETY: the stream is live.
-        check("cuStreamBeginCapture", unsafe { ffi::cuStreamBeginCapture_v2(self.inner.as_inner(), mode) })
+        check("cuStreamBeginCapture", unsafe { ffi::cuStreamBeginCapture_v2(self.handle(), mode) })
     }
 
     fn end_capture(&self) -> Result<Box<dyn BackendGraph>> {
@@ -104,7 +138,7 @@ impl BackendStream for CudaStream {
         // A recording is not yet ready to run, and not needed any more once it is.
         let mut recording = Owned::<CUgraph_st>::none(&self.shared, ffi::cuGraphDestroy);
         // SAFETY: the stream is live; the pointer too.
-        let status = unsafe { ffi::cuStreamEndCapture(self.inner.as_inner(), &mut recording.handle) };
+        let status = unsafe { ffi::cuStreamEndCapture(self.handle(), &mut recording.handle) };
         check("cuStreamEndCapture", status)?;
         let mut graph = Owned::none(&self.shared, ffi::cuGraphExecDestroy);
         // SAFETY: the recording was just made; the pointer is live.

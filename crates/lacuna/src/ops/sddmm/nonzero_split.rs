@@ -14,7 +14,7 @@ struct TileSchedule(Buffer<u32>);
 impl<I: Index> DevicePattern<I> {
     /// The row of each nonzero, then the last again, as many as there are columns. The first call makes them, and waits for
     /// that.
-    pub(super) fn row_indices(&self) -> Result<&Buffer<u32>> {
+    pub(in crate::ops) fn row_indices(&self) -> Result<&Buffer<u32>> {
         let make = || {
             let device = self.row_table.device();
             let len = padded(self.nnz);

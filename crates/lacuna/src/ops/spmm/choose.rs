@@ -2,10 +2,10 @@
 use lacuna_kernels::spmm::{Idea, Scheme, Tile};
 use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 
-use super::OPERATION;
 use super::grid::MAX_PERSISTENT_ROWS;
 use super::model::CostModel;
 use super::options::Precision;
+use super::{OPERATION, Reduce};
 use crate::op::{self, bitmask};
 use crate::pattern::RowLengths;
 use crate::{CsrMatrix, DeviceInfo, Index, Value};
@@ -36,6 +36,10 @@ pub struct Problem {
     pub index: IndexType,
     /// How exactly it is to be computed.
     pub precision: Precision,
+    /// What becomes of a row's products.
+    pub reduce: Reduce,
+    /// How long a piece of a row may be, if that is asked for: [`Options::longest_piece`](super::Options::longest_piece).
+    pub longest_piece: Option<usize>,
     /// Whether A is [prepacked](CsrMatrix::prepacked).
     pub prepacked: bool,
     /// Streaming multiprocessors of the GPU.
@@ -61,6 +65,8 @@ impl Problem {
             value: ValueType::F32,
             index: IndexType::U32,
             precision: Precision::Single,
+            reduce: Reduce::Sum,
+            longest_piece: None,
             prepacked: false,
             multiprocessors: 132,
             block_shared_bytes: 227 * 1024,
@@ -95,7 +101,8 @@ pub enum Algorithm {
     #[default]
     Auto,
     /// Groups of lanes take a row each: `lanes` side by side along the columns of B, `vector` columns a lane, and
-    /// `split` such subwarps that share the row's nonzeros; `warps` of 32 lanes in a block.
+    /// `split` such subwarps that share the row's nonzeros; `warps` of 32 lanes in a block. The only one for the greatest and the
+    /// least product.
     RowSplit {
         /// Columns a lane.
         vector: u32,
@@ -237,7 +244,12 @@ pub fn choose_by(problem: &Problem, model: &CostModel) -> Vec<Choice> {
 
 /// Whether a kernel's scheme is for this problem.
 fn is_meant(problem: &Problem, tile: &Tile) -> bool {
+    if problem.reduce.is_extremum() != matches!(tile.scheme, Scheme::Extremum { .. }) {
+        return false;
+    }
     match tile.scheme {
+        // Those that tell winners stand in for these, in a run that wants them.
+        Scheme::Extremum { winners, .. } => !winners && tile.index == problem.index,
         Scheme::RowSplit { stage, persistent, .. } => {
             let counted = !persistent || problem.rows <= MAX_PERSISTENT_ROWS;
             counted && tile.index == problem.index && stage == stage_of(problem)
@@ -248,7 +260,7 @@ fn is_meant(problem: &Problem, tile: &Tile) -> bool {
         }
         Scheme::MmaTile { .. } | Scheme::WgmmaTile { .. } => is_on_tensor_cores(problem, tile),
         Scheme::PrepackedTile { .. } => problem.prepacked && is_on_tensor_cores(problem, tile),
-        Scheme::Bitmask => false,
+        Scheme::Gradient | Scheme::JoinPieces | Scheme::Bitmask => false,
     }
 }
 
@@ -274,7 +286,7 @@ fn algorithm(entry: &Entry<Tile>) -> Algorithm {
     let Tile { vector, block_rows, block_columns, scheme, .. } = entry.tile;
     let warps = entry.threads / 32;
     match scheme {
-        Scheme::RowSplit { lanes, split, persistent: false, .. } => {
+        Scheme::RowSplit { lanes, split, persistent: false, .. } | Scheme::Extremum { lanes, split, .. } => {
             Algorithm::RowSplit { vector, lanes, split, warps }
         }
         Scheme::RowSplit { lanes, split, hybrid: true, .. } => {
@@ -298,7 +310,7 @@ fn algorithm(entry: &Entry<Tile>) -> Algorithm {
         Scheme::Ablation { idea, lanes, split, .. } => {
             Algorithm::Ablation { idea, vector, lanes, split, warps }
         }
-        Scheme::Bitmask => Algorithm::Auto,
+        Scheme::Gradient | Scheme::JoinPieces | Scheme::Bitmask => Algorithm::Auto,
     }
 }
 

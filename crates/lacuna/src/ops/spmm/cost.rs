@@ -9,10 +9,20 @@ use super::rows::Rows;
 use super::tiles::{Ahead, Step};
 
 impl CostModel {
-    /// About the time of a kernel on a problem, in cycles of a multiprocessor.
+    /// About the time of a kernel on a problem, in cycles of a multiprocessor; with long rows in pieces where that is less.
     pub fn cost(&self, problem: &Problem, entry: &Entry<Tile>) -> f64 {
+        match problem.pieces(entry, self) {
+            Some((_, cost)) => cost,
+            None => self.whole_rows_cost(problem, entry),
+        }
+    }
+
+    /// The same with all rows whole.
+    pub(super) fn whole_rows_cost(&self, problem: &Problem, entry: &Entry<Tile>) -> f64 {
         let cycles = match entry.tile.scheme {
-            Scheme::RowSplit { lanes, split, .. } | Scheme::Ablation { lanes, split, .. } => {
+            Scheme::RowSplit { lanes, split, .. }
+            | Scheme::Extremum { lanes, split, .. }
+            | Scheme::Ablation { lanes, split, .. } => {
                 RowSplit { model: self, problem, entry, lanes, split, rows: Rows::of(problem) }.cost()
             }
             Scheme::MmaTile { slices, arithmetic, .. } => {
@@ -35,7 +45,7 @@ impl CostModel {
                 let step = Step { chunks, slices: 1, arithmetic, ahead: Ahead::Step(ahead), blocks };
                 self.prepacked_f32.cost(problem, &entry.tile, &step)
             }
-            Scheme::Bitmask => f64::INFINITY,
+            Scheme::Gradient | Scheme::JoinPieces | Scheme::Bitmask => f64::INFINITY,
         };
         self.common.launch + cycles
     }

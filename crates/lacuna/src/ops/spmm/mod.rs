@@ -1,23 +1,30 @@
-//! C = clamp(alpha·A·B + beta·C + bias) with A sparse.
+//! C = clamp(alpha·A·B + beta·C + bias) with A sparse; also by the mean, the greatest or the least of each row's products.
 //!
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020).
 mod choose;
 mod cost;
+mod gradient;
 mod grid;
 mod model;
 mod options;
+mod pieces;
 mod plan;
 mod prepacked;
+mod reduce;
 mod row_split;
 mod rows;
+mod run;
 mod tiles;
 
 pub use choose::{Algorithm, Choice, Problem, choose, choose_by};
+pub use gradient::Winning;
 pub use lacuna_kernels::Arithmetic;
+pub use lacuna_kernels::spmm::NO_WINNER;
 pub use lacuna_kernels::spmm::{Idea, Scheme, Tile};
 pub use model::CostModel;
 pub use options::{LONG_ROWS, MEDIUM_ROWS, Options, Precision};
 pub use plan::{Operands, Spmm};
+pub use reduce::Reduce;
 
 pub use crate::op::{Constant, ModelFile, Provenance, Section};
 pub use crate::pattern::RowLengths;

@@ -3,7 +3,7 @@ use lacuna_gpu::{GlobalMut, GlobalPtr, Real};
 use lacuna_kernels::Arithmetic;
 use lacuna_kernels::spmm::Output;
 
-use super::{Algorithm, OPERATION};
+use super::{Algorithm, OPERATION, Reduce};
 use crate::op::{Layout, options};
 use crate::{Error, Result};
 
@@ -50,7 +50,8 @@ pub const LONG_ROWS: usize = 64;
 pub const MEDIUM_ROWS: usize = 16;
 
 options! {
-    /// What may be asked of SpMM: C = clamp(alpha·A·B + beta·C + bias, lo, hi), for a batch of operands with any strides.
+    /// What may be asked of SpMM: C = clamp(alpha·A·B + beta·C + bias, lo, hi), for a batch of operands with any strides; with the
+    /// mean, the greatest or the least of a row's products in place of their sum ([`Reduce`]).
     ///
     /// The default is C = A·B of operands without gaps. Each sum is finished in `f32` and then rounded once to the type of C:
     /// a fused epilogue costs no rounding and no pass over C of its own. The bias is an operand
@@ -70,6 +71,12 @@ options! {
         pub algorithm: Algorithm = Algorithm::Auto => set,
         /// How exactly it is computed.
         pub precision: Precision = Precision::Single => set,
+        /// What becomes of a row's products. The epilogue follows, whatever it is.
+        pub reduce: Reduce = Reduce::Sum => set,
+        /// Rows with more nonzeros are cut into pieces of at most about so many, which kernels by rows that are not persistent
+        /// work on as on rows, and a second kernel adds up; `usize::MAX` leaves all rows whole. The library's choice if none: it
+        /// cuts rows that are far longer than the mean, where it estimates that to be faster.
+        pub longest_piece: Option<usize> = None => some(usize),
         /// Multiplies A·B.
         pub alpha: f32 = 1.0 => set,
         /// Multiplies what C holds, which is added. With 0, C is not read: it may hold anything, NaN too.
@@ -105,17 +112,25 @@ impl Options {
         Self { lo, hi, ..self }
     }
 
-    /// Whether the clamp's limits are numbers in order.
+    /// Whether the clamp's limits are numbers in order, and pieces have nonzeros.
     pub(super) fn check(&self) -> Result<()> {
+        let expected = || "at least 1 nonzero";
+        Error::expect(self.longest_piece != Some(0), OPERATION, "the longest piece", expected, 0)?;
         let Self { lo, hi, .. } = *self;
         let expected = || "lo, hi with lo <= hi, neither of them NaN";
         Error::expect(lo <= hi, OPERATION, "the clamp", expected, format!("{lo}, {hi}"))
     }
 
     /// These options as the kernels take them.
-    pub(super) fn output<T: Real>(&self, c: GlobalMut<T>, layout: &Layout, bias: GlobalPtr<T>) -> Output<T> {
+    pub(super) fn output<T: Real>(
+        &self,
+        c: GlobalMut<T>,
+        layout: &Layout,
+        bias: GlobalPtr<T>,
+        row_scale: GlobalPtr<f32>,
+    ) -> Output<T> {
         let Self { alpha, beta, lo, hi, .. } = *self;
         let (c_batch, c_stride_bytes) = (layout.batch_stride as u64, layout.stride_bytes);
-        Output { c, c_batch, bias, alpha, beta, lo, hi, c_stride_bytes }
+        Output { c, c_batch, bias, row_scale, alpha, beta, lo, hi, c_stride_bytes }
     }
 }

@@ -1,36 +1,34 @@
 //! Plans: what is worked out once for a pattern and a number of columns.
 use std::marker::PhantomData;
-use std::ops::Range;
 use std::sync::Arc;
 
-use lacuna_gpu::GlobalPtr;
-use lacuna_kernels::spmm::{Args, Output, Tile, TileArgs};
-
-use super::choose::{Choice, Problem, b_bytes_limit, is_by_tiles, is_prepacked};
-use super::grid::{Extent, is_hybrid, prefetched_rows, resident_blocks, subwarp_share};
-use super::prepacked::Packs;
+use super::choose::{Choice, Problem, b_bytes_limit, is_by_tiles};
+use super::pieces::Pieces;
 use super::{OPERATION, Options};
-use crate::op::{
-    Layout, MAX_GRID_YZ, MAX_WIDTH, Selection, launch, spans, strides, tells_choice, tunes_selection, widest,
-};
-use crate::pattern::{DevicePattern, RowOrder};
+use crate::op::{Layout, MAX_WIDTH, Selection, strides, tells_choice, tunes_selection, widest};
+use crate::pattern::DevicePattern;
 use crate::tune::{Tunable, drawn, row_class};
 use crate::{Buffer, CsrMatrix, Device, Error, Index, Result, Slice, SliceMut, Stream, Value};
 
 /// C = clamp(alpha·A·B + beta·C + bias, lo, hi) for one pattern of A (M×K) and one N, with values of `T` and sums in f32.
 ///
-/// B is K×N and C is M×N, row by row; without other [options](Options) C = A·B, and there are no gaps. Each sum runs
-/// over the row's nonzeros alone, and the same operands give the same bits in every run, by the plan and the addresses'
+/// B is K×N and C is M×N, row by row; without other [options](Options) C = A·B, and there are no gaps. The mean, the greatest or
+/// the least of a row's products may take the place of their sum ([`Reduce`](super::Reduce)). Each sum runs over the row's nonzeros alone, and the same operands give the same bits in every run, by the plan and the addresses'
 /// alignment. Values that are not finite flow as IEEE 754 says, and only into the rows whose nonzeros they meet; where a
 /// tile of C on tensor cores has some, all of the tile is computed by fused multiply-adds.
+///
+/// Where rows are [cut into pieces](Spmm::longest_piece), the plan has the room for what these come to, and its clones share it:
+/// runs of such a plan on several streams must be ordered.
 #[derive(Clone, Debug)]
 pub struct Spmm<T: Value = f32, I: Index = u32> {
-    pattern: Arc<DevicePattern<I>>,
-    n: usize,
-    options: Options,
-    b: Layout,
-    c: Layout,
-    selection: Selection<Problem>,
+    pub(super) pattern: Arc<DevicePattern<I>>,
+    pub(super) n: usize,
+    pub(super) options: Options,
+    pub(super) b: Layout,
+    pub(super) c: Layout,
+    pub(super) selection: Selection<Problem>,
+    /// What each chosen kernel that cuts rows needs, by its name.
+    pub(super) pieces: Vec<(&'static str, Arc<Pieces>)>,
     values: PhantomData<T>,
 }
 
@@ -67,7 +65,8 @@ impl<T: Value, I: Index> Spmm<T, I> {
         Error::expect_at_most("N", MAX_WIDTH, n)?;
         options.check()?;
         let bytes = T::TYPE.bytes();
-        let Options { batch, b_stride, b_batch_stride, c_stride, c_batch_stride, precision, .. } = options;
+        let Options { batch, b_stride, b_batch_stride, c_stride, c_batch_stride, .. } = options;
+        let Options { precision, reduce, longest_piece, .. } = options;
         let b = strides!(OPERATION, "B", "N", b_stride, batch, b_batch_stride);
         let b = Layout::new(a.cols(), n, bytes, b)?;
         let c = strides!(OPERATION, "C", "N", c_stride, batch, c_batch_stride);
@@ -76,7 +75,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
 
         let problem_at = |vector| {
             let vector = widest(|allowed| allowed <= vector && b.allows(allowed) && c.allows(allowed));
-            Problem { batch, precision, ..Problem::of(a, n, vector) }
+            Problem { batch, precision, reduce, longest_piece, ..Problem::of(a, n, vector) }
         };
         let selection = Selection::new(options.algorithm, bytes, problem_at).expect_some(|| {
             let whole = [b_stride, c_stride, b_batch_stride, c_batch_stride] == [None; 4];
@@ -88,13 +87,34 @@ impl<T: Value, I: Index> Spmm<T, I> {
             return Err(selection.illegal(why));
         }
         let pattern = Arc::clone(a.pattern());
-        Self { pattern, n, options, b, c, selection, values: PhantomData }.prepared()
+        Self { pattern, n, options, b, c, selection, pieces: Vec::new(), values: PhantomData }.prepared()
     }
 
-    /// This plan, once what its kernels need of the pattern is there: bitmasks, or kernels without where they have no room.
+    /// This plan, once what its kernels need of the pattern is there: bitmasks, or kernels without where they have no room; for
+    /// means, one over the length of each row; tables of rows in pieces.
     fn prepared(mut self) -> Result<Self> {
+        self.row_scale()?;
         self.selection.prepare(|choice| is_by_tiles(&choice.entry.tile), || self.pattern.bitmasks())?;
+        let problem = self.selection.problem();
+        self.pieces.clear();
+        for choice in self.selection.iter() {
+            let (name, length) = (choice.entry.name, problem.piece_length(choice.entry));
+            if let Some(length) = length.filter(|_| self.pieces_for(name).is_none()) {
+                self.pieces.push((name, Pieces::new(&self.pattern, problem, length)?));
+            }
+        }
         Ok(self)
+    }
+
+    /// What the kernel of this name needs to cut rows.
+    pub(super) fn pieces_for(&self, name: &str) -> Option<&Pieces> {
+        self.pieces.iter().find(|(known, _)| *known == name).map(|(_, pieces)| &**pieces)
+    }
+
+    /// Nonzeros that rows have at most, by the kernel that [`choice`](Self::choice) tells: longer ones are cut into pieces of about
+    /// so many. None if all rows stay whole.
+    pub fn longest_piece(&self) -> Option<usize> {
+        self.selection.problem().piece_length(self.choice().entry)
     }
 
     /// Elements that B must have, up to the last of the last row: K·N without gaps. The gap after it may be there too.
@@ -107,138 +127,25 @@ impl<T: Value, I: Index> Spmm<T, I> {
         self.c.len()
     }
 
-    /// As [`run_with`](Spmm::run_with), without a bias.
-    ///
-    /// # Errors
-    /// As `run_with`.
-    pub fn run(
-        &self,
-        stream: &Stream,
-        a: &CsrMatrix<T, I>,
-        b: Slice<'_, T>,
-        c: SliceMut<'_, T>,
-    ) -> Result<()> {
-        self.run_with(stream, Operands { a, b, c, bias: None })
-    }
-
-    /// Gives the product to the stream, and returns at once. Work on other streams that uses the operands meanwhile must
-    /// be ordered with this: see [`Stream`].
-    ///
-    /// # Errors
-    /// [`Error::Length`], [`Error::OtherPattern`], [`Error::NotPrepacked`], [`Error::OtherDevice`], [`Error::Parameter`] (for A's
-    /// batch) for operands that do not fit; [`Error::Illegal`] where the algorithm asked for needs other alignment;
-    /// [`Error::Launch`] or, on the simulator, its findings.
-    pub fn run_with(&self, stream: &Stream, operands: Operands<'_, T, I>) -> Result<()> {
-        self.check(stream, &operands)?;
-        if self.output_len() == 0 {
-            return Ok(());
-        }
-        let Operands { a, b, c, bias } = operands;
-        let choice = self.selection.at(b.address() | c.address(), "B and C are")?;
-        let tile = &choice.entry.tile;
-        let none = GlobalPtr::<T::Device>::from_address(0);
-        let bias = bias.map_or(none, |bias| bias.pointer());
-        let (b, values) = (b.pointer(), GlobalPtr::from_address(a.values_address()));
-        let output = self.options.output(c.pointer(), &self.c, bias);
-        let values_batch = if a.batch() == 1 { 0 } else { a.values_stride() as u32 };
-        let packs = match (is_prepacked(tile), a.packs()) {
-            (false, _) => None,
-            (true, None) => return Err(Error::NotPrepacked { operation: OPERATION }),
-            (true, packs) => packs,
-        };
-        let masks = if is_by_tiles(tile) { Some(self.pattern.bitmasks()?) } else { None };
-        let resident = resident_blocks(choice.entry.bounds, a.device().info().multiprocessors);
-        for (products, columns) in self.parts(tile.block_columns, values_batch) {
-            let [rows, n, count] = [self.pattern.rows, columns.len(), products.len()];
-            let extent = Extent { rows: rows as u64, columns: n as u64, products: count as u64 };
-            let grid = extent.grid(tile, resident);
-            let values = values.add(products.start * values_batch as usize);
-            let b = b.add(products.start * self.b.batch_stride + columns.start);
-            let c = output.c.add(products.start * self.c.batch_stride + columns.start);
-            let (output, n, rows) = (Output { c, ..output }, n as u32, rows as u32);
-            let (b_batch, b_stride_bytes) = (self.b.batch_stride as u64, self.b.stride_bytes);
-            if let Some(masks) = masks {
-                let (masks, places) = masks.pointers();
-                let none = (GlobalPtr::from_address(0), GlobalPtr::from_address(0));
-                let (units, packs) = packs.map_or(none, Packs::pointers);
-                let cols = self.pattern.cols as u32;
-                let args = TileArgs {
-                    masks,
-                    values,
-                    places,
-                    units,
-                    packs,
-                    b,
-                    b_batch,
-                    output,
-                    rows,
-                    cols,
-                    n,
-                    b_stride_bytes,
-                    values_batch,
-                };
-                launch(stream, choice.entry, grid, &args)?;
-                continue;
-            }
-            let blocks = extent.sharing_blocks(tile, resident);
-            let args = Args {
-                row_table: self.pattern.row_table_pointer(),
-                values,
-                columns: self.pattern.columns_pointer(),
-                b,
-                b_batch,
-                output,
-                rows,
-                long_rows: self.long_rows(tile, blocks),
-                ahead_rows: prefetched_rows(tile, blocks, self.pattern.cols as u64, self.pattern.nnz as u64)
-                    as u32,
-                n,
-                b_stride_bytes,
-                values_batch,
-            };
-            launch(stream, choice.entry, grid, &args)?;
-        }
-        Ok(())
-    }
-
-    /// Rows at the head of the table that are long for a kernel of which `blocks` thread blocks share a tile of columns.
-    fn long_rows(&self, tile: &Tile, blocks: u64) -> u32 {
-        let pattern = &self.pattern;
-        if !is_hybrid(tile) || pattern.row_order != RowOrder::LongestFirst {
-            return pattern.rows as u32;
-        }
-        pattern.lengths.longer(subwarp_share(tile, blocks, pattern.nnz as u64))
-    }
-
-    /// What one launch can do, for tiles of so many columns: products of the batch, and columns of each.
-    fn parts(
-        &self,
-        tile_columns: u32,
-        values_batch: u32,
-    ) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
-        let launch_columns = MAX_GRID_YZ * tile_columns as usize;
-        // A launch counts the values of its products in 32 bits.
-        let countable = u32::MAX.checked_div(values_batch).map_or(usize::MAX, |count| count as usize);
-        spans(self.options.batch, MAX_GRID_YZ.min(countable)).flat_map(move |products| {
-            spans(self.n, launch_columns).map(move |columns| (products.clone(), columns))
-        })
-    }
-
-    fn check(&self, stream: &Stream, operands: &Operands<'_, T, I>) -> Result<()> {
+    pub(super) fn check(&self, stream: &Stream, operands: &Operands<'_, T, I>) -> Result<()> {
         let Operands { a, b, c, bias } = operands;
         if !Arc::ptr_eq(&self.pattern, a.pattern()) {
             return Err(Error::OtherPattern { operation: OPERATION });
         }
         let device = a.device();
         device.expect_same(OPERATION, "the stream", stream.device())?;
-        let (got, batch) = (a.batch(), self.options.batch);
-        let expected = || format!("1 or the plan's, {batch}");
-        Error::expect([1, batch].contains(&got), OPERATION, "the batch of A", expected, got)?;
+        self.check_batch_of_a(a)?;
         self.b.check("B", device, *b)?;
         self.c.check("C", device, c.as_slice())?;
         let Some(bias) = bias else { return Ok(()) };
         let shape = || "one for each row of C".into();
         device.expect_operand(OPERATION, "the bias", *bias, shape, self.pattern.rows)
+    }
+
+    pub(super) fn check_batch_of_a(&self, a: &CsrMatrix<T, I>) -> Result<()> {
+        let (got, batch) = (a.batch(), self.options.batch);
+        let expected = || format!("1 or the plan's, {batch}");
+        Error::expect([1, batch].contains(&got), OPERATION, "the batch of A", expected, got)
     }
 }
 
@@ -257,14 +164,16 @@ impl<T: Value, I: Index> Tunable for Spmm<T, I> {
         if !self.selection.is_auto() || self.output_len() == 0 {
             return None;
         }
-        let Problem { rows, cols, nnz, n, vector, batch, value, index, precision, .. } =
+        let Problem { rows, cols, nnz, n, vector, batch, value, index, precision, reduce, .. } =
             *self.selection.problem();
         let (rows_class, order) = (row_class(a.stats()), self.pattern.row_order);
+        // Sums and means have the same kernels, the greatest and the least product others.
+        let compares = if reduce.is_extremum() { ", compared" } else { "" };
         // All products may share one B, which caches then hold.
         let shared = if batch > 1 && self.options.b_batch_stride == Some(0) { ", one B" } else { "" };
         Some(format!(
             "{value} {index} {precision:?} {rows}×{cols}, {nnz} nonzeros, {rows_class}, {order:?}; n {n}, vectors of {vector}, \
-             batch {batch} of {} A{shared}",
+             batch {batch} of {} A{shared}{compares}",
             a.batch()
         ))
     }

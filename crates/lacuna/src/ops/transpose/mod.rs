@@ -27,6 +27,11 @@ impl<I: Index> TransposedPattern<I> {
         self.permutation.as_slice()
     }
 
+    /// The pattern of Aᵀ.
+    pub(in crate::ops) fn pattern(&self) -> &DevicePattern<I> {
+        &self.pattern
+    }
+
     fn of(a: &DevicePattern<I>, stream: &Stream) -> Result<Self> {
         let rows_what = match I::TYPE {
             IndexType::U32 => "the number of rows, as columns of Aᵀ",

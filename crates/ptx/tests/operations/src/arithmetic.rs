@@ -39,3 +39,19 @@ pub unsafe fn packed<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<f32>)
         results.put(gpu.pack_f16(c, x));
     }
 }
+
+/// The greater of `a` and `b`, and of that and `c`.
+///
+/// # Safety
+/// The launch and the buffers are as said.
+pub unsafe fn greatest<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<f32>) {
+    let thread = gpu.thread_idx_x();
+    let mut results = Results::of(gpu, out, thread);
+    // SAFETY: indices are below 64.
+    unsafe {
+        let [a, b, c, _] = gpu.load_readonly::<f32, 4>(input.add(4 * thread as usize));
+        let greater = gpu.max_nan(a, b);
+        results.put(greater);
+        results.put(gpu.max_nan(greater, c));
+    }
+}

@@ -86,6 +86,8 @@ entries! {
     arithmetic: arithmetic::all;
     #[cfg(lacuna_sm = "80")]
     packed: arithmetic::packed;
+    #[cfg(lacuna_sm = "80")]
+    greatest: arithmetic::greatest;
 }
 
 #[panic_handler]

@@ -247,6 +247,15 @@ impl Gpu for SimThread<'_, '_> {
         self.count(Location::caller(), Operation::Fma);
         a.mul_add(b, c)
     }
+    fn max_nan(self, a: f32, b: f32) -> f32 {
+        if a.is_nan() || b.is_nan() {
+            f32::from_bits(0x7fff_ffff)
+        } else if b > a {
+            b
+        } else {
+            a
+        }
+    }
     fn exp2_approx(self, x: f32) -> f32 {
         self.count(Location::caller(), Operation::Special);
         x.exp2()

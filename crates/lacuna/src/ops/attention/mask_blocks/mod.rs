@@ -112,8 +112,8 @@ impl MaskBlocks {
         let Lists { bitmaps, tilings, .. } = &*self.lists;
         tilings.as_flattened().iter().chain([bitmaps]).map(|buffer| buffer.len() * size_of::<u32>()).sum()
     }
-    /// Where it is.
-    pub(super) fn device(&self) -> &Device {
+    /// The device that holds them.
+    pub fn device(&self) -> &Device {
         &self.lists.device
     }
 

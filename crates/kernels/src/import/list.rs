@@ -1,0 +1,27 @@
+//! The entry points that take over index arrays.
+
+/// See [`for_each_kernel`](crate::for_each_kernel).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! import {
+    (groups $($state:tt)+) => {
+        $crate::kernel_list! {
+            $($state)+
+
+            columns_from_u32 [u32 u16] { {} }
+            columns_from_u64 [u32 u16] { {} }
+        }
+    };
+
+    // From what, and to what.
+    ($part:ident columns_from_u32 [] $index:ident {}) => {
+        $crate::entry_part! { $part
+            ["import_columns_u32_", stringify!($index)] $crate::import::Columns<u32, $index>
+        }
+    };
+    ($part:ident columns_from_u64 [] $index:ident {}) => {
+        $crate::entry_part! { $part
+            ["import_columns_u64_", stringify!($index)] $crate::import::Columns<u64, $index>
+        }
+    };
+}

@@ -1,0 +1,104 @@
+use lacuna_matrix::generate;
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Device, Spmm};
+
+/// Imports on the simulator what a host pattern has, with indices of type `S` to `I`.
+fn import<S: ForeignIndex, I: Index>(
+    [rows, cols]: [usize; 2],
+    offsets: &[S],
+    columns: &[S],
+) -> Result<Vec<u32>> {
+    let device = Device::simulator();
+    let stream = device.stream()?;
+    let (offsets, columns) = (device.upload(offsets)?, device.upload(columns)?);
+    let a = CsrMatrix::<f32, I>::from_indices(&stream, [rows, cols], offsets.as_slice(), columns.as_slice())?;
+    assert_eq!((a.rows(), a.cols(), a.nnz(), a.batch()), (rows, cols, columns.len(), 0));
+    let mut copied: Vec<u32> =
+        a.pattern().columns.download(&stream)?.into_iter().map(Index::to_column).collect();
+    assert!(copied.drain(columns.len()..).all(|padding| padding == 0));
+    Ok(copied)
+}
+
+fn message(result: Result<Vec<u32>>) -> String {
+    result.unwrap_err().to_string()
+}
+
+#[test]
+fn columns_of_all_types_arrive() {
+    let host = generate::uniform(37, 300, 0.8, 1).unwrap();
+    let shape = [37, 300];
+    let (offsets, columns) = (host.row_offsets(), host.col_indices());
+    let wide = |numbers: &[u32]| numbers.iter().map(|&n| n.into()).collect::<Vec<i64>>();
+    let signed = |numbers: &[u32]| numbers.iter().map(|&n| n as i32).collect::<Vec<i32>>();
+    assert_eq!(import::<u32, u32>(shape, offsets, columns).unwrap(), columns);
+    assert_eq!(import::<i64, u32>(shape, &wide(offsets), &wide(columns)).unwrap(), columns);
+    assert_eq!(import::<i64, u16>(shape, &wide(offsets), &wide(columns)).unwrap(), columns);
+    assert_eq!(import::<i32, u16>(shape, &signed(offsets), &signed(columns)).unwrap(), columns);
+}
+
+#[test]
+fn empty_rows_and_empty_matrices_are_patterns() {
+    assert!(import::<i32, u32>([0, 0], &[0], &[]).unwrap().is_empty());
+    assert!(import::<i32, u32>([3, 0], &[0; 4], &[]).unwrap().is_empty());
+    // Columns fall at a row that follows empty ones, and rise over a row's start.
+    assert_eq!(import::<i64, u32>([5, 9], &[0, 0, 2, 2, 3, 4], &[3, 8, 0, 1]).unwrap(), [3, 8, 0, 1]);
+}
+
+#[test]
+fn the_first_wrong_element_is_named() {
+    let of = |columns: &[i64]| message(import::<i64, u32>([3, 10], &[0, 2, 2, 5], columns));
+    assert_eq!(of(&[1, 10, 0, 1, 2]), "column index of row 0 at position 1: expected less than 10, got 10");
+    assert_eq!(of(&[1, 2, -1, 1, 99]), "column indices: expected no negative number, got -1 at position 2");
+    assert!(of(&[1, 2, 5, 4, 99]).starts_with("row 2 at position 3: expected a column above 5"));
+    assert!(of(&[1, 1, 5, 4, 99]).starts_with("row 0 at position 1: column 1 was given before"));
+    // A column of more than 32 bits whose lower half is a good one.
+    assert!(of(&[1, 2, 3, 4, (1 << 32) + 5]).contains("got 4294967301"));
+    let narrow = message(import::<i32, u16>([1, 10], &[0, 2], &[-70_000, 3]));
+    assert_eq!(narrow, "column indices: expected no negative number, got -70000 at position 0");
+}
+
+#[test]
+fn row_offsets_are_checked() {
+    let of = |offsets: &[i32]| message(import::<i32, u32>([2, 4], offsets, &[0, 1]));
+    assert!(of(&[1, 1, 2]).contains("expected 0 at the start, got 1"));
+    assert!(of(&[0, 2, 1]).contains("expected row 1 to end at 2 or later"));
+    assert!(of(&[0, 1, 3]).contains("expected the last to be the number of column indices, 2, got 3"));
+    assert!(of(&[0, -1, 2]).contains("got -1 at position 1"));
+    assert!(of(&[0, 2]).contains("the row offsets has 2 elements, but 3 are expected"));
+    let many = message(import::<i64, u32>([1, 4], &[0, 1 << 33], &[0, 1]));
+    assert!(many.contains("8589934592"), "{many}");
+    let columns = message(import::<u32, u16>([1, 65_536], &[0, 0], &[]));
+    assert!(columns.contains("at most 65535"), "{columns}");
+}
+
+#[test]
+fn products_of_imported_patterns_are_those_of_their_values() {
+    let device = Device::simulator();
+    let stream = device.stream().unwrap();
+    let (offsets, columns) = (device.upload(&[0_i32, 1, 3]).unwrap(), device.upload(&[1_i32, 0, 2]).unwrap());
+    let pattern =
+        CsrMatrix::<f32, u16>::from_indices(&stream, [2, 3], offsets.as_slice(), columns.as_slice()).unwrap();
+    let a = pattern.with_values(&[2.0, 3.0, 5.0]).unwrap();
+    let (b, mut c) = (device.upload(&[1.0, 10.0, 100.0]).unwrap(), device.zeros(2).unwrap());
+    Spmm::plan(&a, 1).unwrap().run(&stream, &a, b.as_slice(), c.as_slice_mut()).unwrap();
+    assert_eq!(c.download(&stream).unwrap(), [20.0, 503.0]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    /// The device finds what the host finds, of arrays with at most one changed element.
+    #[test]
+    fn verdicts_are_the_hosts(seed in 0..1000_u64, place in any::<prop::sample::Index>(), column in -2..30_i64) {
+        let host = generate::uniform(9, 24, 0.6, seed).unwrap();
+        let wide = |numbers: &[u32]| numbers.iter().map(|&n| n.into()).collect::<Vec<i64>>();
+        let (offsets, mut columns) = (wide(host.row_offsets()), wide(host.col_indices()));
+        let place = place.index(columns.len());
+        columns[place] = column;
+        let ours = import::<i64, u32>([9, 24], &offsets, &columns).map_err(|error| error.to_string());
+        let values = vec![0.0_f32; columns.len()];
+        let hosts = lacuna_matrix::Csr::from_signed(9, 24, &offsets, &columns, values);
+        prop_assert_eq!(ours.is_ok(), hosts.is_ok(), "{:?} {:?}", ours, hosts);
+    }
+}

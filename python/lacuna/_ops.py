@@ -1,0 +1,260 @@
+"""The operators on a backend's arrays: shapes and strides are checked here, and the native module is called.
+
+A backend (:class:`lacuna._cuda.Cuda`, :class:`lacuna._simulate.Simulated`) gives addresses, a stream, and room for results.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable, Optional
+
+from ._errors import InputError
+
+
+def backend_of(*arrays: Any) -> Any:
+    """The backend of these arrays, for one call: PyTorch's GPU where one of them is there, else the simulator if it was asked for."""
+    for array in arrays:
+        device = getattr(array, "device", None)
+        kind = getattr(device, "type", None)
+        if kind == "cuda":
+            from ._cuda import Cuda
+
+            return Cuda(device.index)
+        if kind is None and hasattr(array, "__dlpack_device__") and int(array.__dlpack_device__()[0]) in (2, 13):
+            return _cuda_of_dlpack(array)
+        if kind not in (None, "cpu"):
+            raise InputError(f"an operand is on {device}, but Lacuna runs on NVIDIA GPUs; move it there (x.cuda())")
+    from ._simulate import current
+
+    return current()()
+
+
+def _cuda_of_dlpack(array: Any) -> Any:
+    try:
+        from ._cuda import Cuda
+    except ImportError as error:
+        raise InputError(
+            f"results of a {type(array).__name__} on a GPU are made by PyTorch's allocator, and PyTorch is missing: install torch"
+        ) from error
+    return Cuda(int(array.__dlpack_device__()[1]))
+
+
+def on_its_device(operator: Callable) -> Callable:
+    """The operator with the backend's device current, and the caller's after it: native calls leave theirs."""
+
+    @functools.wraps(operator)
+    def call(back: Any, *arguments: Any) -> Any:
+        guard = back.guard()
+        if guard is None:
+            return operator(back, *arguments)
+        with guard:
+            return operator(back, *arguments)
+
+    return call
+
+
+def rows_of(view: Any, what: str, batch: Optional[int], rows: int, columns: int) -> tuple:
+    """Address, row stride and batch stride of a matrix, or of one for each of a batch; `batch` None is one without that axis."""
+    shape, strides = tuple(view.shape), view.strides
+    expected = (rows, columns) if batch is None else (batch, rows, columns)
+    if shape != expected:
+        raise InputError(f"{what} has shape {shape}, but {expected} is expected")
+    row_stride = max(strides[-2], columns) if rows <= 1 else strides[-2]
+    is_right = (columns <= 1 or strides[-1] == 1) and row_stride >= columns
+    if not is_right:
+        raise InputError(
+            f"{what} has strides {tuple(strides)}, but its rows of {columns} must each be in one piece (last stride 1) and not "
+            "overlap; pass a copy (x.contiguous())"
+        )
+    if batch is None or batch <= 1:
+        return view.address, row_stride, rows * row_stride
+    return view.address, row_stride, strides[0]
+
+
+def matrix_batch(view: Any, what: str) -> Optional[int]:
+    """How many matrices, or None for one without an axis for that."""
+    if len(view.shape) not in (2, 3) or (len(view.shape) == 3 and view.shape[0] == 0):
+        raise InputError(f"{what} has shape {tuple(view.shape)}, but (rows, columns) or (batch, rows, columns) is expected")
+    return view.shape[0] if len(view.shape) == 3 else None
+
+
+def values_batch(values: Any, what: str, nnz: int) -> Optional[int]:
+    """How many matrices `values` has, or None without an axis for that."""
+    shape = tuple(values.shape)
+    if len(shape) not in (1, 2) or shape[-1] != nnz or shape[0] == 0 and len(shape) == 2:
+        raise InputError(f"{what} has shape {shape}, but ({nnz},) or (batch, {nnz}) is expected: one for each nonzero")
+    return shape[0] if len(shape) == 2 else None
+
+
+@on_its_device
+def spmm(back: Any, pattern: Any, values: Any, b: Any, bias: Any, relu: bool, precise: bool) -> Any:
+    """C = A·B (+ bias a row, and ReLU)."""
+    handle, (rows, cols, nnz, stride) = pattern.handle_on(back)
+    code = back.dtype(values, "the values of A")
+    b_view = back.view(b, "B", code)
+    batch, of_values = matrix_batch(b_view, "B"), values_batch(values, "the values of A", nnz)
+    if of_values is not None and of_values != batch:
+        raise InputError(f"there are values of {of_values} matrices, but B has shape {tuple(b_view.shape)}: one B for each is expected")
+    n = b_view.shape[-1]
+    b_rows = rows_of(b_view, "B", batch, cols, n)
+    bias_address = None
+    if bias is not None:
+        bias_view = back.view(bias, "the bias", code)
+        if tuple(bias_view.shape) != (rows,) or (rows > 1 and bias_view.strides != (1,)):
+            raise InputError(f"the bias has shape {tuple(bias_view.shape)}, but ({rows},) without gaps is expected: one for each row")
+        bias_address = bias_view.address
+    room, c = back.empty((rows, n) if batch is None else (batch, rows, n), code, b)
+    product = (back.stream, code, n, 1 if batch is None else batch, b_rows, (c.address, n, rows * n), bias_address, relu, precise)
+    handle.spmm(back.values(values, "the values of A", code, of_values, nnz, stride), of_values or 1, product)
+    return back.result(room)
+
+
+@on_its_device
+def packed_spmm(back: Any, packed: Any, shape: tuple, b: Any, bias: Any, relu: bool) -> Any:
+    """C = A·B of packed weights."""
+    rows, cols = shape
+    code = back.dtype(b, "B")
+    b_view = back.view(b, "B", code)
+    batch, n = matrix_batch(b_view, "B"), b_view.shape[-1]
+    b_rows = rows_of(b_view, "B", batch, cols, n)
+    bias_address = None if bias is None else back.view(bias, "the bias", code).address
+    room, c = back.empty((rows, n) if batch is None else (batch, rows, n), code, b)
+    count = 1 if batch is None else batch
+    packed.spmm((back.stream, code, n, count, b_rows, (c.address, n, rows * n), bias_address, relu, False))
+    return back.result(room)
+
+
+@on_its_device
+def sddmm(back: Any, pattern: Any, a: Any, b: Any, precise: bool) -> Any:
+    """The values of A·Bᵀ at the nonzeros."""
+    handle, (rows, cols, nnz, stride) = pattern.handle_on(back)
+    code = back.dtype(a, "A")
+    a_view, b_view = back.view(a, "A", code), back.view(b, "B", code)
+    batch, k = matrix_batch(a_view, "A"), a_view.shape[-1]
+    a_rows, b_rows = rows_of(a_view, "A", batch, rows, k), rows_of(b_view, "B", batch, cols, k)
+    room, address = back.empty_values(batch, nnz, stride, code, a)
+    handle.sddmm(back.stream, code, k, 1 if batch is None else batch, a_rows, b_rows, address, precise)
+    return back.values_result(room)
+
+
+@on_its_device
+def softmax(back: Any, pattern: Any, values: Any, scale: float) -> Any:
+    """The values of softmax(scale·x) of each row."""
+    handle, (_, _, nnz, stride) = pattern.handle_on(back)
+    code, batch = back.dtype(values, "x"), values_batch(values, "x", nnz)
+    x = back.values(values, "x", code, batch, nnz, stride)
+    room, y = back.empty_values(batch, nnz, stride, code, values)
+    handle.softmax(back.stream, code, 1 if batch is None else batch, scale, x, y)
+    return back.values_result(room)
+
+
+@on_its_device
+def softmax_backward(back: Any, pattern: Any, y: Any, dy: Any, scale: float) -> Any:
+    """The gradient of x."""
+    handle, (_, _, nnz, stride) = pattern.handle_on(back)
+    code, batch = back.dtype(y, "y"), values_batch(y, "y", nnz)
+    if tuple(dy.shape) != tuple(y.shape):
+        raise InputError(f"the gradient has shape {tuple(dy.shape)}, but {tuple(y.shape)} is expected, as of y")
+    addresses = [back.values(values, what, code, batch, nnz, stride) for values, what in ((y, "y"), (dy, "the gradient"))]
+    room, dx = back.empty_values(batch, nnz, stride, code, y)
+    handle.softmax_backward(back.stream, code, 1 if batch is None else batch, scale, *addresses, dx)
+    return back.values_result(room)
+
+
+@on_its_device
+def transpose_values(back: Any, pattern: Any, values: Any) -> Any:
+    """Values in the order of the transposed pattern."""
+    handle, (_, _, nnz, stride) = pattern.T.handle_on(back)
+    code, batch = back.dtype(values, "the values"), values_batch(values, "the values", nnz)
+    source = back.values(values, "the values", code, batch, nnz, stride)
+    room, out = back.empty_values(batch, nnz, stride, code, values)
+    handle.gather(back.stream, code, source, out, 1 if batch is None else batch)
+    return back.values_result(room)
+
+
+@on_its_device
+def attention(back: Any, mask: Any, q: Any, k: Any, v: Any, scale: Optional[float]) -> Any:
+    """O = softmax(scale·Q·Kᵀ at the mask)·V."""
+    code = back.dtype(q, "Q")
+    views = [back.view(array, what, code) for array, what in ((q, "Q"), (k, "K"), (v, "V"))]
+    shape, dim = tuple(views[0].shape), views[0].shape[-1]
+    if len(shape) not in (2, 3, 4):
+        raise InputError(f"Q has shape {shape}, but (queries, d), (heads, queries, d) or (samples, heads, queries, d) is expected")
+    queries, keys = mask.shape
+    merged = [_merged(view, what) for view, what in zip(views, ("Q", "K", "V"))]
+    batch = None if len(shape) == 2 else merged[0].shape[0]
+    q_rows = rows_of(merged[0], "Q", batch, queries, dim)
+    k_rows, v_rows = rows_of(merged[1], "K", batch, keys, dim), rows_of(merged[2], "V", batch, keys, dim)
+    if k_rows[1:] != v_rows[1:]:
+        raise InputError(f"K has strides {tuple(views[1].strides)} and V {tuple(views[2].strides)}, but they must be the same")
+    if scale is None:
+        scale = dim**-0.5
+    room, o = back.empty(shape, code, q)
+    heads = (back.stream, code, dim, 1 if batch is None else batch, scale, q_rows, (k_rows[0], v_rows[0], *k_rows[1:]))
+    heads += ((o.address, dim, queries * dim),)
+    mask.attend(back, code, heads)
+    return back.result(room)
+
+
+def _merged(view: Any, what: str) -> Any:
+    """A view of samples × heads as one of heads."""
+    if len(view.shape) != 4:
+        return view
+    (samples, heads, tokens, dim), strides = view.shape, view.strides
+    if samples > 1 and heads > 1 and strides[0] != heads * strides[1]:
+        raise InputError(f"{what} has strides {tuple(strides)}, but heads of all samples must be equally far apart; pass a copy (x.contiguous())")
+    step = strides[1] if heads > 1 else strides[0]
+    return view._replace(shape=(samples * heads, tokens, dim), strides=(step, *strides[2:]))
+
+
+#: What values of top-N are.
+FORMS = ("probabilities", "log_probabilities", "logits")
+
+
+@on_its_device
+def topn(back: Any, logits: Any, n: int, output: str, temperature: float) -> tuple:
+    """The n greatest of each row, and their indices."""
+    if output not in FORMS:
+        raise InputError(f"topn: output is {output!r}, but it must be one of {', '.join(FORMS)}")
+    code = back.dtype(logits, "the logits")
+    view = back.view(logits, "the logits", code)
+    if len(view.shape) != 2:
+        raise InputError(f"the logits have shape {tuple(view.shape)}, but (rows, columns) is expected")
+    rows, columns = view.shape
+    address, stride, _ = rows_of(view, "the logits", None, rows, columns)
+    values, values_view = back.empty((rows, n), 0, logits)
+    indices, indices_address = back.empty_indices((rows, n), logits)
+    sizes = [rows, columns, stride, n]
+    form = FORMS.index(output)
+    back.device.topn(back.stream, code, sizes, form, temperature, address, values_view.address, indices_address)
+    return back.result(values), back.result(indices)
+
+
+@on_its_device
+def embedding_bag(back: Any, bags: Any, table: Any) -> Any:
+    """A row for each bag: the sum, or the mean, of the rows that it names."""
+    code = back.dtype(table, "the table")
+    view = back.view(table, "the table", code)
+    count, rows = bags.sizes
+    if len(view.shape) != 2:
+        raise InputError(f"the table has shape {tuple(view.shape)}, but ({rows}, columns) is expected")
+    columns = view.shape[1]
+    address, stride, _ = rows_of(view, "the table", None, rows, columns)
+    room, out = back.empty((count, columns), code, table)
+    bags.handle_on(back).lookup((back.stream, code, columns, bags.is_mean, (address, stride), out.address))
+    return back.result(room)
+
+
+@on_its_device
+def embedding_bag_backward(back: Any, bags: Any, gradient: Any) -> Any:
+    """The gradient of the table."""
+    code = back.dtype(gradient, "the gradient")
+    view = back.view(gradient, "the gradient", code)
+    count, rows = bags.sizes
+    columns = view.shape[1]
+    address, stride, _ = rows_of(view, "the gradient", None, count, columns)
+    if stride != columns:
+        raise InputError(f"the gradient has strides {tuple(view.strides)}, but rows without gaps are expected")
+    room, out = back.empty((rows, columns), code, gradient)
+    bags.handle_on(back).backward((back.stream, code, columns, bags.is_mean, (address, columns), out.address))
+    return back.result(room)

@@ -1,0 +1,197 @@
+//! Sparse attention: by a pattern, and by masks that are given as rules.
+use lacuna::attention::{self, Operands, Options};
+use lacuna::{BlockAttention, Slice, SparseAttention, Stream, Value};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::device::{Device, Dtype, stream, with_type};
+use crate::error::raise;
+use crate::pattern::{Pattern, output};
+use crate::plans::{Key, Operation, Plans};
+
+/// Heads, their dimension, and where operands are: address, elements from row to row, and elements from head to head.
+pub(crate) struct Heads {
+    stream: usize,
+    dtype: Dtype,
+    dim: usize,
+    batch: usize,
+    scale: f32,
+    q: (u64, usize, usize),
+    kv: (u64, u64, usize, usize),
+    o: (u64, usize, usize),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Heads {
+    type Error = PyErr;
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let (stream, dtype, dim, batch, scale, q, kv, o) = object.extract()?;
+        Ok(Self { stream, dtype, dim, batch, scale, q, kv, o })
+    }
+}
+
+impl Heads {
+    /// Whether heads lie one after another without gaps, which is all that attention in three steps takes.
+    fn are_plain(&self, [queries, keys]: [usize; 2]) -> bool {
+        let Self { dim, q, kv, o, .. } = *self;
+        let of_head = (dim, queries * dim);
+        (q.1, q.2) == of_head && (o.1, o.2) == of_head && (kv.2, kv.3) == (dim, keys * dim)
+    }
+
+    fn options(&self, size: [usize; 2]) -> Options {
+        let options = Options::default().batch(self.batch).scale(self.scale);
+        if self.are_plain(size) {
+            return options;
+        }
+        let options = options.q_stride(self.q.1).q_batch_stride(self.q.2);
+        let options = options.kv_stride(self.kv.2).kv_batch_stride(self.kv.3);
+        options.o_stride(self.o.1).o_batch_stride(self.o.2)
+    }
+
+    /// The key of a plan; one on each stream, as a plan may have memory for weights.
+    fn key(&self, operation: Operation) -> Key {
+        let Self { stream, dtype, dim, batch, scale, q, kv, o } = *self;
+        let scale = scale.to_bits() as usize;
+        let numbers = [stream, dim, batch, scale, q.1, q.2, kv.2, kv.3, o.1, o.2];
+        Key { operation, dtype, numbers: numbers.map(|number| number as u64) }
+    }
+
+    /// The stream and the operands, of these lengths of Q, of K, and of O.
+    ///
+    /// # Safety
+    /// The addresses are of live tensors of the sizes and strides given, which stay until the stream has come to this.
+    unsafe fn operands<'d, T: Value>(
+        &self,
+        device: &'d lacuna::Device,
+        [q_len, k_len, o_len]: [usize; 3],
+    ) -> lacuna::Result<(Stream, Operands<'d, T>)> {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            let q = Slice::from_raw(device, self.q.0, q_len)?;
+            let k = Slice::from_raw(device, self.kv.0, k_len)?;
+            let v = Slice::from_raw(device, self.kv.1, k_len)?;
+            let o = output(device, self.o.0, o_len)?;
+            Ok((stream(device, self.stream)?, Operands { q, k, v, o, logsumexp: None }))
+        }
+    }
+}
+
+#[pymethods]
+impl Pattern {
+    /// O = softmax(scale·Q·Kᵀ at the nonzeros)·V, for a batch of heads.
+    fn attention(&self, py: Python<'_>, heads: Heads) -> PyResult<()> {
+        py.detach(|| with_type!(heads.dtype, T => self.attention_of::<T>(&heads)))
+            .map_err(|error| raise(&error))
+    }
+}
+
+impl Pattern {
+    fn attention_of<T: Value>(&self, heads: &Heads) -> lacuna::Result<()> {
+        let size = [self.matrix.rows(), self.matrix.cols()];
+        let plan = self.plans.get_or_make(heads.key(Operation::Attention), || {
+            SparseAttention::plan_with(&self.matrix.with_zeros::<T>(0)?, heads.dim, heads.options(size))
+        })?;
+        let lengths = [plan.query_len(), plan.key_len(), plan.output_len()];
+        // SAFETY: the Python files pass addresses of tensors that they hold, of the shapes that they have checked, on the
+        // current stream.
+        let (stream, operands) = unsafe { heads.operands::<T>(self.matrix.device(), lengths)? };
+        plan.run_with(&stream, operands)
+    }
+}
+
+/// A mask as rules.
+#[pyclass(frozen, from_py_object)]
+#[derive(Clone)]
+pub(crate) struct Mask {
+    inner: attention::Mask,
+}
+
+impl Mask {
+    fn of(made: lacuna::Result<attention::Mask>) -> PyResult<Self> {
+        made.map(|inner| Self { inner }).map_err(|error| raise(&error))
+    }
+}
+
+#[pymethods]
+impl Mask {
+    #[staticmethod]
+    fn full(queries: usize, keys: usize) -> PyResult<Self> {
+        Self::of(attention::Mask::full(queries, keys))
+    }
+    #[staticmethod]
+    fn causal(tokens: usize) -> PyResult<Self> {
+        Self::of(attention::Mask::causal(tokens))
+    }
+    #[staticmethod]
+    fn causal_lower_right(queries: usize, keys: usize) -> PyResult<Self> {
+        Self::of(attention::Mask::causal_lower_right(queries, keys))
+    }
+    #[staticmethod]
+    fn sliding_window(tokens: usize, window: usize) -> PyResult<Self> {
+        Self::of(attention::Mask::sliding_window(tokens, window))
+    }
+    #[staticmethod]
+    fn diagonals(queries: usize, keys: usize, first: i64, last: i64) -> PyResult<Self> {
+        Self::of(attention::Mask::diagonals(queries, keys, first..=last))
+    }
+    #[staticmethod]
+    #[allow(clippy::needless_pass_by_value, reason = "Python's lists come as vectors")]
+    fn documents(lengths: Vec<usize>) -> PyResult<Self> {
+        Self::of(attention::Mask::documents(&lengths))
+    }
+    fn both(&self, other: &Self) -> PyResult<Self> {
+        Self::of(self.inner.and(&other.inner))
+    }
+    fn either(&self, other: &Self) -> PyResult<Self> {
+        Self::of(self.inner.or(&other.inner))
+    }
+    /// Queries and keys.
+    #[getter]
+    fn shape(&self) -> (usize, usize) {
+        (self.inner.queries(), self.inner.keys())
+    }
+    /// Row offsets and columns of the pattern, in 32 bits each.
+    fn to_csr<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let pattern = py.detach(|| self.inner.to_pattern()).map_err(|error| raise(&error))?;
+        let bytes = |numbers: &[u32]| PyBytes::new(py, bytemuck::cast_slice(numbers));
+        Ok((bytes(pattern.row_offsets()), bytes(pattern.col_indices())))
+    }
+}
+
+/// A mask as blocks on a device.
+#[pyclass(frozen)]
+pub(crate) struct MaskBlocks {
+    inner: attention::MaskBlocks,
+    plans: Plans,
+}
+
+#[pymethods]
+impl MaskBlocks {
+    #[new]
+    fn new(py: Python<'_>, device: &Device, mask: &Mask) -> PyResult<Self> {
+        let made = py.detach(|| attention::MaskBlocks::new(&device.inner, &mask.inner));
+        Ok(Self { inner: made.map_err(|error| raise(&error))?, plans: Plans::default() })
+    }
+
+    /// O = softmax(scale·Q·Kᵀ ⊙ mask)·V, for a batch of heads in 16 bits. False where kernels by blocks cannot do it.
+    fn attention(&self, py: Python<'_>, heads: Heads) -> PyResult<bool> {
+        let done = py.detach(|| with_type!(heads.dtype, T => self.attention_of::<T>(&heads)));
+        match done {
+            Err(lacuna::Error::NeedsPattern { .. }) => Ok(false),
+            Err(error) => Err(raise(&error)),
+            Ok(()) => Ok(true),
+        }
+    }
+}
+
+impl MaskBlocks {
+    fn attention_of<T: Value>(&self, heads: &Heads) -> lacuna::Result<()> {
+        let size = [self.inner.queries(), self.inner.keys()];
+        let plan = self.plans.get_or_make(heads.key(Operation::BlockAttention), || {
+            BlockAttention::<T>::plan_with(&self.inner, heads.dim, heads.options(size))
+        })?;
+        let lengths = [plan.query_len(), plan.key_len(), plan.output_len()];
+        // SAFETY: as for `Pattern::attention`.
+        let (stream, operands) = unsafe { heads.operands::<T>(self.inner.device(), lengths)? };
+        plan.run_with(&stream, operands)
+    }
+}

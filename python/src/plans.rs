@@ -1,0 +1,54 @@
+//! Plans, found again by what they were made for.
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::device::Dtype;
+
+/// What a plan was made for: the operation, the type of values, and its numbers (sizes, strides, a stream where the plan has memory
+/// of its own, the bits of factors).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) operation: Operation,
+    pub(crate) dtype: Dtype,
+    pub(crate) numbers: [u64; 10],
+}
+
+/// What is planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Operation {
+    Spmm,
+    Sddmm,
+    Softmax,
+    Attention,
+    BlockAttention,
+    TopN,
+    Lookup,
+}
+
+/// The plans of a pattern, of bags, or of a device.
+#[derive(Default)]
+pub(crate) struct Plans {
+    by_key: Mutex<HashMap<Key, Arc<dyn Any + Send + Sync>>>,
+}
+
+impl Plans {
+    /// The plan of this key, made first where it is not there. Of two threads that make it at once both get the first that was
+    /// kept. A key is always asked for with one type.
+    pub(crate) fn get_or_make<P: Any + Send + Sync>(
+        &self,
+        key: Key,
+        make: impl FnOnce() -> lacuna::Result<P>,
+    ) -> lacuna::Result<Arc<P>> {
+        let known = self.by_key.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let plan = match known {
+            Some(plan) => plan,
+            None => {
+                let made: Arc<dyn Any + Send + Sync> = Arc::new(make()?);
+                let mut by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
+                Arc::clone(by_key.entry(key).or_insert(made))
+            }
+        };
+        Ok(plan.downcast().expect("a key has its operation and its types"))
+    }
+}
