@@ -15,7 +15,7 @@ use crate::spmm::timed::{read, to_compact};
 use crate::table::new_table;
 
 /// The kinds of values that have constants of their own.
-const KINDS: [&str; 2] = ["f32", "16-bit"];
+const KINDS: [&str; 3] = ["f32", "16-bit", "prepacked f32"];
 /// What the tables of scores have.
 const HEADER: [&str; 7] = ["problems", "count", "library's", "worst", "fitted", "worst", "where"];
 
@@ -40,15 +40,17 @@ pub fn fit(options: &FitOptions) -> Result<Outcome> {
     let samples = all;
     let shipped = CostModel::hopper();
     let of_kind = |kind: &str, held_out: bool| -> Vec<&Sample> {
-        let is_kind = |sample: &&Sample| (sample.problem.value.bytes() == 4) == (kind == "f32");
+        let is_kind = |sample: &&Sample| kind_of(sample) == kind;
         samples.iter().filter(is_kind).filter(|sample| sample.is_held_out() == held_out).collect()
     };
     let (mut model, mut outcome) = (shipped.clone(), Outcome::Good);
-    for kind in KINDS {
+    // Constants of a kind that the records do not have stay as they are.
+    let kinds: Vec<&str> = KINDS.into_iter().filter(|kind| !of_kind(kind, false).is_empty()).collect();
+    if kinds.is_empty() {
+        return Err(Usage("expected problems to fit to, got none".into()).into());
+    }
+    for &kind in &kinds {
         let train = of_kind(kind, false);
-        if train.is_empty() {
-            return Err(Usage(format!("{kind}: expected problems to fit to, got none")).into());
-        }
         if options.check {
             let loss = |file| loss(&train, &CostModel::new(file));
             for moved in nudged(shipped.file(), kind, loss) {
@@ -62,7 +64,7 @@ pub fn fit(options: &FitOptions) -> Result<Outcome> {
     println!("{}, {} problems\n", gpu.gpu, samples.len());
     let mut table = new_table(HEADER);
     let mut rows: Vec<(String, Vec<&Sample>)> = Vec::new();
-    for kind in KINDS {
+    for kind in kinds {
         rows.push((format!("{kind}: fitted to"), of_kind(kind, false)));
         rows.push((format!("{kind}: held out"), of_kind(kind, true)));
     }
@@ -83,6 +85,15 @@ pub fn fit(options: &FitOptions) -> Result<Outcome> {
         std::fs::write(out, text).with_context(|| format!("{} cannot be written", out.display()))?;
     }
     Ok(outcome)
+}
+
+/// Which constants decide about a problem.
+fn kind_of(sample: &Sample) -> &'static str {
+    match (sample.problem.value.bytes(), sample.problem.prepacked) {
+        (4, true) => "prepacked f32",
+        (4, false) => "f32",
+        _ => "16-bit",
+    }
 }
 
 /// Writes the constants to `--out`.

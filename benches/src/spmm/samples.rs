@@ -18,16 +18,20 @@ pub struct Sample {
     pub times: Vec<(spmm::Choice, f64)>,
 }
 
-/// The samples of a problem: at the default precision, and where that leaves other kernels to choose from, at
-/// [`Precision::Fma`].
+/// The samples of a problem: at the precision at which it was measured; and of the default one, where [`Precision::Fma`] leaves others to
+/// choose from, at that.
 ///
 /// # Errors
 /// Values of another type than `f32` and `f16`; no time of an entry point that this version has.
 pub fn samples(gpu: &Gpu, timed: &Timed) -> Result<Vec<Sample>, Usage> {
+    if timed.tf32 {
+        return Ok(vec![sample(gpu, timed, Precision::Tf32)?]);
+    }
     let default = sample(gpu, timed, Precision::Single)?;
     let exact = sample(gpu, timed, Precision::Fma)?;
     let others = (2..default.times.len()).contains(&exact.times.len());
-    let exact = (others && default.problem.value == ValueType::F32).then_some(exact);
+    let is_unpacked_f32 = default.problem.value == ValueType::F32 && !timed.prepacked;
+    let exact = (others && is_unpacked_f32).then_some(exact);
     Ok(exact.into_iter().chain([default]).collect())
 }
 
@@ -55,7 +59,11 @@ fn sample(gpu: &Gpu, timed: &Timed, precision: Precision) -> Result<Sample, Usag
     if times.is_empty() {
         return Err(Usage(format!("{}: expected times of this version's entry points", timed.case)));
     }
-    let exact = if precision == Precision::Fma { " fma" } else { "" };
+    let exact = match precision {
+        Precision::Fma => " fma",
+        Precision::Tf32 => " tf32",
+        _ => "",
+    };
     let prepacked = if timed.prepacked { " prepacked" } else { "" };
     Ok(Sample {
         suite: format!("{} {}{prepacked}{exact}", timed.suite, timed.value),

@@ -31,6 +31,9 @@ pub struct Timed {
     pub value: String,
     /// Whether A is prepacked.
     pub prepacked: bool,
+    /// Whether products in TF32 were allowed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tf32: bool,
     /// Rows of A.
     pub rows: usize,
     /// Columns of A.
@@ -143,6 +146,7 @@ fn of_sweep(records: &[Record]) -> Result<(Gpu, Vec<Timed>)> {
             case: record.case.clone(),
             value: record.dtype.clone(),
             prepacked: record.prepacked,
+            tf32: record.precision == "tf32",
             rows: record.m,
             cols: record.k,
             nnz: record.nnz,
@@ -167,6 +171,11 @@ fn of_sweep(records: &[Record]) -> Result<(Gpu, Vec<Timed>)> {
     problems.retain(|problem| problem.us.len() > 1);
     let gpu = gpu.ok_or_else(|| Usage("expected records of SpMM, got none".into()))?;
     Ok((gpu, problems))
+}
+
+/// Whether a record is of an SpMM whose kernels the library would choose from: at the default precision, or in TF32.
+fn is_for_fits(record: &Record) -> bool {
+    record.op == "spmm" && matches!(record.precision.as_str(), "single" | "tf32")
 }
 
 /// The compact form of problems: times have four digits.

@@ -129,8 +129,8 @@ mod tests {
                 assert!(other != *model, "{name} is not read");
             }
         }
-        assert_eq!(constants.len(), 45);
-        let kinds = ["f32", "16-bit"].map(|kind| model.file.fitted_to(kind).count());
+        assert_eq!(constants.len(), 54);
+        let kinds = ["f32", "16-bit", "prepacked f32"].map(|kind| model.file.fitted_to(kind).count());
         assert_eq!(kinds.iter().sum::<usize>(), constants.len());
     }
 

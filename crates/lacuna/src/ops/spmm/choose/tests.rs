@@ -1,7 +1,9 @@
 use lacuna_kernels::Arithmetic;
 
 use super::*;
+use crate::LONG_ROWS;
 use crate::op::find;
+use crate::ops::spmm::MEDIUM_ROWS;
 
 pub(in super::super) fn problem(rows: usize, nnz: usize, n: usize, vector: u32) -> Problem {
     Problem { vector, ..Problem::new(rows, 2048, nnz, n) }
@@ -198,6 +200,33 @@ fn precision_decides_which_tiles_are_offered() {
             }
         }
     }
+}
+
+#[test]
+fn prepacked_singles_are_multiplied_as_exactly_as_is_asked_for() {
+    let medium = Problem { prepacked: true, ..problem(8192, 8192 * MEDIUM_ROWS, 128, 8) };
+    let of_packs = |problem: &Problem| -> Vec<Arithmetic> {
+        let schemes = choose(problem).into_iter().map(|choice| choice.entry.tile.scheme);
+        let mut found: Vec<_> = schemes
+            .filter(|scheme| matches!(scheme, Scheme::PrepackedTile { .. }))
+            .filter_map(Scheme::arithmetic)
+            .collect();
+        found.dedup();
+        found
+    };
+    for (precision, expected) in [
+        (Precision::Single, vec![Arithmetic::SplitTf32]),
+        (Precision::Tf32, vec![Arithmetic::Tf32]),
+        (Precision::Fma, vec![]),
+    ] {
+        assert_eq!(of_packs(&Problem { precision, ..medium }), expected);
+        assert_eq!(of_packs(&Problem { precision, prepacked: false, ..medium }), []);
+        assert_eq!(of_packs(&Problem { precision, sm: 80, ..medium }), []);
+    }
+    assert_eq!(of_packs(&Problem { nnz: medium.nnz - 1, ..medium }), []);
+    // As many as TF32 alone needs.
+    let short = Problem { nnz: medium.nnz - 1, precision: Precision::Tf32, ..medium };
+    assert_eq!(of_packs(&short), [Arithmetic::Tf32]);
 }
 
 #[test]
