@@ -230,7 +230,7 @@ where
             return;
         }
         if let Some(slot) = product.partial.slot(record.row) {
-            let at = product.partial.index(batch, [slot, column]);
+            let at = product.partial.index([slot, column]);
             // SAFETY: the lane's columns lie in the piece's slot, and no other lane has them.
             unsafe {
                 store_words(gpu, product.partial.values.add(at), &greatest.products);

@@ -81,12 +81,12 @@ impl Form for PreScaled {
     const DIFFERS: Option<Idea> = Some(Idea::IndexPreScaling);
 }
 
-/// The scheme of a kernel of this form.
-pub(super) const fn scheme<F: Form>(lanes: u32, split: u32) -> Scheme {
+/// The scheme of a kernel of this form, which may take pieces of rows.
+pub(super) const fn scheme<F: Form>(lanes: u32, split: u32, pieces: bool) -> Scheme {
     match F::DIFFERS {
         None => {
             let (persistent, hybrid) = (F::PERSISTENT, F::HYBRID);
-            Scheme::RowSplit { lanes, split, stage: F::STAGE, persistent, hybrid }
+            Scheme::RowSplit { lanes, split, stage: F::STAGE, persistent, hybrid, pieces }
         }
         Some(idea) => Scheme::Ablation { idea, lanes, split, stage: F::STAGE },
     }

@@ -57,7 +57,7 @@ pub struct Args<T, I> {
     pub b_batch: u64,
     /// C, M×N, and the epilogue of the accumulators.
     pub output: Output<T>,
-    /// Where pieces of rows go. Persistent kernels have none.
+    /// Where pieces of rows go, in kernels that take them.
     pub partial: Partial,
     /// Records in the table: rows, and pieces of rows.
     pub rows: u32,

@@ -20,7 +20,8 @@ use crate::{DeviceValue, IndexType, Kernel, RowRecord};
 /// In a record of the row table, the bit of the row that says that this is a piece: what is left is its slot.
 pub const PIECE: u32 = 1 << 31;
 
-/// Where pieces of rows go, in the order of the slots.
+/// Where pieces of rows go, in the order of the slots: of one product, so that a launch with pieces has no batch. To know
+/// its product to the end would cost kernels by rows a register that they have not.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Partial {
@@ -28,8 +29,6 @@ pub struct Partial {
     pub values: GlobalMut<f32>,
     /// Of extrema with winners these, likewise.
     pub winners: GlobalMut<u32>,
-    /// Elements from one product of the batch to the next.
-    pub batch: u64,
     /// Elements from one slot to the next; a multiple of 8.
     pub stride: u32,
 }
@@ -43,9 +42,8 @@ impl Partial {
 
     /// The index of an element of a slot.
     #[inline(always)]
-    pub(super) fn index(&self, batch: u32, [slot, column]: [u32; 2]) -> usize {
-        let slot = u64::from(slot) * u64::from(self.stride);
-        (u64::from(batch) * self.batch + slot + u64::from(column)) as usize
+    pub(super) fn index(&self, [slot, column]: [u32; 2]) -> usize {
+        (u64::from(slot) * u64::from(self.stride) + u64::from(column)) as usize
     }
 }
 
@@ -53,7 +51,7 @@ impl Partial {
 #[derive(Debug)]
 pub struct JoinPieces<T, const EXTREMUM: bool, const WINNERS: bool>(PhantomData<T>);
 
-/// What [`JoinPieces`] takes. The grid is rows by [`Tile::block_columns`] columns, its z the batch.
+/// What [`JoinPieces`] takes. The grid is rows by [`Tile::block_columns`] columns.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct JoinPiecesArgs<T> {
@@ -65,8 +63,6 @@ pub struct JoinPiecesArgs<T> {
     pub output: Output<T>,
     /// Winners of C, as in [`ExtremumArgs`](super::ExtremumArgs).
     pub winners: GlobalMut<u32>,
-    /// Elements from the winners of one product of the batch to the next.
-    pub winners_batch: u64,
     /// Elements from one row of winners to the next.
     pub winners_stride: u32,
     /// Not 0 for the least product.
@@ -97,7 +93,7 @@ impl<T: DeviceValue, const EXTREMUM: bool, const WINNERS: bool> Kernel for JoinP
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: JoinPiecesArgs<T>) {
-        let (warp, lane, batch) = (gpu.thread_idx_x() / WARP, gpu.lane_id(), gpu.block_idx_z());
+        let (warp, lane) = (gpu.thread_idx_x() / WARP, gpu.lane_id());
         let column = gpu.block_idx_y() * WARP + lane;
         let mut joined = Joined::<EXTREMUM, WINNERS>::nothing();
         // SAFETY: the table has a record for each block, the slots of which have `n` columns.
@@ -110,7 +106,7 @@ impl<T: DeviceValue, const EXTREMUM: bool, const WINNERS: bool> Kernel for JoinP
                 let mut parts = [Joined::<EXTREMUM, WINNERS>::nothing(); AT_ONCE];
                 for (i, part) in parts.iter_mut().enumerate() {
                     if slot + (i as u32) < last {
-                        let at = args.partial.index(batch, [slot + i as u32, column]);
+                        let at = args.partial.index([slot + i as u32, column]);
                         [part.value] = gpu.load(args.partial.values.add(at));
                         if WINNERS {
                             [part.winner] = gpu.load(args.partial.winners.add(at));
@@ -149,11 +145,10 @@ impl<T: DeviceValue, const EXTREMUM: bool, const WINNERS: bool> Kernel for JoinP
             }
             let value = if EXTREMUM { signed(joined.value, args.is_least) } else { joined.value };
             if WINNERS {
-                let of_row = u64::from(row) * u64::from(args.winners_stride) + u64::from(column);
-                let at = u64::from(batch) * args.winners_batch + of_row;
+                let at = u64::from(row) * u64::from(args.winners_stride) + u64::from(column);
                 gpu.store(args.winners.add(at as usize), [joined.winner]);
             }
-            args.output.store(gpu, row, column, batch, [value]);
+            args.output.store(gpu, row, column, 0, [value]);
         }
     }
 }

@@ -88,7 +88,7 @@ where
             vector: V as u32,
             block_rows: Self::WARP_ROWS * WARPS,
             block_columns: Self::BLOCK_COLUMNS,
-            scheme: scheme::<F>(LANES, SPLIT),
+            scheme: scheme::<F>(LANES, SPLIT, Self::PIECES),
         }
     };
     const THREADS: u32 = WARPS * WARP;
@@ -165,6 +165,11 @@ where
     const GROUP: u32 = LANES * SPLIT;
     /// Nonzeros staged at a time: a vector a lane.
     const STAGE: u32 = Self::GROUP * QUAD;
+    /// Whether it takes pieces of rows. Rows of `f32` that share a warp whole, with columns staged in 16 bits, use all of their
+    /// registers: where pieces go would be one too many.
+    const PIECES: bool = !F::PERSISTENT
+        && F::DIFFERS.is_none()
+        && (SPLIT > 1 || LANES == WARP || !F::PACKED || size_of::<T>() < 4);
     /// Rows of a warp.
     const WARP_ROWS: u32 = WARP / Self::GROUP;
     /// Columns of a block.
@@ -284,8 +289,8 @@ where
             // SAFETY: the lane's columns lie in C, or in the piece's slot, and no other lane has them.
             unsafe {
                 match args.partial.slot(record.row) {
-                    Some(slot) if !F::PERSISTENT => {
-                        let at = args.partial.index(batch, [slot, column]);
+                    Some(slot) if Self::PIECES => {
+                        let at = args.partial.index([slot, column]);
                         store_words(gpu, args.partial.values.add(at), &accumulators);
                     }
                     _ => args.output.store_by(gpu, steps, c, [record.row, column], accumulators),

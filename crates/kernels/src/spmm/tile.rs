@@ -35,6 +35,8 @@ pub enum Scheme {
         persistent: bool,
         /// Whether, where they do, subwarps share long rows only.
         hybrid: bool,
+        /// Whether it takes pieces of rows.
+        pieces: bool,
     },
     /// As [`RowSplit`](Self::RowSplit), with the greatest product in place of the sum: [`Extremum`](super::Extremum).
     Extremum {

@@ -9,7 +9,7 @@ use super::choose::Problem;
 use super::cost::mean_length;
 use super::model::CostModel;
 use super::rows::Rows;
-use crate::op::{MAX_GRID_YZ, launch_kernel};
+use crate::op::launch_kernel;
 use crate::pattern::{DevicePattern, RowLengths};
 use crate::{Buffer, Index, Result, Stream, Value};
 
@@ -19,7 +19,7 @@ const FAR_LONGER: f64 = 16.0;
 const SHORTEST_PIECE: usize = 256;
 /// Rows stay whole where cutting them is not estimated to gain so much.
 const LEAST_GAIN: f64 = 0.9;
-/// Numbers in `f32` of all pieces at most, over as many products as run at once: 256 MiB.
+/// Numbers in `f32` of all pieces at most: 256 MiB.
 const MOST_NUMBERS: usize = 1 << 26;
 /// Cycles of the second launch: about a microsecond and a half at 2 GHz.
 const LAUNCH: f64 = 3000.0;
@@ -38,7 +38,7 @@ impl Problem {
     /// The same, by a model, and what the product costs then.
     pub(super) fn pieces(&self, entry: &Entry<Tile>, model: &CostModel) -> Option<(usize, f64)> {
         let is_able = match entry.tile.scheme {
-            Scheme::RowSplit { persistent, .. } => !persistent,
+            Scheme::RowSplit { pieces, .. } => pieces,
             Scheme::Extremum { .. } => true,
             _ => false,
         };
@@ -92,7 +92,9 @@ impl Problem {
         let row_lines = (4.0 * self.n as f64 / 128.0).max(1.0) * self.batch as f64;
         let traffic = 2.0 * pieces * row_lines * model.row_split.b_line / f64::from(self.multiprocessors);
         let turns = (self.longest_row as f64 / (length as f64 * JOINED_AT_ONCE)).ceil();
-        model.whole_rows_cost(&cut, entry) + LAUNCH + traffic + JOIN_LATENCY * (turns + 1.0)
+        // A product of the batch is a launch, and a second for its pieces.
+        let launches = (2 * self.batch.max(1) - 1) as f64;
+        model.whole_rows_cost(&cut, entry) + LAUNCH * launches + traffic + JOIN_LATENCY * (turns + 1.0)
     }
 }
 
@@ -108,9 +110,6 @@ pub(super) struct Pieces {
     winners: Option<Buffer<u32>>,
     /// Elements from one slot to the next.
     stride: usize,
-    slots: usize,
-    /// Products that there is room for.
-    products: usize,
 }
 
 impl Pieces {
@@ -125,8 +124,7 @@ impl Pieces {
         let Cut { records, cut } = cut(table.chunks_exact(RowRecord::WORDS), length);
         let slots = cut.last().map_or(0, |&[_, _, end, _]| end as usize);
         let stride = problem.n.next_multiple_of(8);
-        let products = (MOST_NUMBERS / (slots * stride).max(1)).clamp(1, problem.batch.clamp(1, MAX_GRID_YZ));
-        let numbers = slots * stride * products;
+        let numbers = slots * stride;
         let winners = problem.reduce.is_extremum().then(|| device.uninitialized(numbers)).transpose()?;
         Ok(Arc::new(Self {
             table: device.upload(records.as_flattened())?,
@@ -134,8 +132,6 @@ impl Pieces {
             values: device.uninitialized(numbers)?,
             winners,
             stride,
-            slots,
-            products,
         }))
     }
 
@@ -144,46 +140,38 @@ impl Pieces {
         (self.table.as_slice().pointer(), self.table.len() / RowRecord::WORDS)
     }
 
-    /// Products that a launch can have.
-    pub(super) fn products_at_once(&self) -> usize {
-        self.products
-    }
-
     /// Where pieces go.
     pub(super) fn partial(&self) -> Partial {
         let winners = self.winners.as_ref().map_or(0, |winners| winners.as_slice().address());
         Partial {
             values: GlobalMut::from_address(self.values.as_slice().address()),
             winners: GlobalMut::from_address(winners),
-            batch: (self.slots * self.stride) as u64,
             stride: self.stride as u32,
         }
     }
 
-    /// Makes rows of the pieces that a launch with these arguments wrote, of so many products.
+    /// Makes rows of the pieces that a launch with these arguments wrote.
     pub(super) fn join<T: Value, I: Index>(
         &self,
         stream: &Stream,
         args: &ExtremumArgs<T::Device, I::Device>,
-        products: u32,
         is_extremum: bool,
     ) -> Result<()> {
-        let ExtremumArgs { product, winners, winners_batch, winners_stride, is_least } = *args;
+        let ExtremumArgs { product, winners, winners_stride, is_least, .. } = *args;
         let args = JoinPiecesArgs {
             table: self.cut.as_slice().pointer(),
             partial: product.partial,
             output: product.output,
             winners,
-            winners_batch,
             winners_stride,
             is_least,
             n: product.n,
         };
         let rows = (self.cut.len() / RowRecord::WORDS) as u32;
         match (is_extremum, winners.address()) {
-            (false, _) => launch_join::<T::Device, false, false>(stream, rows, products, &args),
-            (true, 0) => launch_join::<T::Device, true, false>(stream, rows, products, &args),
-            (true, _) => launch_join::<T::Device, true, true>(stream, rows, products, &args),
+            (false, _) => launch_join::<T::Device, false, false>(stream, rows, &args),
+            (true, 0) => launch_join::<T::Device, true, false>(stream, rows, &args),
+            (true, _) => launch_join::<T::Device, true, true>(stream, rows, &args),
         }
     }
 }
@@ -191,10 +179,9 @@ impl Pieces {
 fn launch_join<T: DeviceValue, const EXTREMUM: bool, const WINNERS: bool>(
     stream: &Stream,
     rows: u32,
-    products: u32,
     args: &JoinPiecesArgs<T>,
 ) -> Result<()> {
-    let grid = |entry: &Entry<Tile>| [rows, args.n.div_ceil(entry.tile.block_columns), products];
+    let grid = |entry: &Entry<Tile>| [rows, args.n.div_ceil(entry.tile.block_columns), 1];
     launch_kernel::<JoinPieces<T, EXTREMUM, WINNERS>>(stream, entries::spmm(), grid, args)
 }
 

@@ -16,7 +16,7 @@ use crate::{CsrMatrix, Error, Index, Result, Slice, SliceMut, Stream, Value};
 
 /// All rows are whole.
 const NO_PIECES: Partial =
-    Partial { values: GlobalMut::from_address(0), winners: GlobalMut::from_address(0), batch: 0, stride: 0 };
+    Partial { values: GlobalMut::from_address(0), winners: GlobalMut::from_address(0), stride: 0 };
 
 impl<T: Value, I: Index> Spmm<T, I> {
     /// As [`run_with`](Spmm::run_with), without a bias.
@@ -116,7 +116,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
         let pieces = self.pieces_for(choice.entry.name);
         let (row_table, rows) =
             pieces.map_or((self.pattern.row_table_pointer(), self.pattern.rows), Pieces::table);
-        let most_products = pieces.map_or(usize::MAX, Pieces::products_at_once);
+        let most_products = if pieces.is_some() { 1 } else { usize::MAX };
         for (products, columns) in self.parts(tile.block_columns, values_batch, most_products) {
             let [n, count] = [columns.len(), products.len()];
             let extent = Extent { rows: rows as u64, columns: n as u64, products: count as u64 };
@@ -182,7 +182,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
                 (true, _) => launch(stream, with_winners(choice.entry), grid, &args)?,
             }
             if let Some(pieces) = pieces {
-                pieces.join::<T, I>(stream, &args, count as u32, is_extremum)?;
+                pieces.join::<T, I>(stream, &args, is_extremum)?;
             }
         }
         Ok(())
