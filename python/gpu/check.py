@@ -6,7 +6,7 @@ A wheel is unpacked into a folder beside it. Without either, the installed packa
 """
 
 import argparse
-import importlib.util
+import importlib
 import pathlib
 import sys
 import time
@@ -39,12 +39,10 @@ def main() -> int:
 
     print(f"lacuna {lacuna.__version__} from {pathlib.Path(lacuna.__file__).parent}")
     print(f"PyTorch {torch.__version__}, Python {sys.version.split()[0]}, {torch.cuda.get_device_name()}")
-    tests = pathlib.Path(__file__).resolve().parent.parent / "tests" / "test_torch.py"
-    spec = importlib.util.spec_from_file_location("test_torch", tests)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
+    modules = [importlib.import_module(name) for name in ("test_torch", "test_layers")]
     failed, ran = [], 0
-    for name, test in vars(module).items():
+    for name, test in ((name, test) for module in modules for name, test in vars(module).items()):
         if not name.startswith("test_") or (arguments.names and not any(part in name for part in arguments.names)):
             continue
         ran += 1

@@ -122,10 +122,7 @@ fn compact(path: &Path, text: &str) -> Result<(Gpu, Vec<Timed>)> {
 fn of_sweep(records: &[Record]) -> Result<(Gpu, Vec<Timed>)> {
     let mut gpu: Option<Gpu> = None;
     let mut problems: Vec<Timed> = Vec::new();
-    for record in records
-        .iter()
-        .filter(|record| record.op == "spmm" && record.precision == "single" && record.reduce == "sum")
-    {
+    for record in records.iter().filter(|record| is_for_fits(record)) {
         let usage = |what: &str| Usage(format!("{}, N {}: {what}", record.case, record.n));
         let time =
             record.median_us().ok_or_else(|| usage("expected times of a GPU, not of the simulator"))?;
@@ -173,9 +170,10 @@ fn of_sweep(records: &[Record]) -> Result<(Gpu, Vec<Timed>)> {
     Ok((gpu, problems))
 }
 
-/// Whether a record is of an SpMM whose kernels the library would choose from: at the default precision, or in TF32.
+/// Whether a record is of sums whose kernels the library would choose from: at the default precision, or in TF32.
 fn is_for_fits(record: &Record) -> bool {
-    record.op == "spmm" && matches!(record.precision.as_str(), "single" | "tf32")
+    let is_chosen_from = matches!(record.precision.as_str(), "single" | "tf32");
+    record.op == "spmm" && record.reduce == "sum" && is_chosen_from
 }
 
 /// The compact form of problems: times have four digits.

@@ -53,9 +53,38 @@ impl<P: Products, const M: u32> Singles<P, M> {
             [a, b, c, d]
         }
     }
-}
 
-impl<P: Products, const M: u32> Singles<P, M> {
+    /// What a lane has of the rows of a chunk.
+    ///
+    /// # Safety
+    /// The rows lie in the stage.
+    #[inline(always)]
+    unsafe fn load_chunk<G: Gpu>(gpu: G, own: u32, rows: u32) -> [[f32; 4]; (CHUNK / DEPTH) as usize] {
+        // SAFETY: as promised by the caller.
+        let load = |eight: u32| unsafe { Self::load(gpu, own, rows + eight * DEPTH) };
+        [load(0), load(1), load(2), load(3)]
+    }
+
+    /// Starts the products of a chunk, whose part of A lies at `a`. No loop: it would be too long to unroll.
+    ///
+    /// # Safety
+    /// The chunk lies in the stage; the whole warpgroup is here.
+    #[inline(always)]
+    unsafe fn start_chunk<G: Gpu>(
+        gpu: G,
+        a: u32,
+        rows: &[[f32; 4]; (CHUNK / DEPTH) as usize],
+        accumulators: &mut [f32; L],
+    ) {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            Self::start(gpu, a, rows[0], accumulators);
+            Self::start(gpu, a + 4 * DEPTH, rows[1], accumulators);
+            Self::start(gpu, a + 8 * DEPTH, rows[2], accumulators);
+            Self::start(gpu, a + 12 * DEPTH, rows[3], accumulators);
+        }
+    }
+
     /// Starts the products of 8 rows of B with as many columns of A, which lie at `a`.
     ///
     /// # Safety
@@ -101,16 +130,13 @@ impl<P: Products, const M: u32> WarpgroupOperand<L> for Singles<P, M> {
         let own = b + t * Self::B_ROW + ((column * 4) ^ Self::swizzle(t));
         // SAFETY: rows of A and B lie in the stage.
         unsafe {
-            for chunk in 0..S::CHUNKS {
-                let a = a + chunk * Self::CHUNK_BYTES;
-                let load = |step: u32| Self::load(gpu, own, chunk * CHUNK + step * DEPTH);
-                // All loads of a chunk come before its products. Not in an array: its loops would be too long to unroll.
-                let (first, second, third, fourth) = (load(0), load(1), load(2), load(3));
-                gpu.warpgroup_arrive();
-                Self::start(gpu, a, first, accumulators);
-                Self::start(gpu, a + 4 * DEPTH, second, accumulators);
-                Self::start(gpu, a + 8 * DEPTH, third, accumulators);
-                Self::start(gpu, a + 12 * DEPTH, fourth, accumulators);
+            // All loads come before the first product.
+            let first = Self::load_chunk(gpu, own, 0);
+            let second = if S::CHUNKS > 1 { Self::load_chunk(gpu, own, CHUNK) } else { first };
+            gpu.warpgroup_arrive();
+            Self::start_chunk(gpu, a, &first, accumulators);
+            if S::CHUNKS > 1 {
+                Self::start_chunk(gpu, a + Self::CHUNK_BYTES, &second, accumulators);
             }
         }
         gpu.warpgroup_commit();
