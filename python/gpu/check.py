@@ -42,7 +42,7 @@ def main() -> int:
     sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
     modules = [importlib.import_module(name) for name in ("test_torch", "test_layers")]
     failed, ran = [], 0
-    for name, test in ((name, test) for module in modules for name, test in vars(module).items()):
+    for name, test in ((name, test) for module in modules for name, test in list(vars(module).items())):
         if not name.startswith("test_") or (arguments.names and not any(part in name for part in arguments.names)):
             continue
         ran += 1

@@ -28,8 +28,7 @@ class PackedWeights(_Numbered):
 
 @torch.library.custom_op("lacuna::packed_spmm", mutates_args=(), device_types="cuda")
 def _packed_spmm(b: Tensor, bias: Optional[Tensor], packed: int, rows: int, relu: bool) -> Tensor:
-    weights = known(packed)
-    return _ops.packed_spmm(_ops.backend_of(b), weights.handle, weights.shape, b, bias, relu)
+    return _ops.packed_spmm(_ops.backend_of(b), known(packed), b, bias, relu)
 
 
 @_packed_spmm.register_fake

@@ -104,15 +104,15 @@ def spmm(back: Any, pattern: Any, values: Any, b: Any, bias: Any, relu: bool, pr
             raise InputError(f"the bias has shape {tuple(bias_view.shape)}, but ({rows},) without gaps is expected: one for each row")
         bias_address = bias_view.address
     room, c = back.empty((rows, n) if batch is None else (batch, rows, n), code, b)
-    product = (back.stream, code, n, 1 if batch is None else batch, b_rows, (c.address, n, rows * n), bias_address, relu, precise)
+    product = (back.streams(pattern), code, n, 1 if batch is None else batch, b_rows, (c.address, n, rows * n), bias_address, relu, precise)
     handle.spmm(back.values(values, "the values of A", code, of_values, nnz, stride), of_values or 1, product)
     return back.result(room)
 
 
 @on_its_device
-def packed_spmm(back: Any, packed: Any, shape: tuple, b: Any, bias: Any, relu: bool) -> Any:
+def packed_spmm(back: Any, packed: Any, b: Any, bias: Any, relu: bool) -> Any:
     """C = A·B of packed weights."""
-    rows, cols = shape
+    rows, cols = packed.shape
     code = back.dtype(b, "B")
     b_view = back.view(b, "B", code)
     batch, n = matrix_batch(b_view, "B"), b_view.shape[-1]
@@ -120,7 +120,7 @@ def packed_spmm(back: Any, packed: Any, shape: tuple, b: Any, bias: Any, relu: b
     bias_address = None if bias is None else back.view(bias, "the bias", code).address
     room, c = back.empty((rows, n) if batch is None else (batch, rows, n), code, b)
     count = 1 if batch is None else batch
-    packed.spmm((back.stream, code, n, count, b_rows, (c.address, n, rows * n), bias_address, relu, False))
+    packed.handle.spmm((back.streams(packed), code, n, count, b_rows, (c.address, n, rows * n), bias_address, relu, False))
     return back.result(room)
 
 
@@ -133,7 +133,7 @@ def sddmm(back: Any, pattern: Any, a: Any, b: Any, precise: bool) -> Any:
     batch, k = matrix_batch(a_view, "A"), a_view.shape[-1]
     a_rows, b_rows = rows_of(a_view, "A", batch, rows, k), rows_of(b_view, "B", batch, cols, k)
     room, address = back.empty_values(batch, nnz, stride, code, a)
-    handle.sddmm(back.stream, code, k, 1 if batch is None else batch, a_rows, b_rows, address, precise)
+    handle.sddmm(back.streams(pattern), code, k, 1 if batch is None else batch, a_rows, b_rows, address, precise)
     return back.values_result(room)
 
 
@@ -190,7 +190,7 @@ def attention(back: Any, mask: Any, q: Any, k: Any, v: Any, scale: Optional[floa
     if scale is None:
         scale = dim**-0.5
     room, o = back.empty(shape, code, q)
-    heads = (back.stream, code, dim, 1 if batch is None else batch, scale, q_rows, (k_rows[0], v_rows[0], *k_rows[1:]))
+    heads = (back.streams(mask), code, dim, 1 if batch is None else batch, scale, q_rows, (k_rows[0], v_rows[0], *k_rows[1:]))
     heads += ((o.address, dim, queries * dim),)
     mask.attend(back, code, heads)
     return back.result(room)
@@ -226,7 +226,7 @@ def topn(back: Any, logits: Any, n: int, output: str, temperature: float) -> tup
     indices, indices_address = back.empty_indices((rows, n), logits)
     sizes = [rows, columns, stride, n]
     form = FORMS.index(output)
-    back.device.topn(back.stream, code, sizes, form, temperature, address, values_view.address, indices_address)
+    back.device.topn(back.streams(None), code, sizes, form, temperature, address, values_view.address, indices_address)
     return back.result(values), back.result(indices)
 
 

@@ -55,6 +55,10 @@ class Simulated:
 
     stream = 0
 
+    def streams(self, _owner: Any) -> tuple:
+        """The stream, and the one whose plan is taken."""
+        return 0, 0
+
     def __init__(self, device: Any) -> None:
         self.device = device
         #: What the call under way has uploaded. It goes with the backend of the call.

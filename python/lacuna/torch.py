@@ -1,7 +1,7 @@
 """Operators with gradients for PyTorch, and layers.
 
 Each is a custom operator (`torch.ops.lacuna.*`), so that `torch.compile` and CUDA graphs take it as it is. A pattern, a mask or bags
-come to it as a number, by which they are found: whoever compiles or records must keep them. The first call for a pattern and a shape
+come to it as a number, by which they are found: whoever compiles or records must keep them; gradients keep theirs. The first call for a pattern and a shape
 plans, and may wait for the device and load kernels: run it once before recording a graph.
 """
 
@@ -58,6 +58,7 @@ def _(values: Tensor, b: Tensor, bias: Optional[Tensor], pattern: int, rows: int
 
 def _spmm_setup(ctx: Any, inputs: tuple, output: Tensor) -> None:
     values, b, _, ctx.pattern, ctx.rows, ctx.relu, ctx.precise = inputs
+    ctx.kept = known(ctx.pattern)
     ctx.save_for_backward(values, b, output if ctx.relu else None)
 
 
@@ -118,6 +119,7 @@ def _(a: Tensor, b: Tensor, pattern: int, nnz: int, stride: int, precise: bool) 
 
 def _sddmm_setup(ctx: Any, inputs: tuple, output: Tensor) -> None:
     a, b, ctx.pattern, _, _, ctx.precise = inputs
+    ctx.kept = known(ctx.pattern)
     ctx.save_for_backward(a, b)
 
 
@@ -168,6 +170,7 @@ def _(y: Tensor, dy: Tensor, pattern: int, stride: int, scale: float) -> Tensor:
 
 def _softmax_setup(ctx: Any, inputs: tuple, output: Tensor) -> None:
     _, ctx.pattern, ctx.stride, ctx.scale = inputs
+    ctx.kept = known(ctx.pattern)
     ctx.save_for_backward(output)
 
 
@@ -201,6 +204,7 @@ def _(q: Tensor, k: Tensor, v: Tensor, mask: int, scale: float) -> Tensor:
 
 def _attention_setup(ctx: Any, inputs: tuple, output: Tensor) -> None:
     q, k, v, ctx.mask, ctx.scale = inputs
+    ctx.kept = known(ctx.mask)
     ctx.save_for_backward(q, k, v)
 
 
@@ -269,6 +273,7 @@ def _(gradient: Tensor, bags: int, rows: int) -> Tensor:
 
 def _embedding_bag_setup(ctx: Any, inputs: tuple, output: Tensor) -> None:
     table, ctx.bags, _ = inputs
+    ctx.kept = known(ctx.bags)
     ctx.rows = table.shape[0]
 
 

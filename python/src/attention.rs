@@ -7,11 +7,11 @@ use pyo3::types::PyBytes;
 use crate::device::{Device, Dtype, stream, with_type};
 use crate::error::raise;
 use crate::pattern::{Pattern, output};
-use crate::plans::{Key, Operation, Plans};
+use crate::plans::{Key, Operation, Plans, Streams};
 
 /// Heads, their dimension, and where operands are: address, elements from row to row, and elements from head to head.
 pub(crate) struct Heads {
-    stream: usize,
+    stream: Streams,
     dtype: Dtype,
     dim: usize,
     batch: usize,
@@ -51,7 +51,7 @@ impl Heads {
     fn key(&self, operation: Operation) -> Key {
         let Self { stream, dtype, dim, batch, scale, q, kv, o } = *self;
         let scale = scale.to_bits() as usize;
-        let numbers = [stream, dim, batch, scale, q.1, q.2, kv.2, kv.3, o.1, o.2];
+        let numbers = [stream.1, dim, batch, scale, q.1, q.2, kv.2, kv.3, o.1, o.2];
         Key { operation, dtype, numbers: numbers.map(|number| number as u64) }
     }
 
@@ -70,7 +70,7 @@ impl Heads {
             let k = Slice::from_raw(device, self.kv.0, k_len)?;
             let v = Slice::from_raw(device, self.kv.1, k_len)?;
             let o = output(device, self.o.0, o_len)?;
-            Ok((stream(device, self.stream)?, Operands { q, k, v, o, logsumexp: None }))
+            Ok((stream(device, self.stream.0)?, Operands { q, k, v, o, logsumexp: None }))
         }
     }
 }

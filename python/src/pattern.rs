@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::device::{Device, Dtype, stream, with_type};
 use crate::error::{input, raise};
-use crate::plans::{Key, Operation, Plans};
+use crate::plans::{Key, Operation, Plans, Streams};
 
 /// Where the nonzeros of a matrix are, on a device.
 #[pyclass(frozen)]
@@ -97,7 +97,7 @@ impl Pattern {
     fn sddmm(
         &self,
         py: Python<'_>,
-        stream_handle: usize,
+        streams: Streams,
         dtype: Dtype,
         k: usize,
         batch: usize,
@@ -106,8 +106,7 @@ impl Pattern {
         d: u64,
         precise: bool,
     ) -> PyResult<()> {
-        let work =
-            || with_type!(dtype, T => self.sddmm_of::<T>(stream_handle, dtype, k, batch, a, b, d, precise));
+        let work = || with_type!(dtype, T => self.sddmm_of::<T>(streams, dtype, k, batch, a, b, d, precise));
         py.detach(work).map_err(|error| raise(&error))
     }
 
@@ -200,7 +199,7 @@ impl Pattern {
     #[allow(clippy::too_many_arguments, reason = "they are the operands with their strides")]
     fn sddmm_of<T: Value>(
         &self,
-        stream_handle: usize,
+        Streams(stream_handle, of_plan): Streams,
         dtype: Dtype,
         k: usize,
         batch: usize,
@@ -210,7 +209,7 @@ impl Pattern {
         precise: bool,
     ) -> lacuna::Result<()> {
         let device = self.matrix.device();
-        let numbers = [k, batch, a_stride, a_batch, b_stride, b_batch, stream_handle, precise.into(), 0, 0];
+        let numbers = [k, batch, a_stride, a_batch, b_stride, b_batch, of_plan, precise.into(), 0, 0];
         let key = Key { operation: Operation::Sddmm, dtype, numbers: numbers.map(|number| number as u64) };
         let plan = self.plans.get_or_make(key, || {
             let options = sddmm::Options::default().batch(batch).a_stride(a_stride).b_stride(b_stride);

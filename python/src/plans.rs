@@ -3,6 +3,8 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pyo3::FromPyObject;
+
 use crate::device::Dtype;
 
 /// What a plan was made for: the operation, the type of values, and its numbers (sizes, strides, a stream where the plan has memory
@@ -13,6 +15,11 @@ pub(crate) struct Key {
     pub(crate) dtype: Dtype,
     pub(crate) numbers: [u64; 10],
 }
+
+/// The stream of a call, and that whose plan it takes: a plan may have memory of its own, which runs on several streams must not share. The
+/// two differ while a graph is recorded, as no memory can be had then.
+#[derive(Clone, Copy, Debug, FromPyObject)]
+pub(crate) struct Streams(pub(crate) usize, pub(crate) usize);
 
 /// What is planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -7,11 +7,11 @@ use pyo3::prelude::*;
 use crate::device::{Device, Dtype, stream, with_type};
 use crate::error::{input, raise};
 use crate::pattern::{Pattern, output, precision};
-use crate::plans::{Key, Operation, Plans};
+use crate::plans::{Key, Operation, Plans, Streams};
 
 /// A product: sizes, and where operands are. Address, elements from row to row, and elements from matrix to matrix.
 pub(crate) struct Product {
-    stream: usize,
+    stream: Streams,
     dtype: Dtype,
     n: usize,
     batch: usize,
@@ -38,7 +38,9 @@ impl Product {
         let Self { dtype, n, batch, relu, precise, .. } = *self;
         let ((b, b_stride, b_batch), (c, c_stride, c_batch)) = (self.b, self.c);
         let device = a.device();
-        let numbers = [n, batch, b_stride, b_batch, c_stride, c_batch, relu.into(), precise.into(), 0, 0];
+        let Streams(stream_handle, of_plan) = self.stream;
+        let numbers =
+            [n, batch, b_stride, b_batch, c_stride, c_batch, relu.into(), precise.into(), of_plan, 0];
         let key = Key { operation: Operation::Spmm, dtype, numbers: numbers.map(|number| number as u64) };
         let plan = plans.get_or_make(key, || {
             let options = spmm::Options::default().batch(batch).b_stride(b_stride).c_stride(c_stride);
@@ -48,7 +50,7 @@ impl Product {
         })?;
         // SAFETY: as promised by the caller; the lengths follow from the sizes.
         unsafe {
-            let stream = stream(device, self.stream)?;
+            let stream = stream(device, stream_handle)?;
             let b = Slice::from_raw(device, b, plan.input_len())?;
             let c = output(device, c, plan.output_len())?;
             let bias = self.bias.map(|bias| Slice::from_raw(device, bias, a.rows())).transpose()?;

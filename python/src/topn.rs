@@ -5,11 +5,11 @@ use pyo3::prelude::*;
 use crate::device::{Device, Dtype, stream, with_type};
 use crate::error::{input, raise};
 use crate::pattern::output;
-use crate::plans::{Key, Operation};
+use crate::plans::{Key, Operation, Streams};
 
 /// Rows of logits, and where operands are.
 struct Rows {
-    stream: usize,
+    stream: Streams,
     dtype: Dtype,
     /// Rows, columns, elements from row to row, and how many are wanted of each.
     sizes: [usize; 4],
@@ -28,7 +28,7 @@ impl Device {
     fn topn(
         &self,
         py: Python<'_>,
-        stream: usize,
+        stream: Streams,
         dtype: Dtype,
         sizes: [usize; 4],
         form: u8,
@@ -50,7 +50,7 @@ impl Device {
         let [count, columns, stride, n] = rows.sizes;
         let temperature = rows.temperature.to_bits() as usize;
         // A plan has memory of its own: one a stream.
-        let numbers = [rows.stream, count, columns, stride, n, rows.form.into(), temperature, 0, 0, 0];
+        let numbers = [rows.stream.1, count, columns, stride, n, rows.form.into(), temperature, 0, 0, 0];
         let numbers = numbers.map(|number| number as u64);
         let key = Key { operation: Operation::TopN, dtype: rows.dtype, numbers };
         let plan = self.plans.get_or_make(key, || {
@@ -66,7 +66,7 @@ impl Device {
         // SAFETY: the Python files pass addresses of tensors that they hold, of the shapes that they have checked, on the
         // current stream.
         unsafe {
-            let stream = stream(&self.inner, rows.stream)?;
+            let stream = stream(&self.inner, rows.stream.0)?;
             let logits = Slice::from_raw(&self.inner, rows.logits, plan.input_len())?;
             let values = output(&self.inner, rows.values, plan.output_len())?;
             plan.run(&stream, logits, values, output(&self.inner, rows.indices, plan.output_len())?)

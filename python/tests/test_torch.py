@@ -388,3 +388,12 @@ def test_two_devices():
     expected = spread(values, mask) @ b.double()
     within(c, expected, spread(values, mask).abs() @ b.double().abs(), 96, torch.float32)
     assert torch.equal(torch.ones(3, device="cuda") + 1, torch.full((3,), 2.0, device="cuda"))
+
+
+def test_gradients_keep_their_pattern():
+    pattern, mask, values = drawn(8, 6, 0.5)
+    b, leaf = dense(6, 4), values.requires_grad_()
+    c = lacuna.spmm(lacuna.SparseCsr(pattern, leaf), b)
+    del pattern
+    c.sum().backward()
+    assert (leaf.grad - b.sum(1)[mask.nonzero()[:, 1]]).abs().max() < 1e-5
