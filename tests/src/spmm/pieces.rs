@@ -108,7 +108,7 @@ fn epilogue(cx: &Context<'_>) -> Result<f64> {
 
 /// By a kernel that cuts rows, whatever the library would choose.
 fn row_split(options: spmm::Options) -> spmm::Options {
-    options.algorithm(spmm::Algorithm::RowSplit { vector: 4, lanes: 16, split: 2, warps: 8 })
+    options.algorithm(spmm::Algorithm::RowSplit { vector: 4, lanes: 8, split: 4, warps: 8 })
 }
 
 fn batch(cx: &Context<'_>) -> Result<f64> {

@@ -52,7 +52,8 @@ fn many_tiles_of_columns_ask_for_large_blocks() {
 #[test]
 fn one_long_row_is_shared_among_subwarps() {
     let even = Problem { cols: 20_000, longest_row: 6, ..problem(20_000, 100_000, 32, 4) };
-    let uneven = Problem { longest_row: 6400, ..even };
+    // In pieces it would be many rows.
+    let uneven = Problem { longest_row: 6400, longest_piece: Some(usize::MAX), ..even };
     let [even, uneven] = [even, uneven].map(|problem| choose(&problem)[0]);
     // A hybrid kernel gives each subwarp a short row of its own.
     let is_whole = scheme(&even).1 == 1 || matches!(even.algorithm, Algorithm::Hybrid { .. });
