@@ -112,7 +112,7 @@ def host_times(report: Report) -> None:
     c = torch.empty(64, 32, device="cuda")
     handle, _ = a.pattern.handle_on(Cuda(0))
     stream = torch.cuda.current_stream().cuda_stream
-    product = (stream, 0, 32, 1, (b.data_ptr(), 32, 64 * 32), (c.data_ptr(), 32, 64 * 32), None, False, False)
+    product = ((stream, stream), 0, 32, 1, (b.data_ptr(), 32, 64 * 32), (c.data_ptr(), 32, 64 * 32), None, False, False)
     values = a.values.data_ptr()
     case = "host, spmm 64×64×32"
     report.add(case, "native call (Rust with its launch)", host(lambda: handle.spmm(values, 1, product)), "us")

@@ -1,6 +1,6 @@
 //! SpMM's rows by persistent blocks, in grids so small that each block takes many rows.
 use lacuna_gpu::{GlobalMut, GlobalPtr, Scalar};
-use lacuna_kernels::spmm::{Args, Form, Hybrid, Output, Persistent, Plain, RowSplit, Wide};
+use lacuna_kernels::spmm::{Args, Form, Hybrid, Output, Partial, Persistent, Plain, RowSplit, Wide};
 use lacuna_kernels::{DeviceIndex, Kernel};
 use lacuna_kernels::{PADDING, RowRecord};
 use lacuna_sim::Simulator;
@@ -84,11 +84,17 @@ fn product_of<I: DeviceIndex, K: Kernel<Args = Args<f32, I>>>(
             c: GlobalMut::from_address(c),
             c_batch: 0,
             bias: GlobalPtr::from_address(0),
+            row_scale: GlobalPtr::from_address(0),
             alpha: 1.0,
             beta: 0.0,
             lo: f32::NEG_INFINITY,
             hi: f32::INFINITY,
             c_stride_bytes: N * 4,
+        },
+        partial: Partial {
+            values: GlobalMut::from_address(0),
+            winners: GlobalMut::from_address(0),
+            stride: 0,
         },
         rows,
         long_rows,

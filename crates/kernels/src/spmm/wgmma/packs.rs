@@ -201,6 +201,10 @@ impl<P: Products> PackShape for WidePack<P> {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
+    use std::vec;
+
     use super::*;
     use crate::Tf32;
 

@@ -134,10 +134,8 @@ impl<T: TileValue, P: PackShape, S: Stages, const AHEAD: usize> TileSource<T> fo
     #[inline(always)]
     unsafe fn next<G: Gpu>(&self, gpu: G) -> LoadedPacks<AHEAD> {
         // SAFETY: as promised by the caller.
-        LoadedPacks {
-            packs: unsafe { self.load_from(gpu, self.found.first, self.found.end) },
-            found: self.found,
-        }
+        let packs = unsafe { self.load_from(gpu, self.found.first, self.found.end) };
+        LoadedPacks { packs, found: self.found }
     }
 
     /// Of a stage that the group has used before, zeros go only where the values were, unless some were not loaded ahead.

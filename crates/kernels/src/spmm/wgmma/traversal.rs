@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn neighbours_begin_apart() {
-        let cluster = Cluster::<16, 1>::new(0, 8);
+        let cluster = Cluster::<1>::new(0, 8);
         let first = |tile| Traversal::<ThreeGroups>::new(&cluster, tile, 0).step();
         assert_eq!([0, 1, 7, 8].map(first), [0, 1, 7, 0].map(Some));
     }
