@@ -245,8 +245,8 @@ const HOPPER: &[Expected] = &[
     ("products_f16_registers_32", 1, warpgroup!("m64n32k16.f32.f16.f16", " … 1, 1, 1, 1")),
     ("products_f16_registers_64", 1, warpgroup!("m64n64k16.f32.f16.f16", " … 1, 1, 1, 1")),
     ("products_bf16_registers_128", 1, warpgroup!("m64n128k16.f32.bf16.bf16", " … 1, 1, 1, 1")),
-    ("products_tf32_registers_32", 1, warpgroup!("m64n32k8.f32.tf32.tf32", " … 1, 1, 1;")),
-    ("products_tf32_registers_128", 1, warpgroup!("m64n128k8.f32.tf32.tf32", " … 1, 1, 1;")),
+    ("products_tf32_registers_32", 1, warpgroup!("m64n32k8.f32.tf32.tf32", " … 1, 1, 1")),
+    ("products_tf32_registers_128", 1, warpgroup!("m64n128k8.f32.tf32.tf32", " … 1, 1, 1")),
 ];
 
 /// What a target has.
