@@ -154,6 +154,7 @@ impl<'b, T: Element> Slice<'b, T> {
     pub(crate) fn of_checked(device: &'b Device, address: u64, len: usize) -> Self {
         Self { device, address, len, elements: PhantomData }
     }
+
     /// The same as kernels take it, with elements of their type.
     pub(crate) fn pointer<D>(&self) -> GlobalPtr<D> {
         GlobalPtr::from_address(self.address)

@@ -1,6 +1,6 @@
 //! C = clamp(alpha·A·B + beta·C + bias) with A sparse (CSR, M×K), B dense (K×N, row-major), C dense (M×N, row-major).
 //!
-//! TileSource: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section V.
+//! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section V.
 mod epilogue;
 mod extremum;
 mod form;

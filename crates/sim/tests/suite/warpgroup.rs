@@ -194,6 +194,42 @@ fn place_in_cores([leading, stride]: [u32; 2], row: u32, depth: u32) -> u32 {
     depth / 8 * leading + row / 8 * stride + row % 8 * 16 + depth % 8 * 2
 }
 
+/// A thread's part of [`c`].
+fn first_sums(thread: u32) -> [f32; 32] {
+    std::array::from_fn(|index| {
+        let (row, column) = position(thread, index as u32);
+        c(row, column)
+    })
+}
+
+/// Writes a thread's sums.
+///
+/// # Safety
+/// The output has 64 rows of [`COLUMNS`].
+unsafe fn store_sums<G: Gpu>(gpu: G, args: Args, sums: [f32; 32]) {
+    for (index, sum) in (0..).zip(sums) {
+        let (row, column) = position(gpu.thread_idx_x(), index);
+        // SAFETY: as promised by the caller.
+        unsafe { gpu.store(args.output.add((row * COLUMNS + column) as usize), [sum]) };
+    }
+}
+
+/// Runs a kernel, whose output must be the product of [`a`] and [`b`], `depth` deep, plus [`c`].
+fn check_sums<K: Kernel<Args = Args>>(depth: u32) -> Report {
+    let simulator = Simulator::new();
+    let mut bytes = vec![0; 64 * 4 * COLUMNS as usize];
+    let output = simulator.alloc_named("output", bytes.len() as u64).unwrap();
+    let args = Args { output: GlobalMut::from_address(output) };
+    let report = simulator.launch::<K>([1, 1, 1], args).unwrap_or_else(|error| panic!("{error}"));
+    simulator.read(output, &mut bytes).unwrap();
+    for (index, got) in (0..).zip(bytes.chunks_exact(4)) {
+        let (row, column) = (index / COLUMNS, index % COLUMNS);
+        let sum: f32 = c(row, column) + (0..depth).map(|k| a(row, k) * b(k, column)).sum::<f32>();
+        assert_eq!(f32::from_le_bytes(got.try_into().unwrap()), sum, "row {row}, column {column}");
+    }
+    report
+}
+
 /// The product of [`a`] and [`b`], 16 deep, plus [`c`], from core matrices.
 struct OfCores;
 
@@ -220,10 +256,7 @@ impl Kernel for OfCores {
         }
         gpu.fence_async_proxy();
         gpu.sync_threads();
-        let mut sums: [f32; 32] = std::array::from_fn(|index| {
-            let (row, column) = position(thread, index as u32);
-            c(row, column)
-        });
+        let mut sums = first_sums(thread);
         let matrix = |first, [leading, stride]: [u32; 2]| CoreMatrices {
             first: SharedPtr::from_offset(first),
             leading,
@@ -234,27 +267,14 @@ impl Kernel for OfCores {
         unsafe { gpu.warpgroup_mma_bf16_cores(&mut sums, matrix(16, OF_A), matrix(B_CORES, OF_B)) };
         gpu.warpgroup_commit();
         gpu.warpgroup_wait::<0, 32>(&mut sums);
-        for (index, sum) in (0..).zip(sums) {
-            let (row, column) = position(thread, index);
-            // SAFETY: the output has 64 rows.
-            unsafe { gpu.store(args.output.add((row * COLUMNS + column) as usize), [sum]) };
-        }
+        // SAFETY: the output has 64 rows.
+        unsafe { store_sums(gpu, args, sums) };
     }
 }
 
 #[test]
 fn products_from_core_matrices_are_exact() {
-    let simulator = Simulator::new();
-    let mut bytes = vec![0; 64 * 4 * COLUMNS as usize];
-    let output = simulator.alloc_named("output", bytes.len() as u64).unwrap();
-    let args = Args { output: GlobalMut::from_address(output) };
-    simulator.launch::<OfCores>([1, 1, 1], args).unwrap_or_else(|error| panic!("{error}"));
-    simulator.read(output, &mut bytes).unwrap();
-    for (index, got) in (0..).zip(bytes.chunks_exact(4)) {
-        let (row, column) = (index / COLUMNS, index % COLUMNS);
-        let sum: f32 = c(row, column) + (0..16).map(|k| a(row, k) * b(k, column)).sum::<f32>();
-        assert_eq!(f32::from_le_bytes(got.try_into().unwrap()), sum, "row {row}, column {column}");
-    }
+    check_sums::<OfCores>(16);
 }
 
 /// Where B begins, whose first 8 rows are not used, and those of a product of 8: `f32`, column by column.
@@ -281,10 +301,7 @@ impl Kernel for OfSingles {
         }
         gpu.fence_async_proxy();
         gpu.sync_threads();
-        let mut sums: [f32; 32] = std::array::from_fn(|index| {
-            let (row, column) = position(thread, index as u32);
-            c(row, column)
-        });
+        let mut sums = first_sums(thread);
         let rows: [f32; 4] = std::array::from_fn(|word| {
             let row = 16 * (thread / 32) + lane / 4 + word as u32 % 2 * 8;
             // What TF32 has no room for does not count.
@@ -295,27 +312,14 @@ impl Kernel for OfSingles {
         unsafe { gpu.warpgroup_mma_tf32_registers(&mut sums, rows, SharedPtr::from_offset(B_SINGLES)) };
         gpu.warpgroup_commit();
         gpu.warpgroup_wait::<0, 32>(&mut sums);
-        for (index, sum) in (0..).zip(sums) {
-            let (row, column) = position(thread, index);
-            // SAFETY: the output has 64 rows.
-            unsafe { gpu.store(args.output.add((row * COLUMNS + column) as usize), [sum]) };
-        }
+        // SAFETY: the output has 64 rows.
+        unsafe { store_sums(gpu, args, sums) };
     }
 }
 
 #[test]
 fn products_in_tf32_take_b_column_by_column() {
-    let simulator = Simulator::new();
-    let mut bytes = vec![0; 64 * 4 * COLUMNS as usize];
-    let output = simulator.alloc_named("output", bytes.len() as u64).unwrap();
-    let args = Args { output: GlobalMut::from_address(output) };
-    let report = simulator.launch::<OfSingles>([1, 1, 1], args).unwrap_or_else(|error| panic!("{error}"));
-    simulator.read(output, &mut bytes).unwrap();
-    for (index, got) in (0..).zip(bytes.chunks_exact(4)) {
-        let (row, column) = (index / COLUMNS, index % COLUMNS);
-        let sum: f32 = c(row, column) + (0..8).map(|k| a(row, k) * b(k, column)).sum::<f32>();
-        assert_eq!(f32::from_le_bytes(got.try_into().unwrap()), sum, "row {row}, column {column}");
-    }
+    let report = check_sums::<OfSingles>(8);
     let products = report.total(|operation| operation == Operation::WarpgroupMmaTf32);
     assert_eq!((products.executions, products.bytes), (4 * 8, 8 * 64 * 4));
     assert_eq!(report.tensor_fmas(), 64 * 8 * 64);

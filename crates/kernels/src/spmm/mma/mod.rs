@@ -20,7 +20,7 @@
 //! Tiles multiply zeros, so that a NaN or an infinity of B would reach rows that have no nonzero there. Such an accumulator is
 //! not finite. The block then computes its tile once more by scalar products ([`fallback`]), which IEEE 754 governs.
 //!
-//! TileSource of the idea: the SC 2020 paper's outlook (section VIII) asks for dedicated matrix hardware; the compressed pattern is
+//! Source of the idea: the SC 2020 paper's outlook (section VIII) asks for dedicated matrix hardware; the compressed pattern is
 //! ours.
 mod bitmask;
 mod fallback;

@@ -183,7 +183,7 @@ impl<T: TileValue, F: StageFilling> Rows<T, F> {
         }
     }
 
-    /// Where the row lies that the lane works on in a round_into, in bytes, swizzled.
+    /// Where the row lies that the lane works on in a round, in bytes, swizzled.
     #[inline(always)]
     fn row_of(&self, a: u32, round: u32) -> u32 {
         (a + self.row + round * Self::AT_ONCE * Self::ROW) ^ T::swizzle(round * Self::AT_ONCE)

@@ -1,4 +1,5 @@
-//! SpMM on tensor cores by warpgroups (wgmma of sm_90a), which read shared memory themselves. Values have 16 bits.
+//! SpMM on tensor cores by warpgroups (wgmma of sm_90a), which read shared memory themselves. The picture is of 16-bit values
+//! ([`halves`]); those of `f32` are in [`singles`].
 //!
 //! ```text
 //!   K ──►  chunk                      A stage of shared memory
@@ -10,11 +11,11 @@
 //!  └─────────┘ zeros, then scattered └──────────────────────────┘
 //! ```
 //!
-//! A thread block computes 64·M rows and BN columns of C. It goes along K by steps of two or four chunks of 64 columns. Producer
+//! A thread block computes a tile of C. It goes along K by steps of one to four chunks; a chunk is 128 bytes of a row of A. Producer
 //! warps fill stages: A as in [`mma`](super::mma), B by asynchronous copies. They form groups that take stages in turn. The
-//! consumers are M warpgroups of 64 rows each, which share B: with two, B comes half as often. A warpgroup starts all products of
-//! a stage, and releases the stage when they have ended. Neighbouring rows of tiles begin at different steps, so that they read
-//! different rows of B ([`traversal`]).
+//! consumers are one warpgroup, or two of `f32`, each with columns of its own. A warpgroup starts all products of a stage, and
+//! releases the stage when they have ended. Neighbouring rows of tiles begin at different steps, so that they read different rows
+//! of B ([`traversal`]).
 //!
 //! Where tiles are few, a cluster of two blocks shares one (cluster split-K): each block has a half of K, and the second stores
 //! its accumulators into the shared memory of the first, where stages were ([`cluster`]).
@@ -99,7 +100,7 @@ pub trait WarpgroupOperand<const L: usize>: Send + Sync + 'static {
     const WARPGROUPS: u32;
     /// Bytes of a chunk of A, of all rows: of as many columns as 128 bytes have.
     const CHUNK_BYTES: u32;
-    /// Bytes of a panel's row of B, in a stage: of so many columns.
+    /// Bytes of a row of B in a panel. A stage has B in panels one after the other, each with a part of the tile's columns.
     const PANEL_ROW: u32;
     /// Whether the products of a stage may start while those of the one before run. Then that one is given back only when
     /// this one is full: producers must be fast.
