@@ -342,6 +342,29 @@ pub trait Gpu: Copy {
         a: CoreMatrices,
         b: CoreMatrices,
     );
+    /// As [`warpgroup_mma_f16`](Gpu::warpgroup_mma_f16), with B column by column in a panel like A's: a column of B is 16 of the 64
+    /// numbers of a row of the panel, and `b` is where the panel begins plus 0, 32, 64 or 96. sm_90a.
+    ///
+    /// # Safety
+    /// As there.
+    #[track_caller]
+    unsafe fn warpgroup_mma_f16_columns<const L: usize>(
+        self,
+        sums: &mut [f32; L],
+        a: SharedPtr<u16>,
+        b: SharedPtr<u16>,
+    );
+    /// As [`warpgroup_mma_f16_columns`](Gpu::warpgroup_mma_f16_columns), with bfloat16. sm_90a.
+    ///
+    /// # Safety
+    /// As there.
+    #[track_caller]
+    unsafe fn warpgroup_mma_bf16_columns<const L: usize>(
+        self,
+        sums: &mut [f32; L],
+        a: SharedPtr<u16>,
+        b: SharedPtr<u16>,
+    );
     /// As [`warpgroup_mma_f16`](Gpu::warpgroup_mma_f16), with A in registers: each warp gives its own 16 rows, as for
     /// [`mma_f16`](Gpu::mma_f16). B lies in panels. sm_90a.
     ///
@@ -382,8 +405,8 @@ pub trait Gpu: Copy {
     /// Closes the group of products that this warpgroup has started since the last commit. sm_90a.
     #[track_caller]
     fn warpgroup_commit(self);
-    /// Waits until at most `PENDING` of the warpgroup's groups of products are under way. With 0, `sums` hold their
-    /// results. sm_90a.
+    /// Waits until at most `PENDING` of the warpgroup's groups of products are under way. `sums` hold their results if no
+    /// product that was added to them is among these. sm_90a.
     #[track_caller]
     fn warpgroup_wait<const PENDING: u32, const L: usize>(self, sums: &mut [f32; L]);
 }

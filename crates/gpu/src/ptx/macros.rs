@@ -46,7 +46,8 @@ macro_rules! approximations {
 }
 
 macro_rules! warpgroup_products {
-    ($($panels:ident, $cores:ident, $registers:ident: $of_panels:ident, $of_cores:ident, $of_registers:ident;)*) => {$(
+    ($($panels:ident, $cores:ident, $columns:ident, $registers:ident:
+        $of_panels:ident, $of_cores:ident, $of_columns:ident, $of_registers:ident;)*) => {$(
         #[inline(always)]
         unsafe fn $panels<const L: usize, const PANEL: u32>(
             self,
@@ -62,6 +63,12 @@ macro_rules! warpgroup_products {
         unsafe fn $cores<const L: usize>(self, sums: &mut [f32; L], a: CoreMatrices, b: CoreMatrices) {
             // SAFETY: passed on to the caller.
             unsafe { warpgroup::$of_cores(sums, a, b) }
+        }
+        #[inline(always)]
+        unsafe fn $columns<const L: usize>(self, sums: &mut [f32; L], a: SharedPtr<u16>, b: SharedPtr<u16>) {
+            let [a, b] = [a, b].map(|place| memory::shared_address(place.offset()));
+            // SAFETY: passed on to the caller.
+            unsafe { warpgroup::$of_columns(sums, a, b) }
         }
         #[inline(always)]
         unsafe fn $registers<const L: usize, const PANEL: u32>(

@@ -356,10 +356,10 @@ impl Gpu for Ptx {
         unsafe { asm!("wgmma.fence.sync.aligned;", options(nostack)) }
     }
     warpgroup_products! {
-        warpgroup_mma_f16, warpgroup_mma_f16_cores, warpgroup_mma_f16_registers:
-            mma_f16, mma_f16_cores, mma_f16_registers;
-        warpgroup_mma_bf16, warpgroup_mma_bf16_cores, warpgroup_mma_bf16_registers:
-            mma_bf16, mma_bf16_cores, mma_bf16_registers;
+        warpgroup_mma_f16, warpgroup_mma_f16_cores, warpgroup_mma_f16_columns, warpgroup_mma_f16_registers:
+            mma_f16, mma_f16_cores, mma_f16_columns, mma_f16_registers;
+        warpgroup_mma_bf16, warpgroup_mma_bf16_cores, warpgroup_mma_bf16_columns, warpgroup_mma_bf16_registers:
+            mma_bf16, mma_bf16_cores, mma_bf16_columns, mma_bf16_registers;
     }
     #[inline(always)]
     unsafe fn warpgroup_mma_tf32_registers<const L: usize>(

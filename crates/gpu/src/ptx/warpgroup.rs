@@ -47,9 +47,9 @@ macro_rules! of_size {
     }};
 }
 
-/// Writes a product: name, that from core matrices, and that with A in registers.
+/// Writes a product: name, that from core matrices, that with B column by column, and that with A in registers.
 macro_rules! products {
-    ($($name:ident, $cores_name:ident, $registers_name:ident: $inner:ident, $of_cores:ident, $of_registers:ident;)*) => {$(
+    ($($name:ident, $cores_name:ident, $columns_name:ident, $registers_name:ident: $inner:ident, $by_columns:ident, $of_registers:ident;)*) => {$(
         /// Starts `sums += A·B`; addresses are shared-window addresses.
         ///
         /// # Safety
@@ -72,7 +72,18 @@ macro_rules! products {
             b: CoreMatrices,
         ) {
             let (a, b) = (cores(a), cores(b));
-            of_size!(L, sums, $of_cores, a, b);
+            of_size!(L, sums, $by_columns, a, b);
+        }
+
+        /// Starts `sums += A·B`; addresses are shared-window addresses.
+        ///
+        /// # Safety
+        /// See `Gpu::warpgroup_mma_f16_columns`.
+        #[inline(always)]
+        pub(super) unsafe fn $columns_name<const L: usize>(sums: &mut [f32; L], a: u32, b: u32) {
+            // Each has one panel, whose distance to the next does not matter.
+            let (a, b) = (descriptor(a, 16, 128), descriptor(b, 16, 128));
+            of_size!(L, sums, $by_columns, a, b);
         }
 
         /// Starts `sums += A·B`; B's address is a shared-window address.
@@ -91,8 +102,8 @@ macro_rules! products {
     )*};
 }
 products! {
-    mma_f16, mma_f16_cores, mma_f16_registers: f16, f16_cores, f16_registers;
-    mma_bf16, mma_bf16_cores, mma_bf16_registers: bf16, bf16_cores, bf16_registers;
+    mma_f16, mma_f16_cores, mma_f16_columns, mma_f16_registers: f16, f16_by_columns, f16_registers;
+    mma_bf16, mma_bf16_cores, mma_bf16_columns, mma_bf16_registers: bf16, bf16_by_columns, bf16_registers;
 }
 
 /// Starts `sums += A·B`; B's address is a shared-window address.
@@ -149,8 +160,8 @@ macro_rules! sized {
             use core::arch::asm;
             product!(f16, "f16", 1, $l, $n, $d, $a, $b, [$($i)*]);
             product!(bf16, "bf16", 1, $l, $n, $d, $a, $b, [$($i)*]);
-            product!(f16_cores, "f16", 0, $l, $n, $d, $a, $b, [$($i)*]);
-            product!(bf16_cores, "bf16", 0, $l, $n, $d, $a, $b, [$($i)*]);
+            product!(f16_by_columns, "f16", 0, $l, $n, $d, $a, $b, [$($i)*]);
+            product!(bf16_by_columns, "bf16", 0, $l, $n, $d, $a, $b, [$($i)*]);
             register_product!(f16_registers, "k16.f32.f16.f16", ", 1", $l, $n, $d, $four, $fifth, [$($i)*]);
             register_product!(bf16_registers, "k16.f32.bf16.bf16", ", 1", $l, $n, $d, $four, $fifth, [$($i)*]);
             register_product!(tf32_registers, "k8.f32.tf32.tf32", "", $l, $n, $d, $four, $fifth, [$($i)*]);

@@ -26,6 +26,10 @@ macro_rules! attention {
             // By warpgroups: [half the elements of a row, an eighth, groups of 64 queries, stages]
             #[cfg(lacuna_sm = "90")]
             wgmma [f16 bf16] { [32 8 3 3] [32 8 1 2] [64 16 2 2] [64 16 1 2] }
+
+            // Gradients, of Q, and of K and V: [half the elements of a row, groups of 64 rows, stages]
+            #[cfg(lacuna_sm = "90")]
+            backward [f16 bf16] { [q false 32 2 4] [q false 64 2 3] [kv true 32 2 4] [kv true 64 1 3] }
         }
     };
 
@@ -41,6 +45,14 @@ macro_rules! attention {
         $crate::entry_part! { $part
             ["attention_", stringify!($value), "_wgmma_l", $l, "_g", $groups]
             $crate::attention::WgmmaTiles<$crate::list::value_of::$value, $l, $pieces, $groups, $stages>
+        }
+    };
+    ($part:ident backward [] $value:ident [
+        $of:ident $keys:literal $l:literal $groups:literal $stages:literal
+    ]) => {
+        $crate::entry_part! { $part
+            ["attention_", stringify!($value), "_wgmma_d", stringify!($of), "_l", $l, "_g", $groups]
+            $crate::attention::BackwardTiles<$crate::list::value_of::$value, $keys, $l, $groups, $stages>
         }
     };
     ($part:ident query4 [] $types:ident [

@@ -2,6 +2,7 @@
 //!
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section VII-C, for the operation;
 //! Dao, Fu, Ermon, Rudra, Ré, *FlashAttention* (2022), section 3.1, for the softmax that goes along.
+mod backward;
 mod lanes;
 mod list;
 mod online;
@@ -14,6 +15,7 @@ use lacuna_gpu::{GlobalMut, GlobalPtr};
 
 use crate::{IndexType, ValueType};
 
+pub use backward::{BackwardArgs, BackwardOperands, BackwardTiles, TERMS};
 pub use query_tile::{MAX_KEYS, QUERIES, QueryTileEntry, QueryTiles};
 pub use rows::Rows;
 pub use wgmma::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask, WgmmaTileArgs, WgmmaTiles, place_of_bit};
@@ -115,4 +117,9 @@ pub enum Scheme {
     QueryTile,
     /// Blocks of 64 queries and 64 keys, by warpgroups: [`WgmmaTiles`].
     WgmmaTile,
+    /// Gradients by such blocks: [`BackwardTiles`].
+    BackwardTile {
+        /// Of K and V; if not, of Q.
+        owns_keys: bool,
+    },
 }

@@ -33,6 +33,17 @@ pub trait HalfValue: DeviceValue {
         b: CoreMatrices,
     );
 
+    /// The same with B column by column: see [`Gpu::warpgroup_mma_f16_columns`].
+    ///
+    /// # Safety
+    /// See there.
+    unsafe fn warpgroup_mma_columns<G: Gpu, const L: usize>(
+        gpu: G,
+        sums: &mut [f32; L],
+        a: SharedPtr<u16>,
+        b: SharedPtr<u16>,
+    );
+
     /// The same with A in registers: see [`Gpu::warpgroup_mma_f16_registers`].
     ///
     /// # Safety
@@ -47,7 +58,7 @@ pub trait HalfValue: DeviceValue {
 
 /// Writes the implementation for a type, by its instructions.
 macro_rules! half {
-    ($type:ident, $mma:ident, $pack:ident, $panels:ident, $cores:ident, $registers:ident) => {
+    ($type:ident, $mma:ident, $pack:ident, $panels:ident, $cores:ident, $columns:ident, $registers:ident) => {
         impl HalfValue for $type {
             #[inline(always)]
             fn mma<G: Gpu>(gpu: G, a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
@@ -78,6 +89,16 @@ macro_rules! half {
                 unsafe { gpu.$cores(sums, a, b) };
             }
             #[inline(always)]
+            unsafe fn warpgroup_mma_columns<G: Gpu, const L: usize>(
+                gpu: G,
+                sums: &mut [f32; L],
+                a: SharedPtr<u16>,
+                b: SharedPtr<u16>,
+            ) {
+                // SAFETY: passed on to the caller.
+                unsafe { gpu.$columns(sums, a, b) };
+            }
+            #[inline(always)]
             unsafe fn warpgroup_mma_registers<G: Gpu, const L: usize, const PANEL: u32>(
                 gpu: G,
                 sums: &mut [f32; L],
@@ -90,5 +111,21 @@ macro_rules! half {
         }
     };
 }
-half!(F16, mma_f16, pack_f16, warpgroup_mma_f16, warpgroup_mma_f16_cores, warpgroup_mma_f16_registers);
-half!(Bf16, mma_bf16, pack_bf16, warpgroup_mma_bf16, warpgroup_mma_bf16_cores, warpgroup_mma_bf16_registers);
+half!(
+    F16,
+    mma_f16,
+    pack_f16,
+    warpgroup_mma_f16,
+    warpgroup_mma_f16_cores,
+    warpgroup_mma_f16_columns,
+    warpgroup_mma_f16_registers
+);
+half!(
+    Bf16,
+    mma_bf16,
+    pack_bf16,
+    warpgroup_mma_bf16,
+    warpgroup_mma_bf16_cores,
+    warpgroup_mma_bf16_columns,
+    warpgroup_mma_bf16_registers
+);

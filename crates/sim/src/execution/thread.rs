@@ -19,7 +19,6 @@ use crate::synchronisation::cluster::ClusterCall;
 use crate::synchronisation::exchange::Parcel;
 use crate::synchronisation::named::NamedCall;
 use crate::synchronisation::{barrier, cluster, named, warp};
-use crate::tensor::accumulators::POISON;
 use crate::tensor::arithmetic::Factors;
 use crate::tensor::product::{Layout, Operand, Product};
 use crate::tensor::warpgroup::{Operands, WarpgroupCall};
@@ -176,7 +175,7 @@ impl<'a, 'l> SimThread<'a, 'l> {
         let call = WarpgroupCall::Multiply(Product { factors, columns: 2 * L as u32, layout });
         let ([[a, b, c], [d, e, f]], [w, x, y, z]) = (operands.map(Operand::words), registers);
         self.warpgroup(caller, call, [a, b, c, d, e, f, w, x, y, z], sums);
-        sums.fill(POISON);
+        sums.fill(self.worker.borrow().warpgroups.poison(self.thread));
     }
 
     /// Counts an operation that only computes.

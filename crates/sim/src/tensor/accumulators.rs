@@ -1,22 +1,57 @@
 //! The accumulators of a warp, hidden while products of its warpgroup are being added to them.
 //!
-//! They stay here, and the thread has [`POISON`] in their place until a wait gives them back.
+//! They stay here, and the thread has a [`poison`] in their place until a wait gives them back. It tells which array it stands for.
+use lacuna_gpu::WARP;
+
 use crate::execution::context::Context;
 use crate::report::finding::FindingKind;
 use crate::report::site::SiteId;
 use crate::tensor::warpgroup::WarpgroupCall;
 
-/// What a thread sees in place of sums to which products are being added: a NaN that no operation gives.
-pub(crate) const POISON: f32 = f32::from_bits(0x7fe5_a5a5);
+/// NaNs that no operation gives; the number of an array is added.
+const POISON: u32 = 0x7fe5_a500;
+/// Arrays to which products may be added at the same time.
+const ARRAYS: u32 = 256;
+
+/// What a thread sees in place of the sums of an array to which products are being added.
+const fn poison(array: usize) -> f32 {
+    f32::from_bits(POISON + array as u32)
+}
+
+/// The array that a number stands for.
+fn array_of(sum: f32) -> Option<usize> {
+    let number = sum.to_bits().wrapping_sub(POISON);
+    (number < ARRAYS).then_some(number as usize)
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Accumulators {
-    /// The warp's 16 rows of sums, one after the other.
-    pub(crate) sums: Vec<f32>,
-    /// Whether products have been added that the threads have not got yet.
-    hidden: bool,
-    /// Whether the last wait gives the sums back.
-    given: bool,
+    arrays: Vec<Array>,
+    /// The array to which the current product is added.
+    current: usize,
+    /// Whether lanes have begun to give the sums of a new array.
+    opens: bool,
+}
+
+/// An array of sums.
+#[derive(Debug, Default)]
+struct Array {
+    /// The warp's 16 rows, one after the other.
+    sums: Vec<f32>,
+    /// The group of the last product that was added to it.
+    group: u32,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+enum State {
+    /// The threads have the sums.
+    #[default]
+    Free,
+    /// Products have been added that the threads have not got yet.
+    Hidden,
+    /// A wait has retired the products; so many lanes have not got their sums yet.
+    Over { left: u32 },
 }
 
 /// Row and column, among those of its warp, of a lane's sum `index`.
@@ -33,44 +68,78 @@ impl Accumulators {
         call: WarpgroupCall,
         sums: &[f32],
     ) {
-        self.given = false;
+        let Some(&first) = sums.first() else { return };
         let (lane, columns) = (thread as usize % 32, 2 * sums.len());
-        if !self.hidden {
-            if let WarpgroupCall::Multiply(_) = call {
-                self.sums.resize(16 * columns, 0.0);
-                for (index, &sum) in sums.iter().enumerate() {
-                    let (row, column) = position(lane, index);
-                    self.sums[row * columns + column] = sum;
-                }
-            }
-        } else if !sums.is_empty() {
-            let is_poison = |sum: &f32| sum.to_bits() == POISON.to_bits();
-            if self.sums.len() != 16 * columns || !sums.iter().all(is_poison) {
+        let array = sums.iter().find_map(|&sum| array_of(sum));
+        let hidden = array.filter(|&array| {
+            self.arrays.get(array).is_some_and(|array| array.state == State::Hidden)
+        });
+        if let Some(array) = hidden {
+            let is_poison = |sum: &f32| sum.to_bits() == first.to_bits();
+            let others_open = self.opens && array != self.current;
+            if self.arrays[array].sums.len() != 16 * columns || !sums.iter().all(is_poison) || others_open {
                 let detail =
                     format!("{} with sums that are not those of the products in flight", call.name());
                 context.report(FindingKind::SumsInFlight, site, thread, None, None, detail);
             }
+            if !self.opens {
+                self.current = array;
+            }
+        } else if let WarpgroupCall::Multiply(_) = call {
+            if !self.opens {
+                self.opens = true;
+                let free = self.arrays.iter().position(|array| array.state == State::Free);
+                self.current = free.unwrap_or(self.arrays.len());
+                if free.is_none() {
+                    self.arrays.push(Array::default());
+                }
+            }
+            let array = &mut self.arrays[self.current];
+            array.sums.resize(16 * columns, 0.0);
+            for (index, &sum) in sums.iter().enumerate() {
+                let (row, column) = position(lane, index);
+                array.sums[row * columns + column] = sum;
+            }
         }
     }
 
-    /// A product starts.
-    pub(crate) fn hide(&mut self) {
-        self.hidden = true;
+    /// A product of this group starts.
+    pub(crate) fn start(&mut self, group: u32) {
+        self.opens = false;
+        let array = &mut self.arrays[self.current];
+        (array.state, array.group) = (State::Hidden, group);
     }
 
-    /// A wait ends; `is_last` says whether it was for all products.
-    pub(crate) fn wait(&mut self, is_last: bool) {
-        self.given = self.hidden && is_last;
-        self.hidden &= !self.given;
+    /// The sums to which the current product is added.
+    pub(crate) fn sums(&mut self) -> &mut [f32] {
+        &mut self.arrays[self.current].sums
     }
 
-    /// Gives a thread its sums back, if its last wait was for all products.
-    pub(crate) fn give(&self, thread: u32, sums: &mut [f32]) {
+    /// What a thread sees in place of them.
+    pub(crate) fn poison(&self) -> f32 {
+        poison(self.current)
+    }
+
+    /// A wait ends that retires the groups below this one.
+    pub(crate) fn wait(&mut self, retired: u32) {
+        for array in &mut self.arrays {
+            array.state = match array.state {
+                State::Hidden if array.group < retired => State::Over { left: WARP },
+                state => state,
+            };
+        }
+    }
+
+    /// Gives a thread its sums back, if the products that were added to them are over.
+    pub(crate) fn give(&mut self, thread: u32, sums: &mut [f32]) {
         let (lane, columns) = (thread as usize % 32, 2 * sums.len());
-        if self.given && self.sums.len() == 16 * columns {
+        let Some(array) = sums.first().and_then(|&sum| self.arrays.get_mut(array_of(sum)?)) else { return };
+        let State::Over { left } = array.state else { return };
+        array.state = if left == 1 { State::Free } else { State::Over { left: left - 1 } };
+        if array.sums.len() == 16 * columns {
             for (index, sum) in sums.iter_mut().enumerate() {
                 let (row, column) = position(lane, index);
-                *sum = self.sums[row * columns + column];
+                *sum = array.sums[row * columns + column];
             }
         }
     }

@@ -32,7 +32,9 @@ pub(crate) enum Layout {
     Cores,
     /// A in registers, B as in panels.
     Registers { apart: u32 },
-    /// A in registers, of TF32; B column by column, in a panel like A's.
+    /// A in a panel; B column by column, in a panel like A's.
+    PanelColumns,
+    /// A in registers, of TF32; B as in `PanelColumns`.
     Columns,
 }
 
@@ -134,7 +136,7 @@ impl Product {
     /// The memory in which A lies.
     pub(crate) fn extent_of_a(self, a: Operand) -> Extent {
         match self.layout {
-            Layout::Panels { .. } => a.panel(64),
+            Layout::Panels { .. } | Layout::PanelColumns => a.panel(64),
             Layout::Cores => a.extent(64),
             Layout::Registers { .. } | Layout::Columns => Extent { first: 0, span: 0, is_aligned: true },
         }
@@ -151,7 +153,7 @@ impl Product {
                 Extent { first: b.first, span: last + u64::from(self.bytes() / self.panels()), is_aligned }
             }
             Layout::Cores => b.extent(self.columns),
-            Layout::Columns => b.panel(self.columns),
+            Layout::PanelColumns | Layout::Columns => b.panel(self.columns),
         }
     }
 
@@ -162,10 +164,14 @@ impl Product {
                 format!("A's panel begins at a multiple of {}, its columns at 32 bytes", 8 * ROW),
                 format!("B's panels, {apart} bytes apart, begin at multiples of {}", self.alignment()),
             ],
-            Layout::Columns => [
-                "A is in registers".to_owned(),
-                format!("B's panel begins at a multiple of {}, its rows at 32 bytes", 8 * ROW),
-            ],
+            Layout::PanelColumns | Layout::Columns => {
+                let of_panel = |matrix: &str, lines: &str| {
+                    format!("{matrix}'s panel begins at a multiple of {}, its {lines} at 32 bytes", 8 * ROW)
+                };
+                let in_registers = || "A is in registers".to_owned();
+                let of_a = if self.has_a_in_registers() { in_registers() } else { of_panel("A", "columns") };
+                [of_a, of_panel("B", "rows")]
+            }
             Layout::Cores => operands.map(|Operand { first, leading, stride }| {
                 format!("first byte {first}, leading {leading} and stride {stride} are multiples of {PIECE}, the latter two below {OFFSETS}")
             }),
@@ -201,13 +207,13 @@ impl Product {
                 b.first + panel * apart + (row * pieces + (piece ^ swizzle)) * PIECE
             }
             Layout::Cores => b.core(at / 2, at % 2),
-            Layout::Columns => b.paneled(at / 2, at % 2),
+            Layout::PanelColumns | Layout::Columns => b.paneled(at / 2, at % 2),
         })
     }
 
     /// Puts B's numbers in the order of rows. Where it has 8, zeros come for the others.
     pub(crate) fn order_b(self, numbers: &mut Vec<f64>) {
-        if matches!(self.layout, Layout::Cores | Layout::Columns) {
+        if matches!(self.layout, Layout::Cores | Layout::PanelColumns | Layout::Columns) {
             let columns = self.columns as usize;
             let (by_column, depth) = (numbers.clone(), numbers.len() / columns);
             numbers.clear();

@@ -38,6 +38,10 @@ impl WarpgroupCall {
         match self {
             Self::Arrive => "warpgroup_arrive",
             Self::Multiply(Product { layout: Layout::Columns, .. }) => "warpgroup_mma_tf32_registers",
+            Self::Multiply(Product { factors: Factors::Bf16, layout: Layout::PanelColumns, .. }) => {
+                "warpgroup_mma_bf16_columns"
+            }
+            Self::Multiply(Product { layout: Layout::PanelColumns, .. }) => "warpgroup_mma_f16_columns",
             Self::Multiply(Product { factors: Factors::Bf16, layout: Layout::Cores, .. }) => {
                 "warpgroup_mma_bf16_cores"
             }
@@ -123,9 +127,14 @@ impl Warpgroups {
         context.schedule.wait(thread, State::Warp(call));
     }
 
-    /// Gives a thread its sums back, if its last wait was for all products.
-    pub(crate) fn give_sums(&self, thread: u32, sums: &mut [f32]) {
+    /// Gives a thread its sums back, if its last wait was for all products that were added to them.
+    pub(crate) fn give_sums(&mut self, thread: u32, sums: &mut [f32]) {
         self.warps[thread as usize / 32].accumulators.give(thread, sums);
+    }
+
+    /// What a thread sees in place of the sums of the product that it has just started.
+    pub(crate) fn poison(&self, thread: u32) -> f32 {
+        self.warps[thread as usize / 32].accumulators.poison()
     }
 
     /// All lanes of a warp have come to an operation of its warpgroup.
@@ -159,7 +168,7 @@ impl Warpgroups {
     ) {
         let first = warp as u32 * WARP;
         let products = &mut self.warps[warp];
-        products.accumulators.hide();
+        products.accumulators.start(products.committed);
         if !products.arrived {
             let detail = "no warpgroup_arrive since the last wait, or the kernel's start".to_owned();
             context.report(FindingKind::MissingArrive, site, first, None, None, detail);
@@ -187,7 +196,7 @@ impl Warpgroups {
         }
         read(context, shared, (first, site), product, product.places_of_b(b), numbers);
         product.order_b(numbers);
-        arithmetic::accumulate(rows, numbers, &mut products.accumulators.sums);
+        arithmetic::accumulate(rows, numbers, products.accumulators.sums());
         let since = shared.cells.time();
         products.pending.push_back(Pending { group: products.committed, product, operands, site, since });
         let counts = context.costs.of(site);
@@ -222,7 +231,7 @@ impl WarpProducts {
         while let Some(over) = self.pending.pop_front_if(|product| product.group < retired) {
             over.retire(context, shared, warp as u32 * WARP);
         }
-        self.accumulators.wait(pending == 0 && self.pending.is_empty());
+        self.accumulators.wait(retired);
     }
 }
 

@@ -22,8 +22,8 @@ pub enum BlockMask {
 }
 
 impl BlockMask {
-    pub(super) const EMPTY: u32 = u32::MAX;
-    pub(super) const FULL: u32 = u32::MAX - 1;
+    pub(in super::super) const EMPTY: u32 = u32::MAX;
+    pub(in super::super) const FULL: u32 = u32::MAX - 1;
 
     /// The block as memory holds it.
     pub const fn to_word(self) -> u32 {
@@ -68,7 +68,7 @@ impl BlockEntry {
     /// # Safety
     /// The list is live, and ends there.
     #[inline(always)]
-    pub(super) unsafe fn load<G: Gpu>(gpu: G, entries: GlobalPtr<u32>, index: u32, end: u32) -> Self {
+    pub(in super::super) unsafe fn load<G: Gpu>(gpu: G, entries: GlobalPtr<u32>, index: u32, end: u32) -> Self {
         if index >= end {
             return Self::NONE;
         }
@@ -82,7 +82,7 @@ impl BlockEntry {
     /// # Safety
     /// As for [`load`](Self::load).
     #[inline(always)]
-    pub(super) unsafe fn load_mask<G: Gpu>(
+    pub(in super::super) unsafe fn load_mask<G: Gpu>(
         gpu: G,
         entries: GlobalPtr<u32>,
         index: u32,
@@ -101,15 +101,15 @@ impl BlockEntry {
 
 /// The keys that one query of a tile sees, entry by entry: 64 places each.
 #[derive(Clone, Copy)]
-pub(super) struct BlockKeys {
+pub(in super::super) struct BlockKeys {
     /// The tile's first entry.
-    pub(super) entries: GlobalPtr<u32>,
-    pub(super) bitmaps: GlobalPtr<u32>,
+    pub(in super::super) entries: GlobalPtr<u32>,
+    pub(in super::super) bitmaps: GlobalPtr<u32>,
     /// Places.
-    pub(super) end: u32,
+    pub(in super::super) end: u32,
     /// The query: which 64, and which of them.
-    pub(super) group: u32,
-    pub(super) query: u32,
+    pub(in super::super) group: u32,
+    pub(in super::super) query: u32,
 }
 
 impl Keys for BlockKeys {

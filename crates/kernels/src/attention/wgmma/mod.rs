@@ -20,12 +20,12 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, WARP};
 
-use self::block::BlockKeys;
 use super::lanes::Fragment;
 use super::row::Head;
 use super::{Operands, Scheme, Tile};
 use crate::{Bounds, HalfValue, Kernel, RowRecord};
 
+pub(super) use block::BlockKeys;
 pub use block::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask, place_of_bit};
 
 /// Threads of a warpgroup.

@@ -357,6 +357,26 @@ impl Gpu for SimThread<'_, '_> {
         let operands = [a, b].map(Operand::from);
         self.start_product(Location::caller(), (Factors::Bf16, Layout::Cores), sums, operands, NO_REGISTERS);
     }
+    unsafe fn warpgroup_mma_f16_columns<const L: usize>(
+        self,
+        sums: &mut [f32; L],
+        a: SharedPtr<u16>,
+        b: SharedPtr<u16>,
+    ) {
+        let operands = [a, b].map(|place| Operand::of_panels(place.offset()));
+        let kind = (Factors::F16, Layout::PanelColumns);
+        self.start_product(Location::caller(), kind, sums, operands, NO_REGISTERS);
+    }
+    unsafe fn warpgroup_mma_bf16_columns<const L: usize>(
+        self,
+        sums: &mut [f32; L],
+        a: SharedPtr<u16>,
+        b: SharedPtr<u16>,
+    ) {
+        let operands = [a, b].map(|place| Operand::of_panels(place.offset()));
+        let kind = (Factors::Bf16, Layout::PanelColumns);
+        self.start_product(Location::caller(), kind, sums, operands, NO_REGISTERS);
+    }
     unsafe fn warpgroup_mma_f16_registers<const L: usize, const PANEL: u32>(
         self,
         sums: &mut [f32; L],
@@ -393,6 +413,6 @@ impl Gpu for SimThread<'_, '_> {
     fn warpgroup_wait<const PENDING: u32, const L: usize>(self, sums: &mut [f32; L]) {
         const { assert!(matches!(L, 16 | 32 | 64), "N is 32, 64 or 128") }
         self.warpgroup(Location::caller(), WarpgroupCall::Wait { pending: PENDING }, [0; 10], sums);
-        self.worker.borrow().warpgroups.give_sums(self.thread, sums);
+        self.worker.borrow_mut().warpgroups.give_sums(self.thread, sums);
     }
 }

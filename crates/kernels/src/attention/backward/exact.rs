@@ -1,0 +1,79 @@
+//! Rows that are not finite, pair by pair: what a row does not see does not reach it.
+use lacuna_gpu::{FULL_WARP, Gpu, WARP};
+
+use super::super::lanes::{ABSENT, Fragment, dot};
+use super::super::row::Keys as _;
+use super::super::wgmma::{BLOCK, BlockKeys};
+use super::consume::RowTerms;
+use super::{BackwardTiles, Work};
+use crate::HalfValue;
+use crate::common::{add_across_lanes, widened};
+
+/// Vectors of a lane, which has single elements of a row: of 128 at most.
+const CHUNKS: usize = 4;
+type Part = Fragment<1, { WARP as usize }, CHUNKS>;
+
+impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const STAGES: u32>
+    BackwardTiles<T, KEYS, L, GROUPS, STAGES>
+{
+    /// Works out row `row` of a group by one warp, in `f32`, and writes it.
+    ///
+    /// # Safety
+    /// The whole warp is here, whose row it is; operands and entries are live.
+    #[inline(always)]
+    pub(super) unsafe fn work_out_anew<G: Gpu>(work: &Work<T, G>, (group, row): (u32, u32), terms: &RowTerms) {
+        let (gpu, lane, operands) = (work.gpu, work.gpu.lane_id(), &work.operands);
+        let part = Part::of(lane, operands.dim);
+        let (side, at) = (work.owned::<KEYS>(), work.first + group * BLOCK + row);
+        let end = work.count * BLOCK;
+        let keys = BlockKeys { entries: work.entries, bitmaps: work.bitmaps, end, group, query: row };
+        let of_row = |value: [f32; 2]| {
+            let own = if row % 16 < 8 { value[0] } else { value[1] };
+            gpu.warp_shuffle_idx(FULL_WARP, own, row % 8 * 4, WARP)
+        };
+        let own_terms = [of_row(terms.shift), of_row(terms.delta)];
+        let (mut sums, mut values) = ([[0.0; 1]; CHUNKS], [[0.0; 1]; CHUNKS]);
+        // SAFETY: as promised by the caller; columns that are not absent are rows of what streams.
+        unsafe {
+            let load = |matrix, stride, row| widened(gpu, &part.load(gpu, matrix, stride, row));
+            let own = [
+                load(side.matrices[0], side.strides[0], at),
+                load(side.matrices[1], side.strides[1], at),
+            ];
+            for head in 0..work.heads {
+                let streamed = work.streamed::<KEYS>(head);
+                let mut base = 0;
+                while base < end {
+                    let column = keys.column(gpu, base + lane);
+                    let mut left = gpu.warp_ballot(FULL_WARP, column != ABSENT);
+                    base += WARP;
+                    while left != 0 {
+                        let other = gpu.warp_shuffle_idx(FULL_WARP, column, left.trailing_zeros(), WARP);
+                        left &= left - 1;
+                        let first = load(streamed.matrices[0], streamed.strides[0], other);
+                        let second = load(streamed.matrices[1], streamed.strides[1], other);
+                        let sum = |part: f32| add_across_lanes(gpu, FULL_WARP, [1, WARP], part);
+                        let (score, product) =
+                            (sum(dot(gpu, &own[0], &first)), sum(dot(gpu, &own[1], &second)));
+                        let [shift, delta] =
+                            if KEYS { work.load_terms::<KEYS>(head, other) } else { own_terms };
+                        let weight = gpu.exp2_flush(gpu.fma(score, operands.scale, shift));
+                        let slope = weight * (product - delta);
+                        for i in 0..CHUNKS {
+                            sums[i][0] = gpu.fma(slope, first[i][0], sums[i][0]);
+                            values[i][0] = gpu.fma(weight, second[i][0], values[i][0]);
+                        }
+                    }
+                }
+            }
+            for i in 0..CHUNKS {
+                sums[i][0] *= operands.factor;
+            }
+            let [by_slopes, of_values] = work.gradients::<KEYS>();
+            part.store(gpu, by_slopes, side.strides[0], at, &sums);
+            if KEYS {
+                part.store(gpu, of_values, side.strides[0], at, &values);
+            }
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Gradients of attention by blocks of 64 queries and 64 keys, by warpgroups (wgmma of sm_90a), for values of 16 bits.
+//!
+//! ```text
+//!   a thread block owns queries: dQ                        a thread block owns keys: dK and dV
+//!   P  = 2^(scale·Q·Kᵀ + shift)  ─ mask                    Pᵀ  = 2^(scale·K·Qᵀ + shift)  ─ mask    dV += Pᵀ·dO
+//!   dS = P ⊙ (dO·Vᵀ − delta)     dQ += dS·K                dSᵀ = Pᵀ ⊙ (V·dOᵀ − delta)             dK += dSᵀ·Q
+//! ```
+//! Scores are worked out anew, from what the forward pass left: O and the logarithm of each row's sum. `shift` is that logarithm,
+//! negative, as a power of two, and `delta` the sum of dO ⊙ O along a row. The first kernel writes both for the second.
+//! A thread block owns `GROUPS` × 64 rows of two matrices, a warpgroup each, and goes along the blocks of the two others that any of them
+//! sees, through `STAGES` stages. All four lie in swizzled panels, which products take by rows and by columns. P and dS go from product to
+//! product in registers, rounded to `T`. A row that comes out not finite is worked out anew, pair by pair.
+//!
+//! Source: Dao, *FlashAttention-2* (2023), algorithm 2, with a kernel for each side in place of its atomic additions, so that sums have
+//! one order.
+mod consume;
+mod exact;
+mod produce;
+mod side;
+
+use core::marker::PhantomData;
+
+use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, WARP};
+
+use self::side::Side;
+use super::wgmma::{BITMAP_WORDS, BLOCK, BlockEntry};
+use super::{Scheme, Tile};
+use crate::{Bounds, HalfValue, Kernel, RowRecord};
+
+/// Threads of a warpgroup.
+const WARPGROUP: u32 = 4 * WARP;
+/// Scores of a thread.
+const SCORES: usize = BLOCK as usize / 2;
+/// Bytes of a row of a panel: 64 elements.
+const ROW: u32 = 128;
+/// Bytes of a panel: 64 columns of 64 rows.
+const PANEL: u32 = BLOCK * ROW;
+/// Numbers that the first kernel leaves of a query: its shift and its delta.
+pub const TERMS: usize = 2;
+
+/// What the entry points of [`BackwardTiles`] take. The grid's x is the heads of what is owned, its y the tiles.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct BackwardArgs<T> {
+    /// As in [`WgmmaTileArgs`](super::WgmmaTileArgs); of the transposed mask, where keys are owned.
+    pub tile_table: GlobalPtr<u32>,
+    /// [`BlockEntry`]s.
+    pub entries: GlobalPtr<u32>,
+    /// Bitmaps of [`BITMAP_WORDS`] words.
+    pub bitmaps: GlobalPtr<u32>,
+    /// What is multiplied.
+    pub operands: BackwardOperands<T>,
+}
+
+/// The operands of a backward pass. Gradients lie as what they are gradients of.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct BackwardOperands<T> {
+    /// Q, K and V as they were forward, and the O that came of them.
+    pub q: GlobalPtr<T>,
+    /// K.
+    pub k: GlobalPtr<T>,
+    /// V.
+    pub v: GlobalPtr<T>,
+    /// O.
+    pub o: GlobalPtr<T>,
+    /// The gradient of O.
+    pub d_o: GlobalPtr<T>,
+    /// The gradient of Q.
+    pub d_q: GlobalMut<T>,
+    /// The gradient of K.
+    pub d_k: GlobalMut<T>,
+    /// The gradient of V.
+    pub d_v: GlobalMut<T>,
+    /// The natural logarithm of each row's sum of exponentials, `rows` for each head.
+    pub logsumexp: GlobalPtr<f32>,
+    /// [`TERMS`] numbers a query, `rows` for each head: written where queries are owned, read where keys are.
+    pub terms: GlobalMut<f32>,
+    /// Elements from one head's Q to the next.
+    pub q_batch_stride: u64,
+    /// Elements from K of one group of heads to that of the next, and of V.
+    pub kv_batch_stride: u64,
+    /// The same of O.
+    pub o_batch_stride: u64,
+    /// Bytes from one row of Q to the next.
+    pub q_stride_bytes: u32,
+    /// The same of K, and of V.
+    pub kv_stride_bytes: u32,
+    /// The same of O.
+    pub o_stride_bytes: u32,
+    /// Queries.
+    pub rows: u32,
+    /// Keys.
+    pub cols: u32,
+    /// Elements of a row.
+    pub dim: u32,
+    /// Multiplies the scores.
+    pub factor: f32,
+    /// The same, times log₂ e.
+    pub scale: f32,
+    /// Heads of a group, which share K and V.
+    pub group_heads: u32,
+}
+
+/// Gradients by tiles of `GROUPS` × 64 rows of up to 2·`L` elements: of K and V if `KEYS`, of Q if not.
+#[derive(Debug)]
+pub struct BackwardTiles<T, const KEYS: bool, const L: usize, const GROUPS: u32, const STAGES: u32>(
+    PhantomData<T>,
+);
+
+/// What a thread works on.
+struct Work<T, G> {
+    gpu: G,
+    operands: BackwardOperands<T>,
+    bitmaps: GlobalPtr<u32>,
+    /// The tile's first entry, and how many there are.
+    entries: GlobalPtr<u32>,
+    count: u32,
+    /// Head of what is owned, and the tile's first row there.
+    head: u32,
+    first: u32,
+    /// How many heads are gone through, with all entries each.
+    heads: u32,
+}
+
+impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const STAGES: u32> Kernel
+    for BackwardTiles<T, KEYS, L, GROUPS, STAGES>
+{
+    type Args = BackwardArgs<T>;
+    type Tile = Tile;
+
+    const TILE: Tile = {
+        assert!(L.is_multiple_of(32) && GROUPS <= 3);
+        assert!(Self::COPIED + GROUPS <= 16, "a block has 16 barriers");
+        assert!(Self::SHARED_BYTES <= 227 * 1024, "a block of sm_90 has 227 KiB");
+        Tile {
+            value: T::TYPE,
+            vector: 8,
+            lanes: L as u32 / 4,
+            dimension: 2 * L as u32,
+            block_rows: GROUPS * BLOCK,
+            scheme: Scheme::BackwardTile { owns_keys: KEYS },
+        }
+    };
+    const THREADS: u32 = GROUPS * WARPGROUP + STAGES * WARP;
+    const SHARED_BYTES: u32 = Self::BITMAPS + STAGES * GROUPS * BITMAP_WORDS * 4;
+    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
+    const MIN_SM: u32 = 90;
+    const LAUNCHES_DEPENDENTS: bool = true;
+
+    #[inline(always)]
+    unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {
+        // By way of a shuffle the compiler sees that a warp has one trade.
+        let warp = gpu.warp_shuffle_idx(FULL_WARP, gpu.thread_idx_x() / WARP, 0, WARP);
+        // SAFETY: the table has a record for each tile of the grid; warps 4·GROUPS and on are the producers.
+        unsafe {
+            let RowRecord { row: first, start, end } =
+                RowRecord::load(gpu, args.tile_table, gpu.block_idx_y() as usize);
+            let work = Work {
+                gpu,
+                operands: args.operands,
+                bitmaps: args.bitmaps,
+                entries: args.entries.add(start as usize * BlockEntry::WORDS),
+                count: end - start,
+                head: gpu.block_idx_x(),
+                first,
+                heads: if KEYS { args.operands.group_heads } else { 1 },
+            };
+            if warp >= 4 * GROUPS {
+                Self::produce(&work, warp - 4 * GROUPS);
+            } else {
+                Self::consume(&work, warp);
+            }
+        }
+    }
+}
+
+/// Where things lie in shared memory, and the block's barriers.
+impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const STAGES: u32>
+    BackwardTiles<T, KEYS, L, GROUPS, STAGES>
+{
+    /// Panels of a row.
+    const PANELS: u32 = L as u32 / 32;
+    /// Bytes of 64 rows of a matrix, and of two.
+    const MATRIX: u32 = Self::PANELS * PANEL;
+    const PAIR: u32 = 2 * Self::MATRIX;
+    /// What streams comes first, then what is owned.
+    const OWNED: u32 = STAGES * Self::PAIR;
+    /// The terms of a stage's queries, where keys are owned.
+    const TERM_BYTES: u32 = if KEYS { BLOCK * TERMS as u32 * 4 } else { 0 };
+    const TERMS: u32 = Self::OWNED + GROUPS * Self::PAIR;
+    /// Bitmaps: by stage and group.
+    const BITMAPS: u32 = Self::TERMS + STAGES * Self::TERM_BYTES;
+
+    /// Barriers: of an empty stage, of one that is full for a group, and of a group's own.
+    const EMPTY: u32 = 1;
+    const FULL: u32 = Self::EMPTY + STAGES;
+    const COPIED: u32 = Self::FULL + STAGES * GROUPS;
+
+    /// Where a group's bitmap of a stage begins.
+    #[inline(always)]
+    const fn bitmap(stage: u32, group: u32) -> u32 {
+        Self::BITMAPS + (stage * GROUPS + group) * BITMAP_WORDS * 4
+    }
+}
+
+impl<T: HalfValue, G: Gpu> Work<T, G> {
+    /// The two matrices that are owned.
+    #[inline(always)]
+    fn owned<const KEYS: bool>(&self) -> Side<T> {
+        if KEYS {
+            Side::keys(&self.operands, self.head)
+        } else {
+            Side::queries(&self.operands, self.head)
+        }
+    }
+
+    /// The two that stream, of head `index` of those that are gone through.
+    #[inline(always)]
+    fn streamed<const KEYS: bool>(&self, index: u32) -> Side<T> {
+        if KEYS {
+            Side::queries(&self.operands, self.query_head::<KEYS>(index))
+        } else {
+            Side::keys(&self.operands, self.head / self.operands.group_heads)
+        }
+    }
+
+    /// The queries' head, of those that are gone through.
+    #[inline(always)]
+    fn query_head<const KEYS: bool>(&self, index: u32) -> u32 {
+        if KEYS { self.head * self.heads + index } else { self.head }
+    }
+
+    /// The terms of a head's first query.
+    #[inline(always)]
+    fn terms<const KEYS: bool>(&self, index: u32) -> GlobalMut<f32> {
+        let queries = u64::from(self.query_head::<KEYS>(index)) * u64::from(self.operands.rows);
+        self.operands.terms.add(queries as usize * TERMS)
+    }
+}
