@@ -402,6 +402,14 @@ pub trait Gpu: Copy {
         a: [f32; 4],
         b: SharedPtr<f32>,
     );
+    /// Gives back registers of this warpgroup's threads, until each has `N`: a multiple of 8 from 24 to 256, no more than the kernel was
+    /// compiled for. What a thread still needs is kept. sm_90a.
+    #[track_caller]
+    fn warpgroup_give_registers<const N: u32>(self);
+    /// Waits until the threads of this warpgroup can have `N` registers each, as for
+    /// [`warpgroup_give_registers`](Gpu::warpgroup_give_registers), and no fewer than they have. sm_90a.
+    #[track_caller]
+    fn warpgroup_take_registers<const N: u32>(self);
     /// Closes the group of products that this warpgroup has started since the last commit. sm_90a.
     #[track_caller]
     fn warpgroup_commit(self);

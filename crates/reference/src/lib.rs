@@ -36,7 +36,7 @@ mod value;
 
 pub use attention::{
     Arithmetic as AttentionArithmetic, AttentionGradients, AttentionReference, Heads, attention,
-    attention_backward,
+    attention_backward, attention_backward_by_tiles,
 };
 pub use bias_act::{Activation, BiasActInputs, BiasActReference, bias_act};
 pub use bound::Precision;

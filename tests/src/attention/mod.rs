@@ -2,6 +2,7 @@
 //!
 //! [`conform()`] is the check that the cases on shapes and values share; the other modules make problems for it.
 mod backward;
+mod block_backward;
 mod blocks;
 mod conform;
 mod groups;
@@ -28,6 +29,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(groups::cases());
     cases.extend(values::cases());
     cases.extend(backward::cases());
+    cases.extend(block_backward::cases());
     cases.extend(strides::cases());
     cases.extend(refusals::cases());
     cases.extend(tuned::cases());

@@ -48,16 +48,16 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
-fn blocks() -> lacuna::Result<Mask> {
+pub(super) fn blocks() -> lacuna::Result<Mask> {
     let seen = Pattern::of_rows(5, [&[0, 1, 4][..], &[], &[2], &[0, 1, 2, 3, 4]])?;
     Mask::blocks(100, 131, [30, 31], seen)
 }
 
-fn documents() -> lacuna::Result<Mask> {
+pub(super) fn documents() -> lacuna::Result<Mask> {
     Mask::documents(&[30, 1, 63, 0, 36])?.and(&Mask::causal(130)?)
 }
 
-fn global() -> lacuna::Result<Mask> {
+pub(super) fn global() -> lacuna::Result<Mask> {
     Mask::sliding_window(130, 9)?.or(&Mask::global(130, 130, &[3, 100], &[5, 64])?)
 }
 
@@ -115,7 +115,7 @@ fn check_as<T: Number>(
 }
 
 /// Whether no kernel by blocks runs on this device.
-fn needs_other_gpu(device: &Device) -> bool {
+pub(super) fn needs_other_gpu(device: &Device) -> bool {
     device.info().sm / 10 != 9
 }
 

@@ -372,6 +372,16 @@ impl Gpu for Ptx {
         unsafe { warpgroup::mma_tf32_registers(sums, a, memory::shared_address(b.offset())) };
     }
     #[inline(always)]
+    fn warpgroup_give_registers<const N: u32>(self) {
+        // SAFETY: the trait's contract puts the whole warpgroup here.
+        unsafe { asm!("setmaxnreg.dec.sync.aligned.u32 {0};", const N, options(nostack)) }
+    }
+    #[inline(always)]
+    fn warpgroup_take_registers<const N: u32>(self) {
+        // SAFETY: as above.
+        unsafe { asm!("setmaxnreg.inc.sync.aligned.u32 {0};", const N, options(nostack)) }
+    }
+    #[inline(always)]
     fn warpgroup_commit(self) {
         // SAFETY: the trait's contract puts the whole warpgroup here.
         unsafe { asm!("wgmma.commit_group.sync.aligned;", options(nostack)) }

@@ -29,7 +29,10 @@ macro_rules! attention {
 
             // Gradients, of Q, and of K and V: [half the elements of a row, groups of 64 rows, stages]
             #[cfg(lacuna_sm = "90")]
-            backward [f16 bf16] { [q false 32 2 4] [q false 64 2 3] [kv true 32 2 4] [kv true 64 1 3] }
+            backward [f16 bf16] {
+                [q false 32 3 3] [q false 32 2 4] [q false 64 2 3]
+                [kv true 32 3 3] [kv true 32 2 4] [kv true 64 1 3]
+            }
         }
     };
 

@@ -7,11 +7,15 @@
 //! and η' what rounding to it takes. D is a sum of d products, Δd = γ_d |G| |V| + u' |d| + η'. Then r is off by Σ Δp |d| +
 //! (p + Δp) Δd, and by γₙ of its terms; dS by s (Δp |d - r| + (p + Δp) (Δd + Δr + u (|d| + |r|))), by three roundings and by u'
 //! of itself; and each gradient by what its factors are off, times the other factor, and by what its sum takes.
+//!
+//! *By tiles* weights come of the logarithm ℓ of the forward pass in place of a sum, which is off by Δℓ: so a weight is off by another
+//! factor e^±(Δℓ + 4u (|ℓ| + |s - ℓ| + 2)). D is not written, but its sums are those of tensor cores. r comes of the O that was written, as
+//! Σᵢ gᵢ oᵢ: it is off by Σ |gᵢ| Δoᵢ, and by γ_d of its terms. dS is rounded before it is scaled.
 
 use super::check::Tally;
 use super::error::{Arithmetic, SUBNORMAL, U32, gamma, relative_error};
 use super::forward::{dot, expect_len};
-use super::{Heads, attention};
+use super::{AttentionReference, Heads, attention};
 use crate::bound::Legal;
 use crate::{ErrorReport, Mismatch, Precision, ReferenceError, Value};
 use lacuna_matrix::Pattern;
@@ -36,9 +40,9 @@ struct Gradient {
 
 /// A number, and how far it may be off.
 #[derive(Debug, Clone, Copy)]
-struct Inexact {
-    value: f64,
-    error: f64,
+pub(super) struct Inexact {
+    pub(super) value: f64,
+    pub(super) error: f64,
 }
 
 /// The gradients of Q, K and V for the gradient `d_o` of O, queries × `dim`. Products with weights and their gradients are
@@ -53,9 +57,64 @@ pub fn attention_backward<T: Value>(
     precision: Precision,
 ) -> Result<AttentionGradients, ReferenceError> {
     let forward = attention(mask, heads)?.arithmetic(Arithmetic::Steps(precision));
+    gradients(&forward, d_o, precision, 1, |row, g| {
+        let errors = forward.row_error(row).weights;
+        let weights = forward.weights[mask.row_range(row)].iter().zip(errors);
+        let weights: Vec<Inexact> = weights.map(|(&value, error)| Inexact { value, error }).collect();
+        let keys = mask.row_columns(row).iter();
+        let products = keys.map(|&key| product::<T>(g, heads.row(heads.v, key as usize)));
+        let slopes = score_slopes::<T>(&weights, &products.collect::<Vec<_>>(), f64::from(heads.scale));
+        (weights, slopes)
+    })
+}
+
+/// The same, of a pass by tiles on tensor cores that has O and the logarithms of the forward one. K and V are shared by so many heads,
+/// whose gradients are [added](AttentionGradients::add_keys).
+///
+/// # Errors
+/// As [`attention_backward`].
+pub fn attention_backward_by_tiles<T: Value>(
+    mask: &Pattern,
+    heads: Heads<'_, T>,
+    d_o: &[T],
+    shared_by: u32,
+) -> Result<AttentionGradients, ReferenceError> {
+    let forward = attention(mask, heads)?.arithmetic(Arithmetic::Tiles);
+    gradients(&forward, d_o, Precision::Tensor, shared_by, |row, g| {
+        let (errors, logsumexp) = (forward.row_error(row), forward.logsumexp(row));
+        let scores = &forward.scores[mask.row_range(row)];
+        let weight = |((&value, error), &score): ((&f64, f64), &f64)| {
+            let more = errors.logsumexp + 4.0 * U32 * (logsumexp.abs() + (score - logsumexp).abs() + 2.0);
+            Inexact { value, error: error + (value + error) * more.exp_m1() }
+        };
+        let own = forward.weights[mask.row_range(row)].iter().zip(errors.weights.clone());
+        let weights: Vec<Inexact> = own.zip(scores).map(weight).collect();
+        let sums = relative_error(Precision::Tensor, heads.dim);
+        let products = mask.row_columns(row).iter().map(|&key| {
+            let (value, magnitude) = dot(g, heads.row(heads.v, key as usize));
+            Inexact { value, error: sums * magnitude + heads.dim as f64 * SUBNORMAL }
+        });
+        let mean = forward.mean_of_o(row, g);
+        let slopes = slopes_of(&weights, &products.collect::<Vec<_>>(), &mean, f64::from(heads.scale), {
+            // Before it is scaled.
+            |value, scale: f64| T::ROUNDOFF * value + scale.abs() * T::LEAST
+        });
+        (weights, slopes)
+    })
+}
+
+/// Gradients whose weights, and those of their scores, a function gives for a row and its part of the gradient of O.
+fn gradients<'a, T: Value>(
+    forward: &AttentionReference<'_, T>,
+    d_o: &'a [T],
+    precision: Precision,
+    shared_by: u32,
+    row_of: impl Fn(usize, &'a [T]) -> (Vec<Inexact>, Vec<Inexact>),
+) -> Result<AttentionGradients, ReferenceError> {
+    let (mask, heads) = (forward.mask, forward.heads);
     let dim = heads.dim;
     expect_len("the gradient of O", mask.rows(), dim, d_o.len())?;
-    let columns = columns_lengths(mask);
+    let columns: Vec<u32> = columns_lengths(mask).into_iter().map(|length| length * shared_by).collect();
     let mut q = Gradient::zeros(mask.row_lengths().collect(), dim);
     let (mut k, mut v) = (Gradient::zeros(columns.clone(), dim), Gradient::zeros(columns, dim));
     for row in 0..mask.rows() {
@@ -64,11 +123,7 @@ pub fn attention_backward<T: Value>(
         if keys.is_empty() {
             continue;
         }
-        let errors = forward.row_error(row).weights;
-        let weights = forward.weights[mask.row_range(row)].iter().zip(errors);
-        let weights: Vec<Inexact> = weights.map(|(&value, error)| Inexact { value, error }).collect();
-        let products = keys.iter().map(|&key| product::<T>(g, heads.row(heads.v, key as usize)));
-        let slopes = score_slopes::<T>(&weights, &products.collect::<Vec<_>>(), f64::from(heads.scale));
+        let (weights, slopes) = row_of(row, g);
         for ((&key, weight), slope) in keys.iter().zip(&weights).zip(&slopes) {
             let key = key as usize;
             q.add(row, slope, heads.row(heads.k, key), precision);
@@ -100,16 +155,27 @@ fn score_slopes<T: Value>(weights: &[Inexact], products: &[Inexact], scale: f64)
     let mean: f64 = pairs().map(|(p, d)| p.value * d.value).sum();
     let inherited: f64 = pairs().map(|(p, d)| p.error * d.value.abs() + (p.value + p.error) * d.error).sum();
     let size: f64 = pairs().map(|(p, d)| (p.value + p.error) * (d.value.abs() + d.error)).sum();
-    let mean_error = inherited + gamma(n + 1.0) * size + n * SUBNORMAL;
+    let mean = Inexact { value: mean, error: inherited + gamma(n + 1.0) * size + n * SUBNORMAL };
+    slopes_of(weights, products, &mean, scale, |value, _| T::ROUNDOFF * value + T::LEAST)
+}
+
+/// The same, of the mean of the products as it was computed, and what rounding takes of a slope of a size, with the scale.
+fn slopes_of(
+    weights: &[Inexact],
+    products: &[Inexact],
+    &Inexact { value: mean, error: mean_error }: &Inexact,
+    scale: f64,
+    rounded: impl Fn(f64, f64) -> f64,
+) -> Vec<Inexact> {
     let slope = |(p, d): (&Inexact, &Inexact)| {
         let (difference, value) = (d.value - mean, scale * p.value * (d.value - mean));
         let rounding = 2.0 * U32 * (d.value.abs() + mean.abs() + d.error + mean_error);
         let within = p.error * difference.abs() + (p.value + p.error) * (d.error + mean_error + rounding);
         let error = scale.abs() * within;
-        let rounded = (4.0 * U32 + T::ROUNDOFF) * (value.abs() + error) + T::LEAST + 4.0 * SUBNORMAL;
-        Inexact { value, error: error + rounded }
+        let most = value.abs() + error;
+        Inexact { value, error: error + 4.0 * U32 * most + rounded(most, scale) + 4.0 * SUBNORMAL }
     };
-    pairs().map(slope).collect()
+    weights.iter().zip(products).map(slope).collect()
 }
 
 impl Gradient {
@@ -166,6 +232,15 @@ impl AttentionGradients {
     /// As [`check_q`](Self::check_q).
     pub fn check_v<T: Value>(&self, got: &[T]) -> Result<ErrorReport, Mismatch> {
         self.v.check("the gradient of V", self.dim, got)
+    }
+
+    /// Adds the gradients of K and V that another head has, which shares them.
+    pub fn add_keys(&mut self, other: &Self) {
+        for (own, other) in [(&mut self.k, &other.k), (&mut self.v, &other.v)] {
+            for (own, other) in [(&mut own.value, &other.value), (&mut own.bound, &other.bound)] {
+                own.iter_mut().zip(other).for_each(|(own, other)| *own += other);
+            }
+        }
     }
 
     /// The gradients of Q, K and V, row-major.

@@ -1,7 +1,8 @@
 //! A result against the reference.
 
 use super::AttentionReference;
-use super::error::{Arithmetic, RowError, SUBNORMAL};
+use super::backward::Inexact;
+use super::error::{Arithmetic, RowError, SUBNORMAL, gamma};
 use super::forward::expect_len;
 use crate::bound::{Legal, Verdict};
 use crate::{ErrorReport, Mismatch, Value};
@@ -54,6 +55,23 @@ impl<T: Value> AttentionReference<'_, T> {
             tally.judge(&legal, got, [row, 0], self.mask.row_range(row).len() as u32);
         }
         tally.finish("f32")
+    }
+
+    /// The sum of O ⊙ G along a row, where O was written as it should be.
+    pub(super) fn mean_of_o(&self, row: usize, g: &[T]) -> Inexact {
+        let kind = self.kind(row);
+        let mut mean = Inexact { value: 0.0, error: 0.0 };
+        let mut size = 0.0;
+        for (column, g) in g.iter().enumerate() {
+            let (legal, g) = (self.legal(&kind, row, column), f64::from(g.to_f32()));
+            let error = legal.bound() + T::ROUNDOFF * (legal.value.abs() + legal.bound()) + T::LEAST;
+            mean.value += legal.value * g;
+            mean.error += error * g.abs();
+            size += (legal.value.abs() + error) * g.abs();
+        }
+        let d = g.len() as f64;
+        mean.error += gamma(d + 1.0) * size + d * SUBNORMAL;
+        mean
     }
 
     fn kind(&self, row: usize) -> Row {

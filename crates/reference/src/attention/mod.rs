@@ -39,6 +39,6 @@ mod check;
 mod error;
 mod forward;
 
-pub use backward::{AttentionGradients, attention_backward};
+pub use backward::{AttentionGradients, attention_backward, attention_backward_by_tiles};
 pub use error::Arithmetic;
 pub use forward::{AttentionReference, Heads, attention};

@@ -163,6 +163,12 @@ impl<'a, 'l> SimThread<'a, 'l> {
         self.yielder.suspend(());
     }
 
+    /// Nothing counts a thread's registers here; that all four warps say the same is checked.
+    fn exchange_registers<const N: u32>(self, caller: Caller, takes: bool) {
+        const { assert!(N.is_multiple_of(8) && N >= 24 && N <= 256, "a multiple of 8 from 24 to 256") }
+        self.warpgroup(caller, WarpgroupCall::Registers { takes }, [0; 10], &[]);
+    }
+
     fn start_product<const L: usize>(
         self,
         caller: Caller,

@@ -31,6 +31,8 @@ pub(crate) enum WarpgroupCall {
     Multiply(Product),
     Commit,
     Wait { pending: u32 },
+    /// Registers are given back, or asked for.
+    Registers { takes: bool },
 }
 
 impl WarpgroupCall {
@@ -54,6 +56,8 @@ impl WarpgroupCall {
             Self::Multiply(_) => "warpgroup_mma_f16",
             Self::Commit => "warpgroup_commit",
             Self::Wait { .. } => "warpgroup_wait",
+            Self::Registers { takes: false } => "warpgroup_give_registers",
+            Self::Registers { takes: true } => "warpgroup_take_registers",
         }
     }
 }
@@ -155,6 +159,7 @@ impl Warpgroups {
                 self.start_product(context, shared, parcels, warp, (product, site));
             }
             WarpgroupCall::Wait { pending } => products.wait(context, shared, warp, pending),
+            WarpgroupCall::Registers { .. } => {}
         }
     }
 

@@ -277,6 +277,51 @@ fn products_from_core_matrices_are_exact() {
     check_sums::<OfCores>(16);
 }
 
+/// The product of [`a`] and [`b`], 16 deep, plus [`c`]: the second 16 columns of A's panel, and the third 16 numbers of the rows of B's. Its
+/// warps take registers before.
+struct OfColumns;
+
+impl Kernel for OfColumns {
+    type Args = Args;
+    type Tile = ();
+    const TILE: () = ();
+    const THREADS: u32 = 128;
+    const SHARED_BYTES: u32 = A_BYTES + COLUMNS * 128;
+
+    unsafe fn run<G: Gpu>(gpu: G, args: Args) {
+        let thread = gpu.thread_idx_x();
+        for element in (thread..64 * 16).step_by(128) {
+            let (line, depth) = (element / 16, element % 16);
+            let of_a = SharedPtr::<u16>::from_offset(place_of_a(line, 16 + depth));
+            let of_b = SharedPtr::<u16>::from_offset(A_BYTES + place_of_a(line, 32 + depth));
+            // SAFETY: each element has one thread.
+            unsafe {
+                gpu.shared_store(of_a, [pair(HALF, a(line, depth), 0.0) as u16]);
+                gpu.shared_store(of_b, [pair(HALF, b(depth, line), 0.0) as u16]);
+            }
+        }
+        gpu.fence_async_proxy();
+        gpu.sync_threads();
+        let mut sums = first_sums(thread);
+        gpu.warpgroup_take_registers::<160>();
+        gpu.warpgroup_arrive();
+        let (a, b) = (SharedPtr::from_offset(32), SharedPtr::from_offset(A_BYTES + 64));
+        // SAFETY: A and B are there since the barrier.
+        unsafe { gpu.warpgroup_mma_f16_columns(&mut sums, a, b) };
+        gpu.warpgroup_commit();
+        gpu.warpgroup_wait::<0, 32>(&mut sums);
+        // SAFETY: the output has 64 rows.
+        unsafe { store_sums(gpu, args, sums) };
+    }
+}
+
+#[test]
+fn b_may_lie_column_by_column() {
+    let report = check_sums::<OfColumns>(16);
+    let products = report.total(|operation| operation == Operation::WarpgroupMma);
+    assert_eq!((products.executions, products.bytes), (4 * 8, 16 * (64 + 64) * 2));
+}
+
 /// Where B begins, whose first 8 rows are not used, and those of a product of 8: `f32`, column by column.
 const B_SINGLES: u32 = 32;
 

@@ -142,7 +142,8 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
             scheme: Scheme::BackwardTile { owns_keys: KEYS },
         }
     };
-    const THREADS: u32 = GROUPS * WARPGROUP + STAGES * WARP;
+    const THREADS: u32 =
+        GROUPS * WARPGROUP + if Self::EXCHANGES_REGISTERS { WARPGROUP } else { STAGES * WARP };
     const SHARED_BYTES: u32 = Self::BITMAPS + STAGES * GROUPS * BITMAP_WORDS * 4;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
     const MIN_SM: u32 = 90;
@@ -167,8 +168,17 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
                 heads: if KEYS { args.operands.group_heads } else { 1 },
             };
             if warp >= 4 * GROUPS {
-                Self::produce(&work, warp - 4 * GROUPS);
+                if Self::EXCHANGES_REGISTERS {
+                    gpu.warpgroup_give_registers::<32>();
+                }
+                let stage = warp - 4 * GROUPS;
+                if stage < STAGES {
+                    Self::produce(&work, stage);
+                }
             } else {
+                if Self::EXCHANGES_REGISTERS {
+                    gpu.warpgroup_take_registers::<160>();
+                }
                 Self::consume(&work, warp);
             }
         }
@@ -196,6 +206,10 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
     const EMPTY: u32 = 1;
     const FULL: u32 = Self::EMPTY + STAGES;
     const COPIED: u32 = Self::FULL + STAGES * GROUPS;
+
+    /// Three warpgroups with two gradients each need more registers than a thread of 16 warps can have: they get those of a fourth
+    /// warpgroup, the producers, of which some may have no stage.
+    const EXCHANGES_REGISTERS: bool = KEYS && GROUPS == 3;
 
     /// Where a group's bitmap of a stage begins.
     #[inline(always)]

@@ -41,8 +41,8 @@ use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
 /// ```
 #[derive(Clone, Debug)]
 pub struct BlockAttention<T: Value> {
-    blocks: MaskBlocks,
-    frame: Frame,
+    pub(super) blocks: MaskBlocks,
+    pub(super) frame: Frame,
     selection: Selection<Problem>,
     values: PhantomData<T>,
 }

@@ -135,6 +135,7 @@ impl op::Problem for Problem {
                 let fits = self.has_positive_scale && tiles <= MAX_GRID_YZ && entry.runs_on(self.sm);
                 (fits, Algorithm::WgmmaTile { queries: block_rows, dimension })
             }
+            Scheme::BackwardTile { .. } => return None,
         };
         let fits = value == self.value
             && vector <= self.vector
@@ -158,6 +159,7 @@ impl op::Problem for Problem {
                 let keys = self.query_tile_entries.map_or(f64::INFINITY, |entries| times * entries as f64);
                 self.cost_of_keys(tile, keys, queries)
             }
+            Scheme::BackwardTile { .. } => f64::INFINITY,
         }
     }
 }

@@ -14,8 +14,8 @@ use crate::{Buffer, Device, Error, Result, Stream, Value};
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
     pub(super) device: Device,
-    queries: usize,
-    keys: usize,
+    pub(super) queries: usize,
+    pub(super) keys: usize,
     pub(super) dim: usize,
     pub(super) options: Options,
     pub(super) factor: f32,

@@ -1,6 +1,7 @@
 //! O = softmax(scale·Q·Kᵀ ⊙ mask)·V for a sparse mask.
 //!
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section VII-C.
+mod backward;
 mod block_plan;
 mod choose;
 mod frame;
@@ -11,6 +12,7 @@ mod plan;
 mod query_tiles;
 mod steps;
 
+pub use backward::{BlockBackwardOperands, BlockWorkspace};
 pub use block_plan::BlockAttention;
 pub use choose::{Algorithm, Choice, Problem, choose};
 pub use mask::Mask;

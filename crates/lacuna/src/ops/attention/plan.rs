@@ -170,7 +170,10 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         self.frame.launch(&operands, |heads, operands| {
             let grid = |items: u32| [items.div_ceil(entry.tile.block_rows), heads, 1];
             match entry.tile.scheme {
-                Scheme::WgmmaTile => pattern.mask_blocks()?.launch(stream, entry, heads, operands),
+                // No plan has a kernel of a backward pass; its launch would be refused.
+                Scheme::WgmmaTile | Scheme::BackwardTile { .. } => {
+                    pattern.mask_blocks()?.launch(stream, entry, heads, operands)
+                }
                 Scheme::QueryTile => {
                     let tiles = pattern.query_tiles()?;
                     let ([tile_table, entries], count) = (tiles.pointers(), tiles.count());

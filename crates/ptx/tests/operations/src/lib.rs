@@ -72,6 +72,12 @@ entries! {
     #[cfg(lacuna_sm = "90")]
     products_bf16_cores_128: warpgroups::products_of_cores::<64, true, Ptx>;
     #[cfg(lacuna_sm = "90")]
+    registers: warpgroups::registers;
+    #[cfg(lacuna_sm = "90")]
+    products_f16_columns_64: warpgroups::products_of_columns::<32, false, Ptx>;
+    #[cfg(lacuna_sm = "90")]
+    products_bf16_columns_128: warpgroups::products_of_columns::<64, true, Ptx>;
+    #[cfg(lacuna_sm = "90")]
     products_f16_registers_32: warpgroups::products_of_registers::<16, false, Ptx>;
     #[cfg(lacuna_sm = "90")]
     products_f16_registers_64: warpgroups::products_of_registers::<32, false, Ptx>;

@@ -54,6 +54,45 @@ pub unsafe fn products_of_cores<const L: usize, const BRAIN: bool, G: Gpu>(
     }
 }
 
+/// As [`products`], with B column by column: the third 16 numbers of each row of a panel, of whose `256 · L` bytes `of_input` brings the
+/// first.
+///
+/// # Safety
+/// The launch and the buffers are as said.
+pub unsafe fn products_of_columns<const L: usize, const BRAIN: bool, G: Gpu>(
+    gpu: G,
+    out: GlobalMut<f32>,
+    input: GlobalPtr<u32>,
+) {
+    let (a, b) = (SharedPtr::from_offset(32), SharedPtr::from_offset(A + 64));
+    // SAFETY: as above.
+    unsafe {
+        of_input::<L, G>(gpu, out, input, |sums| {
+            if BRAIN {
+                gpu.warpgroup_mma_bf16_columns(sums, a, b);
+            } else {
+                gpu.warpgroup_mma_f16_columns(sums, a, b);
+            }
+        });
+    }
+}
+
+/// A warpgroup gives registers to another that waits for them; then each copies its word. One block of 256 threads, compiled for 128
+/// registers a thread.
+///
+/// # Safety
+/// The launch and the buffers are as said.
+pub unsafe fn registers<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<u32>) {
+    let thread = gpu.thread_idx_x() as usize;
+    if thread < 128 {
+        gpu.warpgroup_give_registers::<24>();
+    } else {
+        gpu.warpgroup_take_registers::<160>();
+    }
+    // SAFETY: each thread has its own word.
+    unsafe { gpu.store(out.add(thread), gpu.load_readonly::<u32, 1>(input.add(thread))) }
+}
+
 /// As [`products`], with the input's first words as A: four a thread.
 ///
 /// # Safety

@@ -407,6 +407,12 @@ impl Gpu for SimThread<'_, '_> {
         let kind = (Factors::Tf32, Layout::Columns);
         self.start_product(Location::caller(), kind, sums, operands, a.map(f32::to_bits));
     }
+    fn warpgroup_give_registers<const N: u32>(self) {
+        self.exchange_registers::<N>(Location::caller(), false);
+    }
+    fn warpgroup_take_registers<const N: u32>(self) {
+        self.exchange_registers::<N>(Location::caller(), true);
+    }
     fn warpgroup_commit(self) {
         self.warpgroup(Location::caller(), WarpgroupCall::Commit, [0; 10], &[]);
     }

@@ -3,6 +3,7 @@ mod bitmap;
 mod pattern;
 mod strips;
 mod tiles;
+mod transposed;
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use self::tiles::{MAX_GROUPS, Tiles};
 use super::Mask;
 use super::mask::SIDE;
 use crate::op::launch;
+use crate::pattern::Derived;
 use crate::{Buffer, Device, Result, Stream};
 
 /// How many blocks of 64 queries × 64 keys a mask has.
@@ -59,6 +61,8 @@ struct Lists {
     bitmaps: Buffer<u32>,
     /// For each number of groups the records of its tiles, the longest first, and their entries.
     tilings: [[Buffer<u32>; 2]; MAX_GROUPS],
+    /// The transposed mask, where it was asked for.
+    derived: Derived,
 }
 
 impl MaskBlocks {
@@ -82,6 +86,7 @@ impl MaskBlocks {
             device: device.clone(),
             bitmaps: device.upload(strips.bitmaps.as_flattened())?,
             tilings: [one?, two?, three?],
+            derived: Derived::default(),
         };
         let Strips { queries, keys, elements, .. } = *strips;
         Ok(Self { queries, keys, elements, counts, lists: Arc::new(lists) })
@@ -117,6 +122,17 @@ impl MaskBlocks {
         &self.lists.device
     }
 
+    /// Whether these are the same blocks: clones are.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.lists, &other.lists)
+    }
+
+    /// What kernels read by tiles of so many groups: records, entries, bitmaps.
+    pub(super) fn lists_of(&self, groups: u32) -> [&Buffer<u32>; 3] {
+        let [table, entries] = &self.lists.tilings[groups as usize - 1];
+        [table, entries, &self.lists.bitmaps]
+    }
+
     /// Gives the work of so many heads to the stream, by a kernel that takes tiles of mask blocks.
     pub(super) fn launch<T: Copy + Send + Sync + 'static>(
         &self,
@@ -125,13 +141,12 @@ impl MaskBlocks {
         heads: u32,
         operands: Operands<T>,
     ) -> Result<()> {
-        let groups = entry.tile.block_rows / BLOCK;
-        let [table, entries] = &self.lists.tilings[groups as usize - 1];
+        let [table, entries, bitmaps] = self.lists_of(entry.tile.block_rows / BLOCK);
         let pointer = |buffer: &Buffer<u32>| -> GlobalPtr<u32> { buffer.as_slice().pointer() };
         let args = WgmmaTileArgs {
             tile_table: pointer(table),
             entries: pointer(entries),
-            bitmaps: pointer(&self.lists.bitmaps),
+            bitmaps: pointer(bitmaps),
             operands,
         };
         launch(stream, entry, [heads, operands.rows.div_ceil(entry.tile.block_rows), 1], &args)

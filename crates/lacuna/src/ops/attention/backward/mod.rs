@@ -1,0 +1,5 @@
+//! Gradients by blocks.
+mod choose;
+mod plan;
+
+pub use plan::{BlockBackwardOperands, BlockWorkspace};

@@ -1,0 +1,278 @@
+//! The gradients of Q, K and V by blocks.
+use anyhow::{Context as _, Result, ensure};
+use half::{bf16, f16};
+use lacuna::attention::{BlockBackwardOperands, Mask, MaskBlocks, Operands, Options};
+use lacuna::matrix::generate;
+use lacuna::{BlockAttention, Device, Error};
+use lacuna_reference::{AttentionGradients, Heads, attention_backward_by_tiles};
+
+use super::rules::{blocks, documents, global, needs_other_gpu};
+use super::{Effort, Problem};
+use crate::expect::{refused, same_bits};
+use crate::{Case, Context, Number};
+use lacuna_cases::number::rounded;
+
+/// Name, what it is, the mask, the dimension, and what else is asked for.
+type Backward = (&'static str, &'static str, fn() -> lacuna::Result<Mask>, usize, Options);
+
+pub(super) fn cases() -> Vec<Case> {
+    let heads = |heads| Options::default().batch(heads);
+    let cases: [Backward; 9] = [
+        ("causal", "a causal mask", || Mask::causal(140), 40, heads(1)),
+        ("lower_right", "causal, more keys than queries", || Mask::causal_lower_right(70, 150), 64, heads(2)),
+        ("no_keys", "causal, queries without keys", || Mask::causal_lower_right(150, 70), 16, heads(1)),
+        ("stages", "more keys than stages hold, rows of 128 elements", || Mask::full(5, 330), 128, heads(1)),
+        ("queries", "more queries than stages hold", || Mask::full(330, 5), 128, heads(1)),
+        ("blocks", "blocks of 30 × 31, keys that nobody sees", blocks, 24, heads(1)),
+        ("documents", "packed sequences, causal in each", documents, 72, heads(2)),
+        ("nothing", "no token", || Mask::causal(0), 8, heads(2)),
+        ("groups", "heads side by side that share K and V", global, 16, side_by_side()),
+    ];
+    let case = |(name, about, mask, dim, options): Backward| {
+        Case::new(format!("attention/block_backward/{name}"), about, move |cx| {
+            let (mask, scaled) = (mask()?, options.scale(0.3));
+            let problem = Problem::draw(mask.to_pattern()?, dim, options.batch, cx.seed);
+            let f16s = check::<f16>(cx, &mask, &problem.rounded(), options, true).context("f16")?;
+            Ok(f16s.max(check::<bf16>(cx, &mask, &problem.rounded(), scaled, false).context("bf16")?))
+        })
+    };
+    let mut cases: Vec<Case> = cases.into_iter().map(case).collect();
+    cases.push(Case::new("attention/block_backward/unseen", "what is not finite and not seen", unseen));
+    cases.push(Case::new("attention/block_backward/refusals", "what gradients by blocks do not take", refusals));
+    cases.push(
+        Case::new("attention/block_backward/large", "2048 tokens, a window and global tokens, causal", |cx| {
+            let global = Mask::global(2048, 2048, &[0, 900], &[0, 1, 900])?;
+            let mask = Mask::sliding_window(2048, 300)?.or(&global)?.and(&Mask::causal(2048)?)?;
+            let problem = Problem::draw(mask.to_pattern()?, 64, 3, cx.seed).rounded();
+            check::<f16>(cx, &mask, &problem, Options::default().batch(3), true)
+        })
+        .effort(Effort::Gpu),
+    );
+    cases
+}
+
+/// Four heads, of which two share K and V, in rows of all heads.
+fn side_by_side() -> Options {
+    Options::default().heads_side_by_side(4, 16).kv_group(2).kv_stride(2 * 16)
+}
+
+/// Forward and backward: the largest error of the gradients over its bound, by the library's choice of kernels, or by all.
+fn check<T: Number>(
+    cx: &Context<'_>,
+    mask: &Mask,
+    problem: &Problem<T>,
+    options: Options,
+    every_kernel: bool,
+) -> Result<f64> {
+    if needs_other_gpu(cx.device) {
+        return Ok(0.0);
+    }
+    let plan = BlockAttention::<T>::plan_with(&MaskBlocks::new(cx.device, mask)?, problem.dim, options)?;
+    let kernels = plan.backward_kernels()?;
+    let most = if every_kernel { kernels.each_ref().map(Vec::len).into_iter().max() } else { Some(1) };
+    let pass = Pass::new(cx, problem, &plan)?;
+    let mut worst = 0.0_f64;
+    for i in 0..most.unwrap_or(0) {
+        let names = kernels.each_ref().map(|names| names[i.min(names.len() - 1)]);
+        let gradients = pass.run(cx, &plan, names).with_context(|| names.join(", "))?;
+        worst = worst.max(pass.compare(&plan, &gradients).with_context(|| names.join(", "))?);
+    }
+    Ok(worst)
+}
+
+/// A forward pass, and the gradient of its O.
+struct Pass<'a, T: Number> {
+    problem: &'a Problem<T>,
+    q: Vec<T>,
+    k: Vec<T>,
+    v: Vec<T>,
+    o: Vec<T>,
+    logsumexp: Vec<f32>,
+    d_o: Vec<T>,
+}
+
+impl<'a, T: Number> Pass<'a, T> {
+    fn new(cx: &Context<'_>, problem: &'a Problem<T>, plan: &BlockAttention<T>) -> Result<Self> {
+        let [q, k, v] =
+            [(&problem.q, plan.query_len()), (&problem.k, plan.key_len()), (&problem.v, plan.key_len())]
+                .map(|(values, len)| values[..len].to_vec());
+        let d_o = rounded(&generate::random_values(plan.output_len(), cx.seed ^ 9));
+        let [q_on, k_on, v_on] = [&q, &k, &v].map(|values| cx.device.upload(values));
+        let (mut o, mut logsumexp) =
+            (cx.device.zeros::<T>(plan.output_len())?, cx.device.zeros::<f32>(plan.logsumexp_len())?);
+        plan.run_with(
+            cx.stream,
+            Operands {
+                q: q_on?.as_slice(),
+                k: k_on?.as_slice(),
+                v: v_on?.as_slice(),
+                o: o.as_slice_mut(),
+                logsumexp: Some(logsumexp.as_slice_mut()),
+            },
+        )?;
+        let (o, logsumexp) = (o.download(cx.stream)?, logsumexp.download(cx.stream)?);
+        Ok(Self { problem, q, k, v, o, logsumexp, d_o })
+    }
+
+    /// The gradients of Q, K and V by these kernels, twice in one workspace.
+    fn run(&self, cx: &Context<'_>, plan: &BlockAttention<T>, names: [&str; 2]) -> Result<[Vec<T>; 3]> {
+        let mut workspace = plan.workspace_with(names)?;
+        ensure!(workspace.entries() == names, "{:?}", workspace.entries());
+        let upload = |values: &[T]| cx.device.upload(values);
+        let (q, k, v, o, d_o) =
+            (upload(&self.q)?, upload(&self.k)?, upload(&self.v)?, upload(&self.o)?, upload(&self.d_o)?);
+        let logsumexp = cx.device.upload(&self.logsumexp)?;
+        let mut both = vec![];
+        for _ in 0..2 {
+            let [d_q, d_k, d_v] =
+                [&self.q, &self.k, &self.v].map(|of| cx.device.upload(&vec![T::POISON; of.len()]));
+            let (mut d_q, mut d_k, mut d_v) = (d_q?, d_k?, d_v?);
+            let operands = BlockBackwardOperands {
+                q: q.as_slice(),
+                k: k.as_slice(),
+                v: v.as_slice(),
+                o: o.as_slice(),
+                logsumexp: logsumexp.as_slice(),
+                d_o: d_o.as_slice(),
+                d_q: d_q.as_slice_mut(),
+                d_k: d_k.as_slice_mut(),
+                d_v: d_v.as_slice_mut(),
+            };
+            plan.backward(cx.stream, operands, &mut workspace)?;
+            both.push([d_q.download(cx.stream)?, d_k.download(cx.stream)?, d_v.download(cx.stream)?]);
+        }
+        let (last, first) = (both.remove(1), both.remove(0));
+        for (first, last) in first.iter().zip(&last) {
+            same_bits("two runs", first, last, self.problem.dim)?;
+        }
+        Ok(last)
+    }
+
+    /// Holds gradients to the oracle: gives the largest error over its bound.
+    fn compare(&self, plan: &BlockAttention<T>, [d_q, d_k, d_v]: &[Vec<T>; 3]) -> Result<f64> {
+        let Problem { mask, dim, heads, .. } = self.problem;
+        let (options, scale) = (plan.options(), plan.scale());
+        let (group, queries, keys) = (options.kv_group, mask.rows(), mask.cols());
+        let of_head = |values: &[T], tokens, strides, head| head_of(values, [tokens, *dim], strides, head);
+        let of_q = [options.q_stride, options.q_batch_stride];
+        let of_kv = [options.kv_stride, options.kv_batch_stride];
+        let of_o = [options.o_stride, options.o_batch_stride];
+        let mut worst = 0.0_f64;
+        for kv_head in 0..heads / group {
+            let [k, v, d_k, d_v] =
+                [&self.k, &self.v, d_k, d_v].map(|values| of_head(values, keys, of_kv, kv_head));
+            let mut of_group: Option<AttentionGradients> = None;
+            for head in kv_head * group..(kv_head + 1) * group {
+                let q = of_head(&self.q, queries, of_q, head);
+                let d_o = of_head(&self.d_o, queries, of_o, head);
+                let operands = Heads { q: &q, k: &k, v: &v, dim: *dim, scale };
+                let reference = attention_backward_by_tiles(mask, operands, &d_o, group as u32)?;
+                let report = reference.check_q(&of_head(d_q, queries, of_q, head));
+                worst = worst.max(report.context("the gradient of Q")?.worst_over_bound);
+                match &mut of_group {
+                    Some(of_group) => of_group.add_keys(&reference),
+                    None => of_group = Some(reference),
+                }
+            }
+            let reference = of_group.context("a group has a head")?;
+            let reports = [
+                reference.check_k(&d_k).context("the gradient of K")?,
+                reference.check_v(&d_v).context("the gradient of V")?,
+            ];
+            worst = reports.iter().map(|report| report.worst_over_bound).fold(worst, f64::max);
+        }
+        Ok(worst)
+    }
+}
+
+/// A head's rows, one after another.
+fn head_of<T: Number>(
+    values: &[T],
+    [tokens, dim]: [usize; 2],
+    [stride, batch_stride]: [Option<usize>; 2],
+    head: usize,
+) -> Vec<T> {
+    let stride = stride.unwrap_or(dim);
+    let first = head * batch_stride.unwrap_or(tokens * stride);
+    (0..tokens).flat_map(|token| values[first + token * stride..][..dim].to_vec()).collect()
+}
+
+/// Tokens 70, 100 and 120 have a key, a value, a query or a gradient that is not finite; each token sees five.
+fn unseen(cx: &Context<'_>) -> Result<f64> {
+    if needs_other_gpu(cx.device) {
+        return Ok(0.0);
+    }
+    let (tokens, dim) = (140, 16);
+    let mask = Mask::sliding_window(tokens, 5)?;
+    let mut problem = Problem::draw(mask.to_pattern()?, dim, 1, cx.seed);
+    problem.key(70)[3] = f32::NAN;
+    problem.value(100).fill(f32::INFINITY);
+    problem.q[30 * dim] = f32::NEG_INFINITY;
+    let problem = problem.rounded::<f16>();
+    let plan = BlockAttention::<f16>::plan(&MaskBlocks::new(cx.device, &mask)?, dim)?;
+    let mut pass = Pass::new(cx, &problem, &plan)?;
+    pass.d_o[120 * dim + 1] = f16::NAN;
+    let mut worst = 0.0_f64;
+    let kernels = plan.backward_kernels()?;
+    for i in 0..kernels[0].len().max(kernels[1].len()) {
+        let names = kernels.each_ref().map(|names| names[i.min(names.len() - 1)]);
+        let gradients = pass.run(cx, &plan, names).with_context(|| names.join(", "))?;
+        worst = worst.max(pass.compare(&plan, &gradients).with_context(|| names.join(", "))?);
+        let finite = |row: usize| gradients[0][row * dim..][..dim].iter().all(|slope| slope.is_finite());
+        ensure!(!finite(72) && !finite(102) && !finite(30) && !finite(120), "rows that see it are not finite");
+        ensure!(finite(69) && finite(75) && finite(99) && finite(31) && finite(119), "others are");
+    }
+    Ok(worst)
+}
+
+fn refusals(cx: &Context<'_>) -> Result<f64> {
+    if needs_other_gpu(cx.device) {
+        return Ok(0.0);
+    }
+    let mask = MaskBlocks::new(cx.device, &Mask::causal(20)?)?;
+    let is_parameter = |error: &Error| matches!(error, Error::Parameter { operation: "attention", .. });
+    let shared = BlockAttention::<f16>::plan_with(&mask, 8, Options::default().batch(2).kv_batch_stride(0))?;
+    refused("K and V that heads share", shared.workspace(), is_parameter, &["the batch stride of K"])?;
+    let shared = BlockAttention::<f16>::plan_with(&mask, 8, Options::default().batch(2).q_batch_stride(0))?;
+    refused("Q that heads share", shared.workspace(), is_parameter, &["the batch stride of Q"])?;
+
+    let plan = BlockAttention::<f16>::plan(&mask, 8)?;
+    let is_illegal = |error: &Error| matches!(error, Error::Illegal { operation: "attention", .. });
+    let [of_queries, of_keys] = plan.backward_kernels()?.map(|names| names[0]);
+    let workspace = plan.workspace_with([of_keys, of_queries]);
+    refused("kernels in a wrong place", workspace, is_illegal, &[of_keys, of_queries])?;
+
+    let len = plan.query_len();
+    let zeros = |len| cx.device.zeros::<f16>(len);
+    let (q, o, long) = (zeros(len)?, zeros(len)?, zeros(len + 8)?);
+    let logsumexp = cx.device.zeros::<f32>(plan.logsumexp_len() + 1)?;
+    let (mut d_q, mut d_k, mut d_v) = (zeros(len + 8)?, zeros(len)?, zeros(len)?);
+    let mut run = |d_o: lacuna::Slice<'_, f16>, of_queries: usize, logarithms, workspace: &mut _| {
+        let operands = BlockBackwardOperands {
+            q: q.as_slice(),
+            k: q.as_slice(),
+            v: q.as_slice(),
+            o: o.as_slice(),
+            logsumexp: logsumexp.slice(..logarithms)?,
+            d_o,
+            d_q: d_q.slice_mut(of_queries..of_queries + len)?,
+            d_k: d_k.as_slice_mut(),
+            d_v: d_v.as_slice_mut(),
+        };
+        plan.backward(cx.stream, operands, workspace)
+    };
+    let mut own = plan.workspace()?;
+    run(q.as_slice(), 0, 20, &mut own)?;
+    let is_length = |error: &Error| matches!(error, Error::Length { operation: "attention", .. });
+    refused("a long gradient", run(long.as_slice(), 0, 20, &mut own), is_length, &["the gradient of O"])?;
+    refused("a logarithm more", run(q.as_slice(), 0, 21, &mut own), is_length, &["the logarithms"])?;
+    let is_pattern = |error: &Error| matches!(error, Error::NeedsPattern { .. });
+    refused("an odd element", run(q.as_slice(), 1, 20, &mut own), is_pattern, &["a gradient is not aligned"])?;
+    let other = BlockAttention::<f16>::plan(&MaskBlocks::new(cx.device, &Mask::causal(20)?)?, 8)?;
+    let workspace = &mut other.workspace()?;
+    refused("another's room", run(q.as_slice(), 0, 20, workspace), is_parameter, &["the workspace"])?;
+    let elsewhere = Device::simulator().upload(&vec![f16::ZERO; len])?;
+    let is_elsewhere = |error: &Error| matches!(error, Error::OtherDevice { .. });
+    refused("another device", run(elsewhere.as_slice(), 0, 20, &mut own), is_elsewhere, &["gradient of O"])?;
+    Ok(0.0)
+}
