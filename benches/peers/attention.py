@@ -1,9 +1,9 @@
 """Attention by PyTorch, beside `lacuna-bench sweep --suite attention-masks`: dense causal SDPA by each of its kernels, and FlexAttention with the masks.
 
-    python3 attention.py [--tokens 4096 12288] [--heads 8] [--dim 64] [--type f16] [--samples 15] [--out peers.jsonl]
+    python3 attention.py [--tokens 4096 12288] [--heads 8] [--dim 64] [--type f16] [--backward] [--samples 15] [--out peers.jsonl]
 
 Writes a JSON object a line: the time of a call in microseconds (median, min, max of replays of a CUDA graph that holds several calls), and for
-FlexAttention the time to make its mask ready. Masks are drawn by the same rules as ours, not by the same numbers: a causal band with ever
+FlexAttention the time to make its mask ready. With `--backward` it is the time of the gradients of Q, K and V alone. Masks are drawn by the same rules as ours, not by the same numbers: a causal band with ever
 fewer keys away from it (SC 2020), the band alone, random blocks of 64 x 64 below the diagonal, and causal attention inside documents.
 """
 
@@ -64,22 +64,33 @@ def main():
     parser.add_argument("--heads", type=int, default=8)
     parser.add_argument("--dim", type=int, default=64)
     parser.add_argument("--type", choices=TYPES, default="f16")
+    parser.add_argument("--backward", action="store_true")
     parser.add_argument("--samples", type=int, default=15)
     parser.add_argument("--out")
     options = parser.parse_args()
     torch.manual_seed(1)
-    torch.set_grad_enabled(False)
+    torch.set_grad_enabled(options.backward)
+
+    def timed(call):
+        """What is timed: the call, or the gradients of one that was made before, on the stream that asks for them."""
+        if not options.backward:
+            return call
+        o = call()
+        d_o = torch.randn_like(o)
+        return lambda: torch.autograd.grad(o, (q, k, v), d_o, retain_graph=True)
 
     def report(peer, mask, tokens, call, more=None):
         record = {"peer": peer, "mask": mask, "tokens": tokens, "heads": options.heads, "dim": options.dim}
-        record |= {"type": options.type} | about() | (more or {})
+        record |= {"type": options.type, "backward": options.backward} | about() | (more or {})
         with written(record, options.out):
-            times = microseconds(captured(call, CALLS)[0].replay, options.samples, 1)
+            times = microseconds(captured(timed(call), CALLS)[0].replay, options.samples, 1)
             record["time_us"] = summary([time / CALLS for time in times])
 
     for tokens in options.tokens:
         shape = (1, options.heads, tokens, options.dim)
-        q, k, v = (torch.randn(shape, device="cuda", dtype=TYPES[options.type]) for _ in range(3))
+        q, k, v = (
+            torch.randn(shape, device="cuda", dtype=TYPES[options.type], requires_grad=options.backward) for _ in range(3)
+        )
         for name, backend in BACKENDS.items():
             with sdpa_kernel(backend):
                 report(f"sdpa {name}", "causal", tokens, lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True))

@@ -156,6 +156,7 @@ impl<P, O> Work<'_, P, O> {
             seed: problem.seed,
             time_us,
             mask_us: None,
+            backward_us: None,
             model_us: model::times(&launches),
             counts: model::counts(&launches),
             flops: (op.flops)(&size) as u64,

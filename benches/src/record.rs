@@ -77,6 +77,9 @@ pub struct Record {
     /// Of attention by mask blocks: how long it takes to make the mask ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mask_us: Option<MaskTimes>,
+    /// Of attention by mask blocks: the time of the gradients of Q, K and V; none on the simulator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backward_us: Option<Timing>,
     /// The modelled time by machine; none on a GPU. A model, never a measurement.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub model_us: BTreeMap<String, f64>,

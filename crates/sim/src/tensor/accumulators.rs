@@ -31,6 +31,8 @@ pub(crate) struct Accumulators {
     current: usize,
     /// Whether lanes have begun to give the sums of a new array.
     opens: bool,
+    /// The array of each lane's last product: one lane may be at its next product before others have their sums hidden.
+    of_lane: [usize; WARP as usize],
 }
 
 /// An array of sums.
@@ -70,6 +72,7 @@ impl Accumulators {
     ) {
         let Some(&first) = sums.first() else { return };
         let (lane, columns) = (thread as usize % 32, 2 * sums.len());
+        let is_product = matches!(call, WarpgroupCall::Multiply(_));
         let array = sums.iter().find_map(|&sum| array_of(sum));
         let hidden = array.filter(|&array| {
             self.arrays.get(array).is_some_and(|array| array.state == State::Hidden)
@@ -82,10 +85,10 @@ impl Accumulators {
                     format!("{} with sums that are not those of the products in flight", call.name());
                 context.report(FindingKind::SumsInFlight, site, thread, None, None, detail);
             }
-            if !self.opens {
+            if is_product && !self.opens {
                 self.current = array;
             }
-        } else if let WarpgroupCall::Multiply(_) = call {
+        } else if is_product {
             if !self.opens {
                 self.opens = true;
                 let free = self.arrays.iter().position(|array| array.state == State::Free);
@@ -101,6 +104,9 @@ impl Accumulators {
                 array.sums[row * columns + column] = sum;
             }
         }
+        if is_product {
+            self.of_lane[lane] = self.current;
+        }
     }
 
     /// A product of this group starts.
@@ -115,9 +121,9 @@ impl Accumulators {
         &mut self.arrays[self.current].sums
     }
 
-    /// What a thread sees in place of them.
-    pub(crate) fn poison(&self) -> f32 {
-        poison(self.current)
+    /// What a thread sees in place of the sums of its last product.
+    pub(crate) fn poison(&self, thread: u32) -> f32 {
+        poison(self.of_lane[thread as usize % 32])
     }
 
     /// A wait ends that retires the groups below this one.

@@ -138,7 +138,7 @@ impl Warpgroups {
 
     /// What a thread sees in place of the sums of the product that it has just started.
     pub(crate) fn poison(&self, thread: u32) -> f32 {
-        self.warps[thread as usize / 32].accumulators.poison()
+        self.warps[thread as usize / 32].accumulators.poison(thread)
     }
 
     /// All lanes of a warp have come to an operation of its warpgroup.

@@ -143,6 +143,7 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
         let (mut s, mut slopes) = ([0.0; SCORES], [0.0; SCORES]);
         // SAFETY: as promised by the caller.
         unsafe {
+            // In a block that is seen whole, queries past the last weigh 1 where keys are owned; but their gradient of O is 0.
             if mask != BlockMask::FULL {
                 let place = Self::bitmap(stage, group) + thread % BITMAP_WORDS * 4;
                 let [bits] = gpu.shared_load::<u32, 1>(SharedPtr::from_offset(place));

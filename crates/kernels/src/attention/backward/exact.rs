@@ -44,8 +44,10 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
                 let streamed = work.streamed::<KEYS>(head);
                 let mut base = 0;
                 while base < end {
+                    // A block that is seen whole may have queries past the last.
                     let column = keys.column(gpu, base + lane);
-                    let mut left = gpu.warp_ballot(FULL_WARP, column != ABSENT);
+                    let is_there = column != ABSENT && column < streamed.rows;
+                    let mut left = gpu.warp_ballot(FULL_WARP, is_there);
                     base += WARP;
                     while left != 0 {
                         let other = gpu.warp_shuffle_idx(FULL_WARP, column, left.trailing_zeros(), WARP);
