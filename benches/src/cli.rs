@@ -145,9 +145,21 @@ pub struct SweepOptions {
     pub out: Option<PathBuf>,
 }
 
+/// Operations of the SC 2020 paper's Table II.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Ablated {
+    /// SpMM.
+    Spmm,
+    /// SDDMM.
+    Sddmm,
+}
+
 /// `ablation`.
 #[derive(Args, Debug)]
 pub struct AblationOptions {
+    /// The operation whose kernels are measured.
+    #[arg(default_value = "spmm")]
+    pub op: Ablated,
     /// What the matrices are made for.
     #[command(flatten)]
     pub setup: SetupOptions,

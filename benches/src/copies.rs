@@ -5,7 +5,7 @@ use lacuna_cases::Number;
 
 use crate::peers::{Context, PeerSession, Peered};
 use crate::record::PeerRecord;
-use crate::timing::{Timing, time};
+use crate::timing::{Timing, time, time_with};
 
 /// A plain copy of as many bytes as an operation's work model has, by its name in records.
 pub(crate) const COPY: &str = "copy";
@@ -57,7 +57,8 @@ fn timed(context: &Context<'_>, bytes: usize) -> Result<Timing> {
     let (device, stream): (&Device, _) = (context.device, context.stream);
     let from = device.upload(&(0..len as u32).collect::<Vec<_>>())?;
     let mut to = device.zeros::<u32>(len)?;
-    let time = time(stream, context.samples, |stream| Ok(stream.copy(from.as_slice(), to.as_slice_mut())?))?;
+    let copy = |stream: &Stream| Ok(stream.copy(from.as_slice(), to.as_slice_mut())?);
+    let time = time_with(context.cold, stream, context.samples, copy)?;
     for start in [0, len.saturating_sub(LOOKED_AT)] {
         let end = len.min(start + LOOKED_AT);
         let copied = to.slice(start..end)?.download(stream)?;

@@ -7,7 +7,7 @@
 //!
 //! | modules | what they have |
 //! | --- | --- |
-//! | [`timing`], `energy`, [`types`], [`machine`], [`profile`] | what is measured with |
+//! | [`timing`], `cold`, `energy`, [`types`], [`machine`], [`profile`] | what is measured with |
 //! | [`record`], `model`, `picture` | what a measurement comes to |
 //! | `fit` | constants of cost models from measurements |
 //! | `peers`, `copies`, `dense`, [`session`] | what we are set against, and what one call of the program holds |
@@ -24,6 +24,7 @@ mod bias_act;
 mod checked;
 mod chosen;
 pub mod cli;
+mod cold;
 pub mod commands;
 pub mod conv;
 mod copies;

@@ -12,7 +12,7 @@ use crate::operation::Task;
 use crate::peers::{Context, PeerSession, Peered};
 use crate::record::Record;
 use crate::session::Session;
-use crate::timing::time;
+use crate::timing::time_with;
 use crate::types::{self, Reduce};
 
 /// The largest error over its bound; or in words what is wrong.
@@ -90,9 +90,9 @@ impl<P, O> Work<'_, P, O> {
     ) -> Result<Vec<Record>> {
         let stream = &session.device.stream()?;
         let mut records = self.records(session, task, stream)?;
-        let Session { device, samples, peers: libraries, .. } = session;
+        let Session { device, samples, cold, peers: libraries, .. } = session;
         let (op, problem, bytes) = (task.op.name, task.problem, records[0].bytes);
-        let context = Context { device, stream, op, problem, bytes, samples: *samples };
+        let context = Context { device, stream, op, problem, bytes, samples: *samples, cold: cold.as_ref() };
         let measure = |libraries| peers(libraries, &context, self.operands);
         let peered = libraries.as_mut().map(measure).unwrap_or_default();
         for (index, record) in records.iter_mut().enumerate() {
@@ -118,13 +118,16 @@ impl<P, O> Work<'_, P, O> {
         let (device, Task { suite, op, problem }) = (&session.device, *task);
         let (operands, algorithm) = (&mut *self.operands, (self.algorithm)(plan));
         (self.clear)(operands)?;
+        // On the simulator, where nothing is timed, this is all of it.
+        session.cold.as_ref().map(|flush| flush.run(stream)).transpose()?;
         let (_, launches) = device.record(|| (self.run)(plan, operands, stream))?;
         let error_over_bound = (self.check)(plan, operands, stream)?.unwrap_or_else(|wrong| {
             eprintln!("{}: {algorithm}: {wrong}", problem.name);
             f64::MAX
         });
         let run = |stream: &Stream| Ok((self.run)(plan, operands, stream)?);
-        let time_us = (!device.is_simulator()).then(|| time(stream, session.samples, run)).transpose()?;
+        let time = || time_with(session.cold.as_ref(), stream, session.samples, run);
+        let time_us = (!device.is_simulator()).then(time).transpose()?;
         let (sparsity, longest_row) = problem.matrix.sparsity();
         let [m, k, n] = op.sizes(problem.rows(), problem.cols(), problem.width);
         let (types, size) = (session.types, problem.size());
@@ -141,6 +144,7 @@ impl<P, O> Work<'_, P, O> {
             index: types::name(types.index),
             precision: types::name(types.precision),
             prepacked: session.prepacked,
+            cold: session.cold.is_some(),
             reduce: types::name(session.reduce),
             m,
             k,

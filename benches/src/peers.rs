@@ -10,8 +10,9 @@ use lacuna_vendor::cublas::{self, CuBlas, Math};
 use lacuna_vendor::cusparse::{self, CuSparse};
 use lacuna_vendor::{DataType, Handle, Loaded, VendorApi, Workspace};
 
+use crate::cold::Flush;
 use crate::record::PeerRecord;
-use crate::timing::{Timing, time};
+use crate::timing::{Timing, time_with};
 
 /// cuSPARSE's name in records.
 pub(crate) const CUSPARSE: &str = "cusparse";
@@ -104,6 +105,8 @@ pub(crate) struct Context<'a> {
     /// Bytes of the operation's work model.
     pub(crate) bytes: u64,
     pub(crate) samples: u32,
+    /// What makes caches cold before each repetition, if that is wanted.
+    pub(crate) cold: Option<&'a Flush>,
 }
 
 impl Context<'_> {
@@ -132,7 +135,7 @@ impl Context<'_> {
     ) -> Result<PeerRecord> {
         run()?;
         self.stream.synchronize()?;
-        let time = time(self.stream, self.samples, |_| Ok(run()?))?;
+        let time = time_with(self.cold, self.stream, self.samples, |_| Ok(run()?))?;
         Ok(PeerRecord {
             time,
             algorithm: algorithm.into(),

@@ -46,6 +46,9 @@ pub struct Record {
     /// Whether A of SpMM is prepacked: its values stay as they are.
     #[serde(rename = "packed", default, skip_serializing_if = "std::ops::Not::not")]
     pub prepacked: bool,
+    /// Whether caches were cold when each repetition began.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cold: bool,
     /// What becomes of a row's products in SpMM: `sum` where nothing is said.
     #[serde(default = "sum", skip_serializing_if = "is_sum")]
     pub reduce: String,

@@ -5,6 +5,7 @@ use lacuna::{Choice, Device};
 use lacuna_peers::Peers;
 use lacuna_vendor::Search;
 
+use crate::cold::Flush;
 use crate::machine;
 use crate::peers::PeerSession;
 use crate::types::{Dtype, Index, Precision, Reduce, Types};
@@ -33,6 +34,9 @@ pub struct Measure {
     /// Of SpMM: rows with more nonzeros are cut into pieces of about so many, by kernels that can; the library's choice if none.
     #[arg(long, value_name = "NONZEROS", value_parser = clap::value_parser!(u64).range(1..))]
     pub longest_piece: Option<u64>,
+    /// With cold caches: L2 is flushed before each repetition, which is not timed; ours and peers alike.
+    #[arg(long)]
+    pub cold: bool,
     /// Measures cuSPARSE and cuBLAS too, where they are installed.
     #[arg(long)]
     pub peers: bool,
@@ -61,6 +65,8 @@ pub struct Session {
     pub types: Types,
     /// Samples of each timing.
     pub samples: u32,
+    /// What makes caches cold before each repetition, if that is wanted.
+    pub(crate) cold: Option<Flush>,
     /// Whether A of SpMM is prepacked.
     pub prepacked: bool,
     /// What becomes of a row's products in SpMM.
@@ -98,6 +104,7 @@ impl Session {
         let Measure { dtype, index, precision, .. } = *measure;
         let types = Types { dtype, index, precision };
         let device = machine::device(&measure.device)?;
+        let cold = measure.cold.then(|| Flush::new(&device)).transpose()?;
         let peers = measure.peers.then(|| Peers::load(&Search::from_env()));
         let missing =
             peers.iter().flat_map(|peers| [peers.cusparse.as_ref().err(), peers.cublas.as_ref().err()]);
@@ -109,6 +116,7 @@ impl Session {
             device,
             types,
             samples: measure.samples,
+            cold,
             prepacked: measure.prepacked,
             reduce: measure.reduce,
             longest_piece: measure.longest_piece.map(|length| usize::try_from(length).unwrap_or(usize::MAX)),

@@ -16,7 +16,8 @@ pub(crate) fn of(records: &[Record], machine: &str) -> String {
     let measured = first.time_us.is_some();
     let ours =
         if measured { first.machine.device.clone() } else { format!("model of {machine}, this sample") };
-    let mut text = format!("{left_out}\nGeometric means, {ours}:\n\n{}", means(&chosen));
+    let caches = if first.cold { ", cold caches" } else { "" };
+    let mut text = format!("{left_out}\nGeometric means, {ours}{caches}:\n\n{}", means(&chosen));
     if let Some(losses) = losses(&chosen) {
         text.push_str(&format!("\n\n{losses}"));
     }

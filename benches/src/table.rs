@@ -79,6 +79,7 @@ fn measured_columns(records: &[Record]) -> Vec<Column> {
     let mut columns = vec![
         Column::text("case", records, |record| record.case.clone()),
         Column::text("kernel", records, |record| record.algorithm.clone()),
+        caches(records),
         number("us", &|record| record.median_us().map(|us| format!("{us:.1}"))),
         number("TFLOP/s", &|record| tflops(record).map(|rate| format!("{rate:.2}"))),
         number("GB/s", &|record| bandwidth(record).map(|rate| format!("{rate:.0}"))),
@@ -106,6 +107,7 @@ fn modelled_columns(records: &[Record]) -> Vec<Column> {
         number("N", &|record| Some(record.n.to_string())),
         number("nonzeros", &|record| Some(record.nnz.to_string())),
         Column::text("kernel", records, |record| record.algorithm.clone()),
+        caches(records),
         count("requests", |counts| counts.requests),
         count("sectors", |counts| counts.sectors),
         count("FMAs", |counts| counts.fmas),
@@ -116,6 +118,11 @@ fn modelled_columns(records: &[Record]) -> Vec<Column> {
     }
     columns.push(number("error/bound", &|record| Some(error(record))));
     columns
+}
+
+/// Which records are of cold caches.
+fn caches(records: &[Record]) -> Column {
+    Column::text("caches", records, |record| if record.cold { "cold".into() } else { String::new() })
 }
 
 fn error(record: &Record) -> String {
@@ -150,6 +157,8 @@ mod tests {
         second.flops = 0;
         let alone = of(&[second]);
         assert_eq!(titles(&alone), ["case", "kernel", "us", "GB/s", "error/bound"], "{alone}");
-        assert!(!of(&[first]).contains("cuBLAS"));
+        assert!(!of(&[first.clone()]).contains("cuBLAS"));
+        first.cold = true;
+        assert_eq!(titles(&of(&[first]))[2], "caches");
     }
 }

@@ -1,7 +1,9 @@
 //! Timing on a GPU: graph replays between two events.
 use anyhow::Result;
-use lacuna::Stream;
+use lacuna::{Graph, Stream};
 use serde::{Deserialize, Serialize};
+
+use crate::cold::Flush;
 
 /// Times of one piece of work, in microseconds.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
@@ -81,6 +83,19 @@ pub fn time(stream: &Stream, samples: u32, mut work: impl FnMut(&Stream) -> Resu
     Ok(Timing::of(times.into_iter().map(|us| us / f64::from(repeats)).collect()))
 }
 
+/// Times `work` with cold caches, if there is a flush for that, or as [`time`] does.
+pub(crate) fn time_with(
+    cold: Option<&Flush>,
+    stream: &Stream,
+    samples: u32,
+    work: impl FnMut(&Stream) -> Result<()>,
+) -> Result<Timing> {
+    match cold {
+        Some(flush) => flush.time(stream, samples, work),
+        None => time(stream, samples, work),
+    }
+}
+
 /// Microseconds of each of `samples` replays of a graph that does `work` `repeats` times, after one that warms up; `before` each.
 pub(crate) fn replays(
     stream: &Stream,
@@ -89,18 +104,32 @@ pub(crate) fn replays(
     mut work: impl FnMut(&Stream) -> Result<()>,
     before: impl Fn(),
 ) -> Result<Vec<f64>> {
-    let mut graph = stream.capture(|stream| (0..repeats).try_for_each(|_| work(stream)))?;
+    let mut graph = recorded(stream, repeats, &mut work)?;
     let mut sample = || -> Result<f64> {
         before();
-        let start = stream.event()?;
-        // SAFETY: the operands are alive in the caller, and nothing else uses them.
-        unsafe { graph.replay(stream)? };
-        let end = stream.event()?;
-        end.synchronize()?;
-        Ok(end.microseconds_since(&start)?)
+        replay(stream, &mut graph)
     };
     sample()?;
     (0..samples).map(|_| sample()).collect()
+}
+
+/// A graph that does `work` `repeats` times.
+pub(crate) fn recorded(
+    stream: &Stream,
+    repeats: u32,
+    mut work: impl FnMut(&Stream) -> Result<()>,
+) -> Result<Graph> {
+    stream.capture(|stream| (0..repeats).try_for_each(|_| work(stream)))
+}
+
+/// Microseconds of a replay.
+pub(crate) fn replay(stream: &Stream, graph: &mut Graph) -> Result<f64> {
+    let start = stream.event()?;
+    // SAFETY: the operands are alive in the caller, and nothing else uses them.
+    unsafe { graph.replay(stream)? };
+    let end = stream.event()?;
+    end.synchronize()?;
+    Ok(end.microseconds_since(&start)?)
 }
 
 #[cfg(test)]

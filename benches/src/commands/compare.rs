@@ -17,11 +17,11 @@ const YARDSTICKS: [&str; 5] =
     [CUSPARSE, "cublas_f32_products", "cublas_f16_products", "cublas_bf16_products", COPY];
 
 /// What makes two records the same case.
-type Key = ([String; 6], [usize; 3], u64);
+type Key = ([String; 6], [usize; 3], u64, bool);
 
 fn key(record: &Record) -> Key {
-    let Record { op, dtype, index, precision, reduce, case, k, n, batch, seed, .. } = record;
-    ([op, dtype, index, precision, reduce, case].map(Clone::clone), [*n, *k, *batch], *seed)
+    let Record { op, dtype, index, precision, reduce, case, k, n, batch, seed, cold, .. } = record;
+    ([op, dtype, index, precision, reduce, case].map(Clone::clone), [*n, *k, *batch], *seed, *cold)
 }
 
 /// The measured median, or the model on the newest machine.

@@ -61,6 +61,7 @@ impl Products {
             problem: &problem,
             bytes: (elements * size_of::<T>()) as u64,
             samples: how.samples,
+            cold: None,
         };
         let dense = |library: &mut CuBlasLibrary| product::<T>(library, &context, pruned, how.checked);
         Ok(self.0.measure::<T>(&context, |_| Ok(Peered::default()), dense).records)

@@ -47,8 +47,7 @@ pub(crate) static OPERATION: Operation = Operation {
 fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
     let problem = task.problem;
     let operands = Operands::<T>::new(&session.device, problem)?;
-    let unwritten = Csr::with_values(problem.sparse()?.pattern().clone(), unwritten_d::<T>(problem)?)?;
-    let mut d = CsrMatrix::<T, I>::with_index(&session.device, &unwritten)?;
+    let mut d = d_of::<T, I>(&session.device, problem)?;
     let plan = |(algorithm, splits): Way| {
         let options = sddmm::Options::default().algorithm(algorithm);
         let options = splits.map_or(options, |splits| options.splits(splits));
@@ -57,10 +56,52 @@ fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Resul
     let mut plans = session.plans(plan, |chosen| other_ways(chosen, &d, problem.width))?;
     let mut known = HashSet::new();
     plans.retain(|plan| known.insert(name_of(plan)));
-    let work = Work {
-        plans: &plans,
+    work_of(problem, &plans, &operands, &mut d, |work| {
+        work.measure(session, task, |peers, context, _| peers::measure(peers, context, &operands))
+    })
+}
+
+/// Plans a sampled product in some way.
+pub(crate) type Prepare = fn(&CsrMatrix, usize) -> lacuna::Result<Sddmm>;
+
+/// Measures a problem in several ways, each with the name of its suite, on the same operands: a record each, without peers.
+pub(crate) fn measure_variants(
+    session: &Session,
+    task: &Task<'_>,
+    variants: &[(&str, Prepare)],
+) -> Result<Vec<Record>> {
+    let stream = session.device.stream()?;
+    let problem = task.problem;
+    let operands = Operands::<f32>::new(&session.device, problem)?;
+    let mut d = d_of::<f32, u32>(&session.device, problem)?;
+    let mut records = Vec::new();
+    for (suite, prepare) in variants {
+        let plan = prepare(&d, problem.width)?;
+        records.extend(work_of(problem, &[plan], &operands, &mut d, |mut work| {
+            work.records(session, &Task { suite, ..*task }, &stream)
+        })?);
+    }
+    Ok(records)
+}
+
+/// D, with the values that it has before a product.
+fn d_of<T: Number, I: Index>(device: &Device, problem: &Problem) -> Result<CsrMatrix<T, I>> {
+    let unwritten = Csr::with_values(problem.sparse()?.pattern().clone(), unwritten_d::<T>(problem)?)?;
+    Ok(CsrMatrix::with_index(device, &unwritten)?)
+}
+
+/// Has the work of plans measured.
+fn work_of<T: Number, I: Index>(
+    problem: &Problem,
+    plans: &[Sddmm<T, I>],
+    operands: &Operands<T>,
+    d: &mut CsrMatrix<T, I>,
+    measure: impl FnOnce(Work<'_, Sddmm<T, I>, CsrMatrix<T, I>>) -> Result<Vec<Record>>,
+) -> Result<Vec<Record>> {
+    measure(Work {
+        plans,
         algorithm: &|plan| name_of(plan),
-        operands: &mut d,
+        operands: d,
         clear: &|d| Ok(d.values_mut()?.upload(&unwritten_d::<T>(problem)?)?),
         run: &|plan, d, stream| plan.run(stream, operands.a.as_slice(), operands.b.as_slice(), d),
         check: &|_, d, stream| {
@@ -68,8 +109,7 @@ fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Resul
             let checked = operands.reference.check(&got);
             Ok(checked.map(|report| report.worst_over_bound).map_err(|mismatch| mismatch.to_string()))
         },
-    };
-    work.measure(session, task, |peers, context, _| peers::measure(peers, context, &operands))
+    })
 }
 
 /// An algorithm, and into how many parts it splits K, if that is not the library's choice.

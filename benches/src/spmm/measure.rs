@@ -39,7 +39,7 @@ pub(super) fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_
 pub fn measure_variants(
     session: &Session,
     task: &Task<'_>,
-    variants: &[(String, Prepare)],
+    variants: &[(&str, Prepare)],
 ) -> Result<Vec<Record>> {
     let stream = session.device.stream()?;
     let problem = task.problem;

@@ -209,6 +209,47 @@ fn ablations_stand_beside_the_papers() {
 }
 
 #[test]
+fn ablations_of_sampled_products_have_a_kernel_each() {
+    let data = data();
+    let arguments = ["ablation", "sddmm", "--device", "sim", "--data", text(data.path())];
+    let output = bench(&arguments);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    for (idea, published) in [("load balancing", "101.1 %"), ("vector instructions", "170.6 %")] {
+        let line = said.lines().find(|line| line.contains(idea)).unwrap();
+        assert!(line.contains(published) && !line.contains('–'), "{line}");
+    }
+    let json = bench(&[&arguments[..], &["--json", "--limit", "2"]].concat());
+    let json = String::from_utf8(json.stdout).unwrap();
+    let records: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kernels = |suite: &str| -> Vec<&str> {
+        let of_suite = records.iter().filter(|record| record["suite"] == suite);
+        of_suite.map(|record| record["algorithm"].as_str().unwrap()).collect()
+    };
+    assert_eq!(records.len(), 2 * 4, "two complete kernels, and a variant of each");
+    assert_eq!(kernels("ablation: panels"), kernels("ablation: panels, no load balancing"));
+    let complete = kernels("ablation: nonzeros");
+    assert!(complete.iter().all(|kernel| kernel.contains("_nonzero_v4x1_l")), "{complete:?}");
+    let scalar: Vec<String> = complete.iter().map(|kernel| kernel.replace("v4x1", "v1x4")).collect();
+    assert_eq!(kernels("ablation: nonzeros, no vector instructions"), scalar);
+}
+
+#[test]
+fn cold_caches_stand_in_records_and_tables() {
+    let arguments = ["sweep", "--suite", "smoke", "--device", "sim", "--limit", "1"];
+    let of = |more: &[&str]| {
+        let output = bench(&[&arguments[..], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let [warm, cold]: [Value; 2] =
+        [&["--json"][..], &["--json", "--cold"]].map(|more| serde_json::from_str(&of(more)).unwrap());
+    assert!(warm.get("cold").is_none() && cold["cold"] == true, "{cold}");
+    assert_eq!(warm["counts"], cold["counts"], "the flush is none of the work");
+    assert!(of(&["--cold"]).contains("| caches"));
+}
+
+#[test]
 fn the_transpose_is_checked_and_modelled() {
     let folder = TempDir::new().unwrap();
     let matrix = small_matrix(&folder);

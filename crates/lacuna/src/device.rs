@@ -24,6 +24,8 @@ pub struct DeviceInfo {
     pub block_shared_bytes: u32,
     /// Bytes of memory; 0 on the simulator.
     pub memory_bytes: u64,
+    /// Bytes of the L2 cache; 0 on the simulator, which has none.
+    pub l2_bytes: u64,
     /// The newest CUDA that the driver offers, as in `13.0`; `none` on the simulator.
     pub driver: String,
     /// Where it is on the PCI bus, as in `00000000:3b:00.0` (domain, bus, device, function): other libraries find the GPU by it

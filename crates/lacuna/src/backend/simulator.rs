@@ -32,6 +32,7 @@ impl SimulatorDevice {
             multiprocessors: 132,
             block_shared_bytes: lacuna_sim::MAX_SHARED_BYTES,
             memory_bytes: 0,
+            l2_bytes: 0,
             driver: "none".into(),
             pci: None,
         };

@@ -98,6 +98,7 @@ impl CudaDevice {
             multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)? as u32,
             block_shared_bytes: block_shared_bytes as u32,
             memory_bytes: device.total_memory().map_err(failed("cuDeviceTotalMem"))? as u64,
+            l2_bytes: attribute(DeviceAttribute::L2CacheSize)? as u64,
             driver: format!("{}.{}", driver.major(), driver.minor()),
             pci: Some(format!(
                 "{:08x}:{:02x}:{:02x}.0",

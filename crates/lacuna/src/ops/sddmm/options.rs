@@ -3,16 +3,17 @@ use super::Algorithm;
 use crate::Precision;
 use crate::op::options;
 
-/// The order in which tiles of nonzeros are taken. Results do not depend on it; times do.
+/// The order in which tiles of nonzeros are taken. Results do not depend on it; times do. Kernels on tensor cores have one order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Schedule {
-    /// [`ByColumn`](Schedule::ByColumn) where B is larger than a multiprocessor's cache, and tiles are many.
+    /// [`ByColumn`](Schedule::ByColumn) where B is larger than a multiprocessor's cache, and tiles are many. Tiles of column panels go
+    /// panel by panel, the longest of each first, which balances the load.
     #[default]
     Auto,
-    /// As the nonzeros stand.
+    /// As the nonzeros stand; tiles of column panels panel by panel, as the rows stand.
     Unsorted,
-    /// Near tiles by their first column, so that those that run together read the same rows of B.
+    /// Near tiles by their first column, so that those that run together read the same rows of B; of column panels as `Auto`.
     ByColumn,
 }
 

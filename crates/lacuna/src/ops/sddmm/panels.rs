@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use lacuna_gpu::GlobalPtr;
 use lacuna_kernels::RowRecord;
 
-use super::Problem;
+use super::{Problem, Schedule};
 use crate::pattern::DevicePattern;
 use crate::{Buffer, Index, Result};
 
@@ -51,19 +51,23 @@ impl Panels {
 /// The tiles of a pattern on a device.
 #[derive(Debug)]
 pub(super) struct PanelTiles {
-    /// [`RowRecord`]s: panel after panel, the longest tiles of a panel first.
+    /// [`RowRecord`]s: panel after panel, the longest tiles of a panel first, or as rows stand.
     table: Buffer<u32>,
 }
 
 impl PanelTiles {
     /// Cuts a pattern: reads it from the device, and waits for that.
-    pub(super) fn new<I: Index>(pattern: &DevicePattern<I>, panels: Panels) -> Result<Self> {
+    pub(super) fn new<I: Index>(
+        pattern: &DevicePattern<I>,
+        panels: Panels,
+        schedule: Schedule,
+    ) -> Result<Self> {
         let device = pattern.row_table.device();
         let stream = device.stream()?;
         let all = pattern.columns.download(&stream)?;
         let rows = pattern.row_table.download(&stream)?;
         let rows = rows.as_chunks().0.iter().map(|record| RowRecord::from_words(*record));
-        Ok(Self { table: device.upload(list(rows, &all, panels).as_flattened())? })
+        Ok(Self { table: device.upload(list(rows, &all, panels, schedule).as_flattened())? })
     }
 
     /// As the kernels take it.
@@ -82,6 +86,7 @@ fn list<I: Index>(
     rows: impl Iterator<Item = RowRecord>,
     columns: &[I],
     panels: Panels,
+    schedule: Schedule,
 ) -> Vec<[u32; RowRecord::WORDS]> {
     let mut tiles = Vec::new();
     for RowRecord { row, mut start, end } in rows {
@@ -94,8 +99,11 @@ fn list<I: Index>(
             start += count;
         }
     }
-    // Rows of one length in their order: neighbours often have columns in common.
-    tiles.sort_by_key(|&(panel, tile)| (panel, Reverse(tile.end - tile.start), tile.row));
+    match schedule {
+        Schedule::Unsorted => tiles.sort_by_key(|&(panel, tile)| (panel, tile.start)),
+        // Rows of one length in their order: neighbours often have columns in common.
+        _ => tiles.sort_by_key(|&(panel, tile)| (panel, Reverse(tile.end - tile.start), tile.row)),
+    }
     tiles.into_iter().map(|(_, tile)| tile.to_words()).collect()
 }
 
@@ -108,15 +116,24 @@ mod tests {
     fn rows_are_cut_at_panels_and_the_longest_come_first() {
         let rows = [(2, 0, 1), (0, 1, 5), (1, 5, 5)].map(|(row, start, end)| RowRecord { row, start, end });
         let columns = [9_u32, 0, 3, 4, 11];
-        let tiles = list(rows.into_iter(), &columns, Panels { columns: 4, tile: 128 });
-        assert_eq!(tiles, [[0, 1, 3, 0], [0, 3, 4, 0], [0, 4, 5, 0], [2, 0, 1, 0]]);
+        let tiles = |schedule| list(rows.into_iter(), &columns, Panels { columns: 4, tile: 128 }, schedule);
+        assert_eq!(tiles(Schedule::Auto), [[0, 1, 3, 0], [0, 3, 4, 0], [0, 4, 5, 0], [2, 0, 1, 0]]);
+    }
+
+    #[test]
+    fn unsorted_tiles_stand_as_rows_do() {
+        // The longest row comes first in the table.
+        let rows = [(1, 1, 4), (0, 0, 1), (2, 4, 6)].map(|(row, start, end)| RowRecord { row, start, end });
+        let columns = [2_u32, 0, 1, 7, 1, 2];
+        let tiles = list(rows.into_iter(), &columns, Panels { columns: 4, tile: 128 }, Schedule::Unsorted);
+        assert_eq!(tiles, [[0, 0, 1, 0], [1, 1, 3, 0], [2, 4, 6, 0], [1, 3, 4, 0]]);
     }
 
     #[test]
     fn no_tile_has_too_many_nonzeros() {
         let columns: Vec<u16> = (0..300).collect();
         let row = RowRecord { row: 7, start: 0, end: 300 };
-        let tiles = list([row].into_iter(), &columns, Panels { columns: 1000, tile: 128 });
+        let tiles = list([row].into_iter(), &columns, Panels { columns: 1000, tile: 128 }, Schedule::Auto);
         assert_eq!(tiles, [[7, 0, 128, 0], [7, 128, 256, 0], [7, 256, 300, 0]]);
     }
 

@@ -155,8 +155,9 @@ impl<T: Value, I: Index> Sddmm<T, I> {
             }
             let splits = problem.splits(entry).expect("a kernel was chosen for splits that it can do");
             let by_panels = matches!(algorithm, Algorithm::ColumnPanel { .. });
-            let panels =
-                by_panels.then(|| PanelTiles::new(&self.pattern, Panels::of(&problem.of_splits(splits))));
+            let panels = by_panels.then(|| {
+                PanelTiles::new(&self.pattern, Panels::of(&problem.of_splits(splits)), self.options.schedule)
+            });
             self.prepared.push(Prepared { entry, splits, panels: panels.transpose()? });
         }
         self.sums =
