@@ -27,16 +27,16 @@ fn ptx() -> Result<(), Box<dyn std::error::Error>> {
         let (cluster, threads, shared_bytes) = (entry.cluster, entry.threads, entry.shared_bytes);
         LaunchBounds { max_threads, min_blocks, cluster, threads, shared_bytes }
     };
-    let is_on = |operation: &str| {
-        std::env::var_os(format!("CARGO_FEATURE_{}", operation.to_uppercase())).is_some()
-    };
+    let is_on =
+        |operation: &str| std::env::var_os(format!("CARGO_FEATURE_{}", operation.to_uppercase())).is_some();
     let of_operations = entries::OPERATIONS.iter().filter(|(name, _)| is_on(name)).flat_map(|(_, of)| *of);
     let mut wanted: BTreeSet<&str> = of_operations.map(|entry| entry.name).collect();
     for (_, beginning) in BORROWED.into_iter().filter(|(operation, _)| is_on(operation)) {
         wanted.extend(entries::all().map(|entry| entry.name).filter(|name| name.starts_with(beginning)));
     }
 
-    let (identity, sources) = Identity::of(&FOLDERS, entries::all().map(|entry| (entry.name, bounds(entry))))?;
+    let (identity, sources) =
+        Identity::of(&FOLDERS, entries::all().map(|entry| (entry.name, bounds(entry))))?;
     for file in sources {
         println!("cargo::rerun-if-changed={}", file.display());
     }
@@ -62,7 +62,8 @@ fn ptx() -> Result<(), Box<dyn std::error::Error>> {
     }
     index += "], entries: &[\n";
     for target in Target::ALL {
-        let runs = |entry: &lacuna_kernels::Entry<()>| entry.runs_on(target.level()) && wanted.contains(entry.name);
+        let runs =
+            |entry: &lacuna_kernels::Entry<()>| entry.runs_on(target.level()) && wanted.contains(entry.name);
         for entry in entries::all().filter(runs) {
             let path = out.join(format!("{}-{target}.z", entry.name));
             std::fs::write(&path, archive.expect(entry.name, target)?)?;

@@ -9,7 +9,7 @@ use xshell::Shell;
 
 use crate::outcome::Missing;
 use crate::parts::Parts;
-use crate::{build, cargo, doctor, layout, setup, wheel};
+use crate::{build, cargo, doctor, layout, package, setup, wheel};
 
 /// What `verify` is told.
 #[derive(clap::Args)]
@@ -48,6 +48,7 @@ fn everything(shell: &Shell, parts: &mut Parts) -> anyhow::Result<()> {
     parts.run("fuzz targets", || {
         cargo::run(shell, &["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml"])
     })?;
+    parts.run("packages", || package::check(shell))?;
     cargo::enable_cuda(shell)?;
     let mpi = parts.run("MPI, to build with", || setup::mpi(&Cache::of_user()?));
     let features: &[&str] = match &mpi {

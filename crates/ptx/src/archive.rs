@@ -92,8 +92,10 @@ impl Archive {
     fn to_bytes(&self) -> Vec<u8> {
         let mut places: Vec<_> = self.places.iter().collect();
         places.sort_by_key(|(_, place)| place.start);
-        let entries: Vec<_> =
-            places.iter().map(|((entry, target), place)| json!([entry, target.name(), place.len()])).collect();
+        let entries: Vec<_> = places
+            .iter()
+            .map(|((entry, target), place)| json!([entry, target.name(), place.len()]))
+            .collect();
         let manifest = json!({
             "compiler": self.compiler,
             "sources": self.identity.sources,
@@ -160,7 +162,12 @@ impl Archive {
     /// An error unless it was made of just this.
     fn check(&self, path: &Path, expected: &Identity) -> Result<(), BuildError> {
         let Some((what, expected, found)) = expected.difference(&self.identity) else { return Ok(()) };
-        Err(BuildError::OtherArchive { path: path.into(), what, expected: expected.into(), found: found.into() })
+        Err(BuildError::OtherArchive {
+            path: path.into(),
+            what,
+            expected: expected.into(),
+            found: found.into(),
+        })
     }
 }
 

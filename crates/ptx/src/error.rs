@@ -48,7 +48,9 @@ pub enum BuildError {
         found: String,
     },
     /// An archive whose bytes are not those that were written.
-    #[error("the archive of PTX `{path}` is damaged: {reason}; copy it again, or write it with `cargo xtask dist --ptx`")]
+    #[error(
+        "the archive of PTX `{path}` is damaged: {reason}; copy it again, or write it with `cargo xtask dist --ptx`"
+    )]
     DamagedArchive {
         /// The file.
         path: PathBuf,

@@ -44,7 +44,10 @@ impl Identity {
             ("the kernels' sources", &self.sources, &other.sources),
             ("the list of entries", &self.list, &other.list),
         ];
-        parts.into_iter().find(|(_, own, others)| own != others).map(|(what, own, others)| (what, &**own, &**others))
+        parts
+            .into_iter()
+            .find(|(_, own, others)| own != others)
+            .map(|(what, own, others)| (what, &**own, &**others))
     }
 }
 

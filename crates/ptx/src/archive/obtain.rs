@@ -89,7 +89,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("archive");
         example().write(&path).unwrap();
-        let obtain = |named, identity| builder(folder.path()).obtain(named, identity, &[], |name| name == "add");
+        let obtain =
+            |named, identity| builder(folder.path()).obtain(named, identity, &[], |name| name == "add");
         assert_eq!(obtain(Some(&path), identity()).unwrap(), example());
 
         let built = obtain(None, identity()).unwrap();
@@ -117,7 +118,9 @@ mod tests {
         let places = ["one", "two", "three"].map(|name| folder.path().join(name));
         let none = || BuildError::NoCompiler { minimum: "1.96", searched: "nowhere".into() };
         let text = in_place_of(none(), &places).unwrap_err().to_string();
-        for part in ["no device compiler", "cargo xtask dist --ptx", "LACUNA_PTX", &places[2].to_string_lossy()] {
+        for part in
+            ["no device compiler", "cargo xtask dist --ptx", "LACUNA_PTX", &places[2].to_string_lossy()]
+        {
             assert!(text.contains(part), "no `{part}` in {text}");
         }
         for place in &places[1..] {

@@ -193,6 +193,28 @@ fn unload(module: CUmodule) {
 mod tests {
     use super::*;
 
+    #[test]
+    fn an_entry_is_of_the_operation_that_lists_it() {
+        for (name, entries) in entries::OPERATIONS {
+            assert!(entries.iter().all(|entry| operation(entry.name) == *name), "{name}");
+        }
+    }
+
+    /// No target has PTX that its GPUs do not run; what tests are built with has all the rest.
+    #[test]
+    fn what_is_embedded_is_what_gpus_run() {
+        for entry in entries::all() {
+            for &(target, name) in EMBEDDED.targets {
+                assert_eq!(
+                    packed(entry.name, target).is_some(),
+                    entry.runs_on(target),
+                    "{}, {name}",
+                    entry.name
+                );
+            }
+        }
+    }
+
     /// Launched early, a kernel that did anything before it waits would meet the one before still at work. Those that look
     /// ahead may read the pattern: three numbers for where a tile's values are, and of a packed matrix, which nothing changes,
     /// the first packs. This goes by the order of the text; the simulator finds what threads do too early.
