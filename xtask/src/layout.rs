@@ -1,11 +1,12 @@
 //! The parts that every operation must have, so that adding one cannot leave any out.
+mod features;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::{fs, io};
 
 use anyhow::{Context as _, ensure};
 use lacuna_kernels::entries;
-use serde_json::Value;
 
 use crate::{cargo, paths};
 
@@ -61,39 +62,9 @@ pub(crate) fn check() -> anyhow::Result<()> {
     let listed = entries::OPERATIONS.iter().map(|(operation, _)| (*operation).to_owned());
     let operations = listed.chain(begun(root)?).collect();
     let mut missing = missing(root, &operations)?;
-    missing.extend(wrong_features(&cargo::metadata(&cargo::shell()?)?, &operations)?);
+    missing.extend(features::wrong(root, &cargo::metadata(&cargo::shell()?)?, &operations)?);
     ensure!(missing.is_empty(), "{}\nCONTRIBUTING.md says what belongs there", missing.join("\n"));
     Ok(())
-}
-
-/// What is wrong with the features of the library's manifest: each operation has one of its name, which is on by default, and
-/// there is no other but for `cuda`.
-fn wrong_features(metadata: &Value, operations: &BTreeSet<String>) -> anyhow::Result<Vec<String>> {
-    const MANIFEST: &str = "crates/lacuna/Cargo.toml";
-    let packages = metadata["packages"].as_array().into_iter().flatten();
-    let library = packages
-        .into_iter()
-        .find(|package| package["name"] == "lacuna")
-        .context("there is no crate lacuna")?;
-    let features = library["features"].as_object().context("a crate has a table of features")?;
-    let of_operations: BTreeSet<_> =
-        features.keys().filter(|name| !["default", "cuda"].contains(&name.as_str())).cloned().collect();
-    let on: BTreeSet<_> = features["default"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|name| name.as_str().map(str::to_owned))
-        .collect();
-    let lacks = operations
-        .difference(&of_operations)
-        .map(|name| format!("operation `{name}` has no feature in {MANIFEST}"));
-    let more = of_operations
-        .difference(operations)
-        .map(|name| format!("feature `{name}` of {MANIFEST} is no operation"));
-    let off = of_operations
-        .difference(&on)
-        .map(|name| format!("feature `{name}` of {MANIFEST} is not on by default"));
-    Ok(lacks.chain(more).chain(off).collect())
 }
 
 /// The operations of which there is a list of kernels, a part of the library, or a table of resources: one that
@@ -219,24 +190,6 @@ mod tests {
         fs::create_dir_all(root.path().join("crates/kernels/src/common")).unwrap();
         fs::write(root.path().join("docs/resources/three.txt"), "").unwrap();
         assert!(begun(root.path()).unwrap().iter().eq(["add", "one", "three", "two"]));
-    }
-
-    #[test]
-    fn features_are_the_operations() {
-        let wrong = |features: Value| {
-            let metadata = serde_json::json!({ "packages": [{ "name": "lacuna", "features": features }] });
-            let operations = BTreeSet::from(["add".to_owned(), "scale".to_owned()]);
-            wrong_features(&metadata, &operations).unwrap().join("; ")
-        };
-        let all = serde_json::json!({ "default": ["add", "scale"], "add": [], "scale": ["add"], "cuda": ["dep:cust"] });
-        assert_eq!(wrong(all), "");
-        let other = serde_json::json!({ "default": ["add"], "add": [], "sub": [], "cuda": [] });
-        let manifest = "crates/lacuna/Cargo.toml";
-        let expected = format!(
-            "operation `scale` has no feature in {manifest}; feature `sub` of {manifest} is no operation; \
-             feature `sub` of {manifest} is not on by default"
-        );
-        assert_eq!(wrong(other), expected);
     }
 
     #[test]

@@ -34,6 +34,15 @@ pub enum BuildError {
         /// Where archives were looked for, a line each.
         places: String,
     },
+    /// `LACUNA_PTX` names no file.
+    #[error(
+        "LACUNA_PTX names `{path}`, and there is no such file: give the absolute path of the archive that `cargo xtask dist --ptx` \
+         writes, or unset it to build with a device compiler"
+    )]
+    NoArchive {
+        /// The path as given.
+        path: PathBuf,
+    },
     /// A file that is no archive of PTX, or one of another format.
     #[error(
         "`{path}` is no archive of PTX that can be read here: it should begin with `{expected}`, and begins with `{found}`; \

@@ -48,8 +48,10 @@ impl Builder {
             archive.check(path, &identity)?;
             Ok(archive)
         };
-        if let Some(path) = named {
-            return take(path);
+        match named {
+            Some(path) if path.is_file() => return take(path),
+            Some(path) => return Err(BuildError::NoArchive { path: path.into() }),
+            None => {}
         }
         match self.build() {
             Ok(build) => Ok(Archive::of_build(&build, identity, wanted)),
@@ -92,6 +94,10 @@ mod tests {
         let obtain =
             |named, identity| builder(folder.path()).obtain(named, identity, &[], |name| name == "add");
         assert_eq!(obtain(Some(&path), identity()).unwrap(), example());
+
+        let none = folder.path().join("none");
+        let error = obtain(Some(&none), identity()).unwrap_err();
+        assert!(matches!(&error, BuildError::NoArchive { path } if *path == none), "{error}");
 
         let built = obtain(None, identity()).unwrap();
         assert_eq!((built.len(), built.identity), (1, identity()));
