@@ -1,5 +1,5 @@
-//! With feature `cuda`, gets the PTX of the operations whose features are on, packed, with a list of the files to include: as text
-//! it would be most of a program.
+//! With feature `cuda`, gets the PTX of the operations whose features are on, packed, with a list of the files to include: as
+//! text it would be most of a program.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -14,8 +14,8 @@ use crate::{build, cargo, doctor, layout, package, setup, wheel};
 /// What `verify` is told.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// For daily use. Leaves out the kernels' PTX with its resource table, features `cuda` and `mpi`, the fuzz targets and, but
-    /// for one of each operation, the conformance cases
+    /// For daily use. Leaves out the kernels' PTX with its resource table, features `cuda` and `mpi`, the fuzz targets, the
+    /// packages and, but for one of each operation, the conformance cases
     #[arg(long)]
     quick: bool,
 }

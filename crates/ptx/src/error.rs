@@ -25,8 +25,8 @@ pub enum BuildError {
     /// No compiler for device code, and no archive that would take its place.
     #[error(
         "{compiler}\n\
-         or take PTX that was built elsewhere: `cargo xtask dist --ptx`, in the same revision of Lacuna, writes an archive; name \
-         it in LACUNA_PTX, or put it at one of\n{places}"
+         or take PTX that was built elsewhere: `cargo xtask dist --ptx`, in the same revision of Lacuna, writes an archive; \
+         name it in LACUNA_PTX, or put it at one of\n{places}"
     )]
     NoPtx {
         /// What was looked for first.
