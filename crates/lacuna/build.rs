@@ -1,5 +1,5 @@
-//! With feature `cuda`, builds the kernels into PTX, and packs it, with a list of the files to include: as text it would be
-//! most of a program.
+//! With feature `cuda`, gets the PTX of the operations whose features are on, packed, with a list of the files to include: as
+//! text it would be most of a program.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -10,23 +10,42 @@ fn main() {
     }
 }
 
+/// Kernels of another operation's list that an operation runs without that operation: their names' beginnings.
+#[cfg(feature = "cuda")]
+const BORROWED: [(&str, &str); 1] = [("sddmm", "spmm_bitmask_")];
+
 #[cfg(feature = "cuda")]
 fn ptx() -> Result<(), Box<dyn std::error::Error>> {
-    use lacuna_ptx::{Builder, LaunchBounds};
+    use std::collections::BTreeSet;
+    use std::path::{Path, PathBuf};
 
-    let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
-    let mut builder = Builder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels"))
-        .launch_bounds(|name| {
-            let entry = lacuna_kernels::entries::all().find(|entry| entry.name == name)?;
-            let lacuna_kernels::Bounds { max_threads, min_blocks } = entry.bounds;
-            Some(LaunchBounds {
-                max_threads,
-                min_blocks,
-                cluster: entry.cluster,
-                threads: entry.threads,
-                shared_bytes: entry.shared_bytes,
-            })
-        })
+    use lacuna_kernels::{Bounds, FOLDERS, entries};
+    use lacuna_ptx::{Builder, Cache, Identity, LaunchBounds, Target};
+
+    let bounds = |entry: lacuna_kernels::Entry<()>| {
+        let Bounds { max_threads, min_blocks } = entry.bounds;
+        let (cluster, threads, shared_bytes) = (entry.cluster, entry.threads, entry.shared_bytes);
+        LaunchBounds { max_threads, min_blocks, cluster, threads, shared_bytes }
+    };
+    let is_on =
+        |operation: &str| std::env::var_os(format!("CARGO_FEATURE_{}", operation.to_uppercase())).is_some();
+    let of_operations = entries::OPERATIONS.iter().filter(|(name, _)| is_on(name)).flat_map(|(_, of)| *of);
+    let mut wanted: BTreeSet<&str> = of_operations.map(|entry| entry.name).collect();
+    for (_, beginning) in BORROWED.into_iter().filter(|(operation, _)| is_on(operation)) {
+        wanted.extend(entries::all().map(|entry| entry.name).filter(|name| name.starts_with(beginning)));
+    }
+
+    let (identity, sources) =
+        Identity::of(&FOLDERS, entries::all().map(|entry| (entry.name, bounds(entry))))?;
+    for file in sources {
+        println!("cargo::rerun-if-changed={}", file.display());
+    }
+    // Where archives are looked for: where `cargo xtask dist --ptx` writes one in a checkout, and the user's cache.
+    let file = concat!("lacuna-", env!("CARGO_PKG_VERSION"), ".ptx");
+    let mut places = vec![Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../dist")).join(file)];
+    places.extend(Cache::of_user().ok().map(|cache| cache.root().join(file)));
+    let mut builder = Builder::new(FOLDERS[0])
+        .launch_bounds(move |name| entries::all().find(|entry| entry.name == name).map(bounds))
         // ptxas checks the kernels in `cargo xtask build`; here a user's own must not stop a build.
         .resources(false)
         .cargo_metadata(true);
@@ -34,16 +53,23 @@ fn ptx() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(folder) = std::env::var_os("LACUNA_PTX_DIR").filter(|folder| !folder.is_empty()) {
         builder = builder.prefer(folder);
     }
-    let built = builder.build()?;
-    let mut index = String::from("[\n");
-    for module in &built.modules {
-        for entry in &module.entries {
-            let path = out.join(format!("{}-{}.z", entry.name, module.target));
-            std::fs::write(&path, miniz_oxide::deflate::compress_to_vec_zlib(entry.ptx.as_bytes(), 6))?;
-            let (level, target) = (module.target.level(), module.target.to_string());
-            index += &format!("    ({:?}, {level}, {target:?}, include_bytes!({path:?})),\n", entry.name);
+    let archive = builder.archive(identity, &places, |name| wanted.contains(name))?;
+
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
+    let mut index = String::from("Embedded { targets: &[");
+    for target in Target::ALL {
+        index += &format!("({}, {:?}), ", target.level(), target.name());
+    }
+    index += "], entries: &[\n";
+    for target in Target::ALL {
+        let runs =
+            |entry: &lacuna_kernels::Entry<()>| entry.runs_on(target.level()) && wanted.contains(entry.name);
+        for entry in entries::all().filter(runs) {
+            let path = out.join(format!("{}-{target}.z", entry.name));
+            std::fs::write(&path, archive.expect(entry.name, target)?)?;
+            index += &format!("    ({:?}, {}, include_bytes!({path:?})),\n", entry.name, target.level());
         }
     }
-    std::fs::write(out.join("packed.rs"), index + "]\n")?;
+    std::fs::write(out.join("packed.rs"), index + "] }\n")?;
     Ok(())
 }

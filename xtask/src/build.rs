@@ -117,7 +117,7 @@ fn bless(table: &ResourceTable) -> anyhow::Result<()> {
 }
 
 /// The host's table of entries gives the launch bounds.
-fn launch_bounds(entry: &str) -> Option<LaunchBounds> {
+pub(crate) fn launch_bounds(entry: &str) -> Option<LaunchBounds> {
     entries::all().find(|listed| listed.name == entry).map(|listed| LaunchBounds {
         max_threads: listed.bounds.max_threads,
         min_blocks: listed.bounds.min_blocks,
@@ -136,7 +136,7 @@ fn highest_level(codegen: Codegen) -> u32 {
 }
 
 /// The module must have just the entries that the host would launch on its target, up to the code generator's level.
-fn check_entries(module: &Module, codegen: Codegen) -> anyhow::Result<()> {
+pub(crate) fn check_entries(module: &Module, codegen: Codegen) -> anyhow::Result<()> {
     let built: BTreeSet<_> = module.entries.iter().map(|entry| entry.name.as_str()).collect();
     let level = module.target.level();
     let highest = highest_level(codegen);

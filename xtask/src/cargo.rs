@@ -55,12 +55,16 @@ fn release(shell: &Shell, package: &str, what: &[&str], cuda: bool) -> anyhow::R
     Ok(target_folder(shell)?.join("release"))
 }
 
-/// The folder that cargo builds to.
-pub(crate) fn target_folder(shell: &Shell) -> anyhow::Result<PathBuf> {
+/// What cargo says of the workspace's packages.
+pub(crate) fn metadata(shell: &Shell) -> anyhow::Result<serde_json::Value> {
     let cargo = cargo();
     let metadata = cmd!(shell, "{cargo} metadata --no-deps --format-version 1").quiet().read()?;
-    let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
-    Ok(metadata["target_directory"].as_str().context("cargo metadata names no target folder")?.into())
+    Ok(serde_json::from_str(&metadata)?)
+}
+
+/// The folder that cargo builds to.
+pub(crate) fn target_folder(shell: &Shell) -> anyhow::Result<PathBuf> {
+    Ok(metadata(shell)?["target_directory"].as_str().context("cargo metadata names no target folder")?.into())
 }
 
 /// Compiles the tests of `cargo {test}`, and tells where these packages' programs lie that they were compiled with: in

@@ -3,10 +3,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
+use lacuna_kernels::{FOLDERS, entries};
+use lacuna_ptx::{Archive, Builder, Cache, Identity};
 use xshell::{Shell, cmd};
 
 use crate::outcome::Missing;
-use crate::{cargo, paths};
+use crate::{build, cargo, paths, setup};
 
 const PROGRAMS: [&str; 2] = ["lacuna-bench", "lacuna-verify"];
 
@@ -22,12 +24,24 @@ pub(crate) struct Arguments {
     /// Also pack the data folder (LACUNA_DATA)
     #[arg(long)]
     data: bool,
+    /// Instead, write the kernels' PTX as one file: builds with feature `cuda` take it where there is no device compiler
+    #[arg(long, conflicts_with = "data")]
+    ptx: bool,
 }
 
+/// How the archive of PTX is called, and looked for.
+pub(crate) const ARCHIVE: &str = concat!("lacuna-", env!("CARGO_PKG_VERSION"), ".ptx");
+
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let out = paths::root().join(&arguments.out);
+    if arguments.ptx {
+        let path = out.join(ARCHIVE);
+        write_ptx(&path)?;
+        println!("{}", path.display());
+        return Ok(());
+    }
     let shell = cargo::shell()?;
     cargo::enable_cuda(&shell)?;
-    let out = paths::root().join(&arguments.out);
     fs::create_dir_all(&out).with_context(|| format!("{} cannot be made", out.display()))?;
     for name in PROGRAMS {
         pack(&shell, &cargo::program(&shell, name, true)?, &out.join(name))?;
@@ -43,6 +57,23 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         copy_folder(&data, &out.join("data"))?;
     }
     println!("{}", out.display());
+    Ok(())
+}
+
+/// Builds the PTX of all entries for all targets, and writes it as one file.
+pub(crate) fn write_ptx(path: &Path) -> anyhow::Result<()> {
+    let cache = Cache::of_user()?;
+    setup::compiler(&cache)?;
+    let built =
+        Builder::new(FOLDERS[0]).launch_bounds(build::launch_bounds).resources(false).cache(cache).build()?;
+    for module in &built.modules {
+        build::check_entries(module, build::Codegen::Rustc)?;
+    }
+    let bounds = |name: &'static str| build::launch_bounds(name).map(|bounds| (name, bounds));
+    let (identity, _) = Identity::of(&FOLDERS, entries::all().filter_map(|entry| bounds(entry.name)))?;
+    let archive = Archive::of_build(&built, identity, |_| true);
+    let bytes = archive.write(path)?;
+    eprintln!("{} entries by {}, {:.1} MB", archive.len(), archive.compiler, bytes as f64 / 1e6);
     Ok(())
 }
 

@@ -1,4 +1,6 @@
 //! The parts that every operation must have, so that adding one cannot leave any out.
+mod features;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::{fs, io};
@@ -6,7 +8,7 @@ use std::{fs, io};
 use anyhow::{Context as _, ensure};
 use lacuna_kernels::entries;
 
-use crate::paths;
+use crate::{cargo, paths};
 
 /// What an operation consists of, from the root, with `{}` for its name: kernels and their list, library, oracle, conformance
 /// cases, measurements, a page of docs, and what its kernels take of a GPU.
@@ -59,7 +61,8 @@ pub(crate) fn check() -> anyhow::Result<()> {
     let root = paths::root();
     let listed = entries::OPERATIONS.iter().map(|(operation, _)| (*operation).to_owned());
     let operations = listed.chain(begun(root)?).collect();
-    let missing = missing(root, &operations)?;
+    let mut missing = missing(root, &operations)?;
+    missing.extend(features::wrong(root, &cargo::metadata(&cargo::shell()?)?, &operations)?);
     ensure!(missing.is_empty(), "{}\nCONTRIBUTING.md says what belongs there", missing.join("\n"));
     Ok(())
 }

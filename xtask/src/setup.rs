@@ -27,9 +27,21 @@ const COMPILER: debian::Packages = debian::Packages {
 /// Toolchain that rustup is asked for where there are no Debian packages.
 const RUSTUP_TOOLCHAIN: &str = "1.96.0";
 
+/// What `setup` is told.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Only the link library for the CUDA driver: all that a build with an archive of PTX needs
+    #[arg(long)]
+    link: bool,
+}
+
 /// Tries every part, and fails at the end with what could not be had.
-pub(crate) fn run() -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let cache = Cache::of_user()?;
+    if arguments.link {
+        println!("{}", cuda_library_path(&cache)?.display());
+        return Ok(());
+    }
     let parts: [(&str, anyhow::Result<String>); 4] = [
         ("device compiler", compiler(&cache).map(|found| format!("{} ({})", found.version, found.source))),
         ("ptxas", ptxas(&cache).map(|found| format!("{} ({})", found.version, found.path.display()))),

@@ -9,13 +9,13 @@ use xshell::Shell;
 
 use crate::outcome::Missing;
 use crate::parts::Parts;
-use crate::{build, cargo, doctor, layout, setup, wheel};
+use crate::{build, cargo, doctor, layout, package, setup, wheel};
 
 /// What `verify` is told.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// For daily use. Leaves out the kernels' PTX with its resource table, features `cuda` and `mpi`, the fuzz targets and, but
-    /// for one of each operation, the conformance cases
+    /// For daily use. Leaves out the kernels' PTX with its resource table, features `cuda` and `mpi`, the fuzz targets, the
+    /// packages and, but for one of each operation, the conformance cases
     #[arg(long)]
     quick: bool,
 }
@@ -54,6 +54,7 @@ fn everything(shell: &Shell, parts: &mut Parts) -> anyhow::Result<()> {
         let linted = ["--all-targets", "--quiet", "--locked", "--", "-Dwarnings"];
         cargo::run(shell, &[&["clippy"], &of_crate[..], &linted].concat())
     })?;
+    parts.run("packages", || package::check(shell))?;
     cargo::enable_cuda(shell)?;
     let mpi = parts.run("MPI, to build with", || setup::mpi(&Cache::of_user()?));
     let features: &[&str] = match &mpi {

@@ -28,3 +28,6 @@ pub use pointer::{GlobalMut, GlobalPtr, SharedPtr};
 pub use ptx::{Ptx, instructions};
 pub use real::{Bf16, F16, Real};
 pub use scalar::{AtomicAdd, AtomicBits, AtomicKind, AtomicMax, AtomicOp, Scalar, Word};
+
+/// This crate's folder, where it was compiled for the host.
+pub const FOLDER: &str = env!("CARGO_MANIFEST_DIR");

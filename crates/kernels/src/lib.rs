@@ -36,6 +36,9 @@ pub use common::{
 pub use kernel::{Bounds, Entry, EntryTaking, Kernel, runs_on};
 pub use lacuna_gpu::{Bf16, F16};
 
+/// The folders of the crates of which PTX is made, this crate's first: where they lay when they were compiled for the host.
+pub const FOLDERS: [&str; 2] = [env!("CARGO_MANIFEST_DIR"), lacuna_gpu::FOLDER];
+
 /// Calls `$callback!` with the whole list: `operation { attributes { "name" => kernel; … } … } …`.
 ///
 /// A name is an expression, of which `concat!` makes a literal; a kernel is a type. An operation is a module of this crate

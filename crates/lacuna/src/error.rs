@@ -199,6 +199,16 @@ pub enum Error {
         /// What the driver said.
         why: String,
     },
+    /// A kernel whose operation this program was built without.
+    #[error(
+        "kernel `{entry}` is not part of this program; build it with lacuna's feature `{feature}`, or with its default features"
+    )]
+    LeftOut {
+        /// The entry point.
+        entry: String,
+        /// The feature that has it, which is named after the operation.
+        feature: &'static str,
+    },
     /// Device memory is used up.
     #[error(
         "{device} has no room for {asked} bytes ({free} of {total} are free); free buffers, or split the problem"
@@ -366,6 +376,7 @@ impl Error {
             | Self::NoDevice { .. }
             | Self::OldGpu { .. }
             | Self::Ptx { .. }
+            | Self::LeftOut { .. }
             | Self::NoLibrary { .. }
             | Self::OutOfMemory { .. } => Cause::Missing,
             Self::Write(_)

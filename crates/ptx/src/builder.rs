@@ -19,8 +19,8 @@ pub struct Builder {
     barriers: PerEntry<u32>,
     copy_to: Option<PathBuf>,
     modules: Option<PathBuf>,
-    preferred: Option<PathBuf>,
-    cargo_metadata: bool,
+    pub(crate) preferred: Option<PathBuf>,
+    pub(crate) cargo_metadata: bool,
     resources: bool,
     cache: Option<Cache>,
 }

@@ -95,7 +95,7 @@ impl Cache {
     /// Keeps an entry. Readers see the old one or the new one, never a part.
     pub(crate) fn put(&self, kind: &str, key: &str, body: &str) -> Result<(), BuildError> {
         let path = self.root.join(kind).join(key);
-        write_atomically(&path, &format!("{}\n{body}", digest([body])))
+        write_atomically(&path, format!("{}\n{body}", digest([body])))
     }
 }
 
@@ -103,7 +103,7 @@ impl Cache {
 ///
 /// # Errors
 /// [`BuildError::Cache`] when the folder cannot be made or written.
-pub fn write_atomically(path: &Path, text: &str) -> Result<(), BuildError> {
+pub fn write_atomically(path: &Path, content: impl AsRef<[u8]>) -> Result<(), BuildError> {
     let folder = create_parent(path)?;
     let error = |source| BuildError::Cache { path: path.into(), source };
     let mut builder = tempfile::Builder::new();
@@ -111,7 +111,7 @@ pub fn write_atomically(path: &Path, text: &str) -> Result<(), BuildError> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut file = builder.tempfile_in(folder).map_err(error)?;
-    file.write_all(text.as_bytes()).map_err(error)?;
+    file.write_all(content.as_ref()).map_err(error)?;
     file.persist(path).map_err(|failed| error(failed.error))?;
     Ok(())
 }

@@ -44,6 +44,11 @@ fn key(compiler_version: &str, sources: &Sources, target: Target) -> String {
     cache::digest([FORMAT, compiler_version, target.name(), &flags, &sources.package, &sources.digest])
 }
 
+/// What of a module is decided here, beside its sources and the compiler.
+pub(crate) fn settings(target: Target) -> String {
+    format!("{FORMAT} {target}\n{}", flags(target).join("\n"))
+}
+
 /// rustc's flags for every crate of the build, `core` included.
 fn flags(target: Target) -> Vec<String> {
     let mut flags = vec![

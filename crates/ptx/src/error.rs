@@ -22,6 +22,86 @@ pub enum BuildError {
         /// Each place that was looked at and what was found there, a line each.
         searched: String,
     },
+    /// No compiler for device code, and no archive that would take its place.
+    #[error(
+        "{compiler}\n\
+         or take PTX that was built elsewhere: `cargo xtask dist --ptx`, in the same revision of Lacuna, writes an archive; \
+         name it in LACUNA_PTX, or put it at one of\n{places}"
+    )]
+    NoPtx {
+        /// What was looked for first.
+        compiler: Box<BuildError>,
+        /// Where archives were looked for, a line each.
+        places: String,
+    },
+    /// `LACUNA_PTX` names no file.
+    #[error(
+        "LACUNA_PTX names `{path}`, and there is no such file: give the absolute path of the archive that `cargo xtask dist --ptx` \
+         writes, or unset it to build with a device compiler"
+    )]
+    NoArchive {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// A file that is no archive of PTX, or one of another format.
+    #[error(
+        "`{path}` is no archive of PTX that can be read here: it should begin with `{expected}`, and begins with `{found}`; \
+         take the file that `cargo xtask dist --ptx` writes in this revision of Lacuna"
+    )]
+    NotAnArchive {
+        /// The file.
+        path: PathBuf,
+        /// How it should begin.
+        expected: String,
+        /// How it begins.
+        found: String,
+    },
+    /// An archive whose bytes are not those that were written.
+    #[error(
+        "the archive of PTX `{path}` is damaged: {reason}; copy it again, or write it with `cargo xtask dist --ptx`"
+    )]
+    DamagedArchive {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// An archive that was made of something else.
+    #[error(
+        "the archive of PTX `{path}` was made of other kernels: the digest of {what} is {expected} here, and {found} there; \
+         take the archive of this revision of Lacuna (`cargo xtask dist --ptx`, on a machine with a device compiler)"
+    )]
+    OtherArchive {
+        /// The file.
+        path: PathBuf,
+        /// What differs.
+        what: &'static str,
+        /// Its digest here.
+        expected: String,
+        /// Its digest in the archive.
+        found: String,
+    },
+    /// PTX that was expected of a build or an archive.
+    #[error(
+        "{target}: there is no PTX of entry `{entry}`: build it, or take an archive, for all targets (`cargo xtask dist --ptx`)"
+    )]
+    NotInArchive {
+        /// The entry.
+        entry: String,
+        /// The target.
+        target: Target,
+    },
+    /// An archive, and a folder of entries that go before those of a build.
+    #[error(
+        "entries of `{folder}` (LACUNA_PTX_DIR) take the place of compiled ones, not of those in the archive `{archive}`: unset \
+         LACUNA_PTX_DIR, or unset LACUNA_PTX and build with a device compiler"
+    )]
+    ArchiveAndFolder {
+        /// The archive.
+        archive: PathBuf,
+        /// The folder.
+        folder: PathBuf,
+    },
     /// `LACUNA_DEVICE_RUSTC` names something that cannot build device code.
     #[error(
         "LACUNA_DEVICE_RUSTC names `{path}`, which cannot build device code: {reason}; name another, or unset it"

@@ -25,7 +25,9 @@
 //!
 //! The compiler is rustc itself, 1.96 or newer, with the sources of `core`; see [`DeviceCompiler::find`] for where
 //! it is looked for. A machine without one gets an error that says how to get it. Nothing here needs a GPU or a
-//! CUDA toolkit; with `ptxas` at hand the build also learns registers, shared memory and spills.
+//! CUDA toolkit; with `ptxas` at hand the build also learns registers, shared memory and spills. An
+//! [`Archive`] takes PTX from a machine with a compiler to those without.
+mod archive;
 mod bounds;
 mod builder;
 pub mod cache;
@@ -41,6 +43,7 @@ mod resources;
 mod sources;
 mod target;
 
+pub use archive::{Archive, Identity};
 pub use bounds::LaunchBounds;
 pub use builder::{Build, Builder};
 pub use cache::Cache;

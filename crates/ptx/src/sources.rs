@@ -115,7 +115,14 @@ fn workspace_files(folder: &Path) -> Vec<PathBuf> {
 fn package_files(folder: &Path) -> Result<Vec<PathBuf>, BuildError> {
     let mut files = vec![folder.join("Cargo.toml")];
     files.extend(Some(folder.join("build.rs")).filter(|script| script.is_file()));
-    let mut folders = vec![folder.join("src")];
+    files.extend(below(&folder.join("src"))?);
+    files.sort();
+    Ok(files)
+}
+
+/// Every file below a folder, sorted.
+pub(crate) fn below(folder: &Path) -> Result<Vec<PathBuf>, BuildError> {
+    let (mut files, mut folders) = (Vec::new(), vec![folder.to_path_buf()]);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).map_err(BuildError::io("read", &folder))? {
             let path = entry.map_err(BuildError::io("read", &folder))?.path();

@@ -20,7 +20,7 @@ macro_rules! variants {
 
 variants! {
     Length OtherPattern Prepacked NotPrepacked OtherTranspose OtherDevice TooLarge Parameter Illegal NeedsPattern Range Format Generate
-    Read Write NoCuda NoDriver BrokenDriver NoDevice OldGpu Ptx OutOfMemory Launch Cuda NoLibrary Library Simulator SimulatorMemory Unsupported
+    Read Write NoCuda NoDriver BrokenDriver NoDevice OldGpu Ptx LeftOut OutOfMemory Launch Cuda NoLibrary Library Simulator SimulatorMemory Unsupported
 }
 
 /// The names in the first column of the table of errors in docs/errors.md.

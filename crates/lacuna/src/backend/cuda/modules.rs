@@ -6,14 +6,21 @@ use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use cust::sys::{CUfunction, CUjit_option, CUmodule};
-use lacuna_kernels::{Entry, runs_on};
+use lacuna_kernels::{Entry, entries, runs_on};
 
 use super::driver::{check, explain};
 use super::ffi;
 use crate::{DeviceInfo, Error, Result};
 
-/// Entry point, target, the target's name, and PTX, packed by the build script.
-static EMBEDDED: &[(&str, u32, &str, &[u8])] = &include!(concat!(env!("OUT_DIR"), "/packed.rs"));
+/// What the build script gives.
+struct Embedded {
+    /// Every target and its name.
+    targets: &'static [(u32, &'static str)],
+    /// Entry point, target, and PTX, packed, of the operations whose features are on.
+    entries: &'static [(&'static str, u32, &'static [u8])],
+}
+
+static EMBEDDED: Embedded = include!(concat!(env!("OUT_DIR"), "/packed.rs"));
 
 /// Shared memory that a block may have without asking for it.
 const SHARED_BYTES_FOR_ALL: u32 = 48 * 1024;
@@ -56,14 +63,14 @@ unsafe impl Send for Loaded {}
 impl Modules {
     /// The newest target that a GPU of compute capability `sm` runs.
     pub(super) fn for_gpu(sm: u32) -> Option<Self> {
-        let fitting = EMBEDDED.iter().filter(|&&(_, target, ..)| runs_on(target, sm));
-        let &(_, target, name, _) = fitting.max_by_key(|&&(_, target, ..)| target)?;
+        let fitting = EMBEDDED.targets.iter().filter(|&&(target, _)| runs_on(target, sm));
+        let &(target, name) = fitting.max_by_key(|&&(target, _)| target)?;
         Some(Self { target, name, loaded: Mutex::default() })
     }
 
     /// The oldest target, as a compute capability.
     pub(super) fn oldest_target() -> String {
-        let oldest = EMBEDDED.iter().map(|&(_, target, ..)| target).min().unwrap_or_default();
+        let oldest = EMBEDDED.targets.iter().map(|&(target, _)| target).min().unwrap_or_default();
         format!("{}.{}", oldest / 10, oldest % 10)
     }
 
@@ -73,9 +80,12 @@ impl Modules {
         if let Some(known) = loaded.get(entry.name) {
             return Ok(known.function);
         }
-        let packed = EMBEDDED.iter().find(|&&(name, target, ..)| name == entry.name && target == self.target);
+        let packed = packed(entry.name, self.target);
         let refused = |ptx: &str, why| self.refused(entry.name, ptx, info, why);
-        let &(.., packed) = packed.ok_or_else(|| refused("", "it is not built for this target".into()))?;
+        if let (None, true) = (packed, entry.runs_on(self.target)) {
+            return Err(Error::LeftOut { entry: entry.name.into(), feature: operation(entry.name) });
+        }
+        let packed = packed.ok_or_else(|| refused("", "it is not built for this target".into()))?;
         let ptx = unpack(packed).map_err(|why| refused("", why))?;
         let module = load(&ptx).map_err(|why| refused(&ptx, why))?;
         let handle = find(module, entry).map_err(|error| {
@@ -107,6 +117,18 @@ impl Modules {
             why,
         }
     }
+}
+
+/// An entry's PTX for a target, packed.
+fn packed(entry: &str, target: u32) -> Option<&'static [u8]> {
+    let mut entries = EMBEDDED.entries.iter();
+    entries.find(|&&(name, its, _)| name == entry && its == target).map(|&(.., packed)| packed)
+}
+
+/// The operation of an entry, after which its feature is named.
+fn operation(entry: &str) -> &'static str {
+    let has = |entries: &[Entry<()>]| entries.iter().any(|listed| listed.name == entry);
+    entries::OPERATIONS.iter().find(|(_, entries)| has(entries)).map_or("cuda", |(operation, _)| operation)
 }
 
 /// What a line of PTX that starts with `name` says.
@@ -171,13 +193,35 @@ fn unload(module: CUmodule) {
 mod tests {
     use super::*;
 
+    #[test]
+    fn an_entry_is_of_the_operation_that_lists_it() {
+        for (name, entries) in entries::OPERATIONS {
+            assert!(entries.iter().all(|entry| operation(entry.name) == *name), "{name}");
+        }
+    }
+
+    /// No target has PTX that its GPUs do not run; what tests are built with has all the rest.
+    #[test]
+    fn what_is_embedded_is_what_gpus_run() {
+        for entry in entries::all() {
+            for &(target, name) in EMBEDDED.targets {
+                assert_eq!(
+                    packed(entry.name, target).is_some(),
+                    entry.runs_on(target),
+                    "{}, {name}",
+                    entry.name
+                );
+            }
+        }
+    }
+
     /// Launched early, a kernel that did anything before it waits would meet the one before still at work. Those that look
     /// ahead may read the pattern: three numbers for where a tile's values are, and of a packed matrix, which nothing changes,
     /// the first packs. This goes by the order of the text; the simulator finds what threads do too early.
     #[test]
     fn kernels_that_wait_touch_no_memory_before() {
         let mut waiting = [0, 0];
-        for &(name, _, target, packed) in EMBEDDED {
+        for &(name, target, packed) in EMBEDDED.entries {
             let ptx = unpack(packed).unwrap();
             let Some(wait) = ptx.find(WAIT) else { continue };
             let before = &ptx[..wait];
