@@ -52,11 +52,12 @@ _torch: Any = None
 
 
 def _is_torch(*arrays: Any) -> bool:
-    """Whether these are PyTorch's tensors on a GPU, whose operators have gradients."""
+    """Whether `lacuna.torch` takes these: all, once it was imported; till then PyTorch's tensors on a GPU, whose operators have gradients."""
+    if _torch is not None:
+        return True
     for array in arrays:
         if getattr(array, "is_cuda", False):
-            if _torch is None:
-                importlib.import_module(".torch", __name__)
+            importlib.import_module(".torch", __name__)
             return True
     return False
 
@@ -75,8 +76,8 @@ def spmm(a: SparseCsr, b: Any, *, bias: Any = None, relu: bool = False, precise:
     Returns:
         (M, N), or (batch, M, N), of B's type. Sums are float32. The same operands give the same bits.
     """
-    if _is_torch(a.values, b):
-        return _torch.spmm(a, b, bias, relu, precise)
+    if _torch is not None or _is_torch(a.values, b):
+        return _torch.spmm_of(a.pattern, a.values, b, bias, relu, precise)
     return _ops.spmm(_backend_of(a.values, b), a.pattern, a.values, b, bias, relu, precise)
 
 

@@ -115,9 +115,18 @@ class Pattern(_Numbered):
             )
         return self._handle, self._sizes
 
+    def pattern_on(self, back: Any) -> "Pattern":
+        """Itself, if it is on this backend's device: what a :class:`Mask` makes."""
+        self.handle_on(back)
+        return self
+
     def attend(self, back: Any, code: int, heads: tuple) -> None:
         """Gives attention with this mask to the stream."""
         self.handle_on(back)[0].attention(heads)
+
+    def attention_direct(self, *operands: Any) -> Any:
+        """Attention of tensors past PyTorch's dispatcher, where that may be."""
+        return self._handle.attention_direct(*operands)
 
     def empty_values(self, dtype: Any, batch: Optional[int] = None) -> Any:
         """A PyTorch tensor for values of this pattern, on its GPU: (nnz,), or (batch, nnz). Operators read such values where they
@@ -184,6 +193,8 @@ class Mask(_Numbered):
         #: What was made of the rules, by device: blocks, and patterns.
         self._blocks: dict = {}
         self._patterns: dict = {}
+        #: What the last call took of these.
+        self._last: Any = None
 
     @classmethod
     def full(cls, queries: int, keys: int) -> "Mask":
@@ -249,8 +260,16 @@ class Mask(_Numbered):
             if blocks is None:
                 blocks = self._blocks.setdefault(back.key, native.MaskBlocks(back.device, self._rules))
             if blocks.attention(heads):
+                self._last = blocks
                 return
-        self.pattern_on(back).attend(back, code, heads)
+        pattern = self.pattern_on(back)
+        pattern.attend(back, code, heads)
+        self._last = pattern._handle
+
+    def attention_direct(self, *operands: Any) -> Any:
+        """Attention of tensors past PyTorch's dispatcher, by what the last call took."""
+        last = self._last
+        return None if last is None else last.attention_direct(*operands)
 
 
 class Bags(_Numbered):

@@ -7,14 +7,17 @@ use pyo3::types::PyBytes;
 use crate::device::{Device, Dtype, stream, with_type};
 use crate::error::raise;
 use crate::pattern::{Pattern, output};
-use crate::plans::{Key, Operation, Plans, Streams};
+use crate::plans::{CallStream, Key, Operation, Plans};
+use crate::torch::{Call, direct};
 
 /// Heads, their dimension, and where operands are: address, elements from row to row, and elements from head to head.
 pub(crate) struct Heads {
-    stream: Streams,
+    stream: CallStream,
     dtype: Dtype,
     dim: usize,
     batch: usize,
+    /// Neighbouring heads that share K and V.
+    group: usize,
     scale: f32,
     q: (u64, usize, usize),
     kv: (u64, u64, usize, usize),
@@ -24,8 +27,8 @@ pub(crate) struct Heads {
 impl<'py> FromPyObject<'_, 'py> for Heads {
     type Error = PyErr;
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (stream, dtype, dim, batch, scale, q, kv, o) = object.extract()?;
-        Ok(Self { stream, dtype, dim, batch, scale, q, kv, o })
+        let (stream, dtype, dim, (batch, group), scale, q, kv, o) = object.extract()?;
+        Ok(Self { stream, dtype, dim, batch, group, scale, q, kv, o })
     }
 }
 
@@ -38,7 +41,7 @@ impl Heads {
     }
 
     fn options(&self, size: [usize; 2]) -> Options {
-        let options = Options::default().batch(self.batch).scale(self.scale);
+        let options = Options::default().batch(self.batch).kv_group(self.group).scale(self.scale);
         if self.are_plain(size) {
             return options;
         }
@@ -47,11 +50,11 @@ impl Heads {
         options.o_stride(self.o.1).o_batch_stride(self.o.2)
     }
 
-    /// The key of a plan; one on each stream, as a plan may have memory for weights.
-    fn key(&self, operation: Operation) -> Key {
-        let Self { stream, dtype, dim, batch, scale, q, kv, o } = *self;
-        let scale = scale.to_bits() as usize;
-        let numbers = [stream.1, dim, batch, scale, q.1, q.2, kv.2, kv.3, o.1, o.2];
+    /// The key of its plan, of those of a stream, as a plan may have memory for weights.
+    fn key(&self, operation: Operation, stream: usize) -> Key {
+        let Self { dtype, dim, batch, group, scale, q, kv, o, .. } = *self;
+        let scale = scale.to_bits() as usize | group << 32;
+        let numbers = [stream, dim, batch, scale, q.1, q.2, kv.2, kv.3, o.1, o.2];
         Key { operation, dtype, numbers: numbers.map(|number| number as u64) }
     }
 
@@ -79,22 +82,93 @@ impl Heads {
 impl Pattern {
     /// O = softmax(scale·Q·Kᵀ at the nonzeros)·V, for a batch of heads.
     fn attention(&self, py: Python<'_>, heads: Heads) -> PyResult<()> {
-        py.detach(|| with_type!(heads.dtype, T => self.attention_of::<T>(&heads)))
-            .map_err(|error| raise(&error))
+        let work = || {
+            with_type!(heads.dtype, T => {
+                let key = heads.key(Operation::Attention, self.plans.stream_of(heads.stream));
+                let plan = self.plans.get_or_make(key, || {
+                    let size = [self.matrix.rows(), self.matrix.cols()];
+                    SparseAttention::plan_with(&self.matrix.with_zeros::<T>(0)?, heads.dim, heads.options(size))
+                })?;
+                self.run_attention::<T>(&heads, &plan)
+            })
+        };
+        py.detach(work).map_err(|error| raise(&error))
+    }
+
+    /// The same for tensors, past PyTorch's dispatcher: see [`direct`].
+    fn attention_direct<'py>(
+        &self,
+        py: Python<'py>,
+        q: Bound<'py, PyAny>,
+        k: Bound<'py, PyAny>,
+        v: Bound<'py, PyAny>,
+        scale: Option<f32>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        direct(py, self.index, &[&q, &k, &v], |call| {
+            let size = [self.matrix.rows(), self.matrix.cols()];
+            let Some((mut heads, shape)) = call.heads([&q, &k, &v], size, scale)? else { return Ok(None) };
+            with_type!(heads.dtype, T => {
+                let key = heads.key(Operation::Attention, call.stream);
+                let Some(plan) = self.plans.get::<SparseAttention<T>>(&key) else { return Ok(None) };
+                let Some((tensor, o)) = call.empty(&shape, heads.dtype)? else { return Ok(None) };
+                heads.o.0 = o;
+                py.detach(|| self.run_attention(&heads, &plan)).map_err(|error| raise(&error))?;
+                Ok(Some(tensor))
+            })
+        })
     }
 }
 
 impl Pattern {
-    fn attention_of<T: Value>(&self, heads: &Heads) -> lacuna::Result<()> {
-        let size = [self.matrix.rows(), self.matrix.cols()];
-        let plan = self.plans.get_or_make(heads.key(Operation::Attention), || {
-            SparseAttention::plan_with(&self.matrix.with_zeros::<T>(0)?, heads.dim, heads.options(size))
-        })?;
+    fn run_attention<T: Value>(&self, heads: &Heads, plan: &SparseAttention<T>) -> lacuna::Result<()> {
         let lengths = [plan.query_len(), plan.key_len(), plan.output_len()];
-        // SAFETY: the Python files pass addresses of tensors that they hold, of the shapes that they have checked, on the
-        // current stream.
+        // SAFETY: the Python files and `Call` pass addresses of tensors that they hold, of the shapes that they have checked, on
+        // the current stream.
         let (stream, operands) = unsafe { heads.operands::<T>(self.matrix.device(), lengths)? };
         plan.run_with(&stream, operands)
+    }
+}
+
+impl<'py> Call<'py> {
+    /// Heads without the place of the result, and its shape; if Q, K and V are such operands for a mask of this size.
+    fn heads(
+        &self,
+        [q, k, v]: [&Bound<'py, PyAny>; 3],
+        [queries, keys]: [usize; 2],
+        scale: Option<f32>,
+    ) -> PyResult<Option<(Heads, Vec<usize>)>> {
+        let (Some(q), Some(k), Some(v)) = (self.operand(q)?, self.operand(k)?, self.operand(v)?) else {
+            return Ok(None);
+        };
+        let (shape, dtype) = (q.shape().to_vec(), q.dtype);
+        // Samples and types are those of Q; a batch of heads, too, or fewer for K and V.
+        let is_alike = k.dtype == dtype
+            && v.dtype == dtype
+            && k.shape() == v.shape()
+            && k.shape().len() == shape.len()
+            && (shape.len() != 4 || k.shape()[0] == shape[0]);
+        let (true, Some(q), Some(k), Some(v)) = (is_alike, q.merged(), k.merged(), v.merged()) else {
+            return Ok(None);
+        };
+        let (Some(heads), Some(kv_heads), Some(&dim)) = (q.matrices(), k.matrices(), shape.last()) else {
+            return Ok(None);
+        };
+        let (batch, kv_batch) = (heads.unwrap_or(1), kv_heads.unwrap_or(1));
+        if batch % kv_batch != 0 {
+            return Ok(None);
+        }
+        let (Some(q), Some(k), Some(v)) =
+            (q.rows(heads, queries, dim), k.rows(kv_heads, keys, dim), v.rows(kv_heads, keys, dim))
+        else {
+            return Ok(None);
+        };
+        if (k.1, k.2) != (v.1, v.2) {
+            return Ok(None);
+        }
+        let scale = scale.unwrap_or_else(|| (dim as f64).powf(-0.5) as f32);
+        let (stream, group) = (CallStream(self.stream, false), batch / kv_batch);
+        let (kv, o) = ((k.0, v.0, k.1, k.2), (0, dim, queries * dim));
+        Ok(Some((Heads { stream, dtype, dim, batch, group, scale, q, kv, o }, shape)))
     }
 }
 
@@ -162,6 +236,8 @@ impl Mask {
 pub(crate) struct MaskBlocks {
     inner: attention::MaskBlocks,
     plans: Plans,
+    /// The number of its GPU; none on a simulator.
+    index: Option<i32>,
 }
 
 #[pymethods]
@@ -169,28 +245,60 @@ impl MaskBlocks {
     #[new]
     fn new(py: Python<'_>, device: &Device, mask: &Mask) -> PyResult<Self> {
         let made = py.detach(|| attention::MaskBlocks::new(&device.inner, &mask.inner));
-        Ok(Self { inner: made.map_err(|error| raise(&error))?, plans: Plans::default() })
+        let inner = made.map_err(|error| raise(&error))?;
+        Ok(Self { inner, plans: Plans::default(), index: device.index })
     }
 
     /// O = softmax(scale·Q·Kᵀ ⊙ mask)·V, for a batch of heads in 16 bits. False where kernels by blocks cannot do it.
     fn attention(&self, py: Python<'_>, heads: Heads) -> PyResult<bool> {
-        let done = py.detach(|| with_type!(heads.dtype, T => self.attention_of::<T>(&heads)));
-        match done {
+        let work = || {
+            with_type!(heads.dtype, T => {
+                let key = heads.key(Operation::BlockAttention, self.plans.stream_of(heads.stream));
+                let plan = self.plans.get_or_make(key, || {
+                    let size = [self.inner.queries(), self.inner.keys()];
+                    BlockAttention::<T>::plan_with(&self.inner, heads.dim, heads.options(size))
+                })?;
+                self.run(&heads, &plan)
+            })
+        };
+        match py.detach(work) {
             Err(lacuna::Error::NeedsPattern { .. }) => Ok(false),
             Err(error) => Err(raise(&error)),
             Ok(()) => Ok(true),
         }
     }
+
+    /// The same for tensors, past PyTorch's dispatcher: see [`direct`].
+    fn attention_direct<'py>(
+        &self,
+        py: Python<'py>,
+        q: Bound<'py, PyAny>,
+        k: Bound<'py, PyAny>,
+        v: Bound<'py, PyAny>,
+        scale: Option<f32>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        direct(py, self.index, &[&q, &k, &v], |call| {
+            let size = [self.inner.queries(), self.inner.keys()];
+            let Some((mut heads, shape)) = call.heads([&q, &k, &v], size, scale)? else { return Ok(None) };
+            with_type!(heads.dtype, T => {
+                let key = heads.key(Operation::BlockAttention, call.stream);
+                let Some(plan) = self.plans.get::<BlockAttention<T>>(&key) else { return Ok(None) };
+                let Some((tensor, o)) = call.empty(&shape, heads.dtype)? else { return Ok(None) };
+                heads.o.0 = o;
+                match py.detach(|| self.run(&heads, &plan)) {
+                    Err(lacuna::Error::NeedsPattern { .. }) => Ok(None),
+                    Err(error) => Err(raise(&error)),
+                    Ok(()) => Ok(Some(tensor)),
+                }
+            })
+        })
+    }
 }
 
 impl MaskBlocks {
-    fn attention_of<T: Value>(&self, heads: &Heads) -> lacuna::Result<()> {
-        let size = [self.inner.queries(), self.inner.keys()];
-        let plan = self.plans.get_or_make(heads.key(Operation::BlockAttention), || {
-            BlockAttention::<T>::plan_with(&self.inner, heads.dim, heads.options(size))
-        })?;
+    fn run<T: Value>(&self, heads: &Heads, plan: &BlockAttention<T>) -> lacuna::Result<()> {
         let lengths = [plan.query_len(), plan.key_len(), plan.output_len()];
-        // SAFETY: as for `Pattern::attention`.
+        // SAFETY: as for `Pattern::run_attention`.
         let (stream, operands) = unsafe { heads.operands::<T>(self.inner.device(), lengths)? };
         plan.run_with(&stream, operands)
     }

@@ -1,12 +1,13 @@
-//! Patterns, and what is done with values at their nonzeros.
+//! Patterns, and values in the order of their transposed ones.
 use std::sync::Arc;
 
-use lacuna::{CsrMatrix, Error, Sddmm, Slice, SliceMut, SparseSoftmax, Stream, Value, sddmm, softmax};
+use lacuna::{CsrMatrix, Error, Slice, SliceMut, Stream};
 use pyo3::prelude::*;
 
 use crate::device::{Device, Dtype, stream, with_type};
 use crate::error::{input, raise};
-use crate::plans::{Key, Operation, Plans, Streams};
+use crate::plans::Plans;
+use crate::torch::direct;
 
 /// Where the nonzeros of a matrix are, on a device.
 #[pyclass(frozen)]
@@ -14,6 +15,8 @@ pub(crate) struct Pattern {
     /// Of a batch of none.
     pub(crate) matrix: CsrMatrix<f32>,
     pub(crate) plans: Plans,
+    /// The number of its GPU; none on a simulator.
+    pub(crate) index: Option<i32>,
     /// The pattern that this is the transposed of.
     source: Option<Arc<CsrMatrix<f32>>>,
 }
@@ -33,7 +36,7 @@ impl Pattern {
         columns: u64,
         bits: u32,
     ) -> PyResult<Self> {
-        let device = &device.inner;
+        let (index, device) = (device.index, &device.inner);
         let made = py.detach(|| {
             // SAFETY: the Python files pass the current stream of a device, and the addresses of arrays that they hold and have
             // checked the type and length of; the call waits for what reads them.
@@ -46,7 +49,7 @@ impl Pattern {
             }
         });
         let matrix = made.map_err(|error| raise(&error))?;
-        Ok(Self { matrix, plans: Plans::default(), source: None })
+        Ok(Self { matrix, plans: Plans::default(), index, source: None })
     }
 
     /// Rows, columns, nonzeros, and elements from the values of one matrix of a batch to those of the next.
@@ -64,7 +67,8 @@ impl Pattern {
             Ok((self.matrix.transposed(&stream)?, self.matrix.with_zeros(0)?))
         });
         let (matrix, source) = made.map_err(|error: Error| raise(&error))?;
-        Ok(Self { matrix, plans: Plans::default(), source: Some(Arc::new(source)) })
+        let index = self.index;
+        Ok(Self { matrix, plans: Plans::default(), index, source: Some(Arc::new(source)) })
     }
 
     /// Writes values of the pattern that this is the transposed of, `batch` times one a nonzero, in this one's order.
@@ -92,76 +96,16 @@ impl Pattern {
         .map_err(|error| raise(&error))
     }
 
-    /// D = (A·Bᵀ) at the nonzeros, with A rows×k and B columns×k.
-    #[allow(clippy::too_many_arguments, reason = "they are the operands with their strides")]
-    fn sddmm(
-        &self,
-        py: Python<'_>,
-        streams: Streams,
-        dtype: Dtype,
-        k: usize,
-        batch: usize,
-        a: (u64, usize, usize),
-        b: (u64, usize, usize),
-        d: u64,
-        precise: bool,
-    ) -> PyResult<()> {
-        let work = || with_type!(dtype, T => self.sddmm_of::<T>(streams, dtype, k, batch, a, b, d, precise));
-        py.detach(work).map_err(|error| raise(&error))
-    }
-
-    /// y = softmax(scale·x) of each row.
-    #[allow(clippy::too_many_arguments, reason = "they are the operands")]
-    fn softmax(
-        &self,
-        py: Python<'_>,
-        stream_handle: usize,
-        dtype: Dtype,
-        batch: usize,
-        scale: f32,
-        x: u64,
-        y: u64,
-    ) -> PyResult<()> {
-        py.detach(|| {
-            with_type!(dtype, T => {
-                let plan = self.softmax_plan::<T>(dtype, batch, scale)?;
-                // SAFETY: as for `gather`.
-                unsafe {
-                    let stream = stream(self.matrix.device(), stream_handle)?;
-                    let x = self.matrix.with_foreign_values::<T>(batch, x)?;
-                    plan.run(&stream, &x, &mut self.matrix.with_foreign_values::<T>(batch, y)?)
-                }
-            })
+    /// As `gather` for tensors, past PyTorch's dispatcher: see [`direct`].
+    fn gather_direct<'py>(&self, py: Python<'py>, values: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        direct(py, self.index, &[&values], |call| {
+            let Some((from, batch)) = call.values(&values, self.nnz_and_stride())? else { return Ok(None) };
+            let Some((out, to)) = call.empty_values(batch, self.nnz_and_stride(), from.dtype)? else {
+                return Ok(None);
+            };
+            self.gather(py, call.stream, from.dtype, from.address, to, batch.unwrap_or(1))?;
+            Ok(Some(out))
         })
-        .map_err(|error| raise(&error))
-    }
-
-    /// The gradient of x from the softmax `y` and its gradient `dy`.
-    #[allow(clippy::too_many_arguments, reason = "they are the operands")]
-    fn softmax_backward(
-        &self,
-        py: Python<'_>,
-        stream_handle: usize,
-        dtype: Dtype,
-        batch: usize,
-        scale: f32,
-        y: u64,
-        dy: u64,
-        dx: u64,
-    ) -> PyResult<()> {
-        py.detach(|| {
-            with_type!(dtype, T => {
-                let plan = self.softmax_plan::<T>(dtype, batch, scale)?;
-                // SAFETY: as for `gather`.
-                unsafe {
-                    let stream = stream(self.matrix.device(), stream_handle)?;
-                    let y = self.matrix.with_foreign_values::<T>(batch, y)?;
-                    let dy = self.matrix.with_foreign_values::<T>(batch, dy)?;
-                    plan.backward(&stream, &y, &dy, &mut self.matrix.with_foreign_values::<T>(batch, dx)?)
-                }
-            })
-        })
-        .map_err(|error| raise(&error))
     }
 }
 
@@ -183,47 +127,9 @@ unsafe fn import<S: lacuna::ForeignIndex>(
 }
 
 impl Pattern {
-    fn softmax_plan<T: Value>(
-        &self,
-        dtype: Dtype,
-        batch: usize,
-        scale: f32,
-    ) -> lacuna::Result<Arc<SparseSoftmax<T>>> {
-        let numbers = [batch as u64, scale.to_bits().into(), 0, 0, 0, 0, 0, 0, 0, 0];
-        self.plans.get_or_make(Key { operation: Operation::Softmax, dtype, numbers }, || {
-            let options = softmax::Options::default().batch(batch).scale(scale);
-            SparseSoftmax::plan_with(&self.matrix.with_zeros::<T>(0)?, options)
-        })
-    }
-
-    #[allow(clippy::too_many_arguments, reason = "they are the operands with their strides")]
-    fn sddmm_of<T: Value>(
-        &self,
-        Streams(stream_handle, of_plan): Streams,
-        dtype: Dtype,
-        k: usize,
-        batch: usize,
-        (a, a_stride, a_batch): (u64, usize, usize),
-        (b, b_stride, b_batch): (u64, usize, usize),
-        d: u64,
-        precise: bool,
-    ) -> lacuna::Result<()> {
-        let device = self.matrix.device();
-        let numbers = [k, batch, a_stride, a_batch, b_stride, b_batch, of_plan, precise.into(), 0, 0];
-        let key = Key { operation: Operation::Sddmm, dtype, numbers: numbers.map(|number| number as u64) };
-        let plan = self.plans.get_or_make(key, || {
-            let options = sddmm::Options::default().batch(batch).a_stride(a_stride).b_stride(b_stride);
-            let options =
-                options.a_batch_stride(a_batch).b_batch_stride(b_batch).precision(precision(precise));
-            Sddmm::plan_with(&self.matrix.with_zeros::<T>(0)?, k, options)
-        })?;
-        // SAFETY: as for `gather`; the Python files have checked the shapes that the lengths follow from.
-        unsafe {
-            let stream = stream(device, stream_handle)?;
-            let a = Slice::from_raw(device, a, plan.a_len())?;
-            let b = Slice::from_raw(device, b, plan.b_len())?;
-            plan.run(&stream, a, b, &mut self.matrix.with_foreign_values::<T>(batch, d)?)
-        }
+    /// Nonzeros, and elements from the values of one matrix of a batch to those of the next.
+    pub(crate) fn nnz_and_stride(&self) -> [usize; 2] {
+        [self.matrix.nnz(), self.matrix.values_stride()]
     }
 }
 
