@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import _ops
 from ._errors import Error, InputError
+from ._mask import Mask
 from ._native import native as _native
 from ._ops import backend_of as _backend_of
 from ._simulate import simulate
-from ._sparse import Bags, Mask, Pattern, SparseCsr
+from ._sparse import Bags, Pattern, SparseCsr
 
 if TYPE_CHECKING:
     from .torch import SparseLinear
@@ -104,7 +105,7 @@ def sparse_attention(q: Any, k: Any, v: Any, mask: Union[Pattern, Mask], *, scal
 
     Args:
         q: (queries, d), (heads, queries, d) or (samples, heads, queries, d); rows must each be in one piece.
-        k: The same with keys.
+        k: The same with keys; of fewer heads, where neighbouring heads of Q share K and V, as in grouped-query attention.
         v: As K, with the same strides.
         mask: Queries × keys: a pattern, or rules.
         scale: Multiplies the scores; 1/√d if none.

@@ -55,7 +55,7 @@ def _is_now() -> bool:
     return not is_compiling() and not torch.is_grad_enabled()
 
 
-# operators at once, or by the dispatcher -----------------------------------------------------------------------------------
+# operators at once, on the simulator, or by the dispatcher -------------------------------------------------------------------
 
 
 def spmm(pattern: Any, values: Tensor, b: Tensor, bias: Optional[Tensor], relu: bool, precise: bool) -> Tensor:
@@ -64,6 +64,8 @@ def spmm(pattern: Any, values: Tensor, b: Tensor, bias: Optional[Tensor], relu: 
         c = pattern._handle.spmm_direct(values, b, bias, relu, precise)
         if c is not None:
             return c
+    if not b.is_cuda:
+        return _ops.spmm(_ops.backend_of(values, b), pattern, values, b, bias, relu, precise)
     return _OPS.spmm(values, b, bias, pattern.id, pattern.shape[0], relu, precise)
 
 
@@ -73,6 +75,8 @@ def sddmm(pattern: Any, a: Tensor, b: Tensor, precise: bool) -> Tensor:
         values = pattern._handle.sddmm_direct(a, b, precise)
         if values is not None:
             return values
+    if not b.is_cuda:
+        return _ops.sddmm(_ops.backend_of(a, b), pattern, a, b, precise)
     return _OPS.sddmm(a, b, pattern.id, pattern.nnz, pattern.values_stride, precise)
 
 
@@ -82,6 +86,8 @@ def transpose_values(pattern: Any, values: Tensor) -> Tensor:
         moved = pattern.T._handle.gather_direct(values)
         if moved is not None:
             return moved
+    if not values.is_cuda:
+        return _ops.transpose_values(_ops.backend_of(values), pattern, values)
     return _OPS.transpose_values(values, pattern.id, pattern.values_stride)
 
 
@@ -91,6 +97,8 @@ def softmax(pattern: Any, values: Tensor, scale: float) -> Tensor:
         y = pattern._handle.softmax_direct(values, scale)
         if y is not None:
             return y
+    if not values.is_cuda:
+        return _ops.softmax(_ops.backend_of(values), pattern, values, scale)
     return _OPS.softmax(values, pattern.id, pattern.values_stride, scale)
 
 
@@ -100,6 +108,8 @@ def softmax_backward(pattern: Any, y: Tensor, gradient: Tensor, scale: float) ->
         dx = pattern._handle.softmax_direct(y, scale, gradient)
         if dx is not None:
             return dx
+    if not y.is_cuda:
+        return _ops.softmax_backward(_ops.backend_of(y), pattern, y, gradient, scale)
     return _OPS.softmax_backward(y, gradient, pattern.id, pattern.values_stride, scale)
 
 
@@ -218,7 +228,7 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple:
-        if _is_now():
+        if _is_now() or not gradient.is_cuda:
             found = attention_gradients(ctx.mask, ctx.saved_tensors, gradient, ctx.scale)
         else:
             found = _OPS.attention_backward(*ctx.saved_tensors, gradient, ctx.mask.id, ctx.scale)

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.compiler import is_compiling
 
 from . import _ops
-from ._cuda import Cuda, has_room, with_room
+from ._cuda import has_room, with_room
 from ._errors import InputError
 from ._native import native
 from ._sparse import Pattern, _Numbered, known
@@ -21,7 +21,7 @@ class PackedWeights(_Numbered):
         code = {torch.float16: 1, torch.bfloat16: 2}.get(dtype)
         if code is None:
             raise InputError(f"weights are packed in float16 or bfloat16, not in {dtype}")
-        back = Cuda(values.device.index)
+        back = _ops.backend_of(values)
         words = values.detach().to("cpu", dtype).contiguous().view(torch.int16).numpy().tobytes()
         indices = [back.host_bytes(indices, "int64") for indices in (crow_indices, col_indices)]
         self.shape, self.dtype = shape, dtype
@@ -33,6 +33,8 @@ class PackedWeights(_Numbered):
             c = self.handle.spmm_direct(b, bias, False)
             if isinstance(c, Tensor):
                 return c
+        if not b.is_cuda:
+            return _ops.packed_spmm(_ops.backend_of(b), self, b, bias, False)
         return torch.ops.lacuna.packed_spmm(b, bias, self.id, self.shape[0], False)
 
 

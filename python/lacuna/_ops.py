@@ -168,7 +168,7 @@ def transpose_values(back: Any, pattern: Any, values: Any) -> Any:
     code, batch = back.dtype(values, "the values"), values_batch(values, "the values", nnz)
     source = back.values(values, "the values", code, batch, nnz, stride)
     room, out = back.empty_values(batch, nnz, stride, code, values)
-    handle.gather(back.stream, code, source, out, 1 if batch is None else batch)
+    handle.gather((back.stream, code, source, out, 1 if batch is None else batch))
     return back.values_result(room)
 
 

@@ -15,12 +15,17 @@ from torch.compiler import is_compiling
 
 from . import _gradients, _ops
 from ._cuda import with_room
-from ._sparse import Mask, Pattern, SparseCsr, known
+from ._sparse import Pattern, SparseCsr, known
 
 __all__ = ["SparseLinear", "embedding_bag", "sddmm", "sparse_attention", "sparse_softmax", "spmm", "topn"]
 
 
 _PLAIN = (Tensor, torch.nn.Parameter)
+
+
+def _learns(*tensors: Any) -> bool:
+    """Whether gradients of one of these are wanted. Asked of what is not dispatched: of CPU tensors, on the simulator."""
+    return torch.is_grad_enabled() and any(isinstance(tensor, Tensor) and tensor.requires_grad for tensor in tensors)
 
 
 def _is_dispatched(*tensors: Any) -> bool:
@@ -91,6 +96,8 @@ def spmm_of(pattern: Pattern, values: Tensor, b: Tensor, bias: Optional[Tensor],
             return c
     if _is_dispatched(values, b, bias):
         return torch.ops.lacuna.spmm(values, b, bias, pattern.id, pattern.shape[0], relu, precise)
+    if _learns(values, b, bias):
+        return _gradients.learn_spmm(pattern, values, b, bias, relu, precise)
     return _ops.spmm(_ops.backend_of(values, b), pattern, values, b, bias, relu, precise)
 
 
@@ -143,6 +150,8 @@ def sddmm(pattern: Pattern, a: Tensor, b: Tensor, precise: bool = False) -> Tens
             return d
     if _is_dispatched(a, b):
         return torch.ops.lacuna.sddmm(a, b, pattern.id, pattern.nnz, pattern.values_stride, precise)
+    if _learns(a, b):
+        return _gradients.learn_sddmm(pattern, a, b, precise)
     return _ops.sddmm(_ops.backend_of(a, b), pattern, a, b, precise)
 
 
@@ -194,6 +203,8 @@ def sparse_softmax(a: SparseCsr, scale: float = 1.0) -> Tensor:
             return y
     if _is_dispatched(values):
         return torch.ops.lacuna.softmax(values, pattern.id, pattern.values_stride, scale)
+    if _learns(values):
+        return _gradients.learn_softmax(pattern, values, scale)
     return _ops.softmax(_ops.backend_of(values), pattern, values, scale)
 
 
@@ -243,6 +254,8 @@ def sparse_attention(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: Optional
             return o
     if _is_dispatched(q, k, v):
         return torch.ops.lacuna.attention(q, k, v, mask.id, q.shape[-1] ** -0.5 if scale is None else scale)
+    if _learns(q, k, v):
+        return _gradients.learn_attention(mask, q, k, v, q.shape[-1] ** -0.5 if scale is None else scale)
     return _ops.attention(_ops.backend_of(q, k, v), mask, q, k, v, scale)
 
 

@@ -1,13 +1,15 @@
 //! Sparse attention: by a pattern, and by masks that are given as rules.
 use lacuna::attention::{self, Operands, Options};
-use lacuna::{BlockAttention, Slice, SparseAttention, Stream, Value};
+use lacuna::matrix::{Csr, Pattern as HostPattern};
+use lacuna::{BlockAttention, Index, Slice, SparseAttention, Stream, Value};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::device::{Device, Dtype, stream, with_type};
 use crate::error::raise;
-use crate::pattern::{Pattern, output};
+use crate::pattern::{Pattern, PatternOf, output, with_pattern};
 use crate::plans::{CallStream, Key, Operation, Plans};
+use crate::products::numbers;
 use crate::torch::{Call, direct};
 
 /// Heads, their dimension, and where operands are: address, elements from row to row, and elements from head to head.
@@ -82,17 +84,7 @@ impl Heads {
 impl Pattern {
     /// O = softmax(scale·Q·Kᵀ at the nonzeros)·V, for a batch of heads.
     fn attention(&self, py: Python<'_>, heads: Heads) -> PyResult<()> {
-        let work = || {
-            with_type!(heads.dtype, T => {
-                let key = heads.key(Operation::Attention, self.plans.stream_of(heads.stream));
-                let plan = self.plans.get_or_make(key, || {
-                    let size = [self.matrix.rows(), self.matrix.cols()];
-                    SparseAttention::plan_with(&self.matrix.with_zeros::<T>(0)?, heads.dim, heads.options(size))
-                })?;
-                self.run_attention::<T>(&heads, &plan)
-            })
-        };
-        py.detach(work).map_err(|error| raise(&error))
+        with_pattern!(self, of => of.attention(py, &heads))
     }
 
     /// The same for tensors, past PyTorch's dispatcher: see [`direct`].
@@ -104,12 +96,37 @@ impl Pattern {
         v: Bound<'py, PyAny>,
         scale: Option<f32>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        direct(py, self.index, &[&q, &k, &v], |call| {
+        with_pattern!(self, of => of.attention_direct(py, [&q, &k, &v], scale))
+    }
+}
+
+impl<I: Index> PatternOf<I> {
+    fn attention(&self, py: Python<'_>, heads: &Heads) -> PyResult<()> {
+        let work = || {
+            with_type!(heads.dtype, T => {
+                let key = heads.key(Operation::Attention, self.plans.stream_of(heads.stream));
+                let plan = self.plans.get_or_make(key, || {
+                    let size = [self.matrix.rows(), self.matrix.cols()];
+                    SparseAttention::plan_with(&self.matrix.with_zeros::<T>(0)?, heads.dim, heads.options(size))
+                })?;
+                self.run_attention::<T>(heads, &plan)
+            })
+        };
+        py.detach(work).map_err(|error| raise(&error))
+    }
+
+    fn attention_direct<'py>(
+        &self,
+        py: Python<'py>,
+        tensors: [&Bound<'py, PyAny>; 3],
+        scale: Option<f32>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        direct(py, self.index, &tensors, |call| {
             let size = [self.matrix.rows(), self.matrix.cols()];
-            let Some((mut heads, shape)) = call.heads([&q, &k, &v], size, scale)? else { return Ok(None) };
+            let Some((mut heads, shape)) = call.heads(tensors, size, scale)? else { return Ok(None) };
             with_type!(heads.dtype, T => {
                 let key = heads.key(Operation::Attention, call.stream);
-                let Some(plan) = self.plans.get::<SparseAttention<T>>(&key) else { return Ok(None) };
+                let Some(plan) = self.plans.get::<SparseAttention<T, I>>(&key) else { return Ok(None) };
                 let Some((tensor, o)) = call.empty(&shape, heads.dtype)? else { return Ok(None) };
                 heads.o.0 = o;
                 py.detach(|| self.run_attention(&heads, &plan)).map_err(|error| raise(&error))?;
@@ -117,10 +134,8 @@ impl Pattern {
             })
         })
     }
-}
 
-impl Pattern {
-    fn run_attention<T: Value>(&self, heads: &Heads, plan: &SparseAttention<T>) -> lacuna::Result<()> {
+    fn run_attention<T: Value>(&self, heads: &Heads, plan: &SparseAttention<T, I>) -> lacuna::Result<()> {
         let lengths = [plan.query_len(), plan.key_len(), plan.output_len()];
         // SAFETY: the Python files and `Call` pass addresses of tensors that they hold, of the shapes that they have checked, on
         // the current stream.
@@ -209,8 +224,30 @@ impl Mask {
     }
     #[staticmethod]
     #[allow(clippy::needless_pass_by_value, reason = "Python's lists come as vectors")]
-    fn documents(lengths: Vec<usize>) -> PyResult<Self> {
-        Self::of(attention::Mask::documents(&lengths))
+    fn documents(queries: Vec<usize>, keys: Vec<usize>) -> PyResult<Self> {
+        Self::of(attention::Mask::cross_documents(&queries, &keys))
+    }
+    /// Blocks of a size, those that a pattern on the host has.
+    #[staticmethod]
+    fn blocks(
+        size: [usize; 2],
+        block: [usize; 2],
+        shape: [usize; 2],
+        row_offsets: &[u8],
+        columns: &[u8],
+    ) -> PyResult<Self> {
+        let seen = host_pattern(shape, row_offsets, columns)?;
+        Self::of(attention::Mask::blocks(size[0], size[1], block, seen))
+    }
+    #[staticmethod]
+    #[allow(clippy::needless_pass_by_value, reason = "Python's lists come as vectors")]
+    fn global_tokens(size: [usize; 2], queries: Vec<usize>, keys: Vec<usize>) -> PyResult<Self> {
+        Self::of(attention::Mask::global(size[0], size[1], &queries, &keys))
+    }
+    /// Any pattern on the host.
+    #[staticmethod]
+    fn of_pattern(shape: [usize; 2], row_offsets: &[u8], columns: &[u8]) -> PyResult<Self> {
+        Ok(Self { inner: attention::Mask::from_pattern(host_pattern(shape, row_offsets, columns)?) })
     }
     fn both(&self, other: &Self) -> PyResult<Self> {
         Self::of(self.inner.and(&other.inner))
@@ -229,6 +266,14 @@ impl Mask {
         let bytes = |numbers: &[u32]| PyBytes::new(py, bytemuck::cast_slice(numbers));
         Ok((bytes(pattern.row_offsets()), bytes(pattern.col_indices())))
     }
+}
+
+/// The pattern of host arrays of 64 bits.
+fn host_pattern([rows, cols]: [usize; 2], row_offsets: &[u8], columns: &[u8]) -> PyResult<HostPattern> {
+    let [row_offsets, columns] = [row_offsets, columns].map(numbers::<i64>);
+    let values = vec![0.0_f32; columns.len()];
+    let host = Csr::from_signed(rows, cols, &row_offsets, &columns, values).map_err(Into::into);
+    host.map(|host| HostPattern::clone(host.pattern())).map_err(|error: lacuna::Error| raise(&error))
 }
 
 /// A mask as blocks on a device.
@@ -298,7 +343,7 @@ impl MaskBlocks {
 impl MaskBlocks {
     fn run<T: Value>(&self, heads: &Heads, plan: &BlockAttention<T>) -> lacuna::Result<()> {
         let lengths = [plan.query_len(), plan.key_len(), plan.output_len()];
-        // SAFETY: as for `Pattern::run_attention`.
+        // SAFETY: as for `PatternOf::run_attention`.
         let (stream, operands) = unsafe { heads.operands::<T>(self.inner.device(), lengths)? };
         plan.run_with(&stream, operands)
     }

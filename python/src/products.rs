@@ -1,12 +1,12 @@
 //! SpMM: of values that change, and of packed weights.
 use half::{bf16, f16};
 use lacuna::matrix::Csr;
-use lacuna::{CsrMatrix, Slice, Spmm, Value, spmm};
+use lacuna::{CsrMatrix, Index, Slice, Spmm, Value, spmm};
 use pyo3::prelude::*;
 
 use crate::device::{Device, Dtype, stream, with_type};
 use crate::error::{input, raise};
-use crate::pattern::{Pattern, output, precision};
+use crate::pattern::{Pattern, PatternOf, output, precision, with_pattern};
 use crate::plans::{CallStream, Key, Operation, Plans};
 use crate::torch::{Call, direct};
 
@@ -40,7 +40,7 @@ impl Product {
         Key { operation: Operation::Spmm, dtype, numbers: numbers.map(|number| number as u64) }
     }
 
-    fn plan<T: Value>(&self, a: &CsrMatrix<T>) -> lacuna::Result<Spmm<T>> {
+    fn plan<T: Value, I: Index>(&self, a: &CsrMatrix<T, I>) -> lacuna::Result<Spmm<T, I>> {
         let Self { n, batch, relu, precise, .. } = *self;
         let ((_, b_stride, b_batch), (_, c_stride, c_batch)) = (self.b, self.c);
         let options = spmm::Options::default().batch(batch).b_stride(b_stride).c_stride(c_stride);
@@ -50,7 +50,11 @@ impl Product {
 
     /// # Safety
     /// The addresses are of live tensors of these sizes, which stay until the stream has come to this.
-    pub(crate) unsafe fn run<T: Value>(&self, plan: &Spmm<T>, a: &CsrMatrix<T>) -> lacuna::Result<()> {
+    pub(crate) unsafe fn run<T: Value, I: Index>(
+        &self,
+        plan: &Spmm<T, I>,
+        a: &CsrMatrix<T, I>,
+    ) -> lacuna::Result<()> {
         let device = a.device();
         // SAFETY: as promised by the caller; the lengths follow from the sizes.
         unsafe {
@@ -66,7 +70,11 @@ impl Product {
     ///
     /// # Safety
     /// As for [`run`](Self::run).
-    unsafe fn plan_and_run<T: Value>(&self, a: &CsrMatrix<T>, plans: &Plans) -> lacuna::Result<()> {
+    unsafe fn plan_and_run<T: Value, I: Index>(
+        &self,
+        a: &CsrMatrix<T, I>,
+        plans: &Plans,
+    ) -> lacuna::Result<()> {
         let key = self.key(plans.stream_of(self.stream));
         let plan = plans.get_or_make(key, || self.plan(a))?;
         // SAFETY: as promised by the caller.
@@ -78,17 +86,7 @@ impl Product {
 impl Pattern {
     /// C = A·B for `values` of A, those of `value_batch` matrices.
     fn spmm(&self, py: Python<'_>, values: u64, value_batch: usize, product: Product) -> PyResult<()> {
-        py.detach(|| {
-            with_type!(product.dtype, T => {
-                // SAFETY: the Python files pass addresses of tensors that they hold, of the shapes that they have checked, on the
-                // current stream.
-                unsafe {
-                    let a = self.matrix.with_foreign_values::<T>(value_batch, values)?;
-                    product.plan_and_run(&a, &self.plans)
-                }
-            })
-        })
-        .map_err(|error| raise(&error))
+        with_pattern!(self, of => of.spmm(py, values, value_batch, &product))
     }
 
     /// The same for tensors, past PyTorch's dispatcher: see [`direct`].
@@ -101,13 +99,39 @@ impl Pattern {
         relu: bool,
         precise: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let tensors = [&values, &b, bias.as_ref().unwrap_or(&b)];
+        with_pattern!(self, of => of.spmm_direct(py, [&values, &b], bias.as_ref(), [relu, precise]))
+    }
+}
+
+impl<I: Index> PatternOf<I> {
+    fn spmm(&self, py: Python<'_>, values: u64, value_batch: usize, product: &Product) -> PyResult<()> {
+        let work = || {
+            with_type!(product.dtype, T => {
+                // SAFETY: the Python files pass addresses of tensors that they hold, of the shapes that they have checked, on the
+                // current stream.
+                unsafe {
+                    let a = self.matrix.with_foreign_values::<T>(value_batch, values)?;
+                    product.plan_and_run(&a, &self.plans)
+                }
+            })
+        };
+        py.detach(work).map_err(|error| raise(&error))
+    }
+
+    fn spmm_direct<'py>(
+        &self,
+        py: Python<'py>,
+        [values, b]: [&Bound<'py, PyAny>; 2],
+        bias: Option<&Bound<'py, PyAny>>,
+        [relu, precise]: [bool; 2],
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let tensors = [values, b, bias.unwrap_or(b)];
         direct(py, self.index, &tensors, |call| {
             let (rows, cols) = (self.matrix.rows(), self.matrix.cols());
-            let Some((values, value_batch)) = call.values(&values, self.nnz_and_stride())? else {
+            let Some((values, value_batch)) = call.values(values, self.nnz_and_stride())? else {
                 return Ok(None);
             };
-            let Some(made) = call.product(&b, bias.as_ref(), [rows, cols], relu, precise)? else {
+            let Some(made) = call.product(b, bias, [rows, cols], relu, precise)? else {
                 return Ok(None);
             };
             let (mut product, shape) = made;
@@ -116,7 +140,7 @@ impl Pattern {
                 return Ok(None);
             }
             with_type!(product.dtype, T => {
-                let Some(plan) = self.plans.get::<Spmm<T>>(&product.key(call.stream)) else {
+                let Some(plan) = self.plans.get::<Spmm<T, I>>(&product.key(call.stream)) else {
                     return Ok(None);
                 };
                 let Some((tensor, c)) = call.empty(&shape, product.dtype)? else { return Ok(None) };

@@ -1,10 +1,10 @@
 //! SDDMM: products at the nonzeros of a pattern.
-use lacuna::{Sddmm, Slice, Value, sddmm};
+use lacuna::{Index, Sddmm, Slice, Value, sddmm};
 use pyo3::prelude::*;
 
 use crate::device::{Dtype, stream, with_type};
 use crate::error::raise;
-use crate::pattern::{Pattern, precision};
+use crate::pattern::{Pattern, PatternOf, precision, with_pattern};
 use crate::plans::{CallStream, Key, Operation};
 use crate::torch::direct;
 
@@ -35,7 +35,7 @@ impl Sampled {
         Key { operation: Operation::Sddmm, dtype, numbers: numbers.map(|number| number as u64) }
     }
 
-    fn plan<T: Value>(&self, pattern: &Pattern) -> lacuna::Result<Sddmm<T>> {
+    fn plan<T: Value, I: Index>(&self, pattern: &PatternOf<I>) -> lacuna::Result<Sddmm<T, I>> {
         let Self { k, batch, a: (_, a_stride, a_batch), b: (_, b_stride, b_batch), precise, .. } = *self;
         let options = sddmm::Options::default().batch(batch).a_stride(a_stride).b_stride(b_stride);
         let options = options.a_batch_stride(a_batch).b_batch_stride(b_batch).precision(precision(precise));
@@ -44,7 +44,11 @@ impl Sampled {
 
     /// # Safety
     /// The addresses are of live tensors of these sizes, which stay until the stream has come to this; those of results have room.
-    unsafe fn run<T: Value>(&self, plan: &Sddmm<T>, pattern: &Pattern) -> lacuna::Result<()> {
+    unsafe fn run<T: Value, I: Index>(
+        &self,
+        plan: &Sddmm<T, I>,
+        pattern: &PatternOf<I>,
+    ) -> lacuna::Result<()> {
         let device = pattern.matrix.device();
         // SAFETY: as promised by the caller; the lengths follow from the sizes.
         unsafe {
@@ -60,16 +64,7 @@ impl Sampled {
 impl Pattern {
     /// D = (A·Bᵀ) at the nonzeros, with A rows×k and B columns×k.
     fn sddmm(&self, py: Python<'_>, sampled: Sampled) -> PyResult<()> {
-        let work = || {
-            with_type!(sampled.dtype, T => {
-                let key = sampled.key(self.plans.stream_of(sampled.stream));
-                let plan = self.plans.get_or_make(key, || sampled.plan::<T>(self))?;
-                // SAFETY: the Python files pass addresses of tensors that they hold, of the shapes that they have checked, on the
-                // current stream.
-                unsafe { sampled.run(&plan, self) }
-            })
-        };
-        py.detach(work).map_err(|error| raise(&error))
+        with_pattern!(self, of => of.sddmm(py, &sampled))
     }
 
     /// The same for tensors, past PyTorch's dispatcher: see [`direct`].
@@ -80,8 +75,32 @@ impl Pattern {
         b: Bound<'py, PyAny>,
         precise: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        direct(py, self.index, &[&a, &b], |call| {
-            let (Some(a), Some(b)) = (call.operand(&a)?, call.operand(&b)?) else { return Ok(None) };
+        with_pattern!(self, of => of.sddmm_direct(py, [&a, &b], precise))
+    }
+}
+
+impl<I: Index> PatternOf<I> {
+    fn sddmm(&self, py: Python<'_>, sampled: &Sampled) -> PyResult<()> {
+        let work = || {
+            with_type!(sampled.dtype, T => {
+                let key = sampled.key(self.plans.stream_of(sampled.stream));
+                let plan = self.plans.get_or_make(key, || sampled.plan::<T, I>(self))?;
+                // SAFETY: the Python files pass addresses of tensors that they hold, of the shapes that they have checked, on the
+                // current stream.
+                unsafe { sampled.run(&plan, self) }
+            })
+        };
+        py.detach(work).map_err(|error| raise(&error))
+    }
+
+    fn sddmm_direct<'py>(
+        &self,
+        py: Python<'py>,
+        [a, b]: [&Bound<'py, PyAny>; 2],
+        precise: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        direct(py, self.index, &[a, b], |call| {
+            let (Some(a), Some(b)) = (call.operand(a)?, call.operand(b)?) else { return Ok(None) };
             let (Some(matrices), Some(&k)) = (a.matrices(), a.shape().last()) else { return Ok(None) };
             let (rows, cols, dtype) = (self.matrix.rows(), self.matrix.cols(), a.dtype);
             let (Some(a), Some(b_rows)) = (a.rows(matrices, rows, k), b.rows(matrices, cols, k)) else {
@@ -93,7 +112,7 @@ impl Pattern {
             let (stream, batch) = (CallStream(call.stream, false), matrices.unwrap_or(1));
             let mut sampled = Sampled { stream, dtype, k, batch, a, b: b_rows, d: 0, precise };
             with_type!(dtype, T => {
-                let Some(plan) = self.plans.get::<Sddmm<T>>(&sampled.key(call.stream)) else {
+                let Some(plan) = self.plans.get::<Sddmm<T, I>>(&sampled.key(call.stream)) else {
                     return Ok(None);
                 };
                 let Some((values, d)) = call.empty_values(matrices, self.nnz_and_stride(), dtype)? else {

@@ -1,12 +1,12 @@
 //! Softmax over the rows of a sparse matrix, and its gradient.
 use std::sync::Arc;
 
-use lacuna::{SparseSoftmax, Value, softmax};
+use lacuna::{Index, SparseSoftmax, Value, softmax};
 use pyo3::prelude::*;
 
 use crate::device::{Dtype, stream, with_type};
 use crate::error::raise;
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, PatternOf, with_pattern};
 use crate::plans::{Key, Operation};
 use crate::torch::direct;
 
@@ -40,8 +40,8 @@ impl Rows {
     ///
     /// # Safety
     /// The addresses are of live tensors with room for `batch` times the stride, which stay until the stream has come to this.
-    unsafe fn run<T: Value>(&self, pattern: &Pattern) -> lacuna::Result<()> {
-        let plan: Arc<SparseSoftmax<T>> = pattern.plans.get_or_make(self.key(), || {
+    unsafe fn run<T: Value, I: Index>(&self, pattern: &PatternOf<I>) -> lacuna::Result<()> {
+        let plan: Arc<SparseSoftmax<T, I>> = pattern.plans.get_or_make(self.key(), || {
             let options = softmax::Options::default().batch(self.batch).scale(self.scale);
             SparseSoftmax::plan_with(&pattern.matrix.with_zeros::<T>(0)?, options)
         })?;
@@ -62,9 +62,7 @@ impl Rows {
 impl Pattern {
     /// The softmax of each row, or its gradient.
     fn softmax(&self, py: Python<'_>, rows: Rows) -> PyResult<()> {
-        // SAFETY: the Python files pass addresses of tensors with that room, which they hold, on the current stream.
-        py.detach(|| with_type!(rows.dtype, T => unsafe { rows.run::<T>(self) }))
-            .map_err(|error| raise(&error))
+        with_pattern!(self, of => of.softmax(py, &rows))
     }
 
     /// The same for tensors, past PyTorch's dispatcher: see [`direct`].
@@ -76,11 +74,28 @@ impl Pattern {
         scale: f32,
         gradient: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let tensors: Vec<_> = [Some(&from), gradient.as_ref()].into_iter().flatten().collect();
-        direct(py, self.index, &tensors, |call| {
+        with_pattern!(self, of => of.softmax_direct(py, &from, scale, gradient.as_ref()))
+    }
+}
+
+impl<I: Index> PatternOf<I> {
+    fn softmax(&self, py: Python<'_>, rows: &Rows) -> PyResult<()> {
+        // SAFETY: the Python files and `Call` pass addresses of tensors with that room, which they hold, on the current stream.
+        let work = || with_type!(rows.dtype, T => unsafe { rows.run::<T, I>(self) });
+        py.detach(work).map_err(|error| raise(&error))
+    }
+
+    fn softmax_direct<'py>(
+        &self,
+        py: Python<'py>,
+        from: &Bound<'py, PyAny>,
+        scale: f32,
+        gradient: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        direct(py, self.index, &[from, gradient.unwrap_or(from)], |call| {
             let sizes = self.nnz_and_stride();
-            let Some((source, matrices)) = call.values(&from, sizes)? else { return Ok(None) };
-            let gradient = match &gradient {
+            let Some((source, matrices)) = call.values(from, sizes)? else { return Ok(None) };
+            let gradient = match gradient {
                 None => None,
                 Some(gradient) => match call.values(gradient, sizes)? {
                     Some((gradient, of_gradient))
@@ -96,7 +111,7 @@ impl Pattern {
             };
             let (dtype, batch) = (source.dtype, matrices.unwrap_or(1));
             let rows = Rows { stream: call.stream, dtype, batch, scale, from: source.address, gradient, to };
-            self.softmax(py, rows)?;
+            self.softmax(py, &rows)?;
             Ok(Some(values))
         })
     }
