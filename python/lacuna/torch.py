@@ -24,8 +24,11 @@ _PLAIN = (Tensor, torch.nn.Parameter)
 
 
 def _learns(*tensors: Any) -> bool:
-    """Whether gradients of one of these are wanted. Asked of what is not dispatched: of CPU tensors, on the simulator."""
-    return torch.is_grad_enabled() and any(isinstance(tensor, Tensor) and tensor.requires_grad for tensor in tensors)
+    """Whether these are tensors, and gradients of one of them are wanted. Asked of what is not dispatched: of CPU tensors, on the simulator."""
+    given = [tensor for tensor in tensors if tensor is not None]
+    if not torch.is_grad_enabled() or not all(isinstance(tensor, Tensor) for tensor in given):
+        return False
+    return any(tensor.requires_grad for tensor in given)
 
 
 def _is_dispatched(*tensors: Any) -> bool:

@@ -2,7 +2,7 @@
 //!
 //! It is thin. Tensors come as addresses, with shapes and strides that the Python files have checked; what the library works out
 //! once (plans) is kept with the pattern, and found again by what it was planned for. Calls that were planned may come with the
-//! tensors themselves (`…_direct`): [`torch`] looks at them, and refuses what the Python files then explain. Every call that may work on a device gives up
+//! tensors themselves (`…_direct`): module `torch` looks at them, and refuses what the Python files then explain. Every call that may work on a device gives up
 //! Python's lock. Nothing here waits for a device but what makes patterns, bags, masks and packed weights, and the first plan of each.
 mod attention;
 mod device;

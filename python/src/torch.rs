@@ -184,7 +184,8 @@ impl<'py> Call<'py> {
     pub(crate) fn operand(&self, tensor: &Bound<'py, PyAny>) -> PyResult<Option<Operand>> {
         match &self.torch.read {
             Some(read) => read.operand(tensor, [self.torch.device_type, self.index]),
-            None => self.operand_by_attributes(tensor),
+            // What has no strides, say: the other way explains it.
+            None => Ok(self.operand_by_attributes(tensor).unwrap_or(None)),
         }
     }
 
