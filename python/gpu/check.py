@@ -2,7 +2,7 @@
 
     python gpu/check.py [--wheel lacuna-….whl | --package FOLDER] [name …]
 
-A wheel is unpacked into a folder beside it. Without either, the installed package is used.
+A wheel is unpacked into a folder beside it. Without either, the installed package is used. The tutorials are read from the folder `docs` beside `python`.
 """
 
 import argparse
