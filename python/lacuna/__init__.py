@@ -53,11 +53,11 @@ _torch: Any = None
 
 
 def _is_torch(*arrays: Any) -> bool:
-    """Whether `lacuna.torch` takes these: all, once it was imported; till then PyTorch's tensors on a GPU, whose operators have gradients."""
+    """Whether `lacuna.torch` takes these: all, once it was imported; till then PyTorch's tensors on a GPU, and those that learn."""
     if _torch is not None:
         return True
     for array in arrays:
-        if getattr(array, "is_cuda", False):
+        if getattr(array, "is_cuda", False) or getattr(array, "requires_grad", False):
             importlib.import_module(".torch", __name__)
             return True
     return False

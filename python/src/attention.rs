@@ -91,12 +91,12 @@ impl Pattern {
     fn attention_direct<'py>(
         &self,
         py: Python<'py>,
-        q: Bound<'py, PyAny>,
-        k: Bound<'py, PyAny>,
-        v: Bound<'py, PyAny>,
+        q: &Bound<'py, PyAny>,
+        k: &Bound<'py, PyAny>,
+        v: &Bound<'py, PyAny>,
         scale: Option<f32>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        with_pattern!(self, of => of.attention_direct(py, [&q, &k, &v], scale))
+        with_pattern!(self, of => of.attention_direct(py, [q, k, v], scale))
     }
 }
 
@@ -317,14 +317,14 @@ impl MaskBlocks {
     fn attention_direct<'py>(
         &self,
         py: Python<'py>,
-        q: Bound<'py, PyAny>,
-        k: Bound<'py, PyAny>,
-        v: Bound<'py, PyAny>,
+        q: &Bound<'py, PyAny>,
+        k: &Bound<'py, PyAny>,
+        v: &Bound<'py, PyAny>,
         scale: Option<f32>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        direct(py, self.index, &[&q, &k, &v], |call| {
+        direct(py, self.index, &[q, k, v], |call| {
             let size = [self.inner.queries(), self.inner.keys()];
-            let Some((mut heads, shape)) = call.heads([&q, &k, &v], size, scale)? else { return Ok(None) };
+            let Some((mut heads, shape)) = call.heads([q, k, v], size, scale)? else { return Ok(None) };
             with_type!(heads.dtype, T => {
                 let key = heads.key(Operation::BlockAttention, call.stream);
                 let Some(plan) = self.plans.get::<BlockAttention<T>>(&key) else { return Ok(None) };

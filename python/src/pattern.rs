@@ -150,8 +150,8 @@ impl Pattern {
     }
 
     /// The same for tensors, past PyTorch's dispatcher: see [`direct`].
-    fn gather_direct<'py>(&self, py: Python<'py>, values: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        with_pattern!(self, of => of.gather_direct(py, &values))
+    fn gather_direct<'py>(&self, py: Python<'py>, values: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        with_pattern!(self, of => of.gather_direct(py, values))
     }
 }
 

@@ -93,13 +93,13 @@ impl Pattern {
     fn spmm_direct<'py>(
         &self,
         py: Python<'py>,
-        values: Bound<'py, PyAny>,
-        b: Bound<'py, PyAny>,
-        bias: Option<Bound<'py, PyAny>>,
+        values: &Bound<'py, PyAny>,
+        b: &Bound<'py, PyAny>,
+        bias: Option<&Bound<'py, PyAny>>,
         relu: bool,
         precise: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        with_pattern!(self, of => of.spmm_direct(py, [&values, &b], bias.as_ref(), [relu, precise]))
+        with_pattern!(self, of => of.spmm_direct(py, [values, b], bias, [relu, precise]))
     }
 }
 
@@ -255,16 +255,16 @@ impl Packed {
     fn spmm_direct<'py>(
         &self,
         py: Python<'py>,
-        b: Bound<'py, PyAny>,
-        bias: Option<Bound<'py, PyAny>>,
+        b: &Bound<'py, PyAny>,
+        bias: Option<&Bound<'py, PyAny>>,
         relu: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (rows, cols) = match &self.weights {
             Weights::F16(a) => (a.rows(), a.cols()),
             Weights::Bf16(a) => (a.rows(), a.cols()),
         };
-        direct(py, self.index, &[&b, bias.as_ref().unwrap_or(&b)], |call| {
-            let Some(product) = call.product(&b, bias.as_ref(), [rows, cols], relu, false)? else {
+        direct(py, self.index, &[b, bias.unwrap_or(b)], |call| {
+            let Some(product) = call.product(b, bias, [rows, cols], relu, false)? else {
                 return Ok(None);
             };
             match (&self.weights, product.0.dtype) {

@@ -71,11 +71,11 @@ impl Pattern {
     fn sddmm_direct<'py>(
         &self,
         py: Python<'py>,
-        a: Bound<'py, PyAny>,
-        b: Bound<'py, PyAny>,
+        a: &Bound<'py, PyAny>,
+        b: &Bound<'py, PyAny>,
         precise: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        with_pattern!(self, of => of.sddmm_direct(py, [&a, &b], precise))
+        with_pattern!(self, of => of.sddmm_direct(py, [a, b], precise))
     }
 }
 

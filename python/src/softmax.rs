@@ -70,11 +70,11 @@ impl Pattern {
     fn softmax_direct<'py>(
         &self,
         py: Python<'py>,
-        from: Bound<'py, PyAny>,
+        from: &Bound<'py, PyAny>,
         scale: f32,
-        gradient: Option<Bound<'py, PyAny>>,
+        gradient: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        with_pattern!(self, of => of.softmax_direct(py, &from, scale, gradient.as_ref()))
+        with_pattern!(self, of => of.softmax_direct(py, from, scale, gradient))
     }
 }
 
