@@ -49,7 +49,7 @@ def test_tutorial_of_a_linear_layer():
 
 
 def test_tutorial_of_attention():
-    run("tutorial-attention.md", 8)
+    run("tutorial-attention.md", 7)
 
 
 def test_all_tutorials_are_run():
