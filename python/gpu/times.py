@@ -1,24 +1,31 @@
 """Times of the Python package on a GPU: what a call costs the host, and training beside dense masked weights and torch.sparse.
 
-    python gpu/times.py [--package FOLDER] [--json]
+    python gpu/times.py [--package FOLDER] [--json FILE] [--revision R] [host | mlp | transformer …]
 
-Times are medians of 30 rounds; host times are of calls that are given to a stream which is never full. Prints a table; with --json a
-line for each measurement.
+Times are medians of 30 rounds; host times are of calls that are given to a stream which is never full. Prints a table; with --json also
+writes a line for each measurement, as records in benches/records/python are.
 """
 
 import argparse
 import json
 import pathlib
 import statistics
+import subprocess
 import sys
 import time
 
 
 def main() -> int:
+    parts = {"host": host_times, "mlp": mlp, "transformer": transformer}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--package", type=pathlib.Path, help="the folder that holds `lacuna`")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="writes records, a line each")
+    parser.add_argument("--revision", help="of the package, for records; else that of the checkout around, or unknown")
+    parser.add_argument("parts", nargs="*", help="host, mlp, transformer; all if none")
     arguments = parser.parse_args()
+    unknown = [part for part in arguments.parts if part not in parts]
+    if unknown:
+        parser.error(f"there is no part {unknown[0]!r}, but {', '.join(parts)}")
     if arguments.package:
         sys.path.insert(0, str(arguments.package.resolve()))
     import torch
@@ -26,33 +33,70 @@ def main() -> int:
     if not torch.cuda.is_available():
         print("PyTorch sees no GPU")
         return 3
-    report = Report(arguments.json)
-    report.say(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name()}")
-    host_times(report)
-    mlp(report)
-    transformer(report)
+    report = Report(arguments.revision or checkout())
+    print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name()}", flush=True)
+    for part in arguments.parts or parts:
+        parts[part](report)
+    if arguments.json:
+        arguments.json.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in report.lines))
     return 0
 
 
+def checkout() -> str:
+    """The revision of the checkout that this file is in, with a word where it is changed."""
+    git = ["git", "-C", str(pathlib.Path(__file__).resolve().parent)]
+    try:
+        revision = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        changed = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return revision + ("-dirty" if changed else "")
+
+
 class Report:
-    """Where measurements go."""
+    """Where measurements go: a table, and records."""
 
-    def __init__(self, as_json: bool) -> None:
-        self.as_json = as_json
+    def __init__(self, revision: str) -> None:
+        import torch
 
-    def say(self, text: str) -> None:
-        if not self.as_json:
-            print(text, flush=True)
+        import lacuna
 
-    def add(self, case: str, what: str, value: float, unit: str) -> None:
-        if self.as_json:
-            print(json.dumps({"case": case, "what": what, "value": value, "unit": unit}), flush=True)
-        else:
-            print(f"{case:28} {what:36} {value:10.4g} {unit}", flush=True)
+        major, minor = torch.cuda.get_device_capability()
+        self.lines: list = []
+        self.about = {
+            "torch": torch.__version__,
+            "python": sys.version.split()[0],
+            "lacuna": lacuna.__version__,
+            "device": torch.cuda.get_device_name(),
+            "sm": 10 * major + minor,
+            "driver": driver(),
+            "revision": revision,
+        }
+
+    def time(self, case: str, what: str, rounds: list) -> float:
+        """Microseconds of each round; gives the median."""
+        median = statistics.median(rounds)
+        print(f"{case:28} {what:44} {median:10.4g} us", flush=True)
+        time_us = {"median": median, "min": min(rounds), "max": max(rounds)}
+        self.lines.append({"op": "python", "case": case, "what": what, "time_us": time_us, **self.about})
+        return median
+
+    def value(self, case: str, what: str, value: float) -> None:
+        print(f"{case:28} {what:44} {value:10.4g}", flush=True)
+        self.lines.append({"op": "python", "case": case, "what": what, "value": value, **self.about})
 
 
-def host(call, calls: int = 200, rounds: int = 30) -> float:
-    """Microseconds of the host for a call, the median of rounds."""
+def driver() -> str:
+    """The driver's own number, if `nvidia-smi` tells it."""
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[0]
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        return "unknown"
+
+
+def host(call, calls: int = 200, rounds: int = 30) -> list:
+    """Microseconds of the host for a call, of each round."""
     import torch
 
     times = []
@@ -63,11 +107,11 @@ def host(call, calls: int = 200, rounds: int = 30) -> float:
             call()
         times.append((time.perf_counter() - start) / calls * 1e6)
     torch.cuda.synchronize()
-    return statistics.median(times[3:])
+    return times[3:]
 
 
-def device(call, calls: int = 10, rounds: int = 30) -> float:
-    """Microseconds of the GPU for a call that keeps it busy, the median of rounds."""
+def device(call, calls: int = 10, rounds: int = 30) -> list:
+    """Microseconds of the GPU for a call that keeps it busy, of each round."""
     import torch
 
     times = []
@@ -79,7 +123,7 @@ def device(call, calls: int = 10, rounds: int = 30) -> float:
         last.record()
         last.synchronize()
         times.append(first.elapsed_time(last) / calls * 1e3)
-    return statistics.median(times[3:])
+    return times[3:]
 
 
 def drawn(rows: int, cols: int, zeros: float, dtype=None):
@@ -100,7 +144,7 @@ def drawn(rows: int, cols: int, zeros: float, dtype=None):
 
 
 def host_times(report: Report) -> None:
-    """A small product, so that the host is what takes time: the public call, the operator, the checks, and the native call alone."""
+    """A small product, so that the host is what takes time: the whole call, and its parts alone."""
     import torch
 
     import lacuna
@@ -112,17 +156,40 @@ def host_times(report: Report) -> None:
     c = torch.empty(64, 32, device="cuda")
     handle, _ = a.pattern.handle_on(Cuda(0))
     stream = torch.cuda.current_stream().cuda_stream
-    product = ((stream, stream), 0, 32, 1, (b.data_ptr(), 32, 64 * 32), (c.data_ptr(), 32, 64 * 32), None, False, False)
-    values = a.values.data_ptr()
+    product = ((stream, False), 0, 32, 1, (b.data_ptr(), 32, 64 * 32), (c.data_ptr(), 32, 64 * 32), None, False, False)
+    values, pattern = a.values, a.pattern
+    address = values.data_ptr()
     case = "host, spmm 64×64×32"
-    report.add(case, "native call (Rust with its launch)", host(lambda: handle.spmm(values, 1, product)), "us")
-    report.add(case, "checks, result, native call", host(lambda: _ops.spmm(Cuda(0), a.pattern, a.values, b, None, False, False)), "us")
-    report.add(case, "lacuna.spmm", host(lambda: lacuna.spmm(a, b)), "us")
-    a.values.requires_grad_()
-    report.add(case, "lacuna.spmm with gradients", host(lambda: lacuna.spmm(a, b)), "us")
-    report.add(case, "torch.mm of dense", host(lambda: torch.mm(dense, b)), "us")
+    add = lambda what, call: report.time(case, what, host(call))
+    lacuna.spmm(a, b)
+    native = add("native call by addresses (Rust, with its launch)", lambda: handle.spmm(address, 1, product))
+    add("native call that refuses at once", lambda: handle.spmm_direct(None, None, None, False, False))
+    add("native call by tensors, with its result", lambda: handle.spmm_direct(values, b, None, False, False))
+    add("torch.empty", lambda: torch.empty((64, 32), device="cuda"))
+    add("the way of errors and first calls", lambda: _ops.spmm(Cuda(0), pattern, values, b, None, False, False))
+    whole = add("lacuna.spmm", lambda: lacuna.spmm(a, b))
+    report.value(case, "lacuna.spmm less the native call, in us", whole - native)
+    add("torch.ops.lacuna.spmm", lambda: torch.ops.lacuna.spmm(values, b, None, pattern.id, 64, False, False))
+    learned = lacuna.SparseCsr(pattern, pattern.empty_values(torch.float32).copy_(values).requires_grad_())
+    add("lacuna.spmm with gradients", lambda: lacuna.spmm(learned, b))
+    add(
+        "torch.ops.lacuna.spmm with gradients",
+        lambda: torch.ops.lacuna.spmm(learned.values, b, None, pattern.id, 64, False, False),
+    )
+    b_learned, gradient = b.clone().requires_grad_(), torch.randn(64, 32, device="cuda")
+    add(
+        "lacuna.spmm and its gradients",
+        lambda: torch.autograd.grad(lacuna.spmm(learned, b_learned), (learned.values, b_learned), gradient),
+    )
+    add("torch.mm of dense", lambda: torch.mm(dense, b))
+    dense_learned = dense.clone().requires_grad_()
+    add("torch.mm with gradients", lambda: torch.mm(dense_learned, b))
+    add(
+        "torch.mm and its gradients",
+        lambda: torch.autograd.grad(torch.mm(dense_learned, b_learned), (dense_learned, b_learned), gradient),
+    )
     sparse = dense.to_sparse_csr()
-    report.add(case, "torch.sparse.mm", host(lambda: torch.sparse.mm(sparse, b)), "us")
+    add("torch.sparse.mm", lambda: torch.sparse.mm(sparse, b))
 
 
 def train(report: Report, case: str, networks: dict, batch, rounds: int = 30) -> None:
@@ -140,9 +207,9 @@ def train(report: Report, case: str, networks: dict, batch, rounds: int = 30) ->
             optimizer.step()
             losses.append(loss.detach())
 
-        report.add(case, f"{name}: a step", device(step, calls=5, rounds=rounds), "us")
-        report.add(case, f"{name}: first loss", losses[0].item(), "")
-        report.add(case, f"{name}: loss after {len(losses)} steps", losses[-1].item(), "")
+        report.time(case, f"{name}: a step", device(step, calls=5, rounds=rounds))
+        report.value(case, f"{name}: first loss", losses[0].item())
+        report.value(case, f"{name}: loss after {len(losses)} steps", losses[-1].item())
 
 
 def mlp(report: Report, zeros: float = 0.9) -> None:
@@ -180,7 +247,7 @@ def mlp(report: Report, zeros: float = 0.9) -> None:
         try:
             train(report, f"MLP, {zeros:.0%} zeros", {name: network}, batch)
         except (RuntimeError, NotImplementedError) as error:
-            report.say(f"MLP: {name} cannot: {str(error).splitlines()[0]}")
+            print(f"MLP: {name} cannot: {str(error).splitlines()[0]}", flush=True)
 
 
 def transformer(report: Report, tokens: int = 2048, window: int = 128, width: int = 512, heads: int = 8) -> None:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import _ops
 from ._errors import Error, InputError
+from ._mask import Mask
 from ._native import native as _native
 from ._ops import backend_of as _backend_of
 from ._simulate import simulate
-from ._sparse import Bags, Mask, Pattern, SparseCsr
+from ._sparse import Bags, Pattern, SparseCsr
 
 if TYPE_CHECKING:
     from .torch import SparseLinear
@@ -52,11 +53,12 @@ _torch: Any = None
 
 
 def _is_torch(*arrays: Any) -> bool:
-    """Whether these are PyTorch's tensors on a GPU, whose operators have gradients."""
+    """Whether `lacuna.torch` takes these: all, once it was imported; till then PyTorch's tensors on a GPU, and those that learn."""
+    if _torch is not None:
+        return True
     for array in arrays:
-        if getattr(array, "is_cuda", False):
-            if _torch is None:
-                importlib.import_module(".torch", __name__)
+        if getattr(array, "is_cuda", False) or getattr(array, "requires_grad", False):
+            importlib.import_module(".torch", __name__)
             return True
     return False
 
@@ -75,8 +77,8 @@ def spmm(a: SparseCsr, b: Any, *, bias: Any = None, relu: bool = False, precise:
     Returns:
         (M, N), or (batch, M, N), of B's type. Sums are float32. The same operands give the same bits.
     """
-    if _is_torch(a.values, b):
-        return _torch.spmm(a, b, bias, relu, precise)
+    if _torch is not None or _is_torch(a.values, b):
+        return _torch.spmm_of(a.pattern, a.values, b, bias, relu, precise)
     return _ops.spmm(_backend_of(a.values, b), a.pattern, a.values, b, bias, relu, precise)
 
 
@@ -103,7 +105,7 @@ def sparse_attention(q: Any, k: Any, v: Any, mask: Union[Pattern, Mask], *, scal
 
     Args:
         q: (queries, d), (heads, queries, d) or (samples, heads, queries, d); rows must each be in one piece.
-        k: The same with keys.
+        k: The same with keys; of fewer heads, where neighbouring heads of Q share K and V, as in grouped-query attention.
         v: As K, with the same strides.
         mask: Queries × keys: a pattern, or rules.
         scale: Multiplies the scores; 1/√d if none.

@@ -19,13 +19,6 @@ _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
 )
 
 
-class _PlanOwner:
-    """Whose plans a device keeps itself."""
-
-
-_plan_owners: dict = {}
-
-
 class Cuda:
     """What operators ask of arrays, for tensors on one GPU. Nothing is copied but values without room after them."""
 
@@ -43,15 +36,9 @@ class Cuda:
     def key(self) -> Any:
         return self.device
 
-    def streams(self, owner: Any) -> tuple:
-        """The current stream, and the one whose plan is taken, of those that `owner` keeps, or the device. In a recording that is the
-        stream of the last call before it: a plan may need memory, which cannot be had there."""
-        if owner is None:
-            owner = _plan_owners.setdefault(self.index, _PlanOwner())
-        if torch.cuda.is_current_stream_capturing():
-            return self.stream, getattr(owner, "plan_stream", self.stream)
-        owner.plan_stream = self.stream
-        return self.stream, self.stream
+    def call_stream(self) -> tuple:
+        """The current stream, and whether a graph is recorded there."""
+        return self.stream, torch.cuda.is_current_stream_capturing()
 
     def guard(self) -> Any:
         """What makes this GPU PyTorch's current one for a while; None where it is."""

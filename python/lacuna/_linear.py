@@ -4,12 +4,14 @@ from typing import Any, Optional
 
 import torch
 from torch import Tensor
+from torch.compiler import is_compiling
 
 from . import _ops
-from ._cuda import Cuda, has_room, with_room
+from ._cuda import has_room, with_room
 from ._errors import InputError
 from ._native import native
 from ._sparse import Pattern, _Numbered, known
+from .torch import spmm_of
 
 
 class PackedWeights(_Numbered):
@@ -19,11 +21,21 @@ class PackedWeights(_Numbered):
         code = {torch.float16: 1, torch.bfloat16: 2}.get(dtype)
         if code is None:
             raise InputError(f"weights are packed in float16 or bfloat16, not in {dtype}")
-        back = Cuda(values.device.index)
+        back = _ops.backend_of(values)
         words = values.detach().to("cpu", dtype).contiguous().view(torch.int16).numpy().tobytes()
         indices = [back.host_bytes(indices, "int64") for indices in (crow_indices, col_indices)]
         self.shape, self.dtype = shape, dtype
         self.handle = native.Packed(back.device, list(shape), code, *indices, words)
+
+    def product(self, b: Tensor, bias: Optional[Tensor]) -> Tensor:
+        """C = A·B + bias, past PyTorch's dispatcher where that may be."""
+        if not is_compiling():
+            c = self.handle.spmm_direct(b, bias, False)
+            if isinstance(c, Tensor):
+                return c
+        if not b.is_cuda:
+            return _ops.packed_spmm(_ops.backend_of(b), self, b, bias, False)
+        return torch.ops.lacuna.packed_spmm(b, bias, self.id, self.shape[0], False)
 
 
 @torch.library.custom_op("lacuna::packed_spmm", mutates_args=(), device_types="cuda")
@@ -100,9 +112,9 @@ class SparseLinear(torch.nn.Module):
             raise InputError(f"x has shape {tuple(x.shape)}, but (…, {self.in_features}) is expected")
         b = x.reshape(-1, self.in_features).t().contiguous()
         if self._packed is not None:
-            c = torch.ops.lacuna.packed_spmm(b, self.bias, self._packed.id, self.out_features, False)
+            c = self._packed.product(b, self.bias)
         else:
-            c = torch.ops.lacuna.spmm(self.values, b, self.bias, self.pattern.id, self.out_features, False, False)
+            c = spmm_of(self.pattern, self.values, b, self.bias, False, False)
         y = c.t()
         return y if x.dim() == 2 else y[0] if x.dim() == 1 else y.unflatten(0, x.shape[:-1])
 

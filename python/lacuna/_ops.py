@@ -104,7 +104,7 @@ def spmm(back: Any, pattern: Any, values: Any, b: Any, bias: Any, relu: bool, pr
             raise InputError(f"the bias has shape {tuple(bias_view.shape)}, but ({rows},) without gaps is expected: one for each row")
         bias_address = bias_view.address
     room, c = back.empty((rows, n) if batch is None else (batch, rows, n), code, b)
-    product = (back.streams(pattern), code, n, 1 if batch is None else batch, b_rows, (c.address, n, rows * n), bias_address, relu, precise)
+    product = (back.call_stream(), code, n, 1 if batch is None else batch, b_rows, (c.address, n, rows * n), bias_address, relu, precise)
     handle.spmm(back.values(values, "the values of A", code, of_values, nnz, stride), of_values or 1, product)
     return back.result(room)
 
@@ -120,7 +120,7 @@ def packed_spmm(back: Any, packed: Any, b: Any, bias: Any, relu: bool) -> Any:
     bias_address = None if bias is None else back.view(bias, "the bias", code).address
     room, c = back.empty((rows, n) if batch is None else (batch, rows, n), code, b)
     count = 1 if batch is None else batch
-    packed.handle.spmm((back.streams(packed), code, n, count, b_rows, (c.address, n, rows * n), bias_address, relu, False))
+    packed.handle.spmm((back.call_stream(), code, n, count, b_rows, (c.address, n, rows * n), bias_address, relu, False))
     return back.result(room)
 
 
@@ -133,7 +133,7 @@ def sddmm(back: Any, pattern: Any, a: Any, b: Any, precise: bool) -> Any:
     batch, k = matrix_batch(a_view, "A"), a_view.shape[-1]
     a_rows, b_rows = rows_of(a_view, "A", batch, rows, k), rows_of(b_view, "B", batch, cols, k)
     room, address = back.empty_values(batch, nnz, stride, code, a)
-    handle.sddmm(back.streams(pattern), code, k, 1 if batch is None else batch, a_rows, b_rows, address, precise)
+    handle.sddmm((back.call_stream(), code, k, 1 if batch is None else batch, a_rows, b_rows, address, precise))
     return back.values_result(room)
 
 
@@ -144,7 +144,7 @@ def softmax(back: Any, pattern: Any, values: Any, scale: float) -> Any:
     code, batch = back.dtype(values, "x"), values_batch(values, "x", nnz)
     x = back.values(values, "x", code, batch, nnz, stride)
     room, y = back.empty_values(batch, nnz, stride, code, values)
-    handle.softmax(back.stream, code, 1 if batch is None else batch, scale, x, y)
+    handle.softmax((back.stream, code, 1 if batch is None else batch, scale, x, None, y))
     return back.values_result(room)
 
 
@@ -157,7 +157,7 @@ def softmax_backward(back: Any, pattern: Any, y: Any, dy: Any, scale: float) -> 
         raise InputError(f"the gradient has shape {tuple(dy.shape)}, but {tuple(y.shape)} is expected, as of y")
     addresses = [back.values(values, what, code, batch, nnz, stride) for values, what in ((y, "y"), (dy, "the gradient"))]
     room, dx = back.empty_values(batch, nnz, stride, code, y)
-    handle.softmax_backward(back.stream, code, 1 if batch is None else batch, scale, *addresses, dx)
+    handle.softmax((back.stream, code, 1 if batch is None else batch, scale, *addresses, dx))
     return back.values_result(room)
 
 
@@ -168,7 +168,7 @@ def transpose_values(back: Any, pattern: Any, values: Any) -> Any:
     code, batch = back.dtype(values, "the values"), values_batch(values, "the values", nnz)
     source = back.values(values, "the values", code, batch, nnz, stride)
     room, out = back.empty_values(batch, nnz, stride, code, values)
-    handle.gather(back.stream, code, source, out, 1 if batch is None else batch)
+    handle.gather((back.stream, code, source, out, 1 if batch is None else batch))
     return back.values_result(room)
 
 
@@ -183,14 +183,22 @@ def attention(back: Any, mask: Any, q: Any, k: Any, v: Any, scale: Optional[floa
     queries, keys = mask.shape
     merged = [_merged(view, what) for view, what in zip(views, ("Q", "K", "V"))]
     batch = None if len(shape) == 2 else merged[0].shape[0]
+    kv_batch = batch
+    if len(shape) > 2 and len(views[1].shape) == len(shape):
+        # Neighbouring heads may share K and V.
+        kv_heads = views[1].shape[-3]
+        if kv_heads < 1 or shape[-3] % kv_heads != 0:
+            raise InputError(f"K has shape {tuple(views[1].shape)}, but its heads must divide the {shape[-3]} of Q")
+        kv_batch = kv_heads if len(shape) == 3 else shape[0] * kv_heads
     q_rows = rows_of(merged[0], "Q", batch, queries, dim)
-    k_rows, v_rows = rows_of(merged[1], "K", batch, keys, dim), rows_of(merged[2], "V", batch, keys, dim)
+    k_rows, v_rows = rows_of(merged[1], "K", kv_batch, keys, dim), rows_of(merged[2], "V", kv_batch, keys, dim)
     if k_rows[1:] != v_rows[1:]:
         raise InputError(f"K has strides {tuple(views[1].strides)} and V {tuple(views[2].strides)}, but they must be the same")
     if scale is None:
         scale = dim**-0.5
     room, o = back.empty(shape, code, q)
-    heads = (back.streams(mask), code, dim, 1 if batch is None else batch, scale, q_rows, (k_rows[0], v_rows[0], *k_rows[1:]))
+    counts = (1, 1) if batch is None else (batch, batch // kv_batch)
+    heads = (back.call_stream(), code, dim, counts, scale, q_rows, (k_rows[0], v_rows[0], *k_rows[1:]))
     heads += ((o.address, dim, queries * dim),)
     mask.attend(back, code, heads)
     return back.result(room)
@@ -226,7 +234,7 @@ def topn(back: Any, logits: Any, n: int, output: str, temperature: float) -> tup
     indices, indices_address = back.empty_indices((rows, n), logits)
     sizes = [rows, columns, stride, n]
     form = FORMS.index(output)
-    back.device.topn(back.streams(None), code, sizes, form, temperature, address, values_view.address, indices_address)
+    back.device.topn((back.call_stream(), code, sizes, form, temperature, address, values_view.address, indices_address))
     return back.result(values), back.result(indices)
 
 

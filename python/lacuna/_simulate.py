@@ -55,9 +55,9 @@ class Simulated:
 
     stream = 0
 
-    def streams(self, _owner: Any) -> tuple:
-        """The stream, and the one whose plan is taken."""
-        return 0, 0
+    def call_stream(self) -> tuple:
+        """The stream, and whether a graph is recorded there."""
+        return self.stream, False
 
     def __init__(self, device: Any) -> None:
         self.device = device

@@ -8,7 +8,7 @@ from typing import Any, Optional, Sequence
 
 from ._errors import InputError
 from ._native import native
-from ._ops import backend_of, on_its_device, transpose_values
+from ._ops import backend_of, on_its_device, transpose_values, values_batch
 
 _ids = itertools.count(1)
 _known: "weakref.WeakValueDictionary[int, Any]" = weakref.WeakValueDictionary()
@@ -48,23 +48,29 @@ class Pattern(_Numbered):
         crow_indices: Where each row starts, and the end of the last: rows + 1 integers of 32 or 64 bits.
         col_indices: The column of each nonzero, ascending in each row; of the same type.
         shape: Rows and columns.
+        index_bits: Bits of a column index of the pattern's own: 32, or 16 for fewer bytes, with at most 65,535 columns (and rows, where
+            the transposed pattern is needed: for gradients of B).
 
     Raises:
         InputError: For arrays that are no pattern. It names the first row or element that is wrong.
     """
 
-    def __init__(self, crow_indices: Any, col_indices: Any, shape: Sequence[int]) -> None:
-        rows, cols = _shape(shape)
-        self._of_arrays(backend_of(crow_indices, col_indices), crow_indices, col_indices, rows, cols)
+    def __init__(self, crow_indices: Any, col_indices: Any, shape: Sequence[int], *, index_bits: int = 32) -> None:
+        self._of_arrays(crow_indices, col_indices, shape, index_bits, is_coo=False)
 
-    def _of_arrays(self, back: Any, crow_indices: Any, col_indices: Any, rows: int, cols: int) -> None:
-        offsets, count, bits = back.indices(crow_indices, "crow_indices")
+    def _of_arrays(self, of_rows: Any, col_indices: Any, shape: Sequence[int], index_bits: int, is_coo: bool) -> None:
+        rows, cols = _shape(shape)
+        what = "row_indices" if is_coo else "crow_indices"
+        back = backend_of(of_rows, col_indices)
+        addresses, count, bits = back.indices(of_rows, what)
         columns, nnz, column_bits = back.indices(col_indices, "col_indices")
         if bits != column_bits:
-            raise InputError(f"crow_indices have {bits} bits and col_indices {column_bits}, but they must be of one type")
-        if count != rows + 1:
-            raise InputError(f"crow_indices have {count} elements, but {rows + 1} are expected: one a row, and the end of the last")
-        make = on_its_device(lambda back: native.Pattern(back.device, back.stream, [rows, cols], nnz, offsets, columns, bits))
+            raise InputError(f"{what} have {bits} bits and col_indices {column_bits}, but they must be of one type")
+        expected, why = (nnz, "one a nonzero") if is_coo else (rows + 1, "one a row, and the end of the last")
+        if count != expected:
+            raise InputError(f"{what} have {count} elements, but {expected} are expected: {why}")
+        arrays = ([rows, cols], nnz, addresses, columns, bits, is_coo)
+        make = on_its_device(lambda back: native.Pattern(back.device, back.stream, arrays, index_bits))
         self._set(make(back), back.key, None)
 
     def _set(self, handle: Any, key: Any, transposed: Any) -> None:
@@ -72,10 +78,24 @@ class Pattern(_Numbered):
         self._sizes = handle.sizes
 
     @classmethod
-    def from_torch(cls, tensor: Any) -> "Pattern":
-        """The pattern of a `torch.sparse_csr_tensor`."""
-        _expect_csr(tensor)
-        return cls(tensor.crow_indices(), tensor.col_indices(), tensor.shape)
+    def from_coo(cls, row_indices: Any, col_indices: Any, shape: Sequence[int], *, index_bits: int = 32) -> "Pattern":
+        """The pattern of the row and the column of each nonzero, row by row and in each row by ascending columns."""
+        pattern = cls.__new__(cls)
+        pattern._of_arrays(row_indices, col_indices, shape, index_bits, is_coo=True)
+        return pattern
+
+    @classmethod
+    def from_torch(cls, tensor: Any, *, index_bits: int = 32) -> "Pattern":
+        """The pattern of a `torch.sparse_csr_tensor`, or of a coalesced `torch.sparse_coo_tensor`."""
+        layout = str(getattr(tensor, "layout", None))
+        if layout not in ("torch.sparse_csr", "torch.sparse_coo") or tensor.dim() != 2:
+            raise InputError("a 2-D tensor of layout torch.sparse_csr or torch.sparse_coo is expected; x.to_sparse_csr() makes one")
+        if layout == "torch.sparse_csr":
+            return cls(tensor.crow_indices(), tensor.col_indices(), tensor.shape, index_bits=index_bits)
+        if not tensor.is_coalesced():
+            raise InputError("the torch.sparse_coo tensor is not coalesced: its elements have no order; pass x.coalesce()")
+        rows, columns = tensor.indices()
+        return cls.from_coo(rows, columns, tensor.shape, index_bits=index_bits)
 
     @property
     def shape(self) -> tuple:
@@ -91,6 +111,11 @@ class Pattern(_Numbered):
     def values_stride(self) -> int:
         """Elements from the values of one matrix of a batch to those of the next, where they need no copy: `nnz` and some more."""
         return self._sizes[3]
+
+    @property
+    def index_bits(self) -> int:
+        """Bits of a column index."""
+        return self._handle.index_bits
 
     @property
     def T(self) -> "Pattern":
@@ -115,9 +140,18 @@ class Pattern(_Numbered):
             )
         return self._handle, self._sizes
 
+    def pattern_on(self, back: Any) -> "Pattern":
+        """Itself, if it is on this backend's device: what a :class:`Mask` makes."""
+        self.handle_on(back)
+        return self
+
     def attend(self, back: Any, code: int, heads: tuple) -> None:
         """Gives attention with this mask to the stream."""
         self.handle_on(back)[0].attention(heads)
+
+    def attention_direct(self, *operands: Any) -> Any:
+        """Attention of tensors past PyTorch's dispatcher, where that may be."""
+        return self._handle.attention_direct(*operands)
 
     def empty_values(self, dtype: Any, batch: Optional[int] = None) -> Any:
         """A PyTorch tensor for values of this pattern, on its GPU: (nnz,), or (batch, nnz). Operators read such values where they
@@ -125,6 +159,16 @@ class Pattern(_Numbered):
         from ._cuda import with_room
 
         return with_room(batch, self.nnz, self.values_stride, dtype, f"cuda:{_index_of(self._key)}")
+
+    def with_room(self, values: Any) -> Any:
+        """PyTorch's values with memory after them, as :meth:`empty_values` makes: themselves where they have it, else a copy, through
+        which gradients flow. Who uses values more than once spares a copy at each use."""
+        from ._cuda import has_room
+
+        batch = values_batch(values, "values", self.nnz)
+        if not values.is_cuda or has_room(values, batch, self.nnz, self.values_stride):
+            return values
+        return self.empty_values(values.dtype, batch).copy_(values)
 
     def __repr__(self) -> str:
         rows, cols = self.shape
@@ -151,10 +195,11 @@ class SparseCsr:
         return cls(Pattern(crow_indices, col_indices, shape), values)
 
     @classmethod
-    def from_torch(cls, tensor: Any) -> "SparseCsr":
-        """The matrix that a `torch.sparse_csr_tensor` is. Its values are used where they are; each product copies them first
-        unless there is memory after them (:meth:`Pattern.empty_values`)."""
-        return cls(Pattern.from_torch(tensor), tensor.values())
+    def from_torch(cls, tensor: Any, *, index_bits: int = 32) -> "SparseCsr":
+        """The matrix that a `torch.sparse_csr_tensor` or a coalesced `torch.sparse_coo_tensor` is. Its values are copied once, to where
+        there is memory after them: what is written to the tensor later is not seen. Gradients flow to the tensor."""
+        pattern = Pattern.from_torch(tensor, index_bits=index_bits)
+        return cls(pattern, pattern.with_room(tensor.values()))
 
     @property
     def shape(self) -> tuple:
@@ -173,84 +218,6 @@ class SparseCsr:
 
     def __repr__(self) -> str:
         return f"lacuna.SparseCsr({self.pattern!r}, values {tuple(self.values.shape)})"
-
-
-class Mask(_Numbered):
-    """A mask of attention (queries × keys) by rules: no pattern is written out where kernels take blocks of it (16-bit values on
-    compute capability 9.0). Masks are joined by `&` and `|`."""
-
-    def __init__(self, rules: Any) -> None:
-        self._rules = rules
-        #: What was made of the rules, by device: blocks, and patterns.
-        self._blocks: dict = {}
-        self._patterns: dict = {}
-
-    @classmethod
-    def full(cls, queries: int, keys: int) -> "Mask":
-        """Every key."""
-        return cls(native.Mask.full(queries, keys))
-
-    @classmethod
-    def causal(cls, tokens: int) -> "Mask":
-        """Each token itself, and those before it."""
-        return cls(native.Mask.causal(tokens))
-
-    @classmethod
-    def causal_lower_right(cls, queries: int, keys: int) -> "Mask":
-        """As :meth:`causal` for the last of more keys: the last query sees all keys."""
-        return cls(native.Mask.causal_lower_right(queries, keys))
-
-    @classmethod
-    def sliding_window(cls, tokens: int, window: int) -> "Mask":
-        """Each token itself, and the `window` - 1 before it."""
-        return cls(native.Mask.sliding_window(tokens, window))
-
-    @classmethod
-    def diagonals(cls, queries: int, keys: int, first: int, last: int) -> "Mask":
-        """Keys from query + `first` to query + `last`, both included."""
-        return cls(native.Mask.diagonals(queries, keys, first, last))
-
-    @classmethod
-    def documents(cls, lengths: Sequence[int]) -> "Mask":
-        """Tokens of these documents, one after another: each sees its own document."""
-        return cls(native.Mask.documents(list(lengths)))
-
-    def __and__(self, other: "Mask") -> "Mask":
-        return Mask(self._rules.both(other._rules))
-
-    def __or__(self, other: "Mask") -> "Mask":
-        return Mask(self._rules.either(other._rules))
-
-    @property
-    def shape(self) -> tuple:
-        """Queries and keys."""
-        return self._rules.shape
-
-    def pattern_on(self, back: Any) -> Pattern:
-        """The mask as a pattern on this backend's device, which is made once."""
-        pattern = self._patterns.get(back.key)
-        if pattern is None:
-            offsets, columns = self._rules.to_csr()
-            # Memory of the library's own for the way there; the pattern has a copy.
-            memory = [back.device.memory(len(contents)) for contents in (offsets, columns)]
-            for room, contents in zip(memory, (offsets, columns)):
-                room.upload(contents)
-            addresses = [room.address for room in memory]
-            pattern = Pattern.__new__(Pattern)
-            handle = native.Pattern(back.device, back.stream, list(self.shape), len(columns) // 4, *addresses, 32)
-            pattern._set(handle, back.key, None)
-            self._patterns[back.key] = pattern
-        return pattern
-
-    def attend(self, back: Any, code: int, heads: tuple) -> None:
-        """Gives attention with this mask to the stream: by blocks where kernels take them, else by its pattern."""
-        if code != 0 and back.device.sm >= 90:
-            blocks = self._blocks.get(back.key)
-            if blocks is None:
-                blocks = self._blocks.setdefault(back.key, native.MaskBlocks(back.device, self._rules))
-            if blocks.attention(heads):
-                return
-        self.pattern_on(back).attend(back, code, heads)
 
 
 class Bags(_Numbered):
@@ -311,11 +278,6 @@ def _shape(shape: Sequence[int]) -> tuple:
     if len(shape) != 2 or min(shape) < 0:
         raise InputError(f"the shape is {shape}, but (rows, columns) is expected")
     return shape
-
-
-def _expect_csr(tensor: Any) -> None:
-    if str(getattr(tensor, "layout", None)) != "torch.sparse_csr" or tensor.dim() != 2:
-        raise InputError("a 2-D tensor of layout torch.sparse_csr is expected; x.to_sparse_csr() makes one")
 
 
 def _backend_on(device: Any) -> Any:

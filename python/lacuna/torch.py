@@ -1,8 +1,9 @@
 """Operators with gradients for PyTorch, and layers.
 
-Each is a custom operator (`torch.ops.lacuna.*`), so that `torch.compile` and CUDA graphs take it as it is. A pattern, a mask or bags
-come to it as a number, by which they are found: whoever compiles or records must keep them; gradients keep theirs. The first call for a pattern and a shape
-plans, and may wait for the device and load kernels: run it once before recording a graph.
+Calls of plain tensors go past PyTorch's dispatcher (:mod:`lacuna._gradients`). For all others each is a custom operator
+(`torch.ops.lacuna.*`), which `torch.compile` takes as it is. A pattern, a mask or bags come to it as a number, by which they are found:
+whoever compiles or records must keep them; gradients keep theirs. The first call for a pattern and a shape plans, and may wait for
+the device and load kernels: run it once before recording a graph.
 """
 
 import sys
@@ -10,32 +11,44 @@ from typing import Any, Optional, Tuple
 
 import torch
 from torch import Tensor
+from torch.compiler import is_compiling
 
-from . import _ops
-from ._cuda import Cuda, with_room
-from ._linear import SparseLinear
-from ._sparse import Mask, Pattern, SparseCsr, known
+from . import _gradients, _ops
+from ._cuda import with_room
+from ._sparse import Pattern, SparseCsr, known
 
 __all__ = ["SparseLinear", "embedding_bag", "sddmm", "sparse_attention", "sparse_softmax", "spmm", "topn"]
-
-
-def _is_plain(*tensors: Any) -> bool:
-    """Whether nothing but the result is wanted, so that the dispatcher can be left out: no gradients, no trace, no subclass."""
-    if torch.compiler.is_compiling():
-        return False
-    learns = torch.is_grad_enabled()
-    for tensor in tensors:
-        if tensor is not None and (type(tensor) not in _PLAIN or (learns and tensor.requires_grad)):
-            return False
-    return True
 
 
 _PLAIN = (Tensor, torch.nn.Parameter)
 
 
-def _in_rows(tensor: Tensor) -> Tensor:
-    """The tensor, or a copy where its rows are not in one piece: gradients come as they like."""
-    return tensor if tensor.stride(-1) == 1 and tensor.stride(-2) >= tensor.shape[-1] else tensor.contiguous()
+def _learns(*tensors: Any) -> bool:
+    """Whether these are tensors, and gradients of one of them are wanted. Asked of what is not dispatched: of CPU tensors, on the simulator."""
+    given = [tensor for tensor in tensors if tensor is not None]
+    if not torch.is_grad_enabled() or not all(isinstance(tensor, Tensor) for tensor in given):
+        return False
+    return any(tensor.requires_grad for tensor in given)
+
+
+def _is_dispatched(*tensors: Any) -> bool:
+    """Whether PyTorch's dispatcher must see a call of these operands: tensors on a GPU that are traced, learn, or are of a subclass.
+    Others are checked by the Python files, and given to the native module."""
+    on_gpu = False
+    for tensor in tensors:
+        if tensor is not None:
+            if not isinstance(tensor, Tensor):
+                return False
+            on_gpu = on_gpu or tensor.is_cuda
+    if not on_gpu:
+        return False
+    if is_compiling():
+        return True
+    learns = torch.is_grad_enabled()
+    for tensor in tensors:
+        if tensor is not None and (type(tensor) not in _PLAIN or (learns and tensor.requires_grad)):
+            return True
+    return False
 
 
 def _values_like(like: Tensor, batch: Optional[int], nnz: int, stride: int) -> Tensor:
@@ -63,24 +76,9 @@ def _spmm_setup(ctx: Any, inputs: tuple, output: Tensor) -> None:
 
 
 def _spmm_backward(ctx: Any, gradient: Tensor) -> tuple:
-    values, b, output = ctx.saved_tensors
-    if ctx.relu:
-        gradient = gradient * (output > 0)
-    gradient = _in_rows(gradient)
     pattern = known(ctx.pattern)
-    d_values = d_b = d_bias = None
-    if ctx.needs_input_grad[0]:
-        d_values = torch.ops.lacuna.sddmm(gradient, b, pattern.id, pattern.nnz, pattern.values_stride, ctx.precise)
-        if d_values.dim() > values.dim():
-            # One A for all products of a batch.
-            d_values = d_values.sum(0)
-    if ctx.needs_input_grad[1]:
-        transposed = torch.ops.lacuna.transpose_values(values, pattern.id, pattern.values_stride)
-        d_b = torch.ops.lacuna.spmm(transposed, gradient, None, pattern.T.id, pattern.shape[1], False, ctx.precise)
-    if ctx.needs_input_grad[2]:
-        d_bias = gradient.sum(-1)
-        d_bias = d_bias.sum(0) if d_bias.dim() > 1 else d_bias
-    return d_values, d_b, d_bias, None, None, None, None
+    found = _gradients.spmm_gradients(pattern, ctx.saved_tensors, gradient, ctx.needs_input_grad[:3], ctx.precise)
+    return (*found, None, None, None, None)
 
 
 _spmm.register_autograd(_spmm_backward, setup_context=_spmm_setup)
@@ -88,9 +86,22 @@ _spmm.register_autograd(_spmm_backward, setup_context=_spmm_setup)
 
 def spmm(a: SparseCsr, b: Tensor, bias: Optional[Tensor] = None, relu: bool = False, precise: bool = False) -> Tensor:
     """See :func:`lacuna.spmm`. Gradients of A's values, of B and of the bias."""
-    if not isinstance(b, Tensor) or _is_plain(a.values, b, bias):
-        return _ops.spmm(_ops.backend_of(a.values, b), a.pattern, a.values, b, bias, relu, precise)
-    return torch.ops.lacuna.spmm(a.values, b, bias, a.pattern.id, a.pattern.shape[0], relu, precise)
+    return spmm_of(a.pattern, a.values, b, bias, relu, precise)
+
+
+def spmm_of(pattern: Pattern, values: Tensor, b: Tensor, bias: Optional[Tensor], relu: bool, precise: bool) -> Tensor:
+    """The same of a pattern and values."""
+    if not is_compiling():
+        c = pattern._handle.spmm_direct(values, b, bias, relu, precise)
+        if c is True:
+            return _gradients.learn_spmm(pattern, values, b, bias, relu, precise)
+        if c is not None:
+            return c
+    if _is_dispatched(values, b, bias):
+        return torch.ops.lacuna.spmm(values, b, bias, pattern.id, pattern.shape[0], relu, precise)
+    if _learns(values, b, bias):
+        return _gradients.learn_spmm(pattern, values, b, bias, relu, precise)
+    return _ops.spmm(_ops.backend_of(values, b), pattern, values, b, bias, relu, precise)
 
 
 @torch.library.custom_op("lacuna::transpose_values", mutates_args=(), device_types="cuda")
@@ -124,15 +135,9 @@ def _sddmm_setup(ctx: Any, inputs: tuple, output: Tensor) -> None:
 
 
 def _sddmm_backward(ctx: Any, gradient: Tensor) -> tuple:
-    a, b = ctx.saved_tensors
     pattern = known(ctx.pattern)
-    d_a = d_b = None
-    if ctx.needs_input_grad[0]:
-        d_a = torch.ops.lacuna.spmm(gradient, b, None, pattern.id, pattern.shape[0], False, ctx.precise)
-    if ctx.needs_input_grad[1]:
-        transposed = torch.ops.lacuna.transpose_values(gradient, pattern.id, pattern.values_stride)
-        d_b = torch.ops.lacuna.spmm(transposed, a, None, pattern.T.id, pattern.shape[1], False, ctx.precise)
-    return d_a, d_b, None, None, None, None
+    found = _gradients.sddmm_gradients(pattern, ctx.saved_tensors, gradient, ctx.needs_input_grad[:2], ctx.precise)
+    return (*found, None, None, None, None)
 
 
 _sddmm.register_autograd(_sddmm_backward, setup_context=_sddmm_setup)
@@ -140,9 +145,17 @@ _sddmm.register_autograd(_sddmm_backward, setup_context=_sddmm_setup)
 
 def sddmm(pattern: Pattern, a: Tensor, b: Tensor, precise: bool = False) -> Tensor:
     """The values of :func:`lacuna.sddmm`. Gradients of A and of B."""
-    if not (isinstance(a, Tensor) and isinstance(b, Tensor)) or _is_plain(a, b):
-        return _ops.sddmm(_ops.backend_of(a, b), pattern, a, b, precise)
-    return torch.ops.lacuna.sddmm(a, b, pattern.id, pattern.nnz, pattern.values_stride, precise)
+    if not is_compiling():
+        d = pattern._handle.sddmm_direct(a, b, precise)
+        if d is True:
+            return _gradients.learn_sddmm(pattern, a, b, precise)
+        if d is not None:
+            return d
+    if _is_dispatched(a, b):
+        return torch.ops.lacuna.sddmm(a, b, pattern.id, pattern.nnz, pattern.values_stride, precise)
+    if _learns(a, b):
+        return _gradients.learn_sddmm(pattern, a, b, precise)
+    return _ops.sddmm(_ops.backend_of(a, b), pattern, a, b, precise)
 
 
 # softmax of each row ---------------------------------------------------------------------------------------------------
@@ -176,7 +189,7 @@ def _softmax_setup(ctx: Any, inputs: tuple, output: Tensor) -> None:
 
 def _softmax_backward(ctx: Any, gradient: Tensor) -> tuple:
     (y,) = ctx.saved_tensors
-    return torch.ops.lacuna.softmax_backward(y, gradient, ctx.pattern, ctx.stride, ctx.scale), None, None, None
+    return _gradients.softmax_backward(known(ctx.pattern), y, gradient, ctx.scale), None, None, None
 
 
 _softmax.register_autograd(_softmax_backward, setup_context=_softmax_setup)
@@ -184,9 +197,18 @@ _softmax.register_autograd(_softmax_backward, setup_context=_softmax_setup)
 
 def sparse_softmax(a: SparseCsr, scale: float = 1.0) -> Tensor:
     """The values of :func:`lacuna.sparse_softmax`, with gradients."""
-    if _is_plain(a.values):
-        return _ops.softmax(_ops.backend_of(a.values), a.pattern, a.values, scale)
-    return torch.ops.lacuna.softmax(a.values, a.pattern.id, a.pattern.values_stride, scale)
+    pattern, values = a.pattern, a.values
+    if not is_compiling():
+        y = pattern._handle.softmax_direct(values, scale)
+        if y is True:
+            return _gradients.learn_softmax(pattern, values, scale)
+        if y is not None:
+            return y
+    if _is_dispatched(values):
+        return torch.ops.lacuna.softmax(values, pattern.id, pattern.values_stride, scale)
+    if _learns(values):
+        return _gradients.learn_softmax(pattern, values, scale)
+    return _ops.softmax(_ops.backend_of(values), pattern, values, scale)
 
 
 # attention -------------------------------------------------------------------------------------------------------------
@@ -210,23 +232,7 @@ def _attention_setup(ctx: Any, inputs: tuple, output: Tensor) -> None:
 
 @torch.library.custom_op("lacuna::attention_backward", mutates_args=(), device_types="cuda")
 def _attention_gradient(q: Tensor, k: Tensor, v: Tensor, d_o: Tensor, mask: int, scale: float) -> Tuple[Tensor, Tensor, Tensor]:
-    # In steps, of which each is an operator: the weights are worked out again, and not kept from the forward pass.
-    mask_object = known(mask)
-    pattern = mask_object
-    if isinstance(mask_object, Mask):
-        pattern = mask_object.pattern_on(Cuda(q.device.index))
-    shape = q.shape
-    flat = [_in_rows(x.reshape(-1, *x.shape[-2:]) if x.dim() == 4 else x) for x in (q, k, v, d_o)]
-    q, k, v, d_o = flat
-    back = lambda: Cuda(q.device.index)  # noqa: E731 - a stream and what is held, for each call
-    weights = _ops.softmax(back(), pattern, _ops.sddmm(back(), pattern, q, k, False), scale)
-    d_v = _ops.spmm(back(), pattern.T, _ops.transpose_values(back(), pattern, weights), d_o, None, False, False)
-    d_weights = _ops.sddmm(back(), pattern, d_o, v, False)
-    d_scores = _ops.softmax_backward(back(), pattern, weights, d_weights, scale)
-    d_q = _ops.spmm(back(), pattern, d_scores, k, None, False, False)
-    d_k = _ops.spmm(back(), pattern.T, _ops.transpose_values(back(), pattern, d_scores), q, None, False, False)
-    key_shape = (*shape[:-2], *d_k.shape[-2:])
-    return d_q.reshape(shape), d_k.reshape(key_shape), d_v.reshape(key_shape)
+    return _gradients.attention_gradients(known(mask), (q, k, v), d_o, scale)
 
 
 @_attention_gradient.register_fake
@@ -243,9 +249,17 @@ _attention.register_autograd(_attention_backward, setup_context=_attention_setup
 
 def sparse_attention(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: Optional[float] = None) -> Tensor:
     """See :func:`lacuna.sparse_attention`. Gradients of Q, K and V, in steps: they take memory for two weights a nonzero and head."""
-    if not all(isinstance(x, Tensor) for x in (q, k, v)) or _is_plain(q, k, v):
-        return _ops.attention(_ops.backend_of(q, k, v), mask, q, k, v, scale)
-    return torch.ops.lacuna.attention(q, k, v, mask.id, q.shape[-1] ** -0.5 if scale is None else scale)
+    if not is_compiling():
+        o = mask.attention_direct(q, k, v, scale)
+        if o is True:
+            return _gradients.learn_attention(mask, q, k, v, q.shape[-1] ** -0.5 if scale is None else scale)
+        if o is not None:
+            return o
+    if _is_dispatched(q, k, v):
+        return torch.ops.lacuna.attention(q, k, v, mask.id, q.shape[-1] ** -0.5 if scale is None else scale)
+    if _learns(q, k, v):
+        return _gradients.learn_attention(mask, q, k, v, q.shape[-1] ** -0.5 if scale is None else scale)
+    return _ops.attention(_ops.backend_of(q, k, v), mask, q, k, v, scale)
 
 
 # few-hot lookup --------------------------------------------------------------------------------------------------------
@@ -286,9 +300,9 @@ _embedding_bag.register_autograd(_embedding_bag_backward, setup_context=_embeddi
 
 def embedding_bag(table: Tensor, bags: Any) -> Tensor:
     """See :func:`lacuna.embedding_bag`. Gradient of the table, dense; its first call sorts the indices on the host."""
-    if _is_plain(table):
-        return _ops.embedding_bag(_ops.backend_of(table), bags, table)
-    return torch.ops.lacuna.embedding_bag(table, bags.id, bags.sizes[0])
+    if _is_dispatched(table):
+        return torch.ops.lacuna.embedding_bag(table, bags.id, bags.sizes[0])
+    return _ops.embedding_bag(_ops.backend_of(table), bags, table)
 
 
 # softmax and top-N, without gradients ----------------------------------------------------------------------------------
@@ -307,10 +321,12 @@ def _(logits: Tensor, n: int, output: str, temperature: float) -> Tuple[Tensor, 
 
 def topn(logits: Tensor, n: int, output: str = "probabilities", temperature: float = 1.0) -> Tuple[Tensor, Tensor]:
     """See :func:`lacuna.topn`."""
-    if _is_plain(logits):
-        return _ops.topn(_ops.backend_of(logits), logits, n, output, temperature)
-    return torch.ops.lacuna.topn(logits, n, output, temperature)
+    if _is_dispatched(logits):
+        return torch.ops.lacuna.topn(logits, n, output, temperature)
+    return _ops.topn(_ops.backend_of(logits), logits, n, output, temperature)
 
+
+from ._linear import SparseLinear  # noqa: E402 - layers are made of the operators above
 
 # The package finds this here: an import within a function is nothing for `torch.compile` to trace.
 sys.modules[__package__]._torch = sys.modules[__name__]

@@ -1,20 +1,25 @@
 //! Sparse attention: by a pattern, and by masks that are given as rules.
 use lacuna::attention::{self, Operands, Options};
-use lacuna::{BlockAttention, Slice, SparseAttention, Stream, Value};
+use lacuna::matrix::{Csr, Pattern as HostPattern};
+use lacuna::{BlockAttention, Index, Slice, SparseAttention, Stream, Value};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::device::{Device, Dtype, stream, with_type};
 use crate::error::raise;
-use crate::pattern::{Pattern, output};
-use crate::plans::{Key, Operation, Plans, Streams};
+use crate::pattern::{Pattern, PatternOf, output, with_pattern};
+use crate::plans::{CallStream, Key, Operation, Plans};
+use crate::products::numbers;
+use crate::torch::{Call, direct};
 
 /// Heads, their dimension, and where operands are: address, elements from row to row, and elements from head to head.
 pub(crate) struct Heads {
-    stream: Streams,
+    stream: CallStream,
     dtype: Dtype,
     dim: usize,
     batch: usize,
+    /// Neighbouring heads that share K and V.
+    group: usize,
     scale: f32,
     q: (u64, usize, usize),
     kv: (u64, u64, usize, usize),
@@ -24,8 +29,8 @@ pub(crate) struct Heads {
 impl<'py> FromPyObject<'_, 'py> for Heads {
     type Error = PyErr;
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (stream, dtype, dim, batch, scale, q, kv, o) = object.extract()?;
-        Ok(Self { stream, dtype, dim, batch, scale, q, kv, o })
+        let (stream, dtype, dim, (batch, group), scale, q, kv, o) = object.extract()?;
+        Ok(Self { stream, dtype, dim, batch, group, scale, q, kv, o })
     }
 }
 
@@ -38,7 +43,7 @@ impl Heads {
     }
 
     fn options(&self, size: [usize; 2]) -> Options {
-        let options = Options::default().batch(self.batch).scale(self.scale);
+        let options = Options::default().batch(self.batch).kv_group(self.group).scale(self.scale);
         if self.are_plain(size) {
             return options;
         }
@@ -47,11 +52,11 @@ impl Heads {
         options.o_stride(self.o.1).o_batch_stride(self.o.2)
     }
 
-    /// The key of a plan; one on each stream, as a plan may have memory for weights.
-    fn key(&self, operation: Operation) -> Key {
-        let Self { stream, dtype, dim, batch, scale, q, kv, o } = *self;
-        let scale = scale.to_bits() as usize;
-        let numbers = [stream.1, dim, batch, scale, q.1, q.2, kv.2, kv.3, o.1, o.2];
+    /// The key of its plan, of those of a stream, as a plan may have memory for weights.
+    fn key(&self, operation: Operation, stream: usize) -> Key {
+        let Self { dtype, dim, batch, group, scale, q, kv, o, .. } = *self;
+        let scale = scale.to_bits() as usize | group << 32;
+        let numbers = [stream, dim, batch, scale, q.1, q.2, kv.2, kv.3, o.1, o.2];
         Key { operation, dtype, numbers: numbers.map(|number| number as u64) }
     }
 
@@ -79,22 +84,106 @@ impl Heads {
 impl Pattern {
     /// O = softmax(scale·Q·Kᵀ at the nonzeros)·V, for a batch of heads.
     fn attention(&self, py: Python<'_>, heads: Heads) -> PyResult<()> {
-        py.detach(|| with_type!(heads.dtype, T => self.attention_of::<T>(&heads)))
-            .map_err(|error| raise(&error))
+        with_pattern!(self, of => of.attention(py, &heads))
+    }
+
+    /// The same for tensors, past PyTorch's dispatcher: see [`direct`].
+    fn attention_direct<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        k: &Bound<'py, PyAny>,
+        v: &Bound<'py, PyAny>,
+        scale: Option<f32>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        with_pattern!(self, of => of.attention_direct(py, [q, k, v], scale))
     }
 }
 
-impl Pattern {
-    fn attention_of<T: Value>(&self, heads: &Heads) -> lacuna::Result<()> {
-        let size = [self.matrix.rows(), self.matrix.cols()];
-        let plan = self.plans.get_or_make(heads.key(Operation::Attention), || {
-            SparseAttention::plan_with(&self.matrix.with_zeros::<T>(0)?, heads.dim, heads.options(size))
-        })?;
+impl<I: Index> PatternOf<I> {
+    fn attention(&self, py: Python<'_>, heads: &Heads) -> PyResult<()> {
+        let work = || {
+            with_type!(heads.dtype, T => {
+                let key = heads.key(Operation::Attention, self.plans.stream_of(heads.stream));
+                let plan = self.plans.get_or_make(key, || {
+                    let size = [self.matrix.rows(), self.matrix.cols()];
+                    SparseAttention::plan_with(&self.matrix.with_zeros::<T>(0)?, heads.dim, heads.options(size))
+                })?;
+                self.run_attention::<T>(heads, &plan)
+            })
+        };
+        py.detach(work).map_err(|error| raise(&error))
+    }
+
+    fn attention_direct<'py>(
+        &self,
+        py: Python<'py>,
+        tensors: [&Bound<'py, PyAny>; 3],
+        scale: Option<f32>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        direct(py, self.index, &tensors, |call| {
+            let size = [self.matrix.rows(), self.matrix.cols()];
+            let Some((mut heads, shape)) = call.heads(tensors, size, scale)? else { return Ok(None) };
+            with_type!(heads.dtype, T => {
+                let key = heads.key(Operation::Attention, call.stream);
+                let Some(plan) = self.plans.get::<SparseAttention<T, I>>(&key) else { return Ok(None) };
+                let Some((tensor, o)) = call.empty(&shape, heads.dtype)? else { return Ok(None) };
+                heads.o.0 = o;
+                py.detach(|| self.run_attention(&heads, &plan)).map_err(|error| raise(&error))?;
+                Ok(Some(tensor))
+            })
+        })
+    }
+
+    fn run_attention<T: Value>(&self, heads: &Heads, plan: &SparseAttention<T, I>) -> lacuna::Result<()> {
         let lengths = [plan.query_len(), plan.key_len(), plan.output_len()];
-        // SAFETY: the Python files pass addresses of tensors that they hold, of the shapes that they have checked, on the
-        // current stream.
+        // SAFETY: the Python files and `Call` pass addresses of tensors that they hold, of the shapes that they have checked, on
+        // the current stream.
         let (stream, operands) = unsafe { heads.operands::<T>(self.matrix.device(), lengths)? };
         plan.run_with(&stream, operands)
+    }
+}
+
+impl<'py> Call<'py> {
+    /// Heads without the place of the result, and its shape; if Q, K and V are such operands for a mask of this size.
+    fn heads(
+        &self,
+        [q, k, v]: [&Bound<'py, PyAny>; 3],
+        [queries, keys]: [usize; 2],
+        scale: Option<f32>,
+    ) -> PyResult<Option<(Heads, Vec<usize>)>> {
+        let (Some(q), Some(k), Some(v)) = (self.operand(q)?, self.operand(k)?, self.operand(v)?) else {
+            return Ok(None);
+        };
+        let (shape, dtype) = (q.shape().to_vec(), q.dtype);
+        // Samples and types are those of Q; a batch of heads, too, or fewer for K and V.
+        let is_alike = k.dtype == dtype
+            && v.dtype == dtype
+            && k.shape() == v.shape()
+            && k.shape().len() == shape.len()
+            && (shape.len() != 4 || k.shape()[0] == shape[0]);
+        let (true, Some(q), Some(k), Some(v)) = (is_alike, q.merged(), k.merged(), v.merged()) else {
+            return Ok(None);
+        };
+        let (Some(heads), Some(kv_heads), Some(&dim)) = (q.matrices(), k.matrices(), shape.last()) else {
+            return Ok(None);
+        };
+        let (batch, kv_batch) = (heads.unwrap_or(1), kv_heads.unwrap_or(1));
+        if batch % kv_batch != 0 {
+            return Ok(None);
+        }
+        let (Some(q), Some(k), Some(v)) =
+            (q.rows(heads, queries, dim), k.rows(kv_heads, keys, dim), v.rows(kv_heads, keys, dim))
+        else {
+            return Ok(None);
+        };
+        if (k.1, k.2) != (v.1, v.2) {
+            return Ok(None);
+        }
+        let scale = scale.unwrap_or_else(|| (dim as f64).powf(-0.5) as f32);
+        let (stream, group) = (CallStream(self.stream, false), batch / kv_batch);
+        let (kv, o) = ((k.0, v.0, k.1, k.2), (0, dim, queries * dim));
+        Ok(Some((Heads { stream, dtype, dim, batch, group, scale, q, kv, o }, shape)))
     }
 }
 
@@ -135,8 +224,30 @@ impl Mask {
     }
     #[staticmethod]
     #[allow(clippy::needless_pass_by_value, reason = "Python's lists come as vectors")]
-    fn documents(lengths: Vec<usize>) -> PyResult<Self> {
-        Self::of(attention::Mask::documents(&lengths))
+    fn documents(queries: Vec<usize>, keys: Vec<usize>) -> PyResult<Self> {
+        Self::of(attention::Mask::cross_documents(&queries, &keys))
+    }
+    /// Blocks of a size, those that a pattern on the host has.
+    #[staticmethod]
+    fn blocks(
+        size: [usize; 2],
+        block: [usize; 2],
+        shape: [usize; 2],
+        row_offsets: &[u8],
+        columns: &[u8],
+    ) -> PyResult<Self> {
+        let seen = host_pattern(shape, row_offsets, columns)?;
+        Self::of(attention::Mask::blocks(size[0], size[1], block, seen))
+    }
+    #[staticmethod]
+    #[allow(clippy::needless_pass_by_value, reason = "Python's lists come as vectors")]
+    fn global_tokens(size: [usize; 2], queries: Vec<usize>, keys: Vec<usize>) -> PyResult<Self> {
+        Self::of(attention::Mask::global(size[0], size[1], &queries, &keys))
+    }
+    /// Any pattern on the host.
+    #[staticmethod]
+    fn of_pattern(shape: [usize; 2], row_offsets: &[u8], columns: &[u8]) -> PyResult<Self> {
+        Ok(Self { inner: attention::Mask::from_pattern(host_pattern(shape, row_offsets, columns)?) })
     }
     fn both(&self, other: &Self) -> PyResult<Self> {
         Self::of(self.inner.and(&other.inner))
@@ -157,11 +268,21 @@ impl Mask {
     }
 }
 
+/// The pattern of host arrays of 64 bits.
+fn host_pattern([rows, cols]: [usize; 2], row_offsets: &[u8], columns: &[u8]) -> PyResult<HostPattern> {
+    let [row_offsets, columns] = [row_offsets, columns].map(numbers::<i64>);
+    let values = vec![0.0_f32; columns.len()];
+    let host = Csr::from_signed(rows, cols, &row_offsets, &columns, values).map_err(Into::into);
+    host.map(|host| HostPattern::clone(host.pattern())).map_err(|error: lacuna::Error| raise(&error))
+}
+
 /// A mask as blocks on a device.
 #[pyclass(frozen)]
 pub(crate) struct MaskBlocks {
     inner: attention::MaskBlocks,
     plans: Plans,
+    /// The number of its GPU; none on a simulator.
+    index: Option<i32>,
 }
 
 #[pymethods]
@@ -169,28 +290,60 @@ impl MaskBlocks {
     #[new]
     fn new(py: Python<'_>, device: &Device, mask: &Mask) -> PyResult<Self> {
         let made = py.detach(|| attention::MaskBlocks::new(&device.inner, &mask.inner));
-        Ok(Self { inner: made.map_err(|error| raise(&error))?, plans: Plans::default() })
+        let inner = made.map_err(|error| raise(&error))?;
+        Ok(Self { inner, plans: Plans::default(), index: device.index })
     }
 
     /// O = softmax(scale·Q·Kᵀ ⊙ mask)·V, for a batch of heads in 16 bits. False where kernels by blocks cannot do it.
     fn attention(&self, py: Python<'_>, heads: Heads) -> PyResult<bool> {
-        let done = py.detach(|| with_type!(heads.dtype, T => self.attention_of::<T>(&heads)));
-        match done {
+        let work = || {
+            with_type!(heads.dtype, T => {
+                let key = heads.key(Operation::BlockAttention, self.plans.stream_of(heads.stream));
+                let plan = self.plans.get_or_make(key, || {
+                    let size = [self.inner.queries(), self.inner.keys()];
+                    BlockAttention::<T>::plan_with(&self.inner, heads.dim, heads.options(size))
+                })?;
+                self.run(&heads, &plan)
+            })
+        };
+        match py.detach(work) {
             Err(lacuna::Error::NeedsPattern { .. }) => Ok(false),
             Err(error) => Err(raise(&error)),
             Ok(()) => Ok(true),
         }
     }
+
+    /// The same for tensors, past PyTorch's dispatcher: see [`direct`].
+    fn attention_direct<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        k: &Bound<'py, PyAny>,
+        v: &Bound<'py, PyAny>,
+        scale: Option<f32>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        direct(py, self.index, &[q, k, v], |call| {
+            let size = [self.inner.queries(), self.inner.keys()];
+            let Some((mut heads, shape)) = call.heads([q, k, v], size, scale)? else { return Ok(None) };
+            with_type!(heads.dtype, T => {
+                let key = heads.key(Operation::BlockAttention, call.stream);
+                let Some(plan) = self.plans.get::<BlockAttention<T>>(&key) else { return Ok(None) };
+                let Some((tensor, o)) = call.empty(&shape, heads.dtype)? else { return Ok(None) };
+                heads.o.0 = o;
+                match py.detach(|| self.run(&heads, &plan)) {
+                    Err(lacuna::Error::NeedsPattern { .. }) => Ok(None),
+                    Err(error) => Err(raise(&error)),
+                    Ok(()) => Ok(Some(tensor)),
+                }
+            })
+        })
+    }
 }
 
 impl MaskBlocks {
-    fn attention_of<T: Value>(&self, heads: &Heads) -> lacuna::Result<()> {
-        let size = [self.inner.queries(), self.inner.keys()];
-        let plan = self.plans.get_or_make(heads.key(Operation::BlockAttention), || {
-            BlockAttention::<T>::plan_with(&self.inner, heads.dim, heads.options(size))
-        })?;
+    fn run<T: Value>(&self, heads: &Heads, plan: &BlockAttention<T>) -> lacuna::Result<()> {
         let lengths = [plan.query_len(), plan.key_len(), plan.output_len()];
-        // SAFETY: as for `Pattern::attention`.
+        // SAFETY: as for `PatternOf::run_attention`.
         let (stream, operands) = unsafe { heads.operands::<T>(self.inner.device(), lengths)? };
         plan.run_with(&stream, operands)
     }

@@ -15,11 +15,13 @@ pub(crate) struct Device {
     pub(crate) inner: lacuna::Device,
     /// Plans that belong to no pattern.
     pub(crate) plans: Plans,
+    /// Its number among GPUs; none of a simulator.
+    pub(crate) index: Option<i32>,
 }
 
 impl Device {
-    fn new(inner: lacuna::Device) -> Self {
-        Self { inner, plans: Plans::default() }
+    fn new(inner: lacuna::Device, index: Option<i32>) -> Self {
+        Self { inner, plans: Plans::default(), index }
     }
 }
 
@@ -28,13 +30,14 @@ impl Device {
     /// GPU `index`, by the driver's numbers.
     #[staticmethod]
     fn cuda(py: Python<'_>, index: usize) -> PyResult<Self> {
-        py.detach(|| lacuna::Device::cuda(index)).map(Self::new).map_err(|error| raise(&error))
+        let made = py.detach(|| lacuna::Device::cuda(index)).map_err(|error| raise(&error))?;
+        Ok(Self::new(made, i32::try_from(index).ok()))
     }
 
     /// A new simulator.
     #[staticmethod]
     fn simulator() -> Self {
-        Self::new(lacuna::Device::simulator())
+        Self::new(lacuna::Device::simulator(), None)
     }
 
     /// Its name.
@@ -108,6 +111,16 @@ pub(crate) enum Dtype {
     F32,
     F16,
     Bf16,
+}
+
+impl Dtype {
+    /// Of a value.
+    pub(crate) fn bytes(self) -> usize {
+        match self {
+            Self::F32 => 4,
+            Self::F16 | Self::Bf16 => 2,
+        }
+    }
 }
 
 impl<'py> FromPyObject<'_, 'py> for Dtype {

@@ -1,62 +1,183 @@
-//! Patterns, and what is done with values at their nonzeros.
+//! Patterns, and values in the order of their transposed ones.
 use std::sync::Arc;
 
-use lacuna::{CsrMatrix, Error, Sddmm, Slice, SliceMut, SparseSoftmax, Stream, Value, sddmm, softmax};
+use lacuna::{CsrMatrix, Error, ForeignIndex, Index, Slice, SliceMut, Stream, Value};
 use pyo3::prelude::*;
 
 use crate::device::{Device, Dtype, stream, with_type};
 use crate::error::{input, raise};
-use crate::plans::{Key, Operation, Plans, Streams};
+use crate::plans::Plans;
+use crate::torch::direct;
 
-/// Where the nonzeros of a matrix are, on a device.
+/// Where the nonzeros of a matrix are, on a device: with column indices of 32 bits or of 16.
 #[pyclass(frozen)]
 pub(crate) struct Pattern {
-    /// Of a batch of none.
-    pub(crate) matrix: CsrMatrix<f32>,
-    pub(crate) plans: Plans,
-    /// The pattern that this is the transposed of.
-    source: Option<Arc<CsrMatrix<f32>>>,
+    pub(crate) of: Indexed,
 }
 
-#[pymethods]
-impl Pattern {
-    /// The pattern of index arrays that are on the device, of `bits` bits each.
-    #[new]
-    #[allow(clippy::too_many_arguments, reason = "they are the parts of a sparse tensor")]
-    fn new(
-        py: Python<'_>,
-        device: &Device,
-        stream_handle: usize,
-        shape: [usize; 2],
-        nnz: usize,
-        row_offsets: u64,
-        columns: u64,
-        bits: u32,
-    ) -> PyResult<Self> {
-        let device = &device.inner;
+pub(crate) enum Indexed {
+    U32(PatternOf<u32>),
+    U16(PatternOf<u16>),
+}
+
+/// Calls a block with a name for the pattern of whichever index.
+macro_rules! with_pattern {
+    ($pattern:expr, $of:ident => $body:expr) => {
+        match &$pattern.of {
+            $crate::pattern::Indexed::U32($of) => $body,
+            $crate::pattern::Indexed::U16($of) => $body,
+        }
+    };
+}
+pub(crate) use with_pattern;
+
+/// The same with indices of one type.
+pub(crate) struct PatternOf<I: Index> {
+    /// Of a batch of none.
+    pub(crate) matrix: CsrMatrix<f32, I>,
+    pub(crate) plans: Plans,
+    /// The number of its GPU; none on a simulator.
+    pub(crate) index: Option<i32>,
+    /// The pattern that this is the transposed of.
+    source: Option<Arc<CsrMatrix<f32, I>>>,
+}
+
+/// Index arrays on a device.
+struct Arrays {
+    /// Rows and columns of the matrix.
+    shape: [usize; 2],
+    nnz: usize,
+    /// Where rows start, or the row of each nonzero.
+    rows: u64,
+    columns: u64,
+    /// Of an index of theirs.
+    bits: u32,
+    /// Whether rows are given one for each nonzero.
+    is_coo: bool,
+}
+
+impl<'py> FromPyObject<'_, 'py> for Arrays {
+    type Error = PyErr;
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let (shape, nnz, rows, columns, bits, is_coo) = object.extract()?;
+        Ok(Self { shape, nnz, rows, columns, bits, is_coo })
+    }
+}
+
+impl Arrays {
+    /// # Safety
+    /// The addresses are of arrays of that many indices on the stream's device, which stay until this returns.
+    unsafe fn import<S: ForeignIndex, I: Index>(&self, stream: &Stream) -> lacuna::Result<CsrMatrix<f32, I>> {
+        let (device, &Self { shape, nnz, .. }) = (stream.device(), self);
+        // SAFETY: as promised by the caller.
+        unsafe {
+            let columns = Slice::<S>::from_raw(device, self.columns, nnz)?;
+            if self.is_coo {
+                CsrMatrix::from_coo(stream, shape, Slice::<S>::from_raw(device, self.rows, nnz)?, columns)
+            } else {
+                let row_offsets = Slice::<S>::from_raw(device, self.rows, shape[0] + 1)?;
+                CsrMatrix::from_indices(stream, shape, row_offsets, columns)
+            }
+        }
+    }
+
+    fn pattern<I: Index>(&self, py: Python<'_>, device: &Device, handle: usize) -> PyResult<PatternOf<I>> {
         let made = py.detach(|| {
             // SAFETY: the Python files pass the current stream of a device, and the addresses of arrays that they hold and have
             // checked the type and length of; the call waits for what reads them.
             unsafe {
-                let stream = stream(device, stream_handle)?;
-                match bits {
-                    32 => import::<i32>(&stream, shape, nnz, row_offsets, columns),
-                    _ => import::<i64>(&stream, shape, nnz, row_offsets, columns),
+                let stream = stream(&device.inner, handle)?;
+                match self.bits {
+                    32 => self.import::<i32, I>(&stream),
+                    _ => self.import::<i64, I>(&stream),
                 }
             }
         });
         let matrix = made.map_err(|error| raise(&error))?;
-        Ok(Self { matrix, plans: Plans::default(), source: None })
+        Ok(PatternOf { matrix, plans: Plans::default(), index: device.index, source: None })
+    }
+}
+
+#[pymethods]
+impl Pattern {
+    /// The pattern of index arrays that are on the device, with indices of `index_bits` of its own.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        device: &Device,
+        stream_handle: usize,
+        arrays: Arrays,
+        index_bits: u32,
+    ) -> PyResult<Self> {
+        let of = match index_bits {
+            32 => Indexed::U32(arrays.pattern(py, device, stream_handle)?),
+            16 => Indexed::U16(arrays.pattern(py, device, stream_handle)?),
+            other => return Err(input(format!("index_bits is {other}, but it must be 32 or 16"))),
+        };
+        Ok(Self { of })
     }
 
     /// Rows, columns, nonzeros, and elements from the values of one matrix of a batch to those of the next.
     #[getter]
     fn sizes(&self) -> (usize, usize, usize, usize) {
-        let Self { matrix, .. } = self;
-        (matrix.rows(), matrix.cols(), matrix.nnz(), matrix.values_stride())
+        with_pattern!(self, of => {
+            let PatternOf { matrix, .. } = of;
+            (matrix.rows(), matrix.cols(), matrix.nnz(), matrix.values_stride())
+        })
+    }
+
+    /// Bits of a column index.
+    #[getter]
+    fn index_bits(&self) -> u32 {
+        match self.of {
+            Indexed::U32(_) => 32,
+            Indexed::U16(_) => 16,
+        }
     }
 
     /// The transposed pattern. The first call works it out, and waits.
+    fn transposed(&self, py: Python<'_>, stream_handle: usize) -> PyResult<Self> {
+        let of = match &self.of {
+            Indexed::U32(of) => Indexed::U32(of.transposed(py, stream_handle)?),
+            Indexed::U16(of) => Indexed::U16(of.transposed(py, stream_handle)?),
+        };
+        Ok(Self { of })
+    }
+
+    /// Writes values of the pattern that this is the transposed of, `batch` times one a nonzero, in this one's order.
+    fn gather(&self, py: Python<'_>, gather: Gather) -> PyResult<()> {
+        with_pattern!(self, of => of.gather(py, &gather))
+    }
+
+    /// The same for tensors, past PyTorch's dispatcher: see [`direct`].
+    fn gather_direct<'py>(&self, py: Python<'py>, values: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        with_pattern!(self, of => of.gather_direct(py, values))
+    }
+}
+
+/// Values to bring in another order: the stream, their type and addresses, and how many matrices they are of.
+struct Gather {
+    stream: usize,
+    dtype: Dtype,
+    from: u64,
+    to: u64,
+    batch: usize,
+}
+
+impl<'py> FromPyObject<'_, 'py> for Gather {
+    type Error = PyErr;
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let (stream, dtype, from, to, batch) = object.extract()?;
+        Ok(Self { stream, dtype, from, to, batch })
+    }
+}
+
+impl<I: Index> PatternOf<I> {
+    /// Nonzeros, and elements from the values of one matrix of a batch to those of the next.
+    pub(crate) fn nnz_and_stride(&self) -> [usize; 2] {
+        [self.matrix.nnz(), self.matrix.values_stride()]
+    }
+
     fn transposed(&self, py: Python<'_>, stream_handle: usize) -> PyResult<Self> {
         let made = py.detach(|| {
             // SAFETY: the stream is the caller's current one.
@@ -64,166 +185,35 @@ impl Pattern {
             Ok((self.matrix.transposed(&stream)?, self.matrix.with_zeros(0)?))
         });
         let (matrix, source) = made.map_err(|error: Error| raise(&error))?;
-        Ok(Self { matrix, plans: Plans::default(), source: Some(Arc::new(source)) })
+        Ok(Self { matrix, plans: Plans::default(), index: self.index, source: Some(Arc::new(source)) })
     }
 
-    /// Writes values of the pattern that this is the transposed of, `batch` times one a nonzero, in this one's order.
-    fn gather(
-        &self,
-        py: Python<'_>,
-        stream_handle: usize,
-        dtype: Dtype,
-        values: u64,
-        out: u64,
-        batch: usize,
-    ) -> PyResult<()> {
+    fn gather(&self, py: Python<'_>, gather: &Gather) -> PyResult<()> {
         let source = self.source.as_ref().ok_or_else(|| input("the pattern is not a transposed one"))?;
-        py.detach(|| {
-            // SAFETY: the Python files pass addresses of tensors with room for `batch` times the stride, which stay until the
-            // stream has come to this, by the rules of their allocator.
-            unsafe {
-                let stream = stream(source.device(), stream_handle)?;
-                with_type!(dtype, T => {
-                    let from = source.with_foreign_values::<T>(batch, values)?;
-                    self.matrix.with_foreign_values::<T>(batch, out)?.update_from(&stream, &from)
-                })
-            }
-        })
-        .map_err(|error| raise(&error))
-    }
-
-    /// D = (A·Bᵀ) at the nonzeros, with A rows×k and B columns×k.
-    #[allow(clippy::too_many_arguments, reason = "they are the operands with their strides")]
-    fn sddmm(
-        &self,
-        py: Python<'_>,
-        streams: Streams,
-        dtype: Dtype,
-        k: usize,
-        batch: usize,
-        a: (u64, usize, usize),
-        b: (u64, usize, usize),
-        d: u64,
-        precise: bool,
-    ) -> PyResult<()> {
-        let work = || with_type!(dtype, T => self.sddmm_of::<T>(streams, dtype, k, batch, a, b, d, precise));
+        let work = || with_type!(gather.dtype, T => self.gather_of::<T>(source, gather));
         py.detach(work).map_err(|error| raise(&error))
     }
 
-    /// y = softmax(scale·x) of each row.
-    #[allow(clippy::too_many_arguments, reason = "they are the operands")]
-    fn softmax(
-        &self,
-        py: Python<'_>,
-        stream_handle: usize,
-        dtype: Dtype,
-        batch: usize,
-        scale: f32,
-        x: u64,
-        y: u64,
-    ) -> PyResult<()> {
-        py.detach(|| {
-            with_type!(dtype, T => {
-                let plan = self.softmax_plan::<T>(dtype, batch, scale)?;
-                // SAFETY: as for `gather`.
-                unsafe {
-                    let stream = stream(self.matrix.device(), stream_handle)?;
-                    let x = self.matrix.with_foreign_values::<T>(batch, x)?;
-                    plan.run(&stream, &x, &mut self.matrix.with_foreign_values::<T>(batch, y)?)
-                }
-            })
-        })
-        .map_err(|error| raise(&error))
-    }
-
-    /// The gradient of x from the softmax `y` and its gradient `dy`.
-    #[allow(clippy::too_many_arguments, reason = "they are the operands")]
-    fn softmax_backward(
-        &self,
-        py: Python<'_>,
-        stream_handle: usize,
-        dtype: Dtype,
-        batch: usize,
-        scale: f32,
-        y: u64,
-        dy: u64,
-        dx: u64,
-    ) -> PyResult<()> {
-        py.detach(|| {
-            with_type!(dtype, T => {
-                let plan = self.softmax_plan::<T>(dtype, batch, scale)?;
-                // SAFETY: as for `gather`.
-                unsafe {
-                    let stream = stream(self.matrix.device(), stream_handle)?;
-                    let y = self.matrix.with_foreign_values::<T>(batch, y)?;
-                    let dy = self.matrix.with_foreign_values::<T>(batch, dy)?;
-                    plan.backward(&stream, &y, &dy, &mut self.matrix.with_foreign_values::<T>(batch, dx)?)
-                }
-            })
-        })
-        .map_err(|error| raise(&error))
-    }
-}
-
-/// # Safety
-/// The addresses are of arrays of `S` on the stream's device: one more than rows, and `nnz`.
-unsafe fn import<S: lacuna::ForeignIndex>(
-    stream: &Stream,
-    shape: [usize; 2],
-    nnz: usize,
-    row_offsets: u64,
-    columns: u64,
-) -> lacuna::Result<CsrMatrix<f32>> {
-    let device = stream.device();
-    // SAFETY: as promised by the caller.
-    unsafe {
-        let row_offsets = Slice::<S>::from_raw(device, row_offsets, shape[0] + 1)?;
-        CsrMatrix::from_indices(stream, shape, row_offsets, Slice::<S>::from_raw(device, columns, nnz)?)
-    }
-}
-
-impl Pattern {
-    fn softmax_plan<T: Value>(
-        &self,
-        dtype: Dtype,
-        batch: usize,
-        scale: f32,
-    ) -> lacuna::Result<Arc<SparseSoftmax<T>>> {
-        let numbers = [batch as u64, scale.to_bits().into(), 0, 0, 0, 0, 0, 0, 0, 0];
-        self.plans.get_or_make(Key { operation: Operation::Softmax, dtype, numbers }, || {
-            let options = softmax::Options::default().batch(batch).scale(scale);
-            SparseSoftmax::plan_with(&self.matrix.with_zeros::<T>(0)?, options)
-        })
-    }
-
-    #[allow(clippy::too_many_arguments, reason = "they are the operands with their strides")]
-    fn sddmm_of<T: Value>(
-        &self,
-        Streams(stream_handle, of_plan): Streams,
-        dtype: Dtype,
-        k: usize,
-        batch: usize,
-        (a, a_stride, a_batch): (u64, usize, usize),
-        (b, b_stride, b_batch): (u64, usize, usize),
-        d: u64,
-        precise: bool,
-    ) -> lacuna::Result<()> {
-        let device = self.matrix.device();
-        let numbers = [k, batch, a_stride, a_batch, b_stride, b_batch, of_plan, precise.into(), 0, 0];
-        let key = Key { operation: Operation::Sddmm, dtype, numbers: numbers.map(|number| number as u64) };
-        let plan = self.plans.get_or_make(key, || {
-            let options = sddmm::Options::default().batch(batch).a_stride(a_stride).b_stride(b_stride);
-            let options =
-                options.a_batch_stride(a_batch).b_batch_stride(b_batch).precision(precision(precise));
-            Sddmm::plan_with(&self.matrix.with_zeros::<T>(0)?, k, options)
-        })?;
-        // SAFETY: as for `gather`; the Python files have checked the shapes that the lengths follow from.
+    fn gather_of<T: Value>(&self, source: &CsrMatrix<f32, I>, gather: &Gather) -> lacuna::Result<()> {
+        // SAFETY: the Python files and `Call` pass addresses of tensors with room for `batch` times the stride, which stay until the
+        // stream has come to this, by the rules of their allocator.
         unsafe {
-            let stream = stream(device, stream_handle)?;
-            let a = Slice::from_raw(device, a, plan.a_len())?;
-            let b = Slice::from_raw(device, b, plan.b_len())?;
-            plan.run(&stream, a, b, &mut self.matrix.with_foreign_values::<T>(batch, d)?)
+            let stream = stream(source.device(), gather.stream)?;
+            let from = source.with_foreign_values::<T>(gather.batch, gather.from)?;
+            self.matrix.with_foreign_values::<T>(gather.batch, gather.to)?.update_from(&stream, &from)
         }
+    }
+
+    fn gather_direct<'py>(&self, py: Python<'py>, values: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        direct(py, self.index, &[values], |call| {
+            let Some((from, matrices)) = call.values(values, self.nnz_and_stride())? else { return Ok(None) };
+            let Some((out, to)) = call.empty_values(matrices, self.nnz_and_stride(), from.dtype)? else {
+                return Ok(None);
+            };
+            let (dtype, batch) = (from.dtype, matrices.unwrap_or(1));
+            self.gather(py, &Gather { stream: call.stream, dtype, from: from.address, to, batch })?;
+            Ok(Some(out))
+        })
     }
 }
 

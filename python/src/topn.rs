@@ -5,11 +5,11 @@ use pyo3::prelude::*;
 use crate::device::{Device, Dtype, stream, with_type};
 use crate::error::{input, raise};
 use crate::pattern::output;
-use crate::plans::{Key, Operation, Streams};
+use crate::plans::{CallStream, Key, Operation};
 
 /// Rows of logits, and where operands are.
 struct Rows {
-    stream: Streams,
+    stream: CallStream,
     dtype: Dtype,
     /// Rows, columns, elements from row to row, and how many are wanted of each.
     sizes: [usize; 4],
@@ -21,27 +21,22 @@ struct Rows {
     indices: u64,
 }
 
-#[pymethods]
-impl Device {
-    /// Writes the `n` greatest of each row, and their indices.
-    #[allow(clippy::too_many_arguments, reason = "they are the operands")]
-    fn topn(
-        &self,
-        py: Python<'_>,
-        stream: Streams,
-        dtype: Dtype,
-        sizes: [usize; 4],
-        form: u8,
-        temperature: f32,
-        logits: u64,
-        values: u64,
-        indices: u64,
-    ) -> PyResult<()> {
+impl<'py> FromPyObject<'_, 'py> for Rows {
+    type Error = PyErr;
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let (stream, dtype, sizes, form, temperature, logits, values, indices) = object.extract()?;
         if form > 2 {
             return Err(input(format!("there is no form {form} of results")));
         }
-        let rows = Rows { stream, dtype, sizes, form, temperature, logits, values, indices };
-        py.detach(|| with_type!(dtype, T => self.topn_of::<T>(&rows))).map_err(|error| raise(&error))
+        Ok(Self { stream, dtype, sizes, form, temperature, logits, values, indices })
+    }
+}
+
+#[pymethods]
+impl Device {
+    /// Writes the `n` greatest of each row, and their indices.
+    fn topn(&self, py: Python<'_>, rows: Rows) -> PyResult<()> {
+        py.detach(|| with_type!(rows.dtype, T => self.topn_of::<T>(&rows))).map_err(|error| raise(&error))
     }
 }
 
@@ -50,7 +45,8 @@ impl Device {
         let [count, columns, stride, n] = rows.sizes;
         let temperature = rows.temperature.to_bits() as usize;
         // A plan has memory of its own: one a stream.
-        let numbers = [rows.stream.1, count, columns, stride, n, rows.form.into(), temperature, 0, 0, 0];
+        let stream_of_plan = self.plans.stream_of(rows.stream);
+        let numbers = [stream_of_plan, count, columns, stride, n, rows.form.into(), temperature, 0, 0, 0];
         let numbers = numbers.map(|number| number as u64);
         let key = Key { operation: Operation::TopN, dtype: rows.dtype, numbers };
         let plan = self.plans.get_or_make(key, || {

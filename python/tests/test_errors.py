@@ -55,6 +55,26 @@ class TestInput:
         self.refuse("must be of one type", lambda: lacuna.Pattern(np.array([0, 1], "int32"), np.array([0]), (1, 1)))
         self.refuse("rows, columns", lambda: pattern([0], [], (1, 2, 3)))
 
+    def test_coordinates(self):
+        pattern = lambda rows, columns: lacuna.Pattern.from_coo(np.array(rows), np.array(columns), (3, 4))
+        self.refuse("row index at position 1: expected less than 3, got 3", lambda: pattern([0, 3], [0, 1]))
+        self.refuse("row index at position 1: expected 2, the one before, or more, got 1; .*coalesce", lambda: pattern([2, 1], [0, 1]))
+        self.refuse("expected no negative number, got -1", lambda: pattern([-1, 1], [0, 1]))
+        self.refuse("expected a column above 2", lambda: pattern([1, 1], [2, 1]))
+        self.refuse("row_indices have 1 elements, but 2 are expected", lambda: pattern([1], [2, 1]))
+
+    def test_index_bits(self):
+        pattern = lambda shape, bits: lacuna.Pattern(np.zeros(shape[0] + 1, int), np.zeros(0, int), shape, index_bits=bits)
+        self.refuse("index_bits is 8, but it must be 32 or 16", lambda: pattern((1, 2), 8))
+        self.refuse("at most 65535", lambda: pattern((1, 70_000), 16))
+
+    def test_masks_and_heads(self):
+        self.refuse("below 4", lambda: lacuna.Mask.global_tokens(4, 4, [4], []))
+        self.refuse("3×3", lambda: lacuna.Mask.blocks(9, 9, (3, 3), np.ones((2, 3))))
+        self.refuse("lengths of keys", lambda: lacuna.Mask.documents([1, 2], [3]))
+        heads = lambda count: dense(count, 4, 8)
+        self.refuse("heads must divide the 4", lambda: lacuna.sparse_attention(heads(4), heads(3), heads(3), lacuna.Mask.causal(4)))
+
     def test_types_and_shapes(self):
         a = Drawn(6, 8, 0.5).sparse()
         self.refuse("float64, but float32, float16 or bfloat16", lambda: lacuna.spmm(lacuna.SparseCsr(a.pattern, a.values.astype("float64")), dense(8, 2)))

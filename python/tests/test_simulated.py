@@ -82,6 +82,65 @@ def test_sparse_attention(heads):
     assert (o[..., 1, :] == 0).all(), "a query without keys"
 
 
+def test_attention_of_heads_that_share_keys():
+    # Samples of 4 heads, of which two share K and V.
+    pattern = Drawn(20, 24, 0.5).pattern()
+    q, k, v = dense(2, 4, 20, 16), dense(2, 2, 24, 16, seed=3), dense(2, 2, 24, 16, seed=4)
+    o = lacuna.sparse_attention(q, k, v, pattern)
+    assert (o == lacuna.sparse_attention(q, k.repeat(2, 1), v.repeat(2, 1), pattern)).all()
+    o = lacuna.sparse_attention(q[0], k[0], v[0], pattern)
+    assert (o == lacuna.sparse_attention(q[0], k[0].repeat(2, 0), v[0].repeat(2, 0), pattern)).all()
+    window = lacuna.Mask.sliding_window(32, 5)
+    q, k, v = (dense(heads, 32, 16, dtype="float16", seed=heads) for heads in (4, 1, 1))
+    o = lacuna.sparse_attention(q, k, v, window)
+    alone = [lacuna.sparse_attention(q[head : head + 1], k, v, window) for head in range(4)]
+    assert np.max(np.abs(o.astype("float32") - np.concatenate(alone).astype("float32"))) <= 2.0**-10
+
+
+def seen_by(mask):
+    """The mask as an array: attention with equal scores, whose values name their keys."""
+    queries, keys = mask.shape
+    o = lacuna.sparse_attention(np.zeros((queries, keys), "float32"), np.zeros((keys, keys), "float32"), np.eye(keys, dtype="float32"), mask)
+    return o > 0
+
+
+def test_masks_by_rule():
+    blocks = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 1]])
+    seen = seen_by(lacuna.Mask.blocks(10, 10, (4, 4), blocks))
+    assert (seen == np.kron(blocks, np.ones((4, 4)))[:10, :10].astype(bool)).all()
+    seen = seen_by(lacuna.Mask.global_tokens(6, 8, [2], [0, 7]) | lacuna.Mask.diagonals(6, 8, -1, 1))
+    place = np.arange(8)[None] - np.arange(6)[:, None]
+    expected = np.abs(place) <= 1
+    expected[2], expected[:, [0, 7]] = True, True
+    assert (seen == expected).all()
+    assert (seen_by(lacuna.Mask.documents([2, 3], [4, 1])) == np.repeat([[1, 1, 1, 1, 0], [0, 0, 0, 0, 1]], [2, 3], 0)).all()
+    any_mask = dense(7, 9) > 0.2
+    assert (seen_by(lacuna.Mask.from_dense(any_mask)) == any_mask).all()
+    assert (seen_by(lacuna.Mask.causal_lower_right(3, 5)) == np.tril(np.ones((3, 5)), 2)).all()
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+def test_patterns_of_coordinates(index):
+    a, b = Drawn(23, 31, 0.7, index=index), dense(31, 6)
+    rows = np.nonzero(a.mask)[0].astype(index)
+    pattern = lacuna.Pattern.from_coo(rows, a.columns, a.shape)
+    assert (pattern.shape, pattern.nnz) == (a.shape, len(a.columns))
+    assert (lacuna.spmm(lacuna.SparseCsr(pattern, a.values), b) == lacuna.spmm(a.sparse(), b)).all()
+
+
+def test_indices_of_16_bits():
+    a, b, k = Drawn(12, 20, 0.6), dense(20, 8), dense(2, 20, 16, seed=3)
+    narrow = lacuna.Pattern(a.offsets, a.columns, a.shape, index_bits=16)
+    assert (narrow.index_bits, a.pattern().index_bits, narrow.T.index_bits) == (16, 32, 16)
+    ours, wide = lacuna.SparseCsr(narrow, a.values), a.sparse()
+    assert (lacuna.spmm(ours, b) == lacuna.spmm(wide, b)).all()
+    assert (lacuna.spmm(ours.T, dense(12, 8)) == lacuna.spmm(wide.T, dense(12, 8))).all()
+    assert (lacuna.sparse_softmax(ours).values == lacuna.sparse_softmax(wide).values).all()
+    assert (lacuna.sddmm(narrow, dense(12, 8), b).values == lacuna.sddmm(a.pattern(), dense(12, 8), b).values).all()
+    q = dense(2, 12, 16)
+    assert (lacuna.sparse_attention(q, k, k, narrow) == lacuna.sparse_attention(q, k, k, a.pattern())).all()
+
+
 def test_attention_by_rules_is_that_of_their_pattern():
     window = lacuna.Mask.sliding_window(32, 5) & lacuna.Mask.documents([20, 12])
     place = np.arange(32)

@@ -21,13 +21,13 @@ TYPES = tuple(UNIT)
 OPS = torch.ops.lacuna
 
 
-def drawn(rows, cols, zeros, dtype=torch.float32, seed=0, batch=None, index=torch.int64, device="cuda"):
+def drawn(rows, cols, zeros, dtype=torch.float32, seed=0, batch=None, index=torch.int64, device="cuda", index_bits=32):
     """A random pattern with an empty row, its mask, and values with room after them."""
     generator = torch.Generator(device).manual_seed(seed)
     mask = torch.rand(rows, cols, generator=generator, device=device) >= zeros
     mask[1] = False
     offsets = torch.cat([mask.new_zeros(1, dtype=torch.int64), mask.sum(1).cumsum(0)]).to(index)
-    pattern = lacuna.Pattern(offsets, mask.nonzero()[:, 1].to(index), (rows, cols))
+    pattern = lacuna.Pattern(offsets, mask.nonzero()[:, 1].to(index), (rows, cols), index_bits=index_bits)
     values = pattern.empty_values(dtype, batch)
     values.copy_(torch.rand(values.shape, generator=generator, device=device) * 2 - 1)
     return pattern, mask, values

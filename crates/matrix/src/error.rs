@@ -80,6 +80,19 @@ pub enum FormatError {
         /// Rows of the matrix.
         rows: usize,
     },
+    /// The elements do not stand row by row.
+    #[error(
+        "row index at position {position}: expected {previous}, the one before, or more, got {row}; sort the elements by \
+         rows and then by columns (PyTorch: `x.coalesce()`)"
+    )]
+    UnsortedRows {
+        /// Where in the array of row indices.
+        position: usize,
+        /// The row before.
+        previous: u64,
+        /// The row found.
+        row: u64,
+    },
     /// A column index reaches past the last column.
     #[error("column index of row {row} at position {position}: expected less than {cols}, got {column}")]
     ColumnOutOfRange {

@@ -20,6 +20,11 @@ pub(super) fn cases() -> Vec<Case> {
             "index arrays that are no pattern, by the first wrong element",
             wrong,
         ),
+        Case::new(
+            "import/foreign/coordinates",
+            "row and column indices in place of row offsets, and such that are no pattern",
+            coordinates,
+        ),
         Case::new("import/foreign/refusals", "addresses and streams that cannot be", refusals),
     ]
 }
@@ -85,6 +90,39 @@ fn wrong(cx: &Context<'_>) -> Result<f64> {
     let offsets = import(cx, &[0_i32, 3, 2, 5], &[1, 2, 3, 4, 5]);
     refused("offsets that fall", offsets, is_format, &["row 1 to end at 3 or later"])?;
     Ok(0.0)
+}
+
+fn coordinates(cx: &Context<'_>) -> Result<f64> {
+    let (rows, cols, n) = if cx.device.is_simulator() { (300, 40, 8) } else { (9000, 900, 64) };
+    let problem = Problem::generated(generate::uniform(rows, cols, 0.97, cx.seed), n, cx.seed)?;
+    let ours = CsrMatrix::new(cx.device, &problem.a)?;
+    let (worst, expected) = product(cx, &Spmm::plan(&ours, n)?, &ours, &problem.a, &problem.b, n)?;
+    let ends = problem.a.row_offsets().windows(2).enumerate();
+    let row_indices: Vec<i64> =
+        ends.flat_map(|(row, ends)| vec![row as i64; (ends[1] - ends[0]) as usize]).collect();
+    let columns: Vec<i64> = problem.a.col_indices().iter().map(|&column| column.into()).collect();
+    let import = |rows_of: &[i64]| {
+        let (rows_of, columns) = (cx.device.upload(rows_of)?, cx.device.upload(&columns)?);
+        CsrMatrix::<f32>::from_coo(cx.stream, [rows, cols], rows_of.as_slice(), columns.as_slice())
+    };
+    let a = import(&row_indices)?.with_values(problem.a.values())?;
+    ensure!(a.stats() == ours.stats(), "the pattern has other statistics");
+    let (b, mut c) = (cx.device.upload(&problem.b)?, cx.device.zeros::<f32>(rows * n)?);
+    Spmm::plan(&a, n)?.run(cx.stream, &a, b.as_slice(), c.as_slice_mut())?;
+    same_bits("row offsets, then coordinates", &expected, &c.download(cx.stream)?, n)?;
+
+    let is_format = |error: &Error| matches!(error, Error::Format(_)) && error.is_usage();
+    let middle = row_indices.len() / 2;
+    let changed = |row: i64| {
+        let mut changed = row_indices.clone();
+        changed[middle] = row;
+        import(&changed)
+    };
+    let at = format!("position {middle}");
+    refused("a row past the last", changed(rows as i64), is_format, &[&at, "row index"])?;
+    refused("a negative row", changed(-3), is_format, &[&at, "got -3"])?;
+    refused("rows that fall", changed(0), is_format, &[&at, "coalesce"])?;
+    Ok(worst)
 }
 
 fn refusals(cx: &Context<'_>) -> Result<f64> {

@@ -10,6 +10,7 @@ macro_rules! import {
 
             columns_from_u32 [u32 u16] { {} }
             columns_from_u64 [u32 u16] { {} }
+            rows_from [u32 u64] { {} }
         }
     };
 
@@ -18,6 +19,9 @@ macro_rules! import {
         $crate::entry_part! { $part
             ["import_columns_u32_", stringify!($index)] $crate::import::Columns<u32, $index>
         }
+    };
+    ($part:ident rows_from [] $source:ident {}) => {
+        $crate::entry_part! { $part ["import_rows_", stringify!($source)] $crate::import::Rows<$source> }
     };
     ($part:ident columns_from_u64 [] $index:ident {}) => {
         $crate::entry_part! { $part

@@ -1,19 +1,22 @@
 //! Patterns from index arrays of another program's that are on the device already.
+mod coo;
 mod indices;
 
 use std::sync::Arc;
 
-use lacuna_kernels::import::{Columns, ColumnsArgs};
-use lacuna_kernels::{IndexType, entries};
+use lacuna_kernels::import::{Columns, ColumnsArgs, Tile};
+use lacuna_kernels::{Entry, IndexType, entries};
 use lacuna_matrix::FormatError;
 
 pub use self::indices::ForeignIndex;
 use self::indices::offsets;
 use crate::op::launch_kernel;
 use crate::pattern::{DevicePattern, MAX_NNZ, RowOrder, padded};
-use crate::{CsrMatrix, Error, Index, Result, Slice, Stream, Value};
+use crate::{Buffer, CsrMatrix, Error, Index, Result, Slice, Stream, Value};
 
 const OPERATION: &str = "import";
+/// Rows that kernels can count, a thread each.
+const MAX_ROWS: usize = MAX_NNZ;
 
 impl<T: Value, I: Index> CsrMatrix<T, I> {
     /// The pattern of a matrix (rows × cols) whose index arrays are on the device already, in another program's form: `row_offsets`
@@ -44,7 +47,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     ///
     /// # Errors
     /// [`Error::Format`] for arrays that are no pattern, with the first row or element that is wrong; [`Error::Length`] for row
-    /// offsets that are not rows + 1; [`Error::TooLarge`] above 2³² − 4097 nonzeros, 2³² − 1 rows, or the columns that `I` can
+    /// offsets that are not rows + 1; [`Error::TooLarge`] above 2³² − 4097 nonzeros or rows, or the columns that `I` can
     /// index; [`Error::OtherDevice`], [`Error::OutOfMemory`], or what the driver says.
     pub fn from_indices<S: ForeignIndex>(
         stream: &Stream,
@@ -52,45 +55,68 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
         row_offsets: Slice<'_, S>,
         columns: Slice<'_, S>,
     ) -> Result<Self> {
-        let (device, nnz) = (stream.device(), columns.len());
-        Error::expect_at_most("the number of nonzeros", MAX_NNZ, nnz)?;
-        Error::expect_at_most("the number of rows", u32::MAX as usize, rows)?;
-        let columns_what = match I::TYPE {
-            IndexType::U32 => "the number of columns",
-            IndexType::U16 => "the number of columns with 16-bit indices",
-        };
-        Error::expect_at_most(columns_what, I::TYPE.max_columns() as usize, cols)?;
+        let device = stream.device();
+        Self::expect_sizes([rows, cols], columns.len())?;
         let shape = || "one a row, and the end of the last".into();
         device.expect_operand(OPERATION, "the row offsets", row_offsets, shape, rows + 1)?;
         device.expect_same(OPERATION, "the columns", columns.device())?;
 
-        let host_offsets = offsets(&row_offsets.download(stream)?, nnz)?;
+        let host_offsets = offsets(&row_offsets.download(stream)?, columns.len())?;
+        let checked_offsets = device.upload(&host_offsets)?;
+        Self::of_rows(stream, cols, &host_offsets, checked_offsets.as_slice(), columns)
+    }
+
+    /// Whether kernels can index so many rows, columns and nonzeros.
+    fn expect_sizes([rows, cols]: [usize; 2], nnz: usize) -> Result<()> {
+        Error::expect_at_most("the number of nonzeros", MAX_NNZ, nnz)?;
+        Error::expect_at_most("the number of rows", MAX_ROWS, rows)?;
+        let columns_what = match I::TYPE {
+            IndexType::U32 => "the number of columns",
+            IndexType::U16 => "the number of columns with 16-bit indices",
+        };
+        Error::expect_at_most(columns_what, I::TYPE.max_columns() as usize, cols)
+    }
+
+    /// The pattern of rows that start at these offsets, which are the same on the host and the device, once its columns are checked.
+    fn of_rows<S: ForeignIndex>(
+        stream: &Stream,
+        cols: usize,
+        host_offsets: &[u32],
+        row_offsets: Slice<'_, u32>,
+        columns: Slice<'_, S>,
+    ) -> Result<Self> {
+        let (device, nnz) = (stream.device(), columns.len());
         let mut copied = device.uninitialized::<I>(padded(nnz))?;
         let mut verdict = device.zeros::<u32>(1)?;
-        let checked_offsets = device.upload(&host_offsets)?;
         let args = ColumnsArgs::<S::Device, I::Device> {
             source: columns.pointer(),
-            row_offsets: checked_offsets.as_slice().pointer(),
+            row_offsets: row_offsets.pointer(),
             columns: copied.as_slice_mut().pointer(),
             verdict: verdict.as_slice_mut().pointer(),
-            rows: rows as u32,
+            rows: host_offsets.len() as u32 - 1,
             cols: cols as u32,
             nnz: nnz as u32,
             len: copied.len() as u32,
         };
-        let grid = |entry: &lacuna_kernels::Entry<lacuna_kernels::import::Tile>| {
-            [args.len.div_ceil(entry.tile.block_items), 1, 1]
-        };
-        launch_kernel::<Columns<S::Device, I::Device>>(stream, entries::import(), grid, &args)?;
+        launch_kernel::<Columns<S::Device, I::Device>>(stream, entries::import(), grid(args.len), &args)?;
         // This waits for the stream, so that others may use the pattern at once.
-        let verdict = verdict.download(stream)?[0];
-        if verdict > 0 {
-            let position = (u32::MAX - verdict) as usize;
-            return Err(wrong(stream, columns, &host_offsets, position, cols)?.into());
+        if let Some(position) = first_wrong(stream, &verdict)? {
+            return Err(wrong(stream, columns, host_offsets, position, cols)?.into());
         }
-        let pattern = DevicePattern::of_columns(cols, &host_offsets, copied, RowOrder::default())?;
+        let pattern = DevicePattern::of_columns(cols, host_offsets, copied, RowOrder::default())?;
         Ok(Self::of_pattern_alone(device, Arc::new(pattern)))
     }
+}
+
+/// Blocks for so many elements.
+fn grid(items: u32) -> impl FnOnce(&Entry<Tile>) -> [u32; 3] {
+    move |entry| [items.div_ceil(entry.tile.block_items), 1, 1]
+}
+
+/// The position of the first wrong element, if a kernel found one. Waits for it.
+fn first_wrong(stream: &Stream, verdict: &Buffer<u32>) -> Result<Option<usize>> {
+    let verdict = verdict.download(stream)?[0];
+    Ok((verdict > 0).then(|| (u32::MAX - verdict) as usize))
 }
 
 /// What is wrong with the column at this position.

@@ -2,6 +2,7 @@ use lacuna_matrix::generate;
 use proptest::prelude::*;
 
 use super::*;
+use crate::pattern::row_table;
 use crate::{Device, Spmm};
 
 /// Imports on the simulator what a host pattern has, with indices of type `S` to `I`.
@@ -71,6 +72,55 @@ fn row_offsets_are_checked() {
     assert!(many.contains("8589934592"), "{many}");
     let columns = message(import::<u32, u16>([1, 65_536], &[0, 0], &[]));
     assert!(columns.contains("at most 65535"), "{columns}");
+}
+
+/// Imports on the simulator what is given by coordinates, and gives the records of its rows, and its columns.
+fn import_coo<S: ForeignIndex>(shape: [usize; 2], rows: &[S], columns: &[S]) -> Result<(Vec<u32>, Vec<u32>)> {
+    let device = Device::simulator();
+    let stream = device.stream()?;
+    let (rows, columns) = (device.upload(rows)?, device.upload(columns)?);
+    let a = CsrMatrix::<f32>::from_coo(&stream, shape, rows.as_slice(), columns.as_slice())?;
+    assert_eq!((a.rows(), a.cols(), a.nnz(), a.batch()), (shape[0], shape[1], columns.len(), 0));
+    let mut copied = a.pattern().columns.download(&stream)?;
+    copied.truncate(columns.len());
+    Ok((a.pattern().row_table.download(&stream)?, copied))
+}
+
+#[test]
+fn coordinates_are_the_pattern_of_their_rows() {
+    // Rows of several blocks of threads, some empty; the last ones, too.
+    let host = generate::uniform(600, 40, 0.97, 3).unwrap();
+    let rows_of = |offsets: &[u32]| {
+        let rows = offsets.windows(2).enumerate();
+        rows.flat_map(|(row, ends)| vec![row as i64; (ends[1] - ends[0]) as usize]).collect::<Vec<_>>()
+    };
+    let mut offsets = host.row_offsets().to_vec();
+    offsets.extend(vec![host.nnz() as u32; 300]);
+    let (rows, columns) = (rows_of(&offsets), host.col_indices());
+    let wide: Vec<i64> = columns.iter().map(|&n| n.into()).collect();
+    let records = |offsets: &[u32]| row_table(offsets, RowOrder::default()).as_flattened().to_vec();
+    let expected = (records(&offsets), columns.to_vec());
+    assert_eq!(import_coo([900, 40], &rows, &wide).unwrap(), expected);
+    let [narrow_rows, narrow] = [&rows, &wide].map(|n| n.iter().map(|&n| n as i32).collect::<Vec<_>>());
+    assert_eq!(import_coo([900, 40], &narrow_rows, &narrow).unwrap(), expected);
+    assert_eq!(import_coo::<i64>([2, 3], &[], &[]).unwrap(), (records(&[0; 3]), vec![]));
+    assert_eq!(import_coo::<i32>([0, 0], &[], &[]).unwrap(), (records(&[0]), vec![]));
+}
+
+#[test]
+fn wrong_coordinates_are_named() {
+    let of = |rows: &[i64]| import_coo([3, 10], rows, &[0, 1, 2]).unwrap_err().to_string();
+    assert_eq!(of(&[0, 1, 3]), "row index at position 2: expected less than 3, got 3");
+    assert_eq!(of(&[-1, 1, 2]), "row indices: expected no negative number, got -1 at position 0");
+    let unsorted = of(&[0, 2, 1]);
+    assert!(unsorted.starts_with("row index at position 2: expected 2, the one before, or more, got 1"));
+    assert!(unsorted.contains("coalesce"), "{unsorted}");
+    // After a negative row, which is the first that is wrong.
+    assert!(of(&[0, -5, 1]).contains("got -5 at position 1"));
+    assert!(of(&[0, 1 << 40, 1]).contains("got 1099511627776"));
+    assert!(of(&[0, 1]).contains("the row indices has 2 elements, but 3 are expected"));
+    let twice = import_coo([3, 10], &[0_i32, 1, 1], &[4, 4, 4]).unwrap_err().to_string();
+    assert!(twice.starts_with("row 1 at position 2: column 4 was given before"), "{twice}");
 }
 
 #[test]

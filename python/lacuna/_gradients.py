@@ -1,0 +1,244 @@
+"""Calls past PyTorch's dispatcher, and what autograd does for those that learn.
+
+An operator is reached in three ways. Calls of plain tensors that were planned go straight to the native module (`…_direct`). Where they want
+gradients, they go through the functions here (`torch.autograd.Function`), whose parts are such calls again. All others go through PyTorch's custom operators
+(:mod:`lacuna.torch`): traces, subclasses, modes. Formulas of gradients are here, for both.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import torch
+from torch import Tensor
+from torch.compiler import is_compiling
+
+from . import _ops
+from ._cuda import _TYPES, _current_device, _raw_stream
+from ._native import native
+
+_OPS = torch.ops.lacuna
+
+
+def _connect() -> None:
+    """Tells the native module of PyTorch's functions. Some are PyTorch's own helpers, and may be missing in other versions."""
+    helpers = torch._C._dynamo.guards if hasattr(torch._C, "_dynamo") else None
+    empty = getattr(helpers, "_empty_strided_cuda", None) or (
+        lambda sizes, strides, dtype: torch.empty_strided(sizes, strides, dtype=dtype, device="cuda")
+    )
+    reinterpret = getattr(helpers, "_reinterpret_tensor", None) or torch.as_strided
+    watchers = [torch._C._len_torch_dispatch_stack, torch._C._are_functorch_transforms_active]
+    exchange = getattr(Tensor, "__dlpack_c_exchange_api__", None)
+    on_gpu = 2  # DLPack's kDLCUDA
+    native.connect(
+        [Tensor, torch.nn.Parameter],
+        list(_TYPES),
+        torch.is_grad_enabled,
+        watchers,
+        (_current_device, _raw_stream),
+        (empty, reinterpret),
+        exchange,
+        on_gpu,
+    )
+
+
+_connect()
+
+
+def in_rows(tensor: Tensor) -> Tensor:
+    """The tensor, or a copy where its rows are not in one piece: gradients come as they like."""
+    return tensor if tensor.stride(-1) == 1 and tensor.stride(-2) >= tensor.shape[-1] else tensor.contiguous()
+
+
+def _is_now() -> bool:
+    """Whether gradients are computed, not traced, and have none of their own."""
+    return not is_compiling() and not torch.is_grad_enabled()
+
+
+# operators at once, on the simulator, or by the dispatcher -------------------------------------------------------------------
+
+
+def spmm(pattern: Any, values: Tensor, b: Tensor, bias: Optional[Tensor], relu: bool, precise: bool) -> Tensor:
+    """C = A·B, in whichever way is open."""
+    if _is_now():
+        c = pattern._handle.spmm_direct(values, b, bias, relu, precise)
+        if c is not None:
+            return c
+    if not b.is_cuda:
+        return _ops.spmm(_ops.backend_of(values, b), pattern, values, b, bias, relu, precise)
+    return _OPS.spmm(values, b, bias, pattern.id, pattern.shape[0], relu, precise)
+
+
+def sddmm(pattern: Any, a: Tensor, b: Tensor, precise: bool) -> Tensor:
+    """A·Bᵀ at the nonzeros, in whichever way is open."""
+    if _is_now():
+        values = pattern._handle.sddmm_direct(a, b, precise)
+        if values is not None:
+            return values
+    if not b.is_cuda:
+        return _ops.sddmm(_ops.backend_of(a, b), pattern, a, b, precise)
+    return _OPS.sddmm(a, b, pattern.id, pattern.nnz, pattern.values_stride, precise)
+
+
+def transpose_values(pattern: Any, values: Tensor) -> Tensor:
+    """Values in the order of the transposed pattern, in whichever way is open."""
+    if _is_now():
+        moved = pattern.T._handle.gather_direct(values)
+        if moved is not None:
+            return moved
+    if not values.is_cuda:
+        return _ops.transpose_values(_ops.backend_of(values), pattern, values)
+    return _OPS.transpose_values(values, pattern.id, pattern.values_stride)
+
+
+def softmax(pattern: Any, values: Tensor, scale: float) -> Tensor:
+    """softmax of each row, in whichever way is open."""
+    if _is_now():
+        y = pattern._handle.softmax_direct(values, scale)
+        if y is not None:
+            return y
+    if not values.is_cuda:
+        return _ops.softmax(_ops.backend_of(values), pattern, values, scale)
+    return _OPS.softmax(values, pattern.id, pattern.values_stride, scale)
+
+
+def softmax_backward(pattern: Any, y: Tensor, gradient: Tensor, scale: float) -> Tensor:
+    """The gradient of softmax, in whichever way is open."""
+    if _is_now():
+        dx = pattern._handle.softmax_direct(y, scale, gradient)
+        if dx is not None:
+            return dx
+    if not y.is_cuda:
+        return _ops.softmax_backward(_ops.backend_of(y), pattern, y, gradient, scale)
+    return _OPS.softmax_backward(y, gradient, pattern.id, pattern.values_stride, scale)
+
+
+# gradients: of values and dense operands ------------------------------------------------------------------------------------
+
+
+def spmm_gradients(pattern: Any, saved: tuple, gradient: Tensor, needs: tuple, precise: bool) -> tuple:
+    """Those of A's values, B and the bias, as far as `needs` says. `saved` is values, B, and C where ReLU was done."""
+    values, b, output = saved
+    if output is not None:
+        gradient = torch.ops.aten.threshold_backward(gradient, output, 0)
+    gradient = in_rows(gradient)
+    d_values = d_b = d_bias = None
+    if needs[0]:
+        d_values = sddmm(pattern, gradient, b, precise)
+        if d_values.dim() > values.dim():
+            # One A for all products of a batch.
+            d_values = d_values.sum(0)
+    if needs[1]:
+        d_b = spmm(pattern.T, transpose_values(pattern, values), gradient, None, False, precise)
+    if needs[2]:
+        d_bias = gradient.sum(-1)
+        d_bias = d_bias.sum(0) if d_bias.dim() > 1 else d_bias
+    return d_values, d_b, d_bias
+
+
+def sddmm_gradients(pattern: Any, saved: tuple, gradient: Tensor, needs: tuple, precise: bool) -> tuple:
+    """Those of A and of B."""
+    a, b = saved
+    d_a = spmm(pattern, gradient, b, None, False, precise) if needs[0] else None
+    d_b = spmm(pattern.T, transpose_values(pattern, gradient), a, None, False, precise) if needs[1] else None
+    return d_a, d_b
+
+
+def attention_gradients(mask: Any, operands: tuple, d_o: Tensor, scale: float) -> tuple:
+    """Those of Q, K and V, in steps, of which each is an operator: the weights are worked out again, and not kept from the forward
+    pass. Neighbouring heads that share K and V have a copy of each, and their gradients are added up."""
+    pattern = mask.pattern_on(_ops.backend_of(d_o))
+    q, k, v = operands
+    shape, key_shape = q.shape, k.shape
+    group = shape[-3] // key_shape[-3] if q.dim() > 2 else 1
+    q, k, v, d_o = (x.reshape(-1, *x.shape[-2:]) if x.dim() == 4 else x for x in (q, k, v, d_o))
+    if group > 1:
+        k, v = k.repeat_interleave(group, 0), v.repeat_interleave(group, 0)
+    q, k, v, d_o = (in_rows(x) for x in (q, k, v, d_o))
+    weights = softmax(pattern, sddmm(pattern, q, k, False), scale)
+    d_v = spmm(pattern.T, transpose_values(pattern, weights), d_o, None, False, False)
+    d_scores = softmax_backward(pattern, weights, sddmm(pattern, d_o, v, False), scale)
+    d_q = spmm(pattern, d_scores, k, None, False, False)
+    d_k = spmm(pattern.T, transpose_values(pattern, d_scores), q, None, False, False)
+    if group > 1:
+        d_k, d_v = (x.unflatten(0, (-1, group)).sum(1) for x in (d_k, d_v))
+    return d_q.reshape(shape), d_k.reshape(key_shape), d_v.reshape(key_shape)
+
+
+# autograd's functions: contexts keep patterns --------------------------------------------------------------------------------
+
+
+class _Spmm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, pattern: Any, values: Tensor, b: Tensor, bias: Optional[Tensor], relu: bool, precise: bool) -> Tensor:
+        c = pattern._handle.spmm_direct(values, b, bias, relu, precise)
+        if c is None:
+            c = _ops.spmm(_ops.backend_of(values, b), pattern, values, b, bias, relu, precise)
+        ctx.pattern, ctx.precise = pattern, precise
+        ctx.save_for_backward(values, b, c if relu else None)
+        return c
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple:
+        found = spmm_gradients(ctx.pattern, ctx.saved_tensors, gradient, ctx.needs_input_grad[1:4], ctx.precise)
+        return (None, *found, None, None)
+
+
+class _Sddmm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, pattern: Any, a: Tensor, b: Tensor, precise: bool) -> Tensor:
+        d = pattern._handle.sddmm_direct(a, b, precise)
+        if d is None:
+            d = _ops.sddmm(_ops.backend_of(a, b), pattern, a, b, precise)
+        ctx.pattern, ctx.precise = pattern, precise
+        ctx.save_for_backward(a, b)
+        return d
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple:
+        found = sddmm_gradients(ctx.pattern, ctx.saved_tensors, gradient, ctx.needs_input_grad[1:3], ctx.precise)
+        return (None, *found, None)
+
+
+class _Softmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, pattern: Any, values: Tensor, scale: float) -> Tensor:
+        y = pattern._handle.softmax_direct(values, scale)
+        if y is None:
+            y = _ops.softmax(_ops.backend_of(values), pattern, values, scale)
+        ctx.pattern, ctx.scale = pattern, scale
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple:
+        (y,) = ctx.saved_tensors
+        return None, softmax_backward(ctx.pattern, y, gradient, ctx.scale), None
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, mask: Any, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
+        o = mask.attention_direct(q, k, v, scale)
+        if o is None:
+            o = _ops.attention(_ops.backend_of(q, k, v), mask, q, k, v, scale)
+        ctx.mask, ctx.scale = mask, scale
+        ctx.save_for_backward(q, k, v)
+        return o
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple:
+        if _is_now() or not gradient.is_cuda:
+            found = attention_gradients(ctx.mask, ctx.saved_tensors, gradient, ctx.scale)
+        else:
+            found = _OPS.attention_backward(*ctx.saved_tensors, gradient, ctx.mask.id, ctx.scale)
+        return (None, *found, None)
+
+
+def _past_wrappers(function: Any) -> Any:
+    """`apply` without its part in Python, which is for transformations of functions: direct calls have seen that there are none."""
+    return super(torch.autograd.Function, function).apply
+
+
+learn_spmm, learn_sddmm = _past_wrappers(_Spmm), _past_wrappers(_Sddmm)
+learn_softmax, learn_attention = _past_wrappers(_Softmax), _past_wrappers(_Attention)

@@ -1,0 +1,110 @@
+"""Calls past PyTorch's dispatcher, patterns of coordinates, and shared keys, on a GPU. As `test_torch`, also run by `gpu/check.py`."""
+
+from test_torch import OPS, TYPES, UNIT, dense, drawn, refused
+
+import lacuna
+import torch
+
+
+def test_coordinates_and_indices_of_16_bits():
+    wide = dense(48, 64) * (dense(48, 64, seed=4) > 0.5)
+    b = dense(64, 16)
+    expected = lacuna.SparseCsr.from_torch(wide.to_sparse_csr()) @ b
+    for index_bits in (32, 16):
+        a = lacuna.SparseCsr.from_torch(wide.to_sparse_coo().coalesce(), index_bits=index_bits)
+        assert a.pattern.index_bits == index_bits
+        assert torch.equal(a @ b, expected)
+        values, b_learned = a.values.detach().requires_grad_(), b.clone().requires_grad_()
+        lacuna.spmm(lacuna.SparseCsr(a.pattern, values), b_learned).sum().backward()
+        assert (b_learned.grad - wide.sum(0)[:, None]).abs().max() < 1e-4
+    refused("coalesce", lambda: lacuna.SparseCsr.from_torch(torch.sparse_coo_tensor([[1, 0], [0, 1]], [1.0, 2.0], (2, 2)).cuda()))
+    # Gradients flow to the tensor that values were taken from; they are copied once.
+    sparse = wide.to_sparse_csr().requires_grad_()
+    a = lacuna.SparseCsr.from_torch(sparse)
+    (a @ b).sum().backward()
+    assert (sparse.grad.values() - b.sum(1)[sparse.col_indices()]).abs().max() < 1e-4
+    values = a.values.detach()
+    assert a.pattern.with_room(values) is values
+
+
+def test_heads_that_share_keys():
+    pattern, _, _ = drawn(40, 40, 0.6)
+    for mask in (pattern, lacuna.Mask.sliding_window(40, 9)):
+        for dtype in TYPES:
+            q = dense(2, 4, 40, 64, dtype=dtype).requires_grad_()
+            k, v = (dense(2, 2, 40, 64, dtype=dtype, seed=seed).requires_grad_() for seed in (2, 3))
+            o = lacuna.sparse_attention(q, k, v, mask)
+            spread_k, spread_v = (x.detach().repeat_interleave(2, 1).requires_grad_() for x in (k, v))
+            q_alone = q.detach().clone().requires_grad_()
+            expected = lacuna.sparse_attention(q_alone, spread_k, spread_v, mask)
+            tolerance = 16 * UNIT[dtype] + (2.0**-14 if dtype == torch.float32 else 0)
+            assert (o - expected).abs().max() <= tolerance
+            gradient = dense(*o.shape, dtype=dtype, seed=5)
+            o.backward(gradient)
+            expected.backward(gradient)
+            for got, want in ((q.grad, q_alone.grad), (k.grad, spread_k.grad), (v.grad, spread_v.grad)):
+                want = want if got.shape == want.shape else want.unflatten(1, (2, 2)).float().sum(2)
+                assert (got.float() - want).abs().max() <= 16 * tolerance, dtype
+
+
+def test_direct_calls_are_those_of_the_dispatcher():
+    """The native module looks at tensors itself, and leaves to the dispatcher what is not plain, and to the checks what was not planned."""
+    for index_bits in (32, 16):
+        pattern, _, values = drawn(64, 96, 0.8, index_bits=index_bits)
+        b, bias = dense(2, 96, 32), dense(64)
+        handle = pattern._handle
+        call = lambda *changed: handle.spmm_direct(*changed, *(values, b, bias, True, False)[len(changed) :])
+        assert call() is None, "there is no plan yet"
+        expected = OPS.spmm(values, b, bias, pattern.id, 64, True, False)
+        assert torch.equal(call(), expected) and torch.equal(lacuna.spmm(lacuna.SparseCsr(pattern, values), b, bias=bias, relu=True), expected)
+        with torch.inference_mode():
+            assert torch.equal(call(), expected)
+        for refused_values, refused_b in (
+            (values.clone(), b),  # no room
+            (values, b.half()),
+            (values, b[0, 0]),
+            (values, b.mT),
+            (values, b[:, :-1]),
+            (values, b.cpu()),
+            (values, b.cpu().numpy()),
+            (None, None),
+        ):
+            assert call(refused_values, refused_b) is None
+        assert call(values, b, dense(63)) is None and call(values, b, dense(128)[::2]) is None
+        assert call(values, b.clone().requires_grad_()) is True
+        with torch.no_grad():
+            assert torch.equal(call(values, b.clone().requires_grad_()), expected)
+
+        class Mine(torch.Tensor):
+            """A tensor of another type."""
+
+        assert call(values, b.as_subclass(Mine)) is None
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        class Watching(TorchDispatchMode):
+            def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+                return function(*args, **(kwargs or {}))
+
+        with Watching():
+            assert call() is None
+        with torch.cuda.stream(torch.cuda.Stream()):
+            assert call() is None, "plans are made for a stream"
+        # Values by rows of which each has room, and rows of B with gaps.
+        many = pattern.empty_values(torch.float32, 2).copy_(torch.stack([values, 2 * values]))
+        gaps = dense(2, 96, 40)[..., :32]
+        expected = lacuna.spmm(lacuna.SparseCsr(pattern, many), gaps)
+        assert torch.equal(call(many, gaps, None, False, False), expected)
+        assert torch.equal(expected[0], lacuna.spmm(lacuna.SparseCsr(pattern, values), gaps[0]))
+        # The other operators.
+        a, b = dense(64, 24), dense(96, 24)
+        d = lacuna.sddmm(pattern, a, b).values
+        assert torch.equal(handle.sddmm_direct(a, b, False), d) and handle.sddmm_direct(a, b.half(), False) is None
+        y = lacuna.sparse_softmax(lacuna.SparseCsr(pattern, d)).values
+        assert torch.equal(handle.softmax_direct(d, 1.0), y)
+        gradient = OPS.softmax_backward(y, d, pattern.id, pattern.values_stride, 1.0)
+        assert torch.equal(handle.softmax_direct(y, 1.0, d), gradient)
+        moved = OPS.transpose_values(d, pattern.id, pattern.values_stride)
+        assert torch.equal(pattern.T._handle.gather_direct(d), moved)
+        q, k = dense(2, 64, 24), dense(2, 96, 24)
+        o = lacuna.sparse_attention(q, k, k, pattern)
+        assert torch.equal(handle.attention_direct(q, k, k, None), o) and handle.attention_direct(q, k, k[:1], None) is None

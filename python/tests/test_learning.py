@@ -1,0 +1,88 @@
+"""Gradients on the simulator, of PyTorch's CPU tensors, against autograd of dense products in float64."""
+
+import numpy as np
+import pytest
+from conftest import Drawn
+
+torch = pytest.importorskip("torch")
+
+import lacuna  # noqa: E402 - PyTorch may be missing
+
+pytestmark = pytest.mark.usefixtures("simulated")
+
+
+def tensor(*shape, seed=2):
+    return torch.from_numpy(np.random.default_rng(seed).uniform(-1, 1, shape).astype("float32")).requires_grad_()
+
+
+def wide(tensors):
+    return [x.detach().double().requires_grad_() for x in tensors]
+
+
+def dense_of(values, mask):
+    full = torch.zeros((*values.shape[:-1], *mask.shape), dtype=torch.float64)
+    return full.masked_scatter(torch.from_numpy(mask).expand(full.shape), values)
+
+
+def check(tensors, doubles, ours, theirs):
+    """Results and gradients are alike."""
+    assert torch.allclose(ours.double(), theirs, rtol=1e-4, atol=1e-5)
+    gradient = torch.from_numpy(np.random.default_rng(9).uniform(-1, 1, ours.shape))
+    ours.backward(gradient.float())
+    theirs.backward(gradient)
+    for x, y in zip(tensors, doubles):
+        assert x.grad is not None and torch.allclose(x.grad.double(), y.grad, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("batch", [None, 2])
+@pytest.mark.parametrize("relu", [False, True])
+def test_spmm(batch, relu):
+    drawn = Drawn(9, 14, 0.6)
+    lead = () if batch is None else (batch,)
+    values, b, bias = tensors = tensor(*lead, len(drawn.columns)), tensor(*lead, 14, 5, seed=3), tensor(9, seed=4)
+    ours = lacuna.spmm(lacuna.SparseCsr(drawn.pattern(), values), b, bias=bias, relu=relu)
+    doubles = wide(tensors)
+    theirs = dense_of(doubles[0], drawn.mask) @ doubles[1] + doubles[2][:, None]
+    check(tensors, doubles, ours, theirs.relu() if relu else theirs)
+
+
+def test_one_matrix_for_a_batch():
+    drawn = Drawn(9, 14, 0.6)
+    values, b = tensors = tensor(len(drawn.columns)), tensor(3, 14, 5, seed=3)
+    doubles = wide(tensors)
+    check(tensors, doubles, drawn_product(drawn, values, b), dense_of(doubles[0], drawn.mask) @ doubles[1])
+
+
+def drawn_product(drawn, values, b):
+    return lacuna.spmm(lacuna.SparseCsr(drawn.pattern(), values), b)
+
+
+def test_sddmm_and_softmax():
+    drawn = Drawn(9, 14, 0.6)
+    a, b = tensors = tensor(9, 6), tensor(14, 6, seed=3)
+    doubles = wide(tensors)
+    ours = lacuna.sparse_softmax(lacuna.sddmm(drawn.pattern(), a, b), scale=0.5).values
+    scores = (0.5 * doubles[0] @ doubles[1].T).masked_fill(torch.from_numpy(~drawn.mask), float("-inf"))
+    check(tensors, doubles, ours, scores.softmax(-1)[torch.from_numpy(drawn.mask)])
+
+
+@pytest.mark.parametrize("shared", [1, 2])
+def test_attention(shared):
+    window = lacuna.Mask.sliding_window(20, 6)
+    seen = torch.ones(20, 20).tril().triu(-5).bool()
+    q, k, v = tensors = tensor(4, 20, 8), tensor(4 // shared, 20, 8, seed=3), tensor(4 // shared, 20, 8, seed=4)
+    doubles = wide(tensors)
+    spread = [x.repeat_interleave(shared, 0) for x in doubles[1:]]
+    scores = (doubles[0] @ spread[0].mT / 8**0.5).masked_fill(~seen, float("-inf"))
+    check(tensors, doubles, lacuna.sparse_attention(q, k, v, window), scores.softmax(-1) @ spread[1])
+
+
+def test_values_of_sparse_tensors():
+    dense = torch.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]])
+    b = tensor(3, 4)
+    for sparse in (dense.to_sparse_csr(), dense.to_sparse_coo().coalesce()):
+        assert torch.allclose(lacuna.SparseCsr.from_torch(sparse) @ b.detach(), dense @ b.detach())
+    with pytest.raises(lacuna.InputError, match="coalesce"):
+        lacuna.SparseCsr.from_torch(torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 3)))
+    with pytest.raises(lacuna.InputError, match="torch.sparse_csr or torch.sparse_coo"):
+        lacuna.SparseCsr.from_torch(dense)
