@@ -26,8 +26,7 @@ pub(super) fn time_of<T: Number, I: Index>(
     }
     let stream = device.stream()?;
     let mask = MaskBlocks::new(device, &Mask::from_pattern(Arc::clone(problem.sparse()?.pattern())))?;
-    let plan =
-        BlockAttention::<T>::plan_with(&mask, problem.width, plan.options().algorithm(algorithm))?;
+    let plan = BlockAttention::<T>::plan_with(&mask, problem.width, plan.options().algorithm(algorithm))?;
     let [q, k, v] = [&host.q, &host.k, &host.v].map(|operand| device.upload(operand));
     let (q, k, v) = (q?, k?, v?);
     let mut o = device.zeros(plan.output_len())?;

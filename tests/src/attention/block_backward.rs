@@ -38,14 +38,22 @@ pub(super) fn cases() -> Vec<Case> {
     };
     let mut cases: Vec<Case> = cases.into_iter().map(case).collect();
     cases.push(Case::new("attention/block_backward/unseen", "what is not finite and not seen", unseen));
-    cases.push(Case::new("attention/block_backward/refusals", "what gradients by blocks do not take", refusals));
+    cases.push(Case::new(
+        "attention/block_backward/refusals",
+        "what gradients by blocks do not take",
+        refusals,
+    ));
     cases.push(
-        Case::new("attention/block_backward/large", "2048 tokens, a window and global tokens, causal", |cx| {
-            let global = Mask::global(2048, 2048, &[0, 900], &[0, 1, 900])?;
-            let mask = Mask::sliding_window(2048, 300)?.or(&global)?.and(&Mask::causal(2048)?)?;
-            let problem = Problem::draw(mask.to_pattern()?, 64, 3, cx.seed).rounded();
-            check::<f16>(cx, &mask, &problem, Options::default().batch(3), true)
-        })
+        Case::new(
+            "attention/block_backward/large",
+            "2048 tokens, a window and global tokens, causal",
+            |cx| {
+                let global = Mask::global(2048, 2048, &[0, 900], &[0, 1, 900])?;
+                let mask = Mask::sliding_window(2048, 300)?.or(&global)?.and(&Mask::causal(2048)?)?;
+                let problem = Problem::draw(mask.to_pattern()?, 64, 3, cx.seed).rounded();
+                check::<f16>(cx, &mask, &problem, Options::default().batch(3), true)
+            },
+        )
         .effort(Effort::Gpu),
     );
     cases
@@ -219,7 +227,10 @@ fn unseen(cx: &Context<'_>) -> Result<f64> {
         let gradients = pass.run(cx, &plan, names).with_context(|| names.join(", "))?;
         worst = worst.max(pass.compare(&plan, &gradients).with_context(|| names.join(", "))?);
         let finite = |row: usize| gradients[0][row * dim..][..dim].iter().all(|slope| slope.is_finite());
-        ensure!(!finite(72) && !finite(102) && !finite(30) && !finite(120), "rows that see it are not finite");
+        ensure!(
+            !finite(72) && !finite(102) && !finite(30) && !finite(120),
+            "rows that see it are not finite"
+        );
         ensure!(finite(69) && finite(75) && finite(99) && finite(31) && finite(119), "others are");
     }
     Ok(worst)
@@ -267,7 +278,12 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
     refused("a long gradient", run(long.as_slice(), 0, 20, &mut own), is_length, &["the gradient of O"])?;
     refused("a logarithm more", run(q.as_slice(), 0, 21, &mut own), is_length, &["the logarithms"])?;
     let is_pattern = |error: &Error| matches!(error, Error::NeedsPattern { .. });
-    refused("an odd element", run(q.as_slice(), 1, 20, &mut own), is_pattern, &["a gradient is not aligned"])?;
+    refused(
+        "an odd element",
+        run(q.as_slice(), 1, 20, &mut own),
+        is_pattern,
+        &["a gradient is not aligned"],
+    )?;
     let other = BlockAttention::<f16>::plan(&MaskBlocks::new(cx.device, &Mask::causal(20)?)?, 8)?;
     let workspace = &mut other.workspace()?;
     refused("another's room", run(q.as_slice(), 0, 20, workspace), is_parameter, &["the workspace"])?;

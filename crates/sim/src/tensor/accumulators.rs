@@ -74,9 +74,8 @@ impl Accumulators {
         let (lane, columns) = (thread as usize % 32, 2 * sums.len());
         let is_product = matches!(call, WarpgroupCall::Multiply(_));
         let array = sums.iter().find_map(|&sum| array_of(sum));
-        let hidden = array.filter(|&array| {
-            self.arrays.get(array).is_some_and(|array| array.state == State::Hidden)
-        });
+        let hidden =
+            array.filter(|&array| self.arrays.get(array).is_some_and(|array| array.state == State::Hidden));
         if let Some(array) = hidden {
             let is_poison = |sum: &f32| sum.to_bits() == first.to_bits();
             let others_open = self.opens && array != self.current;

@@ -30,9 +30,13 @@ pub(crate) enum WarpgroupCall {
     Arrive,
     Multiply(Product),
     Commit,
-    Wait { pending: u32 },
+    Wait {
+        pending: u32,
+    },
     /// Registers are given back, or asked for.
-    Registers { takes: bool },
+    Registers {
+        takes: bool,
+    },
 }
 
 impl WarpgroupCall {

@@ -308,6 +308,24 @@ impl Gpu for RustCuda {
         lacking::warpgroups();
     }
     #[inline(always)]
+    unsafe fn warpgroup_mma_f16_columns<const L: usize>(
+        self,
+        _: &mut [f32; L],
+        _: SharedPtr<u16>,
+        _: SharedPtr<u16>,
+    ) {
+        lacking::warpgroups();
+    }
+    #[inline(always)]
+    unsafe fn warpgroup_mma_bf16_columns<const L: usize>(
+        self,
+        _: &mut [f32; L],
+        _: SharedPtr<u16>,
+        _: SharedPtr<u16>,
+    ) {
+        lacking::warpgroups();
+    }
+    #[inline(always)]
     unsafe fn warpgroup_mma_f16_registers<const L: usize, const PANEL: u32>(
         self,
         _: &mut [f32; L],
@@ -332,6 +350,14 @@ impl Gpu for RustCuda {
         _: [f32; 4],
         _: SharedPtr<f32>,
     ) {
+        lacking::warpgroups();
+    }
+    #[inline(always)]
+    fn warpgroup_give_registers<const N: u32>(self) {
+        lacking::warpgroups();
+    }
+    #[inline(always)]
+    fn warpgroup_take_registers<const N: u32>(self) {
         lacking::warpgroups();
     }
     #[inline(always)]

@@ -112,8 +112,7 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
         }
         delta = add_across_lanes(gpu, FULL_WARP, [1, 2], delta);
         // A query that sees nothing has no weights, whatever its shift.
-        let shift =
-            if logsumexp == f32::NEG_INFINITY { 0.0 } else { -logsumexp * core::f32::consts::LOG2_E };
+        let shift = if logsumexp == f32::NEG_INFINITY { 0.0 } else { -logsumexp * core::f32::consts::LOG2_E };
         if is_there && half == 0 {
             // SAFETY: as promised by the caller: the query is this thread's.
             unsafe { gpu.store(work.terms::<KEYS>(0).add(query as usize * TERMS), [shift, delta]) };

@@ -21,7 +21,11 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
     /// # Safety
     /// The whole warp is here, whose row it is; operands and entries are live.
     #[inline(always)]
-    pub(super) unsafe fn work_out_anew<G: Gpu>(work: &Work<T, G>, (group, row): (u32, u32), terms: &RowTerms) {
+    pub(super) unsafe fn work_out_anew<G: Gpu>(
+        work: &Work<T, G>,
+        (group, row): (u32, u32),
+        terms: &RowTerms,
+    ) {
         let (gpu, lane, operands) = (work.gpu, work.gpu.lane_id(), &work.operands);
         let part = Part::of(lane, operands.dim);
         let (side, at) = (work.owned::<KEYS>(), work.first + group * BLOCK + row);
@@ -36,10 +40,8 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
         // SAFETY: as promised by the caller; columns that are not absent are rows of what streams.
         unsafe {
             let load = |matrix, stride, row| widened(gpu, &part.load(gpu, matrix, stride, row));
-            let own = [
-                load(side.matrices[0], side.strides[0], at),
-                load(side.matrices[1], side.strides[1], at),
-            ];
+            let own =
+                [load(side.matrices[0], side.strides[0], at), load(side.matrices[1], side.strides[1], at)];
             for head in 0..work.heads {
                 let streamed = work.streamed::<KEYS>(head);
                 let mut base = 0;

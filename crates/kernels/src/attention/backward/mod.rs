@@ -222,11 +222,7 @@ impl<T: HalfValue, G: Gpu> Work<T, G> {
     /// The two matrices that are owned.
     #[inline(always)]
     fn owned<const KEYS: bool>(&self) -> Side<T> {
-        if KEYS {
-            Side::keys(&self.operands, self.head)
-        } else {
-            Side::queries(&self.operands, self.head)
-        }
+        if KEYS { Side::keys(&self.operands, self.head) } else { Side::queries(&self.operands, self.head) }
     }
 
     /// The two that stream, of head `index` of those that are gone through.

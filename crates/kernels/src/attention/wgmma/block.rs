@@ -68,7 +68,12 @@ impl BlockEntry {
     /// # Safety
     /// The list is live, and ends there.
     #[inline(always)]
-    pub(in super::super) unsafe fn load<G: Gpu>(gpu: G, entries: GlobalPtr<u32>, index: u32, end: u32) -> Self {
+    pub(in super::super) unsafe fn load<G: Gpu>(
+        gpu: G,
+        entries: GlobalPtr<u32>,
+        index: u32,
+        end: u32,
+    ) -> Self {
         if index >= end {
             return Self::NONE;
         }

@@ -23,6 +23,41 @@ const NO_REGISTERS: [u32; 4] = [0; 4];
 
 // The safety contract of the unsafe methods is the kernel's towards the device. Here nothing depends on it: each
 // access is checked, and a broken promise is a finding.
+/// Writes a warpgroup's products of a type: of panels, of core matrices, with B column by column, and with A in registers.
+macro_rules! warpgroup_products {
+    ($factors:ident: $panels:ident, $cores:ident, $columns:ident, $registers:ident) => {
+        unsafe fn $panels<const L: usize, const PANEL: u32>(
+            self,
+            sums: &mut [f32; L],
+            a: SharedPtr<u16>,
+            b: SharedPtr<u16>,
+        ) {
+            let kind = (Factors::$factors, Layout::Panels { apart: PANEL });
+            let operands = [a, b].map(|place| Operand::of_panels(place.offset()));
+            self.start_product(Location::caller(), kind, sums, operands, NO_REGISTERS);
+        }
+        unsafe fn $cores<const L: usize>(self, sums: &mut [f32; L], a: CoreMatrices, b: CoreMatrices) {
+            let (kind, operands) = ((Factors::$factors, Layout::Cores), [a, b].map(Operand::from));
+            self.start_product(Location::caller(), kind, sums, operands, NO_REGISTERS);
+        }
+        unsafe fn $columns<const L: usize>(self, sums: &mut [f32; L], a: SharedPtr<u16>, b: SharedPtr<u16>) {
+            let kind = (Factors::$factors, Layout::PanelColumns);
+            let operands = [a, b].map(|place| Operand::of_panels(place.offset()));
+            self.start_product(Location::caller(), kind, sums, operands, NO_REGISTERS);
+        }
+        unsafe fn $registers<const L: usize, const PANEL: u32>(
+            self,
+            sums: &mut [f32; L],
+            a: [u32; 4],
+            b: SharedPtr<u16>,
+        ) {
+            let kind = (Factors::$factors, Layout::Registers { apart: PANEL });
+            let operands = [0, b.offset()].map(Operand::of_panels);
+            self.start_product(Location::caller(), kind, sums, operands, a);
+        }
+    };
+}
+
 impl Gpu for SimThread<'_, '_> {
     fn thread_idx_x(self) -> u32 {
         self.thread
@@ -319,84 +354,8 @@ impl Gpu for SimThread<'_, '_> {
     fn warpgroup_arrive(self) {
         self.warpgroup(Location::caller(), WarpgroupCall::Arrive, [0; 10], &[]);
     }
-    unsafe fn warpgroup_mma_f16<const L: usize, const PANEL: u32>(
-        self,
-        sums: &mut [f32; L],
-        a: SharedPtr<u16>,
-        b: SharedPtr<u16>,
-    ) {
-        let kind = (Factors::F16, Layout::Panels { apart: PANEL });
-        let operands = [a, b].map(|place| Operand::of_panels(place.offset()));
-        self.start_product(Location::caller(), kind, sums, operands, NO_REGISTERS);
-    }
-    unsafe fn warpgroup_mma_bf16<const L: usize, const PANEL: u32>(
-        self,
-        sums: &mut [f32; L],
-        a: SharedPtr<u16>,
-        b: SharedPtr<u16>,
-    ) {
-        let kind = (Factors::Bf16, Layout::Panels { apart: PANEL });
-        let operands = [a, b].map(|place| Operand::of_panels(place.offset()));
-        self.start_product(Location::caller(), kind, sums, operands, NO_REGISTERS);
-    }
-    unsafe fn warpgroup_mma_f16_cores<const L: usize>(
-        self,
-        sums: &mut [f32; L],
-        a: CoreMatrices,
-        b: CoreMatrices,
-    ) {
-        let operands = [a, b].map(Operand::from);
-        self.start_product(Location::caller(), (Factors::F16, Layout::Cores), sums, operands, NO_REGISTERS);
-    }
-    unsafe fn warpgroup_mma_bf16_cores<const L: usize>(
-        self,
-        sums: &mut [f32; L],
-        a: CoreMatrices,
-        b: CoreMatrices,
-    ) {
-        let operands = [a, b].map(Operand::from);
-        self.start_product(Location::caller(), (Factors::Bf16, Layout::Cores), sums, operands, NO_REGISTERS);
-    }
-    unsafe fn warpgroup_mma_f16_columns<const L: usize>(
-        self,
-        sums: &mut [f32; L],
-        a: SharedPtr<u16>,
-        b: SharedPtr<u16>,
-    ) {
-        let operands = [a, b].map(|place| Operand::of_panels(place.offset()));
-        let kind = (Factors::F16, Layout::PanelColumns);
-        self.start_product(Location::caller(), kind, sums, operands, NO_REGISTERS);
-    }
-    unsafe fn warpgroup_mma_bf16_columns<const L: usize>(
-        self,
-        sums: &mut [f32; L],
-        a: SharedPtr<u16>,
-        b: SharedPtr<u16>,
-    ) {
-        let operands = [a, b].map(|place| Operand::of_panels(place.offset()));
-        let kind = (Factors::Bf16, Layout::PanelColumns);
-        self.start_product(Location::caller(), kind, sums, operands, NO_REGISTERS);
-    }
-    unsafe fn warpgroup_mma_f16_registers<const L: usize, const PANEL: u32>(
-        self,
-        sums: &mut [f32; L],
-        a: [u32; 4],
-        b: SharedPtr<u16>,
-    ) {
-        let kind = (Factors::F16, Layout::Registers { apart: PANEL });
-        let operands = [0, b.offset()].map(Operand::of_panels);
-        self.start_product(Location::caller(), kind, sums, operands, a);
-    }
-    unsafe fn warpgroup_mma_bf16_registers<const L: usize, const PANEL: u32>(
-        self,
-        sums: &mut [f32; L],
-        a: [u32; 4],
-        b: SharedPtr<u16>,
-    ) {
-        let kind = (Factors::Bf16, Layout::Registers { apart: PANEL });
-        let operands = [0, b.offset()].map(Operand::of_panels);
-        self.start_product(Location::caller(), kind, sums, operands, a);
-    }
+    warpgroup_products! { F16: warpgroup_mma_f16, warpgroup_mma_f16_cores, warpgroup_mma_f16_columns, warpgroup_mma_f16_registers }
+    warpgroup_products! { Bf16: warpgroup_mma_bf16, warpgroup_mma_bf16_cores, warpgroup_mma_bf16_columns, warpgroup_mma_bf16_registers }
     unsafe fn warpgroup_mma_tf32_registers<const L: usize>(
         self,
         sums: &mut [f32; L],

@@ -60,7 +60,8 @@ mod tests {
             TilingCounts { tiles, entries, longest: strips }
         };
         let blocks = BlockCounts { tilings: [1, 2, 3].map(tiling) };
-        let problem = Problem::new([tokens, tokens], tokens * tokens / 2, dim, ValueType::F16, IndexType::U32);
+        let problem =
+            Problem::new([tokens, tokens], tokens * tokens / 2, dim, ValueType::F16, IndexType::U32);
         choose(&problem, owns_keys, (tokens, 8, 1), &blocks).first().map(|entry| entry.name)
     }
 

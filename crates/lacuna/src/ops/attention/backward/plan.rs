@@ -227,8 +227,12 @@ impl<T: Value> BlockAttention<T> {
         for (what, operand) in [("Q", *q), ("the gradient of Q", d_q.as_slice())] {
             frame.q.check(what, device, operand)?;
         }
-        let of_keys =
-            [("K", *k), ("V", *v), ("the gradient of K", d_k.as_slice()), ("the gradient of V", d_v.as_slice())];
+        let of_keys = [
+            ("K", *k),
+            ("V", *v),
+            ("the gradient of K", d_k.as_slice()),
+            ("the gradient of V", d_v.as_slice()),
+        ];
         for (what, operand) in of_keys {
             frame.kv.check(what, device, operand)?;
         }

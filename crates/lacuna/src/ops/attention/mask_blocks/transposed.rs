@@ -97,7 +97,10 @@ mod tests {
                 let bitmaps = of.lists.bitmaps.download(&stream)?;
                 let (list, bitmaps) = (list.download(&stream)?, bitmaps.as_chunks::<128>().0);
                 let bits = |&word: &u32| bitmaps.get(word as usize).map_or(vec![word], |bits| bits.to_vec());
-                Ok(list.chunks(4).map(|entry| [vec![entry[0]], entry[1..].iter().flat_map(bits).collect()].concat()).collect())
+                Ok(list
+                    .chunks(4)
+                    .map(|entry| [vec![entry[0]], entry[1..].iter().flat_map(bits).collect()].concat())
+                    .collect())
             };
             assert_eq!(blocks(entries, got)?, blocks(expected_entries, &expected)?);
         }
