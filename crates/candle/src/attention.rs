@@ -92,13 +92,13 @@ impl CustomOp3 for Attention {
         o: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
         let Self { mask, scale } = self;
-        // Three steps with gradients of their own, from operands that are variables here.
-        let [q, k, v] = [q, k, v].map(candle_core::Var::from_tensor);
-        let [q, k, v] = [q?, k?, v?];
+        let ([q, k, v], o) = ([q, k, v].map(Tensor::detach), o.contiguous()?);
+        let transposed = mask.transposed()?;
         let weights = mask.softmax(&mask.sddmm(&q, &k)?, *scale)?;
-        let product = mask.spmm(&weights, &v)?;
-        let gradients = (product * o)?.sum_all()?.backward()?;
-        let of = |operand: &Tensor| gradients.get(operand).cloned();
-        Ok((of(&q), of(&k), of(&v)))
+        let of_v = transposed.spmm(&mask.transpose(&weights)?, &o)?;
+        let of_scores = mask.softmax_backward(&weights, &mask.sddmm(&o, &v)?, *scale)?;
+        let of_q = mask.spmm(&of_scores, &k)?;
+        let of_k = transposed.spmm(&mask.transpose(&of_scores)?, &q)?;
+        Ok((Some(of_q), Some(of_k), Some(of_v)))
     }
 }

@@ -84,7 +84,10 @@ impl<T: Element> SparseMatrix<T> {
             return Ok(known.clone());
         }
         let stream = self.inner.backend.stream()?;
-        let made = Self::of(&self.inner.backend, self.inner.matrix.transposed(&stream).map_err(wrap)?);
+        let transposed = self.inner.matrix.transposed(&stream).map_err(wrap)?;
+        // Tensors may be on another stream of the GPU.
+        stream.synchronize().map_err(wrap)?;
+        let made = Self::of(&self.inner.backend, transposed);
         Ok(self.inner.transposed.get_or_init(|| made).clone())
     }
 }

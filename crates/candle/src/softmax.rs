@@ -16,6 +16,12 @@ impl Pattern {
     pub fn softmax(&self, values: &Tensor, scale: f32) -> Result<Tensor> {
         values.apply_op1(Softmax { pattern: self.clone(), scale })
     }
+
+    /// The gradient of x from y = softmax(scale·x) and its gradient, without gradients of its own.
+    pub(crate) fn softmax_backward(&self, y: &Tensor, dy: &Tensor, scale: f32) -> Result<Tensor> {
+        let forward = Softmax { pattern: self.clone(), scale };
+        y.apply_op2_no_bwd(&dy.contiguous()?, &Backward(&forward))
+    }
 }
 
 struct Softmax {
@@ -72,7 +78,7 @@ impl CustomOp1 for Softmax {
     forward!(x layout);
 
     fn bwd(&self, _: &Tensor, y: &Tensor, dy: &Tensor) -> Result<Option<Tensor>> {
-        y.apply_op2_no_bwd(&dy.contiguous()?, &Backward(self)).map(Some)
+        self.pattern.softmax_backward(y, dy, self.scale).map(Some)
     }
 }
 
