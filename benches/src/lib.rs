@@ -16,8 +16,10 @@
 //! | [`operations`] | operations by name |
 //! | [`suites`] | problems by name |
 //! | [`networks`], [`decoder`] | whole networks, and a step of a translation decoder |
+//! | [`allocations`], [`host`] | what calls take by the host's clock, and hold |
 //! | [`table`], `summary`, `papers`, `expect` | records for people |
 //! | [`cli`], [`commands`] | the program |
+pub mod allocations;
 mod arithmetic;
 mod attention;
 mod bias_act;
@@ -34,6 +36,7 @@ mod dense_transpose;
 mod energy;
 mod expect;
 mod fit;
+pub mod host;
 mod layer_norm;
 pub mod machine;
 mod measure;

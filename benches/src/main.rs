@@ -2,9 +2,14 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use lacuna_bench::allocations::Counting;
 use lacuna_bench::cli::{Cli, Command};
 use lacuna_bench::commands;
 use lacuna_cases::exit;
+
+/// For suite `host`, which tells what calls allocate and hold.
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {

@@ -95,6 +95,13 @@ pub(crate) struct PeerSession {
     pub(crate) large_copy: Option<Timing>,
 }
 
+impl PeerSession {
+    /// cuSPARSE, where it is there.
+    pub(crate) fn cusparse(&mut self) -> Option<&mut CuSparseLibrary> {
+        self.cusparse.as_mut()
+    }
+}
+
 /// What a problem's peers are measured with.
 pub(crate) struct Context<'a> {
     pub(crate) device: &'a Device,

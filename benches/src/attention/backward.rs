@@ -8,7 +8,7 @@ use lacuna_cases::{Number, Problem};
 
 use super::operands::Host;
 use crate::session::Session;
-use crate::timing::{Timing, time};
+use crate::timing::{Timing, time_with};
 
 /// The time, where the plan is by blocks; none on the simulator. The gradient of O is as Q.
 pub(super) fn time_of<T: Number, I: Index>(
@@ -44,7 +44,7 @@ pub(super) fn time_of<T: Number, I: Index>(
     let mut workspace = plan.workspace()?;
     let (mut d_q, mut d_k, mut d_v) =
         (device.zeros(q.len())?, device.zeros(k.len())?, device.zeros(v.len())?);
-    let timing = time(&stream, session.samples, |stream| {
+    let timing = time_with(session.cold.as_ref(), &stream, session.samples, |stream| {
         let operands = BlockBackwardOperands {
             q: q.as_slice(),
             k: k.as_slice(),

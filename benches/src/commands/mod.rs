@@ -4,6 +4,7 @@ mod compare;
 mod conv;
 mod decoder;
 mod fit;
+mod host;
 mod imported;
 mod network;
 mod oracle;

@@ -7,13 +7,13 @@ use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use lacuna_cases::Problem;
 use lacuna_cases::exit::Outcome;
+use serde::Serialize;
 
 use super::run::{outcome, print};
 use crate::cli::{SetupOptions, SweepOptions};
 use crate::measure;
 use crate::operation::Task;
 use crate::profile::Profile;
-use crate::record::Record;
 use crate::session::Session;
 use crate::suites::{self, Case, Setup};
 use crate::{expect, summary};
@@ -26,21 +26,16 @@ const SIMULATED_PRODUCTS: f64 = 1.2e9;
 /// # Errors
 /// A suite or a device that is not there, or a file that cannot be written. Records of the cases before stay written.
 pub fn sweep(options: &SweepOptions) -> Result<Outcome> {
+    if suites::is_by_host(&options.suite) {
+        return super::host::sweep(options);
+    }
     let mut session = Session::open(&options.measure)?;
     let setup = setup(&options.setup, &session)?;
     let cases = cases(&options.suite, &setup, &session, SIMULATED_PRODUCTS)?;
-    let create =
-        |path: &Path| File::create(path).with_context(|| format!("{} cannot be written", path.display()));
-    let mut out = options.out.as_deref().map(create).transpose()?.map(BufWriter::new);
+    let mut out = create(options.out.as_deref())?;
     let records = over(&options.suite, &cases, options.measure.seed, |task| {
         let measured = measure::measure(&mut session, task)?;
-        if let Some(out) = &mut out {
-            for record in &measured {
-                serde_json::to_writer(&mut *out, record)?;
-                out.write_all(b"\n")?;
-            }
-            out.flush()?;
-        }
+        write(out.as_mut(), &measured)?;
         Ok(measured)
     })?;
     print(&records, options.measure.json)?;
@@ -55,6 +50,23 @@ pub fn sweep(options: &SweepOptions) -> Result<Outcome> {
         return Ok(Outcome::Failure);
     }
     Ok(outcome(&records))
+}
+
+/// The file of `--out`, where it is named.
+pub(super) fn create(path: Option<&Path>) -> Result<Option<BufWriter<File>>> {
+    let create =
+        |path: &Path| File::create(path).with_context(|| format!("{} cannot be written", path.display()));
+    Ok(path.map(create).transpose()?.map(BufWriter::new))
+}
+
+/// Writes records to that file, as JSON lines, at once.
+pub(super) fn write(out: Option<&mut BufWriter<File>>, records: &[impl Serialize]) -> Result<()> {
+    let Some(out) = out else { return Ok(()) };
+    for record in records {
+        serde_json::to_writer(&mut *out, record)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(out.flush()?)
 }
 
 /// What the options and the device make of a suite.
@@ -87,12 +99,12 @@ pub(super) fn cases(suite: &str, setup: &Setup, session: &Session, products: f64
 }
 
 /// Makes the problem of each case and measures it, with progress.
-pub(super) fn over(
+pub(super) fn over<R>(
     suite: &str,
     cases: &[Case],
     seed: u64,
-    mut measure: impl FnMut(&Task<'_>) -> Result<Vec<Record>>,
-) -> Result<Vec<Record>> {
+    mut measure: impl FnMut(&Task<'_>) -> Result<Vec<R>>,
+) -> Result<Vec<R>> {
     // indicatif draws on stderr, and only where that is a terminal.
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
     let progress = ProgressBar::new(cases.len() as u64).with_style(style);

@@ -17,6 +17,9 @@ pub(super) struct Suite {
     /// Whether it is about how uneven rows are.
     #[serde(default)]
     pub(super) by_cov: bool,
+    /// Whether the host's time is what is measured.
+    #[serde(default)]
+    pub(super) by_host: bool,
     /// Another suite, whose cases come first.
     pub(super) like: Option<String>,
     /// The operation of these, if it is another.

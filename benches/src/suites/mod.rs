@@ -49,6 +49,11 @@ pub(crate) fn is_by_cov(name: &str) -> bool {
     named(name).is_some_and(|suite| suite.by_cov)
 }
 
+/// Whether a suite is about the host's time.
+pub(crate) fn is_by_host(name: &str) -> bool {
+    named(name).is_some_and(|suite| suite.by_host)
+}
+
 /// The cases of a suite that fit the machine's memory; what does not is named on stderr.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! The command line's contract, through the built program, on the simulator.
 mod compare;
 mod conv;
+mod host;
 mod lookups;
 mod networks;
 mod operations;

@@ -22,6 +22,7 @@ impl<T: Element> Buffer<T> {
         let bytes = len.checked_mul(size_of::<T>()).filter(|&bytes| bytes <= limit);
         let bytes = bytes.ok_or_else(|| Error::too_large("a buffer, in elements,", limit, len))?;
         let address = if bytes == 0 { 256 } else { device.backend().allocate(bytes)? };
+        device.count_made(bytes);
         Ok(Self { device, address, len, elements: PhantomData })
     }
 
@@ -82,6 +83,7 @@ impl<T: Element> Drop for Buffer<T> {
     fn drop(&mut self) {
         if self.len > 0 {
             self.device.backend().free(self.address);
+            self.device.count_gone(self.len * size_of::<T>());
         }
     }
 }
@@ -281,6 +283,12 @@ impl<'b, T: Element> SliceMut<'b, T> {
     /// The same part, for a shorter time.
     pub fn reborrow(&mut self) -> SliceMut<'_, T> {
         SliceMut { slice: self.slice }
+    }
+
+    /// Replaces the contents by zeros, after all work given to the device so far.
+    pub(crate) fn fill_zero(&mut self) -> Result<()> {
+        let bytes = self.len() * size_of::<T>();
+        if bytes == 0 { Ok(()) } else { self.slice.device.backend().fill_zero(self.slice.address, bytes) }
     }
 
     /// Replaces the contents, after all work given to the device so far.

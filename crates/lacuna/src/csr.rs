@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lacuna_matrix::{Csr, PatternStats};
 
-use crate::pattern::{Derived, DevicePattern, RowLengths, RowOrder, padded};
+use crate::pattern::{Derived, DevicePattern, RowLengths, RowOrder, padded, upload_padded};
 use crate::{Buffer, Device, Element, Error, Index, Result, Slice, SliceMut, Value};
 
 /// A CSR matrix on a device, or a batch of them with one pattern. The pattern, with what was worked out from it once, is
@@ -201,6 +201,10 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
             _ => format!("{batch} matrices of {nnz} nonzeros"),
         };
         Error::expect_len(OPERATION, "the slice of values", shape, nnz * batch, values.len())?;
+        if batch == 1 {
+            let values = Values::Own(upload_padded(device, values, padded_len)?);
+            return Ok(Self { pattern, batch, values, fixed: None });
+        }
         let mut contents = Vec::new();
         let reserved = contents.try_reserve_exact(padded_len);
         reserved.map_err(|_| Error::no_room_on_host(padded_len * size_of::<T>()))?;

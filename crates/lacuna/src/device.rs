@@ -1,5 +1,6 @@
 //! Devices.
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::backend::Backend;
 use crate::backend::simulator::SimulatorDevice;
@@ -9,6 +10,8 @@ use crate::{Buffer, Element, Error, Result, Slice, Stream};
 #[derive(Clone, Debug)]
 pub struct Device {
     backend: Arc<dyn Backend>,
+    /// Bytes of live buffers.
+    buffer_bytes: Arc<AtomicU64>,
 }
 
 /// What a device is.
@@ -57,7 +60,7 @@ impl Device {
     pub fn cuda(index: usize) -> Result<Self> {
         #[cfg(feature = "cuda")]
         {
-            Ok(Self { backend: Arc::new(crate::backend::cuda::CudaDevice::new(index)?) })
+            Ok(Self::of(Arc::new(crate::backend::cuda::CudaDevice::new(index)?)))
         }
         #[cfg(not(feature = "cuda"))]
         {
@@ -68,7 +71,11 @@ impl Device {
 
     /// A new simulator with memory of its own.
     pub fn simulator() -> Self {
-        Self { backend: Arc::new(SimulatorDevice::new()) }
+        Self::of(Arc::new(SimulatorDevice::new()))
+    }
+
+    fn of(backend: Arc<dyn Backend>) -> Self {
+        Self { backend, buffer_bytes: Arc::default() }
     }
 
     /// The first GPU, or else the simulator; a new device each time, as for [`cuda`](Device::cuda).
@@ -115,10 +122,8 @@ impl Device {
     /// # Errors
     /// [`Error::OutOfMemory`], or what the driver says.
     pub fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
-        let buffer = self.uninitialized::<T>(len)?;
-        if len > 0 {
-            self.backend.fill_zero(buffer.as_slice().address(), len * size_of::<T>())?;
-        }
+        let mut buffer = self.uninitialized::<T>(len)?;
+        buffer.as_slice_mut().fill_zero()?;
         Ok(buffer)
     }
 
@@ -144,6 +149,33 @@ impl Device {
         let result = work();
         let launches = simulator.take_record();
         Ok((result?, launches))
+    }
+
+    /// Bytes of all live buffers of this device and its clones: the program's, and those of matrices, plans and what was worked
+    /// out for them. The driver rounds each up, and has memory of its own.
+    ///
+    /// ```
+    /// # fn main() -> lacuna::Result<()> {
+    /// let device = lacuna::Device::simulator();
+    /// let buffer = device.zeros::<f32>(10)?;
+    /// assert_eq!(device.buffer_bytes(), 40);
+    /// drop(buffer);
+    /// assert_eq!(device.buffer_bytes(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn buffer_bytes(&self) -> u64 {
+        self.buffer_bytes.load(Ordering::Relaxed)
+    }
+
+    /// A buffer of so many bytes was made.
+    pub(crate) fn count_made(&self, bytes: usize) {
+        self.buffer_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// A buffer of so many bytes is gone.
+    pub(crate) fn count_gone(&self, bytes: usize) {
+        self.buffer_bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
     }
 
     /// Whether both are the same device.

@@ -31,8 +31,11 @@ impl Pattern {
     ) -> Result<Self, FormatError> {
         check_offsets(rows, cols, &row_offsets, &col_indices)?;
         let pattern = Self { rows, cols, row_offsets, col_indices };
-        (0..rows).try_for_each(|row| pattern.check_row(row))?;
-        Ok(pattern)
+        // What is wrong with a row is looked for only where something is.
+        match (0..rows).find(|&row| !pattern.is_good_row(row)) {
+            Some(row) => Err(pattern.fault_of_row(row)),
+            None => Ok(pattern),
+        }
     }
 
     /// Like [`Pattern::new`], with the columns of a row in any order.
@@ -77,25 +80,33 @@ impl Pattern {
         Self { rows, cols, row_offsets, col_indices }
     }
 
-    fn check_row(&self, row: usize) -> Result<(), FormatError> {
+    /// Whether a row's columns ascend and are below `cols`. Compilers make vectors of a pass without branches.
+    fn is_good_row(&self, row: usize) -> bool {
+        let columns = self.row_columns(row);
+        let ascend = columns.windows(2).fold(true, |good, pair| good & (pair[0] < pair[1]));
+        ascend && columns.last().is_none_or(|&last| (last as usize) < self.cols)
+    }
+
+    /// What is wrong with the first wrong column of a row that has one.
+    fn fault_of_row(&self, row: usize) -> FormatError {
         let mut previous = None;
         for position in self.row_range(row) {
             let column = self.col_indices[position];
             if column as usize >= self.cols {
                 let column = u64::from(column);
-                return Err(FormatError::ColumnOutOfRange { row, position, column, cols: self.cols });
+                return FormatError::ColumnOutOfRange { row, position, column, cols: self.cols };
             }
             match previous {
                 Some(previous) if column == previous => {
-                    return Err(FormatError::Duplicate { row, column, position });
+                    return FormatError::Duplicate { row, column, position };
                 }
                 Some(previous) if column < previous => {
-                    return Err(FormatError::UnsortedColumns { row, position, previous, column });
+                    return FormatError::UnsortedColumns { row, position, previous, column };
                 }
                 _ => previous = Some(column),
             }
         }
-        Ok(())
+        unreachable!("a row is good, or one of its columns is not")
     }
 
     /// Rows of the matrix.
@@ -197,11 +208,31 @@ impl Pattern {
 
 /// The rows by decreasing length, as [`Pattern::rows_by_length`], from the row offsets alone.
 pub fn rows_by_length(row_offsets: &[u32]) -> Vec<u32> {
-    let lengths: Vec<u32> = row_offsets.windows(2).map(|ends| ends[1] - ends[0]).collect();
-    let mut order: Vec<u32> = (0..lengths.len() as u32).collect();
-    order.sort_by_key(|&row| std::cmp::Reverse(lengths[row as usize]));
+    let lengths = || row_offsets.windows(2).map(|ends| ends[1] - ends[0]);
+    // By counting: a pass to count, one to put rows in place. Rows of `MOST_COUNTED` and more are one class, and few: they
+    // are sorted afterwards.
+    let longest = lengths().max().unwrap_or(0).min(MOST_COUNTED);
+    let class = |length: u32| (longest - length.min(longest)) as usize;
+    let mut next = vec![0_u32; longest as usize + 1];
+    lengths().for_each(|length| next[class(length)] += 1);
+    let long = next[0] as usize;
+    let mut start = 0;
+    for next in &mut next {
+        start += std::mem::replace(next, start);
+    }
+    let mut order = vec![0_u32; start as usize];
+    for (row, length) in lengths().enumerate() {
+        let next = &mut next[class(length)];
+        order[*next as usize] = row as u32;
+        *next += 1;
+    }
+    let length = |row: usize| row_offsets[row + 1] - row_offsets[row];
+    order[..long].sort_by_key(|&row| std::cmp::Reverse(length(row as usize)));
     order
 }
+
+/// The greatest length of rows that has a counter of its own when rows are sorted by length.
+const MOST_COUNTED: u32 = 1 << 14;
 
 /// Checks all that can be checked without looking at a column.
 fn check_offsets(
@@ -225,5 +256,23 @@ fn check_offsets(
     match row_offsets[rows] {
         end if end as usize == col_indices.len() => Ok(()),
         end => Err(FormatError::OffsetsEnd { expected: col_indices.len(), got: end }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_longer_than_counters_reach_are_sorted_too() {
+        let lengths =
+            [3, MOST_COUNTED, 0, 2 * MOST_COUNTED, 3, MOST_COUNTED + 7, MOST_COUNTED - 1, 2 * MOST_COUNTED];
+        let ends = lengths.iter().scan(0, |end, length| {
+            *end += length;
+            Some(*end)
+        });
+        let offsets: Vec<u32> = std::iter::once(0).chain(ends).collect();
+        assert_eq!(rows_by_length(&offsets), [3, 7, 5, 1, 6, 0, 4, 2]);
+        assert_eq!((rows_by_length(&[]), rows_by_length(&[0, 0])), (vec![], vec![0]));
     }
 }

@@ -1,5 +1,5 @@
 //! NVIDIA's libraries, loaded at run time: cuSPARSE's SpMM and SDDMM ([`cusparse`]), cuBLAS's GEMM ([`cublas`]) and cuDNN's
-//! convolution ([`cudnn`]), in each [`DataType`]; and [`nvml`], which counts a GPU's energy.
+//! convolution ([`cudnn`]), in each [`DataType`]; [`nvml`], which counts a GPU's energy; and [`driver`], which launches kernels bare.
 //!
 //! The library takes cuDNN where a plan asks for it, benchmarks all of them. Nothing is linked: the crate builds and its programs start with no
 //! CUDA on the machine, and a library that is not there is a value, [`Missing`], that names what was looked for, where, and the fix.
@@ -43,6 +43,7 @@ pub mod cublas;
 pub mod cudnn;
 pub mod cusparse;
 mod data_type;
+pub mod driver;
 mod error;
 mod library;
 mod loaded;

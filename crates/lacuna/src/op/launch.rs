@@ -1,5 +1,8 @@
 //! Launches, and what CUDA's grids can hold.
+use std::any::TypeId;
+use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::{LazyLock, PoisonError, RwLock};
 
 use lacuna_kernels::{Entry, Kernel};
 
@@ -43,9 +46,22 @@ pub(crate) fn launch_kernel<K: Kernel>(
     grid: impl FnOnce(&Entry<K::Tile>) -> [u32; 3],
     args: &K::Args,
 ) -> Result<()> {
-    let entry =
-        table.iter().find(|entry| entry.runs::<K>()).expect("the list has an entry point of each kernel");
+    let entry = entry_of::<K>(table);
     launch(stream, entry, grid(entry), args)
+}
+
+/// The entry point of a kernel in its table. Tables have hundreds of lines: where a kernel stands is looked up once.
+fn entry_of<K: Kernel>(table: &'static [Entry<K::Tile>]) -> &'static Entry<K::Tile> {
+    static PLACES: LazyLock<RwLock<HashMap<TypeId, usize>>> = LazyLock::new(RwLock::default);
+    let known = PLACES.read().unwrap_or_else(PoisonError::into_inner).get(&TypeId::of::<K>()).copied();
+    // A list that is another one, in tests, has the kernel elsewhere.
+    if let Some(entry) = known.and_then(|place| table.get(place)).filter(|entry| entry.runs::<K>()) {
+        return entry;
+    }
+    let place = table.iter().position(|entry| entry.runs::<K>());
+    let place = place.expect("the list has an entry point of each kernel");
+    PLACES.write().unwrap_or_else(PoisonError::into_inner).insert(TypeId::of::<K>(), place);
+    &table[place]
 }
 
 #[cfg(test)]

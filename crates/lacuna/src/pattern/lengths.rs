@@ -24,16 +24,21 @@ pub(crate) struct LengthClass {
 impl RowLengths {
     /// The row lengths of a CSR matrix with these row offsets.
     pub fn of(row_offsets: &[u32]) -> Self {
-        let mut lengths =
-            Self { rows: row_offsets.len().saturating_sub(1) as u32, nonempty: 0, longer: [0; 32] };
+        // Rows by the logarithm of their length, rounded up: those of at most 2^k that are longer than 2^(k - 1).
+        let (mut rows, mut empty) = ([0_u32; 33], 0);
         for ends in row_offsets.windows(2) {
             let length = ends[1] - ends[0];
-            // Longer than 2^k for every k below the logarithm of the length, rounded up.
-            let classes = if length <= 1 { 0 } else { u32::BITS - (length - 1).leading_zeros() };
-            lengths.nonempty += u32::from(length > 0);
-            lengths.longer[..classes as usize].iter_mut().for_each(|count| *count += 1);
+            rows[(u32::BITS - length.saturating_sub(1).leading_zeros()) as usize] += 1;
+            empty += u32::from(length == 0);
         }
-        lengths
+        let mut longer = [0; 32];
+        let mut above = 0;
+        for (longer, rows) in longer.iter_mut().zip(&rows[1..]).rev() {
+            above += rows;
+            *longer = above;
+        }
+        let rows = row_offsets.len().saturating_sub(1) as u32;
+        Self { rows, nonempty: rows - empty, longer }
     }
 
     /// The row lengths of which these counts are longer than 1, 2, 4, … nonzeros.

@@ -2,6 +2,8 @@
 mod derived;
 mod lengths;
 
+use std::sync::{Arc, Weak};
+
 use lacuna_gpu::GlobalPtr;
 use lacuna_kernels::{ALIGNED, IndexType, PADDING, RowRecord};
 use lacuna_matrix::{Pattern, PatternStats, rows_by_length};
@@ -9,7 +11,7 @@ use lacuna_matrix::{Pattern, PatternStats, rows_by_length};
 pub(crate) use self::derived::Derived;
 pub(crate) use self::lengths::LengthClass;
 pub use self::lengths::RowLengths;
-use crate::{Buffer, Device, Error, Index, Result};
+use crate::{Buffer, Device, Element, Error, Index, Result};
 
 /// Where the nonzeros of a matrix are.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub(crate) struct DevicePattern<I: Index> {
     pub(crate) row_order: RowOrder,
     /// The columns, then zeros as padding.
     pub(crate) columns: Buffer<I>,
+    /// What it was made of, as long as somebody else has it.
+    host: Weak<Pattern>,
     /// What operations derived from it, each when its first plan needed it.
     pub(crate) derived: Derived,
 }
@@ -53,7 +57,8 @@ impl<I: Index> DevicePattern<I> {
         self.columns.as_slice().pointer()
     }
 
-    pub(crate) fn new(device: &Device, pattern: &Pattern, order: RowOrder) -> Result<Self> {
+    /// Puts a pattern on a device.
+    pub(crate) fn new(device: &Device, pattern: &Arc<Pattern>, order: RowOrder) -> Result<Self> {
         let nnz = pattern.nnz();
         Error::expect_at_most("the number of nonzeros", MAX_NNZ, nnz)?;
         let columns_what = match I::TYPE {
@@ -61,10 +66,34 @@ impl<I: Index> DevicePattern<I> {
             IndexType::U16 => "the number of columns with 16-bit indices",
         };
         Error::expect_at_most(columns_what, I::TYPE.max_columns() as usize, pattern.cols())?;
-        let mut columns: Vec<I> =
-            pattern.col_indices().iter().map(|&column| I::from_column(column)).collect();
-        columns.resize(padded(nnz), I::zeroed());
-        Self::of_columns(pattern.cols(), pattern.row_offsets(), device.upload(&columns)?, order)
+        let columns = pattern.col_indices();
+        let columns = match I::TYPE {
+            // They are what is uploaded.
+            IndexType::U32 => upload_padded::<I>(device, bytemuck::cast_slice(columns), padded(nnz))?,
+            IndexType::U16 => {
+                let columns: Vec<I> = columns.iter().map(|&column| I::from_column(column)).collect();
+                upload_padded(device, &columns, padded(nnz))?
+            }
+        };
+        let of_columns = Self::of_columns(pattern.cols(), pattern.row_offsets(), columns, order)?;
+        Ok(Self { host: Arc::downgrade(pattern), ..of_columns })
+    }
+
+    /// The pattern on the host: what it was made of, if somebody still has that. Else it is read from the device, which is waited
+    /// for.
+    pub(crate) fn on_host(&self) -> Result<Arc<Pattern>> {
+        if let Some(pattern) = self.host.upgrade() {
+            return Ok(pattern);
+        }
+        let stream = self.row_table.device().stream()?;
+        let columns = self.columns.slice(..self.nnz)?.download(&stream)?;
+        let mut row_offsets = vec![self.nnz as u32; self.rows + 1];
+        for record in self.row_table.download(&stream)?.as_chunks().0 {
+            let RowRecord { row, start, .. } = RowRecord::from_words(*record);
+            row_offsets[row as usize] = start;
+        }
+        let columns = columns.into_iter().map(Index::to_column).collect();
+        Ok(Arc::new(Pattern::new(self.rows, self.cols, row_offsets, columns)?))
     }
 
     /// The pattern with these row offsets, and `columns`, padded, on a device already.
@@ -84,6 +113,7 @@ impl<I: Index> DevicePattern<I> {
             row_table: columns.device().upload(row_table(row_offsets, order).as_flattened())?,
             row_order: order,
             columns,
+            host: Weak::new(),
             derived: Derived::default(),
         })
     }
@@ -101,7 +131,53 @@ pub(crate) fn row_table(row_offsets: &[u32], order: RowOrder) -> Vec<[u32; RowRe
     }
 }
 
+/// Bytes up to which a copy on the host takes less time than a second call of the driver.
+const FEW_BYTES: usize = 1 << 16;
+
+/// A new buffer of `len` elements: `contents`, and then zeros. Large ones are not copied on the host.
+pub(crate) fn upload_padded<E: Element>(device: &Device, contents: &[E], len: usize) -> Result<Buffer<E>> {
+    if size_of_val(contents) <= FEW_BYTES {
+        let mut padded = contents.to_vec();
+        padded.resize(len, E::zeroed());
+        return device.upload(&padded);
+    }
+    let mut buffer = device.uninitialized(len)?;
+    let (mut first, mut rest) = buffer.as_slice_mut().split_at(contents.len())?;
+    first.upload(contents)?;
+    rest.fill_zero()?;
+    Ok(buffer)
+}
+
 /// Elements of an array of as many nonzeros as kernels want it: some to spare, and the last group whole.
 pub(crate) fn padded(nnz: usize) -> usize {
     (nnz + PADDING).next_multiple_of(ALIGNED)
+}
+
+#[cfg(test)]
+mod tests {
+    use lacuna_matrix::generate;
+
+    use super::*;
+
+    #[test]
+    fn zeros_follow_what_is_uploaded() {
+        let device = Device::simulator();
+        let stream = device.stream().unwrap();
+        for count in [0, 5, FEW_BYTES / 4, FEW_BYTES / 4 + 1] {
+            let contents: Vec<u32> = (1..=count as u32).collect();
+            let got = upload_padded(&device, &contents, count + 3).unwrap().download(&stream).unwrap();
+            assert_eq!((&got[..count], &got[count..]), (&contents[..], &[0; 3][..]));
+        }
+    }
+
+    #[test]
+    fn what_somebody_has_is_not_read_back() {
+        let device = Device::simulator();
+        let host = Arc::new(generate::power_law(50, 300, 9.0, 2.1, 1).unwrap());
+        let pattern = DevicePattern::<u16>::new(&device, &host, RowOrder::default()).unwrap();
+        assert!(Arc::ptr_eq(&pattern.on_host().unwrap(), &host));
+        let expected = (*host).clone();
+        drop(host);
+        assert_eq!(*pattern.on_host().unwrap(), expected);
+    }
 }

@@ -1,5 +1,6 @@
 /* A driver of one GPU without kernels: what the library calls to make devices, to launch and to end, on host memory. It
- * writes what happens to modules to the file that FAKE_JOURNAL names, a word each; with FAKE_ALL also allocations and waits. */
+ * writes what happens to modules to the file that FAKE_JOURNAL names, a word each; with FAKE_ALL also allocations and waits,
+ * with FAKE_CONTEXTS also contexts that are made current. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 enum { SUCCESS = 0, INVALID = 1, GONE = 709 };
 
 static int modules, running, gone;
-static void *current;
+static _Thread_local void *current;
 static char context;
 
 static void note(const char *word) {
@@ -37,8 +38,13 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
 
 int cuDevicePrimaryCtxRetain(void **retained, int device) { return *retained = &context, (void)device, SUCCESS; }
 int cuDevicePrimaryCtxRelease_v2(int device) { return note("release"), current = 0, (void)device, SUCCESS; }
-int cuCtxSetCurrent(void *wanted) { return gone ? GONE : (current = wanted, SUCCESS); }
-int cuCtxSynchronize(void) { return note_of_all("wait"), current ? (running = 0, SUCCESS) : INVALID; }
+int cuCtxGetCurrent(void **found) { return *found = current, SUCCESS; }
+int cuCtxSetCurrent(void *wanted) {
+    if (getenv("FAKE_CONTEXTS"))
+        note("set-context");
+    return gone ? GONE : (current = wanted, SUCCESS);
+}
+int cuCtxSynchronize(void) { return note_of_all("wait"), gone ? GONE : current ? (running = 0, SUCCESS) : INVALID; }
 
 int cuMemAlloc_v2(void **address, size_t bytes) { return note_of_all("allocate"), *address = aligned_alloc(256, (bytes + 255) / 256 * 256), SUCCESS; }
 int cuMemFree_v2(void *address) { return free(address), SUCCESS; }

@@ -1,7 +1,8 @@
-//! What the library asks of the driver when devices end, with a driver that is a C file (`fake.c`): no GPU is used.
+//! What the library asks of the driver when plans run and when devices end, with a driver that is a C file (`fake.c`): no GPU is used.
 //!
 //! The driver is looked for when the first device is made. So each test runs itself once more, as a process that finds the
 //! fake first.
+mod allocations;
 mod cudnn;
 mod foreign;
 

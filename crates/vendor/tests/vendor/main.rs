@@ -5,6 +5,7 @@ mod cublas;
 mod cudnn;
 mod cusparse;
 mod described;
+mod driver;
 mod fake;
 mod nvml;
 mod sddmm;

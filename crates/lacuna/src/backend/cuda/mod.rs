@@ -38,8 +38,14 @@ struct Shared {
 }
 
 impl Shared {
-    /// Makes the context current on this thread. Every call to the driver comes after it.
+    /// Makes the context current on this thread, if it is not. Every call to the driver comes after it.
     fn enter(&self) -> Result<()> {
+        let mut current = ptr::null_mut();
+        // SAFETY: the place is live, and the driver is initialised.
+        let status = unsafe { ffi::cuCtxGetCurrent(&mut current) };
+        if status == ffi::SUCCESS && current == self.context.as_raw() {
+            return Ok(());
+        }
         CurrentContext::set_current(&self.context)
             .map_err(|error| driver::cust_error("cuCtxSetCurrent", error))
     }

@@ -2,8 +2,9 @@
 //! device.
 use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{PoisonError, RwLock};
 
 use cust::sys::{CUfunction, CUjit_option, CUmodule};
 use lacuna_kernels::{Entry, entries, runs_on};
@@ -34,7 +35,28 @@ pub(super) struct Modules {
     target: u32,
     /// As its PTX has it.
     name: &'static str,
-    loaded: Mutex<HashMap<&'static str, Loaded>>,
+    /// By the address and length of the entry's name, which stands once in the tables of kernels. Each launch looks here, and reads no name.
+    loaded: RwLock<HashMap<(usize, usize), Loaded, BuildHasherDefault<AddressHasher>>>,
+}
+
+/// Hashes an address, of which the lowest bits are alike, by a multiplication.
+#[derive(Clone, Copy, Debug, Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_usize(byte.into());
+        }
+    }
+    fn write_usize(&mut self, address: usize) {
+        // The table's places come from the lowest and from the highest bits.
+        let product = (self.0 ^ address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ product >> 32;
+    }
 }
 
 /// A module with its one entry. The context is the process's one for this GPU, so that it may outlive the device, and the
@@ -59,13 +81,15 @@ const WAIT: &str = "griddepcontrol.wait";
 
 // SAFETY: the driver's handles may be used from any thread.
 unsafe impl Send for Loaded {}
+// SAFETY: as above; nothing changes one that was loaded.
+unsafe impl Sync for Loaded {}
 
 impl Modules {
     /// The newest target that a GPU of compute capability `sm` runs.
     pub(super) fn for_gpu(sm: u32) -> Option<Self> {
         let fitting = EMBEDDED.targets.iter().filter(|&&(target, _)| runs_on(target, sm));
         let &(target, name) = fitting.max_by_key(|&&(target, _)| target)?;
-        Some(Self { target, name, loaded: Mutex::default() })
+        Some(Self { target, name, loaded: RwLock::default() })
     }
 
     /// The oldest target, as a compute capability.
@@ -76,8 +100,13 @@ impl Modules {
 
     /// The function of an entry. The context is current.
     pub(super) fn function(&self, entry: &Entry<()>, info: &DeviceInfo) -> Result<Function> {
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = loaded.get(entry.name) {
+        let key = (entry.name.as_ptr().addr(), entry.name.len());
+        if let Some(known) = self.loaded.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Ok(known.function);
+        }
+        let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have loaded it meanwhile.
+        if let Some(known) = loaded.get(&key) {
             return Ok(known.function);
         }
         let packed = packed(entry.name, self.target);
@@ -93,7 +122,7 @@ impl Modules {
             refused(&ptx, error.to_string())
         })?;
         let function = Function { handle, waits: ptx.contains(WAIT) };
-        loaded.insert(entry.name, Loaded { module, function });
+        loaded.insert(key, Loaded { module, function });
         Ok(function)
     }
 

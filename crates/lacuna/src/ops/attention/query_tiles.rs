@@ -1,10 +1,10 @@
 //! What four neighbouring queries see together: made once for a mask, by the host.
 use std::cmp::Reverse;
-use std::ops::Range;
 
 use lacuna_gpu::{GlobalPtr, WARP};
 use lacuna_kernels::RowRecord;
 use lacuna_kernels::attention::{QUERIES, QueryTileEntry};
+use rayon::prelude::*;
 
 use crate::pattern::DevicePattern;
 use crate::{Buffer, Index, Result};
@@ -39,25 +39,13 @@ impl<I: Index> DevicePattern<I> {
         self.derived.get::<QueryTiles>().map(|tiles| tiles.entries() as f64 / self.nnz.max(1) as f64)
     }
 
-    /// The columns of all elements, and where those of each row lie, row by row. Reads the device, and waits for that.
-    pub(super) fn rows_on_host(&self) -> Result<(Vec<I>, Vec<Range<usize>>)> {
-        let stream = self.row_table.device().stream()?;
-        let columns = self.columns.download(&stream)?;
-        let mut rows = vec![0..0; self.rows];
-        for record in self.row_table.download(&stream)?.as_chunks().0 {
-            let RowRecord { row, start, end } = RowRecord::from_words(*record);
-            rows[row as usize] = start as usize..end as usize;
-        }
-        Ok((columns, rows))
-    }
-
-    /// The mask's query tiles. The first call makes them: it reads the pattern from the device, and waits for that.
+    /// The mask's query tiles. The first call makes them, of the pattern [on the host](Self::on_host).
     pub(super) fn query_tiles(&self) -> Result<&QueryTiles> {
         self.derived.get_or_make(|| {
             let device = self.row_table.device();
-            let (columns, rows) = self.rows_on_host()?;
-            let row = |row: &Range<usize>| &columns[row.clone()];
-            let (table, entries) = list(&rows.iter().map(row).collect::<Vec<_>>());
+            let pattern = self.on_host()?;
+            let rows = (0..self.rows).map(|row| pattern.row_columns(row));
+            let (table, entries) = list(&rows.collect::<Vec<_>>());
             Ok(QueryTiles { table: device.upload(table.as_flattened())?, entries: device.upload(&entries)? })
         })
     }
@@ -68,14 +56,32 @@ const GROUP: usize = 24;
 /// How much longer groups may take than their mean query tile says: a block has the SM until its longest query tile is done.
 const UNEVEN: f64 = 1.2;
 
+/// Query tiles whose entries a thread lists at a time.
+const AT_ONCE: usize = 64;
+
 /// The table and the entries of a mask of these rows of ascending columns.
-fn list<I: Index>(rows: &[&[I]]) -> (Vec<[u32; RowRecord::WORDS]>, Vec<u32>) {
-    let (mut records, mut entries) = (Vec::with_capacity(rows.len().div_ceil(QUERIES)), Vec::new());
-    for (tile, rows) in rows.chunks(QUERIES).enumerate() {
-        let start = entries.len() as u32;
-        entries.extend(by_pairs(merge(rows)));
-        // No more entries than elements of the mask, which 32 bits count.
-        records.push(RowRecord { row: (tile * QUERIES) as u32, start, end: entries.len() as u32 });
+fn list(rows: &[&[u32]]) -> (Vec<[u32; RowRecord::WORDS]>, Vec<u32>) {
+    // Of some tiles each, where the entries of each end, and the entries.
+    let some = rows.par_chunks(QUERIES * AT_ONCE).map(|rows| {
+        let (mut ends, mut entries) = (Vec::with_capacity(AT_ONCE), Vec::new());
+        for rows in rows.chunks(QUERIES) {
+            entries.extend(by_pairs(merge(rows)));
+            ends.push(entries.len());
+        }
+        (ends, entries)
+    });
+    let some: Vec<(Vec<usize>, Vec<u32>)> = some.collect();
+    let mut entries = Vec::with_capacity(some.iter().map(|(_, entries)| entries.len()).sum());
+    let mut records = Vec::with_capacity(rows.len().div_ceil(QUERIES));
+    for (ends, of_some) in some {
+        let (first, mut start) = (entries.len(), entries.len() as u32);
+        for end in ends {
+            // No more entries than elements of the mask, which 32 bits count.
+            let end = (first + end) as u32;
+            records.push(RowRecord { row: (records.len() * QUERIES) as u32, start, end });
+            start = end;
+        }
+        entries.extend(of_some);
     }
     (order(&records).into_iter().map(RowRecord::to_words).collect(), entries)
 }
@@ -99,23 +105,27 @@ fn order(records: &[RowRecord]) -> Vec<RowRecord> {
 }
 
 /// The entries that up to four rows make, by key.
-fn merge<I: Index>(rows: &[&[I]]) -> Vec<QueryTileEntry> {
-    let mut entries = Vec::new();
-    let mut left = [&[] as &[I]; QUERIES];
-    left[..rows.len()].copy_from_slice(rows);
-    while let Some(key) = left.iter().filter_map(|row| row.first()).map(|key| key.to_column()).min() {
+fn merge(rows: &[&[u32]]) -> Vec<QueryTileEntry> {
+    /// No key.
+    const END: u32 = u32::MAX;
+    let (mut entries, mut at) = (Vec::new(), [0; QUERIES]);
+    let key_at =
+        |query: usize, at: usize| rows.get(query).and_then(|row| row.get(at)).map_or(END, |&key| key);
+    let mut first: [u32; QUERIES] = std::array::from_fn(|query| key_at(query, 0));
+    loop {
+        let key = first.into_iter().min().unwrap_or(END);
+        if key == END {
+            return entries;
+        }
         let mut seen_by = 0;
-        for (query, row) in left.iter_mut().enumerate() {
-            if let [first, rest @ ..] = *row
-                && first.to_column() == key
-            {
-                seen_by |= 1 << query;
-                *row = rest;
-            }
+        for query in 0..QUERIES {
+            let sees = first[query] == key;
+            seen_by |= u32::from(sees) << query;
+            at[query] += usize::from(sees);
+            first[query] = key_at(query, at[query]);
         }
         entries.push(QueryTileEntry { key, seen_by });
     }
-    entries
 }
 
 /// Entries in batches of a warp each, in which only the first two queries, only the last two, or all see keys: for two a
@@ -152,7 +162,7 @@ mod tests {
         let first = [entry(0, 1), entry(2, 3), entry(3, 2), entry(9, 9)];
         let second = [entry(1, 2), entry(5, 3), entry(7, 2), entry(8, 2), entry(100, 2)];
         assert_eq!(entries, [&first[..], &second[..]].concat());
-        assert_eq!(list::<u16>(&[]), (vec![], vec![]));
+        assert_eq!(list(&[]), (vec![], vec![]));
     }
 
     #[test]

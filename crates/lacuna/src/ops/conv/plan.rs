@@ -167,10 +167,8 @@ impl<T: Value> Conv<T> {
         device.expect_operand(OPERATION, "the result", out.as_slice(), of_out, shape.output_len())?;
         device.expect_same(OPERATION, "the filters", filters.values.device())?;
         let sizes = [shape.filters, shape.filter_channels(), shape.taps[0] * shape.taps[1]];
-        let (expected, got) = (
-            || format!("{sizes:?}, {:?}", self.packing),
-            format!("{:?}, {:?}", filters.sizes, filters.packing),
-        );
+        let expected = || format!("{sizes:?}, {:?}", self.packing);
+        let got = format_args!("{:?}, {:?}", filters.sizes, filters.packing);
         let are_same = (filters.sizes, filters.packing) == (sizes, self.packing);
         Error::expect(
             are_same,

@@ -5,9 +5,12 @@ use lacuna_kernels::nhot::{LookupArgs, Nonzeros, Pass, TableIndex, WeightArgs};
 
 use super::launch::lookup;
 use super::transposed::{Scales, Transposed};
-use super::{BagIndex, Bags, NHot, OPERATION, Problem, choose};
-use crate::op::{MAX_GRID_X, launch, spans, widest};
+use super::{BagIndex, Bags, Choice, NHot, OPERATION, Problem, choose};
+use crate::op::{MAX_GRID_X, VECTORS, launch, spans, widest};
 use crate::{Buffer, Result, Slice, SliceMut, Stream, Value};
+
+/// The kernels of a plan's gradient of the table, or of its named rows, for each of [`VECTORS`].
+struct GradientKernels<const NAMED: bool>([Choice; VECTORS.len()]);
 
 impl<T: Value, I: BagIndex> NHot<T, I> {
     /// The gradient of the table, all of it, from that of the result: `output_gradient` has a row a bag, as the result where that is
@@ -29,7 +32,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     ) -> Result<()> {
         self.table.check("the gradient of the table", bags.device(), gradient.as_slice())?;
         let offsets = &self.transposed()?.offsets;
-        self.gradient(stream, bags, output_gradient, gradient.address(), self.table.stride, offsets)
+        self.gradient::<false>(stream, bags, output_gradient, gradient.address(), self.table.stride, offsets)
     }
 
     /// As [`backward_table`](NHot::backward_table), only those rows that [`named_rows`](NHot::named_rows) has, in that order and
@@ -49,7 +52,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         let (what, shape) = ("the gradient of the named rows", || format!("{rows}×{columns}"));
         bags.device().expect_operand(OPERATION, what, gradient.as_slice(), shape, rows * columns)?;
         let offsets = &transposed.offsets_of_named;
-        self.gradient(stream, bags, output_gradient, gradient.address(), self.columns, offsets)
+        self.gradient::<true>(stream, bags, output_gradient, gradient.address(), self.columns, offsets)
     }
 
     /// The rows of the table that bags name, without that of the padding index, in ascending order. The first call sorts, as
@@ -109,8 +112,8 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         Ok(())
     }
 
-    /// A lookup in the result's gradient: for each row of the table, of those bags that name it.
-    fn gradient(
+    /// A lookup in the result's gradient: for each row of the table, or of the named ones, of those bags that name it.
+    fn gradient<const NAMED: bool>(
         &self,
         stream: &Stream,
         bags: &Bags<I>,
@@ -133,7 +136,10 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
             index_bits: u32::BITS,
             ..*self.selection.problem()
         };
-        let choice = choose(&problem)[0];
+        let at = VECTORS.iter().position(|&vector| vector == problem.vector).unwrap_or(VECTORS.len() - 1);
+        let cheapest = |vector| choose(&Problem { vector, ..problem })[0];
+        let kernels = || Ok(GradientKernels::<NAMED>(VECTORS.map(cheapest)));
+        let choice = self.derived.get_or_make(kernels)?.0[at];
         let weights = bags.weights_address();
         let places = if weights == 0 { 0 } else { transposed.places.as_slice().address() };
         let args = LookupArgs::<T::Device, u32> {

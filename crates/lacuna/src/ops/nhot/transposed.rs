@@ -1,4 +1,6 @@
 //! The transposed bags: for each row of the table the bags that name it.
+use rayon::prelude::*;
+
 use super::bags::BagPattern;
 use super::{BagIndex, Mode, Options};
 use crate::{Buffer, Device, Result};
@@ -32,8 +34,7 @@ struct Sorted {
 
 impl<I: BagIndex> Transposed<I> {
     pub(super) fn new(device: &Device, pattern: &BagPattern<I>, padding: Option<usize>) -> Result<Self> {
-        let indices = pattern.host_indices.iter().map(|&index| index.to_row());
-        let sorted = sort(pattern.table_rows, &pattern.host_offsets, indices, padding);
+        let sorted = sort(pattern.table_rows, &pattern.host_offsets, &pattern.host_indices, padding);
         let rows: Vec<I> = sorted.rows.iter().map(|&row| I::from_row(row)).collect();
         Ok(Self {
             rows: device.upload(&rows)?,
@@ -46,41 +47,76 @@ impl<I: BagIndex> Transposed<I> {
     }
 }
 
-/// Sorts by counting: a pass over the indices to count, one over the rows, and one over the indices to put them in place.
-fn sort(
+/// Groups of a table's rows at most: as many places to write at as caches and page tables hold.
+const MOST_GROUPS: usize = 512;
+/// Rows of a group at least.
+const LEAST_ROWS: usize = 1 << 12;
+
+/// Sorts by counting, in two steps, so that neither writes all over memory: into groups of neighbouring rows, and within each
+/// group by rows, groups in parallel.
+fn sort<I: BagIndex>(
     table_rows: usize,
     bag_offsets: &[u32],
-    indices: impl Iterator<Item = usize> + Clone,
+    indices: &[I],
     padding: Option<usize>,
 ) -> Sorted {
-    let is_named = |row: &usize| Some(*row) != padding;
-    let mut offsets = vec![0; table_rows + 1];
-    for row in indices.clone().filter(is_named) {
-        offsets[row + 1] += 1;
+    let of_group = table_rows.div_ceil(MOST_GROUPS).max(LEAST_ROWS).next_power_of_two();
+    let (shift, groups) = (of_group.trailing_zeros(), table_rows.div_ceil(of_group));
+    let is_named = |row: usize| Some(row) != padding;
+    let mut starts = vec![0_u32; groups + 1];
+    for row in indices.iter().map(|index| index.to_row()).filter(|&row| is_named(row)) {
+        starts[(row >> shift) + 1] += 1;
     }
+    for group in 0..groups {
+        starts[group + 1] += starts[group];
+    }
+    let named = starts[groups] as usize;
+    // Of each nonzero its row in the group, its bag and its place.
+    let mut grouped = vec![[0_u32; 3]; named];
+    let mut next = starts.clone();
+    for (bag, ends) in bag_offsets.windows(2).enumerate() {
+        for place in ends[0]..ends[1] {
+            let row = indices[place as usize].to_row();
+            if is_named(row) {
+                let to = &mut next[row >> shift];
+                grouped[*to as usize] = [(row & (of_group - 1)) as u32, bag as u32, place];
+                *to += 1;
+            }
+        }
+    }
+
+    let mut offsets = vec![0_u32; table_rows + 1];
+    let (mut bags, mut places) = (vec![0; named], vec![0; named]);
+    let mut rest = (&mut bags[..], &mut places[..]);
+    let parts = offsets[1..].chunks_mut(of_group).zip(starts.windows(2)).map(|(next, ends)| {
+        let count = (ends[1] - ends[0]) as usize;
+        let (bags, places) = std::mem::take(&mut rest);
+        let (bags, more_bags) = bags.split_at_mut(count);
+        let (places, more_places) = places.split_at_mut(count);
+        rest = (more_bags, more_places);
+        (next, ends[0], bags, places)
+    });
+    parts.collect::<Vec<_>>().into_par_iter().for_each(|(next, start, bags, places)| {
+        let nonzeros = &grouped[start as usize..][..bags.len()];
+        nonzeros.iter().for_each(|&[row, ..]| next[row as usize] += 1);
+        let mut from = start;
+        for next in next.iter_mut() {
+            from += std::mem::replace(next, from);
+        }
+        for &[row, bag, place] in nonzeros {
+            let next = &mut next[row as usize];
+            let to = (*next - start) as usize;
+            (bags[to], places[to]) = (bag, place);
+            // In the end it is where the row ends.
+            *next += 1;
+        }
+    });
     let (mut rows, mut offsets_of_named, mut longest) = (Vec::new(), vec![0], 0);
-    let mut end = 0;
-    for (row, offset) in offsets[1..].iter_mut().enumerate() {
-        if *offset > 0 {
-            longest = longest.max(*offset as usize);
-            end += *offset;
+    for (row, ends) in offsets.windows(2).enumerate() {
+        if ends[1] > ends[0] {
+            longest = longest.max((ends[1] - ends[0]) as usize);
             rows.push(row);
-            offsets_of_named.push(end);
-        }
-        *offset = end;
-    }
-    let (mut bags, mut places) = (vec![0; end as usize], vec![0; end as usize]);
-    let mut next = offsets.clone();
-    let mut bag = 0;
-    for (place, row) in indices.enumerate() {
-        while bag_offsets[bag + 1] as usize <= place {
-            bag += 1;
-        }
-        if is_named(&row) {
-            let to = &mut next[row];
-            bags[*to as usize] = bag as u32;
-            places[*to as usize] = place as u32;
-            *to += 1;
+            offsets_of_named.push(ends[1]);
         }
     }
     Sorted { rows, offsets_of_named, offsets, bags, places, longest }
@@ -122,8 +158,7 @@ mod tests {
     #[test]
     fn rows_have_their_places_in_order() {
         // Bags: 4 1 | | 1 1 2 | 4. Row 2 is the padding.
-        let indices = [4, 1, 1, 1, 2, 4];
-        let sorted = sort(6, &[0, 2, 2, 5, 6], indices.into_iter(), Some(2));
+        let sorted = sort(6, &[0, 2, 2, 5, 6], &[4_u32, 1, 1, 1, 2, 4], Some(2));
         assert_eq!(sorted.rows, [1, 4]);
         assert_eq!(sorted.offsets, [0, 0, 3, 3, 3, 5, 5]);
         assert_eq!(sorted.offsets_of_named, [0, 3, 5]);
@@ -134,9 +169,26 @@ mod tests {
 
     #[test]
     fn nothing_is_sorted_too() {
-        let sorted = sort(0, &[0], [].into_iter(), None);
+        let sorted = sort::<u32>(0, &[0], &[], None);
         assert_eq!((sorted.offsets, sorted.offsets_of_named), (vec![0], vec![0]));
-        let sorted = sort(2, &[0, 0, 1], [1].into_iter(), Some(1));
+        let sorted = sort(2, &[0, 0, 1], &[1_u64], Some(1));
         assert_eq!((sorted.rows.len(), sorted.offsets, sorted.longest), (0, vec![0, 0, 0], 0));
+    }
+
+    /// Tables of several groups, the last of which is not whole.
+    #[test]
+    fn groups_of_a_table_are_sorted_as_the_whole() {
+        let rows = 3 * LEAST_ROWS + 5;
+        let indices: Vec<u32> =
+            (0..20_000_u32).map(|at| at.wrapping_mul(2_654_435_761) % rows as u32).collect();
+        let offsets = [0, 1, 1, 9000, 20_000];
+        let sorted = sort(rows, &offsets, &indices, Some(7));
+        let mut expected: Vec<u32> = (0..20_000).filter(|&place| indices[place as usize] != 7).collect();
+        expected.sort_by_key(|&place| indices[place as usize]);
+        let bag = |&place: &u32| offsets.partition_point(|&start| start <= place) as u32 - 1;
+        assert_eq!(sorted.bags, expected.iter().map(bag).collect::<Vec<_>>());
+        assert_eq!(sorted.places, expected);
+        let starts = |row: usize| expected.partition_point(|&place| (indices[place as usize] as usize) < row);
+        assert!((0..=rows).all(|row| sorted.offsets[row] as usize == starts(row)));
     }
 }

@@ -1,8 +1,7 @@
 //! The tiles of a pattern by panels of columns: made once for a plan, by the host.
-use std::cmp::Reverse;
-
 use lacuna_gpu::GlobalPtr;
 use lacuna_kernels::RowRecord;
+use lacuna_matrix::Pattern;
 
 use super::{Problem, Schedule};
 use crate::pattern::DevicePattern;
@@ -56,18 +55,14 @@ pub(super) struct PanelTiles {
 }
 
 impl PanelTiles {
-    /// Cuts a pattern: reads it from the device, and waits for that.
+    /// Cuts a pattern, [on the host](DevicePattern::on_host).
     pub(super) fn new<I: Index>(
         pattern: &DevicePattern<I>,
         panels: Panels,
         schedule: Schedule,
     ) -> Result<Self> {
-        let device = pattern.row_table.device();
-        let stream = device.stream()?;
-        let all = pattern.columns.download(&stream)?;
-        let rows = pattern.row_table.download(&stream)?;
-        let rows = rows.as_chunks().0.iter().map(|record| RowRecord::from_words(*record));
-        Ok(Self { table: device.upload(list(rows, &all, panels, schedule).as_flattened())? })
+        let tiles = list(&*pattern.on_host()?, panels, schedule);
+        Ok(Self { table: pattern.row_table.device().upload(tiles.as_flattened())? })
     }
 
     /// As the kernels take it.
@@ -81,30 +76,45 @@ impl PanelTiles {
     }
 }
 
-/// The records of these rows, whose ascending columns are parts of `columns`.
-fn list<I: Index>(
-    rows: impl Iterator<Item = RowRecord>,
-    columns: &[I],
-    panels: Panels,
-    schedule: Schedule,
-) -> Vec<[u32; RowRecord::WORDS]> {
-    let mut tiles = Vec::new();
-    for RowRecord { row, mut start, end } in rows {
-        while start < end {
-            let panel = columns[start as usize].to_column() as usize / panels.columns;
-            let most = &columns[start as usize..end.min(start + panels.tile) as usize];
-            let is_in = |column: &I| column.to_column() as usize / panels.columns == panel;
-            let count = most.partition_point(is_in) as u32;
-            tiles.push((panel, RowRecord { row, start, end: start + count }));
-            start += count;
+/// The records of the tiles of a pattern.
+fn list(pattern: &Pattern, panels: Panels, schedule: Schedule) -> Vec<[u32; RowRecord::WORDS]> {
+    let (mut tiles, columns) = (Vec::new(), pattern.col_indices());
+    for row in 0..pattern.rows() {
+        let mut left = pattern.row_range(row);
+        while !left.is_empty() {
+            let panel = columns[left.start] as usize / panels.columns;
+            let most = &columns[left.start..left.end.min(left.start + panels.tile as usize)];
+            let end = (panel + 1) * panels.columns;
+            let count = most.partition_point(|&column| (column as usize) < end);
+            let [start, end] = [left.start, left.start + count].map(|place| place as u32);
+            tiles.push((panel, RowRecord { row: row as u32, start, end }));
+            left.start += count;
         }
     }
-    match schedule {
-        Schedule::Unsorted => tiles.sort_by_key(|&(panel, tile)| (panel, tile.start)),
-        // Rows of one length in their order: neighbours often have columns in common.
-        _ => tiles.sort_by_key(|&(panel, tile)| (panel, Reverse(tile.end - tile.start), tile.row)),
+    // By panel, the longest of a panel first. Rows of one length stay in their order: neighbours often have columns in common.
+    if schedule != Schedule::Unsorted {
+        let shortness = |&(_, RowRecord { start, end, .. }): &(usize, RowRecord)| panels.tile - (end - start);
+        tiles = sorted(&tiles, panels.tile as usize, |tile| shortness(tile) as usize);
     }
+    let tiles = sorted(&tiles, pattern.cols().div_ceil(panels.columns), |&(panel, _)| panel);
     tiles.into_iter().map(|(_, tile)| tile.to_words()).collect()
+}
+
+/// These by their classes, below `classes`, and those of one class in their order: by counting.
+fn sorted<T: Copy>(items: &[T], classes: usize, class: impl Fn(&T) -> usize) -> Vec<T> {
+    let mut next = vec![0_usize; classes];
+    items.iter().for_each(|item| next[class(item)] += 1);
+    let mut start = 0;
+    for next in &mut next {
+        start += std::mem::replace(next, start);
+    }
+    let mut sorted = items.to_vec();
+    for item in items {
+        let next = &mut next[class(item)];
+        sorted[*next] = *item;
+        *next += 1;
+    }
+    sorted
 }
 
 #[cfg(test)]
@@ -114,27 +124,33 @@ mod tests {
 
     #[test]
     fn rows_are_cut_at_panels_and_the_longest_come_first() {
-        let rows = [(2, 0, 1), (0, 1, 5), (1, 5, 5)].map(|(row, start, end)| RowRecord { row, start, end });
-        let columns = [9_u32, 0, 3, 4, 11];
-        let tiles = |schedule| list(rows.into_iter(), &columns, Panels { columns: 4, tile: 128 }, schedule);
-        assert_eq!(tiles(Schedule::Auto), [[0, 1, 3, 0], [0, 3, 4, 0], [0, 4, 5, 0], [2, 0, 1, 0]]);
+        let columns = vec![0, 3, 4, 11, 8, 9, 0, 1, 9];
+        let pattern = Pattern::new(5, 12, vec![0, 4, 4, 6, 8, 9], columns).unwrap();
+        let tiles = list(&pattern, Panels { columns: 4, tile: 128 }, Schedule::Auto);
+        let first = [[0, 0, 2, 0], [3, 6, 8, 0], [0, 2, 3, 0]];
+        assert_eq!(tiles, [&first[..], &[[2, 4, 6, 0], [0, 3, 4, 0], [4, 8, 9, 0]]].concat());
+        assert!(
+            list(
+                &Pattern::new(0, 0, vec![0], vec![]).unwrap(),
+                Panels { columns: 1, tile: 16 },
+                Schedule::Auto
+            )
+            .is_empty()
+        );
     }
 
     #[test]
     fn unsorted_tiles_stand_as_rows_do() {
-        // The longest row comes first in the table.
-        let rows = [(1, 1, 4), (0, 0, 1), (2, 4, 6)].map(|(row, start, end)| RowRecord { row, start, end });
-        let columns = [2_u32, 0, 1, 7, 1, 2];
-        let tiles = list(rows.into_iter(), &columns, Panels { columns: 4, tile: 128 }, Schedule::Unsorted);
+        let pattern = Pattern::new(3, 8, vec![0, 1, 4, 6], vec![2, 0, 1, 7, 1, 2]).unwrap();
+        let tiles = list(&pattern, Panels { columns: 4, tile: 128 }, Schedule::Unsorted);
         assert_eq!(tiles, [[0, 0, 1, 0], [1, 1, 3, 0], [2, 4, 6, 0], [1, 3, 4, 0]]);
     }
 
     #[test]
     fn no_tile_has_too_many_nonzeros() {
-        let columns: Vec<u16> = (0..300).collect();
-        let row = RowRecord { row: 7, start: 0, end: 300 };
-        let tiles = list([row].into_iter(), &columns, Panels { columns: 1000, tile: 128 }, Schedule::Auto);
-        assert_eq!(tiles, [[7, 0, 128, 0], [7, 128, 256, 0], [7, 256, 300, 0]]);
+        let pattern = Pattern::new(2, 300, vec![0, 0, 300], (0..300).collect()).unwrap();
+        let tiles = list(&pattern, Panels { columns: 1000, tile: 128 }, Schedule::Auto);
+        assert_eq!(tiles, [[1, 0, 128, 0], [1, 128, 256, 0], [1, 256, 300, 0]]);
     }
 
     #[test]

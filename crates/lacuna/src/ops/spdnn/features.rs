@@ -235,7 +235,8 @@ impl DeviceFeatures {
     fn expect_shape(&self, rows: usize, inputs: usize) -> Result<()> {
         let is_same = self.rows == rows && self.inputs == inputs;
         let expected = || format!("{}×{}", self.rows, self.inputs);
-        Error::expect(is_same, OPERATION, "the shape of the samples", expected, format!("{rows}×{inputs}"))
+        let got = format_args!("{rows}×{inputs}");
+        Error::expect(is_same, OPERATION, "the shape of the samples", expected, got)
     }
 
     /// The device that holds them.

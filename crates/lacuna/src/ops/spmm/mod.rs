@@ -7,6 +7,7 @@ mod gradient;
 mod grid;
 mod model;
 mod options;
+mod packed;
 mod pieces;
 mod plan;
 mod prepacked;

@@ -72,7 +72,8 @@ impl<T: Value, I: Index> Spmm<T, I> {
     pub(super) fn check_winners(&self, winners: Slice<'_, u32>) -> Result<()> {
         let reduce = self.options.reduce;
         let expected = || "Max or Min, which have winners";
-        Error::expect(reduce.is_extremum(), OPERATION, "the reduction", expected, format!("{reduce:?}"))?;
+        let got = format_args!("{reduce:?}");
+        Error::expect(reduce.is_extremum(), OPERATION, "the reduction", expected, got)?;
         let shape = || format!("{}×{}, {} of them", self.pattern.rows, self.n, self.options.batch);
         let device = self.pattern.row_table.device();
         device.expect_operand(OPERATION, "the winners", winners, shape, self.winners_len())

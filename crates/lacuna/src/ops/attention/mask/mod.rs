@@ -199,7 +199,7 @@ impl Mask {
     }
 
     /// What up to 64 queries see.
-    fn strip(&self, queries: Range<usize>) -> Strip {
+    pub(super) fn strip(&self, queries: Range<usize>) -> Strip {
         self.rule.strip(queries, self.keys)
     }
 

@@ -48,7 +48,7 @@ impl Rule {
             Self::Or(a, b) => a.strip(queries.clone()).or(&b.strip(queries)),
             Self::Pattern(pattern) => {
                 let rows: Vec<&[u32]> = queries.map(|query| pattern.row_columns(query)).collect();
-                Strip::of_columns(&rows, |column| column)
+                Strip::of_columns(&rows)
             }
             Self::Ranges(rule) => Strip::of_ranges(queries, |query, ranges| rule.row(query, count, ranges)),
         }

@@ -97,9 +97,9 @@ impl Strip {
     }
 
     /// Of queries that see these keys, which ascend.
-    pub(in super::super) fn of_columns<C: Copy>(rows: &[&[C]], column: impl Fn(C) -> u32) -> Self {
+    pub(in super::super) fn of_columns(rows: &[&[u32]]) -> Self {
         let mut strip = Self::new(rows.len());
-        let block = |key: &C| column(*key) / BLOCK;
+        let block = |key: &u32| key / BLOCK;
         let Some(first) = rows.iter().filter_map(|row| row.first()).map(block).min() else { return strip };
         let last = rows.iter().filter_map(|row| row.last()).map(block).max().unwrap_or(first);
         // Row by row, so that a row's bits stay in the nearest cache.
@@ -107,7 +107,6 @@ impl Strip {
         let mut bits = vec![0; blocks * rows.len()];
         for (row, bits) in rows.iter().zip(bits.chunks_exact_mut(blocks)) {
             for &key in *row {
-                let key = column(key);
                 bits[(key / BLOCK - first) as usize] |= 1 << (key % BLOCK);
             }
         }

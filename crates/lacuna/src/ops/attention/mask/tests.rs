@@ -144,7 +144,7 @@ fn queries_that_are_alike_are_asked_for_once() {
         if query < 40 { (0..3).chain(60..130).collect() } else { (10..11).chain(64..128).collect() }
     };
     let rows: Vec<Vec<u32>> = (0..64).map(row).collect();
-    let of_columns = Strip::of_columns(&rows.iter().map(|row| &row[..]).collect::<Vec<_>>(), |key| key);
+    let of_columns = Strip::of_columns(&rows.iter().map(|row| &row[..]).collect::<Vec<_>>());
     let blocks = |strip: &Strip| strip.blocks.iter().map(|seen| (seen.block, seen.bits)).collect::<Vec<_>>();
     assert_eq!(blocks(&of_ranges), [(0, Some(0)), (1, None), (2, Some(1))]);
     assert_eq!((blocks(&of_ranges), of_ranges.bits), (blocks(&of_columns), of_columns.bits));

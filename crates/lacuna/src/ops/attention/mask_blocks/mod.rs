@@ -72,7 +72,7 @@ impl MaskBlocks {
     /// # Errors
     /// [`Error::TooLarge`](crate::Error::TooLarge) from 2³² blocks on; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn new(device: &Device, mask: &Mask) -> Result<Self> {
-        Self::upload(device, &Strips::list([mask.queries(), mask.keys()], mask.strips())?)
+        Self::upload(device, &Strips::list([mask.queries(), mask.keys()], |queries| mask.strip(queries))?)
     }
 
     fn upload(device: &Device, strips: &Strips) -> Result<Self> {

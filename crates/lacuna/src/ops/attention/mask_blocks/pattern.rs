@@ -12,16 +12,18 @@ struct HasDenseBlocks(bool);
 const FEWEST: usize = 64;
 
 impl<I: Index> DevicePattern<I> {
-    /// Whether the mask may be one for blocks. The first call reads the pattern, as [`mask_blocks`](Self::mask_blocks) does.
+    /// Whether the mask may be one for blocks. The first call goes over the pattern, as [`mask_blocks`](Self::mask_blocks) does.
     pub(in super::super) fn has_dense_blocks(&self) -> Result<bool> {
         let has = self.derived.get_or_make(|| {
-            let (columns, rows) = self.rows_on_host()?;
+            let pattern = self.on_host()?;
             // For each key block the last strip that sees it.
             let (mut seen, mut last) = (0, vec![usize::MAX; self.cols.div_ceil(SIDE)]);
-            for (strip, rows) in rows.chunks(SIDE).enumerate() {
-                for column in rows.iter().flat_map(|row| &columns[row.clone()]) {
-                    let last = &mut last[column.to_column() as usize / SIDE];
-                    seen += usize::from(std::mem::replace(last, strip) != strip);
+            for row in 0..self.rows {
+                for blocks in
+                    pattern.row_columns(row).chunk_by(|&a, &b| a as usize / SIDE == b as usize / SIDE)
+                {
+                    let last = &mut last[blocks[0] as usize / SIDE];
+                    seen += usize::from(std::mem::replace(last, row / SIDE) != row / SIDE);
                 }
             }
             Ok(HasDenseBlocks(self.nnz >= FEWEST * seen))
@@ -29,15 +31,13 @@ impl<I: Index> DevicePattern<I> {
         Ok(has.0)
     }
 
-    /// The mask's blocks. The first call makes them: it reads the pattern from the device, and waits for that.
+    /// The mask's blocks. The first call makes them, of the pattern [on the host](Self::on_host).
     pub(in super::super) fn mask_blocks(&self) -> Result<&MaskBlocks> {
         self.derived.get_or_make(|| {
-            let (columns, rows) = self.rows_on_host()?;
-            let strips = rows.chunks(SIDE).map(|rows| {
-                let rows: Vec<&[I]> = rows.iter().map(|row| &columns[row.clone()]).collect();
-                Strip::of_columns(&rows, |column| column.to_column())
-            });
-            let strips = Strips::list([self.rows, self.cols], strips)?;
+            let pattern = self.on_host()?;
+            let strips = Strips::list([self.rows, self.cols], |queries| {
+                Strip::of_columns(&queries.map(|query| pattern.row_columns(query)).collect::<Vec<_>>())
+            })?;
             MaskBlocks::upload(self.row_table.device(), &strips)
         })
     }
