@@ -146,8 +146,8 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
             if mask != BlockMask::FULL {
                 let place = Self::bitmap(stage, group) + thread % BITMAP_WORDS * 4;
                 let [bits] = gpu.shared_load::<u32, 1>(SharedPtr::from_offset(place));
-                for i in 0..SCORES {
-                    s[i] = if bits >> i & 1 != 0 { 0.0 } else { f32::NEG_INFINITY };
+                for (i, score) in s.iter_mut().enumerate() {
+                    *score = if bits >> i & 1 != 0 { 0.0 } else { f32::NEG_INFINITY };
                 }
             }
             gpu.warpgroup_arrive();

@@ -70,8 +70,8 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
                     }
                 }
             }
-            for i in 0..CHUNKS {
-                sums[i][0] *= operands.factor;
+            for sum in sums.as_flattened_mut() {
+                *sum *= operands.factor;
             }
             let [by_slopes, of_values] = work.gradients::<KEYS>();
             part.store(gpu, by_slopes, side.strides[0], at, &sums);
