@@ -34,6 +34,9 @@ impl<T: Value> BlockWorkspace<T> {
     }
 }
 
+/// The kernels that can own queries, and keys.
+type Legal = [Vec<&'static Entry<Tile>>; 2];
+
 /// What [`BlockAttention::backward`] works on. Each gradient lies as what it is the gradient of: with the same strides.
 #[derive(Debug)]
 pub struct BlockBackwardOperands<'o, T: Value> {
@@ -101,7 +104,7 @@ impl<T: Value> BlockAttention<T> {
     }
 
     /// The mask and its transposed one, and the kernels that own queries, and keys.
-    fn backward_entries(&self) -> Result<([MaskBlocks; 2], [Vec<&'static Entry<Tile>>; 2])> {
+    fn backward_entries(&self) -> Result<([MaskBlocks; 2], Legal)> {
         let frame = &self.frame;
         frame.q.expect_disjoint("the batch stride of Q, and of its gradient")?;
         frame.kv.expect_disjoint("the batch stride of K, and of its gradient")?;
