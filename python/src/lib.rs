@@ -5,6 +5,7 @@
 //! tensors themselves (`…_direct`): module `torch` looks at them, and refuses what the Python files then explain. Every call that may work on a device gives up
 //! Python's lock. Nothing here waits for a device but what makes patterns, bags, masks and packed weights, and the first plan of each.
 mod attention;
+mod attention_backward;
 mod device;
 mod error;
 mod lookup;
