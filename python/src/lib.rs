@@ -9,6 +9,7 @@ mod attention_backward;
 mod device;
 mod error;
 mod lookup;
+mod mask;
 mod pattern;
 mod plans;
 mod products;
@@ -23,11 +24,13 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _lacuna {
     #[pymodule_export]
-    use crate::attention::{Mask, MaskBlocks};
+    use crate::attention::MaskBlocks;
     #[pymodule_export]
     use crate::device::{Device, Memory};
     #[pymodule_export]
     use crate::lookup::Bags;
+    #[pymodule_export]
+    use crate::mask::Mask;
     #[pymodule_export]
     use crate::pattern::Pattern;
     #[pymodule_export]
