@@ -85,10 +85,11 @@ class Simulated:
 
     def _of_type(self, array: Any, what: str, code: int) -> Any:
         """The array as NumPy's, if its values are of this type."""
-        found = self.dtype(array, what)
+        converted = _numpy(array)  # once: a capsule is taken so
+        found = self.dtype(array if _is_torch_bfloat16(array) else converted, what)
         if found != code:
             raise InputError(f"{what}: values are {DTYPES[found]}, but {DTYPES[code]} is expected, as of the other operands")
-        return _numpy(array)
+        return converted
 
     def view(self, array: Any, what: str, code: int) -> View:
         """The array's copy, with the strides that it has."""
