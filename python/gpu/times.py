@@ -1,6 +1,6 @@
 """Times of the Python package on a GPU: what a call costs the host, and training beside dense masked weights and torch.sparse.
 
-    python gpu/times.py [--package FOLDER] [--json FILE] [--revision R] [host | mlp | transformer …]
+    python gpu/times.py [--package FOLDER] [--json FILE] [--revision R] [host | attention | mlp | transformer …]
 
 Times are medians of 30 rounds; host times are of calls that are given to a stream which is never full. Prints a table; with --json also
 writes a line for each measurement, as records in benches/records/python are.
@@ -16,12 +16,12 @@ import time
 
 
 def main() -> int:
-    parts = {"host": host_times, "mlp": mlp, "transformer": transformer}
+    parts = {"host": host_times, "attention": attention, "mlp": mlp, "transformer": transformer}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--package", type=pathlib.Path, help="the folder that holds `lacuna`")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="writes records, a line each")
     parser.add_argument("--revision", help="of the package, for records; else that of the checkout around, or unknown")
-    parser.add_argument("parts", nargs="*", help="host, mlp, transformer; all if none")
+    parser.add_argument("parts", nargs="*", help="host, attention, mlp, transformer; all if none")
     arguments = parser.parse_args()
     unknown = [part for part in arguments.parts if part not in parts]
     if unknown:
@@ -190,6 +190,32 @@ def host_times(report: Report) -> None:
     )
     sparse = dense.to_sparse_csr()
     add("torch.sparse.mm", lambda: torch.sparse.mm(sparse, b))
+
+
+def attention(report: Report, tokens: int = 4096, heads: int = 8, dim: int = 64) -> None:
+    """Causal attention in f16, forward and with its gradients: by blocks of a mask by rule, and PyTorch's."""
+    import torch
+
+    import lacuna
+
+    case = f"attention, {heads}×{tokens}×{dim}, f16"
+    q, k, v, d_o = (torch.randn(heads, tokens, dim, device="cuda", dtype=torch.float16) for _ in range(4))
+    operands = [x.requires_grad_() for x in (q, k, v)]
+    rule = lacuna.Mask.causal(tokens)
+    theirs = torch.nn.functional.scaled_dot_product_attention
+    ways = {
+        "lacuna": lambda: lacuna.sparse_attention(*operands, rule),
+        "torch, is_causal": lambda: theirs(*(x[None] for x in operands), is_causal=True)[0],
+    }
+    gradients = {}
+    for name, forward in ways.items():
+        both = lambda: torch.autograd.grad(forward(), operands, d_o)
+        gradients[name] = both()
+        with torch.no_grad():
+            report.time(case, f"{name}: forward", device(forward))
+        report.time(case, f"{name}: forward and gradients", device(both))
+    pairs = zip(*gradients.values())
+    report.value(case, "largest difference of gradients", max((x - y).abs().max().item() for x, y in pairs))
 
 
 def train(report: Report, case: str, networks: dict, batch, rounds: int = 30) -> None:

@@ -15,7 +15,8 @@ from torch.compiler import is_compiling
 
 from . import _ops
 from ._cuda import _TYPES, _current_device, _raw_stream
-from ._native import native
+from ._mask import Mask
+from ._native import cuda_device, native
 
 _OPS = torch.ops.lacuna
 
@@ -165,6 +166,30 @@ def attention_gradients(mask: Any, operands: tuple, d_o: Tensor, scale: float) -
     return d_q.reshape(shape), d_k.reshape(key_shape), d_v.reshape(key_shape)
 
 
+def keeps_logsumexp(mask: Any, q: Tensor) -> bool:
+    """Whether gradients may go by blocks of the mask, so that attention keeps O and the logarithms for them."""
+    is_taken = isinstance(mask, Mask) and q.dtype in (torch.float16, torch.bfloat16) and q.shape[-1] <= 128
+    return is_taken and _has_blocks(q.device.index)
+
+
+@torch.compiler.assume_constant_result
+def _has_blocks(index: Optional[int]) -> bool:
+    """Whether a GPU, or the simulator, may have kernels by blocks."""
+    return index is None or cuda_device(index).sm >= 90
+
+
+def attention_gradients_by_blocks(mask: Any, operands: tuple, results: tuple, d_o: Tensor, scale: float) -> tuple:
+    """Those of Q, K and V in one call, from O and the logarithms of the forward pass; in steps where kernels by blocks do not do it. Gradients
+    lie as their operands do, so that operands with gaps are copied, and gradients have none."""
+    q, k, v = operands = tuple(x.contiguous() for x in operands)
+    o, logsumexp = results
+    d_o = d_o.contiguous()
+    found = mask.attention_backward_direct(q, k, v, o, logsumexp, d_o, scale)
+    if found is None:
+        found = _ops.attention_backward(_ops.backend_of(q, k, v), mask, operands, results, d_o, scale)
+    return attention_gradients(mask, operands, d_o, scale) if found is None else found
+
+
 # autograd's functions: contexts keep patterns --------------------------------------------------------------------------------
 
 
@@ -219,19 +244,27 @@ class _Softmax(torch.autograd.Function):
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, mask: Any, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
-        o = mask.attention_direct(q, k, v, scale)
-        if o is None:
-            o = _ops.attention(_ops.backend_of(q, k, v), mask, q, k, v, scale)
+        keeps = keeps_logsumexp(mask, q)
+        found = mask.attention_direct(q, k, v, scale, keeps)
+        if found is None:
+            found = _ops.attention(_ops.backend_of(q, k, v), mask, q, k, v, scale, keeps)
+        o, logsumexp = found if keeps else (found, None)
         ctx.mask, ctx.scale = mask, scale
-        ctx.save_for_backward(q, k, v)
+        ctx.save_for_backward(q, k, v, o if keeps else None, logsumexp)
         return o
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple:
-        if _is_now() or not gradient.is_cuda:
-            found = attention_gradients(ctx.mask, ctx.saved_tensors, gradient, ctx.scale)
+        *operands, o, logsumexp = ctx.saved_tensors
+        is_at_once = _is_now() or not gradient.is_cuda
+        if logsumexp is not None and is_at_once:
+            found = attention_gradients_by_blocks(ctx.mask, tuple(operands), (o, logsumexp), gradient, ctx.scale)
+        elif logsumexp is not None:
+            found = _OPS.attention_backward_by_blocks(*operands, o, logsumexp, gradient, ctx.mask.id, ctx.scale)
+        elif is_at_once:
+            found = attention_gradients(ctx.mask, tuple(operands), gradient, ctx.scale)
         else:
-            found = _OPS.attention_backward(*ctx.saved_tensors, gradient, ctx.mask.id, ctx.scale)
+            found = _OPS.attention_backward(*operands, gradient, ctx.mask.id, ctx.scale)
         return (None, *found, None)
 
 

@@ -18,8 +18,9 @@ class Mask(_Numbered):
         #: What was made of the rules, by device: blocks, and patterns.
         self._blocks: dict = {}
         self._patterns: dict = {}
-        #: What the last call took of these.
+        #: What the last call took of these, and the last gradient.
         self._last: Any = None
+        self._last_backward: Any = None
 
     @classmethod
     def full(cls, queries: int, keys: int) -> "Mask":
@@ -97,21 +98,39 @@ class Mask(_Numbered):
 
     def attend(self, back: Any, code: int, heads: tuple) -> None:
         """Gives attention with this mask to the stream: by blocks where kernels take them, else by its pattern."""
-        if code != 0 and back.device.sm >= 90:
-            blocks = self._blocks.get(back.key)
-            if blocks is None:
-                blocks = self._blocks.setdefault(back.key, native.MaskBlocks(back.device, self._rules))
-            if blocks.attention(heads):
-                self._last = blocks
-                return
+        blocks = self._blocks_on(back, code)
+        if blocks is not None and blocks.attention(heads):
+            self._last = blocks
+            return
         pattern = self.pattern_on(back)
         pattern.attend(back, code, heads)
         self._last = pattern._handle
+
+    def attend_backward(self, back: Any, code: int, heads: tuple, backward: tuple) -> bool:
+        """Gives the gradients of attention by blocks to the stream; False where kernels do not take them. The first call for a device works
+        out the transposed mask, and waits."""
+        blocks = self._blocks_on(back, code)
+        if blocks is None or not blocks.attention_backward(heads, backward):
+            return False
+        self._last_backward = blocks
+        return True
+
+    def _blocks_on(self, back: Any, code: int) -> Any:
+        """The mask's blocks on this backend's device, which are made once; None for types and devices without kernels by blocks."""
+        if code == 0 or back.device.sm < 90:
+            return None
+        blocks = self._blocks.get(back.key)
+        return self._blocks.setdefault(back.key, native.MaskBlocks(back.device, self._rules)) if blocks is None else blocks
 
     def attention_direct(self, *operands: Any) -> Any:
         """Attention of tensors past PyTorch's dispatcher, by what the last call took."""
         last = self._last
         return None if last is None else last.attention_direct(*operands)
+
+    def attention_backward_direct(self, *operands: Any) -> Any:
+        """Its gradients by blocks, likewise."""
+        last = self._last_backward
+        return None if last is None else last.attention_backward_direct(*operands)
 
 
 def _of_dense(seen: Any) -> tuple:

@@ -173,8 +173,38 @@ def transpose_values(back: Any, pattern: Any, values: Any) -> Any:
 
 
 @on_its_device
-def attention(back: Any, mask: Any, q: Any, k: Any, v: Any, scale: Optional[float]) -> Any:
-    """O = softmax(scale·Q·Kᵀ at the mask)·V."""
+def attention(back: Any, mask: Any, q: Any, k: Any, v: Any, scale: Optional[float], with_logsumexp: bool = False) -> Any:
+    """O = softmax(scale·Q·Kᵀ at the mask)·V; and, if they are wanted, the logarithms of the sums of exponentials, one a query of each head."""
+    code, shape, heads = _heads(back, mask, q, k, v, scale)
+    room, o = back.empty(shape, code, q)
+    logsumexp, of_logsumexp = back.empty(shape[:-1], 0, q) if with_logsumexp else (None, None)
+    queries, dim = mask.shape[0], shape[-1]
+    results = ((o.address, dim, queries * dim), of_logsumexp.address if with_logsumexp else None)
+    mask.attend(back, code, heads + results)
+    return (back.result(room), back.result(logsumexp)) if with_logsumexp else back.result(room)
+
+
+@on_its_device
+def attention_backward(back: Any, mask: Any, operands: tuple, results: tuple, d_o: Any, scale: float) -> Optional[tuple]:
+    """The gradients of Q, K and V by blocks of the mask, or None where kernels by blocks do not do it. `operands` are Q, K and V, `results` are
+    O and the logarithms that :func:`attention` gave; all, and the gradient of O, are without gaps."""
+    q, k, v = operands
+    code, shape, heads = _heads(back, mask, q, k, v, scale)
+    queries, dim = mask.shape[0], shape[-1]
+    o, d_o = back.view(results[0], "O", code), back.view(d_o, "the gradient of O", code)
+    logsumexp = back.view(results[1], "the logarithms", 0)
+    for view, what, expected in ((o, "O", shape), (d_o, "the gradient of O", shape), (logsumexp, "the logarithms", shape[:-1])):
+        if tuple(view.shape) != expected:
+            raise InputError(f"{what}: the shape is {tuple(view.shape)}, but {expected} is expected")
+    rooms = [back.empty(tuple(x.shape), code, x) for x in operands]
+    heads += ((o.address, dim, queries * dim), None)
+    if not mask.attend_backward(back, code, heads, (o.address, logsumexp.address, d_o.address, *(view.address for _, view in rooms))):
+        return None
+    return tuple(back.result(room) for room, _ in rooms)
+
+
+def _heads(back: Any, mask: Any, q: Any, k: Any, v: Any, scale: Optional[float]) -> tuple:
+    """The type and the shape of Q, and heads as the native module takes them, without the places of results."""
     code = back.dtype(q, "Q")
     views = [back.view(array, what, code) for array, what in ((q, "Q"), (k, "K"), (v, "V"))]
     shape, dim = tuple(views[0].shape), views[0].shape[-1]
@@ -196,12 +226,9 @@ def attention(back: Any, mask: Any, q: Any, k: Any, v: Any, scale: Optional[floa
         raise InputError(f"K has strides {tuple(views[1].strides)} and V {tuple(views[2].strides)}, but they must be the same")
     if scale is None:
         scale = dim**-0.5
-    room, o = back.empty(shape, code, q)
     counts = (1, 1) if batch is None else (batch, batch // kv_batch)
     heads = (back.call_stream(), code, dim, counts, scale, q_rows, (k_rows[0], v_rows[0], *k_rows[1:]))
-    heads += ((o.address, dim, queries * dim),)
-    mask.attend(back, code, heads)
-    return back.result(room)
+    return code, shape, heads
 
 
 def _merged(view: Any, what: str) -> Any:

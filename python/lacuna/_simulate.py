@@ -78,16 +78,22 @@ class Simulated:
         return None
 
     def dtype(self, array: Any, what: str) -> int:
-        name = _numpy(array).dtype.name
+        name = "bfloat16" if _is_torch_bfloat16(array) else _numpy(array).dtype.name
         if name not in DTYPES:
             raise InputError(f"{what}: values are {name}, but float32, float16 or bfloat16 is expected")
         return DTYPES.index(name)
 
+    def _of_type(self, array: Any, what: str, code: int) -> Any:
+        """The array as NumPy's, if its values are of this type."""
+        converted = _numpy(array)  # once: a capsule is taken so
+        found = self.dtype(array if _is_torch_bfloat16(array) else converted, what)
+        if found != code:
+            raise InputError(f"{what}: values are {DTYPES[found]}, but {DTYPES[code]} is expected, as of the other operands")
+        return converted
+
     def view(self, array: Any, what: str, code: int) -> View:
         """The array's copy, with the strides that it has."""
-        array = _numpy(array)
-        if self.dtype(array, what) != code:
-            raise InputError(f"{what}: values are {array.dtype.name}, but {DTYPES[code]} is expected, as of the other operands")
+        array = self._of_type(array, what, code)
         size = array.dtype.itemsize
         strides = tuple(stride // size for stride in array.strides)
         if any(stride < 0 for stride in strides):
@@ -109,9 +115,7 @@ class Simulated:
         """The address of values with room after them."""
         import numpy
 
-        array = _numpy(array)
-        if self.dtype(array, what) != code:
-            raise InputError(f"{what}: values are {array.dtype.name}, but {DTYPES[code]} is expected, as of the other operands")
+        array = self._of_type(array, what, code)
         padded = numpy.zeros((batch or 1, stride), array.dtype)
         padded[:, :nnz] = array.reshape(batch or 1, nnz)
         return self.upload(padded.tobytes())
@@ -120,7 +124,7 @@ class Simulated:
         """Room for a result, and its view. `result` makes an array of it."""
         import numpy
 
-        dtype = _dtype(DTYPES[code])
+        dtype = _dtype(DTYPES[code], like)
         count = int(numpy.prod(shape, dtype=numpy.int64))
         memory = self.device.memory(count * dtype.itemsize)
         strides = tuple(int(numpy.prod(shape[axis + 1 :], dtype=numpy.int64)) for axis in range(len(shape)))
@@ -136,7 +140,7 @@ class Simulated:
 
     def empty_values(self, batch: Optional[int], nnz: int, stride: int, code: int, like: Any) -> tuple:
         """Room for values, and its address."""
-        dtype = _dtype(DTYPES[code])
+        dtype = _dtype(DTYPES[code], like)
         memory = self.device.memory((batch or 1) * stride * dtype.itemsize)
         return (memory, (batch, nnz, stride), dtype, like), memory.address
 
@@ -167,14 +171,23 @@ class Simulated:
         return _numpy(array).astype(dtype).tobytes()
 
 
+def _is_torch_bfloat16(array: Any) -> bool:
+    return str(getattr(array, "dtype", None)) == "torch.bfloat16"
+
+
 def _numpy(array: Any) -> Any:
-    """A NumPy array of the same elements, without a copy."""
+    """A NumPy array of the same elements, without a copy. PyTorch's bfloat16, which NumPy has not, comes as integers of the same bits."""
     import numpy
 
     if isinstance(array, numpy.ndarray):
         return array
     if type(array).__module__.split(".")[0] == "torch":
-        return array.detach().numpy()
+        array = array.detach()
+        if _is_torch_bfloat16(array):
+            import torch
+
+            array = array.view(torch.int16)
+        return array.numpy()
     try:
         return numpy.from_dlpack(array)
     except Exception as error:
@@ -186,13 +199,16 @@ def _as(array: Any, like: Any) -> Any:
     if type(like).__module__.split(".")[0] == "torch":
         import torch
 
-        return torch.from_numpy(array)
+        tensor = torch.from_numpy(array)
+        return tensor.view(torch.bfloat16) if tensor.dtype == torch.int16 else tensor
     return array
 
 
-def _dtype(name: str) -> Any:
+def _dtype(name: str, like: Any) -> Any:
     import numpy
 
+    if name == "bfloat16" and _is_torch_bfloat16(like):
+        return numpy.dtype("int16")
     if name == "bfloat16":
         import ml_dtypes  # the only bfloat16 that NumPy has; an operand was one
 

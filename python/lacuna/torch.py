@@ -247,8 +247,50 @@ def _attention_backward(ctx: Any, gradient: Tensor) -> tuple:
 _attention.register_autograd(_attention_backward, setup_context=_attention_setup)
 
 
+# The same in 16 bits with a mask by rule, where gradients are wanted: what it keeps for those by blocks is a result, too.
+
+
+@torch.library.custom_op("lacuna::attention_with_logsumexp", mutates_args=(), device_types="cuda")
+def _attention_with_logsumexp(q: Tensor, k: Tensor, v: Tensor, mask: int, scale: float) -> Tuple[Tensor, Tensor]:
+    return _ops.attention(_ops.backend_of(q, k, v), known(mask), q, k, v, scale, True)
+
+
+@_attention_with_logsumexp.register_fake
+def _(q: Tensor, k: Tensor, v: Tensor, mask: int, scale: float) -> Tuple[Tensor, Tensor]:
+    return q.new_empty(q.shape), q.new_empty(q.shape[:-1], dtype=torch.float32)
+
+
+def _attention_with_logsumexp_setup(ctx: Any, inputs: tuple, output: tuple) -> None:
+    q, k, v, ctx.mask, ctx.scale = inputs
+    ctx.kept = known(ctx.mask)
+    ctx.mark_non_differentiable(output[1])
+    ctx.save_for_backward(q, k, v, *output)
+
+
+@torch.library.custom_op("lacuna::attention_backward_by_blocks", mutates_args=(), device_types="cuda")
+def _attention_gradient_by_blocks(
+    q: Tensor, k: Tensor, v: Tensor, o: Tensor, logsumexp: Tensor, d_o: Tensor, mask: int, scale: float
+) -> Tuple[Tensor, Tensor, Tensor]:
+    return _gradients.attention_gradients_by_blocks(known(mask), (q, k, v), (o, logsumexp), d_o, scale)
+
+
+@_attention_gradient_by_blocks.register_fake
+def _(
+    q: Tensor, k: Tensor, v: Tensor, o: Tensor, logsumexp: Tensor, d_o: Tensor, mask: int, scale: float
+) -> Tuple[Tensor, Tensor, Tensor]:
+    return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
+
+
+def _attention_with_logsumexp_backward(ctx: Any, d_o: Tensor, _: Any) -> tuple:
+    return (*torch.ops.lacuna.attention_backward_by_blocks(*ctx.saved_tensors, d_o, ctx.mask, ctx.scale), None, None)
+
+
+_attention_with_logsumexp.register_autograd(_attention_with_logsumexp_backward, setup_context=_attention_with_logsumexp_setup)
+
+
 def sparse_attention(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: Optional[float] = None) -> Tensor:
-    """See :func:`lacuna.sparse_attention`. Gradients of Q, K and V, in steps: they take memory for two weights a nonzero and head."""
+    """See :func:`lacuna.sparse_attention`. Gradients of Q, K and V: in 16 bits with a mask by rule, on compute capability 9.0, by its blocks, from O and a
+    logarithm a query and head; else in steps, which take memory for two weights a nonzero and head."""
     if not is_compiling():
         o = mask.attention_direct(q, k, v, scale)
         if o is True:
@@ -256,7 +298,11 @@ def sparse_attention(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: Optional
         if o is not None:
             return o
     if _is_dispatched(q, k, v):
-        return torch.ops.lacuna.attention(q, k, v, mask.id, q.shape[-1] ** -0.5 if scale is None else scale)
+        factor = q.shape[-1] ** -0.5 if scale is None else scale
+        learns = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
+        if learns and _gradients.keeps_logsumexp(mask, q):
+            return torch.ops.lacuna.attention_with_logsumexp(q, k, v, mask.id, factor)[0]
+        return torch.ops.lacuna.attention(q, k, v, mask.id, factor)
     if _learns(q, k, v):
         return _gradients.learn_attention(mask, q, k, v, q.shape[-1] ** -0.5 if scale is None else scale)
     return _ops.attention(_ops.backend_of(q, k, v), mask, q, k, v, scale)

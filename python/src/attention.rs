@@ -1,48 +1,53 @@
 //! Sparse attention: by a pattern, and by masks that are given as rules.
 use lacuna::attention::{self, Operands, Options};
-use lacuna::matrix::{Csr, Pattern as HostPattern};
 use lacuna::{BlockAttention, Index, Slice, SparseAttention, Stream, Value};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
+use crate::attention_backward::Backward;
 use crate::device::{Device, Dtype, stream, with_type};
 use crate::error::raise;
+use crate::mask::Mask;
 use crate::pattern::{Pattern, PatternOf, output, with_pattern};
 use crate::plans::{CallStream, Key, Operation, Plans};
-use crate::products::numbers;
 use crate::torch::{Call, direct};
 
 /// Heads, their dimension, and where operands are: address, elements from row to row, and elements from head to head.
 pub(crate) struct Heads {
-    stream: CallStream,
-    dtype: Dtype,
+    pub(crate) stream: CallStream,
+    pub(crate) dtype: Dtype,
     dim: usize,
     batch: usize,
     /// Neighbouring heads that share K and V.
     group: usize,
     scale: f32,
-    q: (u64, usize, usize),
-    kv: (u64, u64, usize, usize),
+    pub(crate) q: (u64, usize, usize),
+    pub(crate) kv: (u64, u64, usize, usize),
     o: (u64, usize, usize),
+    /// Where the logarithms are to be written, one a query of each head without gaps, if they are wanted.
+    logsumexp: Option<u64>,
 }
 
 impl<'py> FromPyObject<'_, 'py> for Heads {
     type Error = PyErr;
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (stream, dtype, dim, (batch, group), scale, q, kv, o) = object.extract()?;
-        Ok(Self { stream, dtype, dim, batch, group, scale, q, kv, o })
+        let (stream, dtype, dim, (batch, group), scale, q, kv, o, logsumexp) = object.extract()?;
+        Ok(Self { stream, dtype, dim, batch, group, scale, q, kv, o, logsumexp })
     }
 }
 
 impl Heads {
     /// Whether heads lie one after another without gaps, which is all that attention in three steps takes.
-    fn are_plain(&self, [queries, keys]: [usize; 2]) -> bool {
+    pub(crate) fn are_plain(&self, [queries, keys]: [usize; 2]) -> bool {
         let Self { dim, q, kv, o, .. } = *self;
         let of_head = (dim, queries * dim);
         (q.1, q.2) == of_head && (o.1, o.2) == of_head && (kv.2, kv.3) == (dim, keys * dim)
     }
 
-    fn options(&self, size: [usize; 2]) -> Options {
+    pub(crate) fn dim(&self) -> usize {
+        self.dim
+    }
+
+    pub(crate) fn options(&self, size: [usize; 2]) -> Options {
         let options = Options::default().batch(self.batch).kv_group(self.group).scale(self.scale);
         if self.are_plain(size) {
             return options;
@@ -53,21 +58,21 @@ impl Heads {
     }
 
     /// The key of its plan, of those of a stream, as a plan may have memory for weights.
-    fn key(&self, operation: Operation, stream: usize) -> Key {
+    pub(crate) fn key(&self, operation: Operation, stream: usize) -> Key {
         let Self { dtype, dim, batch, group, scale, q, kv, o, .. } = *self;
         let scale = scale.to_bits() as usize | group << 32;
         let numbers = [stream, dim, batch, scale, q.1, q.2, kv.2, kv.3, o.1, o.2];
         Key { operation, dtype, numbers: numbers.map(|number| number as u64) }
     }
 
-    /// The stream and the operands, of these lengths of Q, of K, and of O.
+    /// The stream and the operands, of these lengths of Q, of K, of O, and of the logarithms.
     ///
     /// # Safety
     /// The addresses are of live tensors of the sizes and strides given, which stay until the stream has come to this.
     unsafe fn operands<'d, T: Value>(
         &self,
         device: &'d lacuna::Device,
-        [q_len, k_len, o_len]: [usize; 3],
+        [q_len, k_len, o_len, logsumexp_len]: [usize; 4],
     ) -> lacuna::Result<(Stream, Operands<'d, T>)> {
         // SAFETY: as promised by the caller.
         unsafe {
@@ -75,7 +80,9 @@ impl Heads {
             let k = Slice::from_raw(device, self.kv.0, k_len)?;
             let v = Slice::from_raw(device, self.kv.1, k_len)?;
             let o = output(device, self.o.0, o_len)?;
-            Ok((stream(device, self.stream.0)?, Operands { q, k, v, o, logsumexp: None }))
+            let of_logarithms = |address| output(device, address, logsumexp_len);
+            let logsumexp = self.logsumexp.map(of_logarithms).transpose()?;
+            Ok((stream(device, self.stream.0)?, Operands { q, k, v, o, logsumexp }))
         }
     }
 }
@@ -87,7 +94,8 @@ impl Pattern {
         with_pattern!(self, of => of.attention(py, &heads))
     }
 
-    /// The same for tensors, past PyTorch's dispatcher: see [`direct`].
+    /// The same for tensors, past PyTorch's dispatcher: see [`direct`]. With the logarithms, gives them after O.
+    #[pyo3(signature = (q, k, v, scale, with_logsumexp = false))]
     fn attention_direct<'py>(
         &self,
         py: Python<'py>,
@@ -95,8 +103,9 @@ impl Pattern {
         k: &Bound<'py, PyAny>,
         v: &Bound<'py, PyAny>,
         scale: Option<f32>,
+        with_logsumexp: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        with_pattern!(self, of => of.attention_direct(py, [q, k, v], scale))
+        with_pattern!(self, of => of.attention_direct(py, [q, k, v], scale, with_logsumexp))
     }
 }
 
@@ -120,6 +129,7 @@ impl<I: Index> PatternOf<I> {
         py: Python<'py>,
         tensors: [&Bound<'py, PyAny>; 3],
         scale: Option<f32>,
+        with_logsumexp: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         direct(py, self.index, &tensors, |call| {
             let size = [self.matrix.rows(), self.matrix.cols()];
@@ -127,26 +137,29 @@ impl<I: Index> PatternOf<I> {
             with_type!(heads.dtype, T => {
                 let key = heads.key(Operation::Attention, call.stream);
                 let Some(plan) = self.plans.get::<SparseAttention<T, I>>(&key) else { return Ok(None) };
-                let Some((tensor, o)) = call.empty(&shape, heads.dtype)? else { return Ok(None) };
-                heads.o.0 = o;
+                let Some(result) = call.results(&mut heads, &shape, with_logsumexp)? else { return Ok(None) };
                 py.detach(|| self.run_attention(&heads, &plan)).map_err(|error| raise(&error))?;
-                Ok(Some(tensor))
+                Ok(Some(result))
             })
         })
     }
 
     fn run_attention<T: Value>(&self, heads: &Heads, plan: &SparseAttention<T, I>) -> lacuna::Result<()> {
-        let lengths = [plan.query_len(), plan.key_len(), plan.output_len()];
+        let lengths = [plan.query_len(), plan.key_len(), plan.output_len(), plan.logsumexp_len()];
         // SAFETY: the Python files and `Call` pass addresses of tensors that they hold, of the shapes that they have checked, on
         // the current stream.
-        let (stream, operands) = unsafe { heads.operands::<T>(self.matrix.device(), lengths)? };
+        let (stream, mut operands) = unsafe { heads.operands::<T>(self.matrix.device(), lengths)? };
+        if plan.choice().is_none() {
+            // Three steps have none. They are for rows that gradients by blocks do not take, so that nobody reads them.
+            operands.logsumexp = None;
+        }
         plan.run_with(&stream, operands)
     }
 }
 
 impl<'py> Call<'py> {
-    /// Heads without the place of the result, and its shape; if Q, K and V are such operands for a mask of this size.
-    fn heads(
+    /// Heads without the places of results, and the shape of O; if Q, K and V are such operands for a mask of this size.
+    pub(crate) fn heads(
         &self,
         [q, k, v]: [&Bound<'py, PyAny>; 3],
         [queries, keys]: [usize; 2],
@@ -183,106 +196,36 @@ impl<'py> Call<'py> {
         let scale = scale.unwrap_or_else(|| (dim as f64).powf(-0.5) as f32);
         let (stream, group) = (CallStream(self.stream, false), batch / kv_batch);
         let (kv, o) = ((k.0, v.0, k.1, k.2), (0, dim, queries * dim));
-        Ok(Some((Heads { stream, dtype, dim, batch, group, scale, q, kv, o }, shape)))
+        Ok(Some((Heads { stream, dtype, dim, batch, group, scale, q, kv, o, logsumexp: None }, shape)))
     }
-}
 
-/// A mask as rules.
-#[pyclass(frozen, from_py_object)]
-#[derive(Clone)]
-pub(crate) struct Mask {
-    inner: attention::Mask,
-}
-
-impl Mask {
-    fn of(made: lacuna::Result<attention::Mask>) -> PyResult<Self> {
-        made.map(|inner| Self { inner }).map_err(|error| raise(&error))
+    /// Room for O, and with it for the logarithms, if they are wanted; and the heads told of it.
+    fn results(
+        &self,
+        heads: &mut Heads,
+        shape: &[usize],
+        with_logsumexp: bool,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some((o, address)) = self.empty(shape, heads.dtype)? else { return Ok(None) };
+        heads.o.0 = address;
+        if !with_logsumexp {
+            return Ok(Some(o));
+        }
+        let Some((logsumexp, address)) = self.empty(&shape[..shape.len() - 1], Dtype::F32)? else {
+            return Ok(None);
+        };
+        heads.logsumexp = Some(address);
+        Ok(Some((o, logsumexp).into_pyobject(self.py)?.into_any()))
     }
-}
-
-#[pymethods]
-impl Mask {
-    #[staticmethod]
-    fn full(queries: usize, keys: usize) -> PyResult<Self> {
-        Self::of(attention::Mask::full(queries, keys))
-    }
-    #[staticmethod]
-    fn causal(tokens: usize) -> PyResult<Self> {
-        Self::of(attention::Mask::causal(tokens))
-    }
-    #[staticmethod]
-    fn causal_lower_right(queries: usize, keys: usize) -> PyResult<Self> {
-        Self::of(attention::Mask::causal_lower_right(queries, keys))
-    }
-    #[staticmethod]
-    fn sliding_window(tokens: usize, window: usize) -> PyResult<Self> {
-        Self::of(attention::Mask::sliding_window(tokens, window))
-    }
-    #[staticmethod]
-    fn diagonals(queries: usize, keys: usize, first: i64, last: i64) -> PyResult<Self> {
-        Self::of(attention::Mask::diagonals(queries, keys, first..=last))
-    }
-    #[staticmethod]
-    #[allow(clippy::needless_pass_by_value, reason = "Python's lists come as vectors")]
-    fn documents(queries: Vec<usize>, keys: Vec<usize>) -> PyResult<Self> {
-        Self::of(attention::Mask::cross_documents(&queries, &keys))
-    }
-    /// Blocks of a size, those that a pattern on the host has.
-    #[staticmethod]
-    fn blocks(
-        size: [usize; 2],
-        block: [usize; 2],
-        shape: [usize; 2],
-        row_offsets: &[u8],
-        columns: &[u8],
-    ) -> PyResult<Self> {
-        let seen = host_pattern(shape, row_offsets, columns)?;
-        Self::of(attention::Mask::blocks(size[0], size[1], block, seen))
-    }
-    #[staticmethod]
-    #[allow(clippy::needless_pass_by_value, reason = "Python's lists come as vectors")]
-    fn global_tokens(size: [usize; 2], queries: Vec<usize>, keys: Vec<usize>) -> PyResult<Self> {
-        Self::of(attention::Mask::global(size[0], size[1], &queries, &keys))
-    }
-    /// Any pattern on the host.
-    #[staticmethod]
-    fn of_pattern(shape: [usize; 2], row_offsets: &[u8], columns: &[u8]) -> PyResult<Self> {
-        Ok(Self { inner: attention::Mask::from_pattern(host_pattern(shape, row_offsets, columns)?) })
-    }
-    fn both(&self, other: &Self) -> PyResult<Self> {
-        Self::of(self.inner.and(&other.inner))
-    }
-    fn either(&self, other: &Self) -> PyResult<Self> {
-        Self::of(self.inner.or(&other.inner))
-    }
-    /// Queries and keys.
-    #[getter]
-    fn shape(&self) -> (usize, usize) {
-        (self.inner.queries(), self.inner.keys())
-    }
-    /// Row offsets and columns of the pattern, in 32 bits each.
-    fn to_csr<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
-        let pattern = py.detach(|| self.inner.to_pattern()).map_err(|error| raise(&error))?;
-        let bytes = |numbers: &[u32]| PyBytes::new(py, bytemuck::cast_slice(numbers));
-        Ok((bytes(pattern.row_offsets()), bytes(pattern.col_indices())))
-    }
-}
-
-/// The pattern of host arrays of 64 bits.
-fn host_pattern([rows, cols]: [usize; 2], row_offsets: &[u8], columns: &[u8]) -> PyResult<HostPattern> {
-    let [row_offsets, columns] = [row_offsets, columns].map(numbers::<i64>);
-    let values = vec![0.0_f32; columns.len()];
-    let host = Csr::from_signed(rows, cols, &row_offsets, &columns, values).map_err(Into::into);
-    host.map(|host| HostPattern::clone(host.pattern())).map_err(|error: lacuna::Error| raise(&error))
 }
 
 /// A mask as blocks on a device.
 #[pyclass(frozen)]
 pub(crate) struct MaskBlocks {
-    inner: attention::MaskBlocks,
-    plans: Plans,
+    pub(crate) inner: attention::MaskBlocks,
+    pub(crate) plans: Plans,
     /// The number of its GPU; none on a simulator.
-    index: Option<i32>,
+    pub(crate) index: Option<i32>,
 }
 
 #[pymethods]
@@ -313,7 +256,30 @@ impl MaskBlocks {
         }
     }
 
+    /// The gradients of Q, K and V, of heads without gaps, and of O and the logarithms that `attention` wrote. False where kernels by blocks
+    /// cannot do it. The first call for a mask works out its transposed one, and waits.
+    fn attention_backward(&self, py: Python<'_>, heads: Heads, backward: Backward) -> PyResult<bool> {
+        self.backward(py, &heads, backward)
+    }
+
     /// The same for tensors, past PyTorch's dispatcher: see [`direct`].
+    #[allow(clippy::too_many_arguments, reason = "they are the operands")]
+    fn attention_backward_direct<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        k: &Bound<'py, PyAny>,
+        v: &Bound<'py, PyAny>,
+        o: &Bound<'py, PyAny>,
+        logsumexp: &Bound<'py, PyAny>,
+        d_o: &Bound<'py, PyAny>,
+        scale: Option<f32>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.backward_direct(py, [q, k, v], [o, logsumexp, d_o], scale)
+    }
+
+    /// The same as `attention` for tensors, past PyTorch's dispatcher: see [`direct`]. With the logarithms, gives them after O.
+    #[pyo3(signature = (q, k, v, scale, with_logsumexp = false))]
     fn attention_direct<'py>(
         &self,
         py: Python<'py>,
@@ -321,6 +287,7 @@ impl MaskBlocks {
         k: &Bound<'py, PyAny>,
         v: &Bound<'py, PyAny>,
         scale: Option<f32>,
+        with_logsumexp: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         direct(py, self.index, &[q, k, v], |call| {
             let size = [self.inner.queries(), self.inner.keys()];
@@ -328,12 +295,11 @@ impl MaskBlocks {
             with_type!(heads.dtype, T => {
                 let key = heads.key(Operation::BlockAttention, call.stream);
                 let Some(plan) = self.plans.get::<BlockAttention<T>>(&key) else { return Ok(None) };
-                let Some((tensor, o)) = call.empty(&shape, heads.dtype)? else { return Ok(None) };
-                heads.o.0 = o;
+                let Some(result) = call.results(&mut heads, &shape, with_logsumexp)? else { return Ok(None) };
                 match py.detach(|| self.run(&heads, &plan)) {
                     Err(lacuna::Error::NeedsPattern { .. }) => Ok(None),
                     Err(error) => Err(raise(&error)),
-                    Ok(()) => Ok(Some(tensor)),
+                    Ok(()) => Ok(Some(result)),
                 }
             })
         })
@@ -342,7 +308,7 @@ impl MaskBlocks {
 
 impl MaskBlocks {
     fn run<T: Value>(&self, heads: &Heads, plan: &BlockAttention<T>) -> lacuna::Result<()> {
-        let lengths = [plan.query_len(), plan.key_len(), plan.output_len()];
+        let lengths = [plan.query_len(), plan.key_len(), plan.output_len(), plan.logsumexp_len()];
         // SAFETY: as for `PatternOf::run_attention`.
         let (stream, operands) = unsafe { heads.operands::<T>(self.inner.device(), lengths)? };
         plan.run_with(&stream, operands)

@@ -5,9 +5,11 @@
 //! tensors themselves (`…_direct`): module `torch` looks at them, and refuses what the Python files then explain. Every call that may work on a device gives up
 //! Python's lock. Nothing here waits for a device but what makes patterns, bags, masks and packed weights, and the first plan of each.
 mod attention;
+mod attention_backward;
 mod device;
 mod error;
 mod lookup;
+mod mask;
 mod pattern;
 mod plans;
 mod products;
@@ -22,11 +24,13 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _lacuna {
     #[pymodule_export]
-    use crate::attention::{Mask, MaskBlocks};
+    use crate::attention::MaskBlocks;
     #[pymodule_export]
     use crate::device::{Device, Memory};
     #[pymodule_export]
     use crate::lookup::Bags;
+    #[pymodule_export]
+    use crate::mask::Mask;
     #[pymodule_export]
     use crate::pattern::Pattern;
     #[pymodule_export]

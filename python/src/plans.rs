@@ -28,6 +28,7 @@ pub(crate) enum Operation {
     Softmax,
     Attention,
     BlockAttention,
+    BlockAttentionBackward,
     TopN,
     Lookup,
 }

@@ -134,6 +134,16 @@ impl Operand {
         &self.strides[..self.axes]
     }
 
+    /// Whether it has no gaps, and its last axis is the fastest.
+    pub(crate) fn is_contiguous(&self) -> bool {
+        let mut expected = 1;
+        self.shape().iter().zip(self.strides()).rev().all(|(&size, &stride)| {
+            let is_right = size <= 1 || stride == expected;
+            expected *= size;
+            is_right
+        })
+    }
+
     /// The matrices that it is: None, or how many of a batch. Of other axes nothing.
     pub(crate) fn matrices(&self) -> Option<Option<usize>> {
         match *self.shape() {

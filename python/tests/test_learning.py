@@ -86,3 +86,79 @@ def test_values_of_sparse_tensors():
         lacuna.SparseCsr.from_torch(torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 3)))
     with pytest.raises(lacuna.InputError, match="torch.sparse_csr or torch.sparse_coo"):
         lacuna.SparseCsr.from_torch(dense)
+
+
+PLACE = torch.arange(150)
+MASKS = {
+    "causal": (lacuna.Mask.causal(150), PLACE[:, None] >= PLACE),
+    "window": (lacuna.Mask.sliding_window(150, 40), (PLACE[:, None] >= PLACE) & (PLACE[:, None] - PLACE < 40)),
+    "documents": (lacuna.Mask.documents([70, 0, 80]) & lacuna.Mask.causal(150), ((PLACE[:, None] < 70) == (PLACE < 70)) & (PLACE[:, None] >= PLACE)),
+}
+
+
+def attention_by_blocks(mask, seen, q_shape, k_shape, dtype, place=lambda x: x):
+    """Gradients of Q, K and V in 16 bits, with operands laid out by `place`; beside those of float64."""
+    leaves = [tensor(*shape, seed=seed).detach().to(dtype).requires_grad_() for shape, seed in ((q_shape, 2), (k_shape, 3), (k_shape, 4))]
+    ours = lacuna.sparse_attention(*(place(x) for x in leaves), mask)
+    doubles = wide(leaves)
+    q, k, v = (place(x) for x in doubles)
+    group = q.shape[-3] // k.shape[-3] if q.dim() > 2 else 1
+    k, v = (x.repeat_interleave(group, -3) if group > 1 else x for x in (k, v))
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~seen, float("-inf"))
+    theirs = scores.softmax(-1).nan_to_num(0) @ v
+    assert ours.dtype == dtype and ours.is_contiguous()
+    # As on a GPU (`test_torch`): weights and scores' gradients are rounded to the type.
+    tolerance = 16 * torch.finfo(dtype).eps / 2
+    assert (ours.double() - theirs).abs().max() <= tolerance
+    gradient = tensor(*ours.shape, seed=9).detach().to(dtype)
+    ours.backward(gradient)
+    theirs.backward(gradient.double())
+    for x, y in zip(leaves, doubles):
+        assert x.grad.dtype == dtype and (x.grad.double() - y.grad).abs().max() <= 8 * tolerance, (x.grad.double() - y.grad).abs().max()
+
+
+def calls_of(name, monkeypatch):
+    """A list that grows with each call of this method of masks, by what it gives."""
+    results, method = [], getattr(lacuna.Mask, name)
+
+    def watched(*arguments):
+        results.append(method(*arguments))
+        return results[-1]
+
+    monkeypatch.setattr(lacuna.Mask, name, watched)
+    return results
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", MASKS)
+def test_attention_by_blocks(name, dtype, monkeypatch):
+    taken = calls_of("attend_backward", monkeypatch)
+    mask, seen = MASKS[name]
+    # Four heads, of which two share K and V.
+    attention_by_blocks(mask, seen, (4, 150, 16), (2, 150, 16), dtype)
+    assert taken == [True]
+
+
+def test_attention_by_blocks_of_layouts(monkeypatch):
+    taken = calls_of("attend_backward", monkeypatch)
+    mask, seen = lacuna.Mask.sliding_window(40, 9), (PLACE[:40, None] >= PLACE[:40]) & (PLACE[:40, None] - PLACE[:40] < 9)
+    attention_by_blocks(mask, seen, (40, 64), (40, 64), torch.float16)
+    attention_by_blocks(mask, seen, (2, 4, 40, 8), (2, 2, 40, 8), torch.float16)
+    # Tokens × heads, as layers have them.
+    attention_by_blocks(mask, seen, (40, 4, 8), (40, 4, 8), torch.float16, lambda x: x.transpose(0, 1))
+    # More keys than queries, and queries without keys.
+    seen = torch.zeros(10, 20, dtype=torch.bool)
+    seen[3:7, 5:18] = True
+    attention_by_blocks(lacuna.Mask.from_dense(seen), seen, (2, 10, 8), (2, 20, 8), torch.bfloat16)
+    assert taken == [True] * 4
+
+
+def test_attention_in_16_bits_that_blocks_do_not_take(monkeypatch):
+    taken = calls_of("attend_backward", monkeypatch)
+    mask, seen = lacuna.Mask.causal(20), torch.ones(20, 20).tril().bool()
+    attention_by_blocks(mask, seen, (2, 20, 12), (2, 20, 12), torch.float16)
+    attention_by_blocks(mask, seen, (2, 20, 136), (2, 20, 136), torch.float16)
+    assert taken == [False], "rows of 12 elements; those of 136 are not tried"
+    operands = [tensor(2, 20, 8, seed=seed) for seed in range(3)]
+    lacuna.sparse_attention(*operands, mask).sum().backward()
+    assert taken == [False], "float32 is not tried"
