@@ -71,19 +71,23 @@ def main():
     torch.manual_seed(1)
     torch.set_grad_enabled(options.backward)
 
+    stream = torch.cuda.Stream()
+
     def timed(call):
-        """What is timed: the call, or the gradients of one that was made before, on the stream that asks for them."""
+        """What is timed: the call, or the gradients of one that was made before. They run on the stream of that, so it is the recorded one."""
         if not options.backward:
             return call
-        o = call()
-        d_o = torch.randn_like(o)
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            o = call()
+            d_o = torch.randn_like(o)
         return lambda: torch.autograd.grad(o, (q, k, v), d_o, retain_graph=True)
 
     def report(peer, mask, tokens, call, more=None):
         record = {"peer": peer, "mask": mask, "tokens": tokens, "heads": options.heads, "dim": options.dim}
         record |= {"type": options.type, "backward": options.backward} | about() | (more or {})
         with written(record, options.out):
-            times = microseconds(captured(timed(call), CALLS)[0].replay, options.samples, 1)
+            times = microseconds(captured(timed(call), CALLS, stream)[0].replay, options.samples, 1)
             record["time_us"] = summary([time / CALLS for time in times])
 
     for tokens in options.tokens:

@@ -7,16 +7,17 @@ import statistics
 import torch
 
 
-def captured(call, calls=1):
-    """A CUDA graph of so many calls, which were made before, and the last one's result."""
-    stream = torch.cuda.Stream()
+def captured(call, calls=1, stream=None):
+    """A CUDA graph of so many calls, which were made before, and the last one's result; recorded on this stream, or on one of its own."""
+    own = stream is None
+    stream = torch.cuda.Stream() if own else stream
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         for _ in range(3):
             call()
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, stream=None if own else stream):
         for _ in range(calls):
             result = call()
     return graph, result
