@@ -81,12 +81,12 @@ mod tests {
     fn blocks_are_those_of_the_transposed_pattern() -> Result<()> {
         let device = Device::simulator();
         let stream = device.stream()?;
-        let window = Mask::sliding_window(200, 140)?;
+        let window = Mask::sliding_window(256, 140)?;
         let there = MaskBlocks::new(&device, &window)?;
-        // Key j is seen by the 139 queries after it, too.
-        let expected = MaskBlocks::new(&device, &Mask::diagonals(200, 200, 0..140)?)?;
+        // Key j is seen by the 139 queries after it, too. A block that all of the last few queries see would be full one way alone.
+        let expected = MaskBlocks::new(&device, &Mask::diagonals(256, 256, 0..140)?)?;
         let got = there.transposed()?;
-        assert_eq!((got.queries(), got.keys(), got.elements()), (200, 200, there.elements()));
+        assert_eq!((got.queries(), got.keys(), got.elements()), (256, 256, there.elements()));
         assert_eq!(got.counts(), expected.counts());
         for ([records, entries], [expected_records, expected_entries]) in
             got.lists.tilings.iter().zip(&expected.lists.tilings)
