@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use anyhow::Result;
 use lacuna::matrix::Csr;
-use lacuna::{Buffer, CsrMatrix, Device, Index, Sddmm, sddmm};
+use lacuna::{Buffer, CsrMatrix, Device, Error, Index, Sddmm, sddmm};
 use lacuna_cases::{Number, Problem, Values};
 use lacuna_reference::{Precision, SddmmReference, sddmm as reference_of};
 
@@ -64,7 +64,8 @@ fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Resul
 /// Plans a sampled product in some way.
 pub(crate) type Prepare = fn(&CsrMatrix, usize) -> lacuna::Result<Sddmm>;
 
-/// Measures a problem in several ways, each with the name of its suite, on the same operands: a record each, without peers.
+/// Measures a problem in several ways, each with the name of its suite, on the same operands: a record each, without peers, but none of a way
+/// for which there is no kernel.
 pub(crate) fn measure_variants(
     session: &Session,
     task: &Task<'_>,
@@ -76,7 +77,13 @@ pub(crate) fn measure_variants(
     let mut d = d_of::<f32, u32>(&session.device, problem)?;
     let mut records = Vec::new();
     for (suite, prepare) in variants {
-        let plan = prepare(&d, problem.width)?;
+        let plan = match prepare(&d, problem.width) {
+            Err(Error::Illegal { .. }) => {
+                eprintln!("lacuna-bench: {}: left out of \"{suite}\": no such kernel takes it", problem.name);
+                continue;
+            }
+            plan => plan?,
+        };
         records.extend(work_of(problem, &[plan], &operands, &mut d, |mut work| {
             work.records(session, &Task { suite, ..*task }, &stream)
         })?);

@@ -29,7 +29,8 @@ pub(crate) struct Accumulators {
     arrays: Vec<Array>,
     /// The array to which the current product is added.
     current: usize,
-    /// Whether lanes have begun to give the sums of a new array.
+    /// Whether lanes have begun to give the current product's sums; and whether these are of a new array.
+    begun: bool,
     opens: bool,
     /// The array of each lane's last product: one lane may be at its next product before others have their sums hidden.
     of_lane: [usize; WARP as usize],
@@ -76,19 +77,19 @@ impl Accumulators {
         let array = sums.iter().find_map(|&sum| array_of(sum));
         let hidden =
             array.filter(|&array| self.arrays.get(array).is_some_and(|array| array.state == State::Hidden));
+        let mut is_wrong = false;
         if let Some(array) = hidden {
             let is_poison = |sum: &f32| sum.to_bits() == first.to_bits();
-            let others_open = self.opens && array != self.current;
-            if self.arrays[array].sums.len() != 16 * columns || !sums.iter().all(is_poison) || others_open {
-                let detail =
-                    format!("{} with sums that are not those of the products in flight", call.name());
-                context.report(FindingKind::SumsInFlight, site, thread, None, None, detail);
-            }
-            if is_product && !self.opens {
+            is_wrong = self.arrays[array].sums.len() != 16 * columns
+                || !sums.iter().all(is_poison)
+                || is_product && self.begun && array != self.current;
+            if is_product && !self.begun {
                 self.current = array;
             }
+        } else if is_product && self.begun && !self.opens {
+            is_wrong = true;
         } else if is_product {
-            if !self.opens {
+            if !self.begun {
                 self.opens = true;
                 let free = self.arrays.iter().position(|array| array.state == State::Free);
                 self.current = free.unwrap_or(self.arrays.len());
@@ -103,14 +104,19 @@ impl Accumulators {
                 array.sums[row * columns + column] = sum;
             }
         }
+        if is_wrong {
+            let detail = format!("{} with sums that are not those of the products in flight", call.name());
+            context.report(FindingKind::SumsInFlight, site, thread, None, None, detail);
+        }
         if is_product {
+            self.begun = true;
             self.of_lane[lane] = self.current;
         }
     }
 
     /// A product of this group starts.
     pub(crate) fn start(&mut self, group: u32) {
-        self.opens = false;
+        (self.begun, self.opens) = (false, false);
         let array = &mut self.arrays[self.current];
         (array.state, array.group) = (State::Hidden, group);
     }
