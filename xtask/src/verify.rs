@@ -48,12 +48,6 @@ fn everything(shell: &Shell, parts: &mut Parts) -> anyhow::Result<()> {
     parts.run("fuzz targets", || {
         cargo::run(shell, &["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml"])
     })?;
-    parts.run("candle crate", || {
-        let of_crate = ["--manifest-path", "crates/candle/Cargo.toml"];
-        cargo::run(shell, &[&["fmt"], &of_crate[..], &["--check"]].concat())?;
-        let linted = ["--all-targets", "--quiet", "--locked", "--", "-Dwarnings"];
-        cargo::run(shell, &[&["clippy"], &of_crate[..], &linted].concat())
-    })?;
     parts.run("packages", || package::check(shell))?;
     cargo::enable_cuda(shell)?;
     let mpi = parts.run("MPI, to build with", || setup::mpi(&Cache::of_user()?));
