@@ -1,12 +1,12 @@
 //! What is kept between builds, and where the tools that `cargo xtask setup` fetches lie.
 //!
 //! ```text
-//!   <cache>/ptx/<key>                  the compiler's PTX, by content of sources, flags, target and compiler
-//!   <cache>/reports/<key>              what ptxas said, by content of the PTX and ptxas's version
-//!   <cache>/work/<target>-<checkout>/  cargo's target directory for device code
-//!   <cache>/debian/                    Debian's device compiler, unpacked without root
-//!   <cache>/ptxas/                     ptxas, unpacked from its wheel
-//!   <cache>/cuda/lib64/                what programs link instead of the driver
+//!   ptx       <key>                  the compiler's PTX, by content of sources, flags, target and compiler
+//!   reports   <key>                  what ptxas said, by content of the PTX and ptxas's version
+//!   work      <target>-<checkout>    cargo's target directory for device code
+//!   debian                           Debian's device compiler, unpacked without root
+//!   ptxas                            ptxas, unpacked from its wheel
+//!   cuda      lib64                  what programs link instead of the driver
 //! ```
 use std::fs::{self, File};
 use std::io::Write as _;

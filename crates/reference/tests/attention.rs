@@ -1,6 +1,9 @@
 //! Attention's oracle: right results pass, wrong ones do not, and gradients are those of finite differences.
+use half::f16;
 use lacuna_matrix::{Pattern, generate};
-use lacuna_reference::{Heads, Precision, attention, attention_backward};
+use lacuna_reference::{
+    AttentionGradients, Heads, Precision, attention, attention_backward, attention_backward_by_tiles,
+};
 
 const SCALE: f32 = 0.3;
 
@@ -158,4 +161,43 @@ fn gradients_are_those_of_finite_differences() {
     assert!(gradients.check_q(&wrong(dq)).is_err());
     assert!(gradients.check_k(&wrong(dk)).is_err());
     assert!(gradients.check_v(&wrong(dv)).is_err());
+}
+
+#[test]
+fn gradients_by_tiles_are_the_same_within_a_wider_bound() {
+    let (rows, cols, dim) = (6, 9, 4);
+    let mask = generate::uniform(rows, cols, 0.5, 4).unwrap();
+    let halves = |values: &[f32]| -> Vec<f16> { values.iter().map(|&x| f16::from_f32(x)).collect() };
+    let [q, k, v] = operands(rows, cols, dim).map(|of| halves(&of));
+    let g = halves(&generate::random_values(rows * dim, 7));
+    let heads = Heads { q: &q, k: &k, v: &v, dim, scale: 0.5 };
+    let by_steps = attention_backward(&mask, heads, &g, Precision::Tensor).unwrap();
+    let mut by_tiles = attention_backward_by_tiles(&mask, heads, &g, 2).unwrap();
+    for (tiles, steps) in by_tiles.values().into_iter().zip(by_steps.values()) {
+        assert!(tiles.iter().zip(steps).all(|(a, b)| (a - b).abs() < 1e-12), "{tiles:?}, not {steps:?}");
+    }
+    // Right ones pass, and an error of a hundredth of the largest does not.
+    let passes = |of: &AttentionGradients, wrong: Option<usize>| {
+        let mut of_all =
+            of.values().map(|values| halves(&values.iter().map(|&x| x as f32).collect::<Vec<_>>()));
+        if let Some(which) = wrong {
+            let largest =
+                of_all[which].iter_mut().max_by(|a, b| a.to_f32().abs().total_cmp(&b.to_f32().abs()));
+            let largest = largest.unwrap();
+            *largest = f16::from_f32(1.01 * largest.to_f32());
+        }
+        let [d_q, d_k, d_v] = of_all;
+        [of.check_q(&d_q).is_ok(), of.check_k(&d_k).is_ok(), of.check_v(&d_v).is_ok()]
+    };
+    assert_eq!(passes(&by_tiles, None), [true; 3]);
+    for which in 0..3 {
+        assert_eq!(passes(&by_tiles, Some(which)), [0, 1, 2].map(|other| other != which), "operand {which}");
+    }
+    // Of two heads that share K and V: their gradients are sums, and that of Q is not.
+    let other = by_tiles.clone();
+    by_tiles.add_keys(&other);
+    let [d_q, d_k, d_v] = by_tiles.values();
+    let [q_of_one, k_of_one, v_of_one] = other.values();
+    let twice = |of_one: &[f64]| -> Vec<f64> { of_one.iter().map(|x| 2.0 * x).collect() };
+    assert_eq!((d_q, d_k, d_v), (q_of_one, &twice(k_of_one)[..], &twice(v_of_one)[..]));
 }

@@ -6,7 +6,7 @@ use lacuna::matrix::generate;
 use lacuna::{BlockAttention, Device, Error};
 use lacuna_reference::{AttentionGradients, Heads, attention_backward_by_tiles};
 
-use super::rules::{blocks, documents, global, needs_other_gpu};
+use super::rules::{blocks, documents, global, needs_other_gpu, side_by_side};
 use super::{Effort, Problem};
 use crate::expect::{refused, same_bits};
 use crate::{Case, Context, Number};
@@ -59,11 +59,6 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
-/// Four heads, of which two share K and V, in rows of all heads.
-fn side_by_side() -> Options {
-    Options::default().heads_side_by_side(4, 16).kv_group(2).kv_stride(2 * 16)
-}
-
 /// Forward and backward: the largest error of the gradients over its bound, by the library's choice of kernels, or by all.
 fn check<T: Number>(
     cx: &Context<'_>,
@@ -76,16 +71,20 @@ fn check<T: Number>(
         return Ok(0.0);
     }
     let plan = BlockAttention::<T>::plan_with(&MaskBlocks::new(cx.device, mask)?, problem.dim, options)?;
-    let kernels = plan.backward_kernels()?;
-    let most = if every_kernel { kernels.each_ref().map(Vec::len).into_iter().max() } else { Some(1) };
     let pass = Pass::new(cx, problem, &plan)?;
+    let most = if every_kernel { usize::MAX } else { 1 };
     let mut worst = 0.0_f64;
-    for i in 0..most.unwrap_or(0) {
-        let names = kernels.each_ref().map(|names| names[i.min(names.len() - 1)]);
-        let gradients = pass.run(cx, &plan, names).with_context(|| names.join(", "))?;
-        worst = worst.max(pass.compare(&plan, &gradients).with_context(|| names.join(", "))?);
+    for names in kernels(&plan)?.into_iter().take(most) {
+        worst = worst.max(pass.check(cx, &plan, names)?.0);
     }
     Ok(worst)
+}
+
+/// The kernels of Q's gradient with those of K and V, so that each runs once; the library's choice first.
+fn kernels<T: Number>(plan: &BlockAttention<T>) -> Result<Vec<[&'static str; 2]>> {
+    let kernels = plan.backward_kernels()?;
+    let most = kernels[0].len().max(kernels[1].len());
+    Ok((0..most).map(|i| kernels.each_ref().map(|names| names[i.min(names.len() - 1)])).collect())
 }
 
 /// A forward pass, and the gradient of its O.
@@ -120,6 +119,18 @@ impl<'a, T: Number> Pass<'a, T> {
         )?;
         let (o, logsumexp) = (o.download(cx.stream)?, logsumexp.download(cx.stream)?);
         Ok(Self { problem, q, k, v, o, logsumexp, d_o })
+    }
+
+    /// Holds the gradients by these kernels to the oracle: gives the largest error over its bound, and them.
+    fn check(
+        &self,
+        cx: &Context<'_>,
+        plan: &BlockAttention<T>,
+        names: [&str; 2],
+    ) -> Result<(f64, [Vec<T>; 3])> {
+        let gradients = self.run(cx, plan, names).with_context(|| names.join(", "))?;
+        let error = self.compare(plan, &gradients).with_context(|| names.join(", "))?;
+        Ok((error, gradients))
     }
 
     /// The gradients of Q, K and V by these kernels, twice in one workspace.
@@ -221,11 +232,9 @@ fn unseen(cx: &Context<'_>) -> Result<f64> {
     let mut pass = Pass::new(cx, &problem, &plan)?;
     pass.d_o[120 * dim + 1] = f16::NAN;
     let mut worst = 0.0_f64;
-    let kernels = plan.backward_kernels()?;
-    for i in 0..kernels[0].len().max(kernels[1].len()) {
-        let names = kernels.each_ref().map(|names| names[i.min(names.len() - 1)]);
-        let gradients = pass.run(cx, &plan, names).with_context(|| names.join(", "))?;
-        worst = worst.max(pass.compare(&plan, &gradients).with_context(|| names.join(", "))?);
+    for names in kernels(&plan)? {
+        let (error, gradients) = pass.check(cx, &plan, names)?;
+        worst = worst.max(error);
         let finite = |row: usize| gradients[0][row * dim..][..dim].iter().all(|slope| slope.is_finite());
         ensure!(
             !finite(72) && !finite(102) && !finite(30) && !finite(120),

@@ -62,7 +62,7 @@ pub(super) fn global() -> lacuna::Result<Mask> {
 }
 
 /// Four heads, of which two share K and V, in rows of all heads.
-fn side_by_side() -> Options {
+pub(super) fn side_by_side() -> Options {
     Options::default().heads_side_by_side(4, 16).kv_group(2).kv_stride(2 * 16)
 }
 

@@ -15,10 +15,10 @@ use lacuna_gpu::{GlobalMut, GlobalPtr};
 
 use crate::{IndexType, ValueType};
 
-pub use backward::{BackwardArgs, BackwardOperands, BackwardTiles, TERMS};
+pub use backward::{BackwardOperands, BackwardTiles, TERMS};
 pub use query_tile::{MAX_KEYS, QUERIES, QueryTileEntry, QueryTiles};
 pub use rows::Rows;
-pub use wgmma::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask, WgmmaTileArgs, WgmmaTiles, place_of_bit};
+pub use wgmma::{BITMAP_WORDS, BLOCK, BlockArgs, BlockEntry, BlockMask, WgmmaTiles, place_of_bit};
 
 /// What the entry points of [`Rows`] take, for values of `T` and column indices of `I`.
 #[repr(C)]
@@ -62,6 +62,16 @@ pub struct Operands<T> {
     pub o: GlobalMut<T>,
     /// The natural logarithm of each row's sum of exponentials, `rows` for each head; address 0 where it is not wanted.
     pub logsumexp: GlobalMut<f32>,
+    /// Their sizes, and how they lie.
+    pub shape: Shape,
+    /// Heads of the first group that other launches have.
+    pub first_of_group: u32,
+}
+
+/// Sizes of Q, K, V and O, and how they lie.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
     /// Elements from one head's Q to the next.
     pub q_batch_stride: u64,
     /// Elements from K of one group of heads to that of the next, and of V.
@@ -84,8 +94,6 @@ pub struct Operands<T> {
     pub scale: f32,
     /// Heads of a group, which share K and V.
     pub group_heads: u32,
-    /// Heads of the first group that other launches have.
-    pub first_of_group: u32,
 }
 
 /// A kernel's types and constants as numbers, for the heuristic.

@@ -109,14 +109,14 @@ impl<
         let head = Head::of(&args.operands, gpu.block_idx_y());
         let fragment = Fragment::<V, LANES, CHUNKS>::of(lane % LANES as u32, head.dim);
         // SAFETY: the table has a record for each of `args.tiles`, each for queries of its own, of which those below
-        // `args.operands.rows` are there.
+        // `args.operands.shape.rows` are there.
         unsafe {
             let RowRecord { row: first, start, end } = RowRecord::load(gpu, args.tile_table, index as usize);
             let tile = QueryTile { keys: TileKeys { entries: args.entries, end, query: 0 }, fragment };
             let mut non_finite = if start < end && head.is_whole((V * LANES * CHUNKS) as u32) {
                 tile.attend::<_, _, U, PAIR_U>(gpu, &args.operands, &head, first, start)
             } else {
-                let left = args.operands.rows - first;
+                let left = args.operands.shape.rows - first;
                 if left < QUERIES as u32 { (1 << left) - 1 } else { (1 << QUERIES) - 1 }
             };
             while non_finite != 0 {
@@ -164,7 +164,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
         first: u32,
         start: u32,
     ) -> u32 {
-        let last = operands.rows - 1;
+        let last = operands.shape.rows - 1;
         let mut q = [[[0.0; V]; CHUNKS]; QUERIES];
         let mut online = [OnlineSoftmax::NEW; QUERIES];
         let mut non_finite = 0;

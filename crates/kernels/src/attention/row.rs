@@ -28,22 +28,23 @@ impl<T: Real> Head<T> {
     /// The head of this number.
     #[inline(always)]
     pub(super) fn of(args: &Operands<T>, head: u32) -> Self {
-        let group = (args.first_of_group + head) / args.group_heads;
-        let of_keys = u64::from(group) * args.kv_batch_stride;
-        let queries = u64::from(head) * u64::from(args.rows);
+        let shape = &args.shape;
+        let group = (args.first_of_group + head) / shape.group_heads;
+        let of_keys = u64::from(group) * shape.kv_batch_stride;
+        let queries = u64::from(head) * u64::from(shape.rows);
         let wanted = args.logsumexp.address() != 0;
         Self {
-            q: args.q.add((u64::from(head) * args.q_batch_stride) as usize),
+            q: args.q.add((u64::from(head) * shape.q_batch_stride) as usize),
             k: args.k.add(of_keys as usize),
             v: args.v.add(of_keys as usize),
-            o: args.o.add((u64::from(head) * args.o_batch_stride) as usize),
+            o: args.o.add((u64::from(head) * shape.o_batch_stride) as usize),
             logsumexp: if wanted { args.logsumexp.add(queries as usize) } else { args.logsumexp },
-            dim: args.dim,
-            q_stride: args.q_stride_bytes,
-            kv_stride: args.kv_stride_bytes,
-            o_stride: args.o_stride_bytes,
-            scale: args.scale,
-            cols: args.cols,
+            dim: shape.dim,
+            q_stride: shape.q_stride_bytes,
+            kv_stride: shape.kv_stride_bytes,
+            o_stride: shape.o_stride_bytes,
+            scale: shape.scale,
+            cols: shape.cols,
         }
     }
 

@@ -72,7 +72,7 @@ impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: usize, const C
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Args<T, I>) {
         let index = gpu.block_idx_x() * WARPS + gpu.thread_idx_x() / WARP;
-        if index >= args.operands.rows {
+        if index >= args.operands.shape.rows {
             return;
         }
         // SAFETY: the table has a record for each query, each for one row.

@@ -95,10 +95,10 @@ pub fn attention_backward_by_tiles<T: Value>(
             Inexact { value, error: sums * magnitude + heads.dim as f64 * SUBNORMAL }
         });
         let mean = forward.mean_of_o(row, g);
-        let slopes = slopes_of(&weights, &products.collect::<Vec<_>>(), &mean, f64::from(heads.scale), {
-            // Before it is scaled.
-            |value, scale: f64| T::ROUNDOFF * value + scale.abs() * T::LEAST
-        });
+        // It is rounded before it is scaled.
+        let rounded = |value: f64, scale: f64| T::ROUNDOFF * value + scale.abs() * T::LEAST;
+        let products: Vec<Inexact> = products.collect();
+        let slopes = slopes_of(&weights, &products, &mean, f64::from(heads.scale), rounded);
         (weights, slopes)
     })
 }

@@ -69,7 +69,7 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
         let place = (Self::OWNED + group * Self::PAIR, Self::PANELS);
         // SAFETY: as promised by the caller.
         let terms = unsafe {
-            side.copy(gpu, (first, work.operands.dim), place, (thread, WARPGROUP));
+            side.copy(gpu, (first, work.operands.shape.dim), place, (thread, WARPGROUP));
             gpu.copy_async_commit();
             if KEYS {
                 RowTerms { shift: [0.0; 2], delta: [0.0; 2] }
@@ -94,12 +94,12 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
         let is_there = query < side.rows;
         let (mut delta, mut logsumexp) = (0.0, 0.0);
         if is_there {
-            let o = operands.o.add((u64::from(work.head) * operands.o_batch_stride) as usize);
+            let o = operands.o.add((u64::from(work.head) * operands.shape.o_batch_stride) as usize);
             let [o, d_o] = [o, side.matrices[1]].map(|matrix| matrix.add_rows(query, side.strides[1]));
-            let queries = u64::from(work.head) * u64::from(operands.rows);
+            let queries = u64::from(work.head) * u64::from(operands.shape.rows);
             // SAFETY: as promised by the caller; the dimension is a multiple of 8.
             unsafe {
-                strided(8 * half, operands.dim, 16, |column| {
+                strided(8 * half, operands.shape.dim, 16, |column| {
                     let o: [T; 8] = gpu.load_readonly(o.add(column as usize));
                     let d_o: [T; 8] = gpu.load_readonly(d_o.add(column as usize));
                     for i in 0..8 {
@@ -136,7 +136,7 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
         sums: &mut [f32; L],
         values: &mut [f32; L],
     ) {
-        let (gpu, scale) = (work.gpu, work.operands.scale);
+        let (gpu, scale) = (work.gpu, work.operands.shape.scale);
         let (owned, streamed) = (Self::OWNED + group * Self::PAIR, stage * Self::PAIR);
         let thread = gpu.thread_idx_x() % WARPGROUP;
         let (mut s, mut slopes) = ([0.0; SCORES], [0.0; SCORES]);
@@ -271,7 +271,7 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
                 let (by_slopes, of_values) = (own(by_slopes), own(of_values));
                 for eight in 0..L / 4 {
                     let i = 4 * eight + 2 * row;
-                    if 8 * (eight as u32) < work.operands.dim {
+                    if 8 * (eight as u32) < work.operands.shape.dim {
                         let pair = T::pack(gpu, sums[i] * factor, sums[i + 1] * factor);
                         // SAFETY: as promised by the caller; the dimension is a multiple of 8.
                         unsafe { gpu.store(by_slopes.add(4 * eight), [pair]) };
@@ -297,10 +297,10 @@ impl<T: HalfValue, G: Gpu> Work<T, G> {
         let operands = &self.operands;
         let head = u64::from(self.head);
         if KEYS {
-            let offset = (head * operands.kv_batch_stride) as usize;
+            let offset = (head * operands.shape.kv_batch_stride) as usize;
             [operands.d_k.add(offset), operands.d_v.add(offset)]
         } else {
-            [operands.d_q.add((head * operands.q_batch_stride) as usize), operands.d_v]
+            [operands.d_q.add((head * operands.shape.q_batch_stride) as usize), operands.d_v]
         }
     }
 

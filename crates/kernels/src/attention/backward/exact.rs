@@ -27,7 +27,7 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
         terms: &RowTerms,
     ) {
         let (gpu, lane, operands) = (work.gpu, work.gpu.lane_id(), &work.operands);
-        let part = Part::of(lane, operands.dim);
+        let part = Part::of(lane, operands.shape.dim);
         let (side, at) = (work.owned::<KEYS>(), work.first + group * BLOCK + row);
         let end = work.count * BLOCK;
         let keys = BlockKeys { entries: work.entries, bitmaps: work.bitmaps, end, group, query: row };
@@ -61,7 +61,7 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
                             (sum(dot(gpu, &own[0], &first)), sum(dot(gpu, &own[1], &second)));
                         let [shift, delta] =
                             if KEYS { work.load_terms::<KEYS>(head, other) } else { own_terms };
-                        let weight = gpu.exp2_flush(gpu.fma(score, operands.scale, shift));
+                        let weight = gpu.exp2_flush(gpu.fma(score, operands.shape.scale, shift));
                         let slope = weight * (product - delta);
                         for i in 0..CHUNKS {
                             sums[i][0] = gpu.fma(slope, first[i][0], sums[i][0]);

@@ -23,9 +23,9 @@ use core::marker::PhantomData;
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, WARP};
 
 use self::side::Side;
-use super::wgmma::{BITMAP_WORDS, BLOCK, BlockEntry};
-use super::{Scheme, Tile};
-use crate::{Bounds, HalfValue, Kernel, RowRecord};
+use super::wgmma::{BITMAP_WORDS, BLOCK, BlockArgs, BlockTile};
+use super::{Scheme, Shape, Tile};
+use crate::{Bounds, HalfValue, Kernel};
 
 /// Threads of a warpgroup.
 const WARPGROUP: u32 = 4 * WARP;
@@ -37,20 +37,6 @@ const ROW: u32 = 128;
 const PANEL: u32 = BLOCK * ROW;
 /// Numbers that the first kernel leaves of a query: its shift and its delta.
 pub const TERMS: usize = 2;
-
-/// What the entry points of [`BackwardTiles`] take. The grid's x is the heads of what is owned, its y the tiles.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct BackwardArgs<T> {
-    /// As in [`WgmmaTileArgs`](super::WgmmaTileArgs); of the transposed mask, where keys are owned.
-    pub tile_table: GlobalPtr<u32>,
-    /// [`BlockEntry`]s.
-    pub entries: GlobalPtr<u32>,
-    /// Bitmaps of [`BITMAP_WORDS`] words.
-    pub bitmaps: GlobalPtr<u32>,
-    /// What is multiplied.
-    pub operands: BackwardOperands<T>,
-}
 
 /// The operands of a backward pass. Gradients lie as what they are gradients of.
 #[repr(C)]
@@ -76,33 +62,14 @@ pub struct BackwardOperands<T> {
     pub logsumexp: GlobalPtr<f32>,
     /// [`TERMS`] numbers a query, `rows` for each head: written where queries are owned, read where keys are.
     pub terms: GlobalMut<f32>,
-    /// Elements from one head's Q to the next.
-    pub q_batch_stride: u64,
-    /// Elements from K of one group of heads to that of the next, and of V.
-    pub kv_batch_stride: u64,
-    /// The same of O.
-    pub o_batch_stride: u64,
-    /// Bytes from one row of Q to the next.
-    pub q_stride_bytes: u32,
-    /// The same of K, and of V.
-    pub kv_stride_bytes: u32,
-    /// The same of O.
-    pub o_stride_bytes: u32,
-    /// Queries.
-    pub rows: u32,
-    /// Keys.
-    pub cols: u32,
-    /// Elements of a row.
-    pub dim: u32,
-    /// Multiplies the scores.
+    /// Sizes of Q, K, V and O, and how they lie.
+    pub shape: Shape,
+    /// Multiplies the scores: the scale.
     pub factor: f32,
-    /// The same, times log₂ e.
-    pub scale: f32,
-    /// Heads of a group, which share K and V.
-    pub group_heads: u32,
 }
 
-/// Gradients by tiles of `GROUPS` × 64 rows of up to 2·`L` elements: of K and V if `KEYS`, of Q if not.
+/// Gradients by tiles of `GROUPS` × 64 rows of up to 2·`L` elements: of K and V if `KEYS`, by the blocks of the transposed mask; of Q if
+/// not.
 #[derive(Debug)]
 pub struct BackwardTiles<T, const KEYS: bool, const L: usize, const GROUPS: u32, const STAGES: u32>(
     PhantomData<T>,
@@ -126,7 +93,7 @@ struct Work<T, G> {
 impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const STAGES: u32> Kernel
     for BackwardTiles<T, KEYS, L, GROUPS, STAGES>
 {
-    type Args = BackwardArgs<T>;
+    type Args = BlockArgs<BackwardOperands<T>>;
     type Tile = Tile;
 
     const TILE: Tile = {
@@ -155,17 +122,16 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
         let warp = gpu.warp_shuffle_idx(FULL_WARP, gpu.thread_idx_x() / WARP, 0, WARP);
         // SAFETY: the table has a record for each tile of the grid; warps 4·GROUPS and on are the producers.
         unsafe {
-            let RowRecord { row: first, start, end } =
-                RowRecord::load(gpu, args.tile_table, gpu.block_idx_y() as usize);
+            let BlockTile { first, entries, count } = args.tile(gpu);
             let work = Work {
                 gpu,
                 operands: args.operands,
                 bitmaps: args.bitmaps,
-                entries: args.entries.add(start as usize * BlockEntry::WORDS),
-                count: end - start,
+                entries,
+                count,
                 head: gpu.block_idx_x(),
                 first,
-                heads: if KEYS { args.operands.group_heads } else { 1 },
+                heads: if KEYS { args.operands.shape.group_heads } else { 1 },
             };
             if warp >= 4 * GROUPS {
                 if Self::EXCHANGES_REGISTERS {
@@ -231,7 +197,7 @@ impl<T: HalfValue, G: Gpu> Work<T, G> {
         if KEYS {
             Side::queries(&self.operands, self.query_head::<KEYS>(index))
         } else {
-            Side::keys(&self.operands, self.head / self.operands.group_heads)
+            Side::keys(&self.operands, self.head / self.operands.shape.group_heads)
         }
     }
 
@@ -244,7 +210,7 @@ impl<T: HalfValue, G: Gpu> Work<T, G> {
     /// The terms of a head's first query.
     #[inline(always)]
     fn terms<const KEYS: bool>(&self, index: u32) -> GlobalMut<f32> {
-        let queries = u64::from(self.query_head::<KEYS>(index)) * u64::from(self.operands.rows);
+        let queries = u64::from(self.query_head::<KEYS>(index)) * u64::from(self.operands.shape.rows);
         self.operands.terms.add(queries as usize * TERMS)
     }
 }

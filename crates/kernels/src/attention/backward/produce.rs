@@ -58,7 +58,7 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
         let place = (stage * Self::PAIR, Self::PANELS);
         // SAFETY: as promised by the caller; nothing is read of queries that are not there.
         unsafe {
-            side.copy(gpu, (first, work.operands.dim), place, (lane, WARP));
+            side.copy(gpu, (first, work.operands.shape.dim), place, (lane, WARP));
             if KEYS {
                 let terms = GlobalPtr::<f32>::from_address(work.terms::<KEYS>(head).address());
                 strided(lane, BLOCK, WARP, |at| {

@@ -24,25 +24,25 @@ impl<T: HalfValue> Side<T> {
     /// Q and dO.
     #[inline(always)]
     pub(super) fn queries(operands: &BackwardOperands<T>, head: u32) -> Self {
-        let of_o = u64::from(head) * operands.o_batch_stride;
+        let of_o = u64::from(head) * operands.shape.o_batch_stride;
         Self {
             matrices: [
-                operands.q.add((u64::from(head) * operands.q_batch_stride) as usize),
+                operands.q.add((u64::from(head) * operands.shape.q_batch_stride) as usize),
                 operands.d_o.add(of_o as usize),
             ],
-            strides: [operands.q_stride_bytes, operands.o_stride_bytes],
-            rows: operands.rows,
+            strides: [operands.shape.q_stride_bytes, operands.shape.o_stride_bytes],
+            rows: operands.shape.rows,
         }
     }
 
     /// K and V.
     #[inline(always)]
     pub(super) fn keys(operands: &BackwardOperands<T>, head: u32) -> Self {
-        let offset = (u64::from(head) * operands.kv_batch_stride) as usize;
+        let offset = (u64::from(head) * operands.shape.kv_batch_stride) as usize;
         Self {
             matrices: [operands.k.add(offset), operands.v.add(offset)],
-            strides: [operands.kv_stride_bytes; 2],
-            rows: operands.cols,
+            strides: [operands.shape.kv_stride_bytes; 2],
+            rows: operands.shape.cols,
         }
     }
 

@@ -3,6 +3,7 @@ use lacuna_gpu::{GlobalPtr, Gpu, WARP};
 
 use super::super::lanes::ABSENT;
 use super::super::row::Keys;
+use crate::RowRecord;
 
 /// Queries of a mask block, and keys.
 pub const BLOCK: u32 = 64;
@@ -101,6 +102,47 @@ impl BlockEntry {
         // SAFETY: as promised by the caller.
         let [mask] = unsafe { gpu.load_readonly(entry.add(1 + group as usize)) };
         mask
+    }
+}
+
+/// What the entry points of kernels by mask blocks take, with operands of `O`. The grid's x is the heads, its y the tiles.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct BlockArgs<O> {
+    /// A record of [`RowRecord`] words a tile: its first row, and where its entries begin and end.
+    pub tile_table: GlobalPtr<u32>,
+    /// [`BlockEntry`]s.
+    pub entries: GlobalPtr<u32>,
+    /// Bitmaps of [`BITMAP_WORDS`] words.
+    pub bitmaps: GlobalPtr<u32>,
+    /// What is multiplied.
+    pub operands: O,
+}
+
+/// The tile of a thread block.
+#[derive(Clone, Copy)]
+pub(in super::super) struct BlockTile {
+    /// Its first row.
+    pub(in super::super) first: u32,
+    /// Its first entry, and how many there are.
+    pub(in super::super) entries: GlobalPtr<u32>,
+    pub(in super::super) count: u32,
+}
+
+impl<O> BlockArgs<O> {
+    /// The tile of this thread block.
+    ///
+    /// # Safety
+    /// The table is live, and has a record for each tile of the grid.
+    #[inline(always)]
+    pub(in super::super) unsafe fn tile<G: Gpu>(&self, gpu: G) -> BlockTile {
+        // SAFETY: as promised by the caller.
+        let record = unsafe { RowRecord::load(gpu, self.tile_table, gpu.block_idx_y() as usize) };
+        BlockTile {
+            first: record.row,
+            entries: self.entries.add(record.start as usize * BlockEntry::WORDS),
+            count: record.end - record.start,
+        }
     }
 }
 

@@ -11,7 +11,7 @@
 //! A thread block owns `GROUPS` × 64 queries of a head, a warpgroup each, and goes along the key blocks that any of them sees.
 //! Empty blocks are left out; full ones have no bitmap. A score begins as 0 where its key is seen, and as −∞ elsewhere, and the
 //! product is added to it. Weights are rounded to `T`, in registers. K lies in core matrices, V in swizzled panels. A row that comes
-//! out not finite is worked out anew, key by key, as [`Rows`](super::Rows) do it.
+//! out not finite is worked out anew, key by key, as [`Rows`](super::Rows) do it. The scale is above 0.
 mod block;
 mod consume;
 mod produce;
@@ -23,10 +23,10 @@ use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, WARP};
 use super::lanes::Fragment;
 use super::row::Head;
 use super::{Operands, Scheme, Tile};
-use crate::{Bounds, HalfValue, Kernel, RowRecord};
+use crate::{Bounds, HalfValue, Kernel};
 
-pub(super) use block::BlockKeys;
-pub use block::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask, place_of_bit};
+pub use block::{BITMAP_WORDS, BLOCK, BlockArgs, BlockEntry, BlockMask, place_of_bit};
+pub(super) use block::{BlockKeys, BlockTile};
 
 /// Threads of a warpgroup.
 const WARPGROUP: u32 = 4 * WARP;
@@ -40,20 +40,6 @@ const SCORES: usize = KEYS as usize / 2;
 const PIECE: u32 = 16;
 /// Bytes of a panel of V: 64 columns of a step's keys.
 const PANEL: u32 = KEYS * 8 * PIECE;
-
-/// What the entry points of [`WgmmaTiles`] take. The grid's x is the heads, its y the tiles.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct WgmmaTileArgs<T> {
-    /// A record of [`RowRecord`] words a tile: its first query, and where its entries begin and end.
-    pub tile_table: GlobalPtr<u32>,
-    /// [`BlockEntry`]s.
-    pub entries: GlobalPtr<u32>,
-    /// Bitmaps of [`BITMAP_WORDS`] words.
-    pub bitmaps: GlobalPtr<u32>,
-    /// What is multiplied. The scale is above 0.
-    pub operands: Operands<T>,
-}
 
 /// Attention by tiles of `GROUPS` × 64 queries, for up to 2·`L` elements a row; `PIECES` is a quarter of `L`.
 #[derive(Debug)]
@@ -78,7 +64,7 @@ struct Work<T, G> {
 impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const STAGES: u32> Kernel
     for WgmmaTiles<T, L, PIECES, GROUPS, STAGES>
 {
-    type Args = WgmmaTileArgs<T>;
+    type Args = BlockArgs<Operands<T>>;
     type Tile = Tile;
 
     const TILE: Tile = {
@@ -106,16 +92,15 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
         let warp = gpu.warp_shuffle_idx(FULL_WARP, gpu.thread_idx_x() / WARP, 0, WARP);
         // SAFETY: the table has a record for each tile of the grid; warps 4·GROUPS and on are the producers.
         unsafe {
-            let RowRecord { row: first, start, end } =
-                RowRecord::load(gpu, args.tile_table, gpu.block_idx_y() as usize);
+            let BlockTile { first, entries, count } = args.tile(gpu);
             let work = Work {
                 gpu,
                 head: Head::of(&args.operands, gpu.block_idx_x()),
                 bitmaps: args.bitmaps,
-                entries: args.entries.add(start as usize * BlockEntry::WORDS),
-                count: end - start,
+                entries,
+                count,
                 first,
-                rows: args.operands.rows,
+                rows: args.operands.shape.rows,
             };
             if warp >= 4 * GROUPS {
                 Self::produce(&work, warp - 4 * GROUPS);

@@ -105,6 +105,23 @@ impl Frame {
         self.device.expect_operand(OPERATION, "the logarithms", logsumexp.as_slice(), shape, len)
     }
 
+    /// What kernels are told of sizes and strides.
+    pub(super) fn shape(&self) -> kernels::Shape {
+        kernels::Shape {
+            q_batch_stride: self.q.batch_stride as u64,
+            kv_batch_stride: self.kv.batch_stride as u64,
+            o_batch_stride: self.o.batch_stride as u64,
+            q_stride_bytes: self.q.stride_bytes,
+            kv_stride_bytes: self.kv.stride_bytes,
+            o_stride_bytes: self.o.stride_bytes,
+            rows: self.queries as u32,
+            cols: self.keys as u32,
+            dim: self.dim as u32,
+            scale: in_powers_of_two(self.factor),
+            group_heads: self.options.kv_group as u32,
+        }
+    }
+
     /// Launches what is to be done for all heads, by a function that takes a number of them, as many as a grid holds, and their operands.
     pub(super) fn launch<T: Value>(
         &self,
@@ -123,17 +140,7 @@ impl Frame {
                 v: v.pointer().add(of_kv),
                 o: o.pointer().add(of_o),
                 logsumexp: logsumexp.as_ref().map_or(none, |slice| slice.pointer().add(head * rows)),
-                q_batch_stride: self.q.batch_stride as u64,
-                kv_batch_stride: self.kv.batch_stride as u64,
-                o_batch_stride: self.o.batch_stride as u64,
-                q_stride_bytes: self.q.stride_bytes,
-                kv_stride_bytes: self.kv.stride_bytes,
-                o_stride_bytes: self.o.stride_bytes,
-                rows: rows as u32,
-                cols: self.keys as u32,
-                dim: self.dim as u32,
-                scale: in_powers_of_two(self.factor),
-                group_heads: group as u32,
+                shape: self.shape(),
                 first_of_group: (head % group) as u32,
             };
             launch(heads.len() as u32, operands)?;

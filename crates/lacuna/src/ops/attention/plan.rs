@@ -183,7 +183,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
                 Scheme::Row { .. } => {
                     let (row_table, columns) = (pattern.row_table_pointer(), pattern.columns_pointer());
                     let args = Args { row_table, columns, operands };
-                    launch(stream, entry, grid(operands.rows), &args)
+                    launch(stream, entry, grid(operands.shape.rows), &args)
                 }
             }
         })

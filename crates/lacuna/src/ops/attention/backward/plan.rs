@@ -1,14 +1,12 @@
 //! The backward pass of a plan for masks that are given as blocks.
 use std::marker::PhantomData;
 
-use lacuna_gpu::GlobalPtr;
 use lacuna_kernels::Entry;
-use lacuna_kernels::attention::{self as kernels, BLOCK, TERMS, Tile};
+use lacuna_kernels::attention::{self as kernels, TERMS, Tile};
 
-use super::super::options::in_powers_of_two;
 use super::super::{BlockAttention, MaskBlocks, OPERATION};
 use super::choose::choose;
-use crate::op::{MAX_GRID_YZ, launch, spans};
+use crate::op::{MAX_GRID_YZ, spans};
 use crate::{Buffer, Error, Result, Slice, SliceMut, Stream, Value};
 
 /// Room for what [`BlockAttention::backward`] works out on its way, and the mask transposed.
@@ -66,7 +64,8 @@ impl<T: Value> BlockAttention<T> {
     ///
     /// # Errors
     /// [`Error::Parameter`] where K and V of two groups of heads, or Q of two heads, share memory, as gradients cannot;
-    /// [`Error::NeedsPattern`] for more keys than a grid has rows of tiles; [`Error::OutOfMemory`].
+    /// [`Error::NeedsPattern`] for more keys than a grid has rows of tiles; [`Error::TooLarge`] from 2³² mask blocks of 64 keys on, those of all
+    /// heads that share them; [`Error::OutOfMemory`].
     pub fn workspace(&self) -> Result<BlockWorkspace<T>> {
         let (blocks, [of_queries, of_keys]) = self.backward_entries()?;
         match (of_queries.first(), of_keys.first()) {
@@ -110,6 +109,9 @@ impl<T: Value> BlockAttention<T> {
         frame.kv.expect_disjoint("the batch stride of K, and of its gradient")?;
         let (heads, group) = (frame.options.batch, frame.options.kv_group);
         let blocks = [self.blocks.clone(), self.blocks.transposed()?.clone()];
+        let longest = blocks[1].counts().tilings.iter().map(|tiling| tiling.longest).max().unwrap_or(0);
+        let what = "the mask blocks of 64 keys, of all heads that share them";
+        Error::expect_at_most(what, u32::MAX as usize, longest.saturating_mul(group))?;
         let problem = frame.problem::<T>(0, None);
         let of_queries = choose(&problem, false, (frame.queries, heads, 1), blocks[0].counts());
         let of_keys = choose(&problem, true, (frame.keys, heads / group, group), blocks[1].counts());
@@ -196,22 +198,12 @@ impl<T: Value> BlockAttention<T> {
                 d_v: d_v.pointer().add(of_kv),
                 logsumexp: logsumexp.pointer().add(head * frame.queries),
                 terms: workspace.terms.as_slice_mut().pointer().add(head * frame.queries * TERMS),
-                q_batch_stride: frame.q.batch_stride as u64,
-                kv_batch_stride: frame.kv.batch_stride as u64,
-                o_batch_stride: frame.o.batch_stride as u64,
-                q_stride_bytes: frame.q.stride_bytes,
-                kv_stride_bytes: frame.kv.stride_bytes,
-                o_stride_bytes: frame.o.stride_bytes,
-                rows: frame.queries as u32,
-                cols: frame.keys as u32,
-                dim: frame.dim as u32,
+                shape: frame.shape(),
                 factor: frame.factor,
-                scale: in_powers_of_two(frame.factor),
-                group_heads: group as u32,
             };
             let heads = [kv_heads.len() * group, kv_heads.len()];
             for ((blocks, entry), heads) in workspace.blocks.iter().zip(workspace.entries).zip(heads) {
-                blocks.launch_backward(stream, entry, heads as u32, operands)?;
+                blocks.launch(stream, entry, heads as u32, operands)?;
             }
         }
         Ok(())
@@ -255,30 +247,5 @@ impl<T: Value> BlockAttention<T> {
             return Err(Error::NeedsPattern { operation: OPERATION, why });
         }
         Ok(())
-    }
-}
-
-impl MaskBlocks {
-    /// Gives the work of so many heads of what a kernel owns to the stream.
-    fn launch_backward<D: Copy + Send + Sync + 'static>(
-        &self,
-        stream: &Stream,
-        entry: &Entry<Tile>,
-        heads: u32,
-        operands: kernels::BackwardOperands<D>,
-    ) -> Result<()> {
-        let [tile_table, entries, bitmaps] = self.lists_of(entry.tile.block_rows / BLOCK);
-        let rows = self.queries().div_ceil(entry.tile.block_rows as usize) as u32;
-        if rows == 0 || heads == 0 {
-            return Ok(());
-        }
-        let pointer = |list: &Buffer<u32>| -> GlobalPtr<u32> { list.as_slice().pointer() };
-        let args = kernels::BackwardArgs {
-            tile_table: pointer(tile_table),
-            entries: pointer(entries),
-            bitmaps: pointer(bitmaps),
-            operands,
-        };
-        launch(stream, entry, [heads, rows, 1], &args)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use lacuna_gpu::GlobalPtr;
 use lacuna_kernels::Entry;
-use lacuna_kernels::attention::{BLOCK, Operands, Tile, WgmmaTileArgs};
+use lacuna_kernels::attention::{BLOCK, BlockArgs, Tile};
 
 use self::strips::Strips;
 pub use self::tiles::TilingCounts;
@@ -127,28 +127,26 @@ impl MaskBlocks {
         Arc::ptr_eq(&self.lists, &other.lists)
     }
 
-    /// What kernels read by tiles of so many groups: records, entries, bitmaps.
-    pub(super) fn lists_of(&self, groups: u32) -> [&Buffer<u32>; 3] {
-        let [table, entries] = &self.lists.tilings[groups as usize - 1];
-        [table, entries, &self.lists.bitmaps]
-    }
-
     /// Gives the work of so many heads to the stream, by a kernel that takes tiles of mask blocks.
-    pub(super) fn launch<T: Copy + Send + Sync + 'static>(
+    pub(super) fn launch<O: Copy + Send + Sync + 'static>(
         &self,
         stream: &Stream,
         entry: &Entry<Tile>,
         heads: u32,
-        operands: Operands<T>,
+        operands: O,
     ) -> Result<()> {
-        let [table, entries, bitmaps] = self.lists_of(entry.tile.block_rows / BLOCK);
+        let tiles = self.queries.div_ceil(entry.tile.block_rows as usize) as u32;
+        if tiles == 0 || heads == 0 {
+            return Ok(());
+        }
+        let [table, entries] = &self.lists.tilings[(entry.tile.block_rows / BLOCK) as usize - 1];
         let pointer = |buffer: &Buffer<u32>| -> GlobalPtr<u32> { buffer.as_slice().pointer() };
-        let args = WgmmaTileArgs {
+        let args = BlockArgs {
             tile_table: pointer(table),
             entries: pointer(entries),
-            bitmaps: pointer(bitmaps),
+            bitmaps: pointer(&self.lists.bitmaps),
             operands,
         };
-        launch(stream, entry, [heads, operands.rows.div_ceil(entry.tile.block_rows), 1], &args)
+        launch(stream, entry, [heads, tiles, 1], &args)
     }
 }
