@@ -12,12 +12,12 @@ pub(super) fn measure<T: Number, I: nhot::BagIndex + From<u32>>(
     task: &Task<'_>,
     stream: &Stream,
 ) -> Result<Vec<Record>> {
-    let Session { device, samples, types, .. } = &*session;
+    let device = &session.device;
     let problem = task.problem;
     let pattern = problem.sparse()?.pattern();
     let offsets: Vec<usize> = pattern.row_offsets().iter().map(|&offset| offset as usize).collect();
     let indices: Vec<I> = pattern.col_indices().iter().map(|&row| row.into()).collect();
-    let mut steps = Steps { device, stream, task, types: *types, samples: *samples, records: Vec::new() };
+    let mut steps = Steps::new(device, stream, task, (session.types, session.samples));
 
     let new = || Ok(Bags::new(device, problem.cols(), &offsets, &indices)?);
     let bags = steps.call("new", || Ok(()), |()| new())?;

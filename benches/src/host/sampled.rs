@@ -15,10 +15,10 @@ pub(super) fn of_sddmm<T: Number, I: Index>(
     task: &Task<'_>,
     stream: &Stream,
 ) -> Result<Vec<Record>> {
-    let Session { device, samples, types, .. } = &*session;
+    let device = &session.device;
     let problem = task.problem;
     let host = problem.sparse()?.map_values(T::from_f32);
-    let mut steps = Steps { device, stream, task, types: *types, samples: *samples, records: Vec::new() };
+    let mut steps = Steps::new(device, stream, task, (session.types, session.samples));
     let matrix = || Ok(CsrMatrix::<T, I>::with_index(device, &host)?);
     let options = sddmm::Options::default();
     let plan = |c: &CsrMatrix<T, I>, options| Ok(Sddmm::plan_with(c, problem.width, options)?);
@@ -46,10 +46,10 @@ pub(super) fn of_attention<T: Number, I: Index>(
     task: &Task<'_>,
     stream: &Stream,
 ) -> Result<Vec<Record>> {
-    let Session { device, samples, types, .. } = &*session;
+    let device = &session.device;
     let problem = task.problem;
     let host = problem.sparse()?.map_values(T::from_f32);
-    let mut steps = Steps { device, stream, task, types: *types, samples: *samples, records: Vec::new() };
+    let mut steps = Steps::new(device, stream, task, (session.types, session.samples));
     let matrix = || Ok(CsrMatrix::<T, I>::with_index(device, &host)?);
     let options = attention::Options::default().batch(problem.batch);
     let plan = |mask: &CsrMatrix<T, I>| Ok(SparseAttention::plan_with(mask, problem.width, options)?);

@@ -21,7 +21,7 @@ pub(super) fn measure<T: Number, I: Index>(
     let Session { device, samples, types, peers, .. } = session;
     let (problem, device) = (task.problem, &*device);
     let host = problem.sparse()?.map_values(T::from_f32);
-    let mut steps = Steps { device, stream, task, types: *types, samples: *samples, records: Vec::new() };
+    let mut steps = Steps::new(device, stream, task, (*types, *samples));
     let options = spmm::Options::default().precision(types.precision());
     let matrix = || Ok(CsrMatrix::<T, I>::with_index(device, &host)?);
     let plan = |a: &CsrMatrix<T, I>| Ok(Spmm::plan_with(a, problem.width, options)?);

@@ -23,7 +23,7 @@ pub(super) struct Steps<'a> {
     pub(super) device: &'a Device,
     pub(super) stream: &'a Stream,
     pub(super) task: &'a Task<'a>,
-    pub(super) types: Types,
+    types: Types,
     pub(super) samples: u32,
     pub(super) records: Vec<Record>,
 }
@@ -45,7 +45,16 @@ impl Held {
     }
 }
 
-impl Steps<'_> {
+impl<'a> Steps<'a> {
+    pub(super) fn new(
+        device: &'a Device,
+        stream: &'a Stream,
+        task: &'a Task<'a>,
+        (types, samples): (Types, u32),
+    ) -> Self {
+        Self { device, stream, task, types, samples, records: Vec::new() }
+    }
+
     /// Times a call on what is prepared for it each time, and gives the last result.
     pub(super) fn call<P, R>(
         &mut self,
