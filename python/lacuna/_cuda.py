@@ -101,6 +101,15 @@ class Cuda:
         self._held.append(tensor)
         return tensor.data_ptr(), tensor.numel(), tensor.element_size() * 8
 
+    def placed(self, array: Any) -> torch.Tensor:
+        """The array, or a copy of it, on this GPU."""
+        return torch.as_tensor(array).to(self._place)
+
+    def with_end(self, offsets: Any, end: int) -> torch.Tensor:
+        """The offsets, and the end of the last."""
+        offsets = self._check(offsets, "offsets").flatten()
+        return torch.cat((offsets, offsets.new_full((1,), end)))
+
     def host_bytes(self, tensor: Any, dtype: str) -> bytes:
         return torch.as_tensor(tensor).detach().to("cpu", getattr(torch, dtype)).contiguous().numpy().tobytes()
 

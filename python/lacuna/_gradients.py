@@ -11,7 +11,7 @@ from typing import Any, Optional
 
 import torch
 from torch import Tensor
-from torch.compiler import is_compiling
+from torch.compiler import is_dynamo_compiling
 
 from . import _ops
 from ._cuda import _TYPES, _current_device, _raw_stream
@@ -33,7 +33,7 @@ def _connect() -> None:
     on_gpu = 2  # DLPack's kDLCUDA
     native.connect(
         [Tensor, torch.nn.Parameter],
-        list(_TYPES),
+        [*_TYPES, torch.int32],
         torch.is_grad_enabled,
         watchers,
         (_current_device, _raw_stream),
@@ -53,7 +53,7 @@ def in_rows(tensor: Tensor) -> Tensor:
 
 def _is_now() -> bool:
     """Whether gradients are computed, not traced, and have none of their own."""
-    return not is_compiling() and not torch.is_grad_enabled()
+    return not is_dynamo_compiling() and not torch.is_grad_enabled()
 
 
 # operators at once, on the simulator, or by the dispatcher -------------------------------------------------------------------
@@ -112,6 +112,17 @@ def softmax_backward(pattern: Any, y: Tensor, gradient: Tensor, scale: float) ->
     if not y.is_cuda:
         return _ops.softmax_backward(_ops.backend_of(y), pattern, y, gradient, scale)
     return _OPS.softmax_backward(y, gradient, pattern.id, pattern.values_stride, scale)
+
+
+def embedding_bag_backward(bags: Any, gradient: Tensor) -> Tensor:
+    """The gradient of a table, in whichever way is open."""
+    if _is_now():
+        of_table = bags._handle.backward_direct(gradient)
+        if of_table is not None:
+            return of_table
+    if not gradient.is_cuda:
+        return _ops.embedding_bag_backward(_ops.backend_of(gradient), bags, gradient)
+    return _OPS.embedding_bag_backward(gradient, bags.id, bags.sizes[1])
 
 
 # gradients: of values and dense operands ------------------------------------------------------------------------------------
@@ -268,6 +279,18 @@ class _Attention(torch.autograd.Function):
         return (None, *found, None)
 
 
+class _EmbeddingBag(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, bags: Any, table: Tensor) -> Tensor:
+        out = bags._handle.lookup_direct(table)
+        ctx.bags = bags
+        return _ops.embedding_bag(_ops.backend_of(table), bags, table) if out is None else out
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple:
+        return None, embedding_bag_backward(ctx.bags, gradient.contiguous())
+
+
 def _past_wrappers(function: Any) -> Any:
     """`apply` without its part in Python, which is for transformations of functions: direct calls have seen that there are none."""
     return super(torch.autograd.Function, function).apply
@@ -275,3 +298,4 @@ def _past_wrappers(function: Any) -> Any:
 
 learn_spmm, learn_sddmm = _past_wrappers(_Spmm), _past_wrappers(_Sddmm)
 learn_softmax, learn_attention = _past_wrappers(_Softmax), _past_wrappers(_Attention)
+learn_embedding_bag = _past_wrappers(_EmbeddingBag)

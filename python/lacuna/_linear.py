@@ -4,7 +4,7 @@ from typing import Any, Optional
 
 import torch
 from torch import Tensor
-from torch.compiler import is_compiling
+from torch.compiler import is_dynamo_compiling
 
 from . import _ops
 from ._cuda import has_room, with_room
@@ -29,7 +29,7 @@ class PackedWeights(_Numbered):
 
     def product(self, b: Tensor, bias: Optional[Tensor]) -> Tensor:
         """C = A·B + bias, past PyTorch's dispatcher where that may be."""
-        if not is_compiling():
+        if not is_dynamo_compiling():
             c = self.handle.spmm_direct(b, bias, False)
             if isinstance(c, Tensor):
                 return c

@@ -276,7 +276,7 @@ def embedding_bag(back: Any, bags: Any, table: Any) -> Any:
     columns = view.shape[1]
     address, stride, _ = rows_of(view, "the table", None, rows, columns)
     room, out = back.empty((count, columns), code, table)
-    bags.handle_on(back).lookup((back.stream, code, columns, bags.is_mean, (address, stride), out.address))
+    bags.handle_on(back).lookup((back.stream, code, columns, (address, stride), out.address))
     return back.result(room)
 
 
@@ -291,5 +291,5 @@ def embedding_bag_backward(back: Any, bags: Any, gradient: Any) -> Any:
     if stride != columns:
         raise InputError(f"the gradient has strides {tuple(view.strides)}, but rows without gaps are expected")
     room, out = back.empty((rows, columns), code, gradient)
-    bags.handle_on(back).backward((back.stream, code, columns, bags.is_mean, (address, columns), out.address))
+    bags.handle_on(back).backward((back.stream, code, columns, (address, columns), out.address))
     return back.result(room)

@@ -167,6 +167,13 @@ class Simulated:
             raise InputError(f"{what}: a 1-D array of int32 or int64 is expected, got {array.ndim}-D of {array.dtype.name}")
         return self.upload(array.tobytes()), array.size, array.dtype.itemsize * 8
 
+    def with_end(self, offsets: Any, end: int) -> Any:
+        """The offsets, and the end of the last."""
+        import numpy
+
+        offsets = _numpy(offsets)
+        return numpy.append(offsets, offsets.dtype.type(end))
+
     def host_bytes(self, array: Any, dtype: str) -> bytes:
         return _numpy(array).astype(dtype).tobytes()
 

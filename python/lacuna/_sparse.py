@@ -224,13 +224,14 @@ class Bags(_Numbered):
     """Bags of indices of a table's rows, for :func:`lacuna.embedding_bag`: checked, and put on a device, once.
 
     Args:
-        offsets: Where each bag starts, and the end of the last: bags + 1 integers. With one less, as PyTorch has them, the
-            last bag ends with the indices.
-        indices: Rows of the table.
+        offsets: Where each bag starts, and the end of the last: bags + 1 integers.
+        indices: Rows of the table. Both are 1-D, of int32 or int64. On a GPU they stay there, and are checked there.
         table_rows: Rows of the table.
         weights: A factor for each index, or none. They have no gradient.
         mode: `sum` or `mean`.
-        device: The GPU's number; None within `lacuna.simulate()`.
+        include_last_offset: As PyTorch names it: False where the offsets lack the end of the last bag, which is that of the
+            indices.
+        device: The number of the GPU to put them on; None if they are on one, or within `lacuna.simulate()`.
     """
 
     def __init__(
@@ -241,6 +242,7 @@ class Bags(_Numbered):
         *,
         weights: Any = None,
         mode: str = "sum",
+        include_last_offset: bool = True,
         device: Optional[int] = None,
     ) -> None:
         if mode not in ("sum", "mean"):
@@ -251,14 +253,18 @@ class Bags(_Numbered):
             from ._cuda import Cuda
 
             back = Cuda(device)
-        offset_bytes, index_bytes = back.host_bytes(offsets, "int64"), back.host_bytes(indices, "int64")
-        count = len(index_bytes) // 8
-        if not offset_bytes or int.from_bytes(offset_bytes[-8:], "little", signed=True) != count:
-            offset_bytes += count.to_bytes(8, "little")
+        if device is not None:
+            offsets, indices = back.placed(offsets), back.placed(indices)
+        of_indices, count, bits = back.indices(indices, "indices")
+        if not include_last_offset:
+            offsets = back.with_end(offsets, count)
+        of_offsets, ends, offset_bits = back.indices(offsets, "offsets")
+        if bits != offset_bits:
+            raise InputError(f"offsets have {offset_bits} bits and indices {bits}, but they must be of one type")
         weight_bytes = None if weights is None else back.host_bytes(weights, "float32")
-        self.is_mean = mode == "mean"
         self._key = back.key
-        make = on_its_device(lambda back: native.Bags(back.device, table_rows, offset_bytes, index_bytes, weight_bytes))
+        arrays = ((of_offsets, ends), (of_indices, count), bits)
+        make = on_its_device(lambda back: native.Bags(back.device, back.stream, table_rows, arrays, weight_bytes, mode == "mean"))
         self._handle = make(back)
 
     @property

@@ -11,10 +11,11 @@ from typing import Any, Optional, Tuple
 
 import torch
 from torch import Tensor
-from torch.compiler import is_compiling
+from torch.compiler import is_dynamo_compiling
 
 from . import _gradients, _ops
 from ._cuda import with_room
+from ._native import cuda_device
 from ._sparse import Pattern, SparseCsr, known
 
 __all__ = ["SparseLinear", "embedding_bag", "sddmm", "sparse_attention", "sparse_softmax", "spmm", "topn"]
@@ -42,7 +43,7 @@ def _is_dispatched(*tensors: Any) -> bool:
             on_gpu = on_gpu or tensor.is_cuda
     if not on_gpu:
         return False
-    if is_compiling():
+    if is_dynamo_compiling():
         return True
     learns = torch.is_grad_enabled()
     for tensor in tensors:
@@ -91,7 +92,7 @@ def spmm(a: SparseCsr, b: Tensor, bias: Optional[Tensor] = None, relu: bool = Fa
 
 def spmm_of(pattern: Pattern, values: Tensor, b: Tensor, bias: Optional[Tensor], relu: bool, precise: bool) -> Tensor:
     """The same of a pattern and values."""
-    if not is_compiling():
+    if not is_dynamo_compiling():
         c = pattern._handle.spmm_direct(values, b, bias, relu, precise)
         if c is True:
             return _gradients.learn_spmm(pattern, values, b, bias, relu, precise)
@@ -145,7 +146,7 @@ _sddmm.register_autograd(_sddmm_backward, setup_context=_sddmm_setup)
 
 def sddmm(pattern: Pattern, a: Tensor, b: Tensor, precise: bool = False) -> Tensor:
     """The values of :func:`lacuna.sddmm`. Gradients of A and of B."""
-    if not is_compiling():
+    if not is_dynamo_compiling():
         d = pattern._handle.sddmm_direct(a, b, precise)
         if d is True:
             return _gradients.learn_sddmm(pattern, a, b, precise)
@@ -198,7 +199,7 @@ _softmax.register_autograd(_softmax_backward, setup_context=_softmax_setup)
 def sparse_softmax(a: SparseCsr, scale: float = 1.0) -> Tensor:
     """The values of :func:`lacuna.sparse_softmax`, with gradients."""
     pattern, values = a.pattern, a.values
-    if not is_compiling():
+    if not is_dynamo_compiling():
         y = pattern._handle.softmax_direct(values, scale)
         if y is True:
             return _gradients.learn_softmax(pattern, values, scale)
@@ -291,7 +292,7 @@ _attention_with_logsumexp.register_autograd(_attention_with_logsumexp_backward, 
 def sparse_attention(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: Optional[float] = None) -> Tensor:
     """See :func:`lacuna.sparse_attention`. Gradients of Q, K and V: in 16 bits with a mask by rule, on compute capability 9.0, by its blocks, from O and a
     logarithm a query and head; else in steps, which take memory for two weights a nonzero and head."""
-    if not is_compiling():
+    if not is_dynamo_compiling():
         o = mask.attention_direct(q, k, v, scale)
         if o is True:
             return _gradients.learn_attention(mask, q, k, v, q.shape[-1] ** -0.5 if scale is None else scale)
@@ -345,9 +346,17 @@ _embedding_bag.register_autograd(_embedding_bag_backward, setup_context=_embeddi
 
 
 def embedding_bag(table: Tensor, bags: Any) -> Tensor:
-    """See :func:`lacuna.embedding_bag`. Gradient of the table, dense; its first call sorts the indices on the host."""
+    """See :func:`lacuna.embedding_bag`. Gradient of the table, dense; its first call sorts the indices, and waits."""
+    if not is_dynamo_compiling():
+        out = bags._handle.lookup_direct(table)
+        if out is True:
+            return _gradients.learn_embedding_bag(bags, table)
+        if out is not None:
+            return out
     if _is_dispatched(table):
         return torch.ops.lacuna.embedding_bag(table, bags.id, bags.sizes[0])
+    if _learns(table):
+        return _gradients.learn_embedding_bag(bags, table)
     return _ops.embedding_bag(_ops.backend_of(table), bags, table)
 
 
@@ -367,6 +376,10 @@ def _(logits: Tensor, n: int, output: str, temperature: float) -> Tuple[Tensor, 
 
 def topn(logits: Tensor, n: int, output: str = "probabilities", temperature: float = 1.0) -> Tuple[Tensor, Tensor]:
     """See :func:`lacuna.topn`."""
+    if not is_dynamo_compiling() and isinstance(logits, Tensor) and logits.is_cuda and output in _ops.FORMS:
+        found = cuda_device(logits.get_device()).topn_direct(logits, n, _ops.FORMS.index(output), temperature)
+        if isinstance(found, tuple):
+            return found
     if _is_dispatched(logits):
         return torch.ops.lacuna.topn(logits, n, output, temperature)
     return _ops.topn(_ops.backend_of(logits), logits, n, output, temperature)

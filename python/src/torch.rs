@@ -19,8 +19,8 @@ const MOST_AXES: usize = 4;
 struct Torch {
     /// Types of tensors that have no behaviour of their own.
     plain: Vec<Py<PyAny>>,
-    /// Those of values, in the order of [`Dtype`].
-    dtypes: [Py<PyAny>; 3],
+    /// Those of values, in the order of [`Dtype`], and that of indices.
+    dtypes: [Py<PyAny>; 4],
     is_grad_enabled: Py<PyAny>,
     /// Each is true where somebody wants to see calls: modes, transformations of functions.
     watchers: Vec<Py<PyAny>>,
@@ -42,7 +42,7 @@ struct Torch {
 pub(crate) fn connect(
     py: Python<'_>,
     plain: Vec<Py<PyAny>>,
-    dtypes: [Py<PyAny>; 3],
+    dtypes: [Py<PyAny>; 4],
     is_grad_enabled: Py<PyAny>,
     watchers: Vec<Py<PyAny>>,
     of_device: (Py<PyAny>, Py<PyAny>),
@@ -206,7 +206,8 @@ impl<'py> Call<'py> {
         }
         let dtype = tensor.getattr(intern!(py, "dtype"))?;
         let place = self.torch.dtypes.iter().position(|known| known.as_ptr() == dtype.as_ptr());
-        let Some(dtype) = place.map(|place| [Dtype::F32, Dtype::F16, Dtype::Bf16][place]) else {
+        let values = [Dtype::F32, Dtype::F16, Dtype::Bf16];
+        let Some(&dtype) = place.and_then(|place| values.get(place)) else {
             return Ok(None);
         };
         let sizes = tensor.getattr(intern!(py, "shape"))?.extract::<Vec<usize>>()?;
@@ -249,15 +250,27 @@ impl<'py> Call<'py> {
 
     /// A new tensor without gaps, and its address.
     pub(crate) fn empty(&self, shape: &[usize], dtype: Dtype) -> PyResult<Option<(Bound<'py, PyAny>, u64)>> {
+        let tensor = self.empty_of(shape, dtype as usize)?;
+        let address = self.operand(&tensor)?.map(|operand| operand.address);
+        Ok(address.map(|address| (tensor, address)))
+    }
+
+    /// The same for indices of 32 bits.
+    pub(crate) fn empty_indices(&self, shape: &[usize]) -> PyResult<(Bound<'py, PyAny>, u64)> {
+        let tensor = self.empty_of(shape, self.torch.dtypes.len() - 1)?;
+        let address = tensor.call_method0(intern!(self.py, "data_ptr"))?.extract()?;
+        Ok((tensor, address))
+    }
+
+    /// A new tensor of one of the types.
+    fn empty_of(&self, shape: &[usize], dtype: usize) -> PyResult<Bound<'py, PyAny>> {
         let mut strides = [1; MOST_AXES];
         for axis in (1..shape.len()).rev() {
             strides[axis - 1] = strides[axis] * shape[axis].max(1);
         }
         let sizes = (PyTuple::new(self.py, shape)?, PyTuple::new(self.py, &strides[..shape.len()])?);
-        let dtype = self.torch.dtypes[dtype as usize].bind(self.py);
-        let tensor = self.torch.empty.bind(self.py).call1((sizes.0, sizes.1, dtype))?;
-        let address = self.operand(&tensor)?.map(|operand| operand.address);
-        Ok(address.map(|address| (tensor, address)))
+        let dtype = self.torch.dtypes[dtype].bind(self.py);
+        self.torch.empty.bind(self.py).call1((sizes.0, sizes.1, dtype))
     }
 
     /// A new tensor for values, with room after them, and its address.

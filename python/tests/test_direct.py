@@ -4,6 +4,7 @@ from test_torch import OPS, TYPES, UNIT, dense, drawn, refused
 
 import lacuna
 import torch
+from lacuna._native import cuda_device
 
 
 def test_coordinates_and_indices_of_16_bits():
@@ -108,3 +109,34 @@ def test_direct_calls_are_those_of_the_dispatcher():
         q, k = dense(2, 64, 24), dense(2, 96, 24)
         o = lacuna.sparse_attention(q, k, k, pattern)
         assert torch.equal(handle.attention_direct(q, k, k, None), o) and handle.attention_direct(q, k, k[:1], None) is None
+
+
+def test_lookups_and_topn():
+    table, rows = dense(1000, 64), torch.randint(0, 1000, (300,), device="cuda")
+    bags = lacuna.Bags(torch.arange(0, 300, 3, device="cuda"), rows, 1000, include_last_offset=False)
+    handle = bags._handle
+    for given in (table, dense(1000, 80)[:, :64], dense(1000, 64, dtype=torch.float16)):
+        out = handle.lookup_direct(given)
+        assert torch.equal(out, OPS.embedding_bag(given, bags.id, 100))
+        gradient = handle.backward_direct(out)
+        assert torch.equal(gradient, OPS.embedding_bag_backward(out, bags.id, 1000))
+    assert handle.lookup_direct(table[:-1]) is None and handle.lookup_direct(table.cpu()) is None
+    assert handle.lookup_direct(table.clone().requires_grad_()) is True
+    refused("has", lambda: lacuna.embedding_bag(table[:-1], bags))
+    # Bags whose indices were told on the device give the gradient that autograd gives.
+    learned, wide = table.clone().requires_grad_(), table.double().requires_grad_()
+    weight = dense(100, 64, seed=8)
+    (lacuna.embedding_bag(learned, bags) * weight).sum().backward()
+    expected = torch.nn.functional.embedding_bag(rows, wide, torch.arange(0, 300, 3, device="cuda"), mode="sum")
+    (expected * weight.double()).sum().backward()
+    assert (learned.grad - wide.grad).abs().max() < 2.0**-17
+
+    logits = dense(9, 5000) * 8
+    device = cuda_device(0)
+    call = lambda given=logits, n=12: device.topn_direct(given, n, 0, 1.0)
+    assert call() is None, "there is no plan yet"
+    values, indices = OPS.topn(logits, 12, "probabilities", 1.0)
+    for got in (call(), lacuna.topn(logits, 12)):
+        assert torch.equal(got[0], values) and torch.equal(got[1], indices)
+        assert got[0].dtype == torch.float32 and got[1].dtype == torch.int32
+    assert call(logits.T) is None and call(logits.half()) is None and call(logits, 11) is None

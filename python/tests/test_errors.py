@@ -122,5 +122,8 @@ class TestInput:
 
     def test_bags(self):
         self.refuse("must be sum or mean", lambda: lacuna.Bags(np.array([0]), np.array([1]), 3, mode="max"))
-        self.refuse("index 0 is -1", lambda: lacuna.Bags(np.array([0, 1]), np.array([-1]), 3))
-        self.refuse("3", lambda: lacuna.Bags(np.array([0, 1]), np.array([3]), 3))
+        self.refuse(r"-1 \(number 0 of 1\)", lambda: lacuna.Bags(np.array([0, 1]), np.array([-1]), 3))
+        self.refuse("below 3, the rows of the table", lambda: lacuna.Bags(np.array([0, 1]), np.array([3]), 3))
+        self.refuse("in ascending order", lambda: lacuna.Bags(np.array([0, 2, 1]), np.array([1, 1]), 3))
+        self.refuse("must be of one type", lambda: lacuna.Bags(np.array([0], np.int32), np.array([1]), 3))
+        self.refuse("indices: a 1-D array of int32 or int64", lambda: lacuna.Bags(np.array([0]), np.array([1.0]), 3))

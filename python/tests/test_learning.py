@@ -162,3 +162,12 @@ def test_attention_in_16_bits_that_blocks_do_not_take(monkeypatch):
     operands = [tensor(2, 20, 8, seed=seed) for seed in range(3)]
     lacuna.sparse_attention(*operands, mask).sum().backward()
     assert taken == [False], "float32 is not tried"
+
+
+def test_embedding_bag():
+    offsets, indices = torch.tensor([0, 3, 3, 7]), torch.tensor([4, 0, 4, 8, 1, 8, 8])
+    for mode in ("sum", "mean"):
+        tensors = [tensor(9, 6)]
+        doubles = wide(tensors)
+        ours = lacuna.embedding_bag(tensors[0], lacuna.Bags(offsets, indices, 9, mode=mode))
+        check(tensors, doubles, ours, torch.nn.functional.embedding_bag(indices, doubles[0], offsets[:-1], mode=mode))

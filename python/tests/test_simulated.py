@@ -173,10 +173,10 @@ def test_embedding_bag():
     table = dense(30, 12)
     offsets, indices = np.array([0, 2, 2, 6]), np.array([3, 29, 0, 5, 5, 7])
     weights = dense(6, seed=5)
-    for mode in ("sum", "mean"):
-        out = lacuna.embedding_bag(table, lacuna.Bags(offsets, indices, 30, mode=mode))
+    for mode, dtype in (("sum", np.int64), ("mean", np.int32)):
+        out = lacuna.embedding_bag(table, lacuna.Bags(offsets.astype(dtype), indices.astype(dtype), 30, mode=mode))
         bags = [table[indices[start:end]] for start, end in zip(offsets, offsets[1:])]
         expected = np.stack([bag.sum(0) / (max(len(bag), 1) if mode == "mean" else 1) for bag in bags])
         assert np.max(np.abs(out - expected)) < 6 * 2.0**-23
-    out = lacuna.embedding_bag(table, lacuna.Bags(offsets[:-1], indices, 30, weights=weights))
+    out = lacuna.embedding_bag(table, lacuna.Bags(offsets[:-1], indices, 30, weights=weights, include_last_offset=False))
     assert np.max(np.abs(out[0] - (table[3] * weights[0] + table[29] * weights[1]))) < 4 * 2.0**-23

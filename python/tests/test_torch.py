@@ -181,6 +181,17 @@ def test_topn_and_embedding_bag():
     want.square().sum().backward()
     assert ((table.grad - want_table.grad).abs() <= 2.0**-17).all()
 
+    # Bags of tensors on the GPU, as PyTorch has them: without the end of the last.
+    for dtype in (torch.int32, torch.int64):
+        bags = lacuna.Bags(offsets[:-1].to("cuda", dtype), rows.to("cuda", dtype), 1000, include_last_offset=False)
+        assert torch.equal(lacuna.embedding_bag(table, bags), out)
+    try:
+        lacuna.Bags(offsets.cuda(), rows.cuda() + 995, 1000)
+    except lacuna.InputError as error:
+        assert "below 1000, the rows of the table" in str(error)
+    else:
+        raise AssertionError("rows that are not there were taken")
+
 
 def test_gradcheck():
     """In float32: each operator is linear or smooth in what is checked, so that steps may be large."""

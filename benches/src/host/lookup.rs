@@ -21,6 +21,14 @@ pub(super) fn measure<T: Number, I: nhot::BagIndex + From<u32>>(
 
     let new = || Ok(Bags::new(device, problem.cols(), &offsets, &indices)?);
     let bags = steps.call("new", || Ok(()), |()| new())?;
+    let wide = |numbers: &[u32]| numbers.iter().map(|&number| number.into()).collect::<Vec<i64>>();
+    let arrays = [pattern.row_offsets(), pattern.col_indices()].map(wide);
+    let [offsets, indices] = [device.upload(&arrays[0])?, device.upload(&arrays[1])?];
+    let import = || {
+        let (offsets, indices) = (offsets.as_slice(), indices.as_slice());
+        Ok(Bags::<I>::from_indices(stream, problem.cols(), offsets, indices)?)
+    };
+    steps.call("from indices", || Ok(()), |()| import())?;
     let plan = || Ok(NHot::<T, I>::plan(&bags, problem.width)?);
     let planned = steps.call("plan", || Ok(()), |()| plan())?;
     let kernel = planned.choice().entry.name;

@@ -12,7 +12,7 @@ fn the_hosts_time_is_told_call_by_call() {
     assert_eq!(calls("spmm"), of_spmm);
     assert!(calls("sddmm").starts_with(&["plan"]) && calls("sddmm").ends_with(&["run"]));
     assert_eq!(calls("attention"), ["plan", "mask blocks", "run"]);
-    assert_eq!(calls("nhot"), ["new", "plan", "sort for gradients", "run"]);
+    assert_eq!(calls("nhot"), ["new", "from indices", "plan", "sort for gradients", "run"]);
     let number = |record: &Value, field: &str| record[field].as_u64().unwrap();
     for record in &records {
         let us = &record["host_us"];

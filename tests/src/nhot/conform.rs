@@ -2,7 +2,7 @@
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
 use lacuna::matrix::generate;
-use lacuna::{Bags, Buffer, NHot, nhot};
+use lacuna::{Bags, Buffer, NHot, ValueType, nhot};
 use lacuna_reference::{nhot as reference_of, nhot_table_gradient, nhot_weight_gradient};
 
 use super::Problem;
@@ -86,8 +86,18 @@ struct Subject<'c, T: Number, I: nhot::BagIndex> {
 
 impl<'c, T: Number, I: nhot::BagIndex> Subject<'c, T, I> {
     fn new(cx: &'c Context<'c>, problem: &'c Problem, table: Vec<T>) -> Result<Self> {
-        let indices: Vec<I> = problem.indices.iter().map(|&index| I::from_row(index)).collect();
-        let mut bags = Bags::new(cx.device, problem.table_rows, &problem.offsets, &indices)?;
+        // Of one type they are of arrays on the device, as another program has them.
+        let mut bags = if T::TYPE == ValueType::F16 {
+            let arrays = [&problem.offsets, &problem.indices].map(|numbers| {
+                let wide: Vec<i64> = numbers.iter().map(|&number| number as i64).collect();
+                cx.device.upload(&wide)
+            });
+            let [offsets, indices] = arrays;
+            Bags::from_indices(cx.stream, problem.table_rows, offsets?.as_slice(), indices?.as_slice())?
+        } else {
+            let indices: Vec<I> = problem.indices.iter().map(|&index| I::from_row(index)).collect();
+            Bags::new(cx.device, problem.table_rows, &problem.offsets, &indices)?
+        };
         if let Some(weights) = &problem.weights {
             bags = bags.with_weights(weights)?;
         }

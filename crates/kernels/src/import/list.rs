@@ -11,6 +11,8 @@ macro_rules! import {
             columns_from_u32 [u32 u16] { {} }
             columns_from_u64 [u32 u16] { {} }
             rows_from [u32 u64] { {} }
+            indices_from_u32 [u32 u64] { {} }
+            indices_from_u64 [u32 u64] { {} }
         }
     };
 
@@ -18,6 +20,16 @@ macro_rules! import {
     ($part:ident columns_from_u32 [] $index:ident {}) => {
         $crate::entry_part! { $part
             ["import_columns_u32_", stringify!($index)] $crate::import::Columns<u32, $index>
+        }
+    };
+    ($part:ident indices_from_u32 [] $index:ident {}) => {
+        $crate::entry_part! { $part
+            ["import_indices_u32_", stringify!($index)] $crate::import::Indices<u32, $index>
+        }
+    };
+    ($part:ident indices_from_u64 [] $index:ident {}) => {
+        $crate::entry_part! { $part
+            ["import_indices_u64_", stringify!($index)] $crate::import::Indices<u64, $index>
         }
     };
     ($part:ident rows_from [] $source:ident {}) => {

@@ -1,11 +1,12 @@
 //! The columns of a sparse matrix (CSR, M×K) from an array of another program's: checked, and copied to where kernels read them.
-//! And where its rows start, from an array of row indices ([`Rows`]).
+//! And where its rows start, from an array of row indices ([`Rows`]); and the indices of bags, in any order ([`Indices`]).
 //!
 //! Other programs hold indices in 32 or 64 bits, signed. A negative index, read without its sign, is past every column, so that one
 //! comparison finds both. A thread takes an element: it checks that the column is below K and, unless the element is the first of a
 //! row, above the one before; narrows it; and stores it. Few threads must know a row: only where columns fall, which they do at
 //! most row starts, a thread searches the row offsets for its element. The first wrong element is what an atomic maximum keeps, so
 //! that the verdict is the same in every run.
+mod indices;
 mod list;
 mod rows;
 
@@ -13,6 +14,7 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Scalar};
 
+pub use self::indices::{Indices, IndicesArgs};
 pub use self::rows::{Rows, RowsArgs};
 use crate::{DeviceIndex, Kernel};
 

@@ -7,6 +7,8 @@ pub trait TableIndex: Scalar + Into<u64> {
     const BITS: u32;
     /// In place of an index: there is no row. No table has a row of this number.
     const NONE: Self;
+    /// The index of this number, which it can hold.
+    fn from_number(number: u64) -> Self;
     /// The index of lane `lane` of the caller's `width` lanes.
     fn shuffle<G: Gpu>(self, gpu: G, mask: u32, lane: u32, width: u32) -> Self;
     /// Where the row starts, rows being `stride_bytes` apart.
@@ -16,6 +18,10 @@ pub trait TableIndex: Scalar + Into<u64> {
 impl TableIndex for u32 {
     const BITS: u32 = 32;
     const NONE: Self = Self::MAX;
+    #[inline(always)]
+    fn from_number(number: u64) -> Self {
+        number as Self
+    }
     #[inline(always)]
     fn shuffle<G: Gpu>(self, gpu: G, mask: u32, lane: u32, width: u32) -> Self {
         gpu.warp_shuffle_idx(mask, self, lane, width)
@@ -29,6 +35,10 @@ impl TableIndex for u32 {
 impl TableIndex for u64 {
     const BITS: u32 = 64;
     const NONE: Self = Self::MAX;
+    #[inline(always)]
+    fn from_number(number: u64) -> Self {
+        number
+    }
     #[inline(always)]
     fn shuffle<G: Gpu>(self, gpu: G, mask: u32, lane: u32, width: u32) -> Self {
         let low = gpu.warp_shuffle_idx(mask, self as u32, lane, width);

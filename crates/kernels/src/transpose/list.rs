@@ -14,6 +14,11 @@ macro_rules! transpose {
             scan_columns [any] { {} }
             scatter [u32 u16] { {} }
             gather [b32 b16] { [4] [1] }
+            bags_count [u32 u64] { {} }
+            bags_scatter [u32 u64] { {} }
+            bags_count_rows [u32 u64] { {} }
+            bags_rows [u32 u64] { {} }
+            bags_of_places [any] { {} }
         }
     };
 
@@ -31,6 +36,29 @@ macro_rules! transpose {
     };
     ($part:ident scatter [] $index:ident {}) => {
         $crate::entry_part! { $part ["transpose_scatter_", stringify!($index)] $crate::transpose::Scatter<$index> }
+    };
+    ($part:ident bags_count [] $index:ident {}) => {
+        $crate::entry_part! { $part
+            ["transpose_bags_count_", stringify!($index)] $crate::transpose::bags::CountDigits<$index>
+        }
+    };
+    ($part:ident bags_scatter [] $index:ident {}) => {
+        $crate::entry_part! { $part
+            ["transpose_bags_scatter_", stringify!($index)] $crate::transpose::bags::ScatterDigits<$index>
+        }
+    };
+    ($part:ident bags_count_rows [] $index:ident {}) => {
+        $crate::entry_part! { $part
+            ["transpose_bags_count_rows_", stringify!($index)] $crate::transpose::bags::CountRows<$index>
+        }
+    };
+    ($part:ident bags_rows [] $index:ident {}) => {
+        $crate::entry_part! { $part
+            ["transpose_bags_rows_", stringify!($index)] $crate::transpose::bags::NamedRows<$index>
+        }
+    };
+    ($part:ident bags_of_places [] any {}) => {
+        $crate::entry_part! { $part ["transpose_bags_of_places"] $crate::transpose::bags::BagsOfPlaces }
     };
     // Values that a thread moves.
     ($part:ident gather [] $bits:ident [$vector:literal]) => {

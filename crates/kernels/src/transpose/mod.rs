@@ -12,6 +12,9 @@
 //! Rows come in ascending order, inside a warp and from chunk to chunk, so each row of Aᵀ comes out sorted, and nothing
 //! is sorted or added atomically: the result is the same in every run. Then, for each set of values,
 //! 4. gather: `values_t[i] = values[permutation[i]]`.
+//!
+//! Bags of indices, which may name a column twice, go another way: [`bags`].
+pub mod bags;
 mod count_scatter;
 mod gather;
 mod list;

@@ -1,4 +1,5 @@
-//! Patterns from index arrays of another program's that are on the device already.
+//! Patterns and bags from index arrays of another program's that are on the device already.
+mod bags;
 mod coo;
 mod indices;
 
@@ -16,7 +17,7 @@ use crate::{Buffer, CsrMatrix, Error, Index, Result, Slice, Stream, Value};
 
 const OPERATION: &str = "import";
 /// Rows that kernels can count, a thread each.
-const MAX_ROWS: usize = MAX_NNZ;
+pub(in crate::ops) const MAX_ROWS: usize = MAX_NNZ;
 
 impl<T: Value, I: Index> CsrMatrix<T, I> {
     /// The pattern of a matrix (rows × cols) whose index arrays are on the device already, in another program's form: `row_offsets`
@@ -109,7 +110,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
 }
 
 /// Blocks for so many elements.
-fn grid(items: u32) -> impl FnOnce(&Entry<Tile>) -> [u32; 3] {
+pub(in crate::ops) fn grid(items: u32) -> impl FnOnce(&Entry<Tile>) -> [u32; 3] {
     move |entry| [items.div_ceil(entry.tile.block_items), 1, 1]
 }
 

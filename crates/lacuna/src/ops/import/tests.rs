@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::pattern::row_table;
-use crate::{Device, Spmm};
+use crate::{Bags, Device, Spmm};
 
 /// Imports on the simulator what a host pattern has, with indices of type `S` to `I`.
 fn import<S: ForeignIndex, I: Index>(
@@ -134,6 +134,62 @@ fn products_of_imported_patterns_are_those_of_their_values() {
     let (b, mut c) = (device.upload(&[1.0, 10.0, 100.0]).unwrap(), device.zeros(2).unwrap());
     Spmm::plan(&a, 1).unwrap().run(&stream, &a, b.as_slice(), c.as_slice_mut()).unwrap();
     assert_eq!(c.download(&stream).unwrap(), [20.0, 503.0]);
+}
+
+fn import_bags<S: ForeignIndex, I: crate::nhot::BagIndex>(
+    table_rows: usize,
+    offsets: &[S],
+    indices: &[S],
+) -> Result<(Vec<u32>, Vec<I>)> {
+    let device = Device::simulator();
+    let stream = device.stream()?;
+    let (offsets, indices) = (device.upload(offsets)?, device.upload(indices)?);
+    let bags = Bags::<I>::from_indices(&stream, table_rows, offsets.as_slice(), indices.as_slice())?;
+    assert_eq!(bags.pattern().longest, 3);
+    Ok((bags.pattern().offsets.download(&stream)?, bags.pattern().indices.download(&stream)?))
+}
+
+#[test]
+fn bags_of_all_types_arrive() {
+    let expected = vec![0, 0, 3, 4];
+    assert_eq!(
+        import_bags::<i32, u32>(10, &[0, 0, 3, 4], &[9, 1, 9, 0]).unwrap(),
+        (expected.clone(), vec![9, 1, 9, 0])
+    );
+    assert_eq!(
+        import_bags::<u64, u32>(10, &[0, 0, 3, 4], &[9, 1, 9, 0]).unwrap(),
+        (expected.clone(), vec![9, 1, 9, 0])
+    );
+    assert_eq!(
+        import_bags::<u32, u64>(10, &[0, 0, 3, 4], &[9, 1, 9, 0]).unwrap(),
+        (expected.clone(), vec![9, 1, 9, 0])
+    );
+    let far = 1 << 40;
+    assert_eq!(
+        import_bags::<i64, u64>(far + 1, &[0, 0, 3, 4], &[far as i64, 1, 9, 0]).unwrap(),
+        (expected, vec![far as u64, 1, 9, 0])
+    );
+}
+
+#[test]
+fn wrong_bags_are_named() {
+    let of = |offsets: &[i64], indices: &[i64]| {
+        import_bags::<i64, u32>(10, offsets, indices).unwrap_err().to_string()
+    };
+    let wrong = of(&[0, 4], &[1, 10, -1, 2]);
+    assert!(
+        wrong.contains("below 10, the rows of the table") && wrong.contains("10 (number 1 of 4)"),
+        "{wrong}"
+    );
+    assert!(of(&[0, 2], &[1, -1]).contains("-1 (number 1 of 2)"));
+    // Of more than 32 bits, with a good lower half.
+    assert!(of(&[0, 1], &[(1 << 32) + 5]).contains("4294967301"));
+    assert!(of(&[0, -2, 2], &[1, 1]).contains("-2 (number 1)"));
+    assert!(of(&[0, 2, 1, 2], &[1, 1]).contains("in ascending order"));
+    assert!(of(&[0, 1], &[1, 1]).contains("from 0 to 2, the number of indices"));
+    assert!(of(&[], &[]).contains("one more than bags"));
+    let many = import_bags::<i64, u32>(1 << 32, &[0], &[]).unwrap_err().to_string();
+    assert!(many.contains("rows of the table"), "{many}");
 }
 
 proptest! {

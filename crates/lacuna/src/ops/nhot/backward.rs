@@ -7,7 +7,7 @@ use super::launch::lookup;
 use super::transposed::{Scales, Transposed};
 use super::{BagIndex, Bags, Choice, NHot, OPERATION, Problem, choose};
 use crate::op::{MAX_GRID_X, VECTORS, launch, spans, widest};
-use crate::{Buffer, Result, Slice, SliceMut, Stream, Value};
+use crate::{Result, Slice, SliceMut, Stream, Value};
 
 /// The kernels of a plan's gradient of the table, or of its named rows, for each of [`VECTORS`].
 struct GradientKernels<const NAMED: bool>([Choice; VECTORS.len()]);
@@ -18,11 +18,12 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     /// bag names, and that of the padding index, become zeros. Terms are added in the order of the indices' places, so that the
     /// same operands give the same bits in every run.
     ///
-    /// The first gradient of a plan sorts the indices, on the host, and waits for the device; it cannot be recorded. Later calls
-    /// return at once.
+    /// The first gradient of a plan sorts the indices on the device, and waits for it; it cannot be recorded. Later calls return
+    /// at once.
     ///
     /// # Errors
-    /// As [`run`](NHot::run); [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    /// As [`run`](NHot::run); [`Error::OutOfMemory`](crate::Error::OutOfMemory); [`Error::TooLarge`](crate::Error::TooLarge) for
+    /// a table above 2³² − 4097 rows, whose named rows have gradients alone.
     pub fn backward_table(
         &self,
         stream: &Stream,
@@ -31,7 +32,8 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         gradient: SliceMut<'_, T>,
     ) -> Result<()> {
         self.table.check("the gradient of the table", bags.device(), gradient.as_slice())?;
-        let offsets = &self.transposed()?.offsets;
+        let offsets = self.transposed()?.offsets(bags.table_rows())?;
+        let offsets = offsets.slice(..=bags.table_rows())?;
         self.gradient::<false>(stream, bags, output_gradient, gradient.address(), self.table.stride, offsets)
     }
 
@@ -51,7 +53,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         let (rows, columns) = (transposed.rows.len(), self.columns);
         let (what, shape) = ("the gradient of the named rows", || format!("{rows}×{columns}"));
         bags.device().expect_operand(OPERATION, what, gradient.as_slice(), shape, rows * columns)?;
-        let offsets = &transposed.offsets_of_named;
+        let offsets = transposed.offsets_of_named.as_slice();
         self.gradient::<true>(stream, bags, output_gradient, gradient.address(), self.columns, offsets)
     }
 
@@ -120,7 +122,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         output_gradient: Slice<'_, T>,
         out: u64,
         out_stride: usize,
-        offsets: &Buffer<u32>,
+        offsets: Slice<'_, u32>,
     ) -> Result<()> {
         self.check_bags(stream, bags)?;
         self.gradients.check("the gradient of the result", bags.device(), output_gradient)?;
@@ -130,7 +132,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         let rows = offsets.len() - 1;
         let problem = Problem {
             bags: rows,
-            nnz: transposed.bags.len(),
+            nnz: transposed.nnz,
             longest: transposed.longest,
             vector: self.vector(output_gradient.address() | out, layouts),
             index_bits: u32::BITS,
@@ -144,7 +146,7 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
         let places = if weights == 0 { 0 } else { transposed.places.as_slice().address() };
         let args = LookupArgs::<T::Device, u32> {
             nonzeros: Nonzeros {
-                offsets: offsets.as_slice().pointer(),
+                offsets: offsets.pointer(),
                 indices: transposed.bags.as_slice().pointer(),
                 weights: GlobalPtr::from_address(weights),
                 places: GlobalPtr::from_address(places),
@@ -175,12 +177,10 @@ impl<T: Value, I: BagIndex> NHot<T, I> {
     }
 
     fn transposed(&self) -> Result<&Transposed<I>> {
-        let device = self.pattern.indices.device();
-        self.derived.get_or_make(|| Transposed::new(device, &self.pattern, self.options.padding_index))
+        self.derived.get_or_make(|| Transposed::new(&self.pattern, self.options.padding_index))
     }
 
     fn scales(&self) -> Result<&Scales> {
-        let device = self.pattern.indices.device();
-        self.derived.get_or_make(|| Scales::new(device, &self.pattern, &self.options))
+        self.derived.get_or_make(|| Scales::new(&self.pattern, &self.options))
     }
 }

@@ -1,13 +1,14 @@
 //! Bags of indices on a device.
 use std::sync::Arc;
 
+use lacuna_kernels::import::SourceIndex;
 use lacuna_kernels::nhot::TableIndex;
 
 use super::OPERATION;
 use crate::{Buffer, Device, Element, Error, Result, SliceMut};
 
 /// An index of a table's row: `u32`, or `u64` for tables of more rows than that counts.
-pub trait BagIndex: Element + TableIndex + sealed::Sealed {
+pub trait BagIndex: Element + TableIndex + SourceIndex + sealed::Sealed {
     /// The most rows of a table.
     const MAX_ROWS: usize;
     /// The index of a row below the type's limit.
@@ -43,8 +44,8 @@ index!(u64, isize::MAX as usize);
 /// Bags of indices of a table's rows: the nonzeros of a matrix with few in each row, in which an index may be there more than
 /// once. Each index may have a weight; without, it is 1.
 ///
-/// Every index is checked when the bags are made, on the host, so that no kernel reads outside of the table: one pass over them
-/// beside the upload. The host keeps them, for gradients. Bags made by [`with_weights`](Bags::with_weights) share them, and
+/// Every index is checked when the bags are made, so that no kernel reads outside of the table: by [`new`](Bags::new) on the host,
+/// in a pass beside the upload, by [`from_indices`](Bags::from_indices) on the device. Bags made by [`with_weights`](Bags::with_weights) share them, and
 /// plans are made for them.
 #[derive(Debug)]
 pub struct Bags<I: BagIndex = u32> {
@@ -54,15 +55,13 @@ pub struct Bags<I: BagIndex = u32> {
 
 /// Which rows the bags name.
 #[derive(Debug)]
-pub(super) struct BagPattern<I: BagIndex> {
+pub(in crate::ops) struct BagPattern<I: BagIndex> {
     pub(super) table_rows: usize,
-    /// Where each bag starts, and the end of the last.
-    pub(super) host_offsets: Vec<u32>,
-    pub(super) host_indices: Vec<I>,
     /// Nonzeros of the largest bag.
-    pub(super) longest: usize,
-    pub(super) offsets: Buffer<u32>,
-    pub(super) indices: Buffer<I>,
+    pub(in crate::ops) longest: usize,
+    /// Where each bag starts, and the end of the last.
+    pub(in crate::ops) offsets: Buffer<u32>,
+    pub(in crate::ops) indices: Buffer<I>,
 }
 
 /// The most bags, and the most indices: the kernels' 32-bit numbers run past the last by what a block looks at.
@@ -87,24 +86,33 @@ impl<I: BagIndex> Bags<I> {
     /// [`Error::TooLarge`] above 2³² − 4097 bags or indices, or for more rows than `I` counts; [`Error::OutOfMemory`], or what
     /// the driver says.
     pub fn new(device: &Device, table_rows: usize, offsets: &[usize], indices: &[I]) -> Result<Self> {
-        Error::expect_at_most("the number of rows of the table", I::MAX_ROWS, table_rows)?;
-        Error::expect_at_most("the number of bags", MAX, offsets.len().saturating_sub(1))?;
-        Error::expect_at_most("the number of indices", MAX, indices.len())?;
+        Self::expect_sizes(table_rows, offsets.len(), indices.len())?;
         check_offsets(offsets, indices.len())?;
         if let Some(at) = indices.iter().position(|index| index.to_row() >= table_rows) {
             let expected = format!("below {table_rows}, the rows of the table");
             let got = format!("{:?} (number {at} of {})", indices[at], indices.len());
             return Err(Error::parameter(OPERATION, "an index", expected, got));
         }
-        let host_offsets: Vec<u32> = offsets.iter().map(|&offset| offset as u32).collect();
-        let pattern = BagPattern {
-            table_rows,
-            longest: offsets.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0),
-            offsets: device.upload(&host_offsets)?,
-            indices: device.upload(indices)?,
-            host_offsets,
-            host_indices: indices.to_vec(),
-        };
+        Self::of_checked(table_rows, offsets, device.upload(indices)?)
+    }
+
+    /// Whether kernels can index so many rows, bags (an offset more) and indices.
+    pub(in crate::ops) fn expect_sizes(table_rows: usize, offsets: usize, indices: usize) -> Result<()> {
+        Error::expect_at_most("the number of rows of the table", I::MAX_ROWS, table_rows)?;
+        Error::expect_at_most("the number of bags", MAX, offsets.saturating_sub(1))?;
+        Error::expect_at_most("the number of indices", MAX, indices)
+    }
+
+    /// Bags of offsets and indices that were found to be right.
+    pub(in crate::ops) fn of_checked(
+        table_rows: usize,
+        offsets: &[usize],
+        indices: Buffer<I>,
+    ) -> Result<Self> {
+        let longest = offsets.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0);
+        let narrow: Vec<u32> = offsets.iter().map(|&offset| offset as u32).collect();
+        let offsets = indices.device().upload(&narrow)?;
+        let pattern = BagPattern { table_rows, longest, offsets, indices };
         Ok(Self { pattern: Arc::new(pattern), weights: None })
     }
 
@@ -130,7 +138,7 @@ impl<I: BagIndex> Bags<I> {
     }
     /// The number of indices in all bags.
     pub fn nnz(&self) -> usize {
-        self.pattern.host_indices.len()
+        self.pattern.indices.len()
     }
     /// The number of rows of the table.
     pub fn table_rows(&self) -> usize {
@@ -141,7 +149,7 @@ impl<I: BagIndex> Bags<I> {
         self.pattern.indices.device()
     }
 
-    pub(super) fn pattern(&self) -> &Arc<BagPattern<I>> {
+    pub(in crate::ops) fn pattern(&self) -> &Arc<BagPattern<I>> {
         &self.pattern
     }
     /// The address of the weights; 0 where there are none.
@@ -152,11 +160,12 @@ impl<I: BagIndex> Bags<I> {
 
 impl<I: BagIndex> BagPattern<I> {
     pub(super) fn bags(&self) -> usize {
-        self.host_offsets.len() - 1
+        self.offsets.len() - 1
     }
 }
 
-fn check_offsets(offsets: &[usize], indices: usize) -> Result<()> {
+/// Whether these are offsets of bags of so many indices.
+pub(in crate::ops) fn check_offsets(offsets: &[usize], indices: usize) -> Result<()> {
     let refused =
         |expected: String, got: String| Err(Error::parameter(OPERATION, "the offsets", expected, got));
     let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {

@@ -9,8 +9,10 @@ mod indices;
 mod launch;
 mod options;
 mod plan;
+mod sort;
 mod transposed;
 
+pub(in crate::ops) use bags::check_offsets;
 pub use bags::{BagIndex, Bags};
 pub use choose::{Algorithm, Choice, Problem, choose};
 pub use indices::DeviceIndices;

@@ -1,9 +1,18 @@
-//! The transposed bags: for each row of the table the bags that name it.
-use rayon::prelude::*;
+//! The transposed bags: for each row of the table the bags that name it. Worked out on the device.
+use lacuna_kernels::entries;
+use lacuna_kernels::import::{Rows, RowsArgs};
+use lacuna_kernels::transpose::bags::{
+    BagsOfPlaces, BagsOfPlacesArgs, CountRows, NamedRows, NamedRowsArgs, SortedRows,
+};
+use lacuna_kernels::transpose::{ScanArgs, ScanColumns};
 
 use super::bags::BagPattern;
+use super::sort::Sort;
 use super::{BagIndex, Mode, Options};
-use crate::{Buffer, Device, Result};
+use crate::op::launch_kernel;
+use crate::ops::import::{MAX_ROWS, grid};
+use crate::ops::transpose::launch;
+use crate::{Buffer, Error, Result, Slice, Stream};
 
 /// For each row of the table the places where bags name it, in ascending order.
 #[derive(Debug)]
@@ -12,114 +21,119 @@ pub(super) struct Transposed<I: BagIndex> {
     pub(super) rows: Buffer<I>,
     /// Where each of these starts, and the end of the last.
     pub(super) offsets_of_named: Buffer<u32>,
-    /// The same for all rows of the table.
-    pub(super) offsets: Buffer<u32>,
-    /// The bag of each nonzero.
+    /// The same for all rows of the table; none where these are too many.
+    offsets: Option<Buffer<u32>>,
+    /// The bag of each nonzero; of those past the last row's end, any.
     pub(super) bags: Buffer<u32>,
     /// Its number among the indices.
     pub(super) places: Buffer<u32>,
+    /// Nonzeros, without those of the padding index.
+    pub(super) nnz: usize,
     /// Nonzeros of the row that is named most.
     pub(super) longest: usize,
 }
 
-/// Those on the host, without the padding index.
-struct Sorted {
-    rows: Vec<usize>,
-    offsets_of_named: Vec<u32>,
-    offsets: Vec<u32>,
-    bags: Vec<u32>,
-    places: Vec<u32>,
-    longest: usize,
-}
-
 impl<I: BagIndex> Transposed<I> {
-    pub(super) fn new(device: &Device, pattern: &BagPattern<I>, padding: Option<usize>) -> Result<Self> {
-        let sorted = sort(pattern.table_rows, &pattern.host_offsets, &pattern.host_indices, padding);
-        let rows: Vec<I> = sorted.rows.iter().map(|&row| I::from_row(row)).collect();
-        Ok(Self {
-            rows: device.upload(&rows)?,
-            offsets_of_named: device.upload(&sorted.offsets_of_named)?,
-            offsets: device.upload(&sorted.offsets)?,
-            bags: device.upload(&sorted.bags)?,
-            places: device.upload(&sorted.places)?,
-            longest: sorted.longest,
-        })
+    /// Waits until the device has done it.
+    pub(super) fn new(pattern: &BagPattern<I>, padding: Option<usize>) -> Result<Self> {
+        let (device, indices) = (pattern.indices.device(), pattern.indices.as_slice());
+        let (nnz, table_rows) = (indices.len(), pattern.table_rows);
+        let stream = &device.stream()?;
+        if nnz == 0 {
+            let offsets = if table_rows <= MAX_ROWS { Some(device.zeros(table_rows + 1)?) } else { None };
+            return Ok(Self {
+                rows: device.uninitialized(0)?,
+                offsets_of_named: device.zeros(1)?,
+                offsets,
+                bags: device.uninitialized(0)?,
+                places: device.uninitialized(0)?,
+                nnz: 0,
+                longest: 0,
+            });
+        }
+        let mut sort = Sort::new(device, nnz, table_rows)?;
+        let chunk = sort.chunk();
+        let (sorted, places) = sort.run(stream, indices, padding)?;
+        let offsets = row_offsets(stream, sorted, table_rows)?;
+
+        // The rows that are named: counted, and then written.
+        let chunks = (nnz as u32).div_ceil(chunk);
+        let mut starting = device.uninitialized::<u32>(chunks as usize + 1)?;
+        let of_chunks = SortedRows::<I> {
+            rows: sorted.pointer(),
+            offsets: starting.as_slice_mut().pointer(),
+            nnz: nnz as u32,
+            chunk,
+            end: I::from_row(table_rows),
+        };
+        launch::<CountRows<I>>(stream, chunks, 1, &of_chunks)?;
+        // The scan along columns looks at no counters.
+        let scan =
+            ScanArgs { counters: of_chunks.offsets, offsets: of_chunks.offsets, chunks: 1, cols: chunks };
+        launch::<ScanColumns>(stream, chunks, 1, &scan)?;
+        let named = starting.slice(chunks as usize..)?.download(stream)?[0] as usize;
+        let mut rows = device.uninitialized::<I>(named)?;
+        let mut offsets_of_named = device.uninitialized::<u32>(named + 1)?;
+        let of_rows = NamedRowsArgs {
+            sorted: of_chunks,
+            named: rows.as_slice_mut().pointer(),
+            starts: offsets_of_named.as_slice_mut().pointer(),
+        };
+        launch::<NamedRows<I>>(stream, chunks, 1, &of_rows)?;
+
+        let mut bags = device.uninitialized::<u32>(nnz)?;
+        let mut longest = device.zeros::<u32>(1)?;
+        let of_places = BagsOfPlacesArgs {
+            places: places.pointer(),
+            bag_offsets: pattern.offsets.as_slice().pointer(),
+            out: bags.as_slice_mut().pointer(),
+            starts: offsets_of_named.as_slice().pointer(),
+            longest: longest.as_slice_mut().pointer(),
+            nnz: nnz as u32,
+            bags: pattern.bags() as u32,
+            rows: named as u32,
+        };
+        launch::<BagsOfPlaces>(stream, nnz as u32, 1, &of_places)?;
+        // The downloads wait for the stream, so that others may use the result, and the sort's memory may go.
+        let longest = longest.download(stream)?[0] as usize;
+        let nnz = offsets_of_named.slice(named..)?.download(stream)?[0] as usize;
+        let places = sort.into_places();
+        Ok(Self { rows, offsets_of_named, offsets, bags, places, nnz, longest })
+    }
+
+    /// Where the nonzeros of each row of the table start, and the end of the last.
+    pub(super) fn offsets(&self, table_rows: usize) -> Result<&Buffer<u32>> {
+        let too_many = || Error::TooLarge {
+            what: "the number of rows of the table, for its whole gradient",
+            limit: MAX_ROWS as u64,
+            got: table_rows as u64,
+        };
+        self.offsets.as_ref().ok_or_else(too_many)
     }
 }
 
-/// Groups of a table's rows at most: as many places to write at as caches and page tables hold.
-const MOST_GROUPS: usize = 512;
-/// Rows of a group at least.
-const LEAST_ROWS: usize = 1 << 12;
-
-/// Sorts by counting, in two steps, so that neither writes all over memory: into groups of neighbouring rows, and within each
-/// group by rows, groups in parallel.
-fn sort<I: BagIndex>(
+/// Where the nonzeros of each row of a table start among sorted ones, and the end of the last; none of too many rows.
+fn row_offsets<I: BagIndex>(
+    stream: &Stream,
+    sorted: Slice<'_, I>,
     table_rows: usize,
-    bag_offsets: &[u32],
-    indices: &[I],
-    padding: Option<usize>,
-) -> Sorted {
-    let of_group = table_rows.div_ceil(MOST_GROUPS).max(LEAST_ROWS).next_power_of_two();
-    let (shift, groups) = (of_group.trailing_zeros(), table_rows.div_ceil(of_group));
-    let is_named = |row: usize| Some(row) != padding;
-    let mut starts = vec![0_u32; groups + 1];
-    for row in indices.iter().map(|index| index.to_row()).filter(|&row| is_named(row)) {
-        starts[(row >> shift) + 1] += 1;
+) -> Result<Option<Buffer<u32>>> {
+    if table_rows > MAX_ROWS {
+        return Ok(None);
     }
-    for group in 0..groups {
-        starts[group + 1] += starts[group];
-    }
-    let named = starts[groups] as usize;
-    // Of each nonzero its row in the group, its bag and its place.
-    let mut grouped = vec![[0_u32; 3]; named];
-    let mut next = starts.clone();
-    for (bag, ends) in bag_offsets.windows(2).enumerate() {
-        for place in ends[0]..ends[1] {
-            let row = indices[place as usize].to_row();
-            if is_named(row) {
-                let to = &mut next[row >> shift];
-                grouped[*to as usize] = [(row & (of_group - 1)) as u32, bag as u32, place];
-                *to += 1;
-            }
-        }
-    }
-
-    let mut offsets = vec![0_u32; table_rows + 1];
-    let (mut bags, mut places) = (vec![0; named], vec![0; named]);
-    let mut rest = (&mut bags[..], &mut places[..]);
-    let parts = offsets[1..].chunks_mut(of_group).zip(starts.windows(2)).map(|(next, ends)| {
-        let count = (ends[1] - ends[0]) as usize;
-        let (bags, places) = std::mem::take(&mut rest);
-        let (bags, more_bags) = bags.split_at_mut(count);
-        let (places, more_places) = places.split_at_mut(count);
-        rest = (more_bags, more_places);
-        (next, ends[0], bags, places)
-    });
-    parts.collect::<Vec<_>>().into_par_iter().for_each(|(next, start, bags, places)| {
-        let nonzeros = &grouped[start as usize..][..bags.len()];
-        nonzeros.iter().for_each(|&[row, ..]| next[row as usize] += 1);
-        let mut from = start;
-        for next in next.iter_mut() {
-            from += std::mem::replace(next, from);
-        }
-        for &[row, bag, place] in nonzeros {
-            let next = &mut next[row as usize];
-            let to = (*next - start) as usize;
-            (bags[to], places[to]) = (bag, place);
-            // In the end it is where the row ends.
-            *next += 1;
-        }
-    });
-    let (mut rows, mut offsets_of_named, mut longest) = (Vec::new(), vec![0], 0);
-    for (row, ends) in offsets.windows(2).enumerate() {
-        if ends[1] > ends[0] {
-            longest = longest.max((ends[1] - ends[0]) as usize);
-            rows.push(row);
-            offsets_of_named.push(ends[1]);
-        }
-    }
-    Sorted { rows, offsets_of_named, offsets, bags, places, longest }
+    let device = stream.device();
+    // One row more, after the last: that of the padding index.
+    let mut offsets = device.uninitialized::<u32>(table_rows + 2)?;
+    let mut verdict = device.zeros::<u32>(1)?;
+    let args = RowsArgs::<I> {
+        source: sorted.pointer(),
+        row_offsets: offsets.as_slice_mut().pointer(),
+        verdict: verdict.as_slice_mut().pointer(),
+        rows: table_rows as u32 + 1,
+        nnz: sorted.len() as u32,
+    };
+    launch_kernel::<Rows<I>>(stream, entries::import(), grid(args.nnz.max(args.rows + 1)), &args)?;
+    Ok(Some(offsets))
 }
 
 /// What each bag's gradient is multiplied by: one over its number of nonzeros in a mean.
@@ -127,21 +141,25 @@ fn sort<I: BagIndex>(
 pub(super) struct Scales(Option<Buffer<f32>>);
 
 impl Scales {
-    pub(super) fn new<I: BagIndex>(
-        device: &Device,
-        pattern: &BagPattern<I>,
-        options: &Options,
-    ) -> Result<Self> {
+    pub(super) fn new<I: BagIndex>(pattern: &BagPattern<I>, options: &Options) -> Result<Self> {
         if options.mode == Mode::Sum {
             return Ok(Self(None));
         }
+        let device = pattern.indices.device();
+        let stream = device.stream()?;
+        let offsets = pattern.offsets.download(&stream)?;
+        let indices = match options.padding_index {
+            Some(_) => pattern.indices.download(&stream)?,
+            None => Vec::new(),
+        };
         let scale = |ends: &[u32]| {
-            let bag = &pattern.host_indices[ends[0] as usize..ends[1] as usize];
+            let [start, end] = [ends[0] as usize, ends[1] as usize];
+            let bag = indices.get(start..end).unwrap_or(&[]);
             let padding = bag.iter().filter(|index| Some(index.to_row()) == options.padding_index).count();
             // As the kernel has it. Of a bag that names none, nothing is read.
-            1.0 / (bag.len() - padding) as f32
+            1.0 / (end - start - padding) as f32
         };
-        let scales: Vec<f32> = pattern.host_offsets.windows(2).map(scale).collect();
+        let scales: Vec<f32> = offsets.windows(2).map(scale).collect();
         Ok(Self(Some(device.upload(&scales)?)))
     }
 
@@ -154,41 +172,76 @@ impl Scales {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Bags, Device};
+
+    fn transposed(
+        table_rows: usize,
+        offsets: &[usize],
+        indices: &[u32],
+        padding: Option<usize>,
+    ) -> Transposed<u32> {
+        let bags = Bags::new(&Device::simulator(), table_rows, offsets, indices).unwrap();
+        Transposed::new(bags.pattern(), padding).unwrap()
+    }
+
+    fn numbers(buffer: &Buffer<u32>) -> Vec<u32> {
+        buffer.download(&buffer.device().stream().unwrap()).unwrap()
+    }
 
     #[test]
     fn rows_have_their_places_in_order() {
         // Bags: 4 1 | | 1 1 2 | 4. Row 2 is the padding.
-        let sorted = sort(6, &[0, 2, 2, 5, 6], &[4_u32, 1, 1, 1, 2, 4], Some(2));
-        assert_eq!(sorted.rows, [1, 4]);
-        assert_eq!(sorted.offsets, [0, 0, 3, 3, 3, 5, 5]);
-        assert_eq!(sorted.offsets_of_named, [0, 3, 5]);
-        assert_eq!(sorted.places, [1, 2, 3, 0, 5]);
-        assert_eq!(sorted.bags, [0, 2, 2, 0, 3]);
-        assert_eq!(sorted.longest, 3);
+        let made = transposed(6, &[0, 2, 2, 5, 6], &[4, 1, 1, 1, 2, 4], Some(2));
+        assert_eq!(numbers(&made.rows), [1, 4]);
+        assert_eq!(numbers(made.offsets(6).unwrap())[..7], [0, 0, 3, 3, 3, 5, 5]);
+        assert_eq!(numbers(&made.offsets_of_named), [0, 3, 5]);
+        assert_eq!(numbers(&made.places)[..5], [1, 2, 3, 0, 5]);
+        assert_eq!(numbers(&made.bags)[..5], [0, 2, 2, 0, 3]);
+        assert_eq!((made.nnz, made.longest), (5, 3));
     }
 
     #[test]
     fn nothing_is_sorted_too() {
-        let sorted = sort::<u32>(0, &[0], &[], None);
-        assert_eq!((sorted.offsets, sorted.offsets_of_named), (vec![0], vec![0]));
-        let sorted = sort(2, &[0, 0, 1], &[1_u64], Some(1));
-        assert_eq!((sorted.rows.len(), sorted.offsets, sorted.longest), (0, vec![0, 0, 0], 0));
+        let made = transposed(0, &[0], &[], None);
+        assert_eq!((numbers(made.offsets(0).unwrap()), numbers(&made.offsets_of_named)), (vec![0], vec![0]));
+        let made = transposed(2, &[0, 0, 1], &[1], Some(1));
+        assert_eq!(numbers(made.offsets(2).unwrap())[..3], [0, 0, 0]);
+        assert_eq!((made.rows.len(), made.nnz, made.longest), (0, 0, 0));
+        assert_eq!(numbers(&made.offsets_of_named), [0]);
     }
 
-    /// Tables of several groups, the last of which is not whole.
+    /// More nonzeros than a chunk, rows that reach over chunks, and rows past the last that is named.
     #[test]
-    fn groups_of_a_table_are_sorted_as_the_whole() {
-        let rows = 3 * LEAST_ROWS + 5;
+    fn rows_go_on_from_chunk_to_chunk() {
         let indices: Vec<u32> =
-            (0..20_000_u32).map(|at| at.wrapping_mul(2_654_435_761) % rows as u32).collect();
-        let offsets = [0, 1, 1, 9000, 20_000];
-        let sorted = sort(rows, &offsets, &indices, Some(7));
-        let mut expected: Vec<u32> = (0..20_000).filter(|&place| indices[place as usize] != 7).collect();
+            (0..3000_u32).map(|at| (at.wrapping_mul(2_654_435_761) % 40).pow(2) + 3).collect();
+        let made = transposed(5000, &[0, 1, 1, 1700, 3000], &indices, Some(7));
+        let mut expected: Vec<u32> = (0..3000).filter(|&place| indices[place as usize] != 7).collect();
         expected.sort_by_key(|&place| indices[place as usize]);
-        let bag = |&place: &u32| offsets.partition_point(|&start| start <= place) as u32 - 1;
-        assert_eq!(sorted.bags, expected.iter().map(bag).collect::<Vec<_>>());
-        assert_eq!(sorted.places, expected);
-        let starts = |row: usize| expected.partition_point(|&place| (indices[place as usize] as usize) < row);
-        assert!((0..=rows).all(|row| sorted.offsets[row] as usize == starts(row)));
+        assert_eq!(made.nnz, expected.len());
+        assert_eq!(numbers(&made.places)[..made.nnz], expected);
+        let bag = |&place: &u32| [0, 1, 1, 1700].iter().filter(|&&start| start <= place).count() as u32 - 1;
+        assert_eq!(numbers(&made.bags)[..made.nnz], expected.iter().map(bag).collect::<Vec<_>>());
+        let starts = |row: u32| expected.partition_point(|&place| indices[place as usize] < row) as u32;
+        let offsets = numbers(made.offsets(5000).unwrap());
+        assert!((0..=5000).all(|row| offsets[row as usize] == starts(row)));
+        let named: Vec<u32> = (0..5000).filter(|&row| starts(row + 1) > starts(row)).collect();
+        assert_eq!(numbers(&made.rows), named);
+        let longest = named.iter().map(|&row| starts(row + 1) - starts(row)).max().unwrap();
+        assert_eq!(made.longest, longest as usize);
+        let of_named: Vec<u32> =
+            named.iter().map(|&row| starts(row)).chain([expected.len() as u32]).collect();
+        assert_eq!(numbers(&made.offsets_of_named), of_named);
+    }
+
+    #[test]
+    fn tables_of_more_rows_than_offsets_count_have_gradients_of_named_rows() {
+        let rows = 1 << 40;
+        let bags = Bags::<u64>::new(&Device::simulator(), rows, &[0, 3], &[1 << 39, 5, 1 << 39]).unwrap();
+        let made = Transposed::new(bags.pattern(), None).unwrap();
+        assert!(matches!(made.offsets(rows), Err(Error::TooLarge { got, .. }) if got == rows as u64));
+        let stream = made.rows.device().stream().unwrap();
+        assert_eq!(made.rows.download(&stream).unwrap(), [5, 1 << 39]);
+        assert_eq!(numbers(&made.places), [1, 0, 2]);
     }
 }

@@ -116,7 +116,12 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
 }
 
 /// Launches a kernel with so many rows of thread blocks, each over so many items (not 0).
-fn launch<K: Kernel<Tile = Tile>>(stream: &Stream, items: u32, rows: u32, args: &K::Args) -> Result<()> {
+pub(in crate::ops) fn launch<K: Kernel<Tile = Tile>>(
+    stream: &Stream,
+    items: u32,
+    rows: u32,
+    args: &K::Args,
+) -> Result<()> {
     let grid = |entry: &lacuna_kernels::Entry<Tile>| [items.div_ceil(entry.tile.block_items), rows, 1];
     launch_kernel::<K>(stream, entries::transpose(), grid, args)
 }
