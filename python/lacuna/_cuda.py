@@ -12,6 +12,8 @@ from ._simulate import View
 
 _CODES = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2}
 _TYPES = (torch.float32, torch.float16, torch.bfloat16)
+#: Bytes of a GPU's memory that are mapped together, at least.
+_PAGE = 4096
 _devices: dict = {}
 _current_device = getattr(torch._C, "_cuda_getDevice", None) or torch.cuda.current_device
 _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
@@ -115,13 +117,19 @@ class Cuda:
 
 
 def has_room(tensor: torch.Tensor, batch: Optional[int], nnz: int, stride: int) -> bool:
-    """Whether values lie as kernels read them: aligned, in a row, and with memory of theirs after each matrix's last."""
+    """Whether values lie as kernels read them: aligned, in a row, and with memory after each matrix's last: theirs, or of the same page,
+    as pages are there or not as a whole. What is read there is not used."""
     if nnz > 1 and tensor.stride(-1) != 1:
         return False
     if batch is not None and batch > 1 and tensor.stride(0) != stride:
         return False
-    elements = tensor.untyped_storage().nbytes() // tensor.element_size() - tensor.storage_offset()
-    return elements >= (batch or 1) * stride and tensor.data_ptr() % 16 == 0
+    address, size, count = tensor.data_ptr(), tensor.element_size(), (batch or 1) * stride
+    if address % 16 != 0:
+        return False
+    page_of = lambda elements: (address + elements * size - 1) // _PAGE
+    if nnz > 0 and page_of(count - stride + nnz) == page_of(count):
+        return True
+    return tensor.untyped_storage().nbytes() // size - tensor.storage_offset() >= count
 
 
 def with_room(batch: Optional[int], nnz: int, stride: int, dtype: Any, device: Any) -> torch.Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
 from . import _ops
-from ._cuda import _TYPES, _current_device, _raw_stream
+from ._cuda import _TYPES, _raw_stream
 from ._mask import Mask
 from ._native import cuda_device, native
 
@@ -36,10 +36,11 @@ def _connect() -> None:
         [*_TYPES, torch.int32],
         torch.is_grad_enabled,
         watchers,
-        (_current_device, _raw_stream),
+        _raw_stream,
         (empty, reinterpret),
         exchange,
         on_gpu,
+        torch.autograd.forward_ad,
     )
 
 

@@ -25,12 +25,20 @@ class PackedWeights(_Numbered):
         words = values.detach().to("cpu", dtype).contiguous().view(torch.int16).numpy().tobytes()
         indices = [back.host_bytes(indices, "int64") for indices in (crow_indices, col_indices)]
         self.shape, self.dtype = shape, dtype
-        self.handle = native.Packed(back.device, list(shape), code, *indices, words)
+        self._key = back.key
+        make = _ops.on_its_device(lambda back: native.Packed(back.device, list(shape), code, *indices, words))
+        self._handle = make(back)
+
+    def handle_on(self, back: Any) -> tuple:
+        """The native weights and their shape, if they are on this backend's device."""
+        if self._key is not back.key:
+            raise InputError(f"the weights are on {self._key.name}, but x is on {back.device.name}, which is another device; move one")
+        return self._handle, self.shape
 
     def product(self, b: Tensor, bias: Optional[Tensor]) -> Tensor:
         """C = A·B + bias, past PyTorch's dispatcher where that may be."""
         if not is_dynamo_compiling():
-            c = self.handle.spmm_direct(b, bias, False)
+            c = self._handle.spmm_direct(b, bias, False)
             if isinstance(c, Tensor):
                 return c
         if not b.is_cuda:
@@ -69,10 +77,14 @@ class SparseLinear(torch.nn.Module):
         self.out_features, self.in_features = (int(extent) for extent in shape)
         self.register_buffer("crow_indices", crow_indices.to(torch.int32))
         self.register_buffer("col_indices", col_indices.to(torch.int32))
+        if bias is not None and tuple(bias.shape) != (self.out_features,):
+            raise InputError(f"the bias has shape {tuple(bias.shape)}, but ({self.out_features},) is expected: one for each row")
         self.values = torch.nn.Parameter(_roomy(values))
         self.bias = None if bias is None else torch.nn.Parameter(bias.detach().clone())
         self._pattern: Optional[Pattern] = None
-        self._packed: Optional[PackedWeights] = None
+        #: The type of packed weights, once they are; and on this device these, and the bias in that type.
+        self._packed_dtype: Optional[torch.dtype] = None
+        self._packed: Optional[tuple] = None
 
     @classmethod
     def from_linear(cls, linear: torch.nn.Linear, sparsity: float) -> "SparseLinear":
@@ -90,19 +102,30 @@ class SparseLinear(torch.nn.Module):
 
     def pack(self, dtype: torch.dtype = torch.float16) -> "SparseLinear":
         """Freezes the weights, packed in 16 bits, for inference: faster where there are tensor cores for them. What follows works in
-        `dtype`; the weights no longer train."""
-        self._packed = PackedWeights(
-            self.crow_indices, self.col_indices, self.values, (self.out_features, self.in_features), dtype
-        )
-        self.values.requires_grad_(False)
-        if self.bias is not None:
-            self.bias = torch.nn.Parameter(self.bias.detach().to(dtype), requires_grad=False)
+        `dtype`; the weights and the bias no longer train. A layer that is moved or copied is packed anew by its next call."""
+        before, self._packed_dtype, self._packed = self._packed_dtype, dtype, None
+        try:
+            self._packed_weights()
+        except Exception:
+            self._packed_dtype = before
+            raise
+        for parameter in self.parameters():
+            parameter.requires_grad_(False)
         return self
+
+    def _packed_weights(self) -> tuple:
+        """The packed weights, and the bias in their type."""
+        if self._packed is None:
+            dtype, shape = self._packed_dtype, (self.out_features, self.in_features)
+            weights = PackedWeights(self.crow_indices, self.col_indices, self.values, shape, dtype)
+            self._packed = weights, None if self.bias is None else self.bias.detach().to(dtype)
+        return self._packed
 
     @property
     def pattern(self) -> Pattern:
         """The pattern of W, made by the first use on a GPU."""
         if self._pattern is None:
+            self._make_room()
             self._pattern = Pattern(self.crow_indices, self.col_indices, (self.out_features, self.in_features))
         return self._pattern
 
@@ -111,8 +134,9 @@ class SparseLinear(torch.nn.Module):
         if x.shape[-1] != self.in_features:
             raise InputError(f"x has shape {tuple(x.shape)}, but (…, {self.in_features}) is expected")
         b = x.reshape(-1, self.in_features).t().contiguous()
-        if self._packed is not None:
-            c = self._packed.product(b, self.bias)
+        if self._packed_dtype is not None:
+            packed, bias = self._packed_weights()
+            c = packed.product(b, bias)
         else:
             c = spmm_of(self.pattern, self.values, b, self.bias, False, False)
         y = c.t()
@@ -122,10 +146,14 @@ class SparseLinear(torch.nn.Module):
         # Another device or type: the pattern is made anew there, and values get room again.
         super()._apply(fn, *arguments, **options)
         self._pattern = self._packed = None
+        self._make_room()
+        return self
+
+    def _make_room(self) -> None:
+        """Copies the values once, where copies or loads of the layer left no memory after them: else each product would."""
         values = self.values.data
         if values.device.type == "cuda" and not has_room(values, None, values.numel(), _stride(values.numel())):
             self.values.data = _roomy(values)
-        return self
 
     def __getstate__(self) -> dict:
         # What is of one device is made anew.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Optional, Sequence
 
-from ._errors import InputError
+from ._errors import InputError, whole
 from ._native import native
 from ._sparse import Pattern, _Numbered
 
@@ -25,44 +25,48 @@ class Mask(_Numbered):
     @classmethod
     def full(cls, queries: int, keys: int) -> "Mask":
         """Every key."""
-        return cls(native.Mask.full(queries, keys))
+        return cls(native.Mask.full(*_sizes(queries=queries, keys=keys)))
 
     @classmethod
     def causal(cls, tokens: int) -> "Mask":
         """Each token itself, and those before it."""
-        return cls(native.Mask.causal(tokens))
+        return cls(native.Mask.causal(whole("tokens", tokens)))
 
     @classmethod
     def causal_lower_right(cls, queries: int, keys: int) -> "Mask":
         """As :meth:`causal` for the last of more keys: the last query sees all keys."""
-        return cls(native.Mask.causal_lower_right(queries, keys))
+        return cls(native.Mask.causal_lower_right(*_sizes(queries=queries, keys=keys)))
 
     @classmethod
     def sliding_window(cls, tokens: int, window: int) -> "Mask":
         """Each token itself, and the `window` - 1 before it."""
-        return cls(native.Mask.sliding_window(tokens, window))
+        return cls(native.Mask.sliding_window(*_sizes(tokens=tokens, window=window)))
 
     @classmethod
     def diagonals(cls, queries: int, keys: int, first: int, last: int) -> "Mask":
         """Keys from query + `first` to query + `last`, both included."""
-        return cls(native.Mask.diagonals(queries, keys, first, last))
+        return cls(native.Mask.diagonals(*_sizes(queries=queries, keys=keys), first, last))
 
     @classmethod
     def documents(cls, lengths: Sequence[int], key_lengths: Optional[Sequence[int]] = None) -> "Mask":
         """Tokens of these documents, one after another: each sees its own document. With `key_lengths` documents have as many keys, and
         `lengths` are those of queries."""
-        return cls(native.Mask.documents(list(lengths), list(lengths if key_lengths is None else key_lengths)))
+        lengths, key_lengths = (
+            [whole("a length", length) for length in found] for found in (lengths, lengths if key_lengths is None else key_lengths)
+        )
+        return cls(native.Mask.documents(lengths, key_lengths))
 
     @classmethod
     def blocks(cls, queries: int, keys: int, block: Sequence[int], seen: Any) -> "Mask":
         """Blocks of `block` = (queries, keys) each, the last of which may be cut: query i sees key j where `seen`, a CPU array of ones and
         zeros with an element for each block, has one at (i // block[0], j // block[1])."""
-        return cls(native.Mask.blocks([queries, keys], list(block), *_of_dense(seen)))
+        return cls(native.Mask.blocks(_sizes(queries=queries, keys=keys), [whole("a block's side", side) for side in block], *_of_dense(seen)))
 
     @classmethod
     def global_tokens(cls, queries: int, keys: int, global_queries: Sequence[int], global_keys: Sequence[int]) -> "Mask":
         """These queries see all keys, and all queries see these keys, as the global tokens of Longformer and BigBird do."""
-        return cls(native.Mask.global_tokens([queries, keys], list(global_queries), list(global_keys)))
+        of_all = ([whole("a global token", token) for token in tokens] for tokens in (global_queries, global_keys))
+        return cls(native.Mask.global_tokens(_sizes(queries=queries, keys=keys), *of_all))
 
     @classmethod
     def from_dense(cls, seen: Any) -> "Mask":
@@ -131,6 +135,11 @@ class Mask(_Numbered):
         """Its gradients by blocks, likewise."""
         last = self._last_backward
         return None if last is None else last.attention_backward_direct(*operands)
+
+
+def _sizes(**sizes: Any) -> list:
+    """Sizes by their names, if they are."""
+    return [whole(name, size) for name, size in sizes.items()]
 
 
 def _of_dense(seen: Any) -> tuple:

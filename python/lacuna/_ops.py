@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, Optional
 
-from ._errors import InputError
+from ._errors import InputError, whole
 
 
 def backend_of(*arrays: Any) -> Any:
@@ -59,7 +59,8 @@ def rows_of(view: Any, what: str, batch: Optional[int], rows: int, columns: int)
     expected = (rows, columns) if batch is None else (batch, rows, columns)
     if shape != expected:
         raise InputError(f"{what} has shape {shape}, but {expected} is expected")
-    row_stride = max(strides[-2], columns) if rows <= 1 else strides[-2]
+    # Of one row at most it says nothing, and plans are not to depend on it.
+    row_stride = columns if rows <= 1 else strides[-2]
     is_right = (columns <= 1 or strides[-1] == 1) and row_stride >= columns
     if not is_right:
         raise InputError(
@@ -97,30 +98,35 @@ def spmm(back: Any, pattern: Any, values: Any, b: Any, bias: Any, relu: bool, pr
         raise InputError(f"there are values of {of_values} matrices, but B has shape {tuple(b_view.shape)}: one B for each is expected")
     n = b_view.shape[-1]
     b_rows = rows_of(b_view, "B", batch, cols, n)
-    bias_address = None
-    if bias is not None:
-        bias_view = back.view(bias, "the bias", code)
-        if tuple(bias_view.shape) != (rows,) or (rows > 1 and bias_view.strides != (1,)):
-            raise InputError(f"the bias has shape {tuple(bias_view.shape)}, but ({rows},) without gaps is expected: one for each row")
-        bias_address = bias_view.address
+    bias_address = _bias(back, bias, code, rows)
     room, c = back.empty((rows, n) if batch is None else (batch, rows, n), code, b)
     product = (back.call_stream(), code, n, 1 if batch is None else batch, b_rows, (c.address, n, rows * n), bias_address, relu, precise)
     handle.spmm(back.values(values, "the values of A", code, of_values, nnz, stride), of_values or 1, product)
     return back.result(room)
 
 
+def _bias(back: Any, bias: Any, code: int, rows: int) -> Optional[int]:
+    """The address of a bias for so many rows, if there is one."""
+    if bias is None:
+        return None
+    view = back.view(bias, "the bias", code)
+    if tuple(view.shape) != (rows,) or (rows > 1 and tuple(view.strides) != (1,)):
+        raise InputError(f"the bias has shape {tuple(view.shape)}, but ({rows},) without gaps is expected: one for each row")
+    return view.address
+
+
 @on_its_device
 def packed_spmm(back: Any, packed: Any, b: Any, bias: Any, relu: bool) -> Any:
     """C = A·B of packed weights."""
-    rows, cols = packed.shape
+    handle, (rows, cols) = packed.handle_on(back)
     code = back.dtype(b, "B")
     b_view = back.view(b, "B", code)
     batch, n = matrix_batch(b_view, "B"), b_view.shape[-1]
     b_rows = rows_of(b_view, "B", batch, cols, n)
-    bias_address = None if bias is None else back.view(bias, "the bias", code).address
+    bias_address = _bias(back, bias, code, rows)
     room, c = back.empty((rows, n) if batch is None else (batch, rows, n), code, b)
     count = 1 if batch is None else batch
-    packed.handle.spmm((back.call_stream(), code, n, count, b_rows, (c.address, n, rows * n), bias_address, relu, False))
+    handle.spmm((back.call_stream(), code, n, count, b_rows, (c.address, n, rows * n), bias_address, relu, False))
     return back.result(room)
 
 
@@ -207,17 +213,22 @@ def _heads(back: Any, mask: Any, q: Any, k: Any, v: Any, scale: Optional[float])
     """The type and the shape of Q, and heads as the native module takes them, without the places of results."""
     code = back.dtype(q, "Q")
     views = [back.view(array, what, code) for array, what in ((q, "Q"), (k, "K"), (v, "V"))]
-    shape, dim = tuple(views[0].shape), views[0].shape[-1]
-    if len(shape) not in (2, 3, 4):
-        raise InputError(f"Q has shape {shape}, but (queries, d), (heads, queries, d) or (samples, heads, queries, d) is expected")
+    shape = tuple(views[0].shape)
+    for view, what in zip(views, ("Q", "K", "V")):
+        if len(view.shape) != len(shape) or len(shape) not in (2, 3, 4) or 0 in (*view.shape[:-2], view.shape[-1]):
+            raise InputError(
+                f"{what} has shape {tuple(view.shape)}, but (queries, d), (heads, queries, d) or (samples, heads, queries, d) is expected, "
+                "with as many axes as Q has, and samples, heads and d above 0"
+            )
+    dim = shape[-1]
     queries, keys = mask.shape
     merged = [_merged(view, what) for view, what in zip(views, ("Q", "K", "V"))]
     batch = None if len(shape) == 2 else merged[0].shape[0]
     kv_batch = batch
-    if len(shape) > 2 and len(views[1].shape) == len(shape):
+    if len(shape) > 2:
         # Neighbouring heads may share K and V.
         kv_heads = views[1].shape[-3]
-        if kv_heads < 1 or shape[-3] % kv_heads != 0:
+        if shape[-3] % kv_heads != 0:
             raise InputError(f"K has shape {tuple(views[1].shape)}, but its heads must divide the {shape[-3]} of Q")
         kv_batch = kv_heads if len(shape) == 3 else shape[0] * kv_heads
     q_rows = rows_of(merged[0], "Q", batch, queries, dim)
@@ -251,6 +262,7 @@ def topn(back: Any, logits: Any, n: int, output: str, temperature: float) -> tup
     """The n greatest of each row, and their indices."""
     if output not in FORMS:
         raise InputError(f"topn: output is {output!r}, but it must be one of {', '.join(FORMS)}")
+    n = whole("n", n)
     code = back.dtype(logits, "the logits")
     view = back.view(logits, "the logits", code)
     if len(view.shape) != 2:

@@ -6,7 +6,7 @@ import itertools
 import weakref
 from typing import Any, Optional, Sequence
 
-from ._errors import InputError
+from ._errors import InputError, whole
 from ._native import native
 from ._ops import backend_of, on_its_device, transpose_values, values_batch
 
@@ -247,6 +247,7 @@ class Bags(_Numbered):
     ) -> None:
         if mode not in ("sum", "mean"):
             raise InputError(f"the mode is {mode!r}, but it must be sum or mean")
+        table_rows = whole("table_rows", table_rows)
         if device is None:
             back = backend_of(offsets, indices)
         else:
@@ -281,7 +282,7 @@ class Bags(_Numbered):
 
 def _shape(shape: Sequence[int]) -> tuple:
     shape = tuple(int(extent) for extent in shape)
-    if len(shape) != 2 or min(shape) < 0:
+    if len(shape) != 2 or not all(0 <= extent < 2**63 for extent in shape):
         raise InputError(f"the shape is {shape}, but (rows, columns) is expected")
     return shape
 

@@ -11,10 +11,12 @@ from typing import Any, Optional, Tuple
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 
 from . import _gradients, _ops
-from ._cuda import with_room
+from ._cuda import from_dlpack, with_room
+from ._errors import Error
 from ._native import cuda_device
 from ._sparse import Pattern, SparseCsr, known
 
@@ -32,6 +34,13 @@ def _learns(*tensors: Any) -> bool:
     return any(tensor.requires_grad for tensor in given)
 
 
+def _as_tensors(*operands: Any) -> tuple:
+    """The operands, those of other libraries as PyTorch's tensors where gradients of one are wanted: only tensors learn."""
+    if not _learns(*(operand for operand in operands if isinstance(operand, Tensor))):
+        return operands
+    return tuple(x if x is None or isinstance(x, Tensor) else from_dlpack(x, "an operand") for x in operands)
+
+
 def _is_dispatched(*tensors: Any) -> bool:
     """Whether PyTorch's dispatcher must see a call of these operands: tensors on a GPU that are traced, learn, or are of a subclass.
     Others are checked by the Python files, and given to the native module."""
@@ -41,6 +50,8 @@ def _is_dispatched(*tensors: Any) -> bool:
             if not isinstance(tensor, Tensor):
                 return False
             on_gpu = on_gpu or tensor.is_cuda
+    if forward_ad._current_level >= 0 and any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors if tensor is not None):
+        raise Error("lacuna: an operand has a forward-mode derivative, but there are none of Lacuna's operators; use backward gradients")
     if not on_gpu:
         return False
     if is_dynamo_compiling():
@@ -98,6 +109,7 @@ def spmm_of(pattern: Pattern, values: Tensor, b: Tensor, bias: Optional[Tensor],
             return _gradients.learn_spmm(pattern, values, b, bias, relu, precise)
         if c is not None:
             return c
+    values, b, bias = _as_tensors(values, b, bias)
     if _is_dispatched(values, b, bias):
         return torch.ops.lacuna.spmm(values, b, bias, pattern.id, pattern.shape[0], relu, precise)
     if _learns(values, b, bias):
@@ -152,6 +164,7 @@ def sddmm(pattern: Pattern, a: Tensor, b: Tensor, precise: bool = False) -> Tens
             return _gradients.learn_sddmm(pattern, a, b, precise)
         if d is not None:
             return d
+    a, b = _as_tensors(a, b)
     if _is_dispatched(a, b):
         return torch.ops.lacuna.sddmm(a, b, pattern.id, pattern.nnz, pattern.values_stride, precise)
     if _learns(a, b):
@@ -298,6 +311,7 @@ def sparse_attention(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: Optional
             return _gradients.learn_attention(mask, q, k, v, q.shape[-1] ** -0.5 if scale is None else scale)
         if o is not None:
             return o
+    q, k, v = _as_tensors(q, k, v)
     if _is_dispatched(q, k, v):
         factor = q.shape[-1] ** -0.5 if scale is None else scale
         learns = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)

@@ -61,8 +61,8 @@ impl Heads {
     pub(crate) fn key(&self, operation: Operation, stream: usize) -> Key {
         let Self { dtype, dim, batch, group, scale, q, kv, o, .. } = *self;
         let scale = scale.to_bits() as usize | group << 32;
-        let numbers = [stream, dim, batch, scale, q.1, q.2, kv.2, kv.3, o.1, o.2];
-        Key { operation, dtype, numbers: numbers.map(|number| number as u64) }
+        let numbers = [dim, batch, scale, q.1, q.2, kv.2, kv.3, o.1, o.2];
+        Key { operation, dtype, stream, numbers: numbers.map(|number| number as u64) }
     }
 
     /// The stream and the operands, of these lengths of Q, of K, of O, and of the logarithms.
@@ -113,8 +113,8 @@ impl<I: Index> PatternOf<I> {
     fn attention(&self, py: Python<'_>, heads: &Heads) -> PyResult<()> {
         let work = || {
             with_type!(heads.dtype, T => {
-                let key = heads.key(Operation::Attention, self.plans.stream_of(heads.stream));
-                let plan = self.plans.get_or_make(key, || {
+                let key = heads.key(Operation::Attention, heads.stream.0);
+                let plan = self.plans.get_or_make(key, heads.stream.1, || {
                     let size = [self.matrix.rows(), self.matrix.cols()];
                     SparseAttention::plan_with(&self.matrix.with_zeros::<T>(0)?, heads.dim, heads.options(size))
                 })?;
@@ -241,8 +241,8 @@ impl MaskBlocks {
     fn attention(&self, py: Python<'_>, heads: Heads) -> PyResult<bool> {
         let work = || {
             with_type!(heads.dtype, T => {
-                let key = heads.key(Operation::BlockAttention, self.plans.stream_of(heads.stream));
-                let plan = self.plans.get_or_make(key, || {
+                let key = heads.key(Operation::BlockAttention, heads.stream.0);
+                let plan = self.plans.get_or_make(key, heads.stream.1, || {
                     let size = [self.inner.queries(), self.inner.keys()];
                     BlockAttention::<T>::plan_with(&self.inner, heads.dim, heads.options(size))
                 })?;

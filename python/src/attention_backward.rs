@@ -40,8 +40,8 @@ impl MaskBlocks {
     pub(crate) fn backward(&self, py: Python<'_>, heads: &Heads, backward: Backward) -> PyResult<bool> {
         let work = || {
             with_type!(heads.dtype, T => {
-                let key = heads.key(Operation::BlockAttentionBackward, self.plans.stream_of(heads.stream));
-                let plan = self.plans.get_or_make(key, || self.plan_backward::<T>(heads))?;
+                let key = heads.key(Operation::BlockAttentionBackward, heads.stream.0);
+                let plan = self.plans.get_or_make(key, heads.stream.1, || self.plan_backward::<T>(heads))?;
                 self.run_backward(heads, backward, &plan)
             })
         };

@@ -160,9 +160,9 @@ impl Bags {
     fn run<T: Value>(&self, lookup: &Lookup, is_backward: bool) -> lacuna::Result<()> {
         let (Lookup { dtype, columns, table: (from, stride), .. }, is_mean) = (*lookup, self.is_mean);
         let stride = if is_backward { columns } else { stride };
-        let numbers =
-            [columns, is_mean.into(), stride, 0, 0, 0, 0, 0, 0, 0].map(|number: usize| number as u64);
-        let plan = self.plans.get_or_make(Key { operation: Operation::Lookup, dtype, numbers }, || {
+        let numbers = [columns, is_mean.into(), stride, 0, 0, 0, 0, 0, 0].map(|number: usize| number as u64);
+        let key = Key { operation: Operation::Lookup, dtype, stream: 0, numbers };
+        let plan = self.plans.get_or_make(key, false, || {
             let mode = if is_mean { nhot::Mode::Mean } else { nhot::Mode::Sum };
             let options = nhot::Options::default().mode(mode).table_stride(stride);
             NHot::<T>::plan_with(&self.inner, columns, options)

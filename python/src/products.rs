@@ -36,8 +36,8 @@ impl Product {
     /// The key of its plan, of those of a stream.
     pub(crate) fn key(&self, stream: usize) -> Key {
         let Self { dtype, n, batch, b, c, relu, precise, .. } = *self;
-        let numbers = [n, batch, b.1, b.2, c.1, c.2, relu.into(), precise.into(), stream, 0];
-        Key { operation: Operation::Spmm, dtype, numbers: numbers.map(|number| number as u64) }
+        let numbers = [n, batch, b.1, b.2, c.1, c.2, relu.into(), precise.into(), 0];
+        Key { operation: Operation::Spmm, dtype, stream, numbers: numbers.map(|number| number as u64) }
     }
 
     fn plan<T: Value, I: Index>(&self, a: &CsrMatrix<T, I>) -> lacuna::Result<Spmm<T, I>> {
@@ -75,8 +75,7 @@ impl Product {
         a: &CsrMatrix<T, I>,
         plans: &Plans,
     ) -> lacuna::Result<()> {
-        let key = self.key(plans.stream_of(self.stream));
-        let plan = plans.get_or_make(key, || self.plan(a))?;
+        let plan = plans.get_or_make(self.key(self.stream.0), self.stream.1, || self.plan(a))?;
         // SAFETY: as promised by the caller.
         unsafe { self.run(&plan, a) }
     }

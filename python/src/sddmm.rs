@@ -31,8 +31,8 @@ impl<'py> FromPyObject<'_, 'py> for Sampled {
 impl Sampled {
     fn key(&self, stream: usize) -> Key {
         let Self { dtype, k, batch, a, b, precise, .. } = *self;
-        let numbers = [k, batch, a.1, a.2, b.1, b.2, stream, precise.into(), 0, 0];
-        Key { operation: Operation::Sddmm, dtype, numbers: numbers.map(|number| number as u64) }
+        let numbers = [k, batch, a.1, a.2, b.1, b.2, precise.into(), 0, 0];
+        Key { operation: Operation::Sddmm, dtype, stream, numbers: numbers.map(|number| number as u64) }
     }
 
     fn plan<T: Value, I: Index>(&self, pattern: &PatternOf<I>) -> lacuna::Result<Sddmm<T, I>> {
@@ -83,8 +83,8 @@ impl<I: Index> PatternOf<I> {
     fn sddmm(&self, py: Python<'_>, sampled: &Sampled) -> PyResult<()> {
         let work = || {
             with_type!(sampled.dtype, T => {
-                let key = sampled.key(self.plans.stream_of(sampled.stream));
-                let plan = self.plans.get_or_make(key, || sampled.plan::<T, I>(self))?;
+                let key = sampled.key(sampled.stream.0);
+                let plan = self.plans.get_or_make(key, sampled.stream.1, || sampled.plan::<T, I>(self))?;
                 // SAFETY: the Python files pass addresses of tensors that they hold, of the shapes that they have checked, on the
                 // current stream.
                 unsafe { sampled.run(&plan, self) }

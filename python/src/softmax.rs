@@ -32,8 +32,8 @@ impl<'py> FromPyObject<'_, 'py> for Rows {
 
 impl Rows {
     fn key(&self) -> Key {
-        let numbers = [self.batch as u64, self.scale.to_bits().into(), 0, 0, 0, 0, 0, 0, 0, 0];
-        Key { operation: Operation::Softmax, dtype: self.dtype, numbers }
+        let numbers = [self.batch as u64, self.scale.to_bits().into(), 0, 0, 0, 0, 0, 0, 0];
+        Key { operation: Operation::Softmax, dtype: self.dtype, stream: 0, numbers }
     }
 
     /// Plans first, where there is no plan yet.
@@ -41,7 +41,7 @@ impl Rows {
     /// # Safety
     /// The addresses are of live tensors with room for `batch` times the stride, which stay until the stream has come to this.
     unsafe fn run<T: Value, I: Index>(&self, pattern: &PatternOf<I>) -> lacuna::Result<()> {
-        let plan: Arc<SparseSoftmax<T, I>> = pattern.plans.get_or_make(self.key(), || {
+        let plan: Arc<SparseSoftmax<T, I>> = pattern.plans.get_or_make(self.key(), false, || {
             let options = softmax::Options::default().batch(self.batch).scale(self.scale);
             SparseSoftmax::plan_with(&pattern.matrix.with_zeros::<T>(0)?, options)
         })?;

@@ -74,9 +74,9 @@ impl Rows {
     fn key(&self, stream: usize) -> Key {
         let [count, columns, row_stride, n] = self.sizes;
         let temperature = self.temperature.to_bits() as usize;
-        let numbers = [stream, count, columns, row_stride, n, self.form.into(), temperature, 0, 0, 0];
+        let numbers = [count, columns, row_stride, n, self.form.into(), temperature, 0, 0, 0];
         let numbers = numbers.map(|number| number as u64);
-        Key { operation: Operation::TopN, dtype: self.dtype, numbers }
+        Key { operation: Operation::TopN, dtype: self.dtype, stream, numbers }
     }
 
     /// # Safety
@@ -95,7 +95,7 @@ impl Rows {
 impl Device {
     fn topn_of<T: Value>(&self, rows: &Rows) -> lacuna::Result<()> {
         let [count, columns, row_stride, n] = rows.sizes;
-        let plan = self.plans.get_or_make(rows.key(self.plans.stream_of(rows.stream)), || {
+        let plan = self.plans.get_or_make(rows.key(rows.stream.0), rows.stream.1, || {
             let form = match rows.form {
                 0 => topn::Output::Probabilities,
                 1 => topn::Output::LogProbabilities,

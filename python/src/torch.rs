@@ -13,6 +13,9 @@ use crate::device::Dtype;
 /// PyTorch's functions, from when its half of the package was imported on.
 static TORCH: PyOnceLock<Torch> = PyOnceLock::new();
 
+/// Bytes of a GPU's memory that are mapped together, at least.
+const PAGE: u64 = 4096;
+
 /// Axes that an operand may have: samples, heads, rows and columns.
 const MOST_AXES: usize = 4;
 
@@ -24,7 +27,8 @@ struct Torch {
     is_grad_enabled: Py<PyAny>,
     /// Each is true where somebody wants to see calls: modes, transformations of functions.
     watchers: Vec<Py<PyAny>>,
-    current_device: Py<PyAny>,
+    /// The module of derivatives that are computed forward, which tells how many levels of them are open.
+    forward_ad: Py<PyAny>,
     current_stream: Py<PyAny>,
     /// Sizes, strides and type to a new tensor on the current device.
     empty: Py<PyAny>,
@@ -45,19 +49,20 @@ pub(crate) fn connect(
     dtypes: [Py<PyAny>; 4],
     is_grad_enabled: Py<PyAny>,
     watchers: Vec<Py<PyAny>>,
-    of_device: (Py<PyAny>, Py<PyAny>),
+    current_stream: Py<PyAny>,
     of_memory: (Py<PyAny>, Py<PyAny>),
     exchange: Option<Bound<'_, PyAny>>,
     device_type: i32,
+    forward_ad: Py<PyAny>,
 ) -> PyResult<()> {
     let read = exchange.map(|capsule| Read::of(&capsule)).transpose()?.flatten();
-    let ((current_device, current_stream), (empty, reinterpret)) = (of_device, of_memory);
+    let (empty, reinterpret) = of_memory;
     let torch = Torch {
         plain,
         dtypes,
         is_grad_enabled,
         watchers,
-        current_device,
+        forward_ad,
         current_stream,
         empty,
         reinterpret,
@@ -70,7 +75,7 @@ pub(crate) fn connect(
 }
 
 /// Calls `work` where the dispatcher may be left out: PyTorch is there, all of `tensors` are plain ones of values, nothing
-/// watches, nothing is to be learned, and GPU `index` is the current one. Gives its result; `True` where all that is in the way is that a gradient is wanted;
+/// watches, and nothing is to be learned. Gives its result; `True` where all that is in the way is that a gradient is wanted;
 /// and `None` where another way must be gone: the one that PyTorch's dispatcher and the Python files' checks are on.
 pub(crate) fn direct<'py>(
     py: Python<'py>,
@@ -92,15 +97,16 @@ pub(crate) fn direct<'py>(
             return none();
         }
     }
-    if torch.is_grad_enabled.bind(py).call0()?.is_truthy()? {
-        for tensor in tensors {
-            if tensor.getattr(intern!(py, "requires_grad"))?.is_truthy()? {
-                return Ok(PyBool::new(py, true).to_owned().into_any());
-            }
-        }
-    }
-    if torch.current_device.bind(py).call0()?.extract::<i32>()? != index {
+    let level = torch.forward_ad.bind(py).getattr(intern!(py, "_current_level"));
+    if level.and_then(|level| level.extract::<i64>()).is_ok_and(|level| level >= 0) {
         return none();
+    }
+    let mut may_learn = false;
+    for tensor in tensors {
+        may_learn = may_learn || tensor.getattr(intern!(py, "requires_grad"))?.is_truthy()?;
+    }
+    if may_learn && torch.is_grad_enabled.bind(py).call0()?.is_truthy()? {
+        return Ok(PyBool::new(py, true).to_owned().into_any());
     }
     let stream = torch.current_stream.bind(py).call1((index,))?.extract()?;
     let call = Call { py, torch, index, stream };
@@ -166,7 +172,8 @@ impl Operand {
             (Some(batch), shape) => shape == [batch, rows, columns],
         };
         let [.., row_stride, stride] = *self.strides() else { return None };
-        let row_stride = if rows <= 1 { row_stride.max(columns) } else { row_stride };
+        // Of one row at most it says nothing, and plans are not to depend on it.
+        let row_stride = if rows <= 1 { columns } else { row_stride };
         if !is_expected || (columns > 1 && stride != 1) || row_stride < columns {
             return None;
         }
@@ -223,7 +230,7 @@ impl<'py> Call<'py> {
     }
 
     /// Values of a pattern with `nnz` nonzeros, if they are; one each, or `batch` times. And if kernels may read them where they are: aligned, in a row, and
-    /// with memory of theirs up to `stride` elements.
+    /// with memory up to `stride` elements: theirs, or of the same page.
     pub(crate) fn values(
         &self,
         tensor: &Bound<'py, PyAny>,
@@ -240,15 +247,22 @@ impl<'py> Call<'py> {
         if (nnz > 1 && step != 1) || !apart || !values.address.is_multiple_of(16) {
             return Ok(None);
         }
+        let all = batch.unwrap_or(1) * stride;
+        // Pages are there or not as a whole. A look at the storage takes longer than all other checks.
+        let page_of =
+            |elements: usize| (values.address + (elements * values.dtype.bytes()) as u64 - 1) / PAGE;
+        if nnz > 0 && page_of(all - stride + nnz) == page_of(all) {
+            return Ok(Some((values, batch)));
+        }
         let py = self.py;
         let storage = tensor.call_method0(intern!(py, "untyped_storage"))?;
         let bytes = storage.call_method0(intern!(py, "nbytes"))?.extract::<usize>()?;
         let offset = tensor.call_method0(intern!(py, "storage_offset"))?.extract::<usize>()?;
         let room = (bytes / values.dtype.bytes()).saturating_sub(offset);
-        Ok((room >= batch.unwrap_or(1) * stride).then_some((values, batch)))
+        Ok((room >= all).then_some((values, batch)))
     }
 
-    /// A new tensor without gaps, and its address.
+    /// A new tensor without gaps, and its address; nothing if another GPU than the call's is the current one, where such tensors are made.
     pub(crate) fn empty(&self, shape: &[usize], dtype: Dtype) -> PyResult<Option<(Bound<'py, PyAny>, u64)>> {
         let tensor = self.empty_of(shape, dtype as usize)?;
         let address = self.operand(&tensor)?.map(|operand| operand.address);
@@ -292,14 +306,21 @@ impl<'py> Call<'py> {
     }
 }
 
+/// DLPack's `DLDataType`.
+#[repr(C)]
+struct DlDataType {
+    kind: u8,
+    bits: u8,
+    lanes: u16,
+}
+
 /// DLPack's `DLTensor`, as its header has it.
 #[repr(C)]
 struct DlTensor {
     data: *mut c_void,
     device: [i32; 2],
     axes: i32,
-    /// Kind, bits and lanes.
-    dtype: (u8, u8, u16),
+    dtype: DlDataType,
     shape: *const i64,
     strides: *const i64,
     byte_offset: u64,
@@ -343,7 +364,8 @@ impl Read {
         }
         // SAFETY: where the status is 0, the function has written all of it.
         let found = unsafe { found.assume_init() };
-        let dtype = match found.dtype {
+        let DlDataType { kind, bits, lanes } = found.dtype;
+        let dtype = match (kind, bits, lanes) {
             (2, 32, 1) => Dtype::F32,
             (2, 16, 1) => Dtype::F16,
             (4, 16, 1) => Dtype::Bf16,

@@ -61,7 +61,6 @@ def test_direct_calls_are_those_of_the_dispatcher():
         with torch.inference_mode():
             assert torch.equal(call(), expected)
         for refused_values, refused_b in (
-            (values.clone(), b),  # no room
             (values, b.half()),
             (values, b[0, 0]),
             (values, b.mT),
@@ -71,6 +70,8 @@ def test_direct_calls_are_those_of_the_dispatcher():
             (None, None),
         ):
             assert call(refused_values, refused_b) is None
+        # Memory of the same page is there, whosever it is.
+        assert torch.equal(call(values.clone()), expected)
         assert call(values, b, dense(63)) is None and call(values, b, dense(128)[::2]) is None
         assert call(values, b.clone().requires_grad_()) is True
         with torch.no_grad():
@@ -140,3 +141,114 @@ def test_lookups_and_topn():
         assert torch.equal(got[0], values) and torch.equal(got[1], indices)
         assert got[0].dtype == torch.float32 and got[1].dtype == torch.int32
     assert call(logits.T) is None and call(logits.half()) is None and call(logits, 11) is None
+
+
+def test_room_after_values():
+    import mmap
+
+    from lacuna._cuda import has_room
+
+    pages = torch.frombuffer(mmap.mmap(-1, 8192), dtype=torch.float32)
+    assert has_room(pages[:1000], None, 1000, 1024), "memory of its own"
+    assert has_room(pages[1024:2040], None, 1016, 1024), "up to the end of the page"
+    assert not has_room(pages[1024:], None, 1024, 1056), "no page after it"
+    assert not has_room(pages[1025:2000], None, 975, 1000), "not aligned"
+    assert not has_room(pages[:1000:2], None, 500, 520), "gaps"
+    assert has_room(pages[:2000].as_strided((2, 990), (1000, 1)), 2, 990, 1000)
+    assert not has_room(pages[:2000].as_strided((2, 990), (995, 1)), 2, 990, 1000)
+    short = torch.frombuffer(mmap.mmap(-1, 4096), dtype=torch.float32, count=512)
+    assert has_room(short, None, 512, 544), "the storage ends, and the page does not"
+
+
+def test_layers_that_are_packed():
+    import copy
+    import pickle
+
+    linear = torch.nn.Linear(96, 64).cuda()
+    layer = lacuna.SparseLinear.from_linear(linear, 0.8).pack()
+    x = dense(10, 96, dtype=torch.float16)
+    expected = layer(x)
+    for moved in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer)), layer.cpu().cuda()):
+        assert torch.equal(moved(x), expected) and not any(p.requires_grad for p in moved.parameters())
+    assert layer.values.dtype == torch.float32 and layer.bias.dtype == torch.float32
+    refused("(64,) is expected", lambda: lacuna.SparseLinear(layer.crow_indices, layer.col_indices, layer.values, (64, 96), dense(63)))
+    packed, _ = layer._packed_weights()
+    refused("(64,) without gaps", lambda: packed.product(x.t().contiguous(), dense(63, dtype=torch.float16)))
+
+
+def test_a_recording_takes_the_plan_of_any_stream():
+    pattern, _, values = drawn(64, 96, 0.8)
+    matrix, b, other = lacuna.SparseCsr(pattern, values), dense(96, 32), dense(96, 48)
+    warm = torch.cuda.Stream()
+    with torch.cuda.stream(warm):
+        expected = lacuna.spmm(matrix, b)
+    lacuna.spmm(matrix, other)
+    with torch.cuda.stream(warm):
+        lacuna.spmm(matrix, b)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        c = lacuna.spmm(matrix, b)
+    graph.replay()
+    assert torch.equal(c, expected)
+
+
+def test_threads_share_plans_that_launch_twice():
+    import threading
+
+    lengths = torch.cat([torch.tensor([0, 20_000]), torch.full((63,), 20_000)])
+    skewed = lacuna.Pattern(lengths.cuda(), torch.arange(20_000, device="cuda"), (64, 20_000))
+    matrix = lacuna.SparseCsr(skewed, torch.ones(20_000, device="cuda"))
+    logits = [dense(4, 200_000, seed=seed) for seed in (1, 2)]
+    tops = [lacuna.topn(x, 8)[1] for x in logits]
+    wrong = []
+
+    def work(which):
+        b = torch.full((20_000, 8), which + 1.0, device="cuda")
+        for _ in range(300):
+            if not (lacuna.spmm(matrix, b)[0] == 20_000 * (which + 1)).all():
+                wrong.append("spmm")
+            if not torch.equal(lacuna.topn(logits[which], 8)[1], tops[which]):
+                wrong.append("topn")
+
+    threads = [threading.Thread(target=work, args=(which,)) for which in (0, 1)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert not wrong, wrong
+
+
+def test_forward_derivatives_are_refused():
+    from torch.autograd import forward_ad
+
+    pattern, _, values = drawn(64, 96, 0.8)
+    matrix, b = lacuna.SparseCsr(pattern, values), dense(96, 32)
+    expected = lacuna.spmm(matrix, b)
+    with forward_ad.dual_level():
+        assert torch.equal(lacuna.spmm(matrix, b), expected)
+        dual = forward_ad.make_dual(b, torch.ones_like(b))
+        try:
+            lacuna.spmm(matrix, dual)
+        except lacuna.Error as error:
+            assert "forward-mode" in str(error)
+        else:
+            raise AssertionError("the derivative was dropped")
+
+
+def test_gradients_beside_arrays_of_others():
+    class Other:
+        """An array of another library."""
+
+        def __init__(self, tensor):
+            self.tensor = tensor
+
+        def __dlpack_device__(self):
+            return self.tensor.__dlpack_device__()
+
+        def __dlpack__(self, **options):
+            return self.tensor.__dlpack__(**options)
+
+    pattern, _, values = drawn(64, 96, 0.8)
+    learned, b = values.clone().requires_grad_(), dense(96, 32)
+    lacuna.spmm(lacuna.SparseCsr(pattern, learned), Other(b)).sum().backward()
+    expected = lacuna.sddmm(pattern, torch.ones(64, 32, device="cuda"), b).values
+    assert (learned.grad - expected).abs().max() < 1e-4

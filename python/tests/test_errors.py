@@ -72,6 +72,13 @@ class TestInput:
         self.refuse("below 4", lambda: lacuna.Mask.global_tokens(4, 4, [4], []))
         self.refuse("3×3", lambda: lacuna.Mask.blocks(9, 9, (3, 3), np.ones((2, 3))))
         self.refuse("lengths of keys", lambda: lacuna.Mask.documents([1, 2], [3]))
+        self.refuse("tokens is -1, but a whole number", lambda: lacuna.Mask.causal(-1))
+        self.refuse("window is 1.5, but a whole number", lambda: lacuna.Mask.sliding_window(4, 1.5))
+        self.refuse("n is -2, but a whole number", lambda: lacuna.topn(dense(2, 8), -2))
+        self.refuse("table_rows is -3", lambda: lacuna.Bags(np.array([0]), np.array([0]), -3))
+        for shape in ((4,), (0, 4, 8), (4, 0), (0, 2, 4, 8)):
+            q = np.zeros(shape, np.float32)
+            self.refuse("Q has shape", lambda q=q: lacuna.sparse_attention(q, q, q, lacuna.Mask.full(4, 4)))
         heads = lambda count: dense(count, 4, 8)
         self.refuse("heads must divide the 4", lambda: lacuna.sparse_attention(heads(4), heads(3), heads(3), lacuna.Mask.causal(4)))
 

@@ -1,7 +1,7 @@
 //! Lacuna's operations on candle's tensors, with gradients.
 //!
-//! Tensors on a GPU are read and written where they are, on the stream of their device: nothing is copied, and no call waits. A
-//! sparse matrix is a [`Pattern`], which is checked and put on the device once, and a tensor of values, which may be trained; or a
+//! Tensors on a GPU are read and written where they are, on the stream of their device: nothing is copied. The first
+//! call for a pattern and a shape plans, and the first gradient transposes the pattern, which may wait; later calls do not. A sparse matrix is a [`Pattern`], which is checked and put on the device once, and a tensor of values, which may be trained; or a
 //! [`SparseMatrix`], whose values stay as they are, and which is itself a [`CustomOp1`](candle_core::CustomOp1).
 //!
 //! ```

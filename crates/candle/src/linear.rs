@@ -9,7 +9,8 @@ use crate::{Backend, Pattern};
 /// y = x·Wᵀ + bias for a sparse W (out × in), as `candle_nn::Linear` with most weights left out.
 ///
 /// Kernels want features along rows, (in, tokens): x is transposed first, unless it is the result of such a layer, and y of a matrix is a
-/// transposed view. So layers in a row, with operations by element between them, copy nothing.
+/// transposed view. So a layer right after another copies nothing. candle's operations by element give rows again, which the next layer
+/// transposes.
 #[derive(Clone, Debug)]
 pub struct SparseLinear {
     pattern: Pattern,
@@ -100,7 +101,9 @@ impl Module for SparseLinear {
         }
         let tokens =
             x.elem_count().checked_div(inputs).unwrap_or_else(|| shape[..shape.len() - 1].iter().product());
-        let b = x.reshape((tokens, inputs))?.t()?.contiguous()?;
+        // A view that is transposed already is taken as it is: to reshape it would copy.
+        let x = if shape.len() == 2 { x.clone() } else { x.reshape((tokens, inputs))? };
+        let b = x.t()?.contiguous()?;
         let c = match &self.bias {
             Some(bias) => self.pattern.spmm_bias(&self.values, &b, bias)?,
             None => self.pattern.spmm(&self.values, &b)?,

@@ -12,6 +12,7 @@ mod maps;
 mod model;
 mod options;
 mod selection;
+mod turn;
 
 pub use activation::Activation;
 pub use choice::Choice;
@@ -24,3 +25,4 @@ pub(crate) use model::section;
 pub use model::{Constant, ModelFile, Provenance, Section};
 pub(crate) use options::options;
 pub(crate) use selection::{Selection, VECTORS, tells_choice, tunes_selection, widest};
+pub(crate) use turn::Turn;

@@ -73,3 +73,45 @@ fn a_stream_of_another_context_is_refused() {
         assert_eq!(journal, ["release"]);
     }
 }
+
+/// A context that no device of ours has.
+fn set_current(context: usize) {
+    unsafe extern "C" {
+        fn cuCtxSetCurrent(context: *mut c_void) -> i32;
+    }
+    // SAFETY: the fake driver keeps the pointer alone.
+    assert_eq!(unsafe { cuCtxSetCurrent(context as *mut c_void) }, 0);
+}
+
+fn current() -> usize {
+    unsafe extern "C" {
+        fn cuCtxGetCurrent(context: *mut *mut c_void) -> i32;
+    }
+    let mut found = std::ptr::null_mut();
+    // SAFETY: the place is live.
+    assert_eq!(unsafe { cuCtxGetCurrent(&mut found) }, 0);
+    found as usize
+}
+
+#[test]
+fn new_devices_and_what_is_dropped_leave_another_context_current() {
+    const THEIR_CONTEXT: usize = 0x77;
+    let work = || {
+        set_current(THEIR_CONTEXT);
+        let device = Device::cuda(0).unwrap();
+        assert_eq!(current(), THEIR_CONTEXT);
+        let (buffer, pinned) = (device.zeros::<f32>(4).unwrap(), device.host_buffer::<f32>(4).unwrap());
+        assert_ne!(current(), THEIR_CONTEXT, "calls make their own current");
+        set_current(THEIR_CONTEXT);
+        drop(buffer);
+        assert_eq!(current(), THEIR_CONTEXT);
+        drop(pinned);
+        assert_eq!(current(), THEIR_CONTEXT);
+        let stream = device.stream().unwrap();
+        super::run(&device, &stream).unwrap();
+        set_current(THEIR_CONTEXT);
+        drop(stream);
+        assert_eq!(current(), THEIR_CONTEXT);
+    };
+    journal("foreign::new_devices_and_what_is_dropped_leave_another_context_current", &[], work);
+}

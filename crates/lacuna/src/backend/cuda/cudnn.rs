@@ -81,6 +81,7 @@ impl Drop for CudnnConv {
     /// Waits for work of this plan. Where that fails the context is gone, or something is recorded: handle and descriptors stay.
     fn drop(&mut self) {
         let session = self.session.take();
+        let _return = super::Return::to_current();
         if self.shared.wait_for_all().is_err() {
             mem::forget(session);
         }

@@ -76,6 +76,7 @@ unsafe extern "C" {
         flags: c_ulonglong,
     ) -> c_int;
     pub(super) fn cuCtxGetCurrent(context: *mut CUcontext) -> c_int;
+    pub(super) fn cuCtxSetCurrent(context: CUcontext) -> c_int;
     pub(super) fn cuCtxSynchronize() -> c_int;
 
     pub(super) fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: CUdevice) -> c_int;

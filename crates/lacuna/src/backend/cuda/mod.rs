@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use cust::context::{Context, CurrentContext};
 use cust::device::{Device, DeviceAttribute};
+use cust::sys::CUcontext;
 
 use self::cudnn::CudnnConv;
 use self::driver::check;
@@ -35,6 +36,31 @@ struct Shared {
     context: Context,
     modules: Modules,
     launcher: Launcher,
+}
+
+/// Makes the context that was current when it was made current again, when it goes: another GPU's, whose turn it still is where a
+/// buffer of this one is dropped, by a collector of garbage, say.
+struct Return(CUcontext);
+
+impl Return {
+    fn to_current() -> Self {
+        let mut current = ptr::null_mut();
+        // SAFETY: the place is live. Where the driver is not initialised, nothing is written.
+        let _ = unsafe { ffi::cuCtxGetCurrent(&mut current) };
+        Self(current)
+    }
+}
+
+impl Drop for Return {
+    fn drop(&mut self) {
+        let mut current = ptr::null_mut();
+        // SAFETY: the place is live; the context was current on this thread.
+        unsafe {
+            if !self.0.is_null() && ffi::cuCtxGetCurrent(&mut current) == ffi::SUCCESS && current != self.0 {
+                let _ = ffi::cuCtxSetCurrent(self.0);
+            }
+        }
+    }
 }
 
 impl Shared {
@@ -62,6 +88,7 @@ impl Drop for Shared {
     /// streams were given before may still run, so that it is waited for. Where that fails the context is gone, and the
     /// kernels with it, or it may be that some are running: they stay.
     fn drop(&mut self) {
+        let _return = Return::to_current();
         if !self.modules.is_empty() && self.wait_for_all().is_ok() {
             self.modules.unload();
         }
@@ -120,6 +147,8 @@ impl CudaDevice {
             minor,
             needed: Modules::oldest_target(),
         })?;
+        // `cust` makes a new one current.
+        let _return = Return::to_current();
         let context = Context::new(device).map_err(failed("cuDevicePrimaryCtxRetain"))?;
         Ok(Self { shared: Arc::new(Shared { info, context, launcher: Launcher::find(), modules }) })
     }
@@ -157,6 +186,7 @@ impl Backend for CudaDevice {
     }
 
     fn free(&self, address: u64) {
+        let _return = Return::to_current();
         // A failure here is one of earlier work, which its stream reports, or of a context that is gone, and the
         // memory with it.
         if self.shared.enter().is_ok() {
@@ -200,6 +230,7 @@ impl Backend for CudaDevice {
     }
 
     fn free_host(&self, first: NonNull<u8>, _bytes: usize) {
+        let _return = Return::to_current();
         // Where this fails copies may still be under way: the memory stays.
         if self.shared.wait_for_all().is_ok() {
             // SAFETY: it came from `allocate_host`, and nothing reads it any more.

@@ -12,7 +12,7 @@ use super::splits::{Splits, SumsOfSplits};
 use super::transposed_b::TransposedB;
 use super::{Algorithm, OPERATION, Options, Schedule};
 use crate::op::{
-    Layout, MAX_WIDTH, Selection, launch, spans, strides, tells_choice, tunes_selection, widest,
+    Layout, MAX_WIDTH, Selection, Turn, launch, spans, strides, tells_choice, tunes_selection, widest,
 };
 use crate::pattern::DevicePattern;
 use crate::tune::{Tunable, drawn, row_class};
@@ -61,6 +61,8 @@ pub struct Sddmm<T: Value = f32, I: Index = u32> {
     /// What each chosen kernel needs.
     prepared: Vec<Prepared>,
     sums: SumsOfSplits,
+    /// For runs that use the room for B or the sums.
+    turn: Turn,
 }
 
 /// What a kernel of a plan needs beside the pattern.
@@ -132,7 +134,8 @@ impl<T: Value, I: Index> Sddmm<T, I> {
             b_transposed.then(|| TransposedB::new(c.device(), k, c.cols(), batch)).transpose()?;
         let pattern = Arc::clone(c.pattern());
         let sums = SumsOfSplits::new(c.device(), selection.problem(), iter::empty())?;
-        Self { pattern, options, k, a, b, selection, transposed, prepared: vec![], sums }.prepared()
+        let turn = Turn::default();
+        Self { pattern, options, k, a, b, selection, transposed, prepared: vec![], sums, turn }.prepared()
     }
 
     /// This plan, once what its kernels need is there: bitmasks, or kernels without where they have no room; panels, or rows and a
@@ -244,6 +247,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         let Operands { a, b, c, d } = operands;
         let (mut b_address, mut b_batch) = (b.address(), self.b.batch_stride);
         let mut b_stride_bytes = self.b.stride_bytes;
+        let _turn = (self.transposed.is_some() || !self.sums.is_empty()).then(|| self.turn.take());
         if let Some(transposed) = &self.transposed {
             transposed.fill(stream, b, &self.b)?;
             (b_address, b_batch) = (transposed.address(), transposed.batch_stride());

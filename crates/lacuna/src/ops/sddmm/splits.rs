@@ -72,6 +72,11 @@ fn counts(most: usize) -> impl Iterator<Item = usize> {
 pub(super) struct SumsOfSplits(Option<Buffer<f32>>);
 
 impl SumsOfSplits {
+    /// Whether no kernel of the plan writes any.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// Products that a launch can have.
     pub(super) fn products_at_once(splits: Splits) -> usize {
         MAX_GRID_YZ / splits.count

@@ -9,7 +9,7 @@ use super::choose::Problem;
 use super::cost::mean_length;
 use super::model::CostModel;
 use super::rows::Rows;
-use crate::op::launch_kernel;
+use crate::op::{Turn, launch_kernel};
 use crate::pattern::{DevicePattern, RowLengths};
 use crate::{Buffer, Index, Result, Stream, Value};
 
@@ -110,6 +110,8 @@ pub(super) struct Pieces {
     winners: Option<Buffer<u32>>,
     /// Elements from one slot to the next.
     stride: usize,
+    /// For runs, which write pieces and then join them.
+    pub(super) turn: Turn,
 }
 
 impl Pieces {
@@ -132,6 +134,7 @@ impl Pieces {
             values: device.uninitialized(numbers)?,
             winners,
             stride,
+            turn: Turn::default(),
         }))
     }
 

@@ -117,6 +117,7 @@ impl<T: Value, I: Index> Spmm<T, I> {
         let pieces = self.pieces_for(choice.entry.name);
         let (row_table, rows) =
             pieces.map_or((self.pattern.row_table_pointer(), self.pattern.rows), Pieces::table);
+        let _turn = pieces.map(|pieces| pieces.turn.take());
         let most_products = if pieces.is_some() { 1 } else { usize::MAX };
         for (products, columns) in self.parts(tile.block_columns, values_batch, most_products) {
             let [n, count] = [columns.len(), products.len()];

@@ -7,7 +7,7 @@ use lacuna_kernels::topn::{FinalizeArgs, MergeArgs, Method, Output, Tile, TopNAr
 
 use super::choose::{Cut, choose, cut, find, of_method, second};
 use super::{Algorithm, Choice, OPERATION, Options, Problem};
-use crate::op::{Layout, MAX_GRID_X, MAX_GRID_YZ, illegal, launch, spans, strides};
+use crate::op::{Layout, MAX_GRID_X, MAX_GRID_YZ, Turn, illegal, launch, spans, strides};
 use crate::tune::{Candidate, Tunable, drawn};
 use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
 
@@ -57,6 +57,8 @@ struct Workspace {
     sums: Buffer<f32>,
     /// The keys of each list.
     counts: Buffer<u32>,
+    /// For runs, which write lists and then join them.
+    turn: Turn,
 }
 
 impl<T: Value> TopN<T> {
@@ -109,6 +111,7 @@ impl<T: Value> TopN<T> {
             keys: device.uninitialized(places.saturating_mul(listed))?,
             sums: device.uninitialized(2 * chunks * listed)?,
             counts: device.uninitialized(2 * chunks * listed)?,
+            turn: Turn::default(),
         };
         let device = device.clone();
         let values = PhantomData;
@@ -132,7 +135,7 @@ impl<T: Value> TopN<T> {
 
     /// Bytes of device memory that the plan holds.
     pub fn workspace_bytes(&self) -> usize {
-        let Workspace { keys, sums, counts } = &self.workspace;
+        let Workspace { keys, sums, counts, .. } = &self.workspace;
         8 * keys.len() + 4 * (sums.len() + counts.len())
     }
 
@@ -215,7 +218,8 @@ impl<T: Value> TopN<T> {
             form: self.options.output.form() as u32,
             has_log_sums: log_sums.is_some().into(),
         };
-        let Workspace { keys, sums, counts } = &self.workspace;
+        let Workspace { keys, sums, counts, turn } = &self.workspace;
+        let _turn = (self.cut.chunks > 1).then(|| turn.take());
         let Cut { chunk, chunks, room } = self.cut;
         for span in spans(rows, MAX_GRID_X / chunks as usize) {
             let first = span.start;
