@@ -95,7 +95,7 @@ class Mask(_Numbered):
                 room.upload(contents)
             addresses = [room.address for room in memory]
             pattern = Pattern.__new__(Pattern)
-            handle = native.Pattern(back.device, back.stream, (list(self.shape), len(columns) // 4, *addresses, 32, False), 32)
+            handle = native.Pattern(back.device, back.stream, (list(self.shape), len(columns) // 4, *addresses, 32, 0, None), 32)
             pattern._set(handle, back.key, None)
             self._patterns[back.key] = pattern
         return pattern

@@ -69,7 +69,7 @@ class Pattern(_Numbered):
         expected, why = (nnz, "one a nonzero") if is_coo else (rows + 1, "one a row, and the end of the last")
         if count != expected:
             raise InputError(f"{what} have {count} elements, but {expected} are expected: {why}")
-        arrays = ([rows, cols], nnz, addresses, columns, bits, is_coo)
+        arrays = ([rows, cols], nnz, addresses, columns, bits, int(is_coo), None)
         make = on_its_device(lambda back: native.Pattern(back.device, back.stream, arrays, index_bits))
         self._set(make(back), back.key, None)
 
@@ -82,6 +82,22 @@ class Pattern(_Numbered):
         """The pattern of the row and the column of each nonzero, row by row and in each row by ascending columns."""
         pattern = cls.__new__(cls)
         pattern._of_arrays(row_indices, col_indices, shape, index_bits, is_coo=True)
+        return pattern
+
+    @classmethod
+    def from_lists(cls, columns: Any, cols: int, *, diagonal: Optional[int] = None, index_bits: int = 32) -> "Pattern":
+        """The pattern of as many columns for each row, in any order: `columns` is (rows, length), as :func:`lacuna.topn` gives indices. So it is
+        the mask of attention in which an indexer names the keys of each token. A column that is named twice counts once, and -1 stands
+        for none. Row i keeps columns up to i + `diagonal`, as `torch.tril` does: 0 is causal, None keeps all. At most 4,096 a row."""
+        back = backend_of(columns)
+        if len(columns.shape) != 2:
+            raise InputError(f"the columns have shape {tuple(columns.shape)}, but (rows, length) is expected")
+        rows, cols = int(columns.shape[0]), whole("cols", cols)
+        address, count, bits = back.indices(columns.reshape(-1), "columns")
+        arrays = ([rows, cols], count, 0, address, bits, 2, diagonal)
+        pattern = cls.__new__(cls)
+        make = on_its_device(lambda back: native.Pattern(back.device, back.stream, arrays, index_bits))
+        pattern._set(make(back), back.key, None)
         return pattern
 
     @classmethod

@@ -52,15 +52,28 @@ struct Arrays {
     columns: u64,
     /// Of an index of theirs.
     bits: u32,
-    /// Whether rows are given one for each nonzero.
-    is_coo: bool,
+    /// What tells the rows.
+    form: Form,
+}
+
+/// How rows are given: by their offsets, one for each nonzero, or as lists of as many columns, of which a row keeps those up to its
+/// number and this more.
+enum Form {
+    Csr,
+    Coo,
+    Lists(Option<i64>),
 }
 
 impl<'py> FromPyObject<'_, 'py> for Arrays {
     type Error = PyErr;
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (shape, nnz, rows, columns, bits, is_coo) = object.extract()?;
-        Ok(Self { shape, nnz, rows, columns, bits, is_coo })
+        let (shape, nnz, rows, columns, bits, form, diagonal) = object.extract()?;
+        let form = match form {
+            0_u8 => Form::Csr,
+            1 => Form::Coo,
+            _ => Form::Lists(diagonal),
+        };
+        Ok(Self { shape, nnz, rows, columns, bits, form })
     }
 }
 
@@ -72,11 +85,18 @@ impl Arrays {
         // SAFETY: as promised by the caller.
         unsafe {
             let columns = Slice::<S>::from_raw(device, self.columns, nnz)?;
-            if self.is_coo {
-                CsrMatrix::from_coo(stream, shape, Slice::<S>::from_raw(device, self.rows, nnz)?, columns)
-            } else {
-                let row_offsets = Slice::<S>::from_raw(device, self.rows, shape[0] + 1)?;
-                CsrMatrix::from_indices(stream, shape, row_offsets, columns)
+            match self.form {
+                Form::Coo => {
+                    CsrMatrix::from_coo(stream, shape, Slice::<S>::from_raw(device, self.rows, nnz)?, columns)
+                }
+                Form::Csr => {
+                    let row_offsets = Slice::<S>::from_raw(device, self.rows, shape[0] + 1)?;
+                    CsrMatrix::from_indices(stream, shape, row_offsets, columns)
+                }
+                Form::Lists(diagonal) => {
+                    let length = nnz.checked_div(shape[0]).unwrap_or(0);
+                    CsrMatrix::from_lists(stream, shape, columns, length, diagonal)
+                }
             }
         }
     }

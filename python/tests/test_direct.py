@@ -143,6 +143,27 @@ def test_lookups_and_topn():
     assert call(logits.T) is None and call(logits.half()) is None and call(logits, 11) is None
 
 
+def test_attention_to_the_greatest_scores():
+    tokens, heads, dim = 512, 4, 64
+    scores = dense(tokens, tokens)
+    _, keys = lacuna.topn(scores.tril() + torch.full_like(scores, -1e9).triu(1), 48)
+    mask = lacuna.Pattern.from_lists(keys, tokens, diagonal=0)
+    seen = torch.zeros_like(scores, dtype=torch.bool).scatter_(1, keys.long(), True).tril()
+    assert mask.nnz == int(seen.sum())
+    for dtype in TYPES:
+        q, k, v = operands = [dense(heads, tokens, dim, dtype=dtype, seed=seed).requires_grad_() for seed in (1, 2, 3)]
+        o = lacuna.sparse_attention(q, k, v, mask)
+        wide = [x.detach().double().requires_grad_() for x in operands]
+        expected = torch.nn.functional.scaled_dot_product_attention(*(x[None] for x in wide), attn_mask=seen)[0]
+        tolerance = 16 * UNIT[dtype] + (2.0**-14 if dtype == torch.float32 else 0)
+        assert (o - expected).abs().max() <= tolerance
+        gradient = dense(heads, tokens, dim, seed=5)
+        o.backward(gradient.to(dtype))
+        expected.backward(gradient.to(dtype).double())
+        for x, y in zip(operands, wide):
+            assert (x.grad - y.grad).abs().max() <= 64 * tolerance
+
+
 def test_room_after_values():
     import mmap
 

@@ -63,6 +63,12 @@ class TestInput:
         self.refuse("expected a column above 2", lambda: pattern([1, 1], [2, 1]))
         self.refuse("row_indices have 1 elements, but 2 are expected", lambda: pattern([1], [2, 1]))
 
+    def test_lists(self):
+        of = lambda columns, **options: lacuna.Pattern.from_lists(np.array(columns), 4, **options)
+        self.refuse("row 1 at position 3: expected less than 4, got 4", lambda: of([[0, 1], [2, 4]]))
+        self.refuse("no negative number, got -2 at position 1", lambda: of([[0, -2]]))
+        self.refuse(r"\(rows, length\) is expected", lambda: of([0, 1]))
+
     def test_index_bits(self):
         pattern = lambda shape, bits: lacuna.Pattern(np.zeros(shape[0] + 1, int), np.zeros(0, int), shape, index_bits=bits)
         self.refuse("index_bits is 8, but it must be 32 or 16", lambda: pattern((1, 2), 8))

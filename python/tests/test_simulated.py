@@ -169,6 +169,21 @@ def test_topn():
     assert (raw == np.take_along_axis(logits, order, 1)).all()
 
 
+def test_patterns_of_lists():
+    scores, values = dense(9, 9), dense(9, 8)
+    _, keys = lacuna.topn(scores, 4)
+    mask = lacuna.Pattern.from_lists(keys, 9, diagonal=0)
+    seen = np.zeros((9, 9), bool)
+    np.put_along_axis(seen, keys, True, 1)
+    seen = np.tril(seen)
+    assert mask.shape == (9, 9) and mask.nnz == seen.sum()
+    weights = np.where(seen, np.exp(scores.astype(np.float64) * 0 + values @ values.T / 8**0.5), 0)
+    total = weights.sum(1, keepdims=True)
+    expected = np.divide(weights @ values, total, out=np.zeros((9, 8)), where=total > 0)
+    assert np.max(np.abs(lacuna.sparse_attention(values, values, values, mask) - expected)) < 1e-5
+    assert lacuna.Pattern.from_lists(np.array([[2, -1, 2], [0, 1, 2]]), 3, index_bits=16).nnz == 4
+
+
 def test_embedding_bag():
     table = dense(30, 12)
     offsets, indices = np.array([0, 2, 2, 6]), np.array([3, 29, 0, 5, 5, 7])

@@ -3,10 +3,13 @@ mod foreign;
 #[cfg(feature = "cuda")]
 mod gpu;
 mod lender;
+mod lists;
 
 use crate::Case;
 
 /// All cases of this folder.
 pub(crate) fn cases() -> Vec<Case> {
-    foreign::cases()
+    let mut cases = foreign::cases();
+    cases.extend(lists::cases());
+    cases
 }

@@ -11,6 +11,8 @@ macro_rules! import {
             columns_from_u32 [u32 u16] { {} }
             columns_from_u64 [u32 u16] { {} }
             rows_from [u32 u64] { {} }
+            sort_lists [u32 u64] { {} }
+            copy_lists [u32 u16] { {} }
             indices_from_u32 [u32 u64] { {} }
             indices_from_u64 [u32 u64] { {} }
         }
@@ -21,6 +23,12 @@ macro_rules! import {
         $crate::entry_part! { $part
             ["import_columns_u32_", stringify!($index)] $crate::import::Columns<u32, $index>
         }
+    };
+    ($part:ident sort_lists [] $source:ident {}) => {
+        $crate::entry_part! { $part ["import_sort_lists_", stringify!($source)] $crate::import::SortLists<$source> }
+    };
+    ($part:ident copy_lists [] $index:ident {}) => {
+        $crate::entry_part! { $part ["import_copy_lists_", stringify!($index)] $crate::import::CopyLists<$index> }
     };
     ($part:ident indices_from_u32 [] $index:ident {}) => {
         $crate::entry_part! { $part

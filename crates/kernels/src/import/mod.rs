@@ -1,5 +1,6 @@
 //! The columns of a sparse matrix (CSR, M×K) from an array of another program's: checked, and copied to where kernels read them.
-//! And where its rows start, from an array of row indices ([`Rows`]); and the indices of bags, in any order ([`Indices`]).
+//! And where its rows start, from an array of row indices ([`Rows`]); the indices of bags, in any order ([`Indices`]);
+//! and the columns of lists of each row ([`SortLists`]).
 //!
 //! Other programs hold indices in 32 or 64 bits, signed. A negative index, read without its sign, is past every column, so that one
 //! comparison finds both. A thread takes an element: it checks that the column is below K and, unless the element is the first of a
@@ -8,6 +9,7 @@
 //! that the verdict is the same in every run.
 mod indices;
 mod list;
+mod lists;
 mod rows;
 
 use core::marker::PhantomData;
@@ -15,6 +17,7 @@ use core::marker::PhantomData;
 use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Scalar};
 
 pub use self::indices::{Indices, IndicesArgs};
+pub use self::lists::{CopyLists, CopyListsArgs, MAX_LIST, SortLists, SortListsArgs};
 pub use self::rows::{Rows, RowsArgs};
 use crate::{DeviceIndex, Kernel};
 
@@ -29,17 +32,27 @@ pub struct Tile {
 pub trait SourceIndex: Scalar {
     /// The same number in 64 bits.
     fn number(self) -> u64;
+    /// Whether all its bits are set: −1, which some use for what is not there.
+    fn is_none(self) -> bool;
 }
 impl SourceIndex for u32 {
     #[inline(always)]
     fn number(self) -> u64 {
         self.into()
     }
+    #[inline(always)]
+    fn is_none(self) -> bool {
+        self == Self::MAX
+    }
 }
 impl SourceIndex for u64 {
     #[inline(always)]
     fn number(self) -> u64 {
         self
+    }
+    #[inline(always)]
+    fn is_none(self) -> bool {
+        self == Self::MAX
     }
 }
 

@@ -2,6 +2,7 @@
 mod bags;
 mod coo;
 mod indices;
+mod lists;
 
 use std::sync::Arc;
 

@@ -136,6 +136,78 @@ fn products_of_imported_patterns_are_those_of_their_values() {
     assert_eq!(c.download(&stream).unwrap(), [20.0, 503.0]);
 }
 
+/// Rows of the pattern that lists on the simulator give.
+fn import_lists<S: ForeignIndex, I: Index>(
+    [rows, cols]: [usize; 2],
+    lists: &[S],
+    length: usize,
+    diagonal: Option<i64>,
+) -> Result<Vec<Vec<u32>>> {
+    let device = Device::simulator();
+    let stream = device.stream()?;
+    let on_device = device.upload(lists)?;
+    let shape = [rows, cols];
+    let a = CsrMatrix::<f32, I>::from_lists(&stream, shape, on_device.as_slice(), length, diagonal)?;
+    assert_eq!((a.rows(), a.cols(), a.batch()), (rows, cols, 0));
+    let columns: Vec<u32> =
+        a.pattern().columns.download(&stream)?.into_iter().map(Index::to_column).collect();
+    assert!(columns[a.nnz()..].iter().all(|&padding| padding == 0));
+    let mut found = vec![vec![]; rows];
+    for record in a.pattern().row_table.download(&stream)?.chunks_exact(4) {
+        found[record[0] as usize] = columns[record[1] as usize..record[2] as usize].to_vec();
+    }
+    Ok(found)
+}
+
+#[test]
+fn lists_are_sorted_and_named_once() {
+    let lists = [5_i64, 2, 2, -1, 0, 0, 0, 0, -1, -1, -1, -1, 6, 5, 4, 3];
+    let expected = [vec![2, 5], vec![0], vec![], vec![3, 4, 5, 6]];
+    assert_eq!(import_lists::<i64, u32>([4, 7], &lists, 4, None).unwrap(), expected);
+    assert_eq!(import_lists::<i64, u16>([4, 7], &lists, 4, None).unwrap(), expected);
+    let narrow = lists.map(|column| column as u32);
+    assert_eq!(import_lists::<u32, u32>([4, 7], &narrow, 4, None).unwrap(), expected);
+    let causal: [Vec<u32>; 4] = [vec![], vec![0], vec![], vec![3]];
+    assert_eq!(import_lists::<i64, u32>([4, 7], &lists, 4, Some(0)).unwrap(), causal);
+    let shifted = [vec![2], vec![0], vec![], vec![3, 4, 5]];
+    assert_eq!(import_lists::<i64, u32>([4, 7], &lists, 4, Some(2)).unwrap(), shifted);
+    let before = import_lists::<i64, u32>([4, 7], &lists, 4, Some(-3)).unwrap();
+    assert!(before.iter().all(Vec::is_empty));
+    assert!(import_lists::<i32, u32>([0, 7], &[], 4, None).unwrap().is_empty());
+    let empty: [Vec<u32>; 2] = Default::default();
+    assert_eq!(import_lists::<i32, u32>([2, 0], &[-1, -1], 1, None).unwrap(), empty);
+    assert_eq!(import_lists::<i32, u32>([2, 9], &[], 0, None).unwrap(), empty);
+}
+
+#[test]
+fn lists_longer_than_a_block_are_sorted() {
+    // 700 of 5,000 columns in three rows, some of them more than once.
+    let column = |at: u32| at.wrapping_mul(2_654_435_761) % 5000;
+    let lists: Vec<u32> = (0..2100).map(|at| if at % 13 == 0 { u32::MAX } else { column(at) }).collect();
+    let rows = lists.chunks(700).map(|list| {
+        let mut list: Vec<u32> = list.iter().copied().filter(|&column| column != u32::MAX).collect();
+        list.sort_unstable();
+        list.dedup();
+        list
+    });
+    let expected: Vec<_> = rows.collect();
+    assert_eq!(import_lists::<u32, u32>([3, 5000], &lists, 700, None).unwrap(), expected);
+}
+
+#[test]
+fn wrong_lists_are_named() {
+    let of = |lists: &[i64]| import_lists::<i64, u32>([2, 10], lists, 3, None).unwrap_err().to_string();
+    assert_eq!(
+        of(&[0, 1, 2, 3, 10, -5]),
+        "column index of row 1 at position 4: expected less than 10, got 10"
+    );
+    assert!(of(&[0, 1, 2, 3, -5, 99]).contains("got -5 at position 4"));
+    assert!(of(&[0, 1, 2, 3, (1 << 32) + 1, 1]).contains("got 4294967297"));
+    assert!(of(&[0, 1, 2, 3, 4]).contains("the lists has 5 elements, but 6 are expected"));
+    let long = import_lists::<i32, u32>([0, 10], &[], 4097, None).unwrap_err().to_string();
+    assert!(long.contains("the elements of a list") && long.contains("4096"), "{long}");
+}
+
 fn import_bags<S: ForeignIndex, I: crate::nhot::BagIndex>(
     table_rows: usize,
     offsets: &[S],
