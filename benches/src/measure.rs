@@ -60,6 +60,15 @@ pub(crate) use {by_types, by_value};
 /// [`Usage`] for what the operation does not take; what the library or the reference says. A result out of its bound is no
 /// error: the record tells it.
 pub fn measure(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
+    check(session, task)?;
+    (task.op.measure)(session, task)
+}
+
+/// Whether the operation takes what the session asks for.
+///
+/// # Errors
+/// [`Usage`] where it does not.
+pub fn check(session: &Session, task: &Task<'_>) -> Result<()> {
     let (op, types) = (task.op.name, session.types);
     let indices = task.op.takes.indices;
     let why = if types.precision != types::Precision::default() && !task.op.takes.precision {
@@ -75,7 +84,7 @@ pub fn measure(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
         let (known, index) = (known.join(" and "), types::name(types.index));
         format!("has column indices of {known}, and {index} is neither; leave --index out")
     } else {
-        return (task.op.measure)(session, task);
+        return Ok(());
     };
     Err(Usage(format!("`{op}` {why}")).into())
 }

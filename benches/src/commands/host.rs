@@ -2,10 +2,10 @@
 use anyhow::Result;
 use lacuna_cases::exit::Outcome;
 
-use super::sweep::{cases, create, over, setup, write};
+use super::sweep::{cases, create, limited, over, setup, write};
 use crate::cli::SweepOptions;
 use crate::session::Session;
-use crate::{host, suites};
+use crate::host;
 
 /// Products of a case at most on the simulator.
 const SIMULATED_PRODUCTS: f64 = 1e6;
@@ -18,7 +18,7 @@ pub(super) fn sweep(options: &SweepOptions) -> Result<Outcome> {
     let mut session = Session::open(&options.measure)?;
     let setup = setup(&options.setup, &session)?;
     let cases = if session.device.is_simulator() {
-        let mut cases = suites::find(&options.suite, &setup)?;
+        let mut cases = limited(&options.suite, &setup)?;
         let of = cases.len();
         cases.retain(|case| (case.op.simulated)(&case.spec.size()) <= SIMULATED_PRODUCTS);
         eprintln!("lacuna-bench: on the simulator {} of {of} cases run: those that are small", cases.len());

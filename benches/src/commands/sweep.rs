@@ -75,16 +75,18 @@ pub(super) fn setup(options: &SetupOptions, session: &Session) -> Result<Setup> 
     Ok(Setup { profile, data: options.data.clone(), limit: options.limit.map(|limit| limit as usize) })
 }
 
+/// The cases of a suite, as many as the setup allows.
+pub(super) fn limited(suite: &str, setup: &Setup) -> Result<Vec<Case>> {
+    let cases = suites::find(suite, setup)?;
+    let Some(limit) = setup.limit.filter(|&limit| limit < cases.len()) else { return Ok(cases) };
+    eprintln!("lacuna-bench: {limit} of {} cases run", cases.len());
+    Ok(suites::thinned(cases, limit))
+}
+
 /// The cases of a suite, as many as the setup allows; on the simulator a sample of them, of `products` together. What is
 /// left out is told on stderr.
 pub(super) fn cases(suite: &str, setup: &Setup, session: &Session, products: f64) -> Result<Vec<Case>> {
-    let mut cases = suites::find(suite, setup)?;
-    if let Some(limit) = setup.limit
-        && limit < cases.len()
-    {
-        eprintln!("lacuna-bench: {limit} of {} cases run", cases.len());
-        cases = suites::thinned(cases, limit);
-    }
+    let cases = limited(suite, setup)?;
     if !session.device.is_simulator() {
         return Ok(cases);
     }

@@ -8,21 +8,33 @@ mod steps;
 mod table;
 
 use anyhow::Result;
+use lacuna::spmm::Reduce;
 use lacuna_cases::exit::Usage;
 
 pub use self::record::Record;
 use self::steps::Steps;
 pub use self::table::of as table;
-use crate::measure::{by_types, by_value};
+use crate::measure::{by_types, by_value, check};
 use crate::operation::Task;
 use crate::session::Session;
-use crate::types::Index;
+use crate::types::{Index, Precision};
 
 /// Measures the calls of a problem: a record for each.
 ///
 /// # Errors
-/// [`Usage`] for an operation whose calls are not measured; what the library says.
+/// [`Usage`] for an operation whose calls are not measured, and for what these do not take; what the library says.
 pub fn measure(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
+    check(session, task)?;
+    let is_asked_for = [
+        ("--precision", session.types.precision != Precision::default()),
+        ("--prepacked", session.prepacked),
+        ("--reduce", session.reduce != Reduce::Sum),
+        ("--longest-piece", session.longest_piece.is_some()),
+        ("--cold", session.cold.is_some()),
+    ];
+    if let Some((option, _)) = is_asked_for.into_iter().find(|&(_, is_asked_for)| is_asked_for) {
+        return Err(Usage(format!("the host's time is measured without {option}; leave it out")).into());
+    }
     let stream = session.device.stream()?;
     match task.op.name {
         "spmm" => by_types!(session, of_spmm(session, task, &stream)),

@@ -296,6 +296,9 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
     let other = BlockAttention::<f16>::plan(&MaskBlocks::new(cx.device, &Mask::causal(20)?)?, 8)?;
     let workspace = &mut other.workspace()?;
     refused("another's room", run(q.as_slice(), 0, 20, workspace), is_parameter, &["the workspace"])?;
+    // Of the same mask, with rows for which other kernels were chosen.
+    let mut of_long_rows = BlockAttention::<f16>::plan(&blocks, 72)?.workspace()?;
+    refused("longer rows' room", run(q.as_slice(), 0, 20, &mut of_long_rows), is_parameter, &["the workspace"])?;
     let elsewhere = Device::simulator().upload(&vec![f16::ZERO; len])?;
     let is_elsewhere = |error: &Error| matches!(error, Error::OtherDevice { .. });
     refused("another device", run(elsewhere.as_slice(), 0, 20, &mut own), is_elsewhere, &["gradient of O"])?;

@@ -1,7 +1,8 @@
 //! `Gpu` on an NVIDIA GPU: each method is one instruction.
 //!
 //! Operations at which threads converge go through LLVM's intrinsics, which carry the `convergent` mark; inline
-//! assembly does not, and a barrier written in it may be copied into one arm of a branch. Memory operations are
+//! assembly does not, and a barrier written in it may be copied into one arm of a branch. LLVM has none for warpgroups'
+//! products and registers: callers keep these under conditions that a whole warpgroup shares. Memory operations are
 //! inline assembly, because that alone fixes their width and cache hints.
 mod intrinsics;
 #[macro_use]

@@ -2,11 +2,11 @@
 //! And where its rows start, from an array of row indices ([`Rows`]); the indices of bags, in any order ([`Indices`]);
 //! and the columns of lists of each row ([`SortLists`]).
 //!
-//! Other programs hold indices in 32 or 64 bits, signed. A negative index, read without its sign, is past every column, so that one
-//! comparison finds both. A thread takes an element: it checks that the column is below K and, unless the element is the first of a
-//! row, above the one before; narrows it; and stores it. Few threads must know a row: only where columns fall, which they do at
-//! most row starts, a thread searches the row offsets for its element. The first wrong element is what an atomic maximum keeps, so
-//! that the verdict is the same in every run.
+//! Other programs hold indices in 32 or 64 bits, signed. A negative index, read without its sign, is 2³¹ or 2⁶³ at least. The host gives
+//! no greater number of columns with it, so that one comparison finds both. A thread takes an element: it checks that the column is
+//! below K and, unless the element is the first of a row, above the one before; narrows it; and stores it. Few threads must know a row:
+//! only where columns fall, which they do at most row starts, a thread searches the row offsets for its element. The first wrong
+//! element is what an atomic maximum keeps, so that the verdict is the same in every run.
 mod indices;
 mod list;
 mod lists;

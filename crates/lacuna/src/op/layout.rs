@@ -5,7 +5,7 @@ use crate::{Device, Element, Error, Result, Slice};
 pub(crate) const MAX_WIDTH: usize = (1 << 30) - 1;
 
 /// A batch of row-major matrices.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     operation: &'static str,
     width: &'static str,

@@ -10,7 +10,7 @@ const VARIABLE: &str = "LACUNA_PTX";
 
 impl Builder {
     /// The PTX of the entries that are wanted: from the archive that `LACUNA_PTX` names, whatever else is there; else
-    /// [built](Builder::build); else, where there is no device compiler, from the first of `places` at which there is a file.
+    /// [built](Builder::build); else, where there is no device compiler, from the first of `places` at which there is one of these kernels.
     /// An archive may hold more than is wanted.
     ///
     /// # Errors
@@ -38,7 +38,8 @@ impl Builder {
     ) -> Result<Archive, BuildError> {
         let (metadata, preferred) = (self.cargo_metadata, self.preferred.clone());
         let take = |path: &Path| {
-            if let Some(folder) = preferred {
+            if let Some(folder) = &preferred {
+                let folder = folder.clone();
                 return Err(BuildError::ArchiveAndFolder { archive: path.into(), folder });
             }
             if metadata {
@@ -55,18 +56,29 @@ impl Builder {
         }
         match self.build() {
             Ok(build) => Ok(Archive::of_build(&build, identity, wanted)),
-            Err(compiler @ BuildError::NoCompiler { .. }) => take(in_place_of(compiler, places)?),
+            Err(compiler @ BuildError::NoCompiler { .. }) => in_place_of(compiler, places, take),
             Err(error) => Err(error),
         }
     }
 }
 
-/// The archive to take where there is no compiler.
-fn in_place_of(compiler: BuildError, places: &[PathBuf]) -> Result<&Path, BuildError> {
-    places.iter().find(|path| path.is_file()).map(PathBuf::as_path).ok_or_else(|| {
+/// What is taken where there is no compiler: the first archive in its place that is of these kernels. An older one may lie before it.
+fn in_place_of<A>(
+    compiler: BuildError,
+    places: &[PathBuf],
+    take: impl Fn(&Path) -> Result<A, BuildError>,
+) -> Result<A, BuildError> {
+    let mut other = None;
+    for path in places.iter().filter(|path| path.is_file()) {
+        match take(path) {
+            Err(error @ BuildError::OtherArchive { .. }) => other = other.or(Some(error)),
+            taken => return taken,
+        }
+    }
+    Err(other.unwrap_or_else(|| {
         let places: Vec<_> = places.iter().map(|place| format!("  {}", place.display())).collect();
         BuildError::NoPtx { compiler: Box::new(compiler), places: places.join("\n") }
-    })
+    }))
 }
 
 #[cfg(test)]
@@ -123,16 +135,28 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let places = ["one", "two", "three"].map(|name| folder.path().join(name));
         let none = || BuildError::NoCompiler { minimum: "1.96", searched: "nowhere".into() };
-        let text = in_place_of(none(), &places).unwrap_err().to_string();
+        let read = |path: &Path| {
+            let archive = Archive::read(path)?;
+            archive.check(path, &identity()).map(|()| path.to_owned())
+        };
+        let text = in_place_of(none(), &places, read).unwrap_err().to_string();
         for part in
             ["no device compiler", "cargo xtask dist --ptx", "LACUNA_PTX", &places[2].to_string_lossy()]
         {
             assert!(text.contains(part), "no `{part}` in {text}");
         }
+        // One of other kernels is passed over, and told of where there is no better one.
+        let mut older = example();
+        older.identity.sources = "7".repeat(64);
+        older.write(&places[0]).unwrap();
+        let error = in_place_of(none(), &places, read).unwrap_err();
+        assert!(matches!(error, BuildError::OtherArchive { .. }), "{error}");
         for place in &places[1..] {
-            fs::write(place, "").unwrap();
+            example().write(place).unwrap();
         }
-        assert_eq!(in_place_of(none(), &places).unwrap(), places[1]);
+        assert_eq!(in_place_of(none(), &places, read).unwrap(), places[1]);
+        fs::write(&places[1], "damaged").unwrap();
+        assert!(in_place_of(none(), &places, read).is_err());
     }
 
     #[test]

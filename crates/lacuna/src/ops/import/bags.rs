@@ -2,7 +2,7 @@
 use lacuna_kernels::entries;
 use lacuna_kernels::import::{Indices, IndicesArgs};
 
-use super::{ForeignIndex, OPERATION, first_wrong, grid};
+use super::{ForeignIndex, OPERATION, first_wrong, grid, nameable};
 use crate::op::launch_kernel;
 use crate::ops::nhot::{BagIndex, Bags, check_offsets};
 use crate::{Error, Result, Slice, Stream};
@@ -51,7 +51,7 @@ impl<I: BagIndex> Bags<I> {
                 source: indices.pointer(),
                 indices: copied.as_slice_mut().pointer(),
                 verdict: verdict.as_slice_mut().pointer(),
-                rows: table_rows as u64,
+                rows: nameable::<S>(table_rows),
                 count: count as u32,
             };
             launch_kernel::<Indices<S::Device, I>>(stream, entries::import(), grid(args.count), &args)?;

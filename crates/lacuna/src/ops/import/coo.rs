@@ -5,7 +5,7 @@ use lacuna_matrix::FormatError;
 
 use super::{ForeignIndex, OPERATION, first_wrong, grid};
 use crate::op::launch_kernel;
-use crate::{CsrMatrix, Index, Result, Slice, Stream, Value};
+use crate::{CsrMatrix, Error, Index, Result, Slice, Stream, Value};
 
 impl<T: Value, I: Index> CsrMatrix<T, I> {
     /// As [`from_indices`](CsrMatrix::from_indices), of a matrix (rows × cols) that another program has by coordinates (COO): the row
@@ -40,6 +40,8 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     ) -> Result<Self> {
         let (device, nnz) = (stream.device(), columns.len());
         Self::expect_sizes([rows, cols], nnz)?;
+        // A negative row is then past the last.
+        Error::expect_at_most("the number of rows that such indices count", S::END as usize, rows)?;
         let shape = || "one a nonzero, as of the columns".into();
         device.expect_operand(OPERATION, "the row indices", row_indices, shape, nnz)?;
         device.expect_same(OPERATION, "the columns", columns.device())?;

@@ -13,6 +13,9 @@ pub trait ForeignIndex: Element + sealed::Sealed {
     /// The same in a kernel, without its sign.
     #[doc(hidden)]
     type Device: SourceIndex;
+    /// What is not below this is no number of the type, but a negative one without its sign.
+    #[doc(hidden)]
+    const END: u64;
     /// The number, unless it is negative.
     #[doc(hidden)]
     fn to_unsigned(self) -> Option<u64>;
@@ -23,10 +26,11 @@ pub trait ForeignIndex: Element + sealed::Sealed {
 
 /// Writes the implementation for a type, by its like on devices.
 macro_rules! foreign {
-    ($type:ident, $device:ident) => {
+    ($type:ident, $device:ident, $end:expr) => {
         impl sealed::Sealed for $type {}
         impl ForeignIndex for $type {
             type Device = $device;
+            const END: u64 = $end;
             fn to_unsigned(self) -> Option<u64> {
                 u64::try_from(self).ok()
             }
@@ -36,10 +40,16 @@ macro_rules! foreign {
         }
     };
 }
-foreign!(i32, u32);
-foreign!(u32, u32);
-foreign!(i64, u64);
-foreign!(u64, u64);
+foreign!(i32, u32, 1 << 31);
+foreign!(u32, u32, u64::MAX);
+foreign!(i64, u64, 1 << 63);
+foreign!(u64, u64, u64::MAX);
+
+/// How many of `count` columns, rows or the like numbers of a type can name: kernels compare with this, so that negative numbers are
+/// past it.
+pub(super) fn nameable<S: ForeignIndex>(count: usize) -> u64 {
+    (count as u64).min(S::END)
+}
 
 /// The row offsets (not none) of `nnz` nonzeros (below 2³²), if they are.
 pub(super) fn offsets<S: ForeignIndex>(found: &[S], nnz: usize) -> Result<Vec<u32>, FormatError> {

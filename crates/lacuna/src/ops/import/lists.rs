@@ -4,8 +4,8 @@ use lacuna_kernels::import::{CopyLists, CopyListsArgs, MAX_LIST, SortLists, Sort
 use lacuna_kernels::transpose::{ScanArgs, ScanColumns};
 use lacuna_matrix::FormatError;
 
-use super::{ForeignIndex, OPERATION, first_wrong};
-use crate::op::launch_kernel;
+use super::{ForeignIndex, OPERATION, first_wrong, nameable};
+use crate::op::{MAX_GRID_X, launch_kernel};
 use crate::ops::transpose;
 use crate::pattern::{DevicePattern, RowOrder, padded};
 use crate::{CsrMatrix, Error, Index, Result, Slice, Stream, Value};
@@ -39,7 +39,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
     ///
     /// # Errors
     /// [`Error::Format`] for a column that the matrix has not, or a negative one but −1; [`Error::Length`] for lists of other lengths;
-    /// [`Error::TooLarge`] for a `length` above 4,096, and as for `from_indices`, of all elements of the lists;
+    /// [`Error::TooLarge`] for a `length` above 4,096 or 2³¹ rows, and as for `from_indices`, of all elements of the lists;
     /// [`Error::OtherDevice`], [`Error::OutOfMemory`], or what the driver says.
     pub fn from_lists<S: ForeignIndex>(
         stream: &Stream,
@@ -52,6 +52,8 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
         Error::expect_at_most("the elements of a list", MAX_LIST as usize, length)?;
         let elements = rows.saturating_mul(length);
         Self::expect_sizes([rows, cols], elements)?;
+        // A thread block a row.
+        Error::expect_at_most("the number of rows", MAX_GRID_X, rows)?;
         let shape = || format!("{rows}×{length}");
         device.expect_operand(OPERATION, "the lists", lists, shape, elements)?;
         if rows == 0 {
@@ -69,7 +71,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
             counts: offsets.as_slice_mut().pointer(),
             verdict: verdict.as_slice_mut().pointer(),
             diagonal: diagonal.unwrap_or(i64::MAX),
-            cols: cols as u32,
+            cols: nameable::<S>(cols) as u32,
             length: length as u32,
             padded: length.next_power_of_two() as u32,
         };

@@ -11,7 +11,7 @@ use lacuna_kernels::{Entry, IndexType, entries};
 use lacuna_matrix::FormatError;
 
 pub use self::indices::ForeignIndex;
-use self::indices::offsets;
+use self::indices::{nameable, offsets};
 use crate::op::launch_kernel;
 use crate::pattern::{DevicePattern, MAX_NNZ, RowOrder, padded};
 use crate::{Buffer, CsrMatrix, Error, Index, Result, Slice, Stream, Value};
@@ -96,7 +96,7 @@ impl<T: Value, I: Index> CsrMatrix<T, I> {
             columns: copied.as_slice_mut().pointer(),
             verdict: verdict.as_slice_mut().pointer(),
             rows: host_offsets.len() as u32 - 1,
-            cols: cols as u32,
+            cols: nameable::<S>(cols) as u32,
             nnz: nnz as u32,
             len: copied.len() as u32,
         };

@@ -6,7 +6,7 @@ use lacuna_kernels::attention::{self as kernels, TERMS, Tile};
 
 use super::super::{BlockAttention, MaskBlocks, OPERATION};
 use super::choose::choose;
-use crate::op::{MAX_GRID_YZ, spans};
+use crate::op::{Layout, MAX_GRID_YZ, spans};
 use crate::{Buffer, Error, Result, Slice, SliceMut, Stream, Value};
 
 /// Room for what [`BlockAttention::backward`] works out on its way, and the mask transposed.
@@ -18,6 +18,9 @@ pub struct BlockWorkspace<T: Value> {
     entries: [&'static Entry<Tile>; 2],
     /// Of each query.
     terms: Buffer<f32>,
+    /// The plan that it was made for, but for its factor: its operands' sizes and strides.
+    layouts: [Layout; 3],
+    kv_group: usize,
     values: PhantomData<T>,
 }
 
@@ -111,7 +114,8 @@ impl<T: Value> BlockAttention<T> {
         let blocks = [self.blocks.clone(), self.blocks.transposed()?.clone()];
         let longest = blocks[1].counts().tilings.iter().map(|tiling| tiling.longest).max().unwrap_or(0);
         let what = "the mask blocks of 64 keys, of all heads that share them";
-        Error::expect_at_most(what, u32::MAX as usize, longest.saturating_mul(group))?;
+        // Kernels count some steps past the last.
+        Error::expect_at_most(what, u32::MAX as usize - 64, longest.saturating_mul(group))?;
         let problem = frame.problem::<T>(0, None);
         let of_queries = choose(&problem, false, (frame.queries, heads, 1), blocks[0].counts());
         let of_keys = choose(&problem, true, (frame.keys, heads / group, group), blocks[1].counts());
@@ -121,7 +125,7 @@ impl<T: Value> BlockAttention<T> {
     fn too_many_tiles(&self) -> Error {
         let (queries, keys) = (self.frame.queries, self.frame.keys);
         let why = format!(
-            "gradients by blocks take up to {MAX_GRID_YZ} tiles of 128 queries, and of 64 keys; here are {queries} queries and {keys} keys"
+            "gradients by blocks take up to {MAX_GRID_YZ} tiles of queries, and of keys: of 192 rows each up to d = 64, above of 128 queries and of 64 keys; here are {queries} queries and {keys} keys"
         );
         Error::NeedsPattern { operation: OPERATION, why }
     }
@@ -132,7 +136,13 @@ impl<T: Value> BlockAttention<T> {
         entries: [&'static Entry<Tile>; 2],
     ) -> Result<BlockWorkspace<T>> {
         let terms = self.frame.device.zeros(TERMS * self.frame.logsumexp_len())?;
-        Ok(BlockWorkspace { blocks, entries, terms, values: PhantomData })
+        let (layouts, kv_group) = (self.layouts(), self.frame.options.kv_group);
+        Ok(BlockWorkspace { blocks, entries, terms, layouts, kv_group, values: PhantomData })
+    }
+
+    /// How Q, K and O lie. The kernels that were chosen take so long rows, and gradients that lie so do not overlap.
+    fn layouts(&self) -> [Layout; 3] {
+        [self.frame.q, self.frame.kv, self.frame.o]
     }
 
     /// The gradients of Q, K and V from that of O. Scores are worked out anew, block by block, from O and the logarithms of the forward
@@ -237,7 +247,10 @@ impl<T: Value> BlockAttention<T> {
         let (rows, batch) = (frame.queries, frame.options.batch);
         let (shape, len) = (|| format!("{batch} heads of {rows}×1"), frame.logsumexp_len());
         device.expect_operand(OPERATION, "the logarithms", *logsumexp, shape, len)?;
-        let is_own = workspace.blocks[0].is(&self.blocks) && workspace.terms.len() == TERMS * len;
+        let is_own = workspace.blocks[0].is(&self.blocks)
+            && workspace.layouts == self.layouts()
+            && workspace.kv_group == frame.options.kv_group
+            && workspace.terms.len() == TERMS * len;
         let expected = || "one that this plan made";
         Error::expect(is_own, OPERATION, "the workspace", expected, "another plan's")?;
         let gradients = d_q.address() | d_k.address() | d_v.address();

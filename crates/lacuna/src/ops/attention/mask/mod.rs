@@ -47,10 +47,17 @@ pub struct Mask {
     rule: Arc<Rule>,
 }
 
+/// Queries, or keys: whole blocks of them are counted in 32 bits.
+const MAX_TOKENS: usize = u32::MAX as usize - 63;
+
 impl Mask {
+    fn expect_sizes([queries, keys]: [usize; 2]) -> Result<()> {
+        Error::expect_at_most("the number of queries", MAX_TOKENS, queries)?;
+        Error::expect_at_most("the number of keys", MAX_TOKENS, keys)
+    }
+
     fn new([queries, keys]: [usize; 2], rule: RangeRule) -> Result<Self> {
-        Error::expect_at_most("the number of queries", u32::MAX as usize, queries)?;
-        Error::expect_at_most("the number of keys", u32::MAX as usize, keys)?;
+        Self::expect_sizes([queries, keys])?;
         Ok(Self { queries, keys, rules: 1, rule: Arc::new(Rule::Ranges(rule)) })
     }
 
@@ -165,11 +172,11 @@ impl Mask {
         global_queries: &[usize],
         global_keys: &[usize],
     ) -> Result<Self> {
+        Self::expect_sizes([queries, keys])?;
         let sorted = |what, tokens: &[usize], count: usize| -> Result<Vec<u32>> {
             let greatest = tokens.iter().copied().max().filter(|&greatest| greatest >= count);
             let expected = || format!("below {count}");
             Error::expect(greatest.is_none(), OPERATION, what, expected, greatest.unwrap_or(0))?;
-            // A mask of tokens that 32 bits do not count is refused below.
             let mut sorted: Vec<u32> = tokens.iter().map(|&token| token as u32).collect();
             sorted.sort_unstable();
             sorted.dedup();

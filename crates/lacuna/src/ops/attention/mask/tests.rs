@@ -121,6 +121,8 @@ fn sizes_that_nothing_counts_are_refused() {
     large(Mask::causal_lower_right(1, usize::MAX), "the number of keys");
     large(Mask::documents(&[usize::MAX, 2]), "the number of queries");
     large(Mask::global(1 << 32, 1, &[1 << 31], &[]), "the number of queries");
+    large(Mask::global(1, 1 << 33, &[], &[u32::MAX as usize]), "the number of keys");
+    large(Mask::full(1, u32::MAX as usize - 62), "the number of keys is 4294967233");
     let causal = Mask::causal(3).unwrap();
     let joined = (1..256).try_fold(causal.clone(), |all, _| all.or(&causal)).unwrap();
     assert_eq!(joined.to_pattern().unwrap(), causal.to_pattern().unwrap());

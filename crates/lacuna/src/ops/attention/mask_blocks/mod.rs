@@ -66,8 +66,8 @@ struct Lists {
 }
 
 impl MaskBlocks {
-    /// Lists the blocks of a mask, and uploads them. The time is that of the blocks that are not empty, and of asking the rules for each
-    /// query.
+    /// Lists the blocks of a mask, and uploads them. The time is that of the blocks between the first and the last that each 64 queries see, and of
+    /// asking the rules for each query.
     ///
     /// # Errors
     /// [`Error::TooLarge`](crate::Error::TooLarge) from 2³² blocks on; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
