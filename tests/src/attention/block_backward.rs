@@ -39,6 +39,11 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases: Vec<Case> = cases.into_iter().map(case).collect();
     cases.push(Case::new("attention/block_backward/unseen", "what is not finite and not seen", unseen));
     cases.push(Case::new(
+        "attention/block_backward/unseen_of_groups",
+        "what is not finite in one of two heads that share keys",
+        unseen_of_groups,
+    ));
+    cases.push(Case::new(
         "attention/block_backward/refusals",
         "what gradients by blocks do not take",
         refusals,
@@ -241,6 +246,37 @@ fn unseen(cx: &Context<'_>) -> Result<f64> {
             "rows that see it are not finite"
         );
         ensure!(finite(69) && finite(75) && finite(99) && finite(31) && finite(119), "others are");
+    }
+    Ok(worst)
+}
+
+/// Two heads share keys of two documents, the second of which ends amid a block that all its queries see whole; a query of the second
+/// head is not finite.
+fn unseen_of_groups(cx: &Context<'_>) -> Result<f64> {
+    if needs_other_gpu(cx.device) {
+        return Ok(0.0);
+    }
+    let (tokens, dim) = (134, 16);
+    let mask = Mask::documents(&[64, 70])?;
+    let mut problem = Problem::draw(mask.to_pattern()?, dim, 2, cx.seed);
+    problem.q[(tokens + 100) * dim] = f32::NEG_INFINITY;
+    let problem = problem.rounded::<f16>();
+    let options = Options::default().batch(2).kv_group(2);
+    let plan = BlockAttention::<f16>::plan_with(&MaskBlocks::new(cx.device, &mask)?, dim, options)?;
+    let pass = Pass::new(cx, &problem, &plan)?;
+    let mut worst = 0.0_f64;
+    for names in kernels(&plan)? {
+        let (error, [d_q, d_k, d_v]) = pass.check(cx, &plan, names)?;
+        worst = worst.max(error);
+        let finite =
+            |of: &[f16], row: usize| of[row * dim..][..dim].iter().all(|slope| slope.is_finite());
+        let of_queries = [100, tokens + 99, tokens + 100].map(|row| finite(&d_q, row));
+        ensure!(of_queries == [true, true, false], "one query alone is not finite: {of_queries:?}");
+        let of_keys = [0, 63, 64, 133].map(|row| [finite(&d_k, row), finite(&d_v, row)]);
+        ensure!(
+            of_keys == [[true; 2], [true; 2], [false; 2], [false; 2]],
+            "its document's keys alone are not finite: {of_keys:?}"
+        );
     }
     Ok(worst)
 }
