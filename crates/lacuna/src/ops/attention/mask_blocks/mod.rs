@@ -112,8 +112,12 @@ impl MaskBlocks {
     pub fn bitmaps(&self) -> usize {
         self.lists.bitmaps.len() / bitmap::WORDS
     }
-    /// Bytes of device memory.
+    /// Bytes of device memory, with those of the transposed mask, once a gradient has asked for it.
     pub fn bytes(&self) -> usize {
+        let transposed = self.lists.derived.get::<Self>().map_or(0, Self::own_bytes);
+        self.own_bytes() + transposed
+    }
+    fn own_bytes(&self) -> usize {
         let Lists { bitmaps, tilings, .. } = &*self.lists;
         tilings.as_flattened().iter().chain([bitmaps]).map(|buffer| buffer.len() * size_of::<u32>()).sum()
     }
