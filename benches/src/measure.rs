@@ -68,7 +68,7 @@ pub fn measure(session: &mut Session, task: &Task<'_>) -> Result<Vec<Record>> {
 ///
 /// # Errors
 /// [`Usage`] where it does not.
-pub fn check(session: &Session, task: &Task<'_>) -> Result<()> {
+pub(crate) fn check(session: &Session, task: &Task<'_>) -> Result<()> {
     let (op, types) = (task.op.name, session.types);
     let indices = task.op.takes.indices;
     let why = if types.precision != types::Precision::default() && !task.op.takes.precision {

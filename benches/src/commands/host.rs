@@ -4,8 +4,8 @@ use lacuna_cases::exit::Outcome;
 
 use super::sweep::{cases, create, limited, over, setup, write};
 use crate::cli::SweepOptions;
-use crate::session::Session;
 use crate::host;
+use crate::session::Session;
 
 /// Products of a case at most on the simulator.
 const SIMULATED_PRODUCTS: f64 = 1e6;

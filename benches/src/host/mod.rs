@@ -8,7 +8,6 @@ mod steps;
 mod table;
 
 use anyhow::Result;
-use lacuna::spmm::Reduce;
 use lacuna_cases::exit::Usage;
 
 pub use self::record::Record;
@@ -17,7 +16,7 @@ pub use self::table::of as table;
 use crate::measure::{by_types, by_value, check};
 use crate::operation::Task;
 use crate::session::Session;
-use crate::types::{Index, Precision};
+use crate::types::{Index, Precision, Reduce};
 
 /// Measures the calls of a problem: a record for each.
 ///

@@ -268,8 +268,7 @@ fn unseen_of_groups(cx: &Context<'_>) -> Result<f64> {
     for names in kernels(&plan)? {
         let (error, [d_q, d_k, d_v]) = pass.check(cx, &plan, names)?;
         worst = worst.max(error);
-        let finite =
-            |of: &[f16], row: usize| of[row * dim..][..dim].iter().all(|slope| slope.is_finite());
+        let finite = |of: &[f16], row: usize| of[row * dim..][..dim].iter().all(|slope| slope.is_finite());
         let of_queries = [100, tokens + 99, tokens + 100].map(|row| finite(&d_q, row));
         ensure!(of_queries == [true, true, false], "one query alone is not finite: {of_queries:?}");
         let of_keys = [0, 63, 64, 133].map(|row| [finite(&d_k, row), finite(&d_v, row)]);
@@ -333,8 +332,13 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
     let workspace = &mut other.workspace()?;
     refused("another's room", run(q.as_slice(), 0, 20, workspace), is_parameter, &["the workspace"])?;
     // Of the same mask, with rows for which other kernels were chosen.
-    let mut of_long_rows = BlockAttention::<f16>::plan(&blocks, 72)?.workspace()?;
-    refused("longer rows' room", run(q.as_slice(), 0, 20, &mut of_long_rows), is_parameter, &["the workspace"])?;
+    let mut of_long_rows = BlockAttention::<f16>::plan(&mask, 72)?.workspace()?;
+    refused(
+        "longer rows' room",
+        run(q.as_slice(), 0, 20, &mut of_long_rows),
+        is_parameter,
+        &["the workspace"],
+    )?;
     let elsewhere = Device::simulator().upload(&vec![f16::ZERO; len])?;
     let is_elsewhere = |error: &Error| matches!(error, Error::OtherDevice { .. });
     refused("another device", run(elsewhere.as_slice(), 0, 20, &mut own), is_elsewhere, &["gradient of O"])?;
