@@ -112,7 +112,10 @@ fn judge(
     let over = error.broadcast_div(&((magnitudes * part)? + 1e-30)?)?.flatten_all()?.to_vec1::<f32>()?;
     // A NaN is wrong, which a greatest one would hide.
     ensure!(over.iter().all(|&over| over <= 1.0), "{what} in {dtype:?} is wrong");
-    println!("{dtype:?} {what}: largest error {:.3} of what is allowed", over.into_iter().fold(0.0, f32::max));
+    println!(
+        "{dtype:?} {what}: largest error {:.3} of what is allowed",
+        over.into_iter().fold(0.0, f32::max)
+    );
     Ok(())
 }
 

@@ -52,7 +52,8 @@ fn random(shape: &[usize], seed: u64) -> Result<Tensor> {
 fn close(got: &Tensor, expected: &Tensor, bound: f32) {
     let [got, expected] = [got, expected].map(|tensor| tensor.to_dtype(DType::F32).unwrap());
     assert_eq!(got.dims(), expected.dims());
-    let differences = (got - expected).unwrap().abs().unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+    let differences =
+        (got - expected).unwrap().abs().unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
     // A greatest one would hide NaN.
     let wrong = differences.iter().find(|difference| difference.is_nan() || **difference > bound);
     assert!(wrong.is_none(), "they differ by {wrong:?}, and {bound} is allowed");
