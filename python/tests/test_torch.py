@@ -425,7 +425,7 @@ def test_two_devices():
     # A stream of another GPU.
     own, _, own_values = drawn(64, 96, 0.5)
     near = dense(96, 32)
-    product = ((torch.cuda.Stream(device=1).cuda_stream, False), 0, 32, 1, (near.data_ptr(), 32, 0), (near.data_ptr(), 32, 0), None, False, False)
+    product = ((torch.cuda.Stream(device=1).cuda_stream, False), 0, 32, 1, (near.data_ptr(), 32, 96 * 32), (near.data_ptr(), 32, 64 * 32), None, False, False)
     refused("another context", lambda: own._handle.spmm(own_values.data_ptr(), 1, product))
     torch.cuda.set_device(0)
     with torch.cuda.device(1):
