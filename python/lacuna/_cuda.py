@@ -103,6 +103,22 @@ class Cuda:
         self._held.append(tensor)
         return tensor.data_ptr(), tensor.numel(), tensor.element_size() * 8
 
+    def arange(self, count: int) -> torch.Tensor:
+        """0, 1, … in 64 bits."""
+        return torch.arange(count, device=self._place)
+
+    def float32(self, numbers: torch.Tensor) -> torch.Tensor:
+        """The numbers in float32."""
+        return numbers.to(torch.float32)
+
+    def int64(self, numbers: torch.Tensor) -> torch.Tensor:
+        """The numbers in integers of 64 bits."""
+        return numbers.to(torch.int64)
+
+    def row_offsets(self, rows: torch.Tensor, count: int) -> torch.Tensor:
+        """Where each of `count` rows starts, and the end of the last, of the row of each nonzero."""
+        return torch.cat((rows.new_zeros(1), torch.bincount(rows, minlength=count).cumsum(0)))
+
     def placed(self, array: Any) -> torch.Tensor:
         """The array, or a copy of it, on this GPU."""
         return torch.as_tensor(array).to(self._place)

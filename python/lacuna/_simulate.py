@@ -167,6 +167,26 @@ class Simulated:
             raise InputError(f"{what}: a 1-D array of int32 or int64 is expected, got {array.ndim}-D of {array.dtype.name}")
         return self.upload(array.tobytes()), array.size, array.dtype.itemsize * 8
 
+    def arange(self, count: int) -> Any:
+        """0, 1, … in 64 bits."""
+        import numpy
+
+        return numpy.arange(count, dtype=numpy.int64)
+
+    def float32(self, numbers: Any) -> Any:
+        """The numbers in float32."""
+        return numbers.astype("float32")
+
+    def int64(self, numbers: Any) -> Any:
+        """The numbers in integers of 64 bits."""
+        return numbers.astype("int64")
+
+    def row_offsets(self, rows: Any, count: int) -> Any:
+        """Where each of `count` rows starts, and the end of the last, of the row of each nonzero."""
+        import numpy
+
+        return numpy.concatenate(([0], numpy.bincount(rows, minlength=count).cumsum())).astype("int64")
+
     def with_end(self, offsets: Any, end: int) -> Any:
         """The offsets, and the end of the last."""
         import numpy

@@ -8,7 +8,7 @@ from typing import Any, Optional, Sequence
 
 from ._errors import InputError, whole
 from ._native import native
-from ._ops import backend_of, on_its_device, transpose_values, values_batch
+from ._ops import backend_of, on_its_device, sddmm, transpose_values, values_batch
 
 _ids = itertools.count(1)
 _known: "weakref.WeakValueDictionary[int, Any]" = weakref.WeakValueDictionary()
@@ -133,6 +133,26 @@ class Pattern(_Numbered):
         """Bits of a column index."""
         return self._handle.index_bits
 
+    def indices(self) -> tuple:
+        """Where each row starts, and the end of the last; and the column of each nonzero. Arrays of int64: PyTorch's on a GPU, NumPy's on a
+        simulator.
+
+        A pattern keeps them in the form that kernels read. So they are worked out anew at each call: by products of numbers up to 4,095,
+        which float32 holds exactly, with ones, at the nonzeros."""
+        back, rows_and_columns = _backend_on(self._key), []
+        ones = [back.float32(back.arange(extent) * 0 + 1).reshape(-1, 1) for extent in self.shape]
+        for axis, extent in enumerate(self.shape):
+            found = 0
+            for shift in (24, 12, 0):
+                if shift > 0 and extent <= 1 << shift:
+                    continue
+                operands = list(ones)
+                operands[axis] = back.float32(back.arange(extent) >> shift & 4095).reshape(-1, 1)
+                found = found + (back.int64(sddmm(_backend_on(self._key), self, *operands, True)) << shift)
+            rows_and_columns.append(found)
+        of_nonzeros, columns = rows_and_columns
+        return back.row_offsets(of_nonzeros, self.shape[0]), columns
+
     @property
     def T(self) -> "Pattern":
         """The transposed pattern. The first use works it out on the device, and waits."""
@@ -216,6 +236,17 @@ class SparseCsr:
         there is memory after them: what is written to the tensor later is not seen. Gradients flow to the tensor."""
         pattern = Pattern.from_torch(tensor, index_bits=index_bits)
         return cls(pattern, pattern.with_room(tensor.values()))
+
+    def to_torch(self) -> Any:
+        """The same as a `torch.sparse_csr_tensor`: with the values, which are copied of a batch alone, and :meth:`Pattern.indices`. Without
+        gradients."""
+        import torch
+
+        offsets, columns = (torch.as_tensor(array) for array in self.pattern.indices())
+        values = torch.as_tensor(self.values).detach()
+        if values.dim() == 2:
+            offsets, columns = (array.expand(len(values), -1).contiguous() for array in (offsets, columns))
+        return torch.sparse_csr_tensor(offsets, columns, values.contiguous(), (*values.shape[:-1], *self.shape))
 
     @property
     def shape(self) -> tuple:

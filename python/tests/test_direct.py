@@ -164,6 +164,17 @@ def test_attention_to_the_greatest_scores():
             assert (x.grad - y.grad).abs().max() <= 64 * tolerance
 
 
+def test_matrices_are_given_to_torch():
+    wide = dense(48, 5000) * (dense(48, 5000, seed=4) > 0.9)
+    given = wide.to_sparse_csr()
+    for index_bits in (32, 16):
+        a = lacuna.SparseCsr.from_torch(given, index_bits=index_bits)
+        back = a.to_torch()
+        assert back.values().data_ptr() == a.values.data_ptr(), "nothing is copied"
+        assert torch.equal(back.crow_indices(), given.crow_indices()) and torch.equal(back.col_indices(), given.col_indices())
+        assert torch.equal(back.to_dense(), wide)
+
+
 def test_room_after_values():
     import mmap
 

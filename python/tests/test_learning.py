@@ -164,6 +164,18 @@ def test_attention_in_16_bits_that_blocks_do_not_take(monkeypatch):
     assert taken == [False], "float32 is not tried"
 
 
+def test_matrices_are_given_to_torch():
+    drawn = Drawn(9, 14, 0.6)
+    for lead in ((), (2,)):
+        values = tensor(*lead, len(drawn.columns))
+        given = lacuna.SparseCsr(drawn.pattern(), values).to_torch()
+        assert given.layout == torch.sparse_csr and not given.requires_grad
+        # A batch's are not made dense by PyTorch where rows are empty: each by itself.
+        matrices = [given] if not lead else [torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), x.values(), x.shape) for x in given]
+        for matrix, expected in zip(matrices, values.detach().reshape(-1, len(drawn.columns))):
+            assert torch.equal(matrix.to_dense().double(), dense_of(expected.double(), drawn.mask))
+
+
 def test_embedding_bag():
     offsets, indices = torch.tensor([0, 3, 3, 7]), torch.tensor([4, 0, 4, 8, 1, 8, 8])
     for mode in ("sum", "mean"):

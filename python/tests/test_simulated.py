@@ -169,6 +169,17 @@ def test_topn():
     assert (raw == np.take_along_axis(logits, order, 1)).all()
 
 
+def test_patterns_give_their_indices():
+    for rows, cols in ((5, 9), (3, 5000), (6000, 2)):
+        drawn = Drawn(rows, cols, 0.7)
+        for pattern in (drawn.pattern(), lacuna.Pattern(drawn.offsets, drawn.columns, drawn.shape, index_bits=16)):
+            offsets, columns = pattern.indices()
+            assert offsets.dtype == columns.dtype == np.int64
+            assert (offsets == drawn.offsets).all() and (columns == drawn.columns).all()
+    offsets, columns = lacuna.Pattern(np.zeros(4, int), np.zeros(0, int), (3, 2)).indices()
+    assert (offsets == 0).all() and len(offsets) == 4 and len(columns) == 0
+
+
 def test_patterns_of_lists():
     scores, values = dense(9, 9), dense(9, 8)
     _, keys = lacuna.topn(scores, 4)
