@@ -390,7 +390,8 @@ def _(logits: Tensor, n: int, output: str, temperature: float) -> Tuple[Tensor, 
 
 def topn(logits: Tensor, n: int, output: str = "probabilities", temperature: float = 1.0) -> Tuple[Tensor, Tensor]:
     """See :func:`lacuna.topn`."""
-    if not is_dynamo_compiling() and isinstance(logits, Tensor) and logits.is_cuda and output in _ops.FORMS:
+    is_known = output in _ops.FORMS and type(n) is int and n >= 0
+    if is_known and not is_dynamo_compiling() and isinstance(logits, Tensor) and logits.is_cuda:
         found = cuda_device(logits.get_device()).topn_direct(logits, n, _ops.FORMS.index(output), temperature)
         if isinstance(found, tuple):
             return found

@@ -141,6 +141,7 @@ def test_lookups_and_topn():
         assert torch.equal(got[0], values) and torch.equal(got[1], indices)
         assert got[0].dtype == torch.float32 and got[1].dtype == torch.int32
     assert call(logits.T) is None and call(logits.half()) is None and call(logits, 11) is None
+    refused("n is -1, but a whole number", lambda: lacuna.topn(logits, -1))
 
 
 def test_attention_to_the_greatest_scores():
