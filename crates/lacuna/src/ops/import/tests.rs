@@ -56,6 +56,15 @@ fn the_first_wrong_element_is_named() {
     assert!(of(&[1, 1, 5, 4, 99]).starts_with("row 0 at position 1: column 1 was given before"));
     // A column of more than 32 bits whose lower half is a good one.
     assert!(of(&[1, 2, 3, 4, (1 << 32) + 5]).contains("got 4294967301"));
+    // Without its sign it would be below so many columns, and rows of a table.
+    let huge = message(import::<i32, u32>([1, 4_000_000_000], &[0, 2], &[5, -1_000_000_000]));
+    assert_eq!(huge, "column indices: expected no negative number, got -1000000000 at position 1");
+    let of_table = import_bags::<i32, u64>(1 << 40, &[0, 1], &[-7]).unwrap_err().to_string();
+    assert!(of_table.contains("got -7") || of_table.contains("-7 (number 0 of 1)"), "{of_table}");
+    let of_lists = import_lists::<i32, u32>([1, 4_000_000_000], &[-5], 1, None).unwrap_err().to_string();
+    assert!(of_lists.contains("got -5 at position 0"), "{of_lists}");
+    let rows = import_coo::<i32>([3_000_000_000, 1], &[0], &[0]).unwrap_err().to_string();
+    assert!(rows.contains("the number of rows that such indices count"), "{rows}");
     let narrow = message(import::<i32, u16>([1, 10], &[0, 2], &[-70_000, 3]));
     assert_eq!(narrow, "column indices: expected no negative number, got -70000 at position 0");
 }
