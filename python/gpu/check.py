@@ -40,7 +40,7 @@ def main() -> int:
     print(f"lacuna {lacuna.__version__} from {pathlib.Path(lacuna.__file__).parent}")
     print(f"PyTorch {torch.__version__}, Python {sys.version.split()[0]}, {torch.cuda.get_device_name()}")
     sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
-    modules = [importlib.import_module(name) for name in ("test_torch", "test_attention", "test_direct", "test_layers", "test_tutorials")]
+    modules = [importlib.import_module(name) for name in ("test_torch", "test_attention", "test_devices", "test_direct", "test_layers", "test_tutorials")]
     failed, ran = [], 0
     for name, test in ((name, test) for module in modules for name, test in list(vars(module).items())):
         if not name.startswith("test_") or not callable(test) or (arguments.names and not any(part in name for part in arguments.names)):

@@ -11,56 +11,15 @@ from typing import Any, Optional, Tuple
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 
 from . import _gradients, _ops
-from ._cuda import from_dlpack, with_room
-from ._errors import Error
+from ._cuda import with_room
 from ._native import cuda_device
+from ._route import as_tensors, is_dispatched, learns
 from ._sparse import Pattern, SparseCsr, known
 
 __all__ = ["SparseLinear", "embedding_bag", "sddmm", "sparse_attention", "sparse_softmax", "spmm", "topn"]
-
-
-_PLAIN = (Tensor, torch.nn.Parameter)
-
-
-def _learns(*tensors: Any) -> bool:
-    """Whether these are tensors, and gradients of one of them are wanted. Asked of what is not dispatched: of CPU tensors, on the simulator."""
-    given = [tensor for tensor in tensors if tensor is not None]
-    if not torch.is_grad_enabled() or not all(isinstance(tensor, Tensor) for tensor in given):
-        return False
-    return any(tensor.requires_grad for tensor in given)
-
-
-def _as_tensors(*operands: Any) -> tuple:
-    """The operands, those of other libraries as PyTorch's tensors where gradients of one are wanted: only tensors learn."""
-    if not _learns(*(operand for operand in operands if isinstance(operand, Tensor))):
-        return operands
-    return tuple(x if x is None or isinstance(x, Tensor) else from_dlpack(x, "an operand") for x in operands)
-
-
-def _is_dispatched(*tensors: Any) -> bool:
-    """Whether PyTorch's dispatcher must see a call of these operands: tensors on a GPU that are traced, learn, or are of a subclass.
-    Others are checked by the Python files, and given to the native module."""
-    on_gpu = False
-    for tensor in tensors:
-        if tensor is not None:
-            if not isinstance(tensor, Tensor):
-                return False
-            on_gpu = on_gpu or tensor.is_cuda
-    if forward_ad._current_level >= 0 and any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors if tensor is not None):
-        raise Error("lacuna: an operand has a forward-mode derivative, but there are none of Lacuna's operators; use backward gradients")
-    if not on_gpu:
-        return False
-    if is_dynamo_compiling():
-        return True
-    learns = torch.is_grad_enabled()
-    for tensor in tensors:
-        if tensor is not None and (type(tensor) not in _PLAIN or (learns and tensor.requires_grad)):
-            return True
-    return False
 
 
 def _values_like(like: Tensor, batch: Optional[int], nnz: int, stride: int) -> Tensor:
@@ -109,10 +68,10 @@ def spmm_of(pattern: Pattern, values: Tensor, b: Tensor, bias: Optional[Tensor],
             return _gradients.learn_spmm(pattern, values, b, bias, relu, precise)
         if c is not None:
             return c
-    values, b, bias = _as_tensors(values, b, bias)
-    if _is_dispatched(values, b, bias):
+    values, b, bias = as_tensors(values, b, bias)
+    if is_dispatched(values, b, bias):
         return torch.ops.lacuna.spmm(values, b, bias, pattern.id, pattern.shape[0], relu, precise)
-    if _learns(values, b, bias):
+    if learns(values, b, bias):
         return _gradients.learn_spmm(pattern, values, b, bias, relu, precise)
     return _ops.spmm(_ops.backend_of(values, b), pattern, values, b, bias, relu, precise)
 
@@ -164,10 +123,10 @@ def sddmm(pattern: Pattern, a: Tensor, b: Tensor, precise: bool = False) -> Tens
             return _gradients.learn_sddmm(pattern, a, b, precise)
         if d is not None:
             return d
-    a, b = _as_tensors(a, b)
-    if _is_dispatched(a, b):
+    a, b = as_tensors(a, b)
+    if is_dispatched(a, b):
         return torch.ops.lacuna.sddmm(a, b, pattern.id, pattern.nnz, pattern.values_stride, precise)
-    if _learns(a, b):
+    if learns(a, b):
         return _gradients.learn_sddmm(pattern, a, b, precise)
     return _ops.sddmm(_ops.backend_of(a, b), pattern, a, b, precise)
 
@@ -218,9 +177,9 @@ def sparse_softmax(a: SparseCsr, scale: float = 1.0) -> Tensor:
             return _gradients.learn_softmax(pattern, values, scale)
         if y is not None:
             return y
-    if _is_dispatched(values):
+    if is_dispatched(values):
         return torch.ops.lacuna.softmax(values, pattern.id, pattern.values_stride, scale)
-    if _learns(values):
+    if learns(values):
         return _gradients.learn_softmax(pattern, values, scale)
     return _ops.softmax(_ops.backend_of(values), pattern, values, scale)
 
@@ -311,14 +270,14 @@ def sparse_attention(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: Optional
             return _gradients.learn_attention(mask, q, k, v, q.shape[-1] ** -0.5 if scale is None else scale)
         if o is not None:
             return o
-    q, k, v = _as_tensors(q, k, v)
-    if _is_dispatched(q, k, v):
+    q, k, v = as_tensors(q, k, v)
+    if is_dispatched(q, k, v):
         factor = q.shape[-1] ** -0.5 if scale is None else scale
-        learns = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
-        if learns and _gradients.keeps_logsumexp(mask, q):
+        may_learn = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
+        if may_learn and _gradients.keeps_logsumexp(mask, q):
             return torch.ops.lacuna.attention_with_logsumexp(q, k, v, mask.id, factor)[0]
         return torch.ops.lacuna.attention(q, k, v, mask.id, factor)
-    if _learns(q, k, v):
+    if learns(q, k, v):
         return _gradients.learn_attention(mask, q, k, v, q.shape[-1] ** -0.5 if scale is None else scale)
     return _ops.attention(_ops.backend_of(q, k, v), mask, q, k, v, scale)
 
@@ -367,9 +326,9 @@ def embedding_bag(table: Tensor, bags: Any) -> Tensor:
             return _gradients.learn_embedding_bag(bags, table)
         if out is not None:
             return out
-    if _is_dispatched(table):
+    if is_dispatched(table):
         return torch.ops.lacuna.embedding_bag(table, bags.id, bags.sizes[0])
-    if _learns(table):
+    if learns(table):
         return _gradients.learn_embedding_bag(bags, table)
     return _ops.embedding_bag(_ops.backend_of(table), bags, table)
 
@@ -395,7 +354,7 @@ def topn(logits: Tensor, n: int, output: str = "probabilities", temperature: flo
         found = cuda_device(logits.get_device()).topn_direct(logits, n, _ops.FORMS.index(output), temperature)
         if isinstance(found, tuple):
             return found
-    if _is_dispatched(logits):
+    if is_dispatched(logits):
         return torch.ops.lacuna.topn(logits, n, output, temperature)
     return _ops.topn(_ops.backend_of(logits), logits, n, output, temperature)
 
