@@ -10,6 +10,9 @@ use super::{Record, Steps};
 use crate::operation::Task;
 use crate::session::Session;
 
+/// The most elements of a list that `from_lists` takes.
+const LONGEST_LIST: usize = 4096;
+
 pub(super) fn of_sddmm<T: Number, I: Index>(
     session: &mut Session,
     task: &Task<'_>,
@@ -54,6 +57,19 @@ pub(super) fn of_attention<T: Number, I: Index>(
     let options = attention::Options::default().batch(problem.batch);
     let plan = |mask: &CsrMatrix<T, I>| Ok(SparseAttention::plan_with(mask, problem.width, options)?);
 
+    let rows = || (0..problem.rows()).map(|row| host.pattern().row_columns(row));
+    let length = rows().map(<[u32]>::len).max().unwrap_or(0);
+    if length <= LONGEST_LIST {
+        // As top-N leaves them, but that where a row has fewer columns nothing follows.
+        let mut lists = vec![-1_i32; problem.rows() * length];
+        for (list, columns) in lists.chunks_exact_mut(length.max(1)).zip(rows()) {
+            list.iter_mut().zip(columns.iter().rev()).for_each(|(to, &column)| *to = column as i32);
+        }
+        let (lists, size) = (device.upload(&lists)?, [problem.rows(), problem.cols()]);
+        let import =
+            |_: &mut ()| Ok(CsrMatrix::<T, I>::from_lists(stream, size, lists.as_slice(), length, Some(0))?);
+        steps.call("from lists", || Ok(()), import)?;
+    }
     let planned = steps.call("plan", matrix, |mask| plan(mask))?;
     let kernel = planned.choice().map_or("three_steps", |choice| choice.entry.name);
     steps.of_kernel(kernel);

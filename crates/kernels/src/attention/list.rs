@@ -23,6 +23,11 @@ macro_rules! attention {
             query4 [f16] { [8 4 1 2 4 12] [8 8 1 2 4 12] [8 8 2 1 2 8] }
             query4 [bf16] { [8 4 1 2 4 12] [8 8 1 1 2 12] [8 8 2 1 2 8] }
 
+            // Mask blocks of CSR, and of a transposed mask.
+            find_blocks [u32 u16] { {} }
+            write_bitmaps [u32 u16] { {} }
+            transpose_bitmaps [any] { {} }
+
             // By warpgroups: [half the elements of a row, an eighth, groups of 64 queries, stages]
             #[cfg(lacuna_sm = "90")]
             wgmma [f16 bf16] { [32 8 3 3] [32 8 1 2] [64 16 2 2] [64 16 1 2] }
@@ -43,6 +48,19 @@ macro_rules! attention {
                 $crate::list::value_of::$types, $crate::list::index_of::$types, $vector, $lanes, $chunks, $keys
             >
         }
+    };
+    ($part:ident find_blocks [] $index:ident {}) => {
+        $crate::entry_part! { $part
+            ["attention_", stringify!($index), "_find_blocks"] $crate::attention::FindBlocks<$index>
+        }
+    };
+    ($part:ident write_bitmaps [] $index:ident {}) => {
+        $crate::entry_part! { $part
+            ["attention_", stringify!($index), "_write_bitmaps"] $crate::attention::WriteBitmaps<$index>
+        }
+    };
+    ($part:ident transpose_bitmaps [] any {}) => {
+        $crate::entry_part! { $part ["attention_transpose_bitmaps"] $crate::attention::TransposeBitmaps }
     };
     ($part:ident wgmma [] $value:ident [$l:literal $pieces:literal $groups:literal $stages:literal]) => {
         $crate::entry_part! { $part

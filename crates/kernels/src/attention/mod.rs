@@ -3,12 +3,14 @@
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section VII-C, for the operation;
 //! Dao, Fu, Ermon, Rudra, Ré, *FlashAttention* (2022), section 3.1, for the softmax that goes along.
 mod backward;
+mod find_blocks;
 mod lanes;
 mod list;
 mod online;
 mod query_tile;
 mod row;
 mod rows;
+mod transpose_bitmaps;
 mod wgmma;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
@@ -16,8 +18,10 @@ use lacuna_gpu::{GlobalMut, GlobalPtr};
 use crate::{IndexType, ValueType};
 
 pub use backward::{BackwardOperands, BackwardTiles, TERMS};
+pub use find_blocks::{CsrMask, FindBlocks, FindBlocksArgs, WINDOW_BLOCKS, WriteBitmaps, WriteBitmapsArgs};
 pub use query_tile::{MAX_KEYS, QUERIES, QueryTileEntry, QueryTiles};
 pub use rows::Rows;
+pub use transpose_bitmaps::{TransposeBitmaps, TransposeBitmapsArgs};
 pub use wgmma::{BITMAP_WORDS, BLOCK, BlockArgs, BlockEntry, BlockMask, WgmmaTiles, place_of_bit};
 
 /// What the entry points of [`Rows`] take, for values of `T` and column indices of `I`.
@@ -130,4 +134,11 @@ pub enum Scheme {
         /// Of K and V; if not, of Q.
         owns_keys: bool,
     },
+    /// No product: makes such blocks of a mask, [`FindBlocks`] and [`WriteBitmaps`].
+    MaskBlocks {
+        /// Type of the mask's column indices.
+        index: IndexType,
+    },
+    /// Nor here: makes the bitmaps of a transposed mask, [`TransposeBitmaps`].
+    TransposeBitmaps,
 }

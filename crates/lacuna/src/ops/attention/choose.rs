@@ -103,8 +103,8 @@ pub enum Algorithm {
     },
     /// On tensor cores, by warpgroups (compute capability 9.0, `f16` and `bf16`): blocks of 64 queries × 64 keys in which any
     /// query sees a key are multiplied whole. Weights are rounded to the type of the operands. For masks whose blocks are full, or
-    /// not too empty; up to 128 elements in vectors of eight, and scales above 0. The host lists the blocks when the first plan of a
-    /// pattern wants them.
+    /// not too empty; up to 128 elements in vectors of eight, and scales above 0. The blocks are found and listed when the first plan of
+    /// a pattern wants them.
     WgmmaTile {
         /// Queries of a thread block: 64 for each warpgroup.
         queries: u32,
@@ -135,7 +135,9 @@ impl op::Problem for Problem {
                 let fits = self.has_positive_scale && tiles <= MAX_GRID_YZ && entry.runs_on(self.sm);
                 (fits, Algorithm::WgmmaTile { queries: block_rows, dimension })
             }
-            Scheme::BackwardTile { .. } => return None,
+            Scheme::BackwardTile { .. } | Scheme::MaskBlocks { .. } | Scheme::TransposeBitmaps => {
+                return None;
+            }
         };
         let fits = value == self.value
             && vector <= self.vector
@@ -159,7 +161,9 @@ impl op::Problem for Problem {
                 let keys = self.query_tile_entries.map_or(f64::INFINITY, |entries| times * entries as f64);
                 self.cost_of_keys(tile, keys, queries)
             }
-            Scheme::BackwardTile { .. } => f64::INFINITY,
+            Scheme::BackwardTile { .. } | Scheme::MaskBlocks { .. } | Scheme::TransposeBitmaps => {
+                f64::INFINITY
+            }
         }
     }
 }

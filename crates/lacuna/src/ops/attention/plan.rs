@@ -103,13 +103,20 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         let mut problem = frame.problem::<T>(mask.nnz(), Some(I::TYPE));
         let wanted = options.algorithm;
         problem.query_tile_entries =
-            derived(&problem, wanted, Scheme::QueryTile, || Ok(pattern.query_tiles()?.entries()))?;
+            derived(&problem, wanted, Scheme::QueryTile, || pattern.query_tile_entries())?;
         problem.blocks = derived(&problem, wanted, Scheme::WgmmaTile, || {
             let has_them = wanted != Algorithm::Auto || pattern.has_dense_blocks()?;
             has_them.then(|| Ok(*pattern.mask_blocks()?.counts())).transpose()
         })?
         .flatten();
-        let selection = frame.selection(&problem);
+        let mut selection = frame.selection(&problem);
+        let by_query_tiles = |choice: &Choice| choice.entry.tile.scheme == Scheme::QueryTile;
+        if selection.iter().any(by_query_tiles)
+            && derived(&problem, wanted, Scheme::QueryTile, || pattern.query_tiles().map(|_| ()))?.is_none()
+        {
+            problem.query_tile_entries = None;
+            selection = frame.selection(&problem);
+        }
         let steps = if options.algorithm == Algorithm::ThreeSteps
             || selection.is_auto() && selection.first().is_none()
         {
@@ -170,10 +177,11 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         self.frame.launch(&operands, |heads, operands| {
             let grid = |items: u32| [items.div_ceil(entry.tile.block_rows), heads, 1];
             match entry.tile.scheme {
-                // No plan has a kernel of a backward pass; its launch would be refused.
-                Scheme::WgmmaTile | Scheme::BackwardTile { .. } => {
-                    pattern.mask_blocks()?.launch(stream, entry, heads, operands)
-                }
+                // No plan has a kernel of another kind; its launch would be refused.
+                Scheme::WgmmaTile
+                | Scheme::BackwardTile { .. }
+                | Scheme::MaskBlocks { .. }
+                | Scheme::TransposeBitmaps => pattern.mask_blocks()?.launch(stream, entry, heads, operands),
                 Scheme::QueryTile => {
                     let tiles = pattern.query_tiles()?;
                     let ([tile_table, entries], count) = (tiles.pointers(), tiles.count());
@@ -238,10 +246,10 @@ impl<T: Value, I: Index> Tunable for SparseAttention<T, I> {
         let DevicePattern { rows, cols, nnz, row_order, .. } = *self.pattern;
         let rows_class = row_class(mask.stats());
         // Bitmasks in which four neighbours share other parts of what they see are other problems, by tenths.
-        let shared =
-            self.pattern.query_tile_part().map_or_else(|| "none".into(), |part| format!("{part:.1}"));
-        let (dim, batch, vector) =
-            (self.frame.dim, self.frame.options.batch, self.selection.problem().vector);
+        let Problem { query_tile_entries, vector, .. } = *self.selection.problem();
+        let part = |entries| format!("{:.1}", entries as f64 / nnz as f64);
+        let shared = query_tile_entries.map_or_else(|| "none".into(), part);
+        let (dim, batch) = (self.frame.dim, self.frame.options.batch);
         Some(format!(
             "{value} {index} {rows}×{cols}, {nnz} keys, {rows_class}, {row_order:?}, query tiles {shared}; d {dim}, batch {batch}, \
              vectors of {vector}"

@@ -34,9 +34,13 @@ impl QueryTiles {
 }
 
 impl<I: Index> DevicePattern<I> {
-    /// What part of the mask's keys query tiles load, where they were made: a quarter, where four neighbours see the same.
-    pub(crate) fn query_tile_part(&self) -> Option<f64> {
-        self.derived.get::<QueryTiles>().map(|tiles| tiles.entries() as f64 / self.nnz.max(1) as f64)
+    /// How many entries the mask's query tiles have: counted on the device, or, where [windows](Self::windows) would take too much memory,
+    /// of the tiles themselves.
+    pub(super) fn query_tile_entries(&self) -> Result<usize> {
+        match self.windows()? {
+            Some(windows) => Ok(windows.query_tile_entries()),
+            None => Ok(self.query_tiles()?.entries()),
+        }
     }
 
     /// The mask's query tiles. The first call makes them, of the pattern [on the host](Self::on_host).

@@ -28,23 +28,6 @@ pub(super) fn bitmap(queries: &[u64; SIDE]) -> Bitmap {
     words
 }
 
-/// The bits of a block's queries, of its bitmap: what [`bitmap`] has made.
-pub(super) fn queries(words: &Bitmap) -> [u64; SIDE] {
-    let mut queries = [0; SIDE];
-    for (query, keys) in queries.iter_mut().enumerate() {
-        let first = query / 16 * WARP as usize + query % 8 * 4;
-        for lane in 0..4 {
-            let pairs = u64::from(words[first + lane] >> (query % 16 / 8 * 2) & 0x3333_3333);
-            // From the low bits of half bytes to those of bytes.
-            let pairs = (pairs | pairs << 16) & 0x0000_ffff_0000_ffff;
-            let pairs = (pairs | pairs << 8) & 0x00ff_00ff_00ff_00ff;
-            let pairs = (pairs | pairs << 4) & 0x0303_0303_0303_0303;
-            *keys |= pairs << (2 * lane);
-        }
-    }
-    queries
-}
-
 #[cfg(test)]
 mod tests {
     use lacuna_kernels::attention::place_of_bit;
@@ -60,7 +43,6 @@ mod tests {
             let mut expected = [0; WORDS];
             expected[word as usize] = 1 << bit;
             assert_eq!(bitmap(&queries), expected, "query {query}, key {key}");
-            assert_eq!(super::queries(&expected), queries, "query {query}, key {key}");
         }
     }
 

@@ -1,9 +1,10 @@
-//! The blocks of 64 queries × 64 keys of a mask: made once for a mask, by the host.
+//! The blocks of 64 queries × 64 keys of a mask: made once for a mask. The host lists them; what a CSR pattern sees, the device finds.
 mod bitmap;
 mod pattern;
 mod strips;
 mod tiles;
 mod transposed;
+mod windows;
 
 use std::sync::Arc;
 
@@ -75,7 +76,14 @@ impl MaskBlocks {
         Self::upload(device, &Strips::list([mask.queries(), mask.keys()], |queries| mask.strip(queries))?)
     }
 
+    /// With the bitmaps of the strips.
     fn upload(device: &Device, strips: &Strips) -> Result<Self> {
+        Self::with_bitmaps(strips, device.upload(strips.bitmaps.as_flattened())?)
+    }
+
+    /// With bitmaps that are on the device already.
+    fn with_bitmaps(strips: &Strips, bitmaps: Buffer<u32>) -> Result<Self> {
+        let device = bitmaps.device();
         let tilings = [1, 2, 3].map(|groups| strips.tiles(groups));
         let counts = BlockCounts { tilings: tilings.each_ref().map(|tiles| tiles.counts) };
         let upload = |Tiles { records, entries, .. }: Tiles| -> Result<_> {
@@ -84,8 +92,8 @@ impl MaskBlocks {
         let [one, two, three] = tilings.map(upload);
         let lists = Lists {
             device: device.clone(),
-            bitmaps: device.upload(strips.bitmaps.as_flattened())?,
             tilings: [one?, two?, three?],
+            bitmaps,
             derived: Derived::default(),
         };
         let Strips { queries, keys, elements, .. } = *strips;
@@ -152,5 +160,27 @@ impl MaskBlocks {
             operands,
         };
         launch(stream, entry, [heads, tiles, 1], &args)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// For each number of groups the records of its tiles and their entries, with the bits of partial blocks in place of their numbers,
+    /// which may be others.
+    pub(super) fn lists(mask: &MaskBlocks) -> Result<Vec<(Vec<u32>, Vec<Vec<u32>>)>> {
+        let stream = mask.device().stream()?;
+        let bitmaps = mask.lists.bitmaps.download(&stream)?;
+        let bitmaps = bitmaps.as_chunks::<{ bitmap::WORDS }>().0;
+        let bits = |&word: &u32| bitmaps.get(word as usize).map_or(vec![word], |bits| bits.to_vec());
+        let of_tiling = |[records, entries]: &[Buffer<u32>; 2]| {
+            let entries = entries.download(&stream)?;
+            let entries = entries
+                .chunks(4)
+                .map(|entry| [vec![entry[0]], entry[1..].iter().flat_map(bits).collect()].concat());
+            Ok((records.download(&stream)?, entries.collect()))
+        };
+        mask.lists.tilings.iter().map(of_tiling).collect()
     }
 }

@@ -12,8 +12,11 @@ struct HasDenseBlocks(bool);
 const FEWEST: usize = 64;
 
 impl<I: Index> DevicePattern<I> {
-    /// Whether the mask may be one for blocks. The first call goes over the pattern, as [`mask_blocks`](Self::mask_blocks) does.
+    /// Whether the mask may be one for blocks. The first call asks the device, or goes over the pattern on the host.
     pub(in super::super) fn has_dense_blocks(&self) -> Result<bool> {
+        if let Some(windows) = self.windows()? {
+            return Ok(self.nnz >= FEWEST * windows.blocks());
+        }
         let has = self.derived.get_or_make(|| {
             let pattern = self.on_host()?;
             // For each key block the last strip that sees it.
@@ -31,9 +34,13 @@ impl<I: Index> DevicePattern<I> {
         Ok(has.0)
     }
 
-    /// The mask's blocks. The first call makes them, of the pattern [on the host](Self::on_host).
+    /// The mask's blocks. The first call makes them: of what the device finds, or, where that would take too much memory, of the pattern
+    /// [on the host](Self::on_host).
     pub(in super::super) fn mask_blocks(&self) -> Result<&MaskBlocks> {
         self.derived.get_or_make(|| {
+            if let Some(windows) = self.windows()? {
+                return self.blocks_of(windows);
+            }
             let pattern = self.on_host()?;
             let strips = Strips::list([self.rows, self.cols], |queries| {
                 Strip::of_columns(&queries.map(|query| pattern.row_columns(query)).collect::<Vec<_>>())
@@ -42,3 +49,6 @@ impl<I: Index> DevicePattern<I> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

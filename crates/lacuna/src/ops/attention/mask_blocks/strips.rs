@@ -20,7 +20,7 @@ pub(super) struct Strips {
     pub(super) elements: u64,
     /// For each strip its blocks that are not empty: the block of keys, and the [`BlockMask`] as memory holds it.
     pub(super) strips: Vec<Vec<[u32; 2]>>,
-    /// Of partial blocks. Blocks with equal bits share one.
+    /// Of partial blocks; empty where they are on the device already. Blocks with equal bits share one.
     pub(super) bitmaps: Vec<Bitmap>,
 }
 
@@ -42,7 +42,7 @@ impl Strips {
             for (strip, hashes) in numbers.into_par_iter().map(hashed).collect::<Vec<_>>() {
                 list.elements += strip.elements();
                 blocks += strip.blocks.len();
-                Error::expect_at_most("the number of mask blocks", MAX_BLOCKS, blocks)?;
+                expect_blocks(blocks)?;
                 let hashed = strip.bits.iter().zip(hashes);
                 let numbers: Vec<u32> = hashed.map(|(bits, hash)| distinct.number(bits, hash)).collect();
                 let blocks = strip.blocks.iter().map(|seen| {
@@ -55,6 +55,11 @@ impl Strips {
         list.bitmaps = distinct.bits.par_iter().map(bitmap).collect();
         Ok(list)
     }
+}
+
+/// Refuses more blocks than entries can count.
+pub(super) fn expect_blocks(blocks: usize) -> Result<()> {
+    Error::expect_at_most("the number of mask blocks", MAX_BLOCKS, blocks)
 }
 
 /// Strips that are listed before their blocks are numbered: so many have their bits in memory at once.
