@@ -1,13 +1,14 @@
 //! Rows by persistent blocks: grids in which such a block takes many rows, and such as have more of them than fit at once.
-//! The other cases try these kernels, too, with few rows for each. There are such kernels for `f32` alone.
+//! The other cases try these kernels, too, with few rows for each. Of 16-bit values there are such for uneven rows alone.
 use anyhow::{Context as _, Result, ensure};
+use half::f16;
 use lacuna::matrix::generate;
 use lacuna::{CsrMatrix, Index, spmm};
 
 use super::conform::legal;
 use super::guarded::Placement;
 use super::product::Product;
-use crate::{Case, Context, Effort};
+use crate::{Case, Context, Effort, Number};
 
 /// M, K and N, and products; and the mean row, where rows are of very different lengths.
 #[derive(Clone, Copy)]
@@ -75,8 +76,12 @@ const CASES: [(&str, &str, Shape, Option<u32>, Effort); 7] = [
 pub(super) fn cases() -> Vec<Case> {
     let case = |(name, about, shape, warps, effort)| {
         let run = move |cx: &Context<'_>| -> Result<f64> {
-            let worst = conform::<u32>(cx, shape, warps)?;
-            Ok(worst.max(conform::<u16>(cx, shape, warps).context("u16")?))
+            let worst = conform::<f32, u32>(cx, shape, warps)?;
+            let worst = worst.max(conform::<f32, u16>(cx, shape, warps).context("u16")?);
+            if shape.uneven.is_none() {
+                return Ok(worst);
+            }
+            Ok(worst.max(conform::<f16, u32>(cx, shape, None).context("f16")?))
         };
         Case::new(format!("spmm/persistent/{name}"), about, run).effort(effort)
     };
@@ -84,15 +89,15 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 /// Checks each persistent kernel, those of so many warps if it is said.
-fn conform<I: Index>(cx: &Context<'_>, shape: Shape, only: Option<u32>) -> Result<f64> {
+fn conform<T: Number, I: Index>(cx: &Context<'_>, shape: Shape, only: Option<u32>) -> Result<f64> {
     let Shape { m, k, n, batch, uneven } = shape;
     let pattern = match uneven {
         Some(mean) => generate::power_law(m, k, mean, 2.0, cx.seed)?,
         None => generate::uniform(m, k, 0.8, cx.seed)?,
     };
     let options = spmm::Options::default().batch(batch);
-    let product = Product::<f32>::new(&pattern, n, options, cx.seed)?;
-    let a = CsrMatrix::<f32, I>::with_index(cx.device, &product.a[0])?;
+    let product = Product::<T>::new(&pattern, n, options, cx.seed)?;
+    let a = CsrMatrix::<T, I>::with_index(cx.device, &product.a[0])?;
     let (mut worst, mut tried) = (0.0_f64, 0);
     for choice in legal(&a, n, options.precision) {
         let (spmm::Algorithm::Persistent { warps, .. } | spmm::Algorithm::Hybrid { warps, .. }) =

@@ -23,8 +23,8 @@ macro_rules! spmm {
                 [1 32 1 8] [1 8 4 8] [1 1 32 8]
             }
             rowsplit [f16 bf16 f16_u16 bf16_u16] {
-                [8 32 1 8] [8 16 1 8] [8 16 1 32] [8 16 2 8] [8 8 4 8] [8 4 8 8]
-                [4 8 4 8]
+                [8 32 1 8] [8 16 1 8] [8 16 1 32] [8 16 2 8] [8 8 1 8] [8 8 4 8] [8 4 8 8] [8 2 2 8]
+                [8 2 4 8] [4 8 4 8]
                 [2 16 2 8]
                 [1 32 1 8] [1 8 4 8] [1 1 32 8]
             }
@@ -37,14 +37,19 @@ macro_rules! spmm {
             rowsplit persistent [f32_u16] { [4 32 1 32] [4 16 2 32] }
             rowsplit hybrid [f32 f32_u16] { [4 8 4 32] [4 16 2 32] }
             rowsplit persistent [f32_u16] { [4 8 1 32] }
+            rowsplit hybrid [f16 bf16 f16_u16 bf16_u16] { [8 4 8 24] [8 8 4 24] [8 16 2 24] }
 
-            // For A with more than 65,535 columns.
+            // For A with more than 65,535 columns; of `f32` several whole rows a warp also for long rows in pieces.
             rowsplit wide [f32] {
                 [4 32 1 8] [4 16 1 8] [4 8 1 8] [4 8 4 8] [4 4 2 8] [4 4 8 8]
                 [2 16 1 8]
-                [1 32 1 8] [1 8 4 8] [1 1 32 8]
+                [1 32 1 8] [1 16 1 8] [1 8 1 8] [1 8 4 8] [1 1 32 8]
             }
-            rowsplit wide [f16 bf16] { [8 16 1 8] [8 8 4 8] [2 16 2 8] [1 32 1 8] [1 1 32 8] }
+            rowsplit wide [f16 bf16] {
+                [8 32 1 8] [8 16 1 8] [8 8 1 8] [8 8 4 8] [8 2 2 8]
+                [2 16 2 8]
+                [1 32 1 8] [1 1 32 8]
+            }
 
             // The greatest or least product in place of the sum, and then which nonzero won: spmm/extremum.rs.
             extremum [f32] { [4 32 1 8] [4 16 1 8] [4 8 4 8] [4 4 2 8] [1 32 1 8] [1 8 4 8] }

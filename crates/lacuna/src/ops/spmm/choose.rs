@@ -1,4 +1,5 @@
 //! Which SpMM kernel suits a problem: a pure function, so that it can be tested and printed without a GPU.
+use lacuna_gpu::WARP;
 use lacuna_kernels::spmm::{Idea, Scheme, Tile};
 use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 
@@ -126,7 +127,7 @@ pub enum Algorithm {
         warps: u32,
     },
     /// As [`Persistent`](Self::Persistent), for rows of very different lengths: subwarps share long rows only, and take one
-    /// short row each.
+    /// short row each. For all types.
     Hybrid {
         /// Columns a lane.
         vector: u32,
@@ -252,7 +253,8 @@ fn is_meant(problem: &Problem, tile: &Tile) -> bool {
         Scheme::Extremum { winners, .. } => !winners && tile.index == problem.index,
         Scheme::RowSplit { stage, persistent, .. } => {
             let counted = !persistent || problem.rows <= MAX_PERSISTENT_ROWS;
-            counted && tile.index == problem.index && stage == stage_of(problem)
+            let fits = if gives_way(problem, tile) { IndexType::U32 } else { stage_of(problem) };
+            counted && tile.index == problem.index && stage == fits
         }
         // Offsets into B want 32 bits, whatever K is.
         Scheme::Ablation { stage, .. } => {
@@ -274,6 +276,13 @@ fn is_on_tensor_cores(problem: &Problem, tile: &Tile) -> bool {
 /// What kernels by rows stage columns as: in 16 bits where K allows, which is faster. So each algorithm is one kernel.
 fn stage_of(problem: &Problem) -> IndexType {
     if problem.cols <= IndexType::U16.max_columns() as usize { IndexType::U16 } else { IndexType::U32 }
+}
+
+/// Whether, where rows may be cut, the kernel of this shape that stages columns in 16 bits leaves its place to that with 32: of
+/// `f32` with several whole rows a warp only the latter has a register left for pieces.
+fn gives_way(problem: &Problem, tile: &Tile) -> bool {
+    let Scheme::RowSplit { lanes, split: 1, persistent: false, .. } = tile.scheme else { return false };
+    problem.may_be_cut() && lanes < WARP && tile.value == ValueType::F32 && tile.index == IndexType::U32
 }
 
 /// Whether A's pattern may be given as bitmasks.

@@ -20,10 +20,8 @@ impl CostModel {
     /// The same with all rows whole.
     pub(super) fn whole_rows_cost(&self, problem: &Problem, entry: &Entry<Tile>) -> f64 {
         let cycles = match entry.tile.scheme {
-            Scheme::RowSplit { lanes, split, .. }
-            | Scheme::Extremum { lanes, split, .. }
-            | Scheme::Ablation { lanes, split, .. } => {
-                RowSplit { model: self, problem, entry, lanes, split, rows: Rows::of(problem) }.cost()
+            Scheme::RowSplit { .. } | Scheme::Extremum { .. } | Scheme::Ablation { .. } => {
+                self.by_rows(problem, entry).map_or(f64::INFINITY, |kernel| kernel.cost())
             }
             Scheme::MmaTile { slices, arithmetic, .. } => {
                 let (constants, wide) = match arithmetic {
@@ -48,6 +46,22 @@ impl CostModel {
             Scheme::Gradient | Scheme::JoinPieces | Scheme::Bitmask => f64::INFINITY,
         };
         self.common.launch + cycles
+    }
+
+    /// Cycles in which, by a kernel by rows, the longest row runs on when all others have ended.
+    pub(super) fn longest_row_alone(&self, problem: &Problem, entry: &Entry<Tile>) -> f64 {
+        self.by_rows(problem, entry).map_or(0.0, |kernel| kernel.longest_row_alone())
+    }
+
+    /// A kernel by rows on a problem.
+    fn by_rows<'a>(&'a self, problem: &'a Problem, entry: &'a Entry<Tile>) -> Option<RowSplit<'a>> {
+        let (Scheme::RowSplit { lanes, split, .. }
+        | Scheme::Extremum { lanes, split, .. }
+        | Scheme::Ablation { lanes, split, .. }) = entry.tile.scheme
+        else {
+            return None;
+        };
+        Some(RowSplit { model: self, problem, entry, lanes, split, rows: Rows::of(problem) })
     }
 }
 

@@ -30,6 +30,14 @@ const JOINED_AT_ONCE: f64 = 32.0;
 const MOST_ROWS: usize = PIECE as usize;
 
 impl Problem {
+    /// Whether rows are to be cut, or are so long that the library thinks of it.
+    pub(super) fn may_be_cut(&self) -> bool {
+        match self.longest_piece {
+            Some(length) => self.longest_row > length,
+            None => self.longest_row as f64 >= FAR_LONGER * mean_length(self).max(1.0),
+        }
+    }
+
     /// Into pieces of how many nonzeros this kernel's long rows are cut; none where all stay whole.
     pub(super) fn piece_length(&self, entry: &Entry<Tile>) -> Option<usize> {
         self.pieces(entry, CostModel::hopper()).map(|(length, _)| length)
@@ -45,12 +53,11 @@ impl Problem {
         if !is_able || self.rows >= MOST_ROWS || self.n == 0 {
             return None;
         }
-        if let Some(length) = self.longest_piece {
-            let is_cut = self.longest_row > length;
-            return is_cut.then(|| (length, self.cut_cost(entry, model, length)));
-        }
-        if (self.longest_row as f64) < FAR_LONGER * mean_length(self).max(1.0) {
+        if !self.may_be_cut() {
             return None;
+        }
+        if let Some(length) = self.longest_piece {
+            return Some((length, self.cut_cost(entry, model, length)));
         }
         let whole = model.whole_rows_cost(self, entry);
         let lengths = (0..).map(|power| SHORTEST_PIECE << power);
@@ -94,7 +101,8 @@ impl Problem {
         let turns = (self.longest_row as f64 / (length as f64 * JOINED_AT_ONCE)).ceil();
         // A product of the batch is a launch, and a second for its pieces.
         let launches = (2 * self.batch.max(1) - 1) as f64;
-        model.whole_rows_cost(&cut, entry) + LAUNCH * launches + traffic + JOIN_LATENCY * (turns + 1.0)
+        let last = model.longest_row_alone(&cut, entry);
+        model.whole_rows_cost(&cut, entry) + last + LAUNCH * launches + traffic + JOIN_LATENCY * (turns + 1.0)
     }
 }
 

@@ -10,6 +10,12 @@ use super::rows::Rows;
 
 /// Lines of 128 bytes that L1 has for B, of 256 KiB that it shares with shared memory.
 const L1_LINES: f64 = 1536.0;
+/// Of its 50 MB, what L2 keeps of B's tile of columns beside all else that passes through it.
+const L2_BYTES: f64 = 30e6;
+/// Cycles of a multiprocessor for a line of 128 bytes from memory: its part of 3.35 TB/s.
+const DRAM_LINE: f64 = 10.0;
+/// What part of the shorter of both is waited for beside the longer, traffic from L2 and from memory.
+const NOT_HIDDEN_BY_MEMORY: f64 = 0.25;
 /// Registers of a multiprocessor.
 const REGISTERS: f64 = 65_536.0;
 /// With more registers a thread its loads do not wait less.
@@ -39,11 +45,11 @@ impl RowSplit<'_> {
         let (constants, Self { problem, .. }) = (self.constants(), self);
         let sms = f64::from(problem.multiprocessors);
         let block_warps = f64::from(self.entry.threads / 32);
-        let resident_warps = match self.entry.bounds.min_blocks {
-            0 => constants.resident_warps.max(block_warps),
-            blocks => (f64::from(blocks) * block_warps).min(constants.resident_warps),
-        };
-        let traffic = self.traffic() + self.b_lines(resident_warps / block_warps) * constants.b_line;
+        let resident_warps = self.resident_warps();
+        let b_lines = self.b_lines(resident_warps / block_warps);
+        let traffic = self.traffic() + b_lines * constants.b_line;
+        let memory = self.from_memory(b_lines) * DRAM_LINE;
+        let traffic = traffic.max(memory) + NOT_HIDDEN_BY_MEMORY * traffic.min(memory);
         let blocks_per_sm = (self.warps() / block_warps).ceil() / sms;
         let imbalance = blocks_per_sm.ceil() / blocks_per_sm.max(f64::MIN_POSITIVE);
         let busy = traffic / sms * imbalance.min(constants.most_imbalance);
@@ -110,6 +116,35 @@ impl RowSplit<'_> {
         [busy, begun + (average * turns + uneven).max(self.lone_chain(longest_quads))]
     }
 
+    /// Warps that a multiprocessor has at once.
+    fn resident_warps(&self) -> f64 {
+        let (most, block_warps) = (self.constants().resident_warps, f64::from(self.entry.threads / 32));
+        match self.entry.bounds.min_blocks {
+            0 => most.max(block_warps),
+            blocks => (f64::from(blocks) * block_warps).min(most),
+        }
+    }
+
+    /// Cycles in which the longest row runs on when all others have ended. Where all wait for L2 together, warps go on alike: by then
+    /// it has got as far as a warp gets in the mean.
+    pub(super) fn longest_row_alone(&self) -> f64 {
+        let warps = f64::from(self.problem.multiprocessors) * self.resident_warps();
+        let done = self.warps() * self.mean_quads() / warps;
+        let left = self.quads(self.problem.longest_row as f64) - done;
+        self.slowness() * self.constants().lone_quad_latency * left.max(0.0)
+    }
+
+    /// Lines of B from memory, of so many that come from L2: what L2 does not keep of a tile of columns. Far beyond its size it keeps
+    /// nothing. Less than a line takes as long as one.
+    fn from_memory(&self, b_lines: f64) -> f64 {
+        let Self { problem, entry, .. } = self;
+        let width = f64::from(entry.tile.block_columns).min(problem.n as f64);
+        let row_bytes = width * f64::from(problem.value.bytes());
+        let kept = L2_BYTES / (problem.cols as f64 * row_bytes).max(1.0);
+        let missed = if kept < 0.5 { 1.0 } else { 1.0 - kept.min(1.0) };
+        missed * b_lines * (128.0 / row_bytes).max(1.0)
+    }
+
     fn constants(&self) -> &RowSplitConstants {
         &self.model.row_split
     }
@@ -161,8 +196,7 @@ impl RowSplit<'_> {
         // A lane's part of a row of B, in words of four bytes.
         let words = vector * f64::from(problem.value.bytes()) / 4.0;
         let lines = 32.0 / lanes * (lanes * words / 32.0).max(1.0);
-        let quads = self.rows.classes().map(|(count, length)| count * self.quads(length).max(1.0));
-        let quads = quads.sum::<f64>() / problem.rows.max(1) as f64;
+        let quads = self.mean_quads();
         let request = constants.issue + constants.cache_line * lines;
         let nonzero_bytes = f64::from(problem.value.bytes() + problem.index.bytes());
         let a_lines = problem.nnz as f64 * nonzero_bytes * self.column_tiles() / 128.0;
@@ -212,6 +246,12 @@ impl RowSplit<'_> {
     fn warps(&self) -> f64 {
         let group = f64::from(self.lanes * self.split);
         (self.problem.rows as f64 * group / 32.0).ceil() * self.column_tiles()
+    }
+
+    /// Quads of a subwarp in the mean row, of which each that is not empty has one at least.
+    fn mean_quads(&self) -> f64 {
+        let quads = self.rows.classes().map(|(count, length)| count * self.quads(length).max(1.0));
+        quads.sum::<f64>() / self.problem.rows.max(1) as f64
     }
 
     /// Quads of a subwarp in a row of this length.
