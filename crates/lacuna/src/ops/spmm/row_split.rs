@@ -12,7 +12,9 @@ use super::rows::Rows;
 const L1_LINES: f64 = 1536.0;
 /// Of its 50 MB, what L2 keeps of B's tile of columns beside all else that passes through it.
 const L2_BYTES: f64 = 30e6;
-/// Cycles of a multiprocessor for a line of 128 bytes from memory: its part of 3.35 TB/s.
+/// Bytes of a line.
+const LINE: f64 = 128.0;
+/// Cycles of a multiprocessor for a line from memory: its part of 3.35 TB/s.
 const DRAM_LINE: f64 = 10.0;
 /// What part of the shorter of both is waited for beside the longer, traffic from L2 and from memory.
 const NOT_HIDDEN_BY_MEMORY: f64 = 0.25;
@@ -139,10 +141,13 @@ impl RowSplit<'_> {
     fn from_memory(&self, b_lines: f64) -> f64 {
         let Self { problem, entry, .. } = self;
         let width = f64::from(entry.tile.block_columns).min(problem.n as f64);
-        let row_bytes = width * f64::from(problem.value.bytes());
-        let kept = L2_BYTES / (problem.cols as f64 * row_bytes).max(1.0);
+        let value_bytes = f64::from(problem.value.bytes());
+        let row_bytes = width * value_bytes;
+        // A line is kept whole.
+        let kept_bytes = row_bytes.max(LINE).min(problem.n as f64 * value_bytes);
+        let kept = L2_BYTES / (problem.cols as f64 * kept_bytes).max(1.0);
         let missed = if kept < 0.5 { 1.0 } else { 1.0 - kept.min(1.0) };
-        missed * b_lines * (128.0 / row_bytes).max(1.0)
+        missed * b_lines * (LINE / row_bytes).max(1.0)
     }
 
     fn constants(&self) -> &RowSplitConstants {

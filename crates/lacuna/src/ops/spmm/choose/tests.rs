@@ -186,6 +186,9 @@ fn tiles_of_columns_stay_in_l2_where_they_can() {
     assert_eq!([lanes(100_000, 256), lanes(250_000, 64), lanes(250_000, 256)], [16, 8, 8]);
     // Far beyond L2 the widest is the best.
     assert!(lanes(1_000_000, 64) >= 16 && lanes(1_000_000, 256) >= 16);
+    // A line of two rows is there for both halves of them.
+    let thin = Problem { cols: 1_000_000, ..problem(1_000_000, 16_000_000, 16, 8) };
+    assert!(choose(&thin)[0].entry.tile.block_columns >= 16);
 }
 
 #[test]
