@@ -11,7 +11,7 @@ fn the_hosts_time_is_told_call_by_call() {
     let of_spmm = ["check", "new", "plan", "plan again", "check, new, plan", "prepacked", "run"];
     assert_eq!(calls("spmm"), of_spmm);
     assert!(calls("sddmm").starts_with(&["plan"]) && calls("sddmm").ends_with(&["run"]));
-    assert_eq!(calls("attention"), ["plan", "mask blocks", "run"]);
+    assert_eq!(calls("attention"), ["from lists", "plan", "mask blocks", "run"]);
     assert_eq!(calls("nhot"), ["new", "from indices", "plan", "sort for gradients", "run"]);
     let number = |record: &Value, field: &str| record[field].as_u64().unwrap();
     for record in &records {
