@@ -50,7 +50,7 @@ impl RowSplit<'_> {
         let resident_warps = self.resident_warps();
         let b_lines = self.b_lines(resident_warps / block_warps);
         let traffic = self.traffic() + b_lines * constants.b_line;
-        let memory = self.from_memory(b_lines) * DRAM_LINE;
+        let memory = self.memory_lines(b_lines) * DRAM_LINE;
         let traffic = traffic.max(memory) + NOT_HIDDEN_BY_MEMORY * traffic.min(memory);
         let blocks_per_sm = (self.warps() / block_warps).ceil() / sms;
         let imbalance = blocks_per_sm.ceil() / blocks_per_sm.max(f64::MIN_POSITIVE);
@@ -138,7 +138,7 @@ impl RowSplit<'_> {
 
     /// Lines of B from memory, of so many that come from L2: what L2 does not keep of a tile of columns. Far beyond its size it keeps
     /// nothing. Less than a line takes as long as one.
-    fn from_memory(&self, b_lines: f64) -> f64 {
+    fn memory_lines(&self, b_lines: f64) -> f64 {
         let Self { problem, entry, .. } = self;
         let width = f64::from(entry.tile.block_columns).min(problem.n as f64);
         let value_bytes = f64::from(problem.value.bytes());
