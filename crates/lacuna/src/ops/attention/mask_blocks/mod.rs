@@ -167,9 +167,12 @@ impl MaskBlocks {
 mod tests {
     use super::*;
 
+    /// Records of tiles, and entries.
+    type TileLists = (Vec<u32>, Vec<Vec<u32>>);
+
     /// For each number of groups the records of its tiles and their entries, with the bits of partial blocks in place of their numbers,
     /// which may be others.
-    pub(super) fn lists(mask: &MaskBlocks) -> Result<Vec<(Vec<u32>, Vec<Vec<u32>>)>> {
+    pub(super) fn lists(mask: &MaskBlocks) -> Result<Vec<TileLists>> {
         let stream = mask.device().stream()?;
         let bitmaps = mask.lists.bitmaps.download(&stream)?;
         let bitmaps = bitmaps.as_chunks::<{ bitmap::WORDS }>().0;
