@@ -10,14 +10,13 @@
 //!        whole     0        0     …        1        and whether all queries see all of its keys
 //! ```
 //! A thread block takes a strip and a window. A warp takes eight queries: its lanes find by bisection where their columns enter and
-//! leave the window, and set the bits of 32 columns together. A first launch writes the two words, and how many keys neighbouring
-//! queries share. The host numbers the blocks that
-//! are seen in part; a second launch sets the bits anew, and writes their bitmaps.
+//! leave the window, and set the bits of 32 columns together. A first launch writes the two words, and counts the entries of query
+//! tiles. The host numbers the blocks that are seen in part; a second launch sets the bits anew, and writes their bitmaps.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
 
-use super::wgmma::{BITMAP_WORDS, BLOCK};
+use super::wgmma::{BITMAP_WORDS, BLOCK, bits_of_pairs};
 use super::{QUERIES, Scheme, Tile};
 use crate::{DeviceIndex, Kernel, ValueType};
 
@@ -227,17 +226,9 @@ unsafe fn bitmap_word<G: Gpu>(gpu: G, key_block: u32, word: u32) -> u32 {
         let at = SharedPtr::<u32>::from_offset(0).add(query * STRIDE + 2 * key_block);
         // SAFETY: as promised by the caller.
         let [low, high] = unsafe { gpu.shared_load(at) };
-        found |= (pairs(low, lane % 4) | pairs(high, lane % 4) << 16) << (2 * eight);
+        found |= bits_of_pairs([low, high], lane % 4) << (2 * eight);
     }
     found
-}
-
-/// The bits of one pair of keys of each eight, four bits from one pair to the next.
-#[inline(always)]
-fn pairs(keys: u32, pair: u32) -> u32 {
-    let pairs = keys >> (2 * pair) & 0x0303_0303;
-    let pairs = (pairs | pairs >> 4) & 0x00ff_00ff;
-    (pairs | pairs >> 8) & 0xffff
 }
 
 impl<I: DeviceIndex> CsrMask<I> {

@@ -22,7 +22,9 @@ pub use find_blocks::{CsrMask, FindBlocks, FindBlocksArgs, WINDOW_BLOCKS, WriteB
 pub use query_tile::{MAX_KEYS, QUERIES, QueryTileEntry, QueryTiles};
 pub use rows::Rows;
 pub use transpose_bitmaps::{TransposeBitmaps, TransposeBitmapsArgs};
-pub use wgmma::{BITMAP_WORDS, BLOCK, BlockArgs, BlockEntry, BlockMask, WgmmaTiles, place_of_bit};
+pub use wgmma::{
+    BITMAP_WORDS, BLOCK, BlockArgs, BlockEntry, BlockMask, WgmmaTiles, bits_of_pairs, place_of_bit,
+};
 
 /// What the entry points of [`Rows`] take, for values of `T` and column indices of `I`.
 #[repr(C)]
@@ -139,6 +141,6 @@ pub enum Scheme {
         /// Type of the mask's column indices.
         index: IndexType,
     },
-    /// Nor here: makes the bitmaps of a transposed mask, [`TransposeBitmaps`].
+    /// No product: makes the bitmaps of a transposed mask, [`TransposeBitmaps`].
     TransposeBitmaps,
 }

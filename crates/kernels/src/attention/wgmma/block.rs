@@ -44,6 +44,16 @@ pub const fn place_of_bit(query: u32, key: u32) -> [u32; 2] {
     [query / 16 * WARP + lane, key / 8 * 4 + query % 16 / 8 * 2 + key % 2]
 }
 
+/// The bits that a query has in one word of a bitmap, of those of its 64 keys: one pair of keys of each eight, four bits from one
+/// pair to the next, as [`place_of_bit`] says it.
+#[inline(always)]
+pub const fn bits_of_pairs(keys: [u32; 2], pair: u32) -> u32 {
+    let [low, high] = [keys[0] >> (2 * pair) & 0x0303_0303, keys[1] >> (2 * pair) & 0x0303_0303];
+    // From the low bits of bytes to those of half bytes.
+    let [low, high] = [(low | low >> 4) & 0x00ff_00ff, (high | high >> 4) & 0x00ff_00ff];
+    (low | low >> 8) & 0xffff | (high | high >> 8) << 16
+}
+
 /// A key block that some queries of a tile see: its number, and a [`BlockMask`] for each 64 queries, up to three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockEntry {

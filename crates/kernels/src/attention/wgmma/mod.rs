@@ -25,7 +25,7 @@ use super::row::Head;
 use super::{Operands, Scheme, Tile};
 use crate::{Bounds, HalfValue, Kernel};
 
-pub use block::{BITMAP_WORDS, BLOCK, BlockArgs, BlockEntry, BlockMask, place_of_bit};
+pub use block::{BITMAP_WORDS, BLOCK, BlockArgs, BlockEntry, BlockMask, bits_of_pairs, place_of_bit};
 pub(super) use block::{BlockKeys, BlockTile};
 
 /// Threads of a warpgroup.

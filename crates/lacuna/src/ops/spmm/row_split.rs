@@ -147,7 +147,7 @@ impl RowSplit<'_> {
         let kept_bytes = row_bytes.max(LINE).min(problem.n as f64 * value_bytes);
         let kept = L2_BYTES / (problem.cols as f64 * kept_bytes).max(1.0);
         let missed = if kept < 0.5 { 1.0 } else { 1.0 - kept.min(1.0) };
-        missed * b_lines * (LINE / row_bytes).max(1.0)
+        missed * b_lines * (LINE / row_bytes.max(1.0)).max(1.0)
     }
 
     fn constants(&self) -> &RowSplitConstants {

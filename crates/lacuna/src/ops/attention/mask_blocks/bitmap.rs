@@ -1,6 +1,6 @@
 //! The bits of a partial block.
 use lacuna_gpu::WARP;
-use lacuna_kernels::attention::BITMAP_WORDS;
+use lacuna_kernels::attention::{BITMAP_WORDS, bits_of_pairs};
 
 use super::SIDE;
 
@@ -16,13 +16,9 @@ pub(super) fn bitmap(queries: &[u64; SIDE]) -> Bitmap {
     let mut words = [0; WORDS];
     for (query, &keys) in queries.iter().enumerate() {
         let first = query / 16 * WARP as usize + query % 8 * 4;
+        let keys = [keys as u32, (keys >> 32) as u32];
         for lane in 0..4 {
-            let pairs = keys >> (2 * lane) & 0x0303_0303_0303_0303;
-            // From the low bits of bytes to those of half bytes.
-            let pairs = (pairs | pairs >> 4) & 0x00ff_00ff_00ff_00ff;
-            let pairs = (pairs | pairs >> 8) & 0x0000_ffff_0000_ffff;
-            let pairs = (pairs | pairs >> 16) as u32;
-            words[first + lane] |= pairs << (query % 16 / 8 * 2);
+            words[first + lane] |= bits_of_pairs(keys, lane as u32) << (query % 16 / 8 * 2);
         }
     }
     words
