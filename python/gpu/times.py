@@ -1,6 +1,6 @@
 """Times of the Python package on a GPU: what a call costs the host, and training beside dense masked weights and torch.sparse.
 
-    python gpu/times.py [--package FOLDER] [--json FILE] [--revision R] [host | attention | mlp | transformer …]
+    python gpu/times.py [--package FOLDER] [--json FILE] [--revision R] [host | attention | scores | mlp | transformer …]
 
 Times are medians of 30 rounds; host times are of calls that are given to a stream which is never full. Prints a table; with --json also
 writes a line for each measurement, as records in benches/records/python are.
@@ -16,12 +16,12 @@ import time
 
 
 def main() -> int:
-    parts = {"host": host_times, "attention": attention, "mlp": mlp, "transformer": transformer}
+    parts = {"host": host_times, "attention": attention, "scores": scores, "mlp": mlp, "transformer": transformer}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--package", type=pathlib.Path, help="the folder that holds `lacuna`")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="writes records, a line each")
     parser.add_argument("--revision", help="of the package, for records; else that of the checkout around, or unknown")
-    parser.add_argument("parts", nargs="*", help="host, attention, mlp, transformer; all if none")
+    parser.add_argument("parts", nargs="*", help="host, attention, scores, mlp, transformer; all if none")
     arguments = parser.parse_args()
     unknown = [part for part in arguments.parts if part not in parts]
     if unknown:
@@ -216,6 +216,47 @@ def attention(report: Report, tokens: int = 4096, heads: int = 8, dim: int = 64)
         report.time(case, f"{name}: forward and gradients", device(both))
     pairs = zip(*gradients.values())
     report.value(case, "largest difference of gradients", max((x - y).abs().max().item() for x, y in pairs))
+
+
+def scores(report: Report, tokens: int = 8192, heads: int = 8) -> None:
+    """Causal attention in f16 with scores within a soft cap, and lessened by distance; and FlexAttention's, which compiles what is done to scores."""
+    import torch
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    import lacuna
+
+    rule = lacuna.Mask.causal(tokens)
+    mask = create_block_mask(lambda b, h, q, k: q >= k, None, None, tokens, tokens, device="cuda")
+    slopes = 2.0 ** -torch.arange(1, heads + 1, device="cuda", dtype=torch.float32)
+    cap = 50.0
+    modified = {
+        "plain": ({}, None),
+        "soft cap": ({"softcap": cap}, lambda s, b, h, q, k: cap * torch.tanh(s / cap)),
+        "ALiBi": ({"alibi_slopes": slopes}, lambda s, b, h, q, k: s - slopes[h] * (q - k)),
+    }
+    theirs = torch.nn.functional.scaled_dot_product_attention
+    for dim in (64, 128, 256):
+        case = f"scores, {heads}×{tokens}×{dim}, f16, causal"
+        operands = [torch.randn(heads, tokens, dim, device="cuda", dtype=torch.float16, requires_grad=True) for _ in range(3)]
+        q, k, v = (x[None] for x in operands)
+        d_o = torch.randn_like(operands[0])
+        ways = {"torch, is_causal": lambda: theirs(q, k, v, is_causal=True)[0]}
+        for name, (options, change) in modified.items():
+            torch._dynamo.reset()
+            flex = torch.compile(flex_attention, dynamic=False)
+            ways[f"lacuna, {name}"] = lambda options=options: lacuna.sparse_attention(*operands, rule, **options)
+            ways[f"flex, {name}"] = lambda flex=flex, change=change: flex(q, k, v, score_mod=change, block_mask=mask)[0]
+        for name, forward in ways.items():
+            try:
+                with torch.no_grad():
+                    report.time(case, f"{name}: forward", device(forward))
+                if dim <= 128:
+                    # Above, ours goes in three steps.
+                    both = lambda: torch.autograd.grad(forward(), operands, d_o)
+                    report.time(case, f"{name}: forward and gradients", device(both))
+            except Exception as error:
+                # FlexAttention's compiler finds no kernel for some.
+                print(f"{case}: {name}: {type(error).__name__}: {str(error)[:200]}", flush=True)
 
 
 def train(report: Report, case: str, networks: dict, batch, rounds: int = 30) -> None:

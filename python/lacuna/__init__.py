@@ -100,7 +100,16 @@ def sparse_softmax(a: SparseCsr, *, scale: float = 1.0) -> SparseCsr:
     return SparseCsr(a.pattern, _ops.softmax(_backend_of(a.values), a.pattern, a.values, scale))
 
 
-def sparse_attention(q: Any, k: Any, v: Any, mask: Union[Pattern, Mask], *, scale: Optional[float] = None) -> Any:
+def sparse_attention(
+    q: Any,
+    k: Any,
+    v: Any,
+    mask: Union[Pattern, Mask],
+    *,
+    scale: Optional[float] = None,
+    softcap: Optional[float] = None,
+    alibi_slopes: Any = None,
+) -> Any:
     """softmax(scale·Q·Kᵀ ⊙ mask)·V for a mask that all heads share.
 
     Args:
@@ -109,13 +118,16 @@ def sparse_attention(q: Any, k: Any, v: Any, mask: Union[Pattern, Mask], *, scal
         v: As K, with the same strides.
         mask: Queries × keys: a pattern, or rules.
         scale: Multiplies the scores; 1/√d if none.
+        softcap: Holds scaled scores s between −c and c, as c·tanh(s/c). Rows have 256 elements at most then.
+        alibi_slopes: float32, (heads,) or (samples, heads): slope·|i + keys − queries − j| is taken from the score of query i and key j,
+            after the soft cap. Rows have 256 elements at most then. Slopes have no gradients.
 
     Returns:
         As Q, without gaps. A query without keys gets 0.
     """
     if _is_torch(q, k, v):
-        return _torch.sparse_attention(q, k, v, mask, scale)
-    return _ops.attention(_backend_of(q, k, v), mask, q, k, v, scale)
+        return _torch.sparse_attention(q, k, v, mask, scale, softcap, alibi_slopes)
+    return _ops.attention(_backend_of(q, k, v), mask, q, k, v, _ops.scores_of(q, scale, softcap, alibi_slopes))
 
 
 def topn(logits: Any, n: int, *, output: str = "probabilities", temperature: float = 1.0) -> tuple:

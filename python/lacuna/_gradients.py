@@ -157,7 +157,7 @@ def sddmm_gradients(pattern: Any, saved: tuple, gradient: Tensor, needs: tuple, 
     return d_a, d_b
 
 
-def attention_gradients(mask: Any, operands: tuple, d_o: Tensor, scale: float) -> tuple:
+def attention_gradients(mask: Any, operands: tuple, d_o: Tensor, scores: _ops.Scores) -> tuple:
     """Those of Q, K and V, in steps, of which each is an operator: the weights are worked out again, and not kept from the forward
     pass. Neighbouring heads that share K and V have a copy of each, and their gradients are added up."""
     pattern = mask.pattern_on(_ops.backend_of(d_o))
@@ -168,14 +168,36 @@ def attention_gradients(mask: Any, operands: tuple, d_o: Tensor, scale: float) -
     if group > 1:
         k, v = k.repeat_interleave(group, 0), v.repeat_interleave(group, 0)
     q, k, v, d_o = (in_rows(x) for x in (q, k, v, d_o))
-    weights = softmax(pattern, sddmm(pattern, q, k, False), scale)
+    if scores.softcap is None and scores.slopes is None:
+        weights, slope = softmax(pattern, sddmm(pattern, q, k, False), scores.scale), None
+    else:
+        modified, slope = _modified(pattern, sddmm(pattern, q, k, False), scores)
+        weights = softmax(pattern, modified, 1.0).to(q.dtype)
     d_v = spmm(pattern.T, transpose_values(pattern, weights), d_o, None, False, False)
-    d_scores = softmax_backward(pattern, weights, sddmm(pattern, d_o, v, False), scale)
+    d_weights = sddmm(pattern, d_o, v, False)
+    d_scores = softmax_backward(pattern, weights, d_weights, scores.scale if slope is None else 1.0)
+    if slope is not None:
+        d_scores = (d_scores * slope).to(q.dtype)
     d_q = spmm(pattern, d_scores, k, None, False, False)
     d_k = spmm(pattern.T, transpose_values(pattern, d_scores), q, None, False, False)
     if group > 1:
         d_k, d_v = (x.unflatten(0, (-1, group)).sum(1) for x in (d_k, d_v))
     return d_q.reshape(shape), d_k.reshape(key_shape), d_v.reshape(key_shape)
+
+
+def _modified(pattern: Any, products: Tensor, scores: _ops.Scores) -> tuple:
+    """Scores in float32 of products of queries and keys at the nonzeros; and what their slopes are of those of the products."""
+    found, slope = products.float() * scores.scale, scores.scale
+    if scores.softcap is not None:
+        part = torch.tanh(found / scores.softcap)
+        found, slope = scores.softcap * part, scores.scale * (1 - part * part)
+    if scores.slopes is not None:
+        offsets, keys = pattern.indices()
+        queries = torch.repeat_interleave(torch.arange(pattern.shape[0], device=keys.device), offsets.diff(), output_size=pattern.nnz)
+        distance = (queries + pattern.shape[1] - pattern.shape[0] - keys).abs()
+        slopes = scores.slopes.reshape(-1)
+        found = found - (slopes[:, None] if found.dim() > 1 else slopes) * distance
+    return found, slope
 
 
 def keeps_logsumexp(mask: Any, q: Tensor) -> bool:
@@ -190,16 +212,16 @@ def _has_blocks(index: Optional[int]) -> bool:
     return index is None or cuda_device(index).sm >= 90
 
 
-def attention_gradients_by_blocks(mask: Any, operands: tuple, results: tuple, d_o: Tensor, scale: float) -> tuple:
+def attention_gradients_by_blocks(mask: Any, operands: tuple, results: tuple, d_o: Tensor, scores: _ops.Scores) -> tuple:
     """Those of Q, K and V in one call, from O and the logarithms of the forward pass; in steps where kernels by blocks do not do it. Gradients
     lie as their operands do, so that operands with gaps are copied, and gradients have none."""
     q, k, v = operands = tuple(x.contiguous() for x in operands)
     o, logsumexp = results
     d_o = d_o.contiguous()
-    found = mask.attention_backward_direct(q, k, v, o, logsumexp, d_o, scale)
+    found = mask.attention_backward_direct(q, k, v, o, logsumexp, d_o, scores)
     if found is None:
-        found = _ops.attention_backward(_ops.backend_of(q, k, v), mask, operands, results, d_o, scale)
-    return attention_gradients(mask, operands, d_o, scale) if found is None else found
+        found = _ops.attention_backward(_ops.backend_of(q, k, v), mask, operands, results, d_o, scores)
+    return attention_gradients(mask, operands, d_o, scores) if found is None else found
 
 
 # autograd's functions: contexts keep patterns --------------------------------------------------------------------------------
@@ -255,28 +277,29 @@ class _Softmax(torch.autograd.Function):
 
 class _Attention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, mask: Any, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
+    def forward(ctx: Any, mask: Any, q: Tensor, k: Tensor, v: Tensor, scores: _ops.Scores) -> Tensor:
         keeps = keeps_logsumexp(mask, q)
-        found = mask.attention_direct(q, k, v, scale, keeps)
+        found = mask.attention_direct(q, k, v, scores, keeps)
         if found is None:
-            found = _ops.attention(_ops.backend_of(q, k, v), mask, q, k, v, scale, keeps)
+            found = _ops.attention(_ops.backend_of(q, k, v), mask, q, k, v, scores, keeps)
         o, logsumexp = found if keeps else (found, None)
-        ctx.mask, ctx.scale = mask, scale
-        ctx.save_for_backward(q, k, v, o if keeps else None, logsumexp)
+        ctx.mask, ctx.scores = mask, scores._replace(slopes=None)
+        ctx.save_for_backward(q, k, v, scores.slopes, o if keeps else None, logsumexp)
         return o
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple:
-        *operands, o, logsumexp = ctx.saved_tensors
+        *operands, slopes, o, logsumexp = ctx.saved_tensors
+        scores = ctx.scores._replace(slopes=slopes)
         is_at_once = _is_now() or not gradient.is_cuda
         if logsumexp is not None and is_at_once:
-            found = attention_gradients_by_blocks(ctx.mask, tuple(operands), (o, logsumexp), gradient, ctx.scale)
+            found = attention_gradients_by_blocks(ctx.mask, tuple(operands), (o, logsumexp), gradient, scores)
         elif logsumexp is not None:
-            found = _OPS.attention_backward_by_blocks(*operands, o, logsumexp, gradient, ctx.mask.id, ctx.scale)
+            found = _OPS.attention_backward_by_blocks(*operands, o, logsumexp, gradient, ctx.mask.id, *scores)
         elif is_at_once:
-            found = attention_gradients(ctx.mask, tuple(operands), gradient, ctx.scale)
+            found = attention_gradients(ctx.mask, tuple(operands), gradient, scores)
         else:
-            found = _OPS.attention_backward(*operands, gradient, ctx.mask.id, ctx.scale)
+            found = _OPS.attention_backward(*operands, gradient, ctx.mask.id, *scores)
         return (None, *found, None)
 
 

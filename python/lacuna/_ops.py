@@ -6,7 +6,7 @@ A backend (:class:`lacuna._cuda.Cuda`, :class:`lacuna._simulate.Simulated`) give
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 from ._errors import InputError, whole
 
@@ -178,10 +178,27 @@ def transpose_values(back: Any, pattern: Any, values: Any) -> Any:
     return back.values_result(room)
 
 
+class Scores(NamedTuple):
+    """What becomes of products of queries and keys: a scale (1/√d if none), a soft cap, and a slope of each sample and head by distance."""
+
+    scale: Optional[float] = None
+    softcap: Optional[float] = None
+    slopes: Any = None
+
+
+def scores_of(q: Any, scale: Optional[float], softcap: Optional[float], slopes: Any) -> Scores:
+    """The same, of slopes that may be those of every sample."""
+    shape = getattr(q, "shape", ())
+    if slopes is not None and len(shape) == 4 and len(slopes.shape) == 1:
+        each = slopes[None]
+        slopes = each.expand(shape[0], -1).contiguous() if hasattr(each, "expand") else each.repeat(shape[0], 0)
+    return Scores(scale, softcap, slopes)
+
+
 @on_its_device
-def attention(back: Any, mask: Any, q: Any, k: Any, v: Any, scale: Optional[float], with_logsumexp: bool = False) -> Any:
+def attention(back: Any, mask: Any, q: Any, k: Any, v: Any, scores: Scores, with_logsumexp: bool = False) -> Any:
     """O = softmax(scale·Q·Kᵀ at the mask)·V; and, if they are wanted, the logarithms of the sums of exponentials, one a query of each head."""
-    code, shape, heads = _heads(back, mask, q, k, v, scale)
+    code, shape, heads = _heads(back, mask, q, k, v, scores)
     room, o = back.empty(shape, code, q)
     logsumexp, of_logsumexp = back.empty(shape[:-1], 0, q) if with_logsumexp else (None, None)
     queries, dim = mask.shape[0], shape[-1]
@@ -191,11 +208,11 @@ def attention(back: Any, mask: Any, q: Any, k: Any, v: Any, scale: Optional[floa
 
 
 @on_its_device
-def attention_backward(back: Any, mask: Any, operands: tuple, results: tuple, d_o: Any, scale: float) -> Optional[tuple]:
+def attention_backward(back: Any, mask: Any, operands: tuple, results: tuple, d_o: Any, scores: Scores) -> Optional[tuple]:
     """The gradients of Q, K and V by blocks of the mask, or None where kernels by blocks do not do it. `operands` are Q, K and V, `results` are
     O and the logarithms that :func:`attention` gave; all, and the gradient of O, are without gaps."""
     q, k, v = operands
-    code, shape, heads = _heads(back, mask, q, k, v, scale)
+    code, shape, heads = _heads(back, mask, q, k, v, scores)
     queries, dim = mask.shape[0], shape[-1]
     o, d_o = back.view(results[0], "O", code), back.view(d_o, "the gradient of O", code)
     logsumexp = back.view(results[1], "the logarithms", 0)
@@ -209,7 +226,7 @@ def attention_backward(back: Any, mask: Any, operands: tuple, results: tuple, d_
     return tuple(back.result(room) for room, _ in rooms)
 
 
-def _heads(back: Any, mask: Any, q: Any, k: Any, v: Any, scale: Optional[float]) -> tuple:
+def _heads(back: Any, mask: Any, q: Any, k: Any, v: Any, scores: Scores) -> tuple:
     """The type and the shape of Q, and heads as the native module takes them, without the places of results."""
     code = back.dtype(q, "Q")
     views = [back.view(array, what, code) for array, what in ((q, "Q"), (k, "K"), (v, "V"))]
@@ -235,11 +252,27 @@ def _heads(back: Any, mask: Any, q: Any, k: Any, v: Any, scale: Optional[float])
     k_rows, v_rows = rows_of(merged[1], "K", kv_batch, keys, dim), rows_of(merged[2], "V", kv_batch, keys, dim)
     if k_rows[1:] != v_rows[1:]:
         raise InputError(f"K has strides {tuple(views[1].strides)} and V {tuple(views[2].strides)}, but they must be the same")
-    if scale is None:
-        scale = dim**-0.5
     counts = (1, 1) if batch is None else (batch, batch // kv_batch)
-    heads = (back.call_stream(), code, dim, counts, scale, q_rows, (k_rows[0], v_rows[0], *k_rows[1:]))
+    scale = dim**-0.5 if scores.scale is None else scores.scale
+    of_products = (scale, scores.softcap, _slopes(back, scores.slopes, shape[:-2]))
+    heads = (back.call_stream(), code, dim, counts, of_products, q_rows, (k_rows[0], v_rows[0], *k_rows[1:]))
     return code, shape, heads
+
+
+def _slopes(back: Any, slopes: Any, heads: tuple) -> Optional[int]:
+    """Where slopes of these samples and heads are."""
+    if slopes is None:
+        return None
+    view = back.view(slopes, "alibi_slopes", 0)
+    expected = tuple(heads) or (1,)
+    places = (expected[-1], 1)[-len(expected) :]
+    is_right = tuple(view.shape) == expected
+    if not is_right or any(n > 1 and stride != place for n, stride, place in zip(expected, view.strides, places)):
+        raise InputError(
+            f"alibi_slopes: shape {tuple(view.shape)} and strides {tuple(view.strides)}, but {expected} without gaps is expected: one for each head, "
+            "or for each head of each sample"
+        )
+    return view.address
 
 
 def _merged(view: Any, what: str) -> Any:

@@ -14,7 +14,8 @@ from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
 from . import _gradients, _ops
-from ._cuda import with_room
+from ._cuda import from_dlpack, with_room
+from ._errors import InputError
 from ._native import cuda_device
 from ._route import as_tensors, is_dispatched, learns
 from ._sparse import Pattern, SparseCsr, known
@@ -188,33 +189,46 @@ def sparse_softmax(a: SparseCsr, scale: float = 1.0) -> Tensor:
 
 
 @torch.library.custom_op("lacuna::attention", mutates_args=(), device_types="cuda")
-def _attention(q: Tensor, k: Tensor, v: Tensor, mask: int, scale: float) -> Tensor:
-    return _ops.attention(_ops.backend_of(q, k, v), known(mask), q, k, v, scale)
+def _attention(
+    q: Tensor, k: Tensor, v: Tensor, mask: int, scale: float, softcap: Optional[float] = None, slopes: Optional[Tensor] = None
+) -> Tensor:
+    return _ops.attention(_ops.backend_of(q, k, v), known(mask), q, k, v, _ops.Scores(scale, softcap, slopes))
 
 
 @_attention.register_fake
-def _(q: Tensor, k: Tensor, v: Tensor, mask: int, scale: float) -> Tensor:
+def _(q: Tensor, k: Tensor, v: Tensor, mask: int, scale: float, softcap: Any = None, slopes: Any = None) -> Tensor:
     return q.new_empty(q.shape)
 
 
 def _attention_setup(ctx: Any, inputs: tuple, output: Tensor) -> None:
-    q, k, v, ctx.mask, ctx.scale = inputs
+    q, k, v, ctx.mask, ctx.scale, ctx.softcap, slopes = inputs
     ctx.kept = known(ctx.mask)
-    ctx.save_for_backward(q, k, v)
+    ctx.save_for_backward(q, k, v, slopes)
 
 
 @torch.library.custom_op("lacuna::attention_backward", mutates_args=(), device_types="cuda")
-def _attention_gradient(q: Tensor, k: Tensor, v: Tensor, d_o: Tensor, mask: int, scale: float) -> Tuple[Tensor, Tensor, Tensor]:
-    return _gradients.attention_gradients(known(mask), (q, k, v), d_o, scale)
+def _attention_gradient(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    d_o: Tensor,
+    mask: int,
+    scale: float,
+    softcap: Optional[float] = None,
+    slopes: Optional[Tensor] = None,
+) -> Tuple[Tensor, Tensor, Tensor]:
+    return _gradients.attention_gradients(known(mask), (q, k, v), d_o, _ops.Scores(scale, softcap, slopes))
 
 
 @_attention_gradient.register_fake
-def _(q: Tensor, k: Tensor, v: Tensor, d_o: Tensor, mask: int, scale: float) -> Tuple[Tensor, Tensor, Tensor]:
+def _(q: Tensor, k: Tensor, v: Tensor, *_: Any) -> Tuple[Tensor, Tensor, Tensor]:
     return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
 
 
 def _attention_backward(ctx: Any, gradient: Tensor) -> tuple:
-    return (*torch.ops.lacuna.attention_backward(*ctx.saved_tensors, gradient, ctx.mask, ctx.scale), None, None)
+    *operands, slopes = ctx.saved_tensors
+    found = torch.ops.lacuna.attention_backward(*operands, gradient, ctx.mask, ctx.scale, ctx.softcap, slopes)
+    return (*found, None, None, None, None)
 
 
 _attention.register_autograd(_attention_backward, setup_context=_attention_setup)
@@ -224,62 +238,95 @@ _attention.register_autograd(_attention_backward, setup_context=_attention_setup
 
 
 @torch.library.custom_op("lacuna::attention_with_logsumexp", mutates_args=(), device_types="cuda")
-def _attention_with_logsumexp(q: Tensor, k: Tensor, v: Tensor, mask: int, scale: float) -> Tuple[Tensor, Tensor]:
-    return _ops.attention(_ops.backend_of(q, k, v), known(mask), q, k, v, scale, True)
+def _attention_with_logsumexp(
+    q: Tensor, k: Tensor, v: Tensor, mask: int, scale: float, softcap: Optional[float] = None, slopes: Optional[Tensor] = None
+) -> Tuple[Tensor, Tensor]:
+    return _ops.attention(_ops.backend_of(q, k, v), known(mask), q, k, v, _ops.Scores(scale, softcap, slopes), True)
 
 
 @_attention_with_logsumexp.register_fake
-def _(q: Tensor, k: Tensor, v: Tensor, mask: int, scale: float) -> Tuple[Tensor, Tensor]:
+def _(
+    q: Tensor, k: Tensor, v: Tensor, mask: int, scale: float, softcap: Any = None, slopes: Any = None
+) -> Tuple[Tensor, Tensor]:
     return q.new_empty(q.shape), q.new_empty(q.shape[:-1], dtype=torch.float32)
 
 
 def _attention_with_logsumexp_setup(ctx: Any, inputs: tuple, output: tuple) -> None:
-    q, k, v, ctx.mask, ctx.scale = inputs
+    q, k, v, ctx.mask, ctx.scale, ctx.softcap, slopes = inputs
     ctx.kept = known(ctx.mask)
     ctx.mark_non_differentiable(output[1])
-    ctx.save_for_backward(q, k, v, *output)
+    ctx.save_for_backward(q, k, v, slopes, *output)
 
 
 @torch.library.custom_op("lacuna::attention_backward_by_blocks", mutates_args=(), device_types="cuda")
 def _attention_gradient_by_blocks(
-    q: Tensor, k: Tensor, v: Tensor, o: Tensor, logsumexp: Tensor, d_o: Tensor, mask: int, scale: float
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    o: Tensor,
+    logsumexp: Tensor,
+    d_o: Tensor,
+    mask: int,
+    scale: float,
+    softcap: Optional[float] = None,
+    slopes: Optional[Tensor] = None,
 ) -> Tuple[Tensor, Tensor, Tensor]:
-    return _gradients.attention_gradients_by_blocks(known(mask), (q, k, v), (o, logsumexp), d_o, scale)
+    scores = _ops.Scores(scale, softcap, slopes)
+    return _gradients.attention_gradients_by_blocks(known(mask), (q, k, v), (o, logsumexp), d_o, scores)
 
 
 @_attention_gradient_by_blocks.register_fake
-def _(
-    q: Tensor, k: Tensor, v: Tensor, o: Tensor, logsumexp: Tensor, d_o: Tensor, mask: int, scale: float
-) -> Tuple[Tensor, Tensor, Tensor]:
+def _(q: Tensor, k: Tensor, v: Tensor, *_: Any) -> Tuple[Tensor, Tensor, Tensor]:
     return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
 
 
 def _attention_with_logsumexp_backward(ctx: Any, d_o: Tensor, _: Any) -> tuple:
-    return (*torch.ops.lacuna.attention_backward_by_blocks(*ctx.saved_tensors, d_o, ctx.mask, ctx.scale), None, None)
+    q, k, v, slopes, *results = ctx.saved_tensors
+    found = torch.ops.lacuna.attention_backward_by_blocks(
+        q, k, v, *results, d_o, ctx.mask, ctx.scale, ctx.softcap, slopes
+    )
+    return (*found, None, None, None, None)
 
 
 _attention_with_logsumexp.register_autograd(_attention_with_logsumexp_backward, setup_context=_attention_with_logsumexp_setup)
 
 
-def sparse_attention(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: Optional[float] = None) -> Tensor:
+def sparse_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Any,
+    scale: Optional[float] = None,
+    softcap: Optional[float] = None,
+    alibi_slopes: Any = None,
+) -> Tensor:
     """See :func:`lacuna.sparse_attention`. Gradients of Q, K and V: in 16 bits with a mask by rule, on compute capability 9.0, by its blocks, from O and a
     logarithm a query and head; else in steps, which take memory for two weights a nonzero and head."""
+    if alibi_slopes is not None:
+        alibi_slopes = alibi_slopes if isinstance(alibi_slopes, Tensor) else from_dlpack(alibi_slopes, "alibi_slopes")
+        if alibi_slopes.requires_grad and torch.is_grad_enabled():
+            raise InputError("alibi_slopes: a gradient is wanted, but slopes have none; pass them detached (x.detach())")
+    scores = _ops.scores_of(q, scale, softcap, alibi_slopes)
     if not is_dynamo_compiling():
-        o = mask.attention_direct(q, k, v, scale)
+        o = mask.attention_direct(q, k, v, scores)
         if o is True:
-            return _gradients.learn_attention(mask, q, k, v, q.shape[-1] ** -0.5 if scale is None else scale)
+            return _gradients.learn_attention(mask, q, k, v, _with_scale(scores, q))
         if o is not None:
             return o
     q, k, v = as_tensors(q, k, v)
     if is_dispatched(q, k, v):
-        factor = q.shape[-1] ** -0.5 if scale is None else scale
+        scores = _with_scale(scores, q)
         may_learn = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
         if may_learn and _gradients.keeps_logsumexp(mask, q):
-            return torch.ops.lacuna.attention_with_logsumexp(q, k, v, mask.id, factor)[0]
-        return torch.ops.lacuna.attention(q, k, v, mask.id, factor)
+            return torch.ops.lacuna.attention_with_logsumexp(q, k, v, mask.id, *scores)[0]
+        return torch.ops.lacuna.attention(q, k, v, mask.id, *scores)
     if learns(q, k, v):
-        return _gradients.learn_attention(mask, q, k, v, q.shape[-1] ** -0.5 if scale is None else scale)
-    return _ops.attention(_ops.backend_of(q, k, v), mask, q, k, v, scale)
+        return _gradients.learn_attention(mask, q, k, v, _with_scale(scores, q))
+    return _ops.attention(_ops.backend_of(q, k, v), mask, q, k, v, scores)
+
+
+def _with_scale(scores: _ops.Scores, q: Tensor) -> _ops.Scores:
+    return scores._replace(scale=q.shape[-1] ** -0.5) if scores.scale is None else scores
 
 
 # few-hot lookup --------------------------------------------------------------------------------------------------------

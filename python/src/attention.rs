@@ -20,6 +20,9 @@ pub(crate) struct Heads {
     /// Neighbouring heads that share K and V.
     group: usize,
     scale: f32,
+    softcap: Option<f32>,
+    /// Where a slope of each head is, if there are any.
+    slopes: Option<u64>,
     pub(crate) q: (u64, usize, usize),
     pub(crate) kv: (u64, u64, usize, usize),
     o: (u64, usize, usize),
@@ -30,8 +33,9 @@ pub(crate) struct Heads {
 impl<'py> FromPyObject<'_, 'py> for Heads {
     type Error = PyErr;
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (stream, dtype, dim, (batch, group), scale, q, kv, o, logsumexp) = object.extract()?;
-        Ok(Self { stream, dtype, dim, batch, group, scale, q, kv, o, logsumexp })
+        let (stream, dtype, dim, (batch, group), (scale, softcap, slopes), q, kv, o, logsumexp) =
+            object.extract()?;
+        Ok(Self { stream, dtype, dim, batch, group, scale, softcap, slopes, q, kv, o, logsumexp })
     }
 }
 
@@ -49,6 +53,7 @@ impl Heads {
 
     pub(crate) fn options(&self, size: [usize; 2]) -> Options {
         let options = Options::default().batch(self.batch).kv_group(self.group).scale(self.scale);
+        let options = self.softcap.map_or(options, |softcap| options.softcap(softcap));
         if self.are_plain(size) {
             return options;
         }
@@ -59,10 +64,24 @@ impl Heads {
 
     /// The key of its plan, of those of a stream, as a plan may have memory for weights.
     pub(crate) fn key(&self, operation: Operation, stream: usize) -> Key {
-        let Self { dtype, dim, batch, group, scale, q, kv, o, .. } = *self;
+        let Self { dtype, dim, batch, group, scale, softcap, q, kv, o, .. } = *self;
+        // A cap of 0 is refused.
+        let dim = dim | (softcap.unwrap_or(0.0).to_bits() as usize) << 32;
         let scale = scale.to_bits() as usize | group << 32;
         let numbers = [dim, batch, scale, q.1, q.2, kv.2, kv.3, o.1, o.2];
         Key { operation, dtype, stream, numbers: numbers.map(|number| number as u64) }
+    }
+
+    /// The slopes, if there are any.
+    ///
+    /// # Safety
+    /// As for [`operands`](Self::operands).
+    pub(crate) unsafe fn slopes_on<'d>(
+        &self,
+        device: &'d lacuna::Device,
+    ) -> lacuna::Result<Option<Slice<'d, f32>>> {
+        // SAFETY: as promised by the caller: there is one a head.
+        self.slopes.map(|address| unsafe { Slice::from_raw(device, address, self.batch) }).transpose()
     }
 
     /// The stream and the operands, of these lengths of Q, of K, of O, and of the logarithms.
@@ -82,8 +101,34 @@ impl Heads {
             let o = output(device, self.o.0, o_len)?;
             let of_logarithms = |address| output(device, address, logsumexp_len);
             let logsumexp = self.logsumexp.map(of_logarithms).transpose()?;
-            Ok((stream(device, self.stream.0)?, Operands { q, k, v, o, logsumexp }))
+            let alibi_slopes = self.slopes_on(device)?;
+            Ok((stream(device, self.stream.0)?, Operands { q, k, v, o, logsumexp, alibi_slopes }))
         }
+    }
+}
+
+/// What becomes of products: a scale, a soft cap, and slopes by distance.
+pub(crate) struct Scores<'py> {
+    scale: Option<f32>,
+    softcap: Option<f32>,
+    slopes: Option<Bound<'py, PyAny>>,
+}
+
+impl<'py> FromPyObject<'_, 'py> for Scores<'py> {
+    type Error = PyErr;
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let (scale, softcap, slopes) = object.extract()?;
+        Ok(Self { scale, softcap, slopes })
+    }
+}
+
+impl<'py> Scores<'py> {
+    /// Operands, and the slopes with them.
+    pub(crate) fn with<'a, const N: usize>(
+        &'a self,
+        operands: [&'a Bound<'py, PyAny>; N],
+    ) -> Vec<&'a Bound<'py, PyAny>> {
+        operands.into_iter().chain(&self.slopes).collect()
     }
 }
 
@@ -95,17 +140,17 @@ impl Pattern {
     }
 
     /// The same for tensors, past PyTorch's dispatcher: see [`direct`]. With the logarithms, gives them after O.
-    #[pyo3(signature = (q, k, v, scale, with_logsumexp = false))]
+    #[pyo3(signature = (q, k, v, scores, with_logsumexp = false))]
     fn attention_direct<'py>(
         &self,
         py: Python<'py>,
         q: &Bound<'py, PyAny>,
         k: &Bound<'py, PyAny>,
         v: &Bound<'py, PyAny>,
-        scale: Option<f32>,
+        scores: Scores<'py>,
         with_logsumexp: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        with_pattern!(self, of => of.attention_direct(py, [q, k, v], scale, with_logsumexp))
+        with_pattern!(self, of => of.attention_direct(py, [q, k, v], &scores, with_logsumexp))
     }
 }
 
@@ -128,12 +173,12 @@ impl<I: Index> PatternOf<I> {
         &self,
         py: Python<'py>,
         tensors: [&Bound<'py, PyAny>; 3],
-        scale: Option<f32>,
+        scores: &Scores<'py>,
         with_logsumexp: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        direct(py, self.index, &tensors, |call| {
+        direct(py, self.index, &scores.with(tensors), |call| {
             let size = [self.matrix.rows(), self.matrix.cols()];
-            let Some((mut heads, shape)) = call.heads(tensors, size, scale)? else { return Ok(None) };
+            let Some((mut heads, shape)) = call.heads(tensors, size, scores)? else { return Ok(None) };
             with_type!(heads.dtype, T => {
                 let key = heads.key(Operation::Attention, call.stream);
                 let Some(plan) = self.plans.get::<SparseAttention<T, I>>(&key) else { return Ok(None) };
@@ -163,7 +208,7 @@ impl<'py> Call<'py> {
         &self,
         [q, k, v]: [&Bound<'py, PyAny>; 3],
         [queries, keys]: [usize; 2],
-        scale: Option<f32>,
+        scores: &Scores<'py>,
     ) -> PyResult<Option<(Heads, Vec<usize>)>> {
         let (Some(q), Some(k), Some(v)) = (self.operand(q)?, self.operand(k)?, self.operand(v)?) else {
             return Ok(None);
@@ -193,10 +238,24 @@ impl<'py> Call<'py> {
         if (k.1, k.2) != (v.1, v.2) {
             return Ok(None);
         }
-        let scale = scale.unwrap_or_else(|| (dim as f64).powf(-0.5) as f32);
+        let Some(slopes) = self.slopes(scores, batch)? else { return Ok(None) };
+        let (softcap, scale) =
+            (scores.softcap, scores.scale.unwrap_or_else(|| (dim as f64).powf(-0.5) as f32));
         let (stream, group) = (CallStream(self.stream, false), batch / kv_batch);
         let (kv, o) = ((k.0, v.0, k.1, k.2), (0, dim, queries * dim));
-        Ok(Some((Heads { stream, dtype, dim, batch, group, scale, q, kv, o, logsumexp: None }, shape)))
+        let heads =
+            Heads { stream, dtype, dim, batch, group, scale, softcap, slopes, q, kv, o, logsumexp: None };
+        Ok(Some((heads, shape)))
+    }
+
+    /// Where the slopes are, if there are any; none at all where they are not one of each of so many heads, without gaps.
+    fn slopes(&self, scores: &Scores<'py>, heads: usize) -> PyResult<Option<Option<u64>>> {
+        let Some(slopes) = &scores.slopes else { return Ok(Some(None)) };
+        let Some(slopes) = self.operand(slopes)? else { return Ok(None) };
+        let is_right = slopes.dtype == Dtype::F32
+            && slopes.is_contiguous()
+            && slopes.shape().iter().product::<usize>() == heads;
+        Ok(is_right.then_some(Some(slopes.address)))
     }
 
     /// Room for O, and with it for the logarithms, if they are wanted; and the heads told of it.
@@ -273,25 +332,25 @@ impl MaskBlocks {
         o: &Bound<'py, PyAny>,
         logsumexp: &Bound<'py, PyAny>,
         d_o: &Bound<'py, PyAny>,
-        scale: Option<f32>,
+        scores: Scores<'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.backward_direct(py, [q, k, v], [o, logsumexp, d_o], scale)
+        self.backward_direct(py, [q, k, v], [o, logsumexp, d_o], &scores)
     }
 
     /// The same as `attention` for tensors, past PyTorch's dispatcher: see [`direct`]. With the logarithms, gives them after O.
-    #[pyo3(signature = (q, k, v, scale, with_logsumexp = false))]
+    #[pyo3(signature = (q, k, v, scores, with_logsumexp = false))]
     fn attention_direct<'py>(
         &self,
         py: Python<'py>,
         q: &Bound<'py, PyAny>,
         k: &Bound<'py, PyAny>,
         v: &Bound<'py, PyAny>,
-        scale: Option<f32>,
+        scores: Scores<'py>,
         with_logsumexp: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        direct(py, self.index, &[q, k, v], |call| {
+        direct(py, self.index, &scores.with([q, k, v]), |call| {
             let size = [self.inner.queries(), self.inner.keys()];
-            let Some((mut heads, shape)) = call.heads([q, k, v], size, scale)? else { return Ok(None) };
+            let Some((mut heads, shape)) = call.heads([q, k, v], size, &scores)? else { return Ok(None) };
             with_type!(heads.dtype, T => {
                 let key = heads.key(Operation::BlockAttention, call.stream);
                 let Some(plan) = self.plans.get::<BlockAttention<T>>(&key) else { return Ok(None) };

@@ -5,7 +5,7 @@ use lacuna::attention::{BlockBackwardOperands, BlockWorkspace};
 use lacuna::{BlockAttention, Slice, Value};
 use pyo3::prelude::*;
 
-use crate::attention::{Heads, MaskBlocks};
+use crate::attention::{Heads, MaskBlocks, Scores};
 use crate::device::{Dtype, stream, with_type};
 use crate::error::raise;
 use crate::pattern::output;
@@ -57,11 +57,11 @@ impl MaskBlocks {
         py: Python<'py>,
         [q, k, v]: [&Bound<'py, PyAny>; 3],
         [o, logsumexp, d_o]: [&Bound<'py, PyAny>; 3],
-        scale: Option<f32>,
+        scores: &Scores<'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        direct(py, self.index, &[q, k, v, o, logsumexp, d_o], |call| {
+        direct(py, self.index, &scores.with([q, k, v, o, logsumexp, d_o]), |call| {
             let size = [self.inner.queries(), self.inner.keys()];
-            let Some((heads, shape)) = call.heads([q, k, v], size, scale)? else { return Ok(None) };
+            let Some((heads, shape)) = call.heads([q, k, v], size, scores)? else { return Ok(None) };
             let (Some(o), Some(logsumexp), Some(d_o)) =
                 (call.operand(o)?, call.operand(logsumexp)?, call.operand(d_o)?)
             else {
@@ -127,6 +127,7 @@ impl MaskBlocks {
                 v: Slice::from_raw(device, heads.kv.1, k_len)?,
                 o: Slice::from_raw(device, o, o_len)?,
                 logsumexp: Slice::from_raw(device, logsumexp, plan.logsumexp_len())?,
+                alibi_slopes: heads.slopes_on(device)?,
                 d_o: Slice::from_raw(device, d_o, o_len)?,
                 d_q: output::<T>(device, d_q, q_len)?,
                 d_k: output(device, d_k, k_len)?,

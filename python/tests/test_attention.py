@@ -50,6 +50,56 @@ def test_gradients_by_blocks():
                 assert (mask._last_backward is not None) == goes_by_blocks()
 
 
+def modified(scores, softcap, slopes):
+    """Scores within a cap, and lessened by distance."""
+    scores = scores if softcap is None else softcap * torch.tanh(scores / softcap)
+    place = torch.arange(scores.shape[-1], device="cuda")
+    return scores if slopes is None else scores - slopes[:, None, None] * (place[:, None] - place).abs()
+
+
+def test_caps_and_slopes():
+    """By a mask's blocks and by its pattern; forward and backward."""
+    slopes = torch.tensor([0.5, 0.0, 0.01, 2.0], device="cuda")
+    for dtype in (*TYPES, torch.float32):
+        for mask, seen in masks(300):
+            for softcap, of_heads in ((1.5, None), (None, slopes), (1.0, slopes)):
+                operands = heads((2, 4, 300, 64), (2, 2, 300, 64), dtype)
+                q, k, v = doubles = [x.detach().double().requires_grad_() for x in operands]
+                k, v = (x.repeat_interleave(2, -3) for x in (k, v))
+                expected = soft(modified(q @ k.mT, softcap, of_heads), seen) @ v
+                gradient = dense(2, 4, 300, 64, dtype=dtype, seed=5)
+                expected.backward(gradient.double())
+                unit = UNIT[dtype] + (2.0**-14 if dtype == torch.float32 else 0)
+                for _ in range(2):
+                    o = lacuna.sparse_attention(*operands, mask, scale=1.0, softcap=softcap, alibi_slopes=of_heads)
+                    assert (o - expected).abs().max() <= 32 * unit, (dtype, softcap, (o - expected).abs().max())
+                    for got, want in zip(torch.autograd.grad(o, operands, gradient), doubles):
+                        error = (got - want.grad).abs().max()
+                        assert error <= 16 * 16 * unit, (dtype, softcap, error)
+                with torch.no_grad():
+                    again = lacuna.sparse_attention(*operands, mask, scale=1.0, softcap=softcap, alibi_slopes=of_heads)
+                assert torch.equal(again, o)
+
+
+def test_operators_of_caps_and_slopes():
+    mask, slopes = lacuna.Mask.sliding_window(96, 20), torch.tensor([0.5, 0.25, 0.0, 1.0], device="cuda")
+    for dtype in TYPES:
+        q, k, v = heads((4, 96, 64), (2, 96, 64), dtype)
+        for operator in (OPS.attention_with_logsumexp, OPS.attention):
+            torch.library.opcheck(operator.default, (q, k, v, mask.id, 0.125, 3.0, slopes))
+
+    def network(q, k, v):
+        return lacuna.sparse_attention(2 * q, k, v, mask, softcap=3.0, alibi_slopes=slopes).float().square().sum()
+
+    results = []
+    for function in (network, torch.compile(network, fullgraph=True)):
+        operands = heads((4, 96, 64), (2, 96, 64), torch.float16)
+        function(*operands).backward()
+        results.append([x.grad.float() for x in operands])
+    for eager, compiled in zip(*results):
+        assert torch.allclose(eager, compiled, rtol=1e-2, atol=1e-2)
+
+
 def test_operands_with_gaps():
     """Q, K and V as parts of one matrix, and a gradient by tokens × heads."""
     mask = lacuna.Mask.causal(200)

@@ -108,8 +108,8 @@ def test_direct_calls_are_those_of_the_dispatcher():
         moved = OPS.transpose_values(d, pattern.id, pattern.values_stride)
         assert torch.equal(pattern.T._handle.gather_direct(d), moved)
         q, k = dense(2, 64, 24), dense(2, 96, 24)
-        o = lacuna.sparse_attention(q, k, k, pattern)
-        assert torch.equal(handle.attention_direct(q, k, k, None), o) and handle.attention_direct(q, k, k[:1], None) is None
+        o, plain = lacuna.sparse_attention(q, k, k, pattern), (None, None, None)
+        assert torch.equal(handle.attention_direct(q, k, k, plain), o) and handle.attention_direct(q, k, k[:1], plain) is None
 
 
 def test_lookups_and_topn():

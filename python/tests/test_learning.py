@@ -77,6 +77,49 @@ def test_attention(shared):
     check(tensors, doubles, lacuna.sparse_attention(q, k, v, window), scores.softmax(-1) @ spread[1])
 
 
+@pytest.mark.parametrize("softcap, slopes", [(0.3, None), (None, [0.25, 0.0]), (0.5, [0.1, 1.0])])
+def test_attention_with_caps_and_slopes(softcap, slopes):
+    drawn = Drawn(12, 20, 0.5)
+    q, k, v = tensors = tensor(2, 12, 8), tensor(2, 20, 8, seed=3), tensor(2, 20, 8, seed=4)
+    doubles = wide(tensors)
+    slopes = None if slopes is None else torch.tensor(slopes)
+    ours = lacuna.sparse_attention(*tensors, drawn.pattern(), softcap=softcap, alibi_slopes=slopes)
+    scores = modified(doubles[0] @ doubles[1].mT / 8**0.5, softcap, slopes)
+    weights = scores.masked_fill(torch.from_numpy(~drawn.mask), float("-inf")).softmax(-1).nan_to_num(0)
+    check(tensors, doubles, ours, weights @ doubles[2])
+    with pytest.raises(lacuna.InputError, match="alibi_slopes: a gradient is wanted"):
+        lacuna.sparse_attention(*tensors, drawn.pattern(), alibi_slopes=torch.ones(2).requires_grad_())
+
+
+def modified(scores, softcap, slopes):
+    """Scores within a cap, and lessened by distance."""
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)
+    if slopes is None:
+        return scores
+    queries, keys = scores.shape[-2:]
+    distance = (torch.arange(queries)[:, None] + keys - queries - torch.arange(keys)).abs()
+    return scores - slopes[:, None, None] * distance
+
+
+def test_half_attention_with_caps_and_slopes():
+    """By blocks, where a mask is a rule."""
+    mask, seen = lacuna.Mask.causal(70), torch.ones(70, 70).tril().bool()
+    tensors = [tensor(2, 70, 16, seed=seed).detach().half().requires_grad_() for seed in (2, 3, 4)]
+    doubles = wide(tensors)
+    slopes = torch.tensor([0.5, 0.01])
+    ours = lacuna.sparse_attention(*tensors, mask, scale=1.0, softcap=2.0, alibi_slopes=slopes)
+    scores = modified(doubles[0] @ doubles[1].mT, 2.0, slopes).masked_fill(~seen, float("-inf"))
+    theirs = scores.softmax(-1) @ doubles[2]
+    gradient = torch.from_numpy(np.random.default_rng(9).uniform(-1, 1, ours.shape))
+    ours.backward(gradient.half())
+    theirs.backward(gradient.half().double())
+    assert mask._last_backward is not None
+    assert torch.allclose(ours.double(), theirs, atol=2e-3)
+    for x, y in zip(tensors, doubles):
+        assert torch.allclose(x.grad.double(), y.grad, atol=2e-2)
+
+
 def test_values_of_sparse_tensors():
     dense = torch.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]])
     b = tensor(3, 4)

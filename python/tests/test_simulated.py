@@ -82,6 +82,27 @@ def test_sparse_attention(heads):
     assert (o[..., 1, :] == 0).all(), "a query without keys"
 
 
+def test_attention_with_caps_and_slopes():
+    mask = Drawn(20, 24, 0.5)
+    q, k, v = dense(2, 3, 20, 16), dense(2, 3, 24, 16, seed=3), dense(2, 3, 24, 16, seed=4)
+    slopes = np.array([0.5, 0.0, 0.125], "float32")
+    o = lacuna.sparse_attention(q, k, v, mask.pattern(), scale=4.0, softcap=3.0, alibi_slopes=slopes)
+    wide = [x.astype(np.float64) for x in (q, k, v)]
+    distance = np.abs(np.arange(20)[:, None] + 4 - np.arange(24))
+    scores = 3 * np.tanh(4 * (wide[0] @ wide[1].swapaxes(-1, -2)) / 3) - slopes[:, None, None] * distance
+    weights = softmax(scores, mask.mask)
+    # Scores of up to 64 have errors of 16 terms, and are capped and lessened.
+    within(o, weights @ wide[2], (2 * weights) @ np.abs(wide[2]), 64 * (16 + 24 + 40))
+    of_samples = np.stack([slopes, slopes])
+    again = lacuna.sparse_attention(q, k, v, mask.pattern(), scale=4.0, softcap=3.0, alibi_slopes=of_samples)
+    assert (again == o).all(), "slopes of each sample"
+    for wrong in (slopes[:2], np.ones((2, 3, 1), "float32"), of_samples.T.copy().T):
+        with pytest.raises(lacuna.InputError, match="alibi_slopes"):
+            lacuna.sparse_attention(q, k, v, mask.pattern(), alibi_slopes=wrong)
+    with pytest.raises(lacuna.InputError, match="the soft cap"):
+        lacuna.sparse_attention(q, k, v, mask.pattern(), softcap=0.0)
+
+
 def test_attention_of_heads_that_share_keys():
     # Samples of 4 heads, of which two share K and V.
     pattern = Drawn(20, 24, 0.5).pattern()

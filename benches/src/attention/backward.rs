@@ -39,6 +39,7 @@ pub(super) fn time_of<T: Number, I: Index>(
             v: v.as_slice(),
             o: o.as_slice_mut(),
             logsumexp: Some(logsumexp.as_slice_mut()),
+            alibi_slopes: None,
         },
     )?;
     let mut workspace = plan.workspace()?;
@@ -51,6 +52,7 @@ pub(super) fn time_of<T: Number, I: Index>(
             v: v.as_slice(),
             o: o.as_slice(),
             logsumexp: logsumexp.as_slice(),
+            alibi_slopes: None,
             d_o: q.as_slice(),
             d_q: d_q.as_slice_mut(),
             d_k: d_k.as_slice_mut(),

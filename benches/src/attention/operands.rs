@@ -2,7 +2,7 @@
 use anyhow::Result;
 use lacuna::{Buffer, Device};
 use lacuna_cases::{Number, Problem};
-use lacuna_reference::{AttentionReference, Heads, attention};
+use lacuna_reference::{AttentionReference, Heads, ScoreMod, attention};
 
 use crate::checked::Checked;
 
@@ -34,7 +34,10 @@ impl<T: Number> Host<T> {
         let keys = self.checked.pattern.cols() * self.width;
         let references = self.checked_q.iter().enumerate().map(|(head, q)| {
             let (k, v) = (&self.k[head * keys..][..keys], &self.v[head * keys..][..keys]);
-            Ok(attention(&self.checked.pattern, Heads { q, k, v, dim: self.width, scale })?)
+            Ok(attention(
+                &self.checked.pattern,
+                Heads { q, k, v, dim: self.width, scale, score_mod: ScoreMod::default() },
+            )?)
         });
         references.collect()
     }

@@ -75,7 +75,7 @@ impl Operation<3> for Attention {
             let k = Slice::from_raw(device, k, plan.key_len())?;
             let v = Slice::from_raw(device, v, plan.key_len())?;
             let o = SliceMut::from_raw(device, o, plan.output_len())?;
-            plan.run_with(stream, Operands { q, k, v, o, logsumexp: None })
+            plan.run_with(stream, Operands { q, k, v, o, logsumexp: None, alibi_slopes: None })
         }
     }
 }

@@ -35,7 +35,7 @@ mod topn;
 mod value;
 
 pub use attention::{
-    Arithmetic as AttentionArithmetic, AttentionGradients, AttentionReference, Heads, attention,
+    Arithmetic as AttentionArithmetic, AttentionGradients, AttentionReference, Heads, ScoreMod, attention,
     attention_backward, attention_backward_by_tiles,
 };
 pub use bias_act::{Activation, BiasActInputs, BiasActReference, bias_act};

@@ -2,7 +2,8 @@
 use half::f16;
 use lacuna_matrix::{Pattern, generate};
 use lacuna_reference::{
-    AttentionGradients, Heads, Precision, attention, attention_backward, attention_backward_by_tiles,
+    AttentionGradients, Heads, Precision, ScoreMod, attention, attention_backward,
+    attention_backward_by_tiles,
 };
 
 const SCALE: f32 = 0.3;
@@ -12,7 +13,7 @@ fn operands(rows: usize, cols: usize, dim: usize) -> [Vec<f32>; 3] {
 }
 
 fn heads<'a>([q, k, v]: [&'a [f32]; 3], dim: usize) -> Heads<'a, f32> {
-    Heads { q, k, v, dim, scale: SCALE }
+    Heads { q, k, v, dim, scale: SCALE, score_mod: ScoreMod::default() }
 }
 
 /// Plain `f32` attention, key by key.
@@ -79,7 +80,7 @@ fn what_is_not_finite_is_where_it_must_be() {
     let k = [0.0, f32::NEG_INFINITY, f32::NEG_INFINITY, nan];
     let v = [2.0, 5.0, 1.0, 1.0];
     let check = |v: &[f32], o: &[f32]| {
-        let heads = Heads { q: &q, k: &k, v, dim: 1, scale: 1.0 };
+        let heads = Heads { q: &q, k: &k, v, dim: 1, scale: 1.0, score_mod: ScoreMod::default() };
         attention(&mask, heads).unwrap().check(o).is_ok()
     };
     assert!(check(&v, &[2.0, nan, 0.0, nan]));
@@ -96,7 +97,7 @@ fn what_is_not_finite_is_where_it_must_be() {
     assert!(check(&[2.0, inf, 1.0, 1.0], &[nan, nan, 0.0, nan]));
     // A usual one does.
     assert!(check(&[inf, 5.0, 1.0, 1.0], &[inf, nan, 0.0, nan]));
-    let heads = Heads { q: &q, k: &k, v: &v, dim: 1, scale: 1.0 };
+    let heads = Heads { q: &q, k: &k, v: &v, dim: 1, scale: 1.0, score_mod: ScoreMod::default() };
     let reference = attention(&mask, heads).unwrap();
     reference.check_logsumexp(&[0.0, f32::NEG_INFINITY, f32::NEG_INFINITY, nan]).unwrap();
     assert!(reference.check_logsumexp(&[0.0, 0.0, f32::NEG_INFINITY, nan]).is_err());
@@ -170,7 +171,7 @@ fn gradients_by_tiles_are_the_same_within_a_wider_bound() {
     let halves = |values: &[f32]| -> Vec<f16> { values.iter().map(|&x| f16::from_f32(x)).collect() };
     let [q, k, v] = operands(rows, cols, dim).map(|of| halves(&of));
     let g = halves(&generate::random_values(rows * dim, 7));
-    let heads = Heads { q: &q, k: &k, v: &v, dim, scale: 0.5 };
+    let heads = Heads { q: &q, k: &k, v: &v, dim, scale: 0.5, score_mod: ScoreMod::default() };
     let by_steps = attention_backward(&mask, heads, &g, Precision::Tensor).unwrap();
     let mut by_tiles = attention_backward_by_tiles(&mask, heads, &g, 2).unwrap();
     for (tiles, steps) in by_tiles.values().into_iter().zip(by_steps.values()) {

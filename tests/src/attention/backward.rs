@@ -3,7 +3,7 @@ use anyhow::{Context as _, Result};
 use half::{bf16, f16};
 use lacuna::matrix::{Csr, Pattern, generate};
 use lacuna::{AttentionSteps, CsrMatrix, Index, attention};
-use lacuna_reference::Heads;
+use lacuna_reference::{Heads, ScoreMod};
 
 use super::Problem;
 use super::conform::precision;
@@ -80,7 +80,7 @@ fn check<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem<T>) -> Result<
     for head in 0..*heads {
         let own = |of: &[T]| -> Vec<T> { of[of.len() / heads * head..][..of.len() / heads].to_vec() };
         let (q, k, v) = (own(q), own(k), own(v));
-        let operands = Heads { q: &q, k: &k, v: &v, dim: *dim, scale };
+        let operands = Heads { q: &q, k: &k, v: &v, dim: *dim, scale, score_mod: ScoreMod::default() };
         let reference = lacuna_reference::attention_backward(mask, operands, &own(&d_o), precision::<T>())?;
         let [d_q, d_k, d_v] = gradients.each_ref().map(|gradient| own(gradient));
         let reports = [

@@ -3,7 +3,7 @@ use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
 use lacuna::attention::{BlockBackwardOperands, Mask, MaskBlocks, Operands, Options};
 use lacuna::matrix::generate;
-use lacuna::{BlockAttention, Device, Error};
+use lacuna::{BlockAttention, Buffer, Device, Error};
 use lacuna_reference::{AttentionGradients, Heads, attention_backward_by_tiles};
 
 use super::rules::{blocks, documents, global, needs_other_gpu, side_by_side};
@@ -65,7 +65,7 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 /// Forward and backward: the largest error of the gradients over its bound, by the library's choice of kernels, or by all.
-fn check<T: Number>(
+pub(super) fn check<T: Number>(
     cx: &Context<'_>,
     mask: &Mask,
     problem: &Problem<T>,
@@ -109,6 +109,7 @@ impl<'a, T: Number> Pass<'a, T> {
             [(&problem.q, plan.query_len()), (&problem.k, plan.key_len()), (&problem.v, plan.key_len())]
                 .map(|(values, len)| values[..len].to_vec());
         let d_o = rounded(&generate::random_values(plan.output_len(), cx.seed ^ 9));
+        let slopes = slopes_on(cx, problem)?;
         let [q_on, k_on, v_on] = [&q, &k, &v].map(|values| cx.device.upload(values));
         let (mut o, mut logsumexp) =
             (cx.device.zeros::<T>(plan.output_len())?, cx.device.zeros::<f32>(plan.logsumexp_len())?);
@@ -120,6 +121,7 @@ impl<'a, T: Number> Pass<'a, T> {
                 v: v_on?.as_slice(),
                 o: o.as_slice_mut(),
                 logsumexp: Some(logsumexp.as_slice_mut()),
+                alibi_slopes: slopes.as_ref().map(|slopes| slopes.as_slice()),
             },
         )?;
         let (o, logsumexp) = (o.download(cx.stream)?, logsumexp.download(cx.stream)?);
@@ -145,7 +147,7 @@ impl<'a, T: Number> Pass<'a, T> {
         let upload = |values: &[T]| cx.device.upload(values);
         let (q, k, v, o, d_o) =
             (upload(&self.q)?, upload(&self.k)?, upload(&self.v)?, upload(&self.o)?, upload(&self.d_o)?);
-        let logsumexp = cx.device.upload(&self.logsumexp)?;
+        let (logsumexp, slopes) = (cx.device.upload(&self.logsumexp)?, slopes_on(cx, self.problem)?);
         let mut both = vec![];
         for _ in 0..2 {
             let [d_q, d_k, d_v] =
@@ -157,6 +159,7 @@ impl<'a, T: Number> Pass<'a, T> {
                 v: v.as_slice(),
                 o: o.as_slice(),
                 logsumexp: logsumexp.as_slice(),
+                alibi_slopes: slopes.as_ref().map(|slopes| slopes.as_slice()),
                 d_o: d_o.as_slice(),
                 d_q: d_q.as_slice_mut(),
                 d_k: d_k.as_slice_mut(),
@@ -189,7 +192,8 @@ impl<'a, T: Number> Pass<'a, T> {
             for head in kv_head * group..(kv_head + 1) * group {
                 let q = of_head(&self.q, queries, of_q, head);
                 let d_o = of_head(&self.d_o, queries, of_o, head);
-                let operands = Heads { q: &q, k: &k, v: &v, dim: *dim, scale };
+                let operands =
+                    Heads { q: &q, k: &k, v: &v, dim: *dim, scale, score_mod: self.problem.score_mod(head) };
                 let reference = attention_backward_by_tiles(mask, operands, &d_o, group as u32)?;
                 let report = reference.check_q(&of_head(d_q, queries, of_q, head));
                 worst = worst.max(report.context("the gradient of Q")?.worst_over_bound);
@@ -207,6 +211,11 @@ impl<'a, T: Number> Pass<'a, T> {
         }
         Ok(worst)
     }
+}
+
+/// A problem's slopes on the device.
+fn slopes_on<T>(cx: &Context<'_>, problem: &Problem<T>) -> Result<Option<Buffer<f32>>> {
+    Ok(problem.slopes.as_ref().map(|slopes| cx.device.upload(slopes)).transpose()?)
 }
 
 /// A head's rows, one after another.
@@ -309,6 +318,7 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
             v: q.as_slice(),
             o: o.as_slice(),
             logsumexp: logsumexp.slice(..logarithms)?,
+            alibi_slopes: None,
             d_o,
             d_q: d_q.slice_mut(of_queries..of_queries + len)?,
             d_k: d_k.as_slice_mut(),

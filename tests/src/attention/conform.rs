@@ -39,7 +39,7 @@ fn every_algorithm<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem<T>) 
     let size = [problem.mask.rows(), problem.mask.cols()];
     let shape = attention::Problem {
         vector: 8,
-        has_positive_scale: problem.scale.is_none_or(|scale| scale > 0.0),
+        has_positive_scale: problem.scale.is_none_or(|scale| scale > 0.0) || problem.softcap.is_some(),
         sm: cx.device.info().sm,
         ..attention::Problem::new(size, problem.mask.nnz(), problem.dim, T::TYPE, I::TYPE)
     };
@@ -47,8 +47,8 @@ fn every_algorithm<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem<T>) 
         let (error, _) = run.check(choice.algorithm, None).with_context(|| choice.entry.name)?;
         worst = worst.max(error);
     }
-    // Softmax refuses a scale of 0.
-    if problem.scale != Some(0.0) {
+    // Softmax refuses a scale of 0, and three steps change no scores.
+    if problem.scale != Some(0.0) && problem.is_plain() {
         let (error, _) = run.check(attention::Algorithm::ThreeSteps, None).context("three steps")?;
         worst = worst.max(error);
     }
@@ -80,6 +80,7 @@ impl<'a, T: Number, I: Index> Run<'a, T, I> {
         let &Problem { dim, heads, scale, ref q, ref k, ref v, .. } = self.problem;
         let options = attention::Options::default().batch(heads).algorithm(algorithm);
         let options = scale.map_or(options, |scale| options.scale(scale));
+        let options = self.problem.softcap.map_or(options, |softcap| options.softcap(softcap));
         let plan = SparseAttention::plan_with(&self.mask, dim, options)?;
         ensure!(plan.query_len() == q.len() && plan.key_len() == k.len(), "lengths");
         let spot = |which: usize| spots.map_or(Spot::Whole, |spots| Spot::Slice(spots[which]));
@@ -88,6 +89,7 @@ impl<'a, T: Number, I: Index> Run<'a, T, I> {
         let mut o = upload(&vec![T::POISON; plan.query_len()], 3)?;
         let poison = vec![f32::POISON; plan.logsumexp_len()];
         let mut logsumexp = Guarded::new(self.cx.device, &poison, Spot::Slice(1))?;
+        let slopes = self.problem.slopes.as_ref().map(|slopes| self.cx.device.upload(slopes)).transpose()?;
         let steps = plan.choice().is_none();
         ensure!(steps || algorithm != attention::Algorithm::ThreeSteps, "the plan has another algorithm");
         ensure!((plan.workspace_bytes() > 0) == steps, "bytes of workspace");
@@ -99,6 +101,7 @@ impl<'a, T: Number, I: Index> Run<'a, T, I> {
                 v: v_on.slice()?,
                 o: o.slice_mut()?,
                 logsumexp: if steps { None } else { Some(logsumexp.slice_mut()?) },
+                alibi_slopes: slopes.as_ref().map(|slopes| slopes.as_slice()),
             },
         )?;
         let o = o.read("O", self.cx.stream)?;
@@ -135,8 +138,8 @@ pub(super) fn compare<T: Number>(
     for head in 0..*heads {
         let of_keys = head * keys..(head + 1) * keys;
         let of_queries = head * queries..(head + 1) * queries;
-        let operands =
-            Heads { q: &q[of_queries.clone()], k: &k[of_keys.clone()], v: &v[of_keys], dim: *dim, scale };
+        let (q, k, v) = (&q[of_queries.clone()], &k[of_keys.clone()], &v[of_keys]);
+        let operands = Heads { q, k, v, dim: *dim, scale, score_mod: problem.score_mod(head) };
         let reference = lacuna_reference::attention(mask, operands)?.arithmetic(arithmetic);
         let at = || format!("head {head}");
         let report = reference.check(&o[of_queries]).with_context(at)?;

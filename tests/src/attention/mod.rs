@@ -10,6 +10,7 @@ mod masks;
 mod problem;
 mod refusals;
 mod rules;
+mod score_mods;
 mod shapes;
 mod strides;
 mod tuned;
@@ -26,6 +27,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(masks::cases());
     cases.extend(blocks::cases());
     cases.extend(rules::cases());
+    cases.extend(score_mods::cases());
     cases.extend(groups::cases());
     cases.extend(values::cases());
     cases.extend(backward::cases());

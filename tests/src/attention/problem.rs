@@ -1,5 +1,6 @@
 //! Inputs of attention.
 use lacuna::matrix::{Pattern, generate};
+use lacuna_reference::ScoreMod;
 
 use crate::Number;
 use lacuna_cases::number::rounded;
@@ -15,6 +16,10 @@ pub struct Problem<T = f32> {
     pub heads: usize,
     /// Multiplies the scores; 1/√d if none.
     pub scale: Option<f32>,
+    /// Holds scores.
+    pub softcap: Option<f32>,
+    /// Of each head, what a step of distance takes of a score.
+    pub slopes: Option<Vec<f32>>,
     /// Q.
     pub q: Vec<T>,
     /// K.
@@ -31,14 +36,15 @@ impl Problem {
             values.into_iter().map(|value| 2.0 * value).collect()
         };
         let (q, k, v) = (draw(mask.rows(), 1), draw(mask.cols(), 2), draw(mask.cols(), 3));
-        Self { mask, dim, heads, scale: None, q, k, v }
+        Self { mask, dim, heads, scale: None, softcap: None, slopes: None, q, k, v }
     }
 
     /// The same with values rounded to another type.
     pub fn rounded<T: Number>(&self) -> Problem<T> {
-        let Self { ref mask, dim, heads, scale, .. } = *self;
-        let mask = mask.clone();
-        Problem { mask, dim, heads, scale, q: rounded(&self.q), k: rounded(&self.k), v: rounded(&self.v) }
+        let Self { ref mask, dim, heads, scale, softcap, ref slopes, .. } = *self;
+        let (mask, slopes) = (mask.clone(), slopes.clone());
+        let (q, k, v) = (rounded(&self.q), rounded(&self.k), rounded(&self.v));
+        Problem { mask, dim, heads, scale, softcap, slopes, q, k, v }
     }
 
     /// The elements of row `key` of K of the first head.
@@ -49,5 +55,17 @@ impl Problem {
     /// The elements of row `key` of V of the first head.
     pub fn value(&mut self, key: usize) -> &mut [f32] {
         &mut self.v[key * self.dim..][..self.dim]
+    }
+}
+
+impl<T> Problem<T> {
+    /// What is done to the scores of a head.
+    pub fn score_mod(&self, head: usize) -> ScoreMod {
+        ScoreMod { softcap: self.softcap, slope: self.slopes.as_ref().map_or(0.0, |slopes| slopes[head]) }
+    }
+
+    /// Whether scores are products times the scale.
+    pub fn is_plain(&self) -> bool {
+        self.softcap.is_none() && self.slopes.is_none()
     }
 }

@@ -87,6 +87,7 @@ fn lengths(cx: &Context<'_>) -> Result<f64> {
                 v: v.as_slice(),
                 o: o.as_slice_mut(),
                 logsumexp: Some(logsumexp.as_slice_mut()),
+                alibi_slopes: None,
             };
             let is_length = |error: &Error| matches!(error, Error::Length { operation: "attention", .. });
             let (got, expected) = (lens[wrong].to_string(), right[wrong].to_string());

@@ -137,6 +137,7 @@ fn run<T: Number>(
         v: v.as_slice(),
         o: o.as_slice_mut(),
         logsumexp: Some(logsumexp.as_slice_mut()),
+        alibi_slopes: None,
     })?;
     Ok((o.download(cx.stream)?, logsumexp.download(cx.stream)?))
 }

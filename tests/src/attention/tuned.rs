@@ -2,7 +2,7 @@
 use anyhow::Result;
 use lacuna::matrix::{Csr, generate};
 use lacuna::{Autotuner, CsrMatrix, SparseAttention, Stream};
-use lacuna_reference::Heads;
+use lacuna_reference::{Heads, ScoreMod};
 
 use super::Problem;
 use crate::{Case, Context, tuned};
@@ -26,6 +26,6 @@ fn file(cx: &Context<'_>) -> Result<f64> {
         Ok(o.download(cx.stream)?)
     };
     let (plan, o) = tuned::same(cx, tune, |plan| plan.choice().copied(), run, dim)?;
-    let heads = Heads { q: &q, k: &k, v: &v, dim, scale: plan.scale() };
+    let heads = Heads { q: &q, k: &k, v: &v, dim, scale: plan.scale(), score_mod: ScoreMod::default() };
     Ok(lacuna_reference::attention(&pattern, heads)?.check(&o)?.worst_over_bound)
 }

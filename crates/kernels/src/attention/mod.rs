@@ -1,4 +1,5 @@
-//! O = softmax(scale·Q·Kᵀ ⊙ mask)·V, fused: for an arbitrary sparse mask (CSR, queries × keys), and no score is ever written.
+//! O = softmax(scale·Q·Kᵀ ⊙ mask)·V, fused: for an arbitrary sparse mask (CSR, queries × keys), and no score is ever written. Scores may
+//! be held within a soft cap, and lessened by distance.
 //!
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020), section VII-C, for the operation;
 //! Dao, Fu, Ermon, Rudra, Ré, *FlashAttention* (2022), section 3.1, for the softmax that goes along.
@@ -10,6 +11,7 @@ mod online;
 mod query_tile;
 mod row;
 mod rows;
+mod score;
 mod transpose_bitmaps;
 mod wgmma;
 
@@ -68,6 +70,8 @@ pub struct Operands<T> {
     pub o: GlobalMut<T>,
     /// The natural logarithm of each row's sum of exponentials, `rows` for each head; address 0 where it is not wanted.
     pub logsumexp: GlobalMut<f32>,
+    /// What a step of distance takes of a score, for each head; address 0 where it takes nothing.
+    pub slopes: GlobalPtr<f32>,
     /// Their sizes, and how they lie.
     pub shape: Shape,
     /// Heads of the first group that other launches have.
@@ -96,8 +100,10 @@ pub struct Shape {
     pub cols: u32,
     /// Elements of a row of Q, K, V and O.
     pub dim: u32,
-    /// Multiplies the scores: the scale, times log₂ e.
+    /// Multiplies the scores, times log₂ e: the scale, or the soft cap.
     pub scale: f32,
+    /// With a soft cap what multiplies a product to give twice the part of it, times log₂ e; 0 without.
+    pub softcap: f32,
     /// Heads of a group, which share K and V.
     pub group_heads: u32,
 }

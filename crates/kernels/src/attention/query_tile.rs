@@ -106,11 +106,11 @@ impl<
             return;
         }
         let lane = gpu.lane_id();
-        let head = Head::of(&args.operands, gpu.block_idx_y());
-        let fragment = Fragment::<V, LANES, CHUNKS>::of(lane % LANES as u32, head.dim);
         // SAFETY: the table has a record for each of `args.tiles`, each for queries of its own, of which those below
         // `args.operands.shape.rows` are there.
         unsafe {
+            let head = Head::of(gpu, &args.operands, gpu.block_idx_y());
+            let fragment = Fragment::<V, LANES, CHUNKS>::of(lane % LANES as u32, head.dim);
             let RowRecord { row: first, start, end } = RowRecord::load(gpu, args.tile_table, index as usize);
             let tile = QueryTile { keys: TileKeys { entries: args.entries, end, query: 0 }, fragment };
             let mut non_finite = if start < end && head.is_whole((V * LANES * CHUNKS) as u32) {
@@ -138,9 +138,14 @@ impl<
 
 /// The head of this block, recomputed in a way that the compiler cannot recognise as the first: so that no register holds its
 /// pointers while the keys are processed.
+///
+/// # Safety
+/// As for [`Head::of`].
 #[inline(always)]
-fn recomputed_head<G: Gpu, T: DeviceValue>(gpu: G, operands: &Operands<T>) -> Head<T> {
-    Head::of(operands, gpu.warp_shuffle_idx(FULL_WARP, gpu.block_idx_y(), 0, WARP))
+unsafe fn recomputed_head<G: Gpu, T: DeviceValue>(gpu: G, operands: &Operands<T>) -> Head<T> {
+    let head = gpu.warp_shuffle_idx(FULL_WARP, gpu.block_idx_y(), 0, WARP);
+    // SAFETY: as promised by the caller.
+    unsafe { Head::of(gpu, operands, head) }
 }
 
 /// What a lane knows of its warp's tile.
@@ -175,7 +180,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
                 let row = (first + query as u32).min(last);
                 *q = widened(gpu, &self.fragment.load(gpu, head.q, head.q_stride, row));
             }
-            self.pass::<_, _, U, PAIR_U>(gpu, head, &q, start, &mut online);
+            self.pass::<_, _, U, PAIR_U>(gpu, head, &q, [first, start], &mut online);
             let head = recomputed_head(gpu, operands);
             for (query, &online) in online.iter().enumerate() {
                 // Without keys it is 0/0, not finite, and recomputed by the caller.
@@ -193,7 +198,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
         non_finite
     }
 
-    /// Processes all entries from `start` on.
+    /// Processes all entries from `start` on, of the queries from `first` on.
     ///
     /// # Safety
     /// As for [`attend`](Self::attend).
@@ -203,7 +208,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
         gpu: G,
         head: &Head<T>,
         q: &[[[f32; V]; CHUNKS]; QUERIES],
-        start: u32,
+        [first, start]: [u32; 2],
         online: &mut [OnlineSoftmax<V, CHUNKS>; QUERIES],
     ) {
         let lane = gpu.lane_id();
@@ -220,11 +225,11 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
                 let bytes = entry.key * head.kv_stride;
                 let rows = of_group(gpu, bytes);
                 if !second_pair {
-                    self.batch::<_, _, PAIR_U, 0, 2>(gpu, head, q, &rows, entry.seen_by, online);
+                    self.batch::<_, _, PAIR_U, 0, 2>(gpu, head, q, &rows, (first, entry), online);
                 } else if !first_pair {
-                    self.batch::<_, _, PAIR_U, 2, 2>(gpu, head, q, &rows, entry.seen_by, online);
+                    self.batch::<_, _, PAIR_U, 2, 2>(gpu, head, q, &rows, (first, entry), online);
                 } else {
-                    self.batch::<_, _, U, 0, QUERIES>(gpu, head, q, &rows, entry.seen_by, online);
+                    self.batch::<_, _, U, 0, QUERIES>(gpu, head, q, &rows, (first, entry), online);
                 }
             }
         }
@@ -242,7 +247,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
         head: &Head<T>,
         q: &[[[f32; V]; CHUNKS]; QUERIES],
         rows: &[u32; LANES],
-        seen_by: u32,
+        (first_query, entry): (u32, QueryTileEntry),
         online: &mut [OnlineSoftmax<V, CHUNKS>; QUERIES],
     ) {
         let first = (gpu.lane_id() % LANES as u32 * V as u32) as usize;
@@ -264,8 +269,9 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
             let mut loaded = Fragment::<V, LANES, CHUNKS>::load_whole_rows::<_, _, U>(gpu, v, rows, 0);
             let (mut scores, mut present) = ([0.0; COUNT], [false; COUNT]);
             for query in 0..COUNT {
-                scores[query] = sums[query].get() * head.scale;
-                present[query] = seen_by >> (FIRST + query) & 1 != 0;
+                let row = first_query + (FIRST + query) as u32;
+                scores[query] = head.score.of_pair(gpu, sums[query].get(), row, entry.key);
+                present[query] = entry.is_seen_by((FIRST + query) as u32);
             }
             let weights = weigh_all(gpu, own, scores, present);
             for first in (0..LANES).step_by(U) {

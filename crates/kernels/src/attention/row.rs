@@ -4,6 +4,7 @@ use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, Real, WARP};
 use super::Operands;
 use super::lanes::{ABSENT, Fragment, dot, of_group};
 use super::online::OnlineSoftmax;
+use super::score::Score;
 use crate::common::{self, transpose_sums, widened};
 
 /// Q, K, V, O and the logarithms of one head.
@@ -19,15 +20,18 @@ pub(super) struct Head<T> {
     pub(super) q_stride: u32,
     pub(super) kv_stride: u32,
     pub(super) o_stride: u32,
-    pub(super) scale: f32,
+    pub(super) score: Score,
     /// Rows of K and V.
     pub(super) cols: u32,
 }
 
 impl<T: Real> Head<T> {
     /// The head of this number.
+    ///
+    /// # Safety
+    /// It has a slope, where there are any.
     #[inline(always)]
-    pub(super) fn of(args: &Operands<T>, head: u32) -> Self {
+    pub(super) unsafe fn of<G: Gpu>(gpu: G, args: &Operands<T>, head: u32) -> Self {
         let shape = &args.shape;
         let group = (args.first_of_group + head) / shape.group_heads;
         let of_keys = u64::from(group) * shape.kv_batch_stride;
@@ -43,7 +47,8 @@ impl<T: Real> Head<T> {
             q_stride: shape.q_stride_bytes,
             kv_stride: shape.kv_stride_bytes,
             o_stride: shape.o_stride_bytes,
-            scale: shape.scale,
+            // SAFETY: as promised by the caller.
+            score: unsafe { Score::of(gpu, shape, args.slopes, head) },
             cols: shape.cols,
         }
     }
@@ -119,7 +124,8 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
                         }
                     }
                 }
-                let score = transpose_sums(gpu, FULL_WARP, gpu.lane_id(), LANES as u32, sums) * head.scale;
+                let sum = transpose_sums(gpu, FULL_WARP, gpu.lane_id(), LANES as u32, sums);
+                let score = head.score.of_pair(gpu, sum, row, column);
                 let weight = online.weigh(gpu, score, column != ABSENT);
                 for first in (0..LANES).step_by(U) {
                     if first as u32 * groups < left {
@@ -182,7 +188,8 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
                         sums[first + i] = dot(gpu, &q, &widened(gpu, loaded));
                     }
                 }
-                let score = transpose_sums(gpu, FULL_WARP, gpu.lane_id(), LANES as u32, sums) * head.scale;
+                let sum = transpose_sums(gpu, FULL_WARP, gpu.lane_id(), LANES as u32, sums);
+                let score = head.score.of_pair(gpu, sum, row, column);
                 let weight = online.weigh(gpu, score, lane < left);
                 for first in (0..LANES).step_by(U) {
                     let loaded = Self::load_whole_rows::<_, _, U>(gpu, v, &rows, first);

@@ -78,7 +78,7 @@ impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: usize, const C
         // SAFETY: the table has a record for each query, each for one row.
         unsafe {
             let RowRecord { row, start, end } = RowRecord::load(gpu, args.row_table, index as usize);
-            let head = Head::of(&args.operands, gpu.block_idx_y());
+            let head = Head::of(gpu, &args.operands, gpu.block_idx_y());
             let keys = RowKeys { columns: args.columns, end };
             // Few keys are not worth loads of keys that are not there; single elements, and rows that a whole warp shares, are
             // not worth the registers.

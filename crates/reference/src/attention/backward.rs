@@ -10,10 +10,11 @@
 //!
 //! *By tiles* weights come of the logarithm ℓ of the forward pass in place of a sum, which is off by Δℓ: so a weight is off by another
 //! factor e^±(Δℓ + 4u (|ℓ| + |s - ℓ| + 2)). D is not written, but its sums are those of tensor cores. r comes of the O that was written, as
-//! Σᵢ gᵢ oᵢ: it is off by Σ |gᵢ| Δoᵢ, and by γ_d of its terms. dS is rounded before it is scaled.
+//! Σᵢ gᵢ oᵢ: it is off by Σ |gᵢ| Δoᵢ, and by γ_d of its terms. dS is rounded before it is scaled. A soft cap multiplies it by 1 − t², where t
+//! is off by what its score is, over c, and by what the tangent takes.
 
 use super::check::Tally;
-use super::error::{Arithmetic, SUBNORMAL, U32, gamma, relative_error};
+use super::error::{Arithmetic, SUBNORMAL, TANH, U32, gamma, relative_error};
 use super::forward::{dot, expect_len};
 use super::{AttentionReference, Heads, attention};
 use crate::bound::Legal;
@@ -98,7 +99,15 @@ pub fn attention_backward_by_tiles<T: Value>(
         // It is rounded before it is scaled.
         let rounded = |value: f64, scale: f64| T::ROUNDOFF * value + scale.abs() * T::LEAST;
         let products: Vec<Inexact> = products.collect();
-        let slopes = slopes_of(&weights, &products, &mean, f64::from(heads.scale), rounded);
+        let scale = |i: usize| {
+            let at = mask.row_range(row).start + i;
+            let (slope, cap) = (forward.slopes_of_cap[at], heads.score_mod.softcap);
+            let scaled = (sums + gamma(2.0)) * forward.magnitudes[at] + heads.dim as f64 * SUBNORMAL;
+            let of_part = |cap: f32| scaled / f64::from(cap) + TANH;
+            // The slope of 1 − t² is 2t at most, of a t that is off by so much.
+            Inexact { value: slope, error: cap.map_or(0.0, |cap| 2.0 * of_part(cap) + 3.0 * U32) }
+        };
+        let slopes = slopes_of(&weights, &products, &mean, (f64::from(heads.scale), scale), rounded);
         (weights, slopes)
     })
 }
@@ -156,26 +165,30 @@ fn score_slopes<T: Value>(weights: &[Inexact], products: &[Inexact], scale: f64)
     let inherited: f64 = pairs().map(|(p, d)| p.error * d.value.abs() + (p.value + p.error) * d.error).sum();
     let size: f64 = pairs().map(|(p, d)| (p.value + p.error) * (d.value.abs() + d.error)).sum();
     let mean = Inexact { value: mean, error: inherited + gamma(n + 1.0) * size + n * SUBNORMAL };
-    slopes_of(weights, products, &mean, scale, |value, _| T::ROUNDOFF * value + T::LEAST)
+    let plain = |_| Inexact { value: 1.0, error: 0.0 };
+    slopes_of(weights, products, &mean, (scale, plain), |value, _| T::ROUNDOFF * value + T::LEAST)
 }
 
-/// The same, of the mean of the products as it was computed, and what rounding takes of a slope of a size, with the scale.
+/// The same, of the mean of the products as it was computed, the scale and what a cap leaves of it for each key, and what rounding takes of
+/// a slope of a size, with the scale.
 fn slopes_of(
     weights: &[Inexact],
     products: &[Inexact],
     &Inexact { value: mean, error: mean_error }: &Inexact,
-    scale: f64,
+    (scale, of_cap): (f64, impl Fn(usize) -> Inexact),
     rounded: impl Fn(f64, f64) -> f64,
 ) -> Vec<Inexact> {
-    let slope = |(p, d): (&Inexact, &Inexact)| {
-        let (difference, value) = (d.value - mean, scale * p.value * (d.value - mean));
+    let slope = |(i, (p, d)): (usize, (&Inexact, &Inexact))| {
+        let (difference, cap) = (d.value - mean, of_cap(i));
+        let value = scale * cap.value * p.value * difference;
         let rounding = 2.0 * U32 * (d.value.abs() + mean.abs() + d.error + mean_error);
         let within = p.error * difference.abs() + (p.value + p.error) * (d.error + mean_error + rounding);
-        let error = scale.abs() * within;
+        let most = p.value * difference.abs() + within;
+        let error = scale.abs() * (cap.value * within + cap.error * most);
         let most = value.abs() + error;
         Inexact { value, error: error + 4.0 * U32 * most + rounded(most, scale) + 4.0 * SUBNORMAL }
     };
-    weights.iter().zip(products).map(slope).collect()
+    weights.iter().zip(products).enumerate().map(slope).collect()
 }
 
 impl Gradient {

@@ -1,6 +1,6 @@
 //! The bound on weights, as the module derives it.
 
-use super::AttentionReference;
+use super::{AttentionReference, ScoreMod};
 use crate::bound::Precision;
 use crate::{Value, bound};
 
@@ -44,6 +44,21 @@ pub(super) fn gamma(n: f64) -> f64 {
     n * U32 / (1.0 - n * U32)
 }
 
+/// How far the hyperbolic tangent may be off.
+pub(super) const TANH: f64 = 10.0 * U32;
+
+impl ScoreMod {
+    /// How far a score may be off by its soft cap and its bias, beside what its product is off.
+    pub(super) fn error(self, capped: f64, bias: f64) -> f64 {
+        if self == Self::default() {
+            return 0.0;
+        }
+        let finite = |x: f64| if x.is_finite() { x.abs() } else { 0.0 };
+        let of_cap = self.softcap.map_or(0.0, |cap| (TANH + 3.0 * U32) * f64::from(cap));
+        of_cap + 8.0 * U32 * (finite(capped) + finite(bias))
+    }
+}
+
 impl<T: Value> AttentionReference<'_, T> {
     /// Whether a score may overflow on its way, though it is finite.
     pub(super) fn may_overflow(&self, row: usize) -> bool {
@@ -54,7 +69,8 @@ impl<T: Value> AttentionReference<'_, T> {
             Arithmetic::Fused | Arithmetic::Tiles => f64::from(f32::MAX),
             Arithmetic::Steps(_) => T::LARGEST,
         };
-        self.magnitudes[range].iter().any(|magnitude| magnitude * factor > most)
+        self.magnitudes[range.clone()].iter().any(|magnitude| magnitude * factor > most)
+            || self.scores[range].iter().any(|score| score.is_finite() && score.abs() * 1.5 > most)
     }
 
     /// How far scores may exceed what weights go by, in powers of two: so they are larger by so many, until they are divided.
@@ -69,6 +85,7 @@ impl<T: Value> AttentionReference<'_, T> {
     pub(super) fn row_error(&self, row: usize) -> RowError {
         let range = self.mask.row_range(row);
         let (scores, magnitudes) = (&self.scores[range.clone()], &self.magnitudes[range.clone()]);
+        let modified = &self.modified[range.clone()];
         let weights = &self.weights[range];
         let (n, d) = (scores.len() as f64, self.heads.dim as f64);
         let log2_e = std::f64::consts::LOG2_E;
@@ -85,11 +102,12 @@ impl<T: Value> AttentionReference<'_, T> {
         };
         let flushed = (d + 2.0) * SUBNORMAL * (1.0 + scale) + score_least * scale;
         let relative = sum + 2.0 * (d + 4.0) * U64;
-        let exponent = |(score, magnitude): (&f64, &f64)| {
+        let exponent = |((score, magnitude), modified): ((&f64, &f64), &f64)| {
             let finite = if score.is_finite() { score.abs() } else { 0.0 };
-            log2_e * (relative * magnitude + score_rounded * (finite + relative * magnitude) + flushed)
+            let rounded = score_rounded * (finite + relative * magnitude);
+            log2_e * (relative * magnitude + rounded + flushed + modified)
         };
-        let exponents: Vec<f64> = scores.iter().zip(magnitudes).map(exponent).collect();
+        let exponents: Vec<f64> = scores.iter().zip(magnitudes).zip(modified).map(exponent).collect();
         let worst = exponents.iter().copied().fold(0.0, f64::max);
         let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let factors = scores.len().div_ceil(KEYS) as f64 + 1.0;

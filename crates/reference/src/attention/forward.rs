@@ -17,6 +17,35 @@ pub struct Heads<'a, T> {
     pub dim: usize,
     /// Multiplies the scores.
     pub scale: f32,
+    /// What is done to scaled scores.
+    pub score_mod: ScoreMod,
+}
+
+/// What is done to a scaled score s of query i and key j: c·tanh(s/c) − slope·|i + keys − queries − j|.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ScoreMod {
+    /// c; none caps nothing.
+    pub softcap: Option<f32>,
+    /// What a step of distance takes.
+    pub slope: f32,
+}
+
+impl ScoreMod {
+    /// A score within the soft cap, and what its slope is of that of the scaled score.
+    pub(super) fn capped(self, scaled: f64) -> (f64, f64) {
+        let Some(cap) = self.softcap else { return (scaled, 1.0) };
+        let cap = f64::from(cap);
+        let part = (scaled / cap).tanh();
+        (cap * part, 1.0 - part * part)
+    }
+
+    /// What distance takes of the score of a query and a key, of so many queries and keys.
+    pub(super) fn bias(self, [query, key]: [usize; 2], [queries, keys]: [usize; 2]) -> f64 {
+        if self.slope == 0.0 {
+            return 0.0;
+        }
+        f64::from(self.slope) * ((query + keys) as f64 - (queries + key) as f64).abs()
+    }
 }
 
 /// Attention of one head in `f64`, and what is needed to judge a result.
@@ -25,9 +54,13 @@ pub struct AttentionReference<'a, T> {
     pub(super) mask: &'a Pattern,
     pub(super) heads: Heads<'a, T>,
     pub(super) arithmetic: Arithmetic,
-    /// For each element of the mask its score, and the sum of the absolute values of its terms.
+    /// For each element of the mask its score, and the sum of the absolute values of the terms of its product, scaled.
     pub(super) scores: Vec<f64>,
     pub(super) magnitudes: Vec<f64>,
+    /// How far cap and bias may be off.
+    pub(super) modified: Vec<f64>,
+    /// What the score's slope is of that of the scaled product.
+    pub(super) slopes_of_cap: Vec<f64>,
     /// For each element its weight; NaN in rows that have none that is a number.
     pub(super) weights: Vec<f64>,
 }
@@ -46,16 +79,22 @@ pub fn attention<'a, T: Value>(
     let scale = f64::from(heads.scale);
     let (mut scores, mut magnitudes) = (Vec::with_capacity(mask.nnz()), Vec::with_capacity(mask.nnz()));
     let mut weights = Vec::with_capacity(mask.nnz());
+    let (mut modified, mut slopes_of_cap) = (Vec::with_capacity(mask.nnz()), Vec::with_capacity(mask.nnz()));
     for row in 0..mask.rows() {
         let q = heads.row(heads.q, row);
         for &column in mask.row_columns(row) {
             let (sum, magnitude) = dot(q, heads.row(heads.k, column as usize));
-            scores.push(scale * sum);
+            let (capped, slope) = heads.score_mod.capped(scale * sum);
+            let bias = heads.score_mod.bias([row, column as usize], [mask.rows(), mask.cols()]);
+            scores.push(capped - bias);
             magnitudes.push(scale.abs() * magnitude);
+            modified.push(heads.score_mod.error(capped, bias));
+            slopes_of_cap.push(slope);
         }
         weights.extend(softmax(&scores[mask.row_range(row)]));
     }
-    Ok(AttentionReference { mask, heads, arithmetic: Arithmetic::Fused, scores, magnitudes, weights })
+    let arithmetic = Arithmetic::Fused;
+    Ok(AttentionReference { mask, heads, arithmetic, scores, magnitudes, modified, slopes_of_cap, weights })
 }
 
 pub(super) fn expect_len(

@@ -1,4 +1,5 @@
-//! Attention under a sparse mask: O = softmax(scale · Q Kᵀ ⊙ mask) V, one head at a time.
+//! Attention under a sparse mask: O = softmax(scale · Q Kᵀ ⊙ mask) V, one head at a time. Scores may be capped, and lessened by
+//! distance ([`ScoreMod`]).
 //!
 //! # How far a right result may be off
 //! Let a query have n keys with scores sⱼ = scale · Σᵢ qᵢkⱼᵢ, let Mⱼ = |scale| Σᵢ |qᵢkⱼᵢ|, wⱼ = e^sⱼ / Σ e^s, u = 2⁻²⁴,
@@ -6,6 +7,10 @@
 //!
 //! - *Scores.* d products, a scale that was rounded once (times log₂ e), and its product: tⱼ is computed to within
 //!   Eⱼ = log₂ e (γ_{d+2} Mⱼ + what underflow takes).
+//! - *Cap and bias.* A soft cap c makes c·tanh(s/c) of a score, whose slope is 1 at most, so that Eⱼ does not grow. The tangent comes of an
+//!   exponential E, as 1 − 2/(1 + E): E is off by 4u and the rounding of its exponent, which counts among those of the score; 1 + E by
+//!   u, the reciprocal by 2u, and the difference by u, 10u in all; the product with c takes 3u. A bias is made of a slope, rounded
+//!   twice, a distance, rounded, and a sum: at most 8u of both addends.
 //! - *Weights.* The largest score m is subtracted, whichever it was when the key came. It is one number for all of them,
 //!   whatever its own error: numerator and denominator share it. The difference is rounded, an error of u times itself in
 //!   the exponent. Then a power of two is taken, to 2 units in the last place, 4u. Where m grows later, the weight is
@@ -41,4 +46,4 @@ mod forward;
 
 pub use backward::{AttentionGradients, attention_backward, attention_backward_by_tiles};
 pub use error::Arithmetic;
-pub use forward::{AttentionReference, Heads, attention};
+pub use forward::{AttentionReference, Heads, ScoreMod, attention};

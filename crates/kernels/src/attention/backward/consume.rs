@@ -1,6 +1,7 @@
 //! The warpgroups that multiply.
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
 
+use super::super::score::{Score, column_and_row};
 use super::super::wgmma::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask};
 use super::side::Side;
 use super::{BackwardTiles, PANEL, ROW, SCORES, TERMS, WARPGROUP, Work};
@@ -31,23 +32,31 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
         let steps = work.count * work.heads;
         // The gradient by dS, and that of V.
         let (mut sums, mut values) = ([0.0; L], [0.0; L]);
-        let (mut step, mut index, mut stage) = (0, 0, 0);
+        let (mut step, mut index, mut stage, mut head) = (0, 0, 0, 0);
         // SAFETY: as promised by the caller; a stage is read while it is full.
         unsafe {
             let terms = Self::begin(work, group, thread);
+            let mut score = work.score::<KEYS>(0);
             while step < steps {
                 let mask = BlockEntry::load_mask(gpu, work.entries, index, work.count, group);
                 // It is the same for all lanes, which the compiler sees by way of a shuffle.
                 let mask = gpu.warp_shuffle_idx(FULL_WARP, mask, 0, WARP);
                 gpu.barrier_sync(Self::FULL + stage * GROUPS + group, WARPGROUP + WARP);
                 if mask != BlockMask::EMPTY {
-                    Self::multiply(work, (stage, group), mask, &terms, &mut sums, &mut values);
+                    let at = (stage, warp, index);
+                    Self::multiply(work, at, mask, (score, &terms), &mut sums, &mut values);
                 }
                 if step + STAGES < steps {
                     gpu.barrier_arrive(Self::EMPTY + stage, GROUPS * WARPGROUP + WARP);
                 }
                 (step, stage) = (step + 1, if stage + 1 == STAGES { 0 } else { stage + 1 });
-                index = if index + 1 == work.count { 0 } else { index + 1 };
+                index += 1;
+                if index == work.count {
+                    (index, head) = (0, head + 1);
+                    if KEYS && head < work.heads {
+                        score = work.score::<KEYS>(head);
+                    }
+                }
             }
             let mut again = Self::write(work, warp, &sums, &values);
             while again != 0 {
@@ -130,22 +139,20 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
     #[inline(always)]
     unsafe fn multiply<G: Gpu>(
         work: &Work<T, G>,
-        (stage, group): (u32, u32),
+        (stage, warp, index): (u32, u32, u32),
         mask: u32,
-        terms: &RowTerms,
+        (score, terms): (Score, &RowTerms),
         sums: &mut [f32; L],
         values: &mut [f32; L],
     ) {
-        let (gpu, scale) = (work.gpu, work.operands.shape.scale);
+        let (gpu, group) = (work.gpu, warp / 4);
         let (owned, streamed) = (Self::OWNED + group * Self::PAIR, stage * Self::PAIR);
-        let thread = gpu.thread_idx_x() % WARPGROUP;
         let (mut s, mut slopes) = ([0.0; SCORES], [0.0; SCORES]);
         // SAFETY: as promised by the caller.
         unsafe {
             // In a block that is seen whole, queries past the last weigh 1 where keys are owned; but their gradient of O is 0.
             if mask != BlockMask::FULL {
-                let place = Self::bitmap(stage, group) + thread % BITMAP_WORDS * 4;
-                let [bits] = gpu.shared_load::<u32, 1>(SharedPtr::from_offset(place));
+                let bits = Self::bits(gpu, (stage, group), mask);
                 for (i, score) in s.iter_mut().enumerate() {
                     *score = if bits >> i & 1 != 0 { 0.0 } else { f32::NEG_INFINITY };
                 }
@@ -153,21 +160,30 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
             gpu.warpgroup_arrive();
             Self::multiply_rows(gpu, owned, streamed, &mut s);
             gpu.warpgroup_commit();
-            Self::multiply_rows(gpu, owned + Self::MATRIX, streamed + Self::MATRIX, &mut slopes);
-            gpu.warpgroup_commit();
-            gpu.warpgroup_wait::<1, SCORES>(&mut s);
             let (mut weights, mut packed) = ([0; SCORES / 2], [0; SCORES / 2]);
-            for eight in 0..SCORES / 4 {
-                let of_columns = Self::column_terms(gpu, stage, eight as u32);
-                for i in 0..4 {
-                    let shift = if KEYS { of_columns[i % 2 * TERMS] } else { terms.shift[i / 2] };
-                    let at = 4 * eight + i;
-                    s[at] = gpu.exp2_flush(gpu.fma(s[at], scale, shift));
+            if score.is_plain() {
+                Self::multiply_rows(gpu, owned + Self::MATRIX, streamed + Self::MATRIX, &mut slopes);
+                gpu.warpgroup_commit();
+                gpu.warpgroup_wait::<1, SCORES>(&mut s);
+                for eight in 0..SCORES / 4 {
+                    let of_columns = Self::column_terms(gpu, stage, eight as u32);
+                    for i in 0..4 {
+                        let shift = if KEYS { of_columns[i % 2 * TERMS] } else { terms.shift[i / 2] };
+                        let at = 4 * eight + i;
+                        s[at] = gpu.exp2_flush(gpu.fma(s[at], score.scale, shift));
+                    }
+                    if KEYS {
+                        weights[2 * eight] = T::pack(gpu, s[4 * eight], s[4 * eight + 1]);
+                        weights[2 * eight + 1] = T::pack(gpu, s[4 * eight + 2], s[4 * eight + 3]);
+                    }
                 }
-                if KEYS {
-                    weights[2 * eight] = T::pack(gpu, s[4 * eight], s[4 * eight + 1]);
-                    weights[2 * eight + 1] = T::pack(gpu, s[4 * eight + 2], s[4 * eight + 3]);
-                }
+            } else {
+                // The second product comes later: its sums have no registers until scores are done.
+                gpu.warpgroup_wait::<0, SCORES>(&mut s);
+                Self::weigh_modified(work, (stage, warp, index), mask, (score, terms), &mut s, &mut weights);
+                gpu.warpgroup_arrive();
+                Self::multiply_rows(gpu, owned + Self::MATRIX, streamed + Self::MATRIX, &mut slopes);
+                gpu.warpgroup_commit();
             }
             gpu.warpgroup_wait::<0, SCORES>(&mut slopes);
             for eight in 0..SCORES / 4 {
@@ -191,6 +207,68 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
                 gpu.warpgroup_wait::<0, L>(values);
             }
         }
+    }
+
+    /// Makes weights of products, packed where keys are owned, by scores that are within a soft cap or lessened by distance; and leaves them
+    /// times the slopes of their caps.
+    ///
+    /// # Safety
+    /// As for [`multiply`](Self::multiply).
+    #[inline(always)]
+    unsafe fn weigh_modified<G: Gpu>(
+        work: &Work<T, G>,
+        (stage, warp, index): (u32, u32, u32),
+        mask: u32,
+        (score, terms): (Score, &RowTerms),
+        s: &mut [f32; SCORES],
+        weights: &mut [u32; SCORES / 2],
+    ) {
+        let (gpu, lane) = (work.gpu, work.gpu.lane_id());
+        // SAFETY: as promised by the caller.
+        let (block, bits) = unsafe {
+            let block = BlockEntry::load_key_block(gpu, work.entries, index, work.count);
+            (block, Self::bits(gpu, (stage, warp / 4), mask))
+        };
+        let (row, column) = (work.first + warp * 16 + lane / LANES, block * BLOCK + lane % LANES * 2);
+        let ahead = if KEYS { score.ahead_of_query(row, column) } else { score.ahead_of_key(row, column) };
+        for eight in 0..SCORES / 4 {
+            // SAFETY: as promised by the caller.
+            let of_columns = unsafe { Self::column_terms(gpu, stage, eight as u32) };
+            let mut slopes = [0.0; 4];
+            for i in 0..4 {
+                let shift = if KEYS { of_columns[i % 2 * TERMS] } else { terms.shift[i / 2] };
+                let at = 4 * eight + i;
+                let (column, row) = column_and_row(at);
+                let capped = score.cap(gpu, s[at]);
+                let modified = score.biased(gpu, capped, (ahead[row] - column).abs());
+                // The cap of what is not seen is not -∞.
+                let modified = if bits >> at & 1 != 0 { modified } else { f32::NEG_INFINITY };
+                s[at] = gpu.exp2_flush(modified + shift);
+                slopes[i] = score.slope_of_cap(capped);
+            }
+            if KEYS {
+                weights[2 * eight] = T::pack(gpu, s[4 * eight], s[4 * eight + 1]);
+                weights[2 * eight + 1] = T::pack(gpu, s[4 * eight + 2], s[4 * eight + 3]);
+            }
+            for i in 0..4 {
+                s[4 * eight + i] *= slopes[i];
+            }
+        }
+    }
+
+    /// This thread's bits of a block.
+    ///
+    /// # Safety
+    /// The stage is full.
+    #[inline(always)]
+    unsafe fn bits<G: Gpu>(gpu: G, (stage, group): (u32, u32), mask: u32) -> u32 {
+        if mask == BlockMask::FULL {
+            return u32::MAX;
+        }
+        let place = Self::bitmap(stage, group) + gpu.thread_idx_x() % BITMAP_WORDS * 4;
+        // SAFETY: as promised by the caller.
+        let [bits] = unsafe { gpu.shared_load(SharedPtr::from_offset(place)) };
+        bits
     }
 
     /// Shift and delta of this thread's two columns among eight, where keys are owned.

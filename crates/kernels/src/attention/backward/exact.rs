@@ -43,7 +43,7 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
             let own =
                 [load(side.matrices[0], side.strides[0], at), load(side.matrices[1], side.strides[1], at)];
             for head in 0..work.heads {
-                let streamed = work.streamed::<KEYS>(head);
+                let (streamed, scores) = (work.streamed::<KEYS>(head), work.score::<KEYS>(head));
                 let mut base = 0;
                 while base < end {
                     // A block that is seen whole may have queries past the last.
@@ -57,12 +57,15 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
                         let first = load(streamed.matrices[0], streamed.strides[0], other);
                         let second = load(streamed.matrices[1], streamed.strides[1], other);
                         let sum = |part: f32| add_across_lanes(gpu, FULL_WARP, [1, WARP], part);
-                        let (score, product) =
+                        let (of_pair, product) =
                             (sum(dot(gpu, &own[0], &first)), sum(dot(gpu, &own[1], &second)));
                         let [shift, delta] =
                             if KEYS { work.load_terms::<KEYS>(head, other) } else { own_terms };
-                        let weight = gpu.exp2_flush(gpu.fma(score, operands.shape.scale, shift));
-                        let slope = weight * (product - delta);
+                        let capped = scores.cap(gpu, of_pair);
+                        let (query, key) = if KEYS { (other, at) } else { (at, other) };
+                        let [distance, _] = scores.ahead_of_key(query, key);
+                        let weight = gpu.exp2_flush(scores.biased(gpu, capped, distance.abs()) + shift);
+                        let slope = weight * scores.slope_of_cap(capped) * (product - delta);
                         for i in 0..CHUNKS {
                             sums[i][0] = gpu.fma(slope, first[i][0], sums[i][0]);
                             values[i][0] = gpu.fma(weight, second[i][0], values[i][0]);

@@ -23,6 +23,7 @@ use core::marker::PhantomData;
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, WARP};
 
 use self::side::Side;
+use super::score::Score;
 use super::wgmma::{BITMAP_WORDS, BLOCK, BlockArgs, BlockTile};
 use super::{Scheme, Shape, Tile};
 use crate::{Bounds, HalfValue, Kernel};
@@ -62,9 +63,11 @@ pub struct BackwardOperands<T> {
     pub logsumexp: GlobalPtr<f32>,
     /// [`TERMS`] numbers a query, `rows` for each head: written where queries are owned, read where keys are.
     pub terms: GlobalMut<f32>,
+    /// What a step of distance takes of a score, for each head; address 0 where it takes nothing.
+    pub slopes: GlobalPtr<f32>,
     /// Sizes of Q, K, V and O, and how they lie.
     pub shape: Shape,
-    /// Multiplies the scores: the scale.
+    /// Multiplies the products of Q and K: the scale.
     pub factor: f32,
 }
 
@@ -205,6 +208,17 @@ impl<T: HalfValue, G: Gpu> Work<T, G> {
     #[inline(always)]
     fn query_head<const KEYS: bool>(&self, index: u32) -> u32 {
         if KEYS { self.head * self.heads + index } else { self.head }
+    }
+
+    /// How products of the queries' head become scores.
+    ///
+    /// # Safety
+    /// The slopes are live, if there are any.
+    #[inline(always)]
+    unsafe fn score<const KEYS: bool>(&self, index: u32) -> Score {
+        let Self { gpu, operands, .. } = self;
+        // SAFETY: as promised by the caller.
+        unsafe { Score::of(*gpu, &operands.shape, operands.slopes, self.query_head::<KEYS>(index)) }
     }
 
     /// The terms of a head's first query.

@@ -93,6 +93,25 @@ impl BlockEntry {
         Self { key_block, masks: [a, b, c] }
     }
 
+    /// Loads the key block of entry `index` of a list; the first from `end` on.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load).
+    #[inline(always)]
+    pub(in super::super) unsafe fn load_key_block<G: Gpu>(
+        gpu: G,
+        entries: GlobalPtr<u32>,
+        index: u32,
+        end: u32,
+    ) -> u32 {
+        if index >= end {
+            return Self::NONE.key_block;
+        }
+        // SAFETY: as promised by the caller.
+        let [key_block] = unsafe { gpu.load_readonly(entries.add(index as usize * Self::WORDS)) };
+        key_block
+    }
+
     /// Loads what a group sees of entry `index` of a list, as memory holds it; nothing from `end` on.
     ///
     /// # Safety

@@ -2,6 +2,7 @@
 use lacuna_gpu::{CoreMatrices, FULL_WARP, GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::super::online::{HEADROOM, LN_2};
+use super::super::score::column_and_row;
 use super::block::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask};
 use super::{KEYS, PANEL, PIECE, SCORES, UNITS, WARPGROUP, WgmmaTiles, Work};
 use crate::HalfValue;
@@ -33,6 +34,8 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
         let mut o = [0.0; L];
         let mut softmax = Softmax { max: [f32::NEG_INFINITY; 2], sum: [0.0; 2] };
         let (mut step, mut stage) = (0, 0);
+        let is_plain = work.head.score.is_plain();
+        let scale = if is_plain { work.head.score.scale } else { 1.0 };
         // SAFETY: as promised by the caller; a stage is read while it is full.
         unsafe {
             Self::copy_queries(work, group, thread);
@@ -54,7 +57,10 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
                         }
                     }
                     Self::multiply_keys(gpu, stage, group, &mut s);
-                    let weights = Self::weigh(gpu, work.head.scale, &s, &mut softmax, &mut o);
+                    if !is_plain {
+                        Self::modify(work, [step, stage, warp], masks, &mut s);
+                    }
+                    let weights = Self::weigh(gpu, scale, &s, &mut softmax, &mut o);
                     Self::multiply_values(gpu, stage, &weights, &mut o);
                 }
                 if step + STAGES < steps {
@@ -130,6 +136,38 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
         }
         gpu.warpgroup_commit();
         gpu.warpgroup_wait::<0, SCORES>(s);
+    }
+
+    /// Makes scores of products: within the soft cap, and lessened by distance. What is not seen stays -∞, which the cap has not.
+    ///
+    /// # Safety
+    /// The stage is full; the step's entries are live.
+    #[inline(always)]
+    unsafe fn modify<G: Gpu>(
+        work: &Work<T, G>,
+        [step, stage, warp]: [u32; 3],
+        masks: [u32; UNITS as usize],
+        s: &mut [f32; SCORES],
+    ) {
+        let (gpu, score, lane) = (work.gpu, work.head.score, work.gpu.lane_id());
+        let (group, thread) = (warp / 4, gpu.thread_idx_x() % WARPGROUP);
+        let query = work.first + warp * 16 + lane / LANES;
+        let (mut bits, mut ahead) = ([0; UNITS as usize], [[0.0; 2]; UNITS as usize]);
+        for unit in 0..UNITS as usize {
+            // SAFETY: as promised by the caller.
+            unsafe {
+                let index = UNITS * step + unit as u32;
+                let block = BlockEntry::load_key_block(gpu, work.entries, index, work.count);
+                bits[unit] = Self::bits(gpu, masks[unit], stage, group, unit as u32, thread);
+                ahead[unit] = score.ahead_of_key(query, block * BLOCK + lane % LANES * 2);
+            }
+        }
+        for (i, s) in s.iter_mut().enumerate() {
+            let (column, row) = column_and_row(i % 32);
+            let distance = (ahead[i / 32][row] - column).abs();
+            let modified = score.biased(gpu, score.cap(gpu, *s), distance);
+            *s = if bits[i / 32] >> (i % 32) & 1 != 0 { modified } else { f32::NEG_INFINITY };
+        }
     }
 
     /// Makes weights of scores, in pairs as products take them. If scores are larger than those before, what was summed is rescaled.

@@ -10,7 +10,8 @@
 //! ```
 //! A thread block owns `GROUPS` × 64 queries of a head, a warpgroup each, and goes along the key blocks that any of them sees.
 //! Empty blocks are left out; full ones have no bitmap. A score begins as 0 where its key is seen, and as −∞ elsewhere, and the
-//! product is added to it. Weights are rounded to `T`, in registers. K lies in core matrices, V in swizzled panels. A row that comes
+//! product is added to it. Scores that are capped or
+//! lessened by distance take another step. Weights are rounded to `T`, in registers. K lies in core matrices, V in swizzled panels. A row that comes
 //! out not finite is worked out anew, key by key, as [`Rows`](super::Rows) do it. The scale is above 0.
 mod block;
 mod consume;
@@ -95,7 +96,7 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
             let BlockTile { first, entries, count } = args.tile(gpu);
             let work = Work {
                 gpu,
-                head: Head::of(&args.operands, gpu.block_idx_x()),
+                head: Head::of(gpu, &args.operands, gpu.block_idx_x()),
                 bitmaps: args.bitmaps,
                 entries,
                 count,
@@ -112,7 +113,7 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
                     again &= again - 1;
                     let end = work.count * BLOCK;
                     let keys = BlockKeys { entries: work.entries, bitmaps: args.bitmaps, end, group, query };
-                    let head = Head::of(&args.operands, gpu.block_idx_x());
+                    let head = Head::of(gpu, &args.operands, gpu.block_idx_x());
                     let row = first + group * BLOCK + query;
                     Fragment::<8, PIECES, 1>::attend::<_, _, 2>(gpu, &head, row, keys, [0, end]);
                 }

@@ -13,7 +13,7 @@ use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
 /// by tiles of as many queries.
 ///
 /// Values of `T` are `f16` or `bf16`. Rows have d elements, a multiple of 8 up to 128; strides are multiples of 8 elements, addresses of
-/// 16 bytes; the scale is above 0; the GPU has compute capability 9.0 (or is the simulator). Everything else is
+/// 16 bytes; the scale is above 0, or there is a soft cap; the GPU has compute capability 9.0 (or is the simulator). Everything else is
 /// [`Error::NeedsPattern`].
 ///
 /// ```

@@ -26,7 +26,7 @@ pub struct Problem {
     ///
     /// [`WgmmaTile`]: Algorithm::WgmmaTile
     pub blocks: Option<BlockCounts>,
-    /// Whether the scale is above 0.
+    /// Whether the scale is above 0, or there is a soft cap.
     pub has_positive_scale: bool,
     /// Elements of a row of Q, K, V and O.
     pub dim: usize,

@@ -1,14 +1,13 @@
 //! What the plans of fused kernels have in common: how operands lie, their checks, and what a kernel is told of them.
-use lacuna_gpu::GlobalMut;
+use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::IndexType;
 use lacuna_kernels::attention as kernels;
 
 use super::choose::Problem;
-use super::options::in_powers_of_two;
 use super::{OPERATION, Operands, Options};
 use crate::op::{Layout, MAX_GRID_YZ, MAX_WIDTH, Selection, VECTORS, spans, strides, widest};
 use crate::tune::drawn;
-use crate::{Buffer, Device, Error, Result, Stream, Value};
+use crate::{Buffer, Device, Error, Result, Slice, Stream, Value};
 
 /// The operands of a plan.
 #[derive(Clone, Debug)]
@@ -62,7 +61,7 @@ impl Frame {
             heads: self.options.batch,
             query_tile_entries: None,
             blocks: None,
-            has_positive_scale: self.factor > 0.0,
+            has_positive_scale: self.factor > 0.0 || self.options.softcap.is_some(),
             dim: self.dim,
             vector: self.widest_below(VECTORS[0]),
             value: T::TYPE,
@@ -93,20 +92,38 @@ impl Frame {
 
     /// Whether operands fit, and are on the device.
     pub(super) fn check<T: Value>(&self, stream: &Stream, operands: &Operands<'_, T>) -> Result<()> {
-        let Operands { q, k, v, o, logsumexp } = operands;
+        let Operands { q, k, v, o, logsumexp, alibi_slopes } = operands;
         self.device.expect_same(OPERATION, "the stream", stream.device())?;
         self.q.check("Q", &self.device, *q)?;
         self.kv.check("K", &self.device, *k)?;
         self.kv.check("V", &self.device, *v)?;
         self.o.check("O", &self.device, o.as_slice())?;
+        self.check_slopes(*alibi_slopes)?;
         let Some(logsumexp) = logsumexp else { return Ok(()) };
         let (rows, batch) = (self.queries, self.options.batch);
         let (shape, len) = (|| format!("{batch} heads of {rows}×1"), self.logsumexp_len());
         self.device.expect_operand(OPERATION, "the logarithms", logsumexp.as_slice(), shape, len)
     }
 
-    /// What kernels are told of sizes and strides.
+    /// Whether slopes fit, if there are any.
+    pub(super) fn check_slopes(&self, slopes: Option<Slice<'_, f32>>) -> Result<()> {
+        let Some(slopes) = slopes else { return Ok(()) };
+        let batch = self.options.batch;
+        let shape = || format!("one of each of {batch} heads");
+        self.device.expect_operand(OPERATION, "the slopes", slopes, shape, batch)?;
+        // Distances are of 32 bits with a sign.
+        Error::expect_at_most("the queries, with slopes", i32::MAX as usize, self.queries)?;
+        Error::expect_at_most("the keys, with slopes", i32::MAX as usize, self.keys)
+    }
+
+    /// The slopes from head `head` on, as a kernel takes them.
+    pub(super) fn slopes_from(slopes: Option<Slice<'_, f32>>, head: usize) -> GlobalPtr<f32> {
+        slopes.map_or(GlobalPtr::from_address(0), |slopes| slopes.pointer().add(head))
+    }
+
+    /// What kernels are told of sizes, strides and scores.
     pub(super) fn shape(&self) -> kernels::Shape {
+        let [scale, softcap] = self.options.scale_and_softcap(self.factor);
         kernels::Shape {
             q_batch_stride: self.q.batch_stride as u64,
             kv_batch_stride: self.kv.batch_stride as u64,
@@ -117,7 +134,8 @@ impl Frame {
             rows: self.queries as u32,
             cols: self.keys as u32,
             dim: self.dim as u32,
-            scale: in_powers_of_two(self.factor),
+            scale,
+            softcap,
             group_heads: self.options.kv_group as u32,
         }
     }
@@ -128,7 +146,7 @@ impl Frame {
         operands: &Operands<'_, T>,
         launch: impl Fn(u32, kernels::Operands<T::Device>) -> Result<()>,
     ) -> Result<()> {
-        let Operands { q, k, v, o, logsumexp } = operands;
+        let Operands { q, k, v, o, logsumexp, alibi_slopes } = operands;
         let (rows, group, none) = (self.queries, self.options.kv_group, GlobalMut::from_address(0));
         for heads in spans(self.options.batch, MAX_GRID_YZ) {
             let head = heads.start;
@@ -140,6 +158,7 @@ impl Frame {
                 v: v.pointer().add(of_kv),
                 o: o.pointer().add(of_o),
                 logsumexp: logsumexp.as_ref().map_or(none, |slice| slice.pointer().add(head * rows)),
+                slopes: Self::slopes_from(*alibi_slopes, head),
                 shape: self.shape(),
                 first_of_group: (head % group) as u32,
             };
@@ -163,7 +182,7 @@ impl<T: Value> Operands<'_, T> {
     }
 }
 
-/// What plans with a [`Frame`] tell of their operands, and a run without logarithms.
+/// What plans with a [`Frame`] tell of their operands, and a run without logarithms and slopes.
 macro_rules! tells_operands {
     ($plan:ident<$($parameter:ident: $bound:ident),+>) => {
         impl<$($parameter: $bound),+> $plan<$($parameter),+> {
@@ -193,7 +212,7 @@ macro_rules! tells_operands {
                 self.frame.logsumexp_len()
             }
 
-            /// As [`run_with`](Self::run_with), without logarithms.
+            /// As [`run_with`](Self::run_with), without logarithms and slopes.
             ///
             /// # Errors
             /// As `run_with`.
@@ -205,7 +224,7 @@ macro_rules! tells_operands {
                 v: Slice<'_, T>,
                 o: SliceMut<'_, T>,
             ) -> Result<()> {
-                self.run_with(stream, Operands { q, k, v, o, logsumexp: None })
+                self.run_with(stream, Operands { q, k, v, o, logsumexp: None, alibi_slopes: None })
             }
         }
     };

@@ -4,7 +4,7 @@ use crate::op::options;
 use crate::{Error, Result};
 
 options! {
-    /// What may be asked of attention: heads, scale and algorithm.
+    /// What may be asked of attention: heads, scale, soft cap and algorithm.
     ///
     /// ```
     /// # use lacuna::attention;
@@ -26,6 +26,9 @@ options! {
         pub kv_group: usize = 1 => set,
         /// Multiplies the scores; 1/√d if none.
         pub scale: Option<f32> = None => some(f32),
+        /// Holds scores between −c and c, as c·tanh(s/c) of a scaled score s (Gemma 2, section 2); above 0. None if none. Three steps take
+        /// none.
+        pub softcap: Option<f32> = None => some(f32),
         /// Elements from one row of Q to the next; d if none.
         pub q_stride: Option<usize> = None => some(usize),
         /// Elements from one row of K to the next, and from one of V; d if none.
@@ -68,12 +71,30 @@ impl Options {
             .any(|stride| stride.is_some())
     }
 
+    /// What multiplies scores in a kernel, and what products for its soft cap: see [`Shape`](lacuna_kernels::attention::Shape).
+    pub(super) fn scale_and_softcap(&self, factor: f32) -> [f32; 2] {
+        match self.softcap {
+            None => [in_powers_of_two(factor), 0.0],
+            Some(softcap) => {
+                let of_product = 2.0 * f64::from(factor) / f64::from(softcap) * std::f64::consts::LOG2_E;
+                [in_powers_of_two(softcap), of_product as f32]
+            }
+        }
+    }
+
     /// The factor of scores of rows of `dim` elements.
     pub(super) fn factor(&self, dim: usize) -> Result<f32> {
         let factor = self.scale.unwrap_or(1.0 / (dim as f32).sqrt());
         let (is_finite, expected) =
             (in_powers_of_two(factor).is_finite(), || "finite, also when multiplied by 1.443");
         Error::expect(is_finite, OPERATION, "the scale", expected, factor)?;
+        if let Some(softcap) = self.softcap {
+            let [scale, of_product] = self.scale_and_softcap(factor);
+            // A factor of 0 is none for a kernel.
+            let is_legal = softcap > 0.0 && scale.is_finite() && of_product.is_finite() && of_product != 0.0;
+            let expected = || format!("above 0, finite, and not too far from the scale, {factor}");
+            Error::expect(is_legal, OPERATION, "the soft cap", expected, softcap)?;
+        }
         Ok(factor)
     }
 }

@@ -77,6 +77,9 @@ pub struct Operands<'o, T: Value = f32> {
     pub o: SliceMut<'o, T>,
     /// If wanted, the natural logarithm of the sum of exponentials of each query's scores: one a query of each head.
     pub logsumexp: Option<SliceMut<'o, f32>>,
+    /// If wanted, a slope of each head (ALiBi, ICLR 2022): slope · |i + keys − queries − j| is taken from the score of query i and key j,
+    /// after scale and soft cap. The last query is as far as the last key, as in FlashAttention.
+    pub alibi_slopes: Option<Slice<'o, f32>>,
 }
 
 impl<T: Value, I: Index> SparseAttention<T, I> {
@@ -93,7 +96,8 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
     /// # Errors
     /// [`Error::Parameter`] for a dimension of 0, a scale that is not finite, and a `kv_group` that does not divide the heads;
     /// [`Error::TooLarge`] from 2³⁰ elements a row on, or where no buffer can hold an operand; [`Error::Parameter`] for strides below
-    /// d, for heads of O that overlap, and for strides and shared K and V where three steps are taken; [`Error::Illegal`] where the
+    /// d, for heads of O that overlap, for a soft cap that is not above 0, and for strides, shared K and V and a soft cap where three steps are
+    /// taken; [`Error::Illegal`] where the
     /// algorithm cannot do this dimension, or not on this GPU; what the driver says, where the first plan of a mask lists what its
     /// queries see in fours, or its blocks.
     pub fn plan_with(mask: &CsrMatrix<T, I>, dim: usize, options: Options) -> Result<Self> {
@@ -164,9 +168,12 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
             return Ok(());
         }
         if let Some(steps) = &self.steps {
-            let Operands { q, k, v, o, logsumexp } = operands;
+            let Operands { q, k, v, o, logsumexp, alibi_slopes } = operands;
             if logsumexp.is_some() {
                 return Err(self.illegal("three steps have no logarithms".into()));
+            }
+            if alibi_slopes.is_some() {
+                return Err(self.illegal("three steps take no slopes".into()));
             }
             // Whoever panicked while it held the room left no work half given to a stream.
             let mut weights = steps.weights.lock().unwrap_or_else(PoisonError::into_inner);

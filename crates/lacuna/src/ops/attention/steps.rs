@@ -94,7 +94,7 @@ impl<T: Value, I: Index> AttentionSteps<T, I> {
     /// options is no matter.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for strides and shared K and V, and for a scale that is 0, not finite, or of a size that softmax refuses;
+    /// [`Error::Parameter`] for strides, shared K and V and a soft cap, and for a scale that is 0, not finite, or of a size that softmax refuses;
     /// those of [`Sddmm::plan_with`], [`SparseSoftmax::plan_with`] and [`Spmm::plan_with`].
     pub fn plan(mask: &CsrMatrix<T, I>, dim: usize, options: Options) -> Result<Self> {
         let (batch, strides) = (options.batch, if options.has_strides() { "strides" } else { "none" });
@@ -102,6 +102,8 @@ impl<T: Value, I: Index> AttentionSteps<T, I> {
         Error::expect(!options.has_strides(), OPERATION, "the strides", expected, strides)?;
         let (group, expected) = (options.kv_group, || "1: three steps take K and V of each head");
         Error::expect(group == 1, OPERATION, "the heads that share K and V", expected, group)?;
+        let (capped, expected) = (options.softcap.unwrap_or(0.0), || "none: three steps do not cap scores");
+        Error::expect(options.softcap.is_none(), OPERATION, "the soft cap", expected, capped)?;
         let scale = options.factor(dim)?;
         Ok(Self {
             pattern: mask.with_zeros(0)?,

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use lacuna_kernels::Entry;
 use lacuna_kernels::attention::{self as kernels, TERMS, Tile};
 
+use super::super::frame::Frame;
 use super::super::{BlockAttention, MaskBlocks, OPERATION};
 use super::choose::choose;
 use crate::op::{Layout, MAX_GRID_YZ, spans};
@@ -51,6 +52,8 @@ pub struct BlockBackwardOperands<'o, T: Value> {
     pub o: Slice<'o, T>,
     /// The logarithms that it wrote: batch × queries.
     pub logsumexp: Slice<'o, f32>,
+    /// The slopes that it had, if any; they have no gradient.
+    pub alibi_slopes: Option<Slice<'o, f32>>,
     /// The gradient of O.
     pub d_o: Slice<'o, T>,
     /// The gradient of Q, to be written.
@@ -164,13 +167,15 @@ impl<T: Value> BlockAttention<T> {
     /// let (mut o, mut logsumexp) = (device.zeros::<f16>(plan.output_len())?, device.zeros(plan.logsumexp_len())?);
     /// let forward = attention::Operands {
     ///     q: q.as_slice(), k: k.as_slice(), v: v.as_slice(), o: o.as_slice_mut(), logsumexp: Some(logsumexp.as_slice_mut()),
+    ///     alibi_slopes: None,
     /// };
     /// plan.run_with(&stream, forward)?;
     ///
     /// let mut workspace = plan.workspace()?;
     /// let [mut d_q, mut d_k, mut d_v] = [device.zeros(20 * 8)?, device.zeros(20 * 8)?, device.zeros(20 * 8)?];
     /// let pass = attention::BlockBackwardOperands {
-    ///     q: q.as_slice(), k: k.as_slice(), v: v.as_slice(), o: o.as_slice(), logsumexp: logsumexp.as_slice(), d_o: d_o.as_slice(),
+    ///     q: q.as_slice(), k: k.as_slice(), v: v.as_slice(), o: o.as_slice(), logsumexp: logsumexp.as_slice(), alibi_slopes: None,
+    ///     d_o: d_o.as_slice(),
     ///     d_q: d_q.as_slice_mut(), d_k: d_k.as_slice_mut(), d_v: d_v.as_slice_mut(),
     /// };
     /// plan.backward(&stream, pass, &mut workspace)?;
@@ -191,7 +196,7 @@ impl<T: Value> BlockAttention<T> {
     ) -> Result<()> {
         let frame = &self.frame;
         self.check_backward(stream, &operands, workspace)?;
-        let BlockBackwardOperands { q, k, v, o, logsumexp, d_o, d_q, d_k, d_v } = operands;
+        let BlockBackwardOperands { q, k, v, o, logsumexp, alibi_slopes, d_o, d_q, d_k, d_v } = operands;
         let group = frame.options.kv_group;
         for kv_heads in spans(frame.options.batch / group, MAX_GRID_YZ) {
             let head = kv_heads.start * group;
@@ -208,6 +213,7 @@ impl<T: Value> BlockAttention<T> {
                 d_v: d_v.pointer().add(of_kv),
                 logsumexp: logsumexp.pointer().add(head * frame.queries),
                 terms: workspace.terms.as_slice_mut().pointer().add(head * frame.queries * TERMS),
+                slopes: Frame::slopes_from(alibi_slopes, head),
                 shape: frame.shape(),
                 factor: frame.factor,
             };
@@ -226,7 +232,7 @@ impl<T: Value> BlockAttention<T> {
         workspace: &BlockWorkspace<T>,
     ) -> Result<()> {
         let frame = &self.frame;
-        let BlockBackwardOperands { q, k, v, o, logsumexp, d_o, d_q, d_k, d_v } = operands;
+        let BlockBackwardOperands { q, k, v, o, logsumexp, alibi_slopes, d_o, d_q, d_k, d_v } = operands;
         frame.device.expect_same(OPERATION, "the stream", stream.device())?;
         let device = &frame.device;
         for (what, operand) in [("Q", *q), ("the gradient of Q", d_q.as_slice())] {
@@ -244,6 +250,7 @@ impl<T: Value> BlockAttention<T> {
         for (what, operand) in [("O", *o), ("the gradient of O", *d_o)] {
             frame.o.check(what, device, operand)?;
         }
+        frame.check_slopes(*alibi_slopes)?;
         let (rows, batch) = (frame.queries, frame.options.batch);
         let (shape, len) = (|| format!("{batch} heads of {rows}×1"), frame.logsumexp_len());
         device.expect_operand(OPERATION, "the logarithms", *logsumexp, shape, len)?;
