@@ -192,11 +192,8 @@ def _modified(pattern: Any, products: Tensor, scores: _ops.Scores) -> tuple:
         part = torch.tanh(found / scores.softcap)
         found, slope = scores.softcap * part, scores.scale * (1 - part * part)
     if scores.slopes is not None:
-        offsets, keys = pattern.indices()
-        queries = torch.repeat_interleave(torch.arange(pattern.shape[0], device=keys.device), offsets.diff(), output_size=pattern.nnz)
-        distance = (queries + pattern.shape[1] - pattern.shape[0] - keys).abs()
         slopes = scores.slopes.reshape(-1)
-        found = found - (slopes[:, None] if found.dim() > 1 else slopes) * distance
+        found = found - (slopes[:, None] if found.dim() > 1 else slopes) * torch.as_tensor(pattern.distances())
     return found, slope
 
 

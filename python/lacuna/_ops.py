@@ -188,8 +188,10 @@ class Scores(NamedTuple):
 
 def scores_of(q: Any, scale: Optional[float], softcap: Optional[float], slopes: Any) -> Scores:
     """The same, of slopes that may be those of every sample."""
-    shape = getattr(q, "shape", ())
-    if slopes is not None and len(shape) == 4 and len(slopes.shape) == 1:
+    if softcap is not None and not softcap > 0:
+        raise InputError(f"the soft cap is {softcap}, but above 0 is expected, or none")
+    shape, of_slopes = getattr(q, "shape", ()), getattr(slopes, "shape", ())
+    if len(shape) == 4 and len(of_slopes) == 1:
         each = slopes[None]
         slopes = each.expand(shape[0], -1).contiguous() if hasattr(each, "expand") else each.repeat(shape[0], 0)
     return Scores(scale, softcap, slopes)

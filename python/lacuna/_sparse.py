@@ -74,7 +74,7 @@ class Pattern(_Numbered):
         self._set(make(back), back.key, None)
 
     def _set(self, handle: Any, key: Any, transposed: Any) -> None:
-        self._handle, self._key, self._transposed = handle, key, transposed
+        self._handle, self._key, self._transposed, self._distances = handle, key, transposed, None
         self._sizes = handle.sizes
 
     @classmethod
@@ -139,7 +139,21 @@ class Pattern(_Numbered):
 
         A pattern keeps them in the form that kernels read. So they are worked out anew at each call: by products of numbers up to 4,095,
         which float32 holds exactly, with ones, at the nonzeros."""
-        back, rows_and_columns = _backend_on(self._key), []
+        back = _backend_on(self._key)
+        of_nonzeros, columns = self._rows_and_columns(back)
+        return back.row_offsets(of_nonzeros, self.shape[0]), columns
+
+    def distances(self) -> Any:
+        """|row + columns − rows − column| of each nonzero, as numbers of an array of float32: worked out once, and kept."""
+        if self._distances is None:
+            back = _backend_on(self._key)
+            rows, columns = self._rows_and_columns(back)
+            self._distances = back.float32(abs(rows + (self.shape[1] - self.shape[0]) - columns))
+        return self._distances
+
+    def _rows_and_columns(self, back: Any) -> list:
+        """The row and the column of each nonzero."""
+        rows_and_columns = []
         ones = [back.float32(back.arange(extent) * 0 + 1).reshape(-1, 1) for extent in self.shape]
         for axis, extent in enumerate(self.shape):
             found = 0
@@ -150,8 +164,7 @@ class Pattern(_Numbered):
                 operands[axis] = back.float32(back.arange(extent) >> shift & 4095).reshape(-1, 1)
                 found = found + (back.int64(sddmm(_backend_on(self._key), self, *operands, True)) << shift)
             rows_and_columns.append(found)
-        of_nonzeros, columns = rows_and_columns
-        return back.row_offsets(of_nonzeros, self.shape[0]), columns
+        return rows_and_columns
 
     @property
     def T(self) -> "Pattern":

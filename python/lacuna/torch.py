@@ -300,7 +300,7 @@ def sparse_attention(
     softcap: Optional[float] = None,
     alibi_slopes: Any = None,
 ) -> Tensor:
-    """See :func:`lacuna.sparse_attention`. Gradients of Q, K and V: in 16 bits with a mask by rule, on compute capability 9.0, by its blocks, from O and a
+    """See :func:`lacuna.sparse_attention`. Gradients of Q, K and V: in 16 bits with a mask by rule, d up to 128, on compute capability 9.0, by its blocks, from O and a
     logarithm a query and head; else in steps, which take memory for two weights a nonzero and head."""
     if alibi_slopes is not None:
         alibi_slopes = alibi_slopes if isinstance(alibi_slopes, Tensor) else from_dlpack(alibi_slopes, "alibi_slopes")
@@ -314,7 +314,7 @@ def sparse_attention(
         if o is not None:
             return o
     q, k, v = as_tensors(q, k, v)
-    if is_dispatched(q, k, v):
+    if is_dispatched(q, k, v, scores.slopes):
         scores = _with_scale(scores, q)
         may_learn = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
         if may_learn and _gradients.keeps_logsumexp(mask, q):

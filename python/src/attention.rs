@@ -65,8 +65,8 @@ impl Heads {
     /// The key of its plan, of those of a stream, as a plan may have memory for weights.
     pub(crate) fn key(&self, operation: Operation, stream: usize) -> Key {
         let Self { dtype, dim, batch, group, scale, softcap, q, kv, o, .. } = *self;
-        // A cap of 0 is refused.
-        let dim = dim | (softcap.unwrap_or(0.0).to_bits() as usize) << 32;
+        // No cap has the bits of a NaN.
+        let dim = dim | (softcap.map_or(u32::MAX, f32::to_bits) as usize) << 32;
         let scale = scale.to_bits() as usize | group << 32;
         let numbers = [dim, batch, scale, q.1, q.2, kv.2, kv.3, o.1, o.2];
         Key { operation, dtype, stream, numbers: numbers.map(|number| number as u64) }
@@ -238,7 +238,7 @@ impl<'py> Call<'py> {
         if (k.1, k.2) != (v.1, v.2) {
             return Ok(None);
         }
-        let Some(slopes) = self.slopes(scores, batch)? else { return Ok(None) };
+        let Some(slopes) = self.slopes(scores, &shape)? else { return Ok(None) };
         let (softcap, scale) =
             (scores.softcap, scores.scale.unwrap_or_else(|| (dim as f64).powf(-0.5) as f32));
         let (stream, group) = (CallStream(self.stream, false), batch / kv_batch);
@@ -248,13 +248,13 @@ impl<'py> Call<'py> {
         Ok(Some((heads, shape)))
     }
 
-    /// Where the slopes are, if there are any; none at all where they are not one of each of so many heads, without gaps.
-    fn slopes(&self, scores: &Scores<'py>, heads: usize) -> PyResult<Option<Option<u64>>> {
+    /// Where the slopes are, if there are any; none at all where they are not one of each head of a Q of this shape, without gaps.
+    fn slopes(&self, scores: &Scores<'py>, shape: &[usize]) -> PyResult<Option<Option<u64>>> {
         let Some(slopes) = &scores.slopes else { return Ok(Some(None)) };
         let Some(slopes) = self.operand(slopes)? else { return Ok(None) };
         let is_right = slopes.dtype == Dtype::F32
             && slopes.is_contiguous()
-            && slopes.shape().iter().product::<usize>() == heads;
+            && slopes.shape() == if shape.len() == 2 { &[1] } else { &shape[..shape.len() - 2] };
         Ok(is_right.then_some(Some(slopes.address)))
     }
 

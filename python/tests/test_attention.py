@@ -146,6 +146,13 @@ def test_gradients_by_blocks_do_not_wait():
     expect_no_wait(work)
 
 
+def test_gradients_with_slopes_do_not_wait():
+    slopes = torch.tensor([0.5, 0.25], device="cuda")
+    for mask, dtype in ((lacuna.Mask.causal(256), torch.float16), (lacuna.Mask.causal(256), torch.float32)):
+        operands = heads((2, 256, 64), (2, 256, 64), dtype)
+        expect_no_wait(lambda: lacuna.sparse_attention(*operands, mask, softcap=3.0, alibi_slopes=slopes).sum().backward())
+
+
 def test_gradients_by_blocks_in_a_graph():
     mask = lacuna.Mask.causal(256)
     operands = heads((2, 256, 64), (2, 256, 64), torch.float16)

@@ -99,8 +99,10 @@ def test_attention_with_caps_and_slopes():
     for wrong in (slopes[:2], np.ones((2, 3, 1), "float32"), of_samples.T.copy().T):
         with pytest.raises(lacuna.InputError, match="alibi_slopes"):
             lacuna.sparse_attention(q, k, v, mask.pattern(), alibi_slopes=wrong)
+    pattern = mask.pattern()
+    lacuna.sparse_attention(q, k, v, pattern)
     with pytest.raises(lacuna.InputError, match="the soft cap"):
-        lacuna.sparse_attention(q, k, v, mask.pattern(), softcap=0.0)
+        lacuna.sparse_attention(q, k, v, pattern, softcap=0.0)
 
 
 def test_attention_of_heads_that_share_keys():

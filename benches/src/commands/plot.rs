@@ -1,15 +1,15 @@
 //! `plot`: speedup over each peer, by sparsity, as SVG; of an inference, the images and the time of each layer; of convolutions,
-//! means by the zeros of the maps.
+//! means by the zeros of the maps; of networks how many times faster each is.
 use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use crate::cli::PlotOptions;
-use crate::conv;
 use crate::operations::peers_of;
 use crate::picture::{AXES, Drawn, GRID, LEGEND_LINE, WIDTH, legend, powers_of_two};
 use crate::record::{Record, geometric_mean};
 use crate::spdnn::Profile;
+use crate::{conv, networks};
 use lacuna_cases::exit::{Outcome, Usage};
 
 /// How far beside its sparsity a peer's points stand.
@@ -33,7 +33,7 @@ struct Series {
     points: Vec<(f64, f64)>,
 }
 
-/// Draws the speedups of a file of records, or the layers of the first inference that has their times, or convolutions.
+/// Draws the speedups of a file of records, or the layers of the first inference that has their times, or convolutions, or networks.
 ///
 /// # Errors
 /// Records without peers, or a picture that cannot be written.
@@ -44,6 +44,10 @@ pub fn plot(options: &PlotOptions) -> Result<Outcome> {
     }
     if conv::Record::is_first_of(&options.records) {
         conv::plot(&options.records, &options.out)?;
+        return Ok(Outcome::Good);
+    }
+    if networks::is_first_of(&options.records) {
+        networks::plot(&options.records, &options.out)?;
         return Ok(Outcome::Good);
     }
     let mut records = Record::read_lines(&options.records)?;

@@ -8,6 +8,7 @@ mod layers;
 mod measure;
 mod named;
 mod planned;
+mod plot;
 mod print;
 mod prune;
 mod published;
@@ -20,6 +21,7 @@ pub use imported::{FileCase, measure as measure_file};
 pub(crate) use measure::difference;
 pub use measure::{How, measure};
 pub use named::Named;
+pub use plot::{is_first_of, plot};
 pub use print::{layers as layer_table, line, summary};
 pub use published::{Row, TABLE_III, TABLE_IV, TOKENS};
 pub use record::{

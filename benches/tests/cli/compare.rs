@@ -99,6 +99,33 @@ fn plot_draws_a_picture() {
 }
 
 #[test]
+fn plot_draws_networks_by_their_twins() {
+    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("records/models/h100.jsonl");
+    let folder = TempDir::new().unwrap();
+    let picture = folder.path().join("plot.svg");
+    let output = bench(&["plot", text(&records), "--out", text(&picture)]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let svg = fs::read_to_string(&picture).unwrap();
+    for words in ["mobilenet-v1 1.8, 90 % zeros", "vgg-16", "by cuDNN: 3.90×", "by our kernels: 1.40×"] {
+        assert!(svg.contains(words), "{words}: {svg}");
+    }
+
+    // A line that is none, and networks that are set against nothing.
+    let text_of = fs::read_to_string(&records).unwrap();
+    let first = text_of.lines().next().unwrap();
+    let spoilt = folder.path().join("spoilt.jsonl");
+    for (contents, words) in [
+        (format!("{first}\n{{}}\n"), ":2: no record of a network"),
+        (first.replace("cudnn", "other"), "no network"),
+    ] {
+        fs::write(&spoilt, contents).unwrap();
+        let output = bench(&["plot", text(&spoilt), "--out", text(&picture)]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(words), "{output:?}");
+    }
+}
+
+#[test]
 fn plot_draws_convolutions_by_zeros() {
     let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("records/conv/h200.jsonl");
     let folder = TempDir::new().unwrap();

@@ -116,28 +116,27 @@ fn lengths_are_checked() {
 }
 
 /// Σ G ⊙ O, whose gradients are those of the operands for the gradient G of O.
-fn loss(mask: &Pattern, operands: &[Vec<f32>; 3], g: &[f32], dim: usize) -> f64 {
+fn loss(mask: &Pattern, operands: &[Vec<f32>; 3], g: &[f32], dim: usize, score_mod: ScoreMod) -> f64 {
     let [q, k, v] = operands;
-    let reference = attention(mask, heads([q, k, v], dim)).unwrap();
+    let reference = attention(mask, Heads { score_mod, ..heads([q, k, v], dim) }).unwrap();
     let element = |at: usize| f64::from(g[at]) * reference.value(at / dim, at % dim);
     (0..g.len()).map(element).sum()
 }
 
-#[test]
-fn gradients_are_those_of_finite_differences() {
+/// Holds gradients to differences of the loss.
+fn expect_differences(
+    mask: &Pattern,
+    operands: &[Vec<f32>; 3],
+    (g, dim, score_mod): (&[f32], usize, ScoreMod),
+    gradients: &AttentionGradients,
+) {
     const STEP: f32 = 1.0 / 1024.0;
-    let (rows, cols, dim) = (6, 9, 4);
-    let mask = generate::uniform(rows, cols, 0.5, 4).unwrap();
-    let operands = operands(rows, cols, dim);
-    let g = generate::random_values(rows * dim, 7);
-    let [q, k, v] = &operands;
-    let gradients = attention_backward(&mask, heads([q, k, v], dim), &g, Precision::Fp32).unwrap();
     for (which, gradient) in gradients.values().into_iter().enumerate() {
         for (at, &expected) in gradient.iter().enumerate() {
             let moved = |by: f32| {
                 let mut moved = operands.clone();
                 moved[which][at] += by;
-                (f64::from(moved[which][at]), loss(&mask, &moved, &g, dim))
+                (f64::from(moved[which][at]), loss(mask, &moved, g, dim, score_mod))
             };
             let ((high, above), (low, below)) = (moved(STEP), moved(-STEP));
             let slope = (above - below) / (high - low);
@@ -148,6 +147,53 @@ fn gradients_are_those_of_finite_differences() {
             );
         }
     }
+}
+
+#[test]
+fn gradients_within_a_cap_and_by_distance_are_those_of_finite_differences() {
+    let (rows, cols, dim) = (6, 9, 4);
+    let mask = generate::uniform(rows, cols, 0.5, 4).unwrap();
+    let operands = operands(rows, cols, dim);
+    let g = generate::random_values(rows * dim, 7);
+    let [q, k, v] = &operands;
+    for (softcap, slope) in [(Some(0.3), 0.0), (None, 0.2), (Some(0.5), -0.1)] {
+        let score_mod = ScoreMod { softcap, slope };
+        let heads = Heads { score_mod, ..heads([q, k, v], dim) };
+        let gradients = attention_backward_by_tiles(&mask, heads, &g, 1).unwrap();
+        expect_differences(&mask, &operands, (&g, dim, score_mod), &gradients);
+    }
+}
+
+#[test]
+fn caps_and_slopes_change_scores() {
+    // Two queries and three keys: the last query is as far as the last key.
+    let mask = Pattern::of_rows(3, [&[0, 1, 2][..], &[0, 2]]).unwrap();
+    let (q, k, v) = ([1.0, 2.0], [3.0, -1.0, 0.5], [1.0, 2.0, 4.0]);
+    let score_mod = ScoreMod { softcap: Some(2.0), slope: 0.25 };
+    let heads = Heads { q: &q, k: &k, v: &v, dim: 1, scale: 0.5, score_mod };
+    let reference = attention(&mask, heads).unwrap();
+    let score = |query: usize, key: usize| {
+        let scaled = 0.5 * f64::from(q[query]) * f64::from(k[key]);
+        2.0 * (scaled / 2.0).tanh() - 0.25 * (query as f64 + 1.0 - key as f64).abs()
+    };
+    for (query, keys) in [(0, &[0, 1, 2][..]), (1, &[0, 2])] {
+        let weights: Vec<f64> = keys.iter().map(|&key| score(query, key).exp()).collect();
+        let sum: f64 = weights.iter().sum();
+        assert!((reference.logsumexp(query) - sum.ln()).abs() < 1e-12);
+        let products = keys.iter().zip(&weights).map(|(&key, weight)| weight * f64::from(v[key]));
+        assert!((reference.value(query, 0) - products.sum::<f64>() / sum).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn gradients_are_those_of_finite_differences() {
+    let (rows, cols, dim) = (6, 9, 4);
+    let mask = generate::uniform(rows, cols, 0.5, 4).unwrap();
+    let operands = operands(rows, cols, dim);
+    let g = generate::random_values(rows * dim, 7);
+    let [q, k, v] = &operands;
+    let gradients = attention_backward(&mask, heads([q, k, v], dim), &g, Precision::Fp32).unwrap();
+    expect_differences(&mask, &operands, (&g, dim, ScoreMod::default()), &gradients);
     // The values themselves are right, and a small fault is not.
     let rounded = |of: &[f64]| -> Vec<f32> { of.iter().map(|&x| x as f32).collect() };
     let [dq, dk, dv] = gradients.values().map(rounded);

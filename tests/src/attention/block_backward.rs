@@ -300,6 +300,9 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
     let shared = BlockAttention::<f16>::plan_with(&mask, 8, Options::default().batch(2).q_batch_stride(0))?;
     refused("Q that heads share", shared.workspace(), is_parameter, &["the batch stride of Q"])?;
 
+    let is_pattern = |error: &Error| matches!(error, Error::NeedsPattern { .. });
+    let wide = BlockAttention::<f16>::plan(&mask, 136)?.workspace();
+    refused("long rows", wide, is_pattern, &["up to 128 elements", "d = 136"])?;
     let plan = BlockAttention::<f16>::plan(&mask, 8)?;
     let is_illegal = |error: &Error| matches!(error, Error::Illegal { operation: "attention", .. });
     let [of_queries, of_keys] = plan.backward_kernels()?.map(|names| names[0]);
@@ -331,7 +334,6 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
     let is_length = |error: &Error| matches!(error, Error::Length { operation: "attention", .. });
     refused("a long gradient", run(long.as_slice(), 0, 20, &mut own), is_length, &["the gradient of O"])?;
     refused("a logarithm more", run(q.as_slice(), 0, 21, &mut own), is_length, &["the logarithms"])?;
-    let is_pattern = |error: &Error| matches!(error, Error::NeedsPattern { .. });
     refused(
         "an odd element",
         run(q.as_slice(), 1, 20, &mut own),

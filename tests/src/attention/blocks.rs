@@ -25,6 +25,9 @@ pub(super) fn cases() -> Vec<Case> {
         case("attention/blocks/wide".into(), "the same of rows of 128 elements", Effort::Quick, |seed| {
             Ok(Problem::draw(mask(66, 300, |row| (row % 5..300).collect())?, 128, 1, seed))
         }),
+        case("attention/blocks/widest".into(), "rows of 256 elements", Effort::Quick, |seed| {
+            Ok(Problem::draw(mask(66, 200, |row| (row % 5..200).collect())?, 256, 1, seed))
+        }),
         case(
             "attention/blocks/causal".into(),
             "three groups of queries, each with more keys",

@@ -19,13 +19,14 @@ fn heads(heads: usize) -> Options {
 }
 
 pub(super) fn cases() -> Vec<Case> {
-    let rules: [Rule; 11] = [
+    let rules: [Rule; 12] = [
         ("causal", "a causal mask", || Mask::causal(140), 40, heads(1)),
         ("lower_right", "causal, more keys than queries", || Mask::causal_lower_right(70, 150), 32, heads(2)),
         ("no_keys", "causal, queries without keys", || Mask::causal_lower_right(150, 70), 16, heads(1)),
         ("window", "a sliding window", || Mask::sliding_window(150, 70), 16, heads(1)),
         ("full", "more keys than stages hold, rows of 128 elements", || Mask::full(5, 330), 128, heads(1)),
         ("blocks", "blocks of 30 × 31", blocks, 24, heads(1)),
+        ("widest", "causal, rows of 200 elements", || Mask::causal_lower_right(140, 150), 200, heads(1)),
         ("documents", "packed sequences, causal in each", documents, 64, heads(2)),
         ("global", "a window and global tokens", global, 16, heads(1)),
         ("one", "one token", || Mask::causal(1), 8, heads(3)),
@@ -149,9 +150,9 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
     let instead = "Mask::to_pattern";
     let plan = BlockAttention::<f32>::plan(&mask, 64);
     refused("f32", plan, is_refused, &["f16 and bf16", "here are f32", instead])?;
-    for dim in [4, 20, 136] {
+    for dim in [4, 20, 264] {
         let plan = BlockAttention::<f16>::plan(&mask, dim);
-        refused("a dimension", plan, is_refused, &["up to 128", &format!("d = {dim}"), instead])?;
+        refused("a dimension", plan, is_refused, &["up to 256", &format!("d = {dim}"), instead])?;
     }
     let plan = BlockAttention::<f16>::plan_with(&mask, 64, usual.kv_stride(68));
     refused("a stride", plan, is_refused, &["strides of multiples of 4", instead])?;

@@ -15,8 +15,8 @@ use lacuna_cases::pattern::of_rows;
 /// Name, what it is, and how the problem is made from a seed.
 type Mods = (&'static str, &'static str, fn(u64) -> Result<Problem>);
 
-/// Slopes of three heads: of two neighbours, one of them large, and of none.
-const SLOPES: [f32; 3] = [0.5, 7.25, 0.0];
+/// Slopes of three heads: a large one, none, and one below 0.
+const SLOPES: [f32; 3] = [7.25, 0.0, -0.2];
 
 const FORWARD: [Mods; 7] = [
     ("cap", "scores of about ±10 within ±5", |seed| {

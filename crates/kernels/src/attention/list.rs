@@ -28,15 +28,25 @@ macro_rules! attention {
             write_bitmaps [u32 u16] { {} }
             transpose_bitmaps [any] { {} }
 
-            // By warpgroups: [half the elements of a row, an eighth, groups of 64 queries, stages]
+            // By warpgroups: [half the elements of a row, likewise of a part, parts, an eighth of a row,
+            // scores of a thread, groups of 64 queries, stages]; and likewise with scores that are changed
             #[cfg(lacuna_sm = "90")]
-            wgmma [f16 bf16] { [32 8 3 3] [32 8 1 2] [64 16 2 2] [64 16 1 2] }
+            wgmma [f16 bf16] {
+                [32 32 1 8 64 3 3] [32 32 1 8 64 1 2]
+                [64 64 1 16 64 2 2] [64 64 1 16 64 1 2]
+                [128 64 2 32 32 2 2] [128 64 2 32 32 1 2]
+                [modified 32 32 1 8 64 3 3] [modified 32 32 1 8 64 1 2]
+                [modified 64 64 1 16 64 2 2] [modified 64 64 1 16 64 1 2]
+                [modified 128 64 2 32 32 2 2] [modified 128 64 2 32 32 1 2]
+            }
 
             // Gradients, of Q, and of K and V: [half the elements of a row, groups of 64 rows, stages]
             #[cfg(lacuna_sm = "90")]
             backward [f16 bf16] {
                 [q false 32 3 3] [q false 32 2 4] [q false 64 2 3]
                 [kv true 32 3 3] [kv true 32 2 4] [kv true 64 1 3]
+                [modified q false 32 3 3] [modified q false 32 2 4] [modified q false 64 2 3]
+                [modified kv true 32 3 3] [modified kv true 32 2 4] [modified kv true 64 1 3]
             }
         }
     };
@@ -62,10 +72,32 @@ macro_rules! attention {
     ($part:ident transpose_bitmaps [] any {}) => {
         $crate::entry_part! { $part ["attention_transpose_bitmaps"] $crate::attention::TransposeBitmaps }
     };
-    ($part:ident wgmma [] $value:ident [$l:literal $pieces:literal $groups:literal $stages:literal]) => {
+    ($part:ident wgmma [] $value:ident [
+        modified $row:literal $l:literal $parts:literal $pieces:literal $scores:literal $groups:literal $stages:literal
+    ]) => {
         $crate::entry_part! { $part
-            ["attention_", stringify!($value), "_wgmma_l", $l, "_g", $groups]
-            $crate::attention::WgmmaTiles<$crate::list::value_of::$value, $l, $pieces, $groups, $stages>
+            ["attention_", stringify!($value), "_wgmma_l", $row, "_g", $groups, "_modified"]
+            $crate::attention::WgmmaTiles<
+                $crate::list::value_of::$value, $l, $parts, $pieces, $scores, $groups, $stages, true
+            >
+        }
+    };
+    ($part:ident wgmma [] $value:ident [
+        $row:literal $l:literal $parts:literal $pieces:literal $scores:literal $groups:literal $stages:literal
+    ]) => {
+        $crate::entry_part! { $part
+            ["attention_", stringify!($value), "_wgmma_l", $row, "_g", $groups]
+            $crate::attention::WgmmaTiles<
+                $crate::list::value_of::$value, $l, $parts, $pieces, $scores, $groups, $stages, false
+            >
+        }
+    };
+    ($part:ident backward [] $value:ident [
+        modified $of:ident $keys:literal $l:literal $groups:literal $stages:literal
+    ]) => {
+        $crate::entry_part! { $part
+            ["attention_", stringify!($value), "_wgmma_d", stringify!($of), "_l", $l, "_g", $groups, "_modified"]
+            $crate::attention::BackwardTiles<$crate::list::value_of::$value, $keys, $l, $groups, $stages, true>
         }
     };
     ($part:ident backward [] $value:ident [
@@ -73,7 +105,7 @@ macro_rules! attention {
     ]) => {
         $crate::entry_part! { $part
             ["attention_", stringify!($value), "_wgmma_d", stringify!($of), "_l", $l, "_g", $groups]
-            $crate::attention::BackwardTiles<$crate::list::value_of::$value, $keys, $l, $groups, $stages>
+            $crate::attention::BackwardTiles<$crate::list::value_of::$value, $keys, $l, $groups, $stages, false>
         }
     };
     ($part:ident query4 [] $types:ident [

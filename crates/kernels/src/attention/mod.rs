@@ -142,6 +142,13 @@ pub enum Scheme {
         /// Of K and V; if not, of Q.
         owns_keys: bool,
     },
+    /// As [`WgmmaTile`](Self::WgmmaTile), with scores that may be capped, and lessened by distance.
+    ModifiedWgmmaTile,
+    /// The same of [`BackwardTile`](Self::BackwardTile).
+    ModifiedBackwardTile {
+        /// Of K and V; if not, of Q.
+        owns_keys: bool,
+    },
     /// No product: makes such blocks of a mask, [`FindBlocks`] and [`WriteBitmaps`].
     MaskBlocks {
         /// Type of the mask's column indices.

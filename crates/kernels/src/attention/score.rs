@@ -6,6 +6,16 @@ use lacuna_gpu::{GlobalPtr, Gpu};
 
 use super::Shape;
 
+/// Half the natural logarithm of 2.
+const HALF_LN_2: f32 = core::f32::consts::LN_2 / 2.0;
+/// Below this exponent, a hyperbolic tangent of 0.25, the series is nearer than what the exponential gives.
+const SMALL: f32 = 0.25 / HALF_LN_2;
+/// tanh(x) / x − 1 is −x²/3 + 2x⁴/15 − 17x⁶/315 …, of x² in place of which an exponent's square is multiplied.
+const SERIES: [f32; 3] = {
+    let square = HALF_LN_2 * HALF_LN_2;
+    [-square / 3.0, 2.0 * square * square / 15.0, -17.0 * square * square * square / 315.0]
+};
+
 /// How products become scores, in powers of two; of one head.
 #[derive(Clone, Copy)]
 pub(super) struct Score {
@@ -39,25 +49,38 @@ impl Score {
 
     /// Whether a score is a product times the scale.
     #[inline(always)]
-    pub(super) fn is_plain(self) -> bool {
+    fn is_plain(self) -> bool {
         self.softcap == 0.0 && self.slope == 0.0
     }
 
-    /// A product within the soft cap, of which it is the part, from -1 to 1; the product itself where there is none.
+    /// Whether there is a soft cap.
     #[inline(always)]
-    pub(super) fn cap<G: Gpu>(self, gpu: G, product: f32) -> f32 {
-        if self.softcap == 0.0 {
-            return product;
+    pub(super) fn has_cap(self) -> bool {
+        self.softcap != 0.0
+    }
+
+    /// Holds products within the soft cap, if there is one: they become parts of it, from -1 to 1.
+    #[inline(always)]
+    pub(super) fn cap<G: Gpu>(self, gpu: G, products: &mut [f32]) {
+        if self.has_cap() {
+            for product in products {
+                // The hyperbolic tangent of half of an exponent, of which large exponentials are ∞, whose reciprocal is 0. Small ones
+                // would cancel, and have its series.
+                let exponent = *product * self.softcap;
+                let [x, square] = [exponent * HALF_LN_2, exponent * exponent];
+                let series = gpu.fma(SERIES[2], square, SERIES[1]);
+                let series = gpu.fma(gpu.fma(series, square, SERIES[0]), square, 1.0);
+                let large = gpu.fma(-2.0, gpu.rcp_approx(1.0 + gpu.exp2_flush(exponent)), 1.0);
+                *product = if exponent.abs() < SMALL { x * series } else { large };
+            }
         }
-        // The hyperbolic tangent. Large exponentials are ∞, whose reciprocal is 0.
-        let exponential = gpu.exp2_flush(product * self.softcap);
-        gpu.fma(-2.0, gpu.rcp_approx(1.0 + exponential), 1.0)
     }
 
     /// What the slope of a score, times what [`cap`](Self::cap) gave, is of that of its product.
     #[inline(always)]
     pub(super) fn slope_of_cap(self, capped: f32) -> f32 {
-        if self.softcap == 0.0 { 1.0 } else { 1.0 - capped * capped }
+        let part = if self.softcap == 0.0 { 0.0 } else { capped };
+        1.0 - part * part
     }
 
     /// The score, of what [`cap`](Self::cap) gave.
@@ -73,7 +96,9 @@ impl Score {
             return product * self.scale;
         }
         let distance = query.wrapping_add(self.past).wrapping_sub(key) as i32 as f32;
-        self.biased(gpu, self.cap(gpu, product), distance.abs())
+        let mut capped = [product];
+        self.cap(gpu, &mut capped);
+        self.biased(gpu, capped[0], distance.abs())
     }
 
     /// How far queries `query` and `query` + 8 are past a key.

@@ -51,12 +51,16 @@ pub(super) struct Inexact {
 ///
 /// # Errors
 /// If an operand has not as many elements as `mask` and the dimension ask for.
+///
+/// # Panics
+/// If scores are capped: three steps do not do that.
 pub fn attention_backward<T: Value>(
     mask: &Pattern,
     heads: Heads<'_, T>,
     d_o: &[T],
     precision: Precision,
 ) -> Result<AttentionGradients, ReferenceError> {
+    assert!(heads.score_mod.softcap.is_none(), "three steps do not cap scores");
     let forward = attention(mask, heads)?.arithmetic(Arithmetic::Steps(precision));
     gradients(&forward, d_o, precision, 1, |row, g| {
         let errors = forward.row_error(row).weights;

@@ -44,8 +44,8 @@ pub(super) fn gamma(n: f64) -> f64 {
     n * U32 / (1.0 - n * U32)
 }
 
-/// How far the hyperbolic tangent may be off.
-pub(super) const TANH: f64 = 10.0 * U32;
+/// How far the hyperbolic tangent may be off, as a part of itself.
+pub(super) const TANH: f64 = 44.0 * U32;
 
 impl ScoreMod {
     /// How far a score may be off by its soft cap and its bias, beside what its product is off.
@@ -54,8 +54,8 @@ impl ScoreMod {
             return 0.0;
         }
         let finite = |x: f64| if x.is_finite() { x.abs() } else { 0.0 };
-        let of_cap = self.softcap.map_or(0.0, |cap| (TANH + 3.0 * U32) * f64::from(cap));
-        of_cap + 8.0 * U32 * (finite(capped) + finite(bias))
+        let of_cap = if self.softcap.is_some() { TANH + 3.0 * U32 } else { 0.0 };
+        (of_cap + 8.0 * U32) * finite(capped) + 8.0 * U32 * finite(bias)
     }
 }
 

@@ -1,15 +1,22 @@
 //! The warpgroups that multiply.
 use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
 
-use super::super::score::{Score, column_and_row};
-use super::super::wgmma::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask};
+use super::super::wgmma::{BLOCK, BlockEntry, BlockMask};
 use super::side::Side;
 use super::{BackwardTiles, PANEL, ROW, SCORES, TERMS, WARPGROUP, Work};
 use crate::HalfValue;
 use crate::common::{add_across_lanes, strided};
 
 /// Lanes that share a row.
-const LANES: u32 = 4;
+pub(super) const LANES: u32 = 4;
+
+/// Which block a warp multiplies: the step, its entry, and where it is copied to.
+pub(super) struct Place {
+    pub(super) step: u32,
+    pub(super) index: u32,
+    pub(super) stage: u32,
+    pub(super) warp: u32,
+}
 
 /// What a thread knows of its two queries, eight apart, where queries are owned.
 #[derive(Clone, Copy)]
@@ -18,8 +25,14 @@ pub(super) struct RowTerms {
     pub(super) delta: [f32; 2],
 }
 
-impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const STAGES: u32>
-    BackwardTiles<T, KEYS, L, GROUPS, STAGES>
+impl<
+    T: HalfValue,
+    const KEYS: bool,
+    const L: usize,
+    const GROUPS: u32,
+    const STAGES: u32,
+    const MODIFIES: bool,
+> BackwardTiles<T, KEYS, L, GROUPS, STAGES, MODIFIES>
 {
     /// Works out the gradients of 64 rows, and writes them.
     ///
@@ -32,33 +45,28 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
         let steps = work.count * work.heads;
         // The gradient by dS, and that of V.
         let (mut sums, mut values) = ([0.0; L], [0.0; L]);
-        let (mut step, mut index, mut stage, mut head) = (0, 0, 0, 0);
+        let (mut step, mut index, mut stage) = (0, 0, 0);
         // SAFETY: as promised by the caller; a stage is read while it is full.
         unsafe {
             let terms = Self::begin(work, group, thread);
-            let mut score = work.score::<KEYS>(0);
             while step < steps {
                 let mask = BlockEntry::load_mask(gpu, work.entries, index, work.count, group);
                 // It is the same for all lanes, which the compiler sees by way of a shuffle.
                 let mask = gpu.warp_shuffle_idx(FULL_WARP, mask, 0, WARP);
                 gpu.barrier_sync(Self::FULL + stage * GROUPS + group, WARPGROUP + WARP);
                 if mask != BlockMask::EMPTY {
-                    let at = (stage, warp, index);
-                    Self::multiply(work, at, mask, (score, &terms), &mut sums, &mut values);
+                    let at = Place { step, index, stage, warp };
+                    Self::multiply(work, &at, mask, &terms, &mut sums, &mut values);
                 }
                 if step + STAGES < steps {
                     gpu.barrier_arrive(Self::EMPTY + stage, GROUPS * WARPGROUP + WARP);
                 }
                 (step, stage) = (step + 1, if stage + 1 == STAGES { 0 } else { stage + 1 });
-                index += 1;
-                if index == work.count {
-                    (index, head) = (0, head + 1);
-                    if KEYS && head < work.heads {
-                        score = work.score::<KEYS>(head);
-                    }
-                }
+                index = if index + 1 == work.count { 0 } else { index + 1 };
             }
             let mut again = Self::write(work, warp, &sums, &values);
+            // By way of a shuffle, so that no register holds through all steps what is made of it there.
+            let work = &Work { head: gpu.warp_shuffle_idx(FULL_WARP, work.head, 0, WARP), ..*work };
             while again != 0 {
                 let row = again.trailing_zeros();
                 again &= again - 1;
@@ -139,13 +147,13 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
     #[inline(always)]
     unsafe fn multiply<G: Gpu>(
         work: &Work<T, G>,
-        (stage, warp, index): (u32, u32, u32),
+        place: &Place,
         mask: u32,
-        (score, terms): (Score, &RowTerms),
+        terms: &RowTerms,
         sums: &mut [f32; L],
         values: &mut [f32; L],
     ) {
-        let (gpu, group) = (work.gpu, warp / 4);
+        let (gpu, stage, group) = (work.gpu, place.stage, place.warp / 4);
         let (owned, streamed) = (Self::OWNED + group * Self::PAIR, stage * Self::PAIR);
         let (mut s, mut slopes) = ([0.0; SCORES], [0.0; SCORES]);
         // SAFETY: as promised by the caller.
@@ -161,7 +169,8 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
             Self::multiply_rows(gpu, owned, streamed, &mut s);
             gpu.warpgroup_commit();
             let (mut weights, mut packed) = ([0; SCORES / 2], [0; SCORES / 2]);
-            if score.is_plain() {
+            // Kernels that modify are not called without; with both ways in them, the compiler spills no registers.
+            if !MODIFIES || work.is_plain() {
                 Self::multiply_rows(gpu, owned + Self::MATRIX, streamed + Self::MATRIX, &mut slopes);
                 gpu.warpgroup_commit();
                 gpu.warpgroup_wait::<1, SCORES>(&mut s);
@@ -170,7 +179,7 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
                     for i in 0..4 {
                         let shift = if KEYS { of_columns[i % 2 * TERMS] } else { terms.shift[i / 2] };
                         let at = 4 * eight + i;
-                        s[at] = gpu.exp2_flush(gpu.fma(s[at], score.scale, shift));
+                        s[at] = gpu.exp2_flush(gpu.fma(s[at], work.operands.shape.scale, shift));
                     }
                     if KEYS {
                         weights[2 * eight] = T::pack(gpu, s[4 * eight], s[4 * eight + 1]);
@@ -180,7 +189,7 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
             } else {
                 // The second product comes later: its sums have no registers until scores are done.
                 gpu.warpgroup_wait::<0, SCORES>(&mut s);
-                Self::weigh_modified(work, (stage, warp, index), mask, (score, terms), &mut s, &mut weights);
+                Self::weigh_modified(work, place, mask, terms, &mut s, &mut weights);
                 gpu.warpgroup_arrive();
                 Self::multiply_rows(gpu, owned + Self::MATRIX, streamed + Self::MATRIX, &mut slopes);
                 gpu.warpgroup_commit();
@@ -209,74 +218,12 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
         }
     }
 
-    /// Makes weights of products, packed where keys are owned, by scores that are within a soft cap or lessened by distance; and leaves them
-    /// times the slopes of their caps.
-    ///
-    /// # Safety
-    /// As for [`multiply`](Self::multiply).
-    #[inline(always)]
-    unsafe fn weigh_modified<G: Gpu>(
-        work: &Work<T, G>,
-        (stage, warp, index): (u32, u32, u32),
-        mask: u32,
-        (score, terms): (Score, &RowTerms),
-        s: &mut [f32; SCORES],
-        weights: &mut [u32; SCORES / 2],
-    ) {
-        let (gpu, lane) = (work.gpu, work.gpu.lane_id());
-        // SAFETY: as promised by the caller.
-        let (block, bits) = unsafe {
-            let block = BlockEntry::load_key_block(gpu, work.entries, index, work.count);
-            (block, Self::bits(gpu, (stage, warp / 4), mask))
-        };
-        let (row, column) = (work.first + warp * 16 + lane / LANES, block * BLOCK + lane % LANES * 2);
-        let ahead = if KEYS { score.ahead_of_query(row, column) } else { score.ahead_of_key(row, column) };
-        for eight in 0..SCORES / 4 {
-            // SAFETY: as promised by the caller.
-            let of_columns = unsafe { Self::column_terms(gpu, stage, eight as u32) };
-            let mut slopes = [0.0; 4];
-            for i in 0..4 {
-                let shift = if KEYS { of_columns[i % 2 * TERMS] } else { terms.shift[i / 2] };
-                let at = 4 * eight + i;
-                let (column, row) = column_and_row(at);
-                let capped = score.cap(gpu, s[at]);
-                let modified = score.biased(gpu, capped, (ahead[row] - column).abs());
-                // The cap of what is not seen is not -∞.
-                let modified = if bits >> at & 1 != 0 { modified } else { f32::NEG_INFINITY };
-                s[at] = gpu.exp2_flush(modified + shift);
-                slopes[i] = score.slope_of_cap(capped);
-            }
-            if KEYS {
-                weights[2 * eight] = T::pack(gpu, s[4 * eight], s[4 * eight + 1]);
-                weights[2 * eight + 1] = T::pack(gpu, s[4 * eight + 2], s[4 * eight + 3]);
-            }
-            for i in 0..4 {
-                s[4 * eight + i] *= slopes[i];
-            }
-        }
-    }
-
-    /// This thread's bits of a block.
-    ///
-    /// # Safety
-    /// The stage is full.
-    #[inline(always)]
-    unsafe fn bits<G: Gpu>(gpu: G, (stage, group): (u32, u32), mask: u32) -> u32 {
-        if mask == BlockMask::FULL {
-            return u32::MAX;
-        }
-        let place = Self::bitmap(stage, group) + gpu.thread_idx_x() % BITMAP_WORDS * 4;
-        // SAFETY: as promised by the caller.
-        let [bits] = unsafe { gpu.shared_load(SharedPtr::from_offset(place)) };
-        bits
-    }
-
     /// Shift and delta of this thread's two columns among eight, where keys are owned.
     ///
     /// # Safety
     /// The stage is full.
     #[inline(always)]
-    unsafe fn column_terms<G: Gpu>(gpu: G, stage: u32, eight: u32) -> [f32; 2 * TERMS] {
+    pub(super) unsafe fn column_terms<G: Gpu>(gpu: G, stage: u32, eight: u32) -> [f32; 2 * TERMS] {
         if !KEYS {
             return [0.0; 2 * TERMS];
         }
@@ -327,7 +274,9 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
     /// As for [`consume`](Self::consume).
     #[inline(always)]
     unsafe fn write<G: Gpu>(work: &Work<T, G>, warp: u32, sums: &[f32; L], values: &[f32; L]) -> u32 {
-        let (gpu, lane, factor) = (work.gpu, work.gpu.lane_id(), work.operands.factor);
+        let (gpu, factor) = (work.gpu, work.operands.factor);
+        // By way of a shuffle, so that no register holds what is made of it through all steps.
+        let lane = gpu.warp_shuffle_idx(FULL_WARP, gpu.lane_id(), gpu.lane_id(), WARP);
         let (side, [by_slopes, of_values]) = (work.owned::<KEYS>(), work.gradients::<KEYS>());
         let first = work.first + warp * 16;
         let mut bad = [0; 2];

@@ -13,8 +13,14 @@ use crate::common::{add_across_lanes, widened};
 const CHUNKS: usize = 4;
 type Part = Fragment<1, { WARP as usize }, CHUNKS>;
 
-impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const STAGES: u32>
-    BackwardTiles<T, KEYS, L, GROUPS, STAGES>
+impl<
+    T: HalfValue,
+    const KEYS: bool,
+    const L: usize,
+    const GROUPS: u32,
+    const STAGES: u32,
+    const MODIFIES: bool,
+> BackwardTiles<T, KEYS, L, GROUPS, STAGES, MODIFIES>
 {
     /// Works out row `row` of a group by one warp, in `f32`, and writes it.
     ///
@@ -61,7 +67,9 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
                             (sum(dot(gpu, &own[0], &first)), sum(dot(gpu, &own[1], &second)));
                         let [shift, delta] =
                             if KEYS { work.load_terms::<KEYS>(head, other) } else { own_terms };
-                        let capped = scores.cap(gpu, of_pair);
+                        let mut capped = [of_pair];
+                        scores.cap(gpu, &mut capped);
+                        let [capped] = capped;
                         let (query, key) = if KEYS { (other, at) } else { (at, other) };
                         let [distance, _] = scores.ahead_of_key(query, key);
                         let weight = gpu.exp2_flush(scores.biased(gpu, capped, distance.abs()) + shift);

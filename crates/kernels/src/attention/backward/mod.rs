@@ -15,6 +15,7 @@
 //! one order.
 mod consume;
 mod exact;
+mod modified;
 mod produce;
 mod side;
 
@@ -72,11 +73,16 @@ pub struct BackwardOperands<T> {
 }
 
 /// Gradients by tiles of `GROUPS` × 64 rows of up to 2·`L` elements: of K and V if `KEYS`, by the blocks of the transposed mask; of Q if
-/// not.
+/// not. Scores may be changed if it `MODIFIES`, as forward.
 #[derive(Debug)]
-pub struct BackwardTiles<T, const KEYS: bool, const L: usize, const GROUPS: u32, const STAGES: u32>(
-    PhantomData<T>,
-);
+pub struct BackwardTiles<
+    T,
+    const KEYS: bool,
+    const L: usize,
+    const GROUPS: u32,
+    const STAGES: u32,
+    const MODIFIES: bool,
+>(PhantomData<T>);
 
 /// What a thread works on.
 struct Work<T, G> {
@@ -93,8 +99,14 @@ struct Work<T, G> {
     heads: u32,
 }
 
-impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const STAGES: u32> Kernel
-    for BackwardTiles<T, KEYS, L, GROUPS, STAGES>
+impl<
+    T: HalfValue,
+    const KEYS: bool,
+    const L: usize,
+    const GROUPS: u32,
+    const STAGES: u32,
+    const MODIFIES: bool,
+> Kernel for BackwardTiles<T, KEYS, L, GROUPS, STAGES, MODIFIES>
 {
     type Args = BlockArgs<BackwardOperands<T>>;
     type Tile = Tile;
@@ -109,7 +121,11 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
             lanes: L as u32 / 4,
             dimension: 2 * L as u32,
             block_rows: GROUPS * BLOCK,
-            scheme: Scheme::BackwardTile { owns_keys: KEYS },
+            scheme: if MODIFIES {
+                Scheme::ModifiedBackwardTile { owns_keys: KEYS }
+            } else {
+                Scheme::BackwardTile { owns_keys: KEYS }
+            },
         }
     };
     const THREADS: u32 =
@@ -138,14 +154,20 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
             };
             if warp >= 4 * GROUPS {
                 if Self::EXCHANGES_REGISTERS {
-                    gpu.warpgroup_give_registers::<32>();
+                    if GROUPS == 2 {
+                        gpu.warpgroup_give_registers::<40>();
+                    } else {
+                        gpu.warpgroup_give_registers::<32>();
+                    }
                 }
                 let stage = warp - 4 * GROUPS;
                 if stage < STAGES {
                     Self::produce(&work, stage);
                 }
             } else {
-                if Self::EXCHANGES_REGISTERS {
+                if Self::EXCHANGES_REGISTERS && GROUPS == 2 {
+                    gpu.warpgroup_take_registers::<232>();
+                } else if Self::EXCHANGES_REGISTERS {
                     gpu.warpgroup_take_registers::<160>();
                 }
                 Self::consume(&work, warp);
@@ -155,8 +177,14 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
 }
 
 /// Where things lie in shared memory, and the block's barriers.
-impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const STAGES: u32>
-    BackwardTiles<T, KEYS, L, GROUPS, STAGES>
+impl<
+    T: HalfValue,
+    const KEYS: bool,
+    const L: usize,
+    const GROUPS: u32,
+    const STAGES: u32,
+    const MODIFIES: bool,
+> BackwardTiles<T, KEYS, L, GROUPS, STAGES, MODIFIES>
 {
     /// Panels of a row.
     const PANELS: u32 = L as u32 / 32;
@@ -176,9 +204,9 @@ impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const ST
     const FULL: u32 = Self::EMPTY + STAGES;
     const COPIED: u32 = Self::FULL + STAGES * GROUPS;
 
-    /// Three warpgroups with two gradients each need more registers than a thread of 16 warps can have: they get those of a fourth
-    /// warpgroup, the producers, of which some may have no stage.
-    const EXCHANGES_REGISTERS: bool = KEYS && GROUPS == 3;
+    /// Three warpgroups with two gradients each, and two or three that change scores, need more registers than a thread of 12 or 16 warps
+    /// can have: they get those of one warpgroup more, the producers, of which some may have no stage: of 3 · 168 registers 40 and 2 · 232, of 4 · 128 they have 32 and 3 · 160.
+    const EXCHANGES_REGISTERS: bool = if MODIFIES { GROUPS > 1 } else { KEYS && GROUPS == 3 };
 
     /// Where a group's bitmap of a stage begins.
     #[inline(always)]
@@ -208,6 +236,12 @@ impl<T: HalfValue, G: Gpu> Work<T, G> {
     #[inline(always)]
     fn query_head<const KEYS: bool>(&self, index: u32) -> u32 {
         if KEYS { self.head * self.heads + index } else { self.head }
+    }
+
+    /// Whether scores are products times the scale, of all heads: as arguments say it, which take no registers.
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        self.operands.slopes.address() == 0 && self.operands.shape.softcap == 0.0
     }
 
     /// How products of the queries' head become scores.

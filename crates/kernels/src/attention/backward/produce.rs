@@ -6,8 +6,14 @@ use super::{BackwardTiles, TERMS, WARPGROUP, Work};
 use crate::HalfValue;
 use crate::common::strided;
 
-impl<T: HalfValue, const KEYS: bool, const L: usize, const GROUPS: u32, const STAGES: u32>
-    BackwardTiles<T, KEYS, L, GROUPS, STAGES>
+impl<
+    T: HalfValue,
+    const KEYS: bool,
+    const L: usize,
+    const GROUPS: u32,
+    const STAGES: u32,
+    const MODIFIES: bool,
+> BackwardTiles<T, KEYS, L, GROUPS, STAGES, MODIFIES>
 {
     /// Copies what streams, with its terms and bitmaps, into this warp's stage, for every step that is the stage's.
     ///

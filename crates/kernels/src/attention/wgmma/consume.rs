@@ -2,9 +2,9 @@
 use lacuna_gpu::{CoreMatrices, FULL_WARP, GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::super::online::{HEADROOM, LN_2};
-use super::super::score::column_and_row;
+use super::super::score::{Score, column_and_row};
 use super::block::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask};
-use super::{KEYS, PANEL, PIECE, SCORES, UNITS, WARPGROUP, WgmmaTiles, Work};
+use super::{MAX_UNITS, PANEL, PIECE, WARPGROUP, WgmmaTiles, Work};
 use crate::HalfValue;
 use crate::common::{add_across_lanes, reduce, strided};
 
@@ -19,8 +19,16 @@ struct Softmax {
     sum: [f32; 2],
 }
 
-impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const STAGES: u32>
-    WgmmaTiles<T, L, PIECES, GROUPS, STAGES>
+impl<
+    T: HalfValue,
+    const L: usize,
+    const PARTS: usize,
+    const PIECES: usize,
+    const SCORES: usize,
+    const GROUPS: u32,
+    const STAGES: u32,
+    const MODIFIES: bool,
+> WgmmaTiles<T, L, PARTS, PIECES, SCORES, GROUPS, STAGES, MODIFIES>
 {
     /// Works out 64 queries, and writes the rows of O that are finite. Gives a bit for each of the warp's 16 rows that is not.
     ///
@@ -30,26 +38,29 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
     pub(super) unsafe fn consume<G: Gpu>(work: &Work<T, G>, warp: u32) -> u32 {
         let gpu = work.gpu;
         let (group, thread) = (warp / 4, gpu.thread_idx_x() % WARPGROUP);
-        let steps = work.count.div_ceil(UNITS);
-        let mut o = [0.0; L];
+        let steps = work.count.div_ceil(Self::UNITS);
+        let mut o = [[0.0; L]; PARTS];
         let mut softmax = Softmax { max: [f32::NEG_INFINITY; 2], sum: [0.0; 2] };
         let (mut step, mut stage) = (0, 0);
-        let is_plain = work.head.score.is_plain();
-        let scale = if is_plain { work.head.score.scale } else { 1.0 };
+        let scale = if MODIFIES { 1.0 } else { work.operands.shape.scale };
         // SAFETY: as promised by the caller; a stage is read while it is full.
         unsafe {
             Self::copy_queries(work, group, thread);
             while step < steps {
                 // It is the same for all lanes, which the compiler sees by way of a shuffle.
                 let masks = [
-                    BlockEntry::load_mask(gpu, work.entries, UNITS * step, work.count, group),
-                    BlockEntry::load_mask(gpu, work.entries, UNITS * step + 1, work.count, group),
+                    BlockEntry::load_mask(gpu, work.entries, Self::UNITS * step, work.count, group),
+                    if Self::UNITS == 2 {
+                        BlockEntry::load_mask(gpu, work.entries, Self::UNITS * step + 1, work.count, group)
+                    } else {
+                        BlockMask::EMPTY
+                    },
                 ];
                 let masks = [0, 1].map(|unit| gpu.warp_shuffle_idx(FULL_WARP, masks[unit], 0, WARP));
                 gpu.barrier_sync(Self::FULL + stage * GROUPS + group, WARPGROUP + WARP);
                 if masks[0] != BlockMask::EMPTY || masks[1] != BlockMask::EMPTY {
                     let mut s = [0.0; SCORES];
-                    if masks[0] != BlockMask::FULL || masks[1] != BlockMask::FULL {
+                    if masks[0] != BlockMask::FULL || Self::UNITS == 2 && masks[1] != BlockMask::FULL {
                         let words = [0, 1]
                             .map(|unit| Self::bits(gpu, masks[unit], stage, group, unit as u32, thread));
                         for i in 0..SCORES {
@@ -57,7 +68,7 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
                         }
                     }
                     Self::multiply_keys(gpu, stage, group, &mut s);
-                    if !is_plain {
+                    if MODIFIES {
                         Self::modify(work, [step, stage, warp], masks, &mut s);
                     }
                     let weights = Self::weigh(gpu, scale, &s, &mut softmax, &mut o);
@@ -146,26 +157,29 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
     unsafe fn modify<G: Gpu>(
         work: &Work<T, G>,
         [step, stage, warp]: [u32; 3],
-        masks: [u32; UNITS as usize],
+        masks: [u32; MAX_UNITS],
         s: &mut [f32; SCORES],
     ) {
-        let (gpu, score, lane) = (work.gpu, work.head.score, work.gpu.lane_id());
+        let (gpu, lane) = (work.gpu, work.gpu.lane_id());
+        // SAFETY: as promised by the caller.
+        let score = unsafe { Score::of(gpu, &work.operands.shape, work.operands.slopes, gpu.block_idx_x()) };
         let (group, thread) = (warp / 4, gpu.thread_idx_x() % WARPGROUP);
         let query = work.first + warp * 16 + lane / LANES;
-        let (mut bits, mut ahead) = ([0; UNITS as usize], [[0.0; 2]; UNITS as usize]);
-        for unit in 0..UNITS as usize {
+        let (mut bits, mut ahead) = ([0; MAX_UNITS], [[0.0; 2]; MAX_UNITS]);
+        for unit in 0..Self::UNITS as usize {
             // SAFETY: as promised by the caller.
             unsafe {
-                let index = UNITS * step + unit as u32;
+                let index = Self::UNITS * step + unit as u32;
                 let block = BlockEntry::load_key_block(gpu, work.entries, index, work.count);
                 bits[unit] = Self::bits(gpu, masks[unit], stage, group, unit as u32, thread);
                 ahead[unit] = score.ahead_of_key(query, block * BLOCK + lane % LANES * 2);
             }
         }
+        score.cap(gpu, s);
         for (i, s) in s.iter_mut().enumerate() {
             let (column, row) = column_and_row(i % 32);
             let distance = (ahead[i / 32][row] - column).abs();
-            let modified = score.biased(gpu, score.cap(gpu, *s), distance);
+            let modified = score.biased(gpu, *s, distance);
             *s = if bits[i / 32] >> (i % 32) & 1 != 0 { modified } else { f32::NEG_INFINITY };
         }
     }
@@ -177,8 +191,8 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
         scale: f32,
         s: &[f32; SCORES],
         softmax: &mut Softmax,
-        o: &mut [f32; L],
-    ) -> [u32; SCORES / 2] {
+        o: &mut [[f32; L]; PARTS],
+    ) -> [u32; MAX_UNITS * 16] {
         let mut largest = [f32::NEG_INFINITY; 2];
         for i in 0..SCORES {
             // NaN is left out: it shows in the sum.
@@ -197,14 +211,16 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
                 softmax.sum[row] *= factors[row];
                 softmax.max[row] = max;
             }
-            for i in 0..L {
-                o[i] *= factors[i / 2 % 2];
+            for part in o.iter_mut() {
+                for i in 0..L {
+                    part[i] *= factors[i / 2 % 2];
+                }
             }
         }
         // While all scores are -∞, their weights are 0, not 2^(∞ - ∞).
         let shift = |row: usize| if softmax.max[row] == f32::NEG_INFINITY { 0.0 } else { -softmax.max[row] };
         let shifts = [shift(0), shift(1)];
-        let mut weights = [0; SCORES / 2];
+        let mut weights = [0; MAX_UNITS * 16];
         for pair in 0..SCORES / 2 {
             let row = pair % 2;
             let low = gpu.exp2_flush(gpu.fma(s[2 * pair], scale, shifts[row]));
@@ -220,18 +236,34 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
     /// # Safety
     /// The stage is full; the whole warpgroup is here.
     #[inline(always)]
-    unsafe fn multiply_values<G: Gpu>(gpu: G, stage: u32, weights: &[u32; SCORES / 2], o: &mut [f32; L]) {
+    unsafe fn multiply_values<G: Gpu>(
+        gpu: G,
+        stage: u32,
+        weights: &[u32; MAX_UNITS * 16],
+        o: &mut [[f32; L]; PARTS],
+    ) {
         let v = stage * Self::V_BYTES;
         gpu.warpgroup_arrive();
-        for sixteen in 0..KEYS as usize / 16 {
+        for sixteen in 0..Self::KEYS as usize / 16 {
             let first = 4 * sixteen;
             let a = [weights[first], weights[first + 1], weights[first + 2], weights[first + 3]];
-            let b = SharedPtr::from_offset(v + sixteen as u32 * 16 * 8 * PIECE);
-            // SAFETY: as promised by the caller.
-            unsafe { T::warpgroup_mma_registers::<G, L, PANEL>(gpu, o, a, b) };
+            for (part, o) in o.iter_mut().enumerate() {
+                let first = v + part as u32 * (L as u32 / 32) * Self::UNITS * PANEL;
+                let b = SharedPtr::from_offset(first + sixteen as u32 * 16 * 8 * PIECE);
+                // SAFETY: as promised by the caller.
+                unsafe {
+                    if Self::UNITS == 2 {
+                        T::warpgroup_mma_registers::<G, L, { 2 * PANEL }>(gpu, o, a, b);
+                    } else {
+                        T::warpgroup_mma_registers::<G, L, PANEL>(gpu, o, a, b);
+                    }
+                }
+            }
         }
         gpu.warpgroup_commit();
-        gpu.warpgroup_wait::<0, L>(o);
+        for part in o.iter_mut() {
+            gpu.warpgroup_wait::<0, L>(part);
+        }
     }
 
     /// Writes rows of O that are finite, and their logarithms. Gives a bit for each of the warp's 16 rows that is not.
@@ -239,7 +271,7 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
     /// # Safety
     /// As for [`consume`](Self::consume).
     #[inline(always)]
-    unsafe fn write<G: Gpu>(work: &Work<T, G>, warp: u32, softmax: &Softmax, o: &[f32; L]) -> u32 {
+    unsafe fn write<G: Gpu>(work: &Work<T, G>, warp: u32, softmax: &Softmax, o: &[[f32; L]; PARTS]) -> u32 {
         let (gpu, head, lane) = (work.gpu, &work.head, work.gpu.lane_id());
         let first = work.first + warp * 16;
         let mut bad = [0; 2];
@@ -248,7 +280,7 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
             let inverse = gpu.rcp_approx(sum);
             let query = first + lane / LANES + 8 * row as u32;
             let mut finite = true;
-            for (i, sum) in o.iter().enumerate() {
+            for (i, sum) in o.as_flattened().iter().enumerate() {
                 if i / 2 % 2 == row {
                     finite &= (sum * inverse).is_finite();
                 }
@@ -259,10 +291,10 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
             if is_there && row_is_good {
                 let to = head.o.add_rows(query, head.o_stride).address();
                 let to = GlobalMut::<u32>::from_address(to).add((lane % LANES) as usize);
-                for eight in 0..L / 4 {
-                    let at = 4 * eight + 2 * row;
+                for eight in 0..PIECES {
+                    let (part, at) = (eight / (L / 4), 4 * (eight % (L / 4)) + 2 * row);
                     if 8 * (eight as u32) < head.dim {
-                        let pair = T::pack(gpu, o[at] * inverse, o[at + 1] * inverse);
+                        let pair = T::pack(gpu, o[part][at] * inverse, o[part][at + 1] * inverse);
                         // SAFETY: as promised by the caller; the dimension is a multiple of 8.
                         unsafe { gpu.store(to.add(4 * eight), [pair]) };
                     }

@@ -8,11 +8,12 @@
 //!  64 queries │ Q₁ │      │ ▒▒ │    │  empty
 //!             └────┘      └────┴────┘
 //! ```
-//! A thread block owns `GROUPS` × 64 queries of a head, a warpgroup each, and goes along the key blocks that any of them sees.
+//! A thread block owns `GROUPS` × 64 queries of a head, a warpgroup each, and goes along the key blocks that any of them sees (one a step, where
+//! rows have 256 elements).
 //! Empty blocks are left out; full ones have no bitmap. A score begins as 0 where its key is seen, and as −∞ elsewhere, and the
 //! product is added to it. Scores that are capped or
 //! lessened by distance take another step. Weights are rounded to `T`, in registers. K lies in core matrices, V in swizzled panels. A row that comes
-//! out not finite is worked out anew, key by key, as [`Rows`](super::Rows) do it. The scale is above 0.
+//! out not finite is worked out anew, key by key, as [`Rows`](super::Rows) do it. The scale is above 0, or there is a soft cap.
 mod block;
 mod consume;
 mod produce;
@@ -31,27 +32,33 @@ pub(super) use block::{BlockKeys, BlockTile};
 
 /// Threads of a warpgroup.
 const WARPGROUP: u32 = 4 * WARP;
-/// Key blocks of a step.
-const UNITS: u32 = 2;
-/// Keys of a step.
-const KEYS: u32 = UNITS * BLOCK;
-/// Scores of a thread.
-const SCORES: usize = KEYS as usize / 2;
+/// Bytes of a panel of V, 64 columns, for a key block of the step.
+const PANEL: u32 = BLOCK * 8 * PIECE;
+/// Key blocks of a step at most.
+const MAX_UNITS: usize = 2;
 /// Bytes of eight elements of a row: a row of a core matrix.
 const PIECE: u32 = 16;
-/// Bytes of a panel of V: 64 columns of a step's keys.
-const PANEL: u32 = KEYS * 8 * PIECE;
 
-/// Attention by tiles of `GROUPS` × 64 queries, for up to 2·`L` elements a row; `PIECES` is a quarter of `L`.
+/// Attention by tiles of `GROUPS` × 64 queries, for rows of `PARTS` parts, of up to 2·`L` elements each; `PIECES` is the number of eight
+/// elements of a row. A thread has `SCORES` scores of a step, of 64 keys each 32. They may be within a soft cap, and lessened by distance, if it
+/// `MODIFIES`: a kernel of its own, as that takes registers.
 #[derive(Debug)]
-pub struct WgmmaTiles<T, const L: usize, const PIECES: usize, const GROUPS: u32, const STAGES: u32>(
-    PhantomData<T>,
-);
+pub struct WgmmaTiles<
+    T,
+    const L: usize,
+    const PARTS: usize,
+    const PIECES: usize,
+    const SCORES: usize,
+    const GROUPS: u32,
+    const STAGES: u32,
+    const MODIFIES: bool,
+>(PhantomData<T>);
 
 /// What a thread works on.
 struct Work<T, G> {
     gpu: G,
     head: Head<T>,
+    operands: Operands<T>,
     bitmaps: GlobalPtr<u32>,
     /// The tile's first entry, and how many there are.
     entries: GlobalPtr<u32>,
@@ -62,14 +69,23 @@ struct Work<T, G> {
     rows: u32,
 }
 
-impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const STAGES: u32> Kernel
-    for WgmmaTiles<T, L, PIECES, GROUPS, STAGES>
+impl<
+    T: HalfValue,
+    const L: usize,
+    const PARTS: usize,
+    const PIECES: usize,
+    const SCORES: usize,
+    const GROUPS: u32,
+    const STAGES: u32,
+    const MODIFIES: bool,
+> Kernel for WgmmaTiles<T, L, PARTS, PIECES, SCORES, GROUPS, STAGES, MODIFIES>
 {
     type Args = BlockArgs<Operands<T>>;
     type Tile = Tile;
 
     const TILE: Tile = {
-        assert!(4 * PIECES == L && GROUPS <= 3);
+        assert!(4 * PIECES == L * PARTS && GROUPS <= 3);
+        assert!(SCORES == 32 || SCORES == 64, "a step is of one block of keys or two");
         assert!(Self::QUERIES_COPIED + GROUPS <= 16, "a block has 16 barriers");
         assert!(Self::SHARED_BYTES <= 227 * 1024, "a block of sm_90 has 227 KiB");
         Tile {
@@ -78,11 +94,12 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
             lanes: PIECES as u32,
             dimension: Self::DIM,
             block_rows: GROUPS * BLOCK,
-            scheme: Scheme::WgmmaTile,
+            scheme: if MODIFIES { Scheme::ModifiedWgmmaTile } else { Scheme::WgmmaTile },
         }
     };
-    const THREADS: u32 = GROUPS * WARPGROUP + STAGES * WARP;
-    const SHARED_BYTES: u32 = Self::BITMAPS + STAGES * GROUPS * UNITS * BITMAP_WORDS * 4;
+    const THREADS: u32 =
+        GROUPS * WARPGROUP + if Self::EXCHANGES_REGISTERS { WARPGROUP } else { STAGES * WARP };
+    const SHARED_BYTES: u32 = Self::BITMAPS + STAGES * GROUPS * Self::UNITS * BITMAP_WORDS * 4;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: Self::BLOCKS };
     const MIN_SM: u32 = 90;
     const LAUNCHES_DEPENDENTS: bool = Self::BLOCKS == 1;
@@ -97,6 +114,7 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
             let work = Work {
                 gpu,
                 head: Head::of(gpu, &args.operands, gpu.block_idx_x()),
+                operands: args.operands,
                 bitmaps: args.bitmaps,
                 entries,
                 count,
@@ -104,8 +122,19 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
                 rows: args.operands.shape.rows,
             };
             if warp >= 4 * GROUPS {
-                Self::produce(&work, warp - 4 * GROUPS);
+                if Self::EXCHANGES_REGISTERS {
+                    gpu.warpgroup_give_registers::<56>();
+                }
+                let stage = warp - 4 * GROUPS;
+                if stage < STAGES {
+                    Self::produce(&work, stage);
+                }
             } else {
+                if Self::EXCHANGES_REGISTERS && GROUPS == 2 {
+                    gpu.warpgroup_take_registers::<224>();
+                } else if Self::EXCHANGES_REGISTERS {
+                    gpu.warpgroup_take_registers::<152>();
+                }
                 let mut again = Self::consume(&work, warp);
                 let group = warp / 4;
                 while again != 0 {
@@ -113,9 +142,16 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
                     again &= again - 1;
                     let end = work.count * BLOCK;
                     let keys = BlockKeys { entries: work.entries, bitmaps: args.bitmaps, end, group, query };
-                    let head = Head::of(gpu, &args.operands, gpu.block_idx_x());
+                    // By way of a shuffle, so that no register holds it through all steps.
+                    let head = gpu.warp_shuffle_idx(FULL_WARP, gpu.block_idx_x(), 0, WARP);
+                    let head = Head::of(gpu, &args.operands, head);
                     let row = first + group * BLOCK + query;
-                    Fragment::<8, PIECES, 1>::attend::<_, _, 2>(gpu, &head, row, keys, [0, end]);
+                    // Sums of the products keep their registers here, too: of long rows a lane has little at a time.
+                    if PIECES == 32 {
+                        Fragment::<4, 32, 2>::attend::<_, _, 1>(gpu, &head, row, keys, [0, end]);
+                    } else {
+                        Fragment::<8, PIECES, 1>::attend::<_, _, 2>(gpu, &head, row, keys, [0, end]);
+                    }
                 }
             }
         }
@@ -123,15 +159,26 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
 }
 
 /// Where things lie in shared memory, and the block's barriers.
-impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const STAGES: u32>
-    WgmmaTiles<T, L, PIECES, GROUPS, STAGES>
+impl<
+    T: HalfValue,
+    const L: usize,
+    const PARTS: usize,
+    const PIECES: usize,
+    const SCORES: usize,
+    const GROUPS: u32,
+    const STAGES: u32,
+    const MODIFIES: bool,
+> WgmmaTiles<T, L, PARTS, PIECES, SCORES, GROUPS, STAGES, MODIFIES>
 {
     /// Elements of a row at most.
-    const DIM: u32 = 2 * L as u32;
+    const DIM: u32 = 2 * (L * PARTS) as u32;
+    /// Key blocks of a step, and keys.
+    const UNITS: u32 = SCORES as u32 / 32;
+    const KEYS: u32 = Self::UNITS * BLOCK;
     /// Bytes of V in a stage. V comes first, as panels begin at multiples of 1024 bytes.
-    const V_BYTES: u32 = KEYS * Self::DIM * 2;
+    const V_BYTES: u32 = Self::KEYS * Self::DIM * 2;
     /// Bytes from eight elements of all keys to the next eight. 16 more keep copies of a row's pieces on different banks.
-    const K_LEADING: u32 = KEYS * PIECE + PIECE;
+    const K_LEADING: u32 = Self::KEYS * PIECE + PIECE;
     const K_BYTES: u32 = PIECES as u32 * Self::K_LEADING;
     const K: u32 = STAGES * Self::V_BYTES;
     /// The same of Q, of a warpgroup.
@@ -149,9 +196,14 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
     const FULL: u32 = Self::EMPTY + STAGES;
     const QUERIES_COPIED: u32 = Self::FULL + STAGES * GROUPS;
 
+    /// Three warpgroups, and two with long rows or with scores that are changed, need more registers than a thread of 12 or 16 warps can have:
+    /// they get those of one warpgroup more, the producers, of which some have no stage. Of 3 · 168 registers these have 56 and two have 224
+    /// each, of 4 · 128 they have 56 and three have 152.
+    const EXCHANGES_REGISTERS: bool = GROUPS == 3 || GROUPS == 2 && (MODIFIES || L * PARTS == 128);
+
     /// The number of a block in a stage, for a group.
     #[inline(always)]
     const fn slot(stage: u32, group: u32, unit: u32) -> u32 {
-        (stage * GROUPS + group) * UNITS + unit
+        (stage * GROUPS + group) * Self::UNITS + unit
     }
 }

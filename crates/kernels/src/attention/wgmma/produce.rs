@@ -1,13 +1,21 @@
 //! The warps that fill stages, one each.
-use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
+use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::block::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask};
-use super::{PANEL, PIECE, UNITS, WARPGROUP, WgmmaTiles, Work};
+use super::{PANEL, PIECE, WARPGROUP, WgmmaTiles, Work};
 use crate::HalfValue;
 use crate::common::strided;
 
-impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const STAGES: u32>
-    WgmmaTiles<T, L, PIECES, GROUPS, STAGES>
+impl<
+    T: HalfValue,
+    const L: usize,
+    const PARTS: usize,
+    const PIECES: usize,
+    const SCORES: usize,
+    const GROUPS: u32,
+    const STAGES: u32,
+    const MODIFIES: bool,
+> WgmmaTiles<T, L, PARTS, PIECES, SCORES, GROUPS, STAGES, MODIFIES>
 {
     /// Copies K, V and bitmaps into this warp's stage, for every step that is the stage's.
     ///
@@ -16,20 +24,22 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
     #[inline(always)]
     pub(super) unsafe fn produce<G: Gpu>(work: &Work<T, G>, stage: u32) {
         let gpu = work.gpu;
-        let mut first = stage * UNITS;
+        let mut first = stage * Self::UNITS;
         // SAFETY: as promised by the caller; a stage is filled when all groups have left it.
         unsafe {
             let entry = |index: u32| BlockEntry::load(gpu, work.entries, index, work.count);
             let mut next = [entry(first), entry(first + 1)];
             while first < work.count {
                 let entries = next;
-                let later = first + STAGES * UNITS;
+                let later = first + STAGES * Self::UNITS;
                 next = [entry(later), entry(later + 1)];
-                if first >= STAGES * UNITS {
+                if first >= STAGES * Self::UNITS {
                     gpu.barrier_sync(Self::EMPTY + stage, GROUPS * WARPGROUP + WARP);
                 }
                 Self::copy_block(work, stage, 0, &entries[0], true);
-                Self::copy_block(work, stage, 1, &entries[1], first + 1 < work.count);
+                if Self::UNITS == 2 {
+                    Self::copy_block(work, stage, 1, &entries[1], first + 1 < work.count);
+                }
                 gpu.copy_async_commit();
                 gpu.copy_async_wait::<0>();
                 gpu.fence_async_proxy();
@@ -64,10 +74,12 @@ impl<T: HalfValue, const L: usize, const PIECES: usize, const GROUPS: u32, const
             GlobalPtr::<u16>::from_address(matrix.add_rows(key, head.kv_stride).address()).add(column)
         });
         let k_place = Self::K + stage * Self::K_BYTES + piece * Self::K_LEADING + unit * BLOCK * PIECE;
-        let v_place = stage * Self::V_BYTES + piece / 8 * PANEL + unit * BLOCK * 8 * PIECE;
+        let v_place = stage * Self::V_BYTES + piece / 8 * Self::UNITS * PANEL + unit * BLOCK * 8 * PIECE;
         // SAFETY: as promised by the caller; nothing is read of keys that are not there.
         unsafe {
-            strided(row, BLOCK, rows, |at| {
+            // Where a warp copies a row at a time, the compiler would keep an address for each of 64: it is not to see how many they are.
+            let end = if rows == 1 { gpu.warp_shuffle_idx(FULL_WARP, BLOCK, 0, WARP) } else { BLOCK };
+            strided(row, end, rows, |at| {
                 let is_key = has_piece && entry.key_block * BLOCK + at < head.cols;
                 gpu.copy_async_or_zero::<u16, 8>(SharedPtr::from_offset(k_place + at * PIECE), k, is_key);
                 let v_at = v_place + (at * 8 + ((piece % 8) ^ (at % 8))) * PIECE;

@@ -12,7 +12,7 @@ use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
 /// cores, by [`WgmmaTile`](super::Algorithm::WgmmaTile) alone. Operands, options and results are the same, bit by bit where both take that algorithm
 /// by tiles of as many queries.
 ///
-/// Values of `T` are `f16` or `bf16`. Rows have d elements, a multiple of 8 up to 128; strides are multiples of 8 elements, addresses of
+/// Values of `T` are `f16` or `bf16`. Rows have d elements, a multiple of 8 up to 256; strides are multiples of 8 elements, addresses of
 /// 16 bytes; the scale is above 0, or there is a soft cap; the GPU has compute capability 9.0 (or is the simulator). Everything else is
 /// [`Error::NeedsPattern`].
 ///
@@ -105,6 +105,7 @@ impl<T: Value> BlockAttention<T> {
         let why = || "Q, K, V or O is not aligned to 16 bytes".into();
         let Choice { entry, .. } =
             *choice.map_err(|_| Error::NeedsPattern { operation: OPERATION, why: why() })?;
+        let entry = self.frame.kernel(entry, operands.alibi_slopes);
         self.frame.launch(&operands, |heads, operands| self.blocks.launch(stream, entry, heads, operands))
     }
 }
@@ -116,7 +117,7 @@ fn needs_pattern(problem: &Problem) -> Error {
     let Problem { value, dim, vector, has_positive_scale, queries, sm, .. } = *problem;
     let sign = if has_positive_scale { "above 0" } else { "not above 0" };
     let why = format!(
-        "its kernels take f16 and bf16, d of multiples of 8 up to 128, strides of multiples of 8 elements, a scale above 0, queries of up \
+        "its kernels take f16 and bf16, d of multiples of 8 up to 256, strides of multiples of 8 elements, a scale above 0 or a soft cap, queries of up \
          to {MAX_GRID_YZ} tiles, and compute capability 9.0; here are {value}, d = {dim}, strides of multiples of {vector}, a scale {sign}, {queries} \
          queries, and compute capability {}.{}",
         sm / 10,
@@ -142,7 +143,8 @@ impl<T: Value> Tunable for BlockAttention<T> {
         let (value, queries, keys) = (T::TYPE, mask.queries(), mask.keys());
         let (dim, batch) = (self.frame.dim, self.frame.options.batch);
         Some(format!(
-            "{value} {queries}×{keys} in {entries} blocks, up to {longest} for 64 queries; d {dim}, batch {batch}"
+            "{value} {queries}×{keys} in {entries} blocks, up to {longest} for 64 queries; d {dim}, batch {batch}{}",
+            self.frame.capped()
         ))
     }
     tunes_selection!();

@@ -103,7 +103,7 @@ pub enum Algorithm {
     },
     /// On tensor cores, by warpgroups (compute capability 9.0, `f16` and `bf16`): blocks of 64 queries × 64 keys in which any
     /// query sees a key are multiplied whole. Weights are rounded to the type of the operands. For masks whose blocks are full, or
-    /// not too empty; up to 128 elements in vectors of eight, and scales above 0. The blocks are found and listed when the first plan of
+    /// not too empty; up to 256 elements in vectors of eight, and scales above 0, or a soft cap. The blocks are found and listed when the first plan of
     /// a pattern wants them.
     WgmmaTile {
         /// Queries of a thread block: 64 for each warpgroup.
@@ -135,7 +135,11 @@ impl op::Problem for Problem {
                 let fits = self.has_positive_scale && tiles <= MAX_GRID_YZ && entry.runs_on(self.sm);
                 (fits, Algorithm::WgmmaTile { queries: block_rows, dimension })
             }
-            Scheme::BackwardTile { .. } | Scheme::MaskBlocks { .. } | Scheme::TransposeBitmaps => {
+            Scheme::BackwardTile { .. }
+            | Scheme::MaskBlocks { .. }
+            | Scheme::TransposeBitmaps
+            | Scheme::ModifiedWgmmaTile
+            | Scheme::ModifiedBackwardTile { .. } => {
                 return None;
             }
         };
@@ -161,9 +165,11 @@ impl op::Problem for Problem {
                 let keys = self.query_tile_entries.map_or(f64::INFINITY, |entries| times * entries as f64);
                 self.cost_of_keys(tile, keys, queries)
             }
-            Scheme::BackwardTile { .. } | Scheme::MaskBlocks { .. } | Scheme::TransposeBitmaps => {
-                f64::INFINITY
-            }
+            Scheme::BackwardTile { .. }
+            | Scheme::MaskBlocks { .. }
+            | Scheme::TransposeBitmaps
+            | Scheme::ModifiedWgmmaTile
+            | Scheme::ModifiedBackwardTile { .. } => f64::INFINITY,
         }
     }
 }
@@ -221,6 +227,17 @@ const TILE: f64 = 2000.0;
 const GROUP_OF_TILE: f64 = 2250.0;
 /// How many times its part of two thread blocks on a multiprocessor a tile takes by itself.
 const ALONE: f64 = 1.5;
+
+/// The kernel that takes the place of this one where scores are held within a soft cap, or lessened by distance: for kernels by blocks another.
+pub(super) fn modifying(entry: &'static Entry<Tile>) -> &'static Entry<Tile> {
+    let scheme = match entry.tile.scheme {
+        Scheme::WgmmaTile => Scheme::ModifiedWgmmaTile,
+        Scheme::BackwardTile { owns_keys } => Scheme::ModifiedBackwardTile { owns_keys },
+        _ => return entry,
+    };
+    let tile = Tile { scheme, ..entry.tile };
+    entries::attention().iter().find(|other| other.tile == tile).expect("the list has it")
+}
 
 /// The fused kernels that can do this problem, the best first; none where the dimension is too large.
 pub fn choose(problem: &Problem) -> Vec<Choice> {
@@ -324,12 +341,21 @@ mod tests {
             Problem { sm: 100, ..able },
             Problem { has_positive_scale: false, ..able },
             Problem { vector: 4, ..able },
-            Problem { dim: 136, ..able },
+            Problem { dim: 264, ..able },
             Problem { value: ValueType::F32, ..able },
             // More tiles of 192 than a grid has rows.
             Problem { queries: 192 * 65_535 + 1, ..able },
         ] {
             assert!(!is_legal(&other), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn each_kernel_by_blocks_has_one_that_modifies_scores() {
+        for entry in entries::attention() {
+            let is_by_blocks = matches!(entry.tile.scheme, Scheme::WgmmaTile | Scheme::BackwardTile { .. });
+            let suffix = if is_by_blocks { "_modified" } else { "" };
+            assert_eq!(modifying(entry).name, format!("{}{suffix}", entry.name));
         }
     }
 

@@ -1,9 +1,9 @@
 //! What the plans of fused kernels have in common: how operands lie, their checks, and what a kernel is told of them.
 use lacuna_gpu::{GlobalMut, GlobalPtr};
-use lacuna_kernels::IndexType;
-use lacuna_kernels::attention as kernels;
+use lacuna_kernels::attention::{self as kernels, Tile};
+use lacuna_kernels::{Entry, IndexType};
 
-use super::choose::Problem;
+use super::choose::{Problem, modifying};
 use super::{OPERATION, Operands, Options};
 use crate::op::{Layout, MAX_GRID_YZ, MAX_WIDTH, Selection, VECTORS, spans, strides, widest};
 use crate::tune::drawn;
@@ -85,6 +85,11 @@ impl Frame {
         widest(|allowed| allowed <= vector && layouts.iter().all(|layout| layout.allows(allowed)))
     }
 
+    /// What the key of a tuned plan says of a soft cap.
+    pub(super) fn capped(&self) -> &'static str {
+        if self.options.softcap.is_some() { ", soft cap" } else { "" }
+    }
+
     /// Elements of the logarithms.
     pub(super) fn logsumexp_len(&self) -> usize {
         self.options.batch * self.queries
@@ -114,6 +119,15 @@ impl Frame {
         // Distances are of 32 bits with a sign.
         Error::expect_at_most("the queries, with slopes", i32::MAX as usize, self.queries)?;
         Error::expect_at_most("the keys, with slopes", i32::MAX as usize, self.keys)
+    }
+
+    /// The kernel that runs in place of a chosen one, with these slopes.
+    pub(super) fn kernel(
+        &self,
+        entry: &'static Entry<Tile>,
+        slopes: Option<Slice<'_, f32>>,
+    ) -> &'static Entry<Tile> {
+        if self.options.softcap.is_some() || slopes.is_some() { modifying(entry) } else { entry }
     }
 
     /// The slopes from head `head` on, as a kernel takes them.

@@ -26,8 +26,8 @@ options! {
         pub kv_group: usize = 1 => set,
         /// Multiplies the scores; 1/√d if none.
         pub scale: Option<f32> = None => some(f32),
-        /// Holds scores between −c and c, as c·tanh(s/c) of a scaled score s (Gemma 2, section 2); above 0. None if none. Three steps take
-        /// none.
+        /// Holds scores between −c and c, as c·tanh(s/c) of a scaled score s (Gemma 2, section 2); above 0. None if none. The tangent is
+        /// within 2⁻¹⁸ of itself. Three steps take none.
         pub softcap: Option<f32> = None => some(f32),
         /// Elements from one row of Q to the next; d if none.
         pub q_stride: Option<usize> = None => some(usize),

@@ -180,6 +180,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
             return steps.plan.forward(stream, q, k, v, &mut weights, o);
         }
         let Choice { entry, .. } = *self.selection.at(operands.addresses(), "Q, K, V or O is")?;
+        let entry = self.frame.kernel(entry, operands.alibi_slopes);
         let pattern = &self.pattern;
         self.frame.launch(&operands, |heads, operands| {
             let grid = |items: u32| [items.div_ceil(entry.tile.block_rows), heads, 1];
@@ -187,6 +188,8 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
                 // No plan has a kernel of another kind; its launch would be refused.
                 Scheme::WgmmaTile
                 | Scheme::BackwardTile { .. }
+                | Scheme::ModifiedWgmmaTile
+                | Scheme::ModifiedBackwardTile { .. }
                 | Scheme::MaskBlocks { .. }
                 | Scheme::TransposeBitmaps => pattern.mask_blocks()?.launch(stream, entry, heads, operands),
                 Scheme::QueryTile => {
@@ -259,7 +262,8 @@ impl<T: Value, I: Index> Tunable for SparseAttention<T, I> {
         let (dim, batch) = (self.frame.dim, self.frame.options.batch);
         Some(format!(
             "{value} {index} {rows}×{cols}, {nnz} keys, {rows_class}, {row_order:?}, query tiles {shared}; d {dim}, batch {batch}, \
-             vectors of {vector}"
+             vectors of {vector}{}",
+            self.frame.capped()
         ))
     }
     tunes_selection!();

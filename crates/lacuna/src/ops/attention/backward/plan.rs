@@ -36,6 +36,9 @@ impl<T: Value> BlockWorkspace<T> {
     }
 }
 
+/// Elements of a row at most.
+const MAX_DIM: usize = 128;
+
 /// The kernels that can own queries, and keys.
 type Legal = [Vec<&'static Entry<Tile>>; 2];
 
@@ -70,13 +73,13 @@ impl<T: Value> BlockAttention<T> {
     ///
     /// # Errors
     /// [`Error::Parameter`] where K and V of two groups of heads, or Q of two heads, share memory, as gradients cannot;
-    /// [`Error::NeedsPattern`] for more keys than a grid has rows of tiles; [`Error::TooLarge`] from 2³² mask blocks of 64 keys on, those of all
+    /// [`Error::NeedsPattern`] for d above 128, and for more keys than a grid has rows of tiles; [`Error::TooLarge`] from 2³² mask blocks of 64 keys on, those of all
     /// heads that share them; [`Error::OutOfMemory`].
     pub fn workspace(&self) -> Result<BlockWorkspace<T>> {
         let (blocks, [of_queries, of_keys]) = self.backward_entries()?;
         match (of_queries.first(), of_keys.first()) {
             (Some(of_queries), Some(of_keys)) => self.workspace_of(blocks, [of_queries, of_keys]),
-            _ => Err(self.too_many_tiles()),
+            _ => Err(self.no_kernel()),
         }
     }
 
@@ -125,8 +128,15 @@ impl<T: Value> BlockAttention<T> {
         Ok((blocks, [of_queries, of_keys]))
     }
 
-    fn too_many_tiles(&self) -> Error {
+    fn no_kernel(&self) -> Error {
         let (queries, keys) = (self.frame.queries, self.frame.keys);
+        if self.frame.dim > MAX_DIM {
+            let why = format!(
+                "gradients by blocks take rows of up to {MAX_DIM} elements; here is d = {}",
+                self.frame.dim
+            );
+            return Error::NeedsPattern { operation: OPERATION, why };
+        }
         let why = format!(
             "gradients by blocks take up to {MAX_GRID_YZ} tiles of queries, and of keys: of 192 rows each up to d = 64, above of 128 queries and of 64 keys; here are {queries} queries and {keys} keys"
         );
@@ -219,7 +229,7 @@ impl<T: Value> BlockAttention<T> {
             };
             let heads = [kv_heads.len() * group, kv_heads.len()];
             for ((blocks, entry), heads) in workspace.blocks.iter().zip(workspace.entries).zip(heads) {
-                blocks.launch(stream, entry, heads as u32, operands)?;
+                blocks.launch(stream, frame.kernel(entry, alibi_slopes), heads as u32, operands)?;
             }
         }
         Ok(())
