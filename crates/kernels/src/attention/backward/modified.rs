@@ -69,7 +69,7 @@ impl<
         s: &mut [f32; SCORES],
         weights: &mut [u32; SCORES / 2],
     ) {
-        for pair in 0..SCORES / 2 {
+        for (pair, packed) in weights.iter_mut().enumerate() {
             let first = 2 * pair;
             // SAFETY: as promised by the caller.
             let of_columns = unsafe { Self::column_terms(gpu, stage, pair as u32 / 2) };
@@ -83,7 +83,7 @@ impl<
                 s[first + i] = gpu.exp2_flush(modified + shift);
             }
             if KEYS {
-                weights[pair] = T::pack(gpu, s[first], s[first + 1]);
+                *packed = T::pack(gpu, s[first], s[first + 1]);
             }
             if CAPS {
                 for i in 0..2 {
@@ -115,12 +115,10 @@ impl<
 fn present(left: u32) -> u32 {
     // Two columns of each eight are this thread's, in two rows.
     let whole = left / 8;
-    let of_eight = if left % 8 == 0 {
-        0
-    } else if left % 8 == 1 {
-        0b0101
-    } else {
-        0b1111
+    let of_eight = match left % 8 {
+        0 => 0,
+        1 => 0b0101,
+        _ => 0b1111,
     };
     if left as i32 <= 0 {
         0
