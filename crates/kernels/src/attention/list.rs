@@ -12,16 +12,25 @@ macro_rules! attention {
             row [f32 f32_u16] {
                 [4 8 1 8] [4 8 2 8] [4 16 2 4] [4 32 2 4]
                 [1 32 1 8] [1 32 2 8] [1 32 8 4]
-            }
+
+                [modified 4 8 1 8] [modified 4 8 2 8] [modified 4 16 2 4] [modified 4 32 2 4]
+                [modified 1 32 1 8] [modified 1 32 2 8] [modified 1 32 8 4]
+}
             row [f16 bf16 f16_u16 bf16_u16] {
                 [8 4 1 4] [8 8 1 4] [8 8 2 2] [8 16 2 2]
                 [1 32 1 8] [1 32 2 8] [1 32 8 4]
-            }
+
+                [modified 8 4 1 4] [modified 8 8 1 4] [modified 8 8 2 2] [modified 8 16 2 2]
+                [modified 1 32 1 8] [modified 1 32 2 8] [modified 1 32 8 4]
+}
 
             // Tiles of four queries: [likewise, but keys that all four see, then those that only a pair sees, warps]
-            query4 [f32] { [4 8 1 4 8 16] [4 8 2 2 4 12] [4 16 2 2 4 8] }
-            query4 [f16] { [8 4 1 2 4 12] [8 8 1 2 4 12] [8 8 2 1 2 8] }
-            query4 [bf16] { [8 4 1 2 4 12] [8 8 1 1 2 12] [8 8 2 1 2 8] }
+            query4 [f32] { [4 8 1 4 8 16] [4 8 2 2 4 12] [4 16 2 2 4 8]
+ [modified 4 8 1 4 8 16] [modified 4 8 2 2 4 12] [modified 4 16 2 2 4 8]}
+            query4 [f16] { [8 4 1 2 4 12] [8 8 1 2 4 12] [8 8 2 1 2 8]
+ [modified 8 4 1 2 4 12] [modified 8 8 1 2 4 12] [modified 8 8 2 1 2 8]}
+            query4 [bf16] { [8 4 1 2 4 12] [8 8 1 1 2 12] [8 8 2 1 2 8]
+ [modified 8 4 1 2 4 12] [modified 8 8 1 1 2 12] [modified 8 8 2 1 2 8]}
 
             // Mask blocks of CSR, and of a transposed mask.
             find_blocks [u32 u16] { {} }
@@ -51,11 +60,19 @@ macro_rules! attention {
         }
     };
 
+    ($part:ident row [] $types:ident [modified $vector:literal $lanes:literal $chunks:literal $keys:literal]) => {
+        $crate::entry_part! { $part
+            ["attention_", stringify!($types), "_row_v", $vector, "_l", $lanes, "_c", $chunks, "_modified"]
+            $crate::attention::Rows<
+                $crate::list::value_of::$types, $crate::list::index_of::$types, $vector, $lanes, $chunks, $keys, true
+            >
+        }
+    };
     ($part:ident row [] $types:ident [$vector:literal $lanes:literal $chunks:literal $keys:literal]) => {
         $crate::entry_part! { $part
             ["attention_", stringify!($types), "_row_v", $vector, "_l", $lanes, "_c", $chunks]
             $crate::attention::Rows<
-                $crate::list::value_of::$types, $crate::list::index_of::$types, $vector, $lanes, $chunks, $keys
+                $crate::list::value_of::$types, $crate::list::index_of::$types, $vector, $lanes, $chunks, $keys, false
             >
         }
     };
@@ -109,11 +126,19 @@ macro_rules! attention {
         }
     };
     ($part:ident query4 [] $types:ident [
+        modified $vector:literal $lanes:literal $chunks:literal $keys:literal $pair_keys:literal $warps:literal
+    ]) => {
+        $crate::entry_part! { $part
+            ["attention_", stringify!($types), "_query4_v", $vector, "_l", $lanes, "_c", $chunks, "_modified"]
+            $crate::attention::QueryTiles<$crate::list::value_of::$types, $vector, $lanes, $chunks, $keys, $pair_keys, $warps, true>
+        }
+    };
+    ($part:ident query4 [] $types:ident [
         $vector:literal $lanes:literal $chunks:literal $keys:literal $pair_keys:literal $warps:literal
     ]) => {
         $crate::entry_part! { $part
             ["attention_", stringify!($types), "_query4_v", $vector, "_l", $lanes, "_c", $chunks]
-            $crate::attention::QueryTiles<$crate::list::value_of::$types, $vector, $lanes, $chunks, $keys, $pair_keys, $warps>
+            $crate::attention::QueryTiles<$crate::list::value_of::$types, $vector, $lanes, $chunks, $keys, $pair_keys, $warps, false>
         }
     };
 }

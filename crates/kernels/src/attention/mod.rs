@@ -144,6 +144,13 @@ pub enum Scheme {
     },
     /// As [`WgmmaTile`](Self::WgmmaTile), with scores that may be capped, and lessened by distance.
     ModifiedWgmmaTile,
+    /// The same of [`Row`](Self::Row).
+    ModifiedRow {
+        /// Type of the mask's column indices.
+        index: IndexType,
+    },
+    /// The same of [`QueryTile`](Self::QueryTile).
+    ModifiedQueryTile,
     /// The same of [`BackwardTile`](Self::BackwardTile).
     ModifiedBackwardTile {
         /// Of K and V; if not, of Q.

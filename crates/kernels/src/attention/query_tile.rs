@@ -66,6 +66,7 @@ pub struct QueryTiles<
     const U: usize,
     const PAIR_U: usize,
     const WARPS: u32,
+    const MODIFIES: bool,
 >(PhantomData<T>);
 
 impl<
@@ -76,7 +77,8 @@ impl<
     const U: usize,
     const PAIR_U: usize,
     const WARPS: u32,
-> Kernel for QueryTiles<T, V, LANES, CHUNKS, U, PAIR_U, WARPS>
+    const MODIFIES: bool,
+> Kernel for QueryTiles<T, V, LANES, CHUNKS, U, PAIR_U, WARPS, MODIFIES>
 {
     type Args = QueryTileArgs<T>;
     type Tile = Tile;
@@ -91,7 +93,7 @@ impl<
             lanes: LANES as u32,
             dimension: (V * LANES * CHUNKS) as u32,
             block_rows: WARPS,
-            scheme: Scheme::QueryTile,
+            scheme: if MODIFIES { Scheme::ModifiedQueryTile } else { Scheme::QueryTile },
         }
     };
     const THREADS: u32 = WARPS * WARP;
@@ -109,12 +111,12 @@ impl<
         // SAFETY: the table has a record for each of `args.tiles`, each for queries of its own, of which those below
         // `args.operands.shape.rows` are there.
         unsafe {
-            let head = Head::of(gpu, &args.operands, gpu.block_idx_y());
+            let head = Head::of::<G, MODIFIES>(gpu, &args.operands, gpu.block_idx_y());
             let fragment = Fragment::<V, LANES, CHUNKS>::of(lane % LANES as u32, head.dim);
             let RowRecord { row: first, start, end } = RowRecord::load(gpu, args.tile_table, index as usize);
             let tile = QueryTile { keys: TileKeys { entries: args.entries, end, query: 0 }, fragment };
             let mut non_finite = if start < end && head.is_whole((V * LANES * CHUNKS) as u32) {
-                tile.attend::<_, _, U, PAIR_U>(gpu, &args.operands, &head, first, start)
+                tile.attend::<_, _, U, PAIR_U, MODIFIES>(gpu, &args.operands, &head, first, start)
             } else {
                 let left = args.operands.shape.rows - first;
                 if left < QUERIES as u32 { (1 << left) - 1 } else { (1 << QUERIES) - 1 }
@@ -123,8 +125,8 @@ impl<
                 let query = non_finite.trailing_zeros();
                 non_finite &= non_finite - 1;
                 let keys = TileKeys { query, ..tile.keys };
-                let head = recomputed_head(gpu, &args.operands);
-                Fragment::<V, LANES, CHUNKS>::attend::<_, _, U>(
+                let head = recomputed_head::<_, _, MODIFIES>(gpu, &args.operands);
+                Fragment::<V, LANES, CHUNKS>::attend::<_, _, U, MODIFIES>(
                     gpu,
                     &head,
                     first + query,
@@ -142,10 +144,13 @@ impl<
 /// # Safety
 /// As for [`Head::of`].
 #[inline(always)]
-unsafe fn recomputed_head<G: Gpu, T: DeviceValue>(gpu: G, operands: &Operands<T>) -> Head<T> {
+unsafe fn recomputed_head<G: Gpu, T: DeviceValue, const MODIFIES: bool>(
+    gpu: G,
+    operands: &Operands<T>,
+) -> Head<T> {
     let head = gpu.warp_shuffle_idx(FULL_WARP, gpu.block_idx_y(), 0, WARP);
     // SAFETY: as promised by the caller.
-    unsafe { Head::of(gpu, operands, head) }
+    unsafe { Head::of::<G, MODIFIES>(gpu, operands, head) }
 }
 
 /// What a lane knows of its warp's tile.
@@ -161,7 +166,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
     /// # Safety
     /// As for [`Fragment::attend`], and there is an entry.
     #[inline(always)]
-    unsafe fn attend<G: Gpu, T: DeviceValue, const U: usize, const PAIR_U: usize>(
+    unsafe fn attend<G: Gpu, T: DeviceValue, const U: usize, const PAIR_U: usize, const MODIFIES: bool>(
         &self,
         gpu: G,
         operands: &Operands<T>,
@@ -180,8 +185,8 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
                 let row = (first + query as u32).min(last);
                 *q = widened(gpu, &self.fragment.load(gpu, head.q, head.q_stride, row));
             }
-            self.pass::<_, _, U, PAIR_U>(gpu, head, &q, [first, start], &mut online);
-            let head = recomputed_head(gpu, operands);
+            self.pass::<_, _, U, PAIR_U, MODIFIES>(gpu, head, &q, [first, start], &mut online);
+            let head = recomputed_head::<_, _, MODIFIES>(gpu, operands);
             for (query, &online) in online.iter().enumerate() {
                 // Without keys it is 0/0, not finite, and recomputed by the caller.
                 let (o, logsumexp) = online.finish(gpu, LANES as u32, true);
@@ -203,7 +208,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
     /// # Safety
     /// As for [`attend`](Self::attend).
     #[inline(always)]
-    unsafe fn pass<G: Gpu, T: DeviceValue, const U: usize, const PAIR_U: usize>(
+    unsafe fn pass<G: Gpu, T: DeviceValue, const U: usize, const PAIR_U: usize, const MODIFIES: bool>(
         &self,
         gpu: G,
         head: &Head<T>,
@@ -225,11 +230,11 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
                 let bytes = entry.key * head.kv_stride;
                 let rows = of_group(gpu, bytes);
                 if !second_pair {
-                    self.batch::<_, _, PAIR_U, 0, 2>(gpu, head, q, &rows, (first, entry), online);
+                    self.batch::<_, _, PAIR_U, 0, 2, MODIFIES>(gpu, head, q, &rows, (first, entry), online);
                 } else if !first_pair {
-                    self.batch::<_, _, PAIR_U, 2, 2>(gpu, head, q, &rows, (first, entry), online);
+                    self.batch::<_, _, PAIR_U, 2, 2, MODIFIES>(gpu, head, q, &rows, (first, entry), online);
                 } else {
-                    self.batch::<_, _, U, 0, QUERIES>(gpu, head, q, &rows, (first, entry), online);
+                    self.batch::<_, _, U, 0, QUERIES, MODIFIES>(gpu, head, q, &rows, (first, entry), online);
                 }
             }
         }
@@ -241,7 +246,14 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
     /// # Safety
     /// As for [`attend`](Self::attend); the entries' keys are rows of K and V.
     #[inline(always)]
-    unsafe fn batch<G: Gpu, T: DeviceValue, const U: usize, const FIRST: usize, const COUNT: usize>(
+    unsafe fn batch<
+        G: Gpu,
+        T: DeviceValue,
+        const U: usize,
+        const FIRST: usize,
+        const COUNT: usize,
+        const MODIFIES: bool,
+    >(
         &self,
         gpu: G,
         head: &Head<T>,
@@ -270,7 +282,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> QueryTile<V, LANES
             let (mut scores, mut present) = ([0.0; COUNT], [false; COUNT]);
             for query in 0..COUNT {
                 let row = first_query + (FIRST + query) as u32;
-                scores[query] = head.score.of_pair(gpu, sums[query].get(), row, entry.key);
+                scores[query] = head.score.of_pair::<G, MODIFIES>(gpu, sums[query].get(), row, entry.key);
                 present[query] = entry.is_seen_by((FIRST + query) as u32);
             }
             let weights = weigh_all(gpu, own, scores, present);

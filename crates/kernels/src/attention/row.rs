@@ -31,7 +31,7 @@ impl<T: Real> Head<T> {
     /// # Safety
     /// It has a slope, where there are any.
     #[inline(always)]
-    pub(super) unsafe fn of<G: Gpu>(gpu: G, args: &Operands<T>, head: u32) -> Self {
+    pub(super) unsafe fn of<G: Gpu, const MODIFIES: bool>(gpu: G, args: &Operands<T>, head: u32) -> Self {
         let shape = &args.shape;
         let group = (args.first_of_group + head) / shape.group_heads;
         let of_keys = u64::from(group) * shape.kv_batch_stride;
@@ -48,7 +48,7 @@ impl<T: Real> Head<T> {
             kv_stride: shape.kv_stride_bytes,
             o_stride: shape.o_stride_bytes,
             // SAFETY: as promised by the caller.
-            score: unsafe { Score::of(gpu, shape, args.slopes, head) },
+            score: unsafe { Score::of::<G, MODIFIES>(gpu, shape, args.slopes, head) },
             cols: shape.cols,
         }
     }
@@ -89,7 +89,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
     /// # Safety
     /// The head and the keys are live, and no other warp writes this row.
     #[inline(always)]
-    pub(super) unsafe fn attend<G: Gpu, T: Real, const U: usize>(
+    pub(super) unsafe fn attend<G: Gpu, T: Real, const U: usize, const MODIFIES: bool>(
         gpu: G,
         head: &Head<T>,
         row: u32,
@@ -125,7 +125,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
                     }
                 }
                 let sum = transpose_sums(gpu, FULL_WARP, gpu.lane_id(), LANES as u32, sums);
-                let score = head.score.of_pair(gpu, sum, row, column);
+                let score = head.score.of_pair::<G, MODIFIES>(gpu, sum, row, column);
                 let weight = online.weigh(gpu, score, column != ABSENT);
                 for first in (0..LANES).step_by(U) {
                     if first as u32 * groups < left {
@@ -151,7 +151,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
     /// # Safety
     /// As for `attend`.
     #[inline(always)]
-    pub(super) unsafe fn attend_whole<G: Gpu, T: Real, const U: usize>(
+    pub(super) unsafe fn attend_whole<G: Gpu, T: Real, const U: usize, const MODIFIES: bool>(
         gpu: G,
         head: &Head<T>,
         row: u32,
@@ -189,7 +189,7 @@ impl<const V: usize, const LANES: usize, const CHUNKS: usize> Fragment<V, LANES,
                     }
                 }
                 let sum = transpose_sums(gpu, FULL_WARP, gpu.lane_id(), LANES as u32, sums);
-                let score = head.score.of_pair(gpu, sum, row, column);
+                let score = head.score.of_pair::<G, MODIFIES>(gpu, sum, row, column);
                 let weight = online.weigh(gpu, score, lane < left);
                 for first in (0..LANES).step_by(U) {
                     let loaded = Self::load_whole_rows::<_, _, U>(gpu, v, &rows, first);

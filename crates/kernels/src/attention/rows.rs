@@ -27,16 +27,30 @@ use crate::{Bounds, DeviceIndex, DeviceValue, Kernel, RowRecord};
 /// - `LANES`: lanes that share a row of K or V.
 /// - `CHUNKS`: vectors of a row that a lane has: rows are of `V · LANES · CHUNKS` elements at most.
 /// - `U`: keys of a group whose loads are under way together.
+/// - `MODIFIES`: whether scores may be within a soft cap, and lessened by distance.
 #[derive(Debug)]
-pub struct Rows<T, I, const V: usize, const LANES: usize, const CHUNKS: usize, const U: usize>(
-    PhantomData<(T, I)>,
-);
+pub struct Rows<
+    T,
+    I,
+    const V: usize,
+    const LANES: usize,
+    const CHUNKS: usize,
+    const U: usize,
+    const MODIFIES: bool,
+>(PhantomData<(T, I)>);
 
 /// Warps of a block. They never wait for each other.
 const WARPS: u32 = 4;
 
-impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: usize, const CHUNKS: usize, const U: usize>
-    Kernel for Rows<T, I, V, LANES, CHUNKS, U>
+impl<
+    T: DeviceValue,
+    I: DeviceIndex,
+    const V: usize,
+    const LANES: usize,
+    const CHUNKS: usize,
+    const U: usize,
+    const MODIFIES: bool,
+> Kernel for Rows<T, I, V, LANES, CHUNKS, U, MODIFIES>
 {
     type Args = Args<T, I>;
     type Tile = Tile;
@@ -51,7 +65,11 @@ impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: usize, const C
             lanes: LANES as u32,
             dimension: (V * LANES * CHUNKS) as u32,
             block_rows: WARPS,
-            scheme: Scheme::Row { index: I::TYPE },
+            scheme: if MODIFIES {
+                Scheme::ModifiedRow { index: I::TYPE }
+            } else {
+                Scheme::Row { index: I::TYPE }
+            },
         }
     };
     const THREADS: u32 = WARPS * WARP;
@@ -78,7 +96,7 @@ impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: usize, const C
         // SAFETY: the table has a record for each query, each for one row.
         unsafe {
             let RowRecord { row, start, end } = RowRecord::load(gpu, args.row_table, index as usize);
-            let head = Head::of(gpu, &args.operands, gpu.block_idx_y());
+            let head = Head::of::<G, MODIFIES>(gpu, &args.operands, gpu.block_idx_y());
             let keys = RowKeys { columns: args.columns, end };
             // Few keys are not worth loads of keys that are not there; single elements, and rows that a whole warp shares, are
             // not worth the registers.
@@ -87,9 +105,12 @@ impl<T: DeviceValue, I: DeviceIndex, const V: usize, const LANES: usize, const C
                 && end - start >= WARP
                 && head.is_whole((V * LANES * CHUNKS) as u32);
             let place = [start, end];
-            if !(fast && Fragment::<V, LANES, CHUNKS>::attend_whole::<_, _, U>(gpu, &head, row, keys, place))
+            if !(fast
+                && Fragment::<V, LANES, CHUNKS>::attend_whole::<_, _, U, MODIFIES>(
+                    gpu, &head, row, keys, place,
+                ))
             {
-                Fragment::<V, LANES, CHUNKS>::attend::<_, _, U>(gpu, &head, row, keys, place);
+                Fragment::<V, LANES, CHUNKS>::attend::<_, _, U, MODIFIES>(gpu, &head, row, keys, place);
             }
         }
     }

@@ -28,14 +28,19 @@ pub(super) struct Score {
 }
 
 impl Score {
-    /// The scores of head `head`, whose slope is among `slopes`, if there are any.
+    /// The scores of head `head`, whose slope is among `slopes`, if there are any and the kernel `MODIFIES` scores.
     ///
     /// # Safety
     /// The slopes are live, and the head has one; or their address is 0.
     #[inline(always)]
-    pub(super) unsafe fn of<G: Gpu>(gpu: G, shape: &Shape, slopes: GlobalPtr<f32>, head: u32) -> Self {
+    pub(super) unsafe fn of<G: Gpu, const MODIFIES: bool>(
+        gpu: G,
+        shape: &Shape,
+        slopes: GlobalPtr<f32>,
+        head: u32,
+    ) -> Self {
         let mut slope = 0.0;
-        if slopes.address() != 0 {
+        if MODIFIES && slopes.address() != 0 {
             // SAFETY: as promised by the caller.
             [slope] = unsafe { gpu.load_readonly(slopes.add(head as usize)) };
         }
@@ -45,12 +50,6 @@ impl Score {
             slope: slope * core::f32::consts::LOG2_E,
             past: shape.cols.wrapping_sub(shape.rows),
         }
-    }
-
-    /// Whether a score is a product times the scale.
-    #[inline(always)]
-    fn is_plain(self) -> bool {
-        self.softcap == 0.0 && self.slope == 0.0
     }
 
     /// Whether there is a soft cap.
@@ -89,10 +88,16 @@ impl Score {
         gpu.fma(-self.slope, distance, capped * self.scale)
     }
 
-    /// The score of a query and a key.
+    /// The score of a query and a key: of a kernel that does not modify, the product times the scale.
     #[inline(always)]
-    pub(super) fn of_pair<G: Gpu>(self, gpu: G, product: f32, query: u32, key: u32) -> f32 {
-        if self.is_plain() {
+    pub(super) fn of_pair<G: Gpu, const MODIFIES: bool>(
+        self,
+        gpu: G,
+        product: f32,
+        query: u32,
+        key: u32,
+    ) -> f32 {
+        if !MODIFIES {
             return product * self.scale;
         }
         let distance = query.wrapping_add(self.past).wrapping_sub(key) as i32 as f32;

@@ -49,7 +49,7 @@ impl<
             let own =
                 [load(side.matrices[0], side.strides[0], at), load(side.matrices[1], side.strides[1], at)];
             for head in 0..work.heads {
-                let (streamed, scores) = (work.streamed::<KEYS>(head), work.score::<KEYS>(head));
+                let (streamed, scores) = (work.streamed::<KEYS>(head), work.score::<KEYS, MODIFIES>(head));
                 let mut base = 0;
                 while base < end {
                     // A block that is seen whole may have queries past the last.

@@ -249,10 +249,12 @@ impl<T: HalfValue, G: Gpu> Work<T, G> {
     /// # Safety
     /// The slopes are live, if there are any.
     #[inline(always)]
-    unsafe fn score<const KEYS: bool>(&self, index: u32) -> Score {
+    unsafe fn score<const KEYS: bool, const MODIFIES: bool>(&self, index: u32) -> Score {
         let Self { gpu, operands, .. } = self;
         // SAFETY: as promised by the caller.
-        unsafe { Score::of(*gpu, &operands.shape, operands.slopes, self.query_head::<KEYS>(index)) }
+        unsafe {
+            Score::of::<G, MODIFIES>(*gpu, &operands.shape, operands.slopes, self.query_head::<KEYS>(index))
+        }
     }
 
     /// The terms of a head's first query.

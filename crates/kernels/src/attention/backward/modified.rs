@@ -37,7 +37,7 @@ impl<
         let (block, bits, score) = unsafe {
             let block = BlockEntry::load_key_block(gpu, work.entries, index, work.count);
             // Heads are gone through with all entries each.
-            let score = work.score::<KEYS>(step / work.count);
+            let score = work.score::<KEYS, MODIFIES>(step / work.count);
             (block, Self::bits(gpu, (stage, warp / 4), mask), score)
         };
         let (row, column) = (work.first + warp * 16 + lane / LANES, block * BLOCK + lane % LANES * 2);

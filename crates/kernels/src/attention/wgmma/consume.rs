@@ -162,7 +162,9 @@ impl<
     ) {
         let (gpu, lane) = (work.gpu, work.gpu.lane_id());
         // SAFETY: as promised by the caller.
-        let score = unsafe { Score::of(gpu, &work.operands.shape, work.operands.slopes, gpu.block_idx_x()) };
+        let score = unsafe {
+            Score::of::<G, true>(gpu, &work.operands.shape, work.operands.slopes, gpu.block_idx_x())
+        };
         let (group, thread) = (warp / 4, gpu.thread_idx_x() % WARPGROUP);
         let query = work.first + warp * 16 + lane / LANES;
         let (mut bits, mut ahead) = ([0; MAX_UNITS], [[0.0; 2]; MAX_UNITS]);

@@ -113,7 +113,7 @@ impl<
             let BlockTile { first, entries, count } = args.tile(gpu);
             let work = Work {
                 gpu,
-                head: Head::of(gpu, &args.operands, gpu.block_idx_x()),
+                head: Head::of::<G, MODIFIES>(gpu, &args.operands, gpu.block_idx_x()),
                 operands: args.operands,
                 bitmaps: args.bitmaps,
                 entries,
@@ -143,14 +143,24 @@ impl<
                     let end = work.count * BLOCK;
                     let keys = BlockKeys { entries: work.entries, bitmaps: args.bitmaps, end, group, query };
                     // By way of a shuffle, so that no register holds it through all steps.
-                    let head = gpu.warp_shuffle_idx(FULL_WARP, gpu.block_idx_x(), 0, WARP);
-                    let head = Head::of(gpu, &args.operands, head);
+                    let head = if MODIFIES || PARTS > 1 {
+                        gpu.warp_shuffle_idx(FULL_WARP, gpu.block_idx_x(), 0, WARP)
+                    } else {
+                        gpu.block_idx_x()
+                    };
+                    let head = Head::of::<G, MODIFIES>(gpu, &args.operands, head);
                     let row = first + group * BLOCK + query;
                     // Sums of the products keep their registers here, too: of long rows a lane has little at a time.
                     if PIECES == 32 {
-                        Fragment::<4, 32, 2>::attend::<_, _, 1>(gpu, &head, row, keys, [0, end]);
+                        Fragment::<4, 32, 2>::attend::<_, _, 1, MODIFIES>(gpu, &head, row, keys, [0, end]);
                     } else {
-                        Fragment::<8, PIECES, 1>::attend::<_, _, 2>(gpu, &head, row, keys, [0, end]);
+                        Fragment::<8, PIECES, 1>::attend::<_, _, 2, MODIFIES>(
+                            gpu,
+                            &head,
+                            row,
+                            keys,
+                            [0, end],
+                        );
                     }
                 }
             }
@@ -196,10 +206,10 @@ impl<
     const FULL: u32 = Self::EMPTY + STAGES;
     const QUERIES_COPIED: u32 = Self::FULL + STAGES * GROUPS;
 
-    /// Three warpgroups, and two with long rows or with scores that are changed, need more registers than a thread of 12 or 16 warps can have:
+    /// Three warpgroups with scores that are changed, and two with those or with long rows, need more registers than a thread of 12 or 16 warps can have:
     /// they get those of one warpgroup more, the producers, of which some have no stage. Of 3 · 168 registers these have 56 and two have 224
     /// each, of 4 · 128 they have 56 and three have 152.
-    const EXCHANGES_REGISTERS: bool = GROUPS == 3 || GROUPS == 2 && (MODIFIES || L * PARTS == 128);
+    const EXCHANGES_REGISTERS: bool = MODIFIES && GROUPS > 1 || GROUPS == 2 && L * PARTS == 128;
 
     /// The number of a block in a stage, for a group.
     #[inline(always)]

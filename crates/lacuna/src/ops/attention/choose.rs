@@ -138,6 +138,8 @@ impl op::Problem for Problem {
             Scheme::BackwardTile { .. }
             | Scheme::MaskBlocks { .. }
             | Scheme::TransposeBitmaps
+            | Scheme::ModifiedRow { .. }
+            | Scheme::ModifiedQueryTile
             | Scheme::ModifiedWgmmaTile
             | Scheme::ModifiedBackwardTile { .. } => {
                 return None;
@@ -168,6 +170,8 @@ impl op::Problem for Problem {
             Scheme::BackwardTile { .. }
             | Scheme::MaskBlocks { .. }
             | Scheme::TransposeBitmaps
+            | Scheme::ModifiedRow { .. }
+            | Scheme::ModifiedQueryTile
             | Scheme::ModifiedWgmmaTile
             | Scheme::ModifiedBackwardTile { .. } => f64::INFINITY,
         }
@@ -228,9 +232,11 @@ const GROUP_OF_TILE: f64 = 2250.0;
 /// How many times its part of two thread blocks on a multiprocessor a tile takes by itself.
 const ALONE: f64 = 1.5;
 
-/// The kernel that takes the place of this one where scores are held within a soft cap, or lessened by distance: for kernels by blocks another.
+/// The kernel that takes the place of this one where scores are held within a soft cap, or lessened by distance.
 pub(super) fn modifying(entry: &'static Entry<Tile>) -> &'static Entry<Tile> {
     let scheme = match entry.tile.scheme {
+        Scheme::Row { index } => Scheme::ModifiedRow { index },
+        Scheme::QueryTile => Scheme::ModifiedQueryTile,
         Scheme::WgmmaTile => Scheme::ModifiedWgmmaTile,
         Scheme::BackwardTile { owns_keys } => Scheme::ModifiedBackwardTile { owns_keys },
         _ => return entry,
@@ -351,10 +357,13 @@ mod tests {
     }
 
     #[test]
-    fn each_kernel_by_blocks_has_one_that_modifies_scores() {
+    fn each_kernel_has_one_that_modifies_scores() {
         for entry in entries::attention() {
-            let is_by_blocks = matches!(entry.tile.scheme, Scheme::WgmmaTile | Scheme::BackwardTile { .. });
-            let suffix = if is_by_blocks { "_modified" } else { "" };
+            let has_one = matches!(
+                entry.tile.scheme,
+                Scheme::Row { .. } | Scheme::QueryTile | Scheme::WgmmaTile | Scheme::BackwardTile { .. }
+            );
+            let suffix = if has_one { "_modified" } else { "" };
             assert_eq!(modifying(entry).name, format!("{}{suffix}", entry.name));
         }
     }

@@ -192,13 +192,13 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
                 | Scheme::ModifiedBackwardTile { .. }
                 | Scheme::MaskBlocks { .. }
                 | Scheme::TransposeBitmaps => pattern.mask_blocks()?.launch(stream, entry, heads, operands),
-                Scheme::QueryTile => {
+                Scheme::QueryTile | Scheme::ModifiedQueryTile => {
                     let tiles = pattern.query_tiles()?;
                     let ([tile_table, entries], count) = (tiles.pointers(), tiles.count());
                     let args = QueryTileArgs { tile_table, entries, operands, tiles: count };
                     launch(stream, entry, grid(count), &args)
                 }
-                Scheme::Row { .. } => {
+                Scheme::Row { .. } | Scheme::ModifiedRow { .. } => {
                     let (row_table, columns) = (pattern.row_table_pointer(), pattern.columns_pointer());
                     let args = Args { row_table, columns, operands };
                     launch(stream, entry, grid(operands.shape.rows), &args)
