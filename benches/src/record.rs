@@ -252,6 +252,17 @@ fn parse_lines<R: DeserializeOwned>(path: &Path) -> Result<Vec<R>> {
     Ok(records)
 }
 
+/// The operation of the first record of a file of JSON lines, if that names one.
+pub(crate) fn operation_of_first(path: &Path) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        op: String,
+    }
+    let text = std::fs::read_to_string(path).ok()?;
+    let first = text.lines().find(|line| !line.trim().is_empty())?;
+    serde_json::from_str(first).ok().map(|named: Named| named.op)
+}
+
 /// The geometric mean of positive numbers; none of none.
 pub fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let logarithms: Vec<f64> = values.into_iter().map(f64::ln).collect();

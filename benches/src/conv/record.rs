@@ -82,13 +82,7 @@ impl Record {
 
     /// Whether a file of JSON lines begins with a record of a convolution.
     pub fn is_first_of(path: &Path) -> bool {
-        #[derive(Deserialize)]
-        struct Named {
-            op: String,
-        }
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        let first = text.lines().find(|line| !line.trim().is_empty());
-        first.and_then(|line| serde_json::from_str(line).ok()).is_some_and(|named: Named| named.op == OP)
+        record::operation_of_first(path).is_some_and(|op| op == OP)
     }
 
     /// Reads a file of JSON lines.

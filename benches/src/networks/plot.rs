@@ -10,8 +10,10 @@ use serde::Deserialize;
 
 use super::record::{CUDNN, DENSE, SAME_ACCURACY};
 use crate::picture::{Drawn, GRID, LEGEND_LINE, WIDTH, legend, powers_of_two};
-use crate::record::geometric_mean;
+use crate::record::{geometric_mean, operation_of_first};
 
+/// What records of networks call their operation.
+const OP: &str = "model";
 /// Pixels of a network's line, and of what is above and below all of them.
 const LINE: u32 = 24;
 const AROUND: u32 = 110;
@@ -61,10 +63,7 @@ struct Network {
 
 /// Whether the first record of a file is a network's.
 pub fn is_first_of(records: &Path) -> bool {
-    let first = std::fs::read_to_string(records)
-        .ok()
-        .and_then(|text| serde_json::from_str::<serde_json::Value>(text.lines().next()?).ok());
-    first.is_some_and(|record| record["op"] == "model")
+    operation_of_first(records).is_some_and(|op| op == OP)
 }
 
 /// Draws the measured networks of a file, as SVG: of several records of one network the last.
@@ -91,7 +90,7 @@ pub fn plot(records: &Path, out: &Path) -> Result<()> {
 /// Those with a peer's time, in the order in which they came first.
 fn networks(known: &[Known]) -> Vec<Network> {
     let mut found: Vec<Network> = Vec::new();
-    for record in known.iter().filter(|record| record.op == "model") {
+    for record in known.iter().filter(|record| record.op == OP) {
         let Some(own) = &record.time_us else { continue };
         let speed = |peer: &str| Some(record.peers.get(peer)?.time_us.as_ref()?.median / own.median);
         let network = Network { name: record.name(), speeds: PEERS.map(|(peer, ..)| speed(peer)) };

@@ -51,7 +51,7 @@ const FORWARD: [Mods; 7] = [
         problem.q.iter_mut().skip(64).step_by(64).for_each(|q| *q = q.abs().max(0.5));
         Ok(Problem { softcap: Some(30.0), slopes: Some(vec![0.25]), ..problem })
     }),
-    ("hidden_slope", "a slope that is not finite makes rows NaN", |seed| {
+    ("nan_slope", "a slope that is NaN makes the rows of its head NaN", |seed| {
         let problem = Problem::draw(generate::band_random(70, 9, 0.5, seed)?, 16, 2, seed);
         Ok(Problem { slopes: Some(vec![f32::NAN, 1.0]), ..problem })
     }),
