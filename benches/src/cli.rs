@@ -65,7 +65,7 @@ pub enum Command {
     Prune(PruneOptions),
     /// Draws a plot of a file of records, as SVG.
     Plot(PlotOptions),
-    /// Fits the cost model of SpMM or of convolution to times of all kernels, or checks it.
+    /// Fits the cost model of SpMM, SDDMM or convolution to times of all kernels, or checks it.
     Fit(FitOptions),
     /// Writes the tables of README.md and docs that are made from records.
     Tables(TablesOptions),
@@ -123,6 +123,9 @@ pub struct SetupOptions {
     /// names, or `data` beside this program; without any, matrices are drawn with the same statistics.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
+    /// Runs the suite's cases whose names contain this.
+    #[arg(long, value_name = "TEXT")]
+    pub case: Option<String>,
     /// Runs at most this many of the suite's cases, spread over it: the same ones each time.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: Option<u32>,
@@ -304,17 +307,18 @@ pub struct PlotOptions {
 /// `fit`.
 #[derive(Args, Debug)]
 pub struct FitOptions {
-    /// Times of all kernels, of one GPU: records of `sweep --all-algorithms`, or the form of
+    /// Times of all kernels, of one GPU: records of `sweep --all-algorithms`, of SpMM or of SDDMM, or the form of
     /// benches/records/fit/hopper-spmm.jsonl; or those of `conv --all-algorithms --all-splits`.
     #[arg(long, required = true, num_args = 1..)]
     pub records: Vec<PathBuf>,
-    /// Records of convolutions that the fit must not see, and that are scored. Of SpMM a third of all problems is held out.
+    /// Records of SDDMM or of convolutions that the fit must not see, and that are scored. Of SpMM and SDDMM a third of all problems is held
+    /// out, too.
     #[arg(long, num_args = 1..)]
     pub held_out: Vec<PathBuf>,
     /// Records of the same convolutions with all kernels, however slow: their times tell costs where `--records` leave a kernel out.
     #[arg(long, num_args = 1..)]
     pub times: Vec<PathBuf>,
-    /// Writes the problems there in the compact form.
+    /// Writes the problems there in the compact form; of SDDMM the records of what is at most 1.6 times as slow as the fastest.
     #[arg(long)]
     pub compact: Option<PathBuf>,
     /// Writes the fitted model there.

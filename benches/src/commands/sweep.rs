@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use lacuna_cases::Problem;
-use lacuna_cases::exit::Outcome;
+use lacuna_cases::exit::{Outcome, Usage};
 use serde::Serialize;
 
 use super::run::{outcome, print};
@@ -42,7 +42,7 @@ pub fn sweep(options: &SweepOptions) -> Result<Outcome> {
     if !options.measure.json {
         println!("{}", summary::of(&records, setup.profile.name()));
     }
-    let missed = if setup.limit.is_none() { expect::missed(&records) } else { None };
+    let missed = if setup.is_whole() { expect::missed(&records) } else { None };
     for line in missed.iter().flatten() {
         eprintln!("lacuna-bench: suite {}: {line}", options.suite);
     }
@@ -72,12 +72,19 @@ pub(super) fn write(out: Option<&mut BufWriter<File>>, records: &[impl Serialize
 /// What the options and the device make of a suite.
 pub(super) fn setup(options: &SetupOptions, session: &Session) -> Result<Setup> {
     let profile = Profile::find(&options.profile, &session.device)?;
-    Ok(Setup { profile, data: options.data.clone(), limit: options.limit.map(|limit| limit as usize) })
+    let SetupOptions { data, case, limit, .. } = options.clone();
+    Ok(Setup { profile, data, case, limit: limit.map(|limit| limit as usize) })
 }
 
-/// The cases of a suite, as many as the setup allows.
+/// The cases of a suite that the setup names, as many as it allows.
 pub(super) fn limited(suite: &str, setup: &Setup) -> Result<Vec<Case>> {
-    let cases = suites::find(suite, setup)?;
+    let mut cases = suites::find(suite, setup)?;
+    if let Some(text) = &setup.case {
+        cases.retain(|case| case.spec.name.contains(text));
+        if cases.is_empty() {
+            return Err(Usage(format!("no case of suite `{suite}` has `{text}` in its name")).into());
+        }
+    }
     let Some(limit) = setup.limit.filter(|&limit| limit < cases.len()) else { return Ok(cases) };
     eprintln!("lacuna-bench: {limit} of {} cases run", cases.len());
     Ok(suites::thinned(cases, limit))

@@ -26,8 +26,17 @@ pub struct Setup {
     pub profile: Profile,
     /// The folder of real matrices, where one was named.
     pub data: Option<PathBuf>,
+    /// What the names of cases must contain, where that was given.
+    pub case: Option<String>,
     /// The most cases that are to run, where a number was named.
     pub limit: Option<usize>,
+}
+
+impl Setup {
+    /// Whether all cases of a suite run.
+    pub fn is_whole(&self) -> bool {
+        self.case.is_none() && self.limit.is_none()
+    }
 }
 
 /// The operation that a file names.

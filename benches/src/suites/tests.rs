@@ -11,7 +11,7 @@ use crate::profile::Profile;
 use crate::spmm;
 
 fn setup(profile: &str) -> Setup {
-    Setup { profile: Profile::named(profile).unwrap(), data: None, limit: None }
+    Setup { profile: Profile::named(profile).unwrap(), data: None, case: None, limit: None }
 }
 
 /// The cases of a suite on an H200.

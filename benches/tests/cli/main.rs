@@ -82,7 +82,7 @@ fn bad_usage_exits_with_2_and_says_why() {
     let matrix = small_matrix(&folder);
     let truncated = folder.path().join("truncated.smtx");
     fs::write(&truncated, "3, 4, 5\n0 3 3 5\n0 2\n").unwrap();
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 13] = [
         (&["run", "spmm", "--matrix", "nowhere.smtx", "--n", "4", "--device", "sim"], "nowhere.smtx"),
         (&["run", "spmm", "--matrix", text(&truncated), "--n", "4", "--device", "sim"], "line 3"),
         (&["run", "spmm", "--matrix", text(&matrix), "--n", "4", "--device", "tpu"], "`tpu`"),
@@ -93,6 +93,7 @@ fn bad_usage_exits_with_2_and_says_why() {
         (&["sweep", "--suite", "rnn", "--device", "sim", "--profile", "tpu"], "h200"),
         (&["sweep", "--suite", "rnn", "--device", "sim", "--dtype", "f64"], "bf16"),
         (&["sweep", "--suite", "rnn", "--device", "sim", "--limit", "0"], "--limit"),
+        (&["sweep", "--suite", "smoke", "--device", "sim", "--case", "nowhere"], "`nowhere`"),
         (&["run", "spmm", "--matrix", text(&matrix), "--n", "4", "--device", "sim", "--index", "u64"], "u16"),
         (&["sweep", "--suite", "dlmc", "--device", "sim", "--data", text(folder.path())], "dlmc.tar.xz"),
     ];
@@ -248,6 +249,15 @@ fn cold_caches_stand_in_records_and_tables() {
     assert!(warm.get("cold").is_none() && cold["cold"] == true, "{cold}");
     assert_eq!(warm["counts"], cold["counts"], "the flush is none of the work");
     assert!(of(&["--cold"]).contains("| caches"));
+}
+
+#[test]
+fn cases_can_be_named() {
+    let output =
+        bench(&["sweep", "--suite", "smoke", "--device", "sim", "--case", "attention output", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&record["case"], &record["m"]), (&"attention output".into(), &256.into()));
 }
 
 #[test]
