@@ -169,7 +169,7 @@ fn chosen(cx: &Context<'_>) -> Result<f64> {
     let a = CsrMatrix::new(cx.device, &product.a[0])?;
     let plan = Spmm::plan(&a, 16)?;
     let longest = plan.longest_piece();
-    ensure!(longest.is_some_and(|length| (256..=10_000).contains(&length)), "cut to {longest:?}");
+    ensure!(longest.is_some_and(|length| (32..=10_000).contains(&length)), "cut to {longest:?}");
     let b = cx.device.upload(&generate::random_values(plan.input_len(), cx.seed))?;
     let run = |plan: &Spmm| -> Result<Vec<f32>> {
         let mut c = cx.device.upload(&vec![f32::NAN; plan.output_len()])?;

@@ -54,7 +54,7 @@ impl<T: Real> Output<T> {
         accumulators: [f32; V],
     ) {
         // SAFETY: as promised by the caller.
-        unsafe { self.store_by(gpu, self.steps(), self.product(batch), [row, column], accumulators) };
+        unsafe { self.store_by(gpu, self.steps(), self.product(batch), [row, column], accumulators, false) };
     }
 
     /// C of a product of the batch.
@@ -63,7 +63,8 @@ impl<T: Real> Output<T> {
         self.c.add((u64::from(batch) * self.c_batch) as usize)
     }
 
-    /// As [`store`](Self::store), for those who know the [steps](Self::steps) and the product's C.
+    /// As [`store`](Self::store), for those who know the [steps](Self::steps) and the product's C, which with `streams` is first to
+    /// leave the caches.
     ///
     /// # Safety
     /// As for `store`.
@@ -75,6 +76,7 @@ impl<T: Real> Output<T> {
         c: GlobalMut<T>,
         [row, column]: [u32; 2],
         mut accumulators: [f32; V],
+        streams: bool,
     ) {
         let c = c.add_rows(row, self.c_stride_bytes).add(column as usize);
         if steps != 0 {
@@ -84,7 +86,13 @@ impl<T: Real> Output<T> {
         let mut rounded = [T::default(); V];
         round_into(gpu, &accumulators, identity, &mut rounded);
         // SAFETY: as promised by the caller.
-        unsafe { gpu.store(c, rounded) };
+        unsafe {
+            if streams {
+                gpu.store_streaming(c, rounded);
+            } else {
+                gpu.store(c, rounded);
+            }
+        }
     }
 
     /// What is done to sums, a bit each, the same for all threads of a launch; 0 where they go to C as they are.

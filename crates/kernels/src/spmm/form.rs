@@ -25,6 +25,8 @@ pub trait Form: Copy + 'static {
     const PERSISTENT: bool = false;
     /// Whether, in persistent kernels, subwarps share long rows only, and each takes short rows of its own.
     const HYBRID: bool = false;
+    /// Whether C is first to leave L2, which then has more room for B.
+    const STREAMS_C: bool = false;
     /// The idea in which it differs from the library's kernels; none for these.
     const DIFFERS: Option<Idea> = None;
 
@@ -44,11 +46,12 @@ pub trait Form: Copy + 'static {
 pub struct Plain;
 impl Form for Plain {}
 
-/// For A with more than 65,535 columns.
+/// For A with more than 65,535 columns, and of `f32` for long rows in pieces: B is often larger than L2.
 #[derive(Clone, Copy, Debug)]
 pub struct Wide;
 impl Form for Wide {
     const STAGE: IndexType = IndexType::U32;
+    const STREAMS_C: bool = true;
 }
 
 /// With persistent thread blocks.

@@ -95,9 +95,9 @@ where
     const SHARED_BYTES: u32 =
         Self::WARP_BYTES * WARPS + if F::PERSISTENT { prefetch::bytes(Self::THREADS) } else { 0 };
     /// Subwarps that share a row serve problems with few rows or columns, which wait for memory: three blocks an SM leave
-    /// a thread 80 registers, for more loads under way. The others live by their many warps, at about 55 registers. Those
-    /// of one column a lane, and of two without subwarps, are told how many warps, 40 (48 registers), 48 (40), or 32 (64): by
-    /// itself ptxas may aim at fewer registers than it needs, and spill.
+    /// a thread 80 registers, for more loads under way. Nearly all others are told how many warps there are, too. By itself ptxas
+    /// aims at fewer registers: then it spills, or has two loads of B under way where the ends of a row could have four. Eight
+    /// columns a lane take 80, so there are 24 warps then.
     /// A persistent block fills a multiprocessor, with 1024 threads or with 768 that have 80 registers each.
     const BOUNDS: Bounds = if F::PERSISTENT {
         Bounds { max_threads: Self::THREADS, min_blocks: 1 }
@@ -109,6 +109,9 @@ where
             (..WARP, 1) => 32,
             _ => 40,
         };
+        Bounds { max_threads: Self::THREADS, min_blocks: warps / WARPS }
+    } else if SPLIT == 1 {
+        let warps = if V == 8 && WARPS <= 24 { 24 } else { 32 };
         Bounds { max_threads: Self::THREADS, min_blocks: warps / WARPS }
     } else {
         Bounds { max_threads: 1024, min_blocks: 0 }
@@ -293,7 +296,10 @@ where
                         let at = args.partial.index([slot, column]);
                         store_words(gpu, args.partial.values.add(at), &accumulators);
                     }
-                    _ => args.output.store_by(gpu, steps, c, [record.row, column], accumulators),
+                    _ => {
+                        let at = [record.row, column];
+                        args.output.store_by(gpu, steps, c, at, accumulators, F::STREAMS_C);
+                    }
                 }
             }
         }

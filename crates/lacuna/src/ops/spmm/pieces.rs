@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::spmm::{ExtremumArgs, JoinPieces, JoinPiecesArgs, PIECE, Partial, QUAD, Scheme, Tile};
-use lacuna_kernels::{DeviceValue, Entry, RowRecord, entries};
+use lacuna_kernels::{DeviceValue, Entry, Kernel, RowRecord, entries};
 
 use super::choose::Problem;
 use super::cost::mean_length;
@@ -16,16 +16,24 @@ use crate::{Buffer, Index, Result, Stream, Value};
 /// How many times the mean a row must have for the library to think of cutting it.
 const FAR_LONGER: f64 = 16.0;
 /// Nonzeros that the library cuts no piece below.
-const SHORTEST_PIECE: usize = 256;
+const SHORTEST_PIECE: usize = 32;
+/// Of lengths whose costs differ by no more the shortest is taken: pieces that run together then meet a smaller part of B, which
+/// the cost does not know.
+const ALIKE: f64 = 1.01;
 /// Rows stay whole where cutting them is not estimated to gain so much.
 const LEAST_GAIN: f64 = 0.9;
 /// Numbers in `f32` of all pieces at most: 256 MiB.
 const MOST_NUMBERS: usize = 1 << 26;
 /// Cycles of the second launch: about a microsecond and a half at 2 GHz.
 const LAUNCH: f64 = 3000.0;
-/// Cycles of a load of pieces that waits for one before: four slots a warp, eight warps.
+/// Cycles of a load of pieces that waits for one before, and numbers of a column that are under way together: four in each of eight
+/// groups of lanes; with few columns, of more groups (`kernels/src/spmm/pieces.rs`).
 const JOIN_LATENCY: f64 = 800.0;
 const JOINED_AT_ONCE: f64 = 32.0;
+/// Cycles of a wave of blocks that join, about a microsecond and a half; blocks of a multiprocessor, and columns of one.
+const JOIN_WAVE: f64 = 3000.0;
+const JOIN_BLOCKS: f64 = 10.0;
+const JOIN_COLUMNS: usize = <JoinPieces<f32, false, false> as Kernel>::TILE.block_columns as usize;
 /// Rows of a table whose rows' highest bit says that they are pieces.
 const MOST_ROWS: usize = PIECE as usize;
 
@@ -66,7 +74,8 @@ impl Problem {
             let fits = numbers <= MOST_NUMBERS;
             (length, if fits { self.cut_cost(entry, model, length) } else { f64::INFINITY })
         });
-        costs.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|&(_, cost)| cost < LEAST_GAIN * whole)
+        let costs: Vec<(usize, f64)> = costs.collect();
+        shortest_of_cheapest(&costs).filter(|&(_, cost)| cost < LEAST_GAIN * whole)
     }
 
     /// About how many pieces rows longer than `length` become.
@@ -98,12 +107,21 @@ impl Problem {
         };
         let row_lines = (4.0 * self.n as f64 / 128.0).max(1.0) * self.batch as f64;
         let traffic = 2.0 * pieces * row_lines * model.row_split.b_line / f64::from(self.multiprocessors);
+        let joins = long * self.n.div_ceil(JOIN_COLUMNS) as f64 * self.batch as f64;
+        let waves = joins / (f64::from(self.multiprocessors) * JOIN_BLOCKS);
         let turns = (self.longest_row as f64 / (length as f64 * JOINED_AT_ONCE)).ceil();
         // A product of the batch is a launch, and a second for its pieces.
         let launches = (2 * self.batch.max(1) - 1) as f64;
         let last = model.longest_row_alone(&cut, entry);
-        model.whole_rows_cost(&cut, entry) + last + LAUNCH * launches + traffic + JOIN_LATENCY * (turns + 1.0)
+        let joining = LAUNCH * launches + traffic + JOIN_WAVE * waves + JOIN_LATENCY * (turns + 1.0);
+        model.whole_rows_cost(&cut, entry) + last + joining
     }
+}
+
+/// The first of these lengths with a cost that is about the least.
+fn shortest_of_cheapest(costs: &[(usize, f64)]) -> Option<(usize, f64)> {
+    let least = costs.iter().map(|&(_, cost)| cost).fold(f64::INFINITY, f64::min);
+    costs.iter().copied().find(|&(_, cost)| cost <= ALIKE * least)
 }
 
 /// A plan's rows in pieces: tables, and room for what pieces come to.
@@ -217,13 +235,17 @@ fn cut<'r>(table: impl Iterator<Item = &'r [u32]> + Clone, length: usize) -> Cut
         while from < end {
             let to = ((from / quad) * quad + each).min(end);
             let row = PIECE | pieces.len() as u32;
-            pieces.push(RowRecord { row, start: from as u32, end: to as u32 }.to_words());
+            let place = ((from - start) << 32) / (end - start);
+            pieces.push((place, RowRecord { row, start: from as u32, end: to as u32 }.to_words()));
             from = to;
         }
         cut.push(RowRecord { row, start: first, end: pieces.len() as u32 }.to_words());
     }
+    // Pieces that run together meet about the same rows of B, which the caches then hold: columns of a row rise.
+    pieces.sort_by_key(|&(place, _)| place);
+    let pieces = pieces.into_iter().map(|(_, record)| record);
     let whole = table.filter(|record| !is_long(record)).map(|record| [record[0], record[1], record[2], 0]);
-    Cut { records: pieces.into_iter().chain(whole).collect(), cut }
+    Cut { records: pieces.chain(whole).collect(), cut }
 }
 
 #[cfg(test)]
@@ -248,8 +270,9 @@ mod tests {
                 assert_eq!(first, slot);
                 let [_, mut at, end, _] = *table.iter().find(|record| record[0] == row).unwrap();
                 for of_slot in first..last {
-                    let [name, from, to, _] = records[of_slot as usize];
-                    assert_eq!((name, from), (PIECE | of_slot, at), "length {length}");
+                    let of_piece = |record: &&[u32; 4]| record[0] == PIECE | of_slot;
+                    let &[_, from, to, _] = records.iter().find(of_piece).unwrap();
+                    assert_eq!(from, at, "length {length}");
                     assert!(to > from && (to - from) as usize <= length.next_multiple_of(4));
                     assert!(to == end || to % 4 == 0);
                     at = to;
@@ -258,6 +281,25 @@ mod tests {
                 slot = last;
             }
         }
+    }
+
+    /// Pieces that run together are of the same part of their rows.
+    #[test]
+    fn pieces_of_all_rows_go_along_together() {
+        let table = records(&[[5, 0, 800], [2, 800, 1200]]);
+        let Cut { records, cut } = cut(table.iter().map(|record| &record[..]), 100);
+        let slots: Vec<u32> = records.iter().map(|record| record[0] & !PIECE).collect();
+        assert_eq!(slots, [0, 8, 1, 2, 9, 3, 4, 10, 5, 6, 11, 7]);
+        assert_eq!(cut, [[5, 0, 8, 0], [2, 8, 12, 0]]);
+    }
+
+    #[test]
+    fn of_lengths_that_cost_alike_the_shortest_is_taken() {
+        let costs =
+            |costs: [f64; 3]| shortest_of_cheapest(&[(32, costs[0]), (64, costs[1]), (128, costs[2])]);
+        assert_eq!(costs([103.0, 100.5, 100.0]), Some((64, 100.5)));
+        assert_eq!(costs([103.0, 102.0, 100.0]), Some((128, 100.0)));
+        assert_eq!(shortest_of_cheapest(&[]), None);
     }
 
     /// A row of a hundred thousand nonzeros among a million short ones.

@@ -10,8 +10,8 @@ use super::rows::Rows;
 
 /// Lines of 128 bytes that L1 has for B, of 256 KiB that it shares with shared memory.
 const L1_LINES: f64 = 1536.0;
-/// Of its 50 MB, what L2 keeps of B's tile of columns beside all else that passes through it.
-const L2_BYTES: f64 = 30e6;
+/// What L2, of 50 MB in two halves, keeps of B's tile of columns beside all else that passes through it.
+const L2_BYTES: f64 = 25e6;
 /// Bytes of a line.
 const LINE: f64 = 128.0;
 /// Cycles of a multiprocessor for a line from memory: its part of 3.35 TB/s.
@@ -123,7 +123,7 @@ impl RowSplit<'_> {
         let (most, block_warps) = (self.constants().resident_warps, f64::from(self.entry.threads / 32));
         match self.entry.bounds.min_blocks {
             0 => most.max(block_warps),
-            blocks => (f64::from(blocks) * block_warps).min(most),
+            blocks => (f64::from(blocks) * block_warps).min(most.max(block_warps)),
         }
     }
 
