@@ -30,7 +30,7 @@ fn small_changes_of_the_shipped_constants_do_not_choose_much_better() {
     let output = fit(&Path::new(RECORDS).join("fit/hopper-spmm.jsonl"));
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    for (row, least) in [("f32: held out", 0.967), ("16-bit: held out", 0.976), ("graphs f32", 0.95)] {
+    for (row, least) in [("f32: held out", 0.967), ("16-bit: held out", 0.976), ("graphs f32", 0.95), ("imbalance f32 fma", 0.92)] {
         let mean: f64 = cells(&said, row)[3].parse().unwrap();
         assert!(mean >= least, "{row}: {mean}");
     }
@@ -54,6 +54,22 @@ fn small_changes_of_the_constants_of_convolution_do_not_choose_much_better() {
     for (times, held_out) in [(&spmm[..], &[][..]), (&[], &spmm)] {
         assert_eq!(check(&spmm, times, held_out).status.code(), Some(2));
     }
+}
+
+#[test]
+fn constants_of_sddmm_are_scored_by_kind_and_by_file() {
+    let records = [Path::new(RECORDS).join("sddmm/h100-rnn-f16-kernels.jsonl")];
+    let output = check(&records, &[], &records);
+    let said = String::from_utf8_lossy(&output.stdout);
+    let counts = ["16-bit: fitted to", "16-bit: held out", "h100-rnn-f16-kernels: held out"].map(|row| {
+        let cells = cells(&said, row);
+        let mean: f64 = cells[3].parse().unwrap();
+        assert!((0.97..=1.0).contains(&mean), "{row}: {mean}");
+        cells[2].parse::<usize>().unwrap()
+    });
+    assert_eq!((counts[0] + counts[1], counts[2]), (39, 39), "{said}");
+    assert!(!said.contains("f32: "), "no constants of `f32` are fitted: {said}");
+    assert_eq!(check(&records, &records, &[]).status.code(), Some(2), "--times are of convolutions");
 }
 
 #[test]

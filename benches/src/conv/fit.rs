@@ -2,21 +2,19 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use lacuna::Precision;
 use lacuna::conv::{Algorithm, Choice, CostModel, MapLayout, Problem, choose};
-use lacuna::{Precision, ValueType};
 use lacuna_cases::exit::Usage;
 use rayon::prelude::*;
 
 use super::layers::{LAYERS, OTHER_TAPS};
 use super::record::Record;
-use crate::fit::{Score, Timed, loss_of, search};
+use crate::fit::{LEFT_OUT, Score, Timed, loss_of, search, value_named};
 
 /// What measurements tell the model's constants: all of them.
 pub const KIND: &str = "all";
 /// What a cost costs that is e times the time, against a choice that is e times slower than the best: more than in SpMM, as there are fewer problems.
 const TIMES: f64 = 0.1;
-/// Records have what is at most so many times as slow as the fastest. What is not there counts as just so slow.
-const LEFT_OUT: f64 = 1.6;
 /// The splits that are measured: 1, 2, 4 and so on.
 const SPLITS: u32 = 6;
 
@@ -80,11 +78,9 @@ fn problem(record: &Record) -> Result<Problem, Usage> {
     let layer = layers.find(|layer| layer.network == record.case && layer.sizes == sizes);
     let layer =
         layer.ok_or_else(|| Usage(format!("expected a layer of `conv`, got {} {sizes:?}", record.case)))?;
-    let values = [ValueType::F32, ValueType::F16, ValueType::Bf16];
-    let value = values.into_iter().find(|value| value.name() == record.value);
     let mut problem = Problem::new(layer.shape(record.batch));
-    problem.value =
-        value.ok_or_else(|| Usage(format!("expected a type of values, got `{}`", record.value)))?;
+    problem.value = value_named(&record.value)
+        .ok_or_else(|| Usage(format!("expected a type of values, got `{}`", record.value)))?;
     problem.zeros = record.zeros;
     problem.precision = Precision::Single;
     problem.layout = if record.layout == "nhwc" { MapLayout::Nhwc } else { MapLayout::Nchw };

@@ -1,6 +1,7 @@
 //! Fitting the constants of cost models to measurements: the loss of a problem, the search, and how well a model chooses.
 mod evolution;
 
+use lacuna::ValueType;
 use lacuna::spmm::{Constant, ModelFile};
 
 use self::evolution::minimize;
@@ -16,6 +17,20 @@ const CYCLES: f64 = 1980.0;
 const NUDGES: [f64; 2] = [0.98, 1.02];
 /// How much the loss may fall by that.
 const MOST_GAIN: f64 = 5e-4;
+/// Committed records of kernels with their splits have what is at most so many times as slow as the fastest. What is not there counts as
+/// just so slow.
+pub(crate) const LEFT_OUT: f64 = 1.6;
+
+/// Whether the fit must not see a problem of these sizes (rows and columns of the sparse matrix, columns of the dense operands): a third of all,
+/// by a hash of its shape. Other draws of one shape go with it, and the shape in other types, because they are nearly the same problem.
+pub(crate) fn is_held_out([rows, cols, width]: [usize; 3], nnz: usize) -> bool {
+    let percent = (100.0 * nnz as f64 / (rows as f64 * cols as f64).max(1.0)).round() as usize;
+    let numbers = [rows, cols, width, percent];
+    let bytes = numbers.iter().flat_map(|&number| (number as u64).to_le_bytes());
+    // 64-bit FNV-1a, whose high bits depend on all of the input.
+    let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    (bytes.fold(0xcbf2_9ce4_8422_2325, fnv) >> 32).is_multiple_of(3)
+}
 
 /// The constants of a kind with which `loss` is least, as far as was found. The search begins at the constants' `start`, and
 /// knows nothing of their values. The same loss gives the same constants.
@@ -50,6 +65,11 @@ pub(crate) fn nudged(file: &ModelFile, kind: &str, loss: impl Fn(ModelFile) -> f
         }
     }
     found
+}
+
+/// The type of values of this name.
+pub(crate) fn value_named(name: &str) -> Option<ValueType> {
+    [ValueType::F32, ValueType::F16, ValueType::Bf16].into_iter().find(|value| value.name() == name)
 }
 
 /// What a kernel costs, and what it took.
@@ -127,7 +147,7 @@ fn place(constant: &Constant, value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use lacuna::{conv, spmm};
+    use lacuna::{conv, sddmm, spmm};
 
     use super::*;
 
@@ -153,7 +173,8 @@ mod tests {
 
     #[test]
     fn places_and_values_go_together_and_keep_to_bounds() {
-        for file in [spmm::CostModel::hopper().file(), conv::CostModel::hopper().file()] {
+        let (spmm, sddmm) = (spmm::CostModel::hopper(), sddmm::CostModel::hopper());
+        for file in [spmm.file(), sddmm.file(), conv::CostModel::hopper().file()] {
             for constant in file.sections.iter().flat_map(|section| &section.constants) {
                 let name = &constant.name;
                 assert_eq!(value(constant, place(constant, constant.value)), constant.value, "{name}");

@@ -1,4 +1,5 @@
 //! Measuring D = A·Bᵀ where a sparse matrix has nonzeros.
+pub(crate) mod fit;
 mod peers;
 
 use std::collections::HashSet;
@@ -124,8 +125,20 @@ type Way = (sddmm::Algorithm, Option<usize>);
 
 /// The kernel of a plan, and its splits, where K is split.
 fn name_of<T: Number, I: Index>(plan: &Sddmm<T, I>) -> String {
-    let name = plan.choice().entry.name;
-    if plan.splits() == 1 { name.into() } else { format!("{name}, {} splits", plan.splits()) }
+    named(plan.choice().entry.name, plan.splits())
+}
+
+/// What records call a kernel with its splits.
+fn named(kernel: &str, splits: usize) -> String {
+    if splits == 1 { kernel.into() } else { format!("{kernel}, {splits} splits") }
+}
+
+/// The kernel and the splits of such a name; none of one of another form.
+fn kernel_of(name: &str) -> Option<(&str, usize)> {
+    match name.split_once(", ") {
+        None => Some((name, 1)),
+        Some((kernel, splits)) => Some((kernel, splits.strip_suffix(" splits")?.parse().ok()?)),
+    }
 }
 
 /// Elements that whole buffers allow to load at once, where K does.
@@ -137,13 +150,18 @@ const WORTH_MEASURING: f64 = 4.0;
 fn other_ways<T: Number, I: Index>(chosen: &Sddmm<T, I>, d: &CsrMatrix<T, I>, k: usize) -> Vec<Way> {
     let [legal, ..] = chosen.legal();
     let kernels = others(chosen.choice(), &legal).into_iter().map(|algorithm| (algorithm, None));
-    let in_splits = (0..7).flat_map(|power| {
-        let splits = Some(1 << power);
+    let in_splits = measured_splits().flat_map(|splits| {
+        let splits = Some(splits);
         let choices = sddmm::choose(&sddmm::Problem { splits, ..sddmm::Problem::of(d, k, VECTOR) });
         let is_near = |choice: &sddmm::Choice| choice.cost <= WORTH_MEASURING * chosen.choice().cost;
         choices.into_iter().filter(is_near).map(move |choice| (choice.algorithm, splits))
     });
     kernels.chain(in_splits.collect::<Vec<_>>()).collect()
+}
+
+/// The splits that a sweep measures of every kernel.
+fn measured_splits() -> impl Iterator<Item = usize> {
+    (0..7).map(|power| 1 << power)
 }
 
 /// What D's values are before a product.

@@ -3,7 +3,7 @@ use lacuna::{Precision, ValueType, spmm};
 use lacuna_cases::exit::Usage;
 
 use super::timed::{Gpu, Timed};
-use crate::fit::Score;
+use crate::fit::{Score, is_held_out};
 
 /// A problem, and what its kernels took.
 #[derive(Clone, Debug)]
@@ -74,16 +74,10 @@ fn sample(gpu: &Gpu, timed: &Timed, precision: Precision) -> Result<Sample, Usag
 }
 
 impl Sample {
-    /// Whether the fit must not see it: a third of all, by a hash of its shape. Other draws of one shape go with it, and
-    /// the shape in other types, because they are nearly the same problem.
+    /// Whether the fit must not see it: a third of all.
     pub fn is_held_out(&self) -> bool {
         let spmm::Problem { rows, cols, nnz, n, .. } = self.problem;
-        let percent = (100.0 * nnz as f64 / (rows as f64 * cols as f64).max(1.0)).round() as usize;
-        let numbers = [rows, cols, n, percent];
-        let bytes = numbers.iter().flat_map(|&number| (number as u64).to_le_bytes());
-        // 64-bit FNV-1a, whose high bits depend on all of the input.
-        let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        (bytes.fold(0xcbf2_9ce4_8422_2325, fnv) >> 32).is_multiple_of(3)
+        is_held_out([rows, cols, n], nnz)
     }
 
     /// The speed of the model's choice among the measured kernels, over that of the best of them.

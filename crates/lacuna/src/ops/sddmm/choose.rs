@@ -4,7 +4,7 @@ use lacuna_kernels::sddmm::{Scheme, Tile};
 use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 
 use super::OPERATION;
-use super::cost::cost;
+use super::model::CostModel;
 use crate::op::{self, MAX_GRID_YZ, bitmask};
 use crate::{CsrMatrix, Index, Precision, Value};
 
@@ -43,6 +43,26 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// One product of `f32` on an H200, with rows of C that are all about as long, and of buffers whose alignment is no limit.
+    pub fn new(rows: usize, cols: usize, nnz: usize, k: usize) -> Self {
+        Self {
+            rows,
+            cols,
+            nnz,
+            longest_row: nnz.div_ceil(rows.max(1)),
+            k,
+            vector: 8,
+            batch: 1,
+            splits: None,
+            value: ValueType::F32,
+            index: IndexType::U32,
+            precision: Precision::Single,
+            multiprocessors: 132,
+            block_shared_bytes: 227 * 1024,
+            sm: 90,
+        }
+    }
+
     /// The problem of products of length `k` at the nonzeros of `c`, where addresses and strides allow vectors of `vector`.
     pub fn of<T: Value, I: Index>(c: &CsrMatrix<T, I>, k: usize, vector: u32) -> Self {
         Self {
@@ -127,7 +147,7 @@ impl op::Problem for Problem {
                 Some(Algorithm::NonzeroSplit { vector, vectors, lanes, warps: entry.threads / 32 })
             }
             Scheme::ColumnPanel { lanes, vectors, .. } if index == self.index => {
-                let able = self.splits(entry);
+                let able = CostModel::hopper().splits(self, entry);
                 able.map(|_| Algorithm::ColumnPanel { vector, vectors, lanes })
             }
             Scheme::MmaTile { columns, arithmetic } if are_meant(self, columns, arithmetic) => {
@@ -144,7 +164,7 @@ impl op::Problem for Problem {
     }
 
     fn cost(&self, entry: &'static Entry<Tile>, _algorithm: Algorithm) -> f64 {
-        cost(self, entry)
+        CostModel::hopper().cost(self, entry)
     }
 }
 
@@ -184,22 +204,8 @@ pub(super) mod tests {
 
     /// A problem of 8192×2048 on an H200.
     pub(in crate::ops::sddmm) fn problem(nnz: usize, k: usize, vector: u32) -> Problem {
-        Problem {
-            rows: 8192,
-            cols: 2048,
-            nnz,
-            longest_row: nnz.div_ceil(8192) * 3 / 2,
-            k,
-            vector,
-            batch: 1,
-            splits: None,
-            value: ValueType::F32,
-            index: IndexType::U32,
-            precision: Precision::Fma,
-            multiprocessors: 132,
-            block_shared_bytes: 227 * 1024,
-            sm: 90,
-        }
+        let longest_row = nnz.div_ceil(8192) * 3 / 2;
+        Problem { longest_row, vector, precision: Precision::Fma, ..Problem::new(8192, 2048, nnz, k) }
     }
 
     /// Elements of K of a chunk, and lanes.

@@ -4,6 +4,7 @@
 //! Yang, *Exploiting Online Locality and Reduction Parallelism for Sampled Dense Matrix Multiplication on GPUs* (ICCD 2021).
 mod choose;
 mod cost;
+mod model;
 mod nonzero_split;
 mod options;
 mod panels;
@@ -11,7 +12,9 @@ mod plan;
 mod splits;
 mod transposed_b;
 
+pub use crate::op::{Constant, ModelFile, Provenance, Section};
 pub use choose::{Algorithm, Choice, Problem, choose};
+pub use model::CostModel;
 pub use options::{Options, Schedule};
 pub use plan::{Operands, Sddmm};
 

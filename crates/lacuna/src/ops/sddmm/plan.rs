@@ -7,6 +7,7 @@ use lacuna_kernels::Entry;
 use lacuna_kernels::sddmm::{self as kernels, Args, ColumnPanelArgs, Tile, TileArgs, WgmmaTileArgs};
 
 use super::choose::{Choice, Problem, is_ordered};
+use super::model::CostModel;
 use super::panels::{PanelTiles, Panels};
 use super::splits::{Splits, SumsOfSplits};
 use super::transposed_b::TransposedB;
@@ -156,7 +157,9 @@ impl<T: Value, I: Index> Sddmm<T, I> {
             if self.prepared.iter().any(|known| known.entry.name == entry.name) {
                 continue;
             }
-            let splits = problem.splits(entry).expect("a kernel was chosen for splits that it can do");
+            let splits = problem
+                .splits(CostModel::hopper(), entry)
+                .expect("a kernel was chosen for splits that it can do");
             let by_panels = matches!(algorithm, Algorithm::ColumnPanel { .. });
             let panels = by_panels.then(|| {
                 PanelTiles::new(&self.pattern, Panels::of(&problem.of_splits(splits)), self.options.schedule)

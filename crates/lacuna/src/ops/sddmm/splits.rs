@@ -6,7 +6,7 @@ use lacuna_kernels::sddmm::{Operands, Scheme, SumSplits, SumSplitsArgs, Tile};
 use lacuna_kernels::{Entry, entries};
 
 use super::Problem;
-use super::cost::cost_of_splits;
+use super::model::CostModel;
 use crate::op::{MAX_GRID_YZ, launch_kernel};
 use crate::{Buffer, Device, Result, Stream, Value};
 
@@ -39,8 +39,9 @@ impl Splits {
 }
 
 impl Problem {
-    /// The splits that this kernel takes: as many as are asked for, or those of the least cost. None where it cannot do K in any.
-    pub(super) fn splits(&self, entry: &Entry<Tile>) -> Option<Splits> {
+    /// The splits that this kernel takes: as many as are asked for, or those of the least cost by the model. None where it cannot do K
+    /// in any.
+    pub(super) fn splits(&self, model: &CostModel, entry: &Entry<Tile>) -> Option<Splits> {
         let widest = match entry.tile.scheme {
             Scheme::ColumnPanel { lanes, vectors, .. } => (lanes * vectors * entry.tile.vector) as usize,
             _ => usize::MAX,
@@ -52,7 +53,8 @@ impl Problem {
             return Some(Splits::of(self, wanted.min(most))).filter(fits);
         }
         let all = counts(most).map(|count| Splits::of(self, count)).filter(fits);
-        all.min_by(|a, b| cost_of_splits(self, entry, *a).total_cmp(&cost_of_splits(self, entry, *b)))
+        let cost = |splits: &Splits| model.cost_of_splits(self, entry, *splits);
+        all.min_by(|a, b| cost(a).total_cmp(&cost(b)))
     }
 
     /// The problem of which a split is a product.
@@ -150,7 +152,7 @@ mod tests {
         let splits = |nnz, k| {
             let problem = Problem { precision: crate::Precision::Single, ..problem(nnz, k, 4) };
             let best = &choose(&problem)[0];
-            problem.splits(best.entry).map(|splits| splits.count)
+            CostModel::hopper().splits(&problem, best.entry)
         };
         assert!(splits(900, 100_352) > Some(8));
         assert!(splits(20_000, 3136) > Some(1));
@@ -164,7 +166,7 @@ mod tests {
             let is_panel =
                 |choice: &super::super::Choice| matches!(choice.algorithm, Algorithm::ColumnPanel { .. });
             let found = choose(&problem).into_iter().find(is_panel);
-            found.and_then(|choice| problem.splits(choice.entry)).map(|splits| splits.count)
+            found.and_then(|choice| CostModel::hopper().splits(&problem, choice.entry))
         };
         assert!(panels(None) >= Some(4));
         assert_eq!((panels(Some(1)), panels(Some(3)), panels(Some(4))), (None, None, Some(4)));
@@ -173,7 +175,7 @@ mod tests {
     #[test]
     fn sums_of_splits_have_bounds() {
         let problem = Problem { splits: Some(64), ..problem(MOST_SUMS / 3, 4096, 4) };
-        let splits = |problem: &Problem| problem.splits(choose(problem)[0].entry).map(|splits| splits.count);
+        let splits = |problem: &Problem| CostModel::hopper().splits(problem, choose(problem)[0].entry);
         assert_eq!(splits(&problem), Some(3));
         assert_eq!(splits(&Problem { batch: 2, ..problem }), Some(1));
         assert_eq!(splits(&Problem { nnz: 10, ..problem }), Some(64));
