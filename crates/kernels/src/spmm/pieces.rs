@@ -103,7 +103,7 @@ impl<T: DeviceValue, const EXTREMUM: bool, const WINNERS: bool> Kernel for JoinP
         let (lanes, groups) = (1 << shift, THREADS >> shift);
         let (group, lane) = (gpu.thread_idx_x() >> shift, gpu.thread_idx_x() & (lanes - 1));
         let column = (gpu.block_idx_y() * LANES + lane) * COLUMNS as u32;
-        let columns = if column < args.n { args.n - column } else { 0 };
+        let columns = args.n.saturating_sub(column);
         let mut joined = Joined::<EXTREMUM, WINNERS>::nothing();
         // SAFETY: the table has a record for each block, the slots of which have `n` columns.
         let row = unsafe {
