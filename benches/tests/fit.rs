@@ -30,7 +30,12 @@ fn small_changes_of_the_shipped_constants_do_not_choose_much_better() {
     let output = fit(&Path::new(RECORDS).join("fit/hopper-spmm.jsonl"));
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    for (row, least) in [("f32: held out", 0.967), ("16-bit: held out", 0.976), ("graphs f32", 0.95), ("imbalance f32 fma", 0.92)] {
+    for (row, least) in [
+        ("f32: held out", 0.967),
+        ("16-bit: held out", 0.976),
+        ("graphs f32", 0.95),
+        ("imbalance f32 fma", 0.92),
+    ] {
         let mean: f64 = cells(&said, row)[3].parse().unwrap();
         assert!(mean >= least, "{row}: {mean}");
     }
@@ -69,6 +74,12 @@ fn constants_of_sddmm_are_scored_by_kind_and_by_file() {
     });
     assert_eq!((counts[0] + counts[1], counts[2]), (39, 39), "{said}");
     assert!(!said.contains("f32: "), "no constants of `f32` are fitted: {said}");
+    let output = check(&[Path::new(RECORDS).join("fit/hopper-sddmm-f32.jsonl")], &[], &[]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    for row in ["f32: fitted to", "f32: held out"] {
+        let mean: f64 = cells(&said, row)[3].parse().unwrap();
+        assert!(mean > 0.965, "{row}: {mean}");
+    }
     assert_eq!(check(&records, &records, &[]).status.code(), Some(2), "--times are of convolutions");
 }
 

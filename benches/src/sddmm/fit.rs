@@ -3,8 +3,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use lacuna::IndexType;
 use lacuna::sddmm::{Choice, CostModel, Problem, choose};
-use lacuna::{IndexType, ValueType};
 use lacuna_cases::exit::Usage;
 use rayon::prelude::*;
 
@@ -228,6 +228,8 @@ pub(crate) fn score<'s>(samples: impl IntoIterator<Item = &'s Sample>, model: &C
 
 #[cfg(test)]
 mod tests {
+    use lacuna::ValueType;
+
     use super::*;
     use crate::record::tests::record;
     use crate::sddmm::named;
