@@ -228,8 +228,8 @@ const BATCH_CYCLES: f64 = 2800.0;
 /// its groups.
 const ENTRY: [f64; 2] = [180.0, 7.2];
 const GROUP_OF_ENTRY: [f64; 2] = [60.0, 3.83];
-/// The same of rows of more than 128 elements, whose copies take most of the time.
-const WIDE_ENTRY: [[f64; 2]; 2] = [[180.0, 9.2], [60.0, 1.8]];
+/// The same of rows of more than 128 elements, whose copies take most of the time (docs/log/attention.md, "Tiles of wide rows").
+const WIDE_ENTRY: [[f64; 2]; 2] = [[180.0, 15.5], [60.0, 1.2]];
 const TILE: f64 = 2000.0;
 const GROUP_OF_TILE: f64 = 2250.0;
 /// How many times its part of two thread blocks on a multiprocessor a tile takes by itself.
