@@ -82,7 +82,7 @@ fn by_every_algorithm<T: Number, I: Index>(
 fn columns(cx: &Context<'_>) -> Result<f64> {
     let mut worst = 0.0_f64;
     for reduce in REDUCTIONS {
-        for n in [1, 7, 33, 130] {
+        for n in [1, 7, 16, 17, 33, 130] {
             let options = spmm::Options::default().reduce(reduce).longest_piece(64);
             let options = options.precision(lacuna::Precision::Fma);
             let product = Product::<f32>::new(&pattern()?, n, options, cx.seed)?;
@@ -128,9 +128,9 @@ fn batch(cx: &Context<'_>) -> Result<f64> {
 }
 
 fn winners(cx: &Context<'_>) -> Result<f64> {
-    let (pattern, n) = (pattern()?, 8);
+    let pattern = pattern()?;
     let mut worst = 0.0_f64;
-    for longest in [1, 50, 300] {
+    for (longest, n) in [(1, 8), (50, 24), (300, 70)] {
         let options = spmm::Options::default().longest_piece(longest);
         let values = generate::random_values(pattern.nnz(), cx.seed ^ 1);
         let b = generate::random_values(pattern.cols() * n, cx.seed ^ 2);

@@ -265,6 +265,8 @@ mod tests {
             let whole = table.iter().filter(|record| (record[2] - record[1]) as usize <= length);
             assert_eq!(records.len(), cut.last().unwrap()[2] as usize + whole.clone().count());
             assert!(whole.clone().all(|row| records.contains(row)));
+            let slots = cut.last().unwrap()[2] as usize;
+            assert!(records[..slots].iter().all(|record| record[0] & PIECE != 0), "pieces come first");
             let mut slot = 0;
             for &[row, first, last, _] in &cut {
                 assert_eq!(first, slot);
