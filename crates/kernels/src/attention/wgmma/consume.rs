@@ -1,5 +1,5 @@
 //! The warpgroups that multiply.
-use lacuna_gpu::{CoreMatrices, FULL_WARP, GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
+use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::super::online::{HEADROOM, LN_2};
 use super::super::score::{Score, column_and_row};
@@ -83,7 +83,7 @@ impl<
         }
     }
 
-    /// Copies the group's queries into core matrices. Zeros stand for what is not there.
+    /// Copies the group's queries into panels. Zeros stand for what is not there.
     ///
     /// # Safety
     /// As for [`consume`](Self::consume).
@@ -98,8 +98,9 @@ impl<
                 let query = work.first + group * BLOCK + row;
                 let is_there = query < work.rows && piece * 8 < head.dim;
                 let from = head.q.add_rows(query, head.q_stride).add(piece as usize * 8).address();
-                let to = SharedPtr::from_offset(q + piece * Self::Q_LEADING + row * PIECE);
-                gpu.copy_async_or_zero::<u16, 8>(to, GlobalPtr::from_address(from), is_there);
+                let to = q + piece / 8 * PANEL + (row * 8 + ((piece % 8) ^ (row % 8))) * PIECE;
+                let (to, from) = (SharedPtr::from_offset(to), GlobalPtr::from_address(from));
+                gpu.copy_async_or_zero::<u16, 8>(to, from, is_there);
             });
         }
         gpu.copy_async_commit();
@@ -132,18 +133,14 @@ impl<
     /// The stage is full; the whole warpgroup is here.
     #[inline(always)]
     unsafe fn multiply_keys<G: Gpu>(gpu: G, stage: u32, group: u32, s: &mut [f32; SCORES]) {
-        let (q, k) = (Self::Q + group * Self::Q_BYTES, Self::K + stage * Self::K_BYTES);
-        let matrix = |first: u32, leading: u32| CoreMatrices {
-            first: SharedPtr::from_offset(first),
-            leading,
-            stride: 8 * PIECE,
-        };
+        let (q, k) = (Self::Q + group * Self::Q_BYTES, Self::K + stage * Self::V_BYTES);
         gpu.warpgroup_arrive();
         for pair in 0..PIECES as u32 / 2 {
-            let a = matrix(q + 2 * pair * Self::Q_LEADING, Self::Q_LEADING);
-            let b = matrix(k + 2 * pair * Self::K_LEADING, Self::K_LEADING);
+            let (panel, at) = (pair / 4, pair % 4 * 2 * PIECE);
+            let a = SharedPtr::from_offset(q + panel * PANEL + at);
+            let b = SharedPtr::from_offset(k + panel * Self::UNITS * PANEL + at);
             // SAFETY: as promised by the caller.
-            unsafe { T::warpgroup_mma_cores(gpu, s, a, b) };
+            unsafe { T::warpgroup_mma_columns(gpu, s, a, b) };
         }
         gpu.warpgroup_commit();
         gpu.warpgroup_wait::<0, SCORES>(s);

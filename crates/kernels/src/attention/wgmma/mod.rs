@@ -12,7 +12,7 @@
 //! rows have 256 elements).
 //! Empty blocks are left out; full ones have no bitmap. A score begins as 0 where its key is seen, and as −∞ elsewhere, and the
 //! product is added to it. Scores that are capped or
-//! lessened by distance take another step. Weights are rounded to `T`, in registers. K lies in core matrices, V in swizzled panels. A row that comes
+//! lessened by distance take another step. Weights are rounded to `T`, in registers. Q, K and V lie in swizzled panels. A row that comes
 //! out not finite is worked out anew, key by key, as [`Rows`](super::Rows) do it. The scale is above 0, or there is a soft cap.
 mod block;
 mod consume;
@@ -32,11 +32,11 @@ pub(super) use block::{BlockKeys, BlockTile};
 
 /// Threads of a warpgroup.
 const WARPGROUP: u32 = 4 * WARP;
-/// Bytes of a panel of V, 64 columns, for a key block of the step.
+/// Bytes of a panel, 64 columns of Q, K or V, for a key block of the step.
 const PANEL: u32 = BLOCK * 8 * PIECE;
 /// Key blocks of a step at most.
 const MAX_UNITS: usize = 2;
-/// Bytes of eight elements of a row: a row of a core matrix.
+/// Bytes of eight elements of a row.
 const PIECE: u32 = 16;
 
 /// Attention by tiles of `GROUPS` × 64 queries, for rows of `PARTS` parts, of up to 2·`L` elements each; `PIECES` is the number of eight
@@ -185,16 +185,13 @@ impl<
     /// Key blocks of a step, and keys.
     const UNITS: u32 = SCORES as u32 / 32;
     const KEYS: u32 = Self::UNITS * BLOCK;
-    /// Bytes of V in a stage. V comes first, as panels begin at multiples of 1024 bytes.
+    /// Bytes of V in a stage, or of K: panels of 64 elements of all keys.
     const V_BYTES: u32 = Self::KEYS * Self::DIM * 2;
-    /// Bytes from eight elements of all keys to the next eight. 16 more keep copies of a row's pieces on different banks.
-    const K_LEADING: u32 = Self::KEYS * PIECE + PIECE;
-    const K_BYTES: u32 = PIECES as u32 * Self::K_LEADING;
+    /// Where K lies: in panels like V.
     const K: u32 = STAGES * Self::V_BYTES;
-    /// The same of Q, of a warpgroup.
-    const Q_LEADING: u32 = BLOCK * PIECE + PIECE;
-    const Q_BYTES: u32 = PIECES as u32 * Self::Q_LEADING;
-    const Q: u32 = Self::K + STAGES * Self::K_BYTES;
+    /// Bytes of Q, of a warpgroup.
+    const Q_BYTES: u32 = BLOCK * Self::DIM * 2;
+    const Q: u32 = Self::K + STAGES * Self::V_BYTES;
     /// Bitmaps: by stage, group and block.
     const BITMAPS: u32 = Self::Q + GROUPS * Self::Q_BYTES;
 

@@ -73,17 +73,17 @@ impl<
         let [mut k, mut v] = [head.k, head.v].map(|matrix| {
             GlobalPtr::<u16>::from_address(matrix.add_rows(key, head.kv_stride).address()).add(column)
         });
-        let k_place = Self::K + stage * Self::K_BYTES + piece * Self::K_LEADING + unit * BLOCK * PIECE;
-        let v_place = stage * Self::V_BYTES + piece / 8 * Self::UNITS * PANEL + unit * BLOCK * 8 * PIECE;
+        let place = stage * Self::V_BYTES + (piece / 8 * Self::UNITS + unit) * PANEL;
         // SAFETY: as promised by the caller; nothing is read of keys that are not there.
         unsafe {
             // Where a warp copies a row at a time, the compiler would keep an address for each of 64: it is not to see how many they are.
             let end = if rows == 1 { gpu.warp_shuffle_idx(FULL_WARP, BLOCK, 0, WARP) } else { BLOCK };
             strided(row, end, rows, |at| {
                 let is_key = has_piece && entry.key_block * BLOCK + at < head.cols;
-                gpu.copy_async_or_zero::<u16, 8>(SharedPtr::from_offset(k_place + at * PIECE), k, is_key);
-                let v_at = v_place + (at * 8 + ((piece % 8) ^ (at % 8))) * PIECE;
-                gpu.copy_async_or_zero::<u16, 8>(SharedPtr::from_offset(v_at), v, is_key);
+                // Copies that are neighbours in memory stay on one line of shared memory: else each would read a sector of its own.
+                let to = place + (at * 8 + ((piece % 8) ^ (at % 8))) * PIECE;
+                gpu.copy_async_or_zero::<u16, 8>(SharedPtr::from_offset(Self::K + to), k, is_key);
+                gpu.copy_async_or_zero::<u16, 8>(SharedPtr::from_offset(to), v, is_key);
                 let step = u64::from(rows) * u64::from(head.kv_stride);
                 (k, v) = (k.add_bytes(step), v.add_bytes(step));
             });
