@@ -10,10 +10,6 @@ fn main() {
     }
 }
 
-/// Kernels of another operation's list that an operation runs without that operation: their names' beginnings.
-#[cfg(feature = "cuda")]
-const BORROWED: [(&str, &str); 1] = [("sddmm", "spmm_bitmask_")];
-
 #[cfg(feature = "cuda")]
 fn ptx() -> Result<(), Box<dyn std::error::Error>> {
     use std::collections::BTreeSet;
@@ -30,10 +26,7 @@ fn ptx() -> Result<(), Box<dyn std::error::Error>> {
     let is_on =
         |operation: &str| std::env::var_os(format!("CARGO_FEATURE_{}", operation.to_uppercase())).is_some();
     let of_operations = entries::OPERATIONS.iter().filter(|(name, _)| is_on(name)).flat_map(|(_, of)| *of);
-    let mut wanted: BTreeSet<&str> = of_operations.map(|entry| entry.name).collect();
-    for (_, beginning) in BORROWED.into_iter().filter(|(operation, _)| is_on(operation)) {
-        wanted.extend(entries::all().map(|entry| entry.name).filter(|name| name.starts_with(beginning)));
-    }
+    let wanted: BTreeSet<&str> = of_operations.map(|entry| entry.name).collect();
 
     let (identity, sources) =
         Identity::of(&FOLDERS, entries::all().map(|entry| (entry.name, bounds(entry))))?;

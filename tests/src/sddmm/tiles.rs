@@ -10,8 +10,8 @@ use crate::{Case, Context};
 /// The lowest compute capability with tiles.
 pub(super) const MIN_SM: u32 = 80;
 
-/// Rows, columns and K, around tiles of 32, 64 and 128 and steps of 32 and 64.
-const SIZES: [[usize; 3]; 9] = [
+/// Rows, columns and K, around tiles of 32, 64, 128 and 256 and steps of 32 and 64.
+const SIZES: [[usize; 3]; 10] = [
     [31, 33, 64],
     [33, 31, 72],
     [32, 128, 64],
@@ -21,6 +21,7 @@ const SIZES: [[usize; 3]; 9] = [
     [128, 32, 136],
     [129, 65, 64],
     [1, 256, 64],
+    [257, 193, 64],
 ];
 
 /// Name, what it is, and how the problem is made from a seed.

@@ -44,7 +44,7 @@ macro_rules! sddmm {
 
             // By warpgroups: [rows of a tile, its columns]
             #[cfg(lacuna_sm = "90")]
-            wgmma [f16 f16_u16 bf16 bf16_u16] { [128 128] }
+            wgmma [f16 bf16] { [128 128] [256 128] }
 
             // What the kernels above read beside the operands, and what adds their sums up.
             sum_splits [f32 f16 bf16] { {} }
@@ -88,7 +88,7 @@ macro_rules! sddmm {
         $crate::entry_part! { $part
             ["sddmm_", stringify!($types), "_wgmma_", $rows, "x", $columns]
             $crate::sddmm::WgmmaTiles<
-                $crate::list::value_of::$types, $crate::list::index_of::$types, { $columns / 2 }, { $rows / 64 }
+                $crate::list::value_of::$types, { $columns / 2 }, { $rows / 64 }
             >
         }
     };

@@ -11,23 +11,27 @@ mod nonzero_split;
 mod operands;
 mod row_indices;
 mod schedule;
+mod subtiles;
 mod sum_splits;
 mod tile;
+mod tile_args;
 mod transpose;
 mod wgmma;
 
 use lacuna_gpu::GlobalPtr;
 
 pub use column_panel::{ColumnPanelArgs, ColumnPanels};
-pub use mma::{MmaTiles, TileArgs, TileOperand};
+pub use mma::{MmaTiles, TileOperand};
 pub use nonzero_split::{NonzeroSplit, TILE};
 pub use operands::Operands;
 pub use row_indices::{RowArgs, RowIndices};
 pub use schedule::{ScheduleArgs, TileSchedule};
+pub use subtiles::Subtiles;
 pub use sum_splits::{SumSplits, SumSplitsArgs};
 pub use tile::{Scheme, Tile};
+pub use tile_args::TileArgs;
 pub use transpose::{DenseArgs, DenseTranspose};
-pub use wgmma::{WgmmaTileArgs, WgmmaTiles};
+pub use wgmma::WgmmaTiles;
 
 /// What the entry points of [`NonzeroSplit`] take, for values of `T` and column indices of `I`.
 ///

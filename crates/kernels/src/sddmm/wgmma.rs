@@ -3,92 +3,74 @@
 //! ```text
 //!              B  N×K  ┌──────────┐        A thread block takes tiles of D one after another. It goes along K, 64
 //!                      │ 128 rows │        columns a step: the last warps fill a stage of shared memory each with
-//!                      └──────────┘        rows of A and B, in core matrices, and run ahead into the next tile.
-//!   A  M×K ┌───────┐  ┌────────────┐       Two warpgroups multiply 64 rows each. Then a warp writes its 16 rows of
-//!          │ 64    │  │ x  x   x   │       sums to shared memory, and takes from there what C has: 16 lanes a row, a
-//!          ├───────┤  ├────────────┤       nonzero each. So the end of a tile costs by its nonzeros. A lane that
-//!          │ 64    │  │   x  x    x│       looked up each of its sums in a bitmask, as in MmaTiles, would cost by its
-//!          └───────┘  └────────────┘       elements. Tiles that C has nothing of are multiplied, too.
+//!                      └──────────┘        rows of A and B, swizzled, and run ahead into the next tile.
+//!   A  M×K ┌───────┐  ┌────────────┐       Each warpgroup multiplies 64 rows. Then a warp writes its 16 rows of sums
+//!          │ 64    │  │ x  x   x   │       to shared memory, a subtile at a time, and takes from there what C has, by
+//!          ├───────┤  ├────────────┤       [`Subtiles`]: 32 nonzeros at once, of whatever rows. So the end of a tile
+//!          │ 64    │  │   x  x    x│       costs by its nonzeros. A lane that looked up each of its sums would cost by
+//!          └───────┘  └────────────┘       its elements. The host lists the tiles that C has something of.
 //! ```
 use core::marker::PhantomData;
 
-use lacuna_gpu::{CoreMatrices, FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
+use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
 
-use super::{Operands, Scheme, Tile};
+use super::subtiles::{AT_ONCE, SubtileNonzeros};
+use super::{Operands, Scheme, Subtiles, Tile, TileArgs};
 use crate::common::strided;
-use crate::{Arithmetic, Bounds, DeviceIndex, HalfValue, Kernel, RowMask};
+use crate::{Arithmetic, Bounds, HalfValue, IndexType, Kernel};
 
 /// SDDMM by tiles of `GROUPS` warpgroups, 64 rows each, and 2·`L` columns.
 #[derive(Debug)]
-pub struct WgmmaTiles<T, I, const L: usize, const GROUPS: u32>(PhantomData<(T, I)>);
-
-/// What the entry points of [`WgmmaTiles`] take. The grid's x is blocks, of any number, and its z splits and
-/// batch.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct WgmmaTileArgs<T, I> {
-    /// C's pattern: [`RowMask`]s.
-    pub masks: GlobalPtr<u32>,
-    /// The column of each nonzero.
-    pub columns: GlobalPtr<I>,
-    /// What is multiplied, and where results go. Rows of A and B are 16-byte aligned, and whole vectors of 16 bytes. Items are the
-    /// rows of A and C.
-    pub operands: Operands<T>,
-    /// Rows of B, columns of C.
-    pub cols: u32,
-}
+pub struct WgmmaTiles<T, const L: usize, const GROUPS: u32>(PhantomData<T>);
 
 /// Threads of a warpgroup, its rows, and those of its warps.
 const WARPGROUP: u32 = 4 * WARP;
 const GROUP_ROWS: u32 = 64;
 const WARP_ROWS: u32 = 16;
-/// Columns of A and B of a step, and pieces of a row that has them: 16 bytes, a row of a core matrix.
+/// Columns of A and B of a step, the bytes of a row that has them, and its pieces of 16 bytes.
 const STEP: u32 = 64;
+const ROW: u32 = 128;
 const PIECES: u32 = 8;
 const PIECE: u32 = 16;
-/// Stages of shared memory, each with a warp that fills it.
-const STAGES: u32 = 4;
-/// Lanes that take the nonzeros of a row, and pairs of rows of a warp.
-const LANES: u32 = 16;
-const PAIRS: usize = WARP_ROWS as usize / 2;
+/// Sums of a subtile from one row to the next: eight more keep rows that are written together on different banks.
+const PITCH: u32 = Subtiles::COLUMNS + 8;
+/// Bytes of the sums of a warp's subtile.
+const SUMS_BYTES: u32 = WARP_ROWS * PITCH * 4;
 
 /// What a thread works on.
-struct Work<T, I, G> {
+struct Work<T, G> {
     gpu: G,
-    args: WgmmaTileArgs<T, I>,
-    /// Tiles of D along its rows, and all.
-    row_tiles: u32,
-    tiles: u32,
+    args: TileArgs<T>,
     /// Steps along K.
     steps: u32,
 }
 
-impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> Kernel for WgmmaTiles<T, I, L, GROUPS> {
-    type Args = WgmmaTileArgs<T, I>;
+impl<T: HalfValue, const L: usize, const GROUPS: u32> Kernel for WgmmaTiles<T, L, GROUPS> {
+    type Args = TileArgs<T>;
     type Tile = Tile;
 
     const TILE: Tile = {
-        assert!(Self::COLUMNS <= 256 && Self::COLUMNS.is_multiple_of(RowMask::COLUMNS), "as wgmma has");
+        assert!(Self::COLUMNS <= 256 && Self::COLUMNS.is_multiple_of(Subtiles::COLUMNS), "as wgmma has");
+        assert!(Self::SUBTILES == 2 && WARP_ROWS == Subtiles::ROWS, "a warp has two subtiles");
+        assert!(Self::FULL + Self::STAGES * GROUPS <= 16, "a block has 16 barriers");
         assert!(Self::SHARED_BYTES <= 227 * 1024, "a block of sm_90 has 227 KiB");
         Tile {
             value: T::TYPE,
-            index: I::TYPE,
+            index: IndexType::U32,
             vector: 8,
             block_items: Self::ROWS,
             scheme: Scheme::WgmmaTile { columns: Self::COLUMNS, arithmetic: Arithmetic::Half },
         }
     };
-    const THREADS: u32 = GROUPS * WARPGROUP + STAGES * WARP;
-    const SHARED_BYTES: u32 = Self::SUMS + Self::ROWS * Self::PITCH * 4;
+    const THREADS: u32 = GROUPS * WARPGROUP + Self::STAGES * WARP;
+    const SHARED_BYTES: u32 = Self::SUMS + Self::ROWS / WARP_ROWS * SUMS_BYTES;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
     const MIN_SM: u32 = 90;
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {
-        let args = WgmmaTileArgs { operands: args.operands.rebased_for_z(gpu.block_idx_z()), ..args };
-        let row_tiles = args.operands.items.div_ceil(Self::ROWS);
-        let tiles = row_tiles * args.cols.div_ceil(Self::COLUMNS);
-        let work = Work { gpu, args, row_tiles, tiles, steps: args.operands.k.div_ceil(STEP) };
+        let args = TileArgs { operands: args.operands.rebased_for_z(gpu.block_idx_z()), ..args };
+        let work = Work { gpu, args, steps: args.operands.k.div_ceil(STEP) };
         // By way of a shuffle the compiler sees that a warp has one trade.
         let warp = gpu.warp_shuffle_idx(FULL_WARP, gpu.thread_idx_x() / WARP, 0, WARP);
         // SAFETY: the arguments describe live memory; the last warps are the producers.
@@ -102,26 +84,34 @@ impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> Kernel for
     }
 }
 
-impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> WgmmaTiles<T, I, L, GROUPS> {
+impl<T: HalfValue, const L: usize, const GROUPS: u32> WgmmaTiles<T, L, GROUPS> {
     /// Rows of a tile.
     const ROWS: u32 = GROUPS * GROUP_ROWS;
     /// Columns of a tile.
     const COLUMNS: u32 = 2 * L as u32;
-    /// Bytes from a piece of all rows to the next piece. 16 more keep copies of a row's pieces on different banks.
-    const A_LEADING: u32 = Self::ROWS * PIECE + PIECE;
-    const B_LEADING: u32 = Self::COLUMNS * PIECE + PIECE;
-    const STAGE_BYTES: u32 = PIECES * (Self::A_LEADING + Self::B_LEADING);
-    /// Where warps put sums down, and sums from one row to the next: eight more keep rows that are written together on different banks.
-    const SUMS: u32 = STAGES * Self::STAGE_BYTES;
-    const PITCH: u32 = Self::COLUMNS + 8;
+    /// Subtiles of a warp.
+    const SUBTILES: usize = L / 32;
+    /// Stages of shared memory, each with a warp that fills it.
+    const STAGES: u32 = if GROUPS > 2 { 3 } else { 4 };
+    const STAGE_BYTES: u32 = (Self::ROWS + Self::COLUMNS) * ROW;
+    /// Where warps put sums down.
+    const SUMS: u32 = Self::STAGES * Self::STAGE_BYTES;
     /// Barriers: of an empty stage, and of one that is full for a warpgroup.
     const EMPTY: u32 = 1;
-    const FULL: u32 = Self::EMPTY + STAGES;
+    const FULL: u32 = Self::EMPTY + Self::STAGES;
 
-    /// The first row and column of a tile.
+    /// The first row and column of a tile; any where there is no such tile.
+    ///
+    /// # Safety
+    /// The arguments describe live memory.
     #[inline(always)]
-    fn place<G>(work: &Work<T, I, G>, tile: u32) -> [u32; 2] {
-        [tile % work.row_tiles * Self::ROWS, tile / work.row_tiles * Self::COLUMNS]
+    unsafe fn place<G: Gpu>(work: &Work<T, G>, tile: u32) -> [u32; 2] {
+        if tile < work.args.tile_count {
+            // SAFETY: as promised by the caller.
+            unsafe { work.args.tile(work.gpu, tile) }
+        } else {
+            [u32::MAX; 2]
+        }
     }
 
     /// Fills this warp's stage, for every step that is the stage's.
@@ -129,37 +119,42 @@ impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> WgmmaTiles
     /// # Safety
     /// The whole warp is here; the operands are live.
     #[inline(always)]
-    unsafe fn produce<G: Gpu>(work: &Work<T, I, G>, stage: u32) {
+    unsafe fn produce<G: Gpu>(work: &Work<T, G>, stage: u32) {
         let gpu = work.gpu;
         let Operands { a, b, items, k, a_stride_bytes, b_stride_bytes, .. } = work.args.operands;
         let (mut tile, mut step, mut is_first) = (gpu.block_idx_x(), stage, true);
-        loop {
-            while step >= work.steps && tile < work.tiles {
-                (tile, step) = (tile + gpu.grid_dim_x(), step - work.steps);
+        // From the steps that are over to the tile that the step belongs to.
+        let advance = |tile: &mut u32, step: &mut u32| {
+            while *step >= work.steps && *tile < work.args.tile_count {
+                (*tile, *step) = (*tile + gpu.grid_dim_x(), *step - work.steps);
             }
-            if tile >= work.tiles {
-                return;
-            }
+        };
+        advance(&mut tile, &mut step);
+        // SAFETY: as promised by the caller.
+        let mut at = unsafe { Self::place(work, tile) };
+        while tile < work.args.tile_count {
             if !is_first {
                 gpu.barrier_sync(Self::EMPTY + stage, GROUPS * WARPGROUP + WARP);
             }
-            let [row, column] = Self::place(work, tile);
+            let [row, column] = at;
             let a = Rows { matrix: a, first: row, end: items, stride_bytes: a_stride_bytes };
             let b = Rows { matrix: b, first: column, end: work.args.cols, stride_bytes: b_stride_bytes };
             let to = stage * Self::STAGE_BYTES;
             // SAFETY: as promised by the caller; the warpgroups have left the stage.
             unsafe {
-                a.copy(gpu, to, Self::ROWS, Self::A_LEADING, step * STEP, k);
-                let to = to + PIECES * Self::A_LEADING;
-                b.copy(gpu, to, Self::COLUMNS, Self::B_LEADING, step * STEP, k);
+                a.copy(gpu, to, Self::ROWS, step * STEP, k);
+                b.copy(gpu, to + Self::ROWS * ROW, Self::COLUMNS, step * STEP, k);
             }
             gpu.copy_async_commit();
+            (step, is_first) = (step + Self::STAGES, false);
+            advance(&mut tile, &mut step);
+            // SAFETY: as promised by the caller.
+            at = unsafe { Self::place(work, tile) };
             gpu.copy_async_wait::<0>();
             gpu.fence_async_proxy();
             for group in 0..GROUPS {
                 gpu.barrier_arrive(Self::FULL + stage * GROUPS + group, WARPGROUP + WARP);
             }
-            (step, is_first) = (step + STAGES, false);
         }
     }
 
@@ -168,58 +163,57 @@ impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> WgmmaTiles
     /// # Safety
     /// The whole warpgroup is here; the arguments describe live memory.
     #[inline(always)]
-    unsafe fn consume<G: Gpu>(work: &Work<T, I, G>, warp: u32) {
+    unsafe fn consume<G: Gpu>(work: &Work<T, G>, warp: u32) {
         let gpu = work.gpu;
+        let tiles = work.args.tile_count;
         let mut tile = gpu.block_idx_x();
-        if tile >= work.tiles {
+        if tile >= tiles {
             return;
         }
         let stride = gpu.grid_dim_x();
-        let mut left = (work.tiles - tile).div_ceil(stride) * work.steps;
+        let mut left = (tiles - tile).div_ceil(stride) * work.steps;
         let mut stage = 0;
         // SAFETY: as promised by the caller; a stage is read while it is full.
         unsafe {
-            // What says where nonzeros are comes two tiles ahead, and their columns one.
-            let mut own = Nonzeros::of(work, Self::ends(work, warp, tile), Self::place(work, tile)[1]);
-            let mut ends = Self::ends(work, warp, tile + stride);
-            while tile < work.tiles {
-                let next = Nonzeros::of(work, ends, Self::place(work, tile + stride)[1]);
-                ends = Self::ends(work, warp, tile + 2 * stride);
+            // Where a tile is comes two tiles ahead, where its nonzeros stand one, and their places before it is multiplied.
+            let mut own = Self::nonzeros(work, warp, Self::place(work, tile));
+            let mut at = Self::place(work, tile + stride);
+            while tile < tiles {
+                let places = [0, 1].map(|subtile: usize| own[subtile].places(gpu, &work.args.subtiles));
+                let next = Self::nonzeros(work, warp, at);
+                at = Self::place(work, tile + 2 * stride);
                 let mut sums = [0.0; L];
                 for _ in 0..work.steps {
                     gpu.barrier_sync(Self::FULL + stage * GROUPS + warp / 4, WARPGROUP + WARP);
                     Self::multiply(gpu, stage, warp / 4, &mut sums);
-                    if left > STAGES {
+                    if left > Self::STAGES {
                         gpu.barrier_arrive(Self::EMPTY + stage, GROUPS * WARPGROUP + WARP);
                     }
-                    (left, stage) = (left - 1, if stage + 1 == STAGES { 0 } else { stage + 1 });
+                    (left, stage) = (left - 1, if stage + 1 == Self::STAGES { 0 } else { stage + 1 });
                 }
-                Self::store(work, warp, &own, &sums);
+                Self::store(work, warp, &own, places, &sums);
                 (own, tile) = (next, tile + stride);
             }
         }
     }
 
-    /// The records that say where the nonzeros of a row of the warp in this tile begin and end: the first chunk's and the last one's.
-    /// Lane l has row l % 16.
+    /// The nonzeros of the warp's subtiles of the tile at this row and column.
     ///
     /// # Safety
-    /// The masks are C's.
+    /// The arguments describe live memory; the whole warp is here.
     #[inline(always)]
-    unsafe fn ends<G: Gpu>(work: &Work<T, I, G>, warp: u32, tile: u32) -> [[u32; 2]; 2] {
-        let (gpu, args) = (work.gpu, &work.args);
-        let [row, column] = Self::place(work, tile);
-        let row = row + warp * WARP_ROWS + gpu.lane_id() % WARP_ROWS;
-        if tile >= work.tiles || row >= args.operands.items {
-            return [[0; 2]; 2];
-        }
-        let chunks = RowMask::chunks(args.cols);
-        let first = column / RowMask::COLUMNS;
-        let next = first + Self::COLUMNS / RowMask::COLUMNS;
-        let last = if next < chunks { next } else { chunks } - 1;
-        let record = |chunk: u32| args.masks.add(RowMask::index(row, chunk, chunks) * RowMask::WORDS);
-        // SAFETY: each row of C has a record for each chunk, and tiles begin inside of C.
-        unsafe { [gpu.load_readonly(record(first)), gpu.load_readonly(record(last))] }
+    unsafe fn nonzeros<G: Gpu>(
+        work: &Work<T, G>,
+        warp: u32,
+        [row, column]: [u32; 2],
+    ) -> [SubtileNonzeros; 2] {
+        // Where there is no tile, row and column stay outside.
+        let row = row.saturating_add(warp * WARP_ROWS);
+        let of = |column| {
+            // SAFETY: as promised by the caller.
+            unsafe { SubtileNonzeros::of(work.gpu, &work.args.subtiles, [row, column]) }
+        };
+        [of(column), of(column.saturating_add(Subtiles::COLUMNS))]
     }
 
     /// Adds the products of a step.
@@ -228,128 +222,65 @@ impl<T: HalfValue, I: DeviceIndex, const L: usize, const GROUPS: u32> WgmmaTiles
     /// The stage is full; the whole warpgroup is here.
     #[inline(always)]
     unsafe fn multiply<G: Gpu>(gpu: G, stage: u32, group: u32, sums: &mut [f32; L]) {
-        let a = stage * Self::STAGE_BYTES + group * GROUP_ROWS * PIECE;
-        let b = stage * Self::STAGE_BYTES + PIECES * Self::A_LEADING;
-        let matrices = |first: u32, leading: u32| CoreMatrices {
-            first: SharedPtr::from_offset(first),
-            leading,
-            stride: 8 * PIECE,
-        };
+        let a = stage * Self::STAGE_BYTES + group * GROUP_ROWS * ROW;
+        let b = stage * Self::STAGE_BYTES + Self::ROWS * ROW;
         gpu.warpgroup_arrive();
         for pair in 0..PIECES / 2 {
-            let a = matrices(a + 2 * pair * Self::A_LEADING, Self::A_LEADING);
-            let b = matrices(b + 2 * pair * Self::B_LEADING, Self::B_LEADING);
-            // SAFETY: as promised by the caller.
-            unsafe { T::warpgroup_mma_cores(gpu, sums, a, b) };
+            let [a, b] = [a, b].map(|panel| SharedPtr::from_offset(panel + 2 * pair * PIECE));
+            // SAFETY: as promised by the caller; panels begin at multiples of 1024 bytes.
+            unsafe { T::warpgroup_mma_columns(gpu, sums, a, b) };
         }
         gpu.warpgroup_commit();
         gpu.warpgroup_wait::<0, L>(sums);
     }
 
-    /// Writes those of a warp's sums that C has.
+    /// Writes those of a warp's sums that C has, by way of shared memory.
     ///
     /// # Safety
-    /// D has these nonzeros, and they are this warp's alone.
+    /// D has these nonzeros, and they are this warp's alone; the whole warp is here.
     #[inline(always)]
-    unsafe fn store<G: Gpu>(work: &Work<T, I, G>, warp: u32, own: &Nonzeros<I>, sums: &[f32; L]) {
+    unsafe fn store<G: Gpu>(
+        work: &Work<T, G>,
+        warp: u32,
+        own: &[SubtileNonzeros; 2],
+        places: [[u32; AT_ONCE]; 2],
+        sums: &[f32; L],
+    ) {
         let (gpu, lane) = (work.gpu, work.gpu.lane_id());
-        let place = |row: u32, column: u32| {
-            SharedPtr::<f32>::from_offset(Self::SUMS + ((warp * WARP_ROWS + row) * Self::PITCH + column) * 4)
-        };
-        // All lanes have taken what the last tile left here.
-        gpu.sync_warp(FULL_WARP);
-        for row in 0..2 {
-            for eight in 0..L / 4 {
-                let to = place(lane / 4 + 8 * row as u32, 8 * eight as u32 + 2 * (lane % 4));
-                let at = 4 * eight + 2 * row;
-                // SAFETY: the place is this lane's alone.
-                unsafe { gpu.shared_store(to, [sums[at], sums[at + 1]]) };
-            }
-        }
-        gpu.sync_warp(FULL_WARP);
+        let shared = SharedPtr::<f32>::from_offset(Self::SUMS + warp * SUMS_BYTES);
         let Operands { d, scale, partial, .. } = work.args.operands;
         let is_plain = scale.address() == 0 && partial.address() == 0;
-        let mut at = lane % LANES;
-        let mut columns = own.columns;
-        loop {
-            // SAFETY: as promised by the caller; lanes without a nonzero read the first of the row.
-            unsafe {
-                let next = own.columns(work, at + LANES);
-                let mut taken = [0.0; PAIRS];
-                for (i, taken) in taken.iter_mut().enumerate() {
-                    let column = columns[i].widen() - own.column;
-                    [*taken] = gpu.shared_load(place(2 * i as u32 + lane / LANES, column));
+        for subtile in 0..Self::SUBTILES {
+            // All lanes have taken what was here.
+            gpu.sync_warp(FULL_WARP);
+            for row in 0..2 {
+                for eight in 0..8 {
+                    let place = (lane / 4 + 8 * row) * PITCH + 8 * eight + 2 * (lane % 4);
+                    let at = 32 * subtile + 4 * eight as usize + 2 * row as usize;
+                    // SAFETY: the place is this lane's alone.
+                    unsafe { gpu.shared_store(shared.add(place), [sums[at], sums[at + 1]]) };
                 }
-                let mut is_more = false;
-                for (i, &sum) in taken.iter().enumerate() {
-                    let [start, end] = own.ends[i];
-                    let index = start + at;
-                    if index < end {
+            }
+            gpu.sync_warp(FULL_WARP);
+            // SAFETY: as promised by the caller.
+            unsafe {
+                own[subtile].take(
+                    gpu,
+                    &work.args.subtiles,
+                    places[subtile],
+                    shared,
+                    PITCH,
+                    |index, _, sum| {
                         // Apart, so that nothing waits for a scale that is not there.
                         if is_plain {
                             gpu.store(d.add(index as usize), [T::from_f32(gpu, sum)]);
                         } else {
                             work.args.operands.store(gpu, index, 0, sum);
                         }
-                    }
-                    is_more |= index + LANES < end;
-                }
-                if !gpu.warp_any(FULL_WARP, is_more) {
-                    return;
-                }
-                (at, columns) = (at + LANES, next);
+                    },
+                );
             }
         }
-    }
-}
-
-/// The nonzeros of a warp's rows in a tile: 16 lanes have those of a row of each pair of rows.
-struct Nonzeros<I> {
-    /// The tile's first column.
-    column: u32,
-    /// Where those of the row begin and end.
-    ends: [[u32; 2]; PAIRS],
-    /// The columns of the lane's first.
-    columns: [I; PAIRS],
-}
-
-impl<I: DeviceIndex> Nonzeros<I> {
-    /// Those between these records, in the tile from `column` on. Starts loading columns.
-    ///
-    /// # Safety
-    /// The records are C's, and the whole warp is here.
-    #[inline(always)]
-    unsafe fn of<G: Gpu, T>(work: &Work<T, I, G>, records: [[u32; 2]; 2], column: u32) -> Self {
-        let (gpu, lane) = (work.gpu, work.gpu.lane_id());
-        let [[_, start], [mask, of_last]] = records;
-        let end = of_last + mask.count_ones();
-        let mut ends = [[0; 2]; PAIRS];
-        for (i, ends) in ends.iter_mut().enumerate() {
-            let of = 2 * i as u32 + lane / LANES;
-            *ends = [start, end].map(|bound| gpu.warp_shuffle_idx(FULL_WARP, bound, of, WARP));
-        }
-        let mut own = Self { column, ends, columns: [I::narrow(column); PAIRS] };
-        // SAFETY: as promised by the caller.
-        own.columns = unsafe { own.columns(work, lane % LANES) };
-        own
-    }
-
-    /// The columns of nonzero `at` of each row; the tile's first column where there are fewer.
-    ///
-    /// # Safety
-    /// As for [`of`](Self::of).
-    #[inline(always)]
-    unsafe fn columns<G: Gpu, T>(&self, work: &Work<T, I, G>, at: u32) -> [I; PAIRS] {
-        let mut columns = [I::narrow(self.column); PAIRS];
-        for (i, column) in columns.iter_mut().enumerate() {
-            let [start, end] = self.ends[i];
-            if start + at < end {
-                let from = work.args.columns.add((start + at) as usize);
-                // SAFETY: each nonzero has a column.
-                [*column] = unsafe { work.gpu.load_readonly(from) };
-            }
-        }
-        columns
     }
 }
 
@@ -364,26 +295,26 @@ struct Rows<T> {
 }
 
 impl<T: HalfValue> Rows<T> {
-    /// Starts copying 64 columns, from `column` on, of `rows` rows into core matrices, by a warp. Zeros stand for what is not there.
+    /// Starts copying 64 columns, from `column` on, of `rows` rows, a multiple of 8, into a panel, by a warp. Zeros stand for what is
+    /// not there. Eight lanes copy a row: in shared memory, too, it is one line, so that no sector is read twice.
     ///
     /// # Safety
     /// The rows are live, of `k` elements; nobody uses the place.
     #[inline(always)]
-    unsafe fn copy<G: Gpu>(&self, gpu: G, to: u32, rows: u32, leading: u32, column: u32, k: u32) {
+    unsafe fn copy<G: Gpu>(&self, gpu: G, to: u32, rows: u32, column: u32, k: u32) {
+        const AT_ONCE: u32 = WARP / PIECES;
         let (piece, first) = (gpu.lane_id() % PIECES, gpu.lane_id() / PIECES);
         let column = column + piece * 8;
         let is_inside = column < k;
         let from = self.matrix.add_rows(self.first + first, self.stride_bytes);
         let from = from.add(if is_inside { column as usize } else { 0 });
         let mut from = GlobalPtr::<u16>::from_address(from.address());
-        let to = to + piece * leading;
-        strided(first, rows, WARP / PIECES, |row| {
+        strided(first, rows, AT_ONCE, |row| {
             let is_there = is_inside && self.first + row < self.end;
+            let to = to + row * ROW + (piece ^ (row % 8)) * PIECE;
             // SAFETY: as promised by the caller; what is not there is not read.
-            unsafe {
-                gpu.copy_async_or_zero::<u16, 8>(SharedPtr::from_offset(to + row * PIECE), from, is_there)
-            };
-            from = from.add_bytes(u64::from(WARP / PIECES) * u64::from(self.stride_bytes));
+            unsafe { gpu.copy_async_or_zero::<u16, 8>(SharedPtr::from_offset(to), from, is_there) };
+            from = from.add_bytes(u64::from(AT_ONCE) * u64::from(self.stride_bytes));
         });
     }
 }

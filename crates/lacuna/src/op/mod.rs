@@ -4,7 +4,6 @@
 //! and what it costs. The frame does the rest: it ranks the candidates ([`choose`]), keeps the one for each alignment
 //! ([`Selection`]), cuts what a grid cannot hold ([`spans`]), and launches ([`launch`]).
 mod activation;
-pub(crate) mod bitmask;
 mod choice;
 mod launch;
 pub(crate) mod layout;

@@ -5,9 +5,9 @@
 //!                      │ BN rows  │         each row at a time. Three stages of shared memory hold BM rows of A and BN
 //!                      └──────────┘         rows of B, filled by asynchronous copies two steps ahead. Its warps
 //!   A  M×K ┌───────┐  ┌────────────┐        multiply 8·RT rows by 32 columns each.
-//!          │ BM    │  │ x  x   x   │        At the end a lane looks up, for each of its elements, whether C has it:
-//!          │ rows  │  │   x  x    x│        a bit of a [`RowMask`], which also says where the result goes.
-//!          └───────┘  └────────────┘        A tile that C has nothing of is left at once.
+//!          │ BM    │  │ x  x   x   │        At the end all sums are written to where the stages were. From there
+//!          │ rows  │  │   x  x    x│        warps take those that C has, by [`Subtiles`](super::Subtiles).
+//!          └───────┘  └────────────┘        The host lists the tiles that C has something of.
 //!                       D  M×N
 //! ```
 //! It pays where C is not too sparse: a row of B comes once for BM rows, where [`NonzeroSplit`](super::NonzeroSplit) loads it for
@@ -17,17 +17,17 @@ mod stage;
 
 use core::marker::PhantomData;
 
-use lacuna_gpu::{GlobalPtr, Gpu, Real, WARP};
+use lacuna_gpu::{Gpu, Real, SharedPtr, WARP};
 
 pub use operand::TileOperand;
 use stage::{Source, Stage};
 
-use super::{Operands, Scheme, Tile};
-use crate::common::strided;
-use crate::{Bounds, DeviceValue, IndexType, Kernel, RowMask};
+use super::subtiles::{AT_ONCE, SubtileNonzeros};
+use super::{Operands, Scheme, Subtiles, Tile, TileArgs};
+use crate::{Bounds, DeviceValue, IndexType, Kernel};
 
-/// Columns of a warp's part: two products of 16, and one [`RowMask`].
-const COLUMNS: u32 = RowMask::COLUMNS;
+/// Columns of a warp's part: two products of 16.
+const COLUMNS: u32 = 32;
 /// Products of a warp along the columns.
 const NT: usize = COLUMNS as usize / 16;
 /// Stages of shared memory.
@@ -37,19 +37,6 @@ const STAGES: u32 = 3;
 #[derive(Debug)]
 pub struct MmaTiles<O, const RT: usize, const WM: u32, const WN: u32>(PhantomData<O>);
 
-/// What the entry points of [`MmaTiles`] take. The grid is tiles of rows, tiles of columns, splits and batch.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct TileArgs<T> {
-    /// C's pattern: [`RowMask`]s.
-    pub masks: GlobalPtr<u32>,
-    /// What is multiplied, and where results go. Rows of A and B are 16-byte aligned, and whole vectors of 16 bytes. Items are the
-    /// rows of A and C.
-    pub operands: Operands<T>,
-    /// Rows of B, columns of C.
-    pub cols: u32,
-}
-
 impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> Kernel for MmaTiles<O, RT, WM, WN> {
     type Args = TileArgs<O::Value>;
     type Tile = Tile;
@@ -57,6 +44,11 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> Kernel for M
     const TILE: Tile = {
         assert!(RT >= 1 && RT <= 8, "a warp's accumulators fit its registers");
         assert!(Self::THREADS <= 1024, "a block has at most 1024 threads");
+        assert!(Self::BM * Self::PITCH * 4 <= Self::SHARED_BYTES, "sums fit where the stages were");
+        assert!(
+            Self::BM.is_multiple_of(Subtiles::ROWS) && Self::BN.is_multiple_of(Subtiles::COLUMNS),
+            "whole subtiles"
+        );
         Tile {
             value: O::Value::TYPE,
             index: IndexType::U32,
@@ -73,18 +65,21 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> Kernel for M
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: TileArgs<O::Value>) {
         let args = TileArgs { operands: args.operands.rebased_for_z(gpu.block_idx_z()), ..args };
-        let row = gpu.block_idx_x() * Self::BM;
-        let column = gpu.block_idx_y() * Self::BN;
         // SAFETY: the arguments describe live memory; all threads are here.
         unsafe {
-            if !Self::has_any(gpu, &args, row, column) {
-                return;
-            }
+            let tile = args.tile(gpu, gpu.block_idx_x());
             let warp = gpu.thread_idx_x() / WARP;
-            let (m, n) = (warp % WM, warp / WM);
-            let accumulators = Self::multiply_all(gpu, &args, [row, column], [m, n]);
-            let at = [row + m * RT as u32 * 8, column + n * COLUMNS];
-            Self::store(gpu, &args, at, &accumulators);
+            let part = [warp % WM, warp / WM];
+            // What says where the nonzeros are is loaded before the products, where registers allow; their places before sums
+            // are exchanged.
+            let load =
+                || [0, 1].map(|i| SubtileNonzeros::of(gpu, &args.subtiles, Self::subtile(tile, warp, i).0));
+            let early = if O::TRUNCATES { None } else { Some(load()) };
+            let accumulators = Self::multiply_all(gpu, &args, tile, part);
+            let own = early.unwrap_or_else(load);
+            let places = [0, 1].map(|i: usize| own[i].places(gpu, &args.subtiles));
+            Self::put(gpu, part, &accumulators);
+            Self::store(gpu, &args, tile, warp, own, places);
         }
     }
 }
@@ -100,26 +95,8 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
     /// Blocks that share a multiprocessor: with 384 threads each has 168 registers, and stages take 227 KiB at most.
     const BLOCKS: u32 = if Self::THREADS < 384 { 384 / Self::THREADS } else { 1 };
     const STAGE_BYTES: u32 = (Self::BM + Self::BN) * Stage::ROW;
-
-    /// Whether C has an element in the block's tile.
-    ///
-    /// # Safety
-    /// The masks are C's; all threads are here.
-    #[inline(always)]
-    unsafe fn has_any<G: Gpu>(gpu: G, args: &TileArgs<O::Value>, row: u32, column: u32) -> bool {
-        let chunks = RowMask::chunks(args.cols);
-        let mut any = false;
-        strided(gpu.thread_idx_x(), Self::BM * WN, Self::THREADS, |i| {
-            let (row, chunk) = (row + i % Self::BM, column / COLUMNS + i / Self::BM);
-            if row < args.operands.items && chunk < chunks {
-                let at = RowMask::index(row, chunk, chunks) * RowMask::WORDS;
-                // SAFETY: each row of C has a record for each chunk.
-                let [mask, _]: [u32; 2] = unsafe { gpu.load_readonly(args.masks.add(at)) };
-                any |= mask != 0;
-            }
-        });
-        gpu.sync_threads_or(any)
-    }
+    /// Sums from one row to the next: four more keep those that are written together on different banks.
+    const PITCH: u32 = Self::BN + 4;
 
     /// Multiplies the rows of the block along its K.
     ///
@@ -177,105 +154,71 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
         accumulators
     }
 
-    /// Writes those of a warp's accumulators that C has. What is not finite comes last, so that its loop is there once.
+    /// Writes a warp's accumulators to where the stages were.
     ///
     /// # Safety
-    /// The masks are C's, and D has its nonzeros; the part from row and column `at` is this warp's alone.
+    /// All threads are here.
+    #[inline(always)]
+    unsafe fn put<G: Gpu>(gpu: G, [m, n]: [u32; 2], accumulators: &Accumulators<RT>) {
+        let (g, t) = (gpu.lane_id() / 4, gpu.lane_id() % 4);
+        let first = (m * RT as u32 * 8 + 2 * t) * Self::PITCH + n * COLUMNS + g;
+        // All have read the last stage.
+        gpu.sync_threads();
+        for (r, accumulators) in accumulators.iter().enumerate() {
+            for odd in 0..2 {
+                for i in 0..2 * NT {
+                    let sum = accumulators[i / 2][odd + i % 2 * 2];
+                    let at = first + (r * 8 + odd) as u32 * Self::PITCH + i as u32 * 8;
+                    // SAFETY: the place is this lane's alone.
+                    unsafe { gpu.shared_store(SharedPtr::from_offset(at * 4), [sum]) };
+                }
+            }
+        }
+        gpu.sync_threads();
+    }
+
+    /// The first row and column of D of a warp's subtile `i`, and where its sums begin; outside of D where it has fewer.
+    #[inline(always)]
+    fn subtile([row, column]: [u32; 2], warp: u32, i: u32) -> ([u32; 2], SharedPtr<f32>) {
+        const {
+            let subtiles = Self::BM / Subtiles::ROWS * (Self::BN / Subtiles::COLUMNS);
+            assert!(subtiles <= 2 * WM * WN, "a warp has two subtiles at most");
+        }
+        let across = Self::BN / Subtiles::COLUMNS;
+        let index = warp + i * WM * WN;
+        let first = [index / across * Subtiles::ROWS, index % across * Subtiles::COLUMNS];
+        let at = if first[0] < Self::BM { [row + first[0], column + first[1]] } else { [u32::MAX; 2] };
+        (at, SharedPtr::from_offset((first[0] * Self::PITCH + first[1]) * 4))
+    }
+
+    /// Writes those of the tile's sums that C has: a warp takes its subtiles.
+    ///
+    /// # Safety
+    /// The sums are there; D has C's nonzeros, and those of the tile are this block's alone; the whole warp is here.
     #[inline(always)]
     unsafe fn store<G: Gpu>(
         gpu: G,
         args: &TileArgs<O::Value>,
-        at: [u32; 2],
-        accumulators: &Accumulators<RT>,
+        tile: [u32; 2],
+        warp: u32,
+        own: [SubtileNonzeros; 2],
+        places: [[u32; AT_ONCE]; 2],
     ) {
-        let part = LaneElements {
-            row: at[0] + 2 * (gpu.lane_id() % 4),
-            chunk: at[1] / COLUMNS,
-            bit: gpu.lane_id() / 4,
-        };
-        if part.chunk >= RowMask::chunks(args.cols) {
-            return;
-        }
-        // A bit for each sum.
-        let mut non_finite: u64 = 0;
-        // SAFETY: the part is C's, and its elements are this lane's alone.
-        unsafe {
-            let mut records = [[RowMask { mask: 0, first: 0 }; 2]; RT];
-            for (r, records) in records.iter_mut().enumerate() {
-                for (odd, record) in records.iter_mut().enumerate() {
-                    *record = part.record(gpu, args, r as u32, odd as u32);
-                }
-            }
-            for r in 0..RT {
-                for odd in 0..2 {
-                    let record = records[r][odd];
-                    for i in 0..2 * NT {
-                        let sum = accumulators[r][i / 2][odd + i % 2 * 2];
-                        let wanted = part.has(&record, i as u32);
-                        let whole = !O::TRUNCATES || sum.is_finite();
-                        if wanted && whole {
-                            args.operands.store(gpu, part.index(&record, i as u32), 0, sum);
-                        }
-                        non_finite |= u64::from(wanted && !whole) << (r * 8 + odd * 4 + i);
-                    }
-                }
-            }
-            while non_finite != 0 {
-                let bit = non_finite.trailing_zeros();
-                non_finite &= non_finite - 1;
-                let (r, odd, i) = (bit / 8, bit / 4 % 2, bit % 4);
-                let record = part.record(gpu, args, r, odd);
-                let place = [part.row + r * 8 + odd, part.chunk * COLUMNS + part.column(i)];
-                let sum = fallback(gpu, &args.operands, place);
-                args.operands.store(gpu, part.index(&record, i), 0, sum);
+        for i in 0..2 {
+            let (first, sums) = Self::subtile(tile, warp, i as u32);
+            // SAFETY: as promised by the caller.
+            unsafe {
+                own[i].take(gpu, &args.subtiles, places[i], sums, Self::PITCH, |index, place, sum| {
+                    let sum = if O::TRUNCATES && !sum.is_finite() {
+                        let [row, column] = [place / Subtiles::COLUMNS, place % Subtiles::COLUMNS];
+                        fallback(gpu, &args.operands, [first[0] + row, first[1] + column])
+                    } else {
+                        sum
+                    };
+                    args.operands.store(gpu, index, 0, sum);
+                });
             }
         }
-    }
-}
-
-/// A lane's part of a warp's accumulators: of each 8 rows two neighbours, of each 8 columns one.
-struct LaneElements {
-    /// The first of its rows.
-    row: u32,
-    /// The chunk of the warp's columns, of the rows' chunks.
-    chunk: u32,
-    /// Its column of each 8.
-    bit: u32,
-}
-
-impl LaneElements {
-    /// The record of its row `odd` of the `r`-th 8 rows: with nothing where C has no such row.
-    ///
-    /// # Safety
-    /// The masks are C's, and have the chunk.
-    #[inline(always)]
-    unsafe fn record<G: Gpu, T>(&self, gpu: G, args: &TileArgs<T>, r: u32, odd: u32) -> RowMask {
-        let row = self.row + r * 8 + odd;
-        if row >= args.operands.items {
-            return RowMask { mask: 0, first: 0 };
-        }
-        let at = RowMask::index(row, self.chunk, RowMask::chunks(args.cols)) * RowMask::WORDS;
-        // SAFETY: each row of C has a record for each chunk.
-        let [mask, first] = unsafe { gpu.load_readonly(args.masks.add(at)) };
-        RowMask { mask, first }
-    }
-
-    /// Its column of the `i`-th 8, from the chunk's first on.
-    #[inline(always)]
-    fn column(&self, i: u32) -> u32 {
-        i * 8 + self.bit
-    }
-
-    /// Whether C has an element at that column.
-    #[inline(always)]
-    fn has(&self, record: &RowMask, i: u32) -> bool {
-        record.mask >> self.column(i) & 1 != 0
-    }
-
-    /// Which nonzero of C that is, if it has one there.
-    #[inline(always)]
-    fn index(&self, record: &RowMask, i: u32) -> u32 {
-        record.first + (record.mask & ((1 << self.column(i)) - 1)).count_ones()
     }
 }
 

@@ -5,7 +5,8 @@ use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 
 use super::OPERATION;
 use super::model::CostModel;
-use crate::op::{self, MAX_GRID_YZ, bitmask};
+use super::subtiles;
+use crate::op;
 use crate::{CsrMatrix, Index, Precision, Value};
 
 /// The problem shape: all that the heuristic sees.
@@ -150,12 +151,10 @@ impl op::Problem for Problem {
                 let able = CostModel::hopper().splits(self, entry);
                 able.map(|_| Algorithm::ColumnPanel { vector, vectors, lanes })
             }
-            Scheme::MmaTile { columns, arithmetic } if are_meant(self, columns, arithmetic) => {
+            Scheme::MmaTile { columns, arithmetic } if are_meant(self, arithmetic) => {
                 Some(Algorithm::MmaTile { rows: block_items, columns })
             }
-            Scheme::WgmmaTile { columns, arithmetic }
-                if index == self.index && are_meant(self, columns, arithmetic) =>
-            {
+            Scheme::WgmmaTile { columns, arithmetic } if are_meant(self, arithmetic) => {
                 Some(Algorithm::WgmmaTile { rows: block_items, columns })
             }
             _ => None,
@@ -185,11 +184,10 @@ pub(super) fn is_ordered(problem: &Problem) -> bool {
     b_bytes > ORDERED_BYTES && problem.nnz as u64 >= nonzeros
 }
 
-/// Whether tiles of so many columns and of this arithmetic are for this problem.
-fn are_meant(problem: &Problem, columns: u32, arithmetic: Arithmetic) -> bool {
+/// Whether tiles of this arithmetic are for this problem.
+fn are_meant(problem: &Problem, arithmetic: Arithmetic) -> bool {
     problem.precision.allows(arithmetic, problem.k)
-        && problem.cols.div_ceil(columns as usize) <= MAX_GRID_YZ
-        && bitmask::fit([problem.rows, problem.cols, problem.nnz], problem.value, problem.index)
+        && subtiles::fit([problem.rows, problem.cols, problem.nnz], problem.value, problem.index)
 }
 
 #[cfg(test)]
@@ -344,7 +342,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn tiles_need_a_gpu_rows_of_sixteen_bytes_room_for_bitmasks_and_a_grid() {
+    fn tiles_need_a_gpu_rows_of_sixteen_bytes_and_room_for_lists() {
         let able = Problem { precision: Precision::Single, ..problem(1 << 20, 128, 8) };
         assert_eq!(arithmetics(&able), [Arithmetic::Split]);
         for problem in [
@@ -353,7 +351,6 @@ pub(super) mod tests {
             Problem { k: 130, ..able },
             Problem { vector: 2, ..able },
             Problem { rows: 1 << 20, cols: 1 << 20, ..able },
-            Problem { rows: 1, cols: 128 * 65_535 + 1, ..able },
         ] {
             assert_eq!(arithmetics(&problem), [], "{problem:?}");
         }

@@ -10,6 +10,7 @@ mod options;
 mod panels;
 mod plan;
 mod splits;
+mod subtiles;
 mod transposed_b;
 
 pub use crate::op::{Constant, ModelFile, Provenance, Section};

@@ -20,7 +20,7 @@ section! {
 }
 section! {
     /// Of tiles by `mma`.
-    Tiles: piece l2_line place start not_shared small_block empty
+    Tiles: piece l2_line place nonzero start not_shared small_block
 }
 section! {
     /// Of all of these, what 16-bit values take longer.
@@ -28,7 +28,7 @@ section! {
 }
 section! {
     /// Of tiles by warpgroups.
-    Warpgroups: line tile nonzero
+    Warpgroups: line tile place nonzero
 }
 section! {
     /// Of what adds the sums of splits up.
@@ -108,19 +108,19 @@ mod tests {
                 count += 1;
             }
         }
-        assert_eq!(count, 29);
-        assert_eq!(["f32", "16-bit"].map(|kind| model.file.fitted_to(kind).count()), [23, 6]);
+        assert_eq!(count, 30);
+        assert_eq!(["f32", "16-bit"].map(|kind| model.file.fitted_to(kind).count()), [23, 7]);
     }
 
     #[test]
     fn other_values_go_where_they_belong() {
         let shipped = CostModel::hopper();
-        let other = CostModel::new(shipped.file.clone().with_values("16-bit", &[7.0; 6]));
+        let other = CostModel::new(shipped.file.clone().with_values("16-bit", &[7.0; 7]));
         assert_eq!(
             other.sixteen_bit,
             SixteenBit { nonzero_conversion: 7.0, panel_conversion: 7.0, piece: 7.0 }
         );
-        assert_eq!(other.warpgroups, Warpgroups { line: 7.0, tile: 7.0, nonzero: 7.0 });
+        assert_eq!(other.warpgroups, Warpgroups { line: 7.0, tile: 7.0, place: 7.0, nonzero: 7.0 });
         assert_eq!(
             (other.common, other.nonzeros, other.panels),
             (shipped.common, shipped.nonzeros, shipped.panels)

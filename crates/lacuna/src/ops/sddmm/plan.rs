@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::Entry;
-use lacuna_kernels::sddmm::{self as kernels, Args, ColumnPanelArgs, Tile, TileArgs, WgmmaTileArgs};
+use lacuna_kernels::sddmm::{self as kernels, Args, ColumnPanelArgs, Tile, TileArgs};
 
 use super::choose::{Choice, Problem, is_ordered};
 use super::model::CostModel;
 use super::panels::{PanelTiles, Panels};
 use super::splits::{Splits, SumsOfSplits};
+use super::subtiles::Tiles;
 use super::transposed_b::TransposedB;
 use super::{Algorithm, OPERATION, Options, Schedule};
 use crate::op::{
@@ -73,6 +74,8 @@ struct Prepared {
     splits: Splits,
     /// The pattern by panels, if it reads it so.
     panels: Option<PanelTiles>,
+    /// The tiles of D, if it computes those.
+    tiles: Option<Tiles>,
 }
 
 /// What a run works on.
@@ -92,7 +95,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
     /// A plan for the pattern of `c` and products of length `k`, as many as `c` has matrices.
     ///
     /// The first plan of a pattern that needs it makes what kernels read of it on the device, and waits for that: the row of
-    /// each nonzero, a schedule of their tiles, and bitmasks. Where kernels go by column panels, each plan reads the pattern and
+    /// each nonzero, a schedule of their tiles, and lists by subtiles. Where kernels go by column panels, each plan reads the pattern and
     /// has tiles of its own, at most 16 bytes for each nonzero. Where K is split, each plan has room for a sum of 4 bytes for each nonzero,
     /// split and product, 256 MiB at most; with [`splits(1)`](Options::splits) it has none.
     ///
@@ -139,8 +142,8 @@ impl<T: Value, I: Index> Sddmm<T, I> {
         Self { pattern, options, k, a, b, selection, transposed, prepared: vec![], sums, turn }.prepared()
     }
 
-    /// This plan, once what its kernels need is there: bitmasks, or kernels without where they have no room; panels, or rows and a
-    /// schedule; room for the sums of splits.
+    /// This plan, once what its kernels need is there: lists by subtiles, or kernels without where they have no room; panels, or rows
+    /// and a schedule; room for the sums of splits.
     fn prepared(mut self) -> Result<Self> {
         let has = |selection: &Selection<Problem>, is_it: fn(Algorithm) -> bool| {
             selection.iter().any(|choice| is_it(choice.algorithm))
@@ -149,7 +152,7 @@ impl<T: Value, I: Index> Sddmm<T, I> {
             matches!(choice.algorithm, Algorithm::MmaTile { .. } | Algorithm::WgmmaTile { .. })
         };
         if self.pattern.nnz > 0 {
-            self.selection.prepare(by_tiles, || self.pattern.bitmasks())?;
+            self.selection.prepare(by_tiles, || self.pattern.subtiles())?;
         }
         let problem = self.selection.problem();
         self.prepared.clear();
@@ -164,7 +167,13 @@ impl<T: Value, I: Index> Sddmm<T, I> {
             let panels = by_panels.then(|| {
                 PanelTiles::new(&self.pattern, Panels::of(&problem.of_splits(splits)), self.options.schedule)
             });
-            self.prepared.push(Prepared { entry, splits, panels: panels.transpose()? });
+            let tiles = match algorithm {
+                Algorithm::MmaTile { rows, columns } | Algorithm::WgmmaTile { rows, columns } => {
+                    Some(Tiles::new(&self.pattern, [rows, columns])?)
+                }
+                _ => None,
+            };
+            self.prepared.push(Prepared { entry, splits, panels: panels.transpose()?, tiles });
         }
         self.sums =
             SumsOfSplits::new(self.device(), problem, self.prepared.iter().map(|kernel| kernel.splits))?;
@@ -263,10 +272,10 @@ impl<T: Value, I: Index> Sddmm<T, I> {
             c.map_or((0, 0), |c| (c.values_address(), if c.batch() == 1 { 0 } else { c.values_stride() }));
         let d_batch = d.values_stride();
         let d = GlobalMut::from_address(d.padded_values_mut(OPERATION)?.address());
-        let Prepared { splits, panels, .. } = self.prepared_for(entry);
-        let items = match (choice.algorithm, panels) {
-            (Algorithm::MmaTile { .. } | Algorithm::WgmmaTile { .. }, _) => self.pattern.rows as u32,
-            (Algorithm::ColumnPanel { .. }, Some(panels)) => panels.count(),
+        let Prepared { splits, panels, tiles, .. } = self.prepared_for(entry);
+        let items = match (panels, tiles) {
+            (Some(panels), _) => panels.count(),
+            (_, Some(_)) => self.pattern.rows as u32,
             _ => self.pattern.nnz as u32,
         };
         let blocks = items.div_ceil(entry.tile.block_items);
@@ -294,23 +303,21 @@ impl<T: Value, I: Index> Sddmm<T, I> {
             let products = batch.len() as u32;
             let z = products * splits.count as u32;
             let columns = self.pattern.columns_pointer();
-            match (choice.algorithm, panels) {
-                (Algorithm::MmaTile { columns, .. }, _) => {
-                    let masks = self.pattern.bitmasks()?.pointers().0;
-                    let args = TileArgs { masks, operands, cols: self.pattern.cols as u32 };
-                    launch(stream, entry, [blocks, args.cols.div_ceil(columns), z], &args)?;
-                }
-                (Algorithm::WgmmaTile { columns: of_tile, .. }, _) => {
-                    let masks = self.pattern.bitmasks()?.pointers().0;
-                    let args = WgmmaTileArgs { masks, columns, operands, cols: self.pattern.cols as u32 };
-                    // Blocks stay, and take tiles one after another.
-                    let tiles = blocks * args.cols.div_ceil(of_tile);
-                    let at_once = (self.device().info().multiprocessors / z).max(1);
-                    launch(stream, entry, [tiles.min(at_once), 1, z], &args)?;
-                }
-                (Algorithm::ColumnPanel { .. }, Some(panels)) => {
+            match (panels, tiles) {
+                (Some(panels), _) => {
                     let args = ColumnPanelArgs { table: panels.pointer(), columns, operands };
                     launch(stream, entry, [blocks, 1, z], &args)?;
+                }
+                (_, Some(Tiles { list, count })) => {
+                    let subtiles = self.pattern.subtiles()?.pointers();
+                    let (tiles, cols) = (list.as_slice().pointer(), self.pattern.cols as u32);
+                    let args = TileArgs { tiles, subtiles, operands, cols, tile_count: *count };
+                    // By warpgroups, blocks stay, and take tiles one after another.
+                    let at_once = match choice.algorithm {
+                        Algorithm::WgmmaTile { .. } => (self.device().info().multiprocessors / z).max(1),
+                        _ => u32::MAX,
+                    };
+                    launch(stream, entry, [(*count).min(at_once), 1, z], &args)?;
                 }
                 _ => {
                     let rows = self.pattern.row_indices()?.as_slice().pointer();

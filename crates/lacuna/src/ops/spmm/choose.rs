@@ -3,11 +3,12 @@ use lacuna_gpu::WARP;
 use lacuna_kernels::spmm::{Idea, Scheme, Tile};
 use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 
+use super::bitmask;
 use super::grid::MAX_PERSISTENT_ROWS;
 use super::model::CostModel;
 use super::options::Precision;
 use super::{OPERATION, Reduce};
-use crate::op::{self, bitmask};
+use crate::op;
 use crate::pattern::RowLengths;
 use crate::{CsrMatrix, DeviceInfo, Index, Value};
 

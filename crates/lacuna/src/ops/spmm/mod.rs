@@ -1,6 +1,7 @@
 //! C = clamp(alpha·A·B + beta·C + bias) with A sparse; also by the mean, the greatest or the least of each row's products.
 //!
 //! Source: Gale, Zaharia, Young, Elsen, *Sparse GPU Kernels for Deep Learning* (SC 2020).
+mod bitmask;
 mod choose;
 mod cost;
 mod gradient;

@@ -3,7 +3,7 @@ use lacuna_gpu::GlobalPtr;
 use lacuna_kernels::spmm::{self as kernels, BitmaskArgs, Tile};
 use lacuna_kernels::{Entry, IndexType, RowMask, ValueType, entries};
 
-use super::{MAX_GRID_YZ, launch_kernel};
+use crate::op::{MAX_GRID_YZ, launch_kernel};
 use crate::pattern::{DevicePattern, padded};
 use crate::{Buffer, Index, Result};
 
@@ -14,7 +14,7 @@ const MOST_BESIDES: u64 = 1 << 20;
 
 /// The bitmasks and places of a pattern.
 #[derive(Debug)]
-pub(crate) struct Bitmasks {
+pub(super) struct Bitmasks {
     /// [`RowMask`]s.
     records: Buffer<u32>,
     /// A byte for each nonzero, then zeros to spare.
@@ -23,14 +23,14 @@ pub(crate) struct Bitmasks {
 
 impl Bitmasks {
     /// As the kernels take them.
-    pub(crate) fn pointers(&self) -> (GlobalPtr<u32>, GlobalPtr<u8>) {
+    pub(super) fn pointers(&self) -> (GlobalPtr<u32>, GlobalPtr<u8>) {
         (self.records.as_slice().pointer(), self.places.as_slice().pointer())
     }
 }
 
 /// Whether a pattern of this size, and of nonzeros of these types, may be given as bitmasks: they are few enough, and their
 /// kernel's grid reaches all of them.
-pub(crate) fn fit([rows, cols, nnz]: [usize; 3], value: ValueType, index: IndexType) -> bool {
+pub(super) fn fit([rows, cols, nnz]: [usize; 3], value: ValueType, index: IndexType) -> bool {
     let bytes = (RowMask::count(rows, cols) * RowMask::WORDS * size_of::<u32>()) as u64;
     let most = MOST_BESIDES + MOST_TO_NONZEROS * u64::from(value.bytes() + index.bytes()) * nnz as u64;
     bytes <= most && cols.div_ceil(RowMask::COLUMNS as usize) <= MAX_GRID_YZ * RowMask::COLUMNS as usize
@@ -38,7 +38,7 @@ pub(crate) fn fit([rows, cols, nnz]: [usize; 3], value: ValueType, index: IndexT
 
 impl<I: Index> DevicePattern<I> {
     /// The pattern's bitmasks and places. The first call makes them, and waits for that.
-    pub(crate) fn bitmasks(&self) -> Result<&Bitmasks> {
+    pub(super) fn bitmasks(&self) -> Result<&Bitmasks> {
         self.derived.get_or_make(|| self.make_bitmasks())
     }
 
