@@ -88,3 +88,11 @@ pub(crate) fn pack<G: Gpu>(gpu: G, x: f32, y: f32) -> u32 {
 pub(crate) fn pack_lo<G: Gpu>(gpu: G, x: f32, y: f32) -> u32 {
     gpu.pack_bf16(lo(x), lo(y))
 }
+
+/// Two numbers in bfloat16, the nearest, and what that leaves of them, likewise.
+#[inline(always)]
+pub(crate) fn bf16_parts<G: Gpu>(gpu: G, x: f32, y: f32) -> [u32; 2] {
+    let nearest = gpu.pack_bf16(x, y);
+    let (of_x, of_y) = (f32::from_bits(nearest << 16), f32::from_bits(nearest & 0xffff_0000));
+    [nearest, gpu.pack_bf16(x - of_x, y - of_y)]
+}

@@ -2,6 +2,7 @@
 use lacuna_gpu::{Bf16, CoreMatrices, F16, Gpu, SharedPtr};
 
 use crate::DeviceValue;
+use crate::common::bf16_parts;
 
 /// Two numbers, in one or two parts each.
 #[derive(Clone, Copy)]
@@ -114,9 +115,8 @@ mma_value!(
 /// Splits two numbers.
 #[inline(always)]
 fn split<G: Gpu>(gpu: G, x: f32, y: f32) -> Parts {
-    let upper = gpu.pack_bf16(x, y);
-    let (of_x, of_y) = (f32::from_bits(upper << 16), f32::from_bits(upper & 0xffff_0000));
-    Parts { upper, lower: gpu.pack_bf16(x - of_x, y - of_y) }
+    let [upper, lower] = bf16_parts(gpu, x, y);
+    Parts { upper, lower }
 }
 
 /// Two values of 16 bits as they are.

@@ -45,6 +45,8 @@ macro_rules! sddmm {
             // By warpgroups: [rows of a tile, its columns]
             #[cfg(lacuna_sm = "90")]
             wgmma [f16 bf16] { [128 128] [256 128] }
+            #[cfg(lacuna_sm = "90")]
+            wgmma split [f32] { [128 128] }
 
             // What the kernels above read beside the operands, and what adds their sums up.
             sum_splits [f32 f16 bf16] { {} }
@@ -84,12 +86,10 @@ macro_rules! sddmm {
             >
         }
     };
-    ($part:ident wgmma [] $types:ident [$rows:literal $columns:literal]) => {
+    ($part:ident wgmma [$($products:ident)?] $types:ident [$rows:literal $columns:literal]) => {
         $crate::entry_part! { $part
-            ["sddmm_", stringify!($types), "_wgmma_", $rows, "x", $columns]
-            $crate::sddmm::WgmmaTiles<
-                $crate::list::value_of::$types, { $columns / 2 }, { $rows / 64 }
-            >
+            ["sddmm_", stringify!($types), "_wgmma_", $rows, "x", $columns $(, "_", stringify!($products))?]
+            $crate::sddmm::WgmmaTiles<$crate::operand_of!($types $($products)?), { $columns / 2 }, { $rows / 64 }>
         }
     };
     ($part:ident sum_splits [] $value:ident {}) => {

@@ -5,6 +5,7 @@
 //! Yang, *Exploiting Online Locality and Reduction Parallelism for Sampled Dense Matrix Multiplication on GPUs* (ICCD 2021),
 //! section III.
 mod column_panel;
+mod fallback;
 mod list;
 mod mma;
 mod nonzero_split;
@@ -31,7 +32,7 @@ pub use sum_splits::{SumSplits, SumSplitsArgs};
 pub use tile::{Scheme, Tile};
 pub use tile_args::TileArgs;
 pub use transpose::{DenseArgs, DenseTranspose};
-pub use wgmma::WgmmaTiles;
+pub use wgmma::{WgmmaOperand, WgmmaTiles};
 
 /// What the entry points of [`NonzeroSplit`] take, for values of `T` and column indices of `I`.
 ///

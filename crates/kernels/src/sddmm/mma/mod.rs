@@ -17,11 +17,12 @@ mod stage;
 
 use core::marker::PhantomData;
 
-use lacuna_gpu::{Gpu, Real, SharedPtr, WARP};
+use lacuna_gpu::{Gpu, SharedPtr, WARP};
 
 pub use operand::TileOperand;
 use stage::{Source, Stage};
 
+use super::fallback::fallback;
 use super::subtiles::{AT_ONCE, SubtileNonzeros};
 use super::{Operands, Scheme, Subtiles, Tile, TileArgs};
 use crate::{Bounds, DeviceValue, IndexType, Kernel};
@@ -220,23 +221,4 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
             }
         }
     }
-}
-
-/// The product of a row of A and a row of B by fused multiply-adds, which IEEE 754 governs: for accumulators that are not finite.
-/// Parts of an infinite number are no numbers, so that tensor cores would not give what the whole does.
-///
-/// # Safety
-/// The rows are live.
-#[inline(always)]
-unsafe fn fallback<G: Gpu, T: Real>(gpu: G, operands: &Operands<T>, [row, column]: [u32; 2]) -> f32 {
-    let a = operands.a.add_rows(row, operands.a_stride_bytes);
-    let b = operands.b.add_rows(column, operands.b_stride_bytes);
-    let mut sum = 0.0;
-    for k in 0..operands.k as usize {
-        // SAFETY: both rows have K elements.
-        let ([a], [b]) =
-            unsafe { (gpu.load_readonly::<T, 1>(a.add(k)), gpu.load_readonly::<T, 1>(b.add(k))) };
-        sum = gpu.fma(a.to_f32(gpu), b.to_f32(gpu), sum);
-    }
-    sum
 }

@@ -42,7 +42,9 @@ impl CostModel {
             }
             Scheme::MmaTile { .. } | Scheme::WgmmaTile { .. } if problem.k == 0 => f64::INFINITY,
             Scheme::MmaTile { columns, arithmetic } => self.of_tiles(problem, entry, columns, arithmetic),
-            Scheme::WgmmaTile { columns, .. } => self.of_warpgroups(problem, entry, columns),
+            Scheme::WgmmaTile { columns, arithmetic } => {
+                self.of_warpgroups(problem, entry, columns, arithmetic)
+            }
             Scheme::RowIndices | Scheme::Schedule | Scheme::SumSplits | Scheme::Transpose => f64::INFINITY,
         };
         products + adding
@@ -80,8 +82,15 @@ impl CostModel {
     }
 
     /// Blocks stay, and take tiles one after another, those that C has something of. The end of a tile goes by its elements and nonzeros.
-    fn of_warpgroups(&self, problem: &Problem, entry: &Entry<Tile>, columns: u32) -> f64 {
-        let Warpgroups { line, tile, place, nonzero } = self.warpgroups;
+    fn of_warpgroups(
+        &self,
+        problem: &Problem,
+        entry: &Entry<Tile>,
+        columns: u32,
+        arithmetic: Arithmetic,
+    ) -> f64 {
+        let Warpgroups { line, tile, place, nonzero } =
+            if arithmetic == Arithmetic::Half { self.warpgroups } else { self.split_warpgroups };
         let [rows, columns] = [entry.tile.block_items, columns].map(|side| side as usize);
         let tiles = (problem.rows.div_ceil(rows) * problem.cols.div_ceil(columns)) as f64;
         let full = full_tiles(tiles, problem.nnz as f64);

@@ -46,6 +46,8 @@ pub struct CostModel {
     pub(super) tiles: Tiles,
     pub(super) sixteen_bit: SixteenBit,
     pub(super) warpgroups: Warpgroups,
+    /// Those of `f32` in three products.
+    pub(super) split_warpgroups: Warpgroups,
     pub(super) split_sums: SplitSums,
 }
 
@@ -71,6 +73,7 @@ impl CostModel {
             tiles: Tiles::read(&file, "tiles"),
             sixteen_bit: SixteenBit::read(&file, "sixteen_bit"),
             warpgroups: Warpgroups::read(&file, "warpgroups"),
+            split_warpgroups: Warpgroups::read(&file, "split_warpgroups"),
             split_sums: SplitSums::read(&file, "split_sums"),
             file,
         }
@@ -108,8 +111,8 @@ mod tests {
                 count += 1;
             }
         }
-        assert_eq!(count, 30);
-        assert_eq!(["f32", "16-bit"].map(|kind| model.file.fitted_to(kind).count()), [23, 7]);
+        assert_eq!(count, 34);
+        assert_eq!(["f32", "16-bit"].map(|kind| model.file.fitted_to(kind).count()), [27, 7]);
     }
 
     #[test]
@@ -126,5 +129,6 @@ mod tests {
             (shipped.common, shipped.nonzeros, shipped.panels)
         );
         assert_eq!((other.tiles, other.split_sums), (shipped.tiles, shipped.split_sums));
+        assert_eq!(other.split_warpgroups, shipped.split_warpgroups);
     }
 }

@@ -1,4 +1,4 @@
-//! SDDMM by warpgroups (wgmma of sm_90a), for values of 16 bits: compute as dense, keep what C has.
+//! SDDMM by warpgroups (wgmma of sm_90a): compute as dense, keep what C has.
 //!
 //! ```text
 //!              B  N×K  ┌──────────┐        A thread block takes tiles of D one after another. It goes along K, 64
@@ -10,28 +10,33 @@
 //!          │ 64    │  │   x  x    x│       costs by its nonzeros. A lane that looked up each of its sums would cost by
 //!          └───────┘  └────────────┘       its elements. The host lists the tiles that C has something of.
 //! ```
+//! Values of 16 bits are copied as they are. `f32` becomes two bfloat16 each, and three products ([`WgmmaOperand`]).
+mod operand;
+
 use core::marker::PhantomData;
 
-use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
+use lacuna_gpu::{FULL_WARP, Gpu, Real, SharedPtr, WARP};
 
+pub use operand::WgmmaOperand;
+use operand::{Part, Rows};
+
+use super::fallback::fallback;
 use super::subtiles::{AT_ONCE, SubtileNonzeros};
 use super::{Operands, Scheme, Subtiles, Tile, TileArgs};
-use crate::common::strided;
-use crate::{Arithmetic, Bounds, HalfValue, IndexType, Kernel};
+use crate::{Bounds, DeviceValue, IndexType, Kernel};
 
-/// SDDMM by tiles of `GROUPS` warpgroups, 64 rows each, and 2·`L` columns.
+/// SDDMM by tiles of `GROUPS` warpgroups, 64 rows each, and 2·`L` columns, with operands `O`.
 #[derive(Debug)]
-pub struct WgmmaTiles<T, const L: usize, const GROUPS: u32>(PhantomData<T>);
+pub struct WgmmaTiles<O, const L: usize, const GROUPS: u32>(PhantomData<O>);
 
 /// Threads of a warpgroup, its rows, and those of its warps.
 const WARPGROUP: u32 = 4 * WARP;
 const GROUP_ROWS: u32 = 64;
 const WARP_ROWS: u32 = 16;
-/// Columns of A and B of a step, the bytes of a row that has them, and its pieces of 16 bytes.
+/// Columns of A and B of a step.
 const STEP: u32 = 64;
+/// Bytes of a row of a stage, of one part.
 const ROW: u32 = 128;
-const PIECES: u32 = 8;
-const PIECE: u32 = 16;
 /// Sums of a subtile from one row to the next: eight more keep rows that are written together on different banks.
 const PITCH: u32 = Subtiles::COLUMNS + 8;
 /// Bytes of the sums of a warp's subtile.
@@ -45,8 +50,8 @@ struct Work<T, G> {
     steps: u32,
 }
 
-impl<T: HalfValue, const L: usize, const GROUPS: u32> Kernel for WgmmaTiles<T, L, GROUPS> {
-    type Args = TileArgs<T>;
+impl<O: WgmmaOperand, const L: usize, const GROUPS: u32> Kernel for WgmmaTiles<O, L, GROUPS> {
+    type Args = TileArgs<O::Value>;
     type Tile = Tile;
 
     const TILE: Tile = {
@@ -55,14 +60,14 @@ impl<T: HalfValue, const L: usize, const GROUPS: u32> Kernel for WgmmaTiles<T, L
         assert!(Self::FULL + Self::STAGES * GROUPS <= 16, "a block has 16 barriers");
         assert!(Self::SHARED_BYTES <= 227 * 1024, "a block of sm_90 has 227 KiB");
         Tile {
-            value: T::TYPE,
+            value: O::Value::TYPE,
             index: IndexType::U32,
-            vector: 8,
+            vector: O::VECTOR,
             block_items: Self::ROWS,
-            scheme: Scheme::WgmmaTile { columns: Self::COLUMNS, arithmetic: Arithmetic::Half },
+            scheme: Scheme::WgmmaTile { columns: Self::COLUMNS, arithmetic: O::ARITHMETIC },
         }
     };
-    const THREADS: u32 = GROUPS * WARPGROUP + Self::STAGES * WARP;
+    const THREADS: u32 = GROUPS * WARPGROUP + Self::STAGES * O::PRODUCERS;
     const SHARED_BYTES: u32 = Self::SUMS + Self::ROWS / WARP_ROWS * SUMS_BYTES;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
     const MIN_SM: u32 = 90;
@@ -76,7 +81,7 @@ impl<T: HalfValue, const L: usize, const GROUPS: u32> Kernel for WgmmaTiles<T, L
         // SAFETY: the arguments describe live memory; the last warps are the producers.
         unsafe {
             if warp >= 4 * GROUPS {
-                Self::produce(&work, warp - 4 * GROUPS);
+                Self::produce(&work, (warp - 4 * GROUPS) / (O::PRODUCERS / WARP));
             } else {
                 Self::consume(&work, warp);
             }
@@ -84,16 +89,28 @@ impl<T: HalfValue, const L: usize, const GROUPS: u32> Kernel for WgmmaTiles<T, L
     }
 }
 
-impl<T: HalfValue, const L: usize, const GROUPS: u32> WgmmaTiles<T, L, GROUPS> {
+impl<O: WgmmaOperand, const L: usize, const GROUPS: u32> WgmmaTiles<O, L, GROUPS> {
     /// Rows of a tile.
     const ROWS: u32 = GROUPS * GROUP_ROWS;
     /// Columns of a tile.
     const COLUMNS: u32 = 2 * L as u32;
     /// Subtiles of a warp.
     const SUBTILES: usize = L / 32;
-    /// Stages of shared memory, each with a warp that fills it.
-    const STAGES: u32 = if GROUPS > 2 { 3 } else { 4 };
-    const STAGE_BYTES: u32 = (Self::ROWS + Self::COLUMNS) * ROW;
+    /// Stages of shared memory, each with threads that fill it.
+    const STAGES: u32 = if O::PARTS > 1 {
+        2
+    } else if GROUPS > 2 {
+        3
+    } else {
+        4
+    };
+    /// Bytes of the rows of A of a stage, of one part, and of all parts of a stage: those of A, then those of B.
+    const A_BYTES: u32 = Self::ROWS * ROW;
+    const B_BYTES: u32 = Self::COLUMNS * ROW;
+    const STAGE_BYTES: u32 = O::PARTS * (Self::A_BYTES + Self::B_BYTES);
+    /// Threads at the barrier of a stage that is full, for each warpgroup; and that is empty.
+    const AT_FULL: u32 = WARPGROUP + O::PRODUCERS;
+    const AT_EMPTY: u32 = GROUPS * WARPGROUP + O::PRODUCERS;
     /// Where warps put sums down.
     const SUMS: u32 = Self::STAGES * Self::STAGE_BYTES;
     /// Barriers: of an empty stage, and of one that is full for a warpgroup.
@@ -105,7 +122,7 @@ impl<T: HalfValue, const L: usize, const GROUPS: u32> WgmmaTiles<T, L, GROUPS> {
     /// # Safety
     /// The arguments describe live memory.
     #[inline(always)]
-    unsafe fn place<G: Gpu>(work: &Work<T, G>, tile: u32) -> [u32; 2] {
+    unsafe fn place<G: Gpu>(work: &Work<O::Value, G>, tile: u32) -> [u32; 2] {
         if tile < work.args.tile_count {
             // SAFETY: as promised by the caller.
             unsafe { work.args.tile(work.gpu, tile) }
@@ -114,12 +131,12 @@ impl<T: HalfValue, const L: usize, const GROUPS: u32> WgmmaTiles<T, L, GROUPS> {
         }
     }
 
-    /// Fills this warp's stage, for every step that is the stage's.
+    /// Fills a stage, for every step that is the stage's.
     ///
     /// # Safety
-    /// The whole warp is here; the operands are live.
+    /// The stage's producers are here, whole warps; the operands are live.
     #[inline(always)]
-    unsafe fn produce<G: Gpu>(work: &Work<T, G>, stage: u32) {
+    unsafe fn produce<G: Gpu>(work: &Work<O::Value, G>, stage: u32) {
         let gpu = work.gpu;
         let Operands { a, b, items, k, a_stride_bytes, b_stride_bytes, .. } = work.args.operands;
         let (mut tile, mut step, mut is_first) = (gpu.block_idx_x(), stage, true);
@@ -134,16 +151,18 @@ impl<T: HalfValue, const L: usize, const GROUPS: u32> WgmmaTiles<T, L, GROUPS> {
         let mut at = unsafe { Self::place(work, tile) };
         while tile < work.args.tile_count {
             if !is_first {
-                gpu.barrier_sync(Self::EMPTY + stage, GROUPS * WARPGROUP + WARP);
+                gpu.barrier_sync(Self::EMPTY + stage, Self::AT_EMPTY);
             }
             let [row, column] = at;
             let a = Rows { matrix: a, first: row, end: items, stride_bytes: a_stride_bytes };
             let b = Rows { matrix: b, first: column, end: work.args.cols, stride_bytes: b_stride_bytes };
             let to = stage * Self::STAGE_BYTES;
+            let of_a = Part { to, bytes: Self::A_BYTES };
+            let of_b = Part { to: to + O::PARTS * Self::A_BYTES, bytes: Self::B_BYTES };
             // SAFETY: as promised by the caller; the warpgroups have left the stage.
             unsafe {
-                a.copy(gpu, to, Self::ROWS, step * STEP, k);
-                b.copy(gpu, to + Self::ROWS * ROW, Self::COLUMNS, step * STEP, k);
+                O::fill(gpu, &a, of_a, step * STEP, k);
+                O::fill(gpu, &b, of_b, step * STEP, k);
             }
             gpu.copy_async_commit();
             (step, is_first) = (step + Self::STAGES, false);
@@ -153,7 +172,7 @@ impl<T: HalfValue, const L: usize, const GROUPS: u32> WgmmaTiles<T, L, GROUPS> {
             gpu.copy_async_wait::<0>();
             gpu.fence_async_proxy();
             for group in 0..GROUPS {
-                gpu.barrier_arrive(Self::FULL + stage * GROUPS + group, WARPGROUP + WARP);
+                gpu.barrier_arrive(Self::FULL + stage * GROUPS + group, Self::AT_FULL);
             }
         }
     }
@@ -163,7 +182,7 @@ impl<T: HalfValue, const L: usize, const GROUPS: u32> WgmmaTiles<T, L, GROUPS> {
     /// # Safety
     /// The whole warpgroup is here; the arguments describe live memory.
     #[inline(always)]
-    unsafe fn consume<G: Gpu>(work: &Work<T, G>, warp: u32) {
+    unsafe fn consume<G: Gpu>(work: &Work<O::Value, G>, warp: u32) {
         let gpu = work.gpu;
         let tiles = work.args.tile_count;
         let mut tile = gpu.block_idx_x();
@@ -176,23 +195,25 @@ impl<T: HalfValue, const L: usize, const GROUPS: u32> WgmmaTiles<T, L, GROUPS> {
         // SAFETY: as promised by the caller; a stage is read while it is full.
         unsafe {
             // Where a tile is comes two tiles ahead, where its nonzeros stand one, and their places before it is multiplied.
-            let mut own = Self::nonzeros(work, warp, Self::place(work, tile));
+            let mut here = Self::place(work, tile);
+            let mut own = Self::nonzeros(work, warp, here);
             let mut at = Self::place(work, tile + stride);
             while tile < tiles {
                 let places = [0, 1].map(|subtile: usize| own[subtile].places(gpu, &work.args.subtiles));
                 let next = Self::nonzeros(work, warp, at);
-                at = Self::place(work, tile + 2 * stride);
+                let later = Self::place(work, tile + 2 * stride);
                 let mut sums = [0.0; L];
                 for _ in 0..work.steps {
-                    gpu.barrier_sync(Self::FULL + stage * GROUPS + warp / 4, WARPGROUP + WARP);
+                    gpu.barrier_sync(Self::FULL + stage * GROUPS + warp / 4, Self::AT_FULL);
                     Self::multiply(gpu, stage, warp / 4, &mut sums);
                     if left > Self::STAGES {
-                        gpu.barrier_arrive(Self::EMPTY + stage, GROUPS * WARPGROUP + WARP);
+                        gpu.barrier_arrive(Self::EMPTY + stage, Self::AT_EMPTY);
                     }
                     (left, stage) = (left - 1, if stage + 1 == Self::STAGES { 0 } else { stage + 1 });
                 }
-                Self::store(work, warp, &own, places, &sums);
-                (own, tile) = (next, tile + stride);
+                Self::store(work, warp, (here, &own), places, &sums);
+                (here, own, tile) = (at, next, tile + stride);
+                at = later;
             }
         }
     }
@@ -203,7 +224,7 @@ impl<T: HalfValue, const L: usize, const GROUPS: u32> WgmmaTiles<T, L, GROUPS> {
     /// The arguments describe live memory; the whole warp is here.
     #[inline(always)]
     unsafe fn nonzeros<G: Gpu>(
-        work: &Work<T, G>,
+        work: &Work<O::Value, G>,
         warp: u32,
         [row, column]: [u32; 2],
     ) -> [SubtileNonzeros; 2] {
@@ -223,12 +244,12 @@ impl<T: HalfValue, const L: usize, const GROUPS: u32> WgmmaTiles<T, L, GROUPS> {
     #[inline(always)]
     unsafe fn multiply<G: Gpu>(gpu: G, stage: u32, group: u32, sums: &mut [f32; L]) {
         let a = stage * Self::STAGE_BYTES + group * GROUP_ROWS * ROW;
-        let b = stage * Self::STAGE_BYTES + Self::ROWS * ROW;
+        let b = stage * Self::STAGE_BYTES + O::PARTS * Self::A_BYTES;
         gpu.warpgroup_arrive();
-        for pair in 0..PIECES / 2 {
-            let [a, b] = [a, b].map(|panel| SharedPtr::from_offset(panel + 2 * pair * PIECE));
+        for sixteen in 0..STEP / 16 {
+            let [a, b] = [a, b].map(|panel| panel + 32 * sixteen);
             // SAFETY: as promised by the caller; panels begin at multiples of 1024 bytes.
-            unsafe { T::warpgroup_mma_columns(gpu, sums, a, b) };
+            unsafe { O::multiply(gpu, sums, (a, Self::A_BYTES), (b, Self::B_BYTES)) };
         }
         gpu.warpgroup_commit();
         gpu.warpgroup_wait::<0, L>(sums);
@@ -240,9 +261,9 @@ impl<T: HalfValue, const L: usize, const GROUPS: u32> WgmmaTiles<T, L, GROUPS> {
     /// D has these nonzeros, and they are this warp's alone; the whole warp is here.
     #[inline(always)]
     unsafe fn store<G: Gpu>(
-        work: &Work<T, G>,
+        work: &Work<O::Value, G>,
         warp: u32,
-        own: &[SubtileNonzeros; 2],
+        (tile, own): ([u32; 2], &[SubtileNonzeros; 2]),
         places: [[u32; AT_ONCE]; 2],
         sums: &[f32; L],
     ) {
@@ -270,10 +291,18 @@ impl<T: HalfValue, const L: usize, const GROUPS: u32> WgmmaTiles<T, L, GROUPS> {
                     places[subtile],
                     shared,
                     PITCH,
-                    |index, _, sum| {
+                    |index, place, sum| {
+                        let sum = if O::PARTS > 1 && !sum.is_finite() {
+                            let row = tile[0] + warp * WARP_ROWS + place / Subtiles::COLUMNS;
+                            let column =
+                                tile[1] + subtile as u32 * Subtiles::COLUMNS + place % Subtiles::COLUMNS;
+                            fallback(gpu, &work.args.operands, [row, column])
+                        } else {
+                            sum
+                        };
                         // Apart, so that nothing waits for a scale that is not there.
                         if is_plain {
-                            gpu.store(d.add(index as usize), [T::from_f32(gpu, sum)]);
+                            gpu.store(d.add(index as usize), [O::Value::from_f32(gpu, sum)]);
                         } else {
                             work.args.operands.store(gpu, index, 0, sum);
                         }
@@ -281,40 +310,5 @@ impl<T: HalfValue, const L: usize, const GROUPS: u32> WgmmaTiles<T, L, GROUPS> {
                 );
             }
         }
-    }
-}
-
-/// Rows of a dense matrix that a block works on.
-struct Rows<T> {
-    matrix: GlobalPtr<T>,
-    /// The tile's first row.
-    first: u32,
-    /// Rows that the matrix has.
-    end: u32,
-    stride_bytes: u32,
-}
-
-impl<T: HalfValue> Rows<T> {
-    /// Starts copying 64 columns, from `column` on, of `rows` rows, a multiple of 8, into a panel, by a warp. Zeros stand for what is
-    /// not there. Eight lanes copy a row: in shared memory, too, it is one line, so that no sector is read twice.
-    ///
-    /// # Safety
-    /// The rows are live, of `k` elements; nobody uses the place.
-    #[inline(always)]
-    unsafe fn copy<G: Gpu>(&self, gpu: G, to: u32, rows: u32, column: u32, k: u32) {
-        const AT_ONCE: u32 = WARP / PIECES;
-        let (piece, first) = (gpu.lane_id() % PIECES, gpu.lane_id() / PIECES);
-        let column = column + piece * 8;
-        let is_inside = column < k;
-        let from = self.matrix.add_rows(self.first + first, self.stride_bytes);
-        let from = from.add(if is_inside { column as usize } else { 0 });
-        let mut from = GlobalPtr::<u16>::from_address(from.address());
-        strided(first, rows, AT_ONCE, |row| {
-            let is_there = is_inside && self.first + row < self.end;
-            let to = to + row * ROW + (piece ^ (row % 8)) * PIECE;
-            // SAFETY: as promised by the caller; what is not there is not read.
-            unsafe { gpu.copy_async_or_zero::<u16, 8>(SharedPtr::from_offset(to), from, is_there) };
-            from = from.add_bytes(u64::from(AT_ONCE) * u64::from(self.stride_bytes));
-        });
     }
 }
