@@ -157,7 +157,7 @@ impl op::Problem for Problem {
         let tile = &entry.tile;
         match tile.scheme {
             Scheme::WgmmaTile => {
-                self.blocks.map_or(f64::INFINITY, |blocks| self.cost_of_blocks(&blocks, tile))
+                self.blocks.map_or(f64::INFINITY, |blocks| self.cost_of_blocks(&blocks, entry))
             }
             Scheme::Row { .. } => self.cost_of_keys(tile, self.nnz as f64, 1.0),
             // Rows that do not fill the lanes are worked out query by query, each from all entries.
@@ -206,30 +206,40 @@ impl Problem {
         keys.max(1.0) * (l1.max(issued / 4.0) + 1.0) + waiting
     }
 
-    /// Of blocks. An entry takes its copies and what its groups multiply, seen or not; where heads are few, the longest tile is
-    /// waited for.
-    fn cost_of_blocks(&self, blocks: &BlockCounts, tile: &Tile) -> f64 {
-        let (groups, dim) = (f64::from(tile.block_rows / BLOCK), f64::from(tile.dimension));
+    /// Of blocks. An entry takes its copies and what its groups multiply, seen or not. Where heads are few, the longest tile is
+    /// waited for; so are the last waves of tiles that are alike.
+    fn cost_of_blocks(&self, blocks: &BlockCounts, entry: &Entry<Tile>) -> f64 {
+        let Entry { tile, bounds, .. } = entry;
+        let (groups, dim) = (f64::from(tile.block_rows / BLOCK), tile.dimension);
         let TilingCounts { tiles, entries, longest } = blocks.tilings[groups as usize - 1];
-        let [of_entry, of_group] = if dim > 128.0 { WIDE_ENTRY } else { [ENTRY, GROUP_OF_ENTRY] };
-        let entry = of_entry[0] + of_entry[1] * dim + groups * (of_group[0] + of_group[1] * dim);
+        let [of_entry, of_group] = match dim {
+            ..=64 => ENTRY,
+            65..=128 => MIDDLE_ENTRY,
+            _ => WIDE_ENTRY,
+        };
+        let entry = of_entry + groups * of_group;
         let tile_cycles = TILE + GROUP_OF_TILE * groups;
-        let alone = if groups > 1.0 || dim > 64.0 { 1.0 } else { ALONE };
+        let alone = if groups > 1.0 || dim > 64 { 1.0 } else { ALONE };
         let all = entries as f64 * entry + tiles as f64 * tile_cycles;
-        let longest = alone * (longest as f64 * entry + tile_cycles);
-        all.max(longest * f64::from(self.multiprocessors) / self.heads.max(1) as f64)
+        let longest = longest as f64 * entry + tile_cycles;
+        // Tiles that a multiprocessor takes one after another, of those that it has at once; where tiles differ, short ones fill the
+        // last wave.
+        let (heads, at_once) = (self.heads.max(1) as f64, f64::from(bounds.min_blocks.max(1)));
+        let waves = (tiles as f64 * heads / (f64::from(self.multiprocessors) * at_once)).ceil();
+        let alike = 2.0 * all / (tiles as f64).max(1.0) - longest;
+        all.max((alone * longest).max(waves * at_once * alike) * f64::from(self.multiprocessors) / heads)
     }
 }
 
 /// Cycles of a warp for 32 keys, from their columns to their sums. This and the following are set by hand from times on an H100, at 1.755 GHz
 /// (docs/log/attention.md, "Blocks").
 const BATCH_CYCLES: f64 = 2800.0;
-/// Cycles of a multiprocessor for an entry, of one of its groups, both also for each element of a row; and for a tile and one of
-/// its groups.
-const ENTRY: [f64; 2] = [180.0, 7.2];
-const GROUP_OF_ENTRY: [f64; 2] = [60.0, 3.83];
-/// The same of rows of more than 128 elements, whose copies take most of the time (docs/log/attention.md, "Tiles of wide rows").
-const WIDE_ENTRY: [[f64; 2]; 2] = [[180.0, 15.5], [60.0, 1.2]];
+/// Cycles of a multiprocessor for an entry and for one of its groups, of rows of up to 64 elements (docs/log/attention.md, "Panels in place
+/// of core matrices"), of up to 128, and of more, whose copies take most of the time (there, "Tiles of wide rows").
+const ENTRY: [f64; 2] = [245.0, 415.0];
+const MIDDLE_ENTRY: [f64; 2] = [1101.6, 550.2];
+const WIDE_ENTRY: [f64; 2] = [4148.0, 367.2];
+/// The same for a tile and one of its groups.
 const TILE: f64 = 2000.0;
 const GROUP_OF_TILE: f64 = 2250.0;
 /// How many times its part of two thread blocks on a multiprocessor a tile takes by itself.
