@@ -268,7 +268,7 @@ mod tests {
             let samples: Vec<&Sample> = samples.iter().collect();
             let file = truth.file();
             let mut values: Vec<f64> = file.fitted_to(kind).map(|constant| constant.value).collect();
-            values[1] *= 10.0;
+            values.iter_mut().step_by(2).for_each(|value| *value *= 10.0);
             let wrong = CostModel::new(file.clone().with_values(kind, &values));
             assert!(loss(&samples, truth) < 0.9 * loss(&samples, &wrong), "{kind}");
             assert!(score(samples.iter().copied(), &wrong).unwrap().mean < 1.0, "{kind}");
@@ -365,10 +365,10 @@ mod tests {
 
     #[test]
     fn choices_on_committed_records_are_fast() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("records/sddmm/h100-rnn-f16-kernels.jsonl");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("records/fit/hopper-sddmm-f16.jsonl");
         let samples = read(&path).unwrap();
-        assert_eq!(samples.len(), 39);
+        assert_eq!(samples.len(), 80);
         let score = score(&samples, CostModel::hopper()).unwrap();
-        assert!(score.mean > 0.98 && score.worst > 0.85 && score.worst <= score.mean, "{score:?}");
+        assert!(score.mean > 0.98 && score.worst > 0.8 && score.worst <= score.mean, "{score:?}");
     }
 }
