@@ -369,6 +369,6 @@ mod tests {
         let samples = read(&path).unwrap();
         assert_eq!(samples.len(), 80);
         let score = score(&samples, CostModel::hopper()).unwrap();
-        assert!(score.mean > 0.98 && score.worst > 0.8 && score.worst <= score.mean, "{score:?}");
+        assert!(score.mean > 0.98 && score.worst > 0.85 && score.worst <= score.mean, "{score:?}");
     }
 }

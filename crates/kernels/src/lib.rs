@@ -31,7 +31,7 @@ mod ptx;
 
 pub use common::{
     ALIGNED, Arithmetic, DeviceIndex, DeviceValue, Divisor, Half, HalfValue, IndexType, Map, Operand,
-    PADDING, Products, RowMask, RowRecord, Single, Split, SplitTf32, Tf32, ValueType,
+    PADDING, Products, RowMask, RowRecord, Single, Split, SplitBf16, SplitTf32, Tf32, ValueType,
 };
 pub use kernel::{Bounds, Entry, EntryTaking, Kernel, runs_on};
 pub use lacuna_gpu::{Bf16, F16};

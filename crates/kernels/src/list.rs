@@ -89,7 +89,7 @@ pub mod index_of {
 
 /// The products that tensor cores make of `f32`, as a flag names them.
 pub mod products_of {
-    pub use crate::{Split as split, SplitTf32 as splittf32, Tf32 as tf32};
+    pub use crate::{Split as split, SplitBf16 as splitbf16, SplitTf32 as splittf32, Tf32 as tf32};
 }
 
 /// The form of a row-split kernel, as a flag names it.

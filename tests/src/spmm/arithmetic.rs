@@ -16,6 +16,7 @@ pub(crate) fn precision_on(arithmetic: Option<spmm::Arithmetic>) -> Precision {
         Some(spmm::Arithmetic::Half) => Precision::Tensor,
         Some(spmm::Arithmetic::Split) => Precision::Split,
         Some(spmm::Arithmetic::SplitTf32) => Precision::SplitTf32,
+        Some(spmm::Arithmetic::SplitBf16) => Precision::SplitBf16,
         Some(spmm::Arithmetic::Tf32) => Precision::Tf32,
         None => Precision::Fp32,
     }

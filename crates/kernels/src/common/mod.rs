@@ -16,7 +16,7 @@ pub use divisor::Divisor;
 pub use half::HalfValue;
 pub use map::Map;
 pub use operand::{Half, Operand, Single};
-pub use products::{Arithmetic, Products, Split, SplitTf32, Tf32};
+pub use products::{Arithmetic, Products, Split, SplitBf16, SplitTf32, Tf32};
 pub(crate) use products::{bf16_parts, nearest_tf32, pack, pack_lo, tf32_rest};
 pub(crate) use reduce::{
     add_across_lanes, add_all_across_lanes, are_finite, inclusive_sum, reduce, reduce_each, subwarp_mask,

@@ -12,9 +12,11 @@ pub enum Arithmetic {
     Tf32,
     /// `f32` in three products in TF32: [`SplitTf32`].
     SplitTf32,
+    /// `f32` in three products of bfloat16: [`SplitBf16`].
+    SplitBf16,
 }
 
-/// How a product of two `f32` values is computed: [`Split`], [`SplitTf32`] or [`Tf32`].
+/// How a product of two `f32` values is computed: [`Split`], [`SplitTf32`], [`SplitBf16`] or [`Tf32`].
 pub trait Products: Send + Sync + 'static {
     /// Whether the parts that TF32 leaves out are multiplied, too.
     const SPLIT: bool;
@@ -43,6 +45,14 @@ pub struct Tf32;
 #[derive(Debug)]
 pub struct SplitTf32;
 
+/// Three products of bfloat16: a·b ≈ hi(a)·hi(b) + hi(a)·lo(b) + lo(a)·hi(b), where hi(x) is the nearest bfloat16 number, and lo(x) that of
+/// x − hi(x).
+///
+/// Both roundings leave up to 2⁻⁸ of what they round. With lo(a)·lo(b), which is left out, a product is within 2⁻¹⁵·|a·b| and a little
+/// more.
+#[derive(Debug)]
+pub struct SplitBf16;
+
 impl Products for Split {
     const SPLIT: bool = true;
     const ARITHMETIC: Arithmetic = Arithmetic::Split;
@@ -54,6 +64,10 @@ impl Products for Tf32 {
 impl Products for SplitTf32 {
     const SPLIT: bool = true;
     const ARITHMETIC: Arithmetic = Arithmetic::SplitTf32;
+}
+impl Products for SplitBf16 {
+    const SPLIT: bool = true;
+    const ARITHMETIC: Arithmetic = Arithmetic::SplitBf16;
 }
 
 /// Bits of an `f32` that TF32 leaves out.

@@ -46,7 +46,7 @@ macro_rules! sddmm {
             #[cfg(lacuna_sm = "90")]
             wgmma [f16 bf16] { [128 128] [256 128] }
             #[cfg(lacuna_sm = "90")]
-            wgmma split [f32] { [128 128] }
+            wgmma splitbf16 [f32] { [128 128] }
 
             // What the kernels above read beside the operands, and what adds their sums up.
             sum_splits [f32 f16 bf16] { {} }

@@ -30,6 +30,12 @@ impl Subtiles {
     pub const ROWS: u32 = 16;
     /// Columns of a subtile.
     pub const COLUMNS: u32 = 64;
+
+    /// The row and column of D of a place in the subtile whose first element is at this row and column.
+    #[inline(always)]
+    pub(super) fn element([row, column]: [u32; 2], place: u32) -> [u32; 2] {
+        [row + place / Self::COLUMNS, column + place % Self::COLUMNS]
+    }
 }
 
 /// The nonzeros of a subtile, as a warp has them: as they were loaded, so that nothing waits for the loads before they are used.

@@ -133,7 +133,7 @@ impl<
     /// The stage is full; the whole warpgroup is here.
     #[inline(always)]
     unsafe fn multiply_keys<G: Gpu>(gpu: G, stage: u32, group: u32, s: &mut [f32; SCORES]) {
-        let (q, k) = (Self::Q + group * Self::Q_BYTES, Self::K + stage * Self::V_BYTES);
+        let (q, k) = (Self::Q + group * Self::Q_BYTES, Self::K + stage * Self::KV_BYTES);
         gpu.warpgroup_arrive();
         for pair in 0..PIECES as u32 / 2 {
             let (panel, at) = (pair / 4, pair % 4 * 2 * PIECE);
@@ -241,7 +241,7 @@ impl<
         weights: &[u32; MAX_UNITS * 16],
         o: &mut [[f32; L]; PARTS],
     ) {
-        let v = stage * Self::V_BYTES;
+        let v = stage * Self::KV_BYTES;
         gpu.warpgroup_arrive();
         for sixteen in 0..Self::KEYS as usize / 16 {
             let first = 4 * sixteen;

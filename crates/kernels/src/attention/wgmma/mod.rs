@@ -185,13 +185,13 @@ impl<
     /// Key blocks of a step, and keys.
     const UNITS: u32 = SCORES as u32 / 32;
     const KEYS: u32 = Self::UNITS * BLOCK;
-    /// Bytes of V in a stage, or of K: panels of 64 elements of all keys.
-    const V_BYTES: u32 = Self::KEYS * Self::DIM * 2;
+    /// Bytes of K, and of V, in a stage: panels of 64 elements of all keys. Panels begin at multiples of 1024 bytes.
+    const KV_BYTES: u32 = Self::KEYS * Self::DIM * 2;
     /// Where K lies: in panels like V.
-    const K: u32 = STAGES * Self::V_BYTES;
+    const K: u32 = STAGES * Self::KV_BYTES;
     /// Bytes of Q, of a warpgroup.
     const Q_BYTES: u32 = BLOCK * Self::DIM * 2;
-    const Q: u32 = Self::K + STAGES * Self::V_BYTES;
+    const Q: u32 = Self::K + STAGES * Self::KV_BYTES;
     /// Bitmaps: by stage, group and block.
     const BITMAPS: u32 = Self::Q + GROUPS * Self::Q_BYTES;
 

@@ -73,7 +73,7 @@ impl<
         let [mut k, mut v] = [head.k, head.v].map(|matrix| {
             GlobalPtr::<u16>::from_address(matrix.add_rows(key, head.kv_stride).address()).add(column)
         });
-        let place = stage * Self::V_BYTES + (piece / 8 * Self::UNITS + unit) * PANEL;
+        let place = stage * Self::KV_BYTES + (piece / 8 * Self::UNITS + unit) * PANEL;
         // SAFETY: as promised by the caller; nothing is read of keys that are not there.
         unsafe {
             // Where a warp copies a row at a time, the compiler would keep an address for each of 64: it is not to see how many they are.

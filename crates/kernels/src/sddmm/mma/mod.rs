@@ -211,8 +211,7 @@ impl<O: TileOperand, const RT: usize, const WM: u32, const WN: u32> MmaTiles<O, 
             unsafe {
                 own[i].take(gpu, &args.subtiles, places[i], sums, Self::PITCH, |index, place, sum| {
                     let sum = if O::TRUNCATES && !sum.is_finite() {
-                        let [row, column] = [place / Subtiles::COLUMNS, place % Subtiles::COLUMNS];
-                        fallback(gpu, &args.operands, [first[0] + row, first[1] + column])
+                        fallback(gpu, &args.operands, Subtiles::element(first, place))
                     } else {
                         sum
                     };

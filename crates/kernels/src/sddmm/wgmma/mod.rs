@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!              B  N×K  ┌──────────┐        A thread block takes tiles of D one after another. It goes along K, 64
-//!                      │ 128 rows │        columns a step: the last warps fill a stage of shared memory each with
+//!                      │ 128 rows │        columns a step: the last warps fill stages of shared memory with      
 //!                      └──────────┘        rows of A and B, swizzled, and run ahead into the next tile.
 //!   A  M×K ┌───────┐  ┌────────────┐       Each warpgroup multiplies 64 rows. Then a warp writes its 16 rows of sums
 //!          │ 64    │  │ x  x   x   │       to shared memory, a subtile at a time, and takes from there what C has, by
@@ -10,7 +10,8 @@
 //!          │ 64    │  │   x  x    x│       costs by its nonzeros. A lane that looked up each of its sums would cost by
 //!          └───────┘  └────────────┘       its elements. The host lists the tiles that C has something of.
 //! ```
-//! Values of 16 bits are copied as they are. `f32` becomes two bfloat16 each, and three products ([`WgmmaOperand`]).
+//! Values of 16 bits are copied as they are. A number of `f32` becomes two of bfloat16, and a product three
+//! ([`SplitBf16`](crate::SplitBf16)).
 mod operand;
 
 use core::marker::PhantomData;
@@ -55,8 +56,10 @@ impl<O: WgmmaOperand, const L: usize, const GROUPS: u32> Kernel for WgmmaTiles<O
     type Tile = Tile;
 
     const TILE: Tile = {
-        assert!(Self::COLUMNS <= 256 && Self::COLUMNS.is_multiple_of(Subtiles::COLUMNS), "as wgmma has");
-        assert!(Self::SUBTILES == 2 && WARP_ROWS == Subtiles::ROWS, "a warp has two subtiles");
+        assert!(
+            Self::COLUMNS == 2 * Subtiles::COLUMNS && WARP_ROWS == Subtiles::ROWS,
+            "a warp has two subtiles"
+        );
         assert!(Self::FULL + Self::STAGES * GROUPS <= 16, "a block has 16 barriers");
         assert!(Self::SHARED_BYTES <= 227 * 1024, "a block of sm_90 has 227 KiB");
         Tile {
@@ -94,9 +97,7 @@ impl<O: WgmmaOperand, const L: usize, const GROUPS: u32> WgmmaTiles<O, L, GROUPS
     const ROWS: u32 = GROUPS * GROUP_ROWS;
     /// Columns of a tile.
     const COLUMNS: u32 = 2 * L as u32;
-    /// Subtiles of a warp.
-    const SUBTILES: usize = L / 32;
-    /// Stages of shared memory, each with threads that fill it.
+    /// Stages of shared memory, as many as fit, each with threads that fill it.
     const STAGES: u32 = if O::PARTS > 1 {
         2
     } else if GROUPS > 2 {
@@ -104,7 +105,7 @@ impl<O: WgmmaOperand, const L: usize, const GROUPS: u32> WgmmaTiles<O, L, GROUPS
     } else {
         4
     };
-    /// Bytes of the rows of A of a stage, of one part, and of all parts of a stage: those of A, then those of B.
+    /// Bytes of a stage's rows of A, of one part; likewise of B; and of all parts of both, A first.
     const A_BYTES: u32 = Self::ROWS * ROW;
     const B_BYTES: u32 = Self::COLUMNS * ROW;
     const STAGE_BYTES: u32 = O::PARTS * (Self::A_BYTES + Self::B_BYTES);
@@ -117,7 +118,7 @@ impl<O: WgmmaOperand, const L: usize, const GROUPS: u32> WgmmaTiles<O, L, GROUPS
     const EMPTY: u32 = 1;
     const FULL: u32 = Self::EMPTY + Self::STAGES;
 
-    /// The first row and column of a tile; any where there is no such tile.
+    /// The first row and column of a tile; outside of D where there is no such tile.
     ///
     /// # Safety
     /// The arguments describe live memory.
@@ -271,7 +272,7 @@ impl<O: WgmmaOperand, const L: usize, const GROUPS: u32> WgmmaTiles<O, L, GROUPS
         let shared = SharedPtr::<f32>::from_offset(Self::SUMS + warp * SUMS_BYTES);
         let Operands { d, scale, partial, .. } = work.args.operands;
         let is_plain = scale.address() == 0 && partial.address() == 0;
-        for subtile in 0..Self::SUBTILES {
+        for subtile in 0..2 {
             // All lanes have taken what was here.
             gpu.sync_warp(FULL_WARP);
             for row in 0..2 {
@@ -283,6 +284,7 @@ impl<O: WgmmaOperand, const L: usize, const GROUPS: u32> WgmmaTiles<O, L, GROUPS
                 }
             }
             gpu.sync_warp(FULL_WARP);
+            let first = [tile[0] + warp * WARP_ROWS, tile[1] + subtile as u32 * Subtiles::COLUMNS];
             // SAFETY: as promised by the caller.
             unsafe {
                 own[subtile].take(
@@ -293,10 +295,7 @@ impl<O: WgmmaOperand, const L: usize, const GROUPS: u32> WgmmaTiles<O, L, GROUPS
                     PITCH,
                     |index, place, sum| {
                         let sum = if O::PARTS > 1 && !sum.is_finite() {
-                            let row = tile[0] + warp * WARP_ROWS + place / Subtiles::COLUMNS;
-                            let column =
-                                tile[1] + subtile as u32 * Subtiles::COLUMNS + place % Subtiles::COLUMNS;
-                            fallback(gpu, &work.args.operands, [row, column])
+                            fallback(gpu, &work.args.operands, Subtiles::element(first, place))
                         } else {
                             sum
                         };

@@ -6,7 +6,7 @@ use lacuna_gpu::{GlobalPtr, Gpu, Real, SharedPtr, WARP};
 
 use super::{ROW, WARPGROUP};
 use crate::common::{bf16_parts, strided};
-use crate::{Half, HalfValue, Operand, Single, Split};
+use crate::{Half, HalfValue, Operand, Single, SplitBf16};
 
 /// Bytes of a piece, and pieces of a row.
 const PIECE: u32 = 16;
@@ -94,9 +94,7 @@ impl<T: HalfValue> WgmmaOperand for Half<T> {
     }
 }
 
-/// Three products: x = h + l + e, with h the nearest bfloat16 to x and l that to x − h, so that |e| ≤ 2⁻¹⁸·|x|. Of a product h·h + h·l + l·h
-/// leaves out 3·2⁻¹⁸ and a little more: less than [`Split`] promises. All of these have the exponents of `f32`.
-impl WgmmaOperand for Single<Split> {
+impl WgmmaOperand for Single<SplitBf16> {
     const PARTS: u32 = 2;
     const PRODUCERS: u32 = WARPGROUP;
 

@@ -227,10 +227,10 @@ pub(super) mod tests {
     #[test]
     fn what_was_measured_is_chosen() {
         for ([rows, k, cols, nnz], fastest) in [
-            ([8192, 128, 2048, 4_194_304], &["wgmma_128x128_split"][..]),
-            ([8192, 128, 2048, 1_677_722], &["wgmma_128x128_split"]),
+            ([8192, 128, 2048, 4_194_304], &["wgmma_128x128_splitbf16"][..]),
+            ([8192, 128, 2048, 1_677_722], &["wgmma_128x128_splitbf16"]),
             ([8192, 32, 2048, 1_677_722], &["panel_v4x1_l8_w8"]),
-            ([4096, 128, 4096, 3_355_443], &["wgmma_128x128_split"]),
+            ([4096, 128, 4096, 3_355_443], &["wgmma_128x128_splitbf16"]),
             ([12_288, 64, 12_288, 7_549_747], &["panel_v4x2_l8_w8"]),
             ([4096, 32, 1024, 1_258_291], &["panel_v4x1_l8_w8"]),
             ([2048, 32, 2048, 1_258_291], &["panel_v4x1_l8_w8"]),
@@ -324,7 +324,8 @@ pub(super) mod tests {
     fn precision_and_k_decide_which_tiles_are_offered() {
         let long = Problem { precision: Precision::Single, ..problem(1 << 20, LONG_ROWS, 8) };
         let short = Problem { k: LONG_ROWS - 8, ..long };
-        let (split, tf32, half) = ([Arithmetic::Split], [Arithmetic::Tf32], [Arithmetic::Half]);
+        let split = [Arithmetic::SplitBf16, Arithmetic::Split];
+        let (tf32, half) = ([Arithmetic::Tf32], [Arithmetic::Half]);
         for (value, precision, of_long, of_short) in [
             (ValueType::F32, Precision::Single, &split[..], &[][..]),
             (ValueType::F32, Precision::Tf32, &tf32, &tf32),
@@ -345,7 +346,8 @@ pub(super) mod tests {
     #[test]
     fn tiles_need_a_gpu_rows_of_sixteen_bytes_and_room_for_lists() {
         let able = Problem { precision: Precision::Single, ..problem(1 << 20, 128, 8) };
-        assert_eq!(arithmetics(&able), [Arithmetic::Split]);
+        assert_eq!(arithmetics(&able), [Arithmetic::SplitBf16, Arithmetic::Split]);
+        assert_eq!(arithmetics(&Problem { sm: 80, ..able }), [Arithmetic::Split], "warpgroups are of 9.0");
         for problem in [
             Problem { sm: 75, ..able },
             Problem { block_shared_bytes: 16 * 1024, ..able },

@@ -68,6 +68,7 @@ impl CostModel {
             Arithmetic::Split => split,
             Arithmetic::Tf32 => tf32,
             Arithmetic::SplitTf32 => 3.0 * tf32,
+            Arithmetic::SplitBf16 => 1.5 * tf32,
             Arithmetic::Half => self.sixteen_bit.piece,
         };
         let multiplying = steps * 2.0 * piece * rows / 8.0 * columns / 32.0 / TENSOR_CORES;
@@ -186,6 +187,36 @@ mod tests {
         let half = full_tiles(100.0, 100.0 * 2f64.ln());
         assert!((half - 50.0).abs() < 1e-9, "{half}");
         assert!((full_tiles(100.0, 1e6) - 100.0).abs() < 1e-9, "never more than there are");
+    }
+
+    /// 132 tiles with nonzeros, one for each multiprocessor, of 264: where each constant is 1, a cost counts what there is.
+    #[test]
+    fn tiles_cost_by_lines_elements_and_nonzeros() {
+        let mut file = CostModel::hopper().file().clone();
+        file.sections
+            .iter_mut()
+            .flat_map(|section| &mut section.constants)
+            .for_each(|constant| constant.value = 1.0);
+        let model = CostModel::new(file);
+        let cost = |name: &str, [rows, cols, nnz, k]: [usize; 4]| {
+            let entry = entries::sddmm().iter().find(|entry| entry.name == name).unwrap();
+            let splits = Some(1);
+            let problem = Problem { value: entry.tile.value, splits, ..Problem::new(rows, cols, nnz, k) };
+            model.cost(&problem, entry)
+        };
+        let nnz = 132 * 1_000_000;
+        for (name, rows, lines) in [
+            // A line has 64 columns of 16 bits, or 32 of 32.
+            ("sddmm_f16_wgmma_256x128", 256, 2 * 384),
+            ("sddmm_f32_wgmma_128x128_splitbf16", 128, 4 * 256),
+        ] {
+            let expected = (1 + lines + 1 + rows * 128 + 1_000_000) as f64;
+            assert_eq!(cost(name, [132 * rows, 128, nnz, 128]), expected, "{name}");
+            assert_eq!(cost(name, [132 * rows, 128, nnz, 127]), expected, "{name}: whole steps");
+        }
+        // Pieces of 8 rows, 32 columns and 64 bytes on four tensor cores; a split piece as it is, and its wave's start.
+        let work = 4.0 * 2.0 * 8.0 * 4.0 / 4.0 + 4.0 * 192.0 + 64.0 * 128.0 + 1_000_000.0;
+        assert_eq!(cost("sddmm_f32_mma_64x128_split", [132 * 64, 128, nnz, 128]), 1.0 + 1.0 + work + work);
     }
 
     /// Costs by nonzeros and panels, by the constants that were found by hand, where the fit begins: before they were data, the code gave these.

@@ -26,7 +26,7 @@ impl CostModel {
             Scheme::MmaTile { slices, arithmetic, .. } => {
                 let (constants, wide) = match arithmetic {
                     Arithmetic::Half => (&self.mma_16_bit, 2),
-                    Arithmetic::Split | Arithmetic::Tf32 | Arithmetic::SplitTf32 => (&self.mma_f32, 1),
+                    _ => (&self.mma_f32, 1),
                 };
                 let ahead = Ahead::Enough;
                 let step = Step { chunks: slices * wide, slices, arithmetic, ahead, blocks: 1 };

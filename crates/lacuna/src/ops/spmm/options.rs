@@ -17,7 +17,7 @@ pub enum Precision {
     /// By fused multiply-adds in `f32`; or, where sums are long ([`LONG_ROWS`]: of SpMM the rows of A on average, of SDDMM K)
     /// and it is faster, on tensor cores in three products each. Such a product is within 2⁻¹⁶ of its size, in short rows of such a matrix too,
     /// and sums are cut where `f32` rounds: the reference's `Precision::Split` has the bound. With prepacked weights it is
-    /// within 2⁻²¹ (`Precision::SplitTf32`), and rows need 16 nonzeros. Of a convolution a
+    /// within 2⁻²¹ (`Precision::SplitTf32`), and rows need 16 nonzeros. Of a convolution, and of SDDMM by warpgroups, a
     /// product is within 2⁻¹⁵ (`Precision::SplitBf16`). Numbers below about 2⁻¹⁰⁰ may lose more.
     #[default]
     Single,
@@ -32,8 +32,8 @@ impl Precision {
     pub(crate) fn allows(self, arithmetic: Arithmetic, terms: usize) -> bool {
         match (arithmetic, self) {
             (_, Self::Fma) | (Arithmetic::Tf32, Self::Single) => false,
-            (Arithmetic::Split | Arithmetic::SplitTf32, Self::Tf32) => false,
-            (Arithmetic::Split, Self::Single) => terms >= LONG_ROWS,
+            (Arithmetic::Split | Arithmetic::SplitTf32 | Arithmetic::SplitBf16, Self::Tf32) => false,
+            (Arithmetic::Split | Arithmetic::SplitBf16, Self::Single) => terms >= LONG_ROWS,
             (Arithmetic::SplitTf32, Self::Single) => terms >= MEDIUM_ROWS,
             (Arithmetic::Tf32, Self::Tf32) | (Arithmetic::Half, _) => true,
         }

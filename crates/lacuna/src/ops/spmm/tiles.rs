@@ -61,6 +61,7 @@ impl TileConstants {
             Arithmetic::Split => 2.0,
             Arithmetic::Tf32 => 1.0,
             Arithmetic::SplitTf32 => 3.0,
+            Arithmetic::SplitBf16 => 1.5,
         };
         let pieces = chunks * (rows / 8.0) * (columns / 16.0) * 4.0;
         let multiplying = self.product * products * pieces;
