@@ -83,6 +83,21 @@ fn the_transformer_is_right_and_its_layers_share_room() {
 }
 
 #[test]
+fn attention_on_tensor_cores_rounds_weights() {
+    // Heads of 64 features, and keys side by side: warpgroups take them.
+    let mask = generate::band_random(512, 512, 1.0, 3).unwrap().into();
+    let network = Transformer { layers: 1, heads: 1, hidden: 64, filter: 64, mask, vocabulary: Some(8) };
+    let network = network.network(1).unwrap();
+    let weights = Weights::drawn(&network, 11).unwrap();
+    let options = Options::default().layout(MapLayout::Nhwc);
+    for run in [run_as::<f16>(&network, &weights, &options), run_as::<bf16>(&network, &weights, &options)] {
+        let attention = run.report.layers.iter().find(|layer| layer.name.ends_with("attention")).unwrap();
+        assert!(attention.kernel.contains("_wgmma_"), "{}", attention.kernel);
+        assert!((0.1..=1.0).contains(&run.worst_layer), "{}", run.worst_layer);
+    }
+}
+
+#[test]
 fn networks_of_papers_are_right() {
     let mobilenet = MobileNetV1 { width: 0.125, size: [32, 32], classes: 10, ..MobileNetV1::default() };
     let resnet = ResNet { width: 4, size: [32, 32], classes: 10, blocks: [1, 2, 3, 1] };

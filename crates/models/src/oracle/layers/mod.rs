@@ -36,7 +36,7 @@ pub(super) fn layer<T: Number>(
             let [weight, bias] = [rounded::<T>(weight?.values()), rounded::<T>(bias?.values())];
             layer_norm::layer_norm(norm, [&weight, &bias], inputs[0])
         }
-        Operation::Attention(of) => attention::attention(of, inputs, shape),
+        Operation::Attention(of) => attention::attention::<T>(of, inputs, shape),
         Operation::Pool(pool) => pool::pool(pool, inputs[0], shape),
         Operation::Pad(of) => pad::<T>(of, inputs[0], shape),
         Operation::PadChannels(of) => maps::pad_channels(of, inputs[0], shape),
