@@ -44,13 +44,18 @@ fn small_changes_of_the_shipped_constants_do_not_choose_much_better() {
 #[test]
 fn small_changes_of_the_constants_of_convolution_do_not_choose_much_better() {
     let file = |name: &&str| Path::new(RECORDS).join(format!("conv/h100-{name}.jsonl"));
-    let [train, times, held_out] =
-        [&["fit-layers", "fit-taps", "fit-16"][..], &["all", "taps"], &["held-out-layers", "held-out-taps"]]
-            .map(|names| names.iter().map(file).collect::<Vec<_>>());
+    let [train, times, held_out] = [
+        &["fit-layers", "fit-taps", "fit-16"][..],
+        &["all", "taps"],
+        &["held-out-layers", "held-out-taps", "held-out-16"],
+    ]
+    .map(|names| names.iter().map(file).collect::<Vec<_>>());
     let output = check(&train, &times, &held_out);
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    for (row, least) in [("fit-16", 0.98), ("held-out-layers", 0.98), ("held-out-taps", 0.97)] {
+    for (row, least) in
+        [("fit-16", 0.97), ("held-out-layers", 0.98), ("held-out-taps", 0.97), ("held-out-16", 0.97)]
+    {
         let mean: f64 = cells(&said, row)[3].parse().unwrap();
         assert!(mean >= least, "{row}: {mean}");
     }

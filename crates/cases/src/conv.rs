@@ -12,6 +12,7 @@ pub fn precision<T: Number>(algorithm: Algorithm) -> Precision {
             | Algorithm::WgmmaTile { .. }
             | Algorithm::PointwiseTile { .. }
             | Algorithm::WgmmaPointwise { .. }
+            | Algorithm::WgmmaPanels { .. }
     );
     match size_of::<T>() {
         4 if is_mma => Precision::SplitBf16,

@@ -7,9 +7,10 @@ mod maps;
 mod refusals;
 
 pub use conform::conform;
+use conform::conform_by;
 pub use maps::Maps;
 
-use lacuna::conv::Shape;
+use lacuna::conv::{Algorithm, Shape};
 
 use crate::{Case, Context};
 
@@ -20,7 +21,7 @@ const fn square(channels: usize, size: [usize; 2], filters: usize) -> Shape {
     Shape::new(channels, size, filters, [3, 3]).padding([1, 1])
 }
 
-const LAYERS: [Layer; 34] = [
+const LAYERS: [Layer; 35] = [
     ("pixel", "one pixel, one filter", square(1, [1, 1], 1), 0.0),
     ("tile", "a tile of each kernel, and channels for all warps", square(8, [7, 7], 64), 0.6),
     ("odd", "tiles that are cut on both sides, and a filter more than a group", square(5, [13, 9], 33), 0.5),
@@ -41,6 +42,12 @@ const LAYERS: [Layer; 34] = [
         "pointwise_stride",
         "1 × 1 taps, every other pixel",
         Shape::new(20, [9, 7], 8, [1, 1]).strides([2, 2]).batch(2),
+        0.5,
+    ),
+    (
+        "panels_stride",
+        "channels and filters in eights, with taps and strides that differ by direction",
+        Shape::new(24, [9, 14], 40, [2, 5]).strides([1, 3]).padding([0, 2]).batch(3),
         0.5,
     ),
     ("stride", "3 × 3 taps, two pixels apart", square(6, [17, 12], 36).strides([2, 2]), 0.6),
@@ -161,7 +168,8 @@ pub(crate) fn cases() -> Vec<Case> {
     let strange = Case::new("conv/values/strange", "NaN, ±∞, -0, subnormal and huge numbers", |cx| {
         conform(cx, &Maps::strange(square(9, [9, 8], 6), cx.seed))?;
         conform(cx, &Maps::strange(Shape::new(9, [4, 9], 12, [1, 1]), cx.seed))?;
-        conform(cx, &Maps::strange(square(3, [5, 9], 20), cx.seed))
+        conform(cx, &Maps::strange(square(3, [5, 9], 20), cx.seed))?;
+        conform(cx, &Maps::strange(square(16, [5, 5], 24).batch(3), cx.seed))
     });
     let depthwise = Case::new("conv/values/strange_depthwise", "the same, with a filter a channel", |cx| {
         let shape = Shape::depthwise(8, [6, 12], [3, 3]).padding([1, 1]);
@@ -171,5 +179,21 @@ pub(crate) fn cases() -> Vec<Case> {
         conform(cx, &Maps::strange(planes(7), cx.seed))?;
         conform(cx, &Maps::strange(planes(14).strides([2, 2]), cx.seed))
     });
-    layers.chain([strange, depthwise]).chain(cudnn::cases()).chain(refusals::cases()).collect()
+    let panels = |pixels, filters| Algorithm::WgmmaPanels { pixels, filters };
+    let about = "panels: more channels and filters than one has, and tiles with pixels of several images";
+    let tiles = Case::new("conv/layers/panels", about, move |cx| {
+        let maps = Maps::drawn(square(72, [5, 6], 136).batch(5), 0.5, cx.seed);
+        let worst = conform_by(cx, &maps, panels(128, 64))?.max(conform_by(cx, &maps, panels(128, 128))?);
+        Ok(worst.max(conform_by(cx, &maps, panels(256, 128))?))
+    });
+    let about = "panels: more tiles than a GPU has blocks";
+    let in_turn = Case::new("conv/layers/panels_in_turn", about, move |cx| {
+        let shape = Shape::new(8, [16, 17], 1024, [3, 3]).padding([1, 1]);
+        conform_by(cx, &Maps::drawn(shape, 0.5, cx.seed), panels(256, 128))
+    });
+    layers
+        .chain([strange, depthwise, tiles, in_turn])
+        .chain(cudnn::cases())
+        .chain(refusals::cases())
+        .collect()
 }

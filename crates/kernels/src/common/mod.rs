@@ -1,5 +1,6 @@
 //! What several operations use. It knows none of them.
 mod divisor;
+mod exchange;
 mod half;
 mod map;
 mod operand;
@@ -13,6 +14,7 @@ mod types;
 mod vector;
 
 pub use divisor::Divisor;
+pub(crate) use exchange::swap;
 pub use half::HalfValue;
 pub use map::Map;
 pub use operand::{Half, Operand, Single};

@@ -23,6 +23,11 @@ macro_rules! conv {
             // [sums of a thread: half of the filters].
             #[cfg(lacuna_sm = "90")]
             wgmma_pointwise [f32 f16 bf16] { [64] [32] }
+            // [pixels and filters of a tile, sums of a thread: half of the filters, times 64 pixels of a warpgroup].
+            #[cfg(lacuna_sm = "90")]
+            wgmma_panels [f16 bf16] { [256 128 64 2] [128 128 64 1] [128 64 32 1] }
+            #[cfg(lacuna_sm = "90")]
+            pack_panels [f16 bf16] { {} }
             #[cfg(lacuna_sm = "80")]
             pack_mma [f32 f16 bf16] { {} }
             // [eights of filters, warps of a block by pixels and by channels].
@@ -74,6 +79,17 @@ macro_rules! conv {
         $crate::entry_part! { $part
             ["conv_", stringify!($value), "_wgmma_pointwise_l", $l]
             $crate::conv::WgmmaPointwiseConv<$crate::list::value_of::$value, $l>
+        }
+    };
+    ($part:ident wgmma_panels [] $value:ident [$pixels:literal $filters:literal $l:literal $tiles:literal]) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_wgmma_panels_", $pixels, "x", $filters]
+            $crate::conv::WgmmaPanelConv<$crate::list::value_of::$value, $l, $tiles>
+        }
+    };
+    ($part:ident pack_panels [] $value:ident {}) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_pack_panels"] $crate::conv::PackPanels<$crate::list::value_of::$value>
         }
     };
     ($part:ident pack_mma [] $value:ident {}) => {

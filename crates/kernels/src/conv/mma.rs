@@ -32,7 +32,8 @@ pub struct MmaConvArgs<T> {
     /// The input, and the filters for the exact fallback.
     pub source: Source<T>,
     /// The filters by [`PackMma`](super::PackMma): for each group, 16 channels and tap, both parts of 16 channels × the group's filters; by
-    /// [`PackPointwise`](super::PackPointwise) for [`PointwiseConv`](super::PointwiseConv).
+    /// [`PackPointwise`](super::PackPointwise) for [`PointwiseConv`](super::PointwiseConv); by
+    /// [`PackPanels`](super::PackPanels) for [`WgmmaPanelConv`](super::WgmmaPanelConv).
     pub filters: GlobalPtr<u32>,
     /// Sixteens of channels.
     pub chunks: u32,

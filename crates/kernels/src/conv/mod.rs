@@ -11,7 +11,7 @@
 //! `sparse.rs`: a warp has a tile of output pixels and 32·FILTERS filters, and goes through channels. The warps of a block have
 //! the same tile and filters and other channels, and add up at the end; where that leaves multiprocessors idle, blocks share
 //! the channels too (`splits`), and `reduce.rs` adds their partial sums. `mma.rs` multiplies zeros too,
-//! on tensor cores, `wgmma.rs` by warpgroups, and `pointwise.rs` and `wgmma_pointwise.rs` where a filter has one tap. `few_channels.rs` is for first layers, `direct.rs` is for any other shape of filters, `depthwise` for
+//! on tensor cores, `wgmma.rs` by warpgroups, `panels` of 16 bits with channels last, and `pointwise.rs` and `wgmma_pointwise.rs` where a filter has one tap. `few_channels.rs` is for first layers, `direct.rs` is for any other shape of filters, `depthwise` for
 //! channels with a filter each. `finish.rs` is what follows a convolution that a vendor's library does. Sums are in an order that depends on the plan alone.
 //!
 //! Lower bounds: a fused multiply-add for each nonzero, its filter taps and each filter; the bytes of x, of the filters and of the result. What
@@ -27,6 +27,7 @@ mod mma;
 mod pack;
 mod pack_mma;
 mod pack_pointwise;
+mod panels;
 mod pointwise;
 mod positions;
 mod reduce;
@@ -48,6 +49,7 @@ pub use mma::{MMA_SIDE, MMA_TAPS, MmaConv, MmaConvArgs};
 pub use pack::{PackFilters, PackFiltersArgs};
 pub use pack_mma::{PackMma, PackMmaArgs};
 pub use pack_pointwise::PackPointwise;
+pub use panels::{PANEL_CHANNELS, PANEL_TAPS, PackPanels, WgmmaPanelConv};
 pub use pointwise::{POINTWISE_PIXELS, PointwiseConv};
 pub use reduce::{ReduceSplits, ReduceSplitsArgs};
 pub use source::Source;
@@ -104,6 +106,13 @@ pub enum Scheme {
     WgmmaPointwise {
         /// Tiles of a block, of 64 output pixels each.
         tiles: u32,
+        /// Filters of a tile.
+        filters: u32,
+    },
+    /// [`WgmmaPanelConv`].
+    WgmmaPanels {
+        /// Output pixels of a tile, of all images.
+        pixels: u32,
         /// Filters of a tile.
         filters: u32,
     },
@@ -175,7 +184,7 @@ pub enum Scheme {
     Finish,
     /// [`ReduceSplits`].
     Reduce,
-    /// [`PackFilters`], [`PackMma`] and [`PackPointwise`].
+    /// [`PackFilters`], [`PackMma`], [`PackPanels`] and [`PackPointwise`].
     Pack,
 }
 

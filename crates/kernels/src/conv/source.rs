@@ -14,6 +14,8 @@ pub struct Source<T> {
     pub map: Map,
     /// The filters for the exact fallback: filters × channels × taps; address 0 where sums are right as they are.
     pub filters: GlobalPtr<T>,
+    /// Rows of an image of the result: rows of results may be counted through the images.
+    pub out_height: u32,
     /// Rows and columns of taps.
     pub taps: [u32; 2],
     /// Rows and columns from one output pixel to the next.
@@ -38,6 +40,7 @@ impl<T: Real> Source<T> {
         if sum.is_finite() || self.filters.address() == 0 {
             return sum;
         }
+        let (image, row) = (image + row / self.out_height, row % self.out_height);
         let [rows, columns] = self.taps;
         let of_channel = rows * columns * size_of::<T>() as u32;
         let mut taps = self.filters.add_rows(filter * self.map.channels, of_channel);

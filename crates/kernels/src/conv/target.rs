@@ -161,9 +161,7 @@ impl<T: Real> Target<T> {
                 }
             }
             for (v, result) in results.iter_mut().enumerate() {
-                // NaN is neither below nor above.
-                let sum = if sums[v] < self.lo { self.lo } else { sums[v] };
-                *result = T::from_f32(gpu, if sum > self.hi { self.hi } else { sum });
+                *result = self.limited(gpu, sums[v]);
                 nonzeros += u32::from(result.to_f32(gpu) != 0.0);
             }
             gpu.store(self.map.plane_mut(self.out, image, channel).add_bytes(offset.into()), results);
@@ -200,9 +198,7 @@ impl<T: Real> Target<T> {
                         let [residual] = gpu.load_readonly(residual);
                         sum += residual.to_f32(gpu);
                     }
-                    // NaN is neither below nor above.
-                    let sum = if sum < self.lo { self.lo } else { sum };
-                    let result = T::from_f32(gpu, if sum > self.hi { self.hi } else { sum });
+                    let result = self.limited(gpu, sum);
                     nonzeros += u32::from(result.to_f32(gpu) != 0.0);
                     gpu.store(out, [result]);
                 }
@@ -211,6 +207,13 @@ impl<T: Real> Target<T> {
             residual = residual.add_bytes(self.map.channel_bytes.into());
         }
         nonzeros
+    }
+
+    /// A sum between the limits, as a value. NaN is neither below nor above.
+    #[inline(always)]
+    pub(super) fn limited<G: Gpu>(&self, gpu: G, sum: f32) -> T {
+        let sum = if sum < self.lo { self.lo } else { sum };
+        T::from_f32(gpu, if sum > self.hi { self.hi } else { sum })
     }
 
     /// Adds what the threads of a warp have counted to the counter, where there is one.

@@ -3,7 +3,8 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{Gpu, SharedPtr};
 
-use super::{CHUNK_BYTES, ROWS, WarpgroupOperand, swap};
+use super::{CHUNK_BYTES, ROWS, WarpgroupOperand};
+use crate::common::swap;
 use crate::spmm::mma::{Stages, TileArgs, TileValue};
 use crate::{Arithmetic, HalfValue};
 

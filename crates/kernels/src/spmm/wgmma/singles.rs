@@ -19,8 +19,8 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{Gpu, SharedPtr};
 
-use super::{PackShape, ROWS, WARPS, WarpgroupOperand, WidePack, swap};
-use crate::common::{nearest_tf32, tf32_rest};
+use super::{PackShape, ROWS, WARPS, WarpgroupOperand, WidePack};
+use crate::common::{nearest_tf32, swap, tf32_rest};
 use crate::spmm::mma::{Stages, TileArgs};
 use crate::{Arithmetic, Products};
 

@@ -40,6 +40,14 @@ pub enum Algorithm {
         /// Filters of a tile.
         filters: u32,
     },
+    /// For values of 16 bits with channels last, both channels and filters in eights, by warpgroups: zeros are multiplied. Up to 32 taps, and maps of up to 2 GiB. Compute
+    /// capability 9.0 alone.
+    WgmmaPanels {
+        /// Pixels of a tile, of all images.
+        pixels: u32,
+        /// Filters of a tile.
+        filters: u32,
+    },
     /// For up to four channels, as the first layer of a network has them, in full precision: zeros are multiplied. Compute capability 8.0 and later.
     FewChannels {
         /// Filters of a tile.

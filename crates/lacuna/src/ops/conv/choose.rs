@@ -5,8 +5,9 @@ use lacuna_kernels::{Entry, ValueType, entries};
 use super::model::CostModel;
 use super::{Algorithm, MapLayout, OPERATION, Shape, cudnn};
 use crate::{Precision, op};
-use tensor_cores::MMA_CHANNELS;
+pub(super) use tensor_cores::MMA_CHANNELS;
 
+mod panels;
 mod tensor_cores;
 
 /// The problem shape: all that the heuristic sees.
@@ -113,6 +114,9 @@ impl op::Problem for Problem {
                 let is_able = self.shape.is_pointwise() && self.allows_mma();
                 is_able.then_some(Algorithm::WgmmaPointwise { pixels: tiles * MMA_SIDE * MMA_SIDE, filters })
             }
+            Scheme::WgmmaPanels { pixels, filters } => {
+                self.suits_panels().then_some(Algorithm::WgmmaPanels { pixels, filters })
+            }
             Scheme::FewChannels { taps, stride, filters, .. } => {
                 let are_few = self.shape.channels <= FEW_CHANNELS as usize;
                 (!is_depthwise && are_few && fits(taps, stride)).then_some(Algorithm::FewChannels { filters })
@@ -133,7 +137,8 @@ impl op::Problem for Problem {
             | Scheme::MmaTile { .. }
             | Scheme::WgmmaTile { .. }
             | Scheme::PointwiseTile { .. }
-            | Scheme::WgmmaPointwise { .. } => CostModel::hopper().cost(self, entry),
+            | Scheme::WgmmaPointwise { .. }
+            | Scheme::WgmmaPanels { .. } => CostModel::hopper().cost(self, entry),
             Scheme::FewChannels { .. } => self.few_channels_cost(entry),
             // What cuDNN takes is not modelled.
             Scheme::Finish => f64::INFINITY,
@@ -165,6 +170,9 @@ impl Problem {
             }
             Scheme::PointwiseTile { pixels, filters, .. } => ([1, pixels], filters, Some(MMA_CHANNELS)),
             Scheme::WgmmaPointwise { filters, .. } => ([1, MMA_SIDE * MMA_SIDE], filters, Some(MMA_CHANNELS)),
+            Scheme::WgmmaPanels { pixels, filters } => {
+                return self.panel_cut(model, entry, [pixels, filters]);
+            }
             Scheme::FewChannels { rows, filters, .. } => ([rows, FEW_COLUMNS], filters, None),
             // cuDNN cuts its own.
             Scheme::Finish => {
@@ -222,6 +230,7 @@ impl Problem {
             Scheme::WgmmaTile { .. } => self.wgmma_cost(model, entry, splits),
             Scheme::PointwiseTile { .. } => self.pointwise_cost(model, entry, splits),
             Scheme::WgmmaPointwise { .. } => self.wgmma_pointwise_cost(model, entry, splits),
+            Scheme::WgmmaPanels { .. } => self.panel_cost(model, entry, splits),
             _ => f64::INFINITY,
         }
     }

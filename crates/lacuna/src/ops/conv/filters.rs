@@ -14,6 +14,8 @@ pub(super) enum Packing {
     ChannelsLast,
     /// For tensor cores, in groups of so many eights.
     Mma(u32),
+    /// The same in panels.
+    Panels(u32),
     /// The same of one tap, in the order of lanes.
     Pointwise(u32),
 }

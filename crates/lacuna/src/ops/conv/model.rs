@@ -26,6 +26,10 @@ section! {
     /// Of filters of one tap by warpgroups.
     WgmmaPointwise: product fill fill_16 filter strided block write
 }
+section! {
+    /// Of panels by warpgroups.
+    WgmmaPanels: product row wait tile write block
+}
 
 /// The constants of the cost model of kernels on tensor cores, as data: what each means is in `models/hopper-conv.json`. They
 /// belong to a family of GPUs; `lacuna-bench fit` finds them from measurements.
@@ -37,6 +41,7 @@ pub struct CostModel {
     pub(super) wgmma: Wgmma,
     pub(super) pointwise: Pointwise,
     pub(super) wgmma_pointwise: WgmmaPointwise,
+    pub(super) wgmma_panels: WgmmaPanels,
 }
 
 impl CostModel {
@@ -60,6 +65,7 @@ impl CostModel {
             wgmma: Wgmma::read(&file, "wgmma"),
             pointwise: Pointwise::read(&file, "pointwise"),
             wgmma_pointwise: WgmmaPointwise::read(&file, "wgmma_pointwise"),
+            wgmma_panels: WgmmaPanels::read(&file, "wgmma_panels"),
             file,
         }
     }

@@ -1,15 +1,28 @@
 //! Filters in the order in which the kernel of a plan reads them.
 use lacuna_kernels::conv::{
-    MmaValue, PackFilters, PackFiltersArgs, PackMma, PackMmaArgs, PackPointwise, Tile,
+    MmaValue, PANEL_CHANNELS, PackFilters, PackFiltersArgs, PackMma, PackMmaArgs, PackPanels, PackPointwise,
+    Tile,
 };
 use lacuna_kernels::{Kernel, entries};
 
+use super::choose::MMA_CHANNELS;
 use super::cudnn::channels_last;
 use super::filters::Packing;
 use super::plan::{Conv, THREADS};
 use super::{Filters, OPERATION, Shape};
 use crate::op::launch_kernel;
 use crate::{Buffer, Result, Slice, Stream, Value};
+
+/// How filters are grouped.
+#[derive(Clone, Copy)]
+struct Groups {
+    /// Eights of filters in a group.
+    eights: u32,
+    /// Channels of a step, up to which there are zeros.
+    chunk: usize,
+    /// Pieces of 16 bytes that a thread packs.
+    pieces_of_thread: usize,
+}
 
 impl<T: Value> Conv<T> {
     /// Packs filters, N × C × R × S (PyTorch's order), for this plan and others that pack alike. They may be dropped or changed after that.
@@ -27,16 +40,22 @@ impl<T: Value> Conv<T> {
         let (values, words) = match packing {
             Packing::Lanes(of_lane) => (self.pack_lanes(stream, filters, sizes, of_lane)?, None),
             Packing::ChannelsLast => (channels_last(stream, filters, channels, self.shape.taps)?, None),
-            Packing::AsGiven | Packing::Mma(_) | Packing::Pointwise(_) => {
+            Packing::AsGiven | Packing::Mma(_) | Packing::Panels(_) | Packing::Pointwise(_) => {
                 let mut values = self.device.uninitialized(filters.len())?;
                 stream.copy(filters, values.as_slice_mut())?;
                 let parts = <T::Device as MmaValue>::PARTS as usize;
                 let words = match packing {
                     Packing::Mma(eights) => {
-                        Some(self.pack_mma::<PackMma<T::Device>>(stream, &values, sizes, eights, parts)?)
+                        let of = Groups { eights, chunk: MMA_CHANNELS, pieces_of_thread: parts };
+                        Some(self.pack_mma::<PackMma<T::Device>>(stream, &values, sizes, of)?)
+                    }
+                    Packing::Panels(eights) => {
+                        let of = Groups { eights, chunk: PANEL_CHANNELS as usize, pieces_of_thread: 1 };
+                        Some(self.pack_mma::<PackPanels<T::Device>>(stream, &values, sizes, of)?)
                     }
                     Packing::Pointwise(eights) => {
-                        Some(self.pack_mma::<PackPointwise<T::Device>>(stream, &values, sizes, eights, 1)?)
+                        let of = Groups { eights, chunk: MMA_CHANNELS, pieces_of_thread: 1 };
+                        Some(self.pack_mma::<PackPointwise<T::Device>>(stream, &values, sizes, of)?)
                     }
                     _ => None,
                 };
@@ -79,8 +98,7 @@ impl<T: Value> Conv<T> {
         stream: &Stream,
         values: &Buffer<T>,
         [filters, channels, taps]: [usize; 3],
-        eights: u32,
-        pieces_of_thread: usize,
+        Groups { eights, chunk, pieces_of_thread }: Groups,
     ) -> Result<Buffer<u32>>
     where
         K: Kernel<Args = PackMmaArgs<T::Device>, Tile = Tile>,
@@ -88,7 +106,7 @@ impl<T: Value> Conv<T> {
         let groups = filters.div_ceil(8 * eights as usize);
         let parts = <T::Device as MmaValue>::PARTS as usize;
         // Of 16 bytes each: eight channels of a filter at a tap, in one part.
-        let pieces = groups * 8 * eights as usize * channels.div_ceil(16) * 2 * taps * parts;
+        let pieces = groups * 8 * eights as usize * channels.div_ceil(chunk) * (chunk / 8) * taps * parts;
         let mut words = self.device.uninitialized(4 * pieces)?;
         let count = pieces / pieces_of_thread;
         if count > 0 {

@@ -8,7 +8,7 @@ use lacuna_kernels::conv::{
 };
 use lacuna_kernels::{Map, entries};
 
-use super::choose::Cut;
+use super::choose::{Cut, MMA_CHANNELS};
 use super::filters::Packing;
 use super::model::CostModel;
 use super::{Choice, Filters, MapLayout, OPERATION, Operands, Options, Problem, Shape};
@@ -104,6 +104,7 @@ impl<T: Value> Conv<T> {
             | Scheme::WgmmaPointwise { filters, .. } => {
                 (Packing::Mma(filters / 8), MMA_SIDE * MMA_SIDE * filters)
             }
+            Scheme::WgmmaPanels { pixels, filters } => (Packing::Panels(filters / 8), pixels * filters),
             Scheme::PointwiseTile { pixels, filters, .. } => {
                 (Packing::Pointwise(filters / 8), pixels * filters)
             }
@@ -196,7 +197,7 @@ impl<T: Value> Conv<T> {
             residual: GlobalPtr::from_address(address(residual)),
             bias: GlobalPtr::from_address(address(bias)),
             nonzeros: GlobalMut::from_address(nonzeros.map_or(0, |nonzeros| nonzeros.address())),
-            map: self.map(shape.filters, self.joined().out_size()),
+            map: self.map(shape.filters, self.out_size()),
             lo,
             hi,
             tiles_x: self.cut.tiles_x as u32,
@@ -226,6 +227,7 @@ impl<T: Value> Conv<T> {
             input: input.pointer(),
             map: self.map(shape.channels, self.joined().size),
             filters: GlobalPtr::from_address(0),
+            out_height: self.joined().out_size()[0] as u32,
             taps: u32s(shape.taps),
             strides: u32s(shape.strides),
             padding: u32s(shape.padding),
@@ -248,24 +250,33 @@ impl<T: Value> Conv<T> {
             Scheme::MmaTile { filters: of_tile, .. }
             | Scheme::WgmmaTile { filters: of_tile, .. }
             | Scheme::WgmmaPointwise { filters: of_tile, .. }
+            | Scheme::WgmmaPanels { filters: of_tile, .. }
             | Scheme::PointwiseTile { filters: of_tile, .. } => {
                 source.filters = values;
+                let problem = self.selection.problem();
+                let [chunks, split_chunks] = match entry.tile.scheme {
+                    Scheme::WgmmaPanels { .. } => [problem.panel_steps(), problem.panel_split(splits)],
+                    _ => [shape.channels.div_ceil(MMA_CHANNELS), problem.split_chunks(splits)],
+                };
                 let args = MmaConvArgs {
                     source,
                     filters: filters.words(),
-                    chunks: shape.channels.div_ceil(16) as u32,
-                    split_chunks: self.selection.problem().split_chunks(splits) as u32,
+                    chunks: chunks as u32,
+                    split_chunks: split_chunks as u32,
                     partial,
                     tiles: all_tiles,
                     target,
                 };
-                let of_block = match entry.tile.scheme {
-                    Scheme::WgmmaTile { tiles, .. } | Scheme::WgmmaPointwise { tiles, .. } => tiles,
-                    _ => 1,
+                let blocks = match entry.tile.scheme {
+                    Scheme::WgmmaTile { tiles, .. } | Scheme::WgmmaPointwise { tiles, .. } => {
+                        all_tiles.div_ceil(tiles)
+                    }
+                    Scheme::WgmmaPanels { .. } => problem.panel_blocks(entry, tiles, groups * splits) as u32,
+                    _ => all_tiles,
                 };
-                launch(stream, entry, [all_tiles.div_ceil(of_block), grid[1], grid[2]], &args)?;
+                launch(stream, entry, [blocks, grid[1], grid[2]], &args)?;
                 let sides = match entry.tile.scheme {
-                    Scheme::PointwiseTile { pixels, .. } => [1, pixels],
+                    Scheme::PointwiseTile { pixels, .. } | Scheme::WgmmaPanels { pixels, .. } => [1, pixels],
                     _ => [MMA_SIDE; 2],
                 };
                 (of_tile, sides)
@@ -307,6 +318,16 @@ impl<T: Value> Conv<T> {
     fn joined(&self) -> Shape {
         let problem = self.selection.problem();
         if self.selection.best().entry.tile.scheme.is_pointwise() { problem.joined() } else { self.shape }
+    }
+
+    /// Rows and columns of the result, as the kernel sees it.
+    fn out_size(&self) -> [usize; 2] {
+        let [rows, columns] = self.joined().out_size();
+        match self.selection.best().entry.tile.scheme {
+            // Rows are counted through the images.
+            Scheme::WgmmaPanels { .. } => [self.shape.batch * rows, columns],
+            _ => [rows, columns],
+        }
     }
 
     /// How maps of so many channels lie.

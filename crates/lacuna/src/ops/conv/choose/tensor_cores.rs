@@ -182,6 +182,6 @@ impl Problem {
 }
 
 /// Channels of a step on tensor cores.
-pub(super) const MMA_CHANNELS: usize = 16;
+pub(in crate::ops::conv) const MMA_CHANNELS: usize = 16;
 /// Threads that fill stages.
 const PRODUCERS: f64 = 128.0;

@@ -135,6 +135,47 @@ fn images_with_channels_last_are_one_run_of_pixels_with_the_same_splits() {
     assert_eq!(problem.joined(), problem.shape);
 }
 
+/// The kernel of panels with tiles of so many pixels and filters, if it can do the problem.
+fn panels(problem: &Problem, pixels: u32, filters: u32) -> Option<Choice> {
+    op::find(problem, Algorithm::WgmmaPanels { pixels, filters })
+}
+
+#[test]
+fn panels_are_for_sixteen_bits_with_channels_last_in_eights() {
+    let usual = Problem { value: ValueType::F16, ..Problem::new(Shape::new(64, [14, 14], 128, [3, 3])) };
+    let can = |problem: Problem| panels(&problem, 128, 128).is_some();
+    let of = |shape| can(Problem { shape, ..usual });
+    assert!(can(usual) && can(Problem { value: ValueType::Bf16, vector: 1, ..usual }));
+    assert!(!can(Problem { value: ValueType::F32, ..usual }));
+    assert!(!can(Problem { layout: MapLayout::Nchw, ..usual }));
+    assert!(!can(Problem { precision: Precision::Fma, ..usual }) && !can(Problem { sm: 80, ..usual }));
+    assert!(of(Shape { channels: 72, ..usual.shape }) && !of(Shape { channels: 68, ..usual.shape }));
+    assert!(of(Shape { filters: 8, ..usual.shape }) && !of(Shape { filters: 12, ..usual.shape }));
+    assert!(of(Shape::new(64, [14, 14], 128, [4, 8])) && !of(Shape::new(64, [14, 14], 128, [3, 11])));
+    assert!(of(Shape::new(64, [4095, 4096], 64, [1, 1])) && !of(Shape::new(64, [4097, 4096], 64, [1, 1])));
+    assert!(!of(Shape::depthwise(64, [14, 14], [3, 3])));
+}
+
+#[test]
+fn blocks_share_the_tiles_of_panels() {
+    // Five images of 49 pixels, and 18 steps: two chunks of channels at nine taps.
+    let shape = Shape::new(72, [7, 7], 136, [3, 3]).padding([1, 1]).batch(5);
+    let problem = Problem { value: ValueType::F16, ..Problem::new(shape) };
+    assert_eq!(problem.panel_steps(), 18);
+    let cut = |splits| {
+        let problem = Problem { splits: Some(splits), ..problem };
+        let cut = problem.cut(CostModel::hopper(), panels(&problem, 128, 128).unwrap().entry);
+        (cut.images, cut.tiles, cut.groups, cut.splits)
+    };
+    // Of 18 steps, three in each of six splits leave none for a seventh.
+    assert_eq!([cut(1), cut(4), cut(7), cut(100)].map(|cut| cut.3), [1, 4, 6, 18]);
+    assert_eq!(cut(1), (1, 2, 2, 1));
+    let blocks =
+        |tiles, columns| problem.panel_blocks(panels(&problem, 256, 128).unwrap().entry, tiles, columns);
+    // All at once; three each; two each in two waves, as three or four each would be two waves, too.
+    assert_eq!([blocks(10, 2), blocks(132, 3), blocks(66, 8), blocks(1, 1000)], [10, 44, 33, 1]);
+}
+
 #[test]
 fn any_shape_has_a_kernel() {
     let taps = [[1, 1], [3, 3], [2, 5], [7, 7]];

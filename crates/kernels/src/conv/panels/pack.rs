@@ -1,0 +1,57 @@
+//! Filters in swizzled panels.
+use core::marker::PhantomData;
+
+use lacuna_gpu::Gpu;
+
+use super::{OF_PIECE, PANEL_CHANNELS, PIECES};
+use crate::Kernel;
+use crate::conv::pack_mma::PackMmaArgs;
+use crate::conv::split::MmaValue;
+use crate::conv::{Scheme, Tile};
+
+/// Packs filters for [`WgmmaPanelConv`](super::WgmmaPanelConv), a piece of eight channels a thread: for each group of filters, 64 channels and tap, the panel
+/// as it lies in shared memory. Zeros stand for what is not there.
+#[derive(Debug)]
+pub struct PackPanels<T>(PhantomData<T>);
+
+/// Threads of a block.
+const THREADS: u32 = 256;
+
+impl<T: MmaValue> Kernel for PackPanels<T> {
+    type Args = PackMmaArgs<T>;
+    type Tile = Tile;
+
+    const TILE: Tile = Tile { scheme: Scheme::Pack, value: T::TYPE };
+    const THREADS: u32 = THREADS;
+    const MIN_SM: u32 = 90;
+
+    #[inline(always)]
+    unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {
+        let at = gpu.block_idx_x() * THREADS + gpu.thread_idx_x();
+        if at >= args.count {
+            return;
+        }
+        let of_group = 8 * args.eights;
+        let (place, rest) = (at % PIECES, at / PIECES);
+        let (of_filter, rest) = (rest % of_group, rest / of_group);
+        let (tap, rest) = (rest % args.taps, rest / args.taps);
+        let chunks = args.channels.div_ceil(PANEL_CHANNELS);
+        let (chunk, group) = (rest % chunks, rest / chunks);
+        let filter = group * of_group + of_filter;
+        let first = chunk * PANEL_CHANNELS + (place ^ (of_filter % 8)) * OF_PIECE;
+        let weight = |channel: u32| {
+            let channel = first + channel;
+            if filter >= args.filters || channel >= args.channels {
+                return T::default();
+            }
+            let at = (filter * args.channels + channel) * args.taps + tap;
+            // SAFETY: the arguments describe filters.
+            let [weight] = unsafe { gpu.load_readonly(args.from.add(at as usize)) };
+            weight
+        };
+        let pair = |channel: u32| T::join(gpu, weight(channel), weight(channel + 1)).upper;
+        let words = [pair(0), pair(2), pair(4), pair(6)];
+        // SAFETY: the words are this thread's.
+        unsafe { gpu.store(args.to.add(4 * at as usize), words) };
+    }
+}
