@@ -160,7 +160,7 @@ impl op::Problem for Problem {
 }
 
 impl Problem {
-    /// How a kernel's work is cut. Splits do not depend on how maps lie, so that results do not.
+    /// How a kernel's work is cut. Splits do not depend on how maps lie, so that results of one kernel do not.
     pub(super) fn cut(&self, model: &CostModel, entry: &Entry<Tile>) -> Cut {
         let (tile, filters, least) = match entry.tile.scheme {
             // Each block has at least a channel a warp.

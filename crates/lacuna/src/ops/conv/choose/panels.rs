@@ -3,6 +3,7 @@ use lacuna_kernels::Entry;
 use lacuna_kernels::conv::{PANEL_CHANNELS, PANEL_TAPS, Scheme, Tile};
 
 use super::{Cut, MAX_JOINED, MAX_PARTIAL, MAX_SPLITS, Problem, reduce_cost};
+use crate::op::elements;
 use crate::ops::conv::MapLayout;
 use crate::ops::conv::model::CostModel;
 
@@ -15,7 +16,12 @@ impl Problem {
     /// Whether maps lie as panels need them. Addresses do not matter: what is not aligned is copied number by number.
     pub(super) fn suits_panels(&self) -> bool {
         let shape = &self.shape;
-        let bytes = shape.input_len().max(shape.output_len()).saturating_mul(self.value.bytes() as usize);
+        // Kernels count bytes from the corner of the padding on.
+        let [rows, columns] = shape.padding;
+        let of_rows = elements([2, shape.channels, shape.size[1], rows]);
+        let padding = of_rows.saturating_add(elements([2, shape.channels, columns, 1]));
+        let input = shape.input_len().saturating_add(padding);
+        let bytes = input.max(shape.output_len()).saturating_mul(self.value.bytes() as usize);
         self.layout == MapLayout::Nhwc
             && !shape.is_depthwise()
             && self.allows_mma()
@@ -37,8 +43,8 @@ impl Problem {
         tiles: usize,
         columns: usize,
     ) -> usize {
-        let places = self.multiprocessors as usize * entry.bounds.min_blocks as usize;
-        let most = (tiles * columns).div_ceil(places.max(1)).clamp(1, tiles.max(1));
+        let places = (self.multiprocessors as usize * entry.bounds.min_blocks as usize).max(1);
+        let most = (tiles * columns).div_ceil(places).clamp(1, tiles.max(1));
         let blocks = |of_block: usize| tiles.div_ceil(of_block);
         let work = |of_block: usize| (blocks(of_block) * columns).div_ceil(places) * of_block;
         blocks((1..=most).rev().min_by_key(|&of_block| work(of_block)).unwrap_or(1))

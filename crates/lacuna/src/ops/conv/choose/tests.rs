@@ -154,6 +154,9 @@ fn panels_are_for_sixteen_bits_with_channels_last_in_eights() {
     assert!(of(Shape::new(64, [14, 14], 128, [4, 8])) && !of(Shape::new(64, [14, 14], 128, [3, 11])));
     assert!(of(Shape::new(64, [4095, 4096], 64, [1, 1])) && !of(Shape::new(64, [4097, 4096], 64, [1, 1])));
     assert!(!of(Shape::depthwise(64, [14, 14], [3, 3])));
+    // A row has 2³⁰ bytes: so many of padding cannot be counted.
+    let tall = Shape::new(64, [1, 1 << 23], 8, [5, 1]);
+    assert!(of(Shape::new(64, [1, 1 << 23], 8, [1, 1])) && !of(tall.padding([4, 0])));
 }
 
 #[test]
