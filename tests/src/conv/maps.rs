@@ -27,6 +27,13 @@ impl Maps {
         Self { shape, input, weights, bias, residual: draw(shape.output_len(), 4) }
     }
 
+    /// The same, and the first and the last pixel of an image have an infinity each.
+    pub(super) fn with_infinities(mut self) -> Self {
+        let last = self.shape.size.iter().product::<usize>() - 1;
+        (self.input[0], self.input[last]) = (f32::INFINITY, f32::NEG_INFINITY);
+        self
+    }
+
     /// Some numbers of input, filters, bias and residual are not usual ones.
     pub(super) fn strange(shape: Shape, seed: u64) -> Self {
         const STRANGE: [f32; 10] =

@@ -23,7 +23,7 @@ macro_rules! conv {
             // [sums of a thread: half of the filters].
             #[cfg(lacuna_sm = "90")]
             wgmma_pointwise [f32 f16 bf16] { [64] [32] }
-            // [pixels and filters of a tile, sums of a thread: half of the filters, times 64 pixels of a warpgroup].
+            // [pixels and filters of a tile, half of the filters, products of 64 pixels of a warpgroup].
             #[cfg(lacuna_sm = "90")]
             wgmma_panels [f16 bf16] { [256 128 64 2] [128 128 64 1] [128 64 32 1] }
             #[cfg(lacuna_sm = "90")]
@@ -81,10 +81,10 @@ macro_rules! conv {
             $crate::conv::WgmmaPointwiseConv<$crate::list::value_of::$value, $l>
         }
     };
-    ($part:ident wgmma_panels [] $value:ident [$pixels:literal $filters:literal $l:literal $tiles:literal]) => {
+    ($part:ident wgmma_panels [] $value:ident [$pixels:literal $filters:literal $l:literal $m:literal]) => {
         $crate::entry_part! { $part
             ["conv_", stringify!($value), "_wgmma_panels_", $pixels, "x", $filters]
-            $crate::conv::WgmmaPanelConv<$crate::list::value_of::$value, $l, $tiles>
+            $crate::conv::WgmmaPanelConv<$crate::list::value_of::$value, $l, $m>
         }
     };
     ($part:ident pack_panels [] $value:ident {}) => {

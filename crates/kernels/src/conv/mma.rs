@@ -35,9 +35,9 @@ pub struct MmaConvArgs<T> {
     /// [`PackPointwise`](super::PackPointwise) for [`PointwiseConv`](super::PointwiseConv); by
     /// [`PackPanels`](super::PackPanels) for [`WgmmaPanelConv`](super::WgmmaPanelConv).
     pub filters: GlobalPtr<u32>,
-    /// Sixteens of channels.
+    /// Sixteens of channels; of [`WgmmaPanelConv`](super::WgmmaPanelConv) steps, 64 channels at a tap each.
     pub chunks: u32,
-    /// Sixteens of a split: at least 1.
+    /// As many of a split: at least 1.
     pub split_chunks: u32,
     /// Partial sums, where there are several splits: for each split, group of filters and tile its elements.
     pub partial: GlobalMut<f32>,
@@ -48,7 +48,7 @@ pub struct MmaConvArgs<T> {
 }
 
 impl<T> MmaConvArgs<T> {
-    /// The block's first sixteen of channels, and how many it has.
+    /// The block's first sixteen of channels, or step, and how many it has.
     #[inline(always)]
     pub(super) fn of_block<G: Gpu>(&self, gpu: G) -> (u32, u32) {
         let first = gpu.block_idx_z() * self.split_chunks;

@@ -14,7 +14,7 @@ use crate::Kernel;
 #[derive(Debug)]
 pub struct PackMma<T>(PhantomData<T>);
 
-/// What [`PackMma`] and [`PackPointwise`](super::PackPointwise) take.
+/// What [`PackMma`], [`PackPointwise`](super::PackPointwise) and [`PackPanels`](super::PackPanels) take.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PackMmaArgs<T> {
@@ -32,6 +32,23 @@ pub struct PackMmaArgs<T> {
     pub eights: u32,
     /// Threads: eights of channels, or pieces of 16 bytes; fewer than 2³².
     pub count: u32,
+}
+
+impl<T: MmaValue> PackMmaArgs<T> {
+    /// A filter's weight of a channel at a tap; zero where there is none.
+    ///
+    /// # Safety
+    /// The arguments describe filters, and the tap is one of theirs.
+    #[inline(always)]
+    pub(super) unsafe fn weight<G: Gpu>(&self, gpu: G, filter: u32, channel: u32, tap: u32) -> T {
+        if filter >= self.filters || channel >= self.channels {
+            return T::default();
+        }
+        let taps = self.from.add_rows(filter * self.channels + channel, self.taps * size_of::<T>() as u32);
+        // SAFETY: as promised by the caller.
+        let [weight] = unsafe { gpu.load_readonly(taps.add(tap as usize)) };
+        weight
+    }
 }
 
 /// Threads of a block.
@@ -58,17 +75,9 @@ impl<T: MmaValue> Kernel for PackMma<T> {
         let chunks = args.channels.div_ceil(CHANNELS);
         let (chunk, group) = (rest % chunks, rest / chunks);
         let (filter, first) = (group * of_group + of_filter, chunk * CHANNELS + 8 * eight);
-        let weight = |channel: u32| {
-            let channel = first + channel;
-            if filter >= args.filters || channel >= args.channels {
-                return 0.0;
-            }
-            let at = (filter * args.channels + channel) * args.taps + tap;
-            // SAFETY: the arguments describe filters.
-            let [weight] = unsafe { gpu.load_readonly(args.from.add(at as usize)) };
-            weight.to_f32(gpu)
-        };
-        let pair = |channel: u32| T::split(gpu, weight(channel), weight(channel + 1));
+        // SAFETY: the arguments describe filters.
+        let weight = |channel: u32| unsafe { args.weight(gpu, filter, first + channel, tap) };
+        let pair = |channel: u32| T::join(gpu, weight(channel), weight(channel + 1));
         let (a, b, c, d) = (pair(0), pair(2), pair(4), pair(6));
         // Rows of 16 bytes: those of the step, of this part, and of the filter.
         let row = (at / of_group / 2 * 2 * T::PARTS + eight) * of_group + of_filter;

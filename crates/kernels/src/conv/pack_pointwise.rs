@@ -40,18 +40,8 @@ impl<T: MmaValue> Kernel for PackPointwise<T> {
         let column = lane / 4;
         let of_product = |n: u32| n / 2 * 16 + column / 2 * 4 + n % 2 * 2 + column % 2;
         let first = chunk * CHANNELS + lane % 4 * 4;
-        let weight = |filter: u32, channel: u32| {
-            if filter >= args.filters || channel >= args.channels {
-                return T::default();
-            }
-            // SAFETY: the arguments describe filters.
-            let [weight] = unsafe {
-                gpu.load_readonly(
-                    args.from.add_rows(filter, args.channels * size_of::<T>() as u32).add(channel as usize),
-                )
-            };
-            weight
-        };
+        // SAFETY: the arguments describe filters of one tap.
+        let weight = |filter: u32, channel: u32| unsafe { args.weight(gpu, filter, channel, 0) };
         let pairs = |n: u32| {
             let filter = group * 8 * args.eights + of_product(n);
             let pair = |at: u32| T::join(gpu, weight(filter, first + at), weight(filter, first + at + 1));

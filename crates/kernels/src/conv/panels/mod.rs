@@ -9,7 +9,7 @@
 //!               │ 64    │   │        │
 //!               └───────┘   └────────┘      Pixels of all images are one run, so that small maps fill tiles, too.
 //! ```
-//! Lower bounds of a step: 8·`TILES`·`L` cycles of tensor cores; 128 bytes of each pixel and each filter through the L2 cache, written once to
+//! Lower bounds of a step: 8·`M`·`L` cycles of tensor cores; 128 bytes of each pixel and each filter through the L2 cache, written once to
 //! shared memory, from where all filters are read for each 64 pixels.
 mod pack;
 mod produce;
@@ -26,24 +26,27 @@ use super::split::MmaValue;
 use super::{Scheme, Tile};
 use crate::{Bounds, HalfValue, Kernel};
 
-/// Tiles of two warpgroups, 64·`TILES` output pixels each, and 2·`L` filters.
+/// Tiles of two warpgroups, 64·`M` output pixels each, and 2·`L` filters.
 ///
-/// Filters come by [`PackPanels`]. Of the arguments, `chunks` and `split_chunks` count steps, and `tiles` are runs of pixels of all images: rows of the
-/// target are counted through the images. The grid: blocks that share the tiles, groups of filters, splits.
+/// Filters come by [`PackPanels`]. `tiles` are runs of pixels of all images: rows of the target are counted through the images. The grid: blocks that share
+/// the tiles, groups of filters, splits.
 #[derive(Debug)]
-pub struct WgmmaPanelConv<T, const L: usize, const TILES: usize>(PhantomData<T>);
+pub struct WgmmaPanelConv<T, const L: usize, const M: usize>(PhantomData<T>);
 
-/// Threads of a warpgroup, those that multiply, the pixels of a product, and those of a warp.
+/// Threads of a warpgroup.
 const WARPGROUP: u32 = 4 * WARP;
+/// Consumer warpgroups. The last warpgroup of a block are the producers.
 const GROUPS: u32 = 2;
+/// Pixels of a wgmma product, and of each warp in it.
 const PRODUCT_PIXELS: u32 = 64;
 const WARP_PIXELS: u32 = 16;
 /// Stages of shared memory.
 const STAGES: u32 = 4;
 /// Channels of a step.
 pub const PANEL_CHANNELS: u32 = 64;
-/// Bytes of a row of a panel; of a piece of it, which a lane copies; and pieces of a row. Piece `i` of row `r` lies at place `i ^ r % 8`, as wgmma reads it.
-const ROW: u32 = 128;
+/// Bytes of a row of a panel: the channels of a step.
+const ROW: u32 = 2 * PANEL_CHANNELS;
+/// Bytes of a piece of a row, which a lane copies, and pieces of a row. Piece `i` of row `r` lies at place `i ^ r % 8`: the 128-byte swizzle of wgmma.
 const PIECE: u32 = 16;
 const PIECES: u32 = ROW / PIECE;
 /// Channels of a piece.
@@ -62,7 +65,7 @@ struct Work<'a, G, T> {
     steps: u32,
 }
 
-impl<T: MmaValue + HalfValue, const L: usize, const TILES: usize> Kernel for WgmmaPanelConv<T, L, TILES> {
+impl<T: MmaValue + HalfValue, const L: usize, const M: usize> Kernel for WgmmaPanelConv<T, L, M> {
     type Args = MmaConvArgs<T>;
     type Tile = Tile;
 
@@ -93,14 +96,14 @@ impl<T: MmaValue + HalfValue, const L: usize, const TILES: usize> Kernel for Wgm
     }
 }
 
-impl<T: MmaValue + HalfValue, const L: usize, const TILES: usize> WgmmaPanelConv<T, L, TILES> {
-    /// Pixels and filters of a tile.
+impl<T: MmaValue + HalfValue, const L: usize, const M: usize> WgmmaPanelConv<T, L, M> {
+    /// Pixels of a warpgroup, and of a tile.
+    const GROUP_PIXELS: u32 = M as u32 * PRODUCT_PIXELS;
     const PIXELS: u32 = GROUPS * Self::GROUP_PIXELS;
-    /// Pixels of a warpgroup.
-    const GROUP_PIXELS: u32 = TILES as u32 * PRODUCT_PIXELS;
+    /// Filters of a tile.
     const FILTERS: u32 = 2 * L as u32;
-    /// Blocks of a multiprocessor.
-    const BLOCKS: u32 = if TILES == 1 && L <= 32 { 2 } else { 1 };
+    /// Blocks of a multiprocessor: two of the smallest tiles have room.
+    const BLOCKS: u32 = if M == 1 && L <= 32 { 2 } else { 1 };
     /// Bytes of a stage's pixels, of its filters, and of both.
     const A_BYTES: u32 = Self::PIXELS * ROW;
     const B_BYTES: u32 = Self::FILTERS * ROW;
@@ -128,7 +131,7 @@ impl<T: MmaValue + HalfValue, const L: usize, const TILES: usize> WgmmaPanelConv
         let mut left = (tiles - tile).div_ceil(gpu.grid_dim_x()) * work.steps;
         let mut stage = 0;
         while tile < tiles {
-            let mut sums = [[0.0; L]; TILES];
+            let mut sums = [[0.0; L]; M];
             for _ in 0..work.steps {
                 gpu.barrier_sync(Self::FULL + stage * GROUPS + warp / 4, Self::AT_FULL);
                 // SAFETY: the stage is full.
@@ -152,7 +155,7 @@ impl<T: MmaValue + HalfValue, const L: usize, const TILES: usize> WgmmaPanelConv
     /// # Safety
     /// The stage is full; the whole warpgroup is here.
     #[inline(always)]
-    unsafe fn multiply<G: Gpu>(gpu: G, stage: u32, group: u32, sums: &mut [[f32; L]; TILES]) {
+    unsafe fn multiply<G: Gpu>(gpu: G, stage: u32, group: u32, sums: &mut [[f32; L]; M]) {
         let a = stage * Self::STAGE_BYTES + group * Self::GROUP_PIXELS * ROW;
         let b = stage * Self::STAGE_BYTES + Self::A_BYTES;
         gpu.warpgroup_arrive();

@@ -39,16 +39,8 @@ impl<T: MmaValue> Kernel for PackPanels<T> {
         let (chunk, group) = (rest % chunks, rest / chunks);
         let filter = group * of_group + of_filter;
         let first = chunk * PANEL_CHANNELS + (place ^ (of_filter % 8)) * OF_PIECE;
-        let weight = |channel: u32| {
-            let channel = first + channel;
-            if filter >= args.filters || channel >= args.channels {
-                return T::default();
-            }
-            let at = (filter * args.channels + channel) * args.taps + tap;
-            // SAFETY: the arguments describe filters.
-            let [weight] = unsafe { gpu.load_readonly(args.from.add(at as usize)) };
-            weight
-        };
+        // SAFETY: the arguments describe filters.
+        let weight = |channel: u32| unsafe { args.weight(gpu, filter, first + channel, tap) };
         let pair = |channel: u32| T::join(gpu, weight(channel), weight(channel + 1)).upper;
         let words = [pair(0), pair(2), pair(4), pair(6)];
         // SAFETY: the words are this thread's.

@@ -16,7 +16,7 @@ const AT_ONCE: u32 = WARPGROUP / PIECES;
 /// Steps whose copies are under way when the one before them is said to be full.
 const LAG: u32 = STAGES - 2;
 
-impl<T: MmaValue + HalfValue, const L: usize, const TILES: usize> WgmmaPanelConv<T, L, TILES> {
+impl<T: MmaValue + HalfValue, const L: usize, const M: usize> WgmmaPanelConv<T, L, M> {
     /// Fills all stages, for every tile of the block.
     ///
     /// # Safety

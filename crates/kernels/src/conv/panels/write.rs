@@ -18,12 +18,12 @@ const FOUR: usize = 4;
 /// # Safety
 /// The pixels are the warp's, whose lanes are all here; the arguments are those of the launch, whose groups have 2·`L` filters.
 #[inline(always)]
-pub(super) unsafe fn write<G: Gpu, T: HalfValue, const L: usize, const TILES: usize>(
+pub(super) unsafe fn write<G: Gpu, T: HalfValue, const L: usize, const M: usize>(
     gpu: G,
     args: &MmaConvArgs<T>,
     [tile, pixels]: [u32; 2],
     first: u32,
-    sums: &[[f32; L]; TILES],
+    sums: &[[f32; L]; M],
 ) {
     let (target, group, filters) = (&args.target, gpu.block_idx_y(), 2 * L as u32);
     let (first, t) = (first + gpu.lane_id() / 4, gpu.lane_id() % 4);
@@ -47,14 +47,14 @@ pub(super) unsafe fn write<G: Gpu, T: HalfValue, const L: usize, const TILES: us
         // SAFETY: as promised by the caller.
         nonzeros = unsafe {
             if addresses.is_multiple_of((FOUR * size_of::<T>()) as u64) {
-                finish::<G, T, L, TILES, true>(gpu, target, first, sums)
+                finish::<G, T, L, M, true>(gpu, target, first, sums)
             } else {
-                finish::<G, T, L, TILES, false>(gpu, target, first, sums)
+                finish::<G, T, L, M, false>(gpu, target, first, sums)
             }
         };
     } else {
         // All of the warp's are made again. A loop that the compiler cannot unroll: its body is long.
-        let count = gpu.warp_shuffle_idx(FULL_WARP, (L * TILES) as u32, 0, WARP);
+        let count = gpu.warp_shuffle_idx(FULL_WARP, (L * M) as u32, 0, WARP);
         let mut at = 0;
         while at < count {
             let (part, of_part) = (at / L as u32, at % L as u32);
@@ -67,22 +67,24 @@ pub(super) unsafe fn write<G: Gpu, T: HalfValue, const L: usize, const TILES: us
             }
             at += 1;
         }
+        // Lanes have gone ways of their own, and the next tile begins with what the whole warp does.
+        gpu.sync_warp(FULL_WARP);
     }
     // SAFETY: all lanes are here.
     unsafe { target.count(gpu, nonzeros) };
 }
 
-/// Finishes and writes sums, from this lane's first pixel, counted through all images, and filter on; `WIDE` where four values lie at a multiple of their size.
-/// How many results are not zero, where that is asked for.
+/// Finishes and writes sums: with bias and residual, between limits. `first` is this lane's first pixel, counted through all images, and `channel` its first
+/// filter; `WIDE` where four values lie at a multiple of their size. Returns how many results are not zero, where that is asked for.
 ///
 /// # Safety
 /// As for [`write`].
 #[inline(always)]
-unsafe fn finish<G: Gpu, T: HalfValue, const L: usize, const TILES: usize, const WIDE: bool>(
+unsafe fn finish<G: Gpu, T: HalfValue, const L: usize, const M: usize, const WIDE: bool>(
     gpu: G,
     target: &Target<T>,
     [first, channel]: [u32; 2],
-    sums: &[[f32; L]; TILES],
+    sums: &[[f32; L]; M],
 ) -> u32 {
     let map = &target.map;
     let bias = target.bias.add(channel as usize);
@@ -136,10 +138,7 @@ unsafe fn finish<G: Gpu, T: HalfValue, const L: usize, const TILES: usize, const
 
 /// Calls `work` with the first pixel of each 64, the half of a warp's pixels there, and the sums.
 #[inline(always)]
-fn rows<const L: usize, const TILES: usize>(
-    sums: &[[f32; L]; TILES],
-    mut work: impl FnMut(u32, usize, &[f32; L]),
-) {
+fn rows<const L: usize, const M: usize>(sums: &[[f32; L]; M], mut work: impl FnMut(u32, usize, &[f32; L])) {
     for (part, sums) in sums.iter().enumerate() {
         for half in 0..2 {
             work(part as u32 * PRODUCT_PIXELS, half, sums);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!              B  N×K  ┌──────────┐        A thread block takes tiles of D one after another. It goes along K, 64
-//!                      │ 128 rows │        columns a step: the last warps fill stages of shared memory with      
+//!                      │ 128 rows │        columns a step: the last warps fill stages of shared memory with
 //!                      └──────────┘        rows of A and B, swizzled, and run ahead into the next tile.
 //!   A  M×K ┌───────┐  ┌────────────┐       Each warpgroup multiplies 64 rows. Then a warp writes its 16 rows of sums
 //!          │ 64    │  │ x  x   x   │       to shared memory, a subtile at a time, and takes from there what C has, by

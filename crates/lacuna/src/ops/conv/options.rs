@@ -19,7 +19,7 @@ options! {
         pub layout: MapLayout = MapLayout::Nchw => set,
         /// The algorithm, if not the library's choice.
         pub algorithm: Algorithm = Algorithm::Auto => set,
-        /// Over how many blocks the channels of a tile are split, if not the library's choice: at least 1. There are fewer where a block would have no
+        /// Over how many blocks the channels of a tile are split (by panels, its channels and taps), if not the library's choice: at least 1. There are fewer where a block would have no
         /// channels, partial sums would be 2²⁸ or more, or the kernel knows no splits: [`Conv::splits`](super::Conv::splits) tells.
         pub splits: Option<usize> = None => some(usize),
         /// How sums are computed. By default tensor cores may be taken where sums are long ([`LONG_ROWS`](crate::LONG_ROWS) products, of which zeros count):

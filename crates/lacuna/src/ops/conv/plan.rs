@@ -134,7 +134,7 @@ impl<T: Value> Conv<T> {
         &self.shape
     }
 
-    /// Over how many blocks the channels of a tile are split.
+    /// Over how many blocks the channels of a tile are split, or its channels and taps.
     pub fn splits(&self) -> usize {
         self.cut.splits
     }

@@ -2,8 +2,8 @@
 //!
 //! With carried errors: a score sⱼ is off by what the errors of Q and K make of it, and by its own sum; a weight by a factor e^±δⱼ
 //! for that, for the rounding of exponents and powers (each 2 ulp, and again where the maximum grows, at most once every 32 keys), by e^±L with
-//! L = max δ for the sum of weights, and by sums and a division. Of values of 16 bits, both products may be on tensor cores, and weights are then rounded
-//! to these. `lacuna_reference::attention` derives it; here Q, K and V are off, too.
+//! L = max δ for the sum of weights, and by sums and a division. Of values of 16 bits, both products may be on tensor cores, and weights are then
+//! rounded to 16 bits. `lacuna_reference::attention` derives it; here Q, K and V are off, too.
 use std::f64::consts::LN_2;
 
 use lacuna_reference::Precision;
@@ -67,7 +67,7 @@ fn row<T: Number>(
     let scale = f64::from(1.0 / (dim as f32).sqrt());
     let is_single = size_of::<T>() == size_of::<f32>();
     let precision = if is_single { Precision::Fp32 } else { Precision::Tensor };
-    // Of a weight: as a part of it, and where it is least.
+    // What rounding to 16 bits takes of a weight: as a part of it, and of one that is subnormal.
     let [rounded, least] =
         if is_single { [0.0; 2] } else { [T::ROUNDOFF, T::LEAST + f64::from(f32::MIN_POSITIVE)] };
     let score = |&token: &u32| {
