@@ -15,7 +15,7 @@ use crate::spmm::{fit as spmm_fit, samples as spmm_samples};
 use crate::table::new_table;
 
 /// The kinds of values of SpMM that have constants of their own.
-const KINDS: [&str; 3] = ["f32", "16-bit", "prepacked f32"];
+const KINDS: [&str; 4] = ["f32", "16-bit", "prepacked 16-bit", "prepacked f32"];
 /// What the tables of scores have.
 const HEADER: [&str; 7] = ["problems", "count", "library's", "worst", "fitted", "worst", "where"];
 
@@ -131,6 +131,7 @@ fn kind_of(sample: &spmm_samples::Sample) -> &'static str {
     match (sample.problem.value.bytes(), sample.problem.prepacked) {
         (4, true) => "prepacked f32",
         (4, false) => "f32",
+        (_, true) => "prepacked 16-bit",
         _ => "16-bit",
     }
 }

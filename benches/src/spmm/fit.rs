@@ -25,7 +25,7 @@ const WEIGHTS: [(&str, f64); 8] = [
     ("mobilenet f32", 2.0),
 ];
 
-/// The constants of a kind (`f32` or `16-bit`) with which the choices on `samples` are fastest, as far as was found.
+/// The constants of a kind with which the choices on `samples` are fastest, as far as was found.
 pub fn fit(samples: &[&Sample], model: &CostModel, kind: &str) -> CostModel {
     let weights = weights(samples);
     let loss = |file| weighted_loss(samples, &weights, &CostModel::new(file));

@@ -64,7 +64,11 @@ pub trait Gpu: Copy {
     /// thread of the cluster that has not exited comes, in whole warps. sm_90a.
     #[track_caller]
     fn cluster_arrive(self);
-    /// Waits until all threads of the cluster have come; orders memory among them. sm_90a.
+    /// As [`cluster_arrive`](Gpu::cluster_arrive), but orders no memory, and so takes far less time. It must be the first thing that
+    /// a thread does, and tells the other blocks that it has begun. sm_90a.
+    #[track_caller]
+    fn cluster_arrive_relaxed(self);
+    /// Waits until all threads of the cluster have come; orders memory among them, but not after relaxed arrivals. sm_90a.
     #[track_caller]
     fn cluster_wait(self);
     /// Waits until the lanes of `mask` are here; orders memory among them.

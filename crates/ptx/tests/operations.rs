@@ -226,8 +226,9 @@ const HOPPER: &[Expected] = &[
         "cluster",
         4,
         &[
-            "barrier.cluster.arrive.aligned",
+            "barrier.cluster.arrive.relaxed.aligned",
             "barrier.cluster.wait.aligned",
+            "barrier.cluster.arrive.aligned",
             "mapa.shared::cluster.u32 …",
             "st.shared::cluster.u32 …",
         ],

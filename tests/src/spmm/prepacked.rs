@@ -45,7 +45,7 @@ fn case(name: &str, about: &str, make: fn(u64) -> Result<Problem>) -> Case {
         let problem = make(cx.seed)?;
         // Those of three products want rows that are long enough.
         let split = if problem.a.nnz() < MEDIUM_ROWS * problem.a.rows() { 0 } else { 4 };
-        let expected = if cx.device.info().sm == SM { [6, 6, split, 4] } else { [0; 4] };
+        let expected = if cx.device.info().sm == SM { [10, 10, split, 4] } else { [0; 4] };
         let checked = [
             conform_prepacked::<f16, u16>(cx, &problem, Precision::Single)?,
             conform_prepacked::<bf16, u32>(cx, &problem, Precision::Single)?,

@@ -16,6 +16,8 @@ unsafe extern "C" {
     pub(super) fn barrier_arrive(barrier: u32, threads: u32);
     #[link_name = "llvm.nvvm.barrier.cluster.arrive.aligned"]
     pub(super) fn cluster_arrive();
+    #[link_name = "llvm.nvvm.barrier.cluster.arrive.relaxed.aligned"]
+    pub(super) fn cluster_arrive_relaxed();
     #[link_name = "llvm.nvvm.barrier.cluster.wait.aligned"]
     pub(super) fn cluster_wait();
     #[link_name = "llvm.nvvm.bar.warp.sync"]

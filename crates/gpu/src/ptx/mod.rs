@@ -105,6 +105,11 @@ impl Gpu for Ptx {
         unsafe { llvm::cluster_arrive() }
     }
     #[inline(always)]
+    fn cluster_arrive_relaxed(self) {
+        // SAFETY: as for `cluster_arrive`.
+        unsafe { llvm::cluster_arrive_relaxed() }
+    }
+    #[inline(always)]
     fn cluster_wait(self) {
         // SAFETY: as for `cluster_arrive`.
         unsafe { llvm::cluster_wait() }

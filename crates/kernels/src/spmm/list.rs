@@ -101,24 +101,29 @@ macro_rules! spmm {
                 [8 x 32 x 4, 1 x 1, 1 x 8, 4]
             }
 
-            // [columns of a tile of 64 rows x chunks of a step along K, of a step of a row producers load ahead what one
+            // [rows x columns of a tile x chunks of a step along K, of a step of a row producers load ahead what one
             // nonzero in so many columns makes, groups of producers x warps of a group, stages of shared memory,
             // thread blocks of a cluster where there is more than one]
             #[cfg(lacuna_sm = "90")]
             wgmma [f16 bf16] {
-                [128 x 2, 2, 4 x 4, 4] [128 x 2, 2, 3 x 4, 3, cluster: 2] [128 x 2, 4, 4 x 4, 4]
-                [128 x 2, 4, 3 x 4, 3, cluster: 2] [64 x 2, 2, 6 x 4, 6]
-                [64 x 2, 2, 6 x 4, 6, cluster: 2] [64 x 4, 4, 3 x 8, 3]
-                [64 x 4, 4, 3 x 8, 3, cluster: 2] [32 x 4, 2, 3 x 8, 3]
-                [32 x 4, 2, 3 x 8, 3, cluster: 2] [32 x 4, 4, 4 x 4, 4]
-                [32 x 4, 4, 4 x 4, 4, cluster: 2] [32 x 4, 8, 4 x 4, 4]
+                [128 x 128 x 2, 4, 3 x 4, 3] [128 x 128 x 2, 4, 3 x 4, 3, cluster: 2]
+                [64 x 128 x 2, 2, 4 x 4, 4] [64 x 128 x 2, 2, 3 x 4, 3, cluster: 2]
+                [64 x 128 x 2, 4, 4 x 4, 4] [64 x 128 x 2, 4, 3 x 4, 3, cluster: 2]
+                [64 x 64 x 2, 2, 6 x 4, 6] [64 x 64 x 2, 2, 6 x 4, 6, cluster: 2]
+                [64 x 64 x 4, 4, 3 x 8, 3] [64 x 64 x 4, 4, 3 x 8, 3, cluster: 2]
+                [64 x 32 x 4, 2, 3 x 8, 3] [64 x 32 x 4, 2, 3 x 8, 3, cluster: 2]
+                [64 x 32 x 4, 4, 4 x 4, 4] [64 x 32 x 4, 4, 4 x 4, 4, cluster: 2]
+                [64 x 32 x 4, 8, 4 x 4, 4]
             }
-            // [columns x chunks, groups of producers x warps of a group, packs that producers load ahead, thread blocks];
-            // tiles of `f32` have 128 rows, and chunks 32 columns of A
+            // [rows x columns of a tile x chunks, groups of producers x warps of a group, packs that producers load ahead,
+            // thread blocks]; tiles of `f32` have 128 rows, and chunks 32 columns of A
             #[cfg(lacuna_sm = "90")]
             prepacked [f16 bf16] {
-                [128 x 2, 4 x 2, 10] [128 x 2, 4 x 2, 10, cluster: 2] [64 x 4, 3 x 4, 8]
-                [64 x 4, 3 x 4, 8, cluster: 2] [32 x 4, 4 x 4, 7] [32 x 4, 4 x 4, 7, cluster: 2]
+                [128 x 128 x 2, 3 x 4, 10] [128 x 128 x 2, 3 x 4, 10, cluster: 2]
+                [128 x 64 x 2, 4 x 4, 7] [128 x 32 x 2, 4 x 4, 8]
+                [64 x 128 x 2, 4 x 2, 10] [64 x 128 x 2, 4 x 2, 10, cluster: 2]
+                [64 x 64 x 4, 3 x 4, 8] [64 x 64 x 4, 3 x 4, 8, cluster: 2]
+                [64 x 32 x 4, 4 x 4, 7] [64 x 32 x 4, 4 x 4, 7, cluster: 2]
             }
             #[cfg(lacuna_sm = "90")]
             prepacked tf32 [f32] {
@@ -213,27 +218,27 @@ macro_rules! spmm {
         }
     };
     ($part:ident wgmma [] $types:ident [
-        $columns:literal x $chunks:literal, $prefetch:literal, $groups:literal x $warps:literal, $stages:literal
+        $rows:literal x $columns:literal x $chunks:literal, $prefetch:literal, $groups:literal x $warps:literal, $stages:literal
         $(, cluster: $cluster:literal)?
     ]) => {
         $crate::entry_part! { $part
-            ["spmm_", stringify!($types), "_wgmma_64x", $columns, "_p", $prefetch $(, "_c", $cluster)?]
+            ["spmm_", stringify!($types), "_wgmma_", $rows, "x", $columns, "_p", $prefetch $(, "_c", $cluster)?]
             $crate::spmm::WgmmaTiles<
                 $crate::list::value_of::$types, $crate::spmm::StagesOf<$chunks, $groups, $warps, $stages>,
-                { $columns / 2 }, $prefetch, { 1 $(* $cluster)? }
+                { $columns / 2 }, $prefetch, { $rows / 64 }, { 1 $(* $cluster)? }
             >
         }
     };
     // Each group of producers has a stage of its own.
     ($part:ident prepacked [] $types:ident [
-        $columns:literal x $chunks:literal, $groups:literal x $warps:literal, $ahead:literal
+        $rows:literal x $columns:literal x $chunks:literal, $groups:literal x $warps:literal, $ahead:literal
         $(, cluster: $cluster:literal)?
     ]) => {
         $crate::entry_part! { $part
-            ["spmm_", stringify!($types), "_prepacked_64x", $columns $(, "_c", $cluster)?]
+            ["spmm_", stringify!($types), "_prepacked_", $rows, "x", $columns $(, "_c", $cluster)?]
             $crate::spmm::PrepackedTiles<
                 $crate::list::value_of::$types, $crate::spmm::StagesOf<$chunks, $groups, $warps, $groups>,
-                { $columns / 2 }, $ahead, { 1 $(* $cluster)? }
+                { $columns / 2 }, $ahead, { $rows / 64 }, { 1 $(* $cluster)? }
             >
         }
     };

@@ -81,6 +81,11 @@ impl<'l> Context<'l> {
         site
     }
 
+    /// Steps that a thread has taken, of those that the limit counts.
+    pub(crate) fn steps_taken(&self, thread: u32) -> u64 {
+        self.launch.limits.steps_per_thread - self.steps.left(thread)
+    }
+
     /// As [`step`](Self::step) for what is not counted, or not by threads.
     #[inline]
     pub(crate) fn tick(&mut self, thread: u32, caller: Caller, operation: Operation) -> SiteId {

@@ -10,6 +10,11 @@ impl Steps {
         self.0.resize(threads, limit);
     }
 
+    /// Steps that a thread may still take.
+    pub(crate) fn left(&self, thread: u32) -> u64 {
+        self.0[thread as usize]
+    }
+
     /// Takes a step. Gives whether there was none left.
     #[inline]
     pub(crate) fn pass_limit(&mut self, thread: u32) -> bool {

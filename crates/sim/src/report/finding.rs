@@ -60,7 +60,7 @@ pub enum FindingKind {
     /// Threads wait for each other for ever.
     Deadlock,
     /// Warps that come to one named barrier ask for different numbers of threads, or a warp comes twice before it is full; or a
-    /// warp comes to the cluster's barrier twice, or waits there and has not come.
+    /// warp comes to the cluster's barrier twice, or waits there and has not come, or comes to it relaxed when it has done something else.
     MismatchedBarrier,
     /// Threads came to a named barrier, and all threads of the block exited before it was full.
     UnfinishedBarrier,
@@ -113,7 +113,7 @@ impl fmt::Display for FindingKind {
             Self::ReadonlyWritten => "read-only load of memory that the launch writes",
             Self::DivergentBarrier => "block barrier reached at different lines",
             Self::Deadlock => "deadlock",
-            Self::MismatchedBarrier => "warps at odds about a barrier",
+            Self::MismatchedBarrier => "a barrier that is not used as it must be",
             Self::UnfinishedBarrier => "named barrier never full",
             Self::MismatchedWarpOperation => "mismatched warp operations",
             Self::CallerNotInMask => "warp operation whose mask does not name its caller",

@@ -13,6 +13,7 @@ use crate::synchronisation::call::{WarpCall, WarpOperation};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClusterCall {
     Arrive,
+    ArriveRelaxed,
     Wait,
 }
 
@@ -20,6 +21,7 @@ impl ClusterCall {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Arrive => "cluster_arrive",
+            Self::ArriveRelaxed => "cluster_arrive_relaxed",
             Self::Wait => "cluster_wait",
         }
     }
@@ -28,6 +30,12 @@ impl ClusterCall {
 /// A thread reaches the cluster's barrier, and waits for its warp.
 pub(crate) fn reach(context: &mut Context<'_>, thread: u32, caller: Caller, call: ClusterCall) {
     let site = context.step(thread, caller, Operation::ClusterBarrier);
+    if call == ClusterCall::ArriveRelaxed && context.steps_taken(thread) > 1 {
+        let detail =
+            "cluster_arrive_relaxed by a thread that has done something before, which it does not order"
+                .into();
+        context.report(FindingKind::MismatchedBarrier, site, thread, None, None, detail);
+    }
     let operation = WarpOperation::Cluster(call);
     let call = WarpCall { operation, site, mask: u32::MAX, value: 0, lane: 0, width: WARP };
     context.schedule.wait(thread, State::Warp(call));
@@ -42,7 +50,9 @@ pub(crate) fn come(
 ) {
     let Passed { came, waited } = context.clocks.passed(warp);
     match (call, came == waited) {
-        (ClusterCall::Arrive, true) => context.clocks.come_to_cluster(warp, present),
+        (ClusterCall::Arrive | ClusterCall::ArriveRelaxed, true) => {
+            context.clocks.come_to_cluster(warp, present)
+        }
         (ClusterCall::Wait, false) if context.clocks.is_cluster_full(warp) => {
             context.clocks.pass_cluster(warp, present);
         }

@@ -169,6 +169,10 @@ impl Gpu for RustCuda {
         lacking::warpgroups();
     }
     #[inline(always)]
+    fn cluster_arrive_relaxed(self) {
+        Self::cluster_arrive(self);
+    }
+    #[inline(always)]
     fn cluster_wait(self) {
         lacking::warpgroups();
     }

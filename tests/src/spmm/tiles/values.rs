@@ -9,7 +9,7 @@ use lacuna_cases::pattern::spread;
 /// Name, what it is, and how the problem is made from a seed.
 type Values = (&'static str, &'static str, fn(u64) -> Result<Problem>);
 
-const CASES: [Values; 15] = [
+const CASES: [Values; 16] = [
     ("nan_unused", "NaN and infinities in rows of B that no nonzero meets", |seed| {
         let mut problem = problem(seed)?;
         for row in UNUSED {
@@ -29,6 +29,22 @@ const CASES: [Values; 15] = [
         problem.b[70 * N + 5] = f32::NAN;
         Ok(problem)
     }),
+    (
+        "nan_in_parts",
+        "NaN in parts of a tile that the second block of a cluster, and a second warpgroup, add up",
+        |seed| {
+            let rows = (0..105).map(|row| {
+                let mut columns: Vec<u32> = (0..60).filter(|&column| (row + column) % 7 < 2).collect();
+                columns.retain(|&column| column != PART as u32 || PART_ROWS.contains(&row));
+                columns
+            });
+            let mut problem = Problem::of_rows(60, &rows.collect::<Vec<_>>(), PART_N, seed)?;
+            for column in PART_COLUMNS {
+                problem.b[PART * PART_N + column] = f32::NAN;
+            }
+            Ok(problem)
+        },
+    ),
     ("infinite_in_one_row", "a row of B is infinite, of both signs", |seed| {
         let mut problem = problem(seed)?;
         problem.b[UNIQUE * N..][..N].fill(f32::INFINITY);
@@ -115,6 +131,12 @@ const N: usize = 16;
 const UNUSED: [usize; 5] = [0, 31, 32, 95, K - 1];
 /// The column that one row alone uses.
 const UNIQUE: usize = 100;
+/// Of `nan_in_parts`: the columns of B, the column of A whose row of B has NaN, the rows that use it, and where it has them. Of 64 rows and 128
+/// the second halves have some, and of 64 columns and 128.
+const PART_N: usize = 104;
+const PART: usize = 26;
+const PART_ROWS: [u32; 2] = [44, 100];
+const PART_COLUMNS: [usize; 2] = [40, 100];
 
 pub(super) fn cases() -> Vec<Case> {
     CASES.map(|(name, about, make)| case(name.into(), about.into(), make)).into()
@@ -150,5 +172,17 @@ mod tests {
         assert_eq!(uses(UNIQUE), 1);
         assert!([40, 70, 130].into_iter().all(|column| uses(column) > 0));
         assert!(problem.a.nnz() >= lacuna::LONG_ROWS * problem.a.rows());
+    }
+
+    #[test]
+    fn nan_reaches_the_second_parts_of_tiles() {
+        let (_, _, make) = CASES.into_iter().find(|(name, ..)| *name == "nan_in_parts").unwrap();
+        let problem = make(1).unwrap();
+        let uses = problem.a.col_indices().iter().filter(|&&column| column as usize == PART).count();
+        assert_eq!(uses, PART_ROWS.len());
+        assert!(
+            PART_ROWS.iter().all(|row| row % 64 >= 32) && PART_COLUMNS.iter().all(|column| column % 64 >= 32)
+        );
+        assert!(PART_ROWS[1] >= 64 && PART_COLUMNS[1] >= 64);
     }
 }

@@ -90,6 +90,7 @@ impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32,
     for MmaTiles<O, S, RT, NT, WM, WN>
 {
     const ROWS: u32 = Self::BM;
+    const UNIT_ROWS: u32 = <Self as StageFilling>::ROWS;
     const TILES: u32 = S::CHUNKS;
     const WARPS: u32 = S::WARPS;
     const COLUMNS_PER_PREFETCH: u32 = 2;

@@ -1,7 +1,7 @@
 //! A's rows in a stage: cleared, and their values put where their columns are.
 //!
 //! A stage holds A's rows one after the other, each as tiles of 128 bytes, along K; or, for tensor cores that read it by
-//! themselves, tiles one after the other, each with its part of all rows. A few lanes take a row together. Each
+//! themselves, units of some rows one after the other, and of a unit its tiles, each with its part of all of the unit's rows. A few lanes take a row together. Each
 //! loads a vector of 16 bytes of values as they lie in memory, other rows' among them, and their places, a byte each. When the
 //! stage is free, the warp clears its rows, and each lane puts those of its values there that are the row's. So a nonzero
 //! costs a store, and a vector two loads; a column without a nonzero costs nothing but the clearing.
@@ -21,6 +21,8 @@ const ROUNDS: usize = 8;
 pub trait StageFilling: 'static {
     /// Rows of A in a stage.
     const ROWS: u32;
+    /// Rows that lie together in a stage, with all their tiles.
+    const UNIT_ROWS: u32;
     /// Tiles of A in a stage, along K.
     const TILES: u32;
     /// Warps that fill a stage.
@@ -29,7 +31,7 @@ pub trait StageFilling: 'static {
     const COLUMNS_PER_PREFETCH: u32;
     /// Pieces of a row that a lane loads ahead, 1 or 2: one part of the row, or two. What a fuller row has comes late.
     const AHEAD: usize;
-    /// Whether a stage has tile after tile, not row after row.
+    /// Whether a unit has tile after tile, not row after row.
     const TILE_BY_TILE: bool;
 }
 
@@ -98,13 +100,17 @@ impl<T: TileValue, F: StageFilling> Rows<T, F> {
             "rows are shared evenly"
         );
         assert!(Self::OWN * Self::LANES <= ROUNDS as u32 * WARP);
+        assert!(
+            F::ROWS.is_multiple_of(F::UNIT_ROWS) && F::UNIT_ROWS.is_multiple_of(Self::OWN),
+            "a warp's rows lie together"
+        );
         WARP / Self::LANES
     };
     /// Bytes of a step of a row.
     const STEP: u32 = F::TILES * TILE_ROW;
-    /// Bytes from a row to the next, and from a tile to the next.
+    /// Bytes from a row to the next of its unit, and from a tile to the next.
     pub(in crate::spmm) const ROW: u32 = if F::TILE_BY_TILE { TILE_ROW } else { Self::STEP };
-    const TILE: u32 = if F::TILE_BY_TILE { F::ROWS * TILE_ROW } else { TILE_ROW };
+    const TILE: u32 = if F::TILE_BY_TILE { F::UNIT_ROWS * TILE_ROW } else { TILE_ROW };
     /// Bytes of A in a stage.
     pub(in crate::spmm) const BYTES: u32 = F::ROWS * Self::STEP;
 
@@ -226,6 +232,7 @@ impl<T: TileValue, F: StageFilling> TileSource<T> for Rows<T, F> {
         let chunks = RowMask::chunks(args.cols);
         let first = warp * Self::OWN;
         let own = row + first + lane % Self::OWN;
+        let place = first / F::UNIT_ROWS * F::UNIT_ROWS * Self::STEP + first % F::UNIT_ROWS * Self::ROW;
         let start = args.masks.add(RowMask::index(own, 0, chunks) * RowMask::WORDS);
         let mut rows = Self {
             start,
@@ -236,8 +243,8 @@ impl<T: TileValue, F: StageFilling> TileSource<T> for Rows<T, F> {
             end: 0,
             values: args.values,
             places: args.places,
-            row: (first + lane / Self::LANES) * Self::ROW + T::swizzle(first + lane / Self::LANES),
-            own: first * Self::ROW + lane * 16,
+            row: place + lane / Self::LANES * Self::ROW + T::swizzle(first + lane / Self::LANES),
+            own: place + lane * 16,
             filling: PhantomData,
         };
         rows.go_to(Some(group));

@@ -1,9 +1,11 @@
-//! 16-bit values, as they are: C += A·B, by one warpgroup. Both lie in swizzled panels of shared memory.
+//! 16-bit values, as they are: C += A·B, by warpgroups with 64 rows each. Both lie in swizzled panels of shared memory.
+//!
+//! A stage has A by units of 64 rows: all chunks of the first, then those of the second. All warpgroups read the same B.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{Gpu, SharedPtr};
 
-use super::{CHUNK_BYTES, ROWS, WarpgroupOperand};
+use super::{CHUNK_BYTES, ROWS, WARP_PART, WarpgroupOperand};
 use crate::common::swap;
 use crate::spmm::mma::{Stages, TileArgs, TileValue};
 use crate::{Arithmetic, HalfValue};
@@ -15,17 +17,18 @@ const DEPTH: u32 = 16;
 /// Bytes from one panel of B to the next, where there are two: in steps of two chunks.
 const PANEL_BYTES: u32 = 2 * CHUNK * 128;
 
-/// Tiles of 64 rows and 2·`L` columns.
+/// Tiles of 64·`M` rows and 2·`L` columns, by `M` consumer warpgroups.
 #[derive(Debug)]
-pub struct Halves<T, const L: usize>(PhantomData<T>);
+pub struct Halves<T, const L: usize, const M: u32>(PhantomData<T>);
 
-impl<T: HalfValue + TileValue, const L: usize> WarpgroupOperand<L> for Halves<T, L> {
+impl<T: HalfValue + TileValue, const L: usize, const M: u32> WarpgroupOperand<L> for Halves<T, L, M> {
     type Value = T;
     const ARITHMETIC: Arithmetic = Arithmetic::Half;
-    const ROWS: u32 = ROWS;
+    const ROWS: u32 = M * ROWS;
     const COLUMNS: u32 = 2 * L as u32;
-    const WARPGROUPS: u32 = 1;
-    const CHUNK_BYTES: u32 = CHUNK_BYTES;
+    const WARPGROUPS: u32 = M;
+    const WARPS_ALONG_ROWS: bool = true;
+    const CHUNK_BYTES: u32 = M * CHUNK_BYTES;
     const PANEL_ROW: u32 = if L < 32 { 64 } else { 128 };
     const OVERLAPS: bool = L < 32;
 
@@ -35,13 +38,14 @@ impl<T: HalfValue + TileValue, const L: usize> WarpgroupOperand<L> for Halves<T,
     }
 
     #[inline(always)]
-    unsafe fn multiply<G: Gpu, S: Stages>(gpu: G, [a, b]: [u32; 2], _part: u32, accumulators: &mut [f32; L]) {
+    unsafe fn multiply<G: Gpu, S: Stages>(gpu: G, [a, b]: [u32; 2], part: u32, accumulators: &mut [f32; L]) {
         const {
             assert!(
                 L < 64 || S::CHUNKS == 2,
                 "where B has two panels, they are apart by what a step of two chunks takes"
             );
         }
+        let a = a + part * S::CHUNKS * CHUNK_BYTES;
         gpu.warpgroup_arrive();
         for step in 0..S::CHUNKS * CHUNK / DEPTH {
             let a = a + step / (CHUNK / DEPTH) * CHUNK_BYTES + step % (CHUNK / DEPTH) * 32;
@@ -64,7 +68,7 @@ impl<T: HalfValue + TileValue, const L: usize> WarpgroupOperand<L> for Halves<T,
         warp: u32,
         accumulators: &[f32; L],
     ) {
-        let row = row + warp * 16;
+        let row = row + warp * WARP_PART;
         let (g, t) = (gpu.lane_id() / 4, gpu.lane_id() % 4);
         for (wide, accumulators) in accumulators.as_chunks::<16>().0.iter().enumerate() {
             let column = column + wide as u32 * 32 + 8 * t;

@@ -13,12 +13,12 @@
 //!
 //! A thread block computes a tile of C. It goes along K by steps of one to four chunks; a chunk is 128 bytes of a row of A. Producer
 //! warps fill stages: A as in [`mma`](super::mma), B by asynchronous copies. They form groups that take stages in turn. The
-//! consumers are one warpgroup, or two of `f32`, each with columns of its own. A warpgroup starts all products of a stage, and
+//! consumers are one or two warpgroups, each with rows of its own, or of `f32` columns. A warpgroup starts all products of a stage, and
 //! releases the stage when they have ended. Neighbouring rows of tiles begin at different steps, so that they read different rows
 //! of B ([`traversal`]).
 //!
-//! Where tiles are few, a cluster of two blocks shares one (cluster split-K): each block has a half of K, and the second stores
-//! its accumulators into the shared memory of the first, where stages were ([`cluster`]).
+//! Where tiles are few, a cluster of blocks shares one (cluster split-K): each block has a part of K, and adds up a part of the
+//! tile, which the others store into its shared memory ([`cluster`]).
 //!
 //! A comes row by row ([`Rows`]). Where its values stay, it comes pre-packed in the order of tiles ([`prepacked`]).
 //! The pipeline of stages, and the fallback for accumulators that are not finite, are those of [`mma`](super::mma).
@@ -53,32 +53,35 @@ const ROWS: u32 = 64;
 const WARPS: u32 = 4;
 /// Bytes of a chunk of A: a panel of 64 rows.
 const CHUNK_BYTES: u32 = ROWS * TILE_ROW;
+/// Rows of a product that a warp has.
+const WARP_PART: u32 = ROWS / WARPS;
 
-/// SpMM by warpgroups for 16-bit values of `T`, that are put where their columns are: tiles of 64 rows and 2·`L` columns, through
-/// the stages `S`.
+/// SpMM by warpgroups for 16-bit values of `T`, that are put where their columns are: tiles of 64·`M` rows and 2·`L` columns, by `M`
+/// consumer warpgroups, through the stages `S`.
 ///
 /// - Of `S`, more chunks make the vectors of rows longer, and barriers fewer.
 /// - `PART`: of a step of a row the producers load ahead what one nonzero in so many columns makes. With a larger one, fewer
 ///   lanes share a row, which is faster unless the row has more.
 /// - `BLOCKS`: blocks that share a tile.
-pub type WgmmaTiles<T, S, const L: usize, const PART: u32, const BLOCKS: u32> =
-    WgmmaKernel<Halves<T, L>, Rows<T, Scattering<S, PART>>, S, L, BLOCKS>;
+pub type WgmmaTiles<T, S, const L: usize, const PART: u32, const M: u32, const BLOCKS: u32> =
+    WgmmaKernel<Halves<T, L, M>, Rows<T, Scattering<S, PART, M>>, S, L, BLOCKS>;
 
 /// As [`WgmmaTiles`], for values that are [packed](Pack), of which a warp loads `AHEAD` packs ahead of each step. Each group of
 /// producers has a stage of its own.
-pub type PrepackedTiles<T, S, const L: usize, const AHEAD: usize, const BLOCKS: u32> =
-    WgmmaKernel<Halves<T, L>, Prepacked<T, Pack, S, AHEAD>, S, L, BLOCKS>;
+pub type PrepackedTiles<T, S, const L: usize, const AHEAD: usize, const M: u32, const BLOCKS: u32> =
+    WgmmaKernel<Halves<T, L, M>, Prepacked<T, Pack, S, AHEAD, M>, S, L, BLOCKS>;
 
 /// As [`PrepackedTiles`], for `f32` in products `P`: tiles of 128 rows and 64·`M` columns, by `M` consumer warpgroups.
 pub type SinglePrepackedTiles<P, S, const AHEAD: usize, const M: u32, const BLOCKS: u32> =
-    WgmmaKernel<Singles<P, M>, Prepacked<f32, WidePack<P>, S, AHEAD>, S, 64, BLOCKS>;
+    WgmmaKernel<Singles<P, M>, Prepacked<f32, WidePack<P>, S, AHEAD, 1>, S, 64, BLOCKS>;
 
 /// How values are scattered that lie row by row.
 #[derive(Debug)]
-pub struct Scattering<S, const PART: u32>(PhantomData<S>);
+pub struct Scattering<S, const PART: u32, const M: u32>(PhantomData<S>);
 
-impl<S: Stages, const PART: u32> StageFilling for Scattering<S, PART> {
-    const ROWS: u32 = ROWS;
+impl<S: Stages, const PART: u32, const M: u32> StageFilling for Scattering<S, PART, M> {
+    const ROWS: u32 = M * ROWS;
+    const UNIT_ROWS: u32 = ROWS;
     const TILES: u32 = S::CHUNKS;
     const WARPS: u32 = S::WARPS;
     const COLUMNS_PER_PREFETCH: u32 = PART;
@@ -98,7 +101,9 @@ pub trait WarpgroupOperand<const L: usize>: Send + Sync + 'static {
     const COLUMNS: u32;
     /// Consumer warpgroups.
     const WARPGROUPS: u32;
-    /// Bytes of a chunk of A, of all rows: of as many columns as 128 bytes have.
+    /// Whether each consumer warp has rows of the tile, 16, and not columns.
+    const WARPS_ALONG_ROWS: bool;
+    /// Bytes of a chunk of A in a stage, of all rows: of as many columns as 128 bytes have.
     const CHUNK_BYTES: u32;
     /// Bytes of a row of B in a panel. A stage has B in panels one after the other, each with a part of the tile's columns.
     const PANEL_ROW: u32;
@@ -166,12 +171,8 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
     };
     const THREADS: u32 = (Self::CONSUMERS + S::GROUPS * S::WARPS) * WARP;
     const SHARED_BYTES: u32 = {
-        let stages = S::STAGES * (Self::A_BYTES + Self::B_BYTES);
-        assert!(
-            (BLOCKS - 1) * Self::CONSUMERS * WARP * 4 * L as u32 <= stages,
-            "accumulators lie where stages were"
-        );
-        stages
+        assert!(Self::CONSUMERS.is_multiple_of(BLOCKS), "each block adds up as many warps' sums");
+        Self::STAGE_BYTES + (BLOCKS - 1) * Self::OWN_WARPS * WARP * 4 * L as u32
     };
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
     const LAUNCHES_DEPENDENTS: bool = true;
@@ -181,6 +182,7 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
 
     #[inline(always)]
     unsafe fn run<G: Gpu>(gpu: G, args: TileArgs<O::Value>) {
+        Cluster::<BLOCKS>::begin(gpu);
         let batch = gpu.block_idx_z();
         let args = args.of_product(batch);
         // By way of a shuffle the compiler sees that a warp has one trade.
@@ -192,8 +194,8 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
         // Of consumers alone: where producers had zeros here, these would take their registers.
         let mut accumulators = MaybeUninit::<[f32; L]>::uninit();
         // SAFETY: the arguments describe the matrices. Stages are shared as the pipeline says, and accumulators are joined when
-        // all products have ended; each warp of the block that has all of them stores its own part of C, which lies in it where
-        // row and column do. Consumers have written theirs first.
+        // all products have ended; each warp that has all sums of its part stores that part of C, which lies in it where row and
+        // column do. Consumers have written theirs first.
         unsafe {
             let is_consumer = warp < Self::CONSUMERS;
             if is_consumer {
@@ -202,12 +204,17 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
             } else {
                 Self::produce(gpu, &args, &cluster, warp - Self::CONSUMERS, row, column);
             }
-            if !cluster.join(gpu, warp, Self::CONSUMERS, &mut accumulators) {
-                return;
-            }
-            if gpu.sync_threads_or(is_consumer && !are_finite(accumulators.assume_init_ref())) {
-                fallback(gpu, &args, batch, [row, column], [O::ROWS, O::COLUMNS]);
-            } else if is_consumer {
+            cluster.join(gpu, warp, Self::CONSUMERS, Self::STAGE_BYTES, &mut accumulators);
+            let has_sums = cluster.has_sums(warp, Self::CONSUMERS);
+            if gpu.sync_threads_or(has_sums && !are_finite(accumulators.assume_init_ref())) {
+                let first = cluster.first_own(Self::CONSUMERS) * WARP_PART;
+                let (at, extent) = if O::WARPS_ALONG_ROWS {
+                    ([row + first, column], [Self::OWN_WARPS * WARP_PART, O::COLUMNS])
+                } else {
+                    ([row, column + first], [O::ROWS, Self::OWN_WARPS * WARP_PART])
+                };
+                fallback(gpu, &args, batch, at, extent);
+            } else if has_sums {
                 O::store(gpu, &args, batch, [row, column], warp, accumulators.assume_init_ref());
             }
         }
@@ -219,9 +226,13 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
 {
     /// Consumer warps.
     const CONSUMERS: u32 = O::WARPGROUPS * WARPS;
+    /// Those of them whose sums a block adds up.
+    const OWN_WARPS: u32 = Self::CONSUMERS / BLOCKS;
     /// Bytes of A and of B in a stage. All stages' A lie together, and then their B: so A begins at a multiple of its bytes.
     const A_BYTES: u32 = S::CHUNKS * O::CHUNK_BYTES;
     const B_BYTES: u32 = Columns::<O, S, L>::BYTES;
+    /// Bytes of all stages. Sums of a tile's other blocks lie behind them.
+    const STAGE_BYTES: u32 = S::STAGES * (Self::A_BYTES + Self::B_BYTES);
 
     /// Where A and B of a stage begin.
     #[inline(always)]

@@ -19,7 +19,7 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{Gpu, SharedPtr};
 
-use super::{PackShape, ROWS, WARPS, WarpgroupOperand, WidePack};
+use super::{PackShape, ROWS, WARP_PART, WARPS, WarpgroupOperand, WidePack};
 use crate::common::{nearest_tf32, swap, tf32_rest};
 use crate::spmm::mma::{Stages, TileArgs};
 use crate::{Arithmetic, Products};
@@ -114,6 +114,7 @@ impl<P: Products, const M: u32> WarpgroupOperand<L> for Singles<P, M> {
     const ROWS: u32 = 2 * L as u32;
     const COLUMNS: u32 = M * ROWS;
     const WARPGROUPS: u32 = M;
+    const WARPS_ALONG_ROWS: bool = false;
     const CHUNK_BYTES: u32 = WidePack::<P>::UNIT_BYTES;
     const PANEL_ROW: u32 = Self::B_ROW;
     const OVERLAPS: bool = false;
@@ -126,7 +127,7 @@ impl<P: Products, const M: u32> WarpgroupOperand<L> for Singles<P, M> {
     #[inline(always)]
     unsafe fn multiply<G: Gpu, S: Stages>(gpu: G, [a, b]: [u32; 2], part: u32, accumulators: &mut [f32; L]) {
         let (g, t) = (gpu.lane_id() / 4, gpu.lane_id() % 4);
-        let column = part * ROWS + gpu.thread_idx_x() / 32 % WARPS * 16 + 2 * g;
+        let column = part * ROWS + gpu.thread_idx_x() / 32 % WARPS * WARP_PART + 2 * g;
         let own = b + t * Self::B_ROW + ((column * 4) ^ Self::swizzle(t));
         // SAFETY: rows of A and B lie in the stage.
         unsafe {
@@ -155,7 +156,7 @@ impl<P: Products, const M: u32> WarpgroupOperand<L> for Singles<P, M> {
     ) {
         let (g, t) = (gpu.lane_id() / 4, gpu.lane_id() % 4);
         let row = row + 2 * t + g % 2;
-        let column = column + warp * 16 + g / 2 * 4;
+        let column = column + warp * WARP_PART + g / 2 * 4;
         for (eight, accumulators) in accumulators.as_chunks::<4>().0.iter().enumerate() {
             let [a, b, c, d] = *accumulators;
             let [left, right] = swap::<G, 4>(gpu, [a, c], [b, d]);

@@ -28,9 +28,8 @@ section! {
     wgmma of TileConstants: start step product row prefetch late b_line not_hidden cluster
 }
 section! {
-    /// Of those whose weights are prepacked, where they differ from the others with `wgmma`: they have no pieces of rows that
-    /// are loaded whether there are nonzeros or not.
-    prepacked of TileConstants: row late
+    /// Of those of prepacked 16-bit values.
+    prepacked of TileConstants: start step product row nonzero late b_line not_hidden cluster
 }
 
 section! {
@@ -85,15 +84,14 @@ impl CostModel {
     /// If a constant is missing.
     pub fn new(file: ModelFile) -> Self {
         let none = TileConstants::default();
-        let wgmma = none.wgmma(&file, "wgmma");
         Self {
             common: Common::read(&file, "common"),
             row_split: RowSplitConstants::read(&file, "row_split"),
             persistent: PersistentConstants::read(&file, "persistent"),
             mma_f32: none.mma(&file, "mma_f32"),
             mma_16_bit: none.mma(&file, "mma_16_bit"),
-            wgmma,
-            prepacked: wgmma.prepacked(&file, "prepacked"),
+            wgmma: none.wgmma(&file, "wgmma"),
+            prepacked: none.prepacked(&file, "prepacked"),
             prepacked_f32: none.prepacked_f32(&file, "prepacked_f32"),
             file,
         }
@@ -129,8 +127,9 @@ mod tests {
                 assert!(other != *model, "{name} is not read");
             }
         }
-        assert_eq!(constants.len(), 54);
-        let kinds = ["f32", "16-bit", "prepacked f32"].map(|kind| model.file.fitted_to(kind).count());
+        assert_eq!(constants.len(), 61);
+        let kinds = ["f32", "16-bit", "prepacked 16-bit", "prepacked f32"]
+            .map(|kind| model.file.fitted_to(kind).count());
         assert_eq!(kinds.iter().sum::<usize>(), constants.len());
     }
 
@@ -140,6 +139,7 @@ mod tests {
         let count = file.fitted_to("16-bit").count();
         let other = CostModel::new(file.clone().with_values("16-bit", &vec![7.0; count]));
         assert_eq!(other.row_split, CostModel::hopper().row_split);
-        assert_eq!((other.wgmma.late, other.prepacked.row, other.mma_16_bit.start), (7.0, 7.0, 7.0));
+        assert_eq!((other.wgmma.late, other.mma_16_bit.start), (7.0, 7.0));
+        assert_eq!(other.prepacked, CostModel::hopper().prepacked);
     }
 }

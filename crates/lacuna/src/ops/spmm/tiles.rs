@@ -39,6 +39,8 @@ pub(super) enum Ahead {
 
 /// Values that an average row's pieces of 16 bytes begin early: 16-bit values, any start.
 const EARLY: f64 = 3.5;
+/// Accumulators of a tile whose exchange in a cluster takes as long as the barriers around it.
+const CLUSTER_ACCUMULATORS: f64 = 16_384.0;
 /// By how many deviations from the mean the fullest row is that a warp has to wait for.
 const FULLEST: f64 = 2.0;
 
@@ -51,7 +53,8 @@ impl TileConstants {
         let count = |whole: usize, part: f64| (whole as f64 / part).ceil();
         let tiles = count(problem.rows, rows) * count(problem.n, columns) * problem.batch as f64;
         let rounds = (tiles * sharing / f64::from(problem.multiprocessors)).ceil();
-        let reduction = self.reduction * (slices - 1.0) + self.cluster * (sharing - 1.0) * columns / 32.0;
+        let exchange = self.cluster * (1.0 + rows * columns / CLUSTER_ACCUMULATORS);
+        let reduction = self.reduction * (slices - 1.0) + exchange * (sharing - 1.0);
         let chunks = f64::from(step.chunks);
         let step_columns = chunks * f64::from(RowMask::COLUMNS);
         let steps = count(problem.cols, step_columns);

@@ -133,7 +133,7 @@ pub unsafe fn cluster<G: Gpu>(gpu: G, out: GlobalMut<u32>, input: GlobalPtr<u32>
     // SAFETY: indices are below 64; each word of shared memory has one thread of the other block, and barriers of the cluster
     // stand before and after its store.
     unsafe {
-        gpu.cluster_arrive();
+        gpu.cluster_arrive_relaxed();
         let [word] = gpu.load_readonly::<u32, 1>(input.add((block * 32 + thread) as usize));
         gpu.cluster_wait();
         gpu.cluster_store(block ^ 1, place, [word]);

@@ -198,6 +198,9 @@ impl Gpu for SimThread<'_, '_> {
     fn cluster_arrive(self) {
         self.cluster_barrier(Location::caller(), ClusterCall::Arrive);
     }
+    fn cluster_arrive_relaxed(self) {
+        self.cluster_barrier(Location::caller(), ClusterCall::ArriveRelaxed);
+    }
     fn cluster_wait(self) {
         self.cluster_barrier(Location::caller(), ClusterCall::Wait);
     }

@@ -256,6 +256,26 @@ fn a_warp_that_comes_twice() {
     assert_eq!((finding.kind, blamed(&finding)), (MismatchedBarrier, line(FILE, "twice")));
 }
 
+kernel!(BeginsLate, 32, 128, cluster of 2, |gpu, args| {
+    if args.fault {
+        gpu.shared_store(own(gpu), [1]);
+    }
+    gpu.cluster_arrive_relaxed(); // blame: not first
+    gpu.cluster_wait();
+    gpu.cluster_store(gpu.block_idx_x() ^ 1, own(gpu), [2]);
+    gpu.cluster_arrive();
+    gpu.cluster_wait();
+    let [word] = gpu.shared_load(own(gpu));
+    gpu.store(args.output.add(at(gpu)), [word]);
+});
+
+/// What a thread has done before it arrives so would be ordered by nothing.
+#[test]
+fn a_relaxed_arrival_that_is_not_the_first_thing() {
+    let finding = Bench::new().fault::<BeginsLate>(2);
+    assert_eq!((finding.kind, blamed(&finding)), (MismatchedBarrier, line(FILE, "not first")));
+}
+
 kernel!(WaitsAlone, 32, 0, cluster of 2, |gpu, args| {
     if !args.fault {
         gpu.cluster_arrive();
