@@ -7,7 +7,7 @@ use lacuna_models::files::Archive;
 use lacuna_models::weights::Weights;
 
 use super::prune::in_input;
-use crate::cli::{Layout, ModelOptions};
+use crate::cli::ModelOptions;
 use crate::networks::{Case, How, Named, Suite, layer_table, line, measure, of_network, summary};
 use crate::record::append;
 use crate::{energy, machine};
@@ -87,10 +87,6 @@ fn cases(options: &ModelOptions) -> Result<Vec<Case>> {
         }
         (None, None) => return Err(Usage("name a network, or a suite".into()).into()),
     };
-    if options.layout == Layout::Nhwc && cases.iter().any(|case| case.network.flattens_maps()) {
-        let why = "VGG flattens maps, whose features have the order of NCHW; leave --layout out";
-        return Err(Usage(why.into()).into());
-    }
     for Case { network, width, resolution, batch, .. } in &cases {
         network.network(*width, *resolution, *batch).map_err(|error| Usage(error.to_string()))?;
     }
@@ -221,8 +217,6 @@ mod tests {
             ("vgg-16 --resolution 16", "features.30"),
             ("vgg-16 --tokens 16", "--resolution"),
             ("transformer --resolution 224", "--tokens"),
-            ("vgg-16 --layout nhwc", "NCHW"),
-            ("--suite feature-maps --layout nhwc", "NCHW"),
             ("transformer-base --resolution 224", "--tokens"),
             ("transformer-base --tokens 100000", "fit 32 bits"),
             ("--suite table3 --tokens 64", "leave --batch and --tokens out"),

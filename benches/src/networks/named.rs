@@ -67,11 +67,6 @@ impl Named {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// Whether channels of maps are flattened, which networks with channels last cannot do.
-    pub fn flattens_maps(self) -> bool {
-        matches!(self, Self::Vgg16 | Self::Vgg19)
-    }
-
     /// The network for so many images of so many rows and columns, or sequences of so many tokens; the width is MobileNetV1's.
     ///
     /// # Errors

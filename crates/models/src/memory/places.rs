@@ -4,7 +4,7 @@ use std::ops::Range;
 use lacuna::conv::MapLayout;
 
 use super::{Arena, Lifetime};
-use crate::network::{FlattenNhwc, Layer, Network, Operation, Shape, ValueId};
+use crate::network::{Flatten, FlattenNhwc, Layer, Network, Operation, Shape, ValueId};
 
 /// Bytes of which a part of a wider value begins at a multiple: what kernels load at once, and cuDNN's want.
 const VECTOR: usize = 16;
@@ -143,7 +143,9 @@ fn parts(network: &Network, layer: &Layer, layout: MapLayout) -> Vec<(ValueId, u
         Operation::FlattenNhwc(_) if FlattenNhwc::moves_nothing(network.shape(layer.inputs[0]), layout) => {
             vec![(layer.inputs[0], 0)]
         }
-        Operation::Flatten(_) => vec![(layer.inputs[0], 0)],
+        Operation::Flatten(_) if Flatten::moves_nothing(network.shape(layer.inputs[0]), layout) => {
+            vec![(layer.inputs[0], 0)]
+        }
         Operation::Concat(_) if is_one_piece => {
             let ends = layer.inputs.iter().scan(0, |end, &input| {
                 let from = *end;

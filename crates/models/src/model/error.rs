@@ -1,7 +1,7 @@
 //! What can go wrong with a model.
 use thiserror::Error;
 
-use crate::network::{Layer, Shape};
+use crate::network::Layer;
 use crate::weights::WeightsError;
 
 /// Why a model cannot be planned or run.
@@ -59,17 +59,6 @@ pub enum ModelError {
         layer: String,
         /// What sparse weights want.
         expected: &'static str,
-    },
-    /// Maps with channels last would have to be flattened.
-    #[error(
-        "layer {layer}: maps {got} with channels last cannot be flattened, whose features have PyTorch's order; \
-         pool them to one pixel before, or run the network in NCHW"
-    )]
-    Flatten {
-        /// The layer.
-        layer: String,
-        /// The maps.
-        got: Shape,
     },
     /// A buffer is not as long as the network says.
     #[error("the {what} of the network: expected {expected} elements, got {got}")]

@@ -64,8 +64,8 @@ impl<T: Value> Model<T> {
     ///
     /// # Errors
     /// [`ModelError::Weights`] for tensors that are not there or do not fit; [`ModelError::Range`] for weights that are beyond the largest
-    /// number of `T`; [`ModelError::UnknownLayer`], [`ModelError::NotSparse`] and
-    /// [`ModelError::Flatten`] for options that the network cannot have; [`ModelError::Layer`] for what the library refuses, an algorithm that cannot
+    /// number of `T`; [`ModelError::UnknownLayer`] and [`ModelError::NotSparse`]
+    /// for options that the network cannot have; [`ModelError::Layer`] for what the library refuses, an algorithm that cannot
     /// do a layer's shape, or cuDNN that is not there; what the device says where there is no room.
     pub fn plan(
         stream: &Stream,

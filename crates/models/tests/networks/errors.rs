@@ -1,6 +1,6 @@
 //! What is refused, and what errors name.
 use lacuna::Device;
-use lacuna::conv::{Algorithm, MapLayout};
+use lacuna::conv::Algorithm;
 use lacuna_models::model::{Held, LayerOptions, Model, ModelError, Options};
 use lacuna_models::network::{
     Concat, Conv, DepthToSpace, Flatten, Linear, Network, NetworkError, Pool, Problem, Shape,
@@ -108,8 +108,6 @@ fn options_that_cannot_be_are_refused() {
     assert!(matches!(error, ModelError::NotSparse { layer, .. } if layer == "conv"));
     let error = planned(&weights, &Options::default().layer("cnov", sparse)).unwrap_err();
     assert!(matches!(error, ModelError::UnknownLayer { layer } if layer == "cnov"));
-    let error = planned(&weights, &Options::default().layout(MapLayout::Nhwc)).unwrap_err();
-    assert!(matches!(error, ModelError::Flatten { layer, .. } if layer == "flatten"));
     let algorithm = Algorithm::DepthwisePlanes;
     let planes = LayerOptions { algorithm, ..LayerOptions::default() };
     let error = planned(&weights, &Options::default().layer("conv", planes)).unwrap_err();

@@ -30,7 +30,7 @@ fn of_both(network: &Network, weights: &Weights, options: &Options) -> Run {
 #[test]
 fn every_layer_is_right() {
     for layout in LAYOUTS {
-        let network = all(2, layout == MapLayout::Nchw);
+        let network = all(2);
         let weights = Weights::drawn(&network, 3).unwrap();
         for (weights, options) in
             [(weights.clone(), Options::dense()), (pruned(&weights, 0.75), Options::default())]

@@ -11,7 +11,7 @@ use lacuna_models::weights::Weights;
 use crate::common::{pruned, run};
 
 /// All types of layers, for so many images.
-pub(crate) fn all(images: usize, flattens: bool) -> Network {
+pub(crate) fn all(images: usize) -> Network {
     let mut builder = Network::builder(Shape::maps(images, 3, [9, 8]));
     let mut add = |name: &str, operation: lacuna_models::network::Operation, inputs: &[ValueId]| {
         builder.layer(name, operation, inputs).unwrap()
@@ -28,11 +28,7 @@ pub(crate) fn all(images: usize, flattens: bool) -> Network {
     let h = add("wide", Concat.into(), &[g, f]);
     let i = add("max", Pool::max([3, 3], [2, 2]).padding([1, 1]).into(), &[h]);
     let j = add("strided", Conv::new(6, [1, 1]).strides([2, 2]).norm("last").into(), &[i]);
-    let k = if flattens {
-        add("flatten", Flatten.into(), &[j])
-    } else {
-        add("mean", Pool::global_average().into(), &[j])
-    };
+    let k = add("flatten", Flatten.into(), &[j]);
     let l = add("fc", Linear::new(5).relu().into(), &[k]);
     let m = add("scores", Linear::new(7).into(), &[l]);
     builder.finish(m).unwrap()
@@ -41,7 +37,7 @@ pub(crate) fn all(images: usize, flattens: bool) -> Network {
 #[test]
 fn every_layer_is_right_in_nchw() {
     for images in [1, 3] {
-        let network = all(images, true);
+        let network = all(images);
         let weights = Weights::drawn(&network, 3).unwrap();
         let run = run(&network, &weights, &Options::dense());
         assert!(run.whole.bound_over_greatest < 1e-2, "{:?}", run.whole);
@@ -53,7 +49,7 @@ fn every_layer_is_right_in_nchw() {
 #[test]
 fn every_layer_is_right_with_channels_last() {
     for images in [1, 8] {
-        let network = all(images, false);
+        let network = all(images);
         let weights = Weights::drawn(&network, 3).unwrap();
         let run = run(&network, &weights, &Options::dense().layout(MapLayout::Nhwc));
         assert!(run.whole.bound_over_greatest < 1e-2, "{:?}", run.whole);
@@ -101,7 +97,7 @@ fn what_tensorflow_pads_is_a_layer() {
 #[test]
 fn weights_with_many_zeros_are_held_sparse() {
     for images in [1, 2] {
-        let network = all(images, true);
+        let network = all(images);
         let weights = pruned(&Weights::drawn(&network, 5).unwrap(), 0.75);
         let run = run(&network, &weights, &Options::default());
         let kernel = |name: &str| {
@@ -134,7 +130,7 @@ fn taps_of_one_pixel_may_be_padded() {
 
 #[test]
 fn what_is_asked_of_a_layer_is_done() {
-    let network = all(1, true);
+    let network = all(1);
     let weights = Weights::drawn(&network, 5).unwrap();
     let direct = LayerOptions { algorithm: Algorithm::Direct, ..LayerOptions::default() };
     let sparse = LayerOptions { weights: Held::Sparse, ..LayerOptions::default() };
@@ -181,13 +177,14 @@ fn maps_are_rearranged_and_resized() {
         let f = add("mean", Pool::global_average().into(), &[d]);
         let g = add("more", PadChannels::zeros(2, 3).into(), &[a]);
         let rows = [("ra", a), ("rc", c), ("rd", d), ("re", e), ("rf", f), ("rg", g)];
-        let rows = rows.map(|(name, value)| add(name, FlattenNhwc.into(), &[value]));
+        let mut rows = rows.map(|(name, value)| add(name, FlattenNhwc.into(), &[value])).to_vec();
+        rows.push(add("first", Flatten.into(), &[a]));
         let out = add("all", Concat.into(), &rows);
         let network = builder.finish(out).unwrap();
         assert_eq!(network.shape(a), Shape::maps(images, 2, [15, 12]));
         assert_eq!(
             network.output_shape(),
-            Shape::matrix(images, 2 * 180 + 2 * 20 + 18 * 6 + 180 + 18 + 7 * 180)
+            Shape::matrix(images, 2 * 180 + 2 * 20 + 18 * 6 + 180 + 18 + 7 * 180 + 2 * 180)
         );
         let weights = Weights::drawn(&network, 3).unwrap();
         for layout in [MapLayout::Nchw, MapLayout::Nhwc] {
@@ -196,8 +193,10 @@ fn maps_are_rearranged_and_resized() {
             let kernel = |name: &str| {
                 &run.report.layers.iter().find(|layer| layer.name == name).expect("there is a layer").kernel
             };
-            let moves = layout == MapLayout::Nchw;
-            assert_eq!(kernel("rc") != "none", moves);
+            let moved = |name: &str| kernel(name).contains("transpose");
+            let of_last = layout == MapLayout::Nchw;
+            assert_eq!([moved("rc"), moved("first")], [of_last, !of_last]);
+            assert_eq!([kernel("rc") == "none", kernel("first") == "none"], [!of_last, of_last]);
         }
     }
 }

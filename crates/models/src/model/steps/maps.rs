@@ -45,15 +45,6 @@ impl<T: Value> Product<T> {
     }
 }
 
-/// From channels first to channels last.
-pub(super) fn flatten_nhwc<T: Value>(planning: &Planning<'_, T>, layer: &Layer) -> Result<Box<dyn Step<T>>> {
-    let input = planning.network.shape(layer.inputs[0]);
-    let (len, pixels) = (input.image_len(), input.pixels());
-    let from = |at: usize| at % input.channels * pixels + at / input.channels;
-    let dense = Dense { batch: input.images, columns: 1 };
-    Product::plan(planning, [len, len], &dense, |at| vec![(from(at), 1.0)])
-}
-
 pub(super) fn depth_to_space<T: Value>(
     planning: &Planning<'_, T>,
     layer: &Layer,

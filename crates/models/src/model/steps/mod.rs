@@ -24,7 +24,7 @@ use super::inputs::Inputs;
 use super::options::SPARSE_ABOVE;
 use super::{Held, LayerOptions, ModelError, Options};
 use crate::memory::Memory;
-use crate::network::{Convolution, FlattenNhwc, Layer, Network, Operation};
+use crate::network::{Convolution, Flatten, FlattenNhwc, Layer, Network, Operation};
 use crate::weights::{Folded, Weights};
 
 /// A layer that was planned.
@@ -100,15 +100,16 @@ impl<T: Value> Planning<'_, T> {
                 if FlattenNhwc::moves_nothing(of, self.options.layout) {
                     Box::new(moves::Move::new(self, layer))
                 } else {
-                    maps::flatten_nhwc(self, layer).map_err(of_library)?
+                    moves::transpose(self, [of.channels, of.pixels()], of.images).map_err(of_library)?
                 }
             }
             Operation::Flatten(_) => {
-                let got = self.network.shape(layer.inputs[0]);
-                if self.options.layout != MapLayout::Nchw && got.pixels() != 1 && got.channels != 1 {
-                    return Err(ModelError::Flatten { layer: layer.name.clone(), got });
+                let of = self.network.shape(layer.inputs[0]);
+                if Flatten::moves_nothing(of, self.options.layout) {
+                    Box::new(moves::Move::new(self, layer))
+                } else {
+                    moves::transpose(self, [of.pixels(), of.channels], of.images).map_err(of_library)?
                 }
-                Box::new(moves::Move::new(self, layer))
             }
         };
         Ok((step, None))

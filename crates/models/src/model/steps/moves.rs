@@ -1,5 +1,6 @@
-//! Values that are the same elsewhere.
-use lacuna::{Result, SliceMut, Stream, Value};
+//! Values that are the same elsewhere, or in another order.
+use lacuna::dense_transpose::Options;
+use lacuna::{DenseTranspose, Result, SliceMut, Stream, Value};
 
 use super::{About, Inputs, Planning, Step};
 use crate::memory::Place;
@@ -25,5 +26,25 @@ impl<T: Value> Step<T> for Move {
 
     fn about(&self) -> About {
         About::kernel(if self.is_there { "none" } else { "copy" })
+    }
+}
+
+/// From channels first to channels last, or back: each image's matrix of `rows` rows and `columns` columns is transposed.
+pub(super) fn transpose<T: Value>(
+    planning: &Planning<'_, T>,
+    [rows, columns]: [usize; 2],
+    images: usize,
+) -> Result<Box<dyn Step<T>>> {
+    let options = Options::default().batch(images);
+    Ok(Box::new(DenseTranspose::<T>::plan_with(planning.device, rows, columns, options)?))
+}
+
+impl<T: Value> Step<T> for DenseTranspose<T> {
+    fn run(&self, stream: &Stream, inputs: &Inputs<'_, T>, out: SliceMut<'_, T>) -> Result<()> {
+        Self::run(self, stream, inputs.at(0)?, out)
+    }
+
+    fn about(&self) -> About {
+        About::kernel(self.choice().entry.name)
     }
 }

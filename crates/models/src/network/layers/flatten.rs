@@ -4,11 +4,16 @@ use lacuna::conv::MapLayout;
 use super::only;
 use crate::network::{Problem, Shape};
 
-/// Each image as a row of features: channels × rows × columns, as PyTorch flattens. It moves nothing.
+/// Each image as a row of features: channels × rows × columns, as PyTorch flattens. In NCHW it moves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flatten;
 
 impl Flatten {
+    /// Whether maps that lie so have their elements in this order.
+    pub(crate) fn moves_nothing(of: Shape, layout: MapLayout) -> bool {
+        layout == MapLayout::Nchw || of.pixels() == 1 || of.channels == 1
+    }
+
     pub(super) fn output(&self, inputs: &[Shape]) -> Result<Shape, Problem> {
         row_an_image(inputs)
     }
