@@ -106,9 +106,9 @@ macro_rules! spmm {
             // thread blocks of a cluster where there is more than one]
             #[cfg(lacuna_sm = "90")]
             wgmma [f16 bf16] {
-                [128 x 128 x 2, 4, 3 x 4, 3] [128 x 128 x 2, 4, 3 x 4, 3, cluster: 2]
-                [64 x 128 x 2, 2, 4 x 4, 4] [64 x 128 x 2, 2, 3 x 4, 3, cluster: 2]
-                [64 x 128 x 2, 4, 4 x 4, 4] [64 x 128 x 2, 4, 3 x 4, 3, cluster: 2]
+                [128 x 128 x 2, 4, 3 x 4, 3] [64 x 128 x 2, 2, 4 x 4, 4]
+                [64 x 128 x 2, 2, 3 x 4, 3, cluster: 2] [64 x 128 x 2, 4, 4 x 4, 4]
+                [64 x 128 x 2, 4, 3 x 4, 3, cluster: 2]
                 [64 x 64 x 2, 2, 6 x 4, 6] [64 x 64 x 2, 2, 6 x 4, 6, cluster: 2]
                 [64 x 64 x 4, 4, 3 x 8, 3] [64 x 64 x 4, 4, 3 x 8, 3, cluster: 2]
                 [64 x 32 x 4, 2, 3 x 8, 3] [64 x 32 x 4, 2, 3 x 8, 3, cluster: 2]
