@@ -9,23 +9,31 @@ use super::{Scheme, Tile};
 use crate::common::{are_finite, strided};
 use crate::{Bounds, DeviceValue, Kernel};
 
-/// Tiles of 16 columns by four warps, for `R` × `R` taps and a stride of `STRIDE`, and up to [`FEW_CHANNELS`] channels. `WF` warps have 16 filters each, and the
-/// others the rows below.
+/// Tiles of 16 columns by four warps, for `R` × `R` taps and a stride of `STRIDE`, and up to [`FEW_CHANNELS`] channels. A thread has `ROWS` rows of a column, and
+/// 4·`FOURS` filters. `WF` warps have other filters, and the others the rows below.
 ///
 /// ```text
-///   lanes of a warp: 16 columns, twice     a thread: 4 rows of a column, 16 filters
-///   ┌────────────────┐                     column s of the taps: a column of 3·STRIDE + R inputs (from shared memory, lanes side by side)
-///   │ 0  1  …     15 │ 4 rows              serves R rows of taps: R × 4 × 16 products for as many loads, and 4·R vectors of taps, which
-///   ├────────────────┤                     all lanes read alike
-///   │ 16 17 …     31 │ 4 rows
+///   lanes of a warp: 16 columns, twice     a thread: ROWS rows of a column, 4·FOURS filters
+///   ┌────────────────┐                     column s of the taps: a column of (ROWS - 1)·STRIDE + R inputs (from shared memory, lanes side by
+///   │ 0  1  …     15 │ filters             side) serves R rows of taps: R × ROWS × 4·FOURS products for as many loads, and R·FOURS vectors of
+///   ├────────────────┤                     taps, which half of the lanes read alike
+///   │ 16 17 …     31 │ the next filters
 ///   └────────────────┘
 /// ```
 /// Input and filters are in shared memory at once, in `f32`. Columns of equal remainder by the stride lie side by side, so that lanes read neighbours. Zeros are
 /// multiplied; a sum that is not finite is made again, of nonzeros alone.
 ///
-/// Lower bounds: 128 products a cycle and multiprocessor; the bytes of the result. Loads from shared memory add an eighth to the instructions.
+/// Lower bounds: 128 products a cycle and multiprocessor; the bytes of the result. Loads from shared memory add an eighth to the instructions with 4 × 16
+/// results a thread, a fifth with 2 × 8; but of these there are four times as many threads, for single images.
 #[derive(Debug)]
-pub struct FewChannelsConv<T, const R: usize, const STRIDE: usize, const WF: u32>(PhantomData<T>);
+pub struct FewChannelsConv<
+    T,
+    const R: usize,
+    const STRIDE: usize,
+    const ROWS: usize,
+    const FOURS: usize,
+    const WF: u32,
+>(PhantomData<T>);
 
 /// Channels at most.
 pub const FEW_CHANNELS: u32 = 4;
@@ -34,21 +42,22 @@ pub const FEW_COLUMNS: u32 = 16;
 
 /// Warps of a block.
 const WARPS: u32 = 4;
-/// Rows, and filters, of a thread.
-const ROWS: usize = 4;
-const FILTERS: usize = 16;
-/// Vectors of four sums of a thread.
-const VECTORS: u32 = (ROWS * FILTERS / 4) as u32;
 /// Inputs of a thread at most: those of a column.
 const INPUTS: usize = 16;
 /// Filters side by side as [`PackFilters`](super::PackFilters) has them.
 const PACKED: u32 = 32;
 
 /// Sums of a thread: fours of filters, rows, filters.
-type Sums = [[[f32; 4]; ROWS]; FILTERS / 4];
+type Sums<const ROWS: usize, const FOURS: usize> = [[[f32; 4]; ROWS]; FOURS];
 
-impl<T: DeviceValue, const R: usize, const STRIDE: usize, const WF: u32> Kernel
-    for FewChannelsConv<T, R, STRIDE, WF>
+impl<
+    T: DeviceValue,
+    const R: usize,
+    const STRIDE: usize,
+    const ROWS: usize,
+    const FOURS: usize,
+    const WF: u32,
+> Kernel for FewChannelsConv<T, R, STRIDE, ROWS, FOURS, WF>
 {
     type Args = DirectConvArgs<T>;
     type Tile = Tile;
@@ -59,20 +68,26 @@ impl<T: DeviceValue, const R: usize, const STRIDE: usize, const WF: u32> Kernel
             "rows of taps are written out, and a column of inputs has room"
         );
         assert!(WARPS.is_multiple_of(WF), "other warps have rows below");
-        assert!((Self::STEP * Self::PITCH) % WARP == WARP / 2, "halves of a warp read other banks");
         let (taps, stride) = (R as u32, STRIDE as u32);
         Tile {
-            scheme: Scheme::FewChannels { taps, stride, rows: Self::TILE_ROWS, filters: Self::WIDTH },
+            scheme: Scheme::FewChannels {
+                taps,
+                stride,
+                rows: Self::TILE_ROWS,
+                filters: Self::WIDTH,
+                thread: [ROWS as u32, 4 * FOURS as u32],
+            },
             value: T::TYPE,
         }
     };
     const THREADS: u32 = WARPS * WARP;
     const SHARED_BYTES: u32 = {
         let (operands, sums) =
-            (4 * FEW_CHANNELS * (Self::PLANE + Self::TAPS * Self::WIDTH), 16 * VECTORS * WARPS * WARP);
+            (4 * FEW_CHANNELS * (Self::PLANE + Self::TAPS * Self::WIDTH), 16 * Self::VECTORS * WARPS * WARP);
         if operands > sums { operands } else { sums }
     };
-    const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 3 };
+    const BOUNDS: Bounds =
+        Bounds { max_threads: Self::THREADS, min_blocks: if ROWS * FOURS < 16 { 6 } else { 3 } };
     const MIN_SM: u32 = 80;
 
     #[inline(always)]
@@ -84,11 +99,11 @@ impl<T: DeviceValue, const R: usize, const STRIDE: usize, const WF: u32> Kernel
             gpu,
             args: &args,
             place,
-            row: (warp / WF * 2 + lane / FEW_COLUMNS) * ROWS as u32,
+            row: warp / WF * ROWS as u32,
             column: lane % FEW_COLUMNS,
-            filter: warp % WF * FILTERS as u32,
+            filter: (warp % WF * 2 + lane / FEW_COLUMNS) * 4 * FOURS as u32,
         };
-        let mut sums: Sums = [[[0.0; 4]; ROWS]; FILTERS / 4];
+        let mut sums: Sums<ROWS, FOURS> = [[[0.0; 4]; ROWS]; FOURS];
         // SAFETY: the arguments describe maps and filters; shared memory is read after the barrier. A thread alone has its results.
         unsafe {
             Self::bring_input(&work);
@@ -116,28 +131,30 @@ struct Work<'a, G, T> {
     filter: u32,
 }
 
-impl<T: DeviceValue, const R: usize, const STRIDE: usize, const WF: u32> FewChannelsConv<T, R, STRIDE, WF> {
+impl<
+    T: DeviceValue,
+    const R: usize,
+    const STRIDE: usize,
+    const ROWS: usize,
+    const FOURS: usize,
+    const WF: u32,
+> FewChannelsConv<T, R, STRIDE, ROWS, FOURS, WF>
+{
     /// Taps of a channel.
     const TAPS: u32 = (R * R) as u32;
     /// Filters of a block.
-    const WIDTH: u32 = WF * FILTERS as u32;
+    const WIDTH: u32 = WF * 8 * FOURS as u32;
+    /// Vectors of four sums of a thread.
+    const VECTORS: u32 = (ROWS * FOURS) as u32;
     /// Output rows of a tile.
-    const TILE_ROWS: u32 = WARPS / WF * 2 * ROWS as u32;
+    const TILE_ROWS: u32 = WARPS / WF * ROWS as u32;
     /// Rows and columns of its input.
     const EXTENT: [u32; 2] =
         [(Self::TILE_ROWS - 1) * STRIDE as u32 + R as u32, (FEW_COLUMNS - 1) * STRIDE as u32 + R as u32];
-    /// Input rows from a thread's first to that of the one 16 lanes on.
-    const STEP: u32 = (ROWS * STRIDE) as u32;
     /// Columns of equal remainder by the stride.
     const HALF: u32 = Self::EXTENT[1].div_ceil(STRIDE as u32);
-    /// Floats from one row to the next: such that both halves of a warp read other banks.
-    const PITCH: u32 = {
-        let mut pitch = Self::HALF * STRIDE as u32;
-        while (Self::STEP * pitch) % WARP != WARP / 2 {
-            pitch += 1;
-        }
-        pitch
-    };
+    /// Floats from one row to the next.
+    const PITCH: u32 = Self::HALF * STRIDE as u32;
     /// Floats of a channel.
     const PLANE: u32 = Self::EXTENT[0] * Self::PITCH;
 
@@ -208,7 +225,7 @@ impl<T: DeviceValue, const R: usize, const STRIDE: usize, const WF: u32> FewChan
     /// # Safety
     /// Input and filters are in shared memory.
     #[inline(always)]
-    unsafe fn multiply<G: Gpu>(work: &Work<'_, G, T>, sums: &mut Sums) {
+    unsafe fn multiply<G: Gpu>(work: &Work<'_, G, T>, sums: &mut Sums<ROWS, FOURS>) {
         let input =
             SharedPtr::<f32>::from_offset(0).add(work.row * STRIDE as u32 * Self::PITCH + work.column);
         let filters = SharedPtr::<f32>::from_offset(4 * FEW_CHANNELS * Self::PLANE).add(work.filter);
@@ -264,7 +281,8 @@ impl<G: Gpu, T: DeviceValue> Work<'_, G, T> {
     /// # Safety
     /// A thread alone has its results, and nobody reads shared memory.
     #[inline(always)]
-    unsafe fn write(&self, sums: &Sums) -> u32 {
+    unsafe fn write<const ROWS: usize, const FOURS: usize>(&self, sums: &Sums<ROWS, FOURS>) -> u32 {
+        let vectors = (ROWS * FOURS) as u32;
         let (gpu, target) = (self.gpu, &self.args.target);
         let addresses = (target.out.address() | target.residual.address()) as u32;
         let is_wide = target.map.has_wide_channels::<T>(addresses);
@@ -274,8 +292,8 @@ impl<G: Gpu, T: DeviceValue> Work<'_, G, T> {
             // SAFETY: as promised by the caller.
             unsafe { gpu.shared_store(own.add(at as u32 * 4 * WARPS * WARP), four) };
         }
-        // As many as VECTORS, in a way that LLVM does not know: unrolled, the loop would be longer than the instruction cache.
-        let end = gpu.block_dim_x() * VECTORS / (WARPS * WARP);
+        // As many as `vectors`, in a way that LLVM does not know: unrolled, the loop would be longer than the instruction cache.
+        let end = gpu.block_dim_x() * vectors / (WARPS * WARP);
         let (mut at, mut nonzeros) = (0, 0);
         while at < end {
             let (row, filter) = (self.row + at % ROWS as u32, self.filter + at / ROWS as u32 * 4);

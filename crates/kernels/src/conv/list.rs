@@ -35,9 +35,11 @@ macro_rules! conv {
             pointwise [f32 f16 bf16] { [8 4 1] [8 2 2] [8 1 4] [4 1 8] }
             #[cfg(lacuna_sm = "80")]
             pack_pointwise [f32 f16 bf16] { {} }
-            // [taps along a side, stride, warps of a block by filters].
+            // [taps along a side, stride, output rows x filters of a thread, warps of a block by filters].
             #[cfg(lacuna_sm = "80")]
-            few_channels [f32 f16 bf16] { [7 2 4] [3 2 4] [3 2 2] [3 1 4] }
+            few_channels [f32 f16 bf16] {
+                [7 2 4 x 16 2] [7 2 2 x 8 4] [3 2 2 x 8 4] [3 2 2 x 8 2] [3 1 4 x 8 4]
+            }
             // [taps along a side, stride, output rows and columns of a thread].
             depthwise_nchw [f32 f16 bf16] { [3 1 2 4] [3 1 2 2] [3 1 2 1] [3 2 2 2] [3 2 2 1] [5 1 2 2] [5 2 2 2] }
             // [taps along a side, stride, output rows, columns and channels of a thread].
@@ -108,10 +110,10 @@ macro_rules! conv {
             ["conv_", stringify!($value), "_pack_pointwise"] $crate::conv::PackPointwise<$crate::list::value_of::$value>
         }
     };
-    ($part:ident few_channels [] $value:ident [$r:literal $stride:literal $wf:literal]) => {
+    ($part:ident few_channels [] $value:ident [$r:literal $stride:literal $rows:literal x $filters:literal $wf:literal]) => {
         $crate::entry_part! { $part
-            ["conv_", stringify!($value), "_few_channels_", $r, "x", $r, "_s", $stride, "_w", $wf]
-            $crate::conv::FewChannelsConv<$crate::list::value_of::$value, $r, $stride, $wf>
+            ["conv_", stringify!($value), "_few_channels_", $r, "x", $r, "_s", $stride, "_t", $rows, "x", $filters, "_w", $wf]
+            $crate::conv::FewChannelsConv<$crate::list::value_of::$value, $r, $stride, $rows, { $filters / 4 }, $wf>
         }
     };
     ($part:ident depthwise_nchw [] $value:ident [$r:literal $stride:literal $rows:literal $columns:literal]) => {

@@ -126,6 +126,8 @@ pub enum Scheme {
         rows: u32,
         /// Filters of a tile.
         filters: u32,
+        /// Output rows and filters of a thread.
+        thread: [u32; 2],
     },
     /// [`DirectConv`].
     Direct,

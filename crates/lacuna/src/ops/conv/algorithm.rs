@@ -50,6 +50,8 @@ pub enum Algorithm {
     },
     /// For up to four channels, as the first layer of a network has them, in full precision: zeros are multiplied. Compute capability 8.0 and later.
     FewChannels {
+        /// Rows of a tile.
+        rows: u32,
         /// Filters of a tile.
         filters: u32,
     },

@@ -117,9 +117,10 @@ impl op::Problem for Problem {
             Scheme::WgmmaPanels { pixels, filters } => {
                 self.suits_panels().then_some(Algorithm::WgmmaPanels { pixels, filters })
             }
-            Scheme::FewChannels { taps, stride, filters, .. } => {
+            Scheme::FewChannels { taps, stride, rows, filters, .. } => {
                 let are_few = self.shape.channels <= FEW_CHANNELS as usize;
-                (!is_depthwise && are_few && fits(taps, stride)).then_some(Algorithm::FewChannels { filters })
+                (!is_depthwise && are_few && fits(taps, stride))
+                    .then_some(Algorithm::FewChannels { rows, filters })
             }
             Scheme::Direct => (!is_depthwise).then_some(Algorithm::Direct),
             Scheme::Finish => {
@@ -139,7 +140,7 @@ impl op::Problem for Problem {
             | Scheme::PointwiseTile { .. }
             | Scheme::WgmmaPointwise { .. }
             | Scheme::WgmmaPanels { .. } => CostModel::hopper().cost(self, entry),
-            Scheme::FewChannels { .. } => self.few_channels_cost(entry),
+            Scheme::FewChannels { thread, .. } => self.few_channels_cost(entry, thread),
             // What cuDNN takes is not modelled.
             Scheme::Finish => f64::INFINITY,
             scheme if self.shape.is_depthwise() => self.depthwise_cost(scheme, algorithm),
@@ -241,11 +242,12 @@ impl Problem {
     }
 
     /// Cycles of [`FewChannels`](Algorithm::FewChannels): a scheduler has a warp of each block, whose products and loads it issues one after another.
-    fn few_channels_cost(&self, entry: &Entry<Tile>) -> f64 {
+    fn few_channels_cost(&self, entry: &Entry<Tile>, thread: [u32; 2]) -> f64 {
         let Cut { tiles, groups, images, .. } = self.cut(CostModel::hopper(), entry);
-        let blocks = (images * tiles * groups) as f64;
+        let blocks = (images * tiles * groups) as f64 / f64::from(self.multiprocessors);
         let terms = (self.shape.channels * self.shape.filter_taps()) as f64;
-        FEW_START + (blocks / f64::from(self.multiprocessors)).ceil() * (FEW_BLOCK + terms * FEW_TERM)
+        let results = f64::from(thread[0] * thread[1]);
+        FEW_START + terms * FEW_FILTERS + blocks.ceil() * results * (FEW_RESULT + terms * FEW_TERM)
     }
 
     /// Cycles of a kernel by tiles with so many splits: the warps of a multiprocessor issue instructions in turns, and blocks come in
@@ -325,11 +327,12 @@ const PRODUCT: f64 = 2.0;
 const JOIN: f64 = 2.0;
 /// Cycles from the launch to the first products.
 const START: f64 = 5000.0;
-/// Cycles from the launch of a kernel of few channels to its end, without what follows; of a block beside its products; and of a term of its sums. Set by
-/// hand from times on an H100 (docs/log/conv.md, "First layers").
-const FEW_START: f64 = 8000.0;
-const FEW_BLOCK: f64 = 5500.0;
-const FEW_TERM: f64 = 102.0;
+/// Cycles from the launch of a kernel of few channels to its end, without what follows; for each term of a sum, whose taps each block loads; for a result
+/// of a thread; and for a term of it. Set by hand from times on an H100 (docs/log/conv.md, "First layers").
+const FEW_START: f64 = 3700.0;
+const FEW_FILTERS: f64 = 38.0;
+const FEW_RESULT: f64 = 45.0;
+const FEW_TERM: f64 = 2.1;
 /// Cycles of a step of the direct kernel: a tap of a run of pixels.
 const DIRECT_STEP: f64 = 60.0;
 
