@@ -27,9 +27,11 @@ pub(super) fn cases() -> Vec<Case> {
             let row = |row: u32| (0..2700).filter(|&column| has(row, column)).collect();
             Problem::of_rows(2700, &(0..65).map(row).collect::<Vec<_>>(), 8, seed)
         }),
-        case("few", "a nonzero here and there, so that packs are mostly filling", |seed| {
-            Problem::generated(generate::uniform(130, 1500, 0.995, seed), 40, seed)
-        }),
+        case(
+            "few",
+            "packs that are mostly filling, and of 16-bit values rows of B that begin at multiples of 8 bytes",
+            |seed| Problem::generated(generate::uniform(130, 1500, 0.995, seed), 44, seed),
+        ),
     ];
     cases.push(Case::new("spmm/prepacked/epilogue", "alpha, beta, bias, and a batch of B", epilogue));
     cases.push(Case::new(

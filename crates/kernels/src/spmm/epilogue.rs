@@ -59,7 +59,7 @@ impl<T: Real> Output<T> {
 
     /// C of a product of the batch.
     #[inline(always)]
-    pub(super) fn product(&self, batch: u32) -> GlobalMut<T> {
+    pub(in crate::spmm) fn product(&self, batch: u32) -> GlobalMut<T> {
         self.c.add((u64::from(batch) * self.c_batch) as usize)
     }
 

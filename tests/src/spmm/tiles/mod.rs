@@ -50,10 +50,13 @@ fn conform(cx: &Context<'_>, problem: &Problem) -> Result<f64> {
 fn conform_as<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem, precision: Precision) -> Result<f64> {
     let of = || format!("{} and {}, {precision:?}", T::TYPE, I::TYPE);
     let (worst, tiles) = conform_on_tiles::<T, I>(cx, problem, precision).with_context(of)?;
-    // Rows of 16 bytes; and where three products stand for one, rows of A that are long enough: for prepacked weights, medium ones.
-    let whole = problem.n.is_multiple_of(16 / size_of::<T>());
+    // Rows of 16 bytes, by warpgroups of 8; and where three products stand for one, rows of A that are long enough: for prepacked
+    // weights, medium ones.
+    let is_newest = cx.device.info().sm == PREPACKED_SM;
+    let row_bytes = if is_newest && size_of::<T>() == 2 { 8 } else { 16 };
+    let whole = (problem.n * size_of::<T>()).is_multiple_of(row_bytes);
     let split = size_of::<T>() == 4 && precision == Precision::Single;
-    let least = if cx.device.info().sm == PREPACKED_SM { MEDIUM_ROWS } else { LONG_ROWS };
+    let least = if is_newest { MEDIUM_ROWS } else { LONG_ROWS };
     let exact = !split || problem.a.nnz() >= least * problem.a.rows();
     let expected = whole && exact && cx.device.info().sm >= MIN_SM;
     ensure!((tiles > 0) == expected, "{}: {tiles} kernels are legal", of());

@@ -38,7 +38,7 @@ pub(super) fn cases() -> Vec<Case> {
     vec![
         case!("epilogue", "alpha, beta, bias and limits", epilogue),
         case!("layout", "gaps between rows, and batches of A and B", layout),
-        case!("alignment", "addresses and strides that are no multiples of 16 bytes", alignment),
+        case!("alignment", "addresses and strides that are no multiples of what a kernel copies", alignment),
         case!("threads", "plans made on several threads at once share one pattern's masks", threads),
         case!("two_types", "matrices of one pattern, with values of two sizes", two_types),
         case!("values_mut", "values are replaced between runs of one plan", values_mut),
@@ -106,9 +106,11 @@ fn layout<T: Number, I: Index>(cx: &Context<'_>, precision: Precision) -> Result
     let a = CsrMatrix::<T, I>::with_index(cx.device, &one.a[0])?;
     let mut worst = 0.0_f64;
     for choice in tiles(&a, precision)? {
-        let usual = options(precision, &choice).b_stride(N + 8).c_stride(N + 24);
+        // As little as the kernel allows.
+        let vector = choice.entry.tile.vector as usize;
+        let usual = options(precision, &choice).b_stride(N + vector).c_stride(N + 3 * vector);
         let batch = usual.batch(3);
-        let beside = batch.b_stride(3 * N + 8).c_stride(3 * N).b_batch_stride(N).c_batch_stride(N);
+        let beside = batch.b_stride(3 * N + vector).c_stride(3 * N).b_batch_stride(N).c_batch_stride(N);
         let subjects = [
             one.options(usual),
             one.options(beside.beta(1.0)),
@@ -126,13 +128,13 @@ fn alignment<T: Number, I: Index>(cx: &Context<'_>, precision: Precision) -> Res
     let problem = problem::<T>(cx.seed)?;
     let a = CsrMatrix::<T, I>::with_index(cx.device, &problem.a)?;
     let is_illegal = |error: &Error| matches!(error, Error::Illegal { .. });
-    let vector = 16 / size_of::<T>();
-    let b = cx.device.upload(&[problem.b.clone(), vec![T::CANARY; vector]].concat())?;
-    let mut c = cx.device.upload(&vec![T::POISON; M * N + vector])?;
+    let most = 16 / size_of::<T>();
+    let b = cx.device.upload(&[problem.b.clone(), vec![T::CANARY; most]].concat())?;
+    let mut c = cx.device.upload(&vec![T::POISON; M * N + most])?;
     for choice in tiles(&a, precision)? {
         let usual = options(precision, &choice);
         let plan = Spmm::plan_with(&a, N, usual)?;
-        let algorithm = format!("{:?}", choice.algorithm);
+        let (algorithm, vector) = (format!("{:?}", choice.algorithm), choice.entry.tile.vector as usize);
         let says = [&algorithm, "aligned", "RowSplit { vector: 1"];
         for offset in [1, vector / 2] {
             let result = plan.run(cx.stream, &a, b.slice(offset..offset + K * N)?, c.slice_mut(..M * N)?);
@@ -153,15 +155,15 @@ fn alignment<T: Number, I: Index>(cx: &Context<'_>, precision: Precision) -> Res
         refused("N", Spmm::plan_with(&a, N + 1, usual), is_illegal, &[&algorithm, "N = 41"])?;
     }
 
-    // The library's choice falls back to rows.
+    // The library's choice falls back to narrower copies, or to rows.
     let mut worst = 0.0_f64;
-    for gaps in [[1, 0], [0, 1], [vector / 2, vector]] {
+    for gaps in [[1, 0], [0, 1], [most / 2, most]] {
         let options = spmm::Options::default()
             .precision(precision)
             .b_stride(N + gaps[0])
             .c_stride(N + gaps[1])
             .batch(2);
-        for at in [Placement::WHOLE, Placement::slices(0, 1), Placement::slices(vector / 2, 0)] {
+        for at in [Placement::WHOLE, Placement::slices(0, 1), Placement::slices(most / 2, 0)] {
             let product = Product::<T>::new(problem.a.pattern(), N, options, cx.seed)?;
             worst = worst.max(product.check::<I>(cx, at)?);
         }

@@ -11,7 +11,7 @@ use lacuna_cases::pattern::spread;
 const M: [usize; 7] = [1, 7, 8, 9, 63, 65, 129];
 
 /// Columns of B about tiles of 32 to 128: all multiples of 4, some of 8.
-const N: [usize; 7] = [4, 8, 12, 20, 40, 100, 136];
+const N: [usize; 7] = [4, 8, 20, 40, 100, 132, 136];
 
 /// Columns of A about chunks of 32 and 64, and many steps of them.
 const K: [usize; 8] = [1, 31, 32, 33, 64, 65, 300, 577];

@@ -1,4 +1,5 @@
-//! B's rows in a stage: panels of a few columns, in swizzled vectors of 16 bytes.
+//! B's rows in a stage: panels of a few columns, in swizzled vectors of 16 bytes. Where rows begin at multiples of 8 bytes only, or end there,
+//! a vector comes in two copies.
 use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
@@ -15,6 +16,9 @@ pub(super) struct Columns<O: WarpgroupOperand<L>, S, const L: usize> {
     b: GlobalPtr<O::Value>,
     /// Rows from that of `b` on; 0 for columns outside.
     rows: u32,
+    /// Whether vectors come in halves, and whether the second one is there.
+    is_narrow: bool,
+    is_whole: bool,
     /// Where its first copy goes in a stage, in bytes.
     place: u32,
     stride_bytes: u32,
@@ -32,6 +36,8 @@ impl<O: WarpgroupOperand<L>, S: Stages, const L: usize> Columns<O, S, L> {
         assert!(Self::K.is_multiple_of(rows) && rows.is_power_of_two(), "threads share a step evenly");
         rows
     };
+    /// Whether rows of B may begin at multiples of less than a copy.
+    const MAY_BE_NARROW: bool = O::VECTOR * (size_of::<O::Value>() as u32) < COPY;
     /// Bytes of a step.
     pub(super) const BYTES: u32 = Self::K * Self::ROW;
 
@@ -42,10 +48,13 @@ impl<O: WarpgroupOperand<L>, S: Stages, const L: usize> Columns<O, S, L> {
         let row = thread / (Self::ROW / COPY);
         let (panel, within) = (own / O::PANEL_ROW, own % O::PANEL_ROW);
         let column = column + own / size_of::<O::Value>() as u32;
+        let row_bytes = args.n * size_of::<O::Value>() as u32;
         Self {
             b: args.b.add_rows(row, args.b_stride_bytes).add(column as usize),
             rows: if column < args.n { args.cols.saturating_sub(row) } else { 0 },
             place: (panel * Self::K + row) * O::PANEL_ROW + (within ^ O::swizzle(row)),
+            is_narrow: !((args.b.address() as u32 | args.b_stride_bytes | row_bytes).is_multiple_of(COPY)),
+            is_whole: column + O::VECTOR < args.n,
             stride_bytes: args.b_stride_bytes,
             stages: PhantomData,
         }
@@ -57,6 +66,22 @@ impl<O: WarpgroupOperand<L>, S: Stages, const L: usize> Columns<O, S, L> {
     /// B is live, and the stage empty.
     #[inline(always)]
     pub(super) unsafe fn fill<G: Gpu>(&self, gpu: G, stage: u32, step: u32) {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            if Self::MAY_BE_NARROW && self.is_narrow {
+                self.fill_by::<G, 2>(gpu, stage, step);
+            } else {
+                self.fill_by::<G, 4>(gpu, stage, step);
+            }
+        }
+    }
+
+    /// The same by copies of so many words.
+    ///
+    /// # Safety
+    /// As for [`fill`](Self::fill); rows of B begin at multiples of a copy.
+    #[inline(always)]
+    unsafe fn fill_by<G: Gpu, const WORDS: usize>(&self, gpu: G, stage: u32, step: u32) {
         let mut b = self.b.add_rows(step * Self::K, self.stride_bytes);
         let rows = self.rows.saturating_sub(step * Self::K);
         for i in 0..Self::K / Self::AT_ONCE {
@@ -65,8 +90,17 @@ impl<O: WarpgroupOperand<L>, S: Stages, const L: usize> Columns<O, S, L> {
             let from = GlobalPtr::<u32>::from_address(b.address());
             b = b.add_rows(Self::AT_ONCE, self.stride_bytes);
             let to = SharedPtr::<u32>::from_offset(to);
-            // SAFETY: rows and columns inside are live; the place is this thread's in the stage.
-            unsafe { gpu.copy_async_or_zero::<u32, { COPY as usize / 4 }>(to, from, row < rows) };
+            for part in 0..4 / WORDS as u32 {
+                let (to, is_there) = (to.add(part * WORDS as u32), part == 0 || self.is_whole);
+                // SAFETY: rows and columns inside are live; the place is this thread's in the stage.
+                unsafe {
+                    gpu.copy_async_or_zero::<u32, WORDS>(
+                        to,
+                        from.add(part as usize * WORDS),
+                        row < rows && is_there,
+                    );
+                }
+            }
         }
     }
 }

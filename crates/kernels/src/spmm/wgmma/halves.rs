@@ -26,6 +26,8 @@ impl<T: HalfValue + TileValue, const L: usize, const M: u32> WarpgroupOperand<L>
     const ARITHMETIC: Arithmetic = Arithmetic::Half;
     const ROWS: u32 = M * ROWS;
     const COLUMNS: u32 = 2 * L as u32;
+    /// 8 bytes: maps of 14² pixels have no rows of whole 16 bytes.
+    const VECTOR: u32 = 4;
     const WARPGROUPS: u32 = M;
     const WARPS_ALONG_ROWS: bool = true;
     const CHUNK_BYTES: u32 = M * CHUNK_BYTES;
@@ -57,31 +59,56 @@ impl<T: HalfValue + TileValue, const L: usize, const M: u32> WarpgroupOperand<L>
         gpu.warpgroup_commit();
     }
 
-    /// A lane has, of 16 rows, two, eight apart, and of each 8 columns two neighbours. Four lanes share a row: of each 32 columns
-    /// they exchange theirs for 8 neighbours, and write 64 bytes together.
     #[inline(always)]
     unsafe fn store<G: Gpu>(
         gpu: G,
         args: &TileArgs<T>,
         batch: u32,
-        [row, column]: [u32; 2],
+        at: [u32; 2],
         warp: u32,
         accumulators: &[f32; L],
     ) {
-        let row = row + warp * WARP_PART;
-        let (g, t) = (gpu.lane_id() / 4, gpu.lane_id() % 4);
-        for (wide, accumulators) in accumulators.as_chunks::<16>().0.iter().enumerate() {
-            let column = column + wide as u32 * 32 + 8 * t;
-            for half in 0..2 {
-                let pair = |eight: usize| {
-                    [accumulators[4 * eight + 2 * half], accumulators[4 * eight + 2 * half + 1]]
-                };
-                let [a, b, c, d] = exchange(gpu, [pair(0), pair(1), pair(2), pair(3)]);
-                let row = row + g + half as u32 * 8;
+        let c = args.output.product(batch).address() as u32;
+        // SAFETY: as promised by the caller.
+        unsafe {
+            if (c | args.output.c_stride_bytes | 2 * args.n).is_multiple_of(16) {
+                store_by::<G, T, L, 8>(gpu, args, batch, at, warp, accumulators);
+            } else {
+                store_by::<G, T, L, 4>(gpu, args, batch, at, warp, accumulators);
+            }
+        }
+    }
+}
+
+/// Writes consumer warp `warp`'s part of a tile by `V` elements. A lane has, of 16 rows, two, eight apart, and of each 8 columns two
+/// neighbours. Four lanes share a row: of each 32 columns they exchange theirs for 8 neighbours, and write 64 bytes together.
+///
+/// # Safety
+/// As for [`store`](WarpgroupOperand::store); rows of C begin at multiples of `V` elements, and have multiples of them.
+#[inline(always)]
+unsafe fn store_by<G: Gpu, T: HalfValue + TileValue, const L: usize, const V: usize>(
+    gpu: G,
+    args: &TileArgs<T>,
+    batch: u32,
+    [row, column]: [u32; 2],
+    warp: u32,
+    accumulators: &[f32; L],
+) {
+    let row = row + warp * WARP_PART;
+    let (g, t) = (gpu.lane_id() / 4, gpu.lane_id() % 4);
+    for (wide, accumulators) in accumulators.as_chunks::<16>().0.iter().enumerate() {
+        let column = column + wide as u32 * 32 + 8 * t;
+        for half in 0..2 {
+            let pair =
+                |eight: usize| [accumulators[4 * eight + 2 * half], accumulators[4 * eight + 2 * half + 1]];
+            let [a, b, c, d] = exchange(gpu, [pair(0), pair(1), pair(2), pair(3)]);
+            let row = row + g + half as u32 * 8;
+            let neighbours = [a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]];
+            for (part, sums) in neighbours.as_chunks::<V>().0.iter().enumerate() {
+                let column = column + (part * V) as u32;
                 if row < args.rows && column < args.n {
-                    let accumulators = [a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]];
                     // SAFETY: as promised by the caller.
-                    unsafe { args.output.store(gpu, row, column, batch, accumulators) };
+                    unsafe { args.output.store(gpu, row, column, batch, *sums) };
                 }
             }
         }

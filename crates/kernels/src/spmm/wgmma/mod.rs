@@ -99,6 +99,8 @@ pub trait WarpgroupOperand<const L: usize>: Send + Sync + 'static {
     const ROWS: u32;
     /// See [`ROWS`](Self::ROWS).
     const COLUMNS: u32;
+    /// Columns of B and C of which N, strides and addresses are multiples.
+    const VECTOR: u32;
     /// Consumer warpgroups.
     const WARPGROUPS: u32;
     /// Whether each consumer warp has rows of the tile, 16, and not columns.
@@ -155,7 +157,7 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
         Tile {
             value: O::Value::TYPE,
             index: IndexType::U32,
-            vector: O::Value::VECTOR,
+            vector: O::VECTOR,
             block_rows: O::ROWS,
             block_columns: O::COLUMNS,
             scheme: match A::COLUMNS_PER_PREFETCH {

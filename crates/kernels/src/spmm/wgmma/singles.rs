@@ -113,6 +113,7 @@ impl<P: Products, const M: u32> WarpgroupOperand<L> for Singles<P, M> {
     const ARITHMETIC: Arithmetic = P::ARITHMETIC;
     const ROWS: u32 = 2 * L as u32;
     const COLUMNS: u32 = M * ROWS;
+    const VECTOR: u32 = 4;
     const WARPGROUPS: u32 = M;
     const WARPS_ALONG_ROWS: bool = false;
     const CHUNK_BYTES: u32 = WidePack::<P>::UNIT_BYTES;
