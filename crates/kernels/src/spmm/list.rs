@@ -32,7 +32,7 @@ macro_rules! spmm {
             // Of two kernels that the heuristic rates alike it takes the first, so the order of groups matters.
             rowsplit persistent [f32] {
                 [4 32 1 32] [4 32 1 24] [4 16 1 32] [4 16 2 32] [4 8 1 32] [4 8 1 24] [4 8 2 32]
-                [4 8 4 32]
+                [4 8 4 32] [1 32 1 32]
             }
             rowsplit persistent [f32_u16] { [4 32 1 32] [4 16 2 32] }
             rowsplit hybrid [f32 f32_u16] { [4 8 4 32] [4 16 2 32] }

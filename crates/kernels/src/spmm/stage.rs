@@ -75,6 +75,25 @@ impl<T: Real, I: DeviceIndex> RowNonzeros<T, I> {
         vector
     }
 
+    /// Loads the value and the column of nonzero `at`, if the row has it; an absent column else.
+    ///
+    /// # Safety
+    /// The row's arrays are live.
+    #[inline(always)]
+    pub(super) unsafe fn fetch_one<G: Gpu, F: Form>(self, gpu: G, at: u32, has: bool) -> (f32, u32) {
+        if !has {
+            return (0.0, F::ABSENT);
+        }
+        // SAFETY: as promised by the caller.
+        let ([value], [column]) = unsafe {
+            (
+                gpu.load_streaming(self.values.add((at + self.values_skip) as usize)),
+                gpu.load_streaming(self.columns.add(at as usize)),
+            )
+        };
+        (f32::from_bits(value.to_f32(gpu).to_bits() ^ self.sign), column.widen())
+    }
+
     /// The columns of a vector in place `at` of a stage, marked absent but for those in places `from` to `to`.
     #[inline(always)]
     pub(super) fn marked<F: Form>(self, vector: &Fetched<T, I>, at: u32, [from, to]: [u32; 2]) -> [u32; N] {

@@ -3,7 +3,7 @@ use lacuna_gpu::{FULL_WARP, Gpu, Real, WARP};
 
 use super::form::Form;
 use super::products::{Columns, Reduction, take_part, take_whole};
-use super::stage::{RowNonzeros, Stage, aligned_start};
+use super::stage::{NonzeroVector, RowNonzeros, Stage, aligned_start};
 use crate::DeviceIndex;
 
 /// Whole vectors in one turn of the inner loop.
@@ -29,6 +29,8 @@ impl<T: Real, I: DeviceIndex, F: Form, const LANES: u32, const SPLIT: u32> Group
     const STAGE: u32 = LANES * SPLIT * QUAD;
     /// Rows of a warp.
     const WARP_ROWS: u32 = WARP / (LANES * SPLIT);
+    /// Whether a row with at most a nonzero a lane goes without a stage: that would be most of its instructions.
+    const SHORT_ROWS: bool = SPLIT == 1 && LANES == WARP && F::DIFFERS.is_none();
 
     /// Whether any group of the warp has something left. Groups of a warp go on together, also those that have not: where
     /// they part, ptxas cannot keep in uniform registers what all lanes share, and barriers of some lanes take several
@@ -49,6 +51,10 @@ impl<T: Real, I: DeviceIndex, F: Form, const LANES: u32, const SPLIT: u32> Group
         [start, end]: [u32; 2],
         reduced: &mut R,
     ) {
+        if Self::SHORT_ROWS && end - start <= WARP {
+            // SAFETY: as promised by the caller; the whole warp has this row.
+            return unsafe { self.reduce_short(gpu, [start, end], reduced) };
+        }
         let mut base = aligned_start(start);
         let mut early = start - base;
         let own = self.lane * QUAD;
@@ -71,6 +77,43 @@ impl<T: Real, I: DeviceIndex, F: Form, const LANES: u32, const SPLIT: u32> Group
                     base = next;
                 }
                 early = 0;
+            }
+        }
+    }
+
+    /// Takes in a row of the whole warp, with a nonzero a lane at most, which all lanes get by shuffles.
+    ///
+    /// # Safety
+    /// As for [`reduce`](Self::reduce).
+    #[inline(always)]
+    unsafe fn reduce_short<G: Gpu, R: Reduction<V>, const V: usize>(
+        &self,
+        gpu: G,
+        [start, end]: [u32; 2],
+        reduced: &mut R,
+    ) {
+        let count = end - start;
+        let has = self.lane < count;
+        // SAFETY: the lane's nonzero is one of the row's; those of a vector have columns in B.
+        unsafe {
+            let (value, column) = self.nonzeros.fetch_one::<_, F>(gpu, start + self.lane, has);
+            let vector = |first: u32| {
+                let mut vector = NonzeroVector { values: [0.0; QUAD as usize], columns: [0; QUAD as usize] };
+                for (i, to) in vector.values.iter_mut().enumerate() {
+                    *to = gpu.warp_shuffle_idx(FULL_WARP, value, first + i as u32, WARP);
+                }
+                for (i, to) in vector.columns.iter_mut().enumerate() {
+                    *to = gpu.warp_shuffle_idx(FULL_WARP, column, first + i as u32, WARP);
+                }
+                vector
+            };
+            let mut first = 0;
+            while first + QUAD <= count {
+                take_whole::<_, _, F, _, V>(gpu, vector(first), start + first, self.b, reduced);
+                first += QUAD;
+            }
+            if first < count {
+                take_part::<_, _, F, _, V>(gpu, vector(first), start + first, self.b, reduced);
             }
         }
     }
