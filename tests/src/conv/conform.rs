@@ -1,10 +1,10 @@
 //! The check that nearly all cases share.
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
-use lacuna::conv::{Activation, Algorithm, MapLayout, Operands, Options};
+use lacuna::conv::{Activation, Algorithm, MapLayout, Operands, Options, Shape};
 use lacuna::{Conv, Error};
 use lacuna_cases::conv::{oracle_shape, precision};
-use lacuna_cases::maps::{channels_first, channels_last};
+use lacuna_cases::maps::{apart, channels_first, channels_last, together};
 use lacuna_cases::number::rounded;
 use lacuna_reference::{ConvInputs, ConvReference, Precision, conv};
 
@@ -123,8 +123,16 @@ impl<'c, T: Number> Subject<'c, T> {
                 | Algorithm::DepthwisePlanes
         );
         let other = if layout == MapLayout::Nhwc { MapLayout::Nchw } else { MapLayout::Nhwc };
-        for (what, its_layout, offset) in [("the other layout", other, 0), ("not aligned", layout, 1)] {
-            match self.run(algorithm, its_layout, offset) {
+        let ways =
+            [("the other layout", other, 0), ("not aligned", layout, 1), ("planes apart", MapLayout::Nchw, 0)];
+        for (what, its_layout, offset) in ways {
+            let is_apart = what == "planes apart";
+            let run = || {
+                let plan = self.plan(algorithm, its_layout, None)?;
+                let plan = if is_apart { self.apart(plan.options())? } else { plan };
+                self.run_plan(&plan, its_layout, offset)
+            };
+            match run() {
                 Ok(got) => {
                     // In the other layout the library may choose another kernel, whose sums are in another order.
                     let its_kernel = self.plan(algorithm, its_layout, None)?.choice().algorithm;
@@ -152,28 +160,41 @@ impl<'c, T: Number> Subject<'c, T> {
         Ok(Conv::plan(self.cx.device, self.maps.shape, options)?)
     }
 
+    /// A plan with gaps between channels, that begin at multiples of 8 elements.
+    fn apart(&self, options: &Options) -> Result<Conv<T>> {
+        let Shape { size, .. } = self.maps.shape;
+        let stride = |size: [usize; 2]| (size[0] * size[1] / 8 + 1) * 8;
+        let options = options.input_channel_stride(stride(size));
+        let options = options.out_channel_stride(stride(self.maps.shape.out_size()));
+        Ok(Conv::plan(self.cx.device, self.maps.shape, options)?)
+    }
+
     fn run(&self, algorithm: Algorithm, layout: MapLayout, offset: usize) -> Result<Vec<T>> {
         self.run_plan(&self.plan(algorithm, layout, None)?, layout, offset)
     }
 
-    /// The result, in NCHW, of maps that begin `offset` elements into their buffers.
+    /// The result, in NCHW, of maps that begin `offset` elements into their buffers, and whose planes lie as the plan has it.
     pub(super) fn run_plan(&self, plan: &Conv<T>, layout: MapLayout, offset: usize) -> Result<Vec<T>> {
         let (device, stream, shape) = (self.cx.device, self.cx.stream, self.maps.shape);
         let (pixels, out_pixels) = (shape.size.iter().product(), shape.out_size().iter().product());
         let is_last = layout == MapLayout::Nhwc;
-        let laid = |maps: &[T], channels: usize, pixels: usize| {
+        let laid = |maps: &[T], channels: usize, pixels: usize, stride: Option<usize>| {
             let maps = if is_last { channels_last(maps, channels, pixels) } else { maps.to_vec() };
+            let maps = stride.map_or(maps.clone(), |stride| apart(&maps, pixels, stride, T::CANARY));
             [&vec![T::CANARY; offset][..], &maps].concat()
         };
+        let &Options { input_channel_stride, out_channel_stride, .. } = plan.options();
         let filters = plan.pack(stream, device.upload(&self.weights)?.as_slice())?;
-        let input = device.upload(&laid(&self.input, shape.channels, pixels))?;
+        let input = device.upload(&laid(&self.input, shape.channels, pixels, input_channel_stride))?;
         let bias =
             self.bias.as_ref().map(|bias| device.upload(&[&vec![T::CANARY; offset][..], bias].concat()));
         let bias = bias.transpose()?;
         let residual = self.residual.as_ref();
-        let residual = residual.map(|residual| device.upload(&laid(residual, shape.filters, out_pixels)));
+        let residual = residual
+            .map(|residual| device.upload(&laid(residual, shape.filters, out_pixels, out_channel_stride)));
         let residual = residual.transpose()?;
-        let mut out = device.upload(&vec![T::POISON; offset + shape.output_len()])?;
+        let blank = vec![T::POISON; shape.output_len()];
+        let mut out = device.upload(&laid(&blank, shape.filters, out_pixels, out_channel_stride))?;
         let mut nonzeros = device.upload(&[7_u32])?;
         let operands = Operands {
             bias: bias.as_ref().map(|bias| bias.slice(offset..)).transpose()?,
@@ -182,7 +203,10 @@ impl<'c, T: Number> Subject<'c, T> {
             ..Operands::new(input.slice(offset..)?, &filters, out.slice_mut(offset..)?)
         };
         plan.run(stream, operands)?;
-        let out = out.download(stream)?.split_off(offset);
+        let mut out = out.download(stream)?.split_off(offset);
+        if let Some(stride) = out_channel_stride {
+            out = together(&out, out_pixels, stride, T::CANARY).context("a gap was written")?;
+        }
         let counted = out.iter().filter(|x| x.wide() != 0.0).count() + 7;
         let got = nonzeros.download(stream)?[0];
         ensure!(got as usize == counted, "{counted} results other than zero, and 7, but {got} were counted");

@@ -3,7 +3,7 @@ use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
 use lacuna::pool::{Algorithm, MapLayout, Mode, Operands, Options};
 use lacuna::{Error, Pool};
-use lacuna_cases::maps::{channels_first, channels_last};
+use lacuna_cases::maps::{apart, channels_first, channels_last};
 use lacuna_cases::number::rounded;
 use lacuna_cases::pool::{oracle_mode, oracle_shape};
 use lacuna_reference::{PoolReference, pool};
@@ -74,6 +74,13 @@ impl<T: Number> Subject<'_, T> {
                         ensure!(is_illegal && algorithm != Algorithm::Auto, "not aligned: {error}");
                     }
                 }
+                if layout == MapLayout::Nchw && algorithm == Algorithm::Auto {
+                    for gap in [1, 8] {
+                        let got = self.run(&self.apart(gap)?, 0).context("planes apart").with_context(at)?;
+                        let report = self.reference.check(&got).context("planes apart").with_context(at)?;
+                        worst = worst.max(report.worst_over_bound);
+                    }
+                }
                 let family = match algorithm {
                     Algorithm::Window { .. } => "windows of a size",
                     Algorithm::Any { .. } => "any windows",
@@ -93,6 +100,14 @@ impl<T: Number> Subject<'_, T> {
         Ok(Pool::plan(self.cx.device, self.maps.shape, options)?)
     }
 
+    /// A plan with gaps between channels, which begin at multiples of `step` elements.
+    fn apart(&self, step: usize) -> Result<Pool<T>> {
+        let [rows, columns] = self.maps.shape.size;
+        let stride = (rows * columns / step + 1) * step;
+        let options = Options::default().mode(self.mode).input_channel_stride(stride);
+        Ok(Pool::plan(self.cx.device, self.maps.shape, options)?)
+    }
+
     /// The result, in NCHW, of maps that begin `offset` elements into their buffers.
     fn run(&self, plan: &Pool<T>, offset: usize) -> Result<Vec<T>> {
         let (device, stream, shape) = (self.cx.device, self.cx.stream, self.maps.shape);
@@ -100,6 +115,10 @@ impl<T: Number> Subject<'_, T> {
         let is_last = plan.options().layout == MapLayout::Nhwc;
         let maps =
             if is_last { channels_last(self.input, shape.channels, pixels) } else { self.input.to_vec() };
+        let maps = match plan.options().input_channel_stride {
+            Some(stride) => apart(&maps, pixels, stride, T::CANARY),
+            None => maps,
+        };
         let input = device.upload(&[&vec![T::CANARY; offset][..], &maps].concat())?;
         let guard = vec![T::CANARY; GUARD];
         let blank = [&guard[..offset], &vec![T::POISON; shape.output_len()], &guard].concat();

@@ -17,12 +17,14 @@ pub struct PlanePool<T, const V: usize>(PhantomData<T>);
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PlanePoolArgs<T> {
-    /// The planes, one after another; with `V` > 1 at a multiple of a vector.
+    /// The first plane; with `V` > 1 all are at a multiple of a vector.
     pub input: GlobalPtr<T>,
     /// A result a plane.
     pub out: GlobalMut<T>,
     /// Planes: at least 1.
     pub planes: u32,
+    /// Bytes from one plane to the next.
+    pub plane_bytes: u32,
     /// Pixels of a plane: at least 1, whole vectors.
     pub pixels: u32,
     /// Threads of a plane, at most a block's: 2 to the power of this.
@@ -68,7 +70,7 @@ impl<T: DeviceValue, const V: usize> PlanePool<T, V> {
         let (thread, lanes) = (gpu.thread_idx_x(), 1 << args.lanes_log2);
         let lane = thread & (lanes - 1);
         let own = (gpu.block_idx_x() * THREADS + thread) >> args.lanes_log2;
-        let plane = args.input.add_rows(own.min(args.planes - 1), args.pixels * size_of::<T>() as u32);
+        let plane = args.input.add_rows(own.min(args.planes - 1), args.plane_bytes);
         // SAFETY: the plane is there, and nobody writes it.
         let mut joined = unsafe { Self::share::<G, MAX>(gpu, plane, args.pixels / V as u32, [lane, lanes]) };
         joined = reduce(gpu, FULL_WARP, lanes.min(WARP), joined, join::<MAX>);

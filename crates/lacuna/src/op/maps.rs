@@ -1,6 +1,8 @@
 //! Feature maps: how they lie, and how large what is made of them is.
 use lacuna_kernels::Map;
 
+use super::Layout;
+use super::layout::Strides;
 use crate::{Error, Result};
 
 /// How maps lie in memory.
@@ -31,6 +33,35 @@ impl MapLayout {
             row_bytes: bytes(row),
             column_bytes: bytes(column),
         }
+    }
+}
+
+/// How maps in NCHW lie, of so many channels, each a plane of `pixels`, with gaps between planes.
+///
+/// # Errors
+/// [`Error::Parameter`] for another layout, and planes that overlap; [`Error::TooLarge`] for images of 2 GiB.
+pub(crate) fn planes(
+    layout: MapLayout,
+    [channels, pixels]: [usize; 2],
+    bytes: u32,
+    strides: Strides,
+) -> Result<Layout> {
+    let expected = || "NCHW, where channels have strides";
+    let is_first = layout == MapLayout::Nchw;
+    Error::expect(is_first, strides.operation, "the layout", expected, format!("{layout:?}"))?;
+    let planes = Layout::new(channels, pixels, bytes, strides)?;
+    let of_image = [channels, planes.stride, bytes as usize];
+    expect_product_at_most("the bytes of an image with its gaps", i32::MAX as usize, &of_image)?;
+    Ok(planes)
+}
+
+/// A map, with its planes where they lie if there are gaps between them.
+pub(crate) fn with_planes(map: Map, planes: Option<Layout>) -> Map {
+    match planes {
+        Some(Layout { stride_bytes, .. }) => {
+            Map { channel_bytes: stride_bytes, image_bytes: map.channels * stride_bytes, ..map }
+        }
+        None => map,
     }
 }
 

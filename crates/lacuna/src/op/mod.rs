@@ -19,7 +19,7 @@ pub(crate) use choice::{Problem, choose, find, illegal};
 pub(crate) use launch::{MAX_GRID_X, MAX_GRID_YZ, launch, launch_kernel, spans};
 pub(crate) use layout::{Layout, MAX_WIDTH, strides};
 pub use maps::MapLayout;
-pub(crate) use maps::{elements, expect_product_at_most, out_extent};
+pub(crate) use maps::{elements, expect_product_at_most, out_extent, planes, with_planes};
 pub(crate) use model::section;
 pub use model::{Constant, ModelFile, Provenance, Section};
 pub(crate) use options::options;

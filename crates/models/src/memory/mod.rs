@@ -4,6 +4,8 @@
 
 mod arena;
 mod places;
+mod planes;
 
 pub use arena::{ALIGNMENT, Arena, Lifetime};
 pub use places::{Home, Memory, Place};
+pub(crate) use planes::plane_strides;

@@ -27,14 +27,23 @@ pub struct Place {
     pub home: Home,
     /// Its first element there.
     pub offset: usize,
-    /// Its elements.
+    /// Its elements, with the gaps between planes.
     pub len: usize,
+    /// Elements from one plane of a map to the next, in NCHW, where there are gaps between planes.
+    pub plane_stride: Option<usize>,
 }
 
 impl Place {
     /// Its elements there.
     pub fn range(&self) -> Range<usize> {
         self.offset..self.offset + self.len
+    }
+
+    /// A value's elements without the gaps.
+    pub(crate) fn packed<T: Copy>(&self, shape: &Shape, elements: Vec<T>) -> Vec<T> {
+        let Some(stride) = self.plane_stride else { return elements };
+        let pixels = shape.pixels();
+        elements.chunks(stride).flat_map(|plane| &plane[..pixels]).copied().collect()
     }
 }
 
@@ -60,7 +69,21 @@ enum Piece {
 impl Memory {
     /// Plans the memory of a network whose maps lie so, and whose values have so many bytes.
     pub fn plan(network: &Network, layout: MapLayout, value_bytes: usize) -> Self {
+        Self::plan_apart(network, layout, value_bytes, &vec![None; network.shapes().len()])
+    }
+
+    /// As [`plan`](Self::plan), with so many elements from one plane of each value to the next, where there are gaps between them.
+    pub(crate) fn plan_apart(
+        network: &Network,
+        layout: MapLayout,
+        value_bytes: usize,
+        plane_strides: &[Option<usize>],
+    ) -> Self {
         let shapes = network.shapes();
+        let len = |value: usize| {
+            let Shape { images, channels, .. } = shapes[value];
+            plane_strides[value].map_or_else(|| shapes[value].elements(), |stride| images * channels * stride)
+        };
         let mut at: Vec<Option<(Piece, usize)>> = vec![None; shapes.len()];
         let mut input_end = 0;
         for &input in network.inputs() {
@@ -73,8 +96,7 @@ impl Memory {
         for layer in network.layers().iter().rev() {
             let out = layer.output.index();
             let (piece, offset) = *at[out].get_or_insert_with(|| {
-                let len = shapes[out].elements();
-                pieces.push(Lifetime { len, first: usize::MAX, last: 0 });
+                pieces.push(Lifetime { len: len(out), first: usize::MAX, last: 0 });
                 (Piece::Own(pieces.len() - 1), 0)
             });
             for (input, from) in parts(network, layer, layout) {
@@ -92,18 +114,23 @@ impl Memory {
         for (step, layer) in network.layers().iter().enumerate() {
             used(layer.output, step);
             layer.inputs.iter().for_each(|&input| used(input, step));
+            if plane_strides[layer.output.index()].is_some() {
+                // Gaps stay zero, or what sparse weights make of zeros, as long as nothing else lies there.
+                used(layer.output, 0);
+                used(layer.output, network.layers().len());
+            }
         }
         let arena = Arena::plan(&pieces);
-        let place = |(value, shape): (usize, &Shape)| {
+        let place = |value: usize| {
             let (piece, offset) = at[value].unwrap_or((Piece::Input, 0));
             let (home, offset) = match piece {
                 Piece::Input => (Home::Input, offset),
                 Piece::Output => (Home::Output, offset),
                 Piece::Own(piece) => (Home::Arena, arena.offsets()[piece] + offset),
             };
-            Place { home, offset, len: shape.elements() }
+            Place { home, offset, len: len(value), plane_stride: plane_strides[value] }
         };
-        Self { places: shapes.iter().enumerate().map(place).collect(), arena }
+        Self { places: (0..shapes.len()).map(place).collect(), arena }
     }
 
     /// Where each value lies, by its number.

@@ -1,6 +1,7 @@
 //! Networks on a device: planned once, and then run without allocation and without the host.
 
 mod error;
+mod gaps;
 mod inputs;
 mod options;
 mod report;

@@ -3,11 +3,12 @@ use std::collections::BTreeSet;
 
 use lacuna::{Buffer, Device, Graph, Slice, SliceMut, Stream, Value};
 
+use super::gaps;
 use super::inputs::{Around, Inputs};
 use super::steps::{About, Planning, Shared, Step};
 use super::{LayerReport, ModelError, Options, Report};
 use crate::memory::{Home, Memory, Place};
-use crate::network::{Layer, Network};
+use crate::network::{Layer, Network, ValueId};
 use crate::weights::Weights;
 
 /// A network with weights on a device: a plan a layer, filters packed, and memory for intermediate values.
@@ -78,7 +79,8 @@ impl<T: Value> Model<T> {
             return Err(ModelError::UnknownLayer { layer: layer.clone() });
         }
         let device = stream.device();
-        let memory = Memory::plan(network, options.layout, size_of::<T>());
+        let strides = gaps::plane_strides(network, weights, options, size_of::<T>());
+        let memory = Memory::plan_apart(network, options.layout, size_of::<T>(), &strides);
         let shared = Shared::default();
         let planning = Planning { device, stream, network, memory: &memory, weights, options, shared };
         let plan = |layer: &Layer| {
@@ -88,7 +90,8 @@ impl<T: Value> Model<T> {
             Ok(Planned { step, places, out, zero_weights })
         };
         let steps = network.layers().iter().map(plan).collect::<Result<_, ModelError>>()?;
-        let arena = device.uninitialized(memory.peak())?;
+        // Gaps between planes are read, and make nothing but gaps: zeros, so that none is infinite after many runs.
+        let arena = device.zeros(memory.peak())?;
         Ok(Self { network: network.clone(), memory, steps, arena })
     }
 
@@ -132,12 +135,16 @@ impl<T: Value> Model<T> {
         output: SliceMut<'_, T>,
         mut show: impl FnMut(&Layer, &[Vec<T>], &[T]),
     ) -> Result<(), ModelError> {
-        let layers = self.network.layers().to_vec();
+        let (layers, shapes) = (self.network.layers().to_vec(), self.network.shapes().to_vec());
         self.run_with(stream, input, output, |step, values| {
             let layer = &layers[step];
-            let inputs = (0..layer.inputs.len()).map(|input| values.at(input)?.download(stream));
+            let value = |number: usize, value: ValueId| {
+                let elements = values.at(number)?.download(stream)?;
+                Ok(values.places[number].packed(&shapes[value.index()], elements))
+            };
+            let inputs = layer.inputs.iter().enumerate().map(|(number, &input)| value(number, input));
             let inputs = inputs.collect::<lacuna::Result<Vec<_>>>()?;
-            show(layer, &inputs, &values.at(layer.inputs.len())?.download(stream)?);
+            show(layer, &inputs, &value(layer.inputs.len(), layer.output)?);
             Ok(())
         })
     }

@@ -3,6 +3,7 @@ mod common;
 mod counts;
 mod cross_attention;
 mod errors;
+mod gaps;
 mod half_values;
 mod layers;
 mod memory;

@@ -24,6 +24,8 @@ pub struct Problem {
     pub splits: Option<usize>,
     /// How maps lie.
     pub layout: MapLayout,
+    /// Whether there are gaps between channels.
+    pub has_gaps: bool,
     /// Elements side by side that addresses allow to load at once (1, 2, 4 or 8), where sizes do.
     pub vector: u32,
     /// Type of the values.
@@ -46,6 +48,7 @@ impl Problem {
             precision: Precision::Single,
             splits: None,
             layout: MapLayout::Nhwc,
+            has_gaps: false,
             vector: 8,
             value,
             multiprocessors,
@@ -124,7 +127,8 @@ impl op::Problem for Problem {
             }
             Scheme::Direct => (!is_depthwise).then_some(Algorithm::Direct),
             Scheme::Finish => {
-                (self.vector * self.value.bytes() >= cudnn::ALIGNED).then_some(Algorithm::CuDnn)
+                let is_aligned = self.vector * self.value.bytes() >= cudnn::ALIGNED;
+                (is_aligned && !self.has_gaps).then_some(Algorithm::CuDnn)
             }
             scheme if is_depthwise && is_able => return self.depthwise_algorithms(scheme),
             _ => None,

@@ -36,7 +36,7 @@ impl Problem {
             }
             Scheme::DepthwisePlanes { taps, stride, side } => {
                 // Planes lie one after another, at a multiple of 16 bytes.
-                let is_aligned = self.vector * self.value.bytes() >= 16;
+                let is_aligned = self.vector * self.value.bytes() >= 16 && !self.has_gaps;
                 let is_half = padding == [taps as usize / 2; 2];
                 let is_able = fits(taps, stride) && size == [side as usize; 2] && is_half && is_aligned;
                 (is_able && self.layout == MapLayout::Nchw).then_some(Algorithm::DepthwisePlanes)

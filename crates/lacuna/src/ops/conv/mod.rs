@@ -10,6 +10,7 @@ mod operands;
 mod options;
 mod pack;
 mod plan;
+mod planes;
 mod shape;
 
 pub use crate::op::{Activation, Constant, MapLayout, ModelFile, Provenance, Section};

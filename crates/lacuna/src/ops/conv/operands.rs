@@ -5,7 +5,7 @@ use crate::{Slice, SliceMut, Value};
 /// What a run works on.
 #[derive(Debug)]
 pub struct Operands<'o, T: Value = f32> {
-    /// x: [`Shape::input_len`](super::Shape::input_len) elements.
+    /// x: [`Conv::input_len`](super::Conv::input_len) elements.
     pub input: Slice<'o, T>,
     /// The filters, packed by this plan, or one that packs alike.
     pub filters: &'o Filters<T>,
@@ -13,7 +13,7 @@ pub struct Operands<'o, T: Value = f32> {
     pub bias: Option<Slice<'o, T>>,
     /// What is added to each element: it lies as the result does.
     pub residual: Option<Slice<'o, T>>,
-    /// The result: [`Shape::output_len`](super::Shape::output_len) elements.
+    /// The result: [`Conv::output_len`](super::Conv::output_len) elements.
     pub out: SliceMut<'o, T>,
     /// A counter, to which the number of results other than zero is added.
     pub nonzeros: Option<SliceMut<'o, u32>>,

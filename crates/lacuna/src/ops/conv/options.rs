@@ -9,6 +9,8 @@ options! {
     /// ```
     /// # use lacuna::conv;
     /// let options = conv::Options::default().relu().layout(conv::MapLayout::Nhwc);
+    /// // Planes of 49 pixels that begin 52 elements apart, so that a product with sparse weights finds whole vectors.
+    /// let apart = conv::Options::default().input_channel_stride(52).out_channel_stride(52);
     /// ```
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[non_exhaustive]
@@ -29,6 +31,10 @@ options! {
         /// The part of the input's pixels that is likely to be zero, 0 to 1: the choice of tiles goes by it. Results do not depend on
         /// what the part really is.
         pub zeros: f64 = 0.7 => set,
+        /// Elements from one channel of the input to the next, in NCHW: at least the pixels of one, H·W, and as many if none. Images lie one after another.
+        pub input_channel_stride: Option<usize> = None => some(usize),
+        /// The same of the result, and of the residual. The gaps are neither read nor written.
+        pub out_channel_stride: Option<usize> = None => some(usize),
     }
 }
 

@@ -11,9 +11,12 @@ use lacuna_kernels::{Map, entries};
 use super::choose::{Cut, MMA_CHANNELS};
 use super::filters::Packing;
 use super::model::CostModel;
+use super::planes::planes_of;
 use super::{Choice, Filters, MapLayout, OPERATION, Operands, Options, Problem, Shape};
 use crate::backend::BackendConv;
-use crate::op::{MAX_GRID_X, MAX_GRID_YZ, Selection, launch, launch_kernel, tells_choice};
+use crate::op::{
+    Layout, MAX_GRID_X, MAX_GRID_YZ, Selection, launch, launch_kernel, tells_choice, widest, with_planes,
+};
 use crate::{Buffer, Device, Error, Result, Slice, Stream, Value};
 
 /// Threads of the kernels that pack filters, add splits, and finish what cuDNN did.
@@ -51,6 +54,8 @@ pub struct Conv<T: Value = f32> {
     pub(super) device: Device,
     pub(super) shape: Shape,
     options: Options,
+    /// How input and result lie, where there are gaps between channels.
+    planes: Option<[Layout; 2]>,
     selection: Selection<Problem>,
     cut: Cut,
     pub(super) packing: Packing,
@@ -67,7 +72,7 @@ impl<T: Value> Conv<T> {
     /// A plan for a shape.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for taps or strides of 0, 0 splits, a clamp's limits out of order, and a part of zeros outside of 0 to 1; [`Error::TooLarge`] for images of 2 GiB, and other sizes
+    /// [`Error::Parameter`] for taps or strides of 0, 0 splits, a clamp's limits out of order, a part of zeros outside of 0 to 1, and channels that overlap or have strides in NHWC; [`Error::TooLarge`] for images of 2 GiB, and other sizes
     /// that 32 bits cannot count; [`Error::Illegal`] for an algorithm that cannot do the shape, and for values that no kernel takes;
     /// what the device says where there is no room for partial sums. With [`Algorithm::CuDnn`](super::Algorithm::CuDnn): [`Error::NoLibrary`] where there is no
     /// cuDNN, [`Error::Unsupported`] on the simulator, [`Error::Library`] where it fails.
@@ -78,6 +83,7 @@ impl<T: Value> Conv<T> {
         Error::expect(is_part, OPERATION, "the part of zeros", || "0 to 1", options.zeros)?;
         let splits = options.splits.unwrap_or(1);
         Error::expect(splits > 0, OPERATION, "the number of splits", || "at least 1", splits)?;
+        let planes = planes_of(&shape, &options, T::TYPE.bytes())?;
         let info = device.info();
         let problem_at = |vector| Problem {
             shape,
@@ -85,7 +91,10 @@ impl<T: Value> Conv<T> {
             precision: options.precision,
             splits: options.splits,
             layout: options.layout,
-            vector,
+            has_gaps: planes.is_some(),
+            vector: widest(|allowed| {
+                allowed <= vector && planes.iter().flatten().all(|planes| planes.allows(allowed))
+            }),
             value: T::TYPE,
             multiprocessors: info.multiprocessors,
             block_shared_bytes: info.block_shared_bytes,
@@ -126,7 +135,29 @@ impl<T: Value> Conv<T> {
         let workspace = device.uninitialized(of_cudnn.unwrap_or(partial))?;
         let device = device.clone();
         let values = PhantomData;
-        Ok(Self { device, shape, options, selection, cut, packing, elements, cudnn, workspace, values })
+        Ok(Self {
+            device,
+            shape,
+            options,
+            planes,
+            selection,
+            cut,
+            packing,
+            elements,
+            cudnn,
+            workspace,
+            values,
+        })
+    }
+
+    /// Elements that the input must have, up to the last of the last image. The gap after it may be there too.
+    pub fn input_len(&self) -> usize {
+        self.planes.map_or_else(|| self.shape.input_len(), |[input, _]| input.len())
+    }
+
+    /// The same of the result.
+    pub fn output_len(&self) -> usize {
+        self.planes.map_or_else(|| self.shape.output_len(), |[_, out]| out.len())
     }
 
     /// The sizes.
@@ -164,8 +195,13 @@ impl<T: Value> Conv<T> {
         };
         let (of_input, of_out) =
             (of_maps(shape.channels, shape.size), of_maps(shape.filters, shape.out_size()));
-        device.expect_operand(OPERATION, "the input", input, of_input, shape.input_len())?;
-        device.expect_operand(OPERATION, "the result", out.as_slice(), of_out, shape.output_len())?;
+        let [of_planes, of_out_planes] = self.planes.map_or([None; 2], |planes| planes.map(Some));
+        let expect = |what, operand, planes: Option<Layout>, shape: &dyn Fn() -> String, len| match planes {
+            Some(planes) => planes.check(what, device, operand),
+            None => device.expect_operand(OPERATION, what, operand, shape, len),
+        };
+        expect("the input", input, of_planes, &of_input, shape.input_len())?;
+        expect("the result", out.as_slice(), of_out_planes, &of_out, shape.output_len())?;
         device.expect_same(OPERATION, "the filters", filters.values.device())?;
         let sizes = [shape.filters, shape.filter_channels(), shape.taps[0] * shape.taps[1]];
         let expected = || format!("{sizes:?}, {:?}", self.packing);
@@ -182,7 +218,7 @@ impl<T: Value> Conv<T> {
             device.expect_operand(OPERATION, "the bias", *bias, || "one a filter".into(), shape.filters)?;
         }
         if let Some(residual) = &residual {
-            device.expect_operand(OPERATION, "the residual", *residual, of_out, shape.output_len())?;
+            expect("the residual", *residual, of_out_planes, &of_out, shape.output_len())?;
         }
         if let Some(nonzeros) = &nonzeros {
             device.expect_operand(OPERATION, "the counter", nonzeros.as_slice(), || "1".into(), 1)?;
@@ -197,7 +233,7 @@ impl<T: Value> Conv<T> {
             residual: GlobalPtr::from_address(address(residual)),
             bias: GlobalPtr::from_address(address(bias)),
             nonzeros: GlobalMut::from_address(nonzeros.map_or(0, |nonzeros| nonzeros.address())),
-            map: self.map(shape.filters, self.out_size()),
+            map: self.map(shape.filters, self.out_size(), of_out_planes),
             lo,
             hi,
             tiles_x: self.cut.tiles_x as u32,
@@ -225,7 +261,7 @@ impl<T: Value> Conv<T> {
         let u32s = |numbers: [usize; 2]| numbers.map(|number| number as u32);
         let mut source = Source::<T::Device> {
             input: input.pointer(),
-            map: self.map(shape.channels, self.joined().size),
+            map: self.map(shape.channels, self.joined().size, self.planes.map(|[input, _]| input)),
             filters: GlobalPtr::from_address(0),
             out_height: self.joined().out_size()[0] as u32,
             taps: u32s(shape.taps),
@@ -330,9 +366,9 @@ impl<T: Value> Conv<T> {
         }
     }
 
-    /// How maps of so many channels lie.
-    fn map(&self, channels: usize, size: [usize; 2]) -> Map {
-        self.options.layout.map(channels, size, size_of::<T>())
+    /// How maps of so many channels lie, whose planes may lie apart.
+    fn map(&self, channels: usize, size: [usize; 2], planes: Option<Layout>) -> Map {
+        with_planes(self.options.layout.map(channels, size, size_of::<T>()), planes)
     }
 }
 

@@ -45,5 +45,8 @@ options! {
         /// The algorithm, if not the library's choice. It must be legal for the shape and the layout; where the addresses do not
         /// allow its vectors, the run is refused.
         pub algorithm: Algorithm = Algorithm::Auto => set,
+        /// Elements from one channel of the input to the next, in NCHW: at least the pixels of one, H·W, and as many if none. Images lie one after another; the gaps are
+        /// not read.
+        pub input_channel_stride: Option<usize> = None => some(usize),
     }
 }

@@ -7,7 +7,10 @@ use lacuna_kernels::{Entry, Map};
 
 use super::choose::{BLOCK, Cut};
 use super::{Choice, MapLayout, Mode, OPERATION, Options, Problem, Shape};
-use crate::op::{MAX_GRID_X, Selection, launch, spans, tells_choice, tunes_selection};
+use crate::op::{
+    Layout, MAX_GRID_X, Selection, launch, planes, spans, strides, tells_choice, tunes_selection, widest,
+    with_planes,
+};
 use crate::tune::{Tunable, drawn};
 use crate::{Buffer, Device, Result, Slice, SliceMut, Stream, Value};
 
@@ -42,6 +45,8 @@ pub struct Pool<T: Value = f32> {
     device: Device,
     shape: Shape,
     options: Options,
+    /// How the input lies, where there are gaps between channels.
+    planes: Option<Layout>,
     selection: Selection<Problem>,
     values: PhantomData<T>,
 }
@@ -49,7 +54,7 @@ pub struct Pool<T: Value = f32> {
 /// What a run works on.
 #[derive(Debug)]
 pub struct Operands<'o, T: Value = f32> {
-    /// x: [`Shape::input_len`] elements.
+    /// x: [`Pool::input_len`] elements.
     pub input: Slice<'o, T>,
     /// The result: [`Shape::output_len`] elements, which lie as x does.
     pub out: SliceMut<'o, T>,
@@ -59,22 +64,33 @@ impl<T: Value> Pool<T> {
     /// A plan for a shape.
     ///
     /// # Errors
-    /// [`Error::Parameter`](crate::Error::Parameter) for maps, windows or strides of 0, and padding of more than half a window; [`Error::TooLarge`](crate::Error::TooLarge) for images of
+    /// [`Error::Parameter`](crate::Error::Parameter) for maps, windows or strides of 0, padding of more than half a window, and channels that overlap or have strides in NHWC; [`Error::TooLarge`](crate::Error::TooLarge) for images of
     /// 2 GiB, and other sizes that 32 bits cannot count; [`Error::Illegal`](crate::Error::Illegal) for an algorithm that cannot do the shape in this layout.
     pub fn plan(device: &Device, shape: Shape, options: Options) -> Result<Self> {
         shape.check(size_of::<T>())?;
+        let sizes = [shape.channels, shape.size[0] * shape.size[1]];
+        let of = |stride| strides!(OPERATION, "the input", "H·W", Some(stride), shape.batch, None);
+        let planes = options
+            .input_channel_stride
+            .map(|stride| planes(options.layout, sizes, T::TYPE.bytes(), of(stride)));
+        let planes = planes.transpose()?;
         let info = device.info();
         let problem_at = |vector| Problem {
             shape,
             layout: options.layout,
-            vector,
+            vector: widest(|allowed| allowed <= vector && planes.is_none_or(|planes| planes.allows(allowed))),
             value: T::TYPE,
             multiprocessors: info.multiprocessors,
             sm: info.sm,
         };
         let selection = Selection::new(options.algorithm, T::TYPE.bytes(), problem_at)
             .expect_some(|| format!("{} values, {shape:?}, {:?}", T::TYPE, options.layout))?;
-        Ok(Self { device: device.clone(), shape, options, selection, values: PhantomData })
+        Ok(Self { device: device.clone(), shape, options, planes, selection, values: PhantomData })
+    }
+
+    /// Elements that the input must have, up to the last of the last image. The gap after it may be there too.
+    pub fn input_len(&self) -> usize {
+        self.planes.map_or_else(|| self.shape.input_len(), |planes| planes.len())
     }
 
     /// The sizes.
@@ -95,7 +111,16 @@ impl<T: Value> Pool<T> {
             let Shape { batch, channels, .. } = *shape;
             move || format!("{batch} maps of {channels}×{rows}×{columns}")
         };
-        device.expect_operand(OPERATION, "the input", input, of_maps(shape.size), shape.input_len())?;
+        match self.planes {
+            Some(planes) => planes.check("the input", device, input)?,
+            None => device.expect_operand(
+                OPERATION,
+                "the input",
+                input,
+                of_maps(shape.size),
+                shape.input_len(),
+            )?,
+        }
         let of_out = of_maps(shape.out_size());
         device.expect_operand(OPERATION, "the result", out.as_slice(), of_out, shape.output_len())?;
         if shape.output_len() == 0 {
@@ -108,8 +133,8 @@ impl<T: Value> Pool<T> {
             Scheme::Channels => self.launch_channels(stream, entry, input, out),
             Scheme::Window { .. } | Scheme::Any => {
                 let map = |size| self.options.layout.map(shape.channels, size, size_of::<T>());
-                let maps = [map(shape.size), map(shape.out_size())];
-                self.launch_windows(stream, entry, input, out, maps)
+                let from = with_planes(map(shape.size), self.planes);
+                self.launch_windows(stream, entry, input, out, [from, map(shape.out_size())])
             }
         }
     }
@@ -166,12 +191,14 @@ impl<T: Value> Pool<T> {
         out: GlobalMut<T::Device>,
     ) -> Result<()> {
         let pixels = self.shape.size[0] * self.shape.size[1];
+        let stride = self.planes.map_or(pixels, |planes| planes.stride);
         let lanes_log2 = self.selection.problem().cut(entry).lanes_log2;
         for span in spans(self.shape.batch * self.shape.channels, MAX_THREADS >> lanes_log2) {
             let args = PlanePoolArgs::<T::Device> {
-                input: input.add(span.start * pixels),
+                input: input.add(span.start * stride),
                 out: out.add(span.start),
                 planes: span.len() as u32,
+                plane_bytes: (stride * size_of::<T>()) as u32,
                 pixels: pixels as u32,
                 lanes_log2,
                 mode: self.options.mode.to_device(&self.shape),
@@ -229,8 +256,9 @@ impl<T: Value> Tunable for Pool<T> {
         let Shape { batch, channels, size, window, strides, padding } = self.shape;
         let mode = if self.options.mode == Mode::Max { "max" } else { "average" };
         let layout = self.options.layout;
+        let apart = self.planes.map_or_else(String::new, |planes| format!(", {} apart", planes.stride));
         Some(format!(
-            "{} {layout:?} {mode} {batch}×{channels}, {size:?}, {window:?}, {strides:?}, {padding:?}",
+            "{} {layout:?} {mode} {batch}×{channels}, {size:?}, {window:?}, {strides:?}, {padding:?}{apart}",
             T::TYPE
         ))
     }
@@ -240,7 +268,7 @@ impl<T: Value> Tunable for Pool<T> {
         Self::plan(&self.device, self.shape, Options { algorithm, ..self.options })
     }
     fn scratch(&self, _nothing: &()) -> Result<Self::Scratch> {
-        let [input, out] = [self.shape.input_len(), self.shape.output_len()];
+        let [input, out] = [self.input_len(), self.shape.output_len()];
         Ok((drawn(&self.device, input)?, self.device.zeros(out)?))
     }
     fn run_on(&self, stream: &Stream, _nothing: &(), (input, out): &mut Self::Scratch) -> Result<()> {

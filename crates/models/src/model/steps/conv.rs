@@ -16,7 +16,7 @@ pub(super) struct Dense<T: Value> {
 
 impl<T: Value> Dense<T> {
     pub(super) fn plan(layer: &Weighted<'_, T>) -> Result<Self> {
-        let Weighted { planning, conv, folded, options } = layer;
+        let Weighted { planning, conv, folded, options, plane_strides } = layer;
         let mut plan_options = Options::default()
             .activation(conv.activation)
             .layout(planning.options.layout)
@@ -25,6 +25,7 @@ impl<T: Value> Dense<T> {
         if let Some(zeros) = options.zeros {
             plan_options = plan_options.zeros(zeros);
         }
+        [plan_options.input_channel_stride, plan_options.out_channel_stride] = *plane_strides;
         let mut shape = conv.shape;
         if conv.is_linear() {
             shape = rows_as_pixels(shape);

@@ -14,13 +14,12 @@ pub(super) fn is_faster<T: Value>(
     layer: &Layer,
     steps: [&dyn Step<T>; 2],
 ) -> Result<bool> {
-    let lens: Vec<usize> =
-        planning.network.input_shapes(layer).iter().map(|shape| shape.elements()).collect();
-    let most = lens.iter().copied().max().unwrap_or(0);
+    let place = |&value| Place { home: Home::Input, offset: 0, ..planning.memory.place(value) };
+    let places: Vec<Place> = layer.inputs.iter().map(place).collect();
+    let most = places.iter().map(|place| place.len).max().unwrap_or(0);
     // All inputs are parts of one.
     let input = planning.device.upload(&rounded::<T>(&generate::random_values(most, 1)))?;
-    let places: Vec<Place> = lens.iter().map(|&len| Place { home: Home::Input, offset: 0, len }).collect();
-    let mut out = planning.device.uninitialized(planning.network.shape(layer.output).elements())?;
+    let mut out = planning.device.uninitialized(planning.memory.place(layer.output).len)?;
     let mut elsewhere = [planning.device.uninitialized(0)?, planning.device.uninitialized(0)?];
     let [output, arena] = elsewhere.each_mut().map(|nothing| Around::whole(nothing.as_slice_mut()));
     let (output, arena) = (output?, arena?);

@@ -76,6 +76,8 @@ struct Weighted<'p, T: Value> {
     /// Rounded to the type of the model's values.
     folded: Folded,
     options: LayerOptions,
+    /// Elements from one plane of the input to the next, and of the result, where there are gaps.
+    plane_strides: [Option<usize>; 2],
 }
 
 impl<T: Value> Planning<'_, T> {
@@ -142,7 +144,9 @@ impl<T: Value> Planning<'_, T> {
         let is_likely_zero = || self.network.has_zeros(layer.inputs[0]);
         let likely = options.zeros.or_else(|| (!is_likely_zero()).then_some(0.0));
         let options = LayerOptions { zeros: likely, ..options };
-        let weighted = Weighted { planning: self, conv, folded, options };
+        let around = [layer.inputs[0], layer.output];
+        let plane_strides = around.map(|value| self.memory.place(value).plane_stride);
+        let weighted = Weighted { planning: self, conv, folded, options, plane_strides };
         let plan = |is_sparse: bool| -> lacuna::Result<Box<dyn Step<T>>> {
             Ok(match is_sparse {
                 true if is_linear => Box::new(sparse::Linear::plan(&weighted)?),

@@ -11,7 +11,8 @@ pub(super) fn plan<T: Value>(
     pool: &network::Pool,
 ) -> Result<Box<dyn Step<T>>> {
     let shape = pool.shape(planning.network.shape(layer.inputs[0]));
-    let options = Options::default().mode(pool.mode).layout(planning.options.layout);
+    let mut options = Options::default().mode(pool.mode).layout(planning.options.layout);
+    options.input_channel_stride = planning.memory.place(layer.inputs[0]).plane_stride;
     let plan: Pool<T> = Pool::plan(planning.device, shape, options)?;
     Ok(Box::new(plan))
 }

@@ -1,5 +1,5 @@
 //! Layers with sparse weights.
-use lacuna::conv::Activation;
+use lacuna::conv::{Activation, Shape};
 use lacuna::matrix::Csr;
 use lacuna::{
     Buffer, CsrMatrix, Result, SliceMut, SparsePointwiseConv, Spmm, Stream, Value, pointwise, spmm,
@@ -40,7 +40,7 @@ pub(super) struct Pointwise<T: Value> {
 
 impl<T: Value> Pointwise<T> {
     pub(super) fn plan(layer: &Weighted<'_, T>) -> Result<Self> {
-        let Weighted { conv, options, .. } = layer;
+        let Weighted { conv, options, plane_strides, .. } = layer;
         let weights = SparseWeights::new(layer)?;
         let mut plan_options = pointwise::Options::default()
             .activation(conv.activation)
@@ -49,7 +49,16 @@ impl<T: Value> Pointwise<T> {
         if conv.residual {
             plan_options = plan_options.accumulate();
         }
-        let plan = SparsePointwiseConv::plan(&weights.matrix, conv.shape, plan_options)?;
+        let mut shape = conv.shape;
+        match *plane_strides {
+            // Gaps are computed like pixels: then there are whole vectors.
+            [Some(stride), Some(out_stride)] if stride == out_stride => {
+                let Shape { batch, channels, filters, .. } = shape;
+                shape = Shape::new(channels, [1, stride], filters, [1, 1]).batch(batch);
+            }
+            strides => [plan_options.input_channel_stride, plan_options.out_channel_stride] = strides,
+        }
+        let plan = SparsePointwiseConv::plan(&weights.matrix, shape, plan_options)?;
         Ok(Self { plan, weights, has_residual: conv.residual })
     }
 }
