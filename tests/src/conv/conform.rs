@@ -123,8 +123,11 @@ impl<'c, T: Number> Subject<'c, T> {
                 | Algorithm::DepthwisePlanes
         );
         let other = if layout == MapLayout::Nhwc { MapLayout::Nchw } else { MapLayout::Nhwc };
-        let ways =
-            [("the other layout", other, 0), ("not aligned", layout, 1), ("planes apart", MapLayout::Nchw, 0)];
+        let ways = [
+            ("the other layout", other, 0),
+            ("not aligned", layout, 1),
+            ("planes apart", MapLayout::Nchw, 0),
+        ];
         for (what, its_layout, offset) in ways {
             let is_apart = what == "planes apart";
             let run = || {

@@ -1,4 +1,5 @@
 //! What kernels cost that go row by row.
+use lacuna_gpu::WARP;
 use lacuna_kernels::Entry;
 use lacuna_kernels::spmm::{QUAD, Tile};
 
@@ -22,6 +23,9 @@ const NOT_HIDDEN_BY_MEMORY: f64 = 0.25;
 const REGISTERS: f64 = 65_536.0;
 /// With more registers a thread its loads do not wait less.
 const ENOUGH_REGISTERS: f64 = 85.0;
+/// The part of a row's latency that is left where it has at most a nonzero a lane, and goes without a stage: by times of an H100
+/// (docs/log/spmm.md, "Short rows, and N in fours").
+const WITHOUT_STAGE: f64 = 0.65;
 /// Where a larger part of all rows is empty, the last that run are.
 const MANY_EMPTY: f64 = 0.1;
 
@@ -169,7 +173,12 @@ impl RowSplit<'_> {
         let constants = self.constants();
         let reduction = if self.split > 1 { constants.reduction } else { 0.0 };
         let quads = self.quads(length).max(1.0).ceil() + reduction;
-        self.slowness() * constants.quad_latency * quads + constants.row_latency
+        let staging = if self.lanes == WARP && self.split == 1 && length <= f64::from(WARP) {
+            WITHOUT_STAGE
+        } else {
+            1.0
+        };
+        self.slowness() * constants.quad_latency * quads + staging * constants.row_latency
     }
 
     /// The same of a row that one subwarp takes alone.

@@ -193,7 +193,9 @@ fn tiles_of_columns_stay_in_l2_where_they_can() {
 
 #[test]
 fn halves_take_sixteen_bytes_a_lane() {
-    let choice = choose(&Problem { value: ValueType::F16, ..problem(8192, 8192 * 512, 256, 8) })[0];
+    // By rows; tiles take them, too, but not only.
+    let (value, precision) = (ValueType::F16, Precision::Fma);
+    let choice = choose(&Problem { value, precision, ..problem(8192, 8192 * 512, 256, 8) })[0];
     assert_eq!(choice.entry.tile.vector, 8);
 }
 
@@ -284,14 +286,19 @@ fn tiles_and_warpgroups_of_one_size_are_told_apart() {
 }
 
 #[test]
-fn tiles_want_rows_of_sixteen_bytes_and_a_gpu_that_has_them() {
+fn tiles_want_rows_of_whole_copies_and_a_gpu_that_has_them() {
     let usual = Problem { precision: Precision::Tf32, ..problem(64, 640, 64, 4) };
     assert!(has_tensor(&usual));
+    // By warpgroups, rows of 8 bytes are enough.
+    let halves = Problem { value: ValueType::F16, n: 68, ..usual };
+    assert!(has_tensor(&halves));
     let none = [
         Problem { vector: 2, ..usual },
         Problem { n: 66, ..usual },
         Problem { sm: 75, ..usual },
-        Problem { value: ValueType::F16, ..usual },
+        Problem { vector: 2, ..halves },
+        Problem { n: 66, ..halves },
+        Problem { sm: 80, ..halves },
     ];
     for problem in none {
         assert!(!has_tensor(&problem), "{problem:?}");
@@ -358,7 +365,7 @@ fn packs_are_for_prepacked_matrices_alone() {
         Problem { prepacked: false, ..problem },
         Problem { precision: Precision::Fma, ..problem },
         Problem { sm: 80, ..problem },
-        Problem { vector: 4, ..problem },
+        Problem { vector: 2, ..problem },
     ] {
         assert!(find(&other, packed.algorithm).is_none(), "{other:?}");
         assert!(!choose(&other).iter().any(|choice| is_prepacked(&choice.entry.tile)), "{other:?}");
