@@ -127,6 +127,11 @@ fn first_layers_have_small_tiles_for_one_image() {
     assert_eq!([32, 56].map(|filters| first(filters, 3, 2, 1)), [few(4, 32), few(2, 64)]);
     assert_eq!(first(64, 3, 1, 1), few(4, 64));
     assert_eq!([1, 16].map(|batch| first(64, 7, 2, batch)), [few(2, 64), few(8, 64)]);
+    // Tensor cores multiply thirteen channels of padding.
+    let shape = Shape::new(3, [224; 2], 64, [3; 2]).padding([1; 2]);
+    for problem in [shape, shape.batch(16)].map(Problem::new) {
+        assert_eq!(choose(&Problem { value: ValueType::F16, ..problem })[0].algorithm, few(4, 64));
+    }
 }
 
 #[test]
