@@ -26,8 +26,8 @@ impl<T: HalfValue + TileValue, const L: usize, const M: u32> WarpgroupOperand<L>
     const ARITHMETIC: Arithmetic = Arithmetic::Half;
     const ROWS: u32 = M * ROWS;
     const COLUMNS: u32 = 2 * L as u32;
-    /// 8 bytes: maps of 14² pixels have no rows of whole 16 bytes.
-    const VECTOR: u32 = 4;
+    /// 8 bytes: maps of 14² pixels have no rows of whole 16 bytes. The largest tiles have no registers left for that.
+    const VECTOR: u32 = if L < 64 || M == 1 { 4 } else { 8 };
     const WARPGROUPS: u32 = M;
     const WARPS_ALONG_ROWS: bool = true;
     const CHUNK_BYTES: u32 = M * CHUNK_BYTES;
@@ -67,26 +67,27 @@ impl<T: HalfValue + TileValue, const L: usize, const M: u32> WarpgroupOperand<L>
         at: [u32; 2],
         warp: u32,
         accumulators: &[f32; L],
+        may_be_narrow: bool,
     ) {
         let c = args.output.product(batch).address() as u32;
         // SAFETY: as promised by the caller.
         unsafe {
-            if (c | args.output.c_stride_bytes | 2 * args.n).is_multiple_of(16) {
-                store_by::<G, T, L, 8>(gpu, args, batch, at, warp, accumulators);
+            if !may_be_narrow || (c | args.output.c_stride_bytes | (2 * args.n)).is_multiple_of(16) {
+                store_by::<G, T, L, true>(gpu, args, batch, at, warp, accumulators);
             } else {
-                store_by::<G, T, L, 4>(gpu, args, batch, at, warp, accumulators);
+                store_by::<G, T, L, false>(gpu, args, batch, at, warp, accumulators);
             }
         }
     }
 }
 
-/// Writes consumer warp `warp`'s part of a tile by `V` elements. A lane has, of 16 rows, two, eight apart, and of each 8 columns two
+/// Writes consumer warp `warp`'s part of a tile, by eight elements if `WIDE`, or by four. A lane has, of 16 rows, two, eight apart, and of each 8 columns two
 /// neighbours. Four lanes share a row: of each 32 columns they exchange theirs for 8 neighbours, and write 64 bytes together.
 ///
 /// # Safety
-/// As for [`store`](WarpgroupOperand::store); rows of C begin at multiples of `V` elements, and have multiples of them.
+/// As for [`store`](WarpgroupOperand::store); rows of C begin at multiples of as many elements, and have multiples of them.
 #[inline(always)]
-unsafe fn store_by<G: Gpu, T: HalfValue + TileValue, const L: usize, const V: usize>(
+unsafe fn store_by<G: Gpu, T: HalfValue + TileValue, const L: usize, const WIDE: bool>(
     gpu: G,
     args: &TileArgs<T>,
     batch: u32,
@@ -103,12 +104,20 @@ unsafe fn store_by<G: Gpu, T: HalfValue + TileValue, const L: usize, const V: us
                 |eight: usize| [accumulators[4 * eight + 2 * half], accumulators[4 * eight + 2 * half + 1]];
             let [a, b, c, d] = exchange(gpu, [pair(0), pair(1), pair(2), pair(3)]);
             let row = row + g + half as u32 * 8;
-            let neighbours = [a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]];
-            for (part, sums) in neighbours.as_chunks::<V>().0.iter().enumerate() {
-                let column = column + (part * V) as u32;
-                if row < args.rows && column < args.n {
-                    // SAFETY: as promised by the caller.
-                    unsafe { args.output.store(gpu, row, column, batch, *sums) };
+            let [first, second] = [[a[0], a[1], b[0], b[1]], [c[0], c[1], d[0], d[1]]];
+            if row >= args.rows || column >= args.n {
+                continue;
+            }
+            // SAFETY: as promised by the caller.
+            unsafe {
+                if WIDE {
+                    let neighbours = [a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]];
+                    args.output.store(gpu, row, column, batch, neighbours);
+                    continue;
+                }
+                args.output.store(gpu, row, column, batch, first);
+                if column + 4 < args.n {
+                    args.output.store(gpu, row, column + 4, batch, second);
                 }
             }
         }

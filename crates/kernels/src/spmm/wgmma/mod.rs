@@ -36,7 +36,7 @@ use core::mem::{self, MaybeUninit};
 use lacuna_gpu::{FULL_WARP, Gpu, WARP};
 
 use self::cluster::Cluster;
-use self::columns::Columns;
+use self::columns::{COPY, Columns};
 use self::halves::Halves;
 pub use self::packs::{Pack, PackShape, WidePack};
 pub use self::prepacked::{LoadedPacks, Prepacked};
@@ -125,7 +125,8 @@ pub trait WarpgroupOperand<const L: usize>: Send + Sync + 'static {
     /// Writes consumer warp `warp`'s part of the tile of C at row and column `at`.
     ///
     /// # Safety
-    /// What lies in C of the tile is live, and this block's alone. All lanes of the warp are here.
+    /// What lies in C of the tile is live, and this block's alone. All lanes of the warp are here. Rows of C begin at multiples of 16 bytes, and
+    /// have multiples of them, unless they `may_be_narrow`.
     unsafe fn store<G: Gpu>(
         gpu: G,
         args: &TileArgs<Self::Value>,
@@ -133,6 +134,7 @@ pub trait WarpgroupOperand<const L: usize>: Send + Sync + 'static {
         at: [u32; 2],
         warp: u32,
         accumulators: &[f32; L],
+        may_be_narrow: bool,
     );
 }
 
@@ -157,7 +159,7 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
         Tile {
             value: O::Value::TYPE,
             index: IndexType::U32,
-            vector: O::VECTOR,
+            vector: Self::VECTOR,
             block_rows: O::ROWS,
             block_columns: O::COLUMNS,
             scheme: match A::COLUMNS_PER_PREFETCH {
@@ -217,7 +219,8 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
                 };
                 fallback(gpu, &args, batch, at, extent);
             } else if has_sums {
-                O::store(gpu, &args, batch, [row, column], warp, accumulators.assume_init_ref());
+                let accumulators = accumulators.assume_init_ref();
+                O::store(gpu, &args, batch, [row, column], warp, accumulators, Self::MAY_BE_NARROW);
             }
         }
     }
@@ -230,6 +233,11 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
     const CONSUMERS: u32 = O::WARPGROUPS * WARPS;
     /// Those of them whose sums a block adds up.
     const OWN_WARPS: u32 = Self::CONSUMERS / BLOCKS;
+    /// Columns of which N, strides and addresses are multiples. With 72 registers a thread, and the sums of a cluster, none is left for
+    /// narrow rows.
+    const VECTOR: u32 = if Self::THREADS > 800 && BLOCKS > 1 && L == 32 { 8 } else { O::VECTOR };
+    /// Whether rows begin at multiples of less than a copy.
+    const MAY_BE_NARROW: bool = Self::VECTOR * (size_of::<O::Value>() as u32) < COPY;
     /// Bytes of A and of B in a stage. All stages' A lie together, and then their B: so A begins at a multiple of its bytes.
     const A_BYTES: u32 = S::CHUNKS * O::CHUNK_BYTES;
     const B_BYTES: u32 = Columns::<O, S, L>::BYTES;
@@ -293,7 +301,7 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
                 source.look_up(gpu, traversal.step());
                 pipeline.wait_empty(gpu);
                 let [a, b] = Self::places(pipeline.stage);
-                columns.fill(gpu, b, step);
+                columns.fill(gpu, b, step, Self::MAY_BE_NARROW);
                 if !pipeline.is_first() {
                     source.clear(gpu, a, before.as_ref());
                 }
