@@ -1,7 +1,7 @@
 //! The check that nearly all cases share.
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
-use lacuna::conv::{Activation, Algorithm, MapLayout, Operands, Options, Shape};
+use lacuna::conv::{Activation, Algorithm, MapLayout, Operands, Options};
 use lacuna::{Conv, Error};
 use lacuna_cases::conv::{oracle_shape, precision};
 use lacuna_cases::maps::{apart, channels_first, channels_last, together};
@@ -123,16 +123,19 @@ impl<'c, T: Number> Subject<'c, T> {
                 | Algorithm::DepthwisePlanes
         );
         let other = if layout == MapLayout::Nhwc { MapLayout::Nchw } else { MapLayout::Nhwc };
-        let ways = [
-            ("the other layout", other, 0),
-            ("not aligned", layout, 1),
-            ("planes apart", MapLayout::Nchw, 0),
+        let mut ways = vec![
+            ("the other layout", other, 0, [None; 2]),
+            ("not aligned", layout, 1, [None; 2]),
+            ("planes apart", MapLayout::Nchw, 0, [Some(8); 2]),
         ];
-        for (what, its_layout, offset) in ways {
-            let is_apart = what == "planes apart";
+        if algorithm == Algorithm::Auto {
+            ways.push(("planes of the input apart", MapLayout::Nchw, 0, [Some(3), None]));
+            ways.push(("planes of the result apart", MapLayout::Nchw, 0, [None, Some(1)]));
+        }
+        for (what, its_layout, offset, steps) in ways {
             let run = || {
                 let plan = self.plan(algorithm, its_layout, None)?;
-                let plan = if is_apart { self.apart(plan.options())? } else { plan };
+                let plan = if steps == [None; 2] { plan } else { self.apart(plan.options(), steps)? };
                 self.run_plan(&plan, its_layout, offset)
             };
             match run() {
@@ -163,12 +166,12 @@ impl<'c, T: Number> Subject<'c, T> {
         Ok(Conv::plan(self.cx.device, self.maps.shape, options)?)
     }
 
-    /// A plan with gaps between channels, that begin at multiples of 8 elements.
-    fn apart(&self, options: &Options) -> Result<Conv<T>> {
-        let Shape { size, .. } = self.maps.shape;
-        let stride = |size: [usize; 2]| (size[0] * size[1] / 8 + 1) * 8;
-        let options = options.input_channel_stride(stride(size));
-        let options = options.out_channel_stride(stride(self.maps.shape.out_size()));
+    /// A plan with gaps between channels of the input, and of the result, that begin at multiples of so many elements.
+    fn apart(&self, options: &Options, [step, out_step]: [Option<usize>; 2]) -> Result<Conv<T>> {
+        let stride = |step: usize, [rows, columns]: [usize; 2]| (rows * columns / step + 1) * step;
+        let mut options = *options;
+        options.input_channel_stride = step.map(|step| stride(step, self.maps.shape.size));
+        options.out_channel_stride = out_step.map(|step| stride(step, self.maps.shape.out_size()));
         Ok(Conv::plan(self.cx.device, self.maps.shape, options)?)
     }
 

@@ -1,6 +1,6 @@
 //! Calls that must be refused, by an error that tells what was expected and what was got.
 use anyhow::Result;
-use lacuna::conv::{Activation, Algorithm, Operands, Options, Shape};
+use lacuna::conv::{Activation, Algorithm, MapLayout, Operands, Options, Shape};
 use lacuna::{Buffer, Conv, Device, Error};
 
 use crate::expect::refused;
@@ -11,6 +11,7 @@ const NAME: &str = "convolution";
 pub(super) fn cases() -> Vec<Case> {
     vec![
         Case::new("conv/refusals/plans", "shapes and options that cannot be", plans),
+        Case::new("conv/refusals/gaps", "gaps between channels that cannot be", gaps),
         Case::new("conv/refusals/cudnn", "cuDNN on the simulator, and without channels", cudnn),
         Case::new("conv/refusals/operands", "operands that do not fit", operands),
     ]
@@ -59,6 +60,39 @@ fn plans(cx: &Context<'_>) -> Result<f64> {
     refused("size", plan(Shape::new(1, [usize::MAX, 1], 1, [1, 1]), usual), is_large, &["a size of"])?;
     refused("padding", plan(base.padding([usize::MAX / 2, 0]), usual), is_large, &["a size of"])?;
     refused("batch", plan(base.batch(1 << 40), usual), is_large, &["the pixels of the results"])?;
+    Ok(0.0)
+}
+
+/// Gaps between channels.
+fn gaps(cx: &Context<'_>) -> Result<f64> {
+    let base = Shape::new(2, [8, 8], 3, [3, 3]);
+    let plan = |options| Conv::<f32>::plan(cx.device, base, options);
+    let usual = Options::default();
+    let short = usual.input_channel_stride(63);
+    refused("overlap", plan(short), is_parameter, &["the stride of the input", "at least H·W = 64", "63"])?;
+    let short = usual.out_channel_stride(35);
+    refused("overlap", plan(short), is_parameter, &["the stride of the result", "at least H·W = 36", "35"])?;
+    let last = usual.out_channel_stride(40).layout(MapLayout::Nhwc);
+    refused("NHWC", plan(last), is_parameter, &["the layout", "NCHW", "Nhwc"])?;
+    let is_large = |error: &Error| matches!(error, Error::TooLarge { .. });
+    let far = usual.input_channel_stride(1 << 29);
+    refused("an image of 2 GiB", plan(far), is_large, &["the bytes of an image with its gaps"])?;
+    // As many elements as a channel has are no gap.
+    plan(usual.input_channel_stride(64).out_channel_stride(36))?;
+
+    let plan = plan(usual.input_channel_stride(70).out_channel_stride(40))?;
+    let filters = plan.pack(cx.stream, cx.device.zeros(base.filters_len())?.as_slice())?;
+    let run = |input: usize, out: usize| {
+        let (input, mut out) = (cx.device.zeros(input)?, cx.device.zeros(out)?);
+        plan.run(cx.stream, Operands::new(input.as_slice(), &filters, out.as_slice_mut()))
+    };
+    let is_length = |error: &Error| matches!(error, Error::Length { operation: NAME, .. });
+    for (input, out) in [(134, 116), (140, 120)] {
+        run(input, out)?;
+    }
+    refused("a short input", run(133, 116), is_length, &["the input", "2×64, 70 elements", "133"])?;
+    refused("a short result", run(134, 115), is_length, &["the result", "3×36, 40 elements", "115"])?;
+    refused("a long result", run(134, 121), is_length, &["the result", "121"])?;
     Ok(0.0)
 }
 

@@ -45,6 +45,13 @@ fn plans(cx: &Context<'_>) -> Result<f64> {
     refused("size", plan(Shape::new(1, [usize::MAX, 1], [1, 1]), usual), is_large, &["a size of"])?;
     refused("strides", plan(base.strides([1, usize::MAX]), usual), is_large, &["a size of"])?;
     refused("batch", plan(base.batch(1 << 60), usual), is_large, &["the number of input elements"])?;
+
+    let apart = |stride| usual.input_channel_stride(stride);
+    refused("overlap", plan(base, apart(63)), is_parameter, &["the stride of the input", "H·W = 64", "63"])?;
+    let last = apart(70).layout(MapLayout::Nhwc);
+    refused("NHWC", plan(base, last), is_parameter, &["the layout", "NCHW", "Nhwc"])?;
+    let says = ["the bytes of an image with its gaps"];
+    refused("an image of 2 GiB", plan(base, apart(1 << 29)), is_large, &says)?;
     Ok(0.0)
 }
 

@@ -17,7 +17,7 @@ use crate::{Case, Context, Number};
 const SM: u32 = 90;
 /// Kernels for packs of 16-bit values, and those of them that take N in fours.
 const HALVES: usize = 10;
-const HALVES_IN_FOURS: usize = 8;
+const HALVES_IN_FOURS: usize = 3;
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = vec![

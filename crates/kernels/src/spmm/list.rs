@@ -115,6 +115,12 @@ macro_rules! spmm {
                 [64 x 32 x 4, 4, 4 x 4, 4] [64 x 32 x 4, 4, 4 x 4, 4, cluster: 2]
                 [64 x 32 x 4, 8, 4 x 4, 4]
             }
+            // The same for N, strides and addresses in fours.
+            #[cfg(lacuna_sm = "90")]
+            wgmma fours [f16 bf16] {
+                [64 x 64 x 2, 2, 6 x 4, 6] [64 x 32 x 4, 2, 3 x 8, 3] [64 x 32 x 4, 4, 4 x 4, 4]
+                [64 x 32 x 4, 4, 4 x 4, 4, cluster: 2]
+            }
             // [rows x columns of a tile x chunks, groups of producers x warps of a group, packs that producers load ahead,
             // thread blocks]; tiles of `f32` have 128 rows, and chunks 32 columns of A
             #[cfg(lacuna_sm = "90")]
@@ -124,6 +130,10 @@ macro_rules! spmm {
                 [64 x 128 x 2, 4 x 2, 10] [64 x 128 x 2, 4 x 2, 10, cluster: 2]
                 [64 x 64 x 4, 3 x 4, 8] [64 x 64 x 4, 3 x 4, 8, cluster: 2]
                 [64 x 32 x 4, 4 x 4, 7] [64 x 32 x 4, 4 x 4, 7, cluster: 2]
+            }
+            #[cfg(lacuna_sm = "90")]
+            prepacked fours [f16 bf16] {
+                [64 x 64 x 4, 3 x 4, 8] [64 x 32 x 4, 4 x 4, 7] [64 x 32 x 4, 4 x 4, 7, cluster: 2]
             }
             #[cfg(lacuna_sm = "90")]
             prepacked tf32 [f32] {
@@ -217,28 +227,31 @@ macro_rules! spmm {
             >
         }
     };
-    ($part:ident wgmma [] $types:ident [
+    // The flag says that N, strides and addresses may be in fours.
+    ($part:ident wgmma [$($fours:ident)?] $types:ident [
         $rows:literal x $columns:literal x $chunks:literal, $prefetch:literal, $groups:literal x $warps:literal, $stages:literal
         $(, cluster: $cluster:literal)?
     ]) => {
         $crate::entry_part! { $part
-            ["spmm_", stringify!($types), "_wgmma_", $rows, "x", $columns, "_p", $prefetch $(, "_c", $cluster)?]
+            ["spmm_", stringify!($types), "_wgmma_", $rows, "x", $columns, "_p", $prefetch $(, "_c", $cluster)? $(, "_", stringify!($fours))?]
             $crate::spmm::WgmmaTiles<
                 $crate::list::value_of::$types, $crate::spmm::StagesOf<$chunks, $groups, $warps, $stages>,
-                { $columns / 2 }, $prefetch, { $rows / 64 }, { 1 $(* $cluster)? }
+                { $columns / 2 }, $prefetch, { $rows / 64 }, { 1 $(* $cluster)? }, { $crate::has_flag!($($fours)?) }
             >
         }
     };
     // Each group of producers has a stage of its own.
-    ($part:ident prepacked [] $types:ident [
+    ($part:ident prepacked [] $types:ident $shape:tt) => { $crate::spmm! { @prepacked $part [] $types $shape } };
+    ($part:ident prepacked [fours] $types:ident $shape:tt) => { $crate::spmm! { @prepacked $part [fours] $types $shape } };
+    (@prepacked $part:ident [$($fours:ident)?] $types:ident [
         $rows:literal x $columns:literal x $chunks:literal, $groups:literal x $warps:literal, $ahead:literal
         $(, cluster: $cluster:literal)?
     ]) => {
         $crate::entry_part! { $part
-            ["spmm_", stringify!($types), "_prepacked_", $rows, "x", $columns $(, "_c", $cluster)?]
+            ["spmm_", stringify!($types), "_prepacked_", $rows, "x", $columns $(, "_c", $cluster)? $(, "_", stringify!($fours))?]
             $crate::spmm::PrepackedTiles<
                 $crate::list::value_of::$types, $crate::spmm::StagesOf<$chunks, $groups, $warps, $groups>,
-                { $columns / 2 }, $ahead, { $rows / 64 }, { 1 $(* $cluster)? }
+                { $columns / 2 }, $ahead, { $rows / 64 }, { 1 $(* $cluster)? }, { $crate::has_flag!($($fours)?) }
             >
         }
     };

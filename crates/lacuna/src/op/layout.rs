@@ -86,6 +86,11 @@ impl Layout {
         Ok(Self { operation, width, rows, n, batch, stride, stride_bytes, batch_stride, least, most })
     }
 
+    /// Whether there is something between rows.
+    pub(crate) fn has_gaps(&self) -> bool {
+        self.stride != self.n
+    }
+
     /// The least number of elements that the operand must have.
     pub(crate) fn len(&self) -> usize {
         self.least

@@ -6,7 +6,8 @@ const VECTOR: usize = 16;
 
 /// Elements from one plane to the next, for each value in NCHW of elements of `bytes` bytes; none without gaps.
 ///
-/// There are gaps in front of the layers that `are_sparse`, taps of 1×1, and after them, where the layers around `take_gaps`.
+/// There are gaps in front of the layers that `are_sparse`, taps of 1×1, and after them, where the layers that read and write these values `take_gaps`.
+/// Convolutions alone write such values; input and output of the network have none.
 pub(crate) fn plane_strides(
     network: &Network,
     bytes: usize,
@@ -26,10 +27,11 @@ pub(crate) fn plane_strides(
     for layer in network.layers() {
         let around = [layer.inputs[0], layer.output];
         let [pixels, out_pixels] = around.map(|value| network.shape(value).pixels());
-        let has_no_vectors = pixels > 1 && !(pixels * bytes).is_multiple_of(VECTOR);
+        let stride = (pixels * bytes).next_multiple_of(VECTOR) / bytes;
+        // Of small maps gaps would be most: they cost time and memory like pixels.
+        let has_no_vectors = stride != pixels && 4 * stride <= 5 * pixels;
         let may_have = around.iter().all(|value| may_have[value.index()]);
         if has_no_vectors && pixels == out_pixels && may_have && are_sparse(layer) {
-            let stride = (pixels * bytes).next_multiple_of(VECTOR) / bytes;
             around.iter().for_each(|value| strides[value.index()] = Some(stride));
         }
     }

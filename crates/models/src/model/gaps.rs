@@ -18,7 +18,7 @@ pub(super) fn plane_strides(
         return vec![None; network.shapes().len()];
     }
     let are_sparse = |layer: &Layer| {
-        let conv = network.convolution(layer).filter(|conv| conv.may_be_sparse() && !conv.is_linear());
+        let conv = network.convolution(layer).filter(|conv| conv.is_pixelwise() && !conv.is_linear());
         let limit = match options.of(&layer.name).weights {
             Held::Dense => return false,
             Held::Sparse => return conv.is_some(),

@@ -221,8 +221,8 @@ impl<T: Value> Model<T> {
     pub fn report(&self) -> Report {
         let layer = |(layer, planned): (&Layer, &Planned<T>)| {
             let About { kernel, splits, weight_bytes, workspace_bytes } = planned.step.about();
-            let elements =
-                planned.inputs().iter().chain([&planned.out]).map(|place| place.len).sum::<usize>();
+            let values = layer.inputs.iter().chain([&layer.output]);
+            let elements = values.map(|&value| self.network.shape(value).elements()).sum::<usize>();
             let maps = if kernel == "none" { 0 } else { elements * size_of::<T>() };
             LayerReport {
                 name: layer.name.clone(),

@@ -94,6 +94,11 @@ impl Convolution {
         self.shape.taps == [1, 1] && !self.shape.is_depthwise()
     }
 
+    /// Whether each pixel of its result is made of the same pixel of its input alone.
+    pub(crate) fn is_pixelwise(&self) -> bool {
+        self.may_be_sparse() && self.shape.strides == [1, 1] && self.shape.padding == [0, 0]
+    }
+
     /// Whether it is a product with rows of a matrix: one tap on maps of one pixel, without padding.
     pub fn is_linear(&self) -> bool {
         let conv::Shape { size, padding, .. } = self.shape;

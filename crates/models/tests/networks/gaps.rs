@@ -104,3 +104,24 @@ fn there_are_none_where_others_read() {
     let memory = Memory::plan(&chain(1), MapLayout::Nchw, 4);
     assert!(memory.places().iter().all(|place| place.plane_stride.is_none()));
 }
+
+/// 49 pixels of a map, and as many of its result, but others: a stride and padding move them.
+#[test]
+fn strides_and_padding_are_kept() {
+    let mut builder = Network::builder(Shape::maps(2, 6, [7, 7]));
+    let mut value = builder.input();
+    let layers: [(&str, Operation); 4] = [
+        ("first", Conv::new(6, [3, 3]).padding([1, 1]).into()),
+        ("strided", Conv::new(8, [1, 1]).strides([2, 2]).padding([3, 3]).into()),
+        ("last", Conv::new(5, [3, 3]).padding([1, 1]).into()),
+        ("pool", Pool::global_average().into()),
+    ];
+    for (name, operation) in layers {
+        value = builder.layer(name, operation, &[value]).unwrap();
+    }
+    let network = builder.finish(value).unwrap();
+    assert_eq!(network.shapes()[2].pixels(), 49);
+    assert_eq!(strides(&network, 0.8, &Options::default()), [None; 4]);
+    let checked = run(&network, &weights(&network, 0.8), &Options::default());
+    assert!(checked.worst_layer > 0.0 && checked.worst_layer <= 1.0);
+}

@@ -64,7 +64,7 @@ pub struct TileArgs<T> {
     pub units: GlobalPtr<u32>,
     /// The packs; 16-byte aligned.
     pub packs: GlobalPtr<u32>,
-    /// B, K×N; its rows are 16-byte aligned.
+    /// B, K×N; its rows begin at multiples of the tile's [`vector`](super::Tile::vector).
     pub b: GlobalPtr<T>,
     /// Elements from one B of the batch to the next.
     pub b_batch: u64,
@@ -74,7 +74,7 @@ pub struct TileArgs<T> {
     pub rows: u32,
     /// Columns of A, rows of B.
     pub cols: u32,
-    /// Columns of B and C that this launch computes; a multiple of 16 bytes of them.
+    /// Columns of B and C that this launch computes; a multiple of that vector.
     pub n: u32,
     /// Bytes from one row of B to the next.
     pub b_stride_bytes: u32,

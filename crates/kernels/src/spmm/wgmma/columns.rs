@@ -8,7 +8,7 @@ use super::WarpgroupOperand;
 use crate::spmm::mma::{Stages, TileArgs, TileValue};
 
 /// Bytes of a copy.
-pub(super) const COPY: u32 = 16;
+const COPY: u32 = 16;
 
 /// What a producer thread needs to copy its part of a step of B's rows, for tiles of `O`, by a group of the producers of `S`.
 pub(super) struct Columns<O: WarpgroupOperand<L>, S, const L: usize> {
@@ -36,6 +36,8 @@ impl<O: WarpgroupOperand<L>, S: Stages, const L: usize> Columns<O, S, L> {
         assert!(Self::K.is_multiple_of(rows) && rows.is_power_of_two(), "threads share a step evenly");
         rows
     };
+    /// Whether rows of B may begin at multiples of less than a copy.
+    const MAY_BE_NARROW: bool = O::VECTOR * (size_of::<O::Value>() as u32) < COPY;
     /// Bytes of a step.
     pub(super) const BYTES: u32 = Self::K * Self::ROW;
 
@@ -61,12 +63,12 @@ impl<O: WarpgroupOperand<L>, S: Stages, const L: usize> Columns<O, S, L> {
     /// Starts copying the thread's part of step `step` to `stage`.
     ///
     /// # Safety
-    /// B is live, and the stage empty; rows of B begin at multiples of a copy, unless they `may_be_narrow`.
+    /// B is live, and the stage empty; rows of B begin at multiples of `O::VECTOR` elements.
     #[inline(always)]
-    pub(super) unsafe fn fill<G: Gpu>(&self, gpu: G, stage: u32, step: u32, may_be_narrow: bool) {
+    pub(super) unsafe fn fill<G: Gpu>(&self, gpu: G, stage: u32, step: u32) {
         // SAFETY: as promised by the caller.
         unsafe {
-            if may_be_narrow && self.is_narrow {
+            if Self::MAY_BE_NARROW && self.is_narrow {
                 self.fill_by::<G, 2>(gpu, stage, step);
             } else {
                 self.fill_by::<G, 4>(gpu, stage, step);

@@ -17,17 +17,19 @@ const DEPTH: u32 = 16;
 /// Bytes from one panel of B to the next, where there are two: in steps of two chunks.
 const PANEL_BYTES: u32 = 2 * CHUNK * 128;
 
-/// Tiles of 64·`M` rows and 2·`L` columns, by `M` consumer warpgroups.
+/// Tiles of 64·`M` rows and 2·`L` columns, by `M` consumer warpgroups. With `FOURS`, rows of B and C may begin at multiples of 8 bytes: maps of 14²
+/// pixels have no others. That takes registers and code, so there are kernels for it.
 #[derive(Debug)]
-pub struct Halves<T, const L: usize, const M: u32>(PhantomData<T>);
+pub struct Halves<T, const L: usize, const M: u32, const FOURS: bool>(PhantomData<T>);
 
-impl<T: HalfValue + TileValue, const L: usize, const M: u32> WarpgroupOperand<L> for Halves<T, L, M> {
+impl<T: HalfValue + TileValue, const L: usize, const M: u32, const FOURS: bool> WarpgroupOperand<L>
+    for Halves<T, L, M, FOURS>
+{
     type Value = T;
     const ARITHMETIC: Arithmetic = Arithmetic::Half;
     const ROWS: u32 = M * ROWS;
     const COLUMNS: u32 = 2 * L as u32;
-    /// 8 bytes: maps of 14² pixels have no rows of whole 16 bytes. The largest tiles have no registers left for that.
-    const VECTOR: u32 = if L < 64 || M == 1 { 4 } else { 8 };
+    const VECTOR: u32 = if FOURS { 4 } else { 8 };
     const WARPGROUPS: u32 = M;
     const WARPS_ALONG_ROWS: bool = true;
     const CHUNK_BYTES: u32 = M * CHUNK_BYTES;
@@ -67,12 +69,11 @@ impl<T: HalfValue + TileValue, const L: usize, const M: u32> WarpgroupOperand<L>
         at: [u32; 2],
         warp: u32,
         accumulators: &[f32; L],
-        may_be_narrow: bool,
     ) {
         let c = args.output.product(batch).address() as u32;
         // SAFETY: as promised by the caller.
         unsafe {
-            if !may_be_narrow || (c | args.output.c_stride_bytes | (2 * args.n)).is_multiple_of(16) {
+            if !FOURS || (c | args.output.c_stride_bytes | (2 * args.n)).is_multiple_of(16) {
                 store_by::<G, T, L, true>(gpu, args, batch, at, warp, accumulators);
             } else {
                 store_by::<G, T, L, false>(gpu, args, batch, at, warp, accumulators);

@@ -36,7 +36,7 @@ use core::mem::{self, MaybeUninit};
 use lacuna_gpu::{FULL_WARP, Gpu, WARP};
 
 use self::cluster::Cluster;
-use self::columns::{COPY, Columns};
+use self::columns::Columns;
 use self::halves::Halves;
 pub use self::packs::{Pack, PackShape, WidePack};
 pub use self::prepacked::{LoadedPacks, Prepacked};
@@ -63,13 +63,28 @@ const WARP_PART: u32 = ROWS / WARPS;
 /// - `PART`: of a step of a row the producers load ahead what one nonzero in so many columns makes. With a larger one, fewer
 ///   lanes share a row, which is faster unless the row has more.
 /// - `BLOCKS`: blocks that share a tile.
-pub type WgmmaTiles<T, S, const L: usize, const PART: u32, const M: u32, const BLOCKS: u32> =
-    WgmmaKernel<Halves<T, L, M>, Rows<T, Scattering<S, PART, M>>, S, L, BLOCKS>;
+/// - `FOURS`: whether rows of B and C may begin at multiples of four elements only, and not of eight.
+pub type WgmmaTiles<
+    T,
+    S,
+    const L: usize,
+    const PART: u32,
+    const M: u32,
+    const BLOCKS: u32,
+    const FOURS: bool,
+> = WgmmaKernel<Halves<T, L, M, FOURS>, Rows<T, Scattering<S, PART, M>>, S, L, BLOCKS>;
 
 /// As [`WgmmaTiles`], for values that are [packed](Pack), of which a warp loads `AHEAD` packs ahead of each step. Each group of
 /// producers has a stage of its own.
-pub type PrepackedTiles<T, S, const L: usize, const AHEAD: usize, const M: u32, const BLOCKS: u32> =
-    WgmmaKernel<Halves<T, L, M>, Prepacked<T, Pack, S, AHEAD, M>, S, L, BLOCKS>;
+pub type PrepackedTiles<
+    T,
+    S,
+    const L: usize,
+    const AHEAD: usize,
+    const M: u32,
+    const BLOCKS: u32,
+    const FOURS: bool,
+> = WgmmaKernel<Halves<T, L, M, FOURS>, Prepacked<T, Pack, S, AHEAD, M>, S, L, BLOCKS>;
 
 /// As [`PrepackedTiles`], for `f32` in products `P`: tiles of 128 rows and 64·`M` columns, by `M` consumer warpgroups.
 pub type SinglePrepackedTiles<P, S, const AHEAD: usize, const M: u32, const BLOCKS: u32> =
@@ -125,8 +140,8 @@ pub trait WarpgroupOperand<const L: usize>: Send + Sync + 'static {
     /// Writes consumer warp `warp`'s part of the tile of C at row and column `at`.
     ///
     /// # Safety
-    /// What lies in C of the tile is live, and this block's alone. All lanes of the warp are here. Rows of C begin at multiples of 16 bytes, and
-    /// have multiples of them, unless they `may_be_narrow`.
+    /// What lies in C of the tile is live, and this block's alone. All lanes of the warp are here. Rows of C begin at multiples of
+    /// [`VECTOR`](Self::VECTOR) elements, and have multiples of them.
     unsafe fn store<G: Gpu>(
         gpu: G,
         args: &TileArgs<Self::Value>,
@@ -134,7 +149,6 @@ pub trait WarpgroupOperand<const L: usize>: Send + Sync + 'static {
         at: [u32; 2],
         warp: u32,
         accumulators: &[f32; L],
-        may_be_narrow: bool,
     );
 }
 
@@ -159,7 +173,7 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
         Tile {
             value: O::Value::TYPE,
             index: IndexType::U32,
-            vector: Self::VECTOR,
+            vector: O::VECTOR,
             block_rows: O::ROWS,
             block_columns: O::COLUMNS,
             scheme: match A::COLUMNS_PER_PREFETCH {
@@ -219,8 +233,7 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
                 };
                 fallback(gpu, &args, batch, at, extent);
             } else if has_sums {
-                let accumulators = accumulators.assume_init_ref();
-                O::store(gpu, &args, batch, [row, column], warp, accumulators, Self::MAY_BE_NARROW);
+                O::store(gpu, &args, batch, [row, column], warp, accumulators.assume_init_ref());
             }
         }
     }
@@ -233,11 +246,6 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
     const CONSUMERS: u32 = O::WARPGROUPS * WARPS;
     /// Those of them whose sums a block adds up.
     const OWN_WARPS: u32 = Self::CONSUMERS / BLOCKS;
-    /// Columns of which N, strides and addresses are multiples. With 72 registers a thread, and the sums of a cluster, none is left for
-    /// narrow rows.
-    const VECTOR: u32 = if Self::THREADS > 800 && BLOCKS > 1 && L == 32 { 8 } else { O::VECTOR };
-    /// Whether rows begin at multiples of less than a copy.
-    const MAY_BE_NARROW: bool = Self::VECTOR * (size_of::<O::Value>() as u32) < COPY;
     /// Bytes of A and of B in a stage. All stages' A lie together, and then their B: so A begins at a multiple of its bytes.
     const A_BYTES: u32 = S::CHUNKS * O::CHUNK_BYTES;
     const B_BYTES: u32 = Columns::<O, S, L>::BYTES;
@@ -301,7 +309,7 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
                 source.look_up(gpu, traversal.step());
                 pipeline.wait_empty(gpu);
                 let [a, b] = Self::places(pipeline.stage);
-                columns.fill(gpu, b, step, Self::MAY_BE_NARROW);
+                columns.fill(gpu, b, step);
                 if !pipeline.is_first() {
                     source.clear(gpu, a, before.as_ref());
                 }

@@ -154,7 +154,6 @@ impl<P: Products, const M: u32> WarpgroupOperand<L> for Singles<P, M> {
         [row, column]: [u32; 2],
         warp: u32,
         accumulators: &[f32; L],
-        _may_be_narrow: bool,
     ) {
         let (g, t) = (gpu.lane_id() / 4, gpu.lane_id() % 4);
         let row = row + 2 * t + g % 2;

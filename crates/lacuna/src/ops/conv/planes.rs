@@ -14,5 +14,6 @@ pub(super) fn planes_of(shape: &Shape, options: &Options, bytes: u32) -> Result<
     let input = planes(layout, [shape.channels, rows * columns], bytes, input)?;
     let [rows, columns] = shape.out_size();
     let out = strides!(OPERATION, "the result", "H·W", out_channel_stride, shape.batch, None);
-    Ok(Some([input, planes(layout, [shape.filters, rows * columns], bytes, out)?]))
+    let planes = [input, planes(layout, [shape.filters, rows * columns], bytes, out)?];
+    Ok(planes.iter().any(Layout::has_gaps).then_some(planes))
 }

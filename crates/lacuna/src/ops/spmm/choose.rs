@@ -261,10 +261,20 @@ fn is_meant(problem: &Problem, tile: &Tile) -> bool {
         Scheme::Ablation { stage, .. } => {
             tile.index == problem.index && (stage == IndexType::U32 || stage == stage_of(problem))
         }
-        Scheme::MmaTile { .. } | Scheme::WgmmaTile { .. } => is_on_tensor_cores(problem, tile),
-        Scheme::PrepackedTile { .. } => problem.prepacked && is_on_tensor_cores(problem, tile),
+        Scheme::MmaTile { .. } => is_on_tensor_cores(problem, tile),
+        Scheme::WgmmaTile { .. } => is_widest(problem, tile) && is_on_tensor_cores(problem, tile),
+        Scheme::PrepackedTile { .. } => {
+            problem.prepacked && is_widest(problem, tile) && is_on_tensor_cores(problem, tile)
+        }
         Scheme::Gradient | Scheme::JoinPieces | Scheme::Bitmask => false,
     }
+}
+
+/// Whether no kernel of its shape has wider rows for this problem: those for N in fours stand in for those in eights.
+fn is_widest(problem: &Problem, tile: &Tile) -> bool {
+    let whole = 16 / tile.value.bytes();
+    let is_whole = problem.vector.is_multiple_of(whole) && problem.n.is_multiple_of(whole as usize);
+    tile.vector == whole || !is_whole
 }
 
 /// Whether a tile's products are exact enough, and the pattern may be given as bitmasks.

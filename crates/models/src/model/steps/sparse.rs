@@ -52,7 +52,7 @@ impl<T: Value> Pointwise<T> {
         let mut shape = conv.shape;
         match *plane_strides {
             // Gaps are computed like pixels: then there are whole vectors.
-            [Some(stride), Some(out_stride)] if stride == out_stride => {
+            [Some(stride), Some(out_stride)] if conv.is_pixelwise() && stride == out_stride => {
                 let Shape { batch, channels, filters, .. } = shape;
                 shape = Shape::new(channels, [1, stride], filters, [1, 1]).batch(batch);
             }
