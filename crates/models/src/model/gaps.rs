@@ -23,6 +23,7 @@ pub(super) fn plane_strides(
             Held::Dense => return false,
             Held::Sparse => return conv.is_some(),
             Held::SparseAbove(limit) => limit,
+            // Below that dense weights mostly win, which gaps would only slow down.
             Held::FasterAbove(limit) => limit.max(SPARSE_ABOVE),
         };
         // Weights that are not there are told of where they are needed.
