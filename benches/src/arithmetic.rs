@@ -20,7 +20,9 @@ pub(crate) fn of_kernel(choice: &spmm::Choice) -> Precision {
 pub(crate) fn of_attention(data_type: DataType, choice: Option<&attention::Choice>) -> AttentionArithmetic {
     if let Some(choice) = choice {
         return match choice.algorithm {
-            attention::Algorithm::WgmmaTile { .. } => AttentionArithmetic::Tiles,
+            attention::Algorithm::WgmmaTile { .. } | attention::Algorithm::MmaTile { .. } => {
+                AttentionArithmetic::Tiles
+            }
             _ => AttentionArithmetic::Fused,
         };
     }

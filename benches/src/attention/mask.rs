@@ -20,7 +20,8 @@ pub(super) fn times<T: Number, I: Index>(
     problem: &Problem,
     plan: &SparseAttention<T, I>,
 ) -> Result<Option<MaskTimes>> {
-    let Some(algorithm @ Algorithm::WgmmaTile { .. }) = plan.choice().map(|choice| choice.algorithm) else {
+    let choice = plan.choice().map(|choice| choice.algorithm);
+    let Some(algorithm @ (Algorithm::WgmmaTile { .. } | Algorithm::MmaTile { .. })) = choice else {
         return Ok(None);
     };
     let (a, options) = (problem.sparse()?, plan.options().algorithm(algorithm));

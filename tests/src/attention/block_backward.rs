@@ -3,7 +3,7 @@ use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
 use lacuna::attention::{BlockBackwardOperands, Mask, MaskBlocks, Operands, Options};
 use lacuna::matrix::generate;
-use lacuna::{BlockAttention, Buffer, Device, Error};
+use lacuna::{BlockAttention, Buffer, Device, Error, Precision};
 use lacuna_reference::{AttentionGradients, Heads, attention_backward_by_tiles};
 
 use super::rules::{blocks, documents, global, needs_other_gpu, side_by_side};
@@ -303,6 +303,9 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
     let is_pattern = |error: &Error| matches!(error, Error::NeedsPattern { .. });
     let wide = BlockAttention::<f16>::plan(&mask, 136)?.workspace();
     refused("long rows", wide, is_pattern, &["up to 128 elements", "d = 136"])?;
+    let singles = BlockAttention::<f32>::plan_with(&mask, 64, Options::default().precision(Precision::Tf32))?
+        .workspace();
+    refused("f32", singles, is_pattern, &["f16 and bf16", "here are f32 and 9.0"])?;
     let plan = BlockAttention::<f16>::plan(&mask, 8)?;
     let is_illegal = |error: &Error| matches!(error, Error::Illegal { operation: "attention", .. });
     let [of_queries, of_keys] = plan.backward_kernels()?.map(|names| names[0]);

@@ -1,9 +1,10 @@
 //! The check that nearly all cases share.
 use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
+use lacuna::attention::Algorithm;
 use lacuna::matrix::Csr;
-use lacuna::{CsrMatrix, Index, SparseAttention, ValueType, attention};
-use lacuna_reference::{AttentionArithmetic, Heads, Precision};
+use lacuna::{CsrMatrix, Index, Precision, SparseAttention, ValueType, attention};
+use lacuna_reference::{AttentionArithmetic, Heads, Precision as Arithmetic};
 
 use super::problem::Problem;
 use crate::expect::same_bits;
@@ -28,12 +29,11 @@ const SPOTS: [[usize; 4]; 2] = [[8, 16, 0, 8], [3, 1, 0, 5]];
 
 fn every_algorithm<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem<T>) -> Result<f64> {
     let run = Run::<T, I>::new(cx, problem)?;
-    let (mut worst, usual) = run.check(attention::Algorithm::Auto, None).context("the library's choice")?;
-    let (_, again) = run.check(attention::Algorithm::Auto, None)?;
+    let (mut worst, usual) = run.check(Algorithm::Auto, None).context("the library's choice")?;
+    let (_, again) = run.check(Algorithm::Auto, None)?;
     same_bits("two runs", &usual, &again, problem.dim)?;
     for spots in SPOTS {
-        let (error, _) =
-            run.check(attention::Algorithm::Auto, Some(spots)).with_context(|| format!("at {spots:?}"))?;
+        let (error, _) = run.check(Algorithm::Auto, Some(spots)).with_context(|| format!("at {spots:?}"))?;
         worst = worst.max(error);
     }
     let size = [problem.mask.rows(), problem.mask.cols()];
@@ -41,6 +41,8 @@ fn every_algorithm<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem<T>) 
         vector: 8,
         has_positive_scale: problem.scale.is_none_or(|scale| scale > 0.0) || problem.softcap.is_some(),
         sm: cx.device.info().sm,
+        // So that all kernels run.
+        precision: Precision::Tf32,
         ..attention::Problem::new(size, problem.mask.nnz(), problem.dim, T::TYPE, I::TYPE)
     };
     for choice in attention::choose(&shape) {
@@ -49,15 +51,15 @@ fn every_algorithm<T: Number, I: Index>(cx: &Context<'_>, problem: &Problem<T>) 
     }
     // Softmax refuses a scale of 0, and three steps change no scores.
     if problem.scale != Some(0.0) && problem.is_plain() {
-        let (error, _) = run.check(attention::Algorithm::ThreeSteps, None).context("three steps")?;
+        let (error, _) = run.check(Algorithm::ThreeSteps, None).context("three steps")?;
         worst = worst.max(error);
     }
     Ok(worst)
 }
 
 /// The arithmetic of SpMM in products of this type, of rows that are short on average.
-pub(super) fn precision<T: Number>() -> Precision {
-    if T::TYPE == ValueType::F32 { Precision::Fp32 } else { Precision::Tensor }
+pub(super) fn precision<T: Number>() -> Arithmetic {
+    if T::TYPE == ValueType::F32 { Arithmetic::Fp32 } else { Arithmetic::Tensor }
 }
 
 /// A problem on a device.
@@ -76,10 +78,12 @@ impl<'a, T: Number, I: Index> Run<'a, T, I> {
     }
 
     /// Runs an algorithm, on whole buffers or on guarded slices: gives the largest error over its bound, and O.
-    fn check(&self, algorithm: attention::Algorithm, spots: Option<[usize; 4]>) -> Result<(f64, Vec<T>)> {
+    fn check(&self, algorithm: Algorithm, spots: Option<[usize; 4]>) -> Result<(f64, Vec<T>)> {
         let &Problem { dim, heads, scale, ref q, ref k, ref v, .. } = self.problem;
         let options = attention::Options::default().batch(heads).algorithm(algorithm);
         let options = scale.map_or(options, |scale| options.scale(scale));
+        let is_by_tiles = matches!(algorithm, Algorithm::WgmmaTile { .. } | Algorithm::MmaTile { .. });
+        let options = if is_by_tiles { options.precision(Precision::Tf32) } else { options };
         let options = self.problem.softcap.map_or(options, |softcap| options.softcap(softcap));
         let plan = SparseAttention::plan_with(&self.mask, dim, options)?;
         ensure!(plan.query_len() == q.len() && plan.key_len() == k.len(), "lengths");
@@ -91,7 +95,7 @@ impl<'a, T: Number, I: Index> Run<'a, T, I> {
         let mut logsumexp = Guarded::new(self.cx.device, &poison, Spot::Slice(1))?;
         let slopes = self.problem.slopes.as_ref().map(|slopes| self.cx.device.upload(slopes)).transpose()?;
         let steps = plan.choice().is_none();
-        ensure!(steps || algorithm != attention::Algorithm::ThreeSteps, "the plan has another algorithm");
+        ensure!(steps || algorithm != Algorithm::ThreeSteps, "the plan has another algorithm");
         ensure!((plan.workspace_bytes() > 0) == steps, "bytes of workspace");
         plan.run_with(
             self.cx.stream,
@@ -117,7 +121,7 @@ impl<'a, T: Number, I: Index> Run<'a, T, I> {
         let [.., of_elements] = plan.legal();
         let choice = if is_unaligned { of_elements.first().copied() } else { plan.choice().copied() };
         match choice.map(|choice| choice.algorithm) {
-            Some(attention::Algorithm::WgmmaTile { .. }) => AttentionArithmetic::Tiles,
+            Some(Algorithm::WgmmaTile { .. } | Algorithm::MmaTile { .. }) => AttentionArithmetic::Tiles,
             Some(_) => AttentionArithmetic::Fused,
             None => AttentionArithmetic::Steps(precision::<T>()),
         }

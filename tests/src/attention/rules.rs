@@ -3,7 +3,7 @@ use anyhow::{Context as _, Result, ensure};
 use half::{bf16, f16};
 use lacuna::attention::{Algorithm, Mask, MaskBlocks, Operands, Options};
 use lacuna::matrix::{Csr, Pattern};
-use lacuna::{BlockAttention, CsrMatrix, Device, Error, SparseAttention};
+use lacuna::{BlockAttention, CsrMatrix, Device, Error, Precision, SparseAttention, ValueType};
 use lacuna_reference::AttentionArithmetic;
 
 use super::conform::compare;
@@ -70,7 +70,12 @@ pub(super) fn side_by_side() -> Options {
 fn check(cx: &Context<'_>, mask: Mask, dim: usize, options: Options) -> Result<f64> {
     let problem = Problem::draw(mask.to_pattern()?, dim, options.batch, cx.seed);
     let f16s = check_as::<f16>(cx, &mask, &problem.rounded(), options, usize::MAX).context("f16")?;
-    Ok(f16s.max(check_as::<bf16>(cx, &mask, &problem.rounded(), options, 1).context("bf16")?))
+    let worst = f16s.max(check_as::<bf16>(cx, &mask, &problem.rounded(), options, 1).context("bf16")?);
+    if dim > 128 {
+        return Ok(worst);
+    }
+    let options = options.precision(Precision::Tf32);
+    Ok(worst.max(check_as::<f32>(cx, &mask, &problem, options, usize::MAX).context("f32")?))
 }
 
 /// By tiles of so many sizes, the library's choice first.
@@ -82,10 +87,12 @@ fn check_as<T: Number>(
     sizes: usize,
 ) -> Result<f64> {
     let blocks = MaskBlocks::new(cx.device, mask)?;
-    if needs_other_gpu(cx.device) {
+    let (sm, is_wide) = (cx.device.info().sm, problem.dim > 128 || T::TYPE == ValueType::F32);
+    if sm < 80 || is_wide && needs_other_gpu(cx.device) {
         let plan = BlockAttention::<T>::plan_with(&blocks, problem.dim, options);
         let is_refused = |error: &Error| matches!(error, Error::NeedsPattern { .. });
-        refused("this GPU", plan, is_refused, &["compute capability 9.0", "SparseAttention"])?;
+        let here = format!("compute capability {}.{}", sm / 10, sm % 10);
+        refused("this GPU", plan, is_refused, &["9.0", &here, "SparseAttention"])?;
         return Ok(0.0);
     }
     let ones = vec![T::CANARY; problem.mask.nnz()];
@@ -115,7 +122,7 @@ fn check_as<T: Number>(
     Ok(worst)
 }
 
-/// Whether no kernel by blocks runs on this device.
+/// Whether the device has no warpgroups, which gradients by blocks need, rows of more than 128 elements, and `f32`.
 pub(super) fn needs_other_gpu(device: &Device) -> bool {
     device.info().sm / 10 != 9
 }
@@ -148,8 +155,11 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
     let usual = Options::default();
     let is_refused = |error: &Error| matches!(error, Error::NeedsPattern { operation: "attention", .. });
     let instead = "Mask::to_pattern";
-    let plan = BlockAttention::<f32>::plan(&mask, 64);
-    refused("f32", plan, is_refused, &["f16 and bf16", "here are f32", instead])?;
+    for (precision, dim) in [(Precision::Single, 64), (Precision::Fma, 64), (Precision::Tf32, 132)] {
+        let plan = BlockAttention::<f32>::plan_with(&mask, dim, usual.precision(precision));
+        let here = format!("here are f32, {precision:?}, d = {dim}, 10 keys a query");
+        refused("f32", plan, is_refused, &["f16 and bf16", &here, instead])?;
+    }
     for dim in [4, 20, 264] {
         let plan = BlockAttention::<f16>::plan(&mask, dim);
         refused("a dimension", plan, is_refused, &["up to 256", &format!("d = {dim}"), instead])?;

@@ -37,8 +37,23 @@ macro_rules! attention {
             write_bitmaps [u32 u16] { {} }
             transpose_bitmaps [any] { {} }
 
+            // By warps: [half the elements of a row, an eighth of a row, a sixteenth, groups of 64 queries, stages]; and likewise with
+            // scores that are changed
+            #[cfg(lacuna_sm = "80")]
+            mma [f16 bf16] {
+                [32 8 4 2 3] [32 8 4 1 3] [64 16 8 2 2] [64 16 8 1 2]
+                [modified 32 8 4 2 3] [modified 32 8 4 1 3] [modified 64 16 8 2 2] [modified 64 16 8 1 2]
+            }
+
             // By warpgroups: [half the elements of a row, likewise of a part, parts, an eighth of a row,
             // scores of a thread, groups of 64 queries, stages]; and likewise with scores that are changed
+            #[cfg(lacuna_sm = "90")]
+            wgmma [f32] {
+                [32 32 1 8 64 3 2] [32 32 1 8 32 1 2]
+                [64 64 1 16 32 2 2] [64 64 1 16 32 1 2]
+                [modified 32 32 1 8 64 3 2] [modified 32 32 1 8 32 1 2]
+                [modified 64 64 1 16 32 2 2] [modified 64 64 1 16 32 1 2]
+            }
             #[cfg(lacuna_sm = "90")]
             wgmma [f16 bf16] {
                 [32 32 1 8 64 3 3] [32 32 1 8 64 1 2]
@@ -88,6 +103,20 @@ macro_rules! attention {
     };
     ($part:ident transpose_bitmaps [] any {}) => {
         $crate::entry_part! { $part ["attention_transpose_bitmaps"] $crate::attention::TransposeBitmaps }
+    };
+    ($part:ident mma [] $value:ident [
+        modified $l:literal $pieces:literal $slices:literal $groups:literal $stages:literal
+    ]) => {
+        $crate::entry_part! { $part
+            ["attention_", stringify!($value), "_mma_l", $l, "_g", $groups, "_modified"]
+            $crate::attention::MmaTiles<$crate::list::value_of::$value, $l, $pieces, $slices, $groups, $stages, true>
+        }
+    };
+    ($part:ident mma [] $value:ident [$l:literal $pieces:literal $slices:literal $groups:literal $stages:literal]) => {
+        $crate::entry_part! { $part
+            ["attention_", stringify!($value), "_mma_l", $l, "_g", $groups]
+            $crate::attention::MmaTiles<$crate::list::value_of::$value, $l, $pieces, $slices, $groups, $stages, false>
+        }
     };
     ($part:ident wgmma [] $value:ident [
         modified $row:literal $l:literal $parts:literal $pieces:literal $scores:literal $groups:literal $stages:literal

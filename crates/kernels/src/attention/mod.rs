@@ -7,11 +7,13 @@ mod backward;
 mod find_blocks;
 mod lanes;
 mod list;
+mod mma;
 mod online;
 mod query_tile;
 mod row;
 mod rows;
 mod score;
+mod tile_rows;
 mod transpose_bitmaps;
 mod wgmma;
 
@@ -21,11 +23,13 @@ use crate::{IndexType, ValueType};
 
 pub use backward::{BackwardOperands, BackwardTiles, TERMS};
 pub use find_blocks::{CsrMask, FindBlocks, FindBlocksArgs, WINDOW_BLOCKS, WriteBitmaps, WriteBitmapsArgs};
+pub use mma::MmaTiles;
 pub use query_tile::{MAX_KEYS, QUERIES, QueryTileEntry, QueryTiles};
 pub use rows::Rows;
 pub use transpose_bitmaps::{TransposeBitmaps, TransposeBitmapsArgs};
 pub use wgmma::{
-    BITMAP_WORDS, BLOCK, BlockArgs, BlockEntry, BlockMask, WgmmaTiles, bits_of_pairs, place_of_bit,
+    BITMAP_WORDS, BLOCK, BlockArgs, BlockEntry, BlockMask, WgmmaTiles, WgmmaValue, bits_of_pairs,
+    place_of_bit,
 };
 
 /// What the entry points of [`Rows`] take, for values of `T` and column indices of `I`.
@@ -56,7 +60,7 @@ pub struct QueryTileArgs<T> {
     pub tiles: u32,
 }
 
-/// Q, K, V and O. The grid's y is the batch: heads with one mask. Of [`WgmmaTiles`] it is the x.
+/// Q, K, V and O. The grid's y is the batch: heads with one mask. Of [`WgmmaTiles`] and [`MmaTiles`] it is the x.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Operands<T> {
@@ -137,6 +141,8 @@ pub enum Scheme {
     QueryTile,
     /// Blocks of 64 queries and 64 keys, by warpgroups: [`WgmmaTiles`].
     WgmmaTile,
+    /// The same by warps: [`MmaTiles`].
+    MmaTile,
     /// Gradients by such blocks: [`BackwardTiles`].
     BackwardTile {
         /// Of K and V; if not, of Q.
@@ -144,6 +150,8 @@ pub enum Scheme {
     },
     /// As [`WgmmaTile`](Self::WgmmaTile), with scores that may be capped, and lessened by distance.
     ModifiedWgmmaTile,
+    /// As [`MmaTile`](Self::MmaTile), likewise.
+    ModifiedMmaTile,
     /// The same of [`Row`](Self::Row).
     ModifiedRow {
         /// Type of the mask's column indices.

@@ -9,6 +9,7 @@ mod reduce;
 mod reduce_row;
 mod row_mask;
 mod row_record;
+mod split_rows;
 mod stride;
 mod types;
 mod vector;
@@ -27,6 +28,7 @@ pub(crate) use reduce::{
 pub(crate) use reduce_row::{reduce_row, row_shared_bytes};
 pub use row_mask::RowMask;
 pub use row_record::{ALIGNED, PADDING, RowRecord};
+pub(crate) use split_rows::{Rows, SPLIT_ROWS, SplitRows};
 pub(crate) use stride::strided;
 pub use types::{DeviceIndex, DeviceValue, IndexType, ValueType};
 pub(crate) use vector::{

@@ -112,7 +112,7 @@ impl<T: Value> AttentionReference<'_, T> {
             value += weight * v;
             if v.is_finite() {
                 size += (weight + error.weights[i]) * v.abs();
-                bound += error.weights[i] * v.abs();
+                bound += error.weights[i] * v.abs() + self.lost_parts(weight as f32, v as f32);
                 all += v.abs();
             } else {
                 uncertain |= weight < smallest;

@@ -26,7 +26,7 @@ pub enum Arithmetic {
     /// As SDDMM, softmax and SpMM: scores and weights are rounded to the type of the operands. The product of weights and V
     /// is of this precision.
     Steps(Precision),
-    /// In one pass, with both products on tensor cores and weights rounded to the type of the operands.
+    /// In one pass, with both products on tensor cores, and weights rounded to the type of the operands: of `f32` three products of bfloat16.
     Tiles,
 }
 
@@ -95,19 +95,26 @@ impl<T: Value> AttentionReference<'_, T> {
             Arithmetic::Fused => (gamma(d + 2.0), [0.0; 2], [0.0; 2]),
             Arithmetic::Steps(_) => (gamma(d + 4.0), [T::ROUNDOFF, T::LEAST], [T::ROUNDOFF, T::LEAST]),
             Arithmetic::Tiles => {
-                let sum = relative_error(Precision::Tensor, self.heads.dim) + gamma(2.0);
-                // Exponentials that are subnormal are 0.
-                (sum, [0.0; 2], [T::ROUNDOFF, T::LEAST + f64::from(f32::MIN_POSITIVE)])
+                let sum = relative_error(of_tiles::<T>(), self.heads.dim) + gamma(2.0);
+                // Exponentials that are subnormal are 0, and so may be the second part of a weight.
+                (sum, [0.0; 2], [T::ROUNDOFF, T::LEAST + 2.0 * f64::from(f32::MIN_POSITIVE)])
             }
         };
         let flushed = (d + 2.0) * SUBNORMAL * (1.0 + scale) + score_least * scale;
         let relative = sum + 2.0 * (d + 4.0) * U64;
-        let exponent = |((score, magnitude), modified): ((&f64, &f64), &f64)| {
+        let q = self.heads.row(self.heads.q, row);
+        let lost = |key: &u32| -> f64 {
+            let pairs = q.iter().zip(self.heads.row(self.heads.k, *key as usize));
+            scale * pairs.map(|(q, k)| self.lost_parts(q.to_f32(), k.to_f32())).sum::<f64>()
+        };
+        let keys = self.mask.row_columns(row);
+        let exponent = |(((score, magnitude), modified), key): (((&f64, &f64), &f64), &u32)| {
             let finite = if score.is_finite() { score.abs() } else { 0.0 };
             let rounded = score_rounded * (finite + relative * magnitude);
-            log2_e * (relative * magnitude + rounded + flushed + modified)
+            log2_e * (relative * magnitude + rounded + flushed + lost(key) + modified)
         };
-        let exponents: Vec<f64> = scores.iter().zip(magnitudes).zip(modified).map(exponent).collect();
+        let exponents: Vec<f64> =
+            scores.iter().zip(magnitudes).zip(modified).zip(keys).map(exponent).collect();
         let worst = exponents.iter().copied().fold(0.0, f64::max);
         let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let factors = scores.len().div_ceil(KEYS) as f64 + 1.0;
@@ -142,15 +149,26 @@ impl<T: Value> AttentionReference<'_, T> {
         RowError { weights, logsumexp: 1.001 * logsumexp }
     }
 
+    /// What a product of these loses where a part of a factor is taken for zero: of `f32` by tiles.
+    pub(super) fn lost_parts(&self, x: f32, y: f32) -> f64 {
+        let has_parts = self.arithmetic == Arithmetic::Tiles && of_tiles::<T>() == Precision::SplitBf16;
+        if has_parts { 4.0 * f64::from(f32::MIN_POSITIVE) * bound::tiny(x, y) } else { 0.0 }
+    }
+
     /// How far the sum of `n` products of weights may be off, relatively, beside what their weights are off.
     pub(super) fn product_error(&self, n: usize) -> f64 {
         match self.arithmetic {
             // Counted among the errors of the weights.
             Arithmetic::Fused => 0.0,
             Arithmetic::Steps(precision) => relative_error(precision, n),
-            Arithmetic::Tiles => relative_error(Precision::Tensor, n),
+            Arithmetic::Tiles => relative_error(of_tiles::<T>(), n),
         }
     }
+}
+
+/// How tiles multiply values of `T`.
+fn of_tiles<T: Value>() -> Precision {
+    if T::ROUNDOFF == U32 { Precision::SplitBf16 } else { Precision::Tensor }
 }
 
 /// How far a sum of `n` products of size 1 in all may be off.

@@ -1,4 +1,4 @@
-//! Tiles of queries and keys by warpgroups (wgmma of sm_90a), for values of 16 bits.
+//! Tiles of queries and keys by warpgroups (wgmma of sm_90a).
 //!
 //! ```text
 //!                keys: two blocks of 64 a step            warps 0–3   S = Q₀·Kᵀ ─ mask ─ softmax ─► O₀ += P·V
@@ -14,9 +14,13 @@
 //! product is added to it. Scores that are capped or
 //! lessened by distance take another step. Weights are rounded to `T`, in registers. Q, K and V lie in swizzled panels. A row that comes
 //! out not finite is worked out anew, key by key, as [`Rows`](super::Rows) do it. The scale is above 0, or there is a soft cap.
+//!
+//! A number of `f32` becomes two of bfloat16, and so does a weight: a product is three. The last warps split K and V, all in each stage.
 mod block;
 mod consume;
 mod produce;
+mod split;
+mod value;
 
 use core::marker::PhantomData;
 
@@ -25,10 +29,11 @@ use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, WARP};
 use super::lanes::Fragment;
 use super::row::Head;
 use super::{Operands, Scheme, Tile};
-use crate::{Bounds, HalfValue, Kernel};
+use crate::{Bounds, Kernel};
 
 pub use block::{BITMAP_WORDS, BLOCK, BlockArgs, BlockEntry, BlockMask, bits_of_pairs, place_of_bit};
 pub(super) use block::{BlockKeys, BlockTile};
+pub use value::WgmmaValue;
 
 /// Threads of a warpgroup.
 const WARPGROUP: u32 = 4 * WARP;
@@ -70,7 +75,7 @@ struct Work<T, G> {
 }
 
 impl<
-    T: HalfValue,
+    T: WgmmaValue,
     const L: usize,
     const PARTS: usize,
     const PIECES: usize,
@@ -90,15 +95,15 @@ impl<
         assert!(Self::SHARED_BYTES <= 227 * 1024, "a block of sm_90 has 227 KiB");
         Tile {
             value: T::TYPE,
-            vector: 8,
+            vector: 16 / size_of::<T>() as u32,
             lanes: PIECES as u32,
             dimension: Self::DIM,
             block_rows: GROUPS * BLOCK,
             scheme: if MODIFIES { Scheme::ModifiedWgmmaTile } else { Scheme::WgmmaTile },
         }
     };
-    const THREADS: u32 =
-        GROUPS * WARPGROUP + if Self::EXCHANGES_REGISTERS { WARPGROUP } else { STAGES * WARP };
+    const THREADS: u32 = GROUPS * WARPGROUP
+        + if Self::EXCHANGES_REGISTERS || T::PARTS > 1 { WARPGROUP } else { STAGES * WARP };
     const SHARED_BYTES: u32 = Self::BITMAPS + STAGES * GROUPS * Self::UNITS * BITMAP_WORDS * 4;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: Self::BLOCKS };
     const MIN_SM: u32 = 90;
@@ -122,15 +127,23 @@ impl<
                 rows: args.operands.shape.rows,
             };
             if warp >= 4 * GROUPS {
-                if Self::EXCHANGES_REGISTERS {
+                if Self::EXCHANGES_REGISTERS && T::PARTS > 1 {
+                    gpu.warpgroup_give_registers::<104>();
+                } else if Self::EXCHANGES_REGISTERS {
                     gpu.warpgroup_give_registers::<56>();
                 }
-                let stage = warp - 4 * GROUPS;
-                if stage < STAGES {
-                    Self::produce(&work, stage);
+                let producer = warp - 4 * GROUPS;
+                if T::PARTS > 1 {
+                    Self::produce_parts(&work, producer);
+                } else if producer < STAGES {
+                    Self::produce(&work, producer);
                 }
             } else {
-                if Self::EXCHANGES_REGISTERS && GROUPS == 2 {
+                if Self::EXCHANGES_REGISTERS && T::PARTS > 1 && GROUPS == 2 {
+                    gpu.warpgroup_take_registers::<200>();
+                } else if Self::EXCHANGES_REGISTERS && T::PARTS > 1 {
+                    gpu.warpgroup_take_registers::<136>();
+                } else if Self::EXCHANGES_REGISTERS && GROUPS == 2 {
                     gpu.warpgroup_take_registers::<224>();
                 } else if Self::EXCHANGES_REGISTERS {
                     gpu.warpgroup_take_registers::<152>();
@@ -150,18 +163,8 @@ impl<
                     };
                     let head = Head::of::<G, MODIFIES>(gpu, &args.operands, head);
                     let row = first + group * BLOCK + query;
-                    // Sums of the products keep their registers here, too: of long rows a lane has little at a time.
-                    if PIECES == 32 {
-                        Fragment::<4, 32, 2>::attend::<_, _, 1, MODIFIES>(gpu, &head, row, keys, [0, end]);
-                    } else {
-                        Fragment::<8, PIECES, 1>::attend::<_, _, 2, MODIFIES>(
-                            gpu,
-                            &head,
-                            row,
-                            keys,
-                            [0, end],
-                        );
-                    }
+                    // Sums of the products keep their registers here, too: a lane has little at a time.
+                    Fragment::<4, PIECES, 2>::attend::<_, _, 1, MODIFIES>(gpu, &head, row, keys, [0, end]);
                 }
             }
         }
@@ -170,7 +173,7 @@ impl<
 
 /// Where things lie in shared memory, and the block's barriers.
 impl<
-    T: HalfValue,
+    T: WgmmaValue,
     const L: usize,
     const PARTS: usize,
     const PIECES: usize,
@@ -185,12 +188,14 @@ impl<
     /// Key blocks of a step, and keys.
     const UNITS: u32 = SCORES as u32 / 32;
     const KEYS: u32 = Self::UNITS * BLOCK;
-    /// Bytes of K, and of V, in a stage: panels of 64 elements of all keys. Panels begin at multiples of 1024 bytes.
-    const KV_BYTES: u32 = Self::KEYS * Self::DIM * 2;
+    /// Bytes of K, and of V, in a stage: panels of 64 elements of all keys, part by part. Panels begin at multiples of 1024 bytes.
+    const KV_PART: u32 = Self::KEYS * Self::DIM * 2;
+    const KV_BYTES: u32 = T::PARTS * Self::KV_PART;
     /// Where K lies: in panels like V.
     const K: u32 = STAGES * Self::KV_BYTES;
-    /// Bytes of Q, of a warpgroup.
-    const Q_BYTES: u32 = BLOCK * Self::DIM * 2;
+    /// Bytes of Q, of a warpgroup: likewise.
+    const Q_PART: u32 = BLOCK * Self::DIM * 2;
+    const Q_BYTES: u32 = T::PARTS * Self::Q_PART;
     const Q: u32 = Self::K + STAGES * Self::KV_BYTES;
     /// Bitmaps: by stage, group and block.
     const BITMAPS: u32 = Self::Q + GROUPS * Self::Q_BYTES;
@@ -202,11 +207,15 @@ impl<
     const EMPTY: u32 = 1;
     const FULL: u32 = Self::EMPTY + STAGES;
     const QUERIES_COPIED: u32 = Self::FULL + STAGES * GROUPS;
+    /// Threads at the barrier of a stage that is full, for each warpgroup; and that is empty.
+    const AT_FULL: u32 = WARPGROUP + T::PRODUCERS;
+    const AT_EMPTY: u32 = GROUPS * WARPGROUP + T::PRODUCERS;
 
     /// Three warpgroups with scores that are changed, and two with those or with long rows, need more registers than a thread of 12 or 16 warps can have:
     /// they get those of one warpgroup more, the producers, of which some have no stage. Of 3 · 168 registers these have 56 and two have 224
-    /// each, of 4 · 128 they have 56 and three have 152.
-    const EXCHANGES_REGISTERS: bool = MODIFIES && GROUPS > 1 || GROUPS == 2 && L * PARTS == 128;
+    /// each, of 4 · 128 they have 56 and three have 152. Producers that split numbers need 80.
+    const EXCHANGES_REGISTERS: bool =
+        MODIFIES && GROUPS > 1 || GROUPS == 2 && L * PARTS == 128 || GROUPS == 3 && T::PARTS > 1;
 
     /// The number of a block in a stage, for a group.
     #[inline(always)]

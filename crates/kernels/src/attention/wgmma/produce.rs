@@ -1,13 +1,12 @@
-//! The warps that fill stages, one each.
+//! The warps that fill stages by copies, one each.
 use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::block::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask};
-use super::{PANEL, PIECE, WARPGROUP, WgmmaTiles, Work};
-use crate::HalfValue;
+use super::{PANEL, PIECE, WgmmaTiles, WgmmaValue, Work};
 use crate::common::strided;
 
 impl<
-    T: HalfValue,
+    T: WgmmaValue,
     const L: usize,
     const PARTS: usize,
     const PIECES: usize,
@@ -34,20 +33,26 @@ impl<
                 let later = first + STAGES * Self::UNITS;
                 next = [entry(later), entry(later + 1)];
                 if first >= STAGES * Self::UNITS {
-                    gpu.barrier_sync(Self::EMPTY + stage, GROUPS * WARPGROUP + WARP);
+                    gpu.barrier_sync(Self::EMPTY + stage, Self::AT_EMPTY);
                 }
-                Self::copy_block(work, stage, 0, &entries[0], true);
+                Self::copy_block(work, [stage, 0], &entries[0], true);
                 if Self::UNITS == 2 {
-                    Self::copy_block(work, stage, 1, &entries[1], first + 1 < work.count);
+                    Self::copy_block(work, [stage, 1], &entries[1], first + 1 < work.count);
                 }
-                gpu.copy_async_commit();
-                gpu.copy_async_wait::<0>();
-                gpu.fence_async_proxy();
-                for group in 0..GROUPS {
-                    gpu.barrier_arrive(Self::FULL + stage * GROUPS + group, WARPGROUP + WARP);
-                }
+                Self::fill_ends(gpu, stage);
                 first = later;
             }
+        }
+    }
+
+    /// Gives a stage to all groups, once the copies have landed.
+    #[inline(always)]
+    pub(super) fn fill_ends<G: Gpu>(gpu: G, stage: u32) {
+        gpu.copy_async_commit();
+        gpu.copy_async_wait::<0>();
+        gpu.fence_async_proxy();
+        for group in 0..GROUPS {
+            gpu.barrier_arrive(Self::FULL + stage * GROUPS + group, Self::AT_FULL);
         }
     }
 
@@ -58,8 +63,7 @@ impl<
     #[inline(always)]
     unsafe fn copy_block<G: Gpu>(
         work: &Work<T, G>,
-        stage: u32,
-        unit: u32,
+        [stage, unit]: [u32; 2],
         entry: &BlockEntry,
         is_there: bool,
     ) {
@@ -87,13 +91,29 @@ impl<
                 let step = u64::from(rows) * u64::from(head.kv_stride);
                 (k, v) = (k.add_bytes(step), v.add_bytes(step));
             });
-            for group in 0..GROUPS {
-                let (mask, slot) = (entry.masks[group as usize], Self::slot(stage, group, unit));
-                if mask < BlockMask::FULL {
-                    let from = work.bitmaps.add(mask as usize * BITMAP_WORDS as usize + 4 * lane as usize);
-                    let to = Self::BITMAPS + slot * BITMAP_WORDS * 4 + lane * PIECE;
-                    gpu.copy_async::<u32, 4>(SharedPtr::from_offset(to), from);
-                }
+            Self::copy_bitmaps(work, [stage, unit], entry, [0, 1]);
+        }
+    }
+
+    /// Starts copying the bitmaps of an entry for one of so many producers, each of which has every so many-th group's.
+    ///
+    /// # Safety
+    /// As for [`produce`](Self::produce); the stage is empty.
+    #[inline(always)]
+    pub(super) unsafe fn copy_bitmaps<G: Gpu>(
+        work: &Work<T, G>,
+        [stage, unit]: [u32; 2],
+        entry: &BlockEntry,
+        [producer, producers]: [u32; 2],
+    ) {
+        let (gpu, lane) = (work.gpu, work.gpu.lane_id());
+        for group in 0..GROUPS {
+            let (mask, slot) = (entry.masks[group as usize], Self::slot(stage, group, unit));
+            if mask < BlockMask::FULL && group % producers == producer {
+                let from = work.bitmaps.add(mask as usize * BITMAP_WORDS as usize + 4 * lane as usize);
+                let to = Self::BITMAPS + slot * BITMAP_WORDS * 4 + lane * PIECE;
+                // SAFETY: as promised by the caller; a bitmap is 32 pieces.
+                unsafe { gpu.copy_async::<u32, 4>(SharedPtr::from_offset(to), from) };
             }
         }
     }

@@ -18,12 +18,13 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{FULL_WARP, Gpu, Real, SharedPtr, WARP};
 
+use operand::Part;
 pub use operand::WgmmaOperand;
-use operand::{Part, Rows};
 
 use super::fallback::fallback;
 use super::subtiles::{AT_ONCE, SubtileNonzeros};
 use super::{Operands, Scheme, Subtiles, Tile, TileArgs};
+use crate::common::Rows;
 use crate::{Bounds, DeviceValue, IndexType, Kernel};
 
 /// SDDMM by tiles of `GROUPS` warpgroups, 64 rows each, and 2·`L` columns, with operands `O`.

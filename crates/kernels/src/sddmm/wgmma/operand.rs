@@ -2,10 +2,10 @@
 //!
 //! A part of a stage has 128 bytes of each row: 64 numbers of 16 bits, in eight pieces of 16 bytes, piece `i` of row `r` at place
 //! `i ^ r % 8`, as wgmma reads them.
-use lacuna_gpu::{GlobalPtr, Gpu, Real, SharedPtr, WARP};
+use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr, WARP};
 
 use super::{ROW, WARPGROUP};
-use crate::common::{bf16_parts, strided};
+use crate::common::{Rows, SPLIT_ROWS, SplitRows, strided};
 use crate::{Half, HalfValue, Operand, Single, SplitBf16};
 
 /// Bytes of a piece, and pieces of a row.
@@ -32,25 +32,6 @@ pub trait WgmmaOperand: Operand {
     /// # Safety
     /// See [`Gpu::warpgroup_mma_f16_columns`], for all parts.
     unsafe fn multiply<G: Gpu, const L: usize>(gpu: G, sums: &mut [f32; L], a: (u32, u32), b: (u32, u32));
-}
-
-/// Rows of a dense matrix that a block works on.
-#[derive(Debug)]
-pub struct Rows<T> {
-    pub(super) matrix: GlobalPtr<T>,
-    /// The tile's first row.
-    pub(super) first: u32,
-    /// Rows that the matrix has.
-    pub(super) end: u32,
-    pub(super) stride_bytes: u32,
-}
-
-impl<T: Real> Rows<T> {
-    /// The address of an element of the tile's row `row`.
-    #[inline(always)]
-    fn at(&self, row: u32, column: u32) -> GlobalPtr<T> {
-        self.matrix.add_rows(self.first + row, self.stride_bytes).add(column as usize)
-    }
 }
 
 /// Where the first part of some rows begins in shared memory, and its bytes: the next part follows.
@@ -98,40 +79,13 @@ impl WgmmaOperand for Single<SplitBf16> {
     const PARTS: u32 = 2;
     const PRODUCERS: u32 = WARPGROUP;
 
-    /// A thread has four columns of the first half of a row and four of the second, of four rows at a time.
     #[inline(always)]
     unsafe fn fill<G: Gpu>(gpu: G, rows: &Rows<f32>, part: Part, column: u32, k: u32) {
-        const AT_ONCE: u32 = WARPGROUP / PIECES;
-        const PASSES: usize = 4;
-        let thread = gpu.thread_idx_x() % WARPGROUP;
-        let (four, eight) = (thread % PIECES, thread / PIECES);
-        // Rows r and r + 4 are written together: their pieces lie on different banks.
-        let own = eight / 8 * 8 + eight % 2 * 4 + eight % 8 / 2;
-        let columns = [column + 4 * four, column + 32 + 4 * four];
-        strided(0, part.bytes / ROW, PASSES as u32 * AT_ONCE, |first| {
-            let row_of = |pass: usize| first + pass as u32 * AT_ONCE + own;
-            let mut x = [[[0.0; 4]; 2]; PASSES];
-            for (pass, x) in x.iter_mut().enumerate() {
-                for half in 0..2 {
-                    if columns[half] < k && rows.first + row_of(pass) < rows.end {
-                        // SAFETY: as promised by the caller; rows are whole vectors.
-                        x[half] = unsafe { gpu.load_readonly(rows.at(row_of(pass), columns[half])) };
-                    }
-                }
-            }
-            for (pass, x) in x.iter().enumerate() {
-                let row = row_of(pass);
-                for (half, &[a, b, c, d]) in x.iter().enumerate() {
-                    let piece = 4 * half as u32 + four / 2;
-                    let to = part.to + row * ROW + (piece ^ (row % 8)) * PIECE + four % 2 * (PIECE / 2);
-                    let to = SharedPtr::<u32>::from_offset(to);
-                    let ([ab, rest_of_ab], [cd, rest_of_cd]) = (bf16_parts(gpu, a, b), bf16_parts(gpu, c, d));
-                    // SAFETY: as promised by the caller; the places are this thread's.
-                    unsafe {
-                        gpu.shared_store(to, [ab, cd]);
-                        gpu.shared_store(to.add(part.bytes / 4), [rest_of_ab, rest_of_cd]);
-                    }
-                }
+        strided(0, part.bytes / ROW, SPLIT_ROWS, |first| {
+            // SAFETY: passed on to the caller; the producers are a warpgroup.
+            unsafe {
+                let loaded = SplitRows::load(gpu, rows, first, [column, k]);
+                loaded.store(gpu, part.to + first * ROW, part.bytes);
             }
         });
     }

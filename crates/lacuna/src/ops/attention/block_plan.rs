@@ -5,16 +5,17 @@ use super::choose::{Choice, Problem};
 use super::frame::{Frame, tells_operands};
 use super::{MaskBlocks, OPERATION, Operands, Options, TilingCounts};
 use crate::op::{MAX_GRID_YZ, Selection, tunes_selection};
+use crate::ops::spmm::LONG_ROWS;
 use crate::tune::Tunable;
 use crate::{Buffer, Device, Error, Result, Slice, SliceMut, Stream, Value};
 
 /// As [`SparseAttention`](crate::SparseAttention), for a mask that is given as [blocks](MaskBlocks), and not as a CSR pattern: on tensor
-/// cores, by [`WgmmaTile`](super::Algorithm::WgmmaTile) alone. Operands, options and results are the same, bit by bit where both take that algorithm
-/// by tiles of as many queries.
+/// cores, by [`WgmmaTile`](super::Algorithm::WgmmaTile) or [`MmaTile`](super::Algorithm::MmaTile) alone. Operands, options and results are the same, bit by bit
+/// where both take the same algorithm by tiles of as many queries.
 ///
-/// Values of `T` are `f16` or `bf16`. Rows have d elements, a multiple of 8 up to 256; strides are multiples of 8 elements, addresses of
-/// 16 bytes; the scale is above 0, or there is a soft cap; the GPU has compute capability 9.0 (or is the simulator). Everything else is
-/// [`Error::NeedsPattern`].
+/// Values of `T` are `f16` or `bf16`, of rows of d elements, a multiple of 8, up to 128 on GPUs from compute capability 8.0 on, and up to 256 on 9.0 (the
+/// simulator, too); there also `f32`, where the [precision](Options::precision) allows products in parts, of rows of a multiple of 4 up to 128.
+/// Strides and addresses are multiples of 16 bytes; the scale is above 0, or there is a soft cap. Everything else is [`Error::NeedsPattern`].
 ///
 /// ```
 /// use half::f16;
@@ -61,7 +62,7 @@ impl<T: Value> BlockAttention<T> {
     /// # Errors
     /// [`Error::Parameter`] and [`Error::TooLarge`] as [`SparseAttention::plan_with`](crate::SparseAttention::plan_with) has them;
     /// [`Error::NeedsPattern`] for what kernels by blocks do not take; [`Error::Illegal`] for another algorithm than
-    /// [`WgmmaTile`](super::Algorithm::WgmmaTile).
+    /// [`WgmmaTile`](super::Algorithm::WgmmaTile) and [`MmaTile`](super::Algorithm::MmaTile).
     pub fn plan_with(mask: &MaskBlocks, dim: usize, options: Options) -> Result<Self> {
         let frame = Frame::new::<T>(mask.device(), [mask.queries(), mask.keys()], dim, options)?;
         let nnz = usize::try_from(mask.elements()).unwrap_or(usize::MAX);
@@ -114,12 +115,14 @@ tells_operands!(BlockAttention<T: Value>);
 
 /// The error that says what kernels by blocks want, and what there is.
 fn needs_pattern(problem: &Problem) -> Error {
-    let Problem { value, dim, vector, has_positive_scale, queries, sm, .. } = *problem;
+    let Problem { value, dim, vector, has_positive_scale, queries, nnz, precision, sm, .. } = *problem;
     let sign = if has_positive_scale { "above 0" } else { "not above 0" };
+    let keys = nnz / queries.max(1);
     let why = format!(
-        "its kernels take f16 and bf16, d of multiples of 8 up to 256, strides of multiples of 8 elements, a scale above 0 or a soft cap, queries of up \
-         to {MAX_GRID_YZ} tiles, and compute capability 9.0; here are {value}, d = {dim}, strides of multiples of {vector}, a scale {sign}, {queries} \
-         queries, and compute capability {}.{}",
+        "its kernels take f16 and bf16 with d of multiples of 8, up to 128 from compute capability 8.0 on and up to 256 on 9.0, and f32 there \
+         with d of multiples of 4 up to 128 (with Precision::Single d and keys a query of {LONG_ROWS} on average at least, with Precision::Tf32 \
+         any), strides of multiples of 16 bytes, a scale above 0 or a soft cap, and queries of up to {MAX_GRID_YZ} tiles; here are {value}, {precision:?}, d = {dim}, {keys} keys a query, \
+         strides of multiples of {vector} elements, a scale {sign}, {queries} queries, and compute capability {}.{}",
         sm / 10,
         sm % 10
     );
@@ -144,7 +147,7 @@ impl<T: Value> Tunable for BlockAttention<T> {
         let (dim, batch) = (self.frame.dim, self.frame.options.batch);
         Some(format!(
             "{value} {queries}×{keys} in {entries} blocks, up to {longest} for 64 queries; d {dim}, batch {batch}{}",
-            self.frame.capped()
+            self.frame.asked()
         ))
     }
     tunes_selection!();

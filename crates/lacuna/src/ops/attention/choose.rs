@@ -3,7 +3,9 @@ use lacuna_kernels::attention::{BLOCK, MAX_KEYS, QUERIES, Scheme, Tile};
 use lacuna_kernels::{Entry, IndexType, ValueType, entries};
 
 use super::{BlockCounts, OPERATION, TilingCounts};
+use crate::Precision;
 use crate::op::{self, MAX_GRID_YZ};
+use crate::ops::spmm::LONG_ROWS;
 
 /// The problem shape: all that the heuristic sees.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,10 +23,11 @@ pub struct Problem {
     ///
     /// [`QueryTile`]: Algorithm::QueryTile
     pub query_tile_entries: Option<usize>,
-    /// The mask's blocks of 64 queries × 64 keys. `None` where they were not counted; then [`WgmmaTile`] is no choice of the
+    /// The mask's blocks of 64 queries × 64 keys. `None` where they were not counted; then [`WgmmaTile`] and [`MmaTile`] are no choice of the
     /// library's.
     ///
     /// [`WgmmaTile`]: Algorithm::WgmmaTile
+    /// [`MmaTile`]: Algorithm::MmaTile
     pub blocks: Option<BlockCounts>,
     /// Whether the scale is above 0, or there is a soft cap.
     pub has_positive_scale: bool,
@@ -34,9 +37,12 @@ pub struct Problem {
     pub vector: u32,
     /// Type of the values.
     pub value: ValueType,
-    /// Type of the mask's column indices; `None` where the mask is given as blocks alone, which only [`WgmmaTile`] takes.
+    /// What may be lost of `f32`.
+    pub precision: Precision,
+    /// Type of the mask's column indices; `None` where the mask is given as blocks alone, which only [`WgmmaTile`] and [`MmaTile`] take.
     ///
     /// [`WgmmaTile`]: Algorithm::WgmmaTile
+    /// [`MmaTile`]: Algorithm::MmaTile
     pub index: Option<IndexType>,
     /// Streaming multiprocessors of the GPU.
     pub multiprocessors: u32,
@@ -64,6 +70,7 @@ impl Problem {
             dim,
             vector: 16 / value.bytes(),
             value,
+            precision: Precision::Single,
             index: Some(index),
             multiprocessors: 132,
             sm: 90,
@@ -101,12 +108,20 @@ pub enum Algorithm {
         /// The largest dimension.
         dimension: u32,
     },
-    /// On tensor cores, by warpgroups (compute capability 9.0, `f16` and `bf16`): blocks of 64 queries × 64 keys in which any
+    /// On tensor cores, by warpgroups (compute capability 9.0): blocks of 64 queries × 64 keys in which any
     /// query sees a key are multiplied whole. Weights are rounded to the type of the operands. For masks whose blocks are full, or
-    /// not too empty; up to 256 elements in vectors of eight, and scales above 0, or a soft cap. The blocks are found and listed when the first plan of
+    /// not too empty; up to 256 elements in vectors of eight, and scales above 0, or a soft cap. A product of `f32` is three of bfloat16: for
+    /// up to 128 elements in vectors of four, where the [precision](Options::precision) allows it. The blocks are found and listed when the first plan of
     /// a pattern wants them.
     WgmmaTile {
         /// Queries of a thread block: 64 for each warpgroup.
+        queries: u32,
+        /// The largest dimension.
+        dimension: u32,
+    },
+    /// As [`WgmmaTile`](Self::WgmmaTile), by warps: for GPUs from compute capability 8.0 on, `f16` and `bf16`, up to 128 elements.
+    MmaTile {
+        /// Queries of a thread block: 64 for each four warps.
         queries: u32,
         /// The largest dimension.
         dimension: u32,
@@ -130,10 +145,18 @@ impl op::Problem for Problem {
                 let fits = self.index.is_some() && self.keys <= MAX_KEYS as usize;
                 (fits, Algorithm::QueryTile { vector, lanes, dimension })
             }
-            Scheme::WgmmaTile => {
+            Scheme::WgmmaTile | Scheme::MmaTile => {
                 let tiles = self.queries.div_ceil(block_rows as usize);
-                let fits = self.has_positive_scale && tiles <= MAX_GRID_YZ && entry.runs_on(self.sm);
-                (fits, Algorithm::WgmmaTile { queries: block_rows, dimension })
+                let is_exact = value != ValueType::F32 || self.allows_parts();
+                let fits =
+                    is_exact && self.has_positive_scale && tiles <= MAX_GRID_YZ && entry.runs_on(self.sm);
+                let queries = block_rows;
+                let algorithm = if scheme == Scheme::MmaTile {
+                    Algorithm::MmaTile { queries, dimension }
+                } else {
+                    Algorithm::WgmmaTile { queries, dimension }
+                };
+                (fits, algorithm)
             }
             Scheme::BackwardTile { .. }
             | Scheme::MaskBlocks { .. }
@@ -141,6 +164,7 @@ impl op::Problem for Problem {
             | Scheme::ModifiedRow { .. }
             | Scheme::ModifiedQueryTile
             | Scheme::ModifiedWgmmaTile
+            | Scheme::ModifiedMmaTile
             | Scheme::ModifiedBackwardTile { .. } => {
                 return None;
             }
@@ -156,7 +180,7 @@ impl op::Problem for Problem {
     fn cost(&self, entry: &'static Entry<Tile>, _algorithm: Algorithm) -> f64 {
         let tile = &entry.tile;
         match tile.scheme {
-            Scheme::WgmmaTile => {
+            Scheme::WgmmaTile | Scheme::MmaTile => {
                 self.blocks.map_or(f64::INFINITY, |blocks| self.cost_of_blocks(&blocks, entry))
             }
             Scheme::Row { .. } => self.cost_of_keys(tile, self.nnz as f64, 1.0),
@@ -173,12 +197,23 @@ impl op::Problem for Problem {
             | Scheme::ModifiedRow { .. }
             | Scheme::ModifiedQueryTile
             | Scheme::ModifiedWgmmaTile
+            | Scheme::ModifiedMmaTile
             | Scheme::ModifiedBackwardTile { .. } => f64::INFINITY,
         }
     }
 }
 
 impl Problem {
+    /// Whether products of `f32` may be three of bfloat16: sums of both are long, or nobody minds.
+    fn allows_parts(&self) -> bool {
+        let keys = self.nnz / self.queries.max(1);
+        match self.precision {
+            Precision::Fma => false,
+            Precision::Single => self.dim.min(keys) >= LONG_ROWS,
+            Precision::Tf32 => true,
+        }
+    }
+
     /// Of kernels that load so many keys, a warp for so many queries. A key costs what the slower of two takes: L1, which gives 128
     /// bytes a cycle, and the four schedulers, which issue a warp's instruction each.
     fn cost_of_keys(&self, tile: &Tile, keys: f64, queries_of_warp: f64) -> f64 {
@@ -213,6 +248,10 @@ impl Problem {
         let (groups, dim) = (f64::from(tile.block_rows / BLOCK), tile.dimension);
         let TilingCounts { tiles, entries, longest } = blocks.tilings[groups as usize - 1];
         let [of_entry, of_group] = match dim {
+            ..=64 if tile.scheme == Scheme::MmaTile => MMA_ENTRY,
+            _ if tile.scheme == Scheme::MmaTile => MMA_MIDDLE_ENTRY,
+            ..=64 if tile.value == ValueType::F32 => SPLIT_ENTRY,
+            _ if tile.value == ValueType::F32 => SPLIT_MIDDLE_ENTRY,
             ..=64 => ENTRY,
             65..=128 => MIDDLE_ENTRY,
             _ => WIDE_ENTRY,
@@ -239,6 +278,12 @@ const BATCH_CYCLES: f64 = 2800.0;
 const ENTRY: [f64; 2] = [245.0, 415.0];
 const MIDDLE_ENTRY: [f64; 2] = [1101.6, 550.2];
 const WIDE_ENTRY: [f64; 2] = [4148.0, 367.2];
+/// The same of `f32`, of up to 64 elements, and of more.
+const SPLIT_ENTRY: [f64; 2] = [810.0, 920.0];
+const SPLIT_MIDDLE_ENTRY: [f64; 2] = [3070.0, 880.0];
+/// The same by warps in place of warpgroups.
+const MMA_ENTRY: [f64; 2] = [300.0, 700.0];
+const MMA_MIDDLE_ENTRY: [f64; 2] = [600.0, 1300.0];
 /// The same for a tile and one of its groups.
 const TILE: f64 = 2000.0;
 const GROUP_OF_TILE: f64 = 2250.0;
@@ -251,6 +296,7 @@ pub(super) fn modifying(entry: &'static Entry<Tile>) -> &'static Entry<Tile> {
         Scheme::Row { index } => Scheme::ModifiedRow { index },
         Scheme::QueryTile => Scheme::ModifiedQueryTile,
         Scheme::WgmmaTile => Scheme::ModifiedWgmmaTile,
+        Scheme::MmaTile => Scheme::ModifiedMmaTile,
         Scheme::BackwardTile { owns_keys } => Scheme::ModifiedBackwardTile { owns_keys },
         _ => return entry,
     };

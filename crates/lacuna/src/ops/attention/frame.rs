@@ -7,7 +7,7 @@ use super::choose::{Problem, modifying};
 use super::{OPERATION, Operands, Options};
 use crate::op::{Layout, MAX_GRID_YZ, MAX_WIDTH, Selection, VECTORS, spans, strides, widest};
 use crate::tune::drawn;
-use crate::{Buffer, Device, Error, Result, Slice, Stream, Value};
+use crate::{Buffer, Device, Error, Precision, Result, Slice, Stream, Value};
 
 /// The operands of a plan.
 #[derive(Clone, Debug)]
@@ -65,6 +65,7 @@ impl Frame {
             dim: self.dim,
             vector: self.widest_below(VECTORS[0]),
             value: T::TYPE,
+            precision: self.options.precision,
             index,
             multiprocessors: info.multiprocessors,
             sm: info.sm,
@@ -85,9 +86,13 @@ impl Frame {
         widest(|allowed| allowed <= vector && layouts.iter().all(|layout| layout.allows(allowed)))
     }
 
-    /// What the key of a tuned plan says of a soft cap.
-    pub(super) fn capped(&self) -> &'static str {
-        if self.options.softcap.is_some() { ", soft cap" } else { "" }
+    /// What the key of a tuned plan says of the soft cap and the precision, where they are not the usual ones.
+    pub(super) fn asked(&self) -> String {
+        let capped = if self.options.softcap.is_some() { ", soft cap" } else { "" };
+        match self.options.precision {
+            Precision::Single => capped.into(),
+            precision => format!("{capped}, {precision:?}"),
+        }
     }
 
     /// Elements of the logarithms.

@@ -1,10 +1,10 @@
 //! What may be asked of attention.
 use super::{Algorithm, OPERATION};
 use crate::op::options;
-use crate::{Error, Result};
+use crate::{Error, Precision, Result};
 
 options! {
-    /// What may be asked of attention: heads, scale, soft cap and algorithm.
+    /// What may be asked of attention: heads, scale, soft cap, algorithm and precision.
     ///
     /// ```
     /// # use lacuna::attention;
@@ -19,6 +19,9 @@ options! {
         /// The algorithm, if not the library's choice. It must be legal for the dimension; where an address does not allow its
         /// vectors, the run is refused.
         pub algorithm: Algorithm = Algorithm::Auto => set,
+        /// The arithmetic of products, and of `f32` whether tensor cores may take part: with [`Precision::Single`] where d and the keys of
+        /// a query, on average, are 64 at least; with [`Precision::Tf32`] of any. A product is then one of three, within 2⁻¹⁵.
+        pub precision: Precision = Precision::Single => set,
         /// Heads that share the mask, of all samples together.
         pub batch: usize = 1 => set,
         /// Neighbouring heads that share K and V, as in grouped-query attention: K and V are those of batch / `kv_group` heads. It divides the

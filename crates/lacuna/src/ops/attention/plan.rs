@@ -106,9 +106,9 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         let pattern = Arc::clone(mask.pattern());
         let mut problem = frame.problem::<T>(mask.nnz(), Some(I::TYPE));
         let wanted = options.algorithm;
-        problem.query_tile_entries =
-            derived(&problem, wanted, Scheme::QueryTile, || pattern.query_tile_entries())?;
-        problem.blocks = derived(&problem, wanted, Scheme::WgmmaTile, || {
+        let [query_tiles, blocks] = [&[Scheme::QueryTile][..], &[Scheme::WgmmaTile, Scheme::MmaTile]];
+        problem.query_tile_entries = derived(&problem, wanted, query_tiles, || pattern.query_tile_entries())?;
+        problem.blocks = derived(&problem, wanted, blocks, || {
             let has_them = wanted != Algorithm::Auto || pattern.has_dense_blocks()?;
             has_them.then(|| Ok(*pattern.mask_blocks()?.counts())).transpose()
         })?
@@ -116,7 +116,7 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         let mut selection = frame.selection(&problem);
         let by_query_tiles = |choice: &Choice| choice.entry.tile.scheme == Scheme::QueryTile;
         if selection.iter().any(by_query_tiles)
-            && derived(&problem, wanted, Scheme::QueryTile, || pattern.query_tiles().map(|_| ()))?.is_none()
+            && derived(&problem, wanted, query_tiles, || pattern.query_tiles().map(|_| ()))?.is_none()
         {
             problem.query_tile_entries = None;
             selection = frame.selection(&problem);
@@ -187,6 +187,8 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
             match entry.tile.scheme {
                 // No plan has a kernel of another kind; its launch would be refused.
                 Scheme::WgmmaTile
+                | Scheme::MmaTile
+                | Scheme::ModifiedMmaTile
                 | Scheme::BackwardTile { .. }
                 | Scheme::ModifiedWgmmaTile
                 | Scheme::ModifiedBackwardTile { .. }
@@ -219,16 +221,17 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
 
 tells_operands!(SparseAttention<T: Value, I: Index>);
 
-/// What is made of the mask for kernels of this scheme, if such may be chosen. Where there is no room for it, and the algorithm is
+/// What is made of the mask for kernels of these schemes, if such may be chosen. Where there is no room for it, and the algorithm is
 /// the library's choice, they may not.
 fn derived<D>(
     problem: &Problem,
     wanted: Algorithm,
-    scheme: Scheme,
+    schemes: &[Scheme],
     make: impl FnOnce() -> Result<D>,
 ) -> Result<Option<D>> {
     let may_be = |choice: &Choice| {
-        choice.entry.tile.scheme == scheme && (wanted == Algorithm::Auto || wanted == choice.algorithm)
+        schemes.contains(&choice.entry.tile.scheme)
+            && (wanted == Algorithm::Auto || wanted == choice.algorithm)
     };
     if !choose(problem).iter().any(may_be) {
         return Ok(None);
@@ -263,7 +266,7 @@ impl<T: Value, I: Index> Tunable for SparseAttention<T, I> {
         Some(format!(
             "{value} {index} {rows}×{cols}, {nnz} keys, {rows_class}, {row_order:?}, query tiles {shared}; d {dim}, batch {batch}, \
              vectors of {vector}{}",
-            self.frame.capped()
+            self.frame.asked()
         ))
     }
     tunes_selection!();

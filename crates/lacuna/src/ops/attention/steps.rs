@@ -55,6 +55,8 @@ pub struct AttentionSteps<T: Value = f32, I: Index = u32> {
     scores: Sddmm<T, I>,
     softmax: SparseSoftmax<T, I>,
     product: Spmm<T, I>,
+    /// What is asked of products with weights, transposed too.
+    of_product: spmm::Options,
 }
 
 /// Room for what [`AttentionSteps::backward`] works out on its way.
@@ -105,13 +107,16 @@ impl<T: Value, I: Index> AttentionSteps<T, I> {
         let (capped, expected) = (options.softcap.unwrap_or(0.0), || "none: three steps do not cap scores");
         Error::expect(options.softcap.is_none(), OPERATION, "the soft cap", expected, capped)?;
         let scale = options.factor(dim)?;
+        let precision = options.precision;
+        let of_product = spmm::Options::default().batch(batch).precision(precision);
         Ok(Self {
             pattern: mask.with_zeros(0)?,
             batch,
             dim,
-            scores: Sddmm::plan_with(mask, dim, sddmm::Options::default().batch(batch))?,
+            scores: Sddmm::plan_with(mask, dim, sddmm::Options::default().batch(batch).precision(precision))?,
             softmax: SparseSoftmax::plan_with(mask, softmax::Options::default().scale(scale).batch(batch))?,
-            product: Spmm::plan_with(mask, dim, spmm::Options::default().batch(batch))?,
+            product: Spmm::plan_with(mask, dim, of_product)?,
+            of_product,
         })
     }
 
@@ -136,7 +141,7 @@ impl<T: Value, I: Index> AttentionSteps<T, I> {
     pub fn workspace(&self, stream: &Stream) -> Result<Workspace<T, I>> {
         let gradients = self.weights()?;
         let transposed = gradients.transposed(stream)?;
-        let product = Spmm::plan_with(&transposed, self.dim, spmm::Options::default().batch(self.batch))?;
+        let product = Spmm::plan_with(&transposed, self.dim, self.of_product)?;
         Ok(Workspace { gradients, transposed, product })
     }
 

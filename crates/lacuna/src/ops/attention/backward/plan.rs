@@ -1,8 +1,8 @@
 //! The backward pass of a plan for masks that are given as blocks.
 use std::marker::PhantomData;
 
-use lacuna_kernels::Entry;
 use lacuna_kernels::attention::{self as kernels, TERMS, Tile};
+use lacuna_kernels::{Entry, ValueType};
 
 use super::super::frame::Frame;
 use super::super::{BlockAttention, MaskBlocks, OPERATION};
@@ -73,7 +73,7 @@ impl<T: Value> BlockAttention<T> {
     ///
     /// # Errors
     /// [`Error::Parameter`] where K and V of two groups of heads, or Q of two heads, share memory, as gradients cannot;
-    /// [`Error::NeedsPattern`] for d above 128, and for more keys than a grid has rows of tiles; [`Error::TooLarge`] from 2³² mask blocks of 64 keys on, those of all
+    /// [`Error::NeedsPattern`] for `f32`, for d above 128, and for more keys than a grid has rows of tiles; [`Error::TooLarge`] from 2³² mask blocks of 64 keys on, those of all
     /// heads that share them; [`Error::OutOfMemory`].
     pub fn workspace(&self) -> Result<BlockWorkspace<T>> {
         let (blocks, [of_queries, of_keys]) = self.backward_entries()?;
@@ -130,6 +130,16 @@ impl<T: Value> BlockAttention<T> {
 
     fn no_kernel(&self) -> Error {
         let (queries, keys) = (self.frame.queries, self.frame.keys);
+        let sm = self.frame.device.info().sm;
+        if T::TYPE == ValueType::F32 || sm / 10 != 9 {
+            let why = format!(
+                "gradients by blocks take f16 and bf16 on compute capability 9.0; here are {} and {}.{}",
+                T::TYPE,
+                sm / 10,
+                sm % 10
+            );
+            return Error::NeedsPattern { operation: OPERATION, why };
+        }
         if self.frame.dim > MAX_DIM {
             let why = format!(
                 "gradients by blocks take rows of up to {MAX_DIM} elements; here is d = {}",

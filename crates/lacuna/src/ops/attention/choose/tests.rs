@@ -122,12 +122,50 @@ fn blocks_take_compute_capability_9_and_scales_above_0() {
     }
 }
 
+/// Other GPUs with tensor cores take full blocks by warps, and 12,288 causal tokens by tiles of 128 queries.
+#[test]
+fn other_gpus_take_blocks_by_warps() {
+    let problem = Problem::new([12_288, 12_288], 12_288 * 6144, 64, ValueType::F16, IndexType::U32);
+    let problem = Problem { heads: 8, blocks: Some(causal(12_288)), ..problem };
+    let best = |sm| choose(&Problem { sm, ..problem })[0].entry.name;
+    assert_eq!([80, 86, 89, 120].map(best), ["attention_f16_mma_l32_g2"; 4]);
+    assert_eq!(best(90), "attention_f16_wgmma_l32_g3");
+    assert_eq!(
+        choose(&Problem { sm: 75, ..problem })[0].entry.tile.scheme,
+        Scheme::Row { index: IndexType::U32 }
+    );
+}
+
+#[test]
+fn blocks_take_f32_where_parts_are_exact_enough() {
+    let able = Problem::new([100, 100], 6400, 64, ValueType::F32, IndexType::U32);
+    let is_legal = |problem: &Problem| {
+        choose(problem).iter().any(|choice| choice.entry.tile.scheme == Scheme::WgmmaTile)
+    };
+    let at = |precision| Problem { precision, ..able };
+    assert!(is_legal(&able) && is_legal(&Problem { dim: 128, ..able }));
+    for other in [
+        Problem { nnz: 6399, ..able },
+        Problem { dim: 60, ..able },
+        Problem { dim: 132, ..at(Precision::Tf32) },
+        Problem { vector: 2, ..at(Precision::Tf32) },
+        at(Precision::Fma),
+    ] {
+        assert!(!is_legal(&other), "{other:?}");
+    }
+    assert!(is_legal(&Problem { nnz: 1, dim: 4, ..at(Precision::Tf32) }));
+}
+
 #[test]
 fn each_kernel_has_one_that_modifies_scores() {
     for entry in entries::attention() {
         let has_one = matches!(
             entry.tile.scheme,
-            Scheme::Row { .. } | Scheme::QueryTile | Scheme::WgmmaTile | Scheme::BackwardTile { .. }
+            Scheme::Row { .. }
+                | Scheme::QueryTile
+                | Scheme::WgmmaTile
+                | Scheme::MmaTile
+                | Scheme::BackwardTile { .. }
         );
         let suffix = if has_one { "_modified" } else { "" };
         assert_eq!(modifying(entry).name, format!("{}{suffix}", entry.name));
@@ -139,7 +177,8 @@ fn blocks_alone_take_no_other_kernel() {
     let of_pattern = Problem::new([64, 64], 100, 64, ValueType::F16, IndexType::U32);
     let legal = choose(&Problem { index: None, ..of_pattern });
     assert!(!legal.is_empty());
-    assert!(legal.iter().all(|choice| choice.entry.tile.scheme == Scheme::WgmmaTile));
+    let by_blocks = [Scheme::WgmmaTile, Scheme::MmaTile];
+    assert!(legal.iter().all(|choice| by_blocks.contains(&choice.entry.tile.scheme)));
 }
 
 #[test]
