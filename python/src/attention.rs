@@ -296,7 +296,7 @@ impl MaskBlocks {
         Ok(Self { inner, plans: Plans::default(), index: device.index })
     }
 
-    /// O = softmax(scale·Q·Kᵀ ⊙ mask)·V, for a batch of heads in 16 bits. False where kernels by blocks cannot do it.
+    /// O = softmax(scale·Q·Kᵀ ⊙ mask)·V, for a batch of heads. False where kernels by blocks cannot do it.
     fn attention(&self, py: Python<'_>, heads: Heads) -> PyResult<bool> {
         let work = || {
             with_type!(heads.dtype, T => {

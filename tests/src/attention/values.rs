@@ -14,11 +14,18 @@ const KEYS: usize = 50;
 const HIDDEN: usize = 20;
 const OWN: usize = 40;
 
-const CASES: [Values; 11] = [
+const CASES: [Values; 12] = [
     ("large_scores", "scores of about ±10⁴", |seed| {
         let mut problem = problem(seed)?;
         problem.q.iter_mut().for_each(|q| *q *= 1e4);
         problem.scale = Some(1.0);
+        Ok(problem)
+    }),
+    ("tiny", "elements of which a part may be too small for tensor cores", |seed| {
+        let mut problem = problem(seed)?;
+        problem.q.iter_mut().for_each(|q| *q *= 1e-33);
+        problem.k.iter_mut().for_each(|k| *k *= 1e3);
+        problem.v.iter_mut().for_each(|v| *v *= 1e-33);
         Ok(problem)
     }),
     ("rising", "each key has a larger score than those before", |seed| {

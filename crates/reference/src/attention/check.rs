@@ -2,7 +2,7 @@
 
 use super::AttentionReference;
 use super::backward::Inexact;
-use super::error::{Arithmetic, RowError, SUBNORMAL, gamma};
+use super::error::{Arithmetic, RowError, SUBNORMAL, gamma, lost_parts};
 use super::forward::expect_len;
 use crate::bound::{Legal, Verdict};
 use crate::{ErrorReport, Mismatch, Value};
@@ -112,7 +112,10 @@ impl<T: Value> AttentionReference<'_, T> {
             value += weight * v;
             if v.is_finite() {
                 size += (weight + error.weights[i]) * v.abs();
-                bound += error.weights[i] * v.abs() + self.lost_parts(weight as f32, v as f32);
+                bound += error.weights[i] * v.abs();
+                if self.loses_parts {
+                    bound += lost_parts(weight as f32, v as f32);
+                }
                 all += v.abs();
             } else {
                 uncertain |= weight < smallest;

@@ -1,6 +1,6 @@
 //! The bound on weights, as the module derives it.
 
-use super::{AttentionReference, ScoreMod};
+use super::{AttentionReference, Heads, ScoreMod};
 use crate::bound::Precision;
 use crate::{Value, bound};
 
@@ -96,16 +96,19 @@ impl<T: Value> AttentionReference<'_, T> {
             Arithmetic::Steps(_) => (gamma(d + 4.0), [T::ROUNDOFF, T::LEAST], [T::ROUNDOFF, T::LEAST]),
             Arithmetic::Tiles => {
                 let sum = relative_error(of_tiles::<T>(), self.heads.dim) + gamma(2.0);
-                // Exponentials that are subnormal are 0, and so may be the second part of a weight.
-                (sum, [0.0; 2], [T::ROUNDOFF, T::LEAST + 2.0 * f64::from(f32::MIN_POSITIVE)])
+                // Exponentials that are subnormal are 0, and so may be parts of small weights.
+                (sum, [0.0; 2], [T::ROUNDOFF, T::LEAST + 4.0 * f64::from(f32::MIN_POSITIVE)])
             }
         };
         let flushed = (d + 2.0) * SUBNORMAL * (1.0 + scale) + score_least * scale;
         let relative = sum + 2.0 * (d + 4.0) * U64;
         let q = self.heads.row(self.heads.q, row);
         let lost = |key: &u32| -> f64 {
+            if !self.loses_parts {
+                return 0.0;
+            }
             let pairs = q.iter().zip(self.heads.row(self.heads.k, *key as usize));
-            scale * pairs.map(|(q, k)| self.lost_parts(q.to_f32(), k.to_f32())).sum::<f64>()
+            scale * pairs.map(|(q, k)| lost_parts(q.to_f32(), k.to_f32())).sum::<f64>()
         };
         let keys = self.mask.row_columns(row);
         let exponent = |(((score, magnitude), modified), key): (((&f64, &f64), &f64), &u32)| {
@@ -149,10 +152,11 @@ impl<T: Value> AttentionReference<'_, T> {
         RowError { weights, logsumexp: 1.001 * logsumexp }
     }
 
-    /// What a product of these loses where a part of a factor is taken for zero: of `f32` by tiles.
-    pub(super) fn lost_parts(&self, x: f32, y: f32) -> f64 {
+    /// Whether numbers come in parts, of which tensor cores may take some for zero: of `f32` by tiles, where Q, K or V has small ones.
+    pub(super) fn may_lose_parts(&self) -> bool {
+        let Heads { q, k, v, .. } = self.heads;
         let has_parts = self.arithmetic == Arithmetic::Tiles && of_tiles::<T>() == Precision::SplitBf16;
-        if has_parts { 4.0 * f64::from(f32::MIN_POSITIVE) * bound::tiny(x, y) } else { 0.0 }
+        has_parts && [q, k, v].iter().any(|values| values.iter().any(|x| bound::is_tiny(x.to_f32())))
     }
 
     /// How far the sum of `n` products of weights may be off, relatively, beside what their weights are off.
@@ -164,6 +168,11 @@ impl<T: Value> AttentionReference<'_, T> {
             Arithmetic::Tiles => relative_error(of_tiles::<T>(), n),
         }
     }
+}
+
+/// What a product of these loses where a part of a factor is taken for zero.
+pub(super) fn lost_parts(x: f32, y: f32) -> f64 {
+    4.0 * f64::from(f32::MIN_POSITIVE) * bound::tiny(x, y)
 }
 
 /// How tiles multiply values of `T`.

@@ -54,6 +54,8 @@ pub struct AttentionReference<'a, T> {
     pub(super) mask: &'a Pattern,
     pub(super) heads: Heads<'a, T>,
     pub(super) arithmetic: Arithmetic,
+    /// Whether tensor cores may take parts of numbers for zero.
+    pub(super) loses_parts: bool,
     /// For each element of the mask its score, and the sum of the absolute values of the terms of its product, scaled.
     pub(super) scores: Vec<f64>,
     pub(super) magnitudes: Vec<f64>,
@@ -94,7 +96,18 @@ pub fn attention<'a, T: Value>(
         weights.extend(softmax(&scores[mask.row_range(row)]));
     }
     let arithmetic = Arithmetic::Fused;
-    Ok(AttentionReference { mask, heads, arithmetic, scores, magnitudes, modified, slopes_of_cap, weights })
+    let loses_parts = false;
+    Ok(AttentionReference {
+        mask,
+        heads,
+        arithmetic,
+        loses_parts,
+        scores,
+        magnitudes,
+        modified,
+        slopes_of_cap,
+        weights,
+    })
 }
 
 pub(super) fn expect_len(
@@ -120,7 +133,8 @@ impl<T: Value> AttentionReference<'_, T> {
     /// Has results judged as of this arithmetic. Without a call it is [`Arithmetic::Fused`].
     #[must_use]
     pub fn arithmetic(self, arithmetic: Arithmetic) -> Self {
-        Self { arithmetic, ..self }
+        let judged = Self { arithmetic, ..self };
+        Self { loses_parts: judged.may_lose_parts(), ..judged }
     }
 
     /// The weight of each element of the mask, row by row.

@@ -211,9 +211,10 @@ impl<
     const AT_FULL: u32 = WARPGROUP + T::PRODUCERS;
     const AT_EMPTY: u32 = GROUPS * WARPGROUP + T::PRODUCERS;
 
-    /// Three warpgroups with scores that are changed, and two with those or with long rows, need more registers than a thread of 12 or 16 warps can have:
+    /// Three warpgroups with scores that are changed or with `f32`, and two with such scores or with long rows, need more registers than a thread of 12 or 16 warps can have:
     /// they get those of one warpgroup more, the producers, of which some have no stage. Of 3 · 168 registers these have 56 and two have 224
-    /// each, of 4 · 128 they have 56 and three have 152. Producers that split numbers need 80.
+    /// each, of 4 · 128 they have 56 and three have 152. Producers that split numbers have 104,
+    /// and leave two 200 and three 136.
     const EXCHANGES_REGISTERS: bool =
         MODIFIES && GROUPS > 1 || GROUPS == 2 && L * PARTS == 128 || GROUPS == 3 && T::PARTS > 1;
 

@@ -252,10 +252,6 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
     /// Bytes of all stages. Sums of a tile's other blocks lie behind them.
     const STAGE_BYTES: u32 = S::STAGES * (Self::A_BYTES + Self::B_BYTES);
 
-    /// Whether the first copies of B come before A's stages are cleared. Large tiles fill the GPU, so that few blocks could clear while the
-    /// launch before runs.
-    const COPIES_FIRST: bool = A::IS_CONSTANT && O::ROWS > ROWS && L <= 32 && S::STAGES == S::GROUPS;
-
     /// Where A and B of a stage begin.
     #[inline(always)]
     const fn places(stage: u32) -> [u32; 2] {
@@ -298,16 +294,8 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
             if A::IS_CONSTANT {
                 // What never changes may be loaded before the launch before has ended.
                 loaded = source.next(gpu);
-                if Self::COPIES_FIRST {
-                    gpu.grid_dependency_wait();
-                    if let Some(step) = traversal.step() {
-                        columns.fill(gpu, Self::places(pipeline.stage)[1], step);
-                    }
-                    clear(&source);
-                } else {
-                    clear(&source);
-                    gpu.grid_dependency_wait();
-                }
+                clear(&source);
+                gpu.grid_dependency_wait();
             } else {
                 clear(&source);
                 gpu.grid_dependency_wait();
@@ -321,9 +309,7 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
                 source.look_up(gpu, traversal.step());
                 pipeline.wait_empty(gpu);
                 let [a, b] = Self::places(pipeline.stage);
-                if !(Self::COPIES_FIRST && pipeline.is_first()) {
-                    columns.fill(gpu, b, step);
-                }
+                columns.fill(gpu, b, step);
                 if !pipeline.is_first() {
                     source.clear(gpu, a, before.as_ref());
                 }

@@ -238,7 +238,9 @@ impl Problem {
         } else {
             0.0
         };
-        keys.max(1.0) * (l1.max(issued / 4.0) + 1.0) + waiting
+        // In `f32` keys take longer than L1 and schedulers alone, which shows beside blocks.
+        let of_limit = if self.blocks.is_some() && bytes == 4.0 { OF_LIMIT } else { 1.0 };
+        of_limit * keys.max(1.0) * (l1.max(issued / 4.0) + 1.0) + waiting
     }
 
     /// Of blocks. An entry takes its copies and what its groups multiply, seen or not. Where heads are few, the longest tile is
@@ -273,6 +275,8 @@ impl Problem {
 /// Cycles of a warp for 32 keys, from their columns to their sums. This and the following are set by hand from times on an H100, at 1.755 GHz
 /// (docs/log/attention.md, "Blocks").
 const BATCH_CYCLES: f64 = 2800.0;
+/// How many times their limit keys of `f32` take (docs/attention-other.md).
+const OF_LIMIT: f64 = 1.6;
 /// Cycles of a multiprocessor for an entry and for one of its groups, of rows of up to 64 elements (docs/log/attention.md, "Panels in place
 /// of core matrices"), of up to 128, and of more, whose copies take most of the time (there, "Tiles of wide rows").
 const ENTRY: [f64; 2] = [245.0, 415.0];
@@ -280,10 +284,10 @@ const MIDDLE_ENTRY: [f64; 2] = [1101.6, 550.2];
 const WIDE_ENTRY: [f64; 2] = [4148.0, 367.2];
 /// The same of `f32`, of up to 64 elements, and of more.
 const SPLIT_ENTRY: [f64; 2] = [810.0, 920.0];
-const SPLIT_MIDDLE_ENTRY: [f64; 2] = [3070.0, 880.0];
+const SPLIT_MIDDLE_ENTRY: [f64; 2] = [3210.0, 1000.0];
 /// The same by warps in place of warpgroups.
-const MMA_ENTRY: [f64; 2] = [300.0, 700.0];
-const MMA_MIDDLE_ENTRY: [f64; 2] = [600.0, 1300.0];
+const MMA_ENTRY: [f64; 2] = [115.0, 890.0];
+const MMA_MIDDLE_ENTRY: [f64; 2] = [50.0, 1650.0];
 /// The same for a tile and one of its groups.
 const TILE: f64 = 2000.0;
 const GROUP_OF_TILE: f64 = 2250.0;
