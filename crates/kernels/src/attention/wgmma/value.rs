@@ -25,7 +25,7 @@ pub trait WgmmaValue: DeviceValue {
     /// The place is live and this thread's alone, and is aligned to both.
     unsafe fn store_pair<G: Gpu>(gpu: G, to: GlobalMut<Self>, pair: [f32; 2]);
 
-    /// Loads what a thread of a warpgroup has of 64 columns of 64 rows, from a column on, of so many: [`SplitRows`]. Of values in one
+    /// Loads what a thread of a warpgroup has of 64 columns of 64 rows, from a column on, of so many: `SplitRows`. Of values in one
     /// part nothing.
     ///
     /// # Safety
@@ -35,7 +35,7 @@ pub trait WgmmaValue: DeviceValue {
     /// Puts it in shared memory, part by part: the second so many bytes further.
     ///
     /// # Safety
-    /// See [`SplitRows::store`].
+    /// See `SplitRows::store`.
     unsafe fn store<G: Gpu>(gpu: G, loaded: &Self::Loaded, to: u32, to_rest: u32);
 
     /// Starts adding products of 16 columns of Q and K to `sums`. They are the places of their first parts, and how many bytes further

@@ -111,7 +111,7 @@ pub enum Algorithm {
     /// On tensor cores, by warpgroups (compute capability 9.0): blocks of 64 queries × 64 keys in which any
     /// query sees a key are multiplied whole. Weights are rounded to the type of the operands. For masks whose blocks are full, or
     /// not too empty; up to 256 elements in vectors of eight, and scales above 0, or a soft cap. A product of `f32` is three of bfloat16: for
-    /// up to 128 elements in vectors of four, where the [precision](Options::precision) allows it. The blocks are found and listed when the first plan of
+    /// up to 128 elements in vectors of four, where the [precision](super::Options::precision) allows it. The blocks are found and listed when the first plan of
     /// a pattern wants them.
     WgmmaTile {
         /// Queries of a thread block: 64 for each warpgroup.
