@@ -10,8 +10,8 @@ from ._sparse import Pattern, _Numbered
 
 
 class Mask(_Numbered):
-    """A mask of attention (queries × keys) by rules: no pattern is written out where kernels take blocks of it (16-bit values
-    from compute capability 8.0 on, long rows of float32 on 9.0). Masks are joined by `&` and `|`."""
+    """A mask of attention (queries × keys) by rules: no pattern is written out where kernels take blocks of it (16-bit values on
+    compute capability 9.0). Masks are joined by `&` and `|`."""
 
     def __init__(self, rules: Any) -> None:
         self._rules = rules

@@ -19,8 +19,9 @@ options! {
         /// The algorithm, if not the library's choice. It must be legal for the dimension; where an address does not allow its
         /// vectors, the run is refused.
         pub algorithm: Algorithm = Algorithm::Auto => set,
-        /// The arithmetic of products, and of `f32` whether tensor cores may take part: with [`Precision::Single`] where d and the keys of
-        /// a query, on average, are 64 at least; with [`Precision::Tf32`] of any. A product is then one of three, within 2⁻¹⁵.
+        /// Whether tensor cores may take part in fused kernels of `f32`: with [`Precision::Single`] where d and the keys of a query, on average, are
+        /// 64 at least; with [`Precision::Tf32`] of any; with [`Precision::Fma`] never. A product is then three, together within 2⁻¹⁵. Of 16 bits
+        /// fused kernels are the same with each. Three steps hand it on to SDDMM and SpMM, which may be less exact with `Tf32`, 2⁻⁹.
         pub precision: Precision = Precision::Single => set,
         /// Heads that share the mask, of all samples together.
         pub batch: usize = 1 => set,

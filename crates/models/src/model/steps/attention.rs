@@ -3,7 +3,7 @@ use std::sync::PoisonError;
 
 use lacuna::attention::Options;
 use lacuna::conv::MapLayout;
-use lacuna::{DenseTranspose, Result, Slice, SliceMut, SparseAttention, Stream, Value};
+use lacuna::{DenseTranspose, Precision, Result, Slice, SliceMut, SparseAttention, Stream, Value};
 
 use super::shared::Room;
 use super::{About, Inputs, Planning, Step};
@@ -22,7 +22,8 @@ pub(super) fn plan<T: Value>(
     // Rows are tokens; K and V have as many channels beside them each, or share their rows.
     let stride = |part: Part| inputs[part.input].channels;
     let options = Options::default().heads_side_by_side(attention.heads, dim);
-    let options = options.q_stride(stride(parts[0])).kv_stride(stride(parts[1]));
+    // The oracle of networks holds attention of `f32` to FP32 products. Of 16 bits this chooses nothing.
+    let options = options.q_stride(stride(parts[0])).kv_stride(stride(parts[1])).precision(Precision::Fma);
     let plan = SparseAttention::plan_with(&mask, dim, options)?;
     let out = planning.network.shape(layer.output);
     let has_rows = inputs.iter().any(|input| input.pixels() > 1);
