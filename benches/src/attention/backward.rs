@@ -42,8 +42,10 @@ pub(super) fn time_of<T: Number, I: Index>(
             alibi_slopes: None,
         },
     )?;
-    if plan.backward_kernels()?.iter().any(Vec::is_empty) {
-        return Ok(None);
+    match plan.backward_kernels() {
+        Ok(kernels) if kernels.iter().all(|kernels| !kernels.is_empty()) => {}
+        Ok(_) | Err(lacuna::Error::NeedsPattern { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
     }
     let mut workspace = plan.workspace()?;
     let (mut d_q, mut d_k, mut d_v) =

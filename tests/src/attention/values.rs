@@ -14,7 +14,7 @@ const KEYS: usize = 50;
 const HIDDEN: usize = 20;
 const OWN: usize = 40;
 
-const CASES: [Values; 12] = [
+const CASES: [Values; 13] = [
     ("large_scores", "scores of about ±10⁴", |seed| {
         let mut problem = problem(seed)?;
         problem.q.iter_mut().for_each(|q| *q *= 1e4);
@@ -26,6 +26,12 @@ const CASES: [Values; 12] = [
         problem.q.iter_mut().for_each(|q| *q *= 1e-33);
         problem.k.iter_mut().for_each(|k| *k *= 1e3);
         problem.v.iter_mut().for_each(|v| *v *= 1e-33);
+        Ok(problem)
+    }),
+    ("huge", "a finite element that is infinite as bfloat16", |seed| {
+        let mut problem = problem(seed)?;
+        problem.q.iter_mut().step_by(DIM).for_each(|q| *q = 2e-38);
+        problem.key(OWN)[0] = 3.4e38;
         Ok(problem)
     }),
     ("rising", "each key has a larger score than those before", |seed| {

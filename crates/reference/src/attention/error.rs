@@ -96,8 +96,9 @@ impl<T: Value> AttentionReference<'_, T> {
             Arithmetic::Steps(_) => (gamma(d + 4.0), [T::ROUNDOFF, T::LEAST], [T::ROUNDOFF, T::LEAST]),
             Arithmetic::Tiles => {
                 let sum = relative_error(of_tiles::<T>(), self.heads.dim) + gamma(2.0);
-                // Exponentials that are subnormal are 0, and so may be parts of small weights.
-                (sum, [0.0; 2], [T::ROUNDOFF, T::LEAST + 4.0 * f64::from(f32::MIN_POSITIVE)])
+                // Exponentials that are subnormal are 0, and so may be parts of small weights, of which `f32` has two.
+                let parts = if of_tiles::<T>() == Precision::SplitBf16 { 4.0 } else { 1.0 };
+                (sum, [0.0; 2], [T::ROUNDOFF, T::LEAST + parts * f64::from(f32::MIN_POSITIVE)])
             }
         };
         let flushed = (d + 2.0) * SUBNORMAL * (1.0 + scale) + score_least * scale;

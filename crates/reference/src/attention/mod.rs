@@ -31,7 +31,7 @@
 //! - *Steps.* Where scores and weights are written between three operations ([`Arithmetic::Steps`]), each is rounded to
 //!   the type that holds it, by u' of itself and η' where it is subnormal, and the product with V has the arithmetic of SpMM.
 //! - *Tiles.* On tensor cores ([`Arithmetic::Tiles`]) the sum of a score, and that of the products with V, are off as
-//!   [`bound`](crate::bound) says of 16 bits, in place of γ; of `f32`, of products of bfloat16 parts. Weights are rounded, by u' and η', but not for their own sum.
+//!   [`bound`](crate::bound) says of 16 bits, in place of γ; of `f32`, of products of bfloat16 parts, where parts that are too small for tensor cores count as lost. Weights are rounded, by u' and η', but not for their own sum.
 //!
 //! The logarithm of the sum of exponentials has no weights: it is off by L + γₙ, by 2⁻²² of `log2_approx`, absolute and
 //! relative, and by three roundings of itself.

@@ -147,7 +147,7 @@ impl<T: Value> Tunable for BlockAttention<T> {
         let (dim, batch) = (self.frame.dim, self.frame.options.batch);
         Some(format!(
             "{value} {queries}×{keys} in {entries} blocks, up to {longest} for 64 queries; d {dim}, batch {batch}{}",
-            self.frame.asked()
+            self.frame.asked::<T>()
         ))
     }
     tunes_selection!();

@@ -275,7 +275,8 @@ impl Problem {
 /// Cycles of a warp for 32 keys, from their columns to their sums. This and the following are set by hand from times on an H100, at 1.755 GHz
 /// (docs/log/attention.md, "Blocks").
 const BATCH_CYCLES: f64 = 2800.0;
-/// How many times their limit keys of `f32` take (docs/attention-other.md).
+/// How many times their limit keys of `f32` take: see docs/log/attention.md, "`f32` in parts, and blocks by warps". This, and what is of `f32` and by
+/// warps below, are from times on an H200.
 const OF_LIMIT: f64 = 1.6;
 /// Cycles of a multiprocessor for an entry and for one of its groups, of rows of up to 64 elements (docs/log/attention.md, "Panels in place
 /// of core matrices"), of up to 128, and of more, whose copies take most of the time (there, "Tiles of wide rows").

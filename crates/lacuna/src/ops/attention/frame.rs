@@ -1,7 +1,7 @@
 //! What the plans of fused kernels have in common: how operands lie, their checks, and what a kernel is told of them.
 use lacuna_gpu::{GlobalMut, GlobalPtr};
 use lacuna_kernels::attention::{self as kernels, Tile};
-use lacuna_kernels::{Entry, IndexType};
+use lacuna_kernels::{Entry, IndexType, ValueType};
 
 use super::choose::{Problem, modifying};
 use super::{OPERATION, Operands, Options};
@@ -86,12 +86,14 @@ impl Frame {
         widest(|allowed| allowed <= vector && layouts.iter().all(|layout| layout.allows(allowed)))
     }
 
-    /// What the key of a tuned plan says of the soft cap and the precision, where they are not the usual ones.
-    pub(super) fn asked(&self) -> String {
+    /// What the key of a tuned plan says of the soft cap, and of the precision, which counts in `f32`, where they are not the usual ones.
+    pub(super) fn asked<T: Value>(&self) -> String {
         let capped = if self.options.softcap.is_some() { ", soft cap" } else { "" };
         match self.options.precision {
-            Precision::Single => capped.into(),
-            precision => format!("{capped}, {precision:?}"),
+            precision if T::TYPE == ValueType::F32 && precision != Precision::Single => {
+                format!("{capped}, {precision:?}")
+            }
+            _ => capped.into(),
         }
     }
 

@@ -132,7 +132,11 @@ impl<T: Value, I: Index> SparseAttention<T, I> {
         };
         let plan = Self { pattern, frame, selection, steps, values: PhantomData };
         if plan.steps.is_none() && plan.choice().is_none() {
-            return Err(plan.illegal(format!("no kernel can do this shape with d = {dim}")));
+            let (keys, precision) = (mask.nnz() / mask.rows().max(1), options.precision);
+            let why = format!(
+                "no kernel can do this shape with d = {dim}, {keys} keys a query, and Precision::{precision:?}"
+            );
+            return Err(plan.illegal(why));
         }
         Ok(plan)
     }
@@ -266,7 +270,7 @@ impl<T: Value, I: Index> Tunable for SparseAttention<T, I> {
         Some(format!(
             "{value} {index} {rows}×{cols}, {nnz} keys, {rows_class}, {row_order:?}, query tiles {shared}; d {dim}, batch {batch}, \
              vectors of {vector}{}",
-            self.frame.asked()
+            self.frame.asked::<T>()
         ))
     }
     tunes_selection!();

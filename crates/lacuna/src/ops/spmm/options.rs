@@ -14,16 +14,18 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Precision {
-    /// By fused multiply-adds in `f32`; or, where sums are long ([`LONG_ROWS`]: of SpMM the rows of A on average, of SDDMM K)
+    /// By fused multiply-adds in `f32`; or, where sums are long ([`LONG_ROWS`]: of SpMM the rows of A on average, of SDDMM K, of attention d and the
+    /// keys of a query)
     /// and it is faster, on tensor cores in three products each. Such a product is within 2⁻¹⁶ of its size, in short rows of such a matrix too,
     /// and sums are cut where `f32` rounds: the reference's `Precision::Split` has the bound. With prepacked weights it is
-    /// within 2⁻²¹ (`Precision::SplitTf32`), and rows need 16 nonzeros. Of a convolution, and of SDDMM by warpgroups, a
+    /// within 2⁻²¹ (`Precision::SplitTf32`), and rows need 16 nonzeros. Of a convolution, and of SDDMM and attention by warpgroups, a
     /// product is within 2⁻¹⁵ (`Precision::SplitBf16`). Numbers below about 2⁻¹⁰⁰ may lose more.
     #[default]
     Single,
-    /// By fused multiply-adds in `f32`, for 16-bit values too.
+    /// By fused multiply-adds in `f32`, for 16-bit values too, but in fused kernels of attention.
     Fma,
-    /// On tensor cores with `f32` cut to TF32 (10 bits of mantissa) where that is faster: errors up to 2⁻⁹ of each product.
+    /// On tensor cores with `f32` cut to TF32 (10 bits of mantissa) where that is faster: errors up to 2⁻⁹ of each product. Fused kernels of attention
+    /// make three products as with `Single`, in short sums too.
     Tf32,
 }
 

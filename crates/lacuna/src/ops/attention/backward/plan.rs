@@ -73,7 +73,7 @@ impl<T: Value> BlockAttention<T> {
     ///
     /// # Errors
     /// [`Error::Parameter`] where K and V of two groups of heads, or Q of two heads, share memory, as gradients cannot;
-    /// [`Error::NeedsPattern`] for `f32`, for d above 128, and for more keys than a grid has rows of tiles; [`Error::TooLarge`] from 2³² mask blocks of 64 keys on, those of all
+    /// [`Error::NeedsPattern`] for `f32`, for d above 128, for GPUs of other compute capability than 9.0, and for more keys than a grid has rows of tiles; [`Error::TooLarge`] from 2³² mask blocks of 64 keys on, those of all
     /// heads that share them; [`Error::OutOfMemory`].
     pub fn workspace(&self) -> Result<BlockWorkspace<T>> {
         let (blocks, [of_queries, of_keys]) = self.backward_entries()?;
@@ -116,6 +116,23 @@ impl<T: Value> BlockAttention<T> {
         let frame = &self.frame;
         frame.q.expect_disjoint("the batch stride of Q, and of its gradient")?;
         frame.kv.expect_disjoint("the batch stride of K, and of its gradient")?;
+        let sm = frame.device.info().sm;
+        if T::TYPE == ValueType::F32 || sm / 10 != 9 {
+            let why = format!(
+                "gradients by blocks take f16 and bf16 on compute capability 9.0; here are {} and {}.{}",
+                T::TYPE,
+                sm / 10,
+                sm % 10
+            );
+            return Err(Error::NeedsPattern { operation: OPERATION, why });
+        }
+        if frame.dim > MAX_DIM {
+            let why = format!(
+                "gradients by blocks take rows of up to {MAX_DIM} elements; here is d = {}",
+                frame.dim
+            );
+            return Err(Error::NeedsPattern { operation: OPERATION, why });
+        }
         let (heads, group) = (frame.options.batch, frame.options.kv_group);
         let blocks = [self.blocks.clone(), self.blocks.transposed()?.clone()];
         let longest = blocks[1].counts().tilings.iter().map(|tiling| tiling.longest).max().unwrap_or(0);
@@ -130,23 +147,6 @@ impl<T: Value> BlockAttention<T> {
 
     fn no_kernel(&self) -> Error {
         let (queries, keys) = (self.frame.queries, self.frame.keys);
-        let sm = self.frame.device.info().sm;
-        if T::TYPE == ValueType::F32 || sm / 10 != 9 {
-            let why = format!(
-                "gradients by blocks take f16 and bf16 on compute capability 9.0; here are {} and {}.{}",
-                T::TYPE,
-                sm / 10,
-                sm % 10
-            );
-            return Error::NeedsPattern { operation: OPERATION, why };
-        }
-        if self.frame.dim > MAX_DIM {
-            let why = format!(
-                "gradients by blocks take rows of up to {MAX_DIM} elements; here is d = {}",
-                self.frame.dim
-            );
-            return Error::NeedsPattern { operation: OPERATION, why };
-        }
         let why = format!(
             "gradients by blocks take up to {MAX_GRID_YZ} tiles of queries, and of keys: of 192 rows each up to d = 64, above of 128 queries and of 64 keys; here are {queries} queries and {keys} keys"
         );
