@@ -109,6 +109,7 @@ def sparse_attention(
     scale: Optional[float] = None,
     softcap: Optional[float] = None,
     alibi_slopes: Any = None,
+    precise: bool = False,
 ) -> Any:
     """softmax(scale·Q·Kᵀ ⊙ mask)·V for a mask that all heads share.
 
@@ -121,13 +122,15 @@ def sparse_attention(
         softcap: Holds scaled scores s between −c and c, as c·tanh(s/c). Rows have 256 elements at most then.
         alibi_slopes: float32, (heads,) or (samples, heads): slope·|i + keys − queries − j| is taken from the score of query i and key j,
             after the soft cap. Rows have 256 elements at most then. Slopes have no gradients.
+        precise: Whether float32 is multiplied by fused multiply-adds alone. Else sums over d and over the keys of a query, if both are
+            long, may be computed on tensor cores, each product in three.
 
     Returns:
         As Q, without gaps. A query without keys gets 0.
     """
     if _is_torch(q, k, v):
-        return _torch.sparse_attention(q, k, v, mask, scale, softcap, alibi_slopes)
-    return _ops.attention(_backend_of(q, k, v), mask, q, k, v, _ops.scores_of(q, scale, softcap, alibi_slopes))
+        return _torch.sparse_attention(q, k, v, mask, scale, softcap, alibi_slopes, precise)
+    return _ops.attention(_backend_of(q, k, v), mask, q, k, v, _ops.scores_of(q, scale, softcap, alibi_slopes, precise))
 
 
 def topn(logits: Any, n: int, *, output: str = "probabilities", temperature: float = 1.0) -> tuple:

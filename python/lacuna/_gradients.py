@@ -169,17 +169,17 @@ def attention_gradients(mask: Any, operands: tuple, d_o: Tensor, scores: _ops.Sc
         k, v = k.repeat_interleave(group, 0), v.repeat_interleave(group, 0)
     q, k, v, d_o = (in_rows(x) for x in (q, k, v, d_o))
     if scores.softcap is None and scores.slopes is None:
-        weights, slope = softmax(pattern, sddmm(pattern, q, k, False), scores.scale), None
+        weights, slope = softmax(pattern, sddmm(pattern, q, k, scores.precise), scores.scale), None
     else:
-        modified, slope = _modified(pattern, sddmm(pattern, q, k, False), scores)
+        modified, slope = _modified(pattern, sddmm(pattern, q, k, scores.precise), scores)
         weights = softmax(pattern, modified, 1.0).to(q.dtype)
-    d_v = spmm(pattern.T, transpose_values(pattern, weights), d_o, None, False, False)
-    d_weights = sddmm(pattern, d_o, v, False)
+    d_v = spmm(pattern.T, transpose_values(pattern, weights), d_o, None, False, scores.precise)
+    d_weights = sddmm(pattern, d_o, v, scores.precise)
     d_scores = softmax_backward(pattern, weights, d_weights, scores.scale if slope is None else 1.0)
     if slope is not None:
         d_scores = (d_scores * slope).to(q.dtype)
-    d_q = spmm(pattern, d_scores, k, None, False, False)
-    d_k = spmm(pattern.T, transpose_values(pattern, d_scores), q, None, False, False)
+    d_q = spmm(pattern, d_scores, k, None, False, scores.precise)
+    d_k = spmm(pattern.T, transpose_values(pattern, d_scores), q, None, False, scores.precise)
     if group > 1:
         d_k, d_v = (x.unflatten(0, (-1, group)).sum(1) for x in (d_k, d_v))
     return d_q.reshape(shape), d_k.reshape(key_shape), d_v.reshape(key_shape)
@@ -205,8 +205,8 @@ def keeps_logsumexp(mask: Any, q: Tensor) -> bool:
 
 @torch.compiler.assume_constant_result
 def _has_blocks(index: Optional[int]) -> bool:
-    """Whether a GPU, or the simulator, may have kernels by blocks."""
-    return index is None or cuda_device(index).sm >= 90
+    """Whether a GPU, or the simulator, may have kernels of gradients by blocks."""
+    return index is None or cuda_device(index).sm // 10 == 9
 
 
 def attention_gradients_by_blocks(mask: Any, operands: tuple, results: tuple, d_o: Tensor, scores: _ops.Scores) -> tuple:

@@ -10,8 +10,8 @@ from ._sparse import Pattern, _Numbered
 
 
 class Mask(_Numbered):
-    """A mask of attention (queries × keys) by rules: no pattern is written out where kernels take blocks of it (16-bit values on
-    compute capability 9.0). Masks are joined by `&` and `|`."""
+    """A mask of attention (queries × keys) by rules: no pattern is written out where kernels take blocks of it (16-bit values from
+    compute capability 8.0 on, and float32 on 9.0). Masks are joined by `&` and `|`."""
 
     def __init__(self, rules: Any) -> None:
         self._rules = rules
@@ -121,7 +121,8 @@ class Mask(_Numbered):
 
     def _blocks_on(self, back: Any, code: int) -> Any:
         """The mask's blocks on this backend's device, which are made once; None for types and devices without kernels by blocks."""
-        if code == 0 or back.device.sm < 90:
+        sm = back.device.sm
+        if sm // 10 != 9 if code == 0 else sm < 80:
             return None
         blocks = self._blocks.get(back.key)
         return self._blocks.setdefault(back.key, native.MaskBlocks(back.device, self._rules)) if blocks is None else blocks

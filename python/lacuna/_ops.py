@@ -179,14 +179,16 @@ def transpose_values(back: Any, pattern: Any, values: Any) -> Any:
 
 
 class Scores(NamedTuple):
-    """What becomes of products of queries and keys: a scale (1/√d if none), a soft cap, and a slope of each sample and head by distance."""
+    """What becomes of products of queries and keys: a scale (1/√d if none), a soft cap, and a slope of each sample and head by distance; and whether
+    those of float32 are fused multiply-adds alone."""
 
     scale: Optional[float] = None
     softcap: Optional[float] = None
     slopes: Any = None
+    precise: bool = False
 
 
-def scores_of(q: Any, scale: Optional[float], softcap: Optional[float], slopes: Any) -> Scores:
+def scores_of(q: Any, scale: Optional[float], softcap: Optional[float], slopes: Any, precise: bool) -> Scores:
     """The same, of slopes that may be those of every sample."""
     if softcap is not None and not softcap > 0:
         raise InputError(f"the soft cap is {softcap}, but above 0 is expected, or none")
@@ -194,7 +196,7 @@ def scores_of(q: Any, scale: Optional[float], softcap: Optional[float], slopes: 
     if len(shape) == 4 and len(of_slopes) == 1:
         each = slopes[None]
         slopes = each.expand(shape[0], -1).contiguous() if hasattr(each, "expand") else each.repeat(shape[0], 0)
-    return Scores(scale, softcap, slopes)
+    return Scores(scale, softcap, slopes, precise)
 
 
 @on_its_device
@@ -256,7 +258,7 @@ def _heads(back: Any, mask: Any, q: Any, k: Any, v: Any, scores: Scores) -> tupl
         raise InputError(f"K has strides {tuple(views[1].strides)} and V {tuple(views[2].strides)}, but they must be the same")
     counts = (1, 1) if batch is None else (batch, batch // kv_batch)
     scale = dim**-0.5 if scores.scale is None else scores.scale
-    of_products = (scale, scores.softcap, _slopes(back, scores.slopes, shape[:-2]))
+    of_products = (scale, scores.softcap, _slopes(back, scores.slopes, shape[:-2]), scores.precise)
     heads = (back.call_stream(), code, dim, counts, of_products, q_rows, (k_rows[0], v_rows[0], *k_rows[1:]))
     return code, shape, heads
 

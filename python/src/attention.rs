@@ -7,7 +7,7 @@ use crate::attention_backward::Backward;
 use crate::device::{Device, Dtype, stream, with_type};
 use crate::error::raise;
 use crate::mask::Mask;
-use crate::pattern::{Pattern, PatternOf, output, with_pattern};
+use crate::pattern::{Pattern, PatternOf, output, precision, with_pattern};
 use crate::plans::{CallStream, Key, Operation, Plans};
 use crate::torch::{Call, direct};
 
@@ -23,6 +23,7 @@ pub(crate) struct Heads {
     softcap: Option<f32>,
     /// Where a slope of each head is, if there are any.
     slopes: Option<u64>,
+    precise: bool,
     pub(crate) q: (u64, usize, usize),
     pub(crate) kv: (u64, u64, usize, usize),
     o: (u64, usize, usize),
@@ -33,9 +34,9 @@ pub(crate) struct Heads {
 impl<'py> FromPyObject<'_, 'py> for Heads {
     type Error = PyErr;
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (stream, dtype, dim, (batch, group), (scale, softcap, slopes), q, kv, o, logsumexp) =
+        let (stream, dtype, dim, (batch, group), (scale, softcap, slopes, precise), q, kv, o, logsumexp) =
             object.extract()?;
-        Ok(Self { stream, dtype, dim, batch, group, scale, softcap, slopes, q, kv, o, logsumexp })
+        Ok(Self { stream, dtype, dim, batch, group, scale, softcap, slopes, precise, q, kv, o, logsumexp })
     }
 }
 
@@ -53,6 +54,7 @@ impl Heads {
 
     pub(crate) fn options(&self, size: [usize; 2]) -> Options {
         let options = Options::default().batch(self.batch).kv_group(self.group).scale(self.scale);
+        let options = options.precision(precision(self.precise));
         let options = self.softcap.map_or(options, |softcap| options.softcap(softcap));
         if self.are_plain(size) {
             return options;
@@ -64,10 +66,11 @@ impl Heads {
 
     /// The key of its plan, of those of a stream, as a plan may have memory for weights.
     pub(crate) fn key(&self, operation: Operation, stream: usize) -> Key {
-        let Self { dtype, dim, batch, group, scale, softcap, q, kv, o, .. } = *self;
+        let Self { dtype, dim, batch, group, scale, softcap, precise, q, kv, o, .. } = *self;
         // No cap has the bits of a NaN.
         let dim = dim | (softcap.map_or(u32::MAX, f32::to_bits) as usize) << 32;
         let scale = scale.to_bits() as usize | group << 32;
+        let batch = batch << 1 | usize::from(precise);
         let numbers = [dim, batch, scale, q.1, q.2, kv.2, kv.3, o.1, o.2];
         Key { operation, dtype, stream, numbers: numbers.map(|number| number as u64) }
     }
@@ -107,18 +110,19 @@ impl Heads {
     }
 }
 
-/// What becomes of products: a scale, a soft cap, and slopes by distance.
+/// What becomes of products: a scale, a soft cap, and slopes by distance; and whether those of `f32` are fused multiply-adds alone.
 pub(crate) struct Scores<'py> {
     scale: Option<f32>,
     softcap: Option<f32>,
     slopes: Option<Bound<'py, PyAny>>,
+    precise: bool,
 }
 
 impl<'py> FromPyObject<'_, 'py> for Scores<'py> {
     type Error = PyErr;
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (scale, softcap, slopes) = object.extract()?;
-        Ok(Self { scale, softcap, slopes })
+        let (scale, softcap, slopes, precise) = object.extract()?;
+        Ok(Self { scale, softcap, slopes, precise })
     }
 }
 
@@ -239,12 +243,25 @@ impl<'py> Call<'py> {
             return Ok(None);
         }
         let Some(slopes) = self.slopes(scores, &shape)? else { return Ok(None) };
-        let (softcap, scale) =
-            (scores.softcap, scores.scale.unwrap_or_else(|| (dim as f64).powf(-0.5) as f32));
+        let Scores { softcap, precise, .. } = *scores;
+        let scale = scores.scale.unwrap_or_else(|| (dim as f64).powf(-0.5) as f32);
         let (stream, group) = (CallStream(self.stream, false), batch / kv_batch);
         let (kv, o) = ((k.0, v.0, k.1, k.2), (0, dim, queries * dim));
-        let heads =
-            Heads { stream, dtype, dim, batch, group, scale, softcap, slopes, q, kv, o, logsumexp: None };
+        let heads = Heads {
+            stream,
+            dtype,
+            dim,
+            batch,
+            group,
+            scale,
+            softcap,
+            slopes,
+            precise,
+            q,
+            kv,
+            o,
+            logsumexp: None,
+        };
         Ok(Some((heads, shape)))
     }
 

@@ -77,6 +77,16 @@ def test_attention(shared):
     check(tensors, doubles, lacuna.sparse_attention(q, k, v, window), scores.softmax(-1) @ spread[1])
 
 
+def test_float32_attention_of_long_rows():
+    """Forward by a rule's blocks, or by its pattern if products are to be fused multiply-adds."""
+    window, seen = lacuna.Mask.sliding_window(150, 100), torch.ones(150, 150).tril().triu(-99).bool()
+    for precise in (False, True):
+        q, k, v = tensors = tensor(150, 64), tensor(150, 64, seed=3), tensor(150, 64, seed=4)
+        doubles = wide(tensors)
+        scores = (doubles[0] @ doubles[1].mT / 8).masked_fill(~seen, float("-inf"))
+        check(tensors, doubles, lacuna.sparse_attention(q, k, v, window, precise=precise), scores.softmax(-1) @ doubles[2])
+
+
 @pytest.mark.parametrize("softcap, slopes", [(0.3, None), (None, [0.25, 0.0]), (0.5, [0.1, 1.0])])
 def test_attention_with_caps_and_slopes(softcap, slopes):
     drawn = Drawn(12, 20, 0.5)

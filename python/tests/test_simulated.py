@@ -180,6 +180,16 @@ def test_attention_by_rules_is_that_of_their_pattern():
     assert np.max(np.abs(o - weights @ wide[2])) < 3 * 2.0**-11
 
 
+def test_float32_attention_in_parts_and_by_fused_multiply_adds():
+    tokens, dim = 160, 64
+    seen, mask = np.tril(np.ones((tokens, tokens), bool)), lacuna.Mask.causal(tokens)
+    q, k, v = (dense(2, tokens, dim, seed=seed) for seed in range(3))
+    wide = [x.astype(np.float64) for x in (q, k, v)]
+    expected = softmax(wide[0] @ wide[1].swapaxes(-1, -2) / 8, seen) @ wide[2]
+    errors = [np.max(np.abs(lacuna.sparse_attention(q, k, v, mask, precise=precise) - expected)) for precise in (False, True)]
+    assert errors[1] < 2.0**-19 and errors[1] < errors[0] < 2.0**-13
+
+
 def test_topn():
     logits = dense(5, 100) * 4
     values, indices = lacuna.topn(logits, 7)
