@@ -151,4 +151,92 @@ impl<T: Real> Output<T> {
             }
         }
     }
+
+    /// A result between the limits, without a branch. Kernels by rows take more registers so.
+    #[inline(always)]
+    fn limited(&self, sum: f32) -> f32 {
+        // Comparisons with NaN are false: it passes.
+        let sum = if sum < self.lo { self.lo } else { sum };
+        if sum > self.hi { self.hi } else { sum }
+    }
+
+    /// Finishes a lane's sums of a tile before they are rounded, those of [`TileSums`], with the same results as [`store`](Self::store). One way for all of them:
+    /// code that runs once takes the time to fetch it, so that what is not to be done is passed over as a whole.
+    ///
+    /// # Safety
+    /// As for `store`, of those elements that are in C, which is `product`.
+    #[inline(always)]
+    pub(super) unsafe fn finish_tile<G: Gpu, const L: usize>(
+        &self,
+        gpu: G,
+        product: GlobalMut<T>,
+        [rows, columns]: [u32; 2],
+        [row, column]: [u32; 2],
+        sums: &mut [f32; L],
+    ) {
+        let steps = self.steps();
+        if steps == 0 {
+            return;
+        }
+        let below = row + TileSums::ROWS_APART;
+        // SAFETY: as promised by the caller.
+        let ends = unsafe { [self.ends(gpu, steps, row, rows), self.ends(gpu, steps, below, rows)] };
+        let [[first_scale, first_bias], [second_scale, second_bias]] = ends;
+        for [a, b, c, d] in sums.as_chunks_mut::<4>().0 {
+            *a = *a * first_scale * self.alpha;
+            *b = *b * first_scale * self.alpha;
+            *c = *c * second_scale * self.alpha;
+            *d = *d * second_scale * self.alpha;
+        }
+        if steps & ADDS_C != 0 {
+            for (eight, [a, b, c, d]) in sums.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+                let column = column + eight as u32 * 8;
+                let add = |row: u32, first: &mut f32, second: &mut f32| {
+                    if row < rows && column < columns {
+                        let to = product.add_rows(row, self.c_stride_bytes).add(column as usize);
+                        // SAFETY: as promised by the caller.
+                        let old: [T; 2] = unsafe { gpu.load(to) };
+                        *first = gpu.fma(self.beta, old[0].to_f32(gpu), *first);
+                        *second = gpu.fma(self.beta, old[1].to_f32(gpu), *second);
+                    }
+                };
+                add(row, a, b);
+                add(below, c, d);
+            }
+        }
+        for [a, b, c, d] in sums.as_chunks_mut::<4>().0 {
+            *a = self.limited(*a + first_bias);
+            *b = self.limited(*b + first_bias);
+            *c = self.limited(*c + second_bias);
+            *d = self.limited(*d + second_bias);
+        }
+    }
+
+    /// What a row's sums are multiplied with, and what is added. What there is not changes nothing: 1 in products, -0 in sums.
+    ///
+    /// # Safety
+    /// As for [`store`](Self::store), if C has the row.
+    #[inline(always)]
+    unsafe fn ends<G: Gpu>(&self, gpu: G, steps: u32, row: u32, rows: u32) -> [f32; 2] {
+        let (mut scale, mut bias) = (1.0, -0.0);
+        // SAFETY: as promised by the caller.
+        unsafe {
+            if steps & SCALES_ROW != 0 && row < rows {
+                [scale] = gpu.load_readonly(self.row_scale.add(row as usize));
+            }
+            if steps & ADDS_BIAS != 0 && row < rows {
+                let [own] = gpu.load_readonly::<T, 1>(self.bias.add(row as usize));
+                bias = own.to_f32(gpu);
+            }
+        }
+        [scale, bias]
+    }
+}
+
+/// Which sums of a tile of 16 rows a lane has after products on tensor cores: of each 8 columns two neighbours, in two rows, one row after the other.
+pub(super) struct TileSums;
+
+impl TileSums {
+    /// From the lane's first row to its second.
+    pub(super) const ROWS_APART: u32 = 8;
 }

@@ -216,6 +216,6 @@ fn four<G: Gpu, const N: usize>(gpu: G, sums: &[f32; N], sixteen: usize, half: u
         let at = 8 * sixteen + 4 * eight + 2 * half;
         [sums[at], sums[at + 1]]
     };
-    let [[a, b], [c, d]] = swap::<G, 1>(gpu, pair(0), pair(1));
+    let [[a, b], [c, d]] = swap::<G, 1, _, _>(gpu, pair(0), pair(1));
     [a, b, c, d]
 }

@@ -3,10 +3,11 @@
 //! A stage has A by units of 64 rows: all chunks of the first, then those of the second. All warpgroups read the same B.
 use core::marker::PhantomData;
 
-use lacuna_gpu::{Gpu, SharedPtr};
+use lacuna_gpu::{GlobalMut, Gpu, SharedPtr, Word};
 
 use super::{CHUNK_BYTES, ROWS, WARP_PART, WarpgroupOperand};
 use crate::common::swap;
+use crate::spmm::epilogue::TileSums;
 use crate::spmm::mma::{Stages, TileArgs, TileValue};
 use crate::{Arithmetic, HalfValue};
 
@@ -82,8 +83,8 @@ impl<T: HalfValue + TileValue, const L: usize, const M: u32, const FOURS: bool> 
     }
 }
 
-/// Writes consumer warp `warp`'s part of a tile, by eight elements if `WIDE`, or by four. A lane has, of 16 rows, two, eight apart, and of each 8 columns two
-/// neighbours. Four lanes share a row: of each 32 columns they exchange theirs for 8 neighbours, and write 64 bytes together.
+/// Writes consumer warp `warp`'s part of a tile, by eight elements if `WIDE`, or by four. Of each 32 columns the four lanes of a row exchange theirs for 8
+/// neighbours, and write 64 bytes together. Sums are rounded first, so that half as many words are exchanged.
 ///
 /// # Safety
 /// As for [`store`](WarpgroupOperand::store); rows of C begin at multiples of as many elements, and have multiples of them.
@@ -96,42 +97,50 @@ unsafe fn store_by<G: Gpu, T: HalfValue + TileValue, const L: usize, const WIDE:
     warp: u32,
     accumulators: &[f32; L],
 ) {
-    let row = row + warp * WARP_PART;
     let (g, t) = (gpu.lane_id() / 4, gpu.lane_id() % 4);
-    for (wide, accumulators) in accumulators.as_chunks::<16>().0.iter().enumerate() {
-        let column = column + wide as u32 * 32 + 8 * t;
+    let row = row + warp * WARP_PART + g;
+    let (product, size) = (args.output.product(batch), [args.rows, args.n]);
+    let mut sums = *accumulators;
+    // SAFETY: as promised by the caller.
+    unsafe { args.output.finish_tile(gpu, product, size, [row, column + 2 * t], &mut sums) };
+    let column = column + 8 * t;
+    let c = product.add_rows(row, args.output.c_stride_bytes).add(column as usize);
+    let c = GlobalMut::<u32>::from_address(c.address());
+    let c = [c, c.add_rows(TileSums::ROWS_APART, args.output.c_stride_bytes)];
+    for (wide, sums) in sums.as_chunks::<16>().0.iter().enumerate() {
         for half in 0..2 {
             let pair =
-                |eight: usize| [accumulators[4 * eight + 2 * half], accumulators[4 * eight + 2 * half + 1]];
-            let [a, b, c, d] = exchange(gpu, [pair(0), pair(1), pair(2), pair(3)]);
-            let row = row + g + half as u32 * 8;
-            let [first, second] = [[a[0], a[1], b[0], b[1]], [c[0], c[1], d[0], d[1]]];
-            if row >= args.rows || column >= args.n {
-                continue;
-            }
+                |eight: usize| [T::pack(gpu, sums[4 * eight + 2 * half], sums[4 * eight + 2 * half + 1])];
+            let words = exchange(gpu, [pair(0), pair(1), pair(2), pair(3)]).map(|[word]| word);
+            let row = row + half as u32 * TileSums::ROWS_APART;
+            let (column, to) = (column + wide as u32 * 32, c[half].add(wide * 16));
             // SAFETY: as promised by the caller.
             unsafe {
                 if WIDE {
-                    let neighbours = [a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]];
-                    args.output.store(gpu, row, column, batch, neighbours);
+                    if row < args.rows && column < args.n {
+                        gpu.store(to, words);
+                    }
                     continue;
                 }
-                args.output.store(gpu, row, column, batch, first);
-                if column + 4 < args.n {
-                    args.output.store(gpu, row, column + 4, batch, second);
+                let [first, second, third, fourth] = words;
+                if row < args.rows && column < args.n {
+                    gpu.store(to, [first, second]);
+                }
+                if row < args.rows && column + 4 < args.n {
+                    gpu.store(to.add(2), [third, fourth]);
                 }
             }
         }
     }
 }
 
-/// Of four lanes, each gives its pair `i` to lane `i`, and gets what the others have for it, in their order. All lanes of the
+/// Of four lanes, each gives its part `i` to lane `i`, and gets what the others have for it, in their order. All lanes of the
 /// warp are here.
 #[inline(always)]
-fn exchange<G: Gpu>(gpu: G, pairs: [[f32; 2]; 4]) -> [[f32; 2]; 4] {
+fn exchange<G: Gpu, W: Word, const N: usize>(gpu: G, pairs: [[W; N]; 4]) -> [[W; N]; 4] {
     // A matrix is transposed by exchanging what is not on the diagonal: in each block of two by two, then the blocks.
     let [a, b, c, d] = pairs;
-    let ([a, b], [c, d]) = (swap::<G, 1>(gpu, a, b), swap::<G, 1>(gpu, c, d));
-    let ([a, c], [b, d]) = (swap::<G, 2>(gpu, a, c), swap::<G, 2>(gpu, b, d));
+    let ([a, b], [c, d]) = (swap::<G, 1, _, _>(gpu, a, b), swap::<G, 1, _, _>(gpu, c, d));
+    let ([a, c], [b, d]) = (swap::<G, 2, _, _>(gpu, a, c), swap::<G, 2, _, _>(gpu, b, d));
     [a, b, c, d]
 }

@@ -160,7 +160,7 @@ impl<P: Products, const M: u32> WarpgroupOperand<L> for Singles<P, M> {
         let column = column + warp * WARP_PART + g / 2 * 4;
         for (eight, accumulators) in accumulators.as_chunks::<4>().0.iter().enumerate() {
             let [a, b, c, d] = *accumulators;
-            let [left, right] = swap::<G, 4>(gpu, [a, c], [b, d]);
+            let [left, right] = swap::<G, 4, _, _>(gpu, [a, c], [b, d]);
             let row = row + eight as u32 * 8;
             if row < args.rows && column < args.n {
                 let neighbours = [left[0], left[1], right[0], right[1]];
