@@ -81,6 +81,29 @@ def test_caps_and_slopes():
                 assert torch.equal(again, o)
 
 
+def test_float32_in_parts_and_by_fused_multiply_adds():
+    """A rule's blocks in parts of bfloat16, or its pattern; both with gradients, and as an operator."""
+    for mask, seen in masks(300):
+        errors = []
+        for precise in (False, True):
+            operands = heads((4, 300, 64), (4, 300, 64), torch.float32)
+            q, k, v = doubles = [x.detach().double().requires_grad_() for x in operands]
+            expected = soft(q @ k.mT / 8, seen) @ v
+            gradient = dense(4, 300, 64, seed=5)
+            expected.backward(gradient.double())
+            # The first call plans, the second goes past the dispatcher.
+            for _ in range(2):
+                o = lacuna.sparse_attention(*operands, mask, precise=precise)
+                found = torch.autograd.grad(o, operands, gradient)
+            again = OPS.attention(*operands, mask.id, 0.125, None, None, precise)
+            assert torch.equal(o, again)
+            errors.append((o - expected).abs().max())
+            assert all((got - want.grad).abs().max() < 2.0**-9 for got, want in zip(found, doubles))
+        assert errors[1] < 2.0**-18 and (errors[0] > 0 if goes_by_blocks() else errors[0] == errors[1])
+        assert errors[0] < 2.0**-12
+    torch.library.opcheck(OPS.attention.default, (*operands, mask.id, 0.125, None, None, True))
+
+
 def test_operators_of_caps_and_slopes():
     mask, slopes = lacuna.Mask.sliding_window(96, 20), torch.tensor([0.5, 0.25, 0.0, 1.0], device="cuda")
     for dtype in TYPES:

@@ -108,7 +108,7 @@ def test_direct_calls_are_those_of_the_dispatcher():
         moved = OPS.transpose_values(d, pattern.id, pattern.values_stride)
         assert torch.equal(pattern.T._handle.gather_direct(d), moved)
         q, k = dense(2, 64, 24), dense(2, 96, 24)
-        o, plain = lacuna.sparse_attention(q, k, k, pattern), (None, None, None)
+        o, plain = lacuna.sparse_attention(q, k, k, pattern), (None, None, None, False)
         assert torch.equal(handle.attention_direct(q, k, k, plain), o) and handle.attention_direct(q, k, k[:1], plain) is None
 
 

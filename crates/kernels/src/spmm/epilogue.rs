@@ -1,7 +1,7 @@
 //! The epilogue: from accumulators to C.
 use core::convert::identity;
 
-use lacuna_gpu::{GlobalMut, GlobalPtr, Gpu, Real};
+use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, Real};
 
 use crate::common::round_into;
 
@@ -164,7 +164,7 @@ impl<T: Real> Output<T> {
     /// code that runs once takes the time to fetch it, so that what is not to be done is passed over as a whole.
     ///
     /// # Safety
-    /// As for `store`, of those elements that are in C, which is `product`.
+    /// As for `store`, of those elements that are in C, which is `product`. All lanes of the warp are here.
     #[inline(always)]
     pub(super) unsafe fn finish_tile<G: Gpu, const L: usize>(
         &self,
@@ -203,6 +203,8 @@ impl<T: Real> Output<T> {
                 add(row, a, b);
                 add(below, c, d);
             }
+            // Other lanes of the row write these elements.
+            gpu.sync_warp(FULL_WARP);
         }
         for [a, b, c, d] in sums.as_chunks_mut::<4>().0 {
             *a = self.limited(*a + first_bias);
