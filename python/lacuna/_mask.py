@@ -102,7 +102,7 @@ class Mask(_Numbered):
 
     def attend(self, back: Any, code: int, heads: tuple) -> None:
         """Gives attention with this mask to the stream: by blocks where kernels take them, else by its pattern."""
-        blocks = self._blocks_on(back, code)
+        blocks = self._blocks_on(back, code, heads)
         if blocks is not None and blocks.attention(heads):
             self._last = blocks
             return
@@ -113,16 +113,17 @@ class Mask(_Numbered):
     def attend_backward(self, back: Any, code: int, heads: tuple, backward: tuple) -> bool:
         """Gives the gradients of attention by blocks to the stream; False where kernels do not take them. The first call for a device works
         out the transposed mask, and waits."""
-        blocks = self._blocks_on(back, code)
+        blocks = self._blocks_on(back, code, heads)
         if blocks is None or not blocks.attention_backward(heads, backward):
             return False
         self._last_backward = blocks
         return True
 
-    def _blocks_on(self, back: Any, code: int) -> Any:
+    def _blocks_on(self, back: Any, code: int, heads: tuple) -> Any:
         """The mask's blocks on this backend's device, which are made once; None for types and devices without kernels by blocks."""
-        sm = back.device.sm
-        if sm // 10 != 9 if code == 0 else sm < 80:
+        sm, dim, precise = back.device.sm, heads[2], heads[4][3]
+        # Of float32 kernels refuse short rows, for which blocks need not be made.
+        if sm < 80 or code == 0 and (sm // 10 != 9 or precise or dim < 64):
             return None
         blocks = self._blocks.get(back.key)
         return self._blocks.setdefault(back.key, native.MaskBlocks(back.device, self._rules)) if blocks is None else blocks

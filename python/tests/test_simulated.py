@@ -186,7 +186,10 @@ def test_float32_attention_in_parts_and_by_fused_multiply_adds():
     q, k, v = (dense(2, tokens, dim, seed=seed) for seed in range(3))
     wide = [x.astype(np.float64) for x in (q, k, v)]
     expected = softmax(wide[0] @ wide[1].swapaxes(-1, -2) / 8, seen) @ wide[2]
-    errors = [np.max(np.abs(lacuna.sparse_attention(q, k, v, mask, precise=precise) - expected)) for precise in (False, True)]
+    errors = []
+    for precise in (False, True):
+        errors.append(np.max(np.abs(lacuna.sparse_attention(q, k, v, mask, precise=precise) - expected)))
+        assert len(mask._patterns) == precise, "a pattern is written out only where kernels take no blocks"
     assert errors[1] < 2.0**-19 and errors[1] < errors[0] < 2.0**-13
 
 
