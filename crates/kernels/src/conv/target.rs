@@ -32,7 +32,7 @@ pub struct Target<T> {
 }
 
 /// A tile of the result.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Place {
     pub(super) image: u32,
     pub(super) row: u32,
@@ -214,6 +214,21 @@ impl<T: Real> Target<T> {
     pub(super) fn limited<G: Gpu>(&self, gpu: G, sum: f32) -> T {
         let sum = if sum < self.lo { self.lo } else { sum };
         T::from_f32(gpu, if sum > self.hi { self.hi } else { sum })
+    }
+
+    /// Brings all sums between the limits, where there are such. NaN stays NaN.
+    #[inline(always)]
+    pub(super) fn limit<G: Gpu>(&self, gpu: G, sums: &mut [f32]) {
+        if self.lo != f32::NEG_INFINITY {
+            for sum in sums.iter_mut() {
+                *sum = gpu.max_nan(*sum, self.lo);
+            }
+        }
+        if self.hi != f32::INFINITY {
+            for sum in sums.iter_mut() {
+                *sum = -gpu.max_nan(-*sum, -self.hi);
+            }
+        }
     }
 
     /// Adds what the threads of a warp have counted to the counter, where there is one.
