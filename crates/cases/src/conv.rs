@@ -13,6 +13,7 @@ pub fn precision<T: Number>(algorithm: Algorithm) -> Precision {
             | Algorithm::PointwiseTile { .. }
             | Algorithm::WgmmaPointwise { .. }
             | Algorithm::WgmmaPanels { .. }
+            | Algorithm::FewChannelsMma { .. }
     );
     match size_of::<T>() {
         4 if is_mma => Precision::SplitBf16,

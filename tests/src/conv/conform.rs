@@ -149,9 +149,10 @@ impl<'c, T: Number> Subject<'c, T> {
                 }
                 Err(error) => {
                     let is_illegal = matches!(error.downcast_ref(), Some(Error::Illegal { .. }));
-                    // Panels are for one layout, at any alignment.
-                    let is_panels = matches!(algorithm, Algorithm::WgmmaPanels { .. });
-                    let may_be = is_of_layout || is_panels && offset == 0;
+                    // These are for one layout, at any alignment.
+                    let is_last =
+                        matches!(algorithm, Algorithm::WgmmaPanels { .. } | Algorithm::FewChannelsMma { .. });
+                    let may_be = is_of_layout || is_last && offset == 0;
                     ensure!(is_illegal && may_be, "{what}: {error}");
                 }
             }

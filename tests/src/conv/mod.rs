@@ -21,7 +21,7 @@ const fn square(channels: usize, size: [usize; 2], filters: usize) -> Shape {
     Shape::new(channels, size, filters, [3, 3]).padding([1, 1])
 }
 
-const LAYERS: [Layer; 35] = [
+const LAYERS: [Layer; 37] = [
     ("pixel", "one pixel, one filter", square(1, [1, 1], 1), 0.0),
     ("tile", "a tile of each kernel, and channels for all warps", square(8, [7, 7], 64), 0.6),
     ("odd", "tiles that are cut on both sides, and a filter more than a group", square(5, [13, 9], 33), 0.5),
@@ -70,6 +70,18 @@ const LAYERS: [Layer; 35] = [
         "3 × 3 taps, two pixels apart, of three channels: tiles that are cut, and filters of several groups",
         square(3, [21, 38], 71).strides([2, 2]).batch(2),
         0.3,
+    ),
+    (
+        "few_channels_eights",
+        "the same with filters in eights, of four channels",
+        square(4, [21, 38], 72).strides([2, 2]).batch(2),
+        0.3,
+    ),
+    (
+        "seven_eights",
+        "7 × 7 taps, two pixels apart, with filters in eights",
+        Shape::new(3, [20, 19], 40, [7, 7]).padding([3, 3]).strides([2, 2]),
+        0.2,
     ),
     (
         "oblong",
@@ -169,6 +181,7 @@ pub(crate) fn cases() -> Vec<Case> {
         conform(cx, &Maps::strange(square(9, [9, 8], 6), cx.seed))?;
         conform(cx, &Maps::strange(Shape::new(9, [4, 9], 12, [1, 1]), cx.seed))?;
         conform(cx, &Maps::strange(square(3, [5, 9], 20), cx.seed))?;
+        conform(cx, &Maps::strange(square(1, [9, 18], 40), cx.seed))?;
         conform(cx, &Maps::strange(square(16, [5, 5], 24).batch(3), cx.seed))
     });
     let depthwise = Case::new("conv/values/strange_depthwise", "the same, with a filter a channel", |cx| {
@@ -192,8 +205,15 @@ pub(crate) fn cases() -> Vec<Case> {
         let maps = Maps::drawn(Shape::new(72, [16, 17], 8456, [1, 1]), 0.5, cx.seed).with_infinities();
         conform_by(cx, &maps, panels(256, 128))
     });
+    let about = "few channels on tensor cores: more tiles than a GPU has blocks, with sums in the first ones that are made again";
+    let few_in_turn = Case::new("conv/layers/few_channels_in_turn", about, |cx| {
+        // A tile an image, and 4 blocks a multiprocessor.
+        let maps =
+            Maps::drawn(square(3, [7, 9], 16).strides([2, 2]).batch(531), 0.5, cx.seed).with_infinities();
+        conform_by(cx, &maps, Algorithm::FewChannelsMma { rows: 4, filters: 32 })
+    });
     layers
-        .chain([strange, depthwise, tiles, in_turn])
+        .chain([strange, depthwise, tiles, in_turn, few_in_turn])
         .chain(cudnn::cases())
         .chain(refusals::cases())
         .collect()

@@ -16,3 +16,14 @@ pub(crate) fn swap<G: Gpu, const APART: u32, W: Word, const N: usize>(
     }
     if is_upper { [got, high] } else { [low, got] }
 }
+
+/// Of four lanes, each gives its word `i` to lane `i`, and gets what the others have for it, in their order. Done twice, all have what they had. All lanes of
+/// the warp are here.
+#[inline(always)]
+pub(crate) fn transpose_words<G: Gpu>(gpu: G, [a, b, c, d]: [u32; 4]) -> [u32; 4] {
+    // What is not on the diagonal is exchanged: in each block of two by two, then the blocks.
+    let [[a], [b]] = swap::<G, 1, _, _>(gpu, [a], [b]);
+    let [[c], [d]] = swap::<G, 1, _, _>(gpu, [c], [d]);
+    let [[a, b], [c, d]] = swap::<G, 2, _, _>(gpu, [a, b], [c, d]);
+    [a, b, c, d]
+}

@@ -15,7 +15,7 @@ mod types;
 mod vector;
 
 pub use divisor::Divisor;
-pub(crate) use exchange::swap;
+pub(crate) use exchange::{swap, transpose_words};
 pub use half::HalfValue;
 pub use map::Map;
 pub use operand::{Half, Operand, Single};

@@ -40,6 +40,11 @@ macro_rules! conv {
             few_channels [f32 f16 bf16] {
                 [7 2 4 x 16 2] [7 2 2 x 8 4] [3 2 2 x 8 4] [3 2 2 x 8 2] [3 1 4 x 8 4]
             }
+            // [taps along a side, stride, output rows of a warp, half of the filters].
+            #[cfg(lacuna_sm = "80")]
+            few_channels_mma [f16 bf16] { [7 2 2 32] [3 2 2 16] [3 2 1 16] [3 1 2 32] }
+            #[cfg(lacuna_sm = "80")]
+            pack_few_channels [f16 bf16] { {} }
             // [taps along a side, stride, output rows and columns of a thread].
             depthwise_nchw [f32 f16 bf16] { [3 1 2 4] [3 1 2 2] [3 1 2 1] [3 2 2 2] [3 2 2 1] [5 1 2 2] [5 2 2 2] }
             // [taps along a side, stride, output rows, columns and channels of a thread].
@@ -114,6 +119,17 @@ macro_rules! conv {
         $crate::entry_part! { $part
             ["conv_", stringify!($value), "_few_channels_", $r, "x", $r, "_s", $stride, "_t", $rows, "x", $filters, "_w", $wf]
             $crate::conv::FewChannelsConv<$crate::list::value_of::$value, $r, $stride, $rows, { $filters / 4 }, $wf>
+        }
+    };
+    ($part:ident few_channels_mma [] $value:ident [$r:literal $stride:literal $m:literal $l:literal]) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_few_channels_mma_", $r, "x", $r, "_s", $stride, "_m", $m, "_l", $l]
+            $crate::conv::FewChannelsMmaConv<$crate::list::value_of::$value, $r, $stride, $m, $l>
+        }
+    };
+    ($part:ident pack_few_channels [] $value:ident {}) => {
+        $crate::entry_part! { $part
+            ["conv_", stringify!($value), "_pack_few_channels"] $crate::conv::PackFewChannels<$crate::list::value_of::$value>
         }
     };
     ($part:ident depthwise_nchw [] $value:ident [$r:literal $stride:literal $rows:literal $columns:literal]) => {

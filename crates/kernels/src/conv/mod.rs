@@ -11,7 +11,7 @@
 //! `sparse.rs`: a warp has a tile of output pixels and 32·FILTERS filters, and goes through channels. The warps of a block have
 //! the same tile and filters and other channels, and add up at the end; where that leaves multiprocessors idle, blocks share
 //! the channels too (`splits`), and `reduce.rs` adds their partial sums. `mma.rs` multiplies zeros too,
-//! on tensor cores, `wgmma.rs` by warpgroups, `panels` of 16 bits with channels last, and `pointwise.rs` and `wgmma_pointwise.rs` where a filter has one tap. `few_channels.rs` is for first layers, `direct.rs` is for any other shape of filters, `depthwise` for
+//! on tensor cores, `wgmma.rs` by warpgroups, `panels` of 16 bits with channels last, and `pointwise.rs` and `wgmma_pointwise.rs` where a filter has one tap. `few_channels.rs` is for first layers, `few_channels_mma` for those of 16 bits, `direct.rs` is for any other shape of filters, `depthwise` for
 //! channels with a filter each. `finish.rs` is what follows a convolution that a vendor's library does. Sums are in an order that depends on the plan alone.
 //!
 //! Lower bounds: a fused multiply-add for each nonzero, its filter taps and each filter; the bytes of x, of the filters and of the result. What
@@ -21,6 +21,7 @@ mod accumulators;
 mod depthwise;
 mod direct;
 mod few_channels;
+mod few_channels_mma;
 mod finish;
 mod list;
 mod mma;
@@ -31,6 +32,7 @@ mod panels;
 mod pointwise;
 mod positions;
 mod reduce;
+mod results;
 mod source;
 mod sparse;
 mod split;
@@ -44,6 +46,7 @@ pub use depthwise::{
 };
 pub use direct::{DIRECT_PIXELS, DirectConv, DirectConvArgs};
 pub use few_channels::{FEW_CHANNELS, FEW_COLUMNS, FewChannelsConv};
+pub use few_channels_mma::{FewChannelsMmaConv, PackFewChannels, few_channels_pieces};
 pub use finish::{FinishMaps, FinishMapsArgs};
 pub use mma::{MMA_SIDE, MMA_TAPS, MmaConv, MmaConvArgs};
 pub use pack::{PackFilters, PackFiltersArgs};
@@ -129,6 +132,17 @@ pub enum Scheme {
         /// Output rows and filters of a thread.
         thread: [u32; 2],
     },
+    /// [`FewChannelsMmaConv`].
+    FewChannelsMma {
+        /// Taps of a filter along a side.
+        taps: u32,
+        /// Input pixels from one output pixel to the next.
+        stride: u32,
+        /// Output rows of a tile.
+        rows: u32,
+        /// Filters of a tile.
+        filters: u32,
+    },
     /// [`DirectConv`].
     Direct,
     /// [`DepthwiseColumn`].
@@ -186,7 +200,7 @@ pub enum Scheme {
     Finish,
     /// [`ReduceSplits`].
     Reduce,
-    /// [`PackFilters`], [`PackMma`], [`PackPanels`] and [`PackPointwise`].
+    /// [`PackFewChannels`], [`PackFilters`], [`PackMma`], [`PackPanels`] and [`PackPointwise`].
     Pack,
 }
 

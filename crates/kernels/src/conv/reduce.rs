@@ -3,6 +3,7 @@ use core::marker::PhantomData;
 
 use lacuna_gpu::{GlobalPtr, Gpu};
 
+use super::results::filter_of;
 use super::{Scheme, Source, Target, Tile};
 use crate::{DeviceValue, Kernel};
 
@@ -28,6 +29,8 @@ pub struct ReduceSplitsArgs<T> {
     pub rows: u32,
     /// Columns of them.
     pub columns: u32,
+    /// Not 0 where the filters of a tile are in the order in which lanes have them.
+    pub by_lanes: u32,
     /// For the exact fallback.
     pub source: Source<T>,
     /// Where results go.
@@ -74,8 +77,10 @@ impl<T: DeviceValue> Kernel for ReduceSplits<T> {
                 let (block, element) = (at / (pixels * args.filters), at % (pixels * args.filters));
                 let (group, tile) = (block / args.tiles, block % args.tiles);
                 let place = target.place(tile, [args.rows, args.columns], group * args.filters);
-                let element = target.element(element, args.filters, pixels);
-                nonzeros = target.finish_element(gpu, Some(&args.source), place, element, args.columns, sum);
+                let [filter, pixel] = target.element(element, args.filters, pixels);
+                let filter = if args.by_lanes != 0 { filter_of(filter) } else { filter };
+                let (source, element) = (Some(&args.source), [filter, pixel]);
+                nonzeros = target.finish_element(gpu, source, place, element, args.columns, sum);
             }
             target.count(gpu, nonzeros);
         }

@@ -4,8 +4,8 @@
 //!                  filters  ┌────────┐      A thread block takes tiles one after another, and goes through steps: 64 channels at a
 //!                           │  2·L   │      tap. Producers copy 128 bytes of each pixel, from where the tap shifts it to, and of each
 //!   pixels of   ┌───────┐   └────────┘      filter into swizzled panels, and run ahead into the next tile.
-//!   all images, │ 64    │   ┌────────┐      Two warpgroups multiply 64 or 128 pixels each. Then pairs of lanes exchange sums, so that
-//!   at a tap    ├───────┤   │        │      four lanes write 32 bytes of a pixel together.
+//!   all images, │ 64    │   ┌────────┐      Two warpgroups multiply 64 or 128 pixels each. Filters are packed such that four
+//!   at a tap    ├───────┤   │        │      lanes write 64 bytes of a pixel together.
 //!               │ 64    │   │        │
 //!               └───────┘   └────────┘      Pixels of all images are one run, so that small maps fill tiles, too.
 //! ```
@@ -144,7 +144,7 @@ impl<T: MmaValue + HalfValue, const L: usize, const M: usize> WgmmaPanelConv<T, 
             // SAFETY: as promised by the caller; these pixels are the warp's.
             unsafe {
                 let first = warp / 4 * Self::GROUP_PIXELS + warp % 4 * WARP_PIXELS;
-                write::write(gpu, work.args, [tile, Self::PIXELS], first, &sums);
+                write::write(gpu, work.args, [tile, Self::PIXELS], first, &mut sums);
             }
             tile += gpu.grid_dim_x();
         }

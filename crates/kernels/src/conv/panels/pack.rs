@@ -6,11 +6,12 @@ use lacuna_gpu::Gpu;
 use super::{OF_PIECE, PANEL_CHANNELS, PIECES};
 use crate::Kernel;
 use crate::conv::pack_mma::PackMmaArgs;
+use crate::conv::results::filter_of;
 use crate::conv::split::MmaValue;
 use crate::conv::{Scheme, Tile};
 
 /// Packs filters for [`WgmmaPanelConv`](super::WgmmaPanelConv), a piece of eight channels a thread: for each group of filters, 64 channels and tap, the panel
-/// as it lies in shared memory. Zeros stand for what is not there.
+/// as it lies in shared memory, with rows in the order of lanes. Zeros stand for what is not there.
 #[derive(Debug)]
 pub struct PackPanels<T>(PhantomData<T>);
 
@@ -33,12 +34,12 @@ impl<T: MmaValue> Kernel for PackPanels<T> {
         }
         let of_group = 8 * args.eights;
         let (place, rest) = (at % PIECES, at / PIECES);
-        let (of_filter, rest) = (rest % of_group, rest / of_group);
+        let (row, rest) = (rest % of_group, rest / of_group);
         let (tap, rest) = (rest % args.taps, rest / args.taps);
         let chunks = args.channels.div_ceil(PANEL_CHANNELS);
         let (chunk, group) = (rest % chunks, rest / chunks);
-        let filter = group * of_group + of_filter;
-        let first = chunk * PANEL_CHANNELS + (place ^ (of_filter % 8)) * OF_PIECE;
+        let filter = group * of_group + filter_of(row);
+        let first = chunk * PANEL_CHANNELS + (place ^ (row % 8)) * OF_PIECE;
         // SAFETY: the arguments describe filters.
         let weight = |channel: u32| unsafe { args.weight(gpu, filter, first + channel, tap) };
         let pair = |channel: u32| T::join(gpu, weight(channel), weight(channel + 1)).upper;

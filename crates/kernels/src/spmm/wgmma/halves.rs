@@ -3,10 +3,10 @@
 //! A stage has A by units of 64 rows: all chunks of the first, then those of the second. All warpgroups read the same B.
 use core::marker::PhantomData;
 
-use lacuna_gpu::{GlobalMut, Gpu, SharedPtr, Word};
+use lacuna_gpu::{GlobalMut, Gpu, SharedPtr};
 
 use super::{CHUNK_BYTES, ROWS, WARP_PART, WarpgroupOperand};
-use crate::common::swap;
+use crate::common::transpose_words;
 use crate::spmm::epilogue::TileSums;
 use crate::spmm::mma::{Stages, TileArgs, TileValue};
 use crate::{Arithmetic, HalfValue};
@@ -110,8 +110,8 @@ unsafe fn store_by<G: Gpu, T: HalfValue + TileValue, const L: usize, const WIDE:
     for (wide, sums) in sums.as_chunks::<16>().0.iter().enumerate() {
         for half in 0..2 {
             let pair =
-                |eight: usize| [T::pack(gpu, sums[4 * eight + 2 * half], sums[4 * eight + 2 * half + 1])];
-            let words = exchange(gpu, [pair(0), pair(1), pair(2), pair(3)]).map(|[word]| word);
+                |eight: usize| T::pack(gpu, sums[4 * eight + 2 * half], sums[4 * eight + 2 * half + 1]);
+            let words = transpose_words(gpu, [pair(0), pair(1), pair(2), pair(3)]);
             let row = row + half as u32 * TileSums::ROWS_APART;
             let (column, to) = (column + wide as u32 * 32, c[half].add(wide * 16));
             // SAFETY: as promised by the caller.
@@ -132,15 +132,4 @@ unsafe fn store_by<G: Gpu, T: HalfValue + TileValue, const L: usize, const WIDE:
             }
         }
     }
-}
-
-/// Of four lanes, each gives its part `i` to lane `i`, and gets what the others have for it, in their order. All lanes of the
-/// warp are here.
-#[inline(always)]
-fn exchange<G: Gpu, W: Word, const N: usize>(gpu: G, pairs: [[W; N]; 4]) -> [[W; N]; 4] {
-    // A matrix is transposed by exchanging what is not on the diagonal: in each block of two by two, then the blocks.
-    let [a, b, c, d] = pairs;
-    let ([a, b], [c, d]) = (swap::<G, 1, _, _>(gpu, a, b), swap::<G, 1, _, _>(gpu, c, d));
-    let ([a, c], [b, d]) = (swap::<G, 2, _, _>(gpu, a, c), swap::<G, 2, _, _>(gpu, b, d));
-    [a, b, c, d]
 }

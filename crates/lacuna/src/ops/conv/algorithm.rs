@@ -55,6 +55,13 @@ pub enum Algorithm {
         /// Filters of a tile.
         filters: u32,
     },
+    /// The same for values of 16 bits with channels last and filters in eights, on tensor cores. Compute capability 8.0 and later.
+    FewChannelsMma {
+        /// Rows of a tile.
+        rows: u32,
+        /// Filters of a tile.
+        filters: u32,
+    },
     /// For filters of any shape: zeros are left out, and each product loads its input.
     Direct,
     /// For a depthwise convolution of NCHW maps, padded by half of the taps: a thread has a tile of results.

@@ -7,6 +7,7 @@ use super::{Algorithm, MapLayout, OPERATION, Shape, cudnn};
 use crate::{Precision, op};
 pub(super) use tensor_cores::MMA_CHANNELS;
 
+mod few_channels;
 mod panels;
 mod tensor_cores;
 
@@ -125,6 +126,9 @@ impl op::Problem for Problem {
                 (!is_depthwise && are_few && fits(taps, stride))
                     .then_some(Algorithm::FewChannels { rows, filters })
             }
+            Scheme::FewChannelsMma { taps, stride, rows, filters } => (self.suits_few_channels_mma()
+                && fits(taps, stride))
+            .then_some(Algorithm::FewChannelsMma { rows, filters }),
             Scheme::Direct => (!is_depthwise).then_some(Algorithm::Direct),
             Scheme::Finish => {
                 let is_aligned = self.vector * self.value.bytes() >= cudnn::ALIGNED;
@@ -150,6 +154,7 @@ impl op::Problem for Problem {
             | Scheme::WgmmaPointwise { .. }
             | Scheme::WgmmaPanels { .. } => CostModel::hopper().cost(self, entry),
             Scheme::FewChannels { thread, .. } => self.few_channels_cost(entry, thread),
+            Scheme::FewChannelsMma { .. } => self.few_channels_mma_cost(entry),
             // What cuDNN takes is not modelled.
             Scheme::Finish => f64::INFINITY,
             scheme if self.shape.is_depthwise() => self.depthwise_cost(scheme, algorithm),
@@ -183,7 +188,9 @@ impl Problem {
             Scheme::WgmmaPanels { pixels, filters } => {
                 return self.panel_cut(model, entry, [pixels, filters]);
             }
-            Scheme::FewChannels { rows, filters, .. } => ([rows, FEW_COLUMNS], filters, None),
+            Scheme::FewChannels { rows, filters, .. } | Scheme::FewChannelsMma { rows, filters, .. } => {
+                ([rows, FEW_COLUMNS], filters, None)
+            }
             // cuDNN cuts its own.
             Scheme::Finish => {
                 return Cut { tiles_x: 1, tiles: 1, groups: 1, splits: 1, images: self.shape.batch };
@@ -248,15 +255,6 @@ impl Problem {
     /// Channels of a split.
     pub(super) fn split_channels(&self, splits: usize) -> usize {
         self.shape.channels.div_ceil(splits).max(1)
-    }
-
-    /// Cycles of [`FewChannels`](Algorithm::FewChannels): a scheduler has a warp of each block, whose products and loads it issues one after another.
-    fn few_channels_cost(&self, entry: &Entry<Tile>, thread: [u32; 2]) -> f64 {
-        let Cut { tiles, groups, images, .. } = self.cut(CostModel::hopper(), entry);
-        let blocks = (images * tiles * groups) as f64 / f64::from(self.multiprocessors);
-        let terms = (self.shape.channels * self.shape.filter_taps()) as f64;
-        let results = f64::from(thread[0] * thread[1]);
-        FEW_START + terms * FEW_FILTERS + blocks.ceil() * results * (FEW_RESULT + terms * FEW_TERM)
     }
 
     /// Cycles of a kernel by tiles with so many splits: the warps of a multiprocessor issue instructions in turns, and blocks come in
@@ -336,12 +334,6 @@ const PRODUCT: f64 = 2.0;
 const JOIN: f64 = 2.0;
 /// Cycles from the launch to the first products.
 const START: f64 = 5000.0;
-/// Cycles from the launch of a kernel of few channels to its end, without what follows; for each term of a sum, whose taps each block loads; for a result
-/// of a thread; and for a term of it. Set by hand from times on an H100 (docs/log/conv.md, "First layers").
-const FEW_START: f64 = 3700.0;
-const FEW_FILTERS: f64 = 38.0;
-const FEW_RESULT: f64 = 45.0;
-const FEW_TERM: f64 = 2.1;
 /// How much longer tiles on tensor cores take with so few channels than the model, fitted to 32 and more, says: a stage has sixteen. 1.1 to 2.3 in 16 bits.
 const PADDED: f64 = 1.4;
 /// Cycles of a step of the direct kernel: a tap of a run of pixels.

@@ -18,6 +18,8 @@ pub(super) enum Packing {
     Panels(u32),
     /// The same of one tap, in the order of lanes.
     Pointwise(u32),
+    /// The same of up to four channels.
+    FewChannels(u32),
 }
 
 /// Filters on a device, in the order in which the kernel of a plan reads them: what [`Conv::pack`](super::Conv::pack) makes.

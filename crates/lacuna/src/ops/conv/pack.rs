@@ -1,7 +1,7 @@
 //! Filters in the order in which the kernel of a plan reads them.
 use lacuna_kernels::conv::{
-    MmaValue, PANEL_CHANNELS, PackFilters, PackFiltersArgs, PackMma, PackMmaArgs, PackPanels, PackPointwise,
-    Tile,
+    MmaValue, PANEL_CHANNELS, PackFewChannels, PackFilters, PackFiltersArgs, PackMma, PackMmaArgs,
+    PackPanels, PackPointwise, Tile, few_channels_pieces,
 };
 use lacuna_kernels::{Kernel, entries};
 
@@ -18,10 +18,17 @@ use crate::{Buffer, Result, Slice, Stream, Value};
 struct Groups {
     /// Eights of filters in a group.
     eights: u32,
-    /// Channels of a step, up to which there are zeros.
-    chunk: usize,
-    /// Pieces of 16 bytes that a thread packs.
+    /// Pieces of 16 bytes of a group, and those that a thread packs.
+    pieces: usize,
     pieces_of_thread: usize,
+}
+
+impl Groups {
+    /// Pieces are eight channels of a filter at a tap, in one part; up to whole chunks of channels there are zeros.
+    fn of_chunks(eights: u32, [channels, taps]: [usize; 2], chunk: usize, parts: usize) -> Self {
+        let pieces = 8 * eights as usize * channels.div_ceil(chunk) * (chunk / 8) * taps * parts;
+        Self { eights, pieces, pieces_of_thread: 1 }
+    }
 }
 
 impl<T: Value> Conv<T> {
@@ -40,22 +47,33 @@ impl<T: Value> Conv<T> {
         let (values, words) = match packing {
             Packing::Lanes(of_lane) => (self.pack_lanes(stream, filters, sizes, of_lane)?, None),
             Packing::ChannelsLast => (channels_last(stream, filters, channels, self.shape.taps)?, None),
-            Packing::AsGiven | Packing::Mma(_) | Packing::Panels(_) | Packing::Pointwise(_) => {
+            Packing::AsGiven
+            | Packing::Mma(_)
+            | Packing::Panels(_)
+            | Packing::Pointwise(_)
+            | Packing::FewChannels(_) => {
                 let mut values = self.device.uninitialized(filters.len())?;
                 stream.copy(filters, values.as_slice_mut())?;
                 let parts = <T::Device as MmaValue>::PARTS as usize;
+                let of_chunks =
+                    |eights, chunk| Groups::of_chunks(eights, [channels, rows * columns], chunk, parts);
                 let words = match packing {
                     Packing::Mma(eights) => {
-                        let of = Groups { eights, chunk: MMA_CHANNELS, pieces_of_thread: parts };
+                        let of = Groups { pieces_of_thread: parts, ..of_chunks(eights, MMA_CHANNELS) };
                         Some(self.pack_mma::<PackMma<T::Device>>(stream, &values, sizes, of)?)
                     }
                     Packing::Panels(eights) => {
-                        let of = Groups { eights, chunk: PANEL_CHANNELS as usize, pieces_of_thread: 1 };
+                        let of = of_chunks(eights, PANEL_CHANNELS as usize);
                         Some(self.pack_mma::<PackPanels<T::Device>>(stream, &values, sizes, of)?)
                     }
                     Packing::Pointwise(eights) => {
-                        let of = Groups { eights, chunk: MMA_CHANNELS, pieces_of_thread: 1 };
+                        let of = of_chunks(eights, MMA_CHANNELS);
                         Some(self.pack_mma::<PackPointwise<T::Device>>(stream, &values, sizes, of)?)
+                    }
+                    Packing::FewChannels(eights) => {
+                        let pieces = few_channels_pieces(eights as usize, rows);
+                        let of = Groups { eights, pieces, pieces_of_thread: 1 };
+                        Some(self.pack_mma::<PackFewChannels<T::Device>>(stream, &values, sizes, of)?)
                     }
                     _ => None,
                 };
@@ -98,15 +116,13 @@ impl<T: Value> Conv<T> {
         stream: &Stream,
         values: &Buffer<T>,
         [filters, channels, taps]: [usize; 3],
-        Groups { eights, chunk, pieces_of_thread }: Groups,
+        Groups { eights, pieces, pieces_of_thread }: Groups,
     ) -> Result<Buffer<u32>>
     where
         K: Kernel<Args = PackMmaArgs<T::Device>, Tile = Tile>,
     {
         let groups = filters.div_ceil(8 * eights as usize);
-        let parts = <T::Device as MmaValue>::PARTS as usize;
-        // Of 16 bytes each: eight channels of a filter at a tap, in one part.
-        let pieces = groups * 8 * eights as usize * channels.div_ceil(chunk) * (chunk / 8) * taps * parts;
+        let pieces = groups * pieces;
         let mut words = self.device.uninitialized(4 * pieces)?;
         let count = pieces / pieces_of_thread;
         if count > 0 {

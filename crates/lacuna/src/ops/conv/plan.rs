@@ -117,6 +117,7 @@ impl<T: Value> Conv<T> {
             Scheme::PointwiseTile { pixels, filters, .. } => {
                 (Packing::Pointwise(filters / 8), pixels * filters)
             }
+            Scheme::FewChannelsMma { filters, .. } => (Packing::FewChannels(filters / 8), 0),
             Scheme::Finish if !shape.is_depthwise() && options.layout == MapLayout::Nhwc => {
                 (Packing::ChannelsLast, 0)
             }
@@ -287,6 +288,7 @@ impl<T: Value> Conv<T> {
             | Scheme::WgmmaTile { filters: of_tile, .. }
             | Scheme::WgmmaPointwise { filters: of_tile, .. }
             | Scheme::WgmmaPanels { filters: of_tile, .. }
+            | Scheme::FewChannelsMma { filters: of_tile, .. }
             | Scheme::PointwiseTile { filters: of_tile, .. } => {
                 source.filters = values;
                 let problem = self.selection.problem();
@@ -307,7 +309,9 @@ impl<T: Value> Conv<T> {
                     Scheme::WgmmaTile { tiles, .. } | Scheme::WgmmaPointwise { tiles, .. } => {
                         all_tiles.div_ceil(tiles)
                     }
-                    Scheme::WgmmaPanels { .. } => problem.panel_blocks(entry, tiles, groups * splits) as u32,
+                    Scheme::WgmmaPanels { .. } | Scheme::FewChannelsMma { .. } => {
+                        problem.panel_blocks(entry, images * tiles, groups * splits) as u32
+                    }
                     _ => all_tiles,
                 };
                 launch(stream, entry, [blocks, grid[1], grid[2]], &args)?;
@@ -335,6 +339,7 @@ impl<T: Value> Conv<T> {
             filters: of_tile,
             rows,
             columns,
+            by_lanes: u32::from(matches!(entry.tile.scheme, Scheme::WgmmaPanels { .. })),
             source,
             target,
         };

@@ -127,11 +127,29 @@ fn first_layers_have_small_tiles_for_one_image() {
     assert_eq!([32, 56].map(|filters| first(filters, 3, 2, 1)), [few(4, 32), few(2, 64)]);
     assert_eq!(first(64, 3, 1, 1), few(4, 64));
     assert_eq!([1, 16].map(|batch| first(64, 7, 2, batch)), [few(2, 64), few(8, 64)]);
-    // Tensor cores multiply thirteen channels of padding.
+    // In 16 bits other tensor cores multiply thirteen channels of padding.
     let shape = Shape::new(3, [224; 2], 64, [3; 2]).padding([1; 2]);
     for problem in [shape, shape.batch(16)].map(Problem::new) {
-        assert_eq!(choose(&Problem { value: ValueType::F16, ..problem })[0].algorithm, few(4, 64));
+        let problem = Problem { value: ValueType::F16, layout: MapLayout::Nchw, ..problem };
+        assert_eq!(choose(&problem)[0].algorithm, few(4, 64));
     }
+}
+
+/// By times of an H100, of 16-bit values with channels last.
+#[test]
+fn first_layers_of_16_bits_go_to_tensor_cores() {
+    let first = |filters, taps: usize, stride, batch| {
+        let shape = Shape::new(3, [224; 2], filters, [taps; 2]).padding([taps / 2; 2]);
+        let problem = Problem::new(shape.strides([stride; 2]).batch(batch));
+        choose(&Problem { value: ValueType::F16, ..problem })[0].algorithm
+    };
+    let few = |rows, filters| Algorithm::FewChannelsMma { rows, filters };
+    assert_eq!([1, 4, 16].map(|batch| first(32, 3, 2, batch)), [few(4, 32), few(8, 32), few(8, 32)]);
+    assert_eq!([1, 16].map(|batch| first(64, 3, 1, batch)), [few(8, 64); 2]);
+    assert_eq!([1, 16].map(|batch| first(64, 7, 2, batch)), [few(8, 64); 2]);
+    // Filters that are no whole eights, and other strides.
+    assert!(!matches!(first(30, 3, 2, 1), Algorithm::FewChannelsMma { .. }));
+    assert!(!matches!(first(64, 7, 1, 1), Algorithm::FewChannelsMma { .. }));
 }
 
 #[test]
