@@ -80,7 +80,7 @@ pub struct Record {
     /// Of attention by mask blocks: how long it takes to make the mask ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mask_us: Option<MaskTimes>,
-    /// Of attention by mask blocks: the time of the gradients of Q, K and V; none on the simulator.
+    /// Of attention by mask blocks and in three steps: the time of the gradients of Q, K and V; none on the simulator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backward_us: Option<Timing>,
     /// The modelled time by machine; none on a GPU. A model, never a measurement.

@@ -67,7 +67,7 @@ def _attention_backward(ctx: Any, gradient: Tensor) -> tuple:
 _attention.register_autograd(_attention_backward, setup_context=_attention_setup)
 
 
-# The same in 16 bits with a mask by rule, where gradients are wanted: what it keeps for those by blocks is a result, too.
+# The same with a mask by rule, where gradients are wanted that may go by blocks: what it keeps for those by blocks is a result, too.
 
 
 @torch.library.custom_op("lacuna::attention_with_logsumexp", mutates_args=(), device_types="cuda")
@@ -140,8 +140,8 @@ def sparse_attention(
     alibi_slopes: Any = None,
     precise: bool = False,
 ) -> Tensor:
-    """See :func:`lacuna.sparse_attention`. Gradients of Q, K and V: in 16 bits with a mask by rule, d up to 128, on compute capability 9.0, by its blocks, from O and a
-    logarithm a query and head; else in steps, which take memory for two weights a nonzero and head."""
+    """See :func:`lacuna.sparse_attention`. Gradients of Q, K and V: with a mask by rule, on compute capability 9.0, by its blocks, from O and a
+    logarithm a query and head (16 bits: d up to 256; float32, if it is not `precise`: d of 64 to 128 and as many keys a query); else in steps, which take memory for two weights a nonzero and head."""
     if alibi_slopes is not None:
         alibi_slopes = alibi_slopes if isinstance(alibi_slopes, Tensor) else from_dlpack(alibi_slopes, "alibi_slopes")
         if alibi_slopes.requires_grad and torch.is_grad_enabled():
@@ -157,7 +157,7 @@ def sparse_attention(
     if is_dispatched(q, k, v, scores.slopes):
         scores = _with_scale(scores, q)
         may_learn = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
-        if may_learn and _gradients.keeps_logsumexp(mask, q):
+        if may_learn and _gradients.keeps_logsumexp(mask, q, scores):
             return torch.ops.lacuna.attention_with_logsumexp(q, k, v, mask.id, *scores)[0]
         return torch.ops.lacuna.attention(q, k, v, mask.id, *scores)
     if learns(q, k, v):

@@ -197,10 +197,14 @@ def _modified(pattern: Any, products: Tensor, scores: _ops.Scores) -> tuple:
     return found, slope
 
 
-def keeps_logsumexp(mask: Any, q: Tensor) -> bool:
+def keeps_logsumexp(mask: Any, q: Tensor, scores: _ops.Scores) -> bool:
     """Whether gradients may go by blocks of the mask, so that attention keeps O and the logarithms for them."""
-    is_taken = isinstance(mask, Mask) and q.dtype in (torch.float16, torch.bfloat16) and q.shape[-1] <= 128
-    return is_taken and _has_blocks(q.device.index)
+    dim = q.shape[-1]
+    if q.dtype == torch.float32:
+        is_taken = 64 <= dim <= 128 and not scores.precise
+    else:
+        is_taken = q.dtype in (torch.float16, torch.bfloat16) and dim <= 256
+    return is_taken and isinstance(mask, Mask) and _has_blocks(q.device.index)
 
 
 @torch.compiler.assume_constant_result
@@ -275,7 +279,7 @@ class _Softmax(torch.autograd.Function):
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, mask: Any, q: Tensor, k: Tensor, v: Tensor, scores: _ops.Scores) -> Tensor:
-        keeps = keeps_logsumexp(mask, q)
+        keeps = keeps_logsumexp(mask, q, scores)
         found = mask.attention_direct(q, k, v, scores, keeps)
         if found is None:
             found = _ops.attention(_ops.backend_of(q, k, v), mask, q, k, v, scores, keeps)

@@ -30,7 +30,7 @@ def masks(tokens):
 
 def test_gradients_by_blocks():
     for dtype in TYPES:
-        for queries_shape, keys_shape in (((300, 64), (300, 64)), ((4, 300, 64), (2, 300, 64)), ((2, 4, 300, 128), (2, 1, 300, 128))):
+        for queries_shape, keys_shape in (((300, 64), (300, 64)), ((4, 300, 64), (2, 300, 64)), ((2, 4, 300, 128), (2, 1, 300, 128)), ((2, 300, 256), (2, 300, 256))):
             for mask, seen in masks(300):
                 operands = heads(queries_shape, keys_shape, dtype)
                 doubles = [x.detach().double().requires_grad_() for x in operands]

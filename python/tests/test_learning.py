@@ -150,7 +150,7 @@ MASKS = {
 
 
 def attention_by_blocks(mask, seen, q_shape, k_shape, dtype, place=lambda x: x):
-    """Gradients of Q, K and V in 16 bits, with operands laid out by `place`; beside those of float64."""
+    """Gradients of Q, K and V, with operands laid out by `place`; beside those of float64."""
     leaves = [tensor(*shape, seed=seed).detach().to(dtype).requires_grad_() for shape, seed in ((q_shape, 2), (k_shape, 3), (k_shape, 4))]
     ours = lacuna.sparse_attention(*(place(x) for x in leaves), mask)
     doubles = wide(leaves)
@@ -160,8 +160,8 @@ def attention_by_blocks(mask, seen, q_shape, k_shape, dtype, place=lambda x: x):
     scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~seen, float("-inf"))
     theirs = scores.softmax(-1).nan_to_num(0) @ v
     assert ours.dtype == dtype and ours.is_contiguous()
-    # As on a GPU (`test_torch`): weights and scores' gradients are rounded to the type.
-    tolerance = 16 * torch.finfo(dtype).eps / 2
+    # As on a GPU (`test_torch`): weights and scores' gradients are rounded to the type. A product of float32 is three of bfloat16.
+    tolerance = 16 * (2.0**-16 if dtype == torch.float32 else torch.finfo(dtype).eps / 2)
     assert (ours.double() - theirs).abs().max() <= tolerance
     gradient = tensor(*ours.shape, seed=9).detach().to(dtype)
     ours.backward(gradient)
@@ -206,15 +206,28 @@ def test_attention_by_blocks_of_layouts(monkeypatch):
     assert taken == [True] * 4
 
 
-def test_attention_in_16_bits_that_blocks_do_not_take(monkeypatch):
+def test_attention_of_float32_by_blocks(monkeypatch):
+    taken = calls_of("attend_backward", monkeypatch)
+    mask, seen = MASKS["causal"]
+    attention_by_blocks(mask, seen, (4, 150, 68), (2, 150, 68), torch.float32)
+    assert taken == [True]
+
+
+def test_attention_that_blocks_do_not_take(monkeypatch):
     taken = calls_of("attend_backward", monkeypatch)
     mask, seen = lacuna.Mask.causal(20), torch.ones(20, 20).tril().bool()
     attention_by_blocks(mask, seen, (2, 20, 12), (2, 20, 12), torch.float16)
     attention_by_blocks(mask, seen, (2, 20, 136), (2, 20, 136), torch.float16)
-    assert taken == [False], "rows of 12 elements; those of 136 are not tried"
-    operands = [tensor(2, 20, 8, seed=seed) for seed in range(3)]
-    lacuna.sparse_attention(*operands, mask).sum().backward()
-    assert taken == [False], "float32 is not tried"
+    attention_by_blocks(mask, seen, (2, 20, 264), (2, 20, 264), torch.float16)
+    assert taken == [False, True], "rows of 12 elements, and of 136; those of 264 are not tried"
+    for operands, precise in ((8, False), (64, True), (136, False)):
+        leaves = [tensor(2, 20, operands, seed=seed) for seed in range(3)]
+        lacuna.sparse_attention(*leaves, mask, precise=precise).sum().backward()
+    assert taken == [False, True], "float32 with short rows, precise, or with long rows is not tried"
+    # Few keys a query, which is seen when blocks are asked.
+    leaves = [tensor(2, 20, 64, seed=seed) for seed in range(3)]
+    lacuna.sparse_attention(*leaves, mask).sum().backward()
+    assert taken == [False, True, False]
 
 
 def test_matrices_are_given_to_torch():

@@ -83,7 +83,7 @@ fn measure<T: Number, I: Index>(session: &mut Session, task: &Task<'_>) -> Resul
         .measure(session, task, |peers, context, operands| peers::measure(peers, context, &host, operands))?;
     for (record, plan) in records.iter_mut().zip(&plans) {
         record.mask_us = mask::times(&session.device, problem, plan)?;
-        record.backward_us = backward::time_of(session, problem, plan, &host)?;
+        record.backward_us = backward::time_of(session, problem, &mask, plan, &host)?;
     }
     Ok(records)
 }

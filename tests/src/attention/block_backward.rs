@@ -15,14 +15,25 @@ use lacuna_cases::number::rounded;
 /// Name, what it is, the mask, the dimension, and what else is asked for.
 type Backward = (&'static str, &'static str, fn() -> lacuna::Result<Mask>, usize, Options);
 
+/// Elements of a row of `f32` at most.
+pub(super) const MAX_DIM_OF_F32: usize = 128;
+
 pub(super) fn cases() -> Vec<Case> {
     let heads = |heads| Options::default().batch(heads);
-    let cases: [Backward; 9] = [
+    let cases: [Backward; 11] = [
         ("causal", "a causal mask", || Mask::causal(140), 40, heads(1)),
         ("lower_right", "causal, more keys than queries", || Mask::causal_lower_right(70, 150), 64, heads(2)),
         ("no_keys", "causal, queries without keys", || Mask::causal_lower_right(150, 70), 16, heads(1)),
         ("stages", "more keys than stages hold, rows of 128 elements", || Mask::full(5, 330), 128, heads(1)),
         ("queries", "more queries than stages hold", || Mask::full(330, 5), 128, heads(1)),
+        (
+            "wide_stages",
+            "more keys than stages hold, rows of 200 elements",
+            || Mask::full(5, 200),
+            200,
+            heads(1),
+        ),
+        ("wide_queries", "more queries than stages hold, rows of 256", || Mask::full(200, 5), 256, heads(2)),
         ("blocks", "blocks of 30 × 31, keys that nobody sees", blocks, 24, heads(1)),
         ("documents", "packed sequences, causal in each", documents, 72, heads(2)),
         ("nothing", "no token", || Mask::causal(0), 8, heads(2)),
@@ -33,11 +44,25 @@ pub(super) fn cases() -> Vec<Case> {
             let (mask, scaled) = (mask()?, options.scale(0.3));
             let problem = Problem::draw(mask.to_pattern()?, dim, options.batch, cx.seed);
             let f16s = check::<f16>(cx, &mask, &problem.rounded(), options, true).context("f16")?;
-            Ok(f16s.max(check::<bf16>(cx, &mask, &problem.rounded(), scaled, false).context("bf16")?))
+            let bf16s = check::<bf16>(cx, &mask, &problem.rounded(), scaled, false).context("bf16")?;
+            let in_parts = options.precision(Precision::Tf32);
+            let f32s = if dim <= MAX_DIM_OF_F32 {
+                check::<f32>(cx, &mask, &problem, in_parts, true).context("f32")?
+            } else {
+                0.0
+            };
+            Ok(f16s.max(bf16s).max(f32s))
         })
     };
     let mut cases: Vec<Case> = cases.into_iter().map(case).collect();
-    cases.push(Case::new("attention/block_backward/unseen", "what is not finite and not seen", unseen));
+    cases.push(Case::new("attention/block_backward/unseen", "what is not finite and not seen", |cx| {
+        // Two warpgroups divide the work on the keys of long rows.
+        let f16s =
+            unseen::<f16>(cx, 16).context("f16")?.max(unseen::<f16>(cx, 136).context("f16, long rows")?);
+        Ok(f16s
+            .max(unseen::<f32>(cx, 16).context("f32")?)
+            .max(unseen::<f32>(cx, 68).context("f32, long rows")?))
+    }));
     cases.push(Case::new(
         "attention/block_backward/unseen_of_groups",
         "what is not finite in one of two heads that share keys",
@@ -231,25 +256,27 @@ fn head_of<T: Number>(
 }
 
 /// Tokens 70, 100 and 120 have a key, a value, a query or a gradient that is not finite; each token sees five.
-fn unseen(cx: &Context<'_>) -> Result<f64> {
+fn unseen<T: Number>(cx: &Context<'_>, dim: usize) -> Result<f64> {
     if needs_other_gpu(cx.device) {
         return Ok(0.0);
     }
-    let (tokens, dim) = (140, 16);
+    let tokens = 140;
     let mask = Mask::sliding_window(tokens, 5)?;
     let mut problem = Problem::draw(mask.to_pattern()?, dim, 1, cx.seed);
     problem.key(70)[3] = f32::NAN;
     problem.value(100).fill(f32::INFINITY);
     problem.q[30 * dim] = f32::NEG_INFINITY;
-    let problem = problem.rounded::<f16>();
-    let plan = BlockAttention::<f16>::plan(&MaskBlocks::new(cx.device, &mask)?, dim)?;
+    let problem = problem.rounded::<T>();
+    let options = Options::default().precision(Precision::Tf32);
+    let plan = BlockAttention::<T>::plan_with(&MaskBlocks::new(cx.device, &mask)?, dim, options)?;
     let mut pass = Pass::new(cx, &problem, &plan)?;
-    pass.d_o[120 * dim + 1] = f16::NAN;
+    pass.d_o[120 * dim + 1] = T::from_f32(f32::NAN);
     let mut worst = 0.0_f64;
     for names in kernels(&plan)? {
         let (error, gradients) = pass.check(cx, &plan, names)?;
         worst = worst.max(error);
-        let finite = |row: usize| gradients[0][row * dim..][..dim].iter().all(|slope| slope.is_finite());
+        let finite =
+            |row: usize| gradients[0][row * dim..][..dim].iter().all(|slope| slope.wide().is_finite());
         ensure!(
             !finite(72) && !finite(102) && !finite(30) && !finite(120),
             "rows that see it are not finite"
@@ -301,11 +328,9 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
     refused("Q that heads share", shared.workspace(), is_parameter, &["the batch stride of Q"])?;
 
     let is_pattern = |error: &Error| matches!(error, Error::NeedsPattern { .. });
-    let wide = BlockAttention::<f16>::plan(&mask, 136)?.workspace();
-    refused("long rows", wide, is_pattern, &["up to 128 elements", "d = 136"])?;
-    let singles = BlockAttention::<f32>::plan_with(&mask, 64, Options::default().precision(Precision::Tf32))?
+    let wide = BlockAttention::<f32>::plan_with(&mask, 132, Options::default().precision(Precision::Tf32))?
         .workspace();
-    refused("f32", singles, is_pattern, &["f16 and bf16", "here are f32 and 9.0"])?;
+    refused("long rows", wide, is_pattern, &["up to 128 elements of f32", "d = 132"])?;
     let plan = BlockAttention::<f16>::plan(&mask, 8)?;
     let is_illegal = |error: &Error| matches!(error, Error::Illegal { operation: "attention", .. });
     let [of_queries, of_keys] = plan.backward_kernels()?.map(|names| names[0]);

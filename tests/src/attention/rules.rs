@@ -71,9 +71,6 @@ fn check(cx: &Context<'_>, mask: Mask, dim: usize, options: Options) -> Result<f
     let problem = Problem::draw(mask.to_pattern()?, dim, options.batch, cx.seed);
     let f16s = check_as::<f16>(cx, &mask, &problem.rounded(), options, usize::MAX).context("f16")?;
     let worst = f16s.max(check_as::<bf16>(cx, &mask, &problem.rounded(), options, 1).context("bf16")?);
-    if dim > 128 {
-        return Ok(worst);
-    }
     let options = options.precision(Precision::Tf32);
     Ok(worst.max(check_as::<f32>(cx, &mask, &problem, options, usize::MAX).context("f32")?))
 }
@@ -100,7 +97,9 @@ fn check_as<T: Number>(
     ensure!(blocks.elements() == problem.mask.nnz() as u64, "{} elements", blocks.elements());
     let plan = BlockAttention::<T>::plan_with(&blocks, problem.dim, options)?;
     let legal = plan.legal();
-    ensure!(legal.len() >= 2 && legal[0] == *plan.choice(), "{legal:?}");
+    // Long rows of `f32` have tiles of one size.
+    let sizes_at_least = if problem.dim > 128 && T::TYPE == ValueType::F32 { 1 } else { 2 };
+    ensure!(legal.len() >= sizes_at_least && legal[0] == *plan.choice(), "{legal:?}");
     let mut worst = 0.0_f64;
     for choice in legal.into_iter().take(sizes) {
         let options = options.algorithm(choice.algorithm);
@@ -155,7 +154,7 @@ fn refusals(cx: &Context<'_>) -> Result<f64> {
     let usual = Options::default();
     let is_refused = |error: &Error| matches!(error, Error::NeedsPattern { operation: "attention", .. });
     let instead = "Mask::to_pattern";
-    for (precision, dim) in [(Precision::Single, 64), (Precision::Fma, 64), (Precision::Tf32, 132)] {
+    for (precision, dim) in [(Precision::Single, 64), (Precision::Fma, 64), (Precision::Tf32, 260)] {
         let plan = BlockAttention::<f32>::plan_with(&mask, dim, usual.precision(precision));
         let here = format!("here are f32, {precision:?}, d = {dim}, 10 keys a query");
         refused("f32", plan, is_refused, &["f16 and bf16", &here, instead])?;

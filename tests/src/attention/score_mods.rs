@@ -3,9 +3,9 @@ use anyhow::{Context as _, Result};
 use half::{bf16, f16};
 use lacuna::attention::{Algorithm, Mask, Operands, Options};
 use lacuna::matrix::{Csr, generate};
-use lacuna::{CsrMatrix, Error, SparseAttention};
+use lacuna::{CsrMatrix, Error, Precision, SparseAttention};
 
-use super::block_backward::check;
+use super::block_backward::{MAX_DIM_OF_F32, check};
 use super::rules::{blocks, documents, global};
 use super::{Effort, Problem, case};
 use crate::expect::refused;
@@ -18,7 +18,7 @@ type Mods = (&'static str, &'static str, fn(u64) -> Result<Problem>);
 /// Slopes of three heads: a large one, none, and one below 0.
 const SLOPES: [f32; 3] = [7.25, 0.0, -0.2];
 
-const FORWARD: [Mods; 7] = [
+const FORWARD: [Mods; 8] = [
     ("cap", "scores of about ±10 within ±5", |seed| {
         let problem = Problem::draw(generate::band_random(80, 20, 0.6, seed)?, 64, 2, seed);
         Ok(Problem { scale: Some(1.5), softcap: Some(5.0), ..problem })
@@ -30,6 +30,10 @@ const FORWARD: [Mods; 7] = [
     ("both", "cap and slopes, more keys than stages hold, and fewer queries", |seed| {
         let rows: Vec<_> = (0..67).map(|row| (row % 5..330).collect()).collect();
         let problem = Problem::draw(of_rows(330, &rows)?, 64, 1, seed);
+        Ok(Problem { softcap: Some(2.0), slopes: Some(vec![0.03]), ..problem })
+    }),
+    ("wide", "both, rows of 136 elements", |seed| {
+        let problem = Problem::draw(generate::band_random(80, 20, 0.6, seed)?, 136, 1, seed);
         Ok(Problem { softcap: Some(2.0), slopes: Some(vec![0.03]), ..problem })
     }),
     ("more_queries", "more queries than keys, and a slope below 0", |seed| {
@@ -65,9 +69,10 @@ pub(super) fn cases() -> Vec<Case> {
         |(name, about, make)| case(format!("attention/score_mods/{name}"), about, Effort::Quick, make);
     let mut cases: Vec<Case> = FORWARD.into_iter().map(forward).collect();
     let heads = |heads| Options::default().batch(heads);
-    let backward: [Backward; 3] = [
+    let backward: [Backward; 4] = [
         ("cap", "gradients within a cap", documents, 64, heads(1).scale(1.0).softcap(2.0), false),
         ("slopes", "gradients with slopes, keys that nobody sees", blocks, 72, heads(2), true),
+        ("wide", "both, rows of 136 elements", documents, 136, heads(1).scale(0.5).softcap(2.0), true),
         (
             "groups",
             "both, heads that share K and V",
@@ -84,7 +89,14 @@ pub(super) fn cases() -> Vec<Case> {
             let slopes = has_slopes.then(|| SLOPES[..options.batch].into());
             let problem = Problem { softcap: options.softcap, slopes, ..problem };
             let f16s = check::<f16>(cx, &mask, &problem.rounded(), options, true).context("f16")?;
-            Ok(f16s.max(check::<bf16>(cx, &mask, &problem.rounded(), options, false).context("bf16")?))
+            let bf16s = check::<bf16>(cx, &mask, &problem.rounded(), options, false).context("bf16")?;
+            let in_parts = options.precision(Precision::Tf32);
+            let f32s = if dim <= MAX_DIM_OF_F32 {
+                check::<f32>(cx, &mask, &problem.rounded(), in_parts, true).context("f32")?
+            } else {
+                0.0
+            };
+            Ok(f16s.max(bf16s).max(f32s))
         })
     }));
     cases.push(Case::new("attention/score_mods/refusals", "caps and slopes that are not taken", refusals));

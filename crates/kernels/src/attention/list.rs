@@ -51,8 +51,10 @@ macro_rules! attention {
             wgmma [f32] {
                 [32 32 1 8 64 3 2] [32 32 1 8 32 1 2]
                 [64 64 1 16 32 2 2] [64 64 1 16 32 1 2]
+                [128 64 2 32 32 1 1]
                 [modified 32 32 1 8 64 3 2] [modified 32 32 1 8 32 1 2]
                 [modified 64 64 1 16 32 2 2] [modified 64 64 1 16 32 1 2]
+                [modified 128 64 2 32 32 1 1]
             }
             #[cfg(lacuna_sm = "90")]
             wgmma [f16 bf16] {
@@ -64,13 +66,22 @@ macro_rules! attention {
                 [modified 128 64 2 32 32 2 2] [modified 128 64 2 32 32 1 2]
             }
 
-            // Gradients, of Q, and of K and V: [half the elements of a row, groups of 64 rows, stages]
+            // Gradients, of Q, and of K and V: [half the elements of a row, likewise of a part, parts, groups of 64 rows, stages]
+            #[cfg(lacuna_sm = "90")]
+            backward [f32] {
+                [q false 32 32 1 2 3] [q false 64 64 1 1 2]
+                [kv true 32 32 1 2 3] [kv true 64 64 1 1 2]
+                [modified q false 32 32 1 2 3] [modified q false 64 64 1 1 2]
+                [modified kv true 32 32 1 2 3] [modified kv true 64 64 1 1 2]
+            }
             #[cfg(lacuna_sm = "90")]
             backward [f16 bf16] {
-                [q false 32 3 3] [q false 32 2 4] [q false 64 2 3]
-                [kv true 32 3 3] [kv true 32 2 4] [kv true 64 1 3]
-                [modified q false 32 3 3] [modified q false 32 2 4] [modified q false 64 2 3]
-                [modified kv true 32 3 3] [modified kv true 32 2 4] [modified kv true 64 1 3]
+                [q false 32 32 1 3 3] [q false 32 32 1 2 4] [q false 64 64 1 2 3] [q false 128 64 2 2 1] [q false 128 64 2 1 2]
+                [kv true 32 32 1 3 3] [kv true 32 32 1 2 4] [kv true 64 64 1 1 3] [kv true 128 64 2 1 2]
+                [modified q false 32 32 1 3 3] [modified q false 32 32 1 2 4]
+                [modified q false 64 64 1 2 3] [modified q false 128 64 2 1 2]
+                [modified kv true 32 32 1 3 3] [modified kv true 32 32 1 2 4]
+                [modified kv true 64 64 1 1 3] [modified kv true 128 64 2 1 2]
             }
         }
     };
@@ -139,19 +150,19 @@ macro_rules! attention {
         }
     };
     ($part:ident backward [] $value:ident [
-        modified $of:ident $keys:literal $l:literal $groups:literal $stages:literal
+        modified $of:ident $keys:literal $row:literal $l:literal $parts:literal $groups:literal $stages:literal
     ]) => {
         $crate::entry_part! { $part
-            ["attention_", stringify!($value), "_wgmma_d", stringify!($of), "_l", $l, "_g", $groups, "_modified"]
-            $crate::attention::BackwardTiles<$crate::list::value_of::$value, $keys, $l, $groups, $stages, true>
+            ["attention_", stringify!($value), "_wgmma_d", stringify!($of), "_l", $row, "_g", $groups, "_modified"]
+            $crate::attention::BackwardTiles<$crate::list::value_of::$value, $keys, $l, $parts, $groups, $stages, true>
         }
     };
     ($part:ident backward [] $value:ident [
-        $of:ident $keys:literal $l:literal $groups:literal $stages:literal
+        $of:ident $keys:literal $row:literal $l:literal $parts:literal $groups:literal $stages:literal
     ]) => {
         $crate::entry_part! { $part
-            ["attention_", stringify!($value), "_wgmma_d", stringify!($of), "_l", $l, "_g", $groups]
-            $crate::attention::BackwardTiles<$crate::list::value_of::$value, $keys, $l, $groups, $stages, false>
+            ["attention_", stringify!($value), "_wgmma_d", stringify!($of), "_l", $row, "_g", $groups]
+            $crate::attention::BackwardTiles<$crate::list::value_of::$value, $keys, $l, $parts, $groups, $stages, false>
         }
     };
     ($part:ident query4 [] $types:ident [

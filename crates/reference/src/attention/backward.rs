@@ -10,11 +10,12 @@
 //!
 //! *By tiles* weights come of the logarithm ℓ of the forward pass in place of a sum, which is off by Δℓ: so a weight is off by another
 //! factor e^±(Δℓ + 4u (|ℓ| + |s - ℓ| + 2)). D is not written, but its sums are those of tensor cores. r comes of the O that was written, as
-//! Σᵢ gᵢ oᵢ: it is off by Σ |gᵢ| Δoᵢ, and by γ_d of its terms. dS is rounded before it is scaled. A soft cap multiplies it by 1 − t², where t
+//! Σᵢ gᵢ oᵢ: it is off by Σ |gᵢ| Δoᵢ, and by γ_d of its terms. dS is rounded before it is scaled. Of `f32` a product is three of bfloat16, and
+//! what is too small for tensor cores counts as lost. A soft cap multiplies it by 1 − t², where t
 //! is off by what its score is, over c, and by what the tangent takes.
 
 use super::check::Tally;
-use super::error::{Arithmetic, SUBNORMAL, TANH, U32, gamma, relative_error};
+use super::error::{Arithmetic, SUBNORMAL, TANH, U32, gamma, most_lost, of_tiles, relative_error};
 use super::forward::{dot, expect_len};
 use super::{AttentionReference, Heads, attention};
 use crate::bound::Legal;
@@ -85,7 +86,8 @@ pub fn attention_backward_by_tiles<T: Value>(
     shared_by: u32,
 ) -> Result<AttentionGradients, ReferenceError> {
     let forward = attention(mask, heads)?.arithmetic(Arithmetic::Tiles);
-    gradients(&forward, d_o, Precision::Tensor, shared_by, |row, g| {
+    let precision = of_tiles::<T>();
+    gradients(&forward, d_o, precision, shared_by, |row, g| {
         let (errors, logsumexp) = (forward.row_error(row), forward.logsumexp(row));
         let scores = &forward.scores[mask.row_range(row)];
         let weight = |((&value, error), &score): ((&f64, f64), &f64)| {
@@ -94,10 +96,13 @@ pub fn attention_backward_by_tiles<T: Value>(
         };
         let own = forward.weights[mask.row_range(row)].iter().zip(errors.weights.clone());
         let weights: Vec<Inexact> = own.zip(scores).map(weight).collect();
-        let sums = relative_error(Precision::Tensor, heads.dim);
+        let sums = relative_error(precision, heads.dim);
+        let size = |values: &[T]| values.iter().map(|x| f64::from(x.to_f32().abs())).sum::<f64>();
         let products = mask.row_columns(row).iter().map(|&key| {
-            let (value, magnitude) = dot(g, heads.row(heads.v, key as usize));
-            Inexact { value, error: sums * magnitude + heads.dim as f64 * SUBNORMAL }
+            let v = heads.row(heads.v, key as usize);
+            let (value, magnitude) = dot(g, v);
+            let lost = most_lost(precision, size(g) + size(v));
+            Inexact { value, error: sums * magnitude + lost + heads.dim as f64 * SUBNORMAL }
         });
         let mean = forward.mean_of_o(row, g);
         // It is rounded before it is scaled.
@@ -208,7 +213,8 @@ impl Gradient {
             let (at, x) = (row * dense.len() + i, f64::from(x.to_f32()));
             self.value[at] += factor.value * x;
             let size = factor.value.abs() + factor.error;
-            self.bound[at] += factor.error * x.abs() + sums * size * x.abs() + 2.0 * SUBNORMAL;
+            let lost = most_lost(precision, size + x.abs());
+            self.bound[at] += factor.error * x.abs() + sums * size * x.abs() + lost + 2.0 * SUBNORMAL;
         }
     }
 

@@ -176,8 +176,14 @@ pub(super) fn lost_parts(x: f32, y: f32) -> f64 {
     4.0 * f64::from(f32::MIN_POSITIVE) * bound::tiny(x, y)
 }
 
+/// The most that a sum of products loses where parts of factors are taken for zero, of factors whose sizes have this sum; of numbers that
+/// have no parts nothing.
+pub(super) fn most_lost(precision: Precision, sizes: f64) -> f64 {
+    if precision == Precision::SplitBf16 { 4.0 * f64::from(f32::MIN_POSITIVE) * sizes } else { 0.0 }
+}
+
 /// How tiles multiply values of `T`.
-fn of_tiles<T: Value>() -> Precision {
+pub(super) fn of_tiles<T: Value>() -> Precision {
     if T::ROUNDOFF == U32 { Precision::SplitBf16 } else { Precision::Tensor }
 }
 

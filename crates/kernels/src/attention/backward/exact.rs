@@ -3,37 +3,63 @@ use lacuna_gpu::{FULL_WARP, Gpu, WARP};
 
 use super::super::lanes::{ABSENT, Fragment, dot};
 use super::super::row::Keys as _;
-use super::super::wgmma::{BLOCK, BlockKeys};
-use super::consume::RowTerms;
+use super::super::wgmma::{BLOCK, BlockKeys, WgmmaValue};
+use super::begin::RowTerms;
 use super::{BackwardTiles, Work};
-use crate::HalfValue;
 use crate::common::{add_across_lanes, widened};
 
-/// Vectors of a lane, which has single elements of a row: of 128 at most.
-const CHUNKS: usize = 4;
-type Part = Fragment<1, { WARP as usize }, CHUNKS>;
-
 impl<
-    T: HalfValue,
+    T: WgmmaValue,
     const KEYS: bool,
     const L: usize,
+    const PARTS: usize,
     const GROUPS: u32,
     const STAGES: u32,
     const MODIFIES: bool,
-> BackwardTiles<T, KEYS, L, GROUPS, STAGES, MODIFIES>
+> BackwardTiles<T, KEYS, L, PARTS, GROUPS, STAGES, MODIFIES>
 {
-    /// Works out row `row` of a group by one warp, in `f32`, and writes it.
+    /// Works out rows of 16 of a group anew, a bit each, by the warp whose rows they are: the gradient by dS, that of V, or both, as
+    /// `wanted`.
+    ///
+    /// # Safety
+    /// As for [`consume`](Self::consume).
+    #[inline(always)]
+    pub(super) unsafe fn work_out_anew<G: Gpu>(
+        work: &Work<T, G>,
+        (warp, mut again): (u32, u32),
+        wanted: [bool; 2],
+        terms: &RowTerms,
+    ) {
+        // By way of a shuffle, so that no register holds through all steps what is made of it there.
+        let head = work.gpu.warp_shuffle_idx(FULL_WARP, work.head, 0, WARP);
+        let work = &Work { head, ..*work };
+        while again != 0 {
+            let row = (warp / 4, warp % 4 * 16 + again.trailing_zeros());
+            again &= again - 1;
+            // SAFETY: as promised by the caller. A lane has single elements of a row.
+            unsafe {
+                if Self::PANELS > 2 {
+                    Self::work_out_row::<G, 8>(work, row, wanted, terms);
+                } else {
+                    Self::work_out_row::<G, 4>(work, row, wanted, terms);
+                }
+            }
+        }
+    }
+
+    /// Works out row `row` of a group by one warp, in `f32`, and writes it. A lane has up to `CHUNKS` elements of it.
     ///
     /// # Safety
     /// The whole warp is here, whose row it is; operands and entries are live.
     #[inline(always)]
-    pub(super) unsafe fn work_out_anew<G: Gpu>(
+    unsafe fn work_out_row<G: Gpu, const CHUNKS: usize>(
         work: &Work<T, G>,
         (group, row): (u32, u32),
+        wanted: [bool; 2],
         terms: &RowTerms,
     ) {
         let (gpu, lane, operands) = (work.gpu, work.gpu.lane_id(), &work.operands);
-        let part = Part::of(lane, operands.shape.dim);
+        let part = Fragment::<1, { WARP as usize }, CHUNKS>::of(lane, operands.shape.dim);
         let (side, at) = (work.owned::<KEYS>(), work.first + group * BLOCK + row);
         let end = work.count * BLOCK;
         let keys = BlockKeys { entries: work.entries, bitmaps: work.bitmaps, end, group, query: row };
@@ -85,8 +111,10 @@ impl<
                 *sum *= operands.factor;
             }
             let [by_slopes, of_values] = work.gradients::<KEYS>();
-            part.store(gpu, by_slopes, side.strides[0], at, &sums);
-            if KEYS {
+            if wanted[0] {
+                part.store(gpu, by_slopes, side.strides[0], at, &sums);
+            }
+            if wanted[1] {
                 part.store(gpu, of_values, side.strides[0], at, &values);
             }
         }

@@ -1,4 +1,4 @@
-//! Gradients of attention by blocks of 64 queries and 64 keys, by warpgroups (wgmma of sm_90a), for values of 16 bits.
+//! Gradients of attention by blocks of 64 queries and 64 keys, by warpgroups (wgmma of sm_90a).
 //!
 //! ```text
 //!   a thread block owns queries: dQ                        a thread block owns keys: dK and dV
@@ -11,13 +11,20 @@
 //! sees, through `STAGES` stages. All four lie in swizzled panels, which products take by rows and by columns. P and dS go from product to
 //! product in registers, rounded to `T`. A row that comes out not finite is worked out anew, pair by pair.
 //!
+//! Where two gradients of long rows are too much for a thread, two warpgroups divide the work on 64 keys: one makes P and dV, the other dS
+//! and dK, and P goes through shared memory. Of `f32` a number becomes two of bfloat16, and a product three, as forward.
+//!
 //! Source: Dao, *FlashAttention-2* (2023), algorithm 2, with a kernel for each side in place of its atomic additions, so that sums have
 //! one order.
+mod begin;
 mod consume;
+mod divide;
 mod exact;
 mod modified;
+mod multiply;
 mod produce;
 mod side;
+mod write;
 
 use core::marker::PhantomData;
 
@@ -25,9 +32,9 @@ use lacuna_gpu::{FULL_WARP, GlobalMut, GlobalPtr, Gpu, WARP};
 
 use self::side::Side;
 use super::score::Score;
-use super::wgmma::{BITMAP_WORDS, BLOCK, BlockArgs, BlockTile};
+use super::wgmma::{BITMAP_WORDS, BLOCK, BlockArgs, BlockTile, WgmmaValue};
 use super::{Scheme, Shape, Tile};
-use crate::{Bounds, HalfValue, Kernel};
+use crate::{Bounds, Kernel};
 
 /// Threads of a warpgroup.
 const WARPGROUP: u32 = 4 * WARP;
@@ -72,13 +79,14 @@ pub struct BackwardOperands<T> {
     pub factor: f32,
 }
 
-/// Gradients by tiles of `GROUPS` × 64 rows of up to 2·`L` elements: of K and V if `KEYS`, by the blocks of the transposed mask; of Q if
-/// not. Scores may be changed if it `MODIFIES`, as forward.
+/// Gradients by tiles of `GROUPS` × 64 rows of `PARTS` parts, of up to 2·`L` elements each: of K and V if `KEYS`, by the blocks of the
+/// transposed mask; of Q if not. Scores may be changed if it `MODIFIES`, as forward.
 #[derive(Debug)]
 pub struct BackwardTiles<
     T,
     const KEYS: bool,
     const L: usize,
+    const PARTS: usize,
     const GROUPS: u32,
     const STAGES: u32,
     const MODIFIES: bool,
@@ -100,26 +108,29 @@ struct Work<T, G> {
 }
 
 impl<
-    T: HalfValue,
+    T: WgmmaValue,
     const KEYS: bool,
     const L: usize,
+    const PARTS: usize,
     const GROUPS: u32,
     const STAGES: u32,
     const MODIFIES: bool,
-> Kernel for BackwardTiles<T, KEYS, L, GROUPS, STAGES, MODIFIES>
+> Kernel for BackwardTiles<T, KEYS, L, PARTS, GROUPS, STAGES, MODIFIES>
 {
     type Args = BlockArgs<BackwardOperands<T>>;
     type Tile = Tile;
 
     const TILE: Tile = {
-        assert!(L.is_multiple_of(32) && GROUPS <= 3);
-        assert!(Self::COPIED + GROUPS <= 16, "a block has 16 barriers");
+        assert!(L.is_multiple_of(32) && Self::WARPGROUPS <= 3);
+        assert!(!Self::DIVIDES || GROUPS == 1, "the two that divide the work are the only ones");
+        let barriers = if Self::DIVIDES { Self::READ + 1 } else { Self::WRITTEN };
+        assert!(barriers <= 16, "a block has 16 barriers");
         assert!(Self::SHARED_BYTES <= 227 * 1024, "a block of sm_90 has 227 KiB");
         Tile {
             value: T::TYPE,
-            vector: 8,
-            lanes: L as u32 / 4,
-            dimension: 2 * L as u32,
+            vector: 16 / size_of::<T>() as u32,
+            lanes: (L * PARTS) as u32 / 4,
+            dimension: 2 * (L * PARTS) as u32,
             block_rows: GROUPS * BLOCK,
             scheme: if MODIFIES {
                 Scheme::ModifiedBackwardTile { owns_keys: KEYS }
@@ -128,9 +139,9 @@ impl<
             },
         }
     };
-    const THREADS: u32 =
-        GROUPS * WARPGROUP + if Self::EXCHANGES_REGISTERS { WARPGROUP } else { STAGES * WARP };
-    const SHARED_BYTES: u32 = Self::BITMAPS + STAGES * GROUPS * BITMAP_WORDS * 4;
+    const THREADS: u32 = Self::WARPGROUPS * WARPGROUP
+        + if Self::EXCHANGES_REGISTERS || T::PARTS > 1 { WARPGROUP } else { STAGES * WARP };
+    const SHARED_BYTES: u32 = Self::WEIGHTS + Self::WEIGHT_BYTES;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: 1 };
     const MIN_SM: u32 = 90;
     const LAUNCHES_DEPENDENTS: bool = true;
@@ -139,7 +150,7 @@ impl<
     unsafe fn run<G: Gpu>(gpu: G, args: Self::Args) {
         // By way of a shuffle the compiler sees that a warp has one trade.
         let warp = gpu.warp_shuffle_idx(FULL_WARP, gpu.thread_idx_x() / WARP, 0, WARP);
-        // SAFETY: the table has a record for each tile of the grid; warps 4·GROUPS and on are the producers.
+        // SAFETY: the table has a record for each tile of the grid; what comes after the warpgroups that multiply are the producers.
         unsafe {
             let BlockTile { first, entries, count } = args.tile(gpu);
             let work = Work {
@@ -152,25 +163,39 @@ impl<
                 first,
                 heads: if KEYS { args.operands.shape.group_heads } else { 1 },
             };
-            if warp >= 4 * GROUPS {
-                if Self::EXCHANGES_REGISTERS {
-                    if GROUPS == 2 {
-                        gpu.warpgroup_give_registers::<40>();
-                    } else {
-                        gpu.warpgroup_give_registers::<32>();
-                    }
+            if warp >= 4 * Self::WARPGROUPS {
+                if Self::EXCHANGES_REGISTERS && T::PARTS > 1 {
+                    gpu.warpgroup_give_registers::<120>();
+                } else if Self::DIVIDES || GROUPS == 2 && PARTS > 1 {
+                    gpu.warpgroup_give_registers::<24>();
+                } else if Self::EXCHANGES_REGISTERS && Self::WARPGROUPS == 2 {
+                    gpu.warpgroup_give_registers::<40>();
+                } else if Self::EXCHANGES_REGISTERS {
+                    gpu.warpgroup_give_registers::<32>();
                 }
-                let stage = warp - 4 * GROUPS;
-                if stage < STAGES {
+                let stage = warp - 4 * Self::WARPGROUPS;
+                if T::PARTS > 1 {
+                    Self::produce_parts(&work);
+                } else if stage < STAGES {
                     Self::produce(&work, stage);
                 }
             } else {
-                if Self::EXCHANGES_REGISTERS && GROUPS == 2 {
+                if Self::EXCHANGES_REGISTERS && T::PARTS > 1 {
+                    gpu.warpgroup_take_registers::<192>();
+                } else if Self::DIVIDES || GROUPS == 2 && PARTS > 1 {
+                    gpu.warpgroup_take_registers::<240>();
+                } else if Self::EXCHANGES_REGISTERS && Self::WARPGROUPS == 2 {
                     gpu.warpgroup_take_registers::<232>();
                 } else if Self::EXCHANGES_REGISTERS {
                     gpu.warpgroup_take_registers::<160>();
                 }
-                Self::consume(&work, warp);
+                if !Self::DIVIDES {
+                    Self::consume(&work, warp);
+                } else if warp < 4 {
+                    Self::consume_divided::<G, false>(&work, warp);
+                } else {
+                    Self::consume_divided::<G, true>(&work, warp - 4);
+                }
             }
         }
     }
@@ -178,18 +203,25 @@ impl<
 
 /// Where things lie in shared memory, and the block's barriers.
 impl<
-    T: HalfValue,
+    T: WgmmaValue,
     const KEYS: bool,
     const L: usize,
+    const PARTS: usize,
     const GROUPS: u32,
     const STAGES: u32,
     const MODIFIES: bool,
-> BackwardTiles<T, KEYS, L, GROUPS, STAGES, MODIFIES>
+> BackwardTiles<T, KEYS, L, PARTS, GROUPS, STAGES, MODIFIES>
 {
-    /// Panels of a row.
-    const PANELS: u32 = L as u32 / 32;
-    /// Bytes of 64 rows of a matrix, and of two.
-    const MATRIX: u32 = Self::PANELS * PANEL;
+    /// Whether two warpgroups divide the work on 64 rows.
+    const DIVIDES: bool = KEYS && T::PARTS as usize * L * PARTS > 64;
+    /// Warpgroups that multiply.
+    const WARPGROUPS: u32 = if Self::DIVIDES { 2 } else { GROUPS };
+
+    /// Panels of a row, of each part of its numbers.
+    const PANELS: u32 = (L * PARTS) as u32 / 32;
+    /// Bytes of 64 rows of a matrix, of a part of its numbers and of all; and of two matrices.
+    const PART: u32 = Self::PANELS * PANEL;
+    const MATRIX: u32 = T::PARTS * Self::PART;
     const PAIR: u32 = 2 * Self::MATRIX;
     /// What streams comes first, then what is owned.
     const OWNED: u32 = STAGES * Self::PAIR;
@@ -198,15 +230,29 @@ impl<
     const TERMS: u32 = Self::OWNED + GROUPS * Self::PAIR;
     /// Bitmaps: by stage and group.
     const BITMAPS: u32 = Self::TERMS + STAGES * Self::TERM_BYTES;
+    /// Weights that one warpgroup gives to the other, where two divide the work.
+    const WEIGHTS: u32 = Self::BITMAPS + STAGES * GROUPS * BITMAP_WORDS * 4;
+    const WEIGHT_BYTES: u32 = if Self::DIVIDES { SCORES as u32 * WARPGROUP * 4 } else { 0 };
 
-    /// Barriers: of an empty stage, of one that is full for a group, and of a group's own.
+    /// Barriers: of an empty stage, of one that is full for a group, of a warpgroup's own; and of weights that are written, and read.
     const EMPTY: u32 = 1;
     const FULL: u32 = Self::EMPTY + STAGES;
     const COPIED: u32 = Self::FULL + STAGES * GROUPS;
+    const WRITTEN: u32 = Self::COPIED + Self::WARPGROUPS;
+    const READ: u32 = Self::WRITTEN + 1;
+    /// Threads at the barrier of a stage that is full, for each group; and that is empty.
+    const AT_FULL: u32 = Self::WARPGROUPS / GROUPS * WARPGROUP + T::PRODUCERS;
+    const AT_EMPTY: u32 = Self::WARPGROUPS * WARPGROUP + T::PRODUCERS;
 
-    /// Three warpgroups with two gradients each, and two or three that change scores, need more registers than a thread of 12 or 16 warps
-    /// can have: they get those of one warpgroup more, the producers, of which some may have no stage: of 3 · 168 registers 40 and 2 · 232, of 4 · 128 they have 32 and 3 · 160.
-    const EXCHANGES_REGISTERS: bool = if MODIFIES { GROUPS > 1 } else { KEYS && GROUPS == 3 };
+    /// Three warpgroups with two gradients each, two with such of `f32` or of long rows, and two or three that change scores, need more registers
+    /// than a thread of 12 or 16 warps can have: they get those of one warpgroup more, the producers, of which some may have no stage. Of
+    /// 3 · 168 registers these have 40 and two have 232 each (24 and 240 where two divide the work), of 4 · 128 they have 32 and three have
+    /// 160. Producers that split numbers have 120, and leave two 192.
+    const EXCHANGES_REGISTERS: bool = match Self::WARPGROUPS {
+        1 => false,
+        2 => MODIFIES || Self::DIVIDES || KEYS && T::PARTS > 1 || PARTS > 1,
+        _ => MODIFIES || KEYS,
+    };
 
     /// Where a group's bitmap of a stage begins.
     #[inline(always)]
@@ -215,7 +261,7 @@ impl<
     }
 }
 
-impl<T: HalfValue, G: Gpu> Work<T, G> {
+impl<T: WgmmaValue, G: Gpu> Work<T, G> {
     /// The two matrices that are owned.
     #[inline(always)]
     fn owned<const KEYS: bool>(&self) -> Side<T> {

@@ -2,25 +2,27 @@
 use lacuna_gpu::{FULL_WARP, Gpu, SharedPtr, WARP};
 
 use super::super::score::{Score, column_and_row};
-use super::super::wgmma::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask};
-use super::consume::{LANES, Place, RowTerms};
+use super::super::wgmma::{BITMAP_WORDS, BLOCK, BlockEntry, BlockMask, WgmmaValue};
+use super::begin::RowTerms;
+use super::consume::Place;
+use super::multiply::{LANES, Pairs};
 use super::{BackwardTiles, SCORES, TERMS, Work};
-use crate::HalfValue;
 
 impl<
-    T: HalfValue,
+    T: WgmmaValue,
     const KEYS: bool,
     const L: usize,
+    const PARTS: usize,
     const GROUPS: u32,
     const STAGES: u32,
     const MODIFIES: bool,
-> BackwardTiles<T, KEYS, L, GROUPS, STAGES, MODIFIES>
+> BackwardTiles<T, KEYS, L, PARTS, GROUPS, STAGES, MODIFIES>
 {
     /// Makes weights of products, packed where keys are owned, by scores that are within a soft cap or lessened by distance; and leaves them
     /// times the slopes of their caps.
     ///
     /// # Safety
-    /// As for [`multiply`](Self::multiply).
+    /// As for [`consume`](Self::consume); the stage is full.
     #[inline(always)]
     pub(super) unsafe fn weigh_modified<G: Gpu>(
         work: &Work<T, G>,
@@ -28,7 +30,7 @@ impl<
         mask: u32,
         terms: &RowTerms,
         s: &mut [f32; SCORES],
-        weights: &mut [u32; SCORES / 2],
+        weights: &mut Pairs,
     ) {
         let gpu = work.gpu;
         // By way of a shuffle, so that no register holds what is made of it through all steps.
@@ -67,7 +69,7 @@ impl<
         (score, ahead, bits): (Score, [f32; 2], u32),
         terms: &RowTerms,
         s: &mut [f32; SCORES],
-        weights: &mut [u32; SCORES / 2],
+        weights: &mut Pairs,
     ) {
         for (pair, packed) in weights.iter_mut().enumerate() {
             let first = 2 * pair;
@@ -83,7 +85,7 @@ impl<
                 s[first + i] = gpu.exp2_flush(modified + shift);
             }
             if KEYS {
-                *packed = T::pack(gpu, s[first], s[first + 1]);
+                *packed = T::split(gpu, s[first], s[first + 1]);
             }
             if CAPS {
                 for i in 0..2 {

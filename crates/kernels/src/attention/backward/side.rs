@@ -1,10 +1,9 @@
 //! Queries or keys: the two matrices that a product of one with the other takes, Q and dO, or K and V.
-use lacuna_gpu::{GlobalPtr, Gpu, SharedPtr};
+use lacuna_gpu::{FULL_WARP, GlobalPtr, Gpu, SharedPtr, WARP};
 
-use super::super::wgmma::BLOCK;
+use super::super::wgmma::{BLOCK, WgmmaValue};
 use super::{BackwardOperands, PANEL, ROW};
-use crate::HalfValue;
-use crate::common::strided;
+use crate::common::{Rows, strided};
 
 /// Bytes of eight elements.
 const PIECE: u32 = 16;
@@ -20,7 +19,7 @@ pub(super) struct Side<T> {
     pub(super) rows: u32,
 }
 
-impl<T: HalfValue> Side<T> {
+impl<T: WgmmaValue> Side<T> {
     /// Q and dO.
     #[inline(always)]
     pub(super) fn queries(operands: &BackwardOperands<T>, head: u32) -> Self {
@@ -46,8 +45,14 @@ impl<T: HalfValue> Side<T> {
         }
     }
 
-    /// Starts copying 64 rows of both into panels, one matrix after the other, by thread `thread` of `threads`. Zeros stand for rows and
-    /// elements that are not there.
+    /// Rows of a matrix, from `first` on.
+    #[inline(always)]
+    pub(super) fn rows(&self, matrix: usize, first: u32) -> Rows<T> {
+        Rows { matrix: self.matrices[matrix], first, end: self.rows, stride_bytes: self.strides[matrix] }
+    }
+
+    /// Starts copying 64 rows of a matrix of 16 bits into panels, by thread `thread` of `threads`. Zeros stand for rows and elements that are
+    /// not there.
     ///
     /// # Safety
     /// The matrices are live; nobody touches the panels.
@@ -55,6 +60,7 @@ impl<T: HalfValue> Side<T> {
     pub(super) unsafe fn copy<G: Gpu>(
         &self,
         gpu: G,
+        matrix: usize,
         (first, dim): (u32, u32),
         (to, panels): (u32, u32),
         (thread, threads): (u32, u32),
@@ -64,18 +70,18 @@ impl<T: HalfValue> Side<T> {
         let (piece, row, rows) = (thread % pieces, thread / pieces, threads / pieces);
         let has_piece = piece * 8 < dim;
         let column = if has_piece { piece as usize * 8 } else { 0 };
-        for matrix in 0..2 {
-            let stride = self.strides[matrix];
-            let own = self.matrices[matrix].add_rows(first + row, stride).address();
-            let mut from = GlobalPtr::<u16>::from_address(own).add(column);
-            let place = to + (matrix as u32 * panels + piece / PIECES) * PANEL;
-            strided(row, BLOCK, rows, |at| {
-                let is_there = has_piece && first + at < self.rows;
-                let to = place + at * ROW + ((piece % PIECES) ^ (at % 8)) * PIECE;
-                // SAFETY: as promised by the caller; nothing is read of rows that are not there.
-                unsafe { gpu.copy_async_or_zero::<u16, 8>(SharedPtr::from_offset(to), from, is_there) };
-                from = from.add_bytes(u64::from(rows) * u64::from(stride));
-            });
-        }
+        let stride = self.strides[matrix];
+        let own = self.matrices[matrix].add_rows(first + row, stride).address();
+        let mut from = GlobalPtr::<u16>::from_address(own).add(column);
+        let place = to + piece / PIECES * PANEL;
+        // Where a warp copies a row at a time, the compiler would keep an address for each of 64: it is not to see how many they are.
+        let end = if rows == 1 { gpu.warp_shuffle_idx(FULL_WARP, BLOCK, 0, WARP) } else { BLOCK };
+        strided(row, end, rows, |at| {
+            let is_there = has_piece && first + at < self.rows;
+            let to = place + at * ROW + ((piece % PIECES) ^ (at % 8)) * PIECE;
+            // SAFETY: as promised by the caller; nothing is read of rows that are not there.
+            unsafe { gpu.copy_async_or_zero::<u16, 8>(SharedPtr::from_offset(to), from, is_there) };
+            from = from.add_bytes(u64::from(rows) * u64::from(stride));
+        });
     }
 }

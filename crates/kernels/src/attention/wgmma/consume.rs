@@ -45,7 +45,9 @@ impl<
                     },
                 ];
                 let masks = [0, 1].map(|unit| gpu.warp_shuffle_idx(FULL_WARP, masks[unit], 0, WARP));
-                gpu.barrier_sync(Self::FULL + stage * GROUPS + group, Self::AT_FULL);
+                let full = Self::FULL + stage * GROUPS + group;
+                gpu.barrier_sync(if Self::HALVES { Self::FULL_OF_KEYS } else { full }, Self::AT_FULL);
+                let has_next = step + STAGES < steps;
                 if masks[0] != BlockMask::EMPTY || masks[1] != BlockMask::EMPTY {
                     let mut s = [0.0; SCORES];
                     if masks[0] != BlockMask::FULL || Self::UNITS == 2 && masks[1] != BlockMask::FULL {
@@ -57,10 +59,16 @@ impl<
                     if MODIFIES {
                         Self::modify(work, [step, stage, warp], masks, &mut s);
                     }
+                    if Self::HALVES && has_next {
+                        gpu.barrier_arrive(Self::EMPTY_OF_KEYS, Self::AT_EMPTY);
+                    }
                     let weights = softmax.weigh::<_, T, SCORES, L, PARTS>(gpu, scale, &s, &mut o);
+                    if Self::HALVES {
+                        gpu.barrier_sync(full, Self::AT_FULL);
+                    }
                     Self::multiply_values(gpu, stage, &weights, &mut o);
                 }
-                if step + STAGES < steps {
+                if has_next {
                     gpu.barrier_arrive(Self::EMPTY + stage, Self::AT_EMPTY);
                 }
                 (step, stage) = (step + 1, if stage + 1 == STAGES { 0 } else { stage + 1 });
@@ -124,13 +132,20 @@ impl<
         }
     }
 
+    /// A place; of long rows in parts by way of a shuffle, so that no register holds what is made of it through all steps.
+    #[inline(always)]
+    fn opaque<G: Gpu>(gpu: G, place: u32) -> u32 {
+        if T::PARTS > 1 && PARTS > 1 { gpu.warp_shuffle_idx(FULL_WARP, place, 0, WARP) } else { place }
+    }
+
     /// Adds Q·Kᵀ to scores.
     ///
     /// # Safety
     /// The stage is full; the whole warpgroup is here.
     #[inline(always)]
     unsafe fn multiply_keys<G: Gpu>(gpu: G, stage: u32, group: u32, s: &mut [f32; SCORES]) {
-        let (q, k) = (Self::Q + group * Self::Q_BYTES, Self::K + stage * Self::KV_BYTES);
+        let q = Self::opaque(gpu, Self::Q + group * Self::Q_BYTES);
+        let k = Self::opaque(gpu, Self::K + stage * Self::KV_BYTES);
         gpu.warpgroup_arrive();
         for pair in 0..PIECES as u32 / 2 {
             let (panel, at) = (pair / 4, pair % 4 * 2 * PIECE);
@@ -184,7 +199,7 @@ impl<
         weights: &[[u32; 2]; MOST_PAIRS],
         o: &mut [[f32; L]; PARTS],
     ) {
-        let v = stage * Self::KV_BYTES;
+        let v = Self::opaque(gpu, stage * Self::KV_BYTES);
         gpu.warpgroup_arrive();
         for sixteen in 0..Self::KEYS as usize / 16 {
             let first = 4 * sixteen;

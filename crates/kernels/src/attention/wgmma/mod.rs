@@ -92,6 +92,10 @@ impl<
         assert!(4 * PIECES == L * PARTS && GROUPS <= 3);
         assert!(SCORES == 32 || SCORES == 64, "a step is of one block of keys or two");
         assert!(Self::QUERIES_COPIED + GROUPS <= 16, "a block has 16 barriers");
+        assert!(
+            !Self::HALVES || T::PARTS > 1 && GROUPS == 1 && Self::UNITS == 1,
+            "one stage is of rows that leave no room for two"
+        );
         assert!(Self::SHARED_BYTES <= 227 * 1024, "a block of sm_90 has 227 KiB");
         Tile {
             value: T::TYPE,
@@ -133,7 +137,9 @@ impl<
                     gpu.warpgroup_give_registers::<56>();
                 }
                 let producer = warp - 4 * GROUPS;
-                if T::PARTS > 1 {
+                if Self::HALVES {
+                    Self::produce_halves(&work, producer);
+                } else if T::PARTS > 1 {
                     Self::produce_parts(&work, producer);
                 } else if producer < STAGES {
                     Self::produce(&work, producer);
@@ -164,7 +170,17 @@ impl<
                     let head = Head::of::<G, MODIFIES>(gpu, &args.operands, head);
                     let row = first + group * BLOCK + query;
                     // Sums of the products keep their registers here, too: a lane has little at a time.
-                    Fragment::<4, PIECES, 2>::attend::<_, _, 1, MODIFIES>(gpu, &head, row, keys, [0, end]);
+                    if T::PARTS > 1 && PARTS > 1 {
+                        Fragment::<4, 32, 2>::attend::<_, _, 4, MODIFIES>(gpu, &head, row, keys, [0, end]);
+                    } else {
+                        Fragment::<4, PIECES, 2>::attend::<_, _, 1, MODIFIES>(
+                            gpu,
+                            &head,
+                            row,
+                            keys,
+                            [0, end],
+                        );
+                    }
                 }
             }
         }
@@ -203,10 +219,14 @@ impl<
     /// Thread blocks of a multiprocessor at least.
     const BLOCKS: u32 = if GROUPS == 1 && Self::SHARED_BYTES <= 113 * 1024 { 2 } else { 1 };
 
-    /// Barriers: of an empty stage, of one that is full for a group, and of a group's own.
+    /// Barriers: of an empty stage, of one that is full for a group, and of a group's own. Where there is one stage, they are those of V, and K
+    /// has its own.
     const EMPTY: u32 = 1;
     const FULL: u32 = Self::EMPTY + STAGES;
     const QUERIES_COPIED: u32 = Self::FULL + STAGES * GROUPS;
+    const HALVES: bool = STAGES == 1;
+    const EMPTY_OF_KEYS: u32 = Self::QUERIES_COPIED + GROUPS;
+    const FULL_OF_KEYS: u32 = Self::EMPTY_OF_KEYS + 1;
     /// Threads at the barrier of a stage that is full, for each warpgroup; and that is empty.
     const AT_FULL: u32 = WARPGROUP + T::PRODUCERS;
     const AT_EMPTY: u32 = GROUPS * WARPGROUP + T::PRODUCERS;

@@ -39,20 +39,20 @@ impl<
                 if Self::UNITS == 2 {
                     Self::copy_block(work, [stage, 1], &entries[1], first + 1 < work.count);
                 }
-                Self::fill_ends(gpu, stage);
+                Self::fill_ends(gpu, Self::FULL + stage * GROUPS);
                 first = later;
             }
         }
     }
 
-    /// Gives a stage to all groups, once the copies have landed.
+    /// Gives what was filled to all groups, at a barrier each from `full` on, once the copies have landed.
     #[inline(always)]
-    pub(super) fn fill_ends<G: Gpu>(gpu: G, stage: u32) {
+    pub(super) fn fill_ends<G: Gpu>(gpu: G, full: u32) {
         gpu.copy_async_commit();
         gpu.copy_async_wait::<0>();
         gpu.fence_async_proxy();
         for group in 0..GROUPS {
-            gpu.barrier_arrive(Self::FULL + stage * GROUPS + group, Self::AT_FULL);
+            gpu.barrier_arrive(full + group, Self::AT_FULL);
         }
     }
 

@@ -79,8 +79,63 @@ impl<
                         v = load(head.v, part(panel + 1));
                     }
                 }
-                Self::fill_ends(gpu, stage);
+                Self::fill_ends(gpu, Self::FULL + stage * GROUPS);
                 (first, stage) = (later, if stage + 1 == STAGES { 0 } else { stage + 1 });
+            }
+        }
+    }
+
+    /// The same where there is one stage: K of the next step is filled while V of this one is read. Two panels are loaded ahead.
+    ///
+    /// # Safety
+    /// As for [`produce_parts`](Self::produce_parts).
+    #[inline(always)]
+    pub(super) unsafe fn produce_halves<G: Gpu>(work: &Work<T, G>, producer: u32) {
+        let (gpu, head) = (work.gpu, &work.head);
+        // The compiler is not to see how many panels there are: it would keep addresses of all.
+        let panels = gpu.warp_shuffle_idx(FULL_WARP, Self::PANELS, 0, WARP);
+        // SAFETY: as promised by the caller; a half is filled when all groups have left it.
+        unsafe {
+            // Panel `at` of an entry: those of K come first.
+            let load = |entry: &BlockEntry, is_there: bool, at: u32| {
+                let (matrix, panel) = if at < panels { (head.k, at) } else { (head.v, at - panels) };
+                let end = if is_there { head.cols } else { 0 };
+                let rows = Rows { matrix, first: entry.key_block * BLOCK, end, stride_bytes: head.kv_stride };
+                T::load(gpu, &rows, [64 * panel, head.dim])
+            };
+            let mut next = BlockEntry::load(gpu, work.entries, 0, work.count);
+            let (mut even, mut odd) = (load(&next, work.count > 0, 0), load(&next, work.count > 0, 1));
+            let mut index = 0;
+            while index < work.count {
+                let entry = next;
+                next = BlockEntry::load(gpu, work.entries, index + 1, work.count);
+                let mut at = 0;
+                while at < 2 * panels {
+                    let is_of_values = at >= panels;
+                    if index > 0 && at % panels == 0 {
+                        let empty = if is_of_values { Self::EMPTY } else { Self::EMPTY_OF_KEYS };
+                        gpu.barrier_sync(empty, Self::AT_EMPTY);
+                    }
+                    if at == 0 {
+                        Self::copy_bitmaps(work, [0, 0], &entry, [producer, 4]);
+                    }
+                    let to = if is_of_values { 0 } else { Self::K } + at % panels * PANEL;
+                    let (of, is_there, ahead) = if at + 2 < 2 * panels {
+                        (&entry, true, at + 2)
+                    } else {
+                        (&next, index + 1 < work.count, 0)
+                    };
+                    T::store(gpu, &even, to, Self::KV_PART);
+                    even = load(of, is_there, ahead);
+                    T::store(gpu, &odd, to + PANEL, Self::KV_PART);
+                    odd = load(of, is_there, ahead + 1);
+                    at += 2;
+                    if at == panels {
+                        Self::fill_ends(gpu, Self::FULL_OF_KEYS);
+                    }
+                }
+                Self::fill_ends(gpu, Self::FULL);
+                index += 1;
             }
         }
     }

@@ -1,5 +1,5 @@
 //! What tiles multiply: values of 16 bits as they are, and `f32` in two parts of bfloat16.
-use lacuna_gpu::{Bf16, F16, GlobalMut, Gpu, SharedPtr, WARP};
+use lacuna_gpu::{Bf16, F16, GlobalMut, GlobalPtr, Gpu, Real, SharedPtr, WARP};
 
 use super::WARPGROUP;
 use crate::common::{Rows, SplitRows, bf16_parts};
@@ -24,6 +24,12 @@ pub trait WgmmaValue: DeviceValue {
     /// # Safety
     /// The place is live and this thread's alone, and is aligned to both.
     unsafe fn store_pair<G: Gpu>(gpu: G, to: GlobalMut<Self>, pair: [f32; 2]);
+
+    /// Adds the products of two vectors of 16 bytes to a sum.
+    ///
+    /// # Safety
+    /// Both are live, and aligned to 16 bytes.
+    unsafe fn add_products<G: Gpu>(gpu: G, vectors: [GlobalPtr<Self>; 2], sum: f32) -> f32;
 
     /// Loads what a thread of a warpgroup has of 64 columns of 64 rows, from a column on, of so many: `SplitRows`. Of values in one
     /// part nothing.
@@ -104,6 +110,11 @@ impl WgmmaValue for f32 {
         unsafe { gpu.store(to, pair) };
     }
     #[inline(always)]
+    unsafe fn add_products<G: Gpu>(gpu: G, vectors: [GlobalPtr<Self>; 2], sum: f32) -> f32 {
+        // SAFETY: passed on to the caller.
+        unsafe { add_products::<G, _, 4>(gpu, vectors, sum) }
+    }
+    #[inline(always)]
     unsafe fn load<G: Gpu>(gpu: G, rows: &Rows<Self>, columns: [u32; 2]) -> SplitRows {
         // SAFETY: passed on to the caller.
         unsafe { SplitRows::load(gpu, rows, 0, columns) }
@@ -113,6 +124,24 @@ impl WgmmaValue for f32 {
         // SAFETY: passed on to the caller.
         unsafe { loaded.store(gpu, to, to_rest) };
     }
+}
+
+/// See [`WgmmaValue::add_products`], for vectors of `V`.
+///
+/// # Safety
+/// See there.
+#[inline(always)]
+unsafe fn add_products<G: Gpu, T: Real, const V: usize>(
+    gpu: G,
+    vectors: [GlobalPtr<T>; 2],
+    mut sum: f32,
+) -> f32 {
+    // SAFETY: as promised by the caller.
+    let [a, b]: [[T; V]; 2] = vectors.map(|vector| unsafe { gpu.load_readonly(vector) });
+    for i in 0..V {
+        sum = gpu.fma(a[i].to_f32(gpu), b[i].to_f32(gpu), sum);
+    }
+    sum
 }
 
 /// Writes the implementation for a type of 16 bits.
@@ -133,6 +162,11 @@ macro_rules! half {
                 let to = GlobalMut::<u32>::from_address(to.address());
                 // SAFETY: passed on to the caller.
                 unsafe { gpu.store(to, [Self::pack(gpu, low, high)]) };
+            }
+            #[inline(always)]
+            unsafe fn add_products<G: Gpu>(gpu: G, vectors: [GlobalPtr<Self>; 2], sum: f32) -> f32 {
+                // SAFETY: passed on to the caller.
+                unsafe { add_products::<G, _, 8>(gpu, vectors, sum) }
             }
             #[inline(always)]
             unsafe fn load<G: Gpu>(_: G, _: &Rows<Self>, _: [u32; 2]) {}

@@ -110,8 +110,8 @@ pub enum Algorithm {
     },
     /// On tensor cores, by warpgroups (compute capability 9.0): blocks of 64 queries × 64 keys in which any
     /// query sees a key are multiplied whole. Weights are rounded to the type of the operands. For masks whose blocks are full, or
-    /// not too empty; up to 256 elements in vectors of eight, and scales above 0, or a soft cap. A product of `f32` is three of bfloat16: for
-    /// up to 128 elements in vectors of four, where the [precision](super::Options::precision) allows it. The blocks are found and listed when the first plan of
+    /// not too empty; up to 256 elements in vectors of eight, and scales above 0, or a soft cap. A product of `f32` is three of bfloat16, in
+    /// vectors of four, where the [precision](super::Options::precision) allows it. The blocks are found and listed when the first plan of
     /// a pattern wants them.
     WgmmaTile {
         /// Queries of a thread block: 64 for each warpgroup.
@@ -253,7 +253,8 @@ impl Problem {
             ..=64 if tile.scheme == Scheme::MmaTile => MMA_ENTRY,
             _ if tile.scheme == Scheme::MmaTile => MMA_MIDDLE_ENTRY,
             ..=64 if tile.value == ValueType::F32 => SPLIT_ENTRY,
-            _ if tile.value == ValueType::F32 => SPLIT_MIDDLE_ENTRY,
+            65..=128 if tile.value == ValueType::F32 => SPLIT_MIDDLE_ENTRY,
+            _ if tile.value == ValueType::F32 => SPLIT_WIDE_ENTRY,
             ..=64 => ENTRY,
             65..=128 => MIDDLE_ENTRY,
             _ => WIDE_ENTRY,
@@ -283,9 +284,10 @@ const OF_LIMIT: f64 = 1.6;
 const ENTRY: [f64; 2] = [245.0, 415.0];
 const MIDDLE_ENTRY: [f64; 2] = [1101.6, 550.2];
 const WIDE_ENTRY: [f64; 2] = [4148.0, 367.2];
-/// The same of `f32`, of up to 64 elements, and of more.
+/// The same of `f32`, of up to 64 elements, of up to 128, and of more.
 const SPLIT_ENTRY: [f64; 2] = [810.0, 920.0];
 const SPLIT_MIDDLE_ENTRY: [f64; 2] = [3210.0, 1000.0];
+const SPLIT_WIDE_ENTRY: [f64; 2] = [6000.0, 1000.0];
 /// The same by warps in place of warpgroups.
 const MMA_ENTRY: [f64; 2] = [115.0, 890.0];
 const MMA_MIDDLE_ENTRY: [f64; 2] = [50.0, 1650.0];
@@ -295,7 +297,8 @@ const GROUP_OF_TILE: f64 = 2250.0;
 /// How many times its part of two thread blocks on a multiprocessor a tile takes by itself.
 const ALONE: f64 = 1.5;
 
-/// The kernel that takes the place of this one where scores are held within a soft cap, or lessened by distance.
+/// The kernel that takes the place of this one where scores are held within a soft cap, or lessened by distance: of as many rows, or of fewer
+/// where such kernels have no registers for as many.
 pub(super) fn modifying(entry: &'static Entry<Tile>) -> &'static Entry<Tile> {
     let scheme = match entry.tile.scheme {
         Scheme::Row { index } => Scheme::ModifiedRow { index },
@@ -305,8 +308,11 @@ pub(super) fn modifying(entry: &'static Entry<Tile>) -> &'static Entry<Tile> {
         Scheme::BackwardTile { owns_keys } => Scheme::ModifiedBackwardTile { owns_keys },
         _ => return entry,
     };
-    let tile = Tile { scheme, ..entry.tile };
-    entries::attention().iter().find(|other| other.tile == tile).expect("the list has it")
+    let of_rows = |block_rows: u32| {
+        let tile = Tile { scheme, block_rows, ..entry.tile };
+        entries::attention().iter().find(move |other| other.tile == tile)
+    };
+    of_rows(entry.tile.block_rows).or_else(|| of_rows(BLOCK)).expect("the list has it")
 }
 
 /// The fused kernels that can do this problem, the best first; none where the dimension is too large.

@@ -1,8 +1,8 @@
 //! Which kernels suit a backward pass: a pure function.
 use lacuna_kernels::attention::{BLOCK, Scheme, Tile};
-use lacuna_kernels::{Entry, entries};
+use lacuna_kernels::{Entry, ValueType, entries};
 
-use super::super::choose::Problem;
+use super::super::choose::{Problem, modifying};
 use super::super::{BlockCounts, TilingCounts};
 use crate::op::MAX_GRID_YZ;
 
@@ -18,17 +18,19 @@ pub(super) fn choose(
         let Tile { value, vector, dimension, block_rows, scheme, .. } = entry.tile;
         scheme == Scheme::BackwardTile { owns_keys }
             && (value, vector <= problem.vector) == (problem.value, true)
+            && problem.dim.is_multiple_of(vector as usize)
             && problem.has_positive_scale
             && problem.dim <= dimension as usize
-            && rows.div_ceil(block_rows as usize) <= MAX_GRID_YZ
+            && rows.div_ceil(block_rows.min(modifying(entry).tile.block_rows) as usize) <= MAX_GRID_YZ
             && entry.runs_on(problem.sm)
     };
     let cost = |entry: &&'static Entry<Tile>| {
         let groups = entry.tile.block_rows / BLOCK;
         let [shared, of_group] = if owns_keys { ENTRY_OF_KEYS } else { ENTRY_OF_QUERIES };
         let TilingCounts { tiles, entries, longest } = blocks.tilings[groups as usize - 1];
-        // Rows of 128 elements have twice the products.
-        let elements = f64::from(entry.tile.dimension) / 64.0;
+        // Rows of 128 elements have twice the products, and `f32` three times.
+        let elements = f64::from(entry.tile.dimension) / 64.0
+            * if entry.tile.value == ValueType::F32 { 3.0 } else { 1.0 };
         let entry = times as f64 * elements * (shared + of_group * f64::from(groups));
         let all = entries as f64 * entry + tiles as f64 * TILE;
         let longest = longest as f64 * entry + TILE;
@@ -74,10 +76,12 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_up_to_128_elements_have_kernels() {
+    fn rows_of_up_to_256_elements_have_kernels() {
         assert_eq!(chosen(4096, 72, false), Some("attention_f16_wgmma_dq_l64_g2"));
         assert_eq!(chosen(4096, 128, true), Some("attention_f16_wgmma_dkv_l64_g1"));
-        assert_eq!(chosen(4096, 136, true), None);
+        assert_eq!(chosen(4096, 136, false), Some("attention_f16_wgmma_dq_l128_g2"));
+        assert_eq!(chosen(4096, 256, true), Some("attention_f16_wgmma_dkv_l128_g1"));
+        assert_eq!(chosen(4096, 264, true), None);
         // More tiles of 64 keys than a grid has rows.
         assert_eq!(chosen(64 * 65_536, 128, true), None);
     }

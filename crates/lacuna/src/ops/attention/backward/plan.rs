@@ -36,8 +36,13 @@ impl<T: Value> BlockWorkspace<T> {
     }
 }
 
-/// Elements of a row at most.
-const MAX_DIM: usize = 128;
+/// Elements of a row at most, of values of this type.
+const fn max_dim(value: ValueType) -> usize {
+    match value {
+        ValueType::F32 => 128,
+        ValueType::F16 | ValueType::Bf16 => 256,
+    }
+}
 
 /// The kernels that can own queries, and keys.
 type Legal = [Vec<&'static Entry<Tile>>; 2];
@@ -73,7 +78,7 @@ impl<T: Value> BlockAttention<T> {
     ///
     /// # Errors
     /// [`Error::Parameter`] where K and V of two groups of heads, or Q of two heads, share memory, as gradients cannot;
-    /// [`Error::NeedsPattern`] for `f32`, for d above 128, for GPUs of other compute capability than 9.0, and for more keys than a grid has rows of tiles; [`Error::TooLarge`] from 2³² mask blocks of 64 keys on, those of all
+    /// [`Error::NeedsPattern`] for d above 256, of `f32` above 128, for GPUs of other compute capability than 9.0, and for more keys than a grid has rows of tiles; [`Error::TooLarge`] from 2³² mask blocks of 64 keys on, those of all
     /// heads that share them; [`Error::OutOfMemory`].
     pub fn workspace(&self) -> Result<BlockWorkspace<T>> {
         let (blocks, [of_queries, of_keys]) = self.backward_entries()?;
@@ -117,18 +122,16 @@ impl<T: Value> BlockAttention<T> {
         frame.q.expect_disjoint("the batch stride of Q, and of its gradient")?;
         frame.kv.expect_disjoint("the batch stride of K, and of its gradient")?;
         let sm = frame.device.info().sm;
-        if T::TYPE == ValueType::F32 || sm / 10 != 9 {
-            let why = format!(
-                "gradients by blocks take f16 and bf16 on compute capability 9.0; here are {} and {}.{}",
-                T::TYPE,
-                sm / 10,
-                sm % 10
-            );
+        if sm / 10 != 9 {
+            let why =
+                format!("gradients by blocks take compute capability 9.0; here is {}.{}", sm / 10, sm % 10);
             return Err(Error::NeedsPattern { operation: OPERATION, why });
         }
-        if frame.dim > MAX_DIM {
+        let most = max_dim(T::TYPE);
+        if frame.dim > most {
             let why = format!(
-                "gradients by blocks take rows of up to {MAX_DIM} elements; here is d = {}",
+                "gradients by blocks take rows of up to {most} elements of {}; here is d = {}",
+                T::TYPE,
                 frame.dim
             );
             return Err(Error::NeedsPattern { operation: OPERATION, why });
@@ -148,7 +151,8 @@ impl<T: Value> BlockAttention<T> {
     fn no_kernel(&self) -> Error {
         let (queries, keys) = (self.frame.queries, self.frame.keys);
         let why = format!(
-            "gradients by blocks take up to {MAX_GRID_YZ} tiles of queries, and of keys: of 192 rows each up to d = 64, above of 128 queries and of 64 keys; here are {queries} queries and {keys} keys"
+            "gradients by blocks take up to {MAX_GRID_YZ} tiles of queries, and of keys: of 64 rows each, or more; here are {queries} queries and {keys} keys of d = {}",
+            self.frame.dim
         );
         Error::NeedsPattern { operation: OPERATION, why }
     }
@@ -170,7 +174,7 @@ impl<T: Value> BlockAttention<T> {
 
     /// The gradients of Q, K and V from that of O. Scores are worked out anew, block by block, from O and the logarithms of the forward
     /// pass, so that nothing as large as the mask is stored. Sums have one order: results are the same from run to run, bit by bit. Weights
-    /// and their gradients are rounded to `T`; `crates/reference/src/attention` has the bound. Gives the work to the stream, and returns at
+    /// and their gradients are rounded to `T`, and a product of `f32` is three of bfloat16; `crates/reference/src/attention` has the bound. Gives the work to the stream, and returns at
     /// once.
     ///
     /// ```

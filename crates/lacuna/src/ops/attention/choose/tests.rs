@@ -162,7 +162,7 @@ fn blocks_take_f32_where_parts_are_exact_enough() {
     for other in [
         Problem { nnz: 6399, ..able },
         Problem { dim: 60, ..able },
-        Problem { dim: 132, ..at(Precision::Tf32) },
+        Problem { dim: 260, ..at(Precision::Tf32) },
         Problem { vector: 2, ..at(Precision::Tf32) },
         at(Precision::Fma),
     ] {
@@ -183,7 +183,9 @@ fn each_kernel_has_one_that_modifies_scores() {
                 | Scheme::BackwardTile { .. }
         );
         let suffix = if has_one { "_modified" } else { "" };
-        assert_eq!(modifying(entry).name, format!("{}{suffix}", entry.name));
+        // Of 128 queries with long rows there are none with registers for changed scores.
+        let of_fewer_rows = entry.name.replace("wgmma_dq_l128_g2", "wgmma_dq_l128_g1");
+        assert_eq!(modifying(entry).name, format!("{of_fewer_rows}{suffix}"));
     }
 }
 

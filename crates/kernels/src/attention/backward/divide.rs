@@ -1,0 +1,141 @@
+//! Two warpgroups that divide the work on 64 keys.
+//!
+//! ```text
+//!   warps 0–3   Pᵀ = 2^(scale·K·Qᵀ + shift) ─ mask ──┬──────────────────────►  dV += Pᵀ·dO
+//!                                                    ▼ shared memory
+//!   warps 4–7   V·dOᵀ ─────────────────────►  dSᵀ = Pᵀ ⊙ (V·dOᵀ − delta)  ─►  dK += dSᵀ·Q
+//! ```
+use lacuna_gpu::{Gpu, SharedPtr};
+
+use super::super::wgmma::{BlockMask, WgmmaValue};
+use super::begin::RowTerms;
+use super::consume::Place;
+use super::write::Gradient;
+use super::{BackwardTiles, SCORES, WARPGROUP, Work};
+
+impl<
+    T: WgmmaValue,
+    const KEYS: bool,
+    const L: usize,
+    const PARTS: usize,
+    const GROUPS: u32,
+    const STAGES: u32,
+    const MODIFIES: bool,
+> BackwardTiles<T, KEYS, L, PARTS, GROUPS, STAGES, MODIFIES>
+{
+    /// Works out the gradient of V of 64 rows or, if `SLOPES`, that of K, and writes it.
+    ///
+    /// # Safety
+    /// The whole warpgroup is here, and the other is in the other's call; operands and entries are live.
+    #[inline(always)]
+    pub(super) unsafe fn consume_divided<G: Gpu, const SLOPES: bool>(work: &Work<T, G>, warp: u32) {
+        let mut sums = [[0.0; L]; PARTS];
+        // SAFETY: as promised by the caller; a stage is read while it is full. A tile of one group has no block that it does not see, so
+        // that both have the same blocks.
+        unsafe {
+            let terms =
+                if SLOPES { Self::begin(work, (0, 1), 1..2) } else { Self::begin(work, (0, 0), 0..1) };
+            let mut place = Place::first(warp);
+            while place.step < work.count * work.heads {
+                let mask = Self::enter(work, &place);
+                if SLOPES {
+                    Self::add_slopes(work, &place, &terms, &mut sums);
+                } else {
+                    Self::add_weights(work, &place, mask, &terms, &mut sums);
+                }
+                Self::leave(work, &mut place);
+            }
+            let [by_slopes, of_values] = work.gradients::<KEYS>();
+            let (factor, matrix) = if SLOPES { (work.operands.factor, by_slopes) } else { (1.0, of_values) };
+            let again = Self::write(work, warp, &Gradient { sums: &sums, factor, matrix }, None);
+            Self::work_out_anew(work, (warp, again), [SLOPES, !SLOPES], &terms);
+        }
+    }
+
+    /// Makes weights of a block, gives them to the other warpgroup, and adds their products with the gradient of O.
+    ///
+    /// # Safety
+    /// The stage is full; the whole warpgroup is here.
+    #[inline(always)]
+    unsafe fn add_weights<G: Gpu>(
+        work: &Work<T, G>,
+        place: &Place,
+        mask: u32,
+        terms: &RowTerms,
+        sums: &mut [[f32; L]; PARTS],
+    ) {
+        let (gpu, stage) = (work.gpu, place.stage);
+        let streamed = stage * Self::PAIR;
+        debug_assert!(mask != BlockMask::EMPTY);
+        // SAFETY: as promised by the caller; weights are written when those before have been read.
+        unsafe {
+            let mut s = Self::seen(gpu, (stage, 0), mask);
+            gpu.warpgroup_arrive();
+            Self::multiply_rows(gpu, Self::owned(gpu, 0), streamed, &mut s);
+            gpu.warpgroup_commit();
+            gpu.warpgroup_wait::<0, SCORES>(&mut s);
+            let mut weights = [[0; 2]; SCORES / 2];
+            if MODIFIES {
+                Self::weigh_modified(work, place, mask, terms, &mut s, &mut weights);
+            } else {
+                Self::weigh(gpu, work.operands.shape.scale, stage, terms, &mut s, &mut weights);
+            }
+            gpu.warpgroup_arrive();
+            Self::multiply_columns(gpu, &weights, streamed + Self::MATRIX, sums);
+            gpu.warpgroup_commit();
+            if place.step > 0 {
+                gpu.barrier_sync(Self::READ, 2 * WARPGROUP);
+            }
+            for eight in 0..SCORES / 4 {
+                let four = [s[4 * eight], s[4 * eight + 1], s[4 * eight + 2], s[4 * eight + 3]];
+                gpu.shared_store(Self::weights(gpu, eight), four);
+            }
+            gpu.barrier_arrive(Self::WRITTEN, 2 * WARPGROUP);
+            Self::finish(gpu, sums);
+        }
+    }
+
+    /// Makes gradients of a block's scores, of weights that the other warpgroup gives, and adds their products with Q.
+    ///
+    /// # Safety
+    /// As for [`add_weights`](Self::add_weights).
+    #[inline(always)]
+    unsafe fn add_slopes<G: Gpu>(
+        work: &Work<T, G>,
+        place: &Place,
+        terms: &RowTerms,
+        sums: &mut [[f32; L]; PARTS],
+    ) {
+        let (gpu, stage) = (work.gpu, place.stage);
+        let streamed = stage * Self::PAIR;
+        let mut products = [0.0; SCORES];
+        // SAFETY: as promised by the caller; weights are read when they are written.
+        unsafe {
+            let owned = Self::owned(gpu, 0) + Self::MATRIX;
+            gpu.warpgroup_arrive();
+            Self::multiply_rows(gpu, owned, streamed + Self::MATRIX, &mut products);
+            gpu.warpgroup_commit();
+            gpu.warpgroup_wait::<0, SCORES>(&mut products);
+            gpu.barrier_sync(Self::WRITTEN, 2 * WARPGROUP);
+            let mut weights = [0.0; SCORES];
+            for (eight, four) in weights.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+                *four = gpu.shared_load(Self::weights(gpu, eight));
+            }
+            let slopes = Self::slope(gpu, stage, terms, &weights, &mut products);
+            if place.step + 1 < work.count * work.heads {
+                gpu.barrier_arrive(Self::READ, 2 * WARPGROUP);
+            }
+            gpu.warpgroup_arrive();
+            Self::multiply_columns(gpu, &slopes, streamed, sums);
+            gpu.warpgroup_commit();
+            Self::finish(gpu, sums);
+        }
+    }
+
+    /// Where four of a thread's weights lie.
+    #[inline(always)]
+    fn weights<G: Gpu>(gpu: G, eight: usize) -> SharedPtr<f32> {
+        let vector = eight as u32 * WARPGROUP + gpu.thread_idx_x() % WARPGROUP;
+        SharedPtr::from_offset(Self::WEIGHTS + vector * 16)
+    }
+}
