@@ -166,7 +166,7 @@ impl<
             if warp >= 4 * Self::WARPGROUPS {
                 if Self::EXCHANGES_REGISTERS && T::PARTS > 1 {
                     gpu.warpgroup_give_registers::<120>();
-                } else if Self::DIVIDES || GROUPS == 2 && PARTS > 1 {
+                } else if Self::DIVIDES {
                     gpu.warpgroup_give_registers::<24>();
                 } else if Self::EXCHANGES_REGISTERS && Self::WARPGROUPS == 2 {
                     gpu.warpgroup_give_registers::<40>();
@@ -182,7 +182,7 @@ impl<
             } else {
                 if Self::EXCHANGES_REGISTERS && T::PARTS > 1 {
                     gpu.warpgroup_take_registers::<192>();
-                } else if Self::DIVIDES || GROUPS == 2 && PARTS > 1 {
+                } else if Self::DIVIDES {
                     gpu.warpgroup_take_registers::<240>();
                 } else if Self::EXCHANGES_REGISTERS && Self::WARPGROUPS == 2 {
                     gpu.warpgroup_take_registers::<232>();
@@ -250,7 +250,7 @@ impl<
     /// 160. Producers that split numbers have 120, and leave two 192.
     const EXCHANGES_REGISTERS: bool = match Self::WARPGROUPS {
         1 => false,
-        2 => MODIFIES || Self::DIVIDES || KEYS && T::PARTS > 1 || PARTS > 1,
+        2 => MODIFIES || Self::DIVIDES || KEYS && T::PARTS > 1,
         _ => MODIFIES || KEYS,
     };
 

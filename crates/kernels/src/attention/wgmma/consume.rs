@@ -51,13 +51,21 @@ impl<
                 if masks[0] != BlockMask::EMPTY || masks[1] != BlockMask::EMPTY {
                     let mut s = [0.0; SCORES];
                     if masks[0] != BlockMask::FULL || Self::UNITS == 2 && masks[1] != BlockMask::FULL {
-                        let words = [0, 1]
-                            .map(|unit| Self::bits(gpu, masks[unit], stage, group, unit as u32, thread));
+                        let words = [0, 1].map(|unit| {
+                            Self::bits(
+                                gpu,
+                                masks[unit],
+                                Self::bitmap_stage(step, stage),
+                                group,
+                                unit as u32,
+                                thread,
+                            )
+                        });
                         s = seen(words);
                     }
                     Self::multiply_keys(gpu, stage, group, &mut s);
                     if MODIFIES {
-                        Self::modify(work, [step, stage, warp], masks, &mut s);
+                        Self::modify(work, [step, Self::bitmap_stage(step, stage), warp], masks, &mut s);
                     }
                     if Self::HALVES && has_next {
                         gpu.barrier_arrive(Self::EMPTY_OF_KEYS, Self::AT_EMPTY);

@@ -108,7 +108,7 @@ impl<
     };
     const THREADS: u32 = GROUPS * WARPGROUP
         + if Self::EXCHANGES_REGISTERS || T::PARTS > 1 { WARPGROUP } else { STAGES * WARP };
-    const SHARED_BYTES: u32 = Self::BITMAPS + STAGES * GROUPS * Self::UNITS * BITMAP_WORDS * 4;
+    const SHARED_BYTES: u32 = Self::BITMAPS + Self::BITMAP_STAGES * GROUPS * Self::UNITS * BITMAP_WORDS * 4;
     const BOUNDS: Bounds = Bounds { max_threads: Self::THREADS, min_blocks: Self::BLOCKS };
     const MIN_SM: u32 = 90;
     const LAUNCHES_DEPENDENTS: bool = Self::BLOCKS == 1;
@@ -213,8 +213,10 @@ impl<
     const Q_PART: u32 = BLOCK * Self::DIM * 2;
     const Q_BYTES: u32 = T::PARTS * Self::Q_PART;
     const Q: u32 = Self::K + STAGES * Self::KV_BYTES;
-    /// Bitmaps: by stage, group and block.
+    /// Bitmaps: by stage, group and block. Where there is one stage, those of neighbouring steps lie apart, so that more than one barrier
+    /// stands between a read and the next write, as elsewhere: racecheck takes one at which readers only arrive for none.
     const BITMAPS: u32 = Self::Q + GROUPS * Self::Q_BYTES;
+    const BITMAP_STAGES: u32 = if Self::HALVES { 2 } else { STAGES };
 
     /// Thread blocks of a multiprocessor at least.
     const BLOCKS: u32 = if GROUPS == 1 && Self::SHARED_BYTES <= 113 * 1024 { 2 } else { 1 };
@@ -237,6 +239,12 @@ impl<
     /// and leave two 200 and three 136.
     const EXCHANGES_REGISTERS: bool =
         MODIFIES && GROUPS > 1 || GROUPS == 2 && L * PARTS == 128 || GROUPS == 3 && T::PARTS > 1;
+
+    /// Where the bitmaps of a step lie.
+    #[inline(always)]
+    const fn bitmap_stage(step: u32, stage: u32) -> u32 {
+        if Self::HALVES { step % 2 } else { stage }
+    }
 
     /// The number of a block in a stage, for a group.
     #[inline(always)]

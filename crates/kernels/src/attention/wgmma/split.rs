@@ -117,7 +117,7 @@ impl<
                         gpu.barrier_sync(empty, Self::AT_EMPTY);
                     }
                     if at == 0 {
-                        Self::copy_bitmaps(work, [0, 0], &entry, [producer, 4]);
+                        Self::copy_bitmaps(work, [index % 2, 0], &entry, [producer, 4]);
                     }
                     let to = if is_of_values { 0 } else { Self::K } + at % panels * PANEL;
                     let (of, is_there, ahead) = if at + 2 < 2 * panels {

@@ -287,7 +287,7 @@ const WIDE_ENTRY: [f64; 2] = [4148.0, 367.2];
 /// The same of `f32`, of up to 64 elements, of up to 128, and of more.
 const SPLIT_ENTRY: [f64; 2] = [810.0, 920.0];
 const SPLIT_MIDDLE_ENTRY: [f64; 2] = [3210.0, 1000.0];
-const SPLIT_WIDE_ENTRY: [f64; 2] = [6000.0, 1000.0];
+const SPLIT_WIDE_ENTRY: [f64; 2] = [8100.0, 1000.0];
 /// The same by warps in place of warpgroups.
 const MMA_ENTRY: [f64; 2] = [115.0, 890.0];
 const MMA_MIDDLE_ENTRY: [f64; 2] = [50.0, 1650.0];
@@ -297,8 +297,7 @@ const GROUP_OF_TILE: f64 = 2250.0;
 /// How many times its part of two thread blocks on a multiprocessor a tile takes by itself.
 const ALONE: f64 = 1.5;
 
-/// The kernel that takes the place of this one where scores are held within a soft cap, or lessened by distance: of as many rows, or of fewer
-/// where such kernels have no registers for as many.
+/// The kernel that takes the place of this one where scores are held within a soft cap, or lessened by distance.
 pub(super) fn modifying(entry: &'static Entry<Tile>) -> &'static Entry<Tile> {
     let scheme = match entry.tile.scheme {
         Scheme::Row { index } => Scheme::ModifiedRow { index },
@@ -308,11 +307,8 @@ pub(super) fn modifying(entry: &'static Entry<Tile>) -> &'static Entry<Tile> {
         Scheme::BackwardTile { owns_keys } => Scheme::ModifiedBackwardTile { owns_keys },
         _ => return entry,
     };
-    let of_rows = |block_rows: u32| {
-        let tile = Tile { scheme, block_rows, ..entry.tile };
-        entries::attention().iter().find(move |other| other.tile == tile)
-    };
-    of_rows(entry.tile.block_rows).or_else(|| of_rows(BLOCK)).expect("the list has it")
+    let tile = Tile { scheme, ..entry.tile };
+    entries::attention().iter().find(|other| other.tile == tile).expect("the list has it")
 }
 
 /// The fused kernels that can do this problem, the best first; none where the dimension is too large.

@@ -2,7 +2,7 @@
 use lacuna_kernels::attention::{BLOCK, Scheme, Tile};
 use lacuna_kernels::{Entry, ValueType, entries};
 
-use super::super::choose::{Problem, modifying};
+use super::super::choose::Problem;
 use super::super::{BlockCounts, TilingCounts};
 use crate::op::MAX_GRID_YZ;
 
@@ -21,7 +21,7 @@ pub(super) fn choose(
             && problem.dim.is_multiple_of(vector as usize)
             && problem.has_positive_scale
             && problem.dim <= dimension as usize
-            && rows.div_ceil(block_rows.min(modifying(entry).tile.block_rows) as usize) <= MAX_GRID_YZ
+            && rows.div_ceil(block_rows as usize) <= MAX_GRID_YZ
             && entry.runs_on(problem.sm)
     };
     let cost = |entry: &&'static Entry<Tile>| {
@@ -79,7 +79,7 @@ mod tests {
     fn rows_of_up_to_256_elements_have_kernels() {
         assert_eq!(chosen(4096, 72, false), Some("attention_f16_wgmma_dq_l64_g2"));
         assert_eq!(chosen(4096, 128, true), Some("attention_f16_wgmma_dkv_l64_g1"));
-        assert_eq!(chosen(4096, 136, false), Some("attention_f16_wgmma_dq_l128_g2"));
+        assert_eq!(chosen(4096, 136, false), Some("attention_f16_wgmma_dq_l128_g1"));
         assert_eq!(chosen(4096, 256, true), Some("attention_f16_wgmma_dkv_l128_g1"));
         assert_eq!(chosen(4096, 264, true), None);
         // More tiles of 64 keys than a grid has rows.
