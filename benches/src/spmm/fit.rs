@@ -14,7 +14,7 @@ const CROWD: f64 = 0.3;
 /// The weight of a problem at another precision than the default.
 const OTHER_PRECISION: f64 = 0.6;
 /// Suites that count more: those that lost where a fit gained elsewhere.
-const WEIGHTS: [(&str, f64); 8] = [
+const WEIGHTS: [(&str, f64); 9] = [
     ("dlmc f32", 3.0),
     ("imbalance f32 fma", 6.0),
     ("shapes f32", 4.0),
@@ -23,6 +23,7 @@ const WEIGHTS: [(&str, f64); 8] = [
     ("graphs f32", 3.0),
     ("rnn f32", 2.0),
     ("mobilenet f32", 2.0),
+    ("dlmc f16 prepacked", 1.5),
 ];
 
 /// The constants of a kind with which the choices on `samples` are fastest, as far as was found.
