@@ -125,6 +125,8 @@ macro_rules! spmm {
             // thread blocks]; tiles of `f32` have 128 rows, and chunks 32 columns of A
             #[cfg(lacuna_sm = "90")]
             prepacked [f16 bf16] {
+                [192 x 128 x 2, 2 x 4, 10] [192 x 128 x 2, 2 x 4, 10, cluster: 2]
+                [192 x 32 x 2, 3 x 6, 6] [192 x 32 x 2, 3 x 6, 6, cluster: 2]
                 [128 x 128 x 2, 3 x 4, 10] [128 x 128 x 2, 3 x 4, 10, cluster: 2]
                 [128 x 64 x 2, 4 x 4, 7] [128 x 32 x 2, 4 x 4, 8]
                 [64 x 128 x 2, 4 x 2, 10] [64 x 128 x 2, 4 x 2, 10, cluster: 2]

@@ -70,7 +70,12 @@ impl<S: Stages> Pipeline<S> {
     /// of the earlier, and of its step.
     #[inline(always)]
     pub(in crate::spmm) fn of_group(self, group: u32) -> Self {
-        const { assert!(S::STAGES >= 3 && S::STAGES <= 7, "two stages are in use at least; there are 15 barriers") }
+        const {
+            assert!(
+                S::STAGES >= 2 && S::STAGES <= 7,
+                "one stage is filled while one is read; there are 15 barriers"
+            )
+        }
         const { assert!(S::STAGES.is_multiple_of(S::GROUPS), "a stage is one group's") }
         let ahead = if S::GROUPS == 1 { self.ahead } else { 0 };
         Self { stage: group, step: group, ahead, stride: S::GROUPS, ..self }

@@ -7,7 +7,8 @@ use super::PackShape;
 use crate::spmm::mma::{Stages, TileArgs, TileSource, TileValue};
 
 /// What a producer warp needs to fill its part of the stages `S` from packs `P`, of which it loads `AHEAD` ahead of each step. Denser
-/// steps have more, which come late. A tile has `M` units along the rows, and a group of producers as many warps for each.
+/// steps have more, which come late. A tile has `M` units along the rows, and a group of producers as many warps for each; those that
+/// are left over only copy B.
 #[derive(Debug)]
 pub struct Prepacked<T, P, S, const AHEAD: usize, const M: u32> {
     /// The first pack of each unit of the warp's rows, and of the unit after them.
@@ -25,9 +26,6 @@ pub struct Prepacked<T, P, S, const AHEAD: usize, const M: u32> {
     warp: u32,
     of: PhantomData<(T, P, S)>,
 }
-
-/// Packs that a warp loads together, of those that come late.
-const LATE: usize = 4;
 
 /// The packs of a step: the first, the first of the second unit, and the one after the last.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,10 +45,12 @@ pub struct LoadedPacks<const AHEAD: usize> {
 impl<T: TileValue, P: PackShape, S: Stages, const AHEAD: usize, const M: u32> Prepacked<T, P, S, AHEAD, M> {
     /// Warps of a group that fill the same rows' units.
     const WARPS: u32 = {
-        assert!(S::WARPS.is_multiple_of(M), "each rows' units have as many warps");
+        assert!(S::WARPS >= M, "each rows' units have a warp");
         assert!(3 * S::GROUPS < 16, "each group has two barriers of its stage and one of its own");
         S::WARPS / M
     };
+    /// Whether all warps of a group have rows.
+    const ALL_FILL: bool = S::WARPS.is_multiple_of(M);
     /// Units of a step.
     const UNITS: u32 = {
         let columns = S::CHUNKS * T::COLUMNS;
@@ -58,42 +58,28 @@ impl<T: TileValue, P: PackShape, S: Stages, const AHEAD: usize, const M: u32> Pr
         columns / P::COLUMNS as u32
     };
 
-    /// The lane's parts of the warp's next packs from `first` on, of those below `end`.
+    /// The lane's part of the warp's pack from `first` on, if that is one of those below `end`.
     ///
     /// # Safety
     /// The packs are live.
     #[inline(always)]
-    unsafe fn load_from<G: Gpu, const N: usize>(&self, gpu: G, first: u32, end: u32) -> [[u32; 4]; N] {
-        let mut packs = [[0; 4]; N];
-        for (i, loaded) in packs.iter_mut().enumerate() {
-            let pack = first + i as u32 * Self::WARPS;
-            if pack + self.warp < end {
-                // SAFETY: as promised by the caller.
-                *loaded = unsafe { P::load(gpu, self.packs.add(pack as usize * P::WORDS)) };
-            }
+    unsafe fn load_into<G: Gpu>(&self, gpu: G, first: u32, end: u32, loaded: &mut [u32; 4]) {
+        if first + self.warp < end {
+            // SAFETY: as promised by the caller.
+            *loaded = unsafe { P::load(gpu, self.packs.add(first as usize * P::WORDS)) };
         }
-        packs
     }
 
-    /// Puts them into the stage.
+    /// Puts it into the stage.
     ///
     /// # Safety
     /// It has been cleared, and each place belongs to one nonzero, or to none and gets a zero.
     #[inline(always)]
-    unsafe fn put_from<G: Gpu, const N: usize>(
-        &self,
-        gpu: G,
-        a: u32,
-        found: &StepPacks,
-        first: u32,
-        packs: &[[u32; 4]; N],
-    ) {
-        for (i, values) in packs.iter().enumerate() {
-            let pack = first + self.warp + i as u32 * Self::WARPS;
-            if pack < found.end {
-                // SAFETY: as promised by the caller.
-                unsafe { P::put(gpu, Self::unit(a, found, pack), *values) };
-            }
+    unsafe fn put<G: Gpu>(&self, gpu: G, a: u32, found: &StepPacks, first: u32, loaded: [u32; 4]) {
+        let pack = first + self.warp;
+        if pack < found.end {
+            // SAFETY: as promised by the caller.
+            unsafe { P::put(gpu, Self::unit(a, found, pack), loaded) };
         }
     }
 
@@ -109,7 +95,7 @@ impl<T: TileValue, P: PackShape, S: Stages, const AHEAD: usize, const M: u32> Ti
 {
     type Loaded = LoadedPacks<AHEAD>;
     const COLUMNS_PER_PREFETCH: u32 = 0;
-    const AHEAD: u32 = AHEAD as u32 * S::WARPS * P::VALUES as u32;
+    const AHEAD: u32 = AHEAD as u32 * Self::WARPS * M * P::VALUES as u32;
     const IS_CONSTANT: bool = true;
 
     #[inline(always)]
@@ -120,7 +106,7 @@ impl<T: TileValue, P: PackShape, S: Stages, const AHEAD: usize, const M: u32> Ti
         Self {
             units: args.units.add((row / P::ROWS as u32) as usize * count as usize),
             packs: args.packs.add(warp as usize * P::WORDS),
-            count: if row < args.rows { count } else { 0 },
+            count: if row < args.rows && (Self::ALL_FILL || own < M) { count } else { 0 },
             part: own * Self::UNITS * P::UNIT_BYTES,
             found: StepPacks::default(),
             group,
@@ -149,8 +135,12 @@ impl<T: TileValue, P: PackShape, S: Stages, const AHEAD: usize, const M: u32> Ti
 
     #[inline(always)]
     unsafe fn next<G: Gpu>(&self, gpu: G) -> LoadedPacks<AHEAD> {
-        // SAFETY: as promised by the caller.
-        let packs = unsafe { self.load_from(gpu, self.found.first, self.found.end) };
+        let mut packs = [[0; 4]; AHEAD];
+        for (i, loaded) in packs.iter_mut().enumerate() {
+            let first = self.found.first + i as u32 * Self::WARPS;
+            // SAFETY: as promised by the caller.
+            unsafe { self.load_into(gpu, first, self.found.end, loaded) };
+        }
         LoadedPacks { packs, found: self.found }
     }
 
@@ -171,6 +161,9 @@ impl<T: TileValue, P: PackShape, S: Stages, const AHEAD: usize, const M: u32> Ti
                 }
                 return;
             }
+            if !Self::ALL_FILL && self.part >= M * Self::UNITS * P::UNIT_BYTES {
+                return;
+            }
             let threads = Self::WARPS * WARP;
             let own = SharedPtr::<u32>::from_offset(a + (self.warp * WARP + gpu.lane_id()) * 16);
             for i in 0..Self::UNITS * P::UNIT_BYTES / 16 / threads {
@@ -180,19 +173,26 @@ impl<T: TileValue, P: PackShape, S: Stages, const AHEAD: usize, const M: u32> Ti
     }
 
     #[inline(always)]
-    unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &LoadedPacks<AHEAD>) {
+    unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &mut LoadedPacks<AHEAD>) {
         // What another warp has cleared is filled. The pipeline has the barriers up to this.
         gpu.barrier_sync(1 + 2 * S::GROUPS + self.group, S::WARPS * WARP);
-        let (a, found) = (a + self.part, &loaded.found);
+        let (a, LoadedPacks { packs, found }) = (a + self.part, loaded);
+        let ahead = AHEAD as u32 * Self::WARPS;
         // SAFETY: there are such packs; the stage has been cleared, and each place belongs to one nonzero, or to none and gets a
         // zero.
         unsafe {
-            self.put_from(gpu, a, found, found.first, &loaded.packs);
-            let mut first = found.first + AHEAD as u32 * Self::WARPS;
-            while first < found.end {
-                let late = self.load_from::<G, LATE>(gpu, first, found.end);
-                self.put_from(gpu, a, found, first, &late);
-                first += LATE as u32 * Self::WARPS;
+            let mut first = found.first;
+            // What comes late takes the place of what has been put.
+            while first + ahead < found.end {
+                for (i, loaded) in packs.iter_mut().enumerate() {
+                    let first = first + i as u32 * Self::WARPS;
+                    self.put(gpu, a, found, first, *loaded);
+                    self.load_into(gpu, first + ahead, found.end, loaded);
+                }
+                first += ahead;
+            }
+            for (i, loaded) in packs.iter().enumerate() {
+                self.put(gpu, a, found, first + i as u32 * Self::WARPS, *loaded);
             }
         }
         gpu.sync_warp(FULL_WARP);
