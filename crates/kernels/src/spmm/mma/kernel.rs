@@ -176,7 +176,7 @@ impl<O: TileOperand, S: Stages, const RT: usize, const NT: usize, const WM: u32,
                 if !Self::CLEARS_EARLY || !pipeline.is_first() {
                     rows.clear(gpu, pipeline.stage * Self::STAGE_BYTES, None);
                 }
-                rows.fill(gpu, pipeline.stage * Self::STAGE_BYTES, &mut loaded);
+                rows.fill(gpu, pipeline.stage * Self::STAGE_BYTES, &loaded);
                 loaded = rows.next(gpu);
                 rows.look_up_next(gpu, S::GROUPS);
                 source.b = source.b.add_rows(S::GROUPS * Self::STEP, args.b_stride_bytes);

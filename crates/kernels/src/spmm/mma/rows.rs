@@ -294,7 +294,7 @@ impl<T: TileValue, F: StageFilling> TileSource<T> for Rows<T, F> {
     }
 
     #[inline(always)]
-    unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &mut LoadedRows) {
+    unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &LoadedRows) {
         // SAFETY: the rows are this warp's in the stage.
         unsafe {
             for ahead in 0..F::AHEAD {

@@ -39,5 +39,5 @@ pub trait TileSource<T>: Sized + 'static {
     ///
     /// # Safety
     /// All warps of the group have cleared their parts of it, or do so before they come here.
-    unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &mut Self::Loaded);
+    unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &Self::Loaded);
 }

@@ -7,6 +7,8 @@
 //!   warp 2    │       │ ─► │ sums  │
 //!   warp 3    └───────┘    └───────┘
 //! ```
+use core::mem::MaybeUninit;
+
 use lacuna_gpu::{Gpu, SharedPtr, WARP};
 
 /// One of `BLOCKS` blocks that share a tile.
@@ -37,7 +39,7 @@ impl<const BLOCKS: u32> Cluster<BLOCKS> {
     /// Whether consumer warp `warp`, of `consumers`, has sums of the tile now: those of this block's part.
     #[inline(always)]
     pub(super) fn has_sums(&self, warp: u32, consumers: u32) -> bool {
-        BLOCKS == 1 || warp / (consumers / BLOCKS) == self.block
+        warp < consumers && (BLOCKS == 1 || warp / (consumers / BLOCKS) == self.block)
     }
 
     /// Tells the other blocks that this one has begun, so that they may store to its shared memory. The first thing that a thread
@@ -49,31 +51,20 @@ impl<const BLOCKS: u32> Cluster<BLOCKS> {
         }
     }
 
-    /// What a producer does while consumers [add up](Self::add_up).
-    #[inline(always)]
-    pub(super) fn attend<G: Gpu>(gpu: G) {
-        if BLOCKS > 1 {
-            gpu.cluster_wait();
-            gpu.cluster_arrive();
-            gpu.cluster_wait();
-        }
-    }
-
     /// Adds the accumulators of each of `consumers` warps into those of the same warp in the block whose part it is. They pass
     /// through that block's shared memory, from `sums` on, which has no other use: so nobody waits for the last products of
-    /// another block before it stores. All consumers come here, and all producers to [`attend`](Self::attend); they have
-    /// [begun](Self::begin).
+    /// another block before it stores. All threads come here, and have [begun](Self::begin).
     ///
     /// # Safety
-    /// The caller's products have ended.
+    /// The caller's products have ended, and consumers' accumulators are initialised.
     #[inline(always)]
-    pub(super) unsafe fn add_up<G: Gpu, const L: usize>(
+    pub(super) unsafe fn join<G: Gpu, const L: usize>(
         &self,
         gpu: G,
         warp: u32,
         consumers: u32,
         sums: u32,
-        accumulators: &mut [f32; L],
+        accumulators: &mut MaybeUninit<[f32; L]>,
     ) {
         if BLOCKS == 1 {
             return;
@@ -86,21 +77,24 @@ impl<const BLOCKS: u32> Cluster<BLOCKS> {
         let place = |other: u32, i: usize| {
             SharedPtr::<f32>::from_offset(own + other * part_bytes + i as u32 * WARP * 16)
         };
+        let is_consumer = warp < consumers;
         // SAFETY: each lane of each block has its own places, which are stored to once the block has begun, and read once all have
-        // stored.
+        // stored. Consumers' accumulators are initialised, as promised by the caller.
         unsafe {
             gpu.cluster_wait();
-            if owner != self.block {
+            if is_consumer && owner != self.block {
                 let other = if self.block < owner { self.block } else { self.block - 1 };
-                for (i, accumulators) in accumulators.as_chunks().0.iter().enumerate() {
+                for (i, accumulators) in accumulators.assume_init_ref().as_chunks().0.iter().enumerate() {
                     gpu.cluster_store::<f32, 4>(owner, place(other, i), *accumulators);
                 }
             }
             gpu.cluster_arrive();
             gpu.cluster_wait();
-            if owner == self.block {
+            if is_consumer && owner == self.block {
                 // Block after block would take more registers.
-                for (i, accumulators) in accumulators.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+                for (i, accumulators) in
+                    accumulators.assume_init_mut().as_chunks_mut::<4>().0.iter_mut().enumerate()
+                {
                     for other in 0..BLOCKS - 1 {
                         let more: [f32; 4] = gpu.shared_load(place(other, i));
                         for (sum, more) in accumulators.iter_mut().zip(&more) {

@@ -31,7 +31,7 @@ mod singles;
 mod traversal;
 
 use core::marker::PhantomData;
-use core::mem;
+use core::mem::{self, MaybeUninit};
 
 use lacuna_gpu::{FULL_WARP, Gpu, WARP};
 
@@ -209,28 +209,22 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
         let cluster = Cluster::<BLOCKS>::new(gpu.block_idx_x() % BLOCKS, steps);
         let row = gpu.block_idx_x() / BLOCKS * O::ROWS;
         let column = gpu.block_idx_y() * O::COLUMNS;
-        // SAFETY: the arguments describe the matrices. Stages are shared as the pipeline says, and accumulators are added up when
+        // Of consumers alone: where producers had zeros here, these would take their registers.
+        let mut accumulators = MaybeUninit::<[f32; L]>::uninit();
+        // SAFETY: the arguments describe the matrices. Stages are shared as the pipeline says, and accumulators are joined when
         // all products have ended; each warp that has all sums of its part stores that part of C, which lies in it where row and
-        // column do.
+        // column do. Consumers have written theirs first.
         unsafe {
-            let is_broken = if warp < Self::CONSUMERS {
+            let is_consumer = warp < Self::CONSUMERS;
+            if is_consumer {
                 gpu.grid_dependency_wait();
-                // Consumers' alone: producers have these registers for A.
-                let mut accumulators = [0.0; L];
-                Self::consume(gpu, &cluster, warp / WARPS, &mut accumulators);
-                cluster.add_up(gpu, warp, Self::CONSUMERS, Self::STAGE_BYTES, &mut accumulators);
-                let has_sums = cluster.has_sums(warp, Self::CONSUMERS);
-                let is_broken = gpu.sync_threads_or(has_sums && !are_finite(&accumulators));
-                if has_sums && !is_broken {
-                    O::store(gpu, &args, batch, [row, column], warp, &accumulators);
-                }
-                is_broken
+                Self::consume(gpu, &cluster, warp / WARPS, accumulators.write([0.0; L]));
             } else {
                 Self::produce(gpu, &args, &cluster, warp - Self::CONSUMERS, row, column);
-                Cluster::<BLOCKS>::attend(gpu);
-                gpu.sync_threads_or(false)
-            };
-            if is_broken {
+            }
+            cluster.join(gpu, warp, Self::CONSUMERS, Self::STAGE_BYTES, &mut accumulators);
+            let has_sums = cluster.has_sums(warp, Self::CONSUMERS);
+            if gpu.sync_threads_or(has_sums && !are_finite(accumulators.assume_init_ref())) {
                 let first = cluster.first_own(Self::CONSUMERS) * WARP_PART;
                 let (at, extent) = if O::WARPS_ALONG_ROWS {
                     ([row + first, column], [Self::OWN_WARPS * WARP_PART, O::COLUMNS])
@@ -238,6 +232,8 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
                     ([row, column + first], [O::ROWS, Self::OWN_WARPS * WARP_PART])
                 };
                 fallback(gpu, &args, batch, at, extent);
+            } else if has_sums {
+                O::store(gpu, &args, batch, [row, column], warp, accumulators.assume_init_ref());
             }
         }
     }
@@ -255,6 +251,7 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
     const B_BYTES: u32 = Columns::<O, S, L>::BYTES;
     /// Bytes of all stages. Sums of a tile's other blocks lie behind them.
     const STAGE_BYTES: u32 = S::STAGES * (Self::A_BYTES + Self::B_BYTES);
+
     /// Where A and B of a stage begin.
     #[inline(always)]
     const fn places(stage: u32) -> [u32; 2] {
@@ -316,7 +313,7 @@ impl<O: WarpgroupOperand<L>, A: TileSource<O::Value>, S: Stages, const L: usize,
                 if !pipeline.is_first() {
                     source.clear(gpu, a, before.as_ref());
                 }
-                source.fill(gpu, a, &mut loaded);
+                source.fill(gpu, a, &loaded);
                 pipeline.started(gpu);
                 match traversal.step() {
                     Some(next) => step = next,

@@ -27,6 +27,9 @@ pub struct Prepacked<T, P, S, const AHEAD: usize, const M: u32> {
     of: PhantomData<(T, P, S)>,
 }
 
+/// Packs that a warp loads together, of those that come late.
+const LATE: usize = 4;
+
 /// The packs of a step: the first, the first of the second unit, and the one after the last.
 #[derive(Clone, Copy, Debug, Default)]
 struct StepPacks {
@@ -58,28 +61,42 @@ impl<T: TileValue, P: PackShape, S: Stages, const AHEAD: usize, const M: u32> Pr
         columns / P::COLUMNS as u32
     };
 
-    /// The lane's part of the warp's pack from `first` on, if that is one of those below `end`.
+    /// The lane's parts of the warp's next packs from `first` on, of those below `end`.
     ///
     /// # Safety
     /// The packs are live.
     #[inline(always)]
-    unsafe fn load_into<G: Gpu>(&self, gpu: G, first: u32, end: u32, loaded: &mut [u32; 4]) {
-        if first + self.warp < end {
-            // SAFETY: as promised by the caller.
-            *loaded = unsafe { P::load(gpu, self.packs.add(first as usize * P::WORDS)) };
+    unsafe fn load_from<G: Gpu, const N: usize>(&self, gpu: G, first: u32, end: u32) -> [[u32; 4]; N] {
+        let mut packs = [[0; 4]; N];
+        for (i, loaded) in packs.iter_mut().enumerate() {
+            let pack = first + i as u32 * Self::WARPS;
+            if pack + self.warp < end {
+                // SAFETY: as promised by the caller.
+                *loaded = unsafe { P::load(gpu, self.packs.add(pack as usize * P::WORDS)) };
+            }
         }
+        packs
     }
 
-    /// Puts it into the stage.
+    /// Puts them into the stage.
     ///
     /// # Safety
     /// It has been cleared, and each place belongs to one nonzero, or to none and gets a zero.
     #[inline(always)]
-    unsafe fn put<G: Gpu>(&self, gpu: G, a: u32, found: &StepPacks, first: u32, loaded: [u32; 4]) {
-        let pack = first + self.warp;
-        if pack < found.end {
-            // SAFETY: as promised by the caller.
-            unsafe { P::put(gpu, Self::unit(a, found, pack), loaded) };
+    unsafe fn put_from<G: Gpu, const N: usize>(
+        &self,
+        gpu: G,
+        a: u32,
+        found: &StepPacks,
+        first: u32,
+        packs: &[[u32; 4]; N],
+    ) {
+        for (i, values) in packs.iter().enumerate() {
+            let pack = first + self.warp + i as u32 * Self::WARPS;
+            if pack < found.end {
+                // SAFETY: as promised by the caller.
+                unsafe { P::put(gpu, Self::unit(a, found, pack), *values) };
+            }
         }
     }
 
@@ -135,12 +152,8 @@ impl<T: TileValue, P: PackShape, S: Stages, const AHEAD: usize, const M: u32> Ti
 
     #[inline(always)]
     unsafe fn next<G: Gpu>(&self, gpu: G) -> LoadedPacks<AHEAD> {
-        let mut packs = [[0; 4]; AHEAD];
-        for (i, loaded) in packs.iter_mut().enumerate() {
-            let first = self.found.first + i as u32 * Self::WARPS;
-            // SAFETY: as promised by the caller.
-            unsafe { self.load_into(gpu, first, self.found.end, loaded) };
-        }
+        // SAFETY: as promised by the caller.
+        let packs = unsafe { self.load_from(gpu, self.found.first, self.found.end) };
         LoadedPacks { packs, found: self.found }
     }
 
@@ -173,26 +186,19 @@ impl<T: TileValue, P: PackShape, S: Stages, const AHEAD: usize, const M: u32> Ti
     }
 
     #[inline(always)]
-    unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &mut LoadedPacks<AHEAD>) {
+    unsafe fn fill<G: Gpu>(&self, gpu: G, a: u32, loaded: &LoadedPacks<AHEAD>) {
         // What another warp has cleared is filled. The pipeline has the barriers up to this.
         gpu.barrier_sync(1 + 2 * S::GROUPS + self.group, S::WARPS * WARP);
-        let (a, LoadedPacks { packs, found }) = (a + self.part, loaded);
-        let ahead = AHEAD as u32 * Self::WARPS;
+        let (a, found) = (a + self.part, &loaded.found);
         // SAFETY: there are such packs; the stage has been cleared, and each place belongs to one nonzero, or to none and gets a
         // zero.
         unsafe {
-            let mut first = found.first;
-            // What comes late takes the place of what has been put.
-            while first + ahead < found.end {
-                for (i, loaded) in packs.iter_mut().enumerate() {
-                    let first = first + i as u32 * Self::WARPS;
-                    self.put(gpu, a, found, first, *loaded);
-                    self.load_into(gpu, first + ahead, found.end, loaded);
-                }
-                first += ahead;
-            }
-            for (i, loaded) in packs.iter().enumerate() {
-                self.put(gpu, a, found, first + i as u32 * Self::WARPS, *loaded);
+            self.put_from(gpu, a, found, found.first, &loaded.packs);
+            let mut first = found.first + AHEAD as u32 * Self::WARPS;
+            while first < found.end {
+                let late = self.load_from::<G, LATE>(gpu, first, found.end);
+                self.put_from(gpu, a, found, first, &late);
+                first += LATE as u32 * Self::WARPS;
             }
         }
         gpu.sync_warp(FULL_WARP);

@@ -1,6 +1,6 @@
 //! What a kernel costs on a problem: the heuristic's model.
 use lacuna_kernels::spmm::{Scheme, Tile};
-use lacuna_kernels::{Arithmetic, Entry};
+use lacuna_kernels::{Arithmetic, Entry, RowMask};
 
 use super::choose::Problem;
 use super::model::CostModel;
@@ -35,6 +35,11 @@ impl CostModel {
             Scheme::WgmmaTile { chunks, part, blocks } => {
                 self.wgmma.cost(problem, &entry.tile, &Step::of_halves(chunks, Ahead::Part(part), blocks))
             }
+            Scheme::PrepackedTile { arithmetic: Arithmetic::Half, chunks, ahead, .. }
+                if !are_rows_for(problem, &entry.tile, chunks, ahead) =>
+            {
+                f64::INFINITY
+            }
             Scheme::PrepackedTile { arithmetic: Arithmetic::Half, chunks, ahead, blocks } => {
                 let step = Step::of_halves(chunks, Ahead::Step(ahead), blocks);
                 self.prepacked.cost(problem, &entry.tile, &step)
@@ -63,6 +68,17 @@ impl CostModel {
         };
         Some(RowSplit { model: self, problem, entry, lanes, split, rows: Rows::of(problem) })
     }
+}
+
+/// Rows of the tallest tiles of prepacked 16-bit values.
+const TALLEST: u32 = 192;
+
+/// Whether the tallest tiles are for a problem: where they divide A's rows, as tiles of a power of two do not, and where a step of
+/// average rows is loaded ahead whole. Few producers fill much, and wait for what comes late.
+fn are_rows_for(problem: &Problem, tile: &Tile, chunks: u32, ahead: u32) -> bool {
+    let elements = f64::from(tile.block_rows * chunks * 2 * RowMask::COLUMNS);
+    let nonzeros = elements * mean_length(problem) / problem.cols.max(1) as f64;
+    tile.block_rows < TALLEST || problem.rows.is_multiple_of(TALLEST as usize) && nonzeros <= f64::from(ahead)
 }
 
 /// Nonzeros of an average row.

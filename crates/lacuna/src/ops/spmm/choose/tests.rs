@@ -387,3 +387,14 @@ fn few_tiles_are_shared() {
         assert_eq!([4096, 8192].map(sharing), [2, 1], "prepacked: {prepacked}");
     }
 }
+
+#[test]
+fn rows_of_three_times_a_power_of_two_have_taller_tiles() {
+    let rows_of = |rows: usize, a_row: usize| {
+        let problem = problem(rows, rows * a_row, 128, 8);
+        let problem = Problem { value: ValueType::F16, prepacked: true, cols: 4096, ..problem };
+        choose(&problem)[0].entry.tile.block_rows
+    };
+    // 90 % zeros: tiles of 128 rows are 96 for 132 multiprocessors. Of 16384 rows they are 128, and at 80 % more comes late.
+    assert_eq!([rows_of(12288, 410), rows_of(16384, 410), rows_of(12288, 820)], [192, 128, 128]);
+}
