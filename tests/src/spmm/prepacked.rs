@@ -16,7 +16,7 @@ use crate::{Case, Context, Number};
 /// The compute capability with kernels for packs.
 const SM: u32 = 90;
 /// Kernels for packs of 16-bit values, and those of them that take N in fours.
-const HALVES: usize = 10;
+const HALVES: usize = 14;
 const HALVES_IN_FOURS: usize = 3;
 
 pub(super) fn cases() -> Vec<Case> {
